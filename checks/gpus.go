@@ -227,8 +227,8 @@ var provesDriver = map[string]bool{"NO_PERMISSION": true, "LIB_RM_VERSION_MISMAT
 var nvmlHints = map[string]string{
 	"DRIVER_NOT_LOADED":       "load the NVIDIA kernel module, or give the container its devices (docker run --gpus all)",
 	"NO_PERMISSION":           "run as root, or give this user access to /dev/nvidiactl and /dev/nvidia*",
-	"LIB_RM_VERSION_MISMATCH": "reload the kernel module or reboot, so that it has the version of the library",
-	"LIBRARY_NOT_LOADED":      "repair the driver's libraries; an empty file is a mount point that the container runtime left",
+	"LIB_RM_VERSION_MISMATCH": "reload the kernel module or reboot, so that its version matches the library",
+	"LIBRARY_NOT_LOADED":      "repair the driver's libraries; an empty file is a mount point left by the container runtime",
 }
 
 // noteNVML says why the answers of NVML are missing or end early.
@@ -248,17 +248,17 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 	case nvml.Hang:
 		reason = "NVIDIA's management library hangs" + at
 		if a.Left {
-			reason += ", and its process cannot be ended: it sits in the kernel"
+			reason += ", and its process cannot be killed: it is blocked in the kernel"
 		}
-		hint = "the kernel log says more; a GPU that hangs wants a reset or a reboot"
+		hint = "see the kernel log; reset the GPU that hangs, or reboot"
 	case nvml.Crashed:
 		reason = "NVIDIA's management library crashes" + at
 		if why != "" {
 			reason += ": " + why
 		}
-		hint = "the kernel log says more"
+		hint = "see the kernel log"
 	case nvml.Ended:
-		reason, hint = "the process that asks NVIDIA's management library was ended"+at+": "+a.Reason, endHints[a.Death]
+		reason, hint = "the process that queries NVIDIA's management library was ended"+at+": "+a.Reason, endHints[a.Death]
 	default:
 		if !c.expectsNVIDIA() && !provesDriver[a.ErrorName] {
 			return // There is nothing to ask about.
@@ -275,9 +275,9 @@ const NVMLEnded = nvml.Ended
 // endHints say what to do where a process of this program ended and no driver is to
 // blame, by whose doing it was.
 var endHints = map[child.Death]string{
-	child.DeathByOther:    "run it again; where the kernel log tells that memory ran out, give the machine or the container more",
+	child.DeathByOther:    "run it again; if the kernel log shows that memory ran out, give the machine or the container more memory",
 	child.DeathByShortage: "raise the limit (ulimit, or the container's), and run it again",
-	child.DeathByBug:      "this is a fault of gpudoctor; report it",
+	child.DeathByBug:      "this is a bug in gpudoctor; please report it",
 	child.DeathUnknown:    "run it again",
 }
 
@@ -288,9 +288,9 @@ func (c *gpuGathering) whyNot(a *nvml.Answer, at, why string) (reason, hint stri
 		return "NVIDIA's management library (libnvidia-ml.so.1) is not found",
 			"install the driver's libraries; in a container, set NVIDIA_DRIVER_CAPABILITIES=utility,compute or all"
 	case nvml.NotBuilt:
-		return a.Reason, "use a build of gpudoctor for Linux that has cgo"
+		return a.Reason, "use a Linux build of gpudoctor with cgo"
 	case notAsked:
-		return "NVIDIA's management library was not asked when this was recorded", "record it anew on the machine, with gpudoctor snapshot"
+		return "NVIDIA's management library was not queried for this recording", "record it again on the machine with gpudoctor snapshot"
 	}
 	return "NVIDIA's management library fails" + at + ": " + why, nvmlHints[a.ErrorName]
 }
@@ -332,7 +332,7 @@ func (c *gpuGathering) noteRefusals(devices []nvml.Device) {
 			if r.Error == "NO_PERMISSION" {
 				hint = "run as root"
 			}
-			c.Unknown("gpus", fact, fmt.Sprintf("%s of %s answers %s", r.Function, cmp.Or(d.Address, fmt.Sprintf("GPU %d", d.Index)), r.Error), hint)
+			c.Unknown("gpus", fact, fmt.Sprintf("%s of %s returns %s", r.Function, cmp.Or(d.Address, fmt.Sprintf("GPU %d", d.Index)), r.Error), hint)
 		}
 	}
 }
@@ -343,7 +343,7 @@ func (c *gpuGathering) readDriver() {
 	if text, err := c.Host.Text(version); err == nil {
 		c.out.Driver.KernelVersion, c.out.Driver.Open = parseDriverVersion(text)
 		if c.out.Driver.KernelVersion == "" {
-			c.Unknown("gpus", "driver.kernel_version", fmt.Sprintf("%s is not understood: %.80q", version, text), "")
+			c.Unknown("gpus", "driver.kernel_version", fmt.Sprintf("cannot parse %s: %.80q", version, text), "")
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		c.Unknown("gpus", "driver.kernel_version", err.Error(), gather.HintFor(err))
@@ -442,8 +442,8 @@ func (c *gpuGathering) hasFabric() bool {
 func (c *gpuGathering) findFabricManager(ctx context.Context) *facts.FabricManager {
 	fm := &facts.FabricManager{Running: c.fabricManagerRuns(ctx)}
 	if fm.Running == nil {
-		c.Unknown("gpus", "driver.fabric_manager.running", "the processes of the whole machine are not visible here",
-			"run outside of the container, or with its host's processes (docker run --pid host)")
+		c.Unknown("gpus", "driver.fabric_manager.running", "the host's processes are not visible here",
+			"run outside the container, or share the host's PID namespace (docker run --pid host)")
 	}
 	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"} {
 		// The name of the file tells the version on some distributions; on

@@ -153,9 +153,9 @@ func (n *kfdNode) architecture() string {
 	return fmt.Sprintf("gfx%d%x%x", major, minor, step)
 }
 
-// small turns a number of the driver's into one of ours; one that no machine
-// has is none.
-func small(n uint64) int {
+// toInt converts a number from the driver to an int; a value that no machine
+// has becomes 0.
+func toInt(n uint64) int {
 	const most = 1 << 20
 	if n > most {
 		return 0

@@ -81,13 +81,13 @@ func gatherLinks(ctx context.Context, g *gather.Gathering) error {
 		}
 	}
 	if len(noPath) > 0 {
-		g.Unknown("links", "pairs.path", "the PCI tree or the NUMA nodes do not tell the path: "+gather.SomeOf(noPath), "")
+		g.Unknown("links", "pairs.path", "the PCI tree and the NUMA nodes do not show the path: "+gather.SomeOf(noPath), "")
 	}
 	if len(noLink) > 0 {
-		g.Unknown("links", "pairs.narrowest", "a PCIe link on the way shows no speed: "+gather.SomeOf(noLink), "")
+		g.Unknown("links", "pairs.narrowest", "a PCIe link on the path reports no speed: "+gather.SomeOf(noLink), "")
 	}
 	if len(f.Pairs) >= maxPairs {
-		g.Unknown("links", "pairs", fmt.Sprintf("there are more than %d pairs; the others are left out", maxPairs), "")
+		g.Unknown("links", "pairs", fmt.Sprintf("more than %d pairs; the rest was left out", maxPairs), "")
 	}
 	g.Facts.Links = f
 	return nil
@@ -357,8 +357,8 @@ func (t *topology) hops(d *facts.PCIDevice, roles []role, shared int) []hop {
 	return hops
 }
 
-// narrowest returns the slowest link of a way; nil where one of them does not
-// show its speed, or there is none.
+// narrowest returns the slowest link of a path, or nil if a link does not
+// report its speed or the path has no links.
 func narrowest(hops []hop) *facts.NarrowestLink {
 	var slowest *facts.NarrowestLink
 	best := math.Inf(1)

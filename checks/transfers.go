@@ -30,7 +30,7 @@ computed here from the links that were negotiated.`,
 }
 
 // errProbeOff is the reason why there are no transfers when nobody asked.
-var errProbeOff = errors.New("the probe was not asked for")
+var errProbeOff = errors.New("the probe was not requested")
 
 // startProbe puts the probe under way. A recording is asked for whatever it holds.
 func (d *doors) startProbe(ctx context.Context) <-chan gather.ProbeAnswer {
@@ -107,8 +107,8 @@ var probeHints = map[probe.Cause]string{
 	probe.CauseBug: endHints[child.DeathByBug], probe.CauseEnded: endHints[child.DeathUnknown], probe.CauseStalled: endHints[child.DeathUnknown],
 }
 
-// noDriver is true on a machine without GPUs and without their driver. The runtime
-// of AMD's GPUs is installed where there is none, too.
+// noDriver is true on a machine without GPUs and without their driver. The runtime of
+// AMD GPUs is also installed on machines without them.
 func noDriver(f *facts.Facts, r *probe.Report) bool {
 	if _, ended := probeHints[r.Cause]; ended { // It did not come to look for one.
 		return false
@@ -241,7 +241,7 @@ func isAMD(f *facts.Facts, address string) bool {
 // the way is hidden, of the narrower of their own links.
 func pcieRate(f *facts.Facts, p *facts.Pair) (rate float64, basis string) {
 	if n := p.Narrowest; n != nil && n.BestGBps > 0 {
-		return n.BestGBps, "the narrowest PCIe link on the way"
+		return n.BestGBps, "the narrowest PCIe link on the path"
 	}
 	a, b := ownLinkRate(f, p.A), ownLinkRate(f, p.B)
 	if a == 0 || b == 0 {

@@ -61,7 +61,7 @@ func slots(template string) []slot {
 	return all
 }
 
-// badPlaceholders lists what looks like a placeholder and is none.
+// badPlaceholders lists what looks like a placeholder but is not.
 func badPlaceholders(text string) []string {
 	rest := placeholder.ReplaceAllString(condition.ReplaceAllString(text, ""), "")
 	if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
@@ -170,7 +170,7 @@ var prefixes = map[string][]string{
 	"libfabric": {"FI_"},
 	"ucx":       {"UCX"},
 	"nvshmem":   {"NVSHMEM"},
-	"torch":     {"TORCH"}, // PYTORCH_..., too.
+	"torch":     {"TORCH"}, // Also PYTORCH_...
 	"pytorch":   {"TORCH"},
 	"gloo":      {"GLOO"},
 	"openmpi":   {"OMPI"},

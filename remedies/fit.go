@@ -8,8 +8,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// edit puts in place of "unset" the edit of the file that sets a variable, where
-// one is known to do so.
+// edit replaces "unset" with the edit of the file that sets a variable, if
+// such a file is known.
 func (c *candidate) edit(here Situation) {
 	var unset []string
 	wanted := map[Need]bool{}

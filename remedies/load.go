@@ -40,8 +40,8 @@ func Load() (*Set, error) {
 	return load(files, nil)
 }
 
-// LoadWith returns the built-in remedies and those of the user's in the folder
-// dir: *.yaml files, in folders of any depth, one remedy a file. The error
+// LoadWith returns the built-in remedies and the user's remedies in the folder
+// dir: *.yaml files, in folders of any depth, one remedy per file. The error
 // joins one *rules.Problem for each fault.
 func LoadWith(dir string) (*Set, error) {
 	files, err := builtinFiles()
@@ -110,7 +110,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		}
 		if of, known := s.byID[general]; !known || of.FormOf != "" {
 			faults = append(faults, &rules.Problem{
-				File: names[i], Reason: fmt.Sprintf("form_of: %q is no remedy, or itself a form of one", general), Hint: "name the general remedy",
+				File: names[i], Reason: fmt.Sprintf("form_of: %q is not a remedy, or is itself a form of one", general), Hint: "name the general remedy",
 			})
 		}
 	}
@@ -131,7 +131,7 @@ func decode(name string, text []byte) (Remedy, []error) {
 	}
 	var more yaml.Node
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return r, []error{&rules.Problem{File: name, Line: more.Line, Reason: "more than one document", Hint: "one remedy a file"}}
+		return r, []error{&rules.Problem{File: name, Line: more.Line, Reason: "more than one document", Hint: "write one remedy per file"}}
 	}
 	return r, check(name, &r)
 }
@@ -199,7 +199,7 @@ func check(name string, r *Remedy) []error {
 		checkWord(fault, "needs", needs, need)
 	}
 	if len(r.Needs) == 0 {
-		fault("at least job-restart", "needs is missing")
+		fault("name at least job-restart", "needs is missing")
 	}
 	if len(r.Sources) == 0 {
 		fault("name at least one", "sources is missing")
@@ -224,7 +224,7 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	for _, text := range r.prose() {
 		for _, s := range slots(text) {
 			if !s.hasElse {
-				fault(fmt.Sprintf("write {{.%s | else \"...\"}}", s.name), "nothing stands in for {{.%s}} where it is not known", s.name)
+				fault(fmt.Sprintf("write {{.%s | else \"...\"}}", s.name), "{{.%s}} has no text for when it is not known", s.name)
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 			noted[s.name] = true
 			fault(
 				fmt.Sprintf("add an item that begins with {{without .%s}}, or write {{.%s | else \"...\"}}", s.name, s.name),
-				"apply does not say what to do where {{.%s}} is not known", s.name,
+				"apply does not say what to do when {{.%s}} is not known", s.name,
 			)
 		}
 	})

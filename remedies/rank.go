@@ -210,8 +210,8 @@ func joined(list []*candidate) []*candidate {
 	return kept
 }
 
-// covers reports whether doing what the candidate says does all that the other
-// one of the same remedy says, too.
+// covers reports whether doing what the candidate says includes all that the other
+// candidate of the same remedy says.
 func (c *candidate) covers(other *candidate) bool {
 	one := newFiller(c.cures, Recheck{}).apply(c.remedy.Apply)
 	both := newFiller(slices.Concat(c.cures, other.cures), Recheck{}).apply(c.remedy.Apply)
@@ -319,7 +319,7 @@ func (c *candidate) why() string {
 		case Proven:
 			parts = append(parts, "measured here: "+c.proof.Detail)
 		case Disproven:
-			parts = append(parts, "tried here and of no help: "+c.proof.Detail)
+			parts = append(parts, "tried here without success: "+c.proof.Detail)
 		}
 	}
 	parts = append(parts, needsInWords(c.remedy.Needs)+", "+lastsInWords[c.remedy.Lasts])
@@ -333,7 +333,7 @@ func (c *candidate) why() string {
 var (
 	needWords = map[Need]string{
 		NeedContainerRestart: "a new container", NeedImageRebuild: "a new image", NeedRoot: "root",
-		NeedDriverReload: "a reload of the driver", NeedReboot: "a reboot", NeedBIOS: "a BIOS setting", NeedHands: "hands on the machine",
+		NeedDriverReload: "a reload of the driver", NeedReboot: "a reboot", NeedBIOS: "a BIOS setting", NeedHands: "physical access to the machine",
 	}
 	lastsInWords = map[string]string{"job": "this job only", "boot": "until the next boot", "forever": "lasting"}
 )
@@ -352,8 +352,8 @@ func needsInWords(of []Need) string {
 	return strings.Join(words, " and ")
 }
 
-// Leads are what leads of the advice for findings that are alike. Each is nil
-// where there is none.
+// Leads are the leading parts of the advice for similar findings. Each is nil
+// if there is no such advice.
 type Leads struct {
 	// Now is the first workaround that takes no more than a restart of the job or
 	// the container; nil where the fix is as quick.

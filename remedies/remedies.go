@@ -134,7 +134,7 @@ type Withheld struct {
 	// Setting is what would be set, "NCCL_P2P_DISABLE=1", or removed,
 	// "NCCL_P2P_DISABLE".
 	Setting string `json:"setting"`
-	// Reason is "in-force" where it is set already: the fault is there all the same,
+	// Reason is "in-force" if it is set already: the fault still exists,
 	// or does no harm because of it. It is "needed" where a finding of medium
 	// severity or above names the setting as its cure, and "opposed" where an advice
 	// that ranks higher does the opposite.

@@ -71,7 +71,7 @@ func (v *Verdict) against(rule string, all []Finding) string {
 	case slices.ContainsFunc(all, func(f Finding) bool { return f.Rule == rule }):
 		return ""
 	case slices.Contains(v.Passed, rule):
-		return "what was examined shows nothing of it"
+		return "nothing examined points to it"
 	case never && why != noTexts:
 		return why
 	}

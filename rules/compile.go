@@ -178,8 +178,8 @@ func deal(rules []Rule, modules map[string]*ast.Module, hands int) [][]Rule {
 	return out
 }
 
-// compiled compiles modules: rules of the user's with all checks, the built-in ones
-// without those that tests have made.
+// compiled compiles modules: the user's rules with all checks, the built-in ones
+// without the checks that tests make.
 func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, error) {
 	c := ast.NewCompiler().WithCapabilities(capabilities())
 	if s.checked {
@@ -201,7 +201,7 @@ func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, erro
 	}
 	names := tables.Imported(all)
 	if s.checked {
-		names = data.Names() // A rule of the user's may name a table without an import.
+		names = data.Names() // A user's rule may name a table without an import.
 	}
 	p := &program{compiler: c, modules: all, store: tables.Store(names), rules: make(map[string]bool, len(rules))}
 	for _, rule := range rules {

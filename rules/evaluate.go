@@ -51,9 +51,9 @@ func (e *UnknownRuleError) Error() string {
 }
 
 // Evaluate judges the facts. A rule that fails while it runs, or that returns a
-// malformed finding, is skipped with the reason and stops no other. What else it
-// found is told all the same, so that such a rule may have findings and be
-// skipped too.
+// malformed finding, is skipped with the reason and stops no other rule. Its other
+// findings are still reported, so that a rule can have findings and also be
+// skipped.
 func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verdict, error) {
 	chosen, always, left, err := s.choose(opts)
 	if err != nil {
@@ -125,8 +125,8 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	return v, nil
 }
 
-// noTexts says why a rule does not apply that lacks nothing but what texts tell.
-const noTexts = "it judges what texts tell, and none was given"
+// noTexts says why a rule does not apply that lacks only facts from texts.
+const noTexts = "it needs a log; none was given"
 
 // toldByTexts reports whether the facts hold anything that only texts tell.
 func toldByTexts(f *facts.Facts) bool {
@@ -209,7 +209,7 @@ func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]strin
 		case inProfile:
 			chosen = append(chosen, rule)
 		case len(opts.Only) > 0:
-			left[rule.ID] = fmt.Sprintf("the profile %s does not judge it", profile)
+			left[rule.ID] = fmt.Sprintf("the profile %s does not include it", profile)
 		}
 	}
 	return chosen, always, left, nil
@@ -345,7 +345,7 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 	}
 	verdicts, ok := result.(ast.Object)
 	if !ok {
-		return nil, errors.New("the rules gave no object")
+		return nil, errors.New("the rules did not return an object")
 	}
 	said := make(map[string]answer, len(rules))
 	verdicts.Foreach(func(id, sets *ast.Term) {

@@ -166,7 +166,7 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 		case "order":
 			n, ok := native(value).(int64)
 			if !ok {
-				r.fault("order is no whole number")
+				r.fault("order is not an integer")
 			}
 			order := int(n)
 			f.Order = &order
@@ -201,7 +201,7 @@ func (r *entryReader) messages(v ast.Value) []*facts.Message {
 		err = json.Unmarshal(text, &list)
 	}
 	if err != nil || slices.ContainsFunc(list, func(m *facts.Message) bool { return m == nil || m.ID == "" }) {
-		r.fault("messages are not messages of input.logs")
+		r.fault("messages are not from input.logs")
 		return nil
 	}
 	return list
@@ -250,7 +250,7 @@ func (r *entryReader) each(what string, v ast.Value, take func(key string, value
 func (r *entryReader) text(key string, v ast.Value) string {
 	s, ok := v.(ast.String)
 	if !ok || s == "" {
-		r.fault("%s is not a text", key)
+		r.fault("%s is not a string", key)
 	}
 	return string(s)
 }
@@ -265,7 +265,7 @@ func (r *entryReader) texts(key string, v ast.Value) []string {
 		texts = append(texts, s)
 	}
 	if !ok {
-		r.fault("%s is not a list of texts", key)
+		r.fault("%s is not a list of strings", key)
 	}
 	return texts
 }
@@ -316,7 +316,7 @@ func (r *entryReader) evidence(v ast.Value) []Evidence {
 func (r *entryReader) name(key string, v ast.Value) string {
 	s, ok := v.(ast.String)
 	if !ok {
-		r.fault("%s is not a text", key)
+		r.fault("%s is not a string", key)
 	}
 	return string(s)
 }

@@ -51,7 +51,7 @@ const watchEvery = 5 * time.Millisecond
 // where that took longer, or the program more memory, than it may. A panic is an error.
 func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64, do func(context.Context) (T, error)) (T, error) {
 	if inUse() > heap {
-		runtime.GC() // What is garbage is nobody's.
+		runtime.GC() // Garbage does not count.
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -127,7 +127,7 @@ func watch(ctx context.Context, stop context.CancelCauseFunc, limit time.Duratio
 }
 
 const (
-	// maxStack bounds the stacks while rules of the user's are evaluated. Go ends the
+	// maxStack bounds the stacks while the user's rules are evaluated. Go ends the
 	// program, which nothing can prevent, where one needs more than 1 GB, or 250 MB on
 	// 32 bits.
 	maxStack = 64 << 20
@@ -140,7 +140,7 @@ const (
 // the elements of two lists by a call inside the call for the element before, and
 // does not look at its context meanwhile: the stack grows with the number of elements,
 // and a list that holds another many times over has any number of them. Following each
-// step takes time, so that only rules of the user's are watched.
+// step takes time, so only the user's rules are watched.
 type stackGuard struct {
 	ctx   context.Context
 	steps int

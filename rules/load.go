@@ -29,7 +29,7 @@ import (
 var embedded embed.FS
 
 // factsSchema is the schema of the facts, made from the Go types by
-// TestGoldenFactsSchema. The type checker takes it for rules of the user's own; the
+// TestGoldenFactsSchema. The type checker uses it for the user's rules; the
 // embedded rules are checked against it by a test, which spares each start
 // the time.
 //
@@ -128,7 +128,7 @@ func (s *Set) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
 	return s.lazy.modulesOf(rules)
 }
 
-// LoadWith returns the built-in rules and those of the user's in the folder
+// LoadWith returns the built-in rules and the user's rules in the folder
 // dir, which are held to the same contract: *.rego files, in folders of any
 // depth, one rule or library package a file. They are compiled and checked
 // against the schema of the facts at once. The error joins one *Problem for
@@ -150,7 +150,7 @@ func LoadWith(dir string) (*Set, error) {
 	return loadWithin(usual, dir, builtin, user)
 }
 
-// loadWithin loads and compiles rules of the user's, from a folder, within limits.
+// loadWithin loads and compiles the user's rules, from a folder, within limits.
 func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set, error) {
 	s, err := within(context.Background(), most.compile, 0, maxCompileHeap, func(context.Context) (*Set, error) {
 		s, err := load(builtin, user)
@@ -210,11 +210,11 @@ func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, e
 			return err
 		}
 		if !info.Mode().IsRegular() || info.Size() > maxPolicyBytes {
-			return fmt.Errorf("%s: not a file of at most %d bytes", name, maxPolicyBytes)
+			return fmt.Errorf("%s: not a regular file, or larger than %d bytes", name, maxPolicyBytes)
 		}
 		files[name], err = fs.ReadFile(fsys, name)
 		if total += len(files[name]); total > maxPolicyTotal || len(files) > maxPolicyFiles {
-			return fmt.Errorf("%s: the files are more than %d, or have more than %d bytes together", name, maxPolicyFiles, maxPolicyTotal)
+			return fmt.Errorf("%s: more than %d files, or more than %d bytes in total", name, maxPolicyFiles, maxPolicyTotal)
 		}
 		return err
 	})
@@ -341,11 +341,11 @@ func problems(name string, err error) []error {
 func hintFor(e *ast.Error) string {
 	switch {
 	case e.Code == ast.TypeErr && strings.Contains(e.Message, "undefined ref: input"):
-		return "the path is not in the schema of the facts: see rules/facts.schema.json"
+		return "use a path from the schema of the facts: see rules/facts.schema.json"
 	case strings.Contains(e.Message, "undefined function"):
-		return "functions that reach out of the facts (network, time, random numbers) are refused"
+		return "use only the facts; functions of network, time or random numbers are not allowed"
 	case strings.Contains(e.Message, "yaml"):
-		return "the METADATA block must be YAML, each line behind \"# \""
+		return "write the METADATA block in YAML, with each line after \"# \""
 	}
 	return ""
 }

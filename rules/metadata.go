@@ -109,7 +109,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 	base := strings.TrimSuffix(path.Base(filepath.ToSlash(file)), ".rego")
 	switch {
 	case !kebabCase.MatchString(rule.ID):
-		r.fault("lower-case words joined by _", "package %s gives no rule id", reach.PackageName(m))
+		r.fault("use lower-case words joined by _", "package %s does not yield a rule id", reach.PackageName(m))
 	case base != pkg:
 		r.fault("name the file "+pkg+".rego", "the file's name differs from the package's last part %s", pkg)
 	}
@@ -159,7 +159,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 		r.fault("name at least one remedy, the best first", "custom.remedies is missing")
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.custom)) {
-		r.fault("the keys are cause, confidence, explains, first_of, last_resort, needs, profiles, remedies, severity, since, unexplained", "custom.%s is not known", key)
+		r.fault("the keys are cause, confidence, explains, first_of, last_resort, needs, profiles, remedies, severity, since, unexplained", "unknown key custom.%s", key)
 	}
 	r.partialSets(m)
 	return rule, r.faults

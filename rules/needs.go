@@ -130,7 +130,7 @@ func (n Need) lacks(i int, f *facts.Facts) Missing {
 	c, isCondition := conditions[n[i]]
 	switch {
 	case isCondition && c.ofLogs && cut(f):
-		return Missing{Fact: "logs", Words: "the logs were not read whole"}
+		return Missing{Fact: "logs", Words: "the logs were not read completely"}
 	case isCondition:
 		return Missing{Fact: c.fact, Words: c.isNot}
 	}

@@ -144,7 +144,7 @@ func (s *Set) checkPrecedence() []error {
 		if itself[rule.ID] {
 			faults = append(faults, &Problem{
 				File: rule.File, Reason: fmt.Sprintf("rule %s explains itself through custom.explains", rule.ID),
-				Hint: "a cause explains its consequences, never the other way as well",
+				Hint: "a cause explains its consequences, never the reverse",
 			})
 		}
 		for _, kinds := range rule.firstOf() {

@@ -44,7 +44,7 @@ func evaluate(ctx context.Context, compiler *ast.Compiler, store storage.Store, 
 		return nil, err
 	}
 	if len(results) != 1 {
-		return nil, errors.New("the rules gave no answer")
+		return nil, errors.New("the rules returned no result")
 	}
 	return results[0], nil
 }

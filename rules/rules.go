@@ -150,7 +150,7 @@ type Evidence struct {
 type Step struct {
 	// Look says what to look at and what it ought to be.
 	Look string `json:"look"`
-	// Command shows it; the doctor runs none. Empty where there is none.
+	// Command shows it; gpudoctor does not run it. It may be empty.
 	Command string `json:"command,omitempty"`
 }
 

@@ -67,7 +67,7 @@ func citedBy(evidence []Evidence) []Account {
 }
 
 // Unexplained is the part of a probe's report that failed, or was slow, and that no
-// finding accounts for, consequences included; nil where there is none.
+// finding accounts for, consequences included; nil if there is no such part.
 func Unexplained(report *probe.Report, findings []Finding) *probe.Report {
 	if report == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package deadline holds how long everything may take that can hang: the whole
+// Package deadline holds the time limit of everything that can hang: the whole
 // command, each stage of it and each child process. docs/deadlines.md shows the
 // same table; a test holds the two equal.
 package deadline
@@ -12,11 +12,11 @@ const (
 	Whole = 30 * time.Second
 	Full  = 2 * time.Minute
 	Texts = 10 * time.Minute
-	// Ending is what is kept of the whole to end children (Kill) and to judge, rank
+	// Ending is the part of the whole that is reserved to end children (Kill) and to judge, rank
 	// and write (Judge), which takes 0.1 to 0.3 s.
 	Ending = 4 * time.Second
 	Judge  = time.Second
-	// Least is the shortest that --deadline takes.
+	// Least is the shortest duration that --deadline accepts.
 	Least = 2 * time.Second
 
 	// Rule bounds the processor time of one rule, which takes milliseconds on the largest machine, and Rules
@@ -26,22 +26,22 @@ const (
 	Compile = 10 * time.Second
 
 	// Check bounds each check that reads files, File one operation on a file: on a
-	// healthy machine it takes microseconds, on a dead network share forever.
+	// healthy machine that takes microseconds, on a dead network share forever.
 	Check = 20 * time.Second
 	File  = 2 * time.Second
 	// Silence bounds one answer of a file that is read as a text. It may lie on a
-	// network share, which a healthy server's failover stops for some seconds.
+	// network share, which a normal failover of the server blocks for some seconds.
 	Silence = 20 * time.Second
 
 	// Start bounds each step of starting the driver for the probe. Without
-	// persistence mode each GPU is started first, at a second or two
+	// persistence mode, each GPU is initialized first, which takes a second or two
 	// (nvidia-persistenced documentation).
 	Start = 20 * time.Second
 	// Transfer bounds one wait for a transfer: 64 MiB at 0.05 GB/s take 1.3 s,
 	// slower than the slowest staging through the host that was ever reported.
 	Transfer = 5 * time.Second
-	// Calls is how many times Transfer the process that drives the GPUs may say
-	// nothing: a transfer waits for its data, for the copy and for the comparison.
+	// Calls is how many times Transfer the process that drives the GPUs may send
+	// no message: a transfer waits for its data, for the copy and for the comparison.
 	Calls = 3
 
 	// NVMLCall bounds one call of the management library: the first one for a GPU
@@ -50,17 +50,17 @@ const (
 	NVMLCall = 10 * time.Second
 	NVML     = 30 * time.Second
 
-	// Spawn is how long a child may take to say its first word: no library's doing,
-	// but a machine's that is out of breath.
+	// Spawn is how long a child may take to send its first message. That involves no
+	// library; only an overloaded machine takes long.
 	Spawn = 30 * time.Second
-	// Kill is how long a child may take to go once it was killed or its task has
-	// ended; one that sits in the kernel takes longer and is left there.
+	// Kill is how long a child may take to exit once it was killed or its task has
+	// ended; one that is blocked in the kernel takes longer and is left behind.
 	Kill = 2 * time.Second
-	// Signal is how long the command takes to tidy up after a signal that ends it.
+	// Signal is how long the command may take to clean up after a signal that ends it.
 	Signal = 3 * time.Second
 
-	// Reader is how long a FIFO that -o names may be without a reader: one that is
-	// started along with the command is there before the report is.
+	// Reader is how long to wait for a reader of a FIFO that -o names: a reader that is
+	// started together with the command opens the FIFO before the report is ready.
 	Reader = 10 * time.Second
 )
 
@@ -68,36 +68,36 @@ const (
 type Row struct {
 	What string
 	At   time.Duration
-	// Then says what becomes of what was not done by then.
+	// Then says what happens to work that is not done by then.
 	Then string
 }
 
 // Table is every deadline, from the outermost.
 func Table() []Row {
 	return []Row{
-		{"the whole command, on a live machine (`--deadline`)", Whole, "what is under way is ended, and the report says what was not done"},
+		{"the whole command, on a live machine (`--deadline`)", Whole, "running work is stopped, and the report lists what was not done"},
 		{"the same with `--probe full`", Full, "the same"},
-		{"the same with `--from` or `--with`", Texts, "what was read is judged, and the report says what was not read"},
-		{"kept of it for the end: children, rules, report", Ending, ""},
+		{"the same with `--from` or `--with`", Texts, "what was read is judged, and the report lists what was not read"},
+		{"of it, reserved for the end: child processes, rules, report", Ending, ""},
 		{"each check that reads files", Check, "its section is unknown"},
 		{"one operation on a file", File, "the fact is unknown"},
 		{"one operation on a file of `--from` or `--with`, except pipes", Silence, "the text is listed as not read"},
 		{"each step of starting the driver (`--probe-timeout`)", Start, "outcome hang; the process is ended"},
 		{"each wait for a transfer (`--probe-timeout`, where that is shorter)", Transfer, "outcome hang; the next transfer is tried"},
-		{"silence of the process that drives the GPUs, in a transfer", Calls * Transfer, "outcome hang; a new process goes on"},
+		{"no message from the process that drives the GPUs, during a transfer", Calls * Transfer, "outcome hang; a new process continues"},
 		{"each call of the management library (`--probe-timeout`)", NVMLCall, "outcome hang; the process is ended"},
 		{"all calls of the management library", NVML, "the same"},
-		{"the first word of a child", Spawn, "outcome hang"},
-		{"the end of a child that was killed", Kill, "it is left behind, and the report says so"},
+		{"the first message of a child process", Spawn, "outcome hang"},
+		{"the exit of a child process that was killed", Kill, "it is left behind, and the report says so"},
 		{"compiling the rules of a policy (processor time)", Compile, "an error"},
 		{"one rule (processor time)", Rule, "it is stopped and listed as skipped"},
-		{"all rules (processor time)", Rules, "each gets half of what is left at most"},
-		{"the end of the command after SIGINT, SIGTERM or another signal that ends it", Signal, "it exits"},
-		{"a FIFO that `-o` names and that has no reader", Reader, "an error"},
+		{"all rules (processor time)", Rules, "each gets at most half of the remaining time"},
+		{"the exit of the command after SIGINT, SIGTERM or another signal that ends it", Signal, "it exits"},
+		{"opening a FIFO without a reader (`-o`)", Reader, "an error"},
 	}
 }
 
-// Within is what is left of a whole for a stage of it, its end kept.
+// Within is the part of whole that remains for a stage, with Ending reserved.
 func Within(whole time.Duration) time.Duration {
 	return max(whole-Ending, whole/2)
 }

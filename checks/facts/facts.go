@@ -153,7 +153,7 @@ type PCIFacts struct {
 	// Devices are all functions of /sys/bus/pci/devices, by address.
 	Devices []PCIDevice `json:"devices"`
 	// Partial is true when a text showed some of the functions only: one
-	// that is not listed may be there all the same.
+	// that is not listed may still exist.
 	Partial bool `json:"partial,omitempty"`
 	// UnnamedACS are ACS controls that a text shows without saying whose
 	// they are: "lspci -vvv | grep ACSCtl". Equal ones of a text are counted.
@@ -320,8 +320,8 @@ type IOMMUFacts struct {
 	Mode string `json:"mode,omitempty"`
 	// DefaultDomain is the type that the kernel gives to a group of which
 	// nothing else is said, "translated" or "passthrough", from the kernel
-	// log: the groups themselves may differ, and it is told where there is no
-	// IOMMU, too. Only texts tell it; empty is not known.
+	// log: the groups themselves may differ, and it is also stated when there is no
+	// IOMMU. Only texts state it; empty is not known.
 	DefaultDomain string `json:"default_domain,omitempty"`
 	// CommandLine are the kernel parameters that bear on it. They say what
 	// was asked for, not what is in force.
@@ -654,8 +654,8 @@ type LinkFacts struct {
 	VirtualTopology *bool `json:"virtual_topology,omitempty"`
 }
 
-// Between returns the path between two devices, named in either order; nil
-// where there is none.
+// Between returns the path between two devices, named in either order, or nil
+// if there is no path.
 func (l *LinkFacts) Between(a, b string) *Pair {
 	if l == nil {
 		return nil

@@ -152,7 +152,7 @@ type Progress struct {
 	Op       string `json:"op,omitempty"`
 	Elements *int   `json:"elements,omitempty"`
 	// Enqueued and Completed are the last collective that the rank began and the last that
-	// ended; nil where the lines do not tell, -1 is none.
+	// ended; nil if the lines do not say, -1 for no collective.
 	Enqueued  *int `json:"enqueued,omitempty"`
 	Completed *int `json:"completed,omitempty"`
 	// Text is the line that tells it first, at most 300 bytes; Source is its text's name and
@@ -347,9 +347,9 @@ type Launch struct {
 	Devices []string `json:"devices,omitempty"`
 	// Mounts are "source:target".
 	Mounts []string `json:"mounts,omitempty"`
-	// MemlockBytes is the memlock limit asked for; -1 is none.
+	// MemlockBytes is the requested memlock limit; -1 is unlimited.
 	MemlockBytes *int64 `json:"memlock_bytes,omitempty"`
-	// Variables are those that it sets. They stand in the section env, too.
+	// Variables are those that it sets. The section env also holds them.
 	Variables map[string]string `json:"variables,omitempty"`
 	// Processes counts the ranks on one node, Nodes the nodes;
 	// TensorParallel, PipelineParallel and DataParallel are what the command
@@ -500,7 +500,7 @@ type NICFacts struct {
 	Modules []string `json:"modules,omitzero"`
 	// ModulesPartial is true where a filter may have hidden the modules of
 	// GPUDirect RDMA (nvidia_peermem, nv_peer_mem): one that is not listed
-	// may be loaded all the same.
+	// may still be loaded.
 	ModulesPartial bool `json:"modules_partial,omitempty"`
 	// QoS is the flow control of Ethernet interfaces (mlnx_qos).
 	QoS []QoS `json:"qos,omitempty"`

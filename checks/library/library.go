@@ -85,7 +85,7 @@ var libraryKinds = []libraryKind{
 var libraryName = lazy.New(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)*)$`)
 
 // splitLibrary returns the kind of a file and the numbers after .so, or false
-// when it is none of those looked for.
+// if it is not one of the libraries searched for.
 func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
 	// Most files of a folder are others; the pattern need not look at them.
 	if !slices.ContainsFunc(libraryKinds, func(k libraryKind) bool { return strings.HasPrefix(file, k.name) }) {
@@ -151,7 +151,7 @@ var siteFolders = []string{
 	"/opt/*/lib/python3*/site-packages", "/opt/conda/envs/*/lib/python3*/site-packages",
 	"/opt/*/.venv/lib/python3*/site-packages",
 	// Where images put their environment. The folders are named, not looked
-	// for: what else lies in / or in a home is nobody's business.
+	// for: whatever else lies in / or in a home folder is private.
 	"/venv/lib/python3*/site-packages", "/.venv/lib/python3*/site-packages",
 	"/app/.venv/lib/python3*/site-packages", "/app/venv/lib/python3*/site-packages",
 	"/workspace/.venv/lib/python3*/site-packages", "/workspace/venv/lib/python3*/site-packages",
@@ -255,7 +255,7 @@ func (s *librarySearch) bounded(list []string) []string {
 	return list
 }
 
-// lookInCache adds what the loader's cache names. Where there is none it
+// lookInCache adds what the loader's cache names. If there is no cache, it
 // returns the folders that one would be made of.
 func (s *librarySearch) lookInCache() []string {
 	const file = "/etc/ld.so.cache"
@@ -391,7 +391,7 @@ func (s *librarySearch) addFile(at, foundBy string) {
 	}
 	info, err := s.h.Stat(at)
 	if err != nil || info.Mode.IsDir() {
-		return // A link that leads nowhere: the loader passes it over, too.
+		return // A dangling link: the loader also skips it.
 	}
 	realPath, err := s.h.Real(at)
 	if err != nil {

@@ -150,10 +150,10 @@ func (t *Statement) prepare() error {
 	case t.Program == "":
 		return errors.New("program is missing")
 	case !slices.Contains(roles, t.Role):
-		return fmt.Errorf("the role %q is none of %q", t.Role, roles)
+		return fmt.Errorf("unknown role %q: want one of %q", t.Role, roles)
 	}
 	if most := mostSevere[t.Role]; most != nil && t.Verdict != nil && !slices.Contains(most, t.Verdict.Severity) {
-		return fmt.Errorf("the row is a %s, which is no complaint, and its verdict is none of %q", t.Role, most)
+		return fmt.Errorf("the row is a %s, so the severity of its verdict must be one of %q", t.Role, most)
 	}
 	return t.Row.prepare(t.Like)
 }

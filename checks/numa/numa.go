@@ -115,7 +115,7 @@ func parseAllowed(b []byte) (cpus, nodes string) {
 }
 
 // parseNodeMemory takes MemTotal from a node's meminfo: "Node 0 MemTotal:
-// 1056411988 kB". 0 where there is none.
+// 1056411988 kB". It is 0 if that is missing.
 func parseNodeMemory(b []byte) int64 {
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	for lines.Scan() {

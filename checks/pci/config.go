@@ -416,7 +416,7 @@ func parseLinkWidth(s string) int {
 }
 
 // parseAERTotal returns the line TOTAL_ERR_* of aer_dev_correctable,
-// aer_dev_fatal or aer_dev_nonfatal; nil when there is none.
+// aer_dev_fatal or aer_dev_nonfatal; nil if it is missing.
 func parseAERTotal(b []byte) *int64 {
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	for lines.Scan() {

@@ -338,18 +338,18 @@ func (r *reader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	case state.empty:
 		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is all zeros"})
 	case len(b) != configLegacy && len(b) != configExtended || !state.whole:
-		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is cut off or its list of capabilities is broken"})
+		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is truncated, or its capability list is invalid"})
 	case state.hidden:
 		r.gap(d.Address, pciGap{
 			fact:   "devices.extended",
 			reason: "the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR)",
-			hint:   "look on the host of this virtual machine",
+			hint:   "run gpudoctor on the host of this virtual machine",
 		})
 	case state.express && !d.Extended:
 		r.gap(d.Address, pciGap{
 			fact:   "devices.extended",
 			reason: "extended config space (ACS, ATS, AER, resizable BAR) is not shown",
-			hint:   "in a virtual machine, look on its host; else see whether the kernel uses MMCONFIG",
+			hint:   "in a virtual machine, run gpudoctor on the host; otherwise check that the kernel uses MMCONFIG",
 		})
 	}
 	return state, nil

@@ -30,7 +30,7 @@ const (
 	// Slow means that every byte arrived, below what the path allows.
 	Slow Outcome = "slow"
 	// Corrupt means that the driver reported success and the owner's memory
-	// does not hold what was sent.
+	// does not hold the data that was copied.
 	Corrupt Outcome = "corrupt"
 	// Hang means that it did not end within its deadline.
 	Hang Outcome = "hang"
@@ -129,7 +129,7 @@ const (
 	// TestInterprocess is a copy into memory that another process exported.
 	TestInterprocess = "between-processes"
 	// TestHostToDevice and TestDeviceToHost are copies with pinned host
-	// memory of one NUMA node, which stands as "node0" in place of the
+	// memory of one NUMA node, which is written as "node0" instead of the
 	// source's or the destination's address.
 	TestHostToDevice = "host-to-device"
 	TestDeviceToHost = "device-to-host"
@@ -209,7 +209,7 @@ type User struct {
 func (u User) String() string {
 	switch {
 	case u.PID == 0:
-		return fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here", u.UsedBytes>>20)
+		return fmt.Sprintf("%d MiB of its memory is in use by a process that is not visible here", u.UsedBytes>>20)
 	case u.Program == "":
 		return fmt.Sprintf("in use by process %d (not visible here)", u.PID)
 	}

@@ -74,7 +74,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	}
 	f.Virtualization = virtualization(h, &f, cpu, strings.Join(f.CommandLine, " "))
 	if f.Virtualization == nil {
-		g.Unknown("host", "virtualization", "no file tells whether a hypervisor is below this kernel", "")
+		g.Unknown("host", "virtualization", "no file shows whether this kernel runs on a hypervisor", "")
 	} else {
 		f.Virtualization.PassthroughHost = passthroughHost(h)
 	}

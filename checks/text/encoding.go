@@ -15,8 +15,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// unwrap takes off what is around a text or its characters: another encoding than
-// UTF-8, Docker's frames, zero bytes before its beginning. nil is none.
+// unwrap removes what is around a text or its characters: an encoding other than
+// UTF-8, Docker's frames, leading zero bytes. It returns nil if there is nothing to remove.
 func unwrap(r *bufio.Reader) io.Reader {
 	// What cannot be read is an error when the text is read.
 	head, _ := r.Peek(headBytes)
@@ -107,7 +107,7 @@ func isASCIIIn(sample []byte, width, at int) bool {
 			return false
 		case zeros == width-1:
 			ascii++
-		case i == 0: // Another encoding goes before, or it is none.
+		case i == 0: // Another encoding takes precedence, or it is not UTF-16.
 			return false
 		}
 	}

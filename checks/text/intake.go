@@ -127,7 +127,7 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 	}
 	switch {
 	case len(f.Texts) == 0 && t.base == nil:
-		return Result{}, fmt.Errorf("%s: no file in it", strings.Join(paths, ", "))
+		return Result{}, fmt.Errorf("%s: no files in it", strings.Join(paths, ", "))
 	case t.base != nil:
 		return Result{Join(t.base, f), t.baseName}, nil
 	case !slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
@@ -357,7 +357,7 @@ func (t *intake) walk(ctx context.Context, path, shown string, all []found) []fo
 		f := found{path: filepath.Join(path, d.Name()), shown: filepath.Join(shown, d.Name()), mode: d.Type()}
 		switch {
 		case len(all) >= maxFiles:
-			f.problem = problem{fmt.Sprintf("more than %d files: it and those after it were not read", maxFiles), facts.UnreadCount}
+			f.problem = problem{fmt.Sprintf("more than %d files: this one and those after it were not read", maxFiles), facts.UnreadCount}
 			return append(all, f)
 		case d.IsDir() && strings.HasPrefix(d.Name(), "."):
 			continue
@@ -432,7 +432,7 @@ func (t *intake) stream(ctx context.Context, in text) error {
 func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 	named := t.explicit && in.depth == 0
 	if t.base != nil {
-		why := "a second recording beside " + t.baseName + ": examine it by itself"
+		why := "a second recording, in addition to " + t.baseName + ": examine it separately"
 		if named {
 			return fmt.Errorf("%s: %s", in.name, why)
 		}

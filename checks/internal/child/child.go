@@ -116,7 +116,7 @@ type Result struct {
 	UnsentReason string
 }
 
-// envelope is one line on the message pipe: a message, why there is none, or the
+// envelope is one line on the message pipe: a message, why it is missing, or the
 // end.
 type envelope struct {
 	Message json.RawMessage `json:"message,omitempty"`
@@ -419,7 +419,7 @@ func startWith(path string, argv []string, attr *os.ProcAttr) (proc *os.Process,
 	return proc, err
 }
 
-// environment returns base with the variables of extra in place of those of
+// environment returns base with the variables of extra instead of those of
 // the same name: of two, libc and Go would take the first.
 func environment(base, extra []string) []string {
 	env := slices.Clone(extra)
@@ -435,7 +435,7 @@ func environment(base, extra []string) []string {
 // pipe is a pipe of which the child gets one end.
 type pipe struct{ ours, theirs *os.File }
 
-// pipes are a child's, and the memory for its record, nil where there is none.
+// pipes are those of a child, and the memory for its record, nil if it has no record.
 type pipes struct {
 	stdout, stderr, message, lifeline pipe
 	record                            *os.File

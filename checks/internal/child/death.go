@@ -111,7 +111,7 @@ func (r *Result) judge(rec record) {
 	if r.Finished || r.TimedOut || r.Canceled || r.Flooded != "" || r.Left {
 		return
 	}
-	r.Death, r.Why = DeathUnknown, "nothing more is known"
+	r.Death, r.Why = DeathUnknown, "for an unknown reason"
 	if !rec.known && r.Exited {
 		rec.report = runtimeReport.FindString(r.Stderr)
 	}
@@ -127,7 +127,7 @@ func (r *Result) judge(rec record) {
 	case r.Signal == "SIGKILL":
 		r.Death, r.Why = DeathByOther, "such as by the kernel's OOM killer"
 	case r.Signal != "" && !slices.Contains(crashSignals, r.Signal), report != nil && report[2] == userCode:
-		r.Death, r.Why = DeathByOther, "sent by another process, or for a limit"
+		r.Death, r.Why = DeathByOther, "sent by another process, or because of a limit"
 	case rec.known && !rec.started:
 		// No library was loaded.
 		r.Why = "it could not start"
@@ -173,7 +173,7 @@ func fatalError(stderr string) string {
 	if _, rest, ok := strings.Cut("\n"+stderr, "\nfatal error: "); ok {
 		return firstLine(rest)
 	}
-	return "nothing more is known"
+	return "for an unknown reason"
 }
 
 // InLibrary is true where a call of a vendor's library was under way, or may have
@@ -183,7 +183,7 @@ func (r Result) InLibrary() bool { return len(r.Inside) > 0 || !r.Recorded }
 // End says in words how a child ended that did not finish its task: "SIGKILL,
 // such as by the kernel's OOM killer".
 func (r Result) End() string {
-	how := "it ended early"
+	how := "it exited early"
 	switch {
 	case r.Signal != "":
 		how = r.Signal

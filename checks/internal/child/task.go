@@ -38,7 +38,7 @@ func Main() {
 	}
 	messages, lifeline := inherited(messageFD), inherited(lifelineFD)
 	if len(os.Args) != 4 || messages == nil || lifeline == nil {
-		fmt.Fprintf(os.Stderr, "gpudoctor: %s is for gpudoctor's own use\n", mark)
+		fmt.Fprintf(os.Stderr, "gpudoctor: %s is for internal use only\n", mark)
 		os.Exit(2)
 	}
 	settle()
@@ -108,7 +108,7 @@ func File(index int) *os.File {
 }
 
 // inherited returns the pipe that the parent gave this process as a
-// descriptor, or nil if there is none.
+// descriptor, or nil if it did not.
 func inherited(fd uintptr) *os.File {
 	f := os.NewFile(fd, "pipe from the parent")
 	if f == nil {
@@ -131,7 +131,7 @@ type outbox struct {
 func (o *outbox) send(message any) error {
 	raw, err := json.Marshal(message)
 	if err == nil && len(raw) > maxMessage-envelopeBytes {
-		err = fmt.Errorf("%d bytes are too many", len(raw))
+		err = fmt.Errorf("%d bytes are over the limit", len(raw))
 	}
 	if err != nil {
 		err = fmt.Errorf("encode a message: %w", err)

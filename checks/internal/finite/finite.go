@@ -16,7 +16,7 @@ func Parse(s string) (float64, error) {
 		return 0, err
 	}
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is no finite number", s)
+		return 0, fmt.Errorf("%q is not a finite number", s)
 	}
 	return v, nil
 }

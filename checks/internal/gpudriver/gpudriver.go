@@ -74,10 +74,10 @@ func (e *Error) Is(target error) bool {
 var (
 	// ErrMissing is wrapped by the error of a call that this driver's library
 	// does not have.
-	ErrMissing = errors.New("this driver does not have the function")
+	ErrMissing = errors.New("the driver lacks this function")
 	// ErrVersion is wrapped where the library is of a version of which the
 	// doctor does not know the sizes and numbers.
-	ErrVersion = errors.New("this version is not known here")
+	ErrVersion = errors.New("version not supported")
 	// ErrStatic is wrapped by the error of loading a library in a static binary.
 	ErrStatic = errors.New("this binary is static and cannot load libraries")
 )
@@ -211,7 +211,7 @@ func Path(maps []byte, name string) string {
 	return ""
 }
 
-// CString returns s as a C library wants it.
+// CString returns s as a string of C.
 func CString(s string) *byte { return &append([]byte(s), 0)[0] }
 
 // Text reads a C string that a library owns, at most 256 bytes of it.

@@ -223,7 +223,7 @@ func (d *Driver) Version() (string, error) {
 		d.LazyPeerAccess = 0
 	}
 	if major < oldest || major > newest {
-		return version, fmt.Errorf("HIP %s: %w, which are %d to %d", version, gpudriver.ErrVersion, oldest, newest)
+		return version, fmt.Errorf("HIP %s: %w; supported are %d to %d", version, gpudriver.ErrVersion, oldest, newest)
 	}
 	return version, nil
 }

@@ -33,7 +33,7 @@ type asking struct {
 
 // ask returns the answer to a question. Those who ask while it is being
 // answered wait for the same answer; it is called off when all of them have
-// gone, and may then be asked anew.
+// gone, and may then be asked again.
 func (a *asked) ask(ctx context.Context, question string, answer func(context.Context) (any, error)) (json.RawMessage, error) {
 	a.mu.Lock()
 	q := a.all[question]
@@ -78,7 +78,7 @@ func (a *asked) begin(ctx context.Context, question string, answer func(context.
 		defer close(q.done)
 		defer func() {
 			if p := recover(); p != nil {
-				q.err = fmt.Errorf("%s: the answer failed: %v; please report this", question, p)
+				q.err = fmt.Errorf("%s: the query panicked: %v; please report this bug", question, p)
 			}
 		}()
 		v, err := answer(ctx)

@@ -19,14 +19,14 @@ const (
 )
 
 var (
-	errNoKernelConfig   = errors.New("there is neither /proc/config.gz nor a file config for this kernel in /boot or /lib/modules")
-	errKernelConfigHead = errors.New("is no kernel configuration")
-	errKernelConfigCut  = errors.New("the kernel configuration is cut off")
+	errNoKernelConfig   = errors.New("neither /proc/config.gz nor a config file for this kernel in /boot or /lib/modules exists")
+	errKernelConfigHead = errors.New("not a kernel configuration")
+	errKernelConfigCut  = errors.New("the kernel configuration is truncated")
 )
 
 // kernelConfig reads the options that checks want from the configuration of
 // the running kernel: from the kernel itself if it was built with IKCONFIG_PROC,
-// else from where distributions put it (Fedora and its kin in /lib/modules).
+// otherwise from where distributions put it (Fedora and derivatives in /lib/modules).
 func kernelConfig(release string) (KernelConfig, error) {
 	names := []string{"/proc/config.gz"}
 	if release != "" && !strings.ContainsAny(release, "/\x00") {

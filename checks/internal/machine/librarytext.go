@@ -35,7 +35,7 @@ func libraryText(name string) (string, error) {
 	return findText(io.LimitReader(f, maxLibrary), time.Now().Add(libraryTime))
 }
 
-var errNotRegular = errors.New("no regular file")
+var errNotRegular = errors.New("not a regular file")
 
 // findText searches part by part; the end of one stands before the next, so
 // that a text that lies across both is found.

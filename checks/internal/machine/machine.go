@@ -76,7 +76,7 @@ const (
 	AskLibraryText = "library-text:"
 	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
 	// is answered with whether one of that name is seen. The list of processes
-	// itself is nobody's business, and is not recorded.
+	// itself is private, and is not recorded.
 	AskProcess = "process:"
 	// AskKernelConfig is answered with a KernelConfig. The configuration
 	// itself has hundreds of kilobytes, and names the host it was built on.

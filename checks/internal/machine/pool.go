@@ -144,7 +144,7 @@ func (p *pool) recover(place string) {
 	p.stuck.Add(-1)
 }
 
-// refuses reports whether an operation on a path would likely hang too.
+// refuses reports whether an operation on a path would likely hang as well.
 func (p *pool) refuses(name string) bool {
 	stuck := p.stuck.Load()
 	if stuck == 0 {

@@ -15,8 +15,8 @@ import (
 // snapshot stays within what Parse reads, in hex as well.
 const maxRecorded = 24 << 20
 
-// Recorder is a Source that hands every operation to another, and keeps what
-// it gave, failures too.
+// Recorder is a Source that passes every operation to another Source, and keeps what
+// that returned, including failures.
 type Recorder struct {
 	src Source
 

@@ -139,7 +139,7 @@ func (r recordingRedactor) answer(question string, a answer) answer {
 	decoder := json.NewDecoder(bytes.NewReader(a.raw))
 	decoder.UseNumber()
 	if err := decoder.Decode(&v); err != nil {
-		return answer{err: &failure{text: "the answer is no JSON", is: fs.ErrInvalid}}
+		return answer{err: &failure{text: "the answer is not JSON", is: fs.ErrInvalid}}
 	}
 	if names, ok := v.(map[string]any); ok && question == AskUname {
 		if node, ok := names["node"].(string); ok {

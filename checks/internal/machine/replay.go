@@ -83,7 +83,7 @@ type parser struct {
 }
 
 // ErrCutShort is returned for a recording that lacks its end.
-var ErrCutShort = errors.New("the recording is cut short: its end is missing")
+var ErrCutShort = errors.New("the recording is truncated: its end is missing")
 
 // ErrAfterEnd is returned for a recording with more text after its end, such as
 // two recordings in one file. Which of it tells of the machine is not known.
@@ -172,9 +172,9 @@ func (p *parser) comment() error {
 	version, err := strconv.Atoi(number)
 	switch {
 	case err != nil || version < 1:
-		return fmt.Errorf("not a version of the format: %.40q", head)
+		return fmt.Errorf("unknown version of the format: %.40q", head)
 	case version > snapshotVersion:
-		return fmt.Errorf("%w: its format is %s%d, and this one reads up to %d", ErrNewer, SnapshotFormat, version, snapshotVersion)
+		return fmt.Errorf("%w: its format is %s%d; this version reads up to %d", ErrNewer, SnapshotFormat, version, snapshotVersion)
 	}
 	for line := range strings.Lines(rest) {
 		line = strings.TrimSpace(line)
@@ -233,7 +233,7 @@ func token(text string) (word, rest string, err error) {
 	}
 	q, err := strconv.QuotedPrefix(text)
 	if err != nil {
-		return "", "", fmt.Errorf("a quoted name does not end: %.80q", text)
+		return "", "", fmt.Errorf("unterminated quoted name: %.80q", text)
 	}
 	word, err = strconv.Unquote(q)
 	return word, strings.TrimSpace(text[len(q):]), err
@@ -248,13 +248,13 @@ func entryPath(name string, folder bool) (string, error) {
 	absolute := "/" + strings.TrimPrefix(name, "/")
 	switch {
 	case name == "":
-		return "", errors.New("an entry without a path")
+		return "", errors.New("the entry has no path")
 	case len(name) > maxPath:
-		return "", fmt.Errorf("a path of more than %d bytes: %.80q", maxPath, name)
+		return "", fmt.Errorf("the path is longer than %d bytes: %.80q", maxPath, name)
 	case slices.Contains(strings.Split(name, "/"), ".."):
-		return "", fmt.Errorf("a path that leads upwards: %.80q", name)
+		return "", fmt.Errorf("the path contains ..: %.80q", name)
 	case absolute != path.Clean(absolute) || strings.ContainsRune(name, 0):
-		return "", fmt.Errorf("a path that is not in its plain form: %.80q", name)
+		return "", fmt.Errorf("the path is not in its canonical form: %.80q", name)
 	}
 	return absolute, nil
 }
@@ -262,7 +262,7 @@ func entryPath(name string, folder bool) (string, error) {
 // fill sets an outcome that was not known yet.
 func fill[T any](o *outcome[T], value T, err error) error {
 	if o.known {
-		return errors.New("the same is said twice of this path")
+		return errors.New("duplicate entry for this path")
 	}
 	*o = got(value, err)
 	return nil
@@ -287,7 +287,7 @@ func (p *parser) failure(words string) (failure, err error) {
 		return nil, err
 	}
 	if failure = declassify(class, string(data)); failure == nil {
-		return nil, fmt.Errorf("no such class of failure: %.40q", class)
+		return nil, fmt.Errorf("unknown class of failure: %.40q", class)
 	}
 	return failure, nil
 }
@@ -307,7 +307,7 @@ func (p *parser) content(attributes string, sentence bool) (data []byte, more bo
 		case "part":
 			more = true
 		default:
-			return nil, false, fmt.Errorf("not known here: %.40q", word)
+			return nil, false, fmt.Errorf("unknown attribute: %.40q", word)
 		}
 	}
 	if sentence && attributes == "" { // Written by hand, it ends in a newline that is no part of it.
@@ -345,7 +345,7 @@ func (p *parser) unhex(text []byte, above int) ([]byte, error) {
 			}
 			if p.decoded > MaxSnapshot {
 				p.at = above
-				return nil, fmt.Errorf("unfolds to more than %d MiB", MaxSnapshot>>20)
+				return nil, fmt.Errorf("decompresses to more than %d MiB", MaxSnapshot>>20)
 			}
 			data = append(data, part...)
 		}
@@ -386,7 +386,7 @@ func (n *node) anyKnown() bool {
 
 func (p *parser) gone(where string) error {
 	if n := p.machine.nodes[where]; n != nil && (n.gone || n.anyKnown()) {
-		return errors.New("something is said elsewhere of a path that is not there")
+		return errors.New("another entry describes this path, which does not exist")
 	}
 	p.machine.addGone(where)
 	return nil
@@ -401,7 +401,7 @@ func (p *parser) link(n *node, target string) error {
 	case err != nil:
 		return err
 	case rest != "" || word == "" || len(word) > maxPath || strings.ContainsRune(word, 0):
-		return fmt.Errorf("not the target of a link: %.80q", target)
+		return fmt.Errorf("invalid target of a link: %.80q", target)
 	}
 	if err := p.nothing(); err != nil {
 		return err
@@ -412,7 +412,7 @@ func (p *parser) link(n *node, target string) error {
 // nothing refuses lines under an entry that says all in its marker.
 func (p *parser) nothing() error {
 	if body := bytes.TrimSpace(p.body()); len(body) > 0 {
-		return fmt.Errorf("text under an entry that has none: %.40q", body)
+		return fmt.Errorf("unexpected text in the entry: %.40q", body)
 	}
 	return nil
 }
@@ -425,11 +425,11 @@ func (p *parser) stat(n *node, words string) error {
 	info := FileInfo{}
 	var ok bool
 	if info.Mode, ok = parseMode(mode); !ok {
-		return fmt.Errorf("not a file mode: %.40q", mode)
+		return fmt.Errorf("invalid file mode: %.40q", mode)
 	}
 	var err error
 	if info.Size, err = strconv.ParseInt(size, 10, 64); err != nil || info.Size < 0 {
-		return fmt.Errorf("not a size: %.40q", size)
+		return fmt.Errorf("invalid size: %.40q", size)
 	}
 	if err := p.nothing(); err != nil {
 		return err
@@ -463,7 +463,7 @@ func (p *parser) folder(n *node, where, attributes string) error {
 		return fail(p, &n.list, attributes)
 	}
 	if attributes != "" {
-		return fmt.Errorf("not known here: %.40q", attributes)
+		return fmt.Errorf("unknown attribute: %.40q", attributes)
 	}
 	names := []string{}
 	for name, err := range p.names() {
@@ -471,7 +471,7 @@ func (p *parser) folder(n *node, where, attributes string) error {
 		case err != nil:
 			return err
 		case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(where)+len(name) > maxPath:
-			return fmt.Errorf("not a name in a folder: %.80q", name)
+			return fmt.Errorf("invalid file name: %.80q", name)
 		}
 		names = append(names, name)
 	}
@@ -524,7 +524,7 @@ func (p *parser) pathList(word string) error {
 		failure := declassify(word, "")
 		switch {
 		case failure == nil:
-			return fmt.Errorf("no such class of failure: %.40q", word)
+			return fmt.Errorf("unknown class of failure: %.40q", word)
 		case word == "not-exist":
 			err = p.gone(where)
 		case word == "not-link":
@@ -546,7 +546,7 @@ func (p *parser) answer(text string) error {
 		return err
 	}
 	if _, twice := p.machine.answers[question]; twice {
-		return fmt.Errorf("a second answer to %.80q", question)
+		return fmt.Errorf("duplicate answer to %.80q", question)
 	}
 	if strings.HasPrefix(rest, "!") && ext == "" {
 		failure, err := p.failure(rest)
@@ -560,7 +560,7 @@ func (p *parser) answer(text string) error {
 	body := p.body()
 	switch {
 	case rest != "":
-		return fmt.Errorf("not known here: %.40q", rest)
+		return fmt.Errorf("unknown attribute: %.40q", rest)
 	case ext == ".json":
 		raw, err := compactJSON(body)
 		if err != nil {
@@ -571,7 +571,7 @@ func (p *parser) answer(text string) error {
 	case ext == ".txt" && utf8.Valid(body):
 		p.machine.Answer(question, string(body))
 	default:
-		return fmt.Errorf("an answer stands in a .json or a .txt of UTF-8: %.80q", text)
+		return fmt.Errorf("an answer must be .json, or .txt in UTF-8: %.80q", text)
 	}
 	return nil
 }

@@ -45,21 +45,21 @@ This is a txtar archive of what gpudoctor read on one machine. Replay it with
 
 Each entry is a path, without the leading slash, and what was found there:
   -- PATH --              the text of a file
-  -- PATH hex --          its bytes, 32 a line; 00*64 stands for 64 zero bytes
+  -- PATH hex --          its bytes, 32 per line; 00*64 stands for 64 zero bytes
   -- PATH no-newline --   a text whose last line does not end in a newline
-  -- PATH part --         the file goes on; no more of it was read
+  -- PATH part --         the file continues; no more of it was read
   -- PATH -> TARGET --    a symbolic link
-  -- PATH/ --             a folder, one name a line
+  -- PATH/ --             a folder, one name per line
   -- PATH stat MODE SIZE --
-  -- PATH !CLASS --       the failure to read it; the text says more
+  -- PATH !CLASS --       the failure to read it; the text gives details
   -- !CLASS --            a list of paths to which this applies
   -- answers/QUESTION --  what the system or a library answered
-  -- !end --              the end of a whole recording
+  -- !end --              the end of a complete recording
 A name with blanks or odd characters is quoted as in Go.
 `
 
 const (
-	redactedNote = "Names, addresses and serial\nnumbers have been replaced by stand-ins, the same thing by the same one."
+	redactedNote = "Names, addresses and serial\nnumbers have been replaced by stand-ins, each always by the same one."
 	rawNote      = "Nothing in it has been\nredacted: it shows names, addresses and serial numbers."
 )
 
@@ -216,7 +216,7 @@ func (s *snapshotWriter) answers(m *Memory) {
 		}
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, a.raw, "", "  "); err != nil {
-			s.failure(fmt.Errorf("the answer is no JSON: %w", err), name) // No source gives one.
+			s.failure(fmt.Errorf("the answer is not JSON: %w", err), name) // No source gives one.
 			continue
 		}
 		s.marker(name + ".json")

@@ -40,7 +40,7 @@ func (s *subject) all() {
 	s.processes()
 }
 
-// ok judges an answer: a GPU that is gone, or that wants a reset, is noted, and
+// ok checks a result: a GPU that is lost, or that needs a reset, is noted, and
 // so is an error other than that the GPU does not support the question.
 func (s *subject) ok(function string, ret nvml.Return) bool {
 	switch ret {

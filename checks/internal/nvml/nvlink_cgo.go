@@ -83,7 +83,7 @@ type links struct {
 	noCounters bool
 }
 
-// link returns what is known of one NVLink; false means that there is none.
+// link returns what is known about one NVLink; false means that it does not exist.
 func (l *links) link(i int) (facts.NVLink, bool) {
 	out := facts.NVLink{Link: i}
 	state, ok := l.number(nvml.FI_DEV_NVLINK_GET_STATE, i, "nvmlDeviceGetNvLinkState", func() (int64, nvml.Return) {

@@ -149,7 +149,7 @@ type end struct {
 const task = "nvml"
 
 // errStalled is why a child was ended whose step took too long.
-var errStalled = errors.New("a step did not end")
+var errStalled = errors.New("a call did not return")
 
 // Limits bound how long the library may take: Call for each call, All for all of
 // them; 0 means deadline.NVMLCall and three times Call.
@@ -280,7 +280,7 @@ func (a *assembly) conclude(r child.Result) *Answer {
 	case r.TimedOut || r.Canceled:
 		answer.Outcome, answer.Death, answer.Reason = Ended, child.DeathUnknown, "it made no progress in time, outside any call of the library"
 	case r.Flooded != "":
-		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote to %s without end and was ended", r.Flooded)
+		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote endlessly to %s and was killed", r.Flooded)
 	case r.Finished:
 		answer.Outcome, answer.Reason = Failed, r.Failure
 	case r.Death == child.DeathByLibrary:

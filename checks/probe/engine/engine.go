@@ -55,8 +55,8 @@ const (
 // errHang says that a stream did not come to its end in time, errClock that the
 // driver's timer gave no time that can be one.
 var (
-	errHang  = errors.New("no end within the deadline")
-	errClock = errors.New("the driver's timer gave no usable time")
+	errHang  = errors.New("not finished within the deadline")
+	errClock = errors.New("the driver's timer returned no usable time")
 )
 
 // The stages of a probe, beside those that bear the name of their test.
@@ -400,7 +400,7 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 	e.d = d
 	lib := &library{API: d.API()}
 	if missing := d.Missing(); len(missing) > 0 {
-		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or no driver library", d.Library(), missing)
+		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or is not a driver library", d.Library(), missing)
 		return lib, &failure{Outcome: probe.Unknown, Reason: reason, Cause: probe.CauseIncompatible}
 	}
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
@@ -415,7 +415,7 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 			f.Outcome, f.Cause = probe.Unknown, probe.CauseShortage
 		}
 		if d.API() == apiHIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
-			// The runtime for AMD's GPUs is installed where there is none, too. HIP
+			// The runtime for AMD GPUs is also installed on machines without them. HIP
 			// 5.2 then says hipErrorInvalidDevice.
 			f.Outcome, f.Reason, f.Cause = probe.Unknown, "HIP offers no GPU to this process: "+f.Reason, probe.CauseNoDevice
 		}
@@ -639,7 +639,7 @@ func (e *engine) loadKernels(g *gpu) error {
 			g.kernels[name], err = e.d.Function(m, name)
 		}
 	}
-	g.noKernels = err // The GPU takes part all the same.
+	g.noKernels = err // The GPU still takes part.
 	return nil
 }
 
@@ -648,7 +648,7 @@ func (e *engine) loadKernels(g *gpu) error {
 func (e *engine) agreeOnKernels() {
 	for _, g := range e.gpus {
 		if g.noKernels != nil {
-			e.noSM = fmt.Sprintf("no kernel can be run on %s: %v", g.Address, g.noKernels)
+			e.noSM = fmt.Sprintf("cannot run a kernel on %s: %v", g.Address, g.noKernels)
 		}
 	}
 	if e.noSM == "" {

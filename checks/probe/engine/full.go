@@ -273,8 +273,8 @@ func (e *engine) handshake(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	if withoutFlags(t, a, b) {
 		return nil
 	}
-	// Whoever gives transfers more time gives it to this one, too; and the
-	// kernels end before the patience for their stream does.
+	// A longer time limit for transfers also applies to this one; and the
+	// kernels end before the time limit of their stream.
 	bound := min(max(shakeBound, e.order.Patience/5), e.order.Patience/2)
 	var first, second shaken
 	apart := time.Duration(0)
@@ -294,11 +294,11 @@ func (e *engine) handshake(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	switch lost := bound.Seconds() / 2; {
 	case apart.Seconds() > lost:
 		t.Outcome, t.Cause = probe.Unknown, probe.CauseDeadline
-		t.Reason = fmt.Sprintf("the kernels were started %s apart, and are to talk to each other within %s: this machine is too busy", roughly(apart), bound)
+		t.Reason = fmt.Sprintf("the kernels were started %s apart, but must exchange data within %s: this machine is too busy", roughly(apart), bound)
 		return nil
 	case min(first.silent, second.silent) < lost:
 		t.Outcome, t.Cause = probe.Unknown, probe.CauseDeadline
-		t.Reason = fmt.Sprintf("round %d of %d was reached within %s, and stores were seen up to then", first.rounds+1, rounds, bound)
+		t.Reason = fmt.Sprintf("only round %d of %d was reached within %s; all stores up to then were seen", first.rounds+1, rounds, bound)
 		return nil
 	}
 	// The first side stores the number of a round before it waits, so the
@@ -317,7 +317,7 @@ func withoutFlags(t *probe.Transfer, gpus ...*gpu) bool {
 	for _, g := range gpus {
 		if g.noFlags != nil {
 			t.Outcome, t.Cause = probe.Unknown, probe.CauseUnavailable
-			t.Reason = fmt.Sprintf("no memory on %s through which running kernels can talk: %v", g.Address, g.noFlags)
+			t.Reason = fmt.Sprintf("cannot allocate memory on %s that running kernels can share: %v", g.Address, g.noFlags)
 			return true
 		}
 	}
@@ -409,7 +409,7 @@ func (e *engine) latency(t *probe.Transfer, a, b *gpu, _ uint64) error {
 		return err
 	}
 	if last[0] != uint64(b.in) { // After a whole round the list leads back to its start.
-		t.Outcome, t.Reason = probe.Corrupt, "loads from the peer's memory did not bring what stands there"
+		t.Outcome, t.Reason = probe.Corrupt, "loads from the peer's memory returned wrong data"
 		return nil
 	}
 	setTime(t, seconds, nodes)

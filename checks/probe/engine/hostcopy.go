@@ -123,7 +123,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	if c := compareHost(b, s); c.bad > 0 {
 		first := int64(8 * c.first)
 		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.bad), &first, nil, "other"
-		t.Reason = fmt.Sprintf("%d of %d bytes in host memory are not what the GPU holds", t.BadBytes, n)
+		t.Reason = fmt.Sprintf("%d of %d bytes in host memory differ from the GPU's memory", t.BadBytes, n)
 	}
 	setRate(t, copyTimes*n, seconds, most(g))
 	return nil

@@ -181,7 +181,7 @@ func (e *engine) interprocess() {
 		return
 	}
 	if len(first.Shared) == 0 {
-		e.onEachPair(probe.Unsupported, "the driver gives memory to another process neither by "+wayVMM+" nor by "+e.d.IPCWay())
+		e.onEachPair(probe.Unsupported, "the driver shares memory with another process neither through "+wayVMM+" nor through "+e.d.IPCWay())
 		return
 	}
 	for index, s := range first.Shared {
@@ -349,7 +349,7 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, e
 		return nil, err
 	}
 	if m.Transfer == nil {
-		return nil, errors.New("the second process gave no answer")
+		return nil, errors.New("the second process did not answer")
 	}
 	return m.Transfer, nil
 }

@@ -16,7 +16,7 @@ const maxNodes = 64
 // -1 alone where the kernel does not say (MPOL_F_MEMS_ALLOWED is 4,
 // include/uapi/linux/mempolicy.h).
 func memoryNodes() []int {
-	var mask [16]uint64 // get_mempolicy wants room for the kernel's own maximum, 1024 at most.
+	var mask [16]uint64 // get_mempolicy requires room for the kernel's own maximum, 1024 at most.
 	_, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, 0, uintptr(unsafe.Pointer(&mask)), uintptr(len(mask)*64), 0, 4, 0)
 	if errno != 0 {
 		return []int{-1}
@@ -53,7 +53,7 @@ func nodeMemory(node, n int) (b []byte, name string, free func(), err error) {
 		last := &b[n-1]
 		if _, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, uintptr(unsafe.Pointer(&got)), 0, 0, uintptr(unsafe.Pointer(last)), 1|2, 0); errno != 0 || int(got) != node {
 			free()
-			return nil, "", nil, fmt.Errorf("node %d gave no memory", node)
+			return nil, "", nil, fmt.Errorf("no memory on node %d", node)
 		}
 	}
 	return b, name, free, nil

@@ -267,7 +267,7 @@ func (s *session) limit() time.Duration {
 		return math.MaxInt64
 	case s.preparing():
 		return s.options.Start
-	case s.stage == probe.TestInterprocess: // A second process starts the driver anew.
+	case s.stage == probe.TestInterprocess: // A second process starts the driver again.
 		return s.options.Start + deadline.Calls*s.options.Patience
 	case s.stage == stageCleanup:
 		return s.options.Patience
@@ -549,7 +549,7 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 	switch {
 	case s.ended && !s.garbled && result.Unsent == 0 && quiet == (silence{}):
 		for _, t := range slices.Clone(s.under) {
-			t.Outcome, t.Cause, t.Reason = probe.Unknown, probe.CauseProtocol, "the process that drives the GPUs never said what became of it"
+			t.Outcome, t.Cause, t.Reason = probe.Unknown, probe.CauseProtocol, "the process that drives the GPUs never reported its outcome"
 			s.record(t)
 		}
 		if !s.whole {
@@ -560,14 +560,14 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 		s.fail(f)
 		return false
 	case s.stage == stageCleanup:
-		f.Reason += ", when the memory was given back after all transfers"
+		f.Reason += ", when the memory was freed after all transfers"
 		s.fail(f)
 		s.report.Signal = signalOf(result)
 		return false
 	case s.preparing():
 		s.stage, s.report.GPU = s.blamed(quiet)
 		if s.resumed {
-			f.Reason += ", when it was started again after a transfer that failed"
+			f.Reason += ", when it was restarted after a failed transfer"
 		}
 		s.fail(f)
 		s.report.Signal, s.report.ExitCode = signalOf(result), exitCode(result)
@@ -615,11 +615,11 @@ func (s *session) blamed(quiet silence) (stage, gpu string) {
 func (s *session) ending(result child.Result, quiet silence) failure {
 	switch {
 	case result.Flooded != "":
-		return failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the driver wrote without end to %s, and its process was ended", result.Flooded)}
+		return failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the driver wrote endlessly to %s, and its process was killed", result.Flooded)}
 	case result.Unsent > 0:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process that drives the GPUs could not say what it found: " + result.UnsentReason}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process that drives the GPUs could not report its results: " + result.UnsentReason}
 	case s.garbled:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages of the process that drives the GPUs were lost or garbled"}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process that drives the GPUs were lost or garbled"}
 	case quiet.tooLong > 0 && result.InLibrary():
 		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: call(result)}
 	case quiet.tooLong > 0:
@@ -633,7 +633,7 @@ func (s *session) ending(result child.Result, quiet silence) failure {
 	case result.Death == child.DeathByLibrary:
 		return failure{Outcome: probe.Error, Cause: probe.CauseExited, Reason: fmt.Sprintf("the driver ended the process that drives the GPUs, with exit code %d", result.Code), Call: call(result)}
 	case result.Failure != "":
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a fault of gpudoctor, report it"}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a bug in gpudoctor, please report it"}
 	}
 	return failure{Outcome: probe.Unknown, Cause: cmp.Or(deathCauses[result.Death], probe.CauseEnded), Reason: "the probe's process was ended: " + result.End()}
 }
@@ -697,10 +697,10 @@ func (s *session) giveUp(stage string) {
 		return
 	}
 	s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, stage, probe.CauseGaveUp
-	s.report.Reason = fmt.Sprintf("%d transfers made the process useless that drove them; the rest was not tried", s.useless)
+	s.report.Reason = fmt.Sprintf("%d transfers left their process unusable; the rest was not tried", s.useless)
 	if s.useless < maxChildren-1 {
 		s.report.Cause = probe.CauseDeadline
-		s.report.Reason = fmt.Sprintf("after %d transfers that made the process useless that drove them, too little time was left for the rest", s.useless)
+		s.report.Reason = fmt.Sprintf("after %d transfers that left their process unusable, too little time remained for the rest", s.useless)
 	}
 }
 

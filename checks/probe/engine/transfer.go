@@ -88,8 +88,8 @@ type test struct {
 	run    run
 }
 
-// run tries one transfer from a to b and notes in t what it finds. An error
-// is one of the driver's, or errHang.
+// run tries one transfer from a to b and notes in t what it finds. Its error
+// comes from the driver, or is errHang.
 type run = func(t *probe.Transfer, a, b *gpu, seed uint64) error
 
 // eachPair runs a test for every pair.
@@ -307,16 +307,16 @@ func (e *engine) verify(t *probe.Transfer, g *gpu, p gpudriver.Pointer, n, seed 
 	first := int64(8 * c.first)
 	t.FirstBad = &first
 	t.Found = e.found(g, p, c)
-	t.Reason = fmt.Sprintf("the driver reported success, and %d of %d bytes are not what was sent, from offset %d on: %s",
+	t.Reason = fmt.Sprintf("the driver reported success, but %d of %d bytes are wrong, from offset %d on: %s",
 		t.BadBytes, n, first, foundWords[t.Found])
 	return nil
 }
 
 var foundWords = map[string]string{
-	"poison":  "what the destination held before is still there",
-	"zeros":   "zeros stand there",
-	"foreign": "data of another transfer stands there",
-	"other":   "something else stands there",
+	"poison":  "the destination still holds its previous data",
+	"zeros":   "the destination holds zeros",
+	"foreign": "the destination holds data of another transfer",
+	"other":   "the destination holds other data",
 }
 
 // found says what stands where the pattern should be.
@@ -396,10 +396,10 @@ func setRate(t *probe.Transfer, bytes uint64, seconds, most float64) {
 	switch r := rate(bytes, seconds); {
 	case !usableTime(seconds):
 		t.Outcome, t.Cause, t.GBps = probe.Unknown, probe.CauseClock, nil
-		t.Reason = fmt.Sprintf("every byte arrived, but the driver's timer gave %g ms for it, so the rate is not known", seconds*1e3)
+		t.Reason = fmt.Sprintf("every byte arrived, but the driver's timer measured %g ms, so the rate is not known", seconds*1e3)
 	case rate(bytes, seconds+timerSeconds) > most:
 		t.Outcome, t.Cause, t.GBps = probe.Unknown, probe.CauseImplausible, nil
-		t.Reason = fmt.Sprintf("every byte arrived, but at %.0f GB/s by the driver's timer, beyond the %.0f GB/s that its links carry at most", r, most)
+		t.Reason = fmt.Sprintf("every byte arrived, but at %.0f GB/s by the driver's timer, more than the %.0f GB/s that its links can carry", r, most)
 	default:
 		t.GBps = &r
 	}
@@ -415,7 +415,7 @@ func setTime(t *probe.Transfer, seconds float64, rounds int) {
 		return
 	}
 	t.Outcome, t.Cause = probe.Unknown, probe.CauseClock
-	t.Reason = fmt.Sprintf("the data is right, but the timer gave %g ms for %d rounds, so the time is not known", seconds*1e3, rounds)
+	t.Reason = fmt.Sprintf("the data is correct, but the timer measured %g ms for %d rounds, so the latency is not known", seconds*1e3, rounds)
 }
 
 // roundTo rounds to 1/parts: the clock tells no more.

@@ -68,7 +68,7 @@ var processName = lazy.New(`^\s*Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]
 // kind reads what launchers and others say of the ends of processes.
 func (e *ends) kind() *parse.Kind {
 	return &parse.Kind{
-		Name: "process-ends", Title: "how the processes of a job ended, as launchers, shells and assertions say", Gives: []string{"logs"},
+		Name: "process-ends", Title: "how the processes of a job ended, from launchers, shells and assertions", Gives: []string{"logs"},
 		Anchors: endAnchors(),
 		Line:    e.read,
 	}

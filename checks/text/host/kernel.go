@@ -61,7 +61,7 @@ func joinKernelLog(s *parse.Sink, r *kernellog.Reader) {
 		s.Facts.KernelLog.Source, s.Facts.KernelLog.Events = events[0].Source, events
 	}
 	if !whole {
-		s.Unknown("kernel_log", "events", "more different events than are kept", "read the kernel log itself")
+		s.Unknown("kernel_log", "events", "more different events than the limit", "read the full kernel log")
 	}
 }
 

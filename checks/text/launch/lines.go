@@ -268,7 +268,7 @@ type namedNumbers struct {
 
 var numberReference = lazy.New(`\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*))`)
 
-// expandNumbers puts such numbers in the place of their names.
+// expandNumbers replaces the names of such numbers.
 func expandNumbers(s *script, text string) string {
 	if s.numbers.source != s.Source() || !strings.Contains(text, "$") {
 		return text

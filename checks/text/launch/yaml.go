@@ -30,8 +30,8 @@ const (
 )
 
 // yamlKind takes descriptions in YAML: Kubernetes objects of any kind
-// that hold containers, compose files, and pieces of both. and
-// compose's JSON is YAML, too.
+// that hold containers, compose files, and pieces of both. A compose
+// file in JSON is also YAML.
 var yamlKind = &parse.Kind{
 	Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
 	Anchors: []string{
@@ -277,7 +277,7 @@ func yamlMerged(n *yaml.Node, depth int) map[string]*yaml.Node {
 	return m
 }
 
-// yamlText is a plain value; empty for what is none.
+// yamlText is a plain value; empty if n is not one.
 func yamlText(n *yaml.Node) string {
 	if n = parse.YAMLResolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return ""

@@ -897,7 +897,7 @@ func (n *log) port(s *parse.Sink, l parse.Line, rest, host string) bool {
 }
 
 // enterPort notes a port, or fills what is not known of it. NCCL takes only
-// ports that are active (ncclIbInit), so its list tells that, too.
+// ports that are active (ncclIbInit), so its list also shows that.
 func enterPort(s *parse.Sink, l parse.Line, p facts.RDMAPort) {
 	nics := s.NICs()
 	for i := range nics.RDMA {

@@ -32,7 +32,7 @@ type Kind struct {
 	Prefilter func(line []byte) Relevance
 	// Line takes one line by itself, for texts whose lines stand between
 	// those of others: logs. It reports whether it understood it. It is
-	// called for lines inside of blocks, too.
+	// also called for lines inside blocks.
 	Line func(s *Sink, l Line) bool
 	// Begins reports whether a block of this kind begins at the next line;
 	// in may look ahead but takes nothing.

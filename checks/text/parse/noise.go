@@ -64,7 +64,7 @@ func uncovered(line string) string {
 	return line
 }
 
-// mark is the length of the mark that a text begins with; 0 is none.
+// mark is the length of the mark that a text begins with; 0 if there is no mark.
 func mark(text string) int {
 	if text == "" {
 		return 0
@@ -338,8 +338,8 @@ func commonLayers(layers []layer, line string) int {
 	return len(layers)
 }
 
-// Peel takes what was put before a line off it, the outermost thing alone; ok is false
-// where there is none.
+// Peel removes the outermost prefix that was put before a line; ok is false
+// if there is no prefix.
 func Peel(line string) (inner string, ok bool) {
 	inner, _, ok = peel(line)
 	return inner, ok

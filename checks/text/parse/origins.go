@@ -50,8 +50,8 @@ const (
 	maxWatched = 256
 )
 
-// note keeps the first place of a value. Line 0 says that there is none: several
-// lines tell the value together.
+// note keeps the first place of a value. Line 0 means no single line: several
+// lines give the value together.
 func (g *ledger) note(fact, value, source string, line int) {
 	t := toldValue{fact, value}
 	if g.known[t] || len(g.told) >= MaxOrigins {
@@ -264,7 +264,7 @@ func leaves(path string, before, after reflect.Value, set bool, emit func(fact, 
 			leaves(path, reflect.Value{}, after.Elem(), true, emit)
 		case after.Elem().Kind() == reflect.Struct:
 			leaves(path, before.Elem(), after.Elem(), false, emit)
-		case plainValue(before) != plainValue(after): // Zero is told, too.
+		case plainValue(before) != plainValue(after): // Zero is also reported.
 			emit(path, plainValue(after), false)
 		}
 	case reflect.Struct:

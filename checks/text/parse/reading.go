@@ -42,7 +42,7 @@ type Reading struct {
 }
 
 // promptSigns are in each line that may be a shell prompt, or a heading that
-// stands in the place of one (see headingOf).
+// takes the role of one (see headingOf).
 var promptSigns = []string{"$ ", "# ", "% ", "*** /", "==> /", "*** ls: "}
 
 // Registry is the families of kinds that are read.

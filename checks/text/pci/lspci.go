@@ -316,7 +316,7 @@ func lspciBegin(s *parse.Sink, l parse.Line, address, class, rest string) *lspci
 	if d.PortType == "" && lspciRootPort.MatchString(rest) {
 		d.PortType = "root-port"
 	}
-	// The revision is a register too: what answers with ones does not answer.
+	// The revision is also a register: all ones mean that the device does not answer.
 	if strings.HasSuffix(rest, "(rev ff)") || strings.Contains(rest, "(rev ff) ") {
 		d.OffBus = true
 	}

@@ -23,8 +23,8 @@ var lsmodKind = &parse.Kind{
 	Read: lsmodRead,
 }
 
-// lsmodPromptKind takes a prompt with lsmod. A filter that nothing passes
-// prints nothing, and that is an answer, too.
+// lsmodPromptKind takes a prompt with lsmod. A filter that matches nothing
+// prints nothing, which is also an answer.
 var lsmodPromptKind = &parse.Kind{
 	Name:    "lsmod-prompt",
 	Title:   "a search in the loaded kernel modules",

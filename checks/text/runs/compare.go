@@ -215,7 +215,7 @@ func markTrials(f *facts.Facts, all []*run, configured map[string]bool) {
 	}
 }
 
-// settingNames are the variables that a run sets, those that choose GPUs too.
+// settingNames are the variables that a run sets, including those that choose GPUs.
 func settingNames(r *run) []string {
 	var names []string
 	for _, set := range []map[string]string{r.Variables, r.logged} {

@@ -248,7 +248,7 @@ func (r *run) set(name, value string) {
 
 const maxValue = 200
 
-// count reads a small number; 0 is none.
+// count reads a small number; 0 if it cannot.
 func count(text string) int {
 	n := 0
 	for _, c := range text {

@@ -106,7 +106,7 @@ func inBytes(operands []*ast.Term) string {
 	left := maxCallBytes
 	for _, o := range operands {
 		if left = Measure(o.Value, left); left < 0 {
-			return fmt.Sprintf("it was given more than %d MiB", maxCallBytes>>20)
+			return fmt.Sprintf("its arguments are larger than %d MiB", maxCallBytes>>20)
 		}
 	}
 	return ""
@@ -184,7 +184,7 @@ var hugeExponent = lazy.New(`[eE][+-]?[0-9]{4,}`)
 // inUnits holds of a text that is a number people write.
 func inUnits(operands []*ast.Term) string {
 	if s, ok := operands[0].Value.(ast.String); ok && (len(s) > maxExponent || hugeExponent.MatchString(string(s))) {
-		return "the text is no number of a usual size"
+		return "the text is not a number of a supported size"
 	}
 	return ""
 }

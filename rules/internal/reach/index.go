@@ -12,7 +12,7 @@ import (
 const byKey = "__by_key"
 
 // Indexed is a module in which what is looked up by key is computed once. OPA
-// evaluates "device[d.address] := d if some d in input.pci.devices" anew for each
+// evaluates "device[d.address] := d if some d in input.pci.devices" again for each
 // address that somebody looks up, all devices each time: 1024 look-ups among 1024
 // devices took 40 s. So each such rule gets another name, and an object of all that
 // it gives takes the old one:
