@@ -64,10 +64,10 @@ func builtinFiles() (map[string][]byte, error) {
 	return files, nil
 }
 
-// aRemedy is true of the files of remedies.
+// aRemedy reports whether a file is a remedy.
 func aRemedy(name string) bool { return path.Ext(name) == ".yaml" }
 
-// load decodes the files side by side and refuses an id that is taken.
+// load decodes the files in parallel and rejects a duplicate id.
 func load(builtin, user map[string][]byte) (*Set, error) {
 	type decoded struct {
 		remedy Remedy
@@ -120,8 +120,8 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 	return s, nil
 }
 
-// decode reads one remedy's file. A key that is not known is an error, since
-// it may be a misspelt one.
+// decode reads one remedy's file. An unknown key is an error, since
+// it may be misspelt.
 func decode(name string, text []byte) (Remedy, []error) {
 	var r Remedy
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -162,7 +162,7 @@ func yamlProblems(name string, err error) []error {
 	return faults
 }
 
-// The words that a file may use, each list from the least.
+// The values that a file may use, each list in ascending order.
 var (
 	kinds = []Kind{Fix, Workaround}
 	needs = []Need{
@@ -172,7 +172,7 @@ var (
 	lasts = []string{"job", "boot", "forever"}
 )
 
-// check holds a remedy to the contract of docs/remedies.md.
+// check checks a remedy against the contract of docs/remedies.md.
 func check(name string, r *Remedy) []error {
 	var faults []error
 	fault := func(hint, format string, args ...any) {
@@ -218,7 +218,7 @@ func check(name string, r *Remedy) []error {
 	return faults
 }
 
-// checkUnknown holds that a remedy says what to do also where a param is not
+// checkUnknown checks that a remedy also says what to do if a param is not
 // known, so that no advice is left with a gap.
 func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	for _, text := range r.prose() {
@@ -249,7 +249,7 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	})
 }
 
-// checkWord notes a word that is not in the list.
+// checkWord reports a word that is not in the list.
 func checkWord[T ~string](fault func(hint, format string, args ...any), key string, all []T, word T) {
 	if !slices.Contains(all, word) {
 		fault("", "%s: unknown word %q: one of %v", key, word, all)
