@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// fold puts each finding that is a consequence of another under it, and
+// fold puts each finding that is a consequence of another under that finding, and
 // returns the causes in order of rank.
 //
 // A finding is a consequence when the other's rule explains its rule, directly
-// or through further rules, and when the two share a GPU; one that names no
-// GPU concerns the whole host and shares all. Where several could be its
-// cause it goes under the one that ranks highest. A cause is as bad as the
-// worst of its consequences, and confirmed when one of them is: what was
-// measured there is the cause's doing.
+// or through other rules, and the two share a GPU; a finding that names no
+// GPU concerns the whole host and shares all GPUs. If several could be its
+// cause, it goes under the one that ranks highest. A cause is as severe as the
+// worst of its consequences, and confirmed if one of them is: what was
+// measured there is an effect of the cause.
 func fold(findings []Finding, rules []Rule) []Finding {
 	slices.SortFunc(findings, Finding.Compare)
 	findings = joinSame(findings)
@@ -60,9 +60,9 @@ func fold(findings []Finding, rules []Rule) []Finding {
 	return foldLastResort(foldSameFault(causes), rules)
 }
 
-// foldSameFault puts findings that tell of one fault under one of them: under the
-// one of the rule that the cause is named after or, of one rule, the one that names
-// the GPU; else under the one that ranks highest. The causes are in order of rank,
+// foldSameFault puts findings that report one fault under one of them: under the
+// one from the rule that the cause is named after or, within one rule, the one that names
+// the GPU, or else the one that ranks highest. The causes are in order of rank,
 // and so is what it returns.
 func foldSameFault(causes []Finding) []Finding {
 	slices.SortStableFunc(causes, func(a, b Finding) int { return cmp.Compare(standing(a), standing(b)) })
@@ -94,7 +94,7 @@ func foldSameFault(causes []Finding) []Finding {
 	return kept
 }
 
-// standing is lower for a finding under which others of its cause go.
+// standing is lower for a finding under which others of its cause are folded.
 func standing(f Finding) int {
 	s := 0
 	if f.Rule != f.Cause {
@@ -106,14 +106,14 @@ func standing(f Finding) int {
 	return s
 }
 
-// noCause is the cause of what has none of the causes that have a name: that two rules
-// have it does not make their findings one.
+// noCause is the cause of findings without a named cause: that two rules
+// share it does not make their findings one.
 const noCause = "other"
 
-// sameFault reports whether two findings of one cause tell of one fault. Those of
-// one rule do where it says so (the param "fault") or where one names the only GPU
-// at fault and the other none, as a program that does not know which it was. Those of
-// two rules do where they concern the same GPUs, or rest on the same evidence.
+// sameFault reports whether two findings of one cause report one fault. Those of
+// one rule do if the rule says so (the param "fault") or if one names the only GPU
+// at fault and the other names no GPU, like a program that does not know which it was. Those of
+// two rules do if they concern the same GPUs, or rest on the same evidence.
 func sameFault(k, f Finding, all []Finding) bool {
 	switch {
 	case k.Cause == "" || k.Cause != f.Cause:
@@ -136,8 +136,8 @@ func sameFault(k, f Finding, all []Finding) bool {
 	})
 }
 
-// joinSame puts what the facts say of a subject under what a log said of it, of
-// the same rule: the log names the fault, and the facts bear it out.
+// joinSame puts what the facts say about a subject under what a log says about it, within
+// the same rule: the log names the fault, and the facts confirm it.
 func joinSame(findings []Finding) []Finding {
 	type key struct {
 		rule, subject string
@@ -165,9 +165,9 @@ func joinSame(findings []Finding) []Finding {
 	return kept
 }
 
-// foldLastResort puts what says only that something failed under the finding
-// that ranks highest, if one of medium severity or above names a cause. That one
-// is as bad as the failure then.
+// foldLastResort puts findings that only say that something failed under the finding
+// that ranks highest, if one of medium severity or above names a cause. That finding
+// is then as severe as the failure.
 func foldLastResort(causes []Finding, rules []Rule) []Finding {
 	last := make(map[string]bool)
 	for _, r := range rules {
@@ -193,7 +193,7 @@ func foldLastResort(causes []Finding, rules []Rule) []Finding {
 	return kept
 }
 
-// foremost are the places of the first of a rule's findings: of all, of those that
+// foremost are the indices of the first of a rule's findings: of all, of those that
 // concern the whole host, and of those that concern a GPU. -1 stands for none.
 type foremost struct {
 	any, host int
@@ -227,8 +227,8 @@ func firsts(findings []Finding) map[string]*foremost {
 	return all
 }
 
-// sharing is the place of the first that shares a GPU with a finding; one that names
-// no GPU shares all.
+// sharing is the index of the first that shares a GPU with a finding; one that names
+// no GPU shares all GPUs.
 func (of *foremost) sharing(f Finding) int {
 	if len(f.Affects) == 0 {
 		return of.any

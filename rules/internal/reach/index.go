@@ -7,15 +7,15 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// byKey is what the name of a rule with keys gains when whole takes its name. No
-// rule is called so: two underscores in a row are no style of Rego.
+// byKey is the suffix of the new name of a rule with keys when whole takes its name. No
+// rule has such a name: Rego style does not use two underscores in a row.
 const byKey = "__by_key"
 
 // Indexed is a module in which what is looked up by key is computed once. OPA
 // evaluates "device[d.address] := d if some d in input.pci.devices" again for each
-// address that somebody looks up, all devices each time: 1024 look-ups among 1024
-// devices took 40 s. So each such rule gets another name, and an object of all that
-// it gives takes the old one:
+// looked-up address, over all devices each time: 1024 look-ups among 1024
+// devices took 40 s. So each such rule is renamed, and an object of everything that
+// it yields takes the old name:
 //
 //	device := {k: v | some k, v in device__by_key}
 func Indexed(m *ast.Module) *ast.Module {
@@ -40,8 +40,8 @@ func Indexed(m *ast.Module) *ast.Module {
 	return m
 }
 
-// keyed are the names of a module's rules that give an object one key at a time,
-// where the keys follow from the facts.
+// keyed are the names of a module's rules that define an object key by key,
+// with keys that follow from the facts.
 func keyed(m *ast.Module) []string {
 	follows := map[string]bool{}
 	var names []string
@@ -73,7 +73,7 @@ func whole(m *ast.Module, name string) *ast.Rule {
 	return placed(&ast.Rule{Head: head, Body: certain(m.Package.Location)}, m)
 }
 
-// WithoutKeys gives a message of OPA's the names that the rules bear in their files.
+// WithoutKeys restores the original rule names in a message of OPA.
 func WithoutKeys(message string) string { return strings.ReplaceAll(message, byKey, "") }
 
 // PackageName is a module's package without "data.".
