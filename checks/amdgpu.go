@@ -297,7 +297,7 @@ func parseRAS(text string) (facts.RASBlock, bool) {
 var badPage = lazy.New(`^0x[0-9a-f]{8,16} : 0x[0-9a-f]{8} : [RPF]$`)
 
 // countBadPages counts the lines of gpu_vram_bad_pages,
-// "0x00000001 : 0x00001000 : R" (amdgpu_ras_sysfs_badpages_read); nil where a
+// "0x00000001 : 0x00001000 : R" (amdgpu_ras_sysfs_badpages_read); nil if a
 // line is something else.
 func countBadPages(b []byte) *int {
 	pages := 0

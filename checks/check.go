@@ -41,7 +41,7 @@ var All = []*gather.Check{
 	transfersCheck,
 }
 
-// Gather runs every check side by side, each after those that it depends on,
+// Gather runs every check in parallel, each after those that it depends on,
 // and returns the facts with the time that each check took. A check that
 // fails, panics or outlasts its deadline never stops another: its section
 // stays nil and is listed as unknown.

@@ -184,7 +184,7 @@ func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
 	return types
 }
 
-// IOMMUParameters picks the kernel parameters that bear on DMA translation
+// IOMMUParameters picks the kernel parameters that affect DMA translation
 // and on ACS (Documentation/admin-guide/kernel-parameters.txt; the last is an
 // out-of-tree patch's).
 func IOMMUParameters(line string) []string {

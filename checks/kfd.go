@@ -33,7 +33,7 @@ type kfdNode struct {
 
 // kfdTopology is what could be read of the topology.
 type kfdTopology struct {
-	// state is a word of AMDDriver.KFD; empty where a recording does not tell.
+	// state is a word of AMDDriver.KFD; empty if a recording does not tell.
 	state string
 	// nodes are those of GPUs, in order of their numbers.
 	nodes []kfdNode

@@ -162,7 +162,7 @@ func lent(d *facts.PCIDevice) bool {
 }
 
 // virtual reports whether the PCI paths between several GPUs are not the real
-// ones; nil where there are not several, or the tree is not known.
+// ones; nil if there are not several, or the tree is not known.
 func (t *topology) virtual() *bool {
 	flat, placed := true, 0
 	for _, address := range t.gpuAddresses {
@@ -204,7 +204,7 @@ type way struct {
 }
 
 // hop is one PCIe link of a way: the device at its lower end, and the port at
-// its upper end, which is nil where it is not known.
+// its upper end, which is nil if it is not known.
 type hop struct{ lower, upper *facts.PCIDevice }
 
 // role is what a bridge is in the tree.
@@ -249,7 +249,7 @@ func (t *topology) roles(ancestors []string) []role {
 	return roles
 }
 
-// wayBetween finds the PCIe way between two devices; nil where the place of
+// wayBetween finds the PCIe way between two devices; nil if the place of
 // one of them is not known.
 func (t *topology) wayBetween(a, b string) *way {
 	da, db := t.devices[a], t.devices[b]
@@ -451,7 +451,7 @@ func (t *topology) joinNVLinks(p *facts.Pair) {
 	}
 }
 
-// vendor is a GPU's vendor id, empty where it is not known.
+// vendor is a GPU's vendor id, empty if it is not known.
 func (t *topology) vendor(address string) string {
 	if d := t.devices[address]; d != nil {
 		return d.Vendor
@@ -576,7 +576,7 @@ func worseWord(a, b string) string {
 	return slices.MaxFunc([]string{a, b}, func(x, y string) int { return cmp.Compare(rank(x), rank(y)) })
 }
 
-// worse joins the answers for both directions of a pair; nil where there is
+// worse joins the answers for both directions of a pair; nil if there is
 // neither.
 func worse(forth, back *facts.GPUPeer) *facts.P2PStatus {
 	if forth == nil && back == nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // ChildMain is to be called first thing in main: where this process is a child
-// that the doctor started, it does the child's work and never returns.
+// that gpudoctor started, it does the child's work and never returns.
 func ChildMain() { child.Main() }
 
 // doors are the ways to the libraries of vendors, each in a child of this binary: those
@@ -121,7 +121,7 @@ func (d *doors) slow(ctx context.Context, gpus int, all []probe.Transfer) []prob
 // reserve (616 MiB on an H200).
 const busyBytes = 4 << 30
 
-// busyGPUs says which GPUs are in use by others than the doctor, and by what.
+// busyGPUs says which GPUs are in use by others than gpudoctor, and by what.
 // A GPU of which nothing can be learned is not taken for busy.
 func (d *doors) busyGPUs(ctx context.Context) map[string]probe.User {
 	busy := busyAMD(ctx, d.host, 0)
@@ -172,7 +172,7 @@ func withoutOwn(h *host.Host, list []nvml.Process) []nvml.Process {
 }
 
 // addUsers adds who uses which GPU by the management library. own is how much of
-// its memory the doctor may hold.
+// its memory gpudoctor may hold.
 func addUsers(h *host.Host, users map[string]probe.User, devices []nvml.Device, own int64) {
 	for _, d := range devices {
 		switch {

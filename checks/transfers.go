@@ -155,8 +155,8 @@ func expect(f *facts.Facts, devices int, t *probe.Transfer) {
 	}
 }
 
-// firstUser is the first of these GPUs that others than the doctor use, and who
-// does; nil where none is known to be in use.
+// firstUser is the first of these GPUs that others than gpudoctor use, and who
+// does; nil if none is known to be in use.
 func firstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
 	if f.GPUs == nil {
 		return "", nil

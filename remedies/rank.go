@@ -356,7 +356,7 @@ func needsInWords(of []Need) string {
 // if there is no such advice.
 type Leads struct {
 	// Now is the first workaround that takes no more than a restart of the job or
-	// the container; nil where the fix is as quick.
+	// the container; nil if the fix is as quick.
 	Now *Advice
 	// Fix is the first that removes the cause, and Or the second.
 	Fix, Or *Advice

@@ -272,7 +272,7 @@ func (s Situation) hasModuleOption(line string) bool {
 	return known && sameValue(strings.NewReplacer("Y", "1", "N", "0").Replace(has), value)
 }
 
-// containers are the kinds of launches that the flags of docker run bear on.
+// containers are the kinds of launches that the flags of docker run affect.
 var containers = []string{"docker-run", "compose", "kubernetes", "docker-inspect"}
 
 // hasContainerFlag reports whether every described container already has what

@@ -1,4 +1,4 @@
-// Package env reads the variables that steer how GPUs communicate: from the environment
+// Package env reads the variables that control how GPUs communicate: from the environment
 // and from the files of NCCL and RCCL.
 package env
 
@@ -216,6 +216,6 @@ func IsVariableName(name string) bool {
 	})
 }
 
-// SteersCommunication reports whether a variable of this name steers how GPUs
+// SteersCommunication reports whether a variable of this name controls how GPUs
 // communicate, and so belongs in EnvFacts.
 func SteersCommunication(name string) bool { return machine.SteersCommunication(name) }

@@ -18,7 +18,7 @@ func Visible(r rune) bool {
 }
 
 // JSON escapes the characters of encoded JSON that are not visible, which changes
-// nothing for a program that decodes it. They occur only in strings; outside of
+// nothing for a program that decodes it. They occur only in strings; outside
 // them JSON is ASCII.
 func JSON(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))

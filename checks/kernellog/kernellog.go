@@ -1,4 +1,4 @@
-// Package kernellog finds events that bear on GPUs and PCIe in the lines of kernel logs.
+// Package kernellog finds events that affect GPUs and PCIe in the lines of kernel logs.
 package kernellog
 
 import (

@@ -45,7 +45,7 @@ const (
 var errNoCache = errors.New("not a cache of the glibc loader")
 
 // parseLdCache parses the loader's cache and returns the libraries of 64 bits
-// that it names, in its order. Entries that point outside of it are left out.
+// that it names, in its order. Entries that point outside it are left out.
 func parseLdCache(b []byte) ([]cacheEntry, error) {
 	if bytes.HasPrefix(b, []byte(oldCacheMagic)) {
 		if len(b) < oldCacheHeader {

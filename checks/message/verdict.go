@@ -79,7 +79,7 @@ type Grade struct {
 type Param struct {
 	// Value is the value; the first element of a list.
 	Value string
-	// List is true of a list, and More are its other elements.
+	// List is true for a list, and More are its other elements.
 	List bool
 	More []string
 }

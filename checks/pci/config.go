@@ -344,7 +344,7 @@ func readResizableBARs(d *facts.PCIDevice, c configSpace, at int) {
 	}
 }
 
-// rebarBytes is 2^n MiB, or 0 where that is more than an int64 holds.
+// rebarBytes is 2^n MiB, or 0 if that is more than an int64 holds.
 func rebarBytes(n int) int64 {
 	if n > 42 {
 		return 0

@@ -95,7 +95,7 @@ type reader struct {
 // pciGap is something that could not be read.
 type pciGap struct {
 	fact, reason, hint string
-	// all is true where naming the devices would tell nothing.
+	// all is true if naming the devices would tell nothing.
 	all bool
 }
 
@@ -238,7 +238,7 @@ const (
 	vendorAmazon = "0x1d0f"
 )
 
-// KindOf says in our words what a device is. Class codes are those of
+// KindOf says in the terms of gpudoctor what a device is. Class codes are those of
 // include/linux/pci_ids.h.
 func KindOf(d *facts.PCIDevice) string {
 	if len(d.Class) != len("0x030200") {

@@ -140,7 +140,7 @@ type Report struct {
 	// Mode is how much was asked for.
 	Mode Mode `json:"mode"`
 	// API is the driver's interface through which the GPUs were driven: "cuda" or
-	// "hip"; empty where neither library could be loaded.
+	// "hip"; empty if neither library could be loaded.
 	API string `json:"api,omitempty"`
 	// Outcome is OK when the driver started and every transfer that was
 	// tried is known, whatever became of it; else what stopped the probe.
@@ -195,10 +195,10 @@ type Stage struct {
 	Milliseconds float64 `json:"ms"`
 }
 
-// User is a process that uses a GPU beside the doctor.
+// User is a process that uses a GPU beside gpudoctor.
 type User struct {
-	// PID is its number, 0 where no process can be seen. Program is its name
-	// (/proc/PID/comm), empty where that cannot be read.
+	// PID is its number, 0 if no process can be seen. Program is its name
+	// (/proc/PID/comm), empty if that cannot be read.
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
 	// UsedBytes is the memory in use where no process can be seen.

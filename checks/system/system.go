@@ -135,7 +135,7 @@ func parseOSRelease(b []byte) map[string]string {
 	return settings
 }
 
-// readDMI returns what the firmware says of the machine. Machines without DMI
+// readDMI returns what the firmware says about the machine. Machines without DMI
 // (small virtual machines, boards with a device tree) have none of it.
 func readDMI(h *host.Host) map[string]string {
 	dmi := make(map[string]string)

@@ -32,7 +32,7 @@ const (
 	maxWhys = 3
 	// maxDepth bounds archives in archives.
 	maxDepth = 3
-	// maxInMemory bounds what has to be held in memory whole: a zip inside of
+	// maxInMemory bounds what has to be held in memory whole: a zip inside
 	// another archive or a pipe, and a txtar.
 	maxInMemory = 64 << 20
 	// headBytes is how much of a text is looked at to tell what it is, and

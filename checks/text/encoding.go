@@ -149,7 +149,7 @@ func isFramed(head []byte) bool {
 	}
 }
 
-// unframer gives what Docker's pieces hold. What is no piece is given as it is.
+// unframer gives what Docker's pieces hold. What is not a piece is given as it is.
 type unframer struct {
 	from   *bufio.Reader
 	left   int
@@ -182,7 +182,7 @@ func (u *unframer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// isBinary reports whether the beginning of a file is no text: it holds control
+// isBinary reports whether the beginning of a file is not a text: it holds control
 // characters, or zero bytes between what is no UTF-8.
 func isBinary(head []byte) bool {
 	control, zeros := 0, 0

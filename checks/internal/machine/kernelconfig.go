@@ -24,7 +24,7 @@ var (
 	errKernelConfigCut  = errors.New("the kernel configuration is truncated")
 )
 
-// kernelConfig reads the options that checks want from the configuration of
+// kernelConfig reads the options that checks need from the configuration of
 // the running kernel: from the kernel itself if it was built with IKCONFIG_PROC,
 // otherwise from where distributions put it (Fedora and derivatives in /lib/modules).
 func kernelConfig(release string) (KernelConfig, error) {
@@ -65,8 +65,8 @@ func readKernelConfig(name string) (KernelConfig, error) {
 }
 
 // parseKernelConfig reads a configuration as the kernel's build writes it:
-// "CONFIG_A=y", "# CONFIG_B is not set". An option that it does not name at all
-// was not there to be chosen, which comes to the same as "n"; so the whole of
+// "CONFIG_A=y", "# CONFIG_B is not set". An option that it does not name
+// could not be chosen, which is equivalent to "n"; so all of
 // it must have been read.
 func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) {
 	if compressed {
@@ -123,7 +123,7 @@ func wantedKernelOption(name, value string) bool {
 	return slices.Contains(wantedKernelOptions, name) && (value == "y" || value == "m" || value == "n")
 }
 
-// KernelOption is a line's option, if it is one that checks want.
+// KernelOption is a line's option, if checks need it.
 func KernelOption(line string) (name, value string, ok bool) {
 	name, value, ok = kernelOption(line)
 	return name, value, ok && wantedKernelOption(name, value)

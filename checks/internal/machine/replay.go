@@ -31,7 +31,7 @@ const (
 // know yet.
 var ErrNewer = errors.New("made by a newer gpudoctor")
 
-// ErrNotSnapshot is returned for a document that is no snapshot at all.
+// ErrNotSnapshot is returned for a document that is not a snapshot at all.
 var ErrNotSnapshot = errors.New("not a snapshot")
 
 // IsSnapshot reports whether a document says that it is a snapshot.
@@ -82,11 +82,11 @@ type parser struct {
 	whole    bool // The end was there.
 }
 
-// ErrCutShort is returned for a recording that lacks its end.
+// ErrCutShort is returned for a truncated recording.
 var ErrCutShort = errors.New("the recording is truncated: its end is missing")
 
 // ErrAfterEnd is returned for a recording with more text after its end, such as
-// two recordings in one file. Which of it tells of the machine is not known.
+// two recordings in one file. It is unknown which part describes the machine.
 var ErrAfterEnd = errors.New("text after the end of the recording")
 
 // take returns the next line, without its end.
@@ -99,7 +99,7 @@ func (p *parser) take() (line []byte, ok bool) {
 	return line, true
 }
 
-// body returns the lines up to the next entry, and moves on to it.
+// body returns the lines up to the next entry, and advances to it.
 func (p *parser) body() []byte {
 	start, length := p.rest, 0
 	for len(p.rest) > 0 {
@@ -138,7 +138,7 @@ func (p *parser) parse() error {
 	}
 }
 
-// finish refuses a recording without an end. One by hand needs none, but an
+// finish rejects a recording without an end. One written by hand needs no end, but an
 // entry: a file that was cut off in its head shows a machine that has nothing.
 func (p *parser) finish() error {
 	if p.whole || p.entries > 0 && !p.recorded {
@@ -163,7 +163,7 @@ func (p *parser) end() error {
 	}
 }
 
-// comment reads what stands above the first entry.
+// comment reads what precedes the first entry.
 func (p *parser) comment() error {
 	p.at = 1
 	comment := p.body()
@@ -240,7 +240,7 @@ func token(text string) (word, rest string, err error) {
 }
 
 // entryPath turns the name of an entry into an absolute path. Only one in
-// plain form is taken: a name can lead nowhere but where it says.
+// canonical form is accepted, so a name cannot lead elsewhere.
 func entryPath(name string, folder bool) (string, error) {
 	if name == "." || name == "" && folder {
 		return "/", nil
@@ -367,7 +367,7 @@ func (p *parser) file(n *node, where, attributes string) error {
 
 // fileFailure reads why a file could not be read. That it is not there holds
 // for every operation, unless others are known to have found something: a
-// link that leads nowhere.
+// dangling link.
 func (p *parser) fileFailure(n *node, where, words string) error {
 	failure, err := p.failure(words)
 	if err != nil {
@@ -409,7 +409,7 @@ func (p *parser) link(n *node, target string) error {
 	return fill(&n.link, word, nil)
 }
 
-// nothing refuses lines under an entry that says all in its marker.
+// nothing rejects lines under an entry that consists only of its marker.
 func (p *parser) nothing() error {
 	if body := bytes.TrimSpace(p.body()); len(body) > 0 {
 		return fmt.Errorf("unexpected text in the entry: %.40q", body)

@@ -80,7 +80,7 @@ func (r *Redactor) File(name string, data []byte) []byte {
 	return []byte(r.Content(string(data), !saysVersion(path.Base(name))))
 }
 
-// kfdProperties redacts what AMD's compute driver says of a node: the card's
+// kfdProperties redacts what AMD's compute driver says about a node: the card's
 // own number becomes zero, that of its hive a stand-in.
 func (r *Redactor) kfdProperties(data []byte) []byte {
 	var out strings.Builder

@@ -36,7 +36,7 @@ type Redactor struct {
 	// words are names in lower case that were learnt and are to be replaced
 	// wherever they stand.
 	words map[string]string
-	// parts says of the first part of a name of how many parts the longest name
+	// parts says about the first part of a name of how many parts the longest name
 	// with it consists.
 	parts map[string]int
 	// domains are the parts of host names after the first dot, in lower case.

@@ -286,7 +286,7 @@ type setting struct {
 	// sign is '=', ':' or ' ' between the two.
 	sign byte
 	// flag is true behind dashes, quoted where the name or the value stands in
-	// quotes. first is true where the name is the first on its line, whole where
+	// quotes. first is true if the name is the first on its line, whole where
 	// the value is also all the rest of it.
 	flag, quoted, first, whole bool
 }

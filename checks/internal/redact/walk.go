@@ -181,7 +181,7 @@ func wordsIn(v reflect.Value) ([]string, bool) {
 	return words, true
 }
 
-// together redacts the strings of a list as one text, for what one says of the
+// together redacts the strings of a list as one text, for what one says about the
 // next: the words of a command as one line, others as lines. It is nil where each
 // is to be redacted by itself.
 func (r *Redactor) together(at fieldPlace, list []string) []string {
@@ -208,7 +208,7 @@ func (r *Redactor) together(at fieldPlace, list []string) []string {
 	return r.joined(list, "\n")
 }
 
-// joined redacts strings with a separator between them; nil where they cannot be
+// joined redacts strings with a separator between them; nil if they cannot be
 // told apart after it.
 func (r *Redactor) joined(list []string, between string) []string {
 	text := strings.Join(list, between)
@@ -246,7 +246,7 @@ var ourWords = []string{"schema", "id", "rule", "remedy", "remedies", "passed", 
 // ourKeys are fields that hold maps whose keys are such words.
 var ourKeys = []string{"not_applicable", "checks_ms", "lines", "counters", "channels", "parameters", "kernel_config"}
 
-// field redacts a text by what its key says of it.
+// field redacts a text by what its key says about it.
 func (r *Redactor) field(at fieldPlace, s string) string {
 	switch {
 	case s == "" || at.ours && slices.Contains(ourWords, at.key):

@@ -145,7 +145,7 @@ func transferKey(t *probe.Transfer) string {
 	return t.Test + " " + t.Source + " " + t.Destination + " " + t.Way
 }
 
-// sameTransfer is true of two that have the same key.
+// sameTransfer is true for two that have the same key.
 func sameTransfer(a, b *probe.Transfer) bool {
 	return a.Test == b.Test && a.Source == b.Source && a.Destination == b.Destination && a.Way == b.Way
 }
@@ -175,7 +175,7 @@ type gpu struct {
 }
 
 // engine drives the transfers, on one thread. Only making the GPUs ready is
-// done for all of them side by side.
+// done for all of them in parallel.
 type engine struct {
 	reporting sync.Mutex // Guards what report keeps.
 	d         gpudriver.Driver
@@ -295,7 +295,7 @@ func fail(err error) *failure {
 }
 
 // failOnGPU is fail of a call that takes something of a GPU: where others have it,
-// or the machine gives this process no more, nothing is known of a fault.
+// or the machine gives this process no more, nothing is known about a fault.
 func failOnGPU(err error) *failure {
 	f := fail(err)
 	switch {
@@ -389,7 +389,7 @@ func notLoaded(err error) *failure {
 	return &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: cause}
 }
 
-// amdDriver is true where AMD's kernel driver is loaded.
+// amdDriver is true if AMD's kernel driver is loaded.
 func amdDriver() bool {
 	_, err := os.Stat("/sys/module/amdgpu")
 	return err == nil
@@ -505,7 +505,7 @@ func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
 }
 
 // ready makes every GPU ready that can be. Each step is done for all GPUs,
-// side by side where the driver allows it, before the next one.
+// in parallel where the driver allows it, before the next one.
 func (e *engine) ready() {
 	// One GPU's kernels are compiled while the driver, which makes one context
 	// at a time, makes the next one's.

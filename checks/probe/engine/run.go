@@ -98,7 +98,7 @@ type Options struct {
 // is what a person needs to know then.
 const maxChildren = 5
 
-// environment is what the child gets beside the doctor's own: nothing is to
+// environment is what the child gets beside gpudoctor's own: nothing is to
 // be written to the disk (the compiler's cache), and nothing may serialise
 // what is to run at once. Fewer than 8 connections, CUDA's default, which some
 // frameworks ask for, make streams wait for each other. (32 were tried: they
@@ -227,7 +227,7 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 type silence struct {
 	// tooLong is how long it said nothing, where that was longer than it may.
 	tooLong time.Duration
-	// late is true where the time for the whole ran out, and lasted how long it
+	// late is true if the time for the whole ran out, and lasted how long it
 	// had said nothing by then.
 	late   bool
 	lasted time.Duration
@@ -644,7 +644,7 @@ var deathCauses = map[child.Death]probe.Cause{
 	child.DeathByOther: probe.CauseKilled, child.DeathByShortage: probe.CauseShortage, child.DeathByBug: probe.CauseBug, child.DeathUnknown: probe.CauseEnded,
 }
 
-// call is the function of the driver that was under way; empty where several were,
+// call is the function of the driver that was under way; empty if several were,
 // one for each GPU.
 func call(r child.Result) string {
 	if len(r.Inside) == 1 {

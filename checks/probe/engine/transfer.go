@@ -378,7 +378,7 @@ func usableTime(seconds float64) bool {
 	return seconds > 0 && !math.IsInf(seconds, 1) // NaN is not above 0.
 }
 
-// rate is bytes in seconds as 10^9 bytes a second; 0 where the time can be none.
+// rate is bytes in seconds as 10^9 bytes a second; 0 if the time can be none.
 func rate(bytes uint64, seconds float64) float64 {
 	if !usableTime(seconds) {
 		return 0

@@ -15,7 +15,7 @@ type endForm struct {
 	// form may name the groups rank, pid, host, code, signal (a number), name (of a
 	// signal, or what strsignal calls it), file, line, function and words.
 	form *lazy.Regexp
-	// assertion is true where it states an assertion.
+	// assertion is true if it states an assertion.
 	assertion bool
 }
 

@@ -106,7 +106,7 @@ func lscpuLine(s *parse.Sink, l parse.Line) bool {
 	return true
 }
 
-// lscpuHypervisors are lscpu's names in our words.
+// lscpuHypervisors are lscpu's names in the terms of gpudoctor.
 var lscpuHypervisors = map[string]string{"kvm": "kvm", "vmware": "vmware", "microsoft": "hyperv", "windows subsystem for linux": "wsl", "xen": "xen"}
 
 // noteGuest notes what the kernel of the texts runs on. The first word counts, but
@@ -225,7 +225,7 @@ var (
 	unameArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 )
 
-// dmidecodeKind is what dmidecode says of the machine, its board and its
+// dmidecodeKind is what dmidecode says about the machine, its board and its
 // firmware, whole or picked by grep.
 var dmidecodeKind = &parse.Kind{
 	Name: "dmidecode", Title: "machine and firmware, from dmidecode", Command: "sudo dmidecode", Gives: []string{"host"},
@@ -404,8 +404,8 @@ func sysfsNamed(in *parse.Lines) []string {
 }
 
 // iommuUnitsKind are the units of the IOMMU, as ls lists them: names in one line or
-// one a line, or links in the long form ("dmar0 -> ../../devices/virtual/iommu/dmar0").
-// The folder is empty where no IOMMU is on.
+// one per line, or links in the long form ("dmar0 -> ../../devices/virtual/iommu/dmar0").
+// The folder is empty if no IOMMU is on.
 var iommuUnitsKind = &parse.Kind{
 	Name: "iommu-units", Title: "IOMMU units", Command: "ls /sys/class/iommu", Gives: []string{"iommu"},
 	Commands: []string{"ls"},

@@ -319,7 +319,7 @@ func isServices(n *yaml.Node) bool {
 	return false
 }
 
-// isCompose is true of a mapping with keys that only a service of
+// isCompose is true for a mapping with keys that only a service of
 // compose has.
 func isCompose(m map[string]*yaml.Node) bool {
 	deploy := yamlMapping(m["deploy"])
@@ -339,7 +339,7 @@ func isComposeService(m map[string]*yaml.Node) bool {
 	return false
 }
 
-// isContainer is true of a mapping that may be a pod's container.
+// isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
 	return m["resources"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
 		isSequence(m["args"])

@@ -429,7 +429,7 @@ func (n *log) count(s *parse.Sink, l parse.Line, p pair, received bool, host str
 	}
 }
 
-// sameOrMixed joins what is known of a host with one more sight of it.
+// sameOrMixed joins what is known about a host with one more sight of it.
 func sameOrMixed(known, seen int32) int32 {
 	switch {
 	case seen == noHost, known == seen:
@@ -693,7 +693,7 @@ func maskSize(mask string) int {
 	return total
 }
 
-// listSize counts the CPUs of "0-15,64-79"; -1 is no list.
+// listSize counts the CPUs of "0-15,64-79"; -1 if it is not a list.
 func listSize(list string) int {
 	total := 0
 	for part := range strings.SplitSeq(list, ",") {
@@ -1070,7 +1070,7 @@ func (n *log) end(seen, rank int32) int32 {
 	return noHost
 }
 
-// oneNode is true where every communicator counted one node.
+// oneNode is true if every communicator counted one node.
 func (n *log) oneNode() bool {
 	for _, c := range n.comms {
 		if c.Nodes != 1 {

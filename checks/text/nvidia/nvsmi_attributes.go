@@ -208,7 +208,7 @@ func nvsmiCounts(e *facts.ECC) (counts [4]int64) {
 	return counts
 }
 
-// nvsmiHealth enters what nvidia-smi says of a part of the fabric's health.
+// nvsmiHealth enters what nvidia-smi says about a part of the fabric's health.
 func nvsmiHealth(g *facts.GPU, part, value string) {
 	bad := ""
 	switch on := nvsmiSwitch(value); {

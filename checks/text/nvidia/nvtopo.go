@@ -232,7 +232,7 @@ func newNvtopoPairs(s *parse.Sink) *nvtopoPairs {
 	return t
 }
 
-// pair returns a pair, new if need be; nil where there are too many.
+// pair returns a pair, new if need be; nil if there are too many.
 func (t *nvtopoPairs) pair(a, b, kind string, l parse.Line) *facts.Pair {
 	links := t.sink.Links()
 	i, ok := t.known[[2]string{a, b}]

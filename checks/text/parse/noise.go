@@ -253,7 +253,7 @@ func mayBeNamed(line string) bool {
 	return pid == "" || !ok || tid == "" || !strings.HasPrefix(rest, " [")
 }
 
-// trim takes this form off a line, and returns what it took; that is empty where the line
+// trim takes this form off a line, and returns what it took; that is empty if the line
 // does not have it.
 func (t *trimming) trim(line string) (inner, taken string) {
 	if line == "" || !t.may(line) {
@@ -282,7 +282,7 @@ func layerOf(t *trimming, taken string) layer {
 	return layer{form: t, sign: strings.TrimSpace(taken)}
 }
 
-// peel takes the first trimming off a line without marks; ok is false where it has none.
+// peel takes the first trimming off a line without marks; ok is false if it has none.
 func peel(line string) (inner string, l layer, ok bool) {
 	for i := range trimmings {
 		if inner, taken := trimmings[i].trim(line); taken != "" {

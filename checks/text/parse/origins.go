@@ -251,7 +251,7 @@ func clone(v reflect.Value) reflect.Value {
 
 // leaves calls emit with the path and the value of each part of after that
 // before lacks, or has with another value. A part is a plain value or a list of
-// plain values; grown is true of a list that was begun before. Zero says
+// plain values; grown is true for a list that was begun before. Zero says
 // nothing, unless a pointer leads to it.
 func leaves(path string, before, after reflect.Value, set bool, emit func(fact, value string, grown bool)) {
 	switch after.Kind() {
@@ -378,7 +378,7 @@ func keyOf(v reflect.Value, index int) string {
 type factField struct {
 	index int
 	name  string
-	// omitted is true of one that the document leaves out where it is zero.
+	// omitted is true for one that the document leaves out where it is zero.
 	omitted bool
 }
 

@@ -31,7 +31,7 @@ type Reading struct {
 	// current is the text under way.
 	current int
 	// piecesTo is the line that follows the pieces of one that was understood, and
-	// piecesRead is true where readers of lines have seen that as well.
+	// piecesRead is true if readers of lines have seen that as well.
 	piecesTo   int
 	piecesRead bool
 	// announced are the prefixes of processes that announced the last warning of NCCL,

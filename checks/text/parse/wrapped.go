@@ -34,9 +34,9 @@ type join struct {
 	takers []uint16
 	// pieces is how many lines it is made of.
 	pieces int
-	// inWord is true where it was broken at a width, be it in the middle of a word.
+	// inWord is true if it was broken at a width, be it in the middle of a word.
 	inWord bool
-	// sure is true where, besides, the first piece begins as lines of logs do and the
+	// sure is true if, besides, the first piece begins as lines of logs do and the
 	// others do not.
 	sure bool
 }
@@ -169,7 +169,7 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 	}
 }
 
-// firstWord is the length of the first word of a text; of one that begins with blanks it
+// firstWord is the length of the first word of a text; of one that begins with spaces it
 // is 0, as no line is broken before them.
 func firstWord(text []byte) int {
 	if i := bytes.IndexAny(text, " \t"); i >= 0 {

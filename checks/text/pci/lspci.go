@@ -286,7 +286,7 @@ func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
 	}
 }
 
-// lspciSet lists the ACS controls that a line shows with a plus; nil where the
+// lspciSet lists the ACS controls that a line shows with a plus; nil if the
 // line shows none at all.
 func lspciSet(text string) []string {
 	var on []string
@@ -696,7 +696,7 @@ func (t *tree) place(s *parse.Sink) {
 }
 
 // above lists the bridges above a function, the root port first, and its root
-// bus; that is empty where it cannot be told.
+// bus; that is empty if it cannot be told.
 func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root string) {
 	const deepest = 64 // More than PCI Express allows to be nested.
 	for at := address; len(ancestors) < deepest; {

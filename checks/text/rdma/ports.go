@@ -161,7 +161,7 @@ func fill(to, from *facts.RDMAPort) {
 // the devices that are known (gid_tbl_len of ibv_devinfo -v).
 const maxGIDs = 1024
 
-// addGID adds a GID to a port, or what is known of one beyond its index.
+// addGID adds a GID to a port, or what is known about one beyond its index.
 func addGID(p *facts.RDMAPort, g facts.GID) {
 	if a, err := netip.ParseAddr(g.GID); err == nil && a.Is4In6() && g.IPv4 == "" {
 		g.IPv4 = a.Unmap().String()

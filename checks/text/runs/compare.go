@@ -111,7 +111,7 @@ func alike(a, b *run) bool {
 	return a.identity == b.identity && (a.named && b.named || (a.named || b.named) && a.begun && b.begun)
 }
 
-// differences are the things in which two runs differ; it reports false where that is not
+// differences are the things in which two runs differ; it reports false if that is not
 // known.
 func differences(a, b *run) ([]facts.Comparison, bool) {
 	var list []facts.Comparison

@@ -56,7 +56,7 @@ const (
 	heading
 	banner
 	// variable is a line that sets one, unset one that takes it away, version what a library
-	// says of itself, made a communicator that was made, and change what somebody says was
+	// says about itself, made a communicator that was made, and change what somebody says was
 	// changed of the machine.
 	variable
 	unset
@@ -65,7 +65,7 @@ const (
 	change
 	// finished is the closing line of a table, checked its count of wrong values, complaint a
 	// message that says something failed, exit how a process ended, passed the word of a
-	// test, step a step of a training, stopped a ^C, and word what a person says of the run.
+	// test, step a step of a training, stopped a ^C, and word what a person says about the run.
 	finished
 	checked
 	complaint
@@ -94,9 +94,9 @@ type mark struct {
 	removed  []string
 	host     string
 	launch   *facts.Launch
-	// logged is true of a variable that the library says it read.
+	// logged is true for a variable that the library says it read.
 	logged bool
-	// asked is true of a heading that asks, or asks for something.
+	// asked is true for a heading that asks, or asks for something.
 	asked bool
 	// quoted is how many times the line is quoted, and indented how far.
 	quoted, indented int

@@ -11,7 +11,7 @@ import (
 
 // Versions of software, as package managers and tools print them.
 
-// packagesPython are the Python packages whose version bears on how GPUs
+// packagesPython are the Python packages whose version affects how GPUs
 // communicate: the libraries, what brings them along, and the frameworks. A
 // name is as the package index writes it, in lower case with hyphens.
 var packagesPython = lazy.New(`^(?:nvidia-[a-z0-9-]*(?:nccl|nvshmem|cuda-runtime|cudnn|cublas|nvjitlink|cufile)[a-z0-9-]*|` +
