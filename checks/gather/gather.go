@@ -108,7 +108,7 @@ func (g *Gathering) Unknowns() []facts.Unknown {
 	return slices.Clone(g.unknown.list)
 }
 
-// ProbeAnswer is the answer of the probe's child process, or why there is none.
+// ProbeAnswer is the answer of the probe's child process, or why it is missing.
 type ProbeAnswer struct {
 	Report *probe.Report
 	Err    error

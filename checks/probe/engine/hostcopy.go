@@ -8,7 +8,7 @@ import (
 )
 
 // hostCopies copies between each GPU and pinned memory of each NUMA node, so
-// that a GPU's near node is told from its far one.
+// that a GPU's near node can be told from its far one.
 func (e *engine) hostCopies() {
 	for _, node := range memoryNodes() {
 		b, name, free, err := nodeMemory(node, wakeBytes)
@@ -24,7 +24,7 @@ func (e *engine) hostCopies() {
 	}
 }
 
-// unknownNode says for every GPU that nothing could be tried with the memory
+// unknownNode records for every GPU that nothing could be tried with the memory
 // of a node.
 func (e *engine) unknownNode(name string, err error) {
 	for _, g := range e.alive() {

@@ -350,7 +350,7 @@ var (
 )
 
 // nodesAdd notes a node. The user who made the listing may open a node that
-// everybody may open; other nodes also require one of the user's groups.
+// everybody may open; other nodes also require membership in their group.
 func nodesAdd(s *parse.Sink, access *nodesAccess, c *facts.ContainerFacts, node, text string, l parse.Line) {
 	if len(c.DeviceNodes) >= parse.MaxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == node }) {
 		return
