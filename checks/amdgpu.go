@@ -144,7 +144,7 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 	return &c.out.Devices[len(c.out.Devices)-1]
 }
 
-// readAMDGPU reads what amdgpu says of one GPU in the folder of its PCI device.
+// readAMDGPU reads what amdgpu says about one GPU in the folder of its PCI device.
 // It does not read xgmi_error, because reading clears the error
 // (amdgpu_xgmi_show_error, amdgpu_xgmi.c), nor unique_id and serial_number,
 // which only identify the card. It returns whether amdgpu drives the GPU.

@@ -134,7 +134,7 @@ func (d *doors) busyGPUs(ctx context.Context) map[string]probe.User {
 const ownBytes = 4 << 30
 
 // usersNow says the same while the probe holds memory on every GPU that it tries.
-// The management library is asked afresh, unless it gave no answer before.
+// The management library is queried again, unless it did not answer before.
 func (d *doors) usersNow(ctx context.Context) map[string]probe.User {
 	users := busyAMD(ctx, d.host, ownBytes)
 	var first nvml.Answer

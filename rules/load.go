@@ -84,7 +84,7 @@ func firstLine(message string) string {
 type Set struct {
 	rules   []Rule // In order of id.
 	modules map[string]*ast.Module
-	// lazy parses the built-in rules when they are needed; nil where modules holds all.
+	// lazy parses the built-in rules when they are needed; nil if modules holds all.
 	lazy *lazyModules
 	// conditions are the files of the conditions that verdicts name.
 	conditions map[string]string

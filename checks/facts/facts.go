@@ -282,7 +282,7 @@ type ResizableBAR struct {
 // AER is the Advanced Error Reporting capability's status.
 type AER struct {
 	// Uncorrectable and Correctable name the bits that are set now, as
-	// lspci does ("CmpltTO"); nil where config space does not show them.
+	// lspci does ("CmpltTO"); nil if config space does not show them.
 	Uncorrectable []string `json:"uncorrectable"`
 	Correctable   []string `json:"correctable"`
 	// TotalCorrectable, TotalFatal and TotalNonFatal are the kernel's
@@ -483,7 +483,7 @@ type GPU struct {
 	// Architecture is "ampere", "hopper", ...; of an AMD GPU "gfx942".
 	Architecture string `json:"architecture,omitempty"`
 	// Integrated is true for a GPU inside a processor, false for a card; nil
-	// where it cannot be told. Live it is told of AMD's alone.
+	// where it is unknown. On a live machine it is only known for AMD GPUs.
 	Integrated *bool `json:"integrated,omitempty"`
 	// ComputeCapability is "9.0".
 	ComputeCapability string `json:"compute_capability,omitempty"`
@@ -516,7 +516,7 @@ type GPU struct {
 	// RetiredPages counts the memory pages that AMD's driver took out of use;
 	// nil if no text says.
 	RetiredPages *int `json:"retired_pages,omitempty"`
-	// XGMIErrors tells of errors of the GPU's xGMI links: the uncorrectable
+	// XGMIErrors counts errors of the GPU's xGMI links: the uncorrectable
 	// ones that amd-smi counts for the block XGMI_WAFL, or rocm-smi's status, 0
 	// none, 1 one, 2 several (rsmi_xgmi_status_t); nil if no text says.
 	XGMIErrors *int `json:"xgmi_errors,omitempty"`

@@ -141,7 +141,7 @@ type Death struct {
 // Progress is how far a rank was in a process group of PyTorch when a collective
 // timed out. Collectives are numbered within a group.
 type Progress struct {
-	// Group is the process group as the lines name it ("0(default_pg)"); empty where
+	// Group is the process group as the lines name it ("0(default_pg)"); empty if
 	// they do not.
 	Group string `json:"group,omitempty"`
 	// Rank is the rank in the job.

@@ -335,7 +335,7 @@ func kindByClock(h *host.Host) (kind, source string) {
 }
 
 // makers are vendors of real machines with arm64 processors, where no CPU flag
-// tells of a hypervisor: those of the GPU servers of our time.
+// reports a hypervisor: those of the GPU servers of our time.
 var makers = []string{
 	"NVIDIA", "Supermicro", "Super Micro", "Dell", "HPE", "Hewlett", "Lenovo", "GIGABYTE", "Giga Computing", "ASUS", "ASRock",
 	"Quanta", "Wiwynn", "Ingrasys", "Foxconn", "Inventec", "Inspur", "Cisco", "Fujitsu", "Huawei", "Ampere", "Pegatron", "MiTAC",

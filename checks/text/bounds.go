@@ -28,7 +28,7 @@ const (
 	// maxNamed is how many files of a folder or an archive are listed by name that
 	// are not read; the rest is counted.
 	maxNamed = 20
-	// maxWhys is how many different reasons are told apart for those.
+	// maxWhys is how many different reasons are distinguished for those.
 	maxWhys = 3
 	// maxDepth bounds archives in archives.
 	maxDepth = 3

@@ -86,14 +86,14 @@ type intake struct {
 type Result struct {
 	// Facts are what the texts tell.
 	Facts *facts.Facts
-	// Recording names the recording of a machine among the texts; empty where
+	// Recording names the recording of a machine among the texts; empty if
 	// there was none.
 	Recording string
 }
 
 // Read examines files, folders, archives and standard input ("-"), and returns
 // the facts that their texts tell. A recording of gpudoctor's own among them
-// (a snapshot, or a facts file) tells of the machine, and the texts of what
+// (a snapshot, or a facts file) describes the machine, and the texts of what
 // happened there.
 //
 // What cannot be read is listed with the reason, and the rest is read. When the
@@ -428,7 +428,7 @@ func (t *intake) stream(ctx context.Context, in text) error {
 	return t.plain(ctx, in, r, head)
 }
 
-// recording reads the machine that a recording tells of. There can be one.
+// recording reads the machine that a recording describes. There can be one.
 func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 	named := t.explicit && in.depth == 0
 	if t.base != nil {

@@ -20,7 +20,7 @@ const (
 type bounds struct {
 	// bytes is how many are read before the child is ended.
 	bytes int64
-	// burst is read at once, and what comes after it at rate bytes a second. A
+	// burst is read at once, and what comes after it at rate bytes per second. A
 	// child that writes faster waits.
 	burst int64
 	rate  float64

@@ -72,7 +72,7 @@ type WriteOptions struct {
 }
 
 // Write writes what was recorded so far as a snapshot, in an order that
-// depends on the content alone.
+// depends only on the content.
 func (r *Recorder) Write(w io.Writer, opts WriteOptions) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

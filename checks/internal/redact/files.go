@@ -13,7 +13,7 @@ import (
 )
 
 // JSON redacts a JSON document, and returns it in order of its keys. What a
-// key says of its value is heeded: "serial", "uuid", "hostname", "guid",
+// key says about its value counts: "serial", "uuid", "hostname", "guid",
 // "version".
 func (r *Redactor) JSON(raw []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))

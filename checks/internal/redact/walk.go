@@ -182,7 +182,7 @@ func wordsIn(v reflect.Value) ([]string, bool) {
 }
 
 // together redacts the strings of a list as one text, for what one says about the
-// next: the words of a command as one line, others as lines. It is nil where each
+// next: the words of a command as one line, others as lines. It is nil if each
 // is to be redacted by itself.
 func (r *Redactor) together(at fieldPlace, list []string) []string {
 	switch {

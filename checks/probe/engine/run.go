@@ -287,7 +287,7 @@ func (s *session) preparing() bool {
 // Bounds of what is kept of the messages: a library in the process may write valid
 // ones without end. One has 300 to 500 bytes, and up to 20 KiB where it holds the
 // words of a compiler; a full probe of 16 GPUs sends 3 MB, and 5 processes do where
-// four become useless.
+// four become unusable.
 const (
 	maxMessage = 64 << 10
 	maxKept    = 16 << 20

@@ -50,7 +50,7 @@ func plan(m probe.Mode) []part {
 	return parts
 }
 
-// controlArm is worth its time where a pair came out wrong.
+// controlArm is worth its time if a pair had wrong data.
 var controlArm = part{stage: probe.TestStaged, run: (*engine).control}
 
 // setError notes an error of the driver, or a hang, as the outcome of a transfer.
@@ -149,7 +149,7 @@ func (g *gpu) access(peer int) access {
 	return noAccess
 }
 
-// whyNot says why one of two GPUs takes no part.
+// whyNot says why one of two GPUs does not take part.
 func whyNot(gpus ...*gpu) string {
 	for _, g := range gpus {
 		if g.Outcome != probe.OK {
@@ -378,7 +378,7 @@ func usableTime(seconds float64) bool {
 	return seconds > 0 && !math.IsInf(seconds, 1) // NaN is not above 0.
 }
 
-// rate is bytes in seconds as 10^9 bytes a second; 0 if the time can be none.
+// rate is bytes in seconds as 10^9 bytes per second; 0 if the time is impossible.
 func rate(bytes uint64, seconds float64) float64 {
 	if !usableTime(seconds) {
 		return 0
@@ -467,7 +467,7 @@ func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put fun
 		t.Bytes = int64(n)
 	}
 	// Where the host compares, it compares the beginning of each part: the rate of
-	// a fast path shows in large copies alone.
+	// a fast path shows only in large copies.
 	parts, compared := uint64(1), copyTimes*n
 	if driver.kernels == nil && n > hostBytes {
 		parts, compared = copyTimes, hostBytes

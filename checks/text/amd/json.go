@@ -287,7 +287,7 @@ func jsonGPU(s *parse.Sink, r *jsonReader, e *jsonNode) {
 	}
 }
 
-// jsonName is the name of the GPU that an object tells of.
+// jsonName is the name of the GPU that an object describes.
 func jsonName(s *parse.Sink, e *jsonNode) string {
 	address := facts.Address(e.at("bdf").string())
 	if address == "" {
@@ -328,7 +328,7 @@ func jsonCard(s *parse.Sink, index int, n *jsonNode) {
 	}
 }
 
-// jsonSystem notes what rocm-smi says of all cards.
+// jsonSystem notes what rocm-smi says about all cards.
 func jsonSystem(s *parse.Sink, r *jsonReader, n *jsonNode) {
 	for _, key := range n.keys {
 		value := n.fields[key]

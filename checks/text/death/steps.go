@@ -5,7 +5,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// stepsKind reads the lines in which training, or a server, tells of its steps. They hold that a
+// stepsKind reads the lines in which training, or a server, reports its steps. They hold that a
 // process went on behind an exception.
 var stepsKind = &parse.Kind{
 	Name: "training-steps", Title: "steps of a training job", Gives: []string{"logs"},

@@ -533,7 +533,7 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	return true
 }
 
-// oldStart is how NCCL 2.2 to 2.4 tell of the start of a communicator.
+// oldStart is how NCCL 2.2 to 2.4 report the start of a communicator.
 var oldStart = lazy.New(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
 
 // find returns the communicator that a line speaks of, new if need be. Where

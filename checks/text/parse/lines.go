@@ -283,7 +283,7 @@ func clean(b []byte) string {
 	}, strings.ToValidUTF8(string(appendClear(nil, b)), "\ufffd"))
 }
 
-// plain reports whether a line is of printable ASCII and tabs alone.
+// plain reports whether a line consists only of printable ASCII and tabs.
 func plain(b []byte) bool {
 	for ; len(b) >= wordBytes; b = b[wordBytes:] {
 		if !plainWord(binary.LittleEndian.Uint64(b)) && !plainBytes(b[:wordBytes]) {

@@ -15,7 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// Reading is the examination of one or more texts that tell of one machine or
+// Reading is the examination of one or more texts that describe one machine or
 // one job.
 type Reading struct {
 	Sink     *Sink

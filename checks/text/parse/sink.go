@@ -17,7 +17,7 @@ import (
 type Sink struct {
 	// Facts is the document under construction. Parsers append to the
 	// sections of texts (Launches, Software, Benchmarks) themselves; for
-	// what several texts tell of, they use the methods of Sink.
+	// what several texts describe, they use the methods of Sink.
 	Facts *facts.Facts
 
 	name   string

@@ -638,7 +638,7 @@ func (d *lspciDevice) decode() {
 	}
 }
 
-// tree is what texts tell of the tree.
+// tree is what texts say about the tree.
 type tree struct {
 	// bridges are the PCI bridges by the bus below them, of each text that shows
 	// some.

@@ -121,7 +121,7 @@ func quotesCommand(text string) bool {
 	return false
 }
 
-// resultOf reads what a program says of its end.
+// resultOf reads what a program says about its end.
 func resultOf(text string) (mark, bool) {
 	switch {
 	case beginsForm.MatchString(text):

@@ -67,7 +67,7 @@ func (t *tables) any(source string, from, to int) bool {
 	return between(t.starts[source], from, to) || between(t.rows[source], from, to)
 }
 
-// settle finds what a run measured and what became of it.
+// settle finds what a run measured and the outcome of it.
 func (r *run) settle(of *tables, source string) {
 	last, wrong := 0, 0
 	within := func(line int) bool { return line >= r.Line && line <= r.end }

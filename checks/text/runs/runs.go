@@ -1,5 +1,5 @@
 // Package runs tells the runs of a program apart in transcripts and in the files of a
-// ticket, finds what became of each, and sets those against each other that differ in one
+// ticket, finds the outcome of each, and sets those against each other that differ in one
 // thing: people try a job with and without a setting, on two GPUs and on four.
 //
 // Lines leave marks while they are read; when all texts are read, runs are made of them.
@@ -22,7 +22,7 @@ func New(s *parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{runsKind(r)}, Finish: r.finish}
 }
 
-// runsKind sees the lines that separate runs or tell what became of one. Other kinds read
+// runsKind sees the lines that separate runs or tell the outcome of one. Other kinds read
 // most of them as well: it takes none away.
 func runsKind(r *recorder) *parse.Kind {
 	return &parse.Kind{
@@ -32,7 +32,7 @@ func runsKind(r *recorder) *parse.Kind {
 			"$ ", "# ", "% ", "NCCL_", "RCCL_", "_DEVICES=", "P2P off", "P2P on", "P2P dis", "P2P ena", "P2P is ", "ith P2P", "p2p off", "p2p on", "p2p dis", "p2p ena",
 			"ith p2p", "SHM off", "SHM on", "IB off", "IB on", "RDMA off", "RDMA on", "GDR off", "GDR on", "NVLS off", "NVLS on", "iommu", "IOMMU", "ACS ", "ithout", "efault",
 			"aseline", " GPUs", "GPUs ", "GPU 0,", "GPU 1,", "GPU 2,", "GPU 3,", "GPU 4,", "GPU 5,", "GPU 6,", " and GPU",
-			// What became of a run.
+			// The outcome of a run.
 			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", "xit code", "xit status", "exitcode", "PASSED", " passed", " loss", "'loss", "Loss",
 			"^C", " hang", "hangs", "Hang", "hung", "stuck", "works", "Works", "Test failed", "core dumped",
 			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
@@ -117,7 +117,7 @@ type transcript struct {
 	// once.
 	since int
 	said  map[telling]bool
-	// full is true once marks were left out: what became of the last run is not known.
+	// full is true once marks were left out: the outcome of the last run is not known.
 	full bool
 }
 

@@ -46,7 +46,7 @@ type run struct {
 	mixed bool
 }
 
-// over reports whether anything tells what became of a run: what starts then is another.
+// over reports whether anything tells the outcome of a run: what starts then is another.
 func (r *run) over() bool {
 	return slices.ContainsFunc(r.marks, func(m mark) bool { return m.kind >= finished })
 }
