@@ -1,5 +1,5 @@
-// Package system reads what the machine is: its kernel, its distribution, its processors,
-// and what it runs on where it is a virtual one.
+// Package system reads facts about the machine: its kernel, its distribution, its processors,
+// and its hypervisor if it is virtual.
 package system
 
 import (
@@ -82,7 +82,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// readFact reads a file that is there on every Linux; it notes why where it
+// readFact reads a file that exists on every Linux; it notes why if it
 // cannot.
 func readFact(g *gather.Gathering, name, fact string) ([]byte, bool) {
 	b, err := g.Host.Read(name)
@@ -105,7 +105,7 @@ func goArch(uname string) string {
 }
 
 // readDistribution fills in what os-release(5) says. The file in /etc comes
-// first; the one in /usr/lib stands in for it.
+// first; the one in /usr/lib is the fallback.
 func readDistribution(g *gather.Gathering, f *facts.HostFacts) {
 	b, err := g.Host.Read("/etc/os-release")
 	if errors.Is(err, fs.ErrNotExist) {

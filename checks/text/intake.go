@@ -1,7 +1,7 @@
-// Package text reads the texts that people send, logs, outputs of commands
+// Package text reads the texts that users give, such as logs, outputs of commands
 // and descriptions of jobs, and builds from them the same facts that a live
 // machine gives. It recognises each text by its content, several kinds in one
-// file among them, and keeps which line a fact is from. It judges nothing.
+// file included, and records which line a fact comes from. It judges nothing.
 package text
 
 import (

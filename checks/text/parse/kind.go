@@ -1,6 +1,6 @@
-// Package parse is what readers of texts are made with: kinds of text, the lines that
+// Package parse is what readers of texts are built from: kinds of text, the lines that
 // they take, and the sink that builds the facts. A reading offers each line to the kinds
-// whose anchors it holds.
+// whose anchors it contains.
 package parse
 
 import (

@@ -1,5 +1,5 @@
-// Package progress reads how far each rank of a job came in its process groups, out of
-// what the watchdogs of PyTorch say when a collective does not end in time.
+// Package progress reads how far each rank of a job came in its process groups, from
+// what the watchdogs of PyTorch print when a collective times out.
 package progress
 
 import (

@@ -1,8 +1,8 @@
-// Package runs tells the runs of a program apart in transcripts and in the files of a
-// ticket, finds the outcome of each, and sets those against each other that differ in one
+// Package runs separates the runs of a program in transcripts and in the files of a
+// ticket, finds the outcome of each, and compares those that differ in one
 // thing: people try a job with and without a setting, on two GPUs and on four.
 //
-// Lines leave marks while they are read; when all texts are read, runs are made of them.
+// Lines leave marks while they are read; when all texts are read, runs are built from the marks.
 package runs
 
 import (
