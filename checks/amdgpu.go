@@ -426,7 +426,7 @@ func (c *gpuGathering) readROCm() string {
 			c.Unknown("gpus", "amd.rocm", fmt.Sprintf("/opt/rocm exists but does not state its version (%s)", err), "check the installation of rocm-core with the package manager; it may be incomplete")
 			return ""
 		}
-		names = []string{names[1]} // The link does not exist; what it should lead to may be whole.
+		names = []string{names[1]} // The link is dangling; the other installation may be complete.
 	}
 	if len(names) > 1 {
 		c.Unknown("gpus", "amd.rocm", "several installations of ROCm, but no /opt/rocm: "+gather.SomeOf(names), "")
