@@ -45,17 +45,17 @@ const (
 	maxRASBlocks     = 64
 )
 
-// hasAMD is false where the PCI tree shows no display or accelerator of AMD:
-// then there is nothing to look for, and no file is touched.
+// hasAMD is false if the PCI tree shows no AMD display controller or accelerator:
+// then there is nothing to look for, and no file is read.
 func (c *gpuGathering) hasAMD() bool {
 	return c.Facts.PCI == nil || slices.ContainsFunc(c.Facts.PCI.Devices, func(d facts.PCIDevice) bool {
 		return d.Vendor == pci.VendorAMD && (d.Kind == pci.KindGPU || d.Kind == "display" || d.Kind == "")
 	})
 }
 
-// readAMD adds what AMD's drivers show to the GPUs that are known, and those
+// readAMD adds what AMD's drivers show to the known GPUs, and adds the GPUs
 // that the PCI tree does not show as GPUs: the integrated ones that the compute
-// driver takes for GPUs all the same.
+// driver still treats as GPUs.
 func (c *gpuGathering) readAMD(ctx context.Context) {
 	if !c.hasAMD() {
 		return
@@ -83,7 +83,7 @@ func (c *gpuGathering) readAMD(ctx context.Context) {
 	c.readKFDProcesses(ctx, t)
 }
 
-// joinKFD gives each GPU its node. Several nodes of one place are the
+// joinKFD gives each GPU its node. Several nodes at one address are the
 // partitions of one GPU.
 func (c *gpuGathering) joinKFD(t *kfdTopology) {
 	for i := range t.nodes {
@@ -144,10 +144,10 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 	return &c.out.Devices[len(c.out.Devices)-1]
 }
 
-// readAMDGPU reads what amdgpu says of one GPU in the folder of its PCI device.
-// Not read is xgmi_error: the driver clears the error by showing it
-// (amdgpu_xgmi_show_error, amdgpu_xgmi.c). Nor are unique_id and serial_number,
-// which identify the card and tell no more. It returns whether amdgpu drives it.
+// readAMDGPU reads what amdgpu says about one GPU in the folder of its PCI device.
+// It does not read xgmi_error, because reading clears the error
+// (amdgpu_xgmi_show_error, amdgpu_xgmi.c), nor unique_id and serial_number,
+// which only identify the card. It returns whether amdgpu drives the GPU.
 func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 	d, inPCI := pci.DeviceAt(c.Facts, gpu.Address)
 	model := data.GPUModelByID(d.Device)
@@ -194,8 +194,8 @@ func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 	return true
 }
 
-// noteMemory notes which GPUs do not tell how much of their memory the
-// processor reaches. The files are there once the driver has started the GPU.
+// noteMemory notes which GPUs do not report how much of their memory the
+// processor can reach. The files exist once the driver has initialized the GPU.
 func (c *gpuGathering) noteMemory() {
 	var silent []string
 	for _, gpu := range c.out.Devices {
@@ -205,8 +205,8 @@ func (c *gpuGathering) noteMemory() {
 		}
 	}
 	if len(silent) > 0 {
-		c.Unknown("gpus", "devices.visible_memory_bytes", "amdgpu does not tell the memory of "+gather.SomeOf(silent)+" (mem_info_vram_total, mem_info_vis_vram_total)",
-			"the kernel log says whether the driver could start it")
+		c.Unknown("gpus", "devices.visible_memory_bytes", "amdgpu does not report the memory size of "+gather.SomeOf(silent)+" (mem_info_vram_total, mem_info_vis_vram_total)",
+			"check the kernel log for errors of amdgpu")
 	}
 }
 
@@ -221,7 +221,7 @@ func (c *gpuGathering) amdText(name string) string {
 
 var partitionName = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
 
-// partitionMode is a mode as amdgpu writes it; UNKNOWN is none.
+// partitionMode is a mode as amdgpu writes it; empty for UNKNOWN.
 func partitionMode(text string) string {
 	if partitionName.MatchString(text) {
 		return text
@@ -248,12 +248,12 @@ func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 		ras, ok := parseRAS(text)
 		switch {
 		case errors.Is(err, machine.ErrSlow): // A GPU that does not answer is not asked again.
-			c.Unknown("gpus", "devices.ras", err.Error(), "the kernel log says more")
+			c.Unknown("gpus", "devices.ras", err.Error(), "see the kernel log")
 			return
 		case err != nil:
 			c.Unknown("gpus", "devices.ras", err.Error(), gather.HintFor(err))
 		case !ok: // "Query currently inaccessible" while the GPU is reset.
-			c.Unknown("gpus", "devices.ras", fmt.Sprintf("%s: %s says %.60q", gpu.Address, name, text), "try again when no reset is under way")
+			c.Unknown("gpus", "devices.ras", fmt.Sprintf("%s: %s says %.60q", gpu.Address, name, text), "run it again after the reset")
 		default:
 			ras.Block = escape.Printable(block, gather.MaxShown)
 			gpu.RAS = append(gpu.RAS, ras)
@@ -297,7 +297,7 @@ func parseRAS(text string) (facts.RASBlock, bool) {
 var badPage = lazy.New(`^0x[0-9a-f]{8,16} : 0x[0-9a-f]{8} : [RPF]$`)
 
 // countBadPages counts the lines of gpu_vram_bad_pages,
-// "0x00000001 : 0x00001000 : R" (amdgpu_ras_sysfs_badpages_read); nil where a
+// "0x00000001 : 0x00001000 : R" (amdgpu_ras_sysfs_badpages_read); nil if a
 // line is something else.
 func countBadPages(b []byte) *int {
 	pages := 0
@@ -314,7 +314,7 @@ func countBadPages(b []byte) *int {
 	return &pages
 }
 
-// noteKFD says why GPUs have no node, where that is not plain. Bound are the
+// noteKFD says why GPUs have no node, if the reason is not obvious. Bound are the
 // GPUs that amdgpu drives.
 func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
 	var missing []string
@@ -327,38 +327,38 @@ func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
 	switch t.state {
 	case kfdAbsent:
 		if len(bound) > 0 {
-			c.Unknown("gpus", fact, fmt.Sprintf("amdgpu drives %s, and there is no %s", gather.SomeOf(bound), kfdClass),
-				"the kernel needs CONFIG_HSA_AMD; in a container, mount /sys")
+			c.Unknown("gpus", fact, fmt.Sprintf("amdgpu drives %s, but %s does not exist", gather.SomeOf(bound), kfdClass),
+				"use a kernel with CONFIG_HSA_AMD; in a container, mount /sys")
 		}
 	case kfdUnreadable:
 		c.Unknown("gpus", fact, fmt.Sprintf("list %s: %s", kfdNodes, gather.Cause(t.err)), gather.HintFor(t.err))
 	case kfdPartial:
 		switch {
 		case t.hidden > 0:
-			c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s may not be read here, as a container may not that was given other GPUs", t.hidden, kfdNodes),
-				"give the container /dev/kfd and the /dev/dri/renderD* of each GPU, or look on its host")
+			c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be read; a container can read only the nodes of the GPUs that it was given", t.hidden, kfdNodes),
+				"give the container /dev/kfd and the /dev/dri/renderD* of each GPU, or run gpudoctor on the host")
 		case t.broken > 0:
-			c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s do not say what they are", t.broken, kfdNodes), "")
+			c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be identified", t.broken, kfdNodes), "")
 		default:
-			c.Unknown("gpus", fact, fmt.Sprintf("there are more than %d nodes in %s, or reading them took too long; the others are left out", maxKFDNodes, kfdNodes), "")
+			c.Unknown("gpus", fact, fmt.Sprintf("more than %d nodes in %s, or reading them took too long; the rest was not read", maxKFDNodes, kfdNodes), "")
 		}
 	case kfdOK:
 		if len(missing) > 0 {
 			c.Unknown("gpus", fact, "amdgpu drives GPUs that the compute driver's topology does not list: "+gather.SomeOf(missing),
-				"the kernel log says why (kfd: skipped device; PCIe atomics that are not supported; a GPU that failed to start)")
+				"check the kernel log for the reason (kfd: skipped device; unsupported PCIe atomics; a GPU that failed to start)")
 		}
 	}
 }
 
-// amdParameters are the parameters of amdgpu that bear on communication
+// amdParameters are the parameters of amdgpu that affect communication
 // (drivers/gpu/drm/amd/amdgpu/amdgpu_drv.c).
 var amdParameters = []string{
 	"pcie_p2p", "use_xgmi_p2p", "noretry", "no_system_mem_limit", "debug_largebar", "vis_vramlimit", "vramlimit",
 	"gpu_recovery", "ras_enable", "mes", "aspm", "pcie_gen_cap", "pcie_lane_cap", "sched_policy", "mtype_local", "runpm", "rebar",
 }
 
-// readAMDDriver reads what is known of the driver and what it needs. Where it
-// drives no GPU, nothing of that is missed.
+// readAMDDriver reads the facts about the driver and what it needs. If it
+// drives no GPU, none of these facts is reported as unknown.
 func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound []string) *facts.AMDDriver {
 	d := &facts.AMDDriver{KFD: t.state}
 	if loaded, err := c.Host.Exists(amdModule); err == nil && (loaded || c.Facts.PCI != nil) {
@@ -385,7 +385,7 @@ func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound 
 		if err != nil && !errors.Is(err, machine.ErrNotRecorded) {
 			reason = err.Error()
 		}
-		c.Unknown("gpus", "amd.kernel_config", reason, "in a container, mount /boot read-only, or look on its host")
+		c.Unknown("gpus", "amd.kernel_config", reason, "in a container, mount /boot read-only, or run gpudoctor on the host")
 	}
 	d.ROCm = c.readROCm()
 	return d
@@ -393,13 +393,13 @@ func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound 
 
 var rocmVersion = lazy.New(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
 
-// readROCm reads the version of the installation that /opt/rocm leads to, or of
-// the only one that there is.
+// readROCm reads the version of the installation that /opt/rocm points to, or of
+// the only installation.
 func (c *gpuGathering) readROCm() string {
 	read := func(folder string) (string, error) {
 		text, err := c.Host.Text("/opt/" + folder + "/.info/version")
 		if err == nil && !rocmVersion.MatchString(text) {
-			err = fmt.Errorf("/opt/%s/.info/version is no version: %.40q", folder, text)
+			err = fmt.Errorf("/opt/%s/.info/version is not a version: %.40q", folder, text)
 		}
 		if err != nil {
 			return "", err
@@ -423,40 +423,40 @@ func (c *gpuGathering) readROCm() string {
 			return version
 		}
 		if len(names) != 2 {
-			c.Unknown("gpus", "amd.rocm", fmt.Sprintf("/opt/rocm is there and does not tell its version (%s)", err), "the installation may be incomplete; ask the package manager (rocm-core)")
+			c.Unknown("gpus", "amd.rocm", fmt.Sprintf("/opt/rocm exists but does not state its version (%s)", err), "check the installation of rocm-core with the package manager; it may be incomplete")
 			return ""
 		}
-		names = []string{names[1]} // The link leads nowhere; what it should lead to may be whole.
+		names = []string{names[1]} // The link is dangling; the other installation may be complete.
 	}
 	if len(names) > 1 {
-		c.Unknown("gpus", "amd.rocm", "there are several installations of ROCm and no /opt/rocm: "+gather.SomeOf(names), "")
+		c.Unknown("gpus", "amd.rocm", "several installations of ROCm, but no /opt/rocm: "+gather.SomeOf(names), "")
 		return ""
 	}
 	version, err := read(names[0])
 	if err != nil {
-		c.Unknown("gpus", "amd.rocm", err.Error(), "the installation may be incomplete; ask the package manager (rocm-core)")
+		c.Unknown("gpus", "amd.rocm", err.Error(), "check the installation of rocm-core with the package manager; it may be incomplete")
 	}
 	return version
 }
 
-// seesAllProcesses is true where the process numbers of the whole machine mean
-// something here: where the kernel's own thread 2 is seen.
+// seesAllProcesses is true if the process IDs of the host are valid
+// here: if the kernel's own thread 2 is visible.
 func seesAllProcesses(h *host.Host) bool {
 	name, err := h.Text("/proc/2/comm")
 	return err == nil && name == "kthreadd"
 }
 
 // readKFDProcesses notes who holds memory on which GPU. The driver names
-// processes by their numbers on the machine: in a container of its own process
-// numbers the doctor's own child could not be told from others.
+// processes by their IDs on the host: in a container with a PID namespace of its
+// own, gpudoctor could not tell its own child from other processes.
 func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 	if len(t.nodes) == 0 {
 		return
 	}
 	const fact = "devices.processes"
 	if !seesAllProcesses(c.Host) {
-		c.Unknown("gpus", fact, "the process numbers of the compute driver are those of the whole machine, which are not visible here",
-			"run outside of the container, or with its host's processes (docker run --pid host)")
+		c.Unknown("gpus", fact, "the compute driver lists process IDs of the host, whose processes are not visible here",
+			"run outside the container, or share the host's PID namespace (docker run --pid host)")
 		return
 	}
 	users, err := kfdUsers(ctx, c.Host, c.out.Devices, t.nodes)
@@ -478,7 +478,7 @@ func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 
 // kfdUsers returns who holds memory on which GPU, by address: proc/PID/vram_ID,
 // in bytes (kfd_procfs_show, kfd_process.c, since Linux 5.8). A process opens
-// every GPU; one on which it holds no memory is not in its use. The doctor and
+// every GPU; a GPU on which it holds no memory is not in use by it. gpudoctor and
 // its children are left out.
 func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kfdNode) (map[string][]facts.GPUProcess, error) {
 	names, err := h.Dir(kfdProcesses)
@@ -503,7 +503,7 @@ func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kf
 		}
 		held := make(map[string]int64)
 		for id, address := range addresses {
-			// A process that ended meanwhile holds nothing.
+			// A process that has exited holds nothing.
 			n, readErr := h.Int(fmt.Sprintf("%s/%d/vram_%d", kfdProcesses, pid, id))
 			if readErr == nil && n > 0 && held[address] <= math.MaxInt64-n {
 				held[address] += n
@@ -516,8 +516,8 @@ func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kf
 	return users, ctx.Err()
 }
 
-// busyAMD says which GPUs of AMD are in use by others than the doctor, which may
-// hold as many bytes of their memory as own.
+// busyAMD says which AMD GPUs are in use by processes other than gpudoctor, which may
+// itself hold as many bytes of their memory as own.
 func busyAMD(ctx context.Context, h *host.Host, own int64) map[string]probe.User {
 	busy := make(map[string]probe.User)
 	t := readKFD(ctx, h)

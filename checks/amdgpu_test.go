@@ -240,22 +240,22 @@ func TestAMDTopologyUnreadable(t *testing.T) {
 		{"a GPU is not listed", all[:4], nil, "ok", 3, "devices.kfd: amdgpu drives GPUs that the compute driver's topology does not list: 0000:e6:00.0"},
 		{"a node is denied", all, func(m *machine.Memory) {
 			m.AddError(kfdNodes+"/4/gpu_id", fs.ErrPermission)
-		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " may not be read here, as a container may not that was given other GPUs"},
+		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " cannot be read; a container can read only the nodes of the GPUs that it was given"},
 		{"properties are denied", all, func(m *machine.Memory) {
 			m.AddError(kfdNodes+"/4/properties", fs.ErrPermission)
-		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " may not be read here, as a container may not that was given other GPUs"},
+		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " cannot be read; a container can read only the nodes of the GPUs that it was given"},
 		{"a node is cut off", all, func(m *machine.Memory) {
 			m.AddFile(kfdNodes+"/4/properties", []byte("cpu_cores_count 0\nlocation_i"))
-		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " do not say what they are"},
+		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " cannot be identified"},
 		{"a node is empty", all, func(m *machine.Memory) {
 			m.AddFile(kfdNodes+"/4/properties", nil)
 			m.AddFile(kfdNodes+"/3/gpu_id", []byte("not a number\n"))
-		}, "partial", 2, "devices.kfd: 2 nodes of " + kfdNodes + " do not say what they are"},
+		}, "partial", 2, "devices.kfd: 2 nodes of " + kfdNodes + " cannot be identified"},
 		{"hostile numbers", []aNode{{id: 5, properties: []string{
 			"location_id 18446744073709551615", "domain 18446744073709551615", "simd_count 18446744073709551615", "simd_per_cu 0", "num_xcc 18446744073709551615",
 			"gfx_target_version 18446744073709551615", "hive_id 18446744073709551615", "drm_render_minor 99999999999", "hive_id -1", "domain x", "\x00\xff 1", strings.Repeat("x", 1<<16),
 		}}}, nil, "ok", 0, "devices.kfd: amdgpu drives GPUs that the compute driver's topology does not list: 0000:03:00.0, 0000:06:00.0, 0000:e3:00.0, 0000:e6:00.0"},
-		{"too many nodes", many, nil, "partial", 0, fmt.Sprintf("devices.kfd: there are more than %d nodes in %s, or reading them took too long; the others are left out", maxKFDNodes, kfdNodes)},
+		{"too many nodes", many, nil, "partial", 0, fmt.Sprintf("devices.kfd: more than %d nodes in %s, or reading them took too long; the rest was not read", maxKFDNodes, kfdNodes)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := twoAMD(t, tt.nodes)
@@ -297,7 +297,7 @@ func TestAMDNoTopology(t *testing.T) {
 		state  string
 		want   string
 	}{
-		{"absent, as in a container that hides it", func(*machine.Memory) {}, "absent", "there is no /sys/class/kfd/kfd"},
+		{"absent, as in a container that hides it", func(*machine.Memory) {}, "absent", "/sys/class/kfd/kfd does not exist"},
 		{"not to be listed", func(m *machine.Memory) { m.AddError(kfdNodes, fs.ErrPermission) }, "unreadable", "list " + kfdNodes + ": permission denied"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -478,8 +478,8 @@ func TestROCmVersion(t *testing.T) {
 		{"as installed", map[string]string{"/opt/rocm/.info/version": "6.4.1-83\n", "/opt/rocm-6.4.1/.info/version": "6.4.1-83\n"}, "6.4.1-83", ""},
 		{"no link", map[string]string{"/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "7.1.0", ""},
 		{"the link leads nowhere", map[string]string{"/opt/rocm/lib/x": "", "/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "7.1.0", ""},
-		{"half installed", map[string]string{"/opt/rocm/lib/libamdhip64.so.6": ""}, "", "/opt/rocm is there and does not tell its version"},
-		{"not a version", map[string]string{"/opt/rocm/.info/version": "<html>\n"}, "", "is no version"},
+		{"half installed", map[string]string{"/opt/rocm/lib/libamdhip64.so.6": ""}, "", "/opt/rocm exists but does not state its version"},
+		{"not a version", map[string]string{"/opt/rocm/.info/version": "<html>\n"}, "", "is not a version"},
 		{"several", map[string]string{"/opt/rocm-6.4.1/.info/version": "6.4.1\n", "/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "", "several installations"},
 		{"something else", map[string]string{"/opt/rocmlike/x": ""}, "", ""},
 	} {

@@ -22,25 +22,25 @@ const (
 	kfdLinkXGMI = 11
 )
 
-// The words of Pair.LinkType.
+// The values of Pair.LinkType.
 const (
 	linkXGMI = "xgmi"
 	linkPCIe = "pcie"
 )
 
-// kfdLink is a link of a node to another.
+// kfdLink is a link from one node to another.
 type kfdLink struct {
 	kind, to, weight uint64
-	// minMBps and maxMBps are in MB/s; 0 where the driver does not know.
+	// minMBps and maxMBps are in MB/s; 0 if the driver does not know.
 	minMBps, maxMBps uint64
 	flags            uint64
 }
 
-// amdLinks are the links between the GPUs of AMD, by the addresses of both.
+// amdLinks are the links between AMD GPUs, by the addresses of both ends.
 type amdLinks struct {
 	links map[[2]string]kfdLink
-	// asked are the GPUs whose links were read to the end, and whose driver
-	// knows of p2p_links (Linux 6.0, commit 0f28cca87e9a): between two of them,
+	// asked are the GPUs whose links were all read, and whose driver
+	// supports p2p_links (Linux 6.0, commit 0f28cca87e9a): between two of them,
 	// no link means no access.
 	asked map[string]bool
 }
@@ -83,7 +83,7 @@ func readAMDLinks(ctx context.Context, g *gather.Gathering) *amdLinks {
 	}
 	if len(unread) > 0 {
 		slices.Sort(unread)
-		g.Unknown("links", "pairs.accessible", "the links that the compute driver lists cannot be read whole: "+gather.SomeOf(slices.Compact(unread)), "run as root")
+		g.Unknown("links", "pairs.accessible", "cannot read all links that the compute driver lists: "+gather.SomeOf(slices.Compact(unread)), "run as root")
 	}
 	return l
 }
@@ -130,12 +130,12 @@ const (
 	kfdLinkBidirectional = 1 << 31
 )
 
-// xgmiHopWeight is what a link of xGMI weighs (KFD_CRAT_XGMI_WEIGHT in
-// kfd_crat.h); one within a package weighs 13. Twice as much is a way over
+// xgmiHopWeight is the weight of an xGMI link (KFD_CRAT_XGMI_WEIGHT in
+// kfd_crat.h); one within a package weighs 13. Twice that weight is a path through
 // another GPU.
 const xgmiHopWeight = 15
 
-// joinAMD fills in what the compute driver says of a pair.
+// joinAMD fills in what the compute driver reports about a pair.
 func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 	forth, hasForth := l.links[[2]string{p.A, p.B}]
 	back, hasBack := l.links[[2]string{p.B, p.A}]
@@ -166,7 +166,7 @@ func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 	default:
 		return
 	}
-	if w := small(link.weight); w > 0 {
+	if w := toInt(link.weight); w > 0 {
 		p.Weight = &w
 	}
 	if link.flags&kfdLinkEnabled == 0 {
@@ -187,11 +187,11 @@ func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 }
 
 // xgmiGBps is what the links between two GPUs carry in one direction. The
-// driver gives the rate of one as the least and that of all as the most, in
+// driver gives the rate of one link as the minimum and that of all links as the maximum, in
 // MB/s (kfd_fill_gpu_xgmi_link_to_gpu, kfd_crat.c). Until 2025, about Linux 6.15, it
-// took each link for one of 25 GT/s whatever the GPU
-// (amdgpu_amdkfd_get_xgmi_bandwidth_mbytes), so that the model's own rate stands
-// where it is known to be higher. Of a way over another GPU it says 0.
+// assumed 25 GT/s for each link, whatever the GPU
+// (amdgpu_amdkfd_get_xgmi_bandwidth_mbytes), so the rate of the model is used
+// if it is higher. For a path through another GPU the driver reports 0.
 func (t *topology) xgmiGBps(p *facts.Pair, link kfdLink) float64 {
 	if link.weight > xgmiHopWeight {
 		return 0
@@ -211,7 +211,7 @@ func (t *topology) xgmiGBps(p *facts.Pair, link kfdLink) float64 {
 	return 0
 }
 
-// amdModel is what is known of a GPU's model.
+// amdModel is what is known about a GPU's model.
 func (t *topology) amdModel(address string) data.GPUModel {
 	if d := t.devices[address]; d != nil {
 		return data.GPUModelByID(d.Device)

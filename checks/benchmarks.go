@@ -10,7 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// linkedModel returns what a GPU of this model sends over its NVLinks to the others of
+// linkedModel returns the rate at which a GPU of this model sends over its NVLinks to the others on
 // its board; 0 for a part of a GPU, or a model without.
 func linkedModel(name string) float64 {
 	if strings.Contains(name, "MIG") {
@@ -19,9 +19,9 @@ func linkedModel(name string) float64 {
 	return data.GPUModelOf(name).NVLinkGBps
 }
 
-// expectOfBenchmarks notes beside each measured value what the links allow.
-// Which GPU of a table is which is not always told, so the weakest pair of the
-// machine sets the measure.
+// expectOfBenchmarks notes with each measured value what the links allow.
+// A table does not always identify its GPUs, so the weakest pair of the
+// machine sets the expectation.
 func expectOfBenchmarks(f *facts.Facts) {
 	for i := range f.Benchmarks {
 		b := &f.Benchmarks[i]
@@ -41,8 +41,8 @@ func expectOfBenchmarks(f *facts.Facts) {
 	}
 }
 
-// expectOfNetwork measures a bandwidth between two machines by the rate of the
-// port, which another text must have told.
+// expectOfNetwork compares a bandwidth between two machines with the rate of the
+// port, which another text must have given.
 func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	if !strings.HasPrefix(b.Test, "RDMA_Write") && !strings.HasPrefix(b.Test, "Send") {
 		return // Reads and atomics keep fewer requests under way.
@@ -74,8 +74,8 @@ func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, basis
 }
 
-// expectOfHost measures copies between host memory and a GPU by the narrowest of
-// the GPUs' links: which GPU of the table is which is not always told.
+// expectOfHost compares copies between host memory and a GPU with the narrowest of
+// the GPUs' links, as the table does not always identify its GPUs.
 func expectOfHost(f *facts.Facts, b *facts.Benchmark) {
 	rate, basis := 0.0, "the GPU's PCIe link"
 	if f.GPUs != nil {
@@ -103,7 +103,7 @@ func expectOfHost(f *facts.Facts, b *facts.Benchmark) {
 }
 
 // weakestPair is the rate and the threshold of the pair of GPUs whose link
-// carries least.
+// is the slowest.
 func weakestPair(f *facts.Facts, test string) (rate, threshold float64, basis string) {
 	if f.Links == nil {
 		return 0, 0, ""
@@ -195,7 +195,7 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	}
 }
 
-// collectiveRate is what one GPU's links carry where the paths are known.
+// collectiveRate is what one GPU's links carry, if the paths are known.
 func collectiveRate(f *facts.Facts) (rate float64, linked bool, basis string) {
 	rate, _, basis = weakestPair(f, probe.TestCopy)
 	if rate == 0 {

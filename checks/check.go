@@ -1,6 +1,6 @@
-// Package checks gathers facts about one machine: what its PCI tree, IOMMU,
-// GPUs, container, environment, libraries and kernel log show of themselves,
-// and what a real transfer between its GPUs does. It reads and parses; it
+// Package checks gathers facts about one machine: about its PCI tree, IOMMU,
+// GPUs, container, environment, libraries and kernel log,
+// and the results of real transfers between its GPUs. It reads and parses; it
 // judges nothing. Judging is the work of package rules.
 package checks
 
@@ -26,7 +26,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
-// All is every check, in order of the document.
+// All is every check, in the order of the document.
 var All = []*gather.Check{
 	system.Check,
 	pci.Check,
@@ -41,7 +41,7 @@ var All = []*gather.Check{
 	transfersCheck,
 }
 
-// Gather runs every check side by side, each after those that it depends on,
+// Gather runs every check in parallel, each after those that it depends on,
 // and returns the facts with the time that each check took. A check that
 // fails, panics or outlasts its deadline never stops another: its section
 // stays nil and is listed as unknown.
@@ -50,7 +50,7 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 		opts.Deadline = deadline.Check
 	}
 	if opts.Whole > 0 {
-		// By then the children have been ended by their own deadlines.
+		// By then, the child processes have reached their own deadlines.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, max(opts.Whole-deadline.Judge, opts.Whole*3/4))
 		defer cancel()
@@ -77,7 +77,7 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 			}
 			start := time.Now()
 			// Each check works on a copy of its own, so that one that
-			// outlasts its deadline writes into nothing that others read.
+			// outlasts its deadline writes nothing that others read.
 			mu.Lock()
 			own := *f
 			mu.Unlock()
@@ -120,8 +120,8 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 	return f, timing
 }
 
-// foretell tells the facts as they will be if the probe's process leaves as it should.
-// What HIP offers may yet be added to the GPUs, which these facts share.
+// foretell reports the facts as they will be if the probe's process exits normally.
+// GPUs that HIP offers may still be added to these shared facts.
 func foretell(ctx context.Context, g *gather.Gathering, report *probe.Report) {
 	if report.API == "hip" {
 		return
@@ -140,7 +140,7 @@ func foretell(ctx context.Context, g *gather.Gathering, report *probe.Report) {
 	g.Options.Nearly(own.Facts)
 }
 
-// inOrder puts what is not known in the order of the checks.
+// inOrder sorts the unknown facts in the order of the checks.
 func inOrder(unknown []facts.Unknown) []facts.Unknown {
 	order := make(map[string]int, len(All))
 	for i, c := range All {

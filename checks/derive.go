@@ -10,8 +10,8 @@ import (
 )
 
 // Derive fills in what follows from other facts, for a document that was put
-// together from texts: what kind each PCI function is, which of them are GPUs,
-// and the paths between them where the tree is known. What the document states
+// together from texts: the kind of each PCI function, which of them are GPUs,
+// and the paths between them if the tree is known. What the document states
 // already stays.
 func Derive(f *facts.Facts) {
 	if f.PCI != nil {
@@ -41,8 +41,8 @@ func deriveOffered(f *facts.Facts) {
 	slices.SortFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
-// deriveGPUs lists the GPUs of the PCI tree with those that other texts tell
-// of.
+// deriveGPUs lists the GPUs of the PCI tree and those that other texts
+// mention.
 func deriveGPUs(f *facts.Facts) {
 	for _, d := range f.PCI.Devices {
 		vendor := pci.VendorName(d.Vendor)
@@ -62,7 +62,7 @@ func deriveGPUs(f *facts.Facts) {
 	}
 }
 
-// deriveNVLinks notes the GPUs that have no NVLink: by their model, or because a
+// deriveNVLinks notes the GPUs that have no NVLink, by their model or because a
 // text that shows each pair of the GPUs by index shows none.
 func deriveNVLinks(f *facts.Facts) {
 	if f.GPUs == nil {

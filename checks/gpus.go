@@ -34,7 +34,7 @@ the topology in /sys/class/kfd, the kernel's options, and the version of ROCm in
 /opt/rocm*/.info; no library of AMD is asked. Nothing is changed.`,
 	After: []string{"pci"},
 	// A library that starts 8 GPUs one after the other takes longer than
-	// other checks may; the question to it has deadlines of its own.
+	// other checks may; the query has deadlines of its own.
 	Patient: true,
 	Gather:  gatherGPUs,
 }
@@ -63,7 +63,7 @@ func gatherGPUs(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// gpuGathering is the gathering of the section under way.
+// gpuGathering is the running gathering of the section.
 type gpuGathering struct {
 	*gather.Gathering
 	out *facts.GPUFacts
@@ -86,14 +86,14 @@ func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 	return &nvml.Answer{Outcome: notAsked}, nil
 }
 
-// join makes the list of GPUs from the PCI tree and from NVML.
+// join builds the list of GPUs from the PCI tree and NVML.
 func (c *gpuGathering) join(devices []nvml.Device) {
 	byAddress := make(map[string]*facts.GPU)
 	if c.Facts.PCI != nil {
 		c.out.Devices = []facts.GPU{}
 		for _, d := range c.Facts.PCI.Devices {
 			vendor := pci.VendorName(d.Vendor)
-			// The virtual functions of a host that shares its GPUs are no
+			// The virtual functions of a host that shares its GPUs are not
 			// GPUs of its own.
 			if d.Kind == pci.KindGPU && vendor != "" && !d.Virtual {
 				byAddress[d.Address] = &facts.GPU{Address: d.Address, Vendor: vendor, InPCI: true}
@@ -125,9 +125,9 @@ func (c *gpuGathering) inPCI(address string) bool {
 	return is
 }
 
-// placeSilent finds out which GPUs those are that NVML counts but that do not
-// even tell their address: as many as are left over in the PCI tree, if all
-// have the same error. Where that is not so, they stand without an address.
+// placeSilent identifies the GPUs that NVML counts but that do not
+// even report their address: as many as are left over in the PCI tree, if all
+// have the same error. Otherwise they are listed without an address.
 func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 	var left []int
 	for i, gpu := range c.out.Devices {
@@ -151,14 +151,14 @@ func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 	}
 }
 
-// givenAway is true for a GPU that another driver than NVIDIA's holds, such as
+// givenAway is true for a GPU that is bound to a driver other than NVIDIA's, such as
 // vfio-pci for a guest: NVML does not count it.
 func (c *gpuGathering) givenAway(address string) bool {
 	d, _ := pci.DeviceAt(c.Facts, address)
 	return d.Driver != "" && d.Driver != "nvidia"
 }
 
-// fill copies what NVML said of a GPU.
+// fill copies what NVML reported about a GPU.
 func (c *gpuGathering) fill(gpu *facts.GPU, d nvml.Device) {
 	gpu.InNVML = true
 	gpu.Error = d.Error
@@ -186,7 +186,7 @@ func (c *gpuGathering) fill(gpu *facts.GPU, d nvml.Device) {
 	gpu.Processes = c.processes(d.Processes)
 }
 
-// processes adds to each process its name.
+// processes adds its name to each process.
 func (c *gpuGathering) processes(list []nvml.Process) []facts.GPUProcess {
 	if list == nil {
 		return nil
@@ -204,7 +204,7 @@ func (c *gpuGathering) processes(list []nvml.Process) []facts.GPUProcess {
 }
 
 // nameOf returns a process's name, or "" where it is not visible: NVML may
-// know it by the number that it has outside of this container.
+// know it by its process ID outside this container.
 func (c *gpuGathering) nameOf(pid int) string {
 	name, err := c.Host.Text(path.Join("/proc", strconv.Itoa(pid), "comm"))
 	if err != nil {
@@ -219,16 +219,16 @@ func (c *gpuGathering) expectsNVIDIA() bool {
 	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool { return gpu.Vendor == pci.WordNVIDIA })
 }
 
-// provesDriver are NVML's errors that only a kernel driver gives rise to, also
-// where /sys shows no GPU.
+// provesDriver are the NVML errors that only a kernel driver causes, even
+// if /sys shows no GPU.
 var provesDriver = map[string]bool{"NO_PERMISSION": true, "LIB_RM_VERSION_MISMATCH": true}
 
-// nvmlHints say what would make NVML answer, by the name of its error.
+// nvmlHints say how to make NVML answer, by the name of its error.
 var nvmlHints = map[string]string{
 	"DRIVER_NOT_LOADED":       "load the NVIDIA kernel module, or give the container its devices (docker run --gpus all)",
 	"NO_PERMISSION":           "run as root, or give this user access to /dev/nvidiactl and /dev/nvidia*",
-	"LIB_RM_VERSION_MISMATCH": "reload the kernel module or reboot, so that it has the version of the library",
-	"LIBRARY_NOT_LOADED":      "repair the driver's libraries; an empty file is a mount point that the container runtime left",
+	"LIB_RM_VERSION_MISMATCH": "reload the kernel module or reboot, so that its version matches the library",
+	"LIBRARY_NOT_LOADED":      "repair the driver's libraries; an empty file is a mount point left by the container runtime",
 }
 
 // noteNVML says why the answers of NVML are missing or end early.
@@ -248,17 +248,17 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 	case nvml.Hang:
 		reason = "NVIDIA's management library hangs" + at
 		if a.Left {
-			reason += ", and its process cannot be ended: it sits in the kernel"
+			reason += ", and its process cannot be killed: it is blocked in the kernel"
 		}
-		hint = "the kernel log says more; a GPU that hangs wants a reset or a reboot"
+		hint = "see the kernel log; reset the GPU that hangs, or reboot"
 	case nvml.Crashed:
 		reason = "NVIDIA's management library crashes" + at
 		if why != "" {
 			reason += ": " + why
 		}
-		hint = "the kernel log says more"
+		hint = "see the kernel log"
 	case nvml.Ended:
-		reason, hint = "the process that asks NVIDIA's management library was ended"+at+": "+a.Reason, endHints[a.Death]
+		reason, hint = "the process that queries NVIDIA's management library was ended"+at+": "+a.Reason, endHints[a.Death]
 	default:
 		if !c.expectsNVIDIA() && !provesDriver[a.ErrorName] {
 			return // There is nothing to ask about.
@@ -268,29 +268,29 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 	c.Unknown("gpus", "devices", reason, hint)
 }
 
-// NVMLEnded is what GPUFacts.NVML says where the process that asks the library was
-// ended, and not by the library.
+// NVMLEnded is the value of GPUFacts.NVML if the process that queries the library was
+// ended, but not by the library.
 const NVMLEnded = nvml.Ended
 
-// endHints say what to do where a process of this program ended and no driver is to
-// blame, by whose doing it was.
+// endHints say what to do if a process of this program ended and no driver is to
+// blame, by what ended it.
 var endHints = map[child.Death]string{
-	child.DeathByOther:    "run it again; where the kernel log tells that memory ran out, give the machine or the container more",
+	child.DeathByOther:    "run it again; if the kernel log shows that memory ran out, give the machine or the container more memory",
 	child.DeathByShortage: "raise the limit (ulimit, or the container's), and run it again",
-	child.DeathByBug:      "this is a fault of gpudoctor; report it",
+	child.DeathByBug:      "this is a bug in gpudoctor; please report it",
 	child.DeathUnknown:    "run it again",
 }
 
-// whyNot says why NVML did not answer at all, and what would help.
+// whyNot returns why NVML did not answer at all, and what would help.
 func (c *gpuGathering) whyNot(a *nvml.Answer, at, why string) (reason, hint string) {
 	switch a.Outcome {
 	case nvml.NotFound:
 		return "NVIDIA's management library (libnvidia-ml.so.1) is not found",
 			"install the driver's libraries; in a container, set NVIDIA_DRIVER_CAPABILITIES=utility,compute or all"
 	case nvml.NotBuilt:
-		return a.Reason, "use a build of gpudoctor for Linux that has cgo"
+		return a.Reason, "use a Linux build of gpudoctor with cgo"
 	case notAsked:
-		return "NVIDIA's management library was not asked when this was recorded", "record it anew on the machine, with gpudoctor snapshot"
+		return "NVIDIA's management library was not queried for this recording", "record it again on the machine with gpudoctor snapshot"
 	}
 	return "NVIDIA's management library fails" + at + ": " + why, nvmlHints[a.ErrorName]
 }
@@ -317,7 +317,7 @@ var refusedFacts = []struct{ prefix, fact string }{
 	{"nvmlDeviceGetPcie", "devices.pcie"},
 }
 
-// noteRefusals notes the questions that a GPU answered with an error.
+// noteRefusals notes the queries that a GPU answered with an error.
 func (c *gpuGathering) noteRefusals(devices []nvml.Device) {
 	for _, d := range devices {
 		for _, r := range d.Refused {
@@ -332,18 +332,18 @@ func (c *gpuGathering) noteRefusals(devices []nvml.Device) {
 			if r.Error == "NO_PERMISSION" {
 				hint = "run as root"
 			}
-			c.Unknown("gpus", fact, fmt.Sprintf("%s of %s answers %s", r.Function, cmp.Or(d.Address, fmt.Sprintf("GPU %d", d.Index)), r.Error), hint)
+			c.Unknown("gpus", fact, fmt.Sprintf("%s of %s returns %s", r.Function, cmp.Or(d.Address, fmt.Sprintf("GPU %d", d.Index)), r.Error), hint)
 		}
 	}
 }
 
-// readDriver reads what the kernel module says of itself.
+// readDriver reads what the kernel module reports about itself.
 func (c *gpuGathering) readDriver() {
 	const version, params = "/proc/driver/nvidia/version", "/proc/driver/nvidia/params"
 	if text, err := c.Host.Text(version); err == nil {
 		c.out.Driver.KernelVersion, c.out.Driver.Open = parseDriverVersion(text)
 		if c.out.Driver.KernelVersion == "" {
-			c.Unknown("gpus", "driver.kernel_version", fmt.Sprintf("%s is not understood: %.80q", version, text), "")
+			c.Unknown("gpus", "driver.kernel_version", fmt.Sprintf("cannot parse %s: %.80q", version, text), "")
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		c.Unknown("gpus", "driver.kernel_version", err.Error(), gather.HintFor(err))
@@ -389,9 +389,9 @@ func parseDriverParams(text string) map[string]string {
 	return params
 }
 
-// countNVSwitches counts those in the PCI tree, or those that NVLinks lead to
-// by address. Where links lead to switches that a virtual machine hides, or
-// where a link does not say where it leads, the number is not known.
+// countNVSwitches counts those in the PCI tree, or those that NVLinks connect to
+// by address. If links connect to switches that a virtual machine hides, or
+// if a link does not report its remote end, the number is not known.
 func (c *gpuGathering) countNVSwitches() *int {
 	if c.Facts.PCI != nil {
 		n := 0
@@ -442,12 +442,12 @@ func (c *gpuGathering) hasFabric() bool {
 func (c *gpuGathering) findFabricManager(ctx context.Context) *facts.FabricManager {
 	fm := &facts.FabricManager{Running: c.fabricManagerRuns(ctx)}
 	if fm.Running == nil {
-		c.Unknown("gpus", "driver.fabric_manager.running", "the processes of the whole machine are not visible here",
-			"run outside of the container, or with its host's processes (docker run --pid host)")
+		c.Unknown("gpus", "driver.fabric_manager.running", "the host's processes are not visible here",
+			"run outside the container, or share the host's PID namespace (docker run --pid host)")
 	}
 	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"} {
-		// The name of the file tells the version on some distributions; on
-		// most it is libnvfm.so.1 and tells nothing.
+		// The name of the file contains the version on some distributions; on
+		// most it is libnvfm.so.1 and does not.
 		file, err := c.Host.Real(dir + "/libnvfm.so.1")
 		if err != nil {
 			continue
@@ -460,8 +460,8 @@ func (c *gpuGathering) findFabricManager(ctx context.Context) *facts.FabricManag
 	return fm
 }
 
-// fabricManagerRuns looks through /proc. Nil means that it cannot be told:
-// only where the kernel's own thread 2 is seen are all processes seen.
+// fabricManagerRuns searches /proc. Nil means that it is unknown:
+// only if the kernel's own thread 2 is visible are all processes visible.
 func (c *gpuGathering) fabricManagerRuns(ctx context.Context) *bool {
 	// The kernel cuts names at 15 bytes (TASK_COMM_LEN, proc_pid_comm(5)).
 	const name = "nv-fabricmanage"

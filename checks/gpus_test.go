@@ -194,7 +194,7 @@ func TestGPUsUnknown(t *testing.T) {
 			[]string{section + "NVIDIA's management library (libnvidia-ml.so.1) is not found +hint"},
 		},
 		{"GPU, no door", nvidia, &nvml.Answer{Outcome: nvml.NotBuilt, Reason: "no cgo"}, "not-built", []string{section + "no cgo +hint"}},
-		{"GPU, not recorded", nvidia, nil, "not-asked", []string{section + "NVIDIA's management library was not asked when this was recorded +hint"}},
+		{"GPU, not recorded", nvidia, nil, "not-asked", []string{section + "NVIDIA's management library was not queried for this recording +hint"}},
 		{
 			"GPU, mismatch", nvidia, &nvml.Answer{Outcome: nvml.Failed, ErrorName: "LIB_RM_VERSION_MISMATCH", Stage: "nvmlInit_v2"}, "error",
 			[]string{section + "NVIDIA's management library fails in nvmlInit_v2: LIB_RM_VERSION_MISMATCH +hint"},
@@ -205,7 +205,7 @@ func TestGPUsUnknown(t *testing.T) {
 		},
 		{
 			"hang in the kernel, even where no GPU is seen", none, &nvml.Answer{Outcome: nvml.Hang, Stage: "nvmlInit_v2", Left: true}, "hang",
-			[]string{section + "NVIDIA's management library hangs in nvmlInit_v2, and its process cannot be ended: it sits in the kernel +hint"},
+			[]string{section + "NVIDIA's management library hangs in nvmlInit_v2, and its process cannot be killed: it is blocked in the kernel +hint"},
 		},
 		{
 			"crash", nvidia, &nvml.Answer{Outcome: nvml.Crashed, ErrorName: "SIGSEGV", Stage: "nvmlDeviceGetName of GPU 1"}, "crashed",
@@ -213,7 +213,7 @@ func TestGPUsUnknown(t *testing.T) {
 		},
 		{
 			"killed", nvidia, &nvml.Answer{Outcome: nvml.Ended, Death: child.DeathByOther, Reason: "SIGKILL, such as by the kernel's OOM killer", Stage: "nvmlInit_v2"}, "ended",
-			[]string{section + "the process that asks NVIDIA's management library was ended in nvmlInit_v2: SIGKILL, such as by the kernel's OOM killer +hint"},
+			[]string{section + "the process that queries NVIDIA's management library was ended in nvmlInit_v2: SIGKILL, such as by the kernel's OOM killer +hint"},
 		},
 		{
 			"refused", nvidia,
@@ -221,8 +221,8 @@ func TestGPUsUnknown(t *testing.T) {
 				{Function: "nvmlDeviceGetTotalEccErrors", Error: "NO_PERMISSION"}, {Function: "nvmlDeviceGetUUID", Error: "UNKNOWN"},
 			}}}}, "ok",
 			[]string{
-				"gpus devices.ecc: nvmlDeviceGetTotalEccErrors of 0000:06:00.0 answers NO_PERMISSION +hint",
-				"gpus devices: nvmlDeviceGetUUID of 0000:06:00.0 answers UNKNOWN",
+				"gpus devices.ecc: nvmlDeviceGetTotalEccErrors of 0000:06:00.0 returns NO_PERMISSION +hint",
+				"gpus devices: nvmlDeviceGetUUID of 0000:06:00.0 returns UNKNOWN",
 			},
 		},
 	} {

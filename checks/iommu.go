@@ -53,7 +53,7 @@ func gatherIOMMU(_ context.Context, g *gather.Gathering) error {
 	}
 	var unknown string
 	if f.Mode, unknown = iommuMode(f, g.Facts.PCI); unknown != "" {
-		g.Unknown("iommu", "mode", unknown, "in a container, look on its host")
+		g.Unknown("iommu", "mode", unknown, "in a container, run gpudoctor on the host")
 	}
 	if line, err := g.Host.Text("/proc/cmdline"); err == nil {
 		f.CommandLine = IOMMUParameters(line)
@@ -124,7 +124,7 @@ func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string)
 	if len(f.Groups) == 0 {
 		switch {
 		case f.Units == nil:
-			return "", "there is no IOMMU group, but whether there are IOMMU units cannot be read"
+			return "", "there is no IOMMU group, and the list of IOMMU units cannot be read"
 		case len(f.Units) > 0:
 			return "", "IOMMU units are listed, but their groups are hidden"
 		case tree != nil && slices.ContainsFunc(tree.Devices, func(d facts.PCIDevice) bool { return d.IOMMUGroup != nil }):
@@ -184,7 +184,7 @@ func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
 	return types
 }
 
-// IOMMUParameters picks the kernel parameters that bear on DMA translation
+// IOMMUParameters picks the kernel parameters that affect DMA translation
 // and on ACS (Documentation/admin-guide/kernel-parameters.txt; the last is an
 // out-of-tree patch's).
 func IOMMUParameters(line string) []string {

@@ -150,7 +150,7 @@ func TestIOMMUHidden(t *testing.T) {
 			func(m *machine.Memory) { m.AddDir("/sys/kernel/iommu_groups") },
 			&facts.IOMMUFacts{Groups: []facts.IOMMUGroup{}, CommandLine: []string{}},
 			[]string{
-				"mode: there is no IOMMU group, but whether there are IOMMU units cannot be read",
+				"mode: there is no IOMMU group, and the list of IOMMU units cannot be read",
 				"units: list /sys/class/iommu: no such file or directory",
 			},
 		},

@@ -28,14 +28,14 @@ func gatherKernelLog(ctx context.Context, g *gather.Gathering) error {
 	err := g.Host.Ask(ctx, machine.AskKernelLog, &text)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		g.Unknown("kernel_log", "", "this user may not read the kernel log", "run as root, or allow it with sysctl kernel.dmesg_restrict=0")
+		g.Unknown("kernel_log", "", "this user is not allowed to read the kernel log", "run as root, or allow it with sysctl kernel.dmesg_restrict=0")
 		return nil
 	case err != nil:
 		return fmt.Errorf("read the kernel log: %w", err)
 	}
 	events, whole := kernellog.Parse(text)
 	if !whole {
-		g.Unknown("kernel_log", "events", fmt.Sprintf("more than %d different events; the rest was not read", kernellog.MaxEvents), "read the kernel log itself: dmesg")
+		g.Unknown("kernel_log", "events", fmt.Sprintf("more than %d different events; the rest was not read", kernellog.MaxEvents), "read the full kernel log with dmesg")
 	}
 	g.Facts.KernelLog = &facts.KernelLogFacts{Source: "/dev/kmsg", Events: events}
 	return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
-// The words of AMDDriver.KFD.
+// The values of AMDDriver.KFD.
 const (
 	kfdOK         = "ok"
 	kfdAbsent     = "absent"
@@ -31,21 +31,21 @@ type kfdNode struct {
 	properties map[string]uint64
 }
 
-// kfdTopology is what could be read of the topology.
+// kfdTopology is the readable part of the topology.
 type kfdTopology struct {
-	// state is a word of AMDDriver.KFD; empty where a recording does not tell.
+	// state is a value of AMDDriver.KFD; empty if a recording does not show it.
 	state string
-	// nodes are those of GPUs, in order of their numbers.
+	// nodes are those of GPUs, sorted by number.
 	nodes []kfdNode
-	// hidden counts the nodes that this process may not read, broken those
-	// that do not say what they are.
+	// hidden counts the nodes that this process is not allowed to read, broken those
+	// that cannot be identified.
 	hidden, broken int
 	err            error
 }
 
 // readKFD reads the nodes of the topology. The files of a GPU whose render node
 // the device control group denies give EPERM (kfd_devcgroup_check_permission,
-// kfd_topology.c): so it is in a container that was given some of the GPUs.
+// kfd_topology.c), as in a container that was given only some of the GPUs.
 func readKFD(ctx context.Context, h *host.Host) *kfdTopology {
 	t := &kfdTopology{}
 	names, err := h.Dir(kfdNodes)
@@ -98,7 +98,7 @@ func readKFD(ctx context.Context, h *host.Host) *kfdTopology {
 	return t
 }
 
-// kfdNumbers returns the names that are numbers, in order.
+// kfdNumbers returns the names that are numbers, sorted.
 func kfdNumbers(names []string) []int {
 	var numbers []int
 	for _, name := range names {
@@ -112,7 +112,7 @@ func kfdNumbers(names []string) []int {
 
 // parseKFDProperties reads a file "properties": "name value" lines of decimal
 // numbers (sysfs_show_32bit_prop, kfd_topology.c). A last line without its end
-// was cut off and is left out.
+// was truncated and is left out.
 func parseKFDProperties(b []byte) map[string]uint64 {
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	properties := make(map[string]uint64)
@@ -134,7 +134,7 @@ func parseKFDProperties(b []byte) map[string]uint64 {
 
 // address is the PCI address that a node names. location_id is bus, device and
 // function in its low 16 bits; the driver of a partitioned GPU adds the
-// partition's number above them (bits 28 to 31) or, in some versions, in the place
+// partition's number above them (bits 28 to 31) or, in some versions, instead
 // of the function (kfd_topology_add_device, kfd_topology.c).
 func (n *kfdNode) address() string {
 	location := n.properties["location_id"]
@@ -153,9 +153,9 @@ func (n *kfdNode) architecture() string {
 	return fmt.Sprintf("gfx%d%x%x", major, minor, step)
 }
 
-// small turns a number of the driver's into one of ours; one that no machine
-// has is none.
-func small(n uint64) int {
+// toInt converts a number from the driver to an int; a value that no machine
+// has becomes 0.
+func toInt(n uint64) int {
 	const most = 1 << 20
 	if n > most {
 		return 0

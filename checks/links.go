@@ -42,7 +42,7 @@ const (
 	pathSYS  = "SYS"  // Between NUMA nodes.
 )
 
-// maxPairs bounds what a recording that holds nonsense can ask for: 128 GPUs have
+// maxPairs bounds the work for a nonsensical recording: 128 GPUs have
 // 8128 pairs, of which rules take some 3 s. A host of 16 GPUs and 64 NICs has 1144.
 const maxPairs = 1 << 13
 
@@ -81,19 +81,19 @@ func gatherLinks(ctx context.Context, g *gather.Gathering) error {
 		}
 	}
 	if len(noPath) > 0 {
-		g.Unknown("links", "pairs.path", "the PCI tree or the NUMA nodes do not tell the path: "+gather.SomeOf(noPath), "")
+		g.Unknown("links", "pairs.path", "the PCI tree and the NUMA nodes do not show the path: "+gather.SomeOf(noPath), "")
 	}
 	if len(noLink) > 0 {
-		g.Unknown("links", "pairs.narrowest", "a PCIe link on the way shows no speed: "+gather.SomeOf(noLink), "")
+		g.Unknown("links", "pairs.narrowest", "a PCIe link on the path reports no speed: "+gather.SomeOf(noLink), "")
 	}
 	if len(f.Pairs) >= maxPairs {
-		g.Unknown("links", "pairs", fmt.Sprintf("there are more than %d pairs; the others are left out", maxPairs), "")
+		g.Unknown("links", "pairs", fmt.Sprintf("more than %d pairs; the rest was left out", maxPairs), "")
 	}
 	g.Facts.Links = f
 	return nil
 }
 
-// topology is what the other sections say of the devices, by address.
+// topology is what the other sections say about the devices, by address.
 type topology struct {
 	devices      map[string]*facts.PCIDevice
 	gpus         map[string]*facts.GPU
@@ -153,7 +153,7 @@ func newTopology(f *facts.Facts) *topology {
 }
 
 // lent reports whether a device carries no traffic of this kernel: it belongs
-// to a guest, or it is a virtual function that nobody has taken. The names
+// to a guest, or it is an unused virtual function. The names
 // are those of the drivers that pass devices through: vfio-pci and its
 // variants (mlx5_vfio_pci, nvgrace-gpu-vfio-pci), pci-stub, Xen's pciback.
 func lent(d *facts.PCIDevice) bool {
@@ -162,7 +162,7 @@ func lent(d *facts.PCIDevice) bool {
 }
 
 // virtual reports whether the PCI paths between several GPUs are not the real
-// ones; nil where there are not several, or the tree is not known.
+// ones; nil if there are not several, or the tree is not known.
 func (t *topology) virtual() *bool {
 	flat, placed := true, 0
 	for _, address := range t.gpuAddresses {
@@ -195,7 +195,7 @@ func (t *topology) pair(a, b, kind string) facts.Pair {
 	return p
 }
 
-// way is the PCIe way between two devices.
+// way is the PCIe path between two devices.
 type way struct {
 	path    string
 	bridges []string
@@ -203,8 +203,8 @@ type way struct {
 	hops    []hop
 }
 
-// hop is one PCIe link of a way: the device at its lower end, and the port at
-// its upper end, which is nil where it is not known.
+// hop is one PCIe link of a path: the device at its lower end, and the port at
+// its upper end, which is nil if it is not known.
 type hop struct{ lower, upper *facts.PCIDevice }
 
 // role is what a bridge is in the tree.
@@ -217,10 +217,10 @@ const (
 	roleDown
 )
 
-// roles tells what each ancestor of a device is, from the root port down.
-// Where config space is hidden the port type is not known; then the order of
-// a PCIe tree decides: below the host bridge stands a root port, below a root
-// port or a switch's downstream port only an upstream port can stand, and
+// roles returns the role of each ancestor of a device, from the root port down.
+// If config space is hidden, the port type is not known; then the order of
+// a PCIe tree decides: below the host bridge is a root port, below a root
+// port or a switch's downstream port there can only be an upstream port, and
 // below that only its downstream ports.
 func (t *topology) roles(ancestors []string) []role {
 	roles := make([]role, len(ancestors))
@@ -249,7 +249,7 @@ func (t *topology) roles(ancestors []string) []role {
 	return roles
 }
 
-// wayBetween finds the PCIe way between two devices; nil where the place of
+// wayBetween finds the PCIe path between two devices; nil if the position of
 // one of them is not known.
 func (t *topology) wayBetween(a, b string) *way {
 	da, db := t.devices[a], t.devices[b]
@@ -284,7 +284,7 @@ func (t *topology) wayBetween(a, b string) *way {
 	return w
 }
 
-// switchesCrossed counts the switches on the way of a pair that turns below
+// switchesCrossed counts the switches on the path of a pair that turns below
 // the root complex. Each switch has one upstream port, be it on a riser or on
 // the card itself; a bridge to conventional PCI counts as one.
 func switchesCrossed(common role, below ...[]role) int {
@@ -320,7 +320,7 @@ func (t *topology) throughRoot(a, b *facts.PCIDevice) string {
 	return pathSYS
 }
 
-// node is the NUMA node of a device or, where the firmware names none for it,
+// node is the NUMA node of a device or, if the firmware names none for it,
 // of the nearest bridge above that has one.
 func (t *topology) node(d *facts.PCIDevice) *int {
 	if d.NUMANode != nil {
@@ -357,8 +357,8 @@ func (t *topology) hops(d *facts.PCIDevice, roles []role, shared int) []hop {
 	return hops
 }
 
-// narrowest returns the slowest link of a way; nil where one of them does not
-// show its speed, or there is none.
+// narrowest returns the slowest link of a path, or nil if a link does not
+// report its speed or the path has no links.
 func narrowest(hops []hop) *facts.NarrowestLink {
 	var slowest *facts.NarrowestLink
 	best := math.Inf(1)
@@ -378,10 +378,10 @@ func narrowest(hops []hop) *facts.NarrowestLink {
 	return slowest
 }
 
-// rate returns what a link does and could do. Both ends report the negotiated
-// speed; what they can do is the less of the two. A port whose best is below
+// rate returns the current and the best rate of a link. Both ends report the negotiated
+// speed; the best is the lower of their two maxima. A port whose best is below
 // what its partner has negotiated is one that a hypervisor emulates above a
-// real device, and says nothing.
+// real device, and is ignored.
 func (h hop) rate() *facts.NarrowestLink {
 	if h.lower == nil {
 		return nil
@@ -396,7 +396,7 @@ func (h hop) rate() *facts.NarrowestLink {
 	if lower == nil || lower.SpeedGTs == 0 || lower.Width == 0 {
 		return nil
 	}
-	// A device that does not say what it can do can at least do what it does.
+	// A device that does not report its maximum can at least run at its current rate.
 	speed := max(lower.MaxSpeedGTs, lower.SpeedGTs)
 	width := max(lower.MaxWidth, lower.Width)
 	if upper != nil && upper.MaxSpeedGTs >= lower.SpeedGTs && upper.MaxWidth >= lower.Width {
@@ -437,7 +437,7 @@ func (t *topology) joinNVLinks(p *facts.Pair) {
 	}
 }
 
-// vendor is a GPU's vendor id, empty where it is not known.
+// vendor is a GPU's vendor id, empty if it is not known.
 func (t *topology) vendor(address string) string {
 	if d := t.devices[address]; d != nil {
 		return d.Vendor
@@ -448,12 +448,12 @@ func (t *topology) vendor(address string) string {
 	return ""
 }
 
-// joined counts the NVLinks that join two GPUs. Direct links name the other
-// GPU. Links to switches join all the GPUs that have some, unless the driver
-// says that this pair may not use NVLink, which is so between the partitions
+// joined counts the NVLinks that connect two GPUs. Direct links name the other
+// GPU. Links to switches connect all the GPUs that have them, unless the driver
+// says that this pair may not use NVLink, as between the partitions
 // of a fabric. In a virtual machine the remote ends are hidden; there the
-// driver's word decides that links join the two, and only the presence of a
-// switch tells how many, as it does for nvidia-smi.
+// driver's status decides that links connect the two, and only the presence of a
+// switch shows how many, as for nvidia-smi.
 func (t *topology) joined(a, b *facts.GPU) (n int, through, known bool) {
 	toB, toSwitchA, hiddenA := remotes(a, b.Address)
 	toA, toSwitchB, hiddenB := remotes(b, a.Address)
@@ -526,9 +526,9 @@ func slowestNVLink(links []facts.NVLink) float64 {
 }
 
 // usableGBps is what the link carries in one direction. The rate that NVML
-// gives is the raw one, up to 6.25 % more than the usable (26.5625 for 25,
-// 53.125 for 50), so the generation's rate stands. Links that are narrower
-// than their generation's, as the x4 ones of GA102 with 14.0625, show a raw
+// reports is the raw one, up to 6.25 % more than the usable one (26.5625 for 25,
+// 53.125 for 50), so the generation's rate is used. Links that are narrower
+// than those of their generation, as the x4 ones of GA102 with 14.0625, report a raw
 // rate below it, and then that one is the bound. Without a generation, the
 // nearest usable rate below the raw one is taken.
 func usableGBps(l *facts.NVLink) float64 {
@@ -548,8 +548,8 @@ func usableGBps(l *facts.NVLink) float64 {
 	return raw
 }
 
-// p2pRank orders NVML's answers from the best; every refusal is as bad as
-// any other.
+// p2pRank orders NVML's answers from the best; all refusals are
+// equal.
 var p2pRank = map[string]int{"": 0, "ok": 1, "unknown": 2}
 
 func worseWord(a, b string) string {
@@ -562,7 +562,7 @@ func worseWord(a, b string) string {
 	return slices.MaxFunc([]string{a, b}, func(x, y string) int { return cmp.Compare(rank(x), rank(y)) })
 }
 
-// worse joins the answers for both directions of a pair; nil where there is
+// worse joins the answers for both directions of a pair; nil if there is
 // neither.
 func worse(forth, back *facts.GPUPeer) *facts.P2PStatus {
 	if forth == nil && back == nil {

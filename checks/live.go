@@ -17,12 +17,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/engine"
 )
 
-// ChildMain is to be called first thing in main: where this process is a child
-// that the doctor started, it does the child's work and never returns.
+// ChildMain must be called first in main: if this process is a child
+// that gpudoctor started, it does the child's work and never returns.
 func ChildMain() { child.Main() }
 
-// doors are the ways to the libraries of vendors, each in a child of this binary: those
-// of one gathering, whose checks share the answers. Whoever asks first decides for all,
+// doors call the libraries of vendors, each in a child of this binary: those
+// of one gathering, whose checks share the answers. The first caller decides for all,
 // so that the limits are the same for everybody.
 type doors struct {
 	host    *host.Host
@@ -31,12 +31,12 @@ type doors struct {
 	// soon as it has, so that the probe need not wait for the rest.
 	met chan []nvml.Device
 	// linked has room for the facts once the links are known: the probe's speeds are
-	// judged by them while it is under way.
+	// judged by them while it is running.
 	linked chan *facts.Facts
 	// started is closed once the probe's process has started its driver, or will not.
 	started chan struct{}
 	start   sync.Once
-	// nearly has room for the report of a probe whose process has yet to leave.
+	// nearly has room for the report of a probe whose process has not exited yet.
 	nearly chan *probe.Report
 }
 
@@ -44,7 +44,7 @@ func newDoors(h *host.Host, opts gather.Options) *doors {
 	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1), started: make(chan struct{}), nearly: make(chan *probe.Report, 1)}
 }
 
-// open lets a gathering use the doors, and puts the probe under way.
+// open lets a gathering use the doors, and starts the probe.
 func (d *doors) open(ctx context.Context, g *gather.Gathering) {
 	g.NVML = d.nvml
 	g.Linked = func(f *facts.Facts) {
@@ -61,7 +61,7 @@ func (d *doors) limits() nvml.Limits {
 	return nvml.Limits{Call: d.options.ProbeTimeout, All: d.options.Within() / 2}
 }
 
-// nvml asks the management library.
+// nvml queries the management library.
 func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
 	return d.host.AskBy(ctx, machine.AskNVML, func(ctx context.Context) (any, error) {
 		return nvml.Ask(ctx, nvml.Options{Limits: d.limits(), Stay: d.started, Met: func(devices []nvml.Device) {
@@ -116,25 +116,25 @@ func (d *doors) slow(ctx context.Context, gpus int, all []probe.Transfer) []prob
 	}
 }
 
-// busyBytes is the memory in use above which a GPU is taken for busy where no
-// process can be seen: a desktop takes less, and so does the driver's own
+// busyBytes is the memory in use above which a GPU counts as busy if no
+// process is visible: a desktop takes less, and so does the driver's own
 // reserve (616 MiB on an H200).
 const busyBytes = 4 << 30
 
-// busyGPUs says which GPUs are in use by others than the doctor, and by what.
-// A GPU of which nothing can be learned is not taken for busy.
+// busyGPUs says which GPUs are in use by others than gpudoctor, and by what.
+// A GPU about which nothing is known does not count as busy.
 func (d *doors) busyGPUs(ctx context.Context) map[string]probe.User {
 	busy := busyAMD(ctx, d.host, 0)
 	addUsers(d.host, busy, d.devicesSoon(ctx), 0)
 	return busy
 }
 
-// ownBytes is what the probe takes of a GPU at most: 3 GiB of buffers in the full
+// ownBytes is the most memory that the probe takes on a GPU: 3 GiB of buffers in the full
 // probe, and less than 1 GiB for the context (0.6 GiB on an H200).
 const ownBytes = 4 << 30
 
 // usersNow says the same while the probe holds memory on every GPU that it tries.
-// The management library is asked afresh, unless it gave no answer before.
+// The management library is queried again, unless it did not answer before.
 func (d *doors) usersNow(ctx context.Context) map[string]probe.User {
 	users := busyAMD(ctx, d.host, ownBytes)
 	var first nvml.Answer
@@ -157,9 +157,9 @@ func (d *doors) usersNow(ctx context.Context) map[string]probe.User {
 	return users
 }
 
-// withoutOwn leaves out the process that drives the GPUs where the library did not
-// name it: in a container the numbers may be those of the whole machine, where it
-// has another one. It is then one of those that cannot be seen.
+// withoutOwn leaves out the process that drives the GPUs if the library did not
+// identify it: in a container the process IDs may be those of the host, where it
+// has another one. It is then one of those that are not visible.
 func withoutOwn(h *host.Host, list []nvml.Process) []nvml.Process {
 	i := slices.IndexFunc(list, func(p nvml.Process) bool {
 		_, err := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID))
@@ -171,8 +171,8 @@ func withoutOwn(h *host.Host, list []nvml.Process) []nvml.Process {
 	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
-// addUsers adds who uses which GPU by the management library. own is how much of
-// its memory the doctor may hold.
+// addUsers adds who uses which GPU according to the management library. own is how much of
+// its memory gpudoctor may hold.
 func addUsers(h *host.Host, users map[string]probe.User, devices []nvml.Device, own int64) {
 	for _, d := range devices {
 		switch {
@@ -187,8 +187,8 @@ func addUsers(h *host.Host, users map[string]probe.User, devices []nvml.Device, 
 	}
 }
 
-// devicesSoon returns the GPUs by the management library, before its whole
-// answer is there if it can.
+// devicesSoon returns the GPUs from the management library, if possible before its whole
+// answer is complete.
 func (d *doors) devicesSoon(ctx context.Context) []nvml.Device {
 	whole := make(chan []nvml.Device, 1)
 	go func() {

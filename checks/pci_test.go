@@ -163,13 +163,13 @@ func TestPCIDamaged(t *testing.T) {
 				d.Link.Source = "sysfs"
 				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
 			},
-			[]string{"devices.config: config space is cut off or its list of capabilities is broken: 0000:18:00.0"},
+			[]string{"devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"},
 		},
 		{
 			"cut off in the extended capabilities",
 			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x162 },
 			func(d *facts.PCIDevice) { d.ConfigBytes, d.Extended, d.ResizableBARs = 0x162, false, nil },
-			[]string{"devices.config: config space is cut off or its list of capabilities is broken: 0000:18:00.0"},
+			[]string{"devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"},
 		},
 		{
 			"without extended space",

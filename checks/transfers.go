@@ -29,10 +29,10 @@ computed here from the links that were negotiated.`,
 	Gather:  gatherTransfers,
 }
 
-// errProbeOff is the reason why there are no transfers when nobody asked.
-var errProbeOff = errors.New("the probe was not asked for")
+// errProbeOff is the reason why there are no transfers if the probe was not requested.
+var errProbeOff = errors.New("the probe was not requested")
 
-// startProbe puts the probe under way. A recording is asked for whatever it holds.
+// startProbe starts the probe. A recording returns whatever it holds.
 func (d *doors) startProbe(ctx context.Context) <-chan gather.ProbeAnswer {
 	c := make(chan gather.ProbeAnswer, 1)
 	modes := []probe.Mode{d.options.Probe}
@@ -84,7 +84,7 @@ func gatherTransfers(_ context.Context, g *gather.Gathering) error {
 	}
 	g.Facts.Transfers = a.Report
 	if noDriver(g.Facts, a.Report) {
-		// There is nothing to probe: no gap in what is known.
+		// There is nothing to probe, so no fact is missing.
 		g.Facts.Transfers = nil
 		return nil
 	}
@@ -100,15 +100,15 @@ func gatherTransfers(_ context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// probeHints say what to do where the probe's process ended and no driver is to
+// probeHints say what to do if the probe's process ended and no driver is to
 // blame.
 var probeHints = map[probe.Cause]string{
 	probe.CauseKilled: endHints[child.DeathByOther], probe.CauseShortage: endHints[child.DeathByShortage],
 	probe.CauseBug: endHints[child.DeathByBug], probe.CauseEnded: endHints[child.DeathUnknown], probe.CauseStalled: endHints[child.DeathUnknown],
 }
 
-// noDriver is true on a machine without GPUs and without their driver. The runtime
-// of AMD's GPUs is installed where there is none, too.
+// noDriver is true on a machine without GPUs and without their driver. The runtime of
+// AMD GPUs is also installed on machines without them.
 func noDriver(f *facts.Facts, r *probe.Report) bool {
 	if _, ended := probeHints[r.Cause]; ended { // It did not come to look for one.
 		return false
@@ -119,7 +119,7 @@ func noDriver(f *facts.Facts, r *probe.Report) bool {
 	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == pci.WordNVIDIA || d.Vendor == pci.WordAMD })
 }
 
-// expect notes what a transfer should have reached, and judges its speed.
+// expect records what a transfer should have reached, and judges its speed.
 func expect(f *facts.Facts, devices int, t *probe.Transfer) {
 	s, judged := data.Limits().Shares[t.Test]
 	if t.GBps == nil || !judged {
@@ -145,7 +145,7 @@ func expect(f *facts.Facts, devices int, t *probe.Transfer) {
 		t.InUse(address, *user)
 	}
 	if user != nil || t.Cause == probe.CauseBusy {
-		// The other job took its part of the engines: the path may be sound.
+		// The other job used the engines as well: the path may be fine.
 		t.Threshold, t.Basis = nil, basis+"; others use a GPU of the pair, so the speed is not judged"
 		return
 	}
@@ -155,8 +155,8 @@ func expect(f *facts.Facts, devices int, t *probe.Transfer) {
 	}
 }
 
-// firstUser is the first of these GPUs that others than the doctor use, and who
-// does; nil where none is known to be in use.
+// firstUser is the first of these GPUs that processes other than gpudoctor use, and who
+// uses it; nil if none is known to be in use.
 func firstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
 	if f.GPUs == nil {
 		return "", nil
@@ -225,7 +225,7 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s data.Share) (rat
 	return rate * lanes, threshold, basis
 }
 
-// oneXGMI is the rate of one xGMI link of a pair, or of all of them where the
+// oneXGMI is the rate of one xGMI link of a pair, or of all of them if the
 // model is not known.
 func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
 	d, _ := pci.DeviceAt(f, p.A) // Of one that is not in the tree no model is known.
@@ -237,11 +237,11 @@ func isAMD(f *facts.Facts, address string) bool {
 	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Address == address && d.Vendor == pci.WordAMD })
 }
 
-// pcieRate is the rate of the narrowest PCIe link between two GPUs, or, where
-// the way is hidden, of the narrower of their own links.
+// pcieRate is the rate of the narrowest PCIe link between two GPUs, or, if
+// the path is hidden, of the narrower of their own links.
 func pcieRate(f *facts.Facts, p *facts.Pair) (rate float64, basis string) {
 	if n := p.Narrowest; n != nil && n.BestGBps > 0 {
-		return n.BestGBps, "the narrowest PCIe link on the way"
+		return n.BestGBps, "the narrowest PCIe link on the path"
 	}
 	a, b := ownLinkRate(f, p.A), ownLinkRate(f, p.B)
 	if a == 0 || b == 0 {
@@ -250,7 +250,7 @@ func pcieRate(f *facts.Facts, p *facts.Pair) (rate float64, basis string) {
 	return min(a, b), "the narrower PCIe link of the two GPUs"
 }
 
-// ownLinkRate is the best that a GPU's own PCIe link can do in its place, by
+// ownLinkRate is the best rate of a GPU's own PCIe link in its slot, according to
 // NVML.
 func ownLinkRate(f *facts.Facts, address string) float64 {
 	if f.GPUs == nil {

@@ -23,7 +23,7 @@ import (
 var (
 	placeholder = lazy.New(`\{\{(?:\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?(?: \| else "([^"{}]*)")?|(check))\}\}`)
 	condition   = lazy.New("^" + aCondition)
-	// anyCondition is one wherever it stands.
+	// anyCondition is a condition anywhere in a text.
 	anyCondition = lazy.New(aCondition)
 )
 
@@ -32,16 +32,16 @@ const aCondition = `\{\{(with|without) \.([a-z][a-z0-9_]*)\}\}`
 // slot is a placeholder in a template.
 type slot struct {
 	name string
-	// join is true where all values are to stand, with sep between them.
+	// join is true if all values are written, with sep between them.
 	join bool
 	sep  string
-	// orElse stands where there is no value, if hasElse is true.
+	// orElse is written if there is no value and hasElse is true.
 	orElse  string
 	hasElse bool
 	check   bool
 }
 
-// slotOf reads what placeholder matched.
+// slotOf parses a match of placeholder.
 func slotOf(found string) slot {
 	parts := placeholder.FindStringSubmatch(found)
 	return slot{
@@ -70,7 +70,7 @@ func badPlaceholders(text string) []string {
 	return nil
 }
 
-// Unfilled shows a template to a person who has no finding to fill it from:
+// Unfilled shows a template without a finding to fill it from:
 // each placeholder by the name of what it will hold.
 func Unfilled(template string) string {
 	template = anyCondition.ReplaceAllStringFunc(template, func(found string) string {
@@ -91,9 +91,9 @@ func Unfilled(template string) string {
 // quoted is the name of a param in the quotes that a shell needs for it.
 var quoted = lazy.New(`'(<[a-z_]+>)'`)
 
-// safeValues are the forms of what may stand in a command. Params come from
-// facts, which whoever wrote a log or named a file has had a hand in: nothing
-// but these forms is substituted, none of which means anything to a shell.
+// safeValues are the forms of values that may be put into a command. Params come from
+// facts, which the author of a log or the name of a file can influence: nothing
+// but these forms is substituted, none of which has a meaning to a shell.
 var safeValues = []*lazy.Regexp{
 	lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`), // A PCI address.
 	lazy.New(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,79}$`),             // A name, number, version or UUID.
@@ -105,11 +105,11 @@ func isSafe(value string) bool {
 	return slices.ContainsFunc(safeValues, func(form *lazy.Regexp) bool { return form.MatchString(value) })
 }
 
-// params are the values of each param that may stand in a command, in order.
+// params are the values of each param that may be put into a command, in order.
 type params map[string][]string
 
 // add adds the values of a finding's params. An unsafe value is left out, and
-// so is a param's own name in capitals, by which a rule says that it is not known.
+// so is a param's own name in capitals, with which a rule says that the value is not known.
 func (p params) add(from map[string]any) {
 	for name, v := range from {
 		values, ok := v.([]any)
@@ -155,13 +155,13 @@ func (p params) values(name string) []string {
 
 // derived are the params that follow from others: "gpu_ids" are GPUs as
 // nvidia-smi takes them, by PCI address or by index, and "driver_branch" is a
-// driver's major version. "device" is a GPU where no param says which.
+// driver's major version. "device" is a GPU if no param says which.
 var derived = map[string]string{"gpu_id": "gpu", "gpu_ids": "gpus", "driver_branch": "driver"}
 
 // indexName is the name of a GPU of which only the index is known.
 var indexName = lazy.New(`^GPU([0-9]{1,4})$`)
 
-// prefixes are what the names of a library's variables begin with, or hold, by what the ids
+// prefixes are what the names of a library's variables begin with or contain, by what the ids
 // of its messages begin with.
 var prefixes = map[string][]string{
 	"nccl":      {"NCCL"},
@@ -196,10 +196,10 @@ func prefixesOf(f rules.Finding) []any {
 }
 
 // paramsOf merges the params of findings. The ids of their rules, and of those
-// whose findings they explain, stand as "rules", and the GPUs that suffer as
-// "gpus", unless a param says which; the subject stands for them where it is a
-// GPU. What the names of a library's variables begin with stands as "prefixes". What
-// follows from others stands in derived.
+// whose findings they explain, become "rules", and the affected GPUs become
+// "gpus", unless a param says which; the subject takes their place if it is a
+// GPU. The prefixes of a library's variables become "prefixes". What
+// follows from other params is in derived.
 func paramsOf(findings []rules.Finding) params {
 	p := params{}
 	for _, f := range findings {
@@ -258,8 +258,8 @@ func newFiller(findings []rules.Finding, again Recheck) filler {
 	return f
 }
 
-// fill fills a template with the values of p. ok is false where one is not
-// known, and nothing stands in for it.
+// fill fills a template with the values of p. ok is false if one is not
+// known and has no text for that case.
 func (f filler) fill(template string, p params) (text string, ok bool) {
 	ok = true
 	if when := condition.FindStringSubmatch(template); when != nil {
@@ -285,8 +285,8 @@ func (f filler) fill(template string, p params) (text string, ok bool) {
 	return text, ok
 }
 
-// text fills a running text, each placeholder of which has something to stand
-// in for it: check holds remedies to that. Several values are joined by ", ".
+// text fills a running text, each placeholder of which has a text for
+// an unknown value: check enforces that. Several values are joined by ", ".
 func (f filler) text(template string) string {
 	text, _ := f.fill(template, f.merged)
 	return text
@@ -294,8 +294,8 @@ func (f filler) text(template string) string {
 
 // list fills the items of a list. An item with {{.bridge}} is repeated for
 // each value that a finding gives, so that values of one finding stay
-// together; one with a join takes those of all findings at once. What comes
-// twice stands once. An item of which a value is not known is left out.
+// together; one with a join takes those of all findings at once. Duplicates
+// are removed. An item with an unknown value is left out.
 func (f filler) list(items []string) []string {
 	var out []string
 	add := func(template string, p params) {
@@ -332,8 +332,8 @@ func repeatedName(item string) (string, bool) {
 }
 
 // table fills the keys and values of a table, for each finding from its own
-// params. Where two findings give a key different values, the first one's
-// stands. An entry of which a value is not known is left out.
+// params. If two findings give a key different values, the first one
+// wins. An entry with an unknown value is left out.
 func (f filler) table(t map[string]string) map[string]string {
 	out := make(map[string]string, len(t))
 	for _, p := range f.each {
@@ -366,7 +366,7 @@ func (f filler) apply(a Apply) Apply {
 	}
 }
 
-// walk gives every text of a remedy that may hold a placeholder to visit.
+// walk calls visit for every text of a remedy that may hold a placeholder.
 func (r *Remedy) walk(visit func(string)) {
 	for _, text := range r.prose() {
 		visit(text)
@@ -374,7 +374,7 @@ func (r *Remedy) walk(visit func(string)) {
 	r.Apply.walk(visit)
 }
 
-// prose is what is said of a remedy whatever is known.
+// prose are the texts of a remedy that are written whatever is known.
 func (r *Remedy) prose() []string {
 	return []string{r.Title, r.Description, r.Cost, r.Caution, r.Undo, r.Verify}
 }

@@ -39,9 +39,9 @@ func (c *candidate) edit(here Situation) {
 	}
 }
 
-// fit takes out of the candidates, which are in order of rank, what is in force
-// here, what a finding needs as it is, and what one that ranks higher does the
-// opposite of. A candidate of which nothing is left goes.
+// fit removes from the candidates, which are in order of rank, what is in force
+// here already, what a finding needs as it is, and what is the opposite of what
+// a higher-ranking candidate does. A candidate with nothing left is dropped.
 func (s *Set) fit(list []*candidate, findings []rules.Finding, here Situation) (kept []*candidate, withheld []Withheld) {
 	needed := s.needed(findings)
 	set, unset := map[string]bool{}, map[string]bool{} // What is advised so far.
@@ -77,7 +77,7 @@ func (a Apply) removed() []string {
 }
 
 // needed returns, by variable, the finding of medium severity or above that
-// names a setting of it as its cure. One that would sooner have it removed does
+// names a setting of it as its cure. A finding that prefers to remove it does
 // not need it.
 func (s *Set) needed(findings []rules.Finding) map[string]Cure {
 	all := map[string]Cure{}
@@ -107,12 +107,12 @@ type fitting struct {
 	*candidate
 	here     Situation
 	withheld []Withheld
-	// settings is true where something else than a container's flag went.
+	// settings is true if something other than a container's flag was removed.
 	settings bool
 	changed  bool
 }
 
-// hold notes what is taken out.
+// hold notes what is withheld.
 func (f *fitting) hold(w Withheld) {
 	w.Remedy = f.advisedAs()
 	w.Cures = f.curesOf()
@@ -120,7 +120,7 @@ func (f *fitting) hold(w Withheld) {
 	f.changed = true
 }
 
-// environment takes out the variables that have their values already, or that an
+// environment removes the variables that already have their values, or that an
 // advice before removes.
 func (f *fitting) environment(unset map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(f.apply.Environment)) {
@@ -139,7 +139,7 @@ func (f *fitting) environment(unset map[string]bool) {
 	}
 }
 
-// unset takes out the variables that a finding needs, or that an advice before
+// unset removes the variables that a finding needs, or that an earlier advice
 // sets.
 func (f *fitting) unset(set map[string]bool, needed map[string]Cure) {
 	keeps := map[string]bool{}
@@ -165,7 +165,7 @@ func (f *fitting) unset(set map[string]bool, needed map[string]Cure) {
 	})
 }
 
-// kernel takes out the parameters of the kernel and its modules that are in
+// kernel removes the parameters of the kernel and its modules that are already in
 // force.
 func (f *fitting) kernel() {
 	inForce := func(setting string, has bool) bool {
@@ -186,7 +186,7 @@ func (f *fitting) kernel() {
 	})
 }
 
-// containers takes out the flags that every container has which is described.
+// containers removes the flags that every described container already has.
 func (f *fitting) containers() {
 	flags := len(f.apply.Docker)
 	f.apply.Docker = slices.DeleteFunc(f.apply.Docker, func(flag string) bool {
@@ -206,9 +206,9 @@ func (f *fitting) containers() {
 	}
 }
 
-// emptied reports whether nothing is left of what something was taken out of.
-// Steps are remarks on what was to be set, but for a container's flags, beside
-// which they say what else there is.
+// emptied reports whether nothing is left of an apply from which something was removed.
+// Steps are remarks on the settings, except for a container's flags, for
+// which they name alternatives.
 func (f *fitting) emptied() bool {
 	a := f.apply
 	if len(a.KernelCommandLine) > 0 || len(a.Environment) > 0 || len(a.Unset) > 0 || len(a.Edits) > 0 ||

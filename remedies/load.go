@@ -68,10 +68,10 @@ func builtinFiles() (map[string][]byte, error) {
 	return files, nil
 }
 
-// aRemedy is true of the files of remedies.
+// aRemedy reports whether a file is a remedy.
 func aRemedy(name string) bool { return path.Ext(name) == ".yaml" }
 
-// load decodes the files side by side and refuses an id that is taken.
+// load decodes the files in parallel and rejects a duplicate id.
 func load(builtin, user map[string][]byte) (*Set, error) {
 	type decoded struct {
 		remedy Remedy
@@ -114,7 +114,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		}
 		if of, known := s.byID[general]; !known || of.FormOf != "" {
 			faults = append(faults, &rules.Problem{
-				File: names[i], Reason: fmt.Sprintf("form_of: %q is no remedy, or itself a form of one", general), Hint: "name the general remedy",
+				File: names[i], Reason: fmt.Sprintf("form_of: %q is not a remedy, or is itself a form of one", general), Hint: "name the general remedy",
 			})
 		}
 	}
@@ -124,8 +124,8 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 	return s, nil
 }
 
-// decode reads one remedy's file. A key that is not known is an error, since
-// it may be a misspelt one.
+// decode reads one remedy's file. An unknown key is an error, since
+// it may be misspelt.
 func decode(name string, text []byte) (Remedy, []error) {
 	var r Remedy
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -135,7 +135,7 @@ func decode(name string, text []byte) (Remedy, []error) {
 	}
 	var more yaml.Node
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return r, []error{&rules.Problem{File: name, Line: more.Line, Reason: "more than one document", Hint: "one remedy a file"}}
+		return r, []error{&rules.Problem{File: name, Line: more.Line, Reason: "more than one document", Hint: "write one remedy per file"}}
 	}
 	return r, check(name, &r)
 }
@@ -166,7 +166,7 @@ func yamlProblems(name string, err error) []error {
 	return faults
 }
 
-// The words that a file may use, each list from the least.
+// The values that a file may use, each list in ascending order.
 var (
 	kinds = []Kind{Fix, Workaround}
 	needs = []Need{
@@ -176,7 +176,7 @@ var (
 	lasts = []string{"job", "boot", "forever"}
 )
 
-// check holds a remedy to the contract of docs/remedies.md.
+// check checks a remedy against the contract of docs/remedies.md.
 func check(name string, r *Remedy) []error {
 	var faults []error
 	fault := func(hint, format string, args ...any) {
@@ -203,7 +203,7 @@ func check(name string, r *Remedy) []error {
 		checkWord(fault, "needs", needs, need)
 	}
 	if len(r.Needs) == 0 {
-		fault("at least job-restart", "needs is missing")
+		fault("name at least job-restart", "needs is missing")
 	}
 	if len(r.Sources) == 0 {
 		fault("name at least one", "sources is missing")
@@ -222,13 +222,13 @@ func check(name string, r *Remedy) []error {
 	return faults
 }
 
-// checkUnknown holds that a remedy says what to do also where a param is not
+// checkUnknown checks that a remedy also says what to do if a param is not
 // known, so that no advice is left with a gap.
 func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	for _, text := range r.prose() {
 		for _, s := range slots(text) {
 			if !s.hasElse {
-				fault(fmt.Sprintf("write {{.%s | else \"...\"}}", s.name), "nothing stands in for {{.%s}} where it is not known", s.name)
+				fault(fmt.Sprintf("write {{.%s | else \"...\"}}", s.name), "{{.%s}} has no text for when it is not known", s.name)
 			}
 		}
 	}
@@ -247,13 +247,13 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 			noted[s.name] = true
 			fault(
 				fmt.Sprintf("add an item that begins with {{without .%s}}, or write {{.%s | else \"...\"}}", s.name, s.name),
-				"apply does not say what to do where {{.%s}} is not known", s.name,
+				"apply does not say what to do when {{.%s}} is not known", s.name,
 			)
 		}
 	})
 }
 
-// checkWord notes a word that is not in the list.
+// checkWord reports a word that is not in the list.
 func checkWord[T ~string](fault func(hint, format string, args ...any), key string, all []T, word T) {
 	if !slices.Contains(all, word) {
 		fault("", "%s: unknown word %q: one of %v", key, word, all)

@@ -142,13 +142,13 @@ func TestLoadWith(t *testing.T) {
 		"two documents":   {name: "own.yaml", old: "risk: low\n", replacement: "risk: low\n---\nid: other\n", want: "own.yaml:8: more than one document"},
 		"file name":       {name: "other.yaml", want: `other.yaml: id "own" differs from the file's name`},
 		"unknown kind":    {name: "own.yaml", old: "kind: fix", replacement: "kind: magic", want: `own.yaml: kind: unknown word "magic": one of [fix workaround]`},
-		"form of none":    {name: "own.yaml", old: "kind: fix", replacement: "kind: fix\nform_of: pray", want: `own.yaml: form_of: "pray" is no remedy, or itself a form of one`},
+		"form of none":    {name: "own.yaml", old: "kind: fix", replacement: "kind: fix\nform_of: pray", want: `own.yaml: form_of: "pray" is not a remedy, or is itself a form of one`},
 		"unknown need":    {name: "own.yaml", old: "[root]", replacement: "[luck]", want: `own.yaml: needs: unknown word "luck": one of [job-restart container-restart image-rebuild root driver-reload reboot bios hands-on]`},
 		"no undo":         {name: "own.yaml", old: "undo: Undo it.\n", want: "own.yaml: undo is missing"},
 		"empty apply":     {name: "own.yaml", old: `{commands: ["do {{.bridge}}"], steps: ["{{without .bridge}}find the bridge"]}`, replacement: "{}", want: "own.yaml: apply is empty"},
 		"bad placeholder": {name: "own.yaml", old: "do {{.bridge}}", replacement: "do {{bridge}}", want: "own.yaml: placeholder do {{bridge}} is not understood"},
-		"a gap":           {name: "own.yaml", old: ", steps: [\"{{without .bridge}}find the bridge\"]", want: "own.yaml: apply does not say what to do where {{.bridge}} is not known"},
-		"a gap in words":  {name: "own.yaml", old: "title: Do it", replacement: "title: Do {{.bridge}}", want: "own.yaml: nothing stands in for {{.bridge}} where it is not known"},
+		"a gap":           {name: "own.yaml", old: ", steps: [\"{{without .bridge}}find the bridge\"]", want: "own.yaml: apply does not say what to do when {{.bridge}} is not known"},
+		"a gap in words":  {name: "own.yaml", old: "title: Do it", replacement: "title: Do {{.bridge}}", want: "own.yaml: {{.bridge}} has no text for when it is not known"},
 		"id taken":        {name: "iommu-pt.yaml", old: "id: own", replacement: "id: iommu-pt", want: "iommu-pt.yaml: the remedy id iommu-pt is taken by iommu-pt.yaml"},
 	}
 	for name, tt := range tests {

@@ -11,15 +11,15 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// The outcomes of a proof.
+// Outcomes of a proof.
 const (
-	// Proven means that what the remedy leads to was tried here and works.
+	// Proven means that the effect of the remedy was tried here and works.
 	Proven = "proven"
 	// Disproven means that it was tried here and does not help.
 	Disproven = "disproven"
 )
 
-// score is what an advice is ranked by, the weightiest first. A lower number
+// score is what an advice is ranked by, the most important field first. A lower number
 // is better in each.
 type score struct {
 	disproven  int // 1 when it was tried here and does not help.
@@ -48,7 +48,7 @@ type candidate struct {
 	proof  *Proof
 	score  score
 	filler filler
-	// removal is how the variables that it unsets are removed here.
+	// removal says how the variables that it unsets are removed here.
 	removal string
 	// apply is the remedy's, filled, as it fits here.
 	apply Apply
@@ -56,20 +56,20 @@ type candidate struct {
 
 // Ranking is what can be done about findings.
 type Ranking struct {
-	// Advice is what to do, the first thing first.
+	// Advice is what to do, in order.
 	Advice []Advice
-	// Withheld is what the findings name and need not or must not be done here.
+	// Withheld is what the findings name but need not or must not be done here.
 	Withheld []Withheld
 }
 
 // Rank returns what can be done about the findings, the first thing to do
-// first. Where communication fails that is a workaround that is quick and safe,
-// if there is one; else it is what removes the cause. Beside it stands the
-// other of the two for the same finding. What leads for each finding comes
-// first, finding by finding; what else would help comes after. A remedy that does
-// not exist is left out: Check finds it. One that would do more for findings of
-// low severity than for the faults that it cures stands there several times, each
-// for its own findings. No advice sets what is in force already, and no two set
+// first. If communication fails, that is a quick and safe workaround,
+// if there is one; otherwise it is what removes the cause. Next comes the
+// other of the two for the same finding. The leading advice for each finding comes
+// first, finding by finding; further advice comes after. A remedy that does
+// not exist is left out: Check reports it. One that would do more for findings of
+// low severity than for the faults that it cures is listed several times, each
+// for its own findings. No advice sets what is in force already, and no two advices set
 // and unset one variable.
 func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
 	findings = slices.SortedFunc(slices.Values(findings), rules.Finding.Compare)
@@ -85,8 +85,8 @@ func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
 	return Ranking{Advice: inOrder(advice, findings), Withheld: withheld}
 }
 
-// inOrder puts first what leads for each group of findings that are alike, in
-// the order of the groups: of those of medium severity and above, then what else
+// inOrder puts the leading advice for each group of similar findings first, in
+// the order of the groups: for those of medium severity and above, then what else
 // would help these, and the same for those below.
 func inOrder(advice []Advice, findings []rules.Finding) []Advice {
 	ordered := make([]Advice, 0, len(advice))
@@ -108,7 +108,7 @@ func inOrder(advice []Advice, findings []rules.Finding) []Advice {
 			if isSlight(group[0]) != slight {
 				continue
 			}
-			// Those of the leading ones that do not stand yet follow in this order.
+			// The leading ones that are not listed yet follow in this order.
 			for _, lead := range LeadsOf(slices.Concat(ordered, rest), group).inTurn() {
 				take(func(a *Advice) bool { return a.equal(lead) })
 			}
@@ -122,7 +122,7 @@ func inOrder(advice []Advice, findings []rules.Finding) []Advice {
 
 func isSlight(f rules.Finding) bool { return f.Severity.Rank() > rules.Medium.Rank() }
 
-// ForVendor returns the remedies as they are for a machine whose GPUs are all of
+// ForVendor returns the remedies in their form for a machine whose GPUs are all from
 // one vendor.
 func (s *Set) ForVendor(vendor string) *Set {
 	own := *s
@@ -136,8 +136,8 @@ func (s *Set) ForVendor(vendor string) *Set {
 }
 
 // candidates collects the remedies that the findings name, each once for all
-// findings of one band. One that removes variables stands apart for those that are
-// removed in another way, since it takes something else and lasts otherwise.
+// findings of one band. One that removes variables is listed separately for those that are
+// removed in another way, since its needs and duration differ.
 func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate {
 	type key struct {
 		id      string
@@ -263,7 +263,7 @@ func (c *candidate) turn() int {
 // the container.
 func isQuick(of []Need) bool { return effort(of) <= slices.Index(needs, NeedContainerRestart) }
 
-// effort is the place of the hardest need; 0 is a restart of the job.
+// effort is the rank of the hardest need; 0 is a restart of the job.
 func effort(of []Need) int {
 	hardest := 0
 	for _, n := range of {
@@ -288,7 +288,7 @@ func (c *candidate) advice() Advice {
 	return a
 }
 
-// advisedAs is the id by which a program knows the remedy.
+// advisedAs is the id by which programs refer to the remedy.
 func (c *candidate) advisedAs() string { return cmp.Or(c.remedy.FormOf, c.remedy.ID) }
 
 // curesOf names the findings that it cures.
@@ -300,7 +300,7 @@ func (c *candidate) curesOf() []Cure {
 	return all
 }
 
-// why says in words what the score says in numbers.
+// why explains the score in words.
 func (c *candidate) why() string {
 	worst := slices.MinFunc(c.cures, rules.Finding.Compare)
 	equal := 0
@@ -319,7 +319,7 @@ func (c *candidate) why() string {
 		case Proven:
 			parts = append(parts, "measured here: "+c.proof.Detail)
 		case Disproven:
-			parts = append(parts, "tried here and of no help: "+c.proof.Detail)
+			parts = append(parts, "tried here without success: "+c.proof.Detail)
 		}
 	}
 	parts = append(parts, needsInWords(c.remedy.Needs)+", "+lastsInWords[c.remedy.Lasts])
@@ -329,11 +329,11 @@ func (c *candidate) why() string {
 	return strings.Join(parts, "; ")
 }
 
-// needWords and lastsInWords are what needs and lasts say to a person.
+// needWords and lastsInWords are the texts for needs and lasts.
 var (
 	needWords = map[Need]string{
 		NeedContainerRestart: "a new container", NeedImageRebuild: "a new image", NeedRoot: "root",
-		NeedDriverReload: "a reload of the driver", NeedReboot: "a reboot", NeedBIOS: "a BIOS setting", NeedHands: "hands on the machine",
+		NeedDriverReload: "a reload of the driver", NeedReboot: "a reboot", NeedBIOS: "a BIOS setting", NeedHands: "physical access to the machine",
 	}
 	lastsInWords = map[string]string{"job": "this job only", "boot": "until the next boot", "forever": "lasting"}
 )
@@ -352,21 +352,21 @@ func needsInWords(of []Need) string {
 	return strings.Join(words, " and ")
 }
 
-// Leads are what leads of the advice for findings that are alike. Each is nil
-// where there is none.
+// Leads are the leading parts of the advice for similar findings. Each is nil
+// if there is no such advice.
 type Leads struct {
 	// Now is the first workaround that takes no more than a restart of the job or
-	// the container; nil where the fix is as quick.
+	// the container; nil if the fix is as quick.
 	Now *Advice
 	// Fix is the first that removes the cause, and Or the second.
 	Fix, Or *Advice
-	// FixFirst is true where the fix ranks before the workaround: where all works,
-	// but badly, a workaround would cost what the fix brings.
+	// FixFirst is true if the fix ranks before the workaround: if everything works,
+	// but badly, a workaround would cost what the fix gains.
 	FixFirst bool
 }
 
-// LeadsOf returns what leads of ranked advice for findings. What was tried here
-// and is of no help does not.
+// LeadsOf returns the leading parts of ranked advice for findings. What was tried here
+// without success does not lead.
 func LeadsOf(advice []Advice, findings []rules.Finding) Leads {
 	var l Leads
 	for i := range advice {
@@ -390,7 +390,7 @@ func LeadsOf(advice []Advice, findings []rules.Finding) Leads {
 	return l
 }
 
-// inTurn returns those that there are, in the order that they are told in.
+// inTurn returns those that exist, in the order of the report.
 func (l Leads) inTurn() []*Advice {
 	all := []*Advice{l.Now, l.Fix, l.Or}
 	if l.FixFirst {
@@ -406,13 +406,13 @@ func (a *Advice) cures(f rules.Finding) bool {
 	return slices.Contains(a.Cures, Cure{Rule: f.Rule, Subject: f.Subject})
 }
 
-// equal reports whether two are the same advice: of one remedy, for the same
+// equal reports whether two advices are the same: of one remedy, for the same
 // findings.
 func (a *Advice) equal(b *Advice) bool { return a.ID() == b.ID() && slices.Equal(a.Cures, b.Cures) }
 
 func risky(a *Advice) int { return slices.Index(risks, a.Risk) }
 
-// Proofs says, by remedy id, what the probe's report shows of the remedies
+// Proofs says, by remedy id, what the probe's report shows about the remedies
 // that name one of its tests: proven when every transfer of that test arrived,
 // disproven when one failed. A test that was not run proves nothing.
 func (s *Set) Proofs(report *probe.Report) map[string]Proof {

@@ -1,5 +1,5 @@
-// Package remedies knows what can be done about findings: one YAML file a
-// remedy. It ranks them and says why each stands where it does.
+// Package remedies knows what can be done about findings: one YAML file per
+// remedy. It ranks them and explains the rank of each.
 package remedies
 
 import "cmp"
@@ -38,14 +38,14 @@ type Remedy struct {
 	// situation: reset-gpu of reset-amd-gpu. Advice has the name of that one,
 	// so that a program need not know every form.
 	FormOf string `yaml:"form_of,omitempty" json:"form_of,omitempty"`
-	// Vendor is whose GPUs the form is for, "amd": on a machine with those alone
-	// it is taken wherever the general remedy is advised.
+	// Vendor is the vendor of the GPUs that the form is for, "amd": on a machine with only those,
+	// it replaces the general remedy.
 	Vendor string `yaml:"vendor,omitempty" json:"vendor,omitempty"`
 	Title  string `yaml:"title" json:"title"`
 	Kind   Kind   `yaml:"kind" json:"kind"`
 	// Description says what it changes, in one or two sentences.
 	Description string `yaml:"description" json:"description"`
-	// Cost says what it costs: speed, isolation, downtime.
+	// Cost is what it costs: speed, isolation, downtime.
 	Cost string `yaml:"cost" json:"cost"`
 	// Needs is what applying it takes.
 	Needs []Need `yaml:"needs" json:"needs"`
@@ -53,14 +53,14 @@ type Remedy struct {
 	Risk string `yaml:"risk" json:"risk"`
 	// Lasts is "job", "boot" or "forever".
 	Lasts string `yaml:"lasts" json:"lasts"`
-	// When limits it: a remark on when it must not be used.
+	// Caution limits it: a remark on when it must not be used.
 	Caution string `yaml:"caution,omitempty" json:"caution,omitempty"`
 	Apply   Apply  `yaml:"apply" json:"apply"`
 	// Undo says how to take it back.
 	Undo string `yaml:"undo" json:"undo"`
 	// Verify says how to see that it worked; gpudoctor's own command first.
 	Verify string `yaml:"verify" json:"verify"`
-	// Proof names the probe's test whose good result proves it: for
+	// Proof names the test of the probe whose success proves it: for
 	// nccl-p2p-disable "host-staged".
 	Proof string `yaml:"proof,omitempty" json:"-"`
 	// Sources are URLs or documents.
@@ -70,15 +70,15 @@ type Remedy struct {
 }
 
 // Apply is how to apply a remedy, in machine-readable form. A field that does
-// not bear on it stays empty. A list item that holds a template over a list
+// not apply stays empty. A list item that holds a template over a list
 // param is repeated for each element ({{.each}}).
 type Apply struct {
 	// Environment has variables to set, Unset those to remove. The ways by which
 	// Docker, Kubernetes and Slurm set what is in Environment are derived.
 	Environment map[string]string `yaml:"environment,omitempty" json:"environment,omitempty"`
 	Unset       []string          `yaml:"unset,omitempty" json:"unset,omitempty"`
-	// Edits are lines to take out of files: where a variable to be removed is set
-	// in one. No remedy's file holds any; they follow from the facts.
+	// Edits are lines to remove from files that set a variable to be removed.
+	// No remedy's file holds any; they follow from the facts.
 	Edits []Edit `yaml:"-" json:"edits,omitempty"`
 	// KernelCommandLine has parameters to add to the kernel command line.
 	KernelCommandLine []string `yaml:"kernel_command_line,omitempty" json:"kernel_command_line,omitempty"`
@@ -96,19 +96,19 @@ type Apply struct {
 	Steps []string `yaml:"steps,omitempty" json:"steps,omitempty"`
 }
 
-// Advice is a remedy for what was found here, in its place.
+// Advice is a remedy for what was found here, with its rank.
 type Advice struct {
 	Remedy string `json:"remedy"`
-	// Form is the id of the form of it that fits here, where there are several.
+	// Form is the id of the form that fits here, if there are several.
 	Form  string `json:"form,omitempty"`
 	Title string `json:"title"`
 	Kind  Kind   `json:"kind"`
 	// Cures are the findings that it cures: rule and subject.
 	Cures []Cure `json:"cures"`
-	// Why says why it stands where it does.
+	// Why explains its rank.
 	Why string `json:"why"`
 	// Description, Cost, Needs, Risk, Lasts, Caution, Apply, Undo and Verify
-	// are the remedy's, templates filled.
+	// are those of the remedy, with the templates filled.
 	Description string   `json:"description"`
 	Cost        string   `json:"cost"`
 	Needs       []Need   `json:"needs"`
@@ -158,7 +158,7 @@ type Cure struct {
 	Subject string `json:"subject"`
 }
 
-// Proof is what was measured here of a remedy.
+// Proof is what was measured here about a remedy.
 type Proof struct {
 	// Outcome is "proven" or "disproven".
 	Outcome string `json:"outcome"`

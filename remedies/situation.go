@@ -13,10 +13,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Situation is what advice has to fit.
+// Situation is what advice must fit.
 type Situation struct {
-	// Facts are those that the findings were made of; nothing is known to be in
-	// force where they are nil.
+	// Facts are those that the findings follow from; nothing is known to be in
+	// force if they are nil.
 	Facts *facts.Facts
 	// Proofs says, by remedy id, what was tried here.
 	Proofs map[string]Proof
@@ -31,12 +31,12 @@ type Place struct {
 	// made), or the kind of a launch: "kubernetes", "dockerfile", "compose",
 	// "slurm", "docker-run".
 	Kind string `json:"kind"`
-	// File and Line are where it stands; empty for the environment.
+	// File and Line are where it is set; empty for the environment.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 }
 
-// String names the place for a person.
+// String describes the place.
 func (p Place) String() string {
 	switch {
 	case p.File == "":
@@ -82,14 +82,14 @@ func (s Situation) settings(name string) []setting {
 	return all
 }
 
-// tried reports whether a variable was given a value only to try what that changes.
+// tried reports whether a variable was set only as an experiment.
 func (s Situation) tried(name, value string) bool {
 	return s.Facts.Env != nil && slices.ContainsFunc(s.Facts.Env.Variables, func(v facts.Variable) bool {
 		return v.Trial && v.Name == name && v.Value == value
 	})
 }
 
-// placeOf tells where a variable is set.
+// placeOf returns where a variable is set.
 func (s Situation) placeOf(v facts.Variable) Place {
 	if v.Source == "environment" {
 		return Place{Kind: "environment"}
@@ -134,7 +134,7 @@ func kindOf(t facts.Text) string {
 }
 
 // editable are the lines of files that give a variable its value in force: also
-// those that another one hides, since they take effect once that one is gone.
+// those that another line overrides, since they take effect once that one is removed.
 func (s Situation) editable(name string) []Edit {
 	if s.Facts == nil {
 		return nil
@@ -166,7 +166,7 @@ func (s Situation) editable(name string) []Edit {
 	return all
 }
 
-// removalOf is removal for what a remedy unsets because of a finding.
+// removalOf is the removal of what a remedy unsets because of a finding.
 func (s Situation) removalOf(r Remedy, f rules.Finding) string {
 	if len(r.Apply.Unset) == 0 {
 		return ""
@@ -192,8 +192,8 @@ func (s Situation) removal(name string) string {
 	return strings.Join(slices.Compact(ways), " ")
 }
 
-// inEnvironment reports whether a process was seen to have a variable, or
-// nothing is known of it: then "unset" is what removes it.
+// inEnvironment reports whether a process has a variable in its environment, or
+// nothing is known about it: then "unset" removes it.
 func (s Situation) inEnvironment(name string) bool {
 	all := s.settings(name)
 	return len(all) == 0 || slices.ContainsFunc(all, func(n setting) bool {
@@ -211,8 +211,8 @@ func (s Situation) hasVariable(name, value string) (Place, bool) {
 	return Place{}, false
 }
 
-// sameValue compares values of a variable: as numbers, if they are, or as words
-// whatever their case.
+// sameValue compares values of a variable: as numbers if both are, otherwise as words
+// regardless of case.
 func sameValue(a, b string) bool {
 	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
 	x, errX := strconv.ParseInt(a, 10, 64)
@@ -272,10 +272,10 @@ func (s Situation) hasModuleOption(line string) bool {
 	return known && sameValue(strings.NewReplacer("Y", "1", "N", "0").Replace(has), value)
 }
 
-// containers are the kinds of launches that the flags of docker run bear on.
+// containers are the kinds of launches that the flags of docker run affect.
 var containers = []string{"docker-run", "compose", "kubernetes", "docker-inspect"}
 
-// hasContainerFlag reports whether every container that is described has what
+// hasContainerFlag reports whether every described container already has what
 // a flag of docker run asks for.
 func (s Situation) hasContainerFlag(flag string) bool {
 	if s.Facts == nil {
@@ -358,7 +358,7 @@ type Edit struct {
 	Remove string `json:"remove"`
 }
 
-// needsOf is what an edit takes.
+// needsOf is what an edit needs.
 func (e Edit) needsOf() Need {
 	switch e.Kind {
 	case "dockerfile":

@@ -8,11 +8,11 @@ const inert = "none"
 // as a variable that no library reads.
 func (f Finding) Inert() bool { return f.Params["effect"] == inert }
 
-// Alike reports whether a person reads two findings as one. Those about
+// Alike reports whether a reader would see two findings as one. Those about
 // different variables are not: each does something else.
 func (f Finding) Alike(other Finding) bool { return f.likeness() == other.likeness() }
 
-// likeness is what findings have in common that a person reads as one.
+// likeness is what findings that a reader sees as one have in common.
 type likeness struct {
 	rule, title, variable string
 	severity              Severity
@@ -24,13 +24,13 @@ func (f Finding) likeness() likeness {
 	return likeness{f.Rule, f.Title, f.variable(), f.Severity, f.Confidence, f.Inert()}
 }
 
-// variable is the variable that a finding is about; empty where it is about none.
+// variable is the variable that a finding is about; empty if it is not about one.
 func (f Finding) variable() string {
 	name, _ := f.Params["variable"].(string)
 	return name
 }
 
-// Groups gathers findings that are alike, in their order.
+// Groups groups findings that are alike, in their order.
 func Groups(findings []Finding) [][]Finding {
 	var all [][]Finding
 	at := map[likeness]int{}

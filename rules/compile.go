@@ -17,9 +17,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
-// uncheckedStages only refuse a faulty rule, or serve what the evaluation does
-// not need. Tests hold the built-in rules to all of them, so that a start can
-// do without.
+// uncheckedStages only reject faulty rules, or serve what the evaluation does
+// not need. Tests run all of them over the built-in rules, so that a start can
+// skip them.
 var uncheckedStages = []ast.StageID{
 	ast.StageCheckUnusedImports, ast.StageCheckKeywordOverrides, ast.StageCheckDuplicateImports, ast.StageCheckVoidCalls,
 	ast.StageParseMetadataBlocks, ast.StageSetAnnotationSet, ast.StageCheckRuleConflicts, ast.StageCheckUndefinedFuncs,
@@ -27,10 +27,10 @@ var uncheckedStages = []ast.StageID{
 	ast.StageCheckDeprecatedBuiltins, ast.StageBuildRequiredCapabilities,
 }
 
-// program is compiled rules, and the facts that they may judge.
+// program holds compiled rules, and describes the facts that they can judge.
 type program struct {
 	compiler *ast.Compiler
-	// rules are the ids of those that may be asked.
+	// rules are the ids of the rules that it can evaluate.
 	rules map[string]bool
 	// given are the sections of the facts as they must be, nil for one that must be
 	// missing. Sections that it lacks may be anything.
@@ -38,11 +38,11 @@ type program struct {
 	modules map[string]*ast.Module
 	// store holds the tables that the modules read.
 	store storage.Store
-	// exact is true where the program judges one input only.
+	// exact is true if the program can judge only one input.
 	exact bool
 }
 
-// serves reports whether a program can be asked these rules about some facts.
+// serves reports whether a program can evaluate these rules on some facts.
 func (p *program) serves(rules []Rule, input ast.Object) bool {
 	if p == nil || p.exact || slices.ContainsFunc(rules, func(r Rule) bool { return !p.rules[r.ID] }) {
 		return false
@@ -89,8 +89,8 @@ type Expected struct {
 }
 
 // Prepare compiles what facts with the expected sections may need, whatever the
-// others say: while those are still being gathered, this saves the time. Where other
-// facts come, Evaluate compiles again.
+// others say: doing this while those are still being gathered saves time. For other
+// facts, Evaluate compiles again.
 func (s *Set) Prepare(opts Options, expected Expected) error {
 	if s.checked {
 		return s.Compile()
@@ -130,11 +130,11 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 // TextSections are the sections of the facts that only texts fill.
 var TextSections = []string{"benchmarks", "comparisons", "launches", "logs", "nics", "runs", "software", "storage"}
 
-// maxPrograms bounds the programs that are compiled, and evaluated, side by side. Each
-// compiles the library that its rules need once more.
+// maxPrograms bounds the programs that are compiled, and evaluated, in parallel. Each
+// compiles the library that its rules need again.
 const maxPrograms = 2
 
-// programs returns programs that can together be asked these rules about some facts.
+// programs returns programs that can together evaluate these rules on some facts.
 func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 	s.mu.Lock()
 	ready := s.ready
@@ -160,8 +160,8 @@ func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 	return list, errors.Join(errs...)
 }
 
-// deal deals rules out to so many hands with about as many definitions each; few
-// rules to one.
+// deal distributes rules into n groups with about as many definitions each; few
+// rules form one group.
 func deal(rules []Rule, modules map[string]*ast.Module, hands int) [][]Rule {
 	const oneHand = 4 // So many rules compile in less time than the library that both would need.
 	if len(rules) <= oneHand {
@@ -224,7 +224,7 @@ func factsSchemas() (*ast.SchemaSet, error) {
 }
 
 // groups are the rules of a program that are asked in one query: the user's own apart,
-// so that theirs alone are watched by a stackGuard.
+// so that only those are watched by a stackGuard.
 func (s *Set) groups(p *program, rules []Rule) [][]Rule {
 	groups := map[bool][]Rule{}
 	for _, rule := range rules {

@@ -4,5 +4,5 @@ package rules
 
 import "time"
 
-// cpuTime is the time since the start, where that of the processor is not known.
+// cpuTime is the time since the start, as the processor time is not known.
 func cpuTime() time.Duration { return time.Since(started) }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cpuTime is the processor time that this process has taken. On a machine that is
-// busy with other things a rule takes long by the clock, and is not to blame.
+// cpuTime is the processor time that this process has used. On a machine that is
+// busy with other work, a rule may take long by the clock through no fault of its own.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

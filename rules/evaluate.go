@@ -26,19 +26,19 @@ import (
 type Options struct {
 	// Profile is what the facts are judged for; Training when empty.
 	Profile Profile
-	// Only and Skip are rule ids: those alone, and all but those.
+	// Only and Skip are rule ids: judge only those, and all but those.
 	Only, Skip []string
-	// Time is the processor time that is left for all rules; deadline.Rules at most,
-	// and that where it is 0.
+	// Time is the processor time left for all rules, at most deadline.Rules,
+	// which is also the default if it is 0.
 	Time time.Duration
-	// Limit is the processor time that one rule may take; deadline.Rule when 0.
+	// Limit is the processor time that one rule may take; deadline.Rule if 0.
 	Limit time.Duration
 }
 
 // UnknownRuleError says that no rule has that id.
 type UnknownRuleError struct {
 	ID string
-	// Nearest is the id that is most like it.
+	// Nearest is the most similar id.
 	Nearest string
 }
 
@@ -128,18 +128,18 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 // noTexts says why a rule does not apply that lacks nothing but what texts tell.
 const noTexts = "needs a log; none was given"
 
-// toldByTexts reports whether the facts hold anything that only texts tell.
+// toldByTexts reports whether the facts hold anything that only texts provide.
 func toldByTexts(f *facts.Facts) bool {
 	return len(f.Texts) > 0 || f.Benchmarks != nil || f.Launches != nil || f.Logs != nil || f.NICs != nil || f.Software != nil || f.Storage != nil
 }
 
-// ofTexts reports whether a rule lacks nothing but what texts would tell.
+// ofTexts reports whether a rule lacks only facts that texts would provide.
 func ofTexts(missing []Missing) bool {
 	return !slices.ContainsFunc(missing, func(m Missing) bool { return !slices.Contains(TextSections, m.Section()) })
 }
 
-// judgeRest has the rules that judge what is left judge again, where they found
-// something: only what no finding of another rule accounts for.
+// judgeRest evaluates the rules that judge what is left again if they found
+// something: now only on what no finding of another rule accounts for.
 func (s *Set) judgeRest(ctx context.Context, left budget, f facts.Facts, answers map[string]reading) error {
 	var others []Finding
 	var last []Rule
@@ -202,7 +202,7 @@ func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]strin
 		switch {
 		case slices.Contains(opts.Skip, rule.ID):
 		case len(opts.Only) > 0 && !slices.Contains(opts.Only, rule.ID):
-			// A failure that was measured is told whatever else was asked for.
+			// A measured failure is always reported.
 			if rule.Unexplained && inProfile {
 				always = append(always, rule)
 			}
@@ -215,7 +215,7 @@ func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]strin
 	return chosen, always, left, nil
 }
 
-// nearest returns the rule whose id is most like the given one, if any is.
+// nearest returns the rule whose id is most similar to the given one, if any is similar.
 func (s *Set) nearest(id string) string {
 	ids := make([]string, len(s.rules))
 	for i, rule := range s.rules {
@@ -224,9 +224,9 @@ func (s *Set) nearest(id string) string {
 	return Nearest(id, ids)
 }
 
-// Nearest returns the known word that is most like the given one: the one with
-// the fewest changes, of a third of its letters and one more at most, or else
-// the first that begins with it. It is empty where none is alike.
+// Nearest returns the known word that is most similar to the given one: the one with
+// the fewest edits (at most a third of its letters plus one), or else
+// the first that begins with it. It is empty if no word is similar.
 func Nearest(word string, known []string) string {
 	best, least := "", 2+(len(word)-1)/3
 	for _, k := range known {
@@ -244,15 +244,15 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// answer is what one rule says, as Rego returned it.
+// answer is the result of one rule, as Rego returned it.
 type answer struct {
 	findings, missing, notApplicable []*ast.Term
 	holds, values, shown             []*ast.Term // Of the conditions.
 	failure                          string      // Why the rule could not be run.
 }
 
-// ask asks programs all rules, in as few queries as can be and side by side. Where one
-// fails, each of its rules is asked alone, so that only those at fault give no answer.
+// ask evaluates all rules of the programs, in as few queries as possible and in parallel. If one
+// fails, it evaluates each of its rules alone, so that only the faulty ones give no answer.
 func (s *Set) ask(ctx context.Context, left budget, programs []*program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	type question struct {
 		*program
@@ -300,7 +300,7 @@ func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, p *program,
 	return within(ctx, limit, s.limits.grace, s.limits.heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, p, input, rules) })
 }
 
-// failureOf says why a rule gave no answer.
+// failureOf returns why a rule gave no answer.
 func failureOf(err error) string {
 	if limited, ok := errors.AsType[*LimitError](err); ok {
 		return stopped + limited.Error()
@@ -308,11 +308,11 @@ func failureOf(err error) string {
 	return failed + reach.WithoutKeys(firstLine(err.Error()))
 }
 
-// budget is the processor time that rules have: until end all of them, and a part of
-// it each.
+// budget is the processor time that rules have: until end for all of them, and a share of
+// it for each.
 type budget struct{ end, each time.Duration }
 
-// newBudget is what rules have by the options. Where the time of one rule is given,
+// newBudget returns the budget that the options grant. If the time of one rule is given,
 // that of all is in proportion.
 func (s *Set) newBudget(opts Options) budget {
 	all, each := s.limits.rules, s.limits.rule
@@ -322,18 +322,18 @@ func (s *Set) newBudget(opts Options) budget {
 	return budget{cpuTime() + min(cmp.Or(opts.Time, all), all), each}
 }
 
-// together is what all rules may take in one go, share what one alone may take after
-// that: never more than half of what is left, so that rules which do not end leave
+// together is what all rules may take in one query, share what a single rule may take after
+// that: never more than half of the remaining time, so that rules that do not end leave
 // time for those after them.
 func (b budget) together() time.Duration { return max((b.end-cpuTime())/2, least) }
 
 func (b budget) share() time.Duration { return max(min(b.each, b.together()), least) }
 
-// least is what each rule may take, however little is left: most take a few
+// least is what each rule may take, however little time remains: most take a few
 // milliseconds.
 const least = 20 * time.Millisecond
 
-// query asks a program for what the packages of these rules offer.
+// query evaluates the sets that the packages of these rules define.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	var tracer topdown.QueryTracer
 	if s.own[rules[0].ID] {
@@ -345,7 +345,7 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 	}
 	verdicts, ok := result.(ast.Object)
 	if !ok {
-		return nil, errors.New("the rules gave no object")
+		return nil, errors.New("the rules did not return an object")
 	}
 	said := make(map[string]answer, len(rules))
 	verdicts.Foreach(func(id, sets *ast.Term) {
@@ -395,8 +395,8 @@ func offered(m *ast.Module, name string) bool {
 	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return r.Head.Name.String() == name })
 }
 
-// withReasons gives each missing fact the reason why it is not known, where the
-// facts say so.
+// withReasons gives each missing fact the reason why it is not known, if the
+// facts state one.
 func withReasons(missing []Missing, unknown []facts.Unknown) []Missing {
 	list := make([]Missing, 0, len(missing))
 	for _, m := range missing {
@@ -433,7 +433,7 @@ func reasonFor(path string, unknown []facts.Unknown) string {
 	return reason
 }
 
-// inWords makes of each text what a rule lacks, with no fact named.
+// inWords turns texts into what a rule lacks, without naming facts.
 func inWords(texts []string) []Missing {
 	list := make([]Missing, 0, len(texts))
 	for _, t := range texts {
@@ -442,14 +442,14 @@ func inWords(texts []string) []Missing {
 	return list
 }
 
-// Section is the section of the facts that the fact is in; empty where the rule
+// Section is the section of the facts that contains the fact; empty if the rule
 // named no fact.
 func (m Missing) Section() string {
 	section, _, _ := strings.Cut(plainPath(m.Fact), ".")
 	return section
 }
 
-// plainPath leaves out what stands in brackets: "pci.devices[].acs" becomes
+// plainPath removes what is in brackets: "pci.devices[].acs" becomes
 // "pci.devices.acs".
 func plainPath(path string) string {
 	var b strings.Builder

@@ -141,9 +141,9 @@ func TestMalformedFinding(t *testing.T) {
 		"no subject":        {`findings contains {"message": "m", "evidence": [{"fact": "f", "value": 1, "source": "s"}]}` + "\n", "subject is missing"},
 		"not an object":     {`findings contains "host"` + "\n", "a finding is not an object"},
 		"severity":          {finds(`"severity": "dire"`), `severity is "dire"`},
-		"confidence":        {finds(`"confidence": 1`), "confidence is not a text"},
+		"confidence":        {finds(`"confidence": 1`), "confidence is not a string"},
 		"affects":           {finds(`"affects": ["0000:3B:00.0"]`), `affects holds "0000:3B:00.0", which is neither a PCI address in lower case nor GPU and a number`},
-		"remedies":          {finds(`"remedies": "r"`), "remedies is not a list of texts"},
+		"remedies":          {finds(`"remedies": "r"`), "remedies is not a list of strings"},
 		"steps":             {finds(`"steps": {"look": "a"}`), "steps is not an array"},
 		"a step's look":     {finds(`"steps": [{"command": "c"}]`), "a step lacks look"},
 		"a step's key":      {finds(`"steps": [{"look": "a", "cmd": "c"}]`), `a step has the unknown key "cmd"`},
@@ -221,12 +221,12 @@ func TestMissing(t *testing.T) {
 		"without a reason": {body: `missing contains {"fact": "env", "words": "w"}`, builtin: skipped(Missing{Fact: "env", Words: "w"})},
 		"two":              {body: "missing contains {\"fact\": \"gpus\"}\nmissing contains {\"fact\": \"env\"}", builtin: skipped(Missing{Fact: "env"}, Missing{Fact: "gpus", Reason: "no NVML"})},
 		"a text":           {body: `missing contains "gpus: not (known)"`, builtin: malformed("it is not an object"), user: skipped(Missing{Words: "gpus: not (known)"})},
-		"an empty text":    {body: `missing contains ""`, builtin: malformed("it is not an object"), user: malformed("it is not a text")},
+		"an empty text":    {body: `missing contains ""`, builtin: malformed("it is not an object"), user: malformed("it is not a string")},
 		"a number":         {body: `missing contains 1`, builtin: malformed("it is not an object")},
 		"no fact":          {body: `missing contains {"words": "w"}`, builtin: malformed("fact is missing")},
 		"an unknown key":   {body: `missing contains {"fact": "env", "word": "w"}`, builtin: malformed(`it has the unknown key "word"`)},
-		"words no text":    {body: `missing contains {"fact": "env", "words": ["w"]}`, builtin: malformed("words is not a text")},
-		"not applicable":   {body: `not_applicable contains {"words": "w"}`, builtin: faulty("one", "the rule returned a malformed entry of not_applicable: it is not a text")},
+		"words no text":    {body: `missing contains {"fact": "env", "words": ["w"]}`, builtin: malformed("words is not a string")},
+		"not applicable":   {body: `not_applicable contains {"words": "w"}`, builtin: faulty("one", "the rule returned a malformed entry of not_applicable: it is not a string")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,20 +16,20 @@ import (
 
 // pciAddress is the form of a PCI address: domain:bus:device.function. The
 // domain has more than four digits below an Intel VMD controller. A GPU of
-// which only the index is known is called "GPU3".
+// which only the index is known is written "GPU3".
 var pciAddress = lazy.New(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
 
-// reading is what one rule said, read.
+// reading is the decoded result of one rule.
 type reading struct {
 	findings      []Finding
 	missing       []Missing
 	notApplicable []string
-	// faults say what is wrong with the rule itself, each reason once.
+	// faults say what is wrong with the rule itself, without duplicates.
 	faults []string
 }
 
-// read reads what a rule returned. An entry that is malformed is a fault and
-// costs nothing but itself.
+// read reads what a rule returned. A malformed entry is a fault and
+// does not affect the others.
 func (s *Set) read(rule Rule, a answer) reading {
 	var out reading
 	if a.failure != "" {
@@ -71,7 +71,7 @@ func (s *Set) read(rule Rule, a answer) reading {
 }
 
 // readMissing reads an object with the path of the fact and, if the rule says
-// more of it, words. A text alone, which only a user's rule may give, is words.
+// more about it, words. A plain string, which only a user's rule may return, is words.
 func readMissing(v ast.Value, own bool) (m Missing, fault string) {
 	r := &entryReader{what: "entry of missing"}
 	if _, isText := v.(ast.String); isText && own {
@@ -94,11 +94,11 @@ func readMissing(v ast.Value, own bool) (m Missing, fault string) {
 	return m, r.reason
 }
 
-// maxSaid bounds what one rule says: a finding has some kilobytes.
+// maxSaid bounds what one rule returns: a finding has some kilobytes.
 const maxSaid = 16 << 20
 
-// failed begins the fault of a rule that could not be run, stopped that of one that was
-// not let run to its end.
+// failed begins the fault of a rule that could not be run, stopped that of a rule that was
+// stopped.
 const (
 	failed  = "the rule failed: "
 	stopped = "the rule was stopped: it "
@@ -123,8 +123,8 @@ func (r Rule) finding() Finding {
 }
 
 // readFinding turns one object that a rule returned into a finding, or says
-// what is wrong with it. A key that is not known is a fault, since it may be a
-// misspelt one.
+// what is wrong with it. An unknown key is a fault, since it may be
+// misspelt.
 func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 	r := &entryReader{what: "finding"}
 	f = rule.finding()
@@ -201,13 +201,13 @@ func (r *entryReader) messages(v ast.Value) []*facts.Message {
 		err = json.Unmarshal(text, &list)
 	}
 	if err != nil || slices.ContainsFunc(list, func(m *facts.Message) bool { return m == nil || m.ID == "" }) {
-		r.fault("messages are not messages of input.logs")
+		r.fault("messages are not from input.logs")
 		return nil
 	}
 	return list
 }
 
-// placeOf is where a message stands. Facts from elsewhere may lack the name of the text.
+// placeOf is the place of a message. Facts from elsewhere may lack the name of the text.
 func placeOf(m *facts.Message) string {
 	if m.Source == "" {
 		return "the texts"
@@ -215,8 +215,8 @@ func placeOf(m *facts.Message) string {
 	return fmt.Sprintf("%s:%d", m.Source, m.Line)
 }
 
-// quote shows messages as what led to the finding, in their order, before its other
-// evidence, and places it at the first of them.
+// quote adds messages as evidence of the finding, in their order, before its other
+// evidence, and sets its place to the first of them.
 func (f *Finding) quote(messages []*facts.Message) {
 	if len(messages) == 0 {
 		return
@@ -231,7 +231,7 @@ func (f *Finding) quote(messages []*facts.Message) {
 	f.Order = &order
 }
 
-// each gives every pair of an object to take, which says whether it knows the
+// each passes every pair of an object to take, which reports whether it knows the
 // key.
 func (r *entryReader) each(what string, v ast.Value, take func(key string, value ast.Value) bool) {
 	object, ok := v.(ast.Object)
@@ -250,12 +250,12 @@ func (r *entryReader) each(what string, v ast.Value, take func(key string, value
 func (r *entryReader) text(key string, v ast.Value) string {
 	s, ok := v.(ast.String)
 	if !ok || s == "" {
-		r.fault("%s is not a text", key)
+		r.fault("%s is not a string", key)
 	}
 	return string(s)
 }
 
-// texts reads a list or set of texts.
+// texts reads a list or set of strings.
 func (r *entryReader) texts(key string, v ast.Value) []string {
 	items, ok := native(v).([]any)
 	texts := make([]string, 0, len(items))
@@ -265,7 +265,7 @@ func (r *entryReader) texts(key string, v ast.Value) []string {
 		texts = append(texts, s)
 	}
 	if !ok {
-		r.fault("%s is not a list of texts", key)
+		r.fault("%s is not a list of strings", key)
 	}
 	return texts
 }
@@ -312,16 +312,16 @@ func (r *entryReader) evidence(v ast.Value) []Evidence {
 	return list
 }
 
-// name reads a text that may be empty: facts that were cut may lack it.
+// name reads a string that may be empty: truncated facts may lack it.
 func (r *entryReader) name(key string, v ast.Value) string {
 	s, ok := v.(ast.String)
 	if !ok {
-		r.fault("%s is not a text", key)
+		r.fault("%s is not a string", key)
 	}
 	return string(s)
 }
 
-// records reads a list of objects, the order of which says something. take reads the
+// records reads a list of objects whose order is significant. take reads the
 // value of a key into an object, and reports whether it knows the key.
 func records[T any](r *entryReader, list, one string, v ast.Value, take func(object *T, key string, value ast.Value) bool) []T {
 	items, ok := v.(*ast.Array)
@@ -359,7 +359,7 @@ func (r *entryReader) accounts(v ast.Value) []Account {
 	})
 }
 
-// steps reads the steps by which a person tells causes apart.
+// steps reads the steps with which a person distinguishes causes.
 func (r *entryReader) steps(v ast.Value) []Step {
 	steps := records(r, "steps", "a step", v, func(s *Step, key string, value ast.Value) bool {
 		switch key {
@@ -397,8 +397,8 @@ func (r *entryReader) candidates(v ast.Value) []Candidate {
 	return candidates
 }
 
-// native turns a Rego value into what encoding/json would make of it, but for
-// whole numbers, which stay whole. A set becomes a list in order.
+// native turns a Rego value into what encoding/json would decode it to, except for
+// integers, which stay integers. A set becomes a sorted list.
 func native(v ast.Value) any {
 	switch v := v.(type) {
 	case ast.Null:
@@ -439,7 +439,7 @@ func native(v ast.Value) any {
 }
 
 // Compare orders findings: the worst severity first, then the surest, then what has
-// an effect before what has none, then by rule, subject and message.
+// an effect before what has no effect, then by rule, subject and message.
 func (f Finding) Compare(other Finding) int {
 	return cmp.Or(
 		cmp.Compare(f.Severity.Rank(), other.Severity.Rank()),
@@ -452,7 +452,7 @@ func (f Finding) Compare(other Finding) int {
 	)
 }
 
-// compareInert puts a setting that does nothing behind what does something.
+// compareInert sorts a setting without an effect after one with an effect.
 func compareInert(a, b Finding) int {
 	switch {
 	case a.Inert() == b.Inert():
@@ -463,8 +463,8 @@ func compareInert(a, b Finding) int {
 	return -1
 }
 
-// compareOrder puts what a log said first before what it said later, and that
-// before what no log said: it is what the person who sent the log asks about.
+// compareOrder sorts what a log said first before what it said later, and that
+// before what no log said, because the user who gave the log asks about it.
 func compareOrder(a, b *int) int {
 	switch {
 	case a == nil && b == nil:
@@ -477,7 +477,7 @@ func compareOrder(a, b *int) int {
 	return cmp.Compare(*a, *b)
 }
 
-// compareSubjects orders texts with numbers by the numbers' size. Numbers are
+// compareSubjects orders texts that contain numbers by the size of the numbers. Numbers are
 // hexadecimal, as in a PCI address: "0000:3b:00.0" comes before
 // "10000:01:00.0", "node2" before "node10".
 func compareSubjects(a, b string) int {
@@ -485,7 +485,7 @@ func compareSubjects(a, b string) int {
 	return cmp.Or(slices.CompareFunc(x, y, comparePart), cmp.Compare(a, b))
 }
 
-// subjectPart is a number or what stands between two numbers.
+// subjectPart is a number or the text between two numbers.
 var subjectPart = lazy.New(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
 
 func comparePart(a, b string) int {

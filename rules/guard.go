@@ -13,15 +13,15 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
-// LimitError says that a rule was stopped because it needed too much.
+// LimitError says that a rule was stopped because it exceeded a limit.
 type LimitError struct {
-	// Took is the processor time that it was let have, Bytes how much memory it was let have: the one
-	// that it went beyond, the other is 0.
+	// Took is the limit of processor time, Bytes that of memory: the one
+	// that was exceeded; the other is 0.
 	Took  time.Duration
 	Bytes uint64
 }
 
-// Error says which limit it was.
+// Error says which limit was exceeded.
 func (e *LimitError) Error() string {
 	if e.Bytes > 0 {
 		return fmt.Sprintf("needed more than %d MiB of memory", e.Bytes>>20)
@@ -29,26 +29,26 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("took longer than %s", e.Took.Round(time.Millisecond))
 }
 
-// limits are what rules may take: one alone, all of them, and compiling a policy.
+// limits are those of a single rule, of all rules, and of compiling a policy.
 type limits struct {
 	rule, rules, compile time.Duration
-	// grace is how long a step that is under way may take to end after the rule was
-	// stopped. What takes longer is left behind, until the program ends.
+	// grace is how long a running step may take to end after the rule was
+	// stopped. A step that takes longer is left running until the program ends.
 	grace time.Duration
-	// heap is what they may add to the memory that is in use.
+	// heap is how much they may add to the memory in use.
 	heap uint64
 }
 
-// usual are the limits of every run. All rules together take some 30 MB on a machine
-// with eight GPUs; the program is to stay well below 512 MiB.
+// usual are the default limits. All rules together take some 30 MB on a machine
+// with eight GPUs; the program must stay well below 512 MiB.
 var usual = limits{rule: deadline.Rule, rules: deadline.Rules, compile: deadline.Compile, grace: time.Second, heap: 128 << 20}
 
-// watchEvery is how often memory is looked at: a step of an evaluation adds some
-// 1 GB/s at most, 5 MB in that time.
+// watchEvery is how often memory is measured: a step of an evaluation adds some
+// 1 GB/s at most, which is 5 MB in that time.
 const watchEvery = 5 * time.Millisecond
 
-// within runs something that ends soon after its context does. It gives a *LimitError
-// where that took longer, or the program more memory, than it may. A panic is an error.
+// within runs a function that ends soon after its context does. It returns a *LimitError
+// if that takes longer, or the program more memory, than allowed. A panic is an error.
 func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64, do func(context.Context) (T, error)) (T, error) {
 	if inUse() > heap {
 		runtime.GC() // Garbage is not counted.
@@ -95,7 +95,7 @@ func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64,
 // started is when the program started.
 var started = time.Now()
 
-// watch stops what is under way when it has taken more processor time than limit, or
+// watch stops the function when it has used more processor time than limit, or
 // the memory in use grows by more than heap.
 func watch(ctx context.Context, stop context.CancelCauseFunc, limit time.Duration, heap uint64) {
 	until := cpuTime() + limit
@@ -131,8 +131,8 @@ const (
 	// program, which nothing can prevent, where one needs more than 1 GB, or 250 MB on
 	// 32 bits.
 	maxStack = 64 << 20
-	// guardEvery is after how many steps a stackGuard looks. A step takes less than
-	// 4 KiB of stack, so that it looks at least every 4 MiB.
+	// guardEvery is the number of steps between two checks of a stackGuard. A step takes less than
+	// 4 KiB of stack, so it checks at least every 4 MiB.
 	guardEvery = 1024
 )
 
@@ -152,8 +152,8 @@ func (*stackGuard) Enabled() bool { return true }
 // Config says that it does not read variables.
 func (*stackGuard) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
-// TraceEvent panics with a *LimitError where the evaluation has to end: a tracer has no
-// other way to end it. See within.
+// TraceEvent panics with a *LimitError if the evaluation has to end: a tracer has no
+// other way to stop it. See within.
 func (g *stackGuard) TraceEvent(topdown.Event) {
 	if g.steps++; g.steps%guardEvery != 0 {
 		return
@@ -169,12 +169,12 @@ func (g *stackGuard) TraceEvent(topdown.Event) {
 	}
 }
 
-// inUse are the bytes of objects and stacks, what is not collected yet included.
+// inUse is the number of bytes of objects and stacks, including garbage that is not collected yet.
 func inUse() uint64 {
 	return read("/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes")
 }
 
-// read is the sum of metrics of the Go runtime.
+// read returns the sum of metrics of the Go runtime.
 func read(names ...string) uint64 {
 	samples := make([]metrics.Sample, len(names))
 	for i, name := range names {

@@ -21,11 +21,11 @@ import (
 //go:embed index.json
 var indexFile []byte
 
-// index is what a start needs to know of the built-in rules before it parses them.
+// index is what is needed of the built-in rules before they are parsed.
 type index struct {
 	// Rules are their metadata, in order of id.
 	Rules []Rule `json:"rules"`
-	// Files are the files that a rule or library needs, by its own.
+	// Files are the files that a rule or library needs, by its own file.
 	Files map[string][]string `json:"files"`
 	// Conditions are the files of the conditions and values that verdicts of messages
 	// name.
@@ -40,7 +40,7 @@ func readIndex() (*index, error) {
 	return &x, nil
 }
 
-// indexOf makes the index of rules that are parsed.
+// indexOf makes the index of parsed rules.
 func indexOf(s *Set) *index {
 	x := &index{Rules: s.rules, Conditions: s.conditions, Files: make(map[string][]string, len(s.modules))}
 	files := make(map[string]string, len(s.modules)) // By package.
@@ -64,15 +64,15 @@ func indexOf(s *Set) *index {
 	return x
 }
 
-// lazyModules parses built-in rules once, when they are needed.
+// lazyModules parses built-in rules once, on first use.
 type lazyModules struct {
 	index   *index
 	mu      sync.Mutex // Guards modules.
 	modules map[string]*ast.Module
 }
 
-// builtinModules are those of the rules that are built in, one for all sets: the modules
-// are not changed.
+// builtinModules are those of the built-in rules, shared by all sets: the modules
+// are never changed.
 var builtinModules = sync.OnceValues(func() (*lazyModules, error) {
 	x, err := readIndex()
 	if err != nil {
@@ -81,7 +81,7 @@ var builtinModules = sync.OnceValues(func() (*lazyModules, error) {
 	return &lazyModules{index: x, modules: map[string]*ast.Module{}}, nil
 })
 
-// modulesOf returns the modules of some rules, and those that they import.
+// modulesOf returns the modules of some rules and those that they import.
 func (l *lazyModules) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,8 +22,8 @@ import (
 )
 
 // embedded holds the rules and the library. The patterns match every name that
-// does not end in "test.rego", so that the Rego tests, which are 440 KB, are not
-// part of the program. TestEmbedded holds that no rule is left out.
+// does not end in "test.rego", so that the Rego tests (440 KB) are not
+// part of the program. TestEmbedded checks that no rule is left out.
 //
 //go:embed */*[^t].rego */*[^s]t.rego */*[^e]st.rego
 var embedded embed.FS
@@ -45,7 +45,7 @@ const (
 	libPackage   = "gpudoctor.lib."
 )
 
-// What is read of a folder: the built-in rules have 730 KiB in 61 files, the largest
+// Limits on what is read from a folder: the built-in rules have 730 KiB in 61 files, the largest
 // 41 KiB.
 const (
 	maxPolicyBytes = 256 << 10 // Of one file.
@@ -53,16 +53,16 @@ const (
 	maxPolicyFiles = 1000
 )
 
-// maxCompileHeap is what compiling a policy may add to the memory that is in use; the
+// maxCompileHeap is how much compiling a policy may add to the memory in use; the
 // built-in rules, checked in full, take some 60 MB.
 const maxCompileHeap = 160 << 20
 
 // Problem is one fault of a rule's or remedy's file.
 type Problem struct {
-	// File is its path; Line is counted from 1, or 0 where none is at fault.
+	// File is its path; Line counts from 1, or is 0 if no line is at fault.
 	File string
 	Line int
-	// Reason says what is wrong, Hint what would set it right.
+	// Reason says what is wrong, Hint how to fix it.
 	Reason string
 	Hint   string
 }
@@ -87,7 +87,7 @@ func firstLine(message string) string {
 type Set struct {
 	rules   []Rule // In order of id.
 	modules map[string]*ast.Module
-	// lazy parses the built-in rules when they are needed; nil where modules holds all.
+	// lazy parses the built-in rules when they are needed; nil if modules holds all.
 	lazy *lazyModules
 	// conditions are the files of the conditions that verdicts name.
 	conditions map[string]string
@@ -171,7 +171,7 @@ func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set,
 // regoFiles reads every rule and library file below fsys, by path.
 func regoFiles(fsys fs.FS) (map[string][]byte, error) { return ReadPolicy(fsys, aRule) }
 
-// aRule is true of the files of rules and libraries; Rego tests are left out.
+// aRule reports whether a file holds a rule or a library; Rego tests do not count.
 func aRule(name string) bool {
 	return path.Ext(name) == ".rego" && !strings.HasSuffix(name, "_test.rego")
 }
@@ -191,7 +191,7 @@ func ReadPolicyFolder(dir string, wanted func(name string) bool) (map[string][]b
 }
 
 // ReadPolicy reads the wanted files below fsys, by path. Hidden files and
-// folders are left out; a file that is too large or no regular file is an
+// folders are left out; a file that is too large or not a regular file is an
 // error, and so are too many of them.
 func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
@@ -213,11 +213,11 @@ func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, e
 			return err
 		}
 		if !info.Mode().IsRegular() || info.Size() > maxPolicyBytes {
-			return fmt.Errorf("%s: not a file of at most %d bytes", name, maxPolicyBytes)
+			return fmt.Errorf("%s: not a regular file, or larger than %d bytes", name, maxPolicyBytes)
 		}
 		files[name], err = fs.ReadFile(fsys, name)
 		if total += len(files[name]); total > maxPolicyTotal || len(files) > maxPolicyFiles {
-			return fmt.Errorf("%s: the files are more than %d, or have more than %d bytes together", name, maxPolicyFiles, maxPolicyTotal)
+			return fmt.Errorf("%s: more than %d files, or more than %d bytes in total", name, maxPolicyFiles, maxPolicyTotal)
 		}
 		return err
 	})
@@ -237,7 +237,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 			m := modules[name]
 			pkg := reach.PackageName(m)
 			if first, taken := owner[pkg]; taken {
-				faults = append(faults, taketwice(pkg, first, name, m.Package.Location.Row))
+				faults = append(faults, duplicate(pkg, first, name, m.Package.Location.Row))
 				continue
 			}
 			owner[pkg] = name
@@ -275,8 +275,8 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 	return s, nil
 }
 
-// taketwice says that two files declare one package.
-func taketwice(pkg, first, second string, line int) *Problem {
+// duplicate says that two files declare one package.
+func duplicate(pkg, first, second string, line int) *Problem {
 	what := "the library package " + pkg
 	if id, ok := strings.CutPrefix(pkg, rulesPackage); ok {
 		what = "the rule id " + ruleID(id)
@@ -288,7 +288,7 @@ func taketwice(pkg, first, second string, line int) *Problem {
 	}
 }
 
-// parse parses files side by side, with their metadata or without.
+// parse parses files in parallel, with or without their metadata.
 func parse(files map[string][]byte, metadata bool) (map[string]*ast.Module, []error) {
 	var mu sync.Mutex // Guards modules and faults.
 	modules := make(map[string]*ast.Module, len(files))
@@ -340,16 +340,16 @@ func problems(name string, err error) []error {
 	return out
 }
 
-// hintFor says what would make one of OPA's errors go away, where that is
+// hintFor says how to fix one of OPA's errors, if that is
 // known.
 func hintFor(e *ast.Error) string {
 	switch {
 	case e.Code == ast.TypeErr && strings.Contains(e.Message, "undefined ref: input"):
-		return "the path is not in the schema of the facts: see rules/facts.schema.json"
+		return "use a path from the schema of the facts: see rules/facts.schema.json"
 	case strings.Contains(e.Message, "undefined function"):
 		return "functions that access anything but the facts (network, time, random numbers) are not allowed"
 	case strings.Contains(e.Message, "yaml"):
-		return "the METADATA block must be YAML, each line behind \"# \""
+		return "write the METADATA block in YAML, with each line after \"# \""
 	}
 	return ""
 }

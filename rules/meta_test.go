@@ -83,7 +83,7 @@ func TestLibraryBites(t *testing.T) {
 		"unknown profile":           {file: "env/turned_off.rego", old: "[training, image]", replacement: "[gaming]", want: `unknown profile "gaming"`},
 		"no remedies":               {file: rule, old: "#   remedies: [reseat-or-fix-pcie-link]\n", want: "custom.remedies is missing"},
 		"remedies are no list":      {file: rule, old: "[reseat-or-fix-pcie-link]", replacement: "reseat", want: "custom.remedies is not a list"},
-		"unknown key":               {file: rule, old: "#   since: \"0.1\"\n", replacement: "#   since: \"0.1\"\n#   cuase: x\n", want: "custom.cuase is not known"},
+		"unknown key":               {file: rule, old: "#   since: \"0.1\"\n", replacement: "#   since: \"0.1\"\n#   cuase: x\n", want: "unknown key custom.cuase"},
 		"no needs":                  {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", want: "custom.needs is missing"},
 		"needs what is no fact":     {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices.pcie.width", want: `"gpus.devices.pcie.width" is not a path of the facts`},
 		"needs what is always told": {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices[].ecc.enabled", want: `"gpus.devices[].ecc.enabled" is never unknown`},

@@ -14,18 +14,18 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
-// severities and confidences are in order, the worst and the surest first.
+// severities and confidences are in order, the worst or the surest first.
 var (
 	severities  = []Severity{Critical, High, Medium, Low, Info}
 	confidences = []Confidence{Confirmed, Likely, Possible}
 	profiles    = []Profile{Training, Image}
 )
 
-// Rank is 0 for the worst severity, and one more for each that is less bad.
+// Rank is 0 for the worst severity, and increases by one for each less severe one.
 func (s Severity) Rank() int { return rank(severities, s) }
 
-// Rank is 0 for the surest confidence, and one more for each that is less
-// sure.
+// Rank is 0 for the surest confidence, and increases by one for each less
+// sure one.
 func (c Confidence) Rank() int { return rank(confidences, c) }
 
 func rank[T comparable](order []T, v T) int {
@@ -41,7 +41,7 @@ func ParseSeverity(name string) (Severity, error) { return oneOf("severity", sev
 // ParseProfile returns the profile of that name.
 func ParseProfile(name string) (Profile, error) { return oneOf("profile", profiles, name) }
 
-// oneOf returns the value of that name, or an error that lists all.
+// oneOf returns the value of that name, or an error that lists all values.
 func oneOf[T ~string](what string, all []T, name string) (T, error) {
 	if slices.Contains(all, T(name)) {
 		return T(name), nil
@@ -56,7 +56,7 @@ func oneOf[T ~string](what string, all []T, name string) (T, error) {
 // kebabCase is the form of an id.
 var kebabCase = lazy.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// metadataReader reads one rule's metadata and notes each fault in it.
+// metadataReader reads one rule's metadata and collects its faults.
 type metadataReader struct {
 	file   string
 	line   int
@@ -109,7 +109,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 	base := strings.TrimSuffix(path.Base(filepath.ToSlash(file)), ".rego")
 	switch {
 	case !kebabCase.MatchString(rule.ID):
-		r.fault("lower-case words joined by _", "package %s gives no rule id", reach.PackageName(m))
+		r.fault("use lower-case words joined by _", "package %s does not yield a rule id", reach.PackageName(m))
 	case base != pkg:
 		r.fault("name the file "+pkg+".rego", "the file's name differs from the package's last part %s", pkg)
 	}
@@ -184,11 +184,11 @@ func (r *metadataReader) required(key, text string) bool {
 	return text != ""
 }
 
-// answers are the sets that a rule's package offers.
+// answers are the sets that a rule's package defines.
 var answers = []string{"findings", "missing", "not_applicable"}
 
-// partialSets checks that what the package offers are sets, which are defined
-// (if empty) whatever the facts.
+// partialSets checks that the answers of the package are sets, which are defined
+// (possibly empty) for any facts.
 func (r *metadataReader) partialSets(m *ast.Module) {
 	found := false
 	for _, rule := range m.Rules {
@@ -217,10 +217,10 @@ func packageAnnotations(m *ast.Module) *ast.Annotations {
 	return nil
 }
 
-// lint refuses "not input...": a fact that is missing is not a fact that is
-// false. Only missing and not_applicable may ask whether a fact is there. A
-// comparison, as in not input.x == "y", is let through: it says in so many
-// words that all but y will do.
+// lint rejects "not input...": a missing fact is not a fact that is
+// false. Only missing and not_applicable may ask whether a fact exists. A
+// comparison, as in not input.x == "y", is allowed: it states
+// explicitly that everything but y counts.
 func lint(file string, m *ast.Module) []error {
 	var faults []error
 	for _, rule := range m.Rules {

@@ -19,13 +19,13 @@ import (
 // name ("job-connected"). A path with [] asks for it in at least one element.
 type Need []string
 
-// condition is something that a rule may need and that no single path says.
+// condition is something that a rule may need and that no single path expresses.
 type condition struct {
-	// fact is the path that it is about.
+	// fact is the path that it concerns.
 	fact string
-	// is says that it holds, isNot what is missing where it does not.
+	// is says that it holds, isNot what is missing if it does not.
 	is, isNot string
-	// ofLogs is true where it is for logs to tell.
+	// ofLogs is true if it follows from logs.
 	ofLogs bool
 	holds  func(f *facts.Facts) bool
 }
@@ -56,8 +56,8 @@ var conditions = map[string]condition{
 	},
 }
 
-// tried reports whether copies between GPUs were tried, and it is known of each
-// what became of it, and what good asks for.
+// tried reports whether copies between GPUs were tried, with a known outcome for each
+// and what good requires.
 func tried(r *probe.Report, good func(probe.Transfer) bool) bool {
 	if r == nil {
 		return false
@@ -75,7 +75,7 @@ func tried(r *probe.Report, good func(probe.Transfer) bool) bool {
 	return copies > 0
 }
 
-// cut reports whether part of what the logs say is not in the facts: a text was
+// cut reports whether the facts lack a part of the logs: a text was
 // not read, or not to its end, or there were more messages than are kept.
 func cut(f *facts.Facts) bool {
 	return f.Logs != nil && f.Logs.Truncated ||
@@ -83,10 +83,10 @@ func cut(f *facts.Facts) bool {
 }
 
 // connected reports whether the log of a job shows that its ranks reached each
-// other: every communicator that was begun was made ("Init COMPLETE" of NCCL,
+// other: every communicator that was started was completed ("Init COMPLETE" of NCCL,
 // src/init.cc, ncclCommInitRankFunc), and channels were opened ("via P2P/IPC",
-// "via NET/IB/0"; src/transport/*.cc), between hosts over a network. What stands
-// before that in a log says nothing of what would have failed after it.
+// "via NET/IB/0"; src/transport/*.cc), between hosts over a network. What a log
+// says before that does not show what would have failed after it.
 func connected(l *facts.LogFacts) bool {
 	if l == nil || len(l.Communicators) == 0 {
 		return false
@@ -108,8 +108,8 @@ func complains(l *facts.LogFacts) bool {
 	return slices.ContainsFunc(l.Messages, func(m facts.Message) bool { return m.Role != "setting" && m.Role != "warning" })
 }
 
-// unmet lists what a rule needs and the facts do not hold. Of several facts, one
-// of which would do, all are listed.
+// unmet lists what a rule needs and the facts lack. If one of several facts
+// would be enough, all of them are listed.
 func unmet(rule Rule, f *facts.Facts, input ast.Value) []Missing {
 	var all []Missing
 	for _, need := range rule.Needs {
@@ -125,12 +125,12 @@ func unmet(rule Rule, f *facts.Facts, input ast.Value) []Missing {
 	return all
 }
 
-// lacks says that one fact of a need is missing, and what would do instead.
+// lacks says that one fact of a need is missing, and the alternatives.
 func (n Need) lacks(i int, f *facts.Facts) Missing {
 	c, isCondition := conditions[n[i]]
 	switch {
 	case isCondition && c.ofLogs && cut(f):
-		return Missing{Fact: "logs", Words: "the logs were not read whole"}
+		return Missing{Fact: "logs", Words: "the logs were not read completely"}
 	case isCondition:
 		return Missing{Fact: c.fact, Words: c.isNot}
 	}
@@ -162,7 +162,7 @@ func keysOf(path string) []string {
 	return strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".")
 }
 
-// known reports whether a value holds what stands at a path. An empty list is
+// known reports whether a value holds something at a path. An empty list is
 // known, an empty text is not.
 func known(v ast.Value, path []string) bool {
 	if len(path) == 0 {
@@ -185,8 +185,8 @@ func known(v ast.Value, path []string) bool {
 	return false
 }
 
-// needs reads custom.needs: a list, the elements of which are texts, or lists of
-// texts of which one is enough.
+// needs reads custom.needs: a list whose elements are strings, or lists of
+// strings of which one is enough.
 func (r *metadataReader) needs() []Need {
 	const hint = "write it as a list of paths, or of lists of paths one of which is enough"
 	value, set := r.custom["needs"]
@@ -217,8 +217,8 @@ func (r *metadataReader) needs() []Need {
 	return all
 }
 
-// strangeNeeds lists what rules need that is neither a path of the facts nor a condition, or
-// that is no need: what is never unknown.
+// strangeNeeds lists the needs of rules that are neither a path of the facts nor a condition, or
+// that are never unknown.
 func strangeNeeds(rules []Rule, modules map[string]*ast.Module) []error {
 	schema, err := readSchema()
 	if err != nil {
@@ -262,7 +262,7 @@ func alwaysKnown(schema map[string]any, need string) (whole string, always bool)
 	return strings.TrimSuffix(need, "."+path[last]), slices.Contains(required, any(path[last]))
 }
 
-// inFacts reports whether a path is one of the facts'.
+// inFacts reports whether a path exists in the facts.
 func inFacts(path string) bool {
 	schema, err := readSchema()
 	if err != nil {
@@ -281,7 +281,7 @@ var readSchema = sync.OnceValues(func() (map[string]any, error) {
 	return schema, nil
 })
 
-// schemaAt is what a JSON Schema says of what stands at a path.
+// schemaAt is the part of a JSON Schema for a path.
 func schemaAt(at map[string]any, path []string) (map[string]any, bool) {
 	if len(path) == 0 {
 		return at, true

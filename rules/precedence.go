@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Which finding is told, and which goes under another, is declared in the metadata of
+// Which finding is reported, and which is folded under another, is declared in the metadata of
 // rules and applied here and in fold:
 //
 //   - explains: findings of other rules that are consequences of this rule's. An entry is
 //     "RULE" or "RULE/ID", one kind of that rule's findings; "ID > RULE/ID" says so of one
 //     kind of this rule's own findings only.
 //   - first_of: kinds of this rule's findings, by id. Of those that hold, only the ones of
-//     the kind that stands first are told. An entry "A > B > C" is a list of its own, for
+//     the kind that comes first are reported. An entry "A > B > C" is a list of its own, for
 //     rules with several of them.
 
 // key names the kind of a finding: "rule/id".
@@ -43,7 +43,7 @@ func ruleOf(key string) string {
 	return rule
 }
 
-// closure lists, for each rule and kind of finding, what are consequences of it, at any
+// closure lists, for each rule and kind of finding, its consequences, at any
 // distance.
 func closure(rules []Rule) map[string]map[string]bool {
 	direct := directly(rules)
@@ -55,7 +55,7 @@ func closure(rules []Rule) map[string]map[string]bool {
 }
 
 // reached are the keys to which next leads from a start, at any distance; the start
-// itself where a way leads back.
+// itself if a path leads back.
 func reached(start string, next func(key string) []string) map[string]bool {
 	seen := map[string]bool{}
 	var visit func(key string)
@@ -144,7 +144,7 @@ func (s *Set) checkPrecedence() []error {
 		if itself[rule.ID] {
 			faults = append(faults, &Problem{
 				File: rule.File, Reason: fmt.Sprintf("rule %s explains itself through custom.explains", rule.ID),
-				Hint: "a cause explains its consequences, never the other way as well",
+				Hint: "a cause explains its consequences, never the reverse",
 			})
 		}
 		for _, kinds := range rule.firstOf() {

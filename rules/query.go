@@ -12,7 +12,7 @@ import (
 
 // evaluate compiles a query, evaluates it against the input and returns the value
 // of the variable name. The query must have exactly one result. The store holds what
-// rules read beside packages and the input. tracer may be nil.
+// rules read in addition to packages and the input. tracer may be nil.
 //
 // It does what OPA's package rego does for a query that is already parsed. That
 // package also links the compiler to WebAssembly, bundles and Protocol Buffers,
@@ -44,7 +44,7 @@ func evaluate(ctx context.Context, compiler *ast.Compiler, store storage.Store, 
 		return nil, err
 	}
 	if len(results) != 1 {
-		return nil, errors.New("the rules gave no answer")
+		return nil, errors.New("the rules returned no result")
 	}
 	return results[0], nil
 }

@@ -1,5 +1,5 @@
 // Package rules judges facts. Each rule is one Rego file with everything about
-// it in its metadata; this package embeds them, compiles them once, evaluates
+// it in its metadata. This package embeds them, compiles them once, evaluates
 // them in one query, and turns what they return into findings.
 package rules
 
@@ -12,11 +12,11 @@ type Severity string
 const (
 	// Critical means that communication fails or data is corrupted.
 	Critical Severity = "critical"
-	// High means that it fails in likely conditions, or that more than half
+	// High means that communication fails in likely conditions, or that more than half
 	// of the bandwidth is lost.
 	High Severity = "high"
-	// Medium means that a noticeable part is lost, or that it fails in
-	// conditions that are less likely.
+	// Medium means that a noticeable part of the bandwidth is lost, or that communication fails in
+	// less likely conditions.
 	Medium Severity = "medium"
 	// Low means that it is worth knowing.
 	Low Severity = "low"
@@ -29,7 +29,7 @@ type Confidence string
 
 // The confidences, from the surest.
 const (
-	// Confirmed means that a probe measured it or a program's own message
+	// Confirmed means that the probe measured it or a program's own message
 	// says it.
 	Confirmed Confidence = "confirmed"
 	// Likely means that the facts imply it.
@@ -53,7 +53,7 @@ const (
 type Rule struct {
 	// ID is kebab-case, the file's name and the package's last part.
 	ID string `json:"id"`
-	// Cause is the id of the cause that it names; its own id by default.
+	// Cause is the id of the cause that it reports; its own id by default.
 	Cause string `json:"cause"`
 	// Title and Description are for people.
 	Title       string `json:"title"`
@@ -64,20 +64,20 @@ type Rule struct {
 	Confidence Confidence `json:"confidence"`
 	// Remedies are the ids of what cures it, the best first.
 	Remedies []string `json:"remedies"`
-	// Explains are the rules whose findings are consequences of this one's: "rule",
+	// Explains are the rules whose findings are consequences of this rule's findings: "rule",
 	// "rule/id", or "own id > rule/id".
 	Explains []string `json:"explains,omitempty"`
 	// FirstOf are ids of findings: of those that hold, only the findings of the first
-	// are told.
+	// are reported.
 	FirstOf []string `json:"first_of,omitempty"`
 	// LastResort is true for a rule that says only that something failed: it
 	// is a consequence of whatever else was found.
 	LastResort bool `json:"last_resort,omitempty"`
-	// Needs are what must be known before it passes. A rule that finds nothing
-	// where one of them is not met is skipped.
+	// Needs are the facts that must be known before it passes. A rule that finds nothing
+	// while one of them is unknown is skipped.
 	Needs []Need `json:"needs,omitempty"`
-	// Unexplained is true for a rule that judges only what failed in the probe and
-	// what no finding of another rule accounts for. It is evaluated after them.
+	// Unexplained is true for a rule that judges only failures of the probe
+	// that no finding of another rule accounts for. It is evaluated after them.
 	Unexplained bool `json:"unexplained,omitempty"`
 	// Areas are the parts of the machine that it judges.
 	Areas []Area `json:"areas"`
@@ -87,7 +87,7 @@ type Rule struct {
 	Links []Link `json:"links"`
 	// Since is the version of gpudoctor that had it first.
 	Since string `json:"since"`
-	// File is where it stands: "pcie/acs_redirect.rego", or the user's path.
+	// File is its path: "pcie/acs_redirect.rego", or the user's path.
 	File string `json:"file"`
 }
 
@@ -100,8 +100,8 @@ type Link struct {
 // Finding is a fault that a rule found.
 type Finding struct {
 	Rule string `json:"rule"`
-	// ID is the kind of the finding among those of its rule, where the rule tells them
-	// apart.
+	// ID is the kind of the finding among those of its rule, if the rule distinguishes
+	// them.
 	ID         string     `json:"-"`
 	Cause      string     `json:"cause"`
 	Severity   Severity   `json:"severity"`
@@ -110,17 +110,17 @@ type Finding struct {
 	// Subject is what it is about: a PCI address, a pair "a -> b", a
 	// variable, "host".
 	Subject string `json:"subject"`
-	// Affects are the PCI addresses of the GPUs that suffer from it; empty
+	// Affects are the PCI addresses of the affected GPUs; empty
 	// means the whole host.
 	Affects []string `json:"affects,omitempty"`
 	// Message says in one or two sentences what was seen and what it means.
 	Message string `json:"message"`
 	// Evidence is what led to it.
 	Evidence []Evidence `json:"evidence"`
-	// Steps are what to look at, in order, where several things may lie behind
-	// it and the facts do not decide.
+	// Steps are what to look at, in order, if several causes are possible
+	// and the facts do not decide.
 	Steps []Step `json:"steps,omitempty"`
-	// Candidates are the causes that may lie behind a finding that proves none, the
+	// Candidates are the possible causes of a finding that does not prove one, the
 	// likeliest first.
 	Candidates []Candidate `json:"candidates,omitempty"`
 	// Explains are the findings that are consequences of this one.
@@ -129,12 +129,12 @@ type Finding struct {
 	Remedies []string `json:"remedies"`
 	// Params fill the templates of the remedies: "bridges", "variable", ...
 	Params map[string]any `json:"params,omitempty"`
-	// AccountsFor are the transfers that it speaks of, where it judges single
+	// AccountsFor are the transfers that it reports on, if it judges single
 	// ones.
 	AccountsFor []Account `json:"-"`
-	// Order is the place of the message that led to it among all messages of
+	// Order is the index of the message that led to it among all messages of
 	// the logs: of findings that are equally severe and sure, what was said
-	// first comes first. nil where no log led to it.
+	// first comes first. nil if no log led to it.
 	Order *int `json:"-"`
 }
 
@@ -144,27 +144,27 @@ type Evidence struct {
 	Fact string `json:"fact"`
 	// Value is what it holds.
 	Value any `json:"value"`
-	// Source is the file, call or log line that it came from.
+	// Source is the file, call or log line that it comes from.
 	Source string `json:"source"`
 }
 
 // Step is one thing to look at.
 type Step struct {
-	// Look says what to look at and what it ought to be.
+	// Look says what to look at and what it should be.
 	Look string `json:"look"`
-	// Command shows it; the doctor runs none. Empty where there is none.
+	// Command shows it; gpudoctor does not run it. It may be empty.
 	Command string `json:"command,omitempty"`
 }
 
-// Candidate is a cause that may lie behind a finding.
+// Candidate is a possible cause of a finding.
 type Candidate struct {
-	// Cause is its id, and Title what it is, as the rule that judges it says.
+	// Cause is its id, and Title that of the rule that judges it.
 	Cause string `json:"cause"`
 	Title string `json:"title"`
 	// For is the evidence for it, and Against the evidence against it, if any.
 	For     string `json:"for"`
 	Against string `json:"against,omitempty"`
-	// Command shows whether it is the cause, and Shows says how. The doctor runs none.
+	// Command shows whether it is the cause, and Shows says how. gpudoctor does not run it.
 	Command string `json:"command,omitempty"`
 	Shows   string `json:"shows,omitempty"`
 }
@@ -174,7 +174,7 @@ type Skipped struct {
 	Rule string
 	// Missing lists what it lacked.
 	Missing []Missing
-	// Fault is true where the rule itself is at fault: it failed while it
+	// Fault is true if the rule itself is at fault: it failed while it
 	// ran, or what it returned is malformed. Missing says how.
 	Fault bool
 }
@@ -182,11 +182,11 @@ type Skipped struct {
 // Missing is one thing that a rule lacked.
 type Missing struct {
 	// Fact is the path of the fact that it needs: "pci.devices[].acs". It is
-	// empty where the rule named none.
+	// empty if the rule named no fact.
 	Fact string `json:"fact,omitempty"`
-	// Reason is why the fact is not known, as the facts themselves say.
+	// Reason is why the fact is not known, as the facts state it.
 	Reason string `json:"reason,omitempty"`
-	// Words are what the rule says of it.
+	// Words are what the rule says about it.
 	Words string `json:"words,omitempty"`
 }
 
@@ -206,13 +206,13 @@ func (m Missing) String() string {
 	return m.Fact + ": " + said
 }
 
-// Short is why the rule could not be judged, in the fewest words that tell it:
+// Short is why the rule could not be judged, as briefly as possible:
 // the reason of the facts, or else the rule's words.
 func (m Missing) Short() string {
 	return cmp.Or(m.Reason, m.Words, m.Fact+" is not known")
 }
 
-// Verdict is what the rules say of one machine.
+// Verdict is what the rules say about one machine.
 type Verdict struct {
 	// Findings are the causes, consequences folded under them, the worst
 	// first.

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// fold puts each finding that is a consequence of another under it, and
+// fold puts each finding that is a consequence of another under that finding, and
 // returns the causes in order of rank.
 //
 // A finding is a consequence when the other's rule explains its rule, directly
-// or through further rules, and when the two share a GPU; one that names no
-// GPU concerns the whole host and shares all. Where several could be its
-// cause it goes under the one that ranks highest. A cause is as bad as the
-// worst of its consequences, and confirmed when one of them is: what was
-// measured there is the cause's doing.
+// or through other rules, and the two share a GPU; a finding that names no
+// GPU concerns the whole host and shares all GPUs. If several could be its
+// cause, it goes under the one that ranks highest. A cause is as severe as the
+// worst of its consequences, and confirmed if one of them is: what was
+// measured there is an effect of the cause.
 func fold(findings []Finding, rules []Rule) []Finding {
 	slices.SortFunc(findings, Finding.Compare)
 	findings = joinSame(findings)
@@ -94,7 +94,7 @@ func foldSameFault(causes []Finding) []Finding {
 	return kept
 }
 
-// standing is lower for a finding under which others of its cause go.
+// standing is lower for a finding under which others of its cause are folded.
 func standing(f Finding) int {
 	s := 0
 	if f.Rule != f.Cause {
@@ -106,8 +106,8 @@ func standing(f Finding) int {
 	return s
 }
 
-// noCause is the cause of what has none of the causes that have a name: that two rules
-// have it does not make their findings one.
+// noCause is the cause of findings without a named cause: that two rules
+// share it does not make their findings one.
 const noCause = "other"
 
 // sameFault reports whether two findings of one cause are about the same fault. Those of
@@ -165,9 +165,9 @@ func joinSame(findings []Finding) []Finding {
 	return kept
 }
 
-// foldLastResort puts what says only that something failed under the finding
-// that ranks highest, if one of medium severity or above names a cause. That one
-// is as bad as the failure then.
+// foldLastResort puts findings that only say that something failed under the finding
+// that ranks highest, if one of medium severity or above names a cause. That finding
+// is then as severe as the failure.
 func foldLastResort(causes []Finding, rules []Rule) []Finding {
 	last := make(map[string]bool)
 	for _, r := range rules {
@@ -243,8 +243,8 @@ func firsts(findings []Finding) map[string]*foremost {
 	return all
 }
 
-// sharing is the place of the first that shares a GPU with a finding; one that names
-// no GPU shares all.
+// sharing is the index of the first that shares a GPU with a finding; one that names
+// no GPU shares all GPUs.
 func (of *foremost) sharing(f Finding) int {
 	if len(f.Affects) == 0 {
 		return of.any

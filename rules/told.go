@@ -13,15 +13,15 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// conditionFiles begins the names of the files that say which of the conditions hold that
-// verdicts of messages name, and what they quote of the facts. They are asked like rules.
+// conditionFiles is the prefix of the files that say which conditions of the verdicts of
+// messages hold, and what those quote from the facts. They are evaluated like rules.
 const conditionFiles = "lib/conditions_"
 
-// conditionSets are the sets that they offer: names of conditions, pairs of a value's
+// conditionSets are the sets that they define: names of conditions, pairs of a value's
 // name and its text, and pairs of a condition's name and the fact that shows it.
 var conditionSets = []string{"holds", "values", "shown"}
 
-// offers are the sets that the package of a rule offers.
+// offers are the sets that the package of a rule defines.
 func (r Rule) offers() []string {
 	if strings.HasPrefix(r.File, conditionFiles) {
 		return conditionSets
@@ -29,7 +29,7 @@ func (r Rule) offers() []string {
 	return answers
 }
 
-// conditionRule is a file of conditions, to be asked.
+// conditionRule is a file of conditions, evaluated like a rule.
 func conditionRule(file string) Rule { return Rule{ID: file, File: file} }
 
 // conditionsOf lists the conditions and values that modules define, each with its file.
@@ -70,12 +70,12 @@ func toldOf(rule string) bool {
 // log, which is told like one.
 type utterance struct {
 	*facts.Message
-	// event is the kind of the event, and log where the kernel log was read; empty for
+	// event is the kind of the event, and log the source of the kernel log; empty for
 	// a message.
 	event, log string
 }
 
-// heard are messages and events that logs hold, by row, in their order.
+// heard are the messages and events in logs, by row, in their order.
 type heard map[string][]utterance
 
 func hear(logs *facts.LogFacts, kernel *facts.KernelLogFacts) heard {
@@ -109,7 +109,7 @@ func spoken(e *facts.KernelEvent, order int) *facts.Message {
 	return &facts.Message{ID: e.ID, Text: e.Message, Fields: fields, Host: e.Host, Source: e.Source, Line: e.Line, Order: order}
 }
 
-// compare puts messages, which have an order among what all texts say, before events.
+// compare sorts messages, which have an order across all texts, before events.
 func (u utterance) compare(other utterance) int {
 	if (u.event == "") != (other.event == "") {
 		return cmp.Compare(u.event, other.event)
@@ -117,7 +117,7 @@ func (u utterance) compare(other utterance) int {
 	return compareMessages(u.Message, other.Message)
 }
 
-// evidence shows an event.
+// evidence returns an event as evidence.
 func (u utterance) evidence() Evidence {
 	return Evidence{Fact: fmt.Sprintf("kernel_log.events[%s]", u.event), Value: u.Text, Source: u.log}
 }
@@ -126,7 +126,7 @@ func compareMessages(a, b *facts.Message) int {
 	return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Text, b.Text))
 }
 
-// verdicts are those of the rows of which there are messages, by row.
+// verdicts are the verdicts of the rows that have messages, by row.
 func (h heard) verdicts() map[string]*message.Verdict {
 	all := map[string]*message.Verdict{}
 	for id, of := range h {
@@ -137,8 +137,8 @@ func (h heard) verdicts() map[string]*message.Verdict {
 	return all
 }
 
-// conditionRules are the files of the conditions on which verdicts depend that may be
-// told.
+// conditionRules are the files of the conditions on which the verdicts depend that may be
+// reported.
 func (s *Set) conditionRules(h heard) []Rule {
 	files := map[string]bool{}
 	for _, v := range h.verdicts() {
@@ -156,9 +156,9 @@ func (s *Set) conditionRules(h heard) []Rule {
 	return all
 }
 
-// addTold adds to what rules say the findings of messages that mean something by
-// themselves. Where the conditions could not be asked, each rule that a verdict with
-// conditions is of has a fault: what was not told says nothing.
+// addTold adds to the results of rules the findings of messages that mean something by
+// themselves. If the conditions could not be evaluated, each rule that a verdict with
+// conditions belongs to has a fault, because a finding may be missing.
 func (s *Set) addTold(answers map[string]reading, h heard, known answer) {
 	for id, findings := range s.told(h, saidBy(h, known)) {
 		if a, asked := answers[id]; asked {
@@ -221,7 +221,7 @@ func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
 	return findings
 }
 
-// finding is the finding of rows that are told as one, by the verdict of the first.
+// finding is the finding of rows that are reported as one, with the verdict of the first.
 func (h heard) finding(rule Rule, v *message.Verdict, rows []string, said *circumstances) Finding {
 	first := h[rows[0]][0]
 	grade, when := v.GradeFor(&said.Said)
@@ -295,7 +295,7 @@ func listOf(texts []string) []any {
 	return list
 }
 
-// param gives a finding a param.
+// param adds a param to a finding.
 func (f *Finding) param(name string, value any) {
 	if f.Params == nil {
 		f.Params = map[string]any{}
@@ -303,7 +303,7 @@ func (f *Finding) param(name string, value any) {
 	f.Params[name] = value
 }
 
-// together is the answer of several files of conditions.
+// together is the combined answer of several files of conditions.
 func together(said map[string]answer, conditions []Rule) answer {
 	var all answer
 	for _, c := range conditions {
@@ -314,17 +314,17 @@ func together(said map[string]answer, conditions []Rule) answer {
 	return all
 }
 
-// circumstances are what verdicts go by.
+// circumstances are the conditions and values that verdicts depend on.
 type circumstances struct {
 	message.Said
-	// shown are the facts that show conditions, by the condition's name.
+	// shown are the facts that prove conditions, by the condition's name.
 	shown map[string][]Evidence
-	// whole are the values that are no texts, by their place ("{@all_gpus}"): a param
-	// that is such a place alone takes the value as it is.
+	// whole are the values that are not strings, by their placeholder ("{@all_gpus}"): a param
+	// that consists only of such a placeholder takes the value as it is.
 	whole map[string]any
 }
 
-// holding are those of the names that are conditions which hold.
+// holding are the names of the conditions that hold.
 func (c *circumstances) holding(names []string) []string {
 	var all []string
 	for _, name := range names {
@@ -335,7 +335,7 @@ func (c *circumstances) holding(names []string) []string {
 	return all
 }
 
-// saidBy is what verdicts go by: the messages, and the answer of the conditions.
+// saidBy is what verdicts depend on: the messages, and the answer of the conditions.
 func saidBy(h heard, a answer) *circumstances {
 	s := &circumstances{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}, whole: map[string]any{}}
 	for id := range h {
@@ -346,7 +346,7 @@ func saidBy(h heard, a answer) *circumstances {
 			s.Holds[string(name)] = true
 		}
 	}
-	// Sets have an order, so that of two values of one name the same one is taken always.
+	// Sets are sorted, so of two values of one name the same one is always taken.
 	pairs := func(terms []*ast.Term, take func(name string, value ast.Value)) {
 		for _, t := range terms {
 			if pair, ok := t.Value.(*ast.Array); ok && pair.Len() == 2 {

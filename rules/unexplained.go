@@ -7,8 +7,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
-// Account names something that failed in the probe and that a finding speaks of:
-// a transfer, a GPU that could not be made ready, or the probe as a whole.
+// Account names something that failed in the probe and that a finding reports:
+// a transfer, a GPU that could not be initialized, or the probe as a whole.
 type Account struct {
 	// Test, Source, Destination and Way name a transfer.
 	Test, Source, Destination, Way string
@@ -23,9 +23,9 @@ func accountOf(t *probe.Transfer) Account {
 	return Account{Test: t.Test, Source: t.Source, Destination: t.Destination, Way: t.Way}
 }
 
-// accounts are what the findings speak of: what their rules say, and the GPUs and
-// the fields of the probe that stand as evidence. Whoever speaks of a failure in
-// passing, below high, does not account for it; what is slow may be no fault.
+// accounts are what the findings account for: what their rules say, and the GPUs and
+// the fields of the probe in their evidence. A finding below high severity that mentions a
+// failure does not account for it; a slow transfer may not be a fault.
 func accounts(findings []Finding) (failed, slow map[Account]bool) {
 	failed, slow = map[Account]bool{}, map[Account]bool{}
 	var walk func([]Finding)
@@ -44,7 +44,7 @@ func accounts(findings []Finding) (failed, slow map[Account]bool) {
 	return failed, slow
 }
 
-// citedBy are the parts of the probe's report that stand as evidence:
+// citedBy are the parts of the probe's report in the evidence:
 // "transfers.devices[0000:06:00.0].outcome" and "transfers.error_code". The list of
 // transfers and that of peers describe pairs, not single transfers.
 func citedBy(evidence []Evidence) []Account {
@@ -67,7 +67,7 @@ func citedBy(evidence []Evidence) []Account {
 }
 
 // Unexplained is the part of a probe's report that failed, or was slow, and that no
-// finding accounts for, consequences included; nil where there is none.
+// finding accounts for, consequences included; nil if there is no such part.
 func Unexplained(report *probe.Report, findings []Finding) *probe.Report {
 	if report == nil {
 		return nil
@@ -92,7 +92,7 @@ func Unexplained(report *probe.Report, findings []Finding) *probe.Report {
 	return &rest
 }
 
-// keep are the items that a test holds for.
+// keep returns the items that satisfy a test.
 func keep[T any](list []T, holds func(*T) bool) []T {
 	kept := []T{}
 	for i := range list {

@@ -1,4 +1,4 @@
-// Package container reads the walls around the process: namespaces, mounts, cgroups,
+// Package container reads what isolates and limits the process: namespaces, mounts, cgroups,
 // capabilities, limits and device nodes.
 package container
 
@@ -92,13 +92,13 @@ func ReadMounts(h *host.Host) ([]*mountinfo.Info, error) {
 }
 
 // parseMounts parses mountinfo, see proc_pid_mountinfo(5). A last line that
-// lacks its end was cut off and is left out.
+// lacks its newline was truncated and is left out.
 func parseMounts(b []byte) ([]*mountinfo.Info, error) {
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	return mountinfo.GetMountsFromReader(bytes.NewReader(b), nil)
 }
 
-// mountAt returns what is mounted at a path: the last mount there covers the
+// mountAt returns what is mounted at a path: the last mount there hides the
 // others.
 func mountAt(mounts []*mountinfo.Info, at string) *mountinfo.Info {
 	for _, m := range slices.Backward(mounts) {
@@ -118,7 +118,7 @@ func hasOption(options, option string) bool {
 	return slices.Contains(strings.Split(options, ","), option)
 }
 
-// The inode numbers of the namespaces that the kernel itself makes, since 3.8
+// The inode numbers of the initial namespaces, since 3.8
 // (include/linux/proc_ns.h, PROC_*_INIT_INO).
 const (
 	initialIPC  = "ipc:[4026531839]"  // 0xEFFFFFFF
@@ -134,7 +134,7 @@ func (c *reader) readNamespaces() {
 			return nil
 		}
 		if !strings.HasPrefix(link, name+":[") {
-			c.g.Unknown("container", fact, fmt.Sprintf("/proc/self/ns/%s names no namespace", name), "")
+			c.g.Unknown("container", fact, fmt.Sprintf("/proc/self/ns/%s does not name a namespace", name), "")
 			return nil
 		}
 		other := link != initial
@@ -197,7 +197,7 @@ func CapabilityNames(mask uint64) []string {
 	return names
 }
 
-// readProcess asks for limits and for the calls that a filter may refuse.
+// readProcess reads the limits and tries the calls that a filter may deny.
 func (c *reader) readProcess(ctx context.Context) {
 	var limits map[string]machine.Limit
 	if err := c.h.Ask(ctx, machine.AskLimits, &limits); err != nil {
@@ -259,7 +259,7 @@ func (c *reader) readSys() {
 	c.f.PCIVisible = &visible
 }
 
-// readNodes lists the nodes of GPUs and RDMA devices, and tries what this
+// readNodes lists the nodes of GPUs and RDMA devices, and checks what this
 // process may do with them.
 func (c *reader) readNodes(ctx context.Context) {
 	names, err := c.h.Dir("/dev")
@@ -283,7 +283,7 @@ func (c *reader) readNodes(ctx context.Context) {
 		}
 	}
 	if len(paths) > maxNodes {
-		c.g.Unknown("container", "device_nodes", fmt.Sprintf("more than %d nodes; the rest was left out", maxNodes), "")
+		c.g.Unknown("container", "device_nodes", fmt.Sprintf("more than %d nodes; the rest was not read", maxNodes), "")
 		paths = paths[:maxNodes]
 	}
 	nodes := make([]facts.DeviceNode, len(paths))
@@ -295,7 +295,7 @@ func (c *reader) readNodes(ctx context.Context) {
 		}
 		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, gather.MaxShown)}
 		var owner machine.Owner
-		// The number of a group helps only with those that a group gives access to.
+		// The group ID helps only with nodes that a group gives access to.
 		if grouped(p) && c.h.Ask(ctx, machine.AskOwner+p, &owner) == nil {
 			nodes[i].GroupID = &owner.GID
 		}
@@ -324,7 +324,7 @@ func (c *reader) nodesAt(at string) []string {
 	}
 	paths := make([]string, 0, len(names))
 	for _, name := range names {
-		// by-ibdev, by-path and their like name the same nodes once more.
+		// by-ibdev, by-path and similar folders name the same nodes again.
 		if info, err := c.h.Stat(path.Join(at, name)); err == nil && info.Mode.IsDir() {
 			continue
 		}
@@ -334,7 +334,7 @@ func (c *reader) nodesAt(at string) []string {
 }
 
 // readDriver lists the GPUs that the NVIDIA kernel driver knows. In a
-// container that got some of a host's GPUs it may list those of the host.
+// container that was given some of a host's GPUs, it may list all of the host's.
 func (c *reader) readDriver() {
 	const folder = "/proc/driver/nvidia/gpus"
 	names, err := c.h.Dir(folder)
@@ -407,13 +407,13 @@ func parseCgroup(b []byte) []string {
 type sign struct {
 	// evidence names the file or variable, runtime what it points to.
 	evidence, runtime string
-	// sure is true for what is only seen by a process in a container. The
-	// others may be left over in a disk that was made of an image.
+	// sure is true for what only a process in a container sees. The
+	// others may remain on a disk that was made from an image.
 	sure bool
 }
 
-// runtimes are the names of Runtime, the most telling first: what runs inside
-// another thing, or on top of it, stands before it.
+// runtimes are the values of Runtime, the most specific first: what runs inside
+// or on top of another runtime comes before it.
 var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "podman", "docker", "lxc", "containerd", "other"}
 
 // decideInside weighs the signs of a container.
@@ -429,10 +429,10 @@ func (c *reader) decideInside(ctx context.Context) {
 	case sure, len(signs) > 0 && (layered || apart), layered && apart:
 		inside = true
 	case initial && rootKnown && !layered:
-		// A disk made of an image may hold such files; the process lives in
+		// A disk made from an image may hold such files; the process runs in
 		// the kernel's own namespaces, on a disk of its own.
 	default:
-		c.g.Unknown("container", "inside", "namespaces and mounts do not tell whether this is a container", "")
+		c.g.Unknown("container", "inside", "namespaces and mounts do not show whether this is a container", "")
 		c.note(signs)
 		return
 	}
@@ -484,7 +484,7 @@ func (c *reader) signsOfEnvironment(ctx context.Context) []sign {
 	}
 	for name := range env {
 		if strings.HasPrefix(name, "ENROOT_") {
-			// Also set where containers are started, so no proof.
+			// Also set where containers are started, so it proves nothing.
 			signs = append(signs, sign{"$" + name, "enroot", false})
 		}
 	}

@@ -12,11 +12,11 @@ const (
 	Whole = 30 * time.Second
 	Full  = 2 * time.Minute
 	Texts = 10 * time.Minute
-	// Ending is what is kept of the whole to end children (Kill) and to judge, rank
+	// Ending is the part of the whole that is reserved to end children (Kill) and to judge, rank
 	// and write (Judge), which takes 0.1 to 0.3 s.
 	Ending = 4 * time.Second
 	Judge  = time.Second
-	// Least is the shortest that --deadline takes.
+	// Least is the shortest duration that --deadline accepts.
 	Least = 2 * time.Second
 
 	// Rule bounds the processor time of one rule, which takes milliseconds on the largest machine, and Rules
@@ -26,22 +26,22 @@ const (
 	Compile = 10 * time.Second
 
 	// Check bounds each check that reads files, File one operation on a file: on a
-	// healthy machine it takes microseconds, on a dead network share forever.
+	// healthy machine that takes microseconds, on a dead network share forever.
 	Check = 20 * time.Second
 	File  = 2 * time.Second
 	// Silence bounds one answer of a file that is read as a text. It may lie on a
-	// network share, which a healthy server's failover stops for some seconds.
+	// network share, which a normal failover of the server blocks for some seconds.
 	Silence = 20 * time.Second
 
 	// Start bounds each step of starting the driver for the probe. Without
-	// persistence mode each GPU is started first, at a second or two
+	// persistence mode, each GPU is initialized first, which takes a second or two
 	// (nvidia-persistenced documentation).
 	Start = 20 * time.Second
 	// Transfer bounds one wait for a transfer: 64 MiB at 0.05 GB/s take 1.3 s,
 	// slower than the slowest staging through the host that was ever reported.
 	Transfer = 5 * time.Second
-	// Calls is how many times Transfer the process that drives the GPUs may say
-	// nothing: a transfer waits for its data, for the copy and for the comparison.
+	// Calls is how many times Transfer the process that drives the GPUs may send
+	// no message: a transfer waits for its data, for the copy and for the comparison.
 	Calls = 3
 
 	// NVMLCall bounds one call of the management library: the first one for a GPU
@@ -53,14 +53,14 @@ const (
 	// Spawn bounds the time until a child's first message: no library is involved,
 	// but an overloaded machine takes long.
 	Spawn = 30 * time.Second
-	// Kill is how long a child may take to go once it was killed or its task has
-	// ended; one that sits in the kernel takes longer and is left there.
+	// Kill is how long a child may take to exit once it was killed or its task has
+	// ended; one that is blocked in the kernel takes longer and is left behind.
 	Kill = 2 * time.Second
-	// Signal is how long the command takes to tidy up after a signal that ends it.
+	// Signal is how long the command may take to clean up after a signal that ends it.
 	Signal = 3 * time.Second
 
-	// Reader is how long a FIFO that -o names may be without a reader: one that is
-	// started along with the command is there before the report is.
+	// Reader is how long to wait for a reader of a FIFO that -o names: a reader that is
+	// started together with the command opens the FIFO before the report is ready.
 	Reader = 10 * time.Second
 )
 
@@ -68,7 +68,7 @@ const (
 type Row struct {
 	What string
 	At   time.Duration
-	// Then says what becomes of what was not done by then.
+	// Then says what happens to work that is not done by then.
 	Then string
 }
 
@@ -97,7 +97,7 @@ func Table() []Row {
 	}
 }
 
-// Within is what is left of a whole for a stage of it, its end kept.
+// Within is the part of whole that remains for a stage, with Ending reserved.
 func Within(whole time.Duration) time.Duration {
 	return max(whole-Ending, whole/2)
 }

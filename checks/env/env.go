@@ -1,4 +1,4 @@
-// Package env reads the variables that steer how GPUs communicate: from the environment
+// Package env reads the variables that control how GPUs communicate: from the environment
 // and from the files of NCCL and RCCL.
 package env
 
@@ -88,7 +88,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 }
 
 // confFiles returns the files that NCCL and RCCL read, in order. A file that
-// NCCL_CONF_FILE names stands in for the one in the home folder (since NCCL
+// NCCL_CONF_FILE names replaces the one in the home folder (since NCCL
 // 2.23; initEnvFunc, NCCL src/misc/param.cc). RCCL's names are those of its
 // documentation (environment variables, NCCL_CONF_FILE).
 func confFiles(home, conf string) (nccl, rccl []string) {
@@ -103,7 +103,7 @@ func confFiles(home, conf string) (nccl, rccl []string) {
 }
 
 // homeFolder returns the user's home, from HOME or the password file; it is
-// empty when neither tells.
+// empty if neither states it.
 func homeFolder(ctx context.Context, h *host.Host, env map[string]string) string {
 	if home := env["HOME"]; path.IsAbs(home) {
 		return path.Clean(home)
@@ -145,7 +145,7 @@ func readConfFiles(g *gather.Gathering, files []string, env map[string]string) [
 		}
 		settings, broken := parseConf(b)
 		for _, bad := range broken {
-			g.Unknown("env", "variables", fmt.Sprintf("%s:%d: %s", file, bad.line, bad.reason), "correct the line or take it out")
+			g.Unknown("env", "variables", fmt.Sprintf("%s:%d: %s", file, bad.line, bad.reason), "correct or remove the line")
 		}
 		for _, s := range settings {
 			_, inEnv := env[s.Name]
@@ -160,13 +160,13 @@ func readConfFiles(g *gather.Gathering, files []string, env map[string]string) [
 	return variables
 }
 
-// noteMissingConf says when NCCL_CONF_FILE leads nowhere: settings that
-// someone wrote have no effect then, and NCCL is silent about it.
+// noteMissingConf reports an NCCL_CONF_FILE that does not exist: settings that
+// somebody wrote have no effect then, and NCCL does not report it.
 func noteMissingConf(g *gather.Gathering, conf string) {
 	const hint = "set NCCL_CONF_FILE to the absolute path of a readable file"
 	shown := escape.Printable(conf, 200)
 	if !path.IsAbs(conf) {
-		g.Unknown("env", "variables", fmt.Sprintf("NCCL_CONF_FILE=%s depends on the working folder of the job", shown), hint)
+		g.Unknown("env", "variables", fmt.Sprintf("NCCL_CONF_FILE=%s depends on the working directory of the job", shown), hint)
 		return
 	}
 	if found, err := g.Host.Exists(conf); err == nil && !found {
@@ -182,7 +182,7 @@ type brokenLine struct {
 
 // parseConf parses a configuration file as NCCL does (setEnvFile, NCCL
 // src/misc/param.cc): a line that begins with # is a comment, one without =
-// is passed over, and in the others all that stands before the first = is the
+// is skipped, and in the others everything before the first = is the
 // name, blanks included.
 func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 	number := 0
@@ -199,9 +199,9 @@ func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 		name, value, ok := strings.Cut(text, "=")
 		switch {
 		case !ok:
-			broken = append(broken, brokenLine{number, "no NAME=value; the line has no effect"})
+			broken = append(broken, brokenLine{number, "not NAME=value; the line has no effect"})
 		case !IsVariableName(name):
-			broken = append(broken, brokenLine{number, fmt.Sprintf("%.60q is taken whole as the name of the variable; the line has no effect", name)})
+			broken = append(broken, brokenLine{number, fmt.Sprintf("all of %.60q is taken as the variable's name; the line has no effect", name)})
 		default:
 			settings = append(settings, facts.Variable{Name: name, Value: escape.Printable(value, confValue), Line: number})
 		}
@@ -209,13 +209,13 @@ func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 	return settings, broken
 }
 
-// IsVariableName reports whether a program could look the name up.
+// IsVariableName reports whether a program could look up the name.
 func IsVariableName(name string) bool {
 	return name != "" && len(name) <= confValue && !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
 	})
 }
 
-// SteersCommunication reports whether a variable of this name steers how GPUs
-// communicate, and so belongs into EnvFacts.
+// SteersCommunication reports whether a variable of this name controls how GPUs
+// communicate, and so belongs in EnvFacts.
 func SteersCommunication(name string) bool { return machine.SteersCommunication(name) }

@@ -101,9 +101,9 @@ func TestEnvSources(t *testing.T) {
 			},
 			want: []facts.Variable{{Name: "NCCL_PROTO", Value: "Simple", Source: "/etc/nccl.conf", Line: 6, Effective: true}},
 			unknown: []facts.Unknown{
-				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:1: "export NCCL_DEBUG" is taken whole as the name of the variable; the line has no effect`, Hint: "correct the line or take it out"},
-				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:2: no NAME=value; the line has no effect`, Hint: "correct the line or take it out"},
-				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:5: "NCCL_ALGO " is taken whole as the name of the variable; the line has no effect`, Hint: "correct the line or take it out"},
+				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:1: all of "export NCCL_DEBUG" is taken as the variable's name; the line has no effect`, Hint: "correct or remove the line"},
+				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:2: not NAME=value; the line has no effect`, Hint: "correct or remove the line"},
+				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:5: all of "NCCL_ALGO " is taken as the variable's name; the line has no effect`, Hint: "correct or remove the line"},
 			},
 		},
 		{

@@ -1,4 +1,4 @@
-// Package escape tells what is safe to show on a terminal and writes the rest as
+// Package escape decides what is safe to show on a terminal and writes the rest as
 // escapes.
 package escape
 
@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// Visible reports whether a character shows as one: it is no control character
-// and no white space but the blank, does not turn the direction of writing, and
-// takes room (Default_Ignorable_Code_Point of Unicode does not).
+// Visible reports whether a character is visible: it is not a control character,
+// is no white space but the space, does not change the direction of writing, and
+// has a width (Default_Ignorable_Code_Point of Unicode has none).
 func Visible(r rune) bool {
 	return r < utf8.RuneSelf && strconv.IsPrint(r) ||
 		strconv.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // JSON escapes the characters of encoded JSON that are not visible, which changes
-// nothing for a program that decodes it. They stand in strings alone; outside of
+// nothing for a program that decodes it. They occur only in strings; outside
 // them JSON is ASCII.
 func JSON(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))

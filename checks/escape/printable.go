@@ -8,8 +8,8 @@ import (
 )
 
 // Printable returns at most limit bytes of s, with control characters and
-// bytes that are no UTF-8 written as escapes, so that a value can neither
-// steer a terminal nor break a report.
+// bytes that are not UTF-8 written as escapes, so that a value can neither
+// control a terminal nor break a report.
 func Printable(s string, limit int) string {
 	if len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, unsafeRune) {
 		return s
@@ -30,7 +30,7 @@ func Printable(s string, limit int) string {
 }
 
 // unsafeRune reports whether a rune is to be escaped: control characters, and
-// format characters such as those that turn the direction of writing.
+// format characters such as those that change the direction of writing.
 func unsafeRune(r rune) bool {
 	return r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
 }

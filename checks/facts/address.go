@@ -11,7 +11,7 @@ var anyAddress = lazy.New(`^(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F
 
 // Address returns a PCI address as the facts write it ("0000:3b:00.0"), from
 // one that may lack domain or function or has a domain of eight digits, in
-// either case; it is empty when s is none.
+// either case; it is empty if s is not an address.
 func Address(s string) string {
 	groups := anyAddress.FindStringSubmatch(s)
 	if groups == nil {

@@ -1,5 +1,5 @@
-// Package facts is the facts document: what one machine, or the texts that people
-// send, show of themselves, as types alone. Nothing here reads a machine or judges.
+// Package facts is the facts document: what is known about one machine, from the machine or from
+// texts. It holds only types: nothing here reads a machine or judges.
 package facts
 
 import "github.com/gpudoctor/gpudoctor/checks/probe"
@@ -8,16 +8,16 @@ import "github.com/gpudoctor/gpudoctor/checks/probe"
 // changes its meaning or goes away; a new optional field does not change it.
 const FactsSchema = "gpudoctor.facts/v1"
 
-// Facts is what one machine shows of itself: one document, a section for each
+// Facts is what is known about one machine: one document, with a section for each
 // check. A section that is nil was not read, and Unknown says why. Inside a
 // section a pointer that is nil, or a list that is nil, is not known: a
-// missing fact is never a false fact. Units stand in the field names. GPUs and
-// NICs are known by their PCI address ("0000:3b:00.0", lower case).
+// missing fact is never a false fact. Field names include the units. GPUs and
+// NICs are identified by their PCI address ("0000:3b:00.0", lower case).
 type Facts struct {
 	// Schema is always FactsSchema.
 	Schema string `json:"schema"`
-	// Profile is what the facts are to be judged for, "training" or "image".
-	// It is no fact: the doctor sets it for the rules, and a document that was
+	// Profile is what the facts are judged for, "training" or "image".
+	// It is not a fact: gpudoctor sets it for the rules, and a document that was
 	// gathered has none.
 	Profile string `json:"profile,omitempty"`
 	// Host is the machine, its kernel and its processors.
@@ -28,34 +28,34 @@ type Facts struct {
 	IOMMU *IOMMUFacts `json:"iommu,omitempty"`
 	// NUMA is the memory topology.
 	NUMA *NUMAFacts `json:"numa,omitempty"`
-	// GPUs is what the vendor's management library says of each GPU.
+	// GPUs is what the vendor's management library reports for each GPU.
 	GPUs *GPUFacts `json:"gpus,omitempty"`
 	// Links is the path between each pair of GPUs and NICs.
 	Links *LinkFacts `json:"links,omitempty"`
-	// Container is what surrounds this process: limits, capabilities, mounts.
+	// Container is the environment of this process: limits, capabilities, mounts.
 	Container *ContainerFacts `json:"container,omitempty"`
 	// Env is every communication variable, from the environment or a file.
 	Env *EnvFacts `json:"env,omitempty"`
 	// Libraries is every GPU library that a program here could load.
 	Libraries *LibraryFacts `json:"libraries,omitempty"`
-	// KernelLog is every event of the kernel log that bears on GPUs or PCIe.
+	// KernelLog is every event of the kernel log that affects GPUs or PCIe.
 	KernelLog *KernelLogFacts `json:"kernel_log,omitempty"`
 	// Transfers is what the probe measured.
 	Transfers *probe.Report `json:"transfers,omitempty"`
 	// NICs, Storage, Launches, Software, Benchmarks and Logs are read from
-	// texts that people send.
+	// texts that users give.
 	NICs       *NICFacts     `json:"nics,omitempty"`
 	Storage    *StorageFacts `json:"storage,omitempty"`
 	Launches   []Launch      `json:"launches,omitempty"`
 	Software   []Package     `json:"software,omitempty"`
 	Benchmarks []Benchmark   `json:"benchmarks,omitempty"`
 	Logs       *LogFacts     `json:"logs,omitempty"`
-	// Runs are the runs that texts tell apart, where there are several, and Comparisons
-	// those of them that differ in one thing.
+	// Runs are the runs that texts distinguish, if there are several, and Comparisons
+	// pairs of them that differ in one thing.
 	Runs        []Run        `json:"runs,omitempty"`
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 	// Texts are the texts that were examined, and Origins says which line of
-	// which text a fact is from.
+	// which text a fact comes from.
 	Texts   []Text   `json:"texts,omitempty"`
 	Origins []Origin `json:"origins,omitempty"`
 	// Unknown lists what could not be read, in order of section and fact.
@@ -64,27 +64,27 @@ type Facts struct {
 
 // Unknown is a fact that could not be established, and the reason.
 type Unknown struct {
-	// Section is the check that wanted it: "pci".
+	// Section is the section of the facts that lacks it: "pci".
 	Section string `json:"section"`
-	// Fact is the path inside the section, or empty for the whole of it:
+	// Fact is the path inside the section, or empty for the whole section:
 	// "devices.acs".
 	Fact string `json:"fact,omitempty"`
 	// Reason says in words why: "config space beyond 64 bytes needs root".
 	Reason string `json:"reason"`
-	// Hint says what would make it known: "run as root".
+	// Hint says how to obtain it: "run as root".
 	Hint string `json:"hint,omitempty"`
-	// Kind is why, where that is no failure; empty for all others.
+	// Kind is set if nothing failed; empty for all others.
 	Kind UnknownKind `json:"kind,omitempty"`
 }
 
-// UnknownKind says why a fact is not known, where nothing failed.
+// UnknownKind says why a fact is not known although nothing failed.
 type UnknownKind string
 
 // The kinds.
 const (
-	// NotAsked: nobody asked for it (--probe off).
+	// NotAsked means that it was not requested (--probe off).
 	NotAsked UnknownKind = "not-asked"
-	// NotRecorded: the recording does not hold it.
+	// NotRecorded means that the recording does not hold it.
 	NotRecorded UnknownKind = "not-recorded"
 )
 
@@ -98,9 +98,9 @@ type HostFacts struct {
 	Arch string `json:"arch,omitempty"`
 	// Distribution is PRETTY_NAME of /etc/os-release.
 	Distribution string `json:"distribution,omitempty"`
-	// CommandLine is the kernel's, split at blanks, from /proc/cmdline.
+	// CommandLine is that of the kernel, split at spaces, from /proc/cmdline.
 	CommandLine []string `json:"command_line,omitempty"`
-	// Virtualization is what this kernel runs on; nil where undecided.
+	// Virtualization is what this kernel runs on; nil if undecided.
 	Virtualization *Virtualization `json:"virtualization,omitempty"`
 	// Vendor and Product are DMI's sys_vendor and product_name
 	// (/sys/class/dmi/id).
@@ -121,10 +121,10 @@ type HostFacts struct {
 // Virtualization is the hypervisor below this kernel, or none.
 type Virtualization struct {
 	// Kind is "none", "kvm", "vmware", "hyperv", "xen", "firecracker",
-	// "gvisor", "wsl", "other". "none" is only said on evidence.
+	// "gvisor", "wsl", "other". "none" requires evidence.
 	Kind string `json:"kind"`
 	// Guest is true in a virtual machine, and under gVisor, whose kernel is
-	// not the one that drives the devices either.
+	// also not the one that drives the devices.
 	Guest bool `json:"guest"`
 	// PassthroughHost is true when a device here is bound to vfio-pci or a
 	// vendor's vGPU manager: this kernel gives devices to guests.
@@ -153,10 +153,10 @@ type PCIFacts struct {
 	// Devices are all functions of /sys/bus/pci/devices, by address.
 	Devices []PCIDevice `json:"devices"`
 	// Partial is true when a text showed some of the functions only: one
-	// that is not listed may be there all the same.
+	// that is not listed may still exist.
 	Partial bool `json:"partial,omitempty"`
-	// UnnamedACS are ACS controls that a text shows without saying whose
-	// they are: "lspci -vvv | grep ACSCtl". Equal ones of a text are counted.
+	// UnnamedACS are ACS controls that a text shows without naming the function
+	// ("lspci -vvv | grep ACSCtl"). Equal ones in a text are counted.
 	UnnamedACS []UnnamedACS `json:"unnamed_acs,omitempty"`
 }
 
@@ -164,7 +164,7 @@ type PCIFacts struct {
 type UnnamedACS struct {
 	// Control lists the controls that are switched on, as ACS.Control does.
 	Control []string `json:"control"`
-	// Count is how many functions show it so.
+	// Count is how many functions have this control.
 	Count int `json:"count"`
 	// Source is the text's name, Line the first such line.
 	Source string `json:"source"`
@@ -180,17 +180,17 @@ type PCIDevice struct {
 	// Vendor and Device are the ids as "0x10de", from vendor and device.
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
-	// Kind is what the class code says, in our words: "gpu", "nic",
+	// Kind is the kind of device by its class code: "gpu", "nic",
 	// "nvswitch", "bridge", "host-bridge", "nvme", "audio", "display" (a
-	// console or graphics inside the processor), "other"; empty where the
+	// console or graphics inside the processor), "other"; empty if the
 	// class is not known.
 	Kind string `json:"kind"`
 	// Driver is the name of the bound driver, from the link driver.
 	Driver string `json:"driver,omitempty"`
-	// NUMANode is from numa_node; nil where the firmware gives none, or where it is not
+	// NUMANode is from numa_node; nil if the firmware gives none, or if it is not
 	// known.
 	NUMANode *int `json:"numa_node,omitempty"`
-	// NoNUMANode is true where the firmware gives none: numa_node is -1.
+	// NoNUMANode is true if the firmware assigns none: numa_node is -1.
 	NoNUMANode bool `json:"no_numa_node,omitempty"`
 	// IOMMUGroup is the group's number, from the link iommu_group.
 	IOMMUGroup *int `json:"iommu_group,omitempty"`
@@ -203,18 +203,18 @@ type PCIDevice struct {
 	Virtual bool `json:"virtual,omitempty"`
 
 	// OffBus is true when config space reads as all ones: the device has
-	// fallen off the bus or has no power. Its ids are the kernel's memory.
+	// fallen off the bus or has no power. Its ids are those that the kernel remembers.
 	OffBus bool `json:"off_bus,omitempty"`
 	// ConfigBytes is how much of config space could be read: 64 without
 	// root, 256 without extended space, 4096 whole, 0 none. Config space,
 	// link and BARs are read for GPUs, NICs, NVSwitches, NVMe drives and
-	// bridges alone.
+	// bridges only.
 	ConfigBytes int `json:"config_bytes"`
 	// PortType is the PCIe capability's port type: "endpoint",
 	// "legacy-endpoint", "root-port", "upstream-port", "downstream-port",
 	// "pcie-to-pci", "pci-to-pcie", "integrated-endpoint", "event-collector".
 	PortType string `json:"port_type,omitempty"`
-	// Link is the PCIe link at this function, now and at best.
+	// Link is the PCIe link at this function, its current and its maximum rate.
 	Link *PCIeLink `json:"link,omitempty"`
 	// MaxPayloadBytes is Device Control's MPS, MaxPayloadSupportedBytes is
 	// Device Capabilities'; ReadRequestBytes is MRRS.
@@ -224,7 +224,7 @@ type PCIDevice struct {
 	// RelaxedOrdering is Device Control bit 4.
 	RelaxedOrdering *bool `json:"relaxed_ordering,omitempty"`
 	// Extended is true when the whole list of extended capabilities was
-	// read and a hypervisor hides none of them, so that a missing one is
+	// read and a hypervisor hides none of them, so that a capability that is missing is
 	// really missing.
 	Extended bool `json:"extended"`
 	// ACS is the Access Control Services capability (0x000d).
@@ -282,7 +282,7 @@ type ResizableBAR struct {
 // AER is the Advanced Error Reporting capability's status.
 type AER struct {
 	// Uncorrectable and Correctable name the bits that are set now, as
-	// lspci does ("CmpltTO"); nil where config space does not show them.
+	// lspci does ("CmpltTO"); nil if config space does not show them.
 	Uncorrectable []string `json:"uncorrectable"`
 	Correctable   []string `json:"correctable"`
 	// TotalCorrectable, TotalFatal and TotalNonFatal are the kernel's
@@ -314,17 +314,17 @@ type IOMMUFacts struct {
 	// Groups are those of /sys/kernel/iommu_groups.
 	Groups []IOMMUGroup `json:"groups"`
 	// Mode is "off" (no unit and no group), "passthrough" (every group of a
-	// GPU or NIC, or every group where there is neither, is identity),
+	// GPU or NIC, or every group if there is neither, is identity),
 	// "translated" (none is) or "mixed"; empty when it is not known. A GPU
 	// or NIC that is in no group counts as identity.
 	Mode string `json:"mode,omitempty"`
-	// DefaultDomain is the type that the kernel gives to a group of which
-	// nothing else is said, "translated" or "passthrough", from the kernel
-	// log: the groups themselves may differ, and it is told where there is no
-	// IOMMU, too. Only texts tell it; empty is not known.
+	// DefaultDomain is the type that the kernel gives to a group by default,
+	// "translated" or "passthrough", from the kernel
+	// log: the groups themselves may differ, and it is also stated when there is no
+	// IOMMU. Only texts state it; empty is not known.
 	DefaultDomain string `json:"default_domain,omitempty"`
-	// CommandLine are the kernel parameters that bear on it. They say what
-	// was asked for, not what is in force.
+	// CommandLine are the kernel parameters that affect it. They say what
+	// was requested, not what is in force.
 	CommandLine []string `json:"command_line,omitempty"`
 }
 
@@ -332,7 +332,7 @@ type IOMMUFacts struct {
 type IOMMUGroup struct {
 	ID int `json:"id"`
 	// Type is from the file type: "identity", "DMA", "DMA-FQ", "auto",
-	// "unmanaged"; empty where the kernel does not say (before 5.11).
+	// "unmanaged"; empty if the kernel does not say (before 5.11).
 	Type string `json:"type,omitempty"`
 	// Devices are PCI addresses.
 	Devices []string `json:"devices"`
@@ -353,10 +353,10 @@ type NUMAFacts struct {
 // NUMANode is one node of /sys/devices/system/node.
 type NUMANode struct {
 	ID int `json:"id"`
-	// CPUs is cpulist: "0-15,64-79"; empty for a node of memory alone.
+	// CPUs is cpulist: "0-15,64-79"; empty for a node with only memory.
 	CPUs string `json:"cpus"`
 	// AllowedCPUs counts the CPUs of this node on which this process may
-	// run; nil where the affinity is not known.
+	// run; nil if the affinity is not known.
 	AllowedCPUs *int `json:"allowed_cpus,omitempty"`
 	// MemoryBytes is MemTotal of meminfo.
 	MemoryBytes int64 `json:"memory_bytes"`
@@ -364,7 +364,7 @@ type NUMANode struct {
 	Distances []int `json:"distances"`
 }
 
-// GPUFacts is what the vendors' management libraries say of the GPUs.
+// GPUFacts is what the vendors' management libraries report about the GPUs.
 type GPUFacts struct {
 	// Driver is the GPU driver.
 	Driver GPUDriver `json:"driver"`
@@ -379,15 +379,15 @@ type GPUFacts struct {
 	// "crashed", "ended" (its process, and not by the library), "not-found",
 	// "not-built", "error", "not-asked".
 	NVML string `json:"nvml"`
-	// NVMLError is the library's error code name, in that case.
+	// NVMLError is the name of the library's error code, if there is one.
 	NVMLError string `json:"nvml_error,omitempty"`
-	// NVMLStage is the step that was under way when it hung, crashed or
+	// NVMLStage is the step during which it hung, crashed or
 	// failed: "nvmlDeviceGetHandleByIndex_v2 of GPU 3".
 	NVMLStage string `json:"nvml_stage,omitempty"`
-	// P2P is what NVML says of peer access for each pair, once; nil when
+	// P2P is what NVML reports about peer access for each pair, once; nil when
 	// it was not asked.
 	P2P []GPUPeer `json:"p2p"`
-	// AMD is AMD's driver and what it needs of the kernel; nil where there is
+	// AMD is AMD's driver and what it needs from the kernel; nil if there is
 	// neither an AMD GPU nor its driver.
 	AMD *AMDDriver `json:"amd,omitempty"`
 }
@@ -400,11 +400,11 @@ type AMDDriver struct {
 	// Version is that of a driver which was built beside the kernel (AMD's
 	// DKMS package); empty for the kernel's own.
 	Version string `json:"version,omitempty"`
-	// Parameters are those of /sys/module/amdgpu/parameters that bear on
+	// Parameters are those of /sys/module/amdgpu/parameters that affect
 	// communication: "pcie_p2p": "Y", "noretry": "-1".
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// KernelConfig are the options that peer access and DMA-BUF need, with their
-	// values "y", "m" or "n": "CONFIG_HSA_AMD_P2P"; nil where the kernel's
+	// values "y", "m" or "n": "CONFIG_HSA_AMD_P2P"; nil if the kernel's
 	// configuration cannot be read.
 	KernelConfig map[string]string `json:"kernel_config,omitempty"`
 	// KFD says how the compute driver's topology (/sys/class/kfd) was found:
@@ -483,7 +483,7 @@ type GPU struct {
 	// Architecture is "ampere", "hopper", ...; of an AMD GPU "gfx942".
 	Architecture string `json:"architecture,omitempty"`
 	// Integrated is true for a GPU inside a processor, false for a card; nil
-	// where it cannot be told. Live it is told of AMD's alone.
+	// where it is unknown. On a live machine it is only known for AMD GPUs.
 	Integrated *bool `json:"integrated,omitempty"`
 	// ComputeCapability is "9.0".
 	ComputeCapability string `json:"compute_capability,omitempty"`
@@ -497,8 +497,8 @@ type GPU struct {
 	PCIe *GPULink `json:"pcie,omitempty"`
 	// PerformanceState is 0 (fastest) to 15.
 	PerformanceState *int `json:"performance_state,omitempty"`
-	// UtilizationPercent is how much of the last moment kernels ran, where a text
-	// tells: a link may be at rest only while the GPU is.
+	// UtilizationPercent is how much of the last moment kernels ran, if a text
+	// says so: a link may be idle only while the GPU is.
 	UtilizationPercent *int `json:"utilization_percent,omitempty"`
 	// Persistence is persistence mode.
 	Persistence *bool `json:"persistence,omitempty"`
@@ -514,17 +514,17 @@ type GPU struct {
 	// ECC is the state of memory protection.
 	ECC *ECC `json:"ecc,omitempty"`
 	// RetiredPages counts the memory pages that AMD's driver took out of use;
-	// nil where no text tells.
+	// nil if no text says.
 	RetiredPages *int `json:"retired_pages,omitempty"`
-	// XGMIErrors tells of errors of the GPU's xGMI links: the uncorrectable
+	// XGMIErrors counts errors of the GPU's xGMI links: the uncorrectable
 	// ones that amd-smi counts for the block XGMI_WAFL, or rocm-smi's status, 0
-	// none, 1 one, 2 several (rsmi_xgmi_status_t); nil where no text tells.
+	// none, 1 one, 2 several (rsmi_xgmi_status_t); nil if no text says.
 	XGMIErrors *int `json:"xgmi_errors,omitempty"`
 	// VisibleMemoryBytes is how much of an AMD GPU's memory the processor, and
 	// thereby a peer, can reach (mem_info_vis_vram_total). Less than MemoryBytes
 	// means that the BAR is small.
 	VisibleMemoryBytes *int64 `json:"visible_memory_bytes,omitempty"`
-	// KFD is the GPU in the topology of AMD's compute driver; nil where that does
+	// KFD is the GPU in the topology of AMD's compute driver; nil if that does
 	// not list it.
 	KFD *KFDNode `json:"kfd,omitempty"`
 	// RAS are the error counters of the blocks of an AMD GPU.
@@ -611,7 +611,7 @@ type NVLink struct {
 	Active bool `json:"active"`
 	// Version is the NVLink generation (4 for Hopper).
 	Version int `json:"version,omitempty"`
-	// RemoteType is "gpu", "switch", "cpu" (IBM) or empty where hidden.
+	// RemoteType is "gpu", "switch", "cpu" (IBM) or empty if hidden.
 	RemoteType string `json:"remote_type,omitempty"`
 	// RemoteAddress is the PCI address of the other end; hidden in a VM.
 	RemoteAddress string `json:"remote_address,omitempty"`
@@ -649,13 +649,13 @@ type GPUProcess struct {
 // LinkFacts is the path between each pair of GPUs, and of GPU and NIC.
 type LinkFacts struct {
 	Pairs []Pair `json:"pairs"`
-	// VirtualTopology is true when the tree shows no bridge above any GPU of
-	// several: a VM or container whose PCI paths are not the real ones.
+	// VirtualTopology is true when the tree shows no bridge above any of several
+	// GPUs: a VM or container whose PCI paths are not the real ones.
 	VirtualTopology *bool `json:"virtual_topology,omitempty"`
 }
 
-// Between returns the path between two devices, named in either order; nil
-// where there is none.
+// Between returns the path between two devices, named in either order, or nil
+// if there is no path.
 func (l *LinkFacts) Between(a, b string) *Pair {
 	if l == nil {
 		return nil
@@ -668,7 +668,7 @@ func (l *LinkFacts) Between(a, b string) *Pair {
 	return nil
 }
 
-// Pair is the path between two devices. Each unordered pair stands once, the
+// Pair is the path between two devices. Each unordered pair is listed once, the
 // lower address first; for GPU and NIC the GPU is A.
 type Pair struct {
 	A string `json:"a"`
@@ -683,12 +683,12 @@ type Pair struct {
 	// the root complex when that is empty.
 	Bridges      []string `json:"bridges"`
 	CommonBridge string   `json:"common_bridge,omitempty"`
-	// Narrowest is the slowest PCIe link of the whole way; nil when a link
+	// Narrowest is the slowest PCIe link of the whole path; nil when a link
 	// of it is not known.
 	Narrowest *NarrowestLink `json:"narrowest,omitempty"`
-	// LinkType is how AMD's driver or tools say that the two are joined: "xgmi"
-	// or "pcie"; empty where neither was asked. Hops counts the links on the
-	// way and Weight is the cost that the driver gives it, as amd-smi and
+	// LinkType is how the two are connected according to AMD's driver or tools: "xgmi"
+	// or "pcie"; empty if neither was queried. Hops counts the links on the
+	// path and Weight is the cost that the driver gives it, as amd-smi and
 	// rocm-smi print them.
 	LinkType string `json:"link_type,omitempty"`
 	Hops     *int   `json:"hops,omitempty"`
@@ -696,15 +696,15 @@ type Pair struct {
 	// XGMIGBps is what the xGMI links between the two carry in one direction.
 	XGMIGBps float64 `json:"xgmi_gbps,omitempty"`
 	// Atomics ("64,32"), DMA and Bidirectional are what amd-smi topology, or AMD's
-	// compute driver itself, says of the link; nil and empty where neither was
+	// compute driver itself, reports for the link; nil and empty if neither was
 	// asked.
 	Atomics       string `json:"atomics,omitempty"`
 	DMA           *bool  `json:"dma,omitempty"`
 	Bidirectional *bool  `json:"bidirectional,omitempty"`
 	// Accessible is what AMD's driver (p2p_links and io_links of its topology) or
-	// its tools say of peer access between the two.
+	// its tools report about peer access between the two.
 	Accessible *bool `json:"accessible,omitempty"`
-	// NVLinks counts the active NVLinks that join the two: directly, or, on
+	// NVLinks counts the active NVLinks that connect the two: directly, or, on
 	// an NVSwitch fabric, those of the end that has fewer. 0 means none; nil
 	// that it is not known.
 	NVLinks *int `json:"nvlinks,omitempty"`
@@ -713,7 +713,7 @@ type Pair struct {
 	// NVLinkGBps is what those links carry in one direction, usable, not
 	// raw: links times 25 (NVLink 4) and so on.
 	NVLinkGBps float64 `json:"nvlink_gbps,omitempty"`
-	// P2P is NVML's opinion of peer access between the two:
+	// P2P is NVML's status of peer access between the two:
 	// "ok", "chipset-not-supported", "gpu-not-supported",
 	// "topology-not-supported", "disabled-by-regkey", "not-supported",
 	// "unknown".
@@ -730,9 +730,9 @@ type NarrowestLink struct {
 	SpeedGTs float64 `json:"speed_gts"`
 	Width    int     `json:"width"`
 	GBps     float64 `json:"gbps"`
-	// BestGBps is the rate of the way's narrowest link if each link ran at
+	// BestGBps is the rate of the path's narrowest link if each link ran at
 	// the best that both its ends can do. An idle GPU lowers its speed, so
-	// this is what a probe under load is to be compared with, unless the
+	// this is the value to compare a probe under load with, unless the
 	// width is short.
 	BestGBps float64 `json:"best_gbps"`
 }
@@ -745,14 +745,14 @@ type P2PStatus struct {
 	Atomics string `json:"atomics,omitempty"`
 }
 
-// ContainerFacts is what surrounds this process.
+// ContainerFacts is the environment of this process.
 type ContainerFacts struct {
-	// Inside is true in a container; nil where undecided.
+	// Inside is true in a container; nil if undecided.
 	Inside *bool `json:"inside,omitempty"`
 	// Runtime is "docker", "podman", "kubernetes", "apptainer", "enroot",
 	// "lxc", "containerd", "gvisor", "other" or empty.
 	Runtime string `json:"runtime,omitempty"`
-	// Evidence lists the files and variables that say so.
+	// Evidence lists the files and variables that show it.
 	Evidence []string `json:"evidence,omitempty"`
 	// SHM is the file system at /dev/shm; nil when it is not mounted, which
 	// SHMMounted then says.
@@ -785,7 +785,7 @@ type ContainerFacts struct {
 	DriverDevices []DriverDevice `json:"driver_devices,omitempty"`
 	MissingNodes  []string       `json:"missing_nodes,omitempty"`
 	// PrivateIPC, PrivatePID and PrivateUser are true when the namespace is
-	// not the initial one; nil where undecided.
+	// not the initial one; nil if undecided.
 	PrivateIPC  *bool `json:"private_ipc,omitempty"`
 	PrivatePID  *bool `json:"private_pid,omitempty"`
 	PrivateUser *bool `json:"private_user,omitempty"`
@@ -807,7 +807,7 @@ type FileSystem struct {
 type DeviceNode struct {
 	Path string `json:"path"`
 	// Access is "rw", "r", "w" or "none": what this process may do, by
-	// access(2); empty where that could not be tried.
+	// access(2); empty if that could not be tried.
 	Access string `json:"access"`
 	// GroupID is the group that a node of AMD's belongs to (/dev/kfd,
 	// /dev/dri/renderD128), by its number: its name is not the same in each
@@ -829,8 +829,8 @@ type DriverDevice struct {
 
 // EnvFacts is every communication variable.
 type EnvFacts struct {
-	// Variables are in order of name, then source. A variable that is set in
-	// several places stands several times; Effective marks the one that the
+	// Variables are sorted by name, then source. A variable that is set in
+	// several places is listed several times; Effective marks the one that the
 	// library takes.
 	Variables []Variable `json:"variables"`
 }
@@ -846,8 +846,8 @@ type Variable struct {
 	// Effective is true when this setting wins. NCCL lets the environment
 	// win over its files.
 	Effective bool `json:"effective"`
-	// Trial is true where it was set for some of several runs of a program only: somebody
-	// tried what it changes. It is not in force then.
+	// Trial is true if it was set only for some of several runs of a program: somebody
+	// tested its effect. It is not in force then.
 	Trial bool `json:"trial,omitempty"`
 }
 
@@ -869,7 +869,7 @@ type Library struct {
 	// Path is where it was found, RealPath what it leads to.
 	Path     string `json:"path"`
 	RealPath string `json:"real_path,omitempty"`
-	// Version is from the file's name or content; empty when not told.
+	// Version is from the file's name or content; empty if neither states it.
 	Version string `json:"version,omitempty"`
 	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python",
 	// "toolkit" (a folder that the loader is not told of, among them those
@@ -883,7 +883,7 @@ type Library struct {
 	// Mounted is true when the file is a mount of its own: the container
 	// runtime put it in. Baked-in driver libraries are not.
 	Mounted bool `json:"mounted,omitempty"`
-	// Loads is true when this is the file that the loader takes for the
+	// Loads is true when this is the file that the loader uses for the
 	// plain name of its kind.
 	Loads bool `json:"loads,omitempty"`
 	// Empty is true for a file of no bytes: a mount point left over in a
@@ -891,19 +891,19 @@ type Library struct {
 	Empty bool `json:"empty,omitempty"`
 }
 
-// KernelLogFacts is every event of the kernel log that bears on GPUs or PCIe.
+// KernelLogFacts is every event of the kernel log that affects GPUs or PCIe.
 type KernelLogFacts struct {
 	// Source is "/dev/kmsg" or the file.
 	Source string `json:"source"`
-	// Events are in order of time; equal ones are counted, not repeated.
+	// Events are sorted by time; equal ones are counted, not repeated.
 	Events []KernelEvent `json:"events"`
 }
 
 // KernelEvent is one event of the kernel log.
 type KernelEvent struct {
-	// ID is the row of the catalogue that the line is of (checks/message/kernel.yaml):
+	// ID is the row of the catalogue that matches the line (checks/message/kernel.yaml):
 	// "kernel-xid", "amdgpu-reset-failed". Facts of an older gpudoctor lack it; it is
-	// derived before rules are asked.
+	// derived before rules are evaluated.
 	ID string `json:"id,omitempty"`
 	// Kind is "xid", "sxid", "aer", "dmar-fault", "amd-vi-fault",
 	// "nvrm", "pcie-link", "iommu-mode", "acs-disabled", "bar",
@@ -913,23 +913,23 @@ type KernelEvent struct {
 	Code *int `json:"code,omitempty"`
 	// Address is the PCI address that the line names.
 	Address string `json:"address,omitempty"`
-	// Fatal is what the line itself says of it (SXid, AER).
+	// Fatal is what the line itself says about it (SXid, AER).
 	Fatal *bool `json:"fatal,omitempty"`
-	// BAR is the number of the BAR that found no room, SizeBytes how much was
-	// asked for; nil and 0 where the line does not tell.
+	// BAR is the number of the BAR that could not be assigned, SizeBytes how much was
+	// requested; nil and 0 if the line does not say.
 	BAR       *int  `json:"bar,omitempty"`
 	SizeBytes int64 `json:"size_bytes,omitempty"`
-	// Fields are what else the row takes out of the line, and driver: the driver, or
+	// Fields are what else the row extracts from the line, and driver: the driver, or
 	// the bus, that the kernel puts before the address of the device.
 	Fields map[string]string `json:"fields,omitempty"`
 	// Message is the line without its time, at most 300 bytes.
 	Message string `json:"message"`
 	// Seconds is the time since boot of the first such line.
 	Seconds float64 `json:"seconds"`
-	// Count is how often it came.
+	// Count is how often it occurred.
 	Count int `json:"count"`
 	// Host is the machine that the line names, Source the text that holds the
-	// first such line, and Line its number; none of it on a live machine.
+	// first such line, and Line its number; all are empty on a live machine.
 	Host   string `json:"host,omitempty"`
 	Source string `json:"source,omitempty"`
 	Line   int    `json:"line,omitempty"`

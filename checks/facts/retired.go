@@ -1,15 +1,15 @@
 package facts
 
-// Retired is a field that the facts had once. Documents that hold it are read, and it
-// is dropped: nothing read it.
+// Retired is a field that the facts no longer have. Documents that hold it are still read, and it
+// is dropped: nothing used it.
 type Retired struct {
-	// Path is where it stood, without the places in lists: "pci.devices.header_type".
+	// Path is its path, without the indices of lists: "pci.devices.header_type".
 	Path string
-	// Since is the day from which it is not written any more.
+	// Since is the day from which it is no longer written.
 	Since string
 }
 
-// RetiredFields are all of them. A name in it is not used again for something else.
+// RetiredFields are all of them. Their names are not reused.
 func RetiredFields() []Retired {
 	return []Retired{
 		{"benchmarks.peak_gbps", "2026-11-22"},

@@ -1,8 +1,8 @@
 package facts
 
-// The sections of this file are filled from texts that people send: logs,
+// The sections of this file are filled from texts that users give: logs,
 // outputs of commands, job descriptions (package checks/text). A live
-// machine has none of them, unless a text was given along with it.
+// machine has none of them, unless a text was given in addition.
 
 // Text is one text that was examined.
 type Text struct {
@@ -12,12 +12,12 @@ type Text struct {
 	// Lines and Bytes are its size, as far as it was read.
 	Lines int   `json:"lines"`
 	Bytes int64 `json:"bytes"`
-	// Kinds is what was recognised in it, in order of the first line.
+	// Kinds are what was recognized in it, in order of the first line.
 	Kinds []TextKind `json:"kinds"`
 	// Problem says why it was not read, or not to its end: "binary data".
 	Problem string `json:"problem,omitempty"`
-	// Unread says why part of what it may tell was not read. It is empty where
-	// all was read, and for what holds no text: binary data, links, devices.
+	// Unread says why a part of it was not read. It is empty if
+	// all was read, and for what is not text: binary data, links, devices.
 	Unread Unread `json:"unread,omitempty"`
 	// More is how many further texts an entry stands for that are not listed by
 	// name.
@@ -27,22 +27,22 @@ type Text struct {
 // Unread names why a text, or a part of it, was not read.
 type Unread string
 
-// The reasons.
+// Reasons for not reading a text.
 const (
 	// UnreadError is an error of the file system, or a broken archive.
 	UnreadError Unread = "error"
-	// UnreadForm is a form that is not read: encrypted, or packed too often.
+	// UnreadForm is an unsupported form: encrypted, or compressed too many times.
 	UnreadForm Unread = "form"
-	// UnreadLines are lines that are longer than what is read of a line.
+	// UnreadLines are lines that exceed the maximum length of a line.
 	UnreadLines Unread = "long-lines"
-	// UnreadSize is the bound of --max-bytes, UnreadTime that of --deadline, and
+	// UnreadSize is the limit of --max-bytes, UnreadTime that of --deadline, and
 	// UnreadCount that of the number of texts.
 	UnreadSize  Unread = "max-bytes"
 	UnreadTime  Unread = "deadline"
 	UnreadCount Unread = "too-many"
 )
 
-// TextKind is one kind of text that was recognised in a text.
+// TextKind is one kind of text that was recognized in a text.
 type TextKind struct {
 	// Kind is its id: "nccl-log", "lspci".
 	Kind string `json:"kind"`
@@ -51,37 +51,37 @@ type TextKind struct {
 	Lines int `json:"lines"`
 }
 
-// Origin says which line of which text a fact is from.
+// Origin says which line of which text a fact comes from.
 type Origin struct {
 	// Fact is its path in the facts: "pci.devices[0000:40:01.1].acs".
 	Fact string `json:"fact"`
 	// Source is the text's name, Line the line from 1.
 	Source string `json:"source"`
 	Line   int    `json:"line"`
-	// Value is the fact's value as text, for those who show it. A facts file does
+	// Value is the fact's value as text, for display. A facts file does
 	// not hold it: the fact itself does.
 	Value string `json:"-"`
 }
 
-// LogFacts is what programs wrote of their own run.
+// LogFacts is what programs logged about their own run.
 type LogFacts struct {
 	// Messages are the statements that the catalogue of messages knows
 	// (checks/message), equal ones counted, in order: by time where
-	// all of them bear one, else as the texts stand.
+	// all of them have one, otherwise in the order of the texts.
 	Messages []Message `json:"messages"`
-	// Communicators are those that NCCL or RCCL made, or began to make.
+	// Communicators are those that NCCL or RCCL created, or began to create.
 	Communicators []Communicator `json:"communicators,omitempty"`
-	// Transports are the ways that channels took, equal ones counted.
+	// Transports are the transports of channels, equal ones counted.
 	Transports []Transport `json:"transports,omitempty"`
 	// Networks are the networks that NCCL or RCCL chose, by host.
 	Networks []NetworkChoice `json:"networks,omitempty"`
-	// Affinities are the CPUs that NCCL kept to, by GPU.
+	// Affinities are the CPUs that NCCL used, by GPU.
 	Affinities []Affinity `json:"affinities,omitempty"`
-	// Deaths are the ends of the job's processes that texts tell of, and the
+	// Deaths are the ends of the job's processes that texts report, and the
 	// exceptions that Python printed, in order; of many only the first and the last.
 	Deaths []Death `json:"deaths,omitempty"`
 	// Progress is how far the ranks came in their process groups, as the watchdogs of
-	// PyTorch tell once a collective did not end in time.
+	// PyTorch report when a collective times out.
 	Progress []Progress `json:"progress,omitempty"`
 	// Truncated is true when there were more messages than are kept.
 	Truncated bool `json:"truncated,omitempty"`
@@ -93,7 +93,7 @@ type Death struct {
 	// "assertion".
 	What string `json:"what"`
 	// Class is the exception's class as it is printed ("ValueError"), or the
-	// signal's name ("SIGSEGV"); Said is what follows it, at most 300 bytes.
+	// signal's name ("SIGSEGV"); Said is the text after it, at most 300 bytes.
 	Class string `json:"class,omitempty"`
 	Said  string `json:"said,omitempty"`
 	// Code is the code with which the process ended.
@@ -106,56 +106,56 @@ type Death struct {
 	Function string `json:"function,omitempty"`
 	RaisedIn string `json:"raised_in,omitempty"`
 	// Behind are the classes and words of the exceptions that were being handled
-	// when this one came, the first first.
+	// when this one was raised, in order.
 	Behind []string `json:"behind,omitempty"`
-	// Reporter is who tells of it: "python", "torchrun", "slurm", "mpirun".
+	// Reporter is the program that reports it: "python", "torchrun", "slurm", "mpirun".
 	Reporter string `json:"reporter"`
-	// First is true where the launcher says that no process failed before it.
+	// First is true if the launcher says that no process failed before it.
 	First bool `json:"first,omitempty"`
-	// Uncaught is true where the exception is known to have ended the process, and
-	// Ignored where Python or a logger says that it went on.
+	// Uncaught is true if the exception is known to have ended the process, and
+	// Ignored if Python or a logger says that it continued.
 	Uncaught bool `json:"uncaught,omitempty"`
 	Ignored  bool `json:"ignored,omitempty"`
-	// StepsAfter counts the lines behind it, up to 8, in which the process, or one
-	// that the lines do not name, tells of another step of its work.
+	// StepsAfter counts the lines after it, up to 8, in which the process, or one
+	// that the lines do not name, reports another step of its work.
 	StepsAfter int `json:"steps_after,omitempty"`
-	// Rank, Host and PID are whose it is, where the text tells; Time is when, in a
+	// Rank, Host and PID identify the process, if the text says so; Time is when, in a
 	// form that sorts.
 	Rank *int   `json:"rank,omitempty"`
 	Host string `json:"host,omitempty"`
 	PID  int    `json:"pid,omitempty"`
 	Time string `json:"time,omitempty"`
-	// Text is the line that tells it, at most 300 bytes.
+	// Text is the line that reports it, at most 300 bytes.
 	Text string `json:"text"`
 	// Source is the text's name, Line that line, Begins where the traceback begins.
 	Source string `json:"source"`
 	Line   int    `json:"line"`
 	Begins int    `json:"begins"`
-	// Order is its place among all messages: it came before the message of that
+	// Order is its index among all messages: it came before the message of that
 	// order.
 	Order int `json:"order"`
-	// Count is how often the same was told.
+	// Count is how often the same was reported.
 	Count int `json:"count"`
 }
 
-// Progress is where a rank stood in a process group of PyTorch when a collective did not
-// end in time. Collectives are numbered within a group.
+// Progress is how far a rank was in a process group of PyTorch when a collective
+// timed out. Collectives are numbered within a group.
 type Progress struct {
-	// Group is the process group as the lines name it ("0(default_pg)"); empty where
+	// Group is the process group as the lines name it ("0(default_pg)"); empty if
 	// they do not.
 	Group string `json:"group,omitempty"`
 	// Rank is the rank in the job.
 	Rank int `json:"rank"`
-	// Seq, Op and Elements are the collective that the rank's watchdog gave up: its number,
-	// "ALLREDUCE" and the size of its data; nil and empty where none did.
+	// Seq, Op and Elements are the collective that the rank's watchdog timed out: its number,
+	// "ALLREDUCE" and the size of its data; nil and empty if none did.
 	Seq      *int   `json:"seq,omitempty"`
 	Op       string `json:"op,omitempty"`
 	Elements *int   `json:"elements,omitempty"`
 	// Enqueued and Completed are the last collective that the rank began and the last that
-	// ended; nil where the lines do not tell, -1 is none.
+	// ended; nil if the lines do not say, -1 for no collective.
 	Enqueued  *int `json:"enqueued,omitempty"`
 	Completed *int `json:"completed,omitempty"`
-	// Text is the line that tells it first, at most 300 bytes; Source is its text's name and
+	// Text is the first line that reports it, at most 300 bytes; Source is its text's name and
 	// Line its number.
 	Text   string `json:"text"`
 	Source string `json:"source"`
@@ -166,37 +166,37 @@ type Progress struct {
 type Message struct {
 	// ID is the row of the catalogue: "nccl-shm-extend-failed".
 	ID string `json:"id"`
-	// Program is who says it: "nccl", "rccl", "pytorch", "cuda", "ofi".
+	// Program is the program that prints it: "nccl", "rccl", "pytorch", "cuda", "ofi".
 	Program string `json:"program"`
-	// Role is what the statement is worth: "cause" states what is wrong,
+	// Role is the significance of the statement: "cause" states what is wrong,
 	// "category" only that something of a kind failed, "consequence" follows
-	// from a fault elsewhere, "warning" says that something is off and not that
-	// anything failed, "setting" states what is or was chosen and is no complaint.
+	// from a fault elsewhere, "warning" says that something is wrong but not that
+	// anything failed, "setting" states what is or was chosen and is not a complaint.
 	Role string `json:"role"`
-	// Text is the line without escapes, at most 300 bytes.
+	// Text is the line without terminal escapes, at most 300 bytes.
 	Text string `json:"text"`
 	// Fields are the parts that the row's pattern names.
 	Fields map[string]string `json:"fields,omitempty"`
-	// Place is where in a library it comes from, of a complaint whose form tells.
+	// Place is where in a library it comes from, for a complaint whose form shows that.
 	Place *Place `json:"place,omitempty"`
-	// Host, PID, Rank and Device are who said it, where the line tells.
+	// Host, PID, Rank and Device identify the process that printed it, if the line says so.
 	// Device is the CUDA ordinal inside its process.
 	Host   string `json:"host,omitempty"`
 	PID    int    `json:"pid,omitempty"`
 	Rank   *int   `json:"rank,omitempty"`
 	Device *int   `json:"device,omitempty"`
-	// Time is when, as the line says it in a form that sorts.
+	// Time is when, as the line states it, in a form that sorts.
 	Time string `json:"time,omitempty"`
 	// Source is the text's name, Line the line of the first such statement.
 	Source string `json:"source"`
 	Line   int    `json:"line"`
-	// Order is its place among all messages, from 0.
+	// Order is its index among all messages, from 0.
 	Order int `json:"order"`
-	// Count is how often it came, Ranks how many processes said it.
+	// Count is how often it occurred, Ranks how many processes printed it.
 	Count int `json:"count"`
 	Ranks int `json:"ranks"`
-	// StepsAfter counts, of a category, the lines behind the last such statement, up to 8,
-	// in which who said it, or a process that the lines do not name, tells of another step
+	// StepsAfter counts, for a category, the lines after the last such statement, up to 8,
+	// in which the same process, or one that the lines do not name, reports another step
 	// of its work.
 	StepsAfter int `json:"steps_after,omitempty"`
 }
@@ -204,7 +204,7 @@ type Message struct {
 // Place is where in a library a message comes from, by the form of the line.
 type Place struct {
 	// Library is "nccl", "ofi", "ucx", "libfabric", "c10d" or "container-toolkit"; empty
-	// where only a code tells something.
+	// if only a code is known.
 	Library string `json:"library,omitempty"`
 	// File is the source file as the line names it ("misc/shmutils.cc"), or the component
 	// or kind of error that the library names instead, Function the function.
@@ -234,14 +234,14 @@ type Communicator struct {
 	ID string `json:"id,omitempty"`
 	// Library is "nccl" or "rccl".
 	Library string `json:"library"`
-	// Ranks is how many it was to have; Nodes is what it counted itself, 0
-	// where the log does not tell.
+	// Ranks is its intended size; Nodes is what it counted itself, 0
+	// if the log does not say.
 	Ranks int `json:"ranks"`
 	Nodes int `json:"nodes,omitempty"`
 	// Hosts are the hosts whose ranks are in the log.
 	Hosts []string `json:"hosts,omitempty"`
-	// Started and Completed count the ranks that began and that ended their
-	// start; Incomplete are those that only began it, at most 32.
+	// Started and Completed count the ranks that began and that completed their
+	// initialization; Incomplete are those that only began it, at most 32.
 	Started    int   `json:"started"`
 	Completed  int   `json:"completed"`
 	Incomplete []int `json:"incomplete,omitempty"`
@@ -251,16 +251,16 @@ type Communicator struct {
 	Line     int            `json:"line"`
 }
 
-// Transport is a way that channels of NCCL or RCCL took.
+// Transport is the transport of channels of NCCL or RCCL.
 type Transport struct {
 	// Kind is "p2p-direct", "p2p-ipc", "p2p-cumem", "p2p-mnnvl",
 	// "p2p-indirect", "shm", "net", "collnet".
 	Kind string `json:"kind"`
 	// Network is the network's name for net and collnet: "IB", "Socket".
 	Network string `json:"network,omitempty"`
-	// GDR is true where the channel bypasses host memory (GPUDirect RDMA).
+	// GDR is true if the channel bypasses host memory (GPUDirect RDMA).
 	GDR bool `json:"gdr,omitempty"`
-	// SameHost is true where both ranks are on one host; nil where the log
+	// SameHost is true if both ranks are on one host; nil if the log
 	// does not tell.
 	SameHost *bool `json:"same_host,omitempty"`
 	// Channels counts them.
@@ -282,7 +282,7 @@ type NetworkChoice struct {
 	Count  int    `json:"count"`
 }
 
-// Affinity is the set of CPUs that NCCL keeps to for a GPU.
+// Affinity is the set of CPUs that NCCL uses for a GPU.
 type Affinity struct {
 	Host string `json:"host,omitempty"`
 	GPU  int    `json:"gpu"`
@@ -296,15 +296,15 @@ type Affinity struct {
 // Package is a version of a piece of software that a text names.
 type Package struct {
 	// Name is the package as its manager calls it ("nvidia-nccl-cu12",
-	// "torch"), or for what a log or a tool says of itself: "nccl", "rccl",
+	// "torch"), or for what a log or a tool says about itself: "nccl", "rccl",
 	// "cuda-runtime", "cuda-driver", "nvidia-driver", "fabric-manager", "rocm",
 	// "hip", "ofed", "libfabric", "aws-ofi-nccl", "kernel".
 	Name string `json:"name"`
-	// Version is as it stands there.
+	// Version is as the text states it.
 	Version string `json:"version"`
-	// Host is the host that has it, where the text tells.
+	// Host is the host that has it, if the text says so.
 	Host string `json:"host,omitempty"`
-	// Manager is who says it: "pip", "conda", "dpkg", "rpm", "log",
+	// Manager is the source of the version: "pip", "conda", "dpkg", "rpm", "log",
 	// "collect_env", "modinfo", "nvidia-smi".
 	Manager string `json:"manager"`
 	Source  string `json:"source"`
@@ -323,18 +323,18 @@ type Launch struct {
 	Image string `json:"image,omitempty"`
 	// Command is the program and its arguments.
 	Command []string `json:"command,omitempty"`
-	// Runtime is what was asked for: "nvidia", "runsc".
+	// Runtime is the requested runtime: "nvidia", "runsc".
 	Runtime string `json:"runtime,omitempty"`
-	// GPUs counts the GPUs it gets; -1 is all; nil is not told.
+	// GPUs counts the GPUs that it gets; -1 is all; nil is not stated.
 	GPUs *int `json:"gpus,omitempty"`
-	// GPUVendor is "nvidia" or "amd" where the way they are asked for tells.
+	// GPUVendor is "nvidia" or "amd", if the request shows it.
 	GPUVendor string `json:"gpu_vendor,omitempty"`
-	// SHMBytes is the size asked for /dev/shm; nil where none was asked for.
+	// SHMBytes is the requested size of /dev/shm; nil if none was requested.
 	SHMBytes *int64 `json:"shm_bytes,omitempty"`
 	// SHMMounted is true when something is mounted at /dev/shm: the host's,
 	// or a memory volume.
 	SHMMounted bool `json:"shm_mounted,omitempty"`
-	// IPC, PID and Network are the namespaces asked for: "host", "private",
+	// IPC, PID and Network are the requested namespaces: "host", "private",
 	// "container:x"; empty is the default.
 	IPC     string `json:"ipc,omitempty"`
 	PID     string `json:"pid,omitempty"`
@@ -347,19 +347,19 @@ type Launch struct {
 	Devices []string `json:"devices,omitempty"`
 	// Mounts are "source:target".
 	Mounts []string `json:"mounts,omitempty"`
-	// MemlockBytes is the memlock limit asked for; -1 is none.
+	// MemlockBytes is the requested memlock limit; -1 is unlimited.
 	MemlockBytes *int64 `json:"memlock_bytes,omitempty"`
-	// Variables are those that it sets. They stand in the section env, too.
+	// Variables are those that it sets. The section env also holds them.
 	Variables map[string]string `json:"variables,omitempty"`
 	// Processes counts the ranks on one node, Nodes the nodes;
 	// TensorParallel, PipelineParallel and DataParallel are what the command
-	// asks for. nil is not told.
+	// asks for. nil is not stated.
 	Processes        *int `json:"processes,omitempty"`
 	Nodes            *int `json:"nodes,omitempty"`
 	TensorParallel   *int `json:"tensor_parallel,omitempty"`
 	PipelineParallel *int `json:"pipeline_parallel,omitempty"`
 	DataParallel     *int `json:"data_parallel,omitempty"`
-	// Resources are the limits asked for by name: "nvidia.com/gpu": "8",
+	// Resources are the requested limits by name: "nvidia.com/gpu": "8",
 	// "vpc.amazonaws.com/efa": "4".
 	Resources map[string]string `json:"resources,omitempty"`
 	Source    string            `json:"source"`
@@ -372,18 +372,18 @@ type Launch struct {
 // Run is one run of a program among several: of a transcript, or of the files of a
 // ticket.
 type Run struct {
-	// By is what the run is told apart by: "command", "heading", "file" or "output" (a
+	// By is what distinguishes the run: "command", "heading", "file" or "output" (a
 	// program that begins again).
 	By string `json:"by"`
 	// Program is what the command starts, without its folder: "all_reduce_perf".
 	Program string `json:"program,omitempty"`
 	Host    string `json:"host,omitempty"`
-	// Variables are those that steer communication and were set for it, and what a heading
+	// Variables are those that control communication and were set for it, and what a heading
 	// or a file's name says in words: "iommu": "pt".
 	Variables map[string]string `json:"variables,omitempty"`
 	// Devices are the GPUs that it may use, as a list of visible devices gives them.
 	Devices []string `json:"devices,omitempty"`
-	// GPUs and Nodes count what it used; 0 where that is not told.
+	// GPUs and Nodes count what it used; 0 if that is not stated.
 	GPUs  int `json:"gpus,omitempty"`
 	Nodes int `json:"nodes,omitempty"`
 	// Library and Version are NCCL or RCCL: "nccl", "2.27.7".
@@ -391,20 +391,20 @@ type Run struct {
 	Version string `json:"version,omitempty"`
 	// Outcome is "ok", "failed", "hung" or "unknown"; unknown is never ok.
 	Outcome string `json:"outcome"`
-	// Why says by what it is known, as a clause: "it gave wrong results".
+	// Why says how the outcome is known, as a clause: "it gave wrong results".
 	Why string `json:"why,omitempty"`
-	// Told is true where a program said so. Else it is a person's word, or output that
+	// Told is true if a program reported it. Otherwise a person said so, or the output
 	// stops.
 	Told bool `json:"told,omitempty"`
-	// Message is the row of the catalogue by which it failed, Stated whether that row
+	// Message is the row of the catalogue that shows the failure, Stated whether that row
 	// states a cause.
 	Message string `json:"message,omitempty"`
 	Stated  bool   `json:"stated,omitempty"`
-	// GBps is the largest bus bandwidth that it reached; nil where none was measured.
+	// GBps is the largest bus bandwidth that it reached; nil if none was measured.
 	GBps   *float64 `json:"gbps,omitempty"`
 	Source string   `json:"source"`
-	// Line is where it begins, Shown the line that shows its outcome, and Text what stands
-	// there.
+	// Line is where it begins, Shown the line that shows its outcome, and Text that line's
+	// text.
 	Line  int    `json:"line"`
 	Shown int    `json:"shown,omitempty"`
 	Text  string `json:"text,omitempty"`
@@ -414,9 +414,9 @@ type Run struct {
 type Comparison struct {
 	// Kind is "variable", "devices" (which GPUs), "gpus" (how many), "nodes" or "version".
 	Kind string `json:"kind"`
-	// Name is the variable, or "nccl" or "rccl" of a version.
+	// Name is the variable, or "nccl" or "rccl" for a version.
 	Name string `json:"name,omitempty"`
-	// A and B are the runs, by their place in the list of runs.
+	// A and B are the runs, by their index in the list of runs.
 	A int `json:"a"`
 	B int `json:"b"`
 }
@@ -431,33 +431,33 @@ type Benchmark struct {
 	// "device_to_device_memcpy_write_ce", "unidirectional, P2P enabled",
 	// "ib_write_bw".
 	Test string `json:"test"`
-	// What is the same in our words: "collective", "copy", "copy-read",
+	// What is the same in the terms of gpudoctor: "collective", "copy", "copy-read",
 	// "bidirectional", "host-to-gpu", "gpu-to-host", "latency", "network",
 	// "local" (inside one GPU), "other".
 	What string `json:"what"`
-	// P2P is whether peer access was on; nil where not told.
+	// P2P says whether peer access was on; nil if not stated.
 	P2P *bool `json:"p2p,omitempty"`
 	// Memory is "gpu" where a network was measured from a GPU's memory, and
 	// "host" where from the host's; empty for everything else.
 	Memory string `json:"memory,omitempty"`
-	// Ranks, Nodes and GPUs are of a collective; 0 where not told.
+	// Ranks, Nodes and GPUs are of a collective; 0 if not stated.
 	Ranks int `json:"ranks,omitempty"`
 	Nodes int `json:"nodes,omitempty"`
-	// Jobs counts the processes that call themselves rank 0, where there are
+	// Jobs counts the processes that call themselves rank 0, if there are
 	// several: they do not know of each other.
 	Jobs int `json:"jobs,omitempty"`
-	// GPUNames are the models of its devices, in order of rank.
+	// GPUNames are the models of its devices, sorted by rank.
 	GPUNames []string `json:"gpu_names,omitempty"`
 	// Points are the values.
 	Points []BenchmarkPoint `json:"points,omitempty"`
-	// Wrong counts the values that the tool found wrong; nil: not checked.
+	// Wrong counts the values that the tool found wrong; nil means not checked.
 	Wrong *int64 `json:"wrong,omitempty"`
-	// Complete is true when its closing lines are there, false when it broke
+	// Complete is true when its closing lines are present, false when it was cut
 	// off.
 	Complete bool   `json:"complete"`
 	Source   string `json:"source"`
 	// Line is where it begins. Lines are those of its parts: "wrong" is where the
-	// wrong values are counted, or where nobody counts them, the first one that
+	// wrong values are counted, or if they are not counted, the first one that
 	// shows some; "jobs" is where the second process calls itself rank 0.
 	Line  int            `json:"line"`
 	Lines map[string]int `json:"lines,omitempty"`
@@ -472,14 +472,14 @@ type BenchmarkPoint struct {
 	B string `json:"b,omitempty"`
 	// Bytes is the size of the message.
 	Bytes int64 `json:"bytes,omitempty"`
-	// GBps is the rate (bus bandwidth of a collective), in 10^9 bytes a
+	// GBps is the rate (bus bandwidth of a collective), in 10^9 bytes per
 	// second; nil for a latency.
 	GBps *float64 `json:"gbps,omitempty"`
 	// Microseconds is the time, or the latency.
 	Microseconds *float64 `json:"microseconds,omitempty"`
 	// ExpectedGBps is what the links allow, Threshold the part of it that
-	// counts as good, and Basis says what it was taken from; as of our own
-	// transfers. They are missing where the links are not known.
+	// counts as good, and Basis says what it follows from, as for gpudoctor's own
+	// transfers. They are missing if the links are not known.
 	ExpectedGBps *float64 `json:"expected_gbps,omitempty"`
 	Threshold    *float64 `json:"threshold,omitempty"`
 	Basis        string   `json:"basis,omitempty"`
@@ -495,17 +495,17 @@ type NICFacts struct {
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// Bonds are of /proc/net/bonding.
 	Bonds []Bond `json:"bonds,omitempty"`
-	// Modules are the loaded kernel modules that bear on RDMA, as lsmod
-	// shows them; nil: not shown.
+	// Modules are the loaded kernel modules that affect RDMA, as lsmod
+	// shows them; nil means not shown.
 	Modules []string `json:"modules,omitzero"`
-	// ModulesPartial is true where a filter may have hidden the modules of
+	// ModulesPartial is true if a filter may have hidden the modules of
 	// GPUDirect RDMA (nvidia_peermem, nv_peer_mem): one that is not listed
-	// may be loaded all the same.
+	// may still be loaded.
 	ModulesPartial bool `json:"modules_partial,omitempty"`
 	// QoS is the flow control of Ethernet interfaces (mlnx_qos).
 	QoS []QoS `json:"qos,omitempty"`
-	// Providers are libfabric's, as fi_info lists them; empty: it found
-	// none; nil: not asked.
+	// Providers are those of libfabric, as fi_info lists them; empty means that it found
+	// none, nil that it was not run.
 	Providers []string `json:"providers"`
 }
 
@@ -521,16 +521,16 @@ type RDMAPort struct {
 	// "LinkUp", "Polling", "Disabled".
 	State         string `json:"state,omitempty"`
 	PhysicalState string `json:"physical_state,omitempty"`
-	// RateGbps is the rate in 10^9 bits a second.
+	// RateGbps is the rate in 10^9 bits per second.
 	RateGbps float64 `json:"rate_gbps,omitempty"`
 	// MTU and MaxMTU are the active and the largest path MTU in bytes.
 	MTU    int `json:"mtu,omitempty"`
 	MaxMTU int `json:"max_mtu,omitempty"`
-	// LID and SMLID are of InfiniBand; nil: not shown.
+	// LID and SMLID are of InfiniBand; nil not shown.
 	LID   *int `json:"lid,omitempty"`
 	SMLID *int `json:"sm_lid,omitempty"`
 	// Netdev is the network interface of a RoCE port, NetdevUp whether
-	// ibdev2netdev calls it up. The interface of an InfiniBand port may be
+	// ibdev2netdev reports it as up. The interface of an InfiniBand port may be
 	// down while the port is active.
 	Netdev   string `json:"netdev,omitempty"`
 	NetdevUp *bool  `json:"netdev_up,omitempty"`
@@ -539,13 +539,13 @@ type RDMAPort struct {
 	Model    string `json:"model,omitempty"`
 	// Address is its PCI address.
 	Address string `json:"address,omitempty"`
-	// GIDs are its addresses; nil: not shown.
+	// GIDs are its addresses; nil not shown.
 	GIDs []GID `json:"gids,omitempty"`
 	// DefaultRoCE is the GID type that rdma_cm takes ("RoCE v2"), from
 	// cma_roce_mode.
 	DefaultRoCE string `json:"default_roce,omitempty"`
 	// Counters are its counters of errors by name ("out_of_sequence"), since
-	// the driver was loaded; those of links and of the transport alone.
+	// the driver was loaded; only those of links and of the transport.
 	Counters map[string]int64 `json:"counters,omitempty"`
 	Source   string           `json:"source"`
 	Line     int              `json:"line"`
@@ -568,8 +568,8 @@ type QoS struct {
 	Host      string `json:"host,omitempty"`
 	// Trust is "pcp" or "dscp": what decides the priority of a packet.
 	Trust string `json:"trust,omitempty"`
-	// PFC are the priorities with priority flow control; empty: none has it;
-	// nil: not shown.
+	// PFC are the priorities with priority flow control; empty means none,
+	// nil not shown.
 	PFC    []int  `json:"pfc,omitzero"`
 	Source string `json:"source"`
 	Line   int    `json:"line"`
@@ -579,7 +579,7 @@ type QoS struct {
 type Interface struct {
 	Name string `json:"name"`
 	Host string `json:"host,omitempty"`
-	// State is "up" or "down", Carrier false where the cable is out.
+	// State is "up" or "down", Carrier false if the cable is out.
 	State   string `json:"state,omitempty"`
 	Carrier *bool  `json:"carrier,omitempty"`
 	MTU     int    `json:"mtu,omitempty"`
@@ -600,7 +600,7 @@ type Bond struct {
 	Host string `json:"host,omitempty"`
 	// Mode is the kernel's name: "802.3ad", "active-backup", "balance-rr".
 	Mode string `json:"mode,omitempty"`
-	// Up is what MII says of the whole.
+	// Up is the MII status of the bond.
 	Up *bool `json:"up,omitempty"`
 	// Members are its interfaces, Down those without a link.
 	Members []string `json:"members,omitempty"`
@@ -609,7 +609,7 @@ type Bond struct {
 	Line    int      `json:"line"`
 }
 
-// StorageFacts is what is known of storage.
+// StorageFacts is what is known about storage.
 type StorageFacts struct {
 	// GDS is GPUDirect Storage, from gdscheck -p.
 	GDS *GDS `json:"gds,omitempty"`
@@ -621,7 +621,7 @@ type GDS struct {
 	Drivers map[string]string `json:"drivers,omitempty"`
 	// Properties are the settings of cufile.json that it lists.
 	Properties map[string]string `json:"properties,omitempty"`
-	// IOMMU is what it says of the IOMMU: "disabled", "enabled",
+	// IOMMU is what it says about the IOMMU: "disabled", "enabled",
 	// "pass-through or enabled".
 	IOMMU  string `json:"iommu,omitempty"`
 	Source string `json:"source"`

@@ -1,7 +1,7 @@
-// Package files reads files that may never answer: a pipe that nobody writes to,
+// Package files reads files that may block forever: a pipe that nobody writes to,
 // a terminal, a log of the kernel, a network share whose server is gone. Each
 // operation runs in a goroutine of its own and is given up when the context ends
-// or when the file stays silent. A goroutine that was given up ends with its
+// or when the file returns nothing for too long. An abandoned goroutine ends with its
 // operation, or with the process.
 package files
 
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// System is where files are; OS is the one of this machine.
+// System is a file system; OS is that of this machine.
 type System interface {
 	// Stat describes a file, symbolic links followed.
 	Stat(name string) (fs.FileInfo, error)
@@ -73,7 +73,7 @@ func (OS) ReadDir(name string) ([]fs.DirEntry, error) {
 var ErrSilent = errors.New("no answer")
 
 // Within runs an operation until the context ends, with its cause, or until
-// silence has passed, with ErrSilent. A silence of 0 is not bounded.
+// silence has passed, with ErrSilent. A silence of 0 means no limit.
 func Within[T any](ctx context.Context, silence time.Duration, operation func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -100,7 +100,7 @@ func Within[T any](ctx context.Context, silence time.Duration, operation func() 
 	}
 }
 
-// after is a timer that a silence of 0 never sets off.
+// after is a timer; with a silence of 0 it never fires.
 func after(silence time.Duration) (<-chan time.Time, func() bool) {
 	if silence <= 0 {
 		return nil, func() bool { return true }
@@ -116,12 +116,12 @@ const (
 	blockBytes = 256 << 10
 	// blocksAhead is how many blocks are read before they are needed.
 	blocksAhead = 2
-	// maxEmptyReads is how often a read may give nothing, as in package bufio.
+	// maxEmptyReads is how often in a row a read may return nothing, as in package bufio.
 	maxEmptyReads = 100
 )
 
-// Reader reads ahead from what may never answer. Its errors stay: a read after
-// one gives the same.
+// Reader reads ahead from a file that may block forever. Its errors are permanent: a read after
+// an error returns the same error.
 type Reader struct {
 	ctx     context.Context
 	silence time.Duration
@@ -172,7 +172,7 @@ func readSome(from io.Reader, buffer []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// Read reads from the block at hand, or waits for the next one.
+// Read reads from the current block, or waits for the next one.
 func (r *Reader) Read(p []byte) (int, error) {
 	for r.now.n == 0 {
 		if r.now.err != nil {
@@ -212,10 +212,10 @@ func (r *Reader) next() error {
 	}
 }
 
-// Close ends the reading. It does not wait for a read that is under way.
+// Close stops reading. It does not wait for a read in progress.
 func (r *Reader) Close() { close(r.free) }
 
-// ReaderAt reads blocks of a file that may never answer.
+// ReaderAt reads blocks of a file that may block forever.
 type ReaderAt struct {
 	ctx     context.Context
 	silence time.Duration
@@ -230,7 +230,7 @@ func NewReaderAt(ctx context.Context, from io.ReaderAt, silence time.Duration) *
 	return &ReaderAt{ctx: ctx, silence: silence, from: from}
 }
 
-// ReadAt reads from the block at hand where it lies in it.
+// ReadAt reads from the current block if it contains the range.
 func (r *ReaderAt) ReadAt(p []byte, offset int64) (read int, err error) {
 	if offset < 0 {
 		return 0, fs.ErrInvalid
@@ -250,8 +250,8 @@ func (r *ReaderAt) ReadAt(p []byte, offset int64) (read int, err error) {
 	return read, nil
 }
 
-// load reads the block that begins at an offset. What was read before an error
-// stays.
+// load reads the block that begins at an offset. It keeps what was read before an
+// error.
 func (r *ReaderAt) load(at int64) error {
 	type part struct {
 		data []byte

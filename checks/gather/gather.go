@@ -1,5 +1,5 @@
-// Package gather holds what every check is made of: the check itself, the gathering
-// that it takes part in, and the options of that.
+// Package gather holds what all checks share: the type Check, the gathering
+// that a check takes part in, and its options.
 package gather
 
 import (
@@ -43,7 +43,7 @@ const MaxShown = 256
 type Options struct {
 	// Probe is how much of the probe is run.
 	Probe probe.Mode
-	// ProbeBusy lets the probe use GPUs that other processes use as well.
+	// ProbeBusy lets the probe use GPUs that other processes are using.
 	ProbeBusy bool
 	// ProbeTimeout bounds each step of starting the driver, each call of the
 	// management library, and each transfer where it is shorter than the
@@ -54,16 +54,16 @@ type Options struct {
 	Deadline time.Duration
 	// Whole bounds all checks together; 0 means no bound.
 	Whole time.Duration
-	// Nearly, if set, is told the facts once all is known but how the probe's process
-	// ends, so that they can be judged meanwhile. They may still change, and are not
-	// told where that is likely.
+	// Nearly, if set, is called with the facts once everything is known except how the probe's process
+	// ends, so that they can be judged meanwhile. They may still change; it is not called
+	// if that is likely.
 	Nearly func(f *facts.Facts)
-	// Progress, if set, is told the name of a check or a step of the probe
-	// as it begins. It is called from several goroutines.
+	// Progress, if set, is called with the name of a check or a step of the probe
+	// when that begins. It is called from several goroutines.
 	Progress func(step string)
 }
 
-// Within is what is left of Whole for what runs in children; 0 without a bound.
+// Within is what is left of Whole for work in child processes; 0 if there is no limit.
 func (o Options) Within() time.Duration {
 	if o.Whole == 0 {
 		return 0
@@ -71,7 +71,7 @@ func (o Options) Within() time.Duration {
 	return deadline.Within(o.Whole)
 }
 
-// Gathering is a gathering of facts under way, as one check sees it. A check
+// Gathering is a running gathering of facts, as one check sees it. A check
 // reads Host, writes its own section of Facts, and reads the sections of the
 // checks that it comes after.
 type Gathering struct {
@@ -79,36 +79,36 @@ type Gathering struct {
 	Facts   *facts.Facts
 	Options Options
 
-	// NVML asks the management library. The checks share its answer.
+	// NVML queries the management library. The checks share its answer.
 	NVML func(ctx context.Context, answer *nvml.Answer) error
-	// Linked tells the probe under way the facts once the links are known.
+	// Linked gives the running probe the facts once the links are known.
 	Linked func(f *facts.Facts)
-	// Probe gives what the probe answered.
+	// Probe returns the answer of the probe.
 	Probe <-chan ProbeAnswer
 
 	unknown *unknownList
 }
 
-// New returns a gathering that knows no gap yet and has no doors.
+// New returns a gathering without unknown facts and without functions.
 func New(h *host.Host, f *facts.Facts, opts Options) *Gathering {
 	return &Gathering{Host: h, Facts: f, Options: opts, unknown: &unknownList{}}
 }
 
-// With returns the same gathering as a check sees it that writes into f.
+// With returns the same gathering for a check that writes into f.
 func (g *Gathering) With(f *facts.Facts) *Gathering {
 	own := *g
 	own.Facts = f
 	return &own
 }
 
-// Unknowns returns what could not be established so far.
+// Unknowns returns the facts that could not be established so far.
 func (g *Gathering) Unknowns() []facts.Unknown {
 	g.unknown.mu.Lock()
 	defer g.unknown.mu.Unlock()
 	return slices.Clone(g.unknown.list)
 }
 
-// ProbeAnswer is what the probe's child said, or why it said nothing.
+// ProbeAnswer is the answer of the probe's child process, or why it is missing.
 type ProbeAnswer struct {
 	Report *probe.Report
 	Err    error
@@ -145,7 +145,7 @@ func (c *Check) Run(ctx context.Context, g *Gathering) error {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				ended <- fmt.Errorf("the check failed: %v; please report this", p)
+				ended <- fmt.Errorf("the check panicked: %v; please report this bug", p)
 			}
 		}()
 		ended <- c.Gather(ctx, g)
@@ -158,7 +158,7 @@ func (c *Check) Run(ctx context.Context, g *Gathering) error {
 	}
 }
 
-// HintFor says what would make an error go away, where that is known.
+// HintFor says how to resolve an error, if that is known.
 func HintFor(err error) string {
 	if errors.Is(err, fs.ErrPermission) {
 		return "run as root"
@@ -166,8 +166,8 @@ func HintFor(err error) string {
 	return ""
 }
 
-// Cause is the innermost error, without the path that a gap of many devices
-// must not hold.
+// Cause is the innermost error, without the path: the reason of a fact that is
+// unknown for many devices must not contain it.
 func Cause(err error) string {
 	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
 		return pathErr.Err.Error()

@@ -1,4 +1,4 @@
-// Package host is the door to the machine under examination: a live one, a recorded one,
+// Package host gives access to the machine under examination: a live one, a recorded one,
 // or one that a test made up.
 package host
 
@@ -16,7 +16,7 @@ import (
 )
 
 // Host is the machine under examination: a live one, a recorded one, or one
-// that a test made up. All that lies outside the process comes through it.
+// that a test made up. Everything outside the process is read through it.
 // Paths are absolute ("/sys/bus/pci/devices").
 type Host struct {
 	src machine.Source
@@ -63,8 +63,8 @@ func (h *Host) Int(name string) (int64, error) {
 // Dir returns the names in a folder, sorted.
 func (h *Host) Dir(name string) ([]string, error) { return h.src.ReadDir(name) }
 
-// Exists reports whether a file is there. It is an error not to be able to
-// tell.
+// Exists reports whether a file exists. It is an error if that cannot be
+// determined.
 func (h *Host) Exists(name string) (bool, error) {
 	_, err := h.src.Stat(name)
 	switch {
@@ -82,8 +82,8 @@ func (h *Host) Stat(name string) (machine.FileInfo, error) { return h.src.Stat(n
 // Link returns where a symbolic link points, as it is written.
 func (h *Host) Link(name string) (string, error) { return h.src.ReadLink(name) }
 
-// Real returns the path that a name leads to once every symbolic link in it
-// is followed.
+// Real returns the path of a name after every symbolic link in it
+// is resolved.
 func (h *Host) Real(name string) (string, error) {
 	at, err := machine.Follow(path.Clean(name), func(next string, _ []string) (string, bool, error) {
 		target, err := h.src.ReadLink(next)

@@ -6,21 +6,21 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
-// Recording is what a host was asked and what it answered, as it grows.
+// Recording collects what a host was asked and what it answered.
 type Recording struct {
 	recorder *machine.Recorder
 }
 
 // RecordOptions says how a recording is written.
 type RecordOptions struct {
-	// Version is gpudoctor's own; it stands in the head of the snapshot.
+	// Version is that of gpudoctor; the head of the snapshot states it.
 	Version string
 	// KeepNames leaves names, addresses, serial numbers and secrets as they are.
 	// By default they are replaced by stand-ins.
 	KeepNames bool
 }
 
-// Record returns a host that answers as h does, and the recording of all that
+// Record returns a host that answers as h does, and the recording of everything that
 // it is asked.
 func (h *Host) Record() (*Host, *Recording) {
 	r := machine.NewRecorder(h.src)

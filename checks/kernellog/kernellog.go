@@ -1,4 +1,4 @@
-// Package kernellog finds events that bear on GPUs and PCIe in the lines of kernel logs.
+// Package kernellog finds events that affect GPUs and PCIe in the lines of kernel logs.
 package kernellog
 
 import (
@@ -119,7 +119,7 @@ func continuation(message string) (string, bool) {
 	return rest, ok && (strings.HasPrefix(rest, "BAR") || strings.Contains(rest, "this kernel module has the version"))
 }
 
-// add counts a message if it tells of an event.
+// add counts a message if it reports an event.
 func (l *log) add(message string, at float64) {
 	if message == "" {
 		return
@@ -231,7 +231,7 @@ func trailing(message, marker string) string {
 	return strings.TrimRight(word, ",;")
 }
 
-// isFatal says whether the words of a line call the event fatal; nil where
+// isFatal says whether the words of a line call the event fatal; nil if
 // they leave it open.
 func isFatal(words string) *bool {
 	var fatal bool

@@ -53,7 +53,7 @@ func Message(line string) (seconds float64, host, message string) {
 	return seconds, m[prefix.SubexpIndex("host")], strings.TrimSpace(line[len(m[0]):])
 }
 
-// Line reads a line, and reports whether it tells of an event or belongs to
+// Line reads a line, and reports whether it reports an event or belongs to
 // one. source and number are where it stands.
 func (r *Reader) Line(line, source string, number int) bool {
 	seconds, host, message := Message(line)

@@ -42,10 +42,10 @@ const (
 	flagMask    = 0xffff
 )
 
-var errNoCache = errors.New("not a cache of glibc's loader")
+var errNoCache = errors.New("not a cache of the glibc loader")
 
 // parseLdCache parses the loader's cache and returns the libraries of 64 bits
-// that it names, in its order. Entries that point outside of it are left out.
+// that it names, in its order. Entries that point outside it are left out.
 func parseLdCache(b []byte) ([]cacheEntry, error) {
 	if bytes.HasPrefix(b, []byte(oldCacheMagic)) {
 		if len(b) < oldCacheHeader {
@@ -67,7 +67,7 @@ func parseLdCache(b []byte) ([]cacheEntry, error) {
 	}
 	count := uint64(binary.LittleEndian.Uint32(b[20:]))
 	if room := uint64(len(b)-cacheHeader) / cacheEntryBytes; count > room {
-		return nil, fmt.Errorf("the cache is cut off: %d entries, room for %d", count, room)
+		return nil, fmt.Errorf("the cache is truncated: %d entries, room for %d", count, room)
 	}
 	var entries []cacheEntry
 	for i := range count {

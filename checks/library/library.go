@@ -1,5 +1,5 @@
-// Package library finds the libraries that GPUs communicate with, where a program would
-// load them from, and their versions.
+// Package library finds the libraries that GPUs communicate with, in the places from which a program
+// would load them, and their versions.
 package library
 
 import (
@@ -47,9 +47,9 @@ const (
 // libraryKind is one library and how its files are named.
 type libraryKind struct {
 	name string
-	// components is how many numbers a file name must hold to tell the
+	// components is how many numbers a file name must contain to state the
 	// version; 0 means that the name never does. A file libcudart.so.11.0
-	// bears the name of an interface, not a version.
+	// has the version of an interface, not of the library.
 	components int
 	// stubBytes is the size below which a file where a driver library
 	// belongs is a stub: the real libcuda has tens of MB, libnvidia-ml 2,
@@ -57,7 +57,7 @@ type libraryKind struct {
 	stubBytes int64
 }
 
-// libraryKinds are what is looked for, in the order of the report.
+// libraryKinds are the libraries searched for, in the order of the report.
 var libraryKinds = []libraryKind{
 	{name: "libcuda", components: 2, stubBytes: 1 << 20},
 	{name: "libnvidia-ml", components: 2, stubBytes: 256 << 10},
@@ -85,7 +85,7 @@ var libraryKinds = []libraryKind{
 var libraryName = lazy.New(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)*)$`)
 
 // splitLibrary returns the kind of a file and the numbers after .so, or false
-// when it is none of those looked for.
+// if it is not one of the libraries searched for.
 func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
 	// Most files of a folder are others; the pattern need not look at them.
 	if !slices.ContainsFunc(libraryKinds, func(k libraryKind) bool { return strings.HasPrefix(file, k.name) }) {
@@ -127,7 +127,7 @@ const (
 	byPython      = "python"
 )
 
-// defaultFolders are those that the loader of glibc looks into when nothing
+// defaultFolders are those that the loader of glibc searches if nothing
 // else has the library, on the distributions of our time (ld.so(8); the
 // multiarch folders are Debian's).
 var defaultFolders = []string{
@@ -136,7 +136,7 @@ var defaultFolders = []string{
 }
 
 // toolkitFolders are where toolkits, plugins and container runtimes put
-// libraries; the loader knows them only when it is told.
+// libraries; the loader knows them only if configured.
 var toolkitFolders = []string{
 	"/usr/local/cuda*/lib64", "/usr/local/cuda*/lib64/stubs", "/usr/local/cuda*/targets/*/lib", "/usr/local/cuda*/targets/*/lib/stubs",
 	"/usr/local/cuda*/compat", "/usr/local/nvidia/lib", "/usr/local/nvidia/lib64", "/usr/local/lib",
@@ -151,13 +151,13 @@ var siteFolders = []string{
 	"/opt/*/lib/python3*/site-packages", "/opt/conda/envs/*/lib/python3*/site-packages",
 	"/opt/*/.venv/lib/python3*/site-packages",
 	// Where images put their environment. The folders are named, not looked
-	// for: what else lies in / or in a home is nobody's business.
+	// for: whatever else lies in / or in a home folder is private.
 	"/venv/lib/python3*/site-packages", "/.venv/lib/python3*/site-packages",
 	"/app/.venv/lib/python3*/site-packages", "/app/venv/lib/python3*/site-packages",
 	"/workspace/.venv/lib/python3*/site-packages", "/workspace/venv/lib/python3*/site-packages",
 }
 
-// homeFolders are where a user's own environments lie.
+// homeFolders are where a user's own environments are.
 var homeFolders = []string{
 	".local", ".venv", "venv", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba",
 }
@@ -240,13 +240,13 @@ func (s *librarySearch) lookInLoader(ctx context.Context, env map[string]string)
 		s.lookInFolder(ctx, folder, byDefault)
 	}
 	// Without a cache the loader does not read ld.so.conf. Its folders are
-	// looked into last: container runtimes make the cache when they start.
+	// searched last: container runtimes create the cache when they start.
 	for _, folder := range configured {
 		s.lookInFolder(ctx, folder, byToolkit)
 	}
 }
 
-// bounded cuts a list of folders short.
+// bounded truncates a list of folders.
 func (s *librarySearch) bounded(list []string) []string {
 	if len(list) > maxPathList {
 		s.f.Truncated = true
@@ -255,7 +255,7 @@ func (s *librarySearch) bounded(list []string) []string {
 	return list
 }
 
-// lookInCache adds what the loader's cache names. Where there is none it
+// lookInCache adds what the loader's cache names. If there is no cache, it
 // returns the folders that one would be made of.
 func (s *librarySearch) lookInCache() []string {
 	const file = "/etc/ld.so.cache"
@@ -327,7 +327,7 @@ func (s *librarySearch) expand(pattern string) []string {
 			}
 			names, err := s.h.Dir(folder)
 			if err != nil {
-				continue // A guess that leads nowhere.
+				continue // A guess that does not exist.
 			}
 			for _, name := range names {
 				if ok, err := path.Match(part, name); err == nil && ok {
@@ -344,7 +344,7 @@ func (s *librarySearch) expand(pattern string) []string {
 	return found
 }
 
-// list returns a folder's names; a folder that is not there has none.
+// list returns a folder's names; a folder that does not exist has none.
 func (s *librarySearch) list(ctx context.Context, folder string) []string {
 	if ctx.Err() != nil {
 		return nil
@@ -391,7 +391,7 @@ func (s *librarySearch) addFile(at, foundBy string) {
 	}
 	info, err := s.h.Stat(at)
 	if err != nil || info.Mode.IsDir() {
-		return // A link that leads nowhere: the loader passes it over, too.
+		return // A dangling link: the loader also skips it.
 	}
 	realPath, err := s.h.Real(at)
 	if err != nil {
@@ -473,7 +473,7 @@ func versionOfName(kind libraryKind, file string) string {
 	return numbers
 }
 
-// lookInPython adds the libraries that Python packages bring along.
+// lookInPython adds the libraries that Python packages contain.
 func (s *librarySearch) lookInPython(ctx context.Context, env map[string]string) {
 	var patterns []string
 	for _, prefix := range []string{env["VIRTUAL_ENV"], env["CONDA_PREFIX"]} {
@@ -540,7 +540,7 @@ var packages = map[string]string{
 
 // packageVersion returns the version of the package that brought a library,
 // from the names in a folder of packages: nvidia_nccl_cu12-2.27.3.dist-info.
-// Two packages that share a folder overwrite each other, and nothing is told.
+// Two packages that share a folder overwrite each other; then the version is unknown.
 func packageVersion(names []string, kind string) string {
 	begin, known := packages[kind]
 	if !known {

@@ -296,7 +296,7 @@ func TestLibrariesUnreadable(t *testing.T) {
 	want := []facts.Unknown{
 		{Section: "libraries", Fact: "files", Reason: "LD_LIBRARY_PATH is not known: read the environment: no answer"},
 		{Section: "libraries", Fact: "files.mounted", Reason: "read /proc/self/mountinfo: permission denied", Hint: "run as root"},
-		{Section: "libraries", Fact: "files", Reason: "/etc/ld.so.cache: not a cache of glibc's loader"},
+		{Section: "libraries", Fact: "files", Reason: "/etc/ld.so.cache: not a cache of the glibc loader"},
 	}
 	if diff := cmp.Diff(want, got.Unknown[:min(3, len(got.Unknown))]); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
@@ -342,10 +342,10 @@ func TestLdCache(t *testing.T) {
 		{"an entry of 32 bits is left out", otherWord, entries[1:], ""},
 		{"an offset outside is left out", outside, entries[1:], ""},
 		{"no entries", makeLdCache(), nil, ""},
-		{"empty", nil, nil, "not a cache of glibc's loader"},
-		{"cut off", valid[:60], nil, "the cache is cut off: 2 entries, room for 0"},
+		{"empty", nil, nil, "not a cache of the glibc loader"},
+		{"cut off", valid[:60], nil, "the cache is truncated: 2 entries, room for 0"},
 		{"big-endian", bigEndian, nil, "a cache of a big-endian machine"},
-		{"the older format alone", old, nil, "not a cache of glibc's loader"},
+		{"the older format alone", old, nil, "not a cache of the glibc loader"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package message is the catalogue of messages: the forms of lines by which programs
-// state what bears on the communication of GPUs, and what they mean by themselves.
+// state what affects the communication of GPUs, and what they mean by themselves.
 package message
 
 import (
@@ -39,7 +39,7 @@ type Row struct {
 	Like string `yaml:"like,omitempty"`
 	// Unlike is a pattern that the line must not match.
 	Unlike string `yaml:"unlike,omitempty"`
-	// Verdict is what the message means by itself; nil where a rule decides.
+	// Verdict is what the message means by itself; nil if a rule decides.
 	Verdict *Verdict `yaml:"verdict,omitempty"`
 	// Source is where the form is from: a file of the program at a version,
 	// or a page.
@@ -47,12 +47,12 @@ type Row struct {
 	// Examples are lines that match, of our own making.
 	Examples []string `yaml:"examples"`
 
-	// like and unlike are the patterns; nil where the row has none.
+	// like and unlike are the patterns; nil if the row has none.
 	like, unlike *pattern.Pattern
 }
 
 // Statement is one row of the catalogue of messages: a form of line by which
-// a program states something that bears on the communication of GPUs.
+// a program states something that affects the communication of GPUs.
 type Statement struct {
 	Row `yaml:",inline"`
 	// Program is who writes it: "nccl", "rccl", "pytorch", "cuda", "hip",

@@ -42,7 +42,7 @@ var placeForms = []struct {
 }
 
 // PlaceOf is where in a library a line comes from, as far as its form tells, and what the
-// codes and variables are that it names; nil where it tells nothing of the kind.
+// codes and variables are that it names; nil if it tells nothing of the kind.
 func PlaceOf(line string) *facts.Place {
 	p := &facts.Place{}
 	words := line

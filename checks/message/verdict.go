@@ -79,7 +79,7 @@ type Grade struct {
 type Param struct {
 	// Value is the value; the first element of a list.
 	Value string
-	// List is true of a list, and More are its other elements.
+	// List is true for a list, and More are its other elements.
 	List bool
 	More []string
 }
@@ -273,7 +273,7 @@ func (v *Verdict) check(row *Row) error {
 	case len(v.Subject.More) > 0:
 		return errors.New("the subject is a list of more than one element")
 	case slices.Contains(v.Unless, row.ID):
-		return errors.New("the verdict is not told beside its own message")
+		return errors.New("the verdict excludes its own message (unless)")
 	}
 	texts := []string{v.Text, v.Subject.Value, v.Affects}
 	for i, c := range v.Grades {
@@ -284,7 +284,7 @@ func (v *Verdict) check(row *Row) error {
 	}
 	for _, text := range texts {
 		if strings.ContainsAny(placeholder.ReplaceAllString(text, ""), "{}") {
-			return fmt.Errorf("the verdict's text has a brace that is no {field}: %q", text)
+			return fmt.Errorf("the verdict's text has a brace that is not part of a {field}: %q", text)
 		}
 	}
 	return nil
@@ -307,7 +307,7 @@ func shareVerdicts(rows []*Row) error {
 			return fmt.Errorf("%s: %s has no verdict of its own", row.ID, row.Verdict.As)
 		}
 		if !reflect.DeepEqual(row.Verdict, &Verdict{As: as.ID}) {
-			return fmt.Errorf("%s: the verdict is that of %s, and says more", row.ID, as.ID)
+			return fmt.Errorf("%s: a verdict that uses the one of %s (as) has no other keys", row.ID, as.ID)
 		}
 		if err := as.Verdict.check(row); err != nil {
 			return fmt.Errorf("%s: %w", row.ID, err)

@@ -35,7 +35,7 @@ func TestShare(t *testing.T) {
 	for verdict, want := range map[string]string{
 		"as: third":        "has no verdict of its own",
 		"as: third, id: x": "has no verdict of its own",
-		"rule: r, subject: s, text: t, unless: [third]": "beside its own message",
+		"rule: r, subject: s, text: t, unless: [third]": "excludes its own message",
 		"rule: r, subject: [s, u], text: t":             "the subject is a list of more than one element",
 		"rule: r, subject: s, text: t, params: {p: []}": "the list is empty",
 	} {

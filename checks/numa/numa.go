@@ -68,7 +68,7 @@ func collect(_ context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// readNode reads one node; allowed is nil where the affinity is not known.
+// readNode reads one node; allowed is nil if the affinity is not known.
 func readNode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
 	dir := nodesFolder + "/node" + strconv.Itoa(id)
 	node := facts.NUMANode{ID: id}
@@ -115,7 +115,7 @@ func parseAllowed(b []byte) (cpus, nodes string) {
 }
 
 // parseNodeMemory takes MemTotal from a node's meminfo: "Node 0 MemTotal:
-// 1056411988 kB". 0 where there is none.
+// 1056411988 kB". It is 0 if that is missing.
 func parseNodeMemory(b []byte) int64 {
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	for lines.Scan() {
@@ -203,7 +203,7 @@ func (l cpuList) common(other cpuList) int {
 }
 
 // CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79"); false
-// where one is no list.
+// where one is not a list.
 func CommonCPUs(a, b string) (int, bool) {
 	x, err1 := parseCPUList(a)
 	y, err2 := parseCPUList(b)

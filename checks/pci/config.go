@@ -26,8 +26,8 @@ const (
 	extReBAR = 0x0015 // PCI_EXT_CAP_ID_REBAR.
 )
 
-// configSpace is what could be read of a function's configuration space.
-// Reading beyond its end yields nothing and is told by ok.
+// configSpace is the readable part of a function's configuration space.
+// Reading beyond its end yields nothing; ok reports it.
 type configSpace []byte
 
 func (c configSpace) u8(at int) (v int, ok bool) {
@@ -51,12 +51,12 @@ func (c configSpace) u32(at int) (v uint32, ok bool) {
 	return binary.LittleEndian.Uint32(c[at:]), true
 }
 
-// configState is what parsing config space could not tell by the fields of a
-// device alone.
+// configState is what parsing config space found that has no field in a
+// device.
 type configState struct {
 	// offBus: every byte read is 0xff.
 	offBus bool
-	// empty: the header is all zeros, so that nothing can be told.
+	// empty: the header is all zeros, so nothing is known.
 	empty bool
 	// whole: the list of capabilities was followed to its end.
 	whole bool
@@ -68,8 +68,8 @@ type configState struct {
 	hidden bool
 }
 
-// readConfig takes from configuration space what it shows and leaves alone
-// the fields that it does not show.
+// readConfig sets the fields that configuration space shows and does not change
+// the others.
 func readConfig(d *facts.PCIDevice, config []byte) configState {
 	c := configSpace(config[:min(len(config), configExtended)])
 	state := configState{
@@ -168,7 +168,7 @@ func linkSpeed(code int) float64 {
 	return linkSpeeds[code]
 }
 
-// maxLinkWidth is the widest link that the specification has.
+// maxLinkWidth is the widest link in the specification.
 const maxLinkWidth = 32
 
 func linkWidth(n int) int {
@@ -230,7 +230,7 @@ func readExtended(d *facts.PCIDevice, c configSpace) (complete, hidden bool) {
 		header, ok := c.u32(at)
 		// Real PCI Express functions have some extended capability. A first
 		// header of zeros or ones is what an emulated function shows, and
-		// says nothing of the ports that carry the traffic.
+		// says nothing about the ports that carry the traffic.
 		if !ok || header == 0 || header == 0xffffffff || seen[at/4] {
 			return false, hidden
 		}
@@ -328,7 +328,7 @@ func readResizableBARs(d *facts.PCIDevice, c configSpace, at int) {
 			continue
 		}
 		// Bits 31:4 of the capability are 1 MiB and up; the upper half of
-		// the control register goes on from 256 TiB (PCIe 5.0, 7.8.6.3).
+		// the control register continues from 256 TiB (PCIe 5.0, 7.8.6.3).
 		largest := size
 		for bit := range 28 {
 			if sizes&(1<<(bit+4)) != 0 {
@@ -344,7 +344,7 @@ func readResizableBARs(d *facts.PCIDevice, c configSpace, at int) {
 	}
 }
 
-// rebarBytes is 2^n MiB, or 0 where that is more than an int64 holds.
+// rebarBytes is 2^n MiB, or 0 if that overflows an int64.
 func rebarBytes(n int) int64 {
 	if n > 42 {
 		return 0
@@ -416,7 +416,7 @@ func parseLinkWidth(s string) int {
 }
 
 // parseAERTotal returns the line TOTAL_ERR_* of aer_dev_correctable,
-// aer_dev_fatal or aer_dev_nonfatal; nil when there is none.
+// aer_dev_fatal or aer_dev_nonfatal; nil if it is missing.
 func parseAERTotal(b []byte) *int64 {
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	for lines.Scan() {

@@ -1,4 +1,4 @@
-// Package pci reads the PCI tree: what sysfs tells of each function, and what its
+// Package pci reads the PCI tree: what sysfs shows about each function, and what its
 // configuration space holds.
 package pci
 
@@ -82,7 +82,7 @@ func IsAddress(s string) bool {
 	return len(s) >= len("0000:00:00.0") && s[len(s)-2] == '.' && addressPattern.MatchString(s)
 }
 
-// reader reads devices and collects what could not be read of them.
+// reader reads devices and collects what could not be read.
 type reader struct {
 	host *host.Host
 
@@ -95,7 +95,7 @@ type reader struct {
 // pciGap is something that could not be read.
 type pciGap struct {
 	fact, reason, hint string
-	// all is true where naming the devices would tell nothing.
+	// all is true if naming the devices would add nothing.
 	all bool
 }
 
@@ -120,7 +120,7 @@ func (r *reader) report(g *gather.Gathering) {
 	}
 }
 
-// noNUMANode is what numa_node holds where the firmware names no node (NUMA_NO_NODE of
+// noNUMANode is the value of numa_node if the firmware names no node (NUMA_NO_NODE of
 // Linux include/linux/numa.h).
 const noNUMANode = -1
 
@@ -200,10 +200,10 @@ func (r *reader) id(name string, digits int) string {
 	return fmt.Sprintf("0x%0*x", digits, n)
 }
 
-// place finds the device's place in the tree.
+// place finds the device's position in the tree.
 func (r *reader) place(d *facts.PCIDevice, dir string) {
 	// In sysfs the entry is one link to a path that has no other, so the
-	// costly walk along each component is only the way out.
+	// expensive walk along each component is only the fallback.
 	target, err := r.host.Link(dir)
 	resolved := path.Join(Devices, target)
 	if err != nil || !strings.HasPrefix(resolved, "/sys/devices/") {
@@ -238,7 +238,7 @@ const (
 	vendorAmazon = "0x1d0f"
 )
 
-// KindOf says in our words what a device is. Class codes are those of
+// KindOf returns the kind of a device. Class codes are those of
 // include/linux/pci_ids.h.
 func KindOf(d *facts.PCIDevice) string {
 	if len(d.Class) != len("0x030200") {
@@ -283,7 +283,7 @@ func KindOf(d *facts.PCIDevice) string {
 func integratedGraphics(d *facts.PCIDevice) bool {
 	if d.Vendor == vendorIntel {
 		// Always function 0 of device 2 on the first bus (i915, GPU at
-		// 00:02.0); discrete ones stand behind bridges.
+		// 00:02.0); discrete ones are behind bridges.
 		return strings.HasSuffix(d.Address, ":00:02.0") && len(d.Ancestors) == 0
 	}
 	// AMD's integrated ones have the ids 0x1304 to 0x1902 (Kaveri to
@@ -338,18 +338,18 @@ func (r *reader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	case state.empty:
 		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is all zeros"})
 	case len(b) != configLegacy && len(b) != configExtended || !state.whole:
-		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is cut off or its list of capabilities is broken"})
+		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is truncated, or its capability list is invalid"})
 	case state.hidden:
 		r.gap(d.Address, pciGap{
 			fact:   "devices.extended",
 			reason: "the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR)",
-			hint:   "look on the host of this virtual machine",
+			hint:   "run gpudoctor on the host of this virtual machine",
 		})
 	case state.express && !d.Extended:
 		r.gap(d.Address, pciGap{
 			fact:   "devices.extended",
 			reason: "extended config space (ACS, ATS, AER, resizable BAR) is not shown",
-			hint:   "in a virtual machine, look on its host; else see whether the kernel uses MMCONFIG",
+			hint:   "in a virtual machine, run gpudoctor on the host; otherwise check that the kernel uses MMCONFIG",
 		})
 	}
 	return state, nil
@@ -377,7 +377,7 @@ func (r *reader) sysfsLink(dir string) *facts.PCIeLink {
 	return &link
 }
 
-// counters reads the kernel's AER counters, which are there where the kernel
+// counters reads the kernel's AER counters, which exist if the kernel
 // owns AER for the device.
 func (r *reader) counters(d *facts.PCIDevice, dir string) {
 	total := func(name string) *int64 {

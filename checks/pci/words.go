@@ -8,7 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// The words of GPU.Vendor.
+// The values of GPU.Vendor.
 const (
 	WordNVIDIA = "nvidia"
 	WordAMD    = "amd"
@@ -28,16 +28,16 @@ func ACSWord(word int) []string { return bitNames(uint32(word), acsNames) }
 func ACSNames() []string { return slices.Clone(acsNames) }
 
 // LinkSpeed reads a link's speed in GT/s ("32GT/s", "16.0 GT/s PCIe"); 0 where
-// that is none.
+// s is not a speed.
 func LinkSpeed(s string) float64 {
 	number, _, _ := strings.Cut(strings.TrimSpace(s), "GT/s")
 	return parseLinkSpeed(strings.TrimSpace(number))
 }
 
-// LinkWidth reads a link's width ("16", "x16"); 0 where that is none.
+// LinkWidth reads a link's width ("16", "x16"); 0 if s is not a width.
 func LinkWidth(s string) int { return parseLinkWidth(strings.TrimPrefix(strings.TrimSpace(s), "x")) }
 
-// PortType is our word for lspci's name of a PCI Express port type.
+// PortType is the facts' word for lspci's name of a PCI Express port type.
 func PortType(name string) string { return lspciPorts[name] }
 
 // lspciPorts are the port types as lspci names them (ls-caps.c, cap_express).

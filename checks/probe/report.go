@@ -1,5 +1,5 @@
-// Package probe says what became of data that was moved between GPUs, as the facts
-// hold it: types alone. Package engine moves the data.
+// Package probe describes the outcome of moving data between GPUs, as the facts
+// hold it. It holds only types; package engine moves the data.
 package probe
 
 import "fmt"
@@ -19,18 +19,18 @@ const (
 	Full Mode = "full"
 )
 
-// Outcome is what became of one transfer, or of the whole probe.
+// Outcome is the outcome of one transfer, or of the whole probe.
 type Outcome string
 
 // The outcomes. Only Unknown is inconclusive.
 const (
-	// OK means that every byte arrived, at the speed the path allows where
+	// OK means that every byte arrived, at the speed that the path allows if
 	// that is known.
 	OK Outcome = "ok"
 	// Slow means that every byte arrived, below what the path allows.
 	Slow Outcome = "slow"
 	// Corrupt means that the driver reported success and the owner's memory
-	// does not hold what was sent.
+	// does not hold the data that was copied.
 	Corrupt Outcome = "corrupt"
 	// Hang means that it did not end within its deadline.
 	Hang Outcome = "hang"
@@ -46,8 +46,8 @@ const (
 // slow.
 func (o Outcome) Failed() bool { return o == Corrupt || o == Hang || o == Error }
 
-// Cause says why an outcome is not OK where the driver gave no error code of
-// its own. Whoever judges a probe goes by it; a Reason is for people alone.
+// Cause says why an outcome is not OK if the driver gave no error code of
+// its own. Programs depend on it; a Reason is only for people.
 type Cause string
 
 // The causes.
@@ -56,20 +56,20 @@ const (
 	CauseNoLibrary Cause = "no-library"
 	// CauseStatic: this binary is static and cannot load any library.
 	CauseStatic Cause = "static"
-	// CauseIncompatible: the library lacks functions, or is of a version of
+	// CauseIncompatible: the library lacks functions, or is of a version for
 	// which the probe does not know the sizes and numbers.
 	CauseIncompatible Cause = "incompatible-library"
 	// CauseNoDevice: the driver offers no GPU to this process.
 	CauseNoDevice Cause = "no-device"
-	// CauseBusy: others use the GPU, which is not disturbed unasked; or they used it
-	// when a transfer was timed, so that its rate proves nothing.
+	// CauseBusy: other processes use the GPU, which the probe does not disturb by default; or they used it
+	// while a transfer was timed, so its rate proves nothing.
 	CauseBusy Cause = "busy"
-	// CauseNoMemory: the driver says that memory ran out, mostly because others
-	// have the GPU's.
+	// CauseNoMemory: the driver reports that memory ran out, mostly because other processes
+	// hold it.
 	CauseNoMemory Cause = "no-memory"
 	// CauseLeftAlone: an earlier process could not make the GPU ready.
 	CauseLeftAlone Cause = "left-alone"
-	// CauseDevice: one of the two GPUs takes no part.
+	// CauseDevice: one of the two GPUs does not take part.
 	CauseDevice Cause = "device"
 	// CauseNoAccess: the driver offers no peer access.
 	CauseNoAccess Cause = "no-access"
@@ -79,27 +79,27 @@ const (
 	// CauseKilled: a signal from outside ended it, such as the kernel's when memory
 	// runs out.
 	CauseKilled Cause = "killed"
-	// CauseShortage: it got no thread, no memory or no file.
+	// CauseShortage: it could not get a thread, memory or a file.
 	CauseShortage Cause = "shortage"
-	// CauseBug: a fault of this program ended it.
+	// CauseBug: a bug in this program ended it.
 	CauseBug Cause = "bug"
-	// CauseEnded: it ended, and nobody can tell why.
+	// CauseEnded: it ended for an unknown reason.
 	CauseEnded Cause = "ended"
 	// CauseStalled: it made no progress in time, outside any call of the driver.
 	CauseStalled Cause = "stalled"
-	// CauseFlooded: it wrote more than it may, and was ended.
+	// CauseFlooded: it wrote more than allowed, and was killed.
 	CauseFlooded Cause = "flooded"
-	// CauseProtocol: messages of the process were lost, or are not its own.
+	// CauseProtocol: messages from the process were lost or garbled.
 	CauseProtocol Cause = "protocol"
 	// CauseDeadline: the time for the whole probe ran out.
 	CauseDeadline Cause = "deadline"
-	// CauseGaveUp: too many processes became useless.
+	// CauseGaveUp: too many processes became unusable.
 	CauseGaveUp Cause = "gave-up"
-	// CauseClock: the driver's timer gave no time that can be one.
+	// CauseClock: the driver's timer returned an impossible time.
 	CauseClock Cause = "clock"
 	// CauseImplausible: the rate is beyond what any link of this GPU carries.
 	CauseImplausible Cause = "implausible-rate"
-	// CauseUnavailable: what the test needs is not there.
+	// CauseUnavailable: what the test needs does not exist.
 	CauseUnavailable Cause = "unavailable"
 )
 
@@ -116,7 +116,7 @@ const (
 	// TestBidirectional is both directions of a pair at once.
 	TestBidirectional = "bidirectional"
 	// TestAllAtOnce is every GPU writing to every peer at once; GBps is the
-	// rate of this pair alone.
+	// rate of this pair only.
 	TestAllAtOnce = "all-at-once"
 	// TestHandshake is a two-way handshake between resident kernels.
 	TestHandshake = "handshake"
@@ -129,7 +129,7 @@ const (
 	// TestInterprocess is a copy into memory that another process exported.
 	TestInterprocess = "between-processes"
 	// TestHostToDevice and TestDeviceToHost are copies with pinned host
-	// memory of one NUMA node, which stands as "node0" in place of the
+	// memory of one NUMA node, which is written as "node0" instead of the
 	// source's or the destination's address.
 	TestHostToDevice = "host-to-device"
 	TestDeviceToHost = "device-to-host"
@@ -137,27 +137,27 @@ const (
 
 // Report is what the probe found.
 type Report struct {
-	// Mode is how much was asked for.
+	// Mode is how much was requested.
 	Mode Mode `json:"mode"`
 	// API is the driver's interface through which the GPUs were driven: "cuda" or
-	// "hip"; empty where neither library could be loaded.
+	// "hip"; empty if neither library could be loaded.
 	API string `json:"api,omitempty"`
 	// Outcome is OK when the driver started and every transfer that was
-	// tried is known, whatever became of it; else what stopped the probe.
+	// tried has a known outcome; otherwise what stopped the probe.
 	Outcome Outcome `json:"outcome"`
 	// Stage is the last step that was begun when the probe was stopped:
 	// "load library", "cuInit" ("hipInit"), "devices", "contexts", "memory", "peer
 	// access", "kernels", the name of a test, "cleanup".
 	Stage string `json:"stage,omitempty"`
-	// GPU is the address of the one that the stage was under way for, where
+	// GPU is the address of the GPU that the stage was working on, if
 	// it does one GPU at a time: "contexts", "memory", "kernels", "peer
 	// access".
 	GPU string `json:"gpu,omitempty"`
-	// Reason says in words why the outcome is not OK, Cause as a word that
-	// programs can go by.
+	// Reason says in words why the outcome is not OK, Cause as a word for
+	// programs.
 	Reason string `json:"reason,omitempty"`
 	Cause  Cause  `json:"cause,omitempty"`
-	// ErrorCode and ErrorName are the driver's, where it gave one:
+	// ErrorCode and ErrorName are the driver's, if it gave one:
 	// 802, "CUDA_ERROR_SYSTEM_NOT_READY". Call is the function that gave it, or in
 	// which the process hung or ended: "cuInit".
 	ErrorCode int    `json:"error_code,omitempty"`
@@ -174,16 +174,16 @@ type Report struct {
 	DriverVersion string `json:"driver_version,omitempty"`
 	// Devices are the GPUs that the driver offers to this process.
 	Devices []Device `json:"devices"`
-	// Peers are all ordered pairs and what the driver says of them.
+	// Peers are all ordered pairs and what the driver reports about them.
 	Peers []Peer `json:"peers"`
 	// Transfers are those that were tried, in order of test and pair.
 	Transfers []Transfer `json:"transfers"`
 	// SMTests says why no kernel could be run, if so: "no PTX compiler".
 	SMTests string `json:"sm_tests,omitempty"`
 	// Stages are what the probe did, in order, and how long each stage took: a
-	// driver that takes long to start is seen here.
+	// driver that takes long to start shows here.
 	Stages []Stage `json:"stages,omitempty"`
-	// Left is true when the child could not be ended: it sits in the kernel.
+	// Left is true when the child could not be killed: it is blocked in the kernel.
 	Left bool `json:"left,omitempty"`
 }
 
@@ -195,13 +195,13 @@ type Stage struct {
 	Milliseconds float64 `json:"ms"`
 }
 
-// User is a process that uses a GPU beside the doctor.
+// User is a process other than gpudoctor that uses a GPU.
 type User struct {
-	// PID is its number, 0 where no process can be seen. Program is its name
-	// (/proc/PID/comm), empty where that cannot be read.
+	// PID is its number, 0 if no process can be seen. Program is its name
+	// (/proc/PID/comm), empty if that cannot be read.
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
-	// UsedBytes is the memory in use where no process can be seen.
+	// UsedBytes is the memory in use if no process is visible.
 	UsedBytes int64 `json:"used_bytes,omitempty"`
 }
 
@@ -209,16 +209,16 @@ type User struct {
 func (u User) String() string {
 	switch {
 	case u.PID == 0:
-		return fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here", u.UsedBytes>>20)
+		return fmt.Sprintf("%d MiB of its memory is in use by a process that is not visible here", u.UsedBytes>>20)
 	case u.Program == "":
 		return fmt.Sprintf("in use by process %d (not visible here)", u.PID)
 	}
 	return fmt.Sprintf("in use by process %d (%s)", u.PID, u.Program)
 }
 
-// InUse notes that another process used a GPU of the pair, by address, when the
+// InUse notes that another process used a GPU of the pair, by address, while the
 // transfer was timed: its rate says nothing about the path. The rate stays, and
-// so does what became of the data.
+// so does the outcome.
 func (t *Transfer) InUse(address string, by User) {
 	t.Outcome, t.Cause, t.User = Unknown, CauseBusy, &by
 	t.Reason = fmt.Sprintf("%s: %s while the transfer was timed, so its speed is not judged", address, by)
@@ -236,8 +236,8 @@ type Device struct {
 	ComputeCapability string `json:"compute_capability,omitempty"`
 	// MemoryBytes is its memory.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
-	// Outcome is what became of making it ready; Reason says why not, Cause and
-	// User as programs read it.
+	// Outcome is the outcome of initializing it; Reason says why it failed, Cause and
+	// User say so for programs.
 	Outcome   Outcome `json:"outcome"`
 	Reason    string  `json:"reason,omitempty"`
 	Cause     Cause   `json:"cause,omitempty"`
@@ -247,8 +247,8 @@ type Device struct {
 	Call      string  `json:"call,omitempty"`
 }
 
-// Peer is what the driver says of one ordered pair: whether the GPU Source
-// may reach the memory of Destination.
+// Peer is what the driver reports about one ordered pair: whether the GPU Source
+// may access the memory of Destination.
 type Peer struct {
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
@@ -261,7 +261,7 @@ type Peer struct {
 	ArrayAccess     *bool `json:"array_access,omitempty"`
 }
 
-// Transfer is one transfer and what became of it.
+// Transfer is one transfer and its outcome.
 type Transfer struct {
 	// Test is one of the Test constants.
 	Test string `json:"test"`
@@ -269,16 +269,16 @@ type Transfer struct {
 	// of a NUMA node.
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-	// Way tells the ways between processes apart: "cuMem", "cudaIpc", "hipIpc".
+	// Way is how memory was shared between processes: "cuMem", "cudaIpc", "hipIpc".
 	Way string `json:"way,omitempty"`
-	// Outcome is what became of it; Reason says why it is not OK, Cause as a
-	// word that programs can go by.
+	// Reason says in words why the Outcome is not OK, Cause as a
+	// word for programs.
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
 	Cause   Cause   `json:"cause,omitempty"`
 	// Bytes is the size of one copy.
 	Bytes int64 `json:"bytes,omitempty"`
-	// GBps is the rate in 10^9 bytes a second (both directions together for
+	// GBps is the rate in 10^9 bytes per second (both directions together for
 	// TestBidirectional); nil when it was not measured.
 	GBps *float64 `json:"gbps,omitempty"`
 	// ExpectedGBps is what the path's links could carry, Fraction is GBps
@@ -296,7 +296,7 @@ type Transfer struct {
 	// empty.
 	Verified string `json:"verified,omitempty"`
 	// BadBytes counts those that differ (in whole words of 8), FirstBad is
-	// the offset of the first, and Found says what stood there: "poison"
+	// the offset of the first, and Found says what was there instead: "poison"
 	// (nothing arrived), "zeros", "foreign" (another transfer's data),
 	// "other".
 	BadBytes int64  `json:"bad_bytes,omitempty"`
@@ -307,10 +307,10 @@ type Transfer struct {
 	ErrorCode int    `json:"error_code,omitempty"`
 	ErrorName string `json:"error_name,omitempty"`
 	Call      string `json:"call,omitempty"`
-	// User is who used one of the GPUs when it was timed, where the rate is not
-	// judged for that (CauseBusy).
+	// User is who used one of the GPUs while it was timed, if the rate is not
+	// judged because of that (CauseBusy).
 	User *User `json:"user,omitempty"`
-	// Attempts counts how often it was tried, where that is more than once, and
+	// Attempts counts how often it was tried, if that is more than once, and
 	// Repeats the attempts that gave this outcome.
 	Attempts int `json:"attempts,omitempty"`
 	Repeats  int `json:"repeats,omitempty"`

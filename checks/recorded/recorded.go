@@ -155,7 +155,7 @@ func parseFacts(name string, data []byte) (*facts.Facts, error) {
 	f := &facts.Facts{}
 	if err := decoder.Decode(f); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return nil, at(wrong.Offset-1, fmt.Errorf("%s is a %s, which is no %s", wrong.Field, wrong.Value, wrong.Type))
+			return nil, at(wrong.Offset-1, fmt.Errorf("%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type))
 		}
 		return nil, at(decoder.InputOffset(), err)
 	}
@@ -168,13 +168,13 @@ var factsFamily = lazy.New(`^gpudoctor\.facts/v[0-9]+$`)
 func checkSchema(schema *string) error {
 	switch {
 	case schema == nil:
-		return fmt.Errorf("no facts file: it has no schema; that of facts is %q", facts.FactsSchema)
+		return fmt.Errorf("not a facts file: it has no schema; want %q", facts.FactsSchema)
 	case *schema == facts.FactsSchema:
 		return nil
 	case factsFamily.MatchString(*schema):
-		return fmt.Errorf("%w: its schema is %q, and this one reads %q", ErrNewer, *schema, facts.FactsSchema)
+		return fmt.Errorf("%w: its schema is %q; this version reads %q", ErrNewer, *schema, facts.FactsSchema)
 	}
-	return fmt.Errorf("no facts file: its schema is %.80q; that of facts is %q", *schema, facts.FactsSchema)
+	return fmt.Errorf("not a facts file: its schema is %.80q; want %q", *schema, facts.FactsSchema)
 }
 
 // place returns the line and column, both from 1, of an offset; the column
@@ -254,7 +254,7 @@ func (w *fieldWalk) object(t reflect.Type, path string) error {
 		name, _ := token.(string)
 		full := strings.TrimPrefix(path+"."+name, ".")
 		if seen[name] {
-			return fmt.Errorf("the field %q stands twice", full)
+			return fmt.Errorf("duplicate field %q", full)
 		}
 		seen[name] = true
 		var field reflect.Type

@@ -74,18 +74,18 @@ func TestReadFactsErrors(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"", "f.json:1:1: unexpected end of JSON input"},
 		{"{\n  \"schema\": x", "f.json:2:13: invalid character 'x' looking for beginning of value"},
-		{"{}", `f.json:1:1: no facts file: it has no schema; that of facts is "gpudoctor.facts/v1"`},
-		{"[]", `f.json:1:1: no facts file: it has no schema; that of facts is "gpudoctor.facts/v1"`},
-		{"{\n \"schema\": \"gpudoctor.report/v1\"}", `f.json:2:2: no facts file: its schema is "gpudoctor.report/v1"; that of facts is "gpudoctor.facts/v1"`},
-		{`{"schema": "gpudoctor.facts/v2", "news": 1}`, `f.json:1:2: made by a newer gpudoctor: its schema is "gpudoctor.facts/v2", and this one reads "gpudoctor.facts/v1"`},
+		{"{}", `f.json:1:1: not a facts file: it has no schema; want "gpudoctor.facts/v1"`},
+		{"[]", `f.json:1:1: not a facts file: it has no schema; want "gpudoctor.facts/v1"`},
+		{"{\n \"schema\": \"gpudoctor.report/v1\"}", `f.json:2:2: not a facts file: its schema is "gpudoctor.report/v1"; want "gpudoctor.facts/v1"`},
+		{`{"schema": "gpudoctor.facts/v2", "news": 1}`, `f.json:1:2: made by a newer gpudoctor: its schema is "gpudoctor.facts/v2"; this version reads "gpudoctor.facts/v1"`},
 		{head + ` "extra": 1}`, `f.json:2:2: unknown field "extra"`},
 		{head + ` "pci": {"devices": [{"address": "a"},` + "\n" + `  {"colour": "b"}]}}`, `f.json:3:4: unknown field "pci.devices.colour"`},
 		{head + ` "HOST": {}}`, `f.json:2:2: unknown field "HOST"`},
-		{head + ` "host": {}, "host": {}}`, `f.json:2:14: the field "host" stands twice`},
-		{head + ` "host": {"root": "yes"}}`, `f.json:2:23: host.root is a string, which is no bool`},
+		{head + ` "host": {}, "host": {}}`, `f.json:2:14: duplicate field "host"`},
+		{head + ` "host": {"root": "yes"}}`, `f.json:2:23: host.root: got string, want bool`},
 		{head + ` "host": {}} {}`, "f.json:2:14: invalid character '{' after top-level value"},
 		{head + ` "gpus": {"a\"b": 1}}`, `f.json:2:11: unknown field "gpus.a\"b"`},
-		{head + ` "transfers": {"transfers": [{"gbps": []}]}}`, `f.json:2:39: transfers.transfers.gbps is a array, which is no float64`},
+		{head + ` "transfers": {"transfers": [{"gbps": []}]}}`, `f.json:2:39: transfers.transfers.gbps: got array, want float64`},
 	} {
 		_, err := ReadFacts("f.json", strings.NewReader(tt.text))
 		if err == nil || err.Error() != tt.want {

@@ -1,5 +1,5 @@
-// Package system reads what the machine is: its kernel, its distribution, its processors,
-// and what it runs on where it is a virtual one.
+// Package system reads facts about the machine: its kernel, its distribution, its processors,
+// and its hypervisor if it is virtual.
 package system
 
 import (
@@ -74,7 +74,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	}
 	f.Virtualization = virtualization(h, &f, cpu, strings.Join(f.CommandLine, " "))
 	if f.Virtualization == nil {
-		g.Unknown("host", "virtualization", "no file tells whether a hypervisor is below this kernel", "")
+		g.Unknown("host", "virtualization", "no file shows whether this kernel runs on a hypervisor", "")
 	} else {
 		f.Virtualization.PassthroughHost = passthroughHost(h)
 	}
@@ -82,7 +82,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// readFact reads a file that is there on every Linux; it notes why where it
+// readFact reads a file that exists on every Linux; it notes why if it
 // cannot.
 func readFact(g *gather.Gathering, name, fact string) ([]byte, bool) {
 	b, err := g.Host.Read(name)
@@ -105,7 +105,7 @@ func goArch(uname string) string {
 }
 
 // readDistribution fills in what os-release(5) says. The file in /etc comes
-// first; the one in /usr/lib stands in for it.
+// first; the one in /usr/lib is the fallback.
 func readDistribution(g *gather.Gathering, f *facts.HostFacts) {
 	b, err := g.Host.Read("/etc/os-release")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func parseOSRelease(b []byte) map[string]string {
 	return settings
 }
 
-// readDMI returns what the firmware says of the machine. Machines without DMI
+// readDMI returns what the firmware says about the machine. Machines without DMI
 // (small virtual machines, boards with a device tree) have none of it.
 func readDMI(h *host.Host) map[string]string {
 	dmi := make(map[string]string)
@@ -335,7 +335,7 @@ func kindByClock(h *host.Host) (kind, source string) {
 }
 
 // makers are vendors of real machines with arm64 processors, where no CPU flag
-// tells of a hypervisor: those of the GPU servers of our time.
+// reports a hypervisor: those of the GPU servers of our time.
 var makers = []string{
 	"NVIDIA", "Supermicro", "Super Micro", "Dell", "HPE", "Hewlett", "Lenovo", "GIGABYTE", "Giga Computing", "ASUS", "ASRock",
 	"Quanta", "Wiwynn", "Ingrasys", "Foxconn", "Inventec", "Inspur", "Cisco", "Fujitsu", "Huawei", "Ampere", "Pegatron", "MiTAC",

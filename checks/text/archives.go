@@ -34,9 +34,9 @@ func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []by
 	case bytes.HasPrefix(head, []byte("BZh")) && len(head) > 9 && string(head[4:10]) == "1AY&SY":
 		return true, t.unpacked(ctx, in, bzip2.NewReader(r), ".bz2")
 	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
-		in.list.pass(in.name, problem{"packed with xz, which is not read: unpack it first", facts.UnreadForm})
+		in.list.pass(in.name, problem{"compressed with xz, which is not supported: decompress it first", facts.UnreadForm})
 	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		in.list.pass(in.name, problem{"packed with zstd, which is not read: unpack it first", facts.UnreadForm})
+		in.list.pass(in.name, problem{"compressed with zstd, which is not supported: decompress it first", facts.UnreadForm})
 	case isZip(head):
 		raw, err := t.inMemory(r, "a zip in a pipe or an archive")
 		if err != nil {
@@ -52,7 +52,7 @@ func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []by
 func isZip(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
 // tooDeep is the problem of an archive in too many others.
-var tooDeep = problem{"packed too often", facts.UnreadForm}
+var tooDeep = problem{"compressed too many times", facts.UnreadForm}
 
 // unpacked reads what a compressed file holds.
 func (t *intake) unpacked(ctx context.Context, in text, from io.Reader, suffixes ...string) error {
@@ -71,7 +71,7 @@ func (t *intake) unpacked(ctx context.Context, in text, from io.Reader, suffixes
 func (t *intake) inMemory(r io.Reader, what string) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxInMemory+1))
 	if err == nil && len(raw) > maxInMemory {
-		err = fmt.Errorf("%s is read up to %s", what, parse.Size(maxInMemory))
+		err = fmt.Errorf("%s is read only up to %s", what, parse.Size(maxInMemory))
 	}
 	return raw, err
 }
@@ -120,9 +120,9 @@ func zipMember(member *zip.File) (p problem, isText bool) {
 	case !mode.IsRegular() && !mode.IsDir():
 		return problem{why: "not a regular file"}, false
 	case member.Flags&1 != 0: // APPNOTE.TXT 4.4.4, bit 0.
-		return problem{"encrypted: unpack it first", facts.UnreadForm}, false
+		return problem{"encrypted: extract it first", facts.UnreadForm}, false
 	case member.Method != zip.Store && member.Method != zip.Deflate:
-		return problem{fmt.Sprintf("compressed by method %d, which is not read: unpack it first", member.Method), facts.UnreadForm}, false
+		return problem{fmt.Sprintf("compressed with method %d, which is not supported: extract it first", member.Method), facts.UnreadForm}, false
 	}
 	return problem{}, true
 }
@@ -211,7 +211,7 @@ func tarMember(head *tar.Header) (p problem, isText bool) {
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
 		return problem{why: "not a regular file"}, false
 	}
-	return problem{fmt.Sprintf("a member of type %q, which is not read", head.Typeflag), facts.UnreadForm}, false
+	return problem{fmt.Sprintf("a member of type %q, which is not supported", head.Typeflag), facts.UnreadForm}, false
 }
 
 // member is the name of a member of an archive.

@@ -28,11 +28,11 @@ const (
 	// maxNamed is how many files of a folder or an archive are listed by name that
 	// are not read; the rest is counted.
 	maxNamed = 20
-	// maxWhys is how many different reasons are told apart for those.
+	// maxWhys is how many different reasons are distinguished for those.
 	maxWhys = 3
 	// maxDepth bounds archives in archives.
 	maxDepth = 3
-	// maxInMemory bounds what has to be held in memory whole: a zip inside of
+	// maxInMemory bounds what has to be held in memory whole: a zip inside
 	// another archive or a pipe, and a txtar.
 	maxInMemory = 64 << 20
 	// headBytes is how much of a text is looked at to tell what it is, and

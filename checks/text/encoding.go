@@ -15,8 +15,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// unwrap takes off what is around a text or its characters: another encoding than
-// UTF-8, Docker's frames, zero bytes before its beginning. nil is none.
+// unwrap removes what is around a text or its characters: an encoding other than
+// UTF-8, Docker's frames, leading zero bytes. It returns nil if there is nothing to remove.
 func unwrap(r *bufio.Reader) io.Reader {
 	// What cannot be read is an error when the text is read.
 	head, _ := r.Peek(headBytes)
@@ -107,7 +107,7 @@ func isASCIIIn(sample []byte, width, at int) bool {
 			return false
 		case zeros == width-1:
 			ascii++
-		case i == 0: // Another encoding goes before, or it is none.
+		case i == 0: // Another encoding takes precedence, or it is not UTF-16.
 			return false
 		}
 	}
@@ -149,7 +149,7 @@ func isFramed(head []byte) bool {
 	}
 }
 
-// unframer gives what Docker's pieces hold. What is no piece is given as it is.
+// unframer gives what Docker's pieces hold. What is not a piece is given as it is.
 type unframer struct {
 	from   *bufio.Reader
 	left   int
@@ -182,7 +182,7 @@ func (u *unframer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// isBinary reports whether the beginning of a file is no text: it holds control
+// isBinary reports whether the beginning of a file is not a text: it holds control
 // characters, or zero bytes between what is no UTF-8.
 func isBinary(head []byte) bool {
 	control, zeros := 0, 0

@@ -1,7 +1,7 @@
-// Package text reads the texts that people send, logs, outputs of commands
+// Package text reads the texts that users give, such as logs, outputs of commands
 // and descriptions of jobs, and builds from them the same facts that a live
 // machine gives. It recognises each text by its content, several kinds in one
-// file among them, and keeps which line a fact is from. It judges nothing.
+// file included, and records which line a fact comes from. It judges nothing.
 package text
 
 import (
@@ -86,14 +86,14 @@ type intake struct {
 type Result struct {
 	// Facts are what the texts tell.
 	Facts *facts.Facts
-	// Recording names the recording of a machine among the texts; empty where
+	// Recording names the recording of a machine among the texts; empty if
 	// there was none.
 	Recording string
 }
 
 // Read examines files, folders, archives and standard input ("-"), and returns
 // the facts that their texts tell. A recording of gpudoctor's own among them
-// (a snapshot, or a facts file) tells of the machine, and the texts of what
+// (a snapshot, or a facts file) describes the machine, and the texts of what
 // happened there.
 //
 // What cannot be read is listed with the reason, and the rest is read. When the
@@ -127,7 +127,7 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 	}
 	switch {
 	case len(f.Texts) == 0 && t.base == nil:
-		return Result{}, fmt.Errorf("%s: no file in it", strings.Join(paths, ", "))
+		return Result{}, fmt.Errorf("%s: no files in it", strings.Join(paths, ", "))
 	case t.base != nil:
 		return Result{Join(t.base, f), t.baseName}, nil
 	case !slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
@@ -357,7 +357,7 @@ func (t *intake) walk(ctx context.Context, path, shown string, all []found) []fo
 		f := found{path: filepath.Join(path, d.Name()), shown: filepath.Join(shown, d.Name()), mode: d.Type()}
 		switch {
 		case len(all) >= maxFiles:
-			f.problem = problem{fmt.Sprintf("more than %d files: it and those after it were not read", maxFiles), facts.UnreadCount}
+			f.problem = problem{fmt.Sprintf("more than %d files: this one and those after it were not read", maxFiles), facts.UnreadCount}
 			return append(all, f)
 		case d.IsDir() && strings.HasPrefix(d.Name(), "."):
 			continue
@@ -428,11 +428,11 @@ func (t *intake) stream(ctx context.Context, in text) error {
 	return t.plain(ctx, in, r, head)
 }
 
-// recording reads the machine that a recording tells of. There can be one.
+// recording reads the machine that a recording describes. There can be one.
 func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 	named := t.explicit && in.depth == 0
 	if t.base != nil {
-		why := "a second recording beside " + t.baseName + ": examine it by itself"
+		why := "a second recording, in addition to " + t.baseName + ": examine it separately"
 		if named {
 			return fmt.Errorf("%s: %s", in.name, why)
 		}

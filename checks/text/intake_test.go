@@ -153,15 +153,15 @@ func TestReadRefuses(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"empty":            {nil, "empty"},
-		"binary":           {[]byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00"), "binary data"},
-		"prose":            {[]byte("my GPUs do not talk to each other\n"), "nothing in it was recognised"},
-		"xz":               {[]byte("\xfd7zXZ\x00\x00\x04"), "packed with xz"},
-		"zstd":             {[]byte("\x28\xb5\x2f\xfd\x04\x58"), "packed with zstd"},
-		"broken gzip":      {[]byte("\x1f\x8b\x08\x00broken"), "gzip"},
-		"broken zip":       {[]byte("PK\x03\x04broken"), "broken zip"},
-		"packed too often": {bomb, "packed too often"},
-		"control":          {bytes.Repeat([]byte{1, 2, 3, 4}, 1000), "binary data"},
+		"empty":                     {nil, "empty"},
+		"binary":                    {[]byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00"), "binary data"},
+		"prose":                     {[]byte("my GPUs do not talk to each other\n"), "nothing in it was recognised"},
+		"xz":                        {[]byte("\xfd7zXZ\x00\x00\x04"), "compressed with xz"},
+		"zstd":                      {[]byte("\x28\xb5\x2f\xfd\x04\x58"), "compressed with zstd"},
+		"broken gzip":               {[]byte("\x1f\x8b\x08\x00broken"), "gzip"},
+		"broken zip":                {[]byte("PK\x03\x04broken"), "broken zip"},
+		"compressed too many times": {bomb, "compressed too many times"},
+		"control":                   {bytes.Repeat([]byte{1, 2, 3, 4}, 1000), "binary data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "it")
@@ -174,7 +174,7 @@ func TestReadRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := text.Read(t.Context(), []string{t.TempDir()}, text.Options{}); err == nil || !strings.Contains(err.Error(), "no file in it") {
+	if _, err := text.Read(t.Context(), []string{t.TempDir()}, text.Options{}); err == nil || !strings.Contains(err.Error(), "no files in it") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }

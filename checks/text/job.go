@@ -9,7 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// Join adds to the facts of a machine what texts tell of a job that ran there.
+// Join adds to the facts of a machine what texts say about a job that ran there.
 // What the machine shows of itself stays: a text may be older, or from another
 // machine. A section that the machine's facts lack is taken from the texts.
 func Join(machine, texts *facts.Facts) *facts.Facts {

@@ -18,20 +18,20 @@ type AreaTable struct {
 	Words   []AreaByWords `json:"words"`
 	Files   []AreaFiles   `json:"files"`
 	Hangs   []Hang        `json:"hangs"`
-	// Decides say how to find out whether a cause is the one, by cause.
+	// Decides says how to find out whether a cause applies, by cause.
 	Decides map[string]Decision `json:"decides"`
 }
 
-// Hang is a way that the data of collectives takes, and what may stop it.
+// Hang is a path that the data of collectives takes, and what may block it.
 type Hang struct {
-	// Between is true of a way between hosts.
+	// Between is true for a path between hosts.
 	Between bool `json:"between"`
-	// Usual is true of the way to be assumed where a log shows no channel.
+	// Usual is true for the path to assume if a log shows no channel.
 	Usual bool `json:"usual,omitempty"`
 	// Kinds is a regular expression (RE2) for the kind of a channel and its network, with a
-	// blank between them; empty where no channel shows the way.
+	// space between them; empty if no channel shows the path.
 	Kinds string `json:"kinds,omitempty"`
-	// Words stand behind "goes over".
+	// Words follow "goes over".
 	Words string `json:"words"`
 	// Causes are ids of causes, the likeliest first.
 	Causes []string `json:"causes"`
@@ -40,22 +40,22 @@ type Hang struct {
 // Decision is a command and what it shows.
 type Decision struct {
 	Command string `json:"command,omitempty"`
-	// Shows says what one sees if it is the cause, as a clause.
+	// Shows says what the command shows if it is the cause, as a clause.
 	Shows string `json:"shows"`
 }
 
 // Area is a part of a library.
 type Area struct {
 	Name string `json:"name"`
-	// Words stand behind "failed in".
+	// Words follow "failed in".
 	Words string `json:"words"`
-	// Causes are ids of causes, the likeliest first; none where the area names none.
+	// Causes are ids of causes, the likeliest first; empty if the area names none.
 	Causes []string `json:"causes"`
-	// Variables steer that code.
+	// Variables control that code.
 	Variables []string `json:"variables,omitempty"`
 }
 
-// AreaByWords is the area of messages that hold some words.
+// AreaByWords is the area of messages that contain some words.
 type AreaByWords struct {
 	// Libraries are those to which it applies; all where there are none.
 	Libraries []string `json:"libraries,omitempty"`
@@ -80,7 +80,7 @@ type AreaFile struct {
 	Area string   `json:"area"`
 }
 
-// placer is the table, ready to be asked.
+// placer is the table, ready for look-ups.
 type placer struct {
 	files map[string][]fileArea
 	words []wordArea

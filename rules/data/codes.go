@@ -17,14 +17,14 @@ type CodeTable struct {
 type Code struct {
 	Number int    `json:"number"`
 	Name   string `json:"name"`
-	// Words are what the library that has the code prints for it.
+	// Words are what the library prints for the code.
 	Words string `json:"words"`
-	// Means are causes; of the entries the first one counts that lists the area of the
+	// Means are causes; the first entry counts that lists the area of the
 	// message, or that lists none.
 	Means []Meaning `json:"means,omitempty"`
 }
 
-// Meaning is what a code means in some areas, or in all where none is listed.
+// Meaning is what a code means in some areas, or in all if none is listed.
 type Meaning struct {
 	Areas  []string `json:"areas,omitempty"`
 	Causes []string `json:"causes"`

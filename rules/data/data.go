@@ -46,7 +46,7 @@ func tableOf[T any](read func() *T) table {
 // Names are the names of all tables, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(tables)) }
 
-// Table returns a table by its name, a pointer to a struct; nil where there is none.
+// Table returns a table by its name, a pointer to a struct, or nil if it does not exist.
 func Table(name string) any {
 	if t, ok := tables[name]; ok {
 		return t.read()

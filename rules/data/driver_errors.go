@@ -16,7 +16,7 @@ type ErrorClass struct {
 	Name string `json:"name"`
 	// Words say what happened, as a clause.
 	Words string `json:"words"`
-	// Causes are ids of causes, the likeliest first; none where it names none.
+	// Causes are ids of causes, the likeliest first; empty if it names none.
 	Causes   []string `json:"causes,omitempty"`
 	Remedies []string `json:"remedies"`
 }
@@ -31,12 +31,12 @@ type DriverError struct {
 	Runtime string `json:"runtime,omitempty"`
 	Words   string `json:"words,omitempty"`
 	Class   string `json:"class"`
-	// Causes are those of a program that prints it, where the class has others.
+	// Causes are those for a program that prints it, if they differ from the class's.
 	Causes []string `json:"causes,omitempty"`
-	// Untried is true where a transfer that fails so says nothing of the path: the probe
+	// Untried is true if a transfer with this error says nothing about the path: the probe
 	// could not try.
 	Untried bool `json:"untried,omitempty"`
-	// InGPU is true of hardware errors that stay where no GPU accesses another.
+	// InGPU is true for hardware errors that remain when no GPU accesses another.
 	InGPU bool `json:"in_gpu,omitempty"`
 	// JudgedBy is the rule that judges a driver that reports this.
 	JudgedBy string `json:"judged_by,omitempty"`

@@ -1,31 +1,31 @@
 package data
 
-// Limits returns the table of what counts as good, and from where on a value is bad.
+// Limits returns the table of thresholds between good and bad values.
 var Limits = reader[LimitTable]("limits")
 
-// LimitTable holds the values with which facts are compared. The YAML file says of each
-// where it is from.
+// LimitTable holds the values with which facts are compared. The YAML file says for each
+// where it comes from.
 type LimitTable struct {
 	Sources []string `json:"sources"`
-	// Shares are the least good parts of a path's rate, by test of the probe; Collective
-	// those of what one GPU's links carry, and Network that of a port's rate.
+	// Shares are the minimum good fractions of a path's rate, by test of the probe; Collective
+	// those of the rate of one GPU's links, and Network that of a port's rate.
 	Shares     map[string]Share `json:"shares"`
 	Collective Share            `json:"collective"`
 	Network    float64          `json:"network"`
-	// CollectiveBytes and NetworkBytes are the sizes from which on bandwidth shows.
+	// CollectiveBytes and NetworkBytes are the minimum sizes at which bandwidth is meaningful.
 	CollectiveBytes int64 `json:"collective_bytes"`
 	NetworkBytes    int64 `json:"network_bytes"`
-	// WrongPath is the part of what counts as good below which a path is wrong.
+	// WrongPath is the fraction of the good rate below which a path is wrong.
 	WrongPath float64 `json:"wrong_path"`
-	// Detour are the parts of a link's rate that look like a detour through the root
-	// port, and Staged the part below which it looks like staging through host memory.
+	// Detour are the fractions of a link's rate that look like a detour through the root
+	// port, and Staged the fraction below which it looks like staging through host memory.
 	Detour Range   `json:"detour"`
 	Staged float64 `json:"staged"`
 	// StagedFaster and StagedBeatsCrowd are how many times faster host memory must be
 	// than peer access alone, and than peer access while all GPUs write.
 	StagedFaster     float64 `json:"staged_faster"`
 	StagedBeatsCrowd float64 `json:"staged_beats_crowd"`
-	// LateUS is the latency from which on a transfer was ended and did not arrive.
+	// LateUS is the latency from which a transfer counts as aborted rather than completed.
 	LateUS int `json:"late_us"`
 
 	ShmRecommendedBytes int64 `json:"shm_recommended_bytes"`
@@ -35,10 +35,10 @@ type LimitTable struct {
 	MemlockLowBytes     int64 `json:"memlock_low_bytes"`
 	BARDefaultBytes     int64 `json:"bar_default_bytes"`
 	BARFixedMostBytes   int64 `json:"bar_fixed_most_bytes"`
-	// BusyPercent and SpinningPercent are of a GPU's utilization.
+	// BusyPercent and SpinningPercent are utilizations of a GPU.
 	BusyPercent     int `json:"busy_percent"`
 	SpinningPercent int `json:"spinning_percent"`
-	// CUDADrivers are the least driver branches by major release of CUDA,
+	// CUDADrivers are the minimum driver branches by major release of CUDA,
 	// OldCUDADrivers by release.
 	CUDADrivers      map[string]int `json:"cuda_drivers"`
 	OldCUDADrivers   map[string]int `json:"old_cuda_drivers"`
@@ -46,9 +46,9 @@ type LimitTable struct {
 	WatchdogMS       int            `json:"watchdog_ms"`
 }
 
-// Share says what part of a path's rate counts as good: of pairs that NVLinks or xGMI
-// join, of pairs below one root complex (PCIe), of pairs on different NUMA nodes (Far),
-// and of pairs whose way is hidden, as in a virtual machine (Unknown).
+// Share says what fraction of a path's rate counts as good: for pairs that NVLinks or xGMI
+// connect, for pairs below one root complex (PCIe), for pairs on different NUMA nodes (Far),
+// and for pairs whose path is hidden, as in a virtual machine (Unknown).
 type Share struct {
 	NVLink  float64 `json:"nvlink,omitempty"`
 	PCIe    float64 `json:"pcie,omitempty"`

@@ -5,7 +5,7 @@ var XIDs = reader[XIDTable]("xids")
 
 // XIDTable says what each Xid of a GPU and SXid of an NVSwitch means.
 type XIDTable struct {
-	// Sources are the pages that the table is from.
+	// Sources are the pages that the table was made from.
 	Sources []string `json:"sources"`
 	// Actions are by action the remedies that help, the best first.
 	Actions map[string][]string `json:"actions"`
@@ -20,8 +20,8 @@ type XID struct {
 	Code int `json:"code"`
 	// Name follows NVIDIA's catalog.
 	Name string `json:"name"`
-	// Class is "fault" for a fault of the GPU or the way to it, "link" for one of NVLink,
-	// "application" for what a program's own error causes, "secondary" for a consequence
+	// Class is "fault" for a fault of the GPU or the path to it, "link" for one of NVLink,
+	// "application" for one caused by an error in a program, "secondary" for a consequence
 	// of another event, and "note" for what needs no action now.
 	Class    string `json:"class"`
 	Severity string `json:"severity"`

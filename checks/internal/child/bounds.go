@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Stream is one of the pipes on which a child is heard.
+// Stream is one of the pipes on which a child writes.
 type Stream string
 
 // The streams of a child.
@@ -20,7 +20,7 @@ const (
 type bounds struct {
 	// bytes is how many are read before the child is ended.
 	bytes int64
-	// burst is read at once, and what comes after it at rate bytes a second. A
+	// burst is read at once, and what comes after it at rate bytes per second. A
 	// child that writes faster waits.
 	burst int64
 	rate  float64
@@ -38,11 +38,11 @@ var outputBounds = bounds{bytes: 256 << 20, burst: 32 << 20, rate: 128 << 20}
 // 300 to 500 bytes each: 3 MB. Decoding costs more than reading.
 var messageBounds = bounds{bytes: 64 << 20, burst: 8 << 20, rate: 32 << 20}
 
-// maxMessages bounds the lines on the message pipe, those that are no messages
-// included.
+// maxMessages bounds the lines on the message pipe, those that are not messages
+// messages.
 const maxMessages = 1 << 17
 
-// errFlood is what bounded returns where its bound is passed.
+// errFlood is what bounded returns if its limit is exceeded.
 var errFlood = errors.New("more than any healthy child writes")
 
 // bounded reads from r within bounds, and returns errFlood past them.

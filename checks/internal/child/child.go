@@ -1,6 +1,6 @@
 // Package child runs a part of this program in a child process of the same
 // binary. Vendor libraries hang for minutes or crash on a sick GPU: in a child
-// that costs the doctor an answer, not its life. A child sends what it learns
+// that costs gpudoctor an answer but does not end it. A child sends what it learns
 // as it learns it, so that one that hangs or crashes costs only what it had
 // not yet sent.
 //
@@ -49,18 +49,18 @@ const (
 	maxMessage = 8 << 20
 	// maxOutput bounds what is kept of a child's stdout and stderr each.
 	maxOutput = 64 << 10
-	// maxWords bounds what is kept of an error that a child tells.
+	// maxWords bounds what is kept of an error that a child reports.
 	maxWords = 4 << 10
 )
 
-// Spec says what a child is to do.
+// Spec says what a child does.
 type Spec struct {
 	// Task is the name of a registered task.
 	Task string
 	// Args is given to the task as JSON.
 	Args any
-	// Env is added to the environment of the child, as "NAME=value", and wins
-	// over what is there.
+	// Env is added to the environment of the child, as "NAME=value", and overrides
+	// existing variables.
 	Env []string
 	// Deadline bounds the child's life; 0 leaves that to the context.
 	Deadline time.Duration
@@ -74,7 +74,7 @@ type Spec struct {
 	Receive func(message json.RawMessage)
 }
 
-// Result is what became of a child.
+// Result is the outcome of a child.
 type Result struct {
 	// Finished is true when the task ran to its end. Failure is the error
 	// that it returned then, or empty.
@@ -86,12 +86,12 @@ type Result struct {
 	// Signal names the signal that ended it: "SIGSEGV". A crash that the Go
 	// runtime caught (it exits with code 2 then) counts as well.
 	Signal string
-	// Death says whose doing it was that it ended before its task did, and Why
-	// says more in words. Both are empty where it was ended from here.
+	// Death says what ended it before its task was done, and Why
+	// gives details. Both are empty if this process ended it.
 	Death Death
 	Why   string
-	// Inside are the functions of vendors' libraries that were under way when it
-	// ended. Recorded is false where that is not known.
+	// Inside are the functions of vendors' libraries that were running when it
+	// ended. Recorded is false if that is not known.
 	Inside   []string
 	Recorded bool
 	// TimedOut is true when the deadline ended it, Canceled when the context
@@ -101,22 +101,22 @@ type Result struct {
 	// Flooded is the stream of which the child, or a library in it, wrote more
 	// than any healthy one does; it was ended for that. Empty if none.
 	Flooded Stream
-	// Left is true when it was killed and is still there: it sits in the
-	// kernel. It goes when the kernel lets it go.
+	// Left is true when it was killed but still exists: it is blocked in the
+	// kernel until the kernel releases it.
 	Left bool
-	// Stdout and Stderr are the last that it, or a library in it, wrote.
+	// Stdout and Stderr are the last output of it and of the libraries in it.
 	Stdout string
 	Stderr string
 	// Malformed counts messages that could not be understood.
 	Malformed int
 	// Unsent counts messages that the task could not send: one that holds a NaN,
-	// which JSON has no word for, or one that is too long. UnsentReason is the
+	// which JSON cannot express, or one that is too long. UnsentReason is the
 	// first one's error.
 	Unsent       int
 	UnsentReason string
 }
 
-// envelope is one line on the message pipe: a message, why there is none, or the
+// envelope is one line on the message pipe: a message, why it is missing, or the
 // end.
 type envelope struct {
 	Message json.RawMessage `json:"message,omitempty"`
@@ -226,7 +226,7 @@ func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
 	}
 }
 
-// await returns the child's state once it ended by itself, or nil once it has
+// await returns the child's state once it has exited by itself, or nil once it has
 // to be ended.
 func await(
 	ctx context.Context, r *Result, ended <-chan *ending, done <-chan struct{}, flooded <-chan Stream,
@@ -273,7 +273,7 @@ func (r *Result) conclude(state *ending) {
 }
 
 // ending is how a process ended: with an exit code, by a signal, or in a way that
-// cannot be known.
+// is unknown.
 type ending struct {
 	exited bool
 	code   int
@@ -294,8 +294,8 @@ func caughtSignal(stderr []byte) string {
 	return ""
 }
 
-// family are the children that this process has started, also those that are
-// gone.
+// family are the children that this process has started, including those that have
+// ended.
 var family struct {
 	sync.Mutex
 	pids map[int]bool
@@ -318,12 +318,12 @@ func give(begin func() (*os.Process, error)) (*os.Process, error) {
 	return proc, nil
 }
 
-// familyName is the variable by which the processes are known that come from a
-// child, whoever is their parent by now.
+// familyName is the variable that marks the processes that descend from a
+// child, whatever their parent is now.
 const familyName = "GPUDOCTOR_FAMILY"
 
 // familyVariable is the variable with its value: one for a process that was
-// started by hand and all that come from it.
+// started by hand and its descendants.
 var familyVariable = sync.OnceValue(func() string {
 	if v := os.Getenv(familyName); v != "" && isChild() {
 		return familyName + "=" + v
@@ -331,8 +331,8 @@ var familyVariable = sync.OnceValue(func() string {
 	return familyName + "=" + rand.Text()
 })
 
-// Own is true for this process, for the children that it ever started, and
-// for the living that come from them.
+// Own is true for this process, for all children that it has started, and
+// for their living descendants.
 func Own(pid int) bool {
 	family.Lock()
 	defer family.Unlock()
@@ -419,7 +419,7 @@ func startWith(path string, argv []string, attr *os.ProcAttr) (proc *os.Process,
 	return proc, err
 }
 
-// environment returns base with the variables of extra in place of those of
+// environment returns base with the variables of extra instead of those of
 // the same name: of two, libc and Go would take the first.
 func environment(base, extra []string) []string {
 	env := slices.Clone(extra)
@@ -435,7 +435,7 @@ func environment(base, extra []string) []string {
 // pipe is a pipe of which the child gets one end.
 type pipe struct{ ours, theirs *os.File }
 
-// pipes are a child's, and the memory for its record, nil where there is none.
+// pipes are those of a child, and the memory for its record, nil if it has no record.
 type pipes struct {
 	stdout, stderr, message, lifeline pipe
 	record                            *os.File
@@ -462,7 +462,7 @@ func openPipes() (*pipes, error) {
 
 func (p *pipes) all() []pipe { return []pipe{p.stdout, p.stderr, p.message, p.lifeline} }
 
-// close closes what is still open; closing twice does no harm.
+// close closes what is still open; closing twice is harmless.
 func (p *pipes) close() {
 	p.closeTheirs()
 	for _, one := range p.all() {
@@ -529,7 +529,7 @@ func newInbox(receive func(json.RawMessage)) *inbox {
 
 // read takes messages until the end of r, or until a bound is passed, which it
 // reports. What cannot be understood, such as the noise of a library that writes
-// to a descriptor that is not its own, is counted and passed over.
+// to a descriptor that is not its own, is counted and skipped.
 func (in *inbox) read(r io.Reader) (flooded bool) {
 	lines := bufio.NewScanner(newBounded(r, in.bounds))
 	lines.Buffer(nil, in.longest)
@@ -558,7 +558,7 @@ func (in *inbox) take(line []byte) {
 	}
 }
 
-// words returns the first maxWords bytes of s, without half a character.
+// words returns the first maxWords bytes of s, without a partial character.
 func words(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxWords)], "") }
 
 // tail keeps the last max bytes that were written to it.

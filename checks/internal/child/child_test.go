@@ -195,7 +195,7 @@ func run(ctx context.Context, t *testing.T, spec Spec) (outcome, Result) {
 
 func TestRun(t *testing.T) {
 	t.Setenv("GPUDOCTOR_TEST_EXTRA", "overridden")
-	const sent = "sent by another process, or for a limit"
+	const sent = "sent by another process, or because of a limit"
 	for _, tt := range []struct {
 		name   string
 		spec   Spec
@@ -220,7 +220,7 @@ func TestRun(t *testing.T) {
 		{
 			name:   "a library that exits",
 			spec:   Spec{Task: "exit"},
-			want:   outcome{"", Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "nothing more is known"}},
+			want:   outcome{"", Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"}},
 			stderr: "the library gave up",
 		},
 		{

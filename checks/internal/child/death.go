@@ -8,11 +8,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Death says whose doing the end of a child was that did not finish its task and
-// that nobody here ended.
+// Death says what ended a child that did not finish its task and
+// that this process did not end.
 type Death string
 
-// The deaths.
+// The causes of death.
 const (
 	// DeathByLibrary: a vendor's library crashed, or ended the process, inside one
 	// of its calls or in a thread of its own.
@@ -20,16 +20,16 @@ const (
 	// DeathByOther: another process or the kernel ended it, by SIGKILL or SIGTERM
 	// and the like. The kernel does that when memory runs out.
 	DeathByOther Death = "killed"
-	// DeathByShortage: it got no thread, no memory or no file.
+	// DeathByShortage: it could not get a thread, memory or a file.
 	DeathByShortage Death = "shortage"
-	// DeathByBug: a fault of this program.
+	// DeathByBug: a bug in this program.
 	DeathByBug Death = "bug"
-	// DeathUnknown: nobody can tell.
+	// DeathUnknown: the cause is unknown.
 	DeathUnknown Death = "unknown"
 )
 
 // crashSignals are those that a fault in a process's own code raises (signal(7)).
-// Any other comes from outside.
+// All others come from outside.
 var crashSignals = []string{"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS"}
 
 // A resource is what a process can run short of.
@@ -41,10 +41,10 @@ type resource struct {
 	limit limit
 }
 
-// resources are told apart by the runtime's own words: runtime/os_linux.go
+// resources are distinguished by the runtime's own messages: runtime/os_linux.go
 // (newosproc), runtime/cgo/gcc_libinit.c and gcc_fatalf.c (pthread_create),
 // runtime/malloc.go, mem_linux.go and mpagealloc.go (memory), netpoll_epoll.go
-// (descriptors). They are looked for only where something else than words shows
+// (descriptors). They are searched for only if something other than these messages shows
 // that the runtime died.
 var resources = []resource{
 	{lazy.New(`failed to create new OS thread|pthread_create failed|newosproc`), "no thread could be created", limitProcesses},
@@ -52,7 +52,7 @@ var resources = []resource{
 	{lazy.New(`out of memory|cannot allocate memory|failed to reserve|cannot map pages|malloc failed|failed to allocate`), "memory ran out", limitMemory},
 }
 
-// shortOf returns what a dying runtime was short of, in words; empty where it
+// shortOf returns what a dying runtime ran out of, in words; empty if it
 // does not say.
 func shortOf(said string) string {
 	for _, r := range resources {
@@ -72,7 +72,7 @@ const (
 	limitMemory
 )
 
-// words name the limit where one is set.
+// words name the limit if one is set.
 func (l limit) words() string {
 	n, set := l.get()
 	if !set {
@@ -93,8 +93,8 @@ func (l limit) words() string {
 // fatalsignal): "SIGSEGV: segmentation violation\nPC=0x46 m=0 sigcode=1 addr=0x0".
 var signalReport = lazy.New(`^(SIG[A-Z]{2,6}): .*\nPC=\S+ m=\d+ sigcode=(\d+)`)
 
-// runtimeReport is what the runtime says to stderr, where it could not be had from
-// it apart.
+// runtimeReport is what the runtime writes to stderr, if its report cannot be read
+// separately.
 var runtimeReport = lazy.New(`(?ms)^(?:SIG[A-Z]{2,6}: |panic: |fatal error: |runtime: ).*`)
 
 const (
@@ -104,14 +104,14 @@ const (
 	userCode = "0"
 )
 
-// judge says whose doing the end of a child was, and fills in Death, Signal, Inside
+// judge decides what ended a child, and fills in Death, Signal, Inside
 // and Why.
 func (r *Result) judge(rec record) {
 	r.Recorded, r.Inside = rec.known, rec.inside
 	if r.Finished || r.TimedOut || r.Canceled || r.Flooded != "" || r.Left {
 		return
 	}
-	r.Death, r.Why = DeathUnknown, "nothing more is known"
+	r.Death, r.Why = DeathUnknown, "for an unknown reason"
 	if !rec.known && r.Exited {
 		rec.report = runtimeReport.FindString(r.Stderr)
 	}
@@ -127,7 +127,7 @@ func (r *Result) judge(rec record) {
 	case r.Signal == "SIGKILL":
 		r.Death, r.Why = DeathByOther, "such as by the kernel's OOM killer"
 	case r.Signal != "" && !slices.Contains(crashSignals, r.Signal), report != nil && report[2] == userCode:
-		r.Death, r.Why = DeathByOther, "sent by another process, or for a limit"
+		r.Death, r.Why = DeathByOther, "sent by another process, or because of a limit"
 	case rec.known && !rec.started:
 		// No library was loaded.
 		r.Why = "it could not start"
@@ -137,7 +137,7 @@ func (r *Result) judge(rec record) {
 	case report != nil && strings.Contains(rec.report, inCode):
 		r.library(within || !rec.known)
 	case report != nil && r.Signal == "SIGABRT":
-		// The C part of the runtime gives up by abort(3), outside a call of C code.
+		// The C part of the runtime exits by abort(3), outside a call of C code.
 		r.Death, r.Why = DeathByShortage, shortOf(r.Stderr)
 	case report != nil || strings.HasPrefix(rec.report, "panic:"):
 		r.Death, r.Why = DeathByBug, firstLine(rec.report)
@@ -154,7 +154,7 @@ func (r *Result) judge(rec record) {
 	}
 }
 
-// library blames a library, where there is cause.
+// library blames a library if the condition holds.
 func (r *Result) library(is bool) {
 	if is {
 		r.Death, r.Why = DeathByLibrary, ""
@@ -173,17 +173,17 @@ func fatalError(stderr string) string {
 	if _, rest, ok := strings.Cut("\n"+stderr, "\nfatal error: "); ok {
 		return firstLine(rest)
 	}
-	return "nothing more is known"
+	return "for an unknown reason"
 }
 
-// InLibrary is true where a call of a vendor's library was under way, or may have
+// InLibrary is true if a call of a vendor's library was running, or may have
 // been.
 func (r Result) InLibrary() bool { return len(r.Inside) > 0 || !r.Recorded }
 
-// End says in words how a child ended that did not finish its task: "SIGKILL,
+// End describes how a child that did not finish its task ended: "SIGKILL,
 // such as by the kernel's OOM killer".
 func (r Result) End() string {
-	how := "it ended early"
+	how := "it exited early"
 	switch {
 	case r.Signal != "":
 		how = r.Signal

@@ -134,8 +134,8 @@ func TestInside(t *testing.T) {
 	}{
 		{0, Result{Exited: true, Code: 7, Death: DeathByLibrary}},
 		{syscall.SIGKILL, Result{Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"}},
-		{syscall.SIGTERM, Result{Signal: "SIGTERM", Death: DeathByOther, Why: "sent by another process, or for a limit"}},
-		{syscall.SIGSEGV, Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: "sent by another process, or for a limit"}},
+		{syscall.SIGTERM, Result{Signal: "SIGTERM", Death: DeathByOther, Why: "sent by another process, or because of a limit"}},
+		{syscall.SIGSEGV, Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: "sent by another process, or because of a limit"}},
 	} {
 		r, err := Run(t.Context(), Spec{Task: "inside", Args: int(tt.signal), Deadline: 20 * time.Second})
 		if err != nil {

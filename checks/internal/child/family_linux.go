@@ -11,31 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of those that come from its children
-// and lost theirs, also where they left the group and the session: so they are
-// found (PR_SET_CHILD_SUBREAPER). Where that is denied, they are not.
+// adoptOrphans makes this process the parent of its descendants that lost their
+// parent, even if they left the group and the session, so that they are
+// found (PR_SET_CHILD_SUBREAPER). If that is denied, they are not.
 var adoptOrphans = sync.OnceFunc(func() {
 	orphans.adopted = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 })
 
-// orphans guards sweeps against each other.
+// orphans serializes sweeps.
 var orphans struct {
 	sync.Mutex
 	adopted bool
 }
 
 const (
-	// sweepTime bounds a sweep. What the kernel does not let go is left there.
+	// sweepTime bounds a sweep. Processes that the kernel does not release are left behind.
 	sweepTime = time.Second
-	// sweepPause is how long is waited for those that were killed.
+	// sweepPause is how long to wait for processes that were killed.
 	sweepPause = time.Millisecond
 )
 
 // sweep ends and reaps what children left behind in other process groups and
-// sessions. A process is known by the variable that it got from a child: others
-// that this process is the parent of are not touched. group is that of the child,
-// which was reaped and whose group was killed. A stray that has ended and is not
-// known any more stays until this process ends.
+// sessions. A process is recognized by the variable that it inherited from a child: other
+// children of this process are not touched. group is that of the child,
+// which was reaped and whose group was killed. A stray that has ended and is no longer
+// recognized remains until this process ends.
 func sweep(group int) {
 	orphans.Lock()
 	defer orphans.Unlock()
@@ -78,14 +78,14 @@ func strays() []int {
 	return list
 }
 
-// bears reports whether a process was given a variable.
+// bears reports whether a process inherited a variable.
 func bears(pid int, variable string) bool {
 	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	return err == nil && bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+variable+"\x00"))
 }
 
 // childrenOf are this process's children, by the kernel's list of them
-// (proc_tid_children(5)) or, where it keeps none, by every process's parent.
+// (proc_tid_children(5)) or, if there is no such list, by every process's parent.
 func childrenOf() []int {
 	var all []int
 	lists, _ := filepath.Glob("/proc/self/task/*/children") // The pattern is sound.

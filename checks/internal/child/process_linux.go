@@ -13,7 +13,7 @@ import (
 // self is the running binary, even if its file was replaced or removed.
 func self() (string, error) { return "/proc/self/exe", nil }
 
-// attributes are those of a child, the best first.
+// attributes are those of a child, the most complete first.
 func attributes() []*syscall.SysProcAttr {
 	return []*syscall.SysProcAttr{
 		{Setpgid: true, Pdeathsig: syscall.SIGKILL},
@@ -34,7 +34,7 @@ var waitid = unix.Waitid
 
 // awaitExit waits until the child has ended, and ends what it left in its
 // process group. The child is not reaped before that, so that the number of
-// the group is surely still its own. Where the system allows no such wait, it
+// the group is certainly still its own. If the system does not allow such a wait, it
 // returns at once: the caller reaps the child then, and the group is left to sweep.
 func awaitExit(proc *os.Process) {
 	for {
@@ -50,7 +50,7 @@ func awaitExit(proc *os.Process) {
 }
 
 // awaitByHandle waits for the same by a file descriptor of the process, and reports
-// whether that could be had. A filter may deny waitid alone.
+// whether one was available. A filter may deny only waitid.
 func awaitByHandle(pid int) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -71,7 +71,7 @@ func readNow(pipe *os.File, b []byte) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Control, unlike Read, cares for no deadline. The pipe does not block: package
+	// Control, unlike Read, ignores deadlines. The pipe does not block: package
 	// os made it so.
 	if e := raw.Control(func(fd uintptr) {
 		for {
@@ -91,8 +91,8 @@ func readNow(pipe *os.File, b []byte) (n int, err error) {
 	return 0, err
 }
 
-// reap reaps a child that has ended, and returns how. Package os waits by waitid
-// where it can, and gives up where a filter denies that.
+// reap reaps a child that has ended, and returns how it ended. Package os waits by waitid
+// if it can, and gives up if a filter denies that.
 func reap(proc *os.Process) *ending {
 	var status syscall.WaitStatus
 	if state, err := proc.Wait(); err == nil {
@@ -124,7 +124,7 @@ func parentOf(pid int) int {
 	return parentIn(stat)
 }
 
-// settle prepares the process for its life as a child.
+// settle prepares the process to run as a child.
 func settle() {
 	adoptOrphans()
 	openRecord(recordFD)
@@ -141,7 +141,7 @@ func settle() {
 	}
 }
 
-// killGroup ends this process, all that come from it and all of its group.
+// killGroup kills this process, its descendants and its group.
 func killGroup() {
 	for range 8 { // Whoever is ended leaves its own to this process.
 		children := childrenOf()

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Elsewhere than on Linux there is no GPU to examine; children serve the
-// tests alone, and the lifeline is what ends them.
+// On systems other than Linux there is no GPU to examine; children only serve the
+// tests, and the lifeline ends them.
 
 func self() (string, error) { return os.Executable() }
 
@@ -40,5 +40,5 @@ func adoptOrphans() {}
 
 func sweep(int) {}
 
-// readNow takes the end of the time for the end of the pipe.
+// readNow treats a timeout as the end of the pipe.
 func readNow(*os.File, []byte) (int, error) { return 0, io.EOF }

@@ -11,9 +11,9 @@ import (
 )
 
 // A child keeps a record in memory that its parent shares: which calls of
-// vendors' libraries are under way. It outlives the child, whatever ended it, so
+// vendors' libraries are running. It outlives the child, whatever ended it, so
 // that a library is blamed only for what happened inside one of its calls. What
-// the Go runtime says when it dies is written behind the record.
+// the Go runtime prints when it dies is written after the record.
 const (
 	recordBytes = 64 << 10
 	reportBytes = 64 << 10 // A report with the stack of one goroutine has 2 to 6 KiB.
@@ -21,8 +21,8 @@ const (
 	startedAt = 0  // Not 0: the task has begun.
 	calledAt  = 4  // Not 0: a library was called, or loaded.
 	slotsAt   = 64 // slots numbers of 4 bytes: 1 + the Call under way, 0 for none.
-	// slots bounds the calls under way at once. The probe makes one for each GPU;
-	// of a 65th nothing is told but that it is under way.
+	// slots bounds the concurrent calls. The probe makes one for each GPU;
+	// for a 65th, only that it is running is recorded.
 	slots   = 64
 	namesAt = 4 << 10
 	// nameBytes bounds the name of a function: NVML's longest has 58. maxCalls
@@ -35,10 +35,10 @@ const (
 // library's code, such as loading it.
 type Call uint32
 
-// Under is a call that is under way.
+// Under is a running call.
 type Under struct{ slot *uint32 }
 
-// ledger is this process's record. Where it is no child, or the parent could not
+// ledger is this process's record. If it is not a child, or the parent could not
 // share memory, it is memory of its own that nobody reads.
 var ledger = struct {
 	sync.Mutex
@@ -52,7 +52,7 @@ func alignedBytes(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
 }
 
-// CallOf names a function. Each name is kept once. Past the bound, all others
+// CallOf names a function. Each name is kept once. Above the limit, all others
 // share one name.
 func CallOf(function string) Call {
 	ledger.Lock()
@@ -72,7 +72,7 @@ func CallOf(function string) Call {
 
 func wordAt(at int) *uint32 { return (*uint32)(unsafe.Pointer(&ledger.page[at])) }
 
-// Begin notes that the call is under way, until End.
+// Begin notes that the call is running, until End.
 func (c Call) Begin() Under {
 	called := wordAt(calledAt)
 	if atomic.LoadUint32(called) == 0 {
@@ -94,26 +94,26 @@ func (u Under) End() {
 	}
 }
 
-// Do makes a call by f. A panic in f leaves it under way: it ends the process.
+// Do makes a call by f. A panic in f leaves it marked as running: it ends the process.
 func (c Call) Do(f func()) {
 	u := c.Begin()
 	f()
 	u.End()
 }
 
-// record is what a parent reads of a child's record.
+// record is what a parent reads from a child's record.
 type record struct {
-	// known is true where there is one; else the rest says nothing.
+	// known is true if there is a record; otherwise the other fields are meaningless.
 	known bool
 	// started is true once the task has begun, called once a library was called.
 	started, called bool
-	// inside are the functions under way, each once, in order.
+	// inside are the running functions, without duplicates, in order.
 	inside []string
-	// report is what the Go runtime said when it died.
+	// report is what the Go runtime printed when it died.
 	report string
 }
 
-// readRecord reads the record of a child that has ended. What stands there was
+// readRecord reads the record of a child that has ended. Its content was
 // written by a process in which a library ran: every number is bounded.
 func readRecord(r io.ReaderAt) record {
 	b := make([]byte, recordBytes+reportBytes)

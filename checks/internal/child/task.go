@@ -20,8 +20,8 @@ type Task func(ctx context.Context, args json.RawMessage, send func(message any)
 // tasks are the registered tasks, by name.
 var tasks = map[string]Task{}
 
-// Register names a task. It is to be called before Main, from an init
-// function; a name that is taken is a bug and panics.
+// Register names a task. Call it before Main, from an init
+// function; a duplicate name is a bug and panics.
 func Register(task string, f Task) {
 	if _, taken := tasks[task]; taken {
 		panic("child: task " + task + " is registered twice")
@@ -30,7 +30,7 @@ func Register(task string, f Task) {
 }
 
 // Main runs the task if this process is a child, and never returns then. It
-// is to be called first thing in main, and in TestMain of a test that runs
+// must be called first in main, and in TestMain of a test that runs
 // children.
 func Main() {
 	if !isChild() {
@@ -38,11 +38,11 @@ func Main() {
 	}
 	messages, lifeline := inherited(messageFD), inherited(lifelineFD)
 	if len(os.Args) != 4 || messages == nil || lifeline == nil {
-		fmt.Fprintf(os.Stderr, "gpudoctor: %s is for gpudoctor's own use\n", mark)
+		fmt.Fprintf(os.Stderr, "gpudoctor: %s is for internal use only\n", mark)
 		os.Exit(2)
 	}
 	settle()
-	// One goroutine tells where a crash was; all of them would push that out
+	// One goroutine shows where a crash was; all of them would push that out
 	// of what is kept.
 	debug.SetTraceback("single")
 	atomic.StoreUint32(wordAt(startedAt), 1)
@@ -85,8 +85,8 @@ func hold(lifeline *os.File) {
 	os.Exit(1)
 }
 
-// incoming holds what the parent sent and the task has not yet read. A parent
-// sends no more than its tasks read, so that it does not fill up.
+// incoming holds what the parent sent but the task has not yet read. A parent
+// sends no more than its tasks read, so it does not fill up.
 var incoming = make(chan json.RawMessage, 1024)
 
 // Receive waits for the next of the parent's Spec.Input.
@@ -108,7 +108,7 @@ func File(index int) *os.File {
 }
 
 // inherited returns the pipe that the parent gave this process as a
-// descriptor, or nil if there is none.
+// descriptor, or nil if it did not.
 func inherited(fd uintptr) *os.File {
 	f := os.NewFile(fd, "pipe from the parent")
 	if f == nil {
@@ -126,12 +126,12 @@ type outbox struct {
 	pipe *os.File
 }
 
-// send sends a message. One that cannot be sent is told to the parent as that,
-// also where the task makes nothing of the error.
+// send sends a message. It tells the parent if a message cannot be sent,
+// even if the task ignores the error.
 func (o *outbox) send(message any) error {
 	raw, err := json.Marshal(message)
 	if err == nil && len(raw) > maxMessage-envelopeBytes {
-		err = fmt.Errorf("%d bytes are too many", len(raw))
+		err = fmt.Errorf("%d bytes are over the limit", len(raw))
 	}
 	if err != nil {
 		err = fmt.Errorf("encode a message: %w", err)

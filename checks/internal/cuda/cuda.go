@@ -1,5 +1,5 @@
-// Package cuda is the door to NVIDIA's driver API, libcuda.so.1, bound at run
-// time without a toolkit. It is to be used in a child process alone: a driver
+// Package cuda calls NVIDIA's driver API, libcuda.so.1, bound at run
+// time without a toolkit. It must be used only in a child process: a driver
 // that hangs or crashes takes the process with it.
 //
 // Signatures and constants are those of cuda.h as of CUDA 12.6; the names with
@@ -15,15 +15,15 @@ import (
 )
 
 type (
-	// Result is what a function answers.
+	// Result is the result of a function.
 	Result = gpudriver.Result
 	// Device is a GPU.
 	Device = gpudriver.Device
-	// Context is what is made current on a thread.
+	// Context is a context, which is made current on a thread.
 	Context = gpudriver.Context
 	// Stream is a queue of work.
 	Stream = gpudriver.Stream
-	// Module is code that was loaded.
+	// Module is loaded code.
 	Module = gpudriver.Module
 	// Pointer is an address in a GPU's memory.
 	Pointer = gpudriver.Pointer
@@ -31,7 +31,7 @@ type (
 	Allocation uint64
 )
 
-// The device attributes that the doctor asks for (cuda.h).
+// The device attributes that gpudoctor queries (cuda.h).
 const (
 	attributeMultiprocessors = 16
 	attributeComputeMajor    = 75
@@ -57,7 +57,7 @@ type accessDesc struct {
 	flags    int32
 }
 
-// calls are the functions that CUDA alone has, or has with another signature; one that
+// calls are the functions that only CUDA has, or that have another signature in HIP; one that
 // the library lacks is nil.
 type calls struct {
 	DriverGetVersion    func(v *int32) Result
@@ -104,7 +104,7 @@ func functions(b *gpudriver.Calls, c *calls) map[string]any {
 	}
 }
 
-// needed are the functions without which nothing can be done.
+// needed are the functions without which the probe cannot run.
 var needed = []string{
 	"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetPCIBusId", "cuDeviceCanAccessPeer", "cuDevicePrimaryCtxRetain",
 	"cuCtxSetCurrent", "cuCtxEnablePeerAccess", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
@@ -167,7 +167,7 @@ func (d *Driver) describe(r Result) (name, text string) {
 	return name, text
 }
 
-// names are the results whose names older drivers do not tell (cuda.h).
+// names are the results whose names older drivers do not know (cuda.h).
 var names = map[Result]string{
 	gpudriver.StubLibrary:      "CUDA_ERROR_STUB_LIBRARY",
 	gpudriver.SystemNotReady:   "CUDA_ERROR_SYSTEM_NOT_READY",
@@ -216,7 +216,7 @@ func (d *Driver) SetCurrent(c Context) error {
 	return d.Check(&d.c.CtxSetCurrent, d.c.CtxSetCurrent(c))
 }
 
-// EnablePeer lets the current context reach the memory of peer's.
+// EnablePeer lets the current context access the memory of peer.
 func (d *Driver) EnablePeer(peer Context) error {
 	r := d.c.CtxEnablePeerAccess(peer, 0)
 	if r == gpudriver.PeerAlready {
@@ -225,37 +225,37 @@ func (d *Driver) EnablePeer(peer Context) error {
 	return d.Check(&d.c.CtxEnablePeerAccess, r)
 }
 
-// AllocShared is Alloc: all device memory serves kernels that run.
+// AllocShared is Alloc: running kernels can share all device memory.
 func (d *Driver) AllocShared(n uint64) (Pointer, error) { return d.Alloc(n) }
 
-// CopyToDevice puts a copy from pinned host memory into a stream. The memory
+// CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
 // must stay until the stream is done, and must not be Go's own.
 func (d *Driver) CopyToDevice(dst Pointer, src []byte, s Stream) error {
 	return d.Check(&d.c.MemcpyHtoDAsync, d.c.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), uint64(len(src)), s))
 }
 
-// CopyToHost puts a copy to pinned host memory into a stream.
+// CopyToHost enqueues a copy to pinned host memory on a stream.
 func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
 	return d.Check(&d.c.MemcpyDtoHAsync, d.c.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), src, uint64(len(dst)), s))
 }
 
-// Copy puts a copy between devices into a stream, whose device drives it.
+// Copy enqueues a copy between devices on a stream, whose device drives it.
 func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
 	return d.Check(&d.c.MemcpyDtoDAsync, d.c.MemcpyDtoDAsync(dst, src, n, s))
 }
 
-// LoadModule gives PTX to the driver's compiler, for the current context.
+// LoadModule compiles PTX with the driver's compiler, for the current context.
 func (d *Driver) LoadModule(ptx string) (Module, error) {
 	return d.LoadImage(func() ([]byte, error) { return append([]byte(ptx), 0), nil })
 }
 
-// IPCWay is the name of this way to another process.
+// IPCWay is the name of this mechanism to share memory with another process.
 func (d *Driver) IPCWay() string { return "cudaIpc" }
 
 // posixHandle is CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
 const posixHandle = 1
 
-// CanExport reports whether a device's memory can be given by a file descriptor.
+// CanExport reports whether a device's memory can be shared through a file descriptor.
 func (d *Driver) CanExport(dev Device) bool {
 	v, err := d.Attribute(attributePOSIXHandle, dev)
 	return err == nil && v != 0
@@ -269,8 +269,8 @@ func (d *Driver) hasVMM() bool {
 }
 
 // Exportable allocates at least n bytes on a device by the virtual memory
-// calls, mapped for that device, and returns a file descriptor by which
-// another process can import them, and the size.
+// calls, mapped for that device, and returns its size and a file descriptor with which
+// another process can import it.
 func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
 	if !d.hasVMM() {
 		return 0, 0, -1, d.Lacks(&d.c.MemCreate)

@@ -1,5 +1,5 @@
-// Package finite reads numbers for facts, which hold neither infinities nor
-// what is no number: JSON has no word for them, and no rule can compare them.
+// Package finite reads numbers for facts, which contain neither infinities nor
+// NaN: JSON cannot express them, and no rule can compare them.
 package finite
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Parse reads a number as strconv.ParseFloat does, and refuses "nan", "inf" and what
+// Parse reads a number as strconv.ParseFloat does, and rejects "nan", "inf" and what
 // is beyond the largest number.
 func Parse(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64) //nolint:forbidigo // This is what it is replaced by.
@@ -16,7 +16,7 @@ func Parse(s string) (float64, error) {
 		return 0, err
 	}
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is no finite number", s)
+		return 0, fmt.Errorf("%q is not a finite number", s)
 	}
 	return v, nil
 }

@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// Base is what the doors to CUDA and HIP have in common: the functions whose C
-// signatures are the same in both libraries, and what the doctor asks by them.
+// Base is what packages cuda and hip have in common: the functions whose C
+// signatures are the same in both libraries, and the methods that call them.
 type Base struct {
 	Calls Calls
-	// Needed are the functions without which nothing can be done.
+	// Needed are the functions without which the probe cannot run.
 	Needed []string
 	// Describe returns the name and the description that a library has for a result.
 	Describe func(r Result) (name, text string)
@@ -64,7 +64,7 @@ const (
 )
 
 // Bind looks functions up in a library, one by one, so that a library that lacks a
-// newer one is still of use. functions holds, by name, what each is bound to.
+// newer function remains usable. functions holds, by name, what each is bound to.
 func (b *Base) Bind(handle uintptr, functions map[string]any) {
 	if b.names == nil {
 		b.names, b.missing = make(map[any]string), make(map[string]bool)
@@ -91,8 +91,8 @@ func (b *Base) Check(fn any, r Result) error {
 // function would be bound to.
 func (b *Base) Lacks(fn any) error { return Missing(b.names[fn]) }
 
-// Missing reports the functions that the library lacks, without which nothing
-// can be done.
+// Missing reports the needed functions that the library lacks, without which the probe
+// cannot run.
 func (b *Base) Missing() []string {
 	var names []string
 	for _, name := range b.Needed {
@@ -236,7 +236,7 @@ func (b *Base) UnregisterHost(memory []byte) error {
 	return b.Check(&c.MemHostUnregister, c.MemHostUnregister(unsafe.Pointer(&memory[0])))
 }
 
-// Set32 puts filling n words of 4 bytes into a stream.
+// Set32 enqueues filling n words of 4 bytes on a stream.
 func (b *Base) Set32(p Pointer, v uint32, n uint64, s Stream) error {
 	c := &b.Calls
 	return b.Check(&c.MemsetD32Async, c.MemsetD32Async(p, v, n, s))
@@ -278,7 +278,7 @@ func (b *Base) NewEvent() (Event, error) {
 	return e, err
 }
 
-// Record puts an event into a stream.
+// Record enqueues an event on a stream.
 func (b *Base) Record(e Event, s Stream) error {
 	c := &b.Calls
 	return b.Check(&c.EventRecord, c.EventRecord(e, s))
@@ -316,7 +316,7 @@ func (b *Base) Function(m Module, name string) (Function, error) {
 	return f, err
 }
 
-// Launch puts a kernel into a stream. Every parameter of our kernels is 64
+// Launch enqueues a kernel on a stream. Every parameter of the probe's kernels is 64
 // bits wide.
 func (b *Base) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
 	c := &b.Calls

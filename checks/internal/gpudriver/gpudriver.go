@@ -1,5 +1,5 @@
-// Package gpudriver is what the probe asks of a vendor's driver API, in the words
-// that CUDA's and HIP's have in common. Packages cuda and hip are the doors to the
+// Package gpudriver is what the probe needs from a vendor's driver API, in the terms
+// that CUDA and HIP have in common. Packages cuda and hip call the
 // libraries themselves.
 package gpudriver
 
@@ -17,7 +17,7 @@ import (
 // the error (hip_runtime_api.h, enum hipError_t).
 type Result int32
 
-// The results that the doctor tells apart (cuda.h, enum cudaError_enum).
+// The results that gpudoctor distinguishes (cuda.h, enum cudaError_enum).
 const (
 	Success          Result = 0
 	InvalidValue     Result = 1
@@ -45,7 +45,7 @@ const (
 // Error makes a Result usable as a target of errors.Is.
 func (r Result) Error() string { return fmt.Sprintf("driver result %d", int32(r)) }
 
-// Error is a call that the driver refused.
+// Error is a failed call of the driver.
 type Error struct {
 	// Call is the function's name.
 	Call string
@@ -74,10 +74,10 @@ func (e *Error) Is(target error) bool {
 var (
 	// ErrMissing is wrapped by the error of a call that this driver's library
 	// does not have.
-	ErrMissing = errors.New("this driver does not have the function")
-	// ErrVersion is wrapped where the library is of a version of which the
+	ErrMissing = errors.New("the driver lacks this function")
+	// ErrVersion is wrapped if the library has a version for which
 	// doctor does not know the sizes and numbers.
-	ErrVersion = errors.New("this version is not known here")
+	ErrVersion = errors.New("version not supported")
 	// ErrStatic is wrapped by the error of loading a library in a static binary.
 	ErrStatic = errors.New("this binary is static and cannot load libraries")
 )
@@ -116,7 +116,7 @@ const (
 	PeerArrayAccess
 )
 
-// Driver is a vendor's driver API. It is to be used in a child process alone: a
+// Driver is a vendor's driver API. Use it only in a child process: a
 // driver that hangs or crashes takes the process with it. A function that the
 // library lacks gives an error that wraps ErrMissing.
 type Driver interface {
@@ -125,11 +125,11 @@ type Driver interface {
 	API() string
 	Library() string
 	InitCall() string
-	// Missing are the functions that the library lacks, without which nothing
-	// can be done.
+	// Missing are the functions that the library lacks and without which the probe
+	// cannot run.
 	Missing() []string
 	Init() error
-	// Version is what the library serves; it wraps ErrVersion where the
+	// Version is the version of the API; the error wraps ErrVersion if the
 	// library is not to be used.
 	Version() (string, error)
 
@@ -153,7 +153,7 @@ type Driver interface {
 	EnablePeer(peer Context) error
 
 	// Alloc allocates memory in the current context, AllocShared such that
-	// kernels of two devices can talk through it while they run.
+	// kernels of two devices can share it while they run.
 	Alloc(n uint64) (Pointer, error)
 	AllocShared(n uint64) (Pointer, error)
 	Free(p Pointer) error
@@ -163,7 +163,7 @@ type Driver interface {
 	RegisterHost(b []byte) error
 	UnregisterHost(b []byte) error
 
-	// CopyToDevice, CopyToHost, Copy and Set32 put work into a stream. Host
+	// CopyToDevice, CopyToHost, Copy and Set32 enqueue work on a stream. Host
 	// memory must be pinned and stay until the stream is done. n of Set32
 	// counts words of 4 bytes.
 	CopyToDevice(dst Pointer, src []byte, s Stream) error
@@ -180,15 +180,15 @@ type Driver interface {
 	// Seconds is the time between two events that are done.
 	Seconds(a, b Event) (float64, error)
 
-	// LoadModule gives the source of kernels to the driver's compiler, for the
+	// LoadModule compiles the source of kernels with the driver's compiler, for the
 	// current context: PTX, or HIP C++. Every parameter of a kernel is 64 bits
 	// wide.
 	LoadModule(source string) (Module, error)
 	Function(m Module, name string) (Function, error)
 	Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error
 
-	// IPCHandle and OpenIPC give memory of Alloc to another process. IPCWay is
-	// the way's name: "cudaIpc".
+	// IPCHandle and OpenIPC share memory of Alloc with another process. IPCWay is
+	// the name of the mechanism: "cudaIpc".
 	IPCWay() string
 	IPCHandle(p Pointer) (IPCHandle, error)
 	OpenIPC(h IPCHandle) (Pointer, error)
@@ -200,7 +200,7 @@ type Driver interface {
 }
 
 // Path returns the file that a library was loaded from, by the maps of this
-// process; the empty string where they do not tell. name is the file's name up to
+// process; empty if they do not show it. name is the file's name up to
 // ".so".
 func Path(maps []byte, name string) string {
 	for line := range bytes.Lines(maps) {
@@ -211,7 +211,7 @@ func Path(maps []byte, name string) string {
 	return ""
 }
 
-// CString returns s as a C library wants it.
+// CString returns s as a string of C.
 func CString(s string) *byte { return &append([]byte(s), 0)[0] }
 
 // Text reads a C string that a library owns, at most 256 bytes of it.
@@ -222,21 +222,21 @@ func Text(p uintptr) string {
 	return String(unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), 256))
 }
 
-// String is what stands in a buffer up to its first zero; one without a zero
+// String is the content of a buffer up to its first zero; one without a zero
 // holds no string.
 func String(b []byte) string { return string(b[:max(0, bytes.IndexByte(b, 0))]) }
 
 // Missing is the error of a call to a function that the library lacks.
 func Missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) }
 
-// Open loads a library. It is the only way to one but NVML's: a crash in the
-// library's constructors is put down to it.
+// Open loads a library. Every library except NVML is loaded here: a crash in the
+// library's constructors is attributed to it.
 func Open(name string) (handle uintptr, err error) {
 	child.CallOf("loading " + name).Do(func() { handle, err = open(name) })
 	return handle, err
 }
 
-// Global stands for the libraries that this process has loaded for all to see
+// Global stands for the libraries that this process has loaded globally
 // (RTLD_GLOBAL), as go-nvml loads NVML.
 const Global uintptr = 0 // RTLD_DEFAULT, dlfcn.h of Linux.
 
@@ -248,7 +248,7 @@ func Has(handle uintptr, name string) bool {
 
 // Bind looks a function up in a library that was loaded, and reports whether it
 // has it. fn points to a variable of the function's type. All calls of all
-// libraries pass here: each is on this process's record while it is under way.
+// libraries pass here: each is on this process's record while it is running.
 func Bind(handle uintptr, name string, fn any) bool {
 	address, err := symbol(handle, name)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package hip is the door to AMD's HIP runtime, libamdhip64, bound at run time
-// without an installation of ROCm. It is to be used in a child process alone: a
+// Package hip calls AMD's HIP runtime, libamdhip64, bound at run time
+// without an installation of ROCm. It must be used only in a child process: a
 // driver that hangs or crashes takes the process with it.
 //
 // Signatures and constants are those of hip_runtime_api.h of ROCm 5.2 to 7
 // (ROCm/HIP rocm-5.2.3, rocm-5.7.1, rocm-6.0.0, rocm-6.2.2; ROCm/rocm-systems
-// projects/hip). What differs between these versions is said where it is used;
-// another major version is refused.
+// projects/hip). Differences between these versions are noted where they matter;
+// other major versions are rejected.
 package hip
 
 import (
@@ -21,15 +21,15 @@ import (
 )
 
 type (
-	// Result is what a function answers.
+	// Result is the result of a function.
 	Result = gpudriver.Result
 	// Device is a GPU.
 	Device = gpudriver.Device
-	// Context is what is made current on a thread.
+	// Context is a context, which is made current on a thread.
 	Context = gpudriver.Context
 	// Stream is a queue of work.
 	Stream = gpudriver.Stream
-	// Module is code that was loaded.
+	// Module is loaded code.
 	Module = gpudriver.Module
 	// Pointer is an address in a GPU's memory.
 	Pointer = gpudriver.Pointer
@@ -48,7 +48,7 @@ const (
 	fineGrained = 1 // hipDeviceMallocFinegrained
 )
 
-// oldest and newest are the major versions of HIP that this door knows.
+// oldest and newest are the major versions of HIP that this package supports.
 const (
 	oldest = 5
 	newest = 7
@@ -58,7 +58,7 @@ const (
 // does not tell it: 100 MHz on CDNA and RDNA (HIP documentation, «Timer function»).
 const wallClockHz = 100e6
 
-// calls are the functions that HIP alone has, or has with another signature; one that
+// calls are the functions that only HIP has, or that have another signature in CUDA; one that
 // the library lacks is nil.
 type calls struct {
 	RuntimeGetVersion  func(v *int32) Result
@@ -82,7 +82,7 @@ type calls struct {
 }
 
 // functions are the library's, by name, with what each is bound to. The compiler's
-// are apart: they may lie in a library of their own.
+// are separate: they may be in a library of their own.
 func functions(b *gpudriver.Calls, c *calls) (runtime, compiler map[string]any) {
 	runtime = map[string]any{
 		"hipInit": &b.Init, "hipRuntimeGetVersion": &c.RuntimeGetVersion,
@@ -108,7 +108,7 @@ func functions(b *gpudriver.Calls, c *calls) (runtime, compiler map[string]any) 
 	return runtime, compiler
 }
 
-// needed are the functions without which nothing can be done.
+// needed are the functions without which the probe cannot run.
 var needed = []string{
 	"hipInit", "hipRuntimeGetVersion", "hipGetDeviceCount", "hipDeviceGet", "hipDeviceGetPCIBusId", "hipDeviceCanAccessPeer",
 	"hipSetDevice", "hipDeviceEnablePeerAccess", "hipMalloc", "hipMemcpyAsync", "hipMemcpyPeerAsync", "hipMemsetD32Async",
@@ -173,11 +173,11 @@ func Load() (*Driver, error) {
 	return nil, fmt.Errorf("load libamdhip64: %w", first)
 }
 
-// bind finds the functions.
+// bind looks up the functions.
 func (d *Driver) bind(handle uintptr) {
 	runtime, compiler := functions(&d.Calls, &d.c)
 	d.Bind(handle, runtime)
-	// ROCm 7 takes the compiler out of libamdhip64; since 5.x there is a libhiprtc.
+	// ROCm 7 removes the compiler from libamdhip64; since 5.x there is a libhiprtc.
 	with := handle
 	if !gpudriver.Has(handle, "hiprtcCreateProgram") {
 		dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
@@ -223,12 +223,12 @@ func (d *Driver) Version() (string, error) {
 		d.LazyPeerAccess = 0
 	}
 	if major < oldest || major > newest {
-		return version, fmt.Errorf("HIP %s: %w, which are %d to %d", version, gpudriver.ErrVersion, oldest, newest)
+		return version, fmt.Errorf("HIP %s: %w; supported are %d to %d", version, gpudriver.ErrVersion, oldest, newest)
 	}
 	return version, nil
 }
 
-// Capability is nothing that AMD's GPUs have.
+// Capability is empty: AMD's GPUs have no compute capability.
 func (d *Driver) Capability(Device) string { return "" }
 
 // Multiprocessors counts the compute units.
@@ -244,8 +244,8 @@ func (d *Driver) TimerHz(dev Device) float64 {
 	return wallClockHz
 }
 
-// Retain makes a device ready. The runtime does that at the first call that needs
-// it, such as giving back nothing.
+// Retain initializes a device. The runtime does that at the first call that needs
+// it, such as freeing a null pointer.
 func (d *Driver) Retain(dev Device) (Context, error) {
 	if err := d.Check(&d.c.SetDevice, d.c.SetDevice(int32(dev))); err != nil {
 		return 0, err
@@ -267,7 +267,7 @@ func (d *Driver) SetCurrent(c Context) error {
 	return d.Check(&d.c.SetDevice, d.c.SetDevice(device(c)))
 }
 
-// EnablePeer lets the current device reach the memory of peer's.
+// EnablePeer lets the current device access the memory of peer.
 func (d *Driver) EnablePeer(peer Context) error {
 	r := d.c.EnablePeerAccess(device(peer), 0)
 	if r == gpudriver.PeerAlready {
@@ -299,7 +299,7 @@ func (d *Driver) AllocShared(n uint64) (Pointer, error) {
 	return p, d.own(p, n)
 }
 
-// own notes whose memory it is.
+// own records the owner of memory.
 func (d *Driver) own(p Pointer, n uint64) error {
 	if d.c.GetDevice == nil {
 		return nil
@@ -335,22 +335,22 @@ func (d *Driver) Free(p Pointer) error {
 	return d.Base.Free(p)
 }
 
-// pointer is a device's address as the calls for both kinds of memory want it.
+// pointer is a device's address in the form that the calls for both kinds of memory take.
 func pointer(p Pointer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
-// CopyToDevice puts a copy from pinned host memory into a stream. The memory
+// CopyToDevice enqueues a copy from pinned host memory on a stream. The memory
 // must stay until the stream is done, and must not be Go's own.
 func (d *Driver) CopyToDevice(dst Pointer, src []byte, s Stream) error {
 	return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(pointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hostToDevice, s))
 }
 
-// CopyToHost puts a copy to pinned host memory into a stream.
+// CopyToHost enqueues a copy to pinned host memory on a stream.
 func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
 	return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), pointer(src), uint64(len(dst)), deviceToHost, s))
 }
 
-// Copy puts a copy between devices into a stream. Memory that another process gave
-// has no owner here, and the runtime finds it out by itself.
+// Copy enqueues a copy between devices on a stream. Memory from another process
+// has no known owner here; the runtime determines it by itself.
 func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
 	to, ours := d.owner(dst)
 	from, also := d.owner(src)
@@ -360,7 +360,7 @@ func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
 	return d.Check(&d.c.MemcpyPeerAsync, d.c.MemcpyPeerAsync(dst, to, src, from, n, s))
 }
 
-// LoadModule compiles HIP C++ for the current device and loads what comes of it.
+// LoadModule compiles HIP C++ for the current device and loads the result.
 func (d *Driver) LoadModule(source string) (Module, error) {
 	return d.LoadImage(func() ([]byte, error) { return d.compile(source) })
 }
@@ -409,13 +409,13 @@ func (d *Driver) compile(source string) ([]byte, error) {
 	return code, nil
 }
 
-// maxCode and maxLog bound what the compiler may hand out.
+// maxCode and maxLog bound the output of the compiler.
 const (
 	maxCode = 64 << 20
 	maxLog  = 1 << 20
 )
 
-// log is the first line of the compiler's complaints.
+// log is the first line of the compiler's messages.
 func (d *Driver) log(program uintptr) string {
 	var n uint64
 	if d.c.GetLogSize == nil || d.c.GetLog == nil || d.c.GetLogSize(program, &n) != gpudriver.Success || n == 0 || n > maxLog {
@@ -446,19 +446,19 @@ func compilerError(call string, r Result, log string) error {
 	return errors.New(call + ": " + name)
 }
 
-// IPCWay is the name of this way to another process.
+// IPCWay is the name of this mechanism to share memory with another process.
 func (d *Driver) IPCWay() string { return "hipIpc" }
 
-// CanExport is false: RCCL gives memory to another process by hipIpc, unless it is
-// told otherwise, and that is the way that is tried.
+// CanExport is false: RCCL shares memory with another process through hipIpc, unless it is
+// configured otherwise, and that is what the probe tries.
 func (d *Driver) CanExport(Device) bool { return false }
 
-// Exportable and Import are not offered.
+// Exportable and Import are not supported.
 func (d *Driver) Exportable(Device, uint64) (p Pointer, size uint64, fd int, err error) {
 	return 0, 0, -1, gpudriver.Missing("hipMemExportToShareableHandle")
 }
 
-// Import is not offered.
+// Import is not supported.
 func (d *Driver) Import(int, uint64, Device) (Pointer, error) {
 	return 0, gpudriver.Missing("hipMemImportFromShareableHandle")
 }

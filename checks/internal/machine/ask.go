@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// endingTime is how long an answer whose askers have all gone may take to put
-// its affairs in order: to end its child process, say.
+// endingTime is how long an answer whose callers have all gone may take to clean
+// up: to end its child process, for example.
 const endingTime = 5 * time.Second
 
-// Answerer answers a question on a live machine where this package does not: the
+// Answerer answers a question on a live machine that this package cannot answer: the
 // packages that call vendor libraries or probe the GPUs need more than it may import.
 type Answerer func(ctx context.Context) (any, error)
 
-// asked keeps the answers that were given, and shares those under way.
+// asked keeps the answers, and shares pending ones.
 type asked struct {
 	mu  sync.Mutex
 	all map[string]*asking
 }
 
-// asking is one question, put once.
+// asking is one question, asked once.
 type asking struct {
 	done   chan struct{} // Closed when raw and err are set.
 	raw    json.RawMessage
@@ -32,8 +32,8 @@ type asking struct {
 }
 
 // ask returns the answer to a question. Those who ask while it is being
-// answered wait for the same answer; it is called off when all of them have
-// gone, and may then be asked anew.
+// answered wait for the same answer; it is canceled when all of them have
+// gone, and may then be asked again.
 func (a *asked) ask(ctx context.Context, question string, answer func(context.Context) (any, error)) (json.RawMessage, error) {
 	a.mu.Lock()
 	q := a.all[question]
@@ -78,7 +78,7 @@ func (a *asked) begin(ctx context.Context, question string, answer func(context.
 		defer close(q.done)
 		defer func() {
 			if p := recover(); p != nil {
-				q.err = fmt.Errorf("%s: the answer failed: %v; please report this", question, p)
+				q.err = fmt.Errorf("%s: the query panicked: %v; please report this bug", question, p)
 			}
 		}()
 		v, err := answer(ctx)

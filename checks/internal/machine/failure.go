@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// failure is an error as a recording keeps it: the text that it had, and
-// which of the errors that callers ask for it is.
+// failure is an error as a recording keeps it: its text, and
+// which of the errors that callers test for it is.
 type failure struct {
 	text string
 	is   error
@@ -23,7 +23,7 @@ func (f *failure) Is(target error) bool { return f.is != nil && errors.Is(f.is, 
 // gives the same report as the machine did.
 var errNotExist = &failure{text: "no such file or directory", is: fs.ErrNotExist}
 
-// class is a kind of failure that checks tell from others.
+// class is a kind of failure that checks distinguish.
 type class struct {
 	// word stands for it in a snapshot.
 	word string
@@ -33,7 +33,7 @@ type class struct {
 	text string
 }
 
-// The classes; one that stands further up is tried first.
+// The classes, in the order in which they are tried.
 var classes = []class{
 	{"not-exist", fs.ErrNotExist, errNotExist.text},
 	{"permission", fs.ErrPermission, "permission denied"},

@@ -19,14 +19,14 @@ const (
 )
 
 var (
-	errNoKernelConfig   = errors.New("there is neither /proc/config.gz nor a file config for this kernel in /boot or /lib/modules")
-	errKernelConfigHead = errors.New("is no kernel configuration")
-	errKernelConfigCut  = errors.New("the kernel configuration is cut off")
+	errNoKernelConfig   = errors.New("neither /proc/config.gz nor a config file for this kernel in /boot or /lib/modules exists")
+	errKernelConfigHead = errors.New("not a kernel configuration")
+	errKernelConfigCut  = errors.New("the kernel configuration is truncated")
 )
 
-// kernelConfig reads the options that checks want from the configuration of
+// kernelConfig reads the options that checks need from the configuration of
 // the running kernel: from the kernel itself if it was built with IKCONFIG_PROC,
-// else from where distributions put it (Fedora and its kin in /lib/modules).
+// otherwise from where distributions put it (Fedora and derivatives in /lib/modules).
 func kernelConfig(release string) (KernelConfig, error) {
 	names := []string{"/proc/config.gz"}
 	if release != "" && !strings.ContainsAny(release, "/\x00") {
@@ -65,8 +65,8 @@ func readKernelConfig(name string) (KernelConfig, error) {
 }
 
 // parseKernelConfig reads a configuration as the kernel's build writes it:
-// "CONFIG_A=y", "# CONFIG_B is not set". An option that it does not name at all
-// was not there to be chosen, which comes to the same as "n"; so the whole of
+// "CONFIG_A=y", "# CONFIG_B is not set". An option that it does not name
+// could not be chosen, which is equivalent to "n"; so all of
 // it must have been read.
 func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) {
 	if compressed {
@@ -123,7 +123,7 @@ func wantedKernelOption(name, value string) bool {
 	return slices.Contains(wantedKernelOptions, name) && (value == "y" || value == "m" || value == "n")
 }
 
-// KernelOption is a line's option, if it is one that checks want.
+// KernelOption is a line's option, if checks need it.
 func KernelOption(line string) (name, value string, ok bool) {
 	name, value, ok = kernelOption(line)
 	return name, value, ok && wantedKernelOption(name, value)

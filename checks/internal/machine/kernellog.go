@@ -12,7 +12,7 @@ import (
 // or at the deadline.
 const maxKernelLog = 64 << 20
 
-// kernelLog collects the lines of the kernel log that are wanted.
+// kernelLog collects the wanted lines of the kernel log.
 type kernelLog struct{ text strings.Builder }
 
 // add takes one record of /dev/kmsg: "priority,sequence,microseconds,flags;"

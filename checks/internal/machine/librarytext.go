@@ -22,7 +22,7 @@ const (
 // (VERSION_STRING, NCCL src/init.cc).
 var versionText = lazy.New(`[NR]CCL version [0-9]{1,3}(?:\.[0-9]{1,5}){1,3}`)
 
-// libraryText returns the text in a library that tells its version.
+// libraryText returns the text in a library that states its version.
 func libraryText(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -35,7 +35,7 @@ func libraryText(name string) (string, error) {
 	return findText(io.LimitReader(f, maxLibrary), time.Now().Add(libraryTime))
 }
 
-var errNotRegular = errors.New("no regular file")
+var errNotRegular = errors.New("not a regular file")
 
 // findText searches part by part; the end of one stands before the next, so
 // that a text that lies across both is found.
@@ -49,7 +49,7 @@ func findText(r io.Reader, until time.Time) (string, error) {
 			return "", err
 		}
 		seen := buf[:kept+n]
-		// The pattern is looked for only where its fixed part stands: that is
+		// The pattern is searched for only where its fixed part occurs: that is
 		// ten times as fast.
 		for rest := seen; ; {
 			i := bytes.Index(rest, []byte("CCL version "))

@@ -31,8 +31,8 @@ type live struct {
 }
 
 // Live returns the machine that this process runs on. Each operation on a
-// file ends within two seconds, if need be with ErrSlow. Only regular files
-// are read, and none blocks: not a FIFO, not a device.
+// file ends within two seconds, if necessary with ErrSlow. Only regular files
+// are read, so none can block: no FIFOs, no devices.
 func Live() Source { return &live{files: newPool(fileDeadline)} }
 
 // ReadFile returns at most limit bytes of a file.
@@ -78,7 +78,7 @@ func (l *live) Stat(name string) (FileInfo, error) {
 	})
 }
 
-// Ask answers a question. Each is put to the machine once.
+// Ask answers a question. The machine is asked each question once.
 func (l *live) Ask(ctx context.Context, question string, by Answerer) (json.RawMessage, error) {
 	if by == nil {
 		by = func(context.Context) (any, error) { return l.answer(splitQuestion(question)) }
@@ -134,7 +134,7 @@ func currentIDs() (IDs, error) {
 	return IDs{UID: os.Geteuid(), GID: os.Getegid(), Groups: groups}, nil
 }
 
-// splitQuestion parts a question from its argument: "statfs:" and "/dev/shm".
+// splitQuestion splits a question from its argument: "statfs:" and "/dev/shm".
 func splitQuestion(question string) (name, argument string) {
 	if i := strings.IndexByte(question, ':'); i >= 0 {
 		return question[:i+1], question[i+1:]

@@ -24,8 +24,8 @@ func again(call func() error) error {
 }
 
 // readRegular reads at most limit bytes of a regular file. It never opens a
-// file that may be something else without asking first: opening a device can
-// start it, and opening a FIFO for reading waits for a writer.
+// file that may be something else without checking first: opening a device can
+// initialize it, and opening a FIFO for reading waits for a writer.
 func readRegular(name string, limit int64, scratch []byte) ([]byte, error) {
 	var st unix.Stat_t
 	if !strings.HasPrefix(name, "/sys/") { // All of sysfs is regular; hundreds of reads are spared a call.
@@ -146,7 +146,7 @@ func statfs(name string) (Statfs, error) {
 	}, nil
 }
 
-// owner tells whom a file belongs to.
+// owner returns the owner of a file.
 func owner(name string) (Owner, error) {
 	var st unix.Stat_t
 	if err := again(func() error { return unix.Stat(name, &st) }); err != nil {
@@ -155,7 +155,7 @@ func owner(name string) (Owner, error) {
 	return Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
 }
 
-// access asks with the effective ids, as an open would.
+// access checks with the effective ids, as open does.
 func access(name string) (string, error) {
 	if err := unix.Faccessat(unix.AT_FDCWD, name, unix.F_OK, unix.AT_EACCESS); err != nil {
 		return "", err
@@ -174,9 +174,9 @@ func access(name string) (string, error) {
 }
 
 // limits returns the resource limits of this process. That of open files is
-// left out where it cannot be told: Go raises the soft limit as a process
-// starts (os/rlimit.go), so the parent is looked at, from which this process
-// had it.
+// left out if it is unknown: Go raises the soft limit as a process
+// starts (os/rlimit.go), so it is read from the parent, from which this process
+// inherited it.
 func (l *live) limits() (map[string]Limit, error) {
 	limits := make(map[string]Limit)
 	for name, resource := range map[string]int{"memlock": unix.RLIMIT_MEMLOCK, "nofile": unix.RLIMIT_NOFILE} {
@@ -229,7 +229,7 @@ func openFiles(limits []byte) (Limit, bool) {
 	return Limit{}, false
 }
 
-// trySyscalls calls what container runtimes forbid and NCCL needs, without
+// trySyscalls makes the calls that container runtimes may deny and NCCL needs, without
 // effect: the memory policy of this thread is read, and one page is locked
 // and unlocked.
 func trySyscalls() map[string]string {
@@ -292,7 +292,7 @@ func readKernelLog() (string, error) {
 			return log.text.String(), nil // This was the last one.
 		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.EINTR):
 			// EPIPE: records were overwritten before they were read; the
-			// next read goes on with the oldest that is left.
+			// next read continues with the oldest remaining one.
 		case err != nil:
 			return "", &fs.PathError{Op: opRead, Path: device, Err: err}
 		case n == 0:

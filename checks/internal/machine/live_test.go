@@ -293,7 +293,7 @@ func TestAskFailures(t *testing.T) {
 		"test channel": func(context.Context) (any, error) { return make(chan int), nil },
 	}
 	for question, want := range map[string]string{
-		"test panic":         "test panic: the answer failed: boom; please report this",
+		"test panic":         "test panic: the query panicked: boom; please report this bug",
 		"test channel":       `answer to "test channel": json: unsupported type: chan int`,
 		"test unknown:thing": "test unknown:: unsupported operation",
 	} {

@@ -1,5 +1,5 @@
-// Package machine is the door to the machine under examination: its files and
-// the questions that no file answers. Nothing else of the doctor opens a file
+// Package machine gives access to the machine under examination: its files and
+// the questions that no file answers. Nothing else in gpudoctor opens a file
 // of the machine. A live machine, a recorded one and one made up by a test
 // are all Sources, so that one piece of code serves all three.
 package machine
@@ -11,16 +11,16 @@ import (
 	"io/fs"
 )
 
-// MaxFile is how much of a file is read unless a caller says otherwise: the
-// largest that the checks want whole is /proc/self/mountinfo of a busy node.
+// MaxFile is how much of a file is read by default: the
+// largest file that checks need completely is /proc/self/mountinfo of a busy node.
 const MaxFile = 4 << 20
 
-// ErrSlow is returned when a read did not end within its deadline, as happens
+// ErrSlow is returned when a read does not end within its deadline, as happens
 // on a dead network mount or in a driver that hangs.
 var ErrSlow = errors.New("no answer within the deadline")
 
 // ErrNotRecorded is returned by a recording for a file or a question that
-// was not asked for when it was made.
+// was not read when it was made.
 var ErrNotRecorded = errors.New("not recorded")
 
 // FileInfo describes a file.
@@ -33,7 +33,7 @@ type FileInfo struct {
 // Source answers for one machine. Paths are absolute. Errors are
 // *fs.PathError, so that errors.Is tells fs.ErrNotExist from fs.ErrPermission;
 // their operation is "read", "readdir", "readlink" or "stat" in every Source,
-// so that a recording fails in the words of the machine. All methods may be
+// so that a recording fails with the same text as the machine. All methods may be
 // called from several goroutines.
 type Source interface {
 	// ReadFile returns at most limit bytes of a file.
@@ -55,37 +55,37 @@ const (
 	// AskEnviron is answered with the environment as a list of "NAME=value",
 	// reduced to the names that checks want (see Wanted).
 	AskEnviron = "environ"
-	// AskUname is answered with a Uname.
+	// AskUname is answered with Uname.
 	AskUname = "uname"
-	// AskIDs is answered with an IDs.
+	// AskIDs is answered with IDs.
 	AskIDs = "ids"
 	// AskStatfs takes a path and is answered with a Statfs.
 	AskStatfs = "statfs:"
 	// AskLimits is answered with a map from "memlock", "nofile" to
-	// a Limit. One that cannot be told is left out.
+	// a Limit. An unknown one is left out.
 	AskLimits = "limits"
 	// AskSyscalls is answered with a map from "get_mempolicy" and "mlock" to
-	// "ok" or an errno name: they were really called.
+	// "ok" or an errno name: they are actually called.
 	AskSyscalls = "syscalls"
 	// AskAccess takes a path and is answered with "rw", "r", "w" or "none".
 	AskAccess = "access:"
 	// AskLibraryText takes the path of an NCCL or RCCL and is answered with
-	// the text in it that tells its version, "NCCL version 2.28.9", or with
-	// the empty string. The file itself is not recorded: it has hundreds of
+	// the text in it that states its version, "NCCL version 2.28.9", or with
+	// an empty string. The file itself is not recorded: it has hundreds of
 	// megabytes.
 	AskLibraryText = "library-text:"
 	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
-	// is answered with whether one of that name is seen. The list of processes
-	// itself is nobody's business, and is not recorded.
+	// is answered with whether a process of that name is visible. The list of processes
+	// itself is private, and is not recorded.
 	AskProcess = "process:"
 	// AskKernelConfig is answered with a KernelConfig. The configuration
 	// itself has hundreds of kilobytes, and names the host it was built on.
 	AskKernelConfig = "kernel-config"
 	// AskOwner takes the path of a device node and is answered with an Owner.
 	AskOwner = "owner:"
-	// AskKernelLog is answered with the kernel log's lines that bear on
+	// AskKernelLog is answered with the kernel log's lines that affect
 	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted): "seconds.micros
-	// message", one a line.
+	// message", one per line.
 	AskKernelLog = "kernel-log"
 	// AskNVML is answered with the document of package nvml.
 	AskNVML = "nvml"
@@ -107,7 +107,7 @@ type IDs struct {
 	Groups []int `json:"groups"`
 }
 
-// Owner is whom a file belongs to.
+// Owner is the owner of a file.
 type Owner struct {
 	UID int `json:"uid"`
 	GID int `json:"gid"`
@@ -115,9 +115,9 @@ type Owner struct {
 
 // KernelConfig is what the running kernel was built with.
 type KernelConfig struct {
-	// Source is the file that says so.
+	// Source is the file that it was read from.
 	Source string `json:"source"`
-	// Options are those that checks want, "y", "m" or "n"; each stands here.
+	// Options are those that checks need, each with "y", "m" or "n".
 	Options map[string]string `json:"options"`
 }
 

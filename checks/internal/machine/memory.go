@@ -11,24 +11,24 @@ import (
 	"strings"
 )
 
-// Memory is a machine that is held in memory: a recording, or one that a test
+// Memory is a machine held in memory: a recording, or one that a test
 // made up. The zero value is an empty machine. It must not be changed while
 // it is read.
 //
-// A path is first looked up as it is written, then with the symbolic links in
-// it followed, so that a recording may hold a file under the name by which it
-// was read, or where it really lies.
+// A path is first looked up as written, then with its symbolic links
+// resolved, so that a recording can hold a file under the name by which it
+// was read, or under its real path.
 type Memory struct {
-	// nodes holds what is known of each absolute path, and of the folders
+	// nodes holds what is known about each absolute path, and of the folders
 	// above it.
 	nodes   map[string]*node
 	answers map[string]answer
-	// partial is true for a recording: what it does not hold was not looked
-	// at, rather than not there.
+	// partial is true for a recording: what it does not hold was not
+	// read, and may exist.
 	partial bool
 }
 
-// node is what is known of one path: the outcome of each operation that was
+// node is what is known about one path: the outcome of each operation that was
 // tried on it.
 type node struct {
 	read outcome[[]byte]
@@ -36,7 +36,7 @@ type node struct {
 	list outcome[[]string]
 	link outcome[string]
 	stat outcome[FileInfo]
-	// gone is true when there is nothing at this path.
+	// gone is true when this path does not exist.
 	gone bool
 	// dir is true for what was added as a folder.
 	dir bool
@@ -45,7 +45,7 @@ type node struct {
 	children map[string]struct{}
 }
 
-// outcome is what an operation gave, if it was tried.
+// outcome is the result of an operation, if it was tried.
 type outcome[T any] struct {
 	known bool
 	value T
@@ -54,7 +54,7 @@ type outcome[T any] struct {
 
 func got[T any](v T, err error) outcome[T] { return outcome[T]{known: true, value: v, err: err} }
 
-// answer is what a question was answered with.
+// answer is the answer to a question.
 type answer struct {
 	raw json.RawMessage
 	err error
@@ -74,19 +74,19 @@ var (
 	errIrregular = errors.New("not a regular file")
 )
 
-// AddFile puts a file in place, and the folders above it.
+// AddFile adds a file, and the folders above it.
 func (m *Memory) AddFile(name string, data []byte) { m.node(name).read = got(data, nil) }
 
-// AddLink puts a symbolic link in place.
+// AddLink adds a symbolic link.
 func (m *Memory) AddLink(name, target string) { m.node(name).link = got(target, nil) }
 
-// AddDir puts a folder in place.
+// AddDir adds a folder.
 func (m *Memory) AddDir(name string) { m.node(name).dir = true }
 
-// AddError makes a file exist that cannot be read: err says why.
+// AddError adds a file that cannot be read: err says why.
 func (m *Memory) AddError(name string, err error) { m.node(name).read = got[[]byte](nil, err) }
 
-// AddInfo puts a file in place that can be described but holds nothing, such
+// AddInfo adds a file that has attributes but no content, such
 // as a device node.
 func (m *Memory) AddInfo(name string, info FileInfo) { m.node(name).stat = got(info, nil) }
 
@@ -111,7 +111,7 @@ func (m *Memory) setAnswer(question string, a answer) {
 	m.answers[question] = a
 }
 
-// absolute cleans a path; one that is not absolute is taken from the root.
+// absolute cleans a path; a relative one starts at the root.
 func absolute(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return path.Clean(name)
@@ -119,7 +119,7 @@ func absolute(name string) string {
 	return path.Clean("/" + name)
 }
 
-// node returns the node of a path, which it makes if need be, with the
+// node returns the node of a path. If necessary it creates it, with the
 // folders above it.
 func (m *Memory) node(name string) *node {
 	if m.nodes == nil {
@@ -152,8 +152,8 @@ func (m *Memory) node(name string) *node {
 	return n
 }
 
-// addGone notes that there is nothing at a path. The folders above it may not
-// be there either.
+// addGone notes that a path does not exist. The folders above it may not
+// exist either.
 func (m *Memory) addGone(name string) {
 	if m.nodes[name] == nil {
 		m.node("/")
@@ -165,7 +165,7 @@ func (m *Memory) addGone(name string) {
 	}
 }
 
-// isGone reports whether there is nothing at a path, or at one above it.
+// isGone reports whether a path, or one above it, does not exist.
 func (m *Memory) isGone(name string) bool {
 	for ; name != "/"; name = path.Dir(name) {
 		if n := m.nodes[name]; n != nil && n.gone {
@@ -183,8 +183,8 @@ func (n *node) isDir() bool {
 // isLink reports whether a node is known to be a symbolic link.
 func (n *node) isLink() bool { return n.link.known && n.link.err == nil }
 
-// follow returns the node that a path leads to once the symbolic links in it
-// are followed: all of them, or all but one in its last part.
+// follow returns the node that a path leads to after the symbolic links in it
+// are resolved: all of them, or all except one in its last part.
 func (m *Memory) follow(name string, last bool) (*node, error) {
 	at, err := Follow(name, func(next string, rest []string) (string, bool, error) {
 		n := m.nodes[next]
@@ -208,7 +208,7 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 	return n, nil
 }
 
-// absent says why there is no node for a name in a folder.
+// absent returns why there is no node for a name in a folder.
 func (m *Memory) absent(dir, base string) error {
 	parent := m.nodes[dir]
 	if parent == nil {
@@ -231,7 +231,7 @@ func (m *Memory) absent(dir, base string) error {
 
 // lookup answers an operation on a path: with the outcome that pick takes
 // from the node of the path as it is written, else from the node that it
-// leads to. Where neither knows, infer says what else follows from that node.
+// leads to. If neither knows it, infer returns what follows from that node.
 func lookup[T any](m *Memory, op, name string, last bool, pick func(*node) outcome[T], infer func(*node) (T, error)) (T, error) {
 	var zero T
 	clean := absolute(name)
@@ -344,5 +344,5 @@ func (m *Memory) Ask(_ context.Context, question string, _ Answerer) (json.RawMe
 	return a.raw, a.err
 }
 
-// Recorded is true: this machine is not the one that runs the program.
+// Recorded is true: the program does not run on this machine.
 func (m *Memory) Recorded() bool { return true }

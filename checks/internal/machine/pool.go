@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxStuck bounds the operations that are left behind in the kernel.
-	// Once so many hang, the machine is not asked any more.
+	// Once so many hang, the machine is no longer read.
 	maxStuck = 32
 	// idleAfter is how long a worker waits for the next operation.
 	idleAfter = time.Second
@@ -20,8 +20,8 @@ const (
 )
 
 // pool runs file operations in workers of its own, because a read in the
-// kernel cannot be called off: one that outlasts the deadline is left behind
-// with its worker, and its caller goes on. Workers are reused, so that an
+// kernel cannot be canceled: one that outlasts the deadline is left behind
+// with its worker, and its caller continues. Workers are reused, so that an
 // operation costs two switches of goroutine and no timer of its own.
 type pool struct {
 	deadline time.Duration
@@ -30,19 +30,19 @@ type pool struct {
 
 	stuck atomic.Int32
 	mu    sync.Mutex
-	// hung counts the operations left behind by the folder, or the file, to
-	// which no further one is let in.
+	// hung counts the operations left behind, by the folder, or the file, to
+	// which no further operation is admitted.
 	hung map[string]int
 }
 
-// job is one operation; it is given a worker's scratch space.
+// job is one operation; it uses a worker's scratch space.
 type job struct {
 	run    func(scratch []byte)
 	ticket *ticket
 	place  string
 }
 
-// ticket is what a caller waits with.
+// ticket is what a caller waits on.
 type ticket struct {
 	done  chan struct{} // Of capacity 1.
 	timer *time.Timer
@@ -65,7 +65,7 @@ func newPool(deadline time.Duration) *pool {
 	return p
 }
 
-// run runs one operation on a path and returns what it gave, or ErrSlow if it
+// run runs one operation on a path and returns its result, or ErrSlow if it
 // did not end within the deadline.
 func run[T any](p *pool, op, name string, f func(scratch []byte) (T, error)) (T, error) {
 	var value T
@@ -100,7 +100,7 @@ func run[T any](p *pool, op, name string, f func(scratch []byte) (T, error)) (T,
 	return value, nil
 }
 
-// work runs operations until none comes for a while, or one was left behind.
+// work runs operations until none arrives for a while, or one was left behind.
 func (p *pool) work(j job) {
 	scratch := make([]byte, scratchSize)
 	idle := time.NewTimer(idleAfter)
@@ -134,7 +134,7 @@ func (p *pool) abandon(t *ticket, place string) bool {
 	return true
 }
 
-// recover lets operations in again where one that was left behind has ended.
+// recover admits operations again after one that was left behind has ended.
 func (p *pool) recover(place string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +144,7 @@ func (p *pool) recover(place string) {
 	p.stuck.Add(-1)
 }
 
-// refuses reports whether an operation on a path would likely hang too.
+// refuses reports whether an operation on a path would likely hang as well.
 func (p *pool) refuses(name string) bool {
 	stuck := p.stuck.Load()
 	if stuck == 0 {

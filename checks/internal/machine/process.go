@@ -12,7 +12,7 @@ const maxProcesses = 50_000
 
 var errManyProcesses = errors.New("too many processes to look at")
 
-// processSeen reports whether a process of that name is seen in /proc.
+// processSeen reports whether a process of that name is visible in /proc.
 func processSeen(name string) (bool, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -31,7 +31,7 @@ func processSeen(name string) (bool, error) {
 		if seen++; seen > maxProcesses {
 			return false, errManyProcesses
 		}
-		// One that has ended meanwhile is not there.
+		// One that has exited meanwhile does not count.
 		if comm, err := os.ReadFile("/proc/" + entry + "/comm"); err == nil && string(bytes.TrimSuffix(comm, []byte("\n"))) == name {
 			return true, nil
 		}

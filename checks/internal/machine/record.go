@@ -11,12 +11,12 @@ import (
 	"sync"
 )
 
-// maxRecorded bounds what a recorder keeps of the content of files, so that a
+// maxRecorded bounds the file content that a recorder keeps, so that a
 // snapshot stays within what Parse reads, in hex as well.
 const maxRecorded = 24 << 20
 
-// Recorder is a Source that hands every operation to another, and keeps what
-// it gave, failures too.
+// Recorder is a Source that passes every operation to another Source, and keeps what
+// that returned, including failures.
 type Recorder struct {
 	src Source
 
@@ -25,13 +25,13 @@ type Recorder struct {
 	size int64
 }
 
-// NewRecorder returns a recorder of what is asked of src.
+// NewRecorder returns a recorder of the operations on src.
 func NewRecorder(src Source) *Recorder {
 	return &Recorder{src: src, seen: Memory{partial: true}}
 }
 
 // keep notes the outcome of an operation, unless a recording was asked for
-// what it does not hold. The first outcome stands, but one that succeeded
+// what it does not hold. The first outcome counts, but a success
 // replaces a failure.
 func keep[T any](r *Recorder, name string, field func(*node) *outcome[T], value T, err error) {
 	if errors.Is(err, ErrNotRecorded) {
@@ -61,7 +61,7 @@ func (r *Recorder) ReadFile(name string, limit int64) ([]byte, error) {
 		return data, nil
 	}
 	if errors.Is(err, ErrNotRecorded) {
-		// A recording may hold as much as is wanted and no more.
+		// A recording must not hold more than was requested.
 		if data, err := r.src.ReadFile(name, limit); err == nil {
 			r.keepFile(name, data, true)
 			return data, nil
@@ -71,7 +71,7 @@ func (r *Recorder) ReadFile(name string, limit int64) ([]byte, error) {
 	return nil, err
 }
 
-// keepFile notes a file's content; of several reads the longest.
+// keepFile keeps a file's content; of several reads, the longest.
 func (r *Recorder) keepFile(name string, data []byte, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -63,7 +63,7 @@ func (r recordingRedactor) failure(err error) error {
 	return declassify(word, r.Text(text))
 }
 
-// studyMemory learns from a recording the names that may stand anywhere in
+// studyMemory learns from a recording the names that may occur anywhere in
 // it.
 func (r recordingRedactor) studyMemory(m *Memory) {
 	var names Uname
@@ -94,8 +94,8 @@ func (r recordingRedactor) studyMemory(m *Memory) {
 	})
 }
 
-// path redacts a path of a file. What the kernel shows of itself bears no names,
-// but words that names can be made of: /sys/devices/system/node/node1.
+// path redacts the path of a file. What the kernel shows contains no names,
+// but words that names may consist of: /sys/devices/system/node/node1.
 func (r recordingRedactor) path(name string) string {
 	if hasPrefix(name, []string{"/sys/", "/proc/", "/dev/"}) {
 		return absolute(r.Numbers(name, true))
@@ -139,7 +139,7 @@ func (r recordingRedactor) answer(question string, a answer) answer {
 	decoder := json.NewDecoder(bytes.NewReader(a.raw))
 	decoder.UseNumber()
 	if err := decoder.Decode(&v); err != nil {
-		return answer{err: &failure{text: "the answer is no JSON", is: fs.ErrInvalid}}
+		return answer{err: &failure{text: "the answer is not JSON", is: fs.ErrInvalid}}
 	}
 	if names, ok := v.(map[string]any); ok && question == AskUname {
 		if node, ok := names["node"].(string); ok {

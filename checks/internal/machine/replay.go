@@ -31,7 +31,7 @@ const (
 // know yet.
 var ErrNewer = errors.New("made by a newer gpudoctor")
 
-// ErrNotSnapshot is returned for a document that is no snapshot at all.
+// ErrNotSnapshot is returned for a document that is not a snapshot at all.
 var ErrNotSnapshot = errors.New("not a snapshot")
 
 // IsSnapshot reports whether a document says that it is a snapshot.
@@ -82,11 +82,11 @@ type parser struct {
 	whole    bool // The end was there.
 }
 
-// ErrCutShort is returned for a recording that lacks its end.
-var ErrCutShort = errors.New("the recording is cut short: its end is missing")
+// ErrCutShort is returned for a truncated recording.
+var ErrCutShort = errors.New("the recording is truncated: its end is missing")
 
 // ErrAfterEnd is returned for a recording with more text after its end, such as
-// two recordings in one file. Which of it tells of the machine is not known.
+// two recordings in one file. It is unknown which part describes the machine.
 var ErrAfterEnd = errors.New("text after the end of the recording")
 
 // take returns the next line, without its end.
@@ -99,7 +99,7 @@ func (p *parser) take() (line []byte, ok bool) {
 	return line, true
 }
 
-// body returns the lines up to the next entry, and moves on to it.
+// body returns the lines up to the next entry, and advances to it.
 func (p *parser) body() []byte {
 	start, length := p.rest, 0
 	for len(p.rest) > 0 {
@@ -138,7 +138,7 @@ func (p *parser) parse() error {
 	}
 }
 
-// finish refuses a recording without an end. One by hand needs none, but an
+// finish rejects a recording without an end. One written by hand needs no end, but an
 // entry: a file that was cut off in its head shows a machine that has nothing.
 func (p *parser) finish() error {
 	if p.whole || p.entries > 0 && !p.recorded {
@@ -163,7 +163,7 @@ func (p *parser) end() error {
 	}
 }
 
-// comment reads what stands above the first entry.
+// comment reads what precedes the first entry.
 func (p *parser) comment() error {
 	p.at = 1
 	comment := p.body()
@@ -172,9 +172,9 @@ func (p *parser) comment() error {
 	version, err := strconv.Atoi(number)
 	switch {
 	case err != nil || version < 1:
-		return fmt.Errorf("not a version of the format: %.40q", head)
+		return fmt.Errorf("unknown version of the format: %.40q", head)
 	case version > snapshotVersion:
-		return fmt.Errorf("%w: its format is %s%d, and this one reads up to %d", ErrNewer, SnapshotFormat, version, snapshotVersion)
+		return fmt.Errorf("%w: its format is %s%d; this version reads up to %d", ErrNewer, SnapshotFormat, version, snapshotVersion)
 	}
 	for line := range strings.Lines(rest) {
 		line = strings.TrimSpace(line)
@@ -233,14 +233,14 @@ func token(text string) (word, rest string, err error) {
 	}
 	q, err := strconv.QuotedPrefix(text)
 	if err != nil {
-		return "", "", fmt.Errorf("a quoted name does not end: %.80q", text)
+		return "", "", fmt.Errorf("unterminated quoted name: %.80q", text)
 	}
 	word, err = strconv.Unquote(q)
 	return word, strings.TrimSpace(text[len(q):]), err
 }
 
 // entryPath turns the name of an entry into an absolute path. Only one in
-// plain form is taken: a name can lead nowhere but where it says.
+// canonical form is accepted, so a name cannot lead elsewhere.
 func entryPath(name string, folder bool) (string, error) {
 	if name == "." || name == "" && folder {
 		return "/", nil
@@ -248,13 +248,13 @@ func entryPath(name string, folder bool) (string, error) {
 	absolute := "/" + strings.TrimPrefix(name, "/")
 	switch {
 	case name == "":
-		return "", errors.New("an entry without a path")
+		return "", errors.New("the entry has no path")
 	case len(name) > maxPath:
-		return "", fmt.Errorf("a path of more than %d bytes: %.80q", maxPath, name)
+		return "", fmt.Errorf("the path is longer than %d bytes: %.80q", maxPath, name)
 	case slices.Contains(strings.Split(name, "/"), ".."):
-		return "", fmt.Errorf("a path that leads upwards: %.80q", name)
+		return "", fmt.Errorf("the path contains ..: %.80q", name)
 	case absolute != path.Clean(absolute) || strings.ContainsRune(name, 0):
-		return "", fmt.Errorf("a path that is not in its plain form: %.80q", name)
+		return "", fmt.Errorf("the path is not in its canonical form: %.80q", name)
 	}
 	return absolute, nil
 }
@@ -262,7 +262,7 @@ func entryPath(name string, folder bool) (string, error) {
 // fill sets an outcome that was not known yet.
 func fill[T any](o *outcome[T], value T, err error) error {
 	if o.known {
-		return errors.New("the same is said twice of this path")
+		return errors.New("duplicate entry for this path")
 	}
 	*o = got(value, err)
 	return nil
@@ -287,7 +287,7 @@ func (p *parser) failure(words string) (failure, err error) {
 		return nil, err
 	}
 	if failure = declassify(class, string(data)); failure == nil {
-		return nil, fmt.Errorf("no such class of failure: %.40q", class)
+		return nil, fmt.Errorf("unknown class of failure: %.40q", class)
 	}
 	return failure, nil
 }
@@ -307,7 +307,7 @@ func (p *parser) content(attributes string, sentence bool) (data []byte, more bo
 		case "part":
 			more = true
 		default:
-			return nil, false, fmt.Errorf("not known here: %.40q", word)
+			return nil, false, fmt.Errorf("unknown attribute: %.40q", word)
 		}
 	}
 	if sentence && attributes == "" { // Written by hand, it ends in a newline that is no part of it.
@@ -345,7 +345,7 @@ func (p *parser) unhex(text []byte, above int) ([]byte, error) {
 			}
 			if p.decoded > MaxSnapshot {
 				p.at = above
-				return nil, fmt.Errorf("unfolds to more than %d MiB", MaxSnapshot>>20)
+				return nil, fmt.Errorf("decompresses to more than %d MiB", MaxSnapshot>>20)
 			}
 			data = append(data, part...)
 		}
@@ -367,7 +367,7 @@ func (p *parser) file(n *node, where, attributes string) error {
 
 // fileFailure reads why a file could not be read. That it is not there holds
 // for every operation, unless others are known to have found something: a
-// link that leads nowhere.
+// dangling link.
 func (p *parser) fileFailure(n *node, where, words string) error {
 	failure, err := p.failure(words)
 	if err != nil {
@@ -386,7 +386,7 @@ func (n *node) anyKnown() bool {
 
 func (p *parser) gone(where string) error {
 	if n := p.machine.nodes[where]; n != nil && (n.gone || n.anyKnown()) {
-		return errors.New("something is said elsewhere of a path that is not there")
+		return errors.New("another entry describes this path, which does not exist")
 	}
 	p.machine.addGone(where)
 	return nil
@@ -401,7 +401,7 @@ func (p *parser) link(n *node, target string) error {
 	case err != nil:
 		return err
 	case rest != "" || word == "" || len(word) > maxPath || strings.ContainsRune(word, 0):
-		return fmt.Errorf("not the target of a link: %.80q", target)
+		return fmt.Errorf("invalid target of a link: %.80q", target)
 	}
 	if err := p.nothing(); err != nil {
 		return err
@@ -409,10 +409,10 @@ func (p *parser) link(n *node, target string) error {
 	return fill(&n.link, word, nil)
 }
 
-// nothing refuses lines under an entry that says all in its marker.
+// nothing rejects lines under an entry that consists only of its marker.
 func (p *parser) nothing() error {
 	if body := bytes.TrimSpace(p.body()); len(body) > 0 {
-		return fmt.Errorf("text under an entry that has none: %.40q", body)
+		return fmt.Errorf("unexpected text in the entry: %.40q", body)
 	}
 	return nil
 }
@@ -425,11 +425,11 @@ func (p *parser) stat(n *node, words string) error {
 	info := FileInfo{}
 	var ok bool
 	if info.Mode, ok = parseMode(mode); !ok {
-		return fmt.Errorf("not a file mode: %.40q", mode)
+		return fmt.Errorf("invalid file mode: %.40q", mode)
 	}
 	var err error
 	if info.Size, err = strconv.ParseInt(size, 10, 64); err != nil || info.Size < 0 {
-		return fmt.Errorf("not a size: %.40q", size)
+		return fmt.Errorf("invalid size: %.40q", size)
 	}
 	if err := p.nothing(); err != nil {
 		return err
@@ -463,7 +463,7 @@ func (p *parser) folder(n *node, where, attributes string) error {
 		return fail(p, &n.list, attributes)
 	}
 	if attributes != "" {
-		return fmt.Errorf("not known here: %.40q", attributes)
+		return fmt.Errorf("unknown attribute: %.40q", attributes)
 	}
 	names := []string{}
 	for name, err := range p.names() {
@@ -471,7 +471,7 @@ func (p *parser) folder(n *node, where, attributes string) error {
 		case err != nil:
 			return err
 		case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(where)+len(name) > maxPath:
-			return fmt.Errorf("not a name in a folder: %.80q", name)
+			return fmt.Errorf("invalid file name: %.80q", name)
 		}
 		names = append(names, name)
 	}
@@ -524,7 +524,7 @@ func (p *parser) pathList(word string) error {
 		failure := declassify(word, "")
 		switch {
 		case failure == nil:
-			return fmt.Errorf("no such class of failure: %.40q", word)
+			return fmt.Errorf("unknown class of failure: %.40q", word)
 		case word == "not-exist":
 			err = p.gone(where)
 		case word == "not-link":
@@ -546,7 +546,7 @@ func (p *parser) answer(text string) error {
 		return err
 	}
 	if _, twice := p.machine.answers[question]; twice {
-		return fmt.Errorf("a second answer to %.80q", question)
+		return fmt.Errorf("duplicate answer to %.80q", question)
 	}
 	if strings.HasPrefix(rest, "!") && ext == "" {
 		failure, err := p.failure(rest)
@@ -560,7 +560,7 @@ func (p *parser) answer(text string) error {
 	body := p.body()
 	switch {
 	case rest != "":
-		return fmt.Errorf("not known here: %.40q", rest)
+		return fmt.Errorf("unknown attribute: %.40q", rest)
 	case ext == ".json":
 		raw, err := compactJSON(body)
 		if err != nil {
@@ -571,7 +571,7 @@ func (p *parser) answer(text string) error {
 	case ext == ".txt" && utf8.Valid(body):
 		p.machine.Answer(question, string(body))
 	default:
-		return fmt.Errorf("an answer stands in a .json or a .txt of UTF-8: %.80q", text)
+		return fmt.Errorf("an answer must be .json, or .txt in UTF-8: %.80q", text)
 	}
 	return nil
 }

@@ -27,15 +27,15 @@ const SnapshotFormat = "gpudoctor.snapshot/v"
 // snapshotVersion changes when an older program would misread a snapshot.
 const snapshotVersion = 1
 
-// unlistedLine says of a snapshot that what it does not hold was not looked
-// at. Without it, as in one written by hand, what is not listed is not there.
+// unlistedLine says that what a snapshot does not hold was not
+// read. Without it, as in one written by hand, what is not listed does not exist.
 const unlistedLine = "unlisted: not-recorded"
 
 // recordedBy begins the second line of a snapshot that a program wrote.
 const recordedBy = "recorded by gpudoctor "
 
 // endWord is the last entry of a recorded snapshot: one that lacks it was cut
-// short on its way, and what is missing must not be taken for absent.
+// short in transit, and what is missing must not be treated as absent.
 const endWord = "!end"
 
 // notation explains a snapshot to its reader.
@@ -45,21 +45,21 @@ This is a txtar archive of what gpudoctor read on one machine. Replay it with
 
 Each entry is a path, without the leading slash, and what was found there:
   -- PATH --              the text of a file
-  -- PATH hex --          its bytes, 32 a line; 00*64 stands for 64 zero bytes
+  -- PATH hex --          its bytes, 32 per line; 00*64 stands for 64 zero bytes
   -- PATH no-newline --   a text whose last line does not end in a newline
-  -- PATH part --         the file goes on; no more of it was read
+  -- PATH part --         the file continues; no more of it was read
   -- PATH -> TARGET --    a symbolic link
-  -- PATH/ --             a folder, one name a line
+  -- PATH/ --             a folder, one name per line
   -- PATH stat MODE SIZE --
-  -- PATH !CLASS --       the failure to read it; the text says more
+  -- PATH !CLASS --       the failure to read it; the text gives details
   -- !CLASS --            a list of paths to which this applies
   -- answers/QUESTION --  what the system or a library answered
-  -- !end --              the end of a whole recording
+  -- !end --              the end of a complete recording
 A name with blanks or odd characters is quoted as in Go.
 `
 
 const (
-	redactedNote = "Names, addresses and serial\nnumbers have been replaced by stand-ins, the same thing by the same one."
+	redactedNote = "Names, addresses and serial\nnumbers have been replaced by stand-ins, each always by the same one."
 	rawNote      = "Nothing in it has been\nredacted: it shows names, addresses and serial numbers."
 )
 
@@ -72,7 +72,7 @@ type WriteOptions struct {
 }
 
 // Write writes what was recorded so far as a snapshot, in an order that
-// depends on the content alone.
+// depends only on the content.
 func (r *Recorder) Write(w io.Writer, opts WriteOptions) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func (r *Recorder) Write(w io.Writer, opts WriteOptions) error {
 	return s.w.Flush()
 }
 
-// oneLine keeps a text from being taken for more than a line.
+// oneLine makes a text a single line.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -130,8 +130,8 @@ func (s *snapshotWriter) failure(err error, words ...string) {
 	}
 }
 
-// nodes writes all that is known of the paths: what each operation gave, then
-// the paths that are not there and those that are no links.
+// nodes writes everything known about the paths: what each operation returned, then
+// the paths that do not exist and those that are not links.
 func (s *snapshotWriter) nodes(m *Memory) {
 	var gone, plain []string
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
@@ -164,7 +164,7 @@ func (s *snapshotWriter) nodes(m *Memory) {
 	}
 }
 
-// node writes what reading, listing and describing one path gave.
+// node writes the results of reading, listing and describing one path.
 func (s *snapshotWriter) node(name string, n *node) {
 	shown := quoted(entryName(name))
 	if n.list.known {
@@ -216,7 +216,7 @@ func (s *snapshotWriter) answers(m *Memory) {
 		}
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, a.raw, "", "  "); err != nil {
-			s.failure(fmt.Errorf("the answer is no JSON: %w", err), name) // No source gives one.
+			s.failure(fmt.Errorf("the answer is not JSON: %w", err), name) // No source gives one.
 			continue
 		}
 		s.marker(name + ".json")
@@ -224,8 +224,8 @@ func (s *snapshotWriter) answers(m *Memory) {
 	}
 }
 
-// absentFrom reports whether all that is known of a path is that nothing is
-// there.
+// absentFrom reports whether all that is known about a path is that it does not
+// exist.
 func absentFrom(n *node) bool {
 	if n.gone {
 		return true
@@ -246,8 +246,8 @@ func absentFrom(n *node) bool {
 	return known > 0 && others == 0
 }
 
-// derives reports whether a replay knows by the list of a folder that nothing
-// is at a path.
+// derives reports whether a replay knows from the list of a folder that a path
+// does not exist.
 func (m *Memory) derives(name string) bool {
 	parent := m.nodes[path.Dir(name)]
 	if parent == nil || !parent.list.known || parent.list.err != nil || len(m.nodes[name].children) > 0 {
@@ -266,7 +266,7 @@ func isUsual(err error, class string) bool {
 	return word == class && text == ""
 }
 
-// entryName is a path as an entry bears it, without the leading slash; the
+// entryName is a path as entries write it, without the leading slash; the
 // root is a dot.
 func entryName(name string) string {
 	if name == "/" {
@@ -318,7 +318,7 @@ func isMarker(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("-- ")) && bytes.HasSuffix(line, []byte(" --")) && len(line) >= len("--  --")
 }
 
-// hexWidth is how many bytes stand on a line of hex: a capability of config
+// hexWidth is how many bytes a line of hex holds: a capability of config
 // space then mostly fits on one.
 const hexWidth = 32
 

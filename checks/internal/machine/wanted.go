@@ -7,7 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 )
 
-// communicationPrefixes begin the names of the variables that steer
+// communicationPrefixes are prefixes of the variables that control
 // communication libraries.
 var communicationPrefixes = []string{
 	"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OFI_NCCL_",
@@ -45,8 +45,8 @@ func hasPrefix(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// otherPrefixes and otherNames are of variables that tell where the process
-// runs, and do not steer communication.
+// otherPrefixes and otherNames match variables that tell where the process
+// runs, and do not control communication.
 var (
 	otherPrefixes = []string{"NVIDIA_", "ENROOT_"}
 	otherNames    = []string{
@@ -55,15 +55,15 @@ var (
 	}
 )
 
-// Wanted reports whether checks want an environment variable. All others are
-// never looked at.
+// Wanted reports whether checks need an environment variable. All others are
+// never read.
 func Wanted(name string) bool {
 	return SteersCommunication(name) || hasPrefix(name, otherPrefixes) || slices.Contains(otherNames, name)
 }
 
-// wantedEnviron reduces an environment to the variables that checks want, in
-// order of name. Of a secret, and of what only tells where a cluster's API
-// lies, nothing but the presence is kept.
+// wantedEnviron reduces an environment to the variables that checks need, in
+// order of name. For a secret, and for what only tells where a cluster's API
+// is, only the presence is kept.
 func wantedEnviron(environ []string) []string {
 	list := []string{}
 	for _, entry := range environ {
@@ -80,7 +80,7 @@ func wantedEnviron(environ []string) []string {
 	return list
 }
 
-// kernelLogWords are found in the lines of the kernel log that bear on GPUs,
+// kernelLogWords are found in the lines of the kernel log that affect GPUs,
 // PCIe, DMA translation or lack of memory.
 var kernelLogWords = []string{
 	"NVRM", "nvidia", "Xid", "nvswitch", "NVSwitch", "AER", "pcieport", "DMAR", "AMD-Vi", "iommu", "IOMMU",

@@ -10,19 +10,19 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// subject is one GPU that is being asked.
+// subject is one GPU that is being queried.
 type subject struct {
 	*interviewer
 	gpu nvml.Device
 	out *Device
-	// lost is true once the GPU said that it is gone: it is asked no more.
+	// lost is true once the GPU reports that it is lost: it is not queried further.
 	lost bool
 }
 
 // maxLinks bounds the NVLinks of a GPU (NVML_NVLINK_MAX_LINKS, nvml.h 13).
 const maxLinks = 36
 
-// all asks all there is to know of the GPU.
+// all queries everything about the GPU.
 func (s *subject) all() {
 	s.identity()
 	s.memory()
@@ -40,8 +40,8 @@ func (s *subject) all() {
 	s.processes()
 }
 
-// ok judges an answer: a GPU that is gone, or that wants a reset, is noted, and
-// so is an error other than that the GPU does not support the question.
+// ok checks a result: a GPU that is lost, or that needs a reset, is noted, and
+// so is an error other than that the GPU does not support the query.
 func (s *subject) ok(function string, ret nvml.Return) bool {
 	switch ret {
 	case nvml.SUCCESS:
@@ -61,7 +61,7 @@ func (s *subject) ok(function string, ret nvml.Return) bool {
 	return false
 }
 
-// learn asks for a value and turns it into the form of the answer; nil is
+// learn queries a value and converts it to the form of the answer; nil is
 // unknown.
 func learn[T, U any](s *subject, function string, f func() (T, nvml.Return), form func(T) U) *U {
 	if s.lost {
@@ -74,7 +74,7 @@ func learn[T, U any](s *subject, function string, f func() (T, nvml.Return), for
 	return new(form(v))
 }
 
-// word asks for a value that has a name; "" is unknown.
+// word queries a value that has a name; "" is unknown.
 func word[T any](s *subject, function string, f func() (T, nvml.Return), form func(T) string) string {
 	if w := learn(s, function, f, form); w != nil {
 		return *w
@@ -82,7 +82,7 @@ func word[T any](s *subject, function string, f func() (T, nvml.Return), form fu
 	return ""
 }
 
-// number asks for a number; 0 is unknown.
+// number queries a number; 0 is unknown.
 func number[T ~int | ~uint32](s *subject, function string, f func() (T, nvml.Return)) int {
 	if n := learn(s, function, f, func(v T) int { return int(v) }); n != nil {
 		return *n
@@ -94,7 +94,7 @@ func same[T any](v T) T { return v }
 
 func isOn(state nvml.EnableState) bool { return state == nvml.FEATURE_ENABLED }
 
-// pair makes one value of a function's two.
+// pair combines the two results of a function into one value.
 func pair[A, B any](f func() (A, B, nvml.Return)) func() (two[A, B], nvml.Return) {
 	return func() (two[A, B], nvml.Return) {
 		a, b, ret := f()
@@ -130,7 +130,7 @@ func busAddress(pci nvml.PciInfo) string {
 	return address(string(b))
 }
 
-// memory asks for the frame buffer, of which the older function counts the
+// memory queries the frame buffer, of which the older function counts the
 // driver's own reserve as used, and for the window to it.
 func (s *subject) memory() {
 	if m := learn(s, "nvmlDeviceGetMemoryInfo_v2", s.gpu.GetMemoryInfo_v2, same); m != nil {
@@ -252,11 +252,11 @@ func (s *subject) processes() {
 	}
 }
 
-// peers asks what the memory of each later GPU is to this one. The library
-// answers for a pair, not for a direction, and each question takes a
+// peers queries how this GPU can access the memory of each later GPU. The library
+// answers for a pair, not for a direction, and each query takes a
 // millisecond in the driver, during which nothing else starts there: with 8
-// GPUs both orders would take 0.2 s. A direction that fails alone is seen in
-// what CUDA answers, and by the probe.
+// GPUs both orders would take 0.2 s. A failure in only one direction shows in
+// CUDA's answer, and in the probe.
 func (s *subject) peers(all []subject) []facts.GPUPeer {
 	var list []facts.GPUPeer
 	for _, other := range all {

@@ -7,10 +7,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// field is a field's number with the NVLink that it is asked for.
+// field is a field's number with the NVLink that it is queried for.
 type field struct{ id, scope uint32 }
 
-// fields asks for many fields in one call, and returns those that are known.
+// fields queries many fields in one call, and returns those that are known.
 func (s *subject) fields(list []nvml.FieldValue) map[field]int64 {
 	if s.lost || len(list) == 0 {
 		return nil
@@ -33,7 +33,7 @@ func (s *subject) fields(list []nvml.FieldValue) map[field]int64 {
 }
 
 // linkFields are the fields of one NVLink. Drivers before 470 do not know
-// them; then a function each is asked.
+// them; then each value is queried by a function.
 var linkFields = []uint32{
 	nvml.FI_DEV_NVLINK_GET_STATE,
 	nvml.FI_DEV_NVLINK_GET_VERSION,
@@ -44,8 +44,8 @@ var linkFields = []uint32{
 	nvml.FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, // NVLink 5 counts here.
 }
 
-// nvlinks asks for every NVLink. Where their count is not known, they are
-// asked in turn until one is not there.
+// nvlinks queries every NVLink. If their count is not known, they are
+// queried in turn until one does not exist.
 func (s *subject) nvlinks(count int64, counted bool) {
 	if !counted || count > maxLinks {
 		count = maxLinks
@@ -75,15 +75,15 @@ func (s *subject) nvlinks(count int64, counted bool) {
 	s.out.NVLinks = links
 }
 
-// links asks for the NVLinks of one GPU.
+// links queries the NVLinks of one GPU.
 type links struct {
 	*subject
 	fields map[field]int64
-	// noCounters is true once the function for error counters knew nothing.
+	// noCounters is true once the function for error counters returned nothing.
 	noCounters bool
 }
 
-// link returns what is known of one NVLink; false means that there is none.
+// link returns what is known about one NVLink; false means that it does not exist.
 func (l *links) link(i int) (facts.NVLink, bool) {
 	out := facts.NVLink{Link: i}
 	state, ok := l.number(nvml.FI_DEV_NVLINK_GET_STATE, i, "nvmlDeviceGetNvLinkState", func() (int64, nvml.Return) {
@@ -112,7 +112,7 @@ func (l *links) link(i int) (facts.NVLink, bool) {
 	return out, true
 }
 
-// number takes a field, or asks the function that older drivers have.
+// number takes a field, or calls the function that older drivers have.
 func (l *links) number(id uint32, link int, function string, f func() (int64, nvml.Return)) (int64, bool) {
 	if n, ok := l.fields[field{id, uint32(link)}]; ok {
 		return n, true

@@ -1,7 +1,7 @@
-// Package nvml is the door to NVIDIA's management library, libnvidia-ml.so.1.
-// It asks in a child process, because on a sick GPU the library hangs or
-// crashes, and it keeps what was said before that. It only reads: no function
-// of it changes a state.
+// Package nvml queries NVIDIA's management library, libnvidia-ml.so.1.
+// It does so in a child process, because on a faulty GPU the library hangs or
+// crashes, and it keeps what was answered before that. It only reads: no function
+// that it calls changes any state.
 package nvml
 
 import (
@@ -19,49 +19,49 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
-// The outcomes of asking.
+// The outcomes of a query.
 const (
-	// OK means that every question was answered, if only with an error for
+	// OK means that every query was answered, possibly with an error for
 	// one GPU.
 	OK = "ok"
-	// Hang means that a step did not end. Answer.Stage names it.
+	// Hang means that a call did not return. Answer.Stage names it.
 	Hang = "hang"
 	// Crashed means that the library ended its process, inside one of its calls or
 	// in a thread of its own.
 	Crashed = "crashed"
-	// Ended means that the process ended otherwise, or that nobody can tell:
-	// Answer.Death. That says nothing of the library.
+	// Ended means that the process ended in another or an unknown way:
+	// Answer.Death. That says nothing about the library.
 	Ended = "ended"
 	// NotFound means that the loader finds no such library.
 	NotFound = "not-found"
-	// NotBuilt means that this binary was built without the door.
+	// NotBuilt means that this binary was built without NVML support.
 	NotBuilt = "not-built"
 	// Failed means that the library answered with an error, Answer.ErrorName.
 	Failed = "error"
 )
 
-// Answer is what the library said. A field that it does not support is nil or
+// Answer is what the library answered. A field that it does not support is nil or
 // empty, never zero. Names of errors are NVML's without "NVML_ERROR_".
 type Answer struct {
 	// Outcome is one of the constants above.
 	Outcome string `json:"outcome"`
 	// ErrorName is NVML's error ("LIB_RM_VERSION_MISMATCH"), or the signal
-	// of a crash ("SIGSEGV"). Reason says more in words, where there is more.
+	// of a crash ("SIGSEGV"). Reason gives details, if there are any.
 	ErrorName string `json:"error_name,omitempty"`
 	Reason    string `json:"reason,omitempty"`
-	// Death says whose doing it was that the process ended.
+	// Death says what ended the process.
 	Death child.Death `json:"death,omitempty"`
-	// Stage is the step that was under way when the library hung, crashed or
+	// Stage is the step during which the library hung, crashed or
 	// failed: "nvmlDeviceGetHandleByIndex of GPU 3".
 	Stage string `json:"stage,omitempty"`
-	// Left is true when the child could not be ended: it sits in the kernel.
+	// Left is true when the child could not be killed: it is blocked in the kernel.
 	Left bool `json:"left,omitempty"`
 	// Driver is the driver.
 	Driver Driver `json:"driver"`
 	// Devices are the GPUs in the library's order. After a hang they are
-	// those that were asked before it.
+	// those that were queried before it.
 	Devices []Device `json:"devices"`
-	// P2P is the status of each pair, once; nil when it was not asked.
+	// P2P is the status of each pair, once; nil when it was not queried.
 	P2P []facts.GPUPeer `json:"p2p"`
 }
 
@@ -79,10 +79,10 @@ type Driver struct {
 type Device struct {
 	// Index is NVML's.
 	Index int `json:"index"`
-	// Error is NVML's error for the whole GPU: "GPU_IS_LOST". What else is
-	// set was learnt before it.
+	// Error is NVML's error for the whole GPU: "GPU_IS_LOST". The other fields
+	// were read before it.
 	Error string `json:"error,omitempty"`
-	// Address is "0000:3b:00.0"; empty where the GPU did not answer.
+	// Address is "0000:3b:00.0"; empty if the GPU did not answer.
 	Address            string              `json:"address,omitempty"`
 	UUID               string              `json:"uuid,omitempty"`
 	Name               string              `json:"name,omitempty"`
@@ -104,35 +104,35 @@ type Device struct {
 	// NVLinks is empty for a GPU without any; nil is not known.
 	NVLinks []facts.NVLink `json:"nvlinks"`
 	Fabric  *facts.Fabric  `json:"fabric,omitempty"`
-	// Processes is nil where they cannot be listed. Own counts the doctor's, which
+	// Processes is nil if they cannot be listed. Own counts gpudoctor's own, which
 	// are left out of them.
 	Processes []Process `json:"processes"`
 	Own       int       `json:"-"`
-	// Refused are the questions that this GPU answered with an error, other
+	// Refused are the queries that this GPU answered with an error, other
 	// than that it does not support them.
 	Refused []Refusal `json:"refused,omitempty"`
 }
 
-// Refusal is a question that was answered with an error.
+// Refusal is a query that was answered with an error.
 type Refusal struct {
 	// Function is NVML's, Error the name of the error.
 	Function string `json:"function"`
 	Error    string `json:"error"`
 }
 
-// Process is a process that computes on a GPU. The doctor's own are left out.
+// Process is a process that computes on a GPU. gpudoctor's own are left out.
 type Process struct {
 	PID       int    `json:"pid"`
 	UsedBytes *int64 `json:"used_bytes,omitempty"`
 }
 
-// piece is one message of the child.
+// piece is one message from the child.
 type piece struct {
 	// Stage is the step that begins now.
 	Stage  string  `json:"stage,omitempty"`
 	Driver *Driver `json:"driver,omitempty"`
 	Device *Device `json:"device,omitempty"`
-	// Met says that all GPUs were asked; what follows is about pairs.
+	// Met says that all GPUs were queried; what follows is about pairs.
 	Met bool            `json:"met,omitempty"`
 	P2P []facts.GPUPeer `json:"p2p,omitempty"`
 	// End is the outcome with its error.
@@ -149,20 +149,20 @@ type end struct {
 const task = "nvml"
 
 // errStalled is why a child was ended whose step took too long.
-var errStalled = errors.New("a step did not end")
+var errStalled = errors.New("a call did not return")
 
 // Limits bound how long the library may take: Call for each call, All for all of
 // them; 0 means deadline.NVMLCall and three times Call.
 type Limits struct{ Call, All time.Duration }
 
-// Options say how the library is asked.
+// Options say how the library is queried.
 type Options struct {
 	Limits Limits
-	// Met, if set, is called once with the GPUs as soon as each was asked: the
+	// Met, if set, is called once with the GPUs as soon as each was queried: the
 	// status of the pairs takes as long again (4 questions of 1 ms for each).
 	Met func([]Device)
-	// Stay, if set, keeps the process that has asked all from leaving until it is closed,
-	// for maxStay at most. The driver takes apart what that process holds while CUDA
+	// Stay, if set, keeps the process from exiting after all queries until it is closed,
+	// for maxStay at most. The driver tears down the state of that process while CUDA
 	// starts in another, and the start waits for it: 15 to 20 ms of 265 on two H200.
 	Stay <-chan struct{}
 }
@@ -171,7 +171,7 @@ type Options struct {
 // it is not, the start may take a little longer.
 const maxStay = time.Second
 
-// Ask asks the library all that Answer holds, within the limits. An error means that it could not be asked; a
+// Ask queries everything that Answer holds, within the limits. An error means that the library could not be queried; a
 // library that is missing, hangs, crashes or fails is an answer.
 func Ask(ctx context.Context, o Options) (*Answer, error) {
 	limits := o.Limits
@@ -225,7 +225,7 @@ const (
 	maxPiece   = 256 << 10
 )
 
-// assembly puts the pieces together.
+// assembly assembles the pieces.
 type assembly struct {
 	answer Answer
 	met    func([]Device)
@@ -262,12 +262,12 @@ func (a *assembly) take(message []byte) {
 	}
 }
 
-// others leaves the doctor's own processes out: its probe runs meanwhile.
+// others removes gpudoctor's own processes: its probe runs meanwhile.
 func others(list []Process) []Process {
 	return slices.DeleteFunc(list, func(p Process) bool { return child.Own(p.PID) })
 }
 
-// conclude returns the answer once the child is gone.
+// conclude returns the answer once the child has exited.
 func (a *assembly) conclude(r child.Result) *Answer {
 	answer := &a.answer
 	answer.Left = r.Left
@@ -280,7 +280,7 @@ func (a *assembly) conclude(r child.Result) *Answer {
 	case r.TimedOut || r.Canceled:
 		answer.Outcome, answer.Death, answer.Reason = Ended, child.DeathUnknown, "it made no progress in time, outside any call of the library"
 	case r.Flooded != "":
-		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote to %s without end and was ended", r.Flooded)
+		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote endlessly to %s and was killed", r.Flooded)
 	case r.Finished:
 		answer.Outcome, answer.Reason = Failed, r.Failure
 	case r.Death == child.DeathByLibrary:

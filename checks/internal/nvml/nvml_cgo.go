@@ -14,17 +14,17 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
-// notBuilt is empty: this binary has the door.
+// notBuilt is empty: this binary has NVML support.
 const notBuilt = ""
 
-// library is the name that the loader is asked for, as every program does.
+// library is the name under which every program loads the library.
 const library = "libnvidia-ml.so.1"
 
 func init() { child.Register(task, interview) }
 
-// interview asks everything, in the child, and sends each piece as it comes.
-// It does not call nvmlShutdown: the end of the process releases all, and a
-// shutdown can hang. Where it is to stay, it does so until it is told to leave.
+// interview makes all queries, in the child, and sends each piece as it comes.
+// It does not call nvmlShutdown: the end of the process releases everything, and a
+// shutdown can hang. If it should stay, it does so until it is told to exit.
 func interview(ctx context.Context, args json.RawMessage, send func(any) error) error {
 	var stay bool
 	if err := json.Unmarshal(args, &stay); err != nil {
@@ -49,7 +49,7 @@ func interview(ctx context.Context, args json.RawMessage, send func(any) error) 
 	return nil
 }
 
-// interviewer asks the library.
+// interviewer queries the library.
 type interviewer struct {
 	lib  nvml.Interface
 	file *dl.DynamicLibrary
@@ -94,7 +94,7 @@ func (q *interviewer) symbol(function string) string {
 	return name
 }
 
-// call calls a function if the library has it, and says so first.
+// call calls a function if the library has it, and reports it first.
 func (q *interviewer) call(function string, f func() nvml.Return) nvml.Return {
 	name := q.symbol(function)
 	if name == "" {
@@ -119,7 +119,7 @@ func (q *interviewer) load() *end {
 	return &failed
 }
 
-// run asks everything in turn. An error means that nobody listens.
+// run makes all queries in turn. An error means that nobody receives the answers.
 func (q *interviewer) run() (end, error) {
 	if err := q.send(piece{Stage: "loading " + library}); err != nil {
 		return end{}, err
@@ -128,7 +128,7 @@ func (q *interviewer) run() (end, error) {
 		return *failed, nil
 	}
 	var driver Driver
-	// This one needs no initialization and is worth most when that fails.
+	// This one needs no initialization and is most useful when that fails.
 	driver.NVMLVersion, _ = get(q, "nvmlSystemGetNVMLVersion", q.lib.SystemGetNVMLVersion)
 	if err := q.send(piece{Driver: &driver}); err != nil {
 		return end{}, err
@@ -146,7 +146,7 @@ func (q *interviewer) run() (end, error) {
 	return q.devices()
 }
 
-// devices asks each GPU, and then for each pair.
+// devices queries each GPU, and then each pair.
 func (q *interviewer) devices() (end, error) {
 	count, ret := get(q, "nvmlDeviceGetCount", q.lib.DeviceGetCount)
 	if ret != nvml.SUCCESS {
@@ -182,7 +182,7 @@ func (q *interviewer) devices() (end, error) {
 	return end{Outcome: OK}, nil
 }
 
-// loadError tells a library that is not there from one that does not load.
+// loadError distinguishes a missing library from one that does not load.
 func loadError(err error) end {
 	// The message is glibc's or musl's; one about a library that this one
 	// needs names that instead.

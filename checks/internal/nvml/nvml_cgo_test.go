@@ -216,7 +216,7 @@ func TestAskStopped(t *testing.T) {
 		{"crash-device", Answer{Outcome: Crashed, ErrorName: "SIGSEGV", Stage: "nvmlDeviceGetName of GPU 1", Driver: healthy().Driver}, 1},
 		{"exit-init", Answer{Outcome: Crashed, Reason: "simulated NVML: giving up", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
 		{"exit-init=0", Answer{Outcome: Crashed, Reason: "simulated NVML: a library may write to stderr", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
-		{"flood-init", Answer{Outcome: Crashed, Reason: "it wrote to stderr without end and was ended", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
+		{"flood-init", Answer{Outcome: Crashed, Reason: "it wrote endlessly to stderr and was killed", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			simulate(t, tt.fault)

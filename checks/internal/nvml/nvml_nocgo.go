@@ -2,5 +2,5 @@
 
 package nvml
 
-// notBuilt says why the library cannot be asked.
+// notBuilt says why the library cannot be queried.
 const notBuilt = "this binary was built without cgo, so it lacks NVML"

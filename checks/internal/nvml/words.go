@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// NVML's numbers and our words for them. The numbers are those of nvml.h 13.
+// NVML's numbers and gpudoctor's words for them. The numbers are those of nvml.h 13.
 
 // architectures are NVML_DEVICE_ARCH_*.
 var architectures = map[int64]string{
@@ -58,7 +58,7 @@ var errorNames = map[int64]string{
 	29: "INVALID_STATE", 30: "RESET_TYPE_NOT_SUPPORTED", 999: "UNKNOWN",
 }
 
-// errorName names an error; one that is not known by its number.
+// errorName names an error; an unknown one by its number.
 func errorName(code uint32) string {
 	if name, ok := errorNames[int64(code)]; ok {
 		return name
@@ -68,7 +68,7 @@ func errorName(code uint32) string {
 
 // unhealthy names the parts of a fabric's health mask that are bad
 // (NVML_GPU_FABRIC_HEALTH_MASK_*). A part is two bits wide, of which 1 says
-// that it is so, 2 that it is not, 0 that nobody knows; the configuration is
+// that it is bad, 2 that it is not, 0 that it is unknown; the configuration is
 // four bits wide, of which 0 is unknown, 1 is good, more is wrong.
 func unhealthy(mask uint32) []string {
 	var bad []string
@@ -92,7 +92,7 @@ func unhealthy(mask uint32) []string {
 }
 
 // address turns NVML's bus id ("00000000:3B:00.0") into the kernel's form
-// ("0000:3b:00.0"). What is no address, or the all-zero or all-ones one that
+// ("0000:3b:00.0"). What is not an address, or the all-zero or all-ones one that
 // stands for a hidden device, becomes "".
 func address(busID string) string {
 	parts := strings.FieldsFunc(busID, func(r rune) bool { return r == ':' || r == '.' })

@@ -1,5 +1,5 @@
-// Package pattern matches regular expressions that are looked for in many lines and
-// found in few.
+// Package pattern matches regular expressions that are searched for in many lines and
+// match few.
 package pattern
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Pattern is a regular expression that is tried only on texts that hold the literals
-// which each match holds: looking for literals is many times faster.
+// Pattern is a regular expression that is tried only on texts that contain the literals
+// that every match contains: searching for literals is many times faster.
 type Pattern struct {
 	source     string
 	expression *lazy.Regexp
@@ -22,13 +22,13 @@ type Pattern struct {
 	needs []literals
 }
 
-// New returns a pattern of a regular expression that is known to be right. It is parsed
+// New returns a pattern of a valid regular expression. It is parsed
 // on first use, and compiled when a text holds the literals.
 func New(expression string) *Pattern {
 	return &Pattern{source: expression, expression: lazy.New(expression)}
 }
 
-// literals are what a match needs.
+// literals are those that a match needs.
 func (p *Pattern) literals() []literals {
 	p.parse.Do(func() {
 		if tree, err := syntax.Parse(p.source, syntax.Perl); err == nil {
@@ -65,10 +65,10 @@ func (p *Pattern) Find(text string) []string {
 func (p *Pattern) Names() []string { return p.expression.SubexpNames() }
 
 const (
-	// leastLiteral is the length of the shortest literal that is looked for: most
+	// leastLiteral is the length of the shortest literal that is searched for: most
 	// lines hold shorter ones.
 	leastLiteral = 3
-	// maxLiterals bounds a list of literals: to look for more of them takes as long
+	// maxLiterals bounds a list of literals: searching for more of them takes as long
 	// as the regular expression.
 	maxLiterals = 16
 )
@@ -111,7 +111,7 @@ func needsOf(e *syntax.Regexp) []literals {
 	return nil
 }
 
-// oneOfEach joins, of each alternative, the literals that tell most; nil where one has
+// oneOfEach joins the most selective literals of each alternative; nil if one has
 // none.
 func oneOfEach(alternatives []*syntax.Regexp) literals {
 	var all literals

@@ -35,7 +35,7 @@ type Tree struct {
 
 // Node is a NUMA node.
 type Node struct {
-	// CPUs is a list as the kernel writes it, empty for memory alone.
+	// CPUs is a list as the kernel writes it, empty for a node with only memory.
 	CPUs      string
 	MemoryKiB int64
 	// Distances are to each node.

@@ -13,7 +13,7 @@ import (
 )
 
 // JSON redacts a JSON document, and returns it in order of its keys. What a
-// key says of its value is heeded: "serial", "uuid", "hostname", "guid",
+// key says about its value counts: "serial", "uuid", "hostname", "guid",
 // "version".
 func (r *Redactor) JSON(raw []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -80,7 +80,7 @@ func (r *Redactor) File(name string, data []byte) []byte {
 	return []byte(r.Content(string(data), !saysVersion(path.Base(name))))
 }
 
-// kfdProperties redacts what AMD's compute driver says of a node: the card's
+// kfdProperties redacts what AMD's compute driver says about a node: the card's
 // own number becomes zero, that of its hive a stand-in.
 func (r *Redactor) kfdProperties(data []byte) []byte {
 	var out strings.Builder

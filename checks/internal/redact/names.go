@@ -186,7 +186,7 @@ func publicHost(name string) bool {
 var bracketList = lazy.New(`\b[A-Za-z][A-Za-z0-9_.-]*\[[0-9]+(?:[-,][0-9]+)+\]`)
 
 // bracketNames replaces such a list unless it can be one of devices: its numbers
-// have leading zeros, or its name is no device's.
+// have leading zeros, or its name is not a device's.
 func (r *Redactor) bracketNames(s string, from, to int) string {
 	list := s[from:to]
 	open := strings.IndexByte(list, '[')

@@ -19,7 +19,7 @@ import (
 // gets the same stand-in, and a stand-in stays as it is, so that redacting twice
 // changes nothing. What faults depend on stays recognisable: loopback and
 // link-local addresses, zeros, IPv4 addresses in GIDs, which addresses are in one
-// network. PCI addresses, versions and times are left alone.
+// network. PCI addresses, versions and times are left unchanged.
 //
 // A name is replaced wherever it stands once it is known. One redactor is
 // therefore for one run, and is to study all of it (Study) before it redacts the
@@ -36,7 +36,7 @@ type Redactor struct {
 	// words are names in lower case that were learnt and are to be replaced
 	// wherever they stand.
 	words map[string]string
-	// parts says of the first part of a name of how many parts the longest name
+	// parts says about the first part of a name of how many parts the longest name
 	// with it consists.
 	parts map[string]int
 	// domains are the parts of host names after the first dot, in lower case.
@@ -108,7 +108,7 @@ func (r *Redactor) number(k kind, thing string) int {
 // Text redacts a text.
 func (r *Redactor) Text(s string) string { return r.Content(s, true) }
 
-// Content redacts a text; where dotted numbers are versions they are left alone.
+// Content redacts a text; where dotted numbers are versions, they are left unchanged.
 // It goes line by line, because most lines hold nothing that a pattern has to
 // be tried on.
 func (r *Redactor) Content(s string, addresses bool) string {

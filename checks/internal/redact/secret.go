@@ -286,8 +286,8 @@ type setting struct {
 	// sign is '=', ':' or ' ' between the two.
 	sign byte
 	// flag is true behind dashes, quoted where the name or the value stands in
-	// quotes. first is true where the name is the first on its line, whole where
-	// the value is all else on it, too.
+	// quotes. first is true if the name is the first on its line, whole where
+	// the value is also all the rest of it.
 	flag, quoted, first, whole bool
 }
 
@@ -321,7 +321,7 @@ func (s setting) secret(value string) bool {
 	return random(value)
 }
 
-// Withheld is the value of a variable whose real one is nobody's business.
+// Withheld is the value of a variable whose real value is private.
 const Withheld = "set"
 
 // SecretVariable reports whether a variable's name says that its value is a
@@ -425,8 +425,8 @@ func secretSettings(s string) string {
 	return out.String() + s[done:]
 }
 
-// secretBeside returns where the secret lies that the name from at to end tells
-// of; to is from where there is none.
+// secretBeside returns the range of the secret that the name from at to end
+// announces; to equals from if there is no secret.
 func secretBeside(s string, at, end int) (from, to int) {
 	name := s[at:end]
 	if secrecy(name) == noSecret {

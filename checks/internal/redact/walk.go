@@ -13,7 +13,7 @@ import (
 
 // Value returns a deep copy of a value in which all strings are redacted. The
 // names in it are to be studied first. Strings of a type of their own are words
-// of ours, and stay, as do unexported fields.
+// of gpudoctor, and stay, as do unexported fields.
 func Value[T any](r *Redactor, v T) T {
 	out := r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem())
 	return out.Interface().(T) //nolint:forcetypeassert // A walk keeps the type.
@@ -181,8 +181,8 @@ func wordsIn(v reflect.Value) ([]string, bool) {
 	return words, true
 }
 
-// together redacts the strings of a list as one text, for what one says of the
-// next: the words of a command as one line, others as lines. It is nil where each
+// together redacts the strings of a list as one text, for what one says about the
+// next: the words of a command as one line, others as lines. It is nil if each
 // is to be redacted by itself.
 func (r *Redactor) together(at fieldPlace, list []string) []string {
 	switch {
@@ -208,7 +208,7 @@ func (r *Redactor) together(at fieldPlace, list []string) []string {
 	return r.joined(list, "\n")
 }
 
-// joined redacts strings with a separator between them; nil where they cannot be
+// joined redacts strings with a separator between them; nil if they cannot be
 // told apart after it.
 func (r *Redactor) joined(list []string, between string) []string {
 	text := strings.Join(list, between)
@@ -239,14 +239,14 @@ func (r *Redactor) setting(name, value string) string {
 	return r.Content(value, !saysVersion(name))
 }
 
-// ourWords are fields whose strings are words of ours, or links to what everybody
+// ourWords are fields whose strings are written by gpudoctor, or are links to what everybody
 // can read.
 var ourWords = []string{"schema", "id", "rule", "remedy", "remedies", "passed", "kind", "kinds", "code", "links", "severity", "confidence", "program", "role", "section", "test", "outcome", "mode", "found_by"}
 
 // ourKeys are fields that hold maps whose keys are such words.
 var ourKeys = []string{"not_applicable", "checks_ms", "lines", "counters", "channels", "parameters", "kernel_config"}
 
-// field redacts a text by what its key says of it.
+// field redacts a text by what its key says about it.
 func (r *Redactor) field(at fieldPlace, s string) string {
 	switch {
 	case s == "" || at.ours && slices.Contains(ourWords, at.key):
@@ -285,13 +285,13 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 }
 
 // freeKeys are fields that hold what somebody wrote. One word in any other field is
-// a word of ours or of a driver, which a host may be called by: "passthrough".
+// written by gpudoctor or a driver, even if a host has that name: "passthrough".
 var freeKeys = []string{
 	"value", "source", "sources", "text", "texts", "message", "subject", "title", "summary", "reason", "reasons", "hint", "image", "command", "mounts", "path", "target",
 	"fact", "facts", "why", "where", "by", "missing", "look", "note", "network", "ipc", "pid", "short", "examined", "a", "b", "netdev", "interface", "master", "members", "devices", "addresses",
 }
 
-// oneWord reports whether a value of one word is none that somebody wrote.
+// oneWord reports whether a value of one word was written by gpudoctor or a driver.
 func (at fieldPlace) oneWord() bool {
 	if at.key == "name" {
 		return at.ours && at.parent != "launches" && at.parent != "texts"

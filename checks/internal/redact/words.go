@@ -108,8 +108,8 @@ func (r *Redactor) learnt(s string) string {
 	return out.String()
 }
 
-// nameAt finds the longest name that begins at a place, and what stands for it.
-// The end is 0 where there is none.
+// nameAt finds the longest name that begins at a place, and its stand-in.
+// The end is 0 if no name begins there.
 func (r *Redactor) nameAt(low string, at int) (end int, standIn string) {
 	first := partEnd(low, at)
 	for n, to := r.parts[low[at:first]], first; n > 0; n-- {

@@ -7,7 +7,7 @@ import (
 )
 
 // mostGBps is what all links of one GPU carry together in one direction, in
-// 10^9 bytes a second, by the major number of the compute capability. It is the
+// 10^9 bytes per second, by the major number of the compute capability. It is the
 // raw rate of the fastest product of that architecture, so that no transfer can
 // be faster, on whatever board.
 //
@@ -25,7 +25,7 @@ const mostGBpsHIP = 538
 const timerSeconds = 1e-6
 
 // most is the rate that no transfer between these GPUs, or between one and the
-// host, can reach; infinite where a GPU is of a kind that is not known here.
+// host, can exceed; infinite if the kind of a GPU is not known here.
 func most(gpus ...*gpu) float64 {
 	least := math.Inf(1)
 	for _, g := range gpus {

@@ -1,7 +1,7 @@
-// Package engine moves data between GPUs and says what became of it. It drives
+// Package engine moves data between GPUs and reports the outcome. It drives
 // the vendor's driver API in a child of this binary, which may hang or crash
 // without harm, and it verifies every byte on the GPU that owns it. It judges
-// no speed: what a path should reach follows from the links, which package
+// not the speed: what a path should reach follows from the links, which package
 // checks knows.
 package engine
 
@@ -30,8 +30,8 @@ const (
 	// 512 MiB, which is what nvbandwidth takes, and it says 396.4). The quick
 	// probe takes half: with 56 pairs that is 0.2 s less.
 	copyBytes = 512 << 20
-	// wakeBytes is the first copy, which wakes the link and tells its rate;
-	// a path slower than fastGBps is timed with as much.
+	// wakeBytes is the first copy, which wakes the link and measures its rate;
+	// a path slower than fastGBps is timed with the same size.
 	wakeBytes = 64 << 20
 	fastGBps  = 100
 	// smBlocks for each multiprocessor and smThreads are the shape of the SM
@@ -40,26 +40,26 @@ const (
 	// copyTimes is how many copies are timed together, each of a part of the
 	// buffer of its own. Parts begin at multiples of partAlign.
 	copyTimes, partAlign = 3, 4096
-	// resultBytes is what kernels report into, flagBytes what they talk through.
+	// resultBytes is the buffer into which kernels report, flagBytes the one through which they communicate.
 	resultBytes, flagBytes = 4096, 4096
-	// leastBytes is what is still worth copying on a GPU that is nearly full.
+	// leastBytes is the minimum that is worth copying on a GPU that is nearly full.
 	leastBytes = 1 << 20
 	// storeBytes is what the SM tests of the quick probe move.
 	storeBytes = 4 << 20
-	// hostBytes is what is compared on the host where no kernel runs.
+	// hostBytes is what is compared on the host if no kernel can run.
 	hostBytes = 8 << 20
-	// attempts is how often a transfer that came out wrong is tried.
+	// attempts is how often a transfer with wrong data is tried.
 	attempts = 3
 )
 
-// errHang says that a stream did not come to its end in time, errClock that the
-// driver's timer gave no time that can be one.
+// errHang says that a stream did not finish in time, errClock that the
+// driver's timer returned an impossible time.
 var (
-	errHang  = errors.New("no end within the deadline")
-	errClock = errors.New("the driver's timer gave no usable time")
+	errHang  = errors.New("not finished within the deadline")
+	errClock = errors.New("the driver's timer returned no usable time")
 )
 
-// The stages of a probe, beside those that bear the name of their test.
+// The stages of a probe, in addition to those named after their test.
 const (
 	stageLibrary  = "load library"
 	stageInit     = "cuInit" // CUDA's; that of HIP is called hipInit.
@@ -73,10 +73,10 @@ const (
 	stageCleanup  = "cleanup"
 )
 
-// message is what the child sends. Beside its number exactly one field is set.
+// message is what the child sends. In addition to its number, exactly one field is set.
 type message struct {
 	// Number counts the messages of one child from 1, so that one that was lost,
-	// repeated or put elsewhere is noticed.
+	// repeated or reordered is noticed.
 	Number int `json:"n"`
 
 	Stage    string          `json:"stage,omitempty"`
@@ -93,7 +93,7 @@ type message struct {
 	Ended    *bool           `json:"ended,omitempty"` // True when nothing is left to do.
 }
 
-// step is what is being done for one GPU in a stage of making all ready.
+// step is what is being done for one GPU while all are being initialized.
 type step struct {
 	Name string `json:"name"`
 	GPU  string `json:"gpu"`
@@ -119,24 +119,24 @@ type failure struct {
 // order is what the child is asked to do.
 type order struct {
 	Mode probe.Mode `json:"mode"`
-	// API is the only one that is to be tried; empty is CUDA's, then HIP's.
+	// API is the only one to try; empty means CUDA, then HIP.
 	API string `json:"api,omitempty"`
 	// Patience bounds one transfer.
 	Patience time.Duration `json:"patience"`
 	// Skip are the transfers that an earlier child has already tried, by
 	// Transfer.key.
 	Skip []string `json:"skip,omitempty"`
-	// Await makes the child wait for word which GPUs are busy before it
+	// Await makes the child wait to learn which GPUs are busy before it
 	// touches one.
 	Await bool `json:"await,omitempty"`
-	// Leave are GPUs that are to be left alone.
+	// Leave are GPUs that must be left alone.
 	Leave []string `json:"leave,omitempty"`
-	// Suspects are pairs that came out wrong in an earlier child.
+	// Suspects are pairs with wrong data in an earlier child.
 	Suspects [][2]string `json:"suspects,omitempty"`
 	// Control leaves out all but the control arm for the suspects.
 	Control bool `json:"control,omitempty"`
-	// Judge makes the child ask, once all is tried, which transfers are slow and
-	// are to be timed again.
+	// Judge makes the child ask, once everything was tried, which transfers are slow and
+	// should be timed again.
 	Judge bool `json:"judge,omitempty"`
 }
 
@@ -145,7 +145,7 @@ func transferKey(t *probe.Transfer) string {
 	return t.Test + " " + t.Source + " " + t.Destination + " " + t.Way
 }
 
-// sameTransfer is true of two that have the same key.
+// sameTransfer is true for two that have the same key.
 func sameTransfer(a, b *probe.Transfer) bool {
 	return a.Test == b.Test && a.Source == b.Source && a.Destination == b.Destination && a.Way == b.Way
 }
@@ -164,7 +164,7 @@ type gpu struct {
 	out, in, result, flags gpudriver.Pointer
 	size                   uint64
 	peers                  map[int]bool // By index: peer access is on.
-	// unasked are errors of the question whether there is peer access, by index.
+	// unasked are errors of querying peer access, by index.
 	unasked   map[int]error
 	kernels   map[string]gpudriver.Function
 	noKernels error // Why there are none.
@@ -175,7 +175,7 @@ type gpu struct {
 }
 
 // engine drives the transfers, on one thread. Only making the GPUs ready is
-// done for all of them side by side.
+// done for all of them in parallel.
 type engine struct {
 	reporting sync.Mutex // Guards what report keeps.
 	d         gpudriver.Driver
@@ -190,9 +190,9 @@ type engine struct {
 	noSM      string      // Why no kernel can be run.
 	broken    error       // A context is lost: nothing more can be done here.
 	staging   []byte      // Pinned, for the control arm.
-	// askBusy waits for word which GPUs are busy, by address, and with what.
+	// askBusy waits to learn which GPUs are busy, by address, and with what.
 	askBusy func() (map[string]probe.User, error)
-	// askSlow waits for word which transfers are to be timed again, by their keys.
+	// askSlow waits to learn which transfers to time again, by their keys.
 	askSlow func() ([]string, error)
 }
 
@@ -244,7 +244,7 @@ func (e *engine) try(parts []part) bool {
 }
 
 // timeSlow times those transfers again that the parent calls slow, until it names
-// none. The parent takes its time before it answers: what else used the GPUs may
+// none. The parent waits before it answers: other users of the GPUs may
 // be gone by then.
 func (e *engine) timeSlow(parts []part) bool {
 	defer func() { e.again = nil }()
@@ -265,7 +265,7 @@ func (e *engine) timeSlow(parts []part) bool {
 	return true
 }
 
-// leaves reports whether a transfer is not to be tried.
+// leaves reports whether to skip a transfer.
 func (e *engine) leaves(t *probe.Transfer) bool {
 	if e.again != nil {
 		return !e.again[transferKey(t)]
@@ -275,7 +275,7 @@ func (e *engine) leaves(t *probe.Transfer) bool {
 
 func (e *engine) stage(name string) { e.send(message{Stage: name}) }
 
-// fail makes a failure of an error of the driver.
+// fail turns an error of the driver into a failure.
 func fail(err error) *failure {
 	f := &failure{Outcome: probe.Error, Reason: err.Error()}
 	var ce *gpudriver.Error
@@ -294,8 +294,8 @@ func fail(err error) *failure {
 	return f
 }
 
-// failOnGPU is fail of a call that takes something of a GPU: where others have it,
-// or the machine gives this process no more, nothing is known of a fault.
+// failOnGPU is fail for a call that allocates something on a GPU: if others hold it,
+// or the machine gives this process no more, that does not indicate a fault.
 func failOnGPU(err error) *failure {
 	f := fail(err)
 	switch {
@@ -370,7 +370,7 @@ func (e *engine) start() *failure {
 	if second == nil || first == nil || lib == nil && amdDriver() {
 		return second
 	}
-	// HIP has no GPU either. What became of CUDA is told.
+	// HIP has no GPU either. Report the outcome of CUDA.
 	stage := stageInit
 	if lib == nil {
 		stage, lib = stageLibrary, &library{}
@@ -389,7 +389,7 @@ func notLoaded(err error) *failure {
 	return &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: cause}
 }
 
-// amdDriver is true where AMD's kernel driver is loaded.
+// amdDriver is true if AMD's kernel driver is loaded.
 func amdDriver() bool {
 	_, err := os.Stat("/sys/module/amdgpu")
 	return err == nil
@@ -400,7 +400,7 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 	e.d = d
 	lib := &library{API: d.API()}
 	if missing := d.Missing(); len(missing) > 0 {
-		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or no driver library", d.Library(), missing)
+		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or is not a driver library", d.Library(), missing)
 		return lib, &failure{Outcome: probe.Unknown, Reason: reason, Cause: probe.CauseIncompatible}
 	}
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
@@ -411,11 +411,11 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 	if err := d.Init(); err != nil {
 		f := fail(err)
 		if errors.Is(err, gpudriver.OutOfMemory) {
-			// No GPU was asked for any yet: it is the machine's, or a limit on it.
+			// No GPU memory was requested yet: host memory, or a limit on it, ran out.
 			f.Outcome, f.Cause = probe.Unknown, probe.CauseShortage
 		}
 		if d.API() == apiHIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
-			// The runtime for AMD's GPUs is installed where there is none, too. HIP
+			// The runtime for AMD GPUs is also installed on machines without them. HIP
 			// 5.2 then says hipErrorInvalidDevice.
 			f.Outcome, f.Reason, f.Cause = probe.Unknown, "HIP offers no GPU to this process: "+f.Reason, probe.CauseNoDevice
 		}
@@ -504,8 +504,8 @@ func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
 	return &yes
 }
 
-// ready makes every GPU ready that can be. Each step is done for all GPUs,
-// side by side where the driver allows it, before the next one.
+// ready initializes every GPU if possible. Each step is done for all GPUs,
+// in parallel if the driver allows it, before the next one.
 func (e *engine) ready() {
 	// One GPU's kernels are compiled while the driver, which makes one context
 	// at a time, makes the next one's.
@@ -525,7 +525,7 @@ func (e *engine) ready() {
 	}
 }
 
-// step tells the parent what is done for which GPU, so that a call that does
+// step tells the parent what is being done for which GPU, so that a call that does
 // not return is blamed on the right one.
 func (e *engine) step(g *gpu, name string, do func(*gpu) error) error {
 	if g.Outcome != probe.OK || g.failed {
@@ -546,7 +546,7 @@ func (e *engine) retain(g *gpu) (err error) {
 	return e.d.SetCurrent(g.context)
 }
 
-// forAll runs a step for each GPU that is still good, each on a thread of its
+// forAll runs a step for each GPU that has not failed, each on a thread of its
 // own, and notes those for which it fails.
 func (e *engine) forAll(step func(*gpu) error) {
 	var wg sync.WaitGroup
@@ -571,14 +571,14 @@ func (e *engine) forAll(step func(*gpu) error) {
 	wg.Wait()
 }
 
-// lose notes why a GPU takes no part.
+// lose notes why a GPU does not take part.
 func (g *gpu) lose(err error) {
 	f := failOnGPU(err)
 	g.Outcome, g.Reason, g.Cause, g.ErrorCode, g.ErrorName, g.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 }
 
 // allocate takes a GPU's memory, streams and events. On a GPU that is nearly
-// full it makes do with less.
+// full it allocates less.
 func (e *engine) allocate(g *gpu) error {
 	var err error
 	g.size = copyTimes * copyBytes
@@ -596,7 +596,7 @@ func (e *engine) allocate(g *gpu) error {
 	g.in = g.out + gpudriver.Pointer(g.size)
 	g.result = g.in + gpudriver.Pointer(g.size)
 	if g.flags, err = e.d.AllocShared(flagBytes); err != nil {
-		// Kernels that talk to each other need it, and nothing else does.
+		// Only kernels that communicate with each other need it.
 		g.flags, g.noFlags = g.result+resultBytes/2, err
 	}
 	if g.pinned, err = e.d.AllocHost(4096); err != nil {
@@ -613,7 +613,7 @@ func (e *engine) allocate(g *gpu) error {
 	return err
 }
 
-// enablePeers switches peer access on towards every GPU that is ready.
+// enablePeers enables peer access to every GPU that is ready.
 func (e *engine) enablePeers(g *gpu) error {
 	for _, j := range slices.Sorted(maps.Keys(g.peers)) {
 		if e.gpus[j].context == 0 {
@@ -630,7 +630,7 @@ func (e *engine) enablePeers(g *gpu) error {
 	return nil
 }
 
-// loadKernels gives the kernels to the driver's compiler, for one GPU.
+// loadKernels compiles the kernels with the driver's compiler, for one GPU.
 func (e *engine) loadKernels(g *gpu) error {
 	m, err := e.d.LoadModule(sources[e.d.API()])
 	g.kernels = make(map[string]gpudriver.Function)
@@ -639,16 +639,16 @@ func (e *engine) loadKernels(g *gpu) error {
 			g.kernels[name], err = e.d.Function(m, name)
 		}
 	}
-	g.noKernels = err // The GPU takes part all the same.
+	g.noKernels = err // The GPU still takes part.
 	return nil
 }
 
-// agreeOnKernels does without kernels on all GPUs where one cannot run them:
+// agreeOnKernels does without kernels on all GPUs if one cannot run them:
 // then the copies are compared on the host.
 func (e *engine) agreeOnKernels() {
 	for _, g := range e.gpus {
 		if g.noKernels != nil {
-			e.noSM = fmt.Sprintf("no kernel can be run on %s: %v", g.Address, g.noKernels)
+			e.noSM = fmt.Sprintf("cannot run a kernel on %s: %v", g.Address, g.noKernels)
 		}
 	}
 	if e.noSM == "" {
@@ -660,8 +660,8 @@ func (e *engine) agreeOnKernels() {
 	}
 }
 
-// release gives back what was taken. Whatever it leaves, the end of the
-// process does.
+// release frees what was allocated. Whatever it leaves, the end of the
+// process frees.
 func (e *engine) release() {
 	for _, g := range e.gpus {
 		if g.context == 0 || e.d.SetCurrent(g.context) != nil {
@@ -674,7 +674,7 @@ func (e *engine) release() {
 }
 
 // wait waits for the end of a stream of a GPU, polling so that a hang is
-// seen from here.
+// detected here.
 func (e *engine) wait(g *gpu, s gpudriver.Stream) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
@@ -692,8 +692,8 @@ func (e *engine) wait(g *gpu, s gpudriver.Stream) error {
 			return errHang
 		}
 		time.Sleep(20 * time.Microsecond)
-		// A process that got no processor for a while, or was stopped, has not
-		// waited for the driver: it takes ten looks at least.
+		// A process that was not scheduled for a while, or was stopped, has not
+		// waited for the driver: it polls at least ten times.
 		now := time.Now()
 		waited += min(now.Sub(since), e.order.Patience/10)
 		since = now

@@ -13,13 +13,13 @@ import (
 
 // Sizes and counts of the full probe.
 const (
-	// bothTimes is how many copies each direction times: the two directions
-	// start some 10 µs apart, which must not show.
+	// bothTimes is how many copies are timed in each direction: the two directions
+	// start some 10 µs apart, which must not affect the result.
 	bothTimes = 16
 	// rounds is how often a handshake goes there and back, and shakeBound how
-	// long it may take. A round takes 1.3 µs on H200; where a desktop or
+	// long it may take. A round takes 1.3 µs on H200; if a desktop or
 	// another job takes turns on a GPU it takes some slices of 2 ms, so a
-	// handshake that did not end gets another try.
+	// handshake that did not finish is tried again.
 	rounds     = 100
 	shakeBound = 2 * time.Second
 	shakeTries = 2
@@ -53,7 +53,7 @@ func (e *engine) bidirectional(t *probe.Transfer, a, b *gpu, seed uint64) error 
 	if err := e.lay(b, a, whole, back); err != nil {
 		return err
 	}
-	// The copies go over the parts of the buffer in turn.
+	// The copies use the parts of the buffer in turn.
 	in := func(put func(at, n uint64, s gpudriver.Stream) error) func(uint64, gpudriver.Stream) error {
 		return func(time uint64, s gpudriver.Stream) error { return put(time%copyTimes*n, n, s) }
 	}
@@ -129,7 +129,7 @@ func (e *engine) alive() []*gpu {
 	return alive
 }
 
-// lanes cuts the buffers so that each ordered pair has a part of its own at
+// lanes divides the buffers so that each ordered pair has a part of its own at
 // either end, and returns its size.
 func (e *engine) lanes() ([]*lane, uint64) {
 	n := uint64(copyBytes)
@@ -205,7 +205,7 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 	return nil
 }
 
-// prepareLane fills and poisons a lane's parts and makes its stream.
+// prepareLane fills and poisons a lane's parts and creates its stream.
 func (e *engine) prepareLane(l *lane, n uint64) error {
 	if err := e.fill(l.a, l.out, n, l.seed); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (e *engine) zeroFlags(gpus ...*gpu) error {
 	return nil
 }
 
-// words reads so many words of 8 bytes from a GPU's memory.
+// words reads words of 8 bytes from a GPU's memory.
 func (e *engine) words(g *gpu, p gpudriver.Pointer, count int) ([]uint64, error) {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return nil, err
@@ -273,8 +273,8 @@ func (e *engine) handshake(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	if withoutFlags(t, a, b) {
 		return nil
 	}
-	// Whoever gives transfers more time gives it to this one, too; and the
-	// kernels end before the patience for their stream does.
+	// A longer time limit for transfers also applies to this one; and the
+	// kernels end before the time limit of their stream.
 	bound := min(max(shakeBound, e.order.Patience/5), e.order.Patience/2)
 	var first, second shaken
 	apart := time.Duration(0)
@@ -288,21 +288,21 @@ func (e *engine) handshake(t *probe.Transfer, a, b *gpu, _ uint64) error {
 			return nil
 		}
 	}
-	// A store is lost where nothing was seen for most of the time. Where stores
-	// were seen up to the end, or one kernel was gone before the other was there,
-	// somebody had to wait for a processor.
+	// A store is lost if nothing was seen for most of the time. If stores
+	// were seen up to the end, or one kernel finished before the other started,
+	// a process had to wait for a processor.
 	switch lost := bound.Seconds() / 2; {
 	case apart.Seconds() > lost:
 		t.Outcome, t.Cause = probe.Unknown, probe.CauseDeadline
-		t.Reason = fmt.Sprintf("the kernels were started %s apart, and are to talk to each other within %s: this machine is too busy", roughly(apart), bound)
+		t.Reason = fmt.Sprintf("the kernels were started %s apart, but must exchange data within %s: this machine is too busy", roughly(apart), bound)
 		return nil
 	case min(first.silent, second.silent) < lost:
 		t.Outcome, t.Cause = probe.Unknown, probe.CauseDeadline
-		t.Reason = fmt.Sprintf("round %d of %d was reached within %s, and stores were seen up to then", first.rounds+1, rounds, bound)
+		t.Reason = fmt.Sprintf("only round %d of %d was reached within %s; all stores up to then were seen", first.rounds+1, rounds, bound)
 		return nil
 	}
 	// The first side stores the number of a round before it waits, so the
-	// one that is behind tells whose store was not seen.
+	// one that is behind shows whose store was not seen.
 	from, to := a, b
 	if second.rounds > first.rounds {
 		from, to = b, a
@@ -312,12 +312,12 @@ func (e *engine) handshake(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	return nil
 }
 
-// withoutFlags notes where kernels of two GPUs cannot talk to each other.
+// withoutFlags notes that kernels of two GPUs cannot communicate.
 func withoutFlags(t *probe.Transfer, gpus ...*gpu) bool {
 	for _, g := range gpus {
 		if g.noFlags != nil {
 			t.Outcome, t.Cause = probe.Unknown, probe.CauseUnavailable
-			t.Reason = fmt.Sprintf("no memory on %s through which running kernels can talk: %v", g.Address, g.noFlags)
+			t.Reason = fmt.Sprintf("cannot allocate memory on %s that running kernels can share: %v", g.Address, g.noFlags)
 			return true
 		}
 	}
@@ -331,7 +331,7 @@ type shaken struct {
 	seconds, silent float64
 }
 
-// shake plays one handshake and returns what each side reports, and how far apart
+// shake runs one handshake and returns what each side reports, and how far apart
 // the two were started.
 func (e *engine) shake(a, b *gpu, bound time.Duration) (first, second shaken, apart time.Duration, err error) {
 	if err := e.zeroFlags(a, b); err != nil {
@@ -409,7 +409,7 @@ func (e *engine) latency(t *probe.Transfer, a, b *gpu, _ uint64) error {
 		return err
 	}
 	if last[0] != uint64(b.in) { // After a whole round the list leads back to its start.
-		t.Outcome, t.Reason = probe.Corrupt, "loads from the peer's memory did not bring what stands there"
+		t.Outcome, t.Reason = probe.Corrupt, "loads from the peer's memory returned wrong data"
 		return nil
 	}
 	setTime(t, seconds, nodes)
@@ -533,7 +533,7 @@ func (e *engine) stagingBuffer() ([]byte, error) {
 	return e.staging, nil
 }
 
-// control runs the control arm for pairs that came out wrong, unless it is run
+// control runs the control arm for pairs with wrong data, unless it is run
 // for all.
 func (e *engine) control() {
 	if e.order.Mode == probe.Full && !e.order.Control {

@@ -8,7 +8,7 @@ import (
 )
 
 // hostCopies copies between each GPU and pinned memory of each NUMA node, so
-// that a GPU's near node is told from its far one.
+// that a GPU's near node can be told from its far one.
 func (e *engine) hostCopies() {
 	for _, node := range memoryNodes() {
 		b, name, free, err := nodeMemory(node, wakeBytes)
@@ -24,7 +24,7 @@ func (e *engine) hostCopies() {
 	}
 }
 
-// unknownNode says for every GPU that nothing could be tried with the memory
+// unknownNode records for every GPU that nothing could be tried with the memory
 // of a node.
 func (e *engine) unknownNode(name string, err error) {
 	for _, g := range e.alive() {
@@ -123,7 +123,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	if c := compareHost(b, s); c.bad > 0 {
 		first := int64(8 * c.first)
 		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.bad), &first, nil, "other"
-		t.Reason = fmt.Sprintf("%d of %d bytes in host memory are not what the GPU holds", t.BadBytes, n)
+		t.Reason = fmt.Sprintf("%d of %d bytes in host memory differ from the GPU's memory", t.BadBytes, n)
 	}
 	setRate(t, copyTimes*n, seconds, most(g))
 	return nil

@@ -19,13 +19,13 @@ import (
 // between two processes.
 const ownerTask = "probe-owner"
 
-// sharedBytes is what is copied between two processes: it is the way that is
-// tried, not its speed.
+// sharedBytes is how much is copied between two processes: the test is whether
+// sharing works, not its speed.
 const sharedBytes = 16 << 20
 
-// wayVMM gives memory to another process by a file descriptor. NCCL takes it where
-// the driver has it (NCCL_CUMEM_ENABLE), else the driver's IPC handles, whose name
-// is the driver's to tell: "cudaIpc", "hipIpc".
+// wayVMM shares memory with another process through a file descriptor. NCCL uses it if
+// the driver has it (NCCL_CUMEM_ENABLE), otherwise the driver's IPC handles, whose name
+// the driver gives: "cudaIpc", "hipIpc".
 const wayVMM = "cuMem"
 
 // shared is memory of the owner that another process may open.
@@ -36,7 +36,7 @@ type shared struct {
 	// Handle is cudaIpc's. The file descriptor of cuMem comes over the
 	// socket, in the order of the list.
 	Handle []byte `json:"handle,omitempty"`
-	// Failed is the driver's error where it offers the way and then failed.
+	// Failed is the driver's error if it offers the mechanism and then failed.
 	Failed *failure `json:"failed,omitempty"`
 }
 
@@ -121,7 +121,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	}
 }
 
-// share makes memory of a GPU that another process can open one way.
+// share allocates memory of a GPU that another process can open through one mechanism.
 func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd int, err error) {
 	s = shared{Address: g.Address, Way: way, Size: min(sharedBytes, g.size)}
 	if err := e.d.SetCurrent(g.context); err != nil {
@@ -129,7 +129,7 @@ func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd in
 	}
 	if way != wayVMM {
 		// The in buffer is a part of one allocation, whose start a handle
-		// leads to: the out buffer.
+		// refers to: the out buffer.
 		h, err := e.d.IPCHandle(g.out)
 		s.Handle = h.Reserved[:]
 		return s, g.out, -1, err
@@ -141,7 +141,7 @@ func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd in
 	return s, p, fd, err
 }
 
-// ownerProcess is this side's hold on the owner.
+// ownerProcess is the owner as seen from this process.
 type ownerProcess struct {
 	demands chan any
 	answers chan ownerMessage
@@ -151,8 +151,8 @@ type ownerProcess struct {
 	end     child.Result
 }
 
-// errOwner is wrapped where the second process ended, and not by the driver's
-// doing: that says nothing of the transfer.
+// errOwner is wrapped if the second process ended, but not because of the
+// driver: that says nothing about the transfer.
 var errOwner = errors.New("the second process was ended")
 
 // lost is the error of a transfer whose owner ended.
@@ -164,7 +164,7 @@ func (o *ownerProcess) lost() error {
 }
 
 // interprocess copies from each GPU, driven from here, into memory that
-// another process made on each other GPU and that it verifies.
+// another process allocated on each other GPU and that it verifies.
 func (e *engine) interprocess() {
 	o, err := e.startOwner()
 	if err != nil {
@@ -181,7 +181,7 @@ func (e *engine) interprocess() {
 		return
 	}
 	if len(first.Shared) == 0 {
-		e.onEachPair(probe.Unsupported, "the driver gives memory to another process neither by "+wayVMM+" nor by "+e.d.IPCWay())
+		e.onEachPair(probe.Unsupported, "the driver shares memory with another process neither through "+wayVMM+" nor through "+e.d.IPCWay())
 		return
 	}
 	for index, s := range first.Shared {
@@ -202,10 +202,10 @@ func (e *engine) interprocess() {
 	}
 }
 
-// unknownBetween says for every pair that the test could not be made.
+// unknownBetween records for every pair that the test could not be run.
 func (e *engine) unknownBetween(reason string) { e.onEachPair(probe.Unknown, reason) }
 
-// onEachPair gives every pair the same outcome of the test between processes.
+// onEachPair records the same outcome of the test between processes for every pair.
 func (e *engine) onEachPair(outcome probe.Outcome, reason string) {
 	e.eachPair(test{name: probe.TestInterprocess, staged: true, run: func(t *probe.Transfer, _, _ *gpu, _ uint64) error {
 		t.Outcome, t.Reason = outcome, reason
@@ -214,7 +214,7 @@ func (e *engine) onEachPair(outcome probe.Outcome, reason string) {
 }
 
 // intoShared copies from every GPU into one memory of the owner. Of the two
-// ways, the better outcome is what a pair is told by: a library takes the one
+// mechanisms, the better outcome counts for a pair: a library uses the one
 // that works.
 func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 	j := e.index(s.Address)
@@ -313,7 +313,7 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 	return o, nil
 }
 
-// out are the GPUs that take no part.
+// out are the GPUs that do not take part.
 func (e *engine) out() []string {
 	var out []string
 	for _, g := range e.gpus {
@@ -337,7 +337,7 @@ func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
 	}
 }
 
-// ask puts a demand to the owner.
+// ask sends a demand to the owner.
 func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, error) {
 	select {
 	case o.demands <- d:
@@ -349,12 +349,12 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, e
 		return nil, err
 	}
 	if m.Transfer == nil {
-		return nil, errors.New("the second process gave no answer")
+		return nil, errors.New("the second process did not answer")
 	}
 	return m.Transfer, nil
 }
 
-// close ends the owner and waits until it is gone.
+// close ends the owner and waits until it has exited.
 func (o *ownerProcess) close() {
 	o.stop()
 	<-o.ended

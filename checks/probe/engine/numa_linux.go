@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxNodes is how many NUMA nodes are told apart: the largest machines that
+// maxNodes is how many NUMA nodes are distinguished: the largest machines that
 // hold GPUs have 36 (GB200, most of them without memory of their own).
 const maxNodes = 64
 
 // memoryNodes are the NUMA nodes from which this process may take memory, or
-// -1 alone where the kernel does not say (MPOL_F_MEMS_ALLOWED is 4,
+// only -1 if the kernel does not say (MPOL_F_MEMS_ALLOWED is 4,
 // include/uapi/linux/mempolicy.h).
 func memoryNodes() []int {
-	var mask [16]uint64 // get_mempolicy wants room for the kernel's own maximum, 1024 at most.
+	var mask [16]uint64 // get_mempolicy requires room for the kernel's own maximum, 1024 at most.
 	_, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, 0, uintptr(unsafe.Pointer(&mask)), uintptr(len(mask)*64), 0, 4, 0)
 	if errno != 0 {
 		return []int{-1}
@@ -30,7 +30,7 @@ func memoryNodes() []int {
 
 // nodeMemory maps memory of a node and returns its name in reports. Node -1
 // stands for wherever the kernel puts it. The node is preferred, not bound to:
-// a full node must not call the out-of-memory killer (MPOL_PREFERRED is 1,
+// a full node must not trigger the out-of-memory killer (MPOL_PREFERRED is 1,
 // MPOL_F_NODE 1, MPOL_F_ADDR 2).
 func nodeMemory(node, n int) (b []byte, name string, free func(), err error) {
 	if b, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
@@ -53,7 +53,7 @@ func nodeMemory(node, n int) (b []byte, name string, free func(), err error) {
 		last := &b[n-1]
 		if _, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, uintptr(unsafe.Pointer(&got)), 0, 0, uintptr(unsafe.Pointer(last)), 1|2, 0); errno != 0 || int(got) != node {
 			free()
-			return nil, "", nil, fmt.Errorf("node %d gave no memory", node)
+			return nil, "", nil, fmt.Errorf("no memory on node %d", node)
 		}
 	}
 	return b, name, free, nil

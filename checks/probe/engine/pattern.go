@@ -21,15 +21,15 @@ var sources = map[string]string{apiCUDA: ptx, apiHIP: hipSource}
 const MinComputeCapability = "6.0"
 
 // poison is what a destination holds before a transfer: a word that the
-// pattern does not give for any seed and index in practice, and that is
-// neither zero nor all ones, which broken platforms like to deliver.
+// pattern does not yield for any seed and index in practice, and that is
+// neither zero nor all ones, which broken platforms often deliver.
 const (
 	poison32 uint32 = 0xdeadbeef
 	poison   uint64 = uint64(poison32)<<32 | uint64(poison32)
 )
 
 // seed is unique to a transfer, so that data of another one, or of an earlier
-// attempt, is told from its own. The numbers are mixed (by the finaliser of
+// attempt, can be told from its own. The numbers are mixed (by the finalizer of
 // SplitMix64, Steele and others, OOPSLA 2014), since the pattern steps through
 // its words by adding: seeds that lie on such a step would give the same
 // words, shifted.
@@ -57,7 +57,7 @@ func fillHost(b []byte, seed uint64) {
 	}
 }
 
-// comparison is what comparing a buffer with a pattern gave, in words of 8
+// comparison is the result of comparing a buffer with a pattern, in words of 8
 // bytes.
 type comparison struct {
 	bad, first, poison, zero uint64

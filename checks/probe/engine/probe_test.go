@@ -297,7 +297,7 @@ func TestHIP(t *testing.T) {
 	t.Run("a version that is not known is not used", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, apiHIP, probe.Quick, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=80012345"})
-		if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, "HIP 8.0.12345: this version is not known here, which are 5 to 7") || len(r.Transfers) > 0 {
+		if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, "HIP 8.0.12345: version not supported; supported are 5 to 7") || len(r.Transfers) > 0 {
 			t.Errorf("outcome %s: %s", r.Outcome, r.Reason)
 		}
 	})

@@ -43,7 +43,7 @@ func init() {
 	})
 }
 
-// numbered gives each message its number. One that cannot be sent leaves a gap:
+// numbered numbers each message. One that cannot be sent leaves a gap:
 // the parent sees that something is missing, and a parent that is gone ends this
 // process.
 func numbered(send func(any) error) func(message) {
@@ -60,47 +60,47 @@ func numbered(send func(any) error) func(message) {
 
 // Options says how the probe is run.
 type Options struct {
-	// Mode is how much of it.
+	// Mode is how much of it is run.
 	Mode probe.Mode
 	// Patience bounds one transfer, Start each step of starting the driver, and
 	// Whole everything; 0 means deadline.Transfer, deadline.Start and deadline.Full.
 	Patience time.Duration
 	Start    time.Duration
 	Whole    time.Duration
-	// Busy says which GPUs are in use, by address, and by what; those are
-	// left alone. It is asked while the driver starts. Nil means none.
+	// Busy returns which GPUs are in use, by address, and by what; those are
+	// left alone. It is called while the driver starts. Nil means none.
 	Busy func(ctx context.Context) map[string]probe.User
-	// Slow returns those transfers that are slower than they should be, of the
-	// number of GPUs given. It is asked once all are tried; nil judges no speed.
+	// Slow returns the transfers that are slower than they should be, for the
+	// given number of GPUs. It is called once all are tried; if it is nil, speed is not judged.
 	Slow func(ctx context.Context, gpus int, all []probe.Transfer) []probe.Transfer
-	// Users says which GPUs others use at this moment, by address. It is only asked
-	// where a transfer is slow.
+	// Users returns which GPUs others use at this moment, by address. It is only called
+	// if a transfer is slow.
 	Users func(ctx context.Context) map[string]probe.User
-	// Nearly, if set, is told the report once the child has said its last word: what it
-	// will be if the process then leaves as it should, which takes the driver a while.
-	// It is not told where a process has failed.
+	// Nearly, if set, is called with the report once the child has sent its last message: what it
+	// will be if the process then exits normally, which takes the driver a while.
+	// It is not called if a process has failed.
 	Nearly func(r *probe.Report)
 	// Started, if set, is called once the driver has started.
 	Started func()
-	// Progress, if set, is told each stage as it begins.
+	// Progress, if set, is called with each stage as it begins.
 	Progress func(stage string)
-	// API is the only one that is to be tried, "cuda" or "hip"; empty is CUDA's,
-	// and HIP's where there is no GPU for it.
+	// API is the only one to try, "cuda" or "hip"; empty means CUDA,
+	// and HIP if there is no GPU for CUDA.
 	API string
 	// Env is added to the child's environment.
 	Env []string
 }
 
-// maxChildren bounds how often the probe goes on in a new process after a
-// transfer that made the old one useless. Each start of the driver takes
-// seconds, and a machine on which so many pairs fail is understood. The last
+// maxChildren bounds how often the probe continues in a new process after a
+// transfer that left the old one unusable. Each start of the driver takes
+// seconds, and when so many pairs fail, more failures add nothing. The last
 // process only runs the control arm: whether data arrives through host memory
-// is what a person needs to know then.
+// is what the user needs to know then.
 const maxChildren = 5
 
-// environment is what the child gets beside the doctor's own: nothing is to
+// environment is added to gpudoctor's own for the child: nothing must
 // be written to the disk (the compiler's cache), and nothing may serialise
-// what is to run at once. Fewer than 8 connections, CUDA's default, which some
+// what should run at once. Fewer than 8 connections, CUDA's default, which some
 // frameworks ask for, make streams wait for each other. (32 were tried: they
 // make each context take five times as long, 0.98 s for 2 x H200, not 0.19.)
 func environment() []string {
@@ -111,8 +111,8 @@ func environment() []string {
 	return env
 }
 
-// Run runs the probe. A driver that hangs, crashes or refuses is what it
-// reports; an error means that it could not be begun.
+// Run runs the probe. A driver that hangs, crashes or refuses is part of the
+// report; an error means that the probe could not be started.
 func Run(ctx context.Context, o Options) (*probe.Report, error) {
 	s := &session{options: o, report: &probe.Report{Mode: o.Mode, Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: []probe.Transfer{}}}
 	s.options.Patience = cmp.Or(o.Patience, deadline.Transfer)
@@ -126,7 +126,7 @@ func Run(ctx context.Context, o Options) (*probe.Report, error) {
 		}
 		stage := s.stage
 		// The last process is for the control arm, and so is one for which too
-		// little time is left to go on with the rest.
+		// little time is left to continue with the rest.
 		s.control = n == maxChildren-1 || n > 0 && s.left() < s.options.Whole/3
 		again, err := s.child(ctx, n > 0)
 		if err != nil {
@@ -148,7 +148,7 @@ func Run(ctx context.Context, o Options) (*probe.Report, error) {
 func (s *session) left() time.Duration { return s.options.Whole - time.Since(s.begun) }
 
 // session is one run of the probe: one child, or several when a transfer made
-// an earlier one useless.
+// an earlier one unusable.
 type session struct {
 	options  Options
 	report   *probe.Report
@@ -188,7 +188,7 @@ type session struct {
 	ctx     context.Context    //nolint:containedctx // The life of one child, whose callback needs it.
 }
 
-// child runs one child and reports whether another one should go on.
+// child runs one child and reports whether another one should continue.
 func (s *session) child(ctx context.Context, resumed bool) (again bool, err error) {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
@@ -225,15 +225,15 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 
 // silence is why a child was ended, if it was.
 type silence struct {
-	// tooLong is how long it said nothing, where that was longer than it may.
+	// tooLong is how long it sent nothing, if that was too long.
 	tooLong time.Duration
-	// late is true where the time for the whole ran out, and lasted how long it
-	// had said nothing by then.
+	// late is true if the time for the whole ran out, and lasted how long it
+	// had sent nothing by then.
 	late   bool
 	lasted time.Duration
 }
 
-// listen waits until the child is gone, was silent for longer than it may be, or
+// listen waits until the child has exited, was silent for too long, or
 // the time for the whole has run out.
 func (s *session) listen(life context.Context) silence {
 	limit := max(s.options.Start, deadline.Spawn)
@@ -258,16 +258,16 @@ func (s *session) listen(life context.Context) silence {
 }
 
 // limit is how long the child may be silent in its present stage. Past the
-// start it watches each transfer itself, some waits in each: from here only a
-// call of the driver that does not return is seen.
+// start it watches each transfer itself, with several waits in each: here only a
+// call of the driver that does not return is detected.
 func (s *session) limit() time.Duration {
 	switch {
 	case s.asking:
-		// It waits for us, not for the driver. Whoever is asked has a deadline.
+		// It waits for this process, not for the driver. The functions called have deadlines.
 		return math.MaxInt64
 	case s.preparing():
 		return s.options.Start
-	case s.stage == probe.TestInterprocess: // A second process starts the driver anew.
+	case s.stage == probe.TestInterprocess: // A second process starts the driver again.
 		return s.options.Start + deadline.Calls*s.options.Patience
 	case s.stage == stageCleanup:
 		return s.options.Patience
@@ -287,7 +287,7 @@ func (s *session) preparing() bool {
 // Bounds of what is kept of the messages: a library in the process may write valid
 // ones without end. One has 300 to 500 bytes, and up to 20 KiB where it holds the
 // words of a compiler; a full probe of 16 GPUs sends 3 MB, and 5 processes do where
-// four become useless.
+// four become unusable.
 const (
 	maxMessage = 64 << 10
 	maxKept    = 16 << 20
@@ -327,15 +327,15 @@ func (s *session) receive(raw json.RawMessage) {
 	}
 }
 
-// mayAsk counts how often a child asks which transfers are slow: once, and after
+// mayAsk is how often a child may ask which transfers are slow: once, and after
 // each time that it timed them again.
 func (s *session) mayAsk() bool {
 	s.judged++
 	return s.options.Slow != nil && s.judged <= maxRounds+1
 }
 
-// known reports whether the outcomes that a message bears are among those that
-// there are.
+// known reports whether the outcomes in a message are among those that
+// exist.
 func (m *message) known() bool {
 	all := []probe.Outcome{probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown}
 	return (m.Device == nil || slices.Contains(all, m.Device.Outcome)) &&
@@ -401,8 +401,8 @@ func (s *session) take(m message) {
 	}
 }
 
-// foretell tells the report as it will be if the child leaves as it should. Where
-// anything may still change it, nothing is told.
+// foretell passes on the report as it will be if the child exits normally. If
+// anything may still change it, it does nothing.
 func (s *session) foretell() {
 	s.judging.Wait()
 	if s.options.Nearly == nil || !s.whole || s.resumed || s.control || len(s.under) > 0 || len(s.users) > 0 {
@@ -451,7 +451,7 @@ func (s *session) record(t probe.Transfer) {
 	}
 }
 
-// better is what stands of two tries of one transfer: what went wrong, else the
+// better is the result of two tries of one transfer: what went wrong, otherwise the
 // better rate.
 func better(first, second probe.Transfer) probe.Transfer {
 	switch {
@@ -473,8 +473,8 @@ const (
 	pause     = 250 * time.Millisecond
 )
 
-// slow looks who uses the GPUs where a transfer is slow, waits, and returns the keys
-// of those that are to be timed again.
+// slow checks who uses the GPUs if a transfer is slow, waits, and returns the keys
+// of those to time again.
 func (s *session) slow(gpus int, all []probe.Transfer) []string {
 	s.looking.Lock()
 	defer s.looking.Unlock()
@@ -486,7 +486,7 @@ func (s *session) slow(gpus int, all []probe.Transfer) []string {
 	// What runs all at once shares the links unfairly, in a new way each time: the best
 	// of several tries of one path would hide a collapse.
 	slow = slices.DeleteFunc(slow, func(t probe.Transfer) bool { return t.Test == probe.TestAllAtOnce })
-	// The rest of the time is for what failed.
+	// The remaining time is reserved for what failed.
 	if len(slow) == 0 || s.rounds == maxRounds || s.left() < s.options.Whole/3 {
 		return nil
 	}
@@ -519,7 +519,7 @@ func (s *session) look() {
 	}
 }
 
-// excuse leaves the speed of slow transfers open where others were seen to use a
+// excuse leaves the speed of slow transfers open if others were seen using a
 // GPU of the pair.
 func (s *session) excuse(ctx context.Context) {
 	if len(s.users) == 0 {
@@ -542,14 +542,14 @@ func (s *session) fail(f failure) {
 	r.Outcome, r.Stage, r.Reason, r.Cause, r.ErrorCode, r.ErrorName, r.Call = f.Outcome, s.stage, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 }
 
-// conclude draws the conclusion from the end of a child and reports whether
-// another one should go on.
+// conclude evaluates the end of a child and reports whether
+// another one should continue.
 func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 	f := s.ending(result, quiet)
 	switch {
 	case s.ended && !s.garbled && result.Unsent == 0 && quiet == (silence{}):
 		for _, t := range slices.Clone(s.under) {
-			t.Outcome, t.Cause, t.Reason = probe.Unknown, probe.CauseProtocol, "the process that drives the GPUs never said what became of it"
+			t.Outcome, t.Cause, t.Reason = probe.Unknown, probe.CauseProtocol, "the process that drives the GPUs never reported its outcome"
 			s.record(t)
 		}
 		if !s.whole {
@@ -560,14 +560,14 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 		s.fail(f)
 		return false
 	case s.stage == stageCleanup:
-		f.Reason += ", when the memory was given back after all transfers"
+		f.Reason += ", when the memory was freed after all transfers"
 		s.fail(f)
 		s.report.Signal = signalOf(result)
 		return false
 	case s.preparing():
 		s.stage, s.report.GPU = s.blamed(quiet)
 		if s.resumed {
-			f.Reason += ", when it was started again after a transfer that failed"
+			f.Reason += ", when it was restarted after a failed transfer"
 		}
 		s.fail(f)
 		s.report.Signal, s.report.ExitCode = signalOf(result), exitCode(result)
@@ -595,9 +595,9 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 var preparation = []string{stageContexts, stageMemory, stageKernels, stagePeers}
 
 // blamed is the step of the preparation that failed, and the GPU it was for. Of
-// several steps under way, the first that began is the one that hangs. A process that
+// several running steps, the first that began is the one that hangs. A process that
 // ended could have done so in any of them: then the earliest step of a GPU's
-// preparation stands for all, and no GPU is named.
+// preparation is reported for all, and no GPU is named.
 func (s *session) blamed(quiet silence) (stage, gpu string) {
 	switch {
 	case len(s.steps) == 0:
@@ -615,11 +615,11 @@ func (s *session) blamed(quiet silence) (stage, gpu string) {
 func (s *session) ending(result child.Result, quiet silence) failure {
 	switch {
 	case result.Flooded != "":
-		return failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the driver wrote without end to %s, and its process was ended", result.Flooded)}
+		return failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the driver wrote endlessly to %s, and its process was killed", result.Flooded)}
 	case result.Unsent > 0:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process that drives the GPUs could not say what it found: " + result.UnsentReason}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process that drives the GPUs could not report its results: " + result.UnsentReason}
 	case s.garbled:
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages of the process that drives the GPUs were lost or garbled"}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process that drives the GPUs were lost or garbled"}
 	case quiet.tooLong > 0 && result.InLibrary():
 		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: call(result)}
 	case quiet.tooLong > 0:
@@ -633,7 +633,7 @@ func (s *session) ending(result child.Result, quiet silence) failure {
 	case result.Death == child.DeathByLibrary:
 		return failure{Outcome: probe.Error, Cause: probe.CauseExited, Reason: fmt.Sprintf("the driver ended the process that drives the GPUs, with exit code %d", result.Code), Call: call(result)}
 	case result.Failure != "":
-		return failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a fault of gpudoctor, report it"}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a bug in gpudoctor, please report it"}
 	}
 	return failure{Outcome: probe.Unknown, Cause: cmp.Or(deathCauses[result.Death], probe.CauseEnded), Reason: "the probe's process was ended: " + result.End()}
 }
@@ -644,7 +644,7 @@ var deathCauses = map[child.Death]probe.Cause{
 	child.DeathByOther: probe.CauseKilled, child.DeathByShortage: probe.CauseShortage, child.DeathByBug: probe.CauseBug, child.DeathUnknown: probe.CauseEnded,
 }
 
-// call is the function of the driver that was under way; empty where several were,
+// call is the function of the driver that was under way; empty if several were,
 // one for each GPU.
 func call(r child.Result) string {
 	if len(r.Inside) == 1 {
@@ -697,10 +697,10 @@ func (s *session) giveUp(stage string) {
 		return
 	}
 	s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, stage, probe.CauseGaveUp
-	s.report.Reason = fmt.Sprintf("%d transfers made the process useless that drove them; the rest was not tried", s.useless)
+	s.report.Reason = fmt.Sprintf("%d transfers left their process unusable; the rest was not tried", s.useless)
 	if s.useless < maxChildren-1 {
 		s.report.Cause = probe.CauseDeadline
-		s.report.Reason = fmt.Sprintf("after %d transfers that made the process useless that drove them, too little time was left for the rest", s.useless)
+		s.report.Reason = fmt.Sprintf("after %d transfers that left their process unusable, too little time remained for the rest", s.useless)
 	}
 }
 

@@ -36,11 +36,11 @@ func receiveFile(socket *os.File) (int, error) {
 	}
 	messages, err := unix.ParseSocketControlMessage(oob[:n])
 	if err != nil || len(messages) != 1 {
-		return -1, errors.New("receive a file descriptor: none came")
+		return -1, errors.New("receive a file descriptor: none received")
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		return -1, errors.New("receive a file descriptor: none came")
+		return -1, errors.New("receive a file descriptor: none received")
 	}
 	return fds[0], nil
 }

@@ -50,7 +50,7 @@ func plan(m probe.Mode) []part {
 	return parts
 }
 
-// controlArm is worth its time where a pair came out wrong.
+// controlArm is worth its time if a pair had wrong data.
 var controlArm = part{stage: probe.TestStaged, run: (*engine).control}
 
 // setError notes an error of the driver, or a hang, as the outcome of a transfer.
@@ -88,8 +88,8 @@ type test struct {
 	run    run
 }
 
-// run tries one transfer from a to b and notes in t what it finds. An error
-// is one of the driver's, or errHang.
+// run tries one transfer from a to b and notes in t what it finds. Its error
+// comes from the driver, or is errHang.
 type run = func(t *probe.Transfer, a, b *gpu, seed uint64) error
 
 // eachPair runs a test for every pair.
@@ -149,7 +149,7 @@ func (g *gpu) access(peer int) access {
 	return noAccess
 }
 
-// whyNot says why one of two GPUs takes no part.
+// whyNot says why one of two GPUs does not take part.
 func whyNot(gpus ...*gpu) string {
 	for _, g := range gpus {
 		if g.Outcome != probe.OK {
@@ -307,16 +307,16 @@ func (e *engine) verify(t *probe.Transfer, g *gpu, p gpudriver.Pointer, n, seed 
 	first := int64(8 * c.first)
 	t.FirstBad = &first
 	t.Found = e.found(g, p, c)
-	t.Reason = fmt.Sprintf("the driver reported success, and %d of %d bytes are not what was sent, from offset %d on: %s",
+	t.Reason = fmt.Sprintf("the driver reported success, but %d of %d bytes are wrong, from offset %d on: %s",
 		t.BadBytes, n, first, foundWords[t.Found])
 	return nil
 }
 
 var foundWords = map[string]string{
-	"poison":  "what the destination held before is still there",
-	"zeros":   "zeros stand there",
-	"foreign": "data of another transfer stands there",
-	"other":   "something else stands there",
+	"poison":  "the destination still holds its previous data",
+	"zeros":   "the destination holds zeros",
+	"foreign": "the destination holds data of another transfer",
+	"other":   "the destination holds other data",
 }
 
 // found says what stands where the pattern should be.
@@ -378,7 +378,7 @@ func usableTime(seconds float64) bool {
 	return seconds > 0 && !math.IsInf(seconds, 1) // NaN is not above 0.
 }
 
-// rate is bytes in seconds as 10^9 bytes a second; 0 where the time can be none.
+// rate is bytes in seconds as 10^9 bytes per second; 0 if the time is impossible.
 func rate(bytes uint64, seconds float64) float64 {
 	if !usableTime(seconds) {
 		return 0
@@ -396,10 +396,10 @@ func setRate(t *probe.Transfer, bytes uint64, seconds, most float64) {
 	switch r := rate(bytes, seconds); {
 	case !usableTime(seconds):
 		t.Outcome, t.Cause, t.GBps = probe.Unknown, probe.CauseClock, nil
-		t.Reason = fmt.Sprintf("every byte arrived, but the driver's timer gave %g ms for it, so the rate is not known", seconds*1e3)
+		t.Reason = fmt.Sprintf("every byte arrived, but the driver's timer measured %g ms, so the rate is not known", seconds*1e3)
 	case rate(bytes, seconds+timerSeconds) > most:
 		t.Outcome, t.Cause, t.GBps = probe.Unknown, probe.CauseImplausible, nil
-		t.Reason = fmt.Sprintf("every byte arrived, but at %.0f GB/s by the driver's timer, beyond the %.0f GB/s that its links carry at most", r, most)
+		t.Reason = fmt.Sprintf("every byte arrived, but at %.0f GB/s by the driver's timer, more than the %.0f GB/s that its links can carry", r, most)
 	default:
 		t.GBps = &r
 	}
@@ -415,7 +415,7 @@ func setTime(t *probe.Transfer, seconds float64, rounds int) {
 		return
 	}
 	t.Outcome, t.Cause = probe.Unknown, probe.CauseClock
-	t.Reason = fmt.Sprintf("the data is right, but the timer gave %g ms for %d rounds, so the time is not known", seconds*1e3, rounds)
+	t.Reason = fmt.Sprintf("the data is correct, but the timer measured %g ms for %d rounds, so the latency is not known", seconds*1e3, rounds)
 }
 
 // roundTo rounds to 1/parts: the clock tells no more.
@@ -467,7 +467,7 @@ func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put fun
 		t.Bytes = int64(n)
 	}
 	// Where the host compares, it compares the beginning of each part: the rate of
-	// a fast path shows in large copies alone.
+	// a fast path shows only in large copies.
 	parts, compared := uint64(1), copyTimes*n
 	if driver.kernels == nil && n > hostBytes {
 		parts, compared = copyTimes, hostBytes

@@ -88,7 +88,7 @@ func gpuSetArchitecture(g *facts.GPU, text string) {
 	}
 }
 
-// gpuPairs finds the pairs of GPUs, for tables that tell of all of them one
+// gpuPairs finds the pairs of GPUs, for tables that list all of them one
 // property after the other.
 type gpuPairs struct {
 	sink  *parse.Sink

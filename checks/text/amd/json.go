@@ -231,7 +231,7 @@ func (r *jsonReader) value(depth int) *jsonNode {
 	return n
 }
 
-// jsonGPU notes what one object says of a GPU, be it amd-smi's or
+// jsonGPU notes what one object says about a GPU, be it amd-smi's or
 // rocm-smi's.
 func jsonGPU(s *parse.Sink, r *jsonReader, e *jsonNode) {
 	if list := e.at("gpu_data"); list != nil { // amd-smi 26 and newer.
@@ -287,7 +287,7 @@ func jsonGPU(s *parse.Sink, r *jsonReader, e *jsonNode) {
 	}
 }
 
-// jsonName is the name of the GPU that an object tells of.
+// jsonName is the name of the GPU that an object describes.
 func jsonName(s *parse.Sink, e *jsonNode) string {
 	address := facts.Address(e.at("bdf").string())
 	if address == "" {
@@ -319,7 +319,7 @@ func jsonFlatten(r *smiReport, path string, n *jsonNode, depth int) {
 	}
 }
 
-// jsonCard notes what rocm-smi says of a card.
+// jsonCard notes what rocm-smi says about a card.
 func jsonCard(s *parse.Sink, index int, n *jsonNode) {
 	g := gpuAt(s, index, n.at("PCI Bus").string(), n.line)
 	for _, key := range n.keys {
@@ -328,7 +328,7 @@ func jsonCard(s *parse.Sink, index int, n *jsonNode) {
 	}
 }
 
-// jsonSystem notes what rocm-smi says of all cards.
+// jsonSystem notes what rocm-smi says about all cards.
 func jsonSystem(s *parse.Sink, r *jsonReader, n *jsonNode) {
 	for _, key := range n.keys {
 		value := n.fields[key]

@@ -100,7 +100,7 @@ func rocminfoRead(s *parse.Sink, in *parse.Lines) {
 // rocminfoKeys are keys that tell rocminfo's lines from other texts.
 var rocminfoKeys = lazy.New(`^(?:Runtime.*|System.*|Sig\.? ?Max.*|Signal.*|Machine Model.*|Mwaitx|XNACK.*|DMAbuf.*|VMM.*|Name|Uuid|Marketing Name|Vendor Name|Feature.*|Profiles?|Float.*|Max.*|Queue.*|Node|Device Type|Cache.*|L[1-4]|Chip ID|ASIC.*|BDFID|Internal Node ID|Compute Unit|SIMDs per CU|Shader.*|WatchPts.*|Coherent.*|Memory Properties|Fast.*|Wavefront.*|Workgroup.*|[xyz]|Grid.*|Packet.*|SDMA.*|IOMMU.*|Pool.*|Segment|Size|Allocatable|Alloc.*|Accessible.*|ISA.*|Default.*|FBarrier.*|Number.*|Clock.*|Timestamp.*|Domain|Device.*|Ext.*)$`)
 
-// entry takes one entry; it is false for what is none of rocminfo's.
+// entry takes one entry; it is false if rocminfo does not write such entries.
 func (a *rocminfoGPU) entry(l parse.Line, key, value string, own bool, finish func()) bool {
 	if !rocminfoKeys.MatchString(key) {
 		return false
@@ -145,7 +145,7 @@ var rocminfoPart = lazy.New(`^(?:Pool|ISA) \d{1,3}$`)
 // GPUs, where grep left the names alone.
 var rocminfoOther = lazy.New(`(?i)processor|EPYC|Xeon|Ryzen(?:.*Core)?|Core\(TM\)|Threadripper|aie2`)
 
-// finish writes a GPU down; it is false for an agent that is none.
+// finish records a GPU; it is false for an agent that is not a GPU.
 func (a *rocminfoGPU) finish(s *parse.Sink, index int) bool {
 	gpu := a.kind == "GPU" || a.kind == "" && (gpuArchitecture.MatchString(a.name) || a.name == "" && a.marketing != "" && !rocminfoOther.MatchString(a.marketing))
 	if !gpu {
@@ -204,7 +204,7 @@ var rocminfoAgentsKind = &parse.Kind{
 			index++
 		}
 		if unique {
-			s.Unknown("gpus", "devices", "the list names each architecture once, so that it does not tell how many GPUs there are", "rocm_agent_enumerator without sort -u")
+			s.Unknown("gpus", "devices", "the list names each architecture once, so it does not show how many GPUs there are", "rocm_agent_enumerator without sort -u")
 		}
 	},
 }

@@ -56,7 +56,7 @@ func rocmSMITopologyRead(s *parse.Sink, in *parse.Lines) {
 	}
 }
 
-// rocmSMICell notes what a matrix says of a pair.
+// rocmSMICell notes what a matrix says about a pair.
 func rocmSMICell(p *facts.Pair, table, cell string) {
 	switch strings.ToLower(table) {
 	case "weight":

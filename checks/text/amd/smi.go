@@ -77,7 +77,7 @@ func smiRead(s *parse.Sink, in *parse.Lines) {
 	report.finish(s)
 }
 
-// smiReport is what amd-smi says of one GPU.
+// smiReport is what amd-smi says about one GPU.
 type smiReport struct {
 	index int
 	head  parse.Line

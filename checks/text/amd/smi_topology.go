@@ -59,7 +59,7 @@ func smiTopologyRead(s *parse.Sink, in *parse.Lines) {
 	}
 }
 
-// smiTopologyCell notes what one cell says of a pair.
+// smiTopologyCell notes what one cell says about a pair.
 func smiTopologyCell(p *facts.Pair, table, cell string) {
 	switch {
 	case strings.HasSuffix(table, "ACCESS"):

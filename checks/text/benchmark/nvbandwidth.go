@@ -78,7 +78,7 @@ func nvbandwidthBenchmark(s *parse.Sink, title, name string, l parse.Line) facts
 	return b
 }
 
-// nvbandwidthWhat says in our words what a test measures.
+// nvbandwidthWhat says in the terms of gpudoctor what a test measures.
 func nvbandwidthWhat(name, title string) string {
 	text := name + " " + title
 	switch {

@@ -87,7 +87,7 @@ func readP2PBandwidth(s *parse.Sink, in *parse.Lines) {
 	}
 }
 
-// p2pAccess notes what CUDA says of peer access.
+// p2pAccess notes what CUDA says about peer access.
 func p2pAccess(s *parse.Sink, a, b int, can bool, l parse.Line) {
 	if a == b || a > 1024 || b > 1024 {
 		return

@@ -17,7 +17,7 @@ import (
 //	[Step 1] hipDeviceCanAccessPeer matrix
 //	0 -> 1 : 1
 var peerMatrixKind = &parse.Kind{
-	Name: "peer-access", Title: "peer access as a small program asked for it", Command: "python3 -c 'import torch; print(torch.cuda.can_device_access_peer(0, 1))'", Gives: []string{"gpus"},
+	Name: "peer-access", Title: "peer access, from a small program", Command: "python3 -c 'import torch; print(torch.cuda.can_device_access_peer(0, 1))'", Gives: []string{"gpus"},
 	Anchors: []string{"CanAccessPeer"},
 	Begins: func(in *parse.Lines) bool {
 		l, ok := in.Peek()
@@ -76,7 +76,7 @@ func peerMatrixEnter(s *parse.Sink, from, to, answer string, amd bool, l parse.L
 // peerCopyKind is a line in which such a program says how a copy between two GPUs
 // came out: "copy cuda:0 -> cuda:1 : max abs diff 3.99, all zeros on target: True",
 // "P2P copy success: GPU 0 -> GPU 1, bytes = 67108864". What it calls a success
-// alone was not compared with what was sent.
+// was not compared with the source data.
 var peerCopyKind = &parse.Kind{
 	Name: "peer-copy", Title: "a copy between two GPUs, from a small program", Gives: []string{"benchmarks"},
 	Anchors:   []string{"cuda:", "GPU ", "GPU0", "GPU1", "gpu0", "gpu1", "device "},

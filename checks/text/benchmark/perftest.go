@@ -17,12 +17,12 @@ type perftest struct {
 	onGPU string
 }
 
-// perftestKind reads ib_write_bw and its sisters of linux-rdma/perftest
-// (src/perftest_parameters.h: RESULT_FMT and its kin).
+// perftestKind reads ib_write_bw and the other programs of linux-rdma/perftest
+// (src/perftest_parameters.h: RESULT_FMT and similar).
 func perftestKind(p *perftest) *parse.Kind {
 	return &parse.Kind{
 		Name:    "perftest",
-		Title:   "RDMA bandwidth, from ib_write_bw and its sisters",
+		Title:   "RDMA bandwidth, from ib_write_bw and similar tools",
 		Command: "ib_write_bw -d mlx5_0 -a --report_gbits <host>",
 		Gives:   []string{"benchmarks", "nics"},
 		Anchors: []string{"BW Test", "BW peak[", "BW average["},
@@ -97,7 +97,7 @@ done:
 func perftestGPUKind(p *perftest) *parse.Kind {
 	return &parse.Kind{
 		Name:    "perftest-gpu",
-		Title:   "that RDMA bandwidth is measured from a GPU's memory, from ib_write_bw --use_cuda",
+		Title:   "RDMA bandwidth from a GPU's memory, from ib_write_bw --use_cuda",
 		Command: "ib_write_bw -d mlx5_0 --use_cuda=0 <host>",
 		Gives:   []string{"benchmarks"},
 		Anchors: []string{"allocated GPU buffer", " bytes GPU buffer", "using DMA-BUF for GPU buffer", "Using ROCm Device with ID: "},

@@ -1,5 +1,5 @@
 // Package death reads how the processes of a job ended: tracebacks of Python, signals,
-// assertions, and what launchers say of the exit codes.
+// assertions, and exit codes that launchers report.
 package death
 
 import "github.com/gpudoctor/gpudoctor/checks/text/parse"

@@ -15,7 +15,7 @@ type endForm struct {
 	// form may name the groups rank, pid, host, code, signal (a number), name (of a
 	// signal, or what strsignal calls it), file, line, function and words.
 	form *lazy.Regexp
-	// assertion is true where it states an assertion.
+	// assertion is true if it states an assertion.
 	assertion bool
 }
 
@@ -68,7 +68,7 @@ var processName = lazy.New(`^\s*Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]
 // kind reads what launchers and others say of the ends of processes.
 func (e *ends) kind() *parse.Kind {
 	return &parse.Kind{
-		Name: "process-ends", Title: "how the processes of a job ended, as launchers, shells and assertions say", Gives: []string{"logs"},
+		Name: "process-ends", Title: "how the processes of a job ended, from launchers, shells and assertions", Gives: []string{"logs"},
 		Anchors: endAnchors(),
 		Line:    e.read,
 	}

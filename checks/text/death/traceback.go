@@ -151,7 +151,7 @@ func (t *tracebacks) begin(before string, l parse.Line) {
 	t.rank = nil
 }
 
-// mildLevel is the level of a logger that says of an exception that the work goes on.
+// mildLevel is a level at which a logger reports an exception after which the work continues.
 // INFO says nothing: what relays the output of a program logs each of its lines so.
 var mildLevel = lazy.New(`\b(?:DEBUG|WARN|WARNING)\b`)
 

@@ -1,4 +1,4 @@
-// Package host reads what the machine and its kernel tell: logs, files of /proc and /sys,
+// Package host reads what the machine and its kernel show: logs, files in /proc and /sys,
 // topology.
 package host
 

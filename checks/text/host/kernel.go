@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// kernelKind are the lines of a kernel log that tell of an event, or of the
+// kernelKind are the lines of a kernel log that report an event, or of the
 // IOMMU. Which they are is checks' business: the live check reads the same.
 func kernelKind(r *kernellog.Reader) *parse.Kind {
 	return &parse.Kind{
@@ -61,7 +61,7 @@ func joinKernelLog(s *parse.Sink, r *kernellog.Reader) {
 		s.Facts.KernelLog.Source, s.Facts.KernelLog.Events = events[0].Source, events
 	}
 	if !whole {
-		s.Unknown("kernel_log", "events", "more different events than are kept", "read the kernel log itself")
+		s.Unknown("kernel_log", "events", "more different events than the limit", "read the full kernel log")
 	}
 }
 
@@ -82,7 +82,7 @@ var (
 	kernelPass   = lazy.New(`Hardware identity mapping for device|Initialized for Passthrough Mode|Using passthrough domain for device`)
 )
 
-// kernelIOMMU reads what a message tells of the IOMMU.
+// kernelIOMMU reads what a message says about the IOMMU.
 func kernelIOMMU(s *parse.Sink, l parse.Line, message string) bool {
 	if m := kernelDomain.FindStringSubmatch(message); m != nil {
 		f := s.IOMMU()

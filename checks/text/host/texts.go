@@ -106,7 +106,7 @@ func lscpuLine(s *parse.Sink, l parse.Line) bool {
 	return true
 }
 
-// lscpuHypervisors are lscpu's names in our words.
+// lscpuHypervisors are lscpu's names in the terms of gpudoctor.
 var lscpuHypervisors = map[string]string{"kvm": "kvm", "vmware": "vmware", "microsoft": "hyperv", "windows subsystem for linux": "wsl", "xen": "xen"}
 
 // noteGuest notes what the kernel of the texts runs on. The first word counts, but
@@ -225,7 +225,7 @@ var (
 	unameArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 )
 
-// dmidecodeKind is what dmidecode says of the machine, its board and its
+// dmidecodeKind is what dmidecode says about the machine, its board and its
 // firmware, whole or picked by grep.
 var dmidecodeKind = &parse.Kind{
 	Name: "dmidecode", Title: "machine and firmware, from dmidecode", Command: "sudo dmidecode", Gives: []string{"host"},
@@ -293,7 +293,7 @@ done:
 // /proc/sys with their values, as grep prints several files: "path:value".
 func sysfsKind(groups iommuGroups) *parse.Kind {
 	return &parse.Kind{
-		Name: "sysfs", Title: "files of /sys", Command: "grep -H . /sys/kernel/iommu_groups/*/type", Gives: []string{"pci", "iommu", "numa"},
+		Name: "sysfs", Title: "files in /sys", Command: "grep -H . /sys/kernel/iommu_groups/*/type", Gives: []string{"pci", "iommu", "numa"},
 		Anchors: []string{"/sys/kernel/iommu_groups/", "/sys/bus/pci/devices/", "numa_balancing"},
 		Line: func(s *parse.Sink, l parse.Line) bool {
 			m := sysfsForm.FindStringSubmatch(l.Text)
@@ -367,7 +367,7 @@ func sysfsValue(s *parse.Sink, groups iommuGroups, l parse.Line, path, value str
 // line for each: "$ cat /sys/bus/pci/devices/0000:3b:00.0/current_link_width".
 func sysfsCatKind(groups iommuGroups) *parse.Kind {
 	return &parse.Kind{
-		Name: "sysfs-cat", Title: "values of files of /sys", Command: "cat /sys/bus/pci/devices/ADDRESS/current_link_width", Gives: []string{"pci", "iommu", "numa"},
+		Name: "sysfs-cat", Title: "values of files in /sys", Command: "cat /sys/bus/pci/devices/ADDRESS/current_link_width", Gives: []string{"pci", "iommu", "numa"},
 		Commands: []string{"cat"},
 		Begins: func(in *parse.Lines) bool {
 			l, ok := in.Peek()
@@ -404,10 +404,10 @@ func sysfsNamed(in *parse.Lines) []string {
 }
 
 // iommuUnitsKind are the units of the IOMMU, as ls lists them: names in one line or
-// one a line, or links in the long form ("dmar0 -> ../../devices/virtual/iommu/dmar0").
-// The folder is empty where no IOMMU is on.
+// one per line, or links in the long form ("dmar0 -> ../../devices/virtual/iommu/dmar0").
+// The folder is empty if no IOMMU is on.
 var iommuUnitsKind = &parse.Kind{
-	Name: "iommu-units", Title: "units of the IOMMU", Command: "ls /sys/class/iommu", Gives: []string{"iommu"},
+	Name: "iommu-units", Title: "IOMMU units", Command: "ls /sys/class/iommu", Gives: []string{"iommu"},
 	Commands: []string{"ls"},
 	Begins: func(in *parse.Lines) bool {
 		l, ok := in.Peek()

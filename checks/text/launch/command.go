@@ -176,9 +176,9 @@ func addMount(l *facts.Launch, source, target string) {
 	appendTo(&l.Mounts, source+":"+target)
 }
 
-// keepLaunch writes a launch into the facts: its variables are in force for
-// the job, too. A launch that another line described already is not told
-// twice. Lines are those of the command, where it goes on over several.
+// keepLaunch writes a launch into the facts: its variables also apply to
+// the job. A launch that another line described already is not added
+// twice. Lines are those of the command, if it continues over several.
 func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Line) {
 	l.Source, l.Line = s.Source(), at.Number
 	readVariables(l)
@@ -390,8 +390,8 @@ var options = map[string]func(l *facts.Launch, n *int){
 	"--dp-size":                      func(l *facts.Launch, n *int) { l.DataParallel = n },
 }
 
-// readCommand takes from a program's arguments how many ranks it is to
-// run. A command inside of one word ("bash -c '...'") is read, too.
+// readCommand takes from a program's arguments how many ranks it should
+// run. It also reads a command inside one word ("bash -c '...'").
 func readCommand(l *facts.Launch, words []string) {
 	for i, word := range words {
 		if strings.ContainsAny(word, " \n") && i > 0 && strings.Contains(word, "--") {

@@ -96,7 +96,7 @@ func describeRead(s *parse.Sink, in *parse.Lines) {
 				c.launch.Image = value
 			case len(m[1]) < 6:
 			case field == "Command", field == "Args":
-				// What looks like a key is a word of the command all the same.
+				// What looks like a key is still a word of the command.
 				c.launch.Command = append(c.launch.Command, strings.TrimSpace(l.Text))
 			case field == "Limits", field == "Requests":
 				walk.resource(c.launch, key, value)

@@ -207,7 +207,7 @@ var inspectPartKind = &parse.Kind{
 	},
 }
 
-// inspectOpen is true of the brace, or the field, that opens what --format
+// inspectOpen is true for the brace, or the field, that opens what --format
 // or jq took of a container's HostConfig.
 func inspectOpen(in *parse.Lines) bool {
 	l, _ := in.Peek()

@@ -53,7 +53,7 @@ var limitsForms = []limitsForm{
 	{lazy.New(`^\s*(M)ax open files\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "nofile", 1},
 }
 
-// limitsNumber reads a limit; -1 is none.
+// limitsNumber reads a limit; -1 is unlimited.
 func limitsNumber(text string, unit int64) *int64 {
 	none := int64(-1)
 	if text == "unlimited" || text == "infinity" {
@@ -349,8 +349,8 @@ var (
 	nodesName   = lazy.New(`^(?:card\d+|renderD\d+|uverbs\d+|umad\d+|issm\d+|rdma_cm|nvidia-cap\d+|channel\d+|by-path|by-ibdev)$`)
 )
 
-// nodesAdd notes a node. Whoever made the listing may open a node that
-// everybody may; of others it takes the user's groups, too.
+// nodesAdd notes a node. The user who made the listing may open a node that
+// everybody may open; other nodes also require membership in their group.
 func nodesAdd(s *parse.Sink, access *nodesAccess, c *facts.ContainerFacts, node, text string, l parse.Line) {
 	if len(c.DeviceNodes) >= parse.MaxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == node }) {
 		return
@@ -370,10 +370,10 @@ func nodesAdd(s *parse.Sink, access *nodesAccess, c *facts.ContainerFacts, node,
 
 // nodesOwned is a node that its owner and its group may open and nobody else,
 // as udev makes those of GPUs (root:render, or their numbers with ls -n). With
-// an access list ("+" behind the mode) others may, too.
+// an access list ("+" after the mode), others may also open them.
 var nodesOwned = lazy.New(`^crw-rw----\.?\s+\d+\s+(\S+)\s+(\S+)\s+\d+,`)
 
-// nodesAccess is what one text tells of nodes and of the user who wants them.
+// nodesAccess is what one text says about nodes and about the user who opens them.
 type nodesAccess struct {
 	owned []nodesOwner
 	// user has the names and numbers that the user and its groups go by, and

@@ -192,7 +192,7 @@ var scriptKind = &parse.Kind{
 				words = append(words, splitWords(rest)...)
 			}
 		}
-		// A value that stands alone is no program here.
+		// A value that stands alone is not a program here.
 		for len(words) > 0 {
 			if words = readSlurm(found, words); len(words) > 0 {
 				words = words[1:]
@@ -203,7 +203,7 @@ var scriptKind = &parse.Kind{
 	},
 }
 
-// environmentKind takes variables that steer communication, however they are
+// environmentKind takes variables that control communication, however they are
 // set: the output of env, a shell's export, a prefix of a command, a line of a
 // Dockerfile, Python's os.environ.
 func environmentKind(s *script) *parse.Kind {
@@ -268,7 +268,7 @@ type namedNumbers struct {
 
 var numberReference = lazy.New(`\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*))`)
 
-// expandNumbers puts such numbers in the place of their names.
+// expandNumbers replaces the names of such numbers.
 func expandNumbers(s *script, text string) string {
 	if s.numbers.source != s.Source() || !strings.Contains(text, "$") {
 		return text
@@ -346,7 +346,7 @@ func environmentSettings(line string) [][2]string {
 		name, value, ok := assignment(word)
 		if !ok {
 			if !declared && !environmentCommand.MatchString(word) {
-				// A value with blanks, as env prints it, or prose: one
+				// A value with spaces, as env prints it, or prose: one
 				// variable at the front of the line says which.
 				if i == 1 && !strings.ContainsAny(text[:strings.IndexByte(text, '=')], " ") && environmentBlanks(settings) {
 					break

@@ -66,8 +66,8 @@ func findParts(l *facts.Launch, lines []parse.Line) {
 	}
 }
 
-// lineOfWord is the first line that holds a word and a value behind it, or
-// else the word alone; 0 where there is none.
+// lineOfWord is the first line that holds a word followed by a value, or
+// else only the word; 0 if no line does.
 func lineOfWord(lines []parse.Line, word, value string) int {
 	first := 0
 	for _, l := range lines {

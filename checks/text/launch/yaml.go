@@ -30,8 +30,8 @@ const (
 )
 
 // yamlKind takes descriptions in YAML: Kubernetes objects of any kind
-// that hold containers, compose files, and pieces of both. and
-// compose's JSON is YAML, too.
+// that hold containers, compose files, and pieces of both. A compose
+// file in JSON is also YAML.
 var yamlKind = &parse.Kind{
 	Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
 	Anchors: []string{
@@ -277,7 +277,7 @@ func yamlMerged(n *yaml.Node, depth int) map[string]*yaml.Node {
 	return m
 }
 
-// yamlText is a plain value; empty for what is none.
+// yamlText is a plain value; empty if n is not one.
 func yamlText(n *yaml.Node) string {
 	if n = parse.YAMLResolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return ""
@@ -319,7 +319,7 @@ func isServices(n *yaml.Node) bool {
 	return false
 }
 
-// isCompose is true of a mapping with keys that only a service of
+// isCompose is true for a mapping with keys that only a service of
 // compose has.
 func isCompose(m map[string]*yaml.Node) bool {
 	deploy := yamlMapping(m["deploy"])
@@ -339,7 +339,7 @@ func isComposeService(m map[string]*yaml.Node) bool {
 	return false
 }
 
-// isContainer is true of a mapping that may be a pod's container.
+// isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
 	return m["resources"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
 		isSequence(m["args"])

@@ -18,7 +18,7 @@ import (
 // itself: before the first collective with NCCL_RUN_DIAGNOSTICS=1 (it moves and
 // compares data between each pair of GPUs, and runs ib_write_bw between hosts),
 // with NCCL_RUN_RAS_DIAGNOSTICS=1, and on request through ncclras -D (it compares
-// what the ranks tell of themselves). Each line begins with host and process:
+// what the ranks say about themselves). Each line begins with host and process:
 //
 //	node7:4021 NCCL DIAG [OK]   p2p: verified P2P access in both directions between every GPU pair (56 peer accesses)
 //
@@ -136,7 +136,7 @@ func diagEnterIOMMU(s *parse.Sink, l parse.Line, mode string) {
 	s.Told("iommu.mode", f.Mode, l)
 }
 
-// diag is what the diagnostics tell of kernel logs.
+// diag is what the diagnostics say about kernel logs.
 type diag struct{ events []facts.KernelEvent }
 
 // finish adds those events to the others.

@@ -429,7 +429,7 @@ func (n *log) count(s *parse.Sink, l parse.Line, p pair, received bool, host str
 	}
 }
 
-// sameOrMixed joins what is known of a host with one more sight of it.
+// sameOrMixed joins what is known about a host with one more sight of it.
 func sameOrMixed(known, seen int32) int32 {
 	switch {
 	case seen == noHost, known == seen:
@@ -533,7 +533,7 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	return true
 }
 
-// oldStart is how NCCL 2.2 to 2.4 tell of the start of a communicator.
+// oldStart is how NCCL 2.2 to 2.4 report the start of a communicator.
 var oldStart = lazy.New(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
 
 // find returns the communicator that a line speaks of, new if need be. Where
@@ -693,7 +693,7 @@ func maskSize(mask string) int {
 	return total
 }
 
-// listSize counts the CPUs of "0-15,64-79"; -1 is no list.
+// listSize counts the CPUs of "0-15,64-79"; -1 if it is not a list.
 func listSize(list string) int {
 	total := 0
 	for part := range strings.SplitSeq(list, ",") {
@@ -897,7 +897,7 @@ func (n *log) port(s *parse.Sink, l parse.Line, rest, host string) bool {
 }
 
 // enterPort notes a port, or fills what is not known of it. NCCL takes only
-// ports that are active (ncclIbInit), so its list tells that, too.
+// ports that are active (ncclIbInit), so its list also shows that.
 func enterPort(s *parse.Sink, l parse.Line, p facts.RDMAPort) {
 	nics := s.NICs()
 	for i := range nics.RDMA {
@@ -1070,7 +1070,7 @@ func (n *log) end(seen, rank int32) int32 {
 	return noHost
 }
 
-// oneNode is true where every communicator counted one node.
+// oneNode is true if every communicator counted one node.
 func (n *log) oneNode() bool {
 	for _, c := range n.comms {
 		if c.Nodes != 1 {

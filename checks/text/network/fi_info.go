@@ -9,7 +9,7 @@ import (
 )
 
 // fiInfoKind is the output of fi_info (libfabric, util/info.c): the providers
-// that there are, or the error by which fi_getinfo says that there is none.
+// found, or the error by which fi_getinfo says that it found no provider.
 var fiInfoKind = &parse.Kind{
 	Name: "fi-info", Title: "Providers of libfabric, from fi_info", Command: "fi_info -p efa", Gives: []string{"nics"},
 	Anchors:  []string{"provider: ", "fi_getinfo: -"},

@@ -1,4 +1,4 @@
-// Package network reads what tools print of IP networks and libfabric.
+// Package network reads what tools print about IP networks and libfabric.
 package network
 
 import (

@@ -118,7 +118,7 @@ var (
 //	Device Minor:    0
 var nvdriverGPUKind = &parse.Kind{
 	Name:    "nvidia-driver-gpu",
-	Title:   "a GPU as the NVIDIA kernel module knows it",
+	Title:   "a GPU, from the NVIDIA kernel module",
 	Command: "cat /proc/driver/nvidia/gpus/*/information",
 	Gives:   []string{"gpus"},
 	Anchors: []string{"Model: \t", "Model:  "},

@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvlinkStateKind is what nvidia-smi nvlink tells of the links of each GPU: the
+// nvlinkStateKind is what nvidia-smi nvlink says about the links of each GPU: the
 // state (-s), the error counters (-e) and the capabilities (-c).
 //
 //	GPU 0: NVIDIA H200 (UUID: GPU-...)
@@ -48,8 +48,8 @@ var (
 	nvlinkLine  = lazy.New(`^\s*Link (\d{1,2})[:,] (.*)$`)
 	nvlinkSpeed = lazy.New(`^(\d+(?:\.\d+)?) GB/s`)
 	nvlinkCount = lazy.New(`^(Replay|Recovery|CRC) Errors: (\d+)`)
-	// nvlinkNone is what it prints for a GPU none of whose links is up. A card
-	// without a bridge looks like that, too.
+	// nvlinkNone is what it prints for a GPU none of whose links is up, which
+	// includes a card without a bridge.
 	nvlinkNone = lazy.New(`(?i)Unable to retrieve NVLink information as all links are inActive`)
 )
 
@@ -74,7 +74,7 @@ func nvlinkStateRead(s *parse.Sink, in *parse.Lines) {
 	})
 }
 
-// nvlinkEnter enters what a line tells of a link.
+// nvlinkEnter enters what a line says about a link.
 func nvlinkEnter(g *facts.GPU, link int, text string) {
 	if link >= 64 { // NVML_NVLINK_MAX_LINKS is 18, or 36 since driver 590.
 		return

@@ -181,7 +181,7 @@ func nvsmiSet(g *facts.GPU, name, text string) {
 	}
 }
 
-// nvsmiTold enters one attribute of a GPU in what a listing tells of it, and
+// nvsmiTold enters one attribute of a GPU in what a listing says about it, and
 // notes the line. A count that is added to another one has no line of its own.
 func nvsmiTold(s *parse.Sink, known, told *facts.GPU, name, text string, l parse.Line) {
 	s.Watch("gpus.devices["+known.Address+"]", told, l)
@@ -208,7 +208,7 @@ func nvsmiCounts(e *facts.ECC) (counts [4]int64) {
 	return counts
 }
 
-// nvsmiHealth enters what nvidia-smi says of a part of the fabric's health.
+// nvsmiHealth enters what nvidia-smi says about a part of the fabric's health.
 func nvsmiHealth(g *facts.GPU, part, value string) {
 	bad := ""
 	switch on := nvsmiSwitch(value); {
@@ -361,7 +361,7 @@ func nvsmiAnswered(s *parse.Sink, l parse.Line) {
 	}
 }
 
-// nvsmiReplace enters what one listing tells of a GPU: it replaces what was
+// nvsmiReplace enters what one listing says about a GPU: it replaces what was
 // known, and what it does not tell stays.
 func nvsmiReplace(known, told *facts.GPU) {
 	if known == nil || told == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // nvsmiCSVKind is the answer to nvidia-smi --query-gpu with --format=csv: the
-// header names the columns, or where there is none (noheader) the command.
+// header names the columns, or without one (noheader) the command.
 //
 //	index, name, driver_version, memory.total [MiB]
 //	0, NVIDIA H200, 580.159.04, 143771 MiB

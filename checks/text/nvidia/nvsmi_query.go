@@ -99,7 +99,7 @@ var nvsmiQueryNames = map[string]string{
 // nvsmiQueryReader is the reading of one listing.
 type nvsmiQueryReader struct {
 	sink *parse.Sink
-	// gpu is what the listing tells of the GPU under way, known the GPU itself:
+	// gpu is what the listing says about the GPU under way, known the GPU itself:
 	// what one listing tells replaces what another told, it does not add to it.
 	gpu, known *facts.GPU
 	headings   []string

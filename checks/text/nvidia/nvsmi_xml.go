@@ -79,7 +79,7 @@ var nvsmiXMLNames = map[string]string{
 // line, and hands the whole of it to the decoder.
 type nvsmiXMLReader struct {
 	sink *parse.Sink
-	// gpu is what the document tells of the GPU under way, known the GPU itself.
+	// gpu is what the document says about the GPU under way, known the GPU itself.
 	gpu, known *facts.GPU
 	// path are the open elements as far as they are of use, depth counts them.
 	path     []string

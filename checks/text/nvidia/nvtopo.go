@@ -24,7 +24,7 @@ import (
 //	  NIC0: mlx5_0
 var nvtopoKind = &parse.Kind{
 	Name:    "nvidia-smi-topo",
-	Title:   "how GPUs and NICs are joined, from nvidia-smi topo -m",
+	Title:   "how GPUs and NICs are connected, from nvidia-smi topo -m",
 	Command: "nvidia-smi topo -m",
 	Gives:   []string{"links", "numa"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
@@ -232,7 +232,7 @@ func newNvtopoPairs(s *parse.Sink) *nvtopoPairs {
 	return t
 }
 
-// pair returns a pair, new if need be; nil where there are too many.
+// pair returns a pair, new if need be; nil if there are too many.
 func (t *nvtopoPairs) pair(a, b, kind string, l parse.Line) *facts.Pair {
 	links := t.sink.Links()
 	i, ok := t.known[[2]string{a, b}]
@@ -372,7 +372,7 @@ func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
 
 // nvtopoPeerPlain reports whether a matrix can be taken for that of reads when
 // no command tells what it is of. Those of atomics and PCI atomics say NS (not
-// supported) on healthy machines, and that of NVLink where there is none.
+// supported) on healthy machines, and that of NVLink on machines without NVLink.
 func nvtopoPeerPlain(rows [][]string) bool {
 	for _, r := range rows {
 		if slices.Contains(r[1:], "NS") {

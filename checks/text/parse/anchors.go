@@ -127,7 +127,7 @@ const endsHere = 1 << 31
 // keeps the place of the taker: takers stand in the order of their first keys.
 const unproven = 1 << 15
 
-// takersOf appends those to which a line is relevant. counted is true where the line
+// takersOf appends those to which a line is relevant. counted is true if the line
 // is only counted, by the one that it appends.
 func (a *anchorSet) takersOf(line []byte, plain bool, takers []uint16) (all []uint16, counted bool) {
 	from := len(takers)

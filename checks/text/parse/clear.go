@@ -99,7 +99,7 @@ func appendClear(to, line []byte) []byte {
 }
 
 // veiled is the length of what stands at the beginning of a text for something else, and
-// what that is; 0 where the text begins with itself.
+// what that is; 0 if the text begins with itself.
 func veiled(text []byte) (n int, with string) {
 	const generalPunctuation = 3 // Bytes of U+2000 to U+206F in UTF-8, e2 80 80 to e2 81 af.
 	switch text[0] {

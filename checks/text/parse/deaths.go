@@ -27,7 +27,7 @@ type deathLog struct {
 	steps  []*stepLog
 }
 
-// noted is a death and the number of the text that tells of it.
+// noted is a death and the number of the text that reports it.
 type noted struct {
 	facts.Death
 	text int
@@ -81,7 +81,7 @@ func (s *Sink) identify(l Line) Speaker {
 	return who
 }
 
-// RankOf is the rank that wrote a line, by the line or the name of its text; nil where
+// RankOf is the rank that wrote a line, by the line or the name of its text; nil if
 // neither tells.
 func (s *Sink) RankOf(l Line) *int { return s.identify(l).rank }
 
@@ -94,7 +94,7 @@ func alike(k, d *noted) bool {
 
 func equal(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Step notes a line in which a process tells of another step of its work.
+// Step notes a line in which a process reports another step of its work.
 func (s *Sink) Step(l Line) {
 	who := s.identify(l)
 	log := &s.deaths

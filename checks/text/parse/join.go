@@ -97,7 +97,7 @@ func (s *Sink) nameGPUs() {
 }
 
 // AddressOf returns the address of the GPU of a vendor, or of any where vendor is empty,
-// that has an index; empty where none has it, or several do, of several machines.
+// that has an index; empty if none has it, or several do, of several machines.
 func (s *Sink) AddressOf(index int, vendor string) string {
 	found := ""
 	for address, g := range s.gpus {

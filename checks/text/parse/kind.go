@@ -1,6 +1,6 @@
-// Package parse is what readers of texts are made with: kinds of text, the lines that
+// Package parse is what readers of texts are built from: kinds of text, the lines that
 // they take, and the sink that builds the facts. A reading offers each line to the kinds
-// whose anchors it holds.
+// whose anchors it contains.
 package parse
 
 import (
@@ -32,7 +32,7 @@ type Kind struct {
 	Prefilter func(line []byte) Relevance
 	// Line takes one line by itself, for texts whose lines stand between
 	// those of others: logs. It reports whether it understood it. It is
-	// called for lines inside of blocks, too.
+	// also called for lines inside blocks.
 	Line func(s *Sink, l Line) bool
 	// Begins reports whether a block of this kind begins at the next line;
 	// in may look ahead but takes nothing.

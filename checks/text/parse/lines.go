@@ -22,7 +22,7 @@ type Line struct {
 	// stays a tab.
 	Text string
 	// whole is the line with its marks, without what stands behind it (see uncovered);
-	// empty where it has none.
+	// empty if it has none.
 	whole string
 	// bare is the line without its marks.
 	bare string
@@ -34,7 +34,7 @@ type Line struct {
 	Number int
 	// takers are those that have an anchor in the line.
 	takers []uint16
-	// prompt is true where it may be a shell prompt.
+	// prompt is true if it may be a shell prompt.
 	prompt bool
 	// joins are the lines that it may be the first piece of, and index is its place in
 	// the chunk, where that is all of the text.
@@ -75,7 +75,7 @@ func (l Line) Quoted() (times, indented int) {
 }
 
 // Label is what stands before the line that tells which process wrote it: its marks, or the
-// label of a task ("3: "); empty where it has neither.
+// label of a task ("3: "); empty if it has neither.
 func (l Line) Label() string {
 	if n := len(l.whole) - len(l.bare); n > 0 {
 		return l.whole[:n]
@@ -283,7 +283,7 @@ func clean(b []byte) string {
 	}, strings.ToValidUTF8(string(appendClear(nil, b)), "\ufffd"))
 }
 
-// plain reports whether a line is of printable ASCII and tabs alone.
+// plain reports whether a line consists only of printable ASCII and tabs.
 func plain(b []byte) bool {
 	for ; len(b) >= wordBytes; b = b[wordBytes:] {
 		if !plainWord(binary.LittleEndian.Uint64(b)) && !plainBytes(b[:wordBytes]) {

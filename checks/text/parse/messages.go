@@ -17,7 +17,7 @@ const (
 	// maxVariants those of one form.
 	MaxMessages = 2000
 	maxVariants = 16
-	// maxSpeakers bounds the processes that are told apart for one message.
+	// maxSpeakers bounds the processes that are distinguished for one message.
 	maxSpeakers = 4096
 	// maxText bounds a message's text, as facts.Message promises.
 	maxText = 300

@@ -64,7 +64,7 @@ func uncovered(line string) string {
 	return line
 }
 
-// mark is the length of the mark that a text begins with; 0 is none.
+// mark is the length of the mark that a text begins with; 0 if there is no mark.
 func mark(text string) int {
 	if text == "" {
 		return 0
@@ -253,7 +253,7 @@ func mayBeNamed(line string) bool {
 	return pid == "" || !ok || tid == "" || !strings.HasPrefix(rest, " [")
 }
 
-// trim takes this form off a line, and returns what it took; that is empty where the line
+// trim takes this form off a line, and returns what it took; that is empty if the line
 // does not have it.
 func (t *trimming) trim(line string) (inner, taken string) {
 	if line == "" || !t.may(line) {
@@ -282,7 +282,7 @@ func layerOf(t *trimming, taken string) layer {
 	return layer{form: t, sign: strings.TrimSpace(taken)}
 }
 
-// peel takes the first trimming off a line without marks; ok is false where it has none.
+// peel takes the first trimming off a line without marks; ok is false if it has none.
 func peel(line string) (inner string, l layer, ok bool) {
 	for i := range trimmings {
 		if inner, taken := trimmings[i].trim(line); taken != "" {
@@ -338,8 +338,8 @@ func commonLayers(layers []layer, line string) int {
 	return len(layers)
 }
 
-// Peel takes what was put before a line off it, the outermost thing alone; ok is false
-// where there is none.
+// Peel removes the outermost prefix that was put before a line; ok is false
+// if there is no prefix.
 func Peel(line string) (inner string, ok bool) {
 	inner, _, ok = peel(line)
 	return inner, ok

@@ -50,8 +50,8 @@ const (
 	maxWatched = 256
 )
 
-// note keeps the first place of a value. Line 0 says that there is none: several
-// lines tell the value together.
+// note keeps the first place of a value. Line 0 means no single line: several
+// lines give the value together.
 func (g *ledger) note(fact, value, source string, line int) {
 	t := toldValue{fact, value}
 	if g.known[t] || len(g.told) >= MaxOrigins {
@@ -251,7 +251,7 @@ func clone(v reflect.Value) reflect.Value {
 
 // leaves calls emit with the path and the value of each part of after that
 // before lacks, or has with another value. A part is a plain value or a list of
-// plain values; grown is true of a list that was begun before. Zero says
+// plain values; grown is true for a list that was begun before. Zero says
 // nothing, unless a pointer leads to it.
 func leaves(path string, before, after reflect.Value, set bool, emit func(fact, value string, grown bool)) {
 	switch after.Kind() {
@@ -264,7 +264,7 @@ func leaves(path string, before, after reflect.Value, set bool, emit func(fact, 
 			leaves(path, reflect.Value{}, after.Elem(), true, emit)
 		case after.Elem().Kind() == reflect.Struct:
 			leaves(path, before.Elem(), after.Elem(), false, emit)
-		case plainValue(before) != plainValue(after): // Zero is told, too.
+		case plainValue(before) != plainValue(after): // Zero is also reported.
 			emit(path, plainValue(after), false)
 		}
 	case reflect.Struct:
@@ -378,7 +378,7 @@ func keyOf(v reflect.Value, index int) string {
 type factField struct {
 	index int
 	name  string
-	// omitted is true of one that the document leaves out where it is zero.
+	// omitted is true for one that the document leaves out where it is zero.
 	omitted bool
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// Reading is the examination of one or more texts that tell of one machine or
+// Reading is the examination of one or more texts that describe one machine or
 // one job.
 type Reading struct {
 	Sink     *Sink
@@ -31,7 +31,7 @@ type Reading struct {
 	// current is the text under way.
 	current int
 	// piecesTo is the line that follows the pieces of one that was understood, and
-	// piecesRead is true where readers of lines have seen that as well.
+	// piecesRead is true if readers of lines have seen that as well.
 	piecesTo   int
 	piecesRead bool
 	// announced are the prefixes of processes that announced the last warning of NCCL,
@@ -42,7 +42,7 @@ type Reading struct {
 }
 
 // promptSigns are in each line that may be a shell prompt, or a heading that
-// stands in the place of one (see headingOf).
+// takes the role of one (see headingOf).
 var promptSigns = []string{"$ ", "# ", "% ", "*** /", "==> /", "*** ls: "}
 
 // Registry is the families of kinds that are read.

@@ -31,14 +31,14 @@ type lineAt struct {
 	plain    bool
 	// joins is how many of the chunk's joins begin with this line.
 	joins uint8
-	// broken is true where a screen of a usual width may have broken the line.
+	// broken is true if a screen of a usual width may have broken the line.
 	broken bool
-	// counted is true where the one who takes the line only counts it.
+	// counted is true if the one who takes the line only counts it.
 	counted bool
-	// numbered is true where the line has a number of its own. One behind a
+	// numbered is true if the line has a number of its own. One behind a
 	// carriage return has that of the line in which it stands.
 	numbered bool
-	// overwritten is true where a carriage return ended the line and another one
+	// overwritten is true if a carriage return ended the line and another one
 	// took its place on the screen, as those of progress bars do.
 	overwritten bool
 }

@@ -17,7 +17,7 @@ import (
 type Sink struct {
 	// Facts is the document under construction. Parsers append to the
 	// sections of texts (Launches, Software, Benchmarks) themselves; for
-	// what several texts tell of, they use the methods of Sink.
+	// what several texts describe, they use the methods of Sink.
 	Facts *facts.Facts
 
 	name   string
@@ -114,7 +114,7 @@ func (s *Sink) Device(address string, l Line) *facts.PCIDevice {
 	return d
 }
 
-// KnownDevice returns the PCI function at an address; nil where no text told of it.
+// KnownDevice returns the PCI function at an address; nil if no text told of it.
 func (s *Sink) KnownDevice(address string) *facts.PCIDevice { return s.devices[address] }
 
 // Addresses are those of all PCI functions, in order.
@@ -137,7 +137,7 @@ func (s *Sink) GPU(address string, l Line) *facts.GPU {
 	return g
 }
 
-// KnownGPU returns the GPU at an address; nil where no text told of it.
+// KnownGPU returns the GPU at an address; nil if no text told of it.
 func (s *Sink) KnownGPU(address string) *facts.GPU { return s.gpus[address] }
 
 // Indexed reports whether a GPU whose address is known has an index.
@@ -150,7 +150,7 @@ func (s *Sink) Indexed(index int) bool {
 	return false
 }
 
-// GPUAt returns the GPU of a management library's index, where the text tells
+// GPUAt returns the GPU of a management library's index, if the text says so
 // no address. Once another text tells the addresses, the two become one;
 // else the GPU is called "GPU3". Pairs of such GPUs are named likewise.
 func (s *Sink) GPUAt(index int, l Line) *facts.GPU {

@@ -196,7 +196,7 @@ func fraction(text string) string {
 	return "." + digits[:min(len(digits), most)]
 }
 
-// Number is the number that a text is; 0 for what is no number of 32 bits.
+// Number is the number that a text is; 0 for what is not a number of 32 bits.
 func Number(s string) int {
 	n, err := strconv.ParseInt(s, 10, 32)
 	if err != nil {
@@ -205,7 +205,7 @@ func Number(s string) int {
 	return int(n)
 }
 
-// Optional is Number, but nil for what is no number.
+// Optional is Number, but nil for what is not a number.
 func Optional(s string) *int {
 	n, err := strconv.ParseInt(s, 10, 32)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 // variables of /proc/PID/environ.
 type splitter struct {
 	anchors *anchorSet
-	// numbered is true where the next line has a number of its own.
+	// numbered is true if the next line has a number of its own.
 	numbered bool
 	// first is true until the first chunk was seen, and returns where carriage
 	// returns end the lines of this text: that chunk has some and no line feed.
 	first, returns bool
-	// entities is true where the chunk holds characters as HTML escapes them.
+	// entities is true if the chunk holds characters as HTML escapes them.
 	entities bool
-	// skipping is true inside of a line whose beginning was handed out.
+	// skipping is true inside a line whose beginning was handed out.
 	skipping bool
-	// zero is true where the chunk before ended in a zero byte.
+	// zero is true if the chunk before ended in a zero byte.
 	zero bool
 	// cut counts the lines that were longer than MaxLine, cutBytes what was passed
 	// over of them.

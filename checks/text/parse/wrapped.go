@@ -34,9 +34,9 @@ type join struct {
 	takers []uint16
 	// pieces is how many lines it is made of.
 	pieces int
-	// inWord is true where it was broken at a width, be it in the middle of a word.
+	// inWord is true if it was broken at a width, be it in the middle of a word.
 	inWord bool
-	// sure is true where, besides, the first piece begins as lines of logs do and the
+	// sure is true if, besides, the first piece begins as lines of logs do and the
 	// others do not.
 	sure bool
 }
@@ -169,7 +169,7 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 	}
 }
 
-// firstWord is the length of the first word of a text; of one that begins with blanks it
+// firstWord is the length of the first word of a text; of one that begins with spaces it
 // is 0, as no line is broken before them.
 func firstWord(text []byte) int {
 	if i := bytes.IndexAny(text, " \t"); i >= 0 {
@@ -178,9 +178,9 @@ func firstWord(text []byte) int {
 	return utf8.RuneCount(text)
 }
 
-// anew are beginnings of lines that are no pieces: the time of the kernel's log, an error
+// freshStart is the beginning of a line that continues no other: the time of the kernel's log, an error
 // of Python, a level, a place in a source file, a line of a table, and the ends of code in Markdown and HTML.
-var anew = lazy.New("^(?:[|+]|#{1,6} |\\^C|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
+var freshStart = lazy.New("^(?:[|+]|#{1,6} |\\^C|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
 
 // betweenOutputs are lines that people put between outputs: a heading ("2. with NCCL_ALGO=Ring",
 // "Without:", "NCCL_ALGO=Ring:"), and a command without a prompt ("NCCL_ALGO=Ring mpirun -n 2",
@@ -200,7 +200,7 @@ func isCommand(line []byte) bool {
 // the process that wrote it.
 func beginsAnew(line []byte) bool {
 	head := string(line[:min(len(line), markBytes)])
-	if marks(head) > 0 || anew.MatchString(head) || betweenOutputs.MatchString(head) || trimmings[0].form.MatchString(head) {
+	if marks(head) > 0 || freshStart.MatchString(head) || betweenOutputs.MatchString(head) || trimmings[0].form.MatchString(head) {
 		return true
 	}
 	if isCommand(line) {

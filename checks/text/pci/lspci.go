@@ -286,7 +286,7 @@ func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
 	}
 }
 
-// lspciSet lists the ACS controls that a line shows with a plus; nil where the
+// lspciSet lists the ACS controls that a line shows with a plus; nil if the
 // line shows none at all.
 func lspciSet(text string) []string {
 	var on []string
@@ -316,7 +316,7 @@ func lspciBegin(s *parse.Sink, l parse.Line, address, class, rest string) *lspci
 	if d.PortType == "" && lspciRootPort.MatchString(rest) {
 		d.PortType = "root-port"
 	}
-	// The revision is a register too: what answers with ones does not answer.
+	// The revision is also a register: all ones mean that the device does not answer.
 	if strings.HasSuffix(rest, "(rev ff)") || strings.Contains(rest, "(rev ff) ") {
 		d.OffBus = true
 	}
@@ -638,7 +638,7 @@ func (d *lspciDevice) decode() {
 	}
 }
 
-// tree is what texts tell of the tree.
+// tree is what texts say about the tree.
 type tree struct {
 	// bridges are the PCI bridges by the bus below them, of each text that shows
 	// some.
@@ -696,7 +696,7 @@ func (t *tree) place(s *parse.Sink) {
 }
 
 // above lists the bridges above a function, the root port first, and its root
-// bus; that is empty where it cannot be told.
+// bus; that is empty if it cannot be told.
 func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root string) {
 	const deepest = 64 // More than PCI Express allows to be nested.
 	for at := address; len(ancestors) < deepest; {

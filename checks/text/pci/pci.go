@@ -1,4 +1,4 @@
-// Package pci reads what lspci and setpci print of the PCI tree.
+// Package pci reads what lspci and setpci print about the PCI tree.
 package pci
 
 import "github.com/gpudoctor/gpudoctor/checks/text/parse"

@@ -1,5 +1,5 @@
-// Package progress reads how far each rank of a job came in its process groups, out of
-// what the watchdogs of PyTorch say when a collective does not end in time.
+// Package progress reads how far each rank of a job came in its process groups, from
+// what the watchdogs of PyTorch print when a collective times out.
 package progress
 
 import (
@@ -73,7 +73,7 @@ func (w *watchdogs) note(p facts.Progress) {
 	w.list = append(w.list, p)
 }
 
-// agree reports whether two lines of one rank and group may tell of the same hang.
+// agree reports whether two lines of one rank and group may report the same hang.
 func agree(k, p *facts.Progress) bool {
 	return same(k.Seq, p.Seq) && same(k.Completed, p.Completed) && (k.Op == "" || p.Op == "" || k.Op == p.Op)
 }

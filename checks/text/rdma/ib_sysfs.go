@@ -26,7 +26,7 @@ var ibSysfsKind = &parse.Kind{
 // ibSysfsCatKind is the value of one such file that cat showed.
 var ibSysfsCatKind = &parse.Kind{
 	Name:     "ib-sysfs-cat",
-	Title:    "a file below /sys/class/infiniband",
+	Title:    "a file under /sys/class/infiniband",
 	Gives:    []string{"nics"},
 	Commands: []string{"cat", "more", "head"},
 	Begins: func(in *parse.Lines) bool {
@@ -72,8 +72,8 @@ func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line
 	case file == "sm_lid":
 		p.SMLID = lid(value)
 	case folder == "counters" || folder == "hw_counters":
-		// Notifications of congestion are of RoCE: a port that has counted some
-		// is none of InfiniBand. The counters are there on both.
+		// Congestion notifications belong to RoCE: a port that has counted some
+		// is not InfiniBand. Both kinds of ports have the counters.
 		n, err := strconv.ParseInt(value, 10, 64)
 		if congestion := ibSysfsCongestion[name]; congestion && err == nil && n > 0 {
 			p.LinkLayer = "Ethernet"

@@ -23,8 +23,8 @@ var lsmodKind = &parse.Kind{
 	Read: lsmodRead,
 }
 
-// lsmodPromptKind takes a prompt with lsmod. A filter that nothing passes
-// prints nothing, and that is an answer, too.
+// lsmodPromptKind takes a prompt with lsmod. A filter that matches nothing
+// prints nothing, which is also an answer.
 var lsmodPromptKind = &parse.Kind{
 	Name:    "lsmod-prompt",
 	Title:   "a search in the loaded kernel modules",
@@ -53,7 +53,7 @@ var (
 	lsmodRow = lazy.New(`^\s*([a-z][a-z0-9_]{1,63})\s+(\d{3,10})\s+(-?\d+)(?:\s+([a-z0-9_,.-]+|\[permanent\](?:,[a-z0-9_,.-]*)?))?\s*$`)
 )
 
-// lsmodKnown are the modules that bear on RDMA and on the access of NICs to
+// lsmodKnown are the modules that affect RDMA and on the access of NICs to
 // GPU memory.
 var lsmodKnown = []string{
 	"nvidia_peermem", "nv_peer_mem", "efa_nv_peermem", "ib_peer_mem", "gdrdrv", "nvidia_fs", "nvidia", "nvidia_uvm", "amdgpu",

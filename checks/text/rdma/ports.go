@@ -41,8 +41,8 @@ func (r *ports) flush() {
 	}
 }
 
-// Merge adds what a text tells of a port of an RDMA device. Texts that
-// agree are one port; where two contradict each other they tell of different
+// Merge adds what a text says about a port of an RDMA device. Texts that
+// agree are one port; where two contradict each other they describe different
 // machines, or of different times, and both stay.
 func Merge(s *parse.Sink, p facts.RDMAPort, l parse.Line) {
 	if p.Host == "" {
@@ -161,7 +161,7 @@ func fill(to, from *facts.RDMAPort) {
 // the devices that are known (gid_tbl_len of ibv_devinfo -v).
 const maxGIDs = 1024
 
-// addGID adds a GID to a port, or what is known of one beyond its index.
+// addGID adds a GID to a port, or what is known about one beyond its index.
 func addGID(p *facts.RDMAPort, g facts.GID) {
 	if a, err := netip.ParseAddr(g.GID); err == nil && a.Is4In6() && g.IPv4 == "" {
 		g.IPv4 = a.Unmap().String()
@@ -329,7 +329,7 @@ func flag(command, flag string) string {
 	return ""
 }
 
-// counters are the counters that tell of lost or repeated packets, and of
+// counters are the counters that report lost or repeated packets, and of
 // links that failed. The others of ports/N/counters and hw_counters count
 // traffic. rnr_nak_retry_err and those below it are mlx5's.
 var counters = map[string]bool{

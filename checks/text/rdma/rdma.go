@@ -1,4 +1,4 @@
-// Package rdma reads what tools print of RDMA devices, their ports and their modules.
+// Package rdma reads what tools print about RDMA devices, their ports and their modules.
 package rdma
 
 import "github.com/gpudoctor/gpudoctor/checks/text/parse"

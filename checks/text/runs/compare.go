@@ -111,7 +111,7 @@ func alike(a, b *run) bool {
 	return a.identity == b.identity && (a.named && b.named || (a.named || b.named) && a.begun && b.begun)
 }
 
-// differences are the things in which two runs differ; it reports false where that is not
+// differences are the things in which two runs differ; it reports false if that is not
 // known.
 func differences(a, b *run) ([]facts.Comparison, bool) {
 	var list []facts.Comparison
@@ -215,7 +215,7 @@ func markTrials(f *facts.Facts, all []*run, configured map[string]bool) {
 	}
 }
 
-// settingNames are the variables that a run sets, those that choose GPUs too.
+// settingNames are the variables that a run sets, including those that choose GPUs.
 func settingNames(r *run) []string {
 	var names []string
 	for _, set := range []map[string]string{r.Variables, r.logged} {

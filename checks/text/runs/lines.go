@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxHeading bounds a heading, and what a person says of a run.
+	// maxHeading bounds a heading, and what a person says about a run.
 	maxHeading = 100
 	// longest is the longest line that matters: a command with its variables.
 	longest = 4096
@@ -121,7 +121,7 @@ func quotesCommand(text string) bool {
 	return false
 }
 
-// resultOf reads what a program says of its end.
+// resultOf reads what a program says about its end.
 func resultOf(text string) (mark, bool) {
 	switch {
 	case beginsForm.MatchString(text):
@@ -170,7 +170,7 @@ func settingsOf(variables [][2]string) []setting {
 	return list
 }
 
-// saidOf is the outcome that a person says a run had; empty where nobody does. What is
+// saidOf is the outcome that a person says a run had; empty if nobody does. What is
 // denied, or said of another case, is no outcome.
 func saidOf(text string) string {
 	_, after, ok := cutOutcome(text)
@@ -308,7 +308,7 @@ func (m *mark) titled(title string) bool {
 	return told || plainly.MatchString(words)
 }
 
-// Names of what is set and is no variable.
+// Names of what is set and is not a variable.
 const (
 	devicesName = "GPUs"
 	countName   = "count"

@@ -67,7 +67,7 @@ func (t *tables) any(source string, from, to int) bool {
 	return between(t.starts[source], from, to) || between(t.rows[source], from, to)
 }
 
-// settle finds what a run measured and what became of it.
+// settle finds what a run measured and the outcome of it.
 func (r *run) settle(of *tables, source string) {
 	last, wrong := 0, 0
 	within := func(line int) bool { return line >= r.Line && line <= r.end }
@@ -147,9 +147,9 @@ func (r *run) judgeTable() {
 		r.judge()
 	default:
 		if m, ok := r.last(stopped, word); ok && (m.kind == stopped || m.value == hung) {
-			r.is(hung, "its rows stop, and it was ended by hand", m.line, false)
+			r.is(hung, "its rows stop, and it was interrupted by hand", m.line, false)
 			if m.kind == word {
-				r.Why = "its rows stop, and somebody says that it hangs"
+				r.Why = "its rows stop, and the text says that it hangs"
 			}
 			return
 		}
@@ -179,13 +179,13 @@ func (r *run) judge() {
 	case m.kind == exit && m.number == 0:
 		r.is(good, "it ended with exit code 0", m.line, true)
 	case m.kind == passed:
-		r.is(good, "it came to its end", m.line, true)
+		r.is(good, "it ran to completion", m.line, true)
 	case m.kind == step && m.count >= leastSteps:
-		r.is(good, "its training goes on", m.line, true)
+		r.is(good, "its training continues", m.line, true)
 	case m.kind == word && m.value == good && !complained:
-		r.is(good, "somebody says that it works", m.line, false)
+		r.is(good, "the text says that it works", m.line, false)
 	case complained && r.stalled():
-		r.is(hung, "a collective did not end in time", first.line, true)
+		r.is(hung, "a collective timed out", first.line, true)
 		r.Message = first.name
 	case complained:
 		r.is(failed, "it ended with an error", first.line, true)
@@ -193,15 +193,15 @@ func (r *run) judge() {
 	case m.kind == exit && slices.Contains([]int{interrupted, notRunnable, notFound}, m.number), m.kind == step:
 		r.is(unknown, "", 0, false)
 	case m.kind == exit && m.number == timedOut:
-		r.is(hung, "it did not end in time", m.line, true)
+		r.is(hung, "it timed out", m.line, true)
 	case m.kind == exit:
 		r.is(failed, "it ended with an error", m.line, true)
 	case m.kind == stopped && !r.stepped():
-		r.is(hung, "it was ended by hand", m.line, false)
+		r.is(hung, "it was interrupted by hand", m.line, false)
 	case m.kind == word && m.value == hung:
-		r.is(hung, "somebody says that it hangs", m.line, false)
+		r.is(hung, "the text says that it hangs", m.line, false)
 	case m.kind == word && m.value == failed:
-		r.is(failed, "somebody says that it fails", m.line, false)
+		r.is(failed, "the text says that it fails", m.line, false)
 	default:
 		r.is(unknown, "", 0, false)
 	}

@@ -1,8 +1,8 @@
-// Package runs tells the runs of a program apart in transcripts and in the files of a
-// ticket, finds what became of each, and sets those against each other that differ in one
+// Package runs separates the runs of a program in transcripts and in the files of a
+// ticket, finds the outcome of each, and compares those that differ in one
 // thing: people try a job with and without a setting, on two GPUs and on four.
 //
-// Lines leave marks while they are read; when all texts are read, runs are made of them.
+// Lines leave marks while they are read; when all texts are read, runs are built from the marks.
 package runs
 
 import (
@@ -22,7 +22,7 @@ func New(s *parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{runsKind(r)}, Finish: r.finish}
 }
 
-// runsKind sees the lines that separate runs or tell what became of one. Other kinds read
+// runsKind sees the lines that separate runs or tell the outcome of one. Other kinds read
 // most of them as well: it takes none away.
 func runsKind(r *recorder) *parse.Kind {
 	return &parse.Kind{
@@ -32,7 +32,7 @@ func runsKind(r *recorder) *parse.Kind {
 			"$ ", "# ", "% ", "NCCL_", "RCCL_", "_DEVICES=", "P2P off", "P2P on", "P2P dis", "P2P ena", "P2P is ", "ith P2P", "p2p off", "p2p on", "p2p dis", "p2p ena",
 			"ith p2p", "SHM off", "SHM on", "IB off", "IB on", "RDMA off", "RDMA on", "GDR off", "GDR on", "NVLS off", "NVLS on", "iommu", "IOMMU", "ACS ", "ithout", "efault",
 			"aseline", " GPUs", "GPUs ", "GPU 0,", "GPU 1,", "GPU 2,", "GPU 3,", "GPU 4,", "GPU 5,", "GPU 6,", " and GPU",
-			// What became of a run.
+			// The outcome of a run.
 			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", "xit code", "xit status", "exitcode", "PASSED", " passed", " loss", "'loss", "Loss",
 			"^C", " hang", "hangs", "Hang", "hung", "stuck", "works", "Works", "Test failed", "core dumped",
 			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
@@ -56,7 +56,7 @@ const (
 	heading
 	banner
 	// variable is a line that sets one, unset one that takes it away, version what a library
-	// says of itself, made a communicator that was made, and change what somebody says was
+	// says about itself, made a communicator that was made, and change what somebody says was
 	// changed of the machine.
 	variable
 	unset
@@ -65,7 +65,7 @@ const (
 	change
 	// finished is the closing line of a table, checked its count of wrong values, complaint a
 	// message that says something failed, exit how a process ended, passed the word of a
-	// test, step a step of a training, stopped a ^C, and word what a person says of the run.
+	// test, step a step of a training, stopped a ^C, and word what a person says about the run.
 	finished
 	checked
 	complaint
@@ -94,9 +94,9 @@ type mark struct {
 	removed  []string
 	host     string
 	launch   *facts.Launch
-	// logged is true of a variable that the library says it read.
+	// logged is true for a variable that the library says it read.
 	logged bool
-	// asked is true of a heading that asks, or asks for something.
+	// asked is true for a heading that asks, or asks for something.
 	asked bool
 	// quoted is how many times the line is quoted, and indented how far.
 	quoted, indented int
@@ -117,7 +117,7 @@ type transcript struct {
 	// once.
 	since int
 	said  map[telling]bool
-	// full is true once marks were left out: what became of the last run is not known.
+	// full is true once marks were left out: the outcome of the last run is not known.
 	full bool
 }
 

@@ -19,7 +19,7 @@ type run struct {
 	facts.Run
 	// text is the line with which it begins.
 	text string
-	// identity is the program with its arguments, without what counts GPUs; empty where no
+	// identity is the program with its arguments, without what counts GPUs; empty if no
 	// command was seen.
 	identity string
 	// doubtful are variables that the run may have or not.
@@ -32,7 +32,7 @@ type run struct {
 	// made a communicator.
 	logged map[string]string
 	made   bool
-	// named is true of a run that a file's name tells apart.
+	// named is true for a run that a file's name tells apart.
 	named bool
 	// begun is true once the program wrote its banner.
 	begun bool
@@ -40,13 +40,13 @@ type run struct {
 	// end is its last line, and followed whether something else comes after it.
 	end      int
 	followed bool
-	// cut is true where marks of it are missing.
+	// cut is true if marks of it are missing.
 	cut bool
-	// mixed is true where the same was run again, with another outcome.
+	// mixed is true if the same was run again, with another outcome.
 	mixed bool
 }
 
-// over reports whether anything tells what became of a run: what starts then is another.
+// over reports whether anything tells the outcome of a run: what starts then is another.
 func (r *run) over() bool {
 	return slices.ContainsFunc(r.marks, func(m mark) bool { return m.kind >= finished })
 }
@@ -223,7 +223,7 @@ func (s *session) again(line int) {
 	r.Variables = maps.Clone(before.Variables)
 }
 
-// set sets a variable of a run, or what a heading says of it.
+// set sets a variable of a run, or what a heading says about it.
 func (r *run) set(name, value string) {
 	value = escape.Printable(value, maxValue)
 	switch {
@@ -248,7 +248,7 @@ func (r *run) set(name, value string) {
 
 const maxValue = 200
 
-// count reads a small number; 0 is none.
+// count reads a small number; 0 if it cannot.
 func count(text string) int {
 	n := 0
 	for _, c := range text {

@@ -11,7 +11,7 @@ import (
 
 // Versions of software, as package managers and tools print them.
 
-// packagesPython are the Python packages whose version bears on how GPUs
+// packagesPython are the Python packages whose version affects how GPUs
 // communicate: the libraries, what brings them along, and the frameworks. A
 // name is as the package index writes it, in lower case with hyphens.
 var packagesPython = lazy.New(`^(?:nvidia-[a-z0-9-]*(?:nccl|nvshmem|cuda-runtime|cudnn|cublas|nvjitlink|cufile)[a-z0-9-]*|` +
@@ -81,8 +81,8 @@ func packageNote(s *parse.Sink, name, version, manager string, l parse.Line) {
 }
 
 // packagesTable takes the tables of pip list, uv pip list and conda list.
-// Without a prompt before it a table is known by a name with its column of
-// blanks, for which reason a line alone is taken, too: people cut tables with
+// Without a prompt before it, a table is recognized by a name with its column of
+// spaces. This also matches a single line, because people filter tables with
 // grep.
 var packagesTable = &parse.Kind{
 	Name: "pip-list", Title: "Python packages, from pip list or conda list", Command: "pip list", Gives: []string{"software"},
@@ -140,7 +140,7 @@ var packagesShown = &parse.Kind{
 
 // packagesSystemLists takes the lines of dpkg -l, apt list and rpm -qa.
 var packagesSystemLists = &parse.Kind{
-	Name: "packages", Title: "packages of the system, from dpkg -l, apt list or rpm -qa", Command: "dpkg -l", Gives: []string{"software"},
+	Name: "packages", Title: "system packages, from dpkg -l, apt list or rpm -qa", Command: "dpkg -l", Gives: []string{"software"},
 	Anchors: []string{
 		"ii  ", "ii ", "hi  ", "rc  ", "iU  ", "iF  ", "[installed", ".x86_64", ".aarch64", ".noarch", ".ppc64le",
 	},
@@ -176,7 +176,7 @@ var (
 // packagesHistory takes what apt and dpkg write of what they installed. An
 // unattended update of the driver shows there.
 var packagesHistory = &parse.Kind{
-	Name: "apt-history", Title: "packages that were installed, from apt's history or dpkg's log", Command: "grep -h nvidia /var/log/apt/history.log", Gives: []string{"software"},
+	Name: "apt-history", Title: "installed packages, from apt's history or dpkg's log", Command: "grep -h nvidia /var/log/apt/history.log", Gives: []string{"software"},
 	Anchors: []string{"Upgrade: ", "Install: ", " upgrade ", " install "},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		found := packageUpgraded.FindAllStringSubmatch(l.Text, parse.MaxEntries)

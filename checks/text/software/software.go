@@ -1,4 +1,4 @@
-// Package software reads which software is installed, and what Python programs tell of
+// Package software reads which software is installed, and what Python programs report about
 // themselves.
 package software
 

@@ -11,9 +11,9 @@ import (
 type Noise struct {
 	// Do does it to a text.
 	Do func(text string) string
-	// Lines is true of what is done to logs alone: where each line stands by itself.
+	// Lines is true for what is done to logs alone: where each line stands by itself.
 	Lines bool
-	// Breaks is true of what breaks lines in the middle.
+	// Breaks is true for what breaks lines in the middle.
 	Breaks bool
 }
 

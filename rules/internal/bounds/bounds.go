@@ -1,4 +1,4 @@
-// Package bounds limits what one call of a function of Rego may take and make.
+// Package bounds limits the arguments and results of one call of a Rego function.
 package bounds
 
 import (
@@ -16,27 +16,27 @@ import (
 )
 
 // A rule that takes too long or too much memory is stopped between two steps of its
-// evaluation. A single call of a function is one step, so that what one call makes of
-// what it is given is bounded here: a call that would go beyond fails, and the rule
+// evaluation. A single call of a function is one step, so the work of one call
+// is bounded here: a call that would exceed the bounds fails, and the rule
 // with it.
 const (
-	// maxCallBytes bounds what a function is given that goes through all of it, and
-	// what it may make of that. The longest text that a built-in rule handles is a
+	// maxCallBytes bounds the argument of a function that reads all of it, and
+	// the result. The longest text that a built-in rule handles is a
 	// line of a log.
 	maxCallBytes = 1 << 20
-	// maxPattern bounds a regular expression; the longest of a built-in rule has a
-	// tenth of it.
+	// maxPattern bounds a regular expression; the longest one in a built-in rule has a
+	// tenth of that.
 	maxPattern = 16 << 10
-	// maxExponent bounds a number in arithmetic: beyond it a float64 is infinite, and
-	// a whole number takes its digits in memory.
+	// maxExponent bounds a number in arithmetic: above it, a float64 is infinite, and
+	// an integer needs memory for all its digits.
 	maxExponent = 308
 	// maxElements bounds a list that a function joins.
 	maxElements = 1 << 20
 )
 
-// refused are the functions that no rule may call, beside those whose answer does not
-// follow from the facts: those that read foreign formats or keys, which facts hold
-// none of, and those whose work has no bound (graph.reachable_paths,
+// refused are the functions that no rule may call, in addition to those whose result does not
+// follow from the facts: those that read foreign formats or keys, which facts do not
+// contain, and those whose work is unbounded (graph.reachable_paths,
 // regex.globs_match, templates).
 var refused = []string{
 	"crypto.", "glob.", "graph.reachable_paths", "graphql.", "io.jwt.", "json.unmarshal", "providers.", "regex.globs_match",
@@ -48,7 +48,7 @@ func Refused(name string) bool {
 	return slices.ContainsFunc(refused, func(r string) bool { return strings.HasPrefix(name, r) })
 }
 
-// bound says what is wrong with the operands of a call; empty where nothing is.
+// bound returns what is wrong with the operands of a call; empty if nothing is.
 type bound func(operands []*ast.Term) string
 
 // bounds are those of each function.
@@ -101,19 +101,19 @@ func both(all ...bound) bound {
 	}
 }
 
-// inBytes holds where the operands, written out, are of a bounded size.
+// inBytes checks that the operands, written out, have a bounded size.
 func inBytes(operands []*ast.Term) string {
 	left := maxCallBytes
 	for _, o := range operands {
 		if left = Measure(o.Value, left); left < 0 {
-			return fmt.Sprintf("it was given more than %d MiB", maxCallBytes>>20)
+			return fmt.Sprintf("its arguments are larger than %d MiB", maxCallBytes>>20)
 		}
 	}
 	return ""
 }
 
-// Measure takes the size of a value, written out, off what is left, and stops where
-// nothing is. A value may hold another many times over, so that it is larger than the
+// Measure subtracts the size of a value, written out, from what is left, and stops when
+// nothing is. A value may contain another many times, so it can be larger than the
 // memory that it takes.
 func Measure(v ast.Value, left int) int {
 	each := func(t *ast.Term) bool {
@@ -136,7 +136,7 @@ func Measure(v ast.Value, left int) int {
 	return left
 }
 
-// inElements holds where lists are joined to one that is not too long.
+// inElements checks that the joined list is not too long.
 func inElements(operands []*ast.Term) string {
 	n := 0
 	for _, o := range operands {
@@ -150,8 +150,8 @@ func inElements(operands []*ast.Term) string {
 	return ""
 }
 
-// inNumbers holds where no number, also in a list of them, has more digits than a
-// float64 can tell.
+// inNumbers checks that no number, alone or in a list, has more digits than a
+// float64 can represent.
 func inNumbers(operands []*ast.Term) string {
 	huge := func(t *ast.Term) bool {
 		n, ok := t.Value.(ast.Number)
@@ -178,13 +178,13 @@ func tooLarge(number string) bool {
 	return len(digits) > 2*maxExponent || err != nil || max(n, -n) > maxExponent
 }
 
-// hugeExponent is one of a number that a text holds.
+// hugeExponent is the exponent of a huge number in a text.
 var hugeExponent = lazy.New(`[eE][+-]?[0-9]{4,}`)
 
-// inUnits holds of a text that is a number people write.
+// inUnits checks that a text is a number of a usual form.
 func inUnits(operands []*ast.Term) string {
 	if s, ok := operands[0].Value.(ast.String); ok && (len(s) > maxExponent || hugeExponent.MatchString(string(s))) {
-		return "the text is no number of a usual size"
+		return "the text is not a number of a supported size"
 	}
 	return ""
 }
@@ -198,7 +198,7 @@ func atMost(what string, t *ast.Term, most int) string {
 	return ""
 }
 
-// inPattern holds where the operand at that place is no endless regular expression.
+// inPattern checks that the operand at that place is a regular expression of bounded length.
 func inPattern(at int) bound {
 	return func(operands []*ast.Term) string {
 		if s, ok := operands[at].Value.(ast.String); ok && len(s) > maxPattern {
@@ -208,14 +208,14 @@ func inPattern(at int) bound {
 	}
 }
 
-// inReplaced holds where a replacement at each place of the text makes it not too long.
+// inReplaced checks that a replacement at every place of the text does not make it too long.
 func inReplaced(operands []*ast.Term) string {
 	text, _ := operands[0].Value.(ast.String)
 	replacement, _ := operands[2].Value.(ast.String)
 	return product(len(text)+1, len(replacement)+1)
 }
 
-// inReplacedN is the same for several replacements, by what they replace.
+// inReplacedN is the same for several replacements, keyed by what they replace.
 func inReplacedN(operands []*ast.Term) string {
 	text, _ := operands[1].Value.(ast.String)
 	longest := 0
@@ -238,7 +238,7 @@ func product(a, b int) string {
 // widths are numbers in a format: "%1000d", "%.1000f".
 var widths = lazy.New(`[0-9]{3,}|\*`)
 
-// inFormat holds where a format has no wide fields and does not repeat long texts.
+// inFormat checks that a format has no wide fields and does not repeat long texts.
 func inFormat(operands []*ast.Term) string {
 	format, ok := operands[0].Value.(ast.String)
 	if !ok {

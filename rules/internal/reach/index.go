@@ -7,8 +7,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// byKey is what the name of a rule with keys gains when whole takes its name. No
-// rule is called so: two underscores in a row are no style of Rego.
+// byKey is the suffix of the new name of a rule with keys when whole takes its name. No
+// rule has such a name: Rego style does not use two underscores in a row.
 const byKey = "__by_key"
 
 // Indexed is a module in which what is looked up by key is computed once. OPA
@@ -40,8 +40,8 @@ func Indexed(m *ast.Module) *ast.Module {
 	return m
 }
 
-// keyed are the names of a module's rules that give an object one key at a time,
-// where the keys follow from the facts.
+// keyed are the names of a module's rules that define an object key by key,
+// with keys that follow from the facts.
 func keyed(m *ast.Module) []string {
 	follows := map[string]bool{}
 	var names []string

@@ -1,5 +1,5 @@
-// Package reach finds what a rule can reach on input of a shape, and leaves out of modules
-// what it cannot.
+// Package reach finds what a rule can reach on input of a shape, and removes from modules
+// what no rule can reach.
 package reach
 
 import (
@@ -18,7 +18,7 @@ type Reach struct {
 	input *Shape
 	// packages are the modules by package, without "data.".
 	packages map[string]*scope
-	// known are the shapes of rules; one that is being found is any.
+	// known are the shapes of rules; one that is still being computed is any.
 	known map[Global]*Shape
 	// idle are the negated expressions that hold for certain, in the bodies of rules.
 	idle map[*ast.Expr]bool
@@ -38,7 +38,7 @@ type scope struct {
 	name   string
 	module *ast.Module
 	rules  map[string][]*ast.Rule
-	// imports are packages, or rules of packages, by the name they have here.
+	// imports are packages, or rules of packages, by their local name.
 	imports map[ast.Var]ast.Ref
 }
 
@@ -77,7 +77,7 @@ func newScope(m *ast.Module) *scope {
 	return s
 }
 
-// global finds the rule that a reference leads to, and what follows after its name.
+// global finds the rule that a reference names, and what follows after its name.
 func (r *Reach) global(s *scope, ref ast.Ref) (to Global, rest ast.Ref, ok bool) {
 	head, isVar := ref[0].Value.(ast.Var)
 	if !isVar {
@@ -105,7 +105,7 @@ func (r *Reach) global(s *scope, ref ast.Ref) (to Global, rest ast.Ref, ok bool)
 	return Global{}, nil, false
 }
 
-// path is a reference to a document below data, written out from there.
+// path is a reference to a document below data, as a full path.
 func (s *scope) path(ref ast.Ref) (path ast.Ref, ok bool) {
 	head, _ := ref[0].Value.(ast.Var)
 	if imported, ok := s.imports[head]; ok {
@@ -114,7 +114,7 @@ func (s *scope) path(ref ast.Ref) (path ast.Ref, ok bool) {
 	return ref, head == "data"
 }
 
-// table finds the shape of the table that a reference leads to, and what follows after
+// table finds the shape of the table that a reference names, and what follows after
 // its name.
 func (r *Reach) table(s *scope, ref ast.Ref) (at *Shape, rest ast.Ref, ok bool) {
 	path, ok := s.path(ref)
@@ -146,8 +146,8 @@ func (r *Reach) Rule(g Global) *Shape {
 	return all
 }
 
-// isCollection reports whether a definition adds to a collection, which is empty where
-// no definition holds.
+// isCollection reports whether a definition adds to a collection, which is empty if
+// no definition applies.
 func isCollection(rule *ast.Rule) bool {
 	head := rule.Head
 	return len(head.Args) == 0 && (head.Key != nil || len(head.Ref()) > 1)
@@ -184,7 +184,7 @@ func (r *Reach) definition(s *scope, rule *ast.Rule, args []*Shape) *Shape {
 	return value
 }
 
-// fixedSet returns the key of a set that is there, if empty, whatever holds: "a" of
+// fixedSet returns the key of a set that always exists, even if empty: "a" of
 // "p.a contains x".
 func fixedSet(head *ast.Head) ast.Value {
 	if ref := head.Ref(); head.RuleKind() == ast.MultiValue && len(ref) > 1 && isScalar(ref[1].Value) {
@@ -218,8 +218,8 @@ func (r *Reach) value(s *scope, e env, head *ast.Head) *Shape {
 	return value
 }
 
-// body reports whether a body may hold, and notes the shapes of its variables.
-// Where the variables may be anything, what always holds is recorded.
+// body reports whether a body may be true, and records the shapes of its variables.
+// If the variables may be anything, it records what is always true.
 func (r *Reach) body(s *scope, e env, body ast.Body, recorded bool) bool {
 	declare(e, body)
 	for _, expr := range body {
@@ -230,7 +230,7 @@ func (r *Reach) body(s *scope, e env, body ast.Body, recorded bool) bool {
 	return true
 }
 
-// declare hides the rules whose names local variables have.
+// declare hides the rules that local variables shadow.
 func declare(e env, body ast.Body) {
 	hide := func(t *ast.Term) {
 		ast.WalkVars(t, func(v ast.Var) bool {
@@ -258,7 +258,7 @@ func declare(e env, body ast.Body) {
 	}
 }
 
-// expr reports whether an expression may hold.
+// expr reports whether an expression may be true.
 func (r *Reach) expr(s *scope, e env, expr *ast.Expr, recorded bool) bool {
 	if len(expr.With) > 0 {
 		return true
@@ -301,7 +301,7 @@ func (s *Shape) mayBeTrue() bool {
 	return false
 }
 
-// holds reports whether a call, as an expression, may hold.
+// holds reports whether a call, as an expression, may be true.
 func (r *Reach) holds(s *scope, e env, call []*ast.Term) bool {
 	switch operator(call) {
 	case "assign", "eq":
@@ -322,14 +322,14 @@ func (r *Reach) holds(s *scope, e env, call []*ast.Term) bool {
 	return r.call(s, e, call).mayBeTrue()
 }
 
-// isGlobal reports whether a name is a rule's, an import's or a document's.
+// isGlobal reports whether a name is that of a rule, an import or a document.
 func (r *Reach) isGlobal(s *scope, v ast.Var) bool {
 	_, rule := s.rules[string(v)]
 	_, imported := s.imports[v]
 	return rule || imported || v == "input" || v == "data"
 }
 
-// bind notes that what a pattern stands for has a shape, and reports whether that may be.
+// bind records that a pattern matches a value of a shape, and reports whether that is possible.
 func (r *Reach) bind(e env, pattern *ast.Term, to *Shape) bool {
 	if to.None() {
 		return false
@@ -350,7 +350,7 @@ func (r *Reach) bind(e env, pattern *ast.Term, to *Shape) bool {
 			_, parts = r.each(to)
 		}
 		p.Foreach(func(t *ast.Term) {
-			// Which part it stands for is not followed.
+			// Which part it matches is not tracked.
 			if v, ok := t.Value.(ast.Var); ok && !v.IsWildcard() && !parts.None() {
 				e[v] = parts
 			}
@@ -380,7 +380,7 @@ func (r *Reach) member(s *scope, e env, call []*ast.Term) bool {
 	return r.bind(e, element, elements)
 }
 
-// each remembers the keys and elements of a shape.
+// each caches the keys and elements of a shape.
 func (r *Reach) each(s *Shape) (keys, elements *Shape) {
 	if p, ok := r.parts[s]; ok {
 		return p[0], p[1]
@@ -390,7 +390,7 @@ func (r *Reach) each(s *Shape) (keys, elements *Shape) {
 	return keys, elements
 }
 
-// field remembers what stands under a key.
+// field caches the value under a key.
 func (r *Reach) field(s *Shape, key ast.Value) *Shape {
 	if s.Any {
 		return s.field(key)
@@ -432,7 +432,7 @@ func (r *Reach) term(s *scope, e env, t *ast.Term) *Shape {
 }
 
 // literal returns the shape of an array, a set or an object that is written out. It
-// is undefined where a part of it is.
+// is undefined if a part of it is.
 func (r *Reach) literal(s *scope, e env, n int, foreach func(func(k, t *ast.Term))) *Shape {
 	keys, elements := Undefined, Undefined
 	whole := true
@@ -475,7 +475,7 @@ func (r *Reach) comprehension(s *scope, e env, body ast.Body, key, element *ast.
 	return collectionOf(keys, elements)
 }
 
-// ref returns the shape of what a reference leads to.
+// ref returns the shape of what a reference refers to.
 func (r *Reach) ref(s *scope, e env, ref ast.Ref) *Shape {
 	at, rest := Anything, ref[1:]
 	switch head := ref[0].Value.(type) {
@@ -504,8 +504,8 @@ func (r *Reach) ref(s *scope, e env, ref ast.Ref) *Shape {
 	return at
 }
 
-// step returns the shape of what stands in a collection under a key: one that is
-// written out, one of those that a variable may have, or any.
+// step returns the shape of the value in a collection under a key: a key that is
+// written out, one of the values of a variable, or any.
 func (r *Reach) step(s *scope, e env, at *Shape, key *ast.Term) *Shape {
 	if isScalar(key.Value) {
 		return r.field(at, key.Value)
@@ -539,7 +539,7 @@ func (r *Reach) isFunction(g Global) bool {
 	return len(r.packages[g.Package].rules[g.Name][0].Head.Args) > 0
 }
 
-// operator is the name of the function that is called, as the rules write it.
+// operator is the name of the called function, as the rules write it.
 func operator(call []*ast.Term) string {
 	if ref, ok := call[0].Value.(ast.Ref); ok {
 		return ref.String()
@@ -554,7 +554,7 @@ const (
 	maxSteps = 50_000
 )
 
-// call returns the shape of what a function gives.
+// call returns the shape of a function's result.
 func (r *Reach) call(s *scope, e env, call []*ast.Term) *Shape {
 	args := make([]*Shape, 0, len(call)-1)
 	for _, t := range call[1:] {
@@ -587,7 +587,7 @@ func (r *Reach) call(s *scope, e env, call []*ast.Term) *Shape {
 	return found
 }
 
-// builtin returns the shape of what a function of Rego's gives.
+// builtin returns the shape of the result of a built-in function of Rego.
 func builtin(name string, args []*Shape) *Shape {
 	switch name {
 	case "count":

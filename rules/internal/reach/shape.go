@@ -6,27 +6,27 @@ import "github.com/open-policy-agent/opa/v1/ast"
 // collection that the rules compute. A term with an empty shape is certainly undefined.
 // A shape may allow too much, never too little.
 type Shape struct {
-	// Any is true where nothing is known but some fields of an object.
+	// Any is true if nothing is known except some fields of an object.
 	Any   bool
 	Known map[string]*Shape
-	// values are those that it may have: parts of the facts, and constants.
+	// values are the possible values: parts of the facts, and constants.
 	values []ast.Value
-	// set is true where it may be a collection that the rules compute, or an empty
+	// set is true if it may be a collection that the rules compute, or an empty
 	// one, with these keys and elements.
 	set            bool
 	keys, elements *Shape
 }
 
-// Anything is a value of which nothing is known, Undefined that of what is not there.
+// Anything is a value about which nothing is known, Undefined that of what does not exist.
 var (
 	Anything  = &Shape{Any: true}
 	Undefined = &Shape{}
 )
 
-// maxValues bounds the values of a shape: the devices of the largest machines.
+// maxValues bounds the values of a shape: enough for the devices of the largest machines.
 const maxValues = 4096
 
-// None reports whether a term is undefined for certain.
+// None reports whether a term is certainly undefined.
 func (s *Shape) None() bool { return !s.Any && !s.set && len(s.values) == 0 }
 
 // ValuesOf returns the shape of a term with one of these values.
@@ -37,7 +37,7 @@ func collectionOf(keys, elements *Shape) *Shape {
 	return &Shape{set: true, keys: keys, elements: elements}
 }
 
-// or returns the shape of a term that has one of two shapes.
+// or returns the shape of a term that has either of two shapes.
 func (s *Shape) or(other *Shape) *Shape {
 	switch {
 	case s == other || other.None():
@@ -71,7 +71,7 @@ func isScalar(v ast.Value) bool {
 	return false
 }
 
-// distinct leaves out scalars that are there already.
+// distinct removes duplicate scalars.
 func distinct(values []ast.Value) []ast.Value {
 	if len(values) < 2 {
 		return values
@@ -90,7 +90,7 @@ func distinct(values []ast.Value) []ast.Value {
 	return kept
 }
 
-// field returns the shape of what stands under a key.
+// field returns the shape of the value under a key.
 func (s *Shape) field(key ast.Value) *Shape {
 	if s.Any {
 		if name, ok := key.(ast.String); ok && s.Known[string(name)] != nil {
@@ -171,10 +171,10 @@ func (s *Shape) mayBe(v ast.Value) bool {
 	return false
 }
 
-// few is how many values are compared with each other, pair by pair.
+// few is the largest number of values that are compared pair by pair.
 const few = 128
 
-// mayHold reports whether a comparison may hold between values of two shapes.
+// mayHold reports whether a comparison may be true for values of two shapes.
 func mayHold(a, b *Shape, holds func(order int) bool) bool {
 	if a.Any || a.set || b.Any || b.set || len(a.values) > few || len(b.values) > few {
 		return true
@@ -248,7 +248,7 @@ func (s *Shape) size() *Shape {
 	return ValuesOf(distinct(counts)...)
 }
 
-// empty reports whether a collection has no elements for certain.
+// empty reports whether a collection certainly has no elements.
 func (s *Shape) empty() bool {
 	if s.Any {
 		return false

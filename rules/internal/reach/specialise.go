@@ -8,9 +8,9 @@ import (
 )
 
 // Specialised are the modules that some names need on input of a shape: without the
-// definitions that cannot hold there, and without what nothing else refers to. On that
-// input they evaluate to the same. Compiling takes most of a start, and on most
-// machines nine tenths of the rules have nothing to go by: no log was given, there is
+// definitions that cannot apply there, and without what nothing else refers to. On that
+// input they evaluate to the same result. Compiling takes most of the start-up time, and on most
+// machines nine tenths of the rules have nothing to judge: no log was given, there is
 // no GPU of that vendor, a variable is not set.
 func Specialised(modules map[string]*ast.Module, roots []Global, input *Shape) map[string]*ast.Module {
 	k := &keeper{Reach: New(modules, input), kept: map[Global][]*ast.Rule{}}
@@ -44,7 +44,7 @@ func (k *keeper) keep(g Global) {
 	}
 }
 
-// follow keeps the definitions of a rule that may hold, and what they refer to.
+// follow keeps the definitions of a rule that may apply, and what they refer to.
 func (k *keeper) follow(g Global) {
 	s := k.packages[g.Package]
 	definitions := s.rules[g.Name]
@@ -86,7 +86,7 @@ func noKey(m *ast.Module, name string) *ast.Rule {
 	return placed(&ast.Rule{Head: head, Body: ast.NewBody(&ast.Expr{Terms: &ast.SomeDecl{Symbols: []*ast.Term{each}}})}, m)
 }
 
-// alive is a definition without what cannot hold in it; nil where nothing may hold.
+// alive is a definition without what cannot be true in it; nil if nothing can.
 func (k *keeper) alive(rule *ast.Rule) *ast.Rule {
 	var other *ast.Rule
 	if rule.Else != nil {
@@ -150,7 +150,7 @@ func (k *keeper) referTo(s *scope, ref ast.Ref) {
 	if !ok {
 		return
 	}
-	// It chooses among rules by what is known only later: all of them are kept.
+	// It chooses among rules by what is only known later, so all of them are kept.
 	prefix := strings.TrimPrefix(ref.ConstantPrefix().String(), "data.")
 	for name, p := range k.packages {
 		if name == prefix || strings.HasPrefix(name, prefix+".") {
@@ -161,7 +161,7 @@ func (k *keeper) referTo(s *scope, ref ast.Ref) {
 	}
 }
 
-// modules are the modules with what was kept, in the order of the files.
+// modules are the modules with the kept definitions, in the order of the files.
 func (k *keeper) modules(all map[string]*ast.Module) map[string]*ast.Module {
 	out := map[string]*ast.Module{}
 	for file, m := range all {
@@ -188,7 +188,7 @@ func (k *keeper) modules(all map[string]*ast.Module) map[string]*ast.Module {
 	return out
 }
 
-// never is a definition that gives what a rule gives of which no definition holds: an
+// never is a definition with the value of a rule of which no definition applies: an
 // empty set, an empty object, or nothing.
 func never(m *ast.Module, like *ast.Rule) *ast.Rule {
 	at := m.Package.Location
@@ -212,7 +212,7 @@ func never(m *ast.Module, like *ast.Rule) *ast.Rule {
 	return placed(&ast.Rule{Head: head, Body: body}, m)
 }
 
-// placed puts a rule that no file holds into a module, at its package line.
+// placed puts a generated rule into a module, at its package line.
 func placed(rule *ast.Rule, m *ast.Module) *ast.Rule {
 	at := m.Package.Location
 	rule.Module, rule.Location, rule.Head.Location = m, at, at

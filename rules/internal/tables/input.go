@@ -9,10 +9,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// ValueOf turns facts into a Rego value as their JSON would be, but for
-// what is nil: it is left out, so that a rule sees a fact that is not known as
-// undefined and never as null. Doing without the JSON in between takes a
-// quarter of the time.
+// ValueOf turns facts into the Rego value of their JSON, except for
+// nil: that is left out, so that a rule sees an unknown fact as
+// undefined and never as null. Skipping the JSON in between takes a
+// quarter of the time of encoding and decoding it.
 func ValueOf(v any) (ast.Object, error) {
 	c := converter{fields: map[reflect.Type][]field{}}
 	t, err := c.term(reflect.ValueOf(v))
@@ -26,7 +26,7 @@ func ValueOf(v any) (ast.Object, error) {
 	return object, nil
 }
 
-// converter remembers the fields of the types that it met.
+// converter caches the fields of types.
 type converter struct {
 	fields map[reflect.Type][]field
 }

@@ -1,4 +1,4 @@
-// Package tables makes Rego values of Go values: of the facts, and of the tables of rules/data.
+// Package tables turns Go values into Rego values: the facts, and the tables of rules/data.
 package tables
 
 import (
@@ -16,7 +16,7 @@ import (
 // tablesName is the document below data that holds the tables of rules/data, by name.
 const tablesName = "tables"
 
-// Values are the tables as Rego values, each made when it is first asked for.
+// Values are the tables as Rego values, each made on first use.
 var Values = func() map[string]func() ast.Value {
 	all := make(map[string]func() ast.Value, len(data.Names()))
 	for _, name := range data.Names() {
@@ -67,7 +67,7 @@ func imports(m *ast.Module, table string) bool {
 	return false
 }
 
-// Find finds the table that a path leads to, and what follows after its name.
+// Find finds the table that a path names, and what follows after its name.
 func Find(path ast.Ref) (name string, rest ast.Ref, ok bool) {
 	if len(path) < 3 || path[1].Value.Compare(ast.String(tablesName)) != 0 {
 		return "", nil, false

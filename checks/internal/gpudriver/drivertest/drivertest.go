@@ -1,4 +1,4 @@
-// Package drivertest holds what the tests of the doors to CUDA and HIP have in common.
+// Package drivertest holds what the tests of packages cuda and hip have in common.
 package drivertest
 
 import (
@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Functions holds that the functions of a door are bound to each field of its structs,
-// and that all that are needed are among them.
+// Functions checks that functions are bound to each field of the structs of a package,
+// and that all needed ones are among them.
 func Functions(t *testing.T, functions map[string]any, needed []string, structs ...any) {
 	t.Helper()
 	bound := make(map[any]bool)
