@@ -3,7 +3,6 @@ package gfmtest
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -11,13 +10,15 @@ import (
 	"github.com/yuin/goldmark/extension"
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // html matches the HTML that a report writes itself.
-var html = regexp.MustCompile(`^(<details><summary>[A-Za-z0-9:, ]+</summary>|</details>|<!-- -->)$`)
+var html = lazy.New(`^(<details><summary>[A-Za-z0-9:, ]+</summary>|</details>|<!-- -->)$`)
 
 // links matches the links that a report makes of what is not from the machine.
-var links = regexp.MustCompile(`^https?://`)
+var links = lazy.New(`^https?://`)
 
 // Faults lists what is wrong with a report in GitHub's Markdown: HTML that it does not write
 // itself, links, images, parts that are not closed, and tables whose rows differ from their
@@ -33,7 +34,7 @@ func Faults(source []byte) []string {
 			fault("HTML %q", s)
 		case strings.HasPrefix(s, "<details>"):
 			if open++; open > 1 {
-				fault("%s is inside of another", s)
+				fault("%s is inside another", s)
 			}
 		case s == "</details>":
 			if open--; open < 0 {
