@@ -40,7 +40,7 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 		}
 		of, ok := report.FormatOf(file)
 		if !ok {
-			return nil, hinted(fmt.Errorf("-o %s: the name does not tell the format", quoteWord(file)), "end it in one of: "+join(report.Extensions()))
+			return nil, hinted(fmt.Errorf("-o %s: unknown file extension", quoteWord(file)), "use one of: "+join(report.Extensions()))
 		}
 		if err := writable(file); err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ func writable(file string) error {
 	case inFolder && errors.Is(err, fs.ErrPermission):
 		return hinted(fmt.Errorf("-o %s: permission to write to %s denied", file, at.Folder), otherFolder())
 	case inFolder && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return hinted(fmt.Errorf("-o %s: there is no folder %s", file, at.Folder), "make it, or name another")
+		return hinted(fmt.Errorf("-o %s: folder %s does not exist", file, at.Folder), "create it, or name another")
 	case inFolder:
 		return hinted(fmt.Errorf("-o %s: %w", file, at), otherFolder())
 	}

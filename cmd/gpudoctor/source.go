@@ -64,8 +64,8 @@ const (
 const textsMemory = 140 << 20
 
 var (
-	errProbeRecorded = errors.New("--probe and --from do not go together")
-	errExampleAlone  = errors.New("--from: an example stands alone")
+	errProbeRecorded = errors.New("--probe and --from cannot be used together")
+	errExampleAlone  = errors.New("--from: an example cannot be combined with other input")
 )
 
 // names says what was examined.
@@ -78,8 +78,8 @@ func (s source) names() []string {
 
 // What --from takes, for hints.
 const (
-	takesTexts = "--from takes logs, outputs of commands, job descriptions, folders and archives of them, and what gpudoctor snapshot or gpudoctor facts wrote"
-	takesKinds = "gpudoctor texts lists what is recognised and how to produce it"
+	takesTexts = "--from takes logs, command output, job descriptions, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"
+	takesKinds = "gpudoctor texts lists what is recognized and how to produce it"
 )
 
 // gathered is what was read, and how long each check took.
@@ -88,7 +88,7 @@ type gathered struct {
 	took  map[string]time.Duration
 	// textsOnly is true where no machine was examined, live or recorded.
 	textsOnly bool
-	// err may come with facts: that of texts in which nothing was recognised.
+	// err may come with facts: that of texts in which nothing was recognized.
 	err error
 }
 
@@ -141,7 +141,7 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 		}
 		return g
 	case errors.Is(err, recorded.ErrNewer):
-		return gathered{err: hinted(err, "a newer gpudoctor wrote it: update this one")}
+		return gathered{err: hinted(err, "it was written by a newer gpudoctor: update this one")}
 	case err != nil:
 		return gathered{err: hinted(err, takesTexts)}
 	case g.facts != nil:
@@ -216,7 +216,7 @@ func (s source) openRecording(ctx context.Context, path string) (*host.Host, *fa
 	h, doc, err := recorded.Open(path, r)
 	switch {
 	case errors.Is(err, recorded.ErrNewer):
-		return nil, nil, hinted(err, "a newer gpudoctor wrote it: update this one")
+		return nil, nil, hinted(err, "it was written by a newer gpudoctor: update this one")
 	case err != nil:
 		return nil, nil, hinted(err, takesTexts)
 	}
@@ -234,9 +234,9 @@ func (s source) check(ctx context.Context) error {
 		}
 		switch {
 		case strings.HasPrefix(name, examplePrefix) && i >= len(s.from):
-			return hinted(fmt.Errorf("%s %s: an example is a machine, no text", flag, quoteWord(name)), "--from "+name)
+			return hinted(fmt.Errorf("%s %s: an example is a machine, not a log", flag, quoteWord(name)), "--from "+name)
 		case strings.HasPrefix(name, examplePrefix) && len(s.from) > 1:
-			return hinted(errExampleAlone, "a log of what happened there may be given along with it: --with FILE")
+			return hinted(errExampleAlone, "to examine a log together with it: --with FILE")
 		case strings.HasPrefix(name, examplePrefix):
 			if err := knownExample(name); err != nil {
 				return err
@@ -249,7 +249,7 @@ func (s source) check(ctx context.Context) error {
 			if err != nil {
 				hints := append(nearSource(ctx, name), flag+strings.TrimPrefix(takesTexts, "--from"))
 				if errors.Is(err, fs.ErrPermission) {
-					hints = []string{"make it readable for this user, or run gpudoctor as one who may read it"}
+					hints = []string{"make it readable for this user, or run gpudoctor as a user who can read it"}
 				}
 				return hinted(fmt.Errorf("%s %s: %s", flag, quoteWord(name), inWords(err, "file")), hints...)
 			}
@@ -371,6 +371,6 @@ func (u *untilEOF) Read(p []byte) (int, error) {
 // text.
 func announceInput(stdin io.Reader) {
 	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		tell("gpudoctor: reading standard input; Ctrl-D ends it")
+		tell("gpudoctor: reading standard input; press Ctrl-D to end it")
 	}
 }

@@ -19,8 +19,8 @@ func noArguments(c *cli.Context) error {
 	if !c.Args().Present() {
 		return nil
 	}
-	hints := append(meantAs(c), c.Command.HelpName+" --help shows what it takes")
-	return hinted(errors.New("unexpected word: "+quoteWord(c.Args().First())), hints...)
+	hints := append(meantAs(c), c.Command.HelpName+" --help describes its arguments")
+	return hinted(errors.New("unexpected argument: "+quoteWord(c.Args().First())), hints...)
 }
 
 // meantAs says what the words may have been meant as that a command does not
@@ -53,7 +53,7 @@ func filesMeant(c *cli.Context, words []string) []string {
 	}
 	for _, w := range words {
 		if name, ok := strings.CutPrefix(w, examplePrefix); ok && !slices.Contains(fixtures.Examples(), name) {
-			return append(hints, "examples are given as "+command+" --from "+examplePrefix+nearestExample(name))
+			return append(hints, "to examine an example: "+command+" --from "+examplePrefix+nearestExample(name))
 		}
 		command += " --from " + remedies.Quote(w)
 	}

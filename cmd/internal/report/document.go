@@ -54,7 +54,7 @@ type Document struct {
 	// Advice is what can be done, the best first.
 	Advice []remedies.Advice `json:"advice"`
 	// Withheld is what the findings name and need not or must not be done here:
-	// what is in force already, and what would take away a setting that another
+	// what is already in effect, and what would take away a setting that another
 	// finding needs.
 	Withheld []remedies.Withheld `json:"withheld,omitempty"`
 	// Passed are the rules that found nothing wrong.

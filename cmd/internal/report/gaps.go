@@ -96,7 +96,7 @@ func gaps(d *Document, open paths) []gap {
 		case p.plain != nil && p.plain.Reason != "":
 			add(gap{reason: p.plain.Reason})
 		default:
-			add(gap{reason: "the probe did not come to them"})
+			add(gap{reason: "the probe did not reach them"})
 		}
 	}
 	return all

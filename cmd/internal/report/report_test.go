@@ -107,7 +107,7 @@ func TestGoldenTopology(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"no-gpu": "No picture: no GPU here", "healthy": "NVLink 4 through NVSwitch joins GPUs 0 to 7, each to each"} {
+	for name, want := range map[string]string{"no-gpu": "No topology: no GPU here", "healthy": "NVLink 4 through NVSwitch joins GPUs 0 to 7, each to each"} {
 		var b bytes.Buffer
 		if err := WriteTopology(&b, samples()[name], Style{}); err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("%s: got %v and\n%s", name, err, b.String())

@@ -157,7 +157,7 @@ func quoted(e rules.Evidence) string {
 func (d *Document) textsLine() (recognised, others []string) {
 	for _, t := range d.Texts {
 		if len(t.Kinds) == 0 || t.Problem != "" {
-			others = append(others, t.Name+" ("+cmp.Or(t.Problem, "not recognised")+")")
+			others = append(others, t.Name+" ("+cmp.Or(t.Problem, "not recognized")+")")
 		}
 		if len(t.Kinds) == 0 {
 			continue
@@ -221,7 +221,7 @@ func (t *text) wanted() {
 	if !t.d.open() || len(t.d.Wanted) == 0 {
 		return
 	}
-	t.wrapped("", plain, "What would settle it, the most telling first:")
+	t.wrapped("", plain, "To narrow this down, send the following, most useful first:")
 	for i, w := range t.d.Wanted {
 		if i == maxWanted && !t.style.Verbose {
 			break

@@ -38,7 +38,7 @@ const (
 	ReasonFinding ReasonCode = "finding"
 	// ReasonFailed means that transfers failed, and that no finding says so.
 	ReasonFailed ReasonCode = "transfers-failed"
-	// ReasonProbe means that the probe was asked for and could not do its work.
+	// ReasonProbe means that the probe was requested but failed.
 	ReasonProbe ReasonCode = "probe-failed"
 	// ReasonUntried means that transfers were not tried, for a reason that is no
 	// failure: nobody asked for them, or others use the GPUs.
@@ -160,11 +160,11 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 	case reaching > 0:
 		return 1, fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)
 	case v.has(ReasonFailed), failures(d) > 0:
-		return 3, "transfers failed, and no finding at or above " + string(d.FailOn) + " says so"
+		return 3, "transfers failed, but no finding at or above " + string(d.FailOn) + " reports it"
 	case v.has(ReasonProbe):
-		return 3, "the probe was asked for and could not do its work"
+		return 3, "the probe was requested but failed"
 	case strict && len(v.gaps()) > 0:
-		return 3, "--strict, and not examined: " + v.shortly(maxReasons)
+		return 3, "--strict is set, and these were not examined: " + v.shortly(maxReasons)
 	case len(d.Findings) > 0 && d.FailOn == Never:
 		return 0, "--fail-on none"
 	case len(d.Findings) > 0:
@@ -181,14 +181,14 @@ func (d *Document) unexamined(in Input) []Reason {
 	// taken their place.
 	rest := rules.Unexplained(d.Transfers, d.Findings)
 	if rest != nil && (!d.noGPU() || len(rest.Transfers)+len(rest.Devices) > 0) {
-		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that say so were left out)"})
+		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that report them were excluded)"})
 	}
 	all = append(all, unreadTexts(in.Facts.Texts)...)
 	switch {
 	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
 		return append(all, Reason{Code: ReasonUnread, Text: "the machine (nothing in the input was recognized)"})
 	case d.textsOnly && len(in.Only) == 0:
-		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only texts about it were examined)"})
+		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 	case len(in.Only) > 0:
 		// The probe is run whatever rules are asked for.
 		for _, r := range d.missingTransfers(in.Facts) {
@@ -202,7 +202,7 @@ func (d *Document) unexamined(in Input) []Reason {
 			}
 		}
 		if d.textsOnly {
-			all = append(all, Reason{Code: ReasonTexts, Text: "the machine (only texts about it were examined)"})
+			all = append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 		}
 		return all
 	}
@@ -272,7 +272,7 @@ func (d *Document) missingSections(f *facts.Facts) []Reason {
 	}
 	if d.Profile == rules.Training && f.GPUs != nil && f.GPUs.NVML == checks.NVMLEnded {
 		// What the library would have said is not known, and nothing says that it is well.
-		all = append(all, Reason{Code: ReasonSection, Text: "gpus (" + cmp.Or(d.unseen(), "the management library's process was ended") + ")"})
+		all = append(all, Reason{Code: ReasonSection, Text: "gpus (" + cmp.Or(d.unseen(), "the management library's process was killed") + ")"})
 	}
 	return all
 }
@@ -354,7 +354,7 @@ func inShort(rest *probe.Report) string {
 		said = append(said, plural(slow, "transfer")+" too slow")
 	}
 	if n := len(rest.Devices); n > 0 {
-		said = append(said, plural(n, "GPU")+" could not be made ready")
+		said = append(said, plural(n, "GPU")+" could not be initialized")
 	}
 	if rest.Outcome.Failed() {
 		said = append(said, "the probe failed")
@@ -505,5 +505,5 @@ func (d *Document) whyUnknown(section string) string {
 	if u := d.unknown(section); u != nil {
 		return u.Reason
 	}
-	return "the facts do not hold them"
+	return "the facts do not contain them"
 }

@@ -33,7 +33,7 @@ func Faults(source []byte) []string {
 			fault("HTML %q", s)
 		case strings.HasPrefix(s, "<details>"):
 			if open++; open > 1 {
-				fault("%s is inside of another", s)
+				fault("%s is inside another", s)
 			}
 		case s == "</details>":
 			if open--; open < 0 {
