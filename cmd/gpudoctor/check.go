@@ -214,7 +214,7 @@ func readSize(c *cli.Context, flag string) (int64, error) {
 	}
 	size, err := parseSize(c.String(flag))
 	if err != nil {
-		return 0, hinted(fmt.Errorf("--%s does not take %q", flag, c.String(flag)), err.Error())
+		return 0, hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
 	}
 	return size, nil
 }

@@ -68,7 +68,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		if _, isTime := allFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
 			hints = []string{"a time has a unit: 30s, 2m"}
 		}
-		return hinted(fmt.Errorf("%s does not take %s", dashed(m[2]), m[1]), hints...)
+		return hinted(fmt.Errorf("invalid value %s for %s", m[1], dashed(m[2])), hints...)
 	}
 	return hinted(err, help)
 }

@@ -137,7 +137,7 @@ func (e *explanation) rule(r rules.Rule) {
 		e.part("cause", r.Cause)
 	}
 	if len(r.Explains) > 0 {
-		e.part("explains", strings.Join(r.Explains, ", "))
+		e.part("cause of", strings.Join(r.Explains, ", "))
 	}
 	for i, id := range r.Remedies {
 		label := ""
@@ -168,7 +168,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 	e.text("", remedies.Unfilled(r.Description))
 	e.line("")
 	e.part("costs", r.Cost)
-	e.part("takes", apply.Effort(r.Needs, r.Lasts))
+	e.part("requires", apply.Effort(r.Needs, r.Lasts))
 	e.part("risk", r.Risk)
 	if r.Caution != "" {
 		e.part("caution", r.Caution)
@@ -192,7 +192,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 			cures = append(cures, rule.ID)
 		}
 	}
-	e.part("cures", strings.Join(cures, ", "))
+	e.part("applies to", strings.Join(cures, ", "))
 	for i, l := range r.Sources {
 		label := ""
 		if i == 0 {
@@ -213,7 +213,7 @@ func (e *explanation) text(margin, s string) {
 	}
 }
 
-// part writes a label and what belongs to it.
+// part writes a label and its text.
 func (e *explanation) part(label, s string) {
 	if s == "" {
 		return

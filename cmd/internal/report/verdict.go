@@ -36,12 +36,12 @@ type ReasonCode string
 const (
 	// ReasonFinding is a finding of medium severity or above.
 	ReasonFinding ReasonCode = "finding"
-	// ReasonFailed means that transfers failed, and that no finding says so.
+	// ReasonFailed means that transfers failed, but no finding reports it.
 	ReasonFailed ReasonCode = "transfers-failed"
 	// ReasonProbe means that the probe was requested but failed.
 	ReasonProbe ReasonCode = "probe-failed"
-	// ReasonUntried means that transfers were not tried, for a reason that is no
-	// failure: nobody asked for them, or others use the GPUs.
+	// ReasonUntried means that transfers were not tried, for a reason that is not a
+	// failure: they were not requested, or other processes use the GPUs.
 	ReasonUntried ReasonCode = "transfers-untried"
 	// ReasonSection means that a section of the facts could not be read.
 	ReasonSection ReasonCode = "section-unknown"
@@ -50,41 +50,41 @@ const (
 	ReasonRule ReasonCode = "rule-not-judged"
 	// ReasonNoGPU means that there is no GPU to judge.
 	ReasonNoGPU ReasonCode = "no-gpu"
-	// ReasonTexts means that texts were examined, and no machine.
+	// ReasonTexts means that texts were examined instead of a machine.
 	ReasonTexts ReasonCode = "texts-only"
-	// ReasonCut means that texts were not read, or not to their end.
+	// ReasonCut means that texts were not read, or only in part.
 	ReasonCut ReasonCode = "texts-unread"
-	// ReasonUnread means that nothing in the texts was recognised.
+	// ReasonUnread means that nothing in the texts was recognized.
 	ReasonUnread ReasonCode = "nothing-recognised"
 )
 
 // Reason is one reason why the verdict is not Healthy.
 type Reason struct {
-	// Code names it for programs, Text for people.
+	// Code is for programs, Text for people.
 	Code ReasonCode `json:"code"`
 	Text string     `json:"text"`
 
 	short string // Text without what the line of the transfers says.
 }
 
-// Verdict is the report in one object. The mark of the headline, the closing
-// line, the JSON and the exit code all follow from it.
+// Verdict is the result of the report in one object. The headline, the closing line,
+// the JSON and the exit code all follow from it.
 type Verdict struct {
 	// State is the verdict in one word.
 	State State `json:"state"`
-	// Reasons say why it is not Healthy, the weightiest first.
+	// Reasons say why the verdict is not Healthy, most important first.
 	Reasons []Reason `json:"reasons"`
-	// Counts are the findings by severity, consequences not counted.
+	// Counts are the findings by severity, without consequences.
 	Counts Counts `json:"counts"`
-	// ExitCode is the one that the program ends with: 0; 1 where a finding is at
-	// or above fail_on; 2 where texts were given and nothing in them was
-	// recognised; 3 where transfers or the probe failed and no such finding is
-	// there, and with --strict where reasons has any but findings.
+	// ExitCode is the program's exit code: 0; 1 if a finding is at or above
+	// fail_on; 2 if nothing in the input was recognized; 3 if transfers or the
+	// probe failed without such a finding, and, with --strict, if reasons
+	// contains anything other than findings.
 	ExitCode int `json:"exit_code" jsonschema:"enum=0,enum=1,enum=2,enum=3"`
-	// Reason says why the exit code is what it is.
+	// Reason explains the exit code.
 	Reason string `json:"reason"`
-	// Missing lists what the verdict needs and could not be had, with the
-	// reason and, where there is one, the way to have it.
+	// Missing lists what the verdict needs but was not available, with the
+	// reason and, if there is one, the way to get it.
 	Missing []string `json:"missing"`
 }
 
@@ -177,8 +177,8 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 // verdict needs and was not examined.
 func (d *Document) unexamined(in Input) []Reason {
 	var all []Reason
-	// The rules that would say so may have been left out, or a policy may have
-	// taken their place.
+	// The rules that would report it may have been excluded, or a policy may have
+	// replaced them.
 	rest := rules.Unexplained(d.Transfers, d.Findings)
 	if rest != nil && (!d.noGPU() || len(rest.Transfers)+len(rest.Devices) > 0) {
 		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that report them were excluded)"})
