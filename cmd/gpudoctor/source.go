@@ -35,7 +35,7 @@ import (
 type source struct {
 	// from are recordings, texts, folders and archives; "-" is standard input.
 	from []string
-	// with are texts of what happened on the machine that is examined.
+	// with are logs of the machine that is examined.
 	with  []string
 	stdin io.Reader
 	// maxBytes bounds what is read of texts; 0 is the default.
@@ -59,8 +59,8 @@ const (
 	standardInput = "-"
 )
 
-// textsMemory is what the program keeps to while it reads texts, however long
-// they are: what it holds of them is far less, and garbage is collected sooner.
+// textsMemory is the soft memory limit while texts are read, however long they are.
+// The program keeps far less of them; the limit makes garbage collection run sooner.
 const textsMemory = 140 << 20
 
 var (
@@ -92,7 +92,7 @@ type gathered struct {
 	err error
 }
 
-// collectShown is collect, and shows on a terminal what is under way.
+// collectShown is collect with progress on a terminal.
 func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool) gathered {
 	p := newProgress(quiet, opts.Whole)
 	defer p.done()
@@ -223,8 +223,8 @@ func (s source) openRecording(ctx context.Context, path string) (*host.Host, *fa
 	return h, doc, nil
 }
 
-// check refuses sources that do not go together or cannot be read, before any
-// work is done.
+// check rejects sources that cannot be combined or cannot be read, before any work is
+// done.
 func (s source) check(ctx context.Context) error {
 	var seen []named
 	for i, name := range slices.Concat(s.from, s.with) {
@@ -271,8 +271,7 @@ type named struct {
 	info fs.FileInfo
 }
 
-// sameTwice refuses a file that is given twice: what it states would count
-// twice.
+// sameTwice rejects a file that is given twice: its contents would count twice.
 func sameTwice(flag, name, before string) error {
 	if name == before {
 		return hinted(fmt.Errorf("%s %s is given twice", flag, quoteWord(name)), "name it once")
@@ -367,8 +366,7 @@ func (u *untilEOF) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// announceInput tells a person that nothing happens until they have typed the
-// text.
+// announceInput tells the user that gpudoctor waits for input.
 func announceInput(stdin io.Reader) {
 	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		tell("gpudoctor: reading standard input; press Ctrl-D to end it")

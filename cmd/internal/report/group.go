@@ -118,9 +118,9 @@ func inFavour(c rules.Candidate) string {
 	}
 	switch {
 	case c.Command != "":
-		said += ". To decide: " + c.Command + " (if it is the cause, " + c.Shows + ")"
+		said += ". To check: " + c.Command + " (if it is the cause, " + c.Shows + ")"
 	case c.Shows != "":
-		said += ". To decide: " + c.Shows
+		said += ". To check: " + c.Shows
 	}
 	return said
 }

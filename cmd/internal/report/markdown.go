@@ -195,7 +195,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 	}
 	recheck := m.code(d.recheck.Command(first.ids()...))
 	if len(grave) > 1 {
-		recheck += " and on to finding 2"
+		recheck += ", then continue with finding 2"
 	}
 	lead := cureOf(first, d.Advice).lead
 	steps := first.steps()

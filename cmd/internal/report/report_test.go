@@ -266,7 +266,7 @@ func TestMissing(t *testing.T) {
 	}{
 		{"healthy", healthy(8), []string{}},
 		{"busy", busy(), []string{
-			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy includes them)",
+			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): use --probe-busy to include them)",
 		}},
 		{"under load", underLoadInPart(), []string{
 			"transfers (3 of 12 peer paths could not be judged: 0000:00:07.0: in use by process 1234 (python3) while the transfer was timed, so its speed is not judged)",

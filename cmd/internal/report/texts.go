@@ -29,7 +29,7 @@ type wish struct {
 }
 
 const (
-	logWish      = "the whole log of every rank of a run with NCCL_DEBUG=INFO"
+	logWish      = "the complete log of every rank from a run with NCCL_DEBUG=INFO"
 	packagesWish = "pip list; dpkg -l | grep -e nccl -e nvidia, on every node"
 )
 
@@ -228,5 +228,5 @@ func (t *text) wanted() {
 		}
 		t.hanging("  ", "send", plain, t.clean(w.Send))
 	}
-	t.wrapped("  ", dim, "or, on the machine itself: gpudoctor check, or gpudoctor snapshot -o host.txtar to send")
+	t.wrapped("  ", dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
 }
