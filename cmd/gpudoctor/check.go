@@ -32,7 +32,7 @@ var (
 	}
 	maxBytesFlag = &cli.StringFlag{
 		Name:  "max-bytes",
-		Usage: "`SIZE`: read at most this much input after decompression (500MB, 8GiB; default " + humanize.IBytes(text.DefaultMaxBytes) + ")",
+		Usage: "`SIZE`: read at most this much input, unpacked (500MB, 8GiB; default " + humanize.IBytes(text.DefaultMaxBytes) + ")",
 	}
 	colorFlag = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},

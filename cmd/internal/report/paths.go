@@ -12,7 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// path is one ordered pair of GPUs and what became of the transfers on it.
+// path is one ordered pair of GPUs and the result of the transfers on it.
 type path struct {
 	source, destination string
 	// outcome is the worst of all its tests; decided is the transfer that
@@ -96,7 +96,7 @@ func (all paths) with(o probe.Outcome) paths {
 	return some
 }
 
-// tried are the paths of which something is known.
+// tried are the paths with a known result.
 func (all paths) tried() paths {
 	return slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome == probe.Unknown })
 }
@@ -174,7 +174,7 @@ func (s span) text(format func(float64) string) string {
 	return least + " to " + most
 }
 
-// rate writes a rate with as many digits as mean something.
+// rate writes a rate with its significant digits.
 func rate(v float64) string {
 	switch {
 	case math.Abs(v) >= 99.95:
@@ -205,9 +205,9 @@ const (
 	statusOpen status = "??"
 )
 
-// transfersLine says in one sentence what became of the transfers. Its mark is
-// FAIL just where something failed, also beside the paths, so that it agrees with
-// the verdict.
+// transfersLine sums up the transfers in one sentence. Its mark is FAIL exactly if
+// something failed, including tests other than the paths, so that it agrees with the
+// verdict.
 func transfersLine(d *Document, all paths) (status, string) {
 	s, said := pathsOrWhy(d, all)
 	if n := failures(d); n > 0 && s != statusFail {
@@ -240,7 +240,7 @@ func countTransfers(r *probe.Report, holds func(probe.Outcome) bool) int {
 	return n
 }
 
-// othersFailed names what failed beside the paths between the GPUs.
+// othersFailed names what failed other than the paths between the GPUs.
 func othersFailed(d *Document) string {
 	var names []string
 	for _, g := range d.Transfers.Devices {
@@ -306,8 +306,8 @@ func noGPU(d *Document) (status, string) {
 	return statusNone, "no GPU here, so no transfer; the host and the container are still judged"
 }
 
-// stageWords say what the driver was asked for in a stage of the probe. A
-// stage that is not among them bears the name of its test.
+// stageWords say what the driver was doing in a stage of the probe. A stage that is
+// not among them has the name of its test.
 var stageWords = map[string]string{
 	"load library": "while loading its library", "cuInit": "in cuInit", "hipInit": "in hipInit", "devices": "while listing its GPUs",
 	"peer access query": "while querying peer access", "contexts": "while creating a context", "memory": "while allocating memory",
@@ -418,7 +418,7 @@ func verb(some paths, many, one string) string {
 	return many
 }
 
-// arrived says what stood in the destination instead of the data.
+// arrived says what was in the destination instead of the data.
 func arrived(bad paths) string {
 	found := map[string]bool{}
 	for _, t := range bad.deciding() {
