@@ -21,18 +21,18 @@ import (
 
 // The flags that several commands take.
 var (
-	fromFlag     = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine texts (files, folders, archives, - for a pipe) or a recording"}
-	withFlag     = &cli.StringSliceFlag{Name: "with", Usage: "`FILE`: also examine this text, such as the log of the job that failed"}
+	fromFlag     = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine logs or command output (file, folder, archive or -), or a recording"}
+	withFlag     = &cli.StringSliceFlag{Name: "with", Usage: "`FILE`: also examine this log, such as the output of the failed job"}
 	probeFlag    = &cli.StringFlag{Name: "probe", Usage: "`MODE`: run the probe: off, quick or full (default quick)"}
-	busyFlag     = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "also use GPUs that other processes use"}
-	waitFlag     = &cli.DurationFlag{Name: "probe-timeout", Usage: "`TIME`: timeout for each step of the driver (30s, 2m)"}
+	busyFlag     = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "also test GPUs that other processes are using"}
+	waitFlag     = &cli.DurationFlag{Name: "probe-timeout", Usage: "`TIME`: timeout for each driver step (30s, 2m)"}
 	deadlineFlag = &cli.DurationFlag{
 		Name: "deadline", EnvVars: []string{"GPUDOCTOR_DEADLINE"},
 		Usage: "`TIME`: stop after this time (default 30s; 2m with --probe full, 10m with --from)",
 	}
 	maxBytesFlag = &cli.StringFlag{
 		Name:  "max-bytes",
-		Usage: "`SIZE`: read at most this much of texts, unpacked (500MB, 8GiB; default " + humanize.IBytes(text.DefaultMaxBytes) + ")",
+		Usage: "`SIZE`: read at most this much input, unpacked (500MB, 8GiB; default " + humanize.IBytes(text.DefaultMaxBytes) + ")",
 	}
 	colorFlag = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
@@ -42,7 +42,7 @@ var (
 		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
 		Usage: "`FORMAT`: write text, json, markdown or html on standard output",
 	}
-	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show evidence, all transfers and what was not judged"}
+	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show evidence, all transfers and what was not judged"}
 	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print only what makes the exit code nonzero"}
 	policyFlag  = &cli.StringFlag{
 		Name: "policy", EnvVars: []string{"GPUDOCTOR_POLICY"},
@@ -53,23 +53,23 @@ var (
 func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "check",
-		Usage: "examine this machine, or a recording, and say what to do",
-		Description: `Reads what the machine shows of itself, moves verified data between its GPUs
-for a moment, judges both by rules and ranks what would help. With --from it
-examines what somebody sent instead: an NCCL log, outputs of lspci, dmesg or
-nvidia-smi, a pod spec, several of them in one file, a folder or an archive.
+		Usage: "examine this machine or a recording, and recommend what to do",
+		Description: `Reads the state of the machine, briefly moves verified data between its GPUs,
+applies rules to the results and ranks the remedies. With --from, it examines
+files instead: an NCCL log, output of lspci, dmesg or nvidia-smi, a pod spec,
+several of them in one file, a folder or an archive.
 
-In files names, addresses and serial numbers are replaced by stand-ins, and
-secrets everywhere; --no-redact keeps them.
+Files that it writes contain stand-ins for names, addresses and serial numbers.
+Secrets are always replaced. --no-redact keeps all of them.
 
-exit code: 0 nothing at or above --fail-on, and neither a transfer nor the probe
-failed; 1 findings at or above it; 2 wrong usage or an error; 3 transfers or the
-probe failed without such a finding, or with --strict not everything was examined
+exit code: 0 no finding at or above --fail-on, and no transfer or probe failed;
+1 findings at or above it; 2 wrong usage or an error; 3 no such finding, but a
+transfer or the probe failed, or, with --strict, something was not examined
 
 GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_DEADLINE,
-GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.
-.gpudoctor.yaml in this folder and ~/.config/gpudoctor/config.yaml set defaults
-for flags; gpudoctor man describes them.`,
+GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR set the flags of the same names.
+.gpudoctor.yaml in the current folder and ~/.config/gpudoctor/config.yaml set
+defaults for flags; gpudoctor man describes them.`,
 		Flags: []cli.Flag{
 			fromFlag,
 			withFlag,
@@ -80,14 +80,14 @@ for flags; gpudoctor man describes them.`,
 			maxBytesFlag,
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
-				Usage: "`PROFILE`: training, or image: a container image under build",
+				Usage: "`PROFILE`: training, or image (a container image during its build)",
 			},
 			&cli.StringFlag{
 				Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
-				Usage: "`SEV`: severity for exit code 1: critical to info, or none",
+				Usage: "`SEV`: lowest severity for exit code 1: critical to info, or none",
 			},
-			&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit code 3 if not everything could be examined"},
-			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: judge only these rules, separated by commas"},
+			&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit with code 3 if anything could not be examined"},
+			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: apply only these rules (comma-separated)"},
 			&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
 			policyFlag,
 			redactFlag, noRedactFlag, keepFlag,
@@ -168,7 +168,7 @@ func readRequest(c *cli.Context) (request, error) {
 	}
 	for _, flag := range []string{"only", "skip"} {
 		if c.IsSet(flag) && len(ids(c.StringSlice(flag))) == 0 {
-			return r, hinted(fmt.Errorf("--%s %s names no rule", flag, strings.Join(c.StringSlice(flag), " ")), "gpudoctor rules list lists the rules")
+			return r, hinted(fmt.Errorf("--%s %s matches no rule", flag, strings.Join(c.StringSlice(flag), " ")), "gpudoctor rules list shows the rules")
 		}
 	}
 	var err error
@@ -191,10 +191,10 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 		return s, opts, err
 	}
 	if opts.ProbeTimeout < 0 {
-		return s, opts, errors.New("--probe-timeout is below zero")
+		return s, opts, errors.New("--probe-timeout is negative")
 	}
 	if opts.Whole = c.Duration(deadlineFlag.Name); c.IsSet(deadlineFlag.Name) && opts.Whole < deadline.Least {
-		return s, opts, hinted(fmt.Errorf("--deadline %s is too short", opts.Whole), "the shortest is "+deadline.Least.String())
+		return s, opts, hinted(fmt.Errorf("--deadline %s is too short", opts.Whole), "the minimum is "+deadline.Least.String())
 	}
 	opts.Whole = cmp.Or(opts.Whole, defaultDeadline(c, opts))
 	s = source{from: c.StringSlice(fromFlag.Name), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
@@ -202,7 +202,7 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 		return s, opts, err
 	}
 	if len(s.from) > 0 && (c.IsSet(probeFlag.Name) && opts.Probe != probe.Off || c.IsSet(busyFlag.Name) || c.IsSet(waitFlag.Name)) {
-		return s, opts, hinted(errProbeRecorded, "a recording holds the transfers that were made with it")
+		return s, opts, hinted(errProbeRecorded, "a recording contains the transfers that were measured when it was made")
 	}
 	return s, opts, s.check(c.Context)
 }
@@ -214,7 +214,7 @@ func readSize(c *cli.Context, flag string) (int64, error) {
 	}
 	size, err := parseSize(c.String(flag))
 	if err != nil {
-		return 0, hinted(fmt.Errorf("--%s does not take %q", flag, c.String(flag)), err.Error())
+		return 0, hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
 	}
 	return size, nil
 }
@@ -228,10 +228,10 @@ func parseSize(value string) (int64, error) {
 	return int64(size), nil
 }
 
-var errSize = errors.New("a size is a number above 0 with a unit: 500MB, 2GiB")
+var errSize = errors.New("a size is a positive number with a unit: 500MB, 2GiB")
 
-// defaultDeadline is how long the whole command may take where nobody says. Who
-// allows the driver more time for each step allows the whole more, too.
+// defaultDeadline is how long the whole command may take by default. A longer
+// --probe-timeout also raises it.
 func defaultDeadline(c *cli.Context, opts gather.Options) time.Duration {
 	switch {
 	case len(c.StringSlice(fromFlag.Name))+len(c.StringSlice(withFlag.Name)) > 0:

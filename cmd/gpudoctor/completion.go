@@ -186,9 +186,9 @@ func complete(app *cli.App, words []string) string {
 	return b.String()
 }
 
-// valueAsked returns the flag whose value a word is, with what stands before
-// the value in the word and the value: "--format=m", or "m" behind "--format".
-// The flag is nil where the word is none.
+// valueAsked returns the flag that a word is a value of, the part of the word before
+// the value, and the value: "--format=m", or "m" after "--format". The flag is nil if
+// the word is not a value.
 func (l *commandLine) valueAsked(word string) (flag cli.Flag, prefix, value string) {
 	if l.literal {
 		return nil, "", ""

@@ -51,7 +51,7 @@ const driverStarts = 80 * time.Millisecond
 
 // diagnose is the straight line: host, facts, findings, advice, report. The rules are
 // read while facts are gathered, and compiled while the driver starts.
-// With an error there may be a report all the same: see gathered.
+// It may return both a report and an error: see gathered.
 func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	start := time.Now()
 	gathering, stop := context.WithCancel(ctx)
@@ -246,8 +246,8 @@ type knowledge struct {
 	remedies *remedies.Set
 }
 
-// learn loads the rules and remedies, side by side, and with them those of a
-// folder of the user's.
+// learn loads the rules and remedies, concurrently, including those in a
+// folder of the user.
 func learn(policy string) (knowledge, error) {
 	var k knowledge
 	var ruleErr, remedyErr error
@@ -287,8 +287,8 @@ func problem(err error) error {
 	return hinted(first, hints...)
 }
 
-// expand checks that each id is a rule, and puts in place of a cause the
-// rules that name it.
+// expand checks that each id is a rule, and replaces each cause by the rules that
+// report it.
 func (k knowledge) expand(ids []string) ([]string, error) {
 	var all, names []string
 	for _, id := range ids {
@@ -300,7 +300,7 @@ func (k knowledge) expand(ids []string) ([]string, error) {
 			names = append(names, r.ID)
 		}
 		if len(all) == before {
-			return nil, unknownName("rule", id, names, "gpudoctor rules list lists the rules")
+			return nil, unknownName("rule", id, names, "gpudoctor rules list shows the rules")
 		}
 	}
 	slices.Sort(all)
@@ -315,11 +315,11 @@ func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
 	}
 	switch all := k.rules.Rules(); {
 	case !slices.ContainsFunc(all, judged):
-		return hinted(errors.New("--only and --skip leave no rule to judge"), "gpudoctor rules list lists the rules")
+		return hinted(errors.New("--only and --skip leave no rule to apply"), "gpudoctor rules list shows the rules")
 	case !slices.ContainsFunc(all, func(r rules.Rule) bool {
 		return judged(r) && (len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile))
 	}):
-		return hinted(fmt.Errorf("--only and --skip leave no rule to judge for the profile %s", profile), "gpudoctor rules list lists the rules and their profiles")
+		return hinted(fmt.Errorf("--only and --skip leave no rule to apply for the profile %s", profile), "gpudoctor rules list shows the rules and their profiles")
 	}
 	return nil
 }

@@ -29,18 +29,18 @@ func diffCommand() *cli.Command {
 		Name:      "diff",
 		Usage:     "compare two reports or recordings and show what changed",
 		ArgsUsage: "A B",
-		Description: `A and B are reports in JSON (check -o FILE.json), snapshots, facts files or
-examples, in any combination. Recordings are judged first. Devices are paired by
-PCI address or UUID. What changes from moment to moment, such as times, process
-ids and used memory, is left out, and measured values that differ by no more than
-two measurements do count as equal.
+		Description: `A and B are JSON reports (check -o FILE.json), snapshots, facts files or examples,
+in any combination. Rules are applied to recordings first. Devices are matched by
+PCI address or UUID. Values that change all the time, such as times, process IDs
+and used memory, are left out. Measured values that differ by no more than normal
+variation between runs count as equal.
 
 exit code: 0 no differences; 1 differences; 2 wrong usage or an error`,
 		Flags: []cli.Flag{
 			policyFlag,
 			redactFlag, noRedactFlag,
 			formatFlag,
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show all differences and all places"},
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show all differences and every location"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print nothing; the exit code says whether they differ"},
 			asciiFlag,
 		},
@@ -170,17 +170,17 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 	case err == nil:
 		return data, form, nil
 	case errors.Is(err, errUnlike):
-		return nil, "", hinted(fmt.Errorf("%s: %w", quoteWord(name), err), takesSides, "gpudoctor check --from FILE -o FILE.json makes a report of a text")
+		return nil, "", hinted(fmt.Errorf("%s: %w", quoteWord(name), err), takesSides, "to make a report from a log: gpudoctor check --from FILE -o FILE.json")
 	case errors.Is(err, errNotFile):
 		return nil, "", hinted(fmt.Errorf("%s: %w", quoteWord(name), err), takesSides)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, "", hinted(fmt.Errorf("%s: permission denied", quoteWord(name)), "make it readable for this user, or run gpudoctor as one who may read it")
+		return nil, "", hinted(fmt.Errorf("%s: permission denied", quoteWord(name)), "make it readable for this user, or run gpudoctor as a user who can read it")
 	}
 	return nil, "", hinted(fmt.Errorf("%s: %s", quoteWord(name), inWords(err, "file")), append(nearSource(ctx, name), takesSides)...)
 }
 
 var (
-	errUnlike  = errors.New("neither a report in JSON nor a recording")
+	errUnlike  = errors.New("neither a JSON report nor a recording")
 	errNotFile = errors.New("not a regular file")
 )
 

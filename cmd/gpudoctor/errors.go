@@ -14,7 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// hintedError is an error with what a person can do about it.
+// hintedError is an error with hints on what to do about it.
 type hintedError struct {
 	error
 	hints []string
@@ -25,8 +25,8 @@ func (e hintedError) Unwrap() error { return e.error }
 // hinted adds hints to an error.
 func hinted(err error, hints ...string) error { return hintedError{err, hints} }
 
-// verdictError makes the program end with the code of a verdict. There is
-// nothing to say: the report has said it.
+// verdictError makes the program exit with the code of a verdict. It has no message:
+// the report contains it.
 type verdictError struct{ code int }
 
 func (e verdictError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
@@ -53,7 +53,7 @@ func complain(w io.Writer, err error) {
 		}
 		err = h.error
 	}
-	// There is nobody left to tell that standard error is closed.
+	// If standard error is closed, the error cannot be reported.
 	_, _ = io.WriteString(w, b.String())
 }
 
@@ -68,12 +68,12 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		if _, isTime := allFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
 			hints = []string{"a time has a unit: 30s, 2m"}
 		}
-		return hinted(fmt.Errorf("%s does not take %s", dashed(m[2]), m[1]), hints...)
+		return hinted(fmt.Errorf("invalid value %s for %s", m[1], dashed(m[2])), hints...)
 	}
 	return hinted(err, help)
 }
 
-// badValue is how the flag parser refuses a value (package flag).
+// badValue matches the flag parser's error for an invalid value (package flag).
 var badValue = lazy.New(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
 
 // dashed writes a flag as it is typed: with one dash if it is a letter.

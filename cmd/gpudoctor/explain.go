@@ -19,10 +19,10 @@ import (
 func explainCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "explain",
-		Usage:     "explain a rule, a cause, a remedy, an exit code or a word of the report",
+		Usage:     "explain a rule, cause, remedy, exit code or term of the report",
 		ArgsUsage: "ID",
 		Description: `gpudoctor explain acs-redirect   a rule, a cause or a remedy, by its id
-gpudoctor explain exit 3         an exit code, all of them without a number
+gpudoctor explain exit 3         an exit code, or all of them without a number
 gpudoctor explain likely         a severity, a confidence or a verdict`,
 		Flags: []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
@@ -37,7 +37,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 				return toStdout(c.App.Writer, e.write)
 			}
 			if c.Args().Len() != 1 {
-				return hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list lists the rules", "gpudoctor explain acs-redirect")
+				return hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
 			}
 			policy, err := readPolicy(c)
 			if err != nil {
@@ -47,7 +47,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 				return err
 			}
 			if !e.explain(id) {
-				return unknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list lists the rules")...)
+				return unknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list shows the rules")...)
 			}
 			return toStdout(c.App.Writer, e.write)
 		},
@@ -115,7 +115,7 @@ func (e *explanation) explain(id string) bool {
 		}
 	}
 	if len(others) > 0 {
-		e.line("%s is the cause that these rules name:", id)
+		e.line("%s is the cause that these rules report:", id)
 		for _, r := range others {
 			e.part("", fmt.Sprintf("%s (%s): %s", r.ID, r.Severity, r.Title))
 		}
@@ -137,7 +137,7 @@ func (e *explanation) rule(r rules.Rule) {
 		e.part("cause", r.Cause)
 	}
 	if len(r.Explains) > 0 {
-		e.part("explains", strings.Join(r.Explains, ", "))
+		e.part("cause of", strings.Join(r.Explains, ", "))
 	}
 	for i, id := range r.Remedies {
 		label := ""
@@ -168,7 +168,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 	e.text("", remedies.Unfilled(r.Description))
 	e.line("")
 	e.part("costs", r.Cost)
-	e.part("takes", apply.Effort(r.Needs, r.Lasts))
+	e.part("requires", apply.Effort(r.Needs, r.Lasts))
 	e.part("risk", r.Risk)
 	if r.Caution != "" {
 		e.part("caution", r.Caution)
@@ -192,7 +192,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 			cures = append(cures, rule.ID)
 		}
 	}
-	e.part("cures", strings.Join(cures, ", "))
+	e.part("applies to", strings.Join(cures, ", "))
 	for i, l := range r.Sources {
 		label := ""
 		if i == 0 {
@@ -213,7 +213,7 @@ func (e *explanation) text(margin, s string) {
 	}
 }
 
-// part writes a label and what belongs to it.
+// part writes a label and its text.
 func (e *explanation) part(label, s string) {
 	if s == "" {
 		return

@@ -11,10 +11,10 @@ import (
 func factsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "facts",
-		Usage: "print what was read as JSON, without judging it",
-		Description: `The document is what rules see; gpudoctor check --from takes it. Names of
-hosts, users, jobs and images, serial numbers, UUIDs, MAC and IP addresses and
-secrets are replaced by stand-ins, the same thing by the same one.`,
+		Usage: "print the facts as JSON, without applying rules",
+		Description: `The document is the input of the rules; gpudoctor check --from accepts it. Names
+of hosts, users, jobs and images, serial numbers, UUIDs, MAC and IP addresses and
+secrets are replaced: each value always by the same stand-in.`,
 		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, noRedactFlag, keepFlag, quietFlag},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {

@@ -18,7 +18,7 @@ commands:
 {{range .VisibleCommands}}{{if ne .Name "help"}}  {{.Name}}{{"\t"}}{{.Usage}}{{"\n"}}{{end}}{{end}}
 flags:
 {{range .VisibleFlags}}{{.}}{{"\n"}}{{end}}
-gpudoctor COMMAND --help shows what a command takes. It never changes the machine.
+gpudoctor COMMAND --help describes a command. gpudoctor never changes the machine.
 Start with: gpudoctor check
 `
 	commandHelp = `{{.HelpName}}: {{.Usage}}

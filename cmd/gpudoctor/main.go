@@ -105,7 +105,7 @@ func newApp(stdout io.Writer) *cli.App {
 	cli.FlagStringer = describeFlag
 	app := &cli.App{
 		Name:                      "gpudoctor",
-		Usage:                     "examine how the GPUs of a machine talk to each other",
+		Usage:                     "diagnose communication between the GPUs of a machine",
 		Version:                   version,
 		Metadata:                  map[string]any{},
 		Writer:                    stdout,
@@ -148,7 +148,7 @@ func prepare(commands []*cli.Command) {
 	}
 }
 
-// groupAction says that a command wants another one behind it.
+// groupAction reports that a command needs a subcommand.
 func groupAction(c *cli.Context) error {
 	name, all := c.Command.Name, commandNames(c.Command.Subcommands)
 	if c.Args().Present() {

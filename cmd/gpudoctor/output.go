@@ -23,9 +23,9 @@ type output struct {
 	format report.Format
 }
 
-// outputs reads --format and -o: files take their format from their names,
-// standard output takes that of --format, and is left alone when there are
-// files and it was not asked for.
+// outputs reads --format and -o. Files take their format from their names, standard
+// output takes that of --format. If there are files and no --format, nothing is
+// written to standard output.
 func outputs(files []string, format string, formatSet bool) ([]output, error) {
 	if err := oneOf("format", format, report.FormatAliases()...); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 		}
 		of, ok := report.FormatOf(file)
 		if !ok {
-			return nil, hinted(fmt.Errorf("-o %s: the name does not tell the format", quoteWord(file)), "end it in one of: "+join(report.Extensions()))
+			return nil, hinted(fmt.Errorf("-o %s: unknown file extension", quoteWord(file)), "use one of: "+join(report.Extensions()))
 		}
 		if err := writable(file); err != nil {
 			return nil, err
@@ -64,8 +64,7 @@ func filesOf(all []output) []string {
 	return files
 }
 
-// writable refuses, before any work is done, a file that could not be
-// written after it.
+// writable rejects a file that cannot be written, before any work is done.
 func writable(file string) error {
 	err := outfile.Check(file)
 	at, inFolder := errors.AsType[*outfile.FolderError](err)
@@ -77,7 +76,7 @@ func writable(file string) error {
 	case inFolder && errors.Is(err, fs.ErrPermission):
 		return hinted(fmt.Errorf("-o %s: permission to write to %s denied", file, at.Folder), otherFolder())
 	case inFolder && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return hinted(fmt.Errorf("-o %s: there is no folder %s", file, at.Folder), "make it, or name another")
+		return hinted(fmt.Errorf("-o %s: folder %s does not exist", file, at.Folder), "create it, or name another")
 	case inFolder:
 		return hinted(fmt.Errorf("-o %s: %w", file, at), otherFolder())
 	}
@@ -87,8 +86,7 @@ func writable(file string) error {
 // otherFolder is the hint for a folder in which nothing can be written.
 func otherFolder() string { return "name another folder, such as " + os.TempDir() }
 
-// apart refuses outputs that would write over what the command reads, or over
-// each other.
+// apart rejects outputs that would overwrite the input or each other.
 func apart(files []string, src source, stdout io.Writer) error {
 	type taken struct {
 		outfile.Place
@@ -130,8 +128,8 @@ func apart(files []string, src source, stdout io.Writer) error {
 	return nil
 }
 
-// written says which files were written, and the verdict: a log that holds
-// nothing else tells how it went. It is empty where there are none.
+// written says which files were written, and the verdict, so that a log with nothing
+// else still shows the result. It is empty if there are no files.
 func written(all []output, v report.Verdict) string {
 	var files, parts []string
 	for _, file := range filesOf(all) {
@@ -150,7 +148,7 @@ func written(all []output, v report.Verdict) string {
 }
 
 // sayWritten writes that line: on standard output where no report is written
-// to it, or else for a person who looks on.
+// to it, otherwise on standard error if that is a terminal.
 func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 	line := written(all, v)
 	switch {
@@ -166,8 +164,7 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 	})
 }
 
-// writeReport writes the report to every output. One that cannot be written does
-// not keep the others from it.
+// writeReport writes the report to every output, even if one of them fails.
 func writeReport(ctx context.Context, all []output, v *versions, s report.Style, stdout io.Writer) error {
 	var failed []error
 	for _, o := range all {
@@ -199,8 +196,7 @@ func firstOf(all []error) error {
 	return hinted(all[0], hints...)
 }
 
-// writeFile writes a file whole or not at all, and says what is left if it
-// cannot.
+// writeFile writes a file completely or not at all. Its error says what is left.
 func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) error {
 	err := outfile.Write(ctx, file, data, perm)
 	failed, ok := errors.AsType[*outfile.Error](err)

@@ -13,7 +13,7 @@ import (
 )
 
 // What --policy takes, for hints.
-const takesPolicy = "--policy takes a folder that holds rules (*.rego) or remedies (*.yaml)"
+const takesPolicy = "--policy takes a folder with rules (*.rego) or remedies (*.yaml)"
 
 // readPolicy reads --policy, and refuses what is no folder of rules or
 // remedies: a policy that is left out unnoticed would let things pass.
@@ -36,9 +36,9 @@ func readPolicy(c *cli.Context) (string, error) {
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
 			place = filepath.Join(dir, filepath.FromSlash(at.Path))
 		}
-		return "", hinted(fmt.Errorf("--policy %s: %s", place, inWords(err, "file")), "gpudoctor reads all of the folder", takesPolicy)
+		return "", hinted(fmt.Errorf("--policy %s: %s", place, inWords(err, "file")), "gpudoctor reads the whole folder", takesPolicy)
 	case !found:
-		return "", hinted(fmt.Errorf("--policy %s: the folder holds no rules and no remedies", dir), takesPolicy)
+		return "", hinted(fmt.Errorf("--policy %s: the folder contains no rules or remedies", dir), takesPolicy)
 	}
 	return dir, nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // tablesFlag is --verbose where there are transfers alone.
-var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show transfers with host memory and the time of each stage"}
+var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show transfers to and from host memory, and the time of each stage"}
 
 func probeCommand() *cli.Command {
 	return &cli.Command{
@@ -22,8 +22,8 @@ func probeCommand() *cli.Command {
 			Name:  "p2p",
 			Usage: "test every ordered pair of GPUs of this machine",
 			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
-there are no two GPUs; 1 some path does not; 2 an error; 3 some path could not
-be tried`,
+there are fewer than two GPUs; 1 a path does not; 2 wrong usage or an error; 3 a
+path could not be tested`,
 			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag, colorFlag, asciiFlag},
 			Action: probeP2P,
 		}},

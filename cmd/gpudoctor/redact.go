@@ -30,14 +30,14 @@ const (
 	redactNothing
 )
 
-var errRedactBoth = errors.New("--redact and --no-redact do not go together")
+var errRedactBoth = errors.New("--redact and --no-redact cannot be used together")
 
 // readRedaction reads the flags.
 func readRedaction(c *cli.Context) (redaction, error) {
 	keep := c.Bool(noRedactFlag.Name) || c.Bool(keepFlag.Name)
 	switch {
 	case keep && c.Bool(redactFlag.Name):
-		return redactFiles, hinted(errRedactBoth, "without either, names are replaced in files, and secrets everywhere")
+		return redactFiles, hinted(errRedactBoth, "by default, names are replaced in files, and secrets everywhere")
 	case keep:
 		return redactNothing, nil
 	case c.Bool(redactFlag.Name):

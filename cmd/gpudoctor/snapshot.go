@@ -14,9 +14,9 @@ func snapshotCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "snapshot",
 		Usage: "record this machine to examine it elsewhere",
-		Description: `Makes every check and keeps what was read. Names of hosts, users, jobs and
-images, serial numbers, UUIDs, MAC and IP addresses and secrets are replaced by
-stand-ins, the same thing by the same one.
+		Description: `Runs every check and records what it reads. Names of hosts, users, jobs and
+images, serial numbers, UUIDs, MAC and IP addresses and secrets are replaced:
+each value always by the same stand-in.
 gpudoctor check --from FILE then gives the same findings on any machine.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: the file to write, NAME.txtar; - for standard output"},

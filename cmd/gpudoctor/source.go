@@ -35,7 +35,7 @@ import (
 type source struct {
 	// from are recordings, texts, folders and archives; "-" is standard input.
 	from []string
-	// with are texts of what happened on the machine that is examined.
+	// with are logs of the machine that is examined.
 	with  []string
 	stdin io.Reader
 	// maxBytes bounds what is read of texts; 0 is the default.
@@ -59,13 +59,13 @@ const (
 	standardInput = "-"
 )
 
-// textsMemory is what the program keeps to while it reads texts, however long
-// they are: what it holds of them is far less, and garbage is collected sooner.
+// textsMemory is the soft memory limit while texts are read, however long they are.
+// The program keeps far less of them; the limit makes garbage collection run sooner.
 const textsMemory = 140 << 20
 
 var (
-	errProbeRecorded = errors.New("--probe and --from do not go together")
-	errExampleAlone  = errors.New("--from: an example stands alone")
+	errProbeRecorded = errors.New("--probe and --from cannot be used together")
+	errExampleAlone  = errors.New("--from: an example cannot be combined with other input")
 )
 
 // names says what was examined.
@@ -78,8 +78,8 @@ func (s source) names() []string {
 
 // What --from takes, for hints.
 const (
-	takesTexts = "--from takes logs, outputs of commands, job descriptions, folders and archives of them, and what gpudoctor snapshot or gpudoctor facts wrote"
-	takesKinds = "gpudoctor texts lists what is recognised and how to produce it"
+	takesTexts = "--from takes logs, command output, job descriptions, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"
+	takesKinds = "gpudoctor texts lists what is recognized and how to produce it"
 )
 
 // gathered is what was read, and how long each check took.
@@ -88,11 +88,11 @@ type gathered struct {
 	took  map[string]time.Duration
 	// textsOnly is true where no machine was examined, live or recorded.
 	textsOnly bool
-	// err may come with facts: that of texts in which nothing was recognised.
+	// err may come with facts: that of texts in which nothing was recognized.
 	err error
 }
 
-// collectShown is collect, and shows on a terminal what is under way.
+// collectShown is collect with progress on a terminal.
 func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool) gathered {
 	p := newProgress(quiet, opts.Whole)
 	defer p.done()
@@ -141,7 +141,7 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 		}
 		return g
 	case errors.Is(err, recorded.ErrNewer):
-		return gathered{err: hinted(err, "a newer gpudoctor wrote it: update this one")}
+		return gathered{err: hinted(err, "it was written by a newer gpudoctor: update this one")}
 	case err != nil:
 		return gathered{err: hinted(err, takesTexts)}
 	case g.facts != nil:
@@ -216,15 +216,15 @@ func (s source) openRecording(ctx context.Context, path string) (*host.Host, *fa
 	h, doc, err := recorded.Open(path, r)
 	switch {
 	case errors.Is(err, recorded.ErrNewer):
-		return nil, nil, hinted(err, "a newer gpudoctor wrote it: update this one")
+		return nil, nil, hinted(err, "it was written by a newer gpudoctor: update this one")
 	case err != nil:
 		return nil, nil, hinted(err, takesTexts)
 	}
 	return h, doc, nil
 }
 
-// check refuses sources that do not go together or cannot be read, before any
-// work is done.
+// check rejects sources that cannot be combined or cannot be read, before any work is
+// done.
 func (s source) check(ctx context.Context) error {
 	var seen []named
 	for i, name := range slices.Concat(s.from, s.with) {
@@ -234,9 +234,9 @@ func (s source) check(ctx context.Context) error {
 		}
 		switch {
 		case strings.HasPrefix(name, examplePrefix) && i >= len(s.from):
-			return hinted(fmt.Errorf("%s %s: an example is a machine, no text", flag, quoteWord(name)), "--from "+name)
+			return hinted(fmt.Errorf("%s %s: an example is a machine, not a log", flag, quoteWord(name)), "--from "+name)
 		case strings.HasPrefix(name, examplePrefix) && len(s.from) > 1:
-			return hinted(errExampleAlone, "a log of what happened there may be given along with it: --with FILE")
+			return hinted(errExampleAlone, "to examine a log together with it: --with FILE")
 		case strings.HasPrefix(name, examplePrefix):
 			if err := knownExample(name); err != nil {
 				return err
@@ -249,7 +249,7 @@ func (s source) check(ctx context.Context) error {
 			if err != nil {
 				hints := append(nearSource(ctx, name), flag+strings.TrimPrefix(takesTexts, "--from"))
 				if errors.Is(err, fs.ErrPermission) {
-					hints = []string{"make it readable for this user, or run gpudoctor as one who may read it"}
+					hints = []string{"make it readable for this user, or run gpudoctor as a user who can read it"}
 				}
 				return hinted(fmt.Errorf("%s %s: %s", flag, quoteWord(name), inWords(err, "file")), hints...)
 			}
@@ -271,8 +271,7 @@ type named struct {
 	info fs.FileInfo
 }
 
-// sameTwice refuses a file that is given twice: what it states would count
-// twice.
+// sameTwice rejects a file that is given twice: its contents would count twice.
 func sameTwice(flag, name, before string) error {
 	if name == before {
 		return hinted(fmt.Errorf("%s %s is given twice", flag, quoteWord(name)), "name it once")
@@ -367,10 +366,9 @@ func (u *untilEOF) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// announceInput tells a person that nothing happens until they have typed the
-// text.
+// announceInput tells the user that gpudoctor waits for input.
 func announceInput(stdin io.Reader) {
 	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		tell("gpudoctor: reading standard input; Ctrl-D ends it")
+		tell("gpudoctor: reading standard input; press Ctrl-D to end it")
 	}
 }

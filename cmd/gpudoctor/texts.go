@@ -16,8 +16,8 @@ import (
 func textsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "texts",
-		Usage: "list the texts that check --from recognises",
-		Description: `Each kind is recognised by its content, alone or among others in one file, in a
+		Usage: "list the kinds of text that check --from recognizes",
+		Description: `Each kind is recognized by its content, alone or among others in one file, in a
 folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
@@ -36,7 +36,7 @@ func listTexts(w io.Writer) error {
 	for _, k := range text.Kinds() {
 		fmt.Fprintf(&b, "%s\t%s\t%s\n", k.Name, lines.Printable(k.Command, false), lines.Printable(k.Title, false))
 	}
-	fmt.Fprintf(&b, "messages\t\tthe %d statements of programs that the catalogue knows, anywhere in a text\n", len(message.Statements()))
+	fmt.Fprintf(&b, "messages\t\tthe %d known messages of programs, anywhere in a text\n", len(message.Statements()))
 	if _, err := io.WriteString(t, b.String()); err != nil {
 		return err
 	}

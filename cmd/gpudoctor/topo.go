@@ -13,12 +13,12 @@ import (
 func topoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "topo",
-		Usage: "show how the GPUs and NICs are connected, and where something is wrong",
+		Usage: "show how the GPUs and NICs are connected, and where the problems are",
 		Description: `Prints the machine as a tree: NUMA nodes, root ports, PCIe switches, GPUs and
 NICs, with the generation, width and rate of each link. Problems are marked where
-they lie. No data is moved between GPUs; gpudoctor check does that.
+they occur. topo moves no data between GPUs; gpudoctor check does.
 
-gpudoctor check -o report.html draws the same picture.`,
+gpudoctor check -o report.html draws the same topology.`,
 		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, keepFlag, colorFlag},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {

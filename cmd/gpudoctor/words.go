@@ -14,17 +14,17 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// noArguments refuses words that a command does not take.
+// noArguments rejects arguments of a command that takes none.
 func noArguments(c *cli.Context) error {
 	if !c.Args().Present() {
 		return nil
 	}
-	hints := append(meantAs(c), c.Command.HelpName+" --help shows what it takes")
-	return hinted(errors.New("unexpected word: "+quoteWord(c.Args().First())), hints...)
+	hints := append(meantAs(c), c.Command.HelpName+" --help describes its arguments")
+	return hinted(errors.New("unexpected argument: "+quoteWord(c.Args().First())), hints...)
 }
 
-// meantAs says what the words may have been meant as that a command does not
-// take: files to examine, the file to write, or the value of a flag.
+// meantAs says what unexpected arguments may have been meant as: files to examine, the
+// file to write, or the value of a flag.
 func meantAs(c *cli.Context) []string {
 	words := c.Args().Slice()
 	switch {
@@ -41,7 +41,7 @@ func meantAs(c *cli.Context) []string {
 	return nil
 }
 
-// filesMeant says how files that stand without a flag are given.
+// filesMeant says how to give files that were given without a flag.
 func filesMeant(c *cli.Context, words []string) []string {
 	var hints []string
 	if c.Command != nil && hasFlag(c.Command, "output") && !hasFlag(c.Command, fromFlag.Name) {
@@ -53,7 +53,7 @@ func filesMeant(c *cli.Context, words []string) []string {
 	}
 	for _, w := range words {
 		if name, ok := strings.CutPrefix(w, examplePrefix); ok && !slices.Contains(fixtures.Examples(), name) {
-			return append(hints, "examples are given as "+command+" --from "+examplePrefix+nearestExample(name))
+			return append(hints, "to examine an example: "+command+" --from "+examplePrefix+nearestExample(name))
 		}
 		command += " --from " + remedies.Quote(w)
 	}

@@ -149,16 +149,16 @@ type Said struct {
 func Compare(version string, a, b Input) *Difference {
 	d := &Difference{Schema: Schema, Version: version, A: sideOf(a), B: sideOf(b), Items: []Item{}, Notes: []string{}}
 	if a.Report.Version != b.Report.Version {
-		d.note("A was judged by gpudoctor " + a.Report.Version + ", B by gpudoctor " + b.Report.Version + "; findings may differ for this reason")
+		d.note("A was judged by gpudoctor " + a.Report.Version + ", B by gpudoctor " + b.Report.Version + "; findings may differ because of this")
 	} else if a.Report.RulesDigest != b.Report.RulesDigest {
-		d.note("A and B were judged by different rules; findings may differ for this reason")
+		d.note("A and B were judged by different rules; findings may differ because of this")
 	}
 	if a.Report.Profile != b.Report.Profile {
 		d.note("A was judged for the profile " + string(a.Report.Profile) + ", B for the profile " + string(b.Report.Profile))
 	}
 	if a.Facts == nil || b.Facts == nil {
 		a.Facts, b.Facts = factsOf(a.Report), factsOf(b.Report)
-		d.note("A report holds few facts: only the GPUs, the system, the driver and the transfers were compared. Compare two recordings for all facts (gpudoctor snapshot)")
+		d.note("A report contains few facts: only the GPUs, the system, the driver and the transfers were compared. Compare two recordings for all facts (gpudoctor snapshot)")
 	}
 	a, b, moved := followMoves(a, b)
 	d.Items = append(d.Items, moved...)

@@ -55,7 +55,7 @@ var identities = map[reflect.Type][]string{
 
 // Reasons why a field is left out.
 const (
-	byChance = "it differs from moment to moment on one machine"
+	byChance = "it changes over time on one machine"
 	position = "it says where in a text something is"
 	prose    = "it is a sentence for people; what it says is in other fields"
 	follows  = "it follows from facts that are compared"
@@ -72,14 +72,14 @@ var noise = map[string]string{
 	".Time":                        byChance,
 	".PID":                         byChance,
 	"facts.Facts.Schema":           "documents of another schema are refused",
-	"facts.Facts.Profile":          "the doctor sets it; it is no fact",
+	"facts.Facts.Profile":          "gpudoctor sets it; it is not a fact",
 	"facts.Facts.Texts":            "it lists the files that were given",
 	"facts.Facts.Origins":          position,
 	"facts.Facts.Comparisons":      follows,
 	"facts.Unknown.Hint":           prose,
-	"facts.Virtualization.Source":  "it says which file told it",
-	"facts.PCIeLink.Source":        "it says which file told it",
-	"facts.KernelLogFacts.Source":  "it says which file told it",
+	"facts.Virtualization.Source":  "it names the file that the value is from",
+	"facts.PCIeLink.Source":        "it names the file that the value is from",
+	"facts.KernelLogFacts.Source":  "it names the file that the value is from",
 	"facts.KernelEvent.Source":     position,
 	"facts.KernelEvent.Seconds":    byChance,
 	"facts.KernelEvent.Message":    "it is a line of the log; the row of the catalogue, the code, the device and the fields are compared",

@@ -112,7 +112,7 @@ func listNode(v reflect.Value, f field) *node {
 		e.text = e.node.String()
 		elements = append(elements, e)
 	}
-	// Elements of one name are told apart by what they hold, not by their place.
+	// Elements of the same name are ordered by content, not by position.
 	slices.SortFunc(elements, func(a, b element) int { return strings.Compare(a.key+"\x00"+a.text, b.key+"\x00"+b.text) })
 	for _, e := range elements {
 		key := e.key

@@ -44,7 +44,7 @@ var headings = map[Kind]string{
 	Part:    "GPUs, links and paths",
 	Version: "Versions",
 	Setting: "Settings",
-	Figure:  "Figures and counters",
+	Figure:  "Measurements and counters",
 	Fact:    "Other facts",
 	Reading: "Known or judged on one side only",
 }

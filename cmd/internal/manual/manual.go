@@ -45,7 +45,7 @@ func Page(usage string, commands []*cli.Command, ownOnly []string) string {
 		}
 	}
 	m.macro("Sh DESCRIPTION")
-	m.text(`gpudoctor reads what a machine shows of its GPUs and the paths between them, moves verified data between the GPUs, judges both by rules, and says what to change first. It never changes the machine. Flags and other arguments may be given in any order.`)
+	m.text(`gpudoctor reads the state of a machine's GPUs and the paths between them, moves verified data between the GPUs, applies rules to the results, and recommends what to change first. It never changes the machine. Flags and other arguments may be given in any order.`)
 	m.macro("Sh COMMANDS")
 	for _, c := range m.commands {
 		m.command(c)
@@ -66,7 +66,7 @@ func Page(usage string, commands []*cli.Command, ownOnly []string) string {
 	for i, e := range [][2]string{
 		{"Examine this machine:", "gpudoctor check"},
 		{"Examine it together with the log of the job that failed, and write a report for the ticket:", "gpudoctor check --with job.log -o report.md"},
-		{"Name the cause from what somebody sent:", "gpudoctor check --from support.tar.gz"},
+		{"Find the cause from files that somebody sent:", "gpudoctor check --from support.tar.gz"},
 		{"Record a machine today, and show what changed tomorrow:", "gpudoctor snapshot -o today.txtar\ngpudoctor diff today.txtar tomorrow.txtar"},
 		{"Explain a finding and an exit code:", "gpudoctor explain acs-redirect\ngpudoctor explain exit 3"},
 	} {
@@ -136,21 +136,21 @@ func (m *page) environment() {
 		for _, f := range c.Flags {
 			if doc, ok := f.(cli.DocGenerationFlag); ok {
 				for _, name := range doc.GetEnvVars() {
-					variables[name] = "Stands for --" + f.Names()[0] + "."
+					variables[name] = "Sets --" + f.Names()[0] + "."
 				}
 			}
 		}
 	}
 	variables["NO_COLOR"] = "If set, no colors are written unless --color always is given."
 	variables["LC_ALL , LC_CTYPE , LANG"] = "If the first of them that is set does not name UTF-8, only ASCII is written."
-	variables["XDG_CONFIG_HOME"] = "The folder of the user's configuration."
+	variables["XDG_CONFIG_HOME"] = "The user's configuration folder."
 	names := make([]string, 0, len(variables))
 	for name := range variables {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	m.macro("Sh ENVIRONMENT")
-	m.text("A flag counts more than a variable, and a variable more than a file. A variable that is empty counts as not set.")
+	m.text("A flag overrides a variable, and a variable overrides a file. An empty variable counts as unset.")
 	m.macro("Bl -tag -width Ds")
 	for _, name := range names {
 		m.macro("It Ev %s", name)
@@ -162,15 +162,15 @@ func (m *page) environment() {
 // files writes about the files of settings.
 func (m *page) files(ownOnly []string) {
 	m.macro("Sh FILES")
-	m.text("Both files are YAML. Each key is the name of a flag without its dashes, such as fail-on: medium. The file in the current directory counts more.")
+	m.text("Both files are YAML. Each key is the name of a flag without its dashes, such as fail-on: medium. The file in the current directory takes precedence.")
 	m.macro("Bl -tag -width Ds")
 	m.macro("It Pa %s", settings.Here)
-	m.text("Defaults for calls in this directory. It cannot set " + strings.Join(ownOnly, ", ") + ", and it is ignored if it is a link, belongs to another user, or any user may write to it.")
+	m.text("Defaults for commands run in this directory. It cannot set " + strings.Join(ownOnly, ", ") + ", and it is ignored if it is a link, belongs to another user, or any user may write to it.")
 	m.macro("It Pa $XDG_CONFIG_HOME/gpudoctor/config.yaml")
-	m.text("The user's own defaults; ~/.config stands for XDG_CONFIG_HOME if that is not set.")
+	m.text("The user's own defaults; ~/.config is used if XDG_CONFIG_HOME is not set.")
 	m.macro("El")
 	m.macro("Pp")
-	m.text("No file sets which input is read and which file is written.")
+	m.text("Neither file can set which input is read or which file is written.")
 }
 
 // macro writes a line of a macro and its arguments.

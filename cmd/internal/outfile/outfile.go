@@ -70,7 +70,7 @@ var (
 	// folder that anyone may write to, somebody else decides where the link leads.
 	ErrForeignLink = errors.New("the link belongs to another user, in a folder that anyone may write to")
 	errNoReader    = errors.New("no process reads the FIFO")
-	errRestless    = errors.New("the file appears and vanishes")
+	errRestless    = errors.New("the file keeps appearing and disappearing")
 )
 
 // Testing is for tests alone, and is set before anything is written.
@@ -91,7 +91,7 @@ func step(name string) {
 
 // Write writes a file. One that does not exist gets the permissions, less the
 // umask, and a link that leads nowhere is followed. One that exists is replaced
-// by a new file only where the two cannot be told apart, and else is written in
+// by a new file only if nobody can distinguish the two; otherwise it is written in
 // place. An error is an *Error.
 func Write(ctx context.Context, name string, data []byte, perm fs.FileMode) error {
 	for range 3 { // The file may appear or vanish between two looks.
@@ -219,8 +219,8 @@ func openExisting(name string) (*os.File, error) {
 	return f, err
 }
 
-// swap puts a new file in the place of one that exists, if nobody can tell the
-// two apart. Where it reports false, nothing has changed.
+// swap replaces an existing file by a new one if nobody can distinguish the two. If it
+// reports false, nothing has changed.
 func swap(name string, f *os.File, info fs.FileInfo, data []byte) bool {
 	path, err := filepath.EvalSymlinks(name)
 	if err != nil {

@@ -35,7 +35,7 @@ func (d *Document) peerPaths() area.Line {
 // unseenGPUs says why there may be GPUs, or faults of them, although none is seen.
 func (d *Document) unseenGPUs() string {
 	if d.Profile == rules.Training && d.facts.GPUs != nil && d.facts.GPUs.NVML == checks.NVMLEnded {
-		return cmp.Or(d.unseen(), "the management library's process was ended")
+		return cmp.Or(d.unseen(), "the management library's process was killed")
 	}
 	return d.unseen()
 }
@@ -91,7 +91,7 @@ func (t *text) areas() {
 		}
 	}
 	if len(others) > 0 {
-		t.area("others", area.Unknown, "the input says too little of "+inWords(others)+" (--verbose)", "")
+		t.area("others", area.Unknown, "the input says too little about "+inWords(others)+" (--verbose)", "")
 	}
 }
 

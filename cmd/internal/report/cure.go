@@ -97,7 +97,7 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 	}
 	inner := margin + strings.Repeat(" ", labelWidth)
 	if hidden > 0 {
-		t.wrapped(inner, yellow, fmt.Sprintf("and %d more lines, which are as needed (--verbose)", hidden))
+		t.wrapped(inner, yellow, fmt.Sprintf("and %d more lines that need no change (--verbose)", hidden))
 	}
 	about := apply.Effort(a.Needs, a.Lasts)
 	t.wrapped(inner, dim, t.clean(about))

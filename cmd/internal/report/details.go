@@ -33,7 +33,7 @@ func (t *text) details() {
 	}
 	if len(t.d.NotApplicable) > 0 {
 		t.line()
-		t.line(t.paint(bold, "Nothing to judge here"))
+		t.line(t.paint(bold, "Not applicable"))
 		for _, id := range slices.Sorted(maps.Keys(t.d.NotApplicable)) {
 			t.listed(id, t.d.NotApplicable[id])
 		}
@@ -45,7 +45,7 @@ func (t *text) details() {
 	}
 	if len(t.d.Settings) > 0 {
 		t.line()
-		t.line(t.paint(bold, "Set by files"))
+		t.line(t.paint(bold, "Set in files"))
 		for _, s := range t.d.Settings {
 			t.listed(s.Place(), s.Key+": "+strings.Join(s.Values, ", "))
 		}

@@ -23,12 +23,12 @@ import (
 // meaning or goes away; a new optional field does not change it.
 const Schema = "gpudoctor.report/v1"
 
-// Document is what gpudoctor says of one machine. Two documents made of the
-// same facts by the same version differ only in sources and timing.
+// Document is gpudoctor's report on one machine. Two documents made from the same
+// facts by the same version differ only in sources and timing.
 type Document struct {
 	// Schema is always "gpudoctor.report/v1".
 	Schema string `json:"schema" jsonschema:"enum=gpudoctor.report/v1"`
-	// Version is gpudoctor's own.
+	// Version is the version of gpudoctor.
 	Version string `json:"version"`
 	// RulesDigest names the built-in rules, tables, messages and remedies: it differs
 	// where any of them differs.
@@ -36,25 +36,25 @@ type Document struct {
 	// Sources are what was examined: "this machine", or the files that were
 	// given.
 	Sources []string `json:"sources"`
-	// Settings are the flags that files of settings set; absent where there are none.
+	// Settings are the flags set in configuration files; absent if there are none.
 	Settings []settings.Setting `json:"settings,omitempty"`
-	// Profile is what the machine was judged for.
+	// Profile is the profile that the machine was judged for.
 	Profile rules.Profile `json:"profile"`
-	// FailOn is the severity from which on findings make the exit code 1.
+	// FailOn is the lowest severity that makes the exit code 1.
 	FailOn Threshold `json:"fail_on"`
-	// Host is the machine in short.
+	// Host is a summary of the machine.
 	Host Host `json:"host"`
-	// Verdict is the report in one object.
+	// Verdict is the result of the report in one object.
 	Verdict Verdict `json:"verdict"`
-	// Areas say how each part of the machine is, in a line each.
+	// Areas give the state of each area of the machine, one line each.
 	Areas []area.Line `json:"areas,omitempty"`
-	// Findings are the faults, the worst first; the consequences of one
-	// stand in its explains.
+	// Findings are the faults, most severe first; the consequences of a finding
+	// are listed in its explains.
 	Findings []rules.Finding `json:"findings"`
-	// Advice is what can be done, the best first.
+	// Advice are the remedies, best first.
 	Advice []remedies.Advice `json:"advice"`
 	// Withheld is what the findings name and need not or must not be done here:
-	// what is in force already, and what would take away a setting that another
+	// what is already in effect, and what would take away a setting that another
 	// finding needs.
 	Withheld []remedies.Withheld `json:"withheld,omitempty"`
 	// Passed are the rules that found nothing wrong.
@@ -70,14 +70,14 @@ type Document struct {
 	Transfers *probe.Report `json:"transfers,omitempty"`
 	// Texts are the texts that were examined, and what each was taken for.
 	Texts []facts.Text `json:"texts,omitempty"`
-	// Wanted are the texts that would settle what could not be judged, what
-	// settles most first; absent where a machine was examined.
+	// Wanted are the texts that would decide what could not be judged, most useful
+	// first; absent if a machine was examined.
 	Wanted []Wanted `json:"wanted,omitempty"`
-	// Redacted says what stand-ins took the place of: "names" for names of hosts,
+	// Redacted says what was replaced by stand-ins: "names" for names of hosts,
 	// users, jobs and images, addresses, serial numbers and secrets, "secrets" for
-	// only secrets; absent where nothing was replaced.
+	// only secrets; absent if nothing was replaced.
 	Redacted Redaction `json:"redacted,omitempty"`
-	// Timing is how long it took. It differs from run to run.
+	// Timing is how long the run took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
 	facts      *facts.Facts        // What it was made of.
@@ -96,7 +96,7 @@ func (d *Document) Facts() *facts.Facts { return d.facts }
 // Skipped is a rule that could not be judged.
 type Skipped struct {
 	Rule string `json:"rule"`
-	// Missing says what it lacked, in one line for each of lacks.
+	// Missing says what the rule lacked, one line for each of lacks.
 	Missing []string `json:"missing"`
 	// Lacks is what it lacked: the path of each fact, why the fact is not
 	// known, and what the rule says of it.
@@ -119,39 +119,39 @@ func skippedOf(skipped []rules.Skipped) []Skipped {
 	return all
 }
 
-// Host is the machine in short.
+// Host is a summary of the machine.
 type Host struct {
-	// Summary is the machine in one line, its parts in the order that they
-	// matter: the GPUs, how they are joined, the driver, what it runs on.
+	// Summary describes the machine in one line, most important first: the GPUs,
+	// how they are connected, the driver, and the platform.
 	Summary string `json:"summary"`
-	// Hostname is the machine's own name for itself.
+	// Hostname is the host name of the machine.
 	Hostname string `json:"hostname,omitempty"`
 	// Kernel, Arch and Distribution describe the operating system.
 	Kernel       string `json:"kernel,omitempty"`
 	Arch         string `json:"arch,omitempty"`
 	Distribution string `json:"distribution,omitempty"`
-	// Virtualization is the hypervisor below it, or "none".
+	// Virtualization is the hypervisor that the machine runs on, or "none".
 	Virtualization string `json:"virtualization,omitempty"`
 	// Container is the container runtime around the process, "none", or
 	// empty when that is not known.
 	Container string `json:"container,omitempty"`
 	// CPU is the processor's model.
 	CPU string `json:"cpu,omitempty"`
-	// Driver is the GPU driver's version, CUDA the newest CUDA it serves.
+	// Driver is the GPU driver's version, CUDA the newest CUDA version it supports.
 	Driver string `json:"driver,omitempty"`
 	CUDA   string `json:"cuda,omitempty"`
-	// GPUs are its GPUs by PCI address.
+	// GPUs are the machine's GPUs, ordered by PCI address.
 	GPUs []GPU `json:"gpus"`
 
 	parts  []string // Of Summary.
 	looked bool     // Something was read that would show a GPU.
 }
 
-// GPU is one GPU in short.
+// GPU is a summary of one GPU.
 type GPU struct {
 	// Address is its PCI address.
 	Address string `json:"address"`
-	// Index is the management library's number for it.
+	// Index is the GPU's number in the management library.
 	Index *int `json:"index,omitempty"`
 	// Name is the model.
 	Name string `json:"name,omitempty"`
@@ -170,12 +170,12 @@ type Counts struct {
 
 // Timing is how long the stages took, in milliseconds.
 type Timing struct {
-	// TotalMS is the whole, from reading to ranking.
+	// TotalMS is the total time, from reading to ranking.
 	TotalMS float64 `json:"total_ms"`
-	// RulesMS and RemediesMS are the judging and the ranking.
+	// RulesMS is the time of judging, RemediesMS that of ranking.
 	RulesMS    float64 `json:"rules_ms"`
 	RemediesMS float64 `json:"remedies_ms"`
-	// ChecksMS is each check's time; they run side by side.
+	// ChecksMS is the time of each check; checks run concurrently.
 	ChecksMS map[string]float64 `json:"checks_ms"`
 }
 
@@ -184,17 +184,16 @@ func Milliseconds(d time.Duration) float64 {
 	return float64(d.Microseconds()) / 1000
 }
 
-// Threshold is the severity from which on findings make the exit code 1, or
-// "none".
+// Threshold is the lowest severity that makes the exit code 1, or "none".
 type Threshold string
 
-// Never is the threshold that no finding reaches.
+// Never is a threshold that no finding reaches.
 const Never Threshold = "none"
 
-// severities are all severities, the worst first.
+// severities are all severities, most severe first.
 var severities = []rules.Severity{rules.Critical, rules.High, rules.Medium, rules.Low, rules.Info}
 
-// Thresholds are all values of a threshold, the severest first.
+// Thresholds are all values of a threshold, most severe first.
 func Thresholds() []string {
 	var all []string
 	for _, s := range severities {
@@ -213,7 +212,7 @@ func atLeast(s, as rules.Severity) bool {
 	return slices.Index(severities, s) <= slices.Index(severities, as)
 }
 
-// Input is what a report is made of.
+// Input is what a report is made from.
 type Input struct {
 	Version string
 	// RulesDigest names the rules and remedies.
@@ -221,17 +220,17 @@ type Input struct {
 	Sources     []string
 	Profile     rules.Profile
 	FailOn      Threshold
-	// Strict makes the exit code 3 when something that the verdict needs
-	// could not be had.
+	// Strict makes the exit code 3 if something that the verdict needs was
+	// not available.
 	Strict bool
 	// Only are the rules that were asked for by name, if any: then the
 	// verdict needs these and nothing else.
 	Only []string
-	// Probed is true where the probe was asked for in this run.
+	// Probed is true if the probe was requested in this run.
 	Probed bool
 	// TextsOnly is true where no machine was examined, live or recorded.
 	TextsOnly bool
-	// Rules are all rules that there are.
+	// Rules are all rules.
 	Rules    []rules.Rule
 	Settings []settings.Setting
 	Facts    *facts.Facts

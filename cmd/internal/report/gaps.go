@@ -12,13 +12,13 @@ import (
 
 // gap is a reason why transfers were not tried.
 type gap struct {
-	// devices are the GPUs that it holds for; none where it holds for all.
+	// devices are the GPUs that the reason applies to; empty if it applies to all.
 	devices []string
-	// reason says why; of GPUs that are in use, it is the program.
+	// reason says why; for GPUs that are in use, it names the program.
 	reason string
 	// processes are those of a program that uses the GPUs.
 	processes []string
-	// hint says how to go on, if there is a way.
+	// hint says how to continue, if there is a way.
 	hint string
 }
 
@@ -26,7 +26,7 @@ type gap struct {
 // process for each GPU.
 const maxNamed = 4
 
-// String names the GPUs, the reason, and the way to go on.
+// String names the GPUs, the reason and the hint.
 func (g gap) String() string {
 	s := g.reason
 	if n := len(g.processes); n == 1 {
@@ -96,7 +96,7 @@ func gaps(d *Document, open paths) []gap {
 		case p.plain != nil && p.plain.Reason != "":
 			add(gap{reason: p.plain.Reason})
 		default:
-			add(gap{reason: "the probe did not come to them"})
+			add(gap{reason: "the probe did not reach them"})
 		}
 	}
 	return all
@@ -112,14 +112,14 @@ func union(list, more []string) []string {
 	return list
 }
 
-// gapOf says why a GPU took no part, and how to go on.
+// gapOf says why a GPU was not tested, and how to continue.
 func gapOf(device probe.Device) gap {
 	g := gap{devices: []string{device.Address}, reason: cmp.Or(device.Reason, device.ErrorName, string(device.Outcome))}
 	if device.Call == "" && device.ErrorName != "" && device.Reason != "" { // A reason with a call has the name.
 		g.reason += " (" + device.ErrorName + ")"
 	}
 	if u := device.User; device.Cause == probe.CauseBusy && u != nil {
-		g.hint = "--probe-busy includes them"
+		g.hint = "use --probe-busy to include them"
 		if u.PID > 0 {
 			g.processes, g.reason = []string{strconv.Itoa(u.PID)}, cmp.Or(u.Program, "not visible here")
 		}

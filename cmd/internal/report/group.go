@@ -118,9 +118,9 @@ func inFavour(c rules.Candidate) string {
 	}
 	switch {
 	case c.Command != "":
-		said += ". To decide: " + c.Command + " (if it is the cause, " + c.Shows + ")"
+		said += ". To check: " + c.Command + " (if it is the cause, " + c.Shows + ")"
 	case c.Shows != "":
-		said += ". To decide: " + c.Shows
+		said += ". To check: " + c.Shows
 	}
 	return said
 }
@@ -221,13 +221,13 @@ func (g group) keeps(a *remedies.Advice, all []remedies.Withheld) bool {
 func withheldInWords(w remedies.Withheld) string {
 	switch {
 	case w.Reason == remedies.InForce && w.Where != nil:
-		return fmt.Sprintf("%s is set already (%s)", w.Setting, w.Where)
+		return fmt.Sprintf("%s is already set (%s)", w.Setting, w.Where)
 	case w.Reason == remedies.InForce:
-		return w.Setting + " is in force already"
+		return w.Setting + " is already in effect"
 	case w.By != nil:
-		return fmt.Sprintf("%s stays set as long as %s is not fixed", w.Setting, w.By.Rule)
+		return fmt.Sprintf("%s stays set until %s is fixed", w.Setting, w.By.Rule)
 	default:
-		return w.Setting + " is not advised, as other advice does the opposite"
+		return w.Setting + " is not recommended, because another remedy does the opposite"
 	}
 }
 

@@ -275,7 +275,7 @@ func (h *pageOf) examined(r *page.Report) {
 		texts = append(texts, page.Pair{Name: h.line(t.Name), Text: h.line(strings.Join(said, "; "))})
 	}
 	for _, w := range h.d.Wanted {
-		wanted = append(wanted, page.Pair{Name: h.line(w.Send), Text: "settles " + h.line(strings.Join(w.Settles, ", "))})
+		wanted = append(wanted, page.Pair{Name: h.line(w.Send), Text: "to decide " + h.line(strings.Join(w.Settles, ", "))})
 	}
 	for _, s := range h.d.Skipped {
 		skipped = append(skipped, page.Pair{Name: h.line(s.Rule), Text: h.line(strings.Join(s.Missing, "; "))})
@@ -288,7 +288,7 @@ func (h *pageOf) examined(r *page.Report) {
 		unknown = append(unknown, page.Pair{Name: h.line(strings.TrimSuffix(u.Section+"."+u.Fact, ".")), Text: h.line(said)})
 	}
 	add("Texts", texts)
-	add("What would settle it", wanted)
+	add("What to send next", wanted)
 	add("Rules that could not be judged", skipped)
 	add("Facts that could not be read", unknown)
 }

@@ -14,7 +14,7 @@ const labelWidth = 7
 // clean makes a string from the machine safe to print.
 func (t *text) clean(s string) string { return lines.Printable(s, t.style.ASCII) }
 
-// paint adds a colour.
+// paint adds a color.
 func (t *text) paint(c color, s string) string {
 	if !t.style.Color || c == plain || s == "" {
 		return s
@@ -33,7 +33,7 @@ func (t *text) line(parts ...string) {
 }
 
 // entry writes a status, a sentence and a remark: at the right edge if there
-// is room, else behind the sentence.
+// is room, otherwise after the sentence.
 func (t *text) entry(label, said, right string) {
 	broken := lines.Wrap(said, t.width-6)
 	last := len(broken) - 1
@@ -54,15 +54,14 @@ func (t *text) entry(label, said, right string) {
 	}
 }
 
-// wrapped writes a text in lines behind a margin.
+// wrapped writes a text in lines with a left margin.
 func (t *text) wrapped(margin string, c color, said string) {
 	for _, l := range lines.Wrap(said, t.width-len(margin)) {
 		t.line(margin, t.paint(c, l))
 	}
 }
 
-// hanging writes a text in lines behind a label, all but the first of them
-// below the text.
+// hanging writes a label and a text; further lines are aligned with the text.
 func (t *text) hanging(margin, label string, c color, said string) {
 	for _, l := range lines.Wrap(said, t.width-len(margin)-labelWidth) {
 		t.line(margin, t.paint(c, lines.Pad(label, labelWidth)+l))
@@ -84,7 +83,7 @@ func (t *text) items(margin string, c color, parts []string) {
 	}
 }
 
-// wrappedAfter writes two texts one behind the other, the first in a colour.
+// wrappedAfter writes two texts one after the other, the first in a color.
 func (t *text) wrappedAfter(c color, first, second string) {
 	words := len(strings.Fields(first))
 	for _, l := range lines.Wrap(first+" "+second, t.width) {

@@ -120,7 +120,7 @@ func (m *markdown) summary(grave []group) {
 	m.put("- **Do now:** %s", now)
 	m.put("- **Do next:** %s\n", next)
 	if m.left != "" {
-		m.put("_A text of a ticket has at most %d characters: %s. A report in JSON (-o report.json) holds everything._\n", MaxMarkdown, m.left)
+		m.put("_Shortened to fit the limit of %d characters for a ticket: %s. The JSON report (-o report.json) contains everything._\n", MaxMarkdown, m.left)
 	}
 }
 
@@ -177,14 +177,14 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 			now = "if the job still fails, send " + m.inline(logWish) + ", or run " + gfm.Code("gpudoctor check") + " on the machine"
 		case d.Verdict.has(ReasonNoGPU):
 		case d.Verdict.State == Inconclusive:
-			now = "see below what was not examined, and why"
+			now = "see below for what was not examined, and why"
 			if hint := d.hint(); hint != "" {
 				now = m.inline(hint)
 			}
 			next = again
 		}
 		if len(d.Findings) > 0 {
-			next = "see what is noted below"
+			next = "see the notes below"
 		}
 		return cause, now, next
 	}
@@ -195,7 +195,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 	}
 	recheck := m.code(d.recheck.Command(first.ids()...))
 	if len(grave) > 1 {
-		recheck += " and on to finding 2"
+		recheck += ", then continue with finding 2"
 	}
 	lead := cureOf(first, d.Advice).lead
 	steps := first.steps()

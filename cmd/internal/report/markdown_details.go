@@ -19,7 +19,7 @@ func (m *markdown) wanted() {
 	if len(m.d.Wanted) == 0 || !m.d.open() || m.listed == 0 {
 		return
 	}
-	m.put("### What would settle it\n")
+	m.put("### What to send next\n")
 	for i, w := range m.d.Wanted[:min(maxWanted, len(m.d.Wanted))] {
 		m.put("%d. %s", i+1, gfm.Item(m.inline(w.Send)))
 	}
@@ -32,7 +32,7 @@ func (m *markdown) raw(slight []group) {
 	m.transfers()
 	m.texts()
 	if len(slight) > 0 && m.evidence > 0 {
-		m.evidenceOf("Evidence of what is noted", slight)
+		m.evidenceOf("Evidence for the notes", slight)
 	}
 	m.otherAdvice()
 	m.rules()
@@ -44,7 +44,7 @@ func (m *markdown) areas() {
 	if len(m.d.Areas) == 0 {
 		return
 	}
-	m.fold("Parts of the machine: " + m.d.areasInWords())
+	m.fold("Areas: " + m.d.areasInWords())
 	m.head("part", "state", "")
 	var others []string
 	for _, l := range m.d.Areas {
@@ -132,7 +132,7 @@ func (m *markdown) texts() {
 		return
 	}
 	m.fold("Input: " + plural(len(m.d.Texts), "text"))
-	m.head("text", "lines", "recognised as")
+	m.head("text", "lines", "recognized as")
 	for i, t := range m.d.Texts {
 		if i == m.listed {
 			m.row(fmt.Sprintf("and %d more", len(m.d.Texts)-i), "", "")
@@ -153,7 +153,7 @@ func recognised(t facts.Text) string {
 		kinds = append(kinds, t.Problem)
 	}
 	if len(kinds) == 0 {
-		return "not recognised"
+		return "not recognized"
 	}
 	return strings.Join(kinds, "; ")
 }
@@ -187,7 +187,7 @@ func (m *markdown) otherAdvice() {
 	if len(others) == 0 {
 		return
 	}
-	m.fold(fmt.Sprintf("What else may help: %d", len(others)))
+	m.fold(fmt.Sprintf("Other remedies: %d", len(others)))
 	m.put("%s", strings.Join(others, "\n"))
 	m.unfold()
 }

@@ -42,7 +42,7 @@ func (m *markdown) finding(number int, g group) {
 		}
 	}
 	if len(explained) > 0 {
-		m.put("\nExplains %s.", m.codes(explained))
+		m.put("\nCause of %s.", m.codes(explained))
 	}
 	m.put("")
 	m.candidates(g)
@@ -57,7 +57,7 @@ func (m *markdown) candidates(g group) {
 	if len(all) == 0 {
 		return
 	}
-	m.put("What may lie behind it, the likeliest first:\n")
+	m.put("Possible causes, most likely first:\n")
 	for i, c := range all[:min(len(all), m.listed)] {
 		m.put("%d. %s (%s): %s", i+1, m.code(c.Cause), m.inline(c.Title), m.inline(inFavour(c)))
 	}
@@ -70,7 +70,7 @@ func (m *markdown) steps(g group) {
 	if len(all) == 0 {
 		return
 	}
-	m.put("Look at, in this order:\n")
+	m.put("Check, in this order:\n")
 	for i, s := range all[:min(len(all), m.listed)] {
 		if s.Command == "" {
 			m.put("%d. %s", i+1, gfm.Item(m.inline(s.Look)))
@@ -216,7 +216,7 @@ func (m *markdown) evidenceOf(what string, all []group) {
 	m.head("fact", "value", "source")
 	for i, e := range seen {
 		if i == m.evidence {
-			m.row(fmt.Sprintf("and %d more in the report in JSON", len(seen)-i), "", "")
+			m.row(fmt.Sprintf("and %d more in the JSON report", len(seen)-i), "", "")
 			break
 		}
 		m.row(gfm.Cell(m.cut(e.Fact)), gfm.Cell(m.cut(valueOf(e.Value))), m.inline(e.Source))
@@ -239,6 +239,6 @@ func (m *markdown) fenced(margin, language string, block []string) {
 	}
 	m.put("%s%s", margin, fence)
 	if rest := len(block) - len(shown); rest > 0 {
-		m.put("%sand %d more lines, which are as needed (in the report in JSON)", margin, rest)
+		m.put("%sand %d more lines that need no change (in the JSON report)", margin, rest)
 	}
 }

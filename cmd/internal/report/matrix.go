@@ -67,10 +67,10 @@ var layouts = []layout{
 	{test: probe.TestCopyRead, unit: "GB/s, row to column"},
 	{test: probe.TestStore, unit: "GB/s, row to column"},
 	{test: probe.TestLoad, unit: "GB/s, row to column"},
-	{test: probe.TestBidirectional, unit: "GB/s of both ways together", once: true},
+	{test: probe.TestBidirectional, unit: "GB/s, both directions combined", once: true},
 	{test: probe.TestAllAtOnce, unit: "GB/s, row to column"},
-	{test: probe.TestHandshake, unit: "microseconds there and back", once: true},
-	{test: probe.TestLatency, unit: "microseconds a load, row from column"},
+	{test: probe.TestHandshake, unit: "microseconds, round trip", once: true},
+	{test: probe.TestLatency, unit: "microseconds per load, row from column"},
 	{test: probe.TestInterprocess, unit: "GB/s, row to column"},
 	{test: probe.TestStaged, unit: "GB/s, row to column, through host memory", aside: true},
 	{test: probe.TestHostToDevice, unit: "GB/s from the memory of each NUMA node", host: true, inward: true, aside: true},
@@ -262,7 +262,7 @@ func (m *matrix) explain() {
 		text    string
 	}{
 		{probe.Corrupt, "BAD wrong data"},
-		{probe.Hang, "HANG no end within the deadline"},
+		{probe.Hang, "HANG not finished within the deadline"},
 		{probe.Error, "ERR driver error"},
 		{probe.Slow, "! slower than the links allow"},
 		{probe.Unsupported, "- not offered"},

@@ -12,7 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// path is one ordered pair of GPUs and what became of the transfers on it.
+// path is one ordered pair of GPUs and the result of the transfers on it.
 type path struct {
 	source, destination string
 	// outcome is the worst of all its tests; decided is the transfer that
@@ -96,7 +96,7 @@ func (all paths) with(o probe.Outcome) paths {
 	return some
 }
 
-// tried are the paths of which something is known.
+// tried are the paths with a known result.
 func (all paths) tried() paths {
 	return slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome == probe.Unknown })
 }
@@ -144,7 +144,7 @@ func speed(ts []*probe.Transfer) string {
 	case rate(expected.least) == rate(expected.most):
 		s += fmt.Sprintf(" (%s %% of %s)", fractions.text(percent), rate(expected.least))
 	default:
-		s += fmt.Sprintf(" (%s %% of what the links carry)", fractions.text(percent))
+		s += fmt.Sprintf(" (%s %% of the link rate)", fractions.text(percent))
 	}
 	return s
 }
@@ -174,7 +174,7 @@ func (s span) text(format func(float64) string) string {
 	return least + " to " + most
 }
 
-// rate writes a rate with as many digits as mean something.
+// rate writes a rate with its significant digits.
 func rate(v float64) string {
 	switch {
 	case math.Abs(v) >= 99.95:
@@ -205,9 +205,9 @@ const (
 	statusOpen status = "??"
 )
 
-// transfersLine says in one sentence what became of the transfers. Its mark is
-// FAIL just where something failed, also beside the paths, so that it agrees with
-// the verdict.
+// transfersLine sums up the transfers in one sentence. Its mark is FAIL exactly if
+// something failed, including tests other than the paths, so that it agrees with the
+// verdict.
 func transfersLine(d *Document, all paths) (status, string) {
 	s, said := pathsOrWhy(d, all)
 	if n := failures(d); n > 0 && s != statusFail {
@@ -240,12 +240,12 @@ func countTransfers(r *probe.Report, holds func(probe.Outcome) bool) int {
 	return n
 }
 
-// othersFailed names what failed beside the paths between the GPUs.
+// othersFailed names what failed other than the paths between the GPUs.
 func othersFailed(d *Document) string {
 	var names []string
 	for _, g := range d.Transfers.Devices {
 		if g.Outcome.Failed() {
-			names = append(names, "GPU "+g.Address+" could not be made ready")
+			names = append(names, "GPU "+g.Address+" could not be initialized")
 		}
 	}
 	tests := map[string]int{}
@@ -270,9 +270,9 @@ func pathsOrWhy(d *Document, all paths) (status, string) {
 	case len(d.Host.GPUs) == 0 && (t == nil || len(t.Devices) == 0):
 		return noGPU(d)
 	case t == nil && d.Profile == rules.Image:
-		return statusNone, "no transfer is tried in an image"
+		return statusNone, "transfers are not tried in an image"
 	case len(d.Host.GPUs) == 1 && (t == nil || len(t.Peers) == 0):
-		return statusNone, "one GPU: it has no peer to talk to"
+		return statusNone, "only one GPU, so no peer paths"
 	case t == nil:
 		return statusOpen, "no transfer was tried: " + d.whyUnknown("transfers")
 	case t.Outcome == probe.Unknown && len(all.tried()) > 0:
@@ -294,7 +294,7 @@ func pathsOrWhy(d *Document, all paths) (status, string) {
 func noGPU(d *Document) (status, string) {
 	switch {
 	case d.Profile == rules.Image:
-		return statusNone, "no GPU is expected in an image under build"
+		return statusNone, "no GPU is expected during an image build"
 	case !d.Host.looked:
 		return statusOpen, "not known whether there is a GPU: " + d.whyUnknown("pci")
 	case d.unseen() != "":
@@ -306,12 +306,12 @@ func noGPU(d *Document) (status, string) {
 	return statusNone, "no GPU here, so no transfer; the host and the container are still judged"
 }
 
-// stageWords say what the driver was asked for in a stage of the probe. A
-// stage that is not among them bears the name of its test.
+// stageWords say what the driver was doing in a stage of the probe. A stage that is
+// not among them has the name of its test.
 var stageWords = map[string]string{
-	"load library": "while its library was loaded", "cuInit": "in cuInit", "hipInit": "in hipInit", "devices": "while it listed its GPUs",
-	"peer access query": "while it was asked for peer access", "contexts": "while a context was made", "memory": "while memory was allocated",
-	"peer access": "while peer access was switched on", "kernels": "while kernels were compiled", "cleanup": "while memory was given back",
+	"load library": "while loading its library", "cuInit": "in cuInit", "hipInit": "in hipInit", "devices": "while listing its GPUs",
+	"peer access query": "while querying peer access", "contexts": "while creating a context", "memory": "while allocating memory",
+	"peer access": "while enabling peer access", "kernels": "while compiling kernels", "cleanup": "while freeing memory",
 }
 
 // stopped says what stopped the probe: in which stage, on which GPU, and why.
@@ -331,11 +331,11 @@ func stopped(t *probe.Report, all paths) (status, string) {
 		reason = ": " + reason
 	}
 	if t.Left {
-		reason += "; the process that called it cannot be ended"
+		reason += "; the process that called it cannot be killed"
 	}
 	switch done := len(all.tried()); {
 	case done > 0:
-		reason += fmt.Sprintf("; %d of %d peer paths were tried before", done, len(all))
+		reason += fmt.Sprintf("; %d of %d peer paths were tried before that", done, len(all))
 	case t.Outcome != probe.Unknown:
 		reason += "; no transfer was tried"
 	}
@@ -375,7 +375,7 @@ func pathsLine(all paths) (status, string) {
 		first(statusFail)
 	}
 	if bad := all.with(probe.Hang); len(bad) > 0 {
-		said = append(said, count(bad)+verb(bad, " hang", " hangs")+": no end within the deadline"+inTests(bad))
+		said = append(said, count(bad)+verb(bad, " hang", " hangs")+": not finished within the deadline"+inTests(bad))
 		first(statusFail)
 	}
 	if bad := all.with(probe.Error); len(bad) > 0 {
@@ -418,7 +418,7 @@ func verb(some paths, many, one string) string {
 	return many
 }
 
-// arrived says what stood in the destination instead of the data.
+// arrived says what was in the destination instead of the data.
 func arrived(bad paths) string {
 	found := map[string]bool{}
 	for _, t := range bad.deciding() {
@@ -434,7 +434,7 @@ func arrived(bad paths) string {
 			return "another transfer's data arrives"
 		}
 	}
-	return "something else arrives"
+	return "unexpected data arrives"
 }
 
 // inTests names the tests that decided, where that is not the plain copy.

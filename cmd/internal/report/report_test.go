@@ -107,7 +107,7 @@ func TestGoldenTopology(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"no-gpu": "No picture: no GPU here", "healthy": "NVLink 4 through NVSwitch joins GPUs 0 to 7, each to each"} {
+	for name, want := range map[string]string{"no-gpu": "No topology: no GPU here", "healthy": "NVLink 4 through NVSwitch joins GPUs 0 to 7, each to each"} {
 		var b bytes.Buffer
 		if err := WriteTopology(&b, samples()[name], Style{}); err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("%s: got %v and\n%s", name, err, b.String())
@@ -266,7 +266,7 @@ func TestMissing(t *testing.T) {
 	}{
 		{"healthy", healthy(8), []string{}},
 		{"busy", busy(), []string{
-			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy includes them)",
+			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): use --probe-busy to include them)",
 		}},
 		{"under load", underLoadInPart(), []string{
 			"transfers (3 of 12 peer paths could not be judged: 0000:00:07.0: in use by process 1234 (python3) while the transfer was timed, so its speed is not judged)",

@@ -230,7 +230,7 @@ func (t *text) finding(number int, g group) {
 		t.hanging(margin, "may be", plain, t.clean(c.Cause+": "+inFavour(c)))
 	}
 	for _, e := range g.explained() {
-		said := "explains " + t.clean(e.Rule)
+		said := "cause of " + t.clean(e.Rule)
 		if e.Rule == g.Rule {
 			said = "also: " + t.clean(e.Message)
 		} else if !slices.Equal(e.subjects, []string{"host"}) {
@@ -364,7 +364,7 @@ func (t *text) closing() {
 		t.wrapped("", dim, hints)
 	}
 	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
-		t.line("See a recorded machine with GPUs: ", t.paint(bold, "gpudoctor check --from example:"+t.style.Example))
+		t.line("To see a report for a machine with GPUs: ", t.paint(bold, "gpudoctor check --from example:"+t.style.Example))
 	}
 	if d.Verdict.ExitCode != 0 || len(d.Findings) > 0 {
 		t.exit()

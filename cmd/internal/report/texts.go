@@ -11,25 +11,25 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Wanted is a text that would settle what could not be concluded.
+// Wanted is a text that would decide what could not be judged.
 type Wanted struct {
-	// Section is the section of the facts that it gives.
+	// Section is the section of the facts that the text provides.
 	Section string `json:"section"`
 	// Send is what to send, with the command that produces it.
 	Send string `json:"send"`
-	// Settles are the rules that could be judged with it, the gravest first.
+	// Settles are the rules that could be judged with the text, most severe first.
 	Settles []string `json:"settles"`
 }
 
 // wish is a text to ask for: what is easiest to produce, without root where
-// that is enough. One of kinds among the texts means that it was sent.
+// that is enough. It was sent if one of kinds is among the texts.
 type wish struct {
 	send  string
 	kinds []string
 }
 
 const (
-	logWish      = "the whole log of every rank of a run with NCCL_DEBUG=INFO"
+	logWish      = "the complete log of every rank from a run with NCCL_DEBUG=INFO"
 	packagesWish = "pip list; dpkg -l | grep -e nccl -e nvidia, on every node"
 )
 
@@ -64,11 +64,11 @@ func (d *Document) sent(w wish) bool {
 // weights say how much a rule that could be judged is worth, by severity.
 var weights = map[rules.Severity]int{rules.Critical: 8, rules.High: 4, rules.Medium: 2, rules.Low: 1}
 
-// jobFailed is the rule that says that something failed, and not why.
+// jobFailed is the rule that reports a failure without its cause.
 const jobFailed = "job-failed"
 
-// wanted lists what would settle the rules that could not be judged, what
-// settles most first.
+// wanted lists the texts that would decide the rules that could not be judged, most
+// useful first.
 func (d *Document) wanted(severity map[string]rules.Severity, f *facts.Facts) []Wanted {
 	value := map[string]int{}
 	all := map[string]*Wanted{}
@@ -98,7 +98,7 @@ func (d *Document) wanted(severity map[string]rules.Severity, f *facts.Facts) []
 		list = append(list, *w)
 	}
 	if failed := slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == jobFailed }); failed {
-		// Nothing tells as much of a job that failed as what its library says.
+		// The log of the communication library says most about a failed job.
 		list = slices.DeleteFunc(list, func(w Wanted) bool { return w.Section == "logs" })
 		if f.Logs == nil || len(f.Logs.Communicators) == 0 {
 			list = append(list, Wanted{Section: "logs", Send: logWish, Settles: []string{jobFailed}})
@@ -157,7 +157,7 @@ func quoted(e rules.Evidence) string {
 func (d *Document) textsLine() (recognised, others []string) {
 	for _, t := range d.Texts {
 		if len(t.Kinds) == 0 || t.Problem != "" {
-			others = append(others, t.Name+" ("+cmp.Or(t.Problem, "not recognised")+")")
+			others = append(others, t.Name+" ("+cmp.Or(t.Problem, "not recognized")+")")
 		}
 		if len(t.Kinds) == 0 {
 			continue
@@ -221,12 +221,12 @@ func (t *text) wanted() {
 	if !t.d.open() || len(t.d.Wanted) == 0 {
 		return
 	}
-	t.wrapped("", plain, "What would settle it, the most telling first:")
+	t.wrapped("", plain, "To narrow this down, send the following, most useful first:")
 	for i, w := range t.d.Wanted {
 		if i == maxWanted && !t.style.Verbose {
 			break
 		}
 		t.hanging("  ", "send", plain, t.clean(w.Send))
 	}
-	t.wrapped("  ", dim, "or, on the machine itself: gpudoctor check, or gpudoctor snapshot -o host.txtar to send")
+	t.wrapped("  ", dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
 }

@@ -52,18 +52,18 @@ func WriteTopology(w io.Writer, d *Document, s Style) error {
 	m := d.topology()
 	switch {
 	case m == nil && d.textsOnly:
-		t.wrapped("", plain, "No picture: the input does not show how GPUs are connected.")
+		t.wrapped("", plain, "No topology: the input does not show how GPUs are connected.")
 	case m == nil && len(d.Host.GPUs) == 0:
 		_, why := noGPU(d)
-		t.wrapped("", plain, "No picture: "+t.clean(why)+".")
+		t.wrapped("", plain, "No topology: "+t.clean(why)+".")
 	case m == nil:
-		t.wrapped("", plain, "No picture: how the GPUs are connected is not known.")
+		t.wrapped("", plain, "No topology: how the GPUs are connected is not known.")
 	default:
 		t.tree(m)
 		t.pictured(m)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write the picture: %w", err)
+		return fmt.Errorf("write topology: %w", err)
 	}
 	return nil
 }

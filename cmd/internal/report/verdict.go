@@ -36,12 +36,12 @@ type ReasonCode string
 const (
 	// ReasonFinding is a finding of medium severity or above.
 	ReasonFinding ReasonCode = "finding"
-	// ReasonFailed means that transfers failed, and that no finding says so.
+	// ReasonFailed means that transfers failed, but no finding reports it.
 	ReasonFailed ReasonCode = "transfers-failed"
-	// ReasonProbe means that the probe was asked for and could not do its work.
+	// ReasonProbe means that the probe was requested but failed.
 	ReasonProbe ReasonCode = "probe-failed"
-	// ReasonUntried means that transfers were not tried, for a reason that is no
-	// failure: nobody asked for them, or others use the GPUs.
+	// ReasonUntried means that transfers were not tried, for a reason that is not a
+	// failure: they were not requested, or other processes use the GPUs.
 	ReasonUntried ReasonCode = "transfers-untried"
 	// ReasonSection means that a section of the facts could not be read.
 	ReasonSection ReasonCode = "section-unknown"
@@ -50,41 +50,41 @@ const (
 	ReasonRule ReasonCode = "rule-not-judged"
 	// ReasonNoGPU means that there is no GPU to judge.
 	ReasonNoGPU ReasonCode = "no-gpu"
-	// ReasonTexts means that texts were examined, and no machine.
+	// ReasonTexts means that texts were examined instead of a machine.
 	ReasonTexts ReasonCode = "texts-only"
-	// ReasonCut means that texts were not read, or not to their end.
+	// ReasonCut means that texts were not read, or only in part.
 	ReasonCut ReasonCode = "texts-unread"
-	// ReasonUnread means that nothing in the texts was recognised.
+	// ReasonUnread means that nothing in the texts was recognized.
 	ReasonUnread ReasonCode = "nothing-recognised"
 )
 
 // Reason is one reason why the verdict is not Healthy.
 type Reason struct {
-	// Code names it for programs, Text for people.
+	// Code is for programs, Text for people.
 	Code ReasonCode `json:"code"`
 	Text string     `json:"text"`
 
 	short string // Text without what the line of the transfers says.
 }
 
-// Verdict is the report in one object. The mark of the headline, the closing
-// line, the JSON and the exit code all follow from it.
+// Verdict is the result of the report in one object. The headline, the closing line,
+// the JSON and the exit code all follow from it.
 type Verdict struct {
 	// State is the verdict in one word.
 	State State `json:"state"`
-	// Reasons say why it is not Healthy, the weightiest first.
+	// Reasons say why the verdict is not Healthy, most important first.
 	Reasons []Reason `json:"reasons"`
-	// Counts are the findings by severity, consequences not counted.
+	// Counts are the findings by severity, without consequences.
 	Counts Counts `json:"counts"`
-	// ExitCode is the one that the program ends with: 0; 1 where a finding is at
-	// or above fail_on; 2 where texts were given and nothing in them was
-	// recognised; 3 where transfers or the probe failed and no such finding is
-	// there, and with --strict where reasons has any but findings.
+	// ExitCode is the program's exit code: 0; 1 if a finding is at or above
+	// fail_on; 2 if nothing in the input was recognized; 3 if transfers or the
+	// probe failed without such a finding, and, with --strict, if reasons
+	// contains anything other than findings.
 	ExitCode int `json:"exit_code" jsonschema:"enum=0,enum=1,enum=2,enum=3"`
-	// Reason says why the exit code is what it is.
+	// Reason explains the exit code.
 	Reason string `json:"reason"`
-	// Missing lists what the verdict needs and could not be had, with the
-	// reason and, where there is one, the way to have it.
+	// Missing lists what the verdict needs but was not available, with the
+	// reason and, if there is one, the way to get it.
 	Missing []string `json:"missing"`
 }
 
@@ -160,11 +160,11 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 	case reaching > 0:
 		return 1, fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)
 	case v.has(ReasonFailed), failures(d) > 0:
-		return 3, "transfers failed, and no finding at or above " + string(d.FailOn) + " says so"
+		return 3, "transfers failed, but no finding at or above " + string(d.FailOn) + " reports it"
 	case v.has(ReasonProbe):
-		return 3, "the probe was asked for and could not do its work"
+		return 3, "the probe was requested but failed"
 	case strict && len(v.gaps()) > 0:
-		return 3, "--strict, and not examined: " + v.shortly(maxReasons)
+		return 3, "--strict is set, and these were not examined: " + v.shortly(maxReasons)
 	case len(d.Findings) > 0 && d.FailOn == Never:
 		return 0, "--fail-on none"
 	case len(d.Findings) > 0:
@@ -177,18 +177,18 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 // verdict needs and was not examined.
 func (d *Document) unexamined(in Input) []Reason {
 	var all []Reason
-	// The rules that would say so may have been left out, or a policy may have
-	// taken their place.
+	// The rules that would report it may have been excluded, or a policy may have
+	// replaced them.
 	rest := rules.Unexplained(d.Transfers, d.Findings)
 	if rest != nil && (!d.noGPU() || len(rest.Transfers)+len(rest.Devices) > 0) {
-		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that say so were left out)"})
+		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that report them were excluded)"})
 	}
 	all = append(all, unreadTexts(in.Facts.Texts)...)
 	switch {
 	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
 		return append(all, Reason{Code: ReasonUnread, Text: "the machine (nothing in the input was recognized)"})
 	case d.textsOnly && len(in.Only) == 0:
-		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only texts about it were examined)"})
+		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 	case len(in.Only) > 0:
 		// The probe is run whatever rules are asked for.
 		for _, r := range d.missingTransfers(in.Facts) {
@@ -202,7 +202,7 @@ func (d *Document) unexamined(in Input) []Reason {
 			}
 		}
 		if d.textsOnly {
-			all = append(all, Reason{Code: ReasonTexts, Text: "the machine (only texts about it were examined)"})
+			all = append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 		}
 		return all
 	}
@@ -272,7 +272,7 @@ func (d *Document) missingSections(f *facts.Facts) []Reason {
 	}
 	if d.Profile == rules.Training && f.GPUs != nil && f.GPUs.NVML == checks.NVMLEnded {
 		// What the library would have said is not known, and nothing says that it is well.
-		all = append(all, Reason{Code: ReasonSection, Text: "gpus (" + cmp.Or(d.unseen(), "the management library's process was ended") + ")"})
+		all = append(all, Reason{Code: ReasonSection, Text: "gpus (" + cmp.Or(d.unseen(), "the management library's process was killed") + ")"})
 	}
 	return all
 }
@@ -354,7 +354,7 @@ func inShort(rest *probe.Report) string {
 		said = append(said, plural(slow, "transfer")+" too slow")
 	}
 	if n := len(rest.Devices); n > 0 {
-		said = append(said, plural(n, "GPU")+" could not be made ready")
+		said = append(said, plural(n, "GPU")+" could not be initialized")
 	}
 	if rest.Outcome.Failed() {
 		said = append(said, "the probe failed")
@@ -505,5 +505,5 @@ func (d *Document) whyUnknown(section string) string {
 	if u := d.unknown(section); u != nil {
 		return u.Reason
 	}
-	return "the facts do not hold them"
+	return "the facts do not contain them"
 }

@@ -212,7 +212,7 @@ func parse(file string, raw []byte, keys []Key, own bool) ([]Setting, error) {
 		case at < 0:
 			return nil, fault(name, unknownHints(name.Value, keys), "unknown key %q", name.Value)
 		case slices.ContainsFunc(all, func(s Setting) bool { return s.Key == name.Value }):
-			return nil, fault(name, nil, "the key %s stands twice", name.Value)
+			return nil, fault(name, nil, "the key %s is given twice", name.Value)
 		case keys[at].Own && !own:
 			return nil, fault(name, []string{"set it on the command line, or in " + cmp.Or(ownFile(), "your own configuration")},
 				"%s cannot be set by a file in the current directory", name.Value)

@@ -89,7 +89,7 @@ func TestFaults(t *testing.T) {
 		"wrong value":      {"fail-on: lwo\n", ".gpudoctor.yaml:1: fail-on: unknown value lwo", ""},
 		"no truth value":   {"strict: maybe\n", `.gpudoctor.yaml:1: strict: "maybe" is neither true nor false`, ""},
 		"a quoted one":     {"strict: \"true\"\n", `.gpudoctor.yaml:1: strict: "true" is neither true nor false`, ""},
-		"twice":            {"strict: true\nstrict: false\n", ".gpudoctor.yaml:2: the key strict stands twice", ""},
+		"twice":            {"strict: true\nstrict: false\n", ".gpudoctor.yaml:2: the key strict is given twice", ""},
 		"a list for one":   {"fail-on: [low]\n", ".gpudoctor.yaml:1: fail-on: not a single value", ""},
 		"an object":        {"skip: {a: b}\n", ".gpudoctor.yaml:1: skip: not a value or a list of values", ""},
 		"an empty value":   {"deadline:\n", ".gpudoctor.yaml:1: deadline: the value is empty", ""},

@@ -260,7 +260,7 @@ func (b *builder) processors() *Node {
 	return n
 }
 
-// severalNUMANodes reports whether NUMA nodes tell the devices apart.
+// severalNUMANodes reports whether the devices are on different NUMA nodes.
 func (b *builder) severalNUMANodes(leaves []string) bool {
 	if b.facts.NUMA != nil && len(b.facts.NUMA.Nodes) > 1 {
 		return true

@@ -166,7 +166,7 @@ func Effort(needs []remedies.Need, lasts string) string {
 		remedies.NeedDriverReload:     "reload of the driver",
 		remedies.NeedReboot:           "reboot",
 		remedies.NeedBIOS:             "BIOS setup",
-		remedies.NeedHands:            "hands on the machine",
+		remedies.NeedHands:            "physical access to the machine",
 	}
 	var parts []string
 	if !slices.Contains(needs, remedies.NeedRoot) {
@@ -188,7 +188,7 @@ func Effort(needs []remedies.Need, lasts string) string {
 	case "boot":
 		parts = append(parts, "until the next boot")
 	case "forever":
-		parts = append(parts, "lasting")
+		parts = append(parts, "persistent")
 	}
 	return strings.Join(parts, ", ")
 }

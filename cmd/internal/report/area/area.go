@@ -101,7 +101,7 @@ func judge(in Input, area rules.Area) judgement {
 		}
 		why, notApplicable := in.Verdict.NotApplicable[rule.ID]
 		switch i := slices.IndexFunc(in.Verdict.Skipped, func(s rules.Skipped) bool { return s.Rule == rule.ID }); {
-		case i >= 0: // One that is at fault itself may have findings too.
+		case i >= 0: // A skipped rule may also have findings.
 			j.skipped = append(j.skipped, rule.ID)
 			j.lacks = append(j.lacks, in.Verdict.Skipped[i].Missing[:min(1, len(in.Verdict.Skipped[i].Missing))]...)
 		case len(findings) > 0:
@@ -110,7 +110,7 @@ func judge(in Input, area rules.Area) judgement {
 		case elsewhere, slices.Contains(in.Verdict.Passed, rule.ID):
 			j.passed = true
 		case len(rule.Profiles) > 0 && !slices.Contains(rule.Profiles, in.Profile):
-			j.notApplicable = append(j.notApplicable, "the profile "+string(in.Profile)+" does not judge it")
+			j.notApplicable = append(j.notApplicable, "not part of the profile "+string(in.Profile))
 		default:
 			j.left = append(j.left, rule.ID)
 		}
@@ -157,13 +157,13 @@ func (j judgement) line(in Input, area rules.Area) Line {
 	case paths.State == Unknown:
 		l.State, l.Rules = Unknown, j.skipped
 	case len(j.all) > 0 && len(j.left) == len(j.all):
-		l.State, l.Summary = Unknown, "not judged (--only or --skip)"
+		l.State, l.Summary = Unknown, "excluded by --only or --skip"
 	case unread != "":
 		l.State, l.Summary, l.Rules = Unknown, unread, j.skipped
 	case len(j.skipped) > 0:
 		l.State, l.Summary, l.Rules = Unknown, reasons(j.lacks), j.skipped
 	case len(j.left) > 0:
-		l.State, l.Summary, l.Rules = Unknown, plural(len(j.left), "rule")+" not judged (--only or --skip)", j.left
+		l.State, l.Summary, l.Rules = Unknown, plural(len(j.left), "rule")+" excluded by --only or --skip", j.left
 	case len(j.found) > 0:
 		l.State, l.Summary, l.Rules = Note, j.titles(), j.found
 	case paths.State == Note:
@@ -207,7 +207,7 @@ func unread(in Input, area rules.Area) (why, nothing string) {
 	case area == rules.AreaJob && len(f.Texts) == 0:
 		return "no log was given", "no log was given"
 	case area == rules.AreaNetwork && (noRDMA(f.Container) || f.PCI != nil && !f.PCI.Partial && nics(f.PCI) == 0):
-		return "", "no RDMA device is in reach"
+		return "", "no RDMA device is available"
 	}
 	for _, u := range f.Unknown {
 		if u.Section == section[area] && u.Fact == "" {
@@ -218,7 +218,7 @@ func unread(in Input, area rules.Area) (why, nothing string) {
 	case in.TextsOnly || area == rules.AreaJob:
 		return "not in the input", ""
 	case area == rules.AreaNetwork && f.PCI != nil && nics(f.PCI) > 0:
-		return plural(nics(f.PCI), "NIC") + "; the ports are not examined (--with the output of ibv_devinfo)", ""
+		return plural(nics(f.PCI), "NIC") + "; ports not examined (add the output of ibv_devinfo: --with FILE)", ""
 	}
 	return "not read", ""
 }
@@ -268,7 +268,7 @@ func inPart(f *facts.Facts, area rules.Area) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return "; unknown in part: " + several(all)
+	return "; partly unknown: " + several(all)
 }
 
 // several lists the first of several texts, each once.

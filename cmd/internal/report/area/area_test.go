@@ -43,7 +43,7 @@ func TestTelling(t *testing.T) {
 		rules.AreaLibraries:   "NCCL 2.28.3 and 2.28.9",
 		rules.AreaEnvironment: "set: A, B, C, 1 more",
 		rules.AreaNetwork:     "1 of 2 RDMA ports active",
-		rules.AreaKernelLog:   "4 events of GPUs or PCIe, none a known fault",
+		rules.AreaKernelLog:   "4 GPU or PCIe events, no known faults",
 	}
 	got := map[rules.Area]string{}
 	for area := range want {
@@ -60,9 +60,9 @@ func TestTelling(t *testing.T) {
 		rules.AreaIOMMU:       "off",
 		rules.AreaContainer:   "not in a container, locked memory unlimited",
 		rules.AreaLibraries:   "0 files, neither NCCL nor RCCL among them",
-		rules.AreaEnvironment: "no communication variable is set",
+		rules.AreaEnvironment: "no communication variables set",
 		rules.AreaNetwork:     "0 interfaces",
-		rules.AreaKernelLog:   "no event of a GPU or of PCIe",
+		rules.AreaKernelLog:   "no GPU or PCIe events",
 	}
 	got = map[rules.Area]string{}
 	for area := range want {
@@ -102,7 +102,7 @@ func TestLines(t *testing.T) {
 			rules.Verdict{Passed: []string{"acs", "copy"}, Skipped: []rules.Skipped{{Rule: "link", Missing: []rules.Missing{{Fact: "pci", Reason: "hidden"}}}}},
 			Line{State: Unknown, Summary: "no transfer was tried"},
 			map[rules.Area]Line{
-				rules.AreaPCIe: {State: Unknown, Summary: "hidden", Rules: []string{"link"}}, rules.AreaNUMA: {State: Unknown, Summary: "not judged (--only or --skip)"},
+				rules.AreaPCIe: {State: Unknown, Summary: "hidden", Rules: []string{"link"}}, rules.AreaNUMA: {State: Unknown, Summary: "excluded by --only or --skip"},
 				rules.AreaPaths: {State: Unknown, Summary: "no transfer was tried"},
 			},
 		},

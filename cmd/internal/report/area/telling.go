@@ -179,7 +179,7 @@ func ofEnvironment(e *facts.EnvFacts) string {
 		}
 	}
 	if len(names) == 0 {
-		return "no communication variable is set"
+		return "no communication variables set"
 	}
 	const most = 3
 	if rest := len(names) - most; rest > 0 {
@@ -207,12 +207,12 @@ func ofKernelLog(k *facts.KernelLogFacts) string {
 		n += max(1, e.Count)
 	}
 	if n == 0 {
-		return "no event of a GPU or of PCIe"
+		return "no GPU or PCIe events"
 	}
-	return plural(n, "event") + " of GPUs or PCIe, none a known fault"
+	return plural(n, "GPU or PCIe event") + ", no known faults"
 }
 
-// noRDMA reports whether it is known that no RDMA device is in reach.
+// noRDMA reports whether it is known that no RDMA device is available.
 func noRDMA(c *facts.ContainerFacts) bool {
 	return c != nil && c.DeviceNodes != nil && !slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool {
 		return strings.HasPrefix(n.Path, "/dev/infiniband/uverbs")
