@@ -872,7 +872,7 @@ type Library struct {
 	// Version is from the file's name or content; empty if neither states it.
 	Version string `json:"version,omitempty"`
 	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python",
-	// "toolkit" (a folder that the loader is not told of, among them those
+	// "toolkit" (a folder that the loader does not know, among them those
 	// of ld.so.conf where no cache was made of it) or "ld_preload".
 	FoundBy string `json:"found_by"`
 	// Stub is true for a link-time stub of the CUDA toolkit, which does not

@@ -46,7 +46,7 @@ type log struct {
 	host   string
 	source string
 	number int
-	// seen counts the lines that told of an event.
+	// seen counts the lines that reported an event.
 	seen int
 }
 

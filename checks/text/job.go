@@ -10,7 +10,7 @@ import (
 )
 
 // Join adds to the facts of a machine what texts say about a job that ran there.
-// What the machine shows of itself stays: a text may be older, or from another
+// What the machine itself shows stays: a text may be older, or from another
 // machine. A section that the machine's facts lack is taken from the texts.
 func Join(machine, texts *facts.Facts) *facts.Facts {
 	joined := *machine

@@ -13,7 +13,7 @@ by_id[m.id] contains m if {
 	not overcome(m)
 }
 
-# overcome is true of the complaint that something does not end, where the job told of many
+# overcome is true of the complaint that something does not end, where the job reported many
 # more steps behind all of them and no process ended: a watchdog of PyTorch with
 # TORCH_NCCL_ASYNC_ERROR_HANDLING=0 and the server of vLLM only say it.
 overcome(m) if {

@@ -101,7 +101,7 @@ func (q *interviewer) call(function string, f func() nvml.Return) nvml.Return {
 		return nvml.ERROR_FUNCTION_NOT_FOUND
 	}
 	if err := q.send(piece{Stage: name + q.about}); err != nil {
-		return nvml.ERROR_UNKNOWN // Nobody listens any more; the next message ends the task.
+		return nvml.ERROR_UNKNOWN // Nobody is listening; the next message ends the task.
 	}
 	var ret nvml.Return
 	child.CallOf(name).Do(func() { ret = f() })

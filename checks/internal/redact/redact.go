@@ -72,7 +72,7 @@ const (
 	kindLocal4   kind = "link-local ipv4"
 )
 
-// redacted stands for a secret. Nothing tells two of them apart.
+// redacted stands for a secret. They are all alike.
 const redacted = "redacted"
 
 // New returns a redactor that has seen nothing yet.

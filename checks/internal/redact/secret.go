@@ -135,7 +135,7 @@ type strength int
 const (
 	noSecret strength = iota
 	// mayBeSecret is a name such as "auth" or "key": the value, or how the two
-	// stand together, has to bear it out.
+	// stand together, must confirm it.
 	mayBeSecret
 	// isSecret is a name such as "password".
 	isSecret

@@ -209,7 +209,7 @@ func (r *Redactor) together(at fieldPlace, list []string) []string {
 }
 
 // joined redacts strings with a separator between them; nil if they cannot be
-// told apart after it.
+// distinguished after it.
 func (r *Redactor) joined(list []string, between string) []string {
 	text := strings.Join(list, between)
 	if strings.Count(text, between) != len(list)-1 || strings.Contains(text, "\n") && between != "\n" {

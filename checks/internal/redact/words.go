@@ -122,7 +122,7 @@ func (r *Redactor) nameAt(low string, at int) (end int, standIn string) {
 		to = partEnd(low, to+1)
 	}
 	if len(r.domains) == 0 || before(low, at) == '.' && isAlnum(before(low, at-1)) {
-		return end, standIn // Inside of a dotted name, whose beginning was looked at.
+		return end, standIn // Inside a dotted name, whose beginning was looked at.
 	}
 	short, to := r.inDomain(low, at)
 	switch {

@@ -62,7 +62,7 @@ var (
 
 func peerMatrixEnter(s *parse.Sink, from, to, answer string, amd bool, l parse.Line) {
 	if from == to {
-		return // Of itself a GPU says no.
+		return // A GPU is not its own peer.
 	}
 	access := slices.Contains([]string{"1", "yes", "true"}, strings.ToLower(answer))
 	p2pAccess(s, parse.Number(from), parse.Number(to), access, l)

@@ -39,7 +39,7 @@ const (
 )
 
 // tracebacks are those of one reading. The lines of several processes may stand between
-// each other: what launchers and loggers write before each line tells them apart.
+// each other: what launchers and loggers write before each line distinguishes them.
 type tracebacks struct {
 	open   map[string]*traceback
 	looked int

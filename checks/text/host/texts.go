@@ -15,7 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// cmdlineKind is the kernel's command line, from /proc/cmdline or from the
+// cmdlineKind is the kernel command line, from /proc/cmdline or from the
 // kernel log.
 var cmdlineKind = &parse.Kind{
 	Name: "kernel-command-line", Title: "kernel command line", Command: "cat /proc/cmdline", Gives: []string{"host", "iommu"},

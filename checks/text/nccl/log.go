@@ -1043,7 +1043,7 @@ func (n *log) sameHost(p pair, c *channelCount) *bool {
 	case "p2p-mnnvl", "net":
 	case "collnet":
 		return nil
-	default: // The other ways exist inside of one host alone (src/transport/p2p.cc, shm.cc).
+	default: // The other ways exist only within one host (src/transport/p2p.cc, shm.cc).
 		return &yes
 	}
 	from, to := n.end(c.from, p.a), n.end(c.to, p.b)

@@ -21,7 +21,7 @@ const (
 	maxWorkers = 256
 )
 
-// deathLog collects the ends of processes, and the last steps that each told of.
+// deathLog collects the ends of processes, and the last steps that each reported.
 type deathLog struct {
 	deaths []noted
 	steps  []*stepLog
@@ -33,7 +33,7 @@ type noted struct {
 	text int
 }
 
-// stepLog are the last lines in which one process told of a step.
+// stepLog are the last lines in which one process reported a step.
 type stepLog struct {
 	source string
 	rank   *int
@@ -152,7 +152,7 @@ func placeOf(d *facts.Death, messages []facts.Message, timed bool) int {
 	return place
 }
 
-// after counts the steps that the process of a line told of behind it. Lines that name
+// after counts the steps that the process of a line reported after it. Lines that name
 // no process may be of any.
 func (log *deathLog) after(u utterance) int {
 	n := 0

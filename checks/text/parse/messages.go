@@ -106,7 +106,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	}
 }
 
-// messageKey tells messages apart by what they say, not by who says it:
+// messageKey distinguishes messages by what they say, not by who says it:
 // pointers, process ids and the like are no difference.
 func messageKey(id string, fields map[string]string) string {
 	var b strings.Builder

@@ -114,7 +114,7 @@ func (s *Sink) Device(address string, l Line) *facts.PCIDevice {
 	return d
 }
 
-// KnownDevice returns the PCI function at an address; nil if no text told of it.
+// KnownDevice returns the PCI function at an address; nil if no text mentioned it.
 func (s *Sink) KnownDevice(address string) *facts.PCIDevice { return s.devices[address] }
 
 // Addresses are those of all PCI functions, in order.
@@ -137,7 +137,7 @@ func (s *Sink) GPU(address string, l Line) *facts.GPU {
 	return g
 }
 
-// KnownGPU returns the GPU at an address; nil if no text told of it.
+// KnownGPU returns the GPU at an address; nil if no text mentioned it.
 func (s *Sink) KnownGPU(address string) *facts.GPU { return s.gpus[address] }
 
 // Indexed reports whether a GPU whose address is known has an index.

@@ -21,7 +21,7 @@ const (
 	mostPieces = 8
 )
 
-// screens are the widths at which lines are broken as a rule: of terminals, and of what
+// screens are the widths at which lines are usually broken: of terminals, and of what
 // editors and mail programs are set to.
 var screens = []int{72, 76, 78, 80, 100, 120, 132, 160, 200}
 

@@ -32,7 +32,7 @@ type run struct {
 	// made a communicator.
 	logged map[string]string
 	made   bool
-	// named is true for a run that a file's name tells apart.
+	// named is true for a run that the name of a file distinguishes.
 	named bool
 	// begun is true once the program wrote its banner.
 	begun bool
