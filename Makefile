@@ -17,12 +17,13 @@ build: ## build ./gpudoctor
 test: ## run the tests (PACKAGES=./rules for some of them)
 	go test $(PACKAGES)
 
-lint: ## check the format, go.mod and the linters' rules
+lint: ## check the format, go.mod, the linters' rules and the prose
 	@unformatted=$$(.ci/tool gofumpt -l .) && if [ -n "$$unformatted" ]; then \
 		printf 'not formatted by gofumpt (make fmt formats them):\n%s\n' "$$unformatted"; exit 1; fi
 	go mod tidy -diff
 	go vet ./...
 	.ci/tool golangci-lint run ./...
+	.ci/prose
 
 fmt: ## format the Go files
 	.ci/tool gofumpt -w .

@@ -54,7 +54,7 @@ func ReadFacts(name string, r io.Reader) (*facts.Facts, error) {
 }
 
 // Open reads a snapshot or a facts file and returns the one that it is. It is
-// recognised by its content, not by its name. A file that is neither gives
+// recognized by its content, not by its name. A file that is neither gives
 // ErrUnrecognized.
 func Open(name string, r io.Reader) (*host.Host, *facts.Facts, error) {
 	data, err := readBounded(name, r)

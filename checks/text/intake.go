@@ -44,11 +44,11 @@ type Options struct {
 	Files files.System
 }
 
-// The errors of Read where nothing in the texts was recognised. The facts still
+// The errors of Read where nothing in the texts was recognized. The facts still
 // list the texts.
 var (
 	// ErrNothing is any of them.
-	ErrNothing = errors.New("nothing in it was recognised")
+	ErrNothing = errors.New("nothing in it was recognized")
 	// ErrDeadline and ErrMaxBytes are those of texts that were not read since a
 	// bound was reached.
 	ErrDeadline = errors.New("the deadline was reached (--deadline)")
@@ -142,13 +142,13 @@ type nothingError struct{ error }
 func (nothingError) Is(target error) bool { return target == ErrNothing }
 func (e nothingError) Unwrap() error      { return e.error }
 
-// nothing says why nothing was recognised.
+// nothing says why nothing was recognized.
 func (t *intake) nothing(texts []facts.Text) error {
 	reason := func(text facts.Text) error {
 		bounded := text.Unread == facts.UnreadSize || text.Unread == facts.UnreadTime
 		switch {
 		case bounded && text.Bytes > 0:
-			return fmt.Errorf("nothing was recognised in its first %s: %w", parse.Size(text.Bytes), cmp.Or(t.stopped, ErrDeadline))
+			return fmt.Errorf("nothing was recognized in its first %s: %w", parse.Size(text.Bytes), cmp.Or(t.stopped, ErrDeadline))
 		case bounded:
 			return fmt.Errorf("not read: %w", cmp.Or(t.stopped, ErrDeadline))
 		case text.Unread == facts.UnreadError && t.failed != nil:
@@ -168,7 +168,7 @@ func (t *intake) nothing(texts []facts.Text) error {
 			}
 		}
 		why := reason(texts[first])
-		return nothingError{fmt.Errorf("nothing in it was recognised; %d of its texts could not be read to the end, the first is %s: %w", unread, texts[first].Name, why)}
+		return nothingError{fmt.Errorf("nothing in it was recognized; %d of its texts could not be read to the end, the first is %s: %w", unread, texts[first].Name, why)}
 	}
 	return ErrNothing
 }

@@ -14,7 +14,7 @@ import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
 
 # expected is true when the job is meant to use EFA: the devices are there,
-# or were asked for, or the settings name them, or the plugin itself recognised
+# or were asked for, or the settings name them, or the plugin itself recognized
 # an instance that has them.
 expected if count(surroundings.efa_devices) > 0
 
