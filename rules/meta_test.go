@@ -41,6 +41,7 @@ type library struct {
 
 // TestLibrary holds the rules to the contract: see docs/rules.md.
 func TestLibrary(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: nothing in it runs side by side")
 	}

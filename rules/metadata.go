@@ -159,7 +159,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 		r.fault("name at least one remedy, the best first", "custom.remedies is missing")
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.custom)) {
-		r.fault("the keys are areas, cause, confidence, explains, first_of, last_resort, needs, profiles, remedies, severity, since, unexplained", "custom.%s is not known", key)
+		r.fault("the keys are areas, cause, confidence, explains, first_of, last_resort, needs, profiles, remedies, severity, since, unexplained", "unknown key custom.%s", key)
 	}
 	r.partialSets(m)
 	return rule, r.faults

@@ -20,6 +20,7 @@ import (
 // stands, from one machine. Which machine that is follows from the kind's place
 // in the alphabet; GPUDOCTOR_ALL_MUTANTS takes it from every machine that has it.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}

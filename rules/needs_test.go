@@ -29,6 +29,7 @@ import (
 // is known: for every rule and every healthy document in which it passes, each of
 // its needs is taken away in turn.
 func TestNeedsAreNeeded(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
@@ -237,6 +238,7 @@ var saysNo = map[string]string{
 // fact is taken away in turn. A rule may still fire, be skipped, or have nothing to
 // judge.
 func TestUnknownNeverPasses(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}

@@ -32,6 +32,7 @@ func compiledSet(tb testing.TB) *Set {
 // when all of them are compiled; and the same of rules that are prepared before the
 // facts of some sections are known.
 func TestSpecialised(t *testing.T) {
+	t.Parallel()
 	whole := compiledSet(t)
 	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {

@@ -121,6 +121,7 @@ func firstRule(t *testing.T, path, text string) string {
 // TestAddresses holds that the address to which a connection failed says why, whichever
 // library tells it.
 func TestAddresses(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "job.log")
 	tried := 0
 	for library, form := range failedConnects {

@@ -114,6 +114,7 @@ type adviceTally map[string]int
 // all formats tell the advice in one order, and that what an advice takes and how
 // long it lasts are true.
 func TestAdviceFits(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}

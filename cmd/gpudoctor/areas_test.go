@@ -28,6 +28,7 @@ var isRead = map[rules.Area]func(f *facts.Facts) bool{
 // TestAreas holds, for all situations, that no area with a finding is ok, nor one whose
 // facts were not read or whose rules were not judged, and that areas and verdict agree.
 func TestAreas(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}

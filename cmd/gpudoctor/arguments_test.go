@@ -129,6 +129,7 @@ func form(f cli.Flag, n int) []string {
 // name, its flags and its words are typed: each command, each pair of its
 // flags, none to two words.
 func TestAnyOrder(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}

@@ -51,7 +51,7 @@ var deaths = []death{
 	{"segmentation fault", "", -11, "SIGSEGV", false},
 	{"killed", "", -9, "SIGKILL", false},
 	{"aborted", "", -6, "SIGABRT", false},
-	{"exit", "", 9, "exit code 9", false},
+	{"exit", "", 9, "with code 9", false},
 	{
 		"device assertion", "../aten/src/ATen/native/cuda/Loss.cu:242: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], thread: [4,0,0] Assertion `t >= 0 && t < n_classes` failed.\n" +
 			traceback(userFrame, "RuntimeError: CUDA error: device-side assert triggered"), 1, "t >= 0 && t < n_classes", false,
@@ -129,6 +129,7 @@ func marked(mark, text string) string {
 // TestDeaths holds that a rank that died by itself is named with its line, however the
 // job was started, whichever rank it was and whatever the others say of it.
 func TestDeaths(t *testing.T) {
+	t.Parallel()
 	for i, s := range starters {
 		for k, d := range deaths {
 			if d.prints == "" && s.ends == nil {

@@ -112,6 +112,7 @@ func commandsOf(page string) []string {
 // TestDocumentedCommands holds that each command of README.md and docs works as it stands:
 // it is neither wrong usage nor an error.
 func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
 	folder := desk(t)
 	tried := map[string]bool{}
 	for _, name := range documents(t) {

@@ -35,6 +35,7 @@ import (
 // down to another. That the check can tell is shown by moving each place by a
 // line, and to another text: nearly none of those pass.
 func TestEvidenceStands(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}

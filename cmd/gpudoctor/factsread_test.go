@@ -87,7 +87,6 @@ var forPeople = map[string]string{
 	"facts.PCIDevice.MaxPayloadSupportedBytes": setting,
 	"facts.PCIDevice.ReadRequestBytes":         setting,
 	"facts.PCIDevice.RelaxedOrdering":          setting,
-	"facts.Pair.Hops":                          distance,
 	"facts.Pair.Weight":                        distance,
 	"facts.QoS.Trust":                          setting,
 	"facts.RASBlock.Correctable":               health,

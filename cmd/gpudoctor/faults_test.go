@@ -27,6 +27,7 @@ const leastNamed = 0.95
 // two H200 are named right, that each that is not is known to be missed, and that there is no
 // alarm on a job that went through.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("../../fixtures/faults/faults.yaml")
 	if err != nil {
 		t.Fatal(err)

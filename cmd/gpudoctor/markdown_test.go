@@ -12,6 +12,7 @@ import (
 // TestMarkdownOfAll holds, for all situations, that the report in Markdown is valid, short
 // enough for a ticket, and that it names every finding and every remedy.
 func TestMarkdownOfAll(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}

@@ -20,6 +20,7 @@ import (
 // says: "want: RULE SEVERITY CONFIDENCE" is the first finding, "first: REMEDY"
 // the first advice, and "healthy" that nothing of medium or above is found.
 func TestTexts(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
@@ -72,6 +73,7 @@ func TestTexts(t *testing.T) {
 // TestHealthyNoise holds that healthy texts stay so behind whatever launchers, collectors
 // of logs and people put around their lines: each kind of noise is tried on one of them.
 func TestHealthyNoise(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*healthy*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)

@@ -101,21 +101,17 @@ alike(op, _) if not op in even
 
 alike(_, ranks) if count({p.elements | some p in ranks}) < 2
 
-# apart are pairs of ranks of one group that wait in different collectives.
+# apart are, of each group, the rank that waits in the earliest collective and the one that
+# waits in the latest, if these differ. A group in which a rank appears twice is left out:
+# that rank was restarted.
 apart contains {"group": group, "early": early, "late": late, "distance": late.number - early.number} if {
 	some group, ranks in waiting
-	some early in ranks
-	some late in ranks
-	early.op
-	late.op
-	early.rank != late.rank
+	count(ranks) == count({p.rank | some p in ranks})
+	order := sort([[p.number, p.rank, p] | some p in ranks; p.op])
+	early := order[0][2]
+	late := order[count(order) - 1][2]
 	early.number < late.number
-	once(early, ranks)
-	once(late, ranks)
 }
-
-# once is true of a rank that is there once: one that began again has several.
-once(p, ranks) if count({q | some q in ranks; q.rank == p.rank}) == 1
 
 # named is a group for people.
 named(group) := sprintf("process group %s", [group]) if {
