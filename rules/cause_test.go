@@ -14,7 +14,7 @@ func TestCausesAreNamed(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	for i, row := range message.Statements() {
-		if testing.Short() && i%8 > 0 {
+		if testing.Short() && i%64 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		if row.Role != "cause" {

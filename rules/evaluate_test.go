@@ -474,6 +474,9 @@ func withoutNull(v any) any {
 }
 
 func TestLoadWith(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: nothing in it runs side by side")
+	}
 	good := ruleText("own", high, fires)
 	lib := "package gpudoctor.lib.facts\n"
 	needs := func(path string) string {

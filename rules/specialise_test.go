@@ -40,7 +40,7 @@ func TestSpecialised(t *testing.T) {
 	}
 	every, compared, smaller, kinds := 211, 0, 0, 0
 	for i, c := range cases {
-		if testing.Short() && i%16 > 0 {
+		if testing.Short() && i%64 > 0 {
 			continue
 		}
 		all := []*facts.Facts{c.Facts}

@@ -40,10 +40,10 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	tried := 0
-	for _, row := range everyRow() {
+	for i, row := range everyRow() {
 		v := row.Verdict
-		if v == nil {
-			continue
+		if v == nil || testing.Short() && i%32 > 0 {
+			continue // The race detector makes each many times as slow.
 		}
 		rule, ok := set.Rule(v.Rule)
 		if !ok {

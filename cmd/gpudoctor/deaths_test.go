@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -181,10 +180,7 @@ func diagnosed(t *testing.T, text string) []rules.Finding {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := diagnose(t.Context(), request{source: source{from: []string{file}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := concluded(t, file)
 	var found []rules.Finding
 	for _, f := range d.Findings {
 		if f.Severity.Rank() <= rules.Medium.Rank() {

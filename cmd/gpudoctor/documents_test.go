@@ -113,6 +113,9 @@ func commandsOf(page string) []string {
 // it is neither wrong usage nor an error.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: TestScripts runs the same commands")
+	}
 	folder := desk(t)
 	tried := map[string]bool{}
 	for _, name := range documents(t) {

@@ -55,6 +55,16 @@ func judge(tb testing.TB, k knowledge, f *facts.Facts, s selection) *report.Docu
 	})
 }
 
+// concluded is what is said of a text, or of a folder of texts.
+func concluded(tb testing.TB, path string) *report.Document {
+	tb.Helper()
+	g := collect(tb.Context(), source{from: []string{path}}, gather.Options{})
+	if g.err != nil {
+		tb.Fatal(g.err)
+	}
+	return judge(tb, learnt(tb), g.facts, selection{profile: rules.Training, failOn: report.Threshold(rules.High)})
+}
+
 // healthyPair is the recorded machine with two H200, and what its probe said.
 func healthyPair(tb testing.TB) *facts.Facts {
 	tb.Helper()
@@ -314,18 +324,24 @@ func blames(d *report.Document) bool {
 	return slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return slices.Contains([]string{"driver-hang", "transfer-failed"}, f.Rule) })
 }
 
-// learnt is what the program knows, compiled for whatever facts come.
+// learnt is what the program knows, compiled for whatever facts there are. All tests share
+// it, which nothing changes.
 func learnt(tb testing.TB) knowledge {
 	tb.Helper()
-	k, err := learn("")
+	k, err := everything()
 	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := k.rules.Compile(); err != nil {
 		tb.Fatal(err)
 	}
 	return k
 }
+
+var everything = sync.OnceValues(func() (knowledge, error) {
+	k, err := learn("")
+	if err != nil {
+		return k, err
+	}
+	return k, k.rules.Compile()
+})
 
 // learntFor is what the program knows, compiled for one machine and whatever the
 // probe says of it.

@@ -30,8 +30,10 @@ func sameWithoutPrefilters(t *testing.T, name, text string) {
 // TestPrefilters holds that the texts of the repository tell the same without
 // prefilters.
 func TestPrefilters(t *testing.T) {
-	for name, text := range texttest.EveryText(t) {
-		sameWithoutPrefilters(t, name, text)
+	if !testing.Short() { // The race detector makes each many times as slow.
+		for name, text := range texttest.EveryText(t) {
+			sameWithoutPrefilters(t, name, text)
+		}
 	}
 	var log bytes.Buffer
 	if err := texttest.WriteLog(&log, 1<<20, 64); err != nil {
