@@ -2,6 +2,7 @@ package gpudriver
 
 import (
 	"strings"
+	"sync"
 	"unsafe"
 )
 
@@ -306,6 +307,31 @@ func (b *Base) LoadImage(compile func() ([]byte, error)) (Module, error) {
 	var m Module
 	err = b.Check(&c.ModuleLoadData, c.ModuleLoadData(&m, unsafe.Pointer(&image[0])))
 	return m, err
+}
+
+// Compiled keeps the code of kernels by the model of GPU that it is for, so that each
+// model's is compiled once.
+type Compiled struct {
+	mu   sync.Mutex
+	code map[string][]byte
+}
+
+// For returns a model's code, which compile makes for the first. The others wait for it.
+func (k *Compiled) For(model string, compile func() ([]byte, error)) ([]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if code := k.code[model]; code != nil {
+		return code, nil
+	}
+	code, err := compile()
+	if err != nil {
+		return nil, err
+	}
+	if k.code == nil {
+		k.code = map[string][]byte{}
+	}
+	k.code[model] = code
+	return code, nil
 }
 
 // Function finds a kernel in a module.

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -102,5 +104,30 @@ func TestCheck(t *testing.T) {
 	}
 	if b.InitCall() != "cuInit" {
 		t.Errorf("the library starts by %q", b.InitCall())
+	}
+}
+
+// TestCompiled holds that code is made once for each model, whoever asks at the same time,
+// and that a failure is not kept.
+func TestCompiled(t *testing.T) {
+	var k Compiled
+	var made atomic.Int32
+	failed := errors.New("no compiler")
+	if _, err := k.For("9.0", func() ([]byte, error) { return nil, failed }); !errors.Is(err, failed) {
+		t.Errorf("error %v, want %v", err, failed)
+	}
+	var wg sync.WaitGroup
+	for i := range 32 {
+		model := []string{"9.0", "10.0"}[i%2]
+		wg.Go(func() {
+			code, err := k.For(model, func() ([]byte, error) { made.Add(1); return []byte(model), nil })
+			if err != nil || string(code) != model {
+				t.Errorf("code %q for %s, error %v", code, model, err)
+			}
+		})
+	}
+	wg.Wait()
+	if made.Load() != 2 {
+		t.Errorf("compiled %d times for two models", made.Load())
 	}
 }

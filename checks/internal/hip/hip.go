@@ -125,8 +125,8 @@ type Driver struct {
 	// devices can name both.
 	mu     sync.Mutex
 	owners []allocation
-	// code is what the compiler made, by model: it takes a second for each.
-	code map[string][]byte
+	// kernels are compiled once for each model: it takes a second.
+	kernels gpudriver.Compiled
 }
 
 type allocation struct {
@@ -141,7 +141,7 @@ const lazyPeerAccess = 1
 
 func newDriver() *Driver {
 	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
-	d := &Driver{Base: gpudriver.Base{Needed: needed, LazyPeerAccess: lazyPeerAccess}, code: make(map[string][]byte)}
+	d := &Driver{Base: gpudriver.Base{Needed: needed, LazyPeerAccess: lazyPeerAccess}}
 	d.Describe = d.describe
 	return d
 }
@@ -380,11 +380,12 @@ func (d *Driver) compile(source string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if code := d.code[model]; code != nil {
-		return code, nil
-	}
+	return d.kernels.For(model, func() ([]byte, error) { return d.build(source) })
+}
+
+// build makes code of a source for the current device.
+func (d *Driver) build(source string) ([]byte, error) {
+	c := &d.c
 	var program uintptr
 	if r := c.CreateProgram(&program, gpudriver.CString(source), gpudriver.CString("gpudoctor.hip"), 0, nil, nil); r != gpudriver.Success {
 		return nil, compilerError("hiprtcCreateProgram", r, "")
@@ -405,7 +406,6 @@ func (d *Driver) compile(source string) ([]byte, error) {
 	if r := c.GetCode(program, &code[0]); r != gpudriver.Success {
 		return nil, compilerError("hiprtcGetCode", r, "")
 	}
-	d.code[model] = code
 	return code, nil
 }
 

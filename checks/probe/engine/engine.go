@@ -178,6 +178,7 @@ type gpu struct {
 // done for all of them in parallel.
 type engine struct {
 	reporting sync.Mutex // Guards what report keeps.
+	retaining sync.Mutex // Lets one context be made after the other: the driver gains nothing by two at once, and the first is ready sooner.
 	d         gpudriver.Driver
 	order     order
 	send      func(message)
@@ -507,8 +508,7 @@ func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
 // ready initializes every GPU if possible. Each step is done for all GPUs,
 // in parallel if the driver allows it, before the next one.
 func (e *engine) ready() {
-	// One GPU's kernels are compiled while the driver, which makes one context
-	// at a time, makes the next one's.
+	// The kernels are compiled on the first GPU while the next one's context is made.
 	e.stage(stageContexts)
 	e.forAll(func(g *gpu) error {
 		return cmp.Or(
@@ -540,7 +540,10 @@ func (e *engine) step(g *gpu, name string, do func(*gpu) error) error {
 
 // retain makes a GPU's context and makes it current.
 func (e *engine) retain(g *gpu) (err error) {
-	if g.context, err = e.d.Retain(g.handle); err != nil {
+	e.retaining.Lock()
+	g.context, err = e.d.Retain(g.handle)
+	e.retaining.Unlock()
+	if err != nil {
 		return err
 	}
 	return e.d.SetCurrent(g.context)

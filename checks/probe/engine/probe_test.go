@@ -144,6 +144,12 @@ func quick(t *testing.T, api string) {
 		{"all copies hang", "hang-copy", probe.Unknown, probe.TestStore, []string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"}},
 		{"a call hangs", "hang-copy-call@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
 		{"a copy crashes", "crash-copy@1>0", probe.OK, "", []string{"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok"}},
+		{"no linker", "error-link-create=801", probe.OK, "", healthy},
+		{"the linker takes no PTX", "error-link-add=218", probe.OK, "", healthy},
+		{"the linker makes nothing", "error-link-complete=1@1", probe.OK, "", healthy},
+		{"no device of a context", "error-current-device=201", probe.OK, "", healthy},
+		{"a linker that is not left", "error-link-destroy=1", probe.OK, "", healthy},
+		{"neither linker nor kernels", "error-link-add=221,error-module=221", probe.OK, "", []string{"copy: ok ok"}},
 		{"no kernels", "error-module=221", probe.OK, "", []string{"copy: ok ok"}},
 		{"no kernels, zeros", "error-module=221,zeros@0>1", probe.OK, "", []string{"copy: corrupt(zeros) ok", "host-staged: ok"}},
 		{"hang in init", "hang-init", probe.Hang, start, nil},
@@ -171,6 +177,16 @@ func quick(t *testing.T, api string) {
 				}
 			}
 		})
+	}
+}
+
+// TestLinkerHangs holds that a compiler which does not come to an end is blamed, though
+// other GPUs wait for what it makes.
+func TestLinkerHangs(t *testing.T) {
+	t.Parallel()
+	r := simulate(t, probe.Quick, "3", "hang-link-add")
+	if r.Outcome != probe.Hang || r.Stage != stageKernels || r.Call != "cuLinkAddData_v2" {
+		t.Errorf("outcome %s in stage %q, call %q", r.Outcome, r.Stage, r.Call)
 	}
 }
 
