@@ -28,6 +28,20 @@ type model struct {
 	// rate is what a copy between two GPUs reaches, by their indices; 0 is
 	// one that delivers zeros.
 	rate func(a, b int) float64
+	amd  bool // The processors are AMD's.
+}
+
+// processors is /proc/cpuinfo, shortened, of two sockets.
+func (m model) processors() []byte {
+	kind := "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: INTEL(R) XEON(R) PLATINUM 8562Y+"
+	if m.amd {
+		kind = "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC 9554 64-Core Processor"
+	}
+	var b bytes.Buffer
+	for i := range 2 {
+		fmt.Fprintf(&b, "processor\t: %d\n%s\nphysical id\t: %d\nflags\t\t: fpu vme\n\n", i, kind, i)
+	}
+	return b.Bytes()
 }
 
 // workstation is a GPU of one generation and size: RTX PRO 6000 Blackwell,
@@ -80,7 +94,7 @@ func twoWithZeros() model {
 		IOMMUUnits:  []string{"ivhd0"},
 		IOMMUType:   "DMA-FQ",
 	}
-	m := model{tree: tree, rate: func(int, int) float64 { return 0 }}
+	m := model{tree: tree, rate: func(int, int) float64 { return 0 }, amd: true}
 	link := pcitree.Gen(5, 16)
 	for _, number := range []int{0x40, 0xc0} {
 		b := tree.Root(0, number, 0)
@@ -113,8 +127,7 @@ func (m model) memory() *machine.Memory {
 	mem.AddFile("/proc/sys/kernel/osrelease", []byte("6.8.0-60-generic\n"))
 	mem.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
 	mem.AddFile("/proc/meminfo", []byte("MemTotal:       527843864 kB\n"))
-	mem.AddFile("/proc/cpuinfo", []byte("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: INTEL(R) XEON(R) PLATINUM 8562Y+\nphysical id\t: 0\nflags\t\t: fpu vme\n\n"+
-		"processor\t: 1\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: INTEL(R) XEON(R) PLATINUM 8562Y+\nphysical id\t: 1\nflags\t\t: fpu vme\n\n"))
+	mem.AddFile("/proc/cpuinfo", m.processors())
 	mem.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
 	mem.AddFile("/proc/self/mountinfo", []byte("22 1 259:2 / / rw,relatime - ext4 /dev/nvme0n1p2 rw\n24 22 0:22 / /sys rw,nosuid - sysfs sysfs rw\n25 22 0:24 / /dev/shm rw,nosuid - tmpfs tmpfs rw\n"))
 	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {

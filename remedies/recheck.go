@@ -27,6 +27,17 @@ func (r Recheck) Command(rules ...string) string {
 	return strings.Join(words, " ")
 }
 
+// Fresh says what the command needs in order to see a change: new evidence where it reads
+// files, which do not change by themselves; nothing on a live machine.
+func (r Recheck) Fresh() string {
+	for i := 1; i < len(r.Flags); i++ {
+		if (r.Flags[i-1] == "--from" || r.Flags[i-1] == "--with") && !strings.HasPrefix(r.Flags[i], "example:") {
+			return "with new evidence"
+		}
+	}
+	return ""
+}
+
 // bare matches what a POSIX shell takes as one word without quotes.
 var bare = lazy.New(`^[A-Za-z0-9_./:=,@%+-]+$`)
 

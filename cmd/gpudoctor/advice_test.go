@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -130,6 +131,7 @@ func TestAdviceFits(t *testing.T) {
 			hasNoGap(t, a, seen)
 			lastsAsSaid(t, a, seen)
 		}
+		repeatsNothing(t, d.Advice)
 		checksAgain(t, s.request, d, seen)
 		setsOrUnsets(t, d.Advice, seen)
 		keepsWhatIsNeeded(t, known, d)
@@ -558,6 +560,26 @@ func lastsAsSaid(t *testing.T, a remedies.Advice, seen adviceTally) {
 	}
 }
 
+// repeatsNothing holds that no two pieces of advice for a finding are the same action.
+func repeatsNothing(t *testing.T, all []remedies.Advice) {
+	t.Helper()
+	seen := map[string]string{}
+	for _, a := range all {
+		act := a.Apply
+		act.Steps = nil
+		if reflect.DeepEqual(act, remedies.Apply{}) {
+			continue
+		}
+		for _, c := range a.Cures {
+			key := fmt.Sprintf("%+v %+v %s %s", c, act, a.Kind, a.Lasts)
+			if other, ok := seen[key]; ok {
+				t.Errorf("%s and %s do the same for %s: %+v", other, a.ID(), c.Rule, act)
+			}
+			seen[key] = a.ID()
+		}
+	}
+}
+
 // checksAgain holds that the command that checks again examines the same.
 func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) {
 	t.Helper()
@@ -590,4 +612,4 @@ func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) 
 
 // checkAgain is where a format tells the command: alone on a line, or as code, where
 // nothing breaks it.
-var checkAgain = regexp.MustCompile("(?m)^(?: +check +|- \\*\\*Check:\\*\\* `+ ?)?(gpudoctor check --from .*?)`*$")
+var checkAgain = regexp.MustCompile("(?m)^(?: +check +(?:with new evidence: )?|- \\*\\*Check:\\*\\* (?:with new evidence: )?`+ ?)?(gpudoctor check --from .*?)`*$")

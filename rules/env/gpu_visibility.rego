@@ -96,7 +96,7 @@ findings contains {
 # NVML shows GPUs, CUDA offers none, and no variable explains it.
 findings contains {
 	"subject": "CUDA",
-	"message": sprintf("NVML shows %d GPUs but CUDA offers none, although no variable hides them. The usual cause is a missing /dev/nvidia-uvm, a library of another driver or a device cgroup", [visible.nvidia_before]),
+	"message": sprintf("NVML shows %s but CUDA offers none, although no variable hides them. The usual cause is a missing /dev/nvidia-uvm, a library of another driver or a device cgroup", [facts.counted(visible.nvidia_before, "GPU")]),
 	"confidence": "confirmed",
 	"evidence": array.concat([{"fact": "gpus.devices", "value": visible.nvidia_before, "source": "NVML"}], visible.probe_evidence),
 	"remedies": ["pass-device-nodes", "fix-visible-devices"],
@@ -119,8 +119,8 @@ refused := logs.messages({
 findings contains {
 	"id": "list-ends",
 	"subject": name,
-	"message": sprintf("ROCR_VISIBLE_DEVICES=%s leaves %d GPUs, which are then numbered from 0, and %s=%s selects among these: %s does not exist%s. Set only one of the two", [
-		facts.env.ROCR_VISIBLE_DEVICES, visible.rocr_count, name, facts.env[name], facts.list(beyond), told_refusal,
+	"message": sprintf("ROCR_VISIBLE_DEVICES=%s leaves %s, numbered from 0 from then on, and %s=%s selects among those: %s does not exist%s. Set only one of the two variables.", [
+		facts.env.ROCR_VISIBLE_DEVICES, facts.counted(visible.rocr_count, "GPU"), name, facts.env[name], facts.list(beyond), told_refusal,
 	]),
 	"severity": stacked_severity,
 	"confidence": "likely",

@@ -132,6 +132,11 @@ staged_transfers := {t |
 	t.outcome in {"ok", "slow"}
 }
 
+# counted is a number of things in words: "1 GPU", "2 GPUs".
+counted(1, thing) := sprintf("1 %s", [thing])
+
+counted(n, thing) := sprintf("%d %ss", [n, thing]) if n != 1
+
 # list joins names in order for a message: "a, b and c".
 list(names) := sorted[0] if {
 	sorted := sort(names)

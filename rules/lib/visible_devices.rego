@@ -114,10 +114,14 @@ shown(name) := sprintf("%q", [facts.env[name]]) if {
 	count(kept[name]) == 0
 } else := facts.env[name]
 
+all_of(1) := "the only GPU"
+
+all_of(n) := sprintf("all %d GPUs", [n]) if n != 1
+
 # judged is what each list does, by the variables and the GPUs alone. All GPUs are
 # hidden.
 judged[name] contains {
-	"words": sprintf("hides all %d GPUs: %s", [filters[name], reason(name)]),
+	"words": sprintf("hides %s: %s", [all_of(filters[name]), reason(name)]),
 	"confidence": hidden_confidence(name),
 	"proof": probe_evidence,
 } if {
@@ -191,7 +195,7 @@ judged[name] contains {
 
 # ROCr's filter and HIP's one after the other: the second counts from 0 again.
 judged.HIP_VISIBLE_DEVICES contains {
-	"words": sprintf("counts from 0 among the %d GPUs that ROCR_VISIBLE_DEVICES=%s leaves. It is safer to set only one of the two", [after_rocr, facts.env.ROCR_VISIBLE_DEVICES]),
+	"words": sprintf("counts from 0 among the %s that ROCR_VISIBLE_DEVICES=%s leaves. It is safer to set only one of the two", [facts.counted(after_rocr, "GPU"), facts.env.ROCR_VISIBLE_DEVICES]),
 	"severity": "low",
 	"proof": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
 } if {

@@ -60,7 +60,7 @@ which(address) := sprintf("inactive: %s", [concat(", ", [sprintf("%d", [n]) | so
 findings contains {
 	"subject": "host",
 	"affects": sort(object.keys(nvlinks.short)),
-	"message": sprintf("None of the NVLinks of %d GPUs is active, on a machine with NVSwitches: the fabric is not up.", [count(nvlinks.short)]),
+	"message": sprintf("None of the NVLinks of %s is active, on a machine with NVSwitches: the fabric is not up.", [facts.counted(count(nvlinks.short), "GPU")]),
 	"evidence": [{
 		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
 		"value": {"active": 0, "expected": expected},
@@ -98,7 +98,7 @@ ill := {g.address: parts |
 findings contains {
 	"subject": subject(gpus),
 	"affects": sort(gpus),
-	"message": sprintf("NVML reports for %d GPUs that %s.", [count(gpus), concat(", and ", sort({unhealthy[part][1] | some part in parts}))]),
+	"message": sprintf("NVML reports for %s that %s.", [facts.counted(count(gpus), "GPU"), concat(", and ", sort({unhealthy[part][1] | some part in parts}))]),
 	"evidence": [{
 		"fact": sprintf("gpus.devices[%s].fabric.unhealthy", [address]),
 		"value": sort(parts),

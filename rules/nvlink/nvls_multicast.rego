@@ -82,7 +82,7 @@ remedies := ["start-fabric-manager", "reset-gpu", "reboot-or-reload-driver"] if 
 findings contains {
 	"id": "failed",
 	"subject": "host",
-	"message": sprintf("A multicast object of the NVSwitches could not be created or bound, although the driver supports multicast.%s According to NVIDIA, the usual cause is a fabric manager that was restarted without a GPU reset. Until then, NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
+	"message": sprintf("A multicast object of the NVSwitches could not be created or bound, although the driver supports multicast.%s According to NVIDIA, the usual cause is a fabric manager that was restarted without a GPU reset. Until they are reset, NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
 	"messages": failures,
 	"params": {"gpus": gpus},
 	"remedies": remedies,

@@ -68,9 +68,10 @@ type Finding struct {
 	Steps      []Step
 	Remedies   []Remedy
 	// Others are further remedies by their ids, Check the command that shows whether
-	// the finding is gone.
+	// the finding is gone, Fresh what that command needs first: "with new evidence".
 	Others   []string
 	Check    string
+	Fresh    string
 	Evidence []Evidence
 }
 

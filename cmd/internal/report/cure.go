@@ -37,8 +37,16 @@ func (t *text) cure(number int, margin string, g group) {
 	}
 	t.steps(margin, steps)
 	if cured {
-		t.line(margin, t.paint(dim, lines.Pad("check", labelWidth)), t.clean(t.d.recheck.Command(g.ids()...)))
+		t.line(margin, t.paint(dim, lines.Pad("check", labelWidth)), after(t.d.recheck.Fresh(), ": ")+t.clean(t.d.recheck.Command(g.ids()...)))
 	}
+}
+
+// after is a lead with what separates it from what it leads to; nothing if it is empty.
+func after(lead, separator string) string {
+	if lead == "" {
+		return ""
+	}
+	return lead + separator
 }
 
 // steps writes what to look at, in order. A command is never broken.
@@ -97,7 +105,7 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 	}
 	inner := margin + strings.Repeat(" ", labelWidth)
 	if hidden > 0 {
-		t.wrapped(inner, yellow, fmt.Sprintf("and %d more lines that need no change (--verbose)", hidden))
+		t.wrapped(inner, yellow, "and "+plural(hidden, "more line")+" that need no change (--verbose)")
 	}
 	about := apply.Effort(a.Needs, a.Lasts)
 	t.wrapped(inner, dim, t.clean(about))

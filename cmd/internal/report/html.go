@@ -171,7 +171,7 @@ func (h *pageOf) finding(number int, g group) page.Finding {
 	}
 	f.Others = h.lines(cure.others)
 	if len(cure.lead) > 0 {
-		f.Check = h.line(h.d.recheck.Command(g.ids()...))
+		f.Check, f.Fresh = h.line(h.d.recheck.Command(g.ids()...)), h.d.recheck.Fresh()
 	}
 	for _, one := range g.findings {
 		for _, e := range one.Evidence {

@@ -193,7 +193,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 	if rest := len(grave) - 1; rest > 0 {
 		cause += fmt.Sprintf("; %d more below", rest)
 	}
-	recheck := m.code(d.recheck.Command(first.ids()...))
+	recheck := after(d.recheck.Fresh(), ", ") + m.code(d.recheck.Command(first.ids()...))
 	if len(grave) > 1 {
 		recheck += ", then continue with finding 2"
 	}

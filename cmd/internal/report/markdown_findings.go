@@ -92,7 +92,7 @@ func (m *markdown) cure(number int, g group) {
 		m.advice(number, l)
 	}
 	if len(lead) > 0 {
-		m.put("- **Check:** %s", m.code(m.d.recheck.Command(g.ids()...)))
+		m.put("- **Check:** %s%s", after(m.d.recheck.Fresh(), ": "), m.code(m.d.recheck.Command(g.ids()...)))
 	}
 	if len(lead)+len(withheld) > 0 {
 		m.put("")
@@ -239,6 +239,6 @@ func (m *markdown) fenced(margin, language string, block []string) {
 	}
 	m.put("%s%s", margin, fence)
 	if rest := len(block) - len(shown); rest > 0 {
-		m.put("%sand %d more lines that need no change (in the JSON report)", margin, rest)
+		m.put("%sand %s that need no change (in the JSON report)", margin, plural(rest, "more line"))
 	}
 }

@@ -388,7 +388,11 @@ func pathsLine(all paths) (status, string) {
 	}
 	if good := all.with(probe.OK); len(good) > 0 {
 		text := count(good) + verb(good, " carry", " carries") + " data correctly"
-		if v := speed(good.deciding()); v != "" {
+		v := speed(good.deciding())
+		switch onlySlow := len(all.with(probe.Slow))+len(good) == len(all) && len(good) < len(all); {
+		case onlySlow && v != "": // The slow ones carry correct data, too.
+			text = "the others reach " + v + "; all data is correct"
+		case v != "":
 			text += ", " + v
 		}
 		said = append(said, text)

@@ -205,7 +205,7 @@ func (t *text) quotes(margin string, g group) {
 	all := t.d.quotes(g)
 	for i, e := range all {
 		if i == maxQuotes && !t.style.Verbose {
-			t.hanging(margin, "", dim, fmt.Sprintf("and %d more lines (--verbose)", len(all)-i))
+			t.hanging(margin, "", dim, "and "+plural(len(all)-i, "more line")+" (--verbose)")
 			break
 		}
 		t.hanging(margin, "seen", dim, t.clean(quoted(e)))

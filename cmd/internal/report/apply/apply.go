@@ -160,7 +160,7 @@ func Lines(a remedies.Apply) []string {
 func Effort(needs []remedies.Need, lasts string) string {
 	words := map[remedies.Need]string{
 		remedies.NeedJobRestart:       "restart of the job",
-		remedies.NeedContainerRestart: "restart of the container",
+		remedies.NeedContainerRestart: "a new container",
 		remedies.NeedImageRebuild:     "a new image",
 		remedies.NeedRoot:             "root",
 		remedies.NeedDriverReload:     "reload of the driver",
