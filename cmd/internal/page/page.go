@@ -211,8 +211,24 @@ var compiled = sync.OnceValue(func() *template.Template {
 		"pictures": pictures,
 		"radius":   func() int { return topology.BadgeRadius },
 		"shell":    func(command string) Block { return Block{Text: command} },
+		"lines":    func(text string) []string { return strings.SplitAfter(text, "\n") },
+		"words":    func(line string) []string { return strings.Split(line, " ") },
+		"parts":    parts,
 	}).Parse(text))
 })
+
+// parts are those of a word of a command between which it may break: behind commas and
+// semicolons.
+func parts(word string) []string {
+	var list []string
+	for {
+		i := strings.IndexAny(word, ",;") + 1
+		if i == 0 || i == len(word) {
+			return append(list, word)
+		}
+		list, word = append(list, word[:i]), word[i:]
+	}
+}
 
 // policy is the content security policy: nothing but the style and the script of this
 // file.

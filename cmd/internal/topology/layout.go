@@ -74,11 +74,15 @@ func (m *Machine) Draw(width int) *Drawing {
 	}
 	root := p.measure(m.Root, width)
 	root.align()
-	p.d.Width = max(width, root.w) // Bridges below bridges may need more.
+	across := max(root.w, min(width, leastJoin)) // Bridges below bridges may need more than width.
+	p.d.Width = root.w
+	if len(m.Joins) > 0 {
+		p.d.Width = across
+	}
 	p.paint(root, 0, 0)
 	y := root.h + gap
 	for _, j := range m.Joins {
-		y += p.join(j, y, max(root.w, min(width, leastJoin))) + gap
+		y += p.join(j, y, across) + gap
 	}
 	p.d.Height = y - gap
 	return p.d
