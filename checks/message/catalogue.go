@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 	"gopkg.in/yaml.v3"
 )
 
@@ -61,6 +62,10 @@ type Statement struct {
 	// Role is "cause", "category", "consequence", "warning" or "setting"; see
 	// facts.Message.
 	Role string `yaml:"role"`
+	// Area is the area of the library that failed (rules/data/areas.yaml), where the message
+	// tells it better than the source file does: a socket that its peer closed, for one, is
+	// no fault of the code for sockets.
+	Area string `yaml:"area,omitempty"`
 }
 
 // KernelForm is one row of the catalogue of kernel messages: a form of line that tells
@@ -154,6 +159,8 @@ func (t *Statement) prepare() error {
 		return errors.New("program is missing")
 	case !slices.Contains(roles, t.Role):
 		return fmt.Errorf("the role %q is not one of %q", t.Role, roles)
+	case t.Area != "" && !slices.ContainsFunc(data.Areas().Areas, func(a data.Area) bool { return a.Name == t.Area }):
+		return fmt.Errorf("there is no area %q", t.Area)
 	}
 	if most := mostSevere[t.Role]; most != nil && t.Verdict != nil && !slices.Contains(most, t.Verdict.Severity) {
 		return fmt.Errorf("the row is a %s, which reports no failure, so its verdict must be one of %q", t.Role, most)

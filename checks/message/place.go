@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +44,10 @@ var placeForms = []struct {
 
 // PlaceOf is where in a library a line comes from, as far as its form tells, and what the
 // codes and variables are that it names; nil if it tells nothing of the kind.
-func PlaceOf(line string) *facts.Place {
+func PlaceOf(line string) *facts.Place { return (&Statement{}).PlaceOf(line) }
+
+// PlaceOf is where a line of this row comes from: in the area of the row, if it has one.
+func (t *Statement) PlaceOf(line string) *facts.Place {
 	p := &facts.Place{}
 	words := line
 	for _, form := range placeForms {
@@ -68,6 +72,9 @@ func PlaceOf(line string) *facts.Place {
 		}
 		p.Area = data.AreaOf(p.Library, placeName(p), words)
 		break
+	}
+	if t.Area != "" {
+		p.Library, p.Area = cmp.Or(p.Library, t.Program), t.Area
 	}
 	p.Codes = append(p.Codes, codesIn(words, p.Area)...)
 	p.Variables = variablesIn(words)

@@ -43,6 +43,42 @@ func TestPlaceOf(t *testing.T) {
 	}
 }
 
+// TestAreasUsed holds that each area is that of files, of words or of a row.
+func TestAreasUsed(t *testing.T) {
+	table := data.Areas()
+	used := map[string]bool{}
+	for _, w := range table.Words {
+		used[w.Area] = true
+	}
+	for _, library := range table.Files {
+		for _, f := range library.Files {
+			used[f.Area] = true
+		}
+	}
+	for _, row := range Statements() {
+		used[row.Area] = true
+	}
+	for _, a := range table.Areas {
+		if !used[a.Name] {
+			t.Errorf("no file, no words and no row are of area %s", a.Name)
+		}
+	}
+}
+
+// TestPlaceOfRow holds that the area of a row counts more than that of the file, also where
+// the line shows no file.
+func TestPlaceOfRow(t *testing.T) {
+	row := &Statement{Program: "nccl", Area: "connection"}
+	for line, want := range map[string]string{
+		"n7:4:5 [3] misc/socket.cc:58 NCCL WARN socketProgress: Connection closed by remote peer n9<4000>": "nccl misc/socket.cc connection",
+		"[rank4]: Connection closed by remote peer":                                                        "nccl connection",
+	} {
+		if got := told(row.PlaceOf(line)); got != want {
+			t.Errorf("%s: it is placed at %q, want %q", line, got, want)
+		}
+	}
+}
+
 // told is a place in one line.
 func told(p *facts.Place) string {
 	if p == nil {

@@ -7,13 +7,12 @@ import (
 	"testing"
 )
 
-// TestAreas holds that the tables of areas and codes name nothing that is not there, that
-// each area is used, and that each pattern is right.
+// TestAreas holds that the tables of areas and codes name nothing that is not there, and
+// that each pattern is right.
 func TestAreas(t *testing.T) {
 	table := Areas()
 	checkSources(t, "areas", table.Sources...)
 	checkSources(t, "codes", Codes().Sources...)
-	used := map[string]bool{}
 	names := map[string]bool{}
 	for _, a := range table.Areas {
 		if names[a.Name] || a.Words == "" || strings.ContainsAny(a.Words[len(a.Words)-1:], ".,;") {
@@ -44,7 +43,6 @@ func TestAreas(t *testing.T) {
 				t.Errorf("words %q: there is no area %q", w.Like, of)
 			}
 		}
-		used[w.Area] = true
 	}
 	for _, library := range table.Files {
 		last := library.Files[len(library.Files)-1]
@@ -55,12 +53,6 @@ func TestAreas(t *testing.T) {
 			if !names[f.Area] {
 				t.Errorf("%s: there is no area %q", library.Library, f.Area)
 			}
-			used[f.Area] = true
-		}
-	}
-	for name := range names {
-		if !used[name] {
-			t.Errorf("no file and no words are of area %s", name)
 		}
 	}
 	for _, list := range [][]Code{Codes().Errno, Codes().Completions, Codes().NCCL} {
@@ -137,6 +129,10 @@ func TestAreaOf(t *testing.T) {
 		// What NCCL calls internal says nothing of NCCL where UCX says it.
 		{"ucx", "proto_common", "assertion of a protocol", "general"},
 		{"libfabric", "core/cuda_hmem_dl_init", "it failed", "driver-in-container"},
+		{"nccl", "misc/gdrwrap.cc", "it failed", "gdrcopy"},
+		{"nccl", "os/linux.cc", "ncclOsSocketProgressOpt: Call to recv from 10.0.0.9<4000> failed : Bad address", "connection"},
+		{"nccl", "enqueue.cc", "ncclPutSignal: peerWin is NULL", "api"},
+		{"nccl", "enqueue.cc", "Net registration invalid algorithm ring", "internal"},
 		{"libfabric", "core/cuda_gdrcopy_reg", "it failed", "gdr"},
 		{"libfabric", "core/ofi_shm_map", "it failed", "shm"},
 		{"libfabric", "efa/efa_rdm_peer_construct", "it failed", "network-plugin"},

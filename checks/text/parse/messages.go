@@ -94,7 +94,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 		}}
 		if row.Role != "setting" {
 			// More of a line than its text.
-			h.message.Place = message.PlaceOf(cmp.Or(l.said, escape.Printable(strings.TrimSpace(l.bare), maxPlaced)))
+			h.message.Place = row.PlaceOf(cmp.Or(l.said, escape.Printable(strings.TrimSpace(l.bare), maxPlaced)))
 		}
 		m.found[key] = h
 		m.order = append(m.order, h)
