@@ -390,7 +390,7 @@ func pathsLine(all paths) (status, string) {
 		text := count(good) + verb(good, " carry", " carries") + " data correctly"
 		v := speed(good.deciding())
 		switch onlySlow := len(all.with(probe.Slow))+len(good) == len(all) && len(good) < len(all); {
-		case onlySlow && v != "": // The slow ones carry correct data, too.
+		case onlySlow && v != "": // The slow ones also carry correct data.
 			text = "the others reach " + v + "; all data is correct"
 		case v != "":
 			text += ", " + v
