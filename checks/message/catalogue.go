@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
-	"github.com/gpudoctor/gpudoctor/rules/data"
 	"gopkg.in/yaml.v3"
 )
 
@@ -159,8 +158,6 @@ func (t *Statement) prepare() error {
 		return errors.New("program is missing")
 	case !slices.Contains(roles, t.Role):
 		return fmt.Errorf("the role %q is not one of %q", t.Role, roles)
-	case t.Area != "" && !slices.ContainsFunc(data.Areas().Areas, func(a data.Area) bool { return a.Name == t.Area }):
-		return fmt.Errorf("there is no area %q", t.Area)
 	}
 	if most := mostSevere[t.Role]; most != nil && t.Verdict != nil && !slices.Contains(most, t.Verdict.Severity) {
 		return fmt.Errorf("the row is a %s, which reports no failure, so its verdict must be one of %q", t.Role, most)

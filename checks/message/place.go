@@ -44,10 +44,14 @@ var placeForms = []struct {
 
 // PlaceOf is where in a library a line comes from, as far as its form tells, and what the
 // codes and variables are that it names; nil if it tells nothing of the kind.
-func PlaceOf(line string) *facts.Place { return (&Statement{}).PlaceOf(line) }
+func PlaceOf(line string) *facts.Place { return placeOf(line, "", "") }
 
 // PlaceOf is where a line of this row comes from: in the area of the row, if it has one.
-func (t *Statement) PlaceOf(line string) *facts.Place {
+func (t *Statement) PlaceOf(line string) *facts.Place { return placeOf(line, t.Program, t.Area) }
+
+// placeOf is where a line comes from: in area, if that is known, of program, if the line
+// itself names no library.
+func placeOf(line, program, area string) *facts.Place {
 	p := &facts.Place{}
 	words := line
 	for _, form := range placeForms {
@@ -73,8 +77,8 @@ func (t *Statement) PlaceOf(line string) *facts.Place {
 		p.Area = data.AreaOf(p.Library, placeName(p), words)
 		break
 	}
-	if t.Area != "" {
-		p.Library, p.Area = cmp.Or(p.Library, t.Program), t.Area
+	if area != "" {
+		p.Library, p.Area = cmp.Or(p.Library, program), area
 	}
 	p.Codes = append(p.Codes, codesIn(words, p.Area)...)
 	p.Variables = variablesIn(words)

@@ -57,6 +57,9 @@ func TestAreasUsed(t *testing.T) {
 	}
 	for _, row := range Statements() {
 		used[row.Area] = true
+		if row.Area != "" && !slices.ContainsFunc(table.Areas, func(a data.Area) bool { return a.Name == row.Area }) {
+			t.Errorf("%s: there is no area %q", row.ID, row.Area)
+		}
 	}
 	for _, a := range table.Areas {
 		if !used[a.Name] {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -206,7 +207,8 @@ func (r request) recheck() remedies.Recheck {
 	if r.strict {
 		flags = append(flags, "--strict")
 	}
-	return remedies.Recheck{Flags: flags}
+	files := slices.ContainsFunc(slices.Concat(r.source.from, r.source.with), func(name string) bool { return !strings.HasPrefix(name, examplePrefix) })
+	return remedies.Recheck{Flags: flags, Files: files}
 }
 
 // onlyVendor is the one vendor of all GPUs; empty where there are several. Where

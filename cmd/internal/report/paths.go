@@ -382,15 +382,16 @@ func pathsLine(all paths) (status, string) {
 		said = append(said, count(bad)+verb(bad, " fail", " fails")+errorsOf(bad))
 		first(statusFail)
 	}
-	if bad := all.with(probe.Slow); len(bad) > 0 {
-		said = append(said, count(bad)+verb(bad, " are", " is")+" slower than the links allow: "+speed(bad.deciding())+inTests(bad))
+	slow := all.with(probe.Slow)
+	if len(slow) > 0 {
+		said = append(said, count(slow)+verb(slow, " are", " is")+" slower than the links allow: "+speed(slow.deciding())+inTests(slow))
 		first(statusSlow)
 	}
 	if good := all.with(probe.OK); len(good) > 0 {
 		text := count(good) + verb(good, " carry", " carries") + " data correctly"
 		v := speed(good.deciding())
-		switch onlySlow := len(all.with(probe.Slow))+len(good) == len(all) && len(good) < len(all); {
-		case onlySlow && v != "": // The slow ones also carry correct data.
+		switch {
+		case v != "" && len(slow) > 0 && len(slow)+len(good) == len(all): // The slow ones also carry correct data.
 			text = "the others reach " + v + "; all data is correct"
 		case v != "":
 			text += ", " + v

@@ -230,7 +230,7 @@ func acs() Input {
 			{
 				Remedy: "nccl-p2p-disable", Title: "Send data between GPUs through host memory", Kind: remedies.Workaround, Cures: cures,
 				Why:         "quickest: no root, this job only; measured here",
-				Description: "NCCL copies through host memory in place of the path between the GPUs.", Cost: "bandwidth: 11 GB/s in place of up to 55",
+				Description: "NCCL copies through host memory instead of the path between the GPUs.", Cost: "bandwidth: 11 GB/s instead of up to 55",
 				Needs: []remedies.Need{remedies.NeedJobRestart}, Risk: "none", Lasts: "job",
 				Apply: remedies.Apply{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}, Docker: []string{"-e", "NCCL_P2P_DISABLE=1"}, Kubernetes: "env:\n- name: NCCL_P2P_DISABLE\n  value: \"1\"\n"},
 				Undo:  "unset NCCL_P2P_DISABLE", Verify: "gpudoctor check --only p2p-broken-platform",
@@ -560,6 +560,6 @@ func withheld() Input {
 	edit.Apply = remedies.Apply{Edits: []remedies.Edit{{Place: *at, Remove: "NCCL_DEBG=INFO"}}}
 	edit.Needs, edit.Lasts = []remedies.Need{remedies.NeedJobRestart, remedies.NeedContainerRestart}, "forever"
 	in.Advice = append(in.Advice, edit)
-	in.Recheck = remedies.Recheck{Flags: []string{"--with", "pod.yaml", "--fail-on", "medium"}}
+	in.Recheck = remedies.Recheck{Flags: []string{"--with", "pod.yaml", "--fail-on", "medium"}, Files: true}
 	return in
 }
