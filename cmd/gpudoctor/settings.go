@@ -34,7 +34,7 @@ var opposites = map[string]string{
 // applied are the settings of files that are in force for a command.
 type applied struct {
 	all     []settings.Setting
-	ignored string
+	ignored []string
 }
 
 // keys are the flags that a file may set.
@@ -162,8 +162,8 @@ func (a *applied) explain(err error) error {
 // tell says to a person who looks on that a file in the current directory sets
 // something, or that it is ignored.
 func (a *applied) tell(quiet bool) {
-	if a.ignored != "" {
-		_, _ = fmt.Fprintf(os.Stderr, "gpudoctor: %s\n", a.ignored) // It is a remark.
+	for _, remark := range a.ignored {
+		_, _ = fmt.Fprintf(os.Stderr, "gpudoctor: %s\n", remark)
 	}
 	var keys []string
 	for _, one := range a.all {

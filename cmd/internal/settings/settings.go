@@ -55,7 +55,11 @@ type Error struct {
 	Line   int // 0 where no line is at fault.
 	Reason string
 	Hints  []string
+	err    error
 }
+
+// Unwrap returns what the operating system said, where it said something.
+func (e *Error) Unwrap() error { return e.err }
 
 func (e *Error) Error() string {
 	if e.Line > 0 {
@@ -67,8 +71,8 @@ func (e *Error) Error() string {
 // Settings are what the files set.
 type Settings struct {
 	all []Setting
-	// Ignored says of a file why it is not read; empty where there is none.
-	Ignored string
+	// Ignored says of files that are not read why.
+	Ignored []string
 }
 
 // Of returns what is set for a flag.
@@ -85,7 +89,7 @@ func Load(keys []Key) (Settings, error) {
 	var s Settings
 	raw, err := readHere()
 	if ignored, ok := errors.AsType[*ignoredError](err); ok {
-		s.Ignored = fmt.Sprintf("%s is ignored: %s", Here, ignored.reason)
+		s.Ignored = append(s.Ignored, fmt.Sprintf("%s is ignored: %s", Here, ignored.reason))
 	} else if err != nil {
 		return s, err
 	}
@@ -93,7 +97,12 @@ func Load(keys []Key) (Settings, error) {
 		return s, err
 	}
 	own := ownFile()
-	if raw, err = read(own, 0); err != nil {
+	raw, err = read(own, 0)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		// A container that runs with any user ID often has the HOME of another user.
+		s.Ignored = append(s.Ignored, fmt.Sprintf("%s is ignored: permission denied", own))
+	case err != nil:
 		return s, err
 	}
 	more, err := parse(own, raw, keys, true)
@@ -179,7 +188,7 @@ func missing(name string, err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
-	return &Error{File: name, Reason: err.Error()}
+	return &Error{File: name, Reason: err.Error(), err: err}
 }
 
 // parse reads a file's text.
