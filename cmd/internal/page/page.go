@@ -94,6 +94,8 @@ type Remedy struct {
 // Block is lines to copy, or steps for a person.
 type Block struct {
 	Where string
+	// Effort is what this block takes, where others of the remedy take something else.
+	Effort string
 	Text  string
 	Steps []string
 }

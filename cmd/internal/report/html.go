@@ -198,6 +198,12 @@ func (h *pageOf) remedy(number int, label string, a *remedies.Advice) page.Remed
 	r.Description, r.Why, r.Undo, r.Verify = h.line(a.Description), h.line(a.Why), h.line(a.Undo), h.line(a.Verify)
 	primary, others := apply.Instructions(a.Apply, h.d.runs)
 	r.Blocks, r.More = h.blocks(primary), h.blocks(others)
+	if efforts := apply.Efforts(primary, a.Needs, a.Lasts); efforts != nil {
+		r.Effort = ""
+		for i := range r.Blocks {
+			r.Blocks[i].Effort = h.line(efforts[i])
+		}
+	}
 	for _, l := range a.Links {
 		if strings.HasPrefix(l, "https://") || strings.HasPrefix(l, "http://") {
 			r.Links = append(r.Links, h.line(l))

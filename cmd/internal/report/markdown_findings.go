@@ -113,9 +113,16 @@ func (m *markdown) advice(number int, l labelledAdvice) {
 	if len(primary) > 1 { // Beside what can be typed, the steps are remarks.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
 	}
+	efforts := apply.Efforts(primary, a.Needs, a.Lasts)
+	effort := func(i int) string {
+		if efforts == nil || efforts[i] == "" {
+			return ""
+		}
+		return " (" + efforts[i] + ")"
+	}
 	said, steps := []string{m.inline(a.Title)}, ""
-	var blocks []apply.Instruction
-	for _, i := range primary {
+	var blocks []int // Of primary.
+	for at, i := range primary {
 		where := ""
 		if i.Where != "" {
 			where = i.Where + " "
@@ -124,18 +131,23 @@ func (m *markdown) advice(number int, l labelledAdvice) {
 		case i.Language == "":
 			steps = "  By hand: " + m.inline(strings.Join(i.Lines, " "))
 		case len(i.Lines) == 1:
-			said = append(said, ": "+where+m.code(i.Lines[0]))
+			said = append(said, ": "+where+m.code(i.Lines[0])+effort(at))
 		default:
-			blocks = append(blocks, i)
+			blocks = append(blocks, at)
 		}
 	}
-	m.put("- **%s:** %s (%s)", label, strings.TrimSuffix(strings.Join(said, ""), "."), apply.Effort(a.Needs, a.Lasts))
+	whole := ""
+	if efforts == nil {
+		whole = " (" + apply.Effort(a.Needs, a.Lasts) + ")"
+	}
+	m.put("- **%s:** %s%s", label, strings.TrimSuffix(strings.Join(said, ""), "."), whole)
 	if steps != "" {
 		m.put("%s", steps)
 	}
-	for _, i := range blocks {
+	for _, at := range blocks {
+		i := primary[at]
 		if i.Where != "" {
-			m.put("  %s:", i.Where)
+			m.put("  %s%s:", i.Where, effort(at))
 		}
 		m.fenced("  ", i.Language, i.Lines)
 	}
