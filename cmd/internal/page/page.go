@@ -110,6 +110,8 @@ type Pair struct{ Name, Text string }
 type List struct {
 	Title string
 	Pairs []Pair
+	// Open is true for a list that is not folded.
+	Open bool
 }
 
 // Matrix is a table of numbers for pairs of devices.
@@ -216,6 +218,7 @@ var compiled = sync.OnceValue(func() *template.Template {
 		"lines":    func(text string) []string { return strings.SplitAfter(text, "\n") },
 		"words":    func(line string) []string { return strings.Split(line, " ") },
 		"parts":    parts,
+		"count":    count,
 	}).Parse(text))
 })
 
@@ -230,6 +233,14 @@ func parts(word string) []string {
 		}
 		list, word = append(list, word[:i]), word[i:]
 	}
+}
+
+// count counts a thing: "1 line", "12 lines".
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // policy is the content security policy: nothing but the style and the script of this

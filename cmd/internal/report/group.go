@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,55 @@ func groups(findings []rules.Finding) []group {
 		}
 		all = append(all, g)
 	}
+	distinguish(all)
 	return all
+}
+
+// distinguish adds to titles that several groups have what the groups differ in: the
+// variable, what they are about, or else what they say. Alike groups are one, so that
+// something differs, if only how bad or how sure they are.
+func distinguish(all []group) {
+	by := map[string][]*group{}
+	for i := range all {
+		by[all[i].Title] = append(by[all[i].Title], &all[i])
+	}
+	for title, same := range by {
+		if len(same) == 1 {
+			continue
+		}
+		for _, of := range []func(*group) string{
+			(*group).variable,
+			(*group).about,
+			func(g *group) string { return sentence(g.Message) },
+			func(g *group) string { return fmt.Sprintf("%s, %s, %s", g.about(), g.Severity, g.Confidence) },
+		} {
+			seen := map[string]bool{}
+			for _, g := range same {
+				seen[of(g)] = true
+			}
+			if len(seen) < len(same) || seen[""] {
+				continue
+			}
+			for _, g := range same {
+				g.Title = title + ": " + of(g)
+			}
+			break
+		}
+	}
+}
+
+// variable is the variable that the group is about; empty if it is not about one.
+func (g *group) variable() string {
+	name, _ := g.Params["variable"].(string)
+	return name
+}
+
+// about names the first subject of the group, and how many there are besides.
+func (g *group) about() string {
+	if more := len(g.subjects) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", g.subjects[0], more)
+	}
+	return g.subjects[0]
 }
 
 // topics names what groups are about: the variable, or else the rule. Each stands
@@ -34,10 +83,7 @@ func groups(findings []rules.Finding) []group {
 func topics(groups []group) []string {
 	var all []string
 	for _, g := range groups {
-		topic, ok := g.Params["variable"].(string)
-		if !ok {
-			topic = g.Rule
-		}
+		topic := cmp.Or(g.variable(), g.Rule)
 		if !slices.Contains(all, topic) {
 			all = append(all, topic)
 		}
@@ -205,8 +251,8 @@ func (g group) withheld(all []remedies.Withheld) []string {
 // isAbout reports whether a setting that is not to be taken away is the group's own variable:
 // one remedy removes several.
 func (g group) isAbout(w remedies.Withheld) bool {
-	variable, ok := g.Params["variable"].(string)
-	return !ok || w.Setting == variable || strings.HasPrefix(w.Setting, variable+"=")
+	variable := g.variable()
+	return variable == "" || w.Setting == variable || strings.HasPrefix(w.Setting, variable+"=")
 }
 
 // keeps reports whether a remedy is withheld from the group, whose variable another finding

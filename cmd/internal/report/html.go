@@ -295,6 +295,10 @@ func (h *pageOf) examined(r *page.Report) {
 	}
 	add("Texts", texts)
 	add("What to send next", wanted)
+	if n := len(r.Examined); len(wanted) > 0 {
+		// Who is left without a certain verdict needs it first.
+		r.Examined[n-1].Open = h.d.open() || h.d.Verdict.State == Inconclusive
+	}
 	add("Rules that could not be judged", skipped)
 	add("Facts that could not be read", unknown)
 }

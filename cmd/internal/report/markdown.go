@@ -124,13 +124,19 @@ func (m *markdown) summary(grave []group) {
 	}
 }
 
-// title is the verdict in a few words.
+// title is the verdict in a few words, with the findings that stand below it.
 func (d *Document) title() string {
+	if d.Verdict.State == Findings {
+		return tally(d.Verdict.Counts)
+	}
+	return d.state() + d.besides()
+}
+
+// state is a verdict without findings of medium severity or above in a few words.
+func (d *Document) state() string {
 	switch v := &d.Verdict; {
 	case v.State == Healthy:
 		return "healthy"
-	case v.State == Findings:
-		return tally(v.Counts)
 	case v.has(ReasonFailed):
 		return "transfers fail"
 	case v.has(ReasonUnread):
@@ -141,6 +147,9 @@ func (d *Document) title() string {
 		return "no known fault found in the input"
 	case v.has(ReasonNoGPU):
 		return "no GPU"
+	}
+	if len(d.Findings) > 0 {
+		return "not proven healthy"
 	}
 	return "no problems found, not proven healthy"
 }

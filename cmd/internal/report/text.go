@@ -334,7 +334,7 @@ func (t *text) closing() {
 	case v.State == Healthy && d.Profile == rules.Image:
 		said = t.noProblems() + " in this image."
 	case v.State == Healthy:
-		said = "Healthy."
+		said = "Healthy" + d.besides() + "."
 	case v.State == Findings:
 		said, code = tally(v.Counts)+".", yellow
 		if v.Counts.Critical+v.Counts.High > 0 {
@@ -347,7 +347,7 @@ func (t *text) closing() {
 	case v.has(ReasonTexts) && v.has(ReasonCut):
 		said, code = "No known fault found in what was read of the input: "+t.clean(v.text(ReasonCut))+".", yellow
 	case v.has(ReasonTexts):
-		said, code = "No known fault found in the input.", plain
+		said, code = "No known fault found in the input"+d.besides()+".", plain
 	case v.has(ReasonNoGPU) && len(d.Findings) == 0:
 		said, code = "No GPU to judge; no problems found.", plain
 	case v.has(ReasonNoGPU):
@@ -384,6 +384,14 @@ func (t *text) noProblems() string {
 		return "No problems found"
 	}
 	return "Nothing worse than " + string(t.d.Findings[0].Severity) + " found" // They are in order.
+}
+
+// besides counts the findings that do not decide the verdict; empty if there are none.
+func (d *Document) besides() string {
+	if len(d.Findings) == 0 {
+		return ""
+	}
+	return "; " + tally(d.Verdict.Counts)
 }
 
 // tally counts findings in words: "1 critical, 2 low".

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"html"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// TestReportsOfAll holds, for all situations, what people need to act on a report.
+func TestReportsOfAll(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
+	known := learnt(t)
+	seen := adviceTally{}
+	situations(t, func(s situation) {
+		d := tellOf(t.Context(), t, known, s)
+		written := map[string]string{}
+		for _, name := range []string{"text", "markdown", "html"} {
+			f, _ := report.FormatNamed(name)
+			var b bytes.Buffer
+			if err := f.Write(&b, d, report.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			written[name] = b.String()
+		}
+		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts} {
+			for _, fault := range hold(d, written, seen) {
+				t.Errorf("%s: %s", s.name, fault)
+			}
+		}
+	})
+	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict"} {
+		if seen[name] == 0 {
+			t.Errorf("nothing looked at: %s", name)
+		}
+	}
+	t.Logf("looked at: %v", seen)
+}
+
+var (
+	markdownTitle = regexp.MustCompile(`(?m)^### \d+\. (.*)$`)
+	htmlTitle     = regexp.MustCompile(`<h3 [^>]*><span class="number">\d+</span> (.*)</h3>`)
+)
+
+// titlesDiffer holds that no two findings of a report have the same title.
+func titlesDiffer(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
+	for format, title := range map[string]*regexp.Regexp{"markdown": markdownTitle, "html": htmlTitle} {
+		var titles []string
+		for _, m := range title.FindAllStringSubmatch(written[format], -1) {
+			seen["titles"]++
+			if slices.Contains(titles, m[1]) {
+				faults = append(faults, format+" has two findings with the title "+m[1])
+			}
+			titles = append(titles, m[1])
+			if !slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return strings.HasSuffix(html.UnescapeString(m[1]), f.Title) }) {
+				seen["titles with a suffix"]++
+			}
+		}
+	}
+	return faults
+}
+
+// verdictCounts holds that a verdict which is not made of the findings counts them.
+func verdictCounts(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
+	if d.Verdict.State == report.Findings || len(d.Findings) == 0 {
+		return nil
+	}
+	seen["slight findings beside a verdict"]++
+	counts := d.Verdict.Counts.String()
+	head, _, _ := strings.Cut(written["markdown"], "\n")
+	_, page, _ := strings.Cut(written["html"], "<h1>")
+	page, _, _ = strings.Cut(page, "</h1>")
+	for format, title := range map[string]string{"markdown": head, "html": page} {
+		if !strings.HasSuffix(title, counts) {
+			faults = append(faults, format+" does not count "+counts+" in its title: "+title)
+		}
+	}
+	if d.Verdict.State == report.Healthy && !strings.Contains(written["text"], "\nHealthy; "+counts+".") && !strings.Contains(written["text"], "\nNothing worse than low found in this image.") {
+		faults = append(faults, "text does not count "+counts+" after its verdict")
+	}
+	return faults
+}
