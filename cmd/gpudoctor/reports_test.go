@@ -31,7 +31,7 @@ func TestReportsOfAll(t *testing.T) {
 			}
 			written[name] = b.String()
 		}
-		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts} {
+		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts, certaintySaysOfWhat} {
 			for _, fault := range hold(d, written, seen) {
 				t.Errorf("%s: %s", s.name, fault)
 			}
@@ -85,6 +85,38 @@ func verdictCounts(d *report.Document, written map[string]string, seen adviceTal
 	}
 	if d.Verdict.State == report.Healthy && !strings.Contains(written["text"], "\nHealthy; "+counts+".") && !strings.Contains(written["text"], "\nNothing worse than low found in this image.") {
 		faults = append(faults, "text does not count "+counts+" after its verdict")
+	}
+	return faults
+}
+
+var (
+	certainties = regexp.MustCompile("^(?:cause (?:confirmed|likely|possible|open)|symptom (?:confirmed|likely), cause (?:likely|possible|open))$")
+	// certainty is where each format tells it.
+	certainty = map[string]*regexp.Regexp{
+		"text":     regexp.MustCompile(`(?m)[a-z0-9-](?: x \d+)?, ((?:symptom [a-z]+, )?cause [a-z]+)$`),
+		"markdown": regexp.MustCompile("(?m)^`[a-z0-9-]+`, ((?:cause|symptom) [a-z, ]+)[:.]"),
+		"html":     regexp.MustCompile(`<span class="severity">(?:critical|high|medium)</span> <span>([^<]*)</span>`),
+	}
+)
+
+// certaintySaysOfWhat holds that each finding of medium severity or above says whether the
+// cause or only the symptom is known, in all formats with the same words.
+func certaintySaysOfWhat(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
+	var told []string
+	for _, format := range []string{"html", "markdown", "text"} {
+		var said []string
+		for _, m := range certainty[format].FindAllStringSubmatch(written[format], -1) {
+			seen[m[1]]++
+			if !certainties.MatchString(m[1]) {
+				faults = append(faults, format+" says "+m[1])
+			}
+			said = append(said, m[1])
+		}
+		if format == "html" {
+			told = said
+		} else if !slices.Equal(said, told) {
+			faults = append(faults, format+" says "+strings.Join(said, "; ")+", and html "+strings.Join(told, "; "))
+		}
 	}
 	return faults
 }

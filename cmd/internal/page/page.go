@@ -96,8 +96,8 @@ type Block struct {
 	Where string
 	// Effort is what this block takes, where others of the remedy take something else.
 	Effort string
-	Text  string
-	Steps []string
+	Text   string
+	Steps  []string
 }
 
 // Evidence is one fact that led to a finding.

@@ -78,6 +78,38 @@ func (g *group) about() string {
 	return g.subjects[0]
 }
 
+// certainty says how sure the group is, and of what: of a cause, or only of a symptom. What
+// is below medium severity is not the cause of a failure.
+func (g *group) certainty() string {
+	if !atLeast(g.Severity, rules.Medium) {
+		return string(g.Confidence)
+	}
+	cause := g.Confidence
+	for _, f := range g.findings {
+		if f.OfCause.Rank() > cause.Rank() && f.OfCause != "" {
+			cause = f.OfCause
+		}
+	}
+	candidates := g.candidates()
+	told := g.Order != nil // A program said that something failed.
+	const open = "cause open"
+	switch {
+	case cause == rules.Confirmed && !g.Symptom:
+		return "cause confirmed"
+	case len(candidates) > 0 && candidates[0].Against != "" && told:
+		return "symptom confirmed, " + open
+	case len(candidates) > 0 && told:
+		return "symptom confirmed, cause " + string(cause)
+	case g.Symptom && g.Confidence == rules.Possible:
+		return open
+	case g.Symptom:
+		return "symptom " + string(g.Confidence) + ", " + open
+	case cause != g.Confidence:
+		return "symptom " + string(g.Confidence) + ", cause " + string(cause)
+	}
+	return "cause " + string(cause)
+}
+
 // topics names what groups are about: the variable, or else the rule. Each stands
 // once.
 func topics(groups []group) []string {

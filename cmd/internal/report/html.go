@@ -150,7 +150,7 @@ func (h *pageOf) sentence(s string) string {
 // finding describes findings that are alike.
 func (h *pageOf) finding(number int, g group) page.Finding {
 	f := page.Finding{
-		Number: number, Severity: string(g.Severity), Title: h.line(g.Title), Rule: h.line(g.Rule), Confidence: string(g.Confidence),
+		Number: number, Severity: string(g.Severity), Title: h.line(g.Title), Rule: h.line(g.Rule), Confidence: g.certainty(),
 		Messages: h.lines(g.messages()), Notes: h.lines(g.withheld(h.d.Withheld)),
 	}
 	if !g.namesSubjects(g.messages()) {

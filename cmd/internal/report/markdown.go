@@ -198,7 +198,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 		return cause, now, next
 	}
 	first := grave[0]
-	cause = fmt.Sprintf("%s (%s, %s)", m.inline(first.Title), m.code(first.Rule), first.Confidence)
+	cause = fmt.Sprintf("%s (%s, %s)", m.inline(first.Title), m.code(first.Rule), first.certainty())
 	if rest := len(grave) - 1; rest > 0 {
 		cause += fmt.Sprintf("; %d more below", rest)
 	}

@@ -16,7 +16,7 @@ import (
 // seen.
 func (m *markdown) finding(number int, g group) {
 	m.put("### %d. %s: %s\n", number, upper(string(g.Severity)), m.inline(g.Title))
-	about := fmt.Sprintf("%s, %s", m.code(g.Rule), g.Confidence)
+	about := fmt.Sprintf("%s, %s", m.code(g.Rule), g.certainty())
 	messages := g.messages()
 	if !g.namesSubjects(messages) || len(messages) > m.listed {
 		about += ": " + m.codes(g.subjects)

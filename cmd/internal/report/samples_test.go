@@ -46,6 +46,12 @@ func withRules(in Input) Input {
 	if err != nil {
 		panic(err) // The rules are part of the program.
 	}
+	for i := range in.Verdict.Findings {
+		f := &in.Verdict.Findings[i]
+		if rule, ok := set.Rule(f.Rule); ok {
+			f.Symptom = rule.Symptom || rule.LastResort || rule.Unexplained
+		}
+	}
 	var spoken func(found []rules.Finding, id string) bool
 	spoken = func(found []rules.Finding, id string) bool {
 		return slices.ContainsFunc(found, func(f rules.Finding) bool { return f.Rule == id || spoken(f.Explains, id) })

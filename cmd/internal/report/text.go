@@ -194,9 +194,9 @@ func (t *text) finding(number int, g group) {
 	margin := strings.Repeat(" ", len(n)+2)
 	used := len(margin) + len(severity) + 2
 	title := t.clean(g.Title)
-	about := t.clean(g.Rule) + ", " + string(g.Confidence)
+	about := t.clean(g.Rule) + ", " + g.certainty()
 	if len(g.findings) > 1 {
-		about = fmt.Sprintf("%s x %d, %s", t.clean(g.Rule), len(g.findings), g.Confidence)
+		about = fmt.Sprintf("%s x %d, %s", t.clean(g.Rule), len(g.findings), g.certainty())
 	}
 	indent := strings.Repeat(" ", used)
 	lines := lines.Wrap(title, t.width-used)

@@ -63,7 +63,7 @@ var all = []Term{
 	{Severity, string(rules.Medium), "a noticeable part of the bandwidth is lost, or communication fails under less likely conditions", "Plan the fix."},
 	{Severity, string(rules.Low), "little performance is lost", "Fix it when convenient."},
 	{Severity, string(rules.Info), "nothing needs to be done", "Nothing."},
-	{Confidence, string(rules.Confirmed), "the probe measured it, or a program's own message says it", "Apply the remedy."},
+	{Confidence, string(rules.Confirmed), "the probe measured it, or a program's own message says it", "After \"cause\": apply the remedy. After \"symptom\": only the failure is certain; the rest of the words says how sure the cause is."},
 	{Confidence, string(rules.Likely), "the facts imply it", "Apply the remedy; its verification shows whether this was the cause."},
 	{Confidence, string(rules.Possible), "the facts allow it", "Check first: the finding says what to look at."},
 	{Verdict, string(report.Healthy), "everything that the profile requires was examined, and nothing of medium severity or above was found", "Nothing."},
