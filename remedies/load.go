@@ -234,8 +234,8 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	}
 	without := map[string]bool{}
 	r.Apply.walk(func(text string) {
-		if m := condition.FindStringSubmatch(text); m != nil && m[1] == "without" {
-			without[m[2]] = true
+		if when, _, ok := conditionOf(text); ok && when.word == "without" {
+			without[when.name] = true
 		}
 	})
 	noted := map[string]bool{}
