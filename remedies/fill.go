@@ -27,8 +27,8 @@ import (
 var (
 	placeholder = lazy.New(`\{\{(?:\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?(?: \| else "([^"{}]*)")?|(check))\}\}`)
 	condition   = lazy.New("^" + aCondition)
-	// anyCondition is a condition anywhere in a text.
-	anyCondition = lazy.New(aCondition)
+	// anyConditions are conditions anywhere in a text.
+	anyConditions = lazy.New("(?:" + aCondition + ")+")
 )
 
 const aCondition = `\{\{(?:(with|without) \.([a-z][a-z0-9_]*)|(before|since) \.([a-z][a-z0-9_]*) ([0-9]+(?:\.[0-9]+)*))\}\}`
@@ -36,13 +36,17 @@ const aCondition = `\{\{(?:(with|without) \.([a-z][a-z0-9_]*)|(before|since) \.(
 // when is a parsed condition.
 type when struct{ word, name, version string }
 
-// conditionOf reads the condition that a template begins with, and what is behind it.
-func conditionOf(template string) (w when, rest string, ok bool) {
-	m := condition.FindStringSubmatch(template)
-	if m == nil {
-		return when{}, template, false
+// conditionsOf reads the conditions that a template begins with, all of which must hold,
+// and what is behind them.
+func conditionsOf(template string) (all []when, rest string) {
+	for {
+		m := condition.FindStringSubmatch(template)
+		if m == nil {
+			return all, template
+		}
+		all = append(all, when{word: m[1] + m[3], name: m[2] + m[4], version: m[5]})
+		template = template[len(m[0]):]
 	}
-	return when{word: m[1] + m[3], name: m[2] + m[4], version: m[5]}, template[len(m[0]):], true
 }
 
 // holds reports whether a condition holds for the values of its param.
@@ -114,7 +118,8 @@ func slots(template string) []slot {
 
 // badPlaceholders lists what looks like a placeholder but is not one.
 func badPlaceholders(text string) []string {
-	rest := placeholder.ReplaceAllString(condition.ReplaceAllString(text, ""), "")
+	_, rest := conditionsOf(text)
+	rest = placeholder.ReplaceAllString(rest, "")
 	if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
 		return []string{strings.TrimSpace(rest)}
 	}
@@ -124,11 +129,21 @@ func badPlaceholders(text string) []string {
 // Unfilled shows a template without a finding to fill it from:
 // each placeholder by the name of what it will hold.
 func Unfilled(template string) string {
-	template = anyCondition.ReplaceAllStringFunc(template, func(found string) string {
-		if when, _, _ := conditionOf(found); when.word == "without" {
-			return "where " + when.name + " is not known: "
+	template = anyConditions.ReplaceAllStringFunc(template, func(found string) string {
+		all, _ := conditionsOf(found)
+		var unknown []string
+		for _, when := range all {
+			if when.word == "without" {
+				unknown = append(unknown, when.name)
+			}
 		}
-		return ""
+		switch len(unknown) {
+		case 0:
+			return ""
+		case 1:
+			return "where " + unknown[0] + " is not known: "
+		}
+		return "where " + strings.Join(unknown, " and ") + " are not known: "
 	})
 	template = placeholder.ReplaceAllStringFunc(template, func(found string) string {
 		if s := slotOf(found); !s.check {
@@ -327,8 +342,9 @@ func newFiller(findings []rules.Finding, again Recheck) filler {
 // known and has no text for that case.
 func (f filler) fill(template string, p params) (text string, ok bool) {
 	ok = true
-	if when, rest, conditional := conditionOf(template); conditional {
-		ok, template = when.holds(f.merged.values(when.name)), rest
+	conditions, template := conditionsOf(template)
+	for _, when := range conditions {
+		ok = ok && when.holds(f.merged.values(when.name))
 	}
 	text = placeholder.ReplaceAllStringFunc(template, func(found string) string {
 		s := slotOf(found)

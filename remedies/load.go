@@ -234,8 +234,9 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	}
 	without := map[string]bool{}
 	r.Apply.walk(func(text string) {
-		if when, _, ok := conditionOf(text); ok && when.word == "without" {
-			without[when.name] = true
+		conditions, _ := conditionsOf(text)
+		for _, when := range conditions {
+			without[when.name] = without[when.name] || when.word == "without"
 		}
 	})
 	noted := map[string]bool{}

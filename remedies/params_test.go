@@ -53,7 +53,8 @@ func unread(s *Set, params, remedies []string) []string {
 			for _, slot := range slots(text) {
 				names = append(names, slot.name)
 			}
-			if when, _, ok := conditionOf(text); ok {
+			conditions, _ := conditionsOf(text)
+			for _, when := range conditions {
 				names = append(names, when.name)
 			}
 			for _, name := range names {

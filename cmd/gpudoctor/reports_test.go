@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"html"
 	"regexp"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -31,13 +33,13 @@ func TestReportsOfAll(t *testing.T) {
 			}
 			written[name] = b.String()
 		}
-		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts, certaintySaysOfWhat} {
+		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine} {
 			for _, fault := range hold(d, written, seen) {
 				t.Errorf("%s: %s", s.name, fault)
 			}
 		}
 	})
-	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict"} {
+	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at"} {
 		if seen[name] == 0 {
 			t.Errorf("nothing looked at: %s", name)
 		}
@@ -119,4 +121,36 @@ func certaintySaysOfWhat(d *report.Document, written map[string]string, seen adv
 		}
 	}
 	return faults
+}
+
+// namesTheLine holds that the advice to debug a program begins with what the finding knows
+// of the place: the line that failed.
+func namesTheLine(d *report.Document, _ map[string]string, seen adviceTally) (faults []string) {
+	for _, a := range d.Advice {
+		if a.Remedy != "fix-application" {
+			continue
+		}
+		if len(a.Apply.Steps) == 0 {
+			faults = append(faults, "fix-application has no steps")
+			continue
+		}
+		steps := strings.Join(a.Apply.Steps, "\n")
+		for _, f := range d.Findings {
+			if !slices.Contains(a.Cures, remedies.Cure{Rule: f.Rule, Subject: f.Subject}) {
+				continue
+			}
+			if line, known := f.Params["failed_line"]; known && isPlain(fmt.Sprint(f.Params["failed_file"])) {
+				seen["lines to look at"]++
+				if want := fmt.Sprintf("Look first at line %v of %v,", line, f.Params["failed_file"]); !strings.Contains(steps, want) {
+					faults = append(faults, "no step says "+want)
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// isPlain reports whether a file's name is one that may be put into advice.
+func isPlain(name string) bool {
+	return regexp.MustCompile(`^(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*|(?:/[A-Za-z0-9_+][A-Za-z0-9._+-]*)+)$`).MatchString(name)
 }
