@@ -33,13 +33,13 @@ func TestReportsOfAll(t *testing.T) {
 			}
 			written[name] = b.String()
 		}
-		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine} {
+		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, keepsUnits, marksCode} {
 			for _, fault := range hold(d, written, seen) {
 				t.Errorf("%s: %s", s.name, fault)
 			}
 		}
 	})
-	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at"} {
+	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "units in text", "units in html", "variables in code"} {
 		if seen[name] == 0 {
 			t.Errorf("nothing looked at: %s", name)
 		}
@@ -153,4 +153,52 @@ func namesTheLine(d *report.Document, _ map[string]string, seen adviceTally) (fa
 // isPlain reports whether a file's name is one that may be put into advice.
 func isPlain(name string) bool {
 	return regexp.MustCompile(`^(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*|(?:/[A-Za-z0-9_+][A-Za-z0-9._+-]*)+)$`).MatchString(name)
+}
+
+var (
+	// partedUnit is a number at the end of a line whose unit begins the next.
+	partedUnit = regexp.MustCompile(`[ (][0-9][0-9.,]*\n *(?:GB/s|GiB|MiB|KiB|GT/s|%|ms|s)[ .,;)\n]`)
+	wholeUnit  = regexp.MustCompile(`[0-9] (?:GB/s|GiB|MiB|GT/s|%|ms)[ .,;)]`)
+	// pageSentence is what a page says in sentences; breaking is a blank that breaks in one.
+	pageSentence = regexp.MustCompile(`<(p|li|dd)(?: class="(?:effort|proof|caution|steps|note|transfers)")?>(.*?)</(?:p|li|dd)>`)
+	evidence     = regexp.MustCompile(`(?s)<details class="evidence">.*?</details>`)
+	breaking     = regexp.MustCompile(`[0-9] (?:GB/s|GiB|MiB|GT/s|%|ms)(?:[ .,;)<]|$)`)
+	markedUp     = regexp.MustCompile(`<code>.*?</code>|<[^>]*>`)
+	variableName = regexp.MustCompile(`\b(?:NCCL|UCX|CUDA|TORCH|NVSHMEM|HSA|HIP|ROCR)_[A-Z0-9_]+[A-Z0-9]\b`)
+)
+
+// keepsUnits holds that no line of a text, and no blank that breaking of a page, parts a
+// number from its unit.
+func keepsUnits(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
+	seen["units in text"] += len(wholeUnit.FindAllString(written["text"], -1))
+	if found := partedUnit.FindString(written["text"]); found != "" {
+		faults = append(faults, fmt.Sprintf("text parts %q", found))
+	}
+	for _, m := range pageSentence.FindAllStringSubmatch(findingsOf(written["html"]), -1) {
+		said := markedUp.ReplaceAllString(m[2], "")
+		seen["units in html"] += strings.Count(said, "\u00a0")
+		if found := breaking.FindString(said); found != "" {
+			faults = append(faults, fmt.Sprintf("html parts %q in %q", found, said))
+		}
+	}
+	return faults
+}
+
+// marksCode holds that a page marks the variables that its remedies and findings name.
+func marksCode(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
+	body := findingsOf(written["html"])
+	seen["variables in code"] += len(variableName.FindAllString(strings.Join(regexp.MustCompile(`<p>.*</p>`).FindAllString(body, -1), ""), -1))
+	for _, m := range pageSentence.FindAllStringSubmatch(body, -1) {
+		if found := variableName.FindString(markedUp.ReplaceAllString(m[2], "")); found != "" {
+			faults = append(faults, fmt.Sprintf("html does not mark %s in %q", found, m[2]))
+		}
+	}
+	return faults
+}
+
+// findingsOf are the findings of a page without the evidence.
+func findingsOf(page string) string {
+	_, body, _ := strings.Cut(page, `<h2 id="findings">`)
+	body, _, _ = strings.Cut(body, "</section>")
+	return evidence.ReplaceAllString(body, "")
 }

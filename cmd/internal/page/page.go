@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/markup"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
@@ -110,8 +112,8 @@ type Pair struct{ Name, Text string }
 type List struct {
 	Title string
 	Pairs []Pair
-	// Open is true for a list that is not folded.
-	Open bool
+	// Open is true for a list that is not folded, OnScreen for one that is not printed.
+	Open, OnScreen bool
 }
 
 // Matrix is a table of numbers for pairs of devices.
@@ -130,7 +132,7 @@ type MatrixRow struct {
 	Cells         []Cell
 }
 
-// Cell is a number or a mark. Class is "bad", "slow", "self", or what Shade gives it.
+// Cell is a number or a mark. Class is "bad", "slow", "self", "ok", or what Shade gives it.
 type Cell struct{ Text, Class, Title string }
 
 // shades is how many shades the style sheet has: heat0 to heat4.
@@ -219,6 +221,7 @@ var compiled = sync.OnceValue(func() *template.Template {
 		"words":    func(line string) []string { return strings.Split(line, " ") },
 		"parts":    parts,
 		"count":    count,
+		"spans":    spans,
 	}).Parse(text))
 })
 
@@ -233,6 +236,17 @@ func parts(word string) []string {
 		}
 		list, word = append(list, word[:i]), word[i:]
 	}
+}
+
+// spans are the pieces of a sentence, in which a number stays with its unit.
+func spans(s string) []markup.Span {
+	all := markup.Spans(s)
+	for i := range all {
+		if !all[i].Code {
+			all[i].Text = lines.KeepUnits(all[i].Text)
+		}
+	}
+	return all
 }
 
 // count counts a thing: "1 line", "12 lines".

@@ -188,17 +188,19 @@ func (g group) candidates() []rules.Candidate {
 	return all
 }
 
-// inFavour says what speaks for a cause and against it, and what decides.
-func inFavour(c rules.Candidate) string {
+// inFavour says what speaks for a cause and against it, and what decides, each part as prose
+// or code puts it.
+func inFavour(c rules.Candidate, prose, code func(string) string) string {
 	said := c.For
 	if c.Against != "" {
 		said += "; but " + c.Against
 	}
+	said = prose(said)
 	switch {
 	case c.Command != "":
-		said += ". To check: " + c.Command + " (if it is the cause, " + c.Shows + ")"
+		said += ". To check: " + code(c.Command) + " (if it is the cause, " + prose(c.Shows) + ")"
 	case c.Shows != "":
-		said += ". To check: " + c.Shows
+		said += ". To check: " + prose(c.Shows)
 	}
 	return said
 }

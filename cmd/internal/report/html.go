@@ -160,7 +160,7 @@ func (h *pageOf) finding(number int, g group) page.Finding {
 		f.Explains = append(f.Explains, page.Pair{Name: h.line(e.Rule), Text: h.line(strings.Join(e.subjects, ", "))})
 	}
 	for _, c := range g.candidates() {
-		f.Candidates = append(f.Candidates, page.Pair{Name: h.line(c.Title), Text: h.line(inFavour(c))})
+		f.Candidates = append(f.Candidates, page.Pair{Name: h.line(c.Title), Text: inFavour(c, h.line, h.line)})
 	}
 	for _, s := range g.steps() {
 		f.Steps = append(f.Steps, page.Step{Look: h.line(s.Look), Command: h.line(s.Command)})
@@ -249,13 +249,34 @@ func (h *pageOf) heatMap(m matrix, folded bool) page.Matrix {
 				cell.Class = "bad"
 			case o == probe.Slow:
 				cell.Class = "slow"
+			case c == string(probe.OK):
+				cell.Class = "ok"
 			}
 			r.Cells = append(r.Cells, cell)
 		}
 		out.Rows = append(out.Rows, r)
 	}
 	out.Shade()
+	out.Legend = h.legend(m, out)
 	return out
+}
+
+// legend explains the numbers at the edges, the shades and the marks of a table.
+func (h *pageOf) legend(m matrix, shown page.Matrix) string {
+	said := "Rows are GPUs."
+	if slices.Equal(m.devices, m.columns) {
+		said = "Rows and columns are GPUs."
+	}
+	shaded := slices.ContainsFunc(shown.Rows, func(r page.MatrixRow) bool {
+		return slices.ContainsFunc(r.Cells, func(c page.Cell) bool { return strings.HasPrefix(c.Class, "heat") })
+	})
+	if shaded {
+		said += " The stronger the shade, the higher the number."
+	}
+	if m.legend != "" {
+		said += " " + m.legend + "."
+	}
+	return said
 }
 
 // examined lists what texts were taken for, what could not be judged, and what could
@@ -299,8 +320,12 @@ func (h *pageOf) examined(r *page.Report) {
 		// Who is left without a certain verdict needs it first.
 		r.Examined[n-1].Open = h.d.open() || h.d.Verdict.State == Inconclusive
 	}
+	listed := len(r.Examined)
 	add("Rules that could not be judged", skipped)
 	add("Facts that could not be read", unknown)
+	for i := range r.Examined[listed:] {
+		r.Examined[listed+i].OnScreen = true
+	}
 }
 
 // about says how the report came about.

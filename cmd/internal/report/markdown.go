@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/markup"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -87,7 +88,20 @@ func (m *markdown) put(format string, args ...any) {
 }
 
 // inline makes a text from the machine safe inside a line, and short enough.
-func (m *markdown) inline(s string) string { return gfm.Inline(m.cut(s)) }
+func (m *markdown) inline(s string) string { return lines.KeepUnits(gfm.Inline(m.cut(s))) }
+
+// prose does so with sentences, in which it marks commands, variables and paths as code.
+func (m *markdown) prose(s string) string {
+	var b strings.Builder
+	for _, span := range markup.Spans(lines.Printable(m.cut(s), false)) {
+		if span.Code {
+			b.WriteString(gfm.Code(span.Text))
+		} else {
+			b.WriteString(gfm.Inline(span.Text))
+		}
+	}
+	return lines.KeepUnits(b.String())
+}
 
 // code makes it code on one line.
 func (m *markdown) code(s string) string { return gfm.Code(m.cut(s)) }
@@ -188,7 +202,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 		case d.Verdict.State == Inconclusive:
 			now = "see below for what was not examined, and why"
 			if hint := d.hint(); hint != "" {
-				now = m.inline(hint)
+				now = m.prose(hint)
 			}
 			next = again
 		}
@@ -216,9 +230,9 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 	case len(lead) == 1:
 		return cause, m.brief(lead[0]), recheck
 	case len(steps) > 0 && steps[0].Command != "":
-		return cause, m.inline(steps[0].Look) + ": " + m.code(steps[0].Command), recheck
+		return cause, m.prose(steps[0].Look) + ": " + m.code(steps[0].Command), recheck
 	case len(steps) > 0:
-		return cause, m.inline(steps[0].Look), recheck
+		return cause, m.prose(steps[0].Look), recheck
 	case len(d.Wanted) > 0 && d.open():
 		return cause, "send " + m.inline(d.Wanted[0].Send), recheck
 	}
@@ -228,7 +242,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 // brief is a remedy in one line: what it is called and, where that is short, what to type.
 func (m *markdown) brief(l labelledAdvice) string {
 	const most = 2
-	said := m.inline(l.advice.Title)
+	said := m.prose(l.advice.Title)
 	primary, _ := apply.Instructions(l.advice.Apply, m.d.runs)
 	if len(primary) > 1 { // The effort is that of what lasts.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.UntilBoot })

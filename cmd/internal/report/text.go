@@ -227,7 +227,7 @@ func (t *text) finding(number int, g group) {
 		t.wrapped(margin, plain, t.clean(m))
 	}
 	for _, c := range g.candidates() {
-		t.hanging(margin, "may be", plain, t.clean(c.Cause+": "+inFavour(c)))
+		t.hanging(margin, "may be", plain, t.clean(c.Cause)+": "+inFavour(c, t.clean, t.clean))
 	}
 	for _, e := range g.explained() {
 		said := "cause of " + t.clean(e.Rule)
