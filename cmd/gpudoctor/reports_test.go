@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/glossary"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -33,13 +34,13 @@ func TestReportsOfAll(t *testing.T) {
 			}
 			written[name] = b.String()
 		}
-		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, keepsUnits, marksCode} {
+		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, keepsUnits, marksCode, explainsTerms} {
 			for _, fault := range hold(d, written, seen) {
 				t.Errorf("%s: %s", s.name, fault)
 			}
 		}
 	})
-	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "units in text", "units in html", "variables in code"} {
+	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "terms", "reports without terms", "units in text", "units in html", "variables in code"} {
 		if seen[name] == 0 {
 			t.Errorf("nothing looked at: %s", name)
 		}
@@ -201,4 +202,34 @@ func findingsOf(page string) string {
 	_, body, _ := strings.Cut(page, `<h2 id="findings">`)
 	body, _, _ = strings.Cut(body, "</section>")
 	return evidence.ReplaceAllString(body, "")
+}
+
+// explainsTerms holds that a term which a finding of medium severity or above uses in its
+// title or message is explained once in text and Markdown, and that none is explained where
+// there is no such finding.
+func explainsTerms(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
+	var said []string
+	for _, f := range d.Findings {
+		if f.Severity.Rank() <= rules.Medium.Rank() {
+			said = append(said, f.Title, f.Message)
+		}
+	}
+	text := strings.Join(strings.Fields(written["text"]), " ")
+	markdown := strings.ReplaceAll(written["markdown"], "\\", "")
+	if len(said) == 0 {
+		seen["reports without terms"]++
+		if strings.Contains(text, " terms ") || strings.Contains(markdown, "\nTerms: ") {
+			faults = append(faults, "a report without grave findings explains terms")
+		}
+		return faults
+	}
+	for _, term := range glossary.In(strings.Join(said, "\n")) {
+		seen["terms"]++
+		for format, report := range map[string]string{"text": text, "markdown": markdown} {
+			if n := strings.Count(report, term.Name+": "+term.Means); n != 1 {
+				faults = append(faults, fmt.Sprintf("%s explains %s %d times", format, term.Name, n))
+			}
+		}
+	}
+	return faults
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/glossary"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -108,6 +110,32 @@ func (g *group) certainty() string {
 		return "symptom " + string(g.Confidence) + ", cause " + string(cause)
 	}
 	return "cause " + string(cause)
+}
+
+// terms explains the abbreviations that the group and its cure use, each once in a report.
+func (g *group) terms(explained map[string]bool, c cure) string {
+	texts := append([]string{g.Title}, g.messages()...)
+	for _, s := range g.steps() {
+		texts = append(texts, s.Look)
+	}
+	for _, o := range g.candidates() {
+		texts = append(texts, o.Title, o.For, o.Against, o.Shows)
+	}
+	for _, l := range c.lead {
+		texts = append(texts, l.advice.Title, sentence(l.advice.Caution))
+		// Beside what can be typed, the steps are remarks, which are not shown.
+		if typed, _ := apply.Instructions(l.advice.Apply, ""); len(typed) == 1 {
+			texts = append(texts, l.advice.Apply.Steps...)
+		}
+	}
+	var said []string
+	for _, t := range glossary.In(strings.Join(texts, "\n")) {
+		if !explained[t.Name] {
+			explained[t.Name] = true
+			said = append(said, t.Name+": "+t.Means)
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // topics names what groups are about: the variable, or else the rule. Each stands

@@ -49,6 +49,8 @@ type markdown struct {
 	extent
 	// shown holds the number of the finding under which a remedy was shown.
 	shown map[string]int
+	// explained are the terms that were explained.
+	explained map[string]bool
 }
 
 // writeMarkdown writes a report in GitHub's Markdown (https://github.github.com/gfm/),
@@ -57,7 +59,7 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 	start := b.Len()
 	for _, e := range extents {
 		b.Truncate(start)
-		m := &markdown{b: b, d: d, extent: e, shown: map[string]int{}}
+		m := &markdown{b: b, d: d, extent: e, shown: map[string]int{}, explained: map[string]bool{}}
 		m.write()
 		if b.Len()-start <= MaxMarkdown {
 			return

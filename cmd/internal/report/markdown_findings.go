@@ -44,6 +44,9 @@ func (m *markdown) finding(number int, g group) {
 	if len(explained) > 0 {
 		m.put("\nCause of %s.", m.codes(explained))
 	}
+	if terms := g.terms(m.explained, cureOf(g, m.d.Advice)); terms != "" {
+		m.put("\nTerms: %s.", m.inline(terms))
+	}
 	m.put("")
 	m.candidates(g)
 	m.steps(g)

@@ -34,6 +34,8 @@ type text struct {
 	width int
 	// shown holds the number of the finding under which a remedy was shown.
 	shown map[string]int
+	// explained are the terms that were explained.
+	explained map[string]bool
 }
 
 // unnumbered stands for the number of a finding that has none: nothing refers
@@ -70,7 +72,7 @@ func colorOf(s string) color {
 
 // newText prepares a report for a person.
 func newText(b *bytes.Buffer, d *Document, s Style) *text {
-	t := &text{b: b, d: d, style: s, width: s.Width, shown: map[string]int{}}
+	t := &text{b: b, d: d, style: s, width: s.Width, shown: map[string]int{}, explained: map[string]bool{}}
 	if t.width == 0 || t.width > defaultWidth {
 		t.width = defaultWidth
 	}
@@ -225,6 +227,9 @@ func (t *text) finding(number int, g group) {
 			break
 		}
 		t.wrapped(margin, plain, t.clean(m))
+	}
+	if terms := g.terms(t.explained, cureOf(g, t.d.Advice)); terms != "" {
+		t.hanging(margin, "terms", dim, t.clean(terms))
 	}
 	for _, c := range g.candidates() {
 		t.hanging(margin, "may be", plain, t.clean(c.Cause)+": "+inFavour(c, t.clean, t.clean))
