@@ -104,7 +104,7 @@ var (
 
 // certaintySaysOfWhat holds that each finding of medium severity or above says whether the
 // cause or only the symptom is known, in all formats with the same words.
-func certaintySaysOfWhat(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
+func certaintySaysOfWhat(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	var told []string
 	for _, format := range []string{"html", "markdown", "text"} {
 		var said []string
