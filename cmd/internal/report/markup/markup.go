@@ -119,23 +119,23 @@ func Spans(s string) []Span {
 		}
 		spans = append(spans, Span{text, code})
 	}
-	words := strings.Split(s, " ")
-	for i := 0; i < len(words); i++ {
+	tokens := strings.Split(s, " ")
+	for i := 0; i < len(tokens); i++ {
 		if i > 0 {
 			add(" ", false)
 		}
-		w := wordOf(words[i])
+		w := wordOf(tokens[i])
 		n := 0
 		if _, known := programs[w.core]; known {
-			n = command(words[i:])
+			n = command(tokens[i:])
 		} else if w.isCode() {
 			n = 1
 		}
 		if n == 0 {
-			add(words[i], false)
+			add(tokens[i], false)
 			continue
 		}
-		whole, after := end(strings.Join(words[i:i+n], " ")[len(w.before):])
+		whole, after := end(strings.Join(tokens[i:i+n], " ")[len(w.before):])
 		add(w.before, false)
 		add(whole, true)
 		add(after, false)
@@ -157,13 +157,13 @@ func end(s string) (code, after string) {
 	return code, s[len(code):]
 }
 
-// quotation is how many of the words stand in one pair of quotes; 0 if the first does not
+// quotation is how many of the tokens stand in one pair of quotes; 0 if the first does not
 // begin with a quote.
-func quotation(words []string) int {
-	if !strings.HasPrefix(words[0], `"`) {
+func quotation(tokens []string) int {
+	if !strings.HasPrefix(tokens[0], `"`) {
 		return 0
 	}
-	for i, w := range words {
+	for i, w := range tokens {
 		if strings.Contains(wordOf(w).after, `"`) {
 			return i + 1
 		}
@@ -171,19 +171,19 @@ func quotation(words []string) int {
 	return 0
 }
 
-// command is how many of the words are a command; the first is a program.
-func command(words []string) int {
-	first := wordOf(words[0])
+// command is how many of the tokens are a command; the first is a program.
+func command(tokens []string) int {
+	first := wordOf(tokens[0])
 	n, with := 1, programs[first.core]
-	for last := first; last.after == "" && n < len(words); n++ {
-		w := wordOf(words[n])
-		if quoted := quotation(words[n:]); quoted > 0 {
+	for last := first; last.after == "" && n < len(tokens); n++ {
+		w := wordOf(tokens[n])
+		if quoted := quotation(tokens[n:]); quoted > 0 {
 			n += quoted - 1
-			last = wordOf(words[n])
+			last = wordOf(tokens[n])
 			last.after = strings.TrimPrefix(last.after, `"`)
 			continue
 		}
-		open := n > 1 && words[n-1] == "|" || slices.Contains(valued, words[n-1])
+		open := n > 1 && tokens[n-1] == "|" || slices.Contains(valued, tokens[n-1])
 		if w.before != "" || w.core == "" || !slices.Contains(with, w.core) && !argument.MatchString(w.core) && !open {
 			break
 		}
