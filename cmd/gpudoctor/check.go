@@ -42,6 +42,11 @@ var (
 		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
 		Usage: "`FORMAT`: write text, json, markdown or html on standard output",
 	}
+	// checkFormatFlag is formatFlag where findings are written.
+	checkFormatFlag = &cli.StringFlag{
+		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
+		Usage: "`FORMAT`: write text, json, markdown, html or a format for CI",
+	}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show evidence, all transfers and what was not judged"}
 	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print only what makes the exit code nonzero"}
 	policyFlag  = &cli.StringFlag{
@@ -61,6 +66,9 @@ several of them in one file, a folder or an archive.
 
 Files that it writes contain stand-ins for names, addresses and serial numbers.
 Secrets are always replaced. --no-redact keeps all of them.
+
+Formats for CI systems and monitors are sarif (FILE.sarif), junit (FILE.xml),
+github, gitlab (-o gitlab=FILE) and prometheus (FILE.prom).
 
 exit code: 0 no finding at or above --fail-on, and no transfer or probe failed;
 1 findings at or above it; 2 wrong usage or an error; 3 no such finding, but a
@@ -91,8 +99,11 @@ defaults for flags; gpudoctor man describes them.`,
 			&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
 			policyFlag,
 			redactFlag, noRedactFlag, keepFlag,
-			formatFlag,
-			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write a file (.txt, .json, .md or .html); may be repeated"},
+			checkFormatFlag,
+			&cli.StringSliceFlag{
+				Name: "output", Aliases: []string{"o"},
+				Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
+			},
 			verboseFlag,
 			quietFlag,
 			colorFlag,

@@ -11,7 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -229,6 +231,8 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 		values = []string{"500MB", "2GiB", "8GiB"}
 	case "only", "skip":
 		values = l.ids(value)
+	case formatFlag.Name:
+		values = formatsOf(l.command())
 	default:
 		values = append(values, choices[name]...)
 	}
@@ -236,6 +240,17 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 		all = append(all, answer{word: prefix + v})
 	}
 	return all, files
+}
+
+// formatsOf are the formats in which a command writes.
+func formatsOf(c *cli.Command) []string {
+	switch {
+	case c == nil || slices.Contains(c.Flags, cli.Flag(checkFormatFlag)):
+		return report.FormatNames()
+	case c.Name == diffName:
+		return compare.Formats()
+	}
+	return report.TransferFormats()
 }
 
 // ids are the lists of rules that a list may become: those before its last

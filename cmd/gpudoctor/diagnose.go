@@ -109,7 +109,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
-		Settings: r.settings,
+		Settings: r.settings, Folder: r.source.folder(),
 	}), g.err
 }
 

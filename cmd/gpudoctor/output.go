@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
@@ -23,9 +24,19 @@ type output struct {
 	format report.Format
 }
 
-// outputs reads --format and -o. Files take their format from their names, standard
-// output takes that of --format. If there are files and no --format, nothing is
-// written to standard output.
+// namedFormat splits "FORMAT=FILE". A file whose name contains an equals sign is one without
+// a format, unless a format's name stands before it.
+func namedFormat(value string) (f report.Format, file string, ok bool) {
+	name, file, found := strings.Cut(value, "=")
+	if f, ok = report.FormatNamed(name); ok && found && file != "" {
+		return f, file, true
+	}
+	return report.Format{}, value, false
+}
+
+// outputs reads --format and -o. Files take their format from what stands before them or
+// from their names, standard output takes that of --format. If there are files and no
+// --format, nothing is written to standard output.
 func outputs(files []string, format string, formatSet bool) ([]output, error) {
 	if err := oneOf("format", format, report.FormatAliases()...); err != nil {
 		return nil, err
@@ -33,14 +44,17 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 	f, _ := report.FormatNamed(format)
 	var all []output
 	onStdout := len(files) == 0 || formatSet
-	for _, file := range files {
-		if file == "-" {
+	for _, value := range files {
+		if value == "-" {
 			onStdout = true
 			continue
 		}
-		of, ok := report.FormatOf(file)
+		of, file, ok := namedFormat(value)
 		if !ok {
-			return nil, hinted(fmt.Errorf("-o %s: unknown file extension", quoteWord(file)), "use one of: "+join(report.Extensions()))
+			of, ok = report.FormatOf(file)
+		}
+		if !ok {
+			return nil, hinted(fmt.Errorf("-o %s: unknown file extension", quoteWord(file)), "use one of: "+join(report.Extensions()), otherExtension())
 		}
 		if err := writable(file); err != nil {
 			return nil, err
@@ -51,6 +65,11 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 		all = append(all, output{format: f})
 	}
 	return all, nil
+}
+
+// otherExtension is the hint for a file whose name does not tell its format.
+func otherExtension() string {
+	return "or name the format: -o FORMAT=FILE, with one of: " + join(report.FormatNames())
 }
 
 // filesOf are the files among outputs.

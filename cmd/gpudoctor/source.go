@@ -76,6 +76,19 @@ func (s source) names() []string {
 	return slices.Concat(s.from, s.with)
 }
 
+// folder is the folder that was examined, if it was one and nothing else: the names of its
+// texts are relative to it.
+func (s source) folder() string {
+	all := slices.Concat(s.from, s.with)
+	if len(all) != 1 {
+		return ""
+	}
+	if info, err := s.files().Stat(all[0]); err != nil || !info.IsDir() {
+		return ""
+	}
+	return all[0]
+}
+
 // What --from takes, for hints.
 const (
 	takesTexts = "--from takes logs, command output, job descriptions, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"

@@ -88,6 +88,8 @@ type Document struct {
 	only       int                 // How many rules were asked for by name.
 	runs       string              // How the job is started, as instructions names it.
 	recheck    remedies.Recheck
+	folder     string // What the names of the texts are relative to; empty for the current folder.
+	rule       func(id string) (rules.Rule, bool)
 }
 
 // Facts are what the report was made of; nil where it was read from a file.
@@ -230,6 +232,8 @@ type Input struct {
 	Probed bool
 	// TextsOnly is true where no machine was examined, live or recorded.
 	TextsOnly bool
+	// Folder is what the names of the texts are relative to, if one folder was given.
+	Folder string
 	// Rules are all rules.
 	Rules    []rules.Rule
 	Settings []settings.Setting
@@ -270,6 +274,8 @@ func New(in Input) *Document {
 		runs:          apply.RunsBy(in.Facts),
 		recheck:       in.Recheck,
 		Withheld:      in.Withheld,
+		folder:        in.Folder,
+		rule:          ruleIn(in.Rules),
 	}
 	if in.Facts.Transfers != nil {
 		t := *in.Facts.Transfers
@@ -292,6 +298,17 @@ func New(in Input) *Document {
 		Facts: in.Facts, Rules: in.Rules, Profile: d.Profile, Verdict: in.Verdict, TextsOnly: d.textsOnly, Paths: d.peerPaths(), Unseen: d.unseenGPUs(),
 	})
 	return d
+}
+
+// ruleIn returns what finds a rule by its id.
+func ruleIn(all []rules.Rule) func(string) (rules.Rule, bool) {
+	return func(id string) (rules.Rule, bool) {
+		i := slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == id })
+		if i < 0 {
+			return rules.Rule{}, false
+		}
+		return all[i], true
+	}
 }
 
 // severitiesOf are the severities of rules by their ids.

@@ -58,6 +58,11 @@ const (
 	ReasonUnread ReasonCode = "nothing-recognised"
 )
 
+// reasonCodes are all of them.
+var reasonCodes = []ReasonCode{
+	ReasonFinding, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonUnread,
+}
+
 // Reason is one reason why the verdict is not Healthy.
 type Reason struct {
 	// Code is for programs, Text for people.
