@@ -185,7 +185,9 @@ func readJUnit(raw []byte) (r Report, err error) {
 		Tests    int `xml:"tests,attr"`
 		Failures int `xml:"failures,attr"`
 		Errors   int `xml:"errors,attr"`
-		Skipped  int `xml:"skipped,attr"`
+		Suite    struct {
+			Skipped int `xml:"skipped,attr"`
+		} `xml:"testsuite"`
 	}
 	if err := xml.Unmarshal(raw, &sums); err != nil {
 		return r, err
@@ -198,7 +200,7 @@ func readJUnit(raw []byte) (r Report, err error) {
 		return r, fmt.Errorf("%d suites in %s", len(suites), sums.XMLName.Local)
 	}
 	t := suites[0].Totals
-	if t.Tests != sums.Tests || t.Failed != sums.Failures || t.Error != sums.Errors || t.Skipped != sums.Skipped {
+	if t.Tests != sums.Tests || t.Failed != sums.Failures || t.Error != sums.Errors || t.Skipped != sums.Suite.Skipped {
 		return r, fmt.Errorf("the sums are %+v, counted %+v", sums, t)
 	}
 	seen := map[string]bool{}
