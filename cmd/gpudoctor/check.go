@@ -49,6 +49,7 @@ var (
 	}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show evidence, all transfers and what was not judged"}
 	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print only what makes the exit code nonzero"}
+	waiveFlag   = &cli.StringFlag{Name: "waive", Usage: "`FILE`: accept the findings that this file waives"}
 	policyFlag  = &cli.StringFlag{
 		Name: "policy", EnvVars: []string{"GPUDOCTOR_POLICY"},
 		Usage: "`DIR`: add rules (*.rego) and remedies (*.yaml)",
@@ -98,6 +99,7 @@ defaults for flags; gpudoctor man describes them.`,
 			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: apply only these rules (comma-separated)"},
 			&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
 			policyFlag,
+			waiveFlag,
 			redactFlag, noRedactFlag, keepFlag,
 			checkFormatFlag,
 			&cli.StringSliceFlag{
@@ -122,7 +124,7 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := apart(filesOf(all), r.source, c.App.Writer); err != nil {
+	if err := apart(filesOf(all), r.source.inputs(r.waive), c.App.Writer); err != nil {
 		return err
 	}
 	s, err := readStyle(c)
@@ -134,6 +136,9 @@ func check(c *cli.Context) error {
 		return err
 	}
 	set := appliedTo(c)
+	if r.waivers, err = readWaivers(c.Context, set, r.waive); err != nil {
+		return err
+	}
 	set.tell(s.Quiet)
 	r.settings = set.all
 	p := newProgress(s.Quiet, r.options.Whole)
@@ -167,6 +172,7 @@ func readRequest(c *cli.Context) (request, error) {
 		strict:   c.Bool("strict"),
 		only:     ids(c.StringSlice("only")),
 		skip:     ids(c.StringSlice("skip")),
+		waive:    c.String(waiveFlag.Name),
 	}
 	if err := noArguments(c); err != nil {
 		return r, err

@@ -223,12 +223,16 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 			values = append(values, examplePrefix+e)
 		}
 		files = filesToo
-	case withFlag.Name, "output":
+	case withFlag.Name, "output", waiveFlag.Name, intoFlag:
 		files = filesToo
 	case policyFlag.Name:
 		files = foldersToo
 	case maxBytesFlag.Name:
 		values = []string{"500MB", "2GiB", "8GiB"}
+	case ruleFlag:
+		for _, r := range l.knowledge().rules.Rules() {
+			values = append(values, r.ID)
+		}
 	case "only", "skip":
 		values = l.ids(value)
 	case formatFlag.Name:
@@ -326,7 +330,9 @@ func (l *commandLine) flagAnswers() []answer {
 // which names of files may.
 func (l *commandLine) wordAnswers() (all []answer, files string) {
 	switch c := l.command(); {
-	case c != nil && c.Name == "diff" && len(l.words) < 2:
+	case c != nil && c.Name == waiveName && len(l.words) == 0:
+		files = filesToo
+	case c != nil && c.Name == diffName && len(l.words) < 2:
 		for _, e := range fixtures.Examples() {
 			all = append(all, answer{word: examplePrefix + e})
 		}

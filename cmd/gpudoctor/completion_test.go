@@ -127,6 +127,9 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// freeText are flags that take any text.
+var freeText = []string{subjectFlag, reasonFlag, expiresFlag, ownerFlag}
+
 // TestCompletionIsTrue holds that each value that is offered is taken, that no
 // flag that takes a value is left without an answer, and that what is there is
 // not offered again.
@@ -145,7 +148,7 @@ func TestCompletionIsTrue(t *testing.T) {
 				continue
 			}
 			answers, files := asked(t, append(slices.Clone(path), name, "")...)
-			if len(answers) == 0 && files == "" {
+			if len(answers) == 0 && files == "" && !slices.Contains(freeText, f.Names()[0]) {
 				t.Errorf("%s %s: no value is offered", c.HelpName, name)
 			}
 			for _, a := range answers {

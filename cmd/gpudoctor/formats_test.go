@@ -38,7 +38,7 @@ func misread(d *report.Document, format string) string {
 	}
 	var gaps []string
 	for _, reason := range d.Verdict.Reasons {
-		if reason.Code != report.ReasonFinding {
+		if reason.Code != report.ReasonFinding && reason.Code != report.ReasonWaived {
 			gaps = append(gaps, string(reason.Code))
 		}
 	}
@@ -47,6 +47,8 @@ func misread(d *report.Document, format string) string {
 	switch {
 	case !slices.Equal(r.Rules(false), ruleIDs(d.Findings)):
 		return "it has findings of " + strings.Join(r.Rules(false), " ")
+	case !slices.Equal(r.Rules(true), ruleIDs(d.AllFindings()[len(d.Findings):])):
+		return "it has waived findings of " + strings.Join(r.Rules(true), " ")
 	case !slices.Equal(r.Gaps, gaps):
 		return "it says that this was not examined: " + strings.Join(r.Gaps, " ")
 	case r.Broken != (d.Verdict.ExitCode > 1):
@@ -77,7 +79,7 @@ func mistold(d *report.Document, r formattest.Report, format string) string {
 	if format == "prometheus" {
 		return ""
 	}
-	for _, f := range d.Findings {
+	for _, f := range d.AllFindings() {
 		want := []string{f.Message}
 		for _, e := range f.Explains {
 			want = append(want, e.Message)

@@ -56,7 +56,7 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 		if !ok {
 			return nil, hinted(fmt.Errorf("-o %s: unknown file extension", quoteWord(file)), "use one of: "+join(report.Extensions()), otherExtension())
 		}
-		if err := writable(file); err != nil {
+		if err := writable("-o", file); err != nil {
 			return nil, err
 		}
 		all = append(all, output{file, of})
@@ -83,30 +83,37 @@ func filesOf(all []output) []string {
 	return files
 }
 
-// writable rejects a file that cannot be written, before any work is done.
-func writable(file string) error {
+// writable rejects a file that cannot be written, before any work is done. The flag names
+// it.
+func writable(flag, file string) error {
 	err := outfile.Check(file)
 	at, inFolder := errors.AsType[*outfile.FolderError](err)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, outfile.ErrFolder):
-		return hinted(fmt.Errorf("-o %s: is a folder", file), "name a file in it")
+		return hinted(fmt.Errorf("%s %s: is a folder", flag, file), "name a file in it")
 	case inFolder && errors.Is(err, fs.ErrPermission):
-		return hinted(fmt.Errorf("-o %s: permission to write to %s denied", file, at.Folder), otherFolder())
+		return hinted(fmt.Errorf("%s %s: permission to write to %s denied", flag, file, at.Folder), otherFolder())
 	case inFolder && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return hinted(fmt.Errorf("-o %s: folder %s does not exist", file, at.Folder), "create it, or name another")
+		return hinted(fmt.Errorf("%s %s: folder %s does not exist", flag, file, at.Folder), "create it, or name another")
 	case inFolder:
-		return hinted(fmt.Errorf("-o %s: %w", file, at), otherFolder())
+		return hinted(fmt.Errorf("%s %s: %w", flag, file, at), otherFolder())
 	}
-	return hinted(fmt.Errorf("-o %s: %s", file, inWords(err, "file")), "name another file")
+	return hinted(fmt.Errorf("%s %s: %s", flag, file, inWords(err, "file")), "name another file")
 }
 
 // otherFolder is the hint for a folder in which nothing can be written.
 func otherFolder() string { return "name another folder, such as " + os.TempDir() }
 
+// input is a file that is read, with the flag that names it.
+type input struct {
+	flag, name string
+	stdin      io.Reader
+}
+
 // apart rejects outputs that would overwrite the input or each other.
-func apart(files []string, src source, stdout io.Writer) error {
+func apart(files []string, inputs []input, stdout io.Writer) error {
 	type taken struct {
 		outfile.Place
 		by string
@@ -117,16 +124,12 @@ func apart(files []string, src source, stdout io.Writer) error {
 			all = append(all, taken{place, by})
 		}
 	}
-	for i, name := range slices.Concat(src.from, src.with) {
-		by := "the input --" + fromFlag.Name + " " + quoteWord(name)
-		if i >= len(src.from) {
-			by = "the input --" + withFlag.Name + " " + quoteWord(name)
-		}
-		place, err := outfile.Find(name)
-		if f, ok := src.stdin.(*os.File); ok && name == standardInput {
+	for _, in := range inputs {
+		place, err := outfile.Find(in.name)
+		if f, ok := in.stdin.(*os.File); ok && in.name == standardInput {
 			place, err = outfile.PlaceOf(f)
 		}
-		add(by, place, err)
+		add("the input --"+in.flag+" "+quoteWord(in.name), place, err)
 	}
 	if f, ok := plain(stdout).(*os.File); ok {
 		place, err := outfile.PlaceOf(f)
@@ -160,7 +163,7 @@ func written(all []output, v report.Verdict) string {
 	if v.State != report.Findings { // The counts say it.
 		parts = append(parts, string(v.State))
 	}
-	if counts := v.Counts.String(); counts != "" {
+	if counts := v.Tally(); counts != "" {
 		parts = append(parts, counts)
 	}
 	return fmt.Sprintf("gpudoctor: wrote %s: %s; exit %d", join(files), join(parts), v.ExitCode)

@@ -76,6 +76,21 @@ func (s source) names() []string {
 	return slices.Concat(s.from, s.with)
 }
 
+// inputs are the files that are read, with that of --waive, if there is one.
+func (s source) inputs(waive string) []input {
+	var all []input
+	for _, name := range s.from {
+		all = append(all, input{fromFlag.Name, name, s.stdin})
+	}
+	for _, name := range s.with {
+		all = append(all, input{withFlag.Name, name, s.stdin})
+	}
+	if waive != "" {
+		all = append(all, input{flag: waiveFlag.Name, name: waive})
+	}
+	return all
+}
+
 // folder is the folder that was examined, if it was one and nothing else: the names of its
 // texts are relative to it.
 func (s source) folder() string {

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -51,6 +52,12 @@ type Document struct {
 	// Findings are the faults, most severe first; the consequences of a finding
 	// are listed in its explains.
 	Findings []rules.Finding `json:"findings"`
+	// Waived are the findings that a waiver accepts for a time, most severe first. They
+	// do not count for the exit code.
+	Waived []waivers.Waived `json:"waived,omitempty"`
+	// UnusedWaivers are the waivers that match no finding of the rules that were
+	// judged.
+	UnusedWaivers []waivers.Waiver `json:"unused_waivers,omitempty"`
 	// Advice are the remedies, best first.
 	Advice []remedies.Advice `json:"advice"`
 	// Withheld is what the findings name and need not or must not be done here:
@@ -238,7 +245,10 @@ type Input struct {
 	Rules    []rules.Rule
 	Settings []settings.Setting
 	Facts    *facts.Facts
+	// Verdict is what the rules say, and Waiving what waivers make of it; nil if there
+	// are no waivers.
 	Verdict  rules.Verdict
+	Waiving  *waivers.Result
 	Advice   []remedies.Advice
 	Withheld []remedies.Withheld
 	// Recheck is how gpudoctor was called.
@@ -248,6 +258,10 @@ type Input struct {
 
 // New makes a report. The same input gives the same report.
 func New(in Input) *Document {
+	findings := in.Verdict.Findings
+	if in.Waiving != nil {
+		findings = in.Waiving.Findings
+	}
 	d := &Document{
 		Schema:        Schema,
 		Version:       in.Version,
@@ -257,7 +271,7 @@ func New(in Input) *Document {
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
-		Findings:      origin.Fill(whole(in.Verdict.Findings), in.Facts),
+		Findings:      origin.Fill(whole(findings), in.Facts),
 		Advice:        wholeAdvice(in.Advice),
 		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
 		Skipped:       skippedOf(in.Verdict.Skipped),
@@ -276,6 +290,9 @@ func New(in Input) *Document {
 		Withheld:      in.Withheld,
 		folder:        in.Folder,
 		rule:          ruleIn(in.Rules),
+	}
+	if in.Waiving != nil {
+		d.addWaived(in.Waiving, in.Facts)
 	}
 	if in.Facts.Transfers != nil {
 		t := *in.Facts.Transfers

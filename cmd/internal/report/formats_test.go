@@ -44,7 +44,7 @@ func readBack(t *testing.T, f Format, d *Document, s Style) formattest.Report {
 
 // TestGoldenFormats holds what the formats for CI systems and monitors look like.
 func TestGoldenFormats(t *testing.T) {
-	for _, name := range []string{"acs", "hostile", "unproven"} {
+	for _, name := range []string{"acs", "hostile", "unproven", "waived"} {
 		for _, f := range ciFormats(t) {
 			var b bytes.Buffer
 			if err := f.Write(&b, samples()[name], Style{}); err != nil {
@@ -67,6 +67,13 @@ func TestFormatsOfSamples(t *testing.T) {
 					want = append(want, finding.Rule)
 				}
 				slices.Sort(want)
+				var accepted []string
+				for _, w := range d.Waived {
+					accepted = append(accepted, w.Finding.Rule)
+				}
+				if got := r.Rules(true); !slices.Equal(got, accepted) {
+					t.Errorf("%s, %s: %v are waived, want %v", name, f.Name, got, accepted)
+				}
 				if got := r.Rules(false); !slices.Equal(got, want) {
 					t.Errorf("%s, %s: the rules are %v, want %v", name, f.Name, got, want)
 				}

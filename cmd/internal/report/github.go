@@ -14,14 +14,19 @@ import (
 // What makes the exit code nonzero is an error.
 func writeGitHub(b *bytes.Buffer, d *Document, s Style) {
 	for _, i := range d.issues(s) {
-		level := "notice"
+		level, title := "notice", i.title
 		switch {
+		case i.isWaived():
+			title, i.message = "Waived: "+title, i.terms+"\n"+i.message
 		case i.fails:
 			level = "error"
 		case atLeast(i.severity, rules.Medium):
 			level = "warning"
 		}
-		annotate(b, level, d.gitHubPlace(i.place, s), i.title+" ("+i.rule+")", i.text())
+		annotate(b, level, d.gitHubPlace(i.place, s), title+" ("+i.rule+")", i.text())
+	}
+	for _, w := range d.UnusedWaivers {
+		annotate(b, "notice", place{lines.Printable(w.File, s.ASCII), w.Line}, "gpudoctor: waiver-unused", lines.Printable(unused(w), s.ASCII))
 	}
 	for _, g := range d.notExamined(s) {
 		annotate(b, "warning", place{}, "gpudoctor: "+string(g.Code), g.Text)

@@ -42,6 +42,9 @@ func writeGitLab(b *bytes.Buffer, d *Document, s Style) {
 		})
 	}
 	for _, i := range d.issues(s) {
+		if i.isWaived() {
+			i.severity, i.message = rules.Info, i.terms+"\n"+i.message
+		}
 		add(i.rule, i.fingerprint, gitLabSeverities[i.severity], i.text(), i.place)
 	}
 	severity := gitLabSeverities[rules.Low]

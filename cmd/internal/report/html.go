@@ -63,6 +63,7 @@ func (h *pageOf) report() *page.Report {
 		r.Findings = append(r.Findings, h.finding(i+1, g))
 	}
 	r.First = h.first(r.Findings)
+	h.waived(r)
 	if r.Picture != nil {
 		r.Tree = h.tree()
 		if r.Picture.Hidden {
@@ -80,7 +81,7 @@ func (h *pageOf) verdict() string {
 	if h.d.Verdict.State != Findings {
 		return h.sentence(h.d.title())
 	}
-	if len(h.d.Findings) == 1 {
+	if len(h.d.Findings)+len(h.d.Waived) == 1 {
 		return h.d.title() + " finding"
 	}
 	return h.d.title() + " findings"

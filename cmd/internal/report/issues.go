@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -30,6 +31,9 @@ type issue struct {
 	fingerprint string
 	// fails is true if the issue makes the exit code 1.
 	fails bool
+	// waiver is the waiver of a finding that is waived, nil for another.
+	waiver *waivers.Waiver
+	terms  string
 }
 
 // text is the message with the details below it.
@@ -44,15 +48,24 @@ type place struct {
 // machine is the file of issues that are about no file.
 const machine = "machine"
 
-// issues lists the findings, most severe first, one entry for each.
+// issues lists the findings, most severe first, one entry for each, and then those that are
+// waived.
 func (d *Document) issues(s Style) []issue {
-	all := make([]issue, 0, len(d.Findings))
+	all := make([]issue, 0, len(d.Findings)+len(d.Waived))
 	seen := map[string]int{}
 	for _, f := range d.Findings {
 		all = append(all, d.issue(f, seen, s))
 	}
+	for _, w := range d.Waived {
+		i := d.issue(w.Finding, seen, s)
+		i.fails, i.waiver, i.terms = false, &w.Waiver, lines.Printable(w.Waiver.Terms(), s.ASCII)
+		all = append(all, i)
+	}
 	return all
 }
+
+// isWaived reports whether a finding is waived.
+func (i issue) isWaived() bool { return i.waiver != nil }
 
 // issue describes a finding. seen counts the findings with the same rule and subject, which
 // a number distinguishes.
@@ -60,10 +73,7 @@ func (d *Document) issue(f rules.Finding, seen map[string]int, s Style) issue {
 	clean := func(text string) string { return lines.Printable(text, s.ASCII) }
 	i := issue{
 		rule: clean(f.Rule), subject: clean(f.Subject), title: clean(f.Title), severity: f.Severity, confidence: f.Confidence,
-		message: clean(f.Message), place: d.placeOf(f), fails: d.FailOn.reaches(worst(f)),
-	}
-	if !strings.Contains(f.Message, f.Subject) && f.Subject != "host" {
-		i.message = clean(f.Subject + ": " + f.Message)
+		message: clean(withSubject(f)), place: d.placeOf(f), fails: d.FailOn.reaches(worst(f)),
 	}
 	for _, said := range d.details(f) {
 		i.details = append(i.details, clean(said))
@@ -73,6 +83,14 @@ func (d *Document) issue(f rules.Finding, seen map[string]int, s Style) issue {
 	seen[key]++
 	i.fingerprint = fingerprint(key, seen[key])
 	return i
+}
+
+// withSubject is the message of a finding, with the subject before it unless it names it.
+func withSubject(f rules.Finding) string {
+	if strings.Contains(f.Message, f.Subject) || f.Subject == "host" {
+		return f.Message
+	}
+	return f.Subject + ": " + f.Message
 }
 
 // details are the consequences of a finding, what to do and how to check it.
@@ -134,9 +152,13 @@ func behind(separator, text string) string {
 // recording that was examined.
 func (d *Document) placeOf(f rules.Finding) place {
 	for _, e := range f.Evidence {
-		if m := origin.LineOfText.FindStringSubmatch(e.Source); m != nil && d.isFile(m[1]) {
+		if m := origin.LineOfText.FindStringSubmatch(e.Source); m != nil {
 			line, err := strconv.Atoi(m[2])
-			if err == nil {
+			switch {
+			case err != nil:
+			case f.Rule == waivers.Expired:
+				return place{m[1], line}
+			case d.isFile(m[1]):
 				return place{d.inFolder(m[1]), line}
 			}
 		}
@@ -209,7 +231,7 @@ func (d *Document) broken(s Style) string {
 // conclusion is the verdict in one line.
 func (d *Document) conclusion(s Style) string {
 	said := []string{string(d.Verdict.State)}
-	if counts := tally(d.Verdict.Counts); counts != "" {
+	if counts := d.Verdict.Tally(); counts != "" {
 		said = append(said, counts)
 	}
 	return strings.Join(said, ", ") + fmt.Sprintf("; exit %d: %s", d.Verdict.ExitCode, lines.Printable(d.Verdict.Reason, s.ASCII))
@@ -218,7 +240,7 @@ func (d *Document) conclusion(s Style) string {
 // spokenOf are the rules that findings name, in order of id.
 func (d *Document) spokenOf() []rules.Rule {
 	named := map[string]rules.Rule{}
-	for _, f := range d.Findings {
+	for _, f := range d.AllFindings() {
 		named[f.Rule] = d.ruleOf(f)
 	}
 	ids := make([]string, 0, len(named))

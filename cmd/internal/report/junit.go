@@ -62,7 +62,10 @@ func writeJUnit(b *bytes.Buffer, d *Document, s Style) {
 // the output.
 func (j *junitSuite) finding(i issue) {
 	c := junit.Testcase{SystemOut: &junit.Output{Data: i.text()}}
-	if i.fails {
+	switch {
+	case i.isWaived():
+		c = junit.Testcase{Skipped: &junit.Result{Message: i.terms + "; " + i.message, Type: "waived", Data: j.where(i)}}
+	case i.fails:
 		c = junit.Testcase{Failure: &junit.Result{Message: fmt.Sprintf("%s: %s", i.severity, i.message), Type: i.rule, Data: j.where(i)}}
 	}
 	j.add(i.rule, i.subject, c)

@@ -78,6 +78,7 @@ func (m *markdown) write() {
 		m.finding(i+1, g)
 	}
 	m.slight(all[grave:])
+	m.waived()
 	m.wanted()
 	if m.details {
 		m.raw(all[grave:])
@@ -143,7 +144,7 @@ func (m *markdown) summary(grave []group) {
 // title is the verdict in a few words, with the findings that stand below it.
 func (d *Document) title() string {
 	if d.Verdict.State == Findings {
-		return tally(d.Verdict.Counts)
+		return d.Verdict.Tally()
 	}
 	return d.state() + d.besides()
 }
@@ -173,10 +174,10 @@ func (d *Document) state() string {
 // verdictInWords is the verdict with what it rests on.
 func (d *Document) verdictInWords() string {
 	v := &d.Verdict
-	said := []string{tally(v.Counts)}
+	said := []string{v.Tally()}
 	if v.State != Findings {
 		said[0] = string(v.State)
-		if counts := tally(v.Counts); counts != "" {
+		if counts := v.Tally(); counts != "" {
 			said = append(said, counts)
 		}
 	}
@@ -195,6 +196,9 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 	again := m.code(d.recheck.Command())
 	if len(grave) == 0 {
 		cause = "none found"
+		if len(d.Waived) > 0 {
+			cause = "none that is not waived"
+		}
 		now = "nothing"
 		next = "nothing"
 		switch {

@@ -3,9 +3,13 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 )
 
 // writePrometheus writes metrics for the textfile collector of node_exporter, in the text
@@ -25,14 +29,20 @@ func writePrometheus(b *bytes.Buffer, d *Document, s Style) {
 	for i, n := range []int{c.Critical, c.High, c.Medium, c.Low, c.Info} {
 		m.sample(float64(n), "severity", string(severities[i]))
 	}
-	m.findings("gpudoctor_finding", "Findings with this rule and subject, without their consequences.", d.issues(s))
+	counting, waived := d.issues(s), []issue{}
+	if first := slices.IndexFunc(counting, issue.isWaived); first >= 0 {
+		counting, waived = counting[:first], counting[first:]
+	}
+	m.findings("gpudoctor_finding", "Findings with this rule and subject, without their consequences.", counting)
+	m.findings("gpudoctor_waived_finding", "Waived findings with this rule and subject.", waived)
+	m.expiries(waived)
 	m.family("gpudoctor_not_examined", "Reasons why the verdict is not healthy that are no findings, by code.")
 	gaps := map[ReasonCode]int{}
 	for _, g := range d.Verdict.gaps() {
 		gaps[g.Code]++
 	}
 	for _, code := range reasonCodes {
-		if code != ReasonFinding {
+		if code != ReasonFinding && code != ReasonWaived {
 			m.sample(float64(gaps[code]), "code", string(code))
 		}
 	}
@@ -82,7 +92,7 @@ func (m *metrics) sample(value float64, labels ...string) {
 	if len(set) > 0 {
 		m.b.WriteString("{" + strings.Join(set, ",") + "}")
 	}
-	fmt.Fprintf(m.b, " %g\n", value)
+	m.b.WriteString(" " + strconv.FormatFloat(value, 'f', -1, 64) + "\n")
 }
 
 // findings writes a sample for each rule, severity, confidence and subject.
@@ -99,6 +109,19 @@ func (m *metrics) findings(name, help string, all []issue) {
 	m.family(name, help)
 	for _, k := range order {
 		m.sample(float64(counts[k]), "rule", k.rule, "severity", k.severity, "confidence", k.confidence, "subject", k.subject)
+	}
+}
+
+// expiries writes when each waiver that is in use ends.
+func (m *metrics) expiries(waived []issue) {
+	m.family("gpudoctor_waiver_expiry_timestamp_seconds", "The end of the last day on which a waiver is in force.")
+	seen := map[string]bool{}
+	for _, i := range waived {
+		at := i.waiver.Place()
+		if end, err := time.Parse(waivers.DateForm, i.waiver.Expires); err == nil && !seen[at] {
+			seen[at] = true
+			m.sample(float64(end.AddDate(0, 0, 1).Unix()), "rule", i.waiver.Rule, "owner", i.waiver.Owner, "place", at)
+		}
 	}
 }
 

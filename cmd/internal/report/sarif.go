@@ -128,6 +128,9 @@ func (d *Document) sarifInvocation(s Style) *garif.Invocation {
 	if said := d.broken(s); said != "" {
 		add("exit-code", level, said)
 	}
+	for _, w := range d.UnusedWaivers {
+		add("waiver-unused", string(garif.ResultLevel_Note), lines.Printable(unused(w), s.ASCII))
+	}
 	for _, skipped := range d.Skipped {
 		add("not-judged/"+lines.Printable(skipped.Rule, s.ASCII), string(garif.ResultLevel_Note), lines.Printable(skipped.Rule+" was not judged: "+reasonOf(skipped), s.ASCII))
 	}
@@ -150,7 +153,20 @@ func (i issue) sarif() sarifResult {
 	r.Locations = []*garif.Location{location}
 	properties := garif.PropertyBag{"severity": string(i.severity), "confidence": string(i.confidence), "failsGate": i.fails}
 	r.Properties = &properties
-	return sarifResult{Result: r, Suppressions: []*garif.Suppression{}}
+	return sarifResult{Result: r, Suppressions: i.suppressions()}
+}
+
+// suppressions are the waiver of a result, if it has one.
+func (i issue) suppressions() []*garif.Suppression {
+	if !i.isWaived() {
+		return []*garif.Suppression{}
+	}
+	s := garif.NewSuppression("external")
+	s.Status, s.Justification = "accepted", i.terms
+	s.Location = garif.NewLocation().WithURI(sarifURI(i.waiver.File))
+	s.Location.PhysicalLocation.Region = garif.NewRegion()
+	s.Location.PhysicalLocation.Region.StartLine = i.waiver.Line
+	return []*garif.Suppression{s}
 }
 
 // sarifURI is a file as a reference: absolute for a file of the machine, relative for one

@@ -109,6 +109,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 		t.line()
 	}
 	t.slight(slight)
+	t.waived()
 	t.line()
 	if s.Verbose {
 		t.details()
@@ -341,7 +342,7 @@ func (t *text) closing() {
 	case v.State == Healthy:
 		said = "Healthy" + d.besides() + "."
 	case v.State == Findings:
-		said, code = tally(v.Counts)+".", yellow
+		said, code = v.Tally()+".", yellow
 		if v.Counts.Critical+v.Counts.High > 0 {
 			code = red
 		}
@@ -371,7 +372,7 @@ func (t *text) closing() {
 	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
 		t.line("To see a report for a machine with GPUs: ", t.paint(bold, "gpudoctor check --from example:"+t.style.Example))
 	}
-	if d.Verdict.ExitCode != 0 || len(d.Findings) > 0 {
+	if d.Verdict.ExitCode != 0 || len(d.Findings)+len(d.Waived) > 0 {
 		t.exit()
 	}
 }
@@ -385,18 +386,21 @@ func (t *text) exit() {
 // noProblems says that no fault was found, or how bad the findings are at most that stand
 // above.
 func (t *text) noProblems() string {
-	if len(t.d.Findings) == 0 {
+	switch {
+	case len(t.d.Findings)+len(t.d.Waived) == 0:
 		return "No problems found"
+	case len(t.d.Findings) == 0:
+		return "Nothing found that is not waived"
 	}
 	return "Nothing worse than " + string(t.d.Findings[0].Severity) + " found" // They are in order.
 }
 
 // besides counts the findings that do not decide the verdict; empty if there are none.
 func (d *Document) besides() string {
-	if len(d.Findings) == 0 {
-		return ""
+	if said := d.Verdict.Tally(); said != "" {
+		return "; " + said
 	}
-	return "; " + tally(d.Verdict.Counts)
+	return ""
 }
 
 // tally counts findings in words: "1 critical, 2 low".

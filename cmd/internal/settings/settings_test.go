@@ -186,7 +186,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		all, err := parse("f", []byte(text), keys, false)
+		all, _, err := parse("f", []byte(text), keys, false)
 		for _, s := range all {
 			if err != nil || s.Key == "policy" || len(s.Values) == 0 {
 				t.Errorf("%q: %+v and %v", text, s, err)

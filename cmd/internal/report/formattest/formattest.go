@@ -254,6 +254,7 @@ func readGitHub(raw []byte) (r Report, err error) {
 		title := properties["title"]
 		code, isGap := strings.CutPrefix(title, "gpudoctor: ")
 		switch {
+		case isGap && m[1] == "notice":
 		case isGap:
 			r.Gaps = append(r.Gaps, code)
 		case title == "gpudoctor":
@@ -363,13 +364,12 @@ func readPrometheus(raw []byte) (r Report, err error) {
 			case "gpudoctor_verdict":
 				r.AllPassed = r.AllPassed || labels["state"] == "healthy" && value == 1
 			}
-			for range value {
-				switch name {
-				case "gpudoctor_not_examined":
-					r.Gaps = append(r.Gaps, labels["code"])
-				case "gpudoctor_finding", "gpudoctor_waived_finding":
-					r.Entries = append(r.Entries, Entry{Rule: labels["rule"], Text: labels["subject"], Waived: name == "gpudoctor_waived_finding"})
-				}
+			switch name {
+			case "gpudoctor_not_examined":
+				r.Gaps = append(r.Gaps, slices.Repeat([]string{labels["code"]}, value)...)
+			case "gpudoctor_finding", "gpudoctor_waived_finding":
+				e := Entry{Rule: labels["rule"], Text: labels["subject"], Waived: name == "gpudoctor_waived_finding"}
+				r.Entries = append(r.Entries, slices.Repeat([]Entry{e}, value)...)
 			}
 		}
 	}
