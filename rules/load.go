@@ -31,13 +31,16 @@ var embedded embed.FS
 // Files are the files of the built-in rules.
 func Files() fs.FS { return embedded }
 
-// factsSchema is the schema of the facts, made from the Go types by
+// schemaArchive holds the schema of the facts, made from the Go types by
 // TestGoldenFactsSchema. The type checker takes it for the user's own rules; the
 // embedded rules are checked against it by a test, which spares each start
 // the time.
 //
-//go:embed facts.schema.json
-var factsSchema []byte
+//go:embed schema.zip
+var schemaArchive string
+
+// schemaFile is the file in schemaArchive.
+const schemaFile = "facts.schema.json"
 
 // The packages that a file may declare.
 const (

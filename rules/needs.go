@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/internal/packed"
 )
 
 // Need is what a rule must know before it may pass: one of several facts, each
@@ -275,8 +277,12 @@ func inFacts(path string) bool {
 // readSchema reads the schema of the facts, once.
 var readSchema = sync.OnceValues(func() (map[string]any, error) {
 	var schema map[string]any
-	if err := json.Unmarshal(factsSchema, &schema); err != nil {
-		return nil, fmt.Errorf("read facts.schema.json: %w", err)
+	raw, err := fs.ReadFile(packed.Open(schemaArchive), schemaFile)
+	if err == nil {
+		err = json.Unmarshal(raw, &schema)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", schemaFile, err)
 	}
 	return schema, nil
 })

@@ -17,7 +17,9 @@ import (
 // TestGoldenFactsSchema holds that facts.schema.json equals the Go types. Run
 // make update after a change of the facts.
 func TestGoldenFactsSchema(t *testing.T) {
-	golden.File(t, "facts.schema.json", generateSchema(t))
+	schema := generateSchema(t)
+	golden.File(t, schemaFile, schema)
+	golden.Archive(t, "schema.zip", map[string][]byte{schemaFile: schema})
 }
 
 // generateSchema makes the schema of the facts from the Go types, without
@@ -66,15 +68,15 @@ func allowNull(s *jsonschema.Schema) {
 // TestSchemaTakesFacts holds that the schema accepts what the Go types write
 // and refuses what they do not know.
 func TestSchemaTakesFacts(t *testing.T) {
-	raw, err := jsonschemavalidate.UnmarshalJSON(bytes.NewReader(factsSchema))
+	raw, err := readSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := jsonschemavalidate.NewCompiler()
-	if err := c.AddResource("facts.schema.json", raw); err != nil {
+	if err := c.AddResource(schemaFile, raw); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := c.Compile("facts.schema.json")
+	schema, err := c.Compile(schemaFile)
 	if err != nil {
 		t.Fatal(err)
 	}

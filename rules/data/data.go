@@ -1,24 +1,26 @@
 // Package data holds the tables that rules and checks read. Each is a YAML file,
 // NAME.yaml; a rule imports it as data.tables.NAME, and Go has a function for it.
 //
-// The program holds the tables as NAME.json, which TestGoldenTables makes from the YAML
-// files: reading it takes a tenth of the time. The Go types here are the schema.
+// The program holds the tables as JSON in tables.zip, which TestGoldenTables makes from the
+// YAML files: reading that takes a tenth of the time. The Go types here are the schema.
 package data
 
 import (
-	"embed"
+	_ "embed"
 	"encoding/json"
 	"io/fs"
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/gpudoctor/gpudoctor/rules/internal/packed"
 )
 
-//go:embed *.json
-var files embed.FS
+//go:embed tables.zip
+var archive string
 
 // Files are the files of the tables.
-func Files() fs.FS { return files }
+var Files = sync.OnceValue(func() fs.FS { return packed.Open(archive) })
 
 // tables are the tables by name.
 var tables = map[string]table{
@@ -58,7 +60,7 @@ func Table(name string) any {
 func reader[T any](name string) func() *T {
 	return sync.OnceValue(func() *T {
 		table := new(T)
-		raw, err := files.ReadFile(name + ".json")
+		raw, err := fs.ReadFile(Files(), name+".json")
 		if err == nil {
 			err = json.Unmarshal(raw, table)
 		}
