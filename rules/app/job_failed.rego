@@ -54,7 +54,7 @@ by := "" if {
 
 first := logs.first(logs.complaints)
 
-remark := "It is a consequence: another rank failed before, and its log is needed" if {
+remark := "It is a consequence: something failed before, on this rank or on another, and the logs of all ranks are needed" if {
 	first.role == "consequence"
 } else := "It is a category of errors, not a cause" if {
 	first.role == "category"

@@ -19,7 +19,7 @@ test_fires_category if {
 
 test_fires_consequence_and_cause if {
 	some f in job_failed.findings with input as log([said("consequence", 0)])
-	contains(f.message, "another rank")
+	contains(f.message, "on another")
 	some g in job_failed.findings with input as log([said("cause", 0)])
 	contains(g.message, "no rule knows")
 }
