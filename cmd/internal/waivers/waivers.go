@@ -52,7 +52,7 @@ func (w Waiver) Terms() string {
 	if w.Owner != "" {
 		said += " by " + w.Owner
 	}
-	return said + ": " + w.Reason + " (" + w.Place() + ")"
+	return said + " (" + w.Place() + "): " + w.Reason
 }
 
 // expired reports whether it is in force no more.

@@ -298,11 +298,11 @@ func FuzzAdd(f *testing.F) {
 // TestTerms holds what is said of a waiver.
 func TestTerms(t *testing.T) {
 	w := Waiver{Rule: "a", Subject: "x", Reason: "Fixed in May.", Expires: "2027-05-31", Owner: "me", File: "f", Line: 3}
-	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a (x); waived until 2027-05-31 by me: Fixed in May (f:3)" {
+	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a (x); waived until 2027-05-31 by me (f:3): Fixed in May." {
 		t.Error(got)
 	}
 	w.Owner, w.Subject = "", ""
-	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a; waived until 2027-05-31: Fixed in May (f:3)" {
+	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a; waived until 2027-05-31 (f:3): Fixed in May." {
 		t.Error(got)
 	}
 }
