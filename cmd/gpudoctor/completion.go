@@ -221,12 +221,14 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 			values = append(values, examplePrefix+e)
 		}
 		files = filesToo
-	case withFlag.Name, "output":
+	case withFlag.Name, targetFlag.Name, "output":
 		files = filesToo
 	case policyFlag.Name:
 		files = foldersToo
 	case maxBytesFlag.Name:
 		values = []string{"500MB", "2GiB", "8GiB"}
+	case driverFlag.Name:
+		values = []string{"535.104.05", "550.54.15", "570.124.06", "580.95.05"}
 	case "only", "skip":
 		values = l.ids(value)
 	default:

@@ -90,7 +90,7 @@ func (l *live) Ask(ctx context.Context, question string, by Answerer) (json.RawM
 func (l *live) answer(name, argument string) (any, error) {
 	switch name {
 	case AskEnviron:
-		return wantedEnviron(os.Environ()), nil
+		return WantedEnviron(os.Environ()), nil
 	case AskIDs:
 		return currentIDs()
 	case AskUname:

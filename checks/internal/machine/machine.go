@@ -50,6 +50,19 @@ type Source interface {
 	Recorded() bool
 }
 
+// Layer is a layer of a container image.
+type Layer struct {
+	// Index counts from 1, the lowest layer.
+	Index int
+	// Digest is the name of its content, Command what made it; empty if unknown.
+	Digest, Command string
+}
+
+// Layered is a Source that knows the layer of an image that a file comes from.
+type Layered interface {
+	Layer(name string) (Layer, bool)
+}
+
 // The questions. Those that end in a colon take an argument after it.
 const (
 	// AskEnviron is answered with the environment as a list of "NAME=value",
