@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,7 +81,11 @@ var issueImage = imagetest.Image{
 
 // oneLayer is an image with the base, and one more layer.
 func oneLayer(env []string, files ...imagetest.File) imagetest.Image {
-	return imagetest.Image{Env: slices.Concat(usual, env), Layers: []imagetest.Layer{
+	set := slices.DeleteFunc(slices.Clone(usual), func(u string) bool {
+		name, _, _ := strings.Cut(u, "=")
+		return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+	})
+	return imagetest.Image{Env: append(set, env...), Layers: []imagetest.Layer{
 		cudaBase(), ncclLayer("2.26.2", "12.2"), {Command: "COPY . /", Files: files},
 	}}
 }
@@ -128,7 +136,7 @@ var faultyImages = []imageCase{
 	}},
 	{name: "packages for two CUDA", img: oneLayer(nil, wheel("torch", "2.3.0+cu118"), wheel("nvidia-nccl-cu12", "2.26.2")), want: []string{"medium nccl-in-image packages"}},
 	{name: "nccl.conf", img: oneLayer(nil, file("etc/nccl.conf", "NCCL_DEBUG=WARN\nNCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
-	{name: "NCCL_CONF_FILE", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl.conf"}, file("opt/conf/nccl.conf", "NCCL_SHM_DISABLE=1\n")), want: []string{"high env-misconfig NCCL_SHM_DISABLE"}},
+	{name: "NCCL_CONF_FILE", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl.conf"}, file("opt/conf/nccl.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
 	{name: "NCCL_IB_DISABLE", img: oneLayer([]string{"NCCL_IB_DISABLE=1"}), want: []string{"medium env-misconfig NCCL_IB_DISABLE"}},
 	{name: "NCCL_NET", img: oneLayer([]string{"NCCL_NET=Socket"}), want: []string{"medium env-misconfig NCCL_NET"}},
 	{name: "NCCL_HOSTID", img: oneLayer([]string{"NCCL_HOSTID=node1"}), want: []string{"medium env-misconfig NCCL_HOSTID"}},
@@ -196,6 +204,7 @@ var goodImages = []imageCase{
 func TestImages(t *testing.T) {
 	for _, c := range slices.Concat(faultyImages, goodImages) {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			for _, form := range imagetest.Forms {
 				d := judgeImage(t, imagetest.Write(t, c.img, form), c.target)
 				if diff := cmp.Diff(c.want, graveFindings(d)); diff != "" {
@@ -236,4 +245,50 @@ func graveFindings(d *report.Document) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(set))
+}
+
+// TestImagesInside holds that gpudoctor finds the same where it runs in the image: in a
+// process whose root folder is that of the image.
+func TestImagesInside(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range slices.Concat(faultyImages, goodImages) {
+		if c.target != nil {
+			continue // A file of the image is not the target.
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			root := imagetest.Write(t, c.img, imagetest.Folder)
+			cmd := exec.Command(exe, "check", "--profile", "image", "--format", "json", "--no-redact")
+			cmd.Args[0] = insideProgram
+			cmd.Dir, cmd.Env = "/", append(slices.Clone(c.img.Env), "IMAGE_ROOT="+root, "HOME=/root")
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+			if os.Getuid() != 0 { // Only root, or one in its own name space, may change its root folder.
+				cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+				cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+			}
+			out, err := cmd.Output()
+			var d report.Document
+			if jsonErr := json.Unmarshal(out, &d); jsonErr != nil {
+				t.Fatal(err, jsonErr)
+			}
+			if diff := cmp.Diff(c.want, graveFindings(&d)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// insideProgram is gpudoctor in another root folder.
+const insideProgram = "gpudoctor-inside"
+
+func init() {
+	programs[insideProgram] = func() {
+		if err := syscall.Chroot(os.Getenv("IMAGE_ROOT")); err != nil {
+			panic(err)
+		}
+		main()
+	}
 }
