@@ -42,18 +42,18 @@ type Limits struct {
 	Bytes int64
 	// Kept is how much of them is kept in memory.
 	Kept int64
+	// Free is how much of a layer is unpacked however small the layer is; beyond it, a
+	// layer may have maxRatio times its size.
+	Free int64
 }
 
 // DefaultLimits are far above those of images that exist: 200,000 files and 30 GB are
 // large.
-var DefaultLimits = Limits{Entries: 4_000_000, Bytes: 256 << 30, Kept: 96 << 20}
+var DefaultLimits = Limits{Entries: 4_000_000, Bytes: 256 << 30, Kept: 96 << 20, Free: 2 << 30}
 
-// A layer may be unpacked to maxRatio times its size beyond freeBytes: gzip reaches 1030,
+// maxRatio is how many times its size a layer is unpacked to at most: gzip reaches 1030,
 // layers of libraries 10.
-const (
-	maxRatio  = 200
-	freeBytes = 2 << 30
-)
+const maxRatio = 200
 
 // The errors for which there is a hint.
 var (
@@ -308,8 +308,8 @@ func (b *budget) take(n int64) error {
 }
 
 // ratio rejects a stream that is unpacked to far more than its size.
-func ratio(unpacked, packed int64) error {
-	if unpacked > freeBytes && unpacked-freeBytes > maxRatio*packed {
+func (l Limits) ratio(unpacked, packed int64) error {
+	if unpacked > l.Free && unpacked-l.Free > maxRatio*packed {
 		return ErrBomb
 	}
 	return nil

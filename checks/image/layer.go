@@ -68,7 +68,7 @@ func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (*laye
 	}
 	defer done()
 	unpacked := s.bounded(ctx, plain, counted)
-	l, err := s.tar(unpacked, isLayer)
+	l, err := s.tar(ctx, unpacked, isLayer)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *scanner) bounded(ctx context.Context, plain io.Reader, packed *counting
 		if err := s.budget.take(n); err != nil {
 			return err
 		}
-		return ratio(c.n, packed.n)
+		return s.limits.ratio(c.n, packed.n)
 	}
 	return c
 }
@@ -131,7 +131,7 @@ func isZstd(head []byte) bool {
 }
 
 // tar reads the members of a layer, or of the archive of a root folder.
-func (s *scanner) tar(r io.Reader, isLayer bool) (*layer, error) {
+func (s *scanner) tar(ctx context.Context, r io.Reader, isLayer bool) (*layer, error) {
 	l := &layer{others: make(map[uint64]struct{})}
 	members := tar.NewReader(r)
 	for {
@@ -146,7 +146,9 @@ func (s *scanner) tar(r io.Reader, isLayer bool) (*layer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.add(l, e, members, isLayer); err != nil {
+		// A sparse file has more bytes than its archive: they are counted once more.
+		content := &countingReader{ctx: ctx, from: members, check: s.budget.take}
+		if err := s.add(l, e, content, isLayer); err != nil {
 			return nil, err
 		}
 	}

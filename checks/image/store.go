@@ -197,7 +197,7 @@ func (s *scanner) pack(ctx context.Context, r io.Reader) (*packedStore, error) {
 // packed reads a member of a compressed archive: a document, or else a layer.
 func (s *scanner) packed(ctx context.Context, p *packedStore, name string, size int64, r io.Reader) error {
 	b := bufio.NewReaderSize(r, copyBytes)
-	head, _ := b.Peek(1) // An error comes again.
+	head, _ := b.Peek(8) // An error comes again.
 	if size <= maxDocument && (bytes.HasPrefix(head, []byte("{")) || bytes.HasPrefix(head, []byte("["))) {
 		raw, err := document(name, b)
 		if err != nil {
@@ -206,8 +206,8 @@ func (s *scanner) packed(ctx context.Context, p *packedStore, name string, size 
 		p.documents[name] = raw
 		return s.budget.keep(len(raw))
 	}
-	if size < blockBytes { // No archive is as small: "VERSION" of old archives.
-		return nil
+	if size < blockBytes && !bytes.HasPrefix(head, []byte("\x1f\x8b")) && !isZstd(head) {
+		return nil // Too small for an archive: "VERSION" of old ones.
 	}
 	l, err := s.blob(ctx, name, b)
 	if err != nil {

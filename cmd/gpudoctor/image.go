@@ -59,9 +59,6 @@ func examineImage(c *cli.Context) error {
 		return runRequest(c, r) // gpudoctor runs in the image.
 	}
 	r.source.from = names
-	if err := r.source.check(c.Context); err != nil {
-		return imageProblem(err)
-	}
 	if r.source.image, err = isImage(c.Context, names[0], true); err != nil || !r.source.image {
 		return imageProblem(fmt.Errorf("%s: %w", quoteWord(names[0]), firstError(err, image.ErrNotImage)))
 	}
@@ -179,7 +176,7 @@ func imageProblem(err error) error {
 		{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
 		{errImageDeadline, "--deadline sets another limit"},
 		{fs.ErrPermission, "make it readable for this user, or run gpudoctor as a user who can read it"},
-		{fs.ErrNotExist, takesImages},
+		{fs.ErrNotExist, takesImages + "; one in a registry must be saved first: skopeo copy docker://REF oci-archive:image.tar"},
 	} {
 		if errors.Is(err, known.err) {
 			return hinted(err, known.hint)

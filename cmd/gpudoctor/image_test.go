@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -39,8 +41,8 @@ const (
 func nccl(version string) string { return "\x7fELF\x02 NCCL version " + version + "\x00" }
 
 // cudaBase is a layer as NVIDIA's images have it.
-func cudaBase(more ...imagetest.File) imagetest.Layer {
-	return imagetest.Layer{Command: "COPY cuda /usr/local # buildkit", Files: append([]imagetest.File{
+func cudaBase() imagetest.Layer {
+	return imagetest.Layer{Command: "COPY cuda /usr/local # buildkit", Files: []imagetest.File{
 		{Name: "etc/os-release", Content: "ID=ubuntu\nVERSION_ID=\"22.04\"\n"},
 		{Name: "bin", Target: "usr/bin"},
 		{Name: "usr/bin/true", Content: "\x7fELF"},
@@ -50,7 +52,7 @@ func cudaBase(more ...imagetest.File) imagetest.Layer {
 		{Name: cuda + "stubs/libcuda.so", Content: "\x7fELF\x02", Size: 60_000},
 		{Name: "etc/ld.so.conf", Content: "include /etc/ld.so.conf.d/*.conf\n"},
 		{Name: "etc/ld.so.conf.d/cuda.conf", Content: "/usr/local/cuda/targets/x86_64-linux/lib\n"},
-	}, more...)}
+	}}
 }
 
 func ncclLayer(version, cudaVersion string) imagetest.Layer {
@@ -102,23 +104,23 @@ func wheel(name, version string) imagetest.File {
 	return file(site+strings.ReplaceAll(name, "-", "_")+"-"+version+".dist-info/METADATA", "Name: "+name+"\n")
 }
 
-const real = 2 << 20 // The size of a library that is no stub.
+const full = 2 << 20 // The size of a library that is no stub.
 
 var faultyImages = []imageCase{
 	{name: "issue", img: issueImage, want: []string{
 		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high env-misconfig CUDA_VISIBLE_DEVICES",
 		"medium env-misconfig NCCL_P2P_DISABLE", "medium nccl-in-image nccl",
 	}},
-	{name: "NVML", img: oneLayer(nil, elf(lib+"libnvidia-ml.so.550.54.15", real), imagetest.File{Name: lib + "libnvidia-ml.so.1", Target: "libnvidia-ml.so.550.54.15"}), want: []string{
+	{name: "NVML", img: oneLayer(nil, elf(lib+"libnvidia-ml.so.550.54.15", full), imagetest.File{Name: lib + "libnvidia-ml.so.1", Target: "libnvidia-ml.so.550.54.15"}), want: []string{
 		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
 	}},
-	{name: "driver without a version", img: oneLayer(nil, elf(lib+"libcuda.so.1", real)), want: []string{
+	{name: "driver without a version", img: oneLayer(nil, elf(lib+"libcuda.so.1", full)), want: []string{
 		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1",
 	}},
-	{name: "driver as a hard link", img: oneLayer(nil, elf(lib+"libcuda.so.535.104.05", real), imagetest.File{Name: lib + "libcuda.so.1", Target: lib + "libcuda.so.535.104.05", Hard: true}), want: []string{
+	{name: "driver as a hard link", img: oneLayer(nil, elf(lib+"libcuda.so.535.104.05", full), imagetest.File{Name: lib + "libcuda.so.1", Target: lib + "libcuda.so.535.104.05", Hard: true}), want: []string{
 		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05",
 	}},
-	{name: "driver behind a link of folders", img: oneLayer(nil, imagetest.File{Name: "lib64", Target: "usr/lib64"}, elf("usr/lib64/libcuda.so.535.104.05", real), imagetest.File{Name: "usr/lib64/libcuda.so.1", Target: "/usr/lib64/libcuda.so.535.104.05"}), want: []string{
+	{name: "driver behind a link of folders", img: oneLayer(nil, imagetest.File{Name: "lib64", Target: "usr/lib64"}, elf("usr/lib64/libcuda.so.535.104.05", full), imagetest.File{Name: "usr/lib64/libcuda.so.1", Target: "/usr/lib64/libcuda.so.535.104.05"}), want: []string{
 		"high driver-library-mismatch /lib64/libcuda.so.1",
 	}},
 	{name: "stubs on LD_LIBRARY_PATH", img: oneLayer([]string{"LD_LIBRARY_PATH=/usr/local/cuda/targets/x86_64-linux/lib/stubs:/usr/lib"}, imagetest.File{Name: cuda + "stubs/libcuda.so.1", Target: "libcuda.so"}), want: []string{
@@ -149,7 +151,7 @@ var faultyImages = []imageCase{
 	{name: "old driver", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: oneLayer(nil), want: []string{"high cuda-for-target driver"}},
 	{name: "NVIDIA_REQUIRE_CUDA", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: imagetest.Image{
 		Env:    append(slices.Clone(usual), "NVIDIA_REQUIRE_CUDA=cuda>=12.4"),
-		Layers: []imagetest.Layer{{Files: []imagetest.File{{Name: "usr/bin/true", Content: "x"}, elf(lib+"libcudnn.so.9.1.0", real)}}},
+		Layers: []imagetest.Layer{{Files: []imagetest.File{{Name: "usr/bin/true", Content: "x"}, elf(lib+"libcudnn.so.9.1.0", full)}}},
 	}, want: []string{"high cuda-for-target NVIDIA_REQUIRE_CUDA"}},
 	{name: "NICs without libibverbs", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil), want: []string{"high network-libraries-missing libibverbs"}},
 	{name: "NICs without their provider", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil,
@@ -160,8 +162,8 @@ var faultyImages = []imageCase{
 	}, want: []string{"high known-fault-in-image nccl"}},
 	{name: "a driver that a layer moves", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
 		cudaBase(), ncclLayer("2.26.2", "12.2"),
-		{Files: []imagetest.File{elf("opt/old/libcuda.so.535.104.05", real), elf(lib+"libcuda.so.525.60.13", real)}},
-		{Files: []imagetest.File{file("opt/.wh.old", ""), file(lib+".wh.libcuda.so.525.60.13", ""), elf(lib+"libcuda.so.550.54.15", real)}},
+		{Files: []imagetest.File{elf("opt/old/libcuda.so.535.104.05", full), elf(lib+"libcuda.so.525.60.13", full)}},
+		{Files: []imagetest.File{file("opt/.wh.old", ""), file(lib+".wh.libcuda.so.525.60.13", ""), elf(lib+"libcuda.so.550.54.15", full)}},
 	}}, want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15"}},
 }
 
@@ -176,18 +178,19 @@ var goodImages = []imageCase{
 		elf(site+"nvidia/cuda_runtime/lib/libcudart.so.12", 700_000), wheel("nvidia-cuda-runtime-cu12", "12.6.77"), wheel("torch", "2.7.0+cu126"),
 	}}}}},
 	{name: "a driver that a later layer removes", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
-		cudaBase(), ncclLayer("2.26.2", "12.2"), {Files: []imagetest.File{elf(lib+"libcuda.so.535.104.05", real)}}, {Files: []imagetest.File{file(lib+".wh.libcuda.so.535.104.05", "")}},
+		cudaBase(), ncclLayer("2.26.2", "12.2"), {Files: []imagetest.File{elf(lib+"libcuda.so.535.104.05", full)}}, {Files: []imagetest.File{file(lib+".wh.libcuda.so.535.104.05", "")}},
 	}}},
 	{name: "a folder that a later layer empties", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
-		{Files: []imagetest.File{elf("usr/lib64/libcuda.so.535.104.05", real), file("usr/bin/true", "x")}},
-		{Files: []imagetest.File{file("usr/lib64/.wh..wh..opq", ""), elf("usr/lib64/libz.so.1", 10)}}, cudaBase(), ncclLayer("2.26.2", "12.2"),
+		{Files: []imagetest.File{elf("usr/lib64/libcuda.so.535.104.05", full), file("usr/bin/true", "x")}},
+		{Files: []imagetest.File{file("usr/lib64/.wh..wh..opq", ""), elf("usr/lib64/libz.so.1", 10)}},
+		cudaBase(), ncclLayer("2.26.2", "12.2"),
 	}}},
 	{name: "mount points of the driver", img: oneLayer(nil, file(lib+"libcuda.so.1", ""), file(lib+"libnvidia-ml.so.1", ""))},
-	{name: "compatibility library", img: oneLayer(nil, elf("usr/local/cuda-12.4/compat/libcuda.so.550.54.15", real), imagetest.File{Name: "usr/local/cuda-12.4/compat/libcuda.so.1", Target: "libcuda.so.550.54.15"})},
+	{name: "compatibility library", img: oneLayer(nil, elf("usr/local/cuda-12.4/compat/libcuda.so.550.54.15", full), imagetest.File{Name: "usr/local/cuda-12.4/compat/libcuda.so.1", Target: "libcuda.so.550.54.15"})},
 	{name: "one NCCL under two names", img: oneLayer(nil, imagetest.File{Name: "opt/nccl/lib/libnccl.so.2", Target: "/usr/lib/x86_64-linux-gnu/libnccl.so.2"})},
 	{name: "ROCm", img: imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
 		file("usr/bin/true", "x"), file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"),
-		elf("opt/rocm-6.2.0/lib/libamdhip64.so.6.2.60200", real), elf("opt/rocm-6.2.0/lib/libhsa-runtime64.so.1.14.60200", real),
+		elf("opt/rocm-6.2.0/lib/libamdhip64.so.6.2.60200", full), elf("opt/rocm-6.2.0/lib/libhsa-runtime64.so.1.14.60200", full),
 		file("etc/ld.so.conf", "/opt/rocm-6.2.0/lib\n"),
 	}}}}},
 	{name: "RDMA for the target", target: modern, img: oneLayer(nil,
@@ -278,6 +281,80 @@ func TestImagesInside(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestImageRefused holds that an image that cannot be read, and a wrong use of the flags,
+// end with exit code 2, one line, a hint, and no report.
+func TestImageRefused(t *testing.T) {
+	dir := t.TempDir()
+	made := func(name, content string) string {
+		at := filepath.Join(dir, name)
+		if err := os.WriteFile(at, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	good := imagetest.Write(t, goodImages[0].img, imagetest.Docker)
+	raw, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := filepath.Join(dir, "report.json")
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no argument":          {[]string{"image"}, "image takes one image, got 0"},
+		"two":                  {[]string{"image", good, good}, "image takes one image, got 2"},
+		"not there":            {[]string{"image", filepath.Join(dir, "nothing")}, "no such file"},
+		"a registry":           {[]string{"image", "nvcr.io/nvidia/pytorch:25.01-py3"}, "no such file"},
+		"a text":               {[]string{"image", made("a.log", strings.Repeat("NCCL INFO\n", 100))}, "not a container image"},
+		"half an archive":      {[]string{"image", made("half.tar", string(raw[:len(raw)/2]))}, "read "},
+		"half of --from":       {[]string{"check", "--from", filepath.Join(dir, "half.tar")}, "read "},
+		"the profile training": {[]string{"check", "--profile", "training", "--from", good}, "--profile image"},
+		"with a log":           {[]string{"check", "--from", good, "--with", made("b.log", "NCCL INFO\n")}, "cannot be combined"},
+		"a driver":             {[]string{"image", "--driver", "new", good}, "--driver"},
+		"a target":             {[]string{"image", "--target", filepath.Join(dir, "b.log"), good}, "neither a snapshot nor a facts file"},
+		"a driver alone":       {[]string{"check", "--driver", "550.54"}, "are for images"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			code := run(append(append([]string{"gpudoctor"}, tt.args...), "-o", output), &stdout, &stderr)
+			first, rest, _ := strings.Cut(stderr.String(), "\n")
+			if code != exitError || stdout.Len() > 0 || !strings.HasPrefix(first, "gpudoctor: ") || !strings.Contains(first, tt.want) || !strings.HasPrefix(rest, "hint: ") {
+				t.Errorf("exit code %d, %q, %q", code, stdout.String(), stderr.String())
+			}
+			if _, err := os.Stat(output); err == nil {
+				t.Error("a report was written")
+			}
+		})
+	}
+}
+
+// TestImageUnknown holds that what is not known of an image is not healthy.
+func TestImageUnknown(t *testing.T) {
+	empty := imagetest.Image{Env: usual, Layers: []imagetest.Layer{{Files: []imagetest.File{file("usr/bin/true", "x"), file("etc/passwd", "x"), file("bin/sh", "x"), file("var/x", "x")}}}}
+	bare := imagetest.Write(t, goodImages[0].img, imagetest.Folder)
+	if err := os.Remove(filepath.Join(bare, "etc", "rc")); err != nil { // Without it nobody knows whose variables these are.
+		t.Fatal(err)
+	}
+	for at, want := range map[string]string{
+		imagetest.Write(t, empty, imagetest.Layout): "the image holds no library of CUDA, ROCm, NCCL or RCCL",
+		imagetest.Write(t, empty, imagetest.Folder): "the image holds no library of CUDA, ROCm, NCCL or RCCL",
+		bare: "a root folder does not hold the variables of its image",
+	} {
+		for _, strict := range []bool{false, true} {
+			args := []string{"gpudoctor", "image", at}
+			wantCode := 0
+			if strict {
+				args, wantCode = append(args, "--strict"), 3
+			}
+			var stdout, stderr bytes.Buffer
+			if code := run(args, &stdout, &stderr); code != wantCode || !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), want) || strings.Contains(stdout.String(), "Healthy") {
+				t.Errorf("%s: exit code %d, want %d\n%s%s", want, code, wantCode, stdout.String(), stderr.String())
+			}
+		}
 	}
 }
 
