@@ -60,7 +60,7 @@ func examineImage(c *cli.Context) error {
 	}
 	r.source.from = names
 	if r.source.image, err = isImage(c.Context, names[0], true); err != nil || !r.source.image {
-		return imageProblem(fmt.Errorf("%s: %w", quoteWord(names[0]), firstError(err, image.ErrNotImage)))
+		return imageProblem(fmt.Errorf("%s: %w", quoteWord(names[0]), withoutPath(firstError(err, image.ErrNotImage))))
 	}
 	return runRequest(c, r)
 }
