@@ -50,6 +50,11 @@ func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, er
 	if c.config.OS != "" && c.config.OS != "linux" {
 		return nil, fmt.Errorf("an image for %s, not for Linux", c.config.OS)
 	}
+	for _, set := range c.config.Config.Env {
+		if file, ok := strings.CutPrefix(set, "NCCL_CONF_FILE="); ok {
+			s.conf = path.Clean(file)
+		}
+	}
 	return s.fromLayers(ctx, st, c)
 }
 

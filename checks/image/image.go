@@ -10,6 +10,7 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -102,12 +103,7 @@ func Is(name string, sure bool) (bool, error) {
 	case err != nil:
 		return false, err
 	case info.IsDir():
-		root, err := os.OpenRoot(name)
-		if err != nil {
-			return false, err
-		}
-		defer root.Close() //nolint:errcheck // It was only read.
-		form, err := formOfFolder(root, sure)
+		form, err := formOfFolder(name, sure)
 		return form != "", err
 	case !info.Mode().IsRegular() || info.Size() < blockBytes:
 		return false, nil
@@ -120,11 +116,11 @@ func Is(name string, sure bool) (bool, error) {
 }
 
 // formOfFolder tells an OCI layout from a root folder; it is empty for other folders.
-func formOfFolder(root *os.Root, sure bool) (string, error) {
-	if info, err := root.Stat("oci-layout"); err == nil && info.Mode().IsRegular() {
+func formOfFolder(root string, sure bool) (string, error) {
+	if info, err := os.Lstat(filepath.Join(root, "oci-layout")); err == nil && info.Mode().IsRegular() {
 		return formLayout, nil
 	}
-	f, err := root.Open(".")
+	f, err := os.Open(root)
 	if err != nil {
 		return "", err
 	}
@@ -144,11 +140,11 @@ const maxTops = 1000
 
 // openFolder reads an OCI layout or a root folder.
 func openFolder(ctx context.Context, name string, sure bool, s *scanner) (*Image, error) {
-	root, err := os.OpenRoot(name)
+	// A link to the folder is followed, those in it are not.
+	root, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close() //nolint:errcheck // It was only read.
 	switch form, err := formOfFolder(root, sure); {
 	case err != nil:
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
@@ -51,6 +51,8 @@ type scanner struct {
 	limits Limits
 	seed   maphash.Seed
 	budget *budget
+	// conf is the file that NCCL_CONF_FILE names in the image's configuration.
+	conf string
 }
 
 // headBytes is how much of a library is kept: enough for the head of an ELF file.
@@ -211,7 +213,7 @@ func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
 		l.files++
 	}
 	switch {
-	case regular && !e.hardLink && keepsWhole(e.path):
+	case regular && !e.hardLink && s.keepsWhole(e.path):
 		content, err := io.ReadAll(io.LimitReader(r, maxKeptBytes))
 		if err != nil {
 			return fmt.Errorf("broken tar: %w", err)
@@ -221,7 +223,7 @@ func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
 		if err := readLibrary(&e, base, r); err != nil {
 			return fmt.Errorf("broken tar: %w", err)
 		}
-	case regular && !matters(base) && !keepsWhole(e.path):
+	case regular && !matters(base) && !s.keepsWhole(e.path):
 		l.others[maphash.String(s.seed, e.path)] = struct{}{}
 		// An archive need not name the folders that its files lie in.
 		if i := strings.Index(e.path, distInfo+"/"); i > 0 {
@@ -240,12 +242,11 @@ func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
 func matters(base string) bool { return library.Recognizes(base) }
 
 // keepsWhole reports whether a file is one that checks read as a whole.
-func keepsWhole(at string) bool {
-	switch path.Base(at) {
-	case ".nccl.conf", ".rccl.conf", "nccl.conf", "rccl.conf":
-		return true
+func (s *scanner) keepsWhole(at string) bool {
+	if base := path.Base(at); strings.HasSuffix(base, ".conf") && strings.Contains(base, "ccl") {
+		return true // NCCL_CONF_FILE may name others than nccl.conf.
 	}
-	return library.Reads(at) || at == "/etc/passwd" || isEnvironmentFile(at)
+	return at == s.conf || library.Reads(at) || at == "/etc/passwd" || isEnvironmentFile(at)
 }
 
 // readLibrary keeps the first bytes of a library, and the text that states its version.

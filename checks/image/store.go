@@ -13,7 +13,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
@@ -34,7 +36,7 @@ const maxDocument = 4 << 20
 var errNoBlob = errors.New("the image names it, but does not hold it")
 
 // folderStore is an OCI layout in a folder.
-type folderStore struct{ root *os.Root }
+type folderStore struct{ dir string }
 
 func (f *folderStore) read(name string) ([]byte, error) {
 	file, err := f.open(name)
@@ -54,17 +56,37 @@ func (f *folderStore) layer(ctx context.Context, name string, s *scanner) (*laye
 	return s.blob(ctx, name, file)
 }
 
+// open opens a blob. No part of its path may be a link, which could lead out of the folder.
 func (f *folderStore) open(name string) (*os.File, error) {
-	info, err := f.root.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", name, errNoBlob)
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: not a regular file", name)
+	at := f.dir
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		at = filepath.Join(at, part)
+		info, err := os.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s: %w", name, errNoBlob)
+		case err != nil:
+			return nil, err
+		case i < len(parts)-1 && !info.IsDir(), i == len(parts)-1 && !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s: not a regular file", name)
+		}
 	}
-	return f.root.Open(name)
+	return openRegular(at)
+}
+
+// openRegular opens a file that was found to be regular: what took its place meanwhile is
+// neither followed nor waited for.
+func openRegular(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // It was not even read.
+		return nil, errors.Join(err, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")})
+	}
+	return f, nil
 }
 
 // document reads a small blob.

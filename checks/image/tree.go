@@ -1,6 +1,8 @@
 package image
 
 import (
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"io/fs"
 	"maps"
@@ -18,6 +20,8 @@ type tree struct {
 	seed maphash.Seed
 	// unread are files that matter and whose content was not seen.
 	unread []string
+	// others are the files of all layers that were not kept.
+	others []map[uint64]struct{}
 }
 
 // node is a file, a link or a folder of the tree.
@@ -50,6 +54,7 @@ func (t *tree) replace(l *layer) {
 	if len(l.others) == 0 {
 		return
 	}
+	t.others = append(t.others, l.others)
 	var gone []string
 	t.walk(func(name string, n *node) {
 		if n.entry == nil || n.entry.mode.IsDir() {
@@ -177,7 +182,39 @@ type source struct {
 	*machine.Memory
 	layers []machine.Layer
 	origin map[string]int
+	tree   *tree
 }
+
+// ReadFile returns at most limit bytes of a file.
+func (s *source) ReadFile(name string, limit int64) ([]byte, error) {
+	b, err := s.Memory.ReadFile(name, limit)
+	return b, s.notKept(name, err)
+}
+
+// Stat describes a file, links followed.
+func (s *source) Stat(name string) (machine.FileInfo, error) {
+	info, err := s.Memory.Stat(name)
+	return info, s.notKept(name, err)
+}
+
+// notKept tells a file of which nothing was kept from one that does not exist.
+func (s *source) notKept(name string, err error) error {
+	inPath, ok := errors.AsType[*fs.PathError](err)
+	if !ok || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	folder, _ := s.tree.folder(path.Dir(path.Clean(name))) // A circle has no files.
+	hash := maphash.String(s.tree.seed, path.Join(folder, path.Base(name)))
+	for _, others := range s.tree.others {
+		if _, is := others[hash]; is {
+			return &fs.PathError{Op: inPath.Op, Path: name, Err: errNotKept}
+		}
+	}
+	return err
+}
+
+// errNotKept is the error of a file of which only the name was looked at.
+var errNotKept = fmt.Errorf("its content was not kept: %w", machine.ErrNotRecorded)
 
 // Layer returns the layer that a path comes from.
 func (s *source) Layer(name string) (machine.Layer, bool) {
@@ -190,7 +227,7 @@ func (s *source) Layer(name string) (machine.Layer, bool) {
 
 // source returns the tree as checks read it.
 func (t *tree) source(layers []machine.Layer) *source {
-	s := &source{Memory: &machine.Memory{}, layers: layers, origin: make(map[string]int)}
+	s := &source{Memory: &machine.Memory{}, layers: layers, origin: make(map[string]int), tree: t}
 	t.walk(func(name string, n *node) {
 		e := n.entry
 		switch {

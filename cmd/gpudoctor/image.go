@@ -81,21 +81,31 @@ func isImage(ctx context.Context, name string, sure bool) (bool, error) {
 // takeImage finds out whether --from names an image, and judges it as one.
 func (r *request) takeImage(c *cli.Context) error {
 	sure := r.profile == rules.Image
-	for _, name := range r.source.from {
+	if err := r.source.takeImage(c.Context, sure); err != nil || !r.source.image {
+		return err
+	}
+	if !sure && c.IsSet("profile") {
+		name := quoteWord(r.source.from[0])
+		return hinted(fmt.Errorf("--from %s is an image, which is judged with --profile image", name), "gpudoctor image "+name)
+	}
+	r.profile = rules.Image
+	return nil
+}
+
+// takeImage finds out whether --from names an image, which must then be alone.
+func (s *source) takeImage(ctx context.Context, sure bool) error {
+	for _, name := range s.from {
 		if name == standardInput || strings.HasPrefix(name, examplePrefix) {
 			continue
 		}
 		// Why it cannot be read is found when it is read.
-		is, err := isImage(c.Context, name, sure)
-		switch {
-		case err != nil || !is:
+		if is, err := isImage(ctx, name, sure); err != nil || !is {
 			continue
-		case len(r.source.from)+len(r.source.with) > 1:
-			return hinted(fmt.Errorf("--from %s is an image, which cannot be combined with other input", quoteWord(name)), "examine it separately: gpudoctor image "+quoteWord(name))
-		case !sure && c.IsSet("profile"):
-			return hinted(fmt.Errorf("--from %s is an image, which is judged with --profile image", quoteWord(name)), "gpudoctor image "+quoteWord(name))
 		}
-		r.source.image, r.profile = true, rules.Image
+		if len(s.from)+len(s.with) > 1 {
+			return hinted(fmt.Errorf("--from %s is an image, which cannot be combined with other input", quoteWord(name)), "examine it separately: gpudoctor image "+quoteWord(name))
+		}
+		s.image = true
 	}
 	return nil
 }
@@ -145,7 +155,11 @@ func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
 	if opts.Progress != nil {
 		opts.Progress("image")
 	}
-	img, err := image.Open(ctx, s.from[0], true, image.DefaultLimits)
+	limits := image.DefaultLimits
+	if s.maxBytes > 0 {
+		limits.Bytes = s.maxBytes
+	}
+	img, err := image.Open(ctx, s.from[0], true, limits)
 	if err != nil {
 		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", quoteWord(s.from[0]), withoutPath(err)))}
 	}
@@ -172,7 +186,7 @@ func imageProblem(err error) error {
 		{image.ErrNotImage, takesImages},
 		{image.ErrSeveral, "save one image, for one platform: skopeo copy docker://REF oci-archive:image.tar"},
 		{image.ErrEncrypted, "decrypt it first: skopeo copy --decryption-key KEY SOURCE oci-archive:image.tar"},
-		{image.ErrTooLarge, "unpack it, and examine the root folder"},
+		{image.ErrTooLarge, "unpack it, and examine the root folder; --max-bytes of gpudoctor check sets another limit"},
 		{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
 		{errImageDeadline, "--deadline sets another limit"},
 		{fs.ErrPermission, "make it readable for this user, or run gpudoctor as a user who can read it"},

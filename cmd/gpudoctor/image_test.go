@@ -139,6 +139,7 @@ var faultyImages = []imageCase{
 	{name: "packages for two CUDA", img: oneLayer(nil, wheel("torch", "2.3.0+cu118"), wheel("nvidia-nccl-cu12", "2.26.2")), want: []string{"medium nccl-in-image packages"}},
 	{name: "nccl.conf", img: oneLayer(nil, file("etc/nccl.conf", "NCCL_DEBUG=WARN\nNCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
 	{name: "NCCL_CONF_FILE", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl.conf"}, file("opt/conf/nccl.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
+	{name: "NCCL_CONF_FILE of another name", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl-site.conf"}, file("opt/conf/nccl-site.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
 	{name: "NCCL_IB_DISABLE", img: oneLayer([]string{"NCCL_IB_DISABLE=1"}), want: []string{"medium env-misconfig NCCL_IB_DISABLE"}},
 	{name: "NCCL_NET", img: oneLayer([]string{"NCCL_NET=Socket"}), want: []string{"medium env-misconfig NCCL_NET"}},
 	{name: "NCCL_HOSTID", img: oneLayer([]string{"NCCL_HOSTID=node1"}), want: []string{"medium env-misconfig NCCL_HOSTID"}},
@@ -355,6 +356,46 @@ func TestImageUnknown(t *testing.T) {
 				t.Errorf("%s: exit code %d, want %d\n%s%s", want, code, wantCode, stdout.String(), stderr.String())
 			}
 		}
+	}
+}
+
+// TestImageFacts holds that the facts of an image can be written and judged later, and that
+// a file that was not kept is not taken for one that does not exist.
+func TestImageFacts(t *testing.T) {
+	img := issueImage
+	img.Env = append(slices.Clone(img.Env), "NCCL_CONF_FILE=/opt/site.cfg")
+	img.Layers = append(slices.Clone(img.Layers), imagetest.Layer{Files: []imagetest.File{file("opt/site.cfg", "NCCL_DEBUG=INFO\n")}})
+	for _, form := range []string{imagetest.Layout, imagetest.Docker} {
+		var stdout, stderr bytes.Buffer
+		if code := run([]string{"gpudoctor", "facts", "--from", imagetest.Write(t, img, form), "--no-redact"}, &stdout, &stderr); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", form, code, stderr.String())
+		}
+		var f facts.Facts
+		if err := json.Unmarshal(stdout.Bytes(), &f); err != nil {
+			t.Fatal(err)
+		}
+		var set []string
+		for _, v := range f.Env.Variables {
+			set = append(set, v.Name+"="+v.Value)
+		}
+		if !slices.Contains(set, "NCCL_DEBUG=INFO") || f.Image == nil || len(f.Image.Layers) != 5 || len(f.Unknown) > 0 {
+			t.Errorf("got %v, %+v, %v", set, f.Image, f.Unknown)
+		}
+		at := filepath.Join(t.TempDir(), "facts.json")
+		if err := os.WriteFile(at, stdout.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(faultyImages[0].want, graveFindings(d)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	d := judgeImage(t, imagetest.Write(t, img, imagetest.Folder), nil)
+	if !slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }) {
+		t.Errorf("unknown: %v", d.Unknown)
 	}
 }
 

@@ -57,7 +57,7 @@ findings contains {
 layers(copies) := min({image_files.layer(l) | some l in copies})
 
 # winner says which copy the loader gives to a program, and which one PyTorch takes.
-winner(kind) := sprintf("%s (%s) comes first for every program, PyTorch included", [first.path, first.found_by]) if {
+winner(kind) := sprintf("%s (%s) comes first for every program that does not name a folder of its own (DT_RPATH)", [first.path, first.found_by]) if {
 	first := taken(kind)
 	first.found_by in {"ld_library_path", "ld_preload"}
 } else := sprintf("PyTorch takes the one of its Python packages, other programs take %s", [taken(kind).path]) if {

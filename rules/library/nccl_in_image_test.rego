@@ -22,7 +22,7 @@ test_fires if {
 	says(image([first, wheel]), "PyTorch takes the one of its Python packages, other programs take /usr/lib/libnccl.so.2")
 }
 
-test_fires_path_first if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel]), "/opt/libnccl.so.2 (ld_library_path) comes first")
+test_fires_path_first if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel]), "/opt/libnccl.so.2 (ld_library_path) comes first for every program that does not name")
 
 test_fires_loader if says(image([first, lib("/opt/libnccl.so.2", "2.20.3", "toolkit")]), "Programs take /usr/lib/libnccl.so.2")
 
