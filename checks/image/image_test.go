@@ -81,6 +81,25 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestFolders holds that the folders are read that PyTorch's library names, in every form.
+func TestFolders(t *testing.T) {
+	const torch = "opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so"
+	img := imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
+		{Name: torch, Content: string(imagetest.ELF("$ORIGIN/../../nvidia/nccl/lib:$ORIGIN", "", 300_000, 700_000))},
+	}}}}
+	want := []string{"/opt/venv/lib/python3.12/site-packages/nvidia/nccl/lib", "/opt/venv/lib/python3.12/site-packages/torch/lib"}
+	for _, form := range imagetest.Forms {
+		img, err := image.Open(t.Context(), imagetest.Write(t, img, form), true, image.DefaultLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
+		if len(f.Libraries.Files) != 1 || !slices.Equal(f.Libraries.Files[0].RPath, want) || f.Libraries.Files[0].RunPath != nil {
+			t.Errorf("%s: got %+v", form, f.Libraries.Files)
+		}
+	}
+}
+
 // TestPacked holds that an archive that is compressed as a whole is the same image.
 func TestPacked(t *testing.T) {
 	for _, form := range []string{imagetest.Docker, imagetest.Archive, imagetest.Tar} {

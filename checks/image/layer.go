@@ -30,8 +30,10 @@ type entry struct {
 	hardLink bool
 	// content is a small file's content, or the first bytes of a library.
 	content []byte
-	// text states the version of a library that holds one.
-	text string
+	// text states the version of a library that holds one, paths are the folders that
+	// one names for those that it needs.
+	text  string
+	paths machine.LoaderPaths
 }
 
 // layer is what one layer adds and removes, in the order of its archive.
@@ -111,7 +113,7 @@ func decompress(r io.Reader) (plain io.Reader, done func(), err error) {
 		}
 		return z, func() { _ = z.Close() }, nil
 	case isZstd(head):
-		z, err := zstd.NewReader(b, zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(b, zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, nil, fmt.Errorf("broken zstd: %w", err)
 		}
@@ -257,15 +259,22 @@ func readLibrary(e *entry, base string, r io.Reader) error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	if !library.HoldsVersion(base) {
+	var text machine.TextFinder
+	var paths machine.PathFinder
+	var found io.Writer
+	switch {
+	case library.HoldsVersion(base):
+		found = &text
+	case library.NamesFolders(base):
+		found = &paths
+	default:
 		return nil
 	}
-	var found machine.TextFinder
 	_, _ = found.Write(e.content) // It never fails.
-	if _, err := io.CopyBuffer(onlyWriter{&found}, onlyReader{r}, make([]byte, copyBytes)); err != nil {
+	if _, err := io.CopyBuffer(onlyWriter{found}, onlyReader{r}, make([]byte, copyBytes)); err != nil {
 		return err
 	}
-	e.text = found.Text()
+	e.text, e.paths = text.Text(), paths.Paths()
 	return nil
 }
 

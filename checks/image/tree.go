@@ -243,6 +243,9 @@ func (t *tree) source(layers []machine.Layer) *source {
 			if library.HoldsVersion(path.Base(name)) {
 				s.Answer(machine.AskLibraryText+name, e.text)
 			}
+			if library.NamesFolders(path.Base(name)) {
+				s.Answer(machine.AskLoaderPaths+name, e.paths)
+			}
 		}
 		if n.layer > 0 {
 			s.origin[name] = n.layer

@@ -57,29 +57,36 @@ findings contains {
 layers(copies) := min({image_files.layer(l) | some l in copies})
 
 # winner says which copy the loader gives to a program, and which one PyTorch takes.
-winner(kind) := sprintf("%s (%s) comes first for every program that does not name a folder of its own (DT_RPATH)", [first.path, first.found_by]) if {
-	first := taken(kind)
-	first.found_by in {"ld_library_path", "ld_preload"}
-} else := sprintf("PyTorch takes the one of its Python packages, other programs take %s", [taken(kind).path]) if {
-	of_python(kind)
+winner(kind) := sprintf("%s. %s", [torch_words(kind), program_words(kind)])
+
+program_words(kind) := sprintf("Other programs take %s (%s)", [taken(kind).path, taken(kind).found_by]) if {
 	taken(kind)
-} else := sprintf("Programs take %s", [taken(kind).path]) if {
-	taken(kind)
-} else := "The loader finds none of them without LD_LIBRARY_PATH; PyTorch takes the one of its Python packages" if {
-	of_python(kind)
-} else := "The loader finds none of them without LD_LIBRARY_PATH"
+} else := "The loader finds none of them for other programs"
+
+torch_words(kind) := sprintf("PyTorch takes %s, which its own libraries name (DT_RPATH)", [named(kind, "rpath").path]) if {
+	named(kind, "rpath")
+	not taken(kind).found_by == "ld_preload"
+} else := sprintf("PyTorch takes %s (%s) as well", [taken(kind).path, taken(kind).found_by]) if {
+	taken(kind).found_by in {"ld_library_path", "ld_preload"}
+} else := sprintf("PyTorch takes %s, which its own libraries name (DT_RUNPATH)", [named(kind, "runpath").path]) if {
+	named(kind, "runpath")
+} else := "Which one PyTorch takes is not known, or it is not there"
+
+# named is the first copy in the folders that PyTorch's library names.
+named(kind, field) := [l |
+	some torch in image_files.files
+	torch.kind == {"libnccl": "libtorch_cuda", "librccl": "libtorch_hip"}[kind]
+	some folder in torch[field]
+	some l in image_files.files
+	l.kind == kind
+	regex.replace(l.path, `/[^/]*$`, "") == folder
+][0]
 
 taken(kind) := min({l |
 	some l in image_files.files
 	l.kind == kind
 	l.loads
 })
-
-of_python(kind) if {
-	some l in image_files.files
-	l.kind == kind
-	l.found_by == "python"
-}
 
 # built are the releases of CUDA that the Python packages around PyTorch are built for.
 built[major] contains p if {

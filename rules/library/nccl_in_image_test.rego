@@ -17,18 +17,24 @@ says(document, words) if {
 	contains(f.message, words)
 }
 
+torch(more) := object.union({"kind": "libtorch_cuda", "path": "/site/torch/lib/libtorch_cuda.so", "found_by": "python"}, more)
+
+own := ["/site/nvidia/cublas/lib", "/site/nvidia/nccl/lib"]
+
 test_fires if {
 	says(image([first, wheel]), "The image holds 2 versions of NCCL: 2.18.3 in /usr/lib/libnccl.so.2; 2.26.2")
-	says(image([first, wheel]), "PyTorch takes the one of its Python packages, other programs take /usr/lib/libnccl.so.2")
+	says(image([first, wheel]), "Which one PyTorch takes is not known, or it is not there. Other programs take /usr/lib/libnccl.so.2 (ld_cache)")
 }
 
-test_fires_path_first if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel]), "/opt/libnccl.so.2 (ld_library_path) comes first for every program that does not name")
+test_fires_rpath if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel, torch({"rpath": own})]), "PyTorch takes /site/nvidia/nccl/lib/libnccl.so.2, which its own libraries name (DT_RPATH). Other programs take /opt/libnccl.so.2")
 
-test_fires_loader if says(image([first, lib("/opt/libnccl.so.2", "2.20.3", "toolkit")]), "Programs take /usr/lib/libnccl.so.2")
+test_fires_preload if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_preload"), wheel, torch({"rpath": own})]), "PyTorch takes /opt/libnccl.so.2 (ld_preload) as well")
 
-test_fires_python if says(image([lib("/opt/libnccl.so.2", "2.20.3", "toolkit"), wheel]), "finds none of them without LD_LIBRARY_PATH; PyTorch")
+test_fires_path_first if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel, torch({"runpath": own})]), "PyTorch takes /opt/libnccl.so.2 (ld_library_path) as well")
 
-test_fires_nowhere if says(image([lib("/opt/libnccl.so.2", "2.20.3", "toolkit"), lib("/o/libnccl.so.2", "2.21.3", "toolkit")]), "finds none of them without LD_LIBRARY_PATH")
+test_fires_runpath if says(image([first, wheel, torch({"runpath": own})]), "PyTorch takes /site/nvidia/nccl/lib/libnccl.so.2, which its own libraries name (DT_RUNPATH). Other programs take /usr/lib")
+
+test_fires_nowhere if says(image([lib("/opt/libnccl.so.2", "2.20.3", "toolkit"), lib("/o/libnccl.so.2", "2.21.3", "toolkit")]), "The loader finds none of them")
 
 test_fires_packages if says(
 	{"libraries": {"files": [wheel], "packages": [

@@ -60,36 +60,38 @@ func findText(r io.Reader, until time.Time) (string, error) {
 }
 
 // TextFinder searches what is written to it for the text in which a library states its
-// version. What was written last stands before the next, so that a text that lies
-// across both is found.
+// version. A text that lies across two parts is found.
 type TextFinder struct {
-	buf  []byte // What is searched next: at most textLength bytes between two calls.
+	end  []byte // The end of what was written, at most textLength bytes.
 	text string
 }
 
 // Write searches a part of the library.
 func (t *TextFinder) Write(part []byte) (int, error) {
 	if t.text == "" {
-		t.buf = append(t.buf, part...)
-		t.search(false)
-		t.buf = t.buf[:copy(t.buf, t.buf[max(0, len(t.buf)-textLength):])]
+		// The end of the part before and the beginning of this one together, then this one.
+		joint := append(t.end, part[:min(len(part), textLength)]...)
+		t.search(joint, false)
+		t.search(part, false)
+		if len(part) >= textLength {
+			joint = append(joint[:0], part[len(part)-textLength:]...)
+		}
+		t.end = joint[:copy(joint, joint[max(0, len(joint)-textLength):])]
 	}
 	return len(part), nil
 }
 
 // Text returns the first text, or an empty string, when all parts were written.
 func (t *TextFinder) Text() string {
-	if t.text == "" {
-		t.search(true)
-	}
+	t.search(t.end, true)
 	return t.text
 }
 
 // search looks for the pattern only where a fixed part of it occurs: that is ten times
 // as fast. A text that may go on in the next part is left for it.
-func (t *TextFinder) search(last bool) {
+func (t *TextFinder) search(b []byte, last bool) {
 	for _, fixed := range fixedTexts {
-		for rest := t.buf; t.text == ""; {
+		for rest := b; t.text == ""; {
 			i := bytes.Index(rest, fixed)
 			if i < 0 {
 				break

@@ -87,6 +87,8 @@ const (
 	// an empty string. The file itself is not recorded: it has hundreds of
 	// megabytes.
 	AskLibraryText = "library-text:"
+	// AskLoaderPaths takes the path of a library and is answered with its LoaderPaths.
+	AskLoaderPaths = "loader-paths:"
 	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
 	// is answered with whether a process of that name is visible. The list of processes
 	// itself is private, and is not recorded.
