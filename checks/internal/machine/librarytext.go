@@ -70,13 +70,13 @@ type TextFinder struct {
 func (t *TextFinder) Write(part []byte) (int, error) {
 	if t.text == "" {
 		// The end of the part before and the beginning of this one together, then this one.
-		joint := append(t.end, part[:min(len(part), textLength)]...)
-		t.search(joint, false)
+		t.end = append(t.end, part[:min(len(part), textLength)]...)
+		t.search(t.end, false)
 		t.search(part, false)
 		if len(part) >= textLength {
-			joint = append(joint[:0], part[len(part)-textLength:]...)
+			t.end = append(t.end[:0], part[len(part)-textLength:]...)
 		}
-		t.end = joint[:copy(joint, joint[max(0, len(joint)-textLength):])]
+		t.end = t.end[:copy(t.end, t.end[max(0, len(t.end)-textLength):])]
 	}
 	return len(part), nil
 }
