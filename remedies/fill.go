@@ -1,6 +1,7 @@
 package remedies
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,15 +20,69 @@ import (
 //	{{with .name}}              at the beginning of a list item: it stands only
 //	                            where the param is known
 //	{{without .name}}           the same, where it is not
+//	{{before .name 2.21}}       the same, unless the versions that the param holds are
+//	                            all known to be 2.21 or later
+//	{{since .name 2.21}}        the same, unless they are all known to be earlier
 //	{{check}}                   the command that judges the same rules again
 var (
 	placeholder = lazy.New(`\{\{(?:\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?(?: \| else "([^"{}]*)")?|(check))\}\}`)
 	condition   = lazy.New("^" + aCondition)
-	// anyCondition is a condition anywhere in a text.
-	anyCondition = lazy.New(aCondition)
+	// anyConditions are conditions anywhere in a text.
+	anyConditions = lazy.New("(?:" + aCondition + ")+")
 )
 
-const aCondition = `\{\{(with|without) \.([a-z][a-z0-9_]*)\}\}`
+const aCondition = `\{\{(?:(with|without) \.([a-z][a-z0-9_]*)|(before|since) \.([a-z][a-z0-9_]*) ([0-9]+(?:\.[0-9]+)*))\}\}`
+
+// when is a parsed condition.
+type when struct{ word, name, version string }
+
+// conditionsOf reads the conditions that a template begins with, all of which must hold,
+// and what is behind them.
+func conditionsOf(template string) (all []when, rest string) {
+	for {
+		m := condition.FindStringSubmatch(template)
+		if m == nil {
+			return all, template
+		}
+		all = append(all, when{word: m[1] + m[3], name: m[2] + m[4], version: m[5]})
+		template = template[len(m[0]):]
+	}
+}
+
+// holds reports whether a condition holds for the values of its param.
+func (w when) holds(values []string) bool {
+	earlier := func(v string) bool { return compareVersions(v, w.version) < 0 }
+	switch w.word {
+	case "with":
+		return len(values) > 0
+	case "without":
+		return len(values) == 0
+	case "before":
+		return len(values) == 0 || slices.ContainsFunc(values, earlier)
+	}
+	return len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return !earlier(v) })
+}
+
+// numberInVersion is a number in a version: 2.19.3+cuda12.3 is compared by 2, 19 and 3.
+var numberInVersion = lazy.New(`^[0-9]+(?:\.[0-9]+)*`)
+
+// compareVersions compares versions number by number; what one lacks is 0.
+func compareVersions(a, b string) int {
+	x, y := strings.Split(numberInVersion.FindString(a), "."), strings.Split(numberInVersion.FindString(b), ".")
+	for i := range max(len(x), len(y)) {
+		var m, n int
+		if i < len(x) {
+			m, _ = strconv.Atoi(x[i])
+		}
+		if i < len(y) {
+			n, _ = strconv.Atoi(y[i])
+		}
+		if m != n {
+			return cmp.Compare(m, n)
+		}
+	}
+	return 0
+}
 
 // slot is a placeholder in a template.
 type slot struct {
@@ -63,7 +118,8 @@ func slots(template string) []slot {
 
 // badPlaceholders lists what looks like a placeholder but is not one.
 func badPlaceholders(text string) []string {
-	rest := placeholder.ReplaceAllString(condition.ReplaceAllString(text, ""), "")
+	_, rest := conditionsOf(text)
+	rest = placeholder.ReplaceAllString(rest, "")
 	if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
 		return []string{strings.TrimSpace(rest)}
 	}
@@ -73,11 +129,21 @@ func badPlaceholders(text string) []string {
 // Unfilled shows a template without a finding to fill it from:
 // each placeholder by the name of what it will hold.
 func Unfilled(template string) string {
-	template = anyCondition.ReplaceAllStringFunc(template, func(found string) string {
-		if when := condition.FindStringSubmatch(found); when[1] == "without" {
-			return "where " + when[2] + " is not known: "
+	template = anyConditions.ReplaceAllStringFunc(template, func(found string) string {
+		all, _ := conditionsOf(found)
+		var unknown []string
+		for _, when := range all {
+			if when.word == "without" {
+				unknown = append(unknown, when.name)
+			}
 		}
-		return ""
+		switch len(unknown) {
+		case 0:
+			return ""
+		case 1:
+			return "where " + unknown[0] + " is not known: "
+		}
+		return "where " + strings.Join(unknown, " and ") + " are not known: "
 	})
 	template = placeholder.ReplaceAllStringFunc(template, func(found string) string {
 		if s := slotOf(found); !s.check {
@@ -249,6 +315,20 @@ type filler struct {
 	check  string   // The command that judges the findings' rules again.
 }
 
+// here returns the filler with the params that follow from the facts: "nccl" are the
+// versions of NCCL that logs state.
+func (f filler) here(s Situation) filler {
+	if s.Facts == nil {
+		return f
+	}
+	for _, p := range s.Facts.Software {
+		if p.Name == "nccl" && (p.Manager == "log" || p.Manager == "torch") {
+			f.merged.add(map[string]any{p.Name: p.Version})
+		}
+	}
+	return f
+}
+
 func newFiller(findings []rules.Finding, again Recheck) filler {
 	f := filler{merged: paramsOf(findings)}
 	f.check = again.Command(f.merged["rules"]...)
@@ -262,10 +342,9 @@ func newFiller(findings []rules.Finding, again Recheck) filler {
 // known and has no text for that case.
 func (f filler) fill(template string, p params) (text string, ok bool) {
 	ok = true
-	if when := condition.FindStringSubmatch(template); when != nil {
-		known := len(f.merged.values(when[2])) > 0
-		ok = known == (when[1] == "with")
-		template = template[len(when[0]):]
+	conditions, template := conditionsOf(template)
+	for _, when := range conditions {
+		ok = ok && when.holds(f.merged.values(when.name))
 	}
 	text = placeholder.ReplaceAllStringFunc(template, func(found string) string {
 		s := slotOf(found)

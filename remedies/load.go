@@ -234,8 +234,9 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	}
 	without := map[string]bool{}
 	r.Apply.walk(func(text string) {
-		if m := condition.FindStringSubmatch(text); m != nil && m[1] == "without" {
-			without[m[2]] = true
+		conditions, _ := conditionsOf(text)
+		for _, when := range conditions {
+			without[when.name] = without[when.name] || when.word == "without"
 		}
 	})
 	noted := map[string]bool{}

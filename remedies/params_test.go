@@ -53,8 +53,9 @@ func unread(s *Set, params, remedies []string) []string {
 			for _, slot := range slots(text) {
 				names = append(names, slot.name)
 			}
-			if when := condition.FindStringSubmatch(text); when != nil {
-				names = append(names, when[2])
+			conditions, _ := conditionsOf(text)
+			for _, when := range conditions {
+				names = append(names, when.name)
 			}
 			for _, name := range names {
 				read(name)

@@ -191,7 +191,7 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 	}
 	list = joined(list)
 	for _, c := range list {
-		c.filler = newFiller(c.cures, here.Recheck)
+		c.filler = newFiller(c.cures, here.Recheck).here(here)
 		c.apply = c.filler.apply(c.remedy.Apply)
 		c.edit(here)
 		c.rate()

@@ -119,7 +119,10 @@ func (r *entryReader) fault(format string, args ...any) {
 
 // finding is a finding of a rule, as its metadata describes it.
 func (r Rule) finding() Finding {
-	return Finding{Rule: r.ID, Cause: r.Cause, Title: r.Title, Severity: r.Severity, Confidence: r.Confidence, Remedies: r.Remedies}
+	return Finding{
+		Rule: r.ID, Cause: r.Cause, Title: r.Title, Severity: r.Severity, Confidence: r.Confidence, Remedies: r.Remedies,
+		Symptom: r.Symptom || r.LastResort || r.Unexplained,
+	}
 }
 
 // readFinding turns one object that a rule returned into a finding, or says

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -27,6 +28,8 @@ func (s Severity) Rank() int { return rank(severities, s) }
 // Rank is 0 for the surest confidence, and increases by one for each less
 // sure one.
 func (c Confidence) Rank() int { return rank(confidences, c) }
+
+func (c Confidence) compare(other Confidence) int { return cmp.Compare(c.Rank(), other.Rank()) }
 
 func rank[T comparable](order []T, v T) int {
 	if i := slices.Index(order, v); i >= 0 {
@@ -140,6 +143,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 	}
 	rule.Since = r.text("since")
 	rule.LastResort, rule.Unexplained = r.flag("last_resort"), r.flag("unexplained")
+	rule.Symptom = r.flag("symptom")
 	rule.Needs, rule.Areas = r.needs(), r.areas()
 	r.required("title", rule.Title)
 	r.required("description", rule.Description)
@@ -159,7 +163,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 		r.fault("name at least one remedy, the best first", "custom.remedies is missing")
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.custom)) {
-		r.fault("the keys are areas, cause, confidence, explains, first_of, last_resort, needs, profiles, remedies, severity, since, unexplained", "unknown key custom.%s", key)
+		r.fault("the keys are areas, cause, confidence, explains, first_of, last_resort, needs, profiles, remedies, severity, since, symptom, unexplained", "unknown key custom.%s", key)
 	}
 	r.partialSets(m)
 	return rule, r.faults

@@ -73,6 +73,8 @@ type Rule struct {
 	// LastResort is true for a rule that says only that something failed: it
 	// is a consequence of whatever else was found.
 	LastResort bool `json:"last_resort,omitempty"`
+	// Symptom is true for a rule that reports a failure and not what causes it.
+	Symptom bool `json:"symptom,omitempty"`
 	// Needs are the facts that must be known before it passes. A rule that finds nothing
 	// while one of them is unknown is skipped.
 	Needs []Need `json:"needs,omitempty"`
@@ -106,7 +108,12 @@ type Finding struct {
 	Cause      string     `json:"cause"`
 	Severity   Severity   `json:"severity"`
 	Confidence Confidence `json:"confidence"`
-	Title      string     `json:"title"`
+	// OfCause is the confidence in the cause alone, where Confidence is that of what
+	// the cause led to; empty where they are one.
+	OfCause Confidence `json:"-"`
+	// Symptom is true if the finding reports a failure and not what causes it.
+	Symptom bool   `json:"-"`
+	Title   string `json:"title"`
 	// Subject is what it is about: a PCI address, a pair "a -> b", a
 	// variable, "host".
 	Subject string `json:"subject"`

@@ -46,8 +46,8 @@ func fold(findings []Finding, rules []Rule) []Finding {
 		if effect.Severity.Rank() < cause.Severity.Rank() {
 			cause.Severity = effect.Severity
 		}
-		if effect.Confidence == Confirmed {
-			cause.Confidence = Confirmed
+		if effect.Confidence == Confirmed && cause.Confidence != Confirmed {
+			cause.Confidence, cause.OfCause = Confirmed, cause.Confidence
 		}
 	}
 	var causes []Finding
@@ -77,9 +77,7 @@ func foldSameFault(causes []Finding) []Finding {
 		if f.Severity.Rank() < k.Severity.Rank() {
 			k.Severity = f.Severity
 		}
-		if f.Confidence.Rank() < k.Confidence.Rank() {
-			k.Confidence = f.Confidence
-		}
+		k.surer(f)
 		if compareOrder(f.Order, k.Order) < 0 {
 			k.Order = f.Order
 		}
@@ -92,6 +90,16 @@ func foldSameFault(causes []Finding) []Finding {
 	}
 	slices.SortFunc(kept, Finding.Compare)
 	return kept
+}
+
+// surer takes the confidence of another finding on the same fault where that one is surer.
+func (f *Finding) surer(other Finding) {
+	ofCause := slices.MinFunc([]Confidence{cmp.Or(f.OfCause, f.Confidence), cmp.Or(other.OfCause, other.Confidence)}, Confidence.compare)
+	f.Confidence = slices.MinFunc([]Confidence{f.Confidence, other.Confidence}, Confidence.compare)
+	f.OfCause = ofCause
+	if ofCause == f.Confidence {
+		f.OfCause = ""
+	}
 }
 
 // standing is lower for a finding under which others of its cause are folded.

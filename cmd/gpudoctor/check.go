@@ -44,8 +44,14 @@ var (
 		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
 		Usage: "`FORMAT`: write text, json, markdown or html on standard output",
 	}
+	// checkFormatFlag is formatFlag where findings are written.
+	checkFormatFlag = &cli.StringFlag{
+		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
+		Usage: "`FORMAT`: write text, json, markdown, html or a format for CI",
+	}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show evidence, all transfers and what was not judged"}
 	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print only what makes the exit code nonzero"}
+	waiveFlag   = &cli.StringFlag{Name: "waive", Usage: "`FILE`: accept the findings that this file waives"}
 	policyFlag  = &cli.StringFlag{
 		Name: "policy", EnvVars: []string{"GPUDOCTOR_POLICY"},
 		Usage: "`DIR`: add rules (*.rego) and remedies (*.yaml)",
@@ -63,6 +69,9 @@ several of them in one file, a folder or an archive.
 
 Files that it writes contain stand-ins for names, addresses and serial numbers.
 Secrets are always replaced. --no-redact keeps all of them.
+
+Formats for CI systems and monitors are sarif (FILE.sarif), junit (FILE.xml),
+github, gitlab (-o gitlab=FILE) and prometheus (FILE.prom).
 
 exit code: 0 no finding at or above --fail-on, and no transfer or probe failed;
 1 findings at or above it; 2 wrong usage or an error; 3 no such finding, but a
@@ -102,9 +111,13 @@ func judgingFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: apply only these rules (comma-separated)"},
 		&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
 		policyFlag,
+		waiveFlag,
 		redactFlag, noRedactFlag, keepFlag,
-		formatFlag,
-		&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write a file (.txt, .json, .md or .html); may be repeated"},
+		checkFormatFlag,
+		&cli.StringSliceFlag{
+			Name: "output", Aliases: []string{"o"},
+			Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
+		},
 		verboseFlag,
 		quietFlag,
 		colorFlag,
@@ -126,7 +139,7 @@ func runRequest(c *cli.Context, r request) error {
 	if err != nil {
 		return err
 	}
-	if err := apart(filesOf(all), r.source, c.App.Writer); err != nil {
+	if err := apart(filesOf(all), r.source.inputs(r.waive), c.App.Writer); err != nil {
 		return err
 	}
 	s, err := readStyle(c)
@@ -138,6 +151,9 @@ func runRequest(c *cli.Context, r request) error {
 		return err
 	}
 	set := appliedTo(c)
+	if r.waivers, err = readWaivers(c.Context, set, r.waive); err != nil {
+		return err
+	}
 	set.tell(s.Quiet)
 	r.settings = set.all
 	p := newProgress(s.Quiet, r.options.Whole)
@@ -190,6 +206,7 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 		strict:   c.Bool("strict"),
 		only:     ids(c.StringSlice("only")),
 		skip:     ids(c.StringSlice("skip")),
+		waive:    c.String(waiveFlag.Name),
 	}
 	if err := oneOf("fail-on", string(r.failOn)); err != nil {
 		return r, err

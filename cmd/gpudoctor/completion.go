@@ -11,7 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -221,7 +223,7 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 			values = append(values, examplePrefix+e)
 		}
 		files = filesToo
-	case withFlag.Name, targetFlag.Name, "output":
+	case withFlag.Name, targetFlag.Name, "output", waiveFlag.Name, intoFlag:
 		files = filesToo
 	case policyFlag.Name:
 		files = foldersToo
@@ -229,8 +231,14 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 		values = []string{"500MB", "2GiB", "8GiB"}
 	case driverFlag.Name:
 		values = []string{"535.104.05", "550.54.15", "570.124.06", "580.95.05"}
+	case ruleFlag:
+		for _, r := range l.knowledge().rules.Rules() {
+			values = append(values, r.ID)
+		}
 	case "only", "skip":
 		values = l.ids(value)
+	case formatFlag.Name:
+		values = formatsOf(l.command())
 	default:
 		values = append(values, choices[name]...)
 	}
@@ -238,6 +246,17 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 		all = append(all, answer{word: prefix + v})
 	}
 	return all, files
+}
+
+// formatsOf are the formats in which a command writes.
+func formatsOf(c *cli.Command) []string {
+	switch {
+	case c == nil || slices.Contains(c.Flags, cli.Flag(checkFormatFlag)):
+		return report.FormatNames()
+	case c.Name == diffName:
+		return compare.Formats()
+	}
+	return report.TransferFormats()
 }
 
 // ids are the lists of rules that a list may become: those before its last
@@ -313,7 +332,9 @@ func (l *commandLine) flagAnswers() []answer {
 // which names of files may.
 func (l *commandLine) wordAnswers() (all []answer, files string) {
 	switch c := l.command(); {
-	case c != nil && c.Name == "diff" && len(l.words) < 2:
+	case c != nil && c.Name == waiveName && len(l.words) == 0:
+		files = filesToo
+	case c != nil && c.Name == diffName && len(l.words) < 2:
 		for _, e := range fixtures.Examples() {
 			all = append(all, answer{word: examplePrefix + e})
 		}

@@ -41,6 +41,60 @@ func placed(t *testing.T, from, dir, name string) string {
 	return to
 }
 
+// asNobody is a call in a folder, as nobody if the test runs as root. There is no HOME.
+func asNobody(program, dir, line string, env ...string) (c *exec.Cmd, other bool) {
+	const nobody = 65534
+	c = exec.Command(program, strings.Fields(line)...)
+	c.Dir, c.Env = dir, append([]string{"PATH=/usr/bin:/bin"}, env...)
+	if other = os.Getuid() == 0; other {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	return c, other
+}
+
+// TestForeignHome holds that settings that the user may not read are ignored, and that
+// this is told: containers that run with any user ID often have the HOME of root.
+func TestForeignHome(t *testing.T) {
+	program, err := exec.LookPath("gpudoctor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folderForAll(t)
+	program = placed(t, program, dir, "gpudoctor")
+	config := filepath.Join(".config", "gpudoctor", "config.yaml")
+	for _, home := range []string{"closed", "closed-file"} {
+		if err := os.MkdirAll(filepath.Join(dir, home, filepath.Dir(config)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"job.log": "NCCL version 2.28.9+cuda13.0\n", filepath.Join("closed", config): "fail-on: low\n", filepath.Join("closed-file", config): "fail-on: low\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"closed", filepath.Join("closed-file", config)} {
+		name = filepath.Join(dir, name)
+		if err := os.Chmod(name, 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(name, 0o755) })
+	}
+	for home, want := range map[string]string{
+		"none":        "",
+		"closed":      "gpudoctor: " + filepath.Join(dir, "closed", config) + " is ignored: permission denied\n",
+		"closed-file": "gpudoctor: " + filepath.Join(dir, "closed-file", config) + " is ignored: permission denied\n",
+	} {
+		c, _ := asNobody(program, dir, "check --from job.log", "HOME="+filepath.Join(dir, home))
+		var stdout, stderr bytes.Buffer
+		c.Stdout, c.Stderr = &stdout, &stderr
+		if err := c.Run(); err != nil || stdout.Len() == 0 || stderr.String() != want {
+			t.Errorf("%s: %v, printed %q and said %q, want %q", home, err, stdout.String(), stderr.String(), want)
+		}
+	}
+}
+
 // TestDenied holds what a user is told who may not read or write something. The
 // program runs as nobody if the test runs as root, who may do all.
 func TestDenied(t *testing.T) {
@@ -84,14 +138,12 @@ func TestDenied(t *testing.T) {
 		"snapshot -o read-only/host.txtar":         "gpudoctor: -o read-only/host.txtar: permission to write to read-only denied",
 		"check --from job.log -o r.md":             "gpudoctor: -o r.md: permission to write to . denied",
 	} {
-		var stdout, stderr bytes.Buffer
-		c := exec.Command(program, strings.Fields(line)...)
-		c.Dir, c.Stdout, c.Stderr, c.Env = dir, &stdout, &stderr, []string{"PATH=/usr/bin:/bin"} // No HOME.
-		if os.Getuid() == 0 {
-			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		} else if strings.HasSuffix(line, "-o r.md") {
+		c, asOther := asNobody(program, dir, line)
+		if !asOther && strings.HasSuffix(line, "-o r.md") {
 			continue // The folder is this user's.
 		}
+		var stdout, stderr bytes.Buffer
+		c.Stdout, c.Stderr = &stdout, &stderr
 		var exit *exec.ExitError
 		if err := c.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitError {
 			t.Errorf("%s: %v, %s", line, err, stdout.String())

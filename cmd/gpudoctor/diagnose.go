@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -42,6 +43,9 @@ type request struct {
 	// driver are what named it.
 	target             *facts.TargetFacts
 	targetFile, driver string
+	// waive is the file that --waive names, and waivers are those in force.
+	waive   string
+	waivers []waivers.Waiver
 	// settings are what files set of it.
 	settings []settings.Setting
 }
@@ -70,6 +74,9 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := waivers.CheckRules(r.waivers, known.ruleIDs()); err != nil {
+		return nil, inFile(err)
+	}
 	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit}
 	if err := known.rules.Parse(choice); err != nil {
 		return nil, problem(err)
@@ -97,7 +104,12 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}
 	f := g.facts
 	judged := time.Now()
-	ranking := r.rank(known.remedies, verdict.Findings, f)
+	counting, waiving := verdict.Findings, (*waivers.Result)(nil)
+	if len(r.waivers) > 0 {
+		applied := waivers.Apply(*verdict, r.waivers, waivers.Today())
+		counting, waiving = applied.Findings, &applied
+	}
+	ranking := r.rank(known.remedies, counting, f)
 	end := time.Now()
 
 	timing := report.Timing{
@@ -112,8 +124,8 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	return report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
-		Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
-		Settings: r.settings,
+		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
+		Settings: r.settings, Folder: r.source.folder(),
 	}), g.err
 }
 
@@ -216,6 +228,7 @@ func (r request) recheck() remedies.Recheck {
 	add(targetFlag.Name, r.targetFile)
 	add(driverFlag.Name, r.driver)
 	add(policyFlag.Name, r.policy)
+	add(waiveFlag.Name, r.waive)
 	if r.failOn != report.Threshold(rules.High) {
 		add("fail-on", string(r.failOn))
 	}
@@ -281,6 +294,15 @@ func learn(policy string) (knowledge, error) {
 		return k, problem(err)
 	}
 	return k, problem(k.remedies.Check(k.rules.Rules()))
+}
+
+// ruleIDs are the ids of all rules.
+func (k knowledge) ruleIDs() []string {
+	var ids []string
+	for _, r := range k.rules.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
 }
 
 // problem gives the faults of rules and remedies as one line for the first of

@@ -21,12 +21,15 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
+// diffName is the name of the command.
+const diffName = "diff"
+
 // What diff takes, for hints.
 const takesSides = "diff takes reports (gpudoctor check -o FILE.json), snapshots, facts files and examples"
 
 func diffCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "diff",
+		Name:      diffName,
 		Usage:     "compare two reports or recordings and show what changed",
 		ArgsUsage: "A B",
 		Description: `A and B are JSON reports (check -o FILE.json), snapshots, facts files or examples,

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
@@ -23,9 +24,19 @@ type output struct {
 	format report.Format
 }
 
-// outputs reads --format and -o. Files take their format from their names, standard
-// output takes that of --format. If there are files and no --format, nothing is
-// written to standard output.
+// namedFormat splits "FORMAT=FILE". A file whose name contains an equals sign is one without
+// a format, unless a format's name stands before it.
+func namedFormat(value string) (f report.Format, file string, ok bool) {
+	name, file, found := strings.Cut(value, "=")
+	if f, ok = report.FormatNamed(name); ok && found && file != "" {
+		return f, file, true
+	}
+	return report.Format{}, value, false
+}
+
+// outputs reads --format and -o. Files take their format from what stands before them or
+// from their names, standard output takes that of --format. If there are files and no
+// --format, nothing is written to standard output.
 func outputs(files []string, format string, formatSet bool) ([]output, error) {
 	if err := oneOf("format", format, report.FormatAliases()...); err != nil {
 		return nil, err
@@ -33,16 +44,19 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 	f, _ := report.FormatNamed(format)
 	var all []output
 	onStdout := len(files) == 0 || formatSet
-	for _, file := range files {
-		if file == "-" {
+	for _, value := range files {
+		if value == "-" {
 			onStdout = true
 			continue
 		}
-		of, ok := report.FormatOf(file)
+		of, file, ok := namedFormat(value)
 		if !ok {
-			return nil, hinted(fmt.Errorf("-o %s: unknown file extension", quoteWord(file)), "use one of: "+join(report.Extensions()))
+			of, ok = report.FormatOf(file)
 		}
-		if err := writable(file); err != nil {
+		if !ok {
+			return nil, hinted(fmt.Errorf("-o %s: unknown file extension", quoteWord(file)), "use one of: "+join(report.Extensions()), otherExtension())
+		}
+		if err := writable("-o", file); err != nil {
 			return nil, err
 		}
 		all = append(all, output{file, of})
@@ -51,6 +65,11 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 		all = append(all, output{format: f})
 	}
 	return all, nil
+}
+
+// otherExtension is the hint for a file whose name does not tell its format.
+func otherExtension() string {
+	return "or name the format: -o FORMAT=FILE, with one of: " + join(report.FormatNames())
 }
 
 // filesOf are the files among outputs.
@@ -64,30 +83,37 @@ func filesOf(all []output) []string {
 	return files
 }
 
-// writable rejects a file that cannot be written, before any work is done.
-func writable(file string) error {
+// writable rejects a file that cannot be written, before any work is done. The flag names
+// it.
+func writable(flag, file string) error {
 	err := outfile.Check(file)
 	at, inFolder := errors.AsType[*outfile.FolderError](err)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, outfile.ErrFolder):
-		return hinted(fmt.Errorf("-o %s: is a folder", file), "name a file in it")
+		return hinted(fmt.Errorf("%s %s: is a folder", flag, file), "name a file in it")
 	case inFolder && errors.Is(err, fs.ErrPermission):
-		return hinted(fmt.Errorf("-o %s: permission to write to %s denied", file, at.Folder), otherFolder())
+		return hinted(fmt.Errorf("%s %s: permission to write to %s denied", flag, file, at.Folder), otherFolder())
 	case inFolder && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return hinted(fmt.Errorf("-o %s: folder %s does not exist", file, at.Folder), "create it, or name another")
+		return hinted(fmt.Errorf("%s %s: folder %s does not exist", flag, file, at.Folder), "create it, or name another")
 	case inFolder:
-		return hinted(fmt.Errorf("-o %s: %w", file, at), otherFolder())
+		return hinted(fmt.Errorf("%s %s: %w", flag, file, at), otherFolder())
 	}
-	return hinted(fmt.Errorf("-o %s: %s", file, inWords(err, "file")), "name another file")
+	return hinted(fmt.Errorf("%s %s: %s", flag, file, inWords(err, "file")), "name another file")
 }
 
 // otherFolder is the hint for a folder in which nothing can be written.
 func otherFolder() string { return "name another folder, such as " + os.TempDir() }
 
+// input is a file that is read, with the flag that names it.
+type input struct {
+	flag, name string
+	stdin      io.Reader
+}
+
 // apart rejects outputs that would overwrite the input or each other.
-func apart(files []string, src source, stdout io.Writer) error {
+func apart(files []string, inputs []input, stdout io.Writer) error {
 	type taken struct {
 		outfile.Place
 		by string
@@ -98,16 +124,12 @@ func apart(files []string, src source, stdout io.Writer) error {
 			all = append(all, taken{place, by})
 		}
 	}
-	for i, name := range slices.Concat(src.from, src.with) {
-		by := "the input --" + fromFlag.Name + " " + quoteWord(name)
-		if i >= len(src.from) {
-			by = "the input --" + withFlag.Name + " " + quoteWord(name)
-		}
-		place, err := outfile.Find(name)
-		if f, ok := src.stdin.(*os.File); ok && name == standardInput {
+	for _, in := range inputs {
+		place, err := outfile.Find(in.name)
+		if f, ok := in.stdin.(*os.File); ok && in.name == standardInput {
 			place, err = outfile.PlaceOf(f)
 		}
-		add(by, place, err)
+		add("the input --"+in.flag+" "+quoteWord(in.name), place, err)
 	}
 	if f, ok := plain(stdout).(*os.File); ok {
 		place, err := outfile.PlaceOf(f)
@@ -141,7 +163,7 @@ func written(all []output, v report.Verdict) string {
 	if v.State != report.Findings { // The counts say it.
 		parts = append(parts, string(v.State))
 	}
-	if counts := v.Counts.String(); counts != "" {
+	if counts := v.Tally(); counts != "" {
 		parts = append(parts, counts)
 	}
 	return fmt.Sprintf("gpudoctor: wrote %s: %s; exit %d", join(files), join(parts), v.ExitCode)

@@ -38,9 +38,9 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := outputs(nil, c.String("format"), true)
-	if err != nil {
-		return err
+	format, known := report.FormatNamed(c.String(formatFlag.Name))
+	if !known || format.CI {
+		return unknownName("value of --format:", c.String(formatFlag.Name), report.TransferFormats(), "probe p2p --format takes one of: "+join(report.TransferFormats()))
 	}
 	s, err := readStyle(c)
 	if err != nil {
@@ -65,7 +65,7 @@ func probeP2P(c *cli.Context) error {
 	}
 	s.Tables, s.Quiet = true, false
 	shown := redact.of(d).toStdout(c.App.Writer)
-	if err := toStdout(c.App.Writer, func(w io.Writer) error { return all[0].format.WriteTransfers(w, shown, s) }); err != nil {
+	if err := toStdout(c.App.Writer, func(w io.Writer) error { return format.WriteTransfers(w, shown, s) }); err != nil {
 		return err
 	}
 	return verdict(code)

@@ -31,7 +31,7 @@ func parseRequest(t *testing.T, flags []string) request {
 // TestRecheckKnowsFlags holds that of each flag it was decided whether a command
 // that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
-	repeated := []string{"from", "with", "profile", "policy", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "target", "driver"}
+	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "target", "driver"}
 	left := []string{"only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
 	for _, f := range checkCommand().Flags {
 		if name := f.Names()[0]; !slices.Contains(repeated, name) && !slices.Contains(left, name) {
@@ -66,6 +66,7 @@ func TestRecheck(t *testing.T) {
 		{"--with", "c.log"},
 		{"--profile", "image"},
 		{"--policy", policy},
+		{"--waive", "my waivers.yaml"},
 		{"--fail-on", "medium"},
 		{"--strict"},
 		{"--probe", "off"},

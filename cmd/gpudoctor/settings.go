@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
@@ -19,12 +20,12 @@ import (
 
 // perCall are the flags that no file sets: what is examined and which file is written is
 // for each call to say.
-var perCall = []string{fromFlag.Name, withFlag.Name, "output", keepFlag.Name, "help", "version"}
+var perCall = []string{fromFlag.Name, withFlag.Name, "output", keepFlag.Name, "help", "version", ruleFlag, subjectFlag, reasonFlag, expiresFlag, ownerFlag, intoFlag}
 
 // ownOnly are the flags that only the user's own file sets. They run rules, show names
 // and secrets, or disturb the jobs of others, which a file that came with a folder must
 // not.
-var ownOnly = []string{policyFlag.Name, noRedactFlag.Name, busyFlag.Name}
+var ownOnly = []string{policyFlag.Name, waiveFlag.Name, noRedactFlag.Name, busyFlag.Name}
 
 // opposites are flags of which the command line gives one: a file's other one is left out.
 var opposites = map[string]string{
@@ -34,7 +35,9 @@ var opposites = map[string]string{
 // applied are the settings of files that are in force for a command.
 type applied struct {
 	all     []settings.Setting
-	ignored string
+	ignored []string
+	// waivers is the list of waivers in the file in the current directory.
+	waivers *yaml.Node
 }
 
 // keys are the flags that a file may set.
@@ -109,13 +112,13 @@ func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
 		return &applied{}, nil
 	}
 	set, err := files.Within(ctx, deadline.Silence, func() (settings.Settings, error) { return settings.Load(l.keys()) })
-	if fault, ok := errors.AsType[*settings.Error](err); ok {
-		return nil, hinted(fault, fault.Hints...)
+	if _, ok := errors.AsType[*settings.Error](err); ok {
+		return nil, inFile(err)
 	}
 	if err != nil {
 		return nil, hinted(fmt.Errorf("read %s: %w", settings.Here, err), "run gpudoctor in another folder")
 	}
-	out := &applied{ignored: set.Ignored}
+	out := &applied{ignored: set.Ignored, waivers: set.Waivers}
 	for _, f := range c.Flags {
 		name := f.Names()[0]
 		one, isSet := set.Of(name)
@@ -128,6 +131,14 @@ func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
 		}
 	}
 	return out, nil
+}
+
+// inFile adds the hints to the fault of a file.
+func inFile(err error) error {
+	if fault, ok := errors.AsType[*settings.Error](err); ok {
+		return hinted(fault, fault.Hints...)
+	}
+	return err
 }
 
 // ofProbe reports whether a flag is about transfers on this machine.
@@ -162,14 +173,17 @@ func (a *applied) explain(err error) error {
 // tell says to a person who looks on that a file in the current directory sets
 // something, or that it is ignored.
 func (a *applied) tell(quiet bool) {
-	if a.ignored != "" {
-		_, _ = fmt.Fprintf(os.Stderr, "gpudoctor: %s\n", a.ignored) // It is a remark.
+	for _, remark := range a.ignored {
+		_, _ = fmt.Fprintf(os.Stderr, "gpudoctor: %s\n", remark)
 	}
 	var keys []string
 	for _, one := range a.all {
 		if one.File == settings.Here {
 			keys = append(keys, one.Key)
 		}
+	}
+	if a.waivers != nil {
+		keys = append(keys, settings.WaiversKey)
 	}
 	if len(keys) > 0 && !quiet {
 		tell("gpudoctor: %s sets %s", settings.Here, join(keys))

@@ -41,7 +41,7 @@ func snapshot(c *cli.Context) error {
 	case file == "":
 		return hinted(errors.New("snapshot needs -o FILE"), "gpudoctor snapshot -o host.txtar")
 	case file != "-":
-		if err := writable(file); err != nil {
+		if err := writable("-o", file); err != nil {
 			return err
 		}
 	}

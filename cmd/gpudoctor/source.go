@@ -78,6 +78,34 @@ func (s source) names() []string {
 	return slices.Concat(s.from, s.with)
 }
 
+// inputs are the files that are read, with that of --waive, if there is one.
+func (s source) inputs(waive string) []input {
+	var all []input
+	for _, name := range s.from {
+		all = append(all, input{fromFlag.Name, name, s.stdin})
+	}
+	for _, name := range s.with {
+		all = append(all, input{withFlag.Name, name, s.stdin})
+	}
+	if waive != "" {
+		all = append(all, input{flag: waiveFlag.Name, name: waive})
+	}
+	return all
+}
+
+// folder is the folder that was examined, if it was one and nothing else: the names of its
+// texts are relative to it.
+func (s source) folder() string {
+	all := slices.Concat(s.from, s.with)
+	if len(all) != 1 {
+		return ""
+	}
+	if info, err := s.files().Stat(all[0]); err != nil || !info.IsDir() {
+		return ""
+	}
+	return all[0]
+}
+
 // What --from takes, for hints.
 const (
 	takesTexts = "--from takes logs, command output, job descriptions, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"

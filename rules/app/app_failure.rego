@@ -34,10 +34,22 @@ findings contains {
 	"message": sprintf("%s %s%s%s. %s", [who(d), cause(d), place(d), also, remark]),
 	"evidence": [{"fact": "logs.deaths", "value": d.text, "source": logs.at(d)}],
 	"confidence": confidence(d),
+	"params": params(d),
 	"remedies": remedies(d),
 	"order": d.order,
 } if {
 	d := deaths.first
+}
+
+# params say where to look first, as far as the log tells.
+params(d) := {key: value |
+	some key, value in {
+		"failed_file": object.get(d, "file", null),
+		"failed_line": object.get(d, "file_line", null),
+		"failed_with": object.get(d, "class", null),
+		"failed_rank": object.get(d, "rank", null),
+	}
+	value != null
 }
 
 who(d) := sprintf("Rank %d on %s", [d.rank, d.host]) if {
@@ -148,6 +160,7 @@ findings contains {
 	"message": "A kernel of the program failed an assertion, such as an index beyond the end of a tensor or a label beyond the number of classes. Communication is not at fault: with CUDA_LAUNCH_BLOCKING=1 the exception names the line",
 	"messages": logs.by_id["cuda-assert"],
 	"confidence": "confirmed",
+	"params": {"device_assertion": "yes"},
 	"remedies": ["fix-application"],
 } if {
 	m := logs.first(logs.by_id["cuda-assert"])

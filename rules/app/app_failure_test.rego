@@ -17,6 +17,7 @@ test_fires_for_an_exception if {
 	some f in app_failure.findings with input as log([raised], [said("torch-store-closed", "consequence")])
 	startswith(f.message, "Rank 3 on node7 died of an exception in the program: ValueError: bad batch (train.py:41, in step). Timeouts")
 	f.confidence == "confirmed"
+	f.params == {"failed_file": "train.py", "failed_line": 41, "failed_rank": 3, "failed_with": "ValueError"}
 	f.remedies[0] == "fix-application"
 }
 

@@ -42,6 +42,7 @@ findings contains object.union(
 		"subject": "job",
 		"message": sprintf("%s wait in %s%s", [known.ranks, difference(key[1], ms), known.doubt]),
 		"messages": ms,
+		"params": {"out_of_step": "yes"},
 		"remedies": ["fix-application"],
 	},
 	object.filter(known, ["severity", "confidence"]),
@@ -101,6 +102,7 @@ findings contains {
 	"severity": "high",
 	"confidence": "likely",
 	"messages": {pair.idle, pair.waits},
+	"params": {"late_rank": pair.idle.rank, "out_of_step": "yes"},
 	"remedies": ["fix-application", "nccl-timeout"],
 } if {
 	pair := sort(behind)[0]
@@ -116,6 +118,7 @@ findings contains {
 	"severity": "high",
 	"confidence": confidence,
 	"evidence": [collectives.evidence(p) | some p in [pair.early, pair.late]],
+	"params": {"out_of_step": "yes"},
 	"remedies": ["fix-application"],
 } if {
 	pair := sort(collectives.apart)[0]
@@ -225,6 +228,7 @@ findings contains {
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": ms,
+	"params": {"out_of_step": "yes"},
 	"remedies": ["fix-application"],
 } if {
 	some nranks, ms in first_calls
@@ -243,6 +247,7 @@ findings contains {
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": {a, b},
+	"params": {"out_of_step": "yes"},
 	"remedies": ["fix-application"],
 } if {
 	some a in logs.by_id["torch-desync-started"]

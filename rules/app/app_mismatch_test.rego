@@ -86,6 +86,7 @@ test_a_rank_with_nothing_left_to_do if {
 	some f in app_mismatch.findings with input as log([status(0, "0", "12", "11"), status(1, "0", "11", "11")])
 	f.severity == "high"
 	contains(f.message, "rank 1 never called it")
+	f.params == {"late_rank": 1, "out_of_step": "yes"}
 	f.remedies[0] == "fix-application"
 
 	# In another group, and further back, numbers say nothing of each other.

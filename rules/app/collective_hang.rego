@@ -17,6 +17,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   symptom: true
 #   cause: other
 #   needs:
 #     - job-told

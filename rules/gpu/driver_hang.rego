@@ -14,6 +14,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   symptom: true
 #   cause: gpu-fault
 #   needs:
 #     - transfers.outcome

@@ -41,7 +41,7 @@ lost := rdma.port_errors | rdma.device_errors
 findings contains {
 	"id": "lost",
 	"subject": subject(first),
-	"message": sprintf("A program received %s%s. Check the cable, the switch port and the error counters of that machine; a link that goes up and down is worn or badly seated", [loss(first), remark]),
+	"message": sprintf("A program received %s%s. %s", [loss(first), remark, look(first)]),
 	"messages": (lost | rdma.retry_exceeded),
 	"severity": grade_lost,
 	"confidence": sure_lost,
@@ -57,6 +57,10 @@ subject(m) := m.host if {
 loss(m) := "a port error: the link of an RDMA port went down" if {
 	m in rdma.port_errors
 } else := "a catastrophic error of a NIC"
+
+look(m) := "Check the cable, the switch port and the error counters of that machine; a link that goes up and down is worn or badly seated" if {
+	m in rdma.port_errors
+} else := "The firmware, the driver or the hardware of the NIC is at fault: look for it in the kernel log of that machine (dmesg), and update or replace it"
 
 remark := sprintf(", and transfers got no response (status 12, %s): this is a consequence", [logs.at(logs.first(rdma.retry_exceeded))]) if {
 	count(rdma.retry_exceeded) > 0

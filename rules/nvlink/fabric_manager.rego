@@ -14,7 +14,7 @@
 #   confidence: likely
 #   needs:
 #     - [gpus.nvswitches, "gpus.devices[].fabric"]
-#   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-gpu, reboot, replace-hardware, other]
+#   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-all-gpus, reboot, replace-hardware, other]
 #   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed]
 #   profiles: [training]
 #   since: "0.1"
@@ -214,7 +214,7 @@ remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 	other_versions
 } else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 	logs.said("fm-umad-missing")
-} else := ["reset-gpu", "reboot", "replace-hardware"] if {
+} else := ["reset-all-gpus", "reboot", "replace-hardware"] if {
 	count(complaints) > 0
 } else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 	fabric.installed == fabric.loaded
@@ -223,8 +223,6 @@ remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 other_versions if fabric.mismatch
 
 other_versions if count(mismatches) > 0
-
-params["gpus"] := sort(facts.gpus)
 
 params["driver"] := fabric.loaded
 

@@ -139,7 +139,7 @@ test_the_fabric_manager_says_it if {
 	f.remedies[0] == "match-fabric-manager"
 	contains(f.message, "550.127.05")
 	some g in fabric_manager.findings with input as said("fm-switch-fatal", "cause", "detected NVSwitch fatal error", {"sxid": "20034"})
-	g.remedies[0] == "reset-gpu"
+	g.remedies[0] == "reset-all-gpus"
 	contains(g.message, "20034")
 	some h in fabric_manager.findings with input as said("fm-topology", "cause", "detected number of", {})
 	h.severity == "critical"

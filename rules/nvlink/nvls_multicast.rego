@@ -23,7 +23,7 @@
 #   needs:
 #     - job-told
 #   first_of: [failed, exhausted]
-#   remedies: [reset-gpu, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl]
+#   remedies: [reset-all-gpus, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl, reset-gpu]
 #   explains: [collective-hang]
 #   profiles: [training]
 #   since: "0.2"
@@ -69,13 +69,13 @@ advised if {
 
 # A reset fixes a whole machine at no later cost; NVLS off costs bandwidth for as long as
 # it lasts, and is part of the message.
-default remedies := ["reset-gpu", "nccl-nvls-disable", "reboot-or-reload-driver", "match-fabric-manager"]
+default remedies := ["reset-all-gpus", "nccl-nvls-disable", "reboot-or-reload-driver", "match-fabric-manager"]
 
-remedies := ["start-fabric-manager", "reset-gpu", "reboot-or-reload-driver"] if {
+remedies := ["start-fabric-manager", "reset-all-gpus", "reboot-or-reload-driver"] if {
 	manager.running == false
-} else := ["nccl-nvls-disable", "reset-gpu", "reboot-or-reload-driver"] if {
+} else := ["nccl-nvls-disable", "reset-all-gpus", "reboot-or-reload-driver"] if {
 	slice
-} else := ["reset-gpu", "nccl-nvls-disable", "reboot-or-reload-driver"] if {
+} else := ["reset-all-gpus", "nccl-nvls-disable", "reboot-or-reload-driver"] if {
 	advised
 }
 
@@ -84,15 +84,10 @@ findings contains {
 	"subject": "host",
 	"message": sprintf("A multicast object of the NVSwitches could not be created or bound, although the driver supports multicast.%s According to NVIDIA, the usual cause is a fabric manager that was restarted without a GPU reset. Until they are reset, NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
 	"messages": failures,
-	"params": {"gpus": gpus},
 	"remedies": remedies,
 } if {
 	count(failures) > 0
 }
-
-default gpus := []
-
-gpus := sort(facts.gpus)
 
 default where := ""
 

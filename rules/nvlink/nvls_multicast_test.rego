@@ -15,7 +15,7 @@ first(document) := f if some f in nvls_multicast.findings with input as document
 
 test_fires if {
 	f := first(said("nccl-cuda-unknown-error", "category", cuda))
-	f.remedies[0] == "reset-gpu"
+	f.remedies[0] == "reset-all-gpus"
 	{m.line | some m in f.messages} == {7}
 	count(nvls_multicast.findings) == 1 with input as said("cuda-multicast-failed", "cause", {"call": "BindMem"})
 	count(nvls_multicast.findings) == 1 with input as said("nccl-nvls-bind-failed", "cause", {"error": "401"})
@@ -23,7 +23,7 @@ test_fires if {
 
 test_a_slice_of_a_machine_cannot_reset_it if {
 	first(object.union(said("nccl-cuda-unknown-error", "category", cuda), board(4))).remedies[0] == "nccl-nvls-disable"
-	first(object.union(said("nccl-cuda-unknown-error", "category", cuda), board(8))).remedies[0] == "reset-gpu"
+	first(object.union(said("nccl-cuda-unknown-error", "category", cuda), board(8))).remedies[0] == "reset-all-gpus"
 	first(object.union(said("nccl-cuda-unknown-error", "category", cuda), {"container": {"inside": true}})).remedies[0] == "nccl-nvls-disable"
 }
 

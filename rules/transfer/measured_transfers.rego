@@ -17,6 +17,7 @@
 # custom:
 #   severity: medium
 #   confidence: confirmed
+#   symptom: true
 #   cause: p2p-broken-platform
 #   needs:
 #     - benchmarks[].points[].gbps

@@ -20,6 +20,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   symptom: true
 #   needs:
 #     - transfers-tried
 #   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware, disable-custom-all-reduce]

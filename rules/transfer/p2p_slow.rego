@@ -15,6 +15,7 @@
 # custom:
 #   severity: medium
 #   confidence: confirmed
+#   symptom: true
 #   cause: p2p-broken-platform
 #   needs:
 #     - transfers-measured

@@ -162,7 +162,7 @@ func Compare(version string, a, b Input) *Difference {
 	}
 	a, b, moved := followMoves(a, b)
 	d.Items = append(d.Items, moved...)
-	d.Items = append(d.Items, compareFindings(a.Report.Findings, b.Report.Findings)...)
+	d.Items = append(d.Items, compareFindings(a.Report.AllFindings(), b.Report.AllFindings())...)
 	d.Items = append(d.Items, compareJudged(a.Report, b.Report)...)
 	d.Items = append(d.Items, foldLost(compareFacts(a.Facts, b.Facts))...)
 	slices.SortStableFunc(d.Items, Item.compare)

@@ -138,7 +138,7 @@ func compareJudged(a, b *report.Document) []Item {
 	}
 	before, after := reasons(a), reasons(b)
 	judged := func(d *report.Document, rule string) bool {
-		return slices.Contains(d.Passed, rule) || slices.ContainsFunc(flat(d.Findings, ""), func(o one) bool { return o.said.Rule == rule })
+		return slices.Contains(d.Passed, rule) || slices.ContainsFunc(flat(d.AllFindings(), ""), func(o one) bool { return o.said.Rule == rule })
 	}
 	item := func(rule string) Item {
 		return Item{Kind: Reading, Path: "skipped[" + rule + "]", pattern: "skipped[]", at: rule}
@@ -238,7 +238,7 @@ func (in Input) renamed(pairs []string) Input {
 	replacer := strings.NewReplacer(pairs...)
 	in.Facts = through(replacer, in.Facts)
 	d := *in.Report
-	d.Findings = *through(replacer, &d.Findings)
+	d.Findings, d.Waived = *through(replacer, &d.Findings), *through(replacer, &d.Waived)
 	in.Report = &d
 	return in
 }

@@ -170,6 +170,7 @@ func (m *page) files(ownOnly []string) {
 	m.text("The user's own defaults; ~/.config is used if XDG_CONFIG_HOME is not set.")
 	m.macro("El")
 	m.macro("Pp")
+	m.text("In the file in the current directory, the key " + settings.WaiversKey + " lists findings that are accepted until a date (gpudoctor waive adds one).")
 	m.text("Neither file can set which input is read or which file is written.")
 }
 

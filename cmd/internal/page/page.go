@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/markup"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
@@ -94,8 +96,10 @@ type Remedy struct {
 // Block is lines to copy, or steps for a person.
 type Block struct {
 	Where string
-	Text  string
-	Steps []string
+	// Effort is what this block takes, where others of the remedy take something else.
+	Effort string
+	Text   string
+	Steps  []string
 }
 
 // Evidence is one fact that led to a finding.
@@ -108,6 +112,8 @@ type Pair struct{ Name, Text string }
 type List struct {
 	Title string
 	Pairs []Pair
+	// Open is true for a list that is not folded, OnScreen for one that is not printed.
+	Open, OnScreen bool
 }
 
 // Matrix is a table of numbers for pairs of devices.
@@ -126,7 +132,7 @@ type MatrixRow struct {
 	Cells         []Cell
 }
 
-// Cell is a number or a mark. Class is "bad", "slow", "self", or what Shade gives it.
+// Cell is a number or a mark. Class is "bad", "slow", "self", "ok", or what Shade gives it.
 type Cell struct{ Text, Class, Title string }
 
 // shades is how many shades the style sheet has: heat0 to heat4.
@@ -214,6 +220,8 @@ var compiled = sync.OnceValue(func() *template.Template {
 		"lines":    func(text string) []string { return strings.SplitAfter(text, "\n") },
 		"words":    func(line string) []string { return strings.Split(line, " ") },
 		"parts":    parts,
+		"count":    count,
+		"spans":    spans,
 	}).Parse(text))
 })
 
@@ -228,6 +236,25 @@ func parts(word string) []string {
 		}
 		list, word = append(list, word[:i]), word[i:]
 	}
+}
+
+// spans are the pieces of a sentence, in which a number stays with its unit.
+func spans(s string) []markup.Span {
+	all := markup.Spans(s)
+	for i := range all {
+		if !all[i].Code {
+			all[i].Text = lines.KeepUnits(all[i].Text)
+		}
+	}
+	return all
+}
+
+// count counts a thing: "1 line", "12 lines".
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // policy is the content security policy: nothing but the style and the script of this

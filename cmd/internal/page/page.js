@@ -24,23 +24,23 @@ if (search) {
   const found = document.getElementById("found");
   const sections = [...document.querySelectorAll("details.facts")].map((section) => ({
     section,
-    rows: [...section.querySelectorAll("li")].map((row) => ({ row, text: row.textContent.toLowerCase() })),
+    lines: [...section.querySelectorAll("li")].map((line) => ({ line, text: line.textContent.toLowerCase() })),
   }));
-  const total = sections.reduce((sum, s) => sum + s.rows.length, 0);
+  const total = sections.reduce((sum, s) => sum + s.lines.length, 0);
   search.parentElement.hidden = false;
   search.addEventListener("input", () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
-    for (const { section, rows } of sections) {
+    for (const { section, lines } of sections) {
       let here = 0;
-      for (const { row, text } of rows) {
-        row.hidden = !words.every((word) => text.includes(word));
-        here += row.hidden ? 0 : 1;
+      for (const { line, text } of lines) {
+        line.hidden = !words.every((word) => text.includes(word));
+        here += line.hidden ? 0 : 1;
       }
       section.hidden = here === 0;
       section.open = words.length > 0 && here > 0;
       shown += here;
     }
-    found.textContent = words.length > 0 ? `${shown} of ${total} shown` : "";
+    found.textContent = words.length > 0 ? `${shown} of ${total} lines shown` : "";
   });
 }

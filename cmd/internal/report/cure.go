@@ -84,8 +84,10 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
 	}
 	lead := t.paint(green, lines.Pad(label, labelWidth))
+	inner := margin + strings.Repeat(" ", labelWidth)
+	efforts := apply.Efforts(primary, a.Needs, a.Lasts)
 	n, hidden := 0, 0
-	for _, i := range primary {
+	for at, i := range primary {
 		where := ""
 		if i.Where != "" {
 			where = i.Where + ": "
@@ -99,16 +101,19 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 			lead, where = strings.Repeat(" ", labelWidth), strings.Repeat(" ", len(where))
 			n++
 		}
+		if efforts != nil && efforts[at] != "" {
+			t.wrapped(inner, dim, t.clean(efforts[at]))
+		}
 	}
 	if n == 0 {
 		t.step(margin, lead, t.clean(a.Title), true)
 	}
-	inner := margin + strings.Repeat(" ", labelWidth)
 	if hidden > 0 {
 		t.wrapped(inner, yellow, "and "+plural(hidden, "more line")+" that need no change (--verbose)")
 	}
-	about := apply.Effort(a.Needs, a.Lasts)
-	t.wrapped(inner, dim, t.clean(about))
+	if efforts == nil {
+		t.wrapped(inner, dim, t.clean(apply.Effort(a.Needs, a.Lasts)))
+	}
 	if p := apply.Proof(a.Proof); p != "" {
 		t.wrapped(inner, green, t.clean(p))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -51,6 +52,12 @@ type Document struct {
 	// Findings are the faults, most severe first; the consequences of a finding
 	// are listed in its explains.
 	Findings []rules.Finding `json:"findings"`
+	// Waived are the findings that a waiver accepts for a time, most severe first. They
+	// do not count for the exit code.
+	Waived []waivers.Waived `json:"waived,omitempty"`
+	// UnusedWaivers are the waivers that match no finding of the rules that were
+	// judged.
+	UnusedWaivers []waivers.Waiver `json:"unused_waivers,omitempty"`
 	// Advice are the remedies, best first.
 	Advice []remedies.Advice `json:"advice"`
 	// Withheld is what the findings name and need not or must not be done here:
@@ -88,6 +95,8 @@ type Document struct {
 	only       int                 // How many rules were asked for by name.
 	runs       string              // How the job is started, as instructions names it.
 	recheck    remedies.Recheck
+	folder     string // What the names of the texts are relative to; empty for the current folder.
+	rule       func(id string) (rules.Rule, bool)
 }
 
 // Facts are what the report was made of; nil where it was read from a file.
@@ -230,11 +239,16 @@ type Input struct {
 	Probed bool
 	// TextsOnly is true where no machine was examined, live or recorded.
 	TextsOnly bool
+	// Folder is what the names of the texts are relative to, if one folder was given.
+	Folder string
 	// Rules are all rules.
 	Rules    []rules.Rule
 	Settings []settings.Setting
 	Facts    *facts.Facts
+	// Verdict is what the rules say, and Waiving what waivers make of it; nil if there
+	// are no waivers.
 	Verdict  rules.Verdict
+	Waiving  *waivers.Result
 	Advice   []remedies.Advice
 	Withheld []remedies.Withheld
 	// Recheck is how gpudoctor was called.
@@ -244,6 +258,10 @@ type Input struct {
 
 // New makes a report. The same input gives the same report.
 func New(in Input) *Document {
+	findings := in.Verdict.Findings
+	if in.Waiving != nil {
+		findings = in.Waiving.Findings
+	}
 	d := &Document{
 		Schema:        Schema,
 		Version:       in.Version,
@@ -253,7 +271,7 @@ func New(in Input) *Document {
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
-		Findings:      origin.Fill(whole(in.Verdict.Findings), in.Facts),
+		Findings:      origin.Fill(whole(findings), in.Facts),
 		Advice:        wholeAdvice(in.Advice),
 		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
 		Skipped:       skippedOf(in.Verdict.Skipped),
@@ -270,6 +288,11 @@ func New(in Input) *Document {
 		runs:          apply.RunsBy(in.Facts),
 		recheck:       in.Recheck,
 		Withheld:      in.Withheld,
+		folder:        in.Folder,
+		rule:          ruleIn(in.Rules),
+	}
+	if in.Waiving != nil {
+		d.addWaived(in.Waiving, in.Facts)
 	}
 	if in.Facts.Transfers != nil {
 		t := *in.Facts.Transfers
@@ -292,6 +315,17 @@ func New(in Input) *Document {
 		Facts: in.Facts, Rules: in.Rules, Profile: d.Profile, Verdict: in.Verdict, TextsOnly: d.textsOnly, Paths: d.peerPaths(), Unseen: d.unseenGPUs(),
 	})
 	return d
+}
+
+// ruleIn returns what finds a rule by its id.
+func ruleIn(all []rules.Rule) func(string) (rules.Rule, bool) {
+	return func(id string) (rules.Rule, bool) {
+		i := slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == id })
+		if i < 0 {
+			return rules.Rule{}, false
+		}
+		return all[i], true
+	}
 }
 
 // severitiesOf are the severities of rules by their ids.

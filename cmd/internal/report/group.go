@@ -1,10 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/glossary"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -26,7 +29,113 @@ func groups(findings []rules.Finding) []group {
 		}
 		all = append(all, g)
 	}
+	distinguish(all)
 	return all
+}
+
+// distinguish adds to titles that several groups have what the groups differ in: the
+// variable, what they are about, or else what they say. Alike groups are one, so that
+// something differs, if only how bad or how sure they are.
+func distinguish(all []group) {
+	by := map[string][]*group{}
+	for i := range all {
+		by[all[i].Title] = append(by[all[i].Title], &all[i])
+	}
+	for title, same := range by {
+		if len(same) == 1 {
+			continue
+		}
+		for _, of := range []func(*group) string{
+			(*group).variable,
+			(*group).about,
+			func(g *group) string { return sentence(g.Message) },
+			func(g *group) string { return fmt.Sprintf("%s, %s, %s", g.about(), g.Severity, g.Confidence) },
+		} {
+			seen := map[string]bool{}
+			for _, g := range same {
+				seen[of(g)] = true
+			}
+			if len(seen) < len(same) || seen[""] {
+				continue
+			}
+			for _, g := range same {
+				g.Title = title + ": " + of(g)
+			}
+			break
+		}
+	}
+}
+
+// variable is the variable that the group is about; empty if it is not about one.
+func (g *group) variable() string {
+	name, _ := g.Params["variable"].(string)
+	return name
+}
+
+// about names the first subject of the group, and how many there are besides.
+func (g *group) about() string {
+	if more := len(g.subjects) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", g.subjects[0], more)
+	}
+	return g.subjects[0]
+}
+
+// certainty says how sure the group is, and of what: of a cause, or only of a symptom. What
+// is below medium severity is not the cause of a failure.
+func (g *group) certainty() string {
+	if !atLeast(g.Severity, rules.Medium) {
+		return string(g.Confidence)
+	}
+	cause := g.Confidence
+	for _, f := range g.findings {
+		if f.OfCause.Rank() > cause.Rank() && f.OfCause != "" {
+			cause = f.OfCause
+		}
+	}
+	candidates := g.candidates()
+	told := g.Order != nil // A program said that something failed.
+	const open = "cause open"
+	switch {
+	case cause == rules.Confirmed && !g.Symptom:
+		return "cause confirmed"
+	case len(candidates) > 0 && candidates[0].Against != "" && told:
+		return "symptom confirmed, " + open
+	case len(candidates) > 0 && told:
+		return "symptom confirmed, cause " + string(cause)
+	case g.Symptom && g.Confidence == rules.Possible:
+		return open
+	case g.Symptom:
+		return "symptom " + string(g.Confidence) + ", " + open
+	case cause != g.Confidence:
+		return "symptom " + string(g.Confidence) + ", cause " + string(cause)
+	}
+	return "cause " + string(cause)
+}
+
+// terms explains the abbreviations that the group and its cure use, each once in a report.
+func (g *group) terms(explained map[string]bool, c cure) string {
+	texts := append([]string{g.Title}, g.messages()...)
+	for _, s := range g.steps() {
+		texts = append(texts, s.Look)
+	}
+	for _, o := range g.candidates() {
+		texts = append(texts, o.Title, o.For, o.Against, o.Shows)
+	}
+	for _, l := range c.lead {
+		texts = append(texts, l.advice.Title, sentence(l.advice.Caution))
+		// Beside what can be typed, the steps are remarks, which are not shown.
+		if typed, _ := apply.Instructions(l.advice.Apply, ""); len(typed) == 1 {
+			texts = append(texts, l.advice.Apply.Steps...)
+		}
+	}
+	var said []string
+	for _, t := range glossary.In(strings.Join(texts, "\n")) {
+		if !explained[t.Name] {
+			explained[t.Name] = true
+			said = append(said, t.Name+": "+t.Means)
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // topics names what groups are about: the variable, or else the rule. Each stands
@@ -34,10 +143,7 @@ func groups(findings []rules.Finding) []group {
 func topics(groups []group) []string {
 	var all []string
 	for _, g := range groups {
-		topic, ok := g.Params["variable"].(string)
-		if !ok {
-			topic = g.Rule
-		}
+		topic := cmp.Or(g.variable(), g.Rule)
 		if !slices.Contains(all, topic) {
 			all = append(all, topic)
 		}
@@ -110,17 +216,19 @@ func (g group) candidates() []rules.Candidate {
 	return all
 }
 
-// inFavour says what speaks for a cause and against it, and what decides.
-func inFavour(c rules.Candidate) string {
+// inFavour says what speaks for a cause and against it, and what decides, each part as prose
+// or code puts it.
+func inFavour(c rules.Candidate, prose, code func(string) string) string {
 	said := c.For
 	if c.Against != "" {
 		said += "; but " + c.Against
 	}
+	said = prose(said)
 	switch {
 	case c.Command != "":
-		said += ". To check: " + c.Command + " (if it is the cause, " + c.Shows + ")"
+		said += ". To check: " + code(c.Command) + " (if it is the cause, " + prose(c.Shows) + ")"
 	case c.Shows != "":
-		said += ". To check: " + c.Shows
+		said += ". To check: " + prose(c.Shows)
 	}
 	return said
 }
@@ -205,8 +313,8 @@ func (g group) withheld(all []remedies.Withheld) []string {
 // isAbout reports whether a setting that is not to be taken away is the group's own variable:
 // one remedy removes several.
 func (g group) isAbout(w remedies.Withheld) bool {
-	variable, ok := g.Params["variable"].(string)
-	return !ok || w.Setting == variable || strings.HasPrefix(w.Setting, variable+"=")
+	variable := g.variable()
+	return variable == "" || w.Setting == variable || strings.HasPrefix(w.Setting, variable+"=")
 }
 
 // keeps reports whether a remedy is withheld from the group, whose variable another finding

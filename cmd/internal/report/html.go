@@ -63,6 +63,7 @@ func (h *pageOf) report() *page.Report {
 		r.Findings = append(r.Findings, h.finding(i+1, g))
 	}
 	r.First = h.first(r.Findings)
+	h.waived(r)
 	if r.Picture != nil {
 		r.Tree = h.tree()
 		if r.Picture.Hidden {
@@ -80,7 +81,7 @@ func (h *pageOf) verdict() string {
 	if h.d.Verdict.State != Findings {
 		return h.sentence(h.d.title())
 	}
-	if len(h.d.Findings) == 1 {
+	if len(h.d.Findings)+len(h.d.Waived) == 1 {
 		return h.d.title() + " finding"
 	}
 	return h.d.title() + " findings"
@@ -150,7 +151,7 @@ func (h *pageOf) sentence(s string) string {
 // finding describes findings that are alike.
 func (h *pageOf) finding(number int, g group) page.Finding {
 	f := page.Finding{
-		Number: number, Severity: string(g.Severity), Title: h.line(g.Title), Rule: h.line(g.Rule), Confidence: string(g.Confidence),
+		Number: number, Severity: string(g.Severity), Title: h.line(g.Title), Rule: h.line(g.Rule), Confidence: g.certainty(),
 		Messages: h.lines(g.messages()), Notes: h.lines(g.withheld(h.d.Withheld)),
 	}
 	if !g.namesSubjects(g.messages()) {
@@ -160,7 +161,7 @@ func (h *pageOf) finding(number int, g group) page.Finding {
 		f.Explains = append(f.Explains, page.Pair{Name: h.line(e.Rule), Text: h.line(strings.Join(e.subjects, ", "))})
 	}
 	for _, c := range g.candidates() {
-		f.Candidates = append(f.Candidates, page.Pair{Name: h.line(c.Title), Text: h.line(inFavour(c))})
+		f.Candidates = append(f.Candidates, page.Pair{Name: h.line(c.Title), Text: inFavour(c, h.line, h.line)})
 	}
 	for _, s := range g.steps() {
 		f.Steps = append(f.Steps, page.Step{Look: h.line(s.Look), Command: h.line(s.Command)})
@@ -198,6 +199,12 @@ func (h *pageOf) remedy(number int, label string, a *remedies.Advice) page.Remed
 	r.Description, r.Why, r.Undo, r.Verify = h.line(a.Description), h.line(a.Why), h.line(a.Undo), h.line(a.Verify)
 	primary, others := apply.Instructions(a.Apply, h.d.runs)
 	r.Blocks, r.More = h.blocks(primary), h.blocks(others)
+	if efforts := apply.Efforts(primary, a.Needs, a.Lasts); efforts != nil {
+		r.Effort = ""
+		for i := range r.Blocks {
+			r.Blocks[i].Effort = h.line(efforts[i])
+		}
+	}
 	for _, l := range a.Links {
 		if strings.HasPrefix(l, "https://") || strings.HasPrefix(l, "http://") {
 			r.Links = append(r.Links, h.line(l))
@@ -243,13 +250,34 @@ func (h *pageOf) heatMap(m matrix, folded bool) page.Matrix {
 				cell.Class = "bad"
 			case o == probe.Slow:
 				cell.Class = "slow"
+			case c == string(probe.OK):
+				cell.Class = "ok"
 			}
 			r.Cells = append(r.Cells, cell)
 		}
 		out.Rows = append(out.Rows, r)
 	}
 	out.Shade()
+	out.Legend = h.legend(m, out)
 	return out
+}
+
+// legend explains the numbers at the edges, the shades and the marks of a table.
+func (h *pageOf) legend(m matrix, shown page.Matrix) string {
+	said := "Rows are GPUs."
+	if slices.Equal(m.devices, m.columns) {
+		said = "Rows and columns are GPUs."
+	}
+	shaded := slices.ContainsFunc(shown.Rows, func(r page.MatrixRow) bool {
+		return slices.ContainsFunc(r.Cells, func(c page.Cell) bool { return strings.HasPrefix(c.Class, "heat") })
+	})
+	if shaded {
+		said += " The stronger the shade, the higher the number."
+	}
+	if m.legend != "" {
+		said += " " + m.legend + "."
+	}
+	return said
 }
 
 // examined lists what texts were taken for, what could not be judged, and what could
@@ -289,8 +317,16 @@ func (h *pageOf) examined(r *page.Report) {
 	}
 	add("Texts", texts)
 	add("What to send next", wanted)
+	if n := len(r.Examined); len(wanted) > 0 {
+		// Who is left without a certain verdict needs it first.
+		r.Examined[n-1].Open = h.d.open() || h.d.Verdict.State == Inconclusive
+	}
+	listed := len(r.Examined)
 	add("Rules that could not be judged", skipped)
 	add("Facts that could not be read", unknown)
+	for i := range r.Examined[listed:] {
+		r.Examined[listed+i].OnScreen = true
+	}
 }
 
 // about says how the report came about.

@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/markup"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -48,6 +49,8 @@ type markdown struct {
 	extent
 	// shown holds the number of the finding under which a remedy was shown.
 	shown map[string]int
+	// explained are the terms that were explained.
+	explained map[string]bool
 }
 
 // writeMarkdown writes a report in GitHub's Markdown (https://github.github.com/gfm/),
@@ -56,7 +59,7 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 	start := b.Len()
 	for _, e := range extents {
 		b.Truncate(start)
-		m := &markdown{b: b, d: d, extent: e, shown: map[string]int{}}
+		m := &markdown{b: b, d: d, extent: e, shown: map[string]int{}, explained: map[string]bool{}}
 		m.write()
 		if b.Len()-start <= MaxMarkdown {
 			return
@@ -75,6 +78,7 @@ func (m *markdown) write() {
 		m.finding(i+1, g)
 	}
 	m.slight(all[grave:])
+	m.waived()
 	m.wanted()
 	if m.details {
 		m.raw(all[grave:])
@@ -87,7 +91,20 @@ func (m *markdown) put(format string, args ...any) {
 }
 
 // inline makes a text from the machine safe inside a line, and short enough.
-func (m *markdown) inline(s string) string { return gfm.Inline(m.cut(s)) }
+func (m *markdown) inline(s string) string { return lines.KeepUnits(gfm.Inline(m.cut(s))) }
+
+// prose does so with sentences, in which it marks commands, variables and paths as code.
+func (m *markdown) prose(s string) string {
+	var b strings.Builder
+	for _, span := range markup.Spans(lines.Printable(m.cut(s), false)) {
+		if span.Code {
+			b.WriteString(gfm.Code(span.Text))
+		} else {
+			b.WriteString(gfm.Inline(span.Text))
+		}
+	}
+	return lines.KeepUnits(b.String())
+}
 
 // code makes it code on one line.
 func (m *markdown) code(s string) string { return gfm.Code(m.cut(s)) }
@@ -124,13 +141,19 @@ func (m *markdown) summary(grave []group) {
 	}
 }
 
-// title is the verdict in a few words.
+// title is the verdict in a few words, with the findings that stand below it.
 func (d *Document) title() string {
+	if d.Verdict.State == Findings {
+		return d.Verdict.Tally()
+	}
+	return d.state() + d.besides()
+}
+
+// state is a verdict without findings of medium severity or above in a few words.
+func (d *Document) state() string {
 	switch v := &d.Verdict; {
 	case v.State == Healthy:
 		return "healthy"
-	case v.State == Findings:
-		return tally(v.Counts)
 	case v.has(ReasonFailed):
 		return "transfers fail"
 	case v.has(ReasonUnread):
@@ -142,16 +165,19 @@ func (d *Document) title() string {
 	case v.has(ReasonNoGPU):
 		return "no GPU"
 	}
+	if len(d.Findings) > 0 {
+		return "not proven healthy"
+	}
 	return "no problems found, not proven healthy"
 }
 
 // verdictInWords is the verdict with what it rests on.
 func (d *Document) verdictInWords() string {
 	v := &d.Verdict
-	said := []string{tally(v.Counts)}
+	said := []string{v.Tally()}
 	if v.State != Findings {
 		said[0] = string(v.State)
-		if counts := tally(v.Counts); counts != "" {
+		if counts := v.Tally(); counts != "" {
 			said = append(said, counts)
 		}
 	}
@@ -170,6 +196,9 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 	again := m.code(d.recheck.Command())
 	if len(grave) == 0 {
 		cause = "none found"
+		if len(d.Waived) > 0 {
+			cause = "none that is not waived"
+		}
 		now = "nothing"
 		next = "nothing"
 		switch {
@@ -179,7 +208,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 		case d.Verdict.State == Inconclusive:
 			now = "see below for what was not examined, and why"
 			if hint := d.hint(); hint != "" {
-				now = m.inline(hint)
+				now = m.prose(hint)
 			}
 			next = again
 		}
@@ -189,7 +218,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 		return cause, now, next
 	}
 	first := grave[0]
-	cause = fmt.Sprintf("%s (%s, %s)", m.inline(first.Title), m.code(first.Rule), first.Confidence)
+	cause = fmt.Sprintf("%s (%s, %s)", m.inline(first.Title), m.code(first.Rule), first.certainty())
 	if rest := len(grave) - 1; rest > 0 {
 		cause += fmt.Sprintf("; %d more below", rest)
 	}
@@ -207,9 +236,9 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 	case len(lead) == 1:
 		return cause, m.brief(lead[0]), recheck
 	case len(steps) > 0 && steps[0].Command != "":
-		return cause, m.inline(steps[0].Look) + ": " + m.code(steps[0].Command), recheck
+		return cause, m.prose(steps[0].Look) + ": " + m.code(steps[0].Command), recheck
 	case len(steps) > 0:
-		return cause, m.inline(steps[0].Look), recheck
+		return cause, m.prose(steps[0].Look), recheck
 	case len(d.Wanted) > 0 && d.open():
 		return cause, "send " + m.inline(d.Wanted[0].Send), recheck
 	}
@@ -219,7 +248,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 // brief is a remedy in one line: what it is called and, where that is short, what to type.
 func (m *markdown) brief(l labelledAdvice) string {
 	const most = 2
-	said := m.inline(l.advice.Title)
+	said := m.prose(l.advice.Title)
 	primary, _ := apply.Instructions(l.advice.Apply, m.d.runs)
 	if len(primary) > 1 { // The effort is that of what lasts.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.UntilBoot })

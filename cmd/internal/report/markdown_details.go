@@ -21,7 +21,7 @@ func (m *markdown) wanted() {
 	}
 	m.put("### What to send next\n")
 	for i, w := range m.d.Wanted[:min(maxWanted, len(m.d.Wanted))] {
-		m.put("%d. %s", i+1, gfm.Item(m.inline(w.Send)))
+		m.put("%d. %s", i+1, gfm.Item(m.prose(w.Send)))
 	}
 	m.put("")
 }
@@ -178,7 +178,7 @@ func (m *markdown) otherAdvice() {
 		if told[a.ID()+"\x00"+valueOf(a.Apply)] {
 			continue
 		}
-		said := fmt.Sprintf("- %s: %s (%s)", m.code(a.ID()), m.inline(a.Title), m.inline(apply.Effort(a.Needs, a.Lasts)))
+		said := fmt.Sprintf("- %s: %s (%s)", m.code(a.ID()), m.prose(a.Title), m.inline(apply.Effort(a.Needs, a.Lasts)))
 		if p := apply.Proof(a.Proof); p != "" {
 			said += "; " + m.inline(p)
 		}

@@ -16,13 +16,13 @@ import (
 // seen.
 func (m *markdown) finding(number int, g group) {
 	m.put("### %d. %s: %s\n", number, upper(string(g.Severity)), m.inline(g.Title))
-	about := fmt.Sprintf("%s, %s", m.code(g.Rule), g.Confidence)
+	about := fmt.Sprintf("%s, %s", m.code(g.Rule), g.certainty())
 	messages := g.messages()
 	if !g.namesSubjects(messages) || len(messages) > m.listed {
 		about += ": " + m.codes(g.subjects)
 	}
 	if len(messages) == 1 {
-		m.put("%s. %s", about, m.inline(messages[0]))
+		m.put("%s. %s", about, m.prose(messages[0]))
 	} else {
 		m.put("%s.\n", about)
 		for i, text := range messages {
@@ -30,7 +30,7 @@ func (m *markdown) finding(number int, g group) {
 				m.put("- and %d more", len(messages)-i)
 				break
 			}
-			m.put("- %s", gfm.Item(m.inline(text)))
+			m.put("- %s", gfm.Item(m.prose(text)))
 		}
 	}
 	var explained []string
@@ -38,11 +38,14 @@ func (m *markdown) finding(number int, g group) {
 		if e.Rule != g.Rule {
 			explained = append(explained, e.Rule)
 		} else if number != unnumbered {
-			m.put("\nAlso: %s", m.inline(e.Message))
+			m.put("\nAlso: %s", m.prose(e.Message))
 		}
 	}
 	if len(explained) > 0 {
 		m.put("\nCause of %s.", m.codes(explained))
+	}
+	if terms := g.terms(m.explained, cureOf(g, m.d.Advice)); terms != "" {
+		m.put("\nTerms: %s.", m.inline(terms))
 	}
 	m.put("")
 	m.candidates(g)
@@ -59,7 +62,7 @@ func (m *markdown) candidates(g group) {
 	}
 	m.put("Possible causes, most likely first:\n")
 	for i, c := range all[:min(len(all), m.listed)] {
-		m.put("%d. %s (%s): %s", i+1, m.code(c.Cause), m.inline(c.Title), m.inline(inFavour(c)))
+		m.put("%d. %s (%s): %s", i+1, m.code(c.Cause), m.inline(c.Title), inFavour(c, m.prose, m.code))
 	}
 	m.put("")
 }
@@ -73,9 +76,9 @@ func (m *markdown) steps(g group) {
 	m.put("Check, in this order:\n")
 	for i, s := range all[:min(len(all), m.listed)] {
 		if s.Command == "" {
-			m.put("%d. %s", i+1, gfm.Item(m.inline(s.Look)))
+			m.put("%d. %s", i+1, gfm.Item(m.prose(s.Look)))
 		} else {
-			m.put("%d. %s: %s", i+1, gfm.Item(m.inline(s.Look)), m.code(s.Command))
+			m.put("%d. %s: %s", i+1, gfm.Item(m.prose(s.Look)), m.code(s.Command))
 		}
 	}
 	m.put("")
@@ -86,7 +89,7 @@ func (m *markdown) cure(number int, g group) {
 	lead := cureOf(g, m.d.Advice).lead
 	withheld := g.withheld(m.d.Withheld)
 	for _, said := range withheld[:min(len(withheld), m.listed)] {
-		m.put("- **Note:** %s", m.inline(said))
+		m.put("- **Note:** %s", m.prose(said))
 	}
 	for _, l := range lead {
 		m.advice(number, l)
@@ -105,7 +108,7 @@ func (m *markdown) advice(number int, l labelledAdvice) {
 	label := upper(l.label)
 	key := a.ID() + "\x00" + valueOf(a.Apply)
 	if at := m.shown[key]; at != unnumbered {
-		m.put("- **%s:** %s, as under %d", label, m.inline(a.Title), at)
+		m.put("- **%s:** %s, as under %d", label, m.prose(a.Title), at)
 		return
 	}
 	m.shown[key] = number
@@ -113,29 +116,41 @@ func (m *markdown) advice(number int, l labelledAdvice) {
 	if len(primary) > 1 { // Beside what can be typed, the steps are remarks.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
 	}
-	said, steps := []string{m.inline(a.Title)}, ""
-	var blocks []apply.Instruction
-	for _, i := range primary {
+	efforts := apply.Efforts(primary, a.Needs, a.Lasts)
+	effort := func(i int) string {
+		if efforts == nil || efforts[i] == "" {
+			return ""
+		}
+		return " (" + efforts[i] + ")"
+	}
+	said, steps := []string{m.prose(a.Title)}, ""
+	var blocks []int // Of primary.
+	for at, i := range primary {
 		where := ""
 		if i.Where != "" {
 			where = i.Where + " "
 		}
 		switch {
 		case i.Language == "":
-			steps = "  By hand: " + m.inline(strings.Join(i.Lines, " "))
+			steps = "  By hand: " + m.prose(strings.Join(i.Lines, " "))
 		case len(i.Lines) == 1:
-			said = append(said, ": "+where+m.code(i.Lines[0]))
+			said = append(said, ": "+where+m.code(i.Lines[0])+effort(at))
 		default:
-			blocks = append(blocks, i)
+			blocks = append(blocks, at)
 		}
 	}
-	m.put("- **%s:** %s (%s)", label, strings.TrimSuffix(strings.Join(said, ""), "."), apply.Effort(a.Needs, a.Lasts))
+	whole := ""
+	if efforts == nil {
+		whole = " (" + apply.Effort(a.Needs, a.Lasts) + ")"
+	}
+	m.put("- **%s:** %s%s", label, strings.TrimSuffix(strings.Join(said, ""), "."), whole)
 	if steps != "" {
 		m.put("%s", steps)
 	}
-	for _, i := range blocks {
+	for _, at := range blocks {
+		i := primary[at]
 		if i.Where != "" {
-			m.put("  %s:", i.Where)
+			m.put("  %s%s:", i.Where, effort(at))
 		}
 		m.fenced("  ", i.Language, i.Lines)
 	}
@@ -155,7 +170,7 @@ func (m *markdown) terms(a *remedies.Advice) string {
 		case gfm.Command.MatchString(part.text):
 			said = append(said, part.label+m.code(part.text)+".")
 		default:
-			said = append(said, part.label+upper(m.inline(strings.TrimSuffix(part.text, ".")))+".")
+			said = append(said, part.label+upper(m.prose(strings.TrimSuffix(part.text, ".")))+".")
 		}
 	}
 	return strings.Join(said, " ")
@@ -180,12 +195,12 @@ func (m *markdown) slight(all []group) {
 			m.put("- and %d more: %s", len(all)-i, m.codes(topics(all[i:])))
 			break
 		}
-		said := fmt.Sprintf("- %s, %s: %s", upper(string(g.Severity)), m.code(g.Rule), m.inline(strings.TrimSuffix(g.messages()[0], ".")))
+		said := fmt.Sprintf("- %s, %s: %s", upper(string(g.Severity)), m.code(g.Rule), m.prose(strings.TrimSuffix(g.messages()[0], ".")))
 		if more := len(g.findings) - 1; more > 0 {
 			said += fmt.Sprintf(" (and %d like it)", more)
 		}
 		if withheld := g.withheld(m.d.Withheld); len(withheld) > 0 {
-			said += ". Note: " + m.inline(withheld[0])
+			said += ". Note: " + m.prose(withheld[0])
 		}
 		if lead := cureOf(g, m.d.Advice).lead; len(lead) > 0 && !g.keeps(lead[0].advice, m.d.Withheld) {
 			said += ". " + upper(lead[0].label) + ": " + m.brief(lead[0])

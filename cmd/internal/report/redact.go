@@ -38,6 +38,7 @@ func (d *Document) redact(r *recorded.Redactor, what Redaction, redacted func() 
 	out.shown = redacted
 	out.Host.parts = recorded.Redact(r, d.Host.parts)
 	out.recheck = recorded.Redact(r, d.recheck)
+	out.folder = recorded.Redact(r, d.folder)
 	out.runs = recorded.Redact(r, d.runs)
 	for i, reason := range d.Verdict.Reasons {
 		out.Verdict.Reasons[i].short = recorded.Redact(r, reason.short)

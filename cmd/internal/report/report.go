@@ -17,8 +17,12 @@ type Format struct {
 	// Name is what --format takes.
 	Name string
 	// Extension is the file name's end, with the dot, that stands for it.
-	// Without the dot it is another name of the format.
+	// Without the dot it is another name of the format. It is empty if no end of a
+	// name is customary.
 	Extension string
+	// CI is true for a format that a CI system or a monitor reads. It holds findings,
+	// not transfers.
+	CI bool
 
 	write func(b *bytes.Buffer, d *Document, s Style)
 }
@@ -29,6 +33,11 @@ var formats = []Format{
 	{Name: "json", Extension: ".json", write: writeJSON},
 	{Name: "markdown", Extension: ".md", write: writeMarkdown},
 	{Name: "html", Extension: ".html", write: writeHTML},
+	{Name: "sarif", Extension: ".sarif", CI: true, write: writeSARIF},
+	{Name: "junit", Extension: ".xml", CI: true, write: writeJUnit},
+	{Name: "github", CI: true, write: writeGitHub},
+	{Name: "gitlab", CI: true, write: writeGitLab},
+	{Name: "prometheus", Extension: ".prom", CI: true, write: writePrometheus},
 }
 
 // Style says how a report is laid out. Only the text format heeds all of it.
@@ -59,11 +68,24 @@ func FormatNames() []string {
 	return names
 }
 
+// TransferFormats are the names of the formats in which transfers alone can be written.
+func TransferFormats() []string {
+	var names []string
+	for _, f := range formats {
+		if !f.CI {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
 // Extensions are the file name ends that stand for a format.
 func Extensions() []string {
 	var ends []string
 	for _, f := range formats {
-		ends = append(ends, f.Extension)
+		if f.Extension != "" {
+			ends = append(ends, f.Extension)
+		}
 	}
 	return ends
 }
@@ -73,7 +95,7 @@ func Extensions() []string {
 func FormatAliases() []string {
 	var aliases []string
 	for _, f := range formats {
-		if alias := f.Extension[1:]; alias != f.Name {
+		if alias := strings.TrimPrefix(f.Extension, "."); alias != f.Name && alias != "" {
 			aliases = append(aliases, alias)
 		}
 	}
@@ -83,7 +105,7 @@ func FormatAliases() []string {
 // FormatNamed finds a format by its name or its alias.
 func FormatNamed(name string) (Format, bool) {
 	for _, f := range formats {
-		if f.Name == name || f.Extension == "."+name {
+		if f.Name == name || f.Extension == "."+name && name != "" {
 			return f, true
 		}
 	}

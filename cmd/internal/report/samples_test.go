@@ -6,6 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -34,6 +35,7 @@ func samples() map[string]*Document {
 		"deliberate":   deliberate(),
 		"withheld":     withheld(),
 		"steps":        undecided(),
+		"waived":       waived(),
 	} {
 		all[name] = New(withRules(in))
 	}
@@ -45,6 +47,12 @@ func withRules(in Input) Input {
 	set, err := rules.Load()
 	if err != nil {
 		panic(err) // The rules are part of the program.
+	}
+	for i := range in.Verdict.Findings {
+		f := &in.Verdict.Findings[i]
+		if rule, ok := set.Rule(f.Rule); ok {
+			f.Symptom = rule.Symptom || rule.LastResort || rule.Unexplained
+		}
 	}
 	var spoken func(found []rules.Finding, id string) bool
 	spoken = func(found []rules.Finding, id string) bool {
@@ -68,6 +76,19 @@ func accounted(in Input) Input {
 			f.AccountsFor = append(f.AccountsFor, rules.Account{Test: t.Test, Source: t.Source, Destination: t.Destination, Way: t.Way})
 		}
 	}
+	return in
+}
+
+// waived is a machine with a finding that is waived; another waiver has expired, a third
+// matches nothing.
+func waived() Input {
+	in := acs()
+	waiving := waivers.Apply(in.Verdict, []waivers.Waiver{
+		{Rule: in.Verdict.Findings[0].Rule, Reason: "The switch is replaced in May.", Expires: "2027-05-31", Owner: "hardware team", File: ".gpudoctor.yaml", Line: 3},
+		{Rule: "p2p-broken-platform", Subject: "*", Reason: "Known", Expires: "2026-01-31", File: ".gpudoctor.yaml", Line: 8},
+		{Rule: in.Verdict.Passed[0], Subject: "host", Reason: "Known", Expires: "2027-05-31", File: ".gpudoctor.yaml", Line: 12},
+	}, "2026-11-23")
+	in.Waiving = &waiving
 	return in
 }
 

@@ -22,18 +22,18 @@ var schemaFile = filepath.Join("..", "..", "..", "docs", "report.schema.json")
 var enums = map[reflect.Type][]any{
 	reflect.TypeFor[Redaction]():    {RedactedNames, RedactedSecrets},
 	reflect.TypeFor[State]():        {Healthy, Findings, Inconclusive},
-	reflect.TypeFor[ReasonCode]():   {ReasonFinding, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonUnread},
+	reflect.TypeFor[ReasonCode]():   anyOf(reasonCodes),
 	reflect.TypeFor[facts.Unread](): {facts.UnreadError, facts.UnreadForm, facts.UnreadLines, facts.UnreadSize, facts.UnreadTime, facts.UnreadCount},
 	reflect.TypeFor[Threshold]():    {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},
 	reflect.TypeFor[area.State]():   {area.OK, area.Note, area.Problem, area.Unknown, area.NotApplicable},
-	reflect.TypeFor[rules.Area]():   areaNamesInOrder(),
+	reflect.TypeFor[rules.Area]():   anyOf(rules.Areas()),
 }
 
-// areaNamesInOrder are all areas.
-func areaNamesInOrder() []any {
-	var all []any
-	for _, a := range rules.Areas() {
-		all = append(all, a)
+// anyOf is a list as the schema takes it.
+func anyOf[T any](list []T) []any {
+	all := make([]any, len(list))
+	for i, one := range list {
+		all[i] = one
 	}
 	return all
 }

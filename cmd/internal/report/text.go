@@ -34,6 +34,8 @@ type text struct {
 	width int
 	// shown holds the number of the finding under which a remedy was shown.
 	shown map[string]int
+	// explained are the terms that were explained.
+	explained map[string]bool
 }
 
 // unnumbered stands for the number of a finding that has none: nothing refers
@@ -70,7 +72,7 @@ func colorOf(s string) color {
 
 // newText prepares a report for a person.
 func newText(b *bytes.Buffer, d *Document, s Style) *text {
-	t := &text{b: b, d: d, style: s, width: s.Width, shown: map[string]int{}}
+	t := &text{b: b, d: d, style: s, width: s.Width, shown: map[string]int{}, explained: map[string]bool{}}
 	if t.width == 0 || t.width > defaultWidth {
 		t.width = defaultWidth
 	}
@@ -107,6 +109,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 		t.line()
 	}
 	t.slight(slight)
+	t.waived()
 	t.line()
 	if s.Verbose {
 		t.details()
@@ -194,9 +197,9 @@ func (t *text) finding(number int, g group) {
 	margin := strings.Repeat(" ", len(n)+2)
 	used := len(margin) + len(severity) + 2
 	title := t.clean(g.Title)
-	about := t.clean(g.Rule) + ", " + string(g.Confidence)
+	about := t.clean(g.Rule) + ", " + g.certainty()
 	if len(g.findings) > 1 {
-		about = fmt.Sprintf("%s x %d, %s", t.clean(g.Rule), len(g.findings), g.Confidence)
+		about = fmt.Sprintf("%s x %d, %s", t.clean(g.Rule), len(g.findings), g.certainty())
 	}
 	indent := strings.Repeat(" ", used)
 	lines := lines.Wrap(title, t.width-used)
@@ -226,8 +229,11 @@ func (t *text) finding(number int, g group) {
 		}
 		t.wrapped(margin, plain, t.clean(m))
 	}
+	if terms := g.terms(t.explained, cureOf(g, t.d.Advice)); terms != "" {
+		t.hanging(margin, "terms", dim, t.clean(terms))
+	}
 	for _, c := range g.candidates() {
-		t.hanging(margin, "may be", plain, t.clean(c.Cause+": "+inFavour(c)))
+		t.hanging(margin, "may be", plain, t.clean(c.Cause)+": "+inFavour(c, t.clean, t.clean))
 	}
 	for _, e := range g.explained() {
 		said := "cause of " + t.clean(e.Rule)
@@ -334,9 +340,9 @@ func (t *text) closing() {
 	case v.State == Healthy && d.Profile == rules.Image:
 		said = t.noProblems() + " in this image."
 	case v.State == Healthy:
-		said = "Healthy."
+		said = "Healthy" + d.besides() + "."
 	case v.State == Findings:
-		said, code = tally(v.Counts)+".", yellow
+		said, code = v.Tally()+".", yellow
 		if v.Counts.Critical+v.Counts.High > 0 {
 			code = red
 		}
@@ -347,7 +353,7 @@ func (t *text) closing() {
 	case v.has(ReasonTexts) && v.has(ReasonCut):
 		said, code = "No known fault found in what was read of the input: "+t.clean(v.text(ReasonCut))+".", yellow
 	case v.has(ReasonTexts):
-		said, code = "No known fault found in the input.", plain
+		said, code = "No known fault found in the input"+d.besides()+".", plain
 	case v.has(ReasonNoGPU) && len(d.Findings) == 0:
 		said, code = "No GPU to judge; no problems found.", plain
 	case v.has(ReasonNoGPU):
@@ -366,7 +372,7 @@ func (t *text) closing() {
 	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
 		t.line("To see a report for a machine with GPUs: ", t.paint(bold, "gpudoctor check --from example:"+t.style.Example))
 	}
-	if d.Verdict.ExitCode != 0 || len(d.Findings) > 0 {
+	if d.Verdict.ExitCode != 0 || len(d.Findings)+len(d.Waived) > 0 {
 		t.exit()
 	}
 }
@@ -380,10 +386,21 @@ func (t *text) exit() {
 // noProblems says that no fault was found, or how bad the findings are at most that stand
 // above.
 func (t *text) noProblems() string {
-	if len(t.d.Findings) == 0 {
+	switch {
+	case len(t.d.Findings)+len(t.d.Waived) == 0:
 		return "No problems found"
+	case len(t.d.Findings) == 0:
+		return "Nothing found that is not waived"
 	}
 	return "Nothing worse than " + string(t.d.Findings[0].Severity) + " found" // They are in order.
+}
+
+// besides counts the findings that do not decide the verdict; empty if there are none.
+func (d *Document) besides() string {
+	if said := d.Verdict.Tally(); said != "" {
+		return "; " + said
+	}
+	return ""
 }
 
 // tally counts findings in words: "1 critical, 2 low".

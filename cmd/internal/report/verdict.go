@@ -21,7 +21,8 @@ const (
 	// Healthy means that all that the profile calls for was examined, and that
 	// nothing of medium severity or above was found.
 	Healthy State = "healthy"
-	// Findings means that something of medium severity or above was found.
+	// Findings means that something of medium severity or above was found, waived or
+	// not.
 	Findings State = "findings"
 	// Inconclusive means that nothing of medium severity or above was found, and
 	// that something failed, or something that the profile calls for was not
@@ -36,6 +37,8 @@ type ReasonCode string
 const (
 	// ReasonFinding is a finding of medium severity or above.
 	ReasonFinding ReasonCode = "finding"
+	// ReasonWaived is a waived finding of medium severity or above.
+	ReasonWaived ReasonCode = "finding-waived"
 	// ReasonFailed means that transfers failed, but no finding reports it.
 	ReasonFailed ReasonCode = "transfers-failed"
 	// ReasonProbe means that the probe was requested but failed.
@@ -58,6 +61,11 @@ const (
 	ReasonUnread ReasonCode = "nothing-recognised"
 )
 
+// reasonCodes are all of them.
+var reasonCodes = []ReasonCode{
+	ReasonFinding, ReasonWaived, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonUnread,
+}
+
 // Reason is one reason why the verdict is not Healthy.
 type Reason struct {
 	// Code is for programs, Text for people.
@@ -76,6 +84,8 @@ type Verdict struct {
 	Reasons []Reason `json:"reasons"`
 	// Counts are the findings by severity, without consequences.
 	Counts Counts `json:"counts"`
+	// Waived is the number of waived findings, which are not in counts.
+	Waived int `json:"waived,omitempty"`
 	// ExitCode is the program's exit code: 0; 1 if a finding is at or above
 	// fail_on; 2 if nothing in the input was recognized; 3 if transfers or the
 	// probe failed without such a finding, and, with --strict, if reasons
@@ -105,7 +115,7 @@ func (v *Verdict) text(code ReasonCode) string {
 
 // gaps are the reasons that are no findings.
 func (v *Verdict) gaps() []Reason {
-	return slices.DeleteFunc(slices.Clone(v.Reasons), func(r Reason) bool { return r.Code == ReasonFinding })
+	return slices.DeleteFunc(slices.Clone(v.Reasons), func(r Reason) bool { return r.Code == ReasonFinding || r.Code == ReasonWaived })
 }
 
 // shortly gives the first of the reasons that are no findings in a sentence.
@@ -123,10 +133,15 @@ func (v *Verdict) shortly(most int) string {
 
 // judge computes the verdict, once, from all that the report holds.
 func (d *Document) judge(in Input) Verdict {
-	v := Verdict{Counts: count(d.Findings), Reasons: []Reason{}, Missing: []string{}}
+	v := Verdict{Counts: count(d.Findings), Waived: len(d.Waived), Reasons: []Reason{}, Missing: []string{}}
 	for _, f := range d.Findings {
 		if atLeast(worst(f), rules.Medium) {
 			v.Reasons = append(v.Reasons, Reason{Code: ReasonFinding, Text: f.Rule + ": " + f.Subject})
+		}
+	}
+	for _, w := range d.Waived {
+		if atLeast(w.Finding.Severity, rules.Medium) {
+			v.Reasons = append(v.Reasons, Reason{Code: ReasonWaived, Text: fmt.Sprintf("%s: %s (waived until %s)", w.Finding.Rule, w.Finding.Subject, w.Waiver.Expires)})
 		}
 	}
 	grave := len(v.Reasons) > 0
@@ -159,7 +174,7 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 		return 2, "nothing in the input was recognized"
 	case reaching > 0:
 		return 1, fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)
-	case v.has(ReasonFailed), failures(d) > 0:
+	case v.has(ReasonFailed), d.unwaivedFailures() > 0:
 		return 3, "transfers failed, but no finding at or above " + string(d.FailOn) + " reports it"
 	case v.has(ReasonProbe):
 		return 3, "the probe was requested but failed"
@@ -169,6 +184,8 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 		return 0, "--fail-on none"
 	case len(d.Findings) > 0:
 		return 0, fmt.Sprintf("no finding at or above %s", d.FailOn)
+	case len(d.Waived) > 0:
+		return 0, plural(len(d.Waived), "finding") + " waived, and no other"
 	}
 	return 0, "no finding"
 }
@@ -179,7 +196,7 @@ func (d *Document) unexamined(in Input) []Reason {
 	var all []Reason
 	// The rules that would report it may have been excluded, or a policy may have
 	// replaced them.
-	rest := rules.Unexplained(d.Transfers, d.Findings)
+	rest := rules.Unexplained(d.Transfers, d.AllFindings())
 	if rest != nil && (!d.noGPU() || len(rest.Transfers)+len(rest.Devices) > 0) {
 		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that report them were excluded)"})
 	}
@@ -320,8 +337,18 @@ func proven(d *Document) bool {
 
 // failures counts the transfers, GPUs and steps of the probe that failed. That
 // the driver finds no GPU where there is none is no failure.
-func failures(d *Document) int {
-	t := d.Transfers
+func failures(d *Document) int { return d.failuresIn(d.Transfers) }
+
+// unwaivedFailures counts those that no waived finding accounts for.
+func (d *Document) unwaivedFailures() int {
+	if len(d.Waived) == 0 {
+		return failures(d)
+	}
+	return d.failuresIn(rules.Unexplained(d.Transfers, d.waivedFindings()))
+}
+
+// failuresIn counts what failed in a part of the probe's report.
+func (d *Document) failuresIn(t *probe.Report) int {
 	if t == nil {
 		return 0
 	}

@@ -22,7 +22,11 @@ import (
 // Here is the file in the current directory.
 const Here = ".gpudoctor.yaml"
 
-// maxBytes is the size of the largest file that is read: there are some thirty keys.
+// WaiversKey is the key of the list of waivers, which is no flag. Package waivers reads it.
+const WaiversKey = "waivers"
+
+// maxBytes is the size of the largest file that is read: there are some thirty keys, and a
+// waiver has some 200 bytes.
 const maxBytes = 64 << 10
 
 // Key is a flag that a file may set.
@@ -55,7 +59,11 @@ type Error struct {
 	Line   int // 0 where no line is at fault.
 	Reason string
 	Hints  []string
+	err    error
 }
+
+// Unwrap returns what the operating system said, where it said something.
+func (e *Error) Unwrap() error { return e.err }
 
 func (e *Error) Error() string {
 	if e.Line > 0 {
@@ -67,8 +75,11 @@ func (e *Error) Error() string {
 // Settings are what the files set.
 type Settings struct {
 	all []Setting
-	// Ignored says of a file why it is not read; empty where there is none.
-	Ignored string
+	// Ignored says of files that are not read why.
+	Ignored []string
+	// Waivers is the list of waivers in the file in the current directory; nil if it has
+	// none.
+	Waivers *yaml.Node
 }
 
 // Of returns what is set for a flag.
@@ -85,18 +96,23 @@ func Load(keys []Key) (Settings, error) {
 	var s Settings
 	raw, err := readHere()
 	if ignored, ok := errors.AsType[*ignoredError](err); ok {
-		s.Ignored = fmt.Sprintf("%s is ignored: %s", Here, ignored.reason)
+		s.Ignored = append(s.Ignored, fmt.Sprintf("%s is ignored: %s", Here, ignored.reason))
 	} else if err != nil {
 		return s, err
 	}
-	if s.all, err = parse(Here, raw, keys, false); err != nil {
+	if s.all, s.Waivers, err = parse(Here, raw, keys, false); err != nil {
 		return s, err
 	}
 	own := ownFile()
-	if raw, err = read(own, 0); err != nil {
+	raw, err = read(own, 0)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		// A container that runs with any user ID often has the HOME of another user.
+		s.Ignored = append(s.Ignored, fmt.Sprintf("%s is ignored: permission denied", own))
+	case err != nil:
 		return s, err
 	}
-	more, err := parse(own, raw, keys, true)
+	more, _, err := parse(own, raw, keys, true)
 	if err != nil {
 		return s, err
 	}
@@ -171,6 +187,15 @@ func read(name string, flags int) ([]byte, error) {
 	return raw, nil
 }
 
+// Read reads a file that must exist.
+func Read(name string) ([]byte, error) {
+	raw, err := read(name, 0)
+	if err == nil && raw == nil {
+		return nil, &Error{File: name, Reason: "no such file", err: fs.ErrNotExist}
+	}
+	return raw, err
+}
+
 // missing is nil for a file that does not exist.
 func missing(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -179,56 +204,72 @@ func missing(name string, err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
-	return &Error{File: name, Reason: err.Error()}
+	return &Error{File: name, Reason: err.Error(), err: err}
 }
 
-// parse reads a file's text.
-func parse(file string, raw []byte, keys []Key, own bool) ([]Setting, error) {
+// Root is the set of keys and values that a file's text holds; nil if it is empty.
+func Root(file string, raw []byte) (*yaml.Node, error) {
 	var doc yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(raw))
 	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, nil
+		return nil, nil //nolint:nilnil // Nothing is in it, and nothing is wrong with it.
 	} else if err != nil {
 		return nil, &Error{File: file, Reason: err.Error()}
-	}
-	fault := func(n *yaml.Node, hints []string, format string, args ...any) error {
-		return &Error{File: file, Line: n.Line, Reason: fmt.Sprintf(format, args...), Hints: hints}
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, &Error{File: file, Reason: "more than one YAML document"}
 	}
 	root := doc.Content[0]
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return nil, nil
+		return nil, nil //nolint:nilnil // As above.
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, fault(root, []string{"each line is the name of a flag and its value: fail-on: medium"}, "not a list of keys and values")
+		return nil, fault(file, root, []string{"each line is the name of a flag and its value: fail-on: medium"}, "not a list of keys and values")
 	}
-	var all []Setting
+	return root, nil
+}
+
+// fault is a fault at a line.
+func fault(file string, n *yaml.Node, hints []string, format string, args ...any) error {
+	return &Error{File: file, Line: n.Line, Reason: fmt.Sprintf(format, args...), Hints: hints}
+}
+
+// parse reads a file's text: what it sets, and its list of waivers.
+func parse(file string, raw []byte, keys []Key, own bool) (all []Setting, waivers *yaml.Node, err error) {
+	root, err := Root(file, raw)
+	if root == nil {
+		return nil, nil, err
+	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		name, value := root.Content[i], root.Content[i+1]
 		at := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name.Value })
 		switch {
+		case name.Value == WaiversKey && own:
+			return nil, nil, fault(file, name, []string{"waivers belong to a repository: write them to " + Here + ", or to a file for --waive"},
+				"%s cannot be set in the user's own configuration", WaiversKey)
+		case name.Value == WaiversKey && waivers != nil, slices.ContainsFunc(all, func(s Setting) bool { return s.Key == name.Value }):
+			return nil, nil, fault(file, name, nil, "the key %s is given twice", name.Value)
+		case name.Value == WaiversKey:
+			waivers = value
+			continue
 		case at < 0:
-			return nil, fault(name, unknownHints(name.Value, keys), "unknown key %q", name.Value)
-		case slices.ContainsFunc(all, func(s Setting) bool { return s.Key == name.Value }):
-			return nil, fault(name, nil, "the key %s is given twice", name.Value)
+			return nil, nil, fault(file, name, unknownHints(name.Value, keys), "unknown key %q", name.Value)
 		case keys[at].Own && !own:
-			return nil, fault(name, []string{"set it on the command line, or in " + cmp.Or(ownFile(), "your own configuration")},
+			return nil, nil, fault(file, name, []string{"set it on the command line, or in " + cmp.Or(ownFile(), "your own configuration")},
 				"%s cannot be set by a file in the current directory", name.Value)
 		}
 		values, err := valuesOf(value, keys[at])
 		if err != nil {
-			return nil, fault(value, nil, "%s: %v", name.Value, err)
+			return nil, nil, fault(file, value, nil, "%s: %v", name.Value, err)
 		}
 		all = append(all, Setting{Key: name.Value, Values: values, File: file, Line: name.Line})
 	}
-	return all, nil
+	return all, waivers, nil
 }
 
 // unknownHints say which key may be meant.
 func unknownHints(name string, keys []Key) []string {
-	names := make([]string, 0, len(keys))
+	names := []string{WaiversKey}
 	for _, k := range keys {
 		names = append(names, k.Name)
 	}

@@ -153,7 +153,7 @@ func TestIgnored(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, set := s.Of("strict"); set || s.Ignored == "" {
+			if _, set := s.Of("strict"); set || len(s.Ignored) == 0 {
 				t.Errorf("it was read, or nothing is said of it: %q", s.Ignored)
 			}
 			if _, set := s.Of("fail-on"); !set {
@@ -186,7 +186,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		all, err := parse("f", []byte(text), keys, false)
+		all, _, err := parse("f", []byte(text), keys, false)
 		for _, s := range all {
 			if err != nil || s.Key == "policy" || len(s.Values) == 0 {
 				t.Errorf("%q: %+v and %v", text, s, err)

@@ -1,5 +1,5 @@
 // Package terms explains the words of a report that are no ids: exit codes, severities,
-// confidences, verdicts and kinds of remedy.
+// confidences, verdicts, kinds of remedy and waivers.
 package terms
 
 import (
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -21,6 +22,7 @@ const (
 	Confidence Kind = "confidence"
 	Verdict    Kind = "verdict"
 	Remedy     Kind = "kind of remedy"
+	Waiver     Kind = "waiver"
 )
 
 // Term is a word of a report.
@@ -63,14 +65,16 @@ var all = []Term{
 	{Severity, string(rules.Medium), "a noticeable part of the bandwidth is lost, or communication fails under less likely conditions", "Plan the fix."},
 	{Severity, string(rules.Low), "little performance is lost", "Fix it when convenient."},
 	{Severity, string(rules.Info), "nothing needs to be done", "Nothing."},
-	{Confidence, string(rules.Confirmed), "the probe measured it, or a program's own message says it", "Apply the remedy."},
+	{Confidence, string(rules.Confirmed), "the probe measured it, or a program's own message says it", "After \"cause\": apply the remedy. After \"symptom\": only the failure is certain; the rest of the words says how sure the cause is."},
 	{Confidence, string(rules.Likely), "the facts imply it", "Apply the remedy; its verification shows whether this was the cause."},
 	{Confidence, string(rules.Possible), "the facts allow it", "Check first: the finding says what to look at."},
 	{Verdict, string(report.Healthy), "everything that the profile requires was examined, and nothing of medium severity or above was found", "Nothing."},
-	{Verdict, string(report.Findings), "something of medium severity or above was found", "Start with the first finding: findings are sorted by severity."},
+	{Verdict, string(report.Findings), "something of medium severity or above was found, waived or not", "Start with the first finding: findings are sorted by severity."},
 	{Verdict, string(report.Inconclusive), "nothing of medium severity or above was found, but something failed or was not examined", "Read the last lines of the report: they name what is missing and how to examine it."},
 	{Remedy, string(remedies.Fix), "it removes the cause", "Prefer it if you can accept what it requires."},
 	{Remedy, string(remedies.Workaround), "it avoids the consequence, at a cost", "Use it until the fix is in place, and remove it afterwards."},
+	{Waiver, "waived", "a waiver accepts the finding until a date: it is listed, and does not count for the exit code", "Fix it before the waiver expires. Its consequences count unless they are waived themselves."},
+	{Waiver, waivers.Expired, "a waiver is past its last day: what it waived counts again", "Fix what it waived, or set a later date and review the reason; otherwise remove the waiver."},
 }
 
 // All are the terms.

@@ -110,9 +110,9 @@ func (j Join) who() string {
 			pairs = append(pairs, fmt.Sprintf("and %d more pairs", len(j.Pairs)-i))
 			break
 		}
-		pairs = append(pairs, strings.TrimPrefix(p[0], "GPU ")+"-"+strings.TrimPrefix(p[1], "GPU "))
+		pairs = append(pairs, p[0]+" and "+strings.TrimPrefix(p[1], "GPU "))
 	}
-	return "GPUs " + strings.Join(pairs, ", ")
+	return strings.Join(pairs, ", ")
 }
 
 // rangesOf names GPUs with their numbers in ranges: "GPUs 0 to 3, 6".

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // Drawing is the picture as shapes, in pixels from the left upper corner.
@@ -60,6 +62,7 @@ const (
 	badgeSpace   = 20
 	BadgeRadius  = 8
 	charWidth    = 7.2 // A letter of 11 pixels in a wide font (DejaVu Sans: 0.6 em on average).
+	joinWidth    = 6.2 // The same in the sentence of a join, which has more narrow letters than an address.
 	boldWidth    = 8.4 // One of 12 pixels, bold.
 	leastJoin    = 360 // A bar of one line or two.
 	narrowColumn = 400 // Widths below it take two tiles in a row, which are wider for it.
@@ -286,10 +289,10 @@ func (p *painter) link(b *block, x, top, bottom int) {
 
 // join draws a bar that says which GPUs are joined, and returns its height.
 func (p *painter) join(j Join, y, width int) int {
-	lines := wrap(j.String(), int(float64(width-2*inset)/charWidth))
-	height := len(lines)*lineHeight + inset + 4
+	said := lines.Wrap(j.String(), int(float64(width-2*inset)/joinWidth))
+	height := len(said)*lineHeight + inset + 4
 	p.d.Boxes = append(p.d.Boxes, Box{Y: y, W: width, H: height, Class: "box join", Title: j.String()})
-	for i, line := range lines {
+	for i, line := range said {
 		p.d.Labels = append(p.d.Labels, Label{X: inset, Y: y + inset + 8 + i*lineHeight, Class: "note", Text: line})
 	}
 	return height
@@ -331,17 +334,4 @@ func (n *Node) title() string {
 // class joins the names of classes that are not empty.
 func class(names ...string) string {
 	return strings.Join(strings.Fields(strings.Join(names, " ")), " ")
-}
-
-// wrap breaks a text into lines of at most that many letters.
-func wrap(s string, most int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(s) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > most {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(lines, line)
 }

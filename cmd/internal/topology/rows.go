@@ -11,14 +11,14 @@ type Row struct {
 type strokes struct{ tee, corner, pass, none string }
 
 var (
-	lines = strokes{"├─ ", "└─ ", "│  ", "   "}
+	boxes = strokes{"├─ ", "└─ ", "│  ", "   "}
 	ascii = strokes{"|- ", "`- ", "|  ", "   "}
 )
 
 // Rows lists the nodes from top to bottom, each with the lines before it. With plain
 // the lines are of ASCII.
 func (m *Machine) Rows(plain bool) []Row {
-	s := lines
+	s := boxes
 	if plain {
 		s = ascii
 	}

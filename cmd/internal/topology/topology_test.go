@@ -165,9 +165,9 @@ func TestJoins(t *testing.T) {
 		links string // Of GPU 0.
 	}{
 		{"a switch", linked(3, nvlink(0, 1, 18, true), nvlink(0, 2, 18, true), nvlink(1, 2, 18, true)), []string{"NVLink 4 through NVSwitch joins GPUs 0 to 2, each to each: 18 links, 450 GB/s each way"}, "NVLink 4 x18"},
-		{"bridges", linked(4, nvlink(0, 1, 4, false), nvlink(2, 3, 4, false)), []string{"NVLink 4 joins GPUs 0-1, 2-3: 4 links, 100 GB/s each way"}, "NVLink 4 x4"},
+		{"bridges", linked(4, nvlink(0, 1, 4, false), nvlink(2, 3, 4, false)), []string{"NVLink 4 joins GPU 0 and 1, GPU 2 and 3: 4 links, 100 GB/s each way"}, "NVLink 4 x4"},
 		{"one bridge", linked(2, nvlink(0, 1, 1, false)), []string{"NVLink 4 joins GPU 0 and GPU 1: 1 link, 25 GB/s each way"}, "NVLink 4 x1"},
-		{"xGMI", linked(3, xgmi(0, 1, 1), xgmi(1, 2, 1), xgmi(0, 2, 2)), []string{"xGMI joins GPUs 0-1, 1-2: 64 GB/s each way"}, "xGMI to 1 GPU"},
+		{"xGMI", linked(3, xgmi(0, 1, 1), xgmi(1, 2, 1), xgmi(0, 2, 2)), []string{"xGMI joins GPU 0 and 1, GPU 1 and 2: 64 GB/s each way"}, "xGMI to 1 GPU"},
 		{"PCIe", linked(2, facts.Pair{A: gpu(0), B: gpu(1), Kind: "gpu-gpu", NVLinks: new(int)}), nil, ""},
 	} {
 		tt.facts.PCI = &facts.PCIFacts{Devices: []facts.PCIDevice{port("0000:00:01.0", "root-port"), card(gpu(0), at(32, 16, 32, 16), "0000:00:01.0")}}
@@ -193,7 +193,7 @@ func TestManyPairs(t *testing.T) {
 	}
 	j.Name = "xGMI"
 	j.gather()
-	if got := j.String(); !strings.HasSuffix(got, "11-12, and 8 more pairs") {
+	if got := j.String(); !strings.HasSuffix(got, "GPU 11 and 12, and 8 more pairs") {
 		t.Errorf("got %q", got)
 	}
 }

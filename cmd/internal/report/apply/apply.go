@@ -193,6 +193,27 @@ func Effort(needs []remedies.Need, lasts string) string {
 	return strings.Join(parts, ", ")
 }
 
+// Efforts are what each of the instructions of a remedy takes, in their order, where one of
+// them holds until the next boot only: that one takes effect at once, without a reboot.
+// Those for a person have none of their own. It is nil where all take the same.
+func Efforts(all []Instruction, needs []remedies.Need, lasts string) []string {
+	if !slices.ContainsFunc(all, func(i Instruction) bool { return i.Where == UntilBoot }) {
+		return nil
+	}
+	efforts := make([]string, len(all))
+	for i, one := range all {
+		switch one.Where {
+		case ByHand:
+		case UntilBoot:
+			atOnce := slices.DeleteFunc(slices.Clone(needs), func(n remedies.Need) bool { return n == remedies.NeedReboot })
+			efforts[i] = Effort(atOnce, "") + ", takes effect at once"
+		default:
+			efforts[i] = Effort(needs, lasts)
+		}
+	}
+	return efforts
+}
+
 // Proof says in words what was measured here of a remedy.
 func Proof(p *remedies.Proof) string {
 	switch {

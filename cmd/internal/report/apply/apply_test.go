@@ -58,3 +58,38 @@ func TestInstructionsWhereTheJobRuns(t *testing.T) {
 		t.Errorf("podman runs by %q", got)
 	}
 }
+
+// TestEfforts holds, for every remedy, that what is typed says what it takes: what holds
+// until the next boot needs no reboot and does not persist, and all else takes what the
+// remedy takes.
+func TestEfforts(t *testing.T) {
+	set, err := remedies.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := 0
+	for _, r := range set.Remedies() {
+		primary, _ := Instructions(r.Apply, "")
+		efforts := Efforts(primary, r.Needs, r.Lasts)
+		if atOnce := slices.ContainsFunc(primary, func(i Instruction) bool { return i.Where == UntilBoot }); atOnce != (efforts != nil) {
+			t.Errorf("%s: efforts of its own: %q", r.ID, efforts)
+			continue
+		}
+		for i, effort := range efforts {
+			want := Effort(r.Needs, r.Lasts)
+			switch primary[i].Where {
+			case ByHand:
+				want = ""
+			case UntilBoot:
+				want = "root, takes effect at once"
+				both++
+			}
+			if effort != want {
+				t.Errorf("%s, %s: got %q, want %q", r.ID, primary[i].Where, effort, want)
+			}
+		}
+	}
+	if both < 2 {
+		t.Errorf("%d remedies hold until the next boot and for good", both)
+	}
+}

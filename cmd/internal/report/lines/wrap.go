@@ -3,14 +3,41 @@ package lines
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Wrap breaks a text at its blanks into lines of at most width characters. A
-// word that is longer gets a line of its own, unbroken.
+// number is what a unit belongs to, and unit a unit with the punctuation behind it; what
+// is behind the number of "5.0 x16" is one as well.
+var (
+	number = lazy.New(`^[(~<>=±-]*[0-9][0-9.,]*$`)
+	unit   = lazy.New(`^(?:[kKMGT]?i?B|[kKMGT]?i?[Bb](?:its?)?/s|GT/s|%|[num\x{b5}]?s|[kMG]?Hz|W|x[0-9]+)[).,;:]*$`)
+	// measured is a number with its unit in a text.
+	measured = lazy.New(`([0-9]) ((?:[kKMGT]?i?B|[kKMGT]?i?[Bb](?:its?)?/s|GT/s|%|[num\x{b5}]?s|[kMG]?Hz|W|x[0-9]+)(?:[^0-9A-Za-z/]|$))`)
+)
+
+// KeepUnits puts a blank that does not break between a number and its unit.
+func KeepUnits(s string) string { return measured.ReplaceAllString(s, "$1\u00a0$2") }
+
+// words are those of a text, a number with its unit as one.
+func words(s string) []string {
+	var all []string
+	for word := range strings.FieldsSeq(s) {
+		if n := len(all); n > 0 && unit.MatchString(word) && number.MatchString(all[n-1]) {
+			all[n-1] += " " + word
+			continue
+		}
+		all = append(all, word)
+	}
+	return all
+}
+
+// Wrap breaks a text at its blanks into lines of at most width characters, not between a
+// number and its unit. A word that is longer gets a line of its own, unbroken.
 func Wrap(s string, width int) []string {
 	var lines []string
 	line, used := "", 0
-	for word := range strings.FieldsSeq(s) {
+	for _, word := range words(s) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case used == 0:

@@ -1,0 +1,183 @@
+package report
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// ciFormats are the formats for CI systems and monitors.
+func ciFormats(t *testing.T) []Format {
+	t.Helper()
+	var all []Format
+	for _, f := range formats {
+		if f.CI {
+			all = append(all, f)
+		}
+	}
+	if len(all) != len(formattest.Readers) {
+		t.Fatalf("%d formats, %d readers", len(all), len(formattest.Readers))
+	}
+	return all
+}
+
+// readBack writes a report and reads it with the reader of others.
+func readBack(t *testing.T, f Format, d *Document, s Style) formattest.Report {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f.Write(&b, d, s); err != nil {
+		t.Fatal(err)
+	}
+	r, err := formattest.Readers[f.Name](b.Bytes())
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", f.Name, err, b.String())
+	}
+	return r
+}
+
+// TestGoldenFormats holds what the formats for CI systems and monitors look like.
+func TestGoldenFormats(t *testing.T) {
+	for _, name := range []string{"acs", "hostile", "unproven", "waived"} {
+		for _, f := range ciFormats(t) {
+			var b bytes.Buffer
+			if err := f.Write(&b, samples()[name], Style{}); err != nil {
+				t.Fatal(err)
+			}
+			golden.File(t, filepath.Join("testdata", name+"."+f.Name+".golden"), b.Bytes())
+		}
+	}
+}
+
+// TestFormatsOfSamples holds, for every sample in every format, that the reader of others
+// takes it, with and without ASCII, of strict runs and of others.
+func TestFormatsOfSamples(t *testing.T) {
+	for name, d := range samples() {
+		for _, f := range ciFormats(t) {
+			for _, s := range []Style{{}, {ASCII: true}} {
+				r := readBack(t, f, d, s)
+				var want []string
+				for _, finding := range d.Findings {
+					want = append(want, finding.Rule)
+				}
+				slices.Sort(want)
+				var accepted []string
+				for _, w := range d.Waived {
+					accepted = append(accepted, w.Finding.Rule)
+				}
+				if got := r.Rules(true); !slices.Equal(got, accepted) {
+					t.Errorf("%s, %s: %v are waived, want %v", name, f.Name, got, accepted)
+				}
+				if got := r.Rules(false); !slices.Equal(got, want) {
+					t.Errorf("%s, %s: the rules are %v, want %v", name, f.Name, got, want)
+				}
+				if r.Broken != (d.Verdict.ExitCode > 1) || len(r.Gaps) != len(d.Verdict.gaps()) {
+					t.Errorf("%s, %s: broken %t, gaps %v, of exit code %d and %v", name, f.Name, r.Broken, r.Gaps, d.Verdict.ExitCode, d.Verdict.Reasons)
+				}
+				if r.AllPassed && d.Verdict.State == Inconclusive {
+					t.Errorf("%s, %s: it reads as a success, but it is inconclusive", name, f.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestFingerprints holds that a finding keeps its fingerprint where its message, its evidence,
+// its severity or the findings beside it change, and that findings that differ in rule,
+// subject or variable have different ones.
+func TestFingerprints(t *testing.T) {
+	prints := func(findings ...rules.Finding) []string {
+		in := low()
+		in.Verdict.Findings = findings
+		var all []string
+		for _, i := range New(in).issues(Style{}) {
+			all = append(all, i.fingerprint)
+		}
+		return all
+	}
+	base := rules.Finding{Rule: "a", Subject: "b", Message: "c", Severity: rules.High, Confidence: rules.Likely}
+	want := prints(base)[0]
+	for name, change := range map[string]struct {
+		change func(f *rules.Finding)
+		same   bool
+	}{
+		"message":  {func(f *rules.Finding) { f.Message = "0.5 GB/s" }, true},
+		"evidence": {func(f *rules.Finding) { f.Evidence = []rules.Evidence{{Fact: "x", Source: "job.log:9"}} }, true},
+		"severity": {func(f *rules.Finding) { f.Severity = rules.Low }, true},
+		"rule":     {func(f *rules.Finding) { f.Rule = "b" }, false},
+		"subject":  {func(f *rules.Finding) { f.Subject = "c" }, false},
+		"variable": {func(f *rules.Finding) { f.Params = map[string]any{"variable": "NCCL_DEBUG"} }, false},
+	} {
+		other := base
+		change.change(&other)
+		if got := prints(other)[0]; (got == want) != change.same {
+			t.Errorf("%s: the fingerprint is %s, that of the other is %s", name, got, want)
+		}
+		if all := prints(base, other); all[0] == all[1] {
+			t.Errorf("%s: two findings of one report have the fingerprint %s", name, all[0])
+		}
+	}
+}
+
+// TestPlaces holds which file and line an issue is given.
+func TestPlaces(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sources  []string
+		evidence []string
+		want     place
+	}{
+		"a line of a text":             {[]string{"ticket"}, []string{"NVML", "job.log:7", "job.log:9"}, place{"job.log", 7}},
+		"a text":                       {[]string{"ticket"}, []string{"NVML", "job.log"}, place{file: "job.log"}},
+		"a file of the machine":        {[]string{"this machine"}, []string{"/etc/nccl.conf:3"}, place{"/etc/nccl.conf", 3}},
+		"no text, but like one":        {[]string{"host.json"}, []string{"step:7"}, place{file: "host.json"}},
+		"a call, of a recording":       {[]string{"host.json"}, []string{"cuInit"}, place{file: "host.json"}},
+		"a call, of two recordings":    {[]string{"a.json", "b.json"}, []string{"cuInit"}, place{file: machine}},
+		"several files of the machine": {[]string{"host.json"}, []string{"/sys/bus, /proc/driver"}, place{file: "host.json"}},
+	} {
+		in := low()
+		in.Sources, in.Recheck.Files = tt.sources, true
+		in.Facts.Texts = append(in.Facts.Texts, facts.Text{Name: "job.log", Kinds: []facts.TextKind{}})
+		var evidence []rules.Evidence
+		for _, source := range tt.evidence {
+			evidence = append(evidence, rules.Evidence{Fact: "x", Source: source})
+		}
+		in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low, Evidence: evidence}}
+		if got := New(in).issues(Style{})[0].place; got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+		in.Folder = "logs/"
+		if tt.want.file == "job.log" {
+			tt.want.file = "logs/job.log"
+		}
+		if got := New(in).issues(Style{})[0].place; got != tt.want {
+			t.Errorf("%s, in a folder: got %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// TestSARIFTexts holds that no text from a machine becomes a link or a placeholder.
+func TestSARIFTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"[click](http://evil)": "[click] (http://evil)", "{0} and {x}": "{{0}} and {{x}}", "plain [x] (y)": "plain [x] (y)",
+	} {
+		if got := sarifText(text); got != want {
+			t.Errorf("sarifText(%q) = %q, want %q", text, got, want)
+		}
+	}
+	for file, want := range map[string]string{
+		"logs/job 1.log": "logs/job%201.log", "/etc/nccl.conf": "file:///etc/nccl.conf", "a:b.log": "./a:b.log", "x#y?z": "x%23y%3Fz", "../a%b": "../a%25b",
+	} {
+		if got := sarifURI(file); got != want {
+			t.Errorf("sarifURI(%q) = %q, want %q", file, got, want)
+		}
+	}
+	if strings.Contains(sarifURI("a\nb"), "\n") {
+		t.Error("a line break is kept")
+	}
+}

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// gitLabIssue is an entry of a report on code quality
+// (https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format).
+type gitLabIssue struct {
+	Description string         `json:"description"`
+	CheckName   string         `json:"check_name"`
+	Fingerprint string         `json:"fingerprint"`
+	Severity    string         `json:"severity"`
+	Location    gitLabLocation `json:"location"`
+}
+
+type gitLabLocation struct {
+	Path  string      `json:"path"`
+	Lines gitLabLines `json:"lines"`
+}
+
+type gitLabLines struct {
+	Begin int `json:"begin"`
+}
+
+// gitLabSeverities are GitLab's names.
+var gitLabSeverities = map[rules.Severity]string{
+	rules.Critical: "blocker", rules.High: "critical", rules.Medium: "major", rules.Low: "minor", rules.Info: "info",
+}
+
+// writeGitLab writes findings, and what was not examined, as issues of code quality.
+func writeGitLab(b *bytes.Buffer, d *Document, s Style) {
+	all := []gitLabIssue{}
+	add := func(check, fingerprint, severity, text string, p place) {
+		all = append(all, gitLabIssue{
+			Description: text, CheckName: check, Fingerprint: fingerprint, Severity: severity,
+			Location: gitLabLocation{Path: lines.Printable(p.file, s.ASCII), Lines: gitLabLines{Begin: max(p.line, 1)}},
+		})
+	}
+	for _, i := range d.issues(s) {
+		if i.isWaived() {
+			i.severity, i.message = rules.Info, i.terms+"\n"+i.message
+		}
+		add(i.rule, i.fingerprint, gitLabSeverities[i.severity], i.text(), i.place)
+	}
+	severity := gitLabSeverities[rules.Low]
+	if d.Verdict.ExitCode > 1 {
+		severity = gitLabSeverities[rules.High]
+	}
+	seen := map[ReasonCode]int{}
+	for _, g := range d.notExamined(s) {
+		seen[g.Code]++
+		add("gpudoctor/"+string(g.Code), fingerprint("gap\x00"+string(g.Code), seen[g.Code]), severity, g.Text, d.examined())
+	}
+	if said := d.broken(s); said != "" {
+		add("gpudoctor/exit-code", fingerprint("exit-code", 1), severity, said, d.examined())
+	}
+	raw, err := Marshal(all)
+	if err != nil {
+		panic(fmt.Sprintf("encode issues: %v", err)) // All of it is strings and numbers.
+	}
+	b.Write(raw)
+}

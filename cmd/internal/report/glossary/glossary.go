@@ -1,0 +1,76 @@
+// Package glossary explains the abbreviations of hardware and networks that findings use, in
+// a few plain words each.
+package glossary
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Term is an abbreviation and what it means.
+type Term struct{ Name, Means string }
+
+// terms are all terms. A name that is part of another one comes after it.
+var terms = []Term{
+	{"ACS", "PCIe Access Control Services, which can send traffic between two devices up through the processor"},
+	{"ATS", "Address Translation Services: a device caches the IOMMU's translations"},
+	{"BAR1", "the window through which other devices reach an NVIDIA GPU's memory"},
+	{"BAR", "the window of a PCI device's memory that other devices can reach"},
+	{"ECC", "error correction of the GPU's memory"},
+	{"EFA", "Amazon's network adapter for RDMA"},
+	{"GID", "one of the addresses of an RDMA port"},
+	{"GPUDirect RDMA", "a network adapter reads and writes GPU memory without a copy through host memory"},
+	{"IMEX", "NVIDIA's service that lets GPUs of different hosts share memory over NVLink"},
+	{"IOMMU", "the unit that translates the addresses that devices use for memory"},
+	{"MIG", "Multi-Instance GPU: a GPU divided into partitions"},
+	{"MNNVL", "NVLink between the GPUs of several hosts"},
+	{"MTU", "the largest packet that an interface sends"},
+	{"NUMA", "processors with the memory next to them"},
+	{"NVLS", "all-reduce with the multicast of NVSwitches"},
+	{"PFC", "Priority Flow Control: a switch pauses senders instead of losing packets"},
+	{"RDMA", "a network adapter accesses the memory of another host without its processor"},
+	{"ReBAR", "Resizable BAR: it can be enlarged to cover all of the GPU's memory"},
+	{"RoCE", "RDMA over Ethernet"},
+	{"SXid", "the number of an error of an NVSwitch in the kernel log"},
+	{"Xid", "the number of an error that NVIDIA's driver writes to the kernel log"},
+	{"cuMem", "CUDA's calls by which processes share memory"},
+	{"xGMI", "AMD's links between GPUs"},
+}
+
+// All are the terms.
+func All() []Term { return append([]Term(nil), terms...) }
+
+// In lists the terms that a text uses, in alphabetical order, capitals first. Part of a longer
+// word or of a variable's name is no use of a term.
+func In(text string) []Term {
+	var used []Term
+	for _, t := range terms {
+		if uses(text, t.Name) {
+			used = append(used, t)
+		}
+	}
+	return used
+}
+
+// uses reports whether a text has a name as a word of its own, or with the s of a plural.
+func uses(text, name string) bool {
+	for rest := text; ; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(rest[:i])
+		behind := strings.TrimPrefix(rest[i+len(name):], "s")
+		after, _ := utf8.DecodeRuneInString(behind)
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		rest = rest[i+len(name):]
+	}
+}
+
+// inWord reports whether a character continues a word, a name or a path.
+func inWord(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_/-=", r))
+}

@@ -1,0 +1,59 @@
+package glossary
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestIn holds, for each term, where it is used and where it is part of something else.
+func TestIn(t *testing.T) {
+	for _, term := range terms {
+		for text, want := range map[string]bool{
+			term.Name:                        true,
+			"The " + term.Name + ".":         true,
+			"(" + term.Name + ")":            true,
+			"two " + term.Name + "s":         true,
+			"a" + term.Name:                  false,
+			term.Name + "es":                 false,
+			"NCCL_" + term.Name + "_X=1":     false,
+			"/dev/" + term.Name:              false,
+			term.Name + "x and " + term.Name: true,
+			"":                               false,
+		} {
+			if got := slices.Contains(In(text), term); got != want {
+				t.Errorf("%s in %q: got %v", term.Name, text, got)
+			}
+		}
+	}
+}
+
+// TestTerms holds that each term is explained once, briefly, and in the glossary of the
+// documents.
+func TestTerms(t *testing.T) {
+	document, err := os.ReadFile("../../../../docs/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, term := range terms {
+		if words := len(strings.Fields(term.Means)); words < 3 || words > 17 {
+			t.Errorf("%s: %d words", term.Name, words)
+		}
+		if seen[term.Name] {
+			t.Errorf("%s twice", term.Name)
+		}
+		seen[term.Name] = true
+		listed := slices.ContainsFunc(strings.Split(string(document), "\n"), func(line string) bool {
+			name, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+			if row && name == term.Name && line != "| "+name+" | "+term.Means+" |" {
+				t.Errorf("docs/glossary.md explains %s in other words", name)
+			}
+			return row && uses(name, term.Name)
+		})
+		if !listed {
+			t.Errorf("docs/glossary.md does not list %s", term.Name)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+// Package waivers reads the entries by which a team accepts findings for a time, and finds
+// those that they are for.
+package waivers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Waiver accepts the findings of a rule on a subject until a date.
+type Waiver struct {
+	// Rule is the id of the rule.
+	Rule string `json:"rule"`
+	// Subject is a pattern of the findings' subjects, in which * stands for any
+	// characters; all subjects if empty.
+	Subject string `json:"subject,omitempty"`
+	// Reason says why the findings are accepted.
+	Reason string `json:"reason"`
+	// Expires is the last day on which it is in force (YYYY-MM-DD, UTC).
+	Expires string `json:"expires"`
+	// Owner is who accepted them.
+	Owner string `json:"owner,omitempty"`
+	// File and Line say where it is.
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+// DateForm is the form of a date.
+const DateForm = "2006-01-02"
+
+// Today is the date in UTC.
+func Today() string { return time.Now().UTC().Format(DateForm) }
+
+// Place is where the waiver is: "FILE:LINE".
+func (w Waiver) Place() string { return fmt.Sprintf("%s:%d", w.File, w.Line) }
+
+// About names what it is for.
+func (w Waiver) About() string {
+	if w.Subject == "" {
+		return w.Rule
+	}
+	return w.Rule + " (" + w.Subject + ")"
+}
+
+// Terms says how long it is in force, who accepted it, why, and where it is.
+func (w Waiver) Terms() string {
+	said := "waived until " + w.Expires
+	if w.Owner != "" {
+		said += " by " + w.Owner
+	}
+	return said + ": " + strings.TrimSuffix(w.Reason, ".") + " (" + w.Place() + ")"
+}
+
+// expired reports whether it is in force no more.
+func (w Waiver) expired(today string) bool { return w.Expires < today }
+
+// covers reports whether it is for a finding.
+func (w Waiver) covers(f rules.Finding) bool {
+	return w.Rule == f.Rule && (w.Subject == "" || Matches(w.Subject, f.Subject))
+}
+
+// Matches reports whether a text has the form of a pattern, in which * stands for any
+// characters.
+func Matches(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	if last == 0 {
+		return pattern == text
+	}
+	if !strings.HasPrefix(text, parts[0]) {
+		return false
+	}
+	text = text[len(parts[0]):]
+	for _, part := range parts[1:last] {
+		i := strings.Index(text, part)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(part):]
+	}
+	return strings.HasSuffix(text, parts[last])
+}
+
+// Waived is a finding with the waiver that is for it.
+type Waived struct {
+	Finding rules.Finding `json:"finding"`
+	Waiver  Waiver        `json:"waiver"`
+}
+
+// Result is what waivers make of findings.
+type Result struct {
+	// Findings are those that count, in order.
+	Findings []rules.Finding
+	// Waived are the others, in order.
+	Waived []Waived
+	// Unused are the waivers that are in force and for no finding of rules that were
+	// judged.
+	Unused []Waiver
+}
+
+// Apply separates the findings that count from those that are waived. A waiver is for a
+// finding alone and not for its consequences: those that are not waived themselves count as
+// findings of their own. An expired waiver is a finding of its own.
+func Apply(verdict rules.Verdict, all []Waiver, today string) Result {
+	a := application{all: all, today: today, used: make([]int, len(all))}
+	r := Result{Findings: a.split(verdict.Findings)}
+	for i, w := range all {
+		switch {
+		case w.expired(today):
+			r.Findings = append(r.Findings, expiredFinding(w, a.used[i]))
+		case a.used[i] == 0 && judged(verdict, w.Rule):
+			r.Unused = append(r.Unused, w)
+		}
+	}
+	slices.SortStableFunc(r.Findings, rules.Finding.Compare)
+	slices.SortStableFunc(a.waived, func(x, y Waived) int { return x.Finding.Compare(y.Finding) })
+	r.Waived = a.waived
+	return r
+}
+
+// application is one application of waivers.
+type application struct {
+	all    []Waiver
+	today  string
+	used   []int // How many findings each waiver is for; of an expired one those that count again.
+	waived []Waived
+}
+
+// split returns the findings that count, and keeps the others.
+func (a *application) split(findings []rules.Finding) []rules.Finding {
+	counting := make([]rules.Finding, 0, len(findings))
+	for _, f := range findings {
+		consequences := a.split(f.Explains)
+		w := a.waiverOf(f)
+		if w == nil {
+			if f.Explains != nil {
+				f.Explains = consequences
+			}
+			counting = append(counting, f)
+			continue
+		}
+		f.Explains = nil
+		a.waived = append(a.waived, Waived{Finding: f, Waiver: *w})
+		counting = append(counting, consequences...)
+	}
+	return counting
+}
+
+// waiverOf is the first waiver in force that is for a finding, nil if there is none.
+func (a *application) waiverOf(f rules.Finding) *Waiver {
+	var first *Waiver
+	var expired []int
+	for i, w := range a.all {
+		switch {
+		case !w.covers(f):
+		case w.expired(a.today):
+			expired = append(expired, i)
+		default:
+			a.used[i]++
+			if first == nil {
+				first = &a.all[i]
+			}
+		}
+	}
+	if first == nil {
+		for _, i := range expired {
+			a.used[i]++
+		}
+	}
+	return first
+}
+
+// judged reports whether the rule was judged, so that it would have made a finding.
+func judged(v rules.Verdict, rule string) bool {
+	if slices.ContainsFunc(v.Skipped, func(s rules.Skipped) bool { return s.Rule == rule }) {
+		return false
+	}
+	_, notApplicable := v.NotApplicable[rule]
+	return notApplicable || slices.Contains(v.Passed, rule) || found(v.Findings, rule)
+}
+
+// found reports whether a rule has a finding.
+func found(findings []rules.Finding, rule string) bool {
+	return slices.ContainsFunc(findings, func(f rules.Finding) bool { return f.Rule == rule || found(f.Explains, rule) })
+}
+
+// Expired is the rule of the finding that an expired waiver is, and ExpiredTitle its title.
+const (
+	Expired      = "waiver-expired"
+	ExpiredTitle = "A waiver has expired"
+)
+
+// expiredFinding says that a waiver has expired, and of how many findings.
+func expiredFinding(w Waiver, findings int) rules.Finding {
+	message := fmt.Sprintf("The waiver of %s expired on %s", w.About(), w.Expires)
+	look := "Remove the waiver, which is for no finding"
+	if findings > 0 {
+		message += ": what it waived counts again"
+		look = "Fix what it waived, or renew the waiver: set a later date and review the reason"
+	} else {
+		message += ", and no finding counts because of that"
+	}
+	return rules.Finding{
+		Rule: Expired, Cause: Expired, Title: ExpiredTitle, Severity: rules.Low, Confidence: rules.Confirmed, Subject: w.Place(), Message: message,
+		Evidence: []rules.Evidence{{Fact: "waivers.expires", Value: w.Expires, Source: w.Place()}},
+		Steps:    []rules.Step{{Look: look}},
+		Remedies: []string{},
+	}
+}

@@ -1,0 +1,308 @@
+package waivers
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// parseText reads the waivers of a file's text.
+func parseText(text string) ([]Waiver, error) {
+	root, err := settings.Root("f", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	list, _ := listIn(root)
+	return Parse("f", list)
+}
+
+func TestParse(t *testing.T) {
+	got, err := parseText("strict: true\nwaivers:\n  # why\n  - rule: a\n    reason: r\n    expires: 2027-05-31\n  - {rule: a, subject: \"*:00.0\", reason: ' r ', expires: \"2027-06-01\", owner: o}\n")
+	want := []Waiver{
+		{Rule: "a", Reason: "r", Expires: "2027-05-31", File: "f", Line: 4},
+		{Rule: "a", Subject: "*:00.0", Reason: "r", Expires: "2027-06-01", Owner: "o", File: "f", Line: 7},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("(-want +got):\n%s%v", diff, err)
+	}
+	for _, empty := range []string{"", "waivers:\n", "waivers: []\n", "strict: true\n"} {
+		if got, err := parseText(empty); len(got) > 0 || err != nil {
+			t.Errorf("%q: got %v and %v", empty, got, err)
+		}
+	}
+}
+
+// TestFaults holds that each fault is told with its line and a hint.
+func TestFaults(t *testing.T) {
+	const sound = "waivers:\n- {rule: a, reason: r, expires: 2027-05-31}\n"
+	for name, tt := range map[string]struct{ text, want, hint string }{
+		"no list":          {"waivers: all\n", "f:1: waivers is not a list", "an entry has rule, reason and expires"},
+		"a set":            {"waivers: {rule: a}\n", "f:1: waivers is not a list", "an entry has"},
+		"no entry":         {"waivers:\n- acs-redirect\n", "f:2: the waiver is not a set of keys and values", "an entry has"},
+		"no date":          {"waivers:\n- rule: a\n  reason: r\n", "f:2: the waiver has no expires", "an entry has"},
+		"no reason":        {"waivers:\n- {rule: a, expires: 2027-05-31}\n", "f:2: the waiver has no reason", "an entry has"},
+		"no rule":          {"waivers:\n- {reason: r, expires: 2027-05-31}\n", "f:2: the waiver has no rule", "an entry has"},
+		"an empty reason":  {"waivers:\n- rule: a\n  reason: ' '\n", "f:3: reason: not a text", "an entry has"},
+		"a null":           {"waivers:\n- rule:\n", "f:2: rule: not a text", "an entry has"},
+		"a list of rules":  {"waivers:\n- rule: [a, b]\n", "f:2: rule: not a text", "an entry has"},
+		"an alias":         {"waivers:\n- rule: &x a\n  reason: *x\n", "f:3: reason: not a text", "an entry has"},
+		"unknown key":      {"waivers:\n- rule: a\n  expire: 2027-05-31\n", `f:3: unknown key "expire"`, "did you mean expires?"},
+		"a strange key":    {"waivers:\n- {rule: a, severity: low}\n", `f:2: unknown key "severity"`, "an entry has"},
+		"a key twice":      {"waivers:\n- rule: a\n  rule: b\n", "f:3: the key rule is given twice", "remove one of them"},
+		"no such day":      {"waivers:\n- rule: a\n  reason: r\n  expires: 2027-02-30\n", `f:2: expires: "2027-02-30" is not a date`, "a date is year, month and day"},
+		"a time":           {"waivers:\n- {rule: a, reason: r, expires: 2027-05-31T10:00:00Z}\n", `f:2: expires: "2027-05-31T10:00:00Z" is not a date`, "a date is"},
+		"never":            {"waivers:\n- {rule: a, reason: r, expires: never}\n", `f:2: expires: "never" is not a date`, "a date is"},
+		"twice":            {sound + sound[len("waivers:\n"):], "f:3: a is waived twice; the first is f:2", "remove one of them"},
+		"two documents":    {sound + "---\n" + sound, "f: more than one YAML document", ""},
+		"exploding texts":  {"a: &a [x, x]\nb: &b [*a, *a]\nwaivers: *b\n", "f:3: waivers is not a list", "an entry has"},
+		"no YAML at all":   {"waivers: [\n", "f: yaml: line", ""},
+		"a list of a list": {"- waivers\n", "f:1: not a list of keys and values", ""},
+	} {
+		_, err := parseText(tt.text)
+		fault, ok := errors.AsType[*settings.Error](err)
+		if !ok || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", name, err, tt.want)
+			continue
+		}
+		if hints := strings.Join(fault.Hints, "\n"); !strings.HasPrefix(hints, tt.hint) || tt.hint == "" && hints != "" && name != "a list of a list" {
+			t.Errorf("%s: got the hints %q, want %q", name, hints, tt.hint)
+		}
+	}
+	err := CheckRules([]Waiver{{Rule: "acs-redirect"}, {Rule: "acs-rediect", File: "f", Line: 7}}, []string{"acs-redirect", "shm-too-small"})
+	fault, ok := errors.AsType[*settings.Error](err)
+	if !ok || err.Error() != `f:7: the waiver names the unknown rule "acs-rediect"` || fault.Hints[0] != "did you mean acs-redirect?" {
+		t.Errorf("an unknown rule: %v", err)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	for name, tt := range map[string]struct {
+		text, want string
+		n          int
+	}{
+		"sound":       {"waivers:\n- {rule: a, reason: r, expires: 2027-05-31}\n", "", 1},
+		"empty":       {"# none\n", "", 0},
+		"another key": {"strict: true\n", `:1: unexpected key "strict"`, 0},
+		"after it":    {"waivers: []\nstrict: true\n", `:2: unexpected key "strict"`, 0},
+		"too large":   {strings.Repeat("#", 65<<10), ": larger than 64 KiB", 0},
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := Load(file)
+		if len(all) != tt.n || (err == nil) != (tt.want == "") || err != nil && err.Error() != file+tt.want {
+			t.Errorf("%s: got %d and %v, want %q", name, len(all), err, tt.want)
+		}
+	}
+	if _, err := Load(filepath.Join(dir, "none")); err == nil {
+		t.Error("a file that does not exist is taken")
+	}
+	if _, err := Load(dir); err == nil {
+		t.Error("a folder is taken")
+	}
+}
+
+// TestMatches goes through all patterns and texts of up to five characters, and compares with
+// a regular expression.
+func TestMatches(t *testing.T) {
+	words := func(letters string, most int) []string {
+		all := []string{""}
+		for from := 0; most > 0; most-- {
+			end := len(all)
+			for _, w := range all[from:end] {
+				for _, l := range letters {
+					all = append(all, w+string(l))
+				}
+			}
+			from = end
+		}
+		return all
+	}
+	tried := 0
+	texts := words("a.", 5)
+	for _, pattern := range words("a.*", 5) {
+		re := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
+		for _, text := range texts {
+			tried++
+			if got, want := Matches(pattern, text), re.MatchString(text); got != want {
+				t.Errorf("Matches(%q, %q) = %t", pattern, text, got)
+			}
+		}
+	}
+	if tried < 20000 {
+		t.Errorf("only %d were tried", tried)
+	}
+}
+
+// finding makes a finding with consequences.
+func finding(rule, subject string, severity rules.Severity, explains ...rules.Finding) rules.Finding {
+	return rules.Finding{Rule: rule, Subject: subject, Severity: severity, Confidence: rules.Likely, Explains: explains}
+}
+
+// names are findings as "rule subject", with their consequences in parentheses.
+func names(findings []rules.Finding) string {
+	all := make([]string, 0, len(findings))
+	for _, f := range findings {
+		name := f.Rule + " " + f.Subject
+		if len(f.Explains) > 0 {
+			name += " (" + names(f.Explains) + ")"
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestApply holds what counts: a waiver is for a finding alone, never for its consequences.
+func TestApply(t *testing.T) {
+	verdict := rules.Verdict{
+		Findings: []rules.Finding{
+			finding("cause", "x", rules.High, finding("effect", "x", rules.Critical, finding("job", "x", rules.High)), finding("other", "y", rules.Low)),
+			finding("alone", "z", rules.Medium),
+		},
+		Passed: []string{"passed"}, Skipped: []rules.Skipped{{Rule: "skipped"}}, NotApplicable: map[string]string{"none": "no GPU"},
+	}
+	for name, tt := range map[string]struct {
+		waivers                string // "rule[=subject][@expired]" each.
+		counts, waived, unused string
+	}{
+		"none":                       {"", "cause x (effect x (job x), other y), alone z", "", ""},
+		"the cause":                  {"cause", "effect x (job x), alone z, other y", "cause x", ""},
+		"a consequence":              {"effect", "cause x (job x, other y), alone z", "effect x", ""},
+		"all of them":                {"cause effect job other alone", "", "effect x, cause x, job x, alone z, other y", ""},
+		"by subject":                 {"alone=z cause=y", "cause x (effect x (job x), other y)", "alone z", "cause y"},
+		"by pattern":                 {"alone=* cause=?", "cause x (effect x (job x), other y)", "alone z", "cause ?"},
+		"of a rule that passed":      {"passed", "cause x (effect x (job x), other y), alone z", "", "passed "},
+		"of a rule without anything": {"none", "cause x (effect x (job x), other y), alone z", "", "none "},
+		"of a rule that was skipped": {"skipped", "cause x (effect x (job x), other y), alone z", "", ""},
+		"of a rule not chosen":       {"unchosen", "cause x (effect x (job x), other y), alone z", "", ""},
+		"expired":                    {"alone@", "cause x (effect x (job x), other y), alone z, waiver-expired f:1", "", ""},
+		"expired and renewed":        {"alone@ alone=z", "cause x (effect x (job x), other y), waiver-expired f:1", "alone z", ""},
+		"expired, of nothing":        {"passed@", "cause x (effect x (job x), other y), alone z, waiver-expired f:1", "", ""},
+	} {
+		var all []Waiver
+		for i, text := range strings.Fields(tt.waivers) {
+			w := Waiver{Expires: "2027-01-31", File: "f", Line: i + 1}
+			if strings.HasSuffix(text, "@") {
+				w.Expires = "2027-01-30"
+			}
+			w.Rule, w.Subject, _ = strings.Cut(strings.TrimSuffix(text, "@"), "=")
+			all = append(all, w)
+		}
+		before := names(verdict.Findings)
+		r := Apply(verdict, all, "2027-01-31")
+		var waived []rules.Finding
+		for _, w := range r.Waived {
+			waived = append(waived, w.Finding)
+			if !w.Waiver.covers(w.Finding) || w.Waiver.expired("2027-01-31") {
+				t.Errorf("%s: %v is waived by %v", name, w.Finding, w.Waiver)
+			}
+		}
+		var unused []string
+		for _, w := range r.Unused {
+			unused = append(unused, w.Rule+" "+w.Subject)
+		}
+		if got := names(r.Findings); got != tt.counts {
+			t.Errorf("%s: %s count, want %s", name, got, tt.counts)
+		}
+		if got := names(waived); got != tt.waived {
+			t.Errorf("%s: %s are waived, want %s", name, got, tt.waived)
+		}
+		if got := strings.Join(unused, ", "); got != tt.unused {
+			t.Errorf("%s: %s are unused, want %s", name, got, tt.unused)
+		}
+		if names(verdict.Findings) != before {
+			t.Errorf("%s: the verdict was changed", name)
+		}
+	}
+}
+
+// TestAdd holds that a waiver that is added is read back, with all that stood there before,
+// comments included.
+func TestAdd(t *testing.T) {
+	const entry = "  - rule: b\n    subject: '*:00.0'\n    reason: 'a: b # c'\n    expires: 2027-05-31\n    owner: me\n"
+	for name, tt := range map[string]struct{ before, want string }{
+		"no file":             {"", "waivers:\n" + entry},
+		"only a comment":      {"# why\n", "# why\nwaivers:\n" + entry},
+		"other keys":          {"strict: true # yes\n", "strict: true # yes\nwaivers:\n" + entry},
+		"no end of the line":  {"strict: true", "strict: true\nwaivers:\n" + entry},
+		"a list at the end":   {"waivers:\n  - {rule: a, reason: r, expires: 2027-01-31} # ok\n", "waivers:\n  - {rule: a, reason: r, expires: 2027-01-31} # ok\n" + entry},
+		"a list not indented": {"waivers:\n- rule: a\n  reason: r\n  expires: 2027-01-31\n", "waivers:\n- rule: a\n  reason: r\n  expires: 2027-01-31\n" + strings.ReplaceAll(entry[2:], "\n  ", "\n")},
+		"a list before others": {
+			"waivers:\n  - rule: a\n    reason: >-\n      long\n      text\n    expires: 2027-01-31\n\n# Strict.\nstrict: true\n",
+			"waivers:\n  - rule: a\n    reason: >-\n      long\n      text\n    expires: 2027-01-31\n" + entry + "\n# Strict.\nstrict: true\n",
+		},
+		"an empty list": {"strict: true\nwaivers: []\n", "strict: true\nwaivers:\n" + entry},
+		"a null":        {"waivers:\nstrict: true\n", "waivers:\n" + entry + "strict: true\n"},
+		"a flow list":   {"waivers: [{rule: a, reason: r, expires: 2027-01-31}]\n", "waivers: [{rule: a, reason: r, expires: 2027-01-31}, {rule: b, subject: '*:00.0', reason: 'a: b # c', expires: 2027-05-31, owner: me}]\n"},
+	} {
+		w := Waiver{Rule: "b", Subject: "*:00.0", Reason: "a: b # c", Expires: "2027-05-31", Owner: "me"}
+		got, line, err := Add("f", []byte(tt.before), w)
+		if diff := cmp.Diff(tt.want, string(got)); diff != "" || err != nil {
+			t.Errorf("%s: (-want +got):\n%s%v", name, diff, err)
+			continue
+		}
+		all, err := parseText(string(got))
+		if i := slices.IndexFunc(all, func(o Waiver) bool { return o.Rule == "b" }); err != nil || i < 0 || all[i].Line != line {
+			t.Errorf("%s: read back %v and %v, line %d", name, all, err, line)
+		}
+		if _, _, err := Add("f", got, w); err == nil || !strings.Contains(err.Error(), "is already waived") {
+			t.Errorf("%s: it is added twice: %v", name, err)
+		}
+	}
+	if _, _, err := Add("f", []byte("waivers: x\n"), Waiver{}); err == nil {
+		t.Error("it is added to what is no list")
+	}
+}
+
+// FuzzAdd holds that a waiver with any texts, added to any file, is read back as it was, or
+// that the file is refused.
+func FuzzAdd(f *testing.F) {
+	f.Add("strict: true\n", "NCCL_DEBUG", "r: # x", "me")
+	f.Add("waivers:\n- {rule: a, reason: r, expires: 2027-01-31}\n\n# x\nstrict: true\n", "a -> b", "\"", "'")
+	f.Add("waivers: []", "*", "a\nb", "- x")
+	f.Add("waivers: &a\n  - rule: a\n    reason: |\n      x\n\n    expires: 2027-01-31\n...\n", "", "\t", "@")
+	f.Fuzz(func(t *testing.T, text, subject, reason, owner string) {
+		w := Waiver{Rule: "b", Subject: strings.TrimSpace(subject), Reason: strings.TrimSpace(reason), Expires: "2027-05-31", Owner: strings.TrimSpace(owner)}
+		got, line, err := Add("f", []byte(text), w)
+		if err != nil {
+			return
+		}
+		all, err := parseText(string(got))
+		if err != nil || len(all) == 0 {
+			t.Fatalf("%q does not read back: %v", got, err)
+		}
+		last := all[len(all)-1]
+		w.File, w.Line = "f", line
+		if last != w {
+			t.Errorf("%q holds %+v, want %+v", got, last, w)
+		}
+		before, err := parseText(text)
+		if err != nil || len(before)+1 != len(all) {
+			t.Errorf("%d waivers became %d: %v", len(before), len(all), err)
+		}
+	})
+}
+
+// TestTerms holds what is said of a waiver.
+func TestTerms(t *testing.T) {
+	w := Waiver{Rule: "a", Subject: "x", Reason: "Fixed in May.", Expires: "2027-05-31", Owner: "me", File: "f", Line: 3}
+	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a (x); waived until 2027-05-31 by me: Fixed in May (f:3)" {
+		t.Error(got)
+	}
+	w.Owner, w.Subject = "", ""
+	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a; waived until 2027-05-31: Fixed in May (f:3)" {
+		t.Error(got)
+	}
+}
