@@ -275,7 +275,11 @@ func inFacts(path string) bool {
 // readSchema reads the schema of the facts, once.
 var readSchema = sync.OnceValues(func() (map[string]any, error) {
 	var schema map[string]any
-	if err := json.Unmarshal(factsSchema, &schema); err != nil {
+	raw, err := factsSchema()
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(raw, &schema); err != nil {
 		return nil, fmt.Errorf("read facts.schema.json: %w", err)
 	}
 	return schema, nil
