@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/library"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
@@ -117,6 +118,23 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 	wg.Wait()
 	deriveOffered(f)
 	f.Unknown = inOrder(shared.Unknowns())
+	return f, timing
+}
+
+// GatherImage runs the checks that read what an image holds.
+func GatherImage(ctx context.Context, img *image.Image, opts gather.Options) (*facts.Facts, map[string]time.Duration) {
+	opts.Deadline, opts.Image = cmp.Or(opts.Deadline, deadline.Check), true
+	f := &facts.Facts{Schema: facts.FactsSchema, Image: img.Facts()}
+	g := gather.New(img.Host(), f, opts)
+	timing := make(map[string]time.Duration)
+	for _, c := range []*gather.Check{env.Check, library.Check} {
+		start := time.Now()
+		if err := c.Run(ctx, g); err != nil {
+			g.Unknown(c.Name, "", err.Error(), gather.HintFor(err))
+		}
+		timing[c.Name] = time.Since(start)
+	}
+	f.Unknown = inOrder(g.Unknowns())
 	return f, timing
 }
 

@@ -470,12 +470,12 @@ func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 		for _, f := range c.Want.Findings {
 			fired[f.Rule] = true
 		}
-		v, err := set.Evaluate(t.Context(), c.Facts, Options{})
+		v, err := set.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile)})
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
 			continue
 		}
-		same, err := quick.Evaluate(t.Context(), c.Facts, Options{})
+		same, err := quick.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile)})
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("case %s, compiled in parts: %v", c.Name, err))
 		} else if diff := cmp.Diff(v, same); diff != "" {

@@ -49,7 +49,7 @@ func TestMutants(t *testing.T) {
 					continue
 				}
 				tried++
-				v, err := set.Evaluate(t.Context(), f, Options{})
+				v, err := set.Evaluate(t.Context(), f, Options{Profile: machines[i].profile})
 				if err != nil {
 					t.Errorf("%s, %s %s: %v", machines[i].name, kind, m.name, err)
 					continue
@@ -84,6 +84,7 @@ type document struct {
 	name     string
 	healthy  bool
 	document map[string]any
+	profile  Profile
 }
 
 // documents are all cases, and the healthy machines as root sees them with the
@@ -96,14 +97,14 @@ func documents(t *testing.T) []document {
 	}
 	var list []document
 	for _, c := range cases {
-		list = append(list, document{"case " + c.Name, strings.HasSuffix(c.Name, "-healthy"), written(t, c.Facts)})
+		list = append(list, document{"case " + c.Name, strings.HasSuffix(c.Name, "-healthy"), written(t, c.Facts), Profile(c.Want.Profile)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(healthy)) {
 		m := healthy[name]()
 		if len(m.cards) > 0 && m.GPUs.NVML == "ok" {
 			m.probed()
 		}
-		list = append(list, document{name, !judgedOtherwise[name], written(t, m.Facts)})
+		list = append(list, document{name, !judgedOtherwise[name], written(t, m.Facts), Training})
 	}
 	return list
 }

@@ -39,7 +39,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 		if !d.healthy {
 			continue
 		}
-		v, err := set.Evaluate(t.Context(), factsOf(t, d.document), Options{})
+		v, err := set.Evaluate(t.Context(), factsOf(t, d.document), Options{Profile: d.profile})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 			for n := range strings.SplitSeq(need, "|") {
 				remove(mutant, keysOf(pathOf(n)))
 			}
-			v, err := set.Evaluate(t.Context(), factsOf(t, mutant), Options{Only: ids})
+			v, err := set.Evaluate(t.Context(), factsOf(t, mutant), Options{Profile: d.profile, Only: ids})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +205,7 @@ func TestHealthyCasesPass(t *testing.T) {
 		if _, known := set.Rule(id); !ok || !known {
 			continue
 		}
-		v, err := set.Evaluate(t.Context(), c.Facts, Options{Only: []string{id}})
+		v, err := set.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile), Only: []string{id}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,6 +230,7 @@ var saysNo = map[string]string{
 	"driver-library-mismatch libraries.files[].stub":  "a mark that is left out where it is false",
 	"numa-affinity numa.balancing":                    "a kernel that cannot balance has no such setting (CONFIG_NUMA_BALANCING)",
 	"nvlink-down gpus.devices[].fabric.unhealthy":     "a list that is left out where it is empty",
+	"user-in-image image.user":                        "an image without USER runs as root",
 	"pcie-link-degraded pci.devices[].port_type":      "it tells a switch's own link from that of the GPU below it, which is judged all the same",
 }
 
@@ -249,7 +250,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 	}
 	tried, fired, used := 0, map[string]bool{}, map[string]bool{}
 	for _, c := range cases {
-		v, err := set.Evaluate(t.Context(), c.Facts, Options{})
+		v, err := set.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +267,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 			if f == nil {
 				continue
 			}
-			v, err := set.Evaluate(t.Context(), f, Options{Only: ids})
+			v, err := set.Evaluate(t.Context(), f, Options{Profile: Profile(c.Want.Profile), Only: ids})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -63,7 +63,11 @@ func Environment(ctx context.Context, h *host.Host) (map[string]string, error) {
 func collect(ctx context.Context, g *gather.Gathering) error {
 	env, err := Environment(ctx, g.Host)
 	if err != nil {
-		return err
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		// The files of a root folder count, though the variables of its image are unknown.
+		g.Unknown("env", "", err.Error(), "examine the image in a form that has its configuration: an OCI layout, or an archive of docker save")
 	}
 	variables := []facts.Variable{}
 	for name, value := range env {

@@ -38,6 +38,10 @@ type Facts struct {
 	Env *EnvFacts `json:"env,omitempty"`
 	// Libraries is every GPU library that a program here could load.
 	Libraries *LibraryFacts `json:"libraries,omitempty"`
+	// Image is what a container image says about itself, where one is examined.
+	Image *ImageFacts `json:"image,omitempty"`
+	// Target is the machine that an image is meant for, if it was named.
+	Target *TargetFacts `json:"target,omitempty"`
 	// KernelLog is every event of the kernel log that affects GPUs or PCIe.
 	KernelLog *KernelLogFacts `json:"kernel_log,omitempty"`
 	// Transfers is what the probe measured.
@@ -854,8 +858,22 @@ type Variable struct {
 // LibraryFacts is every GPU library that a program here could load.
 type LibraryFacts struct {
 	Files []Library `json:"files"`
+	// Packages are the Python packages of GPU libraries and PyTorch, by folder and name,
+	// where an image is judged.
+	Packages []PythonPackage `json:"packages,omitempty"`
 	// Truncated is true when a search was cut short at its bound.
 	Truncated bool `json:"truncated,omitempty"`
+}
+
+// PythonPackage is a Python package as its dist-info folder names it.
+type PythonPackage struct {
+	// Name is normalized: "torch", "nvidia-nccl-cu12".
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Path is the dist-info folder.
+	Path string `json:"path"`
+	// Layer is the layer of the image that added it.
+	Layer *ImageLayer `json:"layer,omitempty"`
 }
 
 // Library is one shared library file.
@@ -864,6 +882,8 @@ type Library struct {
 	// "libamdhip64", "libhiprtc", "libhsa-runtime64", "libhsakmt",
 	// "libamd_smi", "librocm_smi64", "librocprofiler-register", "nccl-net"
 	// (any libnccl-net*.so, the OFI plugin among them), "libibverbs",
+	// "rdma-provider" (of libibverbs: libmlx5-rdmav34.so), "libfabric", "libucp",
+	// "libuct", "libgdrapi", "libcudnn", "libtorch_cuda", "libtorch_hip",
 	// "libnvidia-ptxjitcompiler", "libnvidia-fatbinaryloader".
 	Kind string `json:"kind"`
 	// Path is where it was found, RealPath what it leads to.
@@ -889,6 +909,65 @@ type Library struct {
 	// Empty is true for a file of no bytes: a mount point left over in a
 	// container image.
 	Empty bool `json:"empty,omitempty"`
+	// RPath and RunPath are the folders in which the library has those searched that
+	// it needs (DT_RPATH, DT_RUNPATH), of libtorch_cuda and libtorch_hip.
+	RPath   []string `json:"rpath,omitempty"`
+	RunPath []string `json:"runpath,omitempty"`
+	// Layer is the layer of the image that the file comes from; nil outside of
+	// images, and for images whose layers are not known.
+	Layer *ImageLayer `json:"layer,omitempty"`
+}
+
+// ImageFacts is what a container image says about itself.
+type ImageFacts struct {
+	// Form is what was read: "oci-layout", "oci-archive", "docker-archive",
+	// "root-folder", "root-tar" or "registry".
+	Form string `json:"form"`
+	// Name is how the image calls itself, or the file.
+	Name string `json:"name,omitempty"`
+	// Platform is "linux/amd64"; empty if the image does not say.
+	Platform string `json:"platform,omitempty"`
+	// Environment is where the image's variables were read: "configuration", "enroot"
+	// (/etc/environment), "apptainer" (/.singularity.d/env); empty where they are
+	// unknown, since a root folder and its tar have no configuration.
+	Environment string `json:"environment,omitempty"`
+	// User is the user that programs run as, as the configuration has it.
+	User string `json:"user,omitempty"`
+	// Entrypoint and Command are what a container runs.
+	Entrypoint []string `json:"entrypoint,omitempty"`
+	Command    []string `json:"command,omitempty"`
+	// Labels are those of GPU libraries and of the image's maintainer.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Layers are the layers from the lowest; a root folder has none.
+	Layers []ImageLayer `json:"layers,omitempty"`
+	// Files counts the files of all layers.
+	Files int `json:"files"`
+	// Unread are files and folders whose content is not known.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// TargetFacts are what an image needs to know of the machine that it is meant for.
+type TargetFacts struct {
+	// Source is the file that describes it, or "--driver".
+	Source string `json:"source"`
+	// Driver is the version of its NVIDIA driver, CUDA the release that this supports.
+	Driver string `json:"driver,omitempty"`
+	CUDA   string `json:"cuda,omitempty"`
+	// GPUs are its models, each once.
+	GPUs []string `json:"gpus,omitempty"`
+	// RDMA are the drivers of its RDMA devices, as their names begin: "mlx5", "efa",
+	// "bnxt_re", "irdma".
+	RDMA []string `json:"rdma,omitempty"`
+}
+
+// ImageLayer is a layer of an image.
+type ImageLayer struct {
+	// Index counts from 1, the lowest layer.
+	Index int `json:"index"`
+	// Digest is the name of the layer's blob.
+	Digest string `json:"digest,omitempty"`
+	// Command is the line of the Dockerfile that made it, or what the builder noted.
+	Command string `json:"command,omitempty"`
 }
 
 // KernelLogFacts is every event of the kernel log that affects GPUs or PCIe.

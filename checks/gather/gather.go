@@ -52,6 +52,9 @@ type Options struct {
 	// Deadline bounds each check; 0 means deadline.Check. The probe has its own
 	// deadline.
 	Deadline time.Duration
+	// Image is set where an image is judged, not a machine: every copy of a library
+	// counts then, not only those that a program here loads.
+	Image bool
 	// Whole bounds all checks together; 0 means no bound.
 	Whole time.Duration
 	// Nearly, if set, is called with the facts once everything is known except how the probe's process

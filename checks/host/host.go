@@ -82,6 +82,16 @@ func (h *Host) Stat(name string) (machine.FileInfo, error) { return h.src.Stat(n
 // Link returns where a symbolic link points, as it is written.
 func (h *Host) Link(name string) (string, error) { return h.src.ReadLink(name) }
 
+// Layer returns the layer of an image that a file comes from; false for a host that is
+// no image, or one whose layers are not known. The path has no symbolic links.
+func (h *Host) Layer(name string) (machine.Layer, bool) {
+	layered, ok := h.src.(machine.Layered)
+	if !ok {
+		return machine.Layer{}, false
+	}
+	return layered.Layer(name)
+}
+
 // Real returns the path of a name after every symbolic link in it
 // is resolved.
 func (h *Host) Real(name string) (string, error) {

@@ -32,7 +32,8 @@ Looked for where a program's loader looks (LD_PRELOAD, LD_LIBRARY_PATH,
 /etc/ld.so.cache, the default folders), in the folders of the CUDA and ROCm
 toolkits and plugins, and in the site-packages of Python. Versions come from
 file names and from the metadata of Python packages; one NCCL or RCCL of which
-neither tells is searched for the text that it holds.`,
+neither tells (in an image, each of them) is searched for the text that it
+holds.`,
 	Gather: collect,
 }
 
@@ -78,6 +79,53 @@ var libraryKinds = []libraryKind{
 	// The file name of librccl holds the version of ROCm, not of RCCL.
 	{name: "librccl"},
 	{name: "libibverbs", components: 3},
+	{name: rdmaProvider},
+	{name: "libfabric", components: 3},
+	{name: "libucp", components: 3},
+	{name: "libuct", components: 3},
+	{name: "libgdrapi", components: 2},
+	{name: "libcudnn", components: 3},
+	{name: torchCUDA},
+	{name: torchHIP},
+}
+
+// rdmaProvider is a driver of libibverbs for one kind of NIC.
+const rdmaProvider = "rdma-provider"
+
+// providerName is the file name of such a driver: libmlx5-rdmav34.so (rdma-core,
+// buildlib/rdma_functions.cmake).
+var providerName = lazy.New(`^lib[a-z0-9_]+-rdmav[0-9]+\.so$`)
+
+// Recognizes reports whether a file of this name is one of the libraries searched for.
+func Recognizes(file string) bool {
+	_, _, ok := splitLibrary(file)
+	return ok
+}
+
+// HoldsVersion reports whether a library of this name holds the text that
+// machine.AskLibraryText asks for.
+func HoldsVersion(file string) bool {
+	kind, _, ok := splitLibrary(file)
+	return ok && versionInText(kind.name)
+}
+
+func versionInText(kind string) bool {
+	return kind == "libnccl" || kind == "librccl" || kind == "nccl-net"
+}
+
+// The libraries of PyTorch that need NCCL or RCCL.
+const (
+	torchCUDA = "libtorch_cuda"
+	torchHIP  = "libtorch_hip"
+)
+
+// NamesFolders reports whether a library of this name is one whose machine.LoaderPaths
+// count.
+func NamesFolders(file string) bool { return file == torchCUDA+".so" || file == torchHIP+".so" }
+
+// Reads reports whether the check reads a file as a whole to find libraries.
+func Reads(file string) bool {
+	return file == loaderCache || file == loaderConf || path.Dir(file) == loaderConf+".d"
 }
 
 // libraryName splits a file name: libcudart-0a1b2c3d.so.12 (as Python wheels
@@ -87,6 +135,12 @@ var libraryName = lazy.New(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)
 // splitLibrary returns the kind of a file and the numbers after .so, or false
 // if it is not one of the libraries searched for.
 func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
+	if NamesFolders(file) {
+		return libraryKind{name: strings.TrimSuffix(file, ".so")}, "", true
+	}
+	if strings.Contains(file, "-rdmav") && providerName.MatchString(file) {
+		return libraryKind{name: rdmaProvider}, "", true
+	}
 	// Most files of a folder are others; the pattern need not look at them.
 	if !slices.ContainsFunc(libraryKinds, func(k libraryKind) bool { return strings.HasPrefix(file, k.name) }) {
 		return kind, "", false
@@ -109,7 +163,7 @@ func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
 // isPlainName reports whether programs ask the loader for a file of this
 // name: libcuda.so.1, libcudart.so.12, libcudart.so.11.0, libnccl-net.so.
 func isPlainName(kind libraryKind, file string) bool {
-	if kind.name == "nccl-net" {
+	if kind.name == "nccl-net" || kind.name == rdmaProvider {
 		return strings.HasSuffix(file, ".so")
 	}
 	numbers, ok := strings.CutPrefix(file, kind.name+".so.")
@@ -127,6 +181,12 @@ const (
 	byPython      = "python"
 )
 
+// The files of the loader.
+const (
+	loaderCache = "/etc/ld.so.cache"
+	loaderConf  = "/etc/ld.so.conf"
+)
+
 // defaultFolders are those that the loader of glibc searches if nothing
 // else has the library, on the distributions of our time (ld.so(8); the
 // multiarch folders are Debian's).
@@ -142,6 +202,12 @@ var toolkitFolders = []string{
 	"/usr/local/cuda*/compat", "/usr/local/nvidia/lib", "/usr/local/nvidia/lib64", "/usr/local/lib",
 	"/opt/rocm*/lib", "/opt/rocm*/core*/lib", "/opt/amazon/ofi-nccl/lib*", "/opt/amazon/ofi-nccl/lib/*-linux-gnu", "/opt/hpcx/nccl_rdma_sharp_plugin/lib",
 	"/opt/aws-ofi-nccl/lib", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
+}
+
+// imageFolders are more of them, where an image is judged: those of libfabric and UCX, and
+// of the providers of libibverbs.
+var imageFolders = []string{
+	"/opt/amazon/efa/lib*", "/opt/hpcx/ucx/lib", "/usr/lib/*-linux-gnu/libibverbs", "/usr/lib64/libibverbs",
 }
 
 // siteFolders are where Python looks for packages.
@@ -170,7 +236,11 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	s := &librarySearch{g: g, h: g.Host, seen: make(map[string]bool), taken: make(map[string]bool)}
 	s.readMountPoints()
 	s.lookInLoader(ctx, env)
-	for _, pattern := range toolkitFolders {
+	folders := toolkitFolders
+	if g.Options.Image {
+		folders = slices.Concat(folders, imageFolders)
+	}
+	for _, pattern := range folders {
 		for _, folder := range s.expand(pattern) {
 			s.lookInFolder(ctx, folder, byToolkit)
 		}
@@ -182,7 +252,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.scanOne(ctx)
+	s.scan(ctx)
 	order := make(map[string]int, len(libraryKinds))
 	for i, k := range libraryKinds {
 		order[k.name] = i
@@ -258,10 +328,10 @@ func (s *librarySearch) bounded(list []string) []string {
 // lookInCache adds what the loader's cache names. If there is no cache, it
 // returns the folders that one would be made of.
 func (s *librarySearch) lookInCache() []string {
-	const file = "/etc/ld.so.cache"
+	const file = loaderCache
 	b, err := s.h.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.configuredFolders("/etc/ld.so.conf", 0)
+		return s.configuredFolders(loaderConf, 0)
 	}
 	var entries []cacheEntry
 	if err == nil {
@@ -269,7 +339,7 @@ func (s *librarySearch) lookInCache() []string {
 	}
 	if err != nil {
 		s.g.Unknown("libraries", "files", fmt.Sprintf("%s: %v", file, err), gather.HintFor(err))
-		return s.configuredFolders("/etc/ld.so.conf", 0)
+		return s.configuredFolders(loaderConf, 0)
 	}
 	for _, e := range entries {
 		if _, _, ok := splitLibrary(e.name); ok && path.IsAbs(e.path) {
@@ -411,11 +481,15 @@ func (s *librarySearch) addFile(at, foundBy string) {
 		s.f.Truncated = true
 		return
 	}
+	if NamesFolders(path.Base(at)) && !s.g.Options.Image {
+		return // It matters only which copies an image has.
+	}
 	s.seen[key] = true
 	lib := facts.Library{Kind: kind.name, FoundBy: foundBy, Loads: loads}
 	rename(&lib, at, realPath)
 	lib.Empty = info.Size == 0 && info.Mode.IsRegular()
 	lib.Compat = hasFolder(at, "compat") || hasFolder(realPath, "compat")
+	lib.Layer = s.layerOf(realPath)
 	lib.Mounted = s.mounted[at] || s.mounted[realPath]
 	// What someone put first by a variable is his own choice, a small
 	// stand-in for the driver included.
@@ -509,6 +583,9 @@ func (s *librarySearch) lookInPython(ctx context.Context, env map[string]string)
 // torch/lib.
 func (s *librarySearch) lookInSite(ctx context.Context, site string) {
 	names := s.list(ctx, site)
+	if s.g.Options.Image {
+		s.addPackages(site, names)
+	}
 	if slices.Contains(names, "nvidia") {
 		before := len(s.f.Files)
 		for _, part := range s.list(ctx, path.Join(site, "nvidia")) {
@@ -531,11 +608,34 @@ func (s *librarySearch) lookInSite(ctx context.Context, site string) {
 	}
 }
 
+// maxPackages bounds the packages that are reported.
+const maxPackages = 512
+
+// addPackages adds the packages of a folder that matter.
+func (s *librarySearch) addPackages(site string, names []string) {
+	for _, name := range names {
+		pack, version, ok := strings.Cut(strings.TrimSuffix(name, ".dist-info"), "-")
+		pack = strings.ReplaceAll(strings.ToLower(pack), "_", "-") // PEP 503.
+		if !ok || !strings.HasSuffix(name, ".dist-info") || pack != "torch" && !strings.HasPrefix(pack, "nvidia-") {
+			continue
+		}
+		if len(s.f.Packages) == maxPackages {
+			s.f.Truncated = true
+			return
+		}
+		at := path.Join(site, name)
+		s.f.Packages = append(s.f.Packages, facts.PythonPackage{
+			Name: escape.Printable(pack, gather.MaxShown), Version: escape.Printable(version, gather.MaxShown), Path: at, Layer: s.layerOf(at),
+		})
+	}
+}
+
 // packages are the names of NVIDIA's Python packages by the library in them,
 // as their dist-info folders begin; cu12 and its like may follow.
 var packages = map[string]string{
 	"libnccl":   "nvidia_nccl",
 	"libcudart": "nvidia_cuda_runtime",
+	"libcudnn":  "nvidia_cudnn",
 }
 
 // packageVersion returns the version of the package that brought a library,
@@ -564,27 +664,66 @@ func packageVersion(names []string, kind string) string {
 	return version
 }
 
-// scanOne asks for the version that stands in one NCCL or RCCL that nothing
-// else tells: the one that the loader takes, or else the first. Searching more
-// of them would cost more time than all the rest.
-func (s *librarySearch) scanOne(ctx context.Context) {
+// scan asks for the versions that stand in libraries that nothing else tells: in an image
+// all of them, else one NCCL or RCCL, the one that the loader takes, or else the first.
+// Searching more of them would cost more time than all the rest.
+func (s *librarySearch) scan(ctx context.Context) {
 	at := -1
 	for i, lib := range s.f.Files {
-		silent := lib.Version == "" && !lib.Empty && (lib.Kind == "libnccl" || lib.Kind == "librccl")
-		if silent && (at < 0 || lib.Loads && !s.f.Files[at].Loads) {
+		switch {
+		case lib.Kind == torchCUDA || lib.Kind == torchHIP:
+			s.readFolders(ctx, &s.f.Files[i])
+		case lib.Version != "" || lib.Empty || !versionInText(lib.Kind):
+		case s.g.Options.Image:
+			s.scanText(ctx, &s.f.Files[i])
+		case lib.Kind != "nccl-net" && (at < 0 || lib.Loads && !s.f.Files[at].Loads):
 			at = i
 		}
 	}
-	if at < 0 {
-		return
+	if at >= 0 {
+		s.scanText(ctx, &s.f.Files[at])
 	}
-	lib := &s.f.Files[at]
+}
+
+func (s *librarySearch) scanText(ctx context.Context, lib *facts.Library) {
 	var text string
 	if err := s.h.Ask(ctx, machine.AskLibraryText+cmp.Or(lib.RealPath, lib.Path), &text); err != nil {
 		s.g.Unknown("libraries", "files.version", err.Error(), gather.HintFor(err))
 		return
 	}
-	if _, version, ok := strings.Cut(text, " version "); ok {
-		lib.Version = escape.Printable(version, gather.MaxShown)
+	for _, before := range []string{" version ", "aws-ofi-nccl "} {
+		if _, version, ok := strings.Cut(text, before); ok {
+			lib.Version = escape.Printable(version, gather.MaxShown)
+		}
 	}
+}
+
+// readFolders reads the folders in which a library has those searched that it needs.
+func (s *librarySearch) readFolders(ctx context.Context, lib *facts.Library) {
+	at := cmp.Or(lib.RealPath, lib.Path)
+	var paths machine.LoaderPaths
+	if err := s.h.Ask(ctx, machine.AskLoaderPaths+at, &paths); err != nil {
+		s.g.Unknown("libraries", "files.rpath", err.Error(), gather.HintFor(err))
+		return
+	}
+	folders := func(list string) []string {
+		var all []string
+		for _, folder := range s.bounded(strings.Split(list, ":")) {
+			folder = strings.NewReplacer("${ORIGIN}", path.Dir(at), "$ORIGIN", path.Dir(at)).Replace(folder)
+			if path.IsAbs(folder) {
+				all = append(all, escape.Printable(path.Clean(folder), gather.MaxShown))
+			}
+		}
+		return all
+	}
+	lib.RPath, lib.RunPath = folders(paths.RPath), folders(paths.RunPath)
+}
+
+// layerOf is the layer of an image that a path comes from.
+func (s *librarySearch) layerOf(realPath string) *facts.ImageLayer {
+	layer, ok := s.h.Layer(realPath)
+	if !ok {
+		return nil
+	}
+	return &facts.ImageLayer{Index: layer.Index, Digest: layer.Digest, Command: layer.Command}
 }

@@ -34,7 +34,9 @@ var (
 		Name:  "max-bytes",
 		Usage: "`SIZE`: read at most this much input, unpacked (500MB, 8GiB; default " + humanize.IBytes(text.DefaultMaxBytes) + ")",
 	}
-	colorFlag = &cli.StringFlag{
+	targetFlag = &cli.StringFlag{Name: "target", Usage: "`FILE`: judge an image for the machine of this snapshot or facts file"}
+	driverFlag = &cli.StringFlag{Name: "driver", Usage: "`VERSION`: judge an image for machines with this NVIDIA driver (550.54)"}
+	colorFlag  = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
 		Usage: "`WHEN`: auto, always or never",
 	}
@@ -79,39 +81,47 @@ GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_DEADLINE,
 GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR set the flags of the same names.
 .gpudoctor.yaml in the current folder and ~/.config/gpudoctor/config.yaml set
 defaults for flags; gpudoctor man describes them.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			fromFlag,
 			withFlag,
 			probeFlag,
 			busyFlag,
 			waitFlag,
-			deadlineFlag,
 			maxBytesFlag,
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
 				Usage: "`PROFILE`: training, or image (a container image during its build)",
 			},
-			&cli.StringFlag{
-				Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
-				Usage: "`SEV`: lowest severity for exit code 1: critical to info, or none",
-			},
-			&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit with code 3 if anything could not be examined"},
-			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: apply only these rules (comma-separated)"},
-			&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
-			policyFlag,
-			waiveFlag,
-			redactFlag, noRedactFlag, keepFlag,
-			checkFormatFlag,
-			&cli.StringSliceFlag{
-				Name: "output", Aliases: []string{"o"},
-				Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
-			},
-			verboseFlag,
-			quietFlag,
-			colorFlag,
-			asciiFlag,
-		},
+		}, judgingFlags()...),
 		Action: check,
+	}
+}
+
+// judgingFlags are the flags of the commands that judge and report.
+func judgingFlags() []cli.Flag {
+	return []cli.Flag{
+		deadlineFlag,
+		targetFlag,
+		driverFlag,
+		&cli.StringFlag{
+			Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
+			Usage: "`SEV`: lowest severity for exit code 1: critical to info, or none",
+		},
+		&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit with code 3 if anything could not be examined"},
+		&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: apply only these rules (comma-separated)"},
+		&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
+		policyFlag,
+		waiveFlag,
+		redactFlag, noRedactFlag, keepFlag,
+		checkFormatFlag,
+		&cli.StringSliceFlag{
+			Name: "output", Aliases: []string{"o"},
+			Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
+		},
+		verboseFlag,
+		quietFlag,
+		colorFlag,
+		asciiFlag,
 	}
 }
 
@@ -120,6 +130,11 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	return runRequest(c, r)
+}
+
+// runRequest examines what a request names, and writes the report.
+func runRequest(c *cli.Context, r request) error {
 	all, err := outputs(c.StringSlice("output"), c.String("format"), c.IsSet("format"))
 	if err != nil {
 		return err
@@ -165,20 +180,33 @@ func check(c *cli.Context) error {
 
 // readRequest reads what is to be examined, and how it is to be judged.
 func readRequest(c *cli.Context) (request, error) {
+	profile := rules.Profile(c.String("profile"))
+	if err := noArguments(c); err != nil {
+		return request{}, err
+	}
+	if err := oneOf("profile", string(profile)); err != nil {
+		return request{}, err
+	}
+	r, err := readJudging(c, profile)
+	if err != nil {
+		return r, err
+	}
+	if err := r.takeImage(c); err != nil {
+		return r, err
+	}
+	return r, r.readTarget(c)
+}
+
+// readJudging reads how a profile is to be judged, and what is examined.
+func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	r := request{
 		deadline: c.Duration(deadlineFlag.Name),
-		profile:  rules.Profile(c.String("profile")),
+		profile:  profile,
 		failOn:   report.Threshold(c.String("fail-on")),
 		strict:   c.Bool("strict"),
 		only:     ids(c.StringSlice("only")),
 		skip:     ids(c.StringSlice("skip")),
 		waive:    c.String(waiveFlag.Name),
-	}
-	if err := noArguments(c); err != nil {
-		return r, err
-	}
-	if err := oneOf("profile", string(r.profile)); err != nil {
-		return r, err
 	}
 	if err := oneOf("fail-on", string(r.failOn)); err != nil {
 		return r, err
@@ -196,6 +224,7 @@ func readRequest(c *cli.Context) (request, error) {
 	if r.profile == rules.Image && !c.IsSet(probeFlag.Name) {
 		r.options.Probe = probe.Off
 	}
+	r.options.Image = r.profile == rules.Image
 	return r, err
 }
 
@@ -251,7 +280,7 @@ var errSize = errors.New("a size is a positive number with a unit: 500MB, 2GiB")
 // --probe-timeout also raises it.
 func defaultDeadline(c *cli.Context, opts gather.Options) time.Duration {
 	switch {
-	case len(c.StringSlice(fromFlag.Name))+len(c.StringSlice(withFlag.Name)) > 0:
+	case len(c.StringSlice(fromFlag.Name))+len(c.StringSlice(withFlag.Name)) > 0, c.Command.Name == "image":
 		return deadline.Texts
 	case opts.Probe == probe.Full:
 		return max(deadline.Full, 4*opts.ProbeTimeout)

@@ -223,12 +223,14 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 			values = append(values, examplePrefix+e)
 		}
 		files = filesToo
-	case withFlag.Name, "output", waiveFlag.Name, intoFlag:
+	case withFlag.Name, targetFlag.Name, "output", waiveFlag.Name, intoFlag:
 		files = filesToo
 	case policyFlag.Name:
 		files = foldersToo
 	case maxBytesFlag.Name:
 		values = []string{"500MB", "2GiB", "8GiB"}
+	case driverFlag.Name:
+		values = []string{"535.104.05", "550.54.15", "570.124.06", "580.95.05"}
 	case ruleFlag:
 		for _, r := range l.knowledge().rules.Rules() {
 			values = append(values, r.ID)

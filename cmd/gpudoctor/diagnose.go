@@ -39,6 +39,10 @@ type request struct {
 	strict     bool
 	only, skip []string
 	policy     string
+	// target is the machine that an image is judged for, nil for none; targetFile and
+	// driver are what named it.
+	target             *facts.TargetFacts
+	targetFile, driver string
 	// waive is the file that --waive names, and waivers are those in force.
 	waive   string
 	waivers []waivers.Waiver
@@ -65,7 +69,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if r.probed() && len(r.source.with) == 0 {
 		r.options.Nearly = func(f *facts.Facts) { nearly <- f }
 	}
-	go func() { read <- collect(gathering, r.source, r.options) }()
+	go func() { read <- r.collect(gathering) }()
 	known, only, skip, err := r.knowledge()
 	if err != nil {
 		return nil, err
@@ -123,6 +127,15 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 		Settings: r.settings, Folder: r.source.folder(),
 	}), g.err
+}
+
+// collect reads the facts, and adds the target that they are judged for.
+func (r request) collect(ctx context.Context) gathered {
+	g := collect(ctx, r.source, r.options)
+	if g.facts != nil && r.target != nil {
+		g.facts.Target = r.target
+	}
+	return g
 }
 
 // settle waits for facts and judges them, and says how long that took. Facts that are
@@ -212,6 +225,8 @@ func (r request) recheck() remedies.Recheck {
 	if r.profile != rules.Training {
 		add("profile", string(r.profile))
 	}
+	add(targetFlag.Name, r.targetFile)
+	add(driverFlag.Name, r.driver)
 	add(policyFlag.Name, r.policy)
 	add(waiveFlag.Name, r.waive)
 	if r.failOn != report.Threshold(rules.High) {

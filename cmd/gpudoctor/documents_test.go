@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -50,6 +51,9 @@ func desk(t *testing.T) string {
 		if err := os.WriteFile(to, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")); err != nil {
+		t.Fatal(err)
 	}
 	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {
 		line := "gpudoctor check -o " + name + " --from " + example

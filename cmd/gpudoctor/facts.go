@@ -24,6 +24,9 @@ secrets are replaced: each value always by the same stand-in.`,
 			if err != nil {
 				return err
 			}
+			if err := src.takeImage(c.Context, false); err != nil {
+				return err
+			}
 			redact, err := readRedaction(c)
 			if err != nil {
 				return err

@@ -122,7 +122,7 @@ func newApp(stdout io.Writer) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			checkCommand(), topoCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), waiveCommand(), explainCommand(), rulesCommand(), textsCommand(),
+			checkCommand(), imageCommand(), topoCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), waiveCommand(), explainCommand(), rulesCommand(), textsCommand(),
 			completionCommand(), manCommand(), versionCommand(),
 		},
 	}

@@ -31,7 +31,7 @@ func parseRequest(t *testing.T, flags []string) request {
 // TestRecheckKnowsFlags holds that of each flag it was decided whether a command
 // that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
-	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes"}
+	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "target", "driver"}
 	left := []string{"only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
 	for _, f := range checkCommand().Flags {
 		if name := f.Names()[0]; !slices.Contains(repeated, name) && !slices.Contains(left, name) {
@@ -99,4 +99,21 @@ func TestRecheck(t *testing.T) {
 		}
 	}
 	t.Logf("%d sets of flags", tried)
+}
+
+// TestRecheckOfImage holds the same of the machine that an image is judged for.
+func TestRecheckOfImage(t *testing.T) {
+	for _, flags := range [][]string{
+		{"--profile", "image", "--driver", "550.54"},
+		{"--profile", "image", "--target", "example:model-2x-zeros"},
+		{"--profile", "image", "--target", "example:model-2x-zeros", "--driver", "550.54"},
+	} {
+		want := parseRequest(t, flags)
+		if want.target == nil || want.target.Driver == "" {
+			t.Fatalf("%q: no target", flags)
+		}
+		if got := parseRequest(t, want.recheck().Flags); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q checks again with %q: %+v, want %+v", flags, want.recheck().Flags, got, want)
+		}
+	}
 }

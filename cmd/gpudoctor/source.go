@@ -38,6 +38,8 @@ type source struct {
 	// with are logs of the machine that is examined.
 	with  []string
 	stdin io.Reader
+	// image is true where the one of them is a container image.
+	image bool
 	// maxBytes bounds what is read of texts; 0 is the default.
 	maxBytes int64
 	// system is where the files are; nil is this machine.
@@ -187,6 +189,8 @@ func (s source) machine(ctx context.Context, opts gather.Options) gathered {
 	switch {
 	case len(s.from) == 0:
 		h = host.Live()
+	case s.image:
+		return s.gatherImage(ctx, opts)
 	case strings.HasPrefix(s.from[0], examplePrefix):
 		h, f, err = openExample(s.from[0])
 	case len(s.from) == 1 && s.isRecording(ctx, s.from[0]):

@@ -31,6 +31,7 @@ package gpudoctor.rules.driver_library_mismatch
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.driver_libraries
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -224,10 +225,20 @@ findings contains driver_libraries.finding(l, ["high", "likely"], message, {}) i
 	some l in driver_libraries.real
 	driver_libraries.baked(l)
 	not driver_libraries.at_home(l)
-	message := sprintf("%s %s is part of this image. It matches only hosts with driver %s; on others, CUDA or NVML fail to start. The container toolkit mounts the host's own", [
-		l.kind, l.version,
+	message := sprintf("%s %s is part of this image%s. It matches only hosts with driver %s; on others, CUDA or NVML fail to start. The container toolkit mounts the host's own", [
+		l.kind, l.version, image_files.layer(l),
 		l.version,
 	])
+}
+
+# Of the same files, those of which nothing states a version: only an image that is judged
+# itself may take them for its own.
+findings contains driver_libraries.finding(l, ["high", "likely"], message, {}) if {
+	input.profile == "image"
+	some l in driver_libraries.nameless
+	driver_libraries.baked(l)
+	not input.container.inside == false
+	message := sprintf("A %s is part of this image%s. It matches only hosts with the driver that it comes from; on others, CUDA or NVML fail to start. The container toolkit mounts the host's own", [l.kind, image_files.layer(l)])
 }
 
 # Where it happens to fit this machine's driver it is worth knowing only.
@@ -255,6 +266,7 @@ missing contains {"fact": "container.inside", "words": "it is not known whether 
 	not driver_libraries.kernel_driver
 	not surroundings.no_nvidia
 	not inside_known
+	not input.image
 }
 
 inside_known if is_boolean(input.container.inside)

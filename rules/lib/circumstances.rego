@@ -17,6 +17,10 @@ import data.tables.variables
 # holds is true of a circumstance that is known to be so. Some look at the value.
 holds("image", _) if surroundings.image
 
+# image-judged is true only where it was asked for: a container without GPUs may have
+# its variables from its launch.
+holds("image-judged", _) if input.profile == "image"
+
 holds("one-gpu", _) if {
 	count(surroundings.usable) == 1
 	surroundings.on_host == 1

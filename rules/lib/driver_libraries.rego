@@ -8,6 +8,7 @@
 #   - input: schema.facts
 package gpudoctor.lib.driver_libraries
 
+import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.surroundings
 
 kernel_driver := input.gpus.driver.kernel_version
@@ -38,6 +39,14 @@ real contains l if {
 	not l.stub
 	not l.compat
 	regex.match(`^[0-9]{3}\.[0-9]+(\.[0-9]+)?$`, l.version)
+}
+
+# nameless are those of which nothing states a version: a copy that was renamed.
+nameless contains l if {
+	some l in libraries
+	not l.stub
+	not l.compat
+	not l.version
 }
 
 # mismatched are those that the loader takes and that have another version than the
@@ -85,11 +94,7 @@ platform_folder(path) if {
 	startswith(path, folder)
 }
 
-evidence(l) := {
-	"fact": sprintf("libraries.files[%s].version", [l.path]),
-	"value": object.get(l, "version", ""),
-	"source": object.get(l, "real_path", l.path),
-}
+evidence(l) := image_files.evidence(l)
 
 # way_out takes the folder that leads to a library off the loader's path, or
 # the variable that names the library.

@@ -192,6 +192,7 @@ told_by_transfer if {
 missing contains {"fact": "transfers", "words": "the probe did not run, so no transfer was tried"} if {
 	not input.transfers
 	not no_pair
+	not input.image
 }
 
 no_pair if count(facts.gpus) < 2
@@ -199,4 +200,9 @@ no_pair if count(facts.gpus) < 2
 not_applicable contains "fewer than two GPUs" if {
 	not input.transfers
 	no_pair
+}
+
+not_applicable contains "an image has no GPUs" if {
+	not input.transfers
+	input.image
 }

@@ -12,9 +12,10 @@ import (
 func TestLibraryText(t *testing.T) {
 	filler := strings.Repeat("x", libraryPart)
 	for _, c := range []struct{ name, content, want string }{
-		{"alone", "NCCL version 2.28.9+cuda13.0", "NCCL version 2.28.9"},
-		{"RCCL", "\x00RCCL version 2.20.5+hip6.2 HEAD\x00", "RCCL version 2.20.5"},
-		{"format string before it", "NCCL version %d.%d.%d\x00" + filler + "NCCL version 2.21.5+cuda12.4", "NCCL version 2.21.5"},
+		{"alone", "NCCL version 2.28.9+cuda13.0", "NCCL version 2.28.9+cuda13.0"},
+		{"RCCL", "\x00RCCL version 2.20.5+hip6.2 HEAD\x00", "RCCL version 2.20.5+hip6.2"},
+		{"the plugin for libfabric", "NET/OFI Initializing aws-ofi-nccl 1.9.1-aws\x00", "aws-ofi-nccl 1.9.1"},
+		{"format string before it", "NCCL version %d.%d.%d\x00" + filler + "NCCL version 2.21.5+cuda12.4", "NCCL version 2.21.5+cuda12.4"},
 		{"at the end", filler + filler + "NCCL version 2.4.8", "NCCL version 2.4.8"},
 		{"none", filler, ""},
 		{"empty", "", ""},
@@ -32,7 +33,7 @@ func TestLibraryText(t *testing.T) {
 	// Wherever it stands in relation to the parts, it is found whole.
 	for at := libraryPart - 64; at < libraryPart+8; at++ {
 		content := append(bytes.Repeat([]byte("x"), at), "NCCL version 2.28.9+cuda13.0 and more text that follows after it"...)
-		if got, err := findText(bytes.NewReader(content), time.Now().Add(time.Minute)); got != "NCCL version 2.28.9" || err != nil {
+		if got, err := findText(bytes.NewReader(content), time.Now().Add(time.Minute)); got != "NCCL version 2.28.9+cuda13.0" || err != nil {
 			t.Fatalf("at %d: got %q, %v", at, got, err)
 		}
 	}

@@ -90,7 +90,7 @@ func (l *live) Ask(ctx context.Context, question string, by Answerer) (json.RawM
 func (l *live) answer(name, argument string) (any, error) {
 	switch name {
 	case AskEnviron:
-		return wantedEnviron(os.Environ()), nil
+		return WantedEnviron(os.Environ()), nil
 	case AskIDs:
 		return currentIDs()
 	case AskUname:
@@ -105,6 +105,8 @@ func (l *live) answer(name, argument string) (any, error) {
 		return run(l.files, "statfs", argument, func([]byte) (Statfs, error) { return statfs(argument) })
 	case AskLibraryText:
 		return run(l.files, opRead, argument, func([]byte) (string, error) { return libraryText(argument) })
+	case AskLoaderPaths:
+		return run(l.files, opRead, argument, func([]byte) (LoaderPaths, error) { return loaderPathsOf(argument) })
 	case AskProcess:
 		return run(l.files, opRead, "/proc", func([]byte) (bool, error) { return processSeen(argument) })
 	case AskKernelConfig:

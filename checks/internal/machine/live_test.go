@@ -440,7 +440,7 @@ func TestWanted(t *testing.T) {
 			t.Errorf("%s: got %t, want %t", name, got, want)
 		}
 	}
-	got := wantedEnviron([]string{"PATH=/bin", "NCCL_B=1=2", "NCCL_A=", "broken", "NVIDIA_API_KEY=x", "NCCL_IB_PKEY=0x8001"})
+	got := WantedEnviron([]string{"PATH=/bin", "NCCL_B=1=2", "NCCL_A=", "broken", "NVIDIA_API_KEY=x", "NCCL_IB_PKEY=0x8001"})
 	if diff := cmp.Diff([]string{"NCCL_A=", "NCCL_B=1=2", "NCCL_IB_PKEY=0x8001", "NVIDIA_API_KEY=set"}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

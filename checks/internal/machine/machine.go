@@ -50,6 +50,19 @@ type Source interface {
 	Recorded() bool
 }
 
+// Layer is a layer of a container image.
+type Layer struct {
+	// Index counts from 1, the lowest layer.
+	Index int
+	// Digest is the name of its content, Command what made it; empty if unknown.
+	Digest, Command string
+}
+
+// Layered is a Source that knows the layer of an image that a file comes from.
+type Layered interface {
+	Layer(name string) (Layer, bool)
+}
+
 // The questions. Those that end in a colon take an argument after it.
 const (
 	// AskEnviron is answered with the environment as a list of "NAME=value",
@@ -74,6 +87,8 @@ const (
 	// an empty string. The file itself is not recorded: it has hundreds of
 	// megabytes.
 	AskLibraryText = "library-text:"
+	// AskLoaderPaths takes the path of a library and is answered with its LoaderPaths.
+	AskLoaderPaths = "loader-paths:"
 	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
 	// is answered with whether a process of that name is visible. The list of processes
 	// itself is private, and is not recorded.

@@ -77,6 +77,12 @@ var (
 // AddFile adds a file, and the folders above it.
 func (m *Memory) AddFile(name string, data []byte) { m.node(name).read = got(data, nil) }
 
+// AddPart adds a file of which only the first bytes are held.
+func (m *Memory) AddPart(name string, head []byte, info FileInfo) {
+	n := m.node(name)
+	n.read, n.more, n.stat = got(head, nil), int64(len(head)) < info.Size, got(info, nil)
+}
+
 // AddLink adds a symbolic link.
 func (m *Memory) AddLink(name, target string) { m.node(name).link = got(target, nil) }
 

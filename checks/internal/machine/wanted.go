@@ -18,7 +18,7 @@ var communicationPrefixes = []string{
 var communicationNames = []string{
 	"AMD_SERIALIZE_COPY", "AMD_SERIALIZE_KERNEL", "GPU_DEVICE_ORDINAL", "GPU_MAX_HW_QUEUES",
 	"LD_LIBRARY_PATH", "LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST",
-	"NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
+	"NVIDIA_DISABLE_REQUIRE", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_REQUIRE_CUDA", "NVIDIA_VISIBLE_DEVICES",
 	// How PyTorch allocates: memory of expandable segments cannot be shared by
 	// cudaIpcGetMemHandle.
 	"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
@@ -61,10 +61,10 @@ func Wanted(name string) bool {
 	return SteersCommunication(name) || hasPrefix(name, otherPrefixes) || slices.Contains(otherNames, name)
 }
 
-// wantedEnviron reduces an environment to the variables that checks need, in
+// WantedEnviron reduces an environment to the variables that checks need, in
 // order of name. For a secret, and for what only tells where a cluster's API
 // is, only the presence is kept.
-func wantedEnviron(environ []string) []string {
+func WantedEnviron(environ []string) []string {
 	list := []string{}
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")

@@ -119,6 +119,9 @@ func summarize(f *facts.Facts, h Host) []string {
 			parts = append(parts, s)
 		}
 	}
+	if f.Image != nil {
+		return ofImage(f.Image)
+	}
 	if len(h.GPUs) == 0 {
 		if h.looked {
 			parts = append(parts, "no GPU")
@@ -150,6 +153,20 @@ func summarize(f *facts.Facts, h Host) []string {
 		parts = append(parts, h.Container+" container")
 	}
 	return parts
+}
+
+// ofImage gives the parts of the line of an image.
+func ofImage(i *facts.ImageFacts) []string {
+	parts := []string{"container image (" + i.Form + ")"}
+	for _, part := range []string{i.Name, i.Platform} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if n := len(i.Layers); n > 0 {
+		parts = append(parts, plural(n, "layer"))
+	}
+	return append(parts, plural(i.Files, "file"))
 }
 
 // ofTexts gives the parts of the line of a machine that nobody saw: what its

@@ -265,7 +265,7 @@ func notJudged(s Skipped) Reason {
 // missingSections lists the sections that the profile rests on and that could
 // not be read, those with the same reason together.
 func (d *Document) missingSections(f *facts.Facts) []Reason {
-	needed := map[string]bool{"env": f.Env == nil, "libraries": f.Libraries == nil}
+	needed := map[string]bool{"env": f.Env == nil || f.Image != nil && f.Image.Environment == "", "libraries": f.Libraries == nil}
 	if d.Profile == rules.Training {
 		needed = map[string]bool{
 			"pci": f.PCI == nil, "gpus": f.GPUs == nil, "links": f.Links == nil,

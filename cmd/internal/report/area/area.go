@@ -192,9 +192,9 @@ var section = map[rules.Area]string{
 func unread(in Input, area rules.Area) (why, nothing string) {
 	f := in.Facts
 	known := map[rules.Area]bool{
-		rules.AreaGPUs: f.GPUs != nil, rules.AreaPaths: !in.TextsOnly || f.Transfers != nil || f.Links != nil || f.Benchmarks != nil,
+		rules.AreaGPUs: f.GPUs != nil, rules.AreaPaths: !in.TextsOnly && f.Image == nil || f.Transfers != nil || f.Links != nil || f.Benchmarks != nil,
 		rules.AreaPCIe: f.PCI != nil, rules.AreaIOMMU: f.IOMMU != nil, rules.AreaNUMA: f.NUMA != nil, rules.AreaContainer: f.Container != nil,
-		rules.AreaLibraries: f.Libraries != nil, rules.AreaEnvironment: f.Env != nil, rules.AreaNetwork: f.NICs != nil,
+		rules.AreaLibraries: f.Libraries != nil, rules.AreaEnvironment: f.Env != nil && (f.Image == nil || f.Image.Environment != ""), rules.AreaNetwork: f.NICs != nil,
 		rules.AreaKernelLog: f.KernelLog != nil, rules.AreaJob: f.Logs != nil, rules.AreaPolicy: true,
 	}[area]
 	switch {
@@ -202,6 +202,8 @@ func unread(in Input, area rules.Area) (why, nothing string) {
 		return in.Unseen, ""
 	case known:
 		return "", ""
+	case f.Image != nil && area != rules.AreaLibraries && area != rules.AreaEnvironment:
+		return "", "not part of an image"
 	case area == rules.AreaPaths:
 		return "not in the input", ""
 	case area == rules.AreaJob && len(f.Texts) == 0:

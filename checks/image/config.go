@@ -1,0 +1,373 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// configuration is an image's configuration, and where its layers lie.
+type configuration struct {
+	form, name string
+	config     v1.Image
+	// layers are the blobs, from the lowest.
+	layers []string
+}
+
+// layout reads the image that documents describe: those of docker save, else those of an
+// OCI layout.
+func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, error) {
+	c := &configuration{form: form}
+	var configBlob string
+	raw, err := st.read("manifest.json")
+	if err == nil && form != formLayout {
+		c.form = formDocker
+		configBlob, err = c.saved(raw)
+	} else {
+		configBlob, err = c.indexed(st)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if raw, err = st.read(configBlob); err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := json.Unmarshal(raw, &c.config); err != nil {
+		return nil, fmt.Errorf("broken configuration: %w", err)
+	}
+	if c.config.OS != "" && c.config.OS != "linux" {
+		return nil, fmt.Errorf("an image for %s, not for Linux", c.config.OS)
+	}
+	for _, set := range c.config.Config.Env {
+		if file, ok := strings.CutPrefix(set, "NCCL_CONF_FILE="); ok {
+			s.conf = path.Clean(file)
+		}
+	}
+	return s.fromLayers(ctx, st, c)
+}
+
+// saved reads manifest.json of docker save (moby image/tarexport/save.go), and returns
+// where the configuration lies.
+func (c *configuration) saved(raw []byte) (string, error) {
+	var all []struct {
+		Config   string   `json:"Config"`
+		RepoTags []string `json:"RepoTags"`
+		Layers   []string `json:"Layers"`
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return "", fmt.Errorf("broken manifest.json: %w", err)
+	}
+	switch {
+	case len(all) == 0:
+		return "", errors.New("manifest.json names no image")
+	case len(all) > 1:
+		return "", ErrSeveral
+	}
+	if len(all[0].RepoTags) > 0 {
+		c.name = all[0].RepoTags[0]
+	}
+	for _, name := range all[0].Layers {
+		c.layers = append(c.layers, memberName(name))
+	}
+	return memberName(all[0].Config), nil
+}
+
+// indexed reads index.json of an OCI layout, and returns where the configuration lies.
+func (c *configuration) indexed(st store) (string, error) {
+	raw, err := st.read("index.json")
+	if err != nil {
+		return "", err
+	}
+	found, err := candidates(st, raw, 0)
+	if err != nil {
+		return "", err
+	}
+	d, err := choose(found)
+	if err != nil {
+		return "", err
+	}
+	c.name = d.Annotations[v1.AnnotationRefName]
+	if raw, err = readBlob(st, d); err != nil {
+		return "", fmt.Errorf("read the manifest: %w", err)
+	}
+	var m v1.Manifest
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return "", fmt.Errorf("broken manifest: %w", err)
+	}
+	if m.SchemaVersion != 2 {
+		return "", fmt.Errorf("a manifest of schema %d, which is not supported", m.SchemaVersion)
+	}
+	if !strings.Contains(m.Config.MediaType, ".image.") {
+		return "", fmt.Errorf("%w: its configuration has the media type %.80q", ErrNotImage, m.Config.MediaType)
+	}
+	for i, l := range m.Layers {
+		if err := supported(l.MediaType); err != nil {
+			return "", fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		name, err := blobPath(l)
+		if err != nil {
+			return "", err
+		}
+		c.layers = append(c.layers, name)
+	}
+	return blobPath(m.Config)
+}
+
+// supported rejects a layer that is no tar archive, or that cannot be unpacked. How one is
+// compressed its first bytes tell.
+func supported(mediaType string) error {
+	switch {
+	case strings.HasSuffix(mediaType, "+encrypted"):
+		return ErrEncrypted
+	case strings.Contains(mediaType, ".layer.") && strings.Contains(mediaType, "tar"),
+		strings.HasPrefix(mediaType, "application/vnd.docker.image.rootfs.diff.tar"):
+		return nil
+	}
+	return fmt.Errorf("the media type %.80q is not supported", mediaType)
+}
+
+// maxDepth is how many indexes may lie in each other.
+const maxDepth = 3
+
+// candidates are the manifests that an index names, and those of the indexes in it.
+func candidates(st store, raw []byte, depth int) ([]v1.Descriptor, error) {
+	if depth == maxDepth {
+		return nil, errors.New("too many indexes in each other")
+	}
+	var index v1.Index
+	if err := json.Unmarshal(raw, &index); err != nil {
+		return nil, fmt.Errorf("broken index: %w", err)
+	}
+	var all []v1.Descriptor
+	for _, d := range index.Manifests {
+		switch {
+		case d.Platform != nil && d.Platform.OS == "unknown": // BuildKit's attestations.
+		case strings.HasSuffix(d.MediaType, "image.index.v1+json"), strings.HasSuffix(d.MediaType, "manifest.list.v2+json"):
+			inner, err := readBlob(st, d)
+			if err != nil {
+				return nil, fmt.Errorf("read an index: %w", err)
+			}
+			found, err := candidates(st, inner, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		default:
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// choose takes the only image, or the one for this platform.
+func choose(all []v1.Descriptor) (v1.Descriptor, error) {
+	here := slices.DeleteFunc(slices.Clone(all), func(d v1.Descriptor) bool {
+		return d.Platform == nil || d.Platform.OS != "linux" || d.Platform.Architecture != runtime.GOARCH
+	})
+	switch {
+	case len(all) == 0:
+		return v1.Descriptor{}, errors.New("its index names no image")
+	case len(all) == 1:
+		return all[0], nil
+	case len(here) == 1:
+		return here[0], nil
+	}
+	return v1.Descriptor{}, ErrSeveral
+}
+
+// blobPath is where an OCI layout holds a blob.
+func blobPath(d v1.Descriptor) (string, error) {
+	if err := d.Digest.Validate(); err != nil {
+		return "", fmt.Errorf("the digest %.80q: %w", d.Digest, err)
+	}
+	return path.Join("blobs", string(d.Digest.Algorithm()), d.Digest.Encoded()), nil
+}
+
+func readBlob(st store, d v1.Descriptor) ([]byte, error) {
+	name, err := blobPath(d)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := st.read(name)
+	if err == nil && d.Digest.Algorithm().FromBytes(raw) != d.Digest {
+		err = fmt.Errorf("%s is damaged: its digest is another", name)
+	}
+	return raw, err
+}
+
+// digest is how a layer is called: by its blob, or by its content where the archive names
+// blobs otherwise.
+func (c *configuration) digest(i int) string {
+	if hex, ok := strings.CutPrefix(c.layers[i], "blobs/sha256/"); ok {
+		return "sha256:" + hex
+	}
+	if ids := c.config.RootFS.DiffIDs; i < len(ids) && ids[i].Validate() == nil {
+		return string(ids[i])
+	}
+	return ""
+}
+
+// shortDigest is the name of a blob for a message.
+func shortDigest(name string) string {
+	base := path.Base(strings.TrimSuffix(name, "/layer.tar"))
+	return escape.Printable(base[:min(len(base), 12)], maxShown)
+}
+
+// maxCommand bounds a command that is shown.
+const maxCommand = 200
+
+// command is what made a layer, as the history has it.
+func (c *configuration) command(i int) string {
+	for _, h := range c.config.History {
+		if h.EmptyLayer {
+			continue
+		}
+		if i == 0 {
+			return commandWords(h.CreatedBy)
+		}
+		i--
+	}
+	return ""
+}
+
+// commandWords removes what builders write around a command: Docker's classic builder and
+// BuildKit.
+func commandWords(by string) string {
+	words := strings.Join(strings.Fields(by), " ")
+	words = strings.TrimSuffix(words, " # buildkit")
+	if rest, ok := strings.CutPrefix(words, "/bin/sh -c #(nop) "); ok {
+		words = rest
+	} else if rest, ok := strings.CutPrefix(words, "/bin/sh -c "); ok {
+		words = "RUN " + rest
+	}
+	return escape.Printable(strings.Replace(words, "RUN /bin/sh -c ", "RUN ", 1), maxCommand)
+}
+
+// maxLabels bounds the labels that are reported.
+const maxLabels = 64
+
+// facts are what the configuration says.
+func (c *configuration) facts(layers []machine.Layer) *facts.ImageFacts {
+	f := &facts.ImageFacts{
+		Form: c.form, Name: escape.Printable(c.name, maxShown), Environment: "configuration",
+		User:       escape.Printable(c.config.Config.User, maxShown),
+		Entrypoint: shown(c.config.Config.Entrypoint), Command: shown(c.config.Config.Cmd),
+	}
+	if c.config.OS != "" || c.config.Architecture != "" {
+		f.Platform = escape.Printable(c.config.OS+"/"+c.config.Architecture, maxShown)
+	}
+	for _, l := range layers {
+		f.Layers = append(f.Layers, facts.ImageLayer{Index: l.Index, Digest: l.Digest, Command: l.Command})
+	}
+	for name, value := range c.config.Config.Labels {
+		if isGPULabel(name) && len(f.Labels) < maxLabels {
+			if f.Labels == nil {
+				f.Labels = make(map[string]string)
+			}
+			f.Labels[escape.Printable(name, maxShown)] = escape.Printable(value, maxShown)
+		}
+	}
+	return f
+}
+
+// isGPULabel is true for the labels that NVIDIA's and AMD's images have.
+func isGPULabel(name string) bool {
+	return strings.HasPrefix(name, "com.nvidia.") || strings.HasPrefix(name, "com.amd.") || strings.HasPrefix(name, "com.amdgpu.")
+}
+
+// shown bounds a list of words.
+func shown(words []string) []string {
+	const most = 32
+	var all []string
+	for _, w := range words[:min(len(words), most)] {
+		all = append(all, escape.Printable(w, maxShown))
+	}
+	return all
+}
+
+// The files that hold an image's variables where it was unpacked: enroot's (its hooks write
+// /etc/rc and /etc/environment, src/docker.sh) and Apptainer's.
+const (
+	enrootStart       = "/etc/rc"
+	enrootEnvironment = "/etc/environment"
+	apptainerFolder   = "/.singularity.d/env"
+)
+
+func isEnvironmentFile(at string) bool {
+	return at == enrootStart || at == enrootEnvironment || path.Dir(at) == apptainerFolder && strings.HasSuffix(at, ".sh")
+}
+
+// environmentOf reads the variables of an unpacked image; from is empty if they are unknown.
+func environmentOf(m *machine.Memory) (env []string, from string) {
+	if raw, err := m.ReadFile(enrootEnvironment, maxKeptBytes); err == nil {
+		if _, err := m.Stat(enrootStart); err == nil {
+			return assignments(string(raw)), "enroot"
+		}
+	}
+	names, err := m.ReadDir(apptainerFolder)
+	if err != nil {
+		return nil, ""
+	}
+	for _, name := range names {
+		if raw, err := m.ReadFile(path.Join(apptainerFolder, name), maxKeptBytes); err == nil && strings.Contains(name, "docker") {
+			env, from = append(env, assignments(string(raw))...), "apptainer"
+		}
+	}
+	return env, from
+}
+
+// assignments are the lines NAME=value, also those of a shell: export NAME="${NAME:-"value"}"
+// (Apptainer, internal/pkg/build/sources/conveyorPacker_oci.go).
+func assignments(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if !ok || strings.ContainsAny(name, " #\t") {
+			continue
+		}
+		value = strings.Trim(value, `"'`)
+		if _, usual, ok := strings.Cut(value, ":-"); ok && strings.HasPrefix(value, "${"+name) {
+			value = strings.Trim(strings.TrimSuffix(usual, "}"), `"'`)
+		}
+		all = append(all, name+"="+value)
+	}
+	return all
+}
+
+// userID is the number of the user that an image runs as; root's where none is named, and
+// that of nobody for a name without a number.
+func userID(m *machine.Memory, user string) int {
+	const nobody = 65534
+	name, _, _ := strings.Cut(user, ":")
+	if n, err := strconv.Atoi(name); err == nil {
+		return n
+	}
+	if name == "" || name == "root" {
+		return 0
+	}
+	raw, err := m.ReadFile("/etc/passwd", maxKeptBytes)
+	if err != nil {
+		return nobody
+	}
+	for line := range strings.Lines(string(raw)) {
+		// name:password:uid:..., passwd(5).
+		if f := strings.Split(line, ":"); len(f) > 2 && f[0] == name {
+			if n, err := strconv.Atoi(f[2]); err == nil {
+				return n
+			}
+		}
+	}
+	return nobody
+}

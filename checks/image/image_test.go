@@ -1,0 +1,440 @@
+package image_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/image"
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+)
+
+const lib = "usr/lib/x86_64-linux-gnu/"
+
+var small = imagetest.Image{
+	Env: []string{"NCCL_DEBUG=WARN", "PATH=/bin"}, User: "1000", Labels: map[string]string{"com.nvidia.cuda.version": "12.4", "other": "x"},
+	Layers: []imagetest.Layer{
+		{Command: "/bin/sh -c #(nop) ADD file:1 in / ", Files: []imagetest.File{
+			{Name: "usr/bin/true", Content: "x"}, {Name: lib + "libnccl.so.2.18.3", Content: "NCCL version 2.18.3+cuda12.2\x00"}, {Name: lib + "libnccl.so.2", Target: "libnccl.so.2.18.3"},
+		}},
+		{Command: "RUN /bin/sh -c apt-get install -y cuda # buildkit", Files: []imagetest.File{{Name: lib + "libcudart.so.12.4.127", Content: "\x7fELF\x02"}}},
+	},
+}
+
+// TestForms holds that the facts of an image are the same in every form, but for what
+// only some forms have.
+func TestForms(t *testing.T) {
+	var want []string
+	for _, form := range slices.Backward(imagetest.Forms) {
+		img, err := image.Open(t.Context(), imagetest.Write(t, small, form), true, image.DefaultLimits)
+		if err != nil {
+			t.Fatalf("%s: %v", form, err)
+		}
+		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
+		var got []string
+		for _, l := range f.Libraries.Files {
+			got = append(got, fmt.Sprint(l.Kind, " ", l.Path, " ", l.RealPath, " ", l.Version, " ", l.Loads))
+			layered := form != imagetest.Folder && form != imagetest.Tar
+			switch {
+			case layered != (l.Layer != nil):
+				t.Errorf("%s: %s has the layer %v", form, l.Path, l.Layer)
+			case layered && l.Kind == "libcudart" && (l.Layer.Index != 2 || l.Layer.Command != "RUN apt-get install -y cuda" || len(l.Layer.Digest) != 71):
+				t.Errorf("%s: %s comes from %+v", form, l.Path, *l.Layer)
+			}
+		}
+		for _, v := range f.Env.Variables {
+			got = append(got, v.Name+"="+v.Value)
+		}
+		if want == nil {
+			want = got
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(want) != 3 {
+			t.Errorf("%s (-want +got)\n%s", form, diff)
+		}
+		if f.Image.Form != form {
+			t.Errorf("got the form %s, want %s", f.Image.Form, form)
+		}
+		if f.Image.Environment == "configuration" && (f.Image.User != "1000" || !maps.Equal(f.Image.Labels, map[string]string{"com.nvidia.cuda.version": "12.4"}) || f.Image.Platform != "linux/amd64") {
+			t.Errorf("%s: %+v", form, f.Image)
+		}
+		if len(f.Unknown) > 0 {
+			t.Errorf("%s: unknown: %v", form, f.Unknown)
+		}
+	}
+}
+
+// TestFolders holds that the folders are read that PyTorch's library names, in every form.
+func TestFolders(t *testing.T) {
+	const torch = "opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so"
+	img := imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
+		{Name: torch, Content: string(imagetest.ELF("$ORIGIN/../../nvidia/nccl/lib:$ORIGIN", "", 300_000, 700_000))},
+	}}}}
+	want := []string{"/opt/venv/lib/python3.12/site-packages/nvidia/nccl/lib", "/opt/venv/lib/python3.12/site-packages/torch/lib"}
+	for _, form := range imagetest.Forms {
+		img, err := image.Open(t.Context(), imagetest.Write(t, img, form), true, image.DefaultLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
+		if len(f.Libraries.Files) != 1 || !slices.Equal(f.Libraries.Files[0].RPath, want) || f.Libraries.Files[0].RunPath != nil {
+			t.Errorf("%s: got %+v", form, f.Libraries.Files)
+		}
+	}
+}
+
+// TestPacked holds that an archive that is compressed as a whole is the same image.
+func TestPacked(t *testing.T) {
+	for _, form := range []string{imagetest.Docker, imagetest.Archive, imagetest.Tar} {
+		at := imagetest.Write(t, small, form)
+		raw, err := os.ReadFile(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at+".gz", gzipped(raw), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{at, at + ".gz"} {
+			img, err := image.Open(t.Context(), name, true, image.DefaultLimits)
+			if err != nil {
+				t.Fatalf("%s: %v", form, err)
+			}
+			if got := img.Facts(); got.Form != form {
+				t.Errorf("%s: %+v", form, got)
+			}
+			if _, err := img.Host().Stat("/" + lib + "libnccl.so.2"); err != nil {
+				t.Errorf("%s: %v", form, err)
+			}
+		}
+	}
+}
+
+func gzipped(raw []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(raw) // To memory.
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// blobs is an OCI layout to be written, that may be broken.
+type blobs struct {
+	dir string
+	t   testing.TB
+}
+
+func (b blobs) add(raw []byte) map[string]any {
+	b.t.Helper()
+	sum := fmt.Sprintf("%x", sha256.Sum256(raw))
+	write(b.t, filepath.Join(b.dir, "blobs", "sha256", sum), raw)
+	return map[string]any{"digest": "sha256:" + sum, "size": len(raw)}
+}
+
+func write(tb testing.TB, name string, raw []byte) {
+	tb.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(name, raw, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func (b blobs) document(v any) map[string]any {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.add(raw)
+}
+
+// layout writes a layout of one layer, whose descriptor and manifest can be changed.
+func layout(tb testing.TB, layer []byte, change func(b blobs, layer, manifest, index map[string]any)) string {
+	tb.Helper()
+	b := blobs{tb.TempDir(), tb}
+	write(tb, filepath.Join(b.dir, "oci-layout"), []byte(`{"imageLayoutVersion": "1.0.0"}`))
+	l := b.add(layer)
+	l["mediaType"] = "application/vnd.oci.image.layer.v1.tar+gzip"
+	config := b.document(map[string]any{"os": "linux", "architecture": "amd64"})
+	config["mediaType"] = "application/vnd.oci.image.config.v1+json"
+	manifest := map[string]any{"schemaVersion": 2, "config": config, "layers": []any{l}}
+	index := map[string]any{"schemaVersion": 2}
+	if change != nil {
+		change(b, l, manifest, index)
+	}
+	if index["manifests"] == nil {
+		m := b.document(manifest)
+		m["mediaType"] = "application/vnd.oci.image.manifest.v1+json"
+		index["manifests"] = []any{m}
+	}
+	raw, err := json.Marshal(index)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	write(tb, filepath.Join(b.dir, "index.json"), raw)
+	return b.dir
+}
+
+func tarOf(tb testing.TB, files ...imagetest.File) []byte {
+	tb.Helper()
+	return imagetest.Layer{Files: files}.Tar(tb)
+}
+
+// TestBroken holds what is said of images that cannot be read.
+func TestBroken(t *testing.T) {
+	good := tarOf(t, imagetest.File{Name: "usr/bin/true", Content: "x"}, imagetest.File{Name: lib + "libnccl.so.2", Content: strings.Repeat("x", 5000)})
+	bad := func(change func(b blobs, layer, manifest, index map[string]any)) func(*testing.T) string {
+		return func(t *testing.T) string { t.Helper(); return layout(t, gzipped(good), change) }
+	}
+	layer := func(raw []byte) func(*testing.T) string {
+		return func(t *testing.T) string { t.Helper(); return layout(t, raw, nil) }
+	}
+	raw := func(content string) func(*testing.T) string {
+		return func(t *testing.T) string {
+			t.Helper()
+			name := filepath.Join(t.TempDir(), "file")
+			write(t, name, []byte(content))
+			return name
+		}
+	}
+	packed := gzipped(good)
+	damaged := slices.Clone(packed)
+	damaged[len(damaged)/2] ^= 0xff
+	for name, tt := range map[string]struct {
+		at   func(*testing.T) string
+		want string
+		is   error
+	}{
+		"no such file":   {at: func(*testing.T) string { return "/nonexistent/image" }, is: os.ErrNotExist},
+		"empty file":     {at: raw(""), is: image.ErrNotImage},
+		"text":           {at: raw(strings.Repeat("NCCL INFO\n", 100)), is: image.ErrNotImage},
+		"gzip of a text": {at: raw(string(gzipped(bytes.Repeat([]byte("NCCL INFO\n"), 100)))), want: "broken archive"},
+		"empty folder":   {at: func(t *testing.T) string { t.Helper(); return t.TempDir() }, is: image.ErrNotImage},
+		"a pipe": {at: func(t *testing.T) string {
+			t.Helper()
+			p := filepath.Join(t.TempDir(), "p")
+			_ = syscall.Mkfifo(p, 0o600)
+			return p
+		}, is: image.ErrNotImage},
+		"truncated gzip":   {at: layer(packed[:len(packed)-20]), want: "unexpected EOF"},
+		"damaged gzip":     {at: layer(damaged), want: "broken tar"},
+		"truncated tar":    {at: layer(good[:len(good)-4000]), want: "unexpected EOF"},
+		"garbage":          {at: layer(bytes.Repeat([]byte("garbage "), 1000)), want: "broken tar"},
+		"broken zstd":      {at: layer([]byte("\x28\xb5\x2f\xfd" + strings.Repeat("x", 1000))), want: "broken tar"},
+		"xz":               {at: layer([]byte("\xfd7zXZ\x00" + strings.Repeat("x", 1000))), want: "compressed with xz"},
+		"leaves the image": {at: layer(tarOf(t, imagetest.File{Name: "../../etc/passwd", Content: "x"})), want: "a path leaves the image"},
+		"a link out of it": {at: layer(tarOf(t, imagetest.File{Name: "usr/lib/libcuda.so.1", Target: "../../../etc/shadow", Hard: true})), want: "a path leaves the image"},
+		"other digest": {at: bad(func(b blobs, l, _, _ map[string]any) {
+			damage(b, l["digest"].(string), gzipped(append(slices.Clone(good), 0)))
+		}), want: "the layer is damaged"},
+		"other manifest": {at: bad(func(b blobs, _, m, i map[string]any) {
+			d := b.document(m)
+			damage(b, d["digest"].(string), []byte("{}"))
+			i["manifests"] = []any{d}
+		}), want: "is damaged"},
+		"no layer": {at: bad(func(b blobs, l, _, _ map[string]any) { _ = os.Remove(blobFile(b, l["digest"].(string))) }), want: "does not hold it"},
+		"encrypted": {at: bad(func(_ blobs, l, _, _ map[string]any) {
+			l["mediaType"] = "application/vnd.oci.image.layer.v1.tar+gzip+encrypted"
+		}), is: image.ErrEncrypted},
+		"unknown media type": {at: bad(func(_ blobs, l, _, _ map[string]any) { l["mediaType"] = "application/x-parquet" }), want: `the media type "application/x-parquet" is not supported`},
+		"no container image": {at: bad(func(_ blobs, _, m, _ map[string]any) {
+			m["config"].(map[string]any)["mediaType"] = "application/vnd.cncf.helm.config.v1+json"
+		}), is: image.ErrNotImage},
+		"digest that escapes": {at: bad(func(_ blobs, l, _, _ map[string]any) { l["digest"] = "sha256:../../../../etc/passwd" }), want: "digest"},
+		"unknown digest":      {at: bad(func(_ blobs, l, _, _ map[string]any) { l["digest"] = "md5:d41d8cd98f00b204e9800998ecf8427e" }), want: "digest"},
+		"schema 1":            {at: bad(func(_ blobs, _, m, _ map[string]any) { m["schemaVersion"] = 1 }), want: "schema 1"},
+		"Windows": {at: bad(func(b blobs, _, m, _ map[string]any) {
+			c := b.document(map[string]any{"os": "windows"})
+			c["mediaType"] = m["config"].(map[string]any)["mediaType"]
+			m["config"] = c
+		}), want: "an image for windows"},
+		"broken configuration": {at: bad(func(b blobs, _, m, _ map[string]any) {
+			c := b.add([]byte("{"))
+			c["mediaType"] = m["config"].(map[string]any)["mediaType"]
+			m["config"] = c
+		}), want: "broken configuration"},
+		"broken manifest": {at: bad(func(b blobs, _, _, i map[string]any) { i["manifests"] = []any{b.add([]byte("not JSON"))} }), want: "broken manifest"},
+		"no image":        {at: bad(func(_ blobs, _, _, i map[string]any) { i["manifests"] = []any{} }), want: "names no image"},
+		"several images":  {at: bad(func(b blobs, _, m, i map[string]any) { d := b.document(m); i["manifests"] = []any{d, d} }), is: image.ErrSeveral},
+		"indexes without end": {at: bad(func(b blobs, _, _, i map[string]any) {
+			var d map[string]any
+			inner := map[string]any{"manifests": []any{}}
+			for range 5 {
+				d = b.document(inner)
+				d["mediaType"] = "application/vnd.oci.image.index.v1+json"
+				inner = map[string]any{"manifests": []any{d}}
+			}
+			i["manifests"] = []any{d}
+		}), want: "too many indexes"},
+		"a blob outside": {at: bad(func(b blobs, l, _, _ map[string]any) {
+			at := blobFile(b, l["digest"].(string))
+			_ = os.Remove(at)
+			_ = os.Symlink("/etc/passwd", at)
+		}), want: "not a regular file"},
+		"a blob that is a pipe": {at: bad(func(b blobs, l, _, _ map[string]any) {
+			at := blobFile(b, l["digest"].(string))
+			_ = os.Remove(at)
+			_ = syscall.Mkfifo(at, 0o600)
+		}), want: "not a regular file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := tt.at(t)
+			_, err := image.Open(t.Context(), at, true, image.DefaultLimits)
+			switch {
+			case err == nil:
+				t.Fatal("it was read")
+			case tt.is != nil && !errors.Is(err, tt.is), !strings.Contains(err.Error(), tt.want):
+				t.Errorf("got %v, want %s%v", err, tt.want, tt.is)
+			case strings.Contains(err.Error(), "\n"):
+				t.Errorf("more than a line: %q", err)
+			}
+		})
+	}
+}
+
+func blobFile(b blobs, digest string) string {
+	return filepath.Join(b.dir, "blobs", strings.Replace(digest, ":", "/", 1))
+}
+
+func damage(b blobs, digest string, raw []byte) {
+	b.t.Helper()
+	write(b.t, blobFile(b, digest), raw)
+}
+
+// TestLimits holds that what an image may hold is bounded.
+func TestLimits(t *testing.T) {
+	many := make([]imagetest.File, 1000)
+	for i := range many {
+		many[i] = imagetest.File{Name: fmt.Sprintf("usr/lib/%d", i), Target: strings.Repeat("x", 100)}
+	}
+	zeros := tarOf(t, imagetest.File{Name: "usr/lib/libnccl.so.2", Size: 64 << 20})
+	for name, tt := range map[string]struct {
+		layer  []byte
+		change func(*image.Limits)
+		want   error
+	}{
+		"entries": {layer: tarOf(t, many...), change: func(l *image.Limits) { l.Entries = 999 }, want: image.ErrTooLarge},
+		"kept":    {layer: tarOf(t, many...), change: func(l *image.Limits) { l.Kept = 100_000 }, want: image.ErrTooLarge},
+		"bytes":   {layer: gzipped(zeros), change: func(l *image.Limits) { l.Bytes = 32 << 20 }, want: image.ErrTooLarge},
+		"bomb":    {layer: gzipped(zeros), change: func(l *image.Limits) { l.Free = 1 << 20 }, want: image.ErrBomb},
+		"sparse":  {layer: sparse(t, 1<<40), change: func(l *image.Limits) { l.Bytes = 1 << 30 }, want: image.ErrTooLarge},
+		"none":    {layer: gzipped(zeros), change: func(*image.Limits) {}},
+	} {
+		limits := image.DefaultLimits
+		tt.change(&limits)
+		if _, err := image.Open(t.Context(), layout(t, tt.layer, nil), true, limits); !errors.Is(err, tt.want) {
+			t.Errorf("%s: got %v, want %v", name, err, tt.want)
+		}
+	}
+}
+
+// sparse is a layer with a file of which the archive holds nothing (GNU, PAX 1.0).
+func sparse(tb testing.TB, size int64) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	content := "0\n"
+	content += strings.Repeat("\x00", 512-len(content))
+	if err := w.WriteHeader(&tar.Header{
+		Name: "usr/lib/GNUSparseFile.0/libnccl.so.2", Size: int64(len(content)), Mode: 0o644, Typeflag: tar.TypeReg, Format: tar.FormatPAX,
+		PAXRecords: map[string]string{"comment": strings.Repeat("s", 400)},
+	}); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := io.WriteString(w, content); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	// Package tar does not write sparse files; a comment of equal length holds the place.
+	records := record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.name", "usr/lib/libnccl.so.2") + record("GNU.sparse.realsize", fmt.Sprint(size))
+	whole := record("comment", strings.Repeat("s", 400))
+	records += record("comment", strings.Repeat("s", len(whole)-len(records)-len("000 comment=\n")))
+	if len(records) != len(whole) {
+		tb.Fatalf("%d bytes of records, want %d", len(records), len(whole))
+	}
+	return bytes.Replace(b.Bytes(), []byte(whole), []byte(records), 1)
+}
+
+// record is one of a PAX header: its own length, and NAME=VALUE.
+func record(name, value string) string {
+	rest := " " + name + "=" + value + "\n"
+	n := len(rest)
+	for len(fmt.Sprint(n))+len(rest) != n {
+		n++
+	}
+	return fmt.Sprint(n) + rest
+}
+
+// TestCancelled holds that a reading ends with its context.
+func TestCancelled(t *testing.T) {
+	at := imagetest.Write(t, small, imagetest.Layout)
+	ctx, cancel := context.WithTimeout(t.Context(), -time.Second)
+	defer cancel()
+	if _, err := image.Open(ctx, at, true, image.DefaultLimits); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTickets holds that what people send in a ticket is not taken for an image.
+func TestTickets(t *testing.T) {
+	sos := []string{"etc/hosts", "proc/cpuinfo", "sys/x", "usr/x", "var/log/dmesg", "sos_commands/pci/lspci", "version.txt"}
+	for name, names := range map[string][]string{
+		"logs": {"nccl.log", "etc/nccl.conf"}, "one top folder": {"sosreport-node1/etc/hosts", "sosreport-node1/usr/x", "sosreport-node1/var/x", "sosreport-node1/lib/x"}, "sosreport": sos,
+	} {
+		dir := t.TempDir()
+		var files []imagetest.File
+		for _, n := range names {
+			write(t, filepath.Join(dir, n), []byte("x"))
+			files = append(files, imagetest.File{Name: n, Content: "x"})
+		}
+		file := filepath.Join(t.TempDir(), "ticket.tar")
+		write(t, file, tarOf(t, files...))
+		for _, at := range []string{dir, file} {
+			if is, err := image.Is(at, false); is || err != nil {
+				t.Errorf("%s, %s: %v %v", name, at, is, err)
+			}
+		}
+	}
+}
+
+// FuzzLayer holds that no layer makes the reader fail in another way than with an error,
+// or read more than its limits.
+func FuzzLayer(f *testing.F) {
+	f.Add(tarOf(f, small.Layers[0].Files...))
+	f.Add(gzipped(tarOf(f, small.Layers[1].Files...)))
+	f.Add(tarOf(f, imagetest.File{Name: "usr/.wh..wh..opq"}, imagetest.File{Name: "usr/.wh.lib"}, imagetest.File{Name: "usr/lib", Target: "../usr/lib"}))
+	f.Add(sparse(f, 1<<40))
+	limits := image.Limits{Entries: 1000, Bytes: 4 << 20, Kept: 1 << 20, Free: 4 << 20}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		img, err := image.Open(t.Context(), layout(t, raw, nil), true, limits)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than a line: %q", err)
+			}
+			return
+		}
+		got, _ := checks.GatherImage(t.Context(), img, gather.Options{})
+		if got.Libraries == nil || int64(got.Image.Files) > limits.Entries {
+			t.Errorf("got %+v", got)
+		}
+	})
+}

@@ -1,0 +1,233 @@
+// Package imagetest makes container images for tests, in every form that gpudoctor reads.
+// go-containerregistry writes layouts and archives, so that the reader is tested against
+// what others write.
+package imagetest
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/compression"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Image is an image to make.
+type Image struct {
+	Layers []Layer
+	Env    []string
+	User   string
+	Labels map[string]string
+	// Zstd compresses the layers of a layout with zstd instead of gzip.
+	Zstd bool
+}
+
+// Layer is a layer of it.
+type Layer struct {
+	Command string
+	Files   []File
+}
+
+// File is a file, or, with a Target, a symbolic link. A name that ends in / is a folder.
+type File struct {
+	Name, Content, Target string
+	// Hard makes Target that of a hard link.
+	Hard bool
+	// Size makes it larger than its content, with zeros.
+	Size int64
+	// Type is the type of its member; 0 is that of a regular file.
+	Type byte
+}
+
+// The forms.
+const (
+	Folder  = "root-folder"
+	Tar     = "root-tar"
+	Docker  = "docker-archive"
+	Layout  = "oci-layout"
+	Archive = "oci-archive"
+)
+
+// Forms are all of them.
+var Forms = []string{Folder, Tar, Docker, Layout, Archive}
+
+// Write makes an image in a new folder, and returns where it is.
+func Write(tb testing.TB, img Image, form string) string {
+	tb.Helper()
+	dir := tb.TempDir()
+	at := filepath.Join(dir, "image")
+	switch form {
+	case Folder:
+		must(tb, img.unpack(at))
+	case Tar:
+		must(tb, img.unpack(at+".root"))
+		must(tb, tarOf(at+".root", at+".tar"))
+		return at + ".tar"
+	case Docker:
+		ref, err := name.NewTag("example.com/image:latest")
+		must(tb, err)
+		must(tb, tarball.WriteToFile(at+".tar", ref, img.build(tb, types.DockerLayer)))
+		return at + ".tar"
+	case Layout, Archive:
+		path, err := layout.Write(at, empty.Index)
+		must(tb, err)
+		must(tb, path.AppendImage(img.build(tb, types.OCILayer)))
+		if form == Archive {
+			must(tb, tarOf(at, at+".tar"))
+			return at + ".tar"
+		}
+	default:
+		tb.Fatalf("no form %q", form)
+	}
+	return at
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// build makes the image in memory.
+func (i Image) build(tb testing.TB, media types.MediaType) v1.Image {
+	tb.Helper()
+	img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
+	options := []tarball.LayerOption{tarball.WithMediaType(media)}
+	if i.Zstd && media == types.OCILayer {
+		options = []tarball.LayerOption{tarball.WithMediaType(types.OCILayerZStd), tarball.WithCompression(compression.ZStd)}
+	}
+	for _, l := range i.Layers {
+		raw := l.Tar(tb)
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }, options...)
+		must(tb, err)
+		img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{CreatedBy: l.Command}})
+		must(tb, err)
+	}
+	config, err := img.ConfigFile()
+	must(tb, err)
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", "amd64"
+	config.Config = v1.Config{Env: i.Env, User: i.User, Labels: i.Labels}
+	img, err = mutate.ConfigFile(img, config)
+	must(tb, err)
+	return img
+}
+
+// Tar is the layer as an archive.
+func (l Layer) Tar(tb testing.TB) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, f := range l.Files {
+		must(tb, f.write(w))
+	}
+	must(tb, w.Close())
+	return b.Bytes()
+}
+
+func (f File) write(w *tar.Writer) error {
+	h := &tar.Header{Name: f.Name, Mode: 0o755, Typeflag: cmp.Or(f.Type, tar.TypeReg), Linkname: f.Target}
+	content := f.content()
+	switch {
+	case strings.HasSuffix(f.Name, "/"):
+		h.Typeflag = tar.TypeDir
+	case f.Hard:
+		h.Typeflag = tar.TypeLink
+	case f.Target != "":
+		h.Typeflag = tar.TypeSymlink
+	case f.Type == 0:
+		h.Size = int64(len(content))
+	}
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, content[:h.Size])
+	return err
+}
+
+func (f File) content() string {
+	if n := int(f.Size) - len(f.Content); n > 0 {
+		return f.Content + strings.Repeat("\x00", n)
+	}
+	return f.Content
+}
+
+// unpack writes what the layers leave, and the variables as enroot does.
+func (i Image) unpack(root string) error {
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	for _, l := range i.Layers {
+		for _, f := range l.Files {
+			if err := f.unpack(root); err != nil {
+				return err
+			}
+		}
+	}
+	for name, content := range map[string]string{"rc": "exec \"$@\"\n", "environment": strings.Join(i.Env, "\n") + "\n"} {
+		if err := (File{Name: "etc/" + name, Content: content}).unpack(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f File) unpack(root string) error {
+	at := filepath.Join(root, filepath.FromSlash(f.Name))
+	dir, base := filepath.Split(at)
+	if base == ".wh..wh..opq" {
+		names, err := os.ReadDir(dir)
+		for _, n := range names {
+			_ = os.RemoveAll(filepath.Join(dir, n.Name())) // Another error follows.
+		}
+		return err
+	}
+	if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
+		return os.RemoveAll(filepath.Join(dir, hidden))
+	}
+	if strings.HasSuffix(f.Name, "/") {
+		return os.MkdirAll(at, 0o755)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	_ = os.Remove(at) // If it is there.
+	switch {
+	case f.Type != 0:
+		return fmt.Errorf("%s: a member of type %q cannot be unpacked", f.Name, f.Type)
+	case f.Hard:
+		return os.Link(filepath.Join(root, f.Target), at)
+	case f.Target != "":
+		return os.Symlink(f.Target, at)
+	}
+	return os.WriteFile(at, []byte(f.content()), 0o755) //nolint:gosec // As in an image.
+}
+
+// tarOf packs a folder.
+func tarOf(folder, file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(f)
+	if err := w.AddFS(os.DirFS(folder)); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,308 @@
+package image
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/library"
+)
+
+// entry is a file, a folder or a symbolic link that matters.
+type entry struct {
+	path string
+	mode fs.FileMode
+	size int64
+	// target is where a symbolic link points, or which file a hard link names.
+	target   string
+	hardLink bool
+	// content is a small file's content, or the first bytes of a library.
+	content []byte
+	// text states the version of a library that holds one, paths are the folders that
+	// one names for those that it needs.
+	text  string
+	paths machine.LoaderPaths
+}
+
+// layer is what one layer adds and removes, in the order of its archive.
+type layer struct {
+	entries []entry
+	// removed are paths that the layer takes out of those below it, emptied folders of
+	// which nothing below it remains.
+	removed, emptied []string
+	// others are the hashes of the paths of files that do not matter: each may take the
+	// place of one that does.
+	others map[uint64]struct{}
+	files  int
+}
+
+// scanner reads layers. It keeps what matters and counts the rest.
+type scanner struct {
+	limits Limits
+	seed   maphash.Seed
+	budget *budget
+	// conf is the file that NCCL_CONF_FILE names in the image's configuration.
+	conf string
+}
+
+// headBytes is how much of a library is kept: enough for the head of an ELF file.
+const headBytes = 64
+
+// copyBytes is how much of a file is read at a time.
+const copyBytes = 256 << 10
+
+// archive reads a layer: a tar archive, compressed with gzip or zstd or not at all.
+func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (*layer, error) {
+	counted := &countingReader{ctx: ctx, from: r}
+	plain, done, err := decompress(counted)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	unpacked := s.bounded(ctx, plain, counted)
+	l, err := s.tar(ctx, unpacked, isLayer)
+	if err != nil {
+		return nil, err
+	}
+	// Read on to the end, for the checksum of the packing and for the digest.
+	if _, err := io.Copy(io.Discard, unpacked); err != nil {
+		return nil, fmt.Errorf("broken layer: %w", err)
+	}
+	if _, err := io.Copy(io.Discard, counted); err != nil {
+		return nil, fmt.Errorf("broken layer: %w", err)
+	}
+	return l, nil
+}
+
+// bounded counts what a stream is unpacked to, and ends it at the limits.
+func (s *scanner) bounded(ctx context.Context, plain io.Reader, packed *countingReader) *countingReader {
+	c := &countingReader{ctx: ctx, from: plain}
+	c.check = func(n int64) error {
+		if err := s.budget.take(n); err != nil {
+			return err
+		}
+		return s.limits.ratio(c.n, packed.n)
+	}
+	return c
+}
+
+// decompress unpacks a stream; its first bytes tell how.
+func decompress(r io.Reader) (plain io.Reader, done func(), err error) {
+	b := bufio.NewReaderSize(r, copyBytes)
+	head, err := b.Peek(blockBytes)
+	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, nil, fmt.Errorf("broken gzip: %w", err)
+		}
+		return z, func() { _ = z.Close() }, nil
+	case isZstd(head):
+		z, err := zstd.NewReader(b, zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, fmt.Errorf("broken zstd: %w", err)
+		}
+		return z, z.Close, nil
+	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")), bytes.HasPrefix(head, []byte("BZh")):
+		return nil, nil, errPacking
+	}
+	return b, func() {}, nil
+}
+
+// maxWindow bounds the memory of a zstd decoder: zstd writes windows of more than 8 MiB
+// only with --long or --ultra.
+const maxWindow = 64 << 20
+
+// isZstd reports whether a stream begins with a frame of zstd, or one to skip, as
+// zstd:chunked has (RFC 8878, 3.1).
+func isZstd(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")) || len(head) > 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte("\x2a\x4d\x18"))
+}
+
+// tar reads the members of a layer, or of the archive of a root folder.
+func (s *scanner) tar(ctx context.Context, r io.Reader, isLayer bool) (*layer, error) {
+	l := &layer{others: make(map[uint64]struct{})}
+	members := tar.NewReader(r)
+	for {
+		head, err := members.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return l, nil
+		case err != nil:
+			return nil, fmt.Errorf("broken tar: %w", err)
+		}
+		e, err := entryOf(head)
+		if err != nil {
+			return nil, err
+		}
+		// A sparse file has more bytes than its archive: they are counted once more.
+		content := &countingReader{ctx: ctx, from: members, check: s.budget.take}
+		if err := s.add(l, e, content, isLayer); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// entryOf turns the head of a member into an entry.
+func entryOf(head *tar.Header) (entry, error) {
+	name, ok := inside(head.Name)
+	if !ok {
+		return entry{}, fmt.Errorf("%w: %.100q", errLeaves, head.Name)
+	}
+	e := entry{path: name, mode: head.FileInfo().Mode(), size: head.Size, target: head.Linkname}
+	if head.Typeflag == tar.TypeLink {
+		if e.target, ok = inside(head.Linkname); !ok {
+			return entry{}, fmt.Errorf("%w: %.100q is a hard link to %.100q", errLeaves, head.Name, head.Linkname)
+		}
+		e.hardLink, e.mode = true, e.mode.Perm()
+	}
+	return e, nil
+}
+
+// inside is the absolute path of a member; false if it would leave the image.
+func inside(name string) (string, bool) {
+	clean := path.Clean(strings.TrimLeft(name, "/"))
+	if clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsRune(name, 0) || len(name) > maxPath {
+		return "", false
+	}
+	return path.Join("/", clean), true
+}
+
+const maxPath = 4096 // PATH_MAX, include/uapi/linux/limits.h.
+
+// The files that a layer marks removed ones with (image-spec, layer.md, Whiteouts).
+const (
+	whiteout     = ".wh."
+	whiteoutOwn  = ".wh..wh."
+	whiteoutAll  = ".wh..wh..opq"
+	distInfo     = ".dist-info"
+	blockBytes   = 512
+	maxKeptBytes = 4 << 20
+)
+
+// add takes an entry, and its content from r if it matters.
+func (s *scanner) add(l *layer, e entry, r io.Reader, isLayer bool) error {
+	if err := s.budget.entry(); err != nil {
+		return err
+	}
+	dir, base := path.Split(e.path)
+	if isLayer && strings.HasPrefix(base, whiteout) {
+		switch {
+		case base == whiteoutAll:
+			l.emptied = append(l.emptied, path.Clean(dir))
+		case !strings.HasPrefix(base, whiteoutOwn):
+			l.removed = append(l.removed, path.Join(dir, strings.TrimPrefix(base, whiteout)))
+		}
+		return s.budget.keep(len(e.path))
+	}
+	regular := e.mode.IsRegular()
+	if !e.mode.IsDir() {
+		l.files++
+	}
+	switch {
+	case regular && !e.hardLink && s.keepsWhole(e.path):
+		content, err := io.ReadAll(io.LimitReader(r, maxKeptBytes))
+		if err != nil {
+			return fmt.Errorf("broken tar: %w", err)
+		}
+		e.content = content
+	case regular && !e.hardLink && matters(base):
+		if err := readLibrary(&e, base, r); err != nil {
+			return fmt.Errorf("broken tar: %w", err)
+		}
+	case regular && !matters(base) && !s.keepsWhole(e.path):
+		l.others[maphash.String(s.seed, e.path)] = struct{}{}
+		// An archive need not name the folders that its files lie in.
+		if i := strings.Index(e.path, distInfo+"/"); i > 0 {
+			folder := e.path[:i+len(distInfo)]
+			if n := len(l.entries); n == 0 || l.entries[n-1].path != folder {
+				l.entries = append(l.entries, entry{path: folder, mode: fs.ModeDir})
+			}
+		}
+		return nil
+	}
+	l.entries = append(l.entries, e)
+	return s.budget.keep(len(e.path) + len(e.target) + len(e.content))
+}
+
+// matters reports whether a file is one that is looked for by its name.
+func matters(base string) bool { return library.Recognizes(base) }
+
+// keepsWhole reports whether a file is one that checks read as a whole.
+func (s *scanner) keepsWhole(at string) bool {
+	if base := path.Base(at); strings.HasSuffix(base, ".conf") && strings.Contains(base, "ccl") {
+		return true // NCCL_CONF_FILE may name others than nccl.conf.
+	}
+	return at == s.conf || library.Reads(at) || at == "/etc/passwd" || isEnvironmentFile(at)
+}
+
+// readLibrary keeps the first bytes of a library, and the text that states its version.
+func readLibrary(e *entry, base string, r io.Reader) error {
+	head := make([]byte, headBytes)
+	n, err := io.ReadFull(r, head)
+	e.content = head[:n]
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	var text machine.TextFinder
+	var paths machine.PathFinder
+	var found io.Writer
+	switch {
+	case library.HoldsVersion(base):
+		found = &text
+	case library.NamesFolders(base):
+		found = &paths
+	default:
+		return nil
+	}
+	_, _ = found.Write(e.content) // It never fails.
+	if _, err := io.CopyBuffer(onlyWriter{found}, onlyReader{r}, make([]byte, copyBytes)); err != nil {
+		return err
+	}
+	e.text, e.paths = text.Text(), paths.Paths()
+	return nil
+}
+
+// onlyReader and onlyWriter hide methods that io.CopyBuffer would use instead of its
+// buffer.
+type (
+	onlyReader struct{ io.Reader }
+	onlyWriter struct{ io.Writer }
+)
+
+// countingReader counts what is read, and ends with its context.
+type countingReader struct {
+	ctx   context.Context
+	from  io.Reader
+	n     int64
+	check func(n int64) error
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	n, err := c.from.Read(p)
+	c.n += int64(n)
+	if c.check != nil {
+		if tooMuch := c.check(int64(n)); tooMuch != nil {
+			return 0, tooMuch
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,379 @@
+package image
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// store holds the blobs of an image.
+type store interface {
+	// read returns a small blob.
+	read(name string) ([]byte, error)
+	// layer reads a blob that is a layer.
+	layer(ctx context.Context, name string, s *scanner) (*layer, error)
+}
+
+// maxDocument bounds a manifest or a configuration (distribution-spec: registries take
+// manifests of 4 MiB).
+const maxDocument = 4 << 20
+
+// errNoBlob is the error for a blob that the image names and lacks.
+var errNoBlob = errors.New("the image names it, but does not hold it")
+
+// folderStore is an OCI layout in a folder.
+type folderStore struct{ dir string }
+
+func (f *folderStore) read(name string) ([]byte, error) {
+	file, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // It was only read.
+	return document(name, file)
+}
+
+func (f *folderStore) layer(ctx context.Context, name string, s *scanner) (*layer, error) {
+	file, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // It was only read.
+	return s.blob(ctx, name, file)
+}
+
+// open opens a blob. No part of its path may be a link, which could lead out of the folder.
+func (f *folderStore) open(name string) (*os.File, error) {
+	at := f.dir
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		at = filepath.Join(at, part)
+		info, err := os.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s: %w", name, errNoBlob)
+		case err != nil:
+			return nil, err
+		case i < len(parts)-1 && !info.IsDir(), i == len(parts)-1 && !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s: not a regular file", name)
+		}
+	}
+	return openRegular(at)
+}
+
+// openRegular opens a file that was found to be regular: what took its place meanwhile is
+// neither followed nor waited for.
+func openRegular(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // It was not even read.
+		return nil, errors.Join(err, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")})
+	}
+	return f, nil
+}
+
+// document reads a small blob.
+func document(name string, r io.Reader) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxDocument {
+		return nil, fmt.Errorf("%s: larger than %d MiB", name, maxDocument>>20)
+	}
+	return raw, nil
+}
+
+// blob reads a layer and compares its digest, where its name is one.
+func (s *scanner) blob(ctx context.Context, name string, r io.Reader) (*layer, error) {
+	want, ok := strings.CutPrefix(name, "blobs/sha256/")
+	if !ok {
+		return s.archive(ctx, r, true)
+	}
+	sum := sha256.New()
+	l, err := s.archive(ctx, io.TeeReader(r, sum), true)
+	if err != nil {
+		return nil, err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		return nil, fmt.Errorf("the layer is damaged: its digest is sha256:%.12s", got)
+	}
+	return l, nil
+}
+
+// tarStore is an archive that is not compressed: a member is read where it lies.
+type tarStore struct {
+	file    *os.File
+	members map[string]member
+}
+
+type member struct {
+	offset, size int64
+	target       string // Of a link.
+}
+
+func (t *tarStore) find(name string) (*io.SectionReader, error) {
+	m, ok := t.members[name]
+	if ok && m.target != "" {
+		m, ok = t.members[m.target]
+	}
+	if !ok || m.target != "" {
+		return nil, fmt.Errorf("%s: %w", name, errNoBlob)
+	}
+	return io.NewSectionReader(t.file, m.offset, m.size), nil
+}
+
+func (t *tarStore) read(name string) ([]byte, error) {
+	r, err := t.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return document(name, r)
+}
+
+func (t *tarStore) layer(ctx context.Context, name string, s *scanner) (*layer, error) {
+	r, err := t.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.blob(ctx, name, r)
+}
+
+// packedStore is a compressed archive: it is read once, and its layers as they come.
+type packedStore struct {
+	documents map[string][]byte
+	layers    map[string]*layer
+	links     map[string]string
+	// failed are members that could be layers and could not be read.
+	failed map[string]error
+}
+
+func (p *packedStore) read(name string) ([]byte, error) {
+	raw, ok := p.documents[name]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", name, errNoBlob)
+	}
+	return raw, nil
+}
+
+func (p *packedStore) layer(_ context.Context, name string, _ *scanner) (*layer, error) {
+	if target, ok := p.links[name]; ok {
+		name = target
+	}
+	if err := p.failed[name]; err != nil {
+		return nil, err
+	}
+	l, ok := p.layers[name]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", name, errNoBlob)
+	}
+	return l, nil
+}
+
+// pack reads a compressed archive.
+func (s *scanner) pack(ctx context.Context, r io.Reader) (*packedStore, error) {
+	p := &packedStore{documents: map[string][]byte{}, layers: map[string]*layer{}, links: map[string]string{}, failed: map[string]error{}}
+	members := tar.NewReader(r)
+	for {
+		head, err := members.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return p, nil
+		case err != nil:
+			return nil, fmt.Errorf("broken tar: %w", err)
+		}
+		if err := s.budget.entry(); err != nil {
+			return nil, err
+		}
+		name := memberName(head.Name)
+		switch head.Typeflag {
+		case tar.TypeLink:
+			p.links[name] = memberName(head.Linkname)
+		case tar.TypeSymlink:
+			p.links[name] = path.Join(path.Dir(name), head.Linkname)
+		case tar.TypeReg:
+			if err := s.packed(ctx, p, name, head.Size, members); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// packed reads a member of a compressed archive: a document, or else a layer.
+func (s *scanner) packed(ctx context.Context, p *packedStore, name string, size int64, r io.Reader) error {
+	b := bufio.NewReaderSize(r, copyBytes)
+	head, _ := b.Peek(8) // An error comes again.
+	if size <= maxDocument && (bytes.HasPrefix(head, []byte("{")) || bytes.HasPrefix(head, []byte("["))) {
+		raw, err := document(name, b)
+		if err != nil {
+			return fmt.Errorf("broken archive: %w", err)
+		}
+		p.documents[name] = raw
+		return s.budget.keep(len(raw))
+	}
+	if size < blockBytes && !bytes.HasPrefix(head, []byte("\x1f\x8b")) && !isZstd(head) {
+		return nil // Too small for an archive: "VERSION" of old ones.
+	}
+	l, err := s.blob(ctx, name, b)
+	if err != nil {
+		if ctx.Err() != nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrBomb) {
+			return err
+		}
+		p.failed[name] = err
+		return nil
+	}
+	p.layers[name] = l
+	return nil
+}
+
+// memberName is the name of a member as documents write it.
+func memberName(name string) string { return strings.TrimPrefix(path.Clean(name), "./") }
+
+// openFile reads an archive: of an image, or of a root folder.
+func openFile(ctx context.Context, name string, sure bool, s *scanner) (*Image, error) {
+	form, packed, err := formOfFile(name, sure)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	if form == formTar {
+		l, err := s.archive(ctx, f, false)
+		if err != nil {
+			return nil, err
+		}
+		return s.fromRoot(l, formTar, nil)
+	}
+	var st store
+	if packed {
+		counted := &countingReader{ctx: ctx, from: f}
+		plain, done, err := decompress(counted)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		st, err = s.pack(ctx, s.bounded(ctx, plain, counted))
+		if err != nil {
+			return nil, err
+		}
+	} else if st, err = indexTar(f, s); err != nil {
+		return nil, err
+	}
+	return s.layout(ctx, st, form)
+}
+
+// maxMembers bounds the members of an archive of an image: a blob each.
+const maxMembers = 100_000
+
+// indexTar finds out where the members of an archive lie.
+func indexTar(f *os.File, s *scanner) (*tarStore, error) {
+	t := &tarStore{file: f, members: make(map[string]member)}
+	members := tar.NewReader(f) // It seeks over what is not read.
+	for {
+		head, err := members.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return t, nil
+		case err != nil:
+			return nil, fmt.Errorf("broken tar: %w", err)
+		case len(t.members) == maxMembers:
+			return nil, fmt.Errorf("%w: more than %d blobs", ErrTooLarge, maxMembers)
+		}
+		if err := s.budget.entry(); err != nil {
+			return nil, err
+		}
+		name := memberName(head.Name)
+		switch head.Typeflag {
+		case tar.TypeLink:
+			t.members[name] = member{target: memberName(head.Linkname)}
+		case tar.TypeSymlink: // docker save of old: a layer that two images have.
+			t.members[name] = member{target: path.Join(path.Dir(name), head.Linkname)}
+		case tar.TypeReg:
+			at, err := f.Seek(0, io.SeekCurrent)
+			if err != nil {
+				return nil, err
+			}
+			t.members[name] = member{offset: at, size: head.Size}
+		}
+	}
+}
+
+// maxHeads is how many members of an archive tell what it is.
+const maxHeads = 64
+
+// formOfFile finds out what a file is by the names of its first members.
+func formOfFile(name string, sure bool) (form string, packed bool, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", false, err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	head := make([]byte, blockBytes)
+	n, _ := io.ReadFull(f, head) // A short file is no image.
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", false, err
+	}
+	var members *tar.Reader
+	if head = head[:n]; bytes.HasPrefix(head, []byte("\x1f\x8b")) || isZstd(head) {
+		plain, done, err := decompress(f)
+		if err != nil {
+			return "", true, err
+		}
+		defer done()
+		members, packed = tar.NewReader(io.LimitReader(plain, 64<<20)), true
+	} else {
+		members = tar.NewReader(f)
+	}
+	var tops []string
+	for range maxHeads {
+		member, err := members.Next()
+		if err != nil {
+			switch {
+			case len(tops) > 0:
+			case sure && packed:
+				return "", packed, fmt.Errorf("broken archive: %w", err)
+			default:
+				return "", packed, ErrNotImage
+			}
+			break
+		}
+		name := strings.TrimPrefix(memberName(strings.TrimLeft(member.Name, "/")), "/")
+		if isBlobName(name) {
+			return formOCI, packed, nil
+		}
+		top, _, _ := strings.Cut(name, "/")
+		if top != "." && (len(tops) == 0 || tops[len(tops)-1] != top) {
+			tops = append(tops, top)
+		}
+	}
+	if !isRoot(tops, sure) {
+		return "", packed, ErrNotImage
+	}
+	return formTar, packed, nil
+}
+
+// blobName is what the members of an image's archive are called: by docker save before
+// and since 25, by Podman and by go-containerregistry.
+var blobName = lazy.New(`^(?:manifest\.json|index\.json|oci-layout|repositories|blobs(?:/.*)?|sha256:[0-9a-f]{64}|[0-9a-f]{64}(?:/.*|\.json|\.tar(?:\.gz)?)?)$`)
+
+func isBlobName(name string) bool { return blobName.MatchString(name) }

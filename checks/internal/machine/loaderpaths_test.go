@@ -1,0 +1,66 @@
+package machine
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+)
+
+// TestLoaderPaths holds that the paths of a file and those of the same bytes as a stream,
+// however they are cut, are equal.
+func TestLoaderPaths(t *testing.T) {
+	for _, want := range []LoaderPaths{
+		{RPath: "$ORIGIN/../../nvidia/nccl/lib:$ORIGIN"},
+		{RunPath: "/opt/lib:$ORIGIN"},
+		{RPath: "$ORIGIN/a", RunPath: "$ORIGIN/b"},
+		{},
+	} {
+		for _, places := range [][2]int{{5000, 20000}, {20000, 5000}, {300, 700}, {60000, 59000}} {
+			raw := imagetest.ELF(want.RPath, want.RunPath, places[0], places[1])
+			name := filepath.Join(t.TempDir(), "libtorch_cuda.so")
+			if err := os.WriteFile(name, raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := loaderPathsOf(name); got != want || err != nil {
+				t.Errorf("%v: got %+v, %v, want %+v", places, got, err, want)
+			}
+			for _, size := range []int{64, 100, 511, 4096, 10000, 1 << 20} {
+				var f PathFinder
+				for part := range bytes.Lines(raw) { // Any cut will do.
+					for len(part) > 0 {
+						n := min(size, len(part))
+						if _, err := f.Write(part[:n]); err != nil {
+							t.Fatal(err)
+						}
+						part = part[n:]
+					}
+				}
+				if got := f.Paths(); got != want {
+					t.Errorf("%v in parts of %d: got %+v, want %+v", places, size, got, want)
+				}
+			}
+		}
+	}
+	if _, err := loaderPathsOf(t.TempDir()); err == nil {
+		t.Error("a folder was read")
+	}
+}
+
+func FuzzLoaderPaths(f *testing.F) {
+	f.Add(imagetest.ELF("$ORIGIN", "", 500, 900), 100)
+	f.Fuzz(func(t *testing.T, raw []byte, size int) {
+		var finder PathFinder
+		for rest := raw; len(rest) > 0; {
+			n := min(max(size, 1), len(rest))
+			_, _ = finder.Write(rest[:n]) // It never fails.
+			rest = rest[n:]
+		}
+		whole, err := loaderPaths(bytes.NewReader(raw))
+		if got := finder.Paths(); err == nil && got.RPath != "" && got.RPath != whole.RPath {
+			t.Errorf("got %+v, want %+v", got, whole)
+		}
+	})
+}

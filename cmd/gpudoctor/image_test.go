@@ -1,0 +1,412 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// imageCase is an image, and what is found in it.
+type imageCase struct {
+	name string
+	img  imagetest.Image
+	// want are the findings of medium severity and above: severity, rule and subject.
+	want []string
+	// target is the machine that it is judged for; nil for none.
+	target *facts.TargetFacts
+}
+
+const (
+	lib  = "usr/lib/x86_64-linux-gnu/"
+	cuda = "usr/local/cuda-12.4/targets/x86_64-linux/lib/"
+	site = "usr/lib/python3/dist-packages/"
+)
+
+func nccl(version string) string { return "\x7fELF\x02 NCCL version " + version + "\x00" }
+
+// cudaBase is a layer as NVIDIA's images have it.
+func cudaBase() imagetest.Layer {
+	return imagetest.Layer{Command: "COPY cuda /usr/local # buildkit", Files: []imagetest.File{
+		{Name: "etc/os-release", Content: "ID=ubuntu\nVERSION_ID=\"22.04\"\n"},
+		{Name: "bin", Target: "usr/bin"},
+		{Name: "usr/bin/true", Content: "\x7fELF"},
+		{Name: "usr/local/cuda", Target: "cuda-12.4"},
+		{Name: cuda + "libcudart.so.12", Target: "libcudart.so.12.4.127"},
+		{Name: cuda + "libcudart.so.12.4.127", Content: "\x7fELF\x02"},
+		{Name: cuda + "stubs/libcuda.so", Content: "\x7fELF\x02", Size: 60_000},
+		{Name: "etc/ld.so.conf", Content: "include /etc/ld.so.conf.d/*.conf\n"},
+		{Name: "etc/ld.so.conf.d/cuda.conf", Content: "/usr/local/cuda/targets/x86_64-linux/lib\n"},
+	}}
+}
+
+func ncclLayer(version, cudaVersion string) imagetest.Layer {
+	return imagetest.Layer{Command: "RUN /bin/sh -c apt-get install -y libnccl2 # buildkit", Files: []imagetest.File{
+		{Name: lib + "libnccl.so.2", Target: "libnccl.so." + version},
+		{Name: lib + "libnccl.so." + version, Content: nccl(version + "+cuda" + cudaVersion)},
+	}}
+}
+
+var usual = []string{"PATH=/usr/local/cuda/bin:/usr/bin:/bin", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"}
+
+// issueImage is the image of the issue: a baked driver library, two NCCL, and two
+// variables.
+var issueImage = imagetest.Image{
+	Env: append(slices.Clone(usual), "NCCL_P2P_DISABLE=1", "CUDA_VISIBLE_DEVICES=0"),
+	Layers: []imagetest.Layer{
+		cudaBase(), ncclLayer("2.18.3", "12.2"),
+		{Command: "RUN /bin/sh -c pip install nvidia-nccl-cu12 # buildkit", Files: []imagetest.File{
+			{Name: site + "nvidia/nccl/lib/libnccl.so.2", Content: nccl("2.26.2+cuda12.2")},
+			{Name: site + "nvidia_nccl_cu12-2.26.2.dist-info/METADATA", Content: "Name: nvidia-nccl-cu12\n"},
+		}},
+		{Command: "RUN /bin/sh -c apt-get install -y libnvidia-compute-535 # buildkit", Files: []imagetest.File{
+			{Name: lib + "libcuda.so.1", Target: "libcuda.so.535.104.05"},
+			{Name: lib + "libcuda.so.535.104.05", Content: "\x7fELF\x02", Size: 2 << 20},
+		}},
+	},
+}
+
+// oneLayer is an image with the base, and one more layer.
+func oneLayer(env []string, files ...imagetest.File) imagetest.Image {
+	set := slices.DeleteFunc(slices.Clone(usual), func(u string) bool {
+		name, _, _ := strings.Cut(u, "=")
+		return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+	})
+	return imagetest.Image{Env: append(set, env...), Layers: []imagetest.Layer{
+		cudaBase(), ncclLayer("2.26.2", "12.2"), {Command: "COPY . /", Files: files},
+	}}
+}
+
+func file(name, content string) imagetest.File { return imagetest.File{Name: name, Content: content} }
+
+// elf is a library of so many bytes.
+func elf(name string, size int64) imagetest.File {
+	return imagetest.File{Name: name, Content: "\x7fELF\x02", Size: size}
+}
+
+// wheel is a Python package.
+func wheel(name, version string) imagetest.File {
+	return file(site+strings.ReplaceAll(name, "-", "_")+"-"+version+".dist-info/METADATA", "Name: "+name+"\n")
+}
+
+const full = 2 << 20 // The size of a library that is no stub.
+
+var faultyImages = []imageCase{
+	{name: "issue", img: issueImage, want: []string{
+		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high env-misconfig CUDA_VISIBLE_DEVICES",
+		"medium env-misconfig NCCL_P2P_DISABLE", "medium nccl-in-image nccl",
+	}},
+	{name: "NVML", img: oneLayer(nil, elf(lib+"libnvidia-ml.so.550.54.15", full), imagetest.File{Name: lib + "libnvidia-ml.so.1", Target: "libnvidia-ml.so.550.54.15"}), want: []string{
+		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+	}},
+	{name: "driver without a version", img: oneLayer(nil, elf(lib+"libcuda.so.1", full)), want: []string{
+		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1",
+	}},
+	{name: "driver as a hard link", img: oneLayer(nil, elf(lib+"libcuda.so.535.104.05", full), imagetest.File{Name: lib + "libcuda.so.1", Target: lib + "libcuda.so.535.104.05", Hard: true}), want: []string{
+		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05",
+	}},
+	{name: "driver behind a link of folders", img: oneLayer(nil, imagetest.File{Name: "lib64", Target: "usr/lib64"}, elf("usr/lib64/libcuda.so.535.104.05", full), imagetest.File{Name: "usr/lib64/libcuda.so.1", Target: "/usr/lib64/libcuda.so.535.104.05"}), want: []string{
+		"high driver-library-mismatch /lib64/libcuda.so.1",
+	}},
+	{name: "stubs on LD_LIBRARY_PATH", img: oneLayer([]string{"LD_LIBRARY_PATH=/usr/local/cuda/targets/x86_64-linux/lib/stubs:/usr/lib"}, imagetest.File{Name: cuda + "stubs/libcuda.so.1", Target: "libcuda.so"}), want: []string{
+		"high driver-library-mismatch /usr/local/cuda/targets/x86_64-linux/lib/stubs/libcuda.so.1",
+	}},
+	{name: "a stub in the folder of libraries", img: oneLayer(nil, elf(lib+"libcuda.so.1", 60_000)), want: []string{
+		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1",
+	}},
+	{name: "two RCCL", img: oneLayer(nil,
+		file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"), file(site+"torch/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.18.3+hip6.0\x00")), want: []string{
+		"medium nccl-in-image rccl",
+	}},
+	{name: "NCCL of LD_LIBRARY_PATH and a wheel", img: oneLayer([]string{"LD_LIBRARY_PATH=/opt/nccl/lib"}, file("opt/nccl/lib/libnccl.so.2", nccl("2.19.3+cuda12.3"))), want: []string{
+		"medium nccl-in-image nccl",
+	}},
+	{name: "packages for two CUDA", img: oneLayer(nil, wheel("torch", "2.3.0+cu118"), wheel("nvidia-nccl-cu12", "2.26.2")), want: []string{"medium nccl-in-image packages"}},
+	{name: "nccl.conf", img: oneLayer(nil, file("etc/nccl.conf", "NCCL_DEBUG=WARN\nNCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
+	{name: "NCCL_CONF_FILE", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl.conf"}, file("opt/conf/nccl.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
+	{name: "NCCL_CONF_FILE of another name", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl-site.conf"}, file("opt/conf/nccl-site.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
+	{name: "NCCL_IB_DISABLE", img: oneLayer([]string{"NCCL_IB_DISABLE=1"}), want: []string{"medium env-misconfig NCCL_IB_DISABLE"}},
+	{name: "NCCL_NET", img: oneLayer([]string{"NCCL_NET=Socket"}), want: []string{"medium env-misconfig NCCL_NET"}},
+	{name: "NCCL_HOSTID", img: oneLayer([]string{"NCCL_HOSTID=node1"}), want: []string{"medium env-misconfig NCCL_HOSTID"}},
+	{name: "HIP_VISIBLE_DEVICES", img: oneLayer([]string{"HIP_VISIBLE_DEVICES=0,1"}), want: []string{"high env-misconfig HIP_VISIBLE_DEVICES"}},
+	{name: "no compute", img: oneLayer([]string{"NVIDIA_DRIVER_CAPABILITIES=graphics,utility"}), want: []string{"high env-misconfig NVIDIA_DRIVER_CAPABILITIES"}},
+	{name: "no utility", img: oneLayer([]string{"NVIDIA_DRIVER_CAPABILITIES=compute"}), want: []string{"high env-misconfig NVIDIA_DRIVER_CAPABILITIES"}},
+	{name: "GPUs by number", img: oneLayer([]string{"NVIDIA_VISIBLE_DEVICES=0"}), want: []string{"medium env-misconfig NVIDIA_VISIBLE_DEVICES"}},
+	{name: "CUDA_LAUNCH_BLOCKING", img: oneLayer([]string{"CUDA_LAUNCH_BLOCKING=1"}), want: []string{"medium env-misconfig CUDA_LAUNCH_BLOCKING"}},
+	{name: "plugin without libfabric", img: oneLayer(nil, file("opt/amazon/ofi-nccl/lib/libnccl-net.so", "\x7fELF\x02 Initializing aws-ofi-nccl 1.9.1\x00")), want: []string{"high network-libraries-missing libfabric"}},
+	{name: "old driver", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: oneLayer(nil), want: []string{"high cuda-for-target driver"}},
+	{name: "NVIDIA_REQUIRE_CUDA", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: imagetest.Image{
+		Env:    append(slices.Clone(usual), "NVIDIA_REQUIRE_CUDA=cuda>=12.4"),
+		Layers: []imagetest.Layer{{Files: []imagetest.File{{Name: "usr/bin/true", Content: "x"}, elf(lib+"libcudnn.so.9.1.0", full)}}},
+	}, want: []string{"high cuda-for-target NVIDIA_REQUIRE_CUDA"}},
+	{name: "NICs without libibverbs", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil), want: []string{"high network-libraries-missing libibverbs"}},
+	{name: "NICs without their provider", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil,
+		elf(lib+"libibverbs.so.1.14.50.0", 100), imagetest.File{Name: lib + "libibverbs.so.1", Target: "libibverbs.so.1.14.50.0"}), want: []string{"high network-libraries-missing libmlx5"}},
+	{name: "EFA without the plugin", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"efa"}}, img: oneLayer(nil), want: []string{"high network-libraries-missing aws-ofi-nccl"}},
+	{name: "NCCL older than the GPUs", target: &facts.TargetFacts{Source: "t.json", Driver: "580.95.05", GPUs: []string{"NVIDIA B200"}}, img: imagetest.Image{
+		Env: usual, Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.20.5", "12.4")},
+	}, want: []string{"high known-fault-in-image nccl"}},
+	{name: "a driver that a layer moves", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
+		cudaBase(), ncclLayer("2.26.2", "12.2"),
+		{Files: []imagetest.File{elf("opt/old/libcuda.so.535.104.05", full), elf(lib+"libcuda.so.525.60.13", full)}},
+		{Files: []imagetest.File{file("opt/.wh.old", ""), file(lib+".wh.libcuda.so.525.60.13", ""), elf(lib+"libcuda.so.550.54.15", full)}},
+	}}, want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15"}},
+}
+
+// modern is a target on which everything of goodImages runs.
+var modern = &facts.TargetFacts{Source: "t.json", Driver: "580.95.05", GPUs: []string{"NVIDIA H100 80GB HBM3"}, RDMA: []string{"mlx5"}}
+
+var goodImages = []imageCase{
+	{name: "CUDA base and one NCCL", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.26.2", "12.2")}}},
+	{name: "PyTorch's packages", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{{Files: []imagetest.File{
+		file("usr/bin/python3", "x"),
+		file(site+"nvidia/nccl/lib/libnccl.so.2", nccl("2.26.2+cuda12.2")), wheel("nvidia-nccl-cu12", "2.26.2"),
+		elf(site+"nvidia/cuda_runtime/lib/libcudart.so.12", 700_000), wheel("nvidia-cuda-runtime-cu12", "12.6.77"), wheel("torch", "2.7.0+cu126"),
+	}}}}},
+	{name: "a driver that a later layer removes", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
+		cudaBase(), ncclLayer("2.26.2", "12.2"), {Files: []imagetest.File{elf(lib+"libcuda.so.535.104.05", full)}}, {Files: []imagetest.File{file(lib+".wh.libcuda.so.535.104.05", "")}},
+	}}},
+	{name: "a folder that a later layer empties", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
+		{Files: []imagetest.File{elf("usr/lib64/libcuda.so.535.104.05", full), file("usr/bin/true", "x")}},
+		{Files: []imagetest.File{file("usr/lib64/.wh..wh..opq", ""), elf("usr/lib64/libz.so.1", 10)}},
+		cudaBase(), ncclLayer("2.26.2", "12.2"),
+	}}},
+	{name: "mount points of the driver", img: oneLayer(nil, file(lib+"libcuda.so.1", ""), file(lib+"libnvidia-ml.so.1", ""))},
+	{name: "compatibility library", img: oneLayer(nil, elf("usr/local/cuda-12.4/compat/libcuda.so.550.54.15", full), imagetest.File{Name: "usr/local/cuda-12.4/compat/libcuda.so.1", Target: "libcuda.so.550.54.15"})},
+	{name: "one NCCL under two names", img: oneLayer(nil, imagetest.File{Name: "opt/nccl/lib/libnccl.so.2", Target: "/usr/lib/x86_64-linux-gnu/libnccl.so.2"})},
+	{name: "ROCm", img: imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
+		file("usr/bin/true", "x"), file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"),
+		elf("opt/rocm-6.2.0/lib/libamdhip64.so.6.2.60200", full), elf("opt/rocm-6.2.0/lib/libhsa-runtime64.so.1.14.60200", full),
+		file("etc/ld.so.conf", "/opt/rocm-6.2.0/lib\n"),
+	}}}}},
+	{name: "RDMA for the target", target: modern, img: oneLayer(nil,
+		elf(lib+"libibverbs.so.1.14.50.0", 100), imagetest.File{Name: lib + "libibverbs.so.1", Target: "libibverbs.so.1.14.50.0"}, elf(lib+"libibverbs/libmlx5-rdmav34.so", 100))},
+	{name: "EFA for the target", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"efa"}}, img: oneLayer(nil,
+		file("opt/amazon/ofi-nccl/lib/libnccl-net.so", "\x7fELF\x02 Initializing aws-ofi-nccl 1.9.1\x00"), elf("opt/amazon/efa/lib/libfabric.so.1.25.0", 100))},
+	{name: "zstd", img: imagetest.Image{Zstd: true, Env: usual, Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.26.2", "12.2")}}},
+	{name: "harmless variables", img: oneLayer([]string{"NCCL_DEBUG=WARN", "NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=470,driver<471", "LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64"})},
+	{name: "a link in a circle, pipes and names of all kinds", img: oneLayer(nil,
+		imagetest.File{Name: "opt/a", Target: "b"}, imagetest.File{Name: "opt/b", Target: "a"}, imagetest.File{Name: "opt/out", Target: "../../../../etc/passwd"}, file("opt/x y\u00e9\x01", "x"))},
+}
+
+// TestImages judges each image in each form: the findings are the same.
+func TestImages(t *testing.T) {
+	for _, c := range slices.Concat(faultyImages, goodImages) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, form := range imagetest.Forms {
+				d := judgeImage(t, imagetest.Write(t, c.img, form), c.target)
+				if diff := cmp.Diff(c.want, graveFindings(d)); diff != "" {
+					t.Errorf("%s (-want +got)\n%s", form, diff)
+				}
+				wantExit := 0
+				if slices.ContainsFunc(c.want, func(w string) bool { return strings.HasPrefix(w, "high") || strings.HasPrefix(w, "critical") }) {
+					wantExit = 1
+				}
+				if d.Verdict.ExitCode != wantExit {
+					t.Errorf("%s: exit code %d (%s), want %d", form, d.Verdict.ExitCode, d.Verdict.Reason, wantExit)
+				}
+				if len(c.want) == 0 && d.Verdict.State != report.Healthy {
+					t.Errorf("%s: %s: %v", form, d.Verdict.State, d.Verdict.Reasons)
+				}
+			}
+		})
+	}
+}
+
+func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Document {
+	t.Helper()
+	d, err := diagnose(context.Background(), request{
+		profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}, image: true}, target: target,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// graveFindings lists the findings of medium severity and above.
+func graveFindings(d *report.Document) []string {
+	set := map[string]bool{}
+	for _, f := range d.Findings {
+		if f.Severity.Rank() <= rules.Medium.Rank() {
+			set[fmt.Sprintf("%s %s %s", f.Severity, f.Rule, f.Subject)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// TestImagesInside holds that gpudoctor finds the same where it runs in the image: in a
+// process whose root folder is that of the image.
+func TestImagesInside(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range slices.Concat(faultyImages, goodImages) {
+		if c.target != nil {
+			continue // A file of the image is not the target.
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			root := imagetest.Write(t, c.img, imagetest.Folder)
+			cmd := exec.Command(exe, "check", "--profile", "image", "--format", "json", "--no-redact")
+			cmd.Args[0] = insideProgram
+			cmd.Dir, cmd.Env = "/", append(slices.Clone(c.img.Env), "IMAGE_ROOT="+root, "HOME=/root")
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+			if os.Getuid() != 0 { // Only root, or one in its own name space, may change its root folder.
+				cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+				cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+			}
+			out, err := cmd.Output()
+			var d report.Document
+			if jsonErr := json.Unmarshal(out, &d); jsonErr != nil {
+				t.Fatal(err, jsonErr)
+			}
+			if diff := cmp.Diff(c.want, graveFindings(&d)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestImageRefused holds that an image that cannot be read, and a wrong use of the flags,
+// end with exit code 2, one line, a hint, and no report.
+func TestImageRefused(t *testing.T) {
+	dir := t.TempDir()
+	made := func(name, content string) string {
+		at := filepath.Join(dir, name)
+		if err := os.WriteFile(at, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	good := imagetest.Write(t, goodImages[0].img, imagetest.Docker)
+	raw, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := filepath.Join(dir, "report.json")
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no argument":          {[]string{"image"}, "image takes one image, got 0"},
+		"two":                  {[]string{"image", good, good}, "image takes one image, got 2"},
+		"not there":            {[]string{"image", filepath.Join(dir, "nothing")}, "no such file"},
+		"a registry":           {[]string{"image", "nvcr.io/nvidia/pytorch:25.01-py3"}, "no such file"},
+		"a text":               {[]string{"image", made("a.log", strings.Repeat("NCCL INFO\n", 100))}, "not a container image"},
+		"half an archive":      {[]string{"image", made("half.tar", string(raw[:len(raw)/2]))}, "read "},
+		"half of --from":       {[]string{"check", "--from", filepath.Join(dir, "half.tar")}, "read "},
+		"the profile training": {[]string{"check", "--profile", "training", "--from", good}, "--profile image"},
+		"with a log":           {[]string{"check", "--from", good, "--with", made("b.log", "NCCL INFO\n")}, "cannot be combined"},
+		"a driver":             {[]string{"image", "--driver", "new", good}, "--driver"},
+		"a target":             {[]string{"image", "--target", filepath.Join(dir, "b.log"), good}, "neither a snapshot nor a facts file"},
+		"a driver alone":       {[]string{"check", "--driver", "550.54"}, "are for images"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			code := run(append(append([]string{"gpudoctor"}, tt.args...), "-o", output), &stdout, &stderr)
+			first, rest, _ := strings.Cut(stderr.String(), "\n")
+			if code != exitError || stdout.Len() > 0 || !strings.HasPrefix(first, "gpudoctor: ") || !strings.Contains(first, tt.want) || !strings.HasPrefix(rest, "hint: ") {
+				t.Errorf("exit code %d, %q, %q", code, stdout.String(), stderr.String())
+			}
+			if _, err := os.Stat(output); err == nil {
+				t.Error("a report was written")
+			}
+		})
+	}
+}
+
+// TestImageUnknown holds that what is not known of an image is not healthy.
+func TestImageUnknown(t *testing.T) {
+	empty := imagetest.Image{Env: usual, Layers: []imagetest.Layer{{Files: []imagetest.File{file("usr/bin/true", "x"), file("etc/passwd", "x"), file("bin/sh", "x"), file("var/x", "x")}}}}
+	bare := imagetest.Write(t, goodImages[0].img, imagetest.Folder)
+	if err := os.Remove(filepath.Join(bare, "etc", "rc")); err != nil { // Without it nobody knows whose variables these are.
+		t.Fatal(err)
+	}
+	for at, want := range map[string]string{
+		imagetest.Write(t, empty, imagetest.Layout): "the image holds no library of CUDA, ROCm, NCCL or RCCL",
+		imagetest.Write(t, empty, imagetest.Folder): "the image holds no library of CUDA, ROCm, NCCL or RCCL",
+		bare: "a root folder does not hold the variables of its image",
+	} {
+		for _, strict := range []bool{false, true} {
+			args := []string{"gpudoctor", "image", at}
+			wantCode := 0
+			if strict {
+				args, wantCode = append(args, "--strict"), 3
+			}
+			var stdout, stderr bytes.Buffer
+			if code := run(args, &stdout, &stderr); code != wantCode || !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), want) || strings.Contains(stdout.String(), "Healthy") {
+				t.Errorf("%s: exit code %d, want %d\n%s%s", want, code, wantCode, stdout.String(), stderr.String())
+			}
+		}
+	}
+}
+
+// TestImageFacts holds that the facts of an image can be written and judged later, and that
+// a file that was not kept is not taken for one that does not exist.
+func TestImageFacts(t *testing.T) {
+	img := issueImage
+	img.Env = append(slices.Clone(img.Env), "NCCL_CONF_FILE=/opt/site.cfg")
+	img.Layers = append(slices.Clone(img.Layers), imagetest.Layer{Files: []imagetest.File{file("opt/site.cfg", "NCCL_DEBUG=INFO\n")}})
+	for _, form := range []string{imagetest.Layout, imagetest.Docker} {
+		var stdout, stderr bytes.Buffer
+		if code := run([]string{"gpudoctor", "facts", "--from", imagetest.Write(t, img, form), "--no-redact"}, &stdout, &stderr); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", form, code, stderr.String())
+		}
+		var f facts.Facts
+		if err := json.Unmarshal(stdout.Bytes(), &f); err != nil {
+			t.Fatal(err)
+		}
+		var set []string
+		for _, v := range f.Env.Variables {
+			set = append(set, v.Name+"="+v.Value)
+		}
+		if !slices.Contains(set, "NCCL_DEBUG=INFO") || f.Image == nil || len(f.Image.Layers) != 5 || len(f.Unknown) > 0 {
+			t.Errorf("got %v, %+v, %v", set, f.Image, f.Unknown)
+		}
+		at := filepath.Join(t.TempDir(), "facts.json")
+		if err := os.WriteFile(at, stdout.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(faultyImages[0].want, graveFindings(d)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	d := judgeImage(t, imagetest.Write(t, img, imagetest.Folder), nil)
+	if !slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }) {
+		t.Errorf("unknown: %v", d.Unknown)
+	}
+}
+
+// insideProgram is gpudoctor in another root folder.
+const insideProgram = "gpudoctor-inside"
+
+func init() {
+	programs[insideProgram] = func() {
+		if err := syscall.Chroot(os.Getenv("IMAGE_ROOT")); err != nil {
+			panic(err)
+		}
+		main()
+	}
+}

@@ -1,0 +1,24 @@
+package gpudoctor.rules.user_in_image_test
+
+import data.gpudoctor.rules.user_in_image as r
+
+image(user) := {
+	"profile": "image", "image": {"form": "oci-layout", "environment": "configuration", "user": user},
+	"libraries": {"files": [{"kind": "libibverbs", "path": "/usr/lib/libibverbs.so.1", "found_by": "ld_cache"}]},
+}
+
+test_fires if count(r.findings) == 1 with input as image("1000:1000")
+
+test_silent if {
+	count(r.findings) == 0 with input as image("root")
+	count(r.findings) == 0 with input as image("0:0")
+	count(r.findings) == 0 with input as image("")
+	count(r.findings) == 0 with input as {"image": {"form": "root-folder"}, "libraries": {"files": []}}
+	count(r.findings) == 0 with input as object.union(image("1000"), {"libraries": {"files": []}})
+}
+
+test_unresolvable if {
+	count(r.missing) == 1 with input as {"image": {"form": "oci-layout", "environment": "configuration"}}
+	count(r.not_applicable) == 1 with input as {"libraries": {"files": []}}
+	count(r.not_applicable) == 1 with input as {"libraries": {"files": []}, "image": {"form": "root-folder"}}
+}

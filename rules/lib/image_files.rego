@@ -1,0 +1,85 @@
+# METADATA
+# title: The files of a container image
+# description: >-
+#   Which copies of the libraries an image holds, and which layer each comes from.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.image_files
+
+import data.gpudoctor.lib.surroundings
+
+# layer says which layer a file comes from, for people; empty outside of images.
+layer(l) := sprintf(" (layer %d: %s)", [l.layer.index, l.layer.command]) if {
+	l.layer.command != ""
+} else := sprintf(" (layer %d)", [l.layer.index]) if {
+	l.layer.index > 0
+} else := ""
+
+# place is a file as evidence names it, with the layer's digest.
+place(l) := sprintf("%s, layer %d %s", [real(l), l.layer.index, object.get(l.layer, "digest", "")]) if {
+	l.layer.index > 0
+} else := real(l)
+
+real(l) := object.get(l, "real_path", l.path)
+
+# evidence is the version of a file.
+evidence(l) := {
+	"fact": sprintf("libraries.files[%s].version", [l.path]),
+	"value": object.get(l, "version", ""),
+	"source": place(l),
+}
+
+# package_evidence is the version of a Python package.
+package_evidence(p) := {
+	"fact": sprintf("libraries.packages[%s].version", [p.name]),
+	"value": p.version,
+	"source": place(p),
+}
+
+# files are those with content.
+files contains l if {
+	some l in input.libraries.files
+	l.path != ""
+	not l.empty
+}
+
+# kinds are the libraries that the image holds. Stubs of the toolkit are for linking only.
+kinds contains l.kind if {
+	some l in files
+	not l.stub
+}
+
+# copies are the files of a library with a known version, each file once: the name that
+# the loader takes, else the first.
+copies(kind) := {sort(names)[0] |
+	some _, names in {real(l): {[rank(n), n] | some n in files; n.kind == kind; real(n) == real(l)} | some l in files; l.kind == kind}
+}
+
+default rank(_) := 1
+
+rank(l) := 0 if l.loads
+
+# cuda_major is the release of CUDA that a version or a package names: "2.26.2+cuda12.2",
+# "2.3.0+cu118", "nvidia-nccl-cu12".
+cuda_major(text) := to_number(found[0][1]) if {
+	found := regex.find_all_string_submatch_n(`(?:\+cuda([0-9]{1,2})\.|[+-]cu([0-9]{2}))`, text, 1)
+	found[0][1] != ""
+} else := to_number(found[0][2]) if {
+	found := regex.find_all_string_submatch_n(`(?:\+cuda([0-9]{1,2})\.|[+-]cu([0-9]{2}))`, text, 1)
+	found[0][2] != ""
+}
+
+# runtimes are the CUDA runtimes that programs take, with their releases.
+runtimes contains {"library": l, "release": release} if {
+	some l in files
+	l.kind == "libcudart"
+	release := surroundings.version(l.version)
+	count(release) > 1
+}
+
+# of_target is a fact of the target as evidence.
+of_target(fact, value) := {"fact": sprintf("target.%s", [fact]), "value": value, "source": target_source}
+
+target_source := input.target.source if {
+	input.target.source != ""
+} else := "--target"

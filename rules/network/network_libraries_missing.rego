@@ -1,0 +1,106 @@
+# METADATA
+# title: The image lacks libraries for RDMA
+# description: >-
+#   NCCL reaches InfiniBand and RoCE NICs through libibverbs and the provider of
+#   the NIC, and EFA through the plugin aws-ofi-nccl, which needs libfabric.
+#   Without them it uses TCP, which is several times slower. The NICs of the
+#   target are given by --target.
+# related_resources:
+#   - ref: https://github.com/linux-rdma/rdma-core
+#     description: libibverbs and its providers
+#   - ref: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start-nccl.html
+#     description: What EFA needs in an image
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   cause: ofi-plugin
+#   needs:
+#     - libraries.files
+#   remedies: [install-rdma-libraries, install-ofi-plugin, fix-ofi-plugin]
+#   profiles: [image]
+#   since: "0.2"
+package gpudoctor.rules.network_libraries_missing
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.image_files
+
+# plugins are copies of the plugin for libfabric: those that state their version, and those
+# in its folders.
+plugins contains l if {
+	some l in image_files.files
+	l.kind == "nccl-net"
+	is_ofi(l)
+}
+
+is_ofi(l) if l.version
+
+is_ofi(l) if contains(l.path, "ofi")
+
+# A plugin that cannot be loaded.
+findings contains {
+	"subject": "libfabric",
+	"message": sprintf("The image holds the plugin for EFA and libfabric (%s%s), but no libfabric: the plugin does not load, and NCCL uses TCP", [l.path, image_files.layer(l)]),
+	"evidence": [image_files.evidence(l)],
+	"remedies": ["fix-ofi-plugin"],
+} if {
+	l := min(plugins)
+	not "libfabric" in image_files.kinds
+}
+
+# uses_network is true of an image that holds what communicates.
+uses_network if count(image_files.kinds & {"libnccl", "librccl"}) > 0
+
+target_evidence := image_files.of_target("rdma", input.target.rdma)
+
+findings contains {
+	"subject": "aws-ofi-nccl",
+	"message": "The target has EFA devices, and the image lacks the plugin aws-ofi-nccl: NCCL uses TCP between machines",
+	"evidence": [target_evidence],
+	"remedies": ["install-ofi-plugin"],
+} if {
+	uses_network
+	"efa" in input.target.rdma
+	count(plugins) == 0
+}
+
+verbs := {device | some device in input.target.rdma; device != "efa"}
+
+findings contains {
+	"subject": "libibverbs",
+	"message": sprintf("The target has RDMA NICs (%s), and the image lacks libibverbs: NCCL uses TCP between machines", [facts.list(verbs)]),
+	"evidence": [target_evidence],
+	"remedies": ["install-rdma-libraries"],
+} if {
+	uses_network
+	count(verbs) > 0
+	not "libibverbs" in image_files.kinds
+}
+
+# providers are the drivers of libibverbs in the image.
+providers contains name if {
+	some l in image_files.files
+	l.kind == "rdma-provider"
+	name := regex.replace(l.path, `^.*/lib([a-z0-9_]+)-rdmav[0-9]+\.so$`, "$1")
+}
+
+findings contains {
+	"subject": sprintf("lib%s", [device]),
+	"message": sprintf("The target has RDMA NICs of the driver %s, and the image lacks their provider for libibverbs (lib%s-rdmav*.so): NCCL finds no RDMA device", [device, device]),
+	"evidence": [target_evidence],
+	"remedies": ["install-rdma-libraries"],
+} if {
+	uses_network
+	"libibverbs" in image_files.kinds
+	some device in verbs
+	not device in providers
+}
+
+missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
+
+not_applicable contains "no target is given (--target), and the image holds no plugin for libfabric" if {
+	input.libraries
+	not input.target.rdma
+	count(plugins) == 0
+}
