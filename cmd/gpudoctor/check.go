@@ -80,8 +80,9 @@ defaults for flags; gpudoctor man describes them.`,
 			maxBytesFlag,
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
-				Usage: "`PROFILE`: training, or image (a container image during its build)",
+				Usage: "`PROFILE`: training, image (a container image during its build) or launch (files of a job before it runs)",
 			},
+			targetFlag,
 			&cli.StringFlag{
 				Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
 				Usage: "`SEV`: lowest severity for exit code 1: critical to info, or none",
@@ -175,7 +176,12 @@ func readRequest(c *cli.Context) (request, error) {
 	if r.policy, err = readPolicy(c); err != nil {
 		return r, err
 	}
-	r.source, r.options, err = readSource(c)
+	if r.source, r.options, err = readSource(c); err != nil {
+		return r, err
+	}
+	if r.source.target, err = readTarget(c, r); err != nil {
+		return r, err
+	}
 	if r.profile == rules.Image && !c.IsSet(probeFlag.Name) {
 		r.options.Probe = probe.Off
 	}

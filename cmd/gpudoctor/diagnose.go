@@ -61,7 +61,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if r.probed() && len(r.source.with) == 0 {
 		r.options.Nearly = func(f *facts.Facts) { nearly <- f }
 	}
-	go func() { read <- collect(gathering, r.source, r.options) }()
+	go func() { read <- r.ofJob(gathering, collect(gathering, r.source, r.options)) }()
 	known, only, skip, err := r.knowledge()
 	if err != nil {
 		return nil, err
@@ -105,12 +105,16 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	for check, d := range g.took {
 		timing.ChecksMS[check] = report.Milliseconds(d)
 	}
-	return report.New(report.Input{
+	d := report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 		Settings: r.settings,
-	}), g.err
+	})
+	if r.profile == rules.Launch {
+		judgeFiles(d, f, r.strict)
+	}
+	return d, g.err
 }
 
 // settle waits for facts and judges them, and says how long that took. Facts that are
@@ -200,6 +204,7 @@ func (r request) recheck() remedies.Recheck {
 	if r.profile != rules.Training {
 		add("profile", string(r.profile))
 	}
+	add(targetFlag.Name, r.source.target)
 	add(policyFlag.Name, r.policy)
 	if r.failOn != report.Threshold(rules.High) {
 		add("fail-on", string(r.failOn))

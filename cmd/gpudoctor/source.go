@@ -38,6 +38,9 @@ type source struct {
 	// with are logs of the machine that is examined.
 	with  []string
 	stdin io.Reader
+	// target is a recording of the machine that files of a job are for; empty where
+	// none was given.
+	target string
 	// maxBytes bounds what is read of texts; 0 is the default.
 	maxBytes int64
 	// system is where the files are; nil is this machine.
@@ -73,7 +76,11 @@ func (s source) names() []string {
 	if len(s.from) == 0 {
 		return append([]string{"this machine"}, s.with...)
 	}
-	return slices.Concat(s.from, s.with)
+	names := slices.Concat(s.from, s.with)
+	if s.target != "" {
+		names = append(names, s.target)
+	}
+	return names
 }
 
 // What --from takes, for hints.

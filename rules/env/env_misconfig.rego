@@ -21,11 +21,13 @@
 #   needs:
 #     - env.variables
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
+#   profiles: [training, image, launch]
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.nccl_values
 import data.gpudoctor.lib.networks
@@ -239,6 +241,16 @@ findings contains object.union(about(name, {"source": "https://github.com/NVIDIA
 	some name in ["NVSHMEM_IB_TRAFFIC_CLASS", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX", "UCX_IB_TRAFFIC_CLASS", "MC_GID_INDEX"]
 	nccl_values.number(trim_space(facts.env[name])) > 0
 }
+
+# What the files of a job say before it runs.
+findings contains launch_setting(found) if some found in launch_network.rendezvous
+
+findings contains launch_setting(found) if some found in launch_network.disabled
+
+launch_setting(found) := object.union(found, {
+	"confidence": "likely",
+	"params": object.union({"source": variables.guide}, found.params),
+})
 
 missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env

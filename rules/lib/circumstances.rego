@@ -17,6 +17,8 @@ import data.tables.variables
 # holds is true of a circumstance that is known to be so. Some look at the value.
 holds("image", _) if surroundings.image
 
+holds("launch", _) if input.profile == "launch"
+
 holds("one-gpu", _) if {
 	count(surroundings.usable) == 1
 	surroundings.on_host == 1
