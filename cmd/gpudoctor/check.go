@@ -80,7 +80,7 @@ defaults for flags; gpudoctor man describes them.`,
 			maxBytesFlag,
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
-				Usage: "`PROFILE`: training, image (a container image during its build) or launch (files of a job before it runs)",
+				Usage: "`PROFILE`: training, image (under build) or launch (files of a job)",
 			},
 			targetFlag,
 			&cli.StringFlag{

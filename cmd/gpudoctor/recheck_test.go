@@ -31,7 +31,7 @@ func parseRequest(t *testing.T, flags []string) request {
 // TestRecheckKnowsFlags holds that of each flag it was decided whether a command
 // that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
-	repeated := []string{"from", "with", "profile", "policy", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes"}
+	repeated := []string{"from", "with", "profile", "policy", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "target"}
 	left := []string{"only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
 	for _, f := range checkCommand().Flags {
 		if name := f.Names()[0]; !slices.Contains(repeated, name) && !slices.Contains(left, name) {
@@ -96,6 +96,12 @@ func TestRecheck(t *testing.T) {
 		if len(flags) == 0 && len(again.Flags) > 0 {
 			t.Errorf("without flags it checks again with %q", again.Flags)
 		}
+	}
+	// A target needs files, and its profile.
+	flags := []string{"--from", "my logs", "--profile", "launch", "--target", "example:h200x2"}
+	want := parseRequest(t, flags)
+	if got := parseRequest(t, want.recheck().Flags); want.source.target == "" || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q checks again as %+v, want %+v", flags, got, want)
 	}
 	t.Logf("%d sets of flags", tried)
 }

@@ -12,7 +12,7 @@ import (
 
 var targetFlag = &cli.StringFlag{
 	Name:  "target",
-	Usage: "`FILE`: with --profile launch, the machine that the job is for: what gpudoctor facts or snapshot wrote there",
+	Usage: "`FILE`: with --profile launch, a recording of the machine for the job",
 }
 
 // openTarget reads the facts of the machine that files are for.
