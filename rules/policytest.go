@@ -40,7 +40,7 @@ const testPrefix = "test_"
 
 // TestPolicy runs the Rego tests (*_test.rego) in the user's folder dir against the set,
 // which LoadWith read from it, and says how much of the folder's rules they ran. Each test
-// is bounded as a rule is. Tests may call what rules may: not the network, the clock or
+// has the bounds of a rule. Tests may call what rules may: not the network, the clock or
 // the environment. The error joins one *Problem for each fault of a file.
 //
 // OPA's packages tester and cover do the same; with them, the program also holds

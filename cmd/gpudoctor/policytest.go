@@ -74,8 +74,7 @@ func testPolicyCommand() *cli.Command {
 		Description: `Checks the rules (*.rego) in DIR against the contract and the schema of the
 facts, runs their tests (*_test.rego) with coverage, and judges the cases: folders
 below DIR/cases with want.json, and facts.json (what gpudoctor facts wrote) or
-patch.json. Each test is bounded as a rule is, and has no network, clock or
-environment.
+patch.json. Each test has the bounds of a rule, and no network, clock or environment.
 
 exit code: 0 everything passed; 1 a test or a case failed; 2 the rules are
 malformed, or wrong usage`,
