@@ -60,6 +60,9 @@ func noLaunch(f *facts.Facts) error {
 // and a file that was not understood is one.
 func judgeFiles(d *report.Document, f *facts.Facts, strict bool) {
 	v := &d.Verdict
+	if v.ExitCode == exitError {
+		return // Nothing was recognized.
+	}
 	v.Reasons = slices.DeleteFunc(v.Reasons, func(r report.Reason) bool {
 		return r.Code != report.ReasonFinding && r.Code != report.ReasonCut
 	})

@@ -3,6 +3,7 @@ package launch
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"reflect"
@@ -202,9 +203,15 @@ func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Lin
 		}
 	}
 	if len(s.Facts.Launches) >= maxList {
+		notUnderstood(s, fmt.Sprintf("only the first %d descriptions of jobs are kept, and %s has more", maxList, s.Source()), "give fewer files at a time")
 		return
 	}
 	s.Facts.Launches = append(s.Facts.Launches, *l)
+}
+
+// notUnderstood notes that descriptions of jobs in the text may be missing from the facts.
+func notUnderstood(s *parse.Sink, reason, hint string) {
+	s.Unknown("launches", "["+s.Source()+"]", reason, hint)
 }
 
 // described are the kinds of launch that files of their own describe: the same in two files
@@ -215,7 +222,7 @@ var described = map[string]bool{
 
 // sameLaunch compares what two launches ask for, not where they stand.
 func sameLaunch(a, b *facts.Launch) bool {
-	if a.Source != b.Source && described[a.Kind] {
+	if a.Kind != b.Kind || a.Name != b.Name || a.Image != b.Image || a.Source != b.Source && described[a.Kind] {
 		return false
 	}
 	first, second := *a, *b

@@ -82,6 +82,33 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotUnderstood holds that a manifest which is not read to its end says so, with
+// the line.
+func TestWhatIsNotUnderstood(t *testing.T) {
+	pod := "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n"
+	var many strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&many, "%s  - name: c%d\n    image: i\n    resources: {limits: {nvidia.com/gpu: 8}}\n---\n", pod, i)
+	}
+	for text, want := range map[string]string{
+		pod + "  - name: a\n    image: [unclosed\n   bad: {\n": "x is not valid YAML at line 5",
+		many.String(): "only the first 256 descriptions of jobs are kept, and x has more",
+		pod + "  - name: a\n    image: i\n    env:\n" + strings.Repeat("    - {name: A, value: b}\n", 20001): "the manifest at line 1 of x has more than 20000 lines or 1048576 bytes",
+		pod + "  - name: a\n    image: i\n    resources: {limits: {nvidia.com/gpu: 8}}\n":                    "",
+	} {
+		got := ""
+		if f := texttest.Parse("x", text); len(f.Unknown) > 0 {
+			got = f.Unknown[0].Section + " " + f.Unknown[0].Fact + ": " + f.Unknown[0].Reason
+		}
+		if want != "" {
+			want = "launches [x]: " + want
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // TestYAMLBombs holds that anchors which refer to each other many times are read within
 // bounds: each would otherwise take more nodes than a computer has memory.
 func TestYAMLBombs(t *testing.T) {

@@ -28,6 +28,8 @@ const (
 	// maxVisits bounds the nodes that are looked at: aliases may refer
 	// to the same one many times.
 	maxVisits = 100000
+	// maxDocuments bounds the documents of a manifest.
+	maxDocuments = 4096
 	// maxMerges bounds the mappings that "<<" merges into one.
 	maxMerges = 100
 )
@@ -107,6 +109,9 @@ func yamlRead(s *parse.Sink, in *parse.Lines) {
 		return at > indent && yamlLine.MatchString(l.Text) || at == indent && yamlKey.MatchString(l.Text)
 	})
 	var b strings.Builder
+	if size > maxDocument || count > maxDocumentLines {
+		notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
+	}
 	template := 0
 	for _, l := range lines {
 		// A template's lines (Helm, Jinja) are no YAML until it is filled in.
@@ -119,7 +124,7 @@ func yamlRead(s *parse.Sink, in *parse.Lines) {
 		b.WriteByte('\n')
 	}
 	if template > 0 {
-		s.Unknown("launches", "["+s.Source()+"]", fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", template, s.Source()),
+		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", template, s.Source()),
 			"render it (helm template, kustomize build), and give the result")
 	}
 	yamlDocuments(s, b.String(), first)
@@ -138,7 +143,7 @@ func yamlDocuments(s *parse.Sink, text string, first parse.Line) {
 		d := yaml.NewDecoder(strings.NewReader(text))
 		var nodes []*yaml.Node
 		var err error
-		for len(nodes) < 256 {
+		for len(nodes) < maxDocuments {
 			var n yaml.Node
 			if err = d.Decode(&n); err != nil {
 				break
@@ -150,6 +155,7 @@ func yamlDocuments(s *parse.Sink, text string, first parse.Line) {
 			// The line that the parser names is that of the fault, or the one
 			// before it.
 			n, _ := strconv.Atoi(bad[1])
+			notUnderstood(s, fmt.Sprintf("%s is not valid YAML at line %d", s.Source(), first.Number+max(n, 1)-1), "correct it: what follows was not read")
 			if cut := firstLines(text, min(n, strings.Count(strings.TrimRight(text, "\n"), "\n"))); cut != "" && len(cut) < len(text) {
 				text = cut
 				continue
@@ -158,6 +164,9 @@ func yamlDocuments(s *parse.Sink, text string, first parse.Line) {
 		w := &yamlWalk{sink: s, first: first}
 		for _, n := range nodes {
 			w.visit(n, yamlContext{})
+		}
+		if w.visits > maxVisits || len(nodes) == maxDocuments {
+			notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more parts than are read", first.Number, s.Source()), "give its documents in files of their own")
 		}
 		return
 	}
