@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,25 +179,26 @@ func readCases(dir string) ([]fixtures.Case, error) {
 }
 
 // judgeCase compares what the policy's own rules report on a machine with what is wanted.
+// Each rule is judged in the first of its profiles.
 func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, error) {
-	var own []string
+	own := map[rules.Profile][]string{}
 	for _, rule := range set.Rules() {
 		if set.Own(rule.ID) {
-			own = append(own, rule.ID)
+			own[rule.Profiles[0]] = append(own[rule.Profiles[0]], rule.ID)
 		}
 	}
-	var failures []string
-	if len(own) == 0 {
-		return nil, nil
-	}
-	v, err := set.Evaluate(ctx, c.Facts, rules.Options{Only: own})
-	if err != nil {
-		return nil, err
-	}
-	var got, want []string
-	for _, f := range v.Findings {
-		if set.Own(f.Rule) {
-			got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence))
+	var failures, got, want []string
+	var skipped []rules.Skipped
+	for _, profile := range slices.Sorted(maps.Keys(own)) {
+		v, err := set.Evaluate(ctx, c.Facts, rules.Options{Profile: profile, Only: own[profile]})
+		if err != nil {
+			return nil, err
+		}
+		skipped = append(skipped, v.Skipped...)
+		for _, f := range v.Findings {
+			if set.Own(f.Rule) {
+				got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence))
+			}
 		}
 	}
 	for _, f := range c.Want.Findings {
@@ -213,11 +215,11 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 		}
 	}
 	for _, id := range c.Want.Skipped {
-		if !slices.ContainsFunc(v.Skipped, func(s rules.Skipped) bool { return s.Rule == id }) {
+		if !slices.ContainsFunc(skipped, func(s rules.Skipped) bool { return s.Rule == id }) {
 			failures = append(failures, "not skipped: "+id)
 		}
 	}
-	for _, s := range v.Skipped {
+	for _, s := range skipped {
 		if s.Fault {
 			failures = append(failures, s.Rule+": "+s.Missing[0].Words)
 		}
