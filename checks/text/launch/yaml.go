@@ -216,6 +216,28 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 	}
 }
 
+// standsWord notes where a word of a command stands that sets a part of a launch.
+func (w *yamlWalk) standsWord(l *facts.Launch, part string, words []*yaml.Node) {
+	for _, n := range words {
+		n = parse.YAMLResolve(n)
+		for _, word := range partWords[part] {
+			at := -1
+			if n != nil && n.Style != yaml.FoldedStyle { // Its lines are joined.
+				at = strings.Index(n.Value, word)
+			}
+			if at < 0 {
+				continue
+			}
+			line := w.at(n)
+			if n.Style == yaml.LiteralStyle { // It begins below its mark.
+				line.Number += 1 + strings.Count(n.Value[:at], "\n")
+			}
+			noteLine(l, part, line.Number)
+			return
+		}
+	}
+}
+
 func (w *yamlWalk) at(n *yaml.Node) parse.Line {
 	return parse.Line{Number: w.first.Number + max(n.Line, 1) - 1}
 }
@@ -422,7 +444,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.stands(l, "ipc", pod["hostIPC"])
 	w.stands(l, "network", pod["hostNetwork"])
 	w.stands(l, "runtime", pod["runtimeClassName"])
-	w.stands(l, "processes", cmp.Or(m["args"], m["command"]))
+	w.standsWord(l, "processes", slices.Concat(yamlList(m["command"]), yamlList(m["args"])))
 	resources := yamlMapping(m["resources"])
 	if claims := yamlList(resources["claims"]); len(claims) > 0 { // Dynamic resource allocation.
 		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
@@ -533,10 +555,11 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	l.User = escape.Printable(yamlText(m["user"]), 300)
 	for part, key := range map[string]string{
 		"runtime": "runtime", "ipc": "ipc", "privileged": "privileged", "shm_bytes": "shm_size", "devices": "devices",
-		"cap_add": "cap_add", "user": "user", "network": "network_mode", "gpus": "gpus", "processes": "command",
+		"cap_add": "cap_add", "user": "user", "network": "network_mode", "gpus": "gpus",
 	} {
 		w.stands(l, part, m[key])
 	}
+	w.standsWord(l, "processes", slices.Concat(yamlList(m["entrypoint"]), yamlList(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := yamlText(m[key]); text != "" {
 			l.Command = append(l.Command, splitWords(text)...)
