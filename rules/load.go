@@ -96,6 +96,7 @@ type Set struct {
 	conditions map[string]string
 	checked    bool            // Compile with all checks: some rules are the user's own.
 	own        map[string]bool // The rules that are the user's own, by id.
+	fromUser   map[string]bool // The files that are.
 	limits     limits
 
 	once  sync.Once // Of Compile.
@@ -230,7 +231,7 @@ func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, e
 // load parses the files and reads their metadata.
 func load(builtin, user map[string][]byte) (*Set, error) {
 	n := len(builtin) + len(user)
-	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, own: map[string]bool{}, limits: usual}
+	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, own: map[string]bool{}, fromUser: map[string]bool{}, limits: usual}
 	var faults []error
 	owner := map[string]string{} // The file that declares a package.
 	for i, files := range []map[string][]byte{builtin, user} {
@@ -245,6 +246,9 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 			}
 			owner[pkg] = name
 			s.modules[name] = m
+			if i == 1 {
+				s.fromUser[name] = true
+			}
 			switch {
 			case strings.HasPrefix(pkg, rulesPackage):
 				rule, errs := readRule(name, m)

@@ -19,7 +19,7 @@ import (
 var (
 	severities  = []Severity{Critical, High, Medium, Low, Info}
 	confidences = []Confidence{Confirmed, Likely, Possible}
-	profiles    = []Profile{Training, Image}
+	profiles    = []Profile{Training, Image, Launch}
 )
 
 // Rank is 0 for the worst severity, and increases by one for each less severe one.
@@ -140,6 +140,9 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 			r.fault("", "custom.profiles: %v", err)
 		}
 		rule.Profiles = append(rule.Profiles, profile)
+	}
+	if len(rule.Profiles) == 0 {
+		rule.Profiles = []Profile{Training, Image}
 	}
 	rule.Since = r.text("since")
 	rule.LastResort, rule.Unexplained = r.flag("last_resort"), r.flag("unexplained")

@@ -307,11 +307,11 @@ func firedIn(v *Verdict) []string {
 }
 
 // TestNothingKnownNothingPasses holds that of an empty document no rule passes, in
-// either profile, and that none which a machine would settle is said not to apply.
+// any profile, and that none which a machine would settle is said not to apply.
 func TestNothingKnownNothingPasses(t *testing.T) {
 	set := compiledSet(t)
 	for _, f := range []*facts.Facts{{}, {Schema: facts.FactsSchema}, {Texts: []facts.Text{{Name: "x"}}}, {Logs: &facts.LogFacts{}}} {
-		for _, profile := range []Profile{Training, Image} {
+		for _, profile := range []Profile{Training, Image, Launch} {
 			v, err := set.Evaluate(t.Context(), f, Options{Profile: profile})
 			if err != nil {
 				t.Fatal(err)

@@ -47,6 +47,9 @@ const (
 	Training Profile = "training"
 	// Image judges a container image under build: no GPU is expected.
 	Image Profile = "image"
+	// Launch judges the files that describe a job before it runs: pods, compose
+	// files, batch scripts. No machine is expected.
+	Launch Profile = "launch"
 )
 
 // Rule is one rule, as its metadata describes it.
@@ -83,7 +86,8 @@ type Rule struct {
 	Unexplained bool `json:"unexplained,omitempty"`
 	// Areas are the parts of the machine that it judges.
 	Areas []Area `json:"areas"`
-	// Profiles are those in which it is judged; all when empty.
+	// Profiles are those in which it is judged; training and image unless its
+	// metadata names others.
 	Profiles []Profile `json:"profiles,omitempty"`
 	// Links are sources.
 	Links []Link `json:"links"`

@@ -316,7 +316,8 @@ type Package struct {
 type Launch struct {
 	// Kind is "docker-run", "compose", "kubernetes", "dockerfile",
 	// "docker-inspect", "ecs", "slurm", "apptainer", "mpirun", "torchrun",
-	// "command".
+	// "command"; "shell" is a script's own limits, "slurm-node" a node of
+	// slurm.conf or gres.conf, "enroot-conf" the settings of enroot.
 	Kind string `json:"kind"`
 	// Name is the container's, pod's or job's.
 	Name  string `json:"name,omitempty"`
@@ -349,18 +350,25 @@ type Launch struct {
 	Mounts []string `json:"mounts,omitempty"`
 	// MemlockBytes is the requested memlock limit; -1 is unlimited.
 	MemlockBytes *int64 `json:"memlock_bytes,omitempty"`
+	// User is the user that it runs as, by name or number; empty is the default.
+	User string `json:"user,omitempty"`
+	// Packages are those that a Dockerfile installs, without versions.
+	Packages []string `json:"packages,omitempty"`
 	// Variables are those that it sets. The section env also holds them.
 	Variables map[string]string `json:"variables,omitempty"`
 	// Processes counts the ranks on one node, Nodes the nodes;
 	// TensorParallel, PipelineParallel and DataParallel are what the command
 	// asks for. nil is not stated.
-	Processes        *int `json:"processes,omitempty"`
+	Processes *int `json:"processes,omitempty"`
+	// Tasks counts the programs that srun starts on one node, each of which may
+	// start ranks of its own.
+	Tasks            *int `json:"tasks,omitempty"`
 	Nodes            *int `json:"nodes,omitempty"`
 	TensorParallel   *int `json:"tensor_parallel,omitempty"`
 	PipelineParallel *int `json:"pipeline_parallel,omitempty"`
 	DataParallel     *int `json:"data_parallel,omitempty"`
 	// Resources are the requested limits by name: "nvidia.com/gpu": "8",
-	// "vpc.amazonaws.com/efa": "4".
+	// "vpc.amazonaws.com/efa": "4"; "claims" counts claims of other devices.
 	Resources map[string]string `json:"resources,omitempty"`
 	Source    string            `json:"source"`
 	// Line is where it begins. Lines are those of its parts, where several lines

@@ -34,7 +34,7 @@ var (
 		Name:  "max-bytes",
 		Usage: "`SIZE`: read at most this much input, unpacked (500MB, 8GiB; default " + humanize.IBytes(text.DefaultMaxBytes) + ")",
 	}
-	targetFlag = &cli.StringFlag{Name: "target", Usage: "`FILE`: judge an image for the machine of this snapshot or facts file"}
+	targetFlag = &cli.StringFlag{Name: "target", Usage: "`FILE`: judge an image or files of a job for this recorded machine"}
 	driverFlag = &cli.StringFlag{Name: "driver", Usage: "`VERSION`: judge an image for machines with this NVIDIA driver (550.54)"}
 	colorFlag  = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
@@ -90,7 +90,7 @@ defaults for flags; gpudoctor man describes them.`,
 			maxBytesFlag,
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
-				Usage: "`PROFILE`: training, or image (a container image during its build)",
+				Usage: "`PROFILE`: training, image (under build) or launch (files of a job)",
 			},
 		}, judgingFlags()...),
 		Action: check,
@@ -194,6 +194,9 @@ func readRequest(c *cli.Context) (request, error) {
 	if err := r.takeImage(c); err != nil {
 		return r, err
 	}
+	if r.profile == rules.Launch {
+		return r, r.readMachine(c)
+	}
 	return r, r.readTarget(c)
 }
 
@@ -220,7 +223,9 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	if r.policy, err = readPolicy(c); err != nil {
 		return r, err
 	}
-	r.source, r.options, err = readSource(c)
+	if r.source, r.options, err = readSource(c); err != nil {
+		return r, err
+	}
 	if r.profile == rules.Image && !c.IsSet(probeFlag.Name) {
 		r.options.Probe = probe.Off
 	}

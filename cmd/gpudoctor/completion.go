@@ -218,7 +218,7 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 		values = []string{"30s", "1m", "2m"}
 	}
 	switch name {
-	case fromFlag.Name:
+	case fromFlag.Name, targetFlag.Name:
 		for _, e := range fixtures.Examples() {
 			values = append(values, examplePrefix+e)
 		}

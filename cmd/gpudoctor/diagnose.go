@@ -69,7 +69,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if r.probed() && len(r.source.with) == 0 {
 		r.options.Nearly = func(f *facts.Facts) { nearly <- f }
 	}
-	go func() { read <- r.collect(gathering) }()
+	go func() { read <- r.ofJob(gathering, r.collect(gathering)) }()
 	known, only, skip, err := r.knowledge()
 	if err != nil {
 		return nil, err
@@ -121,12 +121,16 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	for check, d := range g.took {
 		timing.ChecksMS[check] = report.Milliseconds(d)
 	}
-	return report.New(report.Input{
+	d := report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 		Settings: r.settings, Folder: r.source.folder(),
-	}), g.err
+	})
+	if r.profile == rules.Launch {
+		judgeFiles(d, f, r.strict)
+	}
+	return d, g.err
 }
 
 // collect reads the facts, and adds the target that they are judged for.
@@ -225,7 +229,7 @@ func (r request) recheck() remedies.Recheck {
 	if r.profile != rules.Training {
 		add("profile", string(r.profile))
 	}
-	add(targetFlag.Name, r.targetFile)
+	add(targetFlag.Name, cmp.Or(r.targetFile, r.source.target))
 	add(driverFlag.Name, r.driver)
 	add(policyFlag.Name, r.policy)
 	add(waiveFlag.Name, r.waive)

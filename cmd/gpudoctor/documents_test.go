@@ -37,6 +37,8 @@ func desk(t *testing.T) string {
 		"ticket-4711/job.log":               "fixtures/faults/logs/shm-small/info.log",
 		"ticket-4711/host.txt":              "fixtures/hosts/h200x2.txtar",
 		"host.txtar":                        "fixtures/hosts/h200x2.txtar",
+		"deploy/pod.txtar":                  "fixtures/launches/pod-rdma-healthy.txtar",
+		"train.sbatch":                      "fixtures/launches/sbatch-healthy.txtar",
 		"fixtures/texts/support-case.txtar": "fixtures/texts/support-case.txtar",
 		"fixtures/texts/r9700x4-hip-copies-rccl-not.txtar": "fixtures/texts/r9700x4-hip-copies-rccl-not.txtar",
 	} {

@@ -180,6 +180,11 @@ var factLines = []factLine{
 		}
 		return shows(line, c.value)
 	}},
+	labelled(`^launches\[.*\]\.gpus$`, `(?i)gpu|gres|count|device_ids`),
+	labelled(`^launches\[.*\]\.memlock_bytes$`, `(?i)memlock|ulimit -\w*l`),
+	{regexp.MustCompile(`^launches\[(.*)\]\.processes$`), func(_ claim, fact []string, line string) bool {
+		return ranksOption.MatchString(line) || beginsLaunch.MatchString(line) || hasWord(line, fact[1]) || strings.Contains(line, "- name:")
+	}},
 	labelled(`^launches\[.*\]\.privileged$`, `(?i)privileged`),
 	{regexp.MustCompile(`^software\[(.*)\]$`), saysVersion},
 	labelled(`^gpus\.nvml$`, `NVIDIA-SMI .*Version|NVSMI LOG|^\s*GPU 0: |nvidia_smi_log|^(?:index|name|[a-z_.]+), |^\S.*, |^[\|+]|Attached GPUs`),
@@ -430,3 +435,6 @@ func showsNumber(line string, n float64) bool {
 	}
 	return false
 }
+
+// ranksOption is an option that sets how many ranks a node runs.
+var ranksOption = regexp.MustCompile(`nproc|parallel|ntasks|-np\b|--tp\b|-tp\b`)

@@ -227,7 +227,7 @@ func (e *explanation) part(label, s string) {
 func rulesCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "rules",
-		Usage: "list the rules",
+		Usage: "list or show rules, or test your own",
 		Subcommands: []*cli.Command{{
 			Name:  "list",
 			Usage: "print one line for each rule",
@@ -246,7 +246,7 @@ func rulesCommand() *cli.Command {
 				}
 				return toStdout(c.App.Writer, func(w io.Writer) error { return listRules(w, known.rules.Rules()) })
 			},
-		}},
+		}, showRuleCommand(), testPolicyCommand()},
 	}
 }
 

@@ -117,7 +117,7 @@ func (r *request) readTarget(c *cli.Context) error {
 		return nil
 	}
 	if r.profile != rules.Image {
-		return hinted(errors.New("--target and --driver are for images"), "gpudoctor image IMAGE, or --profile image")
+		return hinted(errors.New("--target and --driver are for images and files of a job"), "gpudoctor image IMAGE, or --profile launch; a machine itself is examined with --from")
 	}
 	r.targetFile, r.driver = file, driver
 	r.target = &facts.TargetFacts{Source: "--" + driverFlag.Name}

@@ -22,12 +22,17 @@ func readPolicy(c *cli.Context) (string, error) {
 	if dir == "" {
 		return "", nil
 	}
+	return dir, checkPolicy(dir)
+}
+
+// checkPolicy refuses what is no folder of rules or remedies.
+func checkPolicy(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return "", hinted(fmt.Errorf("--policy %s: %s", dir, inWords(err, "folder")), takesPolicy)
+		return hinted(fmt.Errorf("--policy %s: %s", dir, inWords(err, "folder")), takesPolicy)
 	case !info.IsDir():
-		return "", hinted(fmt.Errorf("--policy %s: not a folder", dir), takesPolicy)
+		return hinted(fmt.Errorf("--policy %s: not a folder", dir), takesPolicy)
 	}
 	found, err := holdsPolicy(os.DirFS(dir))
 	switch {
@@ -36,11 +41,11 @@ func readPolicy(c *cli.Context) (string, error) {
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
 			place = filepath.Join(dir, filepath.FromSlash(at.Path))
 		}
-		return "", hinted(fmt.Errorf("--policy %s: %s", place, inWords(err, "file")), "gpudoctor reads the whole folder", takesPolicy)
+		return hinted(fmt.Errorf("--policy %s: %s", place, inWords(err, "file")), "gpudoctor reads the whole folder", takesPolicy)
 	case !found:
-		return "", hinted(fmt.Errorf("--policy %s: the folder contains no rules or remedies", dir), takesPolicy)
+		return hinted(fmt.Errorf("--policy %s: the folder contains no rules or remedies", dir), takesPolicy)
 	}
-	return dir, nil
+	return nil
 }
 
 // holdsPolicy reports whether a folder holds a rule or a remedy. What is hidden

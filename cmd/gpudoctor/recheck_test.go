@@ -98,6 +98,12 @@ func TestRecheck(t *testing.T) {
 			t.Errorf("without flags it checks again with %q", again.Flags)
 		}
 	}
+	// A target needs files, and its profile.
+	flags := []string{"--from", "my logs", "--profile", "launch", "--target", "example:h200x2"}
+	want := parseRequest(t, flags)
+	if got := parseRequest(t, want.recheck().Flags); want.source.target == "" || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q checks again as %+v, want %+v", flags, got, want)
+	}
 	t.Logf("%d sets of flags", tried)
 }
 

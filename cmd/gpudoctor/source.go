@@ -40,6 +40,9 @@ type source struct {
 	stdin io.Reader
 	// image is true where the one of them is a container image.
 	image bool
+	// target is a recording of the machine that files of a job are for; empty where
+	// none was given.
+	target string
 	// maxBytes bounds what is read of texts; 0 is the default.
 	maxBytes int64
 	// system is where the files are; nil is this machine.
@@ -75,7 +78,11 @@ func (s source) names() []string {
 	if len(s.from) == 0 {
 		return append([]string{"this machine"}, s.with...)
 	}
-	return slices.Concat(s.from, s.with)
+	names := slices.Concat(s.from, s.with)
+	if s.target != "" {
+		names = append(names, s.target)
+	}
+	return names
 }
 
 // inputs are the files that are read, with that of --waive, if there is one.

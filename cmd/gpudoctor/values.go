@@ -10,7 +10,7 @@ import (
 
 // choices are the values of each flag that takes one of a few.
 var choices = map[string][]string{
-	"profile":      {string(rules.Training), string(rules.Image)},
+	"profile":      {string(rules.Training), string(rules.Image), string(rules.Launch)},
 	"fail-on":      report.Thresholds(),
 	"format":       report.FormatNames(),
 	"color":        {colorAuto, colorAlways, colorNever},

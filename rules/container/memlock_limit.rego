@@ -23,11 +23,12 @@
 #   remedies: [raise-memlock, raise-memlock-limits, add-ipc-lock]
 #   first_of: [refused, unexplained]
 #   explains: [refused > memlock-limit/raise-refused]
-#   profiles: [training]
+#   profiles: [training, launch]
 #   since: "0.1"
 package gpudoctor.rules.memlock_limit
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.limits as table
@@ -232,6 +233,9 @@ lifted if {
 	"IPC_LOCK" in input.container.capabilities
 	input.container.private_user == false
 }
+
+# What the files of a job say before it runs.
+findings contains object.union({"subject": "RLIMIT_MEMLOCK"}, found) if some found in launch_limits.memlock
 
 missing contains {"fact": "container", "words": "limits were not read"} if {
 	not input.container

@@ -23,11 +23,13 @@
 #     - [gpus.devices, container.device_nodes, transfers.devices]
 #   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable]
 #   first_of: [stated, hinted, implied, full, unexplained, launch]
-#   profiles: [training]
+#   profiles: [training, launch]
 #   since: "0.1"
 package gpudoctor.rules.shm_too_small
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launch_files
+import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.shm
@@ -177,10 +179,14 @@ findings contains {
 	"remedies": ["increase-shm", "share-ipc"],
 	"evidence": [launches.evidence(l)],
 } if {
+	not launch_files.judged
 	launches.several
 	some l in launches.small_shm
 	not shm.roomy
 }
+
+# What the files of a job say before it runs.
+findings contains object.union({"subject": "/dev/shm"}, found) if some found in launch_limits.shm
 
 default launch_severity := "low"
 

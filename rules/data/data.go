@@ -30,6 +30,7 @@ var tables = map[string]table{
 	"experiments":   tableOf(Experiments),
 	"gpu_models":    tableOf(GPUModels),
 	"known_faults":  tableOf(KnownFaults),
+	"launch_files":  tableOf(LaunchFiles),
 	"limits":        tableOf(Limits),
 	"variables":     tableOf(Variables),
 	"xids":          tableOf(XIDs),

@@ -31,15 +31,16 @@
 #     - libraries.files
 #     - [gpus.devices, container.device_nodes]
 #   explains: [build-unsupported/no-kernels]
-#   remedies: [fix-visible-devices, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios, nccl-p2p-disable]
+#   remedies: [fix-visible-devices, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
-#   profiles: [training]
+#   profiles: [training, launch]
 #   since: "0.1"
 package gpudoctor.rules.gpu_visibility
 
 import data.gpudoctor.lib.container_gpus
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.integrated_gpu
+import data.gpudoctor.lib.launch_gpus
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rank_gpus
@@ -203,7 +204,7 @@ findings contains {
 	"message": sprintf("%s requests %s GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES=%s itself. This overrides the GPUs that the device plugin chose, so pods share one GPU while others are idle", [launches.title(l), l.resources["nvidia.com/gpu"], value]),
 	"severity": "high",
 	"confidence": "likely",
-	"evidence": [{"fact": "launches[].variables.NVIDIA_VISIBLE_DEVICES", "value": value, "source": logs.at(l)}],
+	"evidence": [{"fact": "launches[].variables.NVIDIA_VISIBLE_DEVICES", "value": value, "source": launches.place_of(l, "variables[NVIDIA_VISIBLE_DEVICES]")}],
 	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
 	"remedies": ["fix-visible-devices", "unset-env"],
 } if {
@@ -255,6 +256,9 @@ findings contains {
 findings contains object.union({"subject": "GPUs", "params": {"variable": "HIP_VISIBLE_DEVICES"}, "remedies": ["fix-visible-devices"]}, found) if {
 	some found in integrated_gpu.found
 }
+
+# What the files of a job say before it runs.
+findings contains object.union({"confidence": "likely"}, found) if some found in launch_gpus.found
 
 missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env

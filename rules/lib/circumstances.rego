@@ -20,6 +20,7 @@ holds("image", _) if surroundings.image
 # image-judged is true only where it was asked for: a container without GPUs may have
 # its variables from its launch.
 holds("image-judged", _) if input.profile == "image"
+holds("launch", _) if input.profile == "launch"
 
 holds("one-gpu", _) if {
 	count(surroundings.usable) == 1

@@ -44,6 +44,8 @@ shares(l) if l.ipc == "host"
 
 shares(l) if startswith(l.ipc, "container:")
 
+shares(l) if startswith(l.ipc, "service:")
+
 # without_gpus are containers whose command or service asks for no GPU in any of
 # the ways there are: --gpus, --runtime=nvidia, CDI or device nodes, NVIDIA_VISIBLE_DEVICES.
 without_gpus contains l if {
@@ -109,6 +111,9 @@ devices_evidence(ls) := [fact |
 
 # place is the line of a launch.
 place(l) := sprintf("%s:%d", [l.source, l.line])
+
+# place_of is the line of a part of a launch, or its first line.
+place_of(l, part) := sprintf("%s:%d", [l.source, object.get(l, ["lines", part], l.line)])
 
 # shm_words say what a container gets as /dev/shm.
 shm_words(l) := sprintf("requests %d MiB for /dev/shm", [floor(l.shm_bytes / 1048576)]) if {

@@ -31,6 +31,19 @@ fitting[name] contains i if {
 	not unsaid(row)
 }
 
+# decisive_for is the first row that fits another value of a variable than the one in force,
+# which one of several containers sets. Rows that need a message do not fit it.
+decisive_for(name, value) := variables.rows[min({i |
+	some i, row in variables.rows
+	name in row.names
+	not row.said
+	fits(row, value)
+	every circumstance in object.get(row, "when", []) {
+		circumstances.holds(circumstance, value)
+	}
+	not excepted(row, value)
+})]
+
 unsaid(row) if {
 	row.said
 	count(logs.messages(row.said)) == 0
@@ -68,6 +81,7 @@ weighed(row, v) := "low" if {
 } else := severity(row)
 
 chosen(row, v) if {
+	not input.profile == "launch"
 	not row.said
 	some t in input.texts
 	t.name == v.source

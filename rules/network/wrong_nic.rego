@@ -23,7 +23,7 @@
 #   needs:
 #     - [job-connected, nics.interfaces]
 #     - [job-connected, env.variables]
-#   remedies: [set-socket-ifname, unset-env, set-ib-hca, open-firewall, other]
+#   remedies: [set-socket-ifname, correct-launch, unset-env, set-ib-hca, open-firewall, other]
 #   explains: [app-mismatch/missing, collective-hang/between-hosts]
 #   first_of:
 #     - no-interface > address-not-filled
@@ -33,11 +33,13 @@
 #     - choice > narrow
 #     - choice > inside
 #     - choice > peer-address > scattered > no-route > unreached
+#   profiles: [training, image, launch]
 #   since: "0.1"
 package gpudoctor.rules.wrong_nic
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
@@ -290,6 +292,9 @@ findings contains {
 	count(devices) > 0
 	count({d | some d in devices; networks.selects(value, d)}) == 0
 }
+
+# What the files of a job say before it runs.
+findings contains object.union({"confidence": "likely"}, found) if some found in launch_network.interfaces
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs

@@ -3,8 +3,10 @@ package launch
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -201,23 +203,33 @@ func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Lin
 		}
 	}
 	if len(s.Facts.Launches) >= maxList {
+		notUnderstood(s, fmt.Sprintf("only the first %d descriptions of jobs are kept, and %s has more", maxList, s.Source()), "give fewer files at a time")
 		return
 	}
 	s.Facts.Launches = append(s.Facts.Launches, *l)
 }
 
+// notUnderstood notes that descriptions of jobs in the text may be missing from the facts.
+func notUnderstood(s *parse.Sink, reason, hint string) {
+	s.Unknown("launches", "["+s.Source()+"]", reason, hint)
+}
+
+// described are the kinds of launch that files of their own describe: the same in two files
+// is said twice, and either may be at fault. Logs repeat the others.
+var described = map[string]bool{
+	"compose": true, "dockerfile": true, "enroot-conf": true, "kubernetes": true, "shell": true, "slurm": true, "slurm-node": true,
+}
+
 // sameLaunch compares what two launches ask for, not where they stand.
 func sameLaunch(a, b *facts.Launch) bool {
-	number := func(n *int) int {
-		if n == nil {
-			return 0
-		}
-		return *n
+	if a.Kind != b.Kind || a.Name != b.Name || a.Image != b.Image || a.Source != b.Source && described[a.Kind] {
+		return false
 	}
-	return a.Kind == b.Kind && a.Name == b.Name && a.Image == b.Image && a.IPC == b.IPC && a.Privileged == b.Privileged &&
-		slices.Equal(a.Command, b.Command) && number(a.GPUs) == number(b.GPUs) && maps.Equal(a.Variables, b.Variables) &&
-		number(a.TensorParallel) == number(b.TensorParallel) && number(a.Processes) == number(b.Processes) &&
-		number(a.Nodes) == number(b.Nodes) && slices.Equal(a.Mounts, b.Mounts) && slices.Equal(a.CapAdd, b.CapAdd)
+	first, second := *a, *b
+	for _, l := range []*facts.Launch{&first, &second} {
+		l.Source, l.Line, l.Lines = "", 0, nil
+	}
+	return reflect.DeepEqual(first, second)
 }
 
 // readVariables takes from the variables which GPUs a container gets:
@@ -606,6 +618,8 @@ func dockerOption(l *facts.Launch, name, value string) {
 		l.Privileged = value != "false"
 	case "--ulimit":
 		setUlimit(l, value)
+	case "--user", "-u":
+		l.User = escape.Printable(value, 300)
 	case "--env", "-e":
 		if name, value, ok := assignment(value); ok {
 			setVariable(l, name, value)
@@ -833,7 +847,7 @@ var slurmFlags = commandFlags{
 // readSlurm reads the options of srun, or those of #SBATCH lines, and
 // returns the program.
 func readSlurm(l *facts.Launch, words []string) []string {
-	var tasks *int
+	var tasks, total, perTask *int
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
 		name, value, words = slurmFlags.next(words)
@@ -845,8 +859,12 @@ func readSlurm(l *facts.Launch, words []string) []string {
 			l.Processes = parseCount(value)
 		case "--ntasks", "-n":
 			tasks = parseCount(value)
-		case "--gres", "--gpus-per-node", "--gpus", "-G", "--gpus-per-task":
+		case "--gres", "--gpus-per-node":
 			setGres(l, name, value)
+		case "--gpus", "-G":
+			total = gresCount(value)
+		case "--gpus-per-task":
+			perTask = gresCount(value)
 		case "--job-name", "-J":
 			l.Name = value
 		case "--container-image":
@@ -872,7 +890,25 @@ func readSlurm(l *facts.Launch, words []string) []string {
 		}
 		l.Processes = &n
 	}
+	l.Tasks = l.Processes
+	if l.GPUs == nil {
+		l.GPUs = slurmGPUs(l, total, perTask)
+	}
 	return words
+}
+
+// slurmGPUs counts the GPUs of a node from those of the job or of a task. Without
+// a number of nodes, or of tasks on one, it is not known.
+func slurmGPUs(l *facts.Launch, total, perTask *int) *int {
+	switch {
+	case total != nil && l.Nodes != nil:
+		return new(max(*total / *l.Nodes, 1))
+	case total != nil:
+		return total
+	case perTask != nil && l.Processes != nil && *l.Processes <= 1<<10 && *perTask <= 1<<10:
+		return new(*perTask * *l.Processes)
+	}
+	return perTask
 }
 
 // setGres reads "gpu:8", "gpu:h100:8", "8", "h100:8".
@@ -887,14 +923,15 @@ func setGres(l *facts.Launch, name, value string) {
 			value = "gpu:1"
 		}
 	}
-	value, _, _ = strings.Cut(value, "(")
-	n := parseCount(value[strings.LastIndexByte(value, ':')+1:])
-	if n == nil {
-		return
-	}
-	if name == "--gpus-per-node" || name == "--gres" || l.GPUs == nil {
+	if n := gresCount(value); n != nil {
 		l.GPUs = n
 	}
+}
+
+// gresCount reads "8", "h100:8", "gpu:h100:8(S:0-1)".
+func gresCount(value string) *int {
+	value, _, _ = strings.Cut(value, "(")
+	return parseCount(value[strings.LastIndexByte(value, ':')+1:])
 }
 
 // saidOfMPI are the words that follow "mpirun" where it tells how a job ended (help-prun.txt

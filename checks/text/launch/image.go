@@ -3,10 +3,13 @@ package launch
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -30,7 +33,9 @@ var dockerfileKind = &parse.Kind{
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		first, _ := in.Peek()
-		found := &facts.Launch{Kind: "dockerfile"}
+		var install installation
+		stages := stages{}
+		found := stages.begin("", "")
 		goesOn := false
 		lines := in.While(func(l parse.Line) bool {
 			text := strings.TrimSpace(l.Text)
@@ -40,21 +45,84 @@ var dockerfileKind = &parse.Kind{
 		})
 		for _, l := range lines {
 			if m := dockerfileFrom.FindStringSubmatch(l.Text); m != nil {
-				found.Image = m[1] // The last stage's counts.
+				found = stages.begin(m[1], m[2])
 			}
-			for _, v := range environmentSettings(l.Text) {
+			for _, v := range environmentSettings(ownPath.ReplaceAllString(l.Text, "")) {
 				setVariable(found, v[0], v[1])
-				noteLine(found, variablePart(v[0]), l.Number)
+				found.Lines[variablePart(v[0])] = l.Number // Of two values the last one counts.
 			}
+			if m := dockerfileUser.FindStringSubmatch(l.Text); m != nil {
+				found.User = escape.Printable(m[1], 300)
+				found.Lines["user"] = l.Number
+			}
+			install.read(found, l)
 		}
 		keepLaunch(s, found, first, nil)
 	},
 }
 
 var (
-	dockerfileFrom        = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+\S+)?\s*$`)
+	dockerfileFrom = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+(\S+))?\s*$`)
+	dockerfileUser = lazy.New(`^\s*USER\s+(\S+)\s*$`)
+	// ownPath is the value that LD_LIBRARY_PATH has before.
+	ownPath               = lazy.New(`:?\$(?:\{LD_LIBRARY_PATH[^}]*\}|LD_LIBRARY_PATH\b)`)
 	dockerfileInstruction = lazy.New(`^\s*(?:RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
 )
+
+// stages are those of a Dockerfile, by name, in lower case: what a stage sets holds in
+// those that begin from it, and of a builder's nothing holds in the image.
+type stages map[string]*facts.Launch
+
+func (s stages) begin(image, name string) *facts.Launch {
+	found := &facts.Launch{Kind: "dockerfile", Image: image, Lines: map[string]int{}}
+	if from := s[strings.ToLower(image)]; from != nil {
+		*found = *from
+		found.Variables, found.Lines, found.Packages = maps.Clone(from.Variables), maps.Clone(from.Lines), slices.Clone(from.Packages)
+	}
+	if name != "" && len(s) < maxList {
+		s[strings.ToLower(name)] = found
+	}
+	return found
+}
+
+// installation reads the packages that RUN installs, over the lines that it goes on.
+type installation struct{ running, manager, installing bool }
+
+func (r *installation) read(l *facts.Launch, line parse.Line) {
+	text := strings.TrimSpace(line.Text)
+	if strings.HasPrefix(text, "#") {
+		return
+	}
+	if rest, ok := strings.CutPrefix(text, "RUN "); ok {
+		*r, text = installation{running: true}, rest
+	}
+	if !r.running {
+		return
+	}
+	goesOn := goesOnBelow(text)
+	for word := range strings.FieldsSeq(strings.NewReplacer("&&", " ; ", ";", " ; ", "||", " ; ").Replace(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))) {
+		switch {
+		case word == ";":
+			r.manager, r.installing = false, false
+		case managers[word]:
+			r.manager = true
+		case word == "install":
+			r.installing = r.manager
+		case r.installing && packageName.MatchString(word):
+			name := packageName.FindStringSubmatch(word)[1]
+			appendTo(&l.Packages, name)
+			noteLine(l, "packages["+name+"]", line.Number)
+		}
+	}
+	r.running = goesOn
+}
+
+// managers install packages of the distribution.
+var managers = map[string]bool{"apt-get": true, "apt": true, "dnf": true, "microdnf": true, "yum": true, "zypper": true, "tdnf": true}
+
+// packageName is a package as apt, dnf and zypper name it, with a version or
+// without.
+var packageName = lazy.New(`^["']?([A-Za-z0-9][A-Za-z0-9.+_-]{0,98})(?:[=<>~!*:].*)?["']?$`)
 
 // inspectKind takes the JSON of docker inspect.
 var inspectKind = &parse.Kind{

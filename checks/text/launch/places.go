@@ -44,6 +44,12 @@ var partWords = map[string][]string{
 	"privileged": {"--privileged", `"Privileged"`, `"privileged"`},
 	"runtime":    {"--runtime", `"Runtime"`},
 	"devices":    {"--device", `"PathOnHost"`, `"hostPath"`},
+	"gpus":       {"--gpus", "--gres", "--gpus-per-node", "--gpus-per-task", "-G"},
+	"network":    {"--network", "--net"},
+	"user":       {"--user"},
+	"processes":  {"--ntasks-per-node", "--nproc-per-node", "--nproc_per_node", "--tensor-parallel-size", "--ntasks"},
+
+	"memlock_bytes": {"--ulimit"},
 }
 
 // findParts looks for the parts of a launch in the lines that describe it. The

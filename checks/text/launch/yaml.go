@@ -3,6 +3,7 @@ package launch
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -27,6 +28,10 @@ const (
 	// maxVisits bounds the nodes that are looked at: aliases may refer
 	// to the same one many times.
 	maxVisits = 100000
+	// maxDocuments bounds the documents of a manifest.
+	maxDocuments = 4096
+	// maxMerges bounds the mappings that "<<" merges into one.
+	maxMerges = 100
 )
 
 // yamlKind takes descriptions in YAML: Kubernetes objects of any kind
@@ -104,12 +109,23 @@ func yamlRead(s *parse.Sink, in *parse.Lines) {
 		return at > indent && yamlLine.MatchString(l.Text) || at == indent && yamlKey.MatchString(l.Text)
 	})
 	var b strings.Builder
+	if size > maxDocument || count > maxDocumentLines {
+		notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
+	}
+	template := 0
 	for _, l := range lines {
 		// A template's lines (Helm, Jinja) are no YAML until it is filled in.
+		if template == 0 && strings.Contains(l.Text, "{{") {
+			template = l.Number
+		}
 		if text := strings.TrimRight(l.Text, " "); !strings.Contains(text, "{{") && len(text) >= indent {
 			b.WriteString(strings.ReplaceAll(text[indent:], "\t", " "))
 		}
 		b.WriteByte('\n')
+	}
+	if template > 0 {
+		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", template, s.Source()),
+			"render it (helm template, kustomize build), and give the result")
 	}
 	yamlDocuments(s, b.String(), first)
 }
@@ -127,7 +143,7 @@ func yamlDocuments(s *parse.Sink, text string, first parse.Line) {
 		d := yaml.NewDecoder(strings.NewReader(text))
 		var nodes []*yaml.Node
 		var err error
-		for len(nodes) < 256 {
+		for len(nodes) < maxDocuments {
 			var n yaml.Node
 			if err = d.Decode(&n); err != nil {
 				break
@@ -139,6 +155,7 @@ func yamlDocuments(s *parse.Sink, text string, first parse.Line) {
 			// The line that the parser names is that of the fault, or the one
 			// before it.
 			n, _ := strconv.Atoi(bad[1])
+			notUnderstood(s, fmt.Sprintf("%s is not valid YAML at line %d", s.Source(), first.Number+max(n, 1)-1), "correct it: what follows was not read")
 			if cut := firstLines(text, min(n, strings.Count(strings.TrimRight(text, "\n"), "\n"))); cut != "" && len(cut) < len(text) {
 				text = cut
 				continue
@@ -147,6 +164,9 @@ func yamlDocuments(s *parse.Sink, text string, first parse.Line) {
 		w := &yamlWalk{sink: s, first: first}
 		for _, n := range nodes {
 			w.visit(n, yamlContext{})
+		}
+		if w.visits > maxVisits || len(nodes) == maxDocuments {
+			notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more parts than are read", first.Number, s.Source()), "give its documents in files of their own")
 		}
 		return
 	}
@@ -196,6 +216,28 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 	}
 }
 
+// standsWord notes where a word of a command stands that sets a part of a launch.
+func (w *yamlWalk) standsWord(l *facts.Launch, part string, words []*yaml.Node) {
+	for _, n := range words {
+		n = parse.YAMLResolve(n)
+		for _, word := range partWords[part] {
+			at := -1
+			if n != nil && n.Style != yaml.FoldedStyle { // Its lines are joined.
+				at = strings.Index(n.Value, word)
+			}
+			if at < 0 {
+				continue
+			}
+			line := w.at(n)
+			if n.Style == yaml.LiteralStyle { // It begins below its mark.
+				line.Number += 1 + strings.Count(n.Value[:at], "\n")
+			}
+			noteLine(l, part, line.Number)
+			return
+		}
+	}
+}
+
 func (w *yamlWalk) at(n *yaml.Node) parse.Line {
 	return parse.Line{Number: w.first.Number + max(n.Line, 1) - 1}
 }
@@ -218,6 +260,9 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	}
 	m := yamlMapping(n)
 	c.name = cmp.Or(yamlText(yamlMapping(m["metadata"])["name"]), c.name)
+	if n := parseCount(yamlText(m["parallelism"])); n != nil && m["template"] != nil { // A Job.
+		c.nodes = n
+	}
 	if size := parseCount(yamlText(m["size"])); size != nil && m["workerTemplate"] != nil { // A LeaderWorkerSet.
 		c.nodes = size
 	}
@@ -255,17 +300,18 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 
 // yamlMapping returns the entries of a mapping, those that "<<" merges in
 // among them.
-func yamlMapping(n *yaml.Node) map[string]*yaml.Node { return yamlMerged(n, 0) }
+func yamlMapping(n *yaml.Node) map[string]*yaml.Node { return yamlMerged(n, 0, new(maxMerges)) }
 
-func yamlMerged(n *yaml.Node, depth int) map[string]*yaml.Node {
+func yamlMerged(n *yaml.Node, depth int, left *int) map[string]*yaml.Node {
 	n = parse.YAMLResolve(n)
-	if n == nil || n.Kind != yaml.MappingNode || depth > 4 {
+	if n == nil || n.Kind != yaml.MappingNode || depth > 4 || *left == 0 {
 		return nil
 	}
+	*left--
 	m := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == "<<" {
-			for name, value := range yamlMerged(n.Content[i+1], depth+1) {
+			for name, value := range yamlMerged(n.Content[i+1], depth+1, left) {
 				if m[name] == nil {
 					m[name] = value
 				}
@@ -396,20 +442,32 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		}
 	}
 	w.stands(l, "ipc", pod["hostIPC"])
+	w.stands(l, "network", pod["hostNetwork"])
 	w.stands(l, "runtime", pod["runtimeClassName"])
+	w.standsWord(l, "processes", slices.Concat(yamlList(m["command"]), yamlList(m["args"])))
 	resources := yamlMapping(m["resources"])
+	if claims := yamlList(resources["claims"]); len(claims) > 0 { // Dynamic resource allocation.
+		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
+	}
 	for _, part := range []string{"limits", "requests"} {
 		for name, value := range yamlMapping(resources[part]) {
 			w.resource(l, name, yamlText(value))
 			if value != nil && l.Resources[name] != "" { // Of two values the last one counts.
 				l.Lines["resources["+name+"]"] = w.at(value).Number
+				if isGPU(name) {
+					l.Lines["gpus"] = w.at(value).Number
+				}
 			}
 		}
 	}
 	security := yamlMapping(m["securityContext"])
 	l.Privileged = yamlText(security["privileged"]) == "true"
 	w.stands(l, "privileged", security["privileged"])
+	user := cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"])
+	l.User = escape.Printable(yamlText(user), 300)
+	w.stands(l, "user", user)
 	capabilities := yamlMapping(security["capabilities"])
+	w.stands(l, "cap_add", capabilities["add"])
 	for _, name := range yamlTexts(capabilities["add"]) {
 		appendTo(&l.CapAdd, capability(name))
 	}
@@ -439,10 +497,15 @@ func (w *yamlWalk) resource(l *facts.Launch, name, value string) {
 		l.Resources = make(map[string]string)
 	}
 	l.Resources[escape.Printable(name, 300)] = escape.Printable(value, 300)
-	if name == "nvidia.com/gpu" || name == "amd.com/gpu" || strings.HasPrefix(name, "nvidia.com/gpu.") {
+	if isGPU(name) {
 		l.GPUVendor, _, _ = strings.Cut(name, ".")
 		l.GPUs = parseCount(value)
 	}
+}
+
+// isGPU is true of a resource that is a whole GPU, or a share of one.
+func isGPU(name string) bool {
+	return name == "nvidia.com/gpu" || name == "amd.com/gpu" || strings.HasPrefix(name, "nvidia.com/gpu.")
 }
 
 // mount notes a volume: at /dev/shm a memory volume or the host's directory
@@ -489,9 +552,14 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		SHMBytes: parseSize(yamlText(m["shm_size"])),
 	}
 	l.Lines = map[string]int{}
-	for part, key := range map[string]string{"runtime": "runtime", "ipc": "ipc", "privileged": "privileged", "shm_bytes": "shm_size", "devices": "devices"} {
+	l.User = escape.Printable(yamlText(m["user"]), 300)
+	for part, key := range map[string]string{
+		"runtime": "runtime", "ipc": "ipc", "privileged": "privileged", "shm_bytes": "shm_size", "devices": "devices",
+		"cap_add": "cap_add", "user": "user", "network": "network_mode", "gpus": "gpus",
+	} {
 		w.stands(l, part, m[key])
 	}
+	w.standsWord(l, "processes", slices.Concat(yamlList(m["entrypoint"]), yamlList(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := yamlText(m[key]); text != "" {
 			l.Command = append(l.Command, splitWords(text)...)
@@ -539,6 +607,7 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 	soft := cmp.Or(yamlText(yamlMapping(memlock)["soft"]), yamlText(memlock))
 	if soft != "" {
 		setUlimit(l, "memlock="+soft)
+		w.stands(l, "memlock_bytes", memlock)
 	}
 	if gpus := yamlText(m["gpus"]); gpus != "" {
 		setGPUs(l, gpus)
@@ -551,6 +620,7 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 			continue
 		}
 		l.GPUVendor = "nvidia"
+		w.stands(l, "gpus", cmp.Or(device["count"], device["device_ids"], entry))
 		switch ids := yamlTexts(device["device_ids"]); {
 		case len(ids) > 0:
 			n := len(ids)

@@ -1,0 +1,125 @@
+package launch
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// nodeKind takes the nodes of slurm.conf and gres.conf that have GPUs: "NodeName=n[1-4]
+// Gres=gpu:h100:8" and "NodeName=n[1-4] Name=gpu File=/dev/nvidia[0-7]".
+var nodeKind = &parse.Kind{
+	Name: "slurm-conf", Title: "GPUs of nodes, in slurm.conf or gres.conf", Gives: []string{"launches"},
+	Anchors: []string{"NodeName=", "Name=gpu"},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		if strings.HasPrefix(strings.TrimSpace(l.Text), "#") || !nodeLine.MatchString(l.Text) {
+			return false
+		}
+		fields := map[string]string{}
+		for word := range strings.FieldsSeq(l.Text) {
+			if name, value, ok := strings.Cut(word, "="); ok && len(fields) < maxList {
+				fields[strings.ToLower(name)] = value
+			}
+		}
+		found := &facts.Launch{Kind: "slurm-node", Name: fields["nodename"]}
+		switch gres := gpuOfGres.FindString(fields["gres"]); {
+		case gres != "":
+			found.GPUs = gresCount(gres)
+		case fields["name"] == "gpu" && fields["file"] != "":
+			found.GPUs = new(filesOf(fields["file"]))
+		case fields["name"] == "gpu" && fields["count"] != "":
+			found.GPUs = parseCount(fields["count"])
+		}
+		if found.GPUs == nil || *found.GPUs < 1 {
+			return false
+		}
+		keepLaunch(s, found, l, nil)
+		return true
+	},
+}
+
+var (
+	nodeLine  = lazy.New(`^\s*(?:NodeName=\S+\s+.*(?:\bGres=\S*gpu|\bName=gpu\b)|Name=gpu\s.*(?:File|Count)=)`)
+	gpuOfGres = lazy.New(`\bgpu(?::[\w.-]+)?:\d{1,4}`)
+	// fileRange is the range of a list of device files: "[0-7]", "[0,2]".
+	fileRange = lazy.New(`\[([\d,-]{1,200})\]`)
+)
+
+// filesOf counts the files of "/dev/nvidia[0-3,6],/dev/nvidia7"; 0 where it cannot tell.
+func filesOf(list string) int {
+	m := fileRange.FindStringSubmatch(list)
+	if m == nil {
+		return strings.Count(list, ",") + 1
+	}
+	n := strings.Count(list, ",") - strings.Count(m[1], ",") // Files outside of the brackets.
+	for part := range strings.SplitSeq(m[1], ",") {
+		low, high, isRange := strings.Cut(part, "-")
+		first, last := parseIndex(low), parseIndex(high)
+		switch {
+		case first < 0 || isRange && last < first:
+			return 0
+		case isRange:
+			n += last - first + 1
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// parseIndex reads the number of a device; -1 where the text is no number.
+func parseIndex(text string) int {
+	n := -1
+	for _, c := range text {
+		if c < '0' || c > '9' || n > 1<<16 {
+			return -1
+		}
+		n = max(n, 0)*10 + int(c-'0')
+	}
+	return n
+}
+
+// shellKind takes the limit of locked memory that a script sets: "ulimit -l 64". What
+// "ulimit -l" prints is for ulimitKind.
+var shellKind = &parse.Kind{
+	Name: "shell-limit", Title: "The limit of locked memory that a script sets", Gives: []string{"launches"},
+	Anchors: []string{"ulimit -"},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		m := shellLimit.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		keepLaunch(s, &facts.Launch{Kind: "shell", MemlockBytes: limitsNumber(m[1], 1024)}, l, nil)
+		return true
+	},
+}
+
+var shellLimit = lazy.New(`^\s*(?:print\s+)?ulimit\s+-(?:[SH]*l[SH]*|[SH] -l)\s+(\d{1,15}|unlimited)\s*(?:[;#|&].*)?$`)
+
+// enrootKind takes the settings of enroot.conf: "ENROOT_RESTRICT_DEV yes".
+var enrootKind = &parse.Kind{
+	Name: "enroot-conf", Title: "Settings of enroot", Gives: []string{"launches"}, Anchors: []string{"ENROOT_"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && enrootLine.MatchString(l.Text)
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		first, _ := in.Peek()
+		found := &facts.Launch{Kind: "enroot-conf", Lines: map[string]int{}}
+		for _, l := range in.While(func(l parse.Line) bool {
+			text := strings.TrimSpace(l.Text)
+			return text == "" || strings.HasPrefix(text, "#") || enrootLine.MatchString(text)
+		}) {
+			if m := enrootLine.FindStringSubmatch(l.Text); m != nil {
+				setVariable(found, m[1], escape.Printable(m[2], maxValue))
+				noteLine(found, variablePart(m[1]), l.Number)
+			}
+		}
+		keepLaunch(s, found, first, nil)
+	},
+}
+
+var enrootLine = lazy.New(`^\s*(ENROOT_[A-Z_]{2,40})[ \t]+(\S+(?:[ \t]+\S+)*)\s*$`)

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// launchCase is a case of fixtures/launches. The lines of its comment say what holds:
+// "want: RULE SEVERITY SUBJECT FILE: LINE" is a finding of medium or above with the text of
+// the line that its first evidence names, and "healthy" that there is none; "target: NAME"
+// is the machine.
+type launchCase struct {
+	want    []string
+	target  string
+	healthy bool
+}
+
+func readLaunchCase(t *testing.T, file string) launchCase {
+	t.Helper()
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c launchCase
+	for line := range strings.Lines(string(a.Comment)) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "want: "); ok {
+			c.want = append(c.want, whereOf(t, a, rest))
+		} else if rest, ok := strings.CutPrefix(line, "target: "); ok {
+			c.target = rest
+		}
+		c.healthy = c.healthy || line == "healthy"
+	}
+	if c.healthy == (len(c.want) > 0) {
+		t.Fatalf("%s says neither what is wanted nor that all is well, or both", file)
+	}
+	slices.Sort(c.want)
+	return c
+}
+
+// whereOf replaces the text of a line by its number.
+func whereOf(t *testing.T, a *txtar.Archive, want string) string {
+	t.Helper()
+	for _, f := range a.Files {
+		head, text, ok := strings.Cut(want, " "+f.Name+": ")
+		if !ok {
+			continue
+		}
+		number := 0
+		for i, line := range strings.Split(string(f.Data), "\n") {
+			if strings.TrimSpace(line) == text && number == 0 {
+				number = i + 1
+			}
+		}
+		if number == 0 {
+			t.Fatalf("no line of %s is %q", f.Name, text)
+		}
+		return fmt.Sprintf("%s %s:%d", head, f.Name, number)
+	}
+	t.Fatalf("no file is named in %q", want)
+	return ""
+}
+
+// judgedFiles are the verdict of files, and their findings of medium or above.
+func judgedFiles(t *testing.T, file, target string) (*report.Document, []string) {
+	t.Helper()
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, must(txtar.FS(a))); err != nil {
+		t.Fatal(err)
+	}
+	d, err := diagnose(t.Context(), request{source: source{from: []string{dir}, target: target}, profile: rules.Launch, failOn: report.Threshold(rules.High), strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range d.Findings {
+		if f.Severity.Rank() <= rules.Medium.Rank() {
+			place := strings.TrimPrefix(f.Evidence[0].Source, dir+"/")
+			got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.Severity, f.Subject, place))
+		}
+	}
+	slices.Sort(got)
+	return d, got
+}
+
+// TestLaunchFiles holds that each case of fixtures/launches is judged as its comment says,
+// with the line of each fault, that the exit code follows, and that half of them are good.
+func TestLaunchFiles(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../fixtures/launches/*.txtar")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d cases: %v", len(files), err)
+	}
+	good := 0
+	for _, file := range files {
+		c := readLaunchCase(t, file)
+		if c.healthy {
+			good++
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			d, got := judgedFiles(t, file, c.target)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+			grave := slices.ContainsFunc(got, func(s string) bool { return !strings.Contains(s, " medium ") })
+			if want := map[bool]int{true: exitFindings, false: exitOK}[grave]; d.Verdict.ExitCode != want {
+				t.Errorf("exit code %d (%s), want %d", d.Verdict.ExitCode, d.Verdict.Reason, want)
+			}
+			if c.healthy && d.Verdict.State != report.Healthy {
+				t.Errorf("the verdict is %s: %v", d.Verdict.State, d.Verdict.Reasons)
+			}
+		})
+	}
+	if good < len(files)/3 {
+		t.Errorf("%d of %d cases are good", good, len(files))
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+func showRuleCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "print the file of a rule",
+		ArgsUsage: "ID",
+		Flags:     []cli.Flag{policyFlag},
+		Action: func(c *cli.Context) error {
+			if c.Args().Len() != 1 {
+				return hinted(fmt.Errorf("rules show takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules")
+			}
+			policy, err := readPolicy(c)
+			if err != nil {
+				return err
+			}
+			known, err := learn(policy)
+			if err != nil {
+				return err
+			}
+			id := c.Args().First()
+			rule, ok := known.rules.Rule(id)
+			if !ok {
+				return problem(&rules.UnknownRuleError{ID: id, Nearest: rules.Nearest(id, known.names())})
+			}
+			source, err := known.rules.Source(rule)
+			if err != nil {
+				return fmt.Errorf("read %s: %w", rule.File, err)
+			}
+			return toStdout(c.App.Writer, func(w io.Writer) error { return writeSource(w, source) })
+		},
+	}
+}
+
+// writeSource writes a file's lines, with what a terminal would obey made visible.
+func writeSource(w io.Writer, source []byte) error {
+	var b strings.Builder
+	for line := range strings.Lines(string(source)) {
+		indent := len(line) - len(strings.TrimLeft(line, "\t"))
+		b.WriteString(strings.Repeat("\t", indent) + lines.Printable(strings.TrimRight(line[indent:], "\r\n"), false) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// maxCases bounds the files of a policy's cases, together, in bytes.
+const maxCases = 64 << 20
+
+var errCasesSize = fmt.Errorf("the cases have more than %d MiB", maxCases>>20)
+
+func testPolicyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "test",
+		Usage:     "check rules of your own, and run their tests and cases",
+		ArgsUsage: "DIR",
+		Description: `Checks the rules (*.rego) in DIR against the contract and the schema of the
+facts, runs their tests (*_test.rego) with coverage, and judges the cases: folders
+below DIR/cases with want.json, and facts.json (what gpudoctor facts wrote) or
+patch.json. Each test has the bounds of a rule, and no network, clock or environment.
+
+exit code: 0 everything passed; 1 a test or a case failed; 2 the rules are
+malformed, or wrong usage`,
+		Action: func(c *cli.Context) error {
+			if c.Args().Len() != 1 {
+				return hinted(fmt.Errorf("rules test takes one folder, got %d", c.Args().Len()), "gpudoctor rules test DIR")
+			}
+			dir := c.Args().First()
+			if err := checkPolicy(dir); err != nil {
+				return err
+			}
+			known, err := learn(dir)
+			if err != nil {
+				return err
+			}
+			r, err := testPolicy(c.Context, known.rules, dir)
+			if err != nil {
+				return problem(err)
+			}
+			if err := toStdout(c.App.Writer, r.write); err != nil {
+				return err
+			}
+			return verdict(map[bool]int{true: exitFindings, false: exitOK}[r.failed > 0])
+		},
+	}
+}
+
+// policyResults are what the tests and cases of a policy gave.
+type policyResults struct {
+	tests    []rules.PolicyTest
+	coverage []rules.Coverage
+	cases    []caseResult
+	rules    int
+	failed   int
+}
+
+// caseResult is a case, and how it differs from what is wanted.
+type caseResult struct {
+	name     string
+	failures []string
+}
+
+func testPolicy(ctx context.Context, set *rules.Set, dir string) (r policyResults, err error) {
+	for _, rule := range set.Rules() {
+		if set.Own(rule.ID) {
+			r.rules++
+		}
+	}
+	if r.tests, r.coverage, err = set.TestPolicy(ctx, dir); err != nil {
+		return r, err
+	}
+	for _, t := range r.tests {
+		if t.Failure != "" {
+			r.failed++
+		}
+	}
+	cases, err := readCases(dir)
+	if err != nil {
+		return r, err
+	}
+	for _, c := range cases {
+		result := caseResult{name: c.Name}
+		if result.failures, err = judgeCase(ctx, set, c); err != nil {
+			return r, err
+		}
+		if len(result.failures) > 0 {
+			r.failed++
+		}
+		r.cases = append(r.cases, result)
+	}
+	return r, nil
+}
+
+// readCases reads the cases of a policy, within bounds.
+func readCases(dir string) ([]fixtures.Case, error) {
+	var size int64
+	err := filepath.WalkDir(filepath.Join(dir, "cases"), func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && (!info.Mode().IsRegular() || size+info.Size() > maxCases) {
+			return errCasesSize
+		}
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read cases: %w", err)
+	}
+	cases, err := fixtures.Cases(os.DirFS(dir))
+	if err != nil {
+		return nil, hinted(fmt.Errorf("read cases: %w", err), "a case is a folder with want.json, and facts.json or patch.json")
+	}
+	return cases, nil
+}
+
+// judgeCase compares what the policy's own rules report on a machine with what is wanted.
+// Each rule is judged in the first of its profiles.
+func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, error) {
+	own := map[rules.Profile][]string{}
+	for _, rule := range set.Rules() {
+		if set.Own(rule.ID) {
+			own[rule.Profiles[0]] = append(own[rule.Profiles[0]], rule.ID)
+		}
+	}
+	var failures, got, want []string
+	var skipped []rules.Skipped
+	for _, profile := range slices.Sorted(maps.Keys(own)) {
+		v, err := set.Evaluate(ctx, c.Facts, rules.Options{Profile: profile, Only: own[profile]})
+		if err != nil {
+			return nil, err
+		}
+		skipped = append(skipped, v.Skipped...)
+		for _, f := range v.Findings {
+			if set.Own(f.Rule) {
+				got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence))
+			}
+		}
+	}
+	for _, f := range c.Want.Findings {
+		want = append(want, fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence))
+	}
+	for _, f := range got {
+		if !slices.Contains(want, f) {
+			failures = append(failures, "unexpected finding: "+f)
+		}
+	}
+	for _, f := range want {
+		if !slices.Contains(got, f) {
+			failures = append(failures, "missing finding: "+f)
+		}
+	}
+	for _, id := range c.Want.Skipped {
+		if !slices.ContainsFunc(skipped, func(s rules.Skipped) bool { return s.Rule == id }) {
+			failures = append(failures, "not skipped: "+id)
+		}
+	}
+	for _, s := range skipped {
+		if s.Fault {
+			failures = append(failures, s.Rule+": "+s.Missing[0].Words)
+		}
+	}
+	slices.Sort(failures)
+	return failures, nil
+}
+
+// write writes what failed, the coverage and a summary.
+func (r policyResults) write(w io.Writer) error {
+	var b strings.Builder
+	line := func(format string, args ...any) {
+		b.WriteString(lines.Printable(fmt.Sprintf(format, args...), false) + "\n")
+	}
+	for _, t := range r.tests {
+		if t.Failure != "" {
+			line("FAIL  %s:%d: %s: %s", t.File, t.Line, t.Name, t.Failure)
+		}
+	}
+	for _, c := range r.cases {
+		for _, f := range c.failures {
+			line("FAIL  case %s: %s", c.name, f)
+		}
+	}
+	for _, c := range r.coverage {
+		said := ""
+		if len(c.NotRun) > 0 {
+			said = ", not run: lines " + strings.Trim(strings.ReplaceAll(fmt.Sprint(c.NotRun), " ", ", "), "[]")
+		}
+		line("%5.1f %% of %s%s", c.Percent, c.File, said)
+	}
+	line("%s, %s, %s: %d failed", plural(r.rules, "rule"), plural(len(r.tests), "test"), plural(len(r.cases), "case"), r.failed)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,49 @@
+package data
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestLaunchFiles holds that each list of the table matches what it is for, and no name
+// that looks similar and is harmless.
+func TestLaunchFiles(t *testing.T) {
+	table := LaunchFiles()
+	for name, list := range map[string]struct{ patterns, yes, no []string }{
+		"rdma_resources": {
+			table.RDMAResources,
+			[]string{"rdma/hca", "rdma/hca_shared_devices_a", "nvidia.com/hostdev_rdma", "nvidia.com/sriov_ib", "mellanox.com/mlnxnics", "openshift.io/mlx_rdma", "nvidia.com/mlnxnics"},
+			[]string{"nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared", "amd.com/gpu", "vpc.amazonaws.com/efa", "claims", "ephemeral-storage/a", "smarter-devices/fuse"},
+		},
+		"host_interfaces": {
+			table.HostInterfaces,
+			[]string{"ib0", "ibs1", "ibp24s0", "ens3", "eno1", "enp1s0f0", "enp24s0np0", "bond0", "mlx0", "docker0", "hsn0", "br0"},
+			[]string{"eth0", "eth1", "net1", "lo", "veth1a2b", "tailscale0", "wg0", "^lo"},
+		},
+		"loopback": {
+			table.Loopback,
+			[]string{"localhost", "localhost:29500", "127.0.0.1", "127.0.0.1:29500", "::1", "[::1]:29500"},
+			[]string{"localhost.example.com", "10.0.0.1", "node-127.example.com", "2001:db8::1", "$MASTER_ADDR", "train-0.train"},
+		},
+		"driver_packages": {
+			table.DriverPackages,
+			[]string{"libnvidia-compute-550", "libnvidia-compute-550-server", "nvidia-driver-550", "nvidia-utils-535", "cuda-drivers-550", "cuda-drivers", "libcuda1", "nvidia-headless-550", "nvidia-open-570"},
+			[]string{"cuda-toolkit-12-4", "libnccl2", "libnccl-dev", "libcudnn9-cuda-12", "cuda-compat-12-4", "nvidia-container-toolkit", "libnvidia-container1", "libnvidia-container-tools", "nvidia-cuda-toolkit", "cuda-cudart-12-4", "libibverbs1"},
+		},
+		"stub_folders": {
+			table.StubFolders,
+			[]string{"/usr/local/cuda/lib64/stubs", "/usr/local/cuda/lib64/stubs/"},
+			[]string{"/usr/local/cuda/lib64", "/opt/stubs-of-mine", "/stubs/lib"},
+		},
+	} {
+		for want, words := range map[bool][]string{true: list.yes, false: list.no} {
+			for _, word := range words {
+				got := slices.ContainsFunc(list.patterns, func(p string) bool { return regexp.MustCompile(p).MatchString(word) })
+				if got != want {
+					t.Errorf("%s matches %q: %v, want %v", name, word, got, want)
+				}
+			}
+		}
+	}
+}
