@@ -13,7 +13,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/rules/internal/packed"
+	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/rules/internal/packed"
+	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 )
 
 // Need is what a rule must know before it may pass: one of several facts, each

@@ -5,7 +5,7 @@ package message
 import (
 	"bytes"
 	"cmp"
-	"embed"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -15,14 +15,17 @@ import (
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
+	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 	"gopkg.in/yaml.v3"
 )
 
-//go:embed *.yaml
-var messageFiles embed.FS
+// archive holds the files of the catalogue, packed by TestGoldenArchive.
+//
+//go:embed messages.zip
+var archive string
 
 // Files are the files of the catalogue.
-func Files() fs.FS { return messageFiles }
+var Files = sync.OnceValue(func() fs.FS { return packed.Open(archive) })
 
 // Row is what rows of the catalogue have in common: a form of line.
 type Row struct {
@@ -103,7 +106,7 @@ var Statements = sync.OnceValue(func() []*Statement { return embedded(readStatem
 var KernelForms = sync.OnceValue(func() []*KernelForm { return embedded(readKernelForms) })
 
 func embedded[T any](read func(fs.FS) ([]T, error)) []T {
-	all, err := read(messageFiles)
+	all, err := read(Files())
 	if err != nil {
 		panic(err) // A test holds that the catalogue is right.
 	}

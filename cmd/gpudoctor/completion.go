@@ -223,7 +223,7 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 			values = append(values, examplePrefix+e)
 		}
 		files = filesToo
-	case withFlag.Name, targetFlag.Name, "output", waiveFlag.Name, intoFlag:
+	case withFlag.Name, "output", waiveFlag.Name, intoFlag:
 		files = filesToo
 	case policyFlag.Name:
 		files = foldersToo

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gpudoctor/gpudoctor/rules/internal/packed"
+	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 )
 
 //go:embed tables.zip
