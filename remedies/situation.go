@@ -28,8 +28,8 @@ type Situation struct {
 type Place struct {
 	// Kind is "environment", "file" (a configuration file of this machine),
 	// "text" (a log or a listing, which shows the setting and not where it is
-	// made), or the kind of a launch: "kubernetes", "dockerfile", "compose",
-	// "slurm", "docker-run".
+	// made), "image" (the configuration of a container image), or the kind of a
+	// launch: "kubernetes", "dockerfile", "compose", "slurm", "docker-run".
 	Kind string `json:"kind"`
 	// File and Line are where it is set; empty for the environment.
 	File string `json:"file,omitempty"`
@@ -91,7 +91,10 @@ func (s Situation) tried(name, value string) bool {
 
 // placeOf returns where a variable is set.
 func (s Situation) placeOf(v facts.Variable) Place {
-	if v.Source == "environment" {
+	switch {
+	case v.Source == "environment" && s.Facts.Image != nil:
+		return Place{Kind: "image", File: "the image's ENV"}
+	case v.Source == "environment":
 		return Place{Kind: "environment"}
 	}
 	p := Place{Kind: "file", File: v.Source, Line: v.Line}
@@ -361,7 +364,7 @@ type Edit struct {
 // needsOf is what an edit needs.
 func (e Edit) needsOf() Need {
 	switch e.Kind {
-	case "dockerfile":
+	case "dockerfile", "image":
 		return NeedImageRebuild
 	case "kubernetes", "compose", "docker-run", "docker-inspect", "ecs", "apptainer":
 		return NeedContainerRestart

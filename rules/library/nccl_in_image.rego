@@ -57,16 +57,34 @@ findings contains {
 layers(copies) := min({image_files.layer(l) | some l in copies})
 
 # winner says which copy the loader gives to a program, and which one PyTorch takes.
-winner(kind) := sprintf("%s. %s", [torch_words(kind), program_words(kind)])
+winner(kind) := sprintf("%s. %s", [torch_words(kind), program_words(kind, "Other programs")]) if {
+	has_torch
+} else := program_words(kind, "Programs")
 
-program_words(kind) := sprintf("Other programs take %s (%s)", [taken(kind).path, taken(kind).found_by]) if {
+has_torch if {
+	some l in image_files.files
+	l.kind in {"libtorch_cuda", "libtorch_hip"}
+}
+
+has_torch if {
+	some p in input.libraries.packages
+	p.name == "torch"
+}
+
+program_words(kind, who) := sprintf("%s take %s (%s)", [who, taken(kind).path, found_words(taken(kind))]) if {
 	taken(kind)
-} else := "The loader finds none of them for other programs"
+} else := sprintf("The loader finds none of them for %s", [lower(who)])
+
+# found_words says how the loader finds a copy.
+found_words(l) := object.get(
+	{"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD", "ld_cache": "ld.so.cache", "default_path": "the default path"},
+	l.found_by, l.found_by,
+)
 
 torch_words(kind) := sprintf("PyTorch takes %s, which its own libraries name (DT_RPATH)", [named(kind, "rpath").path]) if {
 	named(kind, "rpath")
 	not taken(kind).found_by == "ld_preload"
-} else := sprintf("PyTorch takes %s (%s) as well", [taken(kind).path, taken(kind).found_by]) if {
+} else := sprintf("PyTorch takes %s (%s) as well", [taken(kind).path, found_words(taken(kind))]) if {
 	taken(kind).found_by in {"ld_library_path", "ld_preload"}
 } else := sprintf("PyTorch takes %s, which its own libraries name (DT_RUNPATH)", [named(kind, "runpath").path]) if {
 	named(kind, "runpath")

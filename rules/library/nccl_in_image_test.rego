@@ -23,14 +23,14 @@ own := ["/site/nvidia/cublas/lib", "/site/nvidia/nccl/lib"]
 
 test_fires if {
 	says(image([first, wheel]), "The image holds 2 versions of NCCL: 2.18.3 in /usr/lib/libnccl.so.2; 2.26.2")
-	says(image([first, wheel]), "Which one PyTorch takes is not known, or it is not there. Other programs take /usr/lib/libnccl.so.2 (ld_cache)")
+	says(image([first, wheel]), "Programs take /usr/lib/libnccl.so.2 (ld.so.cache)")
 }
 
 test_fires_rpath if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel, torch({"rpath": own})]), "PyTorch takes /site/nvidia/nccl/lib/libnccl.so.2, which its own libraries name (DT_RPATH). Other programs take /opt/libnccl.so.2")
 
-test_fires_preload if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_preload"), wheel, torch({"rpath": own})]), "PyTorch takes /opt/libnccl.so.2 (ld_preload) as well")
+test_fires_preload if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_preload"), wheel, torch({"rpath": own})]), "PyTorch takes /opt/libnccl.so.2 (LD_PRELOAD) as well")
 
-test_fires_path_first if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel, torch({"runpath": own})]), "PyTorch takes /opt/libnccl.so.2 (ld_library_path) as well")
+test_fires_path_first if says(image([taken("/opt/libnccl.so.2", "2.18.3", "ld_library_path"), wheel, torch({"runpath": own})]), "PyTorch takes /opt/libnccl.so.2 (LD_LIBRARY_PATH) as well")
 
 test_fires_runpath if says(image([first, wheel, torch({"runpath": own})]), "PyTorch takes /site/nvidia/nccl/lib/libnccl.so.2, which its own libraries name (DT_RUNPATH). Other programs take /usr/lib")
 
