@@ -55,6 +55,11 @@ title(l) := launches.title(l) if {
 	kind_words[l.kind]
 } else := "the command"
 
+# opening is the title at the beginning of a sentence.
+opening(l) := sprintf("%s%s", [upper(substring(name, 0, 1)), substring(name, 1, -1)]) if {
+	name := title(l)
+}
+
 kind_words := {"slurm": "the batch job", "dockerfile": "the Dockerfile", "slurm-node": "the node", "mpirun": "the mpirun command", "shell": "the script"}
 
 # of_source are the variables that each text sets, by name.

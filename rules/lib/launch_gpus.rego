@@ -106,12 +106,12 @@ visible_to(l) := min({count(entries) | some entries in listed[l]} | {n | n := lf
 found contains {
 	"subject": first(chooser(l), "GPUs"),
 	"message": sprintf("%s starts %d ranks on each node with %s%s: each rank needs a GPU of its own, and NCCL rejects two ranks on one", [
-		lf.title(l), lf.ranks(l), facts.counted(visible_to(l), "GPU"), because(l),
+		lf.opening(l), lf.ranks(l), facts.counted(visible_to(l), "GPU"), because(l),
 	]),
 	"severity": crowded_severity(l),
 	"confidence": crowded_confidence(l),
-	"params": {"variable": first(chooser(l), "CUDA_VISIBLE_DEVICES")},
-	"remedies": ["correct-launch", "fix-visible-devices"],
+	"params": {"variable": first(chooser(l), "CUDA_VISIBLE_DEVICES"), "too_many": lf.ranks(l)},
+	"remedies": crowded_remedies(l),
 	"evidence": array.concat(array.concat([lf.fact(l, "processes", lf.ranks(l))], gpus_fact(l)), [lf.setting_fact(l, name) | some name in chooser(l)]),
 } if {
 	some l in lf.files
@@ -152,6 +152,11 @@ task_only(l) if {
 	count(object.get(l, "command", [])) == 0
 }
 
+# The list is at fault where there is one: the numbers may be right without it.
+crowded_remedies(l) := ["fix-visible-devices", "correct-launch"] if {
+	count(chooser(l)) > 0
+} else := ["correct-launch"]
+
 crowded_severity(l) := "medium" if {
 	task_only(l)
 } else := "high"
@@ -163,9 +168,9 @@ crowded_confidence(l) := "possible" if {
 # More GPUs than the machine has: the job is never scheduled, or does not start.
 found contains {
 	"subject": "GPUs",
-	"message": sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [lf.title(l), l.gpus, count(facts.gpus)]),
+	"message": sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [lf.opening(l), l.gpus, count(facts.gpus)]),
 	"severity": "high",
-	"params": {"variable": "CUDA_VISIBLE_DEVICES"},
+	"params": {"variable": "CUDA_VISIBLE_DEVICES", "too_many": l.gpus},
 	"remedies": ["correct-launch"],
 	"evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": count(facts.gpus), "source": "--target"}]),
 } if {
@@ -186,7 +191,7 @@ found contains {
 	"subject": name,
 	"message": sprintf("The configuration of Slurm gives the node %s %d GPUs in %s and %d in %s: slurmd then registers the node with fewer GPUs than configured, and slurmctld drains it", [name, few.gpus, launches.place_of(few, "gpus"), many.gpus, launches.place_of(many, "gpus")]),
 	"severity": "high",
-	"params": {"variable": "CUDA_VISIBLE_DEVICES"},
+	"params": {"variable": "CUDA_VISIBLE_DEVICES", "slurm_node": name},
 	"remedies": ["correct-launch"],
 	"evidence": [lf.fact(few, "gpus", few.gpus), lf.fact(many, "gpus", many.gpus)],
 } if {
@@ -203,9 +208,9 @@ largest := max({l.gpus | some l in lf.files; l.kind == "slurm-node"})
 
 found contains {
 	"subject": "GPUs",
-	"message": sprintf("%s requests %d GPUs on each node, but the largest node in the configuration of Slurm has %d: sbatch rejects the job", [lf.title(l), l.gpus, largest]),
+	"message": sprintf("%s requests %d GPUs on each node, but the largest node in the configuration of Slurm has %d: sbatch rejects the job", [lf.opening(l), l.gpus, largest]),
 	"severity": "high",
-	"params": {"variable": "CUDA_VISIBLE_DEVICES"},
+	"params": {"variable": "CUDA_VISIBLE_DEVICES", "too_many": l.gpus},
 	"remedies": ["correct-launch"],
 	"evidence": gpus_fact(l),
 } if {
@@ -218,10 +223,10 @@ found contains {
 found contains {
 	"subject": "ranks",
 	"message": sprintf("%s starts %d tasks on each node, and each starts a launcher with %d ranks of its own (%s): %d ranks share the GPUs of a node. Use --ntasks-per-node=1 with torchrun", [
-		lf.title(batch), batch.tasks, run.processes, launches.place_of(run, "command"), batch.tasks * run.processes,
+		lf.opening(batch), batch.tasks, run.processes, launches.place_of(run, "command"), batch.tasks * run.processes,
 	]),
 	"severity": "high",
-	"params": {"variable": "CUDA_VISIBLE_DEVICES"},
+	"params": {"variable": "CUDA_VISIBLE_DEVICES", "launcher": regex.replace(run.command[0], `^.*/`, "")},
 	"remedies": ["correct-launch"],
 	"evidence": [lf.fact(batch, "processes", batch.tasks), lf.fact(run, "processes", run.processes)],
 } if {
@@ -287,7 +292,7 @@ found contains {
 # add them for an image that asks for them.
 unreached contains {
 	"subject": "/dev/nvidia*",
-	"message": sprintf("%s starts a program for GPUs and requests none (%s)", [lf.title(l), ways[l.kind]]),
+	"message": sprintf("%s starts a program for GPUs and requests none (%s)", [lf.opening(l), ways[l.kind]]),
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["pass-device-nodes"],

@@ -17,7 +17,7 @@ import data.tables.limits
 
 # shm are containers with several GPUs whose /dev/shm is of the default size or too small.
 shm contains {
-	"message": sprintf("%s %s and uses several GPUs: NCCL's shared memory transfers, and data loaders with several workers, fail there. The recommended minimum is 1 GiB", [lf.title(l), launches.shm_words(l)]),
+	"message": sprintf("%s %s and uses several GPUs: NCCL's shared memory transfers, and data loaders with several workers, fail there. The recommended minimum is 1 GiB", [lf.opening(l), launches.shm_words(l)]),
 	"severity": shm_severity,
 	"confidence": "likely",
 	"remedies": ["increase-shm", "share-ipc"],
@@ -35,7 +35,7 @@ shm_severity := "medium" if surroundings.all_nvlinked
 
 # A volume of the node's disk in its place.
 shm contains {
-	"message": sprintf("%s mounts an emptyDir without medium: Memory at /dev/shm, so shared memory is a file on the disk of the node", [lf.title(l)]),
+	"message": sprintf("%s mounts an emptyDir without medium: Memory at /dev/shm, so shared memory is a file on the disk of the node", [lf.opening(l)]),
 	"severity": "medium",
 	"confidence": "likely",
 	"remedies": ["increase-shm"],
@@ -57,7 +57,7 @@ bounded(l) if {
 
 # memlock are containers with RDMA devices whose locked memory is limited.
 memlock contains {
-	"message": sprintf("%s gets RDMA devices (%s) and %s: the NIC cannot register NCCL's buffers, and the job fails with \"Cannot allocate memory\" or falls back to TCP", [lf.title(l), facts.list({r.value | some r in lf.rdma[l]}), lacks[l.kind]]),
+	"message": sprintf("%s gets RDMA devices (%s) and %s: the NIC cannot register NCCL's buffers, and the job fails with \"Cannot allocate memory\" or falls back to TCP", [lf.opening(l), facts.list({r.value | some r in lf.rdma[l]}), lacks[l.kind]]),
 	"severity": "high",
 	"confidence": "likely",
 	"remedies": memlock_remedies(l),
@@ -82,7 +82,7 @@ memlock_remedies(l) := ["add-ipc-lock", "raise-memlock"] if {
 # A capability that a container adds is not in force for a user other than root: the
 # runtime puts it into the bounding set only (kubernetes issue 56374).
 memlock contains {
-	"message": sprintf("%s adds IPC_LOCK but runs as user %s: an added capability takes effect only for root, so the limit on locked memory still applies. Run as root, or raise the limit of the container runtime", [lf.title(l), l.user]),
+	"message": sprintf("%s adds IPC_LOCK but runs as user %s: an added capability takes effect only for root, so the limit on locked memory still applies. Run as root, or raise the limit of the container runtime", [lf.opening(l), l.user]),
 	"severity": "medium",
 	"confidence": "likely",
 	"remedies": ["raise-memlock", "add-ipc-lock"],
@@ -98,7 +98,7 @@ memlock contains {
 
 # A limit that the file itself sets.
 memlock contains {
-	"message": sprintf("%s limits locked memory to %s, and %s: memory registration with the NIC fails", [lf.title(l), facts.bytes(l.memlock_bytes), why]),
+	"message": sprintf("%s limits locked memory to %s, and %s: memory registration with the NIC fails", [lf.opening(l), facts.bytes(l.memlock_bytes), why]),
 	"severity": "high",
 	"confidence": "likely",
 	"remedies": ["raise-memlock"],
@@ -168,7 +168,7 @@ given(l) if {
 
 # devices are containers without the RDMA devices that their variables call for.
 devices contains {
-	"message": sprintf("%s sets %s=%s but gets no RDMA device: %s", [lf.title(l), name, s.value, consequence]),
+	"message": sprintf("%s sets %s=%s but gets no RDMA device: %s", [lf.opening(l), name, s.value, consequence]),
 	"severity": severity,
 	"confidence": "likely",
 	"remedies": ["pass-rdma-devices", "add-ipc-lock"],
@@ -189,7 +189,7 @@ needs_rdma("NCCL_IB_HCA", value) := ["medium", "NCCL finds none of these NICs an
 
 # Several nodes, RDMA on each, and no way to it.
 devices contains {
-	"message": sprintf("%s runs on %d nodes and gets no RDMA device, but the target has RDMA NICs: traffic between nodes uses TCP", [lf.title(l), l.nodes]),
+	"message": sprintf("%s runs on %d nodes and gets no RDMA device, but the target has RDMA NICs: traffic between nodes uses TCP", [lf.opening(l), l.nodes]),
 	"severity": "medium",
 	"confidence": "likely",
 	"remedies": ["pass-rdma-devices", "add-ipc-lock"],

@@ -57,9 +57,9 @@ attached(l) if {
 # machine only.
 interfaces contains {
 	"subject": "network",
-	"message": sprintf("%s runs on %d nodes but has the network of one machine's bridge: NCCL gives other nodes an address that they do not reach. Start it with --network host", [lf.title(l), l.nodes]),
+	"message": sprintf("%s runs on %d nodes but has the network of one machine's bridge: NCCL gives other nodes an address that they do not reach. Start it with --network host", [lf.opening(l), l.nodes]),
 	"severity": "high",
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"params": {"variable": "NCCL_SOCKET_IFNAME", "bridge": object.get(l, "network", "bridge")},
 	"remedies": ["correct-launch"],
 	"evidence": [lf.fact(l, "network", object.get(l, "network", "bridge"))],
 } if {
@@ -73,7 +73,7 @@ interfaces contains {
 # rendezvous are addresses of the machine itself in a job over several nodes.
 rendezvous contains {
 	"subject": "MASTER_ADDR",
-	"message": sprintf("%s runs on %d nodes with the rendezvous address %s, which on each node is the node itself: the ranks wait for each other until the timeout", [lf.title(l), l.nodes, address]),
+	"message": sprintf("%s runs on %d nodes with the rendezvous address %s, which on each node is the node itself: the ranks wait for each other until the timeout", [lf.opening(l), l.nodes, address]),
 	"severity": "high",
 	"params": {"variable": "MASTER_ADDR"},
 	"remedies": ["unset-env"],
@@ -118,6 +118,7 @@ nodes contains {
 	"message": sprintf("The batch job has %d nodes, and its launcher waits for %d (%s): the rendezvous never completes", [batch.nodes, run.nodes, launches.place_of(run, "nodes")]),
 	"severity": "high",
 	"confidence": "likely",
+	"params": {"launcher": regex.replace(run.command[0], `^.*/`, "")},
 	"remedies": ["correct-launch"],
 	"evidence": [lf.fact(batch, "nodes", batch.nodes), lf.fact(run, "nodes", run.nodes)],
 } if {
