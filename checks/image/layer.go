@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -93,7 +94,7 @@ func (s *scanner) bounded(ctx context.Context, plain io.Reader, packed *counting
 		if err := s.budget.take(n); err != nil {
 			return err
 		}
-		return s.limits.ratio(c.n, packed.n)
+		return s.limits.ratio(c.n.Load(), packed.n.Load())
 	}
 	return c
 }
@@ -289,7 +290,7 @@ type (
 type countingReader struct {
 	ctx   context.Context
 	from  io.Reader
-	n     int64
+	n     atomic.Int64 // A decoder may read ahead.
 	check func(n int64) error
 }
 
@@ -298,7 +299,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 		return 0, context.Cause(c.ctx)
 	}
 	n, err := c.from.Read(p)
-	c.n += int64(n)
+	c.n.Add(int64(n))
 	if c.check != nil {
 		if tooMuch := c.check(int64(n)); tooMuch != nil {
 			return 0, tooMuch

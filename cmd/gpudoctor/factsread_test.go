@@ -41,6 +41,10 @@ const (
 // and named in facts.RetiredFields.
 var forPeople = map[string]string{
 	"facts.ACS.Capability":                     setting,
+	"facts.ImageFacts.Entrypoint":              "what a container of the image runs",
+	"facts.ImageFacts.Labels":                  identity,
+	"facts.Library.RPath":                      "which NCCL PyTorch takes: the rule nccl-in-image reads it by the name of the field",
+	"facts.Library.RunPath":                    "which NCCL PyTorch takes: the rule nccl-in-image reads it by the name of the field",
 	"facts.AER.Correctable":                    health,
 	"facts.AER.TotalFatal":                     health,
 	"facts.AER.TotalNonFatal":                  health,

@@ -16,6 +16,10 @@ import (
 // package above it holds several subjects: it is split by subject, leaf first.
 const maxNames = 200
 
+// stillLarge are the packages that have more and are to be split, each with how many: they
+// may get smaller and not larger.
+var stillLarge = map[string]int{"checks/text/launch": 206, "cmd/gpudoctor": 256, "cmd/internal/report": 241, "rules": 207}
+
 // TestPackageNames bounds the names of each package.
 func TestPackageNames(t *testing.T) {
 	t.Parallel()
@@ -24,8 +28,13 @@ func TestPackageNames(t *testing.T) {
 		t.Fatal("no names of package checks were found")
 	}
 	for name, n := range names {
-		if n > maxNames {
-			t.Errorf("%s has %d names at package level, at most %d", name, n, maxNames)
+		if most := max(maxNames, stillLarge[name]); n > most {
+			t.Errorf("%s has %d names at package level, at most %d", name, n, most)
+		}
+	}
+	for name, n := range stillLarge {
+		if names[name] < n {
+			t.Errorf("%s has %d names by now: lower its number in stillLarge, %d", name, names[name], n)
 		}
 	}
 }

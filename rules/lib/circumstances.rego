@@ -18,8 +18,31 @@ import data.tables.variables
 holds("image", _) if surroundings.image
 
 # image-judged is true only where it was asked for: a container without GPUs may have
-# its variables from its launch.
-holds("image-judged", _) if input.profile == "image"
+# its variables from its launch, and one with GPUs was launched.
+holds("image-judged", _) if {
+	input.profile == "image"
+	input.image
+}
+
+holds("image-judged", _) if {
+	input.profile == "image"
+	surroundings.no_gpu
+}
+
+# image-configured is true where a variable is the image's own: on a machine with GPUs, the
+# container runtime sets some while an image is built.
+holds("image-configured", _) if {
+	input.profile == "image"
+	input.image
+}
+
+holds("image-configured", _) if {
+	input.profile == "image"
+	not gpus_on_host
+}
+
+gpus_on_host if surroundings.on_host > 0
+
 holds("launch", _) if input.profile == "launch"
 
 holds("one-gpu", _) if {

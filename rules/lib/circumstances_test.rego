@@ -40,3 +40,22 @@ test_nothing_is_known if {
 		not circumstances.holds(name, "1") with input as {}
 	}
 }
+
+# pair_of_gpus is a container on a machine with two GPUs, of which it has none.
+pair_of_gpus := {
+	"profile": "image",
+	"container": {"inside": true, "runtime": "docker", "device_nodes": []},
+	"gpus": {"nvml": "not-found", "devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}, {"address": "0000:02:00.0", "vendor": "nvidia"}]},
+	"pci": {"devices": [{"address": "0000:01:00.0", "kind": "gpu", "vendor": "0x10de"}, {"address": "0000:02:00.0", "kind": "gpu", "vendor": "0x10de"}]},
+}
+
+test_image_judged if {
+	every name in ["image-judged", "image-configured"] {
+		circumstances.holds(name, "0") with input as {"profile": "image", "image": {"form": "oci-layout"}}
+		circumstances.holds(name, "0") with input as {"profile": "image"}
+		not circumstances.holds(name, "0") with input as {"profile": "training", "image": {"form": "oci-layout"}}
+	}
+	circumstances.holds("image-judged", "0") with input as pair_of_gpus
+	not circumstances.holds("image-configured", "0") with input as pair_of_gpus
+	circumstances.holds("launch", "0") with input as {"profile": "launch"}
+}

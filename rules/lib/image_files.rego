@@ -51,9 +51,10 @@ kinds contains l.kind if {
 
 # copies are the files of a library with a known version, each file once: the name that
 # the loader takes, else the first.
-copies(kind) := {sort(names)[0] |
-	some _, names in {real(l): {[rank(n), n] | some n in files; n.kind == kind; real(n) == real(l)} | some l in files; l.kind == kind}
-}
+copies(kind) := {sort(names)[0] | some _, names in object.get(by_file, kind, {})}
+
+# by_file are the names of each file, by kind.
+by_file[l.kind][real(l)] contains [rank(l), l] if some l in files
 
 default rank(_) := 1
 

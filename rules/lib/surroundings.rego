@@ -94,6 +94,14 @@ image if {
 	not input.pci
 }
 
+# no_gpu is true where no GPU can be used here.
+no_gpu if count(usable) == 0
+
+no_gpu if {
+	not usable
+	not input.pci
+}
+
 # isolated is true in a container with a /dev/shm and limits of its own.
 # Apptainer and enroot hand on the host's (see their default configurations).
 isolated if {

@@ -95,10 +95,13 @@ named(kind, field) := [l |
 	some torch in image_files.files
 	torch.kind == {"libnccl": "libtorch_cuda", "librccl": "libtorch_hip"}[kind]
 	some folder in torch[field]
-	some l in image_files.files
-	l.kind == kind
-	regex.replace(l.path, `/[^/]*$`, "") == folder
+	some l in in_folder[kind][folder]
 ][0]
+
+in_folder[l.kind][regex.replace(l.path, `/[^/]*$`, "")] contains l if {
+	some l in image_files.files
+	l.kind in object.keys(names)
+}
 
 taken(kind) := min({l |
 	some l in image_files.files
@@ -127,6 +130,14 @@ findings contains {
 }
 
 # NCCL of a newer release of CUDA than the runtime that programs of the image take.
+newer contains [l.path, l, major] if {
+	some [_, l] in image_files.copies("libnccl")
+	major := image_files.cuda_major(l.version)
+	newest_runtime < major
+}
+
+newest_runtime := max({r.release[0] | some r in image_files.runtimes})
+
 findings contains {
 	"subject": "nccl",
 	"message": sprintf("NCCL %s in %s%s is built for CUDA %d, but the CUDA runtime of the image is %s: the image needs a driver for the newer of the two", [
@@ -134,15 +145,10 @@ findings contains {
 	]),
 	"severity": "medium",
 	"confidence": "possible",
-	"evidence": array.concat([image_files.evidence(l)], sort({image_files.evidence(r.library) | some r in image_files.runtimes})),
+	"evidence": array.concat(sort({image_files.evidence(n[1]) | some n in newer}), sort({image_files.evidence(r.library) | some r in image_files.runtimes})),
 	"remedies": ["same-nccl-everywhere"],
 } if {
-	some [_, l] in image_files.copies("libnccl")
-	major := image_files.cuda_major(l.version)
-	count(image_files.runtimes) > 0
-	every r in image_files.runtimes {
-		r.release[0] < major
-	}
+	[_, l, major] := sort(newer)[0]
 }
 
 # relevant are the libraries without which an image has nothing to judge.
