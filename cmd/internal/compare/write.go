@@ -135,6 +135,8 @@ var nouns = map[string]string{
 	"links.pairs":            "path",
 	"env.variables":          "variable",
 	"libraries.files":        "library",
+	"libraries.packages":     "Python package",
+	"image.layers":           "layer",
 	"kernel_log.events":      "kernel log event",
 	"container.device_nodes": "device node",
 	"nics.rdma":              "RDMA port",
