@@ -66,7 +66,7 @@ func (s *Set) Compile() error {
 		for _, file := range slices.Compact(slices.Sorted(maps.Values(s.conditions))) {
 			all = append(all, conditionRule(file))
 		}
-		modules, err := s.modulesOf(all)
+		modules, err := s.modulesOf(all, "")
 		if err != nil {
 			s.err = err
 			return
@@ -111,8 +111,10 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 			given[section], known[section] = t.Value, reach.ValuesOf(t.Value)
 		}
 	}
+	profile := cmp.Or(opts.Profile, Training)
+	given["profile"] = ast.String(profile)
 	asked := slices.Concat(chosen, always)
-	modules, err := s.modulesOf(asked)
+	modules, err := s.modulesOf(asked, profile)
 	if err != nil {
 		return err
 	}
@@ -142,7 +144,12 @@ func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 	if ready.serves(rules, input) {
 		return []*program{ready}, nil
 	}
-	modules, err := s.modulesOf(rules)
+	var profile Profile
+	if t := input.Get(ast.StringTerm("profile")); t != nil {
+		name, _ := t.Value.(ast.String)
+		profile = Profile(name)
+	}
+	modules, err := s.modulesOf(rules, profile)
 	if err != nil {
 		return nil, err
 	}

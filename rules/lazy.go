@@ -90,14 +90,15 @@ var builtinModules = sync.OnceValues(func() (*lazyModules, error) {
 	return &lazyModules{index: x, modules: map[string]*ast.Module{}}, nil
 })
 
-// modulesOf returns the modules of some rules and those that they import.
-func (l *lazyModules) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
+// modulesOf returns the modules of some rules and those that they import, as far as a
+// profile needs them; all of them without a profile.
+func (l *lazyModules) modulesOf(rules []Rule, profile Profile) (map[string]*ast.Module, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	needed, texts := map[string]bool{}, map[string][]byte{}
 	var need func(file string) error
 	need = func(file string) (err error) {
-		if needed[file] {
+		if needed[file] || !profile.reads(file) {
 			return nil
 		}
 		needed[file] = true

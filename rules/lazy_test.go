@@ -44,7 +44,7 @@ func TestParsesWhatIsNeeded(t *testing.T) {
 	}
 	for _, rule := range x.Rules {
 		l := &lazyModules{index: x, modules: map[string]*ast.Module{}}
-		modules, err := l.modulesOf([]Rule{rule})
+		modules, err := l.modulesOf([]Rule{rule}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestParsesWhatIsNeeded(t *testing.T) {
 				}
 			}
 		}
-		again, err := l.modulesOf([]Rule{rule})
+		again, err := l.modulesOf([]Rule{rule}, "")
 		if err != nil || len(again) != len(modules) || slices.ContainsFunc(x.Files[rule.File], func(f string) bool { return again[f] != modules[f] }) {
 			t.Errorf("%s: %d modules, then %d others: %v", rule.ID, len(modules), len(again), err)
 		}

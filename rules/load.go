@@ -123,16 +123,16 @@ func (s *Set) Parse(opts Options) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.modulesOf(slices.Concat(chosen, always))
+	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training))
 	return err
 }
 
 // modulesOf returns the modules of some rules, and those that they import.
-func (s *Set) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
+func (s *Set) modulesOf(rules []Rule, profile Profile) (map[string]*ast.Module, error) {
 	if s.lazy == nil {
 		return s.modules, nil
 	}
-	return s.lazy.modulesOf(rules)
+	return s.lazy.modulesOf(rules, profile)
 }
 
 // LoadWith returns the built-in rules and the user's own in the folder
