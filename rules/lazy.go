@@ -2,10 +2,8 @@ package rules
 
 import (
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -39,12 +37,8 @@ type index struct {
 
 func readIndex() (*index, error) {
 	var x index
-	raw, err := fs.ReadFile(packed.Open(indexArchive), indexFile)
-	if err == nil {
-		err = json.Unmarshal(raw, &x)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", indexFile, err)
+	if err := packed.JSON(packed.Open(indexArchive), indexFile, &x); err != nil {
+		return nil, err
 	}
 	return &x, nil
 }

@@ -1,9 +1,7 @@
 package rules
 
 import (
-	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -277,12 +275,8 @@ func inFacts(path string) bool {
 // readSchema reads the schema of the facts, once.
 var readSchema = sync.OnceValues(func() (map[string]any, error) {
 	var schema map[string]any
-	raw, err := fs.ReadFile(packed.Open(schemaArchive), schemaFile)
-	if err == nil {
-		err = json.Unmarshal(raw, &schema)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", schemaFile, err)
+	if err := packed.JSON(packed.Open(schemaArchive), schemaFile, &schema); err != nil {
+		return nil, err
 	}
 	return schema, nil
 })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,17 +61,9 @@ func examineImage(c *cli.Context) error {
 	}
 	r.source.from = names
 	if r.source.image, err = isImage(c.Context, names[0], true); err != nil || !r.source.image {
-		return imageProblem(fmt.Errorf("%s: %w", quoteWord(names[0]), withoutPath(firstError(err, image.ErrNotImage))))
+		return imageProblem(fmt.Errorf("%s: %w", quoteWord(names[0]), withoutPath(cmp.Or(err, image.ErrNotImage))))
 	}
 	return runRequest(c, r)
-}
-
-// firstError is the first that is one.
-func firstError(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // isImage reports whether a file is an image; sure is as for image.Open.

@@ -251,7 +251,7 @@ func (r policyResults) write(w io.Writer) error {
 		}
 		line("%5.1f %% of %s%s", c.Percent, c.File, said)
 	}
-	line("%s, %s, %s: %d failed", plural(r.rules, "rule"), plural(len(r.tests), "test"), plural(len(r.cases), "case"), r.failed)
+	line("%s, %s, %s: %d failed", lines.Count(r.rules, "rule"), lines.Count(len(r.tests), "test"), lines.Count(len(r.cases), "case"), r.failed)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

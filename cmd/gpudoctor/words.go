@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -85,12 +84,4 @@ func looksLikeSource(word string) bool {
 		return true
 	}
 	return len(filepath.Ext(word)) > 1 && !strings.HasPrefix(word, ".")
-}
-
-// plural counts things in words: "1 test", "2 tests".
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
 }

@@ -7,7 +7,6 @@ package data
 
 import (
 	_ "embed"
-	"encoding/json"
 	"io/fs"
 	"maps"
 	"slices"
@@ -61,11 +60,7 @@ func Table(name string) any {
 func reader[T any](name string) func() *T {
 	return sync.OnceValue(func() *T {
 		table := new(T)
-		raw, err := fs.ReadFile(Files(), name+".json")
-		if err == nil {
-			err = json.Unmarshal(raw, table)
-		}
-		if err != nil {
+		if err := packed.JSON(Files(), name+".json", table); err != nil {
 			panic(err) // TestGoldenTables holds that each file is as written.
 		}
 		return table

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // joins gathers the links between GPUs that are not PCIe, those that are alike as one.
@@ -85,7 +86,7 @@ func (j Join) String() string {
 	said += " joins " + j.who()
 	var how []string
 	if j.Links > 0 {
-		how = append(how, plural(j.Links, "link"))
+		how = append(how, lines.Count(j.Links, "link"))
 	}
 	if j.GBps > 0 {
 		how = append(how, rate(j.GBps)+" each way")
@@ -169,18 +170,10 @@ func (b *builder) describeJoins(all []Join) {
 	for name, s := range by {
 		said := fmt.Sprintf("%s x%d", s.name, s.links)
 		if s.links == 0 {
-			said = s.name + " to " + plural(s.partner, "GPU")
+			said = s.name + " to " + lines.Count(s.partner, "GPU")
 		}
 		b.links[name] = said
 	}
-}
-
-// plural counts a thing: "1 link", "18 links".
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // worst is the severity of the worst of faults, empty where there are none.

@@ -4,6 +4,7 @@ package packed
 
 import (
 	"archive/zip"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -16,4 +17,16 @@ func Open(archive string) fs.FS {
 		panic(fmt.Sprintf("read a packed file: %v", err)) // A test holds that it can be read.
 	}
 	return r
+}
+
+// JSON reads a file of an archive into a value.
+func JSON(archive fs.FS, name string, into any) error {
+	raw, err := fs.ReadFile(archive, name)
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -163,7 +164,7 @@ func (j judgement) line(in Input, area rules.Area) Line {
 	case len(j.skipped) > 0:
 		l.State, l.Summary, l.Rules = Unknown, reasons(j.lacks), j.skipped
 	case len(j.left) > 0:
-		l.State, l.Summary, l.Rules = Unknown, plural(len(j.left), "rule")+" excluded by --only or --skip", j.left
+		l.State, l.Summary, l.Rules = Unknown, lines.Count(len(j.left), "rule")+" excluded by --only or --skip", j.left
 	case len(j.found) > 0:
 		l.State, l.Summary, l.Rules = Note, j.titles(), j.found
 	case paths.State == Note:
@@ -220,7 +221,7 @@ func unread(in Input, area rules.Area) (why, nothing string) {
 	case in.TextsOnly || area == rules.AreaJob:
 		return "not in the input", ""
 	case area == rules.AreaNetwork && f.PCI != nil && nics(f.PCI) > 0:
-		return plural(nics(f.PCI), "NIC") + "; ports not examined (add the output of ibv_devinfo: --with FILE)", ""
+		return lines.Count(nics(f.PCI), "NIC") + "; ports not examined (add the output of ibv_devinfo: --with FILE)", ""
 	}
 	return "not read", ""
 }
@@ -286,12 +287,4 @@ func several(texts []string) string {
 		all = append(all[:most], fmt.Sprintf("and %d more", rest))
 	}
 	return strings.Join(all, "; ")
-}
-
-// plural counts a thing: "1 GPU", "2 GPUs".
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -41,7 +42,7 @@ func telling(f *facts.Facts, area rules.Area) string {
 }
 
 func ofGPUs(g *facts.GPUFacts) string {
-	parts := []string{plural(len(g.Devices), "GPU")}
+	parts := []string{lines.Count(len(g.Devices), "GPU")}
 	withECC, on, links, active := 0, 0, 0, 0
 	for _, d := range g.Devices {
 		if d.ECC != nil {
@@ -91,11 +92,11 @@ func ofPCIe(f *facts.Facts) string {
 		}
 	}
 	if len(links) == 0 {
-		return plural(len(f.PCI.Devices), "device")
+		return lines.Count(len(f.PCI.Devices), "device")
 	}
 	slices.SortFunc(links, func(a, b link) int { return cmp.Compare(a.generation*a.width, b.generation*b.width) })
 	first, last := links[0], links[len(links)-1]
-	said := fmt.Sprintf("%s at %d.0 x%d", plural(len(links), "GPU"), first.generation, first.width)
+	said := fmt.Sprintf("%s at %d.0 x%d", lines.Count(len(links), "GPU"), first.generation, first.width)
 	if first != last {
 		said += fmt.Sprintf(" to %d.0 x%d", last.generation, last.width)
 	}
@@ -105,7 +106,7 @@ func ofPCIe(f *facts.Facts) string {
 func ofIOMMU(i *facts.IOMMUFacts) string {
 	switch mode := cmp.Or(i.Mode, i.DefaultDomain); mode {
 	case "":
-		return plural(len(i.Groups), "group")
+		return lines.Count(len(i.Groups), "group")
 	case "off":
 		return "off"
 	case "passthrough":
@@ -116,7 +117,7 @@ func ofIOMMU(i *facts.IOMMUFacts) string {
 }
 
 func ofNUMA(n *facts.NUMAFacts) string {
-	said := plural(len(n.Nodes), "node")
+	said := lines.Count(len(n.Nodes), "node")
 	if n.Balancing != nil {
 		said += map[bool]string{true: ", automatic balancing off", false: ", automatic balancing on"}[*n.Balancing == 0]
 	}
@@ -166,7 +167,7 @@ func ofLibraries(l *facts.LibraryFacts) string {
 		}
 	}
 	if len(parts) == 0 {
-		return plural(len(l.Files), "file") + ", neither NCCL nor RCCL among them"
+		return lines.Count(len(l.Files), "file") + ", neither NCCL nor RCCL among them"
 	}
 	return strings.Join(parts, ", ")
 }
@@ -196,9 +197,9 @@ func ofNetwork(n *facts.NICFacts) string {
 		}
 	}
 	if len(n.RDMA) == 0 {
-		return plural(len(n.Interfaces), "interface")
+		return lines.Count(len(n.Interfaces), "interface")
 	}
-	return fmt.Sprintf("%d of %s active", active, plural(len(n.RDMA), "RDMA port"))
+	return fmt.Sprintf("%d of %s active", active, lines.Count(len(n.RDMA), "RDMA port"))
 }
 
 func ofKernelLog(k *facts.KernelLogFacts) string {
@@ -209,7 +210,7 @@ func ofKernelLog(k *facts.KernelLogFacts) string {
 	if n == 0 {
 		return "no GPU or PCIe events"
 	}
-	return plural(n, "GPU or PCIe event") + ", no known faults"
+	return lines.Count(n, "GPU or PCIe event") + ", no known faults"
 }
 
 // noRDMA reports whether it is known that no RDMA device is available.
