@@ -62,11 +62,8 @@ func (p *program) serves(rules []Rule, input ast.Object) bool {
 // called from several goroutines and does its work once.
 func (s *Set) Compile() error {
 	s.once.Do(func() {
-		all := slices.Clone(s.rules)
-		for _, file := range slices.Compact(slices.Sorted(maps.Values(s.conditions))) {
-			all = append(all, conditionRule(file))
-		}
-		modules, err := s.modulesOf(all, "")
+		all := s.everything()
+		modules, err := s.modulesOf(all, "", func(string) bool { return false })
 		if err != nil {
 			s.err = err
 			return
@@ -77,6 +74,15 @@ func (s *Set) Compile() error {
 		s.ready, s.err = p, err
 	})
 	return s.err
+}
+
+// everything is all rules, and all files of conditions.
+func (s *Set) everything() []Rule {
+	all := slices.Clone(s.rules)
+	for _, file := range slices.Compact(slices.Sorted(maps.Values(s.conditions))) {
+		all = append(all, conditionRule(file))
+	}
+	return all
 }
 
 // Expected are sections of the facts that are known before the others.
@@ -114,7 +120,7 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 	profile := cmp.Or(opts.Profile, Training)
 	given["profile"] = ast.String(profile)
 	asked := slices.Concat(chosen, always)
-	modules, err := s.modulesOf(asked, profile)
+	modules, err := s.modulesOf(asked, profile, func(section string) bool { return known[section] == reach.Undefined })
 	if err != nil {
 		return err
 	}
@@ -149,7 +155,7 @@ func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 		name, _ := t.Value.(ast.String)
 		profile = Profile(name)
 	}
-	modules, err := s.modulesOf(rules, profile)
+	modules, err := s.modulesOf(rules, profile, func(section string) bool { return input.Get(ast.StringTerm(section)) == nil })
 	if err != nil {
 		return nil, err
 	}

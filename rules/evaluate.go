@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
+	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -297,16 +298,30 @@ func (s *Set) ask(ctx context.Context, left budget, programs []*program, input a
 
 // boundedQuery is a query that is stopped when it takes too long or too much memory.
 func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	return within(ctx, limit, s.limits.grace, s.limits.heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, p, input, rules) })
+	return guard.Within(ctx, limit, s.limits.grace, s.limits.heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, p, input, rules) })
 }
 
 // failureOf returns why a rule gave no answer.
 func failureOf(err error) string {
-	if limited, ok := errors.AsType[*LimitError](err); ok {
+	if limited, ok := errors.AsType[*guard.Error](err); ok {
 		return stopped + limited.Error()
 	}
 	return failed + reach.WithoutKeys(firstLine(err.Error()))
 }
+
+// limits are those of a single rule, of all rules, and of compiling a policy.
+type limits struct {
+	rule, rules, compile time.Duration
+	// grace is how long a running step may take to end after the rule was
+	// stopped. A step that takes longer is left running until the program ends.
+	grace time.Duration
+	// heap is how much they may add to the memory in use.
+	heap uint64
+}
+
+// usual are the default limits. All rules together take some 30 MB on a machine
+// with eight GPUs; the program must stay well below 512 MiB.
+var usual = limits{rule: deadline.Rule, rules: deadline.Rules, compile: deadline.Compile, grace: time.Second, heap: 128 << 20}
 
 // budget is the processor time that rules have: until end for all of them, and a share of
 // it for each.
@@ -319,13 +334,13 @@ func (s *Set) newBudget(opts Options) budget {
 	if opts.Limit > 0 {
 		all, each = opts.Limit*(deadline.Rules/deadline.Rule), opts.Limit
 	}
-	return budget{cpuTime() + min(cmp.Or(opts.Time, all), all), each}
+	return budget{guard.CPUTime() + min(cmp.Or(opts.Time, all), all), each}
 }
 
 // together is what all rules may take in one query, share what a single rule may take after
 // that: never more than half of the remaining time, so that rules that do not end leave
 // time for those after them.
-func (b budget) together() time.Duration { return max((b.end-cpuTime())/2, least) }
+func (b budget) together() time.Duration { return max((b.end-guard.CPUTime())/2, least) }
 
 func (b budget) share() time.Duration { return max(min(b.each, b.together()), least) }
 
@@ -337,7 +352,7 @@ const least = 20 * time.Millisecond
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	var tracer topdown.QueryTracer
 	if s.own[rules[0].ID] {
-		tracer = &stackGuard{ctx: ctx}
+		tracer = &guard.Stack{Context: ctx}
 	}
 	result, err := evaluate(ctx, p.compiler, p.store, p.queryBody(rules), "verdicts", input, tracer)
 	if err != nil {

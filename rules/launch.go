@@ -5,17 +5,6 @@ import "slices"
 // The profile launch judges what files say of a job. What a rule needs to know of a machine
 // it does not need then, but a file that describes a job.
 
-// reads reports whether a file is needed in a profile. Rules take findings from the
-// libraries that judge the files of a job and call none of their functions, so they work
-// without them.
-func (p Profile) reads(file string) bool {
-	switch file {
-	case "lib/launch_gpus.rego", "lib/launch_limits.rego", "lib/launch_network.rego":
-		return p == "" || p == Launch
-	}
-	return true
-}
-
 // launchNeeds are what every rule needs in the profile launch.
 var launchNeeds = []Need{{"launches"}}
 

@@ -1,17 +1,18 @@
 package rules
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/rules/data/packed"
+	"github.com/gpudoctor/gpudoctor/rules/internal/parts"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
@@ -28,8 +29,8 @@ const indexFile = "index.json"
 type index struct {
 	// Rules are their metadata, in order of id.
 	Rules []Rule `json:"rules"`
-	// Files are the files that a rule or library needs, by its own file.
-	Files map[string][]string `json:"files"`
+	// Parts are the definitions of all files.
+	Parts *parts.Index `json:"parts"`
 	// Conditions are the files of the conditions and values that verdicts of messages
 	// name.
 	Conditions map[string]string `json:"conditions"`
@@ -43,35 +44,41 @@ func readIndex() (*index, error) {
 	return &x, nil
 }
 
-// indexOf makes the index of parsed rules.
-func indexOf(s *Set) *index {
-	x := &index{Rules: s.rules, Conditions: s.conditions, Files: make(map[string][]string, len(s.modules))}
-	files := make(map[string]string, len(s.modules)) // By package.
-	for name, m := range s.modules {
-		files[reach.PackageName(m)] = name
+// indexOf makes the index of rules that were parsed from texts.
+func indexOf(s *Set, texts map[string][]byte) (*index, error) {
+	schema, err := readSchema()
+	if err != nil {
+		return nil, err
 	}
-	for name, m := range s.modules {
-		x.Files[name] = []string{}
-		for _, imported := range m.Imports {
-			path := strings.TrimPrefix(imported.Path.String(), "data.")
-			for path != "" { // An import may name a rule in a package.
-				if file, ok := files[path]; ok {
-					x.Files[name] = append(x.Files[name], file)
-					break
-				}
-				path = path[:max(0, strings.LastIndexByte(path, '.'))]
+	lacks := map[string]*reach.Shape{}
+	sections, _ := schema["properties"].(map[string]any)
+	for section := range sections {
+		if section != "profile" {
+			lacks[section] = reach.Field(section, reach.Undefined)
+		}
+	}
+	for _, profile := range profiles {
+		var others []ast.Value
+		for _, other := range profiles {
+			if other != profile {
+				others = append(others, ast.String(other))
 			}
 		}
-		slices.Sort(x.Files[name])
+		lacks[parts.InProfile(string(profile))] = reach.Field("profile", reach.ValuesOf(others...))
 	}
-	return x
+	return &index{Rules: s.rules, Conditions: s.conditions, Parts: parts.Of(s.modules, texts, setsOf(s.modules, s.everything()), lacks)}, nil
 }
 
-// lazyModules parses built-in rules once, on first use.
+// lazyModules parses the definitions of built-in rules once, on first use.
 type lazyModules struct {
 	index   *index
-	mu      sync.Mutex // Guards modules.
+	mu      sync.Mutex // Guards the others.
 	modules map[string]*ast.Module
+	parsed  map[string][]int // The definitions that each of the modules has.
+}
+
+func newLazyModules(x *index) *lazyModules {
+	return &lazyModules{index: x, modules: map[string]*ast.Module{}, parsed: map[string][]int{}}
 }
 
 // builtinModules are those of the built-in rules, shared by all sets: the modules
@@ -81,46 +88,58 @@ var builtinModules = sync.OnceValues(func() (*lazyModules, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lazyModules{index: x, modules: map[string]*ast.Module{}}, nil
+	return newLazyModules(x), nil
 })
 
-// modulesOf returns the modules of some rules and those that they import, as far as a
-// profile needs them; all of them without a profile.
-func (l *lazyModules) modulesOf(rules []Rule, profile Profile) (map[string]*ast.Module, error) {
+// modulesOf returns modules with at least what some rules need on facts that lack these
+// sections, in a profile; any profile if it is "". What was parsed before is among them,
+// since a definition may refer to it.
+func (l *lazyModules) modulesOf(rules []Rule, profile Profile, missing func(section string) bool) (map[string]*ast.Module, error) {
+	var roots []reach.Global
+	for _, rule := range rules {
+		for _, name := range rule.offers() {
+			roots = append(roots, reach.Global{Package: l.index.Parts.Files[rule.File].Package, Name: name})
+		}
+	}
+	needed := l.index.Parts.Needed(roots, func(lack string) bool {
+		if other, ok := parts.Profile(lack); ok {
+			return profile != "" && other != string(profile)
+		}
+		return missing(lack)
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	needed, texts := map[string]bool{}, map[string][]byte{}
-	var need func(file string) error
-	need = func(file string) (err error) {
-		if needed[file] || !profile.reads(file) {
-			return nil
+	texts := map[string][]byte{}
+	for file, definitions := range needed {
+		more := slices.DeleteFunc(slices.Clone(definitions), func(n int) bool { return slices.Contains(l.parsed[file], n) })
+		if len(more) == 0 {
+			continue
 		}
-		needed[file] = true
-		if l.modules[file] == nil {
-			if texts[file], err = embedded.ReadFile(file); err != nil {
-				return err
-			}
-		}
-		for _, other := range l.index.Files[file] {
-			if err := need(other); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, rule := range rules {
-		if err := need(rule.File); err != nil {
+		text, err := embedded.ReadFile(file)
+		if err != nil {
 			return nil, fmt.Errorf("read the built-in rules: %w", err)
 		}
+		if texts[file], err = l.index.Parts.Files[file].Text(text, more); err != nil {
+			return nil, &Problem{File: file, Reason: err.Error(), Hint: "run make update"}
+		}
+		l.parsed[file] = append(l.parsed[file], more...)
 	}
 	parsed, faults := parse(texts, false)
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
-	maps.Copy(l.modules, parsed)
-	all := make(map[string]*ast.Module, len(needed))
-	for file := range needed {
-		all[file] = l.modules[file]
+	for file, m := range parsed {
+		l.modules[file] = merged(l.modules[file], m)
 	}
-	return all, nil
+	return maps.Clone(l.modules), nil
+}
+
+// merged is a module with the definitions of two, in the order of the file.
+func merged(a, b *ast.Module) *ast.Module {
+	if a == nil {
+		return b
+	}
+	m := &ast.Module{Package: a.Package, Imports: a.Imports, Rules: slices.Concat(a.Rules, b.Rules)}
+	slices.SortStableFunc(m.Rules, func(a, b *ast.Rule) int { return cmp.Compare(a.Location.Row, b.Location.Row) })
+	return m
 }

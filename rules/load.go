@@ -18,6 +18,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
+	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
@@ -116,23 +117,26 @@ func Load() (*Set, error) {
 	return &Set{rules: slices.Clone(x.Rules), conditions: x.Conditions, lazy: builtin, limits: usual}, nil
 }
 
-// Parse parses the rules that the options choose. Evaluate does so if needed; to call it
-// earlier, while facts are still being gathered, saves the time.
+// Parse parses what the rules that the options choose need on any machine. Evaluate parses
+// what it lacks; to call Parse earlier, while facts are still being gathered, saves the time.
 func (s *Set) Parse(opts Options) error {
 	chosen, always, _, err := s.choose(opts)
 	if err != nil {
 		return err
 	}
-	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training))
+	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training), func(section string) bool {
+		return section == "image" || section == "target" || slices.Contains(TextSections, section)
+	})
 	return err
 }
 
-// modulesOf returns the modules of some rules, and those that they import.
-func (s *Set) modulesOf(rules []Rule, profile Profile) (map[string]*ast.Module, error) {
+// modulesOf returns modules with at least what some rules need on facts that lack these
+// sections, in a profile; any profile if it is "".
+func (s *Set) modulesOf(rules []Rule, profile Profile, missing func(section string) bool) (map[string]*ast.Module, error) {
 	if s.lazy == nil {
 		return s.modules, nil
 	}
-	return s.lazy.modulesOf(rules, profile)
+	return s.lazy.modulesOf(rules, profile, missing)
 }
 
 // LoadWith returns the built-in rules and the user's own in the folder
@@ -159,14 +163,14 @@ func LoadWith(dir string) (*Set, error) {
 
 // loadWithin loads and compiles the user's rules, from a folder, within limits.
 func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set, error) {
-	s, err := within(context.Background(), most.compile, 0, maxCompileHeap, func(context.Context) (*Set, error) {
+	s, err := guard.Within(context.Background(), most.compile, 0, maxCompileHeap, func(context.Context) (*Set, error) {
 		s, err := load(builtin, user)
 		if err != nil {
 			return nil, err
 		}
 		return s, s.Compile()
 	})
-	if limited, ok := errors.AsType[*LimitError](err); ok {
+	if limited, ok := errors.AsType[*guard.Error](err); ok {
 		return nil, &Problem{File: dir, Reason: "compiling the policy " + limited.Error(), Hint: "make it smaller: fewer rules, less deeply nested"}
 	}
 	return s, err

@@ -59,7 +59,7 @@ func TestSpecialised(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, expected := range []*Expected{nil, expectedOf(f, i+compared)}[compared%2:][:1] {
-				lean := &Set{rules: whole.rules, conditions: whole.conditions, lazy: whole.lazy, limits: whole.limits}
+				lean := &Set{rules: whole.rules, conditions: whole.conditions, lazy: newLazyModules(whole.lazy.index), limits: whole.limits}
 				if expected != nil {
 					if err := lean.Prepare(Options{}, *expected); err != nil {
 						t.Fatal(err)

@@ -89,6 +89,9 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		if len(r.source.with) == 0 {
 			expected.Sections = rules.TextSections
 		}
+		if r.target == nil {
+			expected.Sections = append(slices.Clip(expected.Sections), "target")
+		}
 		if err := known.rules.Prepare(choice, expected); err != nil {
 			return nil, problem(err)
 		}

@@ -33,7 +33,7 @@ func main() {
 		complain(os.Stderr, hinted(err, "raise it with ulimit"))
 		os.Exit(exitError)
 	}
-	// The program lives for seconds and makes some 60 MiB in all, most of it while the
+	// The program lives for seconds and makes some 70 MiB in all, most of it while the
 	// rules are compiled: garbage is left where it lies until there are 52 MiB (13 times
 	// the least heap of 4 MiB, runtime/debug), and a large recording stays within the
 	// limit. One collection costs less than the pages that it saves: with 64 MiB a

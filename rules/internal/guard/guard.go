@@ -1,4 +1,5 @@
-package rules
+// Package guard stops what takes too long or needs too much memory.
+package guard
 
 import (
 	"context"
@@ -9,12 +10,10 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/topdown"
-
-	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
-// LimitError says that a rule was stopped because it exceeded a limit.
-type LimitError struct {
+// Error says that a rule was stopped because it exceeded a limit.
+type Error struct {
 	// Took is the limit of processor time, Bytes that of memory: the one
 	// that was exceeded; the other is 0.
 	Took  time.Duration
@@ -22,34 +21,20 @@ type LimitError struct {
 }
 
 // Error says which limit was exceeded.
-func (e *LimitError) Error() string {
+func (e *Error) Error() string {
 	if e.Bytes > 0 {
 		return fmt.Sprintf("needed more than %d MiB of memory", e.Bytes>>20)
 	}
 	return fmt.Sprintf("took longer than %s", e.Took.Round(time.Millisecond))
 }
 
-// limits are those of a single rule, of all rules, and of compiling a policy.
-type limits struct {
-	rule, rules, compile time.Duration
-	// grace is how long a running step may take to end after the rule was
-	// stopped. A step that takes longer is left running until the program ends.
-	grace time.Duration
-	// heap is how much they may add to the memory in use.
-	heap uint64
-}
-
-// usual are the default limits. All rules together take some 30 MB on a machine
-// with eight GPUs; the program must stay well below 512 MiB.
-var usual = limits{rule: deadline.Rule, rules: deadline.Rules, compile: deadline.Compile, grace: time.Second, heap: 128 << 20}
-
 // watchEvery is how often memory is measured: a step of an evaluation adds some
 // 1 GB/s at most, which is 5 MB in that time.
 const watchEvery = 5 * time.Millisecond
 
-// within runs a function that ends soon after its context does. It returns a *LimitError
+// Within runs a function that ends soon after its context does. It returns a *Error
 // if that takes longer, or the program more memory, than allowed. A panic is an error.
-func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64, do func(context.Context) (T, error)) (T, error) {
+func Within[T any](ctx context.Context, limit, grace time.Duration, heap uint64, do func(context.Context) (T, error)) (T, error) {
 	if inUse() > heap {
 		runtime.GC() // Garbage is not counted.
 	}
@@ -66,7 +51,7 @@ func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64,
 		defer func() {
 			switch p := recover().(type) {
 			case nil:
-			case *LimitError: // See stackGuard.
+			case *Error: // See Stack.
 				r.err = p
 			default:
 				r.err = fmt.Errorf("it panicked: %v", p)
@@ -85,7 +70,7 @@ func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64,
 			r.err = context.Cause(ctx)
 		}
 	}
-	var limited *LimitError
+	var limited *Error
 	if r.err != nil && errors.As(context.Cause(ctx), &limited) {
 		r.err = limited
 	}
@@ -98,7 +83,7 @@ var started = time.Now()
 // watch stops the function when it has used more processor time than limit, or
 // the memory in use grows by more than heap.
 func watch(ctx context.Context, stop context.CancelCauseFunc, limit time.Duration, heap uint64) {
-	until := cpuTime() + limit
+	until := CPUTime() + limit
 	base := inUse()
 	most := base + heap // What may be in use, garbage included, until the next check.
 	every := time.NewTicker(watchEvery)
@@ -109,8 +94,8 @@ func watch(ctx context.Context, stop context.CancelCauseFunc, limit time.Duratio
 			return
 		case <-every.C:
 		}
-		if cpuTime() > until {
-			stop(&LimitError{Took: limit})
+		if CPUTime() > until {
+			stop(&Error{Took: limit})
 			return
 		}
 		if inUse() <= most {
@@ -119,7 +104,7 @@ func watch(ctx context.Context, stop context.CancelCauseFunc, limit time.Duratio
 		runtime.GC()
 		live := inUse()
 		if live > base+heap {
-			stop(&LimitError{Bytes: heap})
+			stop(&Error{Bytes: heap})
 			return
 		}
 		most = live + heap
@@ -131,41 +116,41 @@ const (
 	// program, which nothing can prevent, where one needs more than 1 GB, or 250 MB on
 	// 32 bits.
 	maxStack = 64 << 20
-	// guardEvery is the number of steps between two checks of a stackGuard. A step takes less than
+	// guardEvery is the number of steps between two checks of a Stack. A step takes less than
 	// 4 KiB of stack, so it checks at least every 4 MiB.
 	guardEvery = 1024
 )
 
-// stackGuard stops an evaluation between two steps of comparing lists. OPA compares
+// Stack stops an evaluation between two steps of comparing lists. OPA compares
 // the elements of two lists by a call inside the call for the element before, and
 // does not look at its context meanwhile: the stack grows with the number of elements,
 // and a list that holds another many times over has any number of them. Following each
 // step takes time, so only the user's rules are watched.
-type stackGuard struct {
-	ctx   context.Context
-	steps int
+type Stack struct {
+	Context context.Context
+	steps   int
 }
 
 // Enabled makes it a topdown.QueryTracer.
-func (*stackGuard) Enabled() bool { return true }
+func (*Stack) Enabled() bool { return true }
 
 // Config says that it does not read variables.
-func (*stackGuard) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
+func (*Stack) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
-// TraceEvent panics with a *LimitError if the evaluation has to end: a tracer has no
-// other way to stop it. See within.
-func (g *stackGuard) TraceEvent(topdown.Event) {
+// TraceEvent panics with a *Error if the evaluation has to end: a tracer has no
+// other way to stop it. See Within.
+func (g *Stack) TraceEvent(topdown.Event) {
 	if g.steps++; g.steps%guardEvery != 0 {
 		return
 	}
-	if g.ctx.Err() != nil {
-		if limited, ok := errors.AsType[*LimitError](context.Cause(g.ctx)); ok {
+	if g.Context.Err() != nil {
+		if limited, ok := errors.AsType[*Error](context.Cause(g.Context)); ok {
 			panic(limited)
 		}
-		panic(context.Cause(g.ctx))
+		panic(context.Cause(g.Context))
 	}
 	if read("/memory/classes/heap/stacks:bytes") > maxStack {
-		panic(&LimitError{Bytes: maxStack})
+		panic(&Error{Bytes: maxStack})
 	}
 }
 
