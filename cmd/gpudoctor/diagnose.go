@@ -124,16 +124,12 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	for check, d := range g.took {
 		timing.ChecksMS[check] = report.Milliseconds(d)
 	}
-	d := report.New(report.Input{
+	return report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 		Settings: r.settings, Folder: r.source.folder(),
-	})
-	if r.profile == rules.Launch {
-		judgeFiles(d, f, r.strict)
-	}
-	return d, g.err
+	}), g.err
 }
 
 // collect reads the facts, and adds the target that they are judged for.

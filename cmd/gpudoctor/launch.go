@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,7 @@ func (r request) ofJob(ctx context.Context, g gathered) gathered {
 	if r.profile != rules.Launch || g.err != nil {
 		return g
 	}
-	if len(g.facts.Launches) == 0 && !slices.ContainsFunc(g.facts.Unknown, func(u facts.Unknown) bool { return u.Section == launchesSection }) {
+	if len(g.facts.Launches) == 0 && !slices.ContainsFunc(g.facts.Unknown, func(u facts.Unknown) bool { return u.Section == report.LaunchesSection }) {
 		return gathered{err: hinted(noLaunch(g.facts), takesLaunches, takesKinds)}
 	}
 	if r.source.target == "" {
@@ -43,9 +42,6 @@ func (r request) ofJob(ctx context.Context, g gathered) gathered {
 	return g
 }
 
-// launchesSection is the section of the facts that holds descriptions of jobs.
-const launchesSection = "launches"
-
 // noLaunch says what was recognized instead.
 func noLaunch(f *facts.Facts) error {
 	for _, t := range f.Texts {
@@ -54,71 +50,6 @@ func noLaunch(f *facts.Facts) error {
 		}
 	}
 	return errNoLaunch
-}
-
-// judgeFiles makes the verdict that of files: what they do not say of a machine is no gap,
-// and a file that was not understood is one.
-func judgeFiles(d *report.Document, f *facts.Facts, strict bool) {
-	v := &d.Verdict
-	if v.ExitCode == exitError {
-		return // Nothing was recognized.
-	}
-	v.Reasons = slices.DeleteFunc(v.Reasons, func(r report.Reason) bool {
-		return !slices.Contains([]report.ReasonCode{report.ReasonFinding, report.ReasonWaived, report.ReasonCut}, r.Code)
-	})
-	for _, gap := range unreadFiles(f) {
-		v.Reasons = append(v.Reasons, report.Reason{Code: report.ReasonCut, Text: gap})
-	}
-	for _, s := range d.Skipped {
-		v.Reasons = append(v.Reasons, report.Reason{Code: report.ReasonRule, Text: s.Rule + " (" + cmp.Or(append(s.Missing, "")...) + ")"})
-	}
-	v.Missing = []string{}
-	for _, r := range v.Reasons {
-		if r.Code != report.ReasonFinding && r.Code != report.ReasonWaived {
-			v.Missing = append(v.Missing, r.Text)
-		}
-	}
-	switch {
-	case v.State == report.Findings:
-	case len(v.Missing) > 0:
-		v.State = report.Inconclusive
-	default:
-		v.State = report.Healthy
-	}
-	switch {
-	case v.ExitCode == exitFindings:
-	case strict && len(v.Missing) > 0:
-		v.ExitCode, v.Reason = exitUnproven, "--strict is set, and these were not examined: "+join(v.Missing)
-	case v.ExitCode == exitOK:
-	case len(d.Findings) > 0:
-		v.ExitCode, v.Reason = exitOK, cmp.Or(map[bool]string{true: "--fail-on none"}[d.FailOn == report.Never], "no finding at or above "+string(d.FailOn))
-	default:
-		v.ExitCode, v.Reason = exitOK, "no finding"
-	}
-}
-
-// unreadFiles says which files describe no job that was understood, and which are templates.
-func unreadFiles(f *facts.Facts) []string {
-	var all []string
-	for _, t := range f.Texts {
-		switch {
-		case t.Problem != "" || t.More > 1:
-		case len(t.Kinds) == 0:
-			all = append(all, t.Name+" (not recognized)")
-		case !slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Source == t.Name }) && !isTemplate(f, t.Name):
-			all = append(all, t.Name+" (recognized as "+t.Kinds[0].Kind+", which describes no job)")
-		}
-	}
-	for _, u := range f.Unknown {
-		if u.Section == launchesSection {
-			all = append(all, u.Reason)
-		}
-	}
-	return all
-}
-
-func isTemplate(f *facts.Facts, name string) bool {
-	return slices.ContainsFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == launchesSection && u.Fact == "["+name+"]" })
 }
 
 // readMachine reads which machine the files of a job are for.

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -191,10 +192,10 @@ func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Lin
 	}
 	l.Name, l.Image = escape.Printable(l.Name, 300), escape.Printable(l.Image, 300)
 	if l.Lines == nil {
-		findParts(l, lines)
+		place.Find(l, lines)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
-		s.Variable(name, l.Variables[name], lineOfPart(l, variablePart(name), at))
+		s.Variable(name, l.Variables[name], place.Of(l, place.Variable(name), at))
 	}
 	s.Tell(parse.Event{Kind: parse.Launched, Launch: l, Line: at})
 	for i := range s.Facts.Launches {
@@ -759,7 +760,7 @@ func dockerExec(s *script, l *facts.Launch, words []string, at parse.Line) bool 
 	for name, value := range l.Variables {
 		line := at
 		if len(s.block) > 1 {
-			line.Number = lineOfWord(s.block, name, value)
+			line.Number = place.Line(s.block, name, value)
 		}
 		s.Variable(name, value, line)
 	}

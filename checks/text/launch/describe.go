@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -100,10 +101,10 @@ func describeRead(s *parse.Sink, in *parse.Lines) {
 				c.launch.Command = append(c.launch.Command, strings.TrimSpace(l.Text))
 			case field == "Limits", field == "Requests":
 				walk.resource(c.launch, key, value)
-				noteLine(c.launch, "resources["+key+"]", l.Number)
+				place.Note(c.launch, "resources["+key+"]", l.Number)
 			case field == "Environment":
 				setVariable(c.launch, key, value)
-				noteLine(c.launch, variablePart(key), l.Number)
+				place.Note(c.launch, place.Variable(key), l.Number)
 			case field == "Mounts":
 				if m := describeMount.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil && len(c.mounts) < maxList {
 					c.mounts = append(c.mounts, mount{m[1], m[2]})

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -49,7 +50,7 @@ var dockerfileKind = &parse.Kind{
 			}
 			for _, v := range environmentSettings(ownPath.ReplaceAllString(l.Text, "")) {
 				setVariable(found, v[0], v[1])
-				found.Lines[variablePart(v[0])] = l.Number // Of two values the last one counts.
+				found.Lines[place.Variable(v[0])] = l.Number // Of two values the last one counts.
 			}
 			if m := dockerfileUser.FindStringSubmatch(l.Text); m != nil {
 				found.User = escape.Printable(m[1], 300)
@@ -111,7 +112,7 @@ func (r *installation) read(l *facts.Launch, line parse.Line) {
 		case r.installing && packageName.MatchString(word):
 			name := packageName.FindStringSubmatch(word)[1]
 			appendTo(&l.Packages, name)
-			noteLine(l, "packages["+name+"]", line.Number)
+			place.Note(l, "packages["+name+"]", line.Number)
 		}
 	}
 	r.running = goesOn
@@ -213,7 +214,7 @@ func (c *inspectedContainer) places(l *facts.Launch, n *yaml.Node, first int) {
 	l.Lines = map[string]int{}
 	note := func(part string, keys ...string) {
 		if below := parse.YAMLBelow(n, keys...); below != nil {
-			noteLine(l, part, first+below.Line-1)
+			place.Note(l, part, first+below.Line-1)
 		}
 	}
 	note("shm_bytes", "HostConfig", "ShmSize")
@@ -225,7 +226,7 @@ func (c *inspectedContainer) places(l *facts.Launch, n *yaml.Node, first int) {
 	for i, setting := range c.Config.Env {
 		if entry := parse.YAMLItem(environment, i); entry != nil {
 			name, _, _ := strings.Cut(setting, "=")
-			noteLine(l, variablePart(name), first+entry.Line-1)
+			place.Note(l, place.Variable(name), first+entry.Line-1)
 		}
 	}
 }

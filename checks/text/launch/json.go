@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -146,7 +147,7 @@ func (c *ecsContainer) places(l *facts.Launch, definition *yaml.Node, index, fir
 	container := parse.YAMLItem(parse.YAMLBelow(definition, "ContainerDefinitions"), index)
 	note := func(part string, n *yaml.Node) {
 		if n != nil {
-			noteLine(l, part, first+n.Line-1)
+			place.Note(l, part, first+n.Line-1)
 		}
 	}
 	note("shm_bytes", parse.YAMLBelow(container, "LinuxParameters", "SharedMemorySize"))
@@ -155,7 +156,7 @@ func (c *ecsContainer) places(l *facts.Launch, definition *yaml.Node, index, fir
 	note("privileged", parse.YAMLBelow(container, "Privileged"))
 	environment := parse.YAMLBelow(container, "Environment")
 	for i, v := range c.Environment {
-		note(variablePart(v.Name), parse.YAMLBelow(parse.YAMLItem(environment, i), "Name"))
+		note(place.Variable(v.Name), parse.YAMLBelow(parse.YAMLItem(environment, i), "Name"))
 	}
 }
 
@@ -202,7 +203,7 @@ var inspectPartKind = &parse.Kind{
 				}
 			}
 		}
-		findParts(l, lines)
+		place.Find(l, lines)
 		keepLaunch(s, l, first, nil)
 	},
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -198,7 +199,7 @@ var scriptKind = &parse.Kind{
 				words = words[1:]
 			}
 		}
-		findParts(found, lines)
+		place.Find(found, lines)
 		keepLaunch(s, found, first, nil)
 	},
 }

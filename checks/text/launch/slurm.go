@@ -6,6 +6,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -115,7 +116,7 @@ var enrootKind = &parse.Kind{
 		}) {
 			if m := enrootLine.FindStringSubmatch(l.Text); m != nil {
 				setVariable(found, m[1], escape.Printable(m[2], maxValue))
-				noteLine(found, variablePart(m[1]), l.Number)
+				place.Note(found, place.Variable(m[1]), l.Number)
 			}
 		}
 		keepLaunch(s, found, first, nil)

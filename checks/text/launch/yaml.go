@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -212,7 +213,7 @@ type yamlContext struct {
 // up where it points to: the text stands there.
 func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 	if n = parse.YAMLResolve(n); n != nil {
-		noteLine(l, part, w.at(n).Number)
+		place.Note(l, part, w.at(n).Number)
 	}
 }
 
@@ -220,7 +221,7 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 func (w *yamlWalk) standsWord(l *facts.Launch, part string, words []*yaml.Node) {
 	for _, n := range words {
 		n = parse.YAMLResolve(n)
-		for _, word := range partWords[part] {
+		for _, word := range place.Words[part] {
 			at := -1
 			if n != nil && n.Style != yaml.FoldedStyle { // Its lines are joined.
 				at = strings.Index(n.Value, word)
@@ -232,7 +233,7 @@ func (w *yamlWalk) standsWord(l *facts.Launch, part string, words []*yaml.Node) 
 			if n.Style == yaml.LiteralStyle { // It begins below its mark.
 				line.Number += 1 + strings.Count(n.Value[:at], "\n")
 			}
-			noteLine(l, part, line.Number)
+			place.Note(l, part, line.Number)
 			return
 		}
 	}
@@ -474,7 +475,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	for _, entry := range yamlList(m["env"]) {
 		if v := yamlMapping(entry); v["value"] != nil {
 			setVariable(l, yamlText(v["name"]), yamlText(v["value"]))
-			w.stands(l, variablePart(yamlText(v["name"])), v["name"])
+			w.stands(l, place.Variable(yamlText(v["name"])), v["name"])
 		}
 	}
 	volumes := make(map[string]map[string]*yaml.Node)
@@ -576,12 +577,12 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	w.serviceLimits(l, m)
 	for name, value := range yamlMapping(m["environment"]) {
 		setVariable(l, name, yamlText(value))
-		w.stands(l, variablePart(name), value)
+		w.stands(l, place.Variable(name), value)
 	}
 	for _, entry := range yamlList(m["environment"]) {
 		if name, value, ok := assignment(yamlText(entry)); ok {
 			setVariable(l, name, value)
-			w.stands(l, variablePart(name), entry)
+			w.stands(l, place.Variable(name), entry)
 		}
 	}
 	for _, entry := range yamlList(m["volumes"]) {

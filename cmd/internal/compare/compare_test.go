@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
@@ -38,7 +39,7 @@ func TestGoldenSchema(t *testing.T) {
 		reflect.TypeFor[Change]():       {New, Gone, Changed},
 		reflect.TypeFor[report.State](): {report.Healthy, report.Findings, report.Inconclusive},
 	}, "rules", filepath.Join("cmd", "internal", "report"), filepath.Join("cmd", "internal", "compare"))
-	raw, err := report.Marshal(s)
+	raw, err := lines.JSON(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (d *Difference) Write(w io.Writer, format string, s report.Style) error {
 	switch format {
 	case "json":
 		var err error
-		if raw, err = report.Marshal(d); err != nil {
+		if raw, err = lines.JSON(d); err != nil {
 			return fmt.Errorf("write the difference: %w", err)
 		}
 	case "markdown":

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -86,7 +87,7 @@ func (t *text) areas() {
 		t.area(nameOf(l.Name), l.State, l.Summary, right)
 		if l.Name == rules.AreaPaths && !t.d.textsOnly {
 			if parts := figures(t.d); len(parts) > 0 {
-				t.items(strings.Repeat(" ", t.areaIndent()), dim, parts)
+				t.items(strings.Repeat(" ", t.areaIndent()), ansi.Dim, parts)
 			}
 		}
 	}
@@ -123,7 +124,7 @@ func (t *text) area(name string, s area.State, summary, right string) {
 	}
 	for i, l := range lines {
 		if used := utf8.RuneCountInString(l); i == len(lines)-1 && right != "" && room-used-len(right) >= 2 {
-			l += strings.Repeat(" ", room-used-len(right)) + t.paint(dim, right)
+			l += strings.Repeat(" ", room-used-len(right)) + t.paint(ansi.Dim, right)
 		}
 		t.line(lead, l)
 		lead = strings.Repeat(" ", indent)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -37,7 +38,7 @@ func (t *text) cure(number int, margin string, g group) {
 	}
 	t.steps(margin, steps)
 	if cured {
-		t.line(margin, t.paint(dim, lines.Pad("check", labelWidth)), after(t.d.recheck.Fresh(), ": ")+t.clean(t.d.recheck.Command(g.ids()...)))
+		t.line(margin, t.paint(ansi.Dim, lines.Pad("check", labelWidth)), after(t.d.recheck.Fresh(), ": ")+t.clean(t.d.recheck.Command(g.ids()...)))
 	}
 }
 
@@ -54,7 +55,7 @@ func (t *text) steps(margin string, steps []rules.Step) {
 	label := "look"
 	for i, s := range steps {
 		number := fmt.Sprintf("%d. ", i+1)
-		lead, inner := t.paint(green, lines.Pad(label, labelWidth))+number, strings.Repeat(" ", labelWidth+len(number))
+		lead, inner := t.paint(ansi.Green, lines.Pad(label, labelWidth))+number, strings.Repeat(" ", labelWidth+len(number))
 		for _, l := range lines.Wrap(t.clean(s.Look), t.width-len(margin)-len(inner)) {
 			t.line(margin, lead, l)
 			lead = inner
@@ -83,7 +84,7 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 		// Beside what can be typed, the steps are remarks.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
 	}
-	lead := t.paint(green, lines.Pad(label, labelWidth))
+	lead := t.paint(ansi.Green, lines.Pad(label, labelWidth))
 	inner := margin + strings.Repeat(" ", labelWidth)
 	efforts := apply.Efforts(primary, a.Needs, a.Lasts)
 	n, hidden := 0, 0
@@ -102,39 +103,39 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 			n++
 		}
 		if efforts != nil && efforts[at] != "" {
-			t.wrapped(inner, dim, t.clean(efforts[at]))
+			t.wrapped(inner, ansi.Dim, t.clean(efforts[at]))
 		}
 	}
 	if n == 0 {
 		t.step(margin, lead, t.clean(a.Title), true)
 	}
 	if hidden > 0 {
-		t.wrapped(inner, yellow, "and "+plural(hidden, "more line")+" that need no change (--verbose)")
+		t.wrapped(inner, ansi.Yellow, "and "+plural(hidden, "more line")+" that need no change (--verbose)")
 	}
 	if efforts == nil {
-		t.wrapped(inner, dim, t.clean(apply.Effort(a.Needs, a.Lasts)))
+		t.wrapped(inner, ansi.Dim, t.clean(apply.Effort(a.Needs, a.Lasts)))
 	}
 	if p := apply.Proof(a.Proof); p != "" {
-		t.wrapped(inner, green, t.clean(p))
+		t.wrapped(inner, ansi.Green, t.clean(p))
 	}
 	switch {
 	case a.Cost == "":
 	case t.style.Verbose:
-		t.wrapped(inner, dim, "costs: "+t.clean(a.Cost))
+		t.wrapped(inner, ansi.Dim, "costs: "+t.clean(a.Cost))
 	case a.Kind == remedies.Workaround:
-		t.wrapped(inner, dim, "costs: "+t.clean(sentence(a.Cost)))
+		t.wrapped(inner, ansi.Dim, "costs: "+t.clean(sentence(a.Cost)))
 	}
 	if a.Caution != "" {
 		caution := a.Caution
 		if !t.style.Verbose {
 			caution = sentence(caution)
 		}
-		t.wrapped(inner, yellow, "caution: "+t.clean(caution))
+		t.wrapped(inner, ansi.Yellow, "caution: "+t.clean(caution))
 	}
 	if t.style.Verbose {
-		t.wrapped(inner, dim, "why here: "+t.clean(a.Why))
-		t.wrapped(inner, dim, "undo: "+t.clean(a.Undo))
-		t.wrapped(inner, dim, "verify: "+t.clean(a.Verify))
+		t.wrapped(inner, ansi.Dim, "why here: "+t.clean(a.Why))
+		t.wrapped(inner, ansi.Dim, "undo: "+t.clean(a.Undo))
+		t.wrapped(inner, ansi.Dim, "verify: "+t.clean(a.Verify))
 	}
 }
 
@@ -154,7 +155,7 @@ func (t *text) step(margin, lead, line string, prose bool) {
 
 // labelled writes a sentence behind a label of a remedy.
 func (t *text) labelled(margin, label, said string) {
-	t.step(margin, t.paint(green, lines.Pad(label, labelWidth)), t.clean(said), true)
+	t.step(margin, t.paint(ansi.Green, lines.Pad(label, labelWidth)), t.clean(said), true)
 }
 
 // pointer writes a sentence behind a label and a command behind it, which is
@@ -162,7 +163,7 @@ func (t *text) labelled(margin, label, said string) {
 func (t *text) pointer(margin, label, said, command string) {
 	words := append(strings.Fields(t.clean(said)), t.clean(command))
 	indent := len(margin) + labelWidth
-	lead := t.paint(green, lines.Pad(label, labelWidth))
+	lead := t.paint(ansi.Green, lines.Pad(label, labelWidth))
 	for _, l := range t.wrapItems(words, indent, indent) {
 		t.line(margin, lead, l)
 		lead = strings.Repeat(" ", labelWidth)

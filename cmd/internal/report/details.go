@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -15,14 +16,14 @@ import (
 func (t *text) details() {
 	if len(t.d.Skipped) > 0 {
 		t.line()
-		t.line(t.paint(bold, "Could not be judged"))
+		t.line(t.paint(ansi.Bold, "Could not be judged"))
 		for _, s := range t.d.Skipped {
 			t.listed(s.Rule, strings.Join(s.Missing, "; "))
 		}
 	}
 	if len(t.d.Unknown) > 0 {
 		t.line()
-		t.line(t.paint(bold, "Not known"))
+		t.line(t.paint(ansi.Bold, "Not known"))
 		for _, u := range t.d.Unknown {
 			said := u.Reason
 			if u.Hint != "" {
@@ -33,19 +34,19 @@ func (t *text) details() {
 	}
 	if len(t.d.NotApplicable) > 0 {
 		t.line()
-		t.line(t.paint(bold, "Not applicable"))
+		t.line(t.paint(ansi.Bold, "Not applicable"))
 		for _, id := range slices.Sorted(maps.Keys(t.d.NotApplicable)) {
 			t.listed(id, t.d.NotApplicable[id])
 		}
 	}
 	if len(t.d.Passed) > 0 {
 		t.line()
-		t.line(t.paint(bold, "Passed"))
-		t.wrapped("  ", plain, t.clean(strings.Join(t.d.Passed, ", ")))
+		t.line(t.paint(ansi.Bold, "Passed"))
+		t.wrapped("  ", ansi.Plain, t.clean(strings.Join(t.d.Passed, ", ")))
 	}
 	if len(t.d.Settings) > 0 {
 		t.line()
-		t.line(t.paint(bold, "Set in files"))
+		t.line(t.paint(ansi.Bold, "Set in files"))
 		for _, s := range t.d.Settings {
 			t.listed(s.Place(), s.Key+": "+strings.Join(s.Values, ", "))
 		}
@@ -91,10 +92,10 @@ func (t *text) times() {
 		}
 		if !begun {
 			t.line()
-			t.line(t.paint(bold, "Time"))
+			t.line(t.paint(ansi.Bold, "Time"))
 			begun = true
 		}
-		t.hanging("  ", l.name, plain, t.clean(longest(l.ms)))
+		t.hanging("  ", l.name, ansi.Plain, t.clean(longest(l.ms)))
 	}
 }
 

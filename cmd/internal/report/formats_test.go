@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -97,7 +97,7 @@ func TestFingerprints(t *testing.T) {
 		in.Verdict.Findings = findings
 		var all []string
 		for _, i := range New(in).issues(Style{}) {
-			all = append(all, i.fingerprint)
+			all = append(all, i.Fingerprint)
 		}
 		return all
 	}
@@ -130,15 +130,15 @@ func TestPlaces(t *testing.T) {
 	for name, tt := range map[string]struct {
 		sources  []string
 		evidence []string
-		want     place
+		want     ci.Place
 	}{
-		"a line of a text":             {[]string{"ticket"}, []string{"NVML", "job.log:7", "job.log:9"}, place{"job.log", 7}},
-		"a text":                       {[]string{"ticket"}, []string{"NVML", "job.log"}, place{file: "job.log"}},
-		"a file of the machine":        {[]string{"this machine"}, []string{"/etc/nccl.conf:3"}, place{"/etc/nccl.conf", 3}},
-		"no text, but like one":        {[]string{"host.json"}, []string{"step:7"}, place{file: "host.json"}},
-		"a call, of a recording":       {[]string{"host.json"}, []string{"cuInit"}, place{file: "host.json"}},
-		"a call, of two recordings":    {[]string{"a.json", "b.json"}, []string{"cuInit"}, place{file: machine}},
-		"several files of the machine": {[]string{"host.json"}, []string{"/sys/bus, /proc/driver"}, place{file: "host.json"}},
+		"a line of a text":             {[]string{"ticket"}, []string{"NVML", "job.log:7", "job.log:9"}, ci.Place{File: "job.log", Line: 7}},
+		"a text":                       {[]string{"ticket"}, []string{"NVML", "job.log"}, ci.Place{File: "job.log"}},
+		"a file of the machine":        {[]string{"this machine"}, []string{"/etc/nccl.conf:3"}, ci.Place{File: "/etc/nccl.conf", Line: 3}},
+		"no text, but like one":        {[]string{"host.json"}, []string{"step:7"}, ci.Place{File: "host.json"}},
+		"a call, of a recording":       {[]string{"host.json"}, []string{"cuInit"}, ci.Place{File: "host.json"}},
+		"a call, of two recordings":    {[]string{"a.json", "b.json"}, []string{"cuInit"}, ci.Place{File: ci.Machine}},
+		"several files of the machine": {[]string{"host.json"}, []string{"/sys/bus, /proc/driver"}, ci.Place{File: "host.json"}},
 	} {
 		in := low()
 		in.Sources, in.Recheck.Files = tt.sources, true
@@ -148,36 +148,15 @@ func TestPlaces(t *testing.T) {
 			evidence = append(evidence, rules.Evidence{Fact: "x", Source: source})
 		}
 		in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low, Evidence: evidence}}
-		if got := New(in).issues(Style{})[0].place; got != tt.want {
+		if got := New(in).issues(Style{})[0].Place; got != tt.want {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
 		}
 		in.Folder = "logs/"
-		if tt.want.file == "job.log" {
-			tt.want.file = "logs/job.log"
+		if tt.want.File == "job.log" {
+			tt.want.File = "logs/job.log"
 		}
-		if got := New(in).issues(Style{})[0].place; got != tt.want {
+		if got := New(in).issues(Style{})[0].Place; got != tt.want {
 			t.Errorf("%s, in a folder: got %v, want %v", name, got, tt.want)
 		}
-	}
-}
-
-// TestSARIFTexts holds that no text from a machine becomes a link or a placeholder.
-func TestSARIFTexts(t *testing.T) {
-	for text, want := range map[string]string{
-		"[click](http://evil)": "[click] (http://evil)", "{0} and {x}": "{{0}} and {{x}}", "plain [x] (y)": "plain [x] (y)",
-	} {
-		if got := sarifText(text); got != want {
-			t.Errorf("sarifText(%q) = %q, want %q", text, got, want)
-		}
-	}
-	for file, want := range map[string]string{
-		"logs/job 1.log": "logs/job%201.log", "/etc/nccl.conf": "file:///etc/nccl.conf", "a:b.log": "./a:b.log", "x#y?z": "x%23y%3Fz", "../a%b": "../a%25b",
-	} {
-		if got := sarifURI(file); got != want {
-			t.Errorf("sarifURI(%q) = %q, want %q", file, got, want)
-		}
-	}
-	if strings.Contains(sarifURI("a\nb"), "\n") {
-		t.Error("a line break is kept")
 	}
 }

@@ -1,8 +1,7 @@
 package report
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,78 +9,111 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// issue is a finding as the formats for CI systems show it: one entry with a place and a
-// fingerprint. Its texts are safe to print.
-type issue struct {
-	rule, subject, title string
-	severity             rules.Severity
-	confidence           rules.Confidence
-	// message is what was found, in one line, and details are what follows from it and
-	// what to do, a line each.
-	message string
-	details []string
-	place   place
-	// fingerprint names the issue in this report and in those of later runs.
-	fingerprint string
-	// fails is true if the issue makes the exit code 1.
-	fails bool
-	// waiver is the waiver of a finding that is waived, nil for another.
-	waiver *waivers.Waiver
-	terms  string
+// forCI is a writer for a CI system or a monitor.
+func forCI(write func(*bytes.Buffer, *ci.Report)) func(*bytes.Buffer, *Document, Style) {
+	return func(b *bytes.Buffer, d *Document, s Style) { write(b, d.forCI(s)) }
 }
 
-// text is the message with the details below it.
-func (i issue) text() string { return strings.Join(append([]string{i.message}, i.details...), "\n") }
-
-// place is a file that an issue is about. Line is 0 if the issue is about no single line.
-type place struct {
-	file string
-	line int
+// forCI is what such a writer shows. Its texts are safe to print.
+func (d *Document) forCI(s Style) *ci.Report {
+	clean := func(text string) string { return lines.Printable(text, s.ASCII) }
+	cleaned := func(texts []string) []string {
+		out := make([]string, len(texts))
+		for i, text := range texts {
+			out[i] = clean(text)
+		}
+		return out
+	}
+	v := &d.Verdict
+	r := &ci.Report{
+		Version: clean(d.Version), RulesDigest: string(d.RulesDigest), Profile: clean(string(d.Profile)), FailOn: string(d.FailOn),
+		Machine: clean(d.Host.Summary), Sources: cleaned(d.Sources), Seconds: d.Timing.TotalMS / 1000,
+		State: string(v.State), States: []string{string(Healthy), string(Findings), string(Inconclusive)},
+		ExitCode: v.ExitCode, Reason: clean(v.Reason), Conclusion: d.conclusion(s),
+		Issues: d.issues(s), Passed: cleaned(d.Passed), NotApplicable: len(d.NotApplicable), Examined: d.examined(),
+	}
+	if v.ExitCode > 1 {
+		r.Broken = fmt.Sprintf("exit %d: %s", v.ExitCode, r.Reason)
+	}
+	for i, n := range []int{v.Counts.Critical, v.Counts.High, v.Counts.Medium, v.Counts.Low, v.Counts.Info} {
+		r.Counts = append(r.Counts, ci.Count{Severity: string(severities[i]), N: n})
+	}
+	for _, w := range d.UnusedWaivers {
+		r.Unused = append(r.Unused, ci.Remark{Place: ci.Place{File: w.File, Line: w.Line}, Text: clean(unused(w))})
+	}
+	for _, g := range v.gaps() {
+		r.Gaps = append(r.Gaps, ci.Gap{Code: string(g.Code), Text: "not examined: " + clean(g.Text)})
+	}
+	for _, code := range reasonCodes {
+		if code != ReasonFinding && code != ReasonWaived {
+			r.GapCodes = append(r.GapCodes, string(code))
+		}
+	}
+	for _, skipped := range d.Skipped {
+		r.Skipped = append(r.Skipped, ci.Skipped{Rule: clean(skipped.Rule), Reason: clean(reasonOf(skipped)), Missing: cleaned(skipped.Missing)})
+	}
+	for _, rule := range d.spokenOf() {
+		rule.ID, rule.Title, rule.Description = clean(rule.ID), clean(rule.Title), clean(rule.Description)
+		rule.Links = slices.Clone(rule.Links)
+		for i := range rule.Links {
+			rule.Links[i].Ref = clean(rule.Links[i].Ref)
+		}
+		r.Rules = append(r.Rules, rule)
+	}
+	for _, a := range d.Areas {
+		r.Areas = append(r.Areas, ci.Area{Name: string(a.Name), State: string(a.State)})
+	}
+	places := []*ci.Place{&r.Examined}
+	for i := range r.Issues {
+		places = append(places, &r.Issues[i].Place)
+	}
+	for i := range r.Unused {
+		places = append(places, &r.Unused[i].Place)
+	}
+	for _, p := range places {
+		p.File = clean(p.File)
+	}
+	return r
 }
-
-// machine is the file of issues that are about no file.
-const machine = "machine"
 
 // issues lists the findings, most severe first, one entry for each, and then those that are
 // waived.
-func (d *Document) issues(s Style) []issue {
-	all := make([]issue, 0, len(d.Findings)+len(d.Waived))
+func (d *Document) issues(s Style) []ci.Issue {
+	all := make([]ci.Issue, 0, len(d.Findings)+len(d.Waived))
 	seen := map[string]int{}
 	for _, f := range d.Findings {
 		all = append(all, d.issue(f, seen, s))
 	}
 	for _, w := range d.Waived {
 		i := d.issue(w.Finding, seen, s)
-		i.fails, i.waiver, i.terms = false, &w.Waiver, lines.Printable(w.Waiver.Terms(), s.ASCII)
+		i.Fails, i.Waiver, i.Terms = false, &w.Waiver, lines.Printable(w.Waiver.Terms(), s.ASCII)
 		all = append(all, i)
 	}
 	return all
 }
 
-// isWaived reports whether a finding is waived.
-func (i issue) isWaived() bool { return i.waiver != nil }
-
 // issue describes a finding. seen counts the findings with the same rule and subject, which
 // a number distinguishes.
-func (d *Document) issue(f rules.Finding, seen map[string]int, s Style) issue {
+func (d *Document) issue(f rules.Finding, seen map[string]int, s Style) ci.Issue {
 	clean := func(text string) string { return lines.Printable(text, s.ASCII) }
-	i := issue{
-		rule: clean(f.Rule), subject: clean(f.Subject), title: clean(f.Title), severity: f.Severity, confidence: f.Confidence,
-		message: clean(withSubject(f)), place: d.placeOf(f), fails: d.FailOn.reaches(worst(f)),
+	i := ci.Issue{
+		Rule: clean(f.Rule), Subject: clean(f.Subject), Title: clean(f.Title), Severity: f.Severity, Confidence: f.Confidence,
+		Message: clean(withSubject(f)), Place: d.placeOf(f), Fails: d.FailOn.reaches(worst(f)),
 	}
 	for _, said := range d.details(f) {
-		i.details = append(i.details, clean(said))
+		i.Details = append(i.Details, clean(said))
 	}
 	variable, _ := f.Params["variable"].(string)
 	key := strings.Join([]string{f.Rule, f.Subject, variable}, "\x00")
 	seen[key]++
-	i.fingerprint = fingerprint(key, seen[key])
+	i.Fingerprint = ci.Fingerprint(key, seen[key])
 	return i
 }
 
@@ -150,22 +182,22 @@ func behind(separator, text string) string {
 
 // placeOf is the line that the first evidence with a line quotes, or else the text or
 // recording that was examined.
-func (d *Document) placeOf(f rules.Finding) place {
+func (d *Document) placeOf(f rules.Finding) ci.Place {
 	for _, e := range f.Evidence {
 		if m := origin.LineOfText.FindStringSubmatch(e.Source); m != nil {
 			line, err := strconv.Atoi(m[2])
 			switch {
 			case err != nil:
 			case f.Rule == waivers.Expired:
-				return place{m[1], line}
+				return ci.Place{File: m[1], Line: line}
 			case d.isFile(m[1]):
-				return place{d.inFolder(m[1]), line}
+				return ci.Place{File: d.inFolder(m[1]), Line: line}
 			}
 		}
 	}
 	for _, e := range f.Evidence {
 		if d.isFile(e.Source) {
-			return place{file: d.inFolder(e.Source)}
+			return ci.Place{File: d.inFolder(e.Source)}
 		}
 	}
 	return d.examined()
@@ -180,11 +212,11 @@ func (d *Document) inFolder(file string) string {
 }
 
 // examined is the place of what is about no file in particular.
-func (d *Document) examined() place {
+func (d *Document) examined() ci.Place {
 	if len(d.Sources) == 1 && d.recheck.Files {
-		return place{file: d.Sources[0]}
+		return ci.Place{File: d.Sources[0]}
 	}
-	return place{file: machine}
+	return ci.Place{File: ci.Machine}
 }
 
 // isFile reports whether the source of evidence is one of the texts, or a file of the
@@ -199,33 +231,6 @@ func (d *Document) isFile(source string) bool {
 		}
 	}
 	return false
-}
-
-// fingerprint is a digest of what identifies an issue. The message is no part of it, because
-// measured values in it vary.
-func fingerprint(key string, number int) string {
-	if number > 1 {
-		key += "\x00" + strconv.Itoa(number)
-	}
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:16])
-}
-
-// notExamined are the reasons of the verdict that are no findings.
-func (d *Document) notExamined(s Style) []Reason {
-	all := d.Verdict.gaps()
-	for i := range all {
-		all[i].Text = "not examined: " + lines.Printable(all[i].Text, s.ASCII)
-	}
-	return all
-}
-
-// broken is why the exit code is neither 0 nor 1; empty if it is.
-func (d *Document) broken(s Style) string {
-	if d.Verdict.ExitCode < 2 {
-		return ""
-	}
-	return fmt.Sprintf("exit %d: %s", d.Verdict.ExitCode, lines.Printable(d.Verdict.Reason, s.ASCII))
 }
 
 // conclusion is the verdict in one line.

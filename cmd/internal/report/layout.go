@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -15,11 +16,11 @@ const labelWidth = 7
 func (t *text) clean(s string) string { return lines.Printable(s, t.style.ASCII) }
 
 // paint adds a color.
-func (t *text) paint(c color, s string) string {
-	if !t.style.Color || c == plain || s == "" {
+func (t *text) paint(c ansi.Color, s string) string {
+	if !t.style.Color {
 		return s
 	}
-	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
+	return c.Paint(s)
 }
 
 // line writes one line.
@@ -48,21 +49,21 @@ func (t *text) entry(label, said, right string) {
 			lead = t.paint(colorOf(label), lines.Pad(label, 6))
 		}
 		if i == last && right != "" {
-			l += strings.Repeat(" ", gap) + t.paint(dim, right)
+			l += strings.Repeat(" ", gap) + t.paint(ansi.Dim, right)
 		}
 		t.line(lead, l)
 	}
 }
 
 // wrapped writes a text in lines with a left margin.
-func (t *text) wrapped(margin string, c color, said string) {
+func (t *text) wrapped(margin string, c ansi.Color, said string) {
 	for _, l := range lines.Wrap(said, t.width-len(margin)) {
 		t.line(margin, t.paint(c, l))
 	}
 }
 
 // hanging writes a label and a text; further lines are aligned with the text.
-func (t *text) hanging(margin, label string, c color, said string) {
+func (t *text) hanging(margin, label string, c ansi.Color, said string) {
 	for _, l := range lines.Wrap(said, t.width-len(margin)-labelWidth) {
 		t.line(margin, t.paint(c, lines.Pad(label, labelWidth)+l))
 		label = ""
@@ -70,7 +71,7 @@ func (t *text) hanging(margin, label string, c color, said string) {
 }
 
 // items writes a list, no item broken unless it is longer than a line.
-func (t *text) items(margin string, c color, parts []string) {
+func (t *text) items(margin string, c ansi.Color, parts []string) {
 	items := make([]string, len(parts))
 	for i, p := range parts {
 		items[i] = t.clean(p)
@@ -84,7 +85,7 @@ func (t *text) items(margin string, c color, parts []string) {
 }
 
 // wrappedAfter writes two texts one after the other, the first in a color.
-func (t *text) wrappedAfter(c color, first, second string) {
+func (t *text) wrappedAfter(c ansi.Color, first, second string) {
 	words := len(strings.Fields(first))
 	for _, l := range lines.Wrap(first+" "+second, t.width) {
 		fields := strings.Fields(l)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
 )
 
 // matrix is one number or mark for each GPU (a row) and each of the things
@@ -227,7 +228,7 @@ func cellOf(o probe.Outcome, t *probe.Transfer) string {
 		return "-"
 	case probe.Unknown:
 		if t != nil && underLoad(t) {
-			return rate(*t.GBps) + "?"
+			return units.Rate(*t.GBps) + "?"
 		}
 		return "?"
 	default:
@@ -240,9 +241,9 @@ func cellOf(o probe.Outcome, t *probe.Transfer) string {
 	case t == nil:
 		return "?"
 	case t.GBps != nil:
-		return rate(*t.GBps) + mark
+		return units.Rate(*t.GBps) + mark
 	case t.Microseconds != nil:
-		return microseconds(*t.Microseconds) + mark
+		return units.Microseconds(*t.Microseconds) + mark
 	}
 	return string(o)
 }

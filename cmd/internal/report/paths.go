@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -124,73 +124,29 @@ func (all paths) deciding() []*probe.Transfer {
 // speed describes the rates of transfers, with what their links could carry:
 // "395 to 396 GB/s (88 % of 450)". It is empty where nothing was measured.
 func speed(ts []*probe.Transfer) string {
-	rates, fractions, expected := span{}, span{}, span{}
+	rates, fractions, expected := units.Span{}, units.Span{}, units.Span{}
 	for _, t := range ts {
 		if t.GBps == nil {
 			continue
 		}
-		rates.add(*t.GBps)
+		rates.Add(*t.GBps)
 		if t.ExpectedGBps != nil && *t.ExpectedGBps > 0 {
-			expected.add(*t.ExpectedGBps)
-			fractions.add(100 * *t.GBps / *t.ExpectedGBps)
+			expected.Add(*t.ExpectedGBps)
+			fractions.Add(100 * *t.GBps / *t.ExpectedGBps)
 		}
 	}
-	if rates.n == 0 {
+	if rates.N == 0 {
 		return ""
 	}
-	s := rates.text(rate) + " GB/s"
+	s := rates.Text(units.Rate) + " GB/s"
 	switch {
-	case fractions.n < rates.n:
-	case rate(expected.least) == rate(expected.most):
-		s += fmt.Sprintf(" (%s %% of %s)", fractions.text(percent), rate(expected.least))
+	case fractions.N < rates.N:
+	case units.Rate(expected.Least) == units.Rate(expected.Most):
+		s += fmt.Sprintf(" (%s %% of %s)", fractions.Text(units.Percent), units.Rate(expected.Least))
 	default:
-		s += fmt.Sprintf(" (%s %% of the link rate)", fractions.text(percent))
+		s += fmt.Sprintf(" (%s %% of the link rate)", fractions.Text(units.Percent))
 	}
 	return s
-}
-
-// span is the least and the most of several numbers.
-type span struct {
-	least, most float64
-	n           int
-}
-
-func (s *span) add(v float64) {
-	if s.n == 0 || v < s.least {
-		s.least = v
-	}
-	if s.n == 0 || v > s.most {
-		s.most = v
-	}
-	s.n++
-}
-
-// text is "2 to 3", or "2" where both ends read alike.
-func (s span) text(format func(float64) string) string {
-	least, most := format(s.least), format(s.most)
-	if least == most {
-		return least
-	}
-	return least + " to " + most
-}
-
-// rate writes a rate with its significant digits.
-func rate(v float64) string {
-	switch {
-	case math.Abs(v) >= 99.95:
-		return fmt.Sprintf("%.0f", v)
-	case math.Abs(v) >= 0.095 || v == 0:
-		return fmt.Sprintf("%.1f", v)
-	default:
-		return fmt.Sprintf("%.2g", v)
-	}
-}
-
-func percent(v float64) string {
-	if v > 0 && v < 0.5 {
-		return "<1"
-	}
-	return fmt.Sprintf("%.0f", v)
 }
 
 // status is how a line of the report begins.
@@ -528,7 +484,7 @@ func figureByWay(ts []*probe.Transfer) string {
 // figure is a test's rates, else its times, else how many went well; what did
 // not go well is counted behind it.
 func figure(ts []*probe.Transfer) string {
-	rates, times := span{}, span{}
+	rates, times := units.Span{}, units.Span{}
 	outcomes := map[probe.Outcome]int{}
 	loaded := 0
 	for _, t := range ts {
@@ -538,20 +494,20 @@ func figure(ts []*probe.Transfer) string {
 			outcomes[t.Outcome]++
 		}
 		if t.GBps != nil {
-			rates.add(*t.GBps)
+			rates.Add(*t.GBps)
 		}
 		if t.Microseconds != nil {
-			times.add(*t.Microseconds)
+			times.Add(*t.Microseconds)
 		}
 	}
 	var s string
 	switch {
-	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && rates.n == 0:
+	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && rates.N == 0:
 		return outcomeInWords(ts[0].Outcome)
-	case rates.n > 0:
-		s = rates.text(rate) + " GB/s"
-	case times.n > 0:
-		s = times.text(microseconds) + " us"
+	case rates.N > 0:
+		s = rates.Text(units.Rate) + " GB/s"
+	case times.N > 0:
+		s = times.Text(units.Microseconds) + " us"
 	default:
 		s = "ok"
 	}
@@ -576,11 +532,4 @@ func outcomeInWords(o probe.Outcome) string {
 	default:
 		return string(o)
 	}
-}
-
-func microseconds(v float64) string {
-	if v < 10 {
-		return fmt.Sprintf("%.2f", v)
-	}
-	return rate(v)
 }

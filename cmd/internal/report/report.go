@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 )
 
@@ -33,11 +34,11 @@ var formats = []Format{
 	{Name: "json", Extension: ".json", write: writeJSON},
 	{Name: "markdown", Extension: ".md", write: writeMarkdown},
 	{Name: "html", Extension: ".html", write: writeHTML},
-	{Name: "sarif", Extension: ".sarif", CI: true, write: writeSARIF},
-	{Name: "junit", Extension: ".xml", CI: true, write: writeJUnit},
-	{Name: "github", CI: true, write: writeGitHub},
-	{Name: "gitlab", CI: true, write: writeGitLab},
-	{Name: "prometheus", Extension: ".prom", CI: true, write: writePrometheus},
+	{Name: "sarif", Extension: ".sarif", CI: true, write: forCI(ci.SARIF)},
+	{Name: "junit", Extension: ".xml", CI: true, write: forCI(ci.JUnit)},
+	{Name: "github", CI: true, write: forCI(ci.GitHub)},
+	{Name: "gitlab", CI: true, write: forCI(ci.GitLab)},
+	{Name: "prometheus", Extension: ".prom", CI: true, write: forCI(ci.Prometheus)},
 }
 
 // Style says how a report is laid out. Only the text format heeds all of it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -47,7 +48,7 @@ func TestGoldenSchema(t *testing.T) {
 func generate(t *testing.T) []byte {
 	t.Helper()
 	s := contract.Schema(t, Schema, &Document{}, enums, "checks", "rules", "remedies", filepath.Join("cmd", "internal"))
-	raw, err := Marshal(s)
+	raw, err := lines.JSON(s)
 	if err != nil {
 		t.Fatal(err)
 	}

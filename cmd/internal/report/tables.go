@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -30,7 +31,7 @@ func (t *text) matrix(all paths) {
 		for _, m := range testMatrices(t.d, t.style.Verbose) {
 			t.line()
 			if !t.table(m) {
-				t.wrapped("      ", dim, t.clean(m.title)+": too wide for this terminal; --format json holds it")
+				t.wrapped("      ", ansi.Dim, t.clean(m.title)+": too wide for this terminal; --format json holds it")
 			}
 		}
 	}
@@ -49,30 +50,30 @@ func (t *text) table(m matrix) bool {
 		return false
 	}
 	head, column := m.head(), m.column()
-	t.line("      ", t.paint(dim, t.clean(m.title)))
+	t.line("      ", t.paint(ansi.Dim, t.clean(m.title)))
 	var row strings.Builder
 	for _, h := range m.heads {
 		row.WriteString(lines.Pad(t.clean(h), -column))
 	}
-	t.line("      ", t.paint(dim, strings.Repeat(" ", head)+row.String()))
+	t.line("      ", t.paint(ansi.Dim, strings.Repeat(" ", head)+row.String()))
 	for i := range devices {
 		row.Reset()
 		for j, c := range m.cells[i] {
-			code := plain
+			code := ansi.Plain
 			switch o := m.marks[i][j]; {
 			case c == "." || badness[o] < badness[probe.OK]:
-				code = dim
+				code = ansi.Dim
 			case badness[o] > badness[probe.Slow]:
-				code = red
+				code = ansi.Red
 			case o == probe.Slow:
-				code = yellow
+				code = ansi.Yellow
 			}
 			row.WriteString(strings.Repeat(" ", column-len(c)) + t.paint(code, c))
 		}
-		t.line("      ", t.paint(dim, lines.Pad(m.labels[i]+"  "+t.clean(m.devices[i]), head)), row.String())
+		t.line("      ", t.paint(ansi.Dim, lines.Pad(m.labels[i]+"  "+t.clean(m.devices[i]), head)), row.String())
 	}
 	if m.legend != "" {
-		t.wrapped("      ", dim, m.legend)
+		t.wrapped("      ", ansi.Dim, m.legend)
 	}
 	return true
 }
@@ -88,7 +89,7 @@ func (t *text) folded(all paths) {
 	slices.SortStableFunc(odd, func(a, b path) int { return badness[b.outcome] - badness[a.outcome] })
 	for i, p := range odd {
 		if i == maxPaths && !t.style.Verbose {
-			t.wrapped("      ", dim, fmt.Sprintf("and %d more (--verbose)", len(odd)-i))
+			t.wrapped("      ", ansi.Dim, fmt.Sprintf("and %d more (--verbose)", len(odd)-i))
 			break
 		}
 		said := string(p.outcome)
@@ -104,9 +105,9 @@ func (t *text) folded(all paths) {
 		if utf8.RuneCountInString(said) > t.width-6 {
 			said = strings.ReplaceAll(said, usualDomain, "")
 		}
-		t.wrapped("      ", plain, said)
+		t.wrapped("      ", ansi.Plain, said)
 	}
 	if len(odd) == 0 {
-		t.wrapped("      ", dim, "all paths alike; their rates are in -o report.json")
+		t.wrapped("      ", ansi.Dim, "all paths alike; their rates are in -o report.json")
 	}
 }

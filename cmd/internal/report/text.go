@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -42,32 +43,19 @@ type text struct {
 // to it.
 const unnumbered = 0
 
-// color is a terminal's code for one (ECMA-48, select graphic rendition).
-type color string
-
-const (
-	plain  color = ""
-	bold   color = "1"
-	dim    color = "2"
-	red    color = "1;31"
-	green  color = "32"
-	yellow color = "33"
-	cyan   color = "36"
-)
-
 // colorOf is the colour of a severity or a status.
-func colorOf(s string) color {
+func colorOf(s string) ansi.Color {
 	switch s {
 	case string(rules.Critical), string(rules.High), string(statusFail), string(area.Problem):
-		return red
+		return ansi.Red
 	case string(rules.Medium), string(statusSlow), string(statusOpen), string(area.Unknown):
-		return yellow
+		return ansi.Yellow
 	case string(rules.Low), string(area.Note):
-		return cyan
+		return ansi.Cyan
 	case string(area.OK):
-		return green
+		return ansi.Green
 	}
-	return dim
+	return ansi.Dim
 }
 
 // newText prepares a report for a person.
@@ -145,7 +133,7 @@ func (t *text) head() {
 	}
 	for i, l := range t.wrapItems(items, utf8.RuneCountInString(name)+3, indent) {
 		if i == 0 {
-			t.line(t.paint(bold, name), "   ", l)
+			t.line(t.paint(ansi.Bold, name), "   ", l)
 		} else {
 			t.line(strings.Repeat(" ", indent), l)
 		}
@@ -162,7 +150,7 @@ func (t *text) transfers() {
 	s, said := transfersLine(t.d, all)
 	t.entry(string(s), t.clean(said), took(t.d.Timing.TotalMS))
 	if parts := figures(t.d); len(parts) > 0 {
-		t.items("      ", dim, parts)
+		t.items("      ", ansi.Dim, parts)
 	}
 	t.slowStart()
 	t.matrix(all)
@@ -207,33 +195,33 @@ func (t *text) finding(number int, g group) {
 	for i, l := range lines {
 		switch {
 		case i > 0:
-			t.line(indent, t.paint(bold, l))
+			t.line(indent, t.paint(ansi.Bold, l))
 		case fits:
-			t.line(t.paint(bold, n), "  ", t.paint(colorOf(severity), severity), "  ", t.paint(bold, l),
-				strings.Repeat(" ", t.width-used-utf8.RuneCountInString(l)-len(about)), t.paint(dim, about))
+			t.line(t.paint(ansi.Bold, n), "  ", t.paint(colorOf(severity), severity), "  ", t.paint(ansi.Bold, l),
+				strings.Repeat(" ", t.width-used-utf8.RuneCountInString(l)-len(about)), t.paint(ansi.Dim, about))
 		default:
-			t.line(t.paint(bold, n), "  ", t.paint(colorOf(severity), severity), "  ", t.paint(bold, l))
+			t.line(t.paint(ansi.Bold, n), "  ", t.paint(colorOf(severity), severity), "  ", t.paint(ansi.Bold, l))
 		}
 	}
 	if !fits {
-		t.line(indent, t.paint(dim, about))
+		t.line(indent, t.paint(ansi.Dim, about))
 	}
 	messages := g.messages()
 	if len(messages) > maxMessages || !g.namesSubjects(messages) {
-		t.wrapped(margin, plain, t.some(g.subjects, maxSubjects))
+		t.wrapped(margin, ansi.Plain, t.some(g.subjects, maxSubjects))
 	}
 	for i, m := range messages {
 		if i == maxMessages && !t.style.Verbose {
-			t.wrapped(margin, dim, fmt.Sprintf("and %d more (--verbose)", len(messages)-i))
+			t.wrapped(margin, ansi.Dim, fmt.Sprintf("and %d more (--verbose)", len(messages)-i))
 			break
 		}
-		t.wrapped(margin, plain, t.clean(m))
+		t.wrapped(margin, ansi.Plain, t.clean(m))
 	}
 	if terms := g.terms(t.explained, cureOf(g, t.d.Advice)); terms != "" {
-		t.hanging(margin, "terms", dim, t.clean(terms))
+		t.hanging(margin, "terms", ansi.Dim, t.clean(terms))
 	}
 	for _, c := range g.candidates() {
-		t.hanging(margin, "may be", plain, t.clean(c.Cause)+": "+inFavour(c, t.clean, t.clean))
+		t.hanging(margin, "may be", ansi.Plain, t.clean(c.Cause)+": "+inFavour(c, t.clean, t.clean))
 	}
 	for _, e := range g.explained() {
 		said := "cause of " + t.clean(e.Rule)
@@ -242,7 +230,7 @@ func (t *text) finding(number int, g group) {
 		} else if !slices.Equal(e.subjects, []string{"host"}) {
 			said += ": " + t.some(e.subjects, maxSubjects)
 		}
-		t.wrapped(margin, dim, said)
+		t.wrapped(margin, ansi.Dim, said)
 	}
 	if t.style.Verbose {
 		t.evidence(margin, g)
@@ -272,7 +260,7 @@ func (t *text) some(names []string, most int) string {
 func (t *text) evidence(margin string, g group) {
 	for _, f := range g.findings {
 		for _, e := range f.Evidence {
-			t.hanging(margin, "seen", dim, t.clean(e.Fact)+" = "+t.clean(valueOf(e.Value))+" ("+t.clean(e.Source)+")")
+			t.hanging(margin, "seen", ansi.Dim, t.clean(e.Fact)+" = "+t.clean(valueOf(e.Value))+" ("+t.clean(e.Source)+")")
 		}
 	}
 }
@@ -293,7 +281,7 @@ func (t *text) slight(findings []rules.Finding) {
 	all := groups(findings)
 	for i, g := range all {
 		if i == maxLow && !t.style.Verbose {
-			t.wrapped("      ", dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, t.clean(strings.Join(topics(all[i:]), ", "))))
+			t.wrapped("      ", ansi.Dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, t.clean(strings.Join(topics(all[i:]), ", "))))
 			break
 		}
 		said := g.messages()[0]
@@ -326,7 +314,7 @@ func sentence(s string) string {
 func (t *text) closing() {
 	d := t.d
 	var said string
-	code := green
+	code := ansi.Green
 	most := maxReasons
 	if t.style.Verbose {
 		most = len(d.Verdict.Reasons)
@@ -342,35 +330,35 @@ func (t *text) closing() {
 	case v.State == Healthy:
 		said = "Healthy" + d.besides() + "."
 	case v.State == Findings:
-		said, code = v.Tally()+".", yellow
+		said, code = v.Tally()+".", ansi.Yellow
 		if v.Counts.Critical+v.Counts.High > 0 {
-			code = red
+			code = ansi.Red
 		}
 	case v.has(ReasonFailed):
-		said, code = "Transfers fail: "+t.clean(v.shortly(most))+".", red
+		said, code = "Transfers fail: "+t.clean(v.shortly(most))+".", ansi.Red
 	case v.has(ReasonUnread):
-		said, code = "Nothing in the input was recognized.", plain
+		said, code = "Nothing in the input was recognized.", ansi.Plain
 	case v.has(ReasonTexts) && v.has(ReasonCut):
-		said, code = "No known fault found in what was read of the input: "+t.clean(v.text(ReasonCut))+".", yellow
+		said, code = "No known fault found in what was read of the input: "+t.clean(v.text(ReasonCut))+".", ansi.Yellow
 	case v.has(ReasonTexts):
-		said, code = "No known fault found in the input"+d.besides()+".", plain
+		said, code = "No known fault found in the input"+d.besides()+".", ansi.Plain
 	case v.has(ReasonNoGPU) && len(d.Findings) == 0:
-		said, code = "No GPU to judge; no problems found.", plain
+		said, code = "No GPU to judge; no problems found.", ansi.Plain
 	case v.has(ReasonNoGPU):
-		said, code = "No GPU to judge.", plain
+		said, code = "No GPU to judge.", ansi.Plain
 	default:
-		said, code = t.noProblems()+", but not proven healthy: "+t.clean(v.shortly(most))+".", yellow
+		said, code = t.noProblems()+", but not proven healthy: "+t.clean(v.shortly(most))+".", ansi.Yellow
 	}
 	t.wrappedAfter(code, said, t.clean(t.judged(said)))
 	t.wanted()
 	if note := d.redactedNote(); note != "" {
-		t.wrapped("", dim, note)
+		t.wrapped("", ansi.Dim, note)
 	}
 	if hints := t.hints(); hints != "" {
-		t.wrapped("", dim, hints)
+		t.wrapped("", ansi.Dim, hints)
 	}
 	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
-		t.line("To see a report for a machine with GPUs: ", t.paint(bold, "gpudoctor check --from example:"+t.style.Example))
+		t.line("To see a report for a machine with GPUs: ", t.paint(ansi.Bold, "gpudoctor check --from example:"+t.style.Example))
 	}
 	if d.Verdict.ExitCode != 0 || len(d.Findings)+len(d.Waived) > 0 {
 		t.exit()
@@ -380,7 +368,7 @@ func (t *text) closing() {
 // exit writes the exit code and its reason.
 func (t *text) exit() {
 	v := t.d.Verdict
-	t.wrapped("", dim, fmt.Sprintf("exit %d: %s", v.ExitCode, t.clean(v.Reason)))
+	t.wrapped("", ansi.Dim, fmt.Sprintf("exit %d: %s", v.ExitCode, t.clean(v.Reason)))
 }
 
 // noProblems says that no fault was found, or how bad the findings are at most that stand

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -205,28 +206,28 @@ func (t *text) quotes(margin string, g group) {
 	all := t.d.quotes(g)
 	for i, e := range all {
 		if i == maxQuotes && !t.style.Verbose {
-			t.hanging(margin, "", dim, "and "+plural(len(all)-i, "more line")+" (--verbose)")
+			t.hanging(margin, "", ansi.Dim, "and "+plural(len(all)-i, "more line")+" (--verbose)")
 			break
 		}
-		t.hanging(margin, "seen", dim, t.clean(quoted(e)))
+		t.hanging(margin, "seen", ansi.Dim, t.clean(quoted(e)))
 	}
 }
 
 // wanted writes what to send where nothing could be concluded.
 func (t *text) wanted() {
 	if t.d.textsOnly && t.d.Verdict.State == Inconclusive {
-		t.wrapped("", dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
+		t.wrapped("", ansi.Dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
 		return
 	}
 	if !t.d.open() || len(t.d.Wanted) == 0 {
 		return
 	}
-	t.wrapped("", plain, "To narrow this down, send the following, most useful first:")
+	t.wrapped("", ansi.Plain, "To narrow this down, send the following, most useful first:")
 	for i, w := range t.d.Wanted {
 		if i == maxWanted && !t.style.Verbose {
 			break
 		}
-		t.hanging("  ", "send", plain, t.clean(w.Send))
+		t.hanging("  ", "send", ansi.Plain, t.clean(w.Send))
 	}
-	t.wrapped("  ", dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
+	t.wrapped("  ", ansi.Dim, "or run gpudoctor check on the machine, or send what gpudoctor snapshot -o host.txtar writes there")
 }

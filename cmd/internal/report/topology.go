@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
@@ -47,17 +48,17 @@ func (g group) places() []string {
 func WriteTopology(w io.Writer, d *Document, s Style) error {
 	var b bytes.Buffer
 	t := newText(&b, d, s)
-	t.wrapped("", bold, t.clean(d.Host.Summary))
+	t.wrapped("", ansi.Bold, t.clean(d.Host.Summary))
 	t.line()
 	m := d.topology()
 	switch {
 	case m == nil && d.textsOnly:
-		t.wrapped("", plain, "No topology: the input does not show how GPUs are connected.")
+		t.wrapped("", ansi.Plain, "No topology: the input does not show how GPUs are connected.")
 	case m == nil && len(d.Host.GPUs) == 0:
 		_, why := noGPU(d)
-		t.wrapped("", plain, "No topology: "+t.clean(why)+".")
+		t.wrapped("", ansi.Plain, "No topology: "+t.clean(why)+".")
 	case m == nil:
-		t.wrapped("", plain, "No topology: how the GPUs are connected is not known.")
+		t.wrapped("", ansi.Plain, "No topology: how the GPUs are connected is not known.")
 	default:
 		t.tree(m)
 		t.pictured(m)
@@ -92,18 +93,18 @@ func (t *text) tree(m *topology.Machine) {
 		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.width {
 			line, detail = line+"  "+detail, ""
 		}
-		t.line(t.paint(dim, r.Lead), strings.TrimPrefix(line, r.Lead))
+		t.line(t.paint(ansi.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
 		if detail != "" {
-			t.under(r, dim, detail)
+			t.under(r, ansi.Dim, detail)
 		}
 		t.faults(m, r)
 	}
 }
 
 // under writes a text below a node.
-func (t *text) under(r topology.Row, c color, said string) {
+func (t *text) under(r topology.Row, c ansi.Color, said string) {
 	for _, l := range lines.Wrap(said, max(t.width-utf8.RuneCountInString(r.Under), leastWidth/2)) {
-		t.line(t.paint(dim, r.Under), t.paint(c, l))
+		t.line(t.paint(ansi.Dim, r.Under), t.paint(c, l))
 	}
 }
 
@@ -131,10 +132,10 @@ func (t *text) pictured(m *topology.Machine) {
 		t.line()
 	}
 	for _, j := range m.Joins {
-		t.wrapped("", plain, t.clean(j.String()))
+		t.wrapped("", ansi.Plain, t.clean(j.String()))
 	}
 	if m.Hidden {
-		t.wrapped("", dim, topology.HiddenPaths)
+		t.wrapped("", ansi.Dim, topology.HiddenPaths)
 	}
 	if len(m.Faults) > 0 {
 		t.line()
@@ -150,6 +151,6 @@ func (t *text) pictured(m *topology.Machine) {
 	}
 	if len(m.Faults) > 0 {
 		t.line()
-		t.line(t.paint(dim, "what to do: "), t.clean(t.d.recheck.Command()))
+		t.line(t.paint(ansi.Dim, "what to do: "), t.clean(t.d.recheck.Command()))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // TransfersExitCode is what a command that makes transfers and nothing else
@@ -28,7 +29,7 @@ func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
 	var b bytes.Buffer
 	switch f.Name {
 	case "json":
-		raw, err := Marshal(d.Transfers)
+		raw, err := lines.JSON(d.Transfers)
 		if err != nil {
 			return fmt.Errorf("encode transfers: %w", err)
 		}

@@ -204,6 +204,13 @@ func (d *Document) unexamined(in Input) []Reason {
 	switch {
 	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
 		return append(all, Reason{Code: ReasonUnread, Text: "the machine (nothing in the input was recognized)"})
+	case d.Profile == rules.Launch:
+		// What files do not say of a machine is no gap; a file that was not understood is.
+		all = append(unreadTexts(in.Facts.Texts), unreadFiles(in.Facts)...)
+		for _, s := range d.Skipped {
+			all = append(all, notJudged(s))
+		}
+		return all
 	case d.textsOnly && len(in.Only) == 0:
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 	case len(in.Only) > 0:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/page"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
@@ -56,8 +57,8 @@ func unused(w waivers.Waiver) string {
 // waived lists the findings that are waived, and the waivers that match none.
 func (t *text) waived() {
 	for _, w := range t.d.Waived {
-		t.hanging("", "waived", plain, t.clean(fmt.Sprintf("%s (%s, %s)", strings.TrimSuffix(withSubject(w.Finding), "."), w.Finding.Rule, w.Finding.Severity)))
-		t.wrapped(strings.Repeat(" ", labelWidth), dim, t.clean(w.Waiver.Terms()))
+		t.hanging("", "waived", ansi.Plain, t.clean(fmt.Sprintf("%s (%s, %s)", strings.TrimSuffix(withSubject(w.Finding), "."), w.Finding.Rule, w.Finding.Severity)))
+		t.wrapped(strings.Repeat(" ", labelWidth), ansi.Dim, t.clean(w.Waiver.Terms()))
 		if t.style.Verbose {
 			t.evidence(strings.Repeat(" ", labelWidth), groups([]rules.Finding{w.Finding})[0])
 		}

@@ -1,10 +1,8 @@
-package report
+package ci
 
 import (
 	"bytes"
-	"fmt"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -32,36 +30,32 @@ var gitLabSeverities = map[rules.Severity]string{
 	rules.Critical: "blocker", rules.High: "critical", rules.Medium: "major", rules.Low: "minor", rules.Info: "info",
 }
 
-// writeGitLab writes findings, and what was not examined, as issues of code quality.
-func writeGitLab(b *bytes.Buffer, d *Document, s Style) {
+// GitLab writes findings, and what was not examined, as issues of code quality.
+func GitLab(b *bytes.Buffer, r *Report) {
 	all := []gitLabIssue{}
-	add := func(check, fingerprint, severity, text string, p place) {
+	add := func(check, fingerprint, severity, text string, p Place) {
 		all = append(all, gitLabIssue{
 			Description: text, CheckName: check, Fingerprint: fingerprint, Severity: severity,
-			Location: gitLabLocation{Path: lines.Printable(p.file, s.ASCII), Lines: gitLabLines{Begin: max(p.line, 1)}},
+			Location: gitLabLocation{Path: p.File, Lines: gitLabLines{Begin: max(p.Line, 1)}},
 		})
 	}
-	for _, i := range d.issues(s) {
-		if i.isWaived() {
-			i.severity, i.message = rules.Info, i.terms+"\n"+i.message
+	for _, i := range r.Issues {
+		if i.waived() {
+			i.Severity, i.Message = rules.Info, i.Terms+"\n"+i.Message
 		}
-		add(i.rule, i.fingerprint, gitLabSeverities[i.severity], i.text(), i.place)
+		add(i.Rule, i.Fingerprint, gitLabSeverities[i.Severity], i.text(), i.Place)
 	}
 	severity := gitLabSeverities[rules.Low]
-	if d.Verdict.ExitCode > 1 {
+	if r.ExitCode > 1 {
 		severity = gitLabSeverities[rules.High]
 	}
-	seen := map[ReasonCode]int{}
-	for _, g := range d.notExamined(s) {
+	seen := map[string]int{}
+	for _, g := range r.Gaps {
 		seen[g.Code]++
-		add("gpudoctor/"+string(g.Code), fingerprint("gap\x00"+string(g.Code), seen[g.Code]), severity, g.Text, d.examined())
+		add("gpudoctor/"+g.Code, Fingerprint("gap\x00"+g.Code, seen[g.Code]), severity, g.Text, r.Examined)
 	}
-	if said := d.broken(s); said != "" {
-		add("gpudoctor/exit-code", fingerprint("exit-code", 1), severity, said, d.examined())
+	if r.Broken != "" {
+		add("gpudoctor/exit-code", Fingerprint("exit-code", 1), severity, r.Broken, r.Examined)
 	}
-	raw, err := Marshal(all)
-	if err != nil {
-		panic(fmt.Sprintf("encode issues: %v", err)) // All of it is strings and numbers.
-	}
-	b.Write(raw)
+	encode(b, all)
 }

@@ -1,8 +1,7 @@
-package report
+package ci
 
 import (
 	"bytes"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/chavacava/garif"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -39,51 +37,46 @@ type sarifResult struct {
 	Suppressions []*garif.Suppression `json:"suppressions"`
 }
 
-// writeSARIF writes the findings for code scanning (OASIS SARIF 2.1.0).
-func writeSARIF(b *bytes.Buffer, d *Document, s Style) {
-	run := garif.NewRun(garif.NewTool(d.sarifDriver(s)))
-	run.Invocations = []*garif.Invocation{d.sarifInvocation(s)}
-	run.AutomationDetails = &garif.RunAutomationDetails{Id: "gpudoctor/" + string(d.Profile) + "/"}
+// SARIF writes the findings for code scanning (OASIS SARIF 2.1.0).
+func SARIF(b *bytes.Buffer, r *Report) {
+	run := garif.NewRun(garif.NewTool(r.sarifDriver()))
+	run.Invocations = []*garif.Invocation{r.sarifInvocation()}
+	run.AutomationDetails = &garif.RunAutomationDetails{Id: "gpudoctor/" + r.Profile + "/"}
 	out := sarifRun{Run: run, Results: []sarifResult{}}
-	for _, i := range d.issues(s) {
+	for _, i := range r.Issues {
 		out.Results = append(out.Results, i.sarif())
 	}
-	raw, err := Marshal(sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
-	if err != nil {
-		panic(fmt.Sprintf("encode SARIF: %v", err)) // All of it is strings, numbers and lists.
-	}
-	b.Write(raw)
+	encode(b, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{out}})
 }
 
 // sarifDriver describes the program and the rules that the results name.
-func (d *Document) sarifDriver(s Style) *garif.ToolComponent {
+func (r *Report) sarifDriver() *garif.ToolComponent {
 	driver := garif.NewDriver("gpudoctor")
-	driver.Version = lines.Printable(d.Version, s.ASCII)
-	for _, r := range d.spokenOf() {
-		driver.Rules = append(driver.Rules, sarifRule(r, s))
+	driver.Version = r.Version
+	for _, rule := range r.Rules {
+		driver.Rules = append(driver.Rules, sarifRule(rule))
 	}
 	return driver
 }
 
 // sarifRule describes a rule.
-func sarifRule(r rules.Rule, s Style) *garif.ReportingDescriptor {
-	clean := func(text string) string { return sarifText(lines.Printable(text, s.ASCII)) }
-	rule := garif.NewReportingDescriptor(lines.Printable(r.ID, s.ASCII))
-	rule.ShortDescription = garif.NewMultiformatMessageString(clean(r.Title))
+func sarifRule(r rules.Rule) *garif.ReportingDescriptor {
+	rule := garif.NewReportingDescriptor(r.ID)
+	rule.ShortDescription = garif.NewMultiformatMessageString(sarifText(r.Title))
 	rule.DefaultConfiguration = garif.NewReportingConfiguration()
 	rule.DefaultConfiguration.Enabled = true
 	rule.DefaultConfiguration.Level = sarifLevel(r.Severity)
-	help, marked := []string{clean(r.Title)}, []string{gfm.Inline(r.Title)}
+	help, marked := []string{sarifText(r.Title)}, []string{gfm.Inline(r.Title)}
 	if r.Description != "" {
-		rule.FullDescription = garif.NewMultiformatMessageString(clean(r.Description))
-		help, marked = []string{clean(r.Description)}, []string{gfm.Inline(r.Description)}
+		rule.FullDescription = garif.NewMultiformatMessageString(sarifText(r.Description))
+		help, marked = []string{sarifText(r.Description)}, []string{gfm.Inline(r.Description)}
 	}
 	for _, l := range r.Links {
-		help = append(help, clean(l.Ref))
+		help = append(help, sarifText(l.Ref))
 		marked = append(marked, "- "+gfm.Inline(l.Ref))
 	}
 	explain := "gpudoctor explain " + r.ID
-	rule.Help = garif.NewMultiformatMessageString(strings.Join(append(help, clean(explain)), "\n"))
+	rule.Help = garif.NewMultiformatMessageString(strings.Join(append(help, sarifText(explain)), "\n"))
 	rule.Help.Markdown = strings.Join(append(marked, "\n"+gfm.Code(explain)), "\n")
 	if len(r.Links) > 0 && isURL(r.Links[0].Ref) {
 		rule.HelpUri = r.Links[0].Ref
@@ -107,12 +100,12 @@ func isURL(ref string) bool {
 }
 
 // sarifInvocation says how the run went: what was not examined, and why.
-func (d *Document) sarifInvocation(s Style) *garif.Invocation {
-	invocation := garif.NewInvocation(d.Verdict.ExitCode < 2)
-	invocation.ExitCode = d.Verdict.ExitCode
-	invocation.ExitCodeDescription = lines.Printable(d.Verdict.Reason, s.ASCII)
+func (r *Report) sarifInvocation() *garif.Invocation {
+	invocation := garif.NewInvocation(r.ExitCode < 2)
+	invocation.ExitCode = r.ExitCode
+	invocation.ExitCodeDescription = r.Reason
 	level := string(garif.ResultLevel_Warning)
-	if d.Verdict.ExitCode > 1 {
+	if r.ExitCode > 1 {
 		level = string(garif.ResultLevel_Error)
 	}
 	add := func(id, level, text string) {
@@ -122,50 +115,50 @@ func (d *Document) sarifInvocation(s Style) *garif.Invocation {
 		n.Descriptor.Id = id
 		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, n)
 	}
-	for _, g := range d.notExamined(s) {
-		add(string(g.Code), level, g.Text)
+	for _, g := range r.Gaps {
+		add(g.Code, level, g.Text)
 	}
-	if said := d.broken(s); said != "" {
-		add("exit-code", level, said)
+	if r.Broken != "" {
+		add("exit-code", level, r.Broken)
 	}
-	for _, w := range d.UnusedWaivers {
-		add("waiver-unused", string(garif.ResultLevel_Note), lines.Printable(unused(w), s.ASCII))
+	for _, w := range r.Unused {
+		add("waiver-unused", string(garif.ResultLevel_Note), w.Text)
 	}
-	for _, skipped := range d.Skipped {
-		add("not-judged/"+lines.Printable(skipped.Rule, s.ASCII), string(garif.ResultLevel_Note), lines.Printable(skipped.Rule+" was not judged: "+reasonOf(skipped), s.ASCII))
+	for _, skipped := range r.Skipped {
+		add("not-judged/"+skipped.Rule, string(garif.ResultLevel_Note), skipped.Rule+" was not judged: "+skipped.Reason)
 	}
 	return invocation
 }
 
 // sarif is an issue as a result.
-func (i issue) sarif() sarifResult {
+func (i Issue) sarif() sarifResult {
 	r := garif.NewResult(garif.NewMessageFromText(sarifText(i.text())))
-	r.RuleId, r.Kind, r.Level = i.rule, garif.ResultKind_Fail, sarifLevel(i.severity)
-	r.PartialFingerprints = map[string]string{"gpudoctor/v1": i.fingerprint}
-	location := garif.NewLocation().WithURI(sarifURI(i.place.file))
-	if i.place.line > 0 {
+	r.RuleId, r.Kind, r.Level = i.Rule, garif.ResultKind_Fail, sarifLevel(i.Severity)
+	r.PartialFingerprints = map[string]string{"gpudoctor/v1": i.Fingerprint}
+	location := garif.NewLocation().WithURI(sarifURI(i.Place.File))
+	if i.Place.Line > 0 {
 		location.PhysicalLocation.Region = garif.NewRegion()
-		location.PhysicalLocation.Region.StartLine = i.place.line
+		location.PhysicalLocation.Region.StartLine = i.Place.Line
 	}
 	logical := garif.NewLogicalLocation()
-	logical.FullyQualifiedName, logical.Kind = i.subject, "resource"
+	logical.FullyQualifiedName, logical.Kind = i.Subject, "resource"
 	location.LogicalLocations = []*garif.LogicalLocation{logical}
 	r.Locations = []*garif.Location{location}
-	properties := garif.PropertyBag{"severity": string(i.severity), "confidence": string(i.confidence), "failsGate": i.fails}
+	properties := garif.PropertyBag{"severity": string(i.Severity), "confidence": string(i.Confidence), "failsGate": i.Fails}
 	r.Properties = &properties
 	return sarifResult{Result: r, Suppressions: i.suppressions()}
 }
 
 // suppressions are the waiver of a result, if it has one.
-func (i issue) suppressions() []*garif.Suppression {
-	if !i.isWaived() {
+func (i Issue) suppressions() []*garif.Suppression {
+	if !i.waived() {
 		return []*garif.Suppression{}
 	}
 	s := garif.NewSuppression("external")
-	s.Status, s.Justification = "accepted", i.terms
-	s.Location = garif.NewLocation().WithURI(sarifURI(i.waiver.File))
+	s.Status, s.Justification = "accepted", i.Terms
+	s.Location = garif.NewLocation().WithURI(sarifURI(i.Waiver.File))
 	s.Location.PhysicalLocation.Region = garif.NewRegion()
-	s.Location.PhysicalLocation.Region.StartLine = i.waiver.Line
+	s.Location.PhysicalLocation.Region.StartLine = i.Waiver.Line
 	return []*garif.Suppression{s}
 }
 

@@ -1,4 +1,7 @@
-package launch
+// Package place notes the lines in which the parts of a launch stand, by the parts' names:
+// "shm_bytes", "variables[NCCL_DEBUG]". A launch that one line describes has none: all of it
+// stands there.
+package place
 
 import (
 	"maps"
@@ -9,13 +12,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// The lines in which the parts of a launch stand, by the parts' names:
-// "shm_bytes", "variables[NCCL_DEBUG]". A launch that one line describes has
-// none: all of it stands there.
+// maxParts bounds the parts of a launch whose lines are noted.
+const maxParts = 1024
 
-// noteLine notes the line of a part. Line 0 is not known.
-func noteLine(l *facts.Launch, part string, line int) {
-	if line <= 0 || l.Lines[part] != 0 || len(l.Lines) > 4*maxList {
+// Note notes the line of a part. Line 0 is not known.
+func Note(l *facts.Launch, part string, line int) {
+	if line <= 0 || l.Lines[part] != 0 || len(l.Lines) > maxParts {
 		return
 	}
 	if l.Lines == nil {
@@ -24,21 +26,21 @@ func noteLine(l *facts.Launch, part string, line int) {
 	l.Lines[part] = line
 }
 
-// lineOfPart is the line of a part: that of the whole where it is one line, and
+// Of is the line of a part: that of the whole where it is one line, and
 // none where several lines describe the launch and it is not known which.
-func lineOfPart(l *facts.Launch, part string, at parse.Line) parse.Line {
+func Of(l *facts.Launch, part string, at parse.Line) parse.Line {
 	if l.Lines != nil {
 		at.Number = l.Lines[part]
 	}
 	return at
 }
 
-// variablePart names the part of a launch that is one of its variables.
-func variablePart(name string) string { return "variables[" + name + "]" }
+// Variable names the part of a launch that is one of its variables.
+func Variable(name string) string { return "variables[" + name + "]" }
 
-// partWords are what a line says that sets a part of a launch, in the options
+// Words are what a line says that sets a part of a launch, in the options
 // of the container programs and in what docker inspect and ECS print.
-var partWords = map[string][]string{
+var Words = map[string][]string{
 	"shm_bytes":  {"--shm-size", `"ShmSize"`, `"sharedMemorySize"`, "size="},
 	"ipc":        {"--ipc", `"IpcMode"`, `"ipcMode"`},
 	"privileged": {"--privileged", `"Privileged"`, `"privileged"`},
@@ -52,19 +54,19 @@ var partWords = map[string][]string{
 	"memlock_bytes": {"--ulimit"},
 }
 
-// findParts looks for the parts of a launch in the lines that describe it. The
+// Find looks for the parts of a launch in the lines that describe it. The
 // line of a part is the first one that says what sets it; one that also shows
 // the value is better.
-func findParts(l *facts.Launch, lines []parse.Line) {
+func Find(l *facts.Launch, lines []parse.Line) {
 	if len(lines) < 2 {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
-		noteLine(l, variablePart(name), lineOfWord(lines, name, l.Variables[name]))
+		Note(l, Variable(name), Line(lines, name, l.Variables[name]))
 	}
-	for part, words := range partWords {
+	for part, words := range Words {
 		for _, word := range words {
-			noteLine(l, part, lineOfWord(lines, word, ""))
+			Note(l, part, Line(lines, word, ""))
 		}
 	}
 	if len(l.Lines) == 0 { // So that nobody takes the first line for that of all.
@@ -72,9 +74,9 @@ func findParts(l *facts.Launch, lines []parse.Line) {
 	}
 }
 
-// lineOfWord is the first line that holds a word followed by a value, or
+// Line is the first line that holds a word followed by a value, or
 // else only the word; 0 if no line does.
-func lineOfWord(lines []parse.Line, word, value string) int {
+func Line(lines []parse.Line, word, value string) int {
 	first := 0
 	for _, l := range lines {
 		at := wholeWord(l.Text, word)

@@ -1,4 +1,4 @@
-package report
+package ci
 
 import (
 	"bytes"
@@ -8,57 +8,53 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 )
 
-// writePrometheus writes metrics for the textfile collector of node_exporter, in the text
+// Prometheus writes metrics for the textfile collector of node_exporter, in the text
 // format of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/).
-func writePrometheus(b *bytes.Buffer, d *Document, s Style) {
-	m := &metrics{b: b, ascii: s.ASCII}
+func Prometheus(b *bytes.Buffer, r *Report) {
+	m := &metrics{b: b}
 	m.family("gpudoctor_info", "The version of gpudoctor, the digest of its rules and the profile; always 1.")
-	m.sample(1, "version", d.Version, "rules_digest", string(d.RulesDigest), "profile", string(d.Profile))
+	m.sample(1, "version", r.Version, "rules_digest", r.RulesDigest, "profile", r.Profile)
 	m.family("gpudoctor_verdict", "1 for the state of the verdict, 0 for the others.")
-	for _, state := range []State{Healthy, Findings, Inconclusive} {
-		m.sample(truth(d.Verdict.State == state), "state", string(state))
+	for _, state := range r.States {
+		m.sample(truth(r.State == state), "state", state)
 	}
 	m.family("gpudoctor_exit_code", "The exit code of the last run.")
-	m.sample(float64(d.Verdict.ExitCode))
+	m.sample(float64(r.ExitCode))
 	m.family("gpudoctor_findings", "Findings by severity, without their consequences.")
-	c := d.Verdict.Counts
-	for i, n := range []int{c.Critical, c.High, c.Medium, c.Low, c.Info} {
-		m.sample(float64(n), "severity", string(severities[i]))
+	for _, c := range r.Counts {
+		m.sample(float64(c.N), "severity", c.Severity)
 	}
-	counting, waived := d.issues(s), []issue{}
-	if first := slices.IndexFunc(counting, issue.isWaived); first >= 0 {
+	counting, waived := r.Issues, []Issue{}
+	if first := slices.IndexFunc(counting, Issue.waived); first >= 0 {
 		counting, waived = counting[:first], counting[first:]
 	}
 	m.findings("gpudoctor_finding", "Findings with this rule and subject, without their consequences.", counting)
 	m.findings("gpudoctor_waived_finding", "Waived findings with this rule and subject.", waived)
 	m.expiries(waived)
 	m.family("gpudoctor_not_examined", "Reasons why the verdict is not healthy that are no findings, by code.")
-	gaps := map[ReasonCode]int{}
-	for _, g := range d.Verdict.gaps() {
+	gaps := map[string]int{}
+	for _, g := range r.Gaps {
 		gaps[g.Code]++
 	}
-	for _, code := range reasonCodes {
-		if code != ReasonFinding && code != ReasonWaived {
-			m.sample(float64(gaps[code]), "code", string(code))
-		}
+	for _, code := range r.GapCodes {
+		m.sample(float64(gaps[code]), "code", code)
 	}
 	m.family("gpudoctor_rules", "Rules by outcome.")
 	for _, o := range []struct {
 		outcome string
 		n       int
-	}{{"passed", len(d.Passed)}, {"not-judged", len(d.Skipped)}, {"not-applicable", len(d.NotApplicable)}, {"found", len(d.spokenOf())}} {
+	}{{"passed", len(r.Passed)}, {"not-judged", len(r.Skipped)}, {"not-applicable", r.NotApplicable}, {"found", len(r.Rules)}} {
 		m.sample(float64(o.n), "outcome", o.outcome)
 	}
 	m.family("gpudoctor_area", "1 for the state of each area of the machine.")
-	for _, a := range d.Areas {
-		m.sample(1, "area", string(a.Name), "state", string(a.State))
+	for _, a := range r.Areas {
+		m.sample(1, "area", a.Name, "state", a.State)
 	}
 	m.family("gpudoctor_duration_seconds", "The duration of the last run.")
-	m.sample(d.Timing.TotalMS / 1000)
+	m.sample(r.Seconds)
 }
 
 // truth is a truth value as a metric.
@@ -71,9 +67,8 @@ func truth(b bool) float64 {
 
 // metrics writes families of gauges.
 type metrics struct {
-	b     *bytes.Buffer
-	name  string
-	ascii bool
+	b    *bytes.Buffer
+	name string
 }
 
 // family begins a family.
@@ -86,7 +81,7 @@ func (m *metrics) family(name, help string) {
 func (m *metrics) sample(value float64, labels ...string) {
 	var set []string
 	for i := 0; i+1 < len(labels); i += 2 {
-		set = append(set, labels[i]+`="`+metricLabel.Replace(lines.Printable(labels[i+1], m.ascii))+`"`)
+		set = append(set, labels[i]+`="`+metricLabel.Replace(labels[i+1])+`"`)
 	}
 	m.b.WriteString(m.name)
 	if len(set) > 0 {
@@ -96,11 +91,11 @@ func (m *metrics) sample(value float64, labels ...string) {
 }
 
 // findings writes a sample for each rule, severity, confidence and subject.
-func (m *metrics) findings(name, help string, all []issue) {
+func (m *metrics) findings(name, help string, all []Issue) {
 	type key struct{ rule, severity, confidence, subject string }
 	counts, order := map[key]int{}, []key{}
 	for _, i := range all {
-		k := key{i.rule, string(i.severity), string(i.confidence), i.subject}
+		k := key{i.Rule, string(i.Severity), string(i.Confidence), i.Subject}
 		if counts[k] == 0 {
 			order = append(order, k)
 		}
@@ -113,14 +108,14 @@ func (m *metrics) findings(name, help string, all []issue) {
 }
 
 // expiries writes when each waiver that is in use ends.
-func (m *metrics) expiries(waived []issue) {
+func (m *metrics) expiries(waived []Issue) {
 	m.family("gpudoctor_waiver_expiry_timestamp_seconds", "The end of the last day on which a waiver is in force.")
 	seen := map[string]bool{}
 	for _, i := range waived {
-		at := i.waiver.Place()
-		if end, err := time.Parse(waivers.DateForm, i.waiver.Expires); err == nil && !seen[at] {
+		at := i.Waiver.Place()
+		if end, err := time.Parse(waivers.DateForm, i.Waiver.Expires); err == nil && !seen[at] {
 			seen[at] = true
-			m.sample(float64(end.AddDate(0, 0, 1).Unix()), "rule", i.waiver.Rule, "owner", i.waiver.Owner, "place", at)
+			m.sample(float64(end.AddDate(0, 0, 1).Unix()), "rule", i.Waiver.Rule, "owner", i.Waiver.Owner, "place", at)
 		}
 	}
 }

@@ -1,0 +1,24 @@
+// Package ansi colours text on a terminal.
+package ansi
+
+// Color is a colour of text: the parameters of Select Graphic Rendition (ECMA-48, 8.3.117).
+type Color string
+
+// The colours that a report uses.
+const (
+	Plain  Color = ""
+	Bold   Color = "1"
+	Dim    Color = "2"
+	Red    Color = "1;31"
+	Green  Color = "32"
+	Yellow Color = "33"
+	Cyan   Color = "36"
+)
+
+// Paint returns a text in a colour.
+func (c Color) Paint(s string) string {
+	if c == Plain || s == "" {
+		return s
+	}
+	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
+}

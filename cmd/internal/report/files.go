@@ -1,0 +1,35 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+)
+
+// LaunchesSection is the section of the facts that holds descriptions of jobs.
+const LaunchesSection = "launches"
+
+// unreadFiles says which files describe no job that was understood, and which are templates.
+func unreadFiles(f *facts.Facts) []Reason {
+	var all []Reason
+	add := func(text string) { all = append(all, Reason{Code: ReasonCut, Text: text}) }
+	for _, t := range f.Texts {
+		switch {
+		case t.Problem != "" || t.More > 1:
+		case len(t.Kinds) == 0:
+			add(t.Name + " (not recognized)")
+		case !slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Source == t.Name }) && !isTemplate(f, t.Name):
+			add(t.Name + " (recognized as " + t.Kinds[0].Kind + ", which describes no job)")
+		}
+	}
+	for _, u := range f.Unknown {
+		if u.Section == LaunchesSection {
+			add(u.Reason)
+		}
+	}
+	return all
+}
+
+func isTemplate(f *facts.Facts, name string) bool {
+	return slices.ContainsFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == LaunchesSection && u.Fact == "["+name+"]" })
+}
