@@ -44,6 +44,10 @@ var conditions = map[string]condition{
 			return f.Logs != nil && len(f.Logs.Communicators) > 0 && !cut(f) && (connected(f.Logs) || complains(f.Logs))
 		},
 	},
+	"one-gpu": {
+		fact: "gpus.devices", is: "the machine has one GPU", isNot: "the machine has several GPUs",
+		holds: func(f *facts.Facts) bool { return f.GPUs != nil && len(f.GPUs.Devices) == 1 },
+	},
 	"transfers-tried": {
 		fact: "transfers.transfers", is: "every path between GPUs was tried", isNot: "not every path between GPUs was tried",
 		holds: func(f *facts.Facts) bool { return tried(f.Transfers, func(probe.Transfer) bool { return true }) },

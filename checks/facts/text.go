@@ -42,6 +42,9 @@ const (
 	UnreadCount Unread = "too-many"
 )
 
+// KindObject is the kind of a Kubernetes object without containers, which fills no section.
+const KindObject = "kubernetes-object"
+
 // TextKind is one kind of text that was recognized in a text.
 type TextKind struct {
 	// Kind is its id: "nccl-log", "lspci".

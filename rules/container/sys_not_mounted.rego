@@ -18,7 +18,7 @@
 #   needs:
 #     - container.sys_mounted
 #     - container.pci_visible
-#     - links.virtual_topology
+#     - [links.virtual_topology, one-gpu]
 #     - [gpus.devices, transfers.devices]
 #   remedies: [mount-sys, nccl-topo-file, other]
 #   profiles: [training]

@@ -168,7 +168,7 @@ var inspectKind = &parse.Kind{
 			return
 		}
 		nodes := parse.JSONNodes(b.String())
-		for i := range containers[:min(len(containers), maxList)] {
+		for i := range containers[:min(len(containers), maxList+1)] {
 			l := containers[i].launch()
 			containers[i].places(l, parse.YAMLItem(nodes, i), first.Number)
 			keepLaunch(s, l, first, nil)

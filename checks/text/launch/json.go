@@ -53,7 +53,7 @@ var jsonKind = &parse.Kind{
 			if task.TaskDefinition != nil {
 				nodes = parse.YAMLBelow(nodes, "TaskDefinition")
 			}
-			for i := range task.ContainerDefinitions[:min(len(task.ContainerDefinitions), maxList)] {
+			for i := range task.ContainerDefinitions[:min(len(task.ContainerDefinitions), maxList+1)] {
 				l := task.launch(&task.ContainerDefinitions[i])
 				task.ContainerDefinitions[i].places(l, nodes, i, first.Number)
 				keepLaunch(s, l, first, nil)

@@ -8,7 +8,7 @@ import "github.com/gpudoctor/gpudoctor/checks/text/parse"
 func New(s *parse.Sink) parse.Family {
 	script, access := &script{Sink: s}, &nodesAccess{}
 	return parse.Family{Kinds: []*parse.Kind{
-		jsonKind, describeKind, yamlKind, inspectKind, inspectPartKind, dockerfileKind, scriptKind, nodeKind, enrootKind, commandKind(script), promptKind(script), argumentsKind,
+		jsonKind, describeKind, yamlKind, objectKind, inspectKind, inspectPartKind, dockerfileKind, scriptKind, nodeKind, enrootKind, commandKind(script), promptKind(script), argumentsKind,
 		environmentKind(script), limitsKind, ulimitKind, shellKind, shmKind, processKind, nodesKind(access), identityKind(access),
 	}}
 }

@@ -332,6 +332,15 @@ func yamlText(n *yaml.Node) string {
 	return n.Value
 }
 
+// list is a list's entries; a plain value is a list of one. A list that is longer than
+// what is read of it is not understood.
+func (w *yamlWalk) list(n *yaml.Node) []*yaml.Node {
+	if n = parse.YAMLResolve(n); n != nil && n.Kind == yaml.SequenceNode && len(n.Content) > maxList {
+		notUnderstood(w.sink, fmt.Sprintf("the list at line %d of %s has more than %d entries", w.at(n).Number, w.sink.Source(), maxList), "make it shorter: what follows was not read")
+	}
+	return yamlList(n)
+}
+
 // yamlList is a list's entries; a plain value is a list of one.
 func yamlList(n *yaml.Node) []*yaml.Node {
 	n = parse.YAMLResolve(n)
@@ -412,7 +421,7 @@ func yamlReplicas(n *yaml.Node) *int {
 // pod reads a pod's specification.
 func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
 	begin := len(w.sink.Facts.Launches)
-	for _, container := range yamlList(spec["containers"]) {
+	for _, container := range w.list(spec["containers"]) {
 		w.container(container, spec, c)
 	}
 	// A container that asks for no GPU beside one that does gets none: a proxy, a
@@ -445,9 +454,9 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.stands(l, "ipc", pod["hostIPC"])
 	w.stands(l, "network", pod["hostNetwork"])
 	w.stands(l, "runtime", pod["runtimeClassName"])
-	w.standsWord(l, "processes", slices.Concat(yamlList(m["command"]), yamlList(m["args"])))
+	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
 	resources := yamlMapping(m["resources"])
-	if claims := yamlList(resources["claims"]); len(claims) > 0 { // Dynamic resource allocation.
+	if claims := w.list(resources["claims"]); len(claims) > 0 { // Dynamic resource allocation.
 		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
 	}
 	for _, part := range []string{"limits", "requests"} {
@@ -472,18 +481,18 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	for _, name := range yamlTexts(capabilities["add"]) {
 		appendTo(&l.CapAdd, capability(name))
 	}
-	for _, entry := range yamlList(m["env"]) {
+	for _, entry := range w.list(m["env"]) {
 		if v := yamlMapping(entry); v["value"] != nil {
 			setVariable(l, yamlText(v["name"]), yamlText(v["value"]))
 			w.stands(l, place.Variable(yamlText(v["name"])), v["name"])
 		}
 	}
 	volumes := make(map[string]map[string]*yaml.Node)
-	for _, entry := range yamlList(pod["volumes"]) {
+	for _, entry := range w.list(pod["volumes"]) {
 		v := yamlMapping(entry)
 		volumes[yamlText(v["name"])] = v
 	}
-	for _, entry := range yamlList(m["volumeMounts"]) {
+	for _, entry := range w.list(m["volumeMounts"]) {
 		w.mount(l, yamlMapping(entry), volumes)
 	}
 	keepLaunch(w.sink, l, w.at(n), nil)
@@ -560,7 +569,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	} {
 		w.stands(l, part, m[key])
 	}
-	w.standsWord(l, "processes", slices.Concat(yamlList(m["entrypoint"]), yamlList(m["command"])))
+	w.standsWord(l, "processes", slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := yamlText(m[key]); text != "" {
 			l.Command = append(l.Command, splitWords(text)...)
@@ -579,13 +588,13 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		setVariable(l, name, yamlText(value))
 		w.stands(l, place.Variable(name), value)
 	}
-	for _, entry := range yamlList(m["environment"]) {
+	for _, entry := range w.list(m["environment"]) {
 		if name, value, ok := assignment(yamlText(entry)); ok {
 			setVariable(l, name, value)
 			w.stands(l, place.Variable(name), entry)
 		}
 	}
-	for _, entry := range yamlList(m["volumes"]) {
+	for _, entry := range w.list(m["volumes"]) {
 		if v := yamlMapping(entry); v != nil {
 			addMount(l, cmp.Or(yamlText(v["source"]), yamlText(v["type"])), yamlText(v["target"]))
 			continue
@@ -614,7 +623,7 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 		setGPUs(l, gpus)
 	}
 	reservations := yamlMapping(yamlMapping(yamlMapping(m["deploy"])["resources"])["reservations"])
-	for _, entry := range yamlList(reservations["devices"]) {
+	for _, entry := range w.list(reservations["devices"]) {
 		device := yamlMapping(entry)
 		capabilities := yamlTexts(device["capabilities"])
 		if !slices.Contains(capabilities, "gpu") && yamlText(device["driver"]) != "nvidia" {

@@ -18,6 +18,8 @@ func unreadFiles(f *facts.Facts) []Reason {
 		case t.Problem != "" || t.More > 1:
 		case len(t.Kinds) == 0:
 			add(t.Name + " (not recognized)")
+		case !slices.ContainsFunc(t.Kinds, func(k facts.TextKind) bool { return k.Kind != facts.KindObject }):
+			// A service or a config map beside the pods.
 		case !slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Source == t.Name }) && !isTemplate(f, t.Name):
 			add(t.Name + " (recognized as " + t.Kinds[0].Kind + ", which describes no job)")
 		}
