@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -29,11 +30,42 @@ type situation struct {
 	facts   *facts.Facts
 	// textsOnly is true where no machine was examined.
 	textsOnly bool
+	// told is what all tests share of it; nil for a situation that a test made.
+	told *told
 }
+
+// told is a verdict and a report that several tests look at, and that none changes.
+type told struct {
+	facts  *facts.Facts // What they are about.
+	once   sync.Once
+	err    error
+	judged *rules.Verdict
+	report *report.Document
+}
+
+var (
+	situationsMade sync.Mutex
+	allSituations  []situation
+)
 
 // situations gives every case, recorded machine and text of this repository,
 // and every incident where the folder of incidents is beside it.
 func situations(t *testing.T, visit func(situation)) {
+	t.Helper()
+	situationsMade.Lock()
+	if allSituations == nil {
+		makeSituations(t, func(s situation) {
+			s.told = &told{facts: s.facts}
+			allSituations = append(allSituations, s)
+		})
+	}
+	situationsMade.Unlock()
+	for _, s := range allSituations {
+		visit(s)
+	}
+}
+
+func makeSituations(t *testing.T, visit func(situation)) {
 	t.Helper()
 	cases, err := fixtures.Cases(os.DirFS("../../fixtures"))
 	if err != nil {
@@ -95,15 +127,32 @@ func withoutAnswer(t *testing.T, dir string) string {
 // tellOf makes the report of a situation.
 func tellOf(ctx context.Context, t *testing.T, known knowledge, s situation) *report.Document {
 	t.Helper()
-	verdict, err := known.rules.Evaluate(ctx, s.facts, rules.Options{Profile: s.request.profile})
-	if err != nil {
-		t.Fatal(err)
+	_, d := judgedAndTold(ctx, t, known, s)
+	return d
+}
+
+// judgedAndTold makes the verdict and the report of a situation; those of one that tests
+// share are made once, by the first of them.
+func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situation) (*rules.Verdict, *report.Document) {
+	t.Helper()
+	shared := s.told
+	if shared == nil || shared.facts != s.facts {
+		shared = &told{facts: s.facts}
 	}
-	ranking := s.request.rank(known.remedies, verdict.Findings, s.facts)
-	return report.New(report.Input{
-		Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, TextsOnly: s.textsOnly, Rules: known.rules.Rules(),
-		Facts: s.facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: s.request.recheck(),
+	shared.once.Do(func() {
+		if shared.judged, shared.err = known.rules.Evaluate(ctx, s.facts, rules.Options{Profile: s.request.profile}); shared.err != nil {
+			return
+		}
+		ranking := s.request.rank(known.remedies, shared.judged.Findings, s.facts)
+		shared.report = report.New(report.Input{
+			Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, TextsOnly: s.textsOnly, Rules: known.rules.Rules(),
+			Facts: s.facts, Verdict: *shared.judged, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: s.request.recheck(),
+		})
 	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.judged, shared.report
 }
 
 // adviceTally counts what was looked at, so that no check can hold for want of

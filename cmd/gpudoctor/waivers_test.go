@@ -57,10 +57,7 @@ func TestWaiversOfAll(t *testing.T) {
 	known := learnt(t)
 	waivedFindings, inconclusive := 0, 0
 	situations(t, func(s situation) {
-		verdict, err := known.rules.Evaluate(t.Context(), s.facts, rules.Options{Profile: s.request.profile})
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdict, _ := judgedAndTold(t.Context(), t, known, s)
 		found := flatten(verdict.Findings)
 		all := []waivers.Waiver{}
 		for i, id := range slices.Compact(ruleIDs(found)) {
