@@ -30,7 +30,8 @@ const (
 	Check = 20 * time.Second
 	File  = 2 * time.Second
 	// Silence bounds one answer of a file that is read as a text. It may lie on a
-	// network share, which a normal failover of the server blocks for some seconds.
+	// network share, which a normal failover of the server blocks for some seconds. It also
+	// bounds for how long a registry sends nothing.
 	Silence = 20 * time.Second
 
 	// Start bounds each step of starting the driver for the probe. Without
@@ -82,6 +83,7 @@ func Table() []Row {
 		{"each check that reads files", Check, "its section is unknown"},
 		{"one operation on a file", File, "the fact is unknown"},
 		{"one operation on a file of `--from` or `--with`, except pipes", Silence, "the text is listed as not read"},
+		{"silence of a registry", Silence, "an error"},
 		{"each step of starting the driver (`--probe-timeout`)", Start, "outcome hang; the process is ended"},
 		{"each wait for a transfer (`--probe-timeout`, if shorter)", Transfer, "outcome hang; the next transfer is tried"},
 		{"silence of the process that drives the GPUs, in a transfer", Calls * Transfer, "outcome hang; a new process continues"},

@@ -136,7 +136,7 @@ func benchImage(b *testing.B, zstd bool) string {
 // BenchmarkOpen reads an image and gathers its facts.
 func BenchmarkOpen(b *testing.B) {
 	forms(b, func(at string) error {
-		img, err := image.Open(b.Context(), at, true, image.DefaultLimits)
+		img, err := image.Open(b.Context(), at, true, image.Options{Limits: image.DefaultLimits})
 		if err != nil {
 			return err
 		}

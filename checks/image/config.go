@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -23,25 +21,31 @@ type configuration struct {
 	form, name string
 	config     v1.Image
 	// layers are the blobs, from the lowest.
-	layers []string
+	layers []blob
+	// platform is the one to take of several.
+	platform Platform
 }
 
 // layout reads the image that documents describe: those of docker save, else those of an
 // OCI layout.
 func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, error) {
-	c := &configuration{form: form}
-	var configBlob string
-	raw, err := st.read("manifest.json")
-	if err == nil && form != formLayout {
+	c := &configuration{form: form, platform: s.platform}
+	var about blob
+	var raw []byte
+	err := errNoBlob
+	if form == formDocker || form == formOCI {
+		raw, err = st.read(ctx, named("manifest.json"))
+	}
+	if err == nil {
 		c.form = formDocker
-		configBlob, err = c.saved(raw)
+		about, err = c.saved(raw)
 	} else {
-		configBlob, err = c.indexed(st)
+		about, err = c.indexed(ctx, st)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if raw, err = st.read(configBlob); err != nil {
+	if raw, err = read(ctx, st, "the configuration", about); err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	if err := json.Unmarshal(raw, &c.config); err != nil {
@@ -49,6 +53,9 @@ func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, er
 	}
 	if c.config.OS != "" && c.config.OS != "linux" {
 		return nil, fmt.Errorf("an image for %s, not for Linux", c.config.OS)
+	}
+	if !s.platform.takes(&c.config.Platform) {
+		return nil, fmt.Errorf("%w for %s: it is for %s", ErrPlatform, s.platform, platformOf(&c.config.Platform))
 	}
 	for _, set := range c.config.Config.Env {
 		if file, ok := strings.CutPrefix(set, "NCCL_CONF_FILE="); ok {
@@ -60,70 +67,73 @@ func (s *scanner) layout(ctx context.Context, st store, form string) (*Image, er
 
 // saved reads manifest.json of docker save (moby image/tarexport/save.go), and returns
 // where the configuration lies.
-func (c *configuration) saved(raw []byte) (string, error) {
+func (c *configuration) saved(raw []byte) (blob, error) {
 	var all []struct {
 		Config   string   `json:"Config"`
 		RepoTags []string `json:"RepoTags"`
 		Layers   []string `json:"Layers"`
 	}
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return "", fmt.Errorf("broken manifest.json: %w", err)
+		return blob{}, fmt.Errorf("broken manifest.json: %w", err)
 	}
 	switch {
 	case len(all) == 0:
-		return "", errors.New("manifest.json names no image")
+		return blob{}, errors.New("manifest.json names no image")
 	case len(all) > 1:
-		return "", ErrSeveral
+		return blob{}, ErrSeveral
 	}
 	if len(all[0].RepoTags) > 0 {
 		c.name = all[0].RepoTags[0]
 	}
 	for _, name := range all[0].Layers {
-		c.layers = append(c.layers, memberName(name))
+		c.layers = append(c.layers, named(memberName(name)))
 	}
-	return memberName(all[0].Config), nil
+	return named(memberName(all[0].Config)), nil
 }
 
 // indexed reads index.json of an OCI layout, and returns where the configuration lies.
-func (c *configuration) indexed(st store) (string, error) {
-	raw, err := st.read("index.json")
+func (c *configuration) indexed(ctx context.Context, st store) (blob, error) {
+	raw, err := st.read(ctx, named(indexFile))
 	if err != nil {
-		return "", err
+		return blob{}, err
 	}
-	found, err := candidates(st, raw, 0)
+	found, err := candidates(ctx, st, raw, 0)
 	if err != nil {
-		return "", err
+		return blob{}, err
 	}
-	d, err := choose(found)
+	d, err := choose(found, c.platform)
 	if err != nil {
-		return "", err
+		return blob{}, err
 	}
 	c.name = d.Annotations[v1.AnnotationRefName]
-	if raw, err = readBlob(st, d); err != nil {
-		return "", fmt.Errorf("read the manifest: %w", err)
+	if raw, err = readDescribed(ctx, st, "the manifest", d); err != nil {
+		return blob{}, fmt.Errorf("read the manifest: %w", err)
 	}
 	var m v1.Manifest
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return "", fmt.Errorf("broken manifest: %w", err)
+		return blob{}, fmt.Errorf("broken manifest: %w", err)
 	}
 	if m.SchemaVersion != 2 {
-		return "", fmt.Errorf("a manifest of schema %d, which is not supported", m.SchemaVersion)
+		return blob{}, fmt.Errorf("a manifest of schema %d, which is not supported", m.SchemaVersion)
 	}
 	if !strings.Contains(m.Config.MediaType, ".image.") {
-		return "", fmt.Errorf("%w: its configuration has the media type %.80q", ErrNotImage, m.Config.MediaType)
+		return blob{}, fmt.Errorf("%w: its configuration has the media type %.80q", ErrNotImage, m.Config.MediaType)
 	}
 	for i, l := range m.Layers {
 		if err := supported(l.MediaType); err != nil {
-			return "", fmt.Errorf("layer %d: %w", i+1, err)
+			return blob{}, fmt.Errorf("layer %d: %w", i+1, err)
 		}
-		name, err := blobPath(l)
+		b, err := described(l)
 		if err != nil {
-			return "", err
+			return blob{}, err
 		}
-		c.layers = append(c.layers, name)
+		c.layers = append(c.layers, b)
 	}
-	return blobPath(m.Config)
+	return described(m.Config)
 }
+
+// indexFile is the index of an OCI layout.
+const indexFile = v1.ImageIndexFile
 
 // supported rejects a layer that is no tar archive, or that cannot be unpacked. How one is
 // compressed its first bytes tell.
@@ -142,7 +152,7 @@ func supported(mediaType string) error {
 const maxDepth = 3
 
 // candidates are the manifests that an index names, and those of the indexes in it.
-func candidates(st store, raw []byte, depth int) ([]v1.Descriptor, error) {
+func candidates(ctx context.Context, st store, raw []byte, depth int) ([]v1.Descriptor, error) {
 	if depth == maxDepth {
 		return nil, errors.New("too many indexes in each other")
 	}
@@ -154,12 +164,12 @@ func candidates(st store, raw []byte, depth int) ([]v1.Descriptor, error) {
 	for _, d := range index.Manifests {
 		switch {
 		case d.Platform != nil && d.Platform.OS == "unknown": // BuildKit's attestations.
-		case strings.HasSuffix(d.MediaType, "image.index.v1+json"), strings.HasSuffix(d.MediaType, "manifest.list.v2+json"):
-			inner, err := readBlob(st, d)
+		case isIndex(d.MediaType):
+			inner, err := readDescribed(ctx, st, "an index", d)
 			if err != nil {
 				return nil, fmt.Errorf("read an index: %w", err)
 			}
-			found, err := candidates(st, inner, depth+1)
+			found, err := candidates(ctx, st, inner, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -171,58 +181,42 @@ func candidates(st store, raw []byte, depth int) ([]v1.Descriptor, error) {
 	return all, nil
 }
 
-// choose takes the only image, or the one for this platform.
-func choose(all []v1.Descriptor) (v1.Descriptor, error) {
-	here := slices.DeleteFunc(slices.Clone(all), func(d v1.Descriptor) bool {
-		return d.Platform == nil || d.Platform.OS != "linux" || d.Platform.Architecture != runtime.GOARCH
-	})
-	switch {
-	case len(all) == 0:
-		return v1.Descriptor{}, errors.New("its index names no image")
-	case len(all) == 1:
-		return all[0], nil
-	case len(here) == 1:
-		return here[0], nil
-	}
-	return v1.Descriptor{}, ErrSeveral
+// isIndex reports whether a document lists images: an OCI index, or Docker's manifest list.
+func isIndex(mediaType string) bool {
+	return strings.HasSuffix(mediaType, "image.index.v1+json") || strings.HasSuffix(mediaType, "manifest.list.v2+json")
 }
 
-// blobPath is where an OCI layout holds a blob.
-func blobPath(d v1.Descriptor) (string, error) {
-	if err := d.Digest.Validate(); err != nil {
-		return "", fmt.Errorf("the digest %.80q: %w", d.Digest, err)
-	}
-	return path.Join("blobs", string(d.Digest.Algorithm()), d.Digest.Encoded()), nil
-}
-
-func readBlob(st store, d v1.Descriptor) ([]byte, error) {
-	name, err := blobPath(d)
+// read reads a document, and compares it with its description.
+func read(ctx context.Context, st store, kind string, b blob) ([]byte, error) {
+	raw, err := st.read(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := st.read(name)
-	if err == nil && d.Digest.Algorithm().FromBytes(raw) != d.Digest {
-		err = fmt.Errorf("%s is damaged: its digest is another", name)
+	got := b.digest
+	if got != "" {
+		got = got.Algorithm().FromBytes(raw)
 	}
-	return raw, err
+	return raw, b.compare(kind, got, int64(len(raw)))
+}
+
+func readDescribed(ctx context.Context, st store, kind string, d v1.Descriptor) ([]byte, error) {
+	b, err := described(d)
+	if err != nil {
+		return nil, err
+	}
+	return read(ctx, st, kind, b)
 }
 
 // digest is how a layer is called: by its blob, or by its content where the archive names
 // blobs otherwise.
 func (c *configuration) digest(i int) string {
-	if hex, ok := strings.CutPrefix(c.layers[i], "blobs/sha256/"); ok {
-		return "sha256:" + hex
+	if d := c.layers[i].digest; d != "" {
+		return string(d)
 	}
 	if ids := c.config.RootFS.DiffIDs; i < len(ids) && ids[i].Validate() == nil {
 		return string(ids[i])
 	}
 	return ""
-}
-
-// shortDigest is the name of a blob for a message.
-func shortDigest(name string) string {
-	base := path.Base(strings.TrimSuffix(name, "/layer.tar"))
-	return escape.Printable(base[:min(len(base), 12)], maxShown)
 }
 
 // maxCommand bounds a command that is shown.

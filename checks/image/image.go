@@ -24,16 +24,24 @@ import (
 
 // The forms of an image.
 const (
-	formLayout  = "oci-layout"
-	formOCI     = "oci-archive"
-	formDocker  = "docker-archive"
-	formFolder  = "root-folder"
-	formTar     = "root-tar"
-	maxShown    = 256
-	maxUnread   = 64
-	maxLayers   = 512
-	maxParallel = 4
+	formLayout   = "oci-layout"
+	formOCI      = "oci-archive"
+	formDocker   = "docker-archive"
+	formFolder   = "root-folder"
+	formTar      = "root-tar"
+	formRegistry = "registry"
+	maxShown     = 256
+	maxUnread    = 64
+	maxLayers    = 512
+	maxParallel  = 4
 )
+
+// Options say how an image is read.
+type Options struct {
+	Limits Limits
+	// Platform is the one to take of an index with several.
+	Platform Platform
+}
 
 // Limits bound what an image may hold.
 type Limits struct {
@@ -63,6 +71,8 @@ var (
 	ErrBomb      = errors.New("a layer is unpacked to more than 200 times its size")
 	ErrEncrypted = errors.New("the layer is encrypted")
 	ErrSeveral   = errors.New("it holds several images")
+	ErrPlatform  = errors.New("it holds no image")
+	ErrDamaged   = errors.New("damaged")
 	errLeaves    = errors.New("a path leaves the image")
 	errPacking   = errors.New("compressed with xz or bzip2, which is not supported")
 )
@@ -81,12 +91,12 @@ func (i *Image) Facts() *facts.ImageFacts { return i.facts }
 
 // Open reads an image. sure is false where name may as well be something else than an
 // image: then ErrNotImage is returned for a folder or a tar archive that is not clearly one.
-func Open(ctx context.Context, name string, sure bool, limits Limits) (*Image, error) {
+func Open(ctx context.Context, name string, sure bool, o Options) (*Image, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	s := &scanner{limits: limits, seed: maphash.MakeSeed(), budget: &budget{limits: limits}}
+	s := newScanner(o)
 	if info.IsDir() {
 		return openFolder(ctx, name, sure, s)
 	}
@@ -94,6 +104,10 @@ func Open(ctx context.Context, name string, sure bool, limits Limits) (*Image, e
 		return nil, ErrNotImage
 	}
 	return openFile(ctx, name, sure, s)
+}
+
+func newScanner(o Options) *scanner {
+	return &scanner{limits: o.Limits, platform: o.Platform, seed: maphash.MakeSeed(), budget: &budget{limits: o.Limits}}
 }
 
 // Is reports whether a file or a folder is an image; sure is as for Open.
@@ -200,7 +214,7 @@ func (s *scanner) fromLayers(ctx context.Context, st store, c *configuration) (*
 	if err := parallel(ctx, len(c.layers), func(ctx context.Context, i int) error {
 		l, err := st.layer(ctx, c.layers[i], s)
 		if err != nil {
-			return fmt.Errorf("layer %d (%s): %w", i+1, shortDigest(c.layers[i]), err)
+			return fmt.Errorf("layer %d (%s): %w", i+1, c.layers[i].short(), err)
 		}
 		read[i] = l
 		return nil

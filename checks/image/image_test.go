@@ -43,8 +43,8 @@ var small = imagetest.Image{
 // only some forms have.
 func TestForms(t *testing.T) {
 	var want []string
-	for _, form := range slices.Backward(imagetest.Forms) {
-		img, err := image.Open(t.Context(), imagetest.Write(t, small, form), true, image.DefaultLimits)
+	for _, form := range slices.Backward(append(slices.Clone(imagetest.Forms), imagetest.Registry)) {
+		img, err := open(t, imagetest.Write(t, small, form), form)
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)
 		}
@@ -89,7 +89,7 @@ func TestFolders(t *testing.T) {
 	}}}}
 	want := []string{"/opt/venv/lib/python3.12/site-packages/nvidia/nccl/lib", "/opt/venv/lib/python3.12/site-packages/torch/lib"}
 	for _, form := range imagetest.Forms {
-		img, err := image.Open(t.Context(), imagetest.Write(t, img, form), true, image.DefaultLimits)
+		img, err := image.Open(t.Context(), imagetest.Write(t, img, form), true, usualOptions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestPacked(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{at, at + ".gz"} {
-			img, err := image.Open(t.Context(), name, true, image.DefaultLimits)
+			img, err := image.Open(t.Context(), name, true, usualOptions)
 			if err != nil {
 				t.Fatalf("%s: %v", form, err)
 			}
@@ -296,7 +296,7 @@ func TestBroken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := tt.at(t)
-			_, err := image.Open(t.Context(), at, true, image.DefaultLimits)
+			_, err := image.Open(t.Context(), at, true, usualOptions)
 			switch {
 			case err == nil:
 				t.Fatal("it was read")
@@ -339,7 +339,7 @@ func TestLimits(t *testing.T) {
 	} {
 		limits := image.DefaultLimits
 		tt.change(&limits)
-		if _, err := image.Open(t.Context(), layout(t, tt.layer, nil), true, limits); !errors.Is(err, tt.want) {
+		if _, err := image.Open(t.Context(), layout(t, tt.layer, nil), true, image.Options{Limits: limits}); !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", name, err, tt.want)
 		}
 	}
@@ -389,7 +389,7 @@ func TestCancelled(t *testing.T) {
 	at := imagetest.Write(t, small, imagetest.Layout)
 	ctx, cancel := context.WithTimeout(t.Context(), -time.Second)
 	defer cancel()
-	if _, err := image.Open(ctx, at, true, image.DefaultLimits); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := image.Open(ctx, at, true, usualOptions); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -425,7 +425,7 @@ func FuzzLayer(f *testing.F) {
 	f.Add(sparse(f, 1<<40))
 	limits := image.Limits{Entries: 1000, Bytes: 4 << 20, Kept: 1 << 20, Free: 4 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		img, err := image.Open(t.Context(), layout(t, raw, nil), true, limits)
+		img, err := image.Open(t.Context(), layout(t, raw, nil), true, image.Options{Limits: limits})
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than a line: %q", err)

@@ -47,13 +47,16 @@ type layer struct {
 	// place of one that does.
 	others map[uint64]struct{}
 	files  int
+	// packed is the size of the blob.
+	packed int64
 }
 
 // scanner reads layers. It keeps what matters and counts the rest.
 type scanner struct {
-	limits Limits
-	seed   maphash.Seed
-	budget *budget
+	limits   Limits
+	platform Platform
+	seed     maphash.Seed
+	budget   *budget
 	// conf is the file that NCCL_CONF_FILE names in the image's configuration.
 	conf string
 }
@@ -84,6 +87,7 @@ func (s *scanner) archive(ctx context.Context, r io.Reader, isLayer bool) (*laye
 	if _, err := io.Copy(io.Discard, counted); err != nil {
 		return nil, fmt.Errorf("broken layer: %w", err)
 	}
+	l.packed = counted.n.Load()
 	return l, nil
 }
 

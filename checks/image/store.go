@@ -5,8 +5,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,15 +15,73 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // store holds the blobs of an image.
 type store interface {
 	// read returns a small blob.
-	read(name string) ([]byte, error)
+	read(ctx context.Context, b blob) ([]byte, error)
 	// layer reads a blob that is a layer.
-	layer(ctx context.Context, name string, s *scanner) (*layer, error)
+	layer(ctx context.Context, b blob, s *scanner) (*layer, error)
+}
+
+// blob is a part of an image: a document or a layer.
+type blob struct {
+	// name is where an archive or a layout holds it.
+	name string
+	// digest and size are what the document says that names it; they are empty and unknown
+	// (-1) where it says nothing.
+	digest digest.Digest
+	size   int64
+	media  string
+}
+
+// unknownSize is the size of a blob of which only the name is known.
+const unknownSize = -1
+
+// named is a blob of which only the name is known; that may be its digest.
+func named(name string) blob {
+	b := blob{name: name, size: unknownSize}
+	if rest, ok := strings.CutPrefix(name, "blobs/"); ok {
+		if d, err := digest.Parse(strings.Replace(rest, "/", ":", 1)); err == nil {
+			b.digest = d
+		}
+	}
+	return b
+}
+
+// described is a blob that a manifest or an index describes.
+func described(d v1.Descriptor) (blob, error) {
+	if err := d.Digest.Validate(); err != nil {
+		return blob{}, fmt.Errorf("the digest %.80q: %w", d.Digest, err)
+	}
+	if d.Size < 0 {
+		return blob{}, fmt.Errorf("the size %d of a blob is negative", d.Size)
+	}
+	name := path.Join("blobs", string(d.Digest.Algorithm()), d.Digest.Encoded())
+	return blob{name: name, digest: d.Digest, size: d.Size, media: d.MediaType}, nil
+}
+
+// short is the name of a blob for a message.
+func (b blob) short() string {
+	base := path.Base(strings.TrimSuffix(b.name, "/layer.tar"))
+	return escape.Printable(base[:min(len(base), 12)], maxShown)
+}
+
+// compare reports why a blob is not the one that was described, nil if it is.
+func (b blob) compare(kind string, got digest.Digest, size int64) error {
+	switch {
+	case b.digest != "" && got != b.digest:
+		return fmt.Errorf("%s is %w: its digest is %.19s", kind, ErrDamaged, got)
+	case b.size != unknownSize && size != b.size:
+		return fmt.Errorf("%s is %w: it has %d bytes, not %d", kind, ErrDamaged, size, b.size)
+	}
+	return nil
 }
 
 // maxDocument bounds a manifest or a configuration (distribution-spec: registries take
@@ -38,22 +94,22 @@ var errNoBlob = errors.New("the image names it, but does not hold it")
 // folderStore is an OCI layout in a folder.
 type folderStore struct{ dir string }
 
-func (f *folderStore) read(name string) ([]byte, error) {
-	file, err := f.open(name)
+func (f *folderStore) read(_ context.Context, b blob) ([]byte, error) {
+	file, err := f.open(b.name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // It was only read.
-	return document(name, file)
+	return document(b.name, file)
 }
 
-func (f *folderStore) layer(ctx context.Context, name string, s *scanner) (*layer, error) {
-	file, err := f.open(name)
+func (f *folderStore) layer(ctx context.Context, b blob, s *scanner) (*layer, error) {
+	file, err := f.open(b.name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // It was only read.
-	return s.blob(ctx, name, file)
+	return s.blob(ctx, b, file)
 }
 
 // open opens a blob. No part of its path may be a link, which could lead out of the folder.
@@ -101,21 +157,22 @@ func document(name string, r io.Reader) ([]byte, error) {
 	return raw, nil
 }
 
-// blob reads a layer and compares its digest, where its name is one.
-func (s *scanner) blob(ctx context.Context, name string, r io.Reader) (*layer, error) {
-	want, ok := strings.CutPrefix(name, "blobs/sha256/")
-	if !ok {
-		return s.archive(ctx, r, true)
+// blob reads a layer, and compares it with its description.
+func (s *scanner) blob(ctx context.Context, b blob, r io.Reader) (*layer, error) {
+	var sum digest.Digester
+	if b.digest != "" {
+		sum = b.digest.Algorithm().Digester()
+		r = io.TeeReader(r, sum.Hash())
 	}
-	sum := sha256.New()
-	l, err := s.archive(ctx, io.TeeReader(r, sum), true)
+	l, err := s.archive(ctx, r, true)
 	if err != nil {
 		return nil, err
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
-		return nil, fmt.Errorf("the layer is damaged: its digest is sha256:%.12s", got)
+	got := b.digest
+	if sum != nil {
+		got = sum.Digest()
 	}
-	return l, nil
+	return l, b.compare("the layer", got, l.packed)
 }
 
 // tarStore is an archive that is not compressed: a member is read where it lies.
@@ -140,20 +197,20 @@ func (t *tarStore) find(name string) (*io.SectionReader, error) {
 	return io.NewSectionReader(t.file, m.offset, m.size), nil
 }
 
-func (t *tarStore) read(name string) ([]byte, error) {
-	r, err := t.find(name)
+func (t *tarStore) read(_ context.Context, b blob) ([]byte, error) {
+	r, err := t.find(b.name)
 	if err != nil {
 		return nil, err
 	}
-	return document(name, r)
+	return document(b.name, r)
 }
 
-func (t *tarStore) layer(ctx context.Context, name string, s *scanner) (*layer, error) {
-	r, err := t.find(name)
+func (t *tarStore) layer(ctx context.Context, b blob, s *scanner) (*layer, error) {
+	r, err := t.find(b.name)
 	if err != nil {
 		return nil, err
 	}
-	return s.blob(ctx, name, r)
+	return s.blob(ctx, b, r)
 }
 
 // packedStore is a compressed archive: it is read once, and its layers as they come.
@@ -165,15 +222,16 @@ type packedStore struct {
 	failed map[string]error
 }
 
-func (p *packedStore) read(name string) ([]byte, error) {
-	raw, ok := p.documents[name]
+func (p *packedStore) read(_ context.Context, b blob) ([]byte, error) {
+	raw, ok := p.documents[b.name]
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", name, errNoBlob)
+		return nil, fmt.Errorf("%s: %w", b.name, errNoBlob)
 	}
 	return raw, nil
 }
 
-func (p *packedStore) layer(_ context.Context, name string, _ *scanner) (*layer, error) {
+func (p *packedStore) layer(_ context.Context, b blob, _ *scanner) (*layer, error) {
+	name := b.name
 	if target, ok := p.links[name]; ok {
 		name = target
 	}
@@ -184,7 +242,7 @@ func (p *packedStore) layer(_ context.Context, name string, _ *scanner) (*layer,
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", name, errNoBlob)
 	}
-	return l, nil
+	return l, b.compare("the layer", b.digest, l.packed) // Its digest was compared when it was read.
 }
 
 // pack reads a compressed archive.
@@ -231,7 +289,7 @@ func (s *scanner) packed(ctx context.Context, p *packedStore, name string, size 
 	if size < blockBytes && !bytes.HasPrefix(head, []byte("\x1f\x8b")) && !isZstd(head) {
 		return nil // Too small for an archive: "VERSION" of old ones.
 	}
-	l, err := s.blob(ctx, name, b)
+	l, err := s.blob(ctx, named(name), b)
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrBomb) {
 			return err

@@ -34,9 +34,11 @@ var (
 		Name:  "max-bytes",
 		Usage: "`SIZE`: read at most this much input, unpacked (500MB, 8GiB; default " + humanize.IBytes(text.DefaultMaxBytes) + ")",
 	}
-	targetFlag = &cli.StringFlag{Name: "target", Usage: "`FILE`: judge an image or files of a job for this recorded machine"}
-	driverFlag = &cli.StringFlag{Name: "driver", Usage: "`VERSION`: judge an image for machines with this NVIDIA driver (550.54)"}
-	colorFlag  = &cli.StringFlag{
+	targetFlag    = &cli.StringFlag{Name: "target", Usage: "`FILE`: judge an image or files of a job for this recorded machine"}
+	driverFlag    = &cli.StringFlag{Name: "driver", Usage: "`VERSION`: judge an image for machines with this NVIDIA driver (550.54)"}
+	platformFlag  = &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH`: examine this image of several (default linux/amd64, or that of --target)"}
+	plainHTTPFlag = &cli.BoolFlag{Name: "plain-http", DisableDefaultText: true, Usage: "reach the registry of an image without encryption"}
+	colorFlag     = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
 		Usage: "`WHEN`: auto, always or never",
 	}
@@ -103,6 +105,8 @@ func judgingFlags() []cli.Flag {
 		deadlineFlag,
 		targetFlag,
 		driverFlag,
+		platformFlag,
+		plainHTTPFlag,
 		&cli.StringFlag{
 			Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
 			Usage: "`SEV`: lowest severity for exit code 1: critical to info, or none",
@@ -194,8 +198,8 @@ func readRequest(c *cli.Context) (request, error) {
 	if err := r.takeImage(c); err != nil {
 		return r, err
 	}
-	if r.profile == rules.Launch {
-		return r, r.readMachine(c)
+	if r.profile == rules.Launch && len(r.source.from) == 0 {
+		return r, hinted(errFiles, takesLaunches)
 	}
 	return r, r.readTarget(c)
 }

@@ -231,6 +231,8 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 		values = []string{"500MB", "2GiB", "8GiB"}
 	case driverFlag.Name:
 		values = []string{"535.104.05", "550.54.15", "570.124.06", "580.95.05"}
+	case platformFlag.Name:
+		values = []string{"linux/amd64", "linux/arm64"}
 	case ruleFlag:
 		for _, r := range l.knowledge().rules.Rules() {
 			values = append(values, r.ID)

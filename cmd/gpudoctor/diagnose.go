@@ -18,8 +18,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
@@ -39,10 +41,10 @@ type request struct {
 	strict     bool
 	only, skip []string
 	policy     string
-	// target is the machine that an image is judged for, nil for none; targetFile and
-	// driver are what named it.
-	target             *facts.TargetFacts
-	targetFile, driver string
+	// target is the machine that an image is judged for where --target names no file of
+	// it; nil for none. driver is the version of the driver there that --driver states.
+	target *facts.TargetFacts
+	driver string
 	// waive is the file that --waive names, and waivers are those in force.
 	waive   string
 	waivers []waivers.Waiver
@@ -69,7 +71,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if r.probed() && len(r.source.with) == 0 {
 		r.options.Nearly = func(f *facts.Facts) { nearly <- f }
 	}
-	go func() { read <- r.ofJob(gathering, r.collect(gathering)) }()
+	go func() { read <- r.gather(gathering) }()
 	known, only, skip, err := r.knowledge()
 	if err != nil {
 		return nil, err
@@ -132,15 +134,6 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}), g.err
 }
 
-// collect reads the facts, and adds the target that they are judged for.
-func (r request) collect(ctx context.Context) gathered {
-	g := collect(ctx, r.source, r.options)
-	if g.facts != nil && r.target != nil {
-		g.facts.Target = r.target
-	}
-	return g
-}
-
 // settle waits for facts and judges them, and says how long that took. Facts that are
 // foretold are judged while the probe's process leaves, and what was gathered in the end
 // again where it differs.
@@ -199,6 +192,9 @@ func (r request) recheck() remedies.Recheck {
 		}
 	}
 	for _, file := range r.source.from {
+		if r.source.remote != nil && !images.Remote(file) {
+			file = registry.Scheme + file // What image takes for a reference, --from takes for a path.
+		}
 		add(fromFlag.Name, file)
 	}
 	for _, file := range r.source.with {
@@ -228,8 +224,14 @@ func (r request) recheck() remedies.Recheck {
 	if r.profile != rules.Training {
 		add("profile", string(r.profile))
 	}
-	add(targetFlag.Name, cmp.Or(r.targetFile, r.source.target))
+	add(targetFlag.Name, r.source.target)
 	add(driverFlag.Name, r.driver)
+	if r.source.platform.Required {
+		add(platformFlag.Name, r.source.platform.String())
+	}
+	if r.source.plainHTTP {
+		flags = append(flags, "--"+plainHTTPFlag.Name)
+	}
 	add(policyFlag.Name, r.policy)
 	add(waiveFlag.Name, r.waive)
 	if r.failOn != report.Threshold(rules.High) {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -14,16 +12,12 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
-	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
-	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
-
-// takesImages is what the command image takes, for hints.
-const takesImages = "an image is an OCI layout, an archive of docker save or podman save, a root folder, or the tar archive of one"
 
 func imageCommand() *cli.Command {
 	return &cli.Command{
@@ -33,8 +27,10 @@ func imageCommand() *cli.Command {
 		Description: `IMAGE is an OCI layout (folder or tar), an archive of docker save or podman save,
 a root folder, the tar archive of one (docker export), or / for this system. Archives and
 layers may be compressed with gzip or zstd. Nothing in it is run, and no GPU is needed.
-To examine an image in a registry, save it first:
-  skopeo copy docker://REF oci-archive:image.tar
+
+A name that is no file is that of an image in a registry: ghcr.io/org/app:1.2, or
+docker://ubuntu:22.04. Its layers are read as they come, and stored nowhere. Passwords are
+those of docker login and podman login; programs that keep passwords are not run.
 
 The report, its formats and the exit codes are those of gpudoctor check --profile image,
 which does the same inside an image, and with --from IMAGE.`,
@@ -47,28 +43,31 @@ which does the same inside an image, and with --from IMAGE.`,
 func examineImage(c *cli.Context) error {
 	names := c.Args().Slice()
 	if len(names) != 1 {
-		return hinted(fmt.Errorf("image takes one image, got %d", len(names)), "gpudoctor image image.tar", takesImages)
+		return hinted(fmt.Errorf("image takes one image, got %d", len(names)), "gpudoctor image image.tar", images.Takes)
 	}
 	r, err := readJudging(c, rules.Image)
 	if err != nil {
 		return err
 	}
-	if err := r.readTarget(c); err != nil {
+	r.source.from = names
+	if names[0] == "/" {
+		r.source.from = nil // gpudoctor runs in the image.
+	} else if err := r.source.findImage(c.Context); err != nil {
 		return err
 	}
-	if names[0] == "/" {
-		return runRequest(c, r) // gpudoctor runs in the image.
-	}
-	r.source.from = names
-	if r.source.image, err = isImage(c.Context, names[0], true); err != nil || !r.source.image {
-		return imageProblem(fmt.Errorf("%s: %w", quoteWord(names[0]), withoutPath(cmp.Or(err, image.ErrNotImage))))
+	if err := r.readTarget(c); err != nil {
+		return err
 	}
 	return runRequest(c, r)
 }
 
-// isImage reports whether a file is an image; sure is as for image.Open.
-func isImage(ctx context.Context, name string, sure bool) (bool, error) {
-	return files.Within(ctx, deadline.Silence, func() (bool, error) { return image.Is(name, sure) })
+// findImage finds out whether the one name is that of a file, or of an image in a registry.
+func (s *source) findImage(ctx context.Context) (err error) {
+	if s.remote, err = images.Find(ctx, s.from[0]); err != nil {
+		return imageProblem(fmt.Errorf("%s: %w", quoteWord(s.from[0]), err))
+	}
+	s.image = true
+	return nil
 }
 
 // takeImage finds out whether --from names an image, and judges it as one.
@@ -88,12 +87,20 @@ func (r *request) takeImage(c *cli.Context) error {
 // takeImage finds out whether --from names an image, which must then be alone.
 func (s *source) takeImage(ctx context.Context, sure bool) error {
 	for _, name := range s.from {
-		if name == standardInput || strings.HasPrefix(name, examplePrefix) {
+		switch {
+		case name == standardInput, strings.HasPrefix(name, examplePrefix):
 			continue
-		}
-		// Why it cannot be read is found when it is read.
-		if is, err := isImage(ctx, name, sure); err != nil || !is {
-			continue
+		case images.Remote(name):
+			ref, err := images.Find(ctx, name)
+			if err != nil {
+				return imageProblem(fmt.Errorf("%s: %w", quoteWord(name), err))
+			}
+			s.remote = ref
+		default:
+			// Why it cannot be read is found when it is read.
+			if is, err := images.Is(ctx, name, sure); err != nil || !is {
+				continue
+			}
 		}
 		if len(s.from)+len(s.with) > 1 {
 			return hinted(fmt.Errorf("--from %s is an image, which cannot be combined with other input", quoteWord(name)), "examine it separately: gpudoctor image "+quoteWord(name))
@@ -103,94 +110,42 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 	return nil
 }
 
-// readTarget reads what machine an image is judged for.
-func (r *request) readTarget(c *cli.Context) error {
-	file, driver := c.String(targetFlag.Name), c.String(driverFlag.Name)
-	if file == "" && driver == "" {
-		return nil
-	}
-	if r.profile != rules.Image {
-		return hinted(errors.New("--target and --driver are for images and files of a job"), "gpudoctor image IMAGE, or --profile launch; a machine itself is examined with --from")
-	}
-	r.targetFile, r.driver = file, driver
-	r.target = &facts.TargetFacts{Source: "--" + driverFlag.Name}
-	if file != "" {
-		of := source{from: []string{file}}
-		if err := of.check(c.Context); err != nil {
-			return err
-		}
-		g := of.machine(c.Context, gather.Options{Probe: probe.Off})
-		switch {
-		case g.err != nil:
-			return g.err
-		case g.facts == nil:
-			return hinted(fmt.Errorf("--target %s is neither a snapshot nor a facts file", quoteWord(file)), "on the target: gpudoctor snapshot -o target.txtar")
-		}
-		r.target = image.Target(file, g.facts)
-	}
-	if driver != "" {
-		if !image.IsDriver(driver) {
-			return hinted(fmt.Errorf("invalid value %q for --driver", driver), "the version of an NVIDIA driver, as nvidia-smi shows it: 550.54.15")
-		}
-		r.target.Driver, r.target.CUDA = driver, ""
-	}
-	return nil
-}
-
 // gatherImage reads the facts of an image.
 func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
 	debug.SetMemoryLimit(textsMemory)
 	if opts.Whole > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, deadline.Within(opts.Whole), errImageDeadline)
+		ctx, stop = context.WithTimeoutCause(ctx, deadline.Within(opts.Whole), images.ErrDeadline)
 		defer stop()
 	}
 	if opts.Progress != nil {
 		opts.Progress("image")
 	}
-	limits := image.DefaultLimits
+	o := image.Options{Limits: image.DefaultLimits, Platform: s.platform}
 	if s.maxBytes > 0 {
-		limits.Bytes = s.maxBytes
+		o.Limits.Bytes = s.maxBytes
 	}
-	img, err := image.Open(ctx, s.from[0], true, limits)
+	img, err := s.openImage(ctx, o)
 	if err != nil {
-		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", quoteWord(s.from[0]), withoutPath(err)))}
+		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", quoteWord(s.from[0]), images.WithoutPath(err)))}
 	}
 	f, took := checks.GatherImage(ctx, img, opts)
 	return gathered{facts: f, took: took, err: context.Cause(ctx)}
 }
 
-// withoutPath leaves out of an error of the file system what the command names.
-func withoutPath(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, os.ErrNotExist) {
-		return p.Err
+func (s source) openImage(ctx context.Context, o image.Options) (*image.Image, error) {
+	if s.remote == nil {
+		return image.Open(ctx, s.from[0], true, o)
 	}
-	return err
+	return image.OpenRemote(ctx, *s.remote, registry.Options{
+		PlainHTTP: s.plainHTTP, Silence: deadline.Silence, Logins: registry.LoginFiles(os.Getenv),
+	}, o)
 }
-
-var errImageDeadline = errors.New("the deadline was reached (--deadline)")
 
 // imageProblem adds what to do about an image that cannot be read.
 func imageProblem(err error) error {
-	for _, known := range []struct {
-		err  error
-		hint string
-	}{
-		{image.ErrNotImage, takesImages},
-		{image.ErrSeveral, "save one image, for one platform: skopeo copy docker://REF oci-archive:image.tar"},
-		{image.ErrEncrypted, "decrypt it first: skopeo copy --decryption-key KEY SOURCE oci-archive:image.tar"},
-		{image.ErrTooLarge, "unpack it, and examine the root folder; --max-bytes of gpudoctor check sets another limit"},
-		{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
-		{errImageDeadline, "--deadline sets another limit"},
-		{fs.ErrPermission, "make it readable for this user, or run gpudoctor as a user who can read it"},
-		{fs.ErrNotExist, takesImages + "; one in a registry must be saved first: skopeo copy docker://REF oci-archive:image.tar"},
-	} {
-		if errors.Is(err, known.err) {
-			return hinted(err, known.hint)
-		}
-	}
 	if _, ok := errors.AsType[hintedError](err); ok || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return hinted(err, "save the image again: skopeo copy docker://REF oci-archive:image.tar")
+	return hinted(err, images.Hints(err)...)
 }

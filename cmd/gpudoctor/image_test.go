@@ -209,7 +209,7 @@ func TestImages(t *testing.T) {
 	for _, c := range slices.Concat(faultyImages, goodImages) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, form := range imagetest.Forms {
+			for _, form := range append(slices.Clone(imagetest.Forms), imagetest.Registry) {
 				d := judgeImage(t, imagetest.Write(t, c.img, form), c.target)
 				if diff := cmp.Diff(c.want, graveFindings(d)); diff != "" {
 					t.Errorf("%s (-want +got)\n%s", form, diff)
@@ -231,8 +231,12 @@ func TestImages(t *testing.T) {
 
 func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Document {
 	t.Helper()
+	s := source{from: []string{at}}
+	if err := s.findImage(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	d, err := diagnose(context.Background(), request{
-		profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}, image: true}, target: target,
+		profile: rules.Image, failOn: report.Threshold(rules.High), source: s, target: target,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +313,17 @@ func TestImageRefused(t *testing.T) {
 		"no argument":          {[]string{"image"}, "image takes one image, got 0"},
 		"two":                  {[]string{"image", good, good}, "image takes one image, got 2"},
 		"not there":            {[]string{"image", filepath.Join(dir, "nothing")}, "no such file"},
-		"a registry":           {[]string{"image", "nvcr.io/nvidia/pytorch:25.01-py3"}, "no such file"},
+		"no registry":          {[]string{"image", "127.0.0.1:1/org/app:1"}, "the registry cannot be reached"},
+		"a name alone":         {[]string{"image", "ubuntu:22.04"}, "no such file"},
+		"a file of a folder":   {[]string{"image", "testdata/image.tar"}, "no such file"},
+		"no reference":         {[]string{"image", "docker://Ubuntu"}, "not a reference"},
+		"--from a registry":    {[]string{"check", "--from", "docker://127.0.0.1:1/org/app:1"}, "the registry cannot be reached"},
+		"two of them":          {[]string{"check", "--from", "docker://127.0.0.1:1/a", "--from", "docker://127.0.0.1:1/b"}, "cannot be combined"},
+		"as a log":             {[]string{"check", "--with", "docker://127.0.0.1:1/a"}, "no such file"},
+		"a platform":           {[]string{"image", "--platform", "arm64", good}, "--platform"},
+		"another platform":     {[]string{"image", "--platform", "linux/arm64", good}, "it holds no image for linux/arm64: it is for linux/amd64"},
+		"platform of a host":   {[]string{"check", "--platform", "linux/arm64"}, "--platform is for images"},
+		"plain HTTP of a file": {[]string{"image", "--plain-http", good}, "--plain-http is for images in a registry"},
 		"a text":               {[]string{"image", made("a.log", strings.Repeat("NCCL INFO\n", 100))}, "not a container image"},
 		"half an archive":      {[]string{"image", made("half.tar", string(raw[:len(raw)/2]))}, "read "},
 		"half of --from":       {[]string{"check", "--from", filepath.Join(dir, "half.tar")}, "read "},

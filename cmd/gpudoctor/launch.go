@@ -1,16 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // What --profile launch takes, for hints.
@@ -22,23 +18,18 @@ var errFiles = errors.New("--profile launch needs files: --from FILE")
 // errNoLaunch is input that describes no job.
 var errNoLaunch = errors.New("no description of a job was recognized")
 
-// ofJob is what was read with the target's facts, where files of a job are judged. Input
-// that describes none is an error: nothing of it could be judged.
-func (r request) ofJob(ctx context.Context, g gathered) gathered {
-	if r.profile != rules.Launch || g.err != nil {
+// ofJob is what was read of the files of a job, with the facts of its target, if there is one.
+// Input that describes no job is an error: nothing of it could be judged.
+func ofJob(g gathered, target *facts.Facts) gathered {
+	if g.err != nil {
 		return g
 	}
 	if len(g.facts.Launches) == 0 && !slices.ContainsFunc(g.facts.Unknown, func(u facts.Unknown) bool { return u.Section == report.LaunchesSection }) {
 		return gathered{err: hinted(noLaunch(g.facts), takesLaunches, takesKinds)}
 	}
-	if r.source.target == "" {
-		return g
+	if target != nil {
+		g.facts, g.textsOnly = forTarget(g.facts, target), false
 	}
-	target, err := r.source.openTarget(ctx, r.options)
-	if err != nil {
-		return gathered{err: err}
-	}
-	g.facts, g.textsOnly = forTarget(g.facts, target), false
 	return g
 }
 
@@ -50,18 +41,4 @@ func noLaunch(f *facts.Facts) error {
 		}
 	}
 	return errNoLaunch
-}
-
-// readMachine reads which machine the files of a job are for.
-func (r *request) readMachine(c *cli.Context) error {
-	switch {
-	case len(r.source.from) == 0:
-		return hinted(errFiles, takesLaunches)
-	case c.IsSet(driverFlag.Name):
-		return hinted(errors.New("--driver is for images"), "gpudoctor image IMAGE, or --profile image")
-	}
-	if r.source.target = c.String(targetFlag.Name); r.source.target == "" {
-		return nil
-	}
-	return source{from: []string{r.source.target}}.check(c.Context)
 }

@@ -31,7 +31,7 @@ func parseRequest(t *testing.T, flags []string) request {
 // TestRecheckKnowsFlags holds that of each flag it was decided whether a command
 // that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
-	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "target", "driver"}
+	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "target", "driver", "platform", "plain-http"}
 	left := []string{"only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
 	for _, f := range checkCommand().Flags {
 		if name := f.Names()[0]; !slices.Contains(repeated, name) && !slices.Contains(left, name) {
@@ -113,9 +113,10 @@ func TestRecheckOfImage(t *testing.T) {
 		{"--profile", "image", "--driver", "550.54"},
 		{"--profile", "image", "--target", "example:model-2x-zeros"},
 		{"--profile", "image", "--target", "example:model-2x-zeros", "--driver", "550.54"},
+		{"--profile", "image", "--from", "docker://127.0.0.1:1/org/app:1", "--driver", "550.54", "--platform", "linux/arm64/v8", "--plain-http"},
 	} {
 		want := parseRequest(t, flags)
-		if want.target == nil || want.target.Driver == "" {
+		if want.driver == "" && want.source.target == "" {
 			t.Fatalf("%q: no target", flags)
 		}
 		if got := parseRequest(t, want.recheck().Flags); !reflect.DeepEqual(got, want) {

@@ -23,8 +23,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/image"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -40,6 +43,12 @@ type source struct {
 	stdin io.Reader
 	// image is true where the one of them is a container image.
 	image bool
+	// remote is where the image is in a registry; nil where it is a file or a folder.
+	remote *registry.Reference
+	// platform is the one of an image that is examined, and plainHTTP is true where its
+	// registry is reached without encryption.
+	platform  image.Platform
+	plainHTTP bool
 	// target is a recording of the machine that files of a job are for; empty where
 	// none was given.
 	target string
@@ -202,6 +211,8 @@ func (s source) machine(ctx context.Context, opts gather.Options) gathered {
 		h, f, err = openExample(s.from[0])
 	case len(s.from) == 1 && s.isRecording(ctx, s.from[0]):
 		h, f, err = s.openRecording(ctx, s.from[0])
+	case slices.ContainsFunc(s.from, images.Remote):
+		err = hinted(errors.New("--from "+registry.Scheme+"...: only images are read from a registry"), "gpudoctor image REF")
 	default:
 		return gathered{}
 	}
@@ -279,6 +290,10 @@ func (s source) check(ctx context.Context) error {
 		case strings.HasPrefix(name, examplePrefix):
 			if err := knownExample(name); err != nil {
 				return err
+			}
+		case images.Remote(name):
+			if _, err := images.Find(ctx, name); err != nil {
+				return imageProblem(fmt.Errorf("%s: %w", quoteWord(name), err))
 			}
 		case name != standardInput:
 			info, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return s.readable(name) })

@@ -2,23 +2,106 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/image"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// openTarget reads the facts of the machine that files are for.
+// readTarget reads which machine an image or the files of a job are for, and which platform
+// of an image is meant.
+func (r *request) readTarget(c *cli.Context) error {
+	r.source.target, r.driver = c.String(targetFlag.Name), c.String(driverFlag.Name)
+	switch {
+	case r.profile == rules.Training && (r.source.target != "" || r.driver != ""):
+		return hinted(errors.New("--target and --driver are for images and files of a job"), "gpudoctor image IMAGE, or --profile launch; a machine itself is examined with --from")
+	case r.profile == rules.Launch && r.driver != "":
+		return hinted(errors.New("--driver is for images"), "gpudoctor image IMAGE, or --profile image")
+	case r.driver != "" && !image.IsDriver(r.driver):
+		return hinted(fmt.Errorf("invalid value %q for --driver", r.driver), "the version of an NVIDIA driver, as nvidia-smi shows it: 550.54.15")
+	}
+	if err := r.source.readRemote(c); err != nil {
+		return err
+	}
+	if r.source.target == "" {
+		return nil
+	}
+	return source{from: []string{r.source.target}}.check(c.Context)
+}
+
+// readRemote reads which image of several is meant, and how its registry is reached.
+func (s *source) readRemote(c *cli.Context) error {
+	s.plainHTTP = c.Bool(plainHTTPFlag.Name)
+	text := c.String(platformFlag.Name)
+	if text != "" {
+		var ok bool
+		if s.platform, ok = image.ParsePlatform(text); !ok {
+			return hinted(fmt.Errorf("invalid value %q for --%s", text, platformFlag.Name), "a platform is linux/amd64, linux/arm64 or linux/arm64/v8")
+		}
+	}
+	switch {
+	case text != "" && !s.image:
+		return hinted(fmt.Errorf("--%s is for images", platformFlag.Name), "gpudoctor image --platform "+s.platform.String()+" IMAGE")
+	case s.plainHTTP && s.remote == nil:
+		return hinted(fmt.Errorf("--%s is for images in a registry", plainHTTPFlag.Name), "gpudoctor image --plain-http REF")
+	}
+	return nil
+}
+
+// openTarget reads the facts of the machine that --target names; nil where it names none.
 func (s source) openTarget(ctx context.Context, opts gather.Options) (*facts.Facts, error) {
+	if s.target == "" {
+		return nil, nil
+	}
 	target := source{from: []string{s.target}, system: s.system}
-	switch g := target.machine(ctx, opts); {
+	switch g := target.machine(ctx, gather.Options{Probe: probe.Off, Whole: opts.Whole, Progress: opts.Progress}); {
 	case g.err != nil:
 		return nil, g.err
 	case g.facts == nil:
-		return nil, hinted(fmt.Errorf("--target %s: not a recording of a machine", quoteWord(s.target)), "--target takes what gpudoctor facts or gpudoctor snapshot wrote on a machine")
+		return nil, hinted(fmt.Errorf("--target %s is neither a snapshot nor a facts file", quoteWord(s.target)), "on the target: gpudoctor snapshot -o target.txtar")
 	default:
 		return g.facts, nil
 	}
+}
+
+// gather reads the facts, and those of the target that they are judged for.
+func (r request) gather(ctx context.Context) gathered {
+	target, err := r.source.openTarget(ctx, r.options)
+	if err != nil {
+		return gathered{err: err}
+	}
+	if target != nil && target.Host != nil && r.source.platform.Architecture == "" {
+		r.source.platform.Architecture = target.Host.Arch
+	}
+	g := collect(ctx, r.source, r.options)
+	if r.profile == rules.Launch {
+		return ofJob(g, target)
+	}
+	if t := r.imageTarget(target); t != nil && g.facts != nil {
+		g.facts.Target = t // Instead of the one that a facts file has.
+	}
+	return g
+}
+
+// imageTarget is what an image is judged by; nil where nothing is known of its target.
+func (r request) imageTarget(machine *facts.Facts) *facts.TargetFacts {
+	t := r.target
+	if machine != nil {
+		t = image.Target(r.source.target, machine)
+	}
+	if r.driver != "" {
+		if t == nil {
+			t = &facts.TargetFacts{Source: "--" + driverFlag.Name}
+		}
+		t.Driver, t.CUDA = r.driver, ""
+	}
+	return t
 }
 
 // forTarget are the facts of files with those of the hardware of the machine that they are

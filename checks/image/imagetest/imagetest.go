@@ -30,6 +30,8 @@ type Image struct {
 	Env    []string
 	User   string
 	Labels map[string]string
+	// Architecture is its processor, amd64 if it is empty.
+	Architecture string
 	// Zstd compresses the layers of a layout with zstd instead of gzip.
 	Zstd bool
 }
@@ -60,15 +62,20 @@ const (
 	Archive = "oci-archive"
 )
 
-// Forms are all of them.
+// Registry is the form of an image that is no file: Write returns its reference.
+const Registry = "registry"
+
+// Forms are all that are files or folders.
 var Forms = []string{Folder, Tar, Docker, Layout, Archive}
 
-// Write makes an image in a new folder, and returns where it is.
+// Write makes an image in a new folder or in a registry, and returns where it is.
 func Write(tb testing.TB, img Image, form string) string {
 	tb.Helper()
 	dir := tb.TempDir()
 	at := filepath.Join(dir, "image")
 	switch form {
+	case Registry:
+		return Serve(tb, nil).Push(img.build(tb, types.OCILayer), "1.2")
 	case Folder:
 		must(tb, img.unpack(at))
 	case Tar:
@@ -119,7 +126,7 @@ func (i Image) build(tb testing.TB, media types.MediaType) v1.Image {
 	config, err := img.ConfigFile()
 	must(tb, err)
 	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", "amd64"
+	config.OS, config.Architecture = "linux", cmp.Or(i.Architecture, "amd64")
 	config.Config = v1.Config{Env: i.Env, User: i.User, Labels: i.Labels}
 	img, err = mutate.ConfigFile(img, config)
 	must(tb, err)

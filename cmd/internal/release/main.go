@@ -137,7 +137,9 @@ func check(stdout io.Writer, program, sbom string) error {
 	return err
 }
 
-func isStatic(info *debug.BuildInfo) bool { return setting(info, "-tags") == "static" }
+func isStatic(info *debug.BuildInfo) bool {
+	return slices.Contains(strings.Split(setting(info, "-tags"), ","), "static")
+}
 
 // leastGlibc is what README.md promises: Debian 12, Ubuntu 22.04 and RHEL 9 have it.
 const leastGlibc = "2.34"

@@ -1,0 +1,296 @@
+package registry
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestParse holds which words are references, and what they stand for.
+func TestParse(t *testing.T) {
+	const sum = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for text, want := range map[string]string{
+		"ghcr.io/org/app:1.2":               "ghcr.io/org/app:1.2",
+		"ghcr.io/org/app":                   "ghcr.io/org/app:latest",
+		"localhost/app:1":                   "localhost/app:1",
+		"registry:5000/app":                 "registry:5000/app:latest",
+		"[::1]:5000/app:1":                  "[::1]:5000/app:1",
+		"nvcr.io/nvidia/pytorch@" + sum:     "nvcr.io/nvidia/pytorch@" + sum,
+		"nvcr.io/nvidia/pytorch:1@" + sum:   "nvcr.io/nvidia/pytorch@" + sum,
+		"docker.io/ubuntu:22.04":            "docker.io/library/ubuntu:22.04",
+		"index.docker.io/pytorch/pytorch:1": "docker.io/pytorch/pytorch:1",
+		"docker://ubuntu:22.04":             "docker.io/library/ubuntu:22.04",
+		"docker://pytorch/pytorch":          "docker.io/pytorch/pytorch:latest",
+		"docker://ghcr.io/org/app:1.2":      "ghcr.io/org/app:1.2",
+		// Words that could be paths or typing errors.
+		"ubuntu:22.04": "", "image.tar": "", "build/image.tar": "", "./image.tar": "", "../a/b": "", "/a/b": "", "~/a": "", "": "", ".": "",
+		"docker://": "", "docker:///x": "", "ghcr.io/Org/App": "", "ghcr.io/a:b:c": "", "ghcr.io/a@md5:0": "", "ghcr.io/a@sha256:0": "",
+		"user:password@ghcr.io/a": "", "ghcr.io/../a": "", "ghcr.io/a b": "", "ghcr.io/a\n": "", "https://ghcr.io/a": "",
+	} {
+		ref, err := Parse(text)
+		if got := ref.String(); err == nil && got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+// FuzzParse holds that a reference that is accepted stands for the same image when it is
+// written in full.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"docker://ubuntu", "ghcr.io/a/b:c", "a.b/c@sha256:0", "[::1]:5/a"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		ref, err := Parse(text)
+		if err != nil {
+			return
+		}
+		again, err := Parse(Scheme + ref.String())
+		if err != nil || again.String() != ref.String() {
+			t.Errorf("%q is %q, which is %q: %v", text, ref, again, err)
+		}
+	})
+}
+
+// network is a network of hosts: no connection is opened.
+type network struct {
+	mu    sync.Mutex
+	hosts map[string]http.HandlerFunc
+	// asked are the requests: scheme, host, and whether there was a password in it.
+	asked []string
+}
+
+func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	how, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if r.URL.User != nil {
+		how = "in the address"
+	}
+	n.asked = append(n.asked, strings.TrimSpace(r.URL.Scheme+" "+r.URL.Host+" "+how))
+	h := n.hosts[r.URL.Host]
+	if h == nil {
+		return nil, errors.New("no such host")
+	}
+	w := httptest.NewRecorder()
+	h(w, r)
+	got := w.Result()
+	got.Request = r
+	return got, nil
+}
+
+// passwords writes a file of passwords for registry.test.
+func passwords(t *testing.T) []string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "auth.json")
+	raw := fmt.Sprintf(`{"auths": {"registry.test": {"auth": %q}}}`, base64.StdEncoding.EncodeToString([]byte("user:secret")))
+	if err := os.WriteFile(name, []byte(raw), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{name}
+}
+
+// TestPasswords holds to which hosts a password is sent, whatever the registry answers: to
+// itself, and to the host that it names for logging in. Requests that must not be sent at all
+// are not.
+func TestPasswords(t *testing.T) {
+	basic := func(next http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "" {
+				w.Header().Set("Www-Authenticate", `Basic realm="x"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			next(w, r)
+		}
+	}
+	to := func(url string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", url)
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}
+	}
+	blob := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "blob") }
+	bearer := func(realm string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer token" {
+				w.Header().Set("Www-Authenticate", `Bearer realm="`+realm+`",service="x"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			blob(w, r)
+		}
+	}
+	token := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"token": "token"}`) }
+	const first = "https registry.test|https registry.test Basic|"
+	for name, tt := range map[string]struct {
+		registry http.HandlerFunc
+		others   map[string]http.HandlerFunc
+		want     string // The requests.
+		fails    error
+	}{
+		"no password is asked for": {registry: blob, want: "https registry.test"},
+		"basic":                    {registry: basic(blob), want: strings.TrimSuffix(first, "|")},
+		"storage":                  {registry: basic(to("https://storage.test/x?signature=1")), others: map[string]http.HandlerFunc{"storage.test": blob}, want: first + "https storage.test"},
+		"another port":             {registry: basic(to("https://registry.test:8443/x")), others: map[string]http.HandlerFunc{"registry.test:8443": blob}, want: first + "https registry.test:8443"},
+		"a host below it":          {registry: basic(to("https://a.registry.test/x")), others: map[string]http.HandlerFunc{"a.registry.test": blob}, want: first + "https a.registry.test"},
+		"storage that asks":        {registry: basic(to("https://storage.test/x")), others: map[string]http.HandlerFunc{"storage.test": basic(blob)}, want: first + "https storage.test", fails: &DeniedError{}},
+		"there and back": {registry: basic(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/back" {
+				blob(w, r)
+				return
+			}
+			to("https://storage.test/x")(w, r)
+		}), others: map[string]http.HandlerFunc{"storage.test": to("https://registry.test/back")}, want: first + "https storage.test|https registry.test", fails: &DeniedError{}},
+		"not encrypted":         {registry: basic(to("http://registry.test/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"this machine":          {registry: basic(to("https://127.0.0.1/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"this machine by name":  {registry: basic(to("https://localhost:22/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"this machine, IPv6":    {registry: basic(to("https://[::1]/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"IPv4 in IPv6":          {registry: basic(to("https://[::ffff:127.0.0.1]/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"any address":           {registry: basic(to("https://0.0.0.0/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"secrets of a cloud":    {registry: basic(to("https://169.254.169.254/latest/meta-data")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"a private host":        {registry: basic(to("https://10.0.0.5/x")), others: map[string]http.HandlerFunc{"10.0.0.5": blob}, want: first + "https 10.0.0.5"},
+		"another scheme":        {registry: basic(to("file:///etc/passwd")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"a password in it":      {registry: basic(to("https://a:b@storage.test/x")), want: strings.TrimSuffix(first, "|"), fails: ErrAnswer},
+		"a circle":              {registry: to("https://registry.test/x"), want: strings.Repeat("https registry.test|", maxRedirects) + "https registry.test", fails: ErrAnswer},
+		"token":                 {registry: bearer("https://registry.test/token"), want: "https registry.test|https registry.test Basic|https registry.test Bearer"},
+		"token of another host": {registry: bearer("https://auth.test/token"), others: map[string]http.HandlerFunc{"auth.test": token}, want: "https registry.test|https auth.test Basic|https registry.test Bearer"},
+		"token, redirected":     {registry: bearer("https://auth.test/token"), others: map[string]http.HandlerFunc{"auth.test": to("https://other.test/"), "other.test": token}, want: "https registry.test|https auth.test Basic|https other.test|https registry.test Bearer"},
+		"token, not encrypted":  {registry: bearer("http://auth.test/token"), want: "https registry.test", fails: ErrAnswer},
+		"token of this machine": {registry: bearer("https://127.0.0.1/token"), want: "https registry.test", fails: ErrAnswer},
+		"token of a cloud":      {registry: bearer("https://169.254.169.254/token"), want: "https registry.test", fails: ErrAnswer},
+		"token, to a cloud":     {registry: bearer("https://auth.test/token"), others: map[string]http.HandlerFunc{"auth.test": to("https://169.254.169.254/")}, want: "https registry.test|https auth.test Basic", fails: ErrAnswer},
+		"token, refused": {registry: bearer("https://auth.test/token"), others: map[string]http.HandlerFunc{"auth.test": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+		}}, want: "https registry.test|https auth.test Basic", fails: &DeniedError{}},
+		"token that is none": {registry: bearer("https://auth.test/token"), others: map[string]http.HandlerFunc{"auth.test": blob}, want: "https registry.test|https auth.test Basic", fails: ErrAnswer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := tt.registry
+			n := &network{hosts: map[string]http.HandlerFunc{"registry.test": func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/token" {
+					token(w, r)
+					return
+				}
+				registry(w, r)
+			}}}
+			maps.Copy(n.hosts, tt.others)
+			ref, err := Parse("registry.test/org/app:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := Open(ref, Options{Silence: time.Minute, Logins: passwords(t), transport: n})
+			body, err := r.Blob(t.Context(), "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 4)
+			if err == nil {
+				raw, readErr := io.ReadAll(body)
+				if closeErr := body.Close(); string(raw) != "blob" || readErr != nil || closeErr != nil {
+					t.Errorf("got %q, %v, %v", raw, readErr, closeErr)
+				}
+			}
+			if got := strings.Join(n.asked, "|"); got != tt.want {
+				t.Errorf("asked\n%s\nwant\n%s", got, tt.want)
+			}
+			switch {
+			case !errors.Is(err, tt.fails):
+				t.Errorf("got %v, want %v", err, tt.fails)
+			case err == nil:
+			case strings.Contains(err.Error(), "secret"), strings.Contains(err.Error(), "signature"), strings.Contains(err.Error(), "\n"):
+				t.Errorf("it tells too much: %v", err)
+			}
+		})
+	}
+}
+
+// TestLogins holds which entry of which file counts, and what is said where only a program
+// may know the password.
+func TestLogins(t *testing.T) {
+	of := func(name, password string) string {
+		return `"` + name + `": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("user:"+password)) + `"}`
+	}
+	auths := func(entries ...string) string { return `{"auths": {` + strings.Join(entries, ", ") + `}}` }
+	for name, tt := range map[string]struct {
+		ref    string
+		files  []string // "-" is one that does not exist.
+		want   string   // The password or token.
+		helper string
+		fails  string
+	}{
+		"none":                     {ref: "a.test/x", files: []string{"-"}},
+		"the host":                 {ref: "a.test/x", files: []string{auths(of("b.test", "no"), of("a.test", "yes"))}, want: "yes"},
+		"its address":              {ref: "a.test/x", files: []string{auths(of("https://a.test/v2/", "yes"))}, want: "yes"},
+		"the port":                 {ref: "a.test:5000/x", files: []string{auths(of("a.test", "no"), of("a.test:5000", "yes"))}, want: "yes"},
+		"a part":                   {ref: "a.test/org/x", files: []string{auths(of("a.test", "no"), of("a.test/org", "yes"), of("a.test/other", "no"))}, want: "yes"},
+		"the image":                {ref: "a.test/org/x", files: []string{auths(of("a.test/org", "no"), of("a.test/org/x", "yes"))}, want: "yes"},
+		"Docker Hub":               {ref: "docker://ubuntu", files: []string{auths(of("https://index.docker.io/v1/", "yes"))}, want: "yes"},
+		"the first file":           {ref: "a.test/x", files: []string{"-", auths(of("a.test", "yes")), auths(of("a.test", "no"))}, want: "yes"},
+		"the second file":          {ref: "a.test/x", files: []string{auths(of("b.test", "no")), auths(of("a.test", "yes"))}, want: "yes"},
+		"name and password":        {ref: "a.test/x", files: []string{`{"auths": {"a.test": {"username": "user", "password": "yes"}}}`}, want: "yes"},
+		"identity token":           {ref: "a.test/x", files: []string{`{"auths": {"a.test": {"auth": "dXNlcjo=", "identitytoken": "yes"}}}`}, want: "yes"},
+		"helper":                   {ref: "a.test/x", files: []string{`{"auths": {"a.test": {}}, "credsStore": "desktop"}`}, helper: "docker-credential-desktop"},
+		"helper of the registry":   {ref: "a.test/x", files: []string{`{"credHelpers": {"a.test": "ecr-login"}, "credsStore": "desktop"}`}, helper: "docker-credential-ecr-login"},
+		"helper of another":        {ref: "a.test/x", files: []string{`{"credHelpers": {"b.test": "ecr-login"}}`}},
+		"helper, then a password":  {ref: "a.test/x", files: []string{`{"credsStore": "desktop"}`, auths(of("a.test", "yes"))}, want: "yes", helper: "docker-credential-desktop"},
+		"broken":                   {ref: "a.test/x", files: []string{`{"auths": secret}`}, fails: "its JSON is broken"},
+		"broken entry":             {ref: "a.test/x", files: []string{`{"auths": {"a.test": {"auth": "secret!"}}}`}, fails: "an entry of auths is broken"},
+		"broken entry of another":  {ref: "a.test/x", files: []string{`{"auths": {"b.test": {"auth": "secret!"}}}`}},
+		"entry without a password": {ref: "a.test/x", files: []string{`{"auths": {"a.test": {"auth": "c2VjcmV0"}}}`}, fails: "an entry of auths is broken"},
+		"large":                    {ref: "a.test/x", files: []string{strings.Repeat(" ", maxLogins+1)}, fails: "larger than 1 MiB"},
+	} {
+		ref, err := Parse(tt.ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &logins{ref: ref}
+		for i, content := range tt.files {
+			file := filepath.Join(t.TempDir(), fmt.Sprint(i))
+			if content != "-" {
+				if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.files = append(l.files, file)
+		}
+		c, err := l.credential(t.Context(), ref.ref.Host())
+		_, helper := l.found()
+		if got := c.Password + c.RefreshToken + c.AccessToken; got != tt.want || helper != tt.helper || (err != nil) != (tt.fails != "") {
+			t.Errorf("%s: got %q, %q, %v", name, got, helper, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), tt.fails) || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("%s: got %v, want %s", name, err, tt.fails)
+		}
+		if c, err := l.credential(t.Context(), "other.test"); c.Password+c.RefreshToken != "" || err != nil {
+			t.Errorf("%s: another host gets %q, %v", name, c.Password, err)
+		}
+	}
+}
+
+// TestLoginFiles holds where passwords are looked for.
+func TestLoginFiles(t *testing.T) {
+	for _, tt := range []struct{ env, want string }{
+		{"", ""},
+		{"HOME=/h", "/h/.config/containers/auth.json /h/.docker/config.json"},
+		{"HOME=/h XDG_RUNTIME_DIR=/run/1 XDG_CONFIG_HOME=/c", "/run/1/containers/auth.json /c/containers/auth.json /h/.config/containers/auth.json /h/.docker/config.json"},
+		{"HOME=/h DOCKER_CONFIG=/d", "/h/.config/containers/auth.json /d/config.json"},
+		{"HOME=relative", ""},
+		{"HOME=/h REGISTRY_AUTH_FILE=auth.json", "auth.json"},
+	} {
+		env := map[string]string{}
+		for set := range strings.FieldsSeq(tt.env) {
+			name, value, _ := strings.Cut(set, "=")
+			env[name] = value
+		}
+		if got := strings.Join(LoginFiles(func(name string) string { return env[name] }), " "); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.env, got, tt.want)
+		}
+	}
+}

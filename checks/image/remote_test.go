@@ -1,0 +1,340 @@
+package image_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/gpudoctor/gpudoctor/checks/image"
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
+)
+
+// openRemote reads an image in a registry that may send nothing for a second.
+func openRemote(ctx context.Context, t *testing.T, name string, o image.Options) (*image.Image, error) {
+	t.Helper()
+	ref, err := registry.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image.OpenRemote(ctx, ref, registry.Options{Silence: time.Second}, o)
+}
+
+var usualOptions = image.Options{Limits: image.DefaultLimits}
+
+// open reads an image of any form.
+func open(t *testing.T, at, form string) (*image.Image, error) {
+	t.Helper()
+	if form == imagetest.Registry {
+		return openRemote(t.Context(), t, at, usualOptions)
+	}
+	return image.Open(t.Context(), at, true, usualOptions)
+}
+
+// answers changes what a registry sends for addresses that contain a word.
+func answers(word string, answer http.HandlerFunc) func(http.Handler) http.Handler {
+	return func(usual http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && strings.Contains(r.URL.Path, word) {
+				answer(w, r)
+				return
+			}
+			usual.ServeHTTP(w, r)
+		})
+	}
+}
+
+func status(code int, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, `{"errors": [{"code": "X", "message": "told\nby \u001b[31mthe registry"}]}`) // Or nobody reads it.
+	}
+}
+
+// endless sends without end.
+func endless(media string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", media)
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// silent sends so much, and then nothing.
+func silent(n int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if n > 0 {
+			_, _ = w.Write(make([]byte, n))
+			w.(http.Flusher).Flush() //nolint:forcetypeassert // A server's has it.
+		}
+		<-r.Context().Done()
+	}
+}
+
+// TestRemoteHostile holds what is said of a registry that does not give an image, or not the
+// one that was asked for. Nothing of it is taken for an image.
+func TestRemoteHostile(t *testing.T) {
+	built := small.Build(t)
+	layers, err := built.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := layers[0].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := built.ConfigName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := io.ReadAll(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sends := func(raw []byte) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw) } // Or nobody reads it.
+	}
+	flipped := bytes.Clone(layer)
+	flipped[len(flipped)-1] ^= 1 // In the length that gzip notes.
+	manifest, blob, about := "/manifests/", "/blobs/"+first.String(), "/blobs/"+config.String()
+	denied := &registry.DeniedError{}
+	for name, tt := range map[string]struct {
+		word   string
+		answer http.HandlerFunc
+		is     error
+		want   string
+	}{
+		"401":                    {manifest, status(401), denied, "401 Unauthorized (told"},
+		"401 and a challenge":    {manifest, status(401, "Www-Authenticate", `Basic realm="x"`), denied, "401 Unauthorized"},
+		"401 and a strange one":  {manifest, status(401, "Www-Authenticate", `Bearer realm="ftp://x"`), registry.ErrAnswer, "unsupported scheme"},
+		"401 and a broken one":   {manifest, status(401, "Www-Authenticate", `Bearer realm=":"`), registry.ErrAnswer, "missing protocol scheme"},
+		"403":                    {manifest, status(403), denied, "403 Forbidden"},
+		"404":                    {manifest, status(404), registry.ErrNotFound, "does not have it"},
+		"429":                    {manifest, status(429), registry.ErrBusy, "429"},
+		"500":                    {manifest, status(500), registry.ErrAnswer, "500 Internal Server Error"},
+		"204":                    {manifest, status(204), registry.ErrAnswer, "204 No Content"},
+		"304":                    {manifest, status(304), registry.ErrAnswer, "304 Not Modified"},
+		"a redirect to nowhere":  {manifest, status(302), registry.ErrAnswer, ""},
+		"a redirect in a circle": {manifest, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, registry.ErrAnswer, "redirects more than"},
+		"no media type":          {manifest, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "") }, registry.ErrAnswer, "media type"},
+		"a page": {manifest, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<html>")
+		}, nil, "broken manifest"},
+		"silence":                  {manifest, silent(0), registry.ErrSilent, "sends nothing for 1s"},
+		"silence in a manifest":    {manifest, silent(10), registry.ErrSilent, "sends nothing for 1s"},
+		"silence in a layer":       {blob, silent(10), registry.ErrSilent, "sends nothing for 1s"},
+		"an endless manifest":      {manifest, endless("application/json"), registry.ErrAnswer, "more than 4 MiB"},
+		"an endless configuration": {about, endless(""), registry.ErrAnswer, "more than 4 MiB"},
+		"an endless layer":         {blob, endless(""), nil, "layer 1"},
+		"404 for a layer":          {blob, status(404), registry.ErrNotFound, "layer 1"},
+		"403 for a layer":          {blob, status(403), denied, "layer 1"},
+		"403 for a configuration":  {about, status(403), denied, "configuration"},
+		"another configuration":    {about, sends([]byte(`{"os": "linux"}`)), image.ErrDamaged, "its digest is"},
+		"no configuration":         {about, sends(nil), image.ErrDamaged, "its digest is"},
+		"another layer":            {blob, sends(gzipped(tarOf(t, imagetest.File{Name: "usr/bin/true", Content: "x"}))), image.ErrDamaged, "its digest is"},
+		"a layer and more":         {blob, sends(append(bytes.Clone(layer), 0)), nil, "layer 1"},
+		"a changed layer":          {blob, sends(flipped), nil, "layer 1"},
+		"half a layer":             {blob, sends(layer[:len(layer)/2]), nil, "unexpected EOF"},
+		"an aborted layer": {blob, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(len(layer)))
+			_, _ = w.Write(layer[:100])
+		}, nil, "unexpected EOF"},
+		"a large head": {manifest, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, registry.ErrAnswer, "exceeded"},
+		"no HTTP": {manifest, func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := w.(http.Hijacker).Hijack() //nolint:forcetypeassert // A server's has it.
+			if err == nil {
+				_, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.6\r\n")
+				_ = c.Close()
+			}
+		}, registry.ErrAnswer, "malformed HTTP"},
+		"a closed connection": {manifest, func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := w.(http.Hijacker).Hijack() //nolint:forcetypeassert // A server's has it.
+			if err == nil {
+				_ = c.Close()
+			}
+		}, registry.ErrConnect, "EOF"},
+		"schema 1": {manifest, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/vnd.docker.distribution.manifest.v1+json")
+			_, _ = io.WriteString(w, `{"schemaVersion": 1}`)
+		}, nil, "schema 1"},
+		"a signature": {manifest, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+			_, _ = io.WriteString(w, `{"schemaVersion": 2, "config": {"mediaType": "application/vnd.dev.cosign.simplesigning.v1+json"}}`)
+		}, image.ErrNotImage, "media type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ref := imagetest.Serve(t, answers(tt.word, tt.answer)).Push(built, "1")
+			_, err := openRemote(t.Context(), t, ref, usualOptions)
+			switch {
+			case err == nil:
+				t.Fatal("it was read")
+			case tt.is != nil && !errors.Is(err, tt.is), !strings.Contains(err.Error(), tt.want):
+				t.Errorf("got %v, want %s, %v", err, tt.want, tt.is)
+			case strings.ContainsAny(err.Error(), "\n\x1b"), len(err.Error()) > 500:
+				t.Errorf("not a line: %q", err)
+			}
+		})
+	}
+}
+
+// TestRemoteLies holds that a manifest that is not the one that was asked for, and one whose
+// sizes are wrong, are rejected.
+func TestRemoteLies(t *testing.T) {
+	built := small.Build(t)
+	raw, err := built.RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := imagetest.Serve(t, nil)
+	server.Push(built, "1")
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(raw))
+	if _, err := openRemote(t.Context(), t, server.Host+"/org/app@"+digest, usualOptions); err != nil {
+		t.Errorf("by its digest: %v", err)
+	}
+	other := imagetest.Serve(t, answers("/manifests/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
+		_, _ = w.Write(append(raw, ' ')) // Or nobody reads it.
+	}))
+	other.Push(built, "1")
+	if _, err := openRemote(t.Context(), t, other.Host+"/org/app@"+digest, usualOptions); !errors.Is(err, image.ErrDamaged) {
+		t.Errorf("another manifest: got %v", err)
+	}
+	for _, by := range []int64{-1, 1, -1 << 40, 1 << 40} {
+		var m v1.Manifest
+		if err := json.Unmarshal(raw, &m); err != nil {
+			t.Fatal(err)
+		}
+		m.Layers[0].Size += by
+		lie, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref := server.PushManifest(lie, types.OCIManifestSchema1, "lie")
+		if _, err := openRemote(t.Context(), t, ref, usualOptions); err == nil {
+			t.Errorf("a layer of %d bytes more: it was read", by)
+		}
+	}
+}
+
+// TestPlatforms holds which image of an index is read, from a registry and from a layout.
+func TestPlatforms(t *testing.T) {
+	server := imagetest.Serve(t, nil)
+	platforms := []v1.Platform{
+		{OS: "linux", Architecture: "amd64"},
+		{OS: "linux", Architecture: "arm64", Variant: "v8"},
+		{OS: "linux", Architecture: "arm", Variant: "v6"},
+		{OS: "linux", Architecture: "arm", Variant: "v7"},
+		{OS: "unknown", Architecture: "unknown"},
+	}
+	var images []v1.Image
+	for _, p := range platforms {
+		img := small
+		img.Architecture = p.Architecture
+		img.Labels = map[string]string{"com.nvidia.of": p.Architecture + p.Variant}
+		images = append(images, img.Build(t))
+	}
+	several := server.PushIndex("several", platforms, images)
+	first, err := registry.Parse(several)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, raw, err := registry.Open(first, registry.Options{Silence: time.Second}).Resolve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": types.OCIImageIndex, "manifests": []any{d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.PushManifest(raw, types.OCIImageIndex, d.Digest.String())
+	nested := server.PushManifest(inner, types.OCIImageIndex, "nested")
+	one := server.Push(images[0], "one")
+	for _, tt := range []struct {
+		ref, platform, arch, want string
+		is                        error
+	}{
+		{several, "", "", "amd64", nil},
+		{nested, "", "", "amd64", nil},
+		{several, "", "arm64", "arm64v8", nil},
+		{several, "linux/arm64", "", "arm64v8", nil},
+		{several, "linux/arm64/v8", "", "arm64v8", nil},
+		{several, "linux/arm/v7", "", "armv7", nil},
+		{several, "linux/arm", "", "", image.ErrSeveral},
+		{several, "linux/arm64/v9", "", "", image.ErrPlatform},
+		{several, "linux/riscv64", "", "", image.ErrPlatform},
+		{several, "", "riscv64", "", image.ErrPlatform},
+		{one, "", "", "amd64", nil},
+		{one, "", "arm64", "amd64", nil}, // There is no other.
+		{one, "linux/amd64", "", "amd64", nil},
+		{one, "linux/arm64", "", "", image.ErrPlatform},
+	} {
+		o := usualOptions
+		o.Platform.Architecture = tt.arch
+		if tt.platform != "" {
+			o.Platform, _ = image.ParsePlatform(tt.platform)
+		}
+		img, err := openRemote(t.Context(), t, tt.ref, o)
+		if !errors.Is(err, tt.is) || err == nil && img.Facts().Labels["com.nvidia.of"] != tt.want {
+			t.Errorf("%s for %q %q: got %v", tt.ref, tt.platform, tt.arch, err)
+		}
+		if err == nil && img.Facts().Name != tt.ref {
+			t.Errorf("%s: its name is %s", tt.ref, img.Facts().Name)
+		}
+		if errors.Is(err, image.ErrPlatform) && !strings.Contains(err.Error(), "amd64") {
+			t.Errorf("it does not say what there is: %v", err)
+		}
+	}
+	for _, text := range []string{"", "linux", "amd64", "linux/", "windows/amd64", "linux/amd64/", "linux/amd64/v1/x", "Linux/AMD64", "linux/amd64\n"} {
+		if p, ok := image.ParsePlatform(text); ok {
+			t.Errorf("%q is the platform %s", text, p)
+		}
+	}
+}
+
+// TestRemoteEnds holds that a reading from a registry ends with its context, and leaves
+// nothing running.
+func TestRemoteEnds(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{"silence": silent(10), "no end": endless("application/json")} {
+		server := imagetest.Serve(t, answers("/blobs/", answer))
+		ref := server.Push(small.Build(t), "1")
+		before := runtime.NumGoroutine()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := openRemote(ctx, t, ref, usualOptions); err == nil {
+			t.Errorf("%s: it was read", name)
+		}
+		cancel()
+		for range 100 {
+			if runtime.NumGoroutine() <= before {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if n := runtime.NumGoroutine(); n > before {
+			t.Errorf("%s: %d goroutines, %d before", name, n, before)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// locked is a registry that asks for the password of user.
+func locked(usual http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, password, _ := r.BasicAuth()
+		if r.Method == http.MethodGet && (name != "user" || password != "secret") {
+			w.Header().Set("Www-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		usual.ServeHTTP(w, r)
+	})
+}
+
+// TestImageLogin holds that the passwords of docker login are used, and what is said where
+// there is none, a wrong one, or only a program that may know it. That program is not run.
+func TestImageLogin(t *testing.T) {
+	server := imagetest.Serve(t, locked)
+	ref := server.Push(goodImages[0].img.Build(t), "1")
+	dir := t.TempDir()
+	ran := filepath.Join(dir, "ran")
+	helper := "#!/bin/sh\ntouch " + ran + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "docker-credential-keeper"), []byte(helper), 0o700); err != nil { //nolint:gosec // A program.
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	auth := func(password string) string {
+		return `{"auths": {"` + server.Host + `": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("user:"+password)) + `"}}}`
+	}
+	for name, tt := range map[string]struct{ file, want, hint string }{
+		"right":  {file: auth("secret")},
+		"none":   {file: `{}`, want: "denies access: 401", hint: "no file has a password for " + server.Host},
+		"wrong":  {file: auth("wrong"), want: "denies access: 401", hint: "the password was sent"},
+		"helper": {file: `{"credsStore": "keeper"}`, want: "denies access: 401", hint: "only docker-credential-keeper may know the password"},
+		"broken": {file: `{"auths": "secret"}`, want: "its JSON is broken", hint: "docker login"},
+	} {
+		file := filepath.Join(t.TempDir(), "auth.json")
+		if err := os.WriteFile(file, []byte(tt.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("REGISTRY_AUTH_FILE", file)
+		var stdout, stderr bytes.Buffer
+		code := run([]string{"gpudoctor", "image", ref}, &stdout, &stderr)
+		first, rest, _ := strings.Cut(stderr.String(), "\n")
+		switch {
+		case tt.want == "" && (code != exitOK || !strings.Contains(stdout.String(), "No problems found")):
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout.String(), stderr.String())
+		case tt.want != "" && (code != exitError || stdout.Len() > 0 || !strings.Contains(first, tt.want) || !strings.Contains(rest, tt.hint)):
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout.String(), stderr.String())
+		case strings.Contains(stdout.String()+stderr.String(), "secret"):
+			t.Errorf("%s: the password is shown: %s%s", name, stdout.String(), stderr.String())
+		}
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the program that keeps passwords was run")
+	}
+}
+
+// TestImagePlatform holds that the target decides which image of several is read, unless the
+// command line does.
+func TestImagePlatform(t *testing.T) {
+	var platforms []v1.Platform
+	var images []v1.Image
+	for _, arch := range []string{"amd64", "arm64"} {
+		img := goodImages[0].img
+		img.Architecture = arch
+		platforms, images = append(platforms, v1.Platform{OS: "linux", Architecture: arch}), append(images, img.Build(t))
+	}
+	ref := imagetest.Serve(t, nil).PushIndex("several", platforms, images)
+	grace := filepath.Join(t.TempDir(), "grace.json")
+	if err := os.WriteFile(grace, []byte(`{"schema": "gpudoctor.facts/v1", "host": {"arch": "arm64"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		flags []string
+		want  string
+	}{
+		{nil, "linux/amd64"},
+		{[]string{"--target", grace}, "linux/arm64"},
+		{[]string{"--target", grace, "--platform", "linux/amd64"}, "linux/amd64"},
+		{[]string{"--platform", "linux/arm64"}, "linux/arm64"},
+	} {
+		r := parseRequest(t, append([]string{"--from", registry.Scheme + ref}, tt.flags...))
+		g := r.gather(t.Context())
+		if g.err != nil || g.facts.Image.Platform != tt.want {
+			t.Errorf("%v: got %+v, %v", tt.flags, g.facts, g.err)
+		}
+	}
+}
+
+// TestRegistryOnly holds what commands that do not write reports say of a registry.
+func TestRegistryOnly(t *testing.T) {
+	for command, want := range map[string]string{"facts": "the registry cannot be reached", "topo": "only images are read from a registry", "probe p2p": "only images are read from a registry"} {
+		var stdout, stderr bytes.Buffer
+		args := append(append([]string{"gpudoctor"}, strings.Fields(command)...), "--from", "docker://127.0.0.1:1/org/app:1", "--no-redact")
+		code := run(args, &stdout, &stderr)
+		if first, rest, _ := strings.Cut(stderr.String(), "\n"); code != exitError || !strings.Contains(first, want) || !strings.HasPrefix(rest, "hint: ") {
+			t.Errorf("%s: %s", command, stderr.String())
+		}
+	}
+}
+
+// TestImageAgain holds that the command that checks an image in a registry again names it as
+// --from takes it.
+func TestImageAgain(t *testing.T) {
+	s := source{from: []string{"127.0.0.1:1/org/app:1"}}
+	if err := s.findImage(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s}
+	got := parseRequest(t, r.recheck().Flags)
+	if got.source.remote == nil || got.source.remote.String() != s.remote.String() {
+		t.Errorf("it checks again with %q", r.recheck().Flags)
+	}
+}
+
+// TestConnections holds that one package of the program can open connections: that which
+// reads images from a registry.
+func TestConnections(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", "-f", `{{range .Imports}}{{$.ImportPath}} {{.}}{{"\n"}}{{end}}`, ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const own, only = "github.com/gpudoctor/gpudoctor/", "github.com/gpudoctor/gpudoctor/checks/image/registry"
+	found := false
+	for line := range strings.Lines(string(list)) {
+		from, to, _ := strings.Cut(strings.TrimSpace(line), " ")
+		connects := to == "net" || to == "net/http" || strings.HasPrefix(to, "oras.land/")
+		found = found || connects && from == only
+		if connects && strings.HasPrefix(from, own) && from != only {
+			t.Errorf("%s imports %s", from, to)
+		}
+	}
+	if !found {
+		t.Errorf("%s imports no package that opens connections: this test looks for the wrong ones", only)
+	}
+}

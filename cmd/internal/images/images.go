@@ -1,0 +1,116 @@
+// Package images finds the image that a command names, and says what to do about one that cannot
+// be read.
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/image"
+	"github.com/gpudoctor/gpudoctor/checks/image/registry"
+)
+
+// Takes is what the command image takes, for hints.
+const Takes = "an image is an OCI layout, an archive of docker save or podman save, a root folder, or the tar archive of one"
+
+// ErrDeadline is the cause of a reading that took too long.
+var ErrDeadline = errors.New("the deadline was reached (--deadline)")
+
+// Is reports whether a file is an image; sure is as for image.Open.
+func Is(ctx context.Context, name string, sure bool) (bool, error) {
+	return files.Within(ctx, deadline.Silence, func() (bool, error) { return image.Is(name, sure) })
+}
+
+// Remote reports whether a name can only be that of an image in a registry.
+func Remote(name string) bool { return strings.HasPrefix(name, registry.Scheme) }
+
+// Find finds out whether a name is that of a file that is an image, for which it returns nil,
+// or of an image in a registry. A file counts first, and what looks like a path is never looked
+// for in a registry.
+func Find(ctx context.Context, name string) (*registry.Reference, error) {
+	if Remote(name) {
+		ref, err := registry.Parse(name)
+		return &ref, err
+	}
+	is, err := Is(ctx, name, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		if ref, parseErr := registry.Parse(name); parseErr == nil && !inFolder(ctx, name) {
+			return &ref, nil
+		}
+	}
+	if err == nil && !is {
+		err = image.ErrNotImage
+	}
+	return nil, WithoutPath(err)
+}
+
+// inFolder reports whether there is a file or folder of the name of the first part of a path.
+func inFolder(ctx context.Context, name string) bool {
+	first, _, _ := strings.Cut(filepath.ToSlash(name), "/")
+	_, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return os.Stat(first) })
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// WithoutPath leaves out of an error of the file system what the command names.
+func WithoutPath(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, os.ErrNotExist) {
+		return p.Err
+	}
+	return err
+}
+
+// hints are what to do about the errors of images and registries.
+var hints = []struct {
+	err  error
+	hint string
+}{
+	{registry.ErrReference, "a reference is HOST/NAME:TAG or HOST/NAME@sha256:DIGEST: ghcr.io/org/app:1.2"},
+	{registry.ErrNotFound, "check the name and the tag; some registries also say this of images that need a login"},
+	{registry.ErrBusy, "wait and try again; registries accept more requests of users who have logged in"},
+	{registry.ErrSilent, "try again; HTTPS_PROXY names a proxy, if one is needed"},
+	{registry.ErrConnect, "check the name of the host; HTTPS_PROXY names a proxy, SSL_CERT_FILE certificates, and --plain-http is for a registry without encryption"},
+	{registry.ErrAnswer, "the registry or a proxy before it is at fault; to examine the image nevertheless: skopeo copy docker://REF oci-archive:image.tar"},
+	{image.ErrNotImage, Takes},
+	{image.ErrPlatform, "--platform linux/arm64 examines that of another platform"},
+	{image.ErrSeveral, "save one image: skopeo copy docker://REF oci-archive:image.tar"},
+	{image.ErrEncrypted, "decrypt it first: skopeo copy --decryption-key KEY SOURCE oci-archive:image.tar"},
+	{image.ErrTooLarge, "unpack it, and examine the root folder; --max-bytes of gpudoctor check sets another limit"},
+	{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
+	{ErrDeadline, "--deadline sets another limit"},
+	{fs.ErrPermission, "make it readable for this user, or run gpudoctor as a user who can read it"},
+	{fs.ErrNotExist, Takes + "; one in a registry is named with its host: docker.io/library/ubuntu:22.04"},
+}
+
+// Hints are what to do about an image that cannot be read.
+func Hints(err error) []string {
+	if denied, ok := errors.AsType[*registry.DeniedError](err); ok {
+		return deniedHints(denied)
+	}
+	if _, ok := errors.AsType[*registry.LoginError](err); ok {
+		return []string{"docker login or podman login writes it; REGISTRY_AUTH_FILE names another"}
+	}
+	for _, known := range hints {
+		if errors.Is(err, known.err) {
+			return []string{known.hint}
+		}
+	}
+	return []string{"save the image again: skopeo copy docker://REF oci-archive:image.tar"}
+}
+
+func deniedHints(denied *registry.DeniedError) []string {
+	login := fmt.Sprintf("podman login --authfile auth.json %s, then REGISTRY_AUTH_FILE=auth.json gpudoctor image ...", denied.Host)
+	switch {
+	case denied.Sent:
+		return []string{"the password was sent: check that this user may read the image", login}
+	case denied.Helper != "":
+		return []string{"only " + denied.Helper + " may know the password, and gpudoctor runs no program; a file with it can be made: " + login}
+	}
+	return []string{"no file has a password for " + denied.Host + ": " + login}
+}
