@@ -460,8 +460,8 @@ func (s *librarySearch) addFile(at, foundBy string) {
 		return
 	}
 	info, err := s.h.Stat(at)
-	if err != nil || info.Mode.IsDir() {
-		return // A dangling link: the loader also skips it.
+	if err != nil || !info.Mode.IsRegular() {
+		return // A dangling link, which the loader also skips, or what no program can load.
 	}
 	realPath, err := s.h.Real(at)
 	if err != nil {
