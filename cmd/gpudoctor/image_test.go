@@ -161,6 +161,12 @@ var faultyImages = []imageCase{
 	{name: "NCCL older than the GPUs", target: &facts.TargetFacts{Source: "t.json", Driver: "580.95.05", GPUs: []string{"NVIDIA B200"}}, img: imagetest.Image{
 		Env: usual, Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.20.5", "12.4")},
 	}, want: []string{"high known-fault-in-image nccl"}},
+	{name: "ROCm older than the GPUs", target: &facts.TargetFacts{Source: "t.json", GPUs: []string{"AMD Radeon RX 9070 XT"}}, img: imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
+		file("usr/bin/true", "x"), file("opt/rocm-6.2.3/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"),
+		elf("opt/rocm-6.2.3/lib/libamdhip64.so.6.2.60203", full),
+		{Name: "opt/rocm-6.2.3/lib/libamdhip64.so.6", Target: "libamdhip64.so.6.2.60203"},
+		elf("opt/rocm-6.2.3/lib/libhsa-runtime64.so.1.14.60203", full), file("etc/ld.so.conf", "/opt/rocm-6.2.3/lib\n"),
+	}}}}, want: []string{"high known-fault-in-image rocm"}},
 	{name: "a driver that a layer moves", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
 		cudaBase(), ncclLayer("2.26.2", "12.2"),
 		{Files: []imagetest.File{elf("opt/old/libcuda.so.535.104.05", full), elf(lib+"libcuda.so.525.60.13", full)}},
@@ -226,6 +232,30 @@ func TestImages(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestImageAdvice holds that advice about an image is for its author: no variable is set or
+// unset in a shell, and a new image is made of whatever fixes it.
+func TestImageAdvice(t *testing.T) {
+	seen := 0
+	for _, c := range faultyImages {
+		for _, form := range []string{imagetest.Layout, imagetest.Folder} {
+			d := judgeImage(t, imagetest.Write(t, c.img, form), c.target)
+			for _, a := range d.Advice {
+				seen++
+				shell := slices.ContainsFunc(a.Apply.Commands, func(line string) bool { return strings.HasPrefix(line, "export ") || strings.HasPrefix(line, "unset ") })
+				if shell || len(a.Apply.Unset) > 0 {
+					t.Errorf("%s, %s: %s: %+v", c.name, form, a.Title, a.Apply)
+				}
+			}
+			if c.name == "stubs on LD_LIBRARY_PATH" && !strings.Contains(strings.Join(d.Advice[0].Apply.Steps, " "), "ENV LD_LIBRARY_PATH=/usr/lib") {
+				t.Errorf("%s: %+v", form, d.Advice[0].Apply)
+			}
+		}
+	}
+	if seen < len(faultyImages) {
+		t.Errorf("%d pieces of advice for %d images", seen, len(faultyImages))
 	}
 }
 

@@ -24,7 +24,7 @@
 #     - measured > told > packaged
 #     - measured > told > nvml-missing
 #   explains: ["told > driver-not-loaded", "stub > driver-library-mismatch/stub-told"]
-#   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, unset-env, upgrade-driver, set-driver-capabilities, configure-container-runtime]
+#   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, remove-from-image-path, unset-env, upgrade-driver, set-driver-capabilities, configure-container-runtime]
 #   profiles: [training, image, launch]
 #   since: "0.1"
 package gpudoctor.rules.driver_library_mismatch

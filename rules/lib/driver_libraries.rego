@@ -96,15 +96,44 @@ platform_folder(path) if {
 
 evidence(l) := image_files.evidence(l)
 
-# way_out takes the folder that leads to a library off the loader's path, or
-# the variable that names the library.
+# way_out takes the folder that leads to a library off the loader's path, or the variable
+# that names the library. The author of an image edits its ENV, and cannot take a folder
+# of the system off the path.
 way_out(l) := ["unset-env"] if {
 	l.found_by == "ld_preload"
+} else := ["remove-driver-libraries"] if {
+	l.found_by == "default_path"
+	surroundings.image
+} else := ["remove-from-image-path"] if {
+	surroundings.image
 } else := ["remove-from-library-path"]
 
 led_by(l) := {"variable": "LD_PRELOAD"} if {
 	l.found_by == "ld_preload"
+} else := {"folder": folder(l.path), "kept": kept} if {
+	surroundings.image
 } else := {"folder": folder(l.path)}
+
+# kept are the folders of LD_LIBRARY_PATH that remain: none where one of them could not be
+# typed as it is.
+default kept := []
+
+kept := rest if {
+	some v in input.env.variables
+	v.name == "LD_LIBRARY_PATH"
+	every f in split(v.value, ":") {
+		regex.match(`^(/[A-Za-z0-9._+/-]*)?$`, f)
+		not contains(f, "..")
+	}
+	rest := [f |
+		some f in split(v.value, ":")
+		f != ""
+		not trim_right(f, "/") in in_the_way
+	]
+}
+
+# in_the_way are the folders of the files that must not be loaded.
+in_the_way := {folder(l.path) | some l in (stubs | older_compat)}
 
 folder(path) := regex.replace(path, `/[^/]*$`, "")
 

@@ -21,3 +21,17 @@ test_the_way_out if {
 	[driver_libraries.way_out(l), driver_libraries.led_by(l)] == [["remove-from-library-path"], {"folder": "/opt/stubs"}]
 	driver_libraries.way_out(object.union(l, {"found_by": "ld_preload"})) == ["unset-env"]
 }
+
+stub := object.union(libcuda("/opt/stubs/libcuda.so.1", ""), {"stub": true, "found_by": "ld_library_path"})
+
+image(value) := object.union(machine([stub]), {"profile": "image", "image": {"form": "oci-layout"}, "env": {"variables": [{"name": "LD_LIBRARY_PATH", "value": value}]}})
+
+test_the_way_out_of_an_image if {
+	driver_libraries.way_out(stub) == ["remove-from-image-path"] with input as image("/opt/stubs")
+	driver_libraries.way_out(object.union(stub, {"found_by": "default_path"})) == ["remove-driver-libraries"] with input as image("")
+	driver_libraries.led_by(stub) == {"folder": "/opt/stubs", "kept": ["/usr/lib", "/opt/x"]} with input as image("/usr/lib:/opt/stubs/:/opt/x:")
+	driver_libraries.kept == [] with input as image("/opt/stubs")
+	driver_libraries.kept == [] with input as image("/usr/lib:/opt/stubs:/opt/a b")
+	driver_libraries.kept == [] with input as image("/usr/lib:/opt/stubs:$HOME/lib")
+	driver_libraries.kept == [] with input as image("/usr/lib:/opt/stubs:/opt/../etc")
+}

@@ -163,7 +163,7 @@ stubs contains {
 	"message": sprintf("%s puts CUDA's stubs on LD_LIBRARY_PATH (%s): programs load the stub instead of the driver's libcuda, and CUDA fails with error 34. LIBRARY_PATH is the variable for linking", [lf.title(l), folder]),
 	"severity": "high",
 	"confidence": "likely",
-	"remedies": ["remove-from-library-path"],
+	"remedies": [object.get({"dockerfile": "remove-from-image-path"}, l.kind, "remove-from-library-path")],
 	"params": {"folder": folder},
 	"evidence": [lf.setting_fact(l, "LD_LIBRARY_PATH")],
 } if {

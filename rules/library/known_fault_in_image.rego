@@ -28,6 +28,8 @@ import data.tables.known_faults as table
 
 kinds := {"nccl": "libnccl", "rccl": "librccl"}
 
+title := {"nccl": "NCCL", "rccl": "RCCL", "rocm": "ROCm"}
+
 models contains gpu_models.of(name) if some name in input.target.gpus
 
 architectures := {m.architecture | some m in models}
@@ -47,11 +49,13 @@ holds("spark") if {
 
 holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
 
+holds("gfx12") if strings.any_prefix_match(architectures, "gfx120")
+
 # A fault that the GPUs themselves bring about: the version fails on them.
 findings contains {
 	"subject": row.library,
 	"message": sprintf("%s %s in %s%s %s (versions that have this: %s)", [
-		upper(row.library), l.version, l.path, image_files.layer(l), row.what, library_versions.range_words(row),
+		title[row.library], version, l.path, image_files.layer(l), row.what, library_versions.range_words(row),
 	]),
 	"severity": object.get(row, "severity", "high"),
 	"confidence": "likely",
@@ -64,9 +68,14 @@ findings contains {
 	every circumstance in row.when {
 		holds(circumstance)
 	}
-	some [_, l] in image_files.copies(kinds[row.library])
-	library_versions.in_range(row, l.version)
+	some [version, l] in held(row.library)
+	library_versions.in_range(row, version)
 }
+
+# held are the versions of a library that the image holds, each with its file.
+held(library) := {[l.version, l] | some [_, l] in image_files.copies(kinds[library])} if kinds[library]
+
+held("rocm") := image_files.rocm
 
 missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 
@@ -74,6 +83,14 @@ missing contains {"fact": "libraries.files[].version", "words": sprintf("the ver
 	some l in image_files.files
 	l.kind in {"libnccl", "librccl"}
 	not l.version
+}
+
+missing contains {"fact": "libraries.files[].version", "words": "the release of ROCm is not known"} if {
+	some architecture in architectures
+	startswith(architecture, "gfx")
+	some l in image_files.files
+	l.kind == "librccl"
+	count(image_files.rocm) == 0
 }
 
 not_applicable contains "no target with known GPUs is given (--target)" if not input.target.gpus
