@@ -20,7 +20,7 @@ var objectKind = &parse.Kind{
 		}
 		named := map[string]bool{}
 		for _, l := range in.Ahead(200) {
-			if objectEnd.MatchString(l.Text) {
+			if strings.HasPrefix(l.Text, "---") {
 				break
 			}
 			if m := objectFirst.FindStringSubmatch(l.Text); m != nil {
@@ -31,13 +31,10 @@ var objectKind = &parse.Kind{
 	},
 	Read: func(_ *parse.Sink, in *parse.Lines) {
 		in.While(func(l parse.Line) bool {
-			return !objectEnd.MatchString(l.Text) && (strings.TrimSpace(l.Text) == "" || indentation(l.Text) > 0 || yamlKey.MatchString(l.Text))
+			return !strings.HasPrefix(l.Text, "---") && (strings.TrimSpace(l.Text) == "" || indentation(l.Text) > 0 || yamlKey.MatchString(l.Text))
 		})
 	},
 }
 
-var (
-	// objectFirst are the keys that every object has.
-	objectFirst = lazy.New(`^(apiVersion|kind): *\S`)
-	objectEnd   = lazy.New(`^(?:---|\.\.\.)(?:\s|$)`)
-)
+// objectFirst are the keys that every object has.
+var objectFirst = lazy.New(`^(apiVersion|kind): *\S`)
