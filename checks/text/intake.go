@@ -312,9 +312,14 @@ type found struct {
 }
 
 // folder reads the files of a folder. They are listed before the first is read, so
-// that those are known that a bound leaves unread.
+// that those are known that a bound leaves unread. Their names begin with the folder's
+// where it is not the only one: those of two folders are distinct then, and are paths.
 func (t *intake) folder(ctx context.Context, path string) error {
-	all := t.walk(ctx, path, ".", nil)
+	shown := "."
+	if t.alone == "" {
+		shown = path
+	}
+	all := t.walk(ctx, path, shown, nil)
 	list := &listing{intake: t, of: path}
 	defer list.close()
 	for _, f := range all {

@@ -214,6 +214,37 @@ func TestReadFolder(t *testing.T) {
 	}
 }
 
+// TestReadFolders holds that the files of several folders are known by their paths, so that
+// two of the same name are distinct and a person finds them.
+func TestReadFolders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"one/job.log", "two/job.log", "two/more/job.log", "job.log"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(known), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, from := range map[string][]string{
+		"one/job.log two/job.log two/more/job.log": {"one", "two/"},
+		"job.log one/job.log":                      {"job.log", "./one"},
+		"job.log more/job.log":                     {"two"},
+	} {
+		got, err := text.Read(t.Context(), from, text.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, text := range got.Facts.Texts {
+			names = append(names, text.Name)
+		}
+		if strings.Join(names, " ") != want {
+			t.Errorf("%v: %v, want %s", from, names, want)
+		}
+	}
+}
+
 // endless gives the same bytes for ever, and counts them.
 type endless struct {
 	line []byte

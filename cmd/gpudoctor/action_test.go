@@ -1,0 +1,458 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rhysd/actionlint"
+	"golang.org/x/tools/txtar"
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+)
+
+// action is action.yml, as far as a runner acts on it.
+type action struct {
+	Inputs  map[string]struct{ Default string }
+	Outputs map[string]struct{ Value string }
+	Runs    struct {
+		Using string
+		Steps []actionStep
+	}
+}
+
+type actionStep struct {
+	Name, ID, Shell, Run string
+	WorkingDirectory     string `yaml:"working-directory"`
+	Env                  map[string]string
+}
+
+func readAction(t *testing.T) action {
+	t.Helper()
+	raw, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a action
+	if err := yaml.Unmarshal(raw, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// expression is what a runner replaces: ${{ inputs.from }}.
+var expression = regexp.MustCompile(`\$\{\{ ([a-z0-9_.-]+) \}\}`)
+
+// TestActionFile holds that the scripts of action.yml contain no expression, since a
+// runner puts its value into the script as it is, that every input is used, and that the
+// default version is this one.
+func TestActionFile(t *testing.T) {
+	t.Parallel()
+	a := readAction(t)
+	used := map[string]bool{}
+	for _, s := range a.Runs.Steps {
+		if strings.Contains(s.Run, "${{") {
+			t.Errorf("the script of %q contains an expression", s.Name)
+		}
+		for _, value := range append(slices.Collect(maps.Values(s.Env)), s.WorkingDirectory) {
+			for _, m := range expression.FindAllStringSubmatch(value, -1) {
+				used[m[1]] = true
+			}
+		}
+	}
+	for name := range a.Inputs {
+		if !used["inputs."+name] {
+			t.Errorf("the input %s is not used", name)
+		}
+	}
+	if got := a.Inputs["version"].Default; got != version {
+		t.Errorf("the default version is %s, and this is %s", got, version)
+	}
+}
+
+// TestActionLint holds that actionlint finds no fault in the example workflow, in its use of
+// action.yml, and in the steps of action.yml, read as those of a workflow.
+func TestActionLint(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	file := func(name string, content []byte) string {
+		t.Helper()
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	file(".git/config", nil)
+	file(".github/actionlint.yaml", []byte("self-hosted-runner: {labels: [gpu]}\n"))
+	raw := must(os.ReadFile("../../action.yml"))
+	file("action.yml", raw)
+
+	example := must(os.ReadFile("../../docs/examples/github/gpudoctor.yml"))
+	released := "uses: gpudoctor/gpudoctor@v" + version
+	if n := bytes.Count(example, []byte(released)); n != 3 {
+		t.Errorf("%d jobs of the example say %s", n, released)
+	}
+	workflow := file(".github/workflows/example.yml", bytes.ReplaceAll(example, []byte(released), []byte("uses: ./")))
+
+	var document struct {
+		Inputs map[string]struct {
+			Default string `yaml:"default" json:"default"`
+		}
+		Runs struct{ Steps []map[string]any }
+	}
+	if err := yaml.Unmarshal(raw, &document); err != nil {
+		t.Fatal(err)
+	}
+	inputs := map[string]any{}
+	for name, in := range document.Inputs {
+		inputs[name] = map[string]any{"type": "string", "default": in.Default}
+	}
+	steps := file(".github/workflows/steps.yml", must(json.Marshal(map[string]any{
+		"on":   map[string]any{"workflow_call": map[string]any{"inputs": inputs}},
+		"jobs": map[string]any{"action": map[string]any{"runs-on": "ubuntu-latest", "steps": document.Runs.Steps}},
+	})))
+	lint := func(files ...string) []*actionlint.Error {
+		t.Helper()
+		linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{WorkingDir: root})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := linter.LintFiles(files, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	for _, e := range lint(workflow, steps) {
+		t.Error(e)
+	}
+	wrong := file(".github/workflows/wrong.yml", bytes.ReplaceAll(example, []byte(released+"\n        with:"), []byte("uses: ./\n        with:\n          colour: red")))
+	if len(lint(wrong)) == 0 {
+		t.Error("an input that action.yml lacks is not found")
+	}
+}
+
+// runnerOf is a stand-in for a runner: a workspace and a release to download.
+type runnerOf struct {
+	action    action
+	workspace string
+	release   string
+	variables []string
+}
+
+// actionRun is how the steps of the action ended.
+type actionRun struct {
+	code                int // Of the last step that was run.
+	log, summary, lines string
+	outputs             map[string]string
+}
+
+// newRunner makes a workspace with files of jobs, and a release whose program runs the one
+// under test.
+func newRunner(t *testing.T) *runnerOf {
+	t.Helper()
+	r := &runnerOf{action: readAction(t), workspace: t.TempDir(), release: writeRelease(t)}
+	for name, from := range map[string]string{"deploy": "job-healthy", "bad": "pod-hides-gpus", "unclear": "job-healthy"} {
+		extractLaunch(t, from, filepath.Join(r.workspace, name))
+	}
+	notes := filepath.Join(r.workspace, "unclear", "notes.txt")
+	if err := os.WriteFile(notes, []byte("The cluster has eight nodes.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// writeRelease makes a folder with what of a release is downloaded.
+func writeRelease(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	program := []byte("#!/bin/sh\nexec gpudoctor \"$@\"\n")
+	sum := sha256.Sum256(program)
+	var sums strings.Builder
+	for _, name := range []string{"gpudoctor_linux_amd64", "gpudoctor_linux_arm64"} {
+		if err := os.WriteFile(filepath.Join(folder, name), program, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&sums, "%s  %s\n%s  %[2]s.cdx.json\n", hex.EncodeToString(sum[:]), name, strings.Repeat("0", 64))
+	}
+	if err := os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(sums.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// run runs the steps of the action as a runner does: bash with -e and pipefail, and nothing
+// after a step that failed.
+func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
+	t.Helper()
+	temp := t.TempDir()
+	values := map[string]string{"github.action_path": must(filepath.Abs("../.."))}
+	for name, in := range r.action.Inputs {
+		values["inputs."+name] = in.Default
+	}
+	values["inputs.release-url"] = "file://" + r.release
+	for name, value := range inputs {
+		if _, ok := r.action.Inputs[name]; !ok {
+			t.Fatalf("there is no input %s", name)
+		}
+		values["inputs."+name] = value
+	}
+	expand := func(text string) string {
+		return expression.ReplaceAllStringFunc(text, func(s string) string { return values[expression.FindStringSubmatch(s)[1]] })
+	}
+	got := actionRun{outputs: map[string]string{}}
+	for i, s := range r.action.Runs.Steps {
+		file := func(name string) string { return filepath.Join(temp, name+strconv.Itoa(i)) }
+		if err := os.WriteFile(file("script"), []byte(s.Run), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := exec.CommandContext(t.Context(), s.Shell, "--noprofile", "--norc", "-eo", "pipefail", file("script"))
+		c.Dir = filepath.Join(r.workspace, expand(s.WorkingDirectory))
+		c.Env = append(os.Environ(), "LANG=C.UTF-8", "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_TEMP="+temp, "GITHUB_WORKSPACE="+r.workspace,
+			"GITHUB_OUTPUT="+file("output"), "GITHUB_STEP_SUMMARY="+file("summary"))
+		c.Env = append(c.Env, r.variables...)
+		for name, value := range s.Env {
+			c.Env = append(c.Env, name+"="+expand(value))
+		}
+		out, err := c.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		got.log += string(out)
+		got.code = c.ProcessState.ExitCode()
+		written, _ := os.ReadFile(file("output")) // A step that fails early writes none.
+		got.lines += string(written)
+		for line := range strings.Lines(string(written)) {
+			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+			values["steps."+s.ID+".outputs."+name] = value
+		}
+		summary, _ := os.ReadFile(file("summary"))
+		got.summary += string(summary)
+		if got.code != 0 {
+			break
+		}
+	}
+	for name, out := range r.action.Outputs {
+		got.outputs[name] = expand(out.Value)
+	}
+	return got
+}
+
+// TestAction runs the action with a release from a folder: exit code, verdict, reports and
+// annotations are those of the program.
+func TestAction(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the scripts run the program one at a time")
+	}
+	r := newRunner(t)
+	image := imagetest.Write(t, goodImages[0].img, imagetest.Docker)
+	for _, tt := range []struct {
+		name    string
+		inputs  map[string]string
+		code    int
+		verdict string
+		log     string // An expression that it matches.
+	}{
+		{"healthy", map[string]string{"from": "deploy", "strict": "true"}, exitOK, "healthy", `(?m)^gpudoctor \S+ \(`},
+		{"findings", map[string]string{"from": "deploy\nbad\n"}, exitFindings, "findings", `(?m)^::error file=bad/pod\.yaml,line=\d+,title=`},
+		{"fail-on", map[string]string{"from": "bad", "fail-on": "none"}, exitOK, "findings", `(?m)^::warning `},
+		{"not examined", map[string]string{"from": "unclear", "strict": "true"}, exitUnproven, "inconclusive", `(?m)^::warning .*notes\.txt`},
+		{"flags", map[string]string{"from": "bad", "flags": "--only=shm-too-small\n\n--verbose"}, exitOK, "healthy", ``},
+		{"image", map[string]string{"from": image, "profile": "image", "driver": "580.65.06"}, exitOK, "healthy", ``},
+		{"folder", map[string]string{"from": ".", "working-directory": "deploy"}, exitOK, "healthy", ``},
+		{"no such file", map[string]string{"from": "nowhere"}, exitError, "", `(?m)^gpudoctor: .*nowhere`},
+		{"not a boolean", map[string]string{"from": "deploy", "strict": "perhaps"}, exitError, "", `(?m)^gpudoctor: .*strict`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := r.run(t, tt.inputs)
+			if got.code != tt.code || got.outputs["exit-code"] != strconv.Itoa(tt.code) || got.outputs["verdict"] != tt.verdict {
+				t.Errorf("exit code %d (%s), verdict %q, want %d, %q\n%s", got.code, got.outputs["exit-code"], got.outputs["verdict"], tt.code, tt.verdict, got.log)
+			}
+			if !regexp.MustCompile(tt.log).MatchString(got.log) {
+				t.Errorf("the log does not match %s:\n%s", tt.log, got.log)
+			}
+			for _, report := range []string{"json", "markdown", "sarif", "junit"} {
+				content, err := os.ReadFile(got.outputs[report])
+				if written := err == nil && len(content) > 0; written != (tt.verdict != "") {
+					t.Errorf("%s at %q: %v", report, got.outputs[report], err)
+				}
+			}
+			if written := got.summary != ""; written != (tt.verdict != "") {
+				t.Errorf("summary: %.200q", got.summary)
+			}
+		})
+	}
+}
+
+// TestActionDownload holds that nothing is run but a program with the checksum of the
+// release, and the one given.
+func TestActionDownload(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the scripts run the program one at a time")
+	}
+	sums := func(t *testing.T, r *runnerOf, old, by string) {
+		t.Helper()
+		file := filepath.Join(r.release, "SHA256SUMS")
+		raw := must(os.ReadFile(file))
+		changed := regexp.MustCompile(old).ReplaceAll(raw, []byte(by))
+		if bytes.Equal(changed, raw) {
+			t.Fatal("nothing was changed")
+		}
+		if err := os.WriteFile(file, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*testing.T, *runnerOf, map[string]string)
+		log    string
+	}{
+		{"other program", func(t *testing.T, r *runnerOf, _ map[string]string) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(r.release, "gpudoctor_linux_amd64"), []byte("#!/bin/sh\ntouch hacked\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "does not have the expected checksum"},
+		{"not listed", func(t *testing.T, r *runnerOf, _ map[string]string) {
+			t.Helper()
+			sums(t, r, `(?m)^\w+  gpudoctor_linux_amd64\n`, "")
+		}, "does not list gpudoctor_linux_amd64"},
+		{"listed twice", func(t *testing.T, r *runnerOf, _ map[string]string) {
+			t.Helper()
+			sums(t, r, `(?m)^\w+  gpudoctor_linux_amd64\n`, "$0$0")
+		}, "does not list gpudoctor_linux_amd64"},
+		{"no checksum", func(t *testing.T, r *runnerOf, _ map[string]string) {
+			t.Helper()
+			sums(t, r, `(?m)^\w+  gpudoctor_linux_amd64\n`, "$$(touch hacked)  gpudoctor_linux_amd64\n")
+		}, "does not list gpudoctor_linux_amd64"},
+		{"pinned to another", func(_ *testing.T, _ *runnerOf, in map[string]string) {
+			in["sha256"] = strings.Repeat("a", 64)
+		}, "does not have the expected checksum"},
+		{"no release", func(_ *testing.T, _ *runnerOf, in map[string]string) {
+			in["release-url"] = "file:///nowhere"
+		}, "SHA256SUMS of gpudoctor .* could not be downloaded"},
+		{"without TLS", func(_ *testing.T, _ *runnerOf, in map[string]string) {
+			in["release-url"] = "http://127.0.0.1:1"
+		}, "could not be downloaded"},
+		{"version", func(_ *testing.T, _ *runnerOf, in map[string]string) {
+			in["version"] = "1/../../x"
+		}, "neither a version"},
+		{"processor", func(_ *testing.T, r *runnerOf, _ map[string]string) {
+			r.variables = []string{"RUNNER_ARCH=ARM"}
+		}, "this runner has Linux on ARM"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, inputs := newRunner(t), map[string]string{"from": "deploy"}
+			tt.change(t, r, inputs)
+			got := r.run(t, inputs)
+			if got.code != exitError || got.lines != "" || !regexp.MustCompile(`(?m)^::error title=gpudoctor::.*`+tt.log).MatchString(got.log) {
+				t.Errorf("exit code %d, outputs %q:\n%s", got.code, got.lines, got.log)
+			}
+			if _, err := os.Stat(filepath.Join(r.workspace, "hacked")); err == nil {
+				t.Error("it was run")
+			}
+		})
+	}
+	t.Run("pinned", func(t *testing.T) {
+		r := newRunner(t)
+		raw := must(os.ReadFile(filepath.Join(r.release, "gpudoctor_linux_amd64")))
+		sum := sha256.Sum256(raw)
+		if got := r.run(t, map[string]string{"from": "deploy", "sha256": hex.EncodeToString(sum[:])}); got.code != exitOK {
+			t.Errorf("exit code %d:\n%s", got.code, got.log)
+		}
+	})
+}
+
+// TestActionInjection holds that no value of an input, and no name of a file, is run by the
+// shell, adds an output, or is taken for a command of the runner.
+func TestActionInjection(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the scripts run the program one at a time")
+	}
+	// A working directory is the runner's to enter: no script has it.
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(readAction(t).Inputs)), func(name string) bool { return name == "working-directory" })
+	values := []string{"$(touch hacked)", "`touch hacked`", "x; touch hacked", "x\ntouch hacked", "';touch hacked;'", `";touch hacked;"`, "x\nhacked=1\n::error::hacked", "-n", "*"}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, value := range values {
+				refuses(t, newRunner(t), name, map[string]string{"from": "deploy", name: value})
+			}
+		})
+	}
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		r := newRunner(t)
+		for _, name := range []string{"$(touch hacked).yaml", "a\n::error::hacked", "##[error]hacked", "x`touch hacked`"} {
+			if err := os.WriteFile(filepath.Join(r.workspace, "bad", name), []byte("kind: {{ x }\n"), 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+		refuses(t, r, "file", map[string]string{"from": "bad"})
+	})
+}
+
+// refuses runs the action, and looks for what a value made it do.
+func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
+	t.Helper()
+	got := r.run(t, inputs)
+	if found := must(filepath.Glob(filepath.Join(r.workspace, "*", "hacked"))); len(found) > 0 {
+		t.Errorf("%s %q: there are %v", name, inputs[name], found)
+	}
+	if _, err := os.Stat(filepath.Join(r.workspace, "hacked")); err == nil {
+		t.Errorf("%s %q: it was run", name, inputs[name])
+	}
+	for line := range strings.Lines(got.lines) {
+		if known, _, _ := strings.Cut(line, "="); known == "hacked" || !strings.Contains(line, "=") {
+			t.Errorf("%s %q: output %q", name, inputs[name], line)
+		}
+	}
+	for line := range strings.Lines(got.log) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "::error::hacked") || strings.HasPrefix(line, "##[error]") {
+			t.Errorf("%s %q: command %q", name, inputs[name], line)
+		}
+	}
+}
+
+// TestActionSource holds that the action builds the commit that it is of.
+func TestActionSource(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: it builds the program")
+	}
+	r := newRunner(t)
+	got := r.run(t, map[string]string{"version": "source", "from": "deploy", "release-url": "file:///nowhere"})
+	if got.code != exitOK || got.outputs["verdict"] != "healthy" {
+		t.Errorf("exit code %d:\n%s", got.code, got.log)
+	}
+}
+
+// extractLaunch writes the files of a case of fixtures/launches into a folder.
+func extractLaunch(t *testing.T, name, folder string) {
+	t.Helper()
+	a := must(txtar.ParseFile(filepath.Join("..", "..", "fixtures", "launches", name+".txtar")))
+	if err := os.CopyFS(folder, must(txtar.FS(a))); err != nil {
+		t.Fatal(err)
+	}
+}

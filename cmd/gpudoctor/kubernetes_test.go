@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// kubernetesExamples are the manifests of docs/examples/kubernetes.
+func kubernetesExamples(t *testing.T) []string {
+	t.Helper()
+	files := must(filepath.Glob("../../docs/examples/kubernetes/*.yaml"))
+	if len(files) != 2 {
+		t.Fatalf("manifests: %v", files)
+	}
+	return files
+}
+
+// readJob reads a manifest into Kubernetes' own types, with its own decoder: an unknown
+// field, a field twice, a value of another type and a malformed quantity are errors.
+func readJob(raw []byte) (*batchv1.Job, error) {
+	document, err := yaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return nil, err
+	}
+	var job batchv1.Job
+	strict, err := json.UnmarshalStrict(document, &job)
+	return &job, errors.Join(append(strict, err)...)
+}
+
+// TestKubernetesFields holds that the manifests have the fields of Kubernetes' types and no
+// others, and that a misspelled one is found.
+func TestKubernetesFields(t *testing.T) {
+	t.Parallel()
+	for _, file := range kubernetesExamples(t) {
+		raw := must(os.ReadFile(file))
+		job, err := readJob(raw)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		checkJob(t, file, job)
+		for old, by := range map[string]string{
+			"securityContext:": "securityContexts:", "mountPath:": "mountpath:", "memory: 8Gi": "memory: 8Gigs", "restartPolicy: Never": "restartPolicy: [Never]",
+			"backoffLimit": "backOffLimit",
+		} {
+			broken := strings.Replace(string(raw), old, by, 1)
+			if broken == string(raw) {
+				t.Fatalf("%s has no %s", file, old)
+			}
+			if _, err := readJob([]byte(broken)); err == nil {
+				t.Errorf("%s: %s is not found", file, by)
+			}
+		}
+	}
+}
+
+// checkJob holds what the API server requires beyond types (pkg/apis/batch/validation and
+// pkg/apis/core/validation of Kubernetes), and what gpudoctor needs in a pod.
+func checkJob(t *testing.T, file string, job *batchv1.Job) {
+	t.Helper()
+	if job.APIVersion != "batch/v1" || job.Kind != "Job" || len(validation.IsDNS1123Subdomain(job.Name)) > 0 {
+		t.Errorf("%s: %s %s %q", file, job.APIVersion, job.Kind, job.Name)
+	}
+	spec := job.Spec.Template.Spec
+	if spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("%s: restartPolicy %s: a pod failure policy and a limit per index require Never", file, spec.RestartPolicy)
+	}
+	if job.Spec.BackoffLimitPerIndex != nil && (job.Spec.CompletionMode == nil || *job.Spec.CompletionMode != batchv1.IndexedCompletion) {
+		t.Errorf("%s: backoffLimitPerIndex requires the completion mode Indexed", file)
+	}
+	volumes := map[string]corev1.Volume{}
+	for _, v := range spec.Volumes {
+		volumes[v.Name] = v
+	}
+	containers := map[string]corev1.Container{}
+	for _, c := range append(append([]corev1.Container{}, spec.InitContainers...), spec.Containers...) {
+		if len(validation.IsDNS1123Label(c.Name)) > 0 || containers[c.Name].Name != "" {
+			t.Errorf("%s: container %q", file, c.Name)
+		}
+		containers[c.Name] = c
+		for _, m := range c.VolumeMounts {
+			if v := volumes[m.Name]; m.MountPath == "/dev/shm" && (v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory) {
+				t.Errorf("%s: %s: /dev/shm is not in memory", file, c.Name)
+			}
+		}
+		limits, requests := c.Resources.Limits, c.Resources.Requests
+		for name, q := range requests {
+			if limit, ok := limits[name]; ok && q.Cmp(limit) > 0 {
+				t.Errorf("%s: %s requests more %s than its limit", file, c.Name, name)
+			}
+		}
+		if gpus := limits["nvidia.com/gpu"]; gpus.Value() != 8 {
+			t.Errorf("%s: %s has %s GPUs", file, c.Name, gpus.String())
+		}
+	}
+	doctor, ok := containers["gpudoctor"]
+	if !ok || len(doctor.Command) > 0 || doctor.Args[0] != "check" || !strings.HasSuffix(doctor.Image, ":"+version) {
+		t.Errorf("%s: %+v", file, doctor)
+	}
+	if p := job.Spec.PodFailurePolicy; p != nil {
+		for _, r := range p.Rules {
+			codes := r.OnExitCodes
+			if r.Action != batchv1.PodFailurePolicyActionFailJob || codes == nil || codes.Operator != batchv1.PodFailurePolicyOnExitCodesOpIn ||
+				codes.ContainerName == nil || *codes.ContainerName != doctor.Name || len(codes.Values) != 2 || codes.Values[0] != exitFindings || codes.Values[1] != exitError {
+				t.Errorf("%s: pod failure policy %+v", file, r)
+			}
+		}
+	}
+}
+
+// TestKubernetesJudged holds that the manifests pass gpudoctor's own judgement of launches,
+// and that the arguments in them are right.
+func TestKubernetesJudged(t *testing.T) {
+	t.Parallel()
+	for _, file := range kubernetesExamples(t) {
+		if out, code := runIn(t, ".", "gpudoctor check --profile "+string(rules.Launch)+" --strict --from "+file); code != exitOK {
+			t.Errorf("%s: exit code %d:\n%s", file, code, out)
+		}
+		job := must(readJob(must(os.ReadFile(file))))
+		for _, c := range append(job.Spec.Template.Spec.InitContainers, job.Spec.Template.Spec.Containers...) {
+			if c.Name != "gpudoctor" {
+				continue
+			}
+			if out, code := runIn(t, ".", "gpudoctor "+strings.Join(c.Args, " ")); code == exitError {
+				t.Errorf("%s: %v: exit code %d:\n%s", file, c.Args, code, out)
+			}
+		}
+	}
+}

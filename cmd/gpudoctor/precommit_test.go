@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+	"gopkg.in/yaml.v3"
+)
+
+// preCommitHook is a hook of .pre-commit-hooks.yaml. Its patterns are Python's; those here
+// mean the same in Go.
+type preCommitHook struct {
+	ID, Language, Entry, Files, Exclude string
+	Args                                []string
+	PassFilenames                       *bool `yaml:"pass_filenames"`
+	RequireSerial                       bool  `yaml:"require_serial"`
+}
+
+func readPreCommitHooks(t *testing.T) map[string]preCommitHook {
+	t.Helper()
+	var list []preCommitHook
+	if err := yaml.Unmarshal(must(os.ReadFile("../../.pre-commit-hooks.yaml")), &list); err != nil {
+		t.Fatal(err)
+	}
+	hooks := map[string]preCommitHook{}
+	for _, h := range list {
+		if h.Language != "golang" {
+			t.Errorf("%s: language %s", h.ID, h.Language)
+		}
+		hooks[h.ID] = h
+	}
+	return hooks
+}
+
+// takes reports whether pre-commit gives the hook a file.
+func (h preCommitHook) takes(name string) bool {
+	return regexp.MustCompile(h.Files).MatchString(name) && (h.Exclude == "" || !regexp.MustCompile(h.Exclude).MatchString(name))
+}
+
+// run runs the hook as pre-commit does: the entry, its arguments, and the files.
+func (h preCommitHook) run(t *testing.T, folder string, arguments ...string) (string, int) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", append([]string{"-c", h.Entry + ` "$@"`, "sh"}, arguments...)...)
+	c.Dir = folder
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// TestPreCommitFiles holds which files the hooks are given.
+func TestPreCommitFiles(t *testing.T) {
+	t.Parallel()
+	hook := readPreCommitHooks(t)["gpudoctor-launch"]
+	for name, want := range map[string]bool{
+		"Dockerfile": true, "docker/Dockerfile.train": true, "train.Dockerfile": true, "Containerfile": true, "compose.yaml": true,
+		"docker-compose.yml": true, "deploy/docker-compose.gpu.yml": true, "jobs/train.sbatch": true, "train.slurm": true,
+		"etc/slurm.conf": true, "gres.conf": true, "enroot.conf": true, "train $(x).sbatch": true,
+		"values.yaml": false, "pod.yaml": false, "composer.yaml": false, "Dockerfile.md": false, "slurm.conf.md": false, "run.sh": false,
+		"myslurm.conf": false, "NotADockerfile": false, "-o.sbatch": false, "x/-o.sbatch": true,
+	} {
+		if hook.takes(name) != want {
+			t.Errorf("%s: taken %t, want %t", name, !want, want)
+		}
+	}
+}
+
+// TestPreCommitLaunch runs the hook on the cases of fixtures/launches whose files it takes:
+// its exit code is that of the case.
+func TestPreCommitLaunch(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: TestLaunchFiles judges the same files")
+	}
+	hook := readPreCommitHooks(t)["gpudoctor-launch"]
+	files := must(filepath.Glob("../../fixtures/launches/*.txtar"))
+	codes := map[int]int{}
+	for _, file := range files {
+		c := readLaunchCase(t, file)
+		folder := t.TempDir()
+		if err := os.CopyFS(folder, must(txtar.FS(must(txtar.ParseFile(file))))); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		all := true
+		err := fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				names = append(names, name)
+				all = all && hook.takes(name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !all || c.target != "" {
+			continue
+		}
+		want := exitOK
+		if slices.ContainsFunc(c.want, func(s string) bool { return !strings.Contains(s, " medium ") }) {
+			want = exitFindings
+		}
+		out, code := hook.run(t, folder, append([]string{"--strict"}, names...)...)
+		if code != want {
+			t.Errorf("%s: exit code %d, want %d:\n%s", filepath.Base(file), code, want, out)
+		}
+		codes[want]++
+	}
+	if codes[exitOK] < 3 || codes[exitFindings] < 3 {
+		t.Errorf("cases by exit code: %v", codes)
+	}
+}
+
+// TestPreCommitNames holds that the name of a file is an argument whatever is in it, and
+// that one file with a fault fails the hook.
+func TestPreCommitNames(t *testing.T) {
+	t.Parallel()
+	hook := readPreCommitHooks(t)["gpudoctor-launch"]
+	folder := t.TempDir()
+	for name, from := range map[string]string{"good": "compose-healthy", "bad": "compose-hides-gpus"} {
+		extractLaunch(t, from, filepath.Join(folder, name))
+	}
+	hostile := "compose-$(touch hacked) ';touch hacked;'.yaml"
+	if err := os.Rename(filepath.Join(folder, "bad", "compose.yaml"), filepath.Join(folder, hostile)); err != nil {
+		t.Fatal(err)
+	}
+	if !hook.takes(hostile) {
+		t.Fatalf("%s is not taken", hostile)
+	}
+	for want, names := range map[int][]string{exitOK: {"good/compose.yaml"}, exitFindings: {"good/compose.yaml", hostile}} {
+		if out, code := hook.run(t, folder, names...); code != want {
+			t.Errorf("%q: exit code %d, want %d:\n%s", names, code, want, out)
+		}
+	}
+	if found := must(filepath.Glob(filepath.Join(folder, "hacked*"))); len(found) > 0 {
+		t.Error("the name of a file was run")
+	}
+}
+
+// TestPreCommitFolder runs the hook that judges a folder, with its own and with a user's
+// arguments.
+func TestPreCommitFolder(t *testing.T) {
+	t.Parallel()
+	hook := readPreCommitHooks(t)["gpudoctor-folder"]
+	if hook.PassFilenames == nil || *hook.PassFilenames {
+		t.Error("it is given files")
+	}
+	folder := t.TempDir()
+	extractLaunch(t, "job-healthy", filepath.Join(folder, "deploy"))
+	extractLaunch(t, "pod-hides-gpus", filepath.Join(folder, "k8s"))
+	for want, arguments := range map[int][]string{exitOK: hook.Args, exitFindings: {"--from", "k8s"}, exitError: {"--from", "nowhere"}} {
+		if out, code := hook.run(t, folder, arguments...); code != want {
+			t.Errorf("%s: exit code %d, want %d:\n%s", fmt.Sprint(arguments), code, want, out)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// slurm is a Slurm with two nodes on this machine (fixtures/slurm/cluster), whose GPUs are
+// those of the simulated drivers.
+type slurm struct {
+	folder string
+	logs   string // Where the prolog keeps reports.
+}
+
+// needsSlurm skips a test where Slurm is not installed, unless GPUDOCTOR_WANT_SLURM is set.
+func needsSlurm(t *testing.T) {
+	t.Helper()
+	needsNoGPU(t)
+	for _, program := range []string{"slurmctld", "slurmd", "munged"} {
+		if _, err := exec.LookPath(program); err != nil && os.Getenv("GPUDOCTOR_WANT_SLURM") != "" {
+			t.Fatal(err)
+		} else if err != nil {
+			t.Skipf("%s is not installed", program)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Skip("slurmd runs as root")
+	}
+}
+
+// newSlurm prepares a cluster with the settings of docs/examples/slurm, or without a prolog.
+// The faults are of the simulated CUDA driver, by node.
+func newSlurm(t *testing.T, prolog bool, faults map[string]string) slurm {
+	t.Helper()
+	s := slurm{folder: t.TempDir(), logs: filepath.Join(t.TempDir(), "reports")}
+	write := func(name, content string) {
+		t.Helper()
+		file := filepath.Join(s.folder, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o755); err != nil { //nolint:gosec // They are programs.
+			t.Fatal(err)
+		}
+	}
+	var doctor strings.Builder
+	doctor.WriteString("#!/bin/sh\n")
+	for _, variable := range (simulated{}).environment(t) {
+		if name, value, _ := strings.Cut(variable, "="); name == "LD_LIBRARY_PATH" || name == "GPUDOCTOR_SIM_GPUS" {
+			fmt.Fprintf(&doctor, "export %s='%s'\n", name, value)
+		}
+	}
+	for node, fault := range faults {
+		fmt.Fprintf(&doctor, "[ \"$SLURMD_NODENAME\" != %s ] || %s\n", node, fault)
+	}
+	fmt.Fprintf(&doctor, "exec %s \"$@\"\n", must(exec.LookPath("gpudoctor")))
+	write("bin/gpudoctor", doctor.String())
+	write("bin/torchrun", "#!/bin/sh\necho \"torchrun of $SLURMD_NODENAME: $*\"\n")
+	if prolog {
+		const examples = "../../docs/examples/slurm/"
+		script := string(must(os.ReadFile(examples + "prolog")))
+		settings := string(must(os.ReadFile(examples + "gpudoctor.conf")))
+		for old, by := range map[string]string{"gpudoctor=/usr/bin/gpudoctor": "gpudoctor=" + s.folder + "/bin/gpudoctor", "logs=/var/log/gpudoctor": "logs=" + s.logs} {
+			if strings.Count(script, "\n"+old+"\n") != 1 {
+				t.Fatalf("the prolog has no line %s", old)
+			}
+			script = strings.Replace(script, old, by, 1)
+		}
+		write("prolog", script)
+		write("extra.conf", strings.Replace(settings, "/etc/slurm/gpudoctor-prolog", s.folder+"/prolog", 1))
+	}
+	return s
+}
+
+// fault is the order for a fault of the simulated driver.
+func fault(name string) string { return "export GPUDOCTOR_SIM_CUDA_FAULT=" + name }
+
+// run runs a script beside the cluster, and returns what it writes.
+func (s slurm) run(t *testing.T, script string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, must(filepath.Abs("../../fixtures/slurm/cluster")), s.folder, "bash", "-c", script)
+	c.Dir = t.TempDir()
+	c.Env = []string{"PATH=" + s.folder + "/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = 20 * time.Second
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil || ctx.Err() != nil {
+		t.Fatalf("%v, %v:\n%s", err, ctx.Err(), out)
+	}
+	t.Logf("%s", out)
+	return string(out)
+}
+
+// reports are the names of the reports that the prolog kept.
+func (s slurm) reports(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, file := range must(filepath.Glob(s.logs + "/*")) {
+		names = append(names, filepath.Base(file))
+	}
+	return names
+}
+
+// nodes prints the nodes, and why they are drained, once no job ends any more.
+const nodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE 'completing|draining|allocated' || break; sleep 0.1; done" +
+	"\nsinfo --noheader --Node --format='%N %T'; sinfo --noheader --list-reasons --format='%N: %E'"
+
+// TestSlurmProlog holds that the prolog lets jobs onto good nodes, and that Slurm drains a
+// node of which it says that no job can run there, with the reason, and no other.
+func TestSlurmProlog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it starts a cluster")
+	}
+	needsSlurm(t)
+	for _, tt := range []struct {
+		name    string
+		faults  map[string]string
+		script  string
+		want    []string // Lines, in this order.
+		reports []string
+	}{
+		{
+			"good", nil,
+			"srun --nodes=2 --gpus-per-node=2 --label hostname | cut -d: -f1 | sort",
+			[]string{"0", "1", "node1 idle", "node2 idle"},
+			nil,
+		},
+		{
+			"transfers with wrong data",
+			map[string]string{"node2": fault("zeros")},
+			"srun --nodelist=node1 --gpus=2 echo good; srun --nodelist=node2 --gpus=2 echo bad; srun --nodelist=node1 --gpus=2 echo still",
+			[]string{"good", "srun: Prolog failure on node node2", "still", "node1 idle", "node2 drained", "node2: p2p-broken-platform (gpudoctor)"},
+			[]string{"job-2.err", "job-2.prom", "job-2.txt"},
+		},
+		{
+			"driver crashes",
+			map[string]string{"node1": fault("crash-init")},
+			"srun --nodelist=node1 --gpus=1 echo bad",
+			[]string{"node1 drained", "node2 idle", "node1: driver-hang (gpudoctor)"},
+			[]string{"job-1.err", "job-1.prom", "job-1.txt"},
+		},
+		{
+			"a batch job waits for another node",
+			map[string]string{"node1": fault("zeros")},
+			"sbatch --parsable --gpus=2 --wrap=hostname; for i in {1..100}; do squeue --noheader --format=%r | grep -q BeginTime && break; sleep 0.1; done; squeue --noheader --format='%T %r'",
+			[]string{"1", "PENDING BeginTime", "node1 drained", "node2 idle", "node1: p2p-broken-platform (gpudoctor)"},
+			[]string{"job-1.err", "job-1.prom", "job-1.txt"},
+		},
+		{
+			"without GPUs nothing is checked",
+			map[string]string{"node1": fault("zeros")},
+			"srun --nodelist=node1 echo good",
+			[]string{"good", "node1 idle", "node2 idle"},
+			nil,
+		},
+		{
+			"not examined",
+			map[string]string{"node1": "unset LD_LIBRARY_PATH"},
+			"srun --nodelist=node1 --gpus=2 echo good",
+			[]string{"good", "node1 idle", "node2 idle"},
+			[]string{"job-1.err", "job-1.prom", "job-1.txt"},
+		},
+		{
+			"an error",
+			map[string]string{"node1": "set -- --no-such-flag"},
+			"srun --nodelist=node1 --gpus=2 echo good",
+			[]string{"good", "node1 idle", "node2 idle"},
+			[]string{"job-1.err"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSlurm(t, true, tt.faults)
+			rest := s.run(t, tt.script+nodes)
+			for _, line := range tt.want {
+				_, after, ok := strings.Cut("\n"+rest, "\n"+line+"\n")
+				if !ok {
+					t.Fatalf("no line %q, or not in this order", line)
+				}
+				rest = after
+			}
+			if strings.Contains(rest, ": ") {
+				t.Errorf("also drained: %s", rest)
+			}
+			if got := s.reports(t); !slices.Equal(got, tt.reports) {
+				t.Errorf("reports %v, want %v", got, tt.reports)
+			}
+		})
+	}
+}
+
+// TestSlurmBatch runs the example of a batch job: there is a report of each node, and the
+// training starts only if no node has a finding.
+func TestSlurmBatch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it starts a cluster")
+	}
+	needsSlurm(t)
+	// Both nodes have the name of this host, so files are named after their numbers.
+	example := strings.Replace(string(must(os.ReadFile("../../docs/examples/slurm/train.sbatch"))), "%j-%N.txt", "%j-node%n.txt", 1)
+	for name, tt := range map[string]struct {
+		faults  map[string]string
+		code    int
+		started int
+	}{
+		"good": {nil, exitOK, 2},
+		"bad":  {map[string]string{"node2": fault("zeros")}, exitFindings, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSlurm(t, false, tt.faults)
+			if err := os.WriteFile(filepath.Join(s.folder, "train.sbatch"), []byte(example), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
+			out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/train.sbatch; for i in {1..300}; do squeue --noheader | grep -q . || break; sleep 0.1; done; "+
+				"scontrol show job 1 | grep -o ' ExitCode=.*'; head -v -n 100 gpudoctor-1-*.txt slurm-1.out")
+			if !strings.Contains(out, fmt.Sprintf(" ExitCode=%d:0\n", tt.code)) || strings.Count(out, "torchrun of node") != tt.started {
+				t.Error("the exit code or the number of ranks is wrong")
+			}
+			for i, node := range []string{"node1", "node2"} {
+				_, report, ok := strings.Cut(out, fmt.Sprintf("==> gpudoctor-1-node%d.txt <==\n", i))
+				report, _, _ = strings.Cut(report, "==> ")
+				verdict := "Healthy."
+				if tt.faults[node] != "" {
+					verdict = "exit 1:"
+				}
+				if !ok || !strings.Contains(report, "2 x NVIDIA H200") || !strings.Contains(report, "\n"+verdict) {
+					t.Errorf("the report of %s:\n%s", node, report)
+				}
+			}
+		})
+	}
+}
+
+// TestSlurmFiles holds that the prolog names rules that exist, and that the batch script
+// passes gpudoctor's own judgement.
+func TestSlurmFiles(t *testing.T) {
+	t.Parallel()
+	_, list, _ := strings.Cut(string(must(os.ReadFile("../../docs/examples/slurm/prolog"))), "\nunfit=")
+	list, _, _ = strings.Cut(list, "\n")
+	for folder, line := range map[string]string{
+		".":                         "gpudoctor check --from example:h200x2 --only '" + list + "'",
+		"../../docs/examples/slurm": "gpudoctor check --profile launch --strict --from train.sbatch",
+	} {
+		if out, code := runIn(t, folder, line); code != exitOK {
+			t.Errorf("%s: exit code %d:\n%s", line, code, out)
+		}
+	}
+}
