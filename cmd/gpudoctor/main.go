@@ -14,6 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
 	_ "github.com/gpudoctor/gpudoctor/cmd/internal/stdio" // Before anything is opened.
 )
 
@@ -23,7 +24,6 @@ const (
 	exitFindings = 1 // Something was.
 	exitError    = 2 // Wrong usage, bad input, or a fault of the program.
 	exitUnproven = 3 // With --strict: what the verdict needs could not be had.
-	exitSignal   = 128
 )
 
 func main() {
@@ -45,13 +45,13 @@ func main() {
 
 // run runs the command line and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := untilSignal(context.Background())
+	ctx, stop := signals.Until(context.Background())
 	defer stop()
 	ignoreEmptyVariables()
 	out := &standardOutput{Writer: stdout}
 	err := runLine(ctx, newApp(out), args)
-	if stopped, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
-		return exitSignal + int(stopped.signal)
+	if stopped, ok := errors.AsType[signals.Stopped](context.Cause(ctx)); ok {
+		return stopped.ExitCode()
 	}
 	var verdict verdictError
 	if failure := out.failure(); failure != nil && (err == nil || errors.As(err, &verdict)) {
