@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -37,7 +38,7 @@ var (
 	targetFlag = &cli.StringFlag{Name: "target", Usage: "`FILE`: judge an image or files of a job for this recorded machine"}
 	driverFlag = &cli.StringFlag{Name: "driver", Usage: "`VERSION`: judge an image for machines with this NVIDIA driver (550.54)"}
 	colorFlag  = &cli.StringFlag{
-		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
+		Name: "color", Value: terminal.ColorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
 		Usage: "`WHEN`: auto, always or never",
 	}
 	formatFlag = &cli.StringFlag{
@@ -156,14 +157,14 @@ func runRequest(c *cli.Context, r request) error {
 	}
 	set.tell(s.Quiet)
 	r.settings = set.all
-	p := newProgress(s.Quiet, r.options.Whole)
-	defer p.done()
-	r.options.Progress = p.step
+	p := terminal.NewProgress(s.Quiet, r.options.Whole)
+	defer p.Done()
+	r.options.Progress = p.Step
 	d, err := diagnose(c.Context, r)
 	if d == nil {
 		return err
 	}
-	p.done()
+	p.Done()
 	if err := writeReport(c.Context, all, redact.of(d), s, c.App.Writer); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -75,7 +76,7 @@ func diff(c *cli.Context) error {
 	redact.ofSides(sides, c.App.Writer)
 	d := compare.Compare(version, sides[0], sides[1])
 	if !c.Bool("quiet") {
-		s := style(c, colorNever)
+		s := style(c, terminal.ColorNever)
 		s.Verbose = c.Bool("verbose")
 		if err := toStdout(c.App.Writer, func(w io.Writer) error { return d.Write(w, format.Name, s) }); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
 // output is where a report goes, and in which format.
@@ -177,7 +178,7 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 	case line == "":
 		return nil
 	case slices.ContainsFunc(all, func(o output) bool { return o.file == "" }):
-		tell("%s", line)
+		terminal.Tell("%s", line)
 		return nil
 	}
 	return toStdout(stdout, func(w io.Writer) error {

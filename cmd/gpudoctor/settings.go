@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
 // perCall are the flags that no file sets: what is examined and which file is written is
@@ -186,7 +187,7 @@ func (a *applied) tell(quiet bool) {
 		keys = append(keys, settings.WaiversKey)
 	}
 	if len(keys) > 0 && !quiet {
-		tell("gpudoctor: %s sets %s", settings.Here, join(keys))
+		terminal.Tell("gpudoctor: %s sets %s", settings.Here, join(keys))
 	}
 }
 

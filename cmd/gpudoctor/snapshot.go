@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
 func snapshotCommand() *cli.Command {
@@ -53,14 +54,14 @@ func snapshot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(c.Bool("quiet"), opts.Whole)
-	defer p.done()
+	p := terminal.NewProgress(c.Bool("quiet"), opts.Whole)
+	defer p.Done()
 	var recording bytes.Buffer
-	opts.Progress = p.step
+	opts.Progress = p.Step
 	if err := record(c.Context, &recording, opts, redact == redactNothing); err != nil {
 		return err
 	}
-	p.done()
+	p.Done()
 	if file == "-" {
 		return toStdout(c.App.Writer, func(w io.Writer) error {
 			_, err := w.Write(recording.Bytes())
@@ -75,8 +76,8 @@ func snapshot(c *cli.Context) error {
 		if redact == redactNothing {
 			kept = "with names, serial numbers, addresses and secrets"
 		}
-		tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)
-		tell("hint: gpudoctor check --from %s", file)
+		terminal.Tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)
+		terminal.Tell("hint: gpudoctor check --from %s", file)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -131,9 +132,9 @@ type gathered struct {
 
 // collectShown is collect with progress on a terminal.
 func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool) gathered {
-	p := newProgress(quiet, opts.Whole)
-	defer p.done()
-	opts.Progress = p.step
+	p := terminal.NewProgress(quiet, opts.Whole)
+	defer p.Done()
+	opts.Progress = p.Step
 	return collect(ctx, s, opts)
 }
 
@@ -408,6 +409,6 @@ func (u *untilEOF) Read(p []byte) (int, error) {
 // announceInput tells the user that gpudoctor waits for input.
 func announceInput(stdin io.Reader) {
 	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		tell("gpudoctor: reading standard input; press Ctrl-D to end it")
+		terminal.Tell("gpudoctor: reading standard input; press Ctrl-D to end it")
 	}
 }

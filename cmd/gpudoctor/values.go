@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -13,7 +14,7 @@ var choices = map[string][]string{
 	"profile":      {string(rules.Training), string(rules.Image), string(rules.Launch)},
 	"fail-on":      report.Thresholds(),
 	"format":       report.FormatNames(),
-	"color":        {colorAuto, colorAlways, colorNever},
+	"color":        {terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever},
 	probeFlag.Name: {string(probe.Off), string(probe.Quick), string(probe.Full)},
 }
 
