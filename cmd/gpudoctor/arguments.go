@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 )
 
 // argument is one flag of a command line, with its value.
@@ -180,9 +183,9 @@ func (l *commandLine) misnamed() bool { return len(l.words) > 0 && len(l.command
 func (l *commandLine) checkValue(a argument) error {
 	switch {
 	case a.takes && !a.given:
-		return hinted(fmt.Errorf("%s needs a value", dashed(a.typed)), l.help())
+		return complaint.Hinted(fmt.Errorf("%s needs a value", flags.Dashed(a.typed)), l.help())
 	case a.takes && a.value == "":
-		return hinted(fmt.Errorf("%s has an empty value", dashed(a.typed)), "leave the flag out, or give it a value")
+		return complaint.Hinted(fmt.Errorf("%s has an empty value", flags.Dashed(a.typed)), "leave the flag out, or give it a value")
 	}
 	return nil
 }
@@ -213,9 +216,9 @@ func (l *commandLine) unknownFlag(a argument) error {
 		hints = append(hints, "it is a flag of: "+join(takers))
 	}
 	if len(hints) > 0 {
-		return hinted(fmt.Errorf("unknown flag %s", quoteWord(a.typed)), append(hints, l.help())...)
+		return complaint.Hinted(fmt.Errorf("unknown flag %s", complaint.Quote(a.typed)), append(hints, l.help())...)
 	}
-	return unknownName("flag", a.typed, names, l.help())
+	return complaint.UnknownName("flag", a.typed, names, l.help())
 }
 
 // takersOf are the commands that take a flag.

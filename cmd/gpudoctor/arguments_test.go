@@ -12,6 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 )
 
 // testApp is the command line, set up.
@@ -230,8 +233,8 @@ func FuzzArrange(f *testing.F) {
 		complete(app, args[1:])
 		once, err := arrange(t.Context(), app, args)
 		if err != nil {
-			var h hintedError
-			if !errors.As(err, &h) || len(h.hints) == 0 {
+			var h complaint.Error
+			if !errors.As(err, &h) || len(h.Hints) == 0 {
 				t.Errorf("an error without a hint: %v", err)
 			}
 			return
@@ -253,7 +256,7 @@ func TestValueNeeded(t *testing.T) {
 				continue
 			}
 			for _, n := range f.Names() {
-				flag := dashed(n)
+				flag := flags.Dashed(n)
 				for _, tt := range []struct {
 					args []string
 					want string
@@ -299,12 +302,12 @@ func TestUnknownFlag(t *testing.T) {
 		"explain x -o":         "unknown flag -o|it is a flag of: gpudoctor check, gpudoctor image, gpudoctor snapshot|gpudoctor explain --help lists the flags",
 	} {
 		_, err := arrange(t.Context(), testApp(), append([]string{"gpudoctor"}, strings.Fields(line)...))
-		var h hintedError
+		var h complaint.Error
 		if !errors.As(err, &h) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		if got := strings.Join(append([]string{err.Error()}, h.hints...), "|"); got != want {
+		if got := strings.Join(append([]string{err.Error()}, h.Hints...), "|"); got != want {
 			t.Errorf("%s: got %q, want %q", line, got, want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -217,7 +218,7 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	}
 	for _, flag := range []string{"only", "skip"} {
 		if c.IsSet(flag) && len(ids(c.StringSlice(flag))) == 0 {
-			return r, hinted(fmt.Errorf("--%s %s matches no rule", flag, strings.Join(c.StringSlice(flag), " ")), "gpudoctor rules list shows the rules")
+			return r, complaint.Hinted(fmt.Errorf("--%s %s matches no rule", flag, strings.Join(c.StringSlice(flag), " ")), "gpudoctor rules list shows the rules")
 		}
 	}
 	var err error
@@ -246,7 +247,7 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 		return s, opts, errors.New("--probe-timeout is negative")
 	}
 	if opts.Whole = c.Duration(deadlineFlag.Name); c.IsSet(deadlineFlag.Name) && opts.Whole < deadline.Least {
-		return s, opts, hinted(fmt.Errorf("--deadline %s is too short", opts.Whole), "the minimum is "+deadline.Least.String())
+		return s, opts, complaint.Hinted(fmt.Errorf("--deadline %s is too short", opts.Whole), "the minimum is "+deadline.Least.String())
 	}
 	opts.Whole = cmp.Or(opts.Whole, defaultDeadline(c, opts))
 	s = source{from: c.StringSlice(fromFlag.Name), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
@@ -254,7 +255,7 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 		return s, opts, err
 	}
 	if len(s.from) > 0 && (c.IsSet(probeFlag.Name) && opts.Probe != probe.Off || c.IsSet(busyFlag.Name) || c.IsSet(waitFlag.Name)) {
-		return s, opts, hinted(errProbeRecorded, "a recording contains the transfers that were measured when it was made")
+		return s, opts, complaint.Hinted(errProbeRecorded, "a recording contains the transfers that were measured when it was made")
 	}
 	return s, opts, s.check(c.Context)
 }
@@ -266,7 +267,7 @@ func readSize(c *cli.Context, flag string) (int64, error) {
 	}
 	size, err := parseSize(c.String(flag))
 	if err != nil {
-		return 0, hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
+		return 0, complaint.Hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
 	}
 	return size, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -137,11 +138,11 @@ fish        gpudoctor completion fish | source
 powershell  gpudoctor completion powershell | Out-String | Invoke-Expression`,
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
-				return hinted(errors.New("completion takes the name of one shell"), "one of: "+join(shells))
+				return complaint.Hinted(errors.New("completion takes the name of one shell"), "one of: "+join(shells))
 			}
 			script, ok := completions[c.Args().First()]
 			if !ok {
-				return unknownName("shell", c.Args().First(), shells, "one of: "+join(shells))
+				return complaint.UnknownName("shell", c.Args().First(), shells, "one of: "+join(shells))
 			}
 			return toStdout(c.App.Writer, func(w io.Writer) error {
 				_, err := io.WriteString(w, script)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
@@ -38,7 +39,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 				return toStdout(c.App.Writer, e.write)
 			}
 			if c.Args().Len() != 1 {
-				return hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
+				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
 			}
 			policy, err := readPolicy(c)
 			if err != nil {
@@ -48,7 +49,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 				return err
 			}
 			if !e.explain(id) {
-				return unknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list shows the rules")...)
+				return complaint.UnknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list shows the rules")...)
 			}
 			return toStdout(c.App.Writer, e.write)
 		},

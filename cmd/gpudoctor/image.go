@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -47,7 +48,7 @@ which does the same inside an image, and with --from IMAGE.`,
 func examineImage(c *cli.Context) error {
 	names := c.Args().Slice()
 	if len(names) != 1 {
-		return hinted(fmt.Errorf("image takes one image, got %d", len(names)), "gpudoctor image image.tar", takesImages)
+		return complaint.Hinted(fmt.Errorf("image takes one image, got %d", len(names)), "gpudoctor image image.tar", takesImages)
 	}
 	r, err := readJudging(c, rules.Image)
 	if err != nil {
@@ -61,7 +62,7 @@ func examineImage(c *cli.Context) error {
 	}
 	r.source.from = names
 	if r.source.image, err = isImage(c.Context, names[0], true); err != nil || !r.source.image {
-		return imageProblem(fmt.Errorf("%s: %w", quoteWord(names[0]), withoutPath(cmp.Or(err, image.ErrNotImage))))
+		return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(names[0]), withoutPath(cmp.Or(err, image.ErrNotImage))))
 	}
 	return runRequest(c, r)
 }
@@ -78,8 +79,8 @@ func (r *request) takeImage(c *cli.Context) error {
 		return err
 	}
 	if !sure && c.IsSet("profile") {
-		name := quoteWord(r.source.from[0])
-		return hinted(fmt.Errorf("--from %s is an image, which is judged with --profile image", name), "gpudoctor image "+name)
+		name := complaint.Quote(r.source.from[0])
+		return complaint.Hinted(fmt.Errorf("--from %s is an image, which is judged with --profile image", name), "gpudoctor image "+name)
 	}
 	r.profile = rules.Image
 	return nil
@@ -96,7 +97,7 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 			continue
 		}
 		if len(s.from)+len(s.with) > 1 {
-			return hinted(fmt.Errorf("--from %s is an image, which cannot be combined with other input", quoteWord(name)), "examine it separately: gpudoctor image "+quoteWord(name))
+			return complaint.Hinted(fmt.Errorf("--from %s is an image, which cannot be combined with other input", complaint.Quote(name)), "examine it separately: gpudoctor image "+complaint.Quote(name))
 		}
 		s.image = true
 	}
@@ -110,7 +111,7 @@ func (r *request) readTarget(c *cli.Context) error {
 		return nil
 	}
 	if r.profile != rules.Image {
-		return hinted(errors.New("--target and --driver are for images and files of a job"), "gpudoctor image IMAGE, or --profile launch; a machine itself is examined with --from")
+		return complaint.Hinted(errors.New("--target and --driver are for images and files of a job"), "gpudoctor image IMAGE, or --profile launch; a machine itself is examined with --from")
 	}
 	r.targetFile, r.driver = file, driver
 	r.target = &facts.TargetFacts{Source: "--" + driverFlag.Name}
@@ -124,13 +125,13 @@ func (r *request) readTarget(c *cli.Context) error {
 		case g.err != nil:
 			return g.err
 		case g.facts == nil:
-			return hinted(fmt.Errorf("--target %s is neither a snapshot nor a facts file", quoteWord(file)), "on the target: gpudoctor snapshot -o target.txtar")
+			return complaint.Hinted(fmt.Errorf("--target %s is neither a snapshot nor a facts file", complaint.Quote(file)), "on the target: gpudoctor snapshot -o target.txtar")
 		}
 		r.target = image.Target(file, g.facts)
 	}
 	if driver != "" {
 		if !image.IsDriver(driver) {
-			return hinted(fmt.Errorf("invalid value %q for --driver", driver), "the version of an NVIDIA driver, as nvidia-smi shows it: 550.54.15")
+			return complaint.Hinted(fmt.Errorf("invalid value %q for --driver", driver), "the version of an NVIDIA driver, as nvidia-smi shows it: 550.54.15")
 		}
 		r.target.Driver, r.target.CUDA = driver, ""
 	}
@@ -154,7 +155,7 @@ func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
 	}
 	img, err := image.Open(ctx, s.from[0], true, limits)
 	if err != nil {
-		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", quoteWord(s.from[0]), withoutPath(err)))}
+		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", complaint.Quote(s.from[0]), withoutPath(err)))}
 	}
 	f, took := checks.GatherImage(ctx, img, opts)
 	return gathered{facts: f, took: took, err: context.Cause(ctx)}
@@ -186,11 +187,11 @@ func imageProblem(err error) error {
 		{fs.ErrNotExist, takesImages + "; one in a registry must be saved first: skopeo copy docker://REF oci-archive:image.tar"},
 	} {
 		if errors.Is(err, known.err) {
-			return hinted(err, known.hint)
+			return complaint.Hinted(err, known.hint)
 		}
 	}
-	if _, ok := errors.AsType[hintedError](err); ok || errors.Is(err, context.Canceled) {
+	if _, ok := errors.AsType[complaint.Error](err); ok || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return hinted(err, "save the image again: skopeo copy docker://REF oci-archive:image.tar")
+	return complaint.Hinted(err, "save the image again: skopeo copy docker://REF oci-archive:image.tar")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -29,7 +30,7 @@ func (r request) ofJob(ctx context.Context, g gathered) gathered {
 		return g
 	}
 	if len(g.facts.Launches) == 0 && !slices.ContainsFunc(g.facts.Unknown, func(u facts.Unknown) bool { return u.Section == report.LaunchesSection }) {
-		return gathered{err: hinted(noLaunch(g.facts), takesLaunches, takesKinds)}
+		return gathered{err: complaint.Hinted(noLaunch(g.facts), takesLaunches, takesKinds)}
 	}
 	if r.source.target == "" {
 		return g
@@ -56,9 +57,9 @@ func noLaunch(f *facts.Facts) error {
 func (r *request) readMachine(c *cli.Context) error {
 	switch {
 	case len(r.source.from) == 0:
-		return hinted(errFiles, takesLaunches)
+		return complaint.Hinted(errFiles, takesLaunches)
 	case c.IsSet(driverFlag.Name):
-		return hinted(errors.New("--driver is for images"), "gpudoctor image IMAGE, or --profile image")
+		return complaint.Hinted(errors.New("--driver is for images"), "gpudoctor image IMAGE, or --profile image")
 	}
 	if r.source.target = c.String(targetFlag.Name); r.source.target == "" {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
 	_ "github.com/gpudoctor/gpudoctor/cmd/internal/stdio" // Before anything is opened.
@@ -30,7 +31,7 @@ func main() {
 	os.Stderr = limits.Stderr()
 	checks.ChildMain()
 	if err := limits.Check(); err != nil {
-		complain(os.Stderr, hinted(err, "raise it with ulimit"))
+		complaint.Write(os.Stderr, complaint.Hinted(err, "raise it with ulimit"))
 		os.Exit(exitError)
 	}
 	// The program lives for seconds and makes some 70 MiB in all, most of it while the
@@ -63,7 +64,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &verdict):
 		return verdict.code
 	}
-	complain(stderr, err)
+	complaint.Write(stderr, err)
 	return exitError
 }
 
@@ -109,7 +110,7 @@ func newApp(stdout io.Writer) *cli.App {
 		Version:                   version,
 		Metadata:                  map[string]any{},
 		Writer:                    stdout,
-		ErrWriter:                 io.Discard, // Errors are told once, in complain.
+		ErrWriter:                 io.Discard, // Errors are told once, in run.
 		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.
 		CustomAppHelpTemplate:     appHelp,
 		ExitErrHandler:            func(*cli.Context, error) {},
@@ -117,7 +118,7 @@ func newApp(stdout io.Writer) *cli.App {
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				hints := append(meantAs(c), "gpudoctor --help lists the commands")
-				return unknownName("command", c.Args().First(), commandNames(c.App.Commands), hints...)
+				return complaint.UnknownName("command", c.Args().First(), commandNames(c.App.Commands), hints...)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -152,9 +153,9 @@ func prepare(commands []*cli.Command) {
 func groupAction(c *cli.Context) error {
 	name, all := c.Command.Name, commandNames(c.Command.Subcommands)
 	if c.Args().Present() {
-		return unknownName("command", name+" "+c.Args().First(), prefixed(name, all), c.Command.HelpName+" --help lists the commands")
+		return complaint.UnknownName("command", name+" "+c.Args().First(), prefixed(name, all), c.Command.HelpName+" --help lists the commands")
 	}
-	return hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName, all)))
+	return complaint.Hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName, all)))
 }
 
 // commandNames lists the commands that a person sees.

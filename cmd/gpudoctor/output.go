@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -55,7 +56,7 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 			of, ok = report.FormatOf(file)
 		}
 		if !ok {
-			return nil, hinted(fmt.Errorf("-o %s: unknown file extension", quoteWord(file)), "use one of: "+join(report.Extensions()), otherExtension())
+			return nil, complaint.Hinted(fmt.Errorf("-o %s: unknown file extension", complaint.Quote(file)), "use one of: "+join(report.Extensions()), otherExtension())
 		}
 		if err := writable("-o", file); err != nil {
 			return nil, err
@@ -93,15 +94,15 @@ func writable(flag, file string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, outfile.ErrFolder):
-		return hinted(fmt.Errorf("%s %s: is a folder", flag, file), "name a file in it")
+		return complaint.Hinted(fmt.Errorf("%s %s: is a folder", flag, file), "name a file in it")
 	case inFolder && errors.Is(err, fs.ErrPermission):
-		return hinted(fmt.Errorf("%s %s: permission to write to %s denied", flag, file, at.Folder), otherFolder())
+		return complaint.Hinted(fmt.Errorf("%s %s: permission to write to %s denied", flag, file, at.Folder), otherFolder())
 	case inFolder && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return hinted(fmt.Errorf("%s %s: folder %s does not exist", flag, file, at.Folder), "create it, or name another")
+		return complaint.Hinted(fmt.Errorf("%s %s: folder %s does not exist", flag, file, at.Folder), "create it, or name another")
 	case inFolder:
-		return hinted(fmt.Errorf("%s %s: %w", flag, file, at), otherFolder())
+		return complaint.Hinted(fmt.Errorf("%s %s: %w", flag, file, at), otherFolder())
 	}
-	return hinted(fmt.Errorf("%s %s: %s", flag, file, inWords(err, "file")), "name another file")
+	return complaint.Hinted(fmt.Errorf("%s %s: %s", flag, file, complaint.Reason(err, "file")), "name another file")
 }
 
 // otherFolder is the hint for a folder in which nothing can be written.
@@ -130,7 +131,7 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 		if f, ok := in.stdin.(*os.File); ok && in.name == standardInput {
 			place, err = outfile.PlaceOf(f)
 		}
-		add("the input --"+in.flag+" "+quoteWord(in.name), place, err)
+		add("the input --"+in.flag+" "+complaint.Quote(in.name), place, err)
 	}
 	if f, ok := plain(stdout).(*os.File); ok {
 		place, err := outfile.PlaceOf(f)
@@ -138,15 +139,15 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 	}
 	for i, file := range files {
 		if slices.Contains(files[:i], file) {
-			return hinted(fmt.Errorf("-o %s is given twice", quoteWord(file)), "name it once")
+			return complaint.Hinted(fmt.Errorf("-o %s is given twice", complaint.Quote(file)), "name it once")
 		}
 		place, err := outfile.Find(file)
 		for _, t := range all {
 			if err == nil && place.Same(t.Place) {
-				return hinted(fmt.Errorf("-o %s is the same file as %s", quoteWord(file), t.by), "name another file")
+				return complaint.Hinted(fmt.Errorf("-o %s is the same file as %s", complaint.Quote(file), t.by), "name another file")
 			}
 		}
-		add("-o "+quoteWord(file), place, err)
+		add("-o "+complaint.Quote(file), place, err)
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func firstOf(all []error) error {
 	for _, err := range all[1:] {
 		hints = append(hints, "also: "+err.Error())
 	}
-	return hinted(all[0], hints...)
+	return complaint.Hinted(all[0], hints...)
 }
 
 // writeFile writes a file completely or not at all. Its error says what is left.
@@ -234,5 +235,5 @@ func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) 
 		outfile.Unchanged:  "the file is unchanged; name another",
 		outfile.Incomplete: "name another file",
 	}[failed.State]
-	return hinted(err, hint)
+	return complaint.Hinted(err, hint)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -27,7 +28,7 @@ func showRuleCommand() *cli.Command {
 		Flags:     []cli.Flag{policyFlag},
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
-				return hinted(fmt.Errorf("rules show takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules")
+				return complaint.Hinted(fmt.Errorf("rules show takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules")
 			}
 			policy, err := readPolicy(c)
 			if err != nil {
@@ -81,7 +82,7 @@ exit code: 0 everything passed; 1 a test or a case failed; 2 the rules are
 malformed, or wrong usage`,
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
-				return hinted(fmt.Errorf("rules test takes one folder, got %d", c.Args().Len()), "gpudoctor rules test DIR")
+				return complaint.Hinted(fmt.Errorf("rules test takes one folder, got %d", c.Args().Len()), "gpudoctor rules test DIR")
 			}
 			dir := c.Args().First()
 			if err := checkPolicy(dir); err != nil {
@@ -173,7 +174,7 @@ func readCases(dir string) ([]fixtures.Case, error) {
 	}
 	cases, err := fixtures.Cases(os.DirFS(dir))
 	if err != nil {
-		return nil, hinted(fmt.Errorf("read cases: %w", err), "a case is a folder with want.json, and facts.json or patch.json")
+		return nil, complaint.Hinted(fmt.Errorf("read cases: %w", err), "a case is a folder with want.json, and facts.json or patch.json")
 	}
 	return cases, nil
 }

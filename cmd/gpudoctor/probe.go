@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -40,7 +41,7 @@ func probeP2P(c *cli.Context) error {
 	}
 	format, known := report.FormatNamed(c.String(formatFlag.Name))
 	if !known || format.CI {
-		return unknownName("value of --format:", c.String(formatFlag.Name), report.TransferFormats(), "probe p2p --format takes one of: "+join(report.TransferFormats()))
+		return complaint.UnknownName("value of --format:", c.String(formatFlag.Name), report.TransferFormats(), "probe p2p --format takes one of: "+join(report.TransferFormats()))
 	}
 	s, err := readStyle(c)
 	if err != nil {

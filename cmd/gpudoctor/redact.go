@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
 
@@ -37,7 +38,7 @@ func readRedaction(c *cli.Context) (redaction, error) {
 	keep := c.Bool(noRedactFlag.Name) || c.Bool(keepFlag.Name)
 	switch {
 	case keep && c.Bool(redactFlag.Name):
-		return redactFiles, hinted(errRedactBoth, "by default, names are replaced in files, and secrets everywhere")
+		return redactFiles, complaint.Hinted(errRedactBoth, "by default, names are replaced in files, and secrets everywhere")
 	case keep:
 		return redactNothing, nil
 	case c.Bool(redactFlag.Name):

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
@@ -77,8 +78,8 @@ func valueCheck(f cli.Flag) func(string) error {
 	case choices[name] != nil:
 		return func(value string) error {
 			err := oneOf(name, value, aliasesOf(name)...)
-			if h, ok := errors.AsType[hintedError](err); ok {
-				return fmt.Errorf("%q is not one of: %s%s", value, join(choices[name]), meant(h.hints))
+			if h, ok := errors.AsType[complaint.Error](err); ok {
+				return fmt.Errorf("%q is not one of: %s%s", value, join(choices[name]), meant(h.Hints))
 			}
 			return err
 		}
@@ -117,7 +118,7 @@ func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
 		return nil, inFile(err)
 	}
 	if err != nil {
-		return nil, hinted(fmt.Errorf("read %s: %w", settings.Here, err), "run gpudoctor in another folder")
+		return nil, complaint.Hinted(fmt.Errorf("read %s: %w", settings.Here, err), "run gpudoctor in another folder")
 	}
 	out := &applied{ignored: set.Ignored, waivers: set.Waivers}
 	for _, f := range c.Flags {
@@ -137,7 +138,7 @@ func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
 // inFile adds the hints to the fault of a file.
 func inFile(err error) error {
 	if fault, ok := errors.AsType[*settings.Error](err); ok {
-		return hinted(fault, fault.Hints...)
+		return complaint.Hinted(fault, fault.Hints...)
 	}
 	return err
 }
@@ -165,7 +166,7 @@ func (a *applied) explain(err error) error {
 			speaks = speaks || len(value) > 3 && strings.Contains(err.Error(), value)
 		}
 		if speaks {
-			err = hinted(err, one.Place()+" sets "+one.Key)
+			err = complaint.Hinted(err, one.Place()+" sets "+one.Key)
 		}
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
@@ -40,7 +41,7 @@ func snapshot(c *cli.Context) error {
 	file := c.String("output")
 	switch {
 	case file == "":
-		return hinted(errors.New("snapshot needs -o FILE"), "gpudoctor snapshot -o host.txtar")
+		return complaint.Hinted(errors.New("snapshot needs -o FILE"), "gpudoctor snapshot -o host.txtar")
 	case file != "-":
 		if err := writable("-o", file); err != nil {
 			return err

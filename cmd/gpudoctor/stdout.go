@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"syscall"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 )
 
 // standardOutput remembers that it could not be written to: some of what writes
@@ -39,9 +41,9 @@ func (s *standardOutput) failure() error {
 	case s.err == nil, errors.Is(s.err, syscall.EPIPE), errors.Is(s.err, io.ErrClosedPipe):
 		return nil
 	case errors.Is(s.err, syscall.EBADF):
-		return hinted(errors.New("write standard output: it is closed"), "redirect it to a file; check -o FILE writes a report to one")
+		return complaint.Hinted(errors.New("write standard output: it is closed"), "redirect it to a file; check -o FILE writes a report to one")
 	}
-	return hinted(fmt.Errorf("write standard output: %s", inWords(s.err, "file")), "what was written to it is incomplete")
+	return complaint.Hinted(fmt.Errorf("write standard output: %s", complaint.Reason(s.err, "file")), "what was written to it is incomplete")
 }
 
 // toStdout writes to standard output; see standardOutput for errors of writing.

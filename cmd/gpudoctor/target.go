@@ -6,6 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 )
 
 // openTarget reads the facts of the machine that files are for.
@@ -15,7 +16,7 @@ func (s source) openTarget(ctx context.Context, opts gather.Options) (*facts.Fac
 	case g.err != nil:
 		return nil, g.err
 	case g.facts == nil:
-		return nil, hinted(fmt.Errorf("--target %s: not a recording of a machine", quoteWord(s.target)), "--target takes what gpudoctor facts or gpudoctor snapshot wrote on a machine")
+		return nil, complaint.Hinted(fmt.Errorf("--target %s: not a recording of a machine", complaint.Quote(s.target)), "--target takes what gpudoctor facts or gpudoctor snapshot wrote on a machine")
 	default:
 		return g.facts, nil
 	}

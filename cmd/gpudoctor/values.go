@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -25,5 +26,5 @@ func oneOf(flag, value string, aliases ...string) error {
 	if slices.Contains(known, value) || slices.Contains(aliases, value) {
 		return nil
 	}
-	return unknownName("value of --"+flag+":", value, slices.Concat(known, aliases), "--"+flag+" takes one of: "+join(known))
+	return complaint.UnknownName("value of --"+flag+":", value, slices.Concat(known, aliases), "--"+flag+" takes one of: "+join(known))
 }
