@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -144,7 +145,7 @@ powershell  gpudoctor completion powershell | Out-String | Invoke-Expression`,
 			if !ok {
 				return complaint.UnknownName("shell", c.Args().First(), shells, "one of: "+join(shells))
 			}
-			return toStdout(c.App.Writer, func(w io.Writer) error {
+			return stdio.Write(c.App.Writer, func(w io.Writer) error {
 				_, err := io.WriteString(w, script)
 				return err
 			})

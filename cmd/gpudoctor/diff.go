@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -79,7 +80,7 @@ func diff(c *cli.Context) error {
 	if !c.Bool("quiet") {
 		s := style(c, terminal.ColorNever)
 		s.Verbose = c.Bool("verbose")
-		if err := toStdout(c.App.Writer, func(w io.Writer) error { return d.Write(w, format.Name, s) }); err != nil {
+		if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return d.Write(w, format.Name, s) }); err != nil {
 			return err
 		}
 	}
@@ -196,7 +197,7 @@ func (r redaction) ofSides(sides []compare.Input, stdout io.Writer) {
 		return
 	}
 	redactor := recorded.NewSecretsRedactor()
-	if r == redactAll || isFile(stdout) {
+	if r == redactAll || stdio.IsFile(stdout) {
 		redactor = recorded.NewRedactor()
 		for i, s := range sides {
 			redactor.Study(s.Facts)

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -36,7 +37,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 			}
 			if found := terms.Find(c.Args().Slice()); len(found) > 0 {
 				e.terms(found)
-				return toStdout(c.App.Writer, e.write)
+				return stdio.Write(c.App.Writer, e.write)
 			}
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
@@ -51,7 +52,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 			if !e.explain(id) {
 				return complaint.UnknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list shows the rules")...)
 			}
-			return toStdout(c.App.Writer, e.write)
+			return stdio.Write(c.App.Writer, e.write)
 		},
 	}
 }
@@ -246,7 +247,7 @@ func rulesCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return toStdout(c.App.Writer, func(w io.Writer) error { return listRules(w, known.rules.Rules()) })
+				return stdio.Write(c.App.Writer, func(w io.Writer) error { return listRules(w, known.rules.Rules()) })
 			},
 		}, showRuleCommand(), testPolicyCommand()},
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 func factsCommand() *cli.Command {
@@ -39,7 +40,7 @@ secrets are replaced: each value always by the same stand-in.`,
 			if redact != redactNothing {
 				facts = recorded.RedactFacts(facts)
 			}
-			return toStdout(c.App.Writer, func(w io.Writer) error { return recorded.WriteFacts(w, facts) })
+			return stdio.Write(c.App.Writer, func(w io.Writer) error { return recorded.WriteFacts(w, facts) })
 		},
 	}
 }

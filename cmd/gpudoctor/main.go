@@ -16,7 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
-	_ "github.com/gpudoctor/gpudoctor/cmd/internal/stdio" // Before anything is opened.
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 // The exit codes.
@@ -49,13 +49,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signals.Until(context.Background())
 	defer stop()
 	ignoreEmptyVariables()
-	out := &standardOutput{Writer: stdout}
+	out := &stdio.Output{Writer: stdout}
 	err := runLine(ctx, newApp(out), args)
 	if stopped, ok := errors.AsType[signals.Stopped](context.Cause(ctx)); ok {
 		return stopped.ExitCode()
 	}
 	var verdict verdictError
-	if failure := out.failure(); failure != nil && (err == nil || errors.As(err, &verdict)) {
+	if failure := out.Failure(); failure != nil && (err == nil || errors.As(err, &verdict)) {
 		err = failure
 	}
 	switch {
@@ -72,7 +72,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func runLine(ctx context.Context, app *cli.App, args []string) error {
 	app.Setup()
 	if len(args) > 2 && args[1] == completeWord {
-		return toStdout(app.Writer, func(w io.Writer) error {
+		return stdio.Write(app.Writer, func(w io.Writer) error {
 			_, err := io.WriteString(w, complete(app, args[2:]))
 			return err
 		})
@@ -100,7 +100,7 @@ func ignoreEmptyVariables() {
 
 // newApp builds the command line.
 func newApp(stdout io.Writer) *cli.App {
-	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // See standardOutput.
+	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // See stdio.Output.
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version, the commit and the digest of the rules, and exit", DisableDefaultText: true}
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help and exit", DisableDefaultText: true}
 	cli.FlagStringer = describeFlag

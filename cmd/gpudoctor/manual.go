@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/manual"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 func manCommand() *cli.Command {
@@ -18,7 +19,7 @@ gpudoctor man >/usr/local/share/man/man1/gpudoctor.1`,
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return toStdout(c.App.Writer, func(w io.Writer) error {
+			return stdio.Write(c.App.Writer, func(w io.Writer) error {
 				_, err := io.WriteString(w, manualPage(c.App))
 				return err
 			})

@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
@@ -133,7 +134,7 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 		}
 		add("the input --"+in.flag+" "+complaint.Quote(in.name), place, err)
 	}
-	if f, ok := plain(stdout).(*os.File); ok {
+	if f, ok := stdio.Plain(stdout).(*os.File); ok {
 		place, err := outfile.PlaceOf(f)
 		add("standard output", place, err)
 	}
@@ -182,7 +183,7 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 		terminal.Tell("%s", line)
 		return nil
 	}
-	return toStdout(stdout, func(w io.Writer) error {
+	return stdio.Write(stdout, func(w io.Writer) error {
 		_, err := io.WriteString(w, line+"\n")
 		return err
 	})
@@ -197,7 +198,7 @@ func writeReport(ctx context.Context, all []output, v *versions, s report.Style,
 		}
 		if o.file == "" {
 			d := v.toStdout(stdout)
-			failed = append(failed, toStdout(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }))
+			failed = append(failed, stdio.Write(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }))
 			continue
 		}
 		plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -47,7 +48,7 @@ func showRuleCommand() *cli.Command {
 			if err != nil {
 				return fmt.Errorf("read %s: %w", rule.File, err)
 			}
-			return toStdout(c.App.Writer, func(w io.Writer) error { return writeSource(w, source) })
+			return stdio.Write(c.App.Writer, func(w io.Writer) error { return writeSource(w, source) })
 		},
 	}
 }
@@ -96,7 +97,7 @@ malformed, or wrong usage`,
 			if err != nil {
 				return problem(err)
 			}
-			if err := toStdout(c.App.Writer, r.write); err != nil {
+			if err := stdio.Write(c.App.Writer, r.write); err != nil {
 				return err
 			}
 			return verdict(map[bool]int{true: exitFindings, false: exitOK}[r.failed > 0])

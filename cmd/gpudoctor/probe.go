@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -66,7 +67,7 @@ func probeP2P(c *cli.Context) error {
 	}
 	s.Tables, s.Quiet = true, false
 	shown := redact.of(d).toStdout(c.App.Writer)
-	if err := toStdout(c.App.Writer, func(w io.Writer) error { return format.WriteTransfers(w, shown, s) }); err != nil {
+	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return format.WriteTransfers(w, shown, s) }); err != nil {
 		return err
 	}
 	return verdict(code)

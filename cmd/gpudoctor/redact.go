@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"io"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 // The flags that say whether names and secrets are replaced by stand-ins.
@@ -74,21 +74,10 @@ func (v *versions) toStdout(stdout io.Writer) *report.Document {
 	switch {
 	case v.choice == redactNothing:
 		return v.whole
-	case v.choice == redactAll || isFile(stdout):
+	case v.choice == redactAll || stdio.IsFile(stdout):
 		return v.toFile()
 	case v.named == nil:
 		v.named = v.whole.WithoutSecrets()
 	}
 	return v.named
-}
-
-// isFile reports whether standard output is a file on a disk, which is kept and
-// may be sent on.
-func isFile(stdout io.Writer) bool {
-	f, ok := plain(stdout).(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular()
 }

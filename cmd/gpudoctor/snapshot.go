@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
@@ -64,7 +65,7 @@ func snapshot(c *cli.Context) error {
 	}
 	p.Done()
 	if file == "-" {
-		return toStdout(c.App.Writer, func(w io.Writer) error {
+		return stdio.Write(c.App.Writer, func(w io.Writer) error {
 			_, err := w.Write(recording.Bytes())
 			return err
 		})

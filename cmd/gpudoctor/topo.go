@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -50,7 +51,7 @@ gpudoctor check -o report.html draws the same topology.`,
 				return err
 			}
 			p.Done()
-			return toStdout(c.App.Writer, func(w io.Writer) error {
+			return stdio.Write(c.App.Writer, func(w io.Writer) error {
 				return report.WriteTopology(w, redact.of(d).toStdout(c.App.Writer), s)
 			})
 		},

@@ -21,6 +21,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -88,7 +89,7 @@ func waive(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return toStdout(c.App.Writer, func(out io.Writer) error {
+	return stdio.Write(c.App.Writer, func(out io.Writer) error {
 		_, err := fmt.Fprintf(out, "gpudoctor: %s:%d waives %s until %s\n", lines.Printable(file, false), line, lines.Printable(w.About(), false), w.Expires)
 		return err
 	})
