@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 )
@@ -33,11 +34,11 @@ func TestFlagsAgree(t *testing.T) {
 		takes bool
 	}
 	seen := map[string]kind{}
-	commands := leaves(app.Commands)
+	commands := arguments.Leaves(app.Commands)
 	for _, c := range commands {
-		for _, f := range withHelp(c.Flags) {
+		for _, f := range arguments.WithHelp(c.Flags) {
 			for _, n := range f.Names() {
-				k := kind{f.Names()[0], takesValue(f)}
+				k := kind{f.Names()[0], arguments.TakesValue(f)}
 				if before, ok := seen[n]; ok && before != k {
 					t.Errorf("%s: --%s is %v, and %v elsewhere", c.HelpName, n, k, before)
 				}
@@ -62,7 +63,7 @@ func parse(t *testing.T, args []string) parsed {
 	t.Helper()
 	app := newApp(io.Discard)
 	var saw *parsed
-	for _, c := range leaves(app.Commands) {
+	for _, c := range arguments.Leaves(app.Commands) {
 		c.Action = func(c *cli.Context) error {
 			saw = &parsed{Command: c.Command.HelpName, Flags: map[string]string{}, Words: c.Args().Slice()}
 			for _, f := range c.Command.Flags {
@@ -120,7 +121,7 @@ func form(f cli.Flag, n int) []string {
 		value = "7s"
 	}
 	switch {
-	case !takesValue(f):
+	case !arguments.TakesValue(f):
 		return []string{dashes + name}
 	case n%2 == 0:
 		return []string{dashes + name, value}
@@ -137,7 +138,7 @@ func TestAnyOrder(t *testing.T) {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
 	lines, commands := 0, 0
-	for _, c := range leaves(testApp().Commands) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}
@@ -250,9 +251,9 @@ func FuzzArrange(f *testing.F) {
 // its value is missing or empty.
 func TestValueNeeded(t *testing.T) {
 	tried := 0
-	for _, c := range leaves(testApp().Commands) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
 		for _, f := range c.Flags {
-			if !takesValue(f) {
+			if !arguments.TakesValue(f) {
 				continue
 			}
 			for _, n := range f.Names() {
@@ -316,7 +317,7 @@ func TestUnknownFlag(t *testing.T) {
 // TestHelpEverywhere holds that --help shows the help of the command that is
 // named, wherever it stands.
 func TestHelpEverywhere(t *testing.T) {
-	for _, c := range leaves(testApp().Commands) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
@@ -114,11 +115,11 @@ func newApp(stdout io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.
 		CustomAppHelpTemplate:     appHelp,
 		ExitErrHandler:            func(*cli.Context, error) {},
-		OnUsageError:              usageError,
+		OnUsageError:              arguments.UsageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				hints := append(meantAs(c), "gpudoctor --help lists the commands")
-				return complaint.UnknownName("command", c.Args().First(), commandNames(c.App.Commands), hints...)
+				return complaint.UnknownName("command", c.Args().First(), arguments.CommandNames(c.App.Commands), hints...)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -135,7 +136,7 @@ func newApp(stdout io.Writer) *cli.App {
 // with those above it; the library sets that of the outermost.
 func prepare(commands []*cli.Command) {
 	for _, c := range commands {
-		c.OnUsageError = usageError
+		c.OnUsageError = arguments.UsageError
 		c.HideHelpCommand = true
 		c.CustomHelpTemplate = commandHelp
 		if len(c.Subcommands) > 0 {
@@ -151,22 +152,11 @@ func prepare(commands []*cli.Command) {
 
 // groupAction reports that a command needs a subcommand.
 func groupAction(c *cli.Context) error {
-	name, all := c.Command.Name, commandNames(c.Command.Subcommands)
+	name, all := c.Command.Name, arguments.CommandNames(c.Command.Subcommands)
 	if c.Args().Present() {
 		return complaint.UnknownName("command", name+" "+c.Args().First(), prefixed(name, all), c.Command.HelpName+" --help lists the commands")
 	}
 	return complaint.Hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName, all)))
-}
-
-// commandNames lists the commands that a person sees.
-func commandNames(commands []*cli.Command) []string {
-	var names []string
-	for _, c := range commands {
-		if !c.Hidden && c.Name != "help" {
-			names = append(names, c.Name)
-		}
-	}
-	return names
 }
 
 // prefixed puts a word before each name.

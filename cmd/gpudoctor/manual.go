@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/manual"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
@@ -28,4 +29,6 @@ gpudoctor man >/usr/local/share/man/man1/gpudoctor.1`,
 }
 
 // manualPage is the manual page of all commands.
-func manualPage(app *cli.App) string { return manual.Page(app.Usage, leaves(app.Commands), ownOnly) }
+func manualPage(app *cli.App) string {
+	return manual.Page(app.Usage, arguments.Leaves(app.Commands), ownOnly)
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
@@ -42,10 +43,10 @@ type applied struct {
 	waivers *yaml.Node
 }
 
-// keys are the flags that a file may set.
-func (l *commandLine) keys() []settings.Key {
+// fileKeys are the flags that a file may set.
+func fileKeys(l *arguments.Line) []settings.Key {
 	var keys []settings.Key
-	for _, c := range leaves(l.app.Commands) {
+	for _, c := range arguments.Leaves(l.App.Commands) {
 		for _, f := range c.Flags {
 			name := f.Names()[0]
 			known := slices.ContainsFunc(keys, func(k settings.Key) bool { return k.Name == name })
@@ -53,7 +54,7 @@ func (l *commandLine) keys() []settings.Key {
 				continue
 			}
 			_, list := f.(*cli.StringSliceFlag)
-			keys = append(keys, settings.Key{Name: name, Bool: !takesValue(f), List: list, Own: slices.Contains(ownOnly, name), Check: valueCheck(f)})
+			keys = append(keys, settings.Key{Name: name, Bool: !arguments.TakesValue(f), List: list, Own: slices.Contains(ownOnly, name), Check: valueCheck(f)})
 		}
 	}
 	return keys
@@ -105,15 +106,15 @@ func aliasesOf(flag string) []string {
 
 // addSettings adds to the command line what files set and neither it nor the environment
 // does, for flags that the command has.
-func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
-	c := l.command()
+func addSettings(ctx context.Context, l *arguments.Line) (*applied, error) {
+	c := l.Command()
 	given := func(name string) bool {
-		return slices.ContainsFunc(l.flags, func(a argument) bool { return a.name == name })
+		return slices.ContainsFunc(l.Flags, func(a arguments.Argument) bool { return a.Name == name })
 	}
-	if c == nil || len(c.Flags) == 0 || l.misnamed() || given(cli.HelpFlag.Names()[0]) {
+	if c == nil || len(c.Flags) == 0 || l.Misnamed() || given(cli.HelpFlag.Names()[0]) {
 		return &applied{}, nil
 	}
-	set, err := files.Within(ctx, deadline.Silence, func() (settings.Settings, error) { return settings.Load(l.keys()) })
+	set, err := files.Within(ctx, deadline.Silence, func() (settings.Settings, error) { return settings.Load(fileKeys(l)) })
 	if _, ok := errors.AsType[*settings.Error](err); ok {
 		return nil, inFile(err)
 	}
@@ -129,7 +130,7 @@ func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
 		}
 		out.all = append(out.all, one)
 		for _, value := range one.Values {
-			l.flags = append(l.flags, argument{name: name, typed: "--" + name, value: value, given: true, known: true, takes: takesValue(f)})
+			l.Flags = append(l.Flags, arguments.Argument{Name: name, Typed: "--" + name, Value: value, Given: true, Known: true, Takes: arguments.TakesValue(f)})
 		}
 	}
 	return out, nil
