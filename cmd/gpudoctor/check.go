@@ -166,7 +166,7 @@ func runRequest(c *cli.Context, r request) error {
 		return err
 	}
 	p.Done()
-	if err := writeReport(c.Context, all, redact.of(d), s, c.App.Writer); err != nil {
+	if err := writeReport(c.Context, all, redact.Of(d), s, c.App.Writer); err != nil {
 		return err
 	}
 	if !s.Quiet {

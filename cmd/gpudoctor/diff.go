@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
@@ -75,7 +76,7 @@ func diff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	redact.ofSides(sides, c.App.Writer)
+	redactSides(redact, sides, c.App.Writer)
 	d := compare.Compare(version, sides[0], sides[1])
 	if !c.Bool("quiet") {
 		s := style(c, terminal.ColorNever)
@@ -190,14 +191,14 @@ var (
 	errNotFile = errors.New("not a regular file")
 )
 
-// ofSides replaces names on both sides where the difference is written to a file, and
+// redactSides replaces names on both sides where the difference is written to a file, and
 // secrets everywhere. The same thing gets the same stand-in on both sides.
-func (r redaction) ofSides(sides []compare.Input, stdout io.Writer) {
-	if r == redactNothing {
+func redactSides(choice redaction.Choice, sides []compare.Input, stdout io.Writer) {
+	if choice == redaction.Nothing {
 		return
 	}
 	redactor := recorded.NewSecretsRedactor()
-	if r == redactAll || stdio.IsFile(stdout) {
+	if choice == redaction.All || stdio.IsFile(stdout) {
 		redactor = recorded.NewRedactor()
 		for i, s := range sides {
 			redactor.Study(s.Facts)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -190,20 +191,20 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 }
 
 // writeReport writes the report to every output, even if one of them fails.
-func writeReport(ctx context.Context, all []output, v *versions, s report.Style, stdout io.Writer) error {
+func writeReport(ctx context.Context, all []output, v *redaction.Versions, s report.Style, stdout io.Writer) error {
 	var failed []error
 	for _, o := range all {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if o.file == "" {
-			d := v.toStdout(stdout)
+			d := v.ToStdout(stdout)
 			failed = append(failed, stdio.Write(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }))
 			continue
 		}
 		plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
 		var b bytes.Buffer
-		failed = append(failed, o.format.Write(&b, v.toFile(), plain), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
+		failed = append(failed, o.format.Write(&b, v.ToFile(), plain), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
 	}
 	return firstOf(failed)
 }

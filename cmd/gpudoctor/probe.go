@@ -66,7 +66,7 @@ func probeP2P(c *cli.Context) error {
 		return nil
 	}
 	s.Tables, s.Quiet = true, false
-	shown := redact.of(d).toStdout(c.App.Writer)
+	shown := redact.Of(d).ToStdout(c.App.Writer)
 	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return format.WriteTransfers(w, shown, s) }); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
@@ -60,7 +61,7 @@ func snapshot(c *cli.Context) error {
 	defer p.Done()
 	var recording bytes.Buffer
 	opts.Progress = p.Step
-	if err := record(c.Context, &recording, opts, redact == redactNothing); err != nil {
+	if err := record(c.Context, &recording, opts, redact == redaction.Nothing); err != nil {
 		return err
 	}
 	p.Done()
@@ -75,7 +76,7 @@ func snapshot(c *cli.Context) error {
 	}
 	if !c.Bool("quiet") {
 		kept := "names, serial numbers, addresses and secrets replaced"
-		if redact == redactNothing {
+		if redact == redaction.Nothing {
 			kept = "with names, serial numbers, addresses and secrets"
 		}
 		terminal.Tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)

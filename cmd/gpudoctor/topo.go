@@ -52,7 +52,7 @@ gpudoctor check -o report.html draws the same topology.`,
 			}
 			p.Done()
 			return stdio.Write(c.App.Writer, func(w io.Writer) error {
-				return report.WriteTopology(w, redact.of(d).toStdout(c.App.Writer), s)
+				return report.WriteTopology(w, redact.Of(d).ToStdout(c.App.Writer), s)
 			})
 		},
 	}
