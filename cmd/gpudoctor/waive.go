@@ -14,7 +14,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
@@ -23,7 +22,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // waiveName is the name of the command; its flags follow.
@@ -156,9 +154,9 @@ func subjectIn(ctx context.Context, name string, w waivers.Waiver) (string, erro
 	if err != nil {
 		return "", complaint.Hinted(err, writesOne)
 	}
-	subjects := subjectsOf(d.Findings, w.Rule)
+	subjects := waivers.Subjects(d.Findings, w.Rule)
 	if d.Redacted == report.RedactedNames {
-		subjects = withoutStandIns(subjects)
+		subjects = waivers.WithoutStandIns(subjects)
 	}
 	switch {
 	case w.Subject != "" && slices.ContainsFunc(subjects, func(s string) bool { return waivers.Matches(w.Subject, s) }):
@@ -173,18 +171,6 @@ func subjectIn(ctx context.Context, name string, w waivers.Waiver) (string, erro
 		return "", complaint.Hinted(errors.New(said), fmt.Sprintf("name one, or * for all: --%s %s", subjectFlag, strings.Join(quoted(subjects), ", ")))
 	}
 	return subjects[0], nil
-}
-
-// standIns match the stand-ins of names (docs/redaction.md).
-var standIns = lazy.New(`\b(?:host-|user|job-|image-|serial-|export-)\d+\b|\bexample\.com\b|\b240\.\d+\.\d+\.\d+|\b2001:db8:[0-9a-f:]*|\b00000000-0000-0000-0000-\d{12}\b`)
-
-// withoutStandIns replaces stand-ins by *: the next run knows the names.
-func withoutStandIns(subjects []string) []string {
-	all := make([]string, len(subjects))
-	for i, s := range subjects {
-		all[i] = standIns.ReplaceAllString(s, "*")
-	}
-	return slices.Compact(all)
 }
 
 // readWaivers reads the waivers that are in force for a command: those of the file in the
@@ -216,17 +202,4 @@ func quoted(words []string) []string {
 		all[i] = complaint.Quote(w)
 	}
 	return all
-}
-
-// subjectsOf are the subjects of the findings of a rule, consequences included, each once.
-func subjectsOf(findings []rules.Finding, rule string) []string {
-	var all []string
-	for _, f := range findings {
-		if f.Rule == rule {
-			all = append(all, f.Subject)
-		}
-		all = append(all, subjectsOf(f.Explains, rule)...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
