@@ -12,6 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 )
 
 // testApp is the command line, set up.
@@ -30,11 +34,11 @@ func TestFlagsAgree(t *testing.T) {
 		takes bool
 	}
 	seen := map[string]kind{}
-	commands := leaves(app.Commands)
+	commands := arguments.Leaves(app.Commands)
 	for _, c := range commands {
-		for _, f := range withHelp(c.Flags) {
+		for _, f := range arguments.WithHelp(c.Flags) {
 			for _, n := range f.Names() {
-				k := kind{f.Names()[0], takesValue(f)}
+				k := kind{f.Names()[0], arguments.TakesValue(f)}
 				if before, ok := seen[n]; ok && before != k {
 					t.Errorf("%s: --%s is %v, and %v elsewhere", c.HelpName, n, k, before)
 				}
@@ -59,7 +63,7 @@ func parse(t *testing.T, args []string) parsed {
 	t.Helper()
 	app := newApp(io.Discard)
 	var saw *parsed
-	for _, c := range leaves(app.Commands) {
+	for _, c := range arguments.Leaves(app.Commands) {
 		c.Action = func(c *cli.Context) error {
 			saw = &parsed{Command: c.Command.HelpName, Flags: map[string]string{}, Words: c.Args().Slice()}
 			for _, f := range c.Command.Flags {
@@ -117,7 +121,7 @@ func form(f cli.Flag, n int) []string {
 		value = "7s"
 	}
 	switch {
-	case !takesValue(f):
+	case !arguments.TakesValue(f):
 		return []string{dashes + name}
 	case n%2 == 0:
 		return []string{dashes + name, value}
@@ -134,7 +138,7 @@ func TestAnyOrder(t *testing.T) {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
 	lines, commands := 0, 0
-	for _, c := range leaves(testApp().Commands) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}
@@ -230,8 +234,8 @@ func FuzzArrange(f *testing.F) {
 		complete(app, args[1:])
 		once, err := arrange(t.Context(), app, args)
 		if err != nil {
-			var h hintedError
-			if !errors.As(err, &h) || len(h.hints) == 0 {
+			var h complaint.Error
+			if !errors.As(err, &h) || len(h.Hints) == 0 {
 				t.Errorf("an error without a hint: %v", err)
 			}
 			return
@@ -247,13 +251,13 @@ func FuzzArrange(f *testing.F) {
 // its value is missing or empty.
 func TestValueNeeded(t *testing.T) {
 	tried := 0
-	for _, c := range leaves(testApp().Commands) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
 		for _, f := range c.Flags {
-			if !takesValue(f) {
+			if !arguments.TakesValue(f) {
 				continue
 			}
 			for _, n := range f.Names() {
-				flag := dashed(n)
+				flag := flags.Dashed(n)
 				for _, tt := range []struct {
 					args []string
 					want string
@@ -299,12 +303,12 @@ func TestUnknownFlag(t *testing.T) {
 		"explain x -o":         "unknown flag -o|it is a flag of: gpudoctor check, gpudoctor image, gpudoctor snapshot|gpudoctor explain --help lists the flags",
 	} {
 		_, err := arrange(t.Context(), testApp(), append([]string{"gpudoctor"}, strings.Fields(line)...))
-		var h hintedError
+		var h complaint.Error
 		if !errors.As(err, &h) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		if got := strings.Join(append([]string{err.Error()}, h.hints...), "|"); got != want {
+		if got := strings.Join(append([]string{err.Error()}, h.Hints...), "|"); got != want {
 			t.Errorf("%s: got %q, want %q", line, got, want)
 		}
 	}
@@ -313,7 +317,7 @@ func TestUnknownFlag(t *testing.T) {
 // TestHelpEverywhere holds that --help shows the help of the command that is
 // named, wherever it stands.
 func TestHelpEverywhere(t *testing.T) {
-	for _, c := range leaves(testApp().Commands) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}

@@ -15,7 +15,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -39,7 +41,7 @@ var (
 	platformFlag  = &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH`: examine this image of several (default linux/amd64, or that of --target)"}
 	plainHTTPFlag = &cli.BoolFlag{Name: "plain-http", DisableDefaultText: true, Usage: "reach the registry of an image without encryption"}
 	colorFlag     = &cli.StringFlag{
-		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
+		Name: "color", Value: terminal.ColorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
 		Usage: "`WHEN`: auto, always or never",
 	}
 	formatFlag = &cli.StringFlag{
@@ -160,15 +162,15 @@ func runRequest(c *cli.Context, r request) error {
 	}
 	set.tell(s.Quiet)
 	r.settings = set.all
-	p := newProgress(s.Quiet, r.options.Whole)
-	defer p.done()
-	r.options.Progress = p.step
+	p := terminal.NewProgress(s.Quiet, r.options.Whole)
+	defer p.Done()
+	r.options.Progress = p.Step
 	d, err := diagnose(c.Context, r)
 	if d == nil {
 		return err
 	}
-	p.done()
-	if err := writeReport(c.Context, all, redact.of(d), s, c.App.Writer); err != nil {
+	p.Done()
+	if err := writeReport(c.Context, all, redact.Of(d), s, c.App.Writer); err != nil {
 		return err
 	}
 	if !s.Quiet {
@@ -199,7 +201,7 @@ func readRequest(c *cli.Context) (request, error) {
 		return r, err
 	}
 	if r.profile == rules.Launch && len(r.source.from) == 0 {
-		return r, hinted(errFiles, takesLaunches)
+		return r, complaint.Hinted(errFiles, takesLaunches)
 	}
 	return r, r.readTarget(c)
 }
@@ -220,7 +222,7 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	}
 	for _, flag := range []string{"only", "skip"} {
 		if c.IsSet(flag) && len(ids(c.StringSlice(flag))) == 0 {
-			return r, hinted(fmt.Errorf("--%s %s matches no rule", flag, strings.Join(c.StringSlice(flag), " ")), "gpudoctor rules list shows the rules")
+			return r, complaint.Hinted(fmt.Errorf("--%s %s matches no rule", flag, strings.Join(c.StringSlice(flag), " ")), "gpudoctor rules list shows the rules")
 		}
 	}
 	var err error
@@ -249,7 +251,7 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 		return s, opts, errors.New("--probe-timeout is negative")
 	}
 	if opts.Whole = c.Duration(deadlineFlag.Name); c.IsSet(deadlineFlag.Name) && opts.Whole < deadline.Least {
-		return s, opts, hinted(fmt.Errorf("--deadline %s is too short", opts.Whole), "the minimum is "+deadline.Least.String())
+		return s, opts, complaint.Hinted(fmt.Errorf("--deadline %s is too short", opts.Whole), "the minimum is "+deadline.Least.String())
 	}
 	opts.Whole = cmp.Or(opts.Whole, defaultDeadline(c, opts))
 	s = source{from: c.StringSlice(fromFlag.Name), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
@@ -257,7 +259,7 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 		return s, opts, err
 	}
 	if len(s.from) > 0 && (c.IsSet(probeFlag.Name) && opts.Probe != probe.Off || c.IsSet(busyFlag.Name) || c.IsSet(waitFlag.Name)) {
-		return s, opts, hinted(errProbeRecorded, "a recording contains the transfers that were measured when it was made")
+		return s, opts, complaint.Hinted(errProbeRecorded, "a recording contains the transfers that were measured when it was made")
 	}
 	return s, opts, s.check(c.Context)
 }
@@ -269,7 +271,7 @@ func readSize(c *cli.Context, flag string) (int64, error) {
 	}
 	size, err := parseSize(c.String(flag))
 	if err != nil {
-		return 0, hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
+		return 0, complaint.Hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
 	}
 	return size, nil
 }

@@ -11,10 +11,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -137,13 +140,13 @@ fish        gpudoctor completion fish | source
 powershell  gpudoctor completion powershell | Out-String | Invoke-Expression`,
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
-				return hinted(errors.New("completion takes the name of one shell"), "one of: "+join(shells))
+				return complaint.Hinted(errors.New("completion takes the name of one shell"), "one of: "+join(shells))
 			}
 			script, ok := completions[c.Args().First()]
 			if !ok {
-				return unknownName("shell", c.Args().First(), shells, "one of: "+join(shells))
+				return complaint.UnknownName("shell", c.Args().First(), shells, "one of: "+join(shells))
 			}
-			return toStdout(c.App.Writer, func(w io.Writer) error {
+			return stdio.Write(c.App.Writer, func(w io.Writer) error {
 				_, err := io.WriteString(w, script)
 				return err
 			})
@@ -160,14 +163,14 @@ type answer struct{ word, meaning string }
 // complete answers what the last word of a command line may become.
 func complete(app *cli.App, words []string) string {
 	word := words[len(words)-1]
-	l := parseLine(app, words[:len(words)-1])
+	l := question{arguments.Parse(app, words[:len(words)-1])}
 	var all []answer
 	files := ""
 	flag, prefix, value := l.valueAsked(word)
 	switch {
 	case flag != nil:
 		all, files = l.values(flag, prefix, value)
-	case strings.HasPrefix(word, "-") && !l.literal:
+	case strings.HasPrefix(word, "-") && !l.Literal:
 		all = l.flagAnswers()
 	default:
 		all, files = l.wordAnswers()
@@ -188,30 +191,33 @@ func complete(app *cli.App, words []string) string {
 	return b.String()
 }
 
+// question is the command line before the word that is asked for.
+type question struct{ *arguments.Line }
+
 // valueAsked returns the flag that a word is a value of, the part of the word before
 // the value, and the value: "--format=m", or "m" after "--format". The flag is nil if
 // the word is not a value.
-func (l *commandLine) valueAsked(word string) (flag cli.Flag, prefix, value string) {
-	if l.literal {
+func (l question) valueAsked(word string) (flag cli.Flag, prefix, value string) {
+	if l.Literal {
 		return nil, "", ""
 	}
-	all := allFlags(l.app)
+	all := arguments.AllFlags(l.App)
 	if strings.HasPrefix(word, "-") {
 		if before, after, ok := strings.Cut(word, "="); ok {
-			if f := all[flagName(before)]; f != nil && takesValue(f) {
+			if f := all[arguments.FlagName(before)]; f != nil && arguments.TakesValue(f) {
 				return f, before + "=", after
 			}
 		}
 		return nil, "", ""
 	}
-	if l.open {
-		return all[l.flags[len(l.flags)-1].name], "", word
+	if l.Open {
+		return all[l.Flags[len(l.Flags)-1].Name], "", word
 	}
 	return nil, "", ""
 }
 
 // values are the values of a flag, and which names of files are values as well.
-func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, files string) {
+func (l question) values(f cli.Flag, prefix, value string) (all []answer, files string) {
 	name := f.Names()[0]
 	var values []string
 	if _, isTime := f.(*cli.DurationFlag); isTime {
@@ -240,7 +246,7 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 	case "only", "skip":
 		values = l.ids(value)
 	case formatFlag.Name:
-		values = formatsOf(l.command())
+		values = formatsOf(l.Command())
 	default:
 		values = append(values, choices[name]...)
 	}
@@ -263,7 +269,7 @@ func formatsOf(c *cli.Command) []string {
 
 // ids are the lists of rules that a list may become: those before its last
 // comma, and one more.
-func (l *commandLine) ids(list string) []string {
+func (l question) ids(list string) []string {
 	before := list[:strings.LastIndex(list, ",")+1]
 	given := ids([]string{before})
 	var lists []string
@@ -277,11 +283,11 @@ func (l *commandLine) ids(list string) []string {
 
 // knowledge is the rules and remedies, with those of the --policy that the
 // command line names, if they are sound.
-func (l *commandLine) knowledge() knowledge {
+func (l question) knowledge() knowledge {
 	policy := ""
-	for _, a := range l.flags {
-		if a.name == policyFlag.Name {
-			policy = a.value
+	for _, a := range l.Flags {
+		if a.Name == policyFlag.Name {
+			policy = a.Value
 		}
 	}
 	if policy != "" {
@@ -304,11 +310,11 @@ var builtin = sync.OnceValue(func() knowledge {
 
 // flagAnswers are the flags that may follow: those of the command that are not
 // there yet, or may be repeated.
-func (l *commandLine) flagAnswers() []answer {
+func (l question) flagAnswers() []answer {
 	var all []answer
-	for _, f := range l.levelFlags(len(l.path)) {
+	for _, f := range l.LevelFlags(len(l.Path)) {
 		_, repeats := f.(*cli.StringSliceFlag)
-		if !repeats && slices.ContainsFunc(l.flags, func(a argument) bool { return a.name == f.Names()[0] }) {
+		if !repeats && slices.ContainsFunc(l.Flags, func(a arguments.Argument) bool { return a.Name == f.Names()[0] }) {
 			continue
 		}
 		help, ok := flags.HelpOf(f)
@@ -332,18 +338,18 @@ func (l *commandLine) flagAnswers() []answer {
 
 // wordAnswers are the words that may follow: commands, or what a command takes, and
 // which names of files may.
-func (l *commandLine) wordAnswers() (all []answer, files string) {
-	switch c := l.command(); {
-	case c != nil && c.Name == waiveName && len(l.words) == 0:
+func (l question) wordAnswers() (all []answer, files string) {
+	switch c := l.Command(); {
+	case c != nil && c.Name == waiveName && len(l.Words) == 0:
 		files = filesToo
-	case c != nil && c.Name == diffName && len(l.words) < 2:
+	case c != nil && c.Name == diffName && len(l.Words) < 2:
 		for _, e := range fixtures.Examples() {
 			all = append(all, answer{word: examplePrefix + e})
 		}
 		files = filesToo
-	case len(l.words) > 0:
-	case len(l.commands()) > 0:
-		for _, c := range l.commands() {
+	case len(l.Words) > 0:
+	case len(l.Commands()) > 0:
+		for _, c := range l.Commands() {
 			if !c.Hidden && c.Name != "help" {
 				all = append(all, answer{c.Name, c.Usage})
 			}
@@ -356,7 +362,7 @@ func (l *commandLine) wordAnswers() (all []answer, files string) {
 		for _, s := range shellNames() {
 			all = append(all, answer{word: s})
 		}
-	case !l.literal:
+	case !l.Literal:
 		all = l.flagAnswers() // It takes no words.
 	}
 	return all, files

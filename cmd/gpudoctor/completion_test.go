@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
@@ -61,7 +62,7 @@ func TestCompletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range leaves(app.Commands) {
+	for _, c := range arguments.Leaves(app.Commands) {
 		if c.Name == "help" {
 			continue
 		}
@@ -71,7 +72,7 @@ func TestCompletion(t *testing.T) {
 				offers(word, append(slices.Clone(path[:i]), p)...)
 			}
 		}
-		for _, f := range withHelp(c.Flags) {
+		for _, f := range arguments.WithHelp(c.Flags) {
 			if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
 				continue // An old name.
 			}
@@ -134,14 +135,14 @@ var freeText = []string{subjectFlag, reasonFlag, expiresFlag, ownerFlag}
 // flag that takes a value is left without an answer, and that what is there is
 // not offered again.
 func TestCompletionIsTrue(t *testing.T) {
-	for _, c := range leaves(testApp().Commands) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}
 		path := strings.Fields(c.HelpName)[1:]
 		for _, f := range c.Flags {
 			name := "--" + f.Names()[0]
-			if !takesValue(f) {
+			if !arguments.TakesValue(f) {
 				if answers, _ := asked(t, append(slices.Clone(path), name, "-")...); slices.Contains(answers, name) {
 					t.Errorf("%s %s: it is offered again", c.HelpName, name)
 				}

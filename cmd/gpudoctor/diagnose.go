@@ -21,6 +21,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
@@ -328,7 +329,7 @@ func problem(err error) error {
 	for _, other := range all[min(1, len(all)):] {
 		hints = append(hints, "also: "+other.Error())
 	}
-	return hinted(first, hints...)
+	return complaint.Hinted(first, hints...)
 }
 
 // expand checks that each id is a rule, and replaces each cause by the rules that
@@ -344,7 +345,7 @@ func (k knowledge) expand(ids []string) ([]string, error) {
 			names = append(names, r.ID)
 		}
 		if len(all) == before {
-			return nil, unknownName("rule", id, names, "gpudoctor rules list shows the rules")
+			return nil, complaint.UnknownName("rule", id, names, "gpudoctor rules list shows the rules")
 		}
 	}
 	slices.Sort(all)
@@ -359,11 +360,11 @@ func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
 	}
 	switch all := k.rules.Rules(); {
 	case !slices.ContainsFunc(all, judged):
-		return hinted(errors.New("--only and --skip leave no rule to apply"), "gpudoctor rules list shows the rules")
+		return complaint.Hinted(errors.New("--only and --skip leave no rule to apply"), "gpudoctor rules list shows the rules")
 	case !slices.ContainsFunc(all, func(r rules.Rule) bool {
 		return judged(r) && (len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile))
 	}):
-		return hinted(fmt.Errorf("--only and --skip leave no rule to apply for the profile %s", profile), "gpudoctor rules list shows the rules and their profiles")
+		return complaint.Hinted(fmt.Errorf("--only and --skip leave no rule to apply for the profile %s", profile), "gpudoctor rules list shows the rules and their profiles")
 	}
 	return nil
 }

@@ -17,7 +17,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -54,11 +58,11 @@ exit code: 0 no differences; 1 differences; 2 wrong usage or an error`,
 func diff(c *cli.Context) error {
 	names := c.Args().Slice()
 	if len(names) != 2 {
-		return hinted(fmt.Errorf("diff takes two files, got %d", len(names)), "gpudoctor diff yesterday.json today.json", takesSides)
+		return complaint.Hinted(fmt.Errorf("diff takes two files, got %d", len(names)), "gpudoctor diff yesterday.json today.json", takesSides)
 	}
 	format, known := report.FormatNamed(c.String(formatFlag.Name))
 	if !known || !slices.Contains(compare.Formats(), format.Name) {
-		return unknownName("value of --format:", c.String(formatFlag.Name), compare.Formats(), "diff --format takes one of: "+join(compare.Formats()))
+		return complaint.UnknownName("value of --format:", c.String(formatFlag.Name), compare.Formats(), "diff --format takes one of: "+join(compare.Formats()))
 	}
 	redact, err := readRedaction(c)
 	if err != nil {
@@ -72,12 +76,12 @@ func diff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	redact.ofSides(sides, c.App.Writer)
+	redactSides(redact, sides, c.App.Writer)
 	d := compare.Compare(version, sides[0], sides[1])
 	if !c.Bool("quiet") {
-		s := style(c, colorNever)
+		s := style(c, terminal.ColorNever)
 		s.Verbose = c.Bool("verbose")
-		if err := toStdout(c.App.Writer, func(w io.Writer) error { return d.Write(w, format.Name, s) }); err != nil {
+		if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return d.Write(w, format.Name, s) }); err != nil {
 			return err
 		}
 	}
@@ -104,9 +108,9 @@ func readSides(ctx context.Context, names []string, policy string) ([]compare.In
 		d, err := compare.ReadReport(name, data)
 		switch {
 		case errors.Is(err, compare.ErrNewer):
-			return nil, hinted(err, "update gpudoctor")
+			return nil, complaint.Hinted(err, "update gpudoctor")
 		case err != nil:
-			return nil, hinted(err, takesSides)
+			return nil, complaint.Hinted(err, takesSides)
 		}
 		sides[i].Report, profile = d, d.Profile
 	}
@@ -144,7 +148,7 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 		return nil, compare.FormRecording, knownExample(name)
 	}
 	if name == standardInput {
-		return nil, "", hinted(errors.New("diff does not read standard input"), "write it to a file, and name the file")
+		return nil, "", complaint.Hinted(errors.New("diff does not read standard input"), "write it to a file, and name the file")
 	}
 	var s source
 	var data []byte
@@ -173,13 +177,13 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 	case err == nil:
 		return data, form, nil
 	case errors.Is(err, errUnlike):
-		return nil, "", hinted(fmt.Errorf("%s: %w", quoteWord(name), err), takesSides, "to make a report from a log: gpudoctor check --from FILE -o FILE.json")
+		return nil, "", complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), err), takesSides, "to make a report from a log: gpudoctor check --from FILE -o FILE.json")
 	case errors.Is(err, errNotFile):
-		return nil, "", hinted(fmt.Errorf("%s: %w", quoteWord(name), err), takesSides)
+		return nil, "", complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), err), takesSides)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, "", hinted(fmt.Errorf("%s: permission denied", quoteWord(name)), "make it readable for this user, or run gpudoctor as a user who can read it")
+		return nil, "", complaint.Hinted(fmt.Errorf("%s: permission denied", complaint.Quote(name)), "make it readable for this user, or run gpudoctor as a user who can read it")
 	}
-	return nil, "", hinted(fmt.Errorf("%s: %s", quoteWord(name), inWords(err, "file")), append(nearSource(ctx, name), takesSides)...)
+	return nil, "", complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(name), complaint.Reason(err, "file")), append(nearSource(ctx, name), takesSides)...)
 }
 
 var (
@@ -187,14 +191,14 @@ var (
 	errNotFile = errors.New("not a regular file")
 )
 
-// ofSides replaces names on both sides where the difference is written to a file, and
+// redactSides replaces names on both sides where the difference is written to a file, and
 // secrets everywhere. The same thing gets the same stand-in on both sides.
-func (r redaction) ofSides(sides []compare.Input, stdout io.Writer) {
-	if r == redactNothing {
+func redactSides(choice redaction.Choice, sides []compare.Input, stdout io.Writer) {
+	if choice == redaction.Nothing {
 		return
 	}
 	redactor := recorded.NewSecretsRedactor()
-	if r == redactAll || isFile(stdout) {
+	if choice == redaction.All || stdio.IsFile(stdout) {
 		redactor = recorded.NewRedactor()
 		for i, s := range sides {
 			redactor.Study(s.Facts)

@@ -480,8 +480,8 @@ func entryKey(entry any) string {
 	return ""
 }
 
-// terminal is a terminal's control sequence.
-var terminal = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
+// controlSequence is a terminal's control sequence.
+var controlSequence = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 
 // linesOf are the lines of a text as readers see them: without terminal escapes
 // and control characters, and of a progress bar what stayed on the screen.
@@ -489,7 +489,7 @@ func linesOf(text string) []string {
 	lines := strings.Split(strings.ToValidUTF8(text, "\ufffd"), "\n")
 	for i, l := range lines {
 		l = strings.TrimRight(l, "\r")
-		l = terminal.ReplaceAllString(l[strings.LastIndexByte(l, '\r')+1:], "")
+		l = controlSequence.ReplaceAllString(l[strings.LastIndexByte(l, '\r')+1:], "")
 		lines[i] = strings.Map(func(c rune) rune {
 			if c < ' ' && c != '\t' || c == 0x7f {
 				return -1

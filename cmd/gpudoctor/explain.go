@@ -9,8 +9,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -27,17 +30,17 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 		Flags: []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
-			s := style(c, colorNever)
+			s := style(c, terminal.ColorNever)
 			e := explanation{ascii: s.ASCII, width: min(max(s.Width, 40), 100)}
 			if s.Width == 0 {
 				e.width = 100
 			}
 			if found := terms.Find(c.Args().Slice()); len(found) > 0 {
 				e.terms(found)
-				return toStdout(c.App.Writer, e.write)
+				return stdio.Write(c.App.Writer, e.write)
 			}
 			if c.Args().Len() != 1 {
-				return hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
+				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
 			}
 			policy, err := readPolicy(c)
 			if err != nil {
@@ -47,9 +50,9 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 				return err
 			}
 			if !e.explain(id) {
-				return unknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list shows the rules")...)
+				return complaint.UnknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list shows the rules")...)
 			}
-			return toStdout(c.App.Writer, e.write)
+			return stdio.Write(c.App.Writer, e.write)
 		},
 	}
 }
@@ -244,7 +247,7 @@ func rulesCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return toStdout(c.App.Writer, func(w io.Writer) error { return listRules(w, known.rules.Rules()) })
+				return stdio.Write(c.App.Writer, func(w io.Writer) error { return listRules(w, known.rules.Rules()) })
 			},
 		}, showRuleCommand(), testPolicyCommand()},
 	}

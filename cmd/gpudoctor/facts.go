@@ -6,6 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 func factsCommand() *cli.Command {
@@ -36,10 +38,10 @@ secrets are replaced: each value always by the same stand-in.`,
 				return g.err
 			}
 			facts := g.facts
-			if redact != redactNothing {
+			if redact != redaction.Nothing {
 				facts = recorded.RedactFacts(facts)
 			}
-			return toStdout(c.App.Writer, func(w io.Writer) error { return recorded.WriteFacts(w, facts) })
+			return stdio.Write(c.App.Writer, func(w io.Writer) error { return recorded.WriteFacts(w, facts) })
 		},
 	}
 }

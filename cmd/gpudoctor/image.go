@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -43,7 +44,7 @@ which does the same inside an image, and with --from IMAGE.`,
 func examineImage(c *cli.Context) error {
 	names := c.Args().Slice()
 	if len(names) != 1 {
-		return hinted(fmt.Errorf("image takes one image, got %d", len(names)), "gpudoctor image image.tar", images.Takes)
+		return complaint.Hinted(fmt.Errorf("image takes one image, got %d", len(names)), "gpudoctor image image.tar", images.Takes)
 	}
 	r, err := readJudging(c, rules.Image)
 	if err != nil {
@@ -64,7 +65,7 @@ func examineImage(c *cli.Context) error {
 // findImage finds out whether the one name is that of a file, or of an image in a registry.
 func (s *source) findImage(ctx context.Context) (err error) {
 	if s.remote, err = images.Find(ctx, s.from[0]); err != nil {
-		return imageProblem(fmt.Errorf("%s: %w", quoteWord(s.from[0]), err))
+		return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(s.from[0]), err))
 	}
 	s.image = true
 	return nil
@@ -77,8 +78,8 @@ func (r *request) takeImage(c *cli.Context) error {
 		return err
 	}
 	if !sure && c.IsSet("profile") {
-		name := quoteWord(r.source.from[0])
-		return hinted(fmt.Errorf("--from %s is an image, which is judged with --profile image", name), "gpudoctor image "+name)
+		name := complaint.Quote(r.source.from[0])
+		return complaint.Hinted(fmt.Errorf("--from %s is an image, which is judged with --profile image", name), "gpudoctor image "+name)
 	}
 	r.profile = rules.Image
 	return nil
@@ -93,7 +94,7 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 		case images.Remote(name):
 			ref, err := images.Find(ctx, name)
 			if err != nil {
-				return imageProblem(fmt.Errorf("%s: %w", quoteWord(name), err))
+				return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), err))
 			}
 			s.remote = ref
 		default:
@@ -103,7 +104,7 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 			}
 		}
 		if len(s.from)+len(s.with) > 1 {
-			return hinted(fmt.Errorf("--from %s is an image, which cannot be combined with other input", quoteWord(name)), "examine it separately: gpudoctor image "+quoteWord(name))
+			return complaint.Hinted(fmt.Errorf("--from %s is an image, which cannot be combined with other input", complaint.Quote(name)), "examine it separately: gpudoctor image "+complaint.Quote(name))
 		}
 		s.image = true
 	}
@@ -127,7 +128,7 @@ func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
 	}
 	img, err := s.openImage(ctx, o)
 	if err != nil {
-		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", quoteWord(s.from[0]), images.WithoutPath(err)))}
+		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", complaint.Quote(s.from[0]), images.WithoutPath(err)))}
 	}
 	f, took := checks.GatherImage(ctx, img, opts)
 	return gathered{facts: f, took: took, err: context.Cause(ctx)}
@@ -144,8 +145,8 @@ func (s source) openImage(ctx context.Context, o image.Options) (*image.Image, e
 
 // imageProblem adds what to do about an image that cannot be read.
 func imageProblem(err error) error {
-	if _, ok := errors.AsType[hintedError](err); ok || errors.Is(err, context.Canceled) {
+	if _, ok := errors.AsType[complaint.Error](err); ok || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return hinted(err, images.Hints(err)...)
+	return complaint.Hinted(err, images.Hints(err)...)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
 
@@ -25,7 +26,7 @@ func ofJob(g gathered, target *facts.Facts) gathered {
 		return g
 	}
 	if len(g.facts.Launches) == 0 && !slices.ContainsFunc(g.facts.Unknown, func(u facts.Unknown) bool { return u.Section == report.LaunchesSection }) {
-		return gathered{err: hinted(noLaunch(g.facts), takesLaunches, takesKinds)}
+		return gathered{err: complaint.Hinted(noLaunch(g.facts), takesLaunches, takesKinds)}
 	}
 	if target != nil {
 		g.facts, g.textsOnly = forTarget(g.facts, target), false

@@ -13,8 +13,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
-	_ "github.com/gpudoctor/gpudoctor/cmd/internal/stdio" // Before anything is opened.
+	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 // The exit codes.
@@ -23,14 +26,13 @@ const (
 	exitFindings = 1 // Something was.
 	exitError    = 2 // Wrong usage, bad input, or a fault of the program.
 	exitUnproven = 3 // With --strict: what the verdict needs could not be had.
-	exitSignal   = 128
 )
 
 func main() {
 	os.Stderr = limits.Stderr()
 	checks.ChildMain()
 	if err := limits.Check(); err != nil {
-		complain(os.Stderr, hinted(err, "raise it with ulimit"))
+		complaint.Write(os.Stderr, complaint.Hinted(err, "raise it with ulimit"))
 		os.Exit(exitError)
 	}
 	// The program lives for seconds and makes some 70 MiB in all, most of it while the
@@ -45,16 +47,16 @@ func main() {
 
 // run runs the command line and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := untilSignal(context.Background())
+	ctx, stop := signals.Until(context.Background())
 	defer stop()
 	ignoreEmptyVariables()
-	out := &standardOutput{Writer: stdout}
+	out := &stdio.Output{Writer: stdout}
 	err := runLine(ctx, newApp(out), args)
-	if stopped, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
-		return exitSignal + int(stopped.signal)
+	if stopped, ok := errors.AsType[signals.Stopped](context.Cause(ctx)); ok {
+		return stopped.ExitCode()
 	}
 	var verdict verdictError
-	if failure := out.failure(); failure != nil && (err == nil || errors.As(err, &verdict)) {
+	if failure := out.Failure(); failure != nil && (err == nil || errors.As(err, &verdict)) {
 		err = failure
 	}
 	switch {
@@ -63,7 +65,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &verdict):
 		return verdict.code
 	}
-	complain(stderr, err)
+	complaint.Write(stderr, err)
 	return exitError
 }
 
@@ -71,7 +73,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func runLine(ctx context.Context, app *cli.App, args []string) error {
 	app.Setup()
 	if len(args) > 2 && args[1] == completeWord {
-		return toStdout(app.Writer, func(w io.Writer) error {
+		return stdio.Write(app.Writer, func(w io.Writer) error {
 			_, err := io.WriteString(w, complete(app, args[2:]))
 			return err
 		})
@@ -99,7 +101,7 @@ func ignoreEmptyVariables() {
 
 // newApp builds the command line.
 func newApp(stdout io.Writer) *cli.App {
-	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // See standardOutput.
+	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // See stdio.Output.
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version, the commit and the digest of the rules, and exit", DisableDefaultText: true}
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help and exit", DisableDefaultText: true}
 	cli.FlagStringer = describeFlag
@@ -109,15 +111,15 @@ func newApp(stdout io.Writer) *cli.App {
 		Version:                   version,
 		Metadata:                  map[string]any{},
 		Writer:                    stdout,
-		ErrWriter:                 io.Discard, // Errors are told once, in complain.
+		ErrWriter:                 io.Discard, // Errors are told once, in run.
 		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.
 		CustomAppHelpTemplate:     appHelp,
 		ExitErrHandler:            func(*cli.Context, error) {},
-		OnUsageError:              usageError,
+		OnUsageError:              arguments.UsageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				hints := append(meantAs(c), "gpudoctor --help lists the commands")
-				return unknownName("command", c.Args().First(), commandNames(c.App.Commands), hints...)
+				return complaint.UnknownName("command", c.Args().First(), arguments.CommandNames(c.App.Commands), hints...)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -134,7 +136,7 @@ func newApp(stdout io.Writer) *cli.App {
 // with those above it; the library sets that of the outermost.
 func prepare(commands []*cli.Command) {
 	for _, c := range commands {
-		c.OnUsageError = usageError
+		c.OnUsageError = arguments.UsageError
 		c.HideHelpCommand = true
 		c.CustomHelpTemplate = commandHelp
 		if len(c.Subcommands) > 0 {
@@ -150,22 +152,11 @@ func prepare(commands []*cli.Command) {
 
 // groupAction reports that a command needs a subcommand.
 func groupAction(c *cli.Context) error {
-	name, all := c.Command.Name, commandNames(c.Command.Subcommands)
+	name, all := c.Command.Name, arguments.CommandNames(c.Command.Subcommands)
 	if c.Args().Present() {
-		return unknownName("command", name+" "+c.Args().First(), prefixed(name, all), c.Command.HelpName+" --help lists the commands")
+		return complaint.UnknownName("command", name+" "+c.Args().First(), prefixed(name, all), c.Command.HelpName+" --help lists the commands")
 	}
-	return hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName, all)))
-}
-
-// commandNames lists the commands that a person sees.
-func commandNames(commands []*cli.Command) []string {
-	var names []string
-	for _, c := range commands {
-		if !c.Hidden && c.Name != "help" {
-			names = append(names, c.Name)
-		}
-	}
-	return names
+	return complaint.Hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName, all)))
 }
 
 // prefixed puts a word before each name.

@@ -5,7 +5,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/manual"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 func manCommand() *cli.Command {
@@ -18,7 +20,7 @@ gpudoctor man >/usr/local/share/man/man1/gpudoctor.1`,
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return toStdout(c.App.Writer, func(w io.Writer) error {
+			return stdio.Write(c.App.Writer, func(w io.Writer) error {
 				_, err := io.WriteString(w, manualPage(c.App))
 				return err
 			})
@@ -27,4 +29,6 @@ gpudoctor man >/usr/local/share/man/man1/gpudoctor.1`,
 }
 
 // manualPage is the manual page of all commands.
-func manualPage(app *cli.App) string { return manual.Page(app.Usage, leaves(app.Commands), ownOnly) }
+func manualPage(app *cli.App) string {
+	return manual.Page(app.Usage, arguments.Leaves(app.Commands), ownOnly)
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
@@ -24,7 +25,7 @@ func TestManual(t *testing.T) {
 	app := testApp()
 	app.Setup()
 	page := manualPage(app)
-	for _, c := range leaves(app.Commands) {
+	for _, c := range arguments.Leaves(app.Commands) {
 		if c.Name == "help" {
 			continue
 		}

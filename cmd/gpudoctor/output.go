@@ -12,9 +12,13 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
 // output is where a report goes, and in which format.
@@ -54,7 +58,7 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 			of, ok = report.FormatOf(file)
 		}
 		if !ok {
-			return nil, hinted(fmt.Errorf("-o %s: unknown file extension", quoteWord(file)), "use one of: "+join(report.Extensions()), otherExtension())
+			return nil, complaint.Hinted(fmt.Errorf("-o %s: unknown file extension", complaint.Quote(file)), "use one of: "+join(report.Extensions()), otherExtension())
 		}
 		if err := writable("-o", file); err != nil {
 			return nil, err
@@ -92,15 +96,15 @@ func writable(flag, file string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, outfile.ErrFolder):
-		return hinted(fmt.Errorf("%s %s: is a folder", flag, file), "name a file in it")
+		return complaint.Hinted(fmt.Errorf("%s %s: is a folder", flag, file), "name a file in it")
 	case inFolder && errors.Is(err, fs.ErrPermission):
-		return hinted(fmt.Errorf("%s %s: permission to write to %s denied", flag, file, at.Folder), otherFolder())
+		return complaint.Hinted(fmt.Errorf("%s %s: permission to write to %s denied", flag, file, at.Folder), otherFolder())
 	case inFolder && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return hinted(fmt.Errorf("%s %s: folder %s does not exist", flag, file, at.Folder), "create it, or name another")
+		return complaint.Hinted(fmt.Errorf("%s %s: folder %s does not exist", flag, file, at.Folder), "create it, or name another")
 	case inFolder:
-		return hinted(fmt.Errorf("%s %s: %w", flag, file, at), otherFolder())
+		return complaint.Hinted(fmt.Errorf("%s %s: %w", flag, file, at), otherFolder())
 	}
-	return hinted(fmt.Errorf("%s %s: %s", flag, file, inWords(err, "file")), "name another file")
+	return complaint.Hinted(fmt.Errorf("%s %s: %s", flag, file, complaint.Reason(err, "file")), "name another file")
 }
 
 // otherFolder is the hint for a folder in which nothing can be written.
@@ -129,23 +133,23 @@ func apart(files []string, inputs []input, stdout io.Writer) error {
 		if f, ok := in.stdin.(*os.File); ok && in.name == standardInput {
 			place, err = outfile.PlaceOf(f)
 		}
-		add("the input --"+in.flag+" "+quoteWord(in.name), place, err)
+		add("the input --"+in.flag+" "+complaint.Quote(in.name), place, err)
 	}
-	if f, ok := plain(stdout).(*os.File); ok {
+	if f, ok := stdio.Plain(stdout).(*os.File); ok {
 		place, err := outfile.PlaceOf(f)
 		add("standard output", place, err)
 	}
 	for i, file := range files {
 		if slices.Contains(files[:i], file) {
-			return hinted(fmt.Errorf("-o %s is given twice", quoteWord(file)), "name it once")
+			return complaint.Hinted(fmt.Errorf("-o %s is given twice", complaint.Quote(file)), "name it once")
 		}
 		place, err := outfile.Find(file)
 		for _, t := range all {
 			if err == nil && place.Same(t.Place) {
-				return hinted(fmt.Errorf("-o %s is the same file as %s", quoteWord(file), t.by), "name another file")
+				return complaint.Hinted(fmt.Errorf("-o %s is the same file as %s", complaint.Quote(file), t.by), "name another file")
 			}
 		}
-		add("-o "+quoteWord(file), place, err)
+		add("-o "+complaint.Quote(file), place, err)
 	}
 	return nil
 }
@@ -177,30 +181,30 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 	case line == "":
 		return nil
 	case slices.ContainsFunc(all, func(o output) bool { return o.file == "" }):
-		tell("%s", line)
+		terminal.Tell("%s", line)
 		return nil
 	}
-	return toStdout(stdout, func(w io.Writer) error {
+	return stdio.Write(stdout, func(w io.Writer) error {
 		_, err := io.WriteString(w, line+"\n")
 		return err
 	})
 }
 
 // writeReport writes the report to every output, even if one of them fails.
-func writeReport(ctx context.Context, all []output, v *versions, s report.Style, stdout io.Writer) error {
+func writeReport(ctx context.Context, all []output, v *redaction.Versions, s report.Style, stdout io.Writer) error {
 	var failed []error
 	for _, o := range all {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if o.file == "" {
-			d := v.toStdout(stdout)
-			failed = append(failed, toStdout(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }))
+			d := v.ToStdout(stdout)
+			failed = append(failed, stdio.Write(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }))
 			continue
 		}
 		plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
 		var b bytes.Buffer
-		failed = append(failed, o.format.Write(&b, v.toFile(), plain), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
+		failed = append(failed, o.format.Write(&b, v.ToFile(), plain), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
 	}
 	return firstOf(failed)
 }
@@ -215,7 +219,7 @@ func firstOf(all []error) error {
 	for _, err := range all[1:] {
 		hints = append(hints, "also: "+err.Error())
 	}
-	return hinted(all[0], hints...)
+	return complaint.Hinted(all[0], hints...)
 }
 
 // writeFile writes a file completely or not at all. Its error says what is left.
@@ -233,5 +237,5 @@ func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) 
 		outfile.Unchanged:  "the file is unchanged; name another",
 		outfile.Incomplete: "name another file",
 	}[failed.State]
-	return hinted(err, hint)
+	return complaint.Hinted(err, hint)
 }

@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -105,8 +106,8 @@ func TestSignalsWhileWriting(t *testing.T) {
 			}
 			order := fmt.Sprintf("%s %d %d %t", r.step, r.signal, r.times, r.named)
 			got := runProgram(t, dir, stepVariable+"="+order, "snapshot", "--probe", "off", "-o", file)
-			if got.code != exitSignal+r.signal || got.stderr != "" {
-				t.Errorf("exit code %d, want %d; it said %q", got.code, exitSignal+r.signal, got.stderr)
+			if got.code != signals.ExitBase+r.signal || got.stderr != "" {
+				t.Errorf("exit code %d, want %d; it said %q", got.code, signals.ExitBase+r.signal, got.stderr)
 			}
 			content, err := os.ReadFile(file)
 			if errors.Is(err, fs.ErrNotExist) && r.target == "new" {
@@ -139,7 +140,7 @@ func writeTestFile(t *testing.T, file string, content []byte) {
 func TestSignalsWhileGathering(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup // At once: each takes the grace, and most of it is waiting.
-	for _, s := range endSignals {
+	for _, s := range signals.Ending {
 		signal, ok := s.(syscall.Signal)
 		if !ok {
 			t.Fatalf("%v has no number", s)
@@ -189,7 +190,7 @@ func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
 	if fail(err) || fail(c.Process.Signal(signal)) {
 		return
 	}
-	want := exitSignal + int(signal)
+	want := signals.ExitBase + int(signal)
 	if ignored {
 		want = exitOK
 		_, err := io.WriteString(w, "NCCL version 2.28.9+cuda13.0\n")

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 )
 
 // What --policy takes, for hints.
@@ -30,9 +32,9 @@ func checkPolicy(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return hinted(fmt.Errorf("--policy %s: %s", dir, inWords(err, "folder")), takesPolicy)
+		return complaint.Hinted(fmt.Errorf("--policy %s: %s", dir, complaint.Reason(err, "folder")), takesPolicy)
 	case !info.IsDir():
-		return hinted(fmt.Errorf("--policy %s: not a folder", dir), takesPolicy)
+		return complaint.Hinted(fmt.Errorf("--policy %s: not a folder", dir), takesPolicy)
 	}
 	found, err := holdsPolicy(os.DirFS(dir))
 	switch {
@@ -41,9 +43,9 @@ func checkPolicy(dir string) error {
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
 			place = filepath.Join(dir, filepath.FromSlash(at.Path))
 		}
-		return hinted(fmt.Errorf("--policy %s: %s", place, inWords(err, "file")), "gpudoctor reads the whole folder", takesPolicy)
+		return complaint.Hinted(fmt.Errorf("--policy %s: %s", place, complaint.Reason(err, "file")), "gpudoctor reads the whole folder", takesPolicy)
 	case !found:
-		return hinted(fmt.Errorf("--policy %s: the folder contains no rules or remedies", dir), takesPolicy)
+		return complaint.Hinted(fmt.Errorf("--policy %s: the folder contains no rules or remedies", dir), takesPolicy)
 	}
 	return nil
 }
@@ -68,18 +70,4 @@ func holdsPolicy(fsys fs.FS) (bool, error) {
 		return nil
 	})
 	return found, err
-}
-
-// inWords says why something cannot be read, without the name of a system call.
-func inWords(err error, kind string) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "no such " + kind
-	case errors.Is(err, fs.ErrPermission):
-		return "permission denied"
-	}
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		return at.Err.Error()
-	}
-	return err.Error()
 }

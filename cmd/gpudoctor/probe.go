@@ -7,7 +7,9 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -40,7 +42,7 @@ func probeP2P(c *cli.Context) error {
 	}
 	format, known := report.FormatNamed(c.String(formatFlag.Name))
 	if !known || format.CI {
-		return unknownName("value of --format:", c.String(formatFlag.Name), report.TransferFormats(), "probe p2p --format takes one of: "+join(report.TransferFormats()))
+		return complaint.UnknownName("value of --format:", c.String(formatFlag.Name), report.TransferFormats(), "probe p2p --format takes one of: "+join(report.TransferFormats()))
 	}
 	s, err := readStyle(c)
 	if err != nil {
@@ -64,8 +66,8 @@ func probeP2P(c *cli.Context) error {
 		return nil
 	}
 	s.Tables, s.Quiet = true, false
-	shown := redact.of(d).toStdout(c.App.Writer)
-	if err := toStdout(c.App.Writer, func(w io.Writer) error { return format.WriteTransfers(w, shown, s) }); err != nil {
+	shown := redact.Of(d).ToStdout(c.App.Writer)
+	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return format.WriteTransfers(w, shown, s) }); err != nil {
 		return err
 	}
 	return verdict(code)

@@ -2,12 +2,11 @@ package main
 
 import (
 	"errors"
-	"io"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 )
 
 // The flags that say whether names and secrets are replaced by stand-ins.
@@ -18,76 +17,18 @@ var (
 	keepFlag = &cli.BoolFlag{Name: "keep-identifiers", DisableDefaultText: true, Hidden: true, Usage: "keep names, addresses and secrets"}
 )
 
-// redaction is what was asked for.
-type redaction int
-
-const (
-	// redactFiles replaces names in files, and secrets everywhere.
-	redactFiles redaction = iota
-	// redactAll replaces names everywhere.
-	redactAll
-	// redactNothing replaces nothing.
-	redactNothing
-)
-
 var errRedactBoth = errors.New("--redact and --no-redact cannot be used together")
 
 // readRedaction reads the flags.
-func readRedaction(c *cli.Context) (redaction, error) {
+func readRedaction(c *cli.Context) (redaction.Choice, error) {
 	keep := c.Bool(noRedactFlag.Name) || c.Bool(keepFlag.Name)
 	switch {
 	case keep && c.Bool(redactFlag.Name):
-		return redactFiles, hinted(errRedactBoth, "by default, names are replaced in files, and secrets everywhere")
+		return redaction.Files, complaint.Hinted(errRedactBoth, "by default, names are replaced in files, and secrets everywhere")
 	case keep:
-		return redactNothing, nil
+		return redaction.Nothing, nil
 	case c.Bool(redactFlag.Name):
-		return redactAll, nil
+		return redaction.All, nil
 	}
-	return redactFiles, nil
-}
-
-// versions are the versions of one report for places where more or less of it may
-// be seen.
-type versions struct {
-	choice redaction
-	whole  *report.Document
-	// named and redacted are made when they are first asked for.
-	named, redacted *report.Document
-}
-
-// of returns the versions of a report.
-func (r redaction) of(d *report.Document) *versions { return &versions{choice: r, whole: d} }
-
-// toFile is the version for a file, toStdout that for standard output.
-func (v *versions) toFile() *report.Document {
-	if v.choice == redactNothing {
-		return v.whole
-	}
-	if v.redacted == nil {
-		v.redacted = v.whole.Redact()
-	}
-	return v.redacted
-}
-
-func (v *versions) toStdout(stdout io.Writer) *report.Document {
-	switch {
-	case v.choice == redactNothing:
-		return v.whole
-	case v.choice == redactAll || isFile(stdout):
-		return v.toFile()
-	case v.named == nil:
-		v.named = v.whole.WithoutSecrets()
-	}
-	return v.named
-}
-
-// isFile reports whether standard output is a file on a disk, which is kept and
-// may be sent on.
-func isFile(stdout io.Writer) bool {
-	f, ok := plain(stdout).(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular()
+	return redaction.Files, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -326,20 +327,20 @@ func TestRedactWhere(t *testing.T) {
 	defer pipe.Close() //nolint:errcheck // Nothing is written.
 	d := report.New(report.Input{Facts: &facts.Facts{Host: &facts.HostFacts{Hostname: "atlas7"}}, FailOn: report.Never, Profile: rules.Training})
 	for _, tt := range []struct {
-		choice                 redaction
+		choice                 redaction.Choice
 		toFile, redirect, pipe report.Redaction
 	}{
-		{redactFiles, report.RedactedNames, report.RedactedNames, report.RedactedSecrets},
-		{redactAll, report.RedactedNames, report.RedactedNames, report.RedactedNames},
-		{redactNothing, "", "", ""},
+		{redaction.Files, report.RedactedNames, report.RedactedNames, report.RedactedSecrets},
+		{redaction.All, report.RedactedNames, report.RedactedNames, report.RedactedNames},
+		{redaction.Nothing, "", "", ""},
 	} {
-		v := tt.choice.of(d)
+		v := tt.choice.Of(d)
 		for _, got := range []struct {
 			what string
 			d    *report.Document
 			want report.Redaction
 		}{
-			{"-o FILE", v.toFile(), tt.toFile}, {"> FILE", v.toStdout(file), tt.redirect}, {"a pipe", v.toStdout(pipe), tt.pipe}, {"a buffer", v.toStdout(&bytes.Buffer{}), tt.pipe},
+			{"-o FILE", v.ToFile(), tt.toFile}, {"> FILE", v.ToStdout(file), tt.redirect}, {"a pipe", v.ToStdout(pipe), tt.pipe}, {"a buffer", v.ToStdout(&bytes.Buffer{}), tt.pipe},
 		} {
 			if got.d.Redacted != got.want || (got.d.Host.Hostname == "atlas7") != (got.want != report.RedactedNames) {
 				t.Errorf("choice %d, %s: redacted %q, host %q; want %q", tt.choice, got.what, got.d.Redacted, got.d.Host.Hostname, got.want)

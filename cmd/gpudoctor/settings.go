@@ -14,8 +14,11 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
 // perCall are the flags that no file sets: what is examined and which file is written is
@@ -40,10 +43,10 @@ type applied struct {
 	waivers *yaml.Node
 }
 
-// keys are the flags that a file may set.
-func (l *commandLine) keys() []settings.Key {
+// fileKeys are the flags that a file may set.
+func fileKeys(l *arguments.Line) []settings.Key {
 	var keys []settings.Key
-	for _, c := range leaves(l.app.Commands) {
+	for _, c := range arguments.Leaves(l.App.Commands) {
 		for _, f := range c.Flags {
 			name := f.Names()[0]
 			known := slices.ContainsFunc(keys, func(k settings.Key) bool { return k.Name == name })
@@ -51,7 +54,7 @@ func (l *commandLine) keys() []settings.Key {
 				continue
 			}
 			_, list := f.(*cli.StringSliceFlag)
-			keys = append(keys, settings.Key{Name: name, Bool: !takesValue(f), List: list, Own: slices.Contains(ownOnly, name), Check: valueCheck(f)})
+			keys = append(keys, settings.Key{Name: name, Bool: !arguments.TakesValue(f), List: list, Own: slices.Contains(ownOnly, name), Check: valueCheck(f)})
 		}
 	}
 	return keys
@@ -76,8 +79,8 @@ func valueCheck(f cli.Flag) func(string) error {
 	case choices[name] != nil:
 		return func(value string) error {
 			err := oneOf(name, value, aliasesOf(name)...)
-			if h, ok := errors.AsType[hintedError](err); ok {
-				return fmt.Errorf("%q is not one of: %s%s", value, join(choices[name]), meant(h.hints))
+			if h, ok := errors.AsType[complaint.Error](err); ok {
+				return fmt.Errorf("%q is not one of: %s%s", value, join(choices[name]), meant(h.Hints))
 			}
 			return err
 		}
@@ -103,20 +106,20 @@ func aliasesOf(flag string) []string {
 
 // addSettings adds to the command line what files set and neither it nor the environment
 // does, for flags that the command has.
-func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
-	c := l.command()
+func addSettings(ctx context.Context, l *arguments.Line) (*applied, error) {
+	c := l.Command()
 	given := func(name string) bool {
-		return slices.ContainsFunc(l.flags, func(a argument) bool { return a.name == name })
+		return slices.ContainsFunc(l.Flags, func(a arguments.Argument) bool { return a.Name == name })
 	}
-	if c == nil || len(c.Flags) == 0 || l.misnamed() || given(cli.HelpFlag.Names()[0]) {
+	if c == nil || len(c.Flags) == 0 || l.Misnamed() || given(cli.HelpFlag.Names()[0]) {
 		return &applied{}, nil
 	}
-	set, err := files.Within(ctx, deadline.Silence, func() (settings.Settings, error) { return settings.Load(l.keys()) })
+	set, err := files.Within(ctx, deadline.Silence, func() (settings.Settings, error) { return settings.Load(fileKeys(l)) })
 	if _, ok := errors.AsType[*settings.Error](err); ok {
 		return nil, inFile(err)
 	}
 	if err != nil {
-		return nil, hinted(fmt.Errorf("read %s: %w", settings.Here, err), "run gpudoctor in another folder")
+		return nil, complaint.Hinted(fmt.Errorf("read %s: %w", settings.Here, err), "run gpudoctor in another folder")
 	}
 	out := &applied{ignored: set.Ignored, waivers: set.Waivers}
 	for _, f := range c.Flags {
@@ -127,7 +130,7 @@ func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
 		}
 		out.all = append(out.all, one)
 		for _, value := range one.Values {
-			l.flags = append(l.flags, argument{name: name, typed: "--" + name, value: value, given: true, known: true, takes: takesValue(f)})
+			l.Flags = append(l.Flags, arguments.Argument{Name: name, Typed: "--" + name, Value: value, Given: true, Known: true, Takes: arguments.TakesValue(f)})
 		}
 	}
 	return out, nil
@@ -136,7 +139,7 @@ func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
 // inFile adds the hints to the fault of a file.
 func inFile(err error) error {
 	if fault, ok := errors.AsType[*settings.Error](err); ok {
-		return hinted(fault, fault.Hints...)
+		return complaint.Hinted(fault, fault.Hints...)
 	}
 	return err
 }
@@ -164,7 +167,7 @@ func (a *applied) explain(err error) error {
 			speaks = speaks || len(value) > 3 && strings.Contains(err.Error(), value)
 		}
 		if speaks {
-			err = hinted(err, one.Place()+" sets "+one.Key)
+			err = complaint.Hinted(err, one.Place()+" sets "+one.Key)
 		}
 	}
 	return err
@@ -186,7 +189,7 @@ func (a *applied) tell(quiet bool) {
 		keys = append(keys, settings.WaiversKey)
 	}
 	if len(keys) > 0 && !quiet {
-		tell("gpudoctor: %s sets %s", settings.Here, join(keys))
+		terminal.Tell("gpudoctor: %s sets %s", settings.Here, join(keys))
 	}
 }
 

@@ -7,7 +7,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
 func snapshotCommand() *cli.Command {
@@ -39,7 +43,7 @@ func snapshot(c *cli.Context) error {
 	file := c.String("output")
 	switch {
 	case file == "":
-		return hinted(errors.New("snapshot needs -o FILE"), "gpudoctor snapshot -o host.txtar")
+		return complaint.Hinted(errors.New("snapshot needs -o FILE"), "gpudoctor snapshot -o host.txtar")
 	case file != "-":
 		if err := writable("-o", file); err != nil {
 			return err
@@ -53,16 +57,16 @@ func snapshot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(c.Bool("quiet"), opts.Whole)
-	defer p.done()
+	p := terminal.NewProgress(c.Bool("quiet"), opts.Whole)
+	defer p.Done()
 	var recording bytes.Buffer
-	opts.Progress = p.step
-	if err := record(c.Context, &recording, opts, redact == redactNothing); err != nil {
+	opts.Progress = p.Step
+	if err := record(c.Context, &recording, opts, redact == redaction.Nothing); err != nil {
 		return err
 	}
-	p.done()
+	p.Done()
 	if file == "-" {
-		return toStdout(c.App.Writer, func(w io.Writer) error {
+		return stdio.Write(c.App.Writer, func(w io.Writer) error {
 			_, err := w.Write(recording.Bytes())
 			return err
 		})
@@ -72,11 +76,11 @@ func snapshot(c *cli.Context) error {
 	}
 	if !c.Bool("quiet") {
 		kept := "names, serial numbers, addresses and secrets replaced"
-		if redact == redactNothing {
+		if redact == redaction.Nothing {
 			kept = "with names, serial numbers, addresses and secrets"
 		}
-		tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)
-		tell("hint: gpudoctor check --from %s", file)
+		terminal.Tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)
+		terminal.Tell("hint: gpudoctor check --from %s", file)
 	}
 	return nil
 }

@@ -27,7 +27,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -140,9 +142,9 @@ type gathered struct {
 
 // collectShown is collect with progress on a terminal.
 func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool) gathered {
-	p := newProgress(quiet, opts.Whole)
-	defer p.done()
-	opts.Progress = p.step
+	p := terminal.NewProgress(quiet, opts.Whole)
+	defer p.Done()
+	opts.Progress = p.Step
 	return collect(ctx, s, opts)
 }
 
@@ -177,19 +179,19 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	case ctx.Err() != nil:
 		return gathered{err: context.Cause(ctx)}
 	case errors.Is(err, text.ErrDeadline):
-		return gathered{err: hinted(err, "--deadline sets another limit, "+opts.Whole.String()+" was this one")}
+		return gathered{err: complaint.Hinted(err, "--deadline sets another limit, "+opts.Whole.String()+" was this one")}
 	case errors.Is(err, text.ErrMaxBytes):
-		return gathered{err: hinted(err, "--max-bytes sets another limit")}
+		return gathered{err: complaint.Hinted(err, "--max-bytes sets another limit")}
 	case errors.Is(err, text.ErrNothing):
-		g := gathered{err: hinted(err, takesTexts, takesKinds)}
+		g := gathered{err: complaint.Hinted(err, takesTexts, takesKinds)}
 		if slices.ContainsFunc(read.Facts.Texts, func(t facts.Text) bool { return t.Problem == "" }) {
 			g.facts, g.textsOnly = read.Facts, true // The report says what to send in its place.
 		}
 		return g
 	case errors.Is(err, recorded.ErrNewer):
-		return gathered{err: hinted(err, "it was written by a newer gpudoctor: update this one")}
+		return gathered{err: complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")}
 	case err != nil:
-		return gathered{err: hinted(err, takesTexts)}
+		return gathered{err: complaint.Hinted(err, takesTexts)}
 	case g.facts != nil:
 		read.Facts = text.Join(g.facts, read.Facts)
 	}
@@ -212,7 +214,7 @@ func (s source) machine(ctx context.Context, opts gather.Options) gathered {
 	case len(s.from) == 1 && s.isRecording(ctx, s.from[0]):
 		h, f, err = s.openRecording(ctx, s.from[0])
 	case slices.ContainsFunc(s.from, images.Remote):
-		err = hinted(errors.New("--from "+registry.Scheme+"...: only images are read from a registry"), "gpudoctor image REF")
+		err = complaint.Hinted(errors.New("--from "+registry.Scheme+"...: only images are read from a registry"), "gpudoctor image REF")
 	default:
 		return gathered{}
 	}
@@ -266,9 +268,9 @@ func (s source) openRecording(ctx context.Context, path string) (*host.Host, *fa
 	h, doc, err := recorded.Open(path, r)
 	switch {
 	case errors.Is(err, recorded.ErrNewer):
-		return nil, nil, hinted(err, "it was written by a newer gpudoctor: update this one")
+		return nil, nil, complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")
 	case err != nil:
-		return nil, nil, hinted(err, takesTexts)
+		return nil, nil, complaint.Hinted(err, takesTexts)
 	}
 	return h, doc, nil
 }
@@ -284,16 +286,16 @@ func (s source) check(ctx context.Context) error {
 		}
 		switch {
 		case strings.HasPrefix(name, examplePrefix) && i >= len(s.from):
-			return hinted(fmt.Errorf("%s %s: an example is a machine, not a log", flag, quoteWord(name)), "--from "+name)
+			return complaint.Hinted(fmt.Errorf("%s %s: an example is a machine, not a log", flag, complaint.Quote(name)), "--from "+name)
 		case strings.HasPrefix(name, examplePrefix) && len(s.from) > 1:
-			return hinted(errExampleAlone, "to examine a log together with it: --with FILE")
+			return complaint.Hinted(errExampleAlone, "to examine a log together with it: --with FILE")
 		case strings.HasPrefix(name, examplePrefix):
 			if err := knownExample(name); err != nil {
 				return err
 			}
 		case images.Remote(name):
 			if _, err := images.Find(ctx, name); err != nil {
-				return imageProblem(fmt.Errorf("%s: %w", quoteWord(name), err))
+				return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), err))
 			}
 		case name != standardInput:
 			info, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return s.readable(name) })
@@ -305,7 +307,7 @@ func (s source) check(ctx context.Context) error {
 				if errors.Is(err, fs.ErrPermission) {
 					hints = []string{"make it readable for this user, or run gpudoctor as a user who can read it"}
 				}
-				return hinted(fmt.Errorf("%s %s: %s", flag, quoteWord(name), inWords(err, "file")), hints...)
+				return complaint.Hinted(fmt.Errorf("%s %s: %s", flag, complaint.Quote(name), complaint.Reason(err, "file")), hints...)
 			}
 			if j := slices.IndexFunc(seen, func(n named) bool { return os.SameFile(n.info, info) }); j >= 0 {
 				return sameTwice(flag, name, seen[j].name)
@@ -328,9 +330,9 @@ type named struct {
 // sameTwice rejects a file that is given twice: its contents would count twice.
 func sameTwice(flag, name, before string) error {
 	if name == before {
-		return hinted(fmt.Errorf("%s %s is given twice", flag, quoteWord(name)), "name it once")
+		return complaint.Hinted(fmt.Errorf("%s %s is given twice", flag, complaint.Quote(name)), "name it once")
 	}
-	return hinted(fmt.Errorf("%s %s is the same as %s", flag, quoteWord(name), quoteWord(before)), "name one of them")
+	return complaint.Hinted(fmt.Errorf("%s %s is the same as %s", flag, complaint.Quote(name), complaint.Quote(before)), "name one of them")
 }
 
 // knownExample refuses the name of an example that does not exist.
@@ -344,7 +346,7 @@ func knownExample(from string) error {
 	if near := rules.Nearest(name, all); near != "" {
 		hints = append([]string{"did you mean " + examplePrefix + near + "?"}, hints...)
 	}
-	return hinted(fmt.Errorf("unknown example %s", quoteWord(name)), hints...)
+	return complaint.Hinted(fmt.Errorf("unknown example %s", complaint.Quote(name)), hints...)
 }
 
 // readable reports what a file or a folder is, or why it cannot be read. A pipe
@@ -423,6 +425,6 @@ func (u *untilEOF) Read(p []byte) (int, error) {
 // announceInput tells the user that gpudoctor waits for input.
 func announceInput(stdin io.Reader) {
 	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		tell("gpudoctor: reading standard input; press Ctrl-D to end it")
+		terminal.Tell("gpudoctor: reading standard input; press Ctrl-D to end it")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -20,11 +21,11 @@ func (r *request) readTarget(c *cli.Context) error {
 	r.source.target, r.driver = c.String(targetFlag.Name), c.String(driverFlag.Name)
 	switch {
 	case r.profile == rules.Training && (r.source.target != "" || r.driver != ""):
-		return hinted(errors.New("--target and --driver are for images and files of a job"), "gpudoctor image IMAGE, or --profile launch; a machine itself is examined with --from")
+		return complaint.Hinted(errors.New("--target and --driver are for images and files of a job"), "gpudoctor image IMAGE, or --profile launch; a machine itself is examined with --from")
 	case r.profile == rules.Launch && r.driver != "":
-		return hinted(errors.New("--driver is for images"), "gpudoctor image IMAGE, or --profile image")
+		return complaint.Hinted(errors.New("--driver is for images"), "gpudoctor image IMAGE, or --profile image")
 	case r.driver != "" && !image.IsDriver(r.driver):
-		return hinted(fmt.Errorf("invalid value %q for --driver", r.driver), "the version of an NVIDIA driver, as nvidia-smi shows it: 550.54.15")
+		return complaint.Hinted(fmt.Errorf("invalid value %q for --driver", r.driver), "the version of an NVIDIA driver, as nvidia-smi shows it: 550.54.15")
 	}
 	if err := r.source.readRemote(c); err != nil {
 		return err
@@ -42,14 +43,14 @@ func (s *source) readRemote(c *cli.Context) error {
 	if text != "" {
 		var ok bool
 		if s.platform, ok = image.ParsePlatform(text); !ok {
-			return hinted(fmt.Errorf("invalid value %q for --%s", text, platformFlag.Name), "a platform is linux/amd64, linux/arm64 or linux/arm64/v8")
+			return complaint.Hinted(fmt.Errorf("invalid value %q for --%s", text, platformFlag.Name), "a platform is linux/amd64, linux/arm64 or linux/arm64/v8")
 		}
 	}
 	switch {
 	case text != "" && !s.image:
-		return hinted(fmt.Errorf("--%s is for images", platformFlag.Name), "gpudoctor image --platform "+s.platform.String()+" IMAGE")
+		return complaint.Hinted(fmt.Errorf("--%s is for images", platformFlag.Name), "gpudoctor image --platform "+s.platform.String()+" IMAGE")
 	case s.plainHTTP && s.remote == nil:
-		return hinted(fmt.Errorf("--%s is for images in a registry", plainHTTPFlag.Name), "gpudoctor image --plain-http REF")
+		return complaint.Hinted(fmt.Errorf("--%s is for images in a registry", plainHTTPFlag.Name), "gpudoctor image --plain-http REF")
 	}
 	return nil
 }
@@ -64,7 +65,7 @@ func (s source) openTarget(ctx context.Context, opts gather.Options) (*facts.Fac
 	case g.err != nil:
 		return nil, g.err
 	case g.facts == nil:
-		return nil, hinted(fmt.Errorf("--target %s is neither a snapshot nor a facts file", quoteWord(s.target)), "on the target: gpudoctor snapshot -o target.txtar")
+		return nil, complaint.Hinted(fmt.Errorf("--target %s is neither a snapshot nor a facts file", complaint.Quote(s.target)), "on the target: gpudoctor snapshot -o target.txtar")
 	default:
 		return g.facts, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 func textsCommand() *cli.Command {
@@ -23,7 +24,7 @@ folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return toStdout(c.App.Writer, listTexts)
+			return stdio.Write(c.App.Writer, listTexts)
 		},
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -41,16 +43,16 @@ gpudoctor check -o report.html draws the same topology.`,
 			if err != nil {
 				return err
 			}
-			p := newProgress(false, r.options.Whole)
-			defer p.done()
-			r.options.Progress = p.step
+			p := terminal.NewProgress(false, r.options.Whole)
+			defer p.Done()
+			r.options.Progress = p.Step
 			d, err := diagnose(c.Context, r)
 			if d == nil {
 				return err
 			}
-			p.done()
-			return toStdout(c.App.Writer, func(w io.Writer) error {
-				return report.WriteTopology(w, redact.of(d).toStdout(c.App.Writer), s)
+			p.Done()
+			return stdio.Write(c.App.Writer, func(w io.Writer) error {
+				return report.WriteTopology(w, redact.Of(d).ToStdout(c.App.Writer), s)
 			})
 		},
 	}

@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -13,7 +15,7 @@ var choices = map[string][]string{
 	"profile":      {string(rules.Training), string(rules.Image), string(rules.Launch)},
 	"fail-on":      report.Thresholds(),
 	"format":       report.FormatNames(),
-	"color":        {colorAuto, colorAlways, colorNever},
+	"color":        {terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever},
 	probeFlag.Name: {string(probe.Off), string(probe.Quick), string(probe.Full)},
 }
 
@@ -24,5 +26,5 @@ func oneOf(flag, value string, aliases ...string) error {
 	if slices.Contains(known, value) || slices.Contains(aliases, value) {
 		return nil
 	}
-	return unknownName("value of --"+flag+":", value, slices.Concat(known, aliases), "--"+flag+" takes one of: "+join(known))
+	return complaint.UnknownName("value of --"+flag+":", value, slices.Concat(known, aliases), "--"+flag+" takes one of: "+join(known))
 }

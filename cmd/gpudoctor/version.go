@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
 // version is gpudoctor's own. That of a release is set by .ci/release.
@@ -21,7 +22,7 @@ func versionCommand() *cli.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return toStdout(c.App.Writer, printVersion)
+			return stdio.Write(c.App.Writer, printVersion)
 		},
 	}
 }

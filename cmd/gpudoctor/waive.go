@@ -14,14 +14,14 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // waiveName is the name of the command; its flags follow.
@@ -72,7 +72,7 @@ func waive(c *cli.Context) error {
 		return err
 	}
 	if ids := known.ruleIDs(); !slices.Contains(ids, w.Rule) {
-		return unknownName("rule", w.Rule, ids, "gpudoctor rules list shows the rules")
+		return complaint.UnknownName("rule", w.Rule, ids, "gpudoctor rules list shows the rules")
 	}
 	if c.Args().Present() {
 		if w.Subject, err = subjectIn(c.Context, c.Args().First(), w); err != nil {
@@ -87,7 +87,7 @@ func waive(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return toStdout(c.App.Writer, func(out io.Writer) error {
+	return stdio.Write(c.App.Writer, func(out io.Writer) error {
 		_, err := fmt.Fprintf(out, "gpudoctor: %s:%d waives %s until %s\n", lines.Printable(file, false), line, lines.Printable(w.About(), false), w.Expires)
 		return err
 	})
@@ -97,7 +97,7 @@ func waive(c *cli.Context) error {
 func readWaiver(c *cli.Context) (waivers.Waiver, error) {
 	var w waivers.Waiver
 	if c.Args().Len() > 1 {
-		return w, hinted(fmt.Errorf("waive takes one report, got %d", c.Args().Len()), "gpudoctor waive --help shows an example")
+		return w, complaint.Hinted(fmt.Errorf("waive takes one report, got %d", c.Args().Len()), "gpudoctor waive --help shows an example")
 	}
 	for _, f := range []struct {
 		name  string
@@ -112,14 +112,14 @@ func readWaiver(c *cli.Context) (waivers.Waiver, error) {
 	} {
 		*f.value = strings.TrimSpace(c.String(f.name))
 		if f.must && *f.value == "" {
-			return w, hinted(fmt.Errorf("waive needs --%s", f.name), "a waiver has a rule, a reason and a date: gpudoctor waive --help shows an example")
+			return w, complaint.Hinted(fmt.Errorf("waive needs --%s", f.name), "a waiver has a rule, a reason and a date: gpudoctor waive --help shows an example")
 		}
 	}
 	if err := waivers.CheckDate(w.Expires); err != nil {
-		return w, hinted(fmt.Errorf("--%s: %w", expiresFlag, err), "a date is year, month and day: 2027-05-31")
+		return w, complaint.Hinted(fmt.Errorf("--%s: %w", expiresFlag, err), "a date is year, month and day: 2027-05-31")
 	}
 	if today := waivers.Today(); w.Expires < today {
-		return w, hinted(fmt.Errorf("--%s %s is in the past", expiresFlag, w.Expires), "today is "+today+" (UTC)")
+		return w, complaint.Hinted(fmt.Errorf("--%s %s is in the past", expiresFlag, w.Expires), "today is "+today+" (UTC)")
 	}
 	return w, nil
 }
@@ -141,48 +141,36 @@ func addWaiver(ctx context.Context, file string, w waivers.Waiver) (int, error) 
 func subjectIn(ctx context.Context, name string, w waivers.Waiver) (string, error) {
 	const writesOne = "gpudoctor check -o FILE.json writes a report"
 	if name == standardInput {
-		return "", hinted(errors.New("waive does not read standard input"), "write the report to a file, and name the file")
+		return "", complaint.Hinted(errors.New("waive does not read standard input"), "write the report to a file, and name the file")
 	}
 	data, form, err := readSide(ctx, name)
-	if h, ok := errors.AsType[hintedError](err); ok {
-		return "", hinted(h.error, writesOne) // Its hints are for diff.
+	if h, ok := errors.AsType[complaint.Error](err); ok {
+		return "", complaint.Hinted(h.Err, writesOne) // Its hints are for diff.
 	}
 	if err != nil || form != compare.FormReport {
-		return "", hinted(cmp.Or(err, fmt.Errorf("%s is not a JSON report", quoteWord(name))), writesOne)
+		return "", complaint.Hinted(cmp.Or(err, fmt.Errorf("%s is not a JSON report", complaint.Quote(name))), writesOne)
 	}
 	d, err := compare.ReadReport(name, data)
 	if err != nil {
-		return "", hinted(err, writesOne)
+		return "", complaint.Hinted(err, writesOne)
 	}
-	subjects := subjectsOf(d.Findings, w.Rule)
+	subjects := waivers.Subjects(d.Findings, w.Rule)
 	if d.Redacted == report.RedactedNames {
-		subjects = withoutStandIns(subjects)
+		subjects = waivers.WithoutStandIns(subjects)
 	}
 	switch {
 	case w.Subject != "" && slices.ContainsFunc(subjects, func(s string) bool { return waivers.Matches(w.Subject, s) }):
 		return w.Subject, nil
 	case len(subjects) == 0:
-		return "", hinted(fmt.Errorf("%s has no finding of %s", quoteWord(name), w.Rule), "leave the report out to waive what it does not hold")
+		return "", complaint.Hinted(fmt.Errorf("%s has no finding of %s", complaint.Quote(name), w.Rule), "leave the report out to waive what it does not hold")
 	case w.Subject != "" || len(subjects) > 1:
-		said := fmt.Sprintf("%s has %d findings of %s", quoteWord(name), len(subjects), w.Rule)
+		said := fmt.Sprintf("%s has %d findings of %s", complaint.Quote(name), len(subjects), w.Rule)
 		if w.Subject != "" {
-			said = fmt.Sprintf("%s has no finding of %s with the subject %s", quoteWord(name), w.Rule, quoteWord(w.Subject))
+			said = fmt.Sprintf("%s has no finding of %s with the subject %s", complaint.Quote(name), w.Rule, complaint.Quote(w.Subject))
 		}
-		return "", hinted(errors.New(said), fmt.Sprintf("name one, or * for all: --%s %s", subjectFlag, strings.Join(quoted(subjects), ", ")))
+		return "", complaint.Hinted(errors.New(said), fmt.Sprintf("name one, or * for all: --%s %s", subjectFlag, strings.Join(quoted(subjects), ", ")))
 	}
 	return subjects[0], nil
-}
-
-// standIns match the stand-ins of names (docs/redaction.md).
-var standIns = lazy.New(`\b(?:host-|user|job-|image-|serial-|export-)\d+\b|\bexample\.com\b|\b240\.\d+\.\d+\.\d+|\b2001:db8:[0-9a-f:]*|\b00000000-0000-0000-0000-\d{12}\b`)
-
-// withoutStandIns replaces stand-ins by *: the next run knows the names.
-func withoutStandIns(subjects []string) []string {
-	all := make([]string, len(subjects))
-	for i, s := range subjects {
-		all[i] = standIns.ReplaceAllString(s, "*")
-	}
-	return slices.Compact(all)
 }
 
 // readWaivers reads the waivers that are in force for a command: those of the file in the
@@ -211,20 +199,7 @@ func hintMissing(err error) error {
 func quoted(words []string) []string {
 	all := make([]string, len(words))
 	for i, w := range words {
-		all[i] = quoteWord(w)
+		all[i] = complaint.Quote(w)
 	}
 	return all
-}
-
-// subjectsOf are the subjects of the findings of a rule, consequences included, each once.
-func subjectsOf(findings []rules.Finding, rule string) []string {
-	var all []string
-	for _, f := range findings {
-		if f.Rule == rule {
-			all = append(all, f.Subject)
-		}
-		all = append(all, subjectsOf(f.Explains, rule)...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }

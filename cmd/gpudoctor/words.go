@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -20,7 +21,7 @@ func noArguments(c *cli.Context) error {
 		return nil
 	}
 	hints := append(meantAs(c), c.Command.HelpName+" --help describes its arguments")
-	return hinted(errors.New("unexpected argument: "+quoteWord(c.Args().First())), hints...)
+	return complaint.Hinted(errors.New("unexpected argument: "+complaint.Quote(c.Args().First())), hints...)
 }
 
 // meantAs says what unexpected arguments may have been meant as: files to examine, the

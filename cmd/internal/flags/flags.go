@@ -53,3 +53,12 @@ func Hidden(f cli.Flag) bool {
 	visible, hides := f.(cli.VisibleFlag)
 	return hides && !visible.IsVisible()
 }
+
+// Dashed writes a flag as it is typed: with one dash if it is a letter.
+func Dashed(name string) string {
+	name = strings.TrimLeft(name, "-")
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}

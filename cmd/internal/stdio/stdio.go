@@ -7,4 +7,6 @@
 // written, and is lost. Before the runtime starts, this package opens something
 // on which reads and writes fail. That needs cgo; a program without it behaves
 // as the runtime makes it.
+//
+// It also writes to standard output, and remembers whether that failed.
 package stdio

@@ -1,4 +1,4 @@
-package main
+package complaint
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestComplain(t *testing.T) {
+func TestWrite(t *testing.T) {
 	base := errors.New("read host\x1b[2J.txtar: no\nsuch thing")
 	var b bytes.Buffer
-	complain(&b, hinted(fmt.Errorf("open: %w", hinted(base, "inner")), "outer"))
+	Write(&b, Hinted(fmt.Errorf("open: %w", Hinted(base, "inner")), "outer"))
 	want := "gpudoctor: open: read host\\x1b[2J.txtar: no such thing\nhint: outer\nhint: inner\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,4 +1,6 @@
-package main
+// Package signals ends the program when a signal asks for it, without leaving children or
+// half-written files behind.
+package signals
 
 import (
 	"context"
@@ -12,10 +14,16 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 )
 
-// signalError is why the work was stopped.
-type signalError struct{ signal syscall.Signal }
+// ExitBase is the exit code of a program that a signal ended, less the number of the signal.
+const ExitBase = 128
 
-func (e signalError) Error() string { return fmt.Sprintf("stopped by signal: %s", e.signal) }
+// Stopped is why the work was stopped.
+type Stopped struct{ Signal syscall.Signal }
+
+func (e Stopped) Error() string { return fmt.Sprintf("stopped by signal: %s", e.Signal) }
+
+// ExitCode is the exit code of the program.
+func (e Stopped) ExitCode() int { return ExitBase + int(e.Signal) }
 
 // grace is how long the program takes at most to end its children and to
 // tidy up once it is told to stop. A child ends with the program in any case.
@@ -25,25 +33,25 @@ const grace = deadline.Signal
 // a report of some 100 KiB takes to be written, shorter than a person waits.
 const abandonWithin = time.Second
 
-// endSignals are the signals by which others end the program. The runtime of Go
+// Ending are the signals by which others end the program. The runtime of Go
 // would exit at once, or print a trace of its stacks. It still does so for a
 // fault of the program itself, which comes as one of the last five.
-var endSignals = []os.Signal{
+var Ending = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGXCPU, syscall.SIGABRT,
 	syscall.SIGTRAP, syscall.SIGSYS, syscall.SIGILL, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV,
 }
 
-// untilSignal returns a context that ends at the first signal that ends the
-// program, so that children are ended and nothing is left half-written. A second
-// one, or the end of the grace, ends the program at once. A pipe whose reader has
-// gone makes a write fail instead of ending the program.
-func untilSignal(parent context.Context) (context.Context, func()) {
+// Until returns a context that ends at the first signal that ends the
+// program, so that children are ended and nothing is left half-written; its cause is
+// Stopped. A second signal, or the end of the grace, ends the program at once. A pipe
+// whose reader has gone makes a write fail instead of ending the program.
+func Until(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	// A signal that is caught, unlike one that is ignored, is back at its
 	// default in a child.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	c := make(chan os.Signal, 2)
-	for _, s := range endSignals {
+	for _, s := range Ending {
 		if !signal.Ignored(s) { // As by nohup, and by shells for what runs in the background.
 			signal.Notify(c, s)
 		}
@@ -54,11 +62,12 @@ func untilSignal(parent context.Context) (context.Context, func()) {
 			if !ok {
 				continue
 			}
+			stopped := Stopped{number}
 			if ctx.Err() != nil {
-				exitAtOnce(number)
+				exitAtOnce(stopped)
 			}
-			cancel(signalError{number})
-			time.AfterFunc(grace, func() { exitAtOnce(number) })
+			cancel(stopped)
+			time.AfterFunc(grace, func() { exitAtOnce(stopped) })
 		}
 	}()
 	return ctx, func() {
@@ -68,7 +77,7 @@ func untilSignal(parent context.Context) (context.Context, func()) {
 }
 
 // exitAtOnce exits without leaving a file half-written.
-func exitAtOnce(by syscall.Signal) {
+func exitAtOnce(by Stopped) {
 	outfile.Abandon(abandonWithin)
-	os.Exit(exitSignal + int(by))
+	os.Exit(by.ExitCode())
 }

@@ -1,0 +1,340 @@
+// Package arguments takes a command line apart and puts it in the order in which the library
+// for command lines reads it, so that flags and words may be typed in any order.
+package arguments
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
+)
+
+// Argument is one flag of a command line, with its value.
+type Argument struct {
+	// Name is the flag's first name; that which was typed if no command has
+	// such a flag.
+	Name string
+	// Typed is the flag as it was typed, without its value.
+	Typed string
+	Value string
+	// Given is true where there is a value, or an equals sign.
+	Given bool
+	// Known is true where some command has the flag, Takes where it takes a
+	// value.
+	Known, Takes bool
+}
+
+// String is the argument as the flag parser reads it.
+func (a Argument) String() string {
+	if a.Given {
+		return "--" + a.Name + "=" + a.Value
+	}
+	return "--" + a.Name
+}
+
+// Line is a command line, taken apart.
+type Line struct {
+	App *cli.App
+	// Path are the commands that it names, the outermost first.
+	Path  []*cli.Command
+	Flags []Argument
+	Words []string
+	// Literal is true behind "--", where all that follow are words.
+	Literal bool
+	// Open is true where the last argument is a flag that lacks its value.
+	Open bool
+}
+
+// Parse takes a command line apart. Flags and words may stand in any order:
+// which flags take a value is the same for all commands (a test holds it).
+func Parse(app *cli.App, args []string) *Line {
+	l := &Line{App: app}
+	all := AllFlags(app)
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		l.Open = false
+		switch {
+		case l.Literal || arg == "-" || !strings.HasPrefix(arg, "-"): // "-" is standard input.
+			l.word(arg)
+		case arg == "--":
+			l.Literal = true
+		default:
+			for _, a := range parseFlag(all, arg) {
+				if a.Takes && !a.Given && i+1 < len(args) && !isFlag(all, args[i+1]) {
+					i++
+					a.Value, a.Given = args[i], true
+				}
+				l.Open = a.Takes && !a.Given && i+1 == len(args)
+				l.Flags = append(l.Flags, a)
+			}
+		}
+	}
+	return l
+}
+
+// word adds a word: the name of a command, or what a command is to take.
+func (l *Line) word(word string) {
+	if len(l.Words) == 0 {
+		for _, c := range l.Commands() {
+			if c.HasName(word) {
+				l.Path = append(l.Path, c)
+				return
+			}
+		}
+	}
+	l.Words = append(l.Words, word)
+}
+
+// Command is the innermost command that is named, nil where there is none.
+func (l *Line) Command() *cli.Command {
+	if len(l.Path) == 0 {
+		return nil
+	}
+	return l.Path[len(l.Path)-1]
+}
+
+// Commands are those that can be named next.
+func (l *Line) Commands() []*cli.Command {
+	if c := l.Command(); c != nil {
+		return c.Subcommands
+	}
+	return l.App.Commands
+}
+
+// name is the command line without flags and words.
+func (l *Line) name() string {
+	names := []string{l.App.Name}
+	for _, c := range l.Path {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// help is where the flags are listed.
+func (l *Line) help() string { return l.name() + " --help lists the flags" }
+
+// LevelFlags are the flags of the program (0) or of a command on the path.
+func (l *Line) LevelFlags(level int) []cli.Flag {
+	if level == 0 {
+		return WithHelp(l.App.Flags)
+	}
+	return WithHelp(l.Path[level-1].Flags)
+}
+
+// WithHelp adds --help, which the library adds to a command once it runs.
+func WithHelp(flags []cli.Flag) []cli.Flag {
+	if slices.Contains(flags, cli.HelpFlag) {
+		return flags
+	}
+	return append(slices.Clone(flags), cli.HelpFlag)
+}
+
+// level is where a flag belongs: to the innermost command that has it. It is
+// -1 where none has.
+func (l *Line) level(a Argument) int {
+	for level := len(l.Path); level >= 0 && a.Known; level-- {
+		if slices.ContainsFunc(l.LevelFlags(level), func(f cli.Flag) bool { return f.Names()[0] == a.Name }) {
+			return level
+		}
+	}
+	return -1
+}
+
+// Arranged is the command line as the library reads it, which takes everything
+// behind a word for words: each command, its flags, and the words at the end.
+func (l *Line) Arranged() ([]string, error) {
+	levels := make([][]string, len(l.Path)+1)
+	words := l.Words
+	for _, a := range l.Flags {
+		level := l.level(a)
+		switch {
+		case l.Misnamed(): // A word that is no command is told first.
+			continue
+		case level < 0:
+			return nil, l.unknownFlag(a)
+		}
+		if err := l.checkValue(a); err != nil {
+			return nil, err
+		}
+		levels[level] = append(levels[level], a.String())
+		if a.Name == cli.HelpFlag.Names()[0] { // The library would show the help of a word.
+			words = nil
+		}
+	}
+	args := levels[0]
+	for i, c := range l.Path {
+		args = append(append(args, c.Name), levels[i+1]...)
+	}
+	if len(words) > 0 {
+		args = append(append(args, "--"), words...)
+	}
+	return args, nil
+}
+
+// Misnamed reports whether there is a word where the name of a command is
+// expected.
+func (l *Line) Misnamed() bool { return len(l.Words) > 0 && len(l.Commands()) > 0 }
+
+// checkValue refuses a flag without its value. An empty one is mostly a
+// variable of a script that is not set.
+func (l *Line) checkValue(a Argument) error {
+	switch {
+	case a.Takes && !a.Given:
+		return complaint.Hinted(fmt.Errorf("%s needs a value", flags.Dashed(a.Typed)), l.help())
+	case a.Takes && a.Value == "":
+		return complaint.Hinted(fmt.Errorf("%s has an empty value", flags.Dashed(a.Typed)), "leave the flag out, or give it a value")
+	}
+	return nil
+}
+
+// unknownFlag says which flag may have been meant, or which command takes it.
+func (l *Line) unknownFlag(a Argument) error {
+	name := FlagName(a.Typed)
+	var near, names []string
+	for _, f := range l.LevelFlags(len(l.Path)) {
+		for _, n := range f.Names() {
+			if len(n) == 1 {
+				continue
+			}
+			names = append(names, "--"+n)
+			if name == n[:1] {
+				near = append(near, "--"+n)
+			}
+		}
+	}
+	var hints []string
+	if slices.Contains(CommandNames(l.Commands()), name) {
+		hints = append(hints, "did you mean "+l.name()+" "+name+"?")
+	}
+	if len(near) > 0 {
+		hints = append(hints, "did you mean "+strings.Join(near, " or ")+"?")
+	}
+	if takers := takersOf(l.App, name); len(takers) > 0 {
+		hints = append(hints, "it is a flag of: "+strings.Join(takers, ", "))
+	}
+	if len(hints) > 0 {
+		return complaint.Hinted(fmt.Errorf("unknown flag %s", complaint.Quote(a.Typed)), append(hints, l.help())...)
+	}
+	return complaint.UnknownName("flag", a.Typed, names, l.help())
+}
+
+// takersOf are the commands that take a flag.
+func takersOf(app *cli.App, name string) []string {
+	var takers []string
+	for _, c := range Leaves(app.Commands) {
+		if slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+			takers = append(takers, c.HelpName)
+		}
+	}
+	return takers
+}
+
+// AllFlags are the flags of the program and of all commands, by all their names.
+func AllFlags(app *cli.App) map[string]cli.Flag {
+	all := map[string]cli.Flag{}
+	add := func(flags []cli.Flag) {
+		for _, f := range flags {
+			for _, n := range f.Names() {
+				all[n] = f
+			}
+		}
+	}
+	for _, c := range Leaves(app.Commands) {
+		add(c.Flags)
+	}
+	add(WithHelp(app.Flags))
+	return all
+}
+
+// Leaves are the commands that hold no others.
+func Leaves(commands []*cli.Command) []*cli.Command {
+	var all []*cli.Command
+	for _, c := range commands {
+		if len(c.Subcommands) == 0 {
+			all = append(all, c)
+		}
+		all = append(all, Leaves(c.Subcommands)...)
+	}
+	return all
+}
+
+// TakesValue reports whether a flag takes a value.
+func TakesValue(f cli.Flag) bool {
+	doc, ok := f.(cli.DocGenerationFlag)
+	return ok && doc.TakesValue()
+}
+
+// FlagName is a flag's name as it was typed, without dashes and value.
+func FlagName(arg string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+	return name
+}
+
+// isFlag reports whether an argument is a flag of some command, or ends the
+// flags: such a one is no value, unless it stands behind an equals sign.
+func isFlag(all map[string]cli.Flag, arg string) bool {
+	return arg == "--" || len(arg) > 1 && arg[0] == '-' && all[FlagName(arg)] != nil
+}
+
+// parseFlag reads an argument that begins with a dash: a flag, or several
+// letters that are one each, of which the last may take a value.
+func parseFlag(all map[string]cli.Flag, arg string) []Argument {
+	typed, value, given := strings.Cut(arg, "=")
+	a := Argument{Name: FlagName(arg), Typed: typed, Value: value, Given: given}
+	if f := all[a.Name]; f != nil {
+		a.Name, a.Known, a.Takes = f.Names()[0], true, TakesValue(f)
+		return []Argument{a}
+	}
+	if strings.HasPrefix(arg, "--") || len(a.Name) < 2 {
+		return []Argument{a}
+	}
+	var letters []Argument
+	for i, letter := range a.Name {
+		last := i == len(a.Name)-1
+		f := all[string(letter)]
+		if f == nil || TakesValue(f) && !last {
+			return []Argument{a}
+		}
+		one := Argument{Name: f.Names()[0], Typed: "-" + string(letter), Known: true, Takes: TakesValue(f)}
+		if last {
+			one.Value, one.Given = value, given
+		}
+		letters = append(letters, one)
+	}
+	return letters
+}
+
+// CommandNames lists the commands that a person sees.
+func CommandNames(commands []*cli.Command) []string {
+	var names []string
+	for _, c := range commands {
+		if !c.Hidden && c.Name != "help" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// UsageError turns an error of the flag parser into one line with a hint.
+func UsageError(c *cli.Context, err error, _ bool) error {
+	help := "gpudoctor --help lists the flags"
+	if c.Command != nil && c.Command.HelpName != "" {
+		help = c.Command.HelpName + " --help lists the flags"
+	}
+	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
+		hints := []string{help}
+		if _, isTime := AllFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
+			hints = []string{"a time has a unit: 30s, 2m"}
+		}
+		return complaint.Hinted(fmt.Errorf("invalid value %s for %s", m[1], flags.Dashed(m[2])), hints...)
+	}
+	return complaint.Hinted(err, help)
+}
+
+// badValue matches the flag parser's error for an invalid value (package flag).
+var badValue = lazy.New(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
