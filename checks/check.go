@@ -21,6 +21,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/library"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -35,6 +36,7 @@ var All = []*gather.Check{
 	numa.Check,
 	gpusCheck,
 	linksCheck,
+	network.Check,
 	container.Check,
 	env.Check,
 	library.Check,

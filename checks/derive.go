@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -20,6 +21,9 @@ func Derive(f *facts.Facts) {
 			d.Kind = cmp.Or(d.Kind, pci.KindOf(d))
 		}
 		deriveGPUs(f)
+	}
+	if f.NICs != nil {
+		network.DeriveMTU(f.NICs)
 	}
 	deriveNVLinks(f)
 	derivePairs(f)

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -115,6 +116,8 @@ func asWorkstation(g *pcitree.Function) string {
 func (m model) memory() *machine.Memory {
 	mem := &machine.Memory{}
 	m.tree.Write(mem, true)
+	m.tree.WriteNetwork(mem, "nvidia", "nvidia_uvm")
+	mem.Answer(netlink.AskAddresses, map[string][]string{"lo": {"127.0.0.1/8"}})
 	mem.AddDir("/dev")
 	for i := range m.gpus {
 		mem.AddInfo(fmt.Sprintf("/dev/nvidia%d", i), machine.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})

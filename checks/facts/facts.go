@@ -46,9 +46,10 @@ type Facts struct {
 	KernelLog *KernelLogFacts `json:"kernel_log,omitempty"`
 	// Transfers is what the probe measured.
 	Transfers *probe.Report `json:"transfers,omitempty"`
-	// NICs, Storage, Launches, Software, Benchmarks and Logs are read from
+	// NICs is the network: RDMA ports, interfaces, bonds and the modules of RDMA.
+	NICs *NICFacts `json:"nics,omitempty"`
+	// Storage, Launches, Software, Benchmarks and Logs are read from
 	// texts that users give.
-	NICs       *NICFacts     `json:"nics,omitempty"`
 	Storage    *StorageFacts `json:"storage,omitempty"`
 	Launches   []Launch      `json:"launches,omitempty"`
 	Software   []Package     `json:"software,omitempty"`
@@ -118,6 +119,8 @@ type HostFacts struct {
 	CPU *CPU `json:"cpu,omitempty"`
 	// MemoryBytes is MemTotal of /proc/meminfo.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// UptimeSeconds is how long this kernel has been running, from /proc/uptime.
+	UptimeSeconds *float64 `json:"uptime_seconds,omitempty"`
 	// Root is true when this process has effective user id 0.
 	Root *bool `json:"root,omitempty"`
 }

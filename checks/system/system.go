@@ -17,6 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -25,7 +26,7 @@ var Check = &gather.Check{
 	Name: "host",
 	Doc: `the machine, its kernel and its processors
 
-Read from uname, /proc (version, cmdline, cpuinfo, meminfo), /etc/os-release
+Read from uname, /proc (version, cmdline, cpuinfo, meminfo, uptime), /etc/os-release
 and /sys/class/dmi/id. What the kernel runs on is decided by the CPU's
 hypervisor flag, DMI, /sys/hypervisor, the clock sources and the names that
 gVisor, WSL and Firecracker give their kernels.`,
@@ -65,6 +66,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	if b, ok := readFact(g, "/proc/meminfo", "memory_bytes"); ok {
 		f.MemoryBytes = parseMemTotal(b)
 	}
+	f.UptimeSeconds = readUptime(g)
 	var ids machine.IDs
 	if err := h.Ask(ctx, machine.AskIDs, &ids); err != nil {
 		g.Unknown("host", "root", err.Error(), "")
@@ -80,6 +82,26 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	}
 	g.Facts.Host = &f
 	return nil
+}
+
+// readUptime reads how long the kernel has been running. Recordings of older versions lack it.
+func readUptime(g *gather.Gathering) *float64 {
+	const file = "/proc/uptime"
+	text, err := g.Host.Text(file)
+	switch {
+	case errors.Is(err, machine.ErrNotRecorded):
+		return nil
+	case err != nil:
+		g.Unknown("host", "uptime_seconds", err.Error(), gather.HintFor(err))
+		return nil
+	}
+	first, _, _ := strings.Cut(text, " ")
+	seconds, err := finite.Parse(first)
+	if err != nil || seconds < 0 {
+		g.Unknown("host", "uptime_seconds", "read "+file+": not a number of seconds", "")
+		return nil
+	}
+	return &seconds
 }
 
 // readFact reads a file that exists on every Linux; it notes why if it

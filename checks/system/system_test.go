@@ -37,6 +37,7 @@ func TestHost(t *testing.T) {
 		"/sys/class/dmi/id/board_vendor":   "Supermicro\n",
 		"/sys/class/dmi/id/board_name":     "X13DEG-OAD\n",
 		"/sys/class/dmi/id/bios_version":   "2.1\n",
+		"/proc/uptime":                     "1209600.25 4838400.5\n",
 		"/sys/bus/pci/drivers/nvme/bind":   "",
 		"/sys/bus/pci/drivers/nvme/new_id": "",
 	} {
@@ -50,8 +51,8 @@ func TestHost(t *testing.T) {
 		Virtualization: &facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag", PassthroughHost: new(false)},
 		Vendor:         "Supermicro", Product: "SYS-821GE-TNHR", Board: "Supermicro X13DEG-OAD", BIOS: "2.1",
 		CPU:         &facts.CPU{Vendor: "GenuineIntel", Model: "Intel(R) Xeon(R)", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 2},
-		MemoryBytes: 1056000000 << 10,
-		Root:        new(true),
+		MemoryBytes: 1056000000 << 10, UptimeSeconds: new(1209600.25),
+		Root: new(true),
 	}
 	if diff := cmp.Diff(want, got.Host); diff != "" {
 		t.Errorf("host (-want +got):\n%s", diff)
@@ -193,7 +194,7 @@ func TestHostUnreadable(t *testing.T) {
 	for _, u := range got.Unknown {
 		f = append(f, u.Fact)
 	}
-	want := []string{"hostname", "distribution", "command_line", "cpu", "memory_bytes", "root", "virtualization"}
+	want := []string{"hostname", "distribution", "command_line", "cpu", "memory_bytes", "uptime_seconds", "root", "virtualization"}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("unknown facts (-want +got):\n%s", diff)
 	}

@@ -29,11 +29,40 @@ func Join(machine, texts *facts.Facts) *facts.Facts {
 		joined.Env = joinEnv(machine.Env, texts.Env)
 		delete(kept, "env")
 	}
+	if machine.NICs != nil && texts.NICs != nil {
+		joined.NICs = joinNICs(machine.NICs, texts.NICs)
+	}
 	joined.Origins = slices.DeleteFunc(slices.Clone(texts.Origins), func(o facts.Origin) bool {
 		section, _, _ := strings.Cut(o.Fact, ".")
 		return kept[section]
 	})
 	joined.Unknown = machine.Unknown
+	return &joined
+}
+
+// joinNICs adds what the kernel here does not show: what tools alone print, RDMA ports where it has
+// none, as in a container without them, and ports and interfaces of named hosts.
+func joinNICs(machine, texts *facts.NICFacts) *facts.NICFacts {
+	joined := *machine
+	to, from := reflect.ValueOf(&joined).Elem(), reflect.ValueOf(texts).Elem()
+	for i := range to.NumField() {
+		if field := to.Field(i); field.IsZero() || field.Kind() == reflect.Slice && field.Len() == 0 {
+			field.Set(from.Field(i))
+		}
+	}
+	if machine.Modules != nil { // The list of a machine is whole.
+		joined.Modules, joined.ModulesPartial = machine.Modules, machine.ModulesPartial
+	}
+	for _, p := range texts.RDMA {
+		if len(machine.RDMA) > 0 && p.Host != "" {
+			joined.RDMA = append(slices.Clip(joined.RDMA), p)
+		}
+	}
+	for _, n := range texts.Interfaces {
+		if len(machine.Interfaces) > 0 && n.Host != "" {
+			joined.Interfaces = append(slices.Clip(joined.Interfaces), n)
+		}
+	}
 	return &joined
 }
 

@@ -38,6 +38,10 @@ type LimitTable struct {
 	// BusyPercent and SpinningPercent are utilizations of a GPU.
 	BusyPercent     int `json:"busy_percent"`
 	SpinningPercent int `json:"spinning_percent"`
+	// LinkErrors are the rates of counters of an RDMA port, in an hour, from which its link is
+	// bad, and LostPacketsPerHour that of repeated packets.
+	LinkErrors         map[string]float64 `json:"link_errors"`
+	LostPacketsPerHour float64            `json:"lost_packets_per_hour"`
 	// CUDADrivers are the minimum driver branches by major release of CUDA,
 	// OldCUDADrivers by release.
 	CUDADrivers      map[string]int `json:"cuda_drivers"`

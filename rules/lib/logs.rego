@@ -58,8 +58,13 @@ evidence(m) := {
 # all_evidence shows messages in their order, each of one row once.
 all_evidence(set_) := [evidence(m) | some [_, m] in sort([[m.order, m] | some m in set_])]
 
-# at names the place of a message, or of whatever else has a source and a line.
-at(m) := sprintf("%s:%d", [m.source, m.line])
+# at names the place of a message, or of whatever else has a source and a line; what the
+# machine itself shows has a folder and no line.
+at(m) := sprintf("%s:%d", [m.source, m.line]) if {
+	m.line > 0
+} else := m.source if {
+	m.line == 0
+}
 
 # who names the process that said it, as far as the line tells: "rank 3 on
 # node7", "node7, process 12", or nothing.

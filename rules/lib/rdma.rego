@@ -1,14 +1,15 @@
 # METADATA
-# title: RDMA in logs and tool output
+# title: RDMA on a machine, in logs and in tool output
 # description: >-
-#   Readings that the network rules share. Each set is empty if no text mentions
-#   it.
+#   Readings that the network rules share. Each set is empty if neither the
+#   machine nor a text shows it.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.rdma
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.surroundings
 
 # retry_exceeded are the messages that a NIC repeated what it sent and was never
 # answered (completion status 12).
@@ -45,7 +46,7 @@ reasons := {
 	"No such device": "no-device", "19": "no-device",
 }
 
-# ports are all in the texts; active_ports those that can carry data.
+# ports are all of the machine and in the texts; active_ports those that can carry data.
 ports contains p if some p in input.nics.rdma
 
 active_ports contains p if {
@@ -63,6 +64,46 @@ link_layers contains "Ethernet" if {
 	some m in input.logs.messages
 	startswith(m.fields.local_gid, "::ffff:")
 }
+
+# of_machine is true of what the machine itself showed, not a text.
+of_machine(p) if startswith(p.source, "/sys/")
+
+# no_device is true where nothing here can do RDMA, as far as the machine or its PCI tree tells, and
+# no log says otherwise.
+no_device if {
+	is_array(input.nics.rdma)
+	count(input.nics.rdma) == 0
+	link == "unknown"
+	not driverless
+}
+
+no_device if {
+	not input.nics.rdma
+	surroundings.no_rdma_nic
+	link == "unknown"
+}
+
+# driverless are the RDMA NICs of the PCI tree without a driver, which show no port.
+driverless if {
+	some d in input.pci.devices
+	d.address in surroundings.rdma_nics
+	not d.driver
+}
+
+# no_roce is true where no port is one of RoCE: those of InfiniBand and of EFA are not.
+no_roce if link == "infiniband"
+
+no_roce if {
+	count(ports) > 0
+	link == "unknown"
+	every p in ports {
+		of_machine(p)
+	}
+}
+
+# rate_per_hour is how often a counter of this machine grew in an hour since it started, or in the
+# hour since then. The counters may have been reset since: the true rate is not smaller.
+rate_per_hour(n) := (n * 3600) / max([input.host.uptime_seconds, 3600])
 
 # link is "roce", "infiniband", "mixed" or "unknown".
 link := "mixed" if {
@@ -152,8 +193,8 @@ plain_name(p) := sprintf("%s:%d", [p.device, p.port]) if {
 # place shows a port as evidence.
 place(p) := {
 	"fact": sprintf("nics.rdma[%s:%d]", [p.device, p.port]),
-	"value": object.filter(p, ["state", "physical_state", "link_layer", "mtu", "sm_lid", "counters"]),
-	"source": sprintf("%s:%d", [p.source, p.line]),
+	"value": object.filter(p, ["state", "physical_state", "link_layer", "mtu", "allowed_mtu", "sm_lid", "counters"]),
+	"source": logs.at(p),
 }
 
 # channel_evidence shows channels of NCCL over verbs.
@@ -172,4 +213,4 @@ peermem_absent if {
 	not peermem_loaded
 }
 
-module_evidence := [{"fact": "nics.modules", "value": input.nics.modules, "source": "lsmod"} | is_array(input.nics.modules)]
+module_evidence := [{"fact": "nics.modules", "value": input.nics.modules, "source": facts.read_at("nics.modules", "/sys/module")} | is_array(input.nics.modules)]

@@ -156,6 +156,13 @@ rdma_nics contains d.address if {
 
 rdma_nics contains d.address if some d in efa_devices
 
+# no_rdma_nic is true where the PCI tree is known and has no such device.
+no_rdma_nic if {
+	is_array(input.pci.devices)
+	not input.pci.partial == true
+	count(rdma_nics) == 0
+}
+
 infiniband_nics contains d.address if {
 	some d in input.pci.devices
 	startswith(d.class, "0x0207")

@@ -36,6 +36,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
+import data.gpudoctor.lib.surroundings
 
 # disabled are NCCL's words that a NIC cannot reach memory of the GPU at all:
 # "GPU Direct RDMA Disabled for HCA 0 'mlx5_0'", up to 2.12 with "(no module)".
@@ -142,10 +143,69 @@ copying_words := "It was built for another version of the NVIDIA driver, or the 
 	logs.said("gdrcopy-symbol")
 } else := "Install it for the running kernel and driver, and load it (insmod.sh of GDRCopy creates /dev/gdrdrv, modprobe alone may not); in a container, pass /dev/gdrdrv in"
 
-missing contains {"fact": "nics.modules", "words": "it is not known whether nvidia-peermem is loaded (lsmod)"} if not known
-
-missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loaded, and no log shows whether the job works without it"} if {
+# A machine with active ports and NVIDIA GPUs that offers neither way. DMA-BUF needs the open kernel
+# modules, which the driver's version file tells, and kernel 5.12.
+findings contains {
+	"id": "neither",
+	"subject": "GPUDirect RDMA",
+	"message": sprintf("NICs here cannot access the memory of the GPUs: nvidia-peermem is not loaded, and %s. Jobs over several machines move their data through host memory", [no_dmabuf]),
+	"evidence": array.concat(rdma.module_evidence, [rdma.place(p) | some p in array.slice(sort(live_ports), 0, 2)]),
+	"severity": "medium",
+	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
+} if {
+	not logs.given
+	count(live_ports) > 0
+	surroundings.has_nvidia
 	rdma.peermem_absent
+	no_dmabuf
+}
+
+live_ports := {p | some p in rdma.active_ports; rdma.of_machine(p)}
+
+no_dmabuf := "DMA-BUF needs NVIDIA's open kernel modules, but the closed ones are loaded" if {
+	input.gpus.driver.open == false
+} else := sprintf("DMA-BUF needs kernel 5.12, but this is %s", [input.host.kernel]) if {
+	surroundings.version(input.host.kernel) < [5, 12]
+}
+
+# dmabuf_possible is true where nothing on the machine stands in the way of DMA-BUF.
+dmabuf_possible if {
+	input.gpus.driver.open == true
+	surroundings.version(input.host.kernel) >= [5, 12]
+}
+
+missing contains {"fact": "nics.modules", "words": "it is not known whether nvidia-peermem is loaded (lsmod)"} if {
+	not known
+	not rdma.no_device
+}
+
+missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loaded, and nothing shows whether DMA-BUF works instead"} if {
+	rdma.peermem_absent
+	not input.logs
+	not rdma.no_device
+	not dmabuf_possible
+	not no_dmabuf
+	not facts.only_amd
+}
+
+missing contains {"fact": "nics.rdma", "words": "it is not known whether an RDMA port is active"} if {
+	rdma.peermem_absent
+	not logs.given
+	not states_known
+	not rdma.no_device
+}
+
+states_known if {
+	is_array(input.nics.rdma)
+	every p in input.nics.rdma {
+		p.state
+	}
+}
+
+not_applicable contains "no RDMA device is available" if rdma.no_device
+
+not_applicable contains "no NVIDIA GPU" if {
+	facts.only_amd
 	not input.logs
 }
 

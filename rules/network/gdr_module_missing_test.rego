@@ -81,3 +81,36 @@ test_fires_where_ucx_lacks_gdrcopy if {
 	count(gdr_module_missing.findings) == 1 with input as log([said("ucx-gdrcopy-unavailable", "x")])
 	count(gdr_module_missing.findings) == 0 with input as log([said("ucx-transport-unavailable", "x")])
 }
+
+live(modules, driver, kernel) := {
+	"host": {"kernel": kernel},
+	"gpus": {"driver": driver, "devices": [{"address": "0000:19:00.0", "vendor": "nvidia"}]},
+	"nics": {"modules": modules, "rdma": [{"device": "mlx5_0", "port": 1, "state": "active", "source": "/sys/class/infiniband/mlx5_0/ports/1", "line": 0}]},
+}
+
+test_fires_on_machine if {
+	some f in gdr_module_missing.findings with input as live(["mlx5_ib"], {"open": false}, "6.8.0")
+	[f.id, f.severity] == ["neither", "medium"]
+	contains(f.message, "open kernel modules")
+	some g in gdr_module_missing.findings with input as live(["mlx5_ib"], {}, "5.4.0-150-generic")
+	contains(g.message, "kernel 5.12")
+}
+
+test_silent_on_machine if {
+	every m in [live(["nvidia_peermem"], {"open": false}, "6.8.0"), live(["mlx5_ib"], {"open": true}, "6.8.0")] {
+		count(gdr_module_missing.findings) == 0 with input as m
+		count(gdr_module_missing.missing) == 0 with input as m
+	}
+}
+
+test_unresolvable_on_machine if {
+	m := live(["mlx5_ib"], {}, "6.8.0")
+	count(gdr_module_missing.findings) == 0 with input as m
+	count(gdr_module_missing.missing) == 1 with input as m
+}
+
+test_not_applicable if {
+	gdr_module_missing.not_applicable == {"no RDMA device is available"} with input as {"nics": {"rdma": [], "modules": []}}
+	amd := {"gpus": {"devices": [{"address": "0000:19:00.0", "vendor": "amd"}]}}
+	gdr_module_missing.not_applicable == {"no NVIDIA GPU"} with input as object.union(live(["mlx5_ib"], {}, "6.8.0"), amd)
+}

@@ -185,8 +185,11 @@ missing contains {"fact": "links", "words": "neither NCCL's choice for GPUDirect
 	count(rdma.direct_channels) == 0
 	count(object.get(rdma.slow_networks, "gpu", set())) == 0
 	not no_gpu
+	not rdma.no_device
 }
 
 no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no GPU" if no_gpu
+
+not_applicable contains "no RDMA device is available" if rdma.no_device

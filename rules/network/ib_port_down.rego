@@ -178,6 +178,8 @@ reason(p) := "The link is up, but no subnet manager has configured it (opensm, o
 	p.link_layer == "InfiniBand"
 } else := "It waits for the other end: check the cable and the switch port" if {
 	p.physical_state == "Polling"
+} else := sprintf("It had a link before and lost it (link_downed: %d): check the cable, the transceiver and the switch port", [p.counters.link_downed]) if {
+	went_down(p)
 } else := "It is switched off, or nothing is plugged in" if {
 	p.physical_state == "Disabled"
 } else := "It has no link"
@@ -192,10 +194,22 @@ grade(p) := ["critical", "likely"] if {
 } else := ["medium", "likely"] if {
 	alone(p)
 	signs_of_use(p)
+} else := ["medium", "possible"] if {
+	went_down(p)
 } else := ["info", "possible"] if {
 	not alone(p)
 	p.state == "down"
 } else := ["low", "possible"]
+
+# went_down is true of a port of this machine that had a link since the driver was loaded, and lost it
+# (PortCounters LinkDowned of the InfiniBand specification, 16.1.3.5). A second port that is not used
+# never had one.
+went_down(p) if {
+	rdma.of_machine(p)
+	p.state == "down"
+	p.physical_state != "Disabled"
+	p.counters.link_downed > 0
+}
 
 needed(p) if p in wanted
 
@@ -208,6 +222,8 @@ failed_at_network if without_network
 # signs_of_use: a port that a subnet manager knows, or with a link that waits for
 # configuration, is in use.
 signs_of_use(p) if p.state in {"init", "armed"}
+
+signs_of_use(p) if went_down(p)
 
 signs_of_use(_) if networks.multi_node
 
@@ -227,8 +243,11 @@ findings contains {
 
 missing contains {"fact": "nics.rdma", "words": "the state of the RDMA ports is not known (ibstat)"} if {
 	not known_state
+	not rdma.no_device
 	count(lost) == 0
 }
+
+not_applicable contains "no RDMA device is available" if rdma.no_device
 
 known_state if {
 	some p in rdma.ports

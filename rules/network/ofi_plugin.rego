@@ -23,7 +23,7 @@
 #   severity: high
 #   confidence: likely
 #   needs:
-#     - job-connected
+#     - [job-connected, libraries.files]
 #   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
 #   explains: [collective-hang/between-hosts]
 #   first_of:
@@ -230,9 +230,28 @@ findings contains {
 	m := logs.first(logs.messages({"nccl-topo-file-invalid", "nccl-topo-attribute-missing", "nccl-topo-file-missing"}))
 }
 
+# This machine has EFA, and no plugin for it that a program here would find. A job may bring its own,
+# in a container.
+findings contains {
+	"id": "not-installed",
+	"subject": "aws-ofi-nccl",
+	"message": sprintf("The machine has %s, and the plugin aws-ofi-nccl was not found in any of the usual folders: NCCL uses TCP here. A job in a container brings its own", [facts.counted(count(surroundings.efa_devices), "EFA device")]),
+	"evidence": [{"fact": "pci.devices", "value": sort({d.address | some d in surroundings.efa_devices}), "source": "/sys/bus/pci/devices"}],
+	"severity": "low",
+	"confidence": "possible",
+	"remedies": ["install-ofi-plugin"],
+} if {
+	not logs.given
+	count(surroundings.efa_devices) > 0
+	count(surroundings.usable) > 0
+	is_array(input.libraries.files)
+	count({l | some l in input.libraries.files; l.kind == "nccl-net"}) == 0
+}
+
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs
 	not input.nics
+	not input.libraries
 }
 
 not_applicable contains "no EFA device is here" if {

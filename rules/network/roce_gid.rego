@@ -34,6 +34,7 @@ package gpudoctor.rules.roce_gid
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
+import data.gpudoctor.lib.roce_tables
 
 # bad are the messages of connections that a wrong GID explains. A connection that failed
 # because memory ran out, or for no known reason, is not among them.
@@ -186,6 +187,13 @@ tables contains p if {
 	some p in rdma.ports
 	not p.link_layer == "InfiniBand"
 	count(listed(p)) > 1
+	not other_layer(p)
+}
+
+# other_layer is true of a port of this machine that is neither InfiniBand nor Ethernet: of EFA.
+other_layer(p) if {
+	rdma.of_machine(p)
+	not p.link_layer
 }
 
 listed(p) := {g | some g in p.gids; g.gid != ""; g.type}
@@ -253,6 +261,9 @@ wrong_severity := "high" if {
 	count(empty_ports) > 0
 } else := "low"
 
+# What the tables of this machine's ports show on their own.
+findings contains object.union({"confidence": "likely"}, found) if some found in roce_tables.found
+
 # Programs that look for a GID say so when there is none.
 findings contains {
 	"subject": "RoCE",
@@ -268,7 +279,16 @@ findings contains {
 missing contains {"fact": "nics.rdma[].gids", "words": "the GIDs of the RoCE ports are not known (show_gids)"} if {
 	count(tables) == 0
 	count(bad) == 0
-	not rdma.link == "infiniband"
+	not rdma.no_roce
+	not rdma.no_device
 }
 
-not_applicable contains "only InfiniBand here: it has no RoCE GIDs" if rdma.link == "infiniband"
+missing contains {"fact": "nics.rdma", "words": "the state of a RoCE port is not known"} if {
+	some p in tables
+	rdma.of_machine(p)
+	not p.state
+}
+
+not_applicable contains "only InfiniBand or EFA here: they have no RoCE GIDs" if rdma.no_roce
+
+not_applicable contains "no RDMA device is available" if rdma.no_device

@@ -30,6 +30,7 @@ package gpudoctor.rules.roce_mtu_pfc
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
+import data.tables.limits
 
 roce_ports contains p if {
 	some p in rdma.ports
@@ -61,9 +62,18 @@ worked if {
 }
 
 # mtus are the active path MTUs, by name of the port.
-mtus[p.mtu] contains rdma.port_name(p) if {
+mtus[mtu] contains rdma.port_name(p) if {
 	some p in roce_ports
-	p.mtu > 0
+	mtu := mtu_of(p)
+	mtu > 0
+}
+
+# mtu_of is the path MTU of a port: the active one, or, of a port of this machine, the one that
+# follows from its interface.
+mtu_of(p) := p.mtu if {
+	p.mtu
+} else := p.allowed_mtu if {
+	rdma.of_machine(p)
 }
 
 # same_name are ports that have the same name on different machines.
@@ -72,14 +82,14 @@ same_name if {
 	some b in roce_ports
 	a.device == b.device
 	a.port == b.port
-	a.mtu > b.mtu
-	b.mtu > 0
+	mtu_of(a) > mtu_of(b)
+	mtu_of(b) > 0
 }
 
 findings contains {
 	"subject": "MTU",
 	"message": sprintf("RoCE ports have different path MTUs: %s. The smaller one applies between the two, if the switches support the larger one at all", [list_mtus]),
-	"evidence": array.concat([rdma.place(p) | some p in roce_ports; p.mtu > 0], failure),
+	"evidence": array.concat([rdma.place(p) | some p in roce_ports; mtu_of(p) > 0], failure),
 	"severity": mtu_severity,
 	"confidence": sure,
 	"remedies": ["fix-mtu-pfc"],
@@ -128,11 +138,34 @@ findings contains {
 
 small contains p if {
 	some p in roce_ports
-	p.mtu == 1024
+	mtu_of(p) == 1024
 	not limited(p)
 }
 
 limited(p) if p.max_mtu <= 1024
+
+limited(p) if p in below
+
+# below are the ports whose path MTU is smaller than that of their interfaces allows.
+below contains p if {
+	some p in roce_ports
+	p.mtu < p.allowed_mtu
+	not at_most(p)
+}
+
+at_most(p) if p.max_mtu <= p.mtu
+
+findings contains {
+	"id": "below-interface",
+	"subject": rdma.port_name(p),
+	"message": sprintf("%s has the path MTU %d, although the MTU of its interface allows %d: it was changed while the port was in use, or the port is limited. Set the MTU of the interface again, or reload the driver", [rdma.port_name(p), p.mtu, p.allowed_mtu]),
+	"evidence": [rdma.place(p)],
+	"severity": "low",
+	"confidence": "likely",
+	"remedies": ["fix-mtu-pfc"],
+} if {
+	some p in below
+}
 
 # loss are the counters of packets that were lost or came out of order. They count since
 # the driver was loaded, so they are not proof on their own.
@@ -143,6 +176,7 @@ loss[port] := counted if {
 		some name, n in p.counters
 		name in {"out_of_sequence", "packet_seq_err", "implied_nak_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err", "roce_adp_retrans_to"}
 		n > 0
+		not slow(p, n)
 	}
 	count(counted) > 0
 }
@@ -157,6 +191,12 @@ findings contains {
 	"remedies": ["fix-mtu-pfc", "nccl-timeout"],
 } if {
 	count(loss) > 0
+}
+
+# slow is true of a counter of this machine that grew too slowly to matter.
+slow(p, n) if {
+	rdma.of_machine(p)
+	rdma.rate_per_hour(n) < limits.lost_packets_per_hour
 }
 
 loss_severity := "high" if {
@@ -209,6 +249,7 @@ unprotected contains q if {
 	some q in input.nics.qos
 	is_array(q.pfc)
 	count(q.pfc) == 0
+	count(object.get(q, "ecn", [])) == 0
 }
 
 findings contains {
@@ -223,7 +264,7 @@ findings contains {
 	"remedies": ["fix-mtu-pfc"],
 } if {
 	count(unprotected) > 0
-	not rdma.link == "infiniband"
+	not rdma.no_roce
 }
 
 pfc_severity := "high" if {
@@ -258,7 +299,10 @@ missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports n
 	count(loss) == 0
 	count(collapsed) == 0
 	not failed
-	not rdma.link == "infiniband"
+	not rdma.no_roce
+	not rdma.no_device
 }
 
-not_applicable contains "only InfiniBand here: its flow control is part of the link" if rdma.link == "infiniband"
+not_applicable contains "only InfiniBand or EFA here: their flow control is part of the network" if rdma.no_roce
+
+not_applicable contains "no RDMA device is available" if rdma.no_device

@@ -43,6 +43,7 @@ import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.surroundings
 
 # misled is a finding that a variable is to name another interface, or none.
 misled(variable, f) := object.union(f, {"subject": "network", "remedies": ["set-socket-ifname", "unset-env"], "params": {"variable": variable}})
@@ -51,7 +52,7 @@ misled(variable, f) := object.union(f, {"subject": "network", "remedies": ["set-
 interfaces_shown(list) := [{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": object.get(n, "addresses", []), "source": logs.at(n)} | some n in list]
 
 # asked_fact shows what NCCL was told, if anything.
-asked_fact := [{"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.asked, "source": "the texts"} | networks.asked]
+asked_fact := [variable_fact("NCCL_SOCKET_IFNAME") | networks.asked]
 
 # Two interfaces in one network: the kernel sends by the first of two equal routes,
 # whatever the job's setting. NCCL binds only its listening sockets (NVIDIA/nccl#1581). If
@@ -218,7 +219,7 @@ findings contains misled(name, {
 	"message": sprintf("%s=%s matches no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
 	"severity": listed_severity,
 	"evidence": [
-		variable_fact(name, value),
+		variable_fact(name),
 		{"fact": "nics.interfaces", "value": sort(names), "source": logs.at(sort(interfaces)[0])},
 	],
 }) if {
@@ -237,7 +238,7 @@ findings contains misled(name, {
 	"severity": listed_severity,
 	"confidence": "confirmed",
 	"evidence": array.concat(
-		[variable_fact(name, value)],
+		[variable_fact(name)],
 		[{"fact": sprintf("nics.interfaces[%s]", [n.name]), "value": object.filter(n, ["state", "carrier", "addresses"]), "source": logs.at(n)} | some n in sort(used)],
 	),
 }) if {
@@ -249,7 +250,7 @@ findings contains misled(name, {
 	state := networks.unusable(used)
 }
 
-variable_fact(name, value) := {"fact": sprintf("env.variables[%s]", [name]), "value": value, "source": "the texts"}
+variable_fact(name) := surroundings.variable_evidence(facts.variable[name])
 
 on(host) := sprintf(" on %s", [host]) if {
 	host != ""
@@ -282,7 +283,7 @@ findings contains {
 	"remedies": ["set-ib-hca", "unset-env"],
 	"params": {"variable": "NCCL_IB_HCA"},
 	"evidence": [
-		variable_fact("NCCL_IB_HCA", value),
+		variable_fact("NCCL_IB_HCA"),
 		{"fact": "nics.rdma", "value": sort(devices), "source": logs.at(sort(input.nics.rdma)[0])},
 	],
 } if {

@@ -4,8 +4,10 @@ import (
 	"path"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -47,7 +49,7 @@ func bondingRead(s *parse.Sink, in *parse.Lines) {
 	name := ""
 	if m := bondingName.FindStringSubmatch(in.Prompt().Command); m != nil {
 		name = m[1]
-	} else if m := bondingFile.FindStringSubmatch(path.Base(in.Name())); m != nil && interfaceName.MatchString(m[1]) {
+	} else if m := bondingFile.FindStringSubmatch(path.Base(in.Name())); m != nil && network.IsName(m[1]) {
 		name = m[1]
 	}
 	first, _ := in.Peek()
@@ -71,15 +73,25 @@ func bondingRead(s *parse.Sink, in *parse.Lines) {
 		case "Bonding Mode":
 			mode, _, _ := strings.Cut(value, " (fail_over_mac")
 			bond.Mode = bondingModes[mode]
+		case "Transmit Hash Policy":
+			bond.HashPolicy, _, _ = strings.Cut(escape.Printable(value, 32), " (")
+		case "Number of ports":
+			if member == "" {
+				bond.Aggregated = parse.Optional(value)
+			}
+		case "Partner Mac Address":
+			if member == "" {
+				bond.Partner = escape.Printable(value, 32)
+			}
 		case "Slave Interface":
 			member = ""
-			if interfaceName.MatchString(value) && len(bond.Members) < bondingMaxMembers {
+			if network.IsName(value) && len(bond.Members) < bondingMaxMembers {
 				member = value
 				bond.Members = append(bond.Members, value)
 				n := interfaceNamed(s, value, l)
 				n.Master = name
 				if n.Kind == "" {
-					n.Kind = kindOfName(value)
+					n.Kind = network.KindOfName(value)
 				}
 			}
 		case "MII Status":

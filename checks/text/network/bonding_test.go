@@ -19,6 +19,11 @@ MII Polling Interval (ms): 100
 802.3ad info
 LACP active: on
 Aggregator selection policy (ad_select): stable
+Active Aggregator Info:
+	Aggregator ID: 1
+	Number of ports: 1
+	Partner Key: 190
+	Partner Mac Address: 02:00:00:00:00:07
 
 Slave Interface: eth2
 MII Status: up
@@ -33,7 +38,10 @@ Speed: Unknown
 
 func TestBonding(t *testing.T) {
 	up := true
-	want := facts.Bond{Mode: "802.3ad", Up: &up, Members: []string{"eth2", "eth3"}, Down: []string{"eth3"}, Source: "x.txt", Line: 1}
+	want := facts.Bond{
+		Mode: "802.3ad", HashPolicy: "layer3+4", Up: &up, Members: []string{"eth2", "eth3"}, Down: []string{"eth3"},
+		Partner: "02:00:00:00:00:07", Aggregated: new(1), Source: "x.txt", Line: 1,
+	}
 	tests := map[string]struct {
 		name, text string
 		change     func(*facts.Bond)

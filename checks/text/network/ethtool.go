@@ -2,6 +2,7 @@ package network
 
 import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -17,7 +18,7 @@ var ethtoolKind = &parse.Kind{
 		name := ethtoolHead.FindStringSubmatch(head.Text)[1]
 		n := interfaceNamed(s, name, head)
 		if n.Kind == "" {
-			n.Kind = kindOfName(name)
+			n.Kind = network.KindOfName(name)
 		}
 		ended := false
 		in.While(func(l parse.Line) bool {

@@ -6,5 +6,3 @@ const (
 	MaxAddresses  = maxAddresses
 	MaxInterfaces = maxInterfaces
 )
-
-var InterfaceName = interfaceName

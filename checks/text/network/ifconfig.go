@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -56,13 +57,13 @@ func ifconfigLine(s *parse.Sink, current string, l parse.Line) string {
 		ifconfigCarrier(n)
 		n.MTU = parse.Number(m[3])
 		if n.Kind == "" {
-			n.Kind = kindOfName(m[1])
+			n.Kind = network.KindOfName(m[1])
 		}
 		return m[1]
 	}
 	if m := ifconfigOldHead.FindStringSubmatch(l.Text); m != nil {
 		n := interfaceNamed(s, m[1], l)
-		n.Kind = kindOfName(m[1])
+		n.Kind = network.KindOfName(m[1])
 		switch m[2] {
 		case "Local":
 			n.Kind = "loopback"

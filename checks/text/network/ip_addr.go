@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -57,7 +58,7 @@ func ipAddrBelongs(l parse.Line) bool {
 // the one to which the next line belongs.
 func ipAddrLine(s *parse.Sink, current string, l parse.Line) string {
 	if m := ipAddrHead.FindStringSubmatch(l.Text); m != nil {
-		if !interfaceName.MatchString(m[2]) {
+		if !network.IsName(m[2]) {
 			return ""
 		}
 		n := interfaceNamed(s, m[2], l)
@@ -66,16 +67,16 @@ func ipAddrLine(s *parse.Sink, current string, l parse.Line) string {
 	}
 	if m := ipAddrOneLine.FindStringSubmatch(l.Text); m != nil {
 		name, _, _ := strings.Cut(m[1], ":")
-		if interfaceName.MatchString(name) {
+		if network.IsName(name) {
 			addAddress(interfaceNamed(s, name, l), m[2])
 		}
 		return current
 	}
 	if m := ipAddrLabelled.FindStringSubmatch(l.Text); m != nil && current == "" {
-		if interfaceName.MatchString(m[2]) {
+		if network.IsName(m[2]) {
 			n := interfaceNamed(s, m[2], l)
 			if n.Kind == "" {
-				n.Kind = kindOfName(m[2])
+				n.Kind = network.KindOfName(m[2])
 			}
 			addAddress(n, m[1])
 		}
@@ -106,7 +107,7 @@ func ipAddrRead(n *facts.Interface, peer, flags, rest string) {
 	if m := ipAddrMTU.FindStringSubmatch(rest); m != nil {
 		n.MTU = parse.Number(m[1])
 	}
-	if m := ipAddrMaster.FindStringSubmatch(rest); m != nil && interfaceName.MatchString(m[1]) {
+	if m := ipAddrMaster.FindStringSubmatch(rest); m != nil && network.IsName(m[1]) {
 		n.Master = m[1]
 	}
 	// The operational state (RFC 2863) says more than the will; UNKNOWN is
@@ -115,7 +116,7 @@ func ipAddrRead(n *facts.Interface, peer, flags, rest string) {
 		n.State = "down"
 	}
 	if n.Kind == "" {
-		n.Kind = kindOfName(n.Name)
+		n.Kind = network.KindOfName(n.Name)
 		// The end of a pair of which the other end is in another namespace is
 		// called "eth0@if5"; "eth0.100@eth0" is a VLAN.
 		if n.Kind == "ethernet" && peer != "" && !strings.HasPrefix(peer, "if") && strings.Contains(n.Name, ".") {
@@ -162,7 +163,7 @@ var ipBriefKind = &parse.Kind{
 			if m[2] != "UP" && m[2] != "UNKNOWN" {
 				n.State = "down"
 			}
-			n.Kind = kindOfName(m[1])
+			n.Kind = network.KindOfName(m[1])
 			for word := range strings.FieldsSeq(m[3]) {
 				switch {
 				case ipBriefAddress.MatchString(word):
@@ -191,7 +192,7 @@ var (
 func ipBriefPlausible(line string) bool {
 	words := strings.Fields(line)
 	if len(words) < 3 {
-		return len(words) == 2 && strings.Contains(line, "    ") && kindOfName(words[0]) != "ethernet"
+		return len(words) == 2 && strings.Contains(line, "    ") && network.KindOfName(words[0]) != "ethernet"
 	}
 	return ipBriefAddress.MatchString(words[2]) || ipBriefHardware.MatchString(words[2])
 }
@@ -208,7 +209,7 @@ var ipRouteKind = &parse.Kind{
 			m := ipRouteLine.FindStringSubmatch(l.Text)
 			n := interfaceNamed(s, m[2], l)
 			if n.Kind == "" {
-				n.Kind = kindOfName(m[2])
+				n.Kind = network.KindOfName(m[2])
 			}
 			src := ipRouteSource.FindStringSubmatch(m[3])
 			if _, length, ok := strings.Cut(m[1], "/"); ok && src != nil && strings.Contains(m[3], "proto kernel") {

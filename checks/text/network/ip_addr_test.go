@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	live "github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
@@ -186,7 +187,7 @@ func bounded(t *testing.T, f *facts.Facts) {
 	}
 	for i := range f.NICs.Interfaces {
 		n := &f.NICs.Interfaces[i]
-		if len(n.Addresses) > network.MaxAddresses || !network.InterfaceName.MatchString(n.Name) {
+		if len(n.Addresses) > network.MaxAddresses || !live.IsName(n.Name) {
 			t.Errorf("interface %q with %d addresses", n.Name, len(n.Addresses))
 		}
 	}

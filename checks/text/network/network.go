@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -23,11 +22,6 @@ const maxInterfaces = 512
 
 // maxAddresses bounds the addresses of one interface.
 const maxAddresses = 64
-
-// interfaceName is the name of an interface as the kernel allows it
-// (IFNAMSIZ is 16: net/core/dev.c, dev_valid_name), which ip and ifconfig
-// print; an alias ("eth0:1") belongs to its interface.
-var interfaceName = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$`)
 
 // interfaceNamed returns the interface of a name on the host of the shell
 // prompt, new if need be. What is beyond the bound is returned, but not kept.
@@ -58,35 +52,6 @@ func addAddress(n *facts.Interface, address string) {
 		return
 	}
 	n.Addresses = append(n.Addresses, address)
-}
-
-// kindsOfNames tell an interface's kind by its name, where the text says
-// no more than that it is an Ethernet. The names are those that the programs
-// which make such interfaces choose.
-var kindsOfNames = []struct {
-	kind  string
-	names *lazy.Regexp
-}{
-	{"loopback", lazy.New(`^lo\d*$`)},
-	{"bridge", lazy.New(`^(?:docker|br-|br\d|virbr|cni|cbr|lxcbr|lxdbr|incusbr|podman|kube-bridge|vmbr|ovs|ovn|nerdctl|weave|mpqemubr)`)},
-	{"veth", lazy.New(`^(?:veth|cali|lxc|vnet|tap|vif|azv)`)},
-	{"tunnel", lazy.New(`^(?:tun|wg|tailscale|zt|flannel|vxlan|cilium|tunl|ip6tnl|gre|sit|ppp|ipip|nebula|utun|geneve|erspan|wt\d)`)},
-	{"other", lazy.New(`^(?:dummy|nodelocaldns|kube-ipvs|ifb|vmnet|vboxnet)`)},
-	{"bond", lazy.New(`^(?:bond|team)\d*$`)},
-	{"wireless", lazy.New(`^(?:wl|wwan|ww)`)},
-	{"infiniband", lazy.New(`^(?:ib|ibp|ibs)\d`)},
-	{"vlan", lazy.New(`^(?:[\w-]+\.\d+|vlan\d+)$`)},
-}
-
-// kindOfName is the kind of interface that a name belongs to; without a
-// better word it is an Ethernet.
-func kindOfName(name string) string {
-	for _, k := range kindsOfNames {
-		if k.names.MatchString(name) {
-			return k.kind
-		}
-	}
-	return "ethernet"
 }
 
 // readFlags reads the flags of an interface, as the kernel names them

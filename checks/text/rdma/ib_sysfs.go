@@ -6,6 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -53,31 +54,31 @@ var (
 // Documentation/ABI/stable/sysfs-class-infiniband.
 func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line) bool {
 	p := facts.RDMAPort{Device: device}
-	p.Port, _ = leadingNumber(number)
+	p.Port, _ = rdma.LeadingNumber(number)
 	folder, name := "", file
 	if i := strings.LastIndexByte(file, '/'); i >= 0 {
 		folder, name = file[:i], file[i+1:]
 	}
 	switch {
 	case file == "state":
-		p.State = State(value)
+		p.State = rdma.State(value)
 	case file == "phys_state":
-		p.PhysicalState = PhysicalState(value)
+		p.PhysicalState = rdma.PhysicalState(value)
 	case file == "rate":
-		p.RateGbps = rate(value)
+		p.RateGbps = rdma.Rate(value)
 	case file == "link_layer":
-		p.LinkLayer = LinkLayer(value)
+		p.LinkLayer = rdma.LinkLayer(value)
 	case file == "lid":
-		p.LID = lid(value)
+		p.LID = rdma.LID(value)
 	case file == "sm_lid":
-		p.SMLID = lid(value)
+		p.SMLID = rdma.LID(value)
 	case folder == "counters" || folder == "hw_counters":
 		// Congestion notifications belong to RoCE: a port that has counted some
 		// is not InfiniBand. Both kinds of ports have the counters.
 		n, err := strconv.ParseInt(value, 10, 64)
 		if congestion := ibSysfsCongestion[name]; congestion && err == nil && n > 0 {
 			p.LinkLayer = "Ethernet"
-		} else if !counter(&p, name, value) {
+		} else if !rdma.Counter(&p, name, value) {
 			return false
 		}
 	case folder == "gids" || folder == "gid_attrs/types" || folder == "gid_attrs/ndevs":
@@ -93,7 +94,7 @@ func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line
 			}
 			g.GID = value
 		case "gid_attrs/types":
-			if g.Type = gidType(value); g.Type == "" {
+			if g.Type = rdma.GIDType(value); g.Type == "" {
 				return false
 			}
 		default:
@@ -125,8 +126,8 @@ var cmaRoCEModeKind = &parse.Kind{
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		command := in.Prompt().Command
 		if l, ok := in.Next(); ok {
-			p := facts.RDMAPort{Device: flag(command, "-d"), DefaultRoCE: gidType(l.Text), LinkLayer: "Ethernet"}
-			p.Port, _ = leadingNumber(flag(command, "-p"))
+			p := facts.RDMAPort{Device: flag(command, "-d"), DefaultRoCE: rdma.GIDType(l.Text), LinkLayer: "Ethernet"}
+			p.Port, _ = rdma.LeadingNumber(flag(command, "-p"))
 			Merge(s, p, l)
 		}
 	},

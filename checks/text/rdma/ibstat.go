@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -50,7 +51,7 @@ func ibstatRead(s *parse.Sink, in *parse.Lines) {
 		}
 		if m := ibstatPort.FindStringSubmatch(l.Text); m != nil {
 			ports.flush()
-			ports.begin(l).Port, _ = leadingNumber(m[1])
+			ports.begin(l).Port, _ = rdma.LeadingNumber(m[1])
 			return true
 		}
 		m := ibstatLine.FindStringSubmatch(l.Text)
@@ -66,20 +67,20 @@ func ibstatRead(s *parse.Sink, in *parse.Lines) {
 			if ports.stated() { // A filter hid the heads.
 				ports.flush()
 			}
-			ports.begin(l).State = State(value)
+			ports.begin(l).State = rdma.State(value)
 		case "Physical state":
 			if ports.port != nil && ports.port.PhysicalState != "" {
 				ports.flush()
 			}
-			ports.begin(l).PhysicalState = PhysicalState(value)
+			ports.begin(l).PhysicalState = rdma.PhysicalState(value)
 		case "Rate":
-			ports.begin(l).RateGbps = rate(value)
+			ports.begin(l).RateGbps = rdma.Rate(value)
 		case "Base lid":
-			ports.begin(l).LID = lid(value)
+			ports.begin(l).LID = rdma.LID(value)
 		case "SM lid":
-			ports.begin(l).SMLID = lid(value)
+			ports.begin(l).SMLID = rdma.LID(value)
 		case "Link layer":
-			ports.begin(l).LinkLayer = LinkLayer(value)
+			ports.begin(l).LinkLayer = rdma.LinkLayer(value)
 		}
 		return true
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -35,7 +36,7 @@ func ibstatusRead(s *parse.Sink, in *parse.Lines) {
 		}
 		if m := ibstatusHead.FindStringSubmatch(l.Text); m != nil {
 			ports.flush()
-			n, _ := leadingNumber(m[2])
+			n, _ := rdma.LeadingNumber(m[2])
 			ports.device = facts.RDMAPort{Device: m[1], Port: n}
 			ports.begin(l)
 			return true
@@ -50,17 +51,17 @@ func ibstatusRead(s *parse.Sink, in *parse.Lines) {
 				addGID(ports.begin(l), facts.GID{Index: 0, GID: value})
 			}
 		case "base lid":
-			ports.begin(l).LID = lid(value)
+			ports.begin(l).LID = rdma.LID(value)
 		case "sm lid":
-			ports.begin(l).SMLID = lid(value)
+			ports.begin(l).SMLID = rdma.LID(value)
 		case "state":
-			ports.begin(l).State = State(value)
+			ports.begin(l).State = rdma.State(value)
 		case "phys state":
-			ports.begin(l).PhysicalState = PhysicalState(value)
+			ports.begin(l).PhysicalState = rdma.PhysicalState(value)
 		case "rate":
-			ports.begin(l).RateGbps = rate(value)
+			ports.begin(l).RateGbps = rdma.Rate(value)
 		case "link_layer":
-			ports.begin(l).LinkLayer = LinkLayer(value)
+			ports.begin(l).LinkLayer = rdma.LinkLayer(value)
 		}
 		return true
 	})

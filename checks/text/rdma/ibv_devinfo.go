@@ -6,6 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -79,38 +80,38 @@ func ibvDevinfoRead(s *parse.Sink, in *parse.Lines) {
 			}
 		case "port":
 			flush()
-			if n, ok := leadingNumber(value); ok {
+			if n, ok := rdma.LeadingNumber(value); ok {
 				ports.begin(l).Port = n
 			}
 		case "state":
 			if ports.stated() { // A filter hid the heads.
 				flush()
 			}
-			ports.begin(l).State = State(value)
+			ports.begin(l).State = rdma.State(value)
 		case "max_mtu":
-			ports.begin(l).MaxMTU, _ = leadingNumber(value)
+			ports.begin(l).MaxMTU, _ = rdma.LeadingNumber(value)
 		case "active_mtu":
-			ports.begin(l).MTU, _ = leadingNumber(value)
+			ports.begin(l).MTU, _ = rdma.LeadingNumber(value)
 		case "sm_lid":
-			ports.begin(l).SMLID = lid(value)
+			ports.begin(l).SMLID = rdma.LID(value)
 		case "port_lid":
-			ports.begin(l).LID = lid(value)
+			ports.begin(l).LID = rdma.LID(value)
 		case "link_layer":
-			ports.begin(l).LinkLayer = LinkLayer(value)
+			ports.begin(l).LinkLayer = rdma.LinkLayer(value)
 		case "phys_state":
-			ports.begin(l).PhysicalState = PhysicalState(value)
+			ports.begin(l).PhysicalState = rdma.PhysicalState(value)
 		case "active_width":
 			n, _, _ := strings.Cut(value, "X")
-			width = rate(n)
+			width = rdma.Rate(n)
 			ports.begin(l)
 		case "active_speed":
-			speed = rate(value)
+			speed = rdma.Rate(value)
 			ports.begin(l)
 		default:
 			if index, ok := strings.CutPrefix(key, "GID["); ok {
 				if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(index, "]"))); err == nil {
 					gid, kind, _ := strings.Cut(value, ",")
-					addGID(ports.begin(l), facts.GID{Index: n, GID: strings.TrimSpace(gid), Type: gidType(kind)})
+					addGID(ports.begin(l), facts.GID{Index: n, GID: strings.TrimSpace(gid), Type: rdma.GIDType(kind)})
 				}
 			}
 		}

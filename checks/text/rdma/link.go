@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -28,27 +29,27 @@ func linkRead(s *parse.Sink, l parse.Line) bool {
 		return false
 	}
 	p := facts.RDMAPort{Device: l.Text[m[2]:m[3]]}
-	p.Port, _ = leadingNumber(l.Text[m[4]:m[5]])
+	p.Port, _ = rdma.LeadingNumber(l.Text[m[4]:m[5]])
 	words := strings.Fields(l.Text[m[1]:])
 	known := false
 	for i := 0; i+1 < len(words); i += 2 {
 		switch key, value := words[i], words[i+1]; key {
 		case "state":
-			p.State, known = State(value), true
+			p.State, known = rdma.State(value), true
 		case "physical_state":
-			p.PhysicalState, known = PhysicalState(value), true
+			p.PhysicalState, known = rdma.PhysicalState(value), true
 		case "netdev":
 			p.Netdev = value
 			p.LinkLayer = netdevLayer(value)
 		case "lid":
-			p.LID = lid(value)
+			p.LID = rdma.LID(value)
 		case "sm_lid":
-			p.SMLID = lid(value)
+			p.SMLID = rdma.LID(value)
 		case "subnet_prefix":
 			p.LinkLayer = "InfiniBand"
 		case "netdev_index":
 		default:
-			known = counter(&p, key, value) || known
+			known = rdma.Counter(&p, key, value) || known
 		}
 	}
 	if !known {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -53,14 +54,6 @@ var (
 	lsmodRow = lazy.New(`^\s*([a-z][a-z0-9_]{1,63})\s+(\d{3,10})\s+(-?\d+)(?:\s+([a-z0-9_,.-]+|\[permanent\](?:,[a-z0-9_,.-]*)?))?\s*$`)
 )
 
-// lsmodKnown are the modules that affect RDMA and on the access of NICs to
-// GPU memory.
-var lsmodKnown = []string{
-	"nvidia_peermem", "nv_peer_mem", "efa_nv_peermem", "ib_peer_mem", "gdrdrv", "nvidia_fs", "nvidia", "nvidia_uvm", "amdgpu",
-	"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "ib_ipoib", "iw_cm", "rdma_cm", "rdma_ucm", "mlx4_core", "mlx4_ib", "mlx5_core", "mlx5_ib",
-	"efa", "irdma", "bnxt_re", "ionic_rdma", "qedr", "hns_roce", "siw", "rdma_rxe", "mlx_compat",
-}
-
 func lsmodRead(s *parse.Sink, in *parse.Lines) {
 	// Without its head a list may be a part of one.
 	partial := true
@@ -73,7 +66,7 @@ func lsmodRead(s *parse.Sink, in *parse.Lines) {
 		nics.ModulesPartial = true
 	}
 	note := func(name string) {
-		if slices.Contains(lsmodKnown, name) && !slices.Contains(nics.Modules, name) {
+		if slices.Contains(network.Modules, name) && !slices.Contains(nics.Modules, name) {
 			nics.Modules = append(nics.Modules, name)
 		}
 	}

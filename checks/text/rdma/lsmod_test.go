@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/text/rdma"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
 
@@ -42,7 +42,7 @@ func FuzzLsmod(f *testing.F) {
 		bounded(t, text)
 		if f := texttest.Parse("x", text); f.NICs != nil {
 			for _, m := range f.NICs.Modules {
-				if !slices.Contains(rdma.LsmodKnown, m) {
+				if !slices.Contains(network.Modules, m) {
 					t.Errorf("the module %q is none of those that bear on RDMA", m)
 				}
 			}

@@ -3,11 +3,10 @@ package rdma
 import (
 	"maps"
 	"net/netip"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -56,14 +55,14 @@ func Merge(s *parse.Sink, p facts.RDMAPort, l parse.Line) {
 	for i := range nics.RDMA {
 		if known := &nics.RDMA[i]; agree(known, &p) {
 			fill(known, &p)
-			nameTypes(known)
+			rdma.NameTypes(known)
 			return
 		}
 	}
 	if len(nics.RDMA) >= parse.MaxEntries {
 		return
 	}
-	nameTypes(&p)
+	rdma.NameTypes(&p)
 	nics.RDMA = append(nics.RDMA, p)
 }
 
@@ -187,65 +186,6 @@ func addGID(p *facts.RDMAPort, g facts.GID) {
 	}
 }
 
-// nameTypes tells the two meanings of the kernel's "IB/RoCE v1" apart,
-// which show_gids prints as "v1" for InfiniBand as well.
-func nameTypes(p *facts.RDMAPort) {
-	if p.LinkLayer != "InfiniBand" {
-		return
-	}
-	for i := range p.GIDs {
-		p.GIDs[i].Type = "IB"
-	}
-}
-
-// State gives a port's state in one word, whichever program printed it:
-// "PORT_ACTIVE (4)", "Active", "4: ACTIVE", "Initializing".
-func State(text string) string {
-	text = strings.ToLower(text)
-	for _, form := range []struct{ word, state string }{
-		{"active", "active"},
-		{"down", "down"},
-		{"init", "init"},
-		{"arm", "armed"},
-	} {
-		if strings.Contains(text, form.word) {
-			return form.state
-		}
-	}
-	return ""
-}
-
-// PhysicalState gives the state of the physical link as ibstat spells it
-// (rdma-core@691953d8d infiniband-diags/ibstat.c, libibverbs/examples/devinfo.c).
-func PhysicalState(text string) string {
-	plain := strings.ToLower(strings.NewReplacer("_", "", " ", "", "-", "").Replace(text))
-	for _, form := range []struct{ word, state string }{
-		{"linkup", "LinkUp"},
-		{"polling", "Polling"},
-		{"disabled", "Disabled"},
-		{"sleep", "Sleep"},
-		{"linkerrorrecovery", "LinkErrorRecovery"},
-		{"configuration", "PortConfigurationTraining"},
-		{"phytest", "PhyTest"},
-	} {
-		if strings.Contains(plain, form.word) {
-			return form.state
-		}
-	}
-	return ""
-}
-
-// LinkLayer gives the link layer, or nothing.
-func LinkLayer(text string) string {
-	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "infiniband", "ib":
-		return "InfiniBand"
-	case "ethernet":
-		return "Ethernet"
-	}
-	return ""
-}
-
 // netdevLayer is the link layer that an interface's name tells: the
 // kernel and systemd call InfiniBand interfaces ib0, ibp59s0, ibs1.
 func netdevLayer(name string) string {
@@ -256,54 +196,6 @@ func netdevLayer(name string) string {
 		return "Ethernet"
 	}
 	return ""
-}
-
-// gidType gives the type of a GID, or nothing: "v2", "RoCE v2",
-// "IB/RoCE v1".
-func gidType(text string) string {
-	switch {
-	case strings.Contains(text, "v2"):
-		return "RoCE v2"
-	case strings.Contains(text, "v1"):
-		return "RoCE v1"
-	}
-	return ""
-}
-
-// leadingNumber reads the leading decimal or hexadecimal number of a value such
-// as "4096 (5)" or "0x5".
-func leadingNumber(text string) (int, bool) {
-	text = strings.TrimSpace(text)
-	if i := strings.IndexAny(text, " \t("); i >= 0 {
-		text = text[:i]
-	}
-	n, err := strconv.ParseInt(text, 0, 32)
-	if err != nil || n < 0 {
-		return 0, false
-	}
-	return int(n), true
-}
-
-// lid reads an SM LID or a LID, which have 16 bits.
-func lid(text string) *int {
-	n, ok := leadingNumber(text)
-	if !ok || n > 0xffff {
-		return nil
-	}
-	return &n
-}
-
-// rate reads a rate in Gb/s: "200", "200 Gb/sec (4X HDR)", "2.5".
-func rate(text string) float64 {
-	text = strings.TrimSpace(text)
-	if i := strings.IndexAny(text, " \t("); i >= 0 {
-		text = text[:i]
-	}
-	f, err := finite.Parse(text)
-	if err != nil || !(f > 0 && f < 1e5) {
-		return 0
-	}
-	return f
 }
 
 // ahead reports whether one of the next lines, after blank ones, is part
@@ -327,32 +219,4 @@ func flag(command, flag string) string {
 		}
 	}
 	return ""
-}
-
-// counters are the counters that report lost or repeated packets, and of
-// links that failed. The others of ports/N/counters and hw_counters count
-// traffic. rnr_nak_retry_err and those below it are mlx5's.
-var counters = map[string]bool{
-	"symbol_error": true, "link_downed": true, "link_error_recovery": true, "port_rcv_errors": true,
-	"port_rcv_remote_physical_errors": true, "port_xmit_discards": true, "local_link_integrity_errors": true,
-	"excessive_buffer_overrun_errors": true,
-	"rnr_nak_retry_err":               true, "packet_seq_err": true, "implied_nak_seq_err": true, "local_ack_timeout_err": true,
-	"out_of_sequence": true, "out_of_buffer": true, "duplicate_request": true, "req_cqe_error": true, "resp_cqe_error": true,
-	"roce_adp_retrans": true, "roce_adp_retrans_to": true, "rx_icrc_encapsulated": true,
-}
-
-// counter notes a counter of a port, if it is one of errors.
-func counter(p *facts.RDMAPort, name, value string) bool {
-	if !counters[name] {
-		return false
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-	if err != nil || n < 0 {
-		return false
-	}
-	if p.Counters == nil {
-		p.Counters = make(map[string]int64)
-	}
-	p.Counters[name] = n
-	return true
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
@@ -39,7 +40,7 @@ func bounded(t *testing.T, text string) {
 	if f.NICs == nil {
 		return
 	}
-	if len(f.NICs.RDMA) > parse.MaxEntries || len(f.NICs.QoS) > parse.MaxEntries || len(f.NICs.Modules) > len(rdma.LsmodKnown) {
+	if len(f.NICs.RDMA) > parse.MaxEntries || len(f.NICs.QoS) > parse.MaxEntries || len(f.NICs.Modules) > len(network.Modules) {
 		t.Errorf("too much: %d ports, %d QoS, %d modules", len(f.NICs.RDMA), len(f.NICs.QoS), len(f.NICs.Modules))
 	}
 	for _, p := range f.NICs.RDMA {
@@ -70,22 +71,4 @@ func TestPortsThatContradictStay(t *testing.T) {
 		{Device: "mlx5_0", Port: 1, Netdev: "ens1", NetdevUp: new(true), LinkLayer: "Ethernet"},
 		{Device: "mlx5_0", Port: 1, Netdev: "ens1", NetdevUp: new(false), LinkLayer: "Ethernet"},
 	})
-}
-
-func TestRDMAWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"PORT_ACTIVE (4)": "active", "Initializing": "init", "1: DOWN": "down", "PORT_ARMED (3)": "armed", "Active": "active", "": "", "x": "",
-	} {
-		if got := rdma.State(text); got != want {
-			t.Errorf("state %q: got %q, want %q", text, got, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"LINK_UP (5)": "LinkUp", "5: LinkUp": "LinkUp", "POLLING": "Polling", "3: Disabled": "Disabled",
-		"PORT_CONFIGURATION_TRAINNING (4)": "PortConfigurationTraining", "LINK_ERROR_RECOVERY (6)": "LinkErrorRecovery", "?": "",
-	} {
-		if got := rdma.PhysicalState(text); got != want {
-			t.Errorf("physical state %q: got %q, want %q", text, got, want)
-		}
-	}
 }

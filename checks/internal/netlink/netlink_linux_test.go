@@ -1,0 +1,115 @@
+package netlink
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The addresses of this machine are those that the standard library finds.
+func TestAddresses(t *testing.T) {
+	got, err := addresses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range interfaces {
+		addresses, err := i.Addrs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, a := range addresses {
+			want = append(want, a.String())
+		}
+		slices.Sort(want)
+		slices.Sort(got[i.Name])
+		if !slices.Equal(want, got[i.Name]) {
+			t.Errorf("%s: got %q, want %q", i.Name, got[i.Name], want)
+		}
+	}
+}
+
+// attribute is one attribute, padded.
+func attribute(kind uint16, value ...byte) []byte {
+	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
+	b = append(binary.NativeEndian.AppendUint16(b, kind), value...)
+	return append(b, make([]byte, (4-len(b)%4)%4)...)
+}
+
+func message(kind uint16, body ...[]byte) []byte {
+	data := slices.Concat(body...)
+	b := binary.NativeEndian.AppendUint32(nil, uint32(16+len(data)))
+	b = binary.NativeEndian.AppendUint16(b, kind)
+	return append(append(b, make([]byte, 10)...), data...)
+}
+
+func TestAddressOf(t *testing.T) {
+	head := []byte{unix.AF_INET, 24, 0, 0, 7, 0, 0, 0}
+	for name, tt := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"address":        {slices.Concat(head, attribute(unix.IFA_ADDRESS, 10, 0, 0, 5)), "10.0.0.5/24"},
+		"point to point": {slices.Concat(head, attribute(unix.IFA_ADDRESS, 10, 0, 0, 1), attribute(unix.IFA_LOCAL, 10, 0, 0, 5)), "10.0.0.5/24"},
+		"local first":    {slices.Concat(head, attribute(unix.IFA_LOCAL, 10, 0, 0, 5), attribute(unix.IFA_ADDRESS, 10, 0, 0, 1)), "10.0.0.5/24"},
+		"none":           {head, ""},
+		"short":          {head[:6], ""},
+		"cut":            {slices.Concat(head, attribute(unix.IFA_ADDRESS, 10, 0, 0, 5)[:6]), ""},
+		"odd length":     {slices.Concat(head, attribute(unix.IFA_ADDRESS, 10, 0, 0)), ""},
+		"long prefix":    {slices.Concat([]byte{unix.AF_INET, 33, 0, 0, 7, 0, 0, 0}, attribute(unix.IFA_ADDRESS, 10, 0, 0, 5)), ""},
+	} {
+		index, prefix, ok := addressOf(tt.data)
+		if got := prefix.String(); ok != (tt.want != "") || ok && (got != tt.want || index != 7) {
+			t.Errorf("%s: got %s of interface %d, %v; want %q", name, got, index, ok, tt.want)
+		}
+	}
+}
+
+func TestFlowControl(t *testing.T) {
+	pfc := append([]byte{8, 0b1000_1000, 0, 0, 0, 0}, make([]byte, 128)...)
+	answer := message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0}, attribute(dcbIfname, 'e', 0), attribute(dcbIEEE, attribute(dcbPFC, pfc...)...))
+	if got, err := readFlowControl(answer); err != nil || !slices.Equal(got.Priorities, []int{3, 7}) {
+		t.Errorf("got %v (%v), want priorities 3 and 7", got, err)
+	}
+	if _, err := readFlowControl(message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0})); !errors.Is(err, errNotShown) {
+		t.Errorf("without PFC: %v", err)
+	}
+	refused := binary.NativeEndian.AppendUint32(nil, ^uint32(unix.EOPNOTSUPP)+1)
+	if _, err := readFlowControl(message(unix.NLMSG_ERROR, refused)); !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Errorf("refused: %v", err)
+	}
+	// The request is what the kernel reads: it knows the interface, whose driver has no DCB.
+	if _, err := flowControl("lo"); !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Errorf("lo: %v, want that its driver does not support it", err)
+	}
+	if _, err := flowControl("none-such"); !errors.Is(err, unix.ENODEV) {
+		t.Errorf("an interface that does not exist: %v", err)
+	}
+	if _, err := flowControl(strings.Repeat("x", 16)); !errors.Is(err, unix.EINVAL) {
+		t.Error("a name that is too long is asked for")
+	}
+}
+
+// Whatever the kernel answers, what is read of it is bounded.
+func FuzzNetlink(f *testing.F) {
+	f.Add(message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0}, attribute(dcbIEEE, attribute(dcbPFC, 8, 255)...)))
+	f.Add(attribute(1, 2, 3))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if got, err := readFlowControl(b); err == nil && len(got.Priorities) > 8 {
+			t.Errorf("got %v", got)
+		}
+		if _, prefix, ok := addressOf(b); ok && prefix.Addr() == (netip.Addr{}) {
+			t.Errorf("got %v", prefix)
+		}
+	})
+}

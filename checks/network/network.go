@@ -1,0 +1,389 @@
+// Package network reads the network of a machine: its interfaces, bonds and addresses, the kernel
+// modules of RDMA, and, through package rdma, the ports of RDMA devices.
+package network
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
+	"github.com/gpudoctor/gpudoctor/checks/rdma"
+)
+
+// Check is the check of the section "nics".
+var Check = &gather.Check{
+	Name: section,
+	Doc: `The network: RDMA ports, interfaces, bonds.
+
+Reads the state, rate, GIDs and error counters of each port in
+/sys/class/infiniband, the state, speed, MTU and bonds of the interfaces in
+/sys/class/net, their addresses from rtnetlink, the priority flow control of
+RoCE ports from their drivers (DCB), and which modules of RDMA are in
+/sys/module. Interfaces without hardware are read up to a number.`,
+	Gather: collect,
+}
+
+const (
+	section       = "nics"
+	interfaces    = "/sys/class/net"
+	virtualFolder = "/sys/devices/virtual/net"
+	modules       = "/sys/module"
+)
+
+const (
+	// maxHardware and maxVirtual bound the interfaces that are read. A node of Kubernetes has a
+	// thousand ends of pairs; NCCL takes one that has an address.
+	maxHardware = 256
+	maxVirtual  = 64
+	// maxAddresses bounds the addresses of one interface.
+	maxAddresses = 64
+	maxMembers   = 64
+)
+
+var errNoNetwork = errors.New("/sys/class/net is not visible here")
+
+func collect(ctx context.Context, g *gather.Gathering) error {
+	r := &reader{g: g, host: g.Host}
+	names, err := r.host.Dir(interfaces)
+	switch {
+	case errors.Is(err, machine.ErrNotRecorded):
+		return machine.ErrNotRecorded // The recording is older than this check.
+	case errors.Is(err, fs.ErrNotExist):
+		return errNoNetwork
+	case err != nil:
+		return err
+	}
+	f := &facts.NICFacts{}
+	r.readAddresses(ctx)
+	r.readInterfaces(f, names)
+	r.readModules(f)
+	if f.RDMA, err = rdma.Ports(g); errors.Is(err, fs.ErrNotExist) {
+		f.RDMA = []facts.RDMAPort{} // The kernel has no RDMA device: ib_core is not loaded.
+	} else if err != nil {
+		r.unknown("rdma", err)
+	}
+	DeriveMTU(f)
+	r.readFlowControl(ctx, f)
+	g.Facts.NICs = f
+	return nil
+}
+
+// reader reads the interfaces.
+type reader struct {
+	g         *gather.Gathering
+	host      *host.Host
+	addresses map[string][]string
+	hangs     bool
+}
+
+// unknown notes why a fact is not known.
+func (r *reader) unknown(fact string, err error) {
+	if !errors.Is(err, machine.ErrNotRecorded) {
+		r.g.Unknown(section, fact, gather.Cause(err), gather.HintFor(err))
+	}
+}
+
+// ask puts a question of rtnetlink. The kernel answers one after the other, under one lock: where one
+// hangs, the next is not asked.
+func (r *reader) ask(ctx context.Context, question string, by machine.Answerer, answer any) error {
+	if r.hangs {
+		return machine.ErrSlow
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, deadline.File, machine.ErrSlow)
+	defer cancel()
+	err := r.host.AskBy(ctx, question, by, answer)
+	r.hangs = errors.Is(err, machine.ErrSlow)
+	return err
+}
+
+func (r *reader) readAddresses(ctx context.Context) {
+	if err := r.ask(ctx, netlink.AskAddresses, netlink.Addresses, &r.addresses); err != nil {
+		r.unknown("interfaces.addresses", err)
+	}
+}
+
+// readInterfaces reads all interfaces of hardware, and of the others those that a program is most
+// likely to take: first those with an address.
+func (r *reader) readInterfaces(f *facts.NICFacts, names []string) {
+	virtual, err := r.host.Dir(virtualFolder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.unknown("interfaces", err)
+	}
+	var hardware []string
+	var ranked [ranks][]string
+	for _, name := range names {
+		if !IsName(name) {
+			continue
+		}
+		if _, isVirtual := slices.BinarySearch(virtual, name); isVirtual {
+			ranked[r.rank(name)] = append(ranked[r.rank(name)], name)
+		} else {
+			hardware = append(hardware, name)
+		}
+	}
+	others := slices.Concat(ranked[:]...)
+	f.Interfaces, f.Bonds = []facts.Interface{}, []facts.Bond{}
+	for _, name := range hardware[:min(len(hardware), maxHardware)] {
+		f.Interfaces = append(f.Interfaces, r.read(name, true))
+	}
+	for _, name := range others[:min(len(others), maxVirtual)] {
+		f.Interfaces = append(f.Interfaces, r.read(name, false))
+		if f.Interfaces[len(f.Interfaces)-1].Kind == bond {
+			f.Bonds = append(f.Bonds, r.bond(name))
+		}
+	}
+	f.InterfacesLeft = max(len(hardware)-maxHardware, 0) + max(len(others)-maxVirtual, 0)
+}
+
+const ranks = 4
+
+// rank orders interfaces without hardware, from 0 to below ranks: bonds and the loopback interface,
+// others with an IPv4 address, the rest.
+func (r *reader) rank(name string) int {
+	kind := KindOfName(name)
+	ipv4 := slices.ContainsFunc(r.addresses[name], func(a string) bool { return !strings.Contains(a, ":") })
+	switch {
+	case kind == bond || kind == Loopback:
+		return 0
+	case ipv4 && kind != "veth":
+		return 1
+	case ipv4:
+		return 2
+	}
+	return 3
+}
+
+// read reads one interface.
+func (r *reader) read(name string, hardware bool) facts.Interface {
+	dir := path.Join(interfaces, name)
+	n := facts.Interface{Name: name, Source: dir, Kind: r.kind(dir, name, hardware)}
+	if mtu, err := r.host.Int(dir + "/mtu"); err != nil {
+		r.missing("mtu", err)
+	} else if mtu > 0 && mtu < 1<<20 {
+		n.MTU = int(mtu)
+	}
+	r.readState(&n, dir)
+	if hardware || n.Kind == bond {
+		// Without a link, a driver gives EINVAL or -1.
+		if mbps, err := r.host.Int(dir + "/speed"); err == nil && mbps > 0 && mbps < 1<<30 {
+			n.SpeedGbps = float64(mbps) / 1000
+		}
+	}
+	if target, err := r.host.Link(dir + "/master"); err == nil && IsName(path.Base(target)) {
+		n.Master = path.Base(target)
+	}
+	for _, a := range r.addresses[name] {
+		if len(n.Addresses) < maxAddresses {
+			n.Addresses = append(n.Addresses, escape.Printable(a, 64))
+		}
+	}
+	return n
+}
+
+// missing notes what is not known of an interface. One that is gone by now, as a pod's, is no gap.
+func (r *reader) missing(fact string, err error) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		r.unknown("interfaces."+fact, err)
+	}
+}
+
+func (r *reader) kind(dir, name string, hardware bool) string {
+	if n, err := r.host.Int(dir + "/type"); err == nil && types[n] != "" {
+		return types[n]
+	}
+	if uevent, err := r.host.Text(dir + "/uevent"); err == nil {
+		for line := range strings.Lines(uevent) {
+			if kind, found := strings.CutPrefix(strings.TrimSpace(line), "DEVTYPE="); found && kindsOfDevices[kind] != "" {
+				return kindsOfDevices[kind]
+			}
+		}
+	}
+	if hardware {
+		return Ethernet
+	}
+	return KindOfName(name)
+}
+
+// readState reads whether an interface works: the administrator's will (IFF_UP of flags), and what the
+// kernel makes of it (operstate; "unknown" is that of interfaces which have none, and work).
+// The carrier of an interface that is switched off cannot be read.
+func (r *reader) readState(n *facts.Interface, dir string) {
+	state, err := r.host.Text(dir + "/operstate")
+	if err != nil {
+		r.missing("state", err)
+		return
+	}
+	switch state {
+	case "down", "lowerlayerdown", "dormant", "notpresent":
+		n.State = "down"
+	case "up":
+		n.State = "up"
+	default:
+		const up = 1
+		if flags, err := r.host.Int(dir + "/flags"); err == nil {
+			n.State = map[bool]string{true: "up", false: "down"}[flags&up == up]
+		}
+	}
+	if n.Kind == Loopback {
+		return
+	}
+	if carrier, err := r.host.Int(dir + "/carrier"); err == nil {
+		n.Carrier = new(carrier == 1)
+	}
+}
+
+// bond reads a bond (Documentation/networking/bonding.rst; drivers/net/bonding/bond_sysfs.c). The
+// files of LACP are empty to all but root.
+func (r *reader) bond(name string) facts.Bond {
+	dir := path.Join(interfaces, name, "bonding")
+	b := facts.Bond{Name: name, Source: dir}
+	text := func(file string) string {
+		s, err := r.host.Text(dir + "/" + file)
+		if err != nil {
+			r.missingOfBond(file, err)
+		}
+		return s
+	}
+	b.Mode, b.HashPolicy = firstWord(text("mode")), firstWord(text("xmit_hash_policy"))
+	if status := text("mii_status"); status != "" {
+		b.Up = new(status == "up")
+	}
+	for member := range strings.FieldsSeq(text("slaves")) {
+		if !IsName(member) || len(b.Members) == maxMembers {
+			continue
+		}
+		status, err := r.host.Text(path.Join(interfaces, member, "bonding_slave", "mii_status"))
+		if err != nil { // Members whose state is not known would count as up.
+			r.unknown("bonds.members", err)
+			b.Members, b.Down = nil, nil
+			break
+		}
+		b.Members = append(b.Members, member)
+		if status != "up" {
+			b.Down = append(b.Down, member)
+		}
+	}
+	if b.Mode == "802.3ad" {
+		b.Partner = escape.Printable(text("ad_partner_mac"), 32)
+		if n, err := r.host.Int(dir + "/ad_num_ports"); err == nil && n >= 0 && n <= maxMembers {
+			b.Aggregated = new(int(n))
+		}
+	}
+	return b
+}
+
+func (r *reader) missingOfBond(fact string, err error) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		r.unknown("bonds."+fact, err)
+	}
+}
+
+// readModules reads which modules are loaded: each has a folder.
+func (r *reader) readModules(f *facts.NICFacts) {
+	names, err := r.host.Dir(modules)
+	if err != nil {
+		r.unknown("modules", err)
+		return
+	}
+	f.Modules = modulesAmong(names)
+}
+
+// DeriveMTU adds to the RoCE ports the path MTU that their interfaces allow.
+func DeriveMTU(f *facts.NICFacts) {
+	for i := range f.RDMA {
+		if p := &f.RDMA[i]; p.LinkLayer == rdma.Ethernet {
+			if n := interfaceOf(f, p); n != nil {
+				p.AllowedMTU = rdma.PathMTU(n.MTU)
+			}
+		}
+	}
+}
+
+// interfaceOf is the interface of a port, nil if it is not known.
+func interfaceOf(f *facts.NICFacts, p *facts.RDMAPort) *facts.Interface {
+	for i := range f.Interfaces {
+		if n := &f.Interfaces[i]; n.Name == p.Netdev && n.Host == p.Host {
+			return n
+		}
+	}
+	return nil
+}
+
+// readFlowControl reads the flow control of the interfaces of RoCE ports.
+func (r *reader) readFlowControl(ctx context.Context, f *facts.NICFacts) {
+	var asked []string
+	for i := range f.RDMA {
+		if p := &f.RDMA[i]; p.LinkLayer != rdma.Ethernet || interfaceOf(f, p) == nil {
+			continue // It may be in another network namespace.
+		}
+		for _, name := range hardwareBelow(f, f.RDMA[i].Netdev) {
+			if !slices.Contains(asked, name) && len(asked) < maxHardware {
+				asked = append(asked, name)
+				r.flowControl(ctx, f, name)
+			}
+		}
+	}
+}
+
+// hardwareBelow are the interfaces that carry what an interface sends: the members of a bond, and
+// that below a VLAN of the usual name.
+func hardwareBelow(f *facts.NICFacts, name string) []string {
+	for _, b := range f.Bonds {
+		if b.Name == name {
+			return b.Members
+		}
+	}
+	parent, _, _ := strings.Cut(name, ".")
+	return []string{parent}
+}
+
+// flowControl reads the flow control of an interface, if its driver shows any.
+func (r *reader) flowControl(ctx context.Context, f *facts.NICFacts, name string) {
+	var answer netlink.FlowControl
+	q := facts.QoS{Interface: name, Source: path.Join(interfaces, name)}
+	if err := r.ask(ctx, netlink.AskFlowControl+name, netlink.FlowControlOf(name), &answer); err != nil {
+		r.unknown("qos.pfc", err)
+	} else {
+		q.PFC = append([]int{}, answer.Priorities...)
+	}
+	q.ECN = r.congestionControl(path.Join(interfaces, name, "ecn", "roce_np", "enable"))
+	if q.PFC != nil || q.ECN != nil {
+		f.QoS = append(f.QoS, q)
+	}
+}
+
+// congestionControl lists the priorities for which a NIC tells senders of congestion, nil if that is
+// not shown.
+func (r *reader) congestionControl(dir string) []int {
+	names, err := r.host.Dir(dir)
+	if err != nil {
+		return nil
+	}
+	list := []int{}
+	for i := range 8 {
+		name := strconv.Itoa(i)
+		if !slices.Contains(names, name) {
+			return nil
+		}
+		on, err := r.host.Int(path.Join(dir, name))
+		if err != nil {
+			r.unknown("qos.ecn", err)
+			return nil
+		}
+		if on == 1 {
+			list = append(list, i)
+		}
+	}
+	return list
+}

@@ -1,0 +1,47 @@
+package text_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text"
+)
+
+// What the machine shows stays. A text adds what only tools print, ports where the machine has none, and what is of
+// other hosts.
+func TestJoinNetworks(t *testing.T) {
+	own, told := facts.RDMAPort{Device: "mlx5_0", State: "active", Source: "/sys/x"}, facts.RDMAPort{Device: "mlx5_0", State: "down", Source: "a.txt"}
+	other := facts.RDMAPort{Device: "mlx5_0", State: "down", Host: "node2", Source: "a.txt"}
+	tests := map[string]struct{ machine, text, want facts.NICFacts }{
+		"the machine's own ports stay": {
+			facts.NICFacts{RDMA: []facts.RDMAPort{own}},
+			facts.NICFacts{RDMA: []facts.RDMAPort{told, other}},
+			facts.NICFacts{RDMA: []facts.RDMAPort{own, other}},
+		},
+		"a container without ports": {
+			facts.NICFacts{RDMA: []facts.RDMAPort{}},
+			facts.NICFacts{RDMA: []facts.RDMAPort{told}},
+			facts.NICFacts{RDMA: []facts.RDMAPort{told}},
+		},
+		"what only tools print": {
+			facts.NICFacts{Modules: []string{}},
+			facts.NICFacts{Providers: []string{"efa"}, Modules: []string{"efa"}, ModulesPartial: true},
+			facts.NICFacts{Modules: []string{}, Providers: []string{"efa"}},
+		},
+		"interfaces": {
+			facts.NICFacts{Interfaces: []facts.Interface{{Name: "lo"}}},
+			facts.NICFacts{Interfaces: []facts.Interface{{Name: "eth9"}, {Name: "eth0", Host: "node2"}}},
+			facts.NICFacts{Interfaces: []facts.Interface{{Name: "lo"}, {Name: "eth0", Host: "node2"}}},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text})
+			if diff := cmp.Diff(&tt.want, got.NICs); diff != "" {
+				t.Errorf("joined (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
