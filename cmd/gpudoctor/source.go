@@ -191,11 +191,19 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	case errors.Is(err, recorded.ErrNewer):
 		return gathered{err: complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")}
 	case err != nil:
-		return gathered{err: complaint.Hinted(err, takesTexts)}
+		return gathered{err: complaint.Hinted(err, hintFor(err))}
 	case g.facts != nil:
 		read.Facts = text.Join(g.facts, read.Facts)
 	}
 	return gathered{facts: read.Facts, took: g.took, textsOnly: g.facts == nil && read.Recording == ""}
+}
+
+// hintFor says how to examine what could not be read.
+func hintFor(err error) string {
+	if _, several := errors.AsType[*text.SeveralError](err); several {
+		return "examine one at a time: --from with its folder or its archive; unpack an archive that holds several"
+	}
+	return takesTexts
 }
 
 // machine gathers what is known of a machine itself: this one, or the one that
@@ -238,10 +246,15 @@ func openExample(from string) (*host.Host, *facts.Facts, error) {
 // isRecording reports whether a file is one of gpudoctor's own. Files of /proc,
 // which have no size, are not: reading some takes away what was read.
 func (s source) isRecording(ctx context.Context, path string) bool {
+	return s.begins(ctx, path, recorded.IsRecording)
+}
+
+// begins reports whether a file begins in some way.
+func (s source) begins(ctx context.Context, path string, is func(head []byte) bool) bool {
 	if path == standardInput {
 		return false
 	}
-	is, err := files.Within(ctx, deadline.Silence, func() (bool, error) {
+	does, err := files.Within(ctx, deadline.Silence, func() (bool, error) {
 		if info, err := s.files().Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 			return false, err
 		}
@@ -252,9 +265,9 @@ func (s source) isRecording(ctx context.Context, path string) bool {
 		defer f.Close() //nolint:errcheck // It was only read.
 		head := make([]byte, 1024)
 		n, _ := io.ReadFull(f, head)
-		return recorded.IsRecording(head[:n]), nil
+		return is(head[:n]), nil
 	})
-	return is && err == nil // Why it cannot be read is found when it is read.
+	return does && err == nil // Why it cannot be read is found when it is read.
 }
 
 // openRecording opens a snapshot or a facts file.
