@@ -59,20 +59,8 @@ func (m *machineTree) name() string {
 	return escape.Printable(name, maxMachineName)
 }
 
-// SeveralError is returned for input that holds several machines. Only one can be examined.
-type SeveralError struct {
-	// Machines names the first of them; More is set where there are others.
-	Machines []string
-	More     bool
-}
-
-func (e *SeveralError) Error() string {
-	count, others := fmt.Sprint(len(e.Machines)), ""
-	if e.More {
-		count, others = "more than "+count, " and others"
-	}
-	return fmt.Sprintf("it holds %s machines: %s%s", count, strings.Join(e.Machines, ", "), others)
-}
+// ErrSeveral is returned for input that holds several machines: only one can be examined.
+var ErrSeveral = errors.New("more than one machine is in it")
 
 // copied tells whether a file is part of a copy of /sys or /proc, and where it is on that machine.
 // m is nil if no check reads it.
@@ -260,11 +248,14 @@ func (t *intake) machine(ctx context.Context) (*facts.Facts, error) {
 	case len(all) == 0:
 		return nil, nil
 	case len(all) > 1:
-		several := &SeveralError{More: t.machines.more}
+		var names []string
 		for _, m := range all {
-			several.Machines = append(several.Machines, m.name())
+			names = append(names, m.name())
 		}
-		return nil, several
+		if t.machines.more {
+			names = append(names, "and others")
+		}
+		return nil, fmt.Errorf("%w: %s", ErrSeveral, strings.Join(names, ", "))
 	case t.base != nil:
 		t.beyond.pass(all[0].name(), problem{"a second machine, in addition to " + t.baseName + ": examine it separately", facts.UnreadForm})
 		return nil, nil

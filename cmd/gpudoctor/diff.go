@@ -127,7 +127,7 @@ func readSides(ctx context.Context, names []string, policy string) ([]compare.In
 		case err != nil:
 			return nil, err
 		case d.TextsOnly():
-			return nil, unlike(s.Name)
+			return nil, source{}.unlike(s.Name)
 		}
 		sides[i].Report, sides[i].Facts = d, d.Facts()
 	}
@@ -165,7 +165,7 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 		if !info.IsDir() && !info.Mode().IsRegular() {
 			return nil, errNotFile
 		}
-		if info.IsDir() || s.begins(ctx, name, isMachine) {
+		if info.IsDir() || s.isRecording(ctx, name) || s.begins(ctx, name, text.IsArchive) {
 			form = compare.FormRecording
 			return nil, nil
 		}
@@ -181,7 +181,7 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 	case err == nil:
 		return data, form, nil
 	case errors.Is(err, errUnlike):
-		return nil, "", unlike(name)
+		return nil, "", s.unlike(name)
 	case errors.Is(err, errNotFile):
 		return nil, "", complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), err), takesSides)
 	case errors.Is(err, fs.ErrPermission):
@@ -191,12 +191,9 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 }
 
 // unlike is the error for a file that shows no machine, and is no report.
-func unlike(name string) error {
+func (source) unlike(name string) error {
 	return complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), errUnlike), takesSides, "to make a report from a log: gpudoctor check --from FILE -o FILE.json")
 }
-
-// isMachine reports whether a file that begins so may show a machine.
-func isMachine(head []byte) bool { return recorded.IsRecording(head) || text.IsArchive(head) }
 
 var (
 	errUnlike  = errors.New("neither a JSON report nor a recording")

@@ -126,7 +126,7 @@ func (s source) folder() string {
 
 // What --from takes, for hints.
 const (
-	takesTexts = "--from takes logs, command output, job descriptions, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"
+	takesTexts = "--from takes logs, command output, job descriptions, copies of /sys and /proc, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"
 	takesKinds = "gpudoctor texts lists what is recognized and how to produce it"
 )
 
@@ -190,20 +190,14 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 		return g
 	case errors.Is(err, recorded.ErrNewer):
 		return gathered{err: complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")}
+	case errors.Is(err, text.ErrSeveral):
+		return gathered{err: complaint.Hinted(err, "examine one at a time: --from with its folder or its archive; unpack an archive that holds several")}
 	case err != nil:
-		return gathered{err: complaint.Hinted(err, hintFor(err))}
+		return gathered{err: complaint.Hinted(err, takesTexts)}
 	case g.facts != nil:
 		read.Facts = text.Join(g.facts, read.Facts)
 	}
 	return gathered{facts: read.Facts, took: g.took, textsOnly: g.facts == nil && read.Recording == ""}
-}
-
-// hintFor says how to examine what could not be read.
-func hintFor(err error) string {
-	if _, several := errors.AsType[*text.SeveralError](err); several {
-		return "examine one at a time: --from with its folder or its archive; unpack an archive that holds several"
-	}
-	return takesTexts
 }
 
 // machine gathers what is known of a machine itself: this one, or the one that
