@@ -150,7 +150,7 @@ func formOfFolder(root string, sure bool) (string, error) {
 }
 
 // holdsSys reports whether a folder holds what /sys shows, as the copy of a machine does. The root of
-// this system, in which it is mounted, is an image all the same.
+// this system, in which it is mounted, is still an image.
 func holdsSys(root string) bool {
 	sys, err := os.ReadDir(filepath.Join(root, "sys"))
 	return err == nil && len(sys) > 0 && filepath.Clean(root) != "/"

@@ -8,8 +8,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-// The folders by which a copy of /sys or of /proc is recognized: one of these names, right
-// below a folder sys or proc (Linux Documentation/ABI and proc(5)).
+// The names by which a copy of /sys or /proc is recognized, if they are right below a folder
+// sys or proc (Linux Documentation/ABI and proc(5)).
 var (
 	sysFolders  = []string{"block", "bus", "class", "dev", "devices", "firmware", "fs", "hypervisor", "kernel", "module", "power"}
 	procEntries = []string{

@@ -126,7 +126,7 @@ func (m *Machine) AddUnread(at string, err error) error {
 	return m.take(at, 0)
 }
 
-// AddLink adds a symbolic link. It is followed inside of the tree.
+// AddLink adds a symbolic link. It is followed in the tree.
 func (m *Machine) AddLink(at, target string) error {
 	if target == "" || len(target) > MaxTarget || strings.ContainsRune(target, 0) {
 		return m.AddUnread(at, errUnread)
