@@ -108,11 +108,11 @@ func machineFiles() []treetest.Entry {
 	var all []treetest.Entry
 	add := func(at, data string) { all = append(all, treetest.Entry{Path: at, Data: []byte(data)}) }
 	for _, a := range []string{"0000:3b:00.0", "0000:5e:00.0"} {
-		real := "sys/devices/pci0000:3a/0000:3a:00.0/" + a
-		add(real+"/class", "0x030200\n")
-		add(real+"/vendor", "0x10de\n")
-		add(real+"/device", "0x2330\n")
-		add(real+"/numa_node", "0\n")
+		folder := "sys/devices/pci0000:3a/0000:3a:00.0/" + a
+		add(folder+"/class", "0x030200\n")
+		add(folder+"/vendor", "0x10de\n")
+		add(folder+"/device", "0x2330\n")
+		add(folder+"/numa_node", "0\n")
 		all = append(all, treetest.Entry{Path: "sys/bus/pci/devices/" + a, Link: "../../../devices/pci0000:3a/0000:3a:00.0/" + a})
 	}
 	add("proc/cmdline", "root=/dev/sda1 iommu=pt\n")

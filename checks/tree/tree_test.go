@@ -252,8 +252,8 @@ func FuzzTree(f *testing.F) {
 			_, list := h.Dir(at)
 			_, link := h.Link(at)
 			_, stat := h.Stat(at)
-			_, real := h.Real(at)
-			for _, err := range []error{read, list, link, stat, real} {
+			_, resolve := h.Real(at)
+			for _, err := range []error{read, list, link, stat, resolve} {
 				if errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("%s: %v", at, err)
 				}

@@ -79,7 +79,7 @@ func Split(t *testing.T, recording []byte) (entries []Entry, rest []byte) {
 func unhex(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var data []byte
-	for _, word := range strings.Fields(string(text)) {
+	for word := range strings.FieldsSeq(string(text)) {
 		digits, times, folded := strings.Cut(word, "*")
 		part, err := hex.DecodeString(digits)
 		n := 1
