@@ -64,14 +64,28 @@ func dropUnplaced(machine, texts *facts.Facts) {
 	if machine.GPUs == nil || len(machine.GPUs.Devices) == 0 {
 		return
 	}
-	placed := func(name string) bool { return facts.Address(name) != "" }
 	if g := texts.GPUs; g != nil {
-		g.Devices = slices.DeleteFunc(g.Devices, func(g facts.GPU) bool { return !placed(g.Address) })
-		g.P2P = slices.DeleteFunc(g.P2P, func(p facts.GPUPeer) bool { return !placed(p.A) || !placed(p.B) })
+		onlyPlaced(reflect.ValueOf(&g.Devices).Elem())
+		onlyPlaced(reflect.ValueOf(&g.P2P).Elem())
 	}
 	if l := texts.Links; l != nil {
-		l.Pairs = slices.DeleteFunc(l.Pairs, func(p facts.Pair) bool { return !placed(p.A) || p.Kind == "gpu-gpu" && !placed(p.B) })
+		onlyPlaced(reflect.ValueOf(&l.Pairs).Elem())
 	}
+}
+
+// onlyPlaced keeps those entries of a list whose names are addresses.
+func onlyPlaced(list reflect.Value) {
+	kept := reflect.MakeSlice(list.Type(), 0, list.Len())
+	for i := range list.Len() {
+		placed := true
+		for name := range strings.FieldsSeq(keyOf(list.Index(i))) {
+			placed = placed && facts.Address(name) != ""
+		}
+		if placed {
+			kept = reflect.Append(kept, list.Index(i))
+		}
+	}
+	list.Set(kept)
 }
 
 // fillSection fills what a structure lacks. A list of what has an address, a number or two ends
@@ -121,23 +135,26 @@ func fillList(to, from reflect.Value) reflect.Value {
 	return list
 }
 
-// keyOf is what names an entry of a list; empty for other lists.
+// keyOf is what names an entry of a list: its address, its number, or its two ends in order. It is empty for
+// other lists.
 func keyOf(entry reflect.Value) string {
-	switch e := entry.Interface().(type) {
-	case facts.PCIDevice:
-		return e.Address
-	case facts.GPU:
-		return e.Address
-	case facts.NUMANode:
-		return fmt.Sprintf("%06d", e.ID)
-	case facts.IOMMUGroup:
-		return fmt.Sprintf("%06d", e.ID)
-	case facts.Pair:
-		return min(e.A, e.B) + " " + max(e.A, e.B)
-	case facts.GPUPeer:
-		return e.A + " " + e.B
+	if entry.Kind() != reflect.Struct {
+		return ""
 	}
-	return ""
+	if address := entry.FieldByName("Address"); address.IsValid() {
+		return address.String()
+	}
+	if id := entry.FieldByName("ID"); id.IsValid() && id.CanInt() {
+		return fmt.Sprintf("%06d", id.Int())
+	}
+	a, b := entry.FieldByName("A"), entry.FieldByName("B")
+	switch {
+	case !a.IsValid() || !b.IsValid():
+		return ""
+	case entry.FieldByName("Kind").IsValid(): // A pair, whichever end comes first.
+		return min(a.String(), b.String()) + " " + max(a.String(), b.String())
+	}
+	return a.String() + " " + b.String()
 }
 
 // isKnown reports whether a fact that is listed as unknown is known. Parts of the entries of a
@@ -151,14 +168,16 @@ func isKnown(f *facts.Facts, u facts.Unknown) bool {
 		if v.Kind() != reflect.Struct {
 			return false
 		}
-		i := slices.IndexFunc(reflect.VisibleFields(v.Type()), func(field reflect.StructField) bool {
-			tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			return tag == name
-		})
-		if i < 0 {
+		field := reflect.Value{}
+		for i := range v.NumField() {
+			if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); tag == name {
+				field = v.Field(i)
+			}
+		}
+		if !field.IsValid() {
 			return false
 		}
-		v = v.Field(i)
+		v = field
 	}
 	return !v.IsZero()
 }
