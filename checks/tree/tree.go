@@ -17,6 +17,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
 // Bounds of a tree. Of a machine with 8 GPUs and 500 PCI functions, 15,000 files and links
@@ -210,6 +211,9 @@ func (s *source) ReadDir(name string) ([]string, error) {
 	case err != nil:
 	case strings.Count(path.Clean(name), "/") < 2:
 		err = &fs.PathError{Op: "readdir", Path: name, Err: errNotInTree}
+	case len(names) == 0 && path.Clean(name) == pci.Devices:
+		// The copy of a /sys that was masked, or of its folders alone.
+		err = &fs.PathError{Op: "readdir", Path: name, Err: errEmpty}
 	case s.cut != "" && (s.scattered || len(names) == 0 || s.endsIn(name)):
 		err = &fs.PathError{Op: "readdir", Path: name, Err: errCut}
 	}

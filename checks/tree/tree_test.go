@@ -140,6 +140,18 @@ func TestContent(t *testing.T) {
 	}
 }
 
+// TestMasked holds that a /sys of folders alone, as of a container that masks it, does not show that
+// there is no PCI device.
+func TestMasked(t *testing.T) {
+	m := tree.New(&tree.Budget{})
+	if err := m.AddDir("/sys/bus/pci/devices"); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := m.Host().Dir("/sys/bus/pci/devices"); !errors.Is(err, machine.ErrNotRecorded) {
+		t.Errorf("got %q, %v", names, err)
+	}
+}
+
 func TestBounds(t *testing.T) {
 	m := tree.New(&tree.Budget{})
 	if err := m.AddFile("/proc/cpuinfo", io.LimitReader(zeros{}, 1<<40)); err != nil {
