@@ -51,6 +51,7 @@ func gatherGPUs(ctx context.Context, g *gather.Gathering) error {
 	c.out.Driver.CUDAVersion = answer.Driver.CUDAVersion
 	c.out.NVML, c.out.NVMLError, c.out.NVMLStage = answer.Outcome, answer.ErrorName, answer.Stage
 	c.join(answer.Devices)
+	c.noteUnclassed()
 	c.out.P2P = answer.P2P
 	c.noteNVML(answer)
 	c.noteRefusals(answer.Devices)
@@ -69,8 +70,8 @@ type gpuGathering struct {
 	out *facts.GPUFacts
 }
 
-// notAsked is GPUFacts.NVML of a recording that holds no answer.
-const notAsked = "not-asked"
+// NVMLNotAsked is GPUFacts.NVML of a recording that holds no answer.
+const NVMLNotAsked = "not-asked"
 
 func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 	answer := &nvml.Answer{}
@@ -83,7 +84,7 @@ func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 	case !errors.Is(err, machine.ErrNotRecorded):
 		return &nvml.Answer{Outcome: nvml.Failed, Reason: err.Error()}, nil
 	}
-	return &nvml.Answer{Outcome: notAsked}, nil
+	return &nvml.Answer{Outcome: NVMLNotAsked}, nil
 }
 
 // join builds the list of GPUs from the PCI tree and NVML.
@@ -118,6 +119,25 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 	}
 	c.placeSilent(silent)
 	slices.SortFunc(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
+}
+
+// noteUnclassed notes that there may be GPUs among the PCI devices whose class or vendor cannot
+// be read.
+func (c *gpuGathering) noteUnclassed() {
+	unclassed := 0
+	if c.Facts.PCI != nil {
+		for _, d := range c.Facts.PCI.Devices {
+			if d.Kind == "" {
+				unclassed++
+			}
+		}
+	}
+	if unclassed > 0 {
+		if len(c.out.Devices) == 0 {
+			c.out.Devices = nil
+		}
+		c.Unknown("gpus", "devices", fmt.Sprintf("the kind of %d of %d PCI devices cannot be read", unclassed, len(c.Facts.PCI.Devices)), "")
+	}
 }
 
 func (c *gpuGathering) inPCI(address string) bool {
@@ -289,7 +309,7 @@ func (c *gpuGathering) whyNot(a *nvml.Answer, at, why string) (reason, hint stri
 			"install the driver's libraries; in a container, set NVIDIA_DRIVER_CAPABILITIES=utility,compute or all"
 	case nvml.NotBuilt:
 		return a.Reason, "use a Linux build of gpudoctor with cgo"
-	case notAsked:
+	case NVMLNotAsked:
 		return "NVIDIA's management library was not queried for this recording", "record it again on the machine with gpudoctor snapshot"
 	}
 	return "NVIDIA's management library fails" + at + ": " + why, nvmlHints[a.ErrorName]

@@ -27,6 +27,8 @@ type System interface {
 	// ReadDir lists a folder by name. With an error come the names that were
 	// read before it.
 	ReadDir(name string) ([]fs.DirEntry, error)
+	// ReadLink returns where a symbolic link points.
+	ReadLink(name string) (string, error)
 }
 
 // File is an open file.
@@ -50,6 +52,9 @@ func (OS) Open(name string) (File, error) {
 	}
 	return f, nil
 }
+
+// ReadLink returns where a symbolic link points.
+func (OS) ReadLink(name string) (string, error) { return os.Readlink(name) }
 
 // maxNames bounds the names that are read of one folder.
 const maxNames = 200_000

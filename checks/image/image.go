@@ -143,10 +143,17 @@ func formOfFolder(root string, sure bool) (string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	if isRoot(tops, sure) {
+	if isRoot(tops, sure) && (sure || !holdsSys(root)) {
 		return formFolder, nil
 	}
 	return "", nil
+}
+
+// holdsSys reports whether a folder holds what /sys shows, as the copy of a machine does. The root of
+// this system, in which it is mounted, is still an image.
+func holdsSys(root string) bool {
+	sys, err := os.ReadDir(filepath.Join(root, "sys"))
+	return err == nil && len(sys) > 0 && filepath.Clean(root) != "/"
 }
 
 // maxTops is how many names of a folder tell what it is.

@@ -399,6 +399,7 @@ func TestTickets(t *testing.T) {
 	sos := []string{"etc/hosts", "proc/cpuinfo", "sys/x", "usr/x", "var/log/dmesg", "sos_commands/pci/lspci", "version.txt"}
 	for name, names := range map[string][]string{
 		"logs": {"nccl.log", "etc/nccl.conf"}, "one top folder": {"sosreport-node1/etc/hosts", "sosreport-node1/usr/x", "sosreport-node1/var/x", "sosreport-node1/lib/x"}, "sosreport": sos,
+		"machine": {"etc/hosts", "lib/x", "proc/cpuinfo", "sys/bus/pci/devices/x", "usr/x", "var/x"},
 	} {
 		dir := t.TempDir()
 		var files []imagetest.File

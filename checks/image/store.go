@@ -419,6 +419,9 @@ func formOfFile(name string, sure bool) (form string, packed bool, err error) {
 		if isBlobName(name) {
 			return formOCI, packed, nil
 		}
+		if strings.HasPrefix(name, "sys/") && !sure {
+			return "", packed, ErrNotImage // The copy of a machine: in an image, /sys is empty.
+		}
 		top, _, _ := strings.Cut(name, "/")
 		if top != "." && (len(tops) == 0 || tops[len(tops)-1] != top) {
 			tops = append(tops, top)

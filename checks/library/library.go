@@ -229,6 +229,9 @@ var homeFolders = []string{
 }
 
 func collect(ctx context.Context, g *gather.Gathering) error {
+	if err := anyFolder(g.Host); err != nil {
+		return err
+	}
 	env, err := env.Environment(ctx, g.Host)
 	if err != nil {
 		g.Unknown("libraries", "files", "LD_LIBRARY_PATH is not known: "+err.Error(), "")
@@ -260,6 +263,18 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	slices.SortStableFunc(s.f.Files, func(a, b facts.Library) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
 	g.Facts.Libraries = &s.f
 	return nil
+}
+
+// anyFolder reports an error if nothing is known of any folder in which libraries are by
+// default, as in a copy of /sys and /proc.
+func anyFolder(h *host.Host) error {
+	var err error
+	for _, folder := range defaultFolders {
+		if _, err = h.Dir(folder); !errors.Is(err, machine.ErrNotRecorded) {
+			return nil
+		}
+	}
+	return fmt.Errorf("look for libraries: %w", err)
 }
 
 // librarySearch collects libraries, in the order in which a loader meets

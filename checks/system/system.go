@@ -39,6 +39,8 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	var names machine.Uname
 	if err := h.Ask(ctx, machine.AskUname, &names); err != nil {
 		g.Unknown("host", "hostname", err.Error(), "")
+	} else if names.Node == "" {
+		g.Unknown("host", "hostname", "no file tells it", "")
 	}
 	f.Hostname, f.Kernel, f.Arch = escape.Printable(names.Node, gather.MaxShown), names.Release, goArch(names.Machine)
 	if s, err := h.Text("/proc/sys/kernel/osrelease"); err == nil {

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/therootcompany/xz"
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -25,17 +26,21 @@ import (
 // tell. packed is false for everything else.
 func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []byte) (packed bool, err error) {
 	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+	case bytes.HasPrefix(head, []byte(magicGzip)):
 		z, err := gzip.NewReader(r)
 		if err != nil {
 			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken gzip: %w", err))
 		}
 		return true, t.unpacked(ctx, in, z, ".gz", ".tgz")
-	case bytes.HasPrefix(head, []byte("BZh")) && len(head) > 9 && string(head[4:10]) == "1AY&SY":
+	case isBzip2(head):
 		return true, t.unpacked(ctx, in, bzip2.NewReader(r), ".bz2")
-	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
-		in.list.pass(in.name, problem{"compressed with xz, which is not supported: decompress it first", facts.UnreadForm})
-	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+	case bytes.HasPrefix(head, []byte(magicXZ)):
+		z, err := xz.NewReader(r, xzDictionary)
+		if err != nil {
+			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken xz: %w", err))
+		}
+		return true, t.unpacked(ctx, in, z, ".xz", ".txz")
+	case bytes.HasPrefix(head, []byte(magicZstd)):
 		in.list.pass(in.name, problem{"compressed with zstd, which is not supported: decompress it first", facts.UnreadForm})
 	case isZip(head):
 		raw, err := t.inMemory(r, "a zip in a pipe or an archive")
@@ -48,6 +53,27 @@ func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []by
 	}
 	return true, nil
 }
+
+// The first bytes of what is compressed (RFC 1952, the .xz file format, RFC 8878).
+const (
+	magicGzip = "\x1f\x8b"
+	magicXZ   = "\xfd7zXZ\x00"
+	magicZstd = "\x28\xb5\x2f\xfd"
+)
+
+// IsArchive reports whether a file that begins so is an archive, or compressed.
+func IsArchive(head []byte) bool {
+	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
+	return begins(magicGzip) || begins(magicXZ) || isBzip2(head) || isZip(head) || isTar(head)
+}
+
+func isBzip2(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("BZh")) && len(head) > 9 && string(head[4:10]) == "1AY&SY"
+}
+
+// xzDictionary bounds the memory for a file that is compressed with xz: that of its
+// highest level (xz(1), -9).
+const xzDictionary = 64 << 20
 
 func isZip(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
@@ -89,9 +115,15 @@ func (t *intake) zip(ctx context.Context, in text, r io.ReaderAt, size int64) er
 		shown := t.member(in.name, member.Name)
 		ended, err := t.ended(ctx)
 		p, isText := zipMember(member)
+		m, at, copied := t.copied(in.name, member.Name, true)
 		switch {
 		case err != nil:
 			return err
+		case copied && ended:
+			t.cut(in.name)
+			list.pass(shown, t.problemOf(t.stopped))
+		case copied:
+			t.zippedFile(m, at, member, list)
 		case p.why != "":
 			list.pass(shown, p)
 		case !isText:
@@ -162,15 +194,20 @@ func isTar(head []byte) bool {
 
 // tar reads the members of a tar archive.
 func (t *intake) tar(ctx context.Context, in text, r io.Reader) error {
-	members := tar.NewReader(r)
+	end := &tarEnd{from: r}
+	members := tar.NewReader(end)
 	list := &listing{intake: t, of: in.name}
 	defer list.close()
 	for {
 		head, err := members.Next()
+		if err != nil && !errors.Is(err, io.EOF) {
+			t.cut(in.name)
+		}
 		if errors.Is(err, io.EOF) {
 			// What follows the last member is nothing, but for the checksum of
 			// what the archive is packed in.
-			if _, err = io.Copy(io.Discard, r); err == nil {
+			if _, err = io.Copy(io.Discard, end); err == nil {
+				t.tarEnded(in, end)
 				return nil
 			}
 		}
@@ -182,7 +219,10 @@ func (t *intake) tar(ctx context.Context, in text, r io.Reader) error {
 		}
 		shown := t.member(strings.TrimSuffix(in.name, ".tar"), head.Name)
 		p, isText := tarMember(head)
+		m, at, copied := t.copied(in.name, head.Name, true)
 		switch {
+		case copied:
+			t.tarFile(m, at, head, members, list)
 		case p.why != "":
 			list.pass(shown, p)
 		case !isText:

@@ -107,6 +107,10 @@ func (s *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return all, nil
 }
 
+func (s *tree) ReadLink(name string) (string, error) {
+	return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
+}
+
 func (s *tree) Open(name string) (files.File, error) {
 	if err := s.do("open", name, 0); err != nil {
 		return nil, err

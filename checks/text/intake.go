@@ -25,6 +25,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/tree"
 )
 
 // Options says how texts are read.
@@ -70,6 +71,8 @@ type intake struct {
 	// explicit is set while a file is read that was named itself, not found
 	// in a folder or an archive.
 	explicit bool
+	// machines are those of which the files are among what is read.
+	machines machines
 	// left is what may still be read, of Options.MaxBytes.
 	left int64
 	// stopped is why nothing more is read, once a bound was reached.
@@ -118,6 +121,10 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 			return Result{}, err
 		}
 	}
+	whole, err := t.machine(ctx)
+	if err != nil {
+		return Result{}, err
+	}
 	t.beyond.close()
 	f := t.Finish()
 	for i := range f.Texts {
@@ -126,6 +133,10 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 		}
 	}
 	switch {
+	case whole != nil:
+		return Result{Complete(whole, f), t.baseName}, nil
+	case len(f.Texts) == 0 && t.base == nil && t.machines.passed:
+		return Result{Facts: f}, fmt.Errorf("%s: %w", strings.Join(paths, ", "), ErrNothing)
 	case len(f.Texts) == 0 && t.base == nil:
 		return Result{}, fmt.Errorf("%s: no files in it", strings.Join(paths, ", "))
 	case t.base != nil:
@@ -306,6 +317,8 @@ func cause(err error) string {
 type found struct {
 	path, shown string
 	mode        fs.FileMode
+	// at is where it is on the machine that a copy of /sys or /proc shows; empty for others.
+	at string
 	// err is why it cannot be read, and problem why it is not read.
 	err     error
 	problem problem
@@ -331,6 +344,8 @@ func (t *intake) folder(ctx context.Context, path string) error {
 			err = t.unreadable(ctx, list, f.shown, f.err)
 		case f.problem.why != "":
 			list.pass(f.shown, f.problem)
+		case f.at != "":
+			t.foundFile(ctx, path, f, ended, list)
 		case ended:
 			list.pass(f.shown, t.problemOf(t.stopped))
 		case t.full():
@@ -360,10 +375,22 @@ func (t *intake) walk(ctx context.Context, path, shown string, all []found) []fo
 	}
 	for _, d := range got.entries {
 		f := found{path: filepath.Join(path, d.Name()), shown: filepath.Join(shown, d.Name()), mode: d.Type()}
+		if _, at, ok := tree.Split(f.shown); ok && !tree.IsText(at) {
+			if !d.IsDir() && !tree.Keeps(at) || d.IsDir() && tree.Prunes(at) {
+				continue
+			}
+			f.at = at
+		}
 		switch {
 		case len(all) >= maxFiles:
 			f.problem = problem{fmt.Sprintf("more than %d files: this one and those after it were not read", maxFiles), facts.UnreadCount}
 			return append(all, f)
+		case f.at != "" && d.IsDir():
+			if all = t.walk(ctx, f.path, f.shown, append(all, f)); len(all) > maxFiles {
+				return all
+			}
+			continue
+		case f.at != "":
 		case d.IsDir() && strings.HasPrefix(d.Name(), "."):
 			continue
 		case d.IsDir():

@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
@@ -29,15 +30,15 @@ import (
 const diffName = "diff"
 
 // What diff takes, for hints.
-const takesSides = "diff takes reports (gpudoctor check -o FILE.json), snapshots, facts files and examples"
+const takesSides = "diff takes reports (gpudoctor check -o FILE.json), snapshots, facts files, examples, and copies of /sys and /proc"
 
 func diffCommand() *cli.Command {
 	return &cli.Command{
 		Name:      diffName,
 		Usage:     "compare two reports or recordings and show what changed",
 		ArgsUsage: "A B",
-		Description: `A and B are JSON reports (check -o FILE.json), snapshots, facts files or examples,
-in any combination. Rules are applied to recordings first. Devices are matched by
+		Description: `A and B are JSON reports (check -o FILE.json), snapshots, facts files, examples,
+or copies of /sys and /proc (a folder or an archive), in any combination. Rules are applied to recordings first. Devices are matched by
 PCI address or UUID. Values that change all the time, such as times, process IDs
 and used memory, are left out. Measured values that differ by no more than normal
 variation between runs count as equal.
@@ -122,8 +123,11 @@ func readSides(ctx context.Context, names []string, policy string) ([]compare.In
 			source: source{from: []string{s.Name}}, options: gather.Options{Whole: deadline.Texts},
 			profile: profile, failOn: report.Threshold(rules.High), policy: policy,
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case d.TextsOnly():
+			return nil, source{}.unlike(s.Name)
 		}
 		sides[i].Report, sides[i].Facts = d, d.Facts()
 	}
@@ -158,10 +162,10 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !info.Mode().IsRegular() {
+		if !info.IsDir() && !info.Mode().IsRegular() {
 			return nil, errNotFile
 		}
-		if s.isRecording(ctx, name) {
+		if info.IsDir() || s.isRecording(ctx, name) || s.begins(ctx, name, text.IsArchive) {
 			form = compare.FormRecording
 			return nil, nil
 		}
@@ -177,13 +181,18 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 	case err == nil:
 		return data, form, nil
 	case errors.Is(err, errUnlike):
-		return nil, "", complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), err), takesSides, "to make a report from a log: gpudoctor check --from FILE -o FILE.json")
+		return nil, "", s.unlike(name)
 	case errors.Is(err, errNotFile):
 		return nil, "", complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), err), takesSides)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, "", complaint.Hinted(fmt.Errorf("%s: permission denied", complaint.Quote(name)), "make it readable for this user, or run gpudoctor as a user who can read it")
 	}
 	return nil, "", complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(name), complaint.Reason(err, "file")), append(nearSource(ctx, name), takesSides)...)
+}
+
+// unlike is the error for a file that shows no machine, and is no report.
+func (source) unlike(name string) error {
+	return complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), errUnlike), takesSides, "to make a report from a log: gpudoctor check --from FILE -o FILE.json")
 }
 
 var (

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -51,6 +53,17 @@ func desk(t *testing.T) string {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(to, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recording, err := fixtures.Example("h200x2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, _ := treetest.Split(t, recording)
+	treetest.Folder(t, filepath.Join(folder, "node7"), entries)
+	for _, name := range []string{"sosreport.tar.xz", "sosreport-node7.tar.xz", "node8.tar.gz"} { // What it is packed in is found by its content.
+		if err := os.WriteFile(filepath.Join(folder, name), treetest.Gzip(t, treetest.Tar(t, "sosreport-node7", entries)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

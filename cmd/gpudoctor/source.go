@@ -126,7 +126,7 @@ func (s source) folder() string {
 
 // What --from takes, for hints.
 const (
-	takesTexts = "--from takes logs, command output, job descriptions, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"
+	takesTexts = "--from takes logs, command output, job descriptions, copies of /sys and /proc, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"
 	takesKinds = "gpudoctor texts lists what is recognized and how to produce it"
 )
 
@@ -190,6 +190,8 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 		return g
 	case errors.Is(err, recorded.ErrNewer):
 		return gathered{err: complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")}
+	case errors.Is(err, text.ErrSeveral):
+		return gathered{err: complaint.Hinted(err, "examine one at a time: --from with its folder or its archive; unpack an archive that holds several")}
 	case err != nil:
 		return gathered{err: complaint.Hinted(err, takesTexts)}
 	case g.facts != nil:
@@ -238,10 +240,15 @@ func openExample(from string) (*host.Host, *facts.Facts, error) {
 // isRecording reports whether a file is one of gpudoctor's own. Files of /proc,
 // which have no size, are not: reading some takes away what was read.
 func (s source) isRecording(ctx context.Context, path string) bool {
+	return s.begins(ctx, path, recorded.IsRecording)
+}
+
+// begins reports whether a file begins in some way.
+func (s source) begins(ctx context.Context, path string, is func(head []byte) bool) bool {
 	if path == standardInput {
 		return false
 	}
-	is, err := files.Within(ctx, deadline.Silence, func() (bool, error) {
+	does, err := files.Within(ctx, deadline.Silence, func() (bool, error) {
 		if info, err := s.files().Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 			return false, err
 		}
@@ -252,9 +259,9 @@ func (s source) isRecording(ctx context.Context, path string) bool {
 		defer f.Close() //nolint:errcheck // It was only read.
 		head := make([]byte, 1024)
 		n, _ := io.ReadFull(f, head)
-		return recorded.IsRecording(head[:n]), nil
+		return is(head[:n]), nil
 	})
-	return is && err == nil // Why it cannot be read is found when it is read.
+	return does && err == nil // Why it cannot be read is found when it is read.
 }
 
 // openRecording opens a snapshot or a facts file.

@@ -185,7 +185,7 @@ missing contains {"fact": "numa.nodes[].allowed_cpus", "words": "the affinity of
 	count([n | some n in surroundings.cpu_nodes; is_number(n.allowed_cpus)]) < count(surroundings.cpu_nodes)
 }
 
-missing contains {"fact": "pci.devices[].numa_node", "words": "the firmware does not report the NUMA node of the GPUs"} if {
+missing contains {"fact": "pci.devices[].numa_node", "words": "it is not known which NUMA nodes the GPUs belong to"} if {
 	not single_node
 	count(used) > 0
 	count(node_gpus) == 0

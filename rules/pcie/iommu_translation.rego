@@ -46,10 +46,7 @@ import data.gpudoctor.lib.surroundings
 # Domains through which copies arrive explain no trouble elsewhere.
 silenced("works") if peers.in_trouble
 
-# vendor names the kernel parameter.
-vendor := object.get(iommu.params, "vendor", "intel")
-
-findings contains object.union({"subject": "host", "params": {"vendor": vendor}, "severity": "high", "confidence": "likely"}, f) if some f in found
+findings contains object.union({"subject": "host", "params": iommu.params, "severity": "high", "confidence": "likely"}, f) if some f in found
 
 weight := {
 	"failed": ["critical", "confirmed"],

@@ -287,3 +287,12 @@ test_fires_on_units_without_pass_through if {
 	count(iommu_translation.findings) == 0 with input as listing_units([], [])
 	count(iommu_translation.findings) == 0 with input as listing_units(["ivhd0"], ["iommu=pt"])
 }
+
+test_names_no_kernel_parameter_of_another_architecture if {
+	found := iommu_translation.findings with input as object.union(object.remove(machine("DMA-FQ"), ["iommu", "host"]), {
+		"host": {"arch": "ppc64le", "virtualization": {"guest": false}, "cpu": {"threads": 8}},
+		"iommu": {"groups": machine("DMA-FQ").iommu.groups, "mode": "translated"},
+	})
+	count(found) > 0
+	every f in found { object.get(f.params, "vendor", "") == "" }
+}

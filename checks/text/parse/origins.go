@@ -146,15 +146,7 @@ func (g *ledger) origins(f *facts.Facts) []facts.Origin {
 	if len(g.told) == 0 {
 		return nil
 	}
-	final := make(map[string]string)
-	shared := sharedPaths(f.NICs)
-	for path, section := range map[string]any{
-		"host": f.Host, "pci": f.PCI, "iommu": f.IOMMU, "numa": f.NUMA, "gpus": f.GPUs, "links": f.Links, "container": f.Container,
-		"nics": f.NICs, "storage": f.Storage,
-	} {
-		v := reflect.ValueOf(section)
-		leaves(path, reflect.Zero(v.Type()), v, false, func(fact, value string, _ bool) { final[fact] = value })
-	}
+	final, shared := Values(f), sharedPaths(f.NICs)
 	var list []facts.Origin
 	placed := make(map[string]bool)
 	for _, t := range g.told {
@@ -177,6 +169,19 @@ func (g *ledger) origins(f *facts.Facts) []facts.Origin {
 		}
 	}
 	return list
+}
+
+// Values are the facts that lines of texts tell, each by its path, as text.
+func Values(f *facts.Facts) map[string]string {
+	values := make(map[string]string)
+	for path, section := range map[string]any{
+		"host": f.Host, "pci": f.PCI, "iommu": f.IOMMU, "numa": f.NUMA, "gpus": f.GPUs, "links": f.Links, "container": f.Container,
+		"nics": f.NICs, "storage": f.Storage,
+	} {
+		v := reflect.ValueOf(section)
+		leaves(path, reflect.Zero(v.Type()), v, false, func(fact, value string, _ bool) { values[fact] = value })
+	}
+	return values
 }
 
 // sharedPaths are the paths that stand for several entries: interfaces of two

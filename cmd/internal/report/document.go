@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
@@ -101,6 +102,9 @@ type Document struct {
 
 // Facts are what the report was made of; nil where it was read from a file.
 func (d *Document) Facts() *facts.Facts { return d.facts }
+
+// TextsOnly is true where no machine was examined, live or recorded.
+func (d *Document) TextsOnly() bool { return d.textsOnly }
 
 // Skipped is a rule that could not be judged.
 type Skipped struct {
@@ -346,7 +350,12 @@ func list[T any](l []T) []T {
 }
 
 // looked reports whether anything was read that would show a GPU.
-func looked(f *facts.Facts) bool { return f.PCI != nil || f.GPUs != nil || f.Transfers != nil }
+func looked(f *facts.Facts) bool {
+	if f.GPUs == nil || f.GPUs.NVML != checks.NVMLNotAsked {
+		return f.PCI != nil || f.GPUs != nil || f.Transfers != nil
+	}
+	return f.GPUs.Devices != nil || f.Transfers != nil
+}
 
 // whole copies findings with every list in them made.
 func whole(findings []rules.Finding) []rules.Finding {

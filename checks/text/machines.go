@@ -1,0 +1,280 @@
+package text
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/tree"
+)
+
+// machines are the machines of which copies of /sys or /proc are among what is read, in the
+// order in which they were found.
+type machines struct {
+	all    []*machineTree
+	budget tree.Budget
+	// more is set where there are more than maxMachines, of which nothing is kept.
+	more bool
+	// passed is set once a file was passed over of which no check reads anything.
+	passed bool
+}
+
+// Bounds of what is said of machines.
+const (
+	maxMachines    = 16
+	maxMachineName = 200
+)
+
+// machineTree is a machine, or what is read of it.
+type machineTree struct {
+	files *tree.Machine
+	// of is the folder or archive in which it lies, and root the folder there.
+	of, root string
+	archived bool
+	// last is where the tree was read last.
+	last string
+	// full is set once a bound was reached.
+	full bool
+}
+
+// name is the name of a machine for a person.
+func (m *machineTree) name() string {
+	name := filepath.Join(m.of, m.root)
+	if m.archived && m.root != "" {
+		name = strings.TrimSuffix(m.of, ".tar") + ":" + m.root
+	}
+	return escape.Printable(name, maxMachineName)
+}
+
+// ErrSeveral is returned for input that holds several machines: only one can be examined.
+var ErrSeveral = errors.New("more than one machine is in it")
+
+// copied tells whether a file is part of a copy of /sys or /proc, and where it is on that machine.
+// m is nil if no check reads it.
+func (t *intake) copied(of, name string, archived bool) (m *machineTree, at string, is bool) {
+	root, at, is := tree.Split(name)
+	if !is || tree.IsText(at) {
+		return nil, "", false
+	}
+	i := slices.IndexFunc(t.machines.all, func(m *machineTree) bool { return m.of == of && m.root == root })
+	switch {
+	case i >= 0:
+		m = t.machines.all[i]
+		m.last = at
+	case !tree.Keeps(at):
+	case len(t.machines.all) == maxMachines:
+		t.machines.more = true
+	default:
+		m = &machineTree{files: tree.New(&t.machines.budget), of: of, root: root, archived: archived, last: at}
+		t.machines.all = append(t.machines.all, m)
+	}
+	if !tree.Keeps(at) {
+		t.machines.passed = true
+		return nil, at, true
+	}
+	return m, at, true
+}
+
+// cut notes that an archive ends before its time, and with it the machines in it.
+func (t *intake) cut(archive string) {
+	for _, m := range t.machines.all {
+		if m.of == archive {
+			m.files.Cut(m.last)
+		}
+	}
+}
+
+// tarEnd counts the zeros at the end of an archive.
+type tarEnd struct {
+	from  io.Reader
+	zeros int
+}
+
+func (e *tarEnd) Read(p []byte) (int, error) {
+	n, err := e.from.Read(p)
+	rest := bytes.TrimRight(p[:n], "\x00")
+	if len(rest) > 0 {
+		e.zeros = 0
+	}
+	e.zeros += n - len(rest)
+	return n, err
+}
+
+// tarEnded notes that an archive lacks the zeros that end it (POSIX.1-1988, ustar): of a tree, more
+// may have been cut off.
+func (t *intake) tarEnded(in text, end *tarEnd) {
+	const block = 512
+	if end.zeros < block && slices.ContainsFunc(t.machines.all, func(m *machineTree) bool { return m.of == in.name }) {
+		t.cut(in.name)
+		in.list.pass(in.name, problem{"it has no end, so a part of it may be missing", facts.UnreadError})
+	}
+}
+
+// added notes what became of a file of a machine.
+func (t *intake) added(m *machineTree, err error, list *listing) {
+	switch {
+	case errors.Is(err, tree.ErrTooLarge) && !m.full:
+		m.files.Cut(m.last)
+		m.full = true
+		list.pass(m.name(), problem{"not read to its end: " + err.Error(), facts.UnreadCount})
+	case errors.Is(err, ErrMaxBytes):
+		m.files.Cut(m.last)
+	}
+}
+
+// tarFile adds a member of a tar archive to a machine. An error of the archive comes again with
+// the next member.
+func (t *intake) tarFile(m *machineTree, at string, head *tar.Header, from io.Reader, list *listing) {
+	if m == nil || m.full {
+		return
+	}
+	var err error
+	switch head.Typeflag {
+	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
+		err = m.files.AddFile(at, from)
+	case tar.TypeSymlink:
+		err = m.files.AddLink(at, head.Linkname)
+	case tar.TypeDir:
+		err = m.files.AddDir(at)
+	}
+	t.added(m, err, list)
+}
+
+// zippedFile adds a member of a zip archive to a machine.
+func (t *intake) zippedFile(m *machineTree, at string, member *zip.File, list *listing) {
+	if m == nil || m.full {
+		return
+	}
+	if member.Mode().IsDir() {
+		t.added(m, m.files.AddDir(at), list)
+		return
+	}
+	p, _ := zipMember(member)
+	from, err := member.Open()
+	if p.unread != "" || err != nil {
+		t.added(m, m.files.AddUnread(at, err), list)
+		return
+	}
+	defer from.Close() //nolint:errcheck // It was only read.
+	counted := &counter{from: from, intake: t}
+	switch {
+	case member.Mode().IsRegular():
+		err = m.files.AddFile(at, counted)
+	case member.Mode()&fs.ModeSymlink != 0:
+		var target []byte
+		if target, err = io.ReadAll(io.LimitReader(counted, tree.MaxTarget+1)); err == nil {
+			err = m.files.AddLink(at, string(target))
+		}
+	}
+	t.added(m, err, list)
+}
+
+// foundFile adds what was found in a folder to a machine.
+func (t *intake) foundFile(ctx context.Context, folder string, f found, ended bool, list *listing) {
+	m, at, _ := t.copied(folder, f.shown, false)
+	switch {
+	case m == nil || m.full:
+		return
+	case ended:
+		m.files.Cut("/")
+		m.full = true
+		list.pass(m.name(), t.problemOf(t.stopped))
+		return
+	case f.mode.IsDir():
+		t.added(m, m.files.AddDir(at), list)
+		return
+	}
+	read, err := files.Within(ctx, t.options.Silence, func() (read, error) {
+		switch {
+		case f.mode&fs.ModeSymlink != 0:
+			target, err := t.options.Files.ReadLink(f.path)
+			return read{target: target}, err
+		case f.mode.IsRegular():
+			return t.readCopied(f.path)
+		}
+		return read{}, errNotRegular
+	})
+	switch {
+	case err != nil:
+		err = m.files.AddUnread(at, err)
+	case f.mode&fs.ModeSymlink != 0:
+		err = m.files.AddLink(at, read.target)
+	default:
+		err = m.files.AddFile(at, &counter{from: bytes.NewReader(read.data), intake: t})
+	}
+	t.added(m, err, list)
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// read is what a file or a link of a folder holds.
+type read struct {
+	data   []byte
+	target string
+}
+
+// readCopied reads a file of a folder.
+func (t *intake) readCopied(name string) (read, error) {
+	f, err := t.options.Files.Open(name)
+	if err != nil {
+		return read{}, err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return read{}, cmp.Or(err, errNotRegular)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, tree.MaxFile+1))
+	return read{data: data}, err
+}
+
+// machine returns the facts of the machine of which files were among what was read; nil if there
+// was none.
+func (t *intake) machine(ctx context.Context) (*facts.Facts, error) {
+	all := t.machines.outermost()
+	switch {
+	case len(all) == 0:
+		return nil, nil
+	case len(all) > 1:
+		var names []string
+		for _, m := range all {
+			names = append(names, m.name())
+		}
+		if t.machines.more {
+			names = append(names, "and others")
+		}
+		return nil, fmt.Errorf("%w: %s", ErrSeveral, strings.Join(names, ", "))
+	case t.base != nil:
+		t.beyond.pass(all[0].name(), problem{"a second machine, in addition to " + t.baseName + ": examine it separately", facts.UnreadForm})
+		return nil, nil
+	}
+	if ctx.Err() != nil { // The deadline, within which the rest was read.
+		ctx = context.WithoutCancel(ctx)
+	}
+	t.baseName = all[0].name()
+	t.options.Progress(t.baseName)
+	f, _ := checks.Gather(ctx, all[0].files.Host(), t.options.Gather)
+	return f, nil
+}
+
+// outermost are the machines that do not lie in a folder of another, as the root folders of
+// containers do.
+func (m *machines) outermost() []*machineTree {
+	return slices.DeleteFunc(slices.Clone(m.all), func(inner *machineTree) bool {
+		return slices.ContainsFunc(m.all, func(outer *machineTree) bool {
+			return outer != inner && outer.of == inner.of && (outer.root == "" || strings.HasPrefix(inner.root, outer.root+"/"))
+		})
+	})
+}

@@ -1,0 +1,260 @@
+package text_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+)
+
+// save writes a file of a test, and returns its path.
+func save(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestMachinesAsTrees holds that the files of each recorded machine give the same facts as the
+// recording of these files, as a folder and as an archive of each kind.
+func TestMachinesAsTrees(t *testing.T) {
+	for _, name := range fixtures.Examples() {
+		t.Run(name, func(t *testing.T) {
+			recording, err := fixtures.Example(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries, rest := treetest.Split(t, recording)
+			want := plain(gathered(t, rest))
+			names := gathered(t, recording).Host
+			// The names that the kernel gives itself are in files, too: those that the recording holds.
+			if bytes.Contains(recording, []byte(" lm ")) {
+				want.Host.Arch = names.Arch
+			}
+			folder := t.TempDir()
+			treetest.Folder(t, folder, entries)
+			packed := treetest.Tar(t, "", entries)
+			for _, of := range []string{
+				folder,
+				save(t, "m.tar.gz", treetest.Gzip(t, treetest.Tar(t, "./sosreport-node1", entries))),
+				save(t, "m.zip", treetest.Zip(t, "case 12/node1", entries)),
+				save(t, "outer.tar", treetest.Tar(t, "", []treetest.Entry{{Path: "ticket/m.tgz", Data: treetest.Gzip(t, packed)}})),
+			} {
+				got, err := text.Read(t.Context(), []string{of}, text.Options{})
+				if err != nil {
+					t.Fatalf("%s: %v", of, err)
+				}
+				if got.Recording == "" {
+					t.Errorf("%s: no machine", of)
+				}
+				for _, text := range got.Facts.Texts {
+					if !strings.HasSuffix(text.Name, "etc/os-release") || text.Unread != "" {
+						t.Errorf("%s: the text %+v", of, text)
+					}
+				}
+				if diff := gocmp.Diff(want, plain(got.Facts)); diff != "" {
+					t.Errorf("%s (-recording +tree):\n%s", of, diff)
+				}
+			}
+		})
+	}
+}
+
+func gathered(t *testing.T, recording []byte) *facts.Facts {
+	t.Helper()
+	h, err := recorded.OpenSnapshot("recording", bytes.NewReader(recording))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := checks.Gather(t.Context(), h, gather.Options{})
+	return f
+}
+
+// plain leaves out of facts what a tree says in other words: why something is unknown.
+func plain(f *facts.Facts) *facts.Facts {
+	p := *f
+	p.Texts, p.Origins, p.Unknown = nil, nil, nil
+	for _, u := range f.Unknown {
+		p.Unknown = append(p.Unknown, facts.Unknown{Section: u.Section, Fact: u.Fact})
+	}
+	slices.SortFunc(p.Unknown, func(a, b facts.Unknown) int {
+		return cmp.Or(strings.Compare(a.Section, b.Section), strings.Compare(a.Fact, b.Fact))
+	})
+	p.Unknown = slices.Compact(p.Unknown)
+	return &p
+}
+
+// machineFiles are files of a machine with two GPUs.
+func machineFiles() []treetest.Entry {
+	var all []treetest.Entry
+	add := func(at, data string) { all = append(all, treetest.Entry{Path: at, Data: []byte(data)}) }
+	for _, a := range []string{"0000:3b:00.0", "0000:5e:00.0"} {
+		folder := "sys/devices/pci0000:3a/0000:3a:00.0/" + a
+		add(folder+"/class", "0x030200\n")
+		add(folder+"/vendor", "0x10de\n")
+		add(folder+"/device", "0x2330\n")
+		add(folder+"/numa_node", "0\n")
+		all = append(all, treetest.Entry{Path: "sys/bus/pci/devices/" + a, Link: "../../../devices/pci0000:3a/0000:3a:00.0/" + a})
+	}
+	add("proc/cmdline", "root=/dev/sda1 iommu=pt\n")
+	add("proc/version", "Linux version 6.8.0-41-generic (x) #1\n")
+	return all
+}
+
+func TestMachineAndTexts(t *testing.T) {
+	entries := append(machineFiles(),
+		treetest.Entry{Path: "sos_commands/kernel/uname_-a", Data: []byte("Linux node7 6.8.0-41-generic #41-Ubuntu SMP x86_64 x86_64 x86_64 GNU/Linux\n")},
+		treetest.Entry{Path: "sos_commands/kernel/dmesg", Data: []byte("[   12.803392] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")},
+		treetest.Entry{Path: "sos_commands/nvidia/nvidia-smi_-L", Data: []byte("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-8f6c1d1e-2222-3333-4444-555566667777)\n")},
+		treetest.Entry{Path: "sos_commands/pci/lspci", Data: []byte("3b:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n\tLnkCap:\tPort #0, Speed 32GT/s, Width x16\n\tLnkSta:\tSpeed 16GT/s (downgraded), Width x8\n")},
+		treetest.Entry{Path: "proc/net/bonding/bond0", Data: []byte("Ethernet Channel Bonding Driver: v6.8.0\n\nBonding Mode: IEEE 802.3ad Dynamic link aggregation\nMII Status: up\n\nSlave Interface: eth0\nMII Status: up\nSpeed: 100000 Mbps\n")},
+		treetest.Entry{Path: "proc/interrupts", Data: []byte("  0: 1\n")},
+	)
+	of := save(t, "m.tar", treetest.Tar(t, "sosreport-node7", entries))
+	got, err := text.Read(t.Context(), []string{of}, text.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := got.Facts
+	if f.Host.Kernel != "6.8.0-41-generic" || f.Host.Arch != "amd64" || !slices.Contains(f.Host.CommandLine, "iommu=pt") {
+		t.Errorf("the host is %+v", f.Host)
+	}
+	if f.KernelLog == nil || len(f.KernelLog.Events) != 1 {
+		t.Errorf("the kernel log is %+v", f.KernelLog)
+	}
+	if len(f.PCI.Devices) != 2 || f.PCI.Partial || f.PCI.Devices[0].Link == nil || f.PCI.Devices[0].Link.Width != 8 || f.PCI.Devices[1].Link != nil {
+		t.Errorf("the PCI devices are %+v", f.PCI)
+	}
+	if len(f.GPUs.Devices) != 2 || !f.GPUs.Devices[0].InPCI {
+		t.Errorf("the GPUs are %+v", f.GPUs.Devices)
+	}
+	for _, u := range f.Unknown {
+		if u.Section == "kernel_log" {
+			t.Errorf("still unknown: %+v", u)
+		}
+	}
+	for _, o := range f.Origins {
+		if o.Fact == "host.kernel" && o.Value != f.Host.Kernel {
+			t.Errorf("the origin %+v is of another value", o)
+		}
+	}
+	names := []string{}
+	for _, text := range f.Texts {
+		names = append(names, text.Name)
+		if len(text.Kinds) == 0 {
+			t.Errorf("%s is not recognized: %s", text.Name, text.Problem)
+		}
+	}
+	if len(names) != 5 {
+		t.Errorf("the texts are %q", names)
+	}
+}
+
+func TestSeveralMachines(t *testing.T) {
+	folder := t.TempDir()
+	treetest.Folder(t, filepath.Join(folder, "node1"), machineFiles())
+	treetest.Folder(t, filepath.Join(folder, "node2"), machineFiles())
+	_, err := text.Read(t.Context(), []string{folder}, text.Options{})
+	if want := ": " + filepath.Join(folder, "node1") + ", " + filepath.Join(folder, "node2"); !errors.Is(err, text.ErrSeveral) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want an error that names%s", err, want)
+	}
+	// The root folder of a container on the machine is no other machine.
+	treetest.Folder(t, filepath.Join(folder, "node1/run/containers/1"), machineFiles())
+	got, err := text.Read(t.Context(), []string{filepath.Join(folder, "node1")}, text.Options{})
+	if err != nil || got.Recording != filepath.Join(folder, "node1") {
+		t.Errorf("got %q, %v", got.Recording, err)
+	}
+	many := t.TempDir()
+	for i := range 20 {
+		treetest.Folder(t, filepath.Join(many, strings.Repeat("n", i+1)), machineFiles())
+	}
+	_, err = text.Read(t.Context(), []string{many}, text.Options{})
+	if !errors.Is(err, text.ErrSeveral) || strings.Count(err.Error(), ", ") != 16 || !strings.HasSuffix(err.Error(), ", and others") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCutTree holds that a tree that ends before its time, at any byte, shows no value that the whole
+// one does not show, and that what may be missing is unknown.
+func TestCutTree(t *testing.T) {
+	entries := append(machineFiles(), treetest.Entry{Path: "sys/kernel/iommu_groups", Dir: true}, treetest.Entry{Path: "sys/class/iommu", Dir: true})
+	inOrder := slices.Clone(entries)
+	slices.SortFunc(inOrder, func(a, b treetest.Entry) int { return strings.Compare(a.Path, b.Path) })
+	for name, entries := range map[string][]treetest.Entry{"in order": inOrder, "scattered": entries} {
+		packed := treetest.Tar(t, "node1", entries)
+		whole, err := text.Read(t.Context(), []string{save(t, "m.tar", packed)}, text.Options{})
+		if err != nil || whole.Facts.IOMMU.Mode != "off" {
+			t.Fatalf("got %v, %v", whole.Facts, err)
+		}
+		shown := 0
+		for end := 512; end < len(packed)-1024; end += 1536 - 1 {
+			got, err := text.Read(t.Context(), []string{save(t, "m.tar", packed[:end])}, text.Options{})
+			if err != nil {
+				continue // There is nothing in it yet.
+			}
+			f := got.Facts
+			if !slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Unread != "" }) {
+				t.Errorf("%s, cut at %d: it is not said: %+v", name, end, f.Texts)
+			}
+			if f.IOMMU.Mode != "" || f.IOMMU.Units != nil && name == "scattered" {
+				t.Errorf("%s, cut at %d: the IOMMU is %+v", name, end, f.IOMMU)
+			}
+			if f.PCI != nil && len(f.PCI.Devices) != 2 {
+				t.Errorf("%s, cut at %d: %d PCI devices", name, end, len(f.PCI.Devices))
+			}
+			if f.GPUs.Devices != nil {
+				shown++
+			}
+		}
+		if (shown > 0) != (name == "in order") {
+			t.Errorf("%s: GPUs are shown %d times", name, shown)
+		}
+	}
+}
+
+// TestXZ holds that what xz -9 has compressed is read, and that what claims to need more memory than
+// that is not.
+func TestXZ(t *testing.T) {
+	const packed = "fd377a585a000004e6d6b446020021011c00000010cf58cc01001c4e43434c2076657273696f6e20322e32382e392b6375646131332e300a" +
+		"0000000023d4bdae1248631c0001351d441bb1e11fb6f37d010000000004595a"
+	data, err := hex.DecodeString(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := text.Read(t.Context(), []string{save(t, "nccl.log.xz", data)}, text.Options{})
+	if err != nil || len(got.Facts.Software) == 0 || got.Facts.Software[0].Version != "2.28.9" {
+		t.Errorf("got %+v, %v", got.Facts.Software, err)
+	}
+	for end := range len(data) {
+		got, err := text.Read(t.Context(), []string{save(t, "nccl.log.xz", data[:end])}, text.Options{})
+		if err == nil && got.Facts.Texts[0].Unread == "" {
+			t.Errorf("cut at %d, it passes for whole", end)
+		}
+	}
+	huge := slices.Clone(data)
+	huge[16] = 40 // The size of the dictionary, 4 GiB (the .xz file format 1.2.0, 5.3.1), and the checksum of its head.
+	binary.LittleEndian.PutUint32(huge[20:], crc32.ChecksumIEEE(huge[12:20]))
+	_, err = text.Read(t.Context(), []string{save(t, "nccl.log.xz", huge)}, text.Options{})
+	if err == nil || !strings.Contains(err.Error(), "dictionary size exceeds max") {
+		t.Errorf("a dictionary of 4 GiB gives %v", err)
+	}
+}

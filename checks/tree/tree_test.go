@@ -1,0 +1,275 @@
+package tree_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/tree"
+	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+)
+
+func TestSplit(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"sys/bus/pci/devices":                          {"", "/sys/bus/pci/devices"},
+		"./proc/cpuinfo":                               {"", "/proc/cpuinfo"},
+		"/proc/sys/kernel/osrelease":                   {"", "/proc/sys/kernel/osrelease"},
+		"sosreport-node7-2026/sys/class/iommu":         {"sosreport-node7-2026", "/sys/class/iommu"},
+		"a/../../b/sys/devices/pci0000:00":             {"b", "/sys/devices/pci0000:00"},
+		"node/proc/1234/status":                        {"node", "/proc/1234/status"},
+		"linux-6.8/include/sys/types.h":                {},
+		"sys":                                          {},
+		"sos_commands/process/proc/x":                  {},
+		"var/log/sys/log":                              {},
+		"case/node1/var/lib/c/1/sys/bus/pci/devices/x": {"case/node1/var/lib/c/1", "/sys/bus/pci/devices/x"},
+	} {
+		root, at, ok := tree.Split(name)
+		if ok != (want[1] != "") || root != want[0] || at != want[1] {
+			t.Errorf("%s: got %q, %q, %t, want %q", name, root, at, ok, want)
+		}
+	}
+}
+
+// TestKeepsRecorded holds that all files of /sys and /proc that the recorded machines hold are kept,
+// and that no folder above them is left out. Recordings of another time hold some that no check reads today.
+func TestKeepsRecorded(t *testing.T) {
+	unread := func(at string) bool {
+		return strings.HasPrefix(at, "/sys/fs/cgroup/") || path.Dir(path.Dir(at)) == "/proc"
+	}
+	seen := 0
+	for _, name := range fixtures.Examples() {
+		recording, err := fixtures.Example(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, _ := treetest.Split(t, recording)
+		for _, e := range entries {
+			_, at, ok := tree.Split(e.Path)
+			if !ok || e.Dir || unread(at) {
+				continue
+			}
+			seen++
+			if !tree.Keeps(at) {
+				t.Errorf("%s is not kept", at)
+			}
+			for folder := path.Dir(at); strings.Count(folder, "/") > 1; folder = path.Dir(folder) {
+				if tree.Prunes(folder) {
+					t.Errorf("%s is left out, with %s", folder, at)
+				}
+			}
+		}
+	}
+	if seen < 1000 {
+		t.Errorf("only %d files were seen", seen)
+	}
+	for _, at := range []string{"/sys/devices/system/cpu/cpu0/cache", "/sys/kernel/slab", "/sys/devices/system/node/node0/memory12", "/proc/1234", "/sys/devices/virtual/tty"} {
+		if tree.Keeps(at) || !tree.Prunes(at) {
+			t.Errorf("%s is looked at", at)
+		}
+	}
+}
+
+func TestLinksStayInside(t *testing.T) {
+	m := tree.New(&tree.Budget{})
+	add := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const function = "/sys/devices/pci0000:00/0000:00:01.0"
+	add(m.AddFile(function+"/vendor", strings.NewReader("0x10de\n")))
+	add(m.AddLink("/sys/bus/pci/devices/0000:00:01.0", "../../../../../../../sys/devices/pci0000:00/0000:00:01.0"))
+	add(m.AddLink("/sys/bus/pci/devices/0000:00:02.0", function))
+	add(m.AddLink("/sys/bus/pci/devices/0000:00:03.0", "../../../../../../etc"))
+	add(m.AddLink("/sys/bus/pci/devices/0000:00:04.0", "0000:00:04.0"))
+	add(m.AddLink("/sys/bus/pci/devices/0000:00:05.0", strings.Repeat("a/", 3000)))
+	h := m.Host()
+	for address, want := range map[string]string{"0000:00:01.0": "0x10de", "0000:00:02.0": "0x10de", "0000:00:03.0": "", "0000:00:04.0": "", "0000:00:05.0": ""} {
+		got, err := h.Text("/sys/bus/pci/devices/" + address + "/vendor")
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%s: got %q, %v", address, got, err)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: that it is not in the tree shows that it does not exist: %v", address, err)
+		}
+	}
+}
+
+func TestContent(t *testing.T) {
+	m := tree.New(&tree.Budget{})
+	const function = "/sys/devices/pci0000:00/0000:00:01.0"
+	header := make([]byte, 4096) // As GNU tar fills up the 64 bytes that a user can read.
+	copy(header, "\xde\x10\x30\x23\x06\x04\x10\x00")
+	whole := bytes.Clone(header)
+	whole[0x40] = 1
+	for at, data := range map[string][]byte{
+		function + "/class":                           append([]byte("0x030200\n"), make([]byte, 4096)...),
+		function + "/ras/gpu_vram_bad_pages":          make([]byte, 4096),
+		function + "/config":                          header,
+		"/sys/devices/pci0000:00/0000:00:02.0/config": whole,
+		"/proc/cpuinfo":                               nil,
+	} {
+		if err := m.AddFile(at, bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := m.Host()
+	if s, err := h.Text(function + "/class"); err != nil || s != "0x030200" {
+		t.Errorf("class is %q, %v", s, err)
+	}
+	if b, err := h.Read(function + "/ras/gpu_vram_bad_pages"); err != nil || len(b) != 0 {
+		t.Errorf("an empty list is %q, %v", b, err)
+	}
+	if b, err := h.ReadPart(function+"/config", 4096); err != nil || len(b) != 64 {
+		t.Errorf("the header has %d bytes, %v", len(b), err)
+	}
+	if b, err := h.ReadPart("/sys/devices/pci0000:00/0000:00:02.0/config", 4096); err != nil || len(b) != 4096 {
+		t.Errorf("config space has %d bytes, %v", len(b), err)
+	}
+	if _, err := h.Read("/proc/cpuinfo"); !errors.Is(err, machine.ErrNotRecorded) {
+		t.Errorf("a file of /proc of which nothing was taken gives %v", err)
+	}
+}
+
+// TestMasked holds that a /sys of folders alone, as of a container that masks it, does not show that
+// there is no PCI device.
+func TestMasked(t *testing.T) {
+	m := tree.New(&tree.Budget{})
+	if err := m.AddDir("/sys/bus/pci/devices"); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := m.Host().Dir("/sys/bus/pci/devices"); !errors.Is(err, machine.ErrNotRecorded) {
+		t.Errorf("got %q, %v", names, err)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	m := tree.New(&tree.Budget{})
+	if err := m.AddFile("/proc/cpuinfo", io.LimitReader(zeros{}, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := m.Host().ReadPart("/proc/cpuinfo", 1<<30); err == nil {
+		t.Errorf("%d bytes of a giant file pass for the whole of it", len(b))
+	}
+	if err := m.AddFile("/proc/meminfo", iotest.ErrReader(io.ErrUnexpectedEOF)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a broken file gives %v", err)
+	}
+	var err error
+	for range 100_000 {
+		if err = m.AddDir("/sys/class/net"); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, tree.ErrTooLarge) {
+		t.Errorf("without end: %v", err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestUname(t *testing.T) {
+	for name, c := range map[string]struct{ version, cpuinfo, release, arch string }{
+		"x86":             {"Linux version 6.8.0-41-generic (buildd@x) #41", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu lm nx\n", "6.8.0-41-generic", "x86_64"},
+		"i686":            {"", "vendor_id\t: GenuineIntel\nflags\t\t: fpu nx\n", "", ""},
+		"arm64":           {"", "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\n", "", "aarch64"},
+		"arm":             {"", "Processor\t: ARMv7\nCPU architecture: 7\n", "", ""},
+		"s390x":           {"", "vendor_id       : IBM/S390\n# processors    : 20\n", "", "s390x"},
+		"ia64":            {"", "processor  : 0\nvendor     : GenuineIntel\narch       : IA-64\n", "", "ia64"},
+		"power":           {"", "processor\t: 0\ncpu\t\t: POWER9, altivec supported\n", "", ""},
+		"red hat's power": {"Linux version 4.14.0-49.el7a.ppc64le (x)", "cpu\t\t: POWER9\n", "4.14.0-49.el7a.ppc64le", "ppc64le"},
+		"riscv":           {"", "isa\t\t: rv64imafdc\n", "", "riscv64"},
+	} {
+		m := tree.New(&tree.Budget{})
+		for at, data := range map[string]string{"/proc/version": c.version, "/proc/cpuinfo": c.cpuinfo} {
+			if err := m.AddFile(at, strings.NewReader(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got machine.Uname
+		if err := m.Host().Ask(t.Context(), machine.AskUname, &got); err != nil && c.arch+c.release != "" || got.Release != c.release || got.Machine != c.arch {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+	}
+}
+
+// FuzzTree holds that no archive makes a tree show that something does not exist, whatever
+// its links and however it ends.
+func FuzzTree(f *testing.F) {
+	seed := func(entries ...treetest.Entry) []byte {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, e := range entries {
+			head := &tar.Header{Name: e.Path, Linkname: e.Link, Size: int64(len(e.Data))}
+			if e.Link != "" {
+				head.Typeflag = tar.TypeSymlink
+			}
+			_ = w.WriteHeader(head)
+			_, _ = w.Write(e.Data)
+		}
+		_ = w.Close()
+		return b.Bytes()
+	}
+	f.Add(seed(treetest.Entry{Path: "sys/devices/pci0000:00/0000:00:01.0/vendor", Data: []byte("0x10de\n")}, treetest.Entry{Path: "sys/bus/pci/devices/0000:00:01.0", Link: "../../../devices/pci0000:00/0000:00:01.0"}), 0)
+	f.Add(seed(treetest.Entry{Path: "sys/class/net", Link: "net"}, treetest.Entry{Path: "sys/class/net/eth0/x", Data: []byte("1")}), 600)
+	f.Add(seed(treetest.Entry{Path: "proc/self/status", Link: "../../../.."}, treetest.Entry{Path: "proc/self/status/x", Link: "/"}), 0)
+	f.Fuzz(func(t *testing.T, archive []byte, cut int) {
+		if cut > 0 && cut < len(archive) {
+			archive = archive[:cut]
+		}
+		m := tree.New(&tree.Budget{})
+		var seen []string
+		members := tar.NewReader(bytes.NewReader(archive))
+		last := ""
+		for {
+			head, err := members.Next()
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					m.Cut(last)
+				}
+				break
+			}
+			_, at, ok := tree.Split(head.Name)
+			if !ok || !tree.Keeps(at) {
+				continue
+			}
+			last = at
+			seen = append(seen, at)
+			switch head.Typeflag {
+			case tar.TypeReg:
+				err = m.AddFile(at, members)
+			case tar.TypeSymlink:
+				err = m.AddLink(at, head.Linkname)
+			case tar.TypeDir:
+				err = m.AddDir(at)
+			default:
+			}
+			if errors.Is(err, tree.ErrTooLarge) {
+				break
+			}
+		}
+		h := m.Host()
+		for _, at := range append(seen, "/", "/sys", "/sys/bus/pci/devices", "/sys/class/iommu", "/proc/self/status", "/etc/passwd") {
+			_, read := h.Read(at)
+			_, list := h.Dir(at)
+			_, link := h.Link(at)
+			_, stat := h.Stat(at)
+			_, resolve := h.Real(at)
+			for _, err := range []error{read, list, link, stat, resolve} {
+				if errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s: %v", at, err)
+				}
+			}
+		}
+	})
+}

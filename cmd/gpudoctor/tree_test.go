@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// TestTreesJudged holds that the copy of a machine's files is never healthy, and that no rule finds
+// anything in it which it does not find in the recording, unless the recording has what
+// explains it, such as the probe.
+func TestTreesJudged(t *testing.T) {
+	judge := func(from string) *report.Document {
+		t.Helper()
+		d, err := diagnose(t.Context(), request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for _, name := range fixtures.Examples() {
+		recording, err := fixtures.Example(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, _ := treetest.Split(t, recording)
+		file := filepath.Join(t.TempDir(), name+".tgz")
+		if err := os.WriteFile(file, treetest.Gzip(t, treetest.Tar(t, name, entries)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		whole, copied := judge("example:"+name), judge(file)
+		if copied.Verdict.State == report.Healthy || copied.TextsOnly() {
+			t.Errorf("%s: the verdict on its files is %s, texts only: %t", name, copied.Verdict.State, copied.TextsOnly())
+		}
+		found := map[string]bool{}
+		for _, f := range whole.Findings {
+			found[f.Rule] = true
+		}
+		for _, f := range copied.Findings {
+			if !found[f.Rule] {
+				t.Errorf("%s: only its files show %s: %s", name, f.Rule, f.Message)
+			}
+		}
+	}
+}
