@@ -21,9 +21,9 @@ func TestEmbedded(t *testing.T) {
 		t.Fatalf("%d Rego tests on disk: %v", len(names), err)
 	}
 	got := map[string][]byte{}
-	err = fs.WalkDir(embedded, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(Files(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			got[name], err = fs.ReadFile(embedded, name)
+			got[name], err = fs.ReadFile(Files(), name)
 		}
 		return err
 	})
@@ -31,6 +31,6 @@ func TestEmbedded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files built into the program by the patterns in load.go (-on disk +built in):\n%s", diff)
+		t.Errorf("files built into the program; make update packs them (-on disk +built in):\n%s", diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"sync"
@@ -115,7 +116,7 @@ func (l *lazyModules) modulesOf(rules []Rule, profile Profile, missing func(sect
 		if len(more) == 0 {
 			continue
 		}
-		text, err := embedded.ReadFile(file)
+		text, err := fs.ReadFile(Files(), file)
 		if err != nil {
 			return nil, fmt.Errorf("read the built-in rules: %w", err)
 		}

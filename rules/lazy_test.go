@@ -2,16 +2,18 @@ package rules
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
-// TestGoldenIndex holds that index.zip says what the files of the built-in rules say.
-// Run make update after a change of a rule; it formats them as well.
+// TestGoldenIndex holds that rules.zip has the files of the built-in rules, and that index.zip says
+// what they say. Run make update after a change of a rule; it formats them as well.
 func TestGoldenIndex(t *testing.T) {
-	files, err := regoFiles(embedded)
+	files, err := regoFiles(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +35,13 @@ func TestGoldenIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Archive(t, "index.zip", map[string][]byte{indexFile: made})
+	golden.Archive(t, "rules.zip", files)
 }
 
 // wholeSet are the built-in rules, all of them parsed.
 func wholeSet(tb testing.TB) *Set {
 	tb.Helper()
-	files, err := regoFiles(embedded)
+	files, err := regoFiles(Files())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -59,7 +62,7 @@ func TestParts(t *testing.T) {
 	}
 	whole := wholeSet(t).modules
 	for file, m := range whole {
-		text, err := embedded.ReadFile(file)
+		text, err := fs.ReadFile(Files(), file)
 		if err != nil {
 			t.Fatal(err)
 		}
