@@ -1,6 +1,7 @@
 package rdma_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/netip"
@@ -19,12 +20,12 @@ import (
 
 // device adds a device with one port to a machine.
 func device(m *machine.Memory, name, address string, files map[string]string) {
-	real := "/sys/devices/pci0000:00/" + address + "/infiniband/" + name
+	at := "/sys/devices/pci0000:00/" + address + "/infiniband/" + name
 	m.AddLink("/sys/class/infiniband/"+name, "../../devices/pci0000:00/"+address+"/infiniband/"+name)
-	m.AddFile(real+"/fw_ver", []byte("28.39.1002\n"))
-	m.AddFile(real+"/hca_type", []byte("MT4129\n"))
+	m.AddFile(at+"/fw_ver", []byte("28.39.1002\n"))
+	m.AddFile(at+"/hca_type", []byte("MT4129\n"))
 	for file, text := range files {
-		m.AddFile(real+"/ports/1/"+file, []byte(text+"\n"))
+		m.AddFile(at+"/ports/1/"+file, []byte(text+"\n"))
 	}
 }
 
@@ -127,7 +128,7 @@ func TestPortsUnreadable(t *testing.T) {
 					t.Errorf("%s: %v: %s is known: %v", file, failure, other, ok)
 				}
 			}
-			if want := failure != fs.ErrNotExist; want != (len(unknown) == 1) {
+			if want := !errors.Is(failure, fs.ErrNotExist); want != (len(unknown) == 1) {
 				t.Errorf("%s: %v: unknown %q", file, failure, unknown)
 			}
 		}

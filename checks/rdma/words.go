@@ -5,6 +5,7 @@ package rdma
 
 import (
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,12 +143,8 @@ var (
 
 // Counter notes a counter of a port, and reports whether it is one of errors.
 func Counter(p *facts.RDMAPort, name, value string) bool {
-	for _, list := range [][]string{linkCounters, transportCounters} {
-		for _, known := range list {
-			if name == known {
-				return note(p, name, value)
-			}
-		}
+	if slices.Contains(linkCounters, name) || slices.Contains(transportCounters, name) {
+		return note(p, name, value)
 	}
 	return false
 }
