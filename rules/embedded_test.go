@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,5 +33,19 @@ func TestEmbedded(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files built into the program; make update packs them (-on disk +built in):\n%s", diff)
+	}
+}
+
+// TestFileLength holds that no rule or library is longer than a person reads in one go.
+func TestFileLength(t *testing.T) {
+	const most = 300
+	files, err := regoFiles(os.DirFS("."))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files on disk: %v", len(files), err)
+	}
+	for name, text := range files {
+		if n := bytes.Count(text, []byte{'\n'}); n > most {
+			t.Errorf("%s has %d lines, at most %d: move a part to a library", name, n, most)
+		}
 	}
 }

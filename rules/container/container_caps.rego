@@ -35,7 +35,7 @@ package gpudoctor.rules.container_caps
 
 import data.gpudoctor.lib.container_rdma
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.launch_gpus
+import data.gpudoctor.lib.launch_devices
 import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
@@ -260,7 +260,7 @@ findings contains {
 }
 
 # What the files of a job say before it runs.
-findings contains found if some found in launch_gpus.unreached
+findings contains found if some found in launch_devices.unreached
 
 findings contains object.union({"subject": "/dev/infiniband", "params": {"nodes": ["/dev/infiniband"]}}, found) if {
 	some found in launch_limits.devices

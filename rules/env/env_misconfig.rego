@@ -48,7 +48,7 @@ findings contains object.union(finding(name, v, row), when_said(row)) if {
 
 finding(name, v, row) := {
 	"subject": name,
-	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), why(row), figures(row), word_remark(row, v.value)]),
+	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), why(row), figures(row), setting_rows.word_remark(row, v.value)]),
 	"severity": setting_rows.weighed(row, v),
 	"confidence": row.confidence,
 	"evidence": array.concat([surroundings.variable_evidence(v)], array.concat(proofs(row), said(row))),
@@ -123,12 +123,6 @@ findings contains {
 
 figures(row) := sprintf(" (measured here: %s)", [peer_access.measured]) if {
 	row.measured
-} else := ""
-
-# word_remark explains why a word counts as 0.
-word_remark(row, value) := " (NCCL reads a number here, and treats a word as 0)" if {
-	row.is
-	regex.match(`^[a-zA-Z]`, value)
 } else := ""
 
 proofs(row) := [{

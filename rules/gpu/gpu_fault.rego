@@ -93,28 +93,8 @@ signs[xid.event_place(e)] contains logged("aer", {e}, "high", words, ["reseat-or
 	words := "PCIe reported an uncorrectable error on the path to it, from which its driver cannot recover"
 }
 
-# stillborn are GPUs that the driver could not start, as its messages have it, for
-# a reason that no other rule has: modules of the wrong kind or version are for
-# driver-library-mismatch, and BARs without room for bar-too-small.
-stillborn[xid.event_place(e)] contains e if {
-	count(input.texts) > 0
-	some e in input.kernel_log.events
-	e.id == "nvrm-init-failed"
-	count(elsewhere) == 0
-}
-
-elsewhere contains e if {
-	some e in input.kernel_log.events
-	e.kind == "bar"
-}
-
-elsewhere contains e if {
-	some e in input.kernel_log.events
-	e.id in {"nvrm-api-mismatch-event", "nvrm-open-modules-required"}
-}
-
 signs[address] contains logged("nvrm", es, "high", words, ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "upgrade-driver", "replace-hardware"]) if {
-	some address, es in stillborn
+	some address, es in xid.stillborn
 	words := "the driver could not initialize it (RmInitAdapter failed), so no program can use it: its firmware does not start, it lacks power, or it is badly seated"
 }
 

@@ -8,8 +8,6 @@ job(ls) := {"profile": "launch", "launches": ls}
 
 found(ls) := all if all := {[f.subject, f.severity] | some f in gpus.found} with input as job(ls)
 
-unreached(l) := all if all := {[f.subject, f.severity] | some f in gpus.unreached} with input as job([l])
-
 setting(name, value) := object.union(pod, {"variables": {name: value}})
 
 test_lists if {
@@ -68,25 +66,6 @@ test_nvidia_variables if {
 	found([setting("NVIDIA_DRIVER_CAPABILITIES", "all")]) == set()
 }
 
-test_unreached if {
-	run := {"kind": "docker-run", "processes": 2, "command": ["torchrun"], "source": "run.sh", "line": 1}
-	unreached(run) == {["/dev/nvidia*", "medium"]}
-	unreached(object.union(run, {"gpus": 2})) == set()
-	launcher := {"kind": "kubernetes", "processes": 16, "command": ["mpirun"], "source": "p.yaml", "line": 1}
-	unreached(launcher) == set()
-	unreached(object.union(launcher, {"command": ["torchrun"]})) == {["/dev/nvidia*", "medium"]}
-	unreached(object.union(launcher, {"command": ["torchrun"], "resources": {"claims": "1"}})) == set()
-}
-
-test_amd if {
-	unreached(given(["/dev/kfd"], "x")) == {["/dev/dri", "high"]}
-	unreached(given(["/dev/dri"], "rocm/pytorch")) == {["/dev/kfd", "high"]}
-	unreached(given(["/dev/dri"], "ffmpeg")) == set()
-	unreached(given(["/dev/kfd", "/dev/dri"], "rocm/pytorch")) == set()
-}
-
 document(l) := object.union(job([l]), {"gpus": {"devices": [{"address": "0000:01:00.0"}, {"address": "0000:02:00.0"}]}})
 
 node(n, file) := {"kind": "slurm-node", "name": "n1", "gpus": n, "source": file, "line": 1}
-
-given(devices, image) := {"kind": "docker-run", "devices": devices, "image": image, "source": "run.sh", "line": 1}

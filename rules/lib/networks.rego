@@ -252,3 +252,8 @@ address(text) if regex.match(`^[0-9a-fA-F]*::?[0-9a-fA-F:.]*(?:%[\w.-]+)?$`, tex
 ipv4(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
 
 ipv4_network(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}/([89]|[12]\d|30)$`, address)
+
+# speaker is who says a message.
+speaker(m) := sprintf("NCCL on %s", [m.host]) if {
+	m.host
+} else := "NCCL"

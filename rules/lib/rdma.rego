@@ -101,9 +101,10 @@ no_roce if {
 	}
 }
 
-# rate_per_hour is how often a counter of this machine grew in an hour since it started, or in the
-# hour since then. The counters may have been reset since: the true rate is not smaller.
-rate_per_hour(n) := (n * 3600) / max([input.host.uptime_seconds, 3600])
+# rate_per_hour is how often a counter of this machine grew in an hour since it started. While it
+# starts, drivers and switches bring links up and down, so less than six hours count as six. The
+# counters may have been reset since: the true rate is not smaller.
+rate_per_hour(n) := (n * 3600) / max([input.host.uptime_seconds, 21600])
 
 # link is "roce", "infiniband", "mixed" or "unknown".
 link := "mixed" if {

@@ -96,3 +96,9 @@ severity(row) := row.severity if {
 } else := "medium" if {
 	peer_access.share_lost <= 0.5
 } else := "high"
+
+# word_remark explains why a word counts as 0.
+word_remark(row, value) := " (NCCL reads a number here, and treats a word as 0)" if {
+	row.is
+	regex.match(`^[a-zA-Z]`, value)
+} else := ""

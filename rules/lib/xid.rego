@@ -83,3 +83,23 @@ times(events) := "once" if {
 source := input.kernel_log.source if {
 	input.kernel_log.source != ""
 } else := "kernel log"
+
+# stillborn are GPUs that the driver could not start, as its messages have it, for
+# a reason that no other rule has: modules of the wrong kind or version are for
+# driver-library-mismatch, and BARs without room for bar-too-small.
+stillborn[event_place(e)] contains e if {
+	count(input.texts) > 0
+	some e in input.kernel_log.events
+	e.id == "nvrm-init-failed"
+	count(elsewhere) == 0
+}
+
+elsewhere contains e if {
+	some e in input.kernel_log.events
+	e.kind == "bar"
+}
+
+elsewhere contains e if {
+	some e in input.kernel_log.events
+	e.id in {"nvrm-api-mismatch-event", "nvrm-open-modules-required"}
+}

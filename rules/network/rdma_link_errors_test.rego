@@ -17,6 +17,7 @@ test_fires if {
 	not contains(f.message, "link_downed")
 	some g in rdma_link_errors.findings with input as machine("active", 10, {"symbol_error": 0, "link_downed": 30})
 	contains(g.message, "link_downed 30")
+	count(rdma_link_errors.findings) == 1 with input as machine("active", 0.1, {"link_downed": 3})
 	some h in rdma_link_errors.findings with input as machine("down", 10, {"link_downed": 30})
 	h.severity == "low"
 }
@@ -25,7 +26,7 @@ test_fires if {
 test_silent if {
 	every m in [
 		machine("active", 2000, {"symbol_error": 5000, "link_downed": 30}),
-		machine("active", 0.1, {"symbol_error": 9, "link_downed": 1}),
+		machine("active", 0.1, {"symbol_error": 9, "link_downed": 2}),
 		machine("active", 24, {"symbol_error": 0, "link_downed": 0}),
 	] {
 		count(rdma_link_errors.findings) == 0 with input as m

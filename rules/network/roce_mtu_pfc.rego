@@ -27,6 +27,7 @@
 #   since: "0.1"
 package gpudoctor.rules.roce_mtu_pfc
 
+import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
@@ -203,29 +204,6 @@ loss_severity := "high" if {
 	failed
 } else := "low"
 
-# collapsed are measurements of collectives over RoCE whose bus bandwidth breaks
-# down as messages grow: to a quarter of what smaller ones had reached, or less.
-# Rates grow with the size and then stay (nccl-tests doc/PERFORMANCE.md); a
-# network that drops packets under load does that (NVIDIA/nccl#378). A message
-# of 1 MiB is beyond the change of protocols, which makes smaller steps.
-collapsed contains {"benchmark": b, "peak": best, "worst": last} if {
-	rdma.link in {"roce", "mixed"}
-	rdma_in_use
-	some b in input.benchmarks
-	b.what == "collective"
-	large := [p | some p in b.points; p.bytes >= 1048576; p.gbps > 0]
-	count(large) >= 3
-	last := large[count(large) - 1]
-	some best in large
-	best.gbps == max([q.gbps | some q in large])
-	best.bytes < last.bytes
-	best.gbps >= 1
-	last.gbps * 4 <= best.gbps
-}
-
-# rdma_in_use leaves out jobs that went over TCP.
-rdma_in_use if count({n | some n in input.logs.networks; n.name == "Socket"}) == 0
-
 findings contains {
 	"subject": "loss",
 	"message": sprintf("The bus bandwidth over RoCE falls from %v GB/s at %d bytes to %v GB/s at %d bytes, although larger messages should not be slower. The usual cause is a network that drops packets under load, because flow control (PFC, or pause frames) or congestion control is missing on NICs and switches", [c.peak.gbps, c.peak.bytes, c.worst.gbps, c.worst.bytes]),
@@ -237,7 +215,7 @@ findings contains {
 	"confidence": collapse_confidence,
 	"remedies": ["fix-mtu-pfc", "nccl-timeout"],
 } if {
-	c := sort(collapsed)[0]
+	c := sort(benchmarks.collapsed)[0]
 }
 
 collapse_confidence := "likely" if {
@@ -297,7 +275,7 @@ settlement := "the job had moved data before" if {
 missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)"} if {
 	count(mtus) == 0
 	count(loss) == 0
-	count(collapsed) == 0
+	count(benchmarks.collapsed) == 0
 	not failed
 	not rdma.no_roce
 	not rdma.no_device

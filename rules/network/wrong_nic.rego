@@ -128,7 +128,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 # start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
-	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [speaker(c.message), c.name, c.address, why(c), told]),
+	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [networks.speaker(c.message), c.name, c.address, why(c), told]),
 	"messages": [c.message],
 	"evidence": asked_fact,
 }) if {
@@ -152,10 +152,6 @@ told := sprintf(". NCCL_SOCKET_IFNAME=%s selected it", [networks.asked]) if {
 } else := sprintf(". NCCL_SOCKET_IFNAME=%s leaves no better one: a list of excluded names must also exclude lo and docker", [networks.asked]) if {
 	networks.asked
 } else := ""
-
-speaker(m) := sprintf("NCCL on %s", [m.host]) if {
-	m.host
-} else := "NCCL"
 
 # A connection was tried to an address that means something else on each
 # machine.
