@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	codeclimate "github.com/editorconfig-checker/editorconfig-checker/v3/pkg/error"
 	"github.com/joshdk/go-junit"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
@@ -284,20 +285,10 @@ func readGitHub(raw []byte) (r Report, err error) {
 var ruleInTitle = lazy.New(`\(([a-z0-9-]+)\)$`)
 
 // readGitLab reads issues of code quality. GitLab publishes no schema; what it requires is in
-// https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format.
+// https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format. The type is that by which
+// editorconfig-checker writes for GitLab.
 func readGitLab(raw []byte) (r Report, err error) {
-	var all []struct {
-		Description *string `json:"description"`
-		CheckName   *string `json:"check_name"`
-		Fingerprint *string `json:"fingerprint"`
-		Severity    string  `json:"severity"`
-		Location    struct {
-			Path  string `json:"path"`
-			Lines struct {
-				Begin int `json:"begin"`
-			} `json:"lines"`
-		} `json:"location"`
-	}
+	var all []codeclimate.CodeclimateIssue
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&all); err != nil {
@@ -309,15 +300,15 @@ func readGitLab(raw []byte) (r Report, err error) {
 	seen := map[string]bool{}
 	for _, one := range all {
 		switch {
-		case one.Description == nil || *one.Description == "" || one.CheckName == nil || one.Fingerprint == nil || one.Location.Path == "" || one.Location.Lines.Begin < 1:
+		case one.Description == "" || one.Check == "" || one.Fingerprint == "" || one.Location.Path == "" || one.Location.Lines.Begin < 1:
 			return r, fmt.Errorf("a field is missing: %+v", one)
 		case !slices.Contains([]string{"info", "minor", "major", "critical", "blocker"}, one.Severity):
 			return r, fmt.Errorf("the severity %q is unknown", one.Severity)
-		case seen[*one.Fingerprint]:
-			return r, fmt.Errorf("two issues have the fingerprint %s", *one.Fingerprint)
+		case seen[one.Fingerprint]:
+			return r, fmt.Errorf("two issues have the fingerprint %s", one.Fingerprint)
 		}
-		seen[*one.Fingerprint] = true
-		code, isGap := strings.CutPrefix(*one.CheckName, "gpudoctor/")
+		seen[one.Fingerprint] = true
+		code, isGap := strings.CutPrefix(one.Check, "gpudoctor/")
 		switch {
 		case isGap && code == "exit-code":
 			r.Broken = true
@@ -325,8 +316,8 @@ func readGitLab(raw []byte) (r Report, err error) {
 			r.Gaps = append(r.Gaps, code)
 		default:
 			r.Entries = append(r.Entries, Entry{
-				Rule: *one.CheckName, Text: *one.Description, Fingerprint: *one.Fingerprint, File: one.Location.Path, Line: one.Location.Lines.Begin,
-				Waived: strings.HasPrefix(*one.Description, "waived until "),
+				Rule: one.Check, Text: one.Description, Fingerprint: one.Fingerprint, File: one.Location.Path, Line: one.Location.Lines.Begin,
+				Waived: strings.HasPrefix(one.Description, "waived until "),
 			})
 		}
 	}
