@@ -60,7 +60,7 @@ var keptFolders = []string{
 
 // keptFiles are single files that are kept.
 var keptFiles = []string{
-	"/proc/1/cgroup", "/proc/1/comm", "/proc/2/comm", "/proc/cmdline", "/proc/cpuinfo", "/proc/meminfo", "/proc/modules", "/proc/version",
+	"/proc/1/cgroup", "/proc/1/comm", "/proc/2/comm", "/proc/cmdline", "/proc/cpuinfo", "/proc/meminfo", "/proc/modules", "/proc/uptime", "/proc/version",
 }
 
 // pciFolders are the folders in that of a PCI function of which everything is kept.
@@ -91,6 +91,10 @@ const maxDepth = 64
 // Keeps reports whether checks may read a file, or the link or folder of that name.
 func Keeps(at string) bool {
 	parts := strings.Split(at, "/")
+	if n := len(parts); n > 3 && parts[n-1] == "uevent" && parts[n-3] == "net" {
+		parts = parts[:n-1] // It tells what kind of interface it is.
+		at = strings.Join(parts, "/")
+	}
 	switch {
 	case slices.Contains(keptFiles, at):
 		return true
