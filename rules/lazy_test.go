@@ -109,9 +109,9 @@ func TestParsesWhatIsNeeded(t *testing.T) {
 	for _, f := range x.Parts.Files {
 		total += len(f.Definitions)
 	}
-	for _, rule := range whole.everything() {
+	for r, rule := range whole.everything() {
 		for i, lack := range append(x.Parts.Lacks, "nothing") {
-			if testing.Short() && i%8 > 0 {
+			if (i+r)%8 > 0 { // Parsing takes its time: each rule lacks some things, and each thing is lacked by some.
 				continue
 			}
 			l := newLazyModules(x)

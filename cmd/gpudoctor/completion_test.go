@@ -250,7 +250,7 @@ func TestBashCompletion(t *testing.T) {
 		"gpudoctor check --from example:h200x":         {"h200x2", "h200x4"},
 		"gpudoctor check --from=example:h200x":         {"h200x2", "h200x4"},
 		"gpudoctor check --from example:":              fixtures.Examples(),
-		"gpudoctor check -q --from example:h200x4 --p": {"--policy", "--probe", "--probe-busy", "--probe-timeout", "--profile"},
+		"gpudoctor check -q --from example:h200x4 --p": {"--plain-http", "--platform", "--policy", "--probe", "--probe-busy", "--probe-timeout", "--profile"},
 		"gpudoctor check --only acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
 		"gpudoctor check --only=acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
 		"gpudoctor explain disable-m":                  {"disable-mig"},

@@ -17,7 +17,7 @@
 #   severity: medium
 #   confidence: likely
 #   cause: wrong-nic
-#   needs: [pci.devices]
+#   needs: [pci.devices, nics.rdma]
 #   remedies: [load-rdma-driver]
 #   profiles: [training]
 #   since: "0.2"
