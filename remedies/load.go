@@ -1,7 +1,6 @@
 package remedies
 
 import (
-	"archive/zip"
 	"bytes"
 	"cmp"
 	_ "embed"
@@ -21,24 +20,17 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
+	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 )
 
-// packed holds the files of the built-in remedies: two thirds of their size. TestGoldenRemedies writes
-// it.
+// remediesArchive holds the files of the built-in remedies: two thirds of their size.
+// TestGoldenRemedies writes it.
 //
 //go:embed remedies.zip
-var packed string
+var remediesArchive string
 
 // Files are the files of the built-in remedies.
-func Files() fs.FS { return archive() }
-
-var archive = sync.OnceValue(func() *zip.Reader {
-	r, err := zip.NewReader(strings.NewReader(packed), int64(len(packed)))
-	if err != nil {
-		panic(fmt.Sprintf("read remedies.zip: %v", err)) // A test holds that it can be read.
-	}
-	return r
-})
+var Files = sync.OnceValue(func() fs.FS { return packed.Open(remediesArchive) })
 
 // Set is a set of remedies.
 type Set struct {
@@ -73,7 +65,7 @@ func LoadWith(dir string) (*Set, error) {
 
 // builtinFiles reads the files of the built-in remedies, by path.
 func builtinFiles() (map[string][]byte, error) {
-	files, err := rules.ReadPolicy(archive(), aRemedy)
+	files, err := rules.ReadPolicy(Files(), aRemedy)
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in remedies: %w", err)
 	}

@@ -30,9 +30,7 @@ import (
 var rulesArchive string
 
 // Files are the files of the built-in rules.
-func Files() fs.FS { return builtinFiles() }
-
-var builtinFiles = sync.OnceValue(func() fs.FS { return packed.Open(rulesArchive) })
+var Files = sync.OnceValue(func() fs.FS { return packed.Open(rulesArchive) })
 
 // schemaArchive holds the schema of the facts, made from the Go types by
 // TestGoldenFactsSchema. The type checker takes it for the user's own rules; the
