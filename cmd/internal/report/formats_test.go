@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -122,6 +123,19 @@ func TestFingerprints(t *testing.T) {
 		if all := prints(base, other); all[0] == all[1] {
 			t.Errorf("%s: two findings of one report have the fingerprint %s", name, all[0])
 		}
+	}
+}
+
+// TestFilesInASCII holds that SARIF names a file as the repository does, also where a terminal could
+// not show its name.
+func TestFilesInASCII(t *testing.T) {
+	in := low()
+	in.Sources, in.Recheck.Files = []string{"données.yaml"}, true
+	in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low}}
+	f, _ := FormatNamed("sarif")
+	var b bytes.Buffer
+	if err := f.Write(&b, New(in), Style{ASCII: true}); err != nil || !strings.Contains(b.String(), `"donn%C3%A9es.yaml"`) {
+		t.Errorf("%v:\n%s", err, &b)
 	}
 }
 

@@ -21,7 +21,7 @@ func forCI(write func(*bytes.Buffer, *ci.Report)) func(*bytes.Buffer, *Document,
 	return func(b *bytes.Buffer, d *Document, s Style) { write(b, d.forCI(s)) }
 }
 
-// forCI is what such a writer shows. Its texts are safe to print.
+// forCI is what such a writer shows. Its texts are safe to print, the names of files are not.
 func (d *Document) forCI(s Style) *ci.Report {
 	clean := func(text string) string { return lines.Printable(text, s.ASCII) }
 	cleaned := func(texts []string) []string {
@@ -33,7 +33,7 @@ func (d *Document) forCI(s Style) *ci.Report {
 	}
 	v := &d.Verdict
 	r := &ci.Report{
-		Version: clean(d.Version), RulesDigest: string(d.RulesDigest), Profile: clean(string(d.Profile)), FailOn: string(d.FailOn),
+		ASCII: s.ASCII, Version: clean(d.Version), RulesDigest: string(d.RulesDigest), Profile: clean(string(d.Profile)), FailOn: string(d.FailOn),
 		Machine: clean(d.Host.Summary), Sources: cleaned(d.Sources), Seconds: d.Timing.TotalMS / 1000,
 		State: string(v.State), States: []string{string(Healthy), string(Findings), string(Inconclusive)},
 		ExitCode: v.ExitCode, Reason: clean(v.Reason), Conclusion: d.conclusion(s),
@@ -69,16 +69,6 @@ func (d *Document) forCI(s Style) *ci.Report {
 	}
 	for _, a := range d.Areas {
 		r.Areas = append(r.Areas, ci.Area{Name: string(a.Name), State: string(a.State)})
-	}
-	places := []*ci.Place{&r.Examined}
-	for i := range r.Issues {
-		places = append(places, &r.Issues[i].Place)
-	}
-	for i := range r.Unused {
-		places = append(places, &r.Unused[i].Place)
-	}
-	for _, p := range places {
-		p.File = clean(p.File)
 	}
 	return r
 }

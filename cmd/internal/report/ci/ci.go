@@ -15,8 +15,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Report is what the formats show of a report. Its texts are safe to print.
+// Report is what the formats show of a report. Its texts are safe to print; the names of
+// files are as they are.
 type Report struct {
+	// ASCII keeps to characters that every terminal has.
+	ASCII bool
+
 	Version, RulesDigest string
 	Profile              string
 	// FailOn is the severity from which on a finding makes the exit code 1.
@@ -112,6 +116,12 @@ func (i Issue) waived() bool { return i.Waiver != nil }
 type Place struct {
 	File string
 	Line int
+}
+
+// shown is a place whose file is safe to print.
+func (r *Report) shown(p Place) Place {
+	p.File = lines.Printable(p.File, r.ASCII)
+	return p
 }
 
 // Machine is the file of issues that are about no file.

@@ -22,10 +22,10 @@ func GitHub(b *bytes.Buffer, r *Report) {
 		case i.Severity.Rank() <= rules.Medium.Rank():
 			level = "warning"
 		}
-		annotate(b, level, i.Place.inRepository(), title+" ("+i.Rule+")", i.text())
+		annotate(b, level, r.shown(i.Place.inRepository()), title+" ("+i.Rule+")", i.text())
 	}
 	for _, w := range r.Unused {
-		annotate(b, "notice", w.Place, "gpudoctor: waiver-unused", w.Text)
+		annotate(b, "notice", r.shown(w.Place), "gpudoctor: waiver-unused", w.Text)
 	}
 	for _, g := range r.Gaps {
 		annotate(b, "warning", Place{}, "gpudoctor: "+g.Code, g.Text)

@@ -36,7 +36,7 @@ func GitLab(b *bytes.Buffer, r *Report) {
 	add := func(check, fingerprint, severity, text string, p Place) {
 		all = append(all, gitLabIssue{
 			Description: text, CheckName: check, Fingerprint: fingerprint, Severity: severity,
-			Location: gitLabLocation{Path: p.File, Lines: gitLabLines{Begin: max(p.Line, 1)}},
+			Location: gitLabLocation{Path: r.shown(p).File, Lines: gitLabLines{Begin: max(p.Line, 1)}},
 		})
 	}
 	for _, i := range r.Issues {

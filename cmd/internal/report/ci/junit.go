@@ -69,7 +69,7 @@ func (j *junitSuite) finding(i Issue) {
 
 // where is the text of an issue, with its place.
 func (j *junitSuite) where(i Issue) string {
-	at := i.Place.File
+	at := j.r.shown(i.Place).File
 	if i.Place.Line > 0 {
 		at = fmt.Sprintf("%s:%d", at, i.Place.Line)
 	}
