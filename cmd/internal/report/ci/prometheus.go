@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 )
 
 // Prometheus writes metrics for the textfile collector of node_exporter, in the text
 // format of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/).
 func Prometheus(b *bytes.Buffer, r *Report) {
-	m := &metrics{b: b}
+	m := &metrics{b: b, ascii: r.ASCII}
 	m.family("gpudoctor_info", "The version of gpudoctor, the digest of its rules and the profile; always 1.")
 	m.sample(1, "version", r.Version, "rules_digest", r.RulesDigest, "profile", r.Profile)
 	m.family("gpudoctor_verdict", "1 for the state of the verdict, 0 for the others.")
@@ -67,8 +68,9 @@ func truth(b bool) float64 {
 
 // metrics writes families of gauges.
 type metrics struct {
-	b    *bytes.Buffer
-	name string
+	b     *bytes.Buffer
+	name  string
+	ascii bool
 }
 
 // family begins a family.
@@ -81,7 +83,7 @@ func (m *metrics) family(name, help string) {
 func (m *metrics) sample(value float64, labels ...string) {
 	var set []string
 	for i := 0; i+1 < len(labels); i += 2 {
-		set = append(set, labels[i]+`="`+metricLabel.Replace(labels[i+1])+`"`)
+		set = append(set, labels[i]+`="`+metricLabel.Replace(lines.Printable(labels[i+1], m.ascii))+`"`)
 	}
 	m.b.WriteString(m.name)
 	if len(set) > 0 {
