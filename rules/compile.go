@@ -124,7 +124,7 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.compiled(reach.Specialised(modules, setsOf(modules, asked), &reach.Shape{Any: true, Known: known}), asked)
+	p, err := s.compiled(reach.Specialised(modules, setsOf(asked, packagesOf(modules)), &reach.Shape{Any: true, Known: known}), asked)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 	var wg sync.WaitGroup
 	for i, hand := range hands {
 		wg.Go(func() {
-			if list[i], errs[i] = s.compiled(reach.Specialised(modules, setsOf(modules, hand), reach.ValuesOf(input)), hand); errs[i] == nil {
+			if list[i], errs[i] = s.compiled(reach.Specialised(modules, setsOf(hand, packagesOf(modules)), reach.ValuesOf(input)), hand); errs[i] == nil {
 				list[i].exact = true
 			}
 		})
@@ -248,13 +248,18 @@ func (s *Set) groups(p *program, rules []Rule) [][]Rule {
 	return slices.Collect(maps.Values(groups))
 }
 
-// setsOf are the sets that rules offer.
-func setsOf(modules map[string]*ast.Module, rules []Rule) []reach.Global {
+// setsOf are the sets that rules offer. packageOf gives the package of a file.
+func setsOf(rules []Rule, packageOf func(file string) string) []reach.Global {
 	var names []reach.Global
 	for _, rule := range rules {
 		for _, name := range rule.offers() {
-			names = append(names, reach.Global{Package: reach.PackageName(modules[rule.File]), Name: name})
+			names = append(names, reach.Global{Package: packageOf(rule.File), Name: name})
 		}
 	}
 	return names
+}
+
+// packagesOf gives the packages of modules.
+func packagesOf(modules map[string]*ast.Module) func(file string) string {
+	return func(file string) string { return reach.PackageName(modules[file]) }
 }

@@ -67,7 +67,7 @@ func indexOf(s *Set, texts map[string][]byte) (*index, error) {
 		}
 		lacks[parts.InProfile(string(profile))] = reach.Field("profile", reach.ValuesOf(others...))
 	}
-	return &index{Rules: s.rules, Conditions: s.conditions, Parts: parts.Of(s.modules, texts, setsOf(s.modules, s.everything()), lacks)}, nil
+	return &index{Rules: s.rules, Conditions: s.conditions, Parts: parts.Of(s.modules, texts, setsOf(s.everything(), packagesOf(s.modules)), lacks)}, nil
 }
 
 // lazyModules parses the definitions of built-in rules once, on first use.
@@ -96,12 +96,7 @@ var builtinModules = sync.OnceValues(func() (*lazyModules, error) {
 // sections, in a profile; any profile if it is "". What was parsed before is among them,
 // since a definition may refer to it.
 func (l *lazyModules) modulesOf(rules []Rule, profile Profile, missing func(section string) bool) (map[string]*ast.Module, error) {
-	var roots []reach.Global
-	for _, rule := range rules {
-		for _, name := range rule.offers() {
-			roots = append(roots, reach.Global{Package: l.index.Parts.Files[rule.File].Package, Name: name})
-		}
-	}
+	roots := setsOf(rules, func(file string) string { return l.index.Parts.Files[file].Package })
 	needed := l.index.Parts.Needed(roots, func(lack string) bool {
 		if other, ok := parts.Profile(lack); ok {
 			return profile != "" && other != string(profile)
@@ -110,7 +105,7 @@ func (l *lazyModules) modulesOf(rules []Rule, profile Profile, missing func(sect
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	texts := map[string][]byte{}
+	texts, added := map[string][]byte{}, map[string][]int{}
 	for file, definitions := range needed {
 		more := slices.DeleteFunc(slices.Clone(definitions), func(n int) bool { return slices.Contains(l.parsed[file], n) })
 		if len(more) == 0 {
@@ -123,7 +118,7 @@ func (l *lazyModules) modulesOf(rules []Rule, profile Profile, missing func(sect
 		if texts[file], err = l.index.Parts.Files[file].Text(text, more); err != nil {
 			return nil, &Problem{File: file, Reason: err.Error(), Hint: "run make update"}
 		}
-		l.parsed[file] = append(l.parsed[file], more...)
+		added[file] = more
 	}
 	parsed, faults := parse(texts, false)
 	if len(faults) > 0 {
@@ -131,6 +126,7 @@ func (l *lazyModules) modulesOf(rules []Rule, profile Profile, missing func(sect
 	}
 	for file, m := range parsed {
 		l.modules[file] = merged(l.modules[file], m)
+		l.parsed[file] = append(l.parsed[file], added[file]...)
 	}
 	return maps.Clone(l.modules), nil
 }

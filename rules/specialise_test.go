@@ -128,7 +128,7 @@ func TestPackageAsValue(t *testing.T) {
 			}
 			modules[name] = m
 		}
-		kept := reach.Specialised(modules, setsOf(modules, []Rule{{ID: "t", File: "t.rego"}}), reach.Anything)
+		kept := reach.Specialised(modules, setsOf([]Rule{{ID: "t", File: "t.rego"}}, packagesOf(modules)), reach.Anything)
 		if got := len(kept["other.rego"].Rules); got != want {
 			t.Errorf("%s keeps %d rules of the package, want %d", use, got, want)
 		}

@@ -57,7 +57,7 @@ func TestSpecialisedByTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		modules := map[string]*ast.Module{"t.rego": m}
-		kept := reach.Specialised(modules, setsOf(modules, []Rule{{ID: "t", File: "t.rego"}}), reach.Anything)["t.rego"].Rules
+		kept := reach.Specialised(modules, setsOf([]Rule{{ID: "t", File: "t.rego"}}, packagesOf(modules)), reach.Anything)["t.rego"].Rules
 		if got := len(kept) == 1 && !kept[0].Head.Assign; got != want {
 			t.Errorf("%s may hold: %v, want %v (%v)", body, got, want, kept)
 		}

@@ -169,7 +169,7 @@ func (r *reader) read(name string, hardware bool) facts.Interface {
 	dir := path.Join(interfaces, name)
 	n := facts.Interface{Name: name, Source: dir, Kind: r.kind(dir, name, hardware)}
 	if mtu, err := r.host.Int(dir + "/mtu"); err != nil {
-		r.missing("mtu", err)
+		r.missing("interfaces.mtu", err)
 	} else if mtu > 0 && mtu < 1<<20 {
 		n.MTU = int(mtu)
 	}
@@ -191,10 +191,11 @@ func (r *reader) read(name string, hardware bool) facts.Interface {
 	return n
 }
 
-// missing notes what is not known of an interface. One that is gone by now, as a pod's, is no gap.
+// missing notes what is not known of an interface or a bond. One that is gone by now, as a pod's, is
+// no gap.
 func (r *reader) missing(fact string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
-		r.unknown("interfaces."+fact, err)
+		r.unknown(fact, err)
 	}
 }
 
@@ -221,7 +222,7 @@ func (r *reader) kind(dir, name string, hardware bool) string {
 func (r *reader) readState(n *facts.Interface, dir string) {
 	state, err := r.host.Text(dir + "/operstate")
 	if err != nil {
-		r.missing("state", err)
+		r.missing("interfaces.state", err)
 		return
 	}
 	switch state {
@@ -251,7 +252,7 @@ func (r *reader) bond(name string) facts.Bond {
 	text := func(file string) string {
 		s, err := r.host.Text(dir + "/" + file)
 		if err != nil {
-			r.missingOfBond(file, err)
+			r.missing("bonds."+file, err)
 		}
 		return s
 	}
@@ -281,12 +282,6 @@ func (r *reader) bond(name string) facts.Bond {
 		}
 	}
 	return b
-}
-
-func (r *reader) missingOfBond(fact string, err error) {
-	if !errors.Is(err, fs.ErrNotExist) {
-		r.unknown("bonds."+fact, err)
-	}
 }
 
 // readModules reads which modules are loaded: each has a folder.

@@ -50,7 +50,7 @@ func keyed(m *ast.Module) []string {
 		if _, seen := follows[name]; !seen {
 			names = append(names, name)
 		}
-		follows[name] = follows[name] || byVariable(rule)
+		follows[name] = follows[name] || ByVariable(rule)
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		return !follows[name] || slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return HeadName(r) == name && len(r.Head.Ref()) == 1 })

@@ -23,7 +23,3 @@ func References(modules map[string]*ast.Module) map[*ast.Rule][]Global {
 	}
 	return all
 }
-
-// ByVariable reports whether a definition adds to an object under a key that is not
-// written out.
-func ByVariable(rule *ast.Rule) bool { return byVariable(rule) }

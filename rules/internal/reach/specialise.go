@@ -64,15 +64,15 @@ func (k *keeper) follow(g Global) {
 	switch {
 	case len(k.kept[g]) == 0:
 		k.kept[g] = []*ast.Rule{never(s.module, definitions[0])}
-	case slices.ContainsFunc(definitions, byVariable) && !slices.ContainsFunc(k.kept[g], byVariable):
+	case slices.ContainsFunc(definitions, ByVariable) && !slices.ContainsFunc(k.kept[g], ByVariable):
 		// With a key that is not written out, the object has no empty sets.
 		k.kept[g] = append(k.kept[g], noKey(s.module, g.Name))
 	}
 }
 
-// byVariable reports whether a definition adds to an object under a key that is not
+// ByVariable reports whether a definition adds to an object under a key that is not
 // written out.
-func byVariable(rule *ast.Rule) bool {
+func ByVariable(rule *ast.Rule) bool {
 	ref := rule.Head.Ref()
 	return len(ref) > 1 && !ast.IsConstant(ref[1].Value)
 }
