@@ -40,9 +40,15 @@ var conditions = map[string]condition{
 	"job-told": {
 		fact: "logs.communicators", is: "a log shows how far a job came",
 		isNot: "no log of a run with NCCL_DEBUG=INFO shows how far it came", ofLogs: true,
-		holds: func(f *facts.Facts) bool {
-			return f.Logs != nil && len(f.Logs.Communicators) > 0 && !cut(f) && (connected(f.Logs) || complains(f.Logs))
-		},
+		holds: toldOfJob,
+	},
+	"job-told-if-given": {
+		fact: "logs.communicators", is: "no text was given", isNot: "no log of a run with NCCL_DEBUG=INFO shows how far it came", ofLogs: true,
+		holds: func(f *facts.Facts) bool { return !toldByTexts(f) || toldOfJob(f) },
+	},
+	"texts-given": {
+		fact: "texts", is: "a text was given", isNot: "no text was given",
+		holds: toldByTexts,
 	},
 	"one-gpu": {
 		fact: "gpus.devices", is: "the machine has one GPU", isNot: "the machine has several GPUs",
@@ -58,6 +64,11 @@ var conditions = map[string]condition{
 			return tried(f.Transfers, func(t probe.Transfer) bool { return t.Outcome != probe.OK && t.Outcome != probe.Slow || t.GBps != nil })
 		},
 	},
+}
+
+// toldOfJob reports whether a log that was read to its end shows how far a job came.
+func toldOfJob(f *facts.Facts) bool {
+	return f.Logs != nil && len(f.Logs.Communicators) > 0 && !cut(f) && (connected(f.Logs) || complains(f.Logs))
 }
 
 // tried reports whether copies between GPUs were tried, with a known outcome for each

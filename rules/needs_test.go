@@ -55,7 +55,18 @@ func TestNeedsAreNeeded(t *testing.T) {
 		for need, ids := range users {
 			mutant := deepCopy(d.document).(map[string]any)
 			for n := range strings.SplitSeq(need, "|") {
-				remove(mutant, keysOf(pathOf(n)))
+				switch n {
+				case "job-told-if-given": // A text that tells nothing of a job.
+					remove(mutant, []string{"logs"})
+					mutant["texts"] = []any{map[string]any{"name": "notes.txt"}}
+				case "texts-given":
+					for _, section := range TextSections {
+						remove(mutant, []string{section})
+					}
+					remove(mutant, []string{"texts"})
+				default:
+					remove(mutant, keysOf(pathOf(n)))
+				}
 			}
 			v, err := set.Evaluate(t.Context(), factsOf(t, mutant), Options{Profile: d.profile, Only: ids})
 			if err != nil {
@@ -125,10 +136,14 @@ func TestConditions(t *testing.T) {
 		"an outcome that is not told": {probed(transfer(probe.TestCopy, "", &rate)), ""},
 	} {
 		var got []string
+		holds := func(id string) bool { return conditions[id].holds(tt.facts) }
 		for _, id := range slices.Sorted(maps.Keys(conditions)) {
-			if conditions[id].holds(tt.facts) {
+			if holds(id) && id != "texts-given" && id != "job-told-if-given" {
 				got = append(got, id)
 			}
+		}
+		if given := tt.facts.Logs != nil || tt.facts.Texts != nil; holds("texts-given") != given || holds("job-told-if-given") != (!given || holds("job-told")) {
+			t.Errorf("%s: texts are given: %v; job-told-if-given: %v", name, holds("texts-given"), holds("job-told-if-given"))
 		}
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%s: %q hold, want %q", name, got, tt.want)
@@ -228,6 +243,8 @@ var saysNo = map[string]string{
 	"cuda-driver-too-old gpus.driver.cuda_version":    "it follows from the driver's branch",
 	"driver-library-mismatch libraries.files[].loads": "a mark that is left out where it is false",
 	"driver-library-mismatch libraries.files[].stub":  "a mark that is left out where it is false",
+	"nccl-version-mismatch libraries.files[].loads":   "a mark that is left out where it is false",
+	"process-limits logs":                             "without a text, the machine alone is judged",
 	"numa-affinity numa.balancing":                    "a kernel that cannot balance has no such setting (CONFIG_NUMA_BALANCING)",
 	"nvlink-down gpus.devices[].fabric.unhealthy":     "a list that is left out where it is empty",
 	"user-in-image image.user":                        "an image without USER runs as root",

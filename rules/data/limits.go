@@ -35,6 +35,8 @@ type LimitTable struct {
 	MemlockLowBytes     int64 `json:"memlock_low_bytes"`
 	BARDefaultBytes     int64 `json:"bar_default_bytes"`
 	BARFixedMostBytes   int64 `json:"bar_fixed_most_bytes"`
+	// OpenFiles is the kernel's default of RLIMIT_NOFILE.
+	OpenFiles int64 `json:"open_files"`
 	// BusyPercent and SpinningPercent are utilizations of a GPU.
 	BusyPercent     int `json:"busy_percent"`
 	SpinningPercent int `json:"spinning_percent"`

@@ -26,7 +26,6 @@ package gpudoctor.rules.driver_hang
 
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.pci
 
 # A transfer that hung is named as such, by its pair.
 hung_transfer if {
@@ -140,53 +139,6 @@ findings contains {
 } if {
 	dumb[input.gpus.nvml]
 }
-
-# No NVIDIA driver at all, although a program here needed one. GPUs that are reserved for
-# guests are left alone on purpose.
-findings contains {
-	"subject": "host",
-	"affects": sort(unserved),
-	"message": sprintf("No NVIDIA driver is loaded for %s: %s. CUDA and NVML find no GPU.", [counted_gpus, bound_text]),
-	"evidence": [{
-		"fact": sprintf("pci.devices[%s].driver", [address]),
-		"value": object.get(pci.device[address], "driver", ""),
-		"source": sprintf("/sys/bus/pci/devices/%s/driver", [address]),
-	} |
-		some address in sort(unserved)
-	],
-	"severity": "high",
-	"confidence": "likely",
-	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
-} if {
-	input.container.inside == false
-	driver_asked_for
-	count(unserved) > 0
-	count(served) == 0
-}
-
-# unserved are the NVIDIA GPUs to which no driver is bound, or the free one.
-unserved := {address |
-	some address in facts.gpus
-	pci.device[address].vendor == "0x10de"
-	object.get(pci.device[address], "driver", "") in {"", "nouveau"}
-}
-
-served := {address | some address in facts.gpus; pci.device[address].driver == "nvidia"}
-
-# driver_asked_for: NVML or CUDA is installed, and says that it found no driver
-# (NVML_ERROR_DRIVER_NOT_LOADED; CUDA_ERROR_NO_DEVICE).
-driver_asked_for if endswith(input.gpus.nvml_error, "DRIVER_NOT_LOADED")
-
-driver_asked_for if input.transfers.error_code == driver_errors.code.NO_DEVICE
-
-counted_gpus := sprintf("the GPU %s", [facts.list(unserved)]) if {
-	count(unserved) == 1
-} else := sprintf("%d GPUs", [count(unserved)])
-
-bound_text := "nouveau is bound instead" if {
-	some address in unserved
-	pci.device[address].driver == "nouveau"
-} else := "none is bound, as after a kernel update for which the module was not built"
 
 dumb := {"hang": "did not respond before its deadline", "crashed": "crashed"}
 

@@ -39,31 +39,6 @@ test_hang_in_cleanup if {
 	contains(f.message, "hang at exit")
 }
 
-bare(driver) := {
-	"container": {"inside": false},
-	"gpus": {"nvml": "error", "nvml_error": "DRIVER_NOT_LOADED", "devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]},
-	"pci": {"devices": [object.union({"address": "0000:01:00.0", "vendor": "0x10de"}, driver)]},
-}
-
-test_no_driver if {
-	some f in driver_hang.findings with input as bare({})
-	f.severity == "high"
-	contains(f.message, "none is bound")
-	some g in driver_hang.findings with input as bare({"driver": "nouveau"})
-	contains(g.message, "nouveau")
-	two := object.union(bare({}), {"gpus": {"devices": [{"address": x, "vendor": "nvidia"} | some x in ["0000:01:00.0", "0000:02:00.0"]]}, "pci": {"devices": [{"address": x, "vendor": "0x10de"} | some x in ["0000:01:00.0", "0000:02:00.0"]]}})
-	some h in driver_hang.findings with input as two
-	contains(h.message, "2 GPUs")
-}
-
-test_silent_where_no_driver_is_wanted if {
-	count(driver_hang.findings) == 0 with input as bare({"driver": "vfio-pci"})
-	unasked := object.union(bare({"driver": "nouveau"}), {"gpus": {"nvml": "not-found", "nvml_error": "NOT_FOUND"}})
-	count(driver_hang.findings) == 0 with input as unasked
-	inside := object.union(bare({}), {"container": {"inside": true}})
-	count(driver_hang.findings) == 0 with input as inside
-}
-
 test_crash if {
 	some f in driver_hang.findings with input as machine({"outcome": "error", "stage": "contexts", "signal": "SIGSEGV"})
 	contains(f.message, "SIGSEGV")

@@ -17,9 +17,10 @@
 #   severity: critical
 #   confidence: confirmed
 #   needs:
-#     - job-told
+#     - job-told-if-given
+#     - [texts-given, kernel_log.events]
 #   remedies: [free-memory, fix-application, other]
-#   first_of: [host, killed, ended]
+#   first_of: [host, killed, ended, kernel]
 #   explains: [device > oom/ended]
 #   profiles: [training]
 #   since: "0.2"
@@ -44,4 +45,7 @@ findings contains {
 	count(device) > 0
 }
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
+	input.texts
+	not logs.given
+}

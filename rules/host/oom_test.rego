@@ -17,7 +17,8 @@ test_silent_for_others if {
 }
 
 test_unresolvable_without_logs if {
-	count(oom.missing) == 1 with input as {}
+	count(oom.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
+	count(oom.missing) == 0 with input as {}
 	count(oom.findings) == 0 with input as {}
 }
 

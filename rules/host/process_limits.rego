@@ -16,15 +16,36 @@
 #   severity: critical
 #   confidence: confirmed
 #   needs:
-#     - job-told
+#     - job-told-if-given
+#     - [texts-given, container.nofile_soft]
 #   remedies: [raise-process-limits, other]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.process_limits
 
 import data.gpudoctor.lib.logs
+import data.tables.limits
 
 # Programs say themselves which limit they reached: the verdicts of these messages are
 # rows of the catalogue.
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
+	input.texts
+	not logs.given
+}
+
+# A soft limit below what the kernel gives to every process: somebody lowered it.
+findings contains {
+	"id": "low-limit",
+	"subject": "RLIMIT_NOFILE",
+	"message": sprintf("Processes here can open %d files, fewer than the kernel's default of %d. Each rank opens a file for every connection, shared segment and GPU, and data loaders open more", [soft, limits.open_files]),
+	"severity": "low",
+	"confidence": "possible",
+	"evidence": [{"fact": "container.nofile_soft", "value": soft, "source": "/proc/self/limits"}],
+	"remedies": ["raise-process-limits"],
+} if {
+	soft := input.container.nofile_soft
+	soft >= 0
+	soft < limits.open_files
+	not logs.given
+}

@@ -211,6 +211,25 @@ found[library] contains {"row": row, "version": use.version, "evidence": array.c
 	library_versions.in_range(row, use.version)
 }
 
+# unsupported are the rows of versions that do not support this machine's GPUs: they fail
+# on each of them, so no message is needed.
+unsupported[row.library] contains row if {
+	some row in table.rows
+	row.symptom == "fail"
+	row.confidence == "likely"
+	count(row.when) > 0
+	fits(row)
+}
+
+# by_gpus are the versions among those in use where no log tells how a job fared.
+by_gpus[library] contains {"row": row, "version": use.version, "evidence": [use.evidence]} if {
+	not logs.given
+	some library, rows in unsupported
+	some row in rows
+	some use in library_versions.used[library]
+	library_versions.in_range(row, use.version)
+}
+
 # telltale are faults that state themselves where no version is known.
 telltale[library] contains {"row": row, "evidence": how.evidence, "order": how.order} if {
 	some row in table.rows

@@ -22,7 +22,9 @@
 #   severity: critical
 #   confidence: likely
 #   needs:
-#     - job-told
+#     - job-told-if-given
+#     - [texts-given, container.get_mempolicy]
+#     - [texts-given, libraries.files]
 #   remedies: [nccl-cumem-host-disable, add-sys-nice, upgrade-nccl, upgrade-driver]
 #   explains: [p2p-unsupported-gpu]
 #   profiles: [training]
@@ -119,6 +121,17 @@ refused_severity(m) := "critical" if {
 	known_faults.of_host_memory(m)
 } else := "high"
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
+not_applicable contains "no NCCL is installed here" if {
+	not input.texts
+	not input.logs
+	not input.software
+	input.libraries
+	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
+}
+
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
+	input.texts
+	not input.logs
+}
 
 not_applicable contains "NCCL_CUMEM_HOST_ENABLE or NCCL_CUMEM_ENABLE disables it" if switched_off

@@ -59,7 +59,7 @@ test_silent_for_a_fallback if {
 }
 
 test_unresolvable if {
-	count(cumem_host.missing) == 1 with input as {}
+	count(cumem_host.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 	count(cumem_host.findings) == 0 with input as {}
 }
 

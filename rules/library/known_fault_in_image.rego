@@ -51,7 +51,8 @@ holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
 
 holds("gfx12") if strings.any_prefix_match(architectures, "gfx120")
 
-# A fault that the GPUs themselves bring about: the version fails on them.
+# A fault that the GPUs themselves bring about: the version fails on them. Where it only
+# may fail, a message decides, and an image has none.
 findings contains {
 	"subject": row.library,
 	"message": sprintf("%s %s in %s%s %s (versions that have this: %s)", [
@@ -65,6 +66,7 @@ findings contains {
 } if {
 	some row in table.rows
 	row.symptom == "fail"
+	row.confidence == "likely"
 	every circumstance in row.when {
 		holds(circumstance)
 	}

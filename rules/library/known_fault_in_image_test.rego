@@ -18,6 +18,10 @@ test_fires if {
 	"radeon-several-preview" in found(image("librccl", "2.17.1", ["AMD Radeon RX 7900 XTX"]))
 }
 
+test_silent_where_it_only_may_fail if {
+	found(image("libnccl", "2.27.5", ["NVIDIA H100 80GB HBM3"])) == set()
+}
+
 test_fires_for_rocm if {
 	both := object.union_n([image("librccl", "2.20.5+hip6.2", ["AMD Radeon RX 9070 XT"]), {"libraries": {"files": [
 		{"kind": "librccl", "path": "/opt/rocm/lib/librccl.so.1", "version": "2.20.5+hip6.2", "loads": true},

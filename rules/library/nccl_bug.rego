@@ -3,8 +3,9 @@
 # description: >-
 #   Some versions of NCCL have bugs that later ones fix: they do not support a
 #   newer GPU, hang in certain circumstances, or crash instead of reporting what
-#   is missing. A bug is reported if a text shows the version and the bug's
-#   symptom, or if only versions with the bug print that message.
+#   is missing. A bug is reported if the version is known and the bug's symptom
+#   shows, if only versions with the bug print a message, or if the installed
+#   version does not support the GPUs.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html
 #     description: What each version of NCCL fixes
@@ -18,8 +19,10 @@
 #   severity: high
 #   confidence: likely
 #   needs:
-#     - job-told
+#     - job-told-if-given
 #     - [software, libraries.files]
+#     - [texts-given, "libraries.files[].version"]
+#     - [texts-given, "gpus.devices[].name"]
 #   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, nccl-nvls-disable, same-nccl-everywhere, unset-env]
 #   profiles: [training]
 #   since: "0.1"
@@ -28,6 +31,7 @@ package gpudoctor.rules.nccl_bug
 import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.surroundings
 
 findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(f)) if {
 	some f in known_faults.found.nccl
@@ -36,6 +40,8 @@ findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(
 findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(f)) if {
 	some f in known_faults.telltale.nccl
 }
+
+findings contains finding(f.row, f.evidence) if some f in known_faults.by_gpus.nccl
 
 finding(row, evidence) := {
 	"subject": "nccl",
@@ -137,6 +143,33 @@ missing contains {"fact": "software", "words": "no text shows the version of NCC
 	count(findings) == 0
 }
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
+	input.texts
+	not input.logs
+}
+
+missing contains {"fact": "libraries.files[].version", "words": "the installed versions of NCCL differ, and which one a job loads is not known"} if {
+	not input.texts
+	not library_versions.version_known.nccl
+	not library_versions.on_amd
+	count(surroundings.nccl) > 0
+	not logs.given
+	in_doubt
+}
+
+# in_doubt is true if one of the installed versions does not support the GPUs.
+in_doubt if {
+	some row in known_faults.unsupported.nccl
+	some l in surroundings.nccl
+	library_versions.in_range(row, l.version)
+}
+
+not_applicable contains "no NCCL is installed here" if {
+	not input.texts
+	not input.logs
+	not input.software
+	input.libraries
+	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
+}
 
 not_applicable contains "the GPUs are AMD's, which use RCCL instead of NCCL" if library_versions.on_amd

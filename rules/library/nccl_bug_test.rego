@@ -51,7 +51,7 @@ test_silent_without_a_symptom if {
 }
 
 test_unresolvable if {
-	count(nccl_bug.missing) == 1 with input as {}
+	count(nccl_bug.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 	{"fact": "software", "words": "no text shows the version of NCCL"} in nccl_bug.missing with input as {"logs": {"messages": [message("torch-watchdog-timeout", 1)]}}
 	count(nccl_bug.findings) == 0 with input as {}
 }
@@ -86,4 +86,36 @@ test_fires_under_wsl if {
 	g.confidence == "likely"
 	count(nccl_bug.findings) == 0 with input as {"host": {"kernel": "5.15.133.1-microsoft-standard-WSL2"}, "software": loaded("2.18.3"), "logs": {"messages": [message("nccl-unhandled-system-error", 1)]}}
 	count(nccl_bug.findings) == 0 with input as {"host": {"kernel": "5.15.0-25-generic"}, "software": loaded("2.8.3"), "logs": {"messages": [pathless]}}
+}
+
+machine(versions, gpu) := {
+	"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "name": gpu}]},
+	"libraries": {"files": [{"kind": "libnccl", "path": sprintf("/opt/%s/libnccl.so.2", [v]), "version": v, "found_by": "python"} | some v in versions]},
+}
+
+# The installed version and the GPUs are enough where the version supports none of them.
+test_fires_on_a_machine_alone if {
+	some f in nccl_bug.findings with input as machine(["2.20.5"], "NVIDIA B200")
+	f.severity == "high"
+	f.params.fault == "before-blackwell"
+	startswith(f.message, "NCCL 2.20.5 does not support Blackwell")
+	count(nccl_bug.missing) == 0 with input as machine(["2.20.5"], "NVIDIA B200")
+}
+
+test_silent_on_a_healthy_machine if {
+	count(nccl_bug.findings) == 0 with input as machine(["2.27.5"], "NVIDIA H100 80GB HBM3")
+	count(nccl_bug.findings) == 0 with input as machine(["2.28.9"], "NVIDIA B200")
+	count(nccl_bug.findings) == 0 with input as machine(["2.20.5"], "NVIDIA X1")
+}
+
+# Which of two versions a job loads decides.
+test_unresolvable_with_two_versions if {
+	count(nccl_bug.findings) == 0 with input as machine(["2.20.5", "2.28.9"], "NVIDIA B200")
+	some m in nccl_bug.missing with input as machine(["2.20.5", "2.28.9"], "NVIDIA B200")
+	contains(m.words, "differ")
+	count(nccl_bug.missing) == 0 with input as machine(["2.28.3", "2.28.9"], "NVIDIA B200")
+}
+
+test_not_applicable_without_nccl if {
+	count(nccl_bug.not_applicable) == 1 with input as machine([], "NVIDIA B200")
 }

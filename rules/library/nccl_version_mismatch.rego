@@ -21,8 +21,9 @@
 #   severity: critical
 #   confidence: likely
 #   needs:
-#     - job-told
-#     - software
+#     - job-told-if-given
+#     - [software, libraries.files]
+#     - [texts-given, "libraries.files[].version"]
 #   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, other]
 #   profiles: [training]
 #   since: "0.1"
@@ -224,9 +225,47 @@ findings contains {
 	count({v | some v in logs.by_id["nccl-version-mismatch"]}) == 0
 }
 
+# A library that the loader takes for everybody, because a variable names its folder or
+# itself, and that is older than the one of a Python package: PyTorch may take the one and
+# another library of the process the other.
+findings contains {
+	"id": "shadowed",
+	"subject": "nccl",
+	"message": sprintf("%s puts NCCL %s (%s) before %s of the Python package (%s). Programs that load libnccl.so.2 by name, such as vLLM, get the older one, which may lack functions that PyTorch or they need", [
+		loader_variable[first.found_by], library_versions.core(first.version), first.path, library_versions.core(wheel.version), wheel.path,
+	]),
+	"severity": "low",
+	"confidence": "possible",
+	"evidence": [{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path} | some l in [first, wheel]],
+	"params": {"variable": loader_variable[first.found_by]},
+	"remedies": ["same-nccl-everywhere", "unset-env"],
+} if {
+	not logs.given
+	some first in input.libraries.files
+	first.kind == "libnccl"
+	first.loads
+	loader_variable[first.found_by]
+	newer := [l |
+		some l in surroundings.python_nccl
+		array.slice(surroundings.version(library_versions.core(first.version)), 0, 2) < array.slice(surroundings.version(library_versions.core(l.version)), 0, 2)
+	]
+	wheel := newer[0]
+}
+
+loader_variable := {"ld_library_path": "LD_LIBRARY_PATH", "ld_preload": "LD_PRELOAD"}
+
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
+	input.texts
 	not input.logs
 	count(versions) == 0
+}
+
+not_applicable contains "no NCCL is installed here" if {
+	not input.texts
+	not input.logs
+	not input.software
+	input.libraries
+	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
 }
 
 missing contains {"fact": "software", "words": "no text shows the versions of NCCL by host"} if {

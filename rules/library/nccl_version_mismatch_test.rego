@@ -69,7 +69,7 @@ test_silent_on_one_host if {
 }
 
 test_unresolvable if {
-	count(nccl_version_mismatch.missing) == 1 with input as {}
+	count(nccl_version_mismatch.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 	count(nccl_version_mismatch.findings) == 0 with input as {}
 }
 
@@ -103,4 +103,24 @@ test_silent_on_plugins_of_two_runs if {
 	count(nccl_version_mismatch.findings) == 0 with input as tried
 	tcp := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n2", "Socket", "a.log")]}}
 	count(nccl_version_mismatch.findings) == 0 with input as tcp
+}
+
+shadow(version, found_by) := {"libraries": {"files": [
+	{"kind": "libnccl", "path": "/opt/nccl/lib/libnccl.so.2", "version": version, "found_by": found_by, "loads": true},
+	{"kind": "libnccl", "path": "/venv/nvidia/nccl/lib/libnccl.so.2", "version": "2.27.5+cuda12.9", "found_by": "python"},
+]}}
+
+test_an_older_library_comes_first if {
+	some f in nccl_version_mismatch.findings with input as shadow("2.18.3", "ld_library_path")
+	f.severity == "low"
+	contains(f.message, "LD_LIBRARY_PATH puts NCCL 2.18.3")
+	some g in nccl_version_mismatch.findings with input as shadow("2.18.3", "ld_preload")
+	g.params.variable == "LD_PRELOAD"
+}
+
+test_silent_where_the_order_is_right if {
+	count(nccl_version_mismatch.findings) == 0 with input as shadow("2.27.3", "ld_library_path")
+	count(nccl_version_mismatch.findings) == 0 with input as shadow("2.28.9", "ld_library_path")
+	count(nccl_version_mismatch.findings) == 0 with input as shadow("2.18.3", "ld_cache")
+	count(nccl_version_mismatch.missing) == 0 with input as shadow("2.18.3", "ld_cache")
 }

@@ -15,8 +15,10 @@
 #   severity: high
 #   confidence: likely
 #   needs:
-#     - job-told
+#     - job-told-if-given
 #     - [software, libraries.files]
+#     - [texts-given, "gpus.devices[].architecture"]
+#     - [texts-given, gpus.amd.rocm]
 #   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl, nccl-p2p-disable, fix-visible-devices]
 #   profiles: [training]
 #   since: "0.1"
@@ -42,6 +44,19 @@ findings contains object.union(
 	some library in ["rccl", "rocm"]
 	some f in known_faults.found[library]
 	concerns(f)
+}
+
+findings contains {
+	"subject": library,
+	"message": sprintf("%s %s %s (versions that have this: %s)", [names[library], f.version, f.row.what, library_versions.range_words(f.row)]),
+	"severity": object.get(f.row, "severity", "high"),
+	"confidence": f.row.confidence,
+	"evidence": f.evidence,
+	"remedies": f.row.remedies,
+	"params": {"fault": f.row.id, "source": f.row.source},
+} if {
+	some library in ["rccl", "rocm"]
+	some f in known_faults.by_gpus[library]
 }
 
 names := {"rccl": "RCCL", "rocm": "ROCm"}
@@ -140,7 +155,10 @@ missing contains {"fact": "software", "words": "no text shows the version of ROC
 	count(library_versions.used.rocm) + count(library_versions.used.rccl) == 0
 }
 
-missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
+	input.texts
+	not input.logs
+}
 
 not_applicable contains "the GPUs are NVIDIA's" if {
 	surroundings.has_nvidia

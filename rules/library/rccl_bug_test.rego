@@ -52,7 +52,7 @@ test_silent_with_the_workaround if {
 test_silent_with_one_rank if count(rccl_bug.findings) == 0 with input as {"software": [rocm("7.2.1")], "gpus": radeon}
 
 test_unresolvable if {
-	count(rccl_bug.missing) == 1 with input as {}
+	count(rccl_bug.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 	amd := {"gpus": radeon, "logs": {"messages": [hang]}}
 	{"fact": "software", "words": "no text shows the version of ROCm"} in rccl_bug.missing with input as amd
 	count(rccl_bug.findings) == 0 with input as {}
@@ -74,4 +74,20 @@ test_fires_on_an_rccl_without_code if {
 		count(rccl_bug.findings) == 1 with input as {"logs": {"messages": [codeless({}), unhandled]}}
 	}
 	count(rccl_bug.findings) == 0 with input as {"logs": {"messages": [codeless({})]}}
+}
+
+test_fires_on_a_machine_alone if {
+	some f in rccl_bug.findings with input as {
+		"gpus": {"amd": {"rocm": "6.2.4"}, "devices": [{"address": "0000:01:00.0", "vendor": "amd", "architecture": "gfx1201"}]},
+		"libraries": {"files": []},
+	}
+	f.params.fault == "before-gfx12"
+	f.subject == "rocm"
+}
+
+test_silent_on_a_healthy_machine if {
+	count(rccl_bug.findings) == 0 with input as {
+		"gpus": {"amd": {"rocm": "6.2.4"}, "devices": [{"address": "0000:01:00.0", "vendor": "amd", "architecture": "gfx942"}]},
+		"libraries": {"files": []},
+	}
 }

@@ -179,6 +179,7 @@ stopped := sprintf("the process that drives the GPUs exited with code %d before 
 # shows one. That is no failure.
 no_gpu if {
 	code_of(input.transfers) == driver_errors.code.NO_DEVICE
+	input.gpus.devices
 	count([address | some address in facts.gpus]) == 0
 }
 

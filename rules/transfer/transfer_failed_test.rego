@@ -83,7 +83,7 @@ test_probe if {
 }
 
 test_no_gpu_is_no_failure if {
-	none := {"transfers": {"outcome": "error", "error_code": 100}}
+	none := {"gpus": {"devices": []}, "transfers": {"outcome": "error", "error_code": 100}}
 	count(transfer_failed.findings) == 0 with input as none
 	count(transfer_failed.findings) == 1 with input as machine({"outcome": "error", "error_code": 100})
 }
