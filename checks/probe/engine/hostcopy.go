@@ -108,7 +108,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	if err := put(); err != nil {
 		return err
 	}
-	seconds, err := e.timed(g, copyTimes, func(uint64, gpudriver.Stream) error { return put() })
+	seconds, err := e.timed(g, hostTimes, func(uint64, gpudriver.Stream) error { return put() })
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 		if err := e.verify(t, g, g.in, n, s); err != nil {
 			return err
 		}
-		setRate(t, copyTimes*n, seconds, most(g))
+		setRate(t, hostTimes*n, seconds, most(g))
 		return nil
 	}
 	t.Verified = "host"
@@ -125,6 +125,6 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.bad), &first, nil, "other"
 		t.Reason = fmt.Sprintf("%d of %d bytes in host memory differ from the GPU's memory", t.BadBytes, n)
 	}
-	setRate(t, copyTimes*n, seconds, most(g))
+	setRate(t, hostTimes*n, seconds, most(g))
 	return nil
 }
