@@ -3,8 +3,10 @@ package checks
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -24,20 +26,36 @@ func linkedModel(name string) float64 {
 // machine sets the expectation.
 func expectOfBenchmarks(f *facts.Facts) {
 	for i := range f.Benchmarks {
+		expectOfBenchmark(f, &f.Benchmarks[i])
+	}
+}
+
+// CompareBenchmarks does the same for the tables that had nothing to be compared with, as the
+// links are of a machine that the texts do not show.
+func CompareBenchmarks(f *facts.Facts) {
+	f.Benchmarks = slices.Clone(f.Benchmarks)
+	for i := range f.Benchmarks {
 		b := &f.Benchmarks[i]
-		if b.P2P != nil && !*b.P2P {
-			continue // It was measured without peer access on purpose.
+		if !slices.ContainsFunc(b.Points, func(p facts.BenchmarkPoint) bool { return p.Threshold != nil && *p.Threshold < 1 }) {
+			b.Points = slices.Clone(b.Points)
+			expectOfBenchmark(f, b)
 		}
-		switch b.What {
-		case "collective":
-			expectOfCollective(f, b)
-		case probe.TestCopy, probe.TestCopyRead, probe.TestBidirectional:
-			expectOfPairs(f, b)
-		case "host-to-gpu", "gpu-to-host":
-			expectOfHost(f, b)
-		case "network":
-			expectOfNetwork(f, b)
-		}
+	}
+}
+
+func expectOfBenchmark(f *facts.Facts, b *facts.Benchmark) {
+	if b.P2P != nil && !*b.P2P {
+		return // It was measured without peer access on purpose.
+	}
+	switch b.What {
+	case "collective":
+		expectOfCollective(f, b)
+	case probe.TestCopy, probe.TestCopyRead, probe.TestBidirectional:
+		expectOfPairs(f, b)
+	case "host-to-gpu", "gpu-to-host":
+		expectOfHost(f, b)
+	case "network":
+		expectOfNetwork(f, b)
 	}
 }
 
@@ -49,57 +67,85 @@ func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	}
 	best := -1
 	for i, p := range b.Points {
-		if p.A != "" && p.Bytes >= data.Limits().NetworkBytes && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
+		if p.A != "" && p.Bytes >= data.Rates().NetworkBytes && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
 			best = i
 		}
 	}
-	if best < 0 || f.NICs == nil {
+	if best < 0 {
 		return
 	}
 	p := &b.Points[best]
-	rate := 0.0
-	for _, port := range f.NICs.RDMA {
-		if port.Device == p.A && port.RateGbps > 0 && (rate == 0 || port.RateGbps/8 < rate) {
-			rate = port.RateGbps / 8
-		}
-	}
+	rate, basis := affinity.PortRate(f, p.A, b.QueuePairs)
 	if rate == 0 {
 		return
 	}
-	basis := "the port of " + p.A
+	threshold := data.Rates().Network
+	if path := affinity.PathTo(f, p.B, p.A); path != nil {
+		if share, ok := data.Rates().GPUNetwork[path.Path]; ok {
+			threshold, basis = share, fmt.Sprintf("%s over a path of type %s", basis, path.Path)
+		}
+		if n := path.Narrowest; n != nil && n.BestGBps < rate {
+			rate, basis = n.BestGBps, "the narrowest PCIe link between "+p.B+" and "+p.A
+		}
+	}
 	if strings.Contains(b.Test, "Bidirectional") {
 		rate, basis = 2*rate, basis+" in both directions"
 	}
-	threshold := data.Limits().Network
 	p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, basis
 }
 
 // expectOfHost compares copies between host memory and a GPU with the narrowest of
-// the GPUs' links, as the table does not always identify its GPUs.
+// the GPUs' ways to their processors, as the table does not always identify its GPUs. Where
+// these are not known, only what is wrong on any machine is noted.
 func expectOfHost(f *facts.Facts, b *facts.Benchmark) {
-	rate, basis := 0.0, "the GPU's PCIe link"
-	if f.GPUs != nil {
-		for _, d := range f.GPUs.Devices {
-			own := ownLinkRate(f, d.Address)
-			if own == 0 {
-				rate = 0 // The one of which nothing is known may be the narrowest.
-				break
-			}
-			if rate == 0 || own < rate {
-				rate = own
-			}
-		}
-	}
-	if rate == 0 {
-		return
-	}
-	threshold := data.Limits().Shares[probe.TestHostToDevice].Unknown
+	rate, threshold, basis := weakestHost(f)
 	for i := range b.Points {
 		p := &b.Points[i]
-		if p.GBps != nil && (strings.HasPrefix(p.A, "GPU") || strings.HasPrefix(p.B, "GPU")) {
+		if p.GBps == nil || !strings.HasPrefix(p.A, "GPU") && !strings.HasPrefix(p.B, "GPU") {
+			continue
+		}
+		if p.Bytes > 0 && p.Bytes < data.Rates().HostBytes {
+			continue // It shows the latency.
+		}
+		rate, threshold, basis := rate, threshold, basis
+		if rate == 0 && !integrated(f, b) {
+			rate, threshold, basis = floor(*p.GBps)
+		}
+		if rate > 0 {
 			p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, basis
 		}
 	}
+}
+
+// weakestHost is the rate of the GPU whose way to its processor is the narrowest.
+func weakestHost(f *facts.Facts) (rate, threshold float64, basis string) {
+	if f.GPUs == nil {
+		return 0, 0, ""
+	}
+	for _, d := range f.GPUs.Devices {
+		r, least, why := hostRate(f, d.Address, "", data.Rates().Shares[probe.TestHostToDevice])
+		if r == 0 {
+			return 0, 0, "" // The one of which nothing is known may be the narrowest.
+		}
+		if rate == 0 || r < rate {
+			rate, threshold, basis = r, least, why
+		}
+	}
+	if uplink := affinity.Uplink([]string{basis}); uplink != "" && len(f.GPUs.Devices) > 1 {
+		basis = fmt.Sprintf("the %s of the switch above a GPU", uplink)
+	}
+	return rate, threshold, basis
+}
+
+// integrated reports whether a GPU of a table, or of the machine, is a part of its processor.
+func integrated(f *facts.Facts, b *facts.Benchmark) bool {
+	names := slices.Clone(b.GPUNames)
+	if f.GPUs != nil {
+		for _, g := range f.GPUs.Devices {
+			names = append(names, g.Name)
+		}
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return data.GPUModelOf(name).Form == "superchip" })
 }
 
 // weakestPair is the rate and the threshold of the pair of GPUs whose link
@@ -113,7 +159,7 @@ func weakestPair(f *facts.Facts, test string) (rate, threshold float64, basis st
 			continue
 		}
 		t := probe.Transfer{Test: test, Source: p.A, Destination: p.B}
-		r, least, why := pairRate(f, &t, 2, data.Limits().Shares[test])
+		r, least, why := pairRate(f, &t, 2, data.Rates().Shares[test])
 		if r == 0 {
 			return 0, 0, "" // A pair of which nothing is known may be the weakest.
 		}
@@ -129,7 +175,7 @@ func expectOfPairs(f *facts.Facts, b *facts.Benchmark) {
 	if rate == 0 {
 		// A board of four without NVSwitches shares its links among three peers.
 		rate, basis = modelRate(f, b)
-		rate, threshold = rate/3, data.Limits().Shares[b.What].NVLink
+		rate, threshold = rate/3, data.Rates().Shares[b.What].NVLink
 		if b.What == probe.TestBidirectional {
 			rate *= 2
 		}
@@ -172,12 +218,16 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 		return
 	}
 	rate, basis := modelRate(f, b)
-	threshold := data.Limits().Collective.NVLink
-	if rate == 0 {
+	threshold := data.Rates().Collective.NVLink
+	switch {
+	case overNetwork(f):
+		rate, basis = affinity.NetworkRate(f)
+		threshold = data.Rates().CollectiveNetwork
+	case rate == 0:
 		var linked bool
 		rate, linked, basis = collectiveRate(f)
 		if !linked {
-			threshold = data.Limits().Collective.PCIe
+			threshold = data.Rates().Collective.PCIe
 		}
 	}
 	if rate == 0 {
@@ -185,7 +235,7 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	}
 	best := -1
 	for i, p := range b.Points {
-		if p.Bytes >= data.Limits().CollectiveBytes && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
+		if p.Bytes >= data.Rates().CollectiveBytes && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
 			best = i
 		}
 	}
@@ -193,6 +243,15 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 		p := &b.Points[best]
 		p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, cmp.Or(basis, "the links of one GPU")
 	}
+}
+
+// overNetwork reports whether NCCL's log shows that all channels go over NICs, also those
+// between GPUs of one machine, as with NCCL_P2P_DISABLE=1 on machines with fast NICs.
+func overNetwork(f *facts.Facts) bool {
+	if f.Logs == nil || len(f.Logs.Transports) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(f.Logs.Transports, func(t facts.Transport) bool { return t.Kind != "net" })
 }
 
 // collectiveRate is what one GPU's links carry, if the paths are known.

@@ -101,23 +101,9 @@ func deriveNVLinks(f *facts.Facts) {
 func derivePairs(f *facts.Facts) {
 	t := newTopology(f)
 	placed := func(address string) bool { d := t.devices[address]; return d != nil && d.RootBus != "" }
-	var derived []facts.Pair
-	for i, a := range t.gpuAddresses {
-		if !placed(a) {
-			continue
-		}
-		for _, b := range t.gpuAddresses[i+1:] {
-			if placed(b) && len(derived) < maxPairs {
-				derived = append(derived, t.pair(a, b, pairGPUs))
-			}
-		}
-		for _, b := range t.nicAddresses {
-			if placed(b) && len(derived) < maxPairs {
-				derived = append(derived, t.pair(a, b, pairNIC))
-			}
-		}
-	}
-	if len(derived) == 0 {
+	derived := slices.Collect(t.pairs(placed))
+	hosts := t.hosts()
+	if len(derived)+len(hosts) == 0 {
 		return
 	}
 	if f.Links == nil {
@@ -144,6 +130,7 @@ func derivePairs(f *facts.Facts) {
 		}
 	}
 	if !f.PCI.Partial {
+		f.Links.Hosts = hosts
 		f.Links.VirtualTopology = t.virtual()
 	}
 }

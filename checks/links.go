@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -12,16 +13,17 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 var linksCheck = &gather.Check{
 	Name: "links",
-	Doc: `The path between each pair of GPUs, and of GPU and NIC.
+	Doc: `The path between each pair of GPUs, of GPU and NIC, and of GPU and NVMe drive.
 
 Computes from the PCI tree, the NUMA nodes and what the management library says
 of NVLinks and peer access which bridges the traffic of a pair crosses, how
 nvidia-smi names that path, its narrowest PCIe link and the NVLinks that join
-the two. Reads itself only the links that AMD's compute driver lists in
+the two; and for each GPU the narrowest link up to the processor. Reads itself only the links that AMD's compute driver lists in
 /sys/class/kfd/kfd/topology/nodes/*/io_links and p2p_links.`,
 	After:  []string{"pci", "numa", "gpus"},
 	Gather: gatherLinks,
@@ -31,6 +33,7 @@ the two. Reads itself only the links that AMD's compute driver lists in
 const (
 	pairGPUs = "gpu-gpu"
 	pairNIC  = "gpu-nic"
+	pairNVMe = "gpu-nvme"
 )
 
 // The path types of nvidia-smi topo -m.
@@ -52,33 +55,19 @@ func gatherLinks(ctx context.Context, g *gather.Gathering) error {
 	}
 	t := newTopology(g.Facts)
 	t.amd = readAMDLinks(ctx, g)
-	f := &facts.LinkFacts{Pairs: []facts.Pair{}, VirtualTopology: t.virtual()}
+	f := &facts.LinkFacts{Pairs: []facts.Pair{}, Hosts: t.hosts(), VirtualTopology: t.virtual()}
 	var noPath, noLink []string
-	for i, a := range t.gpuAddresses {
+	for p := range t.pairs(func(string) bool { return true }) {
 		if ctx.Err() != nil {
-			return fmt.Errorf("pair GPUs: %w", ctx.Err())
+			return fmt.Errorf("pair devices: %w", ctx.Err())
 		}
-		for _, b := range t.gpuAddresses[i+1:] {
-			if len(f.Pairs) >= maxPairs {
-				break
-			}
-			p := t.pair(a, b, pairGPUs)
-			if p.Path == "" {
-				noPath = append(noPath, a+" - "+b)
-			}
-			if p.Narrowest == nil {
-				noLink = append(noLink, a+" - "+b)
-			}
-			f.Pairs = append(f.Pairs, p)
+		if p.Kind == pairGPUs && p.Path == "" {
+			noPath = append(noPath, p.A+" - "+p.B)
 		}
-	}
-	for _, a := range t.gpuAddresses {
-		for _, b := range t.nicAddresses {
-			if len(f.Pairs) >= maxPairs {
-				break
-			}
-			f.Pairs = append(f.Pairs, t.pair(a, b, pairNIC))
+		if p.Kind == pairGPUs && p.Narrowest == nil {
+			noLink = append(noLink, p.A+" - "+p.B)
 		}
+		f.Pairs = append(f.Pairs, p)
 	}
 	if len(noPath) > 0 {
 		g.Unknown("links", "pairs.path", "the PCI tree and the NUMA nodes do not show the path: "+gather.SomeOf(noPath), "")
@@ -93,16 +82,45 @@ func gatherLinks(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
+// pairs are the pairs of the devices that are included, those of GPUs first, and at most
+// maxPairs.
+func (t *topology) pairs(included func(address string) bool) iter.Seq[facts.Pair] {
+	return func(yield func(facts.Pair) bool) {
+		n := 0
+		for _, kind := range []struct {
+			name   string
+			others []string
+		}{{pairGPUs, t.gpuAddresses}, {pairNIC, t.nicAddresses}, {pairNVMe, t.nvmeAddresses}} {
+			for i, a := range t.gpuAddresses {
+				others := kind.others
+				if kind.name == pairGPUs {
+					others = others[i+1:]
+				}
+				for _, b := range others {
+					if !included(a) || !included(b) {
+						continue
+					}
+					if n == maxPairs || !yield(t.pair(a, b, kind.name)) {
+						return
+					}
+					n++
+				}
+			}
+		}
+	}
+}
+
 // topology is what the other sections say about the devices, by address.
 type topology struct {
-	devices      map[string]*facts.PCIDevice
-	gpus         map[string]*facts.GPU
-	peers        map[[2]string]*facts.GPUPeer
-	amd          *amdLinks
-	nodes        int // NUMA nodes; 0 where not known.
-	switches     int // NVSwitches; 0 where none or not known.
-	gpuAddresses []string
-	nicAddresses []string
+	devices       map[string]*facts.PCIDevice
+	gpus          map[string]*facts.GPU
+	peers         map[[2]string]*facts.GPUPeer
+	amd           *amdLinks
+	nodes         int // NUMA nodes; 0 where not known.
+	switches      int // NVSwitches; 0 where none or not known.
+	gpuAddresses  []string
+	nicAddresses  []string
+	nvmeAddresses []string
 }
 
 func newTopology(f *facts.Facts) *topology {
@@ -121,6 +139,8 @@ func newTopology(f *facts.Facts) *topology {
 				t.gpuAddresses = append(t.gpuAddresses, d.Address)
 			case d.Kind == pci.KindNIC:
 				t.nicAddresses = append(t.nicAddresses, d.Address)
+			case d.Kind == pci.KindNVMe:
+				t.nvmeAddresses = append(t.nvmeAddresses, d.Address)
 			}
 		}
 	}
@@ -149,6 +169,7 @@ func newTopology(f *facts.Facts) *topology {
 	slices.Sort(t.gpuAddresses)
 	t.gpuAddresses = slices.Compact(t.gpuAddresses)
 	slices.Sort(t.nicAddresses)
+	slices.Sort(t.nvmeAddresses)
 	return t
 }
 
@@ -378,13 +399,28 @@ func narrowest(hops []hop) *facts.NarrowestLink {
 	return slowest
 }
 
-// rate returns the current and the best rate of a link. Both ends report the negotiated
-// speed; the best is the lower of their two maxima. A port whose best is below
+// rate returns the current and the best rate of a link; nil if neither end reports one.
+func (h hop) rate() *facts.NarrowestLink {
+	now, best := h.speeds()
+	if now == nil {
+		return nil
+	}
+	return &facts.NarrowestLink{
+		At:       h.lower.Address,
+		SpeedGTs: now.SpeedGTs,
+		Width:    now.Width,
+		GBps:     data.PCIeGBps(now.SpeedGTs, now.Width),
+		BestGBps: best.GBps(),
+	}
+}
+
+// speeds returns what a link has negotiated, which both ends report, and the best that it
+// can: the lower of their two maxima. A port whose best is below
 // what its partner has negotiated is one that a hypervisor emulates above a
 // real device, and is ignored.
-func (h hop) rate() *facts.NarrowestLink {
+func (h hop) speeds() (now *facts.PCIeLink, best data.LinkRate) {
 	if h.lower == nil {
-		return nil
+		return nil, best
 	}
 	lower, upper := h.lower.Link, (*facts.PCIeLink)(nil)
 	if h.upper != nil {
@@ -394,22 +430,16 @@ func (h hop) rate() *facts.NarrowestLink {
 		lower, upper = upper, nil
 	}
 	if lower == nil || lower.SpeedGTs == 0 || lower.Width == 0 {
-		return nil
+		return nil, best
 	}
 	// A device that does not report its maximum can at least run at its current rate.
-	speed := max(lower.MaxSpeedGTs, lower.SpeedGTs)
-	width := max(lower.MaxWidth, lower.Width)
+	best.GTs = max(lower.MaxSpeedGTs, lower.SpeedGTs)
+	best.Lanes = max(lower.MaxWidth, lower.Width)
 	if upper != nil && upper.MaxSpeedGTs >= lower.SpeedGTs && upper.MaxWidth >= lower.Width {
-		speed = min(speed, upper.MaxSpeedGTs)
-		width = min(width, upper.MaxWidth)
+		best.GTs = min(best.GTs, upper.MaxSpeedGTs)
+		best.Lanes = min(best.Lanes, upper.MaxWidth)
 	}
-	return &facts.NarrowestLink{
-		At:       h.lower.Address,
-		SpeedGTs: lower.SpeedGTs,
-		Width:    lower.Width,
-		GBps:     facts.PCIeGBps(lower.SpeedGTs, lower.Width),
-		BestGBps: facts.PCIeGBps(speed, width),
-	}
+	return lower, best
 }
 
 // thousandths rounds to three digits after the point.
@@ -506,11 +536,6 @@ func inFabric(g *facts.GPU) bool {
 	return g.Fabric != nil && g.Fabric.State == "completed"
 }
 
-// nvlinkGBps is what one link of each NVLink generation carries in one
-// direction (NVIDIA's data sheets: total bandwidth of P100, V100, A100, H100,
-// B200 by links and directions).
-var nvlinkGBps = [...]float64{1: 20, 2: 25, 3: 25, 4: 25, 5: 50}
-
 // slowestNVLink returns the usable rate of the slowest active link.
 func slowestNVLink(links []facts.NVLink) float64 {
 	slowest := math.Inf(1)
@@ -533,15 +558,16 @@ func slowestNVLink(links []facts.NVLink) float64 {
 // nearest usable rate below the raw one is taken.
 func usableGBps(l *facts.NVLink) float64 {
 	raw := float64(l.SpeedMBps) / 1000
-	if l.Version > 0 && l.Version < len(nvlinkGBps) {
-		usable := nvlinkGBps[l.Version]
+	rates := data.Rates()
+	if l.Version > 0 && l.Version <= len(rates.NVLinkGBps) {
+		usable := rates.NVLinkGBps[l.Version-1]
 		if raw > 0 {
 			usable = min(usable, raw)
 		}
 		return usable
 	}
-	for _, usable := range nvlinkGBps {
-		if raw >= usable && raw <= usable*1.07 {
+	for _, usable := range rates.NVLinkGBps {
+		if raw >= usable && raw <= usable*rates.NVLinkRaw {
 			return usable
 		}
 	}

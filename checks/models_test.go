@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
@@ -219,6 +221,7 @@ var models = map[string]*machine.Memory{
 	"model-8x-pcie":     eightBehindSwitches(false).memory(),
 	"model-8x-pcie-acs": eightBehindSwitches(true).memory(),
 	"model-2x-zeros":    twoWithZeros().memory(),
+	"model-p5":          p5(),
 	"model-r9700x4":     r9700x4().build(),
 	"model-mi300x8":     mi300x8().build(),
 	"model-mi250x4":     mi250x4().build(),
@@ -251,7 +254,7 @@ func TestGoldenModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a.String() != b.String() {
-				t.Error("the replay gives other facts than the model")
+				t.Error("the replay gives other facts than the model\n" + cmp.Diff(a.String(), b.String()))
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
@@ -121,7 +122,7 @@ func noDriver(f *facts.Facts, r *probe.Report) bool {
 
 // expect records what a transfer should have reached, and judges its speed.
 func expect(f *facts.Facts, devices int, t *probe.Transfer) {
-	s, judged := data.Limits().Shares[t.Test]
+	s, judged := data.Rates().Shares[t.Test]
 	if t.GBps == nil || !judged {
 		return
 	}
@@ -134,6 +135,9 @@ func expect(f *facts.Facts, devices int, t *probe.Transfer) {
 		rate, threshold, basis = hostRate(f, t.Source, t.Destination, s)
 	default:
 		rate, threshold, basis = pairRate(f, t, devices, s)
+	}
+	if rate == 0 && (t.Test == probe.TestHostToDevice || t.Test == probe.TestDeviceToHost) {
+		rate, threshold, basis = floor(*t.GBps)
 	}
 	if rate == 0 {
 		return // Nothing is known of the path: no speed is wrong.
@@ -257,26 +261,43 @@ func ownLinkRate(f *facts.Facts, address string) float64 {
 		return 0
 	}
 	for _, d := range f.GPUs.Devices {
-		if d.Address == address && d.PCIe != nil && facts.PCIeSpeedGTs(d.PCIe.MaxGeneration) > 0 {
-			return facts.PCIeGBps(facts.PCIeSpeedGTs(d.PCIe.MaxGeneration), cmp.Or(d.PCIe.Width, d.PCIe.MaxWidth))
+		if d.Address == address && d.PCIe != nil && data.PCIeSpeedGTs(d.PCIe.MaxGeneration) > 0 {
+			return data.PCIeGBps(data.PCIeSpeedGTs(d.PCIe.MaxGeneration), cmp.Or(d.PCIe.Width, d.PCIe.MaxWidth))
 		}
 	}
 	return 0
 }
 
-// hostRate is what a GPU's way to the host's memory could carry.
+// hostRate is what a GPU's way to the host's memory could carry: its own link, or a narrower
+// one above it.
 func hostRate(f *facts.Facts, gpu, node string, s data.Share) (rate, threshold float64, basis string) {
-	rate = ownLinkRate(f, gpu)
+	rate, basis = ownLinkRate(f, gpu), "the GPU's PCIe link"
+	if h := f.Links.Host(gpu); h != nil && (rate == 0 && !isAMD(f, gpu) || h.GBps < rate) {
+		rate = h.GBps
+		if h.At != gpu {
+			basis = affinity.UplinkBasis(f, h)
+		}
+	}
 	if rate == 0 {
 		return 0, 0, ""
 	}
-	threshold, basis = s.Unknown, "the GPU's PCIe link"
+	threshold = s.Unknown
 	if near := gpuNode(f, gpu); near != "" && strings.HasPrefix(node, "node") {
 		if threshold = s.Far; near == node {
 			threshold = s.PCIe
 		}
 	}
 	return rate, threshold, basis
+}
+
+// floor is what copies between host memory and a GPU reach on any machine: of a path of which
+// nothing is known, a slower one is wrong.
+func floor(gbps float64) (rate, threshold float64, basis string) {
+	link := data.Rates().HostFloor
+	if rate = link.GBps(); gbps >= rate {
+		return 0, 0, ""
+	}
+	return rate, 1, fmt.Sprintf("one lane of PCIe %d.0", data.PCIeGeneration(link.GTs))
 }
 
 // gpuNode is the NUMA node of a GPU, as the probe names it.

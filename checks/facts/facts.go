@@ -653,9 +653,13 @@ type GPUProcess struct {
 	UsedBytes *int64 `json:"used_bytes,omitempty"`
 }
 
-// LinkFacts is the path between each pair of GPUs, and of GPU and NIC.
+// LinkFacts is the path between each pair of GPUs, of GPU and NIC, and of GPU and NVMe
+// drive, and between each GPU and its processor.
 type LinkFacts struct {
 	Pairs []Pair `json:"pairs"`
+	// Hosts are the ways between GPUs and their processors; one with a link that is not known,
+	// or that a hypervisor makes up, is left out.
+	Hosts []HostPath `json:"hosts,omitempty"`
 	// VirtualTopology is true when the tree shows no bridge above any of several
 	// GPUs: a VM or container whose PCI paths are not the real ones.
 	VirtualTopology *bool `json:"virtual_topology,omitempty"`
@@ -676,11 +680,11 @@ func (l *LinkFacts) Between(a, b string) *Pair {
 }
 
 // Pair is the path between two devices. Each unordered pair is listed once, the
-// lower address first; for GPU and NIC the GPU is A.
+// lower address first; of a GPU and another device the GPU is A.
 type Pair struct {
 	A string `json:"a"`
 	B string `json:"b"`
-	// Kind is "gpu-gpu" or "gpu-nic".
+	// Kind is "gpu-gpu", "gpu-nic" or "gpu-nvme".
 	Kind string `json:"kind"`
 	// Path is the PCIe path as nvidia-smi names it: PIX, PXB, PHB, NODE,
 	// SYS; empty when the NUMA nodes that would decide are not known.
@@ -742,6 +746,31 @@ type NarrowestLink struct {
 	// this is the value to compare a probe under load with, unless the
 	// width is short.
 	BestGBps float64 `json:"best_gbps"`
+}
+
+// HostPath is the narrowest PCIe link between a GPU and its processor, at the best that both
+// ends of each link can do.
+type HostPath struct {
+	GPU string `json:"gpu"`
+	// At is the device at the lower end of that link: the GPU itself, or the upstream port of
+	// a switch.
+	At       string  `json:"at"`
+	SpeedGTs float64 `json:"speed_gts"`
+	Width    int     `json:"width"`
+	GBps     float64 `json:"gbps"`
+}
+
+// Host returns the way between a GPU and its processor, or nil if it is not known.
+func (l *LinkFacts) Host(gpu string) *HostPath {
+	if l == nil {
+		return nil
+	}
+	for i := range l.Hosts {
+		if l.Hosts[i].GPU == gpu {
+			return &l.Hosts[i]
+		}
+	}
+	return nil
 }
 
 // P2PStatus is NVML's nvmlDeviceGetP2PStatus by capability index.

@@ -436,7 +436,7 @@ type Comparison struct {
 type Benchmark struct {
 	// Tool is "nccl-tests", "rccl-tests", "p2pBandwidthLatencyTest",
 	// "simpleP2P", "nvbandwidth", "perftest", "TransferBench", "osu",
-	// "rocm-bandwidth-test", "pytorch" (a tensor copied by hand).
+	// "rocm-bandwidth-test", "bandwidthTest", "pytorch" (a tensor copied by hand).
 	Tool string `json:"tool"`
 	// Test is what was measured, as the tool names it: "all_reduce",
 	// "device_to_device_memcpy_write_ce", "unidirectional, P2P enabled",
@@ -451,6 +451,8 @@ type Benchmark struct {
 	// Memory is "gpu" where a network was measured from a GPU's memory, and
 	// "host" where from the host's; empty for everything else.
 	Memory string `json:"memory,omitempty"`
+	// QueuePairs is how many a test of a network used; 0 if not stated.
+	QueuePairs int `json:"queue_pairs,omitempty"`
 	// Ranks, Nodes and GPUs are of a collective; 0 if not stated.
 	Ranks int `json:"ranks,omitempty"`
 	Nodes int `json:"nodes,omitempty"`
@@ -478,7 +480,7 @@ type Benchmark struct {
 type BenchmarkPoint struct {
 	// A and B are the source and the destination: "GPU0", "CPU", a PCI
 	// address, a NIC; empty for collectives. GPUs are known by the tool's own
-	// number.
+	// number. Of a network, A is the NIC and B the GPU whose memory was used, if any.
 	A string `json:"a,omitempty"`
 	B string `json:"b,omitempty"`
 	// Bytes is the size of the message.

@@ -39,7 +39,8 @@ const Devices = "/sys/bus/pci/devices"
 const (
 	KindGPU    = "gpu"
 	KindNIC    = "nic"
-	kindBridge = "bridge"
+	KindNVMe   = "nvme"
+	KindBridge = "bridge"
 )
 
 func collect(ctx context.Context, g *gather.Gathering) error {
@@ -152,13 +153,13 @@ func (r *reader) device(address string) facts.PCIDevice {
 		}
 	}
 	switch d.Kind {
-	case KindGPU, KindNIC, "nvme":
+	case KindGPU, KindNIC, KindNVMe:
 		if target, err := r.host.Link(dir + "/physfn"); err == nil {
 			d.Virtual = true
 			r.virtualOf(address, path.Base(target))
 		}
 		r.look(&d, dir)
-	case "nvswitch", kindBridge:
+	case "nvswitch", KindBridge:
 		r.look(&d, dir)
 	}
 	return d
@@ -265,11 +266,11 @@ func KindOf(d *facts.PCIDevice) string {
 	case d.Vendor == vendorAmazon && strings.HasPrefix(d.Device, "0xefa"):
 		return KindNIC
 	case base == "0x0604" || base == "0x0609":
-		return kindBridge
+		return KindBridge
 	case base == "0x0600":
 		return "host-bridge"
 	case base == "0x0108":
-		return "nvme"
+		return KindNVMe
 	case base == "0x0403":
 		return "audio"
 	case strings.HasPrefix(base, "0x03"):

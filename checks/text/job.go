@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
@@ -37,6 +38,7 @@ func Join(machine, texts *facts.Facts) *facts.Facts {
 		return kept[section]
 	})
 	joined.Unknown = machine.Unknown
+	checks.CompareBenchmarks(&joined)
 	return &joined
 }
 

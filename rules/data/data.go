@@ -31,6 +31,7 @@ var tables = map[string]table{
 	"known_faults":  tableOf(KnownFaults),
 	"launch_files":  tableOf(LaunchFiles),
 	"limits":        tableOf(Limits),
+	"rates":         tableOf(Rates),
 	"variables":     tableOf(Variables),
 	"xids":          tableOf(XIDs),
 }

@@ -72,7 +72,7 @@ func TestGPUModelOf(t *testing.T) {
 		"NVIDIA A40": "A40", "NVIDIA A30": "A30", "NVIDIA A16": "A16", "NVIDIA A10G": "A10G", "NVIDIA A10": "A10", "NVIDIA A2": "A2", "Tesla T4": "T4", "NVIDIA T4G": "T4",
 		"Tesla P40": "P40", "Tesla P4": "P4", "Tesla M60": "M60", "Tesla M40 24GB": "M40", "Tesla M10": "M10", "NVIDIA Graphics Device Blackwell": "a Blackwell GPU",
 		"Hopper": "a Hopper GPU", "Ampere": "an Ampere GPU", "NVIDIA X1-SXM9": "a GPU module", "GeForce MX450": "a GeForce", "NVIDIA TITAN V": "a card",
-		"Tesla K80": "", "": "",
+		"Orin (nvgpu)": "Jetson", "Tesla K80": "", "": "",
 	}
 	first := map[string]bool{}
 	for name, want := range names {

@@ -7,14 +7,6 @@ var Limits = reader[LimitTable]("limits")
 // where it comes from.
 type LimitTable struct {
 	Sources []string `json:"sources"`
-	// Shares are the minimum good fractions of a path's rate, by test of the probe; Collective
-	// those of the rate of one GPU's links, and Network that of a port's rate.
-	Shares     map[string]Share `json:"shares"`
-	Collective Share            `json:"collective"`
-	Network    float64          `json:"network"`
-	// CollectiveBytes and NetworkBytes are the minimum sizes at which bandwidth is meaningful.
-	CollectiveBytes int64 `json:"collective_bytes"`
-	NetworkBytes    int64 `json:"network_bytes"`
 	// WrongPath is the fraction of the good rate below which a path is wrong.
 	WrongPath float64 `json:"wrong_path"`
 	// Detour are the fractions of a link's rate that look like a detour through the root
@@ -50,17 +42,6 @@ type LimitTable struct {
 	OldCUDADrivers   map[string]int `json:"old_cuda_drivers"`
 	CUDAGraphsDriver int            `json:"cuda_graphs_driver"`
 	WatchdogMS       int            `json:"watchdog_ms"`
-}
-
-// Share says what fraction of a path's rate counts as good: for pairs that NVLinks or xGMI
-// connect, for pairs below one root complex (PCIe), for pairs on different NUMA nodes (Far),
-// and for pairs whose path is hidden, as in a virtual machine (Unknown).
-type Share struct {
-	NVLink  float64 `json:"nvlink,omitempty"`
-	PCIe    float64 `json:"pcie,omitempty"`
-	Far     float64 `json:"far,omitempty"`
-	Unknown float64 `json:"unknown,omitempty"`
-	XGMI    float64 `json:"xgmi,omitempty"`
 }
 
 // Range is from Least to Most.

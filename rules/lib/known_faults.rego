@@ -7,6 +7,7 @@
 #   - input: schema.facts
 package gpudoctor.lib.known_faults
 
+import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
@@ -62,8 +63,8 @@ holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
 holds("gfx950") if "gfx950" in architectures
 
 holds("amd-pcie") if {
-	count(input.links.pairs) > 0
-	every p in input.links.pairs {
+	count(facts.gpu_pairs) > 0
+	every p in facts.gpu_pairs {
 		p.link_type == "pcie"
 	}
 }

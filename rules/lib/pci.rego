@@ -8,6 +8,7 @@
 package gpudoctor.lib.pci
 
 import data.gpudoctor.lib.facts
+import data.tables.rates
 
 # bare_metal is true if no hypervisor is below this kernel. Texts that users send rarely
 # show this; anyone who runs lspci or reads the kernel log is assumed to be on a real
@@ -46,14 +47,10 @@ redirects(address) := {bit |
 	bit in redirecting_bits
 }
 
-# emulated_vendors are those of PCI bridges that a hypervisor makes up: Red Hat
-# (QEMU), VMware and Microsoft (pci.ids). Where it is not known whether this is
-# a virtual machine, they tell.
-emulated_vendors := {"0x1b36", "0x15ad", "0x1414"}
-
 # emulated is true for a bridge that exists in a hypervisor only: its bits and
-# its link say nothing about the real path.
-emulated(address) if device[address].vendor in emulated_vendors
+# its link say nothing about the real path. Where it is not known whether this is
+# a virtual machine, such bridges tell.
+emulated(address) if device[address].vendor in rates.emulated_vendors
 
 # exempt is true for a port that lets translated requests through to a peer
 # although it redirects others (ACS Direct Translated P2P, PCIe base

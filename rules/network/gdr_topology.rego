@@ -24,6 +24,7 @@
 package gpudoctor.rules.gdr_topology
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_nics
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
@@ -86,40 +87,45 @@ findings contains {
 	count(rdma.direct_channels) == 0
 }
 
-# From the topology: the kinds of way from each GPU to the NICs.
-nic_paths[p.a] contains p.path if {
-	some p in input.links.pairs
-	p.kind == "gpu-nic"
-	p.path != ""
-}
-
 # across are the GPUs whose nearest NIC is on the other side of the CPU: farther than the
 # default distance up to which NCCL uses GPUDirect RDMA (PXB, src/graph/paths.cc,
 # ncclTopoCheckGdr).
 across contains gpu if {
-	some gpu, paths in nic_paths
-	count(paths & {"PIX", "PXB"}) == 0
+	some gpu, paths in gpu_nics.paths
+	not gpu_nics.direct(paths)
 }
 
 # The module is there, the channels go without it, and no GPU has a NIC near.
 findings contains {
 	"subject": "GPUDirect RDMA",
 	"affects": sort([gpu | some gpu in across; facts.is_address(gpu)]),
-	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, although its kernel module is loaded: each NIC is separated from the GPUs by the CPU (%s), and NCCL uses it only up to PXB unless NCCL_NET_GDR_LEVEL allows more. Measure both, because host memory may be as fast", [concat(", ", sort({p | some gpu in across; some p in nic_paths[gpu]}))]),
+	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, although its kernel module is loaded: %s", [separated]),
 	"evidence": array.concat(
 		rdma.channel_evidence(rdma.verbs_channels),
-		[{"fact": sprintf("links.pairs[%s]", [gpu]), "value": concat(", ", sort(nic_paths[gpu])), "source": "topology"} | some gpu in sort(across)],
+		[{"fact": sprintf("links.pairs[%s]", [gpu]), "value": concat(", ", sort(gpu_nics.paths[gpu])), "source": "topology"} | some gpu in sort(across)],
 	),
 	"severity": "medium",
-	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
+	"remedies": separated_cures,
 } if {
 	by_way
 }
 
+# separated says what keeps them apart: in a virtual machine it may be the tree alone, and the
+# cloud has a file with the real one.
+separated := "the PCI tree of this virtual machine shows no NIC near a GPU. NCCL_TOPO_FILE, set to the topology file that the cloud's image brings, tells NCCL which are (Azure ND H100 v5: ndv5-topo.xml)" if {
+	input.links.virtual_topology == true
+	not facts.env.NCCL_TOPO_FILE
+} else := sprintf("each NIC is separated from the GPUs by the CPU (%s), and NCCL uses it only up to PXB unless NCCL_NET_GDR_LEVEL allows more. Measure both, because host memory may be as fast", [concat(", ", sort({p | some gpu in across; some p in gpu_nics.paths[gpu]}))])
+
+separated_cures := ["nccl-topo-file"] if {
+	input.links.virtual_topology == true
+	not facts.env.NCCL_TOPO_FILE
+} else := ["set-net-gdr-level", "nccl-topo-file", "other"]
+
 # by_way is true where that explains the channels.
 by_way if {
 	count(across) > 0
-	count(across) == count(nic_paths)
+	count(across) == count(gpu_nics.paths)
 	count(rdma.verbs_channels) > 0
 	count(rdma.direct_channels) == 0
 	count(too_far | able) == 0
@@ -128,14 +134,14 @@ by_way if {
 
 # beyond are those that have no NIC at their own socket.
 beyond contains gpu if {
-	some gpu, paths in nic_paths
+	some gpu, paths in gpu_nics.paths
 	paths == {"SYS"}
 }
 
 findings contains {
 	"subject": "topology",
 	"affects": sort([gpu | some gpu in beyond; facts.is_address(gpu)]),
-	"message": sprintf("No NIC is near %d of %d GPUs: every path crosses the sockets (SYS). Their traffic between machines goes through host memory and the link between the sockets", [count(beyond), count(nic_paths)]),
+	"message": sprintf("No NIC is near %d of %d GPUs: every path crosses the sockets (SYS). Their traffic between machines goes through host memory and the link between the sockets", [count(beyond), count(gpu_nics.paths)]),
 	"evidence": [{"fact": sprintf("links.pairs[%s]", [gpu]), "value": "SYS to every NIC", "source": "topology"} | some gpu in sort(beyond)],
 	"severity": topology_severity,
 	"confidence": "possible",
@@ -169,6 +175,9 @@ findings contains {
 	not n.point.a in {slow.point.a | some slow in rdma.slow_networks.host}
 }
 
+# What the path between GPU and NIC costs, and which NIC is nearer.
+findings contains found if some found in gpu_nics.far_findings
+
 blame := {true: "From host memory it is good, so the fault is in the path", false: "The first suspect is the path"}
 
 good_from_host(device) if {
@@ -181,7 +190,7 @@ good_from_host(device) if {
 
 missing contains {"fact": "links", "words": "neither NCCL's choice for GPUDirect RDMA nor the paths between GPUs and NICs are known"} if {
 	count(too_far | near) == 0
-	count(nic_paths) == 0
+	count(gpu_nics.paths) == 0
 	count(rdma.direct_channels) == 0
 	count(object.get(rdma.slow_networks, "gpu", set())) == 0
 	not no_gpu

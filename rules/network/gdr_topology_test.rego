@@ -77,6 +77,22 @@ test_silent_where_a_nic_is_near_or_the_module_is_missing if {
 	count(gdr_topology.findings) == 0 with input as across("NODE", ["mlx5_ib"])
 }
 
+test_names_the_topology_file if {
+	virtual := object.union(across("NODE", ["nvidia_peermem"]), {"links": {"pairs": [nic("NODE")], "virtual_topology": true}})
+	some f in gdr_topology.findings with input as virtual
+	f.remedies[0] == "nccl-topo-file"
+	contains(f.message, "NCCL_TOPO_FILE")
+}
+
+# What a table of ib_write_bw shows of a far path is said once.
+test_info_of_a_far_path if {
+	some f in gdr_topology.findings with input as {
+		"links": {"pairs": [nic("SYS")]},
+		"benchmarks": [object.union(perftest("gpu", 31), {"points": [object.union(perftest("gpu", 31).points[0], {"b": nic("SYS").a, "a": nic("SYS").b, "threshold": 0.38})]})],
+	}
+	f.severity == "info"
+}
+
 test_not_applicable_without_a_gpu if {
 	none := {"gpus": {"devices": []}, "links": {"pairs": []}}
 	count(gdr_topology.missing) == 0 with input as none

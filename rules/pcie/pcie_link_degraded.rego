@@ -27,14 +27,13 @@
 #   since: "0.1"
 package gpudoctor.rules.pcie_link_degraded
 
-import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.host_copies
 import data.gpudoctor.lib.link_speeds
 import data.gpudoctor.lib.link_widths
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.pcie_links
-import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.rdma
 
 # link_fact is where each source has the width of a device's link.
@@ -177,26 +176,7 @@ findings contains {
 }
 
 # What a benchmark measured between host memory and the GPUs, against their links.
-findings contains {
-	"subject": sprintf("%s, %s", [b.tool, b.test]),
-	"message": sprintf("%s: %s GB/s between host memory and %s, where %s carries %s and at least %s counts as good; %d of %d values are too low. %s.", [
-		b.test, peers.decimal(worst.gbps), [e | some e in [worst.a, worst.b]; e != "CPU"][0], worst.basis, peers.decimal(worst.expected_gbps),
-		peers.decimal(worst.expected_gbps * worst.threshold), count(ps), count(b.points), remark,
-	]),
-	"evidence": benchmarks.points_evidence(b, ps),
-	"severity": "medium",
-	"confidence": "possible",
-	"remedies": cures,
-} if {
-	some i, ps in benchmarks.low
-	b := input.benchmarks[i]
-	b.what in {"host-to-gpu", "gpu-to-host"}
-	worst := benchmarks.worst(ps)
-	[remark, cures] := {
-		true: ["The first suspect is a link that dropped to fewer lanes or a lower speed", ["reseat-or-fix-pcie-link", "update-bios"]],
-		false: ["Others are good, so their link dropped to fewer lanes or a lower speed, or the memory was on a remote NUMA node", ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"]],
-	}[count(ps) == count(b.points)]
-}
+findings contains found if some found in host_copies.found
 
 # A NIC that does not reach the rate of its InfiniBand port from host memory, where
 # credits lose no packet, is most often in a slot that is too narrow or too slow.

@@ -24,12 +24,13 @@
 #     - benchmarks[].points[].expected_gbps
 #     - benchmarks[].points[].threshold
 #     - benchmarks[].points[].basis
-#   remedies: [disable-acs, iommu-pt, nccl-p2p-disable, nccl-p2p-level, update-bios, upgrade-driver, reset-gpu]
+#   remedies: [unset-env, disable-acs, iommu-pt, nccl-p2p-disable, nccl-p2p-level, update-bios, upgrade-driver, reset-gpu]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.measured_transfers
 
 import data.gpudoctor.lib.benchmarks
+import data.gpudoctor.lib.collective_ways
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
 import data.tables.limits
@@ -42,12 +43,12 @@ left_to_others := {"host-to-gpu", "gpu-to-host", "network"}
 findings contains {
 	"subject": sprintf("%s, %s", [b.tool, b.test]),
 	"message": sprintf("%s: %s GB/s%s, where %s carry %v and at least %s counts as good. %s", [
-		b.test, peers.decimal(worst.gbps), between(worst), worst.basis, round(worst.expected_gbps), peers.decimal(worst.expected_gbps * worst.threshold), count_text(ps, b),
+		b.test, peers.decimal(worst.gbps), between(worst), worst.basis, round(worst.expected_gbps), peers.decimal(worst.expected_gbps * worst.threshold), count_text(ps, b, worst),
 	]),
-	"severity": grade(worst),
+	"severity": grade(b, worst),
 	"confidence": "confirmed",
-	"evidence": benchmarks.points_evidence(b, ps),
-	"remedies": cures(b),
+	"evidence": array.concat(benchmarks.points_evidence(b, ps), way_evidence(b, worst)),
+	"remedies": cures(b, worst),
 	"params": {"level": "PXB"},
 } if {
 	some i, ps in benchmarks.low
@@ -65,12 +66,24 @@ on_purpose(b) if {
 	facts.env[name] != "0"
 }
 
-# Below half of what counts as good, the cause is a wrong path, not noise.
-grade(p) := "high" if {
+# Below half of what counts as good, the cause is a wrong path, not noise. A collective that
+# goes around the links may have been told to, by a setting that the input does not show.
+grade(b, p) := "medium" if {
+	collective_way(b, p) == "around"
+} else := "high" if {
 	p.gbps < (p.expected_gbps * p.threshold) * limits.wrong_path
 } else := "medium"
 
-cures(b) := ["nccl-p2p-level", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"] if {
+# collective_way is the way of a collective's value; undefined for another table.
+collective_way(b, p) := collective_ways.way(p) if b.what == "collective"
+
+way_evidence(b, p) := collective_ways.evidence(collective_way(b, p))
+
+default way_evidence(_, _) := []
+
+cures(b, p) := ["unset-env", "nccl-p2p-level", "update-bios", "upgrade-driver", "reset-gpu"] if {
+	collective_way(b, p) != "unknown"
+} else := ["nccl-p2p-level", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"] if {
 	b.what == "collective"
 } else := ["disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu", "nccl-p2p-level"]
 
@@ -78,7 +91,7 @@ between(p) := sprintf(" from %s to %s", [p.a, p.b]) if {
 	p.a != ""
 } else := ""
 
-count_text(ps, b) := "This is the best value of the table" if {
+count_text(ps, b, p) := collective_ways.words(collective_way(b, p)) if {
 	b.what == "collective"
 } else := sprintf("%d of %d values of this table are too low", [count(ps), count(b.points)])
 

@@ -27,9 +27,28 @@ test_fires_medium if {
 }
 
 test_fires_collective if {
-	some f in measured_transfers.findings with input as {"benchmarks": [collective(37)]}
+	some f in measured_transfers.findings with input as {"benchmarks": [collective(60)]}
 	f.severity == "high"
 	f.remedies[0] == "nccl-p2p-level"
+}
+
+# A rate below a tenth of NVLink is that of another way; the log names it.
+test_fires_collective_around if {
+	some f in measured_transfers.findings with input as {"benchmarks": [collective(37)]}
+	f.severity == "medium"
+	contains(f.message, "through the host")
+	f.remedies[0] == "unset-env"
+}
+
+staged(kind) := {"logs": {"transports": [{"kind": kind, "network": "Socket", "same_host": true, "channels": 2, "a": 0, "b": 1, "source": "t.txt", "line": 5}]}}
+
+test_fires_collective_staged if {
+	some f in measured_transfers.findings with input as object.union({"benchmarks": [collective(3.2)]}, staged("shm"))
+	f.severity == "high"
+	contains(f.message, "through host memory instead of from GPU to GPU (via SHM, t.txt:5)")
+	f.evidence[1].source == "t.txt:5"
+	some g in measured_transfers.findings with input as object.union({"benchmarks": [collective(3.2)]}, staged("net"))
+	contains(g.message, "over TCP")
 }
 
 test_fires_wrong_values if {

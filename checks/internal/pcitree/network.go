@@ -2,11 +2,14 @@ package pcitree
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
-// WriteNetwork writes what the kernel shows of the network on a machine whose InfiniBand adapters all
-// work: an RDMA device and an interface for each, the loopback interface and the modules.
+// WriteNetwork writes what the kernel shows of the network on a machine whose InfiniBand and EFA
+// adapters all work: an RDMA device for each, an interface for those of InfiniBand, the loopback
+// interface and the modules.
 func (t *Tree) WriteNetwork(files Files, modules ...string) {
 	text := func(name, format string, args ...any) { files.AddFile(name, fmt.Appendf(nil, format+"\n", args...)) }
 	text("/proc/uptime", "1209600.25 154828800.00")
@@ -18,9 +21,14 @@ func (t *Tree) WriteNetwork(files Files, modules ...string) {
 	for file, value := range map[string]string{"operstate": "unknown", "flags": "0x9", "mtu": "65536", "type": "772", "uevent": "INTERFACE=lo\nIFINDEX=1"} {
 		text(loopback+"/"+file, "%s", value)
 	}
-	for _, module := range append([]string{"ib_core", "ib_uverbs", "mlx5_core", "mlx5_ib"}, modules...) {
+	drivers := []string{"mlx5_core", "mlx5_ib"}
+	if slices.ContainsFunc(t.Functions, (*Function).efa) {
+		drivers = []string{"efa"}
+	}
+	for _, module := range slices.Concat([]string{"ib_core", "ib_uverbs"}, drivers, modules) {
 		text("/sys/module/"+module+"/initstate", "live")
 	}
+	t.writeEFA(files)
 	n := 0
 	for _, f := range t.Functions {
 		if f.Class>>8 != 0x0207 {
@@ -58,5 +66,29 @@ func (t *Tree) WriteNetwork(files Files, modules ...string) {
 			text(dir+"/"+file, "%s", value)
 		}
 		n++
+	}
+}
+
+// efa reports whether a function is an EFA device.
+func (f *Function) efa() bool { return f.Vendor == amazon && f.Device>>4 == 0xefa }
+
+// writeEFA writes the RDMA devices of EFA devices, which are named by their buses.
+func (t *Tree) writeEFA(files Files) {
+	dirs := map[string]string{}
+	for _, f := range t.Functions {
+		var bus int
+		if _, err := fmt.Sscanf(f.Address, "0000:%x:", &bus); err == nil && f.efa() {
+			name := fmt.Sprintf("rdmap%ds0", bus)
+			dirs[name] = f.dir + "/infiniband/" + name
+		}
+	}
+	for i, name := range slices.Sorted(maps.Keys(dirs)) {
+		files.AddLink("/sys/class/infiniband/"+name, "../.."+strings.TrimPrefix(dirs[name], "/sys"))
+		for file, value := range map[string]string{
+			"fw_ver": "0.0.0.0", "ports/1/state": "4: ACTIVE", "ports/1/phys_state": "5: LinkUp", "ports/1/rate": "100 Gb/sec (4X EDR)",
+			"ports/1/link_layer": "Unspecified", "ports/1/sm_lid": "0x0", "ports/1/lid": "0x0", "ports/1/gids/0": fmt.Sprintf("fe80:0000:0000:0000:0200:0000:0000:%04x", i+1),
+		} {
+			files.AddFile(dirs[name]+"/"+file, []byte(value+"\n"))
+		}
 	}
 }

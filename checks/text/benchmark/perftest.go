@@ -15,6 +15,11 @@ import (
 type perftest struct {
 	// onGPU is the text in which the next table is of a GPU's memory.
 	onGPU string
+	// listed are the PCI addresses of the GPUs that the text lists by number, and picked is
+	// the one that it takes; listing is that text.
+	listed  map[string]string
+	picked  string
+	listing string
 }
 
 // perftestKind reads ib_write_bw and the other programs of linux-rdma/perftest
@@ -45,9 +50,14 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 	if m := perftestTitle.FindStringSubmatch(first.Text); m != nil {
 		b.Test = strings.TrimSpace(m[1]) + m[2] + " BW"
 	}
+	gpu := ""
 	if p.onGPU == s.Source() {
 		b.Memory, p.onGPU = "gpu", ""
+		if p.listing == s.Source() {
+			gpu = p.picked
+		}
 	}
+	p.listing, p.listed, p.picked = "", nil, ""
 	port := facts.RDMAPort{Port: 1}
 	gbits := false
 	for rows := 0; ; {
@@ -75,6 +85,8 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 				port.Device = m[2]
 			case "Link type":
 				port.LinkLayer = map[string]string{"IB": "InfiniBand", "Ethernet": "Ethernet"}[m[2]]
+			case "Number of qps":
+				b.QueuePairs = parse.Number(m[2])
 			case "Mtu":
 				port.MTU = parse.Number(strings.TrimSuffix(m[2], "[B]"))
 			}
@@ -83,7 +95,7 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 	}
 done:
 	for i := range b.Points {
-		b.Points[i].A = port.Device
+		b.Points[i].A, b.Points[i].B = port.Device, gpu
 	}
 	Add(s, b)
 	if port.Device != "" {
@@ -100,12 +112,48 @@ func perftestGPUKind(p *perftest) *parse.Kind {
 		Title:   "RDMA bandwidth from a GPU's memory, from ib_write_bw --use_cuda",
 		Command: "ib_write_bw -d mlx5_0 --use_cuda=0 <host>",
 		Gives:   []string{"benchmarks"},
-		Anchors: []string{"allocated GPU buffer", " bytes GPU buffer", "using DMA-BUF for GPU buffer", "Using ROCm Device with ID: "},
-		Line: func(s *parse.Sink, _ parse.Line) bool {
+		Anchors: []string{
+			"allocated GPU buffer", " bytes GPU buffer", "using DMA-BUF for GPU buffer", "Using ROCm Device with ID: ",
+			"CUDA device ", "Picking device No. ", "Picking GPU number ",
+		},
+		Line: func(s *parse.Sink, l parse.Line) bool {
+			if p.pick(s.Source(), l.Text) {
+				return true
+			}
+			if strings.Contains(l.Text, "CUDA device ") || strings.Contains(l.Text, "Picking ") {
+				return false // Of another program.
+			}
 			p.onGPU = s.Source()
 			return true
 		},
 	}
+}
+
+var (
+	perftestListed = lazy.New(`^\s*CUDA device (\d{1,3}): PCIe address is ([0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})\s*$`)
+	perftestPicked = lazy.New(`^\s*Picking (?:device No\.|GPU number) (\d{1,3})\s*$`)
+)
+
+// pick reads which GPU the next table is of (src/cuda_memory.c): "CUDA device 0: PCIe address is
+// 82:00", without the PCI domain, and "Picking device No. 0".
+func (p *perftest) pick(source, text string) bool {
+	if m := perftestListed.FindStringSubmatch(text); m != nil {
+		if p.listing != source || p.listed == nil {
+			p.listing, p.listed = source, map[string]string{}
+		}
+		p.listed[m[1]] = "0000:" + strings.ToLower(m[2]) + ".0"
+		return true
+	}
+	m := perftestPicked.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	p.picked = "GPU" + m[1]
+	if p.listing == source && p.listed[m[1]] != "" {
+		p.picked = p.listed[m[1]]
+	}
+	p.listing = source
+	return true
 }
 
 // perftestRow reads "#bytes #iterations BW peak BW average MsgRate".

@@ -23,6 +23,7 @@ var identities = map[reflect.Type][]string{
 	reflect.TypeFor[facts.NVLink]():         {"Link"},
 	reflect.TypeFor[facts.GPUProcess]():     {"Name"},
 	reflect.TypeFor[facts.Pair]():           {"A", "B"},
+	reflect.TypeFor[facts.HostPath]():       {"GPU"},
 	reflect.TypeFor[facts.DeviceNode]():     {"Path"},
 	reflect.TypeFor[facts.DriverDevice]():   {"Address"},
 	reflect.TypeFor[facts.Variable]():       {"Name", "Source"},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -454,7 +455,15 @@ func figures(d *Document) []string {
 		ts := byTest[test.id]
 		tried := func(t *probe.Transfer) bool { return t.Outcome != probe.Unknown }
 		if slices.ContainsFunc(ts, tried) { // The line above says what was not tried at all.
-			parts = append(parts, test.name+" "+figureByWay(ts))
+			var bases []string
+			for _, t := range ts {
+				bases = append(bases, t.Basis)
+			}
+			part := test.name + " " + figureByWay(ts)
+			if uplink := affinity.Uplink(bases); uplink != "" {
+				part += " over a " + uplink
+			}
+			parts = append(parts, part)
 		}
 	}
 	if why := d.Transfers.SMTests; why != "" {

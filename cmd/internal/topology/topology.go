@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // Kind is what a node of the picture stands for.
@@ -395,8 +396,8 @@ func (b *builder) pcie(address string) facts.PCIeLink {
 	if g := b.gpus[address]; g != nil && g.PCIe != nil {
 		p := g.PCIe
 		return facts.PCIeLink{
-			SpeedGTs: facts.PCIeSpeedGTs(cmp.Or(p.Generation, p.MaxGeneration)), Width: cmp.Or(p.Width, p.MaxWidth),
-			MaxSpeedGTs: facts.PCIeSpeedGTs(p.MaxGeneration), MaxWidth: p.MaxWidth,
+			SpeedGTs: data.PCIeSpeedGTs(cmp.Or(p.Generation, p.MaxGeneration)), Width: cmp.Or(p.Width, p.MaxWidth),
+			MaxSpeedGTs: data.PCIeSpeedGTs(p.MaxGeneration), MaxWidth: p.MaxWidth,
 		}
 	}
 	return facts.PCIeLink{}
@@ -418,7 +419,7 @@ func (b *builder) describe(l *Link, lower, upper facts.PCIeLink) {
 	if len(l.Faults) > 0 {
 		now = lower.SpeedGTs
 	}
-	l.Speed, l.Rate = speedOf(now, lower.Width), rate(facts.PCIeGBps(now, lower.Width))
+	l.Speed, l.Rate = speedOf(now, lower.Width), rate(data.PCIeGBps(now, lower.Width))
 	switch {
 	case now < speed:
 		l.Speed += " of " + speedOf(speed, width)
@@ -429,10 +430,7 @@ func (b *builder) describe(l *Link, lower, upper facts.PCIeLink) {
 
 // speedOf names a speed and a width: "5.0 x16".
 func speedOf(speedGTs float64, width int) string {
-	if g := facts.PCIeGeneration(speedGTs); g > 0 {
-		return fmt.Sprintf("%d.0 x%d", g, width)
-	}
-	return fmt.Sprintf("%g GT/s x%d", speedGTs, width)
+	return strings.TrimPrefix(data.PCIeName(speedGTs, width), "PCIe ")
 }
 
 // rate writes a rate with at most two digits that matter below 100.

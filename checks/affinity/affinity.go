@@ -1,0 +1,363 @@
+// Package affinity says which NICs, drives and processors are near each GPU, from facts
+// that were gathered before. It reads nothing itself.
+package affinity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// GPU is what is near a GPU.
+type GPU struct {
+	Address string
+	// NICs and Drives are the nearest, all at the same distance; empty where no path is known.
+	NICs, Drives []Near
+	// CPUs are those of its NUMA node, as the kernel lists them; empty where they are not known.
+	CPUs string
+	// Host is its way to the processor; nil where it is not known.
+	Host *facts.HostPath
+}
+
+// Near is a device near a GPU.
+type Near struct {
+	// Address is its PCI address, or its name where a text tells no address.
+	Address string
+	// Device is the name of the RDMA device; empty for other devices.
+	Device string
+	// Path is the type of the path, GBps the rate of its narrowest PCIe link; 0 where it is
+	// not known.
+	Path string
+	GBps float64
+}
+
+// Name is the name that people know the device by.
+func (n Near) Name() string { return cmp.Or(n.Device, n.Address) }
+
+// Of lists what is near each GPU that has a path to another device or to its processor, in the
+// order of the facts.
+func Of(f *facts.Facts) []GPU {
+	if f.Links == nil {
+		return nil
+	}
+	m := newMachine(f)
+	for _, p := range f.Links.Pairs {
+		switch {
+		case p.Kind == "gpu-gpu":
+			m.gpu(p.A)
+			m.gpu(p.B)
+		case p.Kind == "gpu-nic" && m.carries(p.B):
+			g := m.gpu(p.A)
+			g.NICs = nearer(g.NICs, m.near(&p))
+		case p.Kind == "gpu-nvme":
+			g := m.gpu(p.A)
+			g.Drives = nearer(g.Drives, m.near(&p))
+		}
+	}
+	for i := range f.Links.Hosts {
+		m.gpu(f.Links.Hosts[i].GPU).Host = &f.Links.Hosts[i]
+	}
+	all := make([]GPU, 0, len(m.order))
+	for _, g := range m.order {
+		g.CPUs = m.cpus(g.Address)
+		all = append(all, *g)
+	}
+	return all
+}
+
+// nearer adds a device to the nearest ones, or replaces them where it is nearer.
+func nearer(have []Near, n Near) []Near {
+	rank := data.PathRank(n.Path)
+	switch {
+	case n.Path == "":
+		return have
+	case len(have) == 0 || rank < data.PathRank(have[0].Path):
+		return []Near{n}
+	case rank == data.PathRank(have[0].Path):
+		return append(have, n)
+	}
+	return have
+}
+
+// machine is what the facts say of devices, by address.
+type machine struct {
+	facts *facts.Facts
+	// rdma are the names of the RDMA devices by PCI address; carrying is true for each address
+	// and name of one that can carry the traffic of GPUs.
+	rdma     map[string]string
+	carrying map[string]bool
+	gpus     map[string]*GPU
+	order    []*GPU
+}
+
+func newMachine(f *facts.Facts) *machine {
+	m := &machine{facts: f, rdma: map[string]string{}, carrying: map[string]bool{}, gpus: map[string]*GPU{}}
+	if f.NICs == nil {
+		return m
+	}
+	for _, p := range f.NICs.RDMA {
+		m.carrying[p.Device] = true
+		if p.Address != "" {
+			m.carrying[p.Address] = true
+			m.rdma[p.Address] = p.Device
+		}
+	}
+	return m
+}
+
+// carries reports whether a NIC can carry the traffic of GPUs between machines. Where RDMA
+// devices are known, only these can.
+func (m *machine) carries(nic string) bool { return len(m.carrying) == 0 || m.carrying[nic] }
+
+// gpu finds a GPU, and adds it where it is not there yet.
+func (m *machine) gpu(address string) *GPU {
+	g := m.gpus[address]
+	if g == nil {
+		g = &GPU{Address: address}
+		m.gpus[address] = g
+		m.order = append(m.order, g)
+	}
+	return g
+}
+
+func (m *machine) near(p *facts.Pair) Near {
+	n := Near{Address: p.B, Device: m.rdma[p.B], Path: p.Path}
+	if p.Narrowest != nil {
+		n.GBps = p.Narrowest.BestGBps
+	}
+	return n
+}
+
+// cpus are the CPUs of the NUMA node of a GPU.
+func (m *machine) cpus(address string) string {
+	node := m.node(address)
+	if node == nil || m.facts.NUMA == nil {
+		return ""
+	}
+	for _, n := range m.facts.NUMA.Nodes {
+		if n.ID == *node {
+			return n.CPUs
+		}
+	}
+	return ""
+}
+
+func (m *machine) node(address string) *int {
+	if d := deviceAt(m.facts, address); d != nil {
+		return d.NUMANode
+	}
+	if m.facts.GPUs != nil {
+		for i := range m.facts.GPUs.Devices {
+			if d := &m.facts.GPUs.Devices[i]; d.Address == address {
+				return d.NUMANode
+			}
+		}
+	}
+	return nil
+}
+
+// PathTo is the path between a GPU, named by its address or as "GPU4", and an RDMA device; nil if
+// it is not known.
+func PathTo(f *facts.Facts, gpu, device string) *facts.Pair {
+	if gpu == "" {
+		return nil
+	}
+	for _, a := range gpuNames(f, gpu) {
+		for _, b := range nicNames(f, device) {
+			if p := f.Links.Between(a, b); p != nil {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// gpuNames are the names of a GPU in pairs. Of an address without its PCI domain, as perftest
+// prints it, the domain is looked up.
+func gpuNames(f *facts.Facts, gpu string) []string {
+	names := []string{gpu}
+	if f.GPUs == nil {
+		return names
+	}
+	if _, tail, ok := strings.Cut(gpu, ":"); ok {
+		names = append(names, inDomains(f.GPUs.Devices, tail)...)
+	}
+	for _, d := range f.GPUs.Devices {
+		if d.Index != nil && fmt.Sprintf("GPU%d", *d.Index) == gpu {
+			names = append(names, d.Address)
+		}
+		if d.Index != nil && d.Address == gpu {
+			names = append(names, fmt.Sprintf("GPU%d", *d.Index))
+		}
+	}
+	return names
+}
+
+// inDomains is the GPU with an address in another PCI domain, if there is one such GPU.
+func inDomains(devices []facts.GPU, tail string) []string {
+	var found []string
+	for _, d := range devices {
+		if _, own, ok := strings.Cut(d.Address, ":"); ok && own == tail {
+			found = append(found, d.Address)
+		}
+	}
+	if len(found) > 1 {
+		return nil
+	}
+	return found
+}
+
+// nicNames are the names of an RDMA device in pairs.
+func nicNames(f *facts.Facts, device string) []string {
+	names := []string{device}
+	if f.NICs != nil {
+		for _, p := range f.NICs.RDMA {
+			if p.Device == device && p.Address != "" {
+				names = append(names, p.Address)
+			}
+		}
+	}
+	return names
+}
+
+// PortRate is what an RDMA device carries to another machine in GB/s, and why: the slowest rate
+// of its ports; of a bond that distributes by connection, with one queue pair, that of one of
+// its links.
+func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basis string) {
+	if f.NICs == nil {
+		return 0, ""
+	}
+	for _, p := range f.NICs.RDMA {
+		if p.Device != device {
+			continue
+		}
+		rate, why := p.RateGbps/8, "the port of "+device
+		if rate == 0 {
+			rate = efaRate(f, p.Address) / 8
+		}
+		if b := bondOf(f, p.Netdev); b != nil && queuePairs == 1 {
+			if one := slowestMember(f, b) / 8; one > 0 && (rate == 0 || one <= rate) {
+				rate = one
+				why = fmt.Sprintf("one of the %d links of %s (one queue pair uses one)", len(b.Members), b.Name)
+			}
+		}
+		if rate > 0 && (gbps == 0 || rate < gbps) {
+			gbps, basis = rate, why
+		}
+	}
+	return gbps, basis
+}
+
+// efaRate is the rate in Gb/s of an EFA device at a PCI address.
+func efaRate(f *facts.Facts, address string) float64 {
+	d := deviceAt(f, address)
+	if d == nil {
+		return 0
+	}
+	return data.Rates().EFA[d.Device]
+}
+
+// bondOf is the bond of that name, if it has several links.
+func bondOf(f *facts.Facts, name string) *facts.Bond {
+	for i := range f.NICs.Bonds {
+		if b := &f.NICs.Bonds[i]; name != "" && b.Name == name && len(b.Members) > 1 && b.Mode != "active-backup" {
+			return b
+		}
+	}
+	return nil
+}
+
+// slowestMember is the rate in Gb/s of the slowest link of a bond; 0 where none is known.
+func slowestMember(f *facts.Facts, b *facts.Bond) float64 {
+	slowest := 0.0
+	for _, n := range f.NICs.Interfaces {
+		if n.SpeedGbps > 0 && slices.Contains(b.Members, n.Name) && (slowest == 0 || n.SpeedGbps < slowest) {
+			slowest = n.SpeedGbps
+		}
+	}
+	return slowest
+}
+
+// NetworkRate is what the nearest NICs of one GPU carry together in GB/s, of the GPU that has the
+// least, and why; 0 where one of them is not known.
+func NetworkRate(f *facts.Facts) (gbps float64, basis string) {
+	for _, g := range Of(f) {
+		sum := 0.0
+		for _, n := range g.NICs {
+			rate, _ := PortRate(f, n.Name(), 0)
+			if rate == 0 {
+				return 0, ""
+			}
+			sum += rate
+		}
+		if sum == 0 {
+			return 0, ""
+		}
+		if gbps == 0 || sum < gbps {
+			gbps, basis = sum, fmt.Sprintf("the %d NICs near each GPU", len(g.NICs))
+			if len(g.NICs) == 1 {
+				basis = "the NIC near each GPU"
+			}
+		}
+	}
+	return gbps, basis
+}
+
+// Selects reports whether NCCL_IB_HCA selects an RDMA device: a list of prefixes, of whole names
+// behind "=", and either with ^ in front of the others' (NCCL src/misc/socket.cc,
+// parseStringList and matchIfList).
+func Selects(filter, device string) bool {
+	filter, not := strings.CutPrefix(filter, "^")
+	filter, whole := strings.CutPrefix(filter, "=")
+	listed := slices.ContainsFunc(strings.Split(filter, ","), func(name string) bool {
+		name, _, _ = strings.Cut(name, ":")
+		return name != "" && (device == name || !whole && strings.HasPrefix(device, name))
+	})
+	return listed != not
+}
+
+// UplinkBasis names the narrowest link above a GPU as what its host copies are judged by: "the
+// PCIe 4.0 x8 uplink of the switch at 0000:45:00.0".
+func UplinkBasis(f *facts.Facts, h *facts.HostPath) string {
+	link := data.PCIeName(h.SpeedGTs, h.Width)
+	if d := deviceAt(f, h.At); d != nil && d.PortType == pci.PortUpstream {
+		return fmt.Sprintf("the %s%s%s", link, ofSwitch, h.At)
+	}
+	return fmt.Sprintf("the %s link of the bridge at %s", link, h.At)
+}
+
+const ofSwitch = " uplink of the switch at "
+
+// Uplink is the kind of uplink that all of some bases name: "PCIe 4.0 x8 uplink"; empty where they
+// name different ones, or none.
+func Uplink(bases []string) string {
+	kind := ""
+	for i, basis := range bases {
+		link, _, ok := strings.Cut(strings.TrimPrefix(basis, "the "), ofSwitch)
+		if !ok || i > 0 && link != kind {
+			return ""
+		}
+		kind = link
+	}
+	if kind == "" {
+		return ""
+	}
+	return kind + " uplink"
+}
+
+// deviceAt is the PCI function at an address, or nil.
+func deviceAt(f *facts.Facts, address string) *facts.PCIDevice {
+	if f.PCI == nil || address == "" {
+		return nil
+	}
+	i := slices.IndexFunc(f.PCI.Devices, func(d facts.PCIDevice) bool { return d.Address == address })
+	if i < 0 {
+		return nil
+	}
+	return &f.PCI.Devices[i]
+}

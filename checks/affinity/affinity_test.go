@@ -1,0 +1,181 @@
+package affinity_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+)
+
+func nic(gpu, to, path string) facts.Pair {
+	return facts.Pair{A: gpu, B: to, Kind: "gpu-nic", Path: path, Narrowest: &facts.NarrowestLink{BestGBps: 63}}
+}
+
+// roce is a machine with two GPUs, a bond of two links below the first, and a NIC without RDMA.
+func roce() *facts.Facts {
+	return &facts.Facts{
+		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "0000:18:00.0", Index: new(0)}, {Address: "0001:19:00.0", Index: new(1), NUMANode: new(1)}}},
+		NUMA: &facts.NUMAFacts{Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-47"}, {ID: 1, CPUs: "48-95"}}},
+		PCI:  &facts.PCIFacts{Devices: []facts.PCIDevice{{Address: "0000:18:00.0", NUMANode: new(0)}, {Address: "0000:2b:00.0", Device: "0xefa1"}}},
+		NICs: &facts.NICFacts{
+			RDMA: []facts.RDMAPort{
+				{Device: "mlx5_bond_0", Address: "0000:2c:00.0", RateGbps: 200, Netdev: "bond0"},
+				{Device: "mlx5_1", Address: "0001:08:00.0", RateGbps: 400, Netdev: "eth1"},
+				{Device: "rdmap43s0", Address: "0000:2b:00.0"},
+			},
+			Bonds:      []facts.Bond{{Name: "bond0", Mode: "802.3ad", HashPolicy: "layer3+4", Members: []string{"reth0", "reth1"}}},
+			Interfaces: []facts.Interface{{Name: "reth0", SpeedGbps: 200}, {Name: "reth1", SpeedGbps: 100}},
+		},
+		Links: &facts.LinkFacts{
+			Pairs: []facts.Pair{
+				{A: "0000:18:00.0", B: "0001:19:00.0", Kind: "gpu-gpu", Path: "SYS"},
+				nic("0000:18:00.0", "0000:2c:00.0", "PXB"), nic("0000:18:00.0", "0001:08:00.0", "SYS"), nic("0000:18:00.0", "0000:01:00.0", "PIX"),
+				nic("0001:19:00.0", "0000:2c:00.0", "SYS"), nic("0001:19:00.0", "0001:08:00.0", ""),
+				{A: "0000:18:00.0", B: "0000:30:00.0", Kind: "gpu-nvme", Path: "NODE"},
+				{A: "0000:18:00.0", B: "0000:31:00.0", Kind: "gpu-nvme", Path: "NODE"},
+			},
+			Hosts: []facts.HostPath{{GPU: "0001:19:00.0", At: "0001:17:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754}},
+		},
+	}
+}
+
+func TestOf(t *testing.T) {
+	f := roce()
+	want := []affinity.GPU{
+		{
+			Address: "0000:18:00.0", CPUs: "0-47",
+			NICs:   []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "PXB", GBps: 63}},
+			Drives: []affinity.Near{{Address: "0000:30:00.0", Path: "NODE"}, {Address: "0000:31:00.0", Path: "NODE"}},
+		},
+		{
+			Address: "0001:19:00.0", CPUs: "48-95", Host: &f.Links.Hosts[0],
+			NICs: []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "SYS", GBps: 63}},
+		},
+	}
+	if diff := cmp.Diff(want, affinity.Of(f)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := affinity.Of(&facts.Facts{}); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+	// Without RDMA devices every NIC counts.
+	f.NICs = nil
+	if got := affinity.Of(f)[0].NICs; len(got) != 1 || got[0].Name() != "0000:01:00.0" {
+		t.Errorf("nearest without RDMA: %v", got)
+	}
+}
+
+func TestPathTo(t *testing.T) {
+	f := roce()
+	f.Links.Pairs = append(f.Links.Pairs, nic("GPU1", "mlx5_7", "NODE"))
+	for _, tt := range []struct{ gpu, device, want string }{
+		{"GPU0", "mlx5_bond_0", "PXB"},
+		{"0000:18:00.0", "mlx5_1", "SYS"},
+		{"0000:19:00.0", "mlx5_bond_0", "SYS"}, // perftest prints no domain.
+		{"GPU1", "mlx5_7", "NODE"},
+		{"0001:19:00.0", "mlx5_7", "NODE"},
+		{"GPU0", "mlx5_9", "none"},
+		{"GPU7", "mlx5_1", "none"},
+		{"", "mlx5_1", "none"},
+	} {
+		got := "none"
+		if p := affinity.PathTo(f, tt.gpu, tt.device); p != nil {
+			got = p.Path
+		}
+		if got != tt.want {
+			t.Errorf("%s to %s: %s, want %s", tt.gpu, tt.device, got, tt.want)
+		}
+	}
+	f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: "0002:19:00.0"})
+	if p := affinity.PathTo(f, "0000:19:00.0", "mlx5_bond_0"); p != nil {
+		t.Errorf("an address of two GPUs: %v", p)
+	}
+}
+
+func TestPortRate(t *testing.T) {
+	f := roce()
+	for _, tt := range []struct {
+		device string
+		pairs  int
+		want   string
+	}{
+		{"mlx5_bond_0", 0, "25 the port of mlx5_bond_0"},
+		{"mlx5_bond_0", 2, "25 the port of mlx5_bond_0"},
+		{"mlx5_bond_0", 1, "12.5 one of the 2 links of bond0 (one queue pair uses one)"},
+		{"mlx5_1", 1, "50 the port of mlx5_1"},
+		{"rdmap43s0", 1, "12.5 the port of rdmap43s0"},
+		{"mlx5_9", 1, "0 "},
+	} {
+		rate, basis := affinity.PortRate(f, tt.device, tt.pairs)
+		if got := fmt.Sprint(rate, " ", basis); got != tt.want {
+			t.Errorf("%s with %d queue pairs: %s, want %s", tt.device, tt.pairs, got, tt.want)
+		}
+	}
+	if rate, _ := affinity.PortRate(&facts.Facts{}, "mlx5_0", 1); rate != 0 {
+		t.Errorf("of nothing: %v", rate)
+	}
+}
+
+func TestNetworkRate(t *testing.T) {
+	f := roce()
+	if rate, basis := affinity.NetworkRate(f); rate != 25 || basis != "the NIC near each GPU" {
+		t.Errorf("%v of %s", rate, basis)
+	}
+	f.NICs.RDMA[0].RateGbps = 0
+	f.NICs.Bonds = nil
+	if rate, _ := affinity.NetworkRate(f); rate != 0 {
+		t.Errorf("of a port without a rate: %v", rate)
+	}
+}
+
+func TestUplink(t *testing.T) {
+	f := roce()
+	f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: "0001:17:00.0", PortType: "upstream-port"})
+	h := &f.Links.Hosts[0]
+	basis := affinity.UplinkBasis(f, h)
+	if want := "the PCIe 4.0 x8 uplink of the switch at 0001:17:00.0"; basis != want {
+		t.Errorf("%q, want %q", basis, want)
+	}
+	if got := affinity.UplinkBasis(f, &facts.HostPath{At: "0000:99:00.0", SpeedGTs: 8, Width: 4}); got != "the PCIe 3.0 x4 link of the bridge at 0000:99:00.0" {
+		t.Errorf("%q", got)
+	}
+	for _, tt := range []struct {
+		bases []string
+		want  string
+	}{
+		{[]string{basis}, "PCIe 4.0 x8 uplink"},
+		{[]string{basis, "the PCIe 4.0 x8 uplink of the switch at 0000:45:00.0"}, "PCIe 4.0 x8 uplink"},
+		{[]string{basis, "the GPU's PCIe link"}, ""},
+		{[]string{basis, "the PCIe 3.0 x8 uplink of the switch at 0000:45:00.0"}, ""},
+		{nil, ""},
+		{[]string{""}, ""},
+	} {
+		if got := affinity.Uplink(tt.bases); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.bases, got, tt.want)
+		}
+	}
+}
+
+// TestSelects holds what NCCL takes by NCCL_IB_HCA.
+func TestSelects(t *testing.T) {
+	for _, tt := range []struct {
+		filter, device string
+		want           bool
+	}{
+		{"mlx5_1", "mlx5_1", true},
+		{"mlx5_1", "mlx5_10", true},
+		{"=mlx5_1", "mlx5_10", false},
+		{"=mlx5_1:1,mlx5_2", "mlx5_2", true},
+		{"^mlx5_1", "mlx5_0", true},
+		{"^mlx5_1", "mlx5_1", false},
+		{"^=mlx5_1", "mlx5_10", true},
+		{"mlx5", "rdmap1s0", false},
+	} {
+		if got := affinity.Selects(tt.filter, tt.device); got != tt.want {
+			t.Errorf("NCCL_IB_HCA=%s selects %s: %t", tt.filter, tt.device, got)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package checks
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// TestHostPaths holds which link bounds the copies between a GPU and its processor.
+func TestHostPaths(t *testing.T) {
+	x16 := facts.HostPath{GPU: "0000:18:00.0", At: "0000:16:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015}
+	for _, tt := range []struct {
+		name   string
+		change func(tree *pcitree.Tree, gpu *pcitree.Function)
+		want   *facts.HostPath
+	}{
+		{"links that are alike", func(*pcitree.Tree, *pcitree.Function) {}, &x16},
+		{"an idle GPU", func(_ *pcitree.Tree, gpu *pcitree.Function) {
+			gpu.Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
+		}, &x16},
+		{"a narrow uplink", func(tree *pcitree.Tree, _ *pcitree.Function) {
+			functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(4, 8)
+		}, &facts.HostPath{GPU: "0000:18:00.0", At: "0000:16:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754}},
+		{"an older GPU", func(_ *pcitree.Tree, gpu *pcitree.Function) {
+			gpu.Link = pcitree.Gen(3, 16)
+		}, &facts.HostPath{GPU: "0000:18:00.0", At: "0000:18:00.0", SpeedGTs: 8, Width: 16, GBps: 15.754}},
+		{"an uplink that a hypervisor makes up", func(tree *pcitree.Tree, _ *pcitree.Function) {
+			up := functionAt(t, tree, "0000:16:00.0")
+			up.Vendor, up.Link = 0x1b36, pcitree.Gen(1, 1)
+		}, nil},
+		{"a link without a speed", func(tree *pcitree.Tree, _ *pcitree.Function) {
+			functionAt(t, tree, "0000:16:00.0").Link, functionAt(t, tree, "0000:15:01.0").Link = pcitree.Link{}, pcitree.Link{}
+		}, nil},
+	} {
+		tree, gpus, _ := pcitree.EightGPU()
+		tt.change(tree, gpus[0])
+		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
+		if diff := cmp.Diff(tt.want, f.Links.Host(gpus[0].Address)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if (*facts.LinkFacts)(nil).Host("x") != nil {
+		t.Error("a way without links")
+	}
+}
+
+// TestExpectUplink holds that host copies are compared with a narrow uplink, and that one below a lane of
+// PCIe 3.0 is slow whatever the link.
+func TestExpectUplink(t *testing.T) {
+	const gpu = "0000:53:00.0"
+	f := &facts.Facts{
+		PCI:   &facts.PCIFacts{Devices: []facts.PCIDevice{{Address: gpu, NUMANode: new(0)}, {Address: "0000:45:00.0", PortType: "upstream-port"}}},
+		GPUs:  &facts.GPUFacts{Devices: []facts.GPU{{Address: gpu, PCIe: &facts.GPULink{MaxGeneration: 5, Width: 16}}}},
+		Links: &facts.LinkFacts{Hosts: []facts.HostPath{{GPU: gpu, At: "0000:45:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754}}},
+	}
+	unknown := &facts.Facts{GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: gpu}}}}
+	for _, c := range []struct {
+		facts *facts.Facts
+		gbps  float64
+		want  probe.Outcome
+		basis string
+	}{
+		{f, 14.2, probe.OK, "the PCIe 4.0 x8 uplink of the switch at 0000:45:00.0"},
+		{f, 3.2, probe.Slow, "the PCIe 4.0 x8 uplink of the switch at 0000:45:00.0"},
+		{unknown, 0.76, probe.Slow, "one lane of PCIe 3.0"},
+		{unknown, 2.6, probe.OK, ""},
+	} {
+		x := probe.Transfer{Test: probe.TestHostToDevice, Source: "node0", Destination: gpu, Outcome: probe.OK, GBps: &c.gbps}
+		if expect(c.facts, 2, &x); x.Outcome != c.want || x.Basis != c.basis {
+			t.Errorf("%.2f GB/s: %s by %q, want %s by %q", c.gbps, x.Outcome, x.Basis, c.want, c.basis)
+		}
+	}
+}
+
+// TestCompareBenchmarks holds what a table is compared with on a machine that shows the ways between its
+// GPUs, their processors and NICs.
+func TestCompareBenchmarks(t *testing.T) {
+	machineFacts := func() *facts.Facts {
+		f := gatherCloud(t)
+		for _, d := range f.PCI.Devices {
+			if d.Kind == "gpu" {
+				f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: "nvidia", PCIe: &facts.GPULink{MaxGeneration: 5, Width: 16}})
+			}
+			if d.Kind == "nic" {
+				f.NICs.RDMA = append(f.NICs.RDMA, facts.RDMAPort{Device: "rdma" + d.Address, Address: d.Address, RateGbps: 100})
+			}
+		}
+		return f
+	}
+	value := func(gbps float64) []facts.BenchmarkPoint {
+		return []facts.BenchmarkPoint{{A: "CPU", B: "GPU2", Bytes: 1 << 30, GBps: &gbps}}
+	}
+	for _, tt := range []struct {
+		name      string
+		benchmark facts.Benchmark
+		way       string
+		want      string
+	}{
+		{"host copies", facts.Benchmark{What: "host-to-gpu", Points: value(14.2)}, "", "15.754 x 0.5 by the PCIe 4.0 x8 uplink of the switch above a GPU"},
+		{"over NVLink", facts.Benchmark{What: "collective", GPUNames: []string{h100Name, h100Name}, Points: value(364.9)}, "p2p-cumem", "450 x 0.35 by the NVLinks of " + h100Name},
+		{"over EFA", facts.Benchmark{What: "collective", GPUNames: []string{h100Name, h100Name}, Points: value(38.2)}, "net", "50 x 0.5 by the 4 NICs near each GPU"},
+		{"through the host", facts.Benchmark{What: "collective", GPUNames: []string{h100Name, h100Name}, Points: value(3.2)}, "shm", "450 x 0.35 by the NVLinks of " + h100Name},
+	} {
+		f := machineFacts()
+		f.Benchmarks = []facts.Benchmark{tt.benchmark}
+		f.Logs = &facts.LogFacts{Transports: []facts.Transport{{Kind: tt.way}}}
+		CompareBenchmarks(f)
+		p := f.Benchmarks[0].Points[0]
+		if p.ExpectedGBps == nil {
+			t.Errorf("%s: nothing to compare with", tt.name)
+			continue
+		}
+		if got := fmt.Sprint(*p.ExpectedGBps, " x ", *p.Threshold, " by ", p.Basis); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+		if tt.benchmark.Points[0].ExpectedGBps != nil {
+			t.Errorf("%s: the table of the texts was changed", tt.name)
+		}
+	}
+}
+
+// gatherCloud is the topology of the machine with EFA.
+func gatherCloud(t *testing.T) *facts.Facts {
+	t.Helper()
+	tree, _ := pcitree.EightWithEFA()
+	f := gatherTopology(t, checktest.MemoryOf(tree), &facts.GPUFacts{})
+	f.NICs = &facts.NICFacts{}
+	return f
+}
+
+// TestNearest holds, of each modelled machine, that no NIC or drive is nearer to a GPU than those that are
+// called the nearest, that the path of a pair does not depend on its direction, and that without one device the
+// paths of the others stay.
+func TestNearest(t *testing.T) {
+	eight, _, _ := pcitree.EightGPU()
+	cloud, _ := pcitree.EightWithEFA()
+	flat, _ := pcitree.FlatVM(8)
+	for name, tree := range map[string]*pcitree.Tree{"EightGPU": eight, "EightWithEFA": cloud, "FlatVM": flat} {
+		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
+		topology := newTopology(f)
+		for _, g := range affinity.Of(f) {
+			for _, p := range f.Links.Pairs {
+				near := map[string][]affinity.Near{pairNIC: g.NICs, pairNVMe: g.Drives}[p.Kind]
+				if p.A != g.Address || p.Path == "" || p.Kind == pairGPUs {
+					continue
+				}
+				listed := slices.ContainsFunc(near, func(n affinity.Near) bool { return n.Address == p.B })
+				if rank := data.PathRank(p.Path) - data.PathRank(near[0].Path); rank < 0 || (rank == 0) != listed {
+					t.Errorf("%s: %s has the nearest %v, and %s at %s", name, g.Address, near, p.B, p.Path)
+				}
+			}
+		}
+		for _, p := range f.Links.Pairs {
+			back := topology.wayBetween(p.B, p.A)
+			if back.path != p.Path || back.common != p.CommonBridge || len(back.bridges) != len(p.Bridges) {
+				t.Errorf("%s: %s to %s is %s, and back %s", name, p.A, p.B, p.Path, back.path)
+			}
+		}
+		without := *f
+		without.PCI = &facts.PCIFacts{Devices: slices.DeleteFunc(slices.Clone(f.PCI.Devices), func(d facts.PCIDevice) bool {
+			return d.Address == f.Links.Pairs[0].A
+		})}
+		g := checktest.On(&machine.Memory{}, &without)
+		if err := linksCheck.Gather(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range without.Links.Pairs {
+			if diff := cmp.Diff(f.Links.Between(p.A, p.B), &p); diff != "" {
+				t.Errorf("%s without a GPU (-before +after):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+// TestNearestDrives holds that each GPU of the machine with EFA has its four NICs and its drive.
+func TestNearestDrives(t *testing.T) {
+	f := gatherCloud(t)
+	if n := len(f.Links.Pairs); n != 28+8*32+8*8 {
+		t.Errorf("%d pairs", n)
+	}
+	for _, g := range affinity.Of(f) {
+		if len(g.NICs) != 4 || len(g.Drives) != 1 || g.NICs[0].Path != "PIX" || g.Drives[0].Path != "PIX" || g.Drives[0].GBps != 15.754 {
+			t.Errorf("%s has %v and %v", g.Address, g.NICs, g.Drives)
+		}
+		if g.Host == nil || g.Host.GBps != 15.754 || g.Host.At == g.Address {
+			t.Errorf("%s reaches its processor by %+v", g.Address, g.Host)
+		}
+	}
+}
+
+func BenchmarkLinksLarge(b *testing.B) {
+	tree, _ := pcitree.EightWithEFA()
+	extra := tree.Root(1, 0, 0)
+	for i := range 8 {
+		port := extra.Bridge(1+i, pcitree.RootPort, pcitree.Gen(5, 16), pcitree.ACSOff())
+		port.Below.NIC(0, pcitree.Gen(5, 16))
+	}
+	for i := range 8 {
+		port := extra.Bridge(9+i, pcitree.RootPort, pcitree.Gen(4, 4), pcitree.ACSOff())
+		port.Below.Add(0, 0, pcitree.Function{Class: 0x010802, Vendor: 0x144d, Device: 0xa80a, Driver: "nvme", Link: pcitree.Gen(4, 4)})
+	}
+	for i := range 250 {
+		tree.Root(2, 0, 1).Other(i/8, i%8)
+	}
+	f := gatherTopology(b, checktest.MemoryOf(tree), nil)
+	g := checktest.On(checktest.MemoryOf(tree), f)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := linksCheck.Gather(b.Context(), g); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(f.PCI.Devices)), "devices")
+	b.ReportMetric(float64(len(g.Facts.Links.Pairs)), "pairs")
+}

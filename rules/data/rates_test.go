@@ -1,0 +1,97 @@
+package data
+
+import (
+	"reflect"
+	"testing"
+)
+
+// TestRates holds that no value was forgotten, and that fractions are fractions.
+func TestRates(t *testing.T) {
+	table := Rates()
+	v := reflect.ValueOf(table).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("%s is not set", v.Type().Field(i).Name)
+		}
+	}
+	for test, s := range table.Shares {
+		for _, share := range []float64{s.NVLink, s.PCIe, s.Far, s.Unknown, s.XGMI} {
+			if share < 0 || share >= 1 {
+				t.Errorf("%s: the share %v is none", test, share)
+			}
+		}
+		if s.PCIe == 0 || s.Far == 0 || s.Far > s.PCIe || s.Unknown > s.PCIe {
+			t.Errorf("%s: a longer way counts as good only where a shorter one does, %+v", test, s)
+		}
+	}
+	for name, share := range map[string]float64{
+		"collective": table.Collective.NVLink, "collective over PCIe": table.Collective.PCIe, "collective_network": table.CollectiveNetwork, "network": table.Network,
+	} {
+		if share <= 0 || share >= 1 {
+			t.Errorf("%s is %v", name, share)
+		}
+	}
+	checkSources(t, "rates", table.Sources...)
+}
+
+// TestPaths holds that each type of path has its share, and that a farther one has no larger one.
+func TestPaths(t *testing.T) {
+	table := Rates()
+	last := table.Network
+	for i, path := range table.Paths {
+		share := table.GPUNetwork[path]
+		if share <= 0 || share > last {
+			t.Errorf("%s: a share of %v behind one of %v", path, share, last)
+		}
+		last = share
+		if PathRank(path) != i {
+			t.Errorf("%s has the rank %d, want %d", path, PathRank(path), i)
+		}
+	}
+	if len(table.GPUNetwork) != len(table.Paths) || PathRank(table.GDRPath) == len(table.Paths) || PathRank("") != len(table.Paths) {
+		t.Errorf("paths %v, shares %v, GPUDirect RDMA up to %s", table.Paths, table.GPUNetwork, table.GDRPath)
+	}
+}
+
+// TestPCIe holds the rates that the specification and data sheets give.
+func TestPCIe(t *testing.T) {
+	for _, tt := range []struct {
+		gts   float64
+		width int
+		want  float64
+	}{
+		{2.5, 16, 4}, {5, 16, 8}, {8, 1, 0.985}, {8, 16, 15.754}, {16, 8, 15.754}, {16, 16, 31.508}, {32, 16, 63.015}, {64, 16, 121}, {20, 4, 9.846}, {1, 1, 0.1},
+	} {
+		if got := PCIeGBps(tt.gts, tt.width); got != tt.want {
+			t.Errorf("%v GT/s x%d: %v GB/s, want %v", tt.gts, tt.width, got, tt.want)
+		}
+	}
+	for generation := 1; generation <= len(Rates().PCIe); generation++ {
+		if got := PCIeGeneration(PCIeSpeedGTs(generation)); got != generation {
+			t.Errorf("generation %d is %d", generation, got)
+		}
+		if PCIeSpeedGTs(generation) <= PCIeSpeedGTs(generation-1) {
+			t.Errorf("generation %d is not faster than the one before", generation)
+		}
+	}
+	if PCIeGeneration(20) != 0 || PCIeSpeedGTs(0) != 0 || PCIeSpeedGTs(99) != 0 {
+		t.Error("a speed or a generation that there is not")
+	}
+	if floor := Rates().HostFloor.GBps(); floor < 0.76 || floor > 1 {
+		t.Errorf("host copies are wrong below %v GB/s", floor)
+	}
+}
+
+func TestPortName(t *testing.T) {
+	for _, tt := range []struct {
+		layer string
+		gbps  float64
+		want  string
+	}{
+		{"InfiniBand", 400, "NDR"}, {"InfiniBand", 123, ""}, {"Ethernet", 25, "25 GbE"}, {"Ethernet", 26, ""}, {"", 100, ""},
+	} {
+		if got := PortName(tt.layer, tt.gbps); got != tt.want {
+			t.Errorf("%s at %v Gb/s is %q, want %q", tt.layer, tt.gbps, got, tt.want)
+		}
+	}
+}
