@@ -18,7 +18,9 @@ func topoCommand() *cli.Command {
 		Usage: "show how the GPUs and NICs are connected, and where the problems are",
 		Description: `Prints the machine as a tree: NUMA nodes, root ports, PCIe switches, GPUs and
 NICs, with the generation, width and rate of each link. Problems are marked where
-they occur. topo moves no data between GPUs; gpudoctor check does.
+they occur. Below it are the nearest NICs, NVMe drives and CPUs of each GPU, and what
+follows from how the machine is built, such as a narrow link above a GPU. topo moves no
+data between GPUs; gpudoctor check does.
 
 gpudoctor check -o report.html draws the same topology.`,
 		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, keepFlag, colorFlag},

@@ -69,6 +69,9 @@ func (h *pageOf) report() *page.Report {
 		if r.Picture.Hidden {
 			r.Notes = []string{topology.HiddenPaths}
 		}
+		for _, note := range r.Picture.Notes {
+			r.Notes = append(r.Notes, h.line(note))
+		}
 	}
 	h.matrices(r)
 	h.examined(r)

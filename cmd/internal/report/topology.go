@@ -137,6 +137,7 @@ func (t *text) pictured(m *topology.Machine) {
 	if m.Hidden {
 		t.wrapped("", ansi.Dim, topology.HiddenPaths)
 	}
+	t.near(m)
 	if len(m.Faults) > 0 {
 		t.line()
 	}
@@ -152,5 +153,28 @@ func (t *text) pictured(m *topology.Machine) {
 	if len(m.Faults) > 0 {
 		t.line()
 		t.line(t.paint(ansi.Dim, "what to do: "), t.clean(t.d.recheck.Command()))
+	}
+}
+
+// near writes what is near each GPU, and what follows from how the machine is built.
+func (t *text) near(m *topology.Machine) {
+	if len(m.Near) > 0 {
+		t.line()
+		t.line("Nearest to each GPU")
+	}
+	for _, n := range m.Near {
+		lead := n.GPU + "  "
+		for i, l := range lines.Wrap(t.clean(n.String()), max(t.width-len(lead), leastWidth/2)) {
+			if i > 0 {
+				lead = strings.Repeat(" ", len(lead))
+			}
+			t.line(t.paint(ansi.Dim, lead), l)
+		}
+	}
+	if len(m.Notes) > 0 {
+		t.line()
+	}
+	for _, note := range m.Notes {
+		t.wrapped("", ansi.Plain, t.clean(note))
 	}
 }

@@ -34,6 +34,9 @@ type Machine struct {
 	Root *Node
 	// Joins are the links between GPUs that are not PCIe: NVLink and xGMI.
 	Joins []Join
+	// Near says what is near each GPU, Notes what follows from how the machine is built.
+	Near  []Near
+	Notes []string
 	// Hidden is true where the real PCIe paths cannot be seen.
 	Hidden bool
 	// Faults are those that the machine was drawn with.
@@ -149,6 +152,7 @@ func New(f *facts.Facts, faults []Fault, clean func(string) string) *Machine {
 	if len(m.Joins) == 0 && !m.Root.connected() {
 		return nil
 	}
+	b.nearby(m)
 	m.Root.clean(clean)
 	slices.SortStableFunc(m.Root.Below, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	return m
@@ -312,7 +316,7 @@ func (b *builder) attach(above *Node, address string) {
 	n := &Node{Kind: NIC, Address: address, Name: "NIC"}
 	var ancestors []string
 	if d != nil {
-		n.Detail, ancestors = d.Driver, d.Ancestors
+		n.Detail, ancestors = cmp.Or(b.rdma(address), d.Driver), d.Ancestors
 	}
 	if name := b.names[address]; name != "" {
 		n.Kind, n.Name, n.Detail = GPU, name, b.model(address)
@@ -350,6 +354,18 @@ func (b *builder) bridge(ancestors []string, i int) Kind {
 		return ""
 	}
 	return Bridge
+}
+
+// rdma is the name of the RDMA device at an address; empty where there is none.
+func (b *builder) rdma(address string) string {
+	if b.facts.NICs != nil {
+		for _, p := range b.facts.NICs.RDMA {
+			if p.Address == address {
+				return p.Device
+			}
+		}
+	}
+	return ""
 }
 
 // descend returns the node of that address below another one, and draws it where it

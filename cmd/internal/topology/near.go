@@ -1,0 +1,315 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
+
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// Near is what is near a GPU: its nearest NICs and drives, each with the type and the rate of
+// the path, and the CPUs of its NUMA node. What is not known is empty.
+type Near struct {
+	GPU, NICs, Drives, CPUs string
+}
+
+// String says it in one line: "NIC mlx5_0 (PIX, 63 GB/s), CPUs 0-31".
+func (n Near) String() string {
+	var parts []string
+	for _, p := range []struct{ kind, said string }{{"NIC", n.NICs}, {"NVMe", n.Drives}, {"CPUs", n.CPUs}} {
+		if p.said != "" {
+			parts = append(parts, p.kind+" "+p.said)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// nearby fills in what is near each GPU, and what follows from it. Where the paths are hidden
+// there is nothing to say.
+func (b *builder) nearby(m *Machine) {
+	if m.Hidden || b.facts.Links == nil {
+		m.Notes = b.hiddenNotes(m.Hidden)
+		return
+	}
+	gpus := slices.DeleteFunc(affinity.Of(b.facts), func(g affinity.GPU) bool { return b.names[g.Address] == "" })
+	slices.SortFunc(gpus, func(x, y affinity.GPU) int { return compareAddresses(b.names[x.Address], b.names[y.Address]) })
+	for _, g := range gpus {
+		if len(g.NICs)+len(g.Drives) > 0 {
+			m.Near = append(m.Near, Near{GPU: b.names[g.Address], NICs: devices(g.NICs), Drives: devices(g.Drives), CPUs: g.CPUs})
+		}
+	}
+	for _, notes := range [][]string{b.hostNotes(gpus), b.farNotes(gpus), b.filterNotes(gpus), b.sharedNotes(gpus), b.portNotes(gpus), b.socketNotes(gpus)} {
+		m.Notes = append(m.Notes, notes...)
+	}
+}
+
+// hiddenNotes say what NCCL does where the real paths to several RDMA devices are hidden.
+func (b *builder) hiddenNotes(hidden bool) []string {
+	if !hidden || b.facts.NICs == nil || len(b.facts.NICs.RDMA) < 2 {
+		return nil
+	}
+	if file := b.variable("NCCL_TOPO_FILE"); file != "" {
+		return []string{fmt.Sprintf("NCCL takes the paths from NCCL_TOPO_FILE=%s.", file)}
+	}
+	return []string{"NCCL does not see the paths either: without a topology file of the cloud (NCCL_TOPO_FILE) it does not know which NIC is near which GPU."}
+}
+
+// maxNear bounds the devices that are named beside a GPU.
+const maxNear = 4
+
+// devices names devices at one distance: "mlx5_0, mlx5_1 (PIX, 63 GB/s)".
+func devices(near []affinity.Near) string {
+	if len(near) == 0 {
+		return ""
+	}
+	var names []string
+	slowest := near[0].GBps
+	for _, n := range near {
+		names = append(names, n.Name())
+		slowest = min(slowest, n.GBps)
+	}
+	said := strings.Join(names[:min(len(names), maxNear)], ", ")
+	if len(names) > maxNear {
+		said += fmt.Sprintf(" and %d more", len(names)-maxNear)
+	}
+	if slowest == 0 {
+		return fmt.Sprintf("%s (%s)", said, near[0].Path)
+	}
+	return fmt.Sprintf("%s (%s, %s)", said, near[0].Path, rate(slowest))
+}
+
+// grouped gathers the names of GPUs of which a note says the same, in the order of the first.
+type grouped struct {
+	order []string
+	gpus  map[string][]string
+}
+
+func (g *grouped) add(what, gpu string) {
+	if g.gpus == nil {
+		g.gpus = map[string][]string{}
+	}
+	if g.gpus[what] == nil {
+		g.order = append(g.order, what)
+	}
+	g.gpus[what] = append(g.gpus[what], gpu)
+}
+
+// who names GPUs: "GPU 0", "GPUs 0 and 1", "GPUs 0 to 3".
+func who(gpus []string) string {
+	switch len(gpus) {
+	case 1:
+		return gpus[0]
+	case 2:
+		return "GPUs " + strings.TrimPrefix(gpus[0], "GPU ") + " and " + strings.TrimPrefix(gpus[1], "GPU ")
+	}
+	return rangesOf(gpus)
+}
+
+// hostNotes explain the links above GPUs that are narrower than the GPUs' own, as a switch with
+// a narrow uplink: copies between host memory and the GPU are bound by them.
+func (b *builder) hostNotes(gpus []affinity.GPU) []string {
+	var links grouped
+	places := map[string][]string{}
+	for _, g := range gpus {
+		h := g.Host
+		if h == nil || h.At == g.Address {
+			continue
+		}
+		own := b.pcie(g.Address)
+		if best := data.PCIeGBps(max(own.SpeedGTs, own.MaxSpeedGTs), max(own.Width, own.MaxWidth)); best <= h.GBps {
+			continue
+		}
+		what := fmt.Sprintf("at most %s, because the switch above each GPU has a %s uplink", precise(h.GBps), data.PCIeName(h.SpeedGTs, h.Width))
+		links.add(what, b.names[g.Address])
+		if !slices.Contains(places[what], h.At) {
+			places[what] = append(places[what], h.At)
+		}
+	}
+	var notes []string
+	for _, what := range links.order {
+		who, shared := who(links.gpus[what]), ""
+		if len(links.gpus[what]) > len(places[what]) {
+			shared = ", which GPUs share"
+		}
+		notes = append(notes, fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who, what, some(places[what]), shared))
+	}
+	return notes
+}
+
+// precise writes a rate with the digits by which people know those of PCIe: "15.75 GB/s".
+func precise(gbps float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", gbps), "0"), ".") + " GB/s"
+}
+
+// some names the first of several places.
+func some(places []string) string {
+	if len(places) > maxNear {
+		return fmt.Sprintf("%s and %d more", strings.Join(places[:maxNear], ", "), len(places)-maxNear)
+	}
+	return strings.Join(places, ", ")
+}
+
+// variable is a variable's value in force; empty where it is not set.
+func (b *builder) variable(name string) string {
+	if b.facts.Env == nil {
+		return ""
+	}
+	for _, v := range b.facts.Env.Variables {
+		if v.Name == name && v.Effective {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+// farNotes say what NCCL does for a GPU whose nearest NIC is farther than it uses GPUDirect
+// RDMA: it sends through a GPU that is nearer (PXN), if NVLink joins the two, else through host
+// memory (NCCL src/graph/paths.cc, ncclTopoCheckGdr and ncclTopoComputePaths).
+func (b *builder) farNotes(gpus []affinity.GPU) []string {
+	if b.variable("NCCL_NET_GDR_LEVEL") != "" || b.facts.Host != nil && b.facts.Host.Arch == "arm64" {
+		return nil // Another level, or a GPU whose own link to the processor counts as near.
+	}
+	var far grouped
+	for _, g := range gpus {
+		if len(g.NICs) == 0 || near(g) || !b.nvidia(g.Address) {
+			continue
+		}
+		way := "through host memory, unless NCCL_NET_GDR_LEVEL allows more"
+		if b.variable("NCCL_PXN_DISABLE") != "1" && slices.ContainsFunc(gpus, func(o affinity.GPU) bool { return near(o) && b.nvlinked(g.Address, o.Address) }) {
+			way = "through a GPU that has a nearer NIC and is joined by NVLink (PXN)"
+		}
+		far.add(fmt.Sprintf("the nearest NIC is %s. NCCL uses GPUDirect RDMA up to %s, and sends %s.", g.NICs[0].Path, data.Rates().GDRPath, way), b.names[g.Address])
+	}
+	var notes []string
+	for _, what := range far.order {
+		notes = append(notes, who(far.gpus[what])+": "+what)
+	}
+	return notes
+}
+
+// near reports whether NCCL uses GPUDirect RDMA between a GPU and its nearest NIC by default.
+func near(g affinity.GPU) bool {
+	return len(g.NICs) > 0 && data.PathRank(g.NICs[0].Path) <= data.PathRank(data.Rates().GDRPath)
+}
+
+// nvidia reports whether a GPU is NVIDIA's.
+func (b *builder) nvidia(address string) bool {
+	if d := b.devices[address]; d != nil && d.Vendor != "" {
+		return d.Vendor == vendors[0]
+	}
+	return b.gpus[address] != nil && b.gpus[address].Vendor == "nvidia"
+}
+
+// nvlinked reports whether NVLinks join two GPUs.
+func (b *builder) nvlinked(x, y string) bool {
+	p := b.facts.Links.Between(x, y)
+	return p != nil && p.NVLinks != nil && *p.NVLinks > 0
+}
+
+// filterNotes name the nearest NICs that NCCL_IB_HCA leaves out.
+func (b *builder) filterNotes(gpus []affinity.GPU) []string {
+	filter := b.variable("NCCL_IB_HCA")
+	if filter == "" {
+		return nil
+	}
+	var left grouped
+	for _, g := range gpus {
+		for _, n := range g.NICs {
+			if n.Device != "" && !affinity.Selects(filter, n.Device) {
+				left.add(n.Device, b.names[g.Address])
+			}
+		}
+	}
+	var notes []string
+	for _, nic := range left.order {
+		notes = append(notes, fmt.Sprintf("NCCL_IB_HCA=%s leaves out %s, the nearest NIC of %s.", filter, nic, who(left.gpus[nic])))
+	}
+	return notes
+}
+
+// sharedNotes name the GPUs that share fewer NICs than they are.
+func (b *builder) sharedNotes(gpus []affinity.GPU) []string {
+	var shared grouped
+	count := map[string]int{}
+	for _, g := range gpus {
+		if near(g) {
+			names := make([]string, 0, len(g.NICs))
+			for _, n := range g.NICs {
+				names = append(names, n.Name())
+			}
+			key := some(names)
+			shared.add(key, b.names[g.Address])
+			count[key] = len(names)
+		}
+	}
+	var notes []string
+	for _, nics := range shared.order {
+		if all := shared.gpus[nics]; len(all) > count[nics] {
+			notes = append(notes, fmt.Sprintf("%s share the rate of %s, the nearest NIC of each.", who(all), nics))
+		}
+	}
+	return notes
+}
+
+// portNotes name the NICs whose port is faster than the PCIe links to the nearest GPU.
+func (b *builder) portNotes(gpus []affinity.GPU) []string {
+	var notes []string
+	for _, g := range gpus {
+		for _, n := range g.NICs {
+			port, _ := affinity.PortRate(b.facts, n.Name(), 0)
+			if !near(g) || n.GBps == 0 || port <= n.GBps {
+				continue
+			}
+			note := fmt.Sprintf("%s: the port carries %.0f Gb/s%s, and the PCIe links to %s carry %s.", n.Name(), port*8, b.portName(n.Name(), port*8), b.names[g.Address], precise(n.GBps))
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
+	}
+	return notes
+}
+
+// portName is the name of a port's rate in parentheses, where it has one.
+func (b *builder) portName(device string, gbps float64) string {
+	for _, p := range b.facts.NICs.RDMA {
+		if name := data.PortName(p.LinkLayer, gbps); p.Device == device && name != "" {
+			return " (" + name + ")"
+		}
+	}
+	return ""
+}
+
+// socketNotes name the GPUs between which PCIe traffic crosses the sockets, and that nothing
+// else joins.
+func (b *builder) socketNotes(gpus []affinity.GPU) []string {
+	crossing := map[string]bool{}
+	pairs := 0
+	for _, p := range b.facts.Links.Pairs {
+		if p.Kind == "gpu-gpu" && p.Path == "SYS" && p.LinkType != "xgmi" && p.NVLinks != nil && *p.NVLinks == 0 {
+			pairs++
+			crossing[p.A], crossing[p.B] = true, true
+		}
+	}
+	if pairs == 0 {
+		return nil
+	}
+	var nodes grouped
+	for _, g := range gpus {
+		if id := b.numaNode(g.Address); id != nil && crossing[g.Address] {
+			nodes.add(fmt.Sprint(*id), b.names[g.Address])
+		}
+	}
+	slices.SortFunc(nodes.order, func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
+	var sides []string
+	for _, id := range nodes.order {
+		sides = append(sides, who(nodes.gpus[id]))
+	}
+	if len(sides) < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Traffic between %s crosses the sockets (SYS).", strings.Join(sides, " and "))}
+}
