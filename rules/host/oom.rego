@@ -20,7 +20,7 @@
 #     - job-told-if-given
 #     - [texts-given, kernel_log.events]
 #   remedies: [free-memory, fix-application, other]
-#   first_of: [host, killed, ended, kernel]
+#   first_of: [host, killed, ended]
 #   explains: [device > oom/ended]
 #   profiles: [training]
 #   since: "0.2"

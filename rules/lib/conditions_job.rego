@@ -17,6 +17,9 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
 
+# No log of a job was given: the machine alone is judged.
+holds contains "machine_alone" if not logs.given
+
 # Containers: how they were started.
 
 # The texts show a container.

@@ -2,6 +2,11 @@ package gpudoctor.lib.conditions_job_test
 
 import data.gpudoctor.lib.conditions_job
 
+test_machine_alone if {
+	"machine_alone" in conditions_job.holds with input as {"kernel_log": {"events": []}}
+	not "machine_alone" in conditions_job.holds with input as {"logs": {"messages": []}}
+}
+
 # Containers.
 
 test_container_told if {
