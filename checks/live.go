@@ -10,11 +10,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/engine"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // ChildMain must be called first in main: if this process is a child
@@ -46,7 +48,10 @@ func newDoors(h *host.Host, opts gather.Options) *doors {
 
 // open lets a gathering use the doors, and starts the probe.
 func (d *doors) open(ctx context.Context, g *gather.Gathering) {
-	g.NVML = d.nvml
+	g.NVML, g.Attempts = d.nvml, d.attempts
+	if !d.host.Recorded() {
+		go func() { _ = d.attempts(ctx, &attempt.Answer{}) }() // Whoever needs the answer asks again.
+	}
 	g.Linked = func(f *facts.Facts) {
 		select {
 		case d.linked <- f:
@@ -70,6 +75,15 @@ func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
 			default: // It was told before.
 			}
 		}})
+	}, answer)
+}
+
+// attempts tries what the kernel allows. Without the probe, only what costs nothing is tried.
+func (d *doors) attempts(ctx context.Context, answer *attempt.Answer) error {
+	return d.host.AskBy(ctx, attempt.Question, func(ctx context.Context) (any, error) {
+		limits := data.Limits()
+		probing := d.options.Probe != "" && d.options.Probe != probe.Off
+		return attempt.Ask(ctx, probing, attempt.Sizes{File: limits.ShmConnectionBytes, Locked: limits.MemlockTooLowBytes})
 	}, answer)
 }
 

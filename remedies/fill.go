@@ -430,6 +430,20 @@ func (f filler) table(t map[string]string) map[string]string {
 	return out
 }
 
+// lists fills the lists of a table.
+func (f filler) lists(t map[string][]string) map[string][]string {
+	var out map[string][]string
+	for key, items := range t {
+		if filled := f.list(items); len(filled) > 0 {
+			if out == nil {
+				out = make(map[string][]string, len(t))
+			}
+			out[key] = filled
+		}
+	}
+	return out
+}
+
 // apply fills all of Apply.
 func (f filler) apply(a Apply) Apply {
 	kubernetes, ok := f.fill(a.Kubernetes, f.merged)
@@ -439,7 +453,7 @@ func (f filler) apply(a Apply) Apply {
 	return Apply{
 		Environment: f.table(a.Environment), Unset: f.list(a.Unset),
 		KernelCommandLine: f.list(a.KernelCommandLine),
-		Docker:            f.list(a.Docker), Kubernetes: kubernetes, Slurm: f.list(a.Slurm),
+		Docker:            f.list(a.Docker), Kubernetes: kubernetes, Runtimes: f.lists(a.Runtimes), Slurm: f.list(a.Slurm),
 		Sysctl: f.table(a.Sysctl), Modprobe: f.list(a.Modprobe),
 		Commands: f.list(a.Commands), Steps: f.list(a.Steps),
 	}
@@ -463,6 +477,11 @@ func (a *Apply) walk(visit func(string)) {
 		visit(a.Kubernetes)
 	}
 	for _, list := range [][]string{a.Unset, a.KernelCommandLine, a.Docker, a.Slurm, a.Modprobe, a.Commands, a.Steps} {
+		for _, text := range list {
+			visit(text)
+		}
+	}
+	for _, list := range a.Runtimes {
 		for _, text := range list {
 			visit(text)
 		}

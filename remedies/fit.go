@@ -202,7 +202,7 @@ func (f *fitting) containers() {
 		}
 	}
 	if flags > 0 && len(f.apply.Docker) == 0 {
-		f.apply.Kubernetes = "" // It says the same for a pod.
+		f.apply.Kubernetes, f.apply.Runtimes = "", nil // They say the same.
 	}
 }
 
@@ -212,7 +212,7 @@ func (f *fitting) containers() {
 func (f *fitting) emptied() bool {
 	a := f.apply
 	if len(a.KernelCommandLine) > 0 || len(a.Environment) > 0 || len(a.Unset) > 0 || len(a.Edits) > 0 ||
-		len(a.Docker) > 0 || a.Kubernetes != "" || len(a.Slurm) > 0 || len(a.Sysctl) > 0 || len(a.Modprobe) > 0 || len(a.Commands) > 0 {
+		len(a.Docker) > 0 || a.Kubernetes != "" || len(a.Runtimes) > 0 || len(a.Slurm) > 0 || len(a.Sysctl) > 0 || len(a.Modprobe) > 0 || len(a.Commands) > 0 {
 		return false
 	}
 	return f.changed && (f.settings || len(a.Steps) == 0)

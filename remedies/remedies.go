@@ -85,6 +85,9 @@ type Apply struct {
 	// Docker and Kubernetes are flags and a pod spec fragment.
 	Docker     []string `yaml:"docker,omitempty" json:"docker,omitempty"`
 	Kubernetes string   `yaml:"kubernetes,omitempty" json:"kubernetes,omitempty"`
+	// Runtimes has the flags of other container runtimes where they are not those of Docker, by
+	// the name of the runtime in the facts: "podman", "apptainer".
+	Runtimes map[string][]string `yaml:"runtimes,omitempty" json:"runtimes,omitempty"`
 	// Slurm is sbatch or slurm.conf settings.
 	Slurm []string `yaml:"slurm,omitempty" json:"slurm,omitempty"`
 	// Sysctl and Modprobe are settings for sysctl.d and modprobe.d.

@@ -239,6 +239,7 @@ func TestHealthyCasesPass(t *testing.T) {
 var saysNo = map[string]string{
 	"acs-redirect pci.devices[].acs":                  "extended is true, so the port has no ACS capability",
 	"amd-p2p-off gpus.amd.kernel_config":              "amdgpu has the parameter pcie_p2p only where the kernel was built with peer access",
+	"container-caps container.attempts":               "get_mempolicy tells of the same filter",
 	"container-caps container.driver_devices":         "gpus.devices names the GPUs as well",
 	"cuda-driver-too-old gpus.driver.cuda_version":    "it follows from the driver's branch",
 	"driver-library-mismatch libraries.files[].loads": "a mark that is left out where it is false",
@@ -247,6 +248,7 @@ var saysNo = map[string]string{
 	"process-limits logs":                             "without a text, the machine alone is judged",
 	"numa-affinity numa.balancing":                    "a kernel that cannot balance has no such setting (CONFIG_NUMA_BALANCING)",
 	"nvlink-down gpus.devices[].fabric.unhealthy":     "a list that is left out where it is empty",
+	"shm-too-small container.attempts":                "it is not tried without the probe; sizes and mounts are judged then",
 	"user-in-image image.user":                        "an image without USER runs as root",
 	"pcie-link-degraded pci.devices[].port_type":      "it tells a switch's own link from that of the GPU below it, which is judged all the same",
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/cgroup"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
@@ -35,7 +36,10 @@ Read from /proc/self (mountinfo, status, cgroup, ns), the resource limits, the
 file system at /dev/shm, the nodes below /dev, what the NVIDIA kernel driver
 says in /proc/driver/nvidia/gpus, and /sys/fs/cgroup. Whether this is a
 container is decided by several signs together; none alone is proof.
-get_mempolicy and mlock are really called.`,
+get_mempolicy and mlock are really called, in a child process. With the probe,
+so are set_mempolicy, mbind and move_pages, up to 64 MiB are locked (without
+allocating them), a file of 9 MiB without a name is made in /dev/shm, and a TCP
+connection of the child to itself over the interface that NCCL takes.`,
 	After:  []string{"pci"},
 	Gather: collect,
 }
@@ -53,6 +57,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	c.readNamespaces()
 	c.readStatus()
 	c.readProcess(ctx)
+	c.readGroups()
 	c.readShm(ctx)
 	c.readSys()
 	c.readNodes(ctx)
@@ -197,7 +202,17 @@ func CapabilityNames(mask uint64) []string {
 	return names
 }
 
-// readProcess reads the limits and tries the calls that a filter may deny.
+// readGroups reads the limits of control groups.
+func (c *reader) readGroups() {
+	if m, ok := cgroup.MemoryOf(c.h.Text); ok {
+		c.f.Memory = &facts.GroupMemory{LimitBytes: m.LimitBytes, InUseBytes: m.UsedBytes}
+	}
+	if t, ok := cgroup.TasksOf(c.h.Text); ok {
+		c.f.Tasks = &facts.GroupTasks{Limit: t.Limit, Used: t.Used}
+	}
+}
+
+// readProcess reads the limits, and what was tried.
 func (c *reader) readProcess(ctx context.Context) {
 	var limits map[string]machine.Limit
 	if err := c.h.Ask(ctx, machine.AskLimits, &limits); err != nil {
@@ -209,12 +224,7 @@ func (c *reader) readProcess(ctx context.Context) {
 	if l, ok := limits["nofile"]; ok {
 		c.f.NOFILESoft = &l.Soft
 	}
-	var calls map[string]string
-	if err := c.h.Ask(ctx, machine.AskSyscalls, &calls); err != nil {
-		c.unknown("get_mempolicy", err)
-	}
-	c.f.GetMempolicy = escape.Printable(calls["get_mempolicy"], gather.MaxShown)
-	c.f.Mlock = escape.Printable(calls["mlock"], gather.MaxShown)
+	c.readAttempts(ctx)
 }
 
 func (c *reader) readShm(ctx context.Context) {
@@ -414,7 +424,7 @@ type sign struct {
 
 // runtimes are the values of Runtime, the most specific first: what runs inside
 // or on top of another runtime comes before it.
-var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "podman", "docker", "lxc", "containerd", "other"}
+var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "crio", "podman", "docker", "lxc", "systemd-nspawn", "containerd", "other"}
 
 // decideInside weighs the signs of a container.
 func (c *reader) decideInside(ctx context.Context) {
@@ -476,11 +486,7 @@ func (c *reader) signsOfEnvironment(ctx context.Context) []sign {
 	}
 	// The interface of systemd for containers: the manager's name.
 	if manager := env["container"]; manager != "" {
-		runtime := "other"
-		if name := strings.TrimSuffix(manager, "-libvirt"); slices.Contains(runtimes, name) {
-			runtime = name
-		}
-		signs = append(signs, sign{"$container", runtime, true})
+		signs = append(signs, sign{"$container", runtimeNamed(manager), true})
 	}
 	for name := range env {
 		if strings.HasPrefix(name, "ENROOT_") {
@@ -489,6 +495,14 @@ func (c *reader) signsOfEnvironment(ctx context.Context) []sign {
 		}
 	}
 	return signs
+}
+
+// runtimeNamed is the runtime that a manager of containers calls itself.
+func runtimeNamed(manager string) string {
+	if name := strings.TrimSuffix(manager, "-libvirt"); slices.Contains(runtimes, name) {
+		return name
+	}
+	return "other"
 }
 
 func (c *reader) signsOfFiles() []sign {
@@ -501,6 +515,12 @@ func (c *reader) signsOfFiles() []sign {
 	} {
 		if found, err := c.h.Exists(known.evidence); err == nil && found {
 			signs = append(signs, known)
+		}
+	}
+	// Written by systemd in a container, and by the container's manager (systemd's container interface).
+	for _, name := range []string{"/run/systemd/container", "/run/host/container-manager"} {
+		if manager, err := c.h.Text(name); err == nil && manager != "" {
+			signs = append(signs, sign{name, runtimeNamed(manager), true})
 		}
 	}
 	if system.IsGVisor(c.h) {
@@ -516,6 +536,7 @@ var runtimePaths = []struct{ part, runtime string }{
 	{"/docker/", "docker"},
 	{"/containers/storage/", "podman"},
 	{"/overlay-containers/", "podman"},
+	{"/nerdctl/", "containerd"},
 	{"io.containerd.snapshotter", "containerd"},
 	{"io.containerd.grpc", "containerd"},
 	{"/buildkit/", "containerd"},
@@ -565,6 +586,9 @@ func (c *reader) signsOfCgroup() []sign {
 				{"/lxc/", "lxc"},
 				{"/lxc.payload", "lxc"},
 				{"/cri-containerd-", "containerd"},
+				{"/nerdctl-", "containerd"},
+				{"/crio-", "crio"},
+				{"/machine.slice/systemd-nspawn@", "systemd-nspawn"},
 			} {
 				// docker-abc.scope is a container, docker.service its daemon.
 				if strings.Contains(p, known.part) {

@@ -216,6 +216,59 @@ func TestContainerInside(t *testing.T) {
 			new(false), "",
 		},
 		{
+			"nerdctl",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/9/fs\n" +
+				"2 1 8:1 /var/lib/nerdctl/1935db59/containers/default/abc/resolv.conf /etc/resolv.conf rw - ext4 /dev/sda1 rw\n"}, links: newNamespaces},
+			new(true), "containerd",
+		},
+		{
+			"a pod of CRI-O",
+			aMachine{files: map[string]string{
+				"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containers/storage/overlay/l/A\n",
+				"/proc/self/cgroup":    "0::/kubepods.slice/kubepods-pod1.slice/crio-abc.scope\n",
+			}, links: newNamespaces},
+			new(true), "kubernetes",
+		},
+		{
+			"CRI-O without Kubernetes",
+			aMachine{files: map[string]string{
+				"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containers/storage/overlay/l/A\n",
+				"/proc/1/cgroup":       "0::/system.slice/crio-abc.scope\n",
+			}, links: newNamespaces},
+			new(true), "crio",
+		},
+		{
+			"Enroot by Pyxis",
+			aMachine{
+				files: map[string]string{
+					"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/run/enroot/user-1000/pyxis_7/lower\n",
+					"/proc/self/cgroup":    "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n",
+				},
+				links: ownNamespaces, answers: map[string]any{machine.AskEnviron: []string{"ENROOT_VERSION=3.5", "SLURM_JOB_ID=7"}},
+			},
+			new(true), "enroot",
+		},
+		{
+			"systemd-nspawn that booted",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/run/systemd/container": "systemd-nspawn\n"}, links: newNamespaces},
+			new(true), "systemd-nspawn",
+		},
+		{
+			"LXC by its manager",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/run/host/container-manager": "lxc"}, links: newNamespaces},
+			new(true), "lxc",
+		},
+		{
+			"a manager that nobody knows",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/run/systemd/container": "ship\n"}, links: newNamespaces},
+			new(true), "other",
+		},
+		{
+			"a job of Slurm on a host",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/proc/self/cgroup": "0::/system.slice/slurmstepd.scope/job_7/step_0\n"}, links: ownNamespaces},
+			new(false), "",
+		},
+		{
 			"gVisor under docker",
 			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay, "/.dockerenv": "", "/proc/version": system.EmulatedKernel}},
 			new(true), "gvisor",
@@ -276,6 +329,23 @@ func TestContainerMissingMounts(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("container (-want +got):\n%s", diff)
+	}
+}
+
+func TestContainerGroups(t *testing.T) {
+	got := checktest.One(t, Check, aMachine{files: map[string]string{
+		"/proc/self/cgroup":             "0::/\n",
+		"/sys/fs/cgroup/memory.max":     "1073741824\n",
+		"/sys/fs/cgroup/memory.current": "536870912\n",
+		"/sys/fs/cgroup/memory.stat":    "inactive_file 268435456\n",
+		"/sys/fs/cgroup/pids.max":       "2048\n",
+		"/sys/fs/cgroup/pids.current":   "12\n",
+	}}.build()).Container
+	if diff := cmp.Diff(&facts.GroupMemory{LimitBytes: 1 << 30, InUseBytes: 1 << 28}, got.Memory); diff != "" {
+		t.Errorf("memory (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(&facts.GroupTasks{Limit: 2048, Used: 12}, got.Tasks); diff != "" {
+		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
 }
 

@@ -54,6 +54,10 @@ const (
 	// Spawn bounds the time until a child's first message: no library is involved,
 	// but an overloaded machine takes long.
 	Spawn = 30 * time.Second
+	// Attempt bounds the calls that a child tries (shared memory, a connection to itself), each of which
+	// takes a second at most. After one that hangs, another child tries the rest; Attempts bounds all.
+	Attempt  = 3 * time.Second
+	Attempts = 8 * time.Second
 	// Kill is how long a child may take to exit once it was killed or its task has
 	// ended; one that is blocked in the kernel takes longer and is left behind.
 	Kill = 2 * time.Second
@@ -90,6 +94,8 @@ func Table() []Row {
 		{"each call of the management library (`--probe-timeout`)", NVMLCall, "outcome hang; the process is ended"},
 		{"all calls of the management library", NVML, "the same"},
 		{"the first message of a child", Spawn, "outcome hang"},
+		{"a call that is tried in a child: shared memory, a connection to itself", Attempt, "its outcome is unknown; the next is tried"},
+		{"all such calls", Attempts, "the outcome of the rest is unknown"},
 		{"the exit of a killed child", Kill, "it is left behind, and the report says so"},
 		{"compiling the rules of a policy (processor time)", Compile, "an error"},
 		{"one rule (processor time)", Rule, "it is stopped and listed as skipped"},

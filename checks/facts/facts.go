@@ -786,7 +786,7 @@ type ContainerFacts struct {
 	// Inside is true in a container; nil if undecided.
 	Inside *bool `json:"inside,omitempty"`
 	// Runtime is "docker", "podman", "kubernetes", "apptainer", "enroot",
-	// "lxc", "containerd", "gvisor", "other" or empty.
+	// "lxc", "containerd", "crio", "systemd-nspawn", "gvisor", "other" or empty.
 	Runtime string `json:"runtime,omitempty"`
 	// Evidence lists the files and variables that show it.
 	Evidence []string `json:"evidence,omitempty"`
@@ -805,10 +805,17 @@ type ContainerFacts struct {
 	Capabilities []string `json:"capabilities"`
 	// Seccomp is "none", "strict" or "filter".
 	Seccomp string `json:"seccomp,omitempty"`
-	// GetMempolicy and Mlock are the outcome of really calling
+	// GetMempolicy and Mlock, of one page, are the outcome of really calling
 	// them: "ok" or an errno name ("EPERM", "ENOSYS").
 	GetMempolicy string `json:"get_mempolicy,omitempty"`
 	Mlock        string `json:"mlock,omitempty"`
+	// Attempts are what else was really tried, where the probe was requested.
+	Attempts *Attempts `json:"attempts,omitempty"`
+	// Memory and Tasks are the limits of the control groups of this process and of those above that are visible
+	// with the least left: memory.max and memory.current without the inactive page cache, pids.max and pids.current
+	// (/sys/fs/cgroup; in version 1 memory.limit_in_bytes and memory.usage_in_bytes). Nil means that none is seen.
+	Memory *GroupMemory `json:"memory,omitempty"`
+	Tasks  *GroupTasks  `json:"tasks,omitempty"`
 	// SysMounted and PCIVisible describe /sys: PCIVisible is true when
 	// /sys/bus/pci/devices lists devices.
 	SysMounted *bool `json:"sys_mounted,omitempty"`
@@ -825,6 +832,18 @@ type ContainerFacts struct {
 	PrivateIPC  *bool `json:"private_ipc,omitempty"`
 	PrivatePID  *bool `json:"private_pid,omitempty"`
 	PrivateUser *bool `json:"private_user,omitempty"`
+}
+
+// GroupMemory is a limit of a control group on memory.
+type GroupMemory struct {
+	LimitBytes int64 `json:"limit_bytes"`
+	InUseBytes int64 `json:"in_use_bytes"`
+}
+
+// GroupTasks is one on processes and threads.
+type GroupTasks struct {
+	Limit int64 `json:"limit"`
+	Used  int64 `json:"used"`
 }
 
 // FileSystem is a mounted file system.

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
@@ -84,6 +85,8 @@ type Gathering struct {
 
 	// NVML queries the management library. The checks share its answer.
 	NVML func(ctx context.Context, answer *nvml.Answer) error
+	// Attempts returns what was tried in a child.
+	Attempts func(ctx context.Context, answer *attempt.Answer) error
 	// Linked gives the running probe the facts once the links are known.
 	Linked func(f *facts.Facts)
 	// Probe returns the answer of the probe.

@@ -27,29 +27,64 @@
 #   since: "0.1"
 package gpudoctor.rules.memlock_limit
 
+import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launch_limits
+import data.gpudoctor.lib.locked_memory as locked
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.limits as table
 
-soft := input.container.memlock_soft_bytes
+soft := locked.soft
 
 findings contains {
 	"subject": "RLIMIT_MEMLOCK",
 	"message": sprintf(
 		"The limit on locked memory is %s here%s, and RDMA devices are available (%s): %s",
-		[facts.bytes(soft), hard_remark, facts.list(surroundings.rdma_nodes), consequence],
+		[facts.bytes(soft), locked.hard_remark, facts.list(surroundings.rdma_nodes), consequence],
 	),
 	"severity": severity,
 	"confidence": confidence,
-	"evidence": array.concat(limits, tried),
+	"evidence": array.concat(locked.limits, locked.tried),
 	"remedies": remedies,
 } if {
 	soft >= 0
 	soft < table.memlock_low_bytes
-	not lifted
+	not locked.lifted
 	count(surroundings.rdma_nodes) > 0
+}
+
+# The kernel refused to lock memory, although the limit allows it.
+findings contains {
+	"subject": "RLIMIT_MEMLOCK",
+	"message": sprintf("Locking %s of memory was refused here (%s), and RDMA devices are available (%s): memory registration with the NIC probably fails as well", [facts.bytes(locked.denied.bytes), attempts.told(locked.denied), facts.list(surroundings.rdma_nodes)]),
+	"severity": "medium",
+	"evidence": [attempts.evidence("locked_memory")],
+	"remedies": remedies,
+} if {
+	count(surroundings.rdma_nodes) > 0
+	locked.denied
+	not locked.low
+}
+
+# Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without
+# counting them (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c).
+# In a container that has less than the kernel's default, it is worth a note: NVIDIA's guide asks
+# for it, and the next container may be given a NIC.
+findings contains {
+	"subject": "RLIMIT_MEMLOCK",
+	"message": sprintf("The limit on locked memory is %s in this container: CUDA's pinned memory does not count against it, but memory registration with an RDMA NIC would fail", [facts.bytes(soft)]),
+	"severity": "info",
+	"confidence": confidence,
+	"evidence": array.concat(locked.limits, locked.tried),
+	"remedies": remedies,
+} if {
+	surroundings.isolated
+	count(surroundings.usable) > 0
+	count(surroundings.rdma_nodes) == 0
+	count(((refused | unexplained) | users)) == 0
+	locked.low
+	soft < table.memlock_default_bytes
 }
 
 # refused are the messages that the kernel refused to lock memory for a NIC, or
@@ -153,7 +188,7 @@ refusal_remedies := remedies if {
 	surroundings.isolated
 } else := ["raise-memlock", "raise-memlock-limits"]
 
-limits_read := limits if {
+limits_read := locked.limits if {
 	soft
 } else := []
 
@@ -164,12 +199,12 @@ findings contains {
 	"message": sprintf("The limit on locked memory is %s here, and RDMA is in use (%s): %s", [facts.bytes(soft), facts.list(users), consequence]),
 	"severity": text_severity,
 	"confidence": confidence,
-	"evidence": limits,
+	"evidence": locked.limits,
 	"remedies": refusal_remedies,
 } if {
 	soft >= 0
 	soft < table.memlock_low_bytes
-	not lifted
+	not locked.lifted
 	not surroundings.rdma_nodes
 	count(refused | unexplained) == 0
 	count(users) > 0
@@ -191,7 +226,11 @@ text_severity := "medium" if {
 } else := "low"
 
 # remedies: enroot and Apptainer hand on the limit of the session.
-remedies := ["raise-memlock", "add-ipc-lock"] if {
+# A pod's description has no field for the limit.
+remedies := ["add-ipc-lock", "raise-memlock"] if {
+	surroundings.isolated
+	input.container.runtime == "kubernetes"
+} else := ["raise-memlock", "add-ipc-lock"] if {
 	surroundings.isolated
 } else := ["raise-memlock-limits"]
 
@@ -202,37 +241,15 @@ severity := "low" if {
 	soft < table.memlock_too_low_bytes
 } else := "medium"
 
-confidence := "likely" if {
+confidence := "confirmed" if {
+	locked.denied.bytes <= table.memlock_too_low_bytes
+} else := "likely" if {
 	soft < table.memlock_too_low_bytes
 } else := "possible"
 
 consequence := "memory registration with the NIC fails" if {
 	soft < table.memlock_too_low_bytes
 } else := "a job with many connections exceeds it"
-
-hard_remark := " (a program can raise it itself: the hard limit is unlimited)" if {
-	input.container.memlock_hard_bytes == -1
-} else := ""
-
-limits := [{
-	"fact": "container.memlock_soft_bytes",
-	"value": soft,
-	"source": "/proc/self/limits",
-}]
-
-# A trial that failed is told; one that succeeded says only that its few pages
-# fitted.
-tried := [{"fact": "container.mlock", "value": input.container.mlock, "source": "mlock(2)"}] if {
-	input.container.mlock in {"EPERM", "ENOMEM", "EAGAIN"}
-} else := []
-
-# lifted is true for a process to which the kernel does not apply the limit: it
-# has CAP_IPC_LOCK in the initial user namespace (ib_umem_get asks capable(),
-# which no other namespace can give).
-lifted if {
-	"IPC_LOCK" in input.container.capabilities
-	input.container.private_user == false
-}
 
 # What the files of a job say before it runs.
 findings contains object.union({"subject": "RLIMIT_MEMLOCK"}, found) if some found in launch_limits.memlock

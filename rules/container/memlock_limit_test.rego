@@ -57,7 +57,7 @@ test_fires_with_ipc_lock_of_a_user_namespace if {
 
 # NCCL on one machine without RDMA needs no locked memory.
 test_silent_without_rdma if {
-	document := with_container({"device_nodes": [{"path": "/dev/nvidia0", "access": "rw"}], "memlock_soft_bytes": 65536})
+	document := with_container({"device_nodes": [{"path": "/dev/nvidia0", "access": "rw"}]})
 	severities(document) == set()
 	count(memlock_limit.not_applicable) == 1 with input as document
 }
@@ -153,4 +153,40 @@ test_silent_with_another_reason if {
 	count(memlock_limit.findings) == 0 with input as unexplained("nccl-ib-create-failed", {"call": "ibv_create_qp", "error": "Invalid argument"})
 	count(memlock_limit.findings) == 0 with input as unexplained("ucx-worker-failed", {})
 	count(memlock_limit.findings) == 0 with input as object.union(unexplained("mpi-queue-refused", {}), {"container": {"memlock_soft_bytes": -1}})
+}
+
+without_rdma(changes) := with_container(object.union({"device_nodes": [{"path": "/dev/nvidia0", "access": "rw"}], "memlock_soft_bytes": 65536}, changes))
+
+test_a_container_without_rdma_is_noted if {
+	some f in memlock_limit.findings with input as without_rdma({})
+	f.severity == "info"
+	f.confidence == "likely"
+	f.remedies == ["raise-memlock", "add-ipc-lock"]
+	contains(f.message, "64 KiB in this container")
+}
+
+test_the_default_without_rdma_is_silent if severities(without_rdma({"memlock_soft_bytes": 8388608})) == set()
+
+test_a_host_without_rdma_is_silent if severities(without_rdma({"inside": false})) == set()
+
+test_an_attempt_confirms if {
+	refused := {"attempts": {"locked_memory": {"outcome": "refused", "call": "mlock2", "errno": "ENOMEM", "bytes": 67108864}}}
+	some f in memlock_limit.findings with input as with_container(refused)
+	f.confidence == "confirmed"
+	some e in f.evidence
+	e.fact == "container.attempts.locked_memory"
+}
+
+test_refused_within_the_limit if {
+	some f in memlock_limit.findings with input as with_container({
+		"memlock_soft_bytes": -1,
+		"attempts": {"locked_memory": {"outcome": "refused", "call": "mlock2", "errno": "EPERM", "bytes": 65536}},
+	})
+	f.severity == "medium"
+	contains(f.message, "mlock2 gives EPERM")
+}
+
+test_a_pod_has_no_field_for_the_limit if {
+	some f in memlock_limit.findings with input as with_container({"runtime": "kubernetes"})
+	f.remedies == ["add-ipc-lock", "raise-memlock"]
 }

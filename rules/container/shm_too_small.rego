@@ -21,12 +21,13 @@
 #   needs:
 #     - [container.shm, container.shm_mounted]
 #     - [gpus.devices, container.device_nodes, transfers.devices]
-#   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable]
+#   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable, free-memory, raise-process-limits]
 #   first_of: [stated, hinted, implied, full, unexplained, launch]
 #   profiles: [training, launch]
 #   since: "0.1"
 package gpudoctor.rules.shm_too_small
 
+import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launch_files
 import data.gpudoctor.lib.launch_limits
@@ -68,13 +69,48 @@ findings contains finding(message, grade, remedies, evidence) if {
 	]
 }
 
+# A file that was really refused, for another reason than the size and the mount.
+findings contains finding(
+	sprintf("A file of %s could not be made in /dev/shm (%s): %s", [
+		facts.bytes(limits.shm_connection_bytes), attempts.told(refused),
+		object.get(shm.refusals, object.get(refused, "errno", ""), "shared memory fails"),
+	]),
+	grade_absent, refused_remedies, [],
+) if {
+	count(surroundings.usable) > 0
+	refused
+	not input.container.shm_mounted == false
+	not shm.place.read_only
+	not exhausted
+}
+
+exhausted if {
+	refused.errno == "ENOSPC"
+	shm.place.free_bytes < limits.shm_recommended_bytes
+}
+
+refused := attempts.refused.shared_memory
+
+refused_remedies := ["raise-process-limits"] if {
+	refused.errno in attempts.reached
+} else := ["free-memory"] if {
+	refused.errno == "ENOMEM"
+} else := ["clear-shm"] if {
+	refused.errno in {"ENOSPC", "EDQUOT"}
+} else := enlarge
+
 finding(message_, grade_, remedies_, evidence) := {
 	"subject": "/dev/shm",
 	"message": message_,
 	"severity": grade_,
+	"confidence": confidence,
 	"remedies": remedies_,
-	"evidence": evidence,
+	"evidence": array.concat(evidence, [attempts.evidence("shared_memory") | refused]),
 }
+
+default confidence := "likely"
+
+confidence := "confirmed" if refused
 
 # enlarge is how /dev/shm gets its size: from the container's runtime or, if it is the
 # machine's own, from a remount. Without shared memory, NCCL uses the network, which is
@@ -225,6 +261,13 @@ missing contains {"fact": "container.shm", "words": "the size of /dev/shm is not
 	input.container
 	not input.container.shm
 	not input.container.shm_mounted == false
+	not no_gpu
+}
+
+# If it was not tried at all, sizes and mounts are judged.
+missing contains {"fact": "container.attempts.shared_memory", "words": "it is not known whether a file can be made in /dev/shm"} if {
+	input.container.attempts
+	not input.container.attempts.shared_memory
 	not no_gpu
 }
 

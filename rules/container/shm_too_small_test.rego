@@ -198,3 +198,54 @@ test_default_that_the_image_names if {
 	judged(told([note], [])) == set()
 	judged(told([note, object.union(message("nccl-unhandled-system-error", "category", {}), {"order": 1, "line": 2})], [])) == {["high", "possible"]}
 }
+
+attempted(document, attempt) := object.union(document, {"container": {"attempts": {"shared_memory": attempt}}})
+
+refused(errno) := {"outcome": "refused", "call": "open", "errno": errno}
+
+test_a_refused_file if {
+	some f in shm_too_small.findings with input as attempted(machine(2, 2048 * mib, 2048 * mib), refused("EACCES"))
+	f.severity == "high"
+	f.confidence == "confirmed"
+	contains(f.message, "open gives EACCES")
+	contains(f.message, "may not write")
+}
+
+test_a_refused_file_without_space_in_a_large_one if {
+	some f in shm_too_small.findings with input as attempted(machine(2, 2048 * mib, 2048 * mib), refused("ENOSPC"))
+	f.remedies == ["clear-shm"]
+}
+
+test_refused_for_its_size if {
+	document := attempted(machine(2, mib, mib), {"outcome": "refused", "call": "fallocate", "errno": "ENOSPC", "bytes": 9637888})
+	findings := shm_too_small.findings with input as document
+	{[f.severity, f.confidence] | some f in findings} == {["high", "confirmed"]}
+	count(findings) == 1
+}
+
+test_refused_by_a_limit if {
+	{f.remedies | some f in shm_too_small.findings with input as attempted(machine(2, 2048 * mib, 2048 * mib), refused("EMFILE"))} == {["raise-process-limits"]}
+	{f.remedies | some f in shm_too_small.findings with input as attempted(machine(2, 2048 * mib, 2048 * mib), refused("ENOMEM"))} == {["free-memory"]}
+}
+
+test_read_only_is_told_once if {
+	document := object.union(machine(2, mib, mib), {"container": {"shm": {"read_only": true}}})
+	count(shm_too_small.findings) == 1 with input as attempted(document, refused("EROFS"))
+}
+
+test_an_attempt_that_worked if {
+	count(shm_too_small.findings) == 0 with input as attempted(machine(8, 2048 * mib, 2048 * mib), {"outcome": "ok", "bytes": 9637888})
+}
+
+test_unresolvable_when_tried_without_an_outcome if {
+	document := object.union(machine(2, 2048 * mib, 2048 * mib), {"container": {"attempts": {"mbind": {"outcome": "ok"}}}})
+	some m in shm_too_small.missing with input as document
+	m.fact == "container.attempts.shared_memory"
+	count(shm_too_small.missing) == 0 with input as machine(2, 2048 * mib, 2048 * mib)
+}
+
+test_refused_with_an_unknown_error if {
+	document := attempted(machine(2, 2048 * mib, 2048 * mib), {"outcome": "refused"})
+	some f in shm_too_small.findings with input as document
+	contains(f.message, "a call gives an error")
+}

@@ -20,13 +20,16 @@ type LimitTable struct {
 	// LateUS is the latency from which a transfer counts as aborted rather than completed.
 	LateUS int `json:"late_us"`
 
-	ShmRecommendedBytes int64 `json:"shm_recommended_bytes"`
-	ShmDefaultBytes     int64 `json:"shm_default_bytes"`
-	ShmConnectionBytes  int64 `json:"shm_connection_bytes"`
-	MemlockTooLowBytes  int64 `json:"memlock_too_low_bytes"`
-	MemlockLowBytes     int64 `json:"memlock_low_bytes"`
-	BARDefaultBytes     int64 `json:"bar_default_bytes"`
-	BARFixedMostBytes   int64 `json:"bar_fixed_most_bytes"`
+	ShmRecommendedBytes  int64 `json:"shm_recommended_bytes"`
+	ShmDefaultBytes      int64 `json:"shm_default_bytes"`
+	ShmConnectionBytes   int64 `json:"shm_connection_bytes"`
+	GroupMemoryLeftBytes int64 `json:"group_memory_left_bytes"`
+	GroupTasksLeft       int64 `json:"group_tasks_left"`
+	MemlockDefaultBytes  int64 `json:"memlock_default_bytes"`
+	MemlockTooLowBytes   int64 `json:"memlock_too_low_bytes"`
+	MemlockLowBytes      int64 `json:"memlock_low_bytes"`
+	BARDefaultBytes      int64 `json:"bar_default_bytes"`
+	BARFixedMostBytes    int64 `json:"bar_fixed_most_bytes"`
 	// OpenFiles is the kernel's default of RLIMIT_NOFILE.
 	OpenFiles int64 `json:"open_files"`
 	// BusyPercent and SpinningPercent are utilizations of a GPU.

@@ -26,8 +26,11 @@
 #   since: "0.2"
 package gpudoctor.rules.oom
 
+import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.surroundings
+import data.tables.limits
 
 # device are the messages that a GPU's memory ran out. What else programs say of memory is
 # in the rows of the catalogue.
@@ -44,6 +47,23 @@ findings contains {
 } if {
 	count(device) > 0
 }
+
+# What the memory limit of the container or job leaves, before a job runs.
+findings contains {
+	"subject": "memory limit",
+	"message": sprintf("%s of the memory limit of %s are left to this container or job: files in /dev/shm count against it, and the kernel ends a process that exceeds it", [facts.bytes(left), facts.bytes(group.limit_bytes)]),
+	"severity": "low",
+	"confidence": "possible",
+	"remedies": ["free-memory", "other"],
+	"evidence": [{"fact": "container.memory", "value": group, "source": "/sys/fs/cgroup: memory.max, memory.current"}],
+} if {
+	count(surroundings.usable) > 0
+	left < limits.group_memory_left_bytes
+}
+
+group := input.container.memory
+
+left := max([group.limit_bytes - group.in_use_bytes, 0])
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	input.texts

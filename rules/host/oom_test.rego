@@ -31,3 +31,22 @@ test_silent_for_host_memory_of_cumem if {
 	count(oom.findings) == 0 with input as {"software": software, "logs": {"messages": [failed, trace]}}
 	count(oom.findings) == 1 with input as {"software": software, "logs": {"messages": [failed]}}
 }
+
+# container has a GPU, and so many MiB of a memory limit of 4 GiB in use.
+container(mib) := {
+	"gpus": {"nvml": "ok", "devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_nvml": true}]},
+	"container": {"memory": {"limit_bytes": 4294967296, "in_use_bytes": mib * 1048576}},
+}
+
+test_fires_near_the_memory_limit if {
+	some f in oom.findings with input as container(3500)
+	f.severity == "low"
+	contains(f.message, "596 MiB of the memory limit of 4")
+	count(oom.findings) == 1 with input as container(5000)
+}
+
+test_silent_with_memory_left if {
+	count(oom.findings) == 0 with input as container(100)
+	count(oom.findings) == 0 with input as json.remove(container(4096), ["container/memory"])
+	count(oom.findings) == 0 with input as object.union(container(4096), {"gpus": {"nvml": "ok", "devices": []}})
+}

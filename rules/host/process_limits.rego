@@ -24,6 +24,8 @@
 package gpudoctor.rules.process_limits
 
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.own_connection
+import data.gpudoctor.lib.surroundings
 import data.tables.limits
 
 # Programs say themselves which limit they reached: the verdicts of these messages are
@@ -49,3 +51,23 @@ findings contains {
 	soft < limits.open_files
 	not logs.given
 }
+
+# A connection of a process to itself failed because of a limit.
+findings contains object.union({"subject": "network"}, found) if some found in own_connection.limited
+
+# What the limit of the container or job on processes and threads leaves.
+findings contains {
+	"subject": "pids.max",
+	"message": sprintf("%d of %d processes and threads are left to this container or job: the ranks of a job with data loader workers need more", [left, tasks.limit]),
+	"severity": "low",
+	"confidence": "possible",
+	"remedies": ["raise-process-limits"],
+	"evidence": [{"fact": "container.tasks", "value": tasks, "source": "/sys/fs/cgroup: pids.max, pids.current"}],
+} if {
+	count(surroundings.usable) > 0
+	left < limits.group_tasks_left
+}
+
+tasks := input.container.tasks
+
+left := max([tasks.limit - tasks.used, 0])

@@ -257,3 +257,14 @@ ipv4_network(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}/([89]|[12]\d|30)$`,
 speaker(m) := sprintf("NCCL on %s", [m.host]) if {
 	m.host
 } else := "NCCL"
+
+# why says why an address is useless between machines.
+why(c) := "every machine has that address for itself" if {
+	loopback(c.address)
+} else := "no host has that address, which stands for all of them" if {
+	nobody(c.address)
+} else := "that address is valid on only one link, and a peer cannot tell on which" if {
+	link_local(c.address)
+} else := "that is the network of a bridge inside the machine, which no other machine can reach; a container on it needs the host's network" if {
+	bridge_address(c.address)
+} else := "that interface ends inside the machine"

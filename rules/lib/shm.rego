@@ -15,6 +15,24 @@ import data.tables.limits
 
 place := input.container.shm
 
+# refusals are what the errors mean with which a file in it was refused (open(2),
+# fallocate(2), mmap(2)).
+refusals := {
+	"EACCES": "this user, or a security module, may not write there",
+	"EPERM": "a seccomp filter or a security module forbids it",
+	"SIGSYS": "shared memory fails",
+	"EROFS": "it is read-only",
+	"ENOSPC": "the number of its files, or its space, is used up",
+	"EDQUOT": "the quota of this user is used up",
+	"ENOMEM": "memory ran out, or the memory limit of the container or job",
+	"EMFILE": "the limit on open files is reached",
+	"ENFILE": "the machine's limit on open files is reached",
+	"EFBIG": "the limit on the size of a file is lower (ulimit -f)",
+	"ENOTSUP": "its file system cannot reserve space for a file, which NCCL needs",
+	"ENOTDIR": "it is no folder",
+	"ENOENT": "it does not exist",
+}
+
 # exhausted is true where less is free than the default of container runtimes.
 exhausted if place.free_bytes < limits.shm_default_bytes
 

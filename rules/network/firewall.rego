@@ -36,6 +36,7 @@ import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.own_connection
 
 # A connection between machines got no answer, or was rejected.
 findings contains finding("blocked", f, meaning[f.kind], "critical", confidence) if {
@@ -163,5 +164,8 @@ broken := logs.messages({
 	"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
 	"gloo-peer-closed", "gloo-connect-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
 })
+
+# A process cannot reach itself.
+findings contains object.union({"subject": "network"}, found) if some found in own_connection.blocked
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs

@@ -43,6 +43,7 @@ import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.own_connection
 import data.gpudoctor.lib.surroundings
 
 # misled is a finding that a variable is to name another interface, or none.
@@ -128,7 +129,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 # start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
-	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [networks.speaker(c.message), c.name, c.address, why(c), told]),
+	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [networks.speaker(c.message), c.name, c.address, networks.why(c), told]),
 	"messages": [c.message],
 	"evidence": asked_fact,
 }) if {
@@ -136,16 +137,6 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	connections.choice_told
 	c := connections.earliest(connections.bad_choices)
 }
-
-why(c) := "every machine has that address for itself" if {
-	networks.loopback(c.address)
-} else := "no host has that address, which stands for all of them" if {
-	networks.nobody(c.address)
-} else := "that address is valid on only one link, and a peer cannot tell on which" if {
-	networks.link_local(c.address)
-} else := "that is the network of a bridge inside the machine, which no other machine can reach; a container on it needs the host's network" if {
-	networks.bridge_address(c.address)
-} else := "that interface ends inside the machine"
 
 told := sprintf(". NCCL_SOCKET_IFNAME=%s selected it", [networks.asked]) if {
 	networks.told_interface
@@ -158,7 +149,7 @@ told := sprintf(". NCCL_SOCKET_IFNAME=%s selected it", [networks.asked]) if {
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "peer-address",
 	"message": sprintf("A rank tried to connect to %s, and %s: %s. The peer chose the wrong interface and advertised its address", [
-		f.remote, connections.words[f.kind], why({"address": f.remote}),
+		f.remote, connections.words[f.kind], networks.why({"address": f.remote}),
 	]),
 	"severity": severity,
 	"confidence": confidence,
@@ -292,6 +283,9 @@ findings contains {
 
 # What the files of a job say before it runs.
 findings contains object.union({"confidence": "likely"}, found) if some found in launch_network.interfaces
+
+# NCCL finds no interface at all.
+findings contains misled("NCCL_SOCKET_IFNAME", found) if some found in own_connection.missing
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs

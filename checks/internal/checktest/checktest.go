@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
@@ -20,6 +21,7 @@ func On(src machine.Source, f *facts.Facts) *gather.Gathering {
 	h := host.New(src)
 	g := gather.New(h, f, gather.Options{Deadline: deadline.Check, Progress: func(string) {}})
 	g.NVML = func(ctx context.Context, answer *nvml.Answer) error { return h.Ask(ctx, machine.AskNVML, answer) }
+	g.Attempts = func(ctx context.Context, answer *attempt.Answer) error { return h.Ask(ctx, attempt.Question, answer) }
 	g.Linked = func(*facts.Facts) {}
 	return g
 }

@@ -97,8 +97,6 @@ func (l *live) answer(name, argument string) (any, error) {
 		return uname()
 	case AskLimits:
 		return l.limits()
-	case AskSyscalls:
-		return trySyscalls(), nil
 	case AskKernelLog:
 		return readKernelLog()
 	case AskStatfs:

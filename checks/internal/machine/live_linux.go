@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -227,48 +226,6 @@ func openFiles(limits []byte) (Limit, bool) {
 		return l, true
 	}
 	return Limit{}, false
-}
-
-// trySyscalls makes the calls that container runtimes may deny and NCCL needs, without
-// effect: the memory policy of this thread is read, and one page is locked
-// and unlocked.
-func trySyscalls() map[string]string {
-	return map[string]string{"get_mempolicy": tryMempolicy(), "mlock": tryMlock()}
-}
-
-func tryMempolicy() string {
-	_, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, 0, 0, 0, 0, 0, 0)
-	return outcomeName(errno)
-}
-
-func tryMlock() string {
-	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-	if err != nil {
-		return outcomeName(err)
-	}
-	defer func() { _ = unix.Munmap(page) }() // It goes with the process at the latest.
-	err = unix.Mlock(page)
-	if err == nil {
-		_ = unix.Munlock(page) // Munmap unlocks as well.
-	}
-	return outcomeName(err)
-}
-
-// outcomeName returns "ok" or the name of an errno.
-func outcomeName(err error) string {
-	var errno syscall.Errno
-	switch {
-	case err == nil:
-		return "ok"
-	case !errors.As(err, &errno):
-		return err.Error()
-	case errno == 0:
-		return "ok"
-	}
-	if name := unix.ErrnoName(errno); name != "" {
-		return name
-	}
-	return "errno " + strconv.Itoa(int(errno))
 }
 
 // readKernelLog returns the wanted lines of the kernel log.

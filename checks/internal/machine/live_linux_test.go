@@ -42,21 +42,3 @@ func TestOpenFiles(t *testing.T) {
 		}
 	}
 }
-
-func TestOutcomeName(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		want string
-	}{
-		{nil, "ok"},
-		{unix.Errno(0), "ok"},
-		{unix.EPERM, "EPERM"},
-		{unix.ENOSYS, "ENOSYS"},
-		{unix.Errno(9999), "errno 9999"},
-		{errors.New("odd"), "odd"},
-	} {
-		if got := outcomeName(tt.err); got != tt.want {
-			t.Errorf("%v: got %s, want %s", tt.err, got, tt.want)
-		}
-	}
-}

@@ -44,6 +44,4 @@ func access(string) (string, error) { return "", errors.ErrUnsupported }
 
 func (l *live) limits() (map[string]Limit, error) { return nil, errors.ErrUnsupported }
 
-func trySyscalls() map[string]string { return nil }
-
 func readKernelLog() (string, error) { return "", errors.ErrUnsupported }

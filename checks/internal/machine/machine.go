@@ -78,7 +78,8 @@ const (
 	// a Limit. An unknown one is left out.
 	AskLimits = "limits"
 	// AskSyscalls is answered with a map from "get_mempolicy" and "mlock" to
-	// "ok" or an errno name: they are actually called.
+	// "ok" or an errno name, in recordings only: a live machine is asked by
+	// package attempt.
 	AskSyscalls = "syscalls"
 	// AskAccess takes a path and is answered with "rw", "r", "w" or "none".
 	AskAccess = "access:"

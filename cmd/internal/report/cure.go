@@ -42,6 +42,23 @@ func (t *text) cure(number int, margin string, g group) {
 	}
 }
 
+// flags writes how a container gets what it lacks: the flags, or where a description in several lines
+// is to be found.
+func (t *text) flags(margin string, g group) {
+	for _, l := range cureOf(g, t.d.Advice).lead {
+		i, ok := apply.InContainer(l.advice.Apply, t.d.runs)
+		switch {
+		case !ok || l.advice.Kind != remedies.Fix:
+			continue
+		case len(i.Lines) == 1:
+			t.step(margin, t.paint(ansi.Green, lines.Pad("fix", labelWidth)), i.Where+": "+t.clean(i.Lines[0]), false)
+		default:
+			t.pointer(margin, "fix", l.advice.Title+":", "gpudoctor explain "+l.advice.ID())
+		}
+		return
+	}
+}
+
 // after is a lead with what separates it from what it leads to; nothing if it is empty.
 func after(lead, separator string) string {
 	if lead == "" {

@@ -292,6 +292,9 @@ func (t *text) slight(findings []rules.Finding) {
 			said += fmt.Sprintf(" (and %d like it)", more)
 		}
 		t.entry(string(g.Severity), t.clean(said), t.clean(g.Rule))
+		if !t.style.Verbose {
+			t.flags("      ", g)
+		}
 		if t.style.Verbose {
 			t.evidence("      ", g)
 			t.cure(unnumbered, "      ", g)

@@ -3,6 +3,7 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,26 +69,63 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 		{"edit", "text", edits(a.Edits)},
 		{"kernel command line", "text", join(a.KernelCommandLine)},
 		{"modprobe.d", "text", eachLine(a.Modprobe)},
-		{"docker run", "text", join(a.Docker)},
-		{"Slurm", "text", eachLine(a.Slurm)},
-		{"Kubernetes", "yaml", Block(a.Kubernetes)},
+		ofContainer(a, runs),
+		{slurm, "text", eachLine(a.Slurm)},
+		{kubernetes, "yaml", Block(a.Kubernetes)},
 		{ByHand, "", eachLine(a.Steps)},
 	}
 	all = slices.DeleteFunc(all, func(i Instruction) bool { return len(i.Lines) == 0 })
-	const elsewhere = "docker run Slurm Kubernetes"
+	isElsewhere := func(i Instruction) bool { return elsewhere[i.Where] }
 	if own := slices.IndexFunc(all, func(i Instruction) bool { return i.Where != "" && i.Where == runs }); own >= 0 {
-		first := slices.IndexFunc(all, func(i Instruction) bool { return i.Where != "" && strings.Contains(elsewhere, i.Where) })
+		first := slices.IndexFunc(all, isElsewhere)
 		i := all[own]
 		all = slices.Insert(slices.Delete(all, own, own+1), first, i)
 	}
 	for _, i := range all {
-		if len(primary) == 0 || i.Where == "" || !strings.Contains(elsewhere, i.Where) {
+		if len(primary) == 0 || !isElsewhere(i) {
 			primary = append(primary, i)
 		} else {
 			others = append(others, i)
 		}
 	}
 	return primary, others
+}
+
+// The ways to start a job that have instructions of their own.
+const (
+	docker     = "docker run"
+	slurm      = "Slurm"
+	kubernetes = "Kubernetes"
+)
+
+// runtimes are the names of the other ones, by that of the container runtime in the facts. Those that have
+// Docker's flags are commands.
+var runtimes = map[string]string{
+	"docker": docker, "podman": "podman run", "containerd": "nerdctl run", "kubernetes": kubernetes, "crio": kubernetes,
+	"apptainer": "apptainer", "enroot": "enroot", "lxc": "LXC", "systemd-nspawn": "systemd-nspawn",
+}
+
+// elsewhere are the places of instructions that say the same as another one.
+var elsewhere = func() map[string]bool {
+	all := map[string]bool{slurm: true}
+	for _, name := range runtimes {
+		all[name] = true
+	}
+	return all
+}()
+
+// ofContainer are the flags of the container runtime by which the job is known to be started, or else
+// those of Docker.
+func ofContainer(a remedies.Apply, runs string) Instruction {
+	for _, name := range slices.Sorted(maps.Keys(a.Runtimes)) {
+		if runtimes[name] == runs {
+			return Instruction{runs, "text", join(a.Runtimes[name])}
+		}
+	}
+	if strings.HasSuffix(runs, " run") {
+		return Instruction{runs, "text", join(a.Docker)}
+	}
+	return Instruction{docker, "text", join(a.Docker)}
 }
 
 // RunsBy is how the job is started, as instructions names it: by what a text
@@ -97,15 +135,15 @@ func RunsBy(f *facts.Facts) string {
 	for _, l := range f.Launches {
 		switch l.Kind {
 		case "kubernetes":
-			return "Kubernetes"
+			return kubernetes
 		case "docker-run", "compose", "docker-inspect":
-			return "docker run"
+			return docker
 		case "slurm":
-			return "Slurm"
+			return slurm
 		}
 	}
 	if f.Container != nil {
-		return map[string]string{"kubernetes": "Kubernetes", "docker": "docker run", "podman": "docker run"}[f.Container.Runtime]
+		return runtimes[f.Container.Runtime]
 	}
 	return ""
 }
@@ -137,11 +175,25 @@ func Block(text string) []string {
 	return strings.Split(strings.TrimRight(text, "\n"), "\n")
 }
 
+// InContainer is what applies a remedy where the job is known to be started by a container runtime; false if
+// something else does.
+func InContainer(a remedies.Apply, runs string) (i Instruction, ok bool) {
+	primary, _ := Instructions(a, runs)
+	if len(primary) == 0 || primary[0].Where != runs || !elsewhere[runs] {
+		return Instruction{}, false
+	}
+	return primary[0], true
+}
+
 // Lines are the lines by which a remedy is applied, each way of it.
 func Lines(a remedies.Apply) []string {
 	primary, others := Instructions(a, "")
+	all := slices.Concat(primary, others)
+	for _, name := range slices.Sorted(maps.Keys(a.Runtimes)) {
+		all = append(all, Instruction{cmp.Or(runtimes[name], name), "text", join(a.Runtimes[name])})
+	}
 	var lines []string
-	for _, i := range append(primary, others...) {
+	for _, i := range all {
 		where := ""
 		if i.Where != "" {
 			where = i.Where + ": "

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,8 +55,36 @@ func TestInstructionsWhereTheJobRuns(t *testing.T) {
 	if got := RunsBy(pod); got != "Kubernetes" {
 		t.Errorf("a pod runs by %q", got)
 	}
-	if got := RunsBy(&facts.Facts{Container: &facts.ContainerFacts{Runtime: "podman"}}); got != "docker run" {
-		t.Errorf("podman runs by %q", got)
+	for runtime, want := range map[string]string{
+		"docker": "docker run", "podman": "podman run", "containerd": "nerdctl run", "kubernetes": "Kubernetes", "crio": "Kubernetes",
+		"apptainer": "apptainer", "gvisor": "", "other": "", "": "",
+	} {
+		if got := RunsBy(&facts.Facts{Container: &facts.ContainerFacts{Runtime: runtime}}); got != want {
+			t.Errorf("%s runs by %q, want %q", runtime, got, want)
+		}
+	}
+}
+
+// TestInContainer holds that each runtime is given its own flags, Docker's only where they are the same, and that
+// what takes more has none.
+func TestInContainer(t *testing.T) {
+	a := remedies.Apply{Docker: []string{"--gpus all"}, Kubernetes: "a: b", Runtimes: map[string][]string{"podman": {"--device x"}, "apptainer": {"--nv"}}, Steps: []string{"Or so."}}
+	for runs, want := range map[string]string{
+		"docker run": "--gpus all", "podman run": "--device x", "nerdctl run": "--gpus all", "apptainer": "--nv",
+		"Kubernetes": "a: b", "Slurm": "", "LXC": "", "": "",
+	} {
+		got := ""
+		if i, ok := InContainer(a, runs); ok {
+			got = strings.Join(i.Lines, "\n")
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", runs, got, want)
+		}
+	}
+	for _, a := range []remedies.Apply{{Environment: map[string]string{"A": "1"}, Docker: []string{"-e A=1"}}, {}} {
+		if i, ok := InContainer(a, "docker run"); ok {
+			t.Errorf("%v is applied by %v", a, i)
+		}
 	}
 }
 

@@ -1,0 +1,103 @@
+package container
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// attempted is a machine that recorded an answer.
+func attempted(answer any) aMachine {
+	return aMachine{answers: map[string]any{attempt.Question: answer, machine.AskSyscalls: map[string]string{"get_mempolicy": "EPERM", "mlock": "EPERM"}}}
+}
+
+func TestAttempts(t *testing.T) {
+	ok, refused := attempt.Result{Outcome: attempt.OK}, attempt.Result{Outcome: attempt.Refused, Call: "mbind", Errno: "EPERM"}
+	got := checktest.One(t, Check, attempted(attempt.Answer{Probed: true, Results: map[string]attempt.Result{
+		attempt.GetMempolicy: {Outcome: attempt.Refused, Call: "get_mempolicy", Errno: "SIGSYS"}, attempt.Mlock: ok,
+		attempt.SetMempolicy: ok, attempt.Mbind: refused, attempt.MovePages: ok,
+		attempt.LockedMemory: {Outcome: attempt.OK, Bytes: 64 << 20},
+		attempt.SharedMemory: {Outcome: attempt.Unknown, Reason: "only 5 KiB are free"},
+		attempt.Connection:   {Outcome: attempt.OK, Interface: "eth0", Address: "10.0.0.5"},
+	}}).build())
+	c := got.Container
+	if c.GetMempolicy != "SIGSYS" || c.Mlock != "ok" {
+		t.Errorf("got %q and %q", c.GetMempolicy, c.Mlock)
+	}
+	want := &facts.Attempts{
+		LockedMemory: &facts.Attempt{Outcome: "ok", Bytes: 64 << 20},
+		SetMempolicy: &facts.Attempt{Outcome: "ok"}, Mbind: &facts.Attempt{Outcome: "refused", Call: "mbind", Errno: "EPERM"}, MovePages: &facts.Attempt{Outcome: "ok"},
+		Connection: &facts.Attempt{Outcome: "ok", Interface: "eth0", Address: "10.0.0.5"},
+	}
+	if diff := cmp.Diff(want, c.Attempts); diff != "" {
+		t.Errorf("attempts (-want +got):\n%s", diff)
+	}
+	if reason := reasonOf(got, "attempts.shared_memory"); reason != "only 5 KiB are free" {
+		t.Errorf("shared memory is unknown because of %q", reason)
+	}
+}
+
+// reasonOf is why a fact is not known.
+func reasonOf(f *facts.Facts, fact string) string {
+	for _, u := range f.Unknown {
+		if u.Section == "container" && u.Fact == fact {
+			return u.Reason
+		}
+	}
+	return ""
+}
+
+// TestAttemptsWithoutProbe holds that what was not requested is unknown for that reason.
+func TestAttemptsWithoutProbe(t *testing.T) {
+	got := checktest.One(t, Check, attempted(attempt.Answer{Results: map[string]attempt.Result{
+		attempt.GetMempolicy: {Outcome: attempt.OK}, attempt.Mlock: {Outcome: attempt.OK},
+	}}).build())
+	if got.Container.Attempts != nil || got.Container.GetMempolicy != "ok" || reasonOf(got, "attempts") != "the probe was not requested" {
+		t.Errorf("got %+v, and %v", got.Container, got.Unknown)
+	}
+}
+
+// TestAttemptsOfOlderRecordings holds that a recording without them still gives the calls that it holds.
+func TestAttemptsOfOlderRecordings(t *testing.T) {
+	m := attempted(nil)
+	delete(m.answers, attempt.Question)
+	if c := checktest.One(t, Check, m.build()).Container; c.GetMempolicy != "EPERM" || c.Mlock != "EPERM" || c.Attempts != nil {
+		t.Errorf("got %+v", c)
+	}
+}
+
+// TestAttemptsAreUntrusted holds that no answer of a recording becomes an outcome that attempts cannot have, and
+// that what is left out has a reason.
+func TestAttemptsAreUntrusted(t *testing.T) {
+	for name, answer := range map[string]any{
+		"empty":                map[string]any{},
+		"no answer":            "rubbish",
+		"no results":           attempt.Answer{Probed: true},
+		"an outcome of no use": attempt.Answer{Probed: true, Results: map[string]attempt.Result{attempt.Mbind: {Outcome: "fine", Errno: "\x1b[2J"}, attempt.GetMempolicy: {Outcome: "refused"}}},
+		"a negative size":      attempt.Answer{Probed: true, Results: map[string]attempt.Result{attempt.LockedMemory: {Outcome: "ok", Bytes: -1}}},
+		"an odd address":       attempt.Answer{Probed: true, Results: map[string]attempt.Result{attempt.Connection: {Outcome: "ok", Interface: "eth0\n", Address: "$(reboot)"}}},
+	} {
+		got := checktest.One(t, Check, attempted(answer).build())
+		c := got.Container
+		if c.GetMempolicy == "" && reasonOf(got, "get_mempolicy") == "" {
+			t.Errorf("%s: get_mempolicy is unknown without a reason", name)
+		}
+		if c.Attempts == nil {
+			if reasonOf(got, "attempts") == "" {
+				t.Errorf("%s: nothing was tried, without a reason", name)
+			}
+			continue
+		}
+		if c.Attempts.Mbind != nil || c.Attempts.LockedMemory != nil || reasonOf(got, "attempts.mbind") == "" || reasonOf(got, "attempts.locked_memory") == "" {
+			t.Errorf("%s: got %+v, %v", name, c.Attempts, got.Unknown)
+		}
+		if a := c.Attempts.Connection; a != nil && (a.Address != "" || a.Interface != `eth0\n`) {
+			t.Errorf("%s: got %+v", name, a)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package attempt
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+)
+
+func TestMain(m *testing.M) {
+	child.Main()
+	runRestricted()
+	os.Exit(m.Run())
+}
+
+var small = Sizes{File: 64 << 10, Locked: 64 << 10}
+
+// TestAsk holds that each attempt has an outcome here, and that nothing is left of them.
+func TestAsk(t *testing.T) {
+	before := namesIn(t, "/dev/shm")
+	a, err := Ask(t.Context(), true, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !a.Probed || len(a.Results) != len(all) {
+		t.Errorf("got %+v", a)
+	}
+	for name, r := range a.Results {
+		if r.Outcome == Unknown && r.Reason == "" || r.Outcome == Refused && (r.Call == "" || r.Errno == "" && name != Connection) {
+			t.Errorf("%s: got %+v", name, r)
+		}
+		if r.Outcome == Unknown {
+			t.Logf("%s: %s", name, r.Reason)
+		}
+	}
+	for _, name := range namesIn(t, "/dev/shm") {
+		if strings.HasPrefix(name, "gpudoctor") && !slices.Contains(before, name) {
+			t.Errorf("/dev/shm/%s was left behind", name)
+		}
+	}
+}
+
+func namesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Log(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestAskWithoutProbe holds that only the basic calls are made without the probe.
+func TestAskWithoutProbe(t *testing.T) {
+	a, err := Ask(t.Context(), false, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Probed || len(a.Results) != len(basic) {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestAskCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if a, err := Ask(ctx, true, small); err == nil {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestUnknownAttempt holds that a child without an answer leaves a reason, and no outcome.
+func TestUnknownAttempt(t *testing.T) {
+	results, err := runAll(t.Context(), order{Names: []string{"moonshine", GetMempolicy}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := results["moonshine"]; r.Outcome != Unknown || r.Reason == "" {
+		t.Errorf("got %+v", r)
+	}
+	if r := results[GetMempolicy]; r.Outcome == Unknown {
+		t.Errorf("the next one was not made: %+v", r)
+	}
+}
+
+// TestEnding holds that an end of the child is never an outcome, unless a filter caused it.
+func TestEnding(t *testing.T) {
+	for _, tt := range []struct {
+		r    child.Result
+		want string
+	}{
+		{child.Result{Signal: "SIGSYS"}, Refused},
+		{child.Result{Signal: "SIGKILL"}, Unknown},
+		{child.Result{Signal: "SIGBUS"}, Unknown},
+		{child.Result{TimedOut: true}, Unknown},
+		{child.Result{Exited: true, Code: 2}, Unknown},
+	} {
+		for _, name := range all {
+			got := ending(name, &tt.r)
+			if got.Outcome != tt.want || got.Outcome == Unknown && got.Reason == "" || got.Outcome == Refused && (got.Call == "" || got.Errno == "") {
+				t.Errorf("%s after %+v: got %+v", name, tt.r, got)
+			}
+		}
+	}
+}
+
+func TestChecked(t *testing.T) {
+	for _, r := range []Result{{}, {Outcome: "fine"}, {Outcome: Unknown}} {
+		if got := r.checked(); got.Outcome != Unknown || got.Reason == "" {
+			t.Errorf("%+v: got %+v", r, got)
+		}
+	}
+}
+
+func TestChosen(t *testing.T) {
+	at := func(name string, addresses ...string) link {
+		l := link{name: name}
+		for _, a := range addresses {
+			l.addresses = append(l.addresses, netip.MustParseAddr(a))
+		}
+		return l
+	}
+	lo, docker, eth := at("lo", "127.0.0.1", "::1"), at("docker0", "172.17.0.1"), at("eth0", "10.0.0.5", "fd00::5", "fe80::1%eth0")
+	ib, virbr, six := at("ib0", "192.168.0.1"), at("virbr0", "192.168.122.1"), at("eth1", "fd00::6")
+	for _, tt := range []struct {
+		name, names, family string
+		links               []link
+		want                string
+	}{
+		{"the first that is neither docker nor lo", "", "", []link{lo, docker, virbr, eth}, "eth0 10.0.0.5"},
+		{"InfiniBand first", "", "", []link{lo, eth, ib}, "ib0 192.168.0.1"},
+		{"a container", "", "", []link{lo, eth}, "eth0 10.0.0.5"},
+		{"docker before lo", "", "", []link{lo, docker}, "docker0 172.17.0.1"},
+		{"lo before virbr", "", "", []link{virbr, lo}, "lo 127.0.0.1"},
+		{"only virbr", "", "", []link{virbr}, "virbr0 192.168.122.1"},
+		{"nothing is up", "", "", nil, ""},
+		{"no address", "", "", []link{at("eth0")}, ""},
+		{"IPv6", "", "AF_INET6", []link{lo, eth}, "eth0 fd00::5"},
+		{"IPv6, and only the loopback interface has it", "", "AF_INET6", []link{lo}, ""},
+		{"IPv4", "", "AF_INET", []link{six, eth}, "eth0 10.0.0.5"},
+		{"the first address of any family", "", "", []link{six, eth}, "eth1 fd00::6"},
+		{"a family that is none", "", "IPv6", []link{eth}, "eth0 10.0.0.5"},
+		{"by prefix", "eth", "", []link{ib, eth}, "eth0 10.0.0.5"},
+		{"exactly", "=eth", "", []link{ib, eth}, ""},
+		{"exactly, with a port", "=eth0:5000", "", []link{ib, eth}, "eth0 10.0.0.5"},
+		{"all but", "^ib,lo", "", []link{lo, ib, docker}, "docker0 172.17.0.1"},
+		{"none by that name", "ens", "", []link{lo, eth}, ""},
+		{"one letter counts as unset", "e", "", []link{lo, ib, eth}, "ib0 192.168.0.1"},
+		{"empty names", ",,", "", []link{lo, eth}, ""},
+	} {
+		got := ""
+		if name, address, ok := chosen(tt.links, tt.names, tt.family); ok {
+			got = name + " " + address.String()
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func FuzzMatches(f *testing.F) {
+	f.Add("^=eth0:1,ib", "eth0")
+	f.Fuzz(func(t *testing.T, list, name string) {
+		if plain, not := strings.CutPrefix(list, "^"); not && matches(list, name) == matches(strings.TrimLeft(plain, "^"), name) && !strings.HasPrefix(plain, "^") {
+			t.Errorf("%q and its opposite both select %q", list, name)
+		}
+	})
+}
+
+// resultsOf decodes what a restricted parent prints.
+func resultsOf(t *testing.T, out []byte) map[string]Result {
+	t.Helper()
+	var results map[string]Result
+	if err := json.Unmarshal(out, &results); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return results
+}

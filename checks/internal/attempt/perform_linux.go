@@ -1,0 +1,297 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/cgroup"
+)
+
+// prepare makes this child the first to be killed if memory runs out while it holds some, and lets a file
+// over RLIMIT_FSIZE give an error and no signal.
+func prepare() {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // Then little is at risk: see room.
+	signal.Ignore(syscall.SIGXFSZ)
+	runtime.LockOSThread() // A memory policy is that of a thread.
+}
+
+func perform(name string, sizes Sizes) Result {
+	switch name {
+	case GetMempolicy:
+		_, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, 0, 0, 0, 0, 0, 0)
+		return outcome("get_mempolicy", errno)
+	case Mlock:
+		return onPages(os.Getpagesize(), func(memory []byte) Result { return outcome("mlock", unix.Mlock(memory)) })
+	case SetMempolicy:
+		_, _, errno := unix.Syscall(unix.SYS_SET_MEMPOLICY, 0, 0, 0) // MPOL_DEFAULT, which a new thread has.
+		return outcome("set_mempolicy", errno)
+	case Mbind:
+		return onPages(os.Getpagesize(), func(memory []byte) Result {
+			_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&memory[0])), uintptr(len(memory)), 0, 0, 0, 0)
+			return outcome("mbind", errno)
+		})
+	case MovePages:
+		return onPages(os.Getpagesize(), movePages)
+	case LockedMemory:
+		return lockMemory(sizes.Locked)
+	case SharedMemory:
+		return shareMemory("/dev/shm", sizes.File)
+	case Connection:
+		return connect()
+	}
+	return Result{Outcome: Unknown, Reason: "no such attempt"}
+}
+
+// outcome is the result of a call.
+func outcome(call string, err error) Result {
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return Result{Outcome: OK}
+	case !errors.As(err, &errno):
+		return Result{Outcome: Unknown, Reason: call + ": " + err.Error()}
+	case errno == 0:
+		return Result{Outcome: OK}
+	}
+	name := unix.ErrnoName(errno)
+	if name == "" {
+		name = "errno " + strconv.Itoa(int(errno))
+	}
+	return Result{Outcome: Refused, Call: call, Errno: name}
+}
+
+// onPages calls f with anonymous memory.
+func onPages(size int, f func(memory []byte) Result) Result {
+	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		r := outcome("mmap", err)
+		r.Bytes = int64(size)
+		return r
+	}
+	defer func() { _ = unix.Munmap(memory) }() // It goes with the process at the latest.
+	return f(memory)
+}
+
+// movePages asks for the node of a page, which moves nothing.
+func movePages(memory []byte) Result {
+	memory[0] = 1 // Otherwise there is no page.
+	page, status := uintptr(unsafe.Pointer(&memory[0])), int32(0)
+	_, _, errno := unix.Syscall6(unix.SYS_MOVE_PAGES, 0, 1, uintptr(unsafe.Pointer(&page)), 0, uintptr(unsafe.Pointer(&status)), 0)
+	return outcome("move_pages", errno)
+}
+
+// lockOnFault is MLOCK_ONFAULT (include/uapi/asm-generic/mman-common.h, since Linux 4.4).
+const lockOnFault = 1
+
+// lockMemory locks memory of increasing size: 64 KiB, which is the default limit of old kernels, 8 MiB, that
+// of newer ones (since 5.16) and of systemd, and the most. None of it is allocated: the whole size counts against the
+// limit when it is locked (apply_vma_lock_flags and do_mlock in mm/mlock.c), and pages follow when they are
+// touched.
+func lockMemory(most int64) Result {
+	r := Result{Outcome: Unknown, Reason: "nothing was tried"}
+	for _, size := range []int64{min(64<<10, most), min(8<<20, most), most} {
+		r = onPages(int(size), func(memory []byte) Result {
+			_, _, errno := unix.Syscall(unix.SYS_MLOCK2, uintptr(unsafe.Pointer(&memory[0])), uintptr(size), lockOnFault)
+			switch {
+			case errors.Is(errno, unix.ENOSYS):
+				return Result{Outcome: Unknown, Reason: "this kernel has no mlock2"}
+			case errno != 0:
+				return outcome("mlock2", errno)
+			}
+			memory[0] = 1
+			return Result{Outcome: OK}
+		})
+		if r.Outcome != Unknown {
+			r.Bytes = size
+		}
+		if r.Outcome != OK {
+			break
+		}
+	}
+	return r
+}
+
+// spare is how many times the size of a file must be free in memory for the file to be made.
+const spare = 16
+
+// shareMemory makes a file of the size that NCCL's have. It is never made where it would
+// take a good part of what is left there, or of the memory that a control group leaves.
+func shareMemory(dir string, size int64) Result {
+	fd, err := openUnnamed(dir)
+	if err != nil {
+		return outcome("open", err)
+	}
+	defer func() { _ = unix.Close(fd) }() // It has no name: its space is released.
+	if why := tooLittle(fd, size); why != "" {
+		return Result{Outcome: Unknown, Reason: why}
+	}
+	for {
+		if err = unix.Fallocate(fd, 0, 0, size); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	r := outcome("fallocate", err)
+	if err == nil {
+		r = touch(fd, size)
+	}
+	r.Bytes = size
+	return r
+}
+
+// openUnnamed opens a file without a name. Where that is not possible, its name is deleted at once.
+func openUnnamed(dir string) (fd int, err error) {
+	for {
+		fd, err = unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	// EISDIR is the answer of a kernel before 3.11, the other that of a file system without such files.
+	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return fd, err
+	}
+	name := fmt.Sprintf("%s/gpudoctor-%d", dir, os.Getpid())
+	fd, err = unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		err = unix.Unlink(name)
+	}
+	return fd, err
+}
+
+// tooLittle says why a file of some size is not made, if that could be felt by others. A tmpfs
+// that is smaller as a whole refuses it at once and takes nothing (shmem_fallocate in mm/shmem.c).
+func tooLittle(fd int, size int64) string {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(fd, &st); err != nil {
+		return "the free space is not known: statfs: " + err.Error()
+	}
+	unit := int64(st.Bsize) //nolint:unconvert // It has 32 bits on some architectures.
+	free, whole := int64(st.Bavail)*unit, int64(st.Blocks)*unit
+	isTmpfs := int64(st.Type) == unix.TMPFS_MAGIC //nolint:unconvert // The same.
+	if isTmpfs && whole > 0 && whole < size {
+		return ""
+	}
+	if whole > 0 && free < 2*size { // A tmpfs without a limit has no blocks.
+		return fmt.Sprintf("only %d KiB are free in /dev/shm, and a file of %d KiB could take them from others", free>>10, size>>10)
+	}
+	if left, ok := room(); ok && left < spare*size {
+		return fmt.Sprintf("only %d MiB of memory are left here, so no file of %d KiB was made in /dev/shm", left>>20, size>>10)
+	}
+	return ""
+}
+
+// room is how much memory is left: of the machine, and in the control group.
+func room() (left int64, ok bool) {
+	read := func(name string) (string, error) {
+		b, err := os.ReadFile(name)
+		return string(b), err
+	}
+	if m, limited := cgroup.MemoryOf(read); limited {
+		left, ok = m.Left(), true
+	}
+	text, err := read("/proc/meminfo")
+	if err != nil {
+		return left, ok
+	}
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "MemAvailable:" {
+			continue
+		}
+		if kib, err := strconv.ParseInt(fields[1], 10, 64); err == nil && kib < 1<<50 && (!ok || kib<<10 < left) {
+			left, ok = kib<<10, true
+		}
+	}
+	return left, ok
+}
+
+// touch maps a file and writes its first and last page.
+func touch(fd int, size int64) Result {
+	memory, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return outcome("mmap", err)
+	}
+	memory[0], memory[size-1] = 1, 1
+	return outcome("munmap", unix.Munmap(memory))
+}
+
+// patience bounds a connection of this process to itself, which takes microseconds. The kernel repeats
+// a lost packet after a second.
+const patience = time.Second
+
+// connect makes a connection of this process to itself, and sends a byte over it.
+func connect() Result {
+	list, err := links()
+	if err != nil {
+		return Result{Outcome: Unknown, Reason: "list the network interfaces: " + err.Error()}
+	}
+	name, address, ok := chosen(list, os.Getenv("NCCL_SOCKET_IFNAME"), os.Getenv("NCCL_SOCKET_FAMILY"))
+	if !ok {
+		return Result{Outcome: Refused, Call: "getifaddrs"}
+	}
+	r := exchange(address)
+	r.Interface, r.Address = name, address.WithZone("").String()
+	return r
+}
+
+func exchange(address netip.Addr) Result {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var l net.ListenConfig
+	listener, err := l.Listen(ctx, "tcp", net.JoinHostPort(address.String(), "0"))
+	if err != nil {
+		return outcome("listen", err)
+	}
+	defer func() { _ = listener.Close() }() // Nothing is lost.
+	accepted := make(chan error, 1)
+	go func() {
+		c, err := listener.Accept()
+		if err == nil {
+			_, err = c.Write([]byte{1})
+			err = errors.Join(err, c.Close())
+		}
+		accepted <- err
+	}()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", listener.Addr().String())
+	if err != nil {
+		return late("connect", err)
+	}
+	defer func() { _ = c.Close() }() // All that was sent is read.
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = c.SetDeadline(deadline) // Otherwise the process has one of its own.
+	}
+	if _, err := c.Read(make([]byte, 1)); err != nil {
+		select {
+		case other := <-accepted:
+			if other != nil {
+				return outcome("accept", other)
+			}
+		default:
+		}
+		return late("recv", err)
+	}
+	return outcome("accept", <-accepted)
+}
+
+// late is outcome with a timeout under the name that the kernel has for it.
+func late(call string, err error) Result {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		err = unix.ETIMEDOUT
+	}
+	return outcome(call, err)
+}

@@ -1,0 +1,122 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
+)
+
+// restriction is the environment variable that tells the program "restricted" what to restrict gpudoctor to.
+const restriction = "GPUDOCTOR_TEST_RESTRICTION"
+
+func init() {
+	programs["restricted"] = func() {
+		var to restricted.To
+		err := json.Unmarshal([]byte(os.Getenv(restriction)), &to)
+		program, missing := exec.LookPath("gpudoctor")
+		if err == nil && missing == nil {
+			err = to.Exec(program, append([]string{"gpudoctor"}, os.Args[1:]...), os.Environ())
+		}
+		_, _ = fmt.Fprintln(os.Stdout, "not restricted:", err, missing)
+		os.Exit(notRestricted)
+	}
+}
+
+// notRestricted is the exit code of a process that could not be restricted; gpudoctor has no such code.
+const notRestricted = 77
+
+// inContainer runs gpudoctor under a restriction, with two simulated GPUs, where these variables show which
+// runtime started the container.
+func inContainer(t *testing.T, to restricted.To, variables []string, line ...string) string {
+	t.Helper()
+	raw, err := json.Marshal(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("restricted", line...)
+	c.Env = slices.Concat(simulated{}.environment(t), variables, []string{restriction + "=" + string(raw)})
+	c.SysProcAttr = to.Attributes()
+	out, err := c.CombinedOutput()
+	switch {
+	case os.IsPermission(err):
+		t.Skipf("namespaces are not permitted here: %v", err)
+	case c.ProcessState != nil && c.ProcessState.ExitCode() == notRestricted:
+		t.Skipf("not permitted here: %s", out)
+	case c.ProcessState == nil || c.ProcessState.ExitCode() > exitFindings || c.ProcessState.ExitCode() < 0:
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// asDocker restricts a process as "docker run" does on a host with a low limit on locked memory, and further: without
+// any capability.
+var asDocker = restricted.To{
+	SHM: "size=64m", Limited: true, Memlock: 64 << 10, Powerless: true, Isolated: true, Deny: restricted.NUMACalls, Errno: unix.EPERM,
+}
+
+// TestRestrictedContainer holds that, in a process that the kernel really restricts, each of the restrictions is
+// named with what lifts it for the runtime in question.
+func TestRestrictedContainer(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	named := []string{
+		"/dev/shm has 64 MiB (the default of container runtimes)", "The limit on locked memory is 64 KiB in this container",
+		"NUMA calls are blocked here (get_mempolicy, mbind and set_mempolicy: EPERM)",
+	}
+	for _, tt := range []struct {
+		name      string
+		variables []string
+		fixes     []string
+	}{
+		{"docker", []string{"container=docker"}, []string{
+			"docker run: --shm-size=16g", "docker run: --ulimit memlock=-1", "docker run: --cap-add=SYS_NICE",
+		}},
+		{"podman", []string{"container=podman"}, []string{
+			"podman run: --shm-size=16g", "podman run: --ulimit memlock=-1", "podman run: --cap-add=SYS_NICE",
+		}},
+		{"kubernetes", []string{"KUBERNETES_SERVICE_HOST=10.96.0.1"}, []string{"medium: Memory, sizeLimit: 16Gi", "gpudoctor explain add-ipc-lock", "gpudoctor explain add-sys-nice"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := strings.Join(strings.Fields(inContainer(t, asDocker, tt.variables, "check")), " ")
+			for _, want := range slices.Concat(named, tt.fixes) {
+				if !strings.Contains(got, want) {
+					t.Errorf("it does not say %q:\n%s", want, got)
+				}
+			}
+		})
+	}
+}
+
+// TestUnrestrictedContainer holds that a container that has all of this has none of these findings.
+func TestUnrestrictedContainer(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	roomy := restricted.To{SHM: "size=8g", Isolated: true}
+	out := inContainer(t, roomy, []string{"container=docker"}, "check", "--format", "json")
+	var d report.Document
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, f := range d.Findings {
+		if slices.Contains([]string{"shm-too-small", "memlock-limit", "container-caps", "firewall", "wrong-nic", "process-limits"}, f.Rule) {
+			t.Errorf("it has %s: %s", f.Rule, f.Message)
+		}
+	}
+	for _, rule := range []string{"shm-too-small", "container-caps"} {
+		if !slices.Contains(d.Passed, rule) {
+			t.Errorf("%s did not pass: %v", rule, d.Passed)
+		}
+	}
+}

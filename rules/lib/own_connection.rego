@@ -1,0 +1,77 @@
+# METADATA
+# title: A TCP connection of a process to itself
+# description: >-
+#   NCCL's ranks of one machine find each other over TCP, at the address of one
+#   interface. A process that cannot connect to itself there cannot reach the
+#   others. Each element of blocked, limited and missing is a finding of the
+#   rules firewall, process-limits and wrong-nic, without the fields that all of
+#   them share.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.own_connection
+
+import data.gpudoctor.lib.attempts
+import data.gpudoctor.lib.surroundings
+
+refused := attempts.refused.connection
+
+# found is a refusal for which there are GPUs that need the connection.
+found if {
+	refused
+	count(surroundings.usable) > 0
+}
+
+exhausted if refused.errno in attempts.reached
+
+blocked contains {
+	"message": sprintf("A process cannot connect to itself over TCP at %s (%s), which NCCL takes for its rendezvous: %s. %s", [refused.address, refused.interface, attempts.told(refused), object.get(meanings, refused.errno, "The ranks of one machine cannot reach each other there either")]),
+	"severity": severity,
+	"confidence": "confirmed",
+	"remedies": ["open-firewall", "set-socket-ifname"],
+	"evidence": [attempts.evidence("connection")],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+} if {
+	found
+	refused.interface != ""
+	not exhausted
+}
+
+limited contains {
+	"message": sprintf("A process cannot connect to itself over TCP at %s (%s): %s. %s", [refused.address, refused.interface, attempts.told(refused), meanings[refused.errno]]),
+	"severity": severity,
+	"remedies": ["raise-process-limits", "other"],
+	"evidence": [attempts.evidence("connection")],
+} if {
+	found
+	exhausted
+}
+
+missing contains {
+	"message": "No network interface is up that NCCL takes for its rendezvous: it fails even between ranks of one machine. Bring up at least the loopback interface (ip link set lo up)",
+	"severity": severity,
+	"confidence": "confirmed",
+	"evidence": [attempts.evidence("connection")],
+} if {
+	found
+	not refused.interface
+}
+
+default severity := "medium"
+
+# The ranks of several GPUs connect on every job.
+severity := "high" if count(surroundings.usable) > 1
+
+# meanings are what the errors say here (connect(2), tcp(7)). The packets of a connection to an
+# address of this machine pass the loopback interface.
+meanings := {
+	"ETIMEDOUT": "A firewall of this machine drops the packets, or the loopback interface is down (ip link show lo)",
+	"ECONNREFUSED": "A firewall of this machine rejects the packets: the process listens there",
+	"ENETUNREACH": "The loopback interface is down, or there is no route (ip link show lo)",
+	"EHOSTUNREACH": "A firewall of this machine rejects the packets",
+	"EPERM": "A firewall, a seccomp filter or a security module forbids it",
+	"EACCES": "A security module forbids it",
+	"EADDRNOTAVAIL": "No local port is free: other processes hold all of them (ss -s; sysctl net.ipv4.ip_local_port_range)",
+	"EMFILE": "The limit on open files is reached (ulimit -n)",
+	"ENFILE": "The machine's limit on open files is reached (sysctl fs.file-max)",
+	"ENOBUFS": "The kernel has no memory left for network buffers (sysctl net.ipv4.tcp_mem)",
+}
