@@ -25,6 +25,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
@@ -37,6 +38,7 @@ var All = []*gather.Check{
 	gpusCheck,
 	linksCheck,
 	network.Check,
+	storage.Check,
 	container.Check,
 	env.Check,
 	library.Check,

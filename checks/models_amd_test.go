@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/storage"
 )
 
 // aNode is a node of a made-up topology of amdkfd. Node numbers are the places
@@ -135,7 +136,8 @@ func (a amdMachine) build() *machine.Memory {
 	m.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
 	m.AddFile("/proc/meminfo", []byte("MemTotal:      2113247808 kB\n"))
 	m.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
-	m.AddFile("/proc/self/mountinfo", []byte("22 1 259:2 / / rw,relatime - ext4 /dev/nvme0n1p2 rw\n24 22 0:22 / /sys rw,nosuid - sysfs sysfs rw\n25 22 0:24 / /dev/shm rw,nosuid - tmpfs tmpfs rw\n"))
+	pcitree.WriteStorage(m)
+	m.Answer(storage.AskSettings, storage.Settings{})
 	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
 		m.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -134,7 +135,8 @@ func (m model) memory() *machine.Memory {
 	mem.AddFile("/proc/meminfo", []byte("MemTotal:       527843864 kB\n"))
 	mem.AddFile("/proc/cpuinfo", m.processors())
 	mem.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
-	mem.AddFile("/proc/self/mountinfo", []byte("22 1 259:2 / / rw,relatime - ext4 /dev/nvme0n1p2 rw\n24 22 0:22 / /sys rw,nosuid - sysfs sysfs rw\n25 22 0:24 / /dev/shm rw,nosuid - tmpfs tmpfs rw\n"))
+	pcitree.WriteStorage(mem)
+	mem.Answer(storage.AskSettings, storage.Settings{})
 	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
 		mem.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
 	}

@@ -16,6 +16,7 @@ const (
 	AreaLibraries   Area = "libraries"
 	AreaEnvironment Area = "environment"
 	AreaNetwork     Area = "network"
+	AreaStorage     Area = "storage"
 	AreaKernelLog   Area = "kernel-log"
 	// AreaJob is what the logs of a job say of the application.
 	AreaJob Area = "job"
@@ -26,8 +27,8 @@ const (
 // Areas are all areas, in the order in which a report lists them.
 func Areas() []Area {
 	return []Area{
-		AreaGPUs, AreaPaths, AreaPCIe, AreaIOMMU, AreaNUMA, AreaContainer, AreaLibraries, AreaEnvironment, AreaNetwork, AreaKernelLog,
-		AreaJob, AreaPolicy,
+		AreaGPUs, AreaPaths, AreaPCIe, AreaIOMMU, AreaNUMA, AreaContainer, AreaLibraries, AreaEnvironment, AreaNetwork, AreaStorage,
+		AreaKernelLog, AreaJob, AreaPolicy,
 	}
 }
 
@@ -44,6 +45,7 @@ var areaOf = map[string]Area{
 	"network":   AreaNetwork,
 	"nvlink":    AreaPaths,
 	"pcie":      AreaPCIe,
+	"storage":   AreaStorage,
 	"transfer":  AreaPaths,
 }
 

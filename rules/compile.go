@@ -136,7 +136,7 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 }
 
 // TextSections are the sections of the facts that only texts fill.
-var TextSections = []string{"benchmarks", "comparisons", "launches", "logs", "runs", "software", "storage"}
+var TextSections = []string{"benchmarks", "comparisons", "launches", "logs", "runs", "software"}
 
 // maxPrograms bounds the programs that are compiled, and evaluated, in parallel. Each
 // compiles the library that its rules need again.

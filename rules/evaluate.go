@@ -131,7 +131,7 @@ const noTexts = "needs a log; none was given"
 
 // toldByTexts reports whether the facts hold anything that only texts provide.
 func toldByTexts(f *facts.Facts) bool {
-	return len(f.Texts) > 0 || f.Benchmarks != nil || f.Launches != nil || f.Logs != nil || f.Software != nil || f.Storage != nil
+	return len(f.Texts) > 0 || f.Benchmarks != nil || f.Launches != nil || f.Logs != nil || f.Software != nil
 }
 
 // ofTexts reports whether a rule lacks only facts that texts would provide.

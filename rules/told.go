@@ -268,7 +268,11 @@ func (h heard) finding(rule Rule, v *message.Verdict, rows []string, said *circu
 		switch values := param.Filled(by, &said.Said); {
 		case len(values) == 0:
 		case param.List:
-			f.param(name, listOf(values))
+			list := make([]any, 0, len(values))
+			for _, v := range values {
+				list = append(list, v)
+			}
+			f.param(name, list)
 		default:
 			f.param(name, values[0])
 		}
@@ -285,14 +289,6 @@ func subjectOf(subject message.Param, first *facts.Message, all []*facts.Message
 		}
 	}
 	return message.Fill(subject.Value, first, said)
-}
-
-func listOf(texts []string) []any {
-	list := make([]any, 0, len(texts))
-	for _, t := range texts {
-		list = append(list, t)
-	}
-	return list
 }
 
 // param adds a param to a finding.

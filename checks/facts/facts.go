@@ -48,13 +48,13 @@ type Facts struct {
 	Transfers *probe.Report `json:"transfers,omitempty"`
 	// NICs is the network: RDMA ports, interfaces, bonds and the modules of RDMA.
 	NICs *NICFacts `json:"nics,omitempty"`
-	// Storage, Launches, Software, Benchmarks and Logs are read from
-	// texts that users give.
-	Storage    *StorageFacts `json:"storage,omitempty"`
-	Launches   []Launch      `json:"launches,omitempty"`
-	Software   []Package     `json:"software,omitempty"`
-	Benchmarks []Benchmark   `json:"benchmarks,omitempty"`
-	Logs       *LogFacts     `json:"logs,omitempty"`
+	// Storage is the NVMe drives, arrays and mounts, and GPUDirect Storage.
+	Storage *StorageFacts `json:"storage,omitempty"`
+	// Launches, Software, Benchmarks and Logs are read from texts that users give.
+	Launches   []Launch    `json:"launches,omitempty"`
+	Software   []Package   `json:"software,omitempty"`
+	Benchmarks []Benchmark `json:"benchmarks,omitempty"`
+	Logs       *LogFacts   `json:"logs,omitempty"`
 	// Runs are the runs that texts distinguish, if there are several, and Comparisons
 	// pairs of them that differ in one thing.
 	Runs        []Run        `json:"runs,omitempty"`

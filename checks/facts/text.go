@@ -498,22 +498,3 @@ type BenchmarkPoint struct {
 	Basis        string   `json:"basis,omitempty"`
 	Line         int      `json:"line"`
 }
-
-// StorageFacts is what is known about storage.
-type StorageFacts struct {
-	// GDS is GPUDirect Storage, from gdscheck -p.
-	GDS *GDS `json:"gds,omitempty"`
-}
-
-// GDS is GPUDirect Storage as gdscheck shows it.
-type GDS struct {
-	// Drivers are "supported" or "unsupported" by name: "NVMe", "NFS".
-	Drivers map[string]string `json:"drivers,omitempty"`
-	// Properties are the settings of cufile.json that it lists.
-	Properties map[string]string `json:"properties,omitempty"`
-	// IOMMU is what it says about the IOMMU: "disabled", "enabled",
-	// "pass-through or enabled".
-	IOMMU  string `json:"iommu,omitempty"`
-	Source string `json:"source"`
-	Line   int    `json:"line"`
-}

@@ -33,6 +33,10 @@ func Join(machine, texts *facts.Facts) *facts.Facts {
 	if machine.NICs != nil && texts.NICs != nil {
 		joined.NICs = joinNICs(machine.NICs, texts.NICs)
 	}
+	if machine.Storage != nil && texts.Storage != nil {
+		joined.Storage = joinStorage(machine.Storage, texts.Storage)
+		delete(kept, "storage") // What is of a text there is of gdscheck.
+	}
 	joined.Origins = slices.DeleteFunc(slices.Clone(texts.Origins), func(o facts.Origin) bool {
 		section, _, _ := strings.Cut(o.Fact, ".")
 		return kept[section]
@@ -64,6 +68,23 @@ func joinNICs(machine, texts *facts.NICFacts) *facts.NICFacts {
 		if len(machine.Interfaces) > 0 && n.Host != "" {
 			joined.Interfaces = append(slices.Clip(joined.Interfaces), n)
 		}
+	}
+	return &joined
+}
+
+// joinStorage adds what gdscheck says of GPUDirect Storage, which tries it, to what the files of the
+// machine show.
+func joinStorage(machine, texts *facts.StorageFacts) *facts.StorageFacts {
+	joined := *machine
+	switch {
+	case texts.GDS == nil:
+	case machine.GDS == nil:
+		joined.GDS = texts.GDS
+	default:
+		gds := *texts.GDS
+		gds.Loaded, gds.Config, gds.Variables, gds.KernelP2PDMA = machine.GDS.Loaded, machine.GDS.Config, machine.GDS.Variables, machine.GDS.KernelP2PDMA
+		gds.Version = cmp.Or(machine.GDS.Version, gds.Version)
+		joined.GDS = &gds
 	}
 	return &joined
 }

@@ -45,3 +45,32 @@ func TestJoinNetworks(t *testing.T) {
 		})
 	}
 }
+
+// What gdscheck says replaces what the files of a machine show of GPUDirect Storage; the rest of the storage is
+// that of the machine.
+func TestJoinStorage(t *testing.T) {
+	machine := &facts.StorageFacts{
+		Drives: []facts.NVMeDrive{{Name: "nvme0"}},
+		GDS:    &facts.GDS{Loaded: new(true), Version: "2.28", Config: "/etc/cufile.json", Drivers: map[string]string{"NVMe": "unsupported"}, Source: "/proc/driver/nvidia-fs"},
+	}
+	told := &facts.GDS{Version: "2.17", Drivers: map[string]string{"NVMe": "supported"}, IOMMU: "disabled", Source: "gdscheck.txt", Line: 3}
+	for name, tt := range map[string]struct{ machine, text, want *facts.StorageFacts }{
+		"both": {
+			machine, &facts.StorageFacts{GDS: told},
+			&facts.StorageFacts{
+				Drives: machine.Drives,
+				GDS:    &facts.GDS{Loaded: new(true), Version: "2.28", Config: "/etc/cufile.json", Drivers: told.Drivers, IOMMU: "disabled", Source: "gdscheck.txt", Line: 3},
+			},
+		},
+		"a text alone":               {&facts.StorageFacts{Drives: machine.Drives}, &facts.StorageFacts{GDS: told}, &facts.StorageFacts{Drives: machine.Drives, GDS: told}},
+		"a text without GDS":         {machine, &facts.StorageFacts{}, machine},
+		"a machine without anything": {nil, &facts.StorageFacts{GDS: told}, &facts.StorageFacts{GDS: told}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := text.Join(&facts.Facts{Storage: tt.machine}, &facts.Facts{Storage: tt.text})
+			if diff := cmp.Diff(tt.want, got.Storage); diff != "" {
+				t.Errorf("joined (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

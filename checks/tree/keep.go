@@ -50,11 +50,12 @@ func IsText(at string) bool {
 
 // keptFolders are the folders of which everything is kept, but for what bulk names.
 var keptFolders = []string{
-	"/proc/driver/nvidia", "/proc/self", "/proc/sys/kernel", "/proc/xen",
+	"/proc/driver/nvidia", "/proc/driver/nvidia-fs", "/proc/self", "/proc/sys/kernel", "/proc/xen",
 	"/sys/bus/mdev/devices", "/sys/bus/pci/drivers",
-	"/sys/class/dmi", "/sys/class/infiniband", "/sys/class/iommu", "/sys/class/kfd", "/sys/class/net",
-	"/sys/devices/system/clocksource", "/sys/devices/system/node",
-	"/sys/devices/virtual/dmi", "/sys/devices/virtual/iommu", "/sys/devices/virtual/kfd", "/sys/devices/virtual/net",
+	"/sys/block", "/sys/class/block", "/sys/class/dmi", "/sys/class/infiniband", "/sys/class/iommu", "/sys/class/kfd", "/sys/class/net", "/sys/class/nvme",
+	"/sys/dev/block", "/sys/devices/system/clocksource", "/sys/devices/system/node",
+	"/sys/devices/virtual/block", "/sys/devices/virtual/dmi", "/sys/devices/virtual/iommu", "/sys/devices/virtual/kfd", "/sys/devices/virtual/net",
+	"/sys/devices/virtual/nvme-fabrics", "/sys/devices/virtual/nvme-subsystem",
 	"/sys/hypervisor", "/sys/kernel/iommu_groups",
 }
 
@@ -64,13 +65,13 @@ var keptFiles = []string{
 }
 
 // pciFolders are the folders in that of a PCI function of which everything is kept.
-var pciFolders = []string{"infiniband", "net", "ras", "xgmi_hive_info"}
+var pciFolders = []string{"infiniband", "net", "nvme", "ras", "xgmi_hive_info"}
 
 // bulk are names that no check reads and of which there are many: some in each folder of a
 // device, or one for each block of memory or processor.
 func bulk(name string) bool {
 	switch name {
-	case "firmware_node", "hugepages", "hwmon", "local_cpus", "msi_irqs", "of_node", "power", "queues", "rom", "statistics", "subsystem", "uevent", "wakeup":
+	case "firmware_node", "hugepages", "hwmon", "integrity", "local_cpus", "mq", "msi_irqs", "of_node", "power", "queue", "queues", "rom", "statistics", "subsystem", "uevent", "wakeup":
 		return true
 	}
 	for _, prefix := range []string{"cpu", "memory", "resource"} {

@@ -85,9 +85,11 @@ func TestExamplesJudged(t *testing.T) {
 		Skipped []string
 		Passed  int // At least.
 	}
+	// The links of a virtual machine are not the real ones, and the recordings are older than the section storage.
+	old := []string{"gds-compat-mode", "nvme-failed", "pcie-link-degraded", "raid-degraded"}
 	for name, w := range map[string]want{
-		"h200x2":        {report.Healthy, []string{"pcie-link-degraded"}, 17}, // The links of a virtual machine are not the real ones.
-		"h200x4":        {report.Healthy, []string{"pcie-link-degraded"}, 17},
+		"h200x2":        {report.Healthy, old, 17},
+		"h200x4":        {report.Healthy, old, 17},
 		"model-8x-pcie": {report.Healthy, nil, 17},
 		"model-mi300x8": {report.Healthy, nil, 20},
 	} {

@@ -48,7 +48,6 @@ var forPeople = map[string]string{
 	"facts.AER.Correctable":                    health,
 	"facts.AER.TotalFatal":                     health,
 	"facts.AER.TotalNonFatal":                  health,
-	"facts.AMDDriver.Loaded":                   "whether the driver is there at all",
 	"facts.Bond.Up":                            inText,
 	"facts.CPU.Family":                         identity,
 	"facts.CPU.ModelNumber":                    identity,
@@ -61,8 +60,6 @@ var forPeople = map[string]string{
 	"facts.Fabric.CliqueID":                    identity,
 	"facts.Fabric.ClusterUUID":                 identity,
 	"facts.Facts.Schema":                       "the version of the document, without which it is refused",
-	"facts.GDS.Drivers":                        inText,
-	"facts.GDS.Properties":                     inText,
 	"facts.GID.IPv4":                           identity,
 	"facts.GPU.ComputeMode":                    setting,
 	"facts.GPU.ComputePartition":               setting,
@@ -96,7 +93,11 @@ var forPeople = map[string]string{
 	"facts.RemappedRows.Corrected":             health,
 	"facts.RemappedRows.Uncorrected":           health,
 	"facts.Run.By":                             "how the run was told apart, for those who doubt it",
-	"facts.StorageFacts.GDS":                   inText,
+	"facts.StorageFacts.MountsLeft":            extent,
+	"facts.NVMeDrive.Firmware":                 identity,
+	"facts.NVMeDrive.Transport":                identity,
+	"facts.Mount.Export":                       identity,
+	"facts.Mount.Protocol":                     setting,
 }
 
 // TestFactsAreRead holds that each field of the facts is read: by a rule, by Go code

@@ -46,9 +46,9 @@ func hasPrefix(name string, prefixes []string) bool {
 }
 
 // otherPrefixes and otherNames match variables that tell where the process
-// runs, and do not control communication.
+// runs or how it reads files, and do not control communication.
 var (
-	otherPrefixes = []string{"NVIDIA_", "ENROOT_"}
+	otherPrefixes = []string{"NVIDIA_", "ENROOT_", "CUFILE_"}
 	otherNames    = []string{
 		"APPTAINER_CONTAINER", "CONDA_PREFIX", "HOME", "KUBERNETES_SERVICE_HOST", "PYTHONPATH", "ROCM_PATH",
 		"SINGULARITY_CONTAINER", "SLURM_JOB_ID", "SLURM_LOCALID", "VIRTUAL_ENV", "container",

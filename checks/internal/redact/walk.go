@@ -244,7 +244,7 @@ func (r *Redactor) setting(name, value string) string {
 var ourWords = []string{"schema", "id", "rule", "remedy", "remedies", "passed", "kind", "kinds", "code", "links", "severity", "confidence", "program", "role", "section", "test", "outcome", "mode", "found_by"}
 
 // ourKeys are fields that hold maps whose keys are such words.
-var ourKeys = []string{"not_applicable", "checks_ms", "lines", "counters", "channels", "parameters", "kernel_config"}
+var ourKeys = []string{"not_applicable", "checks_ms", "lines", "counters", "channels", "parameters", "kernel_config", "drivers", "properties"}
 
 // field redacts a text by what its key says about it.
 func (r *Redactor) field(at fieldPlace, s string) string {
@@ -265,6 +265,8 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 		if job := r.job(s); job != s {
 			return job
 		}
+	case at.key == "export": // Mount.Export.
+		return r.export(s)
 	case strings.Contains(at.key, "serial"):
 		return r.serial(s)
 	case at.key == "hive": // KFDNode.Hive, in hexadecimal.

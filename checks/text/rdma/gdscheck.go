@@ -31,6 +31,7 @@ var (
 	gdscheckProperty = lazy.New(`^\s*((?:properties|fs|execution|profile|logging|denylist|blacklist|miscellaneous)\.[\w.]+)\s*:\s*(.*?)\s*$`)
 	gdscheckIOMMU    = lazy.New(`^\s*IOMMU:\s*(.+?)\s*$`)
 	gdscheckGPU      = lazy.New(`^\s*GPU index \d+ .*(?:supports GDS|does not support GDS)`)
+	gdscheckVersion  = lazy.New(`^\s*(?:GDS release version: .* )?nvidia_fs version:\s*(\d{1,5}\.\d{1,5})\b`)
 	gdscheckOther    = lazy.New(`^\s*(?:GDS release version|nvidia_fs version|libcufile version|Platform|Nvidia Driver Info Status|Cuda Driver Version Installed|Platform verification|CUFILE_ENV_\w+|CUFILE_\w+|use pci p2pdma|pci_p2pdma)\b.*$`)
 )
 
@@ -64,6 +65,8 @@ func gdscheckRead(s *parse.Sink, in *parse.Lines) {
 			gdscheckSet(&g.Drivers, strings.TrimSpace(m[2]), strings.ToLower(m[3]))
 		} else if m := gdscheckProperty.FindStringSubmatch(l.Text); m != nil {
 			gdscheckSet(&g.Properties, m[1], escape.Printable(m[2], 200))
+		} else if m := gdscheckVersion.FindStringSubmatch(l.Text); m != nil && g.Version == "" {
+			g.Version = m[1]
 		} else if m := gdscheckIOMMU.FindStringSubmatch(l.Text); m != nil && g.IOMMU == "" {
 			g.IOMMU = strings.ToLower(escape.Printable(m[1], 60))
 		}

@@ -52,7 +52,7 @@ func TestGDSCheck(t *testing.T) {
 			t.Errorf("driver %s: got %q, want %q", name, g.Drivers[name], want)
 		}
 	}
-	if len(g.Drivers) != 6 || g.Properties["properties.use_compat_mode"] != "true" || len(g.Properties) != 2 || g.IOMMU != "disabled" || g.Line != 2 {
+	if len(g.Drivers) != 6 || g.Properties["properties.use_compat_mode"] != "true" || len(g.Properties) != 2 || g.IOMMU != "disabled" || g.Version != "2.17" || g.Line != 2 {
 		t.Errorf("got %+v", g)
 	}
 }

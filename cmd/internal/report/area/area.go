@@ -185,7 +185,7 @@ func (j judgement) line(in Input, area rules.Area) Line {
 // section is the section of the facts that an area rests on, as far as it is one.
 var section = map[rules.Area]string{
 	rules.AreaGPUs: "gpus", rules.AreaPCIe: "pci", rules.AreaIOMMU: "iommu", rules.AreaNUMA: "numa", rules.AreaContainer: "container",
-	rules.AreaLibraries: "libraries", rules.AreaEnvironment: "env", rules.AreaNetwork: "nics", rules.AreaKernelLog: "kernel_log",
+	rules.AreaLibraries: "libraries", rules.AreaEnvironment: "env", rules.AreaNetwork: "nics", rules.AreaStorage: "storage", rules.AreaKernelLog: "kernel_log",
 }
 
 // unread says why the facts of an area are not known, or that they are known and hold
@@ -195,7 +195,7 @@ func unread(in Input, area rules.Area) (why, nothing string) {
 	known := map[rules.Area]bool{
 		rules.AreaGPUs: f.GPUs != nil, rules.AreaPaths: !in.TextsOnly && f.Image == nil || f.Transfers != nil || f.Links != nil || f.Benchmarks != nil,
 		rules.AreaPCIe: f.PCI != nil, rules.AreaIOMMU: f.IOMMU != nil, rules.AreaNUMA: f.NUMA != nil, rules.AreaContainer: f.Container != nil,
-		rules.AreaLibraries: f.Libraries != nil, rules.AreaEnvironment: f.Env != nil && (f.Image == nil || f.Image.Environment != ""), rules.AreaNetwork: f.NICs != nil,
+		rules.AreaLibraries: f.Libraries != nil, rules.AreaEnvironment: f.Env != nil && (f.Image == nil || f.Image.Environment != ""), rules.AreaNetwork: f.NICs != nil, rules.AreaStorage: f.Storage != nil,
 		rules.AreaKernelLog: f.KernelLog != nil, rules.AreaJob: f.Logs != nil, rules.AreaPolicy: true,
 	}[area]
 	switch {

@@ -32,6 +32,8 @@ func telling(f *facts.Facts, area rules.Area) string {
 		return ofEnvironment(f.Env)
 	case rules.AreaNetwork:
 		return ofNetwork(f.NICs)
+	case rules.AreaStorage:
+		return ofStorage(f.Storage)
 	case rules.AreaKernelLog:
 		return ofKernelLog(f.KernelLog)
 	case rules.AreaJob:
@@ -200,6 +202,17 @@ func ofNetwork(n *facts.NICFacts) string {
 		return lines.Count(len(n.Interfaces), "interface")
 	}
 	return fmt.Sprintf("%d of %s active", active, lines.Count(len(n.RDMA), "RDMA port"))
+}
+
+func ofStorage(s *facts.StorageFacts) string {
+	parts := []string{lines.Count(len(s.Drives), "NVMe drive")}
+	if len(s.Arrays) > 0 {
+		parts = append(parts, lines.Count(len(s.Arrays), "md array"))
+	}
+	if g := s.GDS; g != nil && g.Loaded != nil && *g.Loaded {
+		parts = append(parts, strings.TrimSpace("nvidia_fs "+g.Version))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func ofKernelLog(k *facts.KernelLogFacts) string {

@@ -1,0 +1,127 @@
+package facts
+
+// StorageFacts is storage: as the kernel shows it (package checks/storage), or as gdscheck prints
+// it (checks/text/rdma). A list that is nil is not known; an empty one is known to be empty. Serial
+// numbers, UUIDs and names of volumes are not read.
+type StorageFacts struct {
+	// Drives are the NVMe controllers of /sys/class/nvme.
+	Drives []NVMeDrive `json:"drives,omitzero"`
+	// Arrays are the arrays of the md driver, of /sys/block/*/md.
+	Arrays []RAIDArray `json:"arrays,omitzero"`
+	// Mounts are the file systems that hold data, of /proc/self/mountinfo: those on block
+	// devices, and those of file servers. Each is listed once.
+	Mounts []Mount `json:"mounts,omitzero"`
+	// MountsLeft counts the mounts of such file systems that are not listed: those of system
+	// folders, those of single files and folders, and those beyond the number that is read.
+	MountsLeft int `json:"mounts_left,omitempty"`
+	// GDS is GPUDirect Storage.
+	GDS *GDS `json:"gds,omitempty"`
+}
+
+// NVMeDrive is an NVMe controller: a drive, or the way to one of another host. Its files are below
+// /sys/class/nvme/NAME.
+type NVMeDrive struct {
+	// Name is the controller's ("nvme0").
+	Name string `json:"name"`
+	// Model and Firmware are from model and firmware_rev.
+	Model    string `json:"model,omitempty"`
+	Firmware string `json:"firmware,omitempty"`
+	// Transport is "pcie", "rdma", "tcp", "fc" or "loop", from transport.
+	Transport string `json:"transport,omitempty"`
+	// Address is its PCI address, from address; empty for other transports.
+	Address string `json:"address,omitempty"`
+	// State is "live", "new", "resetting", "connecting", "deleting" or "dead", from state.
+	State string `json:"state,omitempty"`
+	// Namespaces are its block devices; nil is not known.
+	Namespaces []NVMeNamespace `json:"namespaces,omitzero"`
+}
+
+// NVMeNamespace is a block device of an NVMe drive.
+type NVMeNamespace struct {
+	// Name is that of the block device: "nvme0n1". With multipath, the controller has
+	// "nvme0c1n1", and programs use "nvme0n1".
+	Name string `json:"name"`
+	// SizeBytes is from size, which counts sectors of 512 bytes.
+	SizeBytes int64 `json:"size_bytes,omitempty"`
+}
+
+// RAIDArray is an array of the md driver. Its files are below /sys/block/NAME/md
+// (Linux Documentation/admin-guide/md.rst).
+type RAIDArray struct {
+	Name string `json:"name"`
+	// Level is "raid0", "raid1", "raid5", ..., from level.
+	Level string `json:"level,omitempty"`
+	// State is "clean", "active", "read-auto", "inactive", "broken", ..., from array_state.
+	State string `json:"state,omitempty"`
+	// Container is true where the array only holds the metadata of others (IMSM, DDF), from
+	// metadata_version: it is never active.
+	Container bool `json:"container,omitempty"`
+	// Disks is how many devices it is meant to have, from raid_disks, and Degraded how many of
+	// these are missing, from degraded; nil for levels without redundancy.
+	Disks    int  `json:"disks,omitempty"`
+	Degraded *int `json:"degraded,omitempty"`
+	// Sync is "idle", "resync", "recover", "check", ..., from sync_action; SyncPercent is how far
+	// that is, from sync_completed.
+	Sync        string   `json:"sync,omitempty"`
+	SyncPercent *float64 `json:"sync_percent,omitempty"`
+	// Members are its devices, of the folders dev-*.
+	Members []RAIDMember `json:"members,omitzero"`
+}
+
+// RAIDMember is a device of an array.
+type RAIDMember struct {
+	// Device is the block device ("nvme1n1p2").
+	Device string `json:"device"`
+	// State is "in_sync", "faulty", "spare", ... or several of these with commas, from state.
+	State string `json:"state,omitempty"`
+}
+
+// Mount is a mounted file system.
+type Mount struct {
+	// Path is the mount point, Type the type of the file system ("ext4", "nfs4", "lustre").
+	Path string `json:"path"`
+	Type string `json:"type"`
+	// Network is true for the file systems of file servers.
+	Network bool `json:"network,omitempty"`
+	// Export is what such a server exports: "server:/data".
+	Export string `json:"export,omitempty"`
+	// Protocol is "rdma" or "tcp", from the option proto of NFS, or the network of Lustre.
+	Protocol string `json:"protocol,omitempty"`
+	// Device is the block device below ("nvme0n1p1", "md0", "dm-3"), from /sys/dev/block, and
+	// Drives are the NVMe controllers below that: through partitions, and through md and dm as
+	// /sys/class/block/*/slaves shows them. Empty means none, nil not known.
+	Device string   `json:"device,omitempty"`
+	Drives []string `json:"drives,omitzero"`
+	// ReadOnly is the option ro, Data that of ext4 for its journal, if it is set ("journal",
+	// "writeback", "ordered").
+	ReadOnly bool   `json:"read_only,omitempty"`
+	Data     string `json:"data,omitempty"`
+}
+
+// GDS is GPUDirect Storage: as the machine shows it, or as gdscheck -p does. Source is the folder or
+// the text, with the Line; Line is 0 for a folder. Both use the names of gdscheck.
+type GDS struct {
+	// Loaded is whether the module nvidia_fs is loaded, from /sys/module, and Version its
+	// version, from /proc/driver/nvidia-fs/version.
+	Loaded  *bool  `json:"loaded,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Drivers are "supported" or "unsupported" by name ("NVMe", "NFS"): what is registered with
+	// nvidia_fs, from /proc/driver/nvidia-fs/modules. "NVMe P2PDMA" is only in texts.
+	Drivers map[string]string `json:"drivers,omitempty"`
+	// Config is the cufile.json that cuFile reads: that of CUFILE_ENV_PATH_JSON, or
+	// /etc/cufile.json; empty if there is none.
+	Config string `json:"config,omitempty"`
+	// Properties are the settings in force, of this file and of CUFILE_*
+	// ("properties.use_pci_p2pdma"); of a machine, only those that rules read. Nil is not known.
+	Properties map[string]string `json:"properties,omitzero"`
+	// Variables are the variables CUFILE_* that name the file, or set one of these.
+	Variables []string `json:"variables,omitempty"`
+	// KernelP2PDMA is whether the kernel has CONFIG_PCI_P2PDMA, from its configuration; it is
+	// read where cuFile is to use it.
+	KernelP2PDMA *bool `json:"kernel_p2pdma,omitempty"`
+	// IOMMU is what gdscheck says about the IOMMU: "disabled", "enabled",
+	// "pass-through or enabled".
+	IOMMU  string `json:"iommu,omitempty"`
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+}

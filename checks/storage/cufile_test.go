@@ -1,0 +1,138 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+func TestParseConfig(t *testing.T) {
+	for name, c := range map[string]struct {
+		file string
+		want map[string]string
+		err  string
+	}{
+		"comments": {
+			"{\n\t// NOTE: \"use_pci_p2pdma\": true\n\t\"properties\": {\n\t\t/* block\n\t\t*/ \"allow_compat_mode\": true, // trailing\n\t\t\"use_pci_p2pdma\": false,\n\t\t\"rdma_peer_affinity_policy\": \"RoundRobin\", \"posix_pool_slab_size_kb\" : [ 4, 1024, 16384],\n\t},\n}\n",
+			map[string]string{"properties.use_compat_mode": "true", "properties.use_pci_p2pdma": "false", "properties.rdma_peer_affinity_policy": "RoundRobin"},
+			"",
+		},
+		"slashes in a string":    {`{"properties": {"force_compat_mode": true}, "logging": {"dir": "/var/log//x /* y"}}`, map[string]string{"properties.force_compat_mode": "true"}, ""},
+		"none of the properties": {`{"logging": {"level": "ERROR"}}`, map[string]string{}, ""},
+		"empty":                  {"", nil, "not JSON"},
+		"comments alone":         {"// nothing", nil, "not JSON"},
+		"truncated":              {`{"properties": {"use_pci_p2pdma": tr`, nil, "not JSON"},
+		"truncated comment":      {`{"properties": {"use_pci_p2pdma": true}} /* and`, nil, "not JSON"},
+		"a list":                 {`[]`, nil, "not JSON"},
+		"another type":           {`{"properties": []}`, nil, "not JSON"},
+		"a text for a boolean":   {`{"properties": {"use_pci_p2pdma": "true"}}`, nil, "properties.use_pci_p2pdma is neither true nor false"},
+		"null":                   {`{"properties": {"force_compat_mode": null}}`, nil, "properties.force_compat_mode is neither true nor false"},
+		"a number for a policy":  {`{"properties": {"rdma_peer_affinity_policy": 3}}`, nil, "not the name of a policy"},
+		"deep":                   {strings.Repeat("[", 100_000), nil, "not JSON"},
+		"large":                  {"{}" + strings.Repeat(" ", maxConfig), nil, "more than"},
+	} {
+		got, err := parseConfig([]byte(c.file))
+		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: error %v, want %q", name, err, c.err)
+		}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// settings reads the file of the variable, and without one that of the system; a file that a variable names
+// has to exist.
+func TestSettings(t *testing.T) {
+	var m machine.Memory
+	m.AddFile("/job.json", []byte(`{"properties": {"use_pci_p2pdma": true}}`))
+	h := host.New(&m)
+	if s, err := settings(h, ""); err != nil || s.Path != "" {
+		t.Errorf("without a file: %+v, %v", s, err)
+	}
+	if s, err := settings(h, "/job.json"); err != nil || s.Path != "/job.json" || s.Properties["properties.use_pci_p2pdma"] != "true" {
+		t.Errorf("named: %+v, %v", s, err)
+	}
+	if _, err := settings(h, "/none.json"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("named and not there: %v", err)
+	}
+	if _, err := settings(h, "job.json"); !errors.Is(err, errRelative) {
+		t.Errorf("relative: %v", err)
+	}
+}
+
+// A file of 100 MB is not read: what is beyond the bound is an error, on a live machine.
+func TestLargeFile(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "cufile.json")
+	if err := os.WriteFile(at, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(at, 100<<20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := settings(host.Live(), at); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTruth(t *testing.T) {
+	for value, want := range map[string]string{"TRUE": "true", "1": "true", "false": "false", "0": "false", "": "", "yes": "", "2": ""} {
+		if got := truth(value); got != want {
+			t.Errorf("%q: got %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestIsContainer(t *testing.T) {
+	for metadata, want := range map[string]bool{"1.2": false, "0.90": false, "none": false, "": false, "external:imsm": true, "external:ddf": true, "external:/md127/0": false, "external:-md127/0": false} {
+		if got := isContainer(metadata); got != want {
+			t.Errorf("%q: got %v", metadata, got)
+		}
+	}
+}
+
+// FuzzConfig holds that a parsed file gives known properties with known values.
+func FuzzConfig(f *testing.F) {
+	f.Add([]byte("{ // x\n\"properties\": {\"use_pci_p2pdma\": true, /* y */ \"rdma_peer_affinity_policy\": \"RoundRobin\",},}"))
+	f.Add([]byte(`{"properties": {"allow_compat_mode": 1}}`))
+	f.Add([]byte(`{"properties": /*`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		before := bytes.Clone(b)
+		got, err := parseConfig(b)
+		if !bytes.Equal(b, before) {
+			t.Error("the input was changed")
+		}
+		if err != nil && got != nil {
+			t.Errorf("got %q and %v", got, err)
+		}
+		for name, value := range got {
+			if !isProperty(name) || value != "true" && value != "false" && name != "properties.rdma_peer_affinity_policy" || !deviceName.MatchString(value) {
+				t.Errorf("%q: %q", name, value)
+			}
+		}
+	})
+}
+
+// FuzzModules holds that each known driver is either supported or not.
+func FuzzModules(f *testing.F) {
+	f.Add([]byte("nvme: 4.0\nlnet: 1\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got := parseModules(b)
+		if len(got) != len(gdsDrivers) {
+			t.Errorf("%d drivers", len(got))
+		}
+		for name, value := range got {
+			if value != "supported" && value != "unsupported" {
+				t.Errorf("%s: %q", name, value)
+			}
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/moby/sys/mountinfo"
+
+	"github.com/gpudoctor/gpudoctor/checks/container"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+)
+
+// readMounts reads the file systems that hold data. Their roots come first, so that of several mounts
+// of one file system the whole is listed.
+func (r *reader) readMounts(f *facts.StorageFacts) {
+	all, err := container.ReadMounts(r.host)
+	if err != nil {
+		r.unknown("mounts", err)
+		return
+	}
+	f.Mounts = []facts.Mount{}
+	seen := make(map[string]bool)
+	for _, m := range inSight(all) {
+		key := fmt.Sprintf("%d:%d %s", m.Major, m.Minor, m.FSType)
+		if len(f.Mounts) == maxMounts || seen[key] || isSystem(m.Mountpoint) {
+			f.MountsLeft++
+			continue
+		}
+		seen[key] = true
+		f.Mounts = append(f.Mounts, r.mount(m, f.Drives))
+	}
+	slices.SortStableFunc(f.Mounts, func(a, b facts.Mount) int { return pathOrder(a.Path, b.Path) })
+}
+
+// inSight are the mounts of data that no later one hides, the roots of file systems first.
+func inSight(all []*mountinfo.Info) []*mountinfo.Info {
+	last := make(map[string]*mountinfo.Info, len(all))
+	for _, m := range all {
+		last[m.Mountpoint] = m
+	}
+	var roots, parts []*mountinfo.Info
+	for _, m := range all {
+		switch {
+		case last[m.Mountpoint] != m || !holdsData(m.FSType):
+		case m.Root == "/":
+			roots = append(roots, m)
+		default:
+			parts = append(parts, m)
+		}
+	}
+	return append(roots, parts...)
+}
+
+// mount describes one mount.
+func (r *reader) mount(m *mountinfo.Info, drives []facts.NVMeDrive) facts.Mount {
+	o := facts.Mount{
+		Path: escape.Printable(m.Mountpoint, gather.MaxShown), Type: escape.Printable(m.FSType, gather.MaxShown),
+		ReadOnly: hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro"),
+	}
+	if o.Network = isNetwork(m.FSType); o.Network {
+		o.Export, o.Protocol = escape.Printable(m.Source, gather.MaxShown), protocol(m)
+		return o
+	}
+	if m.FSType == ext4 {
+		o.Data = word(option(m.VFSOptions, "data"))
+	}
+	o.Device = r.device(m)
+	if o.Device != "" {
+		o.Drives = r.drivesBelow(o.Device, drives)
+	}
+	return o
+}
+
+// device is the block device of a mount. File systems that span several devices (btrfs) have a number of
+// their own; their source names one device.
+func (r *reader) device(m *mountinfo.Info) string {
+	name := ""
+	if m.Major == 0 {
+		name = path.Base(m.Source)
+		if path.Dir(m.Source) != "/dev" {
+			return ""
+		}
+	} else if target, err := r.host.Link(fmt.Sprintf("%s/%d:%d", numbers, m.Major, m.Minor)); err != nil {
+		r.missing("mounts.device", err)
+	} else {
+		name = path.Base(target)
+	}
+	if !isDevice(name) {
+		return ""
+	}
+	return name
+}
+
+// namespaces are those below a block device; known is false if not all could be read.
+type namespaces struct {
+	names []string
+	known bool
+}
+
+// drivesBelow are the controllers whose namespaces a block device is made of, nil if that is not known.
+func (r *reader) drivesBelow(device string, drives []facts.NVMeDrive) []string {
+	found, ok := r.below[device]
+	if !ok {
+		found = r.namespacesBelow(device)
+		if r.below == nil {
+			r.below = make(map[string]namespaces)
+		}
+		r.below[device] = found
+	}
+	if !found.known || drives == nil {
+		return nil
+	}
+	list := []string{}
+	for _, d := range drives {
+		if slices.ContainsFunc(d.Namespaces, func(n facts.NVMeNamespace) bool { return slices.Contains(found.names, n.Name) }) {
+			list = append(list, d.Name)
+		}
+	}
+	return list
+}
+
+// namespacesBelow follows the devices that a device is made of. Each is visited once, so that a circle ends.
+func (r *reader) namespacesBelow(device string) namespaces {
+	found := namespaces{known: true}
+	queue, visited := []string{device}, map[string]bool{device: true}
+	for len(queue) > 0 {
+		name := wholeDevice(queue[0])
+		queue = queue[1:]
+		if isNamespace(name) {
+			found.names = append(found.names, plainNamespace(name))
+			continue
+		}
+		if !hasSlaves(name) {
+			continue
+		}
+		slaves, err := r.host.Dir(path.Join(blocks, name, "slaves"))
+		if err != nil {
+			r.missing("mounts.drives", err)
+			found.known = found.known && errors.Is(err, fs.ErrNotExist)
+		}
+		for _, slave := range slaves {
+			if isDevice(slave) && !visited[slave] && len(visited) < maxBelow {
+				visited[slave] = true
+				queue = append(queue, slave)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,62 @@
+package storage
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
+)
+
+// readDrives reads the NVMe controllers (drivers/nvme/host/sysfs.c).
+func (r *reader) readDrives(f *facts.StorageFacts) {
+	names, err := r.host.Dir(drives)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // The driver is not loaded.
+		f.Drives = []facts.NVMeDrive{}
+		return
+	case err != nil:
+		r.unknown("drives", err)
+		return
+	}
+	f.Drives = []facts.NVMeDrive{}
+	for _, name := range matching(names, maxDrives, controller.MatchString) {
+		f.Drives = append(f.Drives, r.drive(name))
+	}
+}
+
+// drive reads one controller.
+func (r *reader) drive(name string) facts.NVMeDrive {
+	dir := path.Join(drives, name)
+	text := func(file string) string {
+		s, err := r.host.Text(path.Join(dir, file))
+		if err != nil {
+			r.missing("drives."+file, err)
+		}
+		return s
+	}
+	d := facts.NVMeDrive{
+		Name: name, Model: shown(text("model")), Firmware: shown(text("firmware_rev")),
+		Transport: word(text("transport")), State: word(text("state")),
+	}
+	if address := text("address"); pci.IsAddress(address) { // Of fabrics, it is a network's.
+		d.Address = address
+	}
+	entries, err := r.host.Dir(dir)
+	if err != nil {
+		r.missing("drives.namespaces", err)
+		return d
+	}
+	d.Namespaces = []facts.NVMeNamespace{}
+	for _, entry := range matching(entries, maxNamespaces, isNamespace) {
+		n := facts.NVMeNamespace{Name: plainNamespace(entry)}
+		if sectors, err := r.host.Int(path.Join(dir, entry, "size")); err != nil {
+			r.missing("drives.namespaces.size", err)
+		} else {
+			n.SizeBytes = bytesOf(sectors)
+		}
+		d.Namespaces = append(d.Namespaces, n)
+	}
+	return d
+}

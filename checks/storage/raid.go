@@ -1,0 +1,63 @@
+package storage
+
+import (
+	"path"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+)
+
+// readArrays reads the arrays among some block devices.
+func (r *reader) readArrays(f *facts.StorageFacts, names []string) {
+	f.Arrays = []facts.RAIDArray{}
+	for _, name := range matching(names, maxArrays, isArray) {
+		dir := path.Join(disks, name, "md")
+		state, err := r.host.Text(dir + "/array_state")
+		if err != nil {
+			r.missing("arrays.state", err) // Without the folder, it is no array.
+			continue
+		}
+		if state = word(state); state != "clear" { // That of a device without an array.
+			f.Arrays = append(f.Arrays, r.array(name, dir, state))
+		}
+	}
+}
+
+// array reads one array.
+func (r *reader) array(name, dir, state string) facts.RAIDArray {
+	text := func(file string) string {
+		s, err := r.host.Text(path.Join(dir, file))
+		if err != nil {
+			r.missing("arrays."+file, err)
+		}
+		return s
+	}
+	a := facts.RAIDArray{Name: name, State: state, Level: word(text("level")), Container: isContainer(text("metadata_version")), Sync: word(text("sync_action"))}
+	a.Disks, _ = smallNumber(firstField(text("raid_disks"))) // While it is reshaped: "5 (4)".
+	if n, ok := smallNumber(text("degraded")); ok {
+		a.Degraded = &n
+	}
+	if percent, ok := progress(text("sync_completed")); ok {
+		a.SyncPercent = &percent
+	}
+	a.Members = r.members(dir)
+	return a
+}
+
+// members reads the devices of an array.
+func (r *reader) members(dir string) []facts.RAIDMember {
+	entries, err := r.host.Dir(dir)
+	if err != nil {
+		r.missing("arrays.members", err)
+		return nil
+	}
+	list := []facts.RAIDMember{}
+	for _, entry := range matching(entries, maxMembers, func(name string) bool { return strings.HasPrefix(name, "dev-") && isDevice(name[len("dev-"):]) }) {
+		state, err := r.host.Text(path.Join(dir, entry, "state"))
+		if err != nil {
+			r.missing("arrays.members.state", err)
+		}
+		list = append(list, facts.RAIDMember{Device: strings.TrimPrefix(entry, "dev-"), State: memberState(state)})
+	}
+	return list
+}

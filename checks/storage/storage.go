@@ -1,0 +1,110 @@
+// Package storage reads the storage of a machine: its NVMe drives, md arrays and mounts, and whether
+// GPUDirect Storage (GDS) can be used. Nothing that it does touches a file system that is mounted: the
+// mounts are known from /proc/self/mountinfo, so that a file server which does not answer blocks nothing.
+package storage
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// Check is the check of the section "storage".
+var Check = &gather.Check{
+	Name: section,
+	Doc: `Storage: NVMe drives, md arrays, mounts, GPUDirect Storage.
+
+Reads the model, state and namespaces of each NVMe drive in /sys/class/nvme,
+the arrays in /sys/block/*/md, the file systems for data in
+/proc/self/mountinfo with the drives below them (/sys/dev/block,
+/sys/class/block/*/slaves), and of GPUDirect Storage the module nvidia_fs and
+/proc/driver/nvidia-fs, the variables CUFILE_* and some settings of
+cufile.json. No file system is asked for its size.`,
+	Gather: collect,
+}
+
+const section = "storage"
+
+// The folders of sysfs.
+const (
+	drives  = "/sys/class/nvme"
+	blocks  = "/sys/class/block"
+	disks   = "/sys/block"
+	numbers = "/sys/dev/block"
+)
+
+// Bounds of what is read. The largest servers have 36 drives; a storage node, which mounts drives of
+// others, has some hundreds of controllers.
+const (
+	maxDrives     = 256
+	maxNamespaces = 64
+	maxArrays     = 64
+	maxMembers    = 64
+	maxMounts     = 64
+	maxBelow      = 256 // Block devices below one mount.
+)
+
+var errNoBlocks = errors.New("/sys/block is not visible here")
+
+func collect(ctx context.Context, g *gather.Gathering) error {
+	r := &reader{g: g, host: g.Host}
+	names, err := r.host.Dir(disks)
+	_, driveErr := r.host.Dir(drives)
+	switch {
+	case errors.Is(err, machine.ErrNotRecorded) && errors.Is(driveErr, machine.ErrNotRecorded):
+		return machine.ErrNotRecorded // The recording is older than this check.
+	case errors.Is(err, fs.ErrNotExist):
+		return errNoBlocks
+	case err != nil && !errors.Is(err, machine.ErrNotRecorded):
+		return err
+	}
+	f := &facts.StorageFacts{}
+	r.readDrives(f)
+	if err == nil {
+		r.readArrays(f, names)
+	}
+	r.readMounts(f)
+	f.GDS = r.readGDS(ctx)
+	g.Facts.Storage = f
+	return nil
+}
+
+// reader reads the section part by part.
+type reader struct {
+	g    *gather.Gathering
+	host *host.Host
+	// below caches the namespaces below a block device.
+	below map[string]namespaces
+}
+
+// unknown notes why a fact is not known. What a recording lacks is no failure.
+func (r *reader) unknown(fact string, err error) {
+	if !errors.Is(err, machine.ErrNotRecorded) {
+		r.g.Unknown(section, fact, gather.Cause(err), gather.HintFor(err))
+	}
+}
+
+// missing notes what is not known of one device. A file that a driver does not offer is no gap.
+func (r *reader) missing(fact string, err error) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		r.unknown(fact, err)
+	}
+}
+
+// matching are those of some names that a function accepts, at most so many.
+func matching(names []string, most int, accept func(string) bool) []string {
+	var list []string
+	for _, name := range names {
+		if accept(name) && len(list) < most {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,112 @@
+package gpudoctor.rules.gds_compat_mode_test
+
+import data.gpudoctor.rules.gds_compat_mode
+
+none := {"NVMe": "unsupported", "NFS": "unsupported", "Mellanox PeerDirect": "disabled"}
+
+nvme := object.union(none, {"NVMe": "supported"})
+
+p2pdma := {"properties.use_pci_p2pdma": "true"}
+
+machine(gds) := {
+	"host": {"arch": "amd64", "virtualization": {"guest": false, "passthrough_host": false, "kind": "none", "source": "x"}},
+	"gpus": {"driver": {"open": true}, "devices": [{"address": "0000:18:00.0", "vendor": "nvidia"}]},
+	"iommu": {"mode": "off", "groups": []},
+	"pci": {"devices": [{"address": "0000:1a:00.0", "kind": "nvme"}]},
+	"links": {"pairs": []},
+	"storage": {"gds": object.union({"loaded": false, "properties": {}, "source": "/proc/driver/nvidia-fs", "line": 0}, gds), "mounts": []},
+}
+
+mounted(type, journal) := [{"path": "/raid", "type": type, "data": journal, "device": "md0", "drives": ["nvme0"]}]
+
+over(mounts) := object.union(machine({"loaded": true, "drivers": nvme}), {"storage": {"mounts": mounts}})
+
+ids(m) := found if found := {f.id | some f in gds_compat_mode.findings} with input as m
+
+lacks(m) := found if found := {x.fact | some x in gds_compat_mode.missing} with input as m
+
+test_fires_forced if {
+	some f in gds_compat_mode.findings with input as machine({"properties": {"properties.force_compat_mode": "true"}, "config": "/etc/cufile.json"})
+	[f.id, f.confidence] == ["forced", "confirmed"]
+	contains(f.message, "(properties.force_compat_mode in /etc/cufile.json)")
+	some g in gds_compat_mode.findings with input as machine({"properties": {"properties.force_compat_mode": "true"}, "variables": ["CUFILE_FORCE_COMPAT_MODE"]})
+	contains(g.message, "set by CUFILE_FORCE_COMPAT_MODE")
+}
+
+test_fires_impossible if {
+	ids(machine({"properties": p2pdma, "kernel_p2pdma": false})) == {"impossible"}
+	ids(object.union(machine({"properties": p2pdma, "kernel_p2pdma": true}), {"gpus": {"driver": {"open": false}}})) == {"impossible"}
+}
+
+test_fires_unregistered if ids(machine({"loaded": true, "drivers": none})) == {"unregistered"}
+
+test_fires_text if {
+	m := {"storage": {"gds": {"drivers": none, "iommu": "enabled", "source": "gdscheck.txt", "line": 3}}}
+	ids(m) == {"unsupported", "iommu"}
+	part := {"storage": {"gds": {"drivers": {"NVMe": "unsupported"}, "source": "gdscheck.txt", "line": 3}}}
+	ids(part) == set()
+	lacks(part) == {"storage.gds.drivers"}
+	lacks({"storage": {"gds": {"drivers": nvme, "source": "gdscheck.txt", "line": 3}}}) == set()
+}
+
+test_fires_file_system if {
+	ids(over(mounted("btrfs", ""))) == {"file-system"}
+	ids(over(mounted("ext4", "journal"))) == {"file-system"}
+}
+
+test_fires_iommu if {
+	translated := {"iommu": {"mode": "translated", "groups": [{"id": 1, "type": "DMA-FQ", "devices": ["0000:1a:00.0", "0000:18:00.0"]}]}}
+	some f in gds_compat_mode.findings with input as object.union(over(mounted("xfs", "")), translated)
+	f.id == "iommu"
+	contains(f.message, "0000:18:00.0 and 0000:1a:00.0")
+	ids(object.union(object.union(over(mounted("xfs", "")), translated), {"host": {"arch": "arm64"}})) == set()
+	ids(object.union(machine({}), translated)) == set()
+}
+
+test_fires_acs if {
+	bridge := {"address": "0000:17:02.0", "vendor": "0x1000", "acs": {"control": ["ReqRedir"]}}
+	path := {"kind": "gpu-nvme", "a": "0000:18:00.0", "b": "0000:1a:00.0", "bridges": ["0000:17:02.0"], "common_bridge": "0000:16:00.0"}
+	m := object.union(over(mounted("xfs", "")), {"pci": {"devices": [bridge]}, "links": {"pairs": [path]}})
+	some f in gds_compat_mode.findings with input as m
+	[f.id, f.params.bridge] == ["acs", "0000:17:02.0"]
+	ids(object.union(m, {"host": {"virtualization": {"passthrough_host": true}}})) == set()
+	ids(object.union(m, {"host": {"virtualization": {"guest": true}}})) == set()
+}
+
+test_silent if {
+	ids(machine({})) == set()
+	ids(machine({"properties": p2pdma, "kernel_p2pdma": true})) == set()
+	ids(machine({"loaded": true, "drivers": none, "properties": p2pdma})) == set()
+	ids(over([])) == set()
+	ids(over(mounted("xfs", ""))) == set()
+	ids(over(mounted("ext4", "ordered"))) == set()
+	ids(over(array.concat(mounted("btrfs", ""), [{"path": "/data", "type": "xfs", "drives": ["nvme1"]}]))) == set()
+	ids(over([{"path": "/home", "type": "btrfs", "drives": ["nvme0"]}])) == set()
+	ids({"storage": {"gds": {"drivers": nvme, "iommu": "disabled", "source": "x", "line": 1}}}) == set()
+}
+
+test_unresolvable if {
+	ids({}) == set()
+	lacks({}) == {"storage.gds"}
+	lacks({"storage": {"gds": {"source": "x", "line": 0}}}) == {"storage.gds.loaded", "storage.gds.properties"}
+	lacks(machine({"loaded": true})) == {"storage.gds.drivers"}
+	lacks(object.remove(machine({"properties": p2pdma}), ["gpus"])) == {"storage.gds.kernel_p2pdma", "gpus.driver.open"}
+	m := machine({"loaded": true, "drivers": nvme})
+	lacks(object.remove(m, ["iommu"])) == {"iommu.groups"}
+	lacks(object.remove(m, ["pci"])) == {"pci.devices"}
+	lacks(object.remove(m, ["links"])) == {"links.pairs"}
+	lacks(object.remove(m, ["host"])) == {"host.virtualization", "host.arch"}
+	path := {"kind": "gpu-nvme", "a": "0000:18:00.0", "b": "0000:1a:00.0", "bridges": ["0000:17:02.0"], "common_bridge": "0000:16:00.0"}
+	lacks(object.union(m, {"links": {"pairs": [path]}})) == {"pci.devices[].acs"}
+	redirecting := {"pci": {"devices": [{"address": "0000:17:02.0", "vendor": "0x1000", "acs": {"control": ["ReqRedir"]}}]}, "links": {"pairs": [path]}}
+	unsure := object.union(object.remove(m, ["host"]), {"host": {"arch": "amd64", "virtualization": {"guest": false}}})
+	lacks(object.union(unsure, redirecting)) == {"host.virtualization"}
+	lacks(object.union(object.remove(m, ["storage"]), {"storage": {"gds": m.storage.gds}})) == {"storage.mounts"}
+	lacks(over(mounted("xfs", ""))) == set()
+}
+
+test_not_applicable if {
+	gds_compat_mode.not_applicable == {"GPUDirect Storage is not set up here"} with input as machine({})
+	gds_compat_mode.not_applicable == set() with input as machine({"loaded": true})
+	"no NVIDIA GPU" in gds_compat_mode.not_applicable with input as object.union(machine({}), {"gpus": {"devices": []}})
+}

@@ -1,0 +1,74 @@
+# METADATA
+# title: An NVMe drive failed
+# description: >-
+#   The kernel gave up on an NVMe drive, or the drive no longer answers on the
+#   PCIe bus. Its file systems fail or are gone, and an array that it belongs to
+#   is degraded.
+# related_resources:
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/nvme/host/core.c
+#     description: The states of a controller (nvme_change_ctrl_state); dead is final
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: medium
+#   confidence: confirmed
+#   cause: other
+#   needs: ["storage.drives[].state", pci.devices]
+#   remedies: [replace-drive]
+#   profiles: [training]
+#   since: "0.2"
+package gpudoctor.rules.nvme_failed
+
+# dead are the drives that the kernel gave up. A controller of fabrics is gone from the list by then.
+dead contains d if {
+	some d in input.storage.drives
+	d.name != ""
+	d.state == "dead"
+}
+
+at(d) := sprintf(" at %s", [d.address]) if {
+	d.address != ""
+} else := ""
+
+model(d) := sprintf(" (%s)", [d.model]) if {
+	d.model != ""
+} else := ""
+
+findings contains {
+	"id": "dead",
+	"subject": d.name,
+	"message": sprintf("The kernel gave up on the NVMe drive %s%s%s: it did not come back after a reset", [d.name, at(d), model(d)]),
+	"evidence": [{"fact": sprintf("storage.drives[%s].state", [d.name]), "value": d.state, "source": sprintf("/sys/class/nvme/%s/state", [d.name])}],
+	"params": {"drive": d.name},
+} if {
+	some d in dead
+}
+
+# off are the drives whose configuration space reads as ones. That a drive is gone from the list of the
+# kernel does not show it: another driver may use it.
+off contains p.address if {
+	some p in input.pci.devices
+	p.kind == "nvme"
+	p.off_bus == true
+}
+
+findings contains {
+	"id": "off-bus",
+	"subject": address,
+	"message": sprintf("The NVMe drive at %s no longer answers on the PCIe bus: its configuration space reads as ones", [address]),
+	"evidence": [{"fact": sprintf("pci.devices[%s].off_bus", [address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/config", [address])}],
+	"params": {"drive": address},
+	"confidence": "likely",
+} if {
+	some address in (off - {d.address | some d in dead})
+}
+
+missing contains {"fact": "storage.drives", "words": sprintf("the state of the NVMe drive %s is not known", [d.name])} if {
+	some d in input.storage.drives
+	object.get(d, "state", "") == ""
+}
+
+not_applicable contains "no NVMe drive" if {
+	is_array(input.storage.drives)
+	count(input.storage.drives) == 0
+}
