@@ -27,6 +27,8 @@ type condition struct {
 	is, isNot string
 	// ofLogs is true if it follows from logs.
 	ofLogs bool
+	// guard is true if it says when a need does not count, and is nothing to provide.
+	guard bool
 	holds  func(f *facts.Facts) bool
 }
 
@@ -47,8 +49,7 @@ var conditions = map[string]condition{
 		holds: func(f *facts.Facts) bool { return !toldByTexts(f) || toldOfJob(f) },
 	},
 	"texts-given": {
-		fact: "texts", is: "a text was given", isNot: "no text was given",
-		holds: toldByTexts,
+		fact: "texts", guard: true, holds: toldByTexts,
 	},
 	"one-gpu": {
 		fact: "gpus.devices", is: "the machine has one GPU", isNot: "the machine has several GPUs",
@@ -131,8 +132,8 @@ func unmet(rule Rule, f *facts.Facts, input ast.Value) []Missing {
 		if slices.ContainsFunc(need, func(n string) bool { return met(n, f, input) }) {
 			continue
 		}
-		for i := range need {
-			if m := need.lacks(i, f); !slices.Contains(all, m) {
+		for i, n := range need {
+			if m := need.lacks(i, f); !conditions[n].guard && !slices.Contains(all, m) {
 				all = append(all, m)
 			}
 		}
@@ -151,13 +152,17 @@ func (n Need) lacks(i int, f *facts.Facts) Missing {
 	}
 	var instead []string
 	for j, other := range n {
-		if o, ok := conditions[other]; ok {
+		if o, ok := conditions[other]; ok && !o.guard {
 			instead = append(instead, o.is)
-		} else if j != i {
+		} else if !ok && j != i {
 			instead = append(instead, other+" is known")
 		}
 	}
 	m := Missing{Fact: n[i]}
+	if slices.ContainsFunc(n, func(need string) bool { return conditions[need].guard }) {
+		// A log would do, and without one the rule has little to judge.
+		return Missing{Fact: "logs", Words: "no log was given, and " + n[i] + " is not known"}
+	}
 	if len(instead) > 0 {
 		m.Words = "needed, unless " + strings.Join(instead, " or ")
 	}

@@ -517,10 +517,11 @@ func (c *reader) signsOfFiles() []sign {
 			signs = append(signs, known)
 		}
 	}
-	// Written by systemd in a container, and by the container's manager (systemd's container interface).
+	// Written by systemd in a container, and by the container's manager (systemd's container
+	// interface). A disk that was made from an image may hold them.
 	for _, name := range []string{"/run/systemd/container", "/run/host/container-manager"} {
 		if manager, err := c.h.Text(name); err == nil && manager != "" {
-			signs = append(signs, sign{name, runtimeNamed(manager), true})
+			signs = append(signs, sign{name, runtimeNamed(manager), false})
 		}
 	}
 	if system.IsGVisor(c.h) {

@@ -254,6 +254,11 @@ func TestContainerInside(t *testing.T) {
 			new(true), "systemd-nspawn",
 		},
 		{
+			"a disk that was made from an image",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/run/systemd/container": "docker\n", "/.dockerenv": ""}, links: ownNamespaces},
+			new(false), "",
+		},
+		{
 			"LXC by its manager",
 			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/run/host/container-manager": "lxc"}, links: newNamespaces},
 			new(true), "lxc",

@@ -47,7 +47,8 @@ const (
 	// storeBytes is what the SM tests of the quick probe move.
 	storeBytes = 4 << 20
 	// hostTimes is the same for copies between host memory and a GPU: three take less than
-	// 4 ms, and one of six such rates was 2.6 % below nvbandwidth's (H200, PCIe 5.0 x16).
+	// 4 ms, and one rate of six was 2.6 % below nvbandwidth's (H200, PCIe 5.0 x16). So was one
+	// of eight copies that were timed once.
 	hostTimes = 8
 	// hostBytes is what is compared on the host if no kernel can run.
 	hostBytes = 8 << 20

@@ -108,7 +108,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	if err := put(); err != nil {
 		return err
 	}
-	seconds, err := e.timed(g, hostTimes, func(uint64, gpudriver.Stream) error { return put() })
+	seconds, err := e.quicker(g, put)
 	if err != nil {
 		return err
 	}
@@ -127,4 +127,21 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	}
 	setRate(t, hostTimes*n, seconds, most(g))
 	return nil
+}
+
+// quicker times copies twice and returns the time of the quicker ones: what else the machine does
+// only makes them slower.
+func (e *engine) quicker(g *gpu, put func() error) (float64, error) {
+	time := func() (float64, error) {
+		return e.timed(g, hostTimes, func(uint64, gpudriver.Stream) error { return put() })
+	}
+	first, err := time()
+	if err != nil || !usableTime(first) {
+		return first, err
+	}
+	second, err := time()
+	if err != nil || !usableTime(second) {
+		return second, err
+	}
+	return min(first, second), nil
 }
