@@ -29,7 +29,7 @@ type condition struct {
 	ofLogs bool
 	// guard is true if it says when a need does not count, and is nothing to provide.
 	guard bool
-	holds  func(f *facts.Facts) bool
+	holds func(f *facts.Facts) bool
 }
 
 // conditions are all of them, by name.
