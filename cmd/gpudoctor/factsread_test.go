@@ -110,6 +110,7 @@ var forPeople = map[string]string{
 // code reads a field where it selects it in a file that does not set it: a file that
 // does both is the check.
 func TestFactsAreRead(t *testing.T) {
+	slowWithRace(t)
 	fields := factsFields(reflect.TypeFor[facts.Facts](), map[string]string{})
 	inGo, inRego, inReport := goReads(t), regoReads(t), reportFields(t)
 	if len(fields) < 300 || len(inGo) < 100 || len(inRego) < 100 || len(inReport) < 50 {

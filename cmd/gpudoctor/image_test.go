@@ -238,6 +238,7 @@ func TestImages(t *testing.T) {
 // TestImageAdvice holds that advice about an image is for its author: no variable is set or
 // unset in a shell, and a new image is made of whatever fixes it.
 func TestImageAdvice(t *testing.T) {
+	slowWithRace(t)
 	seen := 0
 	for _, c := range faultyImages {
 		for _, form := range []string{imagetest.Layout, imagetest.Folder} {

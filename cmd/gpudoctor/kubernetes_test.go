@@ -122,6 +122,7 @@ func checkJob(t *testing.T, file string, job *batchv1.Job) {
 // TestKubernetesJudged holds that the manifests pass gpudoctor's own judgement of launches,
 // and that the arguments in them are right.
 func TestKubernetesJudged(t *testing.T) {
+	slowWithRace(t)
 	t.Parallel()
 	for _, file := range kubernetesExamples(t) {
 		if out, code := runIn(t, ".", "gpudoctor check --profile "+string(rules.Launch)+" --strict --from "+file); code != exitOK {

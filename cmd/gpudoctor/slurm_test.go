@@ -246,6 +246,7 @@ func TestSlurmBatch(t *testing.T) {
 // TestSlurmFiles holds that the prolog names rules that exist, and that the batch script
 // passes gpudoctor's own judgement.
 func TestSlurmFiles(t *testing.T) {
+	slowWithRace(t)
 	t.Parallel()
 	_, list, _ := strings.Cut(string(must(os.ReadFile("../../docs/examples/slurm/prolog"))), "\nunfit=")
 	list, _, _ = strings.Cut(list, "\n")

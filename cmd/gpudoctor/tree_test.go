@@ -15,6 +15,7 @@ import (
 // anything in it which it does not find in the recording, unless the recording has what
 // explains it, such as the probe.
 func TestTreesJudged(t *testing.T) {
+	slowWithRace(t)
 	judge := func(from string) *report.Document {
 		t.Helper()
 		d, err := diagnose(t.Context(), request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
