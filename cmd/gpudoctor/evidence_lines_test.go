@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,7 @@ var (
 	// matrixCell is a rate between two GPUs, and matrixRow the row of a matrix.
 	matrixCell = regexp.MustCompile(`^benchmarks\[(?:nvbandwidth|p2pBandwidthLatencyTest)\]\.points\[GPU(\d+) -> GPU(\d+)\]$`)
 	matrixRow  = regexp.MustCompile(`^\s*(\d{1,3})(?:\s+(?:N/A|\d+\.\d+)){2}`)
+	rowOfGPU   = regexp.MustCompile(`^(GPU\d+)\s`)
 	rowOfNIC   = regexp.MustCompile(`^(?:NIC\d+|mlx\w+)\s`)
 	// interfaceHead names the interface that a line begins, or is of.
 	interfaceHead = regexp.MustCompile(`^\d+: ([^@:\s]+)[@:]|^([^@\s]+)\S* +(?:UP|DOWN|UNKNOWN) `)
@@ -78,6 +80,9 @@ func (c claim) ofThis(line string) bool {
 			return false
 		}
 	}
+	if row := rowOfGPU.FindStringSubmatch(line); row != nil && m[1] == "links.pairs" && !strings.Contains(m[2], ":") && strings.Contains(m[2], "GPU") && !slices.Contains(ends, row[1]) {
+		return false
+	}
 	if indexes[""] || m[1] == "pci.devices" { // Not known.
 		return true
 	}
@@ -93,6 +98,9 @@ func (c claim) ofThis(line string) bool {
 			first = i
 		}
 		return len(ends) < 2 || indexes[ordinals[0]] && indexes[ordinals[1]] && ordinals[0] != ordinals[1] && (m[1] != "gpus.p2p" || ordinals[0] == first)
+	}
+	if at := pciAddress.FindStringIndex(line); at != nil && at[0] == 0 {
+		return true // The number in front is that of the bus.
 	}
 	if lead := leadingGPU.FindStringSubmatch(line); lead != nil && !indexes[lead[1]] {
 		return false
@@ -191,6 +199,9 @@ var factLines = []factLine{
 	labelled(`^nics\.rdma\[(.*):(\d+)\]$`, `(?i)port|{1}|state|link|lid|^\s*physical|\bmtu\b|phys`),
 	labelled(`^nics\.interfaces\[([^\]]*)\]\.carrier$`, `<[^>]*>|MII Status|Link detected|RUNNING|UP |linkdown`),
 	labelled(`^nics\.interfaces\[([^\]]*)\]\.state$`, `<[^>]*>|\b(?:UP|DOWN|UNKNOWN)\b|\bstate\b|Link encap`),
+	// The name of a bond may be that of its file.
+	labelled(`^nics\.interfaces\[([^\]]*)\]\.master$`, `(?:^|\W){1}(?:\W|$)`),
+	labelled(`^nics\.bonds\[.*\]\.(?:hash_policy|members)$`, `Ethernet Channel Bonding Driver|{value}`),
 	labelled(`^nics\.interfaces\[([^\]]*)\]$`, `(?:^|\W){1}(?:\W|$)`),
 	{regexp.MustCompile(`^nics\.interfaces\[([^\]]*)\]\.addresses$`), func(c claim, fact []string, line string) bool {
 		// Several addresses stand in several lines; what shows the interface is the
@@ -279,6 +290,10 @@ var factLines = []factLine{
 	{regexp.MustCompile(`^benchmarks\[perftest\]\.points`), func(c claim, _ []string, line string) bool {
 		gbps, _ := c.value.(float64)
 		return shows(line, gbps) || shows(line, gbps*8) // In Gb/s with --report_gbits.
+	}},
+	{regexp.MustCompile(`^benchmarks\[bandwidthTest\]\.points`), func(c claim, _ []string, line string) bool {
+		gbps, _ := c.value.(float64)
+		return shows(line, gbps) || showsNumber(line, gbps*1e9/(1<<20)) // In MiB/s.
 	}},
 	{regexp.MustCompile(`^logs\.transports\[`), func(c claim, _ []string, line string) bool {
 		ends, _ := c.value.([]any)

@@ -61,10 +61,13 @@ all_evidence(set_) := [evidence(m) | some [_, m] in sort([[m.order, m] | some m 
 # at names the place of a message, or of whatever else has a source and a line; what the
 # machine itself shows has a folder and no line.
 at(m) := sprintf("%s:%d", [m.source, m.line]) if {
+	is_string(m.source)
+	is_number(m.line)
 	m.line > 0
 } else := m.source if {
-	m.line == 0
-}
+	is_string(m.source)
+	m.source != ""
+} else := "an unknown place"
 
 # who names the process that said it, as far as the line tells: "rank 3 on
 # node7", "node7, process 12", or nothing.
