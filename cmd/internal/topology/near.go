@@ -175,7 +175,7 @@ func (b *builder) farNotes(gpus []affinity.GPU) []string {
 	}
 	var far grouped
 	for _, g := range gpus {
-		if len(g.NICs) == 0 || near(g) || !b.nvidia(g.Address) {
+		if len(g.NICs) == 0 || near(g) || !b.nvidia(g.Address) || slices.ContainsFunc(g.NICs, b.virtio) {
 			continue
 		}
 		way := "through host memory, unless NCCL_NET_GDR_LEVEL allows more"
@@ -189,6 +189,12 @@ func (b *builder) farNotes(gpus []affinity.GPU) []string {
 		notes = append(notes, who(far.gpus[what])+": "+what)
 	}
 	return notes
+}
+
+// virtio reports whether a NIC is a hypervisor's, which has no RDMA.
+func (b *builder) virtio(n affinity.Near) bool {
+	d := b.devices[n.Address]
+	return d != nil && strings.HasPrefix(d.Driver, "virtio")
 }
 
 // near reports whether NCCL uses GPUDirect RDMA between a GPU and its nearest NIC by default.
