@@ -308,19 +308,6 @@ func NetworkRate(f *facts.Facts) (gbps float64, basis string) {
 	return gbps, basis
 }
 
-// Selects reports whether NCCL_IB_HCA selects an RDMA device: a list of prefixes, of whole names
-// behind "=", and either with ^ in front of the others' (NCCL src/misc/socket.cc,
-// parseStringList and matchIfList).
-func Selects(filter, device string) bool {
-	filter, not := strings.CutPrefix(filter, "^")
-	filter, whole := strings.CutPrefix(filter, "=")
-	listed := slices.ContainsFunc(strings.Split(filter, ","), func(name string) bool {
-		name, _, _ = strings.Cut(name, ":")
-		return name != "" && (device == name || !whole && strings.HasPrefix(device, name))
-	})
-	return listed != not
-}
-
 // UplinkBasis names the narrowest link above a GPU as what its host copies are judged by: "the
 // PCIe 4.0 x8 uplink of the switch at 0000:45:00.0".
 func UplinkBasis(f *facts.Facts, h *facts.HostPath) string {

@@ -158,24 +158,3 @@ func TestUplink(t *testing.T) {
 		}
 	}
 }
-
-// TestSelects holds what NCCL takes by NCCL_IB_HCA.
-func TestSelects(t *testing.T) {
-	for _, tt := range []struct {
-		filter, device string
-		want           bool
-	}{
-		{"mlx5_1", "mlx5_1", true},
-		{"mlx5_1", "mlx5_10", true},
-		{"=mlx5_1", "mlx5_10", false},
-		{"=mlx5_1:1,mlx5_2", "mlx5_2", true},
-		{"^mlx5_1", "mlx5_0", true},
-		{"^mlx5_1", "mlx5_1", false},
-		{"^=mlx5_1", "mlx5_10", true},
-		{"mlx5", "rdmap1s0", false},
-	} {
-		if got := affinity.Selects(tt.filter, tt.device); got != tt.want {
-			t.Errorf("NCCL_IB_HCA=%s selects %s: %t", tt.filter, tt.device, got)
-		}
-	}
-}

@@ -166,15 +166,6 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-func FuzzMatches(f *testing.F) {
-	f.Add("^=eth0:1,ib", "eth0")
-	f.Fuzz(func(t *testing.T, list, name string) {
-		if plain, not := strings.CutPrefix(list, "^"); not && matches(list, name) == matches(strings.TrimLeft(plain, "^"), name) && !strings.HasPrefix(plain, "^") {
-			t.Errorf("%q and its opposite both select %q", list, name)
-		}
-	})
-}
-
 // resultsOf decodes what a restricted parent prints.
 func resultsOf(t *testing.T, out []byte) map[string]Result {
 	t.Helper()

@@ -4,7 +4,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/nameslist"
 )
 
 // link is a network interface that is up and has a carrier, as NCCL lists them (IFF_RUNNING).
@@ -24,7 +25,7 @@ func chosen(links []link, names, family string) (name string, address netip.Addr
 	for _, list := range lists {
 		for _, l := range links {
 			i := slices.IndexFunc(l.addresses, func(a netip.Addr) bool { return usable(a, family) })
-			if i >= 0 && matches(list, l.name) {
+			if i >= 0 && nameslist.Selects(list, l.name) {
 				return l.name, l.addresses[i], true
 			}
 		}
@@ -41,19 +42,6 @@ func usable(a netip.Addr, family string) bool {
 		return a.Is6() && !a.IsLoopback()
 	}
 	return a.Is4() || !a.IsLoopback()
-}
-
-// matches reports whether a list selects an interface: "eth0,ib" by prefix, "=eth0" exactly, "^docker"
-// all but those. What follows a colon is a port.
-func matches(list, name string) bool {
-	list, not := strings.CutPrefix(list, "^")
-	list, exact := strings.CutPrefix(list, "=")
-	found := false
-	for entry := range strings.SplitSeq(list, ",") {
-		entry, _, _ = strings.Cut(entry, ":")
-		found = found || entry != "" && (name == entry || !exact && strings.HasPrefix(name, entry))
-	}
-	return found != not
 }
 
 // links lists the interfaces with their addresses, in the kernel's order.

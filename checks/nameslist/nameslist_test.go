@@ -1,0 +1,38 @@
+package nameslist_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/nameslist"
+)
+
+// TestSelects holds what NCCL takes by NCCL_IB_HCA.
+func TestSelects(t *testing.T) {
+	for _, tt := range []struct {
+		filter, device string
+		want           bool
+	}{
+		{"mlx5_1", "mlx5_1", true},
+		{"mlx5_1", "mlx5_10", true},
+		{"=mlx5_1", "mlx5_10", false},
+		{"=mlx5_1:1,mlx5_2", "mlx5_2", true},
+		{"^mlx5_1", "mlx5_0", true},
+		{"^mlx5_1", "mlx5_1", false},
+		{"^=mlx5_1", "mlx5_10", true},
+		{"mlx5", "rdmap1s0", false},
+	} {
+		if got := nameslist.Selects(tt.filter, tt.device); got != tt.want {
+			t.Errorf("NCCL_IB_HCA=%s selects %s: %t", tt.filter, tt.device, got)
+		}
+	}
+}
+
+func FuzzSelects(f *testing.F) {
+	f.Add("^=eth0:1,ib", "eth0")
+	f.Fuzz(func(t *testing.T, list, name string) {
+		if plain, not := strings.CutPrefix(list, "^"); not && nameslist.Selects(list, name) == nameslist.Selects(strings.TrimLeft(plain, "^"), name) && !strings.HasPrefix(plain, "^") {
+			t.Errorf("%q and its opposite both select %q", list, name)
+		}
+	})
+}
