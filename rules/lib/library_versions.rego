@@ -110,6 +110,15 @@ version_known[library] if {
 	count(uses) > 0
 }
 
+# no_nccl is true of a machine without NCCL, where no text was given.
+no_nccl if {
+	not input.texts
+	not input.logs
+	not input.software
+	input.libraries
+	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
+}
+
 # range_words says which versions have a fault.
 range_words(row) := sprintf("%s up to but excluding %s", [row.since, row.fixed]) if {
 	row.since

@@ -121,13 +121,7 @@ refused_severity(m) := "critical" if {
 	known_faults.of_host_memory(m)
 } else := "high"
 
-not_applicable contains "no NCCL is installed here" if {
-	not input.texts
-	not input.logs
-	not input.software
-	input.libraries
-	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
-}
+not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	input.texts

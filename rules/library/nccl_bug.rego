@@ -164,12 +164,6 @@ in_doubt if {
 	library_versions.in_range(row, l.version)
 }
 
-not_applicable contains "no NCCL is installed here" if {
-	not input.texts
-	not input.logs
-	not input.software
-	input.libraries
-	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
-}
+not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
 
 not_applicable contains "the GPUs are AMD's, which use RCCL instead of NCCL" if library_versions.on_amd

@@ -260,13 +260,7 @@ missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	count(versions) == 0
 }
 
-not_applicable contains "no NCCL is installed here" if {
-	not input.texts
-	not input.logs
-	not input.software
-	input.libraries
-	count({l | some l in input.libraries.files; l.kind == "libnccl"}) == 0
-}
+not_applicable contains "no NCCL is installed here" if library_versions.no_nccl
 
 missing contains {"fact": "software", "words": "no text shows the versions of NCCL by host"} if {
 	count(garbage) > 0
