@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -109,7 +110,7 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 		}
 		gpu.KFD.Nodes = append(gpu.KFD.Nodes, n.number)
 	}
-	slices.SortFunc(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
+	sorting.Stable(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 // gpuOfNode finds the GPU that a node is, or adds it.

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
@@ -168,7 +168,7 @@ func inOrder(unknown []facts.Unknown) []facts.Unknown {
 	for i, c := range All {
 		order[c.Name] = i
 	}
-	slices.SortStableFunc(unknown, func(a, b facts.Unknown) int {
+	sorting.Stable(unknown, func(a, b facts.Unknown) int {
 		return cmp.Or(cmp.Compare(order[a.Section], order[b.Section]), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Reason, b.Reason))
 	})
 	return unknown

@@ -7,6 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -42,7 +43,7 @@ func deriveOffered(f *facts.Facts) {
 			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: pci.WordAMD, Name: d.Name, MemoryBytes: d.MemoryBytes})
 		}
 	}
-	slices.SortFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
+	sorting.Stable(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 // deriveGPUs lists the GPUs of the PCI tree and those that other texts

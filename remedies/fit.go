@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -29,7 +30,7 @@ func (c *candidate) edit(here Situation) {
 	if len(c.apply.Edits) == 0 {
 		return
 	}
-	slices.SortFunc(c.apply.Edits, compareEdits)
+	sorting.Stable(c.apply.Edits, compareEdits)
 	for _, n := range c.remedy.Needs {
 		wanted[n] = true
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
@@ -279,7 +280,7 @@ func (s *Set) ask(ctx context.Context, left budget, programs []*program, input a
 		}
 	}
 	wg.Wait()
-	slices.SortFunc(alone, func(a, b question) int { return cmp.Compare(a.rules[0].ID, b.rules[0].ID) })
+	sorting.Stable(alone, func(a, b question) int { return cmp.Compare(a.rules[0].ID, b.rules[0].ID) })
 	for _, q := range alone {
 		if ctx.Err() != nil {
 			break

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
 )
 
@@ -64,7 +65,7 @@ func (s *Set) read(rule Rule, a answer) reading {
 			out.notApplicable = append(out.notApplicable, said)
 		}
 	}
-	slices.SortFunc(out.missing, func(a, b Missing) int { return cmp.Or(cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Words, b.Words)) })
+	sorting.Stable(out.missing, func(a, b Missing) int { return cmp.Or(cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Words, b.Words)) })
 	slices.Sort(out.notApplicable)
 	slices.Sort(out.faults)
 	return out
@@ -224,7 +225,7 @@ func (f *Finding) quote(messages []*facts.Message) {
 	if len(messages) == 0 {
 		return
 	}
-	slices.SortFunc(messages, compareMessages)
+	sorting.Stable(messages, compareMessages)
 	shown := make([]Evidence, 0, len(messages)+len(f.Evidence))
 	for _, m := range messages {
 		shown = append(shown, Evidence{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: placeOf(m)})

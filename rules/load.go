@@ -17,6 +17,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
 	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
@@ -272,7 +273,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 			}
 		}
 	}
-	slices.SortFunc(s.rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	sorting.Stable(s.rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
 	s.conditions = conditionsOf(s.modules)
 	if len(faults) == 0 {
 		faults = s.checkPrecedence()

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // fold puts each finding that is a consequence of another under that finding, and
@@ -16,7 +18,7 @@ import (
 // worst of its consequences, and confirmed if one of them is: what was
 // measured there is an effect of the cause.
 func fold(findings []Finding, rules []Rule) []Finding {
-	slices.SortFunc(findings, Finding.Compare)
+	sorting.Stable(findings, Finding.Compare)
 	findings = joinSame(findings)
 	explains := closure(rules)
 	parent := make([]int, len(findings))
@@ -56,7 +58,7 @@ func fold(findings []Finding, rules []Rule) []Finding {
 			causes = append(causes, f)
 		}
 	}
-	slices.SortFunc(causes, Finding.Compare)
+	sorting.Stable(causes, Finding.Compare)
 	return withoutGuesses(foldLastResort(foldSameFault(causes), rules), rules)
 }
 
@@ -65,7 +67,7 @@ func fold(findings []Finding, rules []Rule) []Finding {
 // the GPU; else under the one that ranks highest. The causes are in order of rank,
 // and so is what it returns.
 func foldSameFault(causes []Finding) []Finding {
-	slices.SortStableFunc(causes, func(a, b Finding) int { return cmp.Compare(standing(a), standing(b)) })
+	sorting.Stable(causes, func(a, b Finding) int { return cmp.Compare(standing(a), standing(b)) })
 	var kept []Finding
 	for _, f := range causes {
 		i := slices.IndexFunc(kept, func(k Finding) bool { return sameFault(k, f, causes) })
@@ -88,7 +90,7 @@ func foldSameFault(causes []Finding) []Finding {
 		f.Explains = nil
 		k.Explains = slices.Concat(k.Explains, []Finding{f}, under)
 	}
-	slices.SortFunc(kept, Finding.Compare)
+	sorting.Stable(kept, Finding.Compare)
 	return kept
 }
 

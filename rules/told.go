@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // conditionFiles is the prefix of the files that say which conditions of the verdicts of
@@ -94,7 +95,7 @@ func hear(logs *facts.LogFacts, kernel *facts.KernelLogFacts) heard {
 		}
 	}
 	for _, all := range h {
-		slices.SortFunc(all, utterance.compare)
+		sorting.Stable(all, utterance.compare)
 	}
 	return h
 }
@@ -216,7 +217,7 @@ func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
 		findings[rule.ID] = append(findings[rule.ID], of.finding(rule, verdicts[rows[0]], rows, said))
 	}
 	for _, of := range findings {
-		slices.SortFunc(of, Finding.Compare)
+		sorting.Stable(of, Finding.Compare)
 	}
 	return findings
 }
@@ -237,7 +238,7 @@ func (h heard) finding(rule Rule, v *message.Verdict, rows []string, said *circu
 		quoted = append(quoted, messages...)
 	}
 	var messages, speakers []*facts.Message
-	slices.SortStableFunc(quoted, utterance.compare)
+	sorting.Stable(quoted, utterance.compare)
 	for _, u := range quoted {
 		speakers = append(speakers, u.Message)
 		if u.event == "" {

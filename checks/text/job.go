@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // Join adds to the facts of a machine what texts say about a job that ran there.
@@ -101,6 +102,6 @@ func joinEnv(machine, job *facts.EnvFacts) *facts.EnvFacts {
 		}
 		joined.Variables = append(joined.Variables, v)
 	}
-	slices.SortStableFunc(joined.Variables, func(a, b facts.Variable) int { return cmp.Compare(a.Name, b.Name) })
+	sorting.Stable(joined.Variables, func(a, b facts.Variable) int { return cmp.Compare(a.Name, b.Name) })
 	return joined
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
@@ -332,7 +333,7 @@ func (l question) flagAnswers() []answer {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(a.word, b.word) })
+	sorting.Stable(all, func(a, b answer) int { return cmp.Compare(a.word, b.word) })
 	return all
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // This file redacts values of any type: facts, reports, decoded JSON. What a
@@ -106,7 +108,7 @@ func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 	}
 	out := reflect.MakeMapWithSize(v.Type(), v.Len())
 	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	sorting.Stable(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	variable := r.variableName(v)
 	for _, k := range keys {
 		key, value := k.String(), v.MapIndex(k)

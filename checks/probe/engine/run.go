@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // probeTask is the task of the child that drives the GPUs.
@@ -706,7 +707,7 @@ func (s *session) giveUp(stage string) {
 
 // order puts the transfers in order of test and pair.
 func (s *session) order() {
-	slices.SortStableFunc(s.report.Transfers, func(a, b probe.Transfer) int {
+	sorting.Stable(s.report.Transfers, func(a, b probe.Transfer) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(reportOrder, a.Test), slices.Index(reportOrder, b.Test)),
 			cmp.Compare(a.Source, b.Source), cmp.Compare(a.Destination, b.Destination), cmp.Compare(a.Way, b.Way),

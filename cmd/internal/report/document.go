@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
@@ -128,7 +129,7 @@ func skippedOf(skipped []rules.Skipped) []Skipped {
 		}
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b Skipped) int { return cmp.Compare(a.Rule, b.Rule) })
+	sorting.Stable(all, func(a, b Skipped) int { return cmp.Compare(a.Rule, b.Rule) })
 	return all
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/glossary"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -360,7 +361,7 @@ func reasons(skipped []Skipped) []reason {
 		}
 		all[i].rules = append(all[i].rules, s.Rule)
 	}
-	slices.SortStableFunc(all, func(a, b reason) int {
+	sorting.Stable(all, func(a, b reason) int {
 		switch {
 		case a.fault && !b.fault:
 			return -1

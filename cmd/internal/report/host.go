@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // newHost describes the machine in short.
@@ -68,7 +69,7 @@ func gpusOf(f *facts.Facts) []GPU {
 			}
 		}
 	}
-	slices.SortFunc(gpus, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
+	sorting.Stable(gpus, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
 	return gpus
 }
 

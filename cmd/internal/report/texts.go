@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -106,7 +107,7 @@ func (d *Document) wanted(severity map[string]rules.Severity, f *facts.Facts) []
 			value[logWish] = 1000
 		}
 	}
-	slices.SortFunc(list, func(a, b Wanted) int {
+	sorting.Stable(list, func(a, b Wanted) int {
 		return cmp.Or(-cmp.Compare(value[a.Send], value[b.Send]), cmp.Compare(a.Section, b.Section))
 	})
 	return list

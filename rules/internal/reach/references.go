@@ -2,9 +2,10 @@ package reach
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // References are the rules that each definition refers to, in order of package and name.
@@ -15,7 +16,7 @@ func References(modules map[string]*ast.Module) map[*ast.Rule][]Global {
 		for _, rule := range s.module.Rules {
 			k := &keeper{Reach: r, kept: map[Global][]*ast.Rule{}}
 			k.refer(s, rule)
-			slices.SortFunc(k.queue, func(a, b Global) int {
+			sorting.Stable(k.queue, func(a, b Global) int {
 				return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
 			})
 			all[rule] = k.queue

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -96,7 +97,7 @@ func ofPCIe(f *facts.Facts) string {
 	if len(links) == 0 {
 		return lines.Count(len(f.PCI.Devices), "device")
 	}
-	slices.SortFunc(links, func(a, b link) int { return cmp.Compare(a.generation*a.width, b.generation*b.width) })
+	sorting.Stable(links, func(a, b link) int { return cmp.Compare(a.generation*a.width, b.generation*b.width) })
 	first, last := links[0], links[len(links)-1]
 	said := fmt.Sprintf("%s at %d.0 x%d", lines.Count(len(links), "GPU"), first.generation, first.width)
 	if first != last {
