@@ -120,7 +120,10 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 	profile := cmp.Or(opts.Profile, Training)
 	given["profile"] = ast.String(profile)
 	asked := slices.Concat(chosen, always)
-	modules, err := s.modulesOf(asked, profile, func(section string) bool { return known[section] == reach.Undefined })
+	modules, err := s.modulesOf(asked, profile, lackedBy(func(section string) (ast.Value, bool) {
+		value, ok := given[section]
+		return value, ok
+	}))
 	if err != nil {
 		return err
 	}
@@ -155,7 +158,7 @@ func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 		name, _ := t.Value.(ast.String)
 		profile = Profile(name)
 	}
-	modules, err := s.modulesOf(rules, profile, func(section string) bool { return input.Get(ast.StringTerm(section)) == nil })
+	modules, err := s.modulesOf(rules, profile, lackedBy(sectionsIn(input)))
 	if err != nil {
 		return nil, err
 	}

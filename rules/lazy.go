@@ -51,13 +51,7 @@ func indexOf(s *Set, texts map[string][]byte) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	lacks := map[string]*reach.Shape{}
-	sections, _ := schema["properties"].(map[string]any)
-	for section := range sections {
-		if section != "profile" {
-			lacks[section] = reach.Field(section, reach.Undefined)
-		}
-	}
+	lacks := lacksOf(schema)
 	for _, profile := range profiles {
 		var others []ast.Value
 		for _, other := range profiles {
@@ -92,10 +86,10 @@ var builtinModules = sync.OnceValues(func() (*lazyModules, error) {
 	return newLazyModules(x), nil
 })
 
-// modulesOf returns modules with at least what some rules need on facts that lack these
-// sections, in a profile; any profile if it is "". What was parsed before is among them,
-// since a definition may refer to it.
-func (l *lazyModules) modulesOf(rules []Rule, profile Profile, missing func(section string) bool) (map[string]*ast.Module, error) {
+// modulesOf returns modules with at least what some rules need on facts that lack something (see lacksOf),
+// in a profile; any profile if it is "". What was parsed before is among them, since a definition may
+// refer to it.
+func (l *lazyModules) modulesOf(rules []Rule, profile Profile, missing func(lack string) bool) (map[string]*ast.Module, error) {
 	roots := setsOf(rules, func(file string) string { return l.index.Parts.Files[file].Package })
 	needed := l.index.Parts.Needed(roots, func(lack string) bool {
 		if other, ok := parts.Profile(lack); ok {

@@ -115,7 +115,7 @@ func TestParsesWhatIsNeeded(t *testing.T) {
 				continue
 			}
 			l := newLazyModules(x)
-			missing := func(section string) bool { return section == lack }
+			missing := func(lacked string) bool { return lacked == lack }
 			modules, err := l.modulesOf([]Rule{rule}, "", missing)
 			if err != nil {
 				t.Fatal(err)

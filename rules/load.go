@@ -125,15 +125,13 @@ func (s *Set) Parse(opts Options) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training), func(section string) bool {
-		return section == "image" || section == "target" || slices.Contains(TextSections, section)
-	})
+	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training), usualLack)
 	return err
 }
 
-// modulesOf returns modules with at least what some rules need on facts that lack these
-// sections, in a profile; any profile if it is "".
-func (s *Set) modulesOf(rules []Rule, profile Profile, missing func(section string) bool) (map[string]*ast.Module, error) {
+// modulesOf returns modules with at least what some rules need on facts that lack something (see
+// lacksOf), in a profile; any profile if it is "".
+func (s *Set) modulesOf(rules []Rule, profile Profile, missing func(lack string) bool) (map[string]*ast.Module, error) {
 	if s.lazy == nil {
 		return s.modules, nil
 	}

@@ -15,11 +15,9 @@ import (
 // can apply keeps one if another names it, so that the name still means something.
 func (x *Index) Needed(roots []reach.Global, lacks func(string) bool) map[string][]int {
 	x.once.Do(x.locate)
-	s := selection{Index: x, seen: make([]bool, len(x.Names)), parts: map[string]map[int]bool{}}
+	s := selection{Index: x, lacking: make([]bool, len(x.Lacks)), seen: make([]bool, len(x.Names)), parts: map[string]map[int]bool{}}
 	for i, lack := range x.Lacks {
-		if lacks(lack) {
-			s.lacking |= 1 << i
-		}
+		s.lacking[i] = lacks(lack)
 	}
 	for _, root := range roots {
 		if name, ok := x.byName[fullName(root.Package, root.Name)]; ok {
@@ -55,7 +53,7 @@ func (x *Index) locate() {
 // selection is what Needed has found so far.
 type selection struct {
 	*Index
-	lacking uint64
+	lacking []bool // By position in Lacks.
 	seen    []bool // By name.
 	queue   []int  // Names.
 	parts   map[string]map[int]bool
@@ -76,7 +74,7 @@ func (s *selection) choose(definitions []place) {
 	taken, byVariable, spare := 0, false, -1
 	for i, at := range definitions {
 		d := s.definition(at)
-		if d.needs()&s.lacking == 0 {
+		if !slices.ContainsFunc(d.needs(), func(lack int) bool { return s.lacking[lack] }) {
 			s.take(at)
 			taken++
 			byVariable = byVariable || d.byVariable()
@@ -97,7 +95,7 @@ func (s *selection) take(at place) {
 	}
 	s.parts[at.file][at.n] = true
 	for _, name := range s.definition(at).refersTo() {
-		s.name(int(name))
+		s.name(name)
 	}
 }
 

@@ -37,6 +37,9 @@ func Field(name string, of *Shape) *Shape {
 	return &Shape{Any: true, Known: map[string]*Shape{name: of}}
 }
 
+// Collection returns the shape of an array with elements of one shape.
+func Collection(elements *Shape) *Shape { return collectionOf(Anything, elements) }
+
 // collectionOf returns the shape of a computed collection.
 func collectionOf(keys, elements *Shape) *Shape {
 	return &Shape{set: true, keys: keys, elements: elements}
