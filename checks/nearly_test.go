@@ -19,9 +19,15 @@ func TestNearly(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml")+":"+drivers.Build(t, "cuda"))
 	t.Setenv("GPUDOCTOR_SIM_GPUS", "2")
 	var told []*facts.Facts
-	f, _ := Gather(t.Context(), host.Live(), gather.Options{Probe: probe.Quick, Nearly: func(f *facts.Facts) { told = append(told, f) }})
-	if f.Transfers == nil || len(f.Transfers.Transfers) == 0 {
-		t.Fatalf("the simulated driver was not probed: %+v", f.Transfers)
+	var f *facts.Facts
+	for range 10 { // On a loaded machine the process may have left before the other checks are done: nothing is told then.
+		f, _ = Gather(t.Context(), host.Live(), gather.Options{Probe: probe.Quick, Nearly: func(f *facts.Facts) { told = append(told, f) }})
+		if f.Transfers == nil || len(f.Transfers.Transfers) == 0 {
+			t.Fatalf("the simulated driver was not probed: %+v", f.Transfers)
+		}
+		if len(told) > 0 {
+			break
+		}
 	}
 	if len(told) != 1 {
 		t.Fatalf("told %d times", len(told))
