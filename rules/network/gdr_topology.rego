@@ -45,6 +45,7 @@ findings contains {
 	"evidence": level_evidence,
 	"severity": severity,
 	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
+	"params": {"gdr_level": level},
 } if {
 	count(near) == 0
 	count(rdma.direct_channels) == 0
@@ -57,6 +58,18 @@ advice := sprintf(". NCCL_NET_GDR_LEVEL=%s limits it", [facts.env.NCCL_NET_GDR_L
 } else := ". In a virtual machine, the PCI tree may not be the real one: set NCCL_TOPO_FILE" if {
 	input.links.virtual_topology == true
 } else := ". NCCL_NET_GDR_LEVEL=PHB or SYS allows it; measure both, because host memory may be as fast"
+
+# level is the shortest distance that allows it for every GPU; what nvidia-smi calls NODE is PHB to
+# NCCL (src/graph/topo.h), and the default suffices where a shorter one is set.
+level := "PXB" if {
+	short
+} else := "PHB" if {
+	count(gpu_nics.paths) > 0
+	every paths in gpu_nics.paths {
+		some path in paths
+		path != "SYS"
+	}
+} else := "SYS"
 
 short if facts.env.NCCL_NET_GDR_LEVEL in {"LOC", "PIX", "0", "1"}
 
@@ -80,6 +93,7 @@ findings contains {
 	"message": "NCCL moves data between machines over verbs without GPUDirect RDMA, although the NICs support it: they are too far from the GPUs, or the level is too low",
 	"evidence": array.concat(array.slice(logs.all_evidence(able), 0, 2), rdma.channel_evidence(rdma.verbs_channels)),
 	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
+	"params": {"gdr_level": level},
 } if {
 	count(able) > 0
 	count(too_far) == 0
@@ -106,6 +120,7 @@ findings contains {
 	),
 	"severity": "medium",
 	"remedies": separated_cures,
+	"params": {"gdr_level": level},
 } if {
 	by_way
 }
@@ -122,10 +137,14 @@ separated_cures := ["nccl-topo-file"] if {
 	not facts.env.NCCL_TOPO_FILE
 } else := ["set-net-gdr-level", "nccl-topo-file", "other"]
 
-# by_way is true where that explains the channels.
-by_way if {
+all_across if {
 	count(across) > 0
 	count(across) == count(gpu_nics.paths)
+}
+
+# by_way is true where that explains the channels.
+by_way if {
+	all_across
 	count(rdma.verbs_channels) > 0
 	count(rdma.direct_channels) == 0
 	count(too_far | able) == 0
@@ -146,6 +165,7 @@ findings contains {
 	"severity": topology_severity,
 	"confidence": "possible",
 	"remedies": ["set-net-gdr-level", "other"],
+	"params": {"gdr_level": "SYS"},
 } if {
 	count(beyond) > 0
 	count(rdma_used) > 0
@@ -169,10 +189,26 @@ findings contains {
 	"evidence": [rdma.network_evidence(n)],
 	"severity": "medium",
 	"confidence": {true: "likely", false: "possible"}[good_from_host(n.point.a)],
-	"remedies": ["set-net-gdr-level", "disable-acs", "iommu-pt", "nccl-topo-file"],
+	"remedies": array.concat(["disable-acs", "iommu-pt"], avoidances(n.point)),
+	"params": {"gdr_level": narrower(n.point)},
 } if {
 	some n in rdma.slow_networks.gpu
 	not n.point.a in {slow.point.a | some slow in rdma.slow_networks.host}
+}
+
+# avoidances keep NCCL from a slow path. One beyond the default limit it takes only where a variable says so.
+avoidances(point) := ["nccl-topo-file"] if {
+	beyond_default(point)
+	not facts.env.NCCL_NET_GDR_LEVEL
+} else := ["set-net-gdr-level"]
+
+narrower(point) := "PXB" if {
+	beyond_default(point)
+} else := "LOC"
+
+beyond_default(point) if {
+	path := gpu_nics.between[gpu_nics.gpu_name(point.b)][point.a]
+	not gpu_nics.direct({path})
 }
 
 # What the path between GPU and NIC costs, and which NIC is nearer.
@@ -194,6 +230,26 @@ missing contains {"fact": "links", "words": "neither NCCL's choice for GPUDirect
 	count(rdma.direct_channels) == 0
 	count(object.get(rdma.slow_networks, "gpu", set())) == 0
 	not no_gpu
+	not rdma.no_device
+}
+
+# Far paths are a fault only where a job uses them, and why it does not is known only with the module.
+missing contains {"fact": "logs", "words": "every NIC is beyond the default limit of GPUDirect RDMA (NCCL_NET_GDR_LEVEL), and no log of a job over several machines shows whether it uses it"} if {
+	undecided
+	count(rdma.verbs_channels) == 0
+}
+
+missing contains {"fact": "nics.modules", "words": "neither the distance nor the lack of its kernel module can be ruled out as the reason why GPUDirect RDMA is not used"} if {
+	undecided
+	count(rdma.verbs_channels) > 0
+	not rdma.peermem_loaded
+	not rdma.peermem_absent
+}
+
+undecided if {
+	all_across
+	count(near | too_far) == 0
+	count(rdma.direct_channels) == 0
 	not rdma.no_device
 }
 

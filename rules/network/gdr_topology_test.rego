@@ -122,3 +122,41 @@ test_silent_slow_from_both if {
 	count(gdr_topology.findings) == 0 with input as {"benchmarks": [perftest("gpu", 12), perftest("host", 13)]}
 	count(gdr_topology.findings) == 0 with input as {"benchmarks": [perftest("gpu", 47)]}
 }
+
+# over is a table of ib_write_bw from a GPU's memory that is slow, over a path of some type.
+over(path) := {
+	"links": {"pairs": [nic(path)]},
+	"benchmarks": [object.union(perftest("gpu", 6), {"points": [object.union(perftest("gpu", 6).points[0], {"b": nic(path).a, "a": nic(path).b, "threshold": 0.38})]})],
+}
+
+# NCCL takes a path up to PXB unless it is told not to, and one beyond only where it is told to.
+test_keeps_nccl_from_a_slow_path if {
+	some f in gdr_topology.findings with input as over("PIX")
+	f.remedies == ["disable-acs", "iommu-pt", "set-net-gdr-level"]
+	f.params.gdr_level == "LOC"
+	some g in gdr_topology.findings with input as over("SYS")
+	g.remedies == ["disable-acs", "iommu-pt", "nccl-topo-file"]
+	some h in gdr_topology.findings with input as object.union(over("SYS"), level("SYS"))
+	h.remedies == ["disable-acs", "iommu-pt", "set-net-gdr-level"]
+	h.params.gdr_level == "PXB"
+}
+
+test_names_the_level_that_suffices if {
+	some f in gdr_topology.findings with input as across("NODE", ["nvidia_peermem"])
+	f.params.gdr_level == "PHB"
+	some g in gdr_topology.findings with input as across("SYS", ["nvidia_peermem"])
+	g.params.gdr_level == "SYS"
+	some h in gdr_topology.findings with input as object.union(level("LOC"), {"logs": {"messages": [far]}})
+	h.params.gdr_level == "PXB"
+}
+
+# That every NIC is far is a fault where a job uses one, and if the module is not the reason.
+test_unresolvable_where_all_are_far if {
+	some m in gdr_topology.missing with input as {"links": {"pairs": [nic("NODE")]}}
+	m.fact == "logs"
+	some n in gdr_topology.missing with input as object.remove(across("NODE", []), ["nics"])
+	n.fact == "nics.modules"
+	count(gdr_topology.missing) == 0 with input as across("NODE", ["mlx5_ib"])
+	count(gdr_topology.missing) == 0 with input as across("NODE", ["nvidia_peermem"])
+	count(gdr_topology.missing) == 0 with input as {"links": {"pairs": [nic("PIX")]}}
+}
