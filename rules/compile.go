@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules/data"
+	"github.com/gpudoctor/gpudoctor/rules/internal/lacks"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -120,7 +121,7 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 	profile := cmp.Or(opts.Profile, Training)
 	given["profile"] = ast.String(profile)
 	asked := slices.Concat(chosen, always)
-	modules, err := s.modulesOf(asked, profile, lackedBy(func(section string) (ast.Value, bool) {
+	modules, err := s.modulesOf(asked, profile, lacks.By(func(section string) (ast.Value, bool) {
 		value, ok := given[section]
 		return value, ok
 	}))
@@ -158,7 +159,7 @@ func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 		name, _ := t.Value.(ast.String)
 		profile = Profile(name)
 	}
-	modules, err := s.modulesOf(rules, profile, lackedBy(sectionsIn(input)))
+	modules, err := s.modulesOf(rules, profile, lacks.In(input))
 	if err != nil {
 		return nil, err
 	}

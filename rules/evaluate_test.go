@@ -611,6 +611,9 @@ func TestUnexplained(t *testing.T) {
 // fields, are judged as today's: those of every form of kernel message.
 func TestOldKernelEvents(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	var log strings.Builder
 	for _, row := range message.KernelForms() {
 		log.WriteString(strings.Join(row.Examples, "\n") + "\n")

@@ -14,6 +14,9 @@ import (
 // variable is then no misconfiguration.
 func TestExperiments(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	s, err := Load()
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/rules/data/packed"
+	"github.com/gpudoctor/gpudoctor/rules/internal/lacks"
 	"github.com/gpudoctor/gpudoctor/rules/internal/parts"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
@@ -51,7 +52,7 @@ func indexOf(s *Set, texts map[string][]byte) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	lacks := lacksOf(schema)
+	missing := lacks.Of(schema)
 	for _, profile := range profiles {
 		var others []ast.Value
 		for _, other := range profiles {
@@ -59,9 +60,9 @@ func indexOf(s *Set, texts map[string][]byte) (*index, error) {
 				others = append(others, ast.String(other))
 			}
 		}
-		lacks[parts.InProfile(string(profile))] = reach.Field("profile", reach.ValuesOf(others...))
+		missing[parts.InProfile(string(profile))] = reach.Field("profile", reach.ValuesOf(others...))
 	}
-	return &index{Rules: s.rules, Conditions: s.conditions, Parts: parts.Of(s.modules, texts, setsOf(s.everything(), packagesOf(s.modules)), lacks)}, nil
+	return &index{Rules: s.rules, Conditions: s.conditions, Parts: parts.Of(s.modules, texts, setsOf(s.everything(), packagesOf(s.modules)), missing)}, nil
 }
 
 // lazyModules parses the definitions of built-in rules once, on first use.
@@ -86,7 +87,7 @@ var builtinModules = sync.OnceValues(func() (*lazyModules, error) {
 	return newLazyModules(x), nil
 })
 
-// modulesOf returns modules with at least what some rules need on facts that lack something (see lacksOf),
+// modulesOf returns modules with at least what some rules need on facts that lack something (see package lacks),
 // in a profile; any profile if it is "". What was parsed before is among them, since a definition may
 // refer to it.
 func (l *lazyModules) modulesOf(rules []Rule, profile Profile, missing func(lack string) bool) (map[string]*ast.Module, error) {

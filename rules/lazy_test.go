@@ -13,6 +13,9 @@ import (
 // TestGoldenIndex holds that rules.zip has the files of the built-in rules, and that index.zip says
 // what they say. Run make update after a change of a rule; it formats them as well.
 func TestGoldenIndex(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	files, err := regoFiles(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +95,9 @@ func TestParts(t *testing.T) {
 // thing, gets every name that it refers to, and less than everything.
 func TestParsesWhatIsNeeded(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	x, err := readIndex()
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
 	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
+	"github.com/gpudoctor/gpudoctor/rules/internal/lacks"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
@@ -125,12 +126,12 @@ func (s *Set) Parse(opts Options) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training), usualLack)
+	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training), lacks.Usual(append([]string{"image", "target"}, TextSections...)))
 	return err
 }
 
 // modulesOf returns modules with at least what some rules need on facts that lack something (see
-// lacksOf), in a profile; any profile if it is "".
+// package lacks), in a profile; any profile if it is "".
 func (s *Set) modulesOf(rules []Rule, profile Profile, missing func(lack string) bool) (map[string]*ast.Module, error) {
 	if s.lazy == nil {
 		return s.modules, nil
