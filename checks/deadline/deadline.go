@@ -58,6 +58,10 @@ const (
 	// takes a second at most. After one that hangs, another child tries the rest; Attempts bounds all.
 	Attempt  = 3 * time.Second
 	Attempts = 8 * time.Second
+	// Direct bounds each call by which a child registers memory of a GPU with a NIC, or has cuFile read into it:
+	// starting the driver for one GPU takes a second or two. DirectAll bounds all of each kind.
+	Direct    = 10 * time.Second
+	DirectAll = 30 * time.Second
 	// Kill is how long a child may take to exit once it was killed or its task has
 	// ended; one that is blocked in the kernel takes longer and is left behind.
 	Kill = 2 * time.Second
@@ -96,6 +100,8 @@ func Table() []Row {
 		{"the first message of a child", Spawn, "outcome hang"},
 		{"a call that is tried in a child: shared memory, a connection to itself", Attempt, "its outcome is unknown; the next is tried"},
 		{"all such calls", Attempts, "the outcome of the rest is unknown"},
+		{"registering memory of a GPU with a NIC, or a read by cuFile (`--probe full`)", Direct, "its outcome is unknown; another child tries the rest"},
+		{"all registrations, and all reads of a mount", DirectAll, "the outcome of the rest is unknown"},
 		{"the exit of a killed child", Kill, "it is left behind, and the report says so"},
 		{"compiling the rules of a policy (processor time)", Compile, "an error"},
 		{"one rule (processor time)", Rule, "it is stopped and listed as skipped"},

@@ -38,6 +38,7 @@ const (
 	attributeComputeMajor    = 75
 	attributeComputeMinor    = 76
 	attributePOSIXHandle     = 103
+	attributeDMABuf          = 124
 )
 
 // memLocation is a CUmemLocation; type 1 is a device.
@@ -76,6 +77,7 @@ type calls struct {
 	MemSetAccess        func(p Pointer, n uint64, d *accessDesc, count uint64) Result
 	MemExport           func(out *int32, h Allocation, kind int32, flags uint64) Result
 	MemImport           func(h *Allocation, fd uintptr, kind int32) Result
+	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) Result
 	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) Result
 	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) Result
 	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) Result
@@ -106,7 +108,8 @@ func functions(b *gpudriver.Calls, c *calls) map[string]any {
 		"cuMemGetAllocationGranularity": &c.MemGranularity, "cuMemCreate": &c.MemCreate,
 		"cuMemAddressReserve": &c.MemAddressReserve, "cuMemMap": &c.MemMap, "cuMemSetAccess": &c.MemSetAccess,
 		"cuMemExportToShareableHandle": &c.MemExport, "cuMemImportFromShareableHandle": &c.MemImport,
-		"cuIpcGetMemHandle": &b.IpcGetMemHandle, "cuIpcOpenMemHandle_v2": &b.IpcOpenMemHandle,
+		"cuMemGetHandleForAddressRange": &c.MemHandleOfRange,
+		"cuIpcGetMemHandle":             &b.IpcGetMemHandle, "cuIpcOpenMemHandle_v2": &b.IpcOpenMemHandle,
 		"cuGetErrorName": &c.GetErrorName, "cuGetErrorString": &c.GetErrorString,
 	}
 }
@@ -353,6 +356,26 @@ func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd in
 	}
 	p, err = d.mapAllocation(h, size, dev)
 	return p, size, int(out), err
+}
+
+// dmaBuf is CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
+const dmaBuf = 1
+
+// DMABuf returns a file descriptor by which a NIC's driver can reach memory of Alloc on a device. The error is
+// gpudriver.NotSupported if the driver offers no DMA-BUF.
+func (d *Driver) DMABuf(dev Device, p Pointer, n uint64) (fd int, err error) {
+	c := &d.c
+	if c.MemHandleOfRange == nil {
+		return -1, d.Lacks(&c.MemHandleOfRange)
+	}
+	var out int32
+	r := c.MemHandleOfRange(&out, p, n, dmaBuf, 0)
+	if r != gpudriver.Success {
+		if v, err := d.Attribute(attributeDMABuf, dev); err == nil && v == 0 {
+			r = gpudriver.NotSupported
+		}
+	}
+	return int(out), d.Check(&c.MemHandleOfRange, r)
 }
 
 // Import maps an allocation that another process exported for use by dev.
