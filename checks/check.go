@@ -17,6 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/gpudirect"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/library"
@@ -44,6 +45,7 @@ var All = []*gather.Check{
 	library.Check,
 	kernelLogCheck,
 	transfersCheck,
+	gpudirect.Check,
 }
 
 // Gather runs every check in parallel, each after those that it depends on,
@@ -87,7 +89,7 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 			own := *f
 			mu.Unlock()
 			g := shared.With(&own)
-			if c != transfersCheck { // It waits for the probe, which tells its stages.
+			if c != transfersCheck && c != gpudirect.Check { // They tell their stages.
 				opts.Progress(c.Name)
 			}
 			err := c.Run(ctx, g)
@@ -105,7 +107,7 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 	if opts.Nearly != nil {
 		wg.Go(func() {
 			for _, c := range All {
-				if c != transfersCheck {
+				if c != transfersCheck && c != gpudirect.Check {
 					<-done[c.Name]
 				}
 			}

@@ -46,6 +46,8 @@ type Facts struct {
 	KernelLog *KernelLogFacts `json:"kernel_log,omitempty"`
 	// Transfers is what the probe measured.
 	Transfers *probe.Report `json:"transfers,omitempty"`
+	// GPUDirect is what NICs and drives reach of the GPUs' memory.
+	GPUDirect *GPUDirectFacts `json:"gpudirect,omitempty"`
 	// NICs is the network: RDMA ports, interfaces, bonds and the modules of RDMA.
 	NICs *NICFacts `json:"nics,omitempty"`
 	// Storage is the NVMe drives, arrays and mounts, and GPUDirect Storage.

@@ -1,0 +1,237 @@
+// Package gpudirect says whether NICs and drives really reach the memory of GPUs: a child registers memory of
+// each GPU with a NIC through libibverbs, and cuFile reads a file into it. Modules and versions say only
+// what should work.
+package gpudirect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
+	"github.com/gpudoctor/gpudoctor/checks/internal/direct"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// Check is the check of the section "gpudirect".
+var Check = &gather.Check{
+	Name: section,
+	Doc: `GPUDirect: whether NICs and drives reach the memory of GPUs.
+
+With the full probe, a child process registers 2 MiB of each GPU's memory with
+its nearest NIC through libibverbs, as DMA-BUF and by its address, and as the
+control memory of its own. Where GPUDirect Storage is set up, cuFile reads a
+file without a name from each file system on NVMe drives into the memory of a
+GPU, and what arrives is compared.`,
+	After:   []string{"pci", "gpus", "links", "nics", "storage", "transfers"},
+	Patient: true,
+	Gather:  collect,
+}
+
+const section = "gpudirect"
+
+func collect(ctx context.Context, g *gather.Gathering) error {
+	f := g.Facts
+	r := &reader{g: g, gpus: gpusOf(f), nics: nicsOf(f), mounts: mountsOf(f)}
+	if t := f.Transfers; t != nil && t.API == "hip" && t.Mode == probe.Full && len(r.nics) > 0 {
+		g.Add(facts.Unknown{Section: section, Reason: "it is tried only with CUDA", Kind: facts.NotAsked})
+		return nil
+	}
+	if f.Transfers == nil && !g.Host.Recorded() || len(r.nics)+len(r.mounts) == 0 || len(r.gpus) == 0 {
+		return nil // Nothing can be tried, and no rule misses it.
+	}
+	if !g.Host.Recorded() && f.Transfers.Mode != probe.Full {
+		g.Add(facts.Unknown{Section: section, Reason: "only the full probe tries it", Hint: "use --probe full", Kind: facts.NotAsked})
+		return nil
+	}
+	d := &facts.GPUDirectFacts{}
+	r.registrations(ctx, d)
+	r.reads(ctx, d)
+	if d.NICs != nil || d.Reads != nil {
+		f.GPUDirect = d
+	}
+	return nil
+}
+
+type reader struct {
+	g      *gather.Gathering
+	gpus   []string
+	nics   []nic
+	mounts []facts.Mount
+}
+
+// limits are how long something may take; ok is false if too little time is left.
+func (r *reader) limits(ctx context.Context) (l direct.Limits, ok bool) {
+	l = direct.Limits{Step: min(cmp.Or(r.g.Options.ProbeTimeout, deadline.Direct), deadline.Direct), All: deadline.DirectAll}
+	if at, bounded := ctx.Deadline(); bounded {
+		l.All = min(l.All, time.Until(at)-deadline.Kill-deadline.Judge)
+	}
+	return l, l.All > deadline.Judge
+}
+
+var errLate = errors.New("too little time was left for it")
+
+// ask puts a question that a child answers.
+func (r *reader) ask(ctx context.Context, question string, by func(ctx context.Context, l direct.Limits) (*direct.Answer, error)) (*direct.Answer, error) {
+	var a direct.Answer
+	err := r.g.Host.AskBy(ctx, question, func(ctx context.Context) (any, error) { return r.tryAll(ctx, by) }, &a)
+	a.Tried = a.Tried[:min(len(a.Tried), maxTried)]
+	return &a, err
+}
+
+func (r *reader) tryAll(ctx context.Context, by func(ctx context.Context, l direct.Limits) (*direct.Answer, error)) (*direct.Answer, error) {
+	l, ok := r.limits(ctx)
+	if !ok {
+		return nil, errLate
+	}
+	return by(ctx, l)
+}
+
+// note says why nothing is known. That a recording is older, or was made without the full probe, is no failure.
+func (r *reader) note(fact string, err error) {
+	if errors.Is(err, machine.ErrNotRecorded) {
+		r.g.Add(facts.Unknown{Section: section, Fact: fact, Reason: "the recording holds no such attempt", Kind: facts.NotRecorded})
+		return
+	}
+	r.g.Unknown(section, fact, gather.Cause(err), gather.HintFor(err))
+}
+
+// registrations reads what NICs register.
+func (r *reader) registrations(ctx context.Context, d *facts.GPUDirectFacts) {
+	if len(r.nics) == 0 {
+		return
+	}
+	nics := r.nics
+	if len(nics) > maxNICs {
+		r.g.Unknown(section, "nics", fmt.Sprintf("only the first %d of %d RDMA devices were tried", maxNICs, len(nics)), "")
+		nics = nics[:maxNICs]
+	}
+	r.g.Options.Progress("registering GPU memory with NICs")
+	a, err := r.ask(ctx, direct.Registrations, func(ctx context.Context, l direct.Limits) (*direct.Answer, error) {
+		return direct.Register(ctx, tries(nics, pairs(r.g.Facts, r.gpus, nics)), l)
+	})
+	if err != nil {
+		r.note("nics", err)
+		return
+	}
+	d.NICs = []facts.DirectNIC{}
+	reasons := map[gap][]string{}
+	for _, t := range a.Tried {
+		outcome := r.outcome(t, reasons)
+		n := nicIn(d, escape.Printable(t.Device, gather.MaxShown))
+		switch t.Way {
+		case direct.Host:
+			n.Host = outcome
+		case direct.DMABuf:
+			gpuIn(n, escape.Printable(t.GPU, gather.MaxShown)).DMABuf = outcome
+		case direct.Peermem:
+			gpuIn(n, escape.Printable(t.GPU, gather.MaxShown)).Peermem = outcome
+		}
+	}
+	r.noteGaps("nics", reasons)
+}
+
+// gap is something whose outcome is unknown, and why.
+type gap struct{ way, reason string }
+
+// noteGaps notes each reason once, with where it holds.
+func (r *reader) noteGaps(fact string, reasons map[gap][]string) {
+	for g, where := range reasons {
+		r.g.Unknown(section, fact+"."+g.way, g.reason+": "+gather.SomeOf(slices.Compact(where)), "")
+	}
+}
+
+// outcome is a result as a fact; nil for one that is not known.
+func (r *reader) outcome(t direct.Tried, reasons map[gap][]string) *facts.Attempt {
+	o := t.Result
+	if o.Outcome != attempt.OK && o.Outcome != attempt.Refused || o.Bytes < 0 {
+		g := gap{escape.Printable(t.Way, gather.MaxShown), escape.Printable(cmp.Or(o.Reason, "it has no outcome"), gather.MaxShown)}
+		reasons[g] = append(reasons[g], escape.Printable(t.Device, gather.MaxShown))
+		return nil
+	}
+	return &facts.Attempt{
+		Outcome: o.Outcome, Call: escape.Printable(o.Call, gather.MaxShown), Errno: escape.Printable(o.Errno, gather.MaxShown), Bytes: o.Bytes,
+	}
+}
+
+// nicIn is the entry of a device, which is added if there is none.
+func nicIn(d *facts.GPUDirectFacts, device string) *facts.DirectNIC {
+	i := slices.IndexFunc(d.NICs, func(n facts.DirectNIC) bool { return n.Device == device })
+	if i < 0 {
+		d.NICs = append(d.NICs, facts.DirectNIC{Device: device, GPUs: []facts.DirectGPU{}})
+		i = len(d.NICs) - 1
+	}
+	return &d.NICs[i]
+}
+
+// gpuIn is the entry of a GPU.
+func gpuIn(n *facts.DirectNIC, address string) *facts.DirectGPU {
+	i := slices.IndexFunc(n.GPUs, func(g facts.DirectGPU) bool { return g.Address == address })
+	if i < 0 {
+		n.GPUs = append(n.GPUs, facts.DirectGPU{Address: address})
+		i = len(n.GPUs) - 1
+	}
+	return &n.GPUs[i]
+}
+
+// reads reads what cuFile reads.
+func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
+	if len(r.mounts) == 0 {
+		return
+	}
+	r.g.Options.Progress("reading with cuFile")
+	a, err := r.ask(ctx, direct.Reads, func(ctx context.Context, l direct.Limits) (*direct.Answer, error) {
+		var all direct.Answer
+		for i := range r.mounts {
+			a, err := direct.Read(ctx, nearestGPU(r.g.Facts, r.gpus, &r.mounts[i]), r.mounts[i].Path, l)
+			if err != nil {
+				return nil, err
+			}
+			all.Tried = append(all.Tried, a.Tried...)
+		}
+		return &all, nil
+	})
+	if err != nil {
+		r.note("reads", err)
+		return
+	}
+	d.Reads = []facts.DirectRead{}
+	reasons := map[gap][]string{}
+	for _, t := range a.Tried {
+		mount, gpu := escape.Printable(t.Mount, gather.MaxShown), escape.Printable(t.GPU, gather.MaxShown)
+		i := slices.IndexFunc(d.Reads, func(o facts.DirectRead) bool { return o.Mount == mount && o.GPU == gpu })
+		if i < 0 {
+			d.Reads = append(d.Reads, facts.DirectRead{Mount: mount, GPU: gpu})
+			i = len(d.Reads) - 1
+		}
+		o := &d.Reads[i]
+		switch t.Way {
+		case direct.Direct:
+			o.Direct = r.read(t, reasons)
+		case direct.Configured:
+			o.Configured = r.read(t, reasons)
+		}
+	}
+	r.noteGaps("reads", reasons)
+}
+
+// read is the result of a read as a fact; nil for one that is not known.
+func (r *reader) read(t direct.Tried, reasons map[gap][]string) *facts.CuFileRead {
+	if t.Result.Outcome == direct.Corrupt {
+		return &facts.CuFileRead{Outcome: direct.Corrupt, Call: escape.Printable(t.Result.Call, gather.MaxShown), Bytes: max(0, t.Result.Bytes)}
+	}
+	t.Device = t.Mount
+	a := r.outcome(t, reasons)
+	if a == nil {
+		return nil
+	}
+	return &facts.CuFileRead{Outcome: a.Outcome, Call: a.Call, Error: a.Errno, Bytes: a.Bytes}
+}
