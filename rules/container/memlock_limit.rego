@@ -29,6 +29,7 @@ package gpudoctor.rules.memlock_limit
 
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.locked_memory as locked
 import data.gpudoctor.lib.logs
@@ -52,7 +53,26 @@ findings contains {
 	soft < table.memlock_low_bytes
 	not locked.lifted
 	count(surroundings.rdma_nodes) > 0
+	count(gpudirect.unlocked) == 0
 }
+
+# A NIC really refused to register memory of the host.
+findings contains {
+	"id": "registration",
+	"subject": "RLIMIT_MEMLOCK",
+	"message": sprintf("Registering memory of the host with %s was refused (%s). %s", [denied.device, gpudirect.told(denied.host), limit_remark]),
+	"severity": {"confirmed": "high", "likely": "medium"}[denied_confidence],
+	"confidence": denied_confidence,
+	"evidence": array.concat([gpudirect.host_evidence(denied)], limits_read),
+	"remedies": remedies,
+} if {
+	count(surroundings.usable) > 0
+	denied := sort(gpudirect.unlocked)[0]
+}
+
+denied_confidence := "confirmed" if {
+	locked.low
+} else := "likely"
 
 # The kernel refused to lock memory, although the limit allows it.
 findings contains {
@@ -65,6 +85,7 @@ findings contains {
 	count(surroundings.rdma_nodes) > 0
 	locked.denied
 	not locked.low
+	count(gpudirect.unlocked) == 0
 }
 
 # Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without
@@ -87,8 +108,7 @@ findings contains {
 	soft < table.memlock_default_bytes
 }
 
-# refused are the messages that the kernel refused to lock memory for a NIC, or
-# that a program found the limit too low.
+# refused are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too low.
 refused := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
 	"mpi-queue-no-memory", "mscclpp-no-memory", "efa-no-memory",
@@ -192,8 +212,7 @@ limits_read := locked.limits if {
 	soft
 } else := []
 
-# Only the limit, as a text showed it, where texts mention RDMA and no list of device
-# nodes was given.
+# Only the limit, as a text showed it, where texts mention RDMA and no list of device nodes was given.
 findings contains {
 	"subject": "RLIMIT_MEMLOCK",
 	"message": sprintf("The limit on locked memory is %s here, and RDMA is in use (%s): %s", [facts.bytes(soft), facts.list(users), consequence]),

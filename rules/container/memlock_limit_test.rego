@@ -190,3 +190,28 @@ test_a_pod_has_no_field_for_the_limit if {
 	some f in memlock_limit.findings with input as with_container({"runtime": "kubernetes"})
 	f.remedies == ["add-ipc-lock", "raise-memlock"]
 }
+
+registering(host) := {"gpudirect": {"nics": [{"device": "mlx5_0", "host": host, "gpus": []}]}}
+
+denied_host := {"outcome": "refused", "call": "ibv_reg_mr", "errno": "ENOMEM", "bytes": 2097152}
+
+beside_nic(soft) := {
+	"container": {"memlock_soft_bytes": soft, "capabilities": [], "private_user": false, "device_nodes": [{"path": "/dev/infiniband/uverbs0", "access": "rw"}]},
+	"transfers": {"devices": [{"address": "0000:19:00.0"}]},
+}
+
+test_registration_refused if {
+	found := memlock_limit.findings with input as object.union(beside_nic(65536), registering(denied_host))
+	{[f.id, f.severity, f.confidence] | some f in found} == {["registration", "high", "confirmed"]}
+	unlimited := memlock_limit.findings with input as object.union(beside_nic(-1), registering(denied_host))
+	{[f.id, f.severity, f.confidence] | some f in unlimited} == {["registration", "medium", "likely"]}
+}
+
+test_registration_elsewhere if {
+	every host in [object.union(denied_host, {"errno": "EPERM"}), object.union(denied_host, {"call": "ibv_open_device"})] {
+		found := memlock_limit.findings with input as object.union(beside_nic(65536), registering(host))
+		count({f | some f in found; f.id == "registration"}) == 0
+		count(found) == 1
+	}
+	count(memlock_limit.findings) == 0 with input as object.union(beside_nic(65536), registering({"outcome": "ok", "bytes": 2097152}))
+}

@@ -8,6 +8,7 @@
 package gpudoctor.lib.locked_memory
 
 import data.gpudoctor.lib.attempts
+import data.gpudoctor.lib.gpudirect
 import data.tables.limits as table
 
 soft := input.container.memlock_soft_bytes
@@ -25,6 +26,9 @@ lifted if {
 	"IPC_LOCK" in input.container.capabilities
 	input.container.private_user == false
 }
+
+# A NIC that registered more than the limit shows that it does not apply.
+lifted if gpudirect.locked_bytes > soft
 
 denied := attempts.refused.locked_memory
 

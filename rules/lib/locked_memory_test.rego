@@ -22,3 +22,10 @@ test_hard_remark if {
 	contains(locked_memory.hard_remark, "unlimited") with input as process({"memlock_hard_bytes": -1})
 	locked_memory.hard_remark == "" with input as process({})
 }
+
+control(bytes) := {"gpudirect": {"nics": [{"device": "mlx5_0", "host": {"outcome": "ok", "bytes": bytes}, "gpus": []}]}}
+
+test_lifted_for_a_nic if {
+	not locked_memory.low with input as object.union(process({}), control(2097152))
+	locked_memory.low with input as object.union(process({}), control(65536))
+}

@@ -6,7 +6,8 @@
 #   kernel 5.12 or newer and NVIDIA's open modules. The module needs an RDMA
 #   stack with peer memory (MLNX_OFED, DOCA-OFED), of the version that it was
 #   built with. Without either, NCCL uses host memory, and programs that
-#   register GPU memory with the NIC fail.
+#   register GPU memory with the NIC fail. The full probe registers memory and
+#   settles which of the two works.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/gpudirect-rdma/
 #     description: Requirements of the module and of DMA-BUF
@@ -29,10 +30,13 @@
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > refused > unregistered
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > disabled > no-module
 #     - disabled > no-client
+#     - registration > no-module
+#     - registration > no-client
 #   since: "0.1"
 package gpudoctor.rules.gdr_module_missing
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
@@ -63,7 +67,9 @@ findings contains {
 	first := logs.first(disabled)
 }
 
-why := "; nvidia-peermem is loaded, but not registered with the RDMA stack: it was built without it, or before it" if {
+why := sprintf("; yet %s registers memory of %s here, %s, so look at what the job does differently: its libibverbs, its version of NCCL, its variables", [first.nic, first.gpu, gpudirect.ways[first.way]]) if {
+	first := sort(gpudirect.registered)[0]
+} else := "; nvidia-peermem is loaded, but not registered with the RDMA stack: it was built without it, or before it" if {
 	rdma.peermem_loaded
 } else := "; NCCL_DMABUF_ENABLE=0 disables DMA-BUF" if {
 	facts.env.NCCL_DMABUF_ENABLE == "0"
@@ -94,6 +100,7 @@ findings contains {
 	count(rdma.direct_channels) == 0
 	rdma.peermem_absent
 	not dmabuf_seen
+	count(gpudirect.registered) == 0
 }
 
 # What a person looked at: the directory of modules that registered with the
@@ -111,6 +118,7 @@ findings contains {
 	count(indirect) > 0
 	not dmabuf_seen
 	not rdma.peermem_loaded
+	count(gpudirect.registered) == 0
 	m := logs.first(logs.by_id["peermem-no-clients"])
 }
 
@@ -158,7 +166,29 @@ findings contains {
 	surroundings.has_nvidia
 	rdma.peermem_absent
 	no_dmabuf
+	count(gpudirect.registered | gpudirect.refused) == 0
 }
+
+# What was really tried: memory of a GPU is refused in both ways, and that of the host is not.
+findings contains {
+	"id": "registration",
+	"subject": "GPUDirect RDMA",
+	"affects": sort({p.gpu.address | some p in gpudirect.refused}),
+	"message": sprintf("%s registers memory of the host, but not that of GPU %s: %s as DMA-BUF, and %s by its address (nvidia-peermem)%s", [
+		refusal.nic.device, refusal.gpu.address, gpudirect.told(refusal.gpu.dmabuf), gpudirect.told(refusal.gpu.peermem), others,
+	]),
+	"evidence": array.concat(gpudirect.nic_evidence(refusal.nic.device, refusal.gpu), [gpudirect.host_evidence(refusal.nic)]),
+	"severity": {true: "medium", false: "low"}[count(gpudirect.registered) == 0],
+	"confidence": "confirmed",
+	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
+} if {
+	count(gpudirect.refused) > 0
+	count(rdma.direct_channels | disabled) == 0
+}
+
+refusal := sort(gpudirect.refused)[0]
+
+others := sprintf(". %d of %d pairs of a GPU and a NIC that were tried are refused; jobs over several machines move their data through host memory there", [count(gpudirect.refused), count(gpudirect.pairs)])
 
 live_ports := {p | some p in rdma.active_ports; rdma.of_machine(p)}
 
@@ -185,6 +215,7 @@ missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loa
 	not rdma.no_device
 	not dmabuf_possible
 	not no_dmabuf
+	count(gpudirect.registered | gpudirect.refused) == 0
 	not facts.only_amd
 }
 
@@ -212,3 +243,5 @@ not_applicable contains "no NVIDIA GPU" if {
 known if is_array(input.nics.modules)
 
 known if count(rdma.direct_channels) > 0
+
+known if count(gpudirect.registered | gpudirect.refused) > 0

@@ -109,6 +109,70 @@ test_unresolvable_on_machine if {
 	count(gdr_module_missing.missing) == 1 with input as m
 }
 
+ok := {"outcome": "ok", "bytes": 2097152}
+
+no(call, errno) := {"outcome": "refused", "call": call, "errno": errno}
+
+adapter := {"pci": {"devices": [{"address": "0000:1c:00.0", "kind": "nic", "vendor": "0x15b3", "class": "0x020000"}]}}
+
+# tried is a machine that loads neither module nor driver for GPUDirect RDMA, with what was registered on it.
+tried(host, gpu) := object.union_n([live(["mlx5_ib"], {"open": false}, "6.8.0"), adapter, {
+	"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active", "address": "0000:1c:00.0", "source": "/sys/class/infiniband/mlx5_0/ports/1", "line": 0}]},
+	"gpudirect": {"nics": [object.union(host, {"device": "mlx5_0", "gpus": [object.union({"address": "0000:19:00.0"}, gpu)]})]},
+}])
+
+states := {"unknown": {}, "ok": ok, "fault": no("ibv_reg_mr", "EFAULT"), "busy": no("ibv_reg_mr", "ENOMEM")}
+
+part(name, value) := {name: value} if {
+	value.outcome
+} else := {}
+
+# ids are the findings for an outcome of each way.
+ids(h, d, p) := {f.id | some f in fired} if {
+	fired := gdr_module_missing.findings with input as tried(part("host", states[h]), object.union(part("dmabuf", states[d]), part("peermem", states[p])))
+}
+
+# What works in either way is healthy, whatever the modules; what is refused in both is confirmed; and what is not known
+# leaves what the modules tell.
+expected(h, d, p) := set() if {
+	"ok" in {d, p}
+} else := {"registration"} if {
+	[h, d, p] == ["ok", "fault", "fault"]
+} else := {"neither"}
+
+test_each_registration if {
+	every h, _ in states {
+		every d, _ in states {
+			every p, _ in states {
+				ids(h, d, p) == expected(h, d, p)
+			}
+		}
+	}
+}
+
+test_registration_words if {
+	m := tried({"host": ok}, {"dmabuf": no("ibv_reg_dmabuf_mr", "EOPNOTSUPP"), "peermem": no("ibv_reg_mr", "EFAULT")})
+	some f in gdr_module_missing.findings with input as m
+	[f.severity, f.confidence, f.affects] == ["medium", "confirmed", ["0000:19:00.0"]]
+	contains(f.message, "ibv_reg_dmabuf_mr gives EOPNOTSUPP as DMA-BUF, and ibv_reg_mr gives EFAULT by its address")
+	works := {"gpudirect": {"nics": array.concat(m.gpudirect.nics, [{"device": "mlx5_1", "host": ok, "gpus": [{"address": "0000:1a:00.0", "dmabuf": ok}]}])}}
+	some g in gdr_module_missing.findings with input as object.union(m, works)
+	[g.severity, g.affects] == ["low", ["0000:19:00.0"]]
+	count(gdr_module_missing.findings) == 1 with input as object.union(m, log([disabled]))
+}
+
+test_registration_beside_logs if {
+	works := tried({"host": ok}, {"dmabuf": ok})
+	some f in gdr_module_missing.findings with input as object.union(works, log([disabled]))
+	contains(f.message, "yet mlx5_0 registers memory of 0000:19:00.0 here, as DMA-BUF")
+	gone := object.union(said("peermem-no-clients", "ls: cannot access"), {"role": "setting"})
+	count(gdr_module_missing.findings) == 0 with input as object.union(works, {"logs": {"messages": [gone], "transports": [channel(false)]}})
+	count(gdr_module_missing.missing) == 0 with input as works
+	count(gdr_module_missing.missing) == 0 with input as object.union(works, {"gpus": {"driver": {}}})
+	unlisted := object.union(works, {"nics": {"modules": null}})
+	count(gdr_module_missing.missing) == 0 with input as unlisted
+}
+
 test_not_applicable if {
 	gdr_module_missing.not_applicable == {"no RDMA device is available"} with input as {"nics": {"rdma": [], "modules": []}}
 	amd := {"gpus": {"devices": [{"address": "0000:19:00.0", "vendor": "amd"}]}}

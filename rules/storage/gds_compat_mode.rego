@@ -22,15 +22,16 @@
 #   confidence: likely
 #   cause: other
 #   needs: [storage.gds]
-#   remedies: [load-nvidia-fs, enable-gds-p2pdma, unset-gds-compat-mode, use-gds-file-system, iommu-pt, disable-acs]
+#   remedies: [load-nvidia-fs, enable-gds-p2pdma, unset-gds-compat-mode, use-gds-file-system, iommu-pt, disable-acs, other]
 #   profiles: [training]
 #   first_of:
-#     - forced > impossible > unsupported > unregistered > file-system
+#     - forced > impossible > unsupported > unregistered > file-system > tried
 #   since: "0.2"
 package gpudoctor.rules.gds_compat_mode
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gds
+import data.gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.surroundings
@@ -59,6 +60,7 @@ findings contains {
 	input.storage.gds.loaded == false
 	count(gds.obstacles) > 0
 	not surroundings.no_nvidia
+	count(gpudirect.direct) == 0
 }
 
 # gdscheck shows that no storage can be used, neither over nvidia_fs nor over P2PDMA. Every version of it lists NVMe
@@ -88,6 +90,31 @@ findings contains {
 	count(gds.unsupported) > 0
 	count(gds.supported) == 0
 	gds.asked == false
+	count(gpudirect.direct) == 0
+}
+
+# What was really tried.
+findings contains {
+	"id": "tried",
+	"subject": "GPUDirect Storage",
+	"message": sprintf("cuFile reads from %s only through host memory (compatibility mode): without it, %s", [facts.list({r.mount | some r in gpudirect.staged}), facts.list({sprintf("%s gives %s", [r.direct.call, r.direct.error]) | some r in gpudirect.staged})]),
+	"evidence": [e | some r in gpudirect.staged; some e in [gpudirect.read_evidence(r, "direct"), gpudirect.read_evidence(r, "configured")]],
+	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
+} if {
+	count(gpudirect.staged) > 0
+}
+
+findings contains {
+	"id": "corrupt",
+	"subject": c.read.mount,
+	"affects": [c.read.gpu],
+	"message": sprintf("cuFile reports that it read a file of %s into the memory of GPU %s, but other data arrived there", [c.read.mount, c.read.gpu]),
+	"evidence": [gpudirect.read_evidence(c.read, c.way)],
+	"severity": "high",
+	"confidence": "confirmed",
+	"remedies": ["other"],
+} if {
+	some c in gpudirect.corrupt
 }
 
 findings contains {

@@ -73,6 +73,24 @@ test_fires_acs if {
 	ids(object.union(m, {"host": {"virtualization": {"guest": true}}})) == set()
 }
 
+reads(parts) := {"gpudirect": {"reads": [object.union({"mount": "/raid", "gpu": "0000:18:00.0"}, parts)]}}
+
+not_supported := {"outcome": "refused", "call": "cuFileHandleRegister", "error": "CU_FILE_IO_NOT_SUPPORTED"}
+
+test_tried if {
+	unregistered := machine({"loaded": true, "drivers": none, "properties": {}})
+	ids(unregistered) == {"unregistered"}
+	ids(object.union(unregistered, reads({"direct": {"outcome": "ok"}}))) == set()
+	ids(object.union(unregistered, reads({}))) == {"unregistered"}
+	m := over(mounted("xfs", ""))
+	"tried" in ids(object.union(m, reads({"direct": not_supported, "configured": {"outcome": "ok"}})))
+	every parts in [{}, {"direct": not_supported}, {"direct": {"outcome": "ok"}}, {"configured": {"outcome": "ok"}}] {
+		not "tried" in ids(object.union(m, reads(parts)))
+	}
+	some f in gds_compat_mode.findings with input as object.union(m, reads({"direct": {"outcome": "corrupt", "call": "cuFileRead"}}))
+	[f.id, f.subject, f.severity, f.confidence] == ["corrupt", "/raid", "high", "confirmed"]
+}
+
 test_silent if {
 	ids(machine({})) == set()
 	ids(machine({"properties": p2pdma, "kernel_p2pdma": true})) == set()

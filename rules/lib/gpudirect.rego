@@ -1,0 +1,112 @@
+# METADATA
+# title: What NICs and drives really reach of the GPUs' memory
+# description: >-
+#   Outcomes of registrations with NICs and of reads by cuFile that children of
+#   gpudoctor made with the full probe. Each set is empty if nothing was tried.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.gpudirect
+
+import data.gpudoctor.lib.surroundings
+
+# pairs are the NICs with the GPUs whose memory was to be registered with them.
+pairs contains {"nic": n, "gpu": g} if {
+	some n in input.gpudirect.nics
+	some g in n.gpus
+}
+
+ways := {"dmabuf": "as DMA-BUF", "peermem": "by its address (nvidia-peermem)"}
+
+# registered are the pairs that work, with the ways that do. NCCL uses either.
+registered contains {"nic": p.nic.device, "gpu": p.gpu.address, "way": way} if {
+	some p in pairs
+	some way, _ in ways
+	p.gpu[way].outcome == "ok"
+}
+
+# refused are those that work in neither way, although the NIC registers memory of the host: on
+# adapters that are known to do GPUDirect RDMA. EFA has rules of its own.
+refused contains {"nic": p.nic, "gpu": p.gpu} if {
+	some p in pairs
+	p.nic.host.outcome == "ok"
+	every way, _ in ways {
+		lasting(p.gpu[way])
+	}
+	p.nic.device in able
+}
+
+able contains p.device if {
+	some p in input.nics.rdma
+	p.address in surroundings.rdma_nics
+	not p.address in {d.address | some d in surroundings.efa_devices}
+}
+
+# lasting is true of a refusal that is not for want of something that comes and goes.
+lasting(a) if {
+	a.outcome == "refused"
+	not a.errno in {"", "ENOMEM", "EAGAIN", "EINTR", "EBUSY", "EMFILE", "ENFILE", "ENOSPC", "EACCES", "EPERM"}
+}
+
+# unlocked are the NICs that did not register memory of the host because too little may be locked.
+unlocked contains n if {
+	some n in input.gpudirect.nics
+	n.host.outcome == "refused"
+	n.host.call == "ibv_reg_mr"
+	n.host.errno in {"ENOMEM", "EAGAIN"}
+}
+
+# locked_bytes is the most memory of the host that a NIC registered.
+locked_bytes := max({n.host.bytes |
+	some n in input.gpudirect.nics
+	n.host.outcome == "ok"
+})
+
+# told says what became of a way: "ibv_reg_mr gives EFAULT".
+told(a) := sprintf("%s gives %s", [a.call, a.errno])
+
+# nic_evidence shows what a NIC registers of a GPU, host_evidence what of the host.
+nic_evidence(nic, gpu) := [{
+	"fact": sprintf("gpudirect.nics[%s].gpus[%s].%s", [nic, gpu.address, way]),
+	"value": object.filter(gpu[way], ["outcome", "call", "errno", "bytes"]),
+	"source": sprintf("a registration %s, really tried", [words]),
+} |
+	some way, words in ways
+	gpu[way].outcome
+]
+
+host_evidence(n) := {
+	"fact": sprintf("gpudirect.nics[%s].host", [n.device]),
+	"value": object.filter(n.host, ["outcome", "call", "errno", "bytes"]),
+	"source": "ibv_reg_mr(3) of host memory, really tried",
+}
+
+# direct are the mounts from which cuFile reads into the memory of a GPU without the host's.
+direct contains r.mount if {
+	some r in input.gpudirect.reads
+	r.direct.outcome == "ok"
+}
+
+# staged are the reads that work only in the compatibility mode: cuFile says that the platform, the
+# storage or nvidia_fs does not do it (cufile.h, enum CUfileOpError).
+staged contains r if {
+	some r in input.gpudirect.reads
+	r.direct.outcome == "refused"
+	r.direct.error in {
+		"CU_FILE_PLATFORM_NOT_SUPPORTED", "CU_FILE_IO_NOT_SUPPORTED", "CU_FILE_DEVICE_NOT_SUPPORTED",
+		"CU_FILE_NVFS_DRIVER_ERROR", "CU_FILE_NVFS_SETUP_ERROR",
+	}
+	r.configured.outcome == "ok"
+}
+
+# corrupt are the reads that succeeded and brought other data.
+corrupt contains {"read": r, "way": way} if {
+	some r in input.gpudirect.reads
+	some way in ["direct", "configured"]
+	r[way].outcome == "corrupt"
+}
+
+read_evidence(r, way) := {
+	"fact": sprintf("gpudirect.reads[%s].%s", [r.mount, way]),
+	"value": object.filter(r[way], ["outcome", "call", "error", "bytes"]),
+	"source": sprintf("cuFileRead into the memory of %s, really tried", [r.gpu]),
+}

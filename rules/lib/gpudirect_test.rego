@@ -1,0 +1,82 @@
+package gpudoctor.lib.gpudirect_test
+
+import data.gpudoctor.lib.gpudirect
+
+ok := {"outcome": "ok", "bytes": 2097152}
+
+no(call, errno) := {"outcome": "refused", "call": call, "errno": errno}
+
+fault := no("ibv_reg_mr", "EFAULT")
+
+unsupported := no("ibv_reg_dmabuf_mr", "EOPNOTSUPP")
+
+# outcomes are those that one way may have; {} is an unknown one.
+outcomes := [{}, {"x": ok}, {"x": fault}, {"x": unsupported}, {"x": no("ibv_reg_mr", "ENOMEM")}]
+
+way(name, o) := {name: o.x} if {
+	o.x
+} else := {}
+
+machine(host, dmabuf, peermem) := {
+	"pci": {"devices": [{"address": "0000:1c:00.0", "kind": "nic", "vendor": "0x15b3", "class": "0x020000"}]},
+	"nics": {"rdma": [{"device": "mlx5_0", "address": "0000:1c:00.0"}]},
+	"gpudirect": {"nics": [object.union(
+		way("host", host),
+		{"device": "mlx5_0", "gpus": [object.union({"address": "0000:1b:00.0"}, object.union(way("dmabuf", dmabuf), way("peermem", peermem)))]},
+	)]},
+}
+
+lasts(o) if o in [{"x": fault}, {"x": unsupported}]
+
+# A pair is registered if one way works, refused only if both ways were refused for good and the control
+# works, and otherwise neither.
+test_each_outcome if {
+	every h in outcomes {
+		every d in outcomes {
+			every p in outcomes {
+				registered := gpudirect.registered with input as machine(h, d, p)
+				refused := gpudirect.refused with input as machine(h, d, p)
+				count(registered) == count([o | some o in [d, p]; o == {"x": ok}])
+				count(refused) == count([1 | h == {"x": ok}; lasts(d); lasts(p)])
+			}
+		}
+	}
+}
+
+test_refused_on_adapters if {
+	m := machine({"x": ok}, {"x": unsupported}, {"x": fault})
+	count(gpudirect.refused) == 1 with input as m
+	count(gpudirect.refused) == 0 with input as object.union(m, {"pci": {"devices": [{"address": "0000:1c:00.0", "kind": "nic", "vendor": "0x1d0f", "device": "0xefa1", "class": "0x020000"}]}})
+	count(gpudirect.refused) == 0 with input as object.remove(m, ["pci"])
+}
+
+test_unlocked if {
+	every errno, n in {"ENOMEM": 1, "EAGAIN": 1, "EPERM": 0} {
+		count(gpudirect.unlocked) == n with input as machine({"x": no("ibv_reg_mr", errno)}, {}, {})
+	}
+	count(gpudirect.unlocked) == 0 with input as machine({"x": no("ibv_alloc_pd", "ENOMEM")}, {}, {})
+	gpudirect.locked_bytes == 2097152 with input as machine({"x": ok}, {}, {})
+	not gpudirect.locked_bytes with input as machine({}, {}, {})
+}
+
+test_evidence if {
+	evidence := gpudirect.nic_evidence("mlx5_0", {"address": "a", "dmabuf": unsupported})
+	[e.fact | some e in evidence] == ["gpudirect.nics[mlx5_0].gpus[a].dmabuf"]
+	gpudirect.host_evidence({"device": "mlx5_0", "host": ok}).value == ok
+	gpudirect.told(fault) == "ibv_reg_mr gives EFAULT"
+}
+
+read(parts) := {"gpudirect": {"reads": [object.union({"mount": "/data", "gpu": "0000:1b:00.0"}, parts)]}}
+
+refused_by(error) := {"outcome": "refused", "call": "cuFileHandleRegister", "error": error}
+
+test_reads if {
+	gpudirect.direct == {"/data"} with input as read({"direct": {"outcome": "ok"}})
+	gpudirect.direct == set() with input as read({"configured": {"outcome": "ok"}})
+	count(gpudirect.staged) == 1 with input as read({"direct": refused_by("CU_FILE_IO_NOT_SUPPORTED"), "configured": {"outcome": "ok"}})
+	every parts in [{"direct": refused_by("CU_FILE_INVALID_FILE_TYPE"), "configured": {"outcome": "ok"}}, {"direct": refused_by("CU_FILE_IO_NOT_SUPPORTED")}, {"configured": {"outcome": "ok"}}] {
+		count(gpudirect.staged) == 0 with input as read(parts)
+	}
+	count(gpudirect.corrupt) == 1 with input as read({"direct": {"outcome": "corrupt"}})
+	gpudirect.read_evidence({"mount": "/data", "gpu": "g", "direct": {"outcome": "ok"}}, "direct").fact == "gpudirect.reads[/data].direct"
+}
