@@ -60,13 +60,12 @@ findings contains {
 findings contains {
 	"id": "registration",
 	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("Registering memory of the host with %s was refused (%s). %s", [denied.device, gpudirect.told(denied.host), limit_remark]),
+	"message": sprintf("Registering memory of the host with %s was refused (%s). %s", [denied.device, attempts.told(denied.host), limit_remark]),
 	"severity": {"confirmed": "high", "likely": "medium"}[denied_confidence],
 	"confidence": denied_confidence,
 	"evidence": array.concat([gpudirect.host_evidence(denied)], limits_read),
 	"remedies": remedies,
 } if {
-	count(surroundings.usable) > 0
 	denied := sort(gpudirect.unlocked)[0]
 }
 

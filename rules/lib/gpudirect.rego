@@ -7,6 +7,7 @@
 #   - input: schema.facts
 package gpudoctor.lib.gpudirect
 
+import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.surroundings
 
 # pairs are the NICs with the GPUs whose memory was to be registered with them.
@@ -41,6 +42,24 @@ able contains p.device if {
 	not p.address in {d.address | some d in surroundings.efa_devices}
 }
 
+# other are the devices that are known to be something else.
+other contains p.device if {
+	some p in input.nics.rdma
+	some d in input.pci.devices
+	d.address == p.address
+	not p.device in able
+}
+
+# doubtful are the pairs of which a refusal is known, and not enough to tell whether it matters.
+doubtful contains p if {
+	some p in pairs
+	outcomes := {p.gpu[way].outcome | some way, _ in ways}
+	"refused" in outcomes
+	not "ok" in outcomes
+	not {"nic": p.nic, "gpu": p.gpu} in refused
+	not p.nic.device in other
+}
+
 # lasting is true of a refusal that is not for want of something that comes and goes.
 lasting(a) if {
 	a.outcome == "refused"
@@ -60,9 +79,6 @@ locked_bytes := max({n.host.bytes |
 	some n in input.gpudirect.nics
 	n.host.outcome == "ok"
 })
-
-# told says what became of a way: "ibv_reg_mr gives EFAULT".
-told(a) := sprintf("%s gives %s", [a.call, a.errno])
 
 # nic_evidence shows what a NIC registers of a GPU, host_evidence what of the host.
 nic_evidence(nic, gpu) := [{
@@ -97,6 +113,22 @@ staged contains r if {
 	}
 	r.configured.outcome == "ok"
 }
+
+# unclear are the reads that were refused directly, and not enough is known to tell whether it matters.
+unclear contains r if {
+	some r in input.gpudirect.reads
+	r.direct.outcome == "refused"
+	not r.configured.outcome
+}
+
+unclear contains r if {
+	some r in input.gpudirect.reads
+	r.direct.outcome == "refused"
+	not r.direct.error
+}
+
+# told says what refused a read: "cuFileHandleRegister gives CU_FILE_IO_NOT_SUPPORTED".
+told(r) := attempts.told({"call": object.get(r.direct, "call", "cuFile"), "errno": object.get(r.direct, "error", "an error")})
 
 # corrupt are the reads that succeeded and brought other data.
 corrupt contains {"read": r, "way": way} if {

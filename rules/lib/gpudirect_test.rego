@@ -38,6 +38,8 @@ test_each_outcome if {
 				refused := gpudirect.refused with input as machine(h, d, p)
 				count(registered) == count([o | some o in [d, p]; o == {"x": ok}])
 				count(refused) == count([1 | h == {"x": ok}; lasts(d); lasts(p)])
+				doubtful := gpudirect.doubtful with input as machine(h, d, p)
+				count(doubtful) == count([1 | d != {"x": ok}; p != {"x": ok}; [d, p] != [{}, {}]; count(refused) == 0])
 			}
 		}
 	}
@@ -46,8 +48,11 @@ test_each_outcome if {
 test_refused_on_adapters if {
 	m := machine({"x": ok}, {"x": unsupported}, {"x": fault})
 	count(gpudirect.refused) == 1 with input as m
-	count(gpudirect.refused) == 0 with input as object.union(m, {"pci": {"devices": [{"address": "0000:1c:00.0", "kind": "nic", "vendor": "0x1d0f", "device": "0xefa1", "class": "0x020000"}]}})
-	count(gpudirect.refused) == 0 with input as object.remove(m, ["pci"])
+	count(gpudirect.refused | gpudirect.doubtful) == 0 with input as object.union(m, {"pci": {"devices": [{"address": "0000:1c:00.0", "kind": "nic", "vendor": "0x1d0f", "device": "0xefa1", "class": "0x020000"}]}})
+	every key in ["pci", "nics"] {
+		count(gpudirect.refused) == 0 with input as object.remove(m, [key])
+		count(gpudirect.doubtful) == 1 with input as object.remove(m, [key])
+	}
 }
 
 test_unlocked if {
@@ -63,7 +68,6 @@ test_evidence if {
 	evidence := gpudirect.nic_evidence("mlx5_0", {"address": "a", "dmabuf": unsupported})
 	[e.fact | some e in evidence] == ["gpudirect.nics[mlx5_0].gpus[a].dmabuf"]
 	gpudirect.host_evidence({"device": "mlx5_0", "host": ok}).value == ok
-	gpudirect.told(fault) == "ibv_reg_mr gives EFAULT"
 }
 
 read(parts) := {"gpudirect": {"reads": [object.union({"mount": "/data", "gpu": "0000:1b:00.0"}, parts)]}}
@@ -77,6 +81,12 @@ test_reads if {
 	every parts in [{"direct": refused_by("CU_FILE_INVALID_FILE_TYPE"), "configured": {"outcome": "ok"}}, {"direct": refused_by("CU_FILE_IO_NOT_SUPPORTED")}, {"configured": {"outcome": "ok"}}] {
 		count(gpudirect.staged) == 0 with input as read(parts)
 	}
+	count(gpudirect.unclear) == 1 with input as read({"direct": refused_by("CU_FILE_IO_NOT_SUPPORTED")})
+	count(gpudirect.unclear) == 1 with input as read({"direct": {"outcome": "refused"}, "configured": {"outcome": "ok"}})
+	every parts in [{}, {"direct": {"outcome": "ok"}}, {"direct": refused_by("CU_FILE_INVALID_FILE_TYPE"), "configured": {"outcome": "ok"}}] {
+		count(gpudirect.unclear) == 0 with input as read(parts)
+	}
+	gpudirect.told(read({"direct": refused_by("CU_FILE_IO_NOT_SUPPORTED")}).gpudirect.reads[0]) == "cuFileHandleRegister gives CU_FILE_IO_NOT_SUPPORTED"
 	count(gpudirect.corrupt) == 1 with input as read({"direct": {"outcome": "corrupt"}})
 	gpudirect.read_evidence({"mount": "/data", "gpu": "g", "direct": {"outcome": "ok"}}, "direct").fact == "gpudirect.reads[/data].direct"
 }

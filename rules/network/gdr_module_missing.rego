@@ -35,6 +35,7 @@
 #   since: "0.1"
 package gpudoctor.rules.gdr_module_missing
 
+import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.logs
@@ -175,7 +176,7 @@ findings contains {
 	"subject": "GPUDirect RDMA",
 	"affects": sort({p.gpu.address | some p in gpudirect.refused}),
 	"message": sprintf("%s registers memory of the host, but not that of GPU %s: %s as DMA-BUF, and %s by its address (nvidia-peermem)%s", [
-		refusal.nic.device, refusal.gpu.address, gpudirect.told(refusal.gpu.dmabuf), gpudirect.told(refusal.gpu.peermem), others,
+		refusal.nic.device, refusal.gpu.address, attempts.told(refusal.gpu.dmabuf), attempts.told(refusal.gpu.peermem), others,
 	]),
 	"evidence": array.concat(gpudirect.nic_evidence(refusal.nic.device, refusal.gpu), [gpudirect.host_evidence(refusal.nic)]),
 	"severity": {true: "medium", false: "low"}[count(gpudirect.registered) == 0],
@@ -217,6 +218,10 @@ missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loa
 	not no_dmabuf
 	count(gpudirect.registered | gpudirect.refused) == 0
 	not facts.only_amd
+}
+
+missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a GPU in one way, and it is not known whether another works"} if {
+	count(gpudirect.doubtful) > 0
 }
 
 missing contains {"fact": "nics.rdma", "words": "it is not known whether an RDMA port is active"} if {

@@ -150,6 +150,18 @@ test_each_registration if {
 	}
 }
 
+# doubt is reported where a refusal is known, and not enough besides.
+test_doubtful_registration if {
+	every h, _ in states {
+		every d, _ in states {
+			every p, _ in states {
+				lacks := gdr_module_missing.missing with input as tried(part("host", states[h]), object.union(part("dmabuf", states[d]), part("peermem", states[p])))
+				count([1 | some m in lacks; m.fact == "gpudirect.nics"]) == count([1 | some o in [{d, p}]; not "ok" in o; o != {"unknown"}; [h, d, p] != ["ok", "fault", "fault"]])
+			}
+		}
+	}
+}
+
 test_registration_words if {
 	m := tried({"host": ok}, {"dmabuf": no("ibv_reg_dmabuf_mr", "EOPNOTSUPP"), "peermem": no("ibv_reg_mr", "EFAULT")})
 	some f in gdr_module_missing.findings with input as m

@@ -97,7 +97,7 @@ findings contains {
 findings contains {
 	"id": "tried",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("cuFile reads from %s only through host memory (compatibility mode): without it, %s", [facts.list({r.mount | some r in gpudirect.staged}), facts.list({sprintf("%s gives %s", [r.direct.call, r.direct.error]) | some r in gpudirect.staged})]),
+	"message": sprintf("cuFile reads from %s only through host memory (compatibility mode): without it, %s", [facts.list({r.mount | some r in gpudirect.staged}), facts.list({gpudirect.told(r) | some r in gpudirect.staged})]),
 	"evidence": [e | some r in gpudirect.staged; some e in [gpudirect.read_evidence(r, "direct"), gpudirect.read_evidence(r, "configured")]],
 	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if {
@@ -175,6 +175,10 @@ findings contains {
 missing contains {"fact": "storage.gds", "words": "it is not known whether GPUDirect Storage is set up"} if {
 	not input.storage.gds
 	not surroundings.no_nvidia
+}
+
+missing contains {"fact": "gpudirect.reads", "words": "cuFile refused to read without the compatibility mode, and it is not known why, or whether it reads with it"} if {
+	count(gpudirect.unclear) > 0
 }
 
 missing contains {"fact": "storage.gds.loaded", "words": "it is not known whether the module nvidia_fs is loaded"} if {
