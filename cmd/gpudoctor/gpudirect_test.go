@@ -1,0 +1,212 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
+)
+
+// sysWithNICs writes a /sys with two GPUs and two adapters of NVIDIA, one below a switch with each GPU, whose ports are
+// active, and these kernel modules.
+func sysWithNICs(t *testing.T, modules ...string) string {
+	t.Helper()
+	sys := t.TempDir()
+	file := func(name, text string) {
+		at := filepath.Join(sys, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(target, name string) {
+		at := filepath.Join(sys, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2 {
+		address := fmt.Sprintf("0000:%02x:00.0", 0x1c+i)
+		device := "devices/pci0000:10/" + address
+		file(device+"/vendor", "0x15b3")
+		file(device+"/device", "0x1021")
+		file(device+"/class", "0x020700")
+		file(device+"/numa_node", "0")
+		link("../../../"+device, "bus/pci/devices/"+address)
+		name := fmt.Sprintf("mlx5_%d", i)
+		port := device + "/infiniband/" + name + "/ports/1"
+		file(port+"/state", "4: ACTIVE")
+		file(port+"/phys_state", "5: LinkUp")
+		file(port+"/link_layer", "InfiniBand")
+		file(port+"/rate", "400 Gb/sec (4X NDR)")
+		file(port+"/lid", "0x5")
+		file(port+"/sm_lid", "0x1")
+		link("../../"+device+"/infiniband/"+name, "class/infiniband/"+name)
+	}
+	file("class/net/lo/mtu", "65536") // Without the folder, no network is visible.
+	for _, m := range append(modules, "ib_core", "mlx5_ib") {
+		file("module/"+m+"/refcnt", "1")
+	}
+	return sys
+}
+
+// registered is what the whole program makes of NICs that behave in some way.
+type registered struct {
+	finding  string   // That of gdr-module-missing or memlock-limit.
+	unknown  []string // The facts of the section gpudirect that are unknown.
+	unproven bool     // Whether gdr-module-missing has no verdict.
+}
+
+// TestRegistrations runs the whole program on a machine with NICs, whose libibverbs and driver do what was ordered. A
+// way that works is healthy, one that is unknown is neither a finding nor taken for healthy where another is refused,
+// and a recording gives the same.
+func TestRegistrations(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	const refused = "gdr-module-missing medium confirmed GPUDirect RDMA"
+	fault, unsupported := "error-peermem=14", "error-dmabuf-mr=95"
+	for name, tt := range map[string]struct {
+		verbs, cuda string
+		modules     []string
+		want        registered
+	}{
+		"healthy":                   {"", "", []string{"nvidia_peermem"}, registered{}},
+		"only DMA-BUF":              {fault, "", nil, registered{}},
+		"only peermem":              {unsupported, "no-dmabuf", []string{"nvidia_peermem"}, registered{}},
+		"neither":                   {fault + "," + unsupported, "", nil, registered{finding: refused}},
+		"neither, no DMA-BUF":       {fault, "no-dmabuf", nil, registered{finding: refused}},
+		"peermem does not register": {fault + "," + unsupported, "", []string{"nvidia_peermem"}, registered{finding: refused}},
+		"one NIC":                   {"error-peermem=14@*>1,error-dmabuf-mr=95@*>1", "", nil, registered{finding: "gdr-module-missing low confirmed GPUDirect RDMA"}},
+		"locked memory":             {"error-host=12", "", []string{"nvidia_peermem"}, registered{finding: "memlock-limit medium likely RLIMIT_MEMLOCK"}},
+		"DMA-BUF crashes":           {fault + ",crash-dmabuf-mr", "", nil, registered{unknown: []string{"nics.dmabuf"}, unproven: true}},
+		"both crash":                {"crash-peermem,crash-dmabuf-mr", "", []string{"nvidia_peermem"}, registered{unknown: []string{"nics.dmabuf", "nics.peermem"}}},
+		"no access":                 {"error-open=13", "", []string{"nvidia_peermem"}, registered{unknown: []string{"nics.dmabuf", "nics.peermem"}}},
+		"the list crashes":          {"crash-list", "", []string{"nvidia_peermem"}, registered{unknown: []string{"nics.dmabuf", "nics.host", "nics.peermem"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && name != "healthy" && name != "neither" {
+				t.Skip("not with -short")
+			}
+			to := restricted.To{Sys: sysWithNICs(t, tt.modules...)}
+			raw, err := json.Marshal(to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot := filepath.Join(t.TempDir(), "host.txtar")
+			c := exec.Command("restricted", "snapshot", "--probe", "full", "-o", snapshot)
+			c.Env = append(simulated{libraries: []string{"cuda", "nvml", "verbs"}, cuda: tt.cuda}.environment(t),
+				restriction+"="+string(raw), "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs)
+			c.SysProcAttr = to.Attributes()
+			if out, err := c.CombinedOutput(); os.IsPermission(err) || c.ProcessState != nil && c.ProcessState.ExitCode() == notRestricted {
+				t.Skipf("namespaces are not permitted here: %v %s", err, out)
+			} else if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			replayed, got := replay(t, snapshot)
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(registered{})); diff != "" {
+				t.Errorf("-want +got: %s", diff)
+			}
+			c = exec.Command("restricted", "check", "--probe", "full", "--format", "json")
+			c.Env = append(simulated{libraries: []string{"cuda", "nvml", "verbs"}, cuda: tt.cuda}.environment(t),
+				restriction+"="+string(raw), "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs)
+			c.SysProcAttr = to.Attributes()
+			out, _ := c.Output() // Its exit code is that of the findings.
+			var live report.Document
+			if err := json.Unmarshal(out, &live); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if diff := cmp.Diff(verdictOf(&live), verdictOf(replayed), cmp.AllowUnexported(registered{})); diff != "" {
+				t.Errorf("the recording differs: %s", diff)
+			}
+		})
+	}
+}
+
+// replay judges a recording.
+func replay(t *testing.T, snapshot string) (*report.Document, registered) {
+	t.Helper()
+	out, _ := exec.Command("gpudoctor", "check", "--from", snapshot, "--format", "json").Output() // The same.
+	var d report.Document
+	if err := json.Unmarshal(out, &d); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return &d, verdictOf(&d)
+}
+
+// verdictOf is what a report says of registrations.
+func verdictOf(d *report.Document) registered {
+	var r registered
+	for _, f := range d.Findings {
+		if f.Rule == "gdr-module-missing" || f.Rule == "memlock-limit" && strings.Contains(f.Message, "mlx5_") {
+			r.finding = strings.Join([]string{f.Rule, string(f.Severity), string(f.Confidence), f.Subject}, " ")
+		}
+	}
+	unknown := map[string]bool{}
+	for _, u := range d.Unknown {
+		if u.Section == "gpudirect" {
+			unknown[u.Fact] = true
+		}
+	}
+	r.unknown = slices.Sorted(maps.Keys(unknown))
+	for _, s := range d.Skipped {
+		r.unproven = r.unproven || s.Rule == "gdr-module-missing"
+	}
+	return r
+}
+
+// TestRegistrationHangs holds that a NIC that hangs costs its own outcome, in time, and leaves no process.
+func TestRegistrationHangs(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
+	to := restricted.To{Sys: sysWithNICs(t, "nvidia_peermem")}
+	raw, err := json.Marshal(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker := runMarker + "=" + t.Name()
+	c := exec.Command("restricted", "check", "--probe", "full", "--probe-timeout", hangTimeout.String(), "--format", "json")
+	c.Env = append(simulated{libraries: []string{"cuda", "nvml", "verbs"}}.environment(t),
+		restriction+"="+string(raw), marker, "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT=hang-peermem@*>1")
+	c.SysProcAttr = to.Attributes()
+	out, _ := c.Output() // Its exit code is that of the findings.
+	if c.ProcessState != nil && c.ProcessState.ExitCode() == notRestricted {
+		t.Skipf("namespaces are not permitted here: %s", out)
+	}
+	var d report.Document
+	if err := json.Unmarshal(out, &d); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got, want := verdictOf(&d), (registered{unknown: []string{"nics.peermem"}}); !cmp.Equal(got, want, cmp.AllowUnexported(registered{})) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	processes, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil || len(processes) == 0 {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		if text, err := os.ReadFile(p); err == nil && strings.Contains(string(text), marker) {
+			t.Errorf("%s is left", p)
+		}
+	}
+}
