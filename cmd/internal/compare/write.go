@@ -144,6 +144,8 @@ var nouns = map[string]string{
 	"storage.drives":         "NVMe drive",
 	"storage.arrays":         "md array",
 	"storage.mounts":         "mount",
+	"gpudirect.nics":         "registration with",
+	"gpudirect.reads":        "cuFile read from",
 	"iommu.groups":           "IOMMU group",
 	"numa.nodes":             "NUMA node",
 	"software":               "package",

@@ -73,6 +73,33 @@ func TestTelling(t *testing.T) {
 	}
 }
 
+// TestTellingGPUDirect holds that what was really tried is told beside the ports and the drives, and that what is not
+// known is not.
+func TestTellingGPUDirect(t *testing.T) {
+	ok, refused := &facts.Attempt{Outcome: "ok"}, &facts.Attempt{Outcome: "refused"}
+	const ports, drives = "1 of 2 RDMA ports active", "0 NVMe drives"
+	for want, gpus := range map[string][]facts.DirectGPU{
+		"": {{Address: "a"}, {Address: "b", DMABuf: refused, Peermem: refused}},
+		", NICs register the memory of 2 of 2 GPUs (DMA-BUF, nvidia-peermem)": {{Address: "a", DMABuf: ok, Peermem: ok}, {Address: "b", DMABuf: ok, Peermem: ok}},
+		", NICs register the memory of 1 of 2 GPUs (DMA-BUF)":                 {{Address: "a", DMABuf: ok, Peermem: refused}, {Address: "b"}},
+		", NICs register the memory of 2 of 2 GPUs":                           {{Address: "a", DMABuf: ok}, {Address: "b", Peermem: ok}},
+	} {
+		f := known()
+		f.Storage = &facts.StorageFacts{}
+		f.GPUDirect = &facts.GPUDirectFacts{NICs: []facts.DirectNIC{{GPUs: gpus}}}
+		if got := telling(f, rules.AreaNetwork); got != ports+want {
+			t.Errorf("got %q, want %q", got, ports+want)
+		}
+		if got := telling(f, rules.AreaStorage); got != drives {
+			t.Errorf("got %q, want %q", got, drives)
+		}
+		f.GPUDirect.Reads = []facts.DirectRead{{Direct: &facts.CuFileRead{Outcome: "ok"}}, {Direct: &facts.CuFileRead{Outcome: "refused"}}, {}}
+		if got := telling(f, rules.AreaStorage); got != drives+", cuFile reads directly from 1 of 3 mounts" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
 // TestLines holds how the state of an area follows from its rules.
 func TestLines(t *testing.T) {
 	rule := func(id string, areas ...rules.Area) rules.Rule { return rules.Rule{ID: id, Areas: areas} }

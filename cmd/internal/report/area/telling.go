@@ -3,6 +3,7 @@ package area
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,9 +33,9 @@ func telling(f *facts.Facts, area rules.Area) string {
 	case rules.AreaEnvironment:
 		return ofEnvironment(f.Env)
 	case rules.AreaNetwork:
-		return ofNetwork(f.NICs)
+		return ofNetwork(f.NICs) + ofRegistrations(f.GPUDirect)
 	case rules.AreaStorage:
-		return ofStorage(f.Storage)
+		return ofStorage(f.Storage) + ofReads(f.GPUDirect)
 	case rules.AreaKernelLog:
 		return ofKernelLog(f.KernelLog)
 	case rules.AreaJob:
@@ -214,6 +215,56 @@ func ofStorage(s *facts.StorageFacts) string {
 		parts = append(parts, strings.TrimSpace("nvidia_fs "+g.Version))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// ofRegistrations tells the memory of how many GPUs a NIC registered, and in which ways all of these.
+func ofRegistrations(d *facts.GPUDirectFacts) string {
+	if d == nil {
+		return ""
+	}
+	tried, registered := map[string]bool{}, map[string]bool{}
+	ways := map[string]map[string]bool{"DMA-BUF": {}, "nvidia-peermem": {}}
+	for _, n := range d.NICs {
+		for _, g := range n.GPUs {
+			tried[g.Address] = true
+			for way, a := range map[string]*facts.Attempt{"DMA-BUF": g.DMABuf, "nvidia-peermem": g.Peermem} {
+				if a != nil && a.Outcome == "ok" {
+					registered[g.Address], ways[way][g.Address] = true, true
+				}
+			}
+		}
+	}
+	if len(registered) == 0 {
+		return ""
+	}
+	var all []string
+	for _, way := range slices.Sorted(maps.Keys(ways)) {
+		if len(ways[way]) == len(registered) {
+			all = append(all, way)
+		}
+	}
+	words := fmt.Sprintf(", NICs register the memory of %d of %s", len(registered), lines.Count(len(tried), "GPU"))
+	if len(all) > 0 {
+		words += " (" + strings.Join(all, ", ") + ")"
+	}
+	return words
+}
+
+// ofReads tells from how many mounts cuFile read directly.
+func ofReads(d *facts.GPUDirectFacts) string {
+	if d == nil {
+		return ""
+	}
+	n := 0
+	for _, r := range d.Reads {
+		if r.Direct != nil && r.Direct.Outcome == "ok" {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", cuFile reads directly from %d of %s", n, lines.Count(len(d.Reads), "mount"))
 }
 
 func ofKernelLog(k *facts.KernelLogFacts) string {
