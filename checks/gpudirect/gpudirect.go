@@ -68,31 +68,27 @@ type reader struct {
 	mounts []facts.Mount
 }
 
-// limits are how long something may take; ok is false if too little time is left.
-func (r *reader) limits(ctx context.Context) (l direct.Limits, ok bool) {
-	l = direct.Limits{Step: min(cmp.Or(r.g.Options.ProbeTimeout, deadline.Direct), deadline.Direct), All: deadline.DirectAll}
-	if at, bounded := ctx.Deadline(); bounded {
-		l.All = min(l.All, time.Until(at)-deadline.Kill-deadline.Judge)
-	}
-	return l, l.All > deadline.Judge
-}
-
 var errLate = errors.New("too little time was left for it")
 
-// ask puts a question that a child answers.
+// ask puts a question that children answer, early enough to end them before the time of the whole is over.
 func (r *reader) ask(ctx context.Context, question string, by func(ctx context.Context, l direct.Limits) (*direct.Answer, error)) (*direct.Answer, error) {
+	end, bounded := ctx.Deadline()
+	end = end.Add(-deadline.Kill - deadline.Judge)
+	l := direct.Limits{Step: min(cmp.Or(r.g.Options.ProbeTimeout, deadline.Direct), deadline.Direct)}
 	var a direct.Answer
-	err := r.g.Host.AskBy(ctx, question, func(ctx context.Context) (any, error) { return r.tryAll(ctx, by) }, &a)
+	err := r.g.Host.AskBy(ctx, question, func(ctx context.Context) (any, error) {
+		if !bounded {
+			return by(ctx, l)
+		}
+		if time.Until(end) < deadline.Judge {
+			return nil, errLate
+		}
+		ctx, cancel := context.WithDeadline(ctx, end)
+		defer cancel()
+		return by(ctx, l)
+	}, &a)
 	a.Tried = a.Tried[:min(len(a.Tried), maxTried)]
 	return &a, err
-}
-
-func (r *reader) tryAll(ctx context.Context, by func(ctx context.Context, l direct.Limits) (*direct.Answer, error)) (*direct.Answer, error) {
-	l, ok := r.limits(ctx)
-	if !ok {
-		return nil, errLate
-	}
-	return by(ctx, l)
 }
 
 // note says why nothing is known. That a recording is older, or was made without the full probe, is no failure.
@@ -191,10 +187,7 @@ func (r *reader) reads(ctx context.Context, d *facts.GPUDirectFacts) {
 	a, err := r.ask(ctx, direct.Reads, func(ctx context.Context, l direct.Limits) (*direct.Answer, error) {
 		var all direct.Answer
 		for i := range r.mounts {
-			a, err := direct.Read(ctx, nearestGPU(r.g.Facts, r.gpus, &r.mounts[i]), r.mounts[i].Path, l)
-			if err != nil {
-				return nil, err
-			}
+			a := direct.Read(ctx, nearestGPU(r.g.Facts, r.gpus, &r.mounts[i]), r.mounts[i].Path, l)
 			all.Tried = append(all.Tried, a.Tried...)
 		}
 		return &all, nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -199,6 +200,29 @@ func TestReads(t *testing.T) {
 				t.Errorf("unknown: %v", unknown)
 			}
 		})
+	}
+}
+
+// TestLate holds that the check ends before the time of the whole is over, whatever hangs, and that what it does not
+// know has a reason.
+func TestLate(t *testing.T) {
+	simulate(t, map[string]string{"GPUDOCTOR_SIM_NICS": "1", "GPUDOCTOR_SIM_VERBS_FAULT": "hang-host", "GPUDOCTOR_SIM_CUFILE_FAULT": "hang-driver"})
+	f := withMount("/tmp")
+	f.NICs = on(probe.Full, 1, 1).NICs
+	for _, after := range []time.Duration{0, time.Second, 5 * time.Second} {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		defer cancel()
+		own := *f
+		g := checktest.On(&alive{}, &own)
+		if err := Check.Gather(ctx, g); err != nil {
+			t.Fatal(err)
+		}
+		if after > time.Second && ctx.Err() != nil {
+			t.Errorf("after %s: it took longer", after)
+		}
+		if d := own.GPUDirect; d != nil && (len(d.NICs) > 0 && d.NICs[0].Host != nil || len(d.Reads) > 0 && d.Reads[0].Direct != nil) || len(g.Unknowns()) < 2 {
+			t.Errorf("after %s: got %+v, %v", after, d, g.Unknowns())
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func distance(f *facts.Facts, gpu, address string) int {
 }
 
 // pairs are the registrations to try: each GPU with its nearest NIC, of several the one with the fewest GPUs,
-// and each NIC that is nobody's with its nearest GPU. So every GPU and every NIC takes part, and there are never
+// and each NIC left over with its nearest GPU. So every GPU and every NIC takes part, and there are never
 // more of them than GPUs and NICs together.
 func pairs(f *facts.Facts, gpus []string, nics []nic) map[string][]string {
 	with := make(map[string][]string, len(nics))

@@ -60,7 +60,7 @@ doubtful contains p if {
 	not p.nic.device in other
 }
 
-# lasting is true of a refusal that is not for want of something that comes and goes.
+# lasting is true of a refusal for a reason that stays: not memory, files or rights.
 lasting(a) if {
 	a.outcome == "refused"
 	not a.errno in {"", "ENOMEM", "EAGAIN", "EINTR", "EBUSY", "EMFILE", "ENFILE", "ENOSPC", "EACCES", "EPERM"}

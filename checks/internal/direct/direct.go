@@ -137,7 +137,7 @@ func Register(ctx context.Context, tries []Try, limits Limits) (*Answer, error) 
 
 // Read has cuFile read a file of a mount into the memory of a GPU: directly, and where that is not possible, as
 // it is set up. Each is in a child of its own, because cuFile reads its settings once.
-func Read(ctx context.Context, gpu, mount string, limits Limits) (*Answer, error) {
+func Read(ctx context.Context, gpu, mount string, limits Limits) *Answer {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(limits.All, deadline.DirectAll))
 	defer cancel()
 	var all Answer
@@ -146,16 +146,18 @@ func Read(ctx context.Context, gpu, mount string, limits Limits) (*Answer, error
 		if way == Direct {
 			env = append(env, forbidCompat)
 		}
-		a, err := (&runner{task: readTask, env: env, limits: limits}).run(ctx, []Try{{Way: way, GPU: gpu, Mount: mount}})
-		if err != nil {
-			return nil, err
+		t := Tried{Try: Try{Way: way, GPU: gpu, Mount: mount}}
+		if a, err := (&runner{task: readTask, env: env, limits: limits}).run(ctx, []Try{t.Try}); err != nil {
+			t.Result = unknown(err.Error())
+		} else {
+			t = a.Tried[0]
 		}
-		all.Tried = append(all.Tried, a.Tried...)
-		if outcome := a.Tried[0].Result.Outcome; outcome != attempt.Refused {
+		all.Tried = append(all.Tried, t)
+		if t.Result.Outcome != attempt.Refused {
 			break
 		}
 	}
-	return &all, nil
+	return &all
 }
 
 // run makes the tries. One that ends the child, or hangs, has an unknown outcome, and another child continues

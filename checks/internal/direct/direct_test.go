@@ -336,10 +336,7 @@ func TestReadWays(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "cufile")+":"+drivers.Build(t, "cuda"))
 	for order, want := range map[string]string{"": "direct ok", "no-gds=5010": "direct refused, configured ok", "wrong-data": "direct corrupt", "short": "direct unknown"} {
 		t.Setenv("GPUDOCTOR_SIM_CUFILE_FAULT", order)
-		a, err := Read(t.Context(), gpu0, dir, Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := Read(t.Context(), gpu0, dir, Limits{})
 		var got []string
 		for _, tried := range a.Tried {
 			got = append(got, tried.Way+" "+tried.Result.Outcome)
