@@ -29,8 +29,8 @@ var Check = &gather.Check{
 With the full probe, a child process registers 2 MiB of each GPU's memory with
 its nearest NIC through libibverbs, as DMA-BUF and by its address, and as the
 control memory of its own. Where GPUDirect Storage is set up, cuFile reads a
-file without a name from each file system on NVMe drives into the memory of a
-GPU, and what arrives is compared.`,
+temporary file from each file system on NVMe drives into the memory of a GPU,
+and what arrives is compared.`,
 	After:   []string{"pci", "gpus", "links", "nics", "storage", "transfers"},
 	Patient: true,
 	Gather:  collect,

@@ -4,14 +4,17 @@
 // show what does.
 //
 // Nothing that is tried outlives the child: memory and its registrations are the child's own, and the file
-// that is read has no name.
+// that is read has a name only while cuFile opens it.
 package direct
 
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -58,6 +61,9 @@ type Try struct {
 	// Device is the name of an RDMA device, Mount the path of a file system.
 	Device string `json:"device,omitempty"`
 	Mount  string `json:"mount,omitempty"`
+
+	// name is that of a file on the mount, for the child that makes it.
+	name string
 }
 
 // Tried is what came of it.
@@ -88,6 +94,8 @@ type message struct {
 // order says what a child does.
 type order struct {
 	Tries []Try `json:"tries"`
+	// Name is what a file on a mount is called while cuFile opens it.
+	Name string `json:"name,omitempty"`
 }
 
 const (
@@ -110,6 +118,7 @@ func init() {
 				if err := send(message{At: i, Begun: true}); err != nil {
 					return err
 				}
+				t.name = o.Name
 				r := perform(t)
 				if err := send(message{At: i, Result: &r}); err != nil {
 					return err
@@ -128,6 +137,8 @@ type runner struct {
 	task   string
 	env    []string
 	limits Limits
+	// file is the name of a file that a child makes on a mount.
+	file string
 }
 
 // Register registers memory in the ways that the tries name.
@@ -147,7 +158,7 @@ func Read(ctx context.Context, gpu, mount string, limits Limits) *Answer {
 			env = append(env, forbidCompat)
 		}
 		t := Tried{Try: Try{Way: way, GPU: gpu, Mount: mount}}
-		if a, err := (&runner{task: readTask, env: env, limits: limits}).run(ctx, []Try{t.Try}); err != nil {
+		if a, err := readOn(ctx, &runner{task: readTask, env: env, limits: limits}, t.Try); err != nil {
 			t.Result = unknown(err.Error())
 		} else {
 			t = a.Tried[0]
@@ -158,6 +169,23 @@ func Read(ctx context.Context, gpu, mount string, limits Limits) *Answer {
 		}
 	}
 	return &all
+}
+
+// readOn makes one read. Whatever became of the child, no file of its has a name after that.
+func readOn(ctx context.Context, r *runner, t Try) (*Answer, error) {
+	r.file = ".gpudoctor-" + rand.Text()
+	defer func() {
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			_ = os.Remove(filepath.Join(t.Mount, r.file)) // As a rule, the child did.
+		}()
+		select {
+		case <-gone:
+		case <-time.After(deadline.File): // The drive does not answer.
+		}
+	}()
+	return r.run(ctx, []Try{t})
 }
 
 // run makes the tries. One that ends the child, or hangs, has an unknown outcome, and another child continues
@@ -196,7 +224,7 @@ func (r *runner) child(ctx context.Context, left []Tried) (at int, more bool, er
 	defer timer.Stop()
 	at = -1
 	known := false
-	o := order{}
+	o := order{Name: r.file}
 	for _, t := range left {
 		o.Tries = append(o.Tries, t.Try)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -280,6 +279,9 @@ func TestRead(t *testing.T) {
 		{"short", "", "unknown", "unknown"},
 		{"stubborn", "", "unknown", "ok"},
 		{"crash-driver", "", "unknown", "unknown"},
+		{"crash-handle", "", "unknown", "unknown"},
+		{"kill-handle", "", "unknown", "unknown"},
+		{"exit-handle=1", "", "unknown", "unknown"},
 		{"exit-read=0", "", "unknown", "unknown"},
 		{"", "error-init=802", "unknown", "unknown"},
 		{"", "error-alloc=2", "unknown", "unknown"},
@@ -296,7 +298,7 @@ func TestRead(t *testing.T) {
 				if way == Direct {
 					env = append(env, forbidCompat)
 				}
-				a, err := simulated(t, readTask, []string{"cufile", "cuda"}, env...).run(t.Context(), []Try{{Way: way, GPU: gpu0, Mount: dir}})
+				a, err := readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}, env...), Try{Way: way, GPU: gpu0, Mount: dir})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -304,7 +306,7 @@ func TestRead(t *testing.T) {
 					t.Errorf("%s: got %s (%s), want %s", way, got, a.Tried[0].Result.Reason, want)
 				}
 			}
-			left, err := filepath.Glob(dir + "/*")
+			left, err := os.ReadDir(dir)
 			if _, log := os.Stat("cufile.log"); err != nil || len(left) > 0 || log == nil {
 				t.Errorf("left: %v, %v, cufile.log: %v", left, err, log)
 			}
@@ -312,11 +314,27 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReadHangs holds that a file is not left with its name if cuFile hangs while it opens it.
+func TestReadHangs(t *testing.T) {
+	t.Parallel()
+	dir := directFolder(t)
+	r := simulated(t, readTask, []string{"cufile", "cuda"}, "GPUDOCTOR_SIM_CUFILE_FAULT=hang-handle")
+	r.limits.Step = 3 * time.Second
+	a, err := readOn(t.Context(), r, Try{Way: Configured, GPU: gpu0, Mount: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if got := a.Tried[0].Result; got.Outcome != attempt.Unknown || !strings.HasPrefix(got.Reason, "cuFileHandleRegister did not return") || err != nil || len(left) > 0 {
+		t.Errorf("got %+v, left %v, %v", got, left, err)
+	}
+}
+
 // TestReadNoFile holds that no read is tried where no file can be made.
 func TestReadNoFile(t *testing.T) {
 	t.Parallel()
 	for _, mount := range []string{"/proc", "/nonexistent", "/dev/null"} {
-		a, err := simulated(t, readTask, []string{"cufile", "cuda"}).run(t.Context(), []Try{{Way: Configured, GPU: gpu0, Mount: mount}})
+		a, err := readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}), Try{Way: Configured, GPU: gpu0, Mount: mount})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +342,7 @@ func TestReadNoFile(t *testing.T) {
 			t.Errorf("%s: got %+v", mount, r)
 		}
 	}
-	a, err := simulated(t, readTask, []string{"cuda"}).run(t.Context(), []Try{{Way: Configured, GPU: gpu0, Mount: "/tmp"}})
+	a, err := readOn(t.Context(), simulated(t, readTask, []string{"cuda"}), Try{Way: Configured, GPU: gpu0, Mount: "/tmp"})
 	if err != nil || a.Tried[0].Result.Outcome != attempt.Unknown || !strings.Contains(a.Tried[0].Result.Reason, "load cuFile") {
 		t.Errorf("without libcufile: got %+v, %v", a, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -35,24 +36,45 @@ func newReader() func(Try) attempt.Result {
 	return readFile
 }
 
+// file is a file without a name. name is the one that it has for a moment.
+type file struct {
+	fd   int
+	name string
+}
+
+// named calls f with the file open by its name, which cuFile requires: it takes no descriptor of a file that never
+// had one, and opens the file again by what /proc shows as its path (measured with cuFile 1.15.1). The name
+// is gone before named returns; the parent removes it if this process does not come to that.
+func (f *file) named(use func(fd int) uint64) (code uint64, err error) {
+	if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.fd), unix.AT_FDCWD, f.name, unix.AT_SYMLINK_FOLLOW); err != nil {
+		return 0, fmt.Errorf("name the file: %w", err)
+	}
+	defer func() { err = errors.Join(err, unix.Unlink(f.name)) }()
+	fd, err := unix.Open(f.name, unix.O_RDWR|unix.O_DIRECT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("open the file by its name: %w", err)
+	}
+	return use(fd), nil // It stays open: cuFile uses it.
+}
+
 // makeFile makes a file without a name on a mount, and writes the pattern to it past the page cache. It says
 // why it does not.
-func makeFile(mount string) (fd int, why string) {
+func makeFile(mount string) (f *file, why string) {
 	fd, err := unix.Open(mount, unix.O_TMPFILE|unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return -1, fmt.Sprintf("no file without a name can be made on %s: %v", mount, err)
+		return nil, fmt.Sprintf("no file without a name can be made on %s: %v", mount, err)
 	}
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
-		return -1, "the free space is not known: statfs: " + err.Error()
+		return nil, "the free space is not known: statfs: " + err.Error()
 	}
 	unit := uint64(st.Bsize)
 	if free := st.Bavail * unit; free < leastFree || free < st.Blocks*unit/leastShare {
-		return -1, fmt.Sprintf("only %d MiB are free on %s, so no file was made there", free>>20, mount)
+		return nil, fmt.Sprintf("only %d MiB are free on %s, so no file was made there", free>>20, mount)
 	}
 	memory, err := unix.Mmap(-1, 0, readBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return -1, "mmap: " + err.Error()
+		return nil, "mmap: " + err.Error()
 	}
 	copy(memory, pattern())
 	for at := 0; at < readBytes; {
@@ -60,14 +82,14 @@ func makeFile(mount string) (fd int, why string) {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
-			return -1, fmt.Sprintf("the file could not be written on %s: %v", mount, err)
+			return nil, fmt.Sprintf("the file could not be written on %s: %v", mount, err)
 		case n <= 0:
-			return -1, fmt.Sprintf("the file could not be written on %s", mount)
+			return nil, fmt.Sprintf("the file could not be written on %s", mount)
 		default:
 			at += n
 		}
 	}
-	return fd, ""
+	return &file{fd: fd}, ""
 }
 
 // pattern is what the file holds: no two words of it are equal.
@@ -98,11 +120,12 @@ func readFile(t Try) attempt.Result {
 	if err != nil {
 		return unknown(err.Error())
 	}
-	fd, why := makeFile(t.Mount)
+	f, why := makeFile(t.Mount)
 	if why != "" {
 		return unknown(why)
 	}
-	if r := c.prepare(fd, g, t.Way); r.result.Outcome != attempt.OK {
+	f.name = filepath.Join(t.Mount, t.name)
+	if r := c.prepare(f, g, t.Way); r.result.Outcome != attempt.OK {
 		return r.result
 	} else if r := c.readInto(r.handle, g); r.Outcome != attempt.OK {
 		return r
@@ -125,29 +148,31 @@ type prepared struct {
 }
 
 // prepare opens cuFile's driver and registers file and memory.
-func (c *cufile) prepare(fd int, g *gpu, way string) prepared {
+func (c *cufile) prepare(f *file, g *gpu, way string) prepared {
 	var p prepared
 	var properties cufileProperties
-	d := cufileDescription{kind: 1, fd: int32(fd)}
-	for _, step := range []struct {
-		call string
-		make func() uint64
-	}{
-		{"cuFileDriverOpen", c.driverOpen},
-		{"cuFileDriverGetProperties", func() uint64 { return c.getProperties(&properties) }},
-		{"cuFileHandleRegister", func() uint64 { return c.register(&p.handle, &d) }},
-		{"cuFileBufRegister", func() uint64 { return c.bufRegister(g.memory, readBytes, 0) }},
-	} {
-		if code := int32(uint32(step.make())); code != 0 {
-			p.result = attempt.Result{Outcome: attempt.Refused, Call: step.call, Errno: codeName(code)}
-			return p
+	refused := func(call string, code uint64) bool {
+		if n := int32(uint32(code)); n != 0 {
+			p.result = attempt.Result{Outcome: attempt.Refused, Call: call, Errno: codeName(n)}
+			return true
 		}
-		if step.call == "cuFileDriverGetProperties" && way == Direct && properties.control&controlCompat != 0 {
-			p.result = unknown("this cuFile allows the compatibility mode although CUFILE_ALLOW_COMPAT_MODE forbids it")
-			return p
-		}
+		return false
 	}
-	p.result.Outcome = attempt.OK
+	if refused("cuFileDriverOpen", c.driverOpen()) || refused("cuFileDriverGetProperties", c.getProperties(&properties)) {
+		return p
+	}
+	if way == Direct && properties.control&controlCompat != 0 {
+		p.result = unknown("this cuFile allows the compatibility mode although CUFILE_ALLOW_COMPAT_MODE forbids it")
+		return p
+	}
+	code, err := f.named(func(fd int) uint64 { return c.register(&p.handle, &cufileDescription{kind: 1, fd: int32(fd)}) })
+	if err != nil {
+		p.result = unknown(err.Error())
+		return p
+	}
+	if !refused("cuFileHandleRegister", code) && !refused("cuFileBufRegister", c.bufRegister(g.memory, readBytes, 0)) {
+		p.result.Outcome = attempt.OK
+	}
 	return p
 }
 
