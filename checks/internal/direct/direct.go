@@ -178,7 +178,7 @@ func readOn(ctx context.Context, r *runner, t Try) (*Answer, error) {
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			_ = os.Remove(filepath.Join(t.Mount, r.file)) // As a rule, the child did.
+			_ = os.Remove(filepath.Join(t.Mount, r.file)) // The child did, usually.
 		}()
 		select {
 		case <-gone:
