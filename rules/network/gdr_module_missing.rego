@@ -175,7 +175,7 @@ findings contains {
 	"id": "registration",
 	"subject": "GPUDirect RDMA",
 	"affects": sort({p.gpu.address | some p in gpudirect.refused}),
-	"message": sprintf("%s registers memory of the host, but not that of GPU %s: %s as DMA-BUF, and %s by its address (nvidia-peermem)%s", [
+	"message": sprintf("%s registers memory of the host, but not that of GPU %s: as DMA-BUF, %s, and by its address (nvidia-peermem), %s%s", [
 		refusal.nic.device, refusal.gpu.address, attempts.told(refusal.gpu.dmabuf), attempts.told(refusal.gpu.peermem), others,
 	]),
 	"evidence": array.concat(gpudirect.nic_evidence(refusal.nic.device, refusal.gpu), [gpudirect.host_evidence(refusal.nic)]),

@@ -166,7 +166,7 @@ test_registration_words if {
 	m := tried({"host": ok}, {"dmabuf": no("ibv_reg_dmabuf_mr", "EOPNOTSUPP"), "peermem": no("ibv_reg_mr", "EFAULT")})
 	some f in gdr_module_missing.findings with input as m
 	[f.severity, f.confidence, f.affects] == ["medium", "confirmed", ["0000:19:00.0"]]
-	contains(f.message, "ibv_reg_dmabuf_mr gives EOPNOTSUPP as DMA-BUF, and ibv_reg_mr gives EFAULT by its address")
+	contains(f.message, "as DMA-BUF, ibv_reg_dmabuf_mr gives EOPNOTSUPP, and by its address (nvidia-peermem), ibv_reg_mr gives EFAULT")
 	works := {"gpudirect": {"nics": array.concat(m.gpudirect.nics, [{"device": "mlx5_1", "host": ok, "gpus": [{"address": "0000:1a:00.0", "dmabuf": ok}]}])}}
 	some g in gdr_module_missing.findings with input as object.union(m, works)
 	[g.severity, g.affects] == ["low", ["0000:19:00.0"]]
