@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // Sizes and counts of the probe.
@@ -639,7 +640,7 @@ func (e *engine) enablePeers(g *gpu) error {
 
 // loadKernels compiles the kernels with the driver's compiler, for one GPU.
 func (e *engine) loadKernels(g *gpu) error {
-	m, err := e.d.LoadModule(sources[e.d.API()])
+	m, err := e.d.LoadModule(kernels.Source(e.d.API()))
 	g.kernels = make(map[string]gpudriver.Function)
 	for _, name := range []string{"gd_fill", "gd_verify", "gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // hostCopies copies between each GPU and pinned memory of each NUMA node, so
@@ -89,12 +90,12 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	s := e.seed(t.Test, e.index(g.Address), 0, 0)
 	toDevice := t.Test == probe.TestHostToDevice
 	if toDevice {
-		fillHost(b, s)
+		kernels.FillHost(b, s)
 		if err := e.blank(g, g.in, n); err != nil {
 			return err
 		}
 	} else {
-		fillHost(b, poison)
+		kernels.FillHost(b, kernels.Poison)
 		if err := e.fill(g, g.in, n, s); err != nil {
 			return err
 		}
@@ -120,9 +121,9 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 		return nil
 	}
 	t.Verified = "host"
-	if c := compareHost(b, s); c.bad > 0 {
-		first := int64(8 * c.first)
-		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.bad), &first, nil, "other"
+	if c := kernels.CompareHost(b, s); c.Bad > 0 {
+		first := int64(8 * c.First)
+		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.Bad), &first, nil, "other"
 		t.Reason = fmt.Sprintf("%d of %d bytes in host memory differ from the GPU's memory", t.BadBytes, n)
 	}
 	setRate(t, hostTimes*n, seconds, most(g))

@@ -454,31 +454,3 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
-
-// TestPattern holds that the pattern never repeats within a buffer, nor
-// between transfers at one offset.
-func TestPattern(t *testing.T) {
-	seen := make(map[uint64]bool)
-	for _, s := range []uint64{seed(0, 0, 1, 0), seed(0, 1, 0, 0), seed(0, 0, 1, 1), seed(1, 0, 1, 0), seed(5, 15, 14, 2)} {
-		for i := range uint64(1 << 14) {
-			w := Pattern(s, i)
-			if seen[w] || w == poison || w == 0 {
-				t.Fatalf("word %#x of seed %#x at %d is not unique", w, s, i)
-			}
-			seen[w] = true
-		}
-	}
-}
-
-func TestCompareHost(t *testing.T) {
-	b := make([]byte, 64)
-	fillHost(b, 7)
-	copy(b[16:24], make([]byte, 8))
-	for i, x := range []byte{0xef, 0xbe, 0xad, 0xde, 0xef, 0xbe, 0xad, 0xde} {
-		b[40+i] = x
-	}
-	want := comparison{bad: 2, first: 2, poison: 1, zero: 1}
-	if got := compareHost(b, 7); got != want {
-		t.Errorf("compareHost: %+v, want %+v", got, want)
-	}
-}

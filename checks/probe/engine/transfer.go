@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
 
 // part is one part of a probe.
@@ -204,7 +205,7 @@ func (e *engine) attempt(t *probe.Transfer, x test, i, j int) {
 // seed returns the seed of an attempt and remembers it. The place in the order
 // of reports numbers the tests.
 func (e *engine) seed(test string, i, j, attempt int) uint64 {
-	s := seed(slices.Index(reportOrder, test), i, j, attempt)
+	s := kernels.Seed(slices.Index(reportOrder, test), i, j, attempt)
 	e.seeds = append(e.seeds, s)
 	return s
 }
@@ -233,7 +234,7 @@ func (e *engine) fill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		fillHost(b, seed)
+		kernels.FillHost(b, seed)
 		return e.d.CopyToDevice(p, b, g.streams[0])
 	}
 	return e.d.Launch(g.kernels["gd_fill"], g.sms*smBlocks, smThreads, g.streams[0], uint64(p), n/8, seed)
@@ -256,7 +257,7 @@ func (e *engine) blank(g *gpu, p gpudriver.Pointer, n uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	if err := e.d.Set32(p, poison32, n/4, g.streams[0]); err != nil {
+	if err := e.d.Set32(p, kernels.Poison32, n/4, g.streams[0]); err != nil {
 		return err
 	}
 	return e.wait(g, g.streams[0])
@@ -268,7 +269,7 @@ func (e *engine) verify(t *probe.Transfer, g *gpu, p gpudriver.Pointer, n, seed 
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	var c comparison
+	var c kernels.Comparison
 	if g.kernels == nil {
 		b, err := e.hostBuffer(g, n)
 		if err != nil {
@@ -281,7 +282,7 @@ func (e *engine) verify(t *probe.Transfer, g *gpu, p gpudriver.Pointer, n, seed 
 		if err := e.wait(g, g.streams[0]); err != nil {
 			return err
 		}
-		t.Verified, c = "host", compareHost(b, seed)
+		t.Verified, c = "host", kernels.CompareHost(b, seed)
 	} else {
 		words := []uint64{0, n / 8, 0, 0}
 		b := g.pinned[:32]
@@ -291,20 +292,20 @@ func (e *engine) verify(t *probe.Transfer, g *gpu, p gpudriver.Pointer, n, seed 
 		if err := e.d.CopyToDevice(g.result, b, g.streams[0]); err != nil {
 			return err
 		}
-		if err := e.d.Launch(g.kernels["gd_verify"], g.sms*smBlocks, smThreads, g.streams[0], uint64(p), n/8, seed, poison, uint64(g.result)); err != nil {
+		if err := e.d.Launch(g.kernels["gd_verify"], g.sms*smBlocks, smThreads, g.streams[0], uint64(p), n/8, seed, kernels.Poison, uint64(g.result)); err != nil {
 			return err
 		}
 		answer, err := e.words(g, g.result, len(words))
 		if err != nil {
 			return err
 		}
-		t.Verified, c = "gpu", comparison{bad: answer[0], first: answer[1], poison: answer[2], zero: answer[3]}
+		t.Verified, c = "gpu", kernels.Comparison{Bad: answer[0], First: answer[1], Poison: answer[2], Zero: answer[3]}
 	}
-	if c.bad == 0 {
+	if c.Bad == 0 {
 		return nil
 	}
-	t.Outcome, t.Cause, t.BadBytes, t.GBps = probe.Corrupt, "", int64(8*c.bad), nil
-	first := int64(8 * c.first)
+	t.Outcome, t.Cause, t.BadBytes, t.GBps = probe.Corrupt, "", int64(8*c.Bad), nil
+	first := int64(8 * c.First)
 	t.FirstBad = &first
 	t.Found = e.found(g, p, c)
 	t.Reason = fmt.Sprintf("the driver reported success, but %d of %d bytes are wrong, from offset %d on: %s",
@@ -320,19 +321,19 @@ var foundWords = map[string]string{
 }
 
 // found says what stands where the pattern should be.
-func (e *engine) found(g *gpu, p gpudriver.Pointer, c comparison) string {
+func (e *engine) found(g *gpu, p gpudriver.Pointer, c kernels.Comparison) string {
 	switch {
-	case 2*c.poison > c.bad:
+	case 2*c.Poison > c.Bad:
 		return "poison"
-	case 2*c.zero > c.bad:
+	case 2*c.Zero > c.Bad:
 		return "zeros"
 	}
-	got, err := e.words(g, p+gpudriver.Pointer(8*c.first), 1)
+	got, err := e.words(g, p+gpudriver.Pointer(8*c.First), 1)
 	if err != nil {
 		return "other"
 	}
 	for _, s := range e.seeds {
-		if Pattern(s, c.first) == got[0] {
+		if kernels.Pattern(s, c.First) == got[0] {
 			return "foreign"
 		}
 	}

@@ -1,0 +1,51 @@
+package kernels
+
+import "testing"
+
+// TestPattern holds that the pattern never repeats within a buffer, nor
+// between transfers at one offset.
+func TestPattern(t *testing.T) {
+	seen := make(map[uint64]bool)
+	for _, s := range []uint64{Seed(0, 0, 1, 0), Seed(0, 1, 0, 0), Seed(0, 0, 1, 1), Seed(1, 0, 1, 0), Seed(5, 15, 14, 2)} {
+		for i := range uint64(1 << 14) {
+			w := Pattern(s, i)
+			if seen[w] || w == Poison || w == 0 {
+				t.Fatalf("word %#x of seed %#x at %d is not unique", w, s, i)
+			}
+			seen[w] = true
+		}
+	}
+}
+
+func TestCompareHost(t *testing.T) {
+	b := make([]byte, 64)
+	FillHost(b, 7)
+	copy(b[16:24], make([]byte, 8))
+	for i, x := range []byte{0xef, 0xbe, 0xad, 0xde, 0xef, 0xbe, 0xad, 0xde} {
+		b[40+i] = x
+	}
+	want := Comparison{Bad: 2, First: 2, Poison: 1, Zero: 1}
+	if got := CompareHost(b, 7); got != want {
+		t.Errorf("compareHost: %+v, want %+v", got, want)
+	}
+}
+
+// TestSum holds that a sum differs from the pattern of each rank, from the sum without any
+// one rank, and from the sum with a rank twice.
+func TestSum(t *testing.T) {
+	const seed, ranks = 7, 8
+	for i := range uint64(1 << 10) {
+		sum := Sum(seed, ranks, i)
+		for r := range uint64(ranks) {
+			own := Pattern(seed+r*RankStep, i)
+			if sum == own || sum-own == sum || sum+own == sum {
+				t.Fatalf("index %d: rank %d does not show in the sum", i, r)
+			}
+			for j := range uint64(1 << 6) {
+				if r > 0 && Pattern(seed, j) == own {
+					t.Fatalf("word %d of rank %d is word %d of rank 0", i, r, j)
+				}
+			}
+		}
+	}
+}
