@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +47,11 @@ var All = []*gather.Check{
 	kernelLogCheck,
 	transfersCheck,
 	gpudirect.Check,
+	collectivesCheck,
 }
+
+// probes are the checks that use the GPUs, and wait for the probe of pairs.
+var probes = []*gather.Check{transfersCheck, gpudirect.Check, collectivesCheck}
 
 // Gather runs every check in parallel, each after those that it depends on,
 // and returns the facts with the time that each check took. A check that
@@ -89,7 +94,7 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 			own := *f
 			mu.Unlock()
 			g := shared.With(&own)
-			if c != transfersCheck && c != gpudirect.Check { // They tell their stages.
+			if !slices.Contains(probes, c) { // They tell their stages.
 				opts.Progress(c.Name)
 			}
 			err := c.Run(ctx, g)
@@ -104,10 +109,10 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 			}
 		})
 	}
-	if opts.Nearly != nil {
+	if opts.Nearly != nil && !collecting(opts) {
 		wg.Go(func() {
 			for _, c := range All {
-				if c != transfersCheck && c != gpudirect.Check {
+				if !slices.Contains(probes, c) {
 					<-done[c.Name]
 				}
 			}
@@ -125,6 +130,11 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 	deriveOffered(f)
 	f.Unknown = inOrder(shared.Unknowns())
 	return f, timing
+}
+
+// collecting reports whether collectives are to be run: they end after everything else.
+func collecting(opts gather.Options) bool {
+	return opts.Collectives != "" && opts.Collectives != probe.Off
 }
 
 // GatherImage runs the checks that read what an image holds.

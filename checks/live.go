@@ -48,7 +48,7 @@ func newDoors(h *host.Host, opts gather.Options) *doors {
 
 // open lets a gathering use the doors, and starts the probe.
 func (d *doors) open(ctx context.Context, g *gather.Gathering) {
-	g.NVML, g.Attempts = d.nvml, d.attempts
+	g.NVML, g.Attempts, g.Collectives = d.nvml, d.attempts, d.collectives
 	if !d.host.Recorded() {
 		go func() { _ = d.attempts(ctx, &attempt.Answer{}) }() // Whoever needs the answer asks again.
 	}

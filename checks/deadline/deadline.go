@@ -45,6 +45,11 @@ const (
 	// no message: a transfer waits for its data, for the copy and for the comparison.
 	Calls = 3
 
+	// Join bounds the creation of a communicator of NCCL or RCCL, once each rank's driver has
+	// started: 0.3 to 3 s on healthy machines with 2 to 8 GPUs. After a run that hung, others get
+	// half of it.
+	Join = 12 * time.Second
+
 	// NVMLCall bounds one call of the management library: the first one for a GPU
 	// that no process holds starts it, which takes two to three seconds on a large
 	// one. NVML bounds all of them: 8 GPUs that each start in three seconds.
@@ -95,6 +100,7 @@ func Table() []Row {
 		{"each step of starting the driver (`--probe-timeout`)", Start, "outcome hang; the process is ended"},
 		{"each wait for a transfer (`--probe-timeout`, if shorter)", Transfer, "outcome hang; the next transfer is tried"},
 		{"silence of the process that drives the GPUs, in a transfer", Calls * Transfer, "outcome hang; a new process continues"},
+		{"the creation of a communicator by the probe of collectives", Join, "outcome hang; all ranks are ended, and the next arm is tried with half the time"},
 		{"each call of the management library (`--probe-timeout`)", NVMLCall, "outcome hang; the process is ended"},
 		{"all calls of the management library", NVML, "the same"},
 		{"the first message of a child", Spawn, "outcome hang"},

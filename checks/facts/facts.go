@@ -48,6 +48,8 @@ type Facts struct {
 	Transfers *probe.Report `json:"transfers,omitempty"`
 	// GPUDirect is what NICs and drives reach of the GPUs' memory.
 	GPUDirect *GPUDirectFacts `json:"gpudirect,omitempty"`
+	// Collectives is what collectives of NCCL or RCCL did; nil if they were not requested.
+	Collectives *probe.Collectives `json:"collectives,omitempty"`
 	// NICs is the network: RDMA ports, interfaces, bonds and the modules of RDMA.
 	NICs *NICFacts `json:"nics,omitempty"`
 	// Storage is the NVMe drives, arrays and mounts, and GPUDirect Storage.

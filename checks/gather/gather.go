@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 )
 
 // Check gathers one section of the facts.
@@ -44,6 +45,13 @@ const MaxShown = 256
 type Options struct {
 	// Probe is how much of the probe is run.
 	Probe probe.Mode
+	// Collectives is how much of the probe of collectives is run; empty means nothing.
+	// CollectiveArms are the names of its arms, empty for those of the mode. NCCL is the file of
+	// the library; empty for the one that a job would load. ReadLog reads the library's log.
+	Collectives    probe.Mode
+	CollectiveArms []string
+	NCCL           string
+	ReadLog        func(text string) collective.Log
 	// ProbeBusy lets the probe use GPUs that other processes are using.
 	ProbeBusy bool
 	// ProbeTimeout bounds each step of starting the driver, each call of the
@@ -87,6 +95,8 @@ type Gathering struct {
 	NVML func(ctx context.Context, answer *nvml.Answer) error
 	// Attempts returns what was tried in a child.
 	Attempts func(ctx context.Context, answer *attempt.Answer) error
+	// Collectives runs the collectives, with the copies of the library that were found.
+	Collectives func(ctx context.Context, candidates []probe.Candidate, r *probe.Collectives) error
 	// Linked gives the running probe the facts once the links are known.
 	Linked func(f *facts.Facts)
 	// Probe returns the answer of the probe.

@@ -17,6 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/fixtures"
@@ -230,7 +231,7 @@ func (l question) values(f cli.Flag, prefix, value string) (all []answer, files 
 			values = append(values, examplePrefix+e)
 		}
 		files = filesToo
-	case withFlag.Name, "output", waiveFlag.Name, intoFlag:
+	case withFlag.Name, "output", waiveFlag.Name, intoFlag, ncclFlag.Name:
 		files = filesToo
 	case policyFlag.Name:
 		files = foldersToo
@@ -260,6 +261,8 @@ func (l question) values(f cli.Flag, prefix, value string) (all []answer, files 
 // formatsOf are the formats in which a command writes.
 func formatsOf(c *cli.Command) []string {
 	switch {
+	case c != nil && slices.Contains(c.Flags, cli.Flag(armsFlag)):
+		return collectives.Formats
 	case c == nil || slices.Contains(c.Flags, cli.Flag(checkFormatFlag)):
 		return report.FormatNames()
 	case c.Name == diffName:

@@ -181,7 +181,7 @@ func TestCompletionIsTrue(t *testing.T) {
 		{"nonsense ", "", ""},
 		{"-", "--help --version -h", ""},
 		{"--format json ch", "check", ""},
-		{"probe ", "p2p", ""},
+		{"probe ", "p2p nccl", ""},
 		{"probe --from x p", "p2p", ""},
 		{"completion z", "zsh", ""},
 	} {

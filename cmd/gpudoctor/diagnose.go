@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
@@ -372,6 +373,7 @@ func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
 // record makes every check of this machine and writes what was read.
 func record(ctx context.Context, w io.Writer, opts gather.Options, keepIdentifiers bool) error {
 	h, recording := host.Live().Record()
+	opts.ReadLog = nccltext.Read
 	checks.Gather(ctx, h, opts)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -1,20 +1,32 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // tablesFlag is --verbose where there are transfers alone.
 var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show transfers to and from host memory, and the time of each stage"}
+
+// ncclFlag and armsFlag choose the library and the arms of the collectives.
+var (
+	ncclFlag = &cli.StringFlag{Name: "nccl", Usage: "`FILE`: the libnccl or librccl to load (default: the one that a job would load)"}
+	armsFlag = &cli.StringFlag{Name: "arms", Usage: "`NAMES`: after the first run, try only these: " + strings.Join(collective.Names()[1:], ", ")}
+)
 
 func probeCommand() *cli.Command {
 	return &cli.Command{
@@ -28,6 +40,18 @@ there are fewer than two GPUs; 1 a path does not; 2 wrong usage or an error; 3 a
 path could not be tested`,
 			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag, colorFlag, asciiFlag},
 			Action: probeP2P,
+		}, {
+			Name:  "nccl",
+			Usage: "run collectives of NCCL or RCCL between the GPUs of this machine",
+			Description: `Loads the library that a job would load, in a process for each GPU, and runs
+all-reduce, send and receive and all-to-all. Each GPU verifies what it receives.
+With --probe full, or if something fails, the same is tried without transports
+such as P2P and shared memory, and without the library's variables.
+
+exit code: 0 the collectives are correct; 1 they are not; 2 wrong usage or an
+error; 3 they could not be run`,
+			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag},
+			Action: probeNCCL,
 		}},
 	}
 }
@@ -52,6 +76,7 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	opts.Collectives = probe.Off
 	g := collectShown(c.Context, src, opts, s.Quiet)
 	if g.err != nil {
 		return g.err
@@ -68,6 +93,55 @@ func probeP2P(c *cli.Context) error {
 	s.Tables, s.Quiet = true, false
 	shown := redact.Of(d).ToStdout(c.App.Writer)
 	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return format.WriteTransfers(w, shown, s) }); err != nil {
+		return err
+	}
+	return verdict(code)
+}
+
+func probeNCCL(c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	src, opts, err := readSource(c)
+	if err != nil {
+		return err
+	}
+	format := cmp.Or(c.String(formatFlag.Name), collectives.Formats[0])
+	if !slices.Contains(collectives.Formats, format) {
+		return complaint.UnknownName("value of --format:", format, collectives.Formats, "probe nccl --format takes one of: "+join(collectives.Formats))
+	}
+	redact, err := readRedaction(c)
+	if err != nil {
+		return err
+	}
+	opts.Collectives, opts.Probe, opts.NCCL = opts.Probe, probe.Off, c.String(ncclFlag.Name)
+	if opts.NCCL != "" && len(src.from) > 0 {
+		return complaint.Hinted(errors.New("--nccl and --from cannot be used together"), "a recording contains the collectives that were run when it was made")
+	}
+	if list := c.String(armsFlag.Name); list != "" {
+		opts.CollectiveArms = strings.Split(list, ",")
+		for _, name := range opts.CollectiveArms {
+			if all := collective.Names(); !slices.Contains(all, name) {
+				return complaint.UnknownName("arm", name, all, "--arms takes names of: "+join(all))
+			}
+		}
+	}
+	quiet := c.Bool(quietFlag.Name)
+	g := collectShown(c.Context, src, opts, quiet)
+	if g.err != nil {
+		return g.err
+	}
+	d := report.New(report.Input{
+		TextsOnly: g.textsOnly, Version: version, RulesDigest: build.RulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+	})
+	code := collectives.ExitCode(d.Collectives)
+	if quiet && code == exitOK {
+		return nil
+	}
+	shown := redact.Of(d).ToStdout(c.App.Writer)
+	if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
+		return collectives.Write(w, format, shown.Collectives, c.Bool(tablesFlag.Name))
+	}); err != nil {
 		return err
 	}
 	return verdict(code)

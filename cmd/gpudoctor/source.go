@@ -27,6 +27,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
@@ -151,6 +152,7 @@ func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool
 // collect reads the facts of this machine, or those of recordings and texts.
 func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	start := time.Now()
+	opts.ReadLog = nccltext.Read
 	g := s.machine(ctx, opts)
 	if g.err != nil {
 		return g

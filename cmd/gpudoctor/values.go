@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
@@ -17,6 +18,7 @@ var choices = map[string][]string{
 	"format":       report.FormatNames(),
 	"color":        {terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever},
 	probeFlag.Name: {string(probe.Off), string(probe.Quick), string(probe.Full)},
+	armsFlag.Name:  collective.Names()[1:],
 }
 
 // oneOf checks the value of a flag that takes one of a few. Aliases are taken

@@ -18,7 +18,7 @@
 #   cause: gpu-fault
 #   needs:
 #     - transfers.outcome
-#   explains: [transfer-failed]
+#   explains: [transfer-failed, collective-failed]
 #   remedies: [reset-gpu, reboot, reboot-or-reload-driver, upgrade-driver]
 #   profiles: [training]
 #   since: "0.1"

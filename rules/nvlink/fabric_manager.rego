@@ -15,7 +15,7 @@
 #   needs:
 #     - [gpus.nvswitches, "gpus.devices[].fabric"]
 #   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-all-gpus, reboot, replace-hardware, other]
-#   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed]
+#   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed, collective-failed]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.fabric_manager

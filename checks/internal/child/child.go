@@ -62,6 +62,8 @@ type Spec struct {
 	// Env is added to the environment of the child, as "NAME=value", and overrides
 	// existing variables.
 	Env []string
+	// Unset are variables that the child does not get.
+	Unset []string
 	// Deadline bounds the child's life; 0 leaves that to the context.
 	Deadline time.Duration
 	// Files are handed to the child; it finds them with File.
@@ -376,7 +378,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 	}
 	defer shut(null)
 	attr := &os.ProcAttr{
-		Env:   environment(os.Environ(), append(slices.Clone(spec.Env), familyVariable())),
+		Env:   environment(without(os.Environ(), spec.Unset), append(slices.Clone(spec.Env), familyVariable())),
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs, cmp.Or(pipes.record, null)},
 	}
 	attr.Files = append(attr.Files, spec.Files...)
@@ -417,6 +419,14 @@ func startWith(path string, argv []string, attr *os.ProcAttr) (proc *os.Process,
 		}
 	}
 	return proc, err
+}
+
+// without returns an environment without variables.
+func without(env, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(s string) bool {
+		name, _, _ := strings.Cut(s, "=")
+		return slices.Contains(names, name)
+	})
 }
 
 // environment returns base with the variables of extra instead of those of

@@ -291,7 +291,7 @@ func (d *Driver) compile(ptx []byte) []byte {
 	if model == "" {
 		return nil
 	}
-	code, err := d.kernels.For(model, func() ([]byte, error) {
+	code, err := d.kernels.For(model+"\x00"+string(ptx), func() ([]byte, error) {
 		var s linker
 		if err := d.Check(&c.LinkCreate, c.LinkCreate(0, nil, nil, &s)); err != nil {
 			return nil, err

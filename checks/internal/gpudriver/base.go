@@ -309,14 +309,14 @@ func (b *Base) LoadImage(compile func() ([]byte, error)) (Module, error) {
 	return m, err
 }
 
-// Compiled keeps the code of kernels by the model of GPU that it is for, so that each
-// model's is compiled once.
+// Compiled keeps the code of kernels by the model of GPU that it is for and its source, so that
+// each is compiled once.
 type Compiled struct {
 	mu   sync.Mutex
 	code map[string][]byte
 }
 
-// For returns a model's code, which compile makes for the first. The others wait for it.
+// For returns the code of a model and a source, which compile makes for the first. The others wait for it.
 func (k *Compiled) For(model string, compile func() ([]byte, error)) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -380,7 +380,7 @@ func (d *Driver) compile(source string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.kernels.For(model, func() ([]byte, error) { return d.build(source) })
+	return d.kernels.For(model+"\x00"+source, func() ([]byte, error) { return d.build(source) })
 }
 
 // build makes code of a source for the current device.

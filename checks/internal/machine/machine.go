@@ -107,6 +107,8 @@ const (
 	AskNVML = "nvml"
 	// AskProbe takes a mode and is answered with a probe.Report.
 	AskProbe = "probe:"
+	// AskCollectives takes a mode and is answered with probe.Collectives.
+	AskCollectives = "collectives:"
 )
 
 // Uname is the system's names for itself.

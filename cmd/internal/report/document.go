@@ -77,6 +77,8 @@ type Document struct {
 	Unknown []facts.Unknown `json:"unknown"`
 	// Transfers is what the probe measured; absent when none was run.
 	Transfers *probe.Report `json:"transfers,omitempty"`
+	// Collectives is what collectives of NCCL or RCCL did; absent when none were run.
+	Collectives *probe.Collectives `json:"collectives,omitempty"`
 	// Texts are the texts that were examined, and what each was taken for.
 	Texts []facts.Text `json:"texts,omitempty"`
 	// Wanted are the texts that would decide what could not be judged, most useful
@@ -303,6 +305,11 @@ func New(in Input) *Document {
 		t := *in.Facts.Transfers
 		t.Devices, t.Peers, t.Transfers = list(t.Devices), list(t.Peers), list(t.Transfers)
 		d.Transfers = &t
+	}
+	if c := in.Facts.Collectives; c != nil {
+		own := *c
+		own.GPUs, own.Arms = list(own.GPUs), list(own.Arms)
+		d.Collectives = &own
 	}
 	if d.NotApplicable == nil {
 		d.NotApplicable = map[string]string{}

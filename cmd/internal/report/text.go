@@ -414,7 +414,7 @@ func (t *text) judged(said string) string {
 		s = "1 rule passed"
 	}
 	if n := len(d.NotApplicable); n > 0 && (len(d.Passed) == 0 || d.Verdict.has(ReasonNoGPU) || t.style.Verbose) {
-		s += fmt.Sprintf(", %d do not apply", n)
+		s += fmt.Sprintf(", %d %s not apply", n, map[bool]string{true: "does", false: "do"}[n == 1])
 	}
 	if len(d.Skipped) == 0 {
 		return s + "."

@@ -174,6 +174,8 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 		return 2, "nothing in the input was recognized"
 	case reaching > 0:
 		return 1, fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)
+	case d.collectivesFailed(d.waivedFindings()):
+		return 3, "collectives failed, but no finding at or above " + string(d.FailOn) + " reports it"
 	case v.has(ReasonFailed), d.unwaivedFailures() > 0:
 		return 3, "transfers failed, but no finding at or above " + string(d.FailOn) + " reports it"
 	case v.has(ReasonProbe):
@@ -200,6 +202,7 @@ func (d *Document) unexamined(in Input) []Reason {
 	if rest != nil && (!d.noGPU() || len(rest.Transfers)+len(rest.Devices) > 0) {
 		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that report them were excluded)"})
 	}
+	all = append(all, d.collectivesGap()...)
 	all = append(all, unreadTexts(in.Facts.Texts)...)
 	switch {
 	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
@@ -234,6 +237,37 @@ func (d *Document) unexamined(in Input) []Reason {
 	transfers := d.missingTransfers(in.Facts)
 	all = append(all, transfers...)
 	return append(all, d.missingRules(in, len(transfers) > 0)...)
+}
+
+// collectivesFailed reports whether collectives failed that no finding of a list cites.
+func (d *Document) collectivesFailed(list []rules.Finding) bool {
+	c := d.Collectives
+	if c == nil || !c.Outcome.Failed() && !slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome.Failed() }) {
+		return false
+	}
+	var cited func(list []rules.Finding) bool
+	cited = func(list []rules.Finding) bool {
+		return slices.ContainsFunc(list, func(f rules.Finding) bool {
+			return cited(f.Explains) || slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool { return strings.HasPrefix(e.Fact, "collectives.") })
+		})
+	}
+	return !cited(list)
+}
+
+// collectivesGap says that collectives failed without a finding that cites them, or could not be run.
+func (d *Document) collectivesGap() []Reason {
+	switch c := d.Collectives; {
+	case c == nil:
+		return nil
+	case d.collectivesFailed(d.AllFindings()):
+		return []Reason{{Code: ReasonFailed, Text: "collectives (they failed, and the rules that report them were excluded)"}}
+	case c.Outcome != probe.Unknown || c.Cause == probe.CauseNoLibrary || c.Cause == probe.CauseNoDevice || c.Cause == probe.CauseStatic:
+		return nil // They are told, or there was nothing to run.
+	case harmless[c.Cause]:
+		return []Reason{{Code: ReasonUntried, Text: "collectives (" + c.Reason + ")"}}
+	default:
+		return []Reason{{Code: ReasonProbe, Text: "collectives (" + cmp.Or(c.Reason, "they could not be run") + ")"}}
+	}
 }
 
 // unreadTexts says how many texts were not read to their end, and names the first.

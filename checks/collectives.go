@@ -1,0 +1,139 @@
+package checks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
+)
+
+var collectivesCheck = &gather.Check{
+	Name: "collectives",
+	Doc: `what the collectives of NCCL or RCCL do between the GPUs
+
+The library that a job would load runs all-reduce, send and receive and all-to-all,
+in a process for each GPU, verified on every rank: as the environment is configured, and
+with transports turned off. It runs after the probe of pairs, which it would disturb.`,
+	After:   []string{"transfers", "libraries", "gpus"},
+	Patient: true,
+	Gather:  gatherCollectives,
+}
+
+func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
+	if g.Collectives == nil {
+		return nil
+	}
+	if t := g.Facts.Transfers; t != nil && t.Outcome != probe.OK && collecting(g.Options) {
+		// What stopped that probe stops this one, and its findings say so.
+		g.Add(facts.Unknown{Section: "collectives", Reason: "the probe of pairs did not finish", Kind: facts.NotAsked})
+		return nil
+	}
+	var r probe.Collectives
+	err := g.Collectives(ctx, candidates(g), &r)
+	switch {
+	case errors.Is(err, errProbeOff), errors.Is(err, machine.ErrNotRecorded):
+		return nil // Nothing was asked for: the section is one of those that most documents lack.
+	case err != nil:
+		return err
+	}
+	if r.Outcome == probe.Unknown {
+		if absent(r.Cause) {
+			g.Add(facts.Unknown{Section: "collectives", Reason: r.Reason, Kind: facts.NotAsked})
+		} else {
+			g.Unknown("collectives", "", r.Reason, probeHints[r.Cause])
+		}
+	}
+	g.Facts.Collectives = &r
+	return nil
+}
+
+// absent reports whether a cause means that there is nothing to run.
+func absent(c probe.Cause) bool { return c == probe.CauseNoLibrary || c == probe.CauseNoDevice }
+
+// maxCandidates bounds the copies of the library that are told.
+const maxCandidates = 16
+
+// candidates are the copies of NCCL or RCCL, in the order in which a job would take them: what
+// its environment preloads or names; else what a Python environment brings, whose programs load
+// that; else what the loader finds by itself.
+func candidates(g *gather.Gathering) []probe.Candidate {
+	if at := g.Options.NCCL; at != "" {
+		return []probe.Candidate{{Path: at, FoundBy: "option"}}
+	}
+	if g.Facts.Libraries == nil {
+		return nil
+	}
+	kind := "libnccl"
+	if amdAlone(g.Facts) {
+		kind = "librccl"
+	}
+	rank := map[string]int{"ld_preload": 1, "ld_library_path": 2, "python": 3, "ld_cache": 4, "default_path": 5, "toolkit": 6}
+	var files []facts.Library
+	for _, l := range g.Facts.Libraries.Files {
+		if l.Kind == kind && !l.Stub && !l.Empty && rank[l.FoundBy] > 0 && !slices.ContainsFunc(files, func(o facts.Library) bool {
+			return cmp.Or(o.RealPath, o.Path) == cmp.Or(l.RealPath, l.Path)
+		}) {
+			files = append(files, l)
+		}
+	}
+	slices.SortStableFunc(files, func(a, b facts.Library) int { return cmp.Compare(rank[a.FoundBy], rank[b.FoundBy]) })
+	var all []probe.Candidate
+	for _, l := range files[:min(len(files), maxCandidates)] {
+		all = append(all, probe.Candidate{Path: l.Path, Version: l.Version, FoundBy: l.FoundBy})
+	}
+	return all
+}
+
+// amdAlone reports whether all GPUs are AMD's.
+func amdAlone(f *facts.Facts) bool {
+	if f.GPUs == nil || len(f.GPUs.Devices) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return !isAMD(f, d.Address) })
+}
+
+// collectives runs the collectives. A recording returns whatever it holds.
+func (d *doors) collectives(ctx context.Context, all []probe.Candidate, r *probe.Collectives) error {
+	modes := []probe.Mode{d.options.Collectives}
+	switch {
+	case d.host.Recorded():
+		modes = []probe.Mode{probe.Full, probe.Quick}
+	case d.options.Collectives == "" || d.options.Collectives == probe.Off:
+		return errProbeOff
+	}
+	var err error
+	for _, m := range modes {
+		*r = probe.Collectives{}
+		if err = d.host.AskBy(ctx, machine.AskCollectives+string(m), func(ctx context.Context) (any, error) {
+			return collective.Run(ctx, d.collectiveOptions(ctx, m, all))
+		}, r); err == nil {
+			break
+		}
+	}
+	return err
+}
+
+func (d *doors) collectiveOptions(ctx context.Context, m probe.Mode, all []probe.Candidate) collective.Options {
+	o := collective.Options{
+		Mode: m, Candidates: all, Arms: d.options.CollectiveArms, ReadLog: d.options.ReadLog, Start: d.options.ProbeTimeout, Whole: d.options.Within(),
+		Progress: func(arm string) { d.options.Progress("collectives: " + arm) },
+	}
+	if t := d.options.ProbeTimeout; t > 0 {
+		o.Patience, o.Join = min(t, deadline.Transfer), min(t, deadline.Join)
+	}
+	if end, is := ctx.Deadline(); is {
+		o.Whole = min(cmp.Or(o.Whole, deadline.Full), max(time.Until(end)-deadline.Kill-deadline.Judge, time.Millisecond))
+	}
+	if !d.options.ProbeBusy {
+		o.Busy = d.busyGPUs
+	}
+	return o
+}

@@ -1,0 +1,97 @@
+package checks
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// TestCandidates holds which copy of the library a job would load.
+func TestCandidates(t *testing.T) {
+	t.Parallel()
+	lib := func(path, foundBy string) facts.Library {
+		return facts.Library{Kind: "libnccl", Path: path, FoundBy: foundBy, Version: "2.28.9"}
+	}
+	cache, python, named, preloaded := lib("/usr/lib/libnccl.so.2", "ld_cache"), lib("/venv/nvidia/nccl/lib/libnccl.so.2", "python"), lib("/opt/nccl/libnccl.so.2", "ld_library_path"), lib("/x/libnccl.so.2", "ld_preload")
+	again := lib("/opt/link/libnccl.so.2", "ld_cache")
+	again.RealPath = named.Path
+	stub := lib("/usr/local/cuda/lib64/stubs/libnccl.so.2", "ld_library_path")
+	stub.Stub = true
+	rccl := facts.Library{Kind: "librccl", Path: "/opt/rocm/lib/librccl.so.1", FoundBy: "ld_cache"}
+	amd := &facts.GPUFacts{Devices: []facts.GPU{{Address: "0000:06:00.0", Vendor: "amd"}}}
+	for _, tt := range []struct {
+		name  string
+		files []facts.Library
+		gpus  *facts.GPUFacts
+		nccl  string
+		want  []string
+	}{
+		{"nothing", nil, nil, "", nil},
+		{"the loader's cache", []facts.Library{cache}, nil, "", []string{cache.Path}},
+		{"Python before the cache", []facts.Library{cache, python}, nil, "", []string{python.Path, cache.Path}},
+		{"LD_LIBRARY_PATH before Python", []facts.Library{named, cache, python}, nil, "", []string{named.Path, python.Path, cache.Path}},
+		{"LD_PRELOAD before all", []facts.Library{preloaded, named, python}, nil, "", []string{preloaded.Path, named.Path, python.Path}},
+		{"no stub, no copy twice", []facts.Library{stub, named, again}, nil, "", []string{named.Path}},
+		{"as asked", []facts.Library{named}, nil, "/my/libnccl.so", []string{"/my/libnccl.so"}},
+		{"AMD", []facts.Library{cache, rccl}, amd, "", []string{rccl.Path}},
+		{"NVIDIA", []facts.Library{cache, rccl}, nil, "", []string{cache.Path}},
+	} {
+		f := &facts.Facts{Libraries: &facts.LibraryFacts{Files: tt.files}, GPUs: tt.gpus}
+		var got []string
+		for _, c := range candidates(gather.New(nil, f, gather.Options{NCCL: tt.nccl})) {
+			got = append(got, c.Path)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestAbsent holds which causes mean that there is nothing to run.
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[probe.Cause]bool{probe.CauseNoLibrary: true, probe.CauseNoDevice: true, probe.CauseBusy: false, probe.CauseKilled: false, "": false} {
+		if absent(cause) != want {
+			t.Errorf("%q: %t", cause, !want)
+		}
+	}
+}
+
+// TestCollectivesAfterFailure holds that collectives are run only where the probe of pairs came to its
+// end, or was not requested, and that a failure of theirs is never lost.
+func TestCollectivesAfterFailure(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		pairs *probe.Report
+		ran   bool
+	}{
+		{nil, true},
+		{&probe.Report{Outcome: probe.OK}, true},
+		{&probe.Report{Outcome: probe.Hang}, false},
+		{&probe.Report{Outcome: probe.Error}, false},
+		{&probe.Report{Outcome: probe.Unknown}, false},
+	} {
+		for _, outcome := range []probe.Outcome{probe.OK, probe.Hang, probe.Error, probe.Corrupt, probe.Unknown} {
+			g := gather.New(nil, &facts.Facts{Transfers: tt.pairs}, gather.Options{Collectives: probe.Full})
+			ran := false
+			g.Collectives = func(_ context.Context, _ []probe.Candidate, r *probe.Collectives) error {
+				ran, r.Outcome, r.Reason = true, outcome, "x"
+				return nil
+			}
+			if err := gatherCollectives(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+			if ran != tt.ran || ran != (g.Facts.Collectives != nil) || ran && g.Facts.Collectives.Outcome != outcome {
+				t.Errorf("pairs %+v, collectives %s: ran %t, %+v", tt.pairs, outcome, ran, g.Facts.Collectives)
+			}
+			if unknown := len(g.Unknowns()) > 0; unknown != (!ran || outcome == probe.Unknown) {
+				t.Errorf("pairs %+v, collectives %s: unknown %+v", tt.pairs, outcome, g.Unknowns())
+			}
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package nccl
+
+import "testing"
+
+// TestVersion holds how versions are written (NCCL_VERSION of nccl.h) and which are supported.
+func TestVersion(t *testing.T) {
+	for _, tt := range []struct {
+		number    int32
+		want      string
+		supported bool
+	}{
+		{2304, "2.3.4", false},
+		{2408, "2.4.8", true},
+		{2708, "2.7.8", true},
+		{2804, "2.8.4", true},
+		{20906, "2.9.6", true},
+		{21805, "2.18.5", true},
+		{22809, "2.28.9", true},
+		{29999, "2.99.99", true},
+		{30000, "3.0.0", false},
+		{1348, "1.3.48", false},
+		{0, "0.0.0", false},
+		{-1, "0.0.-1", false},
+	} {
+		if got := versionOf(tt.number); got != tt.want || supported(tt.number) != tt.supported {
+			t.Errorf("%d: %s, supported %t; want %s, %t", tt.number, got, supported(tt.number), tt.want, tt.supported)
+		}
+	}
+}
+
+// TestResultNames holds that every number has a name, and that those of the header are theirs.
+func TestResultNames(t *testing.T) {
+	for r, want := range map[Result]string{0: "ncclSuccess", 2: "ncclSystemError", 5: "ncclInvalidUsage", 6: "ncclRemoteError", InProgress: "ncclInProgress", 8: "ncclResult_t 8", -1: "ncclResult_t -1"} {
+		if got := r.String(); got != want {
+			t.Errorf("%d: %s, want %s", int32(r), got, want)
+		}
+	}
+}

@@ -1,0 +1,563 @@
+package collective
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
+)
+
+// group is the processes of one arm. They end together.
+type group struct {
+	session *session
+	order   order
+	env     []string
+	unset   []string
+	members []*member
+	ranks   []*rankState
+	events  chan event
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+	remains bool
+	begun   bool
+
+	operations []probe.Operation
+	// late is the failure of the group as a whole: the time ran out.
+	late *failure
+	// failed are the ranks that failed, in the order in which that was noticed.
+	failed []int
+	log    string
+}
+
+// member is one process.
+type member struct {
+	places  []place
+	input   chan any
+	number  int
+	garbled bool
+	gone    bool
+	result  child.Result
+	log     *capture
+}
+
+// rankState is a rank as its parent sees it.
+type rankState struct {
+	member   *member
+	gpu      string
+	stage    string
+	answered bool // It did what it was told last.
+	failure  *failure
+	left     bool
+	corrupt  bool
+	signal   string
+	exit     *int
+}
+
+// event is a message of a process, or its end.
+type event struct {
+	from  *member
+	raw   json.RawMessage
+	ended *child.Result
+	err   error
+}
+
+func newGroup(s *session, o order, env, unset []string) *group {
+	return &group{session: s, order: o, env: env, unset: unset, events: make(chan event, 256)}
+}
+
+// start starts a process for each list of ranks.
+func (g *group) start(ctx context.Context, each [][]place) {
+	ctx, g.stop = context.WithCancel(ctx)
+	for _, places := range each {
+		m := &member{places: places, input: make(chan any, 64)}
+		g.members = append(g.members, m)
+		for range max(1, len(places)) {
+			g.ranks = append(g.ranks, &rankState{member: m})
+		}
+	}
+	for i, p := range g.session.places {
+		if i < len(g.ranks) && g.order.Ranks > 0 {
+			g.ranks[p.Rank].gpu = g.session.report.GPUs[i]
+		}
+	}
+	for _, m := range g.members {
+		g.startOne(ctx, m)
+	}
+}
+
+func (g *group) startOne(ctx context.Context, m *member) {
+	o := g.order
+	o.Mine = m.places
+	spec := child.Spec{
+		Task: rankTask, Args: o, Input: m.input, Unset: g.unset,
+		Env: slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, g.session.options.Env),
+		Receive: func(raw json.RawMessage) {
+			select {
+			case g.events <- event{from: m, raw: slices.Clone(raw)}:
+			case <-ctx.Done():
+			}
+		},
+	}
+	if g.env != nil || g.unset != nil {
+		spec.Env = slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, g.env)
+	}
+	if c, err := newCapture(); err == nil {
+		m.log = c
+		spec.Files = []*os.File{c.theirs}
+		spec.Env = append(slices.DeleteFunc(spec.Env, isLogVariable), logLevel(child.FilePath(0))...)
+		flooded := c.flooded
+		g.ended.Go(func() {
+			select {
+			case <-flooded:
+				g.stop()
+			case <-ctx.Done():
+			}
+		})
+	}
+	g.ended.Go(func() {
+		r, err := child.Run(ctx, spec)
+		g.events <- event{from: m, ended: &r, err: err}
+	})
+}
+
+// isLogVariable reports whether a setting is one of those that the capture of the log makes.
+func isLogVariable(s string) bool {
+	return slices.ContainsFunc([]string{"NCCL_DEBUG=", "NCCL_DEBUG_FILE=", "NCCL_DEBUG_SUBSYS="}, func(p string) bool { return len(s) >= len(p) && s[:len(p)] == p })
+}
+
+// end ends all processes and waits until they are gone.
+func (g *group) end() {
+	g.stop()
+	go func() {
+		g.ended.Wait()
+		close(g.events)
+	}()
+	for e := range g.events {
+		g.take(e, nil)
+	}
+	for i, m := range g.members {
+		if m.log != nil {
+			m.log.end()
+			if i < maxLogs { // Where the library cannot open the pipe, it writes to stdout.
+				g.log += cmp.Or(m.log.text(), m.result.Stdout) + "\n"
+			}
+		}
+	}
+}
+
+// maxLogs bounds the logs that are read.
+const maxLogs = 16
+
+// tell tells all processes what to do next.
+func (g *group) tell(c command) {
+	for _, r := range g.ranks {
+		r.answered = false
+	}
+	for _, m := range g.members {
+		select {
+		case m.input <- c:
+		default: // It is gone, or reads nothing; then it does not answer.
+		}
+	}
+}
+
+// grace is how long other ranks may still say what they met after one has failed.
+const grace = 300 * time.Millisecond
+
+// await waits until done is true of a message of each rank, and returns why that is not so. done
+// is called with each message.
+func (g *group) await(ctx context.Context, limit time.Duration, done func(m *member, x message) bool) *failure {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	var end <-chan time.Time
+	for !g.all() {
+		if len(g.failed) > 0 && end == nil {
+			end = time.After(grace)
+		}
+		select {
+		case e := <-g.events:
+			g.take(e, done)
+		case <-end:
+			return g.ranks[g.failed[0]].failure
+		case <-timer.C:
+			return g.expire(&failure{Outcome: probe.Hang, Reason: fmt.Sprintf("did not return within %s", limit.Round(100*time.Millisecond))})
+		case <-ctx.Done():
+			return g.expire(&failure{Outcome: probe.Unknown, Cause: probe.CauseDeadline, Reason: "the time for the collectives ran out"})
+		}
+	}
+	if len(g.failed) > 0 {
+		return g.ranks[g.failed[0]].failure
+	}
+	return nil
+}
+
+// all reports whether every rank has answered or failed.
+func (g *group) all() bool {
+	return !slices.ContainsFunc(g.ranks, func(r *rankState) bool { return !r.answered && r.failure == nil })
+}
+
+// expire notes that the ranks that have not answered did not do so in time. Whether a library
+// hindered them shows once their processes have ended.
+func (g *group) expire(f *failure) *failure {
+	g.late = f
+	for i, r := range g.ranks {
+		if !r.answered && r.failure == nil {
+			own := *f
+			own.late = true
+			r.failure = &own
+			g.failed = append(g.failed, i)
+		}
+	}
+	return f
+}
+
+// take takes a message of a process, or its end.
+func (g *group) take(e event, done func(m *member, x message) bool) {
+	m := e.from
+	if e.ended != nil || e.err != nil {
+		g.gone(m, e)
+		return
+	}
+	x, ok := decode(e.raw)
+	if m.garbled || !ok || x.Number != m.number+1 || !g.owns(m, x.Rank) || x.Number > maxMessages {
+		m.garbled = true
+		g.fail(m, failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process were lost or garbled"}, true)
+		return
+	}
+	m.number = x.Number
+	r := g.ranks[x.Rank]
+	switch {
+	case x.Stage != "":
+		if slices.Contains(stages, x.Stage) {
+			r.stage = x.Stage
+		}
+	case x.Failure != nil:
+		f := *x.Failure
+		f.Reason, f.ErrorName, f.Call, f.LastError = printable(f.Reason), printable(f.ErrorName), printable(f.Call), printable(f.LastError)
+		g.failRank(x.Rank, f)
+	case x.Left:
+		r.left, r.stage = true, stageEnd
+	}
+	if done != nil && done(m, x) {
+		r.answered = true
+	}
+}
+
+// maxMessages bounds the messages of one process: a rank sends two for each step.
+const maxMessages = 1 << 14
+
+// owns reports whether a rank is of a process.
+func (g *group) owns(m *member, rank int) bool {
+	return rank >= 0 && rank < len(g.ranks) && g.ranks[rank].member == m
+}
+
+// failRank notes why a rank failed, the first time.
+func (g *group) failRank(i int, f failure) {
+	if g.ranks[i].failure == nil {
+		g.ranks[i].failure = &f
+		g.failed = append(g.failed, i)
+	}
+}
+
+// fail notes it for the ranks of a process that have not left.
+func (g *group) fail(m *member, f failure, first bool) {
+	for i, r := range g.ranks {
+		if r.member == m && !r.left {
+			g.failRank(i, f)
+			if first { // What the others say follows from it.
+				g.failed = slices.Insert(slices.DeleteFunc(g.failed, func(j int) bool { return j == i }), 0, i)
+			}
+		}
+	}
+}
+
+// gone notes how a process ended.
+func (g *group) gone(m *member, e event) {
+	m.gone = true
+	if e.err != nil {
+		g.fail(m, failure{Outcome: probe.Unknown, Cause: probe.CauseEnded, Reason: "could not start a process: " + e.err.Error()}, false)
+		return
+	}
+	r := e.ended
+	m.result = *r
+	g.remains = g.remains || r.Left
+	if r.Canceled || r.TimedOut {
+		return
+	}
+	var f failure
+	switch {
+	case r.Flooded != "":
+		f = failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the library wrote endlessly to %s", r.Flooded)}
+	case r.Finished && r.Failure == "" && r.Unsent == 0:
+		f = failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process ended before its work was done"}
+	case r.Finished:
+		f = failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the process failed: " + cmp.Or(r.Failure, r.UnsentReason)}
+	case r.Death == child.DeathByLibrary && r.Signal != "":
+		f = failure{Outcome: probe.Error, Reason: "crashed with " + r.Signal, Call: inside(r)}
+	case r.Death == child.DeathByLibrary:
+		f = failure{Outcome: probe.Error, Cause: probe.CauseExited, Reason: fmt.Sprintf("a library ended the process with exit code %d", r.Code), Call: inside(r)}
+	default:
+		f = failure{Outcome: probe.Unknown, Cause: cmp.Or(deathCauses[r.Death], probe.CauseEnded), Reason: "the process was ended: " + r.End()}
+	}
+	f.Reason = printable(f.Reason)
+	for _, s := range g.ranks {
+		if s.member == m && !s.left {
+			s.signal = r.Signal
+			if r.Exited {
+				code := r.Code
+				s.exit = &code
+			}
+		}
+	}
+	g.fail(m, f, len(g.failed) == 0 || f.Outcome == probe.Unknown)
+}
+
+// deathCauses are the causes of the end of a process that no library ended.
+var deathCauses = map[child.Death]probe.Cause{
+	child.DeathByOther: probe.CauseKilled, child.DeathByShortage: probe.CauseShortage, child.DeathByBug: probe.CauseBug,
+}
+
+// inside is the call of a library that was running.
+func inside(r *child.Result) string {
+	if len(r.Inside) == 0 {
+		return ""
+	}
+	return r.Inside[0]
+}
+
+// outcome is a rank's outcome.
+func (g *group) outcome(i int) probe.Rank {
+	s := g.ranks[i]
+	r := probe.Rank{Rank: i, GPU: s.gpu, Outcome: probe.OK, Stage: s.stage, Signal: s.signal}
+	if s.corrupt {
+		r.Outcome, r.Reason = probe.Corrupt, "received wrong data"
+		return r
+	}
+	if s.failure != nil {
+		f := s.failure
+		r.Outcome, r.Reason, r.Cause = f.Outcome, f.Reason, f.Cause
+		r.ErrorCode, r.ErrorName, r.Call, r.LastError = f.ErrorCode, f.ErrorName, f.Call, f.LastError
+		if r.Outcome == probe.Hang && r.Call == "" {
+			r.Call = inside(&s.member.result)
+		}
+		if m := s.member; g.late != nil && r.Outcome == probe.Hang && m.gone && !m.result.InLibrary() && f.late {
+			r.Outcome, r.Cause, r.Reason = probe.Unknown, probe.CauseStalled, f.Reason+", outside any call of a library"
+		}
+		if s.exit != nil && *s.exit != 0 {
+			r.ExitCode = s.exit
+		}
+		return r
+	}
+	if len(g.failed) > 0 && !s.left {
+		r.Outcome, r.Cause, r.Reason = probe.Unknown, probe.CauseEnded, fmt.Sprintf("ended because rank %d failed", g.failed[0])
+	}
+	return r
+}
+
+// work has the ranks do a plan.
+func (g *group) work(ctx context.Context, todo plan) {
+	var id []byte
+	room := g.order.Bytes
+	gpus := map[int]string{}
+	ready := func(_ *member, x message) bool {
+		if x.Ready == nil {
+			return false
+		}
+		room = min(room, x.Ready.Bytes)
+		gpus[x.Rank] = x.Ready.GPU
+		return true
+	}
+	s := g.session
+	if g.await(ctx, s.options.Start+s.options.Join, ready) != nil {
+		return
+	}
+	g.begun = true
+	for _, r := range g.ranks {
+		r.answered = true
+	}
+	g.members[0].input <- command{Identify: true}
+	g.ranks[0].answered = false
+	if g.await(ctx, s.options.Start, func(_ *member, x message) bool {
+		if x.ID != nil {
+			id = x.ID
+		}
+		return x.ID != nil
+	}) != nil {
+		return
+	}
+	g.tell(command{Join: id})
+	if g.await(ctx, s.join(), func(_ *member, x message) bool { return x.Joined }) != nil {
+		return
+	}
+	if !g.runPlan(ctx, todo, room) {
+		return
+	}
+	g.tell(command{Leave: true})
+	_ = g.await(ctx, deadline.Calls*s.options.Patience, func(_ *member, x message) bool { return x.Left }) // It is in the outcome of the rank.
+}
+
+// mostSeconds is the longest that the runs of one size may take together.
+const mostSeconds = 1.5
+
+// runPlan runs the collectives, and reports false where one failed.
+func (g *group) runPlan(ctx context.Context, todo plan, room int64) bool {
+	ranks := len(g.ranks)
+	number := 0
+	for _, step := range todo {
+		seconds, size := 0.0, int64(0)
+		for _, bytes := range step.bytes {
+			bytes = fit(step.name, min(bytes, room), ranks)
+			if bytes > room || bytes <= size {
+				continue
+			}
+			n := times(bytes)
+			if size > 0 && seconds*float64(bytes)/float64(size)*float64(n+1) > mostSeconds && bytes > mib {
+				break
+			}
+			number++
+			op, whole := g.runOne(ctx, task{Name: step.name, Bytes: bytes, Times: n, Seed: kernels.Seed(number, ranks, ranks, 0)})
+			g.operations = append(g.operations, op)
+			if !whole {
+				return false
+			}
+			if op.Outcome == probe.Unsupported || op.Outcome == probe.Corrupt {
+				break
+			}
+			if op.Microseconds != nil {
+				seconds, size = *op.Microseconds/1e6, bytes
+			}
+		}
+	}
+	return true
+}
+
+// runOne runs one collective of one size on all ranks, and reports false where a rank failed.
+func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole bool) {
+	op = probe.Operation{Name: t.Name, Bytes: t.Bytes, Outcome: probe.OK}
+	slowest, clock := 0.0, true
+	g.tell(command{Run: &t})
+	f := g.await(ctx, g.session.join()+deadline.Calls*g.session.options.Patience, func(_ *member, x message) bool {
+		r := x.Result
+		if r == nil {
+			return false
+		}
+		if r.Unsupported {
+			op.Outcome, op.Reason = probe.Unsupported, "the library lacks it"
+			return true
+		}
+		op.Verified = cmp.Or(op.Verified, r.Verified)
+		if r.Verified == "host" {
+			op.Verified = "host"
+		}
+		slowest, clock = max(slowest, r.Seconds), clock && r.Seconds > 0
+		g.ranks[x.Rank].corrupt = g.ranks[x.Rank].corrupt || r.BadWords > 0
+		if r.BadWords > 0 && (op.Rank == nil || x.Rank < *op.Rank) {
+			rank, first := x.Rank, int64(8*r.First)
+			op.Outcome, op.Rank, op.BadBytes, op.FirstBad, op.Found = probe.Corrupt, &rank, int64(8*r.BadWords), &first, found(r.Found)
+		}
+		return true
+	})
+	switch {
+	case f != nil && op.Outcome != probe.Corrupt:
+		i := g.failed[0]
+		op.Outcome, op.Reason, op.Cause, op.Rank = f.Outcome, f.Reason, f.Cause, &i
+		return op, false
+	case op.Outcome == probe.Corrupt:
+		op.Reason = fmt.Sprintf("the library reported success, but %d of %d bytes at rank %d are wrong, from offset %d on", op.BadBytes, op.Bytes, *op.Rank, *op.FirstBad)
+		return op, f == nil
+	case op.Outcome == probe.Unsupported:
+		return op, true
+	case !clock:
+		op.Outcome, op.Cause, op.Reason = probe.Unknown, probe.CauseClock, "every value is correct, but the driver's timer gave no usable time"
+		return op, true
+	}
+	us := roundTo(slowest*1e6, 100)
+	op.Microseconds = &us
+	if n := len(g.ranks); n > 1 {
+		rate := roundTo(float64(t.Bytes)/slowest/1e9*busFactor(t.Name, n), 1e4)
+		op.BusGBps = &rate
+	}
+	return op, true
+}
+
+// found is what a rank says of wrong data, if it is one of the words.
+func found(word string) string {
+	if slices.Contains([]string{"poison", "zeros"}, word) {
+		return word
+	}
+	return "other"
+}
+
+// describe writes down what became of the arm.
+func (g *group) describe(a *probe.Arm) {
+	a.Ranks, a.Operations = []probe.Rank{}, g.operations
+	for i := range g.ranks {
+		a.Ranks = append(a.Ranks, g.outcome(i))
+	}
+	a.Outcome = probe.OK
+	for _, op := range g.operations {
+		switch {
+		case op.Outcome == probe.Corrupt && a.Outcome != probe.Corrupt:
+			a.Outcome, a.Reason, a.Stage = probe.Corrupt, fmt.Sprintf("%s of %d bytes: %s", op.Name, op.Bytes, op.Reason), op.Name
+		case op.Outcome == probe.Unknown && a.Outcome == probe.OK && len(g.failed) == 0:
+			a.Outcome, a.Reason, a.Cause, a.Stage = probe.Unknown, op.Name+": "+op.Reason, op.Cause, op.Name
+		}
+	}
+	if len(g.failed) > 0 && a.Outcome != probe.Corrupt {
+		g.blame(a)
+	}
+	if read := g.session.options.ReadLog; read != nil {
+		l := read(g.log)
+		a.Transports, a.Channels, a.Network = l.Transports, l.Channels, l.Network
+		if l.Channels != nil {
+			is := l.Channels["nvls"] > 0
+			a.NVLS = &is
+		}
+		for _, w := range l.Warnings[:min(len(l.Warnings), maxWarnings)] {
+			a.Warnings = append(a.Warnings, printable(w))
+		}
+	}
+}
+
+// maxWarnings bounds the warnings of a log that are kept.
+const maxWarnings = 8
+
+// blame says which rank failed, and who waited for it. Of ranks that hang, the one that is
+// furthest behind keeps the others waiting.
+func (g *group) blame(a *probe.Arm) {
+	at := g.failed[0]
+	if g.ranks[at].failure.Outcome == probe.Hang {
+		for _, i := range g.failed {
+			if slices.Index(stages, g.ranks[i].stage) < slices.Index(stages, g.ranks[at].stage) {
+				at = i
+			}
+		}
+	}
+	r := a.Ranks[at]
+	a.Outcome, a.Cause, a.Stage = r.Outcome, r.Cause, r.Stage
+	who := []int{at}
+	var waiting []int
+	for i, other := range a.Ranks {
+		switch {
+		case i == at:
+		case other.Outcome == r.Outcome && other.Stage == r.Stage && other.Reason == r.Reason:
+			who = append(who, i)
+		case other.Stage != stageEnd:
+			waiting = append(waiting, i)
+		}
+	}
+	slices.Sort(who)
+	a.Reason = fmt.Sprintf("%s in %s: %s", ranksIn(who), cmp.Or(r.Stage, "its start"), r.Reason)
+	if len(waiting) > 0 && len(who) < len(a.Ranks) {
+		a.Reason += fmt.Sprintf("; %s waited in %s", ranksIn(waiting), cmp.Or(a.Ranks[waiting[0]].Stage, "the start"))
+	}
+}

@@ -1,0 +1,158 @@
+package collective
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// fake is a group whose processes are played: each rank answers as a healthy one does, and change
+// may replace each message by others. counts is how many messages each rank sent.
+func fake(t *testing.T, change func(rank, number int, raw json.RawMessage) []json.RawMessage, end child.Result) (a probe.Arm, counts [2]int) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	s := &session{options: Options{Patience: 100 * time.Millisecond, Start: 200 * time.Millisecond, Join: 200 * time.Millisecond}, report: &probe.Collectives{}}
+	g := newGroup(s, order{Ranks: 2, Bytes: mib}, nil, nil)
+	_, g.stop = context.WithCancel(ctx)
+	for i := range 2 {
+		m := &member{places: []place{{Rank: i}}, input: make(chan any, 64)}
+		g.members, g.ranks = append(g.members, m), append(g.ranks, &rankState{member: m})
+		g.ended.Go(func() { counts[i] = play(ctx, g, m, i, change, end) })
+	}
+	plan := plan{{probe.AllReduce, []int64{8, mib}}, {probe.AllToAll, []int64{mib}}}
+	g.work(ctx, plan)
+	stop()
+	g.end()
+	g.describe(&a)
+	return a, counts
+}
+
+// play is one process.
+func play(ctx context.Context, g *group, m *member, rank int, change func(rank, number int, raw json.RawMessage) []json.RawMessage, end child.Result) int {
+	number := 0
+	say := func(x message) {
+		number++
+		x.Number, x.Rank = number, rank
+		raw, err := json.Marshal(x)
+		if err != nil {
+			panic(err)
+		}
+		for _, one := range change(rank, number, raw) {
+			g.events <- event{from: m, raw: one}
+		}
+	}
+	say(message{Stage: stageMemory})
+	say(message{Ready: &ready{GPU: fmt.Sprint(rank), Bytes: mib}})
+	for {
+		select {
+		case <-ctx.Done():
+			g.events <- event{from: m, ended: &child.Result{Canceled: true}}
+			return number
+		case v := <-m.input:
+			c, _ := v.(command)
+			switch {
+			case c.Identify && rank == 0:
+				say(message{Stage: stageID})
+				say(message{ID: make([]byte, 128)})
+			case c.Join != nil:
+				say(message{Stage: stageInit})
+				say(message{Joined: true})
+			case c.Run != nil:
+				say(message{Stage: c.Run.Name})
+				say(message{Result: &result{Seconds: 1e-5, Verified: "gpu"}})
+			case c.Leave:
+				say(message{Stage: stageDestroy})
+				say(message{Left: true})
+				g.events <- event{from: m, ended: &end}
+				return number
+			}
+		}
+	}
+}
+
+func unchanged(_, _ int, raw json.RawMessage) []json.RawMessage { return []json.RawMessage{raw} }
+
+var finished = child.Result{Finished: true, Exited: true}
+
+// TestGroupNoticesLoss holds, by enumeration, that an arm is ok only if every message of every
+// rank came, once and as it was sent.
+func TestGroupNoticesLoss(t *testing.T) {
+	t.Parallel()
+	whole, counts := fake(t, unchanged, finished)
+	if whole.Outcome != probe.OK || len(whole.Operations) != 3 || slices.ContainsFunc(whole.Ranks, func(r probe.Rank) bool { return r.Outcome != probe.OK }) {
+		t.Fatalf("the whole conversation gives %+v", whole)
+	}
+	changes := map[string]func(raw json.RawMessage) []json.RawMessage{
+		"lost":  func(json.RawMessage) []json.RawMessage { return nil },
+		"twice": func(raw json.RawMessage) []json.RawMessage { return []json.RawMessage{raw, raw} },
+		"cut":   func(raw json.RawMessage) []json.RawMessage { return []json.RawMessage{raw[:len(raw)/2]} },
+		"garbage": func(json.RawMessage) []json.RawMessage {
+			return []json.RawMessage{json.RawMessage(`{"n":1,"rank":7,"joined":true}`)}
+		},
+		"fake": func(json.RawMessage) []json.RawMessage {
+			return []json.RawMessage{json.RawMessage(`{"n":-3,"failure":{"outcome":"ok"}}`)}
+		},
+	}
+	for rank := range 2 {
+		for number := 1; number <= counts[rank]; number++ {
+			for what, change := range changes {
+				t.Run(fmt.Sprintf("%s: message %d of rank %d", what, number, rank), func(t *testing.T) {
+					t.Parallel()
+					a, _ := fake(t, func(r, n int, raw json.RawMessage) []json.RawMessage {
+						if r == rank && n == number {
+							return change(raw)
+						}
+						return []json.RawMessage{raw}
+					}, finished)
+					if a.Outcome == probe.OK && (what != "twice" || number < counts[rank]) || a.Outcome == probe.Error || a.Outcome == probe.Corrupt {
+						t.Errorf("the outcome is %s: %s", a.Outcome, a.Reason)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestArmsKeepOff holds that no arm turns on what an environment turned off: NVLS above all.
+func TestArmsKeepOff(t *testing.T) {
+	env := map[string]string{"NCCL_NVLS_ENABLE": "0", "NCCL_CUMEM_ENABLE": "0", "NCCL_MNNVL_ENABLE": "0", "NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_X": "y"}
+	if got := leftovers(env); !slices.Equal(got, []string{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_X"}) {
+		t.Errorf("cleaning removes %q", got)
+	}
+	for _, a := range arms {
+		for name, value := range a.set {
+			off := map[string]string{"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_CUMEM_ENABLE": "0", "NCCL_NVLS_ENABLE": "0"}[name]
+			if value != off {
+				t.Errorf("arm %s sets %s=%s", a.name, name, value)
+			}
+		}
+	}
+	for name, value := range map[string]string{"NCCL_NVLS_ENABLE": "1", "NCCL_CUMEM_ENABLE": "1"} {
+		if !slices.Contains(leftovers(map[string]string{name: value}), name) {
+			t.Errorf("cleaning leaves %s=%s", name, value)
+		}
+	}
+}
+
+// TestPlans holds that every size of every plan is whole words, for every number of ranks.
+func TestPlans(t *testing.T) {
+	for _, p := range []plan{quickPlan, fullPlan, armPlan} {
+		for _, step := range p {
+			for _, bytes := range step.bytes {
+				for ranks := 1; ranks <= maxRanks; ranks++ {
+					n := fit(step.name, bytes, ranks)
+					if n < 8 || n%8 != 0 || step.name == probe.AllToAll && n%(8*int64(ranks)) != 0 || n > max(bytes, 8*int64(ranks)) {
+						t.Errorf("%s of %d bytes with %d ranks: %d", step.name, bytes, ranks, n)
+					}
+				}
+			}
+		}
+	}
+}

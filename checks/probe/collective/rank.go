@@ -1,0 +1,741 @@
+package collective
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
+	"github.com/gpudoctor/gpudoctor/checks/internal/nccl"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
+)
+
+// rankTask is the task of a process that holds one rank, or all of them.
+const rankTask = "collective"
+
+// The stages of a rank, beside the names of collectives.
+const (
+	stageDriver  = "load driver"
+	stageLibrary = "load library"
+	stageMemory  = "memory"
+	stageID      = "ncclGetUniqueId"
+	stageInit    = "ncclCommInitRank"
+	stageDestroy = "ncclCommDestroy"
+	stageEnd     = "end"
+)
+
+// stages are the stages in their order; a collective is between stageInit and stageDestroy.
+var stages = []string{"", stageDriver, stageLibrary, stageMemory, stageID, stageInit, probe.AllReduce, probe.SendReceive, probe.AllToAll, stageDestroy, stageEnd}
+
+// order is what a process is asked to do.
+type order struct {
+	// API is "cuda" or "hip"; empty means CUDA, and HIP where there is no GPU for it.
+	API string `json:"api,omitempty"`
+	// Library is the path of the library, or its name.
+	Library string `json:"library"`
+	// Ranks is the size of the communicator; 0 asks only which GPUs there are, and loads the
+	// library.
+	Ranks int `json:"ranks"`
+	// Mine are the ranks of this process and the ordinals of their GPUs.
+	Mine []place `json:"mine"`
+	// Bytes is the largest buffer that is needed.
+	Bytes int64 `json:"bytes"`
+	// Patience bounds one wait for the GPU.
+	Patience time.Duration `json:"patience"`
+}
+
+type place struct {
+	Rank    int `json:"rank"`
+	Ordinal int `json:"ordinal"`
+}
+
+// command is what the parent tells all ranks to do next. Exactly one field is set.
+type command struct {
+	// Identify asks rank 0 for the id of the communicator.
+	Identify bool `json:"identify,omitempty"`
+	// Join gives the id.
+	Join []byte `json:"join,omitempty"`
+	// Run is a collective.
+	Run *task `json:"run,omitempty"`
+	// Leave ends the work.
+	Leave bool `json:"leave,omitempty"`
+}
+
+// task is a collective to run and to verify, and how often to run it again for its time.
+type task struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	Times int    `json:"times"`
+	Seed  uint64 `json:"seed"`
+}
+
+// message is what a rank says. Beside its number and rank, exactly one field is set.
+type message struct {
+	Number int `json:"n"`
+	Rank   int `json:"rank"`
+
+	Stage   string   `json:"stage,omitempty"`
+	Survey  *survey  `json:"survey,omitempty"`
+	Ready   *ready   `json:"ready,omitempty"`
+	ID      []byte   `json:"id,omitempty"`
+	Joined  bool     `json:"joined,omitempty"`
+	Result  *result  `json:"result,omitempty"`
+	Failure *failure `json:"failure,omitempty"`
+	Left    bool     `json:"left,omitempty"`
+}
+
+// survey is which GPUs the driver offers, and the library.
+type survey struct {
+	API     string   `json:"api"`
+	GPUs    []string `json:"gpus"`
+	Path    string   `json:"path"`
+	Version string   `json:"version"`
+}
+
+// ready is a rank whose GPU is ready.
+type ready struct {
+	GPU   string `json:"gpu"`
+	Bytes int64  `json:"bytes"` // Of each of its buffers.
+}
+
+// result is what became of a collective at a rank.
+type result struct {
+	// Seconds is the time of one; 0 if the driver's timer gave none.
+	Seconds  float64 `json:"seconds"`
+	Verified string  `json:"verified"`
+	// Unsupported is true if the library lacks it.
+	Unsupported bool   `json:"unsupported,omitempty"`
+	BadWords    uint64 `json:"bad,omitempty"`
+	First       uint64 `json:"first,omitempty"`
+	Found       string `json:"found,omitempty"`
+}
+
+// failure is why a rank cannot go on.
+type failure struct {
+	Outcome   probe.Outcome `json:"outcome"`
+	Reason    string        `json:"reason"`
+	Cause     probe.Cause   `json:"cause,omitempty"`
+	ErrorCode int           `json:"error_code,omitempty"`
+	ErrorName string        `json:"error_name,omitempty"`
+	Call      string        `json:"call,omitempty"`
+	LastError string        `json:"last_error,omitempty"`
+
+	late bool // It did not answer in time, as its parent sees it.
+}
+
+func init() {
+	child.Register(rankTask, func(ctx context.Context, args json.RawMessage, send func(any) error) error {
+		var o order
+		if err := json.Unmarshal(args, &o); err != nil {
+			return err
+		}
+		p := &process{order: o, send: send}
+		return p.work(ctx)
+	})
+}
+
+// process is the child: the driver and the library, and the ranks.
+type process struct {
+	order   order
+	send    func(any) error
+	mu      sync.Mutex // Messages leave in the order of their numbers.
+	number  int
+	driver  gpudriver.Driver
+	devices []gpudriver.Device
+	library *nccl.Library
+	version string
+}
+
+// tell sends a message. One that cannot be sent leaves a gap, which the parent sees.
+func (p *process) tell(m message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.number++
+	m.Number = p.number
+	_ = p.send(m)
+}
+
+// tellAll tells the same of every rank.
+func (p *process) tellAll(m message) {
+	for _, at := range p.order.Mine {
+		m.Rank = at.Rank
+		p.tell(m)
+	}
+	if len(p.order.Mine) == 0 {
+		p.tell(m)
+	}
+}
+
+func (p *process) work(ctx context.Context) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p.tellAll(message{Stage: stageDriver})
+	if f := p.start(); f != nil {
+		p.tellAll(message{Failure: f})
+		return nil
+	}
+	p.tellAll(message{Stage: stageLibrary})
+	var err error
+	if p.library, err = nccl.Load(p.order.Library); err == nil {
+		p.version, err = p.library.Version()
+	}
+	if p.order.Ranks == 0 {
+		s := &survey{API: p.driver.API(), Version: p.version}
+		if p.library != nil {
+			s.Path = p.library.Path
+		}
+		for _, d := range p.devices {
+			address, _ := p.driver.Address(d)
+			s.GPUs = append(s.GPUs, address)
+		}
+		p.tell(message{Survey: s})
+	}
+	if err != nil {
+		p.tellAll(message{Failure: fail(err)})
+		return nil
+	}
+	if p.order.Ranks == 0 {
+		p.tell(message{Left: true})
+		return nil
+	}
+	return p.runRanks(ctx)
+}
+
+// start loads a driver and starts it.
+func (p *process) start() *failure {
+	var first *failure
+	if p.order.API != "hip" {
+		d, err := cuda.Load()
+		if first = p.startWith(d, err); first == nil || p.order.API == "cuda" {
+			return first
+		}
+	}
+	d, err := hip.Load()
+	second := p.startWith(d, err)
+	if second != nil && first != nil && (second.Cause == probe.CauseNoLibrary || second.Cause == probe.CauseNoDevice || first.Outcome.Failed()) {
+		return first
+	}
+	return second
+}
+
+func (p *process) startWith(d gpudriver.Driver, err error) *failure {
+	if err == nil {
+		if missing := d.Missing(); len(missing) > 0 {
+			return &failure{Outcome: probe.Unknown, Cause: probe.CauseIncompatible, Reason: fmt.Sprintf("%s lacks %v", d.Library(), missing)}
+		}
+		p.driver = d
+		if err = d.Init(); err == nil {
+			_, err = d.Version()
+			if err == nil || !errors.Is(err, gpudriver.ErrVersion) {
+				p.devices, err = d.Devices()
+			}
+		}
+		if err == nil && len(p.devices) == 0 {
+			err = gpudriver.NoDevice
+		}
+	} else {
+		f := &failure{Outcome: probe.Unknown, Cause: probe.CauseNoLibrary, Reason: err.Error()}
+		if errors.Is(err, gpudriver.ErrStatic) {
+			f.Cause = probe.CauseStatic
+		}
+		return f
+	}
+	if err == nil {
+		return nil
+	}
+	f := fail(err)
+	if errors.Is(err, gpudriver.NoDevice) || d.API() == "hip" && errors.Is(err, gpudriver.InvalidDevice) {
+		f.Outcome, f.Cause, f.Reason = probe.Unknown, probe.CauseNoDevice, "the driver offers no GPU to this process: "+f.Reason
+	}
+	return f
+}
+
+// errHang says that work did not end in time.
+var errHang = errors.New("not finished within the deadline")
+
+// fail turns an error into a failure.
+func fail(err error) *failure {
+	f := &failure{Outcome: probe.Error, Reason: err.Error()}
+	var ne *nccl.Error
+	var de *gpudriver.Error
+	switch {
+	case errors.As(err, &ne):
+		f.ErrorCode, f.ErrorName, f.Call, f.LastError = int(ne.Result), ne.Result.String(), ne.Call, ne.Last
+	case errors.Is(err, gpudriver.OutOfMemory):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoMemory
+	case errors.Is(err, gpudriver.DeviceUnavail):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseBusy
+	case errors.As(err, &de):
+		f.ErrorCode, f.ErrorName, f.Call = int(de.Result), de.Name, de.Call
+	case errors.Is(err, errHang):
+		f.Outcome = probe.Hang
+	case errors.Is(err, gpudriver.ErrStatic):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseStatic
+	case errors.Is(err, nccl.ErrVersion), errors.Is(err, nccl.ErrMissing), errors.Is(err, gpudriver.ErrMissing), errors.Is(err, gpudriver.ErrVersion):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseIncompatible
+	case strings.HasPrefix(f.Reason, "load "):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoLibrary
+	}
+	return f
+}
+
+// runRanks runs each rank on a thread of its own, as the parent tells.
+func (p *process) runRanks(ctx context.Context) error {
+	var wg sync.WaitGroup
+	var inboxes []chan command
+	for _, at := range p.order.Mine {
+		inbox := make(chan command, 1)
+		inboxes = append(inboxes, inbox)
+		wg.Go(func() {
+			runtime.LockOSThread()
+			r := &rank{process: p, place: at}
+			r.run(inbox)
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(done)
+	}()
+	commands := make(chan command)
+	go func() {
+		for {
+			var c command
+			if child.Receive(ctx, &c) != nil {
+				return
+			}
+			commands <- c
+		}
+	}()
+	for {
+		select {
+		case c := <-commands:
+			for _, inbox := range inboxes {
+				inbox <- c
+			}
+		case <-done:
+			return nil
+		}
+	}
+}
+
+// rank is one rank: a GPU, and its place in the communicator.
+type rank struct {
+	*process
+	place
+
+	stream        gpudriver.Stream
+	from, to      gpudriver.Event
+	out, in       gpudriver.Pointer
+	size          int64
+	answer        gpudriver.Pointer
+	pinned        []byte
+	fill, compare gpudriver.Function
+	multi         uint32
+	comm          nccl.Comm
+}
+
+func (r *rank) say(m message) {
+	m.Rank = r.Rank
+	r.tell(m)
+}
+
+// run does what the parent tells until it fails or is to leave. A rank that failed stays: the
+// end of its process could end a process of others early.
+func (r *rank) run(inbox <-chan command) {
+	err := r.prepare()
+	for err == nil {
+		c := <-inbox
+		switch {
+		case c.Identify:
+			err = r.identify()
+		case c.Join != nil:
+			err = r.join(c.Join)
+		case c.Run != nil:
+			err = r.collective(c.Run)
+		case c.Leave:
+			r.say(message{Stage: stageDestroy})
+			if err = r.library.Destroy(r.comm); err == nil {
+				r.say(message{Left: true})
+				return
+			}
+		}
+	}
+	r.say(message{Failure: fail(err)})
+	for {
+		<-inbox // The parent ends the process.
+	}
+}
+
+// prepare makes the GPU ready.
+func (r *rank) prepare() error {
+	r.say(message{Stage: stageMemory})
+	if r.Ordinal < 0 || r.Ordinal >= len(r.devices) {
+		return fmt.Errorf("GPU %d: %w", r.Ordinal, gpudriver.InvalidDevice)
+	}
+	d, dev := r.driver, r.devices[r.Ordinal]
+	address, err := d.Address(dev)
+	if err != nil {
+		return err
+	}
+	context, err := d.Retain(dev)
+	if err != nil {
+		return err
+	}
+	if err := d.SetCurrent(context); err != nil {
+		return err
+	}
+	if err := r.allocate(); err != nil {
+		return err
+	}
+	if n, err := d.Multiprocessors(dev); err == nil {
+		r.multi = uint32(n)
+	}
+	r.multi = max(r.multi, 1)
+	if r.loadKernels(); r.compare == 0 {
+		r.size = min(r.size, hostBytes)
+	}
+	r.say(message{Ready: &ready{GPU: address, Bytes: r.size}})
+	return nil
+}
+
+// leastBytes is the smallest buffer with which the probe is worth while.
+const leastBytes = 64 << 10
+
+// hostBytes is the largest buffer that is compared in host memory.
+const hostBytes = 8 << 20
+
+// allocate takes memory, less on a GPU that is nearly full.
+func (r *rank) allocate() error {
+	d := r.driver
+	var err error
+	for r.size = r.order.Bytes; ; r.size /= 2 {
+		if r.out, err = d.Alloc(uint64(2*r.size) + 4096); err == nil {
+			break
+		}
+		if !errors.Is(err, gpudriver.OutOfMemory) || r.size/2 < leastBytes {
+			return err
+		}
+	}
+	r.in = r.out + gpudriver.Pointer(r.size)
+	r.answer = r.in + gpudriver.Pointer(r.size)
+	if r.stream, err = d.NewStream(); err != nil {
+		return err
+	}
+	if r.from, err = d.NewEvent(); err != nil {
+		return err
+	}
+	if r.to, err = d.NewEvent(); err != nil {
+		return err
+	}
+	r.pinned, err = d.AllocHost(4096)
+	return err
+}
+
+// loadKernels compiles what fills and compares on the GPU. Without a compiler, the host does.
+func (r *rank) loadKernels() {
+	d := r.driver
+	m, err := d.LoadModule(kernels.Source(d.API()))
+	if err != nil {
+		return
+	}
+	fill, err := d.Function(m, "gd_fill")
+	if err != nil {
+		return
+	}
+	if m, err = d.LoadModule(kernels.SumSource(d.API())); err != nil {
+		return
+	}
+	if compare, err := d.Function(m, "gd_verify_sum"); err == nil {
+		r.fill, r.compare = fill, compare
+	}
+}
+
+func (r *rank) identify() error {
+	if r.Rank != 0 {
+		return nil
+	}
+	r.say(message{Stage: stageID})
+	id, err := r.library.UniqueID()
+	if err != nil {
+		return err
+	}
+	r.say(message{ID: id.Internal[:]})
+	return nil
+}
+
+func (r *rank) join(raw []byte) (err error) {
+	var id nccl.UniqueID
+	if len(raw) != len(id.Internal) {
+		return fmt.Errorf("%d bytes are no unique id", len(raw))
+	}
+	copy(id.Internal[:], raw)
+	r.say(message{Stage: stageInit})
+	if r.comm, err = r.library.Init(r.order.Ranks, id, r.Rank); err != nil {
+		return err
+	}
+	r.say(message{Joined: true})
+	return nil
+}
+
+// wait waits for the stream, and for an error that the library meets meanwhile.
+func (r *rank) wait() error {
+	waited, since := time.Duration(0), time.Now()
+	for n := 0; ; n++ {
+		done, err := r.driver.Done(r.stream)
+		if done || err != nil {
+			return err
+		}
+		if n <= 200 {
+			continue
+		}
+		if r.comm != 0 && n%64 == 0 {
+			if err := r.library.Async(r.comm); err != nil {
+				return err
+			}
+		}
+		if waited > r.order.Patience {
+			return errHang
+		}
+		time.Sleep(20 * time.Microsecond)
+		// A process that was not scheduled for a while has not waited for the GPU.
+		now := time.Now()
+		waited += min(now.Sub(since), r.order.Patience/10)
+		since = now
+	}
+}
+
+// part is a part of a buffer, and the patterns whose sum it holds.
+type part struct {
+	at    gpudriver.Pointer
+	bytes int64
+	seed  uint64
+	ranks uint64
+}
+
+// layout is what a rank sends and what it receives.
+func (r *rank) layout(t *task) (sent, received []part) {
+	n := r.order.Ranks
+	seed := func(i int) uint64 { return t.Seed + uint64(i)*kernels.RankStep }
+	switch t.Name {
+	case probe.AllReduce:
+		return []part{{r.out, t.Bytes, seed(r.Rank), 1}}, []part{{r.in, t.Bytes, seed(0), uint64(n)}}
+	case probe.SendReceive:
+		return []part{{r.out, t.Bytes, seed(r.Rank), 1}}, []part{{r.in, t.Bytes, seed((r.Rank + n - 1) % n), 1}}
+	}
+	each := t.Bytes / int64(n)
+	for peer := range n {
+		at := gpudriver.Pointer(int64(peer) * each)
+		sent = append(sent, part{r.out + at, each, seed(r.Rank*n + peer), 1})
+		received = append(received, part{r.in + at, each, seed(peer*n + r.Rank), 1})
+	}
+	return sent, received
+}
+
+// enqueue puts the collective into the stream.
+func (r *rank) enqueue(t *task, sent, received []part) error {
+	if t.Name == probe.AllReduce {
+		return r.library.AllReduce(r.comm, r.out, r.in, uint64(t.Bytes/8), r.stream)
+	}
+	n := r.order.Ranks
+	var sends, receives []nccl.Message
+	for i := range sent {
+		to, from := i, i
+		if t.Name == probe.SendReceive {
+			to, from = (r.Rank+1)%n, (r.Rank+n-1)%n
+		}
+		sends = append(sends, nccl.Message{Peer: to, At: sent[i].at, N: uint64(sent[i].bytes / 8)})
+		receives = append(receives, nccl.Message{Peer: from, At: received[i].at, N: uint64(received[i].bytes / 8)})
+	}
+	return r.library.Exchange(r.comm, sends, receives, r.stream)
+}
+
+// collective runs a collective once, verified, and then as often as asked for its time, again
+// verified.
+func (r *rank) collective(t *task) error {
+	r.say(message{Stage: t.Name})
+	if t.Bytes <= 0 || t.Bytes > r.size {
+		return fmt.Errorf("%d bytes do not fit", t.Bytes)
+	}
+	if t.Name != probe.AllReduce && !r.library.CanExchange() {
+		r.say(message{Result: &result{Unsupported: true}})
+		return nil
+	}
+	sent, received := r.layout(t)
+	for _, s := range sent {
+		if err := r.write(s); err != nil {
+			return err
+		}
+	}
+	res := &result{}
+	for round, times := range []int{1, t.Times} {
+		if times == 0 {
+			break
+		}
+		if err := r.driver.Set32(r.in, kernels.Poison32, uint64(t.Bytes/4), r.stream); err != nil {
+			return err
+		}
+		if err := r.wait(); err != nil {
+			return err
+		}
+		seconds, err := r.timed(times, func() error { return r.enqueue(t, sent, received) })
+		if err != nil {
+			return err
+		}
+		if round == 0 || seconds > 0 {
+			res.Seconds = seconds / float64(times)
+		}
+		// Wrong data of the first run is kept; the others expect this rank in the second one.
+		if res.BadWords > 0 {
+			continue
+		}
+		if err := r.verify(res, received); err != nil {
+			return err
+		}
+	}
+	r.say(message{Result: res})
+	return nil
+}
+
+// timed enqueues work so many times and returns the seconds that it took; 0 where the
+// driver's timer gives none.
+func (r *rank) timed(times int, work func() error) (float64, error) {
+	d := r.driver
+	if err := d.Record(r.from, r.stream); err != nil {
+		return 0, err
+	}
+	for range times {
+		if err := work(); err != nil {
+			return 0, err
+		}
+	}
+	if err := d.Record(r.to, r.stream); err != nil {
+		return 0, err
+	}
+	if err := r.wait(); err != nil {
+		return 0, err
+	}
+	seconds, err := d.Seconds(r.from, r.to)
+	if err != nil || !(seconds > 0) || math.IsInf(seconds, 1) {
+		return 0, err
+	}
+	return seconds, nil
+}
+
+// The launch of kernels: blocks for each SM, threads in a block.
+const (
+	blocks  = 8
+	threads = 256
+)
+
+// host returns pinned memory of so many bytes.
+func (r *rank) host(n int64) ([]byte, error) {
+	if int64(len(r.pinned)) < n {
+		b, err := r.driver.AllocHost(uint64(n))
+		if err != nil {
+			return nil, err
+		}
+		r.pinned = b
+	}
+	return r.pinned[:n], nil
+}
+
+// write fills a part with its pattern.
+func (r *rank) write(p part) error {
+	if r.fill != 0 {
+		if err := r.driver.Launch(r.fill, r.multi*blocks, threads, r.stream, uint64(p.at), uint64(p.bytes/8), p.seed); err != nil {
+			return err
+		}
+		return r.wait()
+	}
+	b, err := r.host(p.bytes)
+	if err != nil {
+		return err
+	}
+	kernels.FillHost(b, p.seed)
+	if err := r.driver.CopyToDevice(p.at, b, r.stream); err != nil {
+		return err
+	}
+	return r.wait()
+}
+
+// verify compares the parts with what they should hold, and notes the first that differs.
+func (r *rank) verify(res *result, parts []part) error {
+	for _, p := range parts {
+		c, err := r.check(res, p)
+		if err != nil {
+			return err
+		}
+		if c.Bad == 0 {
+			continue
+		}
+		if res.BadWords == 0 {
+			res.First = uint64(p.at-r.in)/8 + c.First
+			switch {
+			case 2*c.Poison > c.Bad:
+				res.Found = "poison"
+			case 2*c.Zero > c.Bad:
+				res.Found = "zeros"
+			default:
+				res.Found = "other"
+			}
+		}
+		res.BadWords += c.Bad
+	}
+	return nil
+}
+
+// check compares one part.
+func (r *rank) check(res *result, p part) (kernels.Comparison, error) {
+	var none kernels.Comparison
+	words := uint64(p.bytes / 8)
+	if r.compare == 0 {
+		res.Verified = "host"
+		b, err := r.host(p.bytes)
+		if err != nil {
+			return none, err
+		}
+		clear(b)
+		if err := r.driver.CopyToHost(b, p.at, r.stream); err != nil {
+			return none, err
+		}
+		if err := r.wait(); err != nil {
+			return none, err
+		}
+		return kernels.CompareSum(b, p.seed, p.ranks), nil
+	}
+	res.Verified = "gpu"
+	b := r.pinned[:32]
+	for i, w := range []uint64{0, words, 0, 0} {
+		binary.LittleEndian.PutUint64(b[8*i:], w)
+	}
+	if err := r.driver.CopyToDevice(r.answer, b, r.stream); err != nil {
+		return none, err
+	}
+	if err := r.driver.Launch(r.compare, r.multi*blocks, threads, r.stream, uint64(p.at), words, p.seed, p.ranks, kernels.Poison, uint64(r.answer)); err != nil {
+		return none, err
+	}
+	if err := r.wait(); err != nil {
+		return none, err
+	}
+	clear(b)
+	if err := r.driver.CopyToHost(b, r.answer, r.stream); err != nil {
+		return none, err
+	}
+	if err := r.wait(); err != nil {
+		return none, err
+	}
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	return kernels.Comparison{Bad: word(0), First: word(1), Poison: word(2), Zero: word(3)}, nil
+}

@@ -1,0 +1,301 @@
+// Package collective runs the collectives of NCCL or RCCL between the GPUs of this machine, as a
+// job does: a process for each GPU, with the library that a job would load. Every word that a
+// rank receives is verified on its GPU. A rank that hangs, dies or fails ends all of them. It
+// judges nothing.
+package collective
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// Options says how the collectives are run.
+type Options struct {
+	// Mode is quick, for the first arm and few sizes, or full.
+	Mode probe.Mode
+	// Candidates are the copies of the library that were found, the one to load first. If
+	// empty, it is loaded by its name.
+	Candidates []probe.Candidate
+	// Arms are the names of the arms to run; empty means those of the mode.
+	Arms []string
+	// Patience bounds one wait for a GPU, Start the start of the driver, Join the creation of a
+	// communicator, and Whole everything; 0 means those of package deadline.
+	Patience, Start, Join, Whole time.Duration
+	// Busy returns which GPUs are in use, by address, and by what; those are left out.
+	Busy func(ctx context.Context) map[string]probe.User
+	// ReadLog reads what the library logged on all ranks; nil reads nothing.
+	ReadLog func(text string) Log
+	// Progress, if set, is called with the name of each arm as it begins.
+	Progress func(arm string)
+	// API is the only one to try, "cuda" or "hip"; empty means both.
+	API string
+	// Env is added to the environment of the ranks.
+	Env []string
+}
+
+// Log is what the library's log says.
+type Log struct {
+	Transports []probe.CollectiveTransport
+	Channels   map[string]int
+	Network    string
+	Warnings   []string
+}
+
+// The names by which programs load the libraries.
+var libraryNames = map[string]string{"nccl": "libnccl.so.2", "rccl": "librccl.so.1"}
+
+// session is one run of the probe.
+type session struct {
+	options Options
+	report  *probe.Collectives
+	begun   time.Time
+	env     map[string]string
+	api     string
+	places  []place
+	library string
+	hung    bool // An arm hung in its start: later ones get less time.
+}
+
+// Run runs the collectives. Whatever the library and the driver do is part of the report.
+func Run(ctx context.Context, o Options) (*probe.Collectives, error) {
+	o.Patience = cmp.Or(o.Patience, deadline.Transfer)
+	o.Start = cmp.Or(o.Start, deadline.Start)
+	o.Join = cmp.Or(o.Join, deadline.Join)
+	o.Whole = cmp.Or(o.Whole, deadline.Full)
+	s := &session{options: o, begun: time.Now(), env: environment(o.Env), report: &probe.Collectives{
+		Mode: o.Mode, Outcome: probe.Unknown, GPUs: []string{}, Arms: []probe.Arm{}, Candidates: o.Candidates,
+	}}
+	ctx, stop := context.WithTimeout(ctx, o.Whole)
+	defer stop()
+	if !s.survey(ctx) {
+		return s.report, context.Cause(ctx)
+	}
+	s.leaveBusy(ctx)
+	if len(s.places) == 0 {
+		s.report.Reason, s.report.Cause = "no GPU takes part", probe.CauseDevice
+		if len(s.report.Left) > 0 {
+			s.report.Reason, s.report.Cause = s.report.Left[0].GPU+": "+s.report.Left[0].Reason, s.report.Left[0].Cause
+		}
+		return s.report, nil
+	}
+	for i, a := range arms {
+		switch {
+		case i > 0 && !s.takes(a):
+		case ctx.Err() != nil:
+			s.report.Untried = append(s.report.Untried, a.name)
+		default:
+			s.run(ctx, a, i == 0)
+		}
+	}
+	return s.report, nil
+}
+
+// environment is this process's with changes, by name.
+func environment(changes []string) map[string]string {
+	env := map[string]string{}
+	for _, s := range append(os.Environ(), changes...) {
+		name, value, _ := strings.Cut(s, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// takes reports whether an arm after the first is to be run.
+func (s *session) takes(a arm) bool {
+	if len(s.options.Arms) > 0 && !slices.Contains(s.options.Arms, a.name) {
+		return false
+	}
+	first := &s.report.Arms[0]
+	if first.Outcome == probe.Unknown {
+		return false // What stopped it stops the others.
+	}
+	if len(s.options.Arms) == 0 && s.options.Mode != probe.Full && first.Outcome == probe.OK {
+		return false
+	}
+	return a.applies(s.env, len(s.places), first)
+}
+
+// survey asks a process which GPUs there are, and loads the library there.
+func (s *session) survey(ctx context.Context) bool {
+	candidates := s.options.Candidates
+	if len(candidates) > 0 {
+		s.library, s.report.FoundBy = candidates[0].Path, candidates[0].FoundBy
+	} else {
+		s.library, s.report.FoundBy = libraryNames["nccl"], "loader"
+		if s.options.API == "hip" {
+			s.library = libraryNames["rccl"]
+		}
+	}
+	g := newGroup(s, order{API: s.options.API, Library: s.library}, nil, nil)
+	defer g.end()
+	g.start(ctx, [][]place{nil})
+	var found *survey
+	f := g.await(ctx, s.options.Start, func(_ *member, x message) bool {
+		if x.Survey != nil {
+			found = x.Survey
+		}
+		return x.Left
+	})
+	if found != nil {
+		s.api = found.API
+		s.report.Path, s.report.Version = printable(found.Path), printable(found.Version)
+		for i := range min(len(found.GPUs), maxRanks) {
+			address := printable(found.GPUs[i])
+			if address != "" && slices.Contains(s.report.GPUs, address) { // NCCL rejects two ranks on one GPU.
+				s.report.Left = append(s.report.Left, probe.LeftOut{GPU: address, Reason: "another part of the same GPU takes part", Cause: probe.CauseUnavailable})
+				continue
+			}
+			s.places = append(s.places, place{Rank: len(s.places), Ordinal: i})
+			s.report.GPUs = append(s.report.GPUs, address)
+		}
+	}
+	s.report.Library = "nccl"
+	if strings.Contains(cmp.Or(s.report.Path, s.library), "librccl") {
+		s.report.Library = "rccl"
+	}
+	if f == nil {
+		return true
+	}
+	r := g.outcome(0)
+	s.report.Outcome, s.report.Reason, s.report.Cause = r.Outcome, r.Reason, r.Cause
+	s.report.Remains = g.remains
+	return false
+}
+
+// maxRanks bounds the ranks: the largest machine has 72 GPUs.
+const maxRanks = 72
+
+// leaveBusy leaves out GPUs that others use.
+func (s *session) leaveBusy(ctx context.Context) {
+	if s.options.Busy == nil {
+		return
+	}
+	busy := s.options.Busy(ctx)
+	var places []place
+	var gpus []string
+	for i, address := range s.report.GPUs {
+		if user, is := busy[address]; is {
+			s.report.Left = append(s.report.Left, probe.LeftOut{GPU: address, Reason: user.String(), Cause: probe.CauseBusy})
+			continue
+		}
+		places = append(places, place{Rank: len(places), Ordinal: s.places[i].Ordinal})
+		gpus = append(gpus, address)
+	}
+	if gpus == nil {
+		gpus = []string{}
+	}
+	s.places, s.report.GPUs = places, gpus
+}
+
+// logLevel makes the library log what the reader reads. The file is the pipe of the process.
+func logLevel(file string) []string {
+	return []string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET", "NCCL_DEBUG_FILE=" + file}
+}
+
+// run runs one arm.
+func (s *session) run(ctx context.Context, a arm, first bool) {
+	if s.options.Progress != nil {
+		s.options.Progress(a.name)
+	}
+	begun := time.Now()
+	result := probe.Arm{Name: a.name, Set: a.set}
+	unset := slices.Clone(neverPassed)
+	if a.cleans {
+		result.Unset = leftovers(s.env)
+		unset = append(unset, result.Unset...)
+	}
+	set := slices.Clone(s.options.Env)
+	set = slices.DeleteFunc(set, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(unset, name)
+	})
+	for _, name := range slices.Sorted(maps.Keys(a.set)) {
+		set = slices.DeleteFunc(set, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+		set = append(set, name+"="+a.set[name])
+	}
+	todo := armPlan
+	if first {
+		if todo = quickPlan; s.options.Mode == probe.Full {
+			todo = fullPlan
+		}
+	}
+	each := [][]place{s.places}
+	if !a.inProcess {
+		each = nil
+		for _, p := range s.places {
+			each = append(each, []place{p})
+		}
+	}
+	g := newGroup(s, order{
+		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience,
+	}, set, unset)
+	g.start(ctx, each)
+	g.work(ctx, todo)
+	g.end()
+	g.describe(&result)
+	s.report.Remains = s.report.Remains || g.remains
+	result.Milliseconds = math.Round(time.Since(begun).Seconds()*1e4) / 10
+	s.hung = s.hung || result.Outcome == probe.Hang
+	s.report.Arms = append(s.report.Arms, result)
+	if first {
+		s.report.Outcome, s.report.Reason, s.report.Cause = result.Outcome, result.Reason, result.Cause
+	}
+}
+
+// join is how long a communicator may take to be made.
+func (s *session) join() time.Duration {
+	if s.hung {
+		return s.options.Join / 2
+	}
+	return s.options.Join
+}
+
+// maxWords bounds a text that a library gives.
+const maxWords = 300
+
+func printable(s string) string { return escape.Printable(s, maxWords) }
+
+// roundTo rounds to 1/parts.
+func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
+
+// decode reads a message of a rank; false if it is malformed.
+func decode(raw json.RawMessage) (m message, ok bool) {
+	const maxMessage = 16 << 10
+	if len(raw) > maxMessage || json.Unmarshal(raw, &m) != nil {
+		return m, false
+	}
+	if f := m.Failure; f != nil && !slices.Contains([]probe.Outcome{probe.Error, probe.Hang, probe.Unknown}, f.Outcome) {
+		return m, false
+	}
+	if r := m.Result; r != nil && (r.Seconds < 0 || math.IsNaN(r.Seconds) || r.Verified == "" && !r.Unsupported) {
+		return m, false
+	}
+	return m, true
+}
+
+// ranksIn names ranks: "rank 0", "ranks 0, 2 and 3".
+func ranksIn(list []int) string {
+	if len(list) == 1 {
+		return fmt.Sprintf("rank %d", list[0])
+	}
+	var words []string
+	for _, r := range list[:min(len(list), 8)] {
+		words = append(words, fmt.Sprint(r))
+	}
+	if more := len(list) - len(words); more > 0 {
+		return fmt.Sprintf("ranks %s and %d more", strings.Join(words, ", "), more)
+	}
+	return "ranks " + strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

@@ -1,0 +1,49 @@
+package nccl_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
+	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
+)
+
+// TestRead holds what is taken from the log of the probe's own ranks.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	log := `node:7:8 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.1<0>
+node:7:8 [0] NCCL INFO Using network Socket
+node:7:8 [0] NCCL INFO ncclCommInitRank comm 0x55 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 6000 commId 0x9a - Init START
+node:7:8 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM
+node:7:8 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM
+node:9:9 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via SHM/direct/direct
+
+node:9:9 [1] transport/p2p.cc:250 NCCL WARN Cuda failure 'peer access is not supported'
+node:9:9 [1] transport/p2p.cc:250 NCCL WARN Cuda failure 'peer access is not supported'
+node:7:8 [0] NCCL INFO 2 coll channels, 2 collnet channels, 16 nvls channels, 2 p2p channels, 2 p2p channels per peer
+node:7:8 [0] NCCL INFO ncclCommInitRank comm 0x55 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 6000 commId 0x9a - Init COMPLETE
+`
+	want := collective.Log{
+		Transports: []probe.CollectiveTransport{{A: 0, B: 1, Kind: "p2p-cumem", Channels: 2}, {A: 1, B: 0, Kind: "shm", Channels: 1}},
+		Channels:   map[string]int{"coll": 2, "collnet": 2, "nvls": 16, "p2p": 2},
+		Network:    "Socket",
+		Warnings:   []string{"Cuda failure 'peer access is not supported'"},
+	}
+	if diff := cmp.Diff(want, nccl.Read(log)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// FuzzRead holds the bounds of what is taken.
+func FuzzRead(f *testing.F) {
+	f.Add("node:7:8 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		l := nccl.Read(text)
+		if len(l.Transports) > 256 || len(l.Warnings) > 8 || len(l.Network) > 64+strings.Count(text, "") {
+			t.Errorf("%d transports, %d warnings", len(l.Transports), len(l.Warnings))
+		}
+	})
+}

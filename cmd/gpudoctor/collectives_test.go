@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// collected is a probe of collectives whose arms have an outcome, except those that work.
+func collected(outcome probe.Outcome, cause probe.Cause, works ...string) *probe.Collectives {
+	c := &probe.Collectives{Mode: probe.Full, Outcome: outcome, Cause: cause, Reason: "x", Library: "nccl", GPUs: []string{"0000:06:00.0", "0000:07:00.0"}, Arms: []probe.Arm{}}
+	for _, name := range collective.Names() {
+		a := probe.Arm{Name: name, Outcome: outcome, Cause: cause, Reason: "x", Ranks: []probe.Rank{}}
+		if slices.Contains(works, name) {
+			a.Outcome, a.Cause, a.Reason = probe.OK, "", ""
+		}
+		c.Arms = append(c.Arms, a)
+	}
+	c.Outcome = c.Arms[0].Outcome
+	return c
+}
+
+// TestCollectiveFailureIsNeverHealth holds, by enumeration, that whatever fails in whichever arm,
+// and whichever rules are left out, the verdict is not healthy and the exit code not 0.
+func TestCollectiveFailureIsNeverHealth(t *testing.T) {
+	t.Parallel()
+	k := learnt(t)
+	names := collective.Names()
+	healthy := healthyPair(t)
+	judged := func(c *probe.Collectives, s selection) *report.Document {
+		f := *healthy
+		f.Collectives = c
+		return judge(t, k, &f, s)
+	}
+	all := append(selections(k), selection{name: "no collective-failed", profile: rules.Training, failOn: report.Threshold(rules.High), skip: []string{"collective-failed"}})
+	if d := judged(collected(probe.OK, ""), all[0]); d.Verdict.State != report.Healthy || d.Verdict.ExitCode != exitOK {
+		t.Errorf("all arms work: %+v", d.Verdict)
+	}
+	for _, cause := range []probe.Cause{probe.CauseNoLibrary, probe.CauseNoDevice} {
+		c := collected(probe.Unknown, cause)
+		c.Arms = []probe.Arm{}
+		if d := judged(c, all[0]); d.Verdict.State != report.Healthy {
+			t.Errorf("%s: %+v", cause, d.Verdict)
+		}
+	}
+	for _, outcome := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
+		variants := map[string]*probe.Collectives{"every arm": collected(outcome, "")}
+		none := collected(outcome, "")
+		none.Arms = []probe.Arm{}
+		variants["no arm"] = none
+		for _, name := range names {
+			others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
+			if outcome != probe.Unknown || name == names[0] {
+				variants["only "+name+" fails"] = collected(outcome, "", others...)
+			}
+			if name != names[0] {
+				variants["only "+name+" works"] = collected(outcome, "", name)
+			}
+		}
+		for what, c := range variants {
+			for _, s := range all {
+				d := judged(c, s)
+				if d.Verdict.State == report.Healthy || len(d.Verdict.Reasons) == 0 {
+					t.Errorf("%s, %s, %s: %+v", outcome, what, s.name, d.Verdict)
+				}
+				if c.Outcome.Failed() && d.Verdict.ExitCode == exitOK {
+					t.Errorf("%s, %s, %s: exit code 0: %s", outcome, what, s.name, d.Verdict.Reason)
+				}
+			}
+		}
+	}
+}
+
+// TestProbeNCCL runs the program against the simulated libraries: each fault has its exit code,
+// what the program says of it, and no process left behind.
+func TestProbeNCCL(t *testing.T) {
+	t.Parallel()
+	cuda, nccl := drivers.Build(t, "cuda"), drivers.Build(t, "nccl")
+	lacking := drivers.Build(t, "nccl", "-DNO_NCCL_API")
+	old := drivers.Build(t, "nccl", "-DOLD_NCCL")
+	for _, c := range []struct {
+		name, library string
+		env           []string
+		args          []string
+		exit          int
+		says          string
+	}{
+		{"healthy", nccl, nil, nil, 0, "as-configured ok"},
+		{"wrong data by P2P", nccl, []string{"GPUDOCTOR_SIM_NCCL_FAULT=wrong-p2p@1"}, nil, 1, "p2p-off ok"},
+		{"hang in init", nccl, []string{"GPUDOCTOR_SIM_NCCL_FAULT=hang-init@0"}, []string{"--arms", "p2p-off"}, 1, "as-configured hang"},
+		{"full /dev/shm", nccl, []string{"GPUDOCTOR_SIM_NCCL_SHM=1000", "NCCL_P2P_DISABLE=1"}, nil, 1, "cleaned ok"},
+		{"interface that is not there", nccl, []string{"NCCL_SOCKET_IFNAME=nosuch0"}, nil, 1, "no socket interface found"},
+		{"a rank is killed", nccl, []string{"GPUDOCTOR_SIM_NCCL_FAULT=kill-all-reduce@1"}, nil, 3, "SIGKILL"},
+		{"one GPU", nccl, []string{"GPUDOCTOR_SIM_GPUS=1"}, nil, 0, "no transport between GPUs was tested"},
+		{"no GPU", nccl, []string{"GPUDOCTOR_SIM_GPUS=0"}, nil, 3, "offers no GPU"},
+		{"no library", "", nil, nil, 3, "libnccl.so.2"},
+		{"another major version", nccl, []string{"GPUDOCTOR_SIM_NCCL_VERSION=30001"}, nil, 3, "version not supported"},
+		{"an unknown API", lacking, nil, nil, 3, "lacks this function"},
+		{"an old version", old, []string{"GPUDOCTOR_SIM_NCCL_VERSION=2604"}, nil, 0, "unsupported"},
+		{"a stub driver", nccl, []string{"GPUDOCTOR_SIM_CUDA_FAULT=error-init=34"}, nil, 1, "CUDA_ERROR_STUB_LIBRARY"},
+		{"the driver hangs", nccl, []string{"GPUDOCTOR_SIM_CUDA_FAULT=hang-init"}, nil, 1, "did not return"},
+		{"endless log", nccl, []string{"GPUDOCTOR_SIM_NCCL_FAULT=flood-stdout-init@0"}, []string{"--arms", "p2p-off"}, 1, "endlessly"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			line := []string{"probe", "nccl", "--probe-timeout", "4s"}
+			if c.library != "" {
+				line = append(line, "--nccl", filepath.Join(c.library, "libnccl.so.2"))
+			}
+			cmd := exec.CommandContext(t.Context(), "gpudoctor", append(line, c.args...)...)
+			var stdout, stderr bytes.Buffer
+			mark := "GPUDOCTOR_TEST_MARK=" + strings.ReplaceAll(t.Name(), "/", "_") + fmt.Sprint(time.Now().UnixNano())
+			cmd.Env = slices.Concat([]string{
+				"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "LD_LIBRARY_PATH=" + cuda, "NCCL_NVLS_ENABLE=0", "GPUDOCTOR_SIM_GPUS=2", mark,
+			}, c.env)
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			begun := time.Now()
+			_ = cmd.Run() // The exit code says how it went.
+			said := strings.Join(strings.Fields(stdout.String()), " ")
+			if cmd.ProcessState.ExitCode() != c.exit || !strings.Contains(said, c.says) {
+				t.Errorf("exit code %d, want %d; it does not say %q:\n%s%s", cmd.ProcessState.ExitCode(), c.exit, c.says, stdout.String(), stderr.String())
+			}
+			if took := time.Since(begun); took > 60*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			if left := processesWith(t, mark); len(left) > 0 {
+				t.Errorf("processes were left behind: %q", left)
+			}
+		})
+	}
+}
+
+// processesWith are the processes that have a variable in their environment.
+func processesWith(t *testing.T, mark string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(mark)) {
+			all = append(all, file)
+		}
+	}
+	return all
+}
+
+// TestCollectivesReplay holds that a snapshot gives the collectives that were run when it was
+// made, and the same findings.
+func TestCollectivesReplay(t *testing.T) {
+	t.Parallel()
+	cuda, nvml, nccl := drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")
+	file := filepath.Join(t.TempDir(), "host.txtar")
+	run := func(args ...string) (string, int) {
+		cmd := exec.CommandContext(t.Context(), "gpudoctor", args...)
+		var stdout bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "NCCL_NVLS_ENABLE=0",
+			"LD_LIBRARY_PATH=" + strings.Join([]string{cuda, nvml, nccl}, ":"), "GPUDOCTOR_SIM_GPUS=2", "GPUDOCTOR_SIM_NCCL_FAULT=wrong-cumem@1",
+		}
+		_ = cmd.Run() // The exit code says how it went.
+		return stdout.String(), cmd.ProcessState.ExitCode()
+	}
+	if _, code := run("snapshot", "--probe", "full", "--quiet", "-o", file); code != 0 {
+		t.Fatalf("snapshot: exit code %d", code)
+	}
+	for _, args := range [][]string{{"probe", "nccl", "--from", file}, {"check", "--from", file, "--only", "collective-failed"}} {
+		said, code := run(args...)
+		said = strings.Join(strings.Fields(said), " ")
+		want := map[string]string{"probe": "cumem-off ok", "check": "Without cuMem they work"}[args[0]]
+		if code != 1 || !strings.Contains(said, want) {
+			t.Errorf("%q: exit code %d; it does not say %q:\n%s", args, code, want, said)
+		}
+	}
+}

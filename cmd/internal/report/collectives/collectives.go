@@ -1,0 +1,291 @@
+// Package collectives writes what the collectives of NCCL or RCCL did.
+package collectives
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
+)
+
+// Formats are the names of the formats, the default first.
+var Formats = []string{"text", "markdown", "json"}
+
+// ExitCode is what a command that runs collectives and nothing else ends with: 0 when they
+// are correct as the environment is configured, and no arm delivered wrong data; 1 when they
+// are not; 3 when they could not be tried.
+func ExitCode(c *probe.Collectives) int {
+	switch {
+	case c == nil:
+		return 3
+	case c.Outcome.Failed(), slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome == probe.Corrupt || a.Outcome == probe.Hang }):
+		return 1
+	case c.Outcome != probe.OK || len(c.Untried) > 0 || len(c.Arms) == 0:
+		return 3
+	}
+	return 0
+}
+
+// Write writes them in a format.
+func Write(w io.Writer, format string, c *probe.Collectives, verbose bool) error {
+	if format == "json" {
+		raw, err := lines.JSON(c)
+		if err != nil {
+			return fmt.Errorf("encode collectives: %w", err)
+		}
+		_, err = w.Write(raw)
+		return err
+	}
+	var b strings.Builder
+	if format == "markdown" {
+		markdown(&b, c, verbose)
+	} else {
+		text(&b, c, verbose)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// head says what was run, a line each.
+func head(c *probe.Collectives) []string {
+	if c == nil {
+		return []string{"The collectives were not run."}
+	}
+	name := strings.ToUpper(cmp.Or(c.Library, "nccl"))
+	line := name
+	if c.Version != "" {
+		line += " " + c.Version
+	}
+	if at := c.Path; at != "" {
+		line += ", " + at
+	}
+	if why := foundBy[c.FoundBy]; why != "" {
+		line += " (" + why + ")"
+	}
+	all := []string{line}
+	if len(c.Candidates) > 1 {
+		var others []string
+		for _, o := range c.Candidates[1:min(len(c.Candidates), 5)] {
+			others = append(others, strings.TrimSpace(o.Path+" "+o.Version))
+		}
+		all = append(all, "Not loaded: "+strings.Join(others, ", "))
+	}
+	if len(c.Arms) == 0 {
+		return append(all, fmt.Sprintf("Not run: %s", cmp.Or(c.Reason, string(c.Outcome))))
+	}
+	switch n := len(c.GPUs); n {
+	case 1:
+		all = append(all, "1 GPU, "+c.GPUs[0]+": the library loads and makes a communicator; no transport between GPUs was tested")
+	default:
+		all = append(all, fmt.Sprintf("%d GPUs, rank 0 to %d: %s", n, n-1, strings.Join(c.GPUs, ", ")))
+	}
+	for _, l := range c.Left {
+		all = append(all, fmt.Sprintf("%s was left out: %s", l.GPU, l.Reason))
+	}
+	for _, a := range c.Arms[:1] {
+		if slices.ContainsFunc(a.Operations, func(op probe.Operation) bool { return op.Verified == "host" }) {
+			all = append(all, "The driver compiles no kernels here: the data was compared in host memory, of at most 8 MiB each")
+		}
+	}
+	if c.Remains {
+		all = append(all, "A process could not be ended: it is blocked in the kernel")
+	}
+	if len(c.Untried) > 0 {
+		all = append(all, "Not tried, because the time ran out: "+strings.Join(c.Untried, ", "))
+	}
+	return all
+}
+
+// foundBy says why a copy of the library is the one that a job would load.
+var foundBy = map[string]string{
+	"option": "as --nccl says", "loader": "by its name", "ld_preload": "preloaded by LD_PRELOAD", "ld_library_path": "first in LD_LIBRARY_PATH",
+	"python": "the copy of the Python environment", "ld_cache": "the loader's cache", "default_path": "a default folder of the loader", "toolkit": "a folder of a toolkit",
+}
+
+// settings are the variables of an arm.
+func settings(a *probe.Arm) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(a.Set)) {
+		all = append(all, name+"="+a.Set[name])
+	}
+	if len(a.Unset) > 0 {
+		all = append(all, "without "+strings.Join(a.Unset, ", "))
+	}
+	return strings.Join(all, " ")
+}
+
+// transports sums the transports up: "p2p-cumem 8 channels, shm 2 channels".
+func transports(a *probe.Arm) string {
+	count := map[string]int{}
+	for _, t := range a.Transports {
+		count[strings.TrimSpace(t.Kind+" "+t.Network)] += t.Channels
+	}
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(count)) {
+		all = append(all, fmt.Sprintf("%s %d", kind, count[kind]))
+	}
+	if a.NVLS != nil && *a.NVLS {
+		all = append(all, "nvls")
+	}
+	return strings.Join(all, ", ")
+}
+
+// best is the highest bus bandwidth of all-reduce.
+func best(a *probe.Arm) string {
+	most := 0.0
+	for _, op := range a.Operations {
+		if op.Name == probe.AllReduce && op.BusGBps != nil {
+			most = max(most, *op.BusGBps)
+		}
+	}
+	if most == 0 {
+		return ""
+	}
+	return units.Rate(most)
+}
+
+// rows is a table: of the arms, or of the operations of one.
+func armRows(c *probe.Collectives) [][]string {
+	rows := [][]string{{"arm", "outcome", "all-reduce GB/s", "channels by transport", "seconds", "settings"}}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		rows = append(rows, []string{a.Name, string(a.Outcome), best(a), transports(a), strconv.FormatFloat(a.Milliseconds/1e3, 'f', 1, 64), settings(a)})
+	}
+	return rows
+}
+
+func operationRows(a *probe.Arm) [][]string {
+	rows := [][]string{{"collective", "bytes", "outcome", "µs", "bus GB/s"}}
+	for _, op := range a.Operations {
+		row := []string{op.Name, strconv.FormatInt(op.Bytes, 10), string(op.Outcome), "", ""}
+		if op.Microseconds != nil {
+			row[3] = units.Microseconds(*op.Microseconds)
+		}
+		if op.BusGBps != nil {
+			row[4] = units.Rate(*op.BusGBps)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// said is what the library said of a failure, a line each.
+func said(a *probe.Arm) []string {
+	var all []string
+	for _, r := range a.Ranks {
+		if r.LastError != "" && !slices.Contains(a.Warnings, r.LastError) {
+			all = append(all, fmt.Sprintf("  ncclGetLastError of rank %d: %s", r.Rank, r.LastError))
+		}
+	}
+	for _, w := range a.Warnings[:min(len(a.Warnings), 3)] {
+		all = append(all, "  log: "+w)
+	}
+	return all
+}
+
+// failures says what failed, a line for the arms that failed alike, and what the log says.
+func failures(c *probe.Collectives) []string {
+	var reasons []string
+	names, more := map[string][]string{}, map[string][]string{}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		if a.Outcome == probe.OK {
+			continue
+		}
+		if names[a.Reason] == nil {
+			reasons, more[a.Reason] = append(reasons, a.Reason), said(a)
+		}
+		names[a.Reason] = append(names[a.Reason], a.Name)
+	}
+	var all []string
+	for _, reason := range reasons {
+		all = append(all, strings.Join(names[reason], ", ")+": "+reason)
+		all = append(all, more[reason]...)
+	}
+	return all
+}
+
+// shown are the arms whose operations are shown: the first, and with verbose all.
+func shown(c *probe.Collectives, verbose bool) []probe.Arm {
+	if verbose {
+		return c.Arms
+	}
+	return c.Arms[:min(len(c.Arms), 1)]
+}
+
+func text(b *strings.Builder, c *probe.Collectives, verbose bool) {
+	for _, line := range head(c) {
+		b.WriteString(line + "\n")
+	}
+	if c == nil || len(c.Arms) == 0 {
+		return
+	}
+	table := func(rows [][]string) {
+		b.WriteString("\n")
+		w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
+		for _, row := range rows {
+			_, _ = fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t")) // A builder takes all.
+		}
+		_ = w.Flush()
+	}
+	for _, a := range shown(c, verbose) {
+		if len(a.Operations) > 0 {
+			if verbose {
+				b.WriteString("\n" + a.Name)
+			}
+			table(operationRows(&a))
+		}
+	}
+	table(armRows(c))
+	if all := failures(c); len(all) > 0 {
+		b.WriteString("\n" + strings.Join(all, "\n") + "\n")
+	}
+}
+
+func markdown(b *strings.Builder, c *probe.Collectives, verbose bool) {
+	for _, line := range head(c) {
+		b.WriteString(gfm.Inline(line) + "\n\n")
+	}
+	if c == nil || len(c.Arms) == 0 {
+		return
+	}
+	table := func(rows [][]string) {
+		for i, row := range rows {
+			var cells []string
+			for _, cell := range row {
+				switch {
+				case i == 0:
+					cells = append(cells, gfm.Inline(cell))
+				case cell == "":
+					cells = append(cells, "")
+				default:
+					cells = append(cells, gfm.Cell(cell))
+				}
+			}
+			b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+			if i == 0 {
+				b.WriteString(strings.Repeat("| --- ", len(row)) + "|\n")
+			}
+		}
+		b.WriteString("\n")
+	}
+	for _, a := range shown(c, verbose) {
+		if len(a.Operations) > 0 {
+			b.WriteString(gfm.Inline(a.Name) + ":\n\n")
+			table(operationRows(&a))
+		}
+	}
+	table(armRows(c))
+	for _, line := range failures(c) {
+		b.WriteString("- " + gfm.Item(gfm.Inline(line)) + "\n")
+	}
+}

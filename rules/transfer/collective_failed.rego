@@ -1,0 +1,202 @@
+# METADATA
+# title: Collectives of NCCL or RCCL fail
+# description: >-
+#   The probe ran all-reduce, messages and all-to-all with the library that a job would
+#   load, and they hung, failed or delivered wrong data. The same was tried without
+#   single transports and without the library's variables: what works then says which
+#   part fails.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: What NVIDIA checks first where collectives fail
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
+#     description: The variables that turn transports off
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: confirmed
+#   symptom: true
+#   cause: other
+#   needs:
+#     - collectives.outcome
+#   remedies: [nccl-p2p-disable, nccl-shm-disable, nccl-cumem-disable, nccl-nvls-disable, increase-shm, unset-env, set-socket-ifname, upgrade-nccl, upgrade-driver, reboot-or-reload-driver, other]
+#   profiles: [training]
+#   since: "0.4"
+package gpudoctor.rules.collective_failed
+
+import data.gpudoctor.lib.facts
+
+bad := {"corrupt", "hang", "error"}
+
+severity_of := {"corrupt": "critical", "hang": "critical", "error": "high"}
+
+became := {"corrupt": "deliver wrong data", "hang": "hang", "error": "fail"}
+
+# arm are the arms by name, but for the first.
+arm[name] := found[0] if {
+	some name in order
+	found := [a | some i, a in input.collectives.arms; i > 0; a.name == name]
+}
+
+good contains name if {
+	some name in order
+	arm[name].outcome == "ok"
+}
+
+# first is the environment as it is configured.
+first := input.collectives.arms[0]
+
+reason(a) := object.get(a, "reason", "the reason is not known")
+
+library := upper(object.get(input.collectives, "library", "nccl"))
+
+# works are the arms that work and say most of the part that fails, the one that decides most
+# first.
+order := ["cleaned", "nvls-off", "cumem-off", "p2p-off", "shm-off", "p2p-shm-off", "in-process"]
+
+works := [name | some name in order; name in good]
+
+part := {
+	"cleaned": "variables", "nvls-off": "nvls", "cumem-off": "cumem", "p2p-off": "p2p",
+	"shm-off": "shm", "p2p-shm-off": "both", "in-process": "processes",
+}
+
+default kind := "everywhere"
+
+kind := part[works[0]]
+
+says := {
+	"variables": sprintf("Without %s they work: a variable that is set causes it.", [concat(", ", unset)]),
+	"nvls": "Without NVLS they work: the multicast of the NVSwitches fails.",
+	"cumem": "Without cuMem they work: sharing memory by cuMem fails.",
+	"p2p": "Without peer-to-peer access they work: that path fails.",
+	"shm": "Without shared memory they work: /dev/shm fails.",
+	"both": "Over the network they work: both peer-to-peer access and shared memory fail.",
+	"processes": "Inside one process they work: sharing memory between processes fails.",
+	"everywhere": everywhere,
+}
+
+default everywhere := "Nothing else was tried."
+
+everywhere := "They fail without any single transport and without the library's variables as well: the library, the driver or the rendezvous fails." if {
+	count(input.collectives.arms) > 1
+}
+
+default unset := []
+
+unset := arm.cleaned.unset
+
+cures := {
+	"variables": variable_cures,
+	"nvls": ["nccl-nvls-disable", "upgrade-driver"],
+	"cumem": ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"],
+	"p2p": ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"],
+	"shm": ["increase-shm", "nccl-shm-disable"],
+	"both": ["nccl-p2p-disable", "increase-shm"],
+	"processes": ["nccl-p2p-disable", "upgrade-driver"],
+	"everywhere": array.concat(rendezvous_cures, ["upgrade-nccl", "reboot-or-reload-driver", "other"]),
+}
+
+default variable_cures := ["other"]
+
+variable_cures := ["unset-env"] if count(unset) == 1
+
+default rendezvous_cures := []
+
+rendezvous_cures := ["set-socket-ifname"] if {
+	some w in first.warnings
+	contains(w, "socket interface")
+}
+
+default variable := "NCCL_SOCKET_IFNAME"
+
+variable := unset[0]
+
+findings contains {
+	"id": kind,
+	"subject": "host",
+	"affects": affected,
+	"message": sprintf("Collectives of %s %s: %s. %s", [library, became[first.outcome], reason(first), says[kind]]),
+	"evidence": array.concat(
+		[arm_evidence("as-configured", first)],
+		[arm_evidence(name, arm[name]) | some name in order; arm[name]],
+	),
+	"params": {"variable": variable, "gpus": affected},
+	"severity": severity_of[first.outcome],
+	"confidence": "confirmed",
+	"remedies": cures[kind],
+} if {
+	first.outcome in bad
+}
+
+affected := sort({address | some address in input.collectives.gpus; facts.is_address(address)})
+
+arm_evidence(name, a) := {
+	"fact": sprintf("collectives.arms[%s]", [name]),
+	"value": object.filter(a, ["outcome", "reason", "stage", "set", "unset", "warnings"]),
+	"source": "probe",
+}
+
+# A fallback of the library that fails: a job uses it where the transport that it prefers is
+# not available.
+findings contains {
+	"id": "fallback",
+	"subject": "host",
+	"affects": affected,
+	"message": sprintf("Collectives of %s work as the environment is configured, and %s with %s: %s", [
+		library, became[a.outcome], facts.list({n | some n in fallbacks}), reason(a),
+	]),
+	"evidence": [arm_evidence(name, arm[name]) | some name in fallbacks],
+	"params": {"gpus": affected},
+	"severity": fallback_severity,
+	"confidence": "confirmed",
+	"remedies": ["other"],
+} if {
+	first.outcome == "ok"
+	a := arm[fallbacks[0]]
+}
+
+fallbacks := [name | some name in order; arm[name].outcome in bad]
+
+default fallback_severity := "medium"
+
+fallback_severity := "critical" if {
+	some name in fallbacks
+	arm[name].outcome == "corrupt"
+}
+
+# The probe as a whole failed before any arm.
+findings contains {
+	"id": "start",
+	"subject": "host",
+	"affects": [],
+	"message": sprintf("The probe of collectives %s: %s", [started[input.collectives.outcome], object.get(input.collectives, "reason", "")]),
+	"evidence": [{"fact": sprintf("collectives.%s", [field]), "value": value, "source": "probe"} |
+		some field in ["outcome", "reason", "cause", "path", "version"]
+		value := input.collectives[field]
+	],
+	"params": {"gpus": []},
+	"severity": severity_of[input.collectives.outcome],
+	"confidence": "confirmed",
+	"remedies": ["upgrade-nccl", "reboot-or-reload-driver", "other"],
+} if {
+	input.collectives.outcome in bad
+	count(input.collectives.arms) == 0
+}
+
+started := {"corrupt": "delivered wrong data", "hang": "hung", "error": "failed"}
+
+# nothing are the causes for which there is nothing to run.
+nothing := {"no-library", "no-device"}
+
+missing contains {"fact": "collectives", "words": sprintf("the collectives could not be run: %s", [object.get(input.collectives, "reason", "unknown")])} if {
+	input.collectives.outcome == "unknown"
+	not nothing[object.get(input.collectives, "cause", "")]
+}
+
+not_applicable contains "the collectives were not run" if not input.collectives
+
+not_applicable contains "no library or no GPU for collectives" if {
+	input.collectives.outcome == "unknown"
+	nothing[object.get(input.collectives, "cause", "")]
+}
