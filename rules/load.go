@@ -119,14 +119,20 @@ func Load() (*Set, error) {
 	return &Set{rules: slices.Clone(x.Rules), conditions: x.Conditions, lazy: builtin, limits: usual}, nil
 }
 
-// Parse parses what the rules that the options choose need on any machine. Evaluate parses
-// what it lacks; to call Parse earlier, while facts are still being gathered, saves the time.
-func (s *Set) Parse(opts Options) error {
+// Parse parses what the rules that the options choose need on any machine; or what they may need on some, which
+// Prepare would parse. Evaluate parses what it lacks; to call Parse earlier, while facts are still being gathered,
+// saves the time.
+func (s *Set) Parse(opts Options, some bool) error {
 	chosen, always, _, err := s.choose(opts)
 	if err != nil {
 		return err
 	}
-	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training), lacks.Usual(append([]string{"image", "target"}, TextSections...)))
+	rare := append([]string{"image", "target"}, TextSections...)
+	lacking := lacks.Usual(rare)
+	if some {
+		lacking = func(lack string) bool { return slices.Contains(rare, lack) }
+	}
+	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training), lacking)
 	return err
 }
 

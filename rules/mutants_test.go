@@ -55,7 +55,7 @@ func TestMutants(t *testing.T) {
 					continue
 				}
 				faults := ruleFaults(v)
-				if machines[i].healthy && m.keepsHealth && !always(t, f, kind) {
+				if machines[i].healthy && m.keepsHealth && !always(t, f, kind) && refuting[kind] == "" {
 					faults = alarms(v)
 				}
 				for _, fault := range faults {
@@ -68,6 +68,11 @@ func TestMutants(t *testing.T) {
 	if tried < len(owners) {
 		t.Errorf("%d mutants of %d kinds of facts", tried, len(owners))
 	}
+}
+
+// refuting are kinds of facts that show to be harmless what is a fault without them.
+var refuting = map[string]string{
+	"gpudirect.nics[].host": "a registration larger than the limit on locked memory shows that it does not count",
 }
 
 // always is true of a member that the document has at any time, so that it is

@@ -82,7 +82,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		return nil, inFile(err)
 	}
 	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit}
-	if err := known.rules.Parse(choice); err != nil {
+	if err := known.rules.Parse(choice, r.probed()); err != nil {
 		return nil, problem(err)
 	}
 	select {

@@ -141,11 +141,15 @@ unclear contains r if {
 told(r) := attempts.told({"call": object.get(r.direct, "call", "cuFile"), "errno": object.get(r.direct, "error", "an error")})
 
 # corrupt are the reads that succeeded and brought other data.
-corrupt contains {"read": r, "way": way} if {
+corrupt contains {"read": object.union(r, {"mount": named(r)}), "way": way} if {
 	some r in input.gpudirect.reads
 	some way in ["direct", "configured"]
 	r[way].outcome == "corrupt"
 }
+
+named(r) := r.mount if {
+	r.mount != ""
+} else := "a mount"
 
 read_evidence(r, way) := {
 	"fact": sprintf("gpudirect.reads[%s].%s", [r.mount, way]),

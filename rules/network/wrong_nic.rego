@@ -24,7 +24,7 @@
 #     - [job-connected, nics.interfaces]
 #     - [job-connected, env.variables]
 #   remedies: [set-socket-ifname, correct-launch, unset-env, set-ib-hca, open-firewall, other]
-#   explains: [app-mismatch/missing, collective-hang/between-hosts]
+#   explains: [app-mismatch/missing, collective-hang/between-hosts, no-such-interface > wrong-nic/no-interface, no-such-interface > collective-failed/variables, no-interface > collective-failed/variables, no-interface > collective-failed/everywhere]
 #   first_of:
 #     - no-interface > address-not-filled
 #     - gloo-to-loopback > gloo-silent
@@ -202,14 +202,18 @@ shown(remote) := remote if {
 } else := "not named"
 
 # The variables against the list of interfaces.
-findings contains misled(name, {
-	"message": sprintf("%s=%s matches no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
-	"severity": listed_severity,
-	"evidence": [
-		variable_fact(name),
-		{"fact": "nics.interfaces", "value": sort(names), "source": logs.at(sort(interfaces)[0])},
-	],
-}) if {
+findings contains object.union(
+	misled(name, {
+		"id": "no-such-interface",
+		"message": sprintf("%s=%s matches no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
+		"severity": listed_severity,
+		"evidence": [
+			variable_fact(name),
+			{"fact": "nics.interfaces", "value": sort(names), "source": logs.at(sort(interfaces)[0])},
+		],
+	}),
+	{"remedies": ["unset-env", "set-socket-ifname"]},
+) if {
 	some name, value in networks.told_names
 	some host, interfaces in networks.listed
 	names := {n.name | some n in interfaces}
@@ -284,8 +288,8 @@ findings contains {
 # What the files of a job say before it runs.
 findings contains object.union({"confidence": "likely"}, found) if some found in launch_network.interfaces
 
-# NCCL finds no interface at all.
-findings contains misled("NCCL_SOCKET_IFNAME", found) if some found in own_connection.missing
+# NCCL finds no interface at all. Where it is told which to take, and there is none of that name, that is why.
+findings contains misled("NCCL_SOCKET_IFNAME", object.union({"id": "no-interface"}, found)) if some found in own_connection.missing
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs

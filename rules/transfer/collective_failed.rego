@@ -24,6 +24,7 @@
 #   since: "0.4"
 package gpudoctor.rules.collective_failed
 
+import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 
 bad := {"corrupt", "hang", "error"}
@@ -103,10 +104,7 @@ variable_cures := ["unset-env"] if count(unset) == 1
 
 default rendezvous_cures := []
 
-rendezvous_cures := ["set-socket-ifname"] if {
-	some w in first.warnings
-	contains(w, "socket interface")
-}
+rendezvous_cures := ["set-socket-ifname"] if attempts.refused.connection
 
 default variable := "NCCL_SOCKET_IFNAME"
 

@@ -38,10 +38,11 @@ test_fires if count(rule.findings) == 1 with input as probed("corrupt", set())
 test_nothing_works if one(probed("hang", set())).id == "everywhere"
 
 test_rendezvous if {
-	f := one({"collectives": {"outcome": "error", "gpus": [], "arms": [{
-		"name": "as-configured", "outcome": "error", "reason": "r", "warnings": ["Bootstrap : no socket interface found"],
-	}]}})
+	failed := {"collectives": {"outcome": "error", "gpus": [], "arms": [{"name": "as-configured", "outcome": "error", "reason": "r"}]}}
+	f := one(object.union(failed, {"container": {"attempts": {"connection": {"outcome": "refused", "call": "connect", "errno": "ETIMEDOUT"}}}}))
 	f.remedies[0] == "set-socket-ifname"
+	g := one(failed)
+	g.remedies[0] == "upgrade-nccl"
 }
 
 test_several_variables if {

@@ -47,10 +47,13 @@ func Names() []string {
 // where the environment says instead of where its ranks are.
 var neverPassed = []string{"NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", "NCCL_COMM_ID", "RCCL_TOPO_DUMP_FILE", "NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS"}
 
+// label is the version of the package that NVIDIA's images hold (their Dockerfiles set it): NCCL has no such variable.
+const label = "NCCL_VERSION"
+
 // shaping reports whether a variable shapes what the library does, other than its log.
 func shaping(name string) bool {
 	return (strings.HasPrefix(name, "NCCL_") || strings.HasPrefix(name, "RCCL_")) &&
-		!strings.HasPrefix(name, "NCCL_DEBUG") && !slices.Contains(neverPassed, name)
+		!strings.HasPrefix(name, "NCCL_DEBUG") && name != label && !slices.Contains(neverPassed, name)
 }
 
 // kept reports whether cleaning leaves a variable: one that keeps NVLS off, directly, with
