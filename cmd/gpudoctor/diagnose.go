@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -67,6 +68,7 @@ const driverStarts = 80 * time.Millisecond
 // It may return both a report and an error: see gathered.
 func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	start := time.Now()
+	heap.Prepare()
 	gathering, stop := context.WithCancel(ctx)
 	defer stop()
 	read, nearly := make(chan gathered, 1), make(chan *facts.Facts, 1)

@@ -1,0 +1,2 @@
+// Package heap prepares the memory that judging a machine takes.
+package heap

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package heap
+
+// Prepare does nothing.
+func Prepare() {}
