@@ -193,6 +193,9 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 	for _, c := range list {
 		c.filler = newFiller(c.cures, here.Recheck).here(here)
 		c.apply = c.filler.apply(c.remedy.Apply)
+		if proof, tried := triedBy(here.Facts, c.apply); tried {
+			c.proof = &proof
+		}
 		c.edit(here)
 		c.rate()
 	}

@@ -2,7 +2,11 @@
 // remedy. It ranks them and explains the rank of each.
 package remedies
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
 
 // Kind says what sort of cure a remedy is.
 type Kind string
@@ -167,4 +171,12 @@ type Proof struct {
 	Outcome string `json:"outcome"`
 	// Detail says what was measured.
 	Detail string `json:"detail"`
+	// Tried are the settings with which collectives were run, "NCCL_P2P_DISABLE=1" or "unset
+	// NCCL_SOCKET_IFNAME"; Before and After are their outcomes without and with them. Empty where
+	// transfers between pairs prove it.
+	Tried  []string      `json:"tried,omitempty"`
+	Before probe.Outcome `json:"before,omitempty"`
+	After  probe.Outcome `json:"after,omitempty"`
+	// GBps is the bus bandwidth of the largest all-reduce with them, in 10^9 bytes per second.
+	GBps *float64 `json:"gbps,omitempty"`
 }

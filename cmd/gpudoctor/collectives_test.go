@@ -36,6 +36,9 @@ func collected(outcome probe.Outcome, cause probe.Cause, works ...string) *probe
 // and whichever rules are left out, the verdict is not healthy and the exit code not 0.
 func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	k := learnt(t)
 	names := collective.Names()
 	healthy := healthyPair(t)
@@ -87,6 +90,7 @@ func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 // what the program says of it, and no process left behind.
 func TestProbeNCCL(t *testing.T) {
 	t.Parallel()
+	needsNoGPU(t)
 	cuda, nccl := drivers.Build(t, "cuda"), drivers.Build(t, "nccl")
 	lacking := drivers.Build(t, "nccl", "-DNO_NCCL_API")
 	old := drivers.Build(t, "nccl", "-DOLD_NCCL")
@@ -115,6 +119,9 @@ func TestProbeNCCL(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && c.name != "healthy" && c.name != "wrong data by P2P" {
+				t.Skip("not with -short")
+			}
 			line := []string{"probe", "nccl", "--probe-timeout", "4s"}
 			if c.library != "" {
 				line = append(line, "--nccl", filepath.Join(c.library, "libnccl.so.2"))
@@ -162,6 +169,10 @@ func processesWith(t *testing.T, mark string) []string {
 // made, and the same findings.
 func TestCollectivesReplay(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the other tests run the same side by side")
+	}
+	needsNoGPU(t)
 	cuda, nvml, nccl := drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")
 	file := filepath.Join(t.TempDir(), "host.txtar")
 	run := func(args ...string) (string, int) {
@@ -185,5 +196,32 @@ func TestCollectivesReplay(t *testing.T) {
 		if code != 1 || !strings.Contains(said, want) {
 			t.Errorf("%q: exit code %d; it does not say %q:\n%s", args, code, want, said)
 		}
+	}
+}
+
+// TestCollectiveCures holds that check finds a setting that breaks collectives, tries the cure, and advises it first.
+func TestCollectiveCures(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the other tests run the same side by side")
+	}
+	needsNoGPU(t)
+	libraries := strings.Join([]string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}, ":")
+	for _, c := range []struct{ name, setting, cause, command, proof string }{
+		{"dead interface", "NCCL_SOCKET_IFNAME=nosuch0", "matches no interface", "unset NCCL_SOCKET_IFNAME", "proven here (collectives of NCCL fail without it, and are correct with it"},
+		{"broken P2P", "GPUDOCTOR_SIM_NCCL_FAULT=wrong-p2p@1", "Without peer-to-peer access they work", "export NCCL_P2P_DISABLE=1", "proven here (collectives of NCCL deliver wrong data without it, and are correct with it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), "gpudoctor", "check", "--probe", "full")
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "NCCL_NVLS_ENABLE=0", "LD_LIBRARY_PATH=" + libraries, "GPUDOCTOR_SIM_GPUS=2", c.setting}
+			out, _ := cmd.Output() // The exit code says how it went.
+			said := strings.Join(strings.Fields(string(out)), " ")
+			_, ranked, _ := strings.Cut(said, " 1 ")
+			cause, command, proof := strings.Index(ranked, c.cause), strings.Index(ranked, c.command), strings.Index(ranked, c.proof)
+			if cmd.ProcessState.ExitCode() != exitFindings || cause < 0 || command < cause || proof < command {
+				t.Errorf("exit code %d; the cause is at %d, the command at %d, its proof at %d:\n%s", cmd.ProcessState.ExitCode(), cause, command, proof, out)
+			}
+		})
 	}
 }

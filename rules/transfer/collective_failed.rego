@@ -106,9 +106,16 @@ default rendezvous_cures := []
 
 rendezvous_cures := ["set-socket-ifname"] if attempts.refused.connection
 
-default variable := "NCCL_SOCKET_IFNAME"
+# settings are the variables that the cures name.
+default settings := {}
 
-variable := unset[0]
+settings := {"variable": unset[0]} if {
+	kind == "variables"
+	count(unset) == 1
+} else := {"variable": "NCCL_SOCKET_IFNAME"} if {
+	kind == "everywhere"
+	count(rendezvous_cures) > 0
+}
 
 findings contains {
 	"id": kind,
@@ -119,7 +126,7 @@ findings contains {
 		[arm_evidence("as-configured", first)],
 		[arm_evidence(name, arm[name]) | some name in order; arm[name]],
 	),
-	"params": {"variable": variable, "gpus": affected},
+	"params": object.union({"gpus": affected}, settings),
 	"severity": severity_of[first.outcome],
 	"confidence": "confirmed",
 	"remedies": cures[kind],
@@ -192,7 +199,10 @@ missing contains {"fact": "collectives", "words": sprintf("the collectives could
 	not nothing[object.get(input.collectives, "cause", "")]
 }
 
-not_applicable contains "the collectives were not run" if not input.collectives
+not_applicable contains "the collectives were not run" if {
+	input.gpus
+	not input.collectives
+}
 
 not_applicable contains "no library or no GPU for collectives" if {
 	input.collectives.outcome == "unknown"

@@ -74,7 +74,8 @@ test_unresolvable if {
 }
 
 test_nothing_to_run if {
-	count(rule.not_applicable) == 1 with input as {}
+	count(rule.not_applicable) == 1 with input as {"gpus": {}}
+	count(rule.not_applicable) == 0 with input as {}
 	count(rule.not_applicable) == 1 with input as {"collectives": {"outcome": "unknown", "cause": "no-library", "gpus": [], "arms": []}}
 	count(rule.missing) == 0 with input as {"collectives": {"outcome": "unknown", "cause": "no-library", "gpus": [], "arms": []}}
 }

@@ -57,8 +57,11 @@ type Error struct {
 }
 
 // Error says which call failed and how.
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s: %s (%d)", e.Call, e.Name, e.Result)
+func (e *Error) Error() string { return e.Call + ": " + e.Said() }
+
+// Said is what the call returned.
+func (e *Error) Said() string {
+	s := fmt.Sprintf("%s (%d)", e.Name, e.Result)
 	if e.Text != "" {
 		s += ": " + e.Text
 	}

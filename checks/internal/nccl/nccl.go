@@ -58,13 +58,19 @@ type Error struct {
 	Last string
 }
 
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s: %s (%d)", e.Call, e.Result, e.Result)
+func (e *Error) Error() string { return e.Call + ": " + e.Said() }
+
+// Said is what the call returned.
+func (e *Error) Said() string {
+	s := fmt.Sprintf("%s (%d)", e.Result, e.Result)
 	if e.Text != "" {
 		s += ": " + e.Text
 	}
 	return s
 }
+
+// ErrLoad is wrapped if the library could not be loaded.
+var ErrLoad = errors.New("load")
 
 // ErrVersion is wrapped if the library is of a version whose sizes and numbers are not known here.
 var ErrVersion = errors.New("version not supported")
@@ -99,7 +105,7 @@ type Library struct {
 func Load(name string) (*Library, error) {
 	handle, err := gpudriver.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("load %s: %w", name, err)
+		return nil, fmt.Errorf("%w %s: %w", ErrLoad, name, err)
 	}
 	l := &Library{}
 	c := &l.calls

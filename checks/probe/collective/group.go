@@ -556,7 +556,11 @@ func (g *group) blame(a *probe.Arm) {
 		}
 	}
 	slices.Sort(who)
-	a.Reason = fmt.Sprintf("%s in %s: %s", ranksIn(who), cmp.Or(r.Stage, "its start"), r.Reason)
+	where := cmp.Or(r.Stage, "its start")
+	if r.ErrorName != "" && r.Call != r.Stage {
+		where += ", " + r.Call
+	}
+	a.Reason = fmt.Sprintf("%s in %s: %s", ranksIn(who), where, r.Reason)
 	if len(waiting) > 0 && len(who) < len(a.Ranks) {
 		a.Reason += fmt.Sprintf("; %s waited in %s", ranksIn(waiting), cmp.Or(a.Ranks[waiting[0]].Stage, "the start"))
 	}

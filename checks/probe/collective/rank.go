@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -272,19 +271,21 @@ func fail(err error) *failure {
 	switch {
 	case errors.As(err, &ne):
 		f.ErrorCode, f.ErrorName, f.Call, f.LastError = int(ne.Result), ne.Result.String(), ne.Call, ne.Last
+		f.Reason = ne.Said()
 	case errors.Is(err, gpudriver.OutOfMemory):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoMemory
 	case errors.Is(err, gpudriver.DeviceUnavail):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseBusy
 	case errors.As(err, &de):
 		f.ErrorCode, f.ErrorName, f.Call = int(de.Result), de.Name, de.Call
+		f.Reason = de.Said()
 	case errors.Is(err, errHang):
 		f.Outcome = probe.Hang
 	case errors.Is(err, gpudriver.ErrStatic):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseStatic
 	case errors.Is(err, nccl.ErrVersion), errors.Is(err, nccl.ErrMissing), errors.Is(err, gpudriver.ErrMissing), errors.Is(err, gpudriver.ErrVersion):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseIncompatible
-	case strings.HasPrefix(f.Reason, "load "):
+	case errors.Is(err, nccl.ErrLoad):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoLibrary
 	}
 	return f

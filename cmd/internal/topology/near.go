@@ -43,7 +43,7 @@ func (b *builder) nearby(m *Machine) {
 			m.Near = append(m.Near, Near{GPU: b.names[g.Address], NICs: devices(g.NICs), Drives: devices(g.Drives), CPUs: g.CPUs})
 		}
 	}
-	for _, notes := range [][]string{b.hostNotes(gpus), b.farNotes(gpus), b.filterNotes(gpus), b.sharedNotes(gpus), b.portNotes(gpus), b.socketNotes(gpus)} {
+	for _, notes := range [][]string{b.hostNotes(gpus), b.farNotes(gpus), b.filterNotes(gpus), b.railNotes(gpus), b.sharedNotes(gpus), b.portNotes(gpus), b.socketNotes(gpus)} {
 		m.Notes = append(m.Notes, notes...)
 	}
 }
@@ -236,6 +236,27 @@ func (b *builder) filterNotes(gpus []affinity.GPU) []string {
 		notes = append(notes, fmt.Sprintf("NCCL_IB_HCA=%s leaves out %s, the nearest NIC of %s.", filter, nic, who(left.gpus[nic])))
 	}
 	return notes
+}
+
+// railNotes say what NCCL_CROSS_NIC makes of several NICs. Its default, 2, crosses rails where that saves a
+// hop (NCCL user guide, NCCL_CROSS_NIC).
+func (b *builder) railNotes(gpus []affinity.GPU) []string {
+	nics := map[string]bool{}
+	for _, g := range gpus {
+		for _, n := range g.NICs {
+			nics[cmp.Or(n.Device, n.Address)] = true
+		}
+	}
+	if len(nics) < 2 {
+		return nil
+	}
+	switch b.variable("NCCL_CROSS_NIC") {
+	case "0":
+		return []string{"NCCL_CROSS_NIC=0: each ring and tree uses the same NIC on all machines, so that traffic stays on one rail."}
+	case "1":
+		return []string{"NCCL_CROSS_NIC=1: a ring or tree may enter a machine by one NIC and leave it by another, so the network must connect the rails."}
+	}
+	return nil
 }
 
 // sharedNotes name the GPUs that share fewer NICs than they are.
