@@ -164,7 +164,7 @@ var ordered = []string{
 
 // measured are values of which two measurements of one thing differ.
 var measured = []string{
-	"probe.Transfer.GBps", "probe.Transfer.Microseconds",
+	"probe.Transfer.GBps", "probe.Transfer.Microseconds", "probe.Operation.BusGBps",
 	"facts.Run.GBps", "facts.BenchmarkPoint.GBps", "facts.BenchmarkPoint.Microseconds",
 }
 
