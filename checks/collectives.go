@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 var collectivesCheck = &gather.Check{
@@ -84,7 +85,7 @@ func candidates(g *gather.Gathering) []probe.Candidate {
 			files = append(files, l)
 		}
 	}
-	slices.SortStableFunc(files, func(a, b facts.Library) int { return cmp.Compare(rank[a.FoundBy], rank[b.FoundBy]) })
+	sorting.Stable(files, func(a, b facts.Library) int { return cmp.Compare(rank[a.FoundBy], rank[b.FoundBy]) })
 	var all []probe.Candidate
 	for _, l := range files[:min(len(files), maxCandidates)] {
 		all = append(all, probe.Candidate{Path: l.Path, Version: l.Version, FoundBy: l.FoundBy})

@@ -452,8 +452,8 @@ func (f filler) apply(a Apply) Apply {
 	}
 	return Apply{
 		Environment: f.table(a.Environment), Unset: f.list(a.Unset),
-		KernelCommandLine: f.list(a.KernelCommandLine),
-		Docker:            f.list(a.Docker), Kubernetes: kubernetes, Runtimes: f.lists(a.Runtimes), Slurm: f.list(a.Slurm),
+		Arguments: f.lists(a.Arguments), KernelCommandLine: f.list(a.KernelCommandLine),
+		Docker: f.list(a.Docker), Kubernetes: kubernetes, Runtimes: f.lists(a.Runtimes), Slurm: f.list(a.Slurm),
 		Sysctl: f.table(a.Sysctl), Modprobe: f.list(a.Modprobe),
 		Commands: f.list(a.Commands), Steps: f.list(a.Steps),
 	}
@@ -481,9 +481,11 @@ func (a *Apply) walk(visit func(string)) {
 			visit(text)
 		}
 	}
-	for _, list := range a.Runtimes {
-		for _, text := range list {
-			visit(text)
+	for _, lists := range []map[string][]string{a.Arguments, a.Runtimes} {
+		for _, list := range lists {
+			for _, text := range list {
+				visit(text)
+			}
 		}
 	}
 	for _, table := range []map[string]string{a.Environment, a.Sysctl} {

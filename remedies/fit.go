@@ -212,7 +212,7 @@ func (f *fitting) containers() {
 // which they name alternatives.
 func (f *fitting) emptied() bool {
 	a := f.apply
-	if len(a.KernelCommandLine) > 0 || len(a.Environment) > 0 || len(a.Unset) > 0 || len(a.Edits) > 0 ||
+	if len(a.KernelCommandLine) > 0 || len(a.Environment) > 0 || len(a.Unset) > 0 || len(a.Edits) > 0 || len(a.Arguments) > 0 ||
 		len(a.Docker) > 0 || a.Kubernetes != "" || len(a.Runtimes) > 0 || len(a.Slurm) > 0 || len(a.Sysctl) > 0 || len(a.Modprobe) > 0 || len(a.Commands) > 0 {
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-// TestGoldenRemedies holds that remedies.zip, which is part of the program, has the remedies of
+// TestGoldenRemedies holds that remedies.zip.zst, which is part of the program, has the remedies of
 // this folder. How they are packed may differ.
 func TestGoldenRemedies(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
@@ -21,5 +21,5 @@ func TestGoldenRemedies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden.Archive(t, "remedies.zip", want)
+	golden.Archive(t, "remedies.zip.zst", want)
 }

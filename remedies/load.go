@@ -19,6 +19,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules"
 	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 )
@@ -26,11 +27,11 @@ import (
 // remediesArchive holds the files of the built-in remedies: two thirds of their size.
 // TestGoldenRemedies writes it.
 //
-//go:embed remedies.zip
-var remediesArchive string
+//go:embed remedies.zip.zst
+var remediesArchive []byte
 
 // Files are the files of the built-in remedies.
-var Files = sync.OnceValue(func() fs.FS { return packed.Open(remediesArchive) })
+var Files = sync.OnceValue(func() fs.FS { return packed.OpenWhole(remediesArchive) })
 
 // Set is a set of remedies.
 type Set struct {
@@ -273,7 +274,9 @@ func (s *Set) Remedy(id string) (Remedy, bool) {
 
 // Remedies returns all remedies in order of id.
 func (s *Set) Remedies() []Remedy {
-	return slices.SortedFunc(maps.Values(s.byID), func(a, b Remedy) int { return cmp.Compare(a.ID, b.ID) })
+	all := slices.Collect(maps.Values(s.byID))
+	sorting.Stable(all, func(a, b Remedy) int { return cmp.Compare(a.ID, b.ID) })
+	return all
 }
 
 // Check checks that every remedy that the rules name exists. The error joins

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -72,7 +73,8 @@ type Ranking struct {
 // for its own findings. No advice sets what is in force already, and no two advices set
 // and unset one variable.
 func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
-	findings = slices.SortedFunc(slices.Values(findings), rules.Finding.Compare)
+	findings = slices.Clone(findings)
+	sorting.Stable(findings, rules.Finding.Compare)
 	candidates := s.candidates(findings, here)
 	slices.SortFunc(candidates, func(a, b *candidate) int {
 		return cmp.Or(a.score.compare(b.score), cmp.Compare(a.remedy.ID, b.remedy.ID))

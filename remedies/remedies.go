@@ -84,6 +84,8 @@ type Apply struct {
 	// Edits are lines to remove from files that set a variable to be removed.
 	// No remedy's file holds any; they follow from the facts.
 	Edits []Edit `yaml:"-" json:"edits,omitempty"`
+	// Arguments are those of programs, by the name of the program: "vllm".
+	Arguments map[string][]string `yaml:"arguments,omitempty" json:"arguments,omitempty"`
 	// KernelCommandLine has parameters to add to the kernel command line.
 	KernelCommandLine []string `yaml:"kernel_command_line,omitempty" json:"kernel_command_line,omitempty"`
 	// Docker and Kubernetes are flags and a pod spec fragment.

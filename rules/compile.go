@@ -12,6 +12,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 	"github.com/gpudoctor/gpudoctor/rules/internal/lacks"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
@@ -186,7 +187,8 @@ func deal(rules []Rule, modules map[string]*ast.Module, hands int) [][]Rule {
 	}
 	size := func(r Rule) int { return len(modules[r.File].Rules) }
 	out, sizes := make([][]Rule, hands), make([]int, hands)
-	largest := slices.SortedStableFunc(slices.Values(rules), func(a, b Rule) int { return cmp.Compare(size(b), size(a)) })
+	largest := slices.Clone(rules)
+	sorting.Stable(largest, func(a, b Rule) int { return cmp.Compare(size(b), size(a)) })
 	for _, rule := range largest {
 		least := slices.Index(sizes, slices.Min(sizes))
 		out[least] = append(out[least], rule)

@@ -10,7 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
-// TestGoldenIndex holds that rules.zip has the files of the built-in rules, and that index.zip says
+// TestGoldenIndex holds that rules.zip.zst has the files of the built-in rules, and that index.zip says
 // what they say. Run make update after a change of a rule; it formats them as well.
 func TestGoldenIndex(t *testing.T) {
 	if testing.Short() {
@@ -38,7 +38,7 @@ func TestGoldenIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Archive(t, "index.zip", map[string][]byte{indexFile: made})
-	golden.Archive(t, "rules.zip", files)
+	golden.Archive(t, "rules.zip.zst", files)
 }
 
 // wholeSet are the built-in rules, all of them parsed.

@@ -28,11 +28,11 @@ import (
 // rulesArchive holds the rules and the library, without the Rego tests: a quarter of their
 // size. TestGoldenIndex writes it.
 //
-//go:embed rules.zip
-var rulesArchive string
+//go:embed rules.zip.zst
+var rulesArchive []byte
 
 // Files are the files of the built-in rules.
-var Files = sync.OnceValue(func() fs.FS { return packed.Open(rulesArchive) })
+var Files = sync.OnceValue(func() fs.FS { return packed.OpenWhole(rulesArchive) })
 
 // schemaArchive holds the schema of the facts, made from the Go types by
 // TestGoldenFactsSchema. The type checker takes it for the user's own rules; the

@@ -36,11 +36,11 @@ func main() {
 		os.Exit(exitError)
 	}
 	// The program lives for seconds and makes some 70 MiB in all, most of it while the
-	// rules are compiled: garbage is left where it lies until there are 52 MiB (13 times
+	// rules are compiled: garbage is left where it lies until there are 48 MiB (12 times
 	// the least heap of 4 MiB, runtime/debug), and a large recording stays within the
 	// limit. One collection costs less than the pages that it saves: with 64 MiB a
-	// recorded host of 8 GPUs took 125 ms and 108 MB, with 52 MiB 111 ms and 94 MB.
-	debug.SetGCPercent(1300)
+	// recorded host of 8 GPUs took 125 ms and 108 MB, with 48 MiB 111 ms and 97 MB.
+	debug.SetGCPercent(1200)
 	debug.SetMemoryLimit(512 << 20)
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }

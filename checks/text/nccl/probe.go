@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -38,7 +39,7 @@ func Read(text string) collective.Log {
 			})
 		}
 	}
-	slices.SortFunc(l.Transports, func(a, b probe.CollectiveTransport) int {
+	sorting.Stable(l.Transports, func(a, b probe.CollectiveTransport) int {
 		return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), strings.Compare(a.Kind, b.Kind))
 	})
 	for _, c := range n.comms {

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 const (
@@ -133,7 +134,7 @@ func (m *messageLog) messages() []facts.Message {
 		list = append(list, h.message)
 	}
 	if timed {
-		slices.SortStableFunc(list, func(a, b facts.Message) int { return cmp.Compare(a.Time, b.Time) })
+		sorting.Stable(list, func(a, b facts.Message) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	for i := range list {
 		list[i].Order = i

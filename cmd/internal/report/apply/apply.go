@@ -54,6 +54,12 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 	for _, name := range a.Unset {
 		shell = append(shell, "unset "+remedies.Quote(name))
 	}
+	var arguments []string
+	for _, program := range slices.Sorted(maps.Keys(a.Arguments)) {
+		for _, argument := range a.Arguments[program] {
+			arguments = append(arguments, argument+" ("+program+")")
+		}
+	}
 	commands := eachLine(a.Commands)
 	for _, name := range slices.Sorted(maps.Keys(a.Sysctl)) {
 		commands = append(commands, "sysctl -w "+remedies.Quote(name+"="+a.Sysctl[name]))
@@ -64,6 +70,7 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 	}
 	all := []Instruction{
 		{"", "sh", shell},
+		{"program's arguments", "text", arguments},
 		{UntilBoot, "sh", commands},
 		{"sysctl.d", "text", kernel},
 		{"edit", "text", edits(a.Edits)},
