@@ -64,7 +64,7 @@ func Of(f *facts.Facts) []GPU {
 	}
 	all := make([]GPU, 0, len(m.order))
 	for _, g := range m.order {
-		g.CPUs = m.cpus(g.Address)
+		g.CPUs = CPUsOf(f, g.Address)
 		all = append(all, *g)
 	}
 	return all
@@ -133,13 +133,14 @@ func (m *machine) near(p *facts.Pair) Near {
 	return n
 }
 
-// cpus are the CPUs of the NUMA node of a GPU.
-func (m *machine) cpus(address string) string {
-	node := m.node(address)
-	if node == nil || m.facts.NUMA == nil {
+// CPUsOf are the CPUs of the NUMA node of a GPU, as the kernel lists them; empty if they are not
+// known.
+func CPUsOf(f *facts.Facts, address string) string {
+	node := NodeOf(f, address)
+	if node == nil || f.NUMA == nil {
 		return ""
 	}
-	for _, n := range m.facts.NUMA.Nodes {
+	for _, n := range f.NUMA.Nodes {
 		if n.ID == *node {
 			return n.CPUs
 		}
@@ -147,13 +148,14 @@ func (m *machine) cpus(address string) string {
 	return ""
 }
 
-func (m *machine) node(address string) *int {
-	if d := deviceAt(m.facts, address); d != nil {
+// NodeOf is the NUMA node of a GPU; nil if it is not known.
+func NodeOf(f *facts.Facts, address string) *int {
+	if d := deviceAt(f, address); d != nil {
 		return d.NUMANode
 	}
-	if m.facts.GPUs != nil {
-		for i := range m.facts.GPUs.Devices {
-			if d := &m.facts.GPUs.Devices[i]; d.Address == address {
+	if f.GPUs != nil {
+		for i := range f.GPUs.Devices {
+			if d := &f.GPUs.Devices[i]; d.Address == address {
 				return d.NUMANode
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,134 +18,30 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// completeWord stands before a command line of which a shell asks what its last
-// word may become: gpudoctor __complete check --format m. Each answer stands on
-// a line, what it means behind a tab. A last line of filesToo or foldersToo
-// asks the shell for names of files as well.
-const (
-	completeWord = "__complete"
-	filesToo     = ":files"
-	foldersToo   = ":folders"
-)
-
-// completions are the scripts that make a shell ask gpudoctor what may come
-// next.
-var completions = map[string]string{
-	// Bash ends words at the characters of COMP_WORDBREAKS, such as ":" and
-	// "=": what was typed is put together again, and the answers are cut to
-	// what comes behind the last of them.
-	"bash": `_gpudoctor() {
-	local i break line head="" files="" words=()
-	for ((i = 1; i <= COMP_CWORD; i++)); do
-		if ((i > 1)) && [[ ${COMP_WORDS[i]} == [:=]* || ${COMP_WORDS[i-1]} == *[:=] ]]; then
-			words[${#words[@]}-1]+=${COMP_WORDS[i]}
-		else
-			words+=("${COMP_WORDS[i]}")
-		fi
-	done
-	local word=${words[${#words[@]}-1]}
-	for break in : =; do
-		if [[ $COMP_WORDBREAKS == *$break* && ${word##*$break} != "$word" ]]; then
-			line=${word%"${word##*$break}"}
-			((${#line} > ${#head})) && head=$line
-		fi
-	done
-	COMPREPLY=()
-	while IFS= read -r line; do
-		case $line in
-		:files) files=default ;;
-		:folders) files=dirnames ;;
-		*)
-			line=${line%%$'\t'*}
-			COMPREPLY+=("${line#"$head"}")
-			;;
-		esac
-	done < <(gpudoctor __complete "${words[@]}" 2>/dev/null)
-	if [[ $files && ${#COMPREPLY[@]} -eq 0 ]]; then
-		compopt -o "$files" 2>/dev/null
-	elif [[ $files == default && -z $head ]]; then
-		while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$word")
-	fi
-}
-complete -F _gpudoctor gpudoctor
-`,
-	"zsh": `#compdef gpudoctor
-_gpudoctor() {
-	local line prefix="" files=""
-	local -a answers meanings
-	[[ "${words[CURRENT]}" == --*=* ]] && prefix="${words[CURRENT]%%=*}="
-	while IFS= read -r line; do
-		case "$line" in
-		:files) files=_files ;;
-		:folders) files="_files -/" ;;
-		*) answers+=("${line%%$'\t'*}"); meanings+=("${line/$'\t'/  }") ;;
-		esac
-	done < <(gpudoctor __complete "${(@)words[2,CURRENT-1]}" "${words[CURRENT]}" 2>/dev/null)
-	(( ${#answers} )) && compadd -l -d meanings -a answers
-	if [[ -n "$files" ]]; then
-		[[ -n "$prefix" ]] && compset -P "$prefix"
-		${=files}
-	fi
-}
-compdef _gpudoctor gpudoctor
-`,
-	"fish": `function __gpudoctor
-	set -l words (commandline --tokenize --cut-at-cursor --current-process)
-	set -l word (commandline --cut-at-cursor --current-token)
-	set -l flag (string match -r '^--[a-z-]+=' -- $word)
-	set -l value (string replace -r '^--[a-z-]+=' '' -- $word)
-	for line in (gpudoctor __complete $words[2..-1] "$word" 2>/dev/null)
-		switch $line
-			case :files
-				for file in (__fish_complete_path "$value")
-					echo "$flag$file"
-				end
-			case :folders
-				for folder in (__fish_complete_directories "$value")
-					echo "$flag$folder"
-				end
-			case '*'
-				echo $line
-		end
-	end
-end
-complete --command gpudoctor --no-files --arguments '(__gpudoctor)'
-`,
-	"powershell": `Register-ArgumentCompleter -Native -CommandName gpudoctor -ScriptBlock {
-	param($word, $ast, $position)
-	$words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })
-	if ($word) { $words = @($words | Select-Object -SkipLast 1) }
-	& gpudoctor __complete @words "$word" 2>$null | ForEach-Object {
-		if ($_ -eq ':files' -or $_ -eq ':folders') { [System.Management.Automation.CompletionCompleters]::CompleteFilename($word) }
-		else { ($_ -split "` + "`t" + `")[0] }
-	}
-}
-`,
-}
-
 func completionCommand() *cli.Command {
-	shells := shellNames()
+	names := shells.Names()
 	return &cli.Command{
 		Name:      "completion",
 		Usage:     "print the script that completes commands, flags and their values in a shell",
-		ArgsUsage: strings.Join(shells, "|"),
+		ArgsUsage: strings.Join(names, "|"),
 		Description: `bash        source <(gpudoctor completion bash)
 zsh         source <(gpudoctor completion zsh)
 fish        gpudoctor completion fish | source
 powershell  gpudoctor completion powershell | Out-String | Invoke-Expression`,
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
-				return complaint.Hinted(errors.New("completion takes the name of one shell"), "one of: "+join(shells))
+				return complaint.Hinted(errors.New("completion takes the name of one shell"), "one of: "+join(names))
 			}
-			script, ok := completions[c.Args().First()]
+			script, ok := shells.Scripts[c.Args().First()]
 			if !ok {
-				return complaint.UnknownName("shell", c.Args().First(), shells, "one of: "+join(shells))
+				return complaint.UnknownName("shell", c.Args().First(), names, "one of: "+join(names))
 			}
 			return stdio.Write(c.App.Writer, func(w io.Writer) error {
 				_, err := io.WriteString(w, script)
@@ -155,9 +50,6 @@ powershell  gpudoctor completion powershell | Out-String | Invoke-Expression`,
 		},
 	}
 }
-
-// shellNames are the shells for which there is a script.
-func shellNames() []string { return slices.Sorted(maps.Keys(completions)) }
 
 // answer is what a word may become, and what that means.
 type answer struct{ word, meaning string }
@@ -230,11 +122,11 @@ func (l question) values(f cli.Flag, prefix, value string) (all []answer, files 
 		for _, e := range fixtures.Examples() {
 			values = append(values, examplePrefix+e)
 		}
-		files = filesToo
+		files = shells.Files
 	case withFlag.Name, "output", waiveFlag.Name, intoFlag, ncclFlag.Name:
-		files = filesToo
+		files = shells.Files
 	case policyFlag.Name:
-		files = foldersToo
+		files = shells.Folders
 	case maxBytesFlag.Name:
 		values = []string{"500MB", "2GiB", "8GiB"}
 	case driverFlag.Name:
@@ -345,12 +237,12 @@ func (l question) flagAnswers() []answer {
 func (l question) wordAnswers() (all []answer, files string) {
 	switch c := l.Command(); {
 	case c != nil && c.Name == waiveName && len(l.Words) == 0:
-		files = filesToo
+		files = shells.Files
 	case c != nil && c.Name == diffName && len(l.Words) < 2:
 		for _, e := range fixtures.Examples() {
 			all = append(all, answer{word: examplePrefix + e})
 		}
-		files = filesToo
+		files = shells.Files
 	case len(l.Words) > 0:
 	case len(l.Commands()) > 0:
 		for _, c := range l.Commands() {
@@ -363,7 +255,7 @@ func (l question) wordAnswers() (all []answer, files string) {
 			all = append(all, answer{word: n})
 		}
 	case c.Name == "completion":
-		for _, s := range shellNames() {
+		for _, s := range shells.Names() {
 			all = append(all, answer{word: s})
 		}
 	case !l.Literal:

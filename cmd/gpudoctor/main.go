@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
@@ -72,7 +73,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 // runLine runs a command line, or answers what may come next in one.
 func runLine(ctx context.Context, app *cli.App, args []string) error {
 	app.Setup()
-	if len(args) > 2 && args[1] == completeWord {
+	if len(args) > 2 && args[1] == shells.Question {
 		return stdio.Write(app.Writer, func(w io.Writer) error {
 			_, err := io.WriteString(w, complete(app, args[2:]))
 			return err
@@ -124,7 +125,7 @@ func newApp(stdout io.Writer) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			checkCommand(), imageCommand(), topoCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), waiveCommand(), explainCommand(), rulesCommand(), textsCommand(),
+			checkCommand(), adviseCommand(), imageCommand(), topoCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), waiveCommand(), explainCommand(), rulesCommand(), textsCommand(),
 			completionCommand(), manCommand(), versionCommand(),
 		},
 	}

@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
@@ -241,7 +242,7 @@ func commandLines(t *testing.T) map[string][]string {
 		"rules list",
 		"texts",
 		"completion bash",
-		completeWord + " check --fr",
+		shells.Question + " check --fr",
 		"version",
 		"--version",
 		"--help",

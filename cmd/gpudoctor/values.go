@@ -6,6 +6,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -19,6 +20,7 @@ var choices = map[string][]string{
 	"color":        {terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever},
 	probeFlag.Name: {string(probe.Off), string(probe.Quick), string(probe.Full)},
 	armsFlag.Name:  collective.Names()[1:],
+	"for":          emit.Names(),
 }
 
 // oneOf checks the value of a flag that takes one of a few. Aliases are taken

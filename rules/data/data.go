@@ -28,6 +28,7 @@ var tables = map[string]table{
 	"driver_errors": tableOf(DriverErrors),
 	"experiments":   tableOf(Experiments),
 	"gpu_models":    tableOf(GPUModels),
+	"job_needs":     tableOf(JobNeeds),
 	"known_faults":  tableOf(KnownFaults),
 	"launch_files":  tableOf(LaunchFiles),
 	"limits":        tableOf(Limits),

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+	"github.com/gpudoctor/gpudoctor/remedies/plan"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+func adviseCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "advise",
+		Usage: "write the settings that this machine needs, for a launcher or a container",
+		Description: `Examines the machine as check does, and says which settings a job on it needs, with
+the reason for each: variables, limits, what a container needs, kernel parameters, and
+the processors and NICs of each rank. A healthy machine needs few. Nothing is changed.
+
+With --for, the settings are written as a file. TARGET is one of:
+` + emit.List() + `
+gpudoctor advise --from snapshot.txtar --for docker -o run.sh`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "for", Usage: "`TARGET`: write a file for this launcher, runtime or part of the system"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write to FILE instead of standard output"},
+			fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, policyFlag, colorFlag, asciiFlag,
+		},
+		Action: advise,
+	}
+}
+
+func advise(c *cli.Context) error {
+	r, file, err := readAdvise(c)
+	if err != nil {
+		return err
+	}
+	s, err := readStyle(c)
+	if err != nil {
+		return err
+	}
+	p := terminal.NewProgress(false, r.options.Whole)
+	defer p.Done()
+	r.options.Progress = p.Step
+	d, unread := diagnose(c.Context, r)
+	if d == nil {
+		return unread
+	}
+	p.Done()
+	needs, err := planOf(d, r.policy)
+	if err != nil {
+		return cmp.Or(unread, err)
+	}
+	var b bytes.Buffer
+	perm := outfile.Shared
+	if target, ok := emit.Named(c.String("for")); ok {
+		b.WriteString(target.Write(needs, version, file))
+		if target.Executable() {
+			perm |= 0o111
+		}
+	} else if err := emit.Overview(&b, needs, emit.Style{Width: s.Width, Color: s.Color && file == "", ASCII: s.ASCII}); err != nil {
+		return err
+	}
+	if file != "" {
+		if err := writeFile(c.Context, file, b.Bytes(), perm); err != nil {
+			return err
+		}
+		b.Reset()
+		b.WriteString("wrote " + lines.Printable(file, s.ASCII) + "\n")
+	}
+	err = stdio.Write(c.App.Writer, func(w io.Writer) error {
+		_, err := w.Write(b.Bytes())
+		return err
+	})
+	return cmp.Or(err, unread)
+}
+
+// readAdvise reads what is examined, and the file that is written; empty for standard output.
+func readAdvise(c *cli.Context) (r request, file string, err error) {
+	if err := noArguments(c); err != nil {
+		return r, "", err
+	}
+	if c.IsSet("for") {
+		if err := oneOf("for", c.String("for")); err != nil {
+			return r, "", err
+		}
+	}
+	r = request{deadline: c.Duration(deadlineFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
+	if r.policy, err = readPolicy(c); err != nil {
+		return r, "", err
+	}
+	if r.source, r.options, err = readSource(c); err != nil {
+		return r, "", err
+	}
+	file = c.String("output")
+	if file == "" || file == standardInput {
+		return r, "", nil
+	}
+	if err := writable("-o", file); err != nil {
+		return r, "", err
+	}
+	return r, file, apart([]string{file}, r.source.inputs(""), c.App.Writer)
+}
+
+// planOf is what a job needs on the machine of a report.
+func planOf(d *report.Document, policy string) (*plan.Plan, error) {
+	known, err := learn(policy)
+	if err != nil {
+		return nil, err
+	}
+	p := plan.New(plan.Input{
+		Machine: d.Host.Summary, Facts: d.Facts(), Findings: d.Findings, Advice: d.Advice, Remedies: known.remedies.ForVendor(onlyVendor(d.Facts())),
+	})
+	if len(p.Ranks)+len(p.Settings)+len(p.Steps) == 0 {
+		return nil, complaint.Hinted(errors.New("no GPU and no problem was found, so there is nothing to advise"),
+			"on a machine with GPUs: gpudoctor snapshot -o machine.txtar; then here: gpudoctor advise --from machine.txtar",
+			"an example: gpudoctor advise --from "+examplePrefix+example())
+	}
+	return recorded.Redact(recorded.NewSecretsRedactor(), p), nil
+}

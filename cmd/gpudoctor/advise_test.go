@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// TestAdviceIsAccepted holds that what advise writes for a machine is right for gpudoctor itself:
+// check --profile launch finds nothing wrong with it on that machine, but for faults of the
+// machine. Without the size of /dev/shm it does.
+func TestAdviceIsAccepted(t *testing.T) {
+	t.Parallel()
+	extension := map[string]string{"compose": ".compose.yaml", "kubernetes": ".pod.yaml", "slurm": ".sbatch", "docker": ".sh", "torchrun": ".sh", "mpi": ".sh"}
+	for _, example := range fixtures.Examples() {
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for target, end := range extension {
+				file := filepath.Join(dir, target+end)
+				if out, code := runIn(t, dir, "gpudoctor advise --from "+examplePrefix+example+" --for "+target+" -o "+file); code != exitOK {
+					t.Fatalf("%s: exit %d\n%s", target, code, out)
+				}
+				for _, fault := range launchFaults(t, example, file) {
+					t.Errorf("%s: %s\n%s", target, fault, must(os.ReadFile(file)))
+				}
+				if target != "docker" {
+					continue
+				}
+				if err := os.WriteFile(file, bytes.ReplaceAll(must(os.ReadFile(file)), []byte("--shm-size=16g"), nil), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if len(launchFaults(t, example, file)) == 0 {
+					t.Errorf("without the size of /dev/shm it is accepted as well:\n%s", must(os.ReadFile(file)))
+				}
+			}
+		})
+	}
+}
+
+// launchFaults are the findings about a file of a job for the machine of an example.
+func launchFaults(t *testing.T, example, file string) []string {
+	t.Helper()
+	judged := file + ".json"
+	out, code := runIn(t, filepath.Dir(file), "gpudoctor check --profile "+string(rules.Launch)+" --target "+examplePrefix+example+" --from "+file+" -o "+judged)
+	if code == exitError {
+		t.Fatalf("%s\n%s", out, must(os.ReadFile(file)))
+	}
+	var d report.Document
+	if err := json.Unmarshal(must(os.ReadFile(judged)), &d); err != nil {
+		t.Fatal(err)
+	}
+	var faults []string
+	for _, f := range d.Findings {
+		for _, e := range f.Evidence {
+			if strings.HasPrefix(e.Fact, "launches") {
+				faults = append(faults, string(f.Severity)+" "+f.Rule+": "+f.Message)
+			}
+		}
+	}
+	return faults
+}

@@ -1,0 +1,458 @@
+package emit_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/remedies/plan"
+)
+
+// nasty is a value that means something else in each language, unless it is quoted.
+const nasty = `a b"c'd$e` + "`f`" + `\g%h#i;j{k}: l*`
+
+// full is a plan with every kind of setting, and values that need quotes.
+func full() *plan.Plan {
+	cures := []remedies.Cure{{Rule: "some-rule", Subject: "host"}}
+	p := &plan.Plan{
+		Machine: "2 x NVIDIA H200\nwith a second line", Vendor: "nvidia", Bind: true,
+		Ranks: []plan.Rank{
+			{GPU: "0000:18:00.0", Index: 0, Node: new(0), CPUs: "0-15,32-47", NICs: []string{"mlx5_0"}, Ports: []string{"mlx5_0:1"}},
+			{GPU: "0000:98:00.0", Index: 1, Node: new(1), CPUs: "16-31,48-63", NICs: []string{"mlx5_1", "mlx5_2"}, Ports: []string{"mlx5_1:1", "mlx5_2:1"}},
+		},
+		Settings: []plan.Setting{
+			{Kind: plan.Variable, Name: "NCCL_NASTY", Value: nasty},
+			{Kind: plan.Variable, Name: "NCCL_P2P_DISABLE", Value: "1", Cures: cures, Remedy: "nccl-p2p-disable", Until: "Set the IOMMU to pass-through", Proof: &remedies.Proof{Outcome: remedies.Proven, Detail: "43.2 GB/s, correct"}},
+			{Kind: plan.Variable, Name: "CUDA_VISIBLE_DEVICES", Value: "0,1"},
+			{Kind: plan.Unset, Name: "NCCL_SOCKET_IFNAME", Cures: cures, Remedy: "unset-env"},
+			{Kind: plan.Argument, Name: "vllm", Value: "--disable-custom-all-reduce"},
+			{Kind: plan.Argument, Name: "sglang", Value: "--disable-custom-all-reduce"},
+			{Kind: plan.GPUs, Value: "all"},
+			{Kind: plan.SharedMemory, Value: "16g"},
+			{Kind: plan.Limit, Name: "memlock", Value: "-1"},
+			{Kind: plan.Limit, Name: "nofile", Value: "1048576:1048576"},
+			{Kind: plan.Limit, Name: "pids", Value: "-1"},
+			{Kind: plan.Capability, Name: "SYS_NICE"},
+			{Kind: plan.Capability, Name: "IPC_LOCK", For: []string{"kubernetes"}},
+			{Kind: plan.Device, Name: "/dev/infiniband"},
+			{Kind: plan.Group, Name: "render"},
+			{Kind: plan.Namespace, Name: "ipc", Value: "host"},
+			{Kind: plan.Namespace, Name: "network", Value: "host"},
+			{Kind: plan.Mount, Name: "/sys", Value: "/sys:ro"},
+			{Kind: plan.KernelParameter, Name: "pci", Value: "disable_acs_redir=0000:17:00.0;0000:39:00.0", Cures: cures, Remedy: "disable-acs"},
+			{Kind: plan.KernelParameter, Name: "iommu", Value: "pt"},
+			{Kind: plan.KernelParameter, Name: "quiet"},
+			{Kind: plan.Sysctl, Name: "kernel.numa_balancing", Value: "0"},
+			{Kind: plan.ModuleOption, Name: "amdgpu", Value: "pcie_p2p=1"},
+		},
+		Steps:   []plan.Step{{Remedy: "update-bios", Title: "Update the BIOS", Cures: cures}},
+		Unknown: []string{"the RDMA devices"},
+	}
+	for i := range p.Settings {
+		p.Settings[i].Reason = fmt.Sprintf("Reason %d, with \"quotes\" = $signs, and # too: it\nhas two lines.", i)
+	}
+	return p
+}
+
+// plans are a plan with everything, and with nothing.
+func plans() map[string]*plan.Plan {
+	one := full()
+	one.Ranks = one.Ranks[:1]
+	loose := full()
+	loose.Bind = false
+	return map[string]*plan.Plan{"full": full(), "one rank": one, "not bound": loose, "empty": {Machine: "1 x NVIDIA H200", Ranks: []plan.Rank{{GPU: "0000:18:00.0"}}}, "nothing": {}}
+}
+
+// emitted is a plan in the form of a target.
+func emitted(t *testing.T, target string, p *plan.Plan) string {
+	t.Helper()
+	to, known := emit.Named(target)
+	if !known {
+		t.Fatalf("there is no target %s", target)
+	}
+	return to.Write(p, "1.2.3", "")
+}
+
+// each calls a function for each plan in the form of some targets.
+func each(t *testing.T, targets []string, check func(t *testing.T, p *plan.Plan, text string)) {
+	t.Helper()
+	for _, target := range targets {
+		for name, p := range plans() {
+			t.Run(target+"/"+name, func(t *testing.T) { check(t, p, emitted(t, target, p)) })
+		}
+	}
+}
+
+// checkers are the targets, each with the function that holds it against the real thing.
+var checkers = map[string]func(t *testing.T, p *plan.Plan, text string){
+	"torchrun": isScript, "vllm": isScript, "sglang": isScript, "deepspeed": isScript, "mpi": isScript, "slurm": isScript, "docker": isScript, "env": isScript,
+	"compose": isCompose, "kubernetes": isPod, "grub": isGRUB, "systemd": isUnit, "nccl.conf": isConf, "sysctl": isSysctl, "modprobe": isModprobe,
+}
+
+// TestReal holds that what is written is what its reader takes, and means what the plan says.
+func TestReal(t *testing.T) {
+	for _, target := range emit.Names() {
+		check := checkers[target]
+		if check == nil {
+			t.Errorf("nothing checks %s", target)
+			continue
+		}
+		each(t, []string{target}, check)
+	}
+}
+
+// output runs a program of this machine.
+func output(t *testing.T, dir string, env []string, name string, args ...string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skipf("%s is not installed", name)
+	}
+	c := exec.Command(path, args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), env...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+// saved writes a file.
+func saved(t *testing.T, dir, name, text string, perm os.FileMode) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), perm); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// isScript holds that bash takes it.
+func isScript(t *testing.T, _ *plan.Plan, text string) {
+	t.Helper()
+	output(t, "", nil, "bash", "-n", saved(t, t.TempDir(), "script", text, 0o644))
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") && len(line) > 120 {
+			t.Errorf("the comment is %d columns wide: %s", len(line), line)
+		}
+	}
+}
+
+// isCompose holds that Compose's own loader takes it, and what it makes of it.
+func isCompose(t *testing.T, p *plan.Plan, text string) {
+	t.Helper()
+	details := types.ConfigDetails{
+		WorkingDir:  t.TempDir(),
+		ConfigFiles: []types.ConfigFile{{Filename: "compose.yaml", Content: []byte(text)}},
+		Environment: types.Mapping{"IMAGE": "some/image"},
+	}
+	project, err := loader.LoadWithContext(t.Context(), details, func(o *loader.Options) { o.SetProjectName("job", true) })
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	job := project.Services["job"]
+	if job.Image != "some/image" {
+		t.Errorf("image %q", job.Image)
+	}
+	if len(p.Settings) == 0 {
+		return
+	}
+	want := types.MappingWithEquals{"NCCL_NASTY": new(nasty), "NCCL_P2P_DISABLE": new("1"), "CUDA_VISIBLE_DEVICES": new("0,1"), "NCCL_SOCKET_IFNAME": nil}
+	if diff := cmp.Diff(want, job.Environment); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	if job.ShmSize != 16<<30 || job.Ipc != "host" || job.NetworkMode != "host" || job.PidsLimit != -1 || !slices.Equal(job.CapAdd, []string{"SYS_NICE"}) || !slices.Equal(job.GroupAdd, []string{"render"}) {
+		t.Errorf("the service is %+v", job)
+	}
+	if memlock, nofile := job.Ulimits["memlock"], job.Ulimits["nofile"]; memlock == nil || memlock.Single != -1 || nofile == nil || nofile.Soft != 1048576 || nofile.Hard != 1048576 {
+		t.Errorf("limits %+v", job.Ulimits)
+	}
+	if len(job.Devices) != 1 || job.Devices[0].Source != "/dev/infiniband" || len(job.Volumes) != 1 || job.Volumes[0].Source != "/sys" || !job.Volumes[0].ReadOnly {
+		t.Errorf("devices %+v, volumes %+v", job.Devices, job.Volumes)
+	}
+	if reserved := job.Deploy.Resources.Reservations.Devices; len(reserved) != 1 || reserved[0].Count != -1 || reserved[0].Driver != "nvidia" {
+		t.Errorf("GPUs %+v", reserved)
+	}
+}
+
+// isPod holds that Kubernetes' own decoder takes it, strictly, and what it makes of it.
+func isPod(t *testing.T, p *plan.Plan, text string) {
+	t.Helper()
+	document, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var pod corev1.Pod
+	strict, err := json.UnmarshalStrict(document, &pod)
+	if err := errors.Join(append(strict, err)...); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if pod.Kind != "Pod" || len(pod.Spec.Containers) != 1 {
+		t.Fatalf("it is %+v", pod)
+	}
+	job := pod.Spec.Containers[0]
+	if n := job.Resources.Limits["nvidia.com/gpu"]; p.Vendor == "nvidia" && int(n.Value()) != len(p.Ranks) {
+		t.Errorf("%v GPUs, want %d", n, len(p.Ranks))
+	}
+	if len(p.Settings) == 0 {
+		return
+	}
+	want := []corev1.EnvVar{{Name: "NCCL_NASTY", Value: nasty}, {Name: "NCCL_P2P_DISABLE", Value: "1"}, {Name: "CUDA_VISIBLE_DEVICES", Value: "0,1"}}
+	if diff := cmp.Diff(want, job.Env); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	if added := job.SecurityContext.Capabilities.Add; !slices.Equal(added, []corev1.Capability{"SYS_NICE", "IPC_LOCK"}) || !pod.Spec.HostIPC || !pod.Spec.HostNetwork {
+		t.Errorf("capabilities %v, %+v", added, pod.Spec)
+	}
+	if v := pod.Spec.Volumes; len(v) != 2 || v[0].EmptyDir == nil || v[0].EmptyDir.Medium != corev1.StorageMediumMemory || v[0].EmptyDir.SizeLimit.Value() != 16<<30 || v[1].HostPath == nil {
+		t.Errorf("volumes %+v", v)
+	}
+	if m := job.VolumeMounts; len(m) != 2 || m[0].MountPath != "/dev/shm" || m[1].MountPath != "/sys" || !m[1].ReadOnly {
+		t.Errorf("mounts %+v", m)
+	}
+	if flat := strings.Join(strings.Fields(strings.ReplaceAll(text, "#", "")), " "); !strings.Contains(flat, "env -u NCCL_SOCKET_IFNAME") {
+		t.Error("it does not say how to remove a variable of the image")
+	}
+}
+
+// isGRUB holds what grub-mkconfig makes of it: the shell reads the file, the value stands in a
+// line of GRUB's language, and that is split into words, of which quotes are no part.
+func isGRUB(t *testing.T, p *plan.Plan, text string) {
+	t.Helper()
+	isScript(t, p, text)
+	dir := t.TempDir()
+	line := output(t, dir, nil, "bash", "-c", `GRUB_CMDLINE_LINUX=first; . "$0"; printf %s "$GRUB_CMDLINE_LINUX"`, saved(t, dir, "gpudoctor.cfg", text, 0o644))
+	words := grubWords(t, line)
+	want := []string{"first"}
+	if len(p.Settings) > 0 {
+		want = append(want, "pci=disable_acs_redir=0000:17:00.0;0000:39:00.0", "iommu=pt", "quiet")
+	}
+	if !slices.Equal(words, want) {
+		t.Errorf("GRUB passes %q, want %q", words, want)
+	}
+}
+
+// grubWords splits a line as GRUB's script language does (GNU GRUB manual, "Writing full
+// configuration files directly", section on quoting): a semicolon outside of quotes ends the command.
+func grubWords(t *testing.T, line string) []string {
+	t.Helper()
+	var words []string
+	word, in, quoted := "", false, false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"':
+			quoted, in = !quoted, true
+		case c == '\\' && i+1 < len(line) && (!quoted || strings.IndexByte("$\"\\", line[i+1]) >= 0):
+			i++
+			word, in = word+string(line[i]), true
+		case strings.IndexByte(";|&<>{}", c) >= 0 && !quoted || c == '$':
+			t.Fatalf("GRUB takes %q of %s for its own", c, line)
+		case (c == ' ' || c == '\t') && !quoted:
+			if in {
+				words = append(words, word)
+			}
+			word, in = "", false
+		default:
+			word, in = word+string(c), true
+		}
+	}
+	if in {
+		words = append(words, word)
+	}
+	return words
+}
+
+// isUnit holds that systemd takes it as a drop-in of a service, and what it makes of it.
+func isUnit(t *testing.T, p *plan.Plan, text string) {
+	t.Helper()
+	dir := t.TempDir()
+	saved(t, dir, "job.service.d/gpudoctor.conf", text, 0o644)
+	unit := saved(t, dir, "job.service", "[Unit]\nDescription=a job\n[Service]\nExecStart=/bin/true\n", 0o644)
+	c := exec.Command("systemd-analyze", "verify", "--man=no", "--generators=no", unit)
+	c.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
+	out, err := c.CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("systemd-analyze is not installed")
+	}
+	if strings.Contains(string(out), "gpudoctor.conf") || err != nil && strings.Contains(string(out), dir) {
+		t.Errorf("%v\n%s\n%s", err, out, text)
+	}
+	if len(p.Settings) == 0 {
+		return
+	}
+	for _, want := range []string{"\nLimitMEMLOCK=infinity\n", "\nLimitNOFILE=1048576:1048576\n", "\nTasksMax=infinity\n", "\nUnsetEnvironment=NCCL_SOCKET_IFNAME\n", "\nEnvironment=\"NCCL_P2P_DISABLE=1\"\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q", strings.TrimSpace(want))
+		}
+	}
+	if one := strings.Contains(text, "NUMAMask=0\n"); one != (p.Bind && len(p.Ranks) == 1) {
+		t.Errorf("bound to a node: %v", one)
+	}
+}
+
+// isConf holds what NCCL reads of it: as setEnvFile of its src/misc/param.cc, each line up to the
+// first equals sign is a name, whatever stands there.
+func isConf(t *testing.T, p *plan.Plan, text string) {
+	t.Helper()
+	got := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, set := strings.Cut(strings.TrimSuffix(line, "\n"), "="); set {
+			got[name] = value
+		}
+	}
+	want := map[string]string{}
+	if len(p.Settings) > 0 {
+		want = map[string]string{"NCCL_NASTY": nasty, "NCCL_P2P_DISABLE": "1"}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("NCCL reads (-want +got):\n%s", diff)
+	}
+}
+
+// isSysctl and isModprobe hold that each line is a comment or a setting.
+func isSysctl(t *testing.T, p *plan.Plan, text string) {
+	t.Helper()
+	settingsOnly(t, p, text, "kernel.numa_balancing = 0")
+}
+
+func isModprobe(t *testing.T, p *plan.Plan, text string) {
+	t.Helper()
+	settingsOnly(t, p, text, "options amdgpu pcie_p2p=1")
+}
+
+func settingsOnly(t *testing.T, p *plan.Plan, text, setting string) {
+	t.Helper()
+	var got, want []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			got = append(got, line)
+		}
+	}
+	if len(p.Settings) > 0 {
+		want = []string{setting}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("it sets %q, want %q", got, want)
+	}
+}
+
+// stub is a program that writes its arguments and some of its environment, a line each, instead
+// of what it stands for.
+const stub = `#!/bin/bash
+echo "$(basename "$0")"
+printf '%s\n' "$@"
+echo "NASTY=${NCCL_NASTY-none}"
+echo "P2P=${NCCL_P2P_DISABLE-none}"
+echo "IFNAME=${NCCL_SOCKET_IFNAME-none}"
+`
+
+// environment is what the stub writes of the environment of the full plan.
+var environment = []string{"NASTY=" + nasty, "P2P=1", "IFNAME=none"}
+
+// started is what a script starts when it is called with arguments.
+func started(t *testing.T, target string, p *plan.Plan, env []string, args ...string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"torchrun", "vllm", "python3", "deepspeed", "mpirun", "srun", "docker", "numactl", "taskset"} {
+		saved(t, dir, name, stub, 0o755)
+	}
+	script := saved(t, dir, "script", emitted(t, target, p), 0o755)
+	env = append(env, "PATH="+dir+":"+os.Getenv("PATH"), "NCCL_SOCKET_IFNAME=dead0")
+	out := output(t, dir, env, "bash", append([]string{script}, args...)...)
+	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(out, script, "SCRIPT"), "\n"), "\n")
+}
+
+// TestStarted holds what each script really starts: the launcher with its flags and the user's
+// arguments as they are, in an environment with the variables.
+func TestStarted(t *testing.T) {
+	for target, want := range map[string][]string{
+		"torchrun":  {"torchrun", "--nproc-per-node=2", "--numa-binding=node", "a b", "*"},
+		"vllm":      {"vllm", "serve", "a b", "*", "--disable-custom-all-reduce", "--numa-bind"},
+		"sglang":    {"python3", "-m", "sglang.launch_server", "a b", "*", "--disable-custom-all-reduce", "--numa-node", "0", "1"},
+		"deepspeed": {"deepspeed", "--num_gpus", "2", "--no_python", "SCRIPT", "python3", "a b", "*"},
+		"mpi": {
+			"mpirun", "--map-by", "ppr:2:node", "--bind-to", "none", "-x", "NCCL_NASTY", "-x", "NCCL_P2P_DISABLE", "-x", "CUDA_VISIBLE_DEVICES",
+			"-x", "GPUDOCTOR_RANK=1", "SCRIPT", "a b", "*",
+		},
+		"slurm": {"srun", "--cpu-bind=map_ldom:0,1", "--mem-bind=map_mem:0,1", "a b", "*"},
+		"docker": {
+			"docker", "run", "--rm", "--env=NCCL_NASTY=" + nasty, "--env=NCCL_P2P_DISABLE=1", "--env=CUDA_VISIBLE_DEVICES=0,1", "--env=NCCL_SOCKET_IFNAME",
+			"--gpus=all", "--shm-size=16g", "--ulimit=memlock=-1", "--ulimit=nofile=1048576:1048576", "--pids-limit=-1", "--cap-add=SYS_NICE",
+			"--device=/dev/infiniband", "--group-add=render", "--ipc=host", "--network=host", "--volume=/sys:/sys:ro", "a b", "*",
+		},
+	} {
+		t.Run(target, func(t *testing.T) {
+			want := append(want, environment...)
+			if target == "docker" { // The variables are the container's.
+				want = append(want[:len(want)-len(environment)], "NASTY=none", "P2P=none", "IFNAME=none")
+			}
+			if diff := cmp.Diff(want, started(t, target, full(), nil, "a b", "*")); diff != "" {
+				t.Errorf("it starts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRanks holds what the script becomes when the launcher starts it as a rank: the program,
+// bound to the node of its GPU.
+func TestRanks(t *testing.T) {
+	for target, variable := range map[string]string{"deepspeed": "LOCAL_RANK", "mpi": "OMPI_COMM_WORLD_LOCAL_RANK"} {
+		for rank, node := range []string{"0", "1"} {
+			env := []string{"GPUDOCTOR_RANK=1", fmt.Sprintf("%s=%d", variable, rank)}
+			want := append([]string{"numactl", "--cpunodebind=" + node, "--membind=" + node, "python3", "train.py", "a b"}, environment...)
+			if got := started(t, target, full(), env, "python3", "train.py", "a b"); !slices.Equal(got[:min(len(got), len(want))], want) {
+				t.Errorf("%s, rank %d: %q", target, rank, got)
+			}
+		}
+	}
+}
+
+// TestWords holds that each setting has words of its own, that each but the bare number of GPUs and
+// the size has a target that sets it, and that a plan's overview shows each, at every width.
+func TestWords(t *testing.T) {
+	for _, s := range full().Settings {
+		if emit.Words(s) == "" || !slices.ContainsFunc(emit.Targets(), func(to emit.Target) bool { return to.Sets(s) }) {
+			t.Errorf("%s %s: words %q, or no target sets it", s.Kind, s.Name, emit.Words(s))
+		}
+	}
+	for _, width := range []int{0, 20, 40, 80, 200} {
+		for name, p := range plans() {
+			var b bytes.Buffer
+			if err := emit.Overview(&b, p, emit.Style{Width: width, ASCII: true}); err != nil {
+				t.Fatal(err)
+			}
+			flat := strings.Join(strings.Fields(b.String()), " ")
+			for _, s := range p.Settings {
+				if !strings.Contains(b.String(), emit.Words(s)) {
+					t.Errorf("%s at %d columns: it does not show %s", name, width, emit.Words(s))
+				}
+			}
+			for i, step := range p.Steps {
+				if want := fmt.Sprintf("%d. %s (gpudoctor explain %s)", i+1, step.Title, step.Remedy); !strings.Contains(flat, want) {
+					t.Errorf("%s at %d columns: it does not show %q", name, width, want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package emit
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/remedies/plan"
+)
+
+// Style says how an overview is laid out.
+type Style struct {
+	// Width is the number of columns; 0 means 100.
+	Width int
+	// Color adds terminal colours, ASCII keeps to characters that every terminal has.
+	Color, ASCII bool
+}
+
+// overview is an overview of a plan while it is written.
+type overview struct {
+	Style
+	b strings.Builder
+}
+
+// Overview writes a plan for a person: what to set where, with the reasons, what else to do, and
+// where each rank belongs.
+func Overview(w io.Writer, p *plan.Plan, s Style) error {
+	o := overview{Style: s}
+	o.Width = max(cmp.Or(o.Width, 100), 40)
+	o.text(ansi.Bold, "", p.Machine)
+	o.settings(p, "Environment of the job", plan.Variable, plan.Unset, plan.Argument)
+	o.settings(p, "Container, if the job runs in one", ofContainer[2:]...)
+	o.settings(p, "Machine", plan.KernelParameter, plan.Sysctl, plan.ModuleOption)
+	if len(p.Settings) == 0 {
+		o.line("")
+		o.text(ansi.Plain, "", "No setting is needed: the defaults fit this machine.")
+	}
+	if len(p.Steps) > 0 {
+		o.heading("To do, which no file sets")
+		for i, step := range p.Steps {
+			o.text(ansi.Plain, "  ", fmt.Sprintf("%d. %s (gpudoctor explain %s)", i+1, step.Title, step.Remedy))
+		}
+	}
+	o.ranks(p)
+	if len(p.Unknown) > 0 {
+		o.line("")
+		o.text(ansi.Yellow, "", "Settings may be missing, because these are not known: "+strings.Join(p.Unknown, ", ")+".")
+	}
+	o.line("")
+	o.text(ansi.Dim, "", "To write them to a file: gpudoctor advise --for TARGET -o FILE. Targets: "+strings.Join(Names(), ", ")+".")
+	if _, err := io.WriteString(w, o.b.String()); err != nil {
+		return fmt.Errorf("write advice: %w", err)
+	}
+	return nil
+}
+
+// line writes a line.
+func (o *overview) line(s string) {
+	o.b.WriteString(strings.TrimRight(s, " ") + "\n")
+}
+
+// text writes a text behind a margin.
+func (o *overview) text(c ansi.Color, margin, s string) {
+	for _, l := range lines.Wrap(lines.Printable(s, o.ASCII), o.Width-len(margin)) {
+		o.line(margin + o.paint(c, l))
+	}
+}
+
+func (o *overview) paint(c ansi.Color, s string) string {
+	if !o.Color {
+		return s
+	}
+	return c.Paint(s)
+}
+
+func (o *overview) heading(s string) {
+	o.line("")
+	o.text(ansi.Bold, "", s)
+}
+
+// settings writes those of some kinds under a heading; those with the same reason stand
+// together.
+func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
+	f := file{settings: p.Settings}
+	all := f.of(kinds...)
+	if len(all) == 0 {
+		return
+	}
+	o.heading(heading)
+	for i, s := range all {
+		words := Words(s)
+		if len(s.For) > 0 {
+			words += " (" + strings.Join(s.For, ", ") + ")"
+		}
+		o.line("  " + o.paint(ansi.Cyan, lines.Printable(words, o.ASCII)))
+		if i+1 < len(all) && Why(all[i+1]) == Why(s) {
+			continue
+		}
+		o.text(ansi.Plain, "      ", Why(s))
+	}
+}
+
+// ranks writes where each rank belongs, where that makes a difference: as a table, or below each
+// other where there is no room.
+func (o *overview) ranks(p *plan.Plan) {
+	rows := rankRows(p)
+	if len(rows) == 0 {
+		return
+	}
+	o.heading("Ranks")
+	if p.Bind {
+		o.text(ansi.Plain, "  ", "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
+	}
+	widths := make([]int, len(rows[0]))
+	whole := 0
+	for column := range widths {
+		for _, row := range rows {
+			widths[column] = max(widths[column], utf8.RuneCountInString(row[column]))
+		}
+		whole += 2 + widths[column]
+	}
+	for i, row := range rows {
+		switch {
+		case whole <= o.Width:
+			var b strings.Builder
+			for column, cell := range row {
+				b.WriteString("  " + lines.Pad(lines.Printable(cell, o.ASCII), widths[column]))
+			}
+			color := ansi.Plain
+			if i == 0 {
+				color = ansi.Dim
+			}
+			o.line(o.paint(color, strings.TrimRight(b.String(), " ")))
+		case i > 0:
+			var parts []string
+			for column, cell := range row {
+				parts = append(parts, rows[0][column]+" "+cell)
+			}
+			o.text(ansi.Plain, "  ", strings.Join(parts, ", "))
+		}
+	}
+}
+
+// rankRows are the ranks as rows below a row of titles; none where all of them are alike.
+func rankRows(p *plan.Plan) [][]string {
+	withNICs := slices.ContainsFunc(p.Ranks, func(r plan.Rank) bool { return len(r.NICs) > 0 })
+	if len(p.Ranks) < 2 || !p.Bind && !withNICs {
+		return nil
+	}
+	titles := []string{"rank", "GPU"}
+	if p.Bind {
+		titles = append(titles, "NUMA node", "CPUs")
+	}
+	if withNICs {
+		titles = append(titles, "nearest NICs")
+	}
+	rows := [][]string{titles}
+	for i, r := range p.Ranks {
+		row := []string{strconv.Itoa(i), r.GPU}
+		if p.Bind {
+			row = append(row, strconv.Itoa(*r.Node), r.CPUs)
+		}
+		if withNICs {
+			row = append(row, cmp.Or(strings.Join(r.NICs, ", "), "none"))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

@@ -1,0 +1,376 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/sorting"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// condition is whether something holds of a machine. Where it is not known, missing says what
+// is not.
+type condition struct {
+	holds   bool
+	missing string
+}
+
+// machine is what the facts say that a plan depends on.
+type machine struct {
+	vendor string
+	ranks  []Rank
+	// conditions are those of data.JobNeeds, by name.
+	conditions   map[string]condition
+	severalNodes condition
+	// order are the numbers of the GPUs with partners next to each other, where a job would
+	// not number them so.
+	order []int
+	// words replace the names in braces of reasons and values.
+	words *strings.Replacer
+}
+
+// placed reports whether the NUMA node of each GPU is known.
+func (m *machine) placed() bool {
+	return len(m.ranks) > 0 && !slices.ContainsFunc(m.ranks, func(r Rank) bool { return r.Node == nil || r.CPUs == "" })
+}
+
+// study reads the facts.
+func study(f *facts.Facts) *machine {
+	m := &machine{ranks: ranksOf(f)}
+	m.vendor = vendorOf(f)
+	ports := portsOf(f, m.ranks)
+	order := pairsApart(f, m.ranks)
+	m.order = order
+	nodes, several := nodesOf(f)
+	m.severalNodes = several
+	gpus := unknownUnless(f.GPUs != nil, "the GPUs")
+	m.conditions = map[string]condition{
+		"nvidia":             either(gpus, m.vendor == "nvidia"),
+		"amd":                either(gpus, m.vendor == "amd"),
+		"several-gpus":       either(gpus, len(m.ranks) > 1),
+		"different-gpus":     either(gpus, different(f)),
+		"several-numa-nodes": several,
+		"rdma":               either(ports.known, len(ports.active) > 0),
+		"other-ports":        either(ports.known, len(ports.near) > 0 && len(ports.others) > 0),
+		"pairs-apart":        either(gpus, len(order) > 0),
+	}
+	library := "NCCL"
+	if m.vendor == "amd" {
+		library = "RCCL"
+	}
+	m.words = strings.NewReplacer(
+		"{library}", library, "{gpus}", counted(len(m.ranks), "GPU"), "{nodes}", counted(nodes, "NUMA node"), "{nics}", counted(len(ports.active), "RDMA device"),
+		"{hcas}", strings.Join(ports.near, ","), "{others}", strings.Join(ports.others, ", "), "{order}", listed(order),
+	)
+	return m
+}
+
+func unknownUnless(known bool, what string) condition {
+	if known {
+		return condition{}
+	}
+	return condition{missing: what}
+}
+
+// either is a condition that is not known where c is not, and holds if it is true.
+func either(c condition, holds bool) condition {
+	if c.missing != "" {
+		return c
+	}
+	return condition{holds: holds}
+}
+
+// listed is a list of numbers with commas.
+func listed(numbers []int) string {
+	var words []string
+	for _, n := range numbers {
+		words = append(words, strconv.Itoa(n))
+	}
+	return strings.Join(words, ",")
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// needed adds what the machine's own properties ask for.
+func (p *Plan) needed(m *machine, known *remedies.Set) {
+	missing := map[string]bool{}
+	for _, need := range data.JobNeeds().Needs {
+		applies := true
+		lacks := ""
+		for _, name := range need.When {
+			c := m.conditions[name]
+			applies = applies && (c.holds || c.missing != "")
+			lacks = cmp.Or(lacks, c.missing)
+		}
+		switch {
+		case !applies:
+			continue
+		case lacks != "":
+			missing[lacks] = true
+			continue
+		}
+		for _, s := range m.settingsOf(need, known) {
+			p.add(s)
+		}
+	}
+	if slices.ContainsFunc(p.Settings, func(s Setting) bool { return s.Name == "CUDA_VISIBLE_DEVICES" && s.Value == listed(m.order) }) {
+		sorting.Stable(p.Ranks, func(a, b Rank) int {
+			return cmp.Compare(slices.Index(m.order, a.Index), slices.Index(m.order, b.Index))
+		})
+	}
+	p.Unknown = slices.Sorted(maps.Keys(missing))
+}
+
+// settingsOf are the settings of a row of the table on this machine.
+func (m *machine) settingsOf(need data.JobNeed, known *remedies.Set) []Setting {
+	a := remedies.Apply{Environment: map[string]string{}}
+	for name, value := range need.Environment {
+		a.Environment[name] = m.words.Replace(value)
+	}
+	if r, ok := known.Remedy(need.Remedy); ok {
+		a.Docker = r.Apply.Docker
+	}
+	all := settingsOf(a)
+	for i := range all {
+		all[i].Reason, all[i].Remedy, all[i].For = m.words.Replace(need.Reason), need.Remedy, need.For
+	}
+	return all
+}
+
+// ranksOf are the GPUs in the order in which a job numbers them: that of the driver where it
+// was asked, else that of the management library, else of their addresses.
+func ranksOf(f *facts.Facts) []Rank {
+	var ranks []Rank
+	near := map[string]affinity.GPU{}
+	for _, g := range affinity.Of(f) {
+		near[g.Address] = g
+	}
+	for i, g := range numbered(f) {
+		r := Rank{GPU: g.Address, Index: i, Node: affinity.NodeOf(f, g.Address)}
+		if cpus := affinity.CPUsOf(f, g.Address); isName(cpus) {
+			r.CPUs = cpus
+		}
+		if g.Index != nil {
+			r.Index = *g.Index
+		}
+		for _, n := range near[g.Address].NICs {
+			if port := portOf(f, n.Device); port != nil {
+				r.NICs = append(r.NICs, n.Device)
+				if port.LinkLayer != "" { // UCX does not know those of EFA, which have none.
+					r.Ports = append(r.Ports, fmt.Sprintf("%s:%d", n.Device, port.Port))
+				}
+			}
+		}
+		ranks = append(ranks, r)
+	}
+	return ranks
+}
+
+// portOf is the first active port of an RDMA device; nil if there is none.
+func portOf(f *facts.Facts, device string) *facts.RDMAPort {
+	if f.NICs == nil || !isName(device) {
+		return nil
+	}
+	for i := range f.NICs.RDMA {
+		if p := &f.NICs.RDMA[i]; p.Device == device && p.Host == "" && p.State == "active" {
+			return p
+		}
+	}
+	return nil
+}
+
+// isName reports whether a text is a name as drivers give them, which means nothing else to a
+// shell or in a file: what is examined may come from anywhere.
+func isName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) })
+}
+
+const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:,"
+
+// numbered are the GPUs that a job can use, in its order: those that the driver offers, where it
+// was asked.
+func numbered(f *facts.Facts) []facts.GPU {
+	if f.GPUs == nil {
+		return nil
+	}
+	ordinal := map[string]int{}
+	if f.Transfers != nil {
+		for _, d := range f.Transfers.Devices {
+			ordinal[d.Address] = d.Ordinal
+		}
+	}
+	var all []facts.GPU
+	for _, g := range f.GPUs.Devices {
+		_, offered := ordinal[g.Address]
+		if offered || len(ordinal) == 0 && (g.Integrated == nil || !*g.Integrated) {
+			all = append(all, g)
+		}
+	}
+	sorting.Stable(all, func(a, b facts.GPU) int {
+		if a.Index != nil && b.Index != nil && len(ordinal) == 0 {
+			return cmp.Compare(*a.Index, *b.Index)
+		}
+		return cmp.Or(cmp.Compare(ordinal[a.Address], ordinal[b.Address]), cmp.Compare(a.Address, b.Address))
+	})
+	return all
+}
+
+// vendorOf is the one vendor of all GPUs.
+func vendorOf(f *facts.Facts) string {
+	vendor := ""
+	for i, g := range numbered(f) {
+		if i > 0 && g.Vendor != vendor {
+			return ""
+		}
+		vendor = g.Vendor
+	}
+	return vendor
+}
+
+// different reports whether GPUs are of different models.
+func different(f *facts.Facts) bool {
+	all := numbered(f)
+	return slices.ContainsFunc(all, func(g facts.GPU) bool { return g.Name != "" && all[0].Name != "" && g.Name != all[0].Name })
+}
+
+// nodesOf counts the NUMA nodes with processors.
+func nodesOf(f *facts.Facts) (int, condition) {
+	if f.NUMA == nil {
+		return 0, condition{missing: "the NUMA nodes"}
+	}
+	n := 0
+	for _, node := range f.NUMA.Nodes {
+		if node.CPUs != "" {
+			n++
+		}
+	}
+	return n, condition{holds: n > 1}
+}
+
+// ports are the RDMA devices of a machine by what they are for.
+type ports struct {
+	known condition
+	// active are those with an active port; near are the fastest of those that are nearest to
+	// a GPU, others the rest.
+	active, near, others []string
+}
+
+// portsOf sorts the RDMA devices.
+func portsOf(f *facts.Facts, ranks []Rank) ports {
+	if f.NICs == nil {
+		return ports{known: condition{missing: "the RDMA devices"}}
+	}
+	var p ports
+	rate := map[string]float64{}
+	for _, port := range f.NICs.RDMA {
+		if port.Host == "" && port.State == "active" && isName(port.Device) && !slices.Contains(p.active, port.Device) {
+			p.active = append(p.active, port.Device)
+			rate[port.Device] = port.RateGbps
+		}
+	}
+	nearest := map[string]bool{}
+	fastest := 0.0
+	for _, r := range ranks {
+		for _, n := range r.NICs {
+			nearest[n] = true
+			fastest = max(fastest, rate[n])
+		}
+	}
+	for _, device := range p.active {
+		if nearest[device] && rate[device] == fastest {
+			p.near = append(p.near, device)
+		} else {
+			p.others = append(p.others, device)
+		}
+	}
+	return p
+}
+
+// pairsApart is the order of GPUs in which partners are next to each other: where each GPU has
+// exactly one other with a faster connection than the rest, and a job would not number them so.
+// It is empty where there is nothing to gain.
+func pairsApart(f *facts.Facts, ranks []Rank) []int {
+	if f.Links == nil || len(ranks) < 4 || len(ranks)%2 != 0 {
+		return nil
+	}
+	partner := make([]int, len(ranks))
+	for i := range ranks {
+		partner[i] = partnerOf(f, ranks, i)
+	}
+	together := true
+	for i, j := range partner {
+		if j < 0 || partner[j] != i {
+			return nil
+		}
+		together = together && j == i^1
+	}
+	if together {
+		return nil
+	}
+	var order []int
+	for i, j := range partner {
+		if i < j {
+			order = append(order, ranks[i].Index, ranks[j].Index)
+		}
+	}
+	return order
+}
+
+// partnerOf is the one GPU with the fastest connection to another; -1 where several are equally
+// fast or one is not known.
+func partnerOf(f *facts.Facts, ranks []Rank, i int) int {
+	var best closeness
+	at, tie := -1, false
+	for j := range ranks {
+		if j == i {
+			continue
+		}
+		c, known := closenessOf(f.Links.Between(ranks[i].GPU, ranks[j].GPU))
+		switch {
+		case !known:
+			return -1
+		case at < 0 || c.nearer(best):
+			best, at, tie = c, j, false
+		case c == best:
+			tie = true
+		}
+	}
+	if tie {
+		return -1
+	}
+	return at
+}
+
+// closeness is how close two GPUs are: by NVLinks or xGMI, then by the path over PCIe.
+type closeness struct {
+	links float64
+	path  int
+}
+
+func (c closeness) nearer(than closeness) bool {
+	return c.links > than.links || c.links == than.links && c.path > than.path
+}
+
+// closenessOf reads the connection of two GPUs.
+func closenessOf(p *facts.Pair) (closeness, bool) {
+	if p == nil || p.Path == "" && p.NVLinks == nil {
+		return closeness{}, false
+	}
+	c := closeness{links: p.XGMIGBps, path: -data.PathRank(p.Path)}
+	if p.NVLinks != nil {
+		c.links = max(c.links, float64(*p.NVLinks))
+	}
+	return c, true
+}
