@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
@@ -92,6 +92,7 @@ defaults for flags; gpudoctor man describes them.`,
 			busyFlag,
 			waitFlag,
 			maxBytesFlag,
+			&cli.StringFlag{Name: "baseline", Usage: "`FILE`: also say what became of the findings of this report or snapshot"},
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
 				Usage: "`PROFILE`: training, image (under build) or launch (files of a job)",
@@ -170,6 +171,9 @@ func runRequest(c *cli.Context, r request) error {
 		return err
 	}
 	p.Done()
+	if r.baseline != nil {
+		addBaseline(d, *r.baseline)
+	}
 	if err := writeReport(c.Context, all, redact.Of(d), s, c.App.Writer); err != nil {
 		return err
 	}
@@ -202,6 +206,13 @@ func readRequest(c *cli.Context) (request, error) {
 	}
 	if r.profile == rules.Launch && len(r.source.from) == 0 {
 		return r, complaint.Hinted(errFiles, takesLaunches)
+	}
+	if name := c.String("baseline"); name != "" {
+		before, err := readInputs(c.Context, []string{name}, r.policy)
+		if err != nil {
+			return r, err
+		}
+		r.baseline = &before[0]
 	}
 	return r, r.readTarget(c)
 }
@@ -272,23 +283,12 @@ func readSize(c *cli.Context, flag string) (int64, error) {
 	if !c.IsSet(flag) {
 		return 0, nil
 	}
-	size, err := parseSize(c.String(flag))
+	size, err := arguments.Size(c.String(flag))
 	if err != nil {
 		return 0, complaint.Hinted(fmt.Errorf("invalid value %q for --%s", c.String(flag), flag), err.Error())
 	}
 	return size, nil
 }
-
-// parseSize reads a number of bytes.
-func parseSize(value string) (int64, error) {
-	size, err := humanize.ParseBytes(value)
-	if err != nil || size == 0 || size > math.MaxInt64 {
-		return 0, errSize
-	}
-	return int64(size), nil
-}
-
-var errSize = errors.New("a size is a positive number with a unit: 500MB, 2GiB")
 
 // defaultDeadline is how long the whole command may take by default. A longer
 // --probe-timeout also raises it.

@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
@@ -51,6 +52,8 @@ type request struct {
 	// waive is the file that --waive names, and waivers are those in force.
 	waive   string
 	waivers []waivers.Waiver
+	// baseline is an earlier report that the new one is compared with; nil for none.
+	baseline *compare.Input
 	// settings are what files set of it.
 	settings []settings.Setting
 }

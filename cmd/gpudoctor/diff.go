@@ -30,7 +30,7 @@ import (
 const diffName = "diff"
 
 // What diff takes, for hints.
-const takesSides = "diff takes reports (gpudoctor check -o FILE.json), snapshots, facts files, examples, and copies of /sys and /proc"
+const takesSides = "diff and --baseline take reports (gpudoctor check -o FILE.json), snapshots, facts files, examples, and copies of /sys and /proc"
 
 func diffCommand() *cli.Command {
 	return &cli.Command{
@@ -95,6 +95,17 @@ func diff(c *cli.Context) error {
 // readSides reads both sides. Where stand-ins took the place of names in one of them,
 // they do in both: names and stand-ins are no difference.
 func readSides(ctx context.Context, names []string, policy string) ([]compare.Input, error) {
+	sides, err := readInputs(ctx, names, policy)
+	if err != nil {
+		return nil, err
+	}
+	alikeNames(sides)
+	return sides, nil
+}
+
+// readInputs reads reports and recordings. Rules are applied to recordings, for the profile of
+// the reports.
+func readInputs(ctx context.Context, names []string, policy string) ([]compare.Input, error) {
 	sides := make([]compare.Input, len(names))
 	profile := rules.Training
 	for i, name := range names {
@@ -131,19 +142,25 @@ func readSides(ctx context.Context, names []string, policy string) ([]compare.In
 		}
 		sides[i].Report, sides[i].Facts = d, d.Facts()
 	}
-	if replaced(sides[0]) != replaced(sides[1]) {
+	return sides, nil
+}
+
+// alikeNames replaces names by stand-ins on both sides where one has them.
+func alikeNames(sides []compare.Input) {
+	if compare.Replaced(sides[0]) != compare.Replaced(sides[1]) {
 		for i, s := range sides {
-			if s.Facts != nil && !replaced(s) {
+			if s.Facts != nil && !compare.Replaced(s) {
 				sides[i].Report, sides[i].Facts = s.Report.Redact(), recorded.RedactFacts(s.Facts)
 			}
 		}
 	}
-	return sides, nil
 }
 
-// replaced reports whether stand-ins took the place of names.
-func replaced(s compare.Input) bool {
-	return s.Report.Redacted == report.RedactedNames || s.Facts != nil && compare.Redacted(s.Facts)
+// addBaseline adds what became of the findings of an earlier report.
+func addBaseline(d *report.Document, before compare.Input) {
+	sides := []compare.Input{before, {Report: d, Facts: d.Facts()}}
+	alikeNames(sides)
+	d.Baseline = compare.Since(version, sides[0], sides[1])
 }
 
 // readSide says what a file is, and reads it if it is a report.
@@ -212,7 +229,7 @@ func redactSides(choice redaction.Choice, sides []compare.Input, stdout io.Write
 		for i, s := range sides {
 			redactor.Study(s.Facts)
 			redactor.Study(s.Report)
-			sides[i].SharedNames = !replaced(s)
+			sides[i].SharedNames = !compare.Replaced(s)
 		}
 	}
 	for i, s := range sides {

@@ -5,11 +5,11 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/lists"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -247,30 +247,8 @@ func rulesCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return stdio.Write(c.App.Writer, func(w io.Writer) error { return listRules(w, known.rules.Rules()) })
+				return stdio.Write(c.App.Writer, func(w io.Writer) error { return lists.Rules(w, known.rules.Rules()) })
 			},
 		}, showRuleCommand(), testPolicyCommand()},
 	}
-}
-
-// listRules writes a table of the rules.
-func listRules(w io.Writer, all []rules.Rule) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	var b strings.Builder
-	b.WriteString("RULE\tSEVERITY\tPROFILES\tTITLE\n")
-	for _, r := range all {
-		profiles := "all"
-		if len(r.Profiles) > 0 {
-			var names []string
-			for _, p := range r.Profiles {
-				names = append(names, string(p))
-			}
-			profiles = strings.Join(names, ",")
-		}
-		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, profiles, lines.Printable(r.Title, false))
-	}
-	if _, err := io.WriteString(t, b.String()); err != nil {
-		return err
-	}
-	return t.Flush()
 }

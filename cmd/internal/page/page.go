@@ -35,6 +35,9 @@ type Report struct {
 	// as text.
 	Picture *topology.Machine
 	Tree    string
+	// Since is what became of the findings of an earlier report, whose name is Baseline.
+	Since    []string
+	Baseline string
 	// Notes belong to the picture.
 	Notes    []string
 	Findings []Finding

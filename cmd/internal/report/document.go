@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
@@ -79,6 +80,9 @@ type Document struct {
 	Transfers *probe.Report `json:"transfers,omitempty"`
 	// Collectives is what collectives of NCCL or RCCL did; absent when none were run.
 	Collectives *probe.Collectives `json:"collectives,omitempty"`
+	// Baseline is what became of the findings of an earlier report; absent unless one was
+	// given.
+	Baseline *baseline.Baseline `json:"baseline,omitempty"`
 	// Texts are the texts that were examined, and what each was taken for.
 	Texts []facts.Text `json:"texts,omitempty"`
 	// Wanted are the texts that would decide what could not be judged, most useful

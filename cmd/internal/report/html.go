@@ -64,6 +64,12 @@ func (h *pageOf) report() *page.Report {
 	}
 	r.First = h.first(r.Findings)
 	h.waived(r)
+	if b := d.Baseline; b != nil {
+		r.Baseline = h.line(b.Source)
+		for _, e := range b.Entries() {
+			r.Since = append(r.Since, h.line(e.Label+": "+e.Text))
+		}
+	}
 	if r.Picture != nil {
 		r.Tree = h.tree()
 		if r.Picture.Hidden {

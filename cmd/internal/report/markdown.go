@@ -79,6 +79,13 @@ func (m *markdown) write() {
 	}
 	m.slight(all[grave:])
 	m.waived()
+	if b := m.d.Baseline; b != nil && m.findings > 0 {
+		m.put("### Since %s\n", m.inline(b.Source))
+		for _, e := range b.Entries() {
+			m.put("- %s: %s", e.Label, m.prose(e.Text))
+		}
+		m.put("")
+	}
 	m.wanted()
 	if m.details {
 		m.raw(all[grave:])

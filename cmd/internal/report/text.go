@@ -98,6 +98,13 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	}
 	t.slight(slight)
 	t.waived()
+	if b := d.Baseline; b != nil {
+		t.line()
+		t.wrapped("", ansi.Bold, "Since "+t.clean(b.Source))
+		for _, e := range b.Entries() {
+			t.entry(e.Label, t.clean(e.Text), "")
+		}
+	}
 	t.line()
 	if s.Verbose {
 		t.details()

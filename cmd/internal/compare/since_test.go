@@ -1,0 +1,109 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// TestSince enumerates what a finding may be before and now, and how its rule was judged: each
+// one that was there is cured, remains or is not judged, and it is cured only where its rule was
+// judged without it.
+func TestSince(t *testing.T) {
+	const rule = "acs-redirect"
+	there := finding(rule, rules.High, "0000:17:00.0")
+	for _, before := range []bool{false, true} {
+		for _, now := range []bool{false, true} {
+			for judged, says := range map[string]func(*report.Document){
+				"passed":         func(d *report.Document) { d.Passed = []string{rule} },
+				"skipped":        func(d *report.Document) { d.Skipped = []report.Skipped{{Rule: rule, Missing: []string{"needs root"}}} },
+				"not applicable": func(d *report.Document) { d.NotApplicable = map[string]string{rule: "no GPU"} },
+				"left out":       func(*report.Document) {},
+			} {
+				t.Run(fmt.Sprintf("before %v, now %v, %s", before, now, judged), func(t *testing.T) {
+					was, is := &report.Document{Passed: []string{rule}}, &report.Document{}
+					if before {
+						was.Findings = []rules.Finding{there}
+						was.Advice = []remedies.Advice{{Remedy: "disable-acs", Cures: []remedies.Cure{{Rule: rule, Subject: there.Subject}}}, {Remedy: "other", Cures: []remedies.Cure{{Rule: "other"}}}}
+					}
+					if now {
+						is.Findings = []rules.Finding{there}
+					} else {
+						says(is)
+					}
+					b := Since("1", Input{Name: "before.json", Report: was}, Input{Report: is})
+					want := map[string]int{}
+					switch {
+					case before && now:
+						want["remaining"] = 1
+					case before && judged == "passed":
+						want["cured"] = 1
+					case before:
+						want["not judged"] = 1
+					case now:
+						want["new"] = 1
+					}
+					got := map[string][]baseline.Compared{"remaining": b.Remaining, "cured": b.Cured, "not judged": b.NotJudged, "new": b.New}
+					for list, findings := range got {
+						if len(findings) != want[list] {
+							t.Errorf("%s: %+v, want %d", list, findings, want[list])
+						}
+						for _, f := range findings {
+							if advised := slices.Equal(f.Advised, []string{"disable-acs"}); f.Rule != rule || advised != (list != "new") || (f.Reason != "") != (list == "not judged") {
+								t.Errorf("%s: %+v", list, f)
+							}
+						}
+					}
+					if len(b.Entries()) == 0 {
+						t.Error("nothing is said")
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestSinceRates holds that the slowest transfers are compared, and that noise is no difference.
+func TestSinceRates(t *testing.T) {
+	measured := func(gbps ...float64) *report.Document {
+		d := &report.Document{Transfers: &probe.Report{}}
+		for _, g := range gbps {
+			d.Transfers.Transfers = append(d.Transfers.Transfers, probe.Transfer{Test: probe.TestCopy, GBps: new(g)})
+		}
+		return d
+	}
+	for name, tt := range map[string]struct {
+		before, now *report.Document
+		want        []baseline.TestRate
+	}{
+		"faster":       {measured(54, 25), measured(53, 55), []baseline.TestRate{{Test: probe.TestCopy, Before: 25, After: 53}}},
+		"noise":        {measured(54), measured(53.9), nil},
+		"not measured": {measured(), measured(54), nil},
+		"no probe":     {&report.Document{}, measured(54), nil},
+	} {
+		if got := Since("1", Input{Report: tt.before}, Input{Report: tt.now}).Rates; !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+// TestSinceVariables holds that of findings which differ in their variable alone, one may be
+// cured and the other remain.
+func TestSinceVariables(t *testing.T) {
+	variable := func(name string) rules.Finding {
+		f := finding("env-misconfig", rules.Medium, "environment")
+		f.Params = map[string]any{"variable": name}
+		return f
+	}
+	was := &report.Document{Findings: []rules.Finding{variable("NCCL_A"), variable("NCCL_B")}}
+	b := Since("1", Input{Report: was}, Input{Report: &report.Document{Findings: []rules.Finding{variable("NCCL_B")}}})
+	if len(b.Cured) != 1 || len(b.Remaining) != 1 || len(b.New)+len(b.NotJudged) != 0 {
+		t.Errorf("%+v", b)
+	}
+}

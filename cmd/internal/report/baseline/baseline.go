@@ -1,0 +1,112 @@
+// Package baseline says what became of the findings of an earlier report: whether what was done
+// since then cured them.
+package baseline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Baseline is what changed since an earlier report.
+type Baseline struct {
+	// Source is the file of the earlier report.
+	Source string `json:"source"`
+	// Cured are findings that were there and are not now, although their rules were judged.
+	Cured []Compared `json:"cured"`
+	// Remaining are findings that were there and still are.
+	Remaining []Compared `json:"remaining"`
+	// New are findings that were not there.
+	New []Compared `json:"new"`
+	// NotJudged are findings that were there, and whose rules could not be judged now or do
+	// no longer apply: whether they are cured is not known.
+	NotJudged []Compared `json:"not_judged"`
+	// Rates are the tests of transfers that were measured both times, and differ.
+	Rates []TestRate `json:"rates,omitempty"`
+	// Notes say what limits the comparison.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Compared is a finding of either report.
+type Compared struct {
+	Rule     string         `json:"rule"`
+	Subject  string         `json:"subject"`
+	Severity rules.Severity `json:"severity"`
+	Title    string         `json:"title"`
+	// Advised are the remedies that the earlier report advised for it, best first.
+	Advised []string `json:"advised,omitempty"`
+	// Reason says why it is not judged.
+	Reason string `json:"reason,omitempty"`
+}
+
+// TestRate is the slowest transfer of a test, before and now.
+type TestRate struct {
+	Test string `json:"test"`
+	// Before and After are in 10^9 bytes per second.
+	Before float64 `json:"before_gbps"`
+	After  float64 `json:"after_gbps"`
+}
+
+// Entry is a line of a report about the baseline.
+type Entry struct {
+	// Label is one word: "cured", "still", "new", "open" for what is not known, "rate" or "note".
+	Label string
+	Text  string
+}
+
+// Entries are what a report says, one line each.
+func (b *Baseline) Entries() []Entry {
+	var all []Entry
+	add := func(label string, findings []Compared, advised bool) {
+		for _, group := range alike(findings) {
+			all = append(all, Entry{label, told(group, advised)})
+		}
+	}
+	add("cured", b.Cured, true)
+	add("still", b.Remaining, false)
+	add("new", b.New, false)
+	add("open", b.NotJudged, false)
+	for _, r := range b.Rates {
+		all = append(all, Entry{"rate", fmt.Sprintf("%s: slowest transfer %.1f GB/s, %.1f before", r.Test, r.After, r.Before)})
+	}
+	if len(b.Cured)+len(b.Remaining)+len(b.New)+len(b.NotJudged) == 0 {
+		all = append(all, Entry{"note", "no findings then, none now"})
+	}
+	for _, n := range b.Notes {
+		all = append(all, Entry{"note", n})
+	}
+	return all
+}
+
+// alike groups findings of one rule and severity that stand next to each other.
+func alike(findings []Compared) [][]Compared {
+	var groups [][]Compared
+	for _, f := range findings {
+		if n := len(groups); n > 0 {
+			if last := groups[n-1][0]; last.Rule == f.Rule && last.Severity == f.Severity && last.Reason == f.Reason && strings.Join(last.Advised, " ") == strings.Join(f.Advised, " ") {
+				groups[n-1] = append(groups[n-1], f)
+				continue
+			}
+		}
+		groups = append(groups, []Compared{f})
+	}
+	return groups
+}
+
+// told is a group of findings in a sentence.
+func told(group []Compared, advised bool) string {
+	f := group[0]
+	subject := f.Subject
+	if n := len(group) - 1; n > 0 {
+		subject += fmt.Sprintf(" and %d more", n)
+	}
+	s := fmt.Sprintf("%s (%s, %s), %s", f.Title, f.Rule, f.Severity, subject)
+	if advised && len(f.Advised) > 0 {
+		s += "; advised was " + strings.Join(f.Advised, ", ")
+	}
+	if f.Reason != "" {
+		s += ": " + f.Reason
+	}
+	return s
+}
