@@ -158,7 +158,7 @@ func (r *reader) outcome(t direct.Tried, reasons map[gap][]string) *facts.Attemp
 	}
 }
 
-// nicIn is the entry of a device, which is added if there is none.
+// nicIn finds the entry of a device, and adds it where it is not there yet.
 func nicIn(d *facts.GPUDirectFacts, device string) *facts.DirectNIC {
 	i := slices.IndexFunc(d.NICs, func(n facts.DirectNIC) bool { return n.Device == device })
 	if i < 0 {

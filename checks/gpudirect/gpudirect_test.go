@@ -23,6 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 func TestMain(m *testing.M) {
@@ -312,7 +313,8 @@ func TestPairs(t *testing.T) {
 			list := nicsOf(f)
 			for _, g := range gpusOf(f) {
 				for _, n := range list {
-					path := append(slices.Clone(distances), "")[random.IntN(len(distances)+1)]
+					paths := append(slices.Clone(data.Rates().Paths), "")
+					path := paths[random.IntN(len(paths))]
 					f.Links.Pairs = append(f.Links.Pairs, facts.Pair{A: g, B: n.address, Kind: "gpu-nic", Path: path})
 				}
 			}
@@ -324,7 +326,7 @@ func TestPairs(t *testing.T) {
 					t.Errorf("%d GPUs, %d NICs: %s has no GPU", gpus, nics, n.name)
 				}
 				for _, g := range with[n.name] {
-					least := len(distances)
+					least := data.PathRank("")
 					for _, other := range list {
 						least = min(least, distance(f, g, other.address))
 					}

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/direct"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // maxNICs bounds the RDMA devices that are tried: an adapter may have up to 127 virtual functions. The largest
@@ -56,15 +57,13 @@ func nicsOf(f *facts.Facts) []nic {
 	return list
 }
 
-// distances are the types of paths from the nearest; others are further.
-var distances = []string{"PIX", "PXB", "PHB", "NODE", "SYS"}
-
 // distance is how far a device is from a GPU.
 func distance(f *facts.Facts, gpu, address string) int {
-	if p := f.Links.Between(gpu, address); p != nil && slices.Contains(distances, p.Path) {
-		return slices.Index(distances, p.Path)
+	p := f.Links.Between(gpu, address)
+	if p == nil {
+		return data.PathRank("")
 	}
-	return len(distances)
+	return data.PathRank(p.Path)
 }
 
 // pairs are the registrations to try: each GPU with its nearest NIC, of several the one with the fewest GPUs,
@@ -138,7 +137,7 @@ func nearestGPU(f *facts.Facts, gpus []string, m *facts.Mount) string {
 	}
 	return slices.MinFunc(gpus, func(a, b string) int {
 		far := func(gpu string) int {
-			least := len(distances)
+			least := data.PathRank("")
 			for _, at := range addresses {
 				least = min(least, distance(f, gpu, at))
 			}

@@ -288,7 +288,7 @@ findings contains {
 # What the files of a job say before it runs.
 findings contains object.union({"confidence": "likely"}, found) if some found in launch_network.interfaces
 
-# NCCL finds no interface at all. Where it is told which to take, and there is none of that name, that is why.
+# NCCL finds no interface at all. A variable that names one which does not exist is the cause.
 findings contains misled("NCCL_SOCKET_IFNAME", object.union({"id": "no-interface"}, found)) if some found in own_connection.missing
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {

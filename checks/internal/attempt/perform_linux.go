@@ -32,16 +32,16 @@ func perform(name string, sizes Sizes) Result {
 	switch name {
 	case GetMempolicy:
 		_, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, 0, 0, 0, 0, 0, 0)
-		return outcome("get_mempolicy", errno)
+		return Of("get_mempolicy", errno)
 	case Mlock:
-		return onPages(os.Getpagesize(), func(memory []byte) Result { return outcome("mlock", unix.Mlock(memory)) })
+		return onPages(os.Getpagesize(), func(memory []byte) Result { return Of("mlock", unix.Mlock(memory)) })
 	case SetMempolicy:
 		_, _, errno := unix.Syscall(unix.SYS_SET_MEMPOLICY, 0, 0, 0) // MPOL_DEFAULT, which a new thread has.
-		return outcome("set_mempolicy", errno)
+		return Of("set_mempolicy", errno)
 	case Mbind:
 		return onPages(os.Getpagesize(), func(memory []byte) Result {
 			_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&memory[0])), uintptr(len(memory)), 0, 0, 0, 0)
-			return outcome("mbind", errno)
+			return Of("mbind", errno)
 		})
 	case MovePages:
 		return onPages(os.Getpagesize(), movePages)
@@ -55,8 +55,8 @@ func perform(name string, sizes Sizes) Result {
 	return Result{Outcome: Unknown, Reason: "no such attempt"}
 }
 
-// outcome is the result of a call.
-func outcome(call string, err error) Result {
+// Of is the result of a call: what its error says.
+func Of(call string, err error) Result {
 	var errno syscall.Errno
 	switch {
 	case err == nil:
@@ -77,7 +77,7 @@ func outcome(call string, err error) Result {
 func onPages(size int, f func(memory []byte) Result) Result {
 	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		r := outcome("mmap", err)
+		r := Of("mmap", err)
 		r.Bytes = int64(size)
 		return r
 	}
@@ -90,7 +90,7 @@ func movePages(memory []byte) Result {
 	memory[0] = 1 // Otherwise there is no page.
 	page, status := uintptr(unsafe.Pointer(&memory[0])), int32(0)
 	_, _, errno := unix.Syscall6(unix.SYS_MOVE_PAGES, 0, 1, uintptr(unsafe.Pointer(&page)), 0, uintptr(unsafe.Pointer(&status)), 0)
-	return outcome("move_pages", errno)
+	return Of("move_pages", errno)
 }
 
 // lockOnFault is MLOCK_ONFAULT (include/uapi/asm-generic/mman-common.h, since Linux 4.4).
@@ -109,7 +109,7 @@ func lockMemory(most int64) Result {
 			case errors.Is(errno, unix.ENOSYS):
 				return Result{Outcome: Unknown, Reason: "this kernel has no mlock2"}
 			case errno != 0:
-				return outcome("mlock2", errno)
+				return Of("mlock2", errno)
 			}
 			memory[0] = 1
 			return Result{Outcome: OK}
@@ -132,7 +132,7 @@ const spare = 16
 func shareMemory(dir string, size int64) Result {
 	fd, err := openUnnamed(dir)
 	if err != nil {
-		return outcome("open", err)
+		return Of("open", err)
 	}
 	defer func() { _ = unix.Close(fd) }() // It has no name: its space is released.
 	if why := tooLittle(fd, size); why != "" {
@@ -143,7 +143,7 @@ func shareMemory(dir string, size int64) Result {
 			break
 		}
 	}
-	r := outcome("fallocate", err)
+	r := Of("fallocate", err)
 	if err == nil {
 		r = touch(fd, size)
 	}
@@ -222,10 +222,10 @@ func room() (left int64, ok bool) {
 func touch(fd int, size int64) Result {
 	memory, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return outcome("mmap", err)
+		return Of("mmap", err)
 	}
 	memory[0], memory[size-1] = 1, 1
-	return outcome("munmap", unix.Munmap(memory))
+	return Of("munmap", unix.Munmap(memory))
 }
 
 // patience bounds a connection of this process to itself, which takes microseconds. The kernel repeats
@@ -253,7 +253,7 @@ func exchange(address netip.Addr) Result {
 	var l net.ListenConfig
 	listener, err := l.Listen(ctx, "tcp", net.JoinHostPort(address.String(), "0"))
 	if err != nil {
-		return outcome("listen", err)
+		return Of("listen", err)
 	}
 	defer func() { _ = listener.Close() }() // Nothing is lost.
 	accepted := make(chan error, 1)
@@ -278,13 +278,13 @@ func exchange(address netip.Addr) Result {
 		select {
 		case other := <-accepted:
 			if other != nil {
-				return outcome("accept", other)
+				return Of("accept", other)
 			}
 		default:
 		}
 		return late("recv", err)
 	}
-	return outcome("accept", <-accepted)
+	return Of("accept", <-accepted)
 }
 
 // late is outcome with a timeout under the name that the kernel has for it.
@@ -293,5 +293,5 @@ func late(call string, err error) Result {
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		err = unix.ETIMEDOUT
 	}
-	return outcome(call, err)
+	return Of(call, err)
 }

@@ -2,7 +2,6 @@ package direct
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"unsafe"
 
@@ -47,18 +46,12 @@ type cufileProperties struct {
 const controlCompat = 1 << 1
 
 func loadCufile() (*cufile, error) {
-	handle, err := gpudriver.Open(cufileLibrary)
-	if err != nil {
-		return nil, fmt.Errorf("load cuFile: %w", err)
-	}
 	c := &cufile{}
-	for name, fn := range map[string]any{
+	if _, err := load("cuFile", cufileLibrary, map[string]any{
 		"cuFileDriverOpen": &c.driverOpen, "cuFileDriverGetProperties": &c.getProperties, "cuFileHandleRegister": &c.register,
 		"cuFileBufRegister": &c.bufRegister, "cuFileRead": &c.read,
-	} {
-		if !gpudriver.Bind(handle, name, fn) {
-			return nil, fmt.Errorf("%s: the library lacks %s", cufileLibrary, name)
-		}
+	}); err != nil {
+		return nil, err
 	}
 	gpudriver.Bind(gpudriver.Global, "__errno_location", &c.errnoAt)
 	return c, nil

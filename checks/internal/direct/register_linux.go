@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -151,20 +149,16 @@ func (r *registrar) registerGPU(pd uintptr, t Try) attempt.Result {
 	return r.registered("ibv_reg_dmabuf_mr", func() uintptr { return r.verbs.regDMABufMR(pd, 0, registerBytes, 0, int32(fd), access) })
 }
 
-// outcome is the result of a call that failed.
+// outcome is the result of a call that failed. Errno 95 has two names; verbs documents this one.
 func outcome(call string, err error) attempt.Result {
-	errno, ok := errors.AsType[syscall.Errno](err)
-	if !ok {
-		return unknown(call + ": " + err.Error())
-	}
-	name := unix.ErrnoName(errno)
+	r := attempt.Of(call, err)
 	switch {
-	case errno == unix.EOPNOTSUPP:
-		name = "EOPNOTSUPP" // It has two names.
-	case name == "":
-		name = "errno " + strconv.Itoa(int(errno))
+	case errors.Is(err, unix.EOPNOTSUPP):
+		r.Errno = "EOPNOTSUPP"
+	case r.Outcome == attempt.OK: // It failed, and set no errno.
+		return attempt.Result{Outcome: attempt.Refused, Call: call, Errno: "errno 0"}
 	}
-	return attempt.Result{Outcome: attempt.Refused, Call: call, Errno: name}
+	return r
 }
 
 // gpus are the GPUs that CUDA offers to this process.

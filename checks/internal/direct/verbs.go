@@ -37,24 +37,33 @@ const maxDevices = 1 << 10
 var errNoErrno = errors.New("it failed without an error")
 
 func loadVerbs() (*verbs, error) {
-	handle, err := gpudriver.Open(verbsLibrary)
-	if err != nil {
-		return nil, fmt.Errorf("load libibverbs: %w", err)
-	}
 	v := &verbs{}
-	for name, fn := range map[string]any{
+	handle, err := load("libibverbs", verbsLibrary, map[string]any{
 		"ibv_get_device_list": &v.getDeviceList, "ibv_get_device_name": &v.getDeviceName, "ibv_open_device": &v.openDevice,
 		"ibv_alloc_pd": &v.allocPD, "ibv_reg_mr": &v.regMR, "ibv_dereg_mr": &v.deregMR,
-	} {
-		if !gpudriver.Bind(handle, name, fn) {
-			return nil, fmt.Errorf("%s: the library lacks %s", verbsLibrary, name)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	gpudriver.Bind(handle, "ibv_reg_dmabuf_mr", &v.regDMABufMR)
 	if !gpudriver.Bind(gpudriver.Global, "__errno_location", &v.errnoAt) {
 		return nil, errors.New("the C library lacks __errno_location")
 	}
 	return v, nil
+}
+
+// load opens a library, which people know by a name, and binds the functions that it must have.
+func load(name, library string, functions map[string]any) (uintptr, error) {
+	handle, err := gpudriver.Open(library)
+	if err != nil {
+		return 0, fmt.Errorf("load %s: %w", name, err)
+	}
+	for function, fn := range functions {
+		if !gpudriver.Bind(handle, function, fn) {
+			return 0, fmt.Errorf("%s: the library lacks %s", library, function)
+		}
+	}
+	return handle, nil
 }
 
 // call makes a call that returns 0 when it fails, and then sets errno. The caller has locked its thread.
