@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -34,7 +35,7 @@ gpudoctor advise --from snapshot.txtar --for docker -o run.sh`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "for", Usage: "`TARGET`: write a file for this launcher, runtime or part of the system"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write to FILE instead of standard output"},
-			fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, policyFlag, colorFlag, asciiFlag,
+			fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, policyFlag, formatFlag, colorFlag, asciiFlag,
 		},
 		Action: advise,
 	}
@@ -64,10 +65,16 @@ func advise(c *cli.Context) error {
 	var b bytes.Buffer
 	perm := outfile.Shared
 	if target, ok := emit.Named(c.String("for")); ok {
-		b.WriteString(target.Write(needs, version, file))
+		b.WriteString(target.Write(needs, file))
 		if target.Executable() {
 			perm |= 0o111
 		}
+	} else if c.String(formatFlag.Name) == "json" {
+		raw, err := lines.JSON(needs)
+		if err != nil {
+			return err
+		}
+		b.Write(raw)
 	} else if err := emit.Overview(&b, needs, emit.Style{Width: s.Width, Color: s.Color && file == "", ASCII: s.ASCII}); err != nil {
 		return err
 	}
@@ -95,6 +102,11 @@ func readAdvise(c *cli.Context) (r request, file string, err error) {
 			return r, "", err
 		}
 	}
+	if format := c.String(formatFlag.Name); !slices.Contains(emit.Formats(), format) {
+		return r, "", complaint.UnknownName("value of --format:", format, emit.Formats(), "advise --format takes one of: "+join(emit.Formats()))
+	} else if c.IsSet("for") && format != emit.Formats()[0] {
+		return r, "", complaint.Hinted(errors.New("--for and --format exclude each other"), "--format json writes the settings for programs, --for a file for a launcher")
+	}
 	r = request{deadline: c.Duration(deadlineFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
 	if r.policy, err = readPolicy(c); err != nil {
 		return r, "", err
@@ -119,7 +131,7 @@ func planOf(d *report.Document, policy string) (*plan.Plan, error) {
 		return nil, err
 	}
 	p := plan.New(plan.Input{
-		Machine: d.Host.Summary, Facts: d.Facts(), Findings: d.Findings, Advice: d.Advice, Remedies: known.remedies.ForVendor(onlyVendor(d.Facts())),
+		Version: version, Machine: d.Host.Summary, Facts: d.Facts(), Findings: d.Findings, Advice: d.Advice, Remedies: known.remedies.ForVendor(onlyVendor(d.Facts())),
 	})
 	if len(p.Ranks)+len(p.Settings)+len(p.Steps) == 0 {
 		return nil, complaint.Hinted(errors.New("no GPU and no problem was found, so there is nothing to advise"),

@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
@@ -159,6 +160,8 @@ func formatsOf(c *cli.Command) []string {
 		return report.FormatNames()
 	case c.Name == diffName:
 		return compare.Formats()
+	case c.Name == "advise":
+		return emit.Formats()
 	}
 	return report.TransferFormats()
 }

@@ -152,7 +152,7 @@ func (m *machine) settingsOf(need data.JobNeed, known *remedies.Set) []Setting {
 // ranksOf are the GPUs in the order in which a job numbers them: that of the driver where it
 // was asked, else that of the management library, else of their addresses.
 func ranksOf(f *facts.Facts) []Rank {
-	var ranks []Rank
+	ranks := []Rank{}
 	near := map[string]affinity.GPU{}
 	for _, g := range affinity.Of(f) {
 		near[g.Address] = g

@@ -99,8 +99,16 @@ type Rank struct {
 	Ports []string `json:"ports,omitempty"`
 }
 
+// Schema is the version of a plan as JSON. It changes when a field changes its meaning or goes
+// away; a new optional field does not change it.
+const Schema = "gpudoctor.plan/v1"
+
 // Plan is what a job on a machine needs.
 type Plan struct {
+	// Schema is always "gpudoctor.plan/v1".
+	Schema string `json:"schema" jsonschema:"enum=gpudoctor.plan/v1"`
+	// Version is gpudoctor's own.
+	Version string `json:"version"`
 	// Machine describes the machine in one line.
 	Machine string `json:"machine"`
 	// Vendor is "nvidia" or "amd", empty where it is not known or there are both.
@@ -120,6 +128,8 @@ type Plan struct {
 
 // Input is what a plan is made of.
 type Input struct {
+	// Version is gpudoctor's own.
+	Version string
 	// Machine describes the machine in one line.
 	Machine string
 	// Facts are those of the machine.
@@ -134,7 +144,9 @@ type Input struct {
 // New makes the plan for a machine.
 func New(in Input) *Plan {
 	m := study(in.Facts)
-	p := &Plan{Machine: in.Machine, Vendor: m.vendor, Ranks: m.ranks, Bind: m.severalNodes.holds && m.placed(), Settings: []Setting{}}
+	p := &Plan{
+		Schema: Schema, Version: in.Version, Machine: in.Machine, Vendor: m.vendor, Ranks: m.ranks, Bind: m.severalNodes.holds && m.placed(), Settings: []Setting{},
+	}
 	p.advised(in)
 	p.needed(m, in.Remedies)
 	sorting.Stable(p.Settings, func(a, b Setting) int { return cmp.Compare(places[a.Kind], places[b.Kind]) })

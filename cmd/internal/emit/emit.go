@@ -67,6 +67,9 @@ func Targets() []Target {
 	}
 }
 
+// Formats are the formats in which a plan is written as such, the default first.
+func Formats() []string { return []string{"text", "json"} }
+
 // Names are the names of all targets.
 func Names() []string {
 	var names []string
@@ -122,9 +125,9 @@ type file struct {
 // width is that of comments, in columns.
 const width = 92
 
-// Write is a plan in the form of a target, by the given version of gpudoctor.
+// Write is a plan in the form of a target.
 // name is the file that it is written to, for its own text; empty for one without a name.
-func (t *Target) Write(p *plan.Plan, version, name string) string {
+func (t *Target) Write(p *plan.Plan, name string) string {
 	f := &file{Target: *t, plan: p, name: "FILE"}
 	if name != "" {
 		f.name = remedies.Quote(filepath.Base(name))
@@ -137,7 +140,7 @@ func (t *Target) Write(p *plan.Plan, version, name string) string {
 	if t.script && t.Name != "env" && t.Name != "grub" {
 		f.line("#!/usr/bin/env bash")
 	}
-	f.comment("", "Written by gpudoctor "+version+" for: "+p.Machine)
+	f.comment("", "Written by gpudoctor "+p.Version+" for: "+p.Machine)
 	t.write(f)
 	if f.starts() || f.container {
 		f.elsewhere()

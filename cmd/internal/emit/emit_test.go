@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +20,27 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/fixtures/contract"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
+
+// TestGoldenSchema holds that the published contract equals the Go types.
+func TestGoldenSchema(t *testing.T) {
+	s := contract.Schema(t, plan.Schema, &plan.Plan{}, map[reflect.Type][]any{
+		reflect.TypeFor[plan.Kind](): {
+			plan.Variable, plan.Unset, plan.Argument, plan.GPUs, plan.SharedMemory, plan.Limit, plan.Capability, plan.Device, plan.Group, plan.Namespace,
+			plan.Mount, plan.KernelParameter, plan.Sysctl, plan.ModuleOption,
+		},
+	}, "remedies", filepath.Join("remedies", "plan"), filepath.Join("checks", "probe"))
+	raw, err := lines.JSON(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.File(t, filepath.Join("..", "..", "..", "docs", "plan.schema.json"), raw)
+}
 
 // nasty is a value that means something else in each language, unless it is quoted.
 const nasty = `a b"c'd$e` + "`f`" + `\g%h#i;j{k}: l*`
@@ -30,7 +49,7 @@ const nasty = `a b"c'd$e` + "`f`" + `\g%h#i;j{k}: l*`
 func full() *plan.Plan {
 	cures := []remedies.Cure{{Rule: "some-rule", Subject: "host"}}
 	p := &plan.Plan{
-		Machine: "2 x NVIDIA H200\nwith a second line", Vendor: "nvidia", Bind: true,
+		Schema: plan.Schema, Version: "1.2.3", Machine: "2 x NVIDIA H200\nwith a second line", Vendor: "nvidia", Bind: true,
 		Ranks: []plan.Rank{
 			{GPU: "0000:18:00.0", Index: 0, Node: new(0), CPUs: "0-15,32-47", NICs: []string{"mlx5_0"}, Ports: []string{"mlx5_0:1"}},
 			{GPU: "0000:98:00.0", Index: 1, Node: new(1), CPUs: "16-31,48-63", NICs: []string{"mlx5_1", "mlx5_2"}, Ports: []string{"mlx5_1:1", "mlx5_2:1"}},
@@ -85,7 +104,7 @@ func emitted(t *testing.T, target string, p *plan.Plan) string {
 	if !known {
 		t.Fatalf("there is no target %s", target)
 	}
-	return to.Write(p, "1.2.3", "")
+	return to.Write(p, "")
 }
 
 // each calls a function for each plan in the form of some targets.
