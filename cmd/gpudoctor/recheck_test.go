@@ -32,7 +32,7 @@ func parseRequest(t *testing.T, flags []string) request {
 // that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
 	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "target", "driver", "platform", "plain-http"}
-	left := []string{"only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
+	left := []string{"baseline", "only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
 	for _, f := range checkCommand().Flags {
 		if name := f.Names()[0]; !slices.Contains(repeated, name) && !slices.Contains(left, name) {
 			t.Errorf("--%s: add it to request.recheck and to TestRecheck if it decides what is examined or how it is judged, else to the flags that are left out", name)
