@@ -63,6 +63,8 @@ type Setting struct {
 	// remove it.
 	Until string `json:"until,omitempty"`
 
+	// Caution says when not to set it.
+	Caution string `json:"caution,omitempty"`
 	// For are the targets that need it; empty for all that can set it.
 	For []string `json:"for,omitempty"`
 }
@@ -83,6 +85,8 @@ type Step struct {
 	Title  string          `json:"title"`
 	Cures  []remedies.Cure `json:"cures"`
 	Needs  []remedies.Need `json:"needs"`
+	// Caution says when not to do it.
+	Caution string `json:"caution,omitempty"`
 }
 
 // Rank is a GPU, and where the process that uses it is to run.
@@ -210,11 +214,11 @@ func (p *Plan) take(a *remedies.Advice, until string, f rules.Finding, taken *[]
 	*taken = append(*taken, a)
 	settings := settingsOf(a.Apply)
 	if len(settings) == 0 {
-		p.Steps = append(p.Steps, Step{Remedy: a.ID(), Title: a.Title, Cures: a.Cures, Needs: a.Needs})
+		p.Steps = append(p.Steps, Step{Remedy: a.ID(), Title: a.Title, Cures: a.Cures, Needs: a.Needs, Caution: a.Caution})
 		return
 	}
 	for _, s := range settings {
-		s.Reason, s.Remedy, s.Cures, s.Proof, s.Until = f.Message, a.ID(), a.Cures, a.Proof, until
+		s.Reason, s.Remedy, s.Cures, s.Proof, s.Until, s.Caution = f.Message, a.ID(), a.Cures, a.Proof, until, a.Caution
 		p.add(s)
 	}
 }

@@ -222,6 +222,9 @@ func Why(s plan.Setting) string {
 	if s.Until != "" {
 		why += " A workaround, until this is done: " + s.Until + "."
 	}
+	if s.Caution != "" {
+		why += " Caution: " + strings.TrimSuffix(s.Caution, ".") + "."
+	}
 	if s.Remedy != "" && len(s.Cures) > 0 {
 		why += " (gpudoctor explain " + s.Remedy + ")"
 	}

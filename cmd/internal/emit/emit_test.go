@@ -56,7 +56,7 @@ func full() *plan.Plan {
 		},
 		Settings: []plan.Setting{
 			{Kind: plan.Variable, Name: "NCCL_NASTY", Value: nasty},
-			{Kind: plan.Variable, Name: "NCCL_P2P_DISABLE", Value: "1", Cures: cures, Remedy: "nccl-p2p-disable", Until: "Set the IOMMU to pass-through", Proof: &remedies.Proof{Outcome: remedies.Proven, Detail: "43.2 GB/s, correct"}},
+			{Kind: plan.Variable, Name: "NCCL_P2P_DISABLE", Value: "1", Cures: cures, Remedy: "nccl-p2p-disable", Caution: "It only affects NCCL", Until: "Set the IOMMU to pass-through", Proof: &remedies.Proof{Outcome: remedies.Proven, Detail: "43.2 GB/s, correct"}},
 			{Kind: plan.Variable, Name: "CUDA_VISIBLE_DEVICES", Value: "0,1"},
 			{Kind: plan.Unset, Name: "NCCL_SOCKET_IFNAME", Cures: cures, Remedy: "unset-env"},
 			{Kind: plan.Argument, Name: "vllm", Value: "--disable-custom-all-reduce"},
