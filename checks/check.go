@@ -109,7 +109,7 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 			}
 		})
 	}
-	if opts.Nearly != nil && !collecting(opts) {
+	if opts.Nearly != nil && (!collecting(opts) || opts.CollectivesIfDue) {
 		wg.Go(func() {
 			for _, c := range All {
 				if !slices.Contains(probes, c) {
@@ -161,6 +161,11 @@ func foretell(ctx context.Context, g *gather.Gathering, report *probe.Report) {
 		return
 	}
 	own := gather.New(g.Host, g.Facts, g.Options)
+	own.Facts.Transfers = report
+	if unasked(own) && due(own) {
+		return // The collectives come after the probe's process has left.
+	}
+	own.Facts.Transfers = nil
 	for _, u := range g.Unknowns() {
 		own.Add(u)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"time"
 
@@ -22,14 +23,15 @@ var collectivesCheck = &gather.Check{
 
 The library that a job would load runs all-reduce, send and receive and all-to-all,
 in a process for each GPU, verified on every rank: as the environment is configured, and
-with transports turned off. It runs after the probe of pairs, which it would disturb.`,
-	After:   []string{"transfers", "libraries", "gpus"},
+with transports turned off. It runs after the probe of pairs, which it would disturb.
+The quick probe includes it only if variables of the library are set, or a pair failed.`,
+	After:   []string{"transfers", "libraries", "gpus", "env", "container"},
 	Patient: true,
 	Gather:  gatherCollectives,
 }
 
 func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
-	if g.Collectives == nil {
+	if g.Collectives == nil || unasked(g) && !due(g) {
 		return nil
 	}
 	if t := g.Facts.Transfers; t != nil && t.Outcome != probe.OK && collecting(g.Options) {
@@ -38,7 +40,7 @@ func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
 		return nil
 	}
 	var r probe.Collectives
-	err := g.Collectives(ctx, candidates(g), &r)
+	err := g.Collectives(ctx, asked(g), &r)
 	switch {
 	case errors.Is(err, errProbeOff), errors.Is(err, machine.ErrNotRecorded):
 		return nil // Nothing was asked for: the section is one of those that most documents lack.
@@ -54,6 +56,71 @@ func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
 	}
 	g.Facts.Collectives = &r
 	return nil
+}
+
+// asked is what the collectives are run with.
+func asked(g *gather.Gathering) gather.CollectivesAsked {
+	a := gather.CollectivesAsked{Candidates: candidates(g), Files: fileSettings(g.Facts)}
+	if c := g.Facts.Container; c != nil && c.NOFILESoft != nil {
+		a.FilesLimit = *c.NOFILESoft
+	}
+	return a
+}
+
+// unasked reports whether collectives are to be run only where they are due. A recording always
+// gives those that it holds.
+func unasked(g *gather.Gathering) bool {
+	return g.Options.CollectivesIfDue && (g.Host == nil || !g.Host.Recorded())
+}
+
+// due reports whether something here may break collectives: a transfer between two GPUs failed, or
+// variables shape how the library communicates. It takes a library and a GPU that the probe of pairs
+// found; where that probe was not run, nothing is due.
+func due(g *gather.Gathering) bool {
+	t := g.Facts.Transfers
+	if t == nil || len(t.Devices) == 0 || len(candidates(g)) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(t.Transfers, betweenGPUsFailed) || collective.Shaped(settingsInForce(g.Facts))
+}
+
+// betweenGPUsFailed reports whether a transfer failed that takes a path between two GPUs.
+func betweenGPUsFailed(t probe.Transfer) bool {
+	return t.Outcome.Failed() && t.Source != t.Destination && t.Test != probe.TestHostToDevice && t.Test != probe.TestDeviceToHost && t.Test != probe.TestStaged
+}
+
+// settingsInForce are the variables that the library finds, by name.
+func settingsInForce(f *facts.Facts) map[string]string {
+	all := fileSettings(f)
+	if f.Env == nil {
+		return all
+	}
+	for _, v := range f.Env.Variables {
+		if v.Effective && v.Source == fromEnvironment {
+			all[v.Name] = v.Value
+		}
+	}
+	return all
+}
+
+// fromEnvironment is the source of a variable of this process.
+const fromEnvironment = "environment"
+
+// fileSettings are the variables, by name, that the library reads from its files and that the
+// environment does not override. RCCL has files of its own.
+func fileSettings(f *facts.Facts) map[string]string {
+	all := map[string]string{}
+	if f.Env == nil {
+		return all
+	}
+	rccl := amdAlone(f)
+	for _, v := range f.Env.Variables {
+		base := path.Base(v.Source)
+		if v.Effective && v.Source != fromEnvironment && (base == "rccl.conf" || base == ".rccl.conf") == rccl {
+			all[v.Name] = v.Value
+		}
+	}
+	return all
 }
 
 // absent reports whether a cause means that there is nothing to run.
@@ -102,7 +169,7 @@ func amdAlone(f *facts.Facts) bool {
 }
 
 // collectives runs the collectives. A recording returns whatever it holds.
-func (d *doors) collectives(ctx context.Context, all []probe.Candidate, r *probe.Collectives) error {
+func (d *doors) collectives(ctx context.Context, a gather.CollectivesAsked, r *probe.Collectives) error {
 	modes := []probe.Mode{d.options.Collectives}
 	switch {
 	case d.host.Recorded():
@@ -114,7 +181,7 @@ func (d *doors) collectives(ctx context.Context, all []probe.Candidate, r *probe
 	for _, m := range modes {
 		*r = probe.Collectives{}
 		if err = d.host.AskBy(ctx, machine.AskCollectives+string(m), func(ctx context.Context) (any, error) {
-			return collective.Run(ctx, d.collectiveOptions(ctx, m, all))
+			return collective.Run(ctx, d.collectiveOptions(ctx, m, a))
 		}, r); err == nil {
 			break
 		}
@@ -122,9 +189,9 @@ func (d *doors) collectives(ctx context.Context, all []probe.Candidate, r *probe
 	return err
 }
 
-func (d *doors) collectiveOptions(ctx context.Context, m probe.Mode, all []probe.Candidate) collective.Options {
+func (d *doors) collectiveOptions(ctx context.Context, m probe.Mode, a gather.CollectivesAsked) collective.Options {
 	o := collective.Options{
-		Mode: m, Candidates: all, Arms: d.options.CollectiveArms, ReadLog: d.options.ReadLog, Start: d.options.ProbeTimeout, Whole: d.options.Within(),
+		Mode: m, Candidates: a.Candidates, Files: a.Files, FilesLimit: a.FilesLimit, Arms: d.options.CollectiveArms, Brief: d.options.CollectivesIfDue, ReadLog: d.options.ReadLog, Start: d.options.ProbeTimeout, Whole: d.options.Within(),
 		Progress: func(arm string) { d.options.Progress("collectives: " + arm) },
 	}
 	if t := d.options.ProbeTimeout; t > 0 {

@@ -79,7 +79,7 @@ func TestCollectivesAfterFailure(t *testing.T) {
 		for _, outcome := range []probe.Outcome{probe.OK, probe.Hang, probe.Error, probe.Corrupt, probe.Unknown} {
 			g := gather.New(nil, &facts.Facts{Transfers: tt.pairs}, gather.Options{Collectives: probe.Full})
 			ran := false
-			g.Collectives = func(_ context.Context, _ []probe.Candidate, r *probe.Collectives) error {
+			g.Collectives = func(_ context.Context, _ gather.CollectivesAsked, r *probe.Collectives) error {
 				ran, r.Outcome, r.Reason = true, outcome, "x"
 				return nil
 			}
@@ -93,5 +93,63 @@ func TestCollectivesAfterFailure(t *testing.T) {
 				t.Errorf("pairs %+v, collectives %s: unknown %+v", tt.pairs, outcome, g.Unknowns())
 			}
 		}
+	}
+}
+
+// TestDue holds, for every combination of a library, a GPU, a variable and a failed pair, when
+// collectives that nobody asked for are run, and which settings count.
+func TestDue(t *testing.T) {
+	t.Parallel()
+	library := &facts.LibraryFacts{Files: []facts.Library{{Kind: "libnccl", Path: "/usr/lib/libnccl.so.2", FoundBy: "ld_cache"}}}
+	pair := func(test string, outcome probe.Outcome) []probe.Transfer {
+		return []probe.Transfer{{Test: test, Source: "0000:06:00.0", Destination: "0000:07:00.0", Outcome: outcome}}
+	}
+	for _, libraries := range []*facts.LibraryFacts{nil, {}, library} {
+		for _, devices := range [][]probe.Device{nil, {{}}} {
+			for _, transfers := range [][]probe.Transfer{
+				nil, pair(probe.TestCopy, probe.OK), pair(probe.TestCopy, probe.Slow), pair(probe.TestCopy, probe.Unknown), pair(probe.TestStaged, probe.Error),
+				pair(probe.TestCopy, probe.Corrupt), pair(probe.TestStore, probe.Hang), pair(probe.TestCopy, probe.Error),
+			} {
+				failed := len(transfers) > 0 && transfers[0].Outcome.Failed() && transfers[0].Test != probe.TestStaged
+				for _, v := range []struct {
+					variable facts.Variable
+					counts   bool
+				}{
+					{facts.Variable{Name: "UCX_TLS", Value: "all", Source: "environment", Effective: true}, false},
+					{facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "environment", Effective: true}, true},
+					{facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "", Source: "environment", Effective: true}, false},
+					{facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Effective: false}, false},
+					{facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Effective: true}, true},
+					{facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/rccl.conf", Effective: true}, false},
+					{facts.Variable{Name: "NCCL_DEBUG_SUBSYS", Value: "INIT", Source: "environment", Effective: true}, false},
+					{facts.Variable{Name: "NCCL_NVLS_ENABLE", Value: "0", Source: "environment", Effective: true}, false},
+				} {
+					f := &facts.Facts{
+						Libraries: libraries, Transfers: &probe.Report{Outcome: probe.OK, Devices: devices, Transfers: transfers},
+						Env: &facts.EnvFacts{Variables: []facts.Variable{v.variable}},
+					}
+					want := libraries == library && devices != nil && (failed || v.counts)
+					g := gather.New(nil, f, gather.Options{Collectives: probe.Quick, CollectivesIfDue: true})
+					ran := false
+					g.Collectives = func(_ context.Context, asked gather.CollectivesAsked, r *probe.Collectives) error {
+						ran, r.Outcome = true, probe.OK
+						if got := asked.Files[v.variable.Name] != ""; got != (v.variable.Effective && v.variable.Source == "/etc/nccl.conf") {
+							t.Errorf("%+v: the settings of files are %v", v.variable, asked.Files)
+						}
+						return nil
+					}
+					if err := gatherCollectives(t.Context(), g); err != nil {
+						t.Fatal(err)
+					}
+					if ran != want || (f.Collectives != nil) != want || len(g.Unknowns()) > 0 {
+						t.Errorf("%d devices, %+v, %+v: ran %t, want %t; unknown %+v", len(devices), transfers, v.variable, ran, want, g.Unknowns())
+					}
+				}
+			}
+		}
+	}
+	g := gather.New(nil, &facts.Facts{}, gather.Options{CollectivesIfDue: true})
+	if due(g) {
+		t.Error("without the probe of pairs, they are due")
 	}
 }

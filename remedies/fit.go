@@ -129,7 +129,7 @@ func (f *fitting) environment(unset map[string]bool) {
 		place, has := f.here.hasVariable(name, value)
 		switch {
 		case has:
-			f.hold(Withheld{Setting: name + "=" + value, Reason: InForce, Where: &place})
+			f.hold(Withheld{Setting: name + "=" + value, Reason: InForce, Where: &place, MeasuredCost: costOf(f.here.Facts, map[string]string{name: value})})
 		case unset[name]:
 			f.hold(Withheld{Setting: name + "=" + value, Reason: Opposed})
 		default:

@@ -47,6 +47,7 @@ type candidate struct {
 	remedy Remedy
 	cures  []rules.Finding
 	proof  *Proof
+	cost   *MeasuredCost
 	score  score
 	filler filler
 	// removal says how the variables that it unsets are removed here.
@@ -159,12 +160,14 @@ func (s *Set) ForVendor(vendor string) *Set {
 
 // candidates collects the remedies that the findings name, each once for all
 // findings of one band. One that removes variables is listed separately for those that are
-// removed in another way, since its needs and duration differ.
+// removed in another way, since its needs and duration differ, and for those whose removal is
+// proven by itself, so that the proof is of what it says.
 func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate {
 	type key struct {
 		id      string
 		band    int
 		removal string
+		proven  string
 	}
 	byKey := map[key]*candidate{}
 	var list []*candidate
@@ -176,7 +179,7 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 				continue
 			}
 			seen[r.ID] = true
-			k := key{r.ID, band(f.Severity), here.removalOf(r, f)}
+			k := key{r.ID, band(f.Severity), here.removalOf(r, f), here.provenBy(r, f)}
 			c := byKey[k]
 			if c == nil {
 				c = &candidate{remedy: r, removal: k.removal, score: score{
@@ -198,6 +201,10 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 		if proof, tried := triedBy(here.Facts, c.apply); tried {
 			c.proof = &proof
 		}
+		if proof, tried := raisedBy(here.Facts, c.remedy); tried {
+			c.proof = &proof
+		}
+		c.cost = costOf(here.Facts, c.apply.Environment)
 		c.edit(here)
 		c.rate()
 	}
@@ -304,7 +311,10 @@ func (c *candidate) advice() Advice {
 		Remedy: r.ID, Title: text(r.Title), Kind: r.Kind, Why: c.why(),
 		Description: text(r.Description), Cost: text(r.Cost), Needs: r.Needs, Risk: r.Risk, Lasts: r.Lasts,
 		Caution: text(r.Caution), Apply: c.apply.WithForms(), Undo: text(r.Undo), Verify: text(r.Verify),
-		Proof: c.proof, Links: r.Sources,
+		Proof: c.proof, MeasuredCost: c.cost, Links: r.Sources,
+	}
+	if c.cost != nil {
+		a.Cost = c.cost.String()
 	}
 	if r.FormOf != "" {
 		a.Remedy, a.Form = r.FormOf, r.ID

@@ -65,7 +65,8 @@ type Remedy struct {
 	// Verify says how to see that it worked; gpudoctor's own command first.
 	Verify string `yaml:"verify" json:"verify"`
 	// Proof names the test of the probe whose success proves it: for
-	// nccl-p2p-disable "host-staged".
+	// nccl-p2p-disable "host-staged"; or the limit whose raising in the probe of
+	// collectives proves it, "limits-raised/nofile".
 	Proof string `yaml:"proof,omitempty" json:"-"`
 	// Sources are URLs or documents.
 	Sources []string `yaml:"sources" json:"links"`
@@ -118,17 +119,19 @@ type Advice struct {
 	Why string `json:"why"`
 	// Description, Cost, Needs, Risk, Lasts, Caution, Apply, Undo and Verify
 	// are those of the remedy, with the templates filled.
-	Description string   `json:"description"`
-	Cost        string   `json:"cost"`
-	Needs       []Need   `json:"needs"`
-	Risk        string   `json:"risk"`
-	Lasts       string   `json:"lasts"`
-	Caution     string   `json:"caution,omitempty"`
-	Apply       Apply    `json:"apply"`
-	Undo        string   `json:"undo"`
-	Verify      string   `json:"verify"`
-	Proof       *Proof   `json:"proof,omitempty"`
-	Links       []string `json:"links"`
+	Description string `json:"description"`
+	Cost        string `json:"cost"`
+	Needs       []Need `json:"needs"`
+	Risk        string `json:"risk"`
+	Lasts       string `json:"lasts"`
+	Caution     string `json:"caution,omitempty"`
+	Apply       Apply  `json:"apply"`
+	Undo        string `json:"undo"`
+	Verify      string `json:"verify"`
+	Proof       *Proof `json:"proof,omitempty"`
+	// MeasuredCost is what collectives measured here of the settings that it makes; Cost says it.
+	MeasuredCost *MeasuredCost `json:"measured_cost,omitempty"`
+	Links        []string      `json:"links"`
 }
 
 // ID is the id that "gpudoctor explain" takes: that of the form, if there is one.
@@ -152,6 +155,8 @@ type Withheld struct {
 	Where *Place `json:"where,omitempty"`
 	// By is the finding that needs it; for "needed".
 	By *Cure `json:"by,omitempty"`
+	// MeasuredCost is what collectives measured here of the setting.
+	MeasuredCost *MeasuredCost `json:"measured_cost,omitempty"`
 }
 
 // The reasons why something is withheld.
@@ -179,6 +184,17 @@ type Proof struct {
 	Tried  []string      `json:"tried,omitempty"`
 	Before probe.Outcome `json:"before,omitempty"`
 	After  probe.Outcome `json:"after,omitempty"`
-	// GBps is the bus bandwidth of the largest all-reduce with them, in 10^9 bytes per second.
-	GBps *float64 `json:"gbps,omitempty"`
+	// GBps is the bus bandwidth of the largest all-reduce with them, in 10^9 bytes per second, and
+	// BeforeGBps without them, where collectives work and they make them faster.
+	GBps       *float64 `json:"gbps,omitempty"`
+	BeforeGBps *float64 `json:"before_gbps,omitempty"`
+}
+
+// MeasuredCost is what a setting costs here: the bus bandwidth of one all-reduce without and
+// with it, in 10^9 bytes per second, and by how many percent that is less.
+type MeasuredCost struct {
+	Tried      []string `json:"tried"`
+	BeforeGBps float64  `json:"before_gbps"`
+	GBps       float64  `json:"gbps"`
+	Percent    float64  `json:"percent"`
 }

@@ -180,6 +180,18 @@ func (s Situation) removalOf(r Remedy, f rules.Finding) string {
 	return ""
 }
 
+// provenBy are the variables whose removal because of a finding is proven, and nothing else's.
+func (s Situation) provenBy(r Remedy, f rules.Finding) string {
+	if len(r.Apply.Unset) == 0 {
+		return ""
+	}
+	a := newFiller([]rules.Finding{f}, Recheck{}).apply(r.Apply)
+	if p, tried := triedBy(s.Facts, a); !tried || p.Outcome != Proven {
+		return ""
+	}
+	return strings.Join(slices.Sorted(slices.Values(a.Unset)), " ")
+}
+
 // removal distinguishes the variables that are removed in different ways: by "unset",
 // or by an edit that takes this or that.
 func (s Situation) removal(name string) string {

@@ -3,59 +3,171 @@ package remedies
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// triedBy says what collectives did with the variables that a remedy sets or removes, where they
-// fail without.
+// triedBy says what collectives did with the variables that a remedy sets or removes: whether that
+// cures where they fail without, makes them faster where they work, or breaks them.
 func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
-	if f == nil || f.Collectives == nil || len(f.Collectives.Arms) == 0 || len(a.Environment)+len(a.Unset) == 0 {
+	first, arm := armOf(f, a)
+	if arm == nil {
 		return p, false
 	}
-	c := f.Collectives
-	first := &c.Arms[0]
-	if !first.Outcome.Failed() {
+	p = Proof{Tried: settings(arm), Before: first.Outcome, After: arm.Outcome}
+	library := strings.ToUpper(f.Collectives.Library)
+	switch {
+	case first.Outcome.Failed() && arm.Outcome == probe.OK:
+		p.Outcome = Proven
+		p.Detail = fmt.Sprintf("collectives of %s %s without it, and are correct with it", library, failing[first.Outcome])
+		if p.GBps = largest(arm); p.GBps != nil {
+			p.Detail += fmt.Sprintf(": all-reduce at %.1f GB/s", *p.GBps)
+		}
+	case first.Outcome.Failed() && arm.Outcome.Failed() && arm.Name != probe.ArmWithout: // One of two culprits removed cures nothing.
+		p.Outcome = Disproven
+		p.Detail = fmt.Sprintf("collectives of %s %s with it as well", library, failing[arm.Outcome])
+	case first.Outcome == probe.OK && arm.Outcome.Failed():
+		p.Outcome = Disproven
+		p.Detail = fmt.Sprintf("collectives of %s are correct as the environment is configured, and %s with it", library, failing[arm.Outcome])
+	case first.Outcome == probe.OK && arm.Outcome == probe.OK:
+		before, after, differ := rates(f, first, arm)
+		if !differ || after < before {
+			return Proof{}, false
+		}
+		p.Outcome, p.BeforeGBps, p.GBps = Proven, &before, &after
+		p.Detail = fmt.Sprintf("all-reduce of %s at %s instead of %s GB/s with it", library, inDigits(after), inDigits(before))
+	default:
+		return Proof{}, false
+	}
+	return p, true
+}
+
+// raisedBy says what collectives did with the limit raised that a remedy raises, where they fail without.
+func raisedBy(f *facts.Facts, r Remedy) (p Proof, tried bool) {
+	limit, is := strings.CutPrefix(r.Proof, probe.ArmLimits+"/")
+	if !is || f == nil || f.Collectives == nil || len(f.Collectives.Arms) == 0 || !f.Collectives.Arms[0].Outcome.Failed() {
 		return p, false
 	}
-	for i := range c.Arms[1:] {
-		arm := &c.Arms[1+i]
-		if !maps.Equal(arm.Set, a.Environment) || !slices.Equal(slices.Sorted(slices.Values(arm.Unset)), slices.Sorted(slices.Values(a.Unset))) {
+	first := &f.Collectives.Arms[0]
+	for _, a := range f.Collectives.Arms[1:] {
+		if _, raised := a.Raised[limit]; !raised || a.Outcome != probe.OK {
 			continue
 		}
-		p = Proof{Tried: settings(arm), Before: first.Outcome, After: arm.Outcome}
-		library := strings.ToUpper(c.Library)
-		switch {
-		case arm.Outcome == probe.OK:
-			p.Outcome = Proven
-			p.Detail = fmt.Sprintf("collectives of %s %s without it, and are correct with it", library, failing[first.Outcome])
-			if p.GBps = largest(arm); p.GBps != nil {
-				p.Detail += fmt.Sprintf(": all-reduce at %.1f GB/s", *p.GBps)
-			}
-		case arm.Outcome.Failed():
-			p.Outcome = Disproven
-			p.Detail = fmt.Sprintf("collectives of %s %s with it as well", library, failing[arm.Outcome])
-		default:
-			return p, false
+		p = Proof{Outcome: Proven, Before: first.Outcome, After: a.Outcome}
+		for _, name := range slices.Sorted(maps.Keys(a.Raised)) {
+			p.Tried = append(p.Tried, "ulimit "+ulimits[name])
 		}
+		p.Detail = fmt.Sprintf("collectives of %s %s without it, and are correct after %s", strings.ToUpper(f.Collectives.Library), failing[first.Outcome], strings.Join(p.Tried, " and "))
 		return p, true
 	}
 	return p, false
+}
+
+// ulimits are the arguments by which a shell raises a soft limit to the hard one.
+var ulimits = map[string]string{"nofile": "-Sn $(ulimit -Hn)", "memlock": "-Sl $(ulimit -Hl)"}
+
+// armOf is the first arm, and one that did exactly what a remedy does: of several, one that works.
+func armOf(f *facts.Facts, a Apply) (first, arm *probe.Arm) {
+	if f == nil || f.Collectives == nil || len(f.Collectives.Arms) == 0 || len(a.Environment)+len(a.Unset) == 0 {
+		return nil, nil
+	}
+	all := f.Collectives.Arms
+	unset := slices.Sorted(slices.Values(a.Unset))
+	for i := range all[1:] {
+		one := &all[1+i]
+		if !maps.Equal(one.Set, a.Environment) || !slices.Equal(slices.Sorted(slices.Values(one.Unset)), unset) {
+			continue
+		}
+		if arm == nil || arm.Outcome != probe.OK && one.Outcome == probe.OK {
+			arm = one
+		}
+	}
+	return &all[0], arm
+}
+
+// rates are the bus bandwidths of an all-reduce in two arms that work, and whether they differ by
+// more than runs of one thing do. Of GPUs that others use they say nothing.
+func rates(f *facts.Facts, one, other *probe.Arm) (first, second float64, differ bool) {
+	limits := data.Limits()
+	first, second, _, ok := probe.Compared(one, other, limits.CollectiveLeastBytes)
+	if !ok || one.Outcome != probe.OK || other.Outcome != probe.OK || inUse(f) {
+		return first, second, false
+	}
+	return first, second, max(first, second) >= limits.CollectiveFaster*min(first, second)
+}
+
+// inUse reports whether other processes use a GPU that took part.
+func inUse(f *facts.Facts) bool {
+	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool {
+		return len(d.Processes) > 0 && slices.Contains(f.Collectives.GPUs, d.Address)
+	})
+}
+
+// costOf is what a setting costs, as collectives that work without it and with it measured: those of an
+// arm that makes it, or, where it is in force, of one that removes it. nil if that is not known, or it
+// costs nothing.
+func costOf(f *facts.Facts, set map[string]string) *MeasuredCost {
+	if len(set) == 0 {
+		return nil
+	}
+	without, with := armOf(f, Apply{Environment: set})
+	if with == nil {
+		if with, without = armOf(f, Apply{Unset: slices.Sorted(maps.Keys(set))}); without == nil || !areSet(f, set) {
+			return nil
+		}
+	}
+	before, after, differ := rates(f, without, with)
+	if !differ || after > before {
+		return nil
+	}
+	return &MeasuredCost{
+		Tried: asShell(set, nil), BeforeGBps: before, GBps: after, Percent: math.Round(1000*(1-after/before)) / 10,
+	}
+}
+
+// areSet reports whether the collectives were run with these settings as the environment is.
+func areSet(f *facts.Facts, set map[string]string) bool {
+	for name, value := range set {
+		if f.Env == nil || !slices.ContainsFunc(f.Env.Variables, func(v facts.Variable) bool {
+			return v.Effective && v.Name == name && sameValue(v.Value, value)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// String says what was measured.
+func (m *MeasuredCost) String() string {
+	return fmt.Sprintf("measured here: all-reduce at %s instead of %s GB/s (%.0f %% less)", inDigits(m.GBps), inDigits(m.BeforeGBps), m.Percent)
+}
+
+// inDigits writes a rate with the digits that matter.
+func inDigits(gbps float64) string {
+	if gbps >= 100 {
+		return fmt.Sprintf("%.0f", gbps)
+	}
+	return fmt.Sprintf("%.1f", gbps)
 }
 
 // failing says what collectives with an outcome do.
 var failing = map[probe.Outcome]string{probe.Corrupt: "deliver wrong data", probe.Hang: "hang", probe.Error: "fail"}
 
 // settings are those of an arm, as a shell would make them.
-func settings(a *probe.Arm) []string {
+func settings(a *probe.Arm) []string { return asShell(a.Set, a.Unset) }
+
+// asShell writes settings as a shell would make them.
+func asShell(set map[string]string, unset []string) []string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(a.Set)) {
-		all = append(all, name+"="+a.Set[name])
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		all = append(all, name+"="+set[name])
 	}
-	for _, name := range a.Unset {
+	for _, name := range unset {
 		all = append(all, "unset "+name)
 	}
 	return all

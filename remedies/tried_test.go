@@ -7,10 +7,11 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // TestTriedBy holds, for each outcome without and with a setting, what that proves: only a failure without it that
-// is gone with it proves it, and only one that stays disproves it.
+// is gone with it proves it, and only one that stays, or comes with it, disproves it.
 func TestTriedBy(t *testing.T) {
 	rate := 27.6
 	all := []probe.Outcome{probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown}
@@ -29,10 +30,9 @@ func TestTriedBy(t *testing.T) {
 			}}}
 			want := ""
 			switch {
-			case !before.Failed():
-			case after == probe.OK:
+			case before.Failed() && after == probe.OK:
 				want = Proven
-			case after.Failed():
+			case after.Failed() && (before.Failed() || before == probe.OK):
 				want = Disproven
 			}
 			for i, a := range advised {
@@ -61,5 +61,130 @@ func TestTriedBy(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// timed is an arm that works, with an all-reduce at a rate.
+func timed(name string, set map[string]string, unset []string, bytes int64, gbps float64) probe.Arm {
+	return probe.Arm{Name: name, Outcome: probe.OK, Set: set, Unset: unset, Operations: []probe.Operation{
+		{Name: probe.AllReduce, Bytes: 8, Outcome: probe.OK}, {Name: probe.AllReduce, Bytes: bytes, Outcome: probe.OK, BusGBps: &gbps},
+	}}
+}
+
+// TestRates holds, for rates around the bound and each circumstance under which they say nothing, that a faster
+// all-reduce proves what removes a setting, that a slower one is the cost of what makes it, and that
+// neither follows from a difference within what runs of one thing vary by.
+func TestRates(t *testing.T) {
+	const usual, large = 100.0, 64 << 20
+	p2p := map[string]string{"NCCL_P2P_DISABLE": "1"}
+	for _, rate := range []float64{5, 50, 79, 81, 100, 124, 126, 400} {
+		for _, c := range []struct {
+			name  string
+			bytes int64
+			used  bool
+			says  bool
+		}{{"large", large, false, true}, {"small", 1 << 20, false, false}, {"in use", large, true, false}} {
+			f := &facts.Facts{Collectives: &probe.Collectives{Library: "nccl", GPUs: []string{"a"}, Arms: []probe.Arm{
+				timed(probe.ArmConfigured, nil, nil, c.bytes, usual),
+				timed(probe.ArmCleaned, nil, []string{"NCCL_A", "NCCL_B"}, c.bytes, rate),
+				timed(probe.ArmWithout, nil, []string{"NCCL_B"}, c.bytes, rate),
+				timed(probe.ArmP2POff, p2p, nil, c.bytes, rate),
+			}}, GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "a"}}}}
+			if c.used {
+				f.GPUs.Devices[0].Processes = []facts.GPUProcess{{PID: 7}}
+			}
+			faster, slower := c.says && rate > 125, c.says && rate < 80
+			p, proven := triedBy(f, Apply{Unset: []string{"NCCL_B"}})
+			if proven != faster || proven && (p.Outcome != Proven || *p.BeforeGBps != usual || *p.GBps != rate) {
+				t.Errorf("%s, %v GB/s: %t, %+v", c.name, rate, proven, p)
+			}
+			if _, proven := triedBy(f, Apply{Unset: []string{"NCCL_A"}}); proven {
+				t.Errorf("%s, %v GB/s: the innocent NCCL_A is proven", c.name, rate)
+			}
+			if cost := costOf(f, p2p); (cost != nil) != slower || slower && (cost.BeforeGBps != usual || cost.GBps != rate || cost.Percent != 100-rate) {
+				t.Errorf("%s, %v GB/s: the cost of NCCL_P2P_DISABLE is %+v", c.name, rate, cost)
+			}
+			// In force, it costs what is gained without it.
+			f.Env = &facts.EnvFacts{Variables: []facts.Variable{{Name: "NCCL_B", Value: "1", Effective: true}}}
+			if cost := costOf(f, map[string]string{"NCCL_B": "1"}); (cost != nil) != faster || faster && (cost.BeforeGBps != rate || cost.GBps != usual) {
+				t.Errorf("%s, %v GB/s: the cost of NCCL_B=1 in force is %+v", c.name, rate, cost)
+			}
+			if cost := costOf(f, map[string]string{"NCCL_B": "2"}); cost != nil {
+				t.Errorf("%s, %v GB/s: NCCL_B=2 was never tried, and costs %+v", c.name, rate, cost)
+			}
+		}
+	}
+	cost := MeasuredCost{BeforeGBps: 328, GBps: 27.6, Percent: 91.6}
+	if got, want := cost.String(), "measured here: all-reduce at 27.6 instead of 328 GB/s (92 % less)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestProvenByItself holds, for each culprit among three variables that findings of any severity name,
+// that its removal is advised by itself, proven and first for the failure, and that no innocent
+// variable's is called proven or is part of it.
+func TestProvenByItself(t *testing.T) {
+	set := builtin(t)
+	names := []string{"NCCL_A", "NCCL_B", "NCCL_C"}
+	about := func(rule, name string, severity rules.Severity) rules.Finding {
+		f := finding(rule, severity, rules.Confirmed, "unset-env")
+		f.Subject, f.Params = name, map[string]any{"variable": name}
+		return f
+	}
+	for _, culprit := range names {
+		for _, severity := range []rules.Severity{rules.High, rules.Medium, rules.Low, rules.Info} {
+			findings := []rules.Finding{about("collective-failed", culprit, rules.High)}
+			f := &facts.Facts{Collectives: &probe.Collectives{Library: "nccl", Arms: []probe.Arm{
+				{Name: probe.ArmConfigured, Outcome: probe.Error}, {Name: probe.ArmCleaned, Outcome: probe.OK, Unset: names},
+			}}, Env: &facts.EnvFacts{}}
+			for _, name := range names {
+				findings = append(findings, about("env-misconfig", name, severity))
+				f.Env.Variables = append(f.Env.Variables, facts.Variable{Name: name, Value: "1", Source: "environment", Effective: true})
+				arm := probe.Arm{Name: probe.ArmWithout, Outcome: probe.Error, Unset: []string{name}}
+				if name == culprit {
+					arm.Outcome = probe.OK
+				}
+				f.Collectives.Arms = append(f.Collectives.Arms, arm)
+			}
+			all := set.Rank(findings, Situation{Facts: f}).Advice
+			removed := map[string]bool{}
+			for i, a := range all {
+				proven := a.Proof != nil && a.Proof.Outcome == Proven
+				if proven != (i == 0) || proven != (len(a.Apply.Unset) == 1 && a.Apply.Unset[0] == culprit) || a.disproven() {
+					t.Errorf("%s, %s: advice %d removes %q with the proof %+v", culprit, severity, i, a.Apply.Unset, a.Proof)
+				}
+				for _, name := range a.Apply.Unset {
+					removed[name] = true
+				}
+			}
+			if len(removed) != len(names) {
+				t.Errorf("%s, %s: advice removes %v", culprit, severity, removed)
+			}
+		}
+	}
+}
+
+// TestRaised holds, for each outcome before and after, and each limit, that only a failure which is gone with
+// that limit raised proves what raises it.
+func TestRaised(t *testing.T) {
+	for _, before := range []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
+		for _, after := range []probe.Outcome{probe.OK, probe.Hang, probe.Error, probe.Unknown} {
+			for _, raised := range []map[string]int64{nil, {"nofile": 4096}, {"memlock": -1}, {"nofile": 4096, "memlock": -1}} {
+				f := &facts.Facts{Collectives: &probe.Collectives{Library: "nccl", Arms: []probe.Arm{
+					{Name: probe.ArmConfigured, Outcome: before}, {Name: probe.ArmLimits, Outcome: after, Raised: raised},
+				}}}
+				for _, id := range []string{"raise-process-limits", "raise-memlock", "raise-memlock-limits", "reboot", "nccl-p2p-disable"} {
+					r, ok := builtin(t).Remedy(id)
+					if !ok {
+						t.Fatalf("no remedy %s", id)
+					}
+					_, is := raised[map[string]string{"raise-process-limits": "nofile", "raise-memlock": "memlock", "raise-memlock-limits": "memlock"}[id]]
+					p, tried := raisedBy(f, r)
+					if want := is && before.Failed() && after == probe.OK; tried != want || tried && (p.Outcome != Proven || len(p.Tried) != len(raised)) {
+						t.Errorf("%s, then %s with %v: %s: %t, %+v", before, after, raised, id, tried, p)
+					}
+				}
+			}
+		}
 	}
 }

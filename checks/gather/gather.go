@@ -50,8 +50,11 @@ type Options struct {
 	// the library; empty for the one that a job would load. ReadLog reads the library's log.
 	Collectives    probe.Mode
 	CollectiveArms []string
-	NCCL           string
-	ReadLog        func(text string) collective.Log
+	// CollectivesIfDue is true where nobody asked for them: they are run, in their short form, only
+	// where something here may break them.
+	CollectivesIfDue bool
+	NCCL             string
+	ReadLog          func(text string) collective.Log
 	// ProbeBusy lets the probe use GPUs that other processes are using.
 	ProbeBusy bool
 	// ProbeTimeout bounds each step of starting the driver, each call of the
@@ -83,6 +86,16 @@ func (o Options) Within() time.Duration {
 	return deadline.Within(o.Whole)
 }
 
+// CollectivesAsked is what the collectives are run with.
+type CollectivesAsked struct {
+	// Candidates are the copies of the library that were found.
+	Candidates []probe.Candidate
+	// Files are the settings, by name, that the library reads from files.
+	Files map[string]string
+	// FilesLimit is the soft limit on open files; 0 where it is not known.
+	FilesLimit int64
+}
+
 // Gathering is a running gathering of facts, as one check sees it. A check
 // reads Host, writes its own section of Facts, and reads the sections of the
 // checks that it comes after.
@@ -95,8 +108,8 @@ type Gathering struct {
 	NVML func(ctx context.Context, answer *nvml.Answer) error
 	// Attempts returns what was tried in a child.
 	Attempts func(ctx context.Context, answer *attempt.Answer) error
-	// Collectives runs the collectives, with the copies of the library that were found.
-	Collectives func(ctx context.Context, candidates []probe.Candidate, r *probe.Collectives) error
+	// Collectives runs the collectives.
+	Collectives func(ctx context.Context, asked CollectivesAsked, r *probe.Collectives) error
 	// Linked gives the running probe the facts once the links are known.
 	Linked func(f *facts.Facts)
 	// Probe returns the answer of the probe.

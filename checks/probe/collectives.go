@@ -19,6 +19,11 @@ const (
 	ArmInProcess = "in-process"
 	// ArmCleaned is without the variables of the library.
 	ArmCleaned = "cleaned"
+	// ArmWithout is without some of these variables: where ArmCleaned cures, several such runs
+	// look for those that are to blame. Arm.Unset has them.
+	ArmWithout = "without"
+	// ArmLimits is with soft limits of the process raised to the hard ones. Arm.Raised has them.
+	ArmLimits = "limits-raised"
 	// ArmP2POff, ArmSHMOff and ArmP2PSHMOff are without a transport, or two.
 	ArmP2POff    = "p2p-off"
 	ArmSHMOff    = "shm-off"
@@ -78,11 +83,15 @@ type LeftOut struct {
 
 // Arm is a run of the collectives, and its outcome.
 type Arm struct {
-	// Name is one of the Arm constants.
+	// Name is one of the Arm constants. Several arms may be named ArmWithout or ArmLimits.
 	Name string `json:"name"`
-	// Set are the variables that the arm sets, Unset those that it removes.
+	// Set are the variables that the arm sets, Unset those that it removes: from the
+	// environment, or, by an empty value, those that a file of the library sets.
 	Set   map[string]string `json:"set,omitempty"`
 	Unset []string          `json:"unset,omitempty"`
+	// Raised are the soft limits that it raised to the hard ones, which these are: "nofile"
+	// (RLIMIT_NOFILE) and "memlock" (RLIMIT_MEMLOCK, in bytes); -1 is no limit.
+	Raised map[string]int64 `json:"raised,omitempty"`
 	// Outcome is OK if every value was correct on every rank. Reason says in words why
 	// it is not OK, Cause as a word for programs.
 	Outcome Outcome `json:"outcome"`

@@ -265,9 +265,7 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 		return s, opts, complaint.Hinted(fmt.Errorf("--deadline %s is too short", opts.Whole), "the minimum is "+deadline.Least.String())
 	}
 	opts.Whole = cmp.Or(opts.Whole, defaultDeadline(c, opts))
-	if opts.Collectives = probe.Off; opts.Probe == probe.Full {
-		opts.Collectives = probe.Full
-	}
+	opts.Collectives, opts.CollectivesIfDue = opts.Probe, opts.Probe == probe.Quick
 	s = source{from: c.StringSlice(fromFlag.Name), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
 	if s.maxBytes, err = readSize(c, maxBytesFlag.Name); err != nil {
 		return s, opts, err

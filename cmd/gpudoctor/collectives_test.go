@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
@@ -201,28 +204,157 @@ func TestCollectivesReplay(t *testing.T) {
 	}
 }
 
-// TestCollectiveCures holds that check finds a setting that breaks collectives, tries the cure, and advises it first.
+// simulatedHost runs the program on the simulated machine with two GPUs.
+func simulatedHost(t *testing.T, libraries []string, home string, env []string, args ...string) (said string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "gpudoctor", args...)
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GPUDOCTOR_SIM_GPUS=2",
+		"LD_LIBRARY_PATH=" + strings.Join(libraries, ":"),
+	}, env...)
+	out, _ := cmd.Output() // The exit code says how it went.
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// TestCollectiveCures holds that a plain check, and one with the full probe, finds a setting that breaks collectives
+// or slows them down, tries the cure, and advises it first.
 func TestCollectiveCures(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("not with -short: the other tests run the same side by side")
 	}
 	needsNoGPU(t)
+	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
+	topology := filepath.Join(t.TempDir(), "topo.xml")
+	if err := os.WriteFile(topology, []byte("no XML"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const (
+		cured  = "proven here (collectives of NCCL fail without it, and are correct with it"
+		broken = "proven here (collectives of NCCL deliver wrong data without it, and are correct with it"
+		faster = "proven here (all-reduce of NCCL at "
+	)
+	for _, c := range []struct {
+		name, conf            string
+		settings              []string
+		cause, command, proof string
+		quick                 bool
+	}{
+		{"dead interface", "", []string{"NCCL_SOCKET_IFNAME=nosuch0"}, "matches no interface", "unset NCCL_SOCKET_IFNAME", cured, true},
+		{"dead interface among others", "", []string{"NCCL_SOCKET_IFNAME=nosuch0", "NCCL_IB_HCA=mlx5_0", "NCCL_CROSS_NIC=1", "NCCL_DEBUG=WARN"}, "matches no interface", "unset NCCL_SOCKET_IFNAME", cured, true},
+		{"dead interface in a file", "NCCL_SOCKET_IFNAME=nosuch0\n", []string{"NCCL_CROSS_NIC=1"}, "matches no interface", "remove NCCL_SOCKET_IFNAME=nosuch0", cured, true},
+		{"malformed topology", "", []string{"NCCL_TOPO_FILE=" + topology}, "Without NCCL_TOPO_FILE they work", "unset NCCL_TOPO_FILE", cured, true},
+		{"two culprits", "", []string{"GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_X_A,NCCL_X_C", "NCCL_X_A=1", "NCCL_X_B=1", "NCCL_X_C=1"}, "Without NCCL_X_A, NCCL_X_C they work", "unset NCCL_X_A unset NCCL_X_C", cured, true},
+		{"P2P left off", "", []string{"NCCL_P2P_DISABLE=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access in NCCL, which works here", "unset NCCL_P2P_DISABLE", faster, true},
+		{"P2P left off among others", "", []string{"NCCL_SHM_USE_CUDA_MEMCPY=1", "NCCL_P2P_LEVEL=LOC", "NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access", "unset NCCL_P2P_DISABLE", faster, true},
+		{"broken P2P", "", []string{"GPUDOCTOR_SIM_NCCL_FAULT=wrong-p2p@1"}, "Without peer-to-peer access they work", "export NCCL_P2P_DISABLE=1", broken, false},
+	} {
+		for _, mode := range []string{"quick", "full"} {
+			if mode == "quick" && !c.quick {
+				continue
+			}
+			t.Run(c.name+", "+mode, func(t *testing.T) {
+				t.Parallel()
+				home := t.TempDir()
+				if err := os.WriteFile(filepath.Join(home, ".nccl.conf"), []byte(c.conf), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				out, code := simulatedHost(t, libraries, home, c.settings, "check", "--probe", mode)
+				said := strings.Join(strings.Fields(out), " ")
+				_, ranked, _ := strings.Cut(said, " 1 ")
+				cause, command, proof := strings.Index(ranked, c.cause), strings.Index(ranked, c.command), strings.Index(ranked, c.proof)
+				if code != exitFindings || cause < 0 || command < cause || proof < command {
+					t.Errorf("exit code %d; the cause is at %d, the command at %d, its proof at %d:\n%s", code, cause, command, proof, out)
+				}
+				if first, _, several := strings.Cut(out, "\n2  "); several && !strings.Contains(strings.Join(strings.Fields(first), " "), c.proof) {
+					t.Errorf("it is not first:\n%s", out)
+				}
+			})
+		}
+	}
+}
+
+// TestLimitCures holds that a soft limit below the hard one with which collectives fail is found, and that raising
+// it is proven.
+func TestLimitCures(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the other tests run the same side by side")
+	}
+	needsNoGPU(t)
 	libraries := strings.Join([]string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}, ":")
-	for _, c := range []struct{ name, setting, cause, command, proof string }{
-		{"dead interface", "NCCL_SOCKET_IFNAME=nosuch0", "matches no interface", "unset NCCL_SOCKET_IFNAME", "proven here (collectives of NCCL fail without it, and are correct with it"},
-		{"broken P2P", "GPUDOCTOR_SIM_NCCL_FAULT=wrong-p2p@1", "Without peer-to-peer access they work", "export NCCL_P2P_DISABLE=1", "proven here (collectives of NCCL deliver wrong data without it, and are correct with it"},
+	for _, c := range []struct{ name, lower, needs, says string }{
+		{"open files", "ulimit -Sn 256", "GPUDOCTOR_SIM_NCCL_FILES=257", "are correct after ulimit -Sn $(ulimit -Hn))"},
+		{"locked memory", "ulimit -Sl 64", "GPUDOCTOR_SIM_NCCL_LOCKED=65537", "are correct after ulimit -Sl $(ulimit -Hl))"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), "gpudoctor", "check", "--probe", "full")
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "NCCL_NVLS_ENABLE=0", "LD_LIBRARY_PATH=" + libraries, "GPUDOCTOR_SIM_GPUS=2", c.setting}
+			var locked unix.Rlimit
+			if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &locked); err != nil || locked.Max <= 64<<10 && strings.Contains(c.lower, "-Sl") {
+				t.Skipf("the hard limit is as low: %+v, %v", locked, err)
+			}
+			// The limit on open files is the parent's: Go raises its own.
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", c.lower+"; gpudoctor check; exit $?")
+			cmd.Env = []string{
+				"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GPUDOCTOR_SIM_GPUS=2",
+				"LD_LIBRARY_PATH=" + libraries, "NCCL_CROSS_NIC=1", c.needs,
+			}
 			out, _ := cmd.Output() // The exit code says how it went.
 			said := strings.Join(strings.Fields(string(out)), " ")
-			_, ranked, _ := strings.Cut(said, " 1 ")
-			cause, command, proof := strings.Index(ranked, c.cause), strings.Index(ranked, c.command), strings.Index(ranked, c.proof)
-			if cmd.ProcessState.ExitCode() != exitFindings || cause < 0 || command < cause || proof < command {
-				t.Errorf("exit code %d; the cause is at %d, the command at %d, its proof at %d:\n%s", cmd.ProcessState.ExitCode(), cause, command, proof, out)
+			if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(said, "With a higher soft limit") || !strings.Contains(said, c.says) {
+				t.Errorf("exit code %d:\n%s", cmd.ProcessState.ExitCode(), out)
+			}
+		})
+	}
+}
+
+// TestCollectivesWithoutReason holds, for each circumstance, whether a check runs collectives that nobody asked for:
+// where a library, a GPU and a reason are there, and nowhere else.
+func TestCollectivesWithoutReason(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the other tests run the same side by side")
+	}
+	needsNoGPU(t)
+	driver := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml")}
+	both := append(slices.Clone(driver), drivers.Build(t, "nccl"))
+	for _, c := range []struct {
+		name      string
+		libraries []string
+		env       []string
+		args      []string
+		arms      []string
+	}{
+		{"no reason", both, nil, nil, nil},
+		{"what shapes nothing", both, []string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=/dev/null", "NCCL_VERSION=2.28.9", "NCCL_HOME=/opt/nccl", "NCCL_ASYNC_ERROR_HANDLING=1"}, nil, nil},
+		{"what keeps NVLS off", both, []string{"NCCL_NVLS_ENABLE=0"}, nil, nil},
+		{"an empty variable", both, []string{"NCCL_P2P_DISABLE="}, nil, nil},
+		{"variables of others", both, []string{"UCX_TLS=all", "TORCH_NCCL_BLOCKING_WAIT=1"}, nil, nil},
+		{"one GPU", both, []string{"GPUDOCTOR_SIM_GPUS=1"}, nil, nil},
+		{"no library", driver, []string{"NCCL_P2P_DISABLE=1"}, nil, nil},
+		{"no probe", both, []string{"NCCL_P2P_DISABLE=1"}, []string{"--probe", "off"}, nil},
+		{"for an image", both, []string{"NCCL_P2P_DISABLE=1"}, []string{"--profile", "image"}, nil},
+		{"no GPU", both, []string{"NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_GPUS=0"}, nil, nil},
+		{"a variable", both, []string{"NCCL_CROSS_NIC=1"}, nil, []string{probe.ArmConfigured, probe.ArmCleaned}},
+		{"a variable and one GPU", both, []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_GPUS=1"}, nil, []string{probe.ArmConfigured}},
+		{"a choice of algorithms", both, []string{"NCCL_ALGO=Ring"}, nil, []string{probe.ArmConfigured}},
+		{"a pair that failed", both, []string{"GPUDOCTOR_SIM_CUDA_FAULT=corrupt-word@0>1"}, nil, []string{probe.ArmConfigured}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, _ := simulatedHost(t, c.libraries, t.TempDir(), c.env, append([]string{"check", "--format", "json"}, c.args...)...)
+			var d struct{ Collectives *probe.Collectives }
+			if err := json.Unmarshal([]byte(out), &d); err != nil {
+				t.Fatal(err)
+			}
+			var arms []string
+			if d.Collectives != nil {
+				for _, a := range d.Collectives.Arms {
+					arms = append(arms, a.Name)
+				}
+			}
+			if !slices.Equal(arms, c.arms) || (d.Collectives != nil) != (c.arms != nil) {
+				t.Errorf("arms %q, want %q", arms, c.arms)
 			}
 		})
 	}

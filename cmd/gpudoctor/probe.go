@@ -114,7 +114,7 @@ func probeNCCL(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opts.Collectives, opts.Probe, opts.NCCL = opts.Probe, probe.Off, c.String(ncclFlag.Name)
+	opts.Collectives, opts.CollectivesIfDue, opts.Probe, opts.NCCL = opts.Probe, false, probe.Off, c.String(ncclFlag.Name)
 	if opts.NCCL != "" && len(src.from) > 0 {
 		return complaint.Hinted(errors.New("--nccl and --from cannot be used together"), "a recording contains the collectives that were run when it was made")
 	}

@@ -17,6 +17,10 @@ type LimitTable struct {
 	// than peer access alone, and than peer access while all GPUs write.
 	StagedFaster     float64 `json:"staged_faster"`
 	StagedBeatsCrowd float64 `json:"staged_beats_crowd"`
+	// CollectiveFaster is how many times faster an all-reduce must be than another one that
+	// differs by the environment, and CollectiveLeastBytes the smallest that is compared.
+	CollectiveFaster     float64 `json:"collective_faster"`
+	CollectiveLeastBytes int64   `json:"collective_least_bytes"`
 	// LateUS is the latency from which a transfer counts as aborted rather than completed.
 	LateUS int `json:"late_us"`
 

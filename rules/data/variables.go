@@ -1,5 +1,7 @@
 package data
 
+import "strings"
+
 // Variables returns the table of variables of communication libraries.
 var Variables = reader[VariableTable]("variables")
 
@@ -25,6 +27,9 @@ type VariableTable struct {
 	Joint []string `json:"joint"`
 	// Misspelt are names that nothing reads, with the correct names.
 	Misspelt map[string]string `json:"misspelt"`
+	// Beside are the variables that change nothing about how NCCL and RCCL communicate; a name
+	// that ends in _ stands for all that begin with it.
+	Beside []string `json:"beside"`
 	// Known are the variables that NCCL and RCCL read or have read, with "number" or
 	// "text".
 	Known map[string]string `json:"known"`
@@ -69,4 +74,14 @@ type VariableRow struct {
 	// Inert is true if the setting has no effect.
 	Inert  bool   `json:"inert,omitempty"`
 	Source string `json:"source,omitempty"`
+}
+
+// IsBeside reports whether a variable changes nothing about how NCCL and RCCL communicate.
+func (t VariableTable) IsBeside(name string) bool {
+	for _, b := range t.Beside {
+		if name == b || strings.HasSuffix(b, "_") && strings.HasPrefix(name, b) {
+			return true
+		}
+	}
+	return false
 }

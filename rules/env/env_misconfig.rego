@@ -25,6 +25,7 @@
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
 
+import data.gpudoctor.lib.collective_cost
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launch_files
@@ -44,6 +45,45 @@ findings contains object.union(finding(name, v, row), when_said(row)) if {
 	some name, v in facts.variable
 	row := setting_rows.decisive(name)
 	not row.silent
+	not told_by_measurement(name)
+}
+
+# What the probe measured with and without a variable, where the table does not weigh it by
+# what transfers lose.
+told_by_measurement(name) if {
+	name in collective_cost.slower.variables
+	not by_loss(name)
+}
+
+by_loss(name) if setting_rows.decisive(name).severity == "by-loss"
+
+# What is set for a reason costs what it costs.
+meant(name) if setting_rows.decisive(name).silent
+
+findings contains {
+	"subject": facts.list({name | some name in slower.variables}),
+	"message": sprintf("%s: all-reduce runs at %v GB/s as the environment is configured, and at %v GB/s without, measured here", [
+		concat(", ", [sprintf("%s=%s, set %s", [name, shown(v.value), surroundings.where(v)]) |
+			some name in slower.variables
+			v := facts.variable[name]
+		]),
+		peer_access.rate(slower.gbps), peer_access.rate(slower.without_gbps),
+	]),
+	"evidence": array.concat(
+		[surroundings.variable_evidence(facts.variable[name]) | some name in slower.variables],
+		[{"fact": "collectives.arms", "value": object.remove(slower, ["lost"]), "source": "probe"}],
+	),
+	"severity": {true: "high", false: "medium"}[slower.lost > 0.5],
+	"confidence": "confirmed",
+	"remedies": ["unset-env"],
+	"params": {"variables": slower.variables, "source": variables.guide},
+} if {
+	slower := collective_cost.slower
+	every name in slower.variables {
+		facts.variable[name]
+		not by_loss(name)
+		not meant(name)
+	}
 }
 
 finding(name, v, row) := {

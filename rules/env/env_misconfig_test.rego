@@ -509,3 +509,58 @@ test_fires_for_files if {
 	{f.subject | some f in env_misconfig.findings} == {"NCCL_IB_DISABLE"} with input as launch({"variables": {"NCCL_IB_DISABLE": "1"}})
 	{f.subject | some f in env_misconfig.findings} == {"MASTER_ADDR"} with input as launch({"nodes": 2, "command": ["torchrun", "--master-addr=localhost"]})
 }
+
+ran(name, unset, gbps) := {
+	"name": name, "outcome": "ok", "unset": unset,
+	"operations": [{"name": "all-reduce", "bytes": 67108864, "outcome": "ok", "bus_gbps": gbps}],
+}
+
+collectives(unset, without) := {"collectives": {
+	"outcome": "ok", "gpus": ["0000:01:00.0", "0000:02:00.0"],
+	"arms": [ran("as-configured", [], 100), ran("cleaned", unset, without)],
+}}
+
+# A variable that the probe found to make collectives slower is high by what is lost, whatever the table says.
+test_measured_in_collectives if {
+	every name, value in {"NCCL_PROTO": "LL", "NCCL_CHUNK_SIZE": "1024", "NCCL_NTHREADS": "64"} {
+		every without, severity in {"300": "high", "150": "medium"} {
+			doc := object.union(machine(name, value), collectives([name], to_number(without)))
+			fs := env_misconfig.findings with input as doc
+			count(fs) == 1
+			some f in fs
+			f.severity == severity
+			f.confidence == "confirmed"
+			f.params.variables == [name]
+			contains(f.message, "100 GB/s")
+		}
+		same := object.union(machine(name, value), collectives([name], 110))
+		fs := env_misconfig.findings with input as same
+		not "confirmed" in {f.confidence | some f in fs}
+	}
+}
+
+# What transfers measured weighs peer access already.
+test_measured_twice if {
+	doc := object.union(
+		machine("NCCL_P2P_DISABLE", "1"),
+		object.union(collectives(["NCCL_P2P_DISABLE"], 300), {"transfers": {"outcome": "ok", "transfers": [{
+			"test": "copy", "source": "0000:01:00.0", "destination": "0000:02:00.0", "outcome": "ok", "gbps": 50,
+		}]}}),
+	)
+	fs := env_misconfig.findings with input as doc
+	count(fs) == 1
+	some f in fs
+	f.params.variable == "NCCL_P2P_DISABLE"
+	f.severity == "high"
+}
+
+# Where peer access is broken, doing without it is the cure, whatever it costs.
+test_measured_cure if {
+	doc := object.union(
+		machine("NCCL_P2P_DISABLE", "1"),
+		object.union(collectives(["NCCL_P2P_DISABLE"], 300), {"transfers": {"outcome": "ok", "transfers": [{
+			"test": "copy", "source": "0000:01:00.0", "destination": "0000:02:00.0", "outcome": "corrupt",
+		}]}}),
+	)
+	count(env_misconfig.findings) == 0 with input as doc
+}

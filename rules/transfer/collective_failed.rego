@@ -19,7 +19,7 @@
 #   cause: other
 #   needs:
 #     - collectives.outcome
-#   remedies: [nccl-p2p-disable, nccl-shm-disable, nccl-cumem-disable, nccl-nvls-disable, increase-shm, unset-env, set-socket-ifname, upgrade-nccl, upgrade-driver, reboot-or-reload-driver, other]
+#   remedies: [nccl-p2p-disable, nccl-shm-disable, nccl-cumem-disable, nccl-nvls-disable, increase-shm, unset-env, raise-process-limits, raise-memlock, raise-memlock-limits, set-socket-ifname, upgrade-nccl, upgrade-driver, reboot-or-reload-driver, other]
 #   profiles: [training]
 #   since: "0.4"
 package gpudoctor.rules.collective_failed
@@ -44,6 +44,18 @@ good contains name if {
 	arm[name].outcome == "ok"
 }
 
+good contains "limits-raised" if count(enough) > 0
+
+# enough are the limits with which they work once they are raised: the fewest that were.
+default enough := []
+
+enough := sort([[count(names), names] |
+	some a in input.collectives.arms
+	a.name == "limits-raised"
+	a.outcome == "ok"
+	names := sort(object.keys(a.raised))
+])[0][1]
+
 # first is the environment as it is configured.
 first := input.collectives.arms[0]
 
@@ -53,12 +65,12 @@ library := upper(object.get(input.collectives, "library", "nccl"))
 
 # works are the arms that work and say most of the part that fails, the one that decides most
 # first.
-order := ["cleaned", "nvls-off", "cumem-off", "p2p-off", "shm-off", "p2p-shm-off", "in-process"]
+order := ["cleaned", "limits-raised", "nvls-off", "cumem-off", "p2p-off", "shm-off", "p2p-shm-off", "in-process"]
 
 works := [name | some name in order; name in good]
 
 part := {
-	"cleaned": "variables", "nvls-off": "nvls", "cumem-off": "cumem", "p2p-off": "p2p",
+	"cleaned": "variables", "limits-raised": "limits", "nvls-off": "nvls", "cumem-off": "cumem", "p2p-off": "p2p",
 	"shm-off": "shm", "p2p-shm-off": "both", "in-process": "processes",
 }
 
@@ -67,7 +79,8 @@ default kind := "everywhere"
 kind := part[works[0]]
 
 says := {
-	"variables": sprintf("Without %s they work: a variable that is set causes it.", [concat(", ", unset)]),
+	"variables": sprintf("Without %s they work: %s.", [concat(", ", unset), blamed]),
+	"limits": sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [concat(" and ", [limit_names[name] | some name in enough])]),
 	"nvls": "Without NVLS they work: the multicast of the NVSwitches fails.",
 	"cumem": "Without cuMem they work: sharing memory by cuMem fails.",
 	"p2p": "Without peer-to-peer access they work: that path fails.",
@@ -77,18 +90,61 @@ says := {
 	"everywhere": everywhere,
 }
 
+default blamed := "a variable that is set causes it"
+
+blamed := "this variable causes it" if count(unset) == 1
+
+blamed := "these variables cause it, each by itself" if count(found_culprits) > 1
+
 default everywhere := "Nothing else was tried."
 
-everywhere := "They fail without any single transport and without the library's variables as well: the library, the driver or the rendezvous fails." if {
+everywhere := sprintf("They fail with %s as well; what else might help was not tried to its end.", [facts.list(alike)]) if {
+	incomplete
+	count(alike) > 0
+} else := "They fail without any single transport and without the library's variables as well: the library, the driver or the rendezvous fails." if {
+	not incomplete
 	count(input.collectives.arms) > 1
 }
 
+# alike are the arms that fail as well.
+alike := {name | some name in order; arm[name].outcome in bad}
+
+# incomplete is true where the time ran out before all arms had said something.
+incomplete if count(input.collectives.untried) > 0
+
+incomplete if {
+	some name in order
+	arm[name].outcome == "unknown"
+}
+
+# unset are the variables without which they work: the fewest that were removed.
 default unset := []
 
-unset := arm.cleaned.unset
+unset := found_culprits if {
+	count(found_culprits) > 0
+} else := arm.cleaned.unset
+
+# found_culprits are those that a search among the variables of the arm "cleaned" found.
+found_culprits := sort([[count(names), names] | some names in removed])[0][1]
+
+removed contains a.unset if {
+	first.outcome in bad
+	some a in input.collectives.arms
+	a.name == "without"
+	a.outcome == "ok"
+}
+
+limit_names := {"nofile": "open files, RLIMIT_NOFILE", "memlock": "locked memory, RLIMIT_MEMLOCK"}
+
+limit_cures := {"nofile": ["raise-process-limits"], "memlock": memlock_cures}
+
+memlock_cures := ["raise-memlock"] if {
+	facts.in_container
+} else := ["raise-memlock-limits"]
 
 cures := {
 	"variables": variable_cures,
+	"limits": [id | some name in enough; some id in limit_cures[name]],
 	"nvls": ["nccl-nvls-disable", "upgrade-driver"],
 	"cumem": ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"],
 	"p2p": ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"],
@@ -102,9 +158,25 @@ default variable_cures := ["other"]
 
 variable_cures := ["unset-env"] if count(unset) == 1
 
+variable_cures := ["unset-env"] if count(found_culprits) > 1
+
 default rendezvous_cures := []
 
 rendezvous_cures := ["set-socket-ifname"] if attempts.refused.connection
+
+# id tells variables that are known to be at fault, beyond a single one that names an interface,
+# from those that an interface may explain.
+id := "setting" if {
+	kind == "variables"
+	at_fault
+} else := kind
+
+at_fault if count(found_culprits) > 1
+
+at_fault if {
+	count(unset) == 1
+	not endswith(unset[0], "_IFNAME")
+}
 
 # settings are the variables that the cures name.
 default settings := {}
@@ -112,13 +184,16 @@ default settings := {}
 settings := {"variable": unset[0]} if {
 	kind == "variables"
 	count(unset) == 1
+} else := {"variables": unset} if {
+	kind == "variables"
+	count(found_culprits) > 1
 } else := {"variable": "NCCL_SOCKET_IFNAME"} if {
 	kind == "everywhere"
 	count(rendezvous_cures) > 0
 }
 
 findings contains {
-	"id": kind,
+	"id": id,
 	"subject": "host",
 	"affects": affected,
 	"message": sprintf("Collectives of %s %s: %s. %s", [library, became[first.outcome], reason(first), says[kind]]),
@@ -138,7 +213,7 @@ affected := sort({address | some address in input.collectives.gpus; facts.is_add
 
 arm_evidence(name, a) := {
 	"fact": sprintf("collectives.arms[%s]", [name]),
-	"value": object.filter(a, ["outcome", "reason", "stage", "set", "unset", "warnings"]),
+	"value": object.filter(a, ["outcome", "reason", "stage", "set", "unset", "raised", "warnings"]),
 	"source": "probe",
 }
 
@@ -161,7 +236,25 @@ findings contains {
 	a := arm[fallbacks[0]]
 }
 
-fallbacks := [name | some name in order; arm[name].outcome in bad]
+fallbacks := [name | some name in order; name != "cleaned"; arm[name].outcome in bad]
+
+# Variables without which they fail: a job has them, and needs them.
+findings contains {
+	"id": "needed",
+	"subject": "host",
+	"affects": affected,
+	"message": sprintf("Collectives of %s work as the environment is configured, and %s without %s: these variables avoid a fault. %s", [
+		library, became[arm.cleaned.outcome], facts.list({n | some n in object.get(arm.cleaned, "unset", [])}), reason(arm.cleaned),
+	]),
+	"evidence": [arm_evidence("cleaned", arm.cleaned)],
+	"params": {"gpus": affected},
+	"severity": "low",
+	"confidence": "confirmed",
+	"remedies": ["other"],
+} if {
+	first.outcome == "ok"
+	arm.cleaned.outcome in bad
+}
 
 default fallback_severity := "medium"
 

@@ -18,7 +18,7 @@ one(doc) := f if {
 
 # expected is what each pattern of arms that work says.
 expected := {
-	"cleaned": ["variables", "unset-env"], "nvls-off": ["nvls", "nccl-nvls-disable"], "cumem-off": ["cumem", "nccl-cumem-disable"],
+	"cleaned": ["setting", "unset-env"], "nvls-off": ["nvls", "nccl-nvls-disable"], "cumem-off": ["cumem", "nccl-cumem-disable"],
 	"p2p-off": ["p2p", "nccl-p2p-disable"], "shm-off": ["shm", "increase-shm"], "p2p-shm-off": ["both", "nccl-p2p-disable"],
 	"in-process": ["processes", "nccl-p2p-disable"],
 }
@@ -51,6 +51,82 @@ test_several_variables if {
 		{"name": "cleaned", "outcome": "ok", "unset": ["NCCL_A", "NCCL_B"]},
 	]}})
 	f.remedies == ["other"]
+}
+
+# searched is a probe in which runs without some variables work.
+searched(works) := {"collectives": {"outcome": "error", "gpus": [], "arms": array.concat(
+	[
+		{"name": "as-configured", "outcome": "error", "reason": "r"},
+		{"name": "cleaned", "outcome": "ok", "unset": ["NCCL_A", "NCCL_B", "NCCL_C"]},
+		{"name": "without", "outcome": "error", "unset": ["NCCL_C"]},
+	],
+	[{"name": "without", "outcome": "ok", "unset": names} | some names in works],
+)}}
+
+test_culprits if {
+	one_of_two := one(searched([["NCCL_A", "NCCL_B"], ["NCCL_B"]]))
+	one_of_two.remedies == ["unset-env"]
+	one_of_two.params.variable == "NCCL_B"
+	contains(one_of_two.message, "Without NCCL_B they work: this variable causes it")
+	both := one(searched([["NCCL_A", "NCCL_B"]]))
+	both.remedies == ["unset-env"]
+	both.params.variables == ["NCCL_A", "NCCL_B"]
+	contains(both.message, "each by itself")
+	none := one(searched([]))
+	none.remedies == ["other"]
+}
+
+# An interface may explain what a variable that names one causes, and nothing else.
+test_setting if {
+	one(searched([["NCCL_SOCKET_IFNAME"]])).id == "variables"
+	one(searched([])).id == "variables"
+	one(searched([["NCCL_B"]])).id == "setting"
+	one(searched([["NCCL_A", "NCCL_SOCKET_IFNAME"]])).id == "setting"
+}
+
+# raised is a probe that works with one of the limits raised, or with both.
+raised(names) := {"collectives": {"outcome": "error", "gpus": [], "arms": [
+	{"name": "as-configured", "outcome": "error", "reason": "r"},
+	{"name": "limits-raised", "outcome": "error", "raised": {"memlock": -1}},
+	{"name": "limits-raised", "outcome": "ok", "raised": {name: 4096 | some name in names}},
+	{"name": "p2p-off", "outcome": "ok"},
+]}}
+
+test_limits if {
+	files := one(raised(["nofile"]))
+	files.id == "limits"
+	files.remedies == ["raise-process-limits"]
+	contains(files.message, "RLIMIT_NOFILE")
+	locked := one(raised(["memlock"]))
+	locked.remedies == ["raise-memlock-limits"]
+	inside := one(object.union(raised(["memlock"]), {"container": {"inside": true}}))
+	inside.remedies == ["raise-memlock"]
+	both := one(raised(["memlock", "nofile"]))
+	both.remedies == ["raise-memlock-limits", "raise-process-limits"]
+}
+
+# What was not tried is not said to fail.
+test_incomplete if {
+	whole := one(probed("hang", set()))
+	contains(whole.message, "without any single transport")
+	cut := one(object.union(probed("hang", set()), {"collectives": {"untried": ["p2p-off"]}}))
+	not contains(cut.message, "without any single transport")
+	unknown := one({"collectives": {"outcome": "hang", "gpus": [], "arms": [
+		{"name": "as-configured", "outcome": "hang", "reason": "r"},
+		{"name": "p2p-off", "outcome": "unknown", "reason": "r"},
+	]}})
+	contains(unknown.message, "Nothing else was tried.")
+}
+
+test_needed if {
+	every outcome in ["corrupt", "hang", "error"] {
+		f := one({"collectives": {"outcome": "ok", "gpus": [], "arms": [
+			{"name": "as-configured", "outcome": "ok"},
+			{"name": "cleaned", "outcome": outcome, "unset": ["NCCL_A"], "reason": "r"},
+		]}})
+		f.severity == "low"
+		contains(f.message, "without NCCL_A")
+	}
 }
 
 test_silent if count(rule.findings) == 0 with input as probed("ok", set())

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // arm is a run of the collectives in one environment.
@@ -19,6 +20,14 @@ type arm struct {
 	inProcess bool
 	// needsNVLS is true if it says something only where the first arm failed or used NVLS.
 	needsNVLS bool
+	// searches is true if it stands for several runs that look for the variables at fault.
+	searches bool
+	// raises is true if it stands for runs that raise soft limits, and raised are those of one.
+	raises bool
+	raised map[string]int64
+	// unset are the variables that a run removes, and todo what it runs; nil for armPlan.
+	unset []string
+	todo  plan
 }
 
 // arms are all of them, in the order in which they are run: the first is the environment as
@@ -26,11 +35,13 @@ type arm struct {
 var arms = []arm{
 	{name: probe.ArmConfigured},
 	{name: probe.ArmCleaned, cleans: true},
+	{name: probe.ArmWithout, searches: true},
 	{name: probe.ArmP2POff, set: map[string]string{"NCCL_P2P_DISABLE": "1"}},
 	{name: probe.ArmSHMOff, set: map[string]string{"NCCL_SHM_DISABLE": "1"}},
 	{name: probe.ArmP2PSHMOff, set: map[string]string{"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}},
 	{name: probe.ArmCuMemOff, set: map[string]string{"NCCL_CUMEM_ENABLE": "0"}},
 	{name: probe.ArmNVLSOff, set: map[string]string{"NCCL_NVLS_ENABLE": "0"}, needsNVLS: true},
+	{name: probe.ArmLimits, raises: true},
 	{name: probe.ArmInProcess, inProcess: true},
 }
 
@@ -47,13 +58,20 @@ func Names() []string {
 // where the environment says instead of where its ranks are.
 var neverPassed = []string{"NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", "NCCL_COMM_ID", "RCCL_TOPO_DUMP_FILE", "NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS"}
 
-// label is the version of the package that NVIDIA's images hold (their Dockerfiles set it): NCCL has no such variable.
-const label = "NCCL_VERSION"
-
 // shaping reports whether a variable shapes what the library does, other than its log.
 func shaping(name string) bool {
-	return (strings.HasPrefix(name, "NCCL_") || strings.HasPrefix(name, "RCCL_")) &&
-		!strings.HasPrefix(name, "NCCL_DEBUG") && name != label && !slices.Contains(neverPassed, name)
+	return (strings.HasPrefix(name, "NCCL_") || strings.HasPrefix(name, "RCCL_")) && !slices.Contains(neverPassed, name) && !data.Variables().IsBeside(name)
+}
+
+// Shaped reports whether settings, by name, shape how the library communicates. Those that
+// only keep NVLS off do not count: no arm goes without them, and they break nothing.
+func Shaped(settings map[string]string) bool {
+	for name, value := range settings {
+		if value != "" && shaping(name) && (value != "0" || !kept(name, value)) {
+			return true
+		}
+	}
+	return false
 }
 
 // kept reports whether cleaning leaves a variable: one that keeps NVLS off, directly, with
@@ -130,7 +148,7 @@ var (
 		{probe.AllToAll, []int64{mib}},
 	}
 	fullPlan = plan{
-		{probe.AllReduce, []int64{8, 64 * kib, mib, 32 * mib, 1024 * mib}},
+		{probe.AllReduce, []int64{8, 64 * kib, mib, 64 * mib, 1024 * mib}}, // 64 MiB: as armPlan, which is compared with it.
 		{probe.SendReceive, []int64{8, mib, 32 * mib, 1024 * mib}},
 		{probe.AllToAll, []int64{8, mib, 32 * mib, 1024 * mib}},
 	}

@@ -30,6 +30,7 @@ type simulated struct {
 	arms   []string
 	env    []string
 	flags  []string
+	files  int64
 }
 
 func (s simulated) run(t *testing.T) *probe.Collectives {
@@ -40,7 +41,7 @@ func (s simulated) run(t *testing.T) *probe.Collectives {
 		patience = 2 * time.Second
 	}
 	r, err := Run(t.Context(), Options{
-		Mode: s.mode, Arms: s.arms, Patience: patience, Start: 2 * patience, Join: patience, Whole: time.Minute,
+		Mode: s.mode, Arms: s.arms, Patience: patience, Start: 2 * patience, Join: patience, Whole: time.Minute, FilesLimit: s.files,
 		Candidates: []probe.Candidate{{Path: library + "/libnccl.so.2", FoundBy: "option"}},
 		Env: slices.Concat([]string{
 			"LD_LIBRARY_PATH=" + driver, "NCCL_NVLS_ENABLE=0", fmt.Sprintf("GPUDOCTOR_SIM_GPUS=%d", s.gpus), "GPUDOCTOR_SIM_NCCL_FAULT=" + s.faults, "GPUDOCTOR_SIM_CUDA_FAULT=" + s.cuda,

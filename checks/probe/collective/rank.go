@@ -52,6 +52,8 @@ type order struct {
 	Bytes int64 `json:"bytes"`
 	// Patience bounds one wait for the GPU.
 	Patience time.Duration `json:"patience"`
+	// Limits are those of the process.
+	Limits limits `json:"limits,omitzero"`
 }
 
 type place struct {
@@ -179,6 +181,10 @@ func (p *process) tellAll(m message) {
 func (p *process) work(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if err := p.order.Limits.apply(); err != nil {
+		p.tellAll(message{Failure: &failure{Outcome: probe.Unknown, Cause: probe.CauseShortage, Reason: "set the limits of the process: " + err.Error()}})
+		return nil
+	}
 	p.tellAll(message{Stage: stageDriver})
 	if f := p.start(); f != nil {
 		p.tellAll(message{Failure: f})

@@ -30,11 +30,20 @@ type Options struct {
 	Candidates []probe.Candidate
 	// Arms are the names of the arms to run; empty means those of the mode.
 	Arms []string
+	// Brief is the short form that check runs by itself: after the first arm, that without the
+	// library's variables; others only where the first failed and that one did not work, and none
+	// once the time for them is used.
+	Brief bool
+	// Files are the settings, by name, that the library reads from its files and that the
+	// environment does not override.
+	Files map[string]string
 	// Patience bounds one wait for a GPU, Start the start of the driver, Join the creation of a
 	// communicator, and Whole everything; 0 means those of package deadline.
 	Patience, Start, Join, Whole time.Duration
 	// Busy returns which GPUs are in use, by address, and by what; those are left out.
 	Busy func(ctx context.Context) map[string]probe.User
+	// FilesLimit is the soft limit on open files of a job; 0 where it is not known.
+	FilesLimit int64
 	// ReadLog reads what the library logged on all ranks; nil reads nothing.
 	ReadLog func(text string) Log
 	// Progress, if set, is called with the name of each arm as it begins.
@@ -66,6 +75,8 @@ type session struct {
 	places  []place
 	library string
 	hung    bool // An arm hung in its start: later ones get less time.
+	// tried is when the first arm had ended.
+	tried time.Time
 }
 
 // Run runs the collectives. Whatever the library and the driver do is part of the report.
@@ -77,6 +88,11 @@ func Run(ctx context.Context, o Options) (*probe.Collectives, error) {
 	s := &session{options: o, begun: time.Now(), env: environment(o.Env), report: &probe.Collectives{
 		Mode: o.Mode, Outcome: probe.Unknown, GPUs: []string{}, Arms: []probe.Arm{}, Candidates: o.Candidates,
 	}}
+	for name, value := range o.Files {
+		if _, set := s.env[name]; !set {
+			s.env[name] = value
+		}
+	}
 	ctx, stop := context.WithTimeout(ctx, o.Whole)
 	defer stop()
 	if !s.survey(ctx) {
@@ -93,13 +109,40 @@ func Run(ctx context.Context, o Options) (*probe.Collectives, error) {
 	for i, a := range arms {
 		switch {
 		case i > 0 && !s.takes(a):
-		case ctx.Err() != nil:
+		case ctx.Err() != nil || s.spent():
 			s.report.Untried = append(s.report.Untried, a.name)
+		case a.searches:
+			s.search(ctx, a)
+		case a.raises:
+			s.raise(ctx, a)
 		default:
-			s.run(ctx, a, i == 0)
+			s.run(ctx, a)
 		}
 	}
 	return s.report, nil
+}
+
+// The time after which the short form begins no further arm: what the arms after the first take
+// together with two GPUs, and so much more for each further one.
+const (
+	briefTime   = 3 * time.Second
+	briefPerGPU = 500 * time.Millisecond
+)
+
+// spent reports whether the short form has used its time. One arm after the first is always begun:
+// without it, a failure would have no cure. Arms that hung do not count: the deadline of the whole bounds
+// those, and the cure of a hang is worth the wait.
+func (s *session) spent() bool {
+	if !s.options.Brief || len(s.report.Arms) < 2 {
+		return false
+	}
+	used := time.Since(s.tried)
+	for _, a := range s.report.Arms[1:] {
+		if a.Outcome == probe.Hang {
+			used -= time.Duration(a.Milliseconds * float64(time.Millisecond))
+		}
+	}
+	return used > briefTime+time.Duration(max(0, len(s.places)-2))*briefPerGPU
 }
 
 // environment is this process's with changes, by name.
@@ -121,10 +164,44 @@ func (s *session) takes(a arm) bool {
 	if first.Outcome == probe.Unknown {
 		return false // What stopped it stops the others.
 	}
-	if len(s.options.Arms) == 0 && s.options.Mode != probe.Full && first.Outcome == probe.OK {
+	compares := s.options.Brief && (a.cleans || a.searches)
+	if len(s.options.Arms) == 0 && s.options.Mode != probe.Full && first.Outcome == probe.OK && !compares {
+		return false
+	}
+	cleaned := s.armNamed(probe.ArmCleaned)
+	switch cured := cleaned != nil && cleaned.Outcome == probe.OK; {
+	case a.searches:
+		return cured && len(cleaned.Unset) > 1 && (first.Outcome.Failed() || slower(first, cleaned))
+	case a.raises:
+		return s.mayNeedMore() && len(raisable(s.options.FilesLimit)) > 0
+	case s.options.Brief && !a.cleans && (cured || a.inProcess): // No setting makes a job run in one process.
+		return false
+	case s.options.Brief && first.Outcome == probe.Hang && s.anyWorks(): // Others may take a deadline each.
 		return false
 	}
 	return a.applies(s.env, len(s.places), first)
+}
+
+// mayNeedMore reports whether a limit may be why the collectives fail: none makes data wrong, and what
+// works without a variable, or in the short form without a transport, has found its cause.
+func (s *session) mayNeedMore() bool {
+	first, cleaned := s.report.Arms[0].Outcome, s.armNamed(probe.ArmCleaned)
+	cured := cleaned != nil && cleaned.Outcome == probe.OK || s.options.Brief && s.anyWorks()
+	return (first == probe.Error || first == probe.Hang) && !cured
+}
+
+// anyWorks reports whether an arm works.
+func (s *session) anyWorks() bool {
+	return slices.ContainsFunc(s.report.Arms, func(a probe.Arm) bool { return a.Outcome == probe.OK })
+}
+
+// armNamed is the first arm of a name that was run; nil if none was.
+func (s *session) armNamed(name string) *probe.Arm {
+	i := slices.IndexFunc(s.report.Arms, func(a probe.Arm) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.report.Arms[i]
 }
 
 // survey asks a process which GPUs there are, and loads the library there.
@@ -205,31 +282,25 @@ func logLevel(file string) []string {
 }
 
 // run runs one arm.
-func (s *session) run(ctx context.Context, a arm, first bool) {
+func (s *session) run(ctx context.Context, a arm) probe.Arm {
+	first := len(s.report.Arms) == 0
+	if a.cleans {
+		a.unset = leftovers(s.env)
+	}
 	if s.options.Progress != nil {
-		s.options.Progress(a.name)
+		s.options.Progress(a.title())
 	}
 	begun := time.Now()
-	result := probe.Arm{Name: a.name, Set: a.set}
-	unset := slices.Clone(neverPassed)
-	if a.cleans {
-		result.Unset = leftovers(s.env)
-		unset = append(unset, result.Unset...)
-	}
-	set := slices.Clone(s.options.Env)
-	set = slices.DeleteFunc(set, func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(unset, name)
-	})
-	for _, name := range slices.Sorted(maps.Keys(a.set)) {
-		set = slices.DeleteFunc(set, func(v string) bool { return strings.HasPrefix(v, name+"=") })
-		set = append(set, name+"="+a.set[name])
-	}
-	todo := armPlan
-	if first {
-		if todo = quickPlan; s.options.Mode == probe.Full {
-			todo = fullPlan
-		}
+	result := probe.Arm{Name: a.name, Set: a.set, Unset: a.unset, Raised: a.raised}
+	set, unset := s.environmentOf(a)
+	todo := a.todo
+	switch {
+	case first && s.options.Mode == probe.Full:
+		todo = fullPlan
+	case first:
+		todo = quickPlan
+	case todo == nil:
+		todo = armPlan
 	}
 	each := [][]place{s.places}
 	if !a.inProcess {
@@ -239,7 +310,7 @@ func (s *session) run(ctx context.Context, a arm, first bool) {
 		}
 	}
 	g := newGroup(s, order{
-		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience,
+		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience, Limits: s.limitsOf(a),
 	}, set, unset)
 	g.start(ctx, each)
 	g.work(ctx, todo)
@@ -250,8 +321,43 @@ func (s *session) run(ctx context.Context, a arm, first bool) {
 	s.hung = s.hung || result.Outcome == probe.Hang
 	s.report.Arms = append(s.report.Arms, result)
 	if first {
+		s.tried = time.Now()
 		s.report.Outcome, s.report.Reason, s.report.Cause = result.Outcome, result.Reason, result.Cause
 	}
+	return result
+}
+
+// title is the arm's name, with the variables that a search removes.
+func (a arm) title() string {
+	switch {
+	case a.searches:
+		return a.name + " " + strings.Join(a.unset, ", ")
+	case a.raises:
+		return a.name + " " + strings.Join(slices.Sorted(maps.Keys(a.raised)), ", ")
+	}
+	return a.name
+}
+
+// environmentOf returns what an arm sets in the environment of its ranks, and what it removes
+// from it. A variable that a file of the library sets is set to nothing: the library takes what
+// the environment has, and treats an empty value as none.
+func (s *session) environmentOf(a arm) (set, unset []string) {
+	unset = slices.Concat(neverPassed, a.unset)
+	set = slices.DeleteFunc(slices.Clone(s.options.Env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		_, other := a.set[name]
+		return other || slices.Contains(unset, name)
+	})
+	for _, name := range a.unset {
+		if _, inFile := s.options.Files[name]; inFile {
+			set = append(set, name+"=")
+			unset = slices.DeleteFunc(unset, func(n string) bool { return n == name })
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.set)) {
+		set = append(set, name+"="+a.set[name])
+	}
+	return set, unset
 }
 
 // join is how long a communicator may take to be made.

@@ -37,7 +37,7 @@ var identities = map[reflect.Type][]string{
 	reflect.TypeFor[probe.Stage]():               {"Name"},
 	reflect.TypeFor[probe.Candidate]():           {"Path"},
 	reflect.TypeFor[probe.LeftOut]():             {"GPU"},
-	reflect.TypeFor[probe.Arm]():                 {"Name"},
+	reflect.TypeFor[probe.Arm]():                 {"Name", "Unset", "Raised"},
 	reflect.TypeFor[probe.Rank]():                {"Rank"},
 	reflect.TypeFor[probe.Operation]():           {"Name", "Bytes"},
 	reflect.TypeFor[probe.CollectiveTransport](): {"A", "B", "Kind", "Network"},

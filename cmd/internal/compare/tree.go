@@ -171,7 +171,7 @@ func nameOf(v reflect.Value, identity []string) string {
 		case reflect.Map:
 			var entries []string
 			for _, key := range at.MapKeys() {
-				entries = append(entries, key.String()+"="+at.MapIndex(key).String())
+				entries = append(entries, key.String()+"="+fmt.Sprint(at.MapIndex(key).Interface()))
 			}
 			slices.Sort(entries)
 			said = strings.Join(entries, ",")

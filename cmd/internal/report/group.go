@@ -329,6 +329,8 @@ func (g group) keeps(a *remedies.Advice, all []remedies.Withheld) bool {
 // withheldInWords says why something is not advised.
 func withheldInWords(w remedies.Withheld) string {
 	switch {
+	case w.Reason == remedies.InForce && w.Where != nil && w.MeasuredCost != nil:
+		return fmt.Sprintf("%s is already set (%s); %s", w.Setting, w.Where, w.MeasuredCost)
 	case w.Reason == remedies.InForce && w.Where != nil:
 		return fmt.Sprintf("%s is already set (%s)", w.Setting, w.Where)
 	case w.Reason == remedies.InForce:

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/sorting"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -470,7 +471,7 @@ func figures(d *Document) []string {
 	if why := d.Transfers.SMTests; why != "" {
 		parts = append(parts, "SM tests not tried: "+why)
 	}
-	return parts
+	return append(parts, collectives.Gains(d.Collectives)...)
 }
 
 // figureByWay gives the figure of each way of a test that has several: the

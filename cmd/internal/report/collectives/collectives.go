@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // Formats are the names of the formats, the default first.
@@ -111,11 +113,57 @@ var foundBy = map[string]string{
 	"python": "the copy of the Python environment", "ld_cache": "the loader's cache", "default_path": "a default folder of the loader", "toolkit": "a folder of a toolkit",
 }
 
+// proves says what an arm without a part of the library's ways proves where it is slower, and
+// what costs that.
+var proves = map[string]struct{ part, setting string }{
+	probe.ArmP2POff: {"P2P", "NCCL_P2P_DISABLE=1"}, probe.ArmSHMOff: {"shared memory", "NCCL_SHM_DISABLE=1"},
+	probe.ArmCuMemOff: {"cuMem", "NCCL_CUMEM_ENABLE=0"}, probe.ArmNVLSOff: {"NVLS", "NCCL_NVLS_ENABLE=0"},
+}
+
+// Gains says, where the collectives work as the environment is configured, how much slower
+// all-reduce is without the ways between the GPUs that they take, and how much faster without
+// variables that are set: in percent, where that is more than runs of one thing differ by.
+func Gains(c *probe.Collectives) []string {
+	if c == nil || len(c.Arms) == 0 || c.Arms[0].Outcome != probe.OK {
+		return nil
+	}
+	limits := data.Limits()
+	var good, costly []string
+	least := math.MaxInt // Fewer variables say more.
+	for i := range c.Arms[1:] {
+		a := &c.Arms[1+i]
+		before, after, _, ok := probe.Compared(&c.Arms[0], a, limits.CollectiveLeastBytes)
+		if !ok || a.Outcome != probe.OK {
+			continue
+		}
+		what, known := proves[a.Name]
+		switch {
+		case known && before >= limits.CollectiveFaster*after:
+			good = append(good, fmt.Sprintf("%s proven good: %s would cost %.0f %%", what.part, what.setting, 100*(1-after/before)))
+		case len(a.Unset) > 0 && len(a.Unset) < least && after >= limits.CollectiveFaster*before:
+			least = len(a.Unset)
+			costly = []string{fmt.Sprintf("%s %s %.0f %%", strings.Join(a.Unset, ", "), costs(len(a.Unset)), 100*(1-before/after))}
+		}
+	}
+	return append(costly, good...)
+}
+
+// costs is the verb for so many variables.
+func costs(n int) string {
+	if n > 1 {
+		return "cost"
+	}
+	return "costs"
+}
+
 // settings are the variables of an arm.
 func settings(a *probe.Arm) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(a.Set)) {
 		all = append(all, name+"="+a.Set[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Raised)) {
+		all = append(all, "raised "+name)
 	}
 	if len(a.Unset) > 0 {
 		all = append(all, "without "+strings.Join(a.Unset, ", "))
@@ -246,6 +294,9 @@ func text(b *strings.Builder, c *probe.Collectives, verbose bool) {
 		}
 	}
 	table(armRows(c))
+	if all := Gains(c); len(all) > 0 {
+		b.WriteString("\n" + strings.Join(all, "\n") + "\n")
+	}
 	if all := failures(c); len(all) > 0 {
 		b.WriteString("\n" + strings.Join(all, "\n") + "\n")
 	}
@@ -285,7 +336,7 @@ func markdown(b *strings.Builder, c *probe.Collectives, verbose bool) {
 		}
 	}
 	table(armRows(c))
-	for _, line := range failures(c) {
+	for _, line := range slices.Concat(Gains(c), failures(c)) {
 		b.WriteString("- " + gfm.Item(gfm.Inline(line)) + "\n")
 	}
 }

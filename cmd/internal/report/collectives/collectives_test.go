@@ -81,3 +81,40 @@ func TestWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestGains holds, for each arm and rate, that what is proven good is a way without which all-reduce is
+// clearly slower, and that the fewest variables are named without which it is clearly faster.
+func TestGains(t *testing.T) {
+	t.Parallel()
+	arm := func(name string, rate float64, unset ...string) probe.Arm {
+		return probe.Arm{Name: name, Outcome: probe.OK, Unset: unset, Operations: []probe.Operation{{Name: probe.AllReduce, Bytes: 64 << 20, Outcome: probe.OK, BusGBps: &rate}}}
+	}
+	for _, tt := range []struct {
+		rate float64
+		want string
+	}{{27.6, "P2P proven good: NCCL_P2P_DISABLE=1 would cost 92 %"}, {300, ""}, {328, ""}, {400, ""}} {
+		c := &probe.Collectives{Arms: []probe.Arm{arm(probe.ArmConfigured, 328), arm(probe.ArmP2POff, tt.rate), arm(probe.ArmInProcess, 1)}}
+		if got := strings.Join(Gains(c), "; "); got != tt.want {
+			t.Errorf("P2P off at %v GB/s: %q, want %q", tt.rate, got, tt.want)
+		}
+		for _, outcome := range []probe.Outcome{probe.Error, probe.Hang, probe.Corrupt, probe.Unknown} {
+			for i := range 2 {
+				own := *c
+				own.Arms = []probe.Arm{c.Arms[0], c.Arms[1]}
+				own.Arms[i].Outcome = outcome
+				if got := Gains(&own); len(got) > 0 {
+					t.Errorf("arm %d is %s: %q", i, outcome, got)
+				}
+			}
+		}
+	}
+	c := &probe.Collectives{Arms: []probe.Arm{
+		arm(probe.ArmConfigured, 27.6), arm(probe.ArmCleaned, 328, "NCCL_A", "NCCL_B"), arm(probe.ArmWithout, 30, "NCCL_A"), arm(probe.ArmWithout, 320, "NCCL_B"),
+	}}
+	if got, want := strings.Join(Gains(c), "; "), "NCCL_B costs 91 %"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if Gains(nil) != nil || Gains(&probe.Collectives{}) != nil {
+		t.Error("what was not run gains something")
+	}
+}

@@ -1,0 +1,63 @@
+package collective
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// resources are the limits by the names of Arm.Raised.
+var resources = map[string]int{limitFiles: unix.RLIMIT_NOFILE, limitLocked: unix.RLIMIT_MEMLOCK}
+
+// raisable are the limits whose soft value is below the hard one, which they have: the soft limit
+// on open files is that of a job, or not known if it is 0.
+func raisable(files int64) map[string]int64 {
+	all := map[string]int64{}
+	for name, resource := range resources {
+		var r unix.Rlimit
+		if unix.Getrlimit(resource, &r) != nil {
+			continue
+		}
+		soft := r.Cur
+		if name == limitFiles {
+			if files <= 0 {
+				continue
+			}
+			soft = uint64(files)
+		}
+		if soft < r.Max {
+			all[name] = bounded(r.Max)
+		}
+	}
+	return all
+}
+
+// bounded is a limit as a number, -1 for none.
+func bounded(limit uint64) int64 {
+	if limit >= 1<<63 {
+		return -1
+	}
+	return int64(limit)
+}
+
+// apply sets the soft limits of this process. It never touches a hard one.
+func (l limits) apply() error {
+	for name, resource := range resources {
+		var r unix.Rlimit
+		if err := unix.Getrlimit(resource, &r); err != nil {
+			return err
+		}
+		switch {
+		case slices.Contains(l.Raise, name):
+			r.Cur = r.Max
+		case name == limitFiles && l.Files > 0:
+			r.Cur = min(uint64(l.Files), r.Max)
+		default:
+			continue
+		}
+		if err := unix.Setrlimit(resource, &r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package collective
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// TestCulprits holds, for up to 16 variables and by enumeration of one or two that break, alone or
+// only together, that a set is found whose removal cures and of which none can be left, in few runs.
+func TestCulprits(t *testing.T) {
+	t.Parallel()
+	for n := 2; n <= 16; n++ {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("NCCL_%02d", i))
+		}
+		for i := range n {
+			for j := i; j < n; j++ {
+				for _, together := range []bool{false, true} {
+					one, other := all[i], all[j]
+					works := func(unset []string) bool {
+						a, b := slices.Contains(unset, one), slices.Contains(unset, other)
+						return together && (a || b) || a && b
+					}
+					runs, known := 0, map[string]bool{}
+					set, found := culprits(all, func(unset []string) (bool, bool) {
+						key := strings.Join(slices.Sorted(slices.Values(unset)), " ")
+						if !known[key] && len(unset) < n {
+							known[key] = true
+							runs++
+						}
+						return works(unset), true
+					})
+					if !found || !works(set) {
+						t.Fatalf("of %d, %s and %s (together %t): %q, %t", n, one, other, together, set, found)
+					}
+					for k := range set {
+						if works(slices.Delete(slices.Clone(set), k, k+1)) {
+							t.Errorf("of %d, %s and %s (together %t): %q is not minimal", n, one, other, together, set)
+						}
+					}
+					if (i == j || together) && runs > maxSearch {
+						t.Errorf("of %d, %s: %d runs", n, one, runs)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCulpritsUnknown holds, for each run that cannot be made, that nothing is named which was not tried.
+func TestCulpritsUnknown(t *testing.T) {
+	t.Parallel()
+	all := []string{"NCCL_A", "NCCL_B", "NCCL_C", "NCCL_D"}
+	for stop := range 10 {
+		runs := 0
+		set, found := culprits(all, func(unset []string) (bool, bool) {
+			runs++
+			return runs <= stop && slices.Contains(unset, "NCCL_B") && slices.Contains(unset, "NCCL_D"), runs <= stop
+		})
+		if found != (runs <= stop) || found != slices.Equal(set, []string{"NCCL_B", "NCCL_D"}) {
+			t.Errorf("after %d runs: %q, %t", stop, set, found)
+		}
+	}
+	if set, found := culprits(all, func([]string) (bool, bool) { return false, true }); found {
+		t.Errorf("nothing but all together cures, which was not run by itself: %q", set)
+	}
+}
+
+// TestSearch holds, with the simulated library, that each culprit among several variables is found, one
+// that a file sets as well, and that no other run says that it works.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	names := []string{"NCCL_BUFFSIZE", "NCCL_CROSS_NIC", "NCCL_IB_HCA", "NCCL_NTHREADS"}
+	env := []string{"NCCL_DEBUG=WARN", "NCCL_HOME=/opt/nccl"}
+	for _, name := range names {
+		env = append(env, name+"=1")
+	}
+	breaks := map[string][]string{}
+	for _, name := range names {
+		breaks[name] = []string{name}
+	}
+	breaks["NCCL_BUFFSIZE+NCCL_NTHREADS"] = []string{"NCCL_BUFFSIZE"} // Removing either cures.
+	breaks["NCCL_CROSS_NIC,NCCL_NTHREADS"] = []string{"NCCL_CROSS_NIC", "NCCL_NTHREADS"}
+	for order, want := range breaks {
+		t.Run(order, func(t *testing.T) {
+			t.Parallel()
+			r := simulated{mode: probe.Quick, gpus: 2, arms: []string{probe.ArmCleaned, probe.ArmWithout}, env: append(slices.Clone(env), "GPUDOCTOR_SIM_NCCL_BREAKS="+order)}.run(t)
+			if r.Outcome != probe.Error || len(r.Arms) < 3 || !slices.Equal(r.Arms[1].Unset, names) || r.Arms[1].Outcome != probe.OK {
+				t.Fatalf("%s, %q, without %q", r.Reason, summary(r), r.Arms[1].Unset)
+			}
+			best := r.Arms[1].Unset
+			for _, a := range r.Arms[2:] {
+				if a.Name != probe.ArmWithout {
+					t.Errorf("arm %s", a.Name)
+				}
+				if a.Outcome == probe.OK && len(a.Unset) < len(best) {
+					best = a.Unset
+				}
+			}
+			if diff := cmp.Diff(want, best); diff != "" || len(r.Untried) > 0 {
+				t.Errorf("untried %q (-want +got):\n%s", r.Untried, diff)
+			}
+		})
+	}
+}
+
+// TestShortest holds that the short plan runs what failed, and that a run that did not come so far
+// shows nothing.
+func TestShortest(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{probe.AllReduce, probe.SendReceive, probe.AllToAll} {
+		for _, outcome := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error} {
+			failed := probe.Arm{Operations: []probe.Operation{{Name: probe.AllReduce, Bytes: 8, Outcome: probe.OK}, {Name: name, Bytes: 64 * mib, Outcome: outcome}}}
+			todo, shows := shortest(&failed)
+			last := todo[len(todo)-1]
+			if last.name != name || !slices.Equal(last.bytes, []int64{64 * mib}) || todo[0].name != probe.AllReduce {
+				t.Errorf("%s %s: %+v", name, outcome, todo)
+			}
+			if shows(&probe.Arm{Outcome: probe.OK, Operations: failed.Operations[:1]}) {
+				t.Errorf("%s %s: a run without it shows that it works", name, outcome)
+			}
+		}
+	}
+}
+
+// TestLimitsRaised holds, for each limit on open files of a job, that the ranks run with it, that it is raised only
+// where they fail and it is below the hard one, and that the cure is seen.
+func TestLimitsRaised(t *testing.T) {
+	t.Parallel()
+	if len(raisable(256)) == 0 {
+		t.Skip("the hard limit on open files is as low as 256")
+	}
+	for _, tt := range []struct {
+		files, needs int64
+		want         []probe.Outcome
+	}{
+		{0, 0, []probe.Outcome{probe.OK}},
+		{256, 0, []probe.Outcome{probe.OK}},
+		{256, 257, []probe.Outcome{probe.Error, probe.OK}},
+		{256, 256, []probe.Outcome{probe.OK}},
+	} {
+		r := simulated{mode: probe.Quick, gpus: 2, files: tt.files, arms: []string{probe.ArmLimits}, env: []string{fmt.Sprintf("GPUDOCTOR_SIM_NCCL_FILES=%d", tt.needs)}}.run(t)
+		var got []probe.Outcome
+		for _, a := range r.Arms {
+			if _, locked := a.Raised[limitLocked]; !locked || len(a.Raised) > 1 { // Where this process may lock more, that is tried first.
+				got = append(got, a.Outcome)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%d files, %d needed: %v, want %v; %q", tt.files, tt.needs, got, tt.want, summary(r))
+		}
+		if last := r.Arms[len(r.Arms)-1]; len(tt.want) > 1 && (len(last.Raised) != 1 || last.Raised[limitFiles] == 0) {
+			t.Errorf("%d files, %d needed: the last arm raised %v", tt.files, tt.needs, last.Raised)
+		}
+	}
+}

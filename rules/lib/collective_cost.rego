@@ -1,0 +1,49 @@
+# METADATA
+# title: What variables cost in collectives
+# description: >-
+#   The variables without which an all-reduce is clearly faster, as the probe measured it
+#   with and without them.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.collective_cost
+
+import data.tables.limits
+
+# slower are the variables of the environment as it is, and the rate in GB/s with and
+# without them. Of several sets that were removed, it is the smallest that makes it faster.
+slower := {"variables": least[0][1], "gbps": least[0][2], "without_gbps": least[0][3], "lost": 1 - (least[0][2] / least[0][3])} if {
+	least := sort([[count(f.variables), f.variables, f.gbps, f.without_gbps] | some f in faster])
+	count(least) > 0
+}
+
+faster contains {"variables": sort(a.unset), "gbps": set_gbps, "without_gbps": unset_gbps} if {
+	first.outcome == "ok"
+	not in_use
+	some i, a in input.collectives.arms
+	i > 0
+	a.name in {"cleaned", "without"}
+	a.outcome == "ok"
+	count(a.unset) > 0
+	bytes := max(object.keys(rates(first)) & object.keys(rates(a)))
+	set_gbps := rates(first)[bytes]
+	unset_gbps := rates(a)[bytes]
+	unset_gbps >= set_gbps * limits.collective_faster
+}
+
+first := input.collectives.arms[0]
+
+# rates are the bus bandwidths of an arm's all-reduces by size, where a rate says something.
+rates(a) := {op.bytes: op.bus_gbps |
+	some op in a.operations
+	op.name == "all-reduce"
+	op.outcome == "ok"
+	op.bytes >= limits.collective_least_bytes
+	op.bus_gbps > 0
+}
+
+# in_use is true where another process uses a GPU that took part: then a rate says nothing.
+in_use if {
+	some g in input.gpus.devices
+	g.address in input.collectives.gpus
+	count(g.processes) > 0
+}

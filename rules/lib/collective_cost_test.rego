@@ -1,0 +1,46 @@
+package gpudoctor.lib.collective_cost_test
+
+import data.gpudoctor.lib.collective_cost
+
+ran(name, outcome, unset, bytes, gbps) := {
+	"name": name, "outcome": outcome, "unset": unset,
+	"operations": [{"name": "all-reduce", "bytes": 8, "outcome": "ok"}, {"name": "all-reduce", "bytes": bytes, "outcome": "ok", "bus_gbps": gbps}],
+}
+
+probed(arms) := {"collectives": {"outcome": "ok", "gpus": ["a", "b"], "arms": arms}}
+
+configured := ran("as-configured", "ok", [], 67108864, 27.6)
+
+both := ran("cleaned", "ok", ["NCCL_B", "NCCL_A"], 67108864, 328)
+
+test_slower if {
+	s := collective_cost.slower with input as probed([configured, both])
+	s.variables == ["NCCL_A", "NCCL_B"]
+	s.gbps == 27.6
+	s.without_gbps == 328
+	round(s.lost * 100) == 92
+}
+
+test_fewest if {
+	s := collective_cost.slower with input as probed([configured, both, ran("without", "ok", ["NCCL_B"], 67108864, 320)])
+	s.variables == ["NCCL_B"]
+}
+
+test_unknown if {
+	every arms in [
+		[configured],
+		[configured, ran("cleaned", "ok", ["NCCL_A"], 67108864, 30)],
+		[configured, ran("cleaned", "hang", ["NCCL_A"], 67108864, 328)],
+		[configured, ran("cleaned", "ok", ["NCCL_A"], 1048576, 328)],
+		[configured, ran("cleaned", "ok", [], 67108864, 328)],
+		[configured, ran("p2p-off", "ok", ["NCCL_A"], 67108864, 328)],
+		[object.union(configured, {"outcome": "corrupt"}), both],
+	] {
+		not collective_cost.slower with input as probed(arms)
+	}
+}
+
+test_in_use if {
+	used := {"gpus": {"devices": [{"address": "a", "processes": [{"pid": 7}]}]}}
+	not collective_cost.slower with input as object.union(probed([configured, both]), used)
+}
