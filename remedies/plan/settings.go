@@ -42,8 +42,8 @@ func settingsOf(a remedies.Apply) []Setting {
 		all = append(all, Setting{Kind: Sysctl, Name: name, Value: a.Sysctl[name]})
 	}
 	for _, line := range a.Modprobe {
-		if words := strings.Fields(line); len(words) == 3 && words[0] == "options" {
-			all = append(all, Setting{Kind: ModuleOption, Name: words[1], Value: words[2]})
+		if parts := strings.Fields(line); len(parts) == 3 && parts[0] == "options" {
+			all = append(all, Setting{Kind: ModuleOption, Name: parts[1], Value: parts[2]})
 		}
 	}
 	return all

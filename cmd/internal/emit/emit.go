@@ -212,23 +212,23 @@ func (f *file) reasons(settings []plan.Setting, words func(plan.Setting) string)
 
 // Why is the reason of a setting, with what proves it and how long it is needed.
 func Why(s plan.Setting) string {
-	why := s.Reason
-	if !strings.HasSuffix(why, ".") {
-		why += "."
+	said := s.Reason
+	if !strings.HasSuffix(said, ".") {
+		said += "."
 	}
 	if s.Proof != nil && s.Proof.Outcome == "proven" {
-		why += " Proven here: " + s.Proof.Detail + "."
+		said += " Proven here: " + s.Proof.Detail + "."
 	}
 	if s.Until != "" {
-		why += " A workaround, until this is done: " + s.Until + "."
+		said += " A workaround, until this is done: " + s.Until + "."
 	}
 	if s.Caution != "" {
-		why += " Caution: " + strings.TrimSuffix(s.Caution, ".") + "."
+		said += " Caution: " + strings.TrimSuffix(s.Caution, ".") + "."
 	}
 	if s.Remedy != "" && len(s.Cures) > 0 {
-		why += " (gpudoctor explain " + s.Remedy + ")"
+		said += " (gpudoctor explain " + s.Remedy + ")"
 	}
-	return why
+	return said
 }
 
 // elsewhere tells what is needed and stands in another file, or in none.
