@@ -31,9 +31,14 @@ the processors and NICs of each rank. A healthy machine needs few. Nothing is ch
 
 With --for, the settings are written as a file. TARGET is one of:
 ` + emit.List() + `
-gpudoctor advise --from snapshot.txtar --for docker -o run.sh`,
+gpudoctor advise --from snapshot.txtar --for docker -o run.sh
+
+With --diff, an existing file is compared with them, and a patch is printed that
+patch -p1 and git apply take. The reasons are on standard error.
+exit code with --diff: 0 nothing to change; 1 a patch; 2 wrong usage or an error`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "for", Usage: "`TARGET`: write a file for this launcher, runtime or part of the system"},
+			&cli.StringFlag{Name: diffFlag, Usage: "`FILE`: print the patch that gives a pod, compose file, Dockerfile or script these settings"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write to FILE instead of standard output"},
 			fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, policyFlag, formatFlag, colorFlag, asciiFlag,
 		},
@@ -45,6 +50,12 @@ func advise(c *cli.Context) error {
 	r, file, err := readAdvise(c)
 	if err != nil {
 		return err
+	}
+	var changed patching
+	if c.IsSet(diffFlag) {
+		if err := changed.read(c); err != nil {
+			return err
+		}
 	}
 	s, err := readStyle(c)
 	if err != nil {
@@ -61,6 +72,9 @@ func advise(c *cli.Context) error {
 	needs, err := planOf(d, r.policy)
 	if err != nil {
 		return cmp.Or(unread, err)
+	}
+	if c.IsSet(diffFlag) {
+		return cmp.Or(unread, changed.write(c, r, d, needs))
 	}
 	var b bytes.Buffer
 	perm := outfile.Shared
@@ -121,7 +135,11 @@ func readAdvise(c *cli.Context) (r request, file string, err error) {
 	if err := writable("-o", file); err != nil {
 		return r, "", err
 	}
-	return r, file, apart([]string{file}, r.source.inputs(""), c.App.Writer)
+	inputs := r.source.inputs("")
+	if c.IsSet(diffFlag) {
+		inputs = append(inputs, input{flag: diffFlag, name: c.String(diffFlag)})
+	}
+	return r, file, apart([]string{file}, inputs, c.App.Writer)
 }
 
 // planOf is what a job needs on the machine of a report.

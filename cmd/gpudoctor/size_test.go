@@ -16,13 +16,18 @@ const maxSize = 32_000_000
 // urfave/cli, which cmd/internal/manual replaces, the program is 250 KB smaller.
 const releaseTags = "urfave_cli_no_docs"
 
+// releaseInlining are the flags by which a release compiles what runs once in a command without
+// inlining: the program is 300 KB smaller.
+var releaseInlining = []string{"-gcflags=github.com/gpudoctor/gpudoctor/cmd/...=-l", "-gcflags=github.com/gpudoctor/gpudoctor/remedies/...=-l"}
+
 // TestSize holds the program to its size. The release is larger by its relocations.
 func TestSize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it links the program")
 	}
 	file := filepath.Join(t.TempDir(), "gpudoctor")
-	if out, err := exec.Command("go", "build", "-tags="+releaseTags, "-ldflags=-s -w", "-o", file, ".").CombinedOutput(); err != nil {
+	args := append([]string{"build", "-tags=" + releaseTags, "-ldflags=-s -w", "-o", file}, releaseInlining...)
+	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	info, err := os.Stat(file)
@@ -33,6 +38,13 @@ func TestSize(t *testing.T) {
 		t.Errorf("the stripped program has %d bytes, more than %d; go version -m and go tool nm -size show what is in it", info.Size(), maxSize)
 	}
 	t.Logf("%d bytes", info.Size())
+	for _, script := range []string{"../../.ci/release", "../../Dockerfile"} {
+		for _, flag := range append([]string{releaseTags}, releaseInlining...) {
+			if !strings.Contains(string(must(os.ReadFile(script))), flag) {
+				t.Errorf("%s builds without %s", script, flag)
+			}
+		}
+	}
 }
 
 // TestLinked holds that the parts of OPA that would make the program 5 MB larger are

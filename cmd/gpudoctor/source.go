@@ -55,6 +55,9 @@ type source struct {
 	// target is a recording of the machine that files of a job are for; empty where
 	// none was given.
 	target string
+	// judgedFor are the facts of the machine that files of a job are for, where they are known
+	// already; the files may also hold variables and no description of a job.
+	judgedFor *facts.Facts
 	// maxBytes bounds what is read of texts; 0 is the default.
 	maxBytes int64
 	// system is where the files are; nil is this machine.

@@ -81,6 +81,10 @@ func (r request) gather(ctx context.Context) gathered {
 		r.source.platform.Architecture = target.Host.Arch
 	}
 	g := collect(ctx, r.source, r.options)
+	if r.source.judgedFor != nil && g.err == nil {
+		g.facts, g.textsOnly = forTarget(g.facts, r.source.judgedFor), false
+		return g
+	}
 	if r.profile == rules.Launch {
 		return ofJob(g, target)
 	}

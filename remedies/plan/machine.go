@@ -65,8 +65,12 @@ func study(f *facts.Facts) *machine {
 	if m.vendor == "amd" {
 		library = "RCCL"
 	}
+	the := counted(len(m.ranks), "GPU")
+	if len(m.ranks) == 1 {
+		the = "GPU"
+	}
 	m.words = strings.NewReplacer(
-		"{library}", library, "{gpus}", counted(len(m.ranks), "GPU"), "{nodes}", counted(nodes, "NUMA node"), "{nics}", counted(len(ports.active), "RDMA device"),
+		"{library}", library, "{gpus}", the, "{nodes}", counted(nodes, "NUMA node"), "{nics}", counted(len(ports.active), "RDMA device"),
 		"{hcas}", strings.Join(ports.near, ","), "{others}", strings.Join(ports.others, ", "), "{order}", listed(order),
 	)
 	return m

@@ -37,14 +37,29 @@ var dockerfileKind = &parse.Kind{
 		var install installation
 		stages := stages{}
 		found := stages.begin("", "")
-		goesOn := false
+		goesOn, here := false, ""
+		within := map[int]bool{} // Lines of a text behind "<<".
 		lines := in.While(func(l parse.Line) bool {
 			text := strings.TrimSpace(l.Text)
+			switch {
+			case here != "":
+				within[l.Number] = true
+				if text == here {
+					here = ""
+				}
+				return true
+			case goesOn && (text == "" || strings.HasPrefix(text, "#")): // They do not end an instruction.
+				return true
+			}
+			here = install.below(text)
 			belongs := goesOn || text == "" || strings.HasPrefix(text, "#") || dockerfileFrom.MatchString(text) || dockerfileInstruction.MatchString(text)
 			goesOn = goesOnBelow(text)
 			return belongs
 		})
 		for _, l := range lines {
+			if within[l.Number] {
+				continue
+			}
 			if m := dockerfileFrom.FindStringSubmatch(l.Text); m != nil {
 				found = stages.begin(m[1], m[2])
 			}
@@ -88,6 +103,24 @@ func (s stages) begin(image, name string) *facts.Launch {
 
 // installation reads the packages that RUN installs, over the lines that it goes on.
 type installation struct{ running, manager, installing bool }
+
+// below is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has
+// none.
+func (*installation) below(text string) string {
+	name, _, _ := strings.Cut(text, " ")
+	_, rest, ok := strings.Cut(text, "<<")
+	if !ok || name != "RUN" && name != "COPY" && name != "ADD" {
+		return ""
+	}
+	rest = strings.TrimLeft(rest, `-"'`)
+	end := strings.IndexFunc(rest, func(r rune) bool {
+		return !strings.ContainsRune("_", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+	if end < 0 {
+		end = len(rest)
+	}
+	return rest[:end]
+}
 
 func (r *installation) read(l *facts.Launch, line parse.Line) {
 	text := strings.TrimSpace(line.Text)

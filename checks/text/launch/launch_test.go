@@ -329,3 +329,16 @@ func TestBareDeviceNodes(t *testing.T) {
 		t.Errorf("want no listing of a single node, got %v", f.Container)
 	}
 }
+
+// TestRestOfFiles holds that a compose file that begins with anchors, and a Dockerfile with
+// comments and texts between its instructions, are read to their end.
+func TestRestOfFiles(t *testing.T) {
+	f := texttest.Parse("compose.yaml", "x-env: &env\n  TZ: UTC\nservices:\n  a:\n    image: x\n    gpus: all\n    environment:\n      <<: *env\n      NCCL_DEBUG: WARN\n")
+	if len(f.Launches) != 1 || f.Launches[0].Line != 4 || f.Launches[0].Variables["TZ"] != "UTC" || f.Launches[0].Variables["NCCL_DEBUG"] != "WARN" {
+		t.Errorf("%+v", f.Launches)
+	}
+	f = texttest.Parse("Dockerfile", "FROM a\nENV X=1 \\\n    # why\n\n    NCCL_DEBUG=INFO\nRUN <<EOF\nFROM=here\nEOF\nUSER 7\n")
+	if len(f.Launches) != 1 || f.Launches[0].User != "7" || f.Launches[0].Image != "a" || f.Launches[0].Variables["NCCL_DEBUG"] != "INFO" {
+		t.Errorf("%+v", f.Launches)
+	}
+}

@@ -42,7 +42,7 @@ var yamlKind = &parse.Kind{
 	Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
 	Anchors: []string{
 		"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "shm_size:", "deploy:",
-		"version:", "hostIPC:", "volumes:", "name: ",
+		"version:", "hostIPC:", "volumes:", "name: ", ": &",
 	},
 	Begins: yamlBegins,
 	Read:   yamlRead,
@@ -50,7 +50,7 @@ var yamlKind = &parse.Kind{
 
 var (
 	// yamlFirst is how such a description, or a piece of one, begins.
-	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: )`)
+	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: |x-[\w.-]+:\s+&)`)
 	// yamlTelling is what one of its lines must hold to be worth reading.
 	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:`)
 	// yamlKey is a key at the level of the first line: one word.

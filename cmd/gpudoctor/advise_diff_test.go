@@ -1,0 +1,131 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/patch"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/remedies/plan"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// machineOf is the diagnosis of an example, and what a job needs there.
+func machineOf(t *testing.T, name string) (*report.Document, *plan.Plan) {
+	t.Helper()
+	d := must(diagnose(t.Context(), request{source: source{from: []string{name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))
+	return d, must(planOf(d, ""))
+}
+
+// TestAdviseDiff holds of each launch file and a machine that the file with its patch has
+// what a job there needs: nothing is patched again, no finding of medium severity or above is
+// new, and what the patch is about is found no more.
+func TestAdviseDiff(t *testing.T) {
+	slowWithRace(t)
+	t.Parallel()
+	texts := map[string]string{}
+	for _, pattern := range []string{"../../fixtures/launches/*.txtar", "../internal/patch/testdata/*.txtar"} {
+		for _, file := range must(filepath.Glob(pattern)) {
+			for _, f := range must(txtar.ParseFile(file)).Files {
+				texts[strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+filepath.Base(f.Name)] = string(f.Data)
+			}
+		}
+	}
+	examples := []string{"example:model-8x-pcie", "example:h200x2", "example:model-mi300x8"}
+	type machine struct {
+		d     *report.Document
+		needs *plan.Plan
+	}
+	var machines []machine
+	for _, e := range examples {
+		d, needs := machineOf(t, e)
+		machines = append(machines, machine{d, needs})
+	}
+	var mu sync.Mutex
+	patched := 0
+	t.Run("files", func(t *testing.T) {
+		for i, name := range slices.Sorted(maps.Keys(texts)) {
+			if testing.Short() && i%4 > 0 {
+				continue
+			}
+			m := machines[i%len(machines)]
+			t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
+				t.Parallel()
+				if fits(t, name, texts[name], m.d, m.needs) {
+					mu.Lock()
+					patched++
+					mu.Unlock()
+				}
+			})
+		}
+	})
+	if patched < 10 {
+		t.Errorf("%d of %d files were patched", patched, len(texts))
+	}
+}
+
+// fits patches a file, and holds that it fits then. It reports whether there was something
+// to patch.
+func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan) bool {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), filepath.Base(name))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(text string) patch.Request {
+		p := patching{name: file, text: text}
+		p.judge(request{failOn: report.Threshold(rules.High)}, d)
+		return patch.Request{Name: file, Text: text, Wants: must(p.wanted(t.Context(), needs)), GPUs: len(needs.Ranks), Vendor: needs.Vendor}
+	}
+	made, err := patch.Make(t.Context(), ask(text))
+	if err != nil {
+		if !strings.HasSuffix(name, ".conf") {
+			t.Errorf("%s: %v", name, err)
+		}
+		return false
+	}
+	p := patching{name: file}
+	p.judge(request{failOn: report.Threshold(rules.High)}, d)
+	before := must(p.leftOver(t.Context(), text))
+	for _, f := range must(p.leftOver(t.Context(), made.Text)) {
+		alike := func(o rules.Finding) bool { return o.Rule == f.Rule && o.Subject == f.Subject }
+		// How many ranks have no GPU shows when the file says how many GPUs it gets.
+		if !slices.ContainsFunc(before, alike) && f.Rule != "gpu-visibility" {
+			t.Errorf("%s: new: %s\n%s", name, f.Message, made.Text)
+		}
+		for _, c := range made.Changes {
+			about := f.Rule == "shm-too-small" && strings.HasPrefix(c.What, "--shm-size") ||
+				f.Rule == "memlock-limit" && (strings.Contains(c.What, "memlock") || strings.Contains(c.What, "IPC_LOCK")) ||
+				c.What == "remove "+f.Subject
+			if about && len(made.Manual) == 0 {
+				t.Errorf("%s: still: %s\n%s", name, f.Message, made.Text)
+			}
+		}
+	}
+	again, err := patch.Make(t.Context(), ask(made.Text))
+	if err != nil || again.Text != made.Text {
+		t.Errorf("%s: it is patched again: %v\n%s\n---\n%s", name, err, made.Text, again.Text)
+	}
+	return len(made.Changes) > 0
+}
+
+// FuzzPatchedText holds that a text that was patched is still read as a launch.
+func FuzzPatchedText(f *testing.F) {
+	f.Add("pod.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    resources: {limits: {nvidia.com/gpu: 8}}\n")
+	f.Add("run.sh", "#!/bin/sh\ndocker run --gpus all image torchrun --nproc-per-node=8 train.py\n")
+	wants := []patch.Want{{Setting: plan.Setting{Kind: plan.SharedMemory, Value: "16g", Reason: "It is needed."}}}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		made, err := patch.Make(t.Context(), patch.Request{Name: name, Text: text, Wants: wants, GPUs: 8, Vendor: "nvidia"})
+		if err == nil && len(made.Changes) > 0 && len(texttest.Parse(name, made.Text).Launches) == 0 {
+			t.Errorf("no launch is left in\n%s", made.Text)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package patch
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/remedies/plan"
+)
+
+// usesGPUs reports whether a launch asks for GPUs.
+func usesGPUs(l *facts.Launch) bool {
+	return l.GPUs != nil && *l.GPUs != 0 || l.GPUVendor != "" || slices.Contains(l.Devices, "/dev/kfd")
+}
+
+// alone reports whether a launch uses one GPU in one container: it exchanges data with no
+// other, and needs only to reach it.
+func alone(l *facts.Launch) bool {
+	return l.GPUs != nil && *l.GPUs == 1 && (l.Nodes == nil || *l.Nodes == 1)
+}
+
+// concerns reports whether a want is for a launch that spans lines, counted from 1.
+func concerns(w *Want, l *facts.Launch, from, to int) bool {
+	switch {
+	case !w.within(from, to):
+		return false
+	case w.Kind == plan.Unset || w.Kind == plan.GPUs || len(w.Lines) > 0:
+		return true
+	case w.Kind == plan.Device && !strings.HasPrefix(w.Name, "/dev/infiniband") || w.Kind == plan.Group:
+		return true
+	}
+	return !alone(l)
+}
+
+// has reports whether a launch has what a container's setting sets. It answers only for the
+// kinds that a launch states; groups and limits other than memlock are not among them.
+func has(l *facts.Launch, w *Want) bool {
+	switch w.Kind {
+	case plan.GPUs:
+		return usesGPUs(l) || l.Privileged && l.Runtime != ""
+	case plan.SharedMemory:
+		size, ok := sizeOf(w.Value)
+		switch {
+		case !ok || shares(l.IPC):
+			return true
+		case l.SHMBytes != nil:
+			return *l.SHMBytes >= size
+		}
+		return l.SHMMounted && !slices.Contains(l.Mounts, "emptyDir:/dev/shm")
+	case plan.Limit:
+		return w.Name == "memlock" && (l.Privileged || locks(l) || l.MemlockBytes != nil && *l.MemlockBytes == -1)
+	case plan.Capability:
+		return l.Privileged || slices.Contains(l.CapAdd, w.Name) || slices.Contains(l.CapAdd, "ALL") ||
+			w.Name == "IPC_LOCK" && l.MemlockBytes != nil && *l.MemlockBytes == -1
+	case plan.Device:
+		return l.Privileged || passed(l, w.Name)
+	case plan.Group:
+		return l.Privileged
+	case plan.Namespace:
+		return map[string]string{"ipc": l.IPC, "network": l.Network}[w.Name] == w.Value
+	case plan.Mount:
+		target, _, _ := strings.Cut(w.Value, ":")
+		return slices.Contains(l.Mounts, w.Name+":"+target)
+	default: // A launch does not state it.
+	}
+	return false
+}
+
+// shares reports whether a container has the host's /dev/shm, or another's.
+func shares(ipc string) bool {
+	return ipc == "host" || strings.HasPrefix(ipc, "container:") || strings.HasPrefix(ipc, "service:")
+}
+
+// locks reports whether a container may lock memory beyond its limit: a capability that is
+// added is in force for root.
+func locks(l *facts.Launch) bool {
+	return isRoot(l.User) && (slices.Contains(l.CapAdd, "IPC_LOCK") || slices.Contains(l.CapAdd, "ALL"))
+}
+
+// isRoot reports whether a user is root, as far as a description says.
+func isRoot(user string) bool {
+	name, _, _ := strings.Cut(user, ":")
+	return name == "" || name == "0" || name == "root"
+}
+
+// passed reports whether a device, or one of the nodes in a folder of them, reaches a
+// container.
+func passed(l *facts.Launch, name string) bool {
+	for _, d := range l.Devices {
+		if d == name || d == "/dev" || strings.HasPrefix(d, name+"/") || strings.HasPrefix(d, "amd.com/gpu=") && !strings.HasPrefix(name, "/dev/infiniband") {
+			return true
+		}
+	}
+	for _, m := range l.Mounts {
+		source, target, _ := strings.Cut(m, ":")
+		if source == target && (source == "/dev" || source == name || strings.HasPrefix(source, name+"/")) {
+			return true
+		}
+	}
+	return l.Runtime == "amd" && !strings.HasPrefix(name, "/dev/infiniband")
+}
+
+// sizeOf reads a size as docker run takes it: "16g".
+func sizeOf(size string) (int64, bool) {
+	shift := strings.Index("bkmg", strings.ToLower(size[max(len(size)-1, 0):]))
+	if shift > 0 || shift == 0 && size != "" {
+		size = size[:len(size)-1]
+	}
+	n, err := strconv.ParseInt(size, 10, 32)
+	return n << (10 * max(shift, 0)), err == nil
+}
+
+// kubernetesSize is a size of docker run, "16g", as a quantity of Kubernetes.
+func kubernetesSize(size string) string {
+	for unit, quantity := range map[string]string{"k": "Ki", "m": "Mi", "g": "Gi"} {
+		if n, ok := strings.CutSuffix(size, unit); ok {
+			return n + quantity
+		}
+	}
+	return size
+}
+
+// same compares values of a variable.
+func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+
+// stated reports whether a value is what the file says, and no reference to a variable.
+func stated(value string) bool { return !strings.ContainsAny(value, "$`") }
+
+// ranksOf is how many GPUs a launch needs: those that its command starts ranks for, or all
+// of the machine.
+func (f *file) ranksOf(l *facts.Launch) int {
+	for _, n := range []*int{l.Processes, l.TensorParallel} {
+		if n != nil && (f.GPUs == 0 || *n <= f.GPUs) {
+			return *n
+		}
+	}
+	return max(f.GPUs, 1)
+}

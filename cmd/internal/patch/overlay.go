@@ -1,0 +1,57 @@
+package patch
+
+import (
+	"io/fs"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/files"
+)
+
+// Overlay is this machine's file system, in which one file has another text.
+type Overlay struct {
+	files.OS
+	// Name is the file's name as it is asked for, Text what is in it.
+	Name, Text string
+}
+
+// Stat describes a file.
+func (o Overlay) Stat(name string) (fs.FileInfo, error) {
+	info, err := o.OS.Stat(name)
+	if err != nil || name != o.Name {
+		return info, err
+	}
+	return overlaid{info, int64(len(o.Text))}, nil
+}
+
+// Open opens a file.
+func (o Overlay) Open(name string) (files.File, error) {
+	if name != o.Name {
+		return o.OS.Open(name)
+	}
+	info, err := o.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	return &overlaidFile{strings.NewReader(o.Text), info}, nil
+}
+
+// overlaid describes a file with another text.
+type overlaid struct {
+	fs.FileInfo
+	size int64
+}
+
+// Size is that of the other text.
+func (o overlaid) Size() int64 { return o.size }
+
+// overlaidFile is the other text as a file.
+type overlaidFile struct {
+	*strings.Reader
+	info fs.FileInfo
+}
+
+// Stat describes the file.
+func (f *overlaidFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+// Close does nothing.
+func (f *overlaidFile) Close() error { return nil }

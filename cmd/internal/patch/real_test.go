@@ -1,0 +1,292 @@
+package patch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/json"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/remedies/plan"
+)
+
+// kinds are the types of Kubernetes that hold pods, with where each holds them.
+var kinds = map[string]func() (any, func() *corev1.PodSpec){
+	"Pod": func() (any, func() *corev1.PodSpec) {
+		o := new(corev1.Pod)
+		return o, func() *corev1.PodSpec { return &o.Spec }
+	},
+	"Deployment": func() (any, func() *corev1.PodSpec) {
+		o := new(appsv1.Deployment)
+		return o, func() *corev1.PodSpec { return &o.Spec.Template.Spec }
+	},
+	"StatefulSet": func() (any, func() *corev1.PodSpec) {
+		o := new(appsv1.StatefulSet)
+		return o, func() *corev1.PodSpec { return &o.Spec.Template.Spec }
+	},
+	"Job": func() (any, func() *corev1.PodSpec) {
+		o := new(batchv1.Job)
+		return o, func() *corev1.PodSpec { return &o.Spec.Template.Spec }
+	},
+	"CronJob": func() (any, func() *corev1.PodSpec) {
+		o := new(batchv1.CronJob)
+		return o, func() *corev1.PodSpec { return &o.Spec.JobTemplate.Spec.Template.Spec }
+	},
+}
+
+// podsOf are the pods of a manifest, read with Kubernetes' own decoder: an unknown field, a
+// field twice, a value of another type and a malformed quantity are errors.
+func podsOf(v any) ([]*corev1.PodSpec, error) {
+	m, ok := v.(map[string]any)
+	if list, isList := v.([]any); isList {
+		var all []*corev1.PodSpec
+		for _, item := range list {
+			more, err := podsOf(item)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
+		}
+		return all, nil
+	}
+	if !ok {
+		return nil, nil
+	}
+	kind, _ := m["kind"].(string)
+	if create, known := kinds[kind]; known && m["apiVersion"] != nil {
+		object, spec := create()
+		return []*corev1.PodSpec{spec()}, strict(m, object)
+	}
+	if m["containers"] != nil && kind == "" {
+		spec := new(corev1.PodSpec)
+		return []*corev1.PodSpec{spec}, strict(m, spec)
+	}
+	var all []*corev1.PodSpec
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		more, err := podsOf(m[key])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+func strict(v, into any) error {
+	raw, err := kyaml.Marshal(v)
+	if err != nil {
+		return err
+	}
+	document, err := kyaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return err
+	}
+	unknown, err := json.UnmarshalStrict(document, into)
+	return errors.Join(append(unknown, err)...)
+}
+
+// valid holds what the API server requires of a pod beyond types (pkg/apis/core/validation of
+// Kubernetes): names that exist and are not taken twice, paths that are not mounted twice.
+func valid(spec *corev1.PodSpec) error {
+	volumes := map[string]bool{}
+	for _, v := range spec.Volumes {
+		if len(validation.IsDNS1123Label(v.Name)) > 0 || volumes[v.Name] {
+			return fmt.Errorf("volume %q", v.Name)
+		}
+		volumes[v.Name] = true
+	}
+	for _, c := range spec.Containers {
+		paths, names := map[string]bool{}, map[string]bool{}
+		for _, m := range c.VolumeMounts {
+			if !volumes[m.Name] || paths[m.MountPath] {
+				return fmt.Errorf("%s mounts %s at %s", c.Name, m.Name, m.MountPath)
+			}
+			paths[m.MountPath] = true
+		}
+		for _, e := range c.Env {
+			if names[e.Name] {
+				return fmt.Errorf("%s sets %s twice", c.Name, e.Name)
+			}
+			names[e.Name] = true
+		}
+	}
+	return nil
+}
+
+// TestKubernetes holds that manifests with their changes are manifests of Kubernetes, and
+// that every container with GPUs has what was asked for.
+func TestKubernetes(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for name, text := range cases(t) {
+		before, err := documents(t, text)
+		if err != nil || !strings.Contains(text, "containers:") {
+			continue
+		}
+		if pods, err := podsOf(before); err != nil || len(pods) == 0 || slices.ContainsFunc(pods, func(p *corev1.PodSpec) bool { return valid(p) != nil }) {
+			continue // It was none before, or a part of one.
+		}
+		// The host's namespace would make a volume at /dev/shm superfluous.
+		got, ok := made(t, name, text, slices.DeleteFunc(settings(), func(w Want) bool { return w.Kind == plan.Namespace }))
+		if !ok {
+			t.Errorf("%s is not changed", name)
+			continue
+		}
+		after, err := documents(t, got.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := podsOf(after)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, got.Text)
+			continue
+		}
+		for _, p := range pods {
+			n++
+			if err := valid(p); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, got.Text)
+			}
+			if len(got.Manual) == 0 && (len(got.Notes) == 0 || strings.HasPrefix(name, "kubernetes/")) {
+				complete(t, name, p)
+			}
+		}
+	}
+	if n < 25 {
+		t.Errorf("%d pods were read", n)
+	}
+}
+
+// complete holds that containers with several GPUs have their settings.
+func complete(t *testing.T, name string, p *corev1.PodSpec) {
+	t.Helper()
+	for _, c := range p.Containers {
+		if q := c.Resources.Limits["nvidia.com/gpu"]; q.Value() < 2 {
+			continue
+		}
+		privileged := c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
+		if !privileged && (c.SecurityContext == nil || c.SecurityContext.Capabilities == nil ||
+			!slices.Contains(c.SecurityContext.Capabilities.Add, "IPC_LOCK") || !slices.Contains(c.SecurityContext.Capabilities.Add, "SYS_NICE")) {
+			t.Errorf("%s: %s lacks a capability", name, c.Name)
+		}
+		memory := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.MountPath == "/dev/shm" && slices.ContainsFunc(p.Volumes, func(v corev1.Volume) bool {
+				return v.Name == m.Name && v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && (v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Value() >= 16<<30)
+			})
+		})
+		if !memory && !p.HostIPC {
+			t.Errorf("%s: %s has no /dev/shm of its size", name, c.Name)
+		}
+		for _, e := range c.Env {
+			if e.Name == "NCCL_P2P_DISABLE" && e.Value == "1" || e.Name == "NCCL_IB_HCA" && e.Value != "=mlx5_0,mlx5_1" {
+				t.Errorf("%s: %s: %s=%s", name, c.Name, e.Name, e.Value)
+			}
+		}
+	}
+}
+
+// TestCompose holds that compose files with their changes are read by the library of docker
+// compose, against its schema, and have what was asked for.
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for name, text := range cases(t) {
+		if !strings.Contains(text, "services:") {
+			continue
+		}
+		if _, err := project(t, text); err != nil {
+			continue // It was none before.
+		}
+		got, ok := made(t, name, text, settings())
+		if !ok {
+			t.Errorf("%s is not changed", name)
+			continue
+		}
+		p, err := project(t, got.Text)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, got.Text)
+			continue
+		}
+		n++
+		if len(got.Manual) > 0 {
+			continue
+		}
+		for _, s := range p.Services {
+			if len(s.Gpus) == 0 && (s.Deploy == nil || s.Deploy.Resources.Reservations == nil || len(s.Deploy.Resources.Reservations.Devices) == 0) {
+				continue
+			}
+			limit := s.Ulimits["memlock"]
+			locks := limit != nil && (limit.Single == -1 || limit.Soft == -1 && limit.Hard == -1)
+			if !s.Privileged && (!locks || !slices.Contains(s.CapAdd, "SYS_NICE") || len(s.Devices) == 0) || s.Ipc != "host" || !slices.Contains(s.GroupAdd, "video") {
+				t.Errorf("%s: %s: %+v\n%s", name, s.Name, limit, got.Text)
+			}
+			for variable, want := range map[string]string{"NCCL_IB_HCA": "=mlx5_0,mlx5_1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"} {
+				if v := s.Environment[variable]; v == nil || *v != want {
+					t.Errorf("%s: %s: %s", name, s.Name, variable)
+				}
+			}
+			if v := s.Environment["NCCL_P2P_DISABLE"]; v != nil && *v == "1" {
+				t.Errorf("%s: %s keeps the variable", name, s.Name)
+			}
+		}
+	}
+	if n < 8 {
+		t.Errorf("%d compose files were read", n)
+	}
+}
+
+// project reads a compose file.
+func project(t *testing.T, text string) (*types.Project, error) {
+	t.Helper()
+	return loader.LoadWithContext(t.Context(), types.ConfigDetails{
+		WorkingDir: t.TempDir(), ConfigFiles: []types.ConfigFile{{Filename: "compose.yaml", Content: []byte(text)}},
+		Environment: map[string]string{"HCA": "mlx5_0", "IMAGE": "image"},
+	}, func(o *loader.Options) { o.SetProjectName("job", true) })
+}
+
+// TestGoldenPatches shows the patches of this package's files, with what is left to a person.
+func TestGoldenPatches(t *testing.T) {
+	all := cases(t)
+	groups := map[string]*bytes.Buffer{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		folder := filepath.Dir(name)
+		if m, err := filepath.Glob("testdata/" + folder + ".txtar"); err != nil || len(m) == 0 {
+			continue
+		}
+		if groups[folder] == nil {
+			groups[folder] = new(bytes.Buffer)
+		}
+		b := groups[folder]
+		got, ok := made(t, name, all[name], settings())
+		if !ok {
+			t.Errorf("%s is not changed", name)
+			continue
+		}
+		diff, err := got.Unified(filepath.Base(name), all[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(b, "== %s\n%s", filepath.Base(name), diff)
+		for _, m := range got.Manual {
+			fmt.Fprintf(b, "by hand: %d: %s: %s: %s\n", m.Line, m.Where, m.What, m.Note)
+		}
+		for _, m := range got.Notes {
+			fmt.Fprintf(b, "note: %s: %s: %s\n", m.Where, m.What, m.Note)
+		}
+	}
+	for folder, b := range groups {
+		golden.File(t, "testdata/"+folder+".golden", b.Bytes())
+	}
+}
