@@ -25,7 +25,6 @@
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
 
-import data.gpudoctor.lib.collective_cost
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launch_files
@@ -35,6 +34,7 @@ import data.gpudoctor.lib.nccl_values
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.rdma
+import data.gpudoctor.lib.setting_costs
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.variable_names
@@ -45,50 +45,14 @@ findings contains object.union(finding(name, v, row), when_said(row)) if {
 	some name, v in facts.variable
 	row := setting_rows.decisive(name)
 	not row.silent
-	not told_by_measurement(name)
+	not setting_costs.told(name)
 }
 
-# What the probe measured with and without a variable, where the table does not weigh it by
-# what transfers lose.
-told_by_measurement(name) if {
-	name in collective_cost.slower.variables
-	not by_loss(name)
-}
-
-by_loss(name) if setting_rows.decisive(name).severity == "by-loss"
-
-# What is set for a reason costs what it costs.
-meant(name) if setting_rows.decisive(name).silent
-
-findings contains {
-	"subject": facts.list({name | some name in slower.variables}),
-	"message": sprintf("%s: all-reduce runs at %v GB/s as the environment is configured, and at %v GB/s without, measured here", [
-		concat(", ", [sprintf("%s=%s, set %s", [name, shown(v.value), surroundings.where(v)]) |
-			some name in slower.variables
-			v := facts.variable[name]
-		]),
-		peer_access.rate(slower.gbps), peer_access.rate(slower.without_gbps),
-	]),
-	"evidence": array.concat(
-		[surroundings.variable_evidence(facts.variable[name]) | some name in slower.variables],
-		[{"fact": "collectives.arms", "value": object.remove(slower, ["lost"]), "source": "probe"}],
-	),
-	"severity": {true: "high", false: "medium"}[slower.lost > 0.5],
-	"confidence": "confirmed",
-	"remedies": ["unset-env"],
-	"params": {"variables": slower.variables, "source": variables.guide},
-} if {
-	slower := collective_cost.slower
-	every name in slower.variables {
-		facts.variable[name]
-		not by_loss(name)
-		not meant(name)
-	}
-}
+findings contains found if some found in setting_costs.measured
 
 finding(name, v, row) := {
 	"subject": name,
-	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), why(row), figures(row), setting_rows.word_remark(row, v.value)]),
+	"message": sprintf("%s=%s, set %s, %s%s%s", [name, setting_costs.shown(v.value), surroundings.where(v), why(row), figures(row), setting_rows.word_remark(row, v.value)]),
 	"severity": setting_rows.weighed(row, v),
 	"confidence": row.confidence,
 	"evidence": array.concat([surroundings.variable_evidence(v)], array.concat(proofs(row), said(row))),
@@ -173,11 +137,6 @@ proofs(row) := [{
 	row.measured
 } else := []
 
-# shown is a value in a message; an empty or long one is made readable.
-shown(value) := sprintf("%s...", [substring(value, 0, 60)]) if {
-	count(value) > 60
-} else := value
-
 unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable in variables.joint}
 
 findings contains {
@@ -221,7 +180,7 @@ about(name, params) := {
 
 # A word where NCCL reads a number counts as 0, whatever its meaning.
 findings contains object.union(about(name, {}), {
-	"message": sprintf("%s=%s, set %s, is a word, but NCCL reads a number: the value counts as 0", [name, shown(v.value), surroundings.where(v)]),
+	"message": sprintf("%s=%s, set %s, is a word, but NCCL reads a number: the value counts as 0", [name, setting_costs.shown(v.value), surroundings.where(v)]),
 	"severity": "low",
 	"confidence": "likely",
 }) if {
@@ -239,7 +198,7 @@ decided(name) if setting_rows.fitting[name]
 
 # A name that no library reads, and that looks like one that is read.
 findings contains object.union(about(name, {"meant": meant, "effect": "none"}), {
-	"message": sprintf("%s=%s, set %s, is not a known variable; did you mean %s?", [name, shown(v.value), surroundings.where(v), meant]),
+	"message": sprintf("%s=%s, set %s, is not a known variable; did you mean %s?", [name, setting_costs.shown(v.value), surroundings.where(v), meant]),
 	"severity": "low",
 	"confidence": "possible",
 }) if {
@@ -252,7 +211,7 @@ findings contains object.union(about(name, {"meant": meant, "effect": "none"}), 
 # for all networks, TCP included, and UCX needs one with messages even to reach
 # itself (sgl-project/sglang pull 40641).
 findings contains object.union(about(name, {"source": "https://openucx.readthedocs.io/en/master/faq.html"}), {
-	"message": sprintf("%s=%s, and UCX finds no transport between two of its endpoints: the list excludes what UCX needs for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)", [name, shown(facts.env[name])]),
+	"message": sprintf("%s=%s, and UCX finds no transport between two of its endpoints: the list excludes what UCX needs for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)", [name, setting_costs.shown(facts.env[name])]),
 	"severity": "high",
 	"confidence": "likely",
 	"messages": {m},
@@ -266,7 +225,7 @@ findings contains object.union(about(name, {"source": "https://openucx.readthedo
 # Settings of RoCE on InfiniBand, whose queue pairs have no GRH to put them into
 # unless a program asks for one (NVIDIA/nvshmem issue 45).
 findings contains object.union(about(name, {"source": "https://github.com/NVIDIA/nvshmem/issues/45"}), {
-	"message": sprintf("%s=%s is a setting for RoCE, but only InfiniBand is here: a connection between two NICs could not be set up with it", [name, shown(facts.env[name])]),
+	"message": sprintf("%s=%s is a setting for RoCE, but only InfiniBand is here: a connection between two NICs could not be set up with it", [name, setting_costs.shown(facts.env[name])]),
 	"severity": "high",
 	"confidence": "possible",
 	"messages": {m},
@@ -285,7 +244,7 @@ findings contains launch_setting(found) if some found in launch_network.disabled
 # A container's value that differs from the one in force, which another sets.
 findings contains {
 	"subject": name,
-	"message": sprintf("%s=%s of %s %s", [name, shown(s.value), launch_files.title(l), why(row)]),
+	"message": sprintf("%s=%s of %s %s", [name, setting_costs.shown(s.value), launch_files.title(l), why(row)]),
 	"severity": row.severity,
 	"confidence": row.confidence,
 	"evidence": [launch_files.setting_fact(l, name)],

@@ -26,6 +26,7 @@ package gpudoctor.rules.collective_failed
 
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.raised_limits
 
 bad := {"corrupt", "hang", "error"}
 
@@ -44,17 +45,7 @@ good contains name if {
 	arm[name].outcome == "ok"
 }
 
-good contains "limits-raised" if count(enough) > 0
-
-# enough are the limits with which they work once they are raised: the fewest that were.
-default enough := []
-
-enough := sort([[count(names), names] |
-	some a in input.collectives.arms
-	a.name == "limits-raised"
-	a.outcome == "ok"
-	names := sort(object.keys(a.raised))
-])[0][1]
+good contains "limits-raised" if count(raised_limits.enough) > 0
 
 # first is the environment as it is configured.
 first := input.collectives.arms[0]
@@ -80,7 +71,7 @@ kind := part[works[0]]
 
 says := {
 	"variables": sprintf("Without %s they work: %s.", [concat(", ", unset), blamed]),
-	"limits": sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [concat(" and ", [limit_names[name] | some name in enough])]),
+	"limits": sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [raised_limits.words]),
 	"nvls": "Without NVLS they work: the multicast of the NVSwitches fails.",
 	"cumem": "Without cuMem they work: sharing memory by cuMem fails.",
 	"p2p": "Without peer-to-peer access they work: that path fails.",
@@ -134,17 +125,9 @@ removed contains a.unset if {
 	a.outcome == "ok"
 }
 
-limit_names := {"nofile": "open files, RLIMIT_NOFILE", "memlock": "locked memory, RLIMIT_MEMLOCK"}
-
-limit_cures := {"nofile": ["raise-process-limits"], "memlock": memlock_cures}
-
-memlock_cures := ["raise-memlock"] if {
-	facts.in_container
-} else := ["raise-memlock-limits"]
-
 cures := {
 	"variables": variable_cures,
-	"limits": [id | some name in enough; some id in limit_cures[name]],
+	"limits": raised_limits.cures,
 	"nvls": ["nccl-nvls-disable", "upgrade-driver"],
 	"cumem": ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"],
 	"p2p": ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"],
