@@ -85,7 +85,10 @@ default blamed := "a variable that is set causes it"
 
 blamed := "this variable causes it" if count(unset) == 1
 
-blamed := "these variables cause it, each by itself" if count(found_culprits) > 1
+blamed := "one or more of these variables cause it; the time did not suffice to find out which" if {
+	count(unset) > 1
+	"without" in object.get(input.collectives, "untried", [])
+} else := "these variables cause it, each by itself" if count(found_culprits) > 1
 
 default everywhere := "Nothing else was tried."
 

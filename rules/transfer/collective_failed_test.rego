@@ -72,6 +72,10 @@ test_culprits if {
 	both.remedies == ["unset-env"]
 	both.params.variables == ["NCCL_A", "NCCL_B"]
 	contains(both.message, "each by itself")
+	cut := one(object.union(searched([["NCCL_A", "NCCL_B"]]), {"collectives": {"untried": ["without"]}}))
+	cut.params.variables == ["NCCL_A", "NCCL_B"]
+	contains(cut.message, "did not suffice")
+	not contains(cut.message, "each by itself")
 	none := one(searched([]))
 	none.remedies == ["other"]
 }

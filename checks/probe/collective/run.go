@@ -127,6 +127,9 @@ func Run(ctx context.Context, o Options) (*probe.Collectives, error) {
 const (
 	briefTime   = 3 * time.Second
 	briefPerGPU = 500 * time.Millisecond
+	// briefFailed is the time instead where the first arm failed: a job does not run at all then, and the
+	// search for one variable among several takes up to eight runs of a second.
+	briefFailed = 10 * time.Second
 )
 
 // spent reports whether the short form has used its time. One arm after the first is always begun:
@@ -142,7 +145,11 @@ func (s *session) spent() bool {
 			used -= time.Duration(a.Milliseconds * float64(time.Millisecond))
 		}
 	}
-	return used > briefTime+time.Duration(max(0, len(s.places)-2))*briefPerGPU
+	limit := briefTime
+	if s.report.Arms[0].Outcome.Failed() {
+		limit = briefFailed
+	}
+	return used > limit+time.Duration(max(0, len(s.places)-2))*briefPerGPU
 }
 
 // environment is this process's with changes, by name.
