@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // usesGPUs reports whether a launch asks for GPUs.
@@ -44,6 +45,8 @@ func has(l *facts.Launch, w *Want) bool {
 		switch {
 		case !ok || shares(l.IPC):
 			return true
+		case l.SHMBytes != nil && len(w.Cures) == 0: // Somebody chose it, and it is no fault.
+			return *l.SHMBytes >= min(size, data.Limits().ShmRecommendedBytes)
 		case l.SHMBytes != nil:
 			return *l.SHMBytes >= size
 		}

@@ -183,7 +183,7 @@ func complete(t *testing.T, name string, p *corev1.PodSpec) {
 		}
 		memory := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
 			return m.MountPath == "/dev/shm" && slices.ContainsFunc(p.Volumes, func(v corev1.Volume) bool {
-				return v.Name == m.Name && v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && (v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Value() >= 16<<30)
+				return v.Name == m.Name && v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && (v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Value() >= 1<<30)
 			})
 		})
 		if !memory && !p.HostIPC {
