@@ -181,7 +181,7 @@ func (p *patching) diagnosis(ctx context.Context, changed string) (*report.Docum
 func (p *patching) wanted(ctx context.Context, needs *plan.Plan) ([]patch.Want, error) {
 	var wants []patch.Want
 	for _, s := range needs.Settings {
-		wants = append(wants, patch.Want{Setting: s})
+		wants = append(wants, patch.Want{Setting: s, Values: s.Was})
 	}
 	d, err := p.diagnosis(ctx, p.text)
 	if d == nil {

@@ -272,7 +272,12 @@ func TestAdvised(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := known(t)
-			f := &facts.Facts{GPUs: &facts.GPUFacts{}, NICs: &facts.NICFacts{}, NUMA: &facts.NUMAFacts{}}
+			f := &facts.Facts{
+				GPUs: &facts.GPUFacts{}, NICs: &facts.NICFacts{}, NUMA: &facts.NUMAFacts{},
+				Env: &facts.EnvFacts{Variables: []facts.Variable{
+					{Name: "NCCL_P2P_DISABLE", Value: "2", Source: "environment", Effective: true}, {Name: "NCCL_P2P_DISABLE", Value: "3", Source: "/etc/nccl.conf"},
+				}},
+			}
 			advice := set.Rank(test.findings, remedies.Situation{Facts: f}).Advice
 			p := New(Input{Facts: f, Findings: test.findings, Advice: advice, Remedies: set})
 			if diff := cmp.Diff(test.want, written(p)); diff != "" {
@@ -286,6 +291,9 @@ func TestAdvised(t *testing.T) {
 				t.Errorf("steps %v, want %v", steps, test.steps)
 			}
 			for _, s := range p.Settings {
+				if removed := s.Kind == Unset; removed != slices.Equal(s.Was, []string{"2"}) {
+					t.Errorf("%s %s was %q", s.Kind, s.Name, s.Was)
+				}
 				if s.Remedy == "" || len(s.Cures) == 0 || !strings.HasPrefix(s.Reason, "Fault of ") {
 					t.Errorf("%+v: it does not say what it is for", s)
 				}
