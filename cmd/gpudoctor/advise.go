@@ -76,6 +76,11 @@ func advise(c *cli.Context) error {
 	if c.IsSet(diffFlag) {
 		return cmp.Or(unread, changed.write(c, r, d, needs))
 	}
+	if c.IsSet("for") && needs.IsEmpty() {
+		return complaint.Hinted(errors.New("no GPU and no problem was found, so there is nothing to write"),
+			"on a machine with GPUs: gpudoctor snapshot -o machine.txtar; then here: gpudoctor advise --from machine.txtar",
+			"an example: gpudoctor advise --from "+examplePrefix+example())
+	}
 	var b bytes.Buffer
 	perm := outfile.Shared
 	if target, ok := emit.Named(c.String("for")); ok {
@@ -151,10 +156,5 @@ func planOf(d *report.Document, policy string) (*plan.Plan, error) {
 	p := plan.New(plan.Input{
 		Version: version, Machine: d.Host.Summary, Facts: d.Facts(), Findings: d.Findings, Advice: d.Advice, Remedies: known.remedies.ForVendor(onlyVendor(d.Facts())),
 	})
-	if len(p.Ranks)+len(p.Settings)+len(p.Steps) == 0 {
-		return nil, complaint.Hinted(errors.New("no GPU and no problem was found, so there is nothing to advise"),
-			"on a machine with GPUs: gpudoctor snapshot -o machine.txtar; then here: gpudoctor advise --from machine.txtar",
-			"an example: gpudoctor advise --from "+examplePrefix+example())
-	}
 	return recorded.Redact(recorded.NewSecretsRedactor(), p), nil
 }

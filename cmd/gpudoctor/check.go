@@ -244,7 +244,7 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 		return r, err
 	}
 	if r.profile == rules.Image && !c.IsSet(probeFlag.Name) {
-		r.options.Probe = probe.Off
+		r.options.Probe, r.options.Collectives, r.options.CollectivesIfDue = probe.Off, probe.Off, false
 	}
 	r.options.Image = r.profile == rules.Image
 	return r, err

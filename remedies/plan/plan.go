@@ -132,6 +132,9 @@ type Plan struct {
 	Unknown []string `json:"unknown,omitempty"`
 }
 
+// IsEmpty reports whether there is no GPU and nothing to do.
+func (p *Plan) IsEmpty() bool { return len(p.Ranks)+len(p.Settings)+len(p.Steps) == 0 }
+
 // Input is what a plan is made of.
 type Input struct {
 	// Version is gpudoctor's own.

@@ -37,7 +37,10 @@ func Overview(w io.Writer, p *plan.Plan, s Style) error {
 	o.settings(p, "Environment of the job", plan.Variable, plan.Unset, plan.Argument)
 	o.settings(p, "Container, if the job runs in one", ofContainer[2:]...)
 	o.settings(p, "Machine", plan.KernelParameter, plan.Sysctl, plan.ModuleOption)
-	if len(p.Settings) == 0 {
+	switch {
+	case p.IsEmpty():
+		o.text(ansi.Plain, "", "No GPU and no problem was found, so there is nothing to advise. On a machine with GPUs, gpudoctor snapshot -o machine.txtar records it for --from.")
+	case len(p.Settings) == 0:
 		o.line("")
 		o.text(ansi.Plain, "", "No setting is needed: the defaults fit this machine.")
 	}
