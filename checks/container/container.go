@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/moby/sys/mountinfo"
+	"github.com/gpudoctor/gpudoctor/checks/internal/mountinfo"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -89,18 +89,11 @@ func ReadMounts(h *host.Host) ([]*mountinfo.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := parseMounts(b)
+	mounts, err := mountinfo.Parse(b)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	return mounts, nil
-}
-
-// parseMounts parses mountinfo, see proc_pid_mountinfo(5). A last line that
-// lacks its newline was truncated and is left out.
-func parseMounts(b []byte) ([]*mountinfo.Info, error) {
-	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	return mountinfo.GetMountsFromReader(bytes.NewReader(b), nil)
 }
 
 // mountAt returns what is mounted at a path: the last mount there hides the

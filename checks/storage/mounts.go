@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/moby/sys/mountinfo"
+	"github.com/gpudoctor/gpudoctor/checks/internal/mountinfo"
 
 	"github.com/gpudoctor/gpudoctor/checks/container"
 	"github.com/gpudoctor/gpudoctor/checks/escape"

@@ -205,7 +205,7 @@ func readRequest(c *cli.Context) (request, error) {
 		return r, err
 	}
 	if r.profile == rules.Launch && len(r.source.from) == 0 {
-		return r, complaint.Hinted(errFiles, takesLaunches)
+		return r, complaint.Hinted(errors.New("--profile launch needs files: --from FILE"), takesLaunches)
 	}
 	if name := c.String("baseline"); name != "" {
 		before, err := readInputs(c.Context, []string{name}, r.policy)
@@ -271,7 +271,7 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 		return s, opts, err
 	}
 	if len(s.from) > 0 && (c.IsSet(probeFlag.Name) && opts.Probe != probe.Off || c.IsSet(busyFlag.Name) || c.IsSet(waitFlag.Name)) {
-		return s, opts, complaint.Hinted(errProbeRecorded, "a recording contains the transfers that were measured when it was made")
+		return s, opts, complaint.Hinted(errors.New("--probe and --from cannot be used together"), "a recording contains the transfers that were measured when it was made")
 	}
 	return s, opts, s.check(c.Context)
 }

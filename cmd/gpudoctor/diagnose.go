@@ -377,7 +377,11 @@ func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
 
 // record makes every check of this machine and writes what was read.
 func record(ctx context.Context, w io.Writer, opts gather.Options, keepIdentifiers bool) error {
-	h, recording := host.Live().Record()
+	h, err := live()
+	if err != nil {
+		return err
+	}
+	h, recording := h.Record()
 	opts.ReadLog = nccltext.Read
 	checks.Gather(ctx, h, opts)
 	if ctx.Err() != nil {

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -286,40 +284,6 @@ func graveFindings(d *report.Document) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// TestImagesInside holds that gpudoctor finds the same where it runs in the image: in a
-// process whose root folder is that of the image.
-func TestImagesInside(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range slices.Concat(faultyImages, goodImages) {
-		if c.target != nil {
-			continue // A file of the image is not the target.
-		}
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			root := imagetest.Write(t, c.img, imagetest.Folder)
-			cmd := exec.Command(exe, "check", "--profile", "image", "--format", "json", "--no-redact")
-			cmd.Args[0] = insideProgram
-			cmd.Dir, cmd.Env = "/", append(slices.Clone(c.img.Env), "IMAGE_ROOT="+root, "HOME=/root")
-			cmd.SysProcAttr = &syscall.SysProcAttr{}
-			if os.Getuid() != 0 { // Only root, or one in its own name space, may change its root folder.
-				cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
-				cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
-			}
-			out, err := cmd.Output()
-			var d report.Document
-			if jsonErr := json.Unmarshal(out, &d); jsonErr != nil {
-				t.Fatal(err, jsonErr)
-			}
-			if diff := cmp.Diff(c.want, graveFindings(&d)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestImageRefused holds that an image that cannot be read, and a wrong use of the flags,
 // end with exit code 2, one line, a hint, and no report.
 func TestImageRefused(t *testing.T) {
@@ -441,17 +405,5 @@ func TestImageFacts(t *testing.T) {
 	d := judgeImage(t, imagetest.Write(t, img, imagetest.Folder), nil)
 	if !slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }) {
 		t.Errorf("unknown: %v", d.Unknown)
-	}
-}
-
-// insideProgram is gpudoctor in another root folder.
-const insideProgram = "gpudoctor-inside"
-
-func init() {
-	programs[insideProgram] = func() {
-		if err := syscall.Chroot(os.Getenv("IMAGE_ROOT")); err != nil {
-			panic(err)
-		}
-		main()
 	}
 }

@@ -13,9 +13,6 @@ import (
 // What --profile launch takes, for hints.
 const takesLaunches = "--profile launch takes pods and their templates, compose files, Dockerfiles, batch scripts, command lines and settings of Slurm and enroot"
 
-// errFiles is a profile that judges files, of which none was given.
-var errFiles = errors.New("--profile launch needs files: --from FILE")
-
 // errNoLaunch is input that describes no job.
 var errNoLaunch = errors.New("no description of a job was recognized")
 

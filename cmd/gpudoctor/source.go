@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -82,11 +83,6 @@ const (
 // textsMemory is the soft memory limit while texts are read, however long they are.
 // The program keeps far less of them; the limit makes garbage collection run sooner.
 const textsMemory = 140 << 20
-
-var (
-	errProbeRecorded = errors.New("--probe and --from cannot be used together")
-	errExampleAlone  = errors.New("--from: an example cannot be combined with other input")
-)
 
 // names says what was examined.
 func (s source) names() []string {
@@ -213,7 +209,7 @@ func (s source) machine(ctx context.Context, opts gather.Options) gathered {
 	var err error
 	switch {
 	case len(s.from) == 0:
-		h = host.Live()
+		h, err = live()
 	case s.image:
 		return s.gatherImage(ctx, opts)
 	case strings.HasPrefix(s.from[0], examplePrefix):
@@ -230,6 +226,19 @@ func (s source) machine(ctx context.Context, opts gather.Options) gathered {
 	}
 	f, took := checks.Gather(ctx, h, opts)
 	return gathered{facts: f, took: took, err: context.Cause(ctx)}
+}
+
+// liveSystem is the system that this program runs on; tests change it.
+var liveSystem = runtime.GOOS
+
+// live is this machine. Only Linux has the files that it is read from.
+func live() (*host.Host, error) {
+	if liveSystem != "linux" {
+		return nil, complaint.Hinted(fmt.Errorf("only a machine with Linux can be examined, and this one runs %s", liveSystem),
+			"on the machine with the GPUs: gpudoctor snapshot -o machine.txtar; then here: gpudoctor check --from machine.txtar",
+			takesTexts)
+	}
+	return host.Live(), nil
 }
 
 // openExample opens a recording that comes with gpudoctor.
@@ -300,7 +309,7 @@ func (s source) check(ctx context.Context) error {
 		case strings.HasPrefix(name, examplePrefix) && i >= len(s.from):
 			return complaint.Hinted(fmt.Errorf("%s %s: an example is a machine, not a log", flag, complaint.Quote(name)), "--from "+name)
 		case strings.HasPrefix(name, examplePrefix) && len(s.from) > 1:
-			return complaint.Hinted(errExampleAlone, "to examine a log together with it: --with FILE")
+			return complaint.Hinted(errors.New("--from: an example cannot be combined with other input"), "to examine a log together with it: --with FILE")
 		case strings.HasPrefix(name, examplePrefix):
 			if err := knownExample(name); err != nil {
 				return err

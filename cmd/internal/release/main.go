@@ -6,6 +6,7 @@ import (
 	"context"
 	"debug/buildinfo"
 	"debug/elf"
+	"debug/macho"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -109,11 +110,6 @@ func check(stdout io.Writer, program, sbom string) error {
 	if err != nil {
 		return err
 	}
-	f, err := elf.Open(program)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
 	raw, err := os.ReadFile(sbom)
 	if err != nil {
 		return err
@@ -122,12 +118,11 @@ func check(stdout io.Writer, program, sbom string) error {
 	if err != nil {
 		return err
 	}
-	needs, linked := "no libraries", errors.Join(static(f), stamped(info, staticBuild))
-	if !isStatic(info) {
-		var version string
-		version, err = glibc(f)
-		needs, linked = "glibc "+version, errors.Join(err, hardened(f), stamped(info, dynamicBuild))
+	look := checkELF
+	if setting(info, "GOOS") == "darwin" {
+		look = checkMachO
 	}
+	needs, linked := look(program, info)
 	started, err := starts(program, info)
 	if err := errors.Join(linked, complete(raw, info), err); err != nil {
 		return err
@@ -135,6 +130,58 @@ func check(stdout io.Writer, program, sbom string) error {
 	_, err = fmt.Fprintf(stdout, "%s: %d bytes, needs %s, revision %s, %d modules, %s\n",
 		program, size.Size(), needs, setting(info, "vcs.revision"), len(info.Deps), started)
 	return err
+}
+
+// checkELF reports what a program for Linux needs, and all that it lacks.
+func checkELF(program string, info *debug.BuildInfo) (needs string, err error) {
+	f, err := elf.Open(program)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	if isStatic(info) {
+		return "no libraries", errors.Join(static(f), stamped(info, staticBuild))
+	}
+	version, err := glibc(f)
+	return "glibc " + version, errors.Join(err, hardened(f), stamped(info, dynamicBuild))
+}
+
+// checkMachO does the same for macOS.
+func checkMachO(program string, info *debug.BuildInfo) (needs string, err error) {
+	f, err := macho.Open(program)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	return "macOS", errors.Join(runsOnMacOS(f), stamped(info, staticBuild))
+}
+
+// codeSignature is LC_CODE_SIGNATURE (mach-o/loader.h).
+const codeSignature = 0x1d
+
+// runsOnMacOS reports what keeps a program from starting on a Mac with an Apple processor: that
+// kernel takes only position-independent programs that are signed, if only by their own
+// linker, and every Mac has the libraries below the folders of the system.
+func runsOnMacOS(f *macho.File) error {
+	var errs []error
+	if f.Cpu != macho.CpuArm64 || f.Type != macho.TypeExec {
+		errs = append(errs, fmt.Errorf("the program is %s for %s, not an executable for arm64", f.Type, f.Cpu))
+	}
+	if f.Flags&macho.FlagPIE == 0 {
+		errs = append(errs, errors.New("the program is not position-independent"))
+	}
+	if !slices.ContainsFunc(f.Loads, func(l macho.Load) bool {
+		raw := l.Raw()
+		return len(raw) >= 4 && f.ByteOrder.Uint32(raw) == codeSignature
+	}) {
+		errs = append(errs, errors.New("the program is not signed"))
+	}
+	for _, l := range f.Loads {
+		if library, ok := l.(*macho.Dylib); ok && !strings.HasPrefix(library.Name, "/usr/lib/") && !strings.HasPrefix(library.Name, "/System/Library/") {
+			errs = append(errs, fmt.Errorf("the program needs %s", library.Name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func isStatic(info *debug.BuildInfo) bool {
@@ -268,6 +315,9 @@ var emulators = map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu
 // whether it could. It reports that the program does not say what it was built from.
 func starts(program string, info *debug.BuildInfo) (string, error) {
 	command, how := []string{program, "--version"}, "starts"
+	if system := setting(info, "GOOS"); system != runtime.GOOS {
+		return "not started: it is for " + system, nil
+	}
 	if arch := setting(info, "GOARCH"); arch != runtime.GOARCH {
 		emulator, _ := exec.LookPath(emulators[arch]) // Empty where there is none.
 		if emulator == "" || !isStatic(info) && os.Getenv("QEMU_LD_PREFIX") == "" {

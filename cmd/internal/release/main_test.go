@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"debug/elf"
+	"debug/macho"
+	"encoding/binary"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -98,6 +100,36 @@ func TestCheck(t *testing.T) {
 	}
 	if err := hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_EXEC}}); err == nil || !strings.Contains(err.Error(), "not position-independent") {
 		t.Errorf("ET_EXEC: %v", err)
+	}
+}
+
+// TestMachO holds that each thing is looked at that a Mac asks of a program.
+func TestMachO(t *testing.T) {
+	good := func() *macho.File {
+		signed := make(macho.LoadBytes, 16)
+		binary.LittleEndian.PutUint32(signed, codeSignature)
+		return &macho.File{
+			FileHeader: macho.FileHeader{Cpu: macho.CpuArm64, Type: macho.TypeExec, Flags: macho.FlagPIE | macho.FlagTwoLevel}, ByteOrder: binary.LittleEndian,
+			Loads: []macho.Load{&macho.Dylib{Name: "/usr/lib/libSystem.B.dylib"}, &macho.Dylib{Name: "/System/Library/Frameworks/Security.framework/Versions/A/Security"}, signed},
+		}
+	}
+	if err := runsOnMacOS(good()); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(f *macho.File){
+		"not an executable for arm64": func(f *macho.File) { f.Cpu = macho.CpuAmd64 },
+		"not an executable":           func(f *macho.File) { f.Type = macho.TypeDylib },
+		"not position-independent":    func(f *macho.File) { f.Flags &^= macho.FlagPIE },
+		"not signed":                  func(f *macho.File) { f.Loads = f.Loads[:2] },
+		"needs /opt/homebrew/lib/libzstd.dylib": func(f *macho.File) {
+			f.Loads = append(f.Loads, &macho.Dylib{Name: "/opt/homebrew/lib/libzstd.dylib"})
+		},
+	} {
+		f := good()
+		change(f)
+		if err := runsOnMacOS(f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }
 
