@@ -53,6 +53,20 @@ var All = []*gather.Check{
 // probes are the checks that use the GPUs, and wait for the probe of pairs.
 var probes = []*gather.Check{transfersCheck, gpudirect.Check, collectivesCheck}
 
+// EarlySections are the sections of the facts that Options.Early gets complete, and those that no check
+// fills: all but those of the probes, and what is noted until the end.
+func EarlySections() []string {
+	var names []string
+	t := reflect.TypeFor[facts.Facts]()
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name != "unknown" && !slices.ContainsFunc(probes, func(c *gather.Check) bool { return c.Name == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Gather runs every check in parallel, each after those that it depends on,
 // and returns the facts with the time that each check took. A check that
 // fails, panics or outlasts its deadline never stops another: its section
@@ -109,23 +123,30 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 			}
 		})
 	}
-	if opts.Nearly != nil && (!collecting(opts) || opts.CollectivesIfDue) {
-		wg.Go(func() {
-			for _, c := range All {
-				if !slices.Contains(probes, c) {
-					<-done[c.Name]
-				}
+	wg.Go(func() {
+		for _, c := range All {
+			if !slices.Contains(probes, c) {
+				<-done[c.Name]
 			}
-			select {
-			case report := <-ways.nearly:
-				mu.Lock()
-				own := *f
-				mu.Unlock()
-				foretell(ctx, shared.With(&own), report)
-			case <-done[transfersCheck.Name]:
-			}
-		})
-	}
+		}
+		soFar := func() *facts.Facts {
+			mu.Lock()
+			defer mu.Unlock()
+			own := *f
+			return &own
+		}
+		if opts.Early != nil {
+			opts.Early(soFar())
+		}
+		if opts.Nearly == nil || collecting(opts) && !opts.CollectivesIfDue {
+			return
+		}
+		select {
+		case report := <-ways.nearly:
+			foretell(ctx, shared.With(soFar()), report)
+		case <-done[transfersCheck.Name]:
+		}
+	})
 	wg.Wait()
 	deriveOffered(f)
 	f.Unknown = inOrder(shared.Unknowns())

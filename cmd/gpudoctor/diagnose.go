@@ -61,11 +61,6 @@ type request struct {
 // ruleLimit is rules.Options.Limit; tests shorten it.
 var ruleLimit time.Duration
 
-// driverStarts is after what time a machine that has not answered has GPUs, whose
-// driver is starting: without one, all facts are there after 30 ms, and the driver of
-// two H200 takes 600 ms.
-const driverStarts = 80 * time.Millisecond
-
 // diagnose is the straight line: host, facts, findings, advice, report. The rules are
 // read while facts are gathered, and compiled while the driver starts.
 // It may return both a report and an error: see gathered.
@@ -74,9 +69,12 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	heap.Prepare()
 	gathering, stop := context.WithCancel(ctx)
 	defer stop()
-	read, nearly := make(chan gathered, 1), make(chan *facts.Facts, 1)
-	if r.probed() && len(r.source.with) == 0 {
-		r.options.Nearly = func(f *facts.Facts) { nearly <- f }
+	read, early, nearly := make(chan gathered, 1), make(chan *facts.Facts, 1), make(chan *facts.Facts, 1)
+	if r.probed() {
+		r.options.Early = func(f *facts.Facts) { early <- f }
+		if len(r.source.with) == 0 {
+			r.options.Nearly = func(f *facts.Facts) { nearly <- f }
+		}
 	}
 	go func() { read <- r.gather(gathering) }()
 	known, only, skip, err := r.knowledge()
@@ -90,18 +88,8 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if err := known.rules.Parse(choice, r.probed()); err != nil {
 		return nil, problem(err)
 	}
-	select {
-	case g := <-read:
-		read <- g // For settle.
-	case <-r.driverStarted():
-		var expected rules.Expected
-		if len(r.source.with) == 0 {
-			expected.Sections = rules.TextSections
-		}
-		if r.target == nil {
-			expected.Sections = append(slices.Clip(expected.Sections), "target")
-		}
-		if err := known.rules.Prepare(choice, expected); err != nil {
+	if f := r.whileDriverStarts(read, early); f != nil {
+		if err := known.rules.Prepare(choice, r.expected(f)); err != nil {
 			return nil, problem(err)
 		}
 	}
@@ -168,13 +156,37 @@ func settle(read <-chan gathered, nearly <-chan *facts.Facts, evaluate func(*fac
 	return g, verdict, took, problem(err)
 }
 
-// driverStarted returns a channel that tells when it is clear that a driver is
-// starting; never where the request needs none.
-func (r request) driverStarted() <-chan time.Time {
-	if !r.probed() {
-		return nil
+// driverAnswers is how long after the other checks the probe of a machine without a driver has
+// certainly ended: its process takes a few milliseconds, and was started before them.
+const driverAnswers = 10 * time.Millisecond
+
+// whileDriverStarts waits for the facts that are known while a driver starts, and returns them; nil if
+// everything was known before.
+func (r request) whileDriverStarts(read chan gathered, early <-chan *facts.Facts) *facts.Facts {
+	var f *facts.Facts
+	var late <-chan time.Time
+	for {
+		select {
+		case g := <-read:
+			read <- g // For settle.
+			return nil
+		case f = <-early:
+			late = time.After(driverAnswers)
+		case <-late:
+			return f
+		}
 	}
-	return time.After(driverStarts)
+}
+
+// expected is what is known of the facts once the checks but the probes have ended. Texts may add to all
+// sections, and a target is added in the end.
+func (r request) expected(f *facts.Facts) rules.Expected {
+	if len(r.source.with) > 0 {
+		return rules.Expected{}
+	}
+	return rules.Expected{Facts: f, Sections: slices.DeleteFunc(checks.EarlySections(), func(name string) bool {
+		return name == "target" && r.target != nil
+	})}
 }
 
 // probed reports whether the request asks for transfers of its own.

@@ -110,6 +110,9 @@ func (g *group) startOne(ctx context.Context, m *member) {
 	if g.env != nil || g.unset != nil {
 		spec.Env = slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, g.env)
 	}
+	if own := g.session.ownEnv; own != nil && len(m.places) == 1 {
+		spec.Env = append(spec.Env, own(m.places[0].Rank)...)
+	}
 	if c, err := newCapture(); err == nil {
 		m.log = c
 		spec.Files = []*os.File{c.theirs}

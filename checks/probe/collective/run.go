@@ -77,23 +77,14 @@ type session struct {
 	hung    bool // An arm hung in its start: later ones get less time.
 	// tried is when the first arm had ended.
 	tried time.Time
+	// ownEnv is added to the environment of one rank alone; tests set it.
+	ownEnv func(rank int) []string
 }
 
 // Run runs the collectives. Whatever the library and the driver do is part of the report.
 func Run(ctx context.Context, o Options) (*probe.Collectives, error) {
-	o.Patience = cmp.Or(o.Patience, deadline.Transfer)
-	o.Start = cmp.Or(o.Start, deadline.Start)
-	o.Join = cmp.Or(o.Join, deadline.Join)
-	o.Whole = cmp.Or(o.Whole, deadline.Full)
-	s := &session{options: o, begun: time.Now(), env: environment(o.Env), report: &probe.Collectives{
-		Mode: o.Mode, Outcome: probe.Unknown, GPUs: []string{}, Arms: []probe.Arm{}, Candidates: o.Candidates,
-	}}
-	for name, value := range o.Files {
-		if _, set := s.env[name]; !set {
-			s.env[name] = value
-		}
-	}
-	ctx, stop := context.WithTimeout(ctx, o.Whole)
+	s := newSession(o)
+	ctx, stop := context.WithTimeout(ctx, s.options.Whole)
 	defer stop()
 	if !s.survey(ctx) {
 		return s.report, context.Cause(ctx)
@@ -106,6 +97,28 @@ func Run(ctx context.Context, o Options) (*probe.Collectives, error) {
 		}
 		return s.report, nil
 	}
+	s.runArms(ctx)
+	return s.report, nil
+}
+
+func newSession(o Options) *session {
+	o.Patience = cmp.Or(o.Patience, deadline.Transfer)
+	o.Start = cmp.Or(o.Start, deadline.Start)
+	o.Join = cmp.Or(o.Join, deadline.Join)
+	o.Whole = cmp.Or(o.Whole, deadline.Full)
+	s := &session{options: o, begun: time.Now(), env: environment(o.Env), report: &probe.Collectives{
+		Mode: o.Mode, Outcome: probe.Unknown, GPUs: []string{}, Arms: []probe.Arm{}, Candidates: o.Candidates,
+	}}
+	for name, value := range o.Files {
+		if _, set := s.env[name]; !set {
+			s.env[name] = value
+		}
+	}
+	return s
+}
+
+// runArms runs the arms, each of which decides whether later ones are worth a run.
+func (s *session) runArms(ctx context.Context) {
 	for i, a := range arms {
 		switch {
 		case i > 0 && !s.takes(a):
@@ -119,7 +132,6 @@ func Run(ctx context.Context, o Options) (*probe.Collectives, error) {
 			s.run(ctx, a)
 		}
 	}
-	return s.report, nil
 }
 
 // The time after which the short form begins no further arm: what the arms after the first take
