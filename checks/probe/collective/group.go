@@ -411,20 +411,37 @@ func (g *group) work(ctx context.Context, todo plan) {
 // mostSeconds is the longest that the runs of one size may take together.
 const mostSeconds = 1.5
 
+// affordable is the size nearest to the one asked for, and how often it can be run for its time, where a
+// smaller size took some seconds once: on a slow path it is run less often, and if even one run and the
+// one before it, which is verified, would take too long, the size is halved, down to the smaller one: then
+// there is nothing more to run. The time is taken to grow as the size does, which it does on no path: the
+// latency is part of it.
+func affordable(asked, smaller int64, seconds float64) (bytes int64, n int) {
+	bytes = asked
+	if smaller == 0 || bytes <= mib {
+		return bytes, times(bytes)
+	}
+	once := func() float64 { return seconds * float64(bytes) / float64(smaller) }
+	for bytes > smaller && 2*once() > mostSeconds {
+		bytes /= 2
+	}
+	if bytes <= smaller {
+		return smaller, 0
+	}
+	return bytes, max(1, min(times(bytes), int(mostSeconds/once())-1))
+}
+
 // runPlan runs the collectives, and reports false where one failed.
 func (g *group) runPlan(ctx context.Context, todo plan, room int64) bool {
 	ranks := len(g.ranks)
 	number := 0
 	for _, step := range todo {
 		seconds, size := 0.0, int64(0)
-		for _, bytes := range step.bytes {
-			bytes = fit(step.name, min(bytes, room), ranks)
+		for _, asked := range step.bytes {
+			bytes, n := affordable(min(asked, room), size, seconds)
+			bytes = fit(step.name, bytes, ranks)
 			if bytes > room || bytes <= size {
 				continue
-			}
-			n := times(bytes)
-			if size > 0 && seconds*float64(bytes)/float64(size)*float64(n+1) > mostSeconds && bytes > mib {
-				break
 			}
 			number++
 			op, whole := g.runOne(ctx, task{Name: step.name, Bytes: bytes, Times: n, Seed: kernels.Seed(number, ranks, ranks, 0)})
@@ -486,8 +503,10 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 	us := roundTo(slowest*1e6, 100)
 	op.Microseconds = &us
 	if n := len(g.ranks); n > 1 {
-		rate := roundTo(float64(t.Bytes)/slowest/1e9*busFactor(t.Name, n), 1e4)
-		op.BusGBps = &rate
+		rate := float64(t.Bytes) / slowest / 1e9 * busFactor(t.Name, n)
+		if rate = roundTo(rate, 1e4); rate > 0 { // The smallest messages show a latency, and no rate.
+			op.BusGBps = &rate
+		}
 	}
 	return op, true
 }
