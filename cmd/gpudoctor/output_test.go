@@ -30,10 +30,10 @@ type ended struct {
 	stdout, stderr string
 }
 
-// runProgram runs the program with more in its environment, in a folder.
+// runProgram runs the program that signals itself with more in its environment, in a folder.
 func runProgram(t *testing.T, dir, variable string, args ...string) ended {
 	t.Helper()
-	c := exec.Command("gpudoctor", args...)
+	c := exec.Command(steppingProgram, args...)
 	var stdout, stderr bytes.Buffer
 	c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
 	c.Env = append(os.Environ(), variable)

@@ -14,26 +14,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
-
-// programs are what this binary is under another name.
-var programs = map[string]func(){"gpudoctor": func() {
-	signalAtStep()
-	main()
-}}
-
-func TestMain(m *testing.M) {
-	checks.ChildMain()                              // The program under test is this binary.
-	if programs[filepath.Base(os.Args[0])] == nil { // Tests do not read the settings of whoever runs them.
-		if err := os.Setenv("XDG_CONFIG_HOME", os.DevNull); err != nil {
-			panic(err)
-		}
-	}
-	testscript.Main(m, programs)
-}
 
 // TestScripts runs the program as a person does.
 func TestScripts(t *testing.T) {

@@ -10,6 +10,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 )
 
+// steppingProgram is the program that signalAtStep changes.
+const steppingProgram = "gpudoctor-stepping"
+
 // stepVariable holds a step of outfile.Write, a signal's number, how many times
 // the program under test gets it there, and whether it is to write as on a file
 // system that knows no files without a name: "filled 15 1 false".

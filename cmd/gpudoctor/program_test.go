@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// programs are what this binary is under another name: the program with something changed.
+var programs = map[string]func(){steppingProgram: func() {
+	signalAtStep()
+	main()
+}}
+
+func TestMain(m *testing.M) {
+	checks.ChildMain()                              // In tests that call functions, this binary starts itself.
+	if programs[filepath.Base(os.Args[0])] == nil { // Tests do not read the settings of whoever runs them.
+		if err := os.Setenv("XDG_CONFIG_HOME", os.DevNull); err != nil {
+			panic(err)
+		}
+	}
+	testscript.Main(beside{m}, programs)
+}
+
+// beside runs tests with the program in PATH. It is built, and no other name of this binary, which starts three
+// times as slowly: a check is four processes, and the tests run some thousand checks.
+type beside struct{ tests *testing.M }
+
+func (b beside) Run() int {
+	dir, err := os.MkdirTemp("", "program")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // It is a temporary folder.
+	build := exec.Command("go", slices.Concat([]string{"build", "-o", dir}, raceFlags, []string{"."})...)
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+		return 1
+	}
+	if err := os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+		panic(err)
+	}
+	return b.tests.Run()
+}
