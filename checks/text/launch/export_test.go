@@ -7,4 +7,7 @@ const (
 	MaxList    = maxList
 )
 
-var ParseSize = parseSize
+var (
+	ParseSize = parseSize
+	Ruled     = ruled
+)

@@ -63,8 +63,8 @@ var dockerfileKind = &parse.Kind{
 			if m := dockerfileFrom.FindStringSubmatch(l.Text); m != nil {
 				found = stages.begin(m[1], m[2])
 			}
-			for _, v := range environmentSettings(ownPath.ReplaceAllString(l.Text, "")) {
-				setVariable(found, v[0], v[1])
+			for _, v := range environmentSettings(l.Text) {
+				setVariable(found, v[0], ownPath.ReplaceAllString(v[1], ""))
 				found.Lines[place.Variable(v[0])] = l.Number // Of two values the last one counts.
 			}
 			if m := dockerfileUser.FindStringSubmatch(l.Text); m != nil {
@@ -81,7 +81,9 @@ var (
 	dockerfileFrom = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+(\S+))?\s*$`)
 	dockerfileUser = lazy.New(`^\s*USER\s+(\S+)\s*$`)
 	// ownPath is the value that LD_LIBRARY_PATH has before.
-	ownPath               = lazy.New(`:?\$(?:\{LD_LIBRARY_PATH[^}]*\}|LD_LIBRARY_PATH\b)`)
+	ownPath               = lazy.New(`:?\$(?:\{LD_LIBRARY_PATH(?:[^{}]|\$\{[^{}]*\})*\}|LD_LIBRARY_PATH\b)`)
+	dockerfileStart       = lazy.New(`(?mi)^\s*FROM[ \t]+\S`)
+	dockerfileSetting     = lazy.New(`(?i)^\s*ENV\s`)
 	dockerfileInstruction = lazy.New(`^\s*(?:RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
 )
 

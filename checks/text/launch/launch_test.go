@@ -2,6 +2,7 @@ package launch_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,7 +96,7 @@ func TestLaunchLines(t *testing.T) {
 			"NNODES=2\nexport GPUS_PER_NODE=8 # each\ntorchrun --nnodes $NNODES --nproc_per_node=${GPUS_PER_NODE} x.py",
 			`{"kind":"torchrun","command":["torchrun","--nnodes","2","--nproc_per_node=8","x.py"],"processes":8,"nodes":2}`,
 		},
-		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"]}`},
+		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"],"unknown":{"processes":"$N"}}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,6 +105,21 @@ func TestLaunchLines(t *testing.T) {
 			}
 		})
 	}
+}
+
+// openRest are all parts but some, left open by a text.
+func openRest(text string, but ...string) string {
+	open := map[string]string{}
+	for _, part := range launch.Ruled {
+		if !slices.Contains(but, part) {
+			open[part] = text
+		}
+	}
+	b, err := json.Marshal(open)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
 }
 
 func TestLaunchDescriptions(t *testing.T) {
@@ -132,9 +148,14 @@ func TestLaunchDescriptions(t *testing.T) {
 			"image: img\nshm_size: 1g\ndeploy:\n  resources:\n    reservations:\n      devices:\n        - capabilities: [gpu]\n          count: all\n",
 			`{"kind":"compose","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":1073741824}`,
 		},
-		"a template, cut": {
-			"spec:\n  containers:\n  - name: c\n    image: img\n{{- if .Values.x }}\n    resources:\n      limits:\n        amd.com/gpu: 8\n    bad: [1, 2\n",
-			`{"kind":"kubernetes","name":"c","image":"img","gpus":8,"gpu_vendor":"amd","resources":{"amd.com/gpu":"8"}}`,
+		"a template": {
+			"spec:\n  containers:\n  - name: c\n    image: img\n{{- if .Values.x }}\n    resources:\n      limits:\n        amd.com/gpu: 8\n{{- end }}\n",
+			`{"kind":"kubernetes","name":"c","image":"img","gpu_vendor":"amd","unknown":{"gpus":"{{8}}","resources":"{{8}}"}}`,
+		},
+		"invalid at its end": {
+			"services:\n  a:\n    image: x\n    gpus: all\n    shm_size: 1g\n  b:\n    image: y\n    ipc: host\n    bad: [1, 2\n",
+			`{"kind":"compose","name":"a","image":"x","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":1073741824}` + "\n" +
+				`{"kind":"compose","name":"b","image":"y","ipc":"host","unknown":` + openRest("bad: [1, 2", "ipc") + `}`,
 		},
 		"a Dockerfile": {
 			"FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN apt-get update && \\\n    apt-get install -y x\nENV NCCL_P2P_LEVEL=NVL\nENV NCCL_DEBUG INFO\n",
@@ -171,7 +192,8 @@ func TestEnvironment(t *testing.T) {
 		"# export NCCL_P2P_DISABLE=1":                               "",
 		"node1$ export NCCL_P2P_DISABLE=1":                          "NCCL_P2P_DISABLE=1",
 		"export PATH=/x":                                            "",
-		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                            "",
+		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                            "NCCL_DEBUG=INFO",
+		"NCCL_DEBUG=$LEVEL":                                         "",
 		"h:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO": "NCCL_DEBUG=INFO", // From the reader of NCCL's logs.
 	} {
 		var got []string

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -27,6 +30,19 @@ func unreadFiles(f *facts.Facts) []Reason {
 	for _, u := range f.Unknown {
 		if u.Section == LaunchesSection {
 			add(u.Reason)
+		}
+	}
+	return all
+}
+
+// openValues says where files refer to values that they do not show.
+func openValues(f *facts.Facts) []Reason {
+	var all []Reason
+	for i := range f.Launches {
+		l := &f.Launches[i]
+		for _, part := range slices.Sorted(maps.Keys(l.Unknown)) {
+			line := cmp.Or(l.Lines[part], l.Line)
+			all = append(all, Reason{Code: ReasonCut, Text: fmt.Sprintf("%s (line %d of %s does not show it)", l.Unknown[part], line, l.Source)})
 		}
 	}
 	return all

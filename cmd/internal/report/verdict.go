@@ -213,6 +213,9 @@ func (d *Document) unexamined(in Input) []Reason {
 		for _, s := range d.Skipped {
 			all = append(all, notJudged(s))
 		}
+		if len(d.Skipped) == 0 { // The rules that lack them have findings.
+			all = append(all, openValues(in.Facts)...)
+		}
 		return all
 	case d.textsOnly && len(in.Only) == 0:
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
