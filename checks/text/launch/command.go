@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
@@ -105,31 +103,6 @@ func assignment(word string) (name, value string, ok bool) {
 	return name, value, ok && variableName.MatchString(name)
 }
 
-// parseSize reads a size as the container programs write it ("16g", "64m",
-// "1073741824", "10.24gb": units of 1024, go-units RAMInBytes) or as
-// Kubernetes does ("16Gi", "8G").
-func parseSize(text string) *int64 {
-	text = strings.ToLower(strings.TrimSpace(text))
-	digits := strings.TrimRight(text, "bikmgtpe ")
-	n, err := finite.Parse(digits)
-	if err != nil || n < 0 {
-		return nil
-	}
-	unit := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(text[len(digits):]), "b"), "i")
-	if unit != "" {
-		power := strings.Index("kmgtpe", unit)
-		if power < 0 || len(unit) != 1 {
-			return nil
-		}
-		n *= math.Pow(1024, float64(power+1))
-	}
-	if n >= math.MaxInt64 {
-		return nil
-	}
-	size := int64(n)
-	return &size
-}
-
 // parseCount reads a count of processes, GPUs or nodes. "2:4" is torchrun's
 // range of nodes, of which the first counts.
 func parseCount(text string) *int {
@@ -168,11 +141,6 @@ func appendTo(list *[]string, values ...string) {
 			*list = append(*list, escape.Printable(v, maxValue))
 		}
 	}
-}
-
-// capability is a capability without CAP_, in upper case.
-func capability(name string) string {
-	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_")
 }
 
 // addMount notes a mount.
@@ -700,7 +668,7 @@ func dockerOption(l *facts.Launch, name, value string) {
 	case "--device":
 		addDevice(l, value)
 	case "--shm-size":
-		l.SHMBytes = parseSize(value)
+		l.SHMBytes = values.Size(value)
 	case "--ipc":
 		l.IPC = value
 	case "--pid":
@@ -709,7 +677,7 @@ func dockerOption(l *facts.Launch, name, value string) {
 		l.Network = value
 	case "--cap-add":
 		for c := range strings.SplitSeq(value, ",") {
-			appendTo(&l.CapAdd, capability(c))
+			appendTo(&l.CapAdd, values.Capability(c))
 		}
 	case "--privileged":
 		l.Privileged = value != "false"
@@ -733,7 +701,7 @@ func dockerOption(l *facts.Launch, name, value string) {
 			if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
 				size, _, _ = strings.Cut(size, ",")
 				if !unresolved(l, "shm_bytes", size) {
-					l.SHMBytes = parseSize(size)
+					l.SHMBytes = values.Size(size)
 				}
 			}
 			return

@@ -7,7 +7,4 @@ const (
 	MaxList    = maxList
 )
 
-var (
-	ParseSize = parseSize
-	Ruled     = ruled
-)
+var Ruled = ruled

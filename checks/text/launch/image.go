@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -266,7 +267,7 @@ func (c *inspectedContainer) launch() *facts.Launch {
 		l.Command = append([]string{c.Path}, c.Args...)
 	}
 	for _, name := range h.CapAdd {
-		appendTo(&l.CapAdd, capability(name))
+		appendTo(&l.CapAdd, values.Capability(name))
 	}
 	for _, d := range h.Devices {
 		addDevice(l, d.PathOnHost)

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -135,7 +136,7 @@ func (t *ecsTask) launch(c *ecsContainer) *facts.Launch {
 		if unresolved(l, "cap_add", name) {
 			continue
 		}
-		appendTo(&l.CapAdd, capability(name))
+		appendTo(&l.CapAdd, values.Capability(name))
 	}
 	for _, d := range p.Devices {
 		dockerOption(l, "--device", d.HostPath)
@@ -194,7 +195,7 @@ var inspectPartKind = &parse.Kind{
 			for _, m := range inspectField.FindAllStringSubmatch(line.Text, -1) {
 				switch value := strings.Trim(m[2], `"`); m[1] {
 				case "ShmSize":
-					l.SHMBytes = parseSize(value)
+					l.SHMBytes = values.Size(value)
 				case "IpcMode":
 					l.IPC = value
 				case "PidMode":

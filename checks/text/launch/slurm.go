@@ -7,6 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -97,7 +98,7 @@ var shellKind = &parse.Kind{
 		if m == nil {
 			return false
 		}
-		found := &facts.Launch{Kind: "shell", MemlockBytes: limitsNumber(m[1], 1024)}
+		found := &facts.Launch{Kind: "shell", MemlockBytes: values.Limit(m[1], 1024)}
 		unresolved(found, "memlock_bytes", m[1])
 		keepLaunch(s, found, l, nil)
 		return true

@@ -531,7 +531,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.stands(l, "cap_add", capabilities["add"])
 	for _, name := range yamlTexts(capabilities["add"]) {
 		if !unresolved(l, "cap_add", name) {
-			appendTo(&l.CapAdd, capability(name))
+			appendTo(&l.CapAdd, values.Capability(name))
 		}
 	}
 	w.variables(l, m["env"])
@@ -626,7 +626,7 @@ func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes m
 		}
 		if target == "/dev/shm" {
 			if text := yamlText(empty["sizeLimit"]); !unresolved(l, "shm_bytes", text) {
-				l.SHMBytes = parseSize(text)
+				l.SHMBytes = values.Size(text)
 			}
 			w.stands(l, "shm_bytes", empty["sizeLimit"])
 		}
@@ -655,7 +655,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	l := &facts.Launch{
 		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Runtime: yamlText(m["runtime"]),
 		IPC: yamlText(m["ipc"]), PID: yamlText(m["pid"]), Network: yamlText(m["network_mode"]), Privileged: yamlText(m["privileged"]) == "true",
-		SHMBytes: parseSize(yamlText(m["shm_size"])), User: escape.Printable(yamlText(m["user"]), 300), Lines: map[string]int{},
+		SHMBytes: values.Size(yamlText(m["shm_size"])), User: escape.Printable(yamlText(m["user"]), 300), Lines: map[string]int{},
 	}
 	w.open(l, c)
 	for key, part := range map[string]string{
@@ -681,7 +681,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	}
 	for _, name := range yamlTexts(m["cap_add"]) {
 		if !unresolved(l, "cap_add", name) {
-			appendTo(&l.CapAdd, capability(name))
+			appendTo(&l.CapAdd, values.Capability(name))
 		}
 	}
 	for _, device := range yamlTexts(m["devices"]) {
