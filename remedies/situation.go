@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/remedies/size"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -335,20 +336,10 @@ func asks(l facts.Launch, flag string) bool {
 	case "--ulimit":
 		return value == "memlock=-1" && l.MemlockBytes != nil && *l.MemlockBytes == -1
 	case "--shm-size":
-		size, ok := bytesOf(value)
-		return ok && l.SHMBytes != nil && *l.SHMBytes >= size
+		n, ok := size.Bytes(value)
+		return ok && l.SHMBytes != nil && *l.SHMBytes >= n
 	}
 	return false
-}
-
-// bytesOf reads a size as docker run takes it: "16g" (docker's units.RAMInBytes).
-func bytesOf(size string) (int64, bool) {
-	shift, known := map[string]int{"k": 10, "m": 20, "g": 30}[strings.ToLower(size[max(len(size)-1, 0):])]
-	if known {
-		size = size[:len(size)-1]
-	}
-	n, err := strconv.ParseInt(size, 10, 32)
-	return n << shift, err == nil
 }
 
 // podVariables are the variables that a fragment of a pod's description sets.

@@ -373,7 +373,11 @@ type Launch struct {
 	// Resources are the requested limits by name: "nvidia.com/gpu": "8",
 	// "vpc.amazonaws.com/efa": "4"; "claims" counts claims of other devices.
 	Resources map[string]string `json:"resources,omitempty"`
-	Source    string            `json:"source"`
+	// Unknown are the parts to which the file gives a value that it does not show, by the
+	// names of Lines, and how it refers to the value: "shm_bytes": "${SHM}". A part is
+	// either here or has a value. "variables" and "resources" stand for any of them.
+	Unknown map[string]string `json:"unknown,omitempty"`
+	Source  string            `json:"source"`
 	// Line is where it begins. Lines are those of its parts, where several lines
 	// describe it: "shm_bytes", "variables[NCCL_DEBUG]".
 	Line  int            `json:"line"`

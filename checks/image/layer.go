@@ -15,9 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/zst"
 	"github.com/gpudoctor/gpudoctor/checks/library"
 )
 
@@ -117,8 +116,8 @@ func decompress(r io.Reader) (plain io.Reader, done func(), err error) {
 			return nil, nil, fmt.Errorf("broken gzip: %w", err)
 		}
 		return z, func() { _ = z.Close() }, nil
-	case isZstd(head):
-		z, err := zstd.NewReader(b, zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow))
+	case zst.Is(head):
+		z, err := zst.NewReader(b)
 		if err != nil {
 			return nil, nil, fmt.Errorf("broken zstd: %w", err)
 		}
@@ -127,16 +126,6 @@ func decompress(r io.Reader) (plain io.Reader, done func(), err error) {
 		return nil, nil, errPacking
 	}
 	return b, func() {}, nil
-}
-
-// maxWindow bounds the memory of a zstd decoder: zstd writes windows of more than 8 MiB
-// only with --long or --ultra.
-const maxWindow = 64 << 20
-
-// isZstd reports whether a stream begins with a frame of zstd, or one to skip, as
-// zstd:chunked has (RFC 8878, 3.1).
-func isZstd(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")) || len(head) > 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte("\x2a\x4d\x18"))
 }
 
 // tar reads the members of a layer, or of the archive of a root folder.

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/internal/zst"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -286,7 +287,7 @@ func (s *scanner) packed(ctx context.Context, p *packedStore, name string, size 
 		p.documents[name] = raw
 		return s.budget.keep(len(raw))
 	}
-	if size < blockBytes && !bytes.HasPrefix(head, []byte("\x1f\x8b")) && !isZstd(head) {
+	if size < blockBytes && !bytes.HasPrefix(head, []byte("\x1f\x8b")) && !zst.Is(head) {
 		return nil // Too small for an archive: "VERSION" of old ones.
 	}
 	l, err := s.blob(ctx, named(name), b)
@@ -392,7 +393,7 @@ func formOfFile(name string, sure bool) (form string, packed bool, err error) {
 		return "", false, err
 	}
 	var members *tar.Reader
-	if head = head[:n]; bytes.HasPrefix(head, []byte("\x1f\x8b")) || isZstd(head) {
+	if head = head[:n]; bytes.HasPrefix(head, []byte("\x1f\x8b")) || zst.Is(head) {
 		plain, done, err := decompress(f)
 		if err != nil {
 			return "", true, err

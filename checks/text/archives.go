@@ -19,6 +19,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/zst"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -40,8 +41,13 @@ func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []by
 			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken xz: %w", err))
 		}
 		return true, t.unpacked(ctx, in, z, ".xz", ".txz")
-	case bytes.HasPrefix(head, []byte(magicZstd)):
-		in.list.pass(in.name, problem{"compressed with zstd, which is not supported: decompress it first", facts.UnreadForm})
+	case zst.Is(head):
+		z, err := zst.NewFrugalReader(r)
+		if err != nil {
+			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken zstd: %w", err))
+		}
+		defer z.Close()
+		return true, t.unpacked(ctx, in, z, ".zst", ".tzst")
 	case isZip(head):
 		raw, err := t.inMemory(r, "a zip in a pipe or an archive")
 		if err != nil {
@@ -51,20 +57,18 @@ func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []by
 	default:
 		return false, nil
 	}
-	return true, nil
 }
 
-// The first bytes of what is compressed (RFC 1952, the .xz file format, RFC 8878).
+// The first bytes of what is compressed (RFC 1952, the .xz file format).
 const (
 	magicGzip = "\x1f\x8b"
 	magicXZ   = "\xfd7zXZ\x00"
-	magicZstd = "\x28\xb5\x2f\xfd"
 )
 
 // IsArchive reports whether a file that begins so is an archive, or compressed.
 func IsArchive(head []byte) bool {
 	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
-	return begins(magicGzip) || begins(magicXZ) || isBzip2(head) || isZip(head) || isTar(head)
+	return begins(magicGzip) || begins(magicXZ) || zst.Is(head) || isBzip2(head) || isZip(head) || isTar(head)
 }
 
 func isBzip2(head []byte) bool {

@@ -32,6 +32,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(gzipped(tarred(f, "a.log.gz", string(gzipped([]byte(known))), "b.zip", string(zipped(f, "c.log", known)))))
 	f.Add(zipped(f, "a.log", known, "b.tar", string(tarred(f, "c.log", known))))
 	f.Add(bzipped)
+	f.Add(packZstd(f, known, 1<<10))
+	f.Add(packZstd(f, string(tarred(f, "a.log", known)), 1<<10))
 	f.Add([]byte("-- a.log --\n" + known + "-- b.log --\n" + known))
 	f.Add([]byte("$ lspci -vvv\r\n\x1b[0mfoo\r\n"))
 	f.Add([]byte(`{"schema": "gpudoctor.facts/v1", "host": {"kernel": "6.8"}}`))

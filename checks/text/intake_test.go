@@ -157,7 +157,7 @@ func TestReadRefuses(t *testing.T) {
 		"binary":                    {[]byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00"), "binary data"},
 		"prose":                     {[]byte("my GPUs do not talk to each other\n"), "nothing in it was recognized"},
 		"broken xz":                 {[]byte("\xfd7zXZ\x00\x00\x04"), "broken xz"},
-		"zstd":                      {[]byte("\x28\xb5\x2f\xfd\x04\x58"), "compressed with zstd"},
+		"broken zstd":               {[]byte("\x28\xb5\x2f\xfd\x04\x58"), "unexpected EOF"},
 		"broken gzip":               {[]byte("\x1f\x8b\x08\x00broken"), "gzip"},
 		"broken zip":                {[]byte("PK\x03\x04broken"), "broken zip"},
 		"compressed too many times": {bomb, "compressed too many times"},

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -256,5 +257,51 @@ func TestXZ(t *testing.T) {
 	_, err = text.Read(t.Context(), []string{save(t, "nccl.log.xz", huge)}, text.Options{})
 	if err == nil || !strings.Contains(err.Error(), "dictionary size exceeds max") {
 		t.Errorf("a dictionary of 4 GiB gives %v", err)
+	}
+}
+
+// packZstd is a text that is compressed with zstd.
+func packZstd(tb testing.TB, content string, window int) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(window))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := w.Write([]byte(content)); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestZstd holds that what zstd has compressed is read, in an archive as well, that none of it is
+// lost without a word, and that what claims to need more memory than the bound is refused.
+func TestZstd(t *testing.T) {
+	const content = "NCCL version 2.28.9+cuda13.0\n"
+	data := packZstd(t, content, 1<<20)
+	skipped := append([]byte("\x50\x2a\x4d\x18\x02\x00\x00\x00ab"), data...)
+	archive := packZstd(t, string(tarred(t, "logs/nccl.log.zst", string(data))), 1<<20)
+	for name, raw := range map[string][]byte{"nccl.log.zst": data, "skip.zst": skipped, "ticket.tar.zst": archive, "two.zst": append(slices.Clone(data), data...)} {
+		got, err := text.Read(t.Context(), []string{save(t, name, raw)}, text.Options{})
+		if err != nil || len(got.Facts.Software) == 0 || got.Facts.Software[0].Version != "2.28.9" {
+			t.Errorf("%s: got %+v, %v", name, got.Facts, err)
+		}
+	}
+	for end := range len(data) {
+		got, err := text.Read(t.Context(), []string{save(t, "nccl.log.zst", data[:end])}, text.Options{})
+		if err == nil && got.Facts.Texts[0].Unread == "" {
+			t.Errorf("cut at %d, it passes for whole", end)
+		}
+	}
+	// A frame with a window of 128 MiB (RFC 8878, 3.1.1.1.2), and one that is all of 4 GiB.
+	for name, head := range map[string]string{"window": "\x28\xb5\x2f\xfd\x00\x88", "single": "\x28\xb5\x2f\xfd\xa0\x00\x00\x00\xff"} {
+		raw := append([]byte(head), "\x01\x00\x00"...)
+		_, err := text.Read(t.Context(), []string{save(t, name+".zst", raw)}, text.Options{})
+		if err == nil || !strings.Contains(err.Error(), "window size exceeded") && !strings.Contains(err.Error(), "exceeds") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -36,6 +36,7 @@ package gpudoctor.rules.container_caps
 import data.gpudoctor.lib.container_rdma
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launch_devices
+import data.gpudoctor.lib.launch_files
 import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
@@ -265,6 +266,9 @@ findings contains found if some found in launch_devices.unreached
 findings contains object.union({"subject": "/dev/infiniband", "params": {"nodes": ["/dev/infiniband"]}}, found) if {
 	some found in launch_limits.devices
 }
+
+# What the files of a job leave open.
+missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"privileged", "devices", "mounts", "resources", "runtime", "nodes", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]", "variables[NCCL_NET]", "variables[NCCL_IB_HCA]", "variables[ENROOT_RESTRICT_DEV]", "gpus", "processes", "tensor_parallel"})
 
 missing contains {"fact": "container", "words": "device nodes and capabilities were not read"} if not input.container
 

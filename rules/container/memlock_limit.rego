@@ -30,6 +30,7 @@ package gpudoctor.rules.memlock_limit
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpudirect
+import data.gpudoctor.lib.launch_files
 import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.locked_memory as locked
 import data.gpudoctor.lib.logs
@@ -271,6 +272,9 @@ consequence := "memory registration with the NIC fails" if {
 
 # What the files of a job say before it runs.
 findings contains object.union({"subject": "RLIMIT_MEMLOCK"}, found) if some found in launch_limits.memlock
+
+# What the files of a job leave open.
+missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"privileged", "devices", "mounts", "resources", "cap_add", "memlock_bytes", "user", "nodes", "gpus", "processes", "tensor_parallel"})
 
 missing contains {"fact": "container", "words": "limits were not read"} if {
 	not input.container

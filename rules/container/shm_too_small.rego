@@ -254,6 +254,9 @@ findings contains {
 
 counted if count(surroundings.usable) > 0
 
+# What the files of a job leave open.
+missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"shm_bytes", "ipc", "mounts", "gpus", "processes", "tensor_parallel"})
+
 missing contains {"fact": "container", "words": "/dev/shm and limits were not read"} if not input.container
 
 missing contains {"fact": "gpus", "words": "it is not known how many GPUs are used here"} if not surroundings.usable

@@ -15,4 +15,6 @@ type LaunchFileTable struct {
 	// DriverPackages match packages of distributions, StubFolders folders of a library path.
 	DriverPackages []string `json:"driver_packages"`
 	StubFolders    []string `json:"stub_folders"`
+	// Parts are the parts of a description, for people, by the names of facts.Launch.Lines.
+	Parts map[string]string `json:"parts"`
 }

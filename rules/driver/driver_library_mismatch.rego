@@ -33,6 +33,7 @@ import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.driver_libraries
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
+import data.gpudoctor.lib.launch_files
 import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
@@ -258,6 +259,9 @@ findings contains driver_libraries.finding(l, ["info", "likely"], message, {}) i
 findings contains found if some found in launch_network.packages
 
 findings contains found if some found in launch_network.stubs
+
+# What the files of a job leave open.
+missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"variables[LD_LIBRARY_PATH]"})
 
 missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 

@@ -253,7 +253,6 @@ findings contains {
 } if {
 	some l in launch_files.files
 	some name, s in launch_files.settings(l)
-	launch_files.known(s.value)
 	value := trim_space(s.value)
 	value != ""
 	value != trim_space(facts.variable[name].value)
@@ -266,6 +265,9 @@ launch_setting(found) := object.union(found, {
 	"confidence": "likely",
 	"params": object.union({"source": variables.guide}, found.params),
 })
+
+# What the files of a job leave open.
+missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"variables[*]", "devices", "mounts", "resources", "nodes"})
 
 missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env

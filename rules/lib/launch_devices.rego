@@ -37,6 +37,7 @@ not_given(l) if l in launches.without_gpus
 
 not_given(l) if {
 	l.kind == "kubernetes"
+	launches.shows(l, {"gpus", "privileged", "resources", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
 	not l.gpus
 	not l.privileged
 	count(object.get(l, "resources", {})) == 0
@@ -54,6 +55,7 @@ unreached contains {
 	"evidence": [lf.fact(l, "devices", l.devices)],
 } if {
 	some l in lf.contained
+	launches.shows(l, {"privileged", "devices"})
 	not l.privileged
 	some [given, lacking] in [["/dev/kfd", "/dev/dri"], ["/dev/dri", "/dev/kfd"]]
 	has(l, given)

@@ -74,19 +74,23 @@ settings(l) := object.union(around(l), {name: {"value": value, "place": launches
 around(l) := {name: {"value": v.value, "place": sprintf("%s:%d", [v.source, v.line])} |
 	some name, all in of_source[l.source]
 	count(all) == 1
+	not open_variables[l.source][sprintf("variables[%s]", [name])]
 	some v in all
 } if {
 	l.kind in scripted
 } else := {}
 
+# open_variables are those that a script also sets to values that it does not show.
+open_variables[l.source][part] if {
+	some l in files
+	l.kind == "shell"
+	some part, _ in l.unknown
+}
+
 # setting_fact is a variable in force as evidence.
 setting_fact(l, name) := {"fact": sprintf("launches[%s].variables[%s]", [object.get(l, "name", l.kind), name]), "value": s.value, "source": s.place} if {
 	s := settings(l)[name]
 }
-
-# known is true of a value that the file states: no reference to a variable of a shell or
-# a template.
-known(value) if not regex.match("[$`{]", value)
 
 # granted are the GPUs of a node that the batch script around a command asks for.
 granted[l.source] contains l.gpus if {
@@ -103,16 +107,35 @@ asked(l) := l.gpus if {
 	l.gpus == -1
 } else := n if {
 	l.kind in scripted
+	launches.shows(l, {"gpus"})
 	count(granted[l.source]) == 1
 	some n in granted[l.source]
 } else := count(facts.gpus) if {
 	l.kind in scripted
+	launches.shows(l, {"gpus"})
 	not granted[l.source]
+	not grant_open[l.source]
 	count(facts.gpus) > 0
 }
 
+# grant_open are the texts whose batch job asks for a number of GPUs that it does not show.
+grant_open[l.source] := true if {
+	some l in files
+	l.kind == "slurm"
+	not launches.shows(l, {"gpus"})
+}
+
 # ranks counts the processes with a GPU of their own that a description starts on one node.
-ranks(l) := max(starts(l)) if count(starts(l)) > 0
+ranks(l) := max(starts(l)) if {
+	count(starts(l)) > 0
+	launches.shows(l, {"processes", "tensor_parallel"})
+	parted(l)
+}
+
+# parted is true where the nodes over which one model is spread are known.
+parted(l) if launches.shows(l, {"nodes"})
+
+parted(l) if not l.tensor_parallel
 
 starts(l) := {n | n := l.processes} | {n |
 	not "ray" in object.get(l, "command", [])
@@ -132,6 +155,7 @@ several(l) if {
 one_rank(l) if ranks(l) == 1
 
 several(l) if {
+	launches.shows(l, {"gpus"})
 	not l.gpus
 	not l.kind == "kubernetes"
 	ranks(l) > 1
@@ -161,6 +185,27 @@ rdma[l] contains {"part": "mounts", "value": mount} if {
 }
 
 rdma_facts(l) := [fact(l, r.part, r.value) | some r in sort(rdma[l])]
+
+# undecided are values that the files do not show, of parts that a rule reads, in words.
+undecided(parts) := {sentence |
+	some l in files
+	some part, text in l.unknown
+	some read in parts
+	covers(read, part)
+	sentence := sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(part), title(l), text, launches.place_of(l, part)])
+}
+
+# covers is true of a part that a rule reads, or that stands for it. "variables[*]" is any
+# variable.
+covers(read, part) if read == part
+
+covers("variables[*]", part) if startswith(part, "variables")
+
+covers(read, "variables") if startswith(read, "variables[")
+
+part_words(part) := words.parts[part] if {
+	words.parts[part]
+} else := trim_suffix(trim_prefix(part, "variables["), "]")
 
 matches(patterns, word) if {
 	some p in patterns

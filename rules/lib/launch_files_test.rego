@@ -42,10 +42,33 @@ test_settings if {
 	lf.setting_fact(own, "NCCL_DEBUG").source == "pod.yaml:7"
 }
 
-test_known if {
-	lf.known("0,1")
-	not lf.known("$SLURM_LOCALID")
-	not lf.known("{{ .Values.gpus }}")
+test_undecided if {
+	open := object.union(pod, {"unknown": {"shm_bytes": "${SHM}", "variables[NCCL_DEBUG]": "$D"}, "lines": {"shm_bytes": 9}})
+	lf.undecided({"shm_bytes", "ipc"}) == {"The size of /dev/shm of the pod train is ${SHM} (pod.yaml:9), whose value the file does not show"} with input as job([open])
+	count(lf.undecided({"variables[*]"})) == 1 with input as job([open])
+	count(lf.undecided({"variables[NCCL_DEBUG]"})) == 1 with input as job([open])
+	count(lf.undecided({"variables[NCCL_NET]"})) == 0 with input as job([open])
+	count(lf.undecided({"ipc"})) == 0 with input as job([open])
+	any_variable := object.union(pod, {"unknown": {"variables": "{{ .env }}"}})
+	count(lf.undecided({"variables[NCCL_NET]"})) == 1 with input as job([any_variable])
+}
+
+test_open_variables if {
+	batch := {"kind": "slurm", "source": "job.sh", "line": 1}
+	shell := {"kind": "shell", "source": "job.sh", "line": 6, "unknown": {"variables[NCCL_DEBUG]": "$D"}}
+	lf.settings(batch) == {} with input as object.union(job([batch, shell]), {"env": {"variables": [variable("WARN")]}})
+}
+
+test_open_counts if {
+	run := {"kind": "torchrun", "source": "job.sh", "line": 9, "processes": 8, "tensor_parallel": 8}
+	lf.ranks(run) == 8 with input as job([run])
+	every part in ["processes", "tensor_parallel", "nodes"] {
+		not lf.ranks(object.union(run, {"unknown": {part: "$N"}})) with input as job([run])
+	}
+	lf.ranks({"processes": 8, "unknown": {"nodes": "$N"}}) == 8
+	batch := {"kind": "slurm", "source": "job.sh", "line": 1, "unknown": {"gpus": "$N"}}
+	not lf.asked(run) with input as with_gpus(batch)
+	not lf.several({"kind": "docker-run", "processes": 8, "unknown": {"gpus": "$N"}}) with input as job([run])
 }
 
 test_asked if {

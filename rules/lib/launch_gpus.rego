@@ -19,7 +19,6 @@ listed[l][name] := entries if {
 	some l in lf.files
 	some name in visible.choosers
 	value := lf.settings(l)[name].value
-	lf.known(value)
 	value != "all"
 	all := visible.list_of(value)
 	entries := array.slice(all, 0, min({i | some i, e in all; names_none(l, e)} | {count(all)}))
@@ -128,6 +127,12 @@ started_otherwise(l) if {
 	lf.ranks(run) > 0
 }
 
+started_otherwise(l) if {
+	task_only(l)
+	some run in of_source[l.source]
+	not launches.shows(run, {"processes", "tensor_parallel"})
+}
+
 of_source[l.source] contains l if {
 	some l in lf.files
 	l.kind in lf.scripted
@@ -234,6 +239,7 @@ found contains {
 	batch.tasks > 1
 	some run in runs_of[source]
 	run.processes > 1
+	launches.shows(run, {"tasks"})
 	not run.tasks == 1
 }
 
@@ -279,7 +285,6 @@ found contains {
 	some l in lf.files
 	l.kind in (launches.isolating | {"dockerfile"})
 	value := lf.settings(l).NVIDIA_DRIVER_CAPABILITIES.value
-	lf.known(value)
 	given := {trim_space(c) | some c in split(lower(value), ",")} - {""}
 	count(given) > 0
 	not "all" in given

@@ -18,7 +18,6 @@ test_lists if {
 	found([setting("CUDA_VISIBLE_DEVICES", "none")]) == {["CUDA_VISIBLE_DEVICES", "critical"]}
 	found([setting("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")]) == set()
 	found([setting("CUDA_VISIBLE_DEVICES", "all")]) == set()
-	found([setting("CUDA_VISIBLE_DEVICES", "$LOCAL")]) == set()
 }
 
 test_list_of_all if {

@@ -49,6 +49,7 @@ shm contains {
 # bounded is true of a container in which locked memory is limited, as far as its
 # description says.
 bounded(l) if {
+	launches.shows(l, {"privileged", "cap_add", "memlock_bytes"})
 	not l.privileged
 	not "IPC_LOCK" in object.get(l, "cap_add", [])
 	not "ALL" in object.get(l, "cap_add", [])
@@ -91,6 +92,7 @@ memlock contains {
 	some l in lf.contained
 	count(lf.rdma[l]) > 0
 	"IPC_LOCK" in l.cap_add
+	launches.shows(l, {"privileged", "memlock_bytes"})
 	not l.privileged
 	not l.memlock_bytes == -1
 	regex.match(`^[1-9]\d*(:|$)`, l.user)
@@ -106,6 +108,7 @@ memlock contains {
 } if {
 	some l in lf.contained
 	low(l)
+	launches.shows(l, {"privileged", "cap_add"})
 	not l.privileged
 	not "IPC_LOCK" in object.get(l, "cap_add", [])
 	why := uses_rdma(l)
@@ -156,6 +159,9 @@ remote(_) if lf.target_rdma
 
 by_source[l.source] contains l if some l in lf.files
 
+# granting are the parts that pass RDMA devices.
+granting := {"privileged", "devices", "mounts", "resources"}
+
 # given is true of a container that RDMA devices reach.
 given(l) if l.privileged
 
@@ -175,6 +181,7 @@ devices contains {
 	"evidence": [lf.setting_fact(l, name)],
 } if {
 	some l in lf.contained
+	launches.shows(l, granting)
 	not given(l)
 	some name, s in lf.settings(l)
 	[severity, consequence] := needs_rdma(name, s.value)
@@ -184,7 +191,6 @@ needs_rdma("NCCL_NET", value) := ["high", "NCCL then ends instead of using TCP"]
 
 needs_rdma("NCCL_IB_HCA", value) := ["medium", "NCCL finds none of these NICs and uses TCP"] if {
 	value != ""
-	lf.known(value)
 }
 
 # Several nodes, RDMA on each, and no way to it.
@@ -199,6 +205,7 @@ devices contains {
 	lf.target_rdma
 	lf.multi_node(l)
 	requests_gpus(l)
+	launches.shows(l, granting)
 	not given(l)
 }
 

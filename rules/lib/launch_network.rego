@@ -18,6 +18,7 @@ import data.tables.launch_files as words
 # own_network is true of a container with a network namespace of its own.
 own_network(l) if {
 	l in lf.contained
+	launches.shows(l, {"network"})
 	not l.network == "host"
 	not startswith(object.get(l, "network", ""), "container:")
 }
@@ -36,12 +37,12 @@ interfaces contains {
 	own_network(l)
 	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
 	s := lf.settings(l)[name]
-	lf.known(s.value)
 	names := {trim_left(trim_space(n), "=") | some n in split(s.value, ",")}
 	not startswith(s.value, "^")
 	every n in names {
 		lf.matches(words.host_interfaces, n)
 	}
+	launches.shows(l, {"resources"})
 	not attached(l)
 }
 

@@ -25,6 +25,7 @@ containers contains l if {
 small_shm contains l if {
 	some l in containers
 	with_gpu(l)
+	shows(l, {"ipc", "shm_bytes", "mounts"})
 	not shares(l)
 	not l.shm_mounted
 	not l.shm_bytes
@@ -33,11 +34,16 @@ small_shm contains l if {
 small_shm contains l if {
 	some l in containers
 	with_gpu(l)
+	shows(l, {"ipc"})
 	not shares(l)
 	l.shm_bytes < limits.shm_recommended_bytes
 }
 
 with_gpu(l) if not l.gpus == 0
+
+# shows is true of a launch whose description shows the values of parts, as far as it gives
+# them any. Without it, a part that is missing may have a value.
+shows(l, parts) if count({part | some part in parts; l.unknown[part]}) == 0
 
 # shares is true of a container that has the host's /dev/shm, or another's.
 shares(l) if l.ipc == "host"
@@ -51,6 +57,7 @@ shares(l) if startswith(l.ipc, "service:")
 without_gpus contains l if {
 	some l in input.launches
 	l.kind in {"docker-run", "compose"}
+	shows(l, {"gpus", "runtime", "privileged", "devices", "variables", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"})
 	not l.gpus
 	not l.gpu_vendor
 	not l.runtime
@@ -79,6 +86,7 @@ enclosed contains l if {
 # none.
 without_rdma contains l if {
 	some l in (containers | {l | some l in enclosed; l.kind == "slurm"})
+	shows(l, {"privileged", "devices", "mounts", "resources"})
 	not l.privileged
 	not given(l, "/dev/infiniband")
 	count({m | some m in object.get(l, "mounts", []); startswith(m, "/dev")}) == 0
@@ -95,6 +103,7 @@ given(l, prefix) if {
 # NVLink between machines (NVIDIA/nccl issue 1925).
 without_imex contains l if {
 	some l in enclosed
+	shows(l, {"privileged", "devices", "mounts"})
 	not l.privileged
 	with_gpu(l)
 	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0

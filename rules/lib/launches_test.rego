@@ -56,3 +56,17 @@ test_words_for_a_launch if {
 	launches.title({"kind": "compose"}) == "the service"
 	launches.title({"kind": "kubernetes", "image": "x"}) == "the pod of x"
 }
+
+test_open_parts if {
+	every part in ["shm_bytes", "ipc", "mounts"] {
+		count(launches.small_shm) == 0 with input as changed({"unknown": {part: "$X"}})
+	}
+	count(launches.small_shm) == 0 with input as changed({"shm_bytes": 67108864, "unknown": {"ipc": "$X"}})
+	bare := {"kind": "docker-run", "image": "x", "source": "a.txt", "line": 1}
+	every part in ["gpus", "runtime", "privileged", "devices", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"] {
+		count(launches.without_gpus) == 0 with input as with_launch(object.union(bare, {"unknown": {part: "$X"}}))
+	}
+	every part in ["privileged", "devices", "mounts"] {
+		count(launches.without_rdma | launches.without_imex) == 0 with input as changed({"unknown": {part: "$X"}})
+	}
+}

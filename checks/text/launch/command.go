@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,9 +12,9 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -104,31 +103,6 @@ func assignment(word string) (name, value string, ok bool) {
 	return name, value, ok && variableName.MatchString(name)
 }
 
-// parseSize reads a size as the container programs write it ("16g", "64m",
-// "1073741824", "10.24gb": units of 1024, go-units RAMInBytes) or as
-// Kubernetes does ("16Gi", "8G").
-func parseSize(text string) *int64 {
-	text = strings.ToLower(strings.TrimSpace(text))
-	digits := strings.TrimRight(text, "bikmgtpe ")
-	n, err := finite.Parse(digits)
-	if err != nil || n < 0 {
-		return nil
-	}
-	unit := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(text[len(digits):]), "b"), "i")
-	if unit != "" {
-		power := strings.Index("kmgtpe", unit)
-		if power < 0 || len(unit) != 1 {
-			return nil
-		}
-		n *= math.Pow(1024, float64(power+1))
-	}
-	if n >= math.MaxInt64 {
-		return nil
-	}
-	size := int64(n)
-	return &size
-}
-
 // parseCount reads a count of processes, GPUs or nodes. "2:4" is torchrun's
 // range of nodes, of which the first counts.
 func parseCount(text string) *int {
@@ -144,6 +118,12 @@ func parseCount(text string) *int {
 func setVariable(l *facts.Launch, name, value string) {
 	if !variableName.MatchString(name) {
 		return
+	}
+	if refersTo(name, value) {
+		leaveOpen(l, value, place.Variable(name))
+		if name != searchPath {
+			return
+		}
 	}
 	if l.Variables == nil {
 		l.Variables = make(map[string]string)
@@ -163,11 +143,6 @@ func appendTo(list *[]string, values ...string) {
 	}
 }
 
-// capability is a capability without CAP_, in upper case.
-func capability(name string) string {
-	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_")
-}
-
 // addMount notes a mount.
 func addMount(l *facts.Launch, source, target string) {
 	if target == "" {
@@ -175,6 +150,9 @@ func addMount(l *facts.Launch, source, target string) {
 	}
 	if target == "/dev/shm" {
 		l.SHMMounted = true
+	}
+	if values.Refers(target) || values.Refers(source) && strings.HasPrefix(target, "/dev") {
+		leaveOpen(l, source+":"+target, "mounts")
 	}
 	appendTo(&l.Mounts, source+":"+target)
 }
@@ -186,6 +164,7 @@ func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Lin
 	l.Source, l.Line = s.Source(), at.Number
 	readVariables(l)
 	readCommand(l, l.Command)
+	settle(l)
 	l.Command = slices.Clone(l.Command[:min(len(l.Command), maxCommand)])
 	for i, word := range l.Command {
 		l.Command[i] = escape.Printable(word, maxValue)
@@ -236,8 +215,15 @@ func sameLaunch(a, b *facts.Launch) bool {
 // readVariables takes from the variables which GPUs a container gets:
 // the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
 func readVariables(l *facts.Launch) {
+	if l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
+		return
+	}
+	if text := l.Unknown[place.Variable("NVIDIA_VISIBLE_DEVICES")]; text != "" {
+		leaveOpen(l, text, "gpus")
+		return
+	}
 	visible, ok := l.Variables["NVIDIA_VISIBLE_DEVICES"]
-	if !ok || l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
+	if !ok {
 		return
 	}
 	l.GPUs = countDevices(visible)
@@ -305,8 +291,11 @@ func Starts(line string) (variables [][2]string, words []string) {
 }
 
 // Settings are the variables that a line sets for a job, by name and value: a shell's
-// export, the prefix of a command, a line of env.
-func Settings(line string) [][2]string { return environmentSettings(line) }
+// export, the prefix of a command, a line of env. It leaves out values that the line does not
+// show.
+func Settings(line string) [][2]string {
+	return slices.DeleteFunc(environmentSettings(line), func(v [2]string) bool { return refersTo(v[0], v[1]) })
+}
 
 // BareCommand is the command of a line without what stands before it: the plus of "set -x",
 // a second prompt, the mark of quoted text.
@@ -376,46 +365,94 @@ var (
 	pythonModule = lazy.New(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
 )
 
-// options are the options by which programs are told how many ranks to
+// options are the parts that the options set by which programs are told how many ranks to
 // run, by their spelling with dashes: the documentation of torchrun,
 // accelerate, DeepSpeed, vLLM, SGLang, TGI, TensorRT-LLM and LMDeploy.
-var options = map[string]func(l *facts.Launch, n *int){
-	"--nproc-per-node":               func(l *facts.Launch, n *int) { l.Processes = n },
-	"--num-processes":                func(l *facts.Launch, n *int) { l.Processes = n },
-	"--num-gpus":                     func(l *facts.Launch, n *int) { l.Processes = n },
-	"--nnodes":                       func(l *facts.Launch, n *int) { l.Nodes = n },
-	"--num-nodes":                    func(l *facts.Launch, n *int) { l.Nodes = n },
-	"--num-machines":                 func(l *facts.Launch, n *int) { l.Nodes = n },
-	"--tensor-parallel-size":         func(l *facts.Launch, n *int) { l.TensorParallel = n },
-	"--tensor-model-parallel-size":   func(l *facts.Launch, n *int) { l.TensorParallel = n },
-	"-tp":                            func(l *facts.Launch, n *int) { l.TensorParallel = n },
-	"--tp":                           func(l *facts.Launch, n *int) { l.TensorParallel = n },
-	"--tp-size":                      func(l *facts.Launch, n *int) { l.TensorParallel = n },
-	"--num-shard":                    func(l *facts.Launch, n *int) { l.TensorParallel = n },
-	"--pipeline-parallel-size":       func(l *facts.Launch, n *int) { l.PipelineParallel = n },
-	"--pipeline-model-parallel-size": func(l *facts.Launch, n *int) { l.PipelineParallel = n },
-	"-pp":                            func(l *facts.Launch, n *int) { l.PipelineParallel = n },
-	"--pp":                           func(l *facts.Launch, n *int) { l.PipelineParallel = n },
-	"--pp-size":                      func(l *facts.Launch, n *int) { l.PipelineParallel = n },
-	"--data-parallel-size":           func(l *facts.Launch, n *int) { l.DataParallel = n },
-	"-dp":                            func(l *facts.Launch, n *int) { l.DataParallel = n },
-	"--dp":                           func(l *facts.Launch, n *int) { l.DataParallel = n },
-	"--dp-size":                      func(l *facts.Launch, n *int) { l.DataParallel = n },
+var options = map[string]string{
+	"--nproc-per-node":               "processes",
+	"--num-processes":                "processes",
+	"--num-gpus":                     "processes",
+	"--nnodes":                       "nodes",
+	"--num-nodes":                    "nodes",
+	"--num-machines":                 "nodes",
+	"--tensor-parallel-size":         "tensor_parallel",
+	"--tensor-model-parallel-size":   "tensor_parallel",
+	"-tp":                            "tensor_parallel",
+	"--tp":                           "tensor_parallel",
+	"--tp-size":                      "tensor_parallel",
+	"--num-shard":                    "tensor_parallel",
+	"--pipeline-parallel-size":       "pipeline_parallel",
+	"--pipeline-model-parallel-size": "pipeline_parallel",
+	"-pp":                            "pipeline_parallel",
+	"--pp":                           "pipeline_parallel",
+	"--pp-size":                      "pipeline_parallel",
+	"--data-parallel-size":           "data_parallel",
+	"-dp":                            "data_parallel",
+	"--dp":                           "data_parallel",
+	"--dp-size":                      "data_parallel",
+}
+
+// countOf is where a launch keeps a count.
+func countOf(l *facts.Launch, part string) **int {
+	return map[string]**int{
+		"processes": &l.Processes, "nodes": &l.Nodes, "tensor_parallel": &l.TensorParallel, "pipeline_parallel": &l.PipelineParallel,
+		"data_parallel": &l.DataParallel,
+	}[part]
+}
+
+// setCount sets a count of a launch from the value of an option, if it is one.
+func setCount(l *facts.Launch, part, value string) {
+	if unresolved(l, part, value) {
+		return
+	}
+	if n := parseCount(value); n != nil {
+		*countOf(l, part) = n
+		delete(l.Unknown, part) // The last option counts.
+	}
 }
 
 // readCommand takes from a program's arguments how many ranks it should
 // run. It also reads a command inside one word ("bash -c '...'").
 func readCommand(l *facts.Launch, words []string) {
 	for i, word := range words {
-		if strings.ContainsAny(word, " \n") && i > 0 && strings.Contains(word, "--") {
-			for line := range strings.SplitSeq(strings.ReplaceAll(word, "\\\n", " "), "\n") {
-				for part := range strings.SplitSeq(strings.ReplaceAll(line, "&&", ";"), ";") {
-					readOptions(l, splitWords(part))
-				}
+		if !strings.ContainsAny(word, " \n") || i == 0 || !strings.Contains(word, "--") {
+			continue
+		}
+		script := values.Read(word)
+		number := 0
+		for line := range strings.SplitSeq(strings.ReplaceAll(word, "\\\n", " "), "\n") {
+			number++
+			line = values.Expand(line, ofLaunch(l, script.At(number)))
+			for part := range strings.SplitSeq(strings.ReplaceAll(line, "&&", ";"), ";") {
+				readOptions(l, splitWords(part))
 			}
 		}
 	}
-	readOptions(l, words)
+	expanded := make([]string, len(words))
+	for i, word := range words {
+		expanded[i] = values.Expand(kubernetesReference.ReplaceAllString(word, "$${$1}"), ofLaunch(l, values.None))
+	}
+	readOptions(l, expanded)
+}
+
+// kubernetesReference is how a pod's command refers to a variable of the container.
+var kubernetesReference = lazy.New(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
+
+// ofLaunch looks variables up in a script, then among those that a launch sets.
+func ofLaunch(l *facts.Launch, script values.Lookup) values.Lookup {
+	return func(name string) (string, values.State) {
+		value, state := script(name)
+		if state != values.Unset {
+			return value, state
+		}
+		if value, ok := l.Variables[name]; ok {
+			return value, values.Known
+		}
+		if l.Unknown[place.Variable(name)] != "" {
+			return "", values.Unknown
+		}
+		return "", values.Unset
+	}
 }
 
 func readOptions(l *facts.Launch, words []string) {
@@ -423,8 +460,13 @@ func readOptions(l *facts.Launch, words []string) {
 		return
 	}
 	base := baseName(words[0])
+	begun := false // The program that a launcher starts has its own options.
 	for i, word := range words {
+		begun = begun || strings.HasSuffix(word, ".py")
 		if !strings.HasPrefix(word, "-") {
+			if !begun && i > 0 && optionsVariable(word) && programOf(words) != "" {
+				leaveRestOpen(l, word, counts)
+			}
 			continue
 		}
 		name, value, joined := strings.Cut(word, "=")
@@ -432,27 +474,28 @@ func readOptions(l *facts.Launch, words []string) {
 			value = words[i+1]
 		}
 		spelling := strings.ReplaceAll(name, "_", "-")
-		if set := options[spelling]; set != nil {
-			if n := parseCount(value); n != nil {
-				set(l, n)
-			}
+		if part := options[spelling]; part != "" {
+			setCount(l, part, value)
 			continue
 		}
 		if spelling == "--world-info" {
 			worldInfo(l, value)
 		}
-		if spelling == "--include" && base == "deepspeed" { // "localhost:0,1,2"
+		if spelling == "--include" && base == "deepspeed" && !unresolved(l, "processes", value) { // "localhost:0,1,2"
 			if _, list, ok := strings.Cut(value, ":"); ok && !strings.Contains(list, "@") {
 				l.Processes = countDevices(list)
 			}
 		}
-		if spelling == "-g" && strings.HasSuffix(base, "_perf") {
-			if n := parseCount(value); n != nil && l.Processes == nil {
-				l.Processes = n
-			}
+		if spelling == "-g" && strings.HasSuffix(base, "_perf") && l.Processes == nil {
+			setCount(l, "processes", value)
 		}
 	}
-	if base == "accelerate" && l.Processes != nil && l.Nodes != nil && *l.Nodes > 1 { // --num_processes is the whole job's.
+	if base != "accelerate" {
+		return
+	}
+	if text := l.Unknown["nodes"]; text != "" { // --num_processes is the whole job's.
+		leaveOpen(l, text, "processes")
+	} else if l.Processes != nil && l.Nodes != nil && *l.Nodes > 1 {
 		n := max(*l.Processes / *l.Nodes, 1)
 		l.Processes = &n
 	}
@@ -479,7 +522,7 @@ func worldInfo(l *facts.Launch, value string) {
 // starts. It reports whether it understood it.
 func takeCommand(s *script, text string, at parse.Line) bool {
 	understood := false
-	for rest := expandNumbers(s, text); rest != ""; {
+	for rest := values.Expand(text, s.variables(at.Number)); rest != ""; {
 		words := splitWords(rest)
 		variables, command := stripWrappers(words)
 		if kind := programOf(command); kind != "" {
@@ -579,16 +622,22 @@ var dockerFlags = commandFlags{
 // readDocker reads the options of docker run. It reports false for what is
 // prose.
 func readDocker(l *facts.Launch, words []string) bool {
-	options := 0
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+	options, open := 0, ""
+	for len(words) > 0 && words[0] != "--" && (strings.HasPrefix(words[0], "-") || standsForOptions(words)) {
 		options++
-		var name, value string
-		if words[0] == "--" {
-			words = words[1:]
-			break
+		if !strings.HasPrefix(words[0], "-") {
+			open, words = words[0], words[1:]
+			continue
 		}
+		var name, value string
 		name, value, words = dockerFlags.next(words)
 		dockerOption(l, name, value)
+	}
+	if len(words) > 0 && words[0] == "--" {
+		options, words = options+1, words[1:]
+	}
+	if open != "" {
+		leaveRestOpen(l, open, ofContainer)
 	}
 	if len(words) > 0 {
 		l.Image = words[0]
@@ -597,14 +646,29 @@ func readDocker(l *facts.Launch, words []string) bool {
 	return options > 0
 }
 
+// dockerParts are the parts of a launch that options set whose value is one of them.
+var dockerParts = map[string]string{
+	"--gpus": "gpus", "--device": "devices", "--shm-size": "shm_bytes", "--ipc": "ipc", "--pid": "pid", "--network": "network", "--net": "network",
+	"--cap-add": "cap_add", "--privileged": "privileged", "--user": "user", "-u": "user", "--runtime": "runtime",
+}
+
 func dockerOption(l *facts.Launch, name, value string) {
+	if part := dockerParts[name]; part != "" && unresolved(l, part, value) {
+		if part == "gpus" {
+			l.GPUVendor = "nvidia"
+		}
+		if part == "devices" {
+			leaveOpen(l, value, "gpus")
+		}
+		return
+	}
 	switch name {
 	case "--gpus":
 		setGPUs(l, value)
 	case "--device":
 		addDevice(l, value)
 	case "--shm-size":
-		l.SHMBytes = parseSize(value)
+		l.SHMBytes = values.Size(value)
 	case "--ipc":
 		l.IPC = value
 	case "--pid":
@@ -613,7 +677,7 @@ func dockerOption(l *facts.Launch, name, value string) {
 		l.Network = value
 	case "--cap-add":
 		for c := range strings.SplitSeq(value, ",") {
-			appendTo(&l.CapAdd, capability(c))
+			appendTo(&l.CapAdd, values.Capability(c))
 		}
 	case "--privileged":
 		l.Privileged = value != "false"
@@ -622,9 +686,7 @@ func dockerOption(l *facts.Launch, name, value string) {
 	case "--user", "-u":
 		l.User = escape.Printable(value, 300)
 	case "--env", "-e":
-		if name, value, ok := assignment(value); ok {
-			setVariable(l, name, value)
-		}
+		dockerVariable(l, value)
 	case "--volume", "-v":
 		source, target, ok := strings.Cut(value, ":")
 		if !ok {
@@ -638,7 +700,9 @@ func dockerOption(l *facts.Launch, name, value string) {
 			addMount(l, "tmpfs", target)
 			if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
 				size, _, _ = strings.Cut(size, ",")
-				l.SHMBytes = parseSize(size)
+				if !unresolved(l, "shm_bytes", size) {
+					l.SHMBytes = values.Size(size)
+				}
 			}
 			return
 		}
@@ -648,6 +712,20 @@ func dockerOption(l *facts.Launch, name, value string) {
 		l.Runtime = value
 	case "--name":
 		l.Name = value
+	}
+}
+
+// dockerVariable reads the value of --env: a variable with its value, or one whose value is that
+// of the shell.
+func dockerVariable(l *facts.Launch, text string) {
+	name, value, ok := assignment(text)
+	switch {
+	case ok:
+		setVariable(l, name, value)
+	case variableName.MatchString(text):
+		leaveOpen(l, "$"+text, place.Variable(text))
+	default:
+		unresolved(l, "variables", text)
 	}
 }
 
@@ -728,7 +806,14 @@ func addDevice(l *facts.Launch, value string) {
 // setUlimit reads "memlock=-1:-1", "memlock=-1", "memlock=unlimited".
 func setUlimit(l *facts.Launch, value string) {
 	name, limit, ok := strings.Cut(value, "=")
+	if values.Refers(name) {
+		unresolved(l, "memlock_bytes", value)
+		return
+	}
 	if !ok || strings.TrimSpace(name) != "memlock" {
+		return
+	}
+	if unresolved(l, "memlock_bytes", limit) {
 		return
 	}
 	soft, _, _ := strings.Cut(limit, ":")
@@ -749,9 +834,7 @@ func dockerExec(s *script, l *facts.Launch, words []string, at parse.Line) bool 
 		var name, value string
 		name, value, words = dockerFlags.next(words)
 		if name == "-e" || name == "--env" {
-			if name, value, ok := assignment(value); ok {
-				setVariable(l, name, value)
-			}
+			dockerVariable(l, value)
 		}
 	}
 	if len(words) < 2 {
@@ -773,7 +856,7 @@ func dockerExec(s *script, l *facts.Launch, words []string, at parse.Line) bool 
 	if kind == "" || kind == "docker-run" { // A container in a container is not followed.
 		return false
 	}
-	inner := &facts.Launch{Kind: kind, Variables: l.Variables}
+	inner := &facts.Launch{Kind: kind, Variables: l.Variables, Unknown: l.Unknown}
 	for _, v := range variables {
 		setVariable(inner, v[0], v[1])
 	}
@@ -845,6 +928,12 @@ var slurmFlags = commandFlags{
 	letters: "lusOovQHZE",
 }
 
+// slurmParts are the parts of a launch that options of Slurm set whose value is one of them.
+var slurmParts = map[string]string{
+	"--nodes": "nodes", "-N": "nodes", "--ntasks-per-node": "processes", "--tasks-per-node": "processes", "--ntasks": "processes", "-n": "processes",
+	"--gres": "gpus", "--gpus-per-node": "gpus", "--gpus": "gpus", "-G": "gpus", "--gpus-per-task": "gpus",
+}
+
 // readSlurm reads the options of srun, or those of #SBATCH lines, and
 // returns the program.
 func readSlurm(l *facts.Launch, words []string) []string {
@@ -852,6 +941,9 @@ func readSlurm(l *facts.Launch, words []string) []string {
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
 		name, value, words = slurmFlags.next(words)
+		if part := slurmParts[name]; part != "" && unresolved(l, part, value) {
+			continue
+		}
 		switch name {
 		case "--nodes", "-N":
 			value, _, _ = strings.Cut(value, "-")
@@ -883,6 +975,20 @@ func readSlurm(l *facts.Launch, words []string) []string {
 				}
 			}
 		}
+	}
+	if len(words) > 0 && optionsVariable(words[0]) {
+		leaveRestOpen(l, words[0], []string{"gpus", "processes", "tasks", "nodes"})
+	}
+	if text := l.Unknown["processes"]; text != "" {
+		leaveOpen(l, text, "tasks")
+	} else if text := l.Unknown["nodes"]; text != "" && tasks != nil && l.Processes == nil {
+		leaveOpen(l, text, "processes", "tasks")
+	}
+	if text := l.Unknown["nodes"]; text != "" && total != nil && l.GPUs == nil {
+		leaveOpen(l, text, "gpus")
+	}
+	if text := l.Unknown["processes"]; text != "" && perTask != nil && l.GPUs == nil {
+		leaveOpen(l, text, "gpus")
 	}
 	if tasks != nil && l.Processes == nil {
 		n := *tasks
@@ -947,6 +1053,12 @@ var mpiFlags = []string{
 	"--display-map", "--display-allocation", "--timestamp-output", "--mpi", "--gloo", "--disable-cache", "-l", "--prepend-rank",
 }
 
+// mpiParts are the parts of a launch that options of mpirun set whose value is one of them.
+var mpiParts = map[string]string{
+	"-np": "processes", "-n": "processes", "-c": "processes", "-npernode": "processes", "-N": "processes", "-ppn": "processes", "-perhost": "processes",
+	"-map-by": "processes", "-H": "nodes", "-host": "nodes", "-hosts": "nodes",
+}
+
 // readMPI reads the options of mpirun and returns the program.
 func readMPI(l *facts.Launch, words []string) []string {
 	var total, perNode, hosts *int
@@ -958,6 +1070,9 @@ func readMPI(l *facts.Launch, words []string) []string {
 		}
 		if !joined && len(words) > 0 {
 			value, words = words[0], words[1:]
+		}
+		if part := mpiParts["-"+strings.TrimLeft(name, "-")]; part != "" && unresolved(l, part, value) {
+			continue
 		}
 		switch "-" + strings.TrimLeft(name, "-") {
 		case "-np", "-n", "-c":
@@ -995,6 +1110,15 @@ func readMPI(l *facts.Launch, words []string) []string {
 		}
 	}
 	l.Nodes = hosts
+	if text := l.Unknown["nodes"]; text != "" && perNode == nil && total != nil {
+		leaveOpen(l, text, "processes") // That of the whole job is known only.
+	}
+	if text := l.Unknown["processes"]; text != "" && hosts == nil {
+		leaveOpen(l, text, "nodes")
+	}
+	if len(words) > 0 && optionsVariable(words[0]) {
+		leaveRestOpen(l, words[0], []string{"processes", "nodes"})
+	}
 	switch {
 	case perNode != nil:
 		l.Processes = perNode

@@ -7,4 +7,4 @@ const (
 	MaxList    = maxList
 )
 
-var ParseSize = parseSize
+var Ruled = ruled

@@ -3,16 +3,17 @@ package launch
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -34,16 +35,11 @@ var dockerfileKind = &parse.Kind{
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		first, _ := in.Peek()
-		var install installation
-		stages := stages{}
-		found := stages.begin("", "")
 		goesOn, here := false, ""
-		within := map[int]bool{} // Lines of a text behind "<<".
 		lines := in.While(func(l parse.Line) bool {
 			text := strings.TrimSpace(l.Text)
 			switch {
 			case here != "":
-				within[l.Number] = true
 				if text == here {
 					here = ""
 				}
@@ -51,63 +47,65 @@ var dockerfileKind = &parse.Kind{
 			case goesOn && (text == "" || strings.HasPrefix(text, "#")): // They do not end an instruction.
 				return true
 			}
-			here = install.below(text)
-			belongs := goesOn || text == "" || strings.HasPrefix(text, "#") || dockerfileFrom.MatchString(text) || dockerfileInstruction.MatchString(text)
+			here = textBelow(text)
+			belongs := goesOn || text == "" || strings.HasPrefix(text, "#") || dockerfileInstruction.MatchString(text)
 			goesOn = goesOnBelow(text)
 			return belongs
 		})
-		for _, l := range lines {
-			if within[l.Number] {
-				continue
-			}
-			if m := dockerfileFrom.FindStringSubmatch(l.Text); m != nil {
-				found = stages.begin(m[1], m[2])
-			}
-			for _, v := range environmentSettings(ownPath.ReplaceAllString(l.Text, "")) {
-				setVariable(found, v[0], v[1])
-				found.Lines[place.Variable(v[0])] = l.Number // Of two values the last one counts.
-			}
-			if m := dockerfileUser.FindStringSubmatch(l.Text); m != nil {
-				found.User = escape.Printable(m[1], 300)
-				found.Lines["user"] = l.Number
-			}
-			install.read(found, l)
-		}
-		keepLaunch(s, found, first, nil)
+		keepLaunch(s, ofImage(dockerfile.Read(append(linesAbove(s, first), lines...))), first, nil)
 	},
 }
 
-var (
-	dockerfileFrom = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+(\S+))?\s*$`)
-	dockerfileUser = lazy.New(`^\s*USER\s+(\S+)\s*$`)
-	// ownPath is the value that LD_LIBRARY_PATH has before.
-	ownPath               = lazy.New(`:?\$(?:\{LD_LIBRARY_PATH[^}]*\}|LD_LIBRARY_PATH\b)`)
-	dockerfileInstruction = lazy.New(`^\s*(?:RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
-)
-
-// stages are those of a Dockerfile, by name, in lower case: what a stage sets holds in
-// those that begin from it, and of a builder's nothing holds in the image.
-type stages map[string]*facts.Launch
-
-func (s stages) begin(image, name string) *facts.Launch {
-	found := &facts.Launch{Kind: "dockerfile", Image: image, Lines: map[string]int{}}
-	if from := s[strings.ToLower(image)]; from != nil {
-		*found = *from
-		found.Variables, found.Lines, found.Packages = maps.Clone(from.Variables), maps.Clone(from.Lines), slices.Clone(from.Packages)
+// linesAbove are those above the first stage: ARG, whose values the stages may take.
+func linesAbove(s *parse.Sink, first parse.Line) []parse.Line {
+	var lines []parse.Line
+	for text := range strings.SplitSeq(s.Text(), "\n") {
+		if len(lines)+1 >= first.Number {
+			break
+		}
+		lines = append(lines, parse.Line{Number: len(lines) + 1, Text: strings.TrimRight(text, "\r")})
 	}
-	if name != "" && len(s) < maxList {
-		s[strings.ToLower(name)] = found
+	return lines
+}
+
+// ofImage is what a Dockerfile sets in its image.
+func ofImage(image *dockerfile.Image) *facts.Launch {
+	found := &facts.Launch{Kind: "dockerfile", Image: image.Base, Lines: map[string]int{}}
+	for name, v := range image.Variables {
+		if env.SteersCommunication(name) {
+			setVariable(found, name, ownPath.ReplaceAllString(v.Value, ""))
+			found.Lines[place.Variable(name)] = v.Line
+		}
+	}
+	if image.User != "" && !unresolved(found, "user", image.User) {
+		found.User = escape.Printable(image.User, 300)
+		found.Lines["user"] = image.UserLine
+	}
+	for _, run := range image.Runs {
+		var install installation
+		for _, l := range run {
+			install.read(found, l)
+		}
 	}
 	return found
 }
 
-// installation reads the packages that RUN installs, over the lines that it goes on.
-type installation struct{ running, manager, installing bool }
+var (
+	dockerfileFrom = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+(\S+))?\s*$`)
+	// ownPath is the value that LD_LIBRARY_PATH has before.
+	ownPath               = lazy.New(`:?\$(?:\{LD_LIBRARY_PATH(?:[^{}]|\$\{[^{}]*\})*\}|LD_LIBRARY_PATH\b)`)
+	dockerfileStart       = lazy.New(`(?mi)^\s*FROM[ \t]+\S`)
+	dockerfileSetting     = lazy.New(`(?i)^\s*ENV\s`)
+	dockerfileInstruction = lazy.New(`(?i)^\s*(?:FROM|RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
+)
 
-// below is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has
+// installation reads the packages that RUN installs, over the lines that it goes on.
+type installation struct{ manager, installing bool }
+
+// textBelow is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has
 // none.
-func (*installation) below(text string) string {
-	name, _, _ := strings.Cut(text, " ")
+func textBelow(text string) string {
+	name, _, _ := strings.Cut(strings.ToUpper(text), " ")
 	_, rest, ok := strings.Cut(text, "<<")
 	if !ok || name != "RUN" && name != "COPY" && name != "ADD" {
 		return ""
@@ -127,13 +125,9 @@ func (r *installation) read(l *facts.Launch, line parse.Line) {
 	if strings.HasPrefix(text, "#") {
 		return
 	}
-	if rest, ok := strings.CutPrefix(text, "RUN "); ok {
-		*r, text = installation{running: true}, rest
+	if len(text) > 4 && strings.EqualFold(text[:4], "RUN ") {
+		text = text[4:]
 	}
-	if !r.running {
-		return
-	}
-	goesOn := goesOnBelow(text)
 	for word := range strings.FieldsSeq(strings.NewReplacer("&&", " ; ", ";", " ; ", "||", " ; ").Replace(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))) {
 		switch {
 		case word == ";":
@@ -148,7 +142,6 @@ func (r *installation) read(l *facts.Launch, line parse.Line) {
 			place.Note(l, "packages["+name+"]", line.Number)
 		}
 	}
-	r.running = goesOn
 }
 
 // managers install packages of the distribution.
@@ -274,7 +267,7 @@ func (c *inspectedContainer) launch() *facts.Launch {
 		l.Command = append([]string{c.Path}, c.Args...)
 	}
 	for _, name := range h.CapAdd {
-		appendTo(&l.CapAdd, capability(name))
+		appendTo(&l.CapAdd, values.Capability(name))
 	}
 	for _, d := range h.Devices {
 		addDevice(l, d.PathOnHost)

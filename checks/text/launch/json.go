@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -63,7 +64,7 @@ var jsonKind = &parse.Kind{
 			}
 		}
 		// JSON is YAML, but for tabs.
-		yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first)
+		yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, &template{})
 	},
 }
 
@@ -105,14 +106,20 @@ type ecsContainer struct {
 
 func (t *ecsTask) launch(c *ecsContainer) *facts.Launch {
 	l := &facts.Launch{
-		Kind: "ecs", Name: c.Name, Image: c.Image, IPC: t.IPCMode, PID: t.PIDMode, Privileged: c.Privileged, Command: append(c.EntryPoint, c.Command...),
+		Kind: "ecs", Name: c.Name, Image: c.Image, PID: t.PIDMode, Privileged: c.Privileged, Command: append(c.EntryPoint, c.Command...),
 	}
-	if t.NetworkMode == "host" {
+	if !unresolved(l, "ipc", t.IPCMode) {
+		l.IPC = t.IPCMode
+	}
+	if !unresolved(l, "network", t.NetworkMode) && t.NetworkMode == "host" {
 		l.Network = "host"
 	}
 	for _, r := range c.ResourceRequirements {
 		if r.Type == "GPU" {
-			l.GPUs, l.GPUVendor = parseCount(r.Value), "nvidia"
+			l.GPUVendor = "nvidia"
+			if !unresolved(l, "gpus", r.Value) {
+				l.GPUs = parseCount(r.Value)
+			}
 		}
 	}
 	for _, u := range c.Ulimits {
@@ -126,10 +133,13 @@ func (t *ecsTask) launch(c *ecsContainer) *facts.Launch {
 		l.SHMBytes = new(*n << 20)
 	}
 	for _, name := range p.Capabilities.Add {
-		appendTo(&l.CapAdd, capability(name))
+		if unresolved(l, "cap_add", name) {
+			continue
+		}
+		appendTo(&l.CapAdd, values.Capability(name))
 	}
 	for _, d := range p.Devices {
-		addDevice(l, d.HostPath)
+		dockerOption(l, "--device", d.HostPath)
 	}
 	for _, m := range p.Tmpfs {
 		addMount(l, "tmpfs", strings.TrimRight(m.ContainerPath, "/"))
@@ -185,7 +195,7 @@ var inspectPartKind = &parse.Kind{
 			for _, m := range inspectField.FindAllStringSubmatch(line.Text, -1) {
 				switch value := strings.Trim(m[2], `"`); m[1] {
 				case "ShmSize":
-					l.SHMBytes = parseSize(value)
+					l.SHMBytes = values.Size(value)
 				case "IpcMode":
 					l.IPC = value
 				case "PidMode":

@@ -1,14 +1,14 @@
 // Package launch reads how jobs and containers are started: commands, manifests, batch
-// scripts, their variables and limits.
+// scripts and their variables.
 package launch
 
 import "github.com/gpudoctor/gpudoctor/checks/text/parse"
 
 // New makes the kinds of this package for one reading.
 func New(s *parse.Sink) parse.Family {
-	script, access := &script{Sink: s}, &nodesAccess{}
+	script := &script{Sink: s}
 	return parse.Family{Kinds: []*parse.Kind{
 		jsonKind, describeKind, yamlKind, objectKind, inspectKind, inspectPartKind, dockerfileKind, scriptKind, nodeKind, enrootKind, commandKind(script), promptKind(script), argumentsKind,
-		environmentKind(script), limitsKind, ulimitKind, shellKind, shmKind, processKind, nodesKind(access), identityKind(access),
+		environmentKind(script), shellKind,
 	}}
 }

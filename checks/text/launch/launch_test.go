@@ -2,6 +2,7 @@ package launch_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
 
@@ -95,7 +97,7 @@ func TestLaunchLines(t *testing.T) {
 			"NNODES=2\nexport GPUS_PER_NODE=8 # each\ntorchrun --nnodes $NNODES --nproc_per_node=${GPUS_PER_NODE} x.py",
 			`{"kind":"torchrun","command":["torchrun","--nnodes","2","--nproc_per_node=8","x.py"],"processes":8,"nodes":2}`,
 		},
-		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"]}`},
+		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"],"unknown":{"processes":"$N"}}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,6 +106,21 @@ func TestLaunchLines(t *testing.T) {
 			}
 		})
 	}
+}
+
+// openRest are all parts but some, left open by a text.
+func openRest(text string, but ...string) string {
+	open := map[string]string{}
+	for _, part := range launch.Ruled {
+		if !slices.Contains(but, part) {
+			open[part] = text
+		}
+	}
+	b, err := json.Marshal(open)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
 }
 
 func TestLaunchDescriptions(t *testing.T) {
@@ -132,9 +149,14 @@ func TestLaunchDescriptions(t *testing.T) {
 			"image: img\nshm_size: 1g\ndeploy:\n  resources:\n    reservations:\n      devices:\n        - capabilities: [gpu]\n          count: all\n",
 			`{"kind":"compose","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":1073741824}`,
 		},
-		"a template, cut": {
-			"spec:\n  containers:\n  - name: c\n    image: img\n{{- if .Values.x }}\n    resources:\n      limits:\n        amd.com/gpu: 8\n    bad: [1, 2\n",
-			`{"kind":"kubernetes","name":"c","image":"img","gpus":8,"gpu_vendor":"amd","resources":{"amd.com/gpu":"8"}}`,
+		"a template": {
+			"spec:\n  containers:\n  - name: c\n    image: img\n{{- if .Values.x }}\n    resources:\n      limits:\n        amd.com/gpu: 8\n{{- end }}\n",
+			`{"kind":"kubernetes","name":"c","image":"img","gpu_vendor":"amd","unknown":{"gpus":"{{8}}","resources":"{{8}}"}}`,
+		},
+		"invalid at its end": {
+			"services:\n  a:\n    image: x\n    gpus: all\n    shm_size: 1g\n  b:\n    image: y\n    ipc: host\n    bad: [1, 2\n",
+			`{"kind":"compose","name":"a","image":"x","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":1073741824}` + "\n" +
+				`{"kind":"compose","name":"b","image":"y","ipc":"host","unknown":` + openRest("bad: [1, 2", "ipc") + `}`,
 		},
 		"a Dockerfile": {
 			"FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN apt-get update && \\\n    apt-get install -y x\nENV NCCL_P2P_LEVEL=NVL\nENV NCCL_DEBUG INFO\n",
@@ -171,7 +193,8 @@ func TestEnvironment(t *testing.T) {
 		"# export NCCL_P2P_DISABLE=1":                               "",
 		"node1$ export NCCL_P2P_DISABLE=1":                          "NCCL_P2P_DISABLE=1",
 		"export PATH=/x":                                            "",
-		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                            "",
+		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                            "NCCL_DEBUG=INFO",
+		"NCCL_DEBUG=$LEVEL":                                         "",
 		"h:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO": "NCCL_DEBUG=INFO", // From the reader of NCCL's logs.
 	} {
 		var got []string
@@ -186,89 +209,10 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
-	number := func(n *int64) int64 {
-		if n == nil {
-			return 0
-		}
-		return *n
-	}
-	text := strings.Join([]string{
-		"$ ulimit -a",
-		"max locked memory           (kbytes, -l) 8192",
-		"open files                          (-n) 1024",
-		"$ ulimit -l",
-		"64",
-		"$ cat /proc/self/limits",
-		"Max locked memory         8388608              16777216             bytes     ",
-		"Max stack size            8388608              unlimited            bytes     ",
-		"$ grep -E 'CapEff|Seccomp' /proc/self/status",
-		"CapEff:\t00000000a80425fb",
-		"Seccomp:\t2",
-		"$ df -h",
-		"Filesystem      Size  Used Avail Use% Mounted on",
-		"overlay         1.8T  1.1T  640G  63% /",
-		"shm              64M   12M   52M  19% /dev/shm",
-		"$ ls -l /dev/nvidia*",
-		"crw-rw-rw- 1 root root 195,   0 Nov  1 10:00 /dev/nvidia0",
-		"crw-rw---- 1 root video 195, 255 Nov  1 10:00 /dev/nvidiactl",
-		"$ ls /dev/infiniband",
-		"$ free -g",
-		"               total        used        free      shared  buff/cache   available",
-		"Mem:             503          20         400           1          83         480",
-	}, "\n")
-	f := texttest.Parse("x.txt", text)
-	c := f.Container
-	if c == nil || c.SHM == nil {
-		t.Fatalf("got %+v", c)
-	}
-	for name, pair := range map[string][2]int64{
-		"memlock":      {number(c.MemlockSoftBytes), 64 << 10},
-		"memlock hard": {number(c.MemlockHardBytes), 16 << 20},
-		"files":        {number(c.NOFILESoft), 1024},
-		"shm size":     {c.SHM.SizeBytes, 64 << 20},
-		"shm free":     {c.SHM.FreeBytes, 52 << 20},
-		"capabilities": {int64(len(c.Capabilities)), 14},
-		"memory":       {f.Host.MemoryBytes, 503 << 30},
-	} {
-		if pair[0] != pair[1] {
-			t.Errorf("%s: got %d, want %d", name, pair[0], pair[1])
-		}
-	}
-	if c.Seccomp != "filter" || c.Inside == nil || !*c.Inside {
-		t.Errorf("got seccomp %q, inside %v", c.Seccomp, c.Inside)
-	}
-	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
-	if diff := cmp.Diff(want, c.DeviceNodes); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestSHM(t *testing.T) {
-	for line, want := range map[string][2]int64{
-		"tmpfs           560G     0  560G   0% /dev/shm":                               {560 << 30, 560 << 30},
-		"tmpfs          tmpfs   65536  1024  64512   2% /dev/shm":                      {64 << 20, 63 << 20},
-		"shm on /dev/shm type tmpfs (rw,nosuid,nodev,noexec,relatime,size=65536k)":     {64 << 20, 64 << 20},
-		"shm /dev/shm tmpfs rw,nosuid,nodev,noexec,relatime,size=65536k 0 0":           {64 << 20, 64 << 20},
-		"712 701 0:60 / /dev/shm rw,nosuid,nodev - tmpfs shm rw,size=1048576k,inode64": {1 << 30, 1 << 30},
-		"/dev/shm shm    tmpfs  rw,nosuid,nodev,noexec,relatime,size=65536k":           {64 << 20, 64 << 20},
-		"tmpfs on /dev/shm type tmpfs (rw,nosuid,nodev)":                               {0, 0},
-		"WARNING: /dev/shm has only 67108864 bytes":                                    {0, 0},
-	} {
-		got := [2]int64{}
-		if f := texttest.Parse("x.txt", line+"\n"); f.Container != nil && f.Container.SHM != nil {
-			got = [2]int64{f.Container.SHM.SizeBytes, f.Container.SHM.FreeBytes}
-		}
-		if got != want {
-			t.Errorf("%q: got %v, want %v", line, got, want)
-		}
-	}
-}
-
 func TestLaunchSize(t *testing.T) {
 	for text, want := range map[string]int64{"16g": 16 << 30, "64m": 64 << 20, "1073741824": 1 << 30, "8gb": 8 << 30, "2Gi": 2 << 30, "1.5G": 3 << 29, "x": -1, "": -1, "9999999999999p": -1} {
 		got := int64(-1)
-		if n := launch.ParseSize(text); n != nil {
+		if n := values.Size(text); n != nil {
 			got = *n
 		}
 		if got != want {
@@ -284,8 +228,6 @@ var seeds = []string{
 	"services:\n  a: &x\n    image: b\n    shm_size: 1g\n  b:\n    <<: *x\n", "a: &a [*a]\nimage: x\nspec:\n  containers: *a\n",
 	"FROM a\nRUN b \\\n c\nENV NCCL_DEBUG=1\n", "[\n{\n\"HostConfig\": {\n}\n}\n]\n", "#SBATCH -N 2\n#SBATCH --gres=gpu:8\nsrun -n 3 x\n",
 	"mpirun -np 2 -H a:1,b -x NCCL_X=1 --mca a b c\n", "export NCCL_A=\"b c\" D=e\n", "os.environ['NCCL_A']='b'\n",
-	"max locked memory (kbytes, -l) 64\n$ ulimit -l\n99999999999999999\n", "shm 64M 0 64M 0% /dev/shm\n", "CapEff: 00000000a80425fb\nSeccomp: 2\n",
-	"$ ls -l /dev/dri /dev/nvidia*\n/dev/dri:\ncrw-rw---- 1 root render 226, 128 Nov 1 10:00 renderD128\n/dev/nvidia0 /dev/nvidiactl\n",
 	"deepspeed --include localhost:0,1 x.py -a\nx nnodes=1, num_local_procs=4\n",
 }
 
@@ -309,24 +251,6 @@ func bounded(t *testing.T, text string) {
 		if l.GPUs != nil && *l.GPUs < -1 || l.SHMBytes != nil && *l.SHMBytes < 0 {
 			t.Errorf("got %+v", l)
 		}
-	}
-}
-
-// A listing that went through grep has names without their folder.
-func TestBareDeviceNodes(t *testing.T) {
-	f := texttest.Parse("x.txt", "$ srun --gpus=1 ls -l /dev | grep nvidia\n"+
-		"crw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n"+
-		"crw-rw---- 1 root video 195, 255 Nov  1 10:00 nvidiactl\n"+
-		"drwxr-xr-x 2 root root       80 Nov  1 10:00 nvidia-caps\n")
-	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
-	if f.Container == nil {
-		t.Fatal("no listing was found")
-	}
-	if diff := cmp.Diff(want, f.Container.DeviceNodes); diff != "" {
-		t.Error(diff)
-	}
-	if f := texttest.Parse("x.txt", "$ ls -l /dev/nvidia0 | cat\ncrw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n"); f.Container != nil {
-		t.Errorf("want no listing of a single node, got %v", f.Container)
 	}
 }
 

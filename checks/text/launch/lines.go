@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -212,10 +213,21 @@ func environmentKind(s *script) *parse.Kind {
 		Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
 		Anchors: environmentAnchors(),
 		Line: func(_ *parse.Sink, l parse.Line) bool {
-			noteNumber(s, l.Text)
+			if dockerfileSetting.MatchString(l.Text) && s.inDockerfile(l) {
+				return false
+			}
 			settings := environmentSettings(l.Text)
 			for _, v := range settings {
-				s.Variable(v[0], escape.Printable(v[1], maxValue), l)
+				value := v[1]
+				if strings.Contains(value, "$") {
+					value = values.Expand(value, s.variables(l.Number))
+				}
+				if refersTo(v[0], value) {
+					noteUnresolved(s.Sink, v[0], value, l)
+				}
+				if !values.Refers(value) || v[0] == searchPath && !strings.HasPrefix(value, "$") {
+					s.Variable(v[0], escape.Printable(value, maxValue), l)
+				}
 			}
 			return len(settings) > 0
 		},
@@ -228,58 +240,20 @@ func environmentAnchors() []string {
 	return []string{
 		"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OMPI_MCA_", "NVSHMEM_", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH",
 		"LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
-		// Numbers of a script's own, for noteNumber.
-		"NODES=", "NPROC=", "NPROC_PER_NODE=", "GPUS_PER_NODE=", "_GPUS=", "WORLD_SIZE=", "SHM_SIZE=", "TP_SIZE=", "PP_SIZE=", "_PARALLEL_SIZE=",
-	}
-}
-
-// namedNumber is a line of a shell script that gives a number or a size a name.
-var namedNumber = lazy.New(`^\s*(?:export\s+)?([A-Z][A-Z0-9_]{1,40})=["']?(\d[\dA-Za-z.]{0,15})["']?\s*;?\s*(?:#.*)?$`)
-
-// noteNumber keeps a script's own numbers for the commands below: "NNODES=2",
-// then "torchrun --nnodes $NNODES".
-func noteNumber(s *script, line string) {
-	m := namedNumber.FindStringSubmatch(line)
-	if m == nil {
-		return
-	}
-	if s.numbers.source != s.Source() {
-		s.numbers = namedNumbers{source: s.Source(), values: map[string]string{}}
-	}
-	if _, known := s.numbers.values[m[1]]; known || len(s.numbers.values) < parse.MaxEntries {
-		s.numbers.values[m[1]] = m[2]
 	}
 }
 
 // script is what commands need of the lines around them.
 type script struct {
 	*parse.Sink
-	// numbers are those that a script gives names.
-	numbers namedNumbers
+	// assigned is what a script assigns, and the text that it is.
+	assigned struct {
+		source string
+		script *values.Script
+	}
 	// block are the lines of the command that is being read, where it goes on over
 	// several.
 	block []parse.Line
-}
-
-// namedNumbers are the numbers that a text gives names, by name.
-type namedNumbers struct {
-	source string
-	values map[string]string
-}
-
-var numberReference = lazy.New(`\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*))`)
-
-// expandNumbers replaces the names of such numbers.
-func expandNumbers(s *script, text string) string {
-	if s.numbers.source != s.Source() || !strings.Contains(text, "$") {
-		return text
-	}
-	return numberReference.ReplaceAllStringFunc(text, func(reference string) string {
-		if value, ok := s.numbers.values[strings.Trim(reference, "${}")]; ok {
-			return value
-		}
-		return reference
-	})
 }
 
 var (
@@ -362,7 +336,7 @@ func environmentSettings(line string) [][2]string {
 		settings = [][2]string{{name, value}}
 	}
 	return slices.DeleteFunc(settings, func(v [2]string) bool {
-		return !env.SteersCommunication(v[0]) || strings.HasPrefix(v[1], "$") || strings.Contains(v[1], "${"+v[0])
+		return !env.SteersCommunication(v[0])
 	})
 }
 

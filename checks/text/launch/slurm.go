@@ -7,6 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -34,7 +35,11 @@ var nodeKind = &parse.Kind{
 		case fields["name"] == "gpu" && fields["count"] != "":
 			found.GPUs = parseCount(fields["count"])
 		}
-		if found.GPUs == nil || *found.GPUs < 1 {
+		open := false
+		for _, key := range []string{"gres", "file", "count"} {
+			open = unresolved(found, "gpus", fields[key]) || open
+		}
+		if !open && (found.GPUs == nil || *found.GPUs < 1) {
 			return false
 		}
 		keepLaunch(s, found, l, nil)
@@ -93,12 +98,14 @@ var shellKind = &parse.Kind{
 		if m == nil {
 			return false
 		}
-		keepLaunch(s, &facts.Launch{Kind: "shell", MemlockBytes: limitsNumber(m[1], 1024)}, l, nil)
+		found := &facts.Launch{Kind: "shell", MemlockBytes: values.Limit(m[1], 1024)}
+		unresolved(found, "memlock_bytes", m[1])
+		keepLaunch(s, found, l, nil)
 		return true
 	},
 }
 
-var shellLimit = lazy.New(`^\s*(?:print\s+)?ulimit\s+-(?:[SH]*l[SH]*|[SH] -l)\s+(\d{1,15}|unlimited)\s*(?:[;#|&].*)?$`)
+var shellLimit = lazy.New(`^\s*(?:print\s+)?ulimit\s+-(?:[SH]*l[SH]*|[SH] -l)\s+(\d{1,15}|unlimited|["']?(?:\$|\{\{)\S{1,100})\s*(?:[;#|&].*)?$`)
 
 // enrootKind takes the settings of enroot.conf: "ENROOT_RESTRICT_DEV yes".
 var enrootKind = &parse.Kind{

@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -113,33 +114,34 @@ func yamlRead(s *parse.Sink, in *parse.Lines) {
 	if size > maxDocument || count > maxDocumentLines {
 		notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
 	}
-	template := 0
+	begins, filled := 0, &template{}
 	for _, l := range lines {
 		// A template's lines (Helm, Jinja) are no YAML until it is filled in.
-		if template == 0 && strings.Contains(l.Text, "{{") {
-			template = l.Number
+		if begins == 0 && templated.MatchString(l.Text) {
+			begins = l.Number
 		}
-		if text := strings.TrimRight(l.Text, " "); !strings.Contains(text, "{{") && len(text) >= indent {
-			b.WriteString(strings.ReplaceAll(text[indent:], "\t", " "))
+		if text := strings.TrimRight(l.Text, " "); len(text) >= indent {
+			b.WriteString(filled.line(strings.ReplaceAll(text[indent:], "\t", " "), l.Number-first.Number+1))
 		}
 		b.WriteByte('\n')
 	}
-	if template > 0 {
-		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", template, s.Source()),
+	if begins > 0 {
+		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", begins, s.Source()),
 			"render it (helm template, kustomize build), and give the result")
 	}
-	yamlDocuments(s, b.String(), first)
+	yamlDocuments(s, b.String(), first, filled)
 }
 
 // yamlTemplate is a line of a template: "{{- if .Values.shm }}".
-var yamlTemplate = lazy.New(`^\s*\{\{`)
+var yamlTemplate = lazy.New(`^\s*\{[{%#]`)
 
 // yamlLiteral is a key whose value is a block of text: "- |", "run: >-".
 var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 
 // yamlDocuments parses text, whose first line is first. What does not
 // parse to its end is read as far as it does: texts are cut.
-func yamlDocuments(s *parse.Sink, text string, first parse.Line) {
+func yamlDocuments(s *parse.Sink, text string, first parse.Line, filled *template) {
+	broken := "" // The line that does not parse.
 	for range 8 {
 		d := yaml.NewDecoder(strings.NewReader(text))
 		var nodes []*yaml.Node
@@ -158,19 +160,36 @@ func yamlDocuments(s *parse.Sink, text string, first parse.Line) {
 			n, _ := strconv.Atoi(bad[1])
 			notUnderstood(s, fmt.Sprintf("%s is not valid YAML at line %d", s.Source(), first.Number+max(n, 1)-1), "correct it: what follows was not read")
 			if cut := firstLines(text, min(n, strings.Count(strings.TrimRight(text, "\n"), "\n"))); cut != "" && len(cut) < len(text) {
-				text = cut
+				rest, _, _ := strings.Cut(text[len(cut):], "\n")
+				text, broken = cut, cmp.Or(strings.TrimSpace(rest), "cut off")
 				continue
 			}
 		}
-		w := &yamlWalk{sink: s, first: first}
+		begin := len(s.Facts.Launches)
+		w := &yamlWalk{sink: s, first: first, rest: filled.rest}
 		for _, n := range nodes {
+			filled.veil(n, 0)
+			if m := yamlMapping(firstOfDocument(n)); m["apiVersion"] == nil {
+				composed(n, 0)
+			}
 			w.visit(n, yamlContext{})
+		}
+		if n := len(s.Facts.Launches); broken != "" && n > begin { // The rest of the last one is missing.
+			leaveRestOpen(&s.Facts.Launches[n-1], broken, ruled)
 		}
 		if w.visits > maxVisits || len(nodes) == maxDocuments {
 			notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more parts than are read", first.Number, s.Source()), "give its documents in files of their own")
 		}
 		return
 	}
+}
+
+// firstOfDocument is what a document holds.
+func firstOfDocument(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+		return n.Content[0]
+	}
+	return n
 }
 
 var yamlErrorLine = lazy.New(`line (\d{1,6}):`)
@@ -200,6 +219,8 @@ type yamlWalk struct {
 	sink   *parse.Sink
 	first  parse.Line
 	visits int
+	// rest is a line of a template that may hold anything; empty where there is none.
+	rest string
 }
 
 // yamlContext is what stands above a container.
@@ -207,6 +228,8 @@ type yamlContext struct {
 	depth int
 	name  string
 	nodes *int
+	// open is what stands for the number of nodes where it is not known.
+	open string
 }
 
 // stands notes where a part of a launch stands; n may be nil. An alias is looked
@@ -261,18 +284,18 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	}
 	m := yamlMapping(n)
 	c.name = cmp.Or(yamlText(yamlMapping(m["metadata"])["name"]), c.name)
-	if n := parseCount(yamlText(m["parallelism"])); n != nil && m["template"] != nil { // A Job.
-		c.nodes = n
+	if m["template"] != nil { // A Job.
+		c.count(yamlText(m["parallelism"]))
 	}
-	if size := parseCount(yamlText(m["size"])); size != nil && m["workerTemplate"] != nil { // A LeaderWorkerSet.
-		c.nodes = size
+	if m["workerTemplate"] != nil { // A LeaderWorkerSet.
+		c.count(yamlText(m["size"]))
 	}
 	for key, child := range m {
 		if strings.HasSuffix(key, "ReplicaSpecs") { // Of Kubeflow's jobs.
-			c.nodes = yamlReplicas(child)
+			c.nodes, c.open = yamlReplicas(child)
 		}
 	}
-	if name := yamlText(m["name"]); m["value"] != nil && env.SteersCommunication(name) { // An entry of a container's env.
+	if name := yamlText(m["name"]); m["value"] != nil && env.SteersCommunication(name) && !values.Refers(yamlText(m["value"])) { // An entry of a container's env.
 		w.sink.Variable(name, escape.Printable(yamlText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {
@@ -296,6 +319,15 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 			continue
 		}
 		w.visit(n.Content[i+1], child)
+	}
+}
+
+// count takes the number of nodes.
+func (c *yamlContext) count(text string) {
+	if values.Refers(text) {
+		c.nodes, c.open = nil, text
+	} else if n := parseCount(text); n != nil {
+		c.nodes, c.open = n, ""
 	}
 }
 
@@ -401,21 +433,26 @@ func isContainer(m map[string]*yaml.Node) bool {
 		isSequence(m["args"])
 }
 
-// yamlReplicas counts the replicas of a job's parts.
-func yamlReplicas(n *yaml.Node) *int {
+// yamlReplicas counts the replicas of a job's parts. Where it cannot, it returns what stands
+// for their number.
+func yamlReplicas(n *yaml.Node) (count *int, open string) {
 	total := 0
 	for role, part := range yamlMapping(n) {
 		if role == "Launcher" { // MPIJob: it starts the workers.
 			continue
 		}
-		if count := parseCount(cmp.Or(yamlText(yamlMapping(part)["replicas"]), "1")); count != nil {
+		text := cmp.Or(yamlText(yamlMapping(part)["replicas"]), "1")
+		if values.Refers(text) {
+			return nil, text
+		}
+		if count := parseCount(text); count != nil {
 			total += *count
 		}
 	}
 	if total == 0 {
-		return nil
+		return nil, ""
 	}
-	return &total
+	return &total, ""
 }
 
 // pod reads a pod's specification.
@@ -428,7 +465,7 @@ func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
 	// collector of logs.
 	if own := w.sink.Facts.Launches[min(begin, len(w.sink.Facts.Launches)):]; slices.ContainsFunc(own, func(l facts.Launch) bool { return l.GPUs != nil && *l.GPUs > 0 }) {
 		for i := range own {
-			if own[i].GPUs == nil {
+			if own[i].GPUs == nil && own[i].Unknown["gpus"] == "" {
 				own[i].GPUs = new(0)
 			}
 		}
@@ -443,26 +480,35 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	}
 	l := &facts.Launch{
 		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: yamlText(m["image"]), Nodes: c.nodes,
-		Runtime: yamlText(pod["runtimeClassName"]), Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...),
+		Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...),
 	}
 	l.Lines = map[string]int{}
 	for key, set := range map[string]*string{"hostIPC": &l.IPC, "hostPID": &l.PID, "hostNetwork": &l.Network} {
-		if yamlText(pod[key]) == "true" {
+		text := yamlText(pod[key])
+		if part := map[string]string{"hostIPC": "ipc", "hostNetwork": "network"}[key]; text == "true" {
 			*set = "host"
+		} else if part != "" {
+			unresolved(l, part, text)
 		}
+	}
+	w.open(l, c)
+	if text := yamlText(pod["runtimeClassName"]); !unresolved(l, "runtime", text) {
+		l.Runtime = text
 	}
 	w.stands(l, "ipc", pod["hostIPC"])
 	w.stands(l, "network", pod["hostNetwork"])
 	w.stands(l, "runtime", pod["runtimeClassName"])
 	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
+	openNodes(l, m["resources"], "resources", "gpus")
 	resources := yamlMapping(m["resources"])
 	if claims := w.list(resources["claims"]); len(claims) > 0 { // Dynamic resource allocation.
 		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
 	}
 	for _, part := range []string{"limits", "requests"} {
+		openNodes(l, resources[part], "resources", "gpus")
 		for name, value := range yamlMapping(resources[part]) {
 			w.resource(l, name, yamlText(value))
-			if value != nil && l.Resources[name] != "" { // Of two values the last one counts.
+			if value != nil && (l.Resources[name] != "" || l.Unknown["resources"] != "") { // Of two values the last one counts.
 				l.Lines["resources["+name+"]"] = w.at(value).Number
 				if isGPU(name) {
 					l.Lines["gpus"] = w.at(value).Number
@@ -470,23 +516,27 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 			}
 		}
 	}
+	openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	security := yamlMapping(m["securityContext"])
 	l.Privileged = yamlText(security["privileged"]) == "true"
+	openNodes(l, security["privileged"], "privileged")
 	w.stands(l, "privileged", security["privileged"])
 	user := cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"])
-	l.User = escape.Printable(yamlText(user), 300)
+	if text := yamlText(user); !unresolved(l, "user", text) {
+		l.User = escape.Printable(text, 300)
+	}
 	w.stands(l, "user", user)
+	openNodes(l, security["capabilities"], "cap_add")
 	capabilities := yamlMapping(security["capabilities"])
 	w.stands(l, "cap_add", capabilities["add"])
 	for _, name := range yamlTexts(capabilities["add"]) {
-		appendTo(&l.CapAdd, capability(name))
-	}
-	for _, entry := range w.list(m["env"]) {
-		if v := yamlMapping(entry); v["value"] != nil {
-			setVariable(l, yamlText(v["name"]), yamlText(v["value"]))
-			w.stands(l, place.Variable(yamlText(v["name"])), v["name"])
+		if !unresolved(l, "cap_add", name) {
+			appendTo(&l.CapAdd, values.Capability(name))
 		}
 	}
+	w.variables(l, m["env"])
+	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
+	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
 	volumes := make(map[string]map[string]*yaml.Node)
 	for _, entry := range w.list(pod["volumes"]) {
 		v := yamlMapping(entry)
@@ -498,9 +548,53 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	keepLaunch(w.sink, l, w.at(n), nil)
 }
 
+// variables reads the variables of a container.
+func (w *yamlWalk) variables(l *facts.Launch, n *yaml.Node) {
+	openNodes(l, n, "variables")
+	for _, entry := range w.list(n) {
+		v := yamlMapping(entry)
+		name := yamlText(v["name"])
+		switch {
+		case v["value"] != nil:
+			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(yamlText(v["value"]), func(reference string) string {
+				if value, ok := l.Variables[reference[2:len(reference)-1]]; ok {
+					return value
+				}
+				return reference
+			}))
+		case v["valueFrom"] != nil && variableName.MatchString(name):
+			leaveOpen(l, "valueFrom", place.Variable(name))
+		default:
+			openNodes(l, entry, "variables")
+			continue
+		}
+		w.stands(l, place.Variable(name), v["name"])
+	}
+}
+
+// open notes what of a launch is not known because of what stands around it.
+func (w *yamlWalk) open(l *facts.Launch, c yamlContext) {
+	if c.open != "" {
+		leaveOpen(l, c.open, "nodes")
+	}
+	if w.rest != "" {
+		leaveOpen(l, w.rest, "rest")
+	}
+}
+
 // resource notes one limit.
 func (w *yamlWalk) resource(l *facts.Launch, name, value string) {
 	if !strings.Contains(name, "/") || value == "" || len(l.Resources) >= maxList {
+		return
+	}
+	if isGPU(name) {
+		l.GPUVendor, _, _ = strings.Cut(name, ".")
+	}
+	if values.Refers(name) || values.Refers(value) {
+		leaveOpen(l, value, "resources")
+		if isGPU(name) || values.Refers(name) {
+			leaveOpen(l, value, "gpus")
+		}
 		return
 	}
 	if l.Resources == nil {
@@ -508,7 +602,6 @@ func (w *yamlWalk) resource(l *facts.Launch, name, value string) {
 	}
 	l.Resources[escape.Printable(name, 300)] = escape.Printable(value, 300)
 	if isGPU(name) {
-		l.GPUVendor, _, _ = strings.Cut(name, ".")
 		l.GPUs = parseCount(value)
 	}
 }
@@ -523,6 +616,7 @@ func isGPU(name string) bool {
 func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes map[string]map[string]*yaml.Node) {
 	name, target := yamlText(mount["name"]), strings.TrimRight(yamlText(mount["mountPath"]), "/")
 	volume := volumes[name]
+	openNodes(l, volume["emptyDir"], "mounts", "shm_bytes")
 	empty := yamlMapping(volume["emptyDir"])
 	source := cmp.Or(yamlText(yamlMapping(volume["hostPath"])["path"]), name)
 	if empty != nil {
@@ -531,7 +625,9 @@ func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes m
 			source = "emptyDir-" + strings.ToLower(medium)
 		}
 		if target == "/dev/shm" {
-			l.SHMBytes = parseSize(yamlText(empty["sizeLimit"]))
+			if text := yamlText(empty["sizeLimit"]); !unresolved(l, "shm_bytes", text) {
+				l.SHMBytes = values.Size(text)
+			}
 			w.stands(l, "shm_bytes", empty["sizeLimit"])
 		}
 	}
@@ -559,10 +655,16 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	l := &facts.Launch{
 		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Runtime: yamlText(m["runtime"]),
 		IPC: yamlText(m["ipc"]), PID: yamlText(m["pid"]), Network: yamlText(m["network_mode"]), Privileged: yamlText(m["privileged"]) == "true",
-		SHMBytes: parseSize(yamlText(m["shm_size"])),
+		SHMBytes: values.Size(yamlText(m["shm_size"])), User: escape.Printable(yamlText(m["user"]), 300), Lines: map[string]int{},
 	}
-	l.Lines = map[string]int{}
-	l.User = escape.Printable(yamlText(m["user"]), 300)
+	w.open(l, c)
+	for key, part := range map[string]string{
+		"runtime": "runtime", "ipc": "ipc", "network_mode": "network", "privileged": "privileged", "shm_size": "shm_bytes", "user": "user",
+		"devices": "devices", "cap_add": "cap_add", "volumes": "mounts", "tmpfs": "mounts", "ulimits": "memlock_bytes", "environment": "variables",
+		"gpus": "gpus", "deploy": "gpus",
+	} {
+		openNodes(l, m[key], part)
+	}
 	for part, key := range map[string]string{
 		"runtime": "runtime", "ipc": "ipc", "privileged": "privileged", "shm_bytes": "shm_size", "devices": "devices",
 		"cap_add": "cap_add", "user": "user", "network": "network_mode", "gpus": "gpus",
@@ -578,21 +680,26 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		l.Command = append(l.Command, yamlTexts(m[key])...)
 	}
 	for _, name := range yamlTexts(m["cap_add"]) {
-		appendTo(&l.CapAdd, capability(name))
+		if !unresolved(l, "cap_add", name) {
+			appendTo(&l.CapAdd, values.Capability(name))
+		}
 	}
 	for _, device := range yamlTexts(m["devices"]) {
-		addDevice(l, device)
+		dockerOption(l, "--device", device)
 	}
 	w.serviceLimits(l, m)
 	for name, value := range yamlMapping(m["environment"]) {
-		setVariable(l, name, yamlText(value))
+		if value == nil || value.Tag == "!!null" { // That of the shell.
+			dockerVariable(l, name)
+		} else {
+			setVariable(l, name, yamlText(value))
+		}
 		w.stands(l, place.Variable(name), value)
 	}
 	for _, entry := range w.list(m["environment"]) {
-		if name, value, ok := assignment(yamlText(entry)); ok {
-			setVariable(l, name, value)
-			w.stands(l, place.Variable(name), entry)
-		}
+		dockerVariable(l, yamlText(entry))
+		name, _, _ := strings.Cut(yamlText(entry), "=")
+		w.stands(l, place.Variable(name), entry)
 	}
 	for _, entry := range w.list(m["volumes"]) {
 		if v := yamlMapping(entry); v != nil {
@@ -603,6 +710,8 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		target, _, _ = strings.Cut(target, ":")
 		if ok {
 			addMount(l, source, target)
+		} else {
+			unresolved(l, "mounts", source)
 		}
 	}
 	for _, entry := range yamlTexts(m["tmpfs"]) {
@@ -620,18 +729,24 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 		w.stands(l, "memlock_bytes", memlock)
 	}
 	if gpus := yamlText(m["gpus"]); gpus != "" {
-		setGPUs(l, gpus)
+		dockerOption(l, "--gpus", gpus)
 	}
-	reservations := yamlMapping(yamlMapping(yamlMapping(m["deploy"])["resources"])["reservations"])
+	resources := yamlMapping(m["deploy"])["resources"]
+	reservations := yamlMapping(yamlMapping(resources)["reservations"])
+	for _, n := range []*yaml.Node{resources, yamlMapping(resources)["reservations"], reservations["devices"]} {
+		openNodes(l, n, "gpus")
+	}
 	for _, entry := range w.list(reservations["devices"]) {
 		device := yamlMapping(entry)
 		capabilities := yamlTexts(device["capabilities"])
 		if !slices.Contains(capabilities, "gpu") && yamlText(device["driver"]) != "nvidia" {
+			unresolved(l, "gpus", strings.Join(append(capabilities, yamlText(device["driver"])), ","))
 			continue
 		}
 		l.GPUVendor = "nvidia"
 		w.stands(l, "gpus", cmp.Or(device["count"], device["device_ids"], entry))
 		switch ids := yamlTexts(device["device_ids"]); {
+		case unresolved(l, "gpus", strings.Join(ids, ",")), unresolved(l, "gpus", yamlText(device["count"])):
 		case len(ids) > 0:
 			n := len(ids)
 			l.GPUs = &n

@@ -1,8 +1,10 @@
 package parse
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -102,6 +104,7 @@ func (r *Registry) NewReading() *Reading {
 func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 	r.current = len(r.Sink.Facts.Texts)
 	r.Sink.Facts.Texts = append(r.Sink.Facts.Texts, facts.Text{Name: name, Kinds: []facts.TextKind{}})
+	whole, from := wholeOf(from)
 	s := r.anchors.scan(from)
 	defer s.close()
 	in := &Lines{name: name, reached: r.Sink.ledger.reached}
@@ -119,7 +122,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			}
 		}
 	}
-	r.Sink.begin(name, &in.prompt)
+	r.Sink.begin(name, whole, &in.prompt)
 	r.piecesTo, r.announced, r.quotation = 0, nil, nil
 	for ctx.Err() == nil {
 		if len(in.ahead) == 0 && s.number != in.prompt.Line && len(r.announced) == 0 && r.quotation == nil {
@@ -146,6 +149,27 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 	}
 	return s.err
 }
+
+// MaxWhole bounds a text that readers may see as a whole.
+const MaxWhole = 256 << 10
+
+// wholeOf is a text, where it is short, and a reader of all of it.
+func wholeOf(from io.Reader) (string, io.Reader) {
+	var begin bytes.Buffer
+	_, err := io.CopyN(&begin, from, MaxWhole+1)
+	switch {
+	case errors.Is(err, io.EOF):
+		return begin.String(), &begin
+	case err != nil:
+		return "", io.MultiReader(&begin, failed{err})
+	}
+	return "", io.MultiReader(&begin, from)
+}
+
+// failed is a reader that ended with an error.
+type failed struct{ err error }
+
+func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
 // block reads the block that begins at the next line, or passes the line over.
 func (r *Reading) block(in *Lines, l Line) {

@@ -21,6 +21,7 @@ type Sink struct {
 	Facts *facts.Facts
 
 	name   string
+	whole  string
 	prompt *Prompt
 
 	devices map[string]*facts.PCIDevice
@@ -49,10 +50,14 @@ func NewSink() *Sink {
 }
 
 // begin turns to another text.
-func (s *Sink) begin(name string, prompt *Prompt) {
+func (s *Sink) begin(name, whole string, prompt *Prompt) {
 	s.ledger.close()
-	s.name, s.prompt = name, prompt
+	s.name, s.whole, s.prompt = name, whole, prompt
 }
+
+// Text is the whole text that is being read, for what no line says by itself; empty if it
+// is longer than MaxWhole bytes.
+func (s *Sink) Text() string { return s.whole }
 
 // Source is the name of the text that is being read.
 func (s *Sink) Source() string { return s.name }

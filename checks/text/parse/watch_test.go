@@ -10,7 +10,7 @@ import (
 // looked at.
 func TestWatch(t *testing.T) {
 	s := NewSink()
-	s.begin("a.txt", &Prompt{})
+	s.begin("a.txt", "", &Prompt{})
 	g := s.GPU("0000:01:00.0", Line{Number: 1})
 	g.Name = "in line 1"
 	s.ledger.reached(2)

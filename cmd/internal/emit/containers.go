@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
+	"github.com/gpudoctor/gpudoctor/remedies/size"
 )
 
 // yamlString quotes a string for YAML, of which JSON's strings are a part.
@@ -176,12 +177,12 @@ func (f *file) pluginNotes() {
 
 // volumes writes what is mounted.
 func (f *file) volumes() {
-	size, mounts := f.first(plan.SharedMemory, ""), f.of(plan.Mount)
-	if size == "" && len(mounts) == 0 {
+	memory, mounts := f.first(plan.SharedMemory, ""), f.of(plan.Mount)
+	if memory == "" && len(mounts) == 0 {
 		return
 	}
 	f.line("      volumeMounts:")
-	if size != "" {
+	if memory != "" {
 		f.line("        - name: shm")
 		f.line("          mountPath: /dev/shm")
 	}
@@ -194,26 +195,17 @@ func (f *file) volumes() {
 		}
 	}
 	f.line("  volumes:")
-	if size != "" {
+	if memory != "" {
 		f.line("    - name: shm")
 		f.line("      emptyDir:")
 		f.line("        medium: Memory")
-		f.line("        sizeLimit: %s", kubernetesSize(size))
+		f.line("        sizeLimit: %s", size.Quantity(memory))
 	}
 	for i, s := range mounts {
 		f.line("    - name: host-%d", i)
 		f.line("      hostPath:")
 		f.line("        path: %s", s.Name)
 	}
-}
-
-// kubernetesSize is a size of docker run, "16g", as a quantity of Kubernetes.
-func kubernetesSize(size string) string {
-	unit := map[string]string{"k": "Ki", "m": "Mi", "g": "Gi"}[size[max(len(size)-1, 0):]]
-	if unit == "" {
-		return size
-	}
-	return size[:len(size)-1] + unit
 }
 
 // podded is a setting as people find it in a pod.

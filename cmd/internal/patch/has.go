@@ -2,11 +2,11 @@ package patch
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
+	"github.com/gpudoctor/gpudoctor/remedies/size"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -41,14 +41,14 @@ func has(l *facts.Launch, w *Want) bool {
 	case plan.GPUs:
 		return usesGPUs(l) || l.Privileged && l.Runtime != ""
 	case plan.SharedMemory:
-		size, ok := sizeOf(w.Value)
+		wanted, ok := size.Bytes(w.Value)
 		switch {
 		case !ok || shares(l.IPC):
 			return true
 		case l.SHMBytes != nil && len(w.Cures) == 0: // Somebody chose it, and it is no fault.
-			return *l.SHMBytes >= min(size, data.Limits().ShmRecommendedBytes)
+			return *l.SHMBytes >= min(wanted, data.Limits().ShmRecommendedBytes)
 		case l.SHMBytes != nil:
-			return *l.SHMBytes >= size
+			return *l.SHMBytes >= wanted
 		}
 		return l.SHMMounted && !slices.Contains(l.Mounts, "emptyDir:/dev/shm")
 	case plan.Limit:
@@ -102,26 +102,6 @@ func passed(l *facts.Launch, name string) bool {
 		}
 	}
 	return l.Runtime == "amd" && !strings.HasPrefix(name, "/dev/infiniband")
-}
-
-// sizeOf reads a size as docker run takes it: "16g".
-func sizeOf(size string) (int64, bool) {
-	shift := strings.Index("bkmg", strings.ToLower(size[max(len(size)-1, 0):]))
-	if shift > 0 || shift == 0 && size != "" {
-		size = size[:len(size)-1]
-	}
-	n, err := strconv.ParseInt(size, 10, 32)
-	return n << (10 * max(shift, 0)), err == nil
-}
-
-// kubernetesSize is a size of docker run, "16g", as a quantity of Kubernetes.
-func kubernetesSize(size string) string {
-	for unit, quantity := range map[string]string{"k": "Ki", "m": "Mi", "g": "Gi"} {
-		if n, ok := strings.CutSuffix(size, unit); ok {
-			return n + quantity
-		}
-	}
-	return size
 }
 
 // same compares values of a variable.

@@ -392,8 +392,9 @@ func (f *file) formOf() (form, error) {
 	case len(f.launches) == 0 && isEnvFile(f):
 		return newEnvForm(f), nil
 	}
-	if !isScript && !slices.Contains(scriptNames, strings.ToLower(filepath.Ext(f.Name))) &&
-		!slices.ContainsFunc(f.lines, func(l line) bool { return strings.HasPrefix(l.text, "#SBATCH") }) {
+	ending := strings.ToLower(filepath.Ext(f.Name))
+	batch := slices.ContainsFunc(f.lines, func(l line) bool { return strings.HasPrefix(l.text, "#SBATCH") }) && ending != ".yaml" && ending != ".yml"
+	if !isScript && !batch && !slices.Contains(scriptNames, ending) {
 		return nil, ErrKind // A log, a document, or a manifest with a fault.
 	}
 	for _, kind := range []string{"slurm", "docker-run", "apptainer", "mpirun", "torchrun", "command", "shell"} {

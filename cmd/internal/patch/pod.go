@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
+	"github.com/gpudoctor/gpudoctor/remedies/size"
 )
 
 // yamlForm changes pods, what has a template of pods, and compose files.
@@ -258,7 +259,7 @@ func (e *edit) podUnset(c *container) error {
 // podMemory gives a container /dev/shm of a size: its own volume is made larger, or one is
 // added and mounted.
 func (e *edit) podMemory(c *container) error {
-	size := kubernetesSize(e.want.Value)
+	quantity := size.Quantity(e.want.Value)
 	volumes := map[string]*yaml.Node{}
 	for _, v := range items(value(c.spec, "volumes")) {
 		volumes[text(value(v, "name"))] = parse.YAMLResolve(v)
@@ -274,7 +275,7 @@ func (e *edit) podMemory(c *container) error {
 		if err := e.possible(c.node, mapping("name", scalar(name), "mountPath", scalar("/dev/shm")), "volumeMounts"); err != nil {
 			return err
 		}
-		return e.set(c.spec, list(mapping("name", scalar(name), "emptyDir", mapping("medium", scalar("Memory"), "sizeLimit", scalar(size)))), "volumes")
+		return e.set(c.spec, list(mapping("name", scalar(name), "emptyDir", mapping("medium", scalar("Memory"), "sizeLimit", scalar(quantity)))), "volumes")
 	}
 	volume := volumes[text(value(mounts[i], "name"))]
 	_, empty, _ := entry(volume, "emptyDir")
@@ -287,11 +288,11 @@ func (e *edit) podMemory(c *container) error {
 		return unsafeAt(empty, "emptyDir has another form there")
 	case !strings.EqualFold(text(value(empty, "medium")), "Memory"):
 		if empty.Kind == yaml.MappingNode && len(empty.Content) == 0 {
-			return e.inFlow(empty, mapping("medium", scalar("Memory"), "sizeLimit", scalar(size)).pairs())
+			return e.inFlow(empty, mapping("medium", scalar("Memory"), "sizeLimit", scalar(quantity)).pairs())
 		}
 		return e.set(volume, scalar("Memory"), "emptyDir", "medium")
 	}
-	return e.set(volume, scalar(size), "emptyDir", "sizeLimit")
+	return e.set(volume, scalar(quantity), "emptyDir", "sizeLimit")
 }
 
 // possible says why an item cannot be added to a list, so that no half of a setting is

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -9,8 +12,9 @@ import (
 // LaunchesSection is the section of the facts that holds descriptions of jobs.
 const LaunchesSection = "launches"
 
-// unreadFiles says which files describe no job that was understood, and which are templates.
-func unreadFiles(f *facts.Facts) []Reason {
+// unreadFiles says which files describe no job that was understood, and which are templates;
+// with open, also where they refer to values that they do not show.
+func unreadFiles(f *facts.Facts, open bool) []Reason {
 	var all []Reason
 	add := func(text string) { all = append(all, Reason{Code: ReasonCut, Text: text}) }
 	for _, t := range f.Texts {
@@ -27,6 +31,14 @@ func unreadFiles(f *facts.Facts) []Reason {
 	for _, u := range f.Unknown {
 		if u.Section == LaunchesSection {
 			add(u.Reason)
+		}
+	}
+	for i := range f.Launches {
+		l := &f.Launches[i]
+		for _, part := range slices.Sorted(maps.Keys(l.Unknown)) {
+			if open {
+				add(fmt.Sprintf("%s (line %d of %s does not show it)", l.Unknown[part], cmp.Or(l.Lines[part], l.Line), l.Source))
+			}
 		}
 	}
 	return all

@@ -209,7 +209,8 @@ func (d *Document) unexamined(in Input) []Reason {
 		return append(all, Reason{Code: ReasonUnread, Text: "the machine (nothing in the input was recognized)"})
 	case d.Profile == rules.Launch:
 		// What files do not say of a machine is no gap; a file that was not understood is.
-		all = append(unreadTexts(in.Facts.Texts), unreadFiles(in.Facts)...)
+		// Where no rule was skipped for a value that is not shown, those that lack it have findings.
+		all = append(unreadTexts(in.Facts.Texts), unreadFiles(in.Facts, len(d.Skipped) == 0)...)
 		for _, s := range d.Skipped {
 			all = append(all, notJudged(s))
 		}

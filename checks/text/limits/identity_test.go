@@ -1,4 +1,4 @@
-package launch_test
+package limits_test
 
 import (
 	"testing"

@@ -1,4 +1,6 @@
-package launch
+// Package limits reads what a process or a container may use: limits, capabilities, /dev/shm and
+// device nodes.
+package limits
 
 import (
 	"path"
@@ -10,8 +12,15 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
+
+// New makes the kinds of this package for one reading.
+func New(*parse.Sink) parse.Family {
+	access := &nodesAccess{}
+	return parse.Family{Kinds: []*parse.Kind{limitsKind, ulimitKind, shmKind, processKind, nodesKind(access), identityKind(access)}}
+}
 
 // limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and
 // systemctl show that tell a limit.
@@ -53,31 +62,14 @@ var limitsForms = []limitsForm{
 	{lazy.New(`^\s*(M)ax open files\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "nofile", 1},
 }
 
-// limitsNumber reads a limit; -1 is unlimited.
-func limitsNumber(text string, unit int64) *int64 {
-	none := int64(-1)
-	if text == "unlimited" || text == "infinity" {
-		return &none
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	switch {
-	case err != nil || n < 0:
-		return nil
-	case n > 1<<62/unit: // RLIM_INFINITY is written as a number by some.
-		return &none
-	}
-	n *= unit
-	return &n
-}
-
 // limitsSet notes a limit; that of another host or process after it adds
 // nothing, unless it is lower: the ranks of a job need it everywhere.
 func limitsSet(s *parse.Sink, l parse.Line, form limitsForm, m []string) bool {
 	c := s.Container()
-	soft := limitsNumber(m[2], form.unit)
+	soft := values.Limit(m[2], form.unit)
 	var hard *int64
 	if len(m) > 3 {
-		hard = limitsNumber(m[3], form.unit)
+		hard = values.Limit(m[3], form.unit)
 	}
 	if limitsHard.MatchString(s.Prompt().Command) {
 		soft, hard = nil, soft
@@ -156,7 +148,7 @@ var shmKind = &parse.Kind{
 			fs := &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
 			if _, rest, ok := strings.Cut(options, ",size="); ok {
 				rest, _, _ = strings.Cut(rest, ",")
-				if size := parseSize(rest); size != nil {
+				if size := values.Size(rest); size != nil {
 					// What is used is not told: all of it may be free.
 					fs.SizeBytes, fs.FreeBytes = *size, *size
 				}
@@ -188,7 +180,7 @@ var (
 
 // shmSize reads a figure of df: with -h in units of 1024, else in blocks.
 func shmSize(text string, unit int64) *int64 {
-	size := parseSize(text)
+	size := values.Size(text)
 	if size == nil || strings.ContainsAny(text, "KMGTP") {
 		return size
 	}
@@ -235,7 +227,7 @@ var processKind = &parse.Kind{
 		if m := processCapsh.FindStringSubmatch(l.Text); m != nil && s.Container().Capabilities == nil {
 			list := []string{}
 			for name := range strings.SplitSeq(m[1], ",") {
-				if name = capability(name); name != "" && len(list) < 64 {
+				if name = values.Capability(name); name != "" && len(list) < 64 {
 					list = append(list, escape.Printable(name, 60))
 				}
 			}
@@ -254,7 +246,7 @@ var processKind = &parse.Kind{
 			if text == "" {
 				text, unit = m[3], 1024
 			}
-			size := parseSize(text)
+			size := values.Size(text)
 			if size == nil || *size > 1<<62/1024 {
 				return false
 			}

@@ -1,0 +1,193 @@
+// Package dockerfile reads what a Dockerfile makes of an image: that of its last stage, and
+// of the stages that this one begins from.
+package dockerfile
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// Image is what is in force in the image that is built without --target.
+type Image struct {
+	// Base is the image that it begins from, outside of the file. It refers to a variable if
+	// the file does not show it.
+	Base string
+	// User is the last USER, and UserLine its line.
+	User     string
+	UserLine int
+	// Variables are those of ENV, by name.
+	Variables map[string]Variable
+	// Runs are the lines of its RUN instructions, of each together.
+	Runs [][]parse.Line
+}
+
+// Variable is a value of ENV with its line. A value that the file does not show refers to a
+// variable.
+type Variable struct {
+	Value string
+	Line  int
+}
+
+// stage is one that is being read.
+type stage struct {
+	Image
+	name string
+	// args are the values of ARG; known is false of one that only the build knows.
+	args map[string]arg
+}
+
+type arg struct {
+	value string
+	known bool
+}
+
+const (
+	// maxStages bounds the stages of a file, maxVariables the variables of each, maxValue a
+	// value.
+	maxStages    = 200
+	maxVariables = 1000
+	maxValue     = 4 << 10
+)
+
+// Read reads a Dockerfile.
+func Read(lines []parse.Line) *Image {
+	global := &stage{args: map[string]arg{}, Image: Image{Variables: map[string]Variable{}}}
+	now := global
+	var stages []*stage
+	for _, in := range instructions(lines) {
+		switch in.name {
+		case "FROM":
+			if len(stages) == maxStages {
+				return &now.Image
+			}
+			now = begin(stages, global, in.text)
+			stages = append(stages, now)
+		case "ARG":
+			now.argument(global, in)
+		case "ENV":
+			now.environment(in)
+		case "USER":
+			now.User, now.UserLine = now.expand(strings.TrimSpace(in.text)), in.line
+		case "RUN":
+			now.Runs = append(now.Runs, in.lines)
+		}
+	}
+	return &now.Image
+}
+
+// fromForm is what follows FROM.
+var fromForm = lazy.New(`^(?i)(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$`)
+
+// begin begins a stage: from an earlier one, by its name in any case or by its number, or else
+// from an image (BuildKit, frontend/dockerfile/dockerfile2llb/convert.go, and buildah, which
+// names a stage without a name by its number).
+func begin(stages []*stage, global *stage, text string) *stage {
+	m := fromForm.FindStringSubmatch(text)
+	if m == nil {
+		m = []string{"", strings.TrimSpace(text), ""}
+	}
+	image := values.Expand(strings.Trim(m[1], `"'`), global.lookup)
+	found := &stage{name: m[2], args: map[string]arg{}, Image: Image{Base: image, Variables: map[string]Variable{}}}
+	if from := named(stages, image); from != nil {
+		found.Image = from.Image
+		found.Variables, found.Runs, found.args = maps.Clone(from.Variables), slices.Clip(from.Runs), maps.Clone(from.args)
+	}
+	return found
+}
+
+// named is the last stage of a name.
+func named(stages []*stage, name string) *stage {
+	for _, s := range slices.Backward(stages) {
+		if s.name != "" && strings.EqualFold(s.name, name) {
+			return s
+		}
+	}
+	if n, err := strconv.Atoi(name); err == nil && n >= 0 && n < len(stages) && strconv.Itoa(n) == name {
+		return stages[n]
+	}
+	return nil
+}
+
+// lookup is a variable of ENV, or else of ARG.
+func (s *stage) lookup(name string) (string, values.State) {
+	if v, ok := s.Variables[name]; ok {
+		if values.Refers(v.Value) {
+			return "", values.Unknown
+		}
+		return v.Value, values.Known
+	}
+	a, ok := s.args[name]
+	switch {
+	case ok && a.known:
+		return a.value, values.Known
+	case ok:
+		return "", values.Unset // Only --build-arg gives it a value, so that a default applies.
+	}
+	return "", values.Unset
+}
+
+func (s *stage) expand(text string) string {
+	text = values.Expand(text, s.lookup)
+	return text[:min(len(text), maxValue)]
+}
+
+// argument reads ARG. Without a value, it is that of an ARG before the first stage.
+func (s *stage) argument(global *stage, in instruction) {
+	for _, w := range in.words() {
+		if len(s.args) >= maxVariables {
+			return
+		}
+		name, value, ok := strings.Cut(w.text, "=")
+		switch a, declared := global.args[name]; {
+		case ok:
+			value = s.expand(value)
+			s.args[name] = arg{value, !values.Refers(value)}
+		case declared && s != global:
+			s.args[name] = a
+		default:
+			s.args[name] = arg{}
+		}
+	}
+}
+
+// valueOf is the value of a variable. A search path that continues one of the base image keeps
+// its reference to it.
+func (s *stage) valueOf(name, value string) string {
+	if _, ok := s.Variables[name]; ok || !strings.HasSuffix(name, "PATH") {
+		return s.expand(value)
+	}
+	return values.Expand(value, func(other string) (string, values.State) {
+		if other == name {
+			return "", values.Unknown
+		}
+		return s.lookup(other)
+	})
+}
+
+// environment reads ENV, in both of its forms. The values are those before the instruction.
+func (s *stage) environment(in instruction) {
+	set := map[string]Variable{}
+	words := in.words()
+	if len(words) > 0 && !strings.Contains(words[0].text, "=") { // ENV NAME value
+		name, rest, _ := strings.Cut(strings.TrimSpace(in.text), " ")
+		set[name] = Variable{s.valueOf(name, strings.Trim(strings.TrimSpace(rest), `"'`)), words[0].line}
+		words = nil
+	}
+	for _, w := range words {
+		if name, value, ok := strings.Cut(w.text, "="); ok {
+			if !w.literal {
+				value = s.valueOf(name, value)
+			}
+			set[name] = Variable{value, w.line}
+		}
+	}
+	if len(s.Variables)+len(set) <= maxVariables {
+		maps.Copy(s.Variables, set)
+	}
+}

@@ -1,0 +1,150 @@
+package dockerfile
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// instruction is one of a Dockerfile, with what follows its name. A text below it is left out.
+type instruction struct {
+	name, text string
+	line       int
+	lines      []parse.Line
+	escape     byte
+	// starts are where its lines begin in the text, and numbers are theirs.
+	starts, numbers []int
+}
+
+var (
+	instructionForm = lazy.New(`^\s*([A-Za-z]+)(?:\s+|$)`)
+	escapeForm      = lazy.New("^\\s*#\\s*(?i)escape\\s*=\\s*([\\\\`])")
+	directiveForm   = lazy.New(`^\s*#\s*[A-Za-z]+\s*=`)
+	belowForm       = lazy.New(`<<-?\s*["']?([A-Za-z_]\w*)`)
+)
+
+// takesText are the instructions that may have a text below them.
+var takesText = map[string]bool{"RUN": true, "COPY": true, "ADD": true}
+
+// instructions are those of a file. Comments and blank lines between the lines of one do not
+// end it.
+func instructions(lines []parse.Line) []instruction {
+	escape := byte('\\')
+	for _, l := range lines { // Directives come before anything else.
+		if m := escapeForm.FindStringSubmatch(l.Text); m != nil {
+			escape = m[1][0]
+		}
+		if !directiveForm.MatchString(l.Text) {
+			break
+		}
+	}
+	var all []instruction
+	for i := 0; i < len(lines); i++ {
+		m := instructionForm.FindStringSubmatch(lines[i].Text)
+		if m == nil {
+			continue
+		}
+		in := instruction{name: strings.ToUpper(m[1]), line: lines[i].Number, escape: escape}
+		text, more := goesOn(lines[i].Text[len(m[0]):], escape)
+		in.add(text, lines[i])
+		for more && i+1 < len(lines) {
+			i++
+			if t := strings.TrimSpace(lines[i].Text); t == "" || strings.HasPrefix(t, "#") {
+				in.lines = append(in.lines, lines[i])
+				continue
+			}
+			text, more = goesOn(lines[i].Text, escape)
+			in.add(text, lines[i])
+		}
+		if m := belowForm.FindStringSubmatch(in.text); m != nil && takesText[in.name] {
+			for i+1 < len(lines) {
+				i++
+				if strings.TrimSpace(lines[i].Text) == m[1] {
+					break
+				}
+			}
+		}
+		all = append(all, in)
+	}
+	return all
+}
+
+// goesOn is a line without the sign at its end by which an instruction goes on below.
+func goesOn(text string, escape byte) (rest string, more bool) {
+	trimmed := strings.TrimRight(text, " \t\r")
+	if n := len(trimmed); n > 0 && trimmed[n-1] == escape {
+		return trimmed[:n-1], true
+	}
+	return text, false
+}
+
+func (in *instruction) add(text string, l parse.Line) {
+	in.starts, in.numbers, in.lines = append(in.starts, len(in.text)), append(in.numbers, l.Number), append(in.lines, l)
+	in.text += text
+}
+
+// word is one of an instruction's, without its quotes. It is literal if single quotes are
+// around its value.
+type word struct {
+	text    string
+	line    int
+	literal bool
+}
+
+// words splits what follows the name of an instruction at its blanks, outside of quotes and of
+// braces.
+func (in *instruction) words() []word {
+	var all []word
+	var b strings.Builder
+	start, quote, braces, literal := -1, byte(0), 0, false
+	end := func() {
+		if start >= 0 {
+			all = append(all, word{b.String(), in.lineAt(start), literal})
+		}
+		b.Reset()
+		start, literal = -1, false
+	}
+	for i := 0; i < len(in.text); i++ {
+		c := in.text[i]
+		if quote == 0 && braces == 0 && (c == ' ' || c == '\t') {
+			end()
+			continue
+		}
+		if start < 0 {
+			start = i
+		}
+		switch {
+		case c == in.escape && quote != '\'' && i+1 < len(in.text):
+			i++
+			if in.text[i] == '$' {
+				b.WriteByte('\\') // No reference: see values.Expand.
+			}
+			b.WriteByte(in.text[i])
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, literal = c, literal || c == '\''
+		case quote != 0 && c == quote:
+			quote = 0
+		default:
+			if c == '{' && i > 0 && in.text[i-1] == '$' {
+				braces++
+			} else if c == '}' && braces > 0 {
+				braces--
+			}
+			b.WriteByte(c)
+		}
+	}
+	end()
+	return all
+}
+
+// lineAt is the line of a place in the text.
+func (in *instruction) lineAt(at int) int {
+	line := in.line
+	for i, start := range in.starts {
+		if start <= at {
+			line = in.numbers[i]
+		}
+	}
+	return line
+}

@@ -1,0 +1,253 @@
+package launch
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/env"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// unresolved notes that the file gives a part of a launch a value that it does not show. It
+// reports false where the text is a value.
+func unresolved(l *facts.Launch, part, text string) bool {
+	if !values.Refers(text) {
+		return false
+	}
+	leaveOpen(l, text, part)
+	return true
+}
+
+// leaveOpen notes that parts of a launch are not known, and why: the text that stands for
+// their values.
+func leaveOpen(l *facts.Launch, text string, parts ...string) {
+	for _, part := range parts {
+		if len(l.Unknown) >= maxList {
+			return
+		}
+		if l.Unknown == nil {
+			l.Unknown = make(map[string]string)
+		}
+		if l.Unknown[part] == "" {
+			l.Unknown[part] = escape.Printable(text, 300)
+		}
+	}
+}
+
+// ruled are the parts of a launch that rules judge and that may be absent.
+var ruled = []string{
+	"gpus", "shm_bytes", "mounts", "ipc", "network", "runtime", "privileged", "cap_add", "devices", "memlock_bytes", "user", "resources",
+	"processes", "tasks", "nodes", "tensor_parallel", "variables",
+}
+
+// ofContainer are those of them that options of a container program set.
+var ofContainer = slices.DeleteFunc(slices.Clone(ruled), func(part string) bool { return slices.Contains(counts, part) || part == "tasks" || part == "resources" })
+
+// refersTo reports whether the value of a variable is not shown. The value that a search path
+// had before ends it or begins it, and of its folders the name must be known.
+func refersTo(name, value string) bool {
+	if name != searchPath {
+		return values.Refers(value)
+	}
+	for folder := range strings.SplitSeq(ownPath.ReplaceAllString(value, ""), ":") {
+		if values.Refers(folder[strings.LastIndexByte(folder, '/')+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts are those that options of a command give.
+var counts = []string{"processes", "nodes", "tensor_parallel"}
+
+// stated reports whether a launch says something of a part.
+func stated(l *facts.Launch, part string) bool {
+	switch part {
+	case "gpus":
+		return l.GPUs != nil
+	case "shm_bytes":
+		return l.SHMBytes != nil
+	case "ipc":
+		return l.IPC != ""
+	case "network":
+		return l.Network != ""
+	case "runtime":
+		return l.Runtime != ""
+	case "privileged":
+		return l.Privileged
+	case "memlock_bytes":
+		return l.MemlockBytes != nil
+	case "user":
+		return l.User != ""
+	case "tasks":
+		return l.Tasks != nil
+	case "processes", "nodes", "tensor_parallel", "pipeline_parallel", "data_parallel":
+		return *countOf(l, part) != nil
+	default: // A list may have more entries.
+		return false
+	}
+}
+
+// leaveRestOpen notes that whatever a launch does not state of some parts may stand where a
+// text does.
+func leaveRestOpen(l *facts.Launch, text string, parts []string) {
+	for _, part := range parts {
+		if !stated(l, part) {
+			leaveOpen(l, text, part)
+		}
+	}
+}
+
+// settle leaves of a launch with unknown parts no value that may not hold.
+func settle(l *facts.Launch) {
+	if text := l.Unknown["rest"]; text != "" {
+		delete(l.Unknown, "rest")
+		leaveRestOpen(l, text, ruled)
+	}
+	for part := range l.Unknown {
+		name, isVariable := strings.CutPrefix(part, "variables[")
+		name = strings.TrimSuffix(name, "]")
+		switch {
+		case !isVariable:
+			clearPart(l, part)
+		case !env.SteersCommunication(name) && name != "ENROOT_RESTRICT_DEV":
+			delete(l.Unknown, part) // No rule reads it.
+		case name != searchPath:
+			delete(l.Variables, name)
+		}
+	}
+	if len(l.Unknown) == 0 {
+		l.Unknown = nil
+	}
+}
+
+// clearPart removes a value. Entries of lists stay: they hold whatever else is there.
+func clearPart(l *facts.Launch, part string) {
+	switch part {
+	case "gpus":
+		l.GPUs = nil
+	case "shm_bytes":
+		l.SHMBytes = nil
+	case "ipc":
+		l.IPC = ""
+	case "network":
+		l.Network = ""
+	case "runtime":
+		l.Runtime = ""
+	case "privileged":
+		l.Privileged = false
+	case "memlock_bytes":
+		l.MemlockBytes = nil
+	case "user":
+		l.User = ""
+	case "tasks":
+		l.Tasks = nil
+	case "processes", "nodes", "tensor_parallel", "pipeline_parallel", "data_parallel":
+		*countOf(l, part) = nil
+	}
+}
+
+// searchPath is the one variable of which a part may be known: a list of folders.
+const searchPath = "LD_LIBRARY_PATH"
+
+// openNodes notes that parts of a description in YAML are not known where a template or a
+// variable stands for all of them ("resources: {{ toYaml .Values.resources }}").
+func openNodes(l *facts.Launch, n *yaml.Node, parts ...string) {
+	if text := yamlText(n); values.Refers(text) {
+		leaveOpen(l, text, parts...)
+	}
+}
+
+// optionsVariable reports whether a word stands for options of a command: "$ARGS", "$@",
+// "${OPTS[@]}".
+func optionsVariable(word string) bool {
+	if !strings.HasPrefix(word, "$") && !strings.HasPrefix(word, "{{") {
+		return false
+	}
+	upper := strings.ToUpper(word)
+	return strings.ContainsAny(word, "@*") || slices.ContainsFunc([]string{"ARG", "OPT", "FLAG", "PARAM", "EXTRA"}, func(s string) bool { return strings.Contains(upper, s) })
+}
+
+// standsForOptions reports whether the first of a container program's arguments is a variable
+// that stands for options. The image is one of the others.
+func standsForOptions(words []string) bool {
+	return len(words) > 1 && values.Refers(words[0]) && (optionsVariable(words[0]) || !imageVariable(words[0]))
+}
+
+// imageVariable reports whether a word that refers to a variable names an image: "$IMAGE",
+// "$REPO/train:1".
+func imageVariable(word string) bool {
+	upper := strings.ToUpper(word)
+	return strings.ContainsAny(word, "/:") || slices.ContainsFunc([]string{"IMAGE", "IMG", "CONTAINER", "REPO", "TAG"}, func(s string) bool { return strings.Contains(upper, s) })
+}
+
+// variables returns what a script's variables are before a line: those that it assigns, and
+// those that Slurm sets for its job.
+func (s *script) variables(line int) values.Lookup {
+	if s.assigned.source != s.Source() || s.assigned.script == nil {
+		s.assigned.source, s.assigned.script = s.Source(), values.Read(s.Text())
+	}
+	assigned := s.assigned.script.At(line)
+	return func(name string) (string, values.State) {
+		value, state := assigned(name)
+		if state != values.Unset {
+			return value, state
+		}
+		if n, ok := s.ofSlurm(name); ok {
+			return n, values.Known
+		}
+		if slurmSets[name] != "" {
+			return "", values.Unknown
+		}
+		return "", values.Unset
+	}
+}
+
+// slurmSets are the parts of a batch job that Slurm tells its script in variables (sbatch(1),
+// OUTPUT ENVIRONMENT VARIABLES).
+var slurmSets = map[string]string{
+	"SLURM_NNODES": "nodes", "SLURM_JOB_NUM_NODES": "nodes", "SLURM_GPUS_ON_NODE": "gpus", "SLURM_GPUS_PER_NODE": "gpus", "SLURM_NTASKS_PER_NODE": "tasks",
+}
+
+// ofSlurm is the value of a variable that Slurm sets from what the header of the script asks
+// for.
+func (s *script) ofSlurm(name string) (string, bool) {
+	part := slurmSets[name]
+	if part == "" {
+		return "", false
+	}
+	for i := len(s.Facts.Launches) - 1; i >= 0; i-- {
+		l := &s.Facts.Launches[i]
+		if l.Source != s.Source() || l.Kind != "slurm" || len(l.Command) > 0 {
+			continue
+		}
+		n := map[string]*int{"nodes": l.Nodes, "gpus": l.GPUs, "tasks": l.Tasks}[part]
+		if n != nil && *n > 0 && l.Unknown[part] == "" {
+			return strconv.Itoa(*n), true
+		}
+	}
+	return "", false
+}
+
+// inDockerfile reports whether a line belongs to a Dockerfile, whose reader knows which of its
+// stages are in force.
+func (s *script) inDockerfile(l parse.Line) bool {
+	text := s.Text()
+	first := dockerfileStart.FindString(text)
+	return first != "" && strings.Count(text[:strings.Index(text, first)+len(first)], "\n") < l.Number
+}
+
+// noteUnresolved keeps that a line of a script sets a variable to a value that the script
+// does not show.
+func noteUnresolved(s *parse.Sink, name, value string, l parse.Line) {
+	found := &facts.Launch{Kind: "shell", Unknown: map[string]string{}}
+	leaveOpen(found, value, place.Variable(name))
+	keepLaunch(s, found, l, nil)
+}
