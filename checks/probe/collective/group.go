@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -408,6 +409,15 @@ func (g *group) work(ctx context.Context, todo plan) {
 // mostSeconds is the longest that the runs of one size may take together.
 const mostSeconds = 1.5
 
+// timesWithin is how often, of at most n times, a collective is run for its time if one takes so many
+// seconds, with one more run before that; 0 where even one takes too long.
+func timesWithin(n int, seconds float64) int {
+	if seconds*float64(n+1) <= mostSeconds {
+		return n
+	}
+	return min(n, max(0, int(mostSeconds/seconds)-1))
+}
+
 // runPlan runs the collectives, and reports false where one failed.
 func (g *group) runPlan(ctx context.Context, todo plan, room int64) bool {
 	ranks := len(g.ranks)
@@ -420,8 +430,10 @@ func (g *group) runPlan(ctx context.Context, todo plan, room int64) bool {
 				continue
 			}
 			n := times(bytes)
-			if size > 0 && seconds*float64(bytes)/float64(size)*float64(n+1) > mostSeconds && bytes > mib {
-				break
+			if size > 0 && bytes > mib {
+				if n = timesWithin(n, seconds*float64(bytes)/float64(size)); n == 0 {
+					break
+				}
 			}
 			number++
 			op, whole := g.runOne(ctx, task{Name: step.name, Bytes: bytes, Times: n, Seed: kernels.Seed(number, ranks, ranks, 0)})
@@ -466,6 +478,7 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 		}
 		return true
 	})
+	us, rate := roundTo(slowest*1e6, 100), roundTo(float64(t.Bytes)/slowest/1e9*busFactor(t.Name, len(g.ranks)), 1e4)
 	switch {
 	case f != nil && op.Outcome != probe.Corrupt:
 		i := g.failed[0]
@@ -476,14 +489,12 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 		return op, f == nil
 	case op.Outcome == probe.Unsupported:
 		return op, true
-	case !clock:
+	case !clock, math.IsInf(us, 0), math.IsInf(rate, 0):
 		op.Outcome, op.Cause, op.Reason = probe.Unknown, probe.CauseClock, "every value is correct, but the driver's timer gave no usable time"
 		return op, true
 	}
-	us := roundTo(slowest*1e6, 100)
 	op.Microseconds = &us
-	if n := len(g.ranks); n > 1 {
-		rate := roundTo(float64(t.Bytes)/slowest/1e9*busFactor(t.Name, n), 1e4)
+	if len(g.ranks) > 1 {
 		op.BusGBps = &rate
 	}
 	return op, true
