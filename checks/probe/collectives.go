@@ -1,5 +1,7 @@
 package probe
 
+import "github.com/gpudoctor/gpudoctor/checks/said"
+
 // The collectives, as Operation.Name names them.
 const (
 	// AllReduce is the sum over all ranks.
@@ -33,6 +35,9 @@ const (
 	// ArmNVLSOff is without the multicast of NVSwitches.
 	ArmNVLSOff = "nvls-off"
 )
+
+// LogSource begins the source of messages in the log of an arm; its name follows.
+const LogSource = "probe, arm "
 
 // Collectives is what the probe of NCCL or RCCL found.
 type Collectives struct {
@@ -114,6 +119,9 @@ type Arm struct {
 	NVLS       *bool                 `json:"nvls,omitempty"`
 	// Warnings are the first warnings of the log, without the process that wrote them.
 	Warnings []string `json:"warnings,omitempty"`
+	// Messages are those of these warnings that the catalogue of messages knows, where the
+	// environment as it is fails: rules read them like those of a job's log.
+	Messages []said.Message `json:"messages,omitempty"`
 	// Milliseconds is the time that the run took.
 	Milliseconds float64 `json:"ms,omitempty"`
 }

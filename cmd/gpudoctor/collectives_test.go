@@ -251,10 +251,10 @@ func TestCollectiveCures(t *testing.T) {
 		cause, command, proof string
 		quick                 bool
 	}{
-		{"dead interface", "", []string{"NCCL_SOCKET_IFNAME=nosuch0"}, "matches no interface", "unset NCCL_SOCKET_IFNAME", cured, true},
-		{"dead interface among others", "", []string{"NCCL_SOCKET_IFNAME=nosuch0", "NCCL_IB_HCA=mlx5_0", "NCCL_CROSS_NIC=1", "NCCL_DEBUG=WARN"}, "matches no interface", "unset NCCL_SOCKET_IFNAME", cured, true},
-		{"dead interface in a file", "NCCL_SOCKET_IFNAME=nosuch0\n", []string{"NCCL_CROSS_NIC=1"}, "matches no interface", "remove NCCL_SOCKET_IFNAME=nosuch0", cured, true},
-		{"malformed topology", "", []string{"NCCL_TOPO_FILE=" + topology}, "Without NCCL_TOPO_FILE they work", "unset NCCL_TOPO_FILE", cured, true},
+		{"dead interface", "", []string{"NCCL_SOCKET_IFNAME=nosuch0"}, "NCCL_SOCKET_IFNAME=nosuch0 matches no", "unset NCCL_SOCKET_IFNAME", cured, true},
+		{"dead interface among others", "", []string{"NCCL_SOCKET_IFNAME=nosuch0", "NCCL_IB_HCA=mlx5_0", "NCCL_CROSS_NIC=1", "NCCL_DEBUG=WARN"}, "NCCL_SOCKET_IFNAME=nosuch0 matches no", "unset NCCL_SOCKET_IFNAME", cured, true},
+		{"dead interface in a file", "NCCL_SOCKET_IFNAME=nosuch0\n", []string{"NCCL_CROSS_NIC=1"}, "NCCL_SOCKET_IFNAME=nosuch0 matches no", "remove NCCL_SOCKET_IFNAME=nosuch0", cured, true},
+		{"malformed topology", "", []string{"NCCL_TOPO_FILE=" + topology}, "names a topology file that does not exist, or that does not fit", "unset NCCL_TOPO_FILE", cured, true},
 		{"two culprits", "", []string{"GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_X_A,NCCL_X_C", "NCCL_X_A=1", "NCCL_X_B=1", "NCCL_X_C=1"}, "Without NCCL_X_A, NCCL_X_C they work", "unset NCCL_X_A unset NCCL_X_C", cured, true},
 		{"P2P left off", "", []string{"NCCL_P2P_DISABLE=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access in NCCL, which works here", "unset NCCL_P2P_DISABLE", faster, true},
 		{"P2P left off among others", "", []string{"NCCL_SHM_USE_CUDA_MEMCPY=1", "NCCL_P2P_LEVEL=LOC", "NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access", "unset NCCL_P2P_DISABLE", faster, true},
@@ -312,7 +312,7 @@ func TestLimitCures(t *testing.T) {
 			}
 			out, _ := cmd.Output() // The exit code says how it went.
 			said := strings.Join(strings.Fields(string(out)), " ")
-			if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(said, "With a higher soft limit") || !strings.Contains(said, c.says) {
+			if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(said, "cause of collective-failed") || !strings.Contains(said, c.says) {
 				t.Errorf("exit code %d:\n%s", cmd.ProcessState.ExitCode(), out)
 			}
 		})
@@ -419,6 +419,53 @@ func TestSlowCollectives(t *testing.T) {
 			under := slices.ContainsFunc(first.Explains, func(f rules.Finding) bool { return f.Rule == "collective-slow" })
 			if code != exitFindings || first.Rule != c.cause || under != c.under || !strings.Contains(first.Message, c.says) || first.Severity != rules.High {
 				t.Errorf("exit code %d, first finding %+v, collective-slow under it: %v", code, first, under)
+			}
+		})
+	}
+}
+
+// TestOwnLog holds that a cause that the probe's library states is reported by the rule of its message, with the failure
+// under it, and that the same warning of collectives that work, or of another arm, reports nothing.
+func TestOwnLog(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the other tests run the same side by side")
+	}
+	needsNoGPU(t)
+	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
+	const says = "GPUDOCTOR_SIM_NCCL_SAYS="
+	const full = says + "misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-AbC123 to 9637892 bytes, error: No space left on device (28)"
+	for _, c := range []struct {
+		name  string
+		env   []string
+		probe string
+		cause string
+		code  int
+	}{
+		{"a full /dev/shm", []string{full, "GPUDOCTOR_SIM_NCCL_FAULT=error-init=2"}, "quick", "shm-too-small", exitFindings},
+		{"what works", []string{full}, "quick", "", exitOK},
+		{"another arm", []string{full, "GPUDOCTOR_SIM_NCCL_FAULT=fail-shm=2"}, "full", "collective-failed", exitUnproven},
+		{"an unknown message", []string{says + "misc/widget.cc:12 NCCL WARN The widget is at odds with itself", "GPUDOCTOR_SIM_NCCL_FAULT=error-init=2"}, "quick", "collective-failed", exitFindings},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, "NCCL_CROSS_NIC=1"), "check", "--probe", c.probe, "--format", "json")
+			var d report.Document
+			if err := json.Unmarshal([]byte(out), &d); err != nil {
+				t.Fatal(err)
+			}
+			if c.cause == "" {
+				if len(d.Findings) > 0 || code != c.code {
+					t.Errorf("exit code %d, findings %+v", code, d.Findings)
+				}
+				return
+			}
+			if code != c.code || len(d.Findings) == 0 || d.Findings[0].Rule != c.cause {
+				t.Fatalf("exit code %d, findings %+v", code, d.Findings)
+			}
+			under := slices.ContainsFunc(d.Findings[0].Explains, func(f rules.Finding) bool { return f.Rule == "collective-failed" })
+			if under != (c.cause != "collective-failed") || slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == "job-failed" }) {
+				t.Errorf("findings %+v", d.Findings)
 			}
 		})
 	}

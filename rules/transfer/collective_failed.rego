@@ -16,6 +16,7 @@
 #   severity: critical
 #   confidence: confirmed
 #   symptom: true
+#   own_log: true
 #   cause: other
 #   needs:
 #     - collectives.outcome

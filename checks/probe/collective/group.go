@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
+	"github.com/gpudoctor/gpudoctor/checks/said"
 )
 
 // group is the processes of one arm. They end together.
@@ -527,7 +528,7 @@ func (g *group) describe(a *probe.Arm) {
 		g.blame(a)
 	}
 	if read := g.session.options.ReadLog; read != nil {
-		l := read(g.log)
+		l := read(g.log, len(g.session.report.Arms) == 0 && a.Outcome.Failed())
 		a.Transports, a.Channels, a.Network = l.Transports, l.Channels, l.Network
 		if l.Channels != nil {
 			is := l.Channels["nvls"] > 0
@@ -536,7 +537,22 @@ func (g *group) describe(a *probe.Arm) {
 		for _, w := range l.Warnings[:min(len(l.Warnings), maxWarnings)] {
 			a.Warnings = append(a.Warnings, printable(w))
 		}
+		a.Messages = g.placed(a.Name, l.Messages)
 	}
+}
+
+// placed are messages with the arm that they are from, and with ranks instead of ordinals of GPUs.
+func (g *group) placed(arm string, messages []said.Message) []said.Message {
+	for i := range messages {
+		m := &messages[i]
+		m.Source, m.Order, m.Count, m.Ranks = probe.LogSource+arm, i, 1, 1
+		if at := slices.IndexFunc(g.session.places, func(p place) bool { return m.Device != nil && p.Ordinal == *m.Device }); at >= 0 {
+			rank := g.session.places[at].Rank
+			m.Rank = &rank
+		}
+		m.Device = nil
+	}
+	return messages
 }
 
 // maxWarnings bounds the warnings of a log that are kept.
