@@ -256,6 +256,8 @@ func TestCollectiveCures(t *testing.T) {
 		{"dead interface in a file", "NCCL_SOCKET_IFNAME=nosuch0\n", []string{"NCCL_CROSS_NIC=1"}, "NCCL_SOCKET_IFNAME=nosuch0 matches no", "remove NCCL_SOCKET_IFNAME=nosuch0", cured, true},
 		{"malformed topology", "", []string{"NCCL_TOPO_FILE=" + topology}, "names a topology file that does not exist, or that does not fit", "unset NCCL_TOPO_FILE", cured, true},
 		{"two culprits", "", []string{"GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_X_A,NCCL_X_C", "NCCL_X_A=1", "NCCL_X_B=1", "NCCL_X_C=1"}, "Without NCCL_X_A, NCCL_X_C they work", "unset NCCL_X_A unset NCCL_X_C", cured, true},
+		{"bogus algorithms", "", []string{"GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_ALGO", "NCCL_ALGO=Rung"}, "Without NCCL_ALGO they work", "unset NCCL_ALGO", cured, true},
+		{"bogus algorithms among others", "", []string{"GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_ALGO", "NCCL_ALGO=Rung", "NCCL_CROSS_NIC=1", "NCCL_NVLS_ENABLE=1"}, "Without NCCL_ALGO they work", "unset NCCL_ALGO", cured, true},
 		{"P2P left off", "", []string{"NCCL_P2P_DISABLE=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access in NCCL, which works here", "unset NCCL_P2P_DISABLE", faster, true},
 		{"P2P left off among others", "", []string{"NCCL_SHM_USE_CUDA_MEMCPY=1", "NCCL_P2P_LEVEL=LOC", "NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access", "unset NCCL_P2P_DISABLE", faster, true},
 		{"broken P2P", "", []string{"GPUDOCTOR_SIM_NCCL_FAULT=wrong-p2p@1"}, "Without peer-to-peer access they work", "export NCCL_P2P_DISABLE=1", broken, false},

@@ -296,8 +296,9 @@ func logLevel(file string) []string {
 func (s *session) run(ctx context.Context, a arm) probe.Arm {
 	first := len(s.report.Arms) == 0
 	if a.cleans {
-		a.unset = leftovers(s.env)
+		a.unset = leftovers(s.env, !first && s.report.Arms[0].Outcome.Failed())
 	}
+	a = a.withoutAlgorithms(s.env)
 	if s.options.Progress != nil {
 		s.options.Progress(a.title())
 	}
