@@ -167,7 +167,7 @@ type Progress struct {
 	Line   int    `json:"line"`
 }
 
-// What programs say is described in a package of its own, as the probe's library says it too.
+// What programs say is described in a package of its own, because the probe's library says the same.
 type (
 	// Message is one statement of a program.
 	Message = said.Message
