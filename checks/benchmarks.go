@@ -1,7 +1,6 @@
 package checks
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,13 +148,13 @@ func integrated(f *facts.Facts, b *facts.Benchmark) bool {
 }
 
 // weakestPair is the rate and the threshold of the pair of GPUs whose link
-// is the slowest.
-func weakestPair(f *facts.Facts, test string) (rate, threshold float64, basis string) {
+// is the slowest, of those that take part.
+func weakestPair(f *facts.Facts, test string, takesPart func(gpu string) bool) (rate, threshold float64, basis string) {
 	if f.Links == nil {
 		return 0, 0, ""
 	}
 	for _, p := range f.Links.Pairs {
-		if p.Kind != pairGPUs {
+		if !between(&p, takesPart) {
 			continue
 		}
 		t := probe.Transfer{Test: test, Source: p.A, Destination: p.B}
@@ -171,10 +170,10 @@ func weakestPair(f *facts.Facts, test string) (rate, threshold float64, basis st
 }
 
 func expectOfPairs(f *facts.Facts, b *facts.Benchmark) {
-	rate, threshold, basis := weakestPair(f, b.What)
+	rate, threshold, basis := weakestPair(f, b.What, anyGPU)
 	if rate == 0 {
 		// A board of four without NVSwitches shares its links among three peers.
-		rate, basis = modelRate(f, b)
+		rate, basis = modelRate(modelsIn(f, b))
 		rate, threshold = rate/3, data.Rates().Shares[b.What].NVLink
 		if b.What == probe.TestBidirectional {
 			rate *= 2
@@ -191,15 +190,17 @@ func expectOfPairs(f *facts.Facts, b *facts.Benchmark) {
 	}
 }
 
-// modelRate is what a GPU of the table sends over its NVLinks, if all are of
-// one model that always has them.
-func modelRate(f *facts.Facts, b *facts.Benchmark) (rate float64, basis string) {
-	names := b.GPUNames
-	if len(names) == 0 && f.GPUs != nil {
-		for _, g := range f.GPUs.Devices {
-			names = append(names, g.Name)
-		}
+// modelsIn are the models of the GPUs of a table.
+func modelsIn(f *facts.Facts, b *facts.Benchmark) []string {
+	if len(b.GPUNames) > 0 {
+		return b.GPUNames
 	}
+	return modelsOf(f, anyGPU)
+}
+
+// modelRate is what a GPU sends over its NVLinks, if all are of one model that
+// always has them.
+func modelRate(names []string) (rate float64, basis string) {
 	if len(names) < 2 {
 		return 0, ""
 	}
@@ -217,19 +218,7 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	if b.Nodes > 1 || b.Ranks == 1 || len(b.Points) == 0 {
 		return
 	}
-	rate, basis := modelRate(f, b)
-	threshold := data.Rates().Collective.NVLink
-	switch {
-	case overNetwork(f):
-		rate, basis = affinity.NetworkRate(f)
-		threshold = data.Rates().CollectiveNetwork
-	case rate == 0:
-		var linked bool
-		rate, linked, basis = collectiveRate(f)
-		if !linked {
-			threshold = data.Rates().Collective.PCIe
-		}
-	}
+	rate, threshold, basis := expectedOfCollective(f, modelsIn(f, b), anyGPU, overNetwork(f))
 	if rate == 0 {
 		return
 	}
@@ -241,7 +230,7 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	}
 	if best >= 0 {
 		p := &b.Points[best]
-		p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, cmp.Or(basis, "the links of one GPU")
+		p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, basis
 	}
 }
 
@@ -252,18 +241,4 @@ func overNetwork(f *facts.Facts) bool {
 		return false
 	}
 	return !slices.ContainsFunc(f.Logs.Transports, func(t facts.Transport) bool { return t.Kind != "net" })
-}
-
-// collectiveRate is what one GPU's links carry, if the paths are known.
-func collectiveRate(f *facts.Facts) (rate float64, linked bool, basis string) {
-	rate, _, basis = weakestPair(f, probe.TestCopy)
-	if rate == 0 {
-		return 0, false, ""
-	}
-	for _, p := range f.Links.Pairs {
-		if p.Kind == pairGPUs && (p.NVLinks == nil || *p.NVLinks == 0) {
-			return rate, false, basis
-		}
-	}
-	return rate, true, basis
 }

@@ -23,9 +23,10 @@ var collectivesCheck = &gather.Check{
 
 The library that a job would load runs all-reduce, send and receive and all-to-all,
 in a process for each GPU, verified on every rank: as the environment is configured, and
-with transports turned off. It runs after the probe of pairs, which it would disturb.
+with transports turned off. What all-reduce should reach is computed here from the links.
+It runs after the probe of pairs, which it would disturb.
 The quick probe includes it only if variables of the library are set, or a pair failed.`,
-	After:   []string{"transfers", "libraries", "gpus", "env", "container"},
+	After:   []string{"transfers", "libraries", "gpus", "links", "nics", "env", "container"},
 	Patient: true,
 	Gather:  gatherCollectives,
 }
@@ -47,6 +48,7 @@ func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
 	case err != nil:
 		return err
 	}
+	expectOfProbe(g.Facts, &r)
 	if r.Outcome == probe.Unknown {
 		if absent(r.Cause) {
 			g.Add(facts.Unknown{Section: "collectives", Reason: r.Reason, Kind: facts.NotAsked})

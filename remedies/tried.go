@@ -22,19 +22,22 @@ func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
 	p = Proof{Tried: settings(arm), Before: first.Outcome, After: arm.Outcome}
 	library := strings.ToUpper(f.Collectives.Library)
 	switch {
-	case first.Outcome.Failed() && arm.Outcome == probe.OK:
+	case first.Outcome.Failed() && arm.Outcome.Correct():
 		p.Outcome = Proven
 		p.Detail = fmt.Sprintf("collectives of %s %s without it, and are correct with it", library, failing[first.Outcome])
+		if keepsNVLSOff(arm) {
+			p.Detail += " (and NCCL_NVLS_ENABLE=0, which keeps NVLS off)"
+		}
 		if p.GBps = largest(arm); p.GBps != nil {
 			p.Detail += fmt.Sprintf(": all-reduce at %.1f GB/s", *p.GBps)
 		}
 	case first.Outcome.Failed() && arm.Outcome.Failed() && arm.Name != probe.ArmWithout: // One of two culprits removed cures nothing.
 		p.Outcome = Disproven
 		p.Detail = fmt.Sprintf("collectives of %s %s with it as well", library, failing[arm.Outcome])
-	case first.Outcome == probe.OK && arm.Outcome.Failed():
+	case first.Outcome.Correct() && arm.Outcome.Failed():
 		p.Outcome = Disproven
 		p.Detail = fmt.Sprintf("collectives of %s are correct as the environment is configured, and %s with it", library, failing[arm.Outcome])
-	case first.Outcome == probe.OK && arm.Outcome == probe.OK:
+	case first.Outcome.Correct() && arm.Outcome.Correct():
 		before, after, differ := rates(f, first, arm)
 		if !differ || after < before {
 			return Proof{}, false
@@ -55,7 +58,7 @@ func raisedBy(f *facts.Facts, r Remedy) (p Proof, tried bool) {
 	}
 	first := &f.Collectives.Arms[0]
 	for _, a := range f.Collectives.Arms[1:] {
-		if _, raised := a.Raised[limit]; !raised || a.Outcome != probe.OK {
+		if _, raised := a.Raised[limit]; !raised || !a.Outcome.Correct() {
 			continue
 		}
 		p = Proof{Outcome: Proven, Before: first.Outcome, After: a.Outcome}
@@ -80,14 +83,29 @@ func armOf(f *facts.Facts, a Apply) (first, arm *probe.Arm) {
 	unset := slices.Sorted(slices.Values(a.Unset))
 	for i := range all[1:] {
 		one := &all[1+i]
-		if !maps.Equal(one.Set, a.Environment) || !slices.Equal(slices.Sorted(slices.Values(one.Unset)), unset) {
+		if !maps.Equal(chosen(one), a.Environment) || !slices.Equal(slices.Sorted(slices.Values(one.Unset)), unset) {
 			continue
 		}
-		if arm == nil || arm.Outcome != probe.OK && one.Outcome == probe.OK {
+		if arm == nil || !arm.Outcome.Correct() && one.Outcome.Correct() {
 			arm = one
 		}
 	}
 	return &all[0], arm
+}
+
+// chosen are the variables that an arm sets for its own sake: with the choice of algorithms removed,
+// NCCL_NVLS_ENABLE=0 only keeps what that choice may have kept off.
+func chosen(a *probe.Arm) map[string]string {
+	if !keepsNVLSOff(a) {
+		return a.Set
+	}
+	rest := maps.Clone(a.Set)
+	delete(rest, "NCCL_NVLS_ENABLE")
+	return rest
+}
+
+func keepsNVLSOff(a *probe.Arm) bool {
+	return a.Set["NCCL_NVLS_ENABLE"] == "0" && slices.Contains(a.Unset, "NCCL_ALGO")
 }
 
 // rates are the bus bandwidths of an all-reduce in two arms that work, and whether they differ by
@@ -95,7 +113,7 @@ func armOf(f *facts.Facts, a Apply) (first, arm *probe.Arm) {
 func rates(f *facts.Facts, one, other *probe.Arm) (first, second float64, differ bool) {
 	limits := data.Limits()
 	first, second, _, ok := probe.Compared(one, other, limits.CollectiveLeastBytes)
-	if !ok || one.Outcome != probe.OK || other.Outcome != probe.OK || inUse(f) {
+	if !ok || !one.Outcome.Correct() || !other.Outcome.Correct() || inUse(f) {
 		return first, second, false
 	}
 	return first, second, max(first, second) >= limits.CollectiveFaster*min(first, second)

@@ -30,9 +30,9 @@ func TestTriedBy(t *testing.T) {
 			}}}
 			want := ""
 			switch {
-			case before.Failed() && after == probe.OK:
+			case before.Failed() && after.Correct():
 				want = Proven
-			case after.Failed() && (before.Failed() || before == probe.OK):
+			case after.Failed() && (before.Failed() || before.Correct()):
 				want = Disproven
 			}
 			for i, a := range advised {

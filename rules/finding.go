@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
 )
@@ -216,6 +217,9 @@ func placeOf(m *facts.Message) string {
 	if m.Source == "" {
 		return "the texts"
 	}
+	if fromProbe(m) { // Its log is not kept, and has no lines.
+		return m.Source
+	}
 	return fmt.Sprintf("%s:%d", m.Source, m.Line)
 }
 
@@ -228,11 +232,22 @@ func (f *Finding) quote(messages []*facts.Message) {
 	sorting.Stable(messages, compareMessages)
 	shown := make([]Evidence, 0, len(messages)+len(f.Evidence))
 	for _, m := range messages {
-		shown = append(shown, Evidence{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: placeOf(m)})
+		shown = append(shown, Evidence{Fact: fmt.Sprintf("%s.messages[%s]", logOf(m), m.ID), Value: m.Text, Source: placeOf(m)})
 	}
 	f.Evidence = append(shown, f.Evidence...)
 	order := messages[0].Order
 	f.Order = &order
+}
+
+// fromProbe reports whether a message is from the log of the probe's own library.
+func fromProbe(m *facts.Message) bool { return strings.HasPrefix(m.Source, probe.LogSource) }
+
+// logOf is where in the facts the log of a message is.
+func logOf(m *facts.Message) string {
+	if arm, own := strings.CutPrefix(m.Source, probe.LogSource); own {
+		return fmt.Sprintf("collectives.arms[%s]", arm)
+	}
+	return "logs"
 }
 
 // each passes every pair of an object to take, which reports whether it knows the

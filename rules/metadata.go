@@ -145,7 +145,10 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 		rule.Profiles = []Profile{Training, Image}
 	}
 	rule.Since = r.text("since")
-	rule.LastResort, rule.Unexplained = r.flag("last_resort"), r.flag("unexplained")
+	rule.LastResort, rule.Unexplained, rule.OwnLog = r.flag("last_resort"), r.flag("unexplained"), r.flag("own_log")
+	if rule.OwnLog && len(rule.Explains) > 0 {
+		r.fault("its findings are consequences of others; leave custom.explains out", "custom.own_log is set on a rule that explains others")
+	}
 	rule.Symptom = r.flag("symptom")
 	rule.Needs, rule.Areas = r.needs(), r.areas()
 	r.required("title", rule.Title)
@@ -166,7 +169,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 		r.fault("name at least one remedy, the best first", "custom.remedies is missing")
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.custom)) {
-		r.fault("the keys are areas, cause, confidence, explains, first_of, last_resort, needs, profiles, remedies, severity, since, symptom, unexplained", "unknown key custom.%s", key)
+		r.fault("the keys are areas, cause, confidence, explains, first_of, last_resort, needs, own_log, profiles, remedies, severity, since, symptom, unexplained", "unknown key custom.%s", key)
 	}
 	r.partialSets(m)
 	return rule, r.faults

@@ -12,6 +12,8 @@ import (
 //   - explains: findings of other rules that are consequences of this rule's. An entry is
 //     "RULE" or "RULE/ID", one kind of that rule's findings; "ID > RULE/ID" says so of one
 //     kind of this rule's own findings only.
+//   - own_log: findings of this rule are consequences of those, of any other rule, that quote a
+//     cause from the log of the probe's own library.
 //   - first_of: kinds of this rule's findings, by id. Of those that hold, only the ones of
 //     the kind that comes first are reported. An entry "A > B > C" is a list of its own, for
 //     rules with several of them.

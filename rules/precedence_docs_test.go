@@ -61,6 +61,14 @@ func TestGoldenPrecedence(t *testing.T) {
 	}
 	slices.Sort(last)
 	b.WriteString(strings.Join(last, ", ") + ".\n")
+	b.WriteString("\n## Failures with a log\n\nThese report a failure in which the probe's own library wrote a log, and go under a finding that quotes a cause from it: ")
+	var logged []string
+	for _, rule := range set.rules {
+		if rule.OwnLog {
+			logged = append(logged, "`"+rule.ID+"`")
+		}
+	}
+	b.WriteString(strings.Join(logged, ", ") + ".\n")
 	golden.File(t, filepath.Join("..", "docs", "precedence.md"), []byte(b.String()))
 }
 

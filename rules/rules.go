@@ -78,6 +78,9 @@ type Rule struct {
 	LastResort bool `json:"last_resort,omitempty"`
 	// Symptom is true for a rule that reports a failure and not what causes it.
 	Symptom bool `json:"symptom,omitempty"`
+	// OwnLog is true for a rule that reports a failure in which the probe's own library wrote a
+	// log: its findings are consequences of those that quote a cause from that log.
+	OwnLog bool `json:"own_log,omitempty"`
 	// Needs are the facts that must be known before it passes. A rule that finds nothing
 	// while one of them is unknown is skipped.
 	Needs []Need `json:"needs,omitempty"`
@@ -147,6 +150,9 @@ type Finding struct {
 	// the logs: of findings that are equally severe and sure, what was said
 	// first comes first. nil if no log led to it.
 	Order *int `json:"-"`
+	// OwnLog is true if its evidence is a message, from the log of the probe's own library, that
+	// states a cause.
+	OwnLog bool `json:"-"`
 }
 
 // Evidence is one fact that led to a finding.

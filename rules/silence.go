@@ -13,7 +13,8 @@ import (
 //
 // A finding is a consequence when the other's rule explains its rule, directly
 // or through other rules, and the two share a GPU; a finding that names no
-// GPU concerns the whole host and shares all GPUs. If several could be its
+// GPU concerns the whole host and shares all GPUs. It is one as well when its rule has
+// own_log and the other quotes a cause from the log of the probe's library. If several could be its
 // cause, it goes under the one that ranks highest. A cause is as severe as the
 // worst of its consequences, and confirmed if one of them is: what was
 // measured there is an effect of the cause.
@@ -32,6 +33,9 @@ func fold(findings []Finding, rules []Rule) []Finding {
 			if at := of.sharing(f); at >= 0 && (parent[i] < 0 || at < parent[i]) {
 				parent[i] = at
 			}
+		}
+		if at := ownLogCause(findings, f, rules); at >= 0 && (parent[i] < 0 || at < parent[i]) {
+			parent[i] = at
 		}
 	}
 	for i := range findings {
@@ -60,6 +64,18 @@ func fold(findings []Finding, rules []Rule) []Finding {
 	}
 	sorting.Stable(causes, Finding.Compare)
 	return withoutGuesses(foldLastResort(foldSameFault(causes), rules), rules)
+}
+
+// ownLogCause is the finding that ranks highest of those that quote, from the log of the probe's own
+// library, the cause of what a finding reports; -1 for none.
+func ownLogCause(findings []Finding, f Finding, rules []Rule) int {
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.ID == f.Rule && r.OwnLog }) {
+		return -1
+	}
+	return slices.IndexFunc(findings, func(cause Finding) bool {
+		return cause.OwnLog && !slices.ContainsFunc(rules, func(r Rule) bool { return r.ID == cause.Rule && (r.LastResort || r.OwnLog) }) &&
+			(len(cause.Affects) == 0 || len(f.Affects) == 0 || slices.ContainsFunc(f.Affects, func(gpu string) bool { return slices.Contains(cause.Affects, gpu) }))
+	})
 }
 
 // foldSameFault puts findings on the same fault under one of them: under the

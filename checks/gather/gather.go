@@ -54,7 +54,7 @@ type Options struct {
 	// where something here may break them.
 	CollectivesIfDue bool
 	NCCL             string
-	ReadLog          func(text string) collective.Log
+	ReadLog          func(text string, failed bool) collective.Log
 	// ProbeBusy lets the probe use GPUs that other processes are using.
 	ProbeBusy bool
 	// ProbeTimeout bounds each step of starting the driver, each call of the

@@ -216,6 +216,19 @@ func (r *Row) Anchored(line string) bool {
 	return slices.ContainsFunc(r.Anchors, func(a string) bool { return strings.Contains(line, a) })
 }
 
+// Of is the first row of the catalogue that a line is of, and its fields.
+func Of(line string) (row *Statement, fields map[string]string, ok bool) {
+	for _, row := range Statements() {
+		if !row.Anchored(line) {
+			continue
+		}
+		if fields, ok := row.Match(line); ok {
+			return row, fields, true
+		}
+	}
+	return nil, nil, false
+}
+
 // AsWarning is what a warning of NCCL says, in the form in which NCCL prints it; which file
 // it is from is not known.
 func AsWarning(said string) string { return "NCCL WARN " + said }

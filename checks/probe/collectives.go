@@ -1,5 +1,7 @@
 package probe
 
+import "github.com/gpudoctor/gpudoctor/checks/said"
+
 // The collectives, as Operation.Name names them.
 const (
 	// AllReduce is the sum over all ranks.
@@ -33,6 +35,9 @@ const (
 	// ArmNVLSOff is without the multicast of NVSwitches.
 	ArmNVLSOff = "nvls-off"
 )
+
+// LogSource begins the source of messages in the log of an arm; its name follows.
+const LogSource = "probe, arm "
 
 // Collectives is what the probe of NCCL or RCCL found.
 type Collectives struct {
@@ -92,8 +97,9 @@ type Arm struct {
 	// Raised are the soft limits that it raised to the hard ones, which these are: "nofile"
 	// (RLIMIT_NOFILE) and "memlock" (RLIMIT_MEMLOCK, in bytes); -1 is no limit.
 	Raised map[string]int64 `json:"raised,omitempty"`
-	// Outcome is OK if every value was correct on every rank. Reason says in words why
-	// it is not OK, Cause as a word for programs.
+	// Outcome is OK if every value was correct on every rank, and Slow if its all-reduces are
+	// slower than the links allow as well, which only the first arm is judged by. Reason says in
+	// words why it is not OK, Cause as a word for programs.
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
 	Cause   Cause   `json:"cause,omitempty"`
@@ -113,6 +119,9 @@ type Arm struct {
 	NVLS       *bool                 `json:"nvls,omitempty"`
 	// Warnings are the first warnings of the log, without the process that wrote them.
 	Warnings []string `json:"warnings,omitempty"`
+	// Messages are those of these warnings that the catalogue of messages knows, where the
+	// environment as it is fails: rules read them like those of a job's log.
+	Messages []said.Message `json:"messages,omitempty"`
 	// Milliseconds is the time that the run took.
 	Milliseconds float64 `json:"ms,omitempty"`
 }
@@ -166,6 +175,13 @@ type Operation struct {
 	// rank.
 	Microseconds *float64 `json:"us,omitempty"`
 	BusGBps      *float64 `json:"bus_gbps,omitempty"`
+	// ExpectedGBps is what the links of one GPU could carry, Fraction is BusGBps divided by it,
+	// Threshold the least fraction that counts as good, and Basis the reason in words: of the
+	// large all-reduces of the first arm. Package checks fills them in.
+	ExpectedGBps *float64 `json:"expected_gbps,omitempty"`
+	Fraction     *float64 `json:"fraction,omitempty"`
+	Threshold    *float64 `json:"threshold,omitempty"`
+	Basis        string   `json:"basis,omitempty"`
 	// Verified is "gpu" when each GPU compared every word of what it received, "host" when
 	// the comparison was made in host memory.
 	Verified string `json:"verified,omitempty"`

@@ -19,5 +19,5 @@ func Compared(one, other *Arm, least int64) (oneGBps, otherGBps float64, bytes i
 
 // timedSum reports whether it is an all-reduce that is correct and has a rate.
 func (op *Operation) timedSum() bool {
-	return op.Name == AllReduce && op.Outcome == OK && op.BusGBps != nil && *op.BusGBps > 0
+	return op.Name == AllReduce && op.Outcome.Correct() && op.BusGBps != nil && *op.BusGBps > 0
 }

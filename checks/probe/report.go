@@ -46,6 +46,9 @@ const (
 // slow.
 func (o Outcome) Failed() bool { return o == Corrupt || o == Hang || o == Error }
 
+// Correct is true for an outcome that means that every byte arrived.
+func (o Outcome) Correct() bool { return o == OK || o == Slow }
+
 // Cause says why an outcome is not OK if the driver gave no error code of
 // its own. Programs depend on it; a Reason is only for people.
 type Cause string
@@ -62,7 +65,7 @@ const (
 	// CauseNoDevice: the driver offers no GPU to this process.
 	CauseNoDevice Cause = "no-device"
 	// CauseBusy: other processes use the GPU, which the probe does not disturb by default; or they used it
-	// while a transfer was timed, so its rate proves nothing.
+	// while a transfer or a collective was timed, so its rate proves nothing.
 	CauseBusy Cause = "busy"
 	// CauseNoMemory: the driver reports that memory ran out, mostly because other processes
 	// hold it.
@@ -97,7 +100,7 @@ const (
 	CauseGaveUp Cause = "gave-up"
 	// CauseClock: the driver's timer returned an impossible time.
 	CauseClock Cause = "clock"
-	// CauseImplausible: the rate is beyond what any link of this GPU carries.
+	// CauseImplausible: the rate is beyond what the links of a GPU carry.
 	CauseImplausible Cause = "implausible-rate"
 	// CauseUnavailable: what the test needs does not exist.
 	CauseUnavailable Cause = "unavailable"

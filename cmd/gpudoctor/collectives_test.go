@@ -63,6 +63,13 @@ func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 			t.Errorf("%s: %+v", cause, d.Verdict)
 		}
 	}
+	slow := collected(probe.OK, "")
+	slow.Outcome, slow.Arms[0].Outcome, slow.Arms[0].Reason = probe.Slow, probe.Slow, "x"
+	for _, s := range append(all, selection{name: "no collective-slow", profile: rules.Training, failOn: report.Threshold(rules.High), skip: []string{"collective-slow"}}) {
+		if d := judged(slow, s); d.Verdict.State == report.Healthy || len(d.Verdict.Reasons) == 0 {
+			t.Errorf("slow, %s: %+v", s.name, d.Verdict)
+		}
+	}
 	for _, outcome := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
 		variants := map[string]*probe.Collectives{"every arm": collected(outcome, "")}
 		none := collected(outcome, "")
@@ -99,6 +106,7 @@ func TestProbeNCCL(t *testing.T) {
 	cuda, nccl := drivers.Build(t, "cuda"), drivers.Build(t, "nccl")
 	lacking := drivers.Build(t, "nccl", "-DNO_NCCL_API")
 	old := drivers.Build(t, "nccl", "-DOLD_NCCL")
+	withLinks := "LD_LIBRARY_PATH=" + cuda + ":" + drivers.Build(t, "nvml")
 	for _, c := range []struct {
 		name, library string
 		env           []string
@@ -120,6 +128,9 @@ func TestProbeNCCL(t *testing.T) {
 		{"an old version", old, []string{"GPUDOCTOR_SIM_NCCL_VERSION=2604"}, nil, 0, "unsupported"},
 		{"a stub driver", nccl, []string{"GPUDOCTOR_SIM_CUDA_FAULT=error-init=34"}, nil, 1, "CUDA_ERROR_STUB_LIBRARY"},
 		{"the driver hangs", nccl, []string{"GPUDOCTOR_SIM_CUDA_FAULT=hang-init"}, nil, 1, "did not return"},
+		{"slow", nccl, []string{"GPUDOCTOR_SIM_NCCL_GBPS=27.6", roomForLarge, withLinks}, nil, 1, "as-configured slow"},
+		{"faster than any link", nccl, []string{"GPUDOCTOR_SIM_NCCL_GBPS=4000", roomForLarge, withLinks}, nil, 3, "more than the 495 GB/s that the links can carry"},
+		{"slow, and the links are not known", nccl, []string{"GPUDOCTOR_SIM_NCCL_GBPS=27.6", roomForLarge}, nil, 0, "Not compared with the links"},
 		{"endless log", nccl, []string{"GPUDOCTOR_SIM_NCCL_FAULT=flood-stdout-init@0"}, []string{"--arms", "p2p-off"}, 1, "endlessly"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -240,11 +251,13 @@ func TestCollectiveCures(t *testing.T) {
 		cause, command, proof string
 		quick                 bool
 	}{
-		{"dead interface", "", []string{"NCCL_SOCKET_IFNAME=nosuch0"}, "matches no interface", "unset NCCL_SOCKET_IFNAME", cured, true},
-		{"dead interface among others", "", []string{"NCCL_SOCKET_IFNAME=nosuch0", "NCCL_IB_HCA=mlx5_0", "NCCL_CROSS_NIC=1", "NCCL_DEBUG=WARN"}, "matches no interface", "unset NCCL_SOCKET_IFNAME", cured, true},
-		{"dead interface in a file", "NCCL_SOCKET_IFNAME=nosuch0\n", []string{"NCCL_CROSS_NIC=1"}, "matches no interface", "remove NCCL_SOCKET_IFNAME=nosuch0", cured, true},
-		{"malformed topology", "", []string{"NCCL_TOPO_FILE=" + topology}, "Without NCCL_TOPO_FILE they work", "unset NCCL_TOPO_FILE", cured, true},
+		{"dead interface", "", []string{"NCCL_SOCKET_IFNAME=nosuch0"}, "NCCL_SOCKET_IFNAME=nosuch0 matches no", "unset NCCL_SOCKET_IFNAME", cured, true},
+		{"dead interface among others", "", []string{"NCCL_SOCKET_IFNAME=nosuch0", "NCCL_IB_HCA=mlx5_0", "NCCL_CROSS_NIC=1", "NCCL_DEBUG=WARN"}, "NCCL_SOCKET_IFNAME=nosuch0 matches no", "unset NCCL_SOCKET_IFNAME", cured, true},
+		{"dead interface in a file", "NCCL_SOCKET_IFNAME=nosuch0\n", []string{"NCCL_CROSS_NIC=1"}, "NCCL_SOCKET_IFNAME=nosuch0 matches no", "remove NCCL_SOCKET_IFNAME=nosuch0", cured, true},
+		{"malformed topology", "", []string{"NCCL_TOPO_FILE=" + topology}, "names a topology file that does not exist, or that does not fit", "unset NCCL_TOPO_FILE", cured, true},
 		{"two culprits", "", []string{"GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_X_A,NCCL_X_C", "NCCL_X_A=1", "NCCL_X_B=1", "NCCL_X_C=1"}, "Without NCCL_X_A, NCCL_X_C they work", "unset NCCL_X_A unset NCCL_X_C", cured, true},
+		{"bogus algorithms", "", []string{"GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_ALGO", "NCCL_ALGO=Rung"}, "Without NCCL_ALGO they work", "unset NCCL_ALGO", cured, true},
+		{"bogus algorithms among others", "", []string{"GPUDOCTOR_SIM_NCCL_BREAKS=NCCL_ALGO", "NCCL_ALGO=Rung", "NCCL_CROSS_NIC=1", "NCCL_NVLS_ENABLE=1"}, "Without NCCL_ALGO they work", "unset NCCL_ALGO", cured, true},
 		{"P2P left off", "", []string{"NCCL_P2P_DISABLE=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access in NCCL, which works here", "unset NCCL_P2P_DISABLE", faster, true},
 		{"P2P left off among others", "", []string{"NCCL_SHM_USE_CUDA_MEMCPY=1", "NCCL_P2P_LEVEL=LOC", "NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access", "unset NCCL_P2P_DISABLE", faster, true},
 		{"broken P2P", "", []string{"GPUDOCTOR_SIM_NCCL_FAULT=wrong-p2p@1"}, "Without peer-to-peer access they work", "export NCCL_P2P_DISABLE=1", broken, false},
@@ -301,7 +314,7 @@ func TestLimitCures(t *testing.T) {
 			}
 			out, _ := cmd.Output() // The exit code says how it went.
 			said := strings.Join(strings.Fields(string(out)), " ")
-			if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(said, "With a higher soft limit") || !strings.Contains(said, c.says) {
+			if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(said, "cause of collective-failed") || !strings.Contains(said, c.says) {
 				t.Errorf("exit code %d:\n%s", cmd.ProcessState.ExitCode(), out)
 			}
 		})
@@ -355,6 +368,106 @@ func TestCollectivesWithoutReason(t *testing.T) {
 			}
 			if !slices.Equal(arms, c.arms) || (d.Collectives != nil) != (c.arms != nil) {
 				t.Errorf("arms %q, want %q", arms, c.arms)
+			}
+		})
+	}
+}
+
+// roomForLarge is what a simulated GPU takes for an all-reduce that shows the bandwidth of its links.
+const roomForLarge = "GPUDOCTOR_SIM_MEMORY=83886080"
+
+// TestSlowCollectives holds that a healthy machine gets no finding, that one whose all-reduce is far slower than the
+// links gets one that names the way it takes, and that a setting that explains it is told instead.
+func TestSlowCollectives(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the other tests run the same side by side")
+	}
+	needsNoGPU(t)
+	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
+	for _, c := range []struct {
+		name      string
+		env, args []string
+		outcome   probe.Outcome
+		cause     string // The rule of the first finding.
+		under     bool   // collective-slow is a consequence of it.
+		says      string
+	}{
+		{"healthy", []string{"NCCL_CROSS_NIC=1"}, nil, probe.OK, "", false, ""},
+		{"by P2P", []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-p2p=12"}, nil, probe.Slow, "collective-slow", false, "from GPU to GPU (via P2P)"},
+		{"through host memory", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, nil, probe.Slow, "collective-slow", false, "(via SHM)"},
+		{"over sockets", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "GPUDOCTOR_SIM_NCCL_NO_SHM=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-net=70"}, nil, probe.Slow, "collective-slow", false, "(via NET/Socket)"},
+		{"asked for", []string{"NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, nil, probe.Slow, "env-misconfig", true, "disables peer access"},
+		{"not judged", []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-p2p=12"}, []string{"--skip", "collective-slow"}, probe.Slow, "", false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, roomForLarge), append([]string{"check", "--format", "json"}, c.args...)...)
+			var d report.Document
+			if err := json.Unmarshal([]byte(out), &d); err != nil {
+				t.Fatal(err)
+			}
+			if d.Collectives == nil || d.Collectives.Outcome != c.outcome || d.Collectives.Arms[0].Outcome != c.outcome {
+				t.Fatalf("the collectives are %+v, want %s", d.Collectives, c.outcome)
+			}
+			healthy := c.outcome == probe.OK
+			if c.cause == "" {
+				if (d.Verdict.State == report.Healthy) != healthy || len(d.Findings) > 0 || (code == exitOK) != healthy {
+					t.Errorf("exit code %d, %+v, findings %+v", code, d.Verdict, d.Findings)
+				}
+				return
+			}
+			first := d.Findings[0]
+			under := slices.ContainsFunc(first.Explains, func(f rules.Finding) bool { return f.Rule == "collective-slow" })
+			if code != exitFindings || first.Rule != c.cause || under != c.under || !strings.Contains(first.Message, c.says) || first.Severity != rules.High {
+				t.Errorf("exit code %d, first finding %+v, collective-slow under it: %v", code, first, under)
+			}
+		})
+	}
+}
+
+// TestOwnLog holds that a cause that the probe's library states is reported by the rule of its message, with the failure
+// under it, and that the same warning of collectives that work, or of another arm, reports nothing.
+func TestOwnLog(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not with -short: the other tests run the same side by side")
+	}
+	needsNoGPU(t)
+	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
+	const says = "GPUDOCTOR_SIM_NCCL_SAYS="
+	const full = says + "misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-AbC123 to 9637892 bytes, error: No space left on device (28)"
+	for _, c := range []struct {
+		name  string
+		env   []string
+		probe string
+		cause string
+		code  int
+	}{
+		{"a full /dev/shm", []string{full, "GPUDOCTOR_SIM_NCCL_FAULT=error-init=2"}, "quick", "shm-too-small", exitFindings},
+		{"what works", []string{full}, "quick", "", exitOK},
+		{"another arm", []string{full, "GPUDOCTOR_SIM_NCCL_FAULT=fail-shm=2"}, "full", "collective-failed", exitUnproven},
+		{"an unknown message", []string{says + "misc/widget.cc:12 NCCL WARN The widget is at odds with itself", "GPUDOCTOR_SIM_NCCL_FAULT=error-init=2"}, "quick", "collective-failed", exitFindings},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, "NCCL_CROSS_NIC=1"), "check", "--probe", c.probe, "--format", "json")
+			var d report.Document
+			if err := json.Unmarshal([]byte(out), &d); err != nil {
+				t.Fatal(err)
+			}
+			if c.cause == "" {
+				if len(d.Findings) > 0 || code != c.code {
+					t.Errorf("exit code %d, findings %+v", code, d.Findings)
+				}
+				return
+			}
+			if code != c.code || len(d.Findings) == 0 || d.Findings[0].Rule != c.cause {
+				t.Fatalf("exit code %d, findings %+v", code, d.Findings)
+			}
+			under := slices.ContainsFunc(d.Findings[0].Explains, func(f rules.Finding) bool { return f.Rule == "collective-failed" })
+			if under != (c.cause != "collective-failed") || slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == "job-failed" }) {
+				t.Errorf("findings %+v", d.Findings)
 			}
 		})
 	}

@@ -48,8 +48,8 @@ all-reduce, send and receive and all-to-all. Each GPU verifies what it receives.
 With --probe full, or if something fails, the same is tried without transports
 such as P2P and shared memory, and without the library's variables.
 
-exit code: 0 the collectives are correct; 1 they are not; 2 wrong usage or an
-error; 3 they could not be run`,
+exit code: 0 the collectives are correct and not slower than the links allow; 1 they
+are not; 2 wrong usage or an error; 3 their outcome is not known`,
 			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag},
 			Action: probeNCCL,
 		}},

@@ -29,10 +29,10 @@ import data.gpudoctor.lib.logs
 findings contains {
 	"subject": logs.who(first),
 	"message": sprintf("%sThe first reported failure is at %s%s. %s", [observed, logs.at(first), by, remark]),
-	"evidence": array.slice(logs.all_evidence(logs.complaints), 0, 3),
+	"evidence": array.slice(logs.all_evidence(complaints), 0, 3),
 	"order": first.order,
 } if {
-	logs.failed
+	count(complaints) > 0
 }
 
 # observed is torchrun's report on the rank that failed first.
@@ -52,7 +52,10 @@ by := "" if {
 	logs.who(first) == "the log"
 } else := sprintf(", by %s", [logs.who(first)])
 
-first := logs.first(logs.complaints)
+first := logs.first(complaints)
+
+# complaints are those of a job: collective-failed reports what fails in the probe.
+complaints := {m | some m in logs.complaints; not logs.own(m)}
 
 remark := "It is a consequence: something failed before, on this rank or on another, and the logs of all ranks are needed" if {
 	first.role == "consequence"

@@ -30,11 +30,13 @@ type RateTable struct {
 	Paths   []string `json:"paths"`
 	GDRPath string   `json:"gdr_path"`
 	// Shares are the minimum good fractions of a path's rate, by test of the probe; Collective
-	// those of the rate of one GPU's links, CollectiveNetwork that of its NICs; Network is that
+	// those of the rate of one GPU's links, CollectiveNetwork that of its NICs, and CollectiveError
+	// how many times as much as its links carry is a wrong measurement; Network is that
 	// of a port's rate, GPUNetwork the same from a GPU's memory, by path.
 	Shares            map[string]Share   `json:"shares"`
 	Collective        Share              `json:"collective"`
 	CollectiveNetwork float64            `json:"collective_network"`
+	CollectiveError   float64            `json:"collective_error"`
 	Network           float64            `json:"network"`
 	GPUNetwork        map[string]float64 `json:"gpu_network"`
 	// CollectiveBytes, NetworkBytes and HostBytes are the minimum sizes at which bandwidth is

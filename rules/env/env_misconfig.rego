@@ -21,6 +21,7 @@
 #   needs:
 #     - env.variables
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
+#   explains: [restricts > collective-slow]
 #   profiles: [training, image, launch]
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
@@ -34,6 +35,7 @@ import data.gpudoctor.lib.nccl_values
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.rdma
+import data.gpudoctor.lib.restricting_settings
 import data.gpudoctor.lib.setting_costs
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.surroundings
@@ -41,7 +43,7 @@ import data.gpudoctor.lib.variable_names
 import data.tables.variables
 
 # What the table says of a setting.
-findings contains object.union(finding(name, v, row), when_said(row)) if {
+findings contains object.union(object.union(finding(name, v, row), when_said(row)), restricting_settings.kind(name, row)) if {
 	some name, v in facts.variable
 	row := setting_rows.decisive(name)
 	not row.silent

@@ -20,6 +20,7 @@
 #   needs:
 #     - ["links.pairs[].p2p.read", "transfers.peers[].access"]
 #   remedies: [nccl-p2p-disable, disable-custom-all-reduce, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]
+#   explains: [collective-slow]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_unsupported_gpu

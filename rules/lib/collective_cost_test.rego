@@ -44,3 +44,14 @@ test_in_use if {
 	used := {"gpus": {"devices": [{"address": "a", "processes": [{"pid": 7}]}]}}
 	not collective_cost.slower with input as object.union(probed([configured, both]), used)
 }
+
+test_free if {
+	collective_cost.free == {"NCCL_A"} with input as probed([configured, ran("without", "ok", ["NCCL_A"], 67108864, 30), both])
+	collective_cost.free == set() with input as probed([configured, ran("without", "hang", ["NCCL_A"], 67108864, 30)])
+}
+
+test_slow if {
+	slow := object.union(configured, {"outcome": "slow", "operations": [object.union(op, {"outcome": "slow"}) | some op in configured.operations]})
+	s := collective_cost.slower with input as probed([slow, both])
+	s.gbps == 27.6
+}

@@ -29,9 +29,11 @@ way(p) := "shm" if {
 } else := "unknown"
 
 # words says so.
-words("shm") := sprintf("NCCL's log shows why: its channels go through host memory instead of from GPU to GPU (via SHM, %s)", [logs.at(staged[0])])
+words(w) := through(w, sprintf(", %s", [logs.at(shown_by[w])]))
 
-words("tcp") := sprintf("NCCL's log shows why: its channels between the GPUs of one machine go over TCP (via NET/Socket, %s)", [logs.at(sockets[0])])
+shown_by["shm"] := staged[0]
+
+shown_by["tcp"] := sockets[0]
 
 words("around") := "That is less than a tenth: the traffic goes through the host or over a NIC, not over the links between the GPUs. A log with NCCL_DEBUG=INFO shows which (via SHM, via NET)"
 
@@ -45,3 +47,8 @@ evidence("tcp") := [shown(sockets[0])]
 evidence(w) := [] if w in {"around", "unknown"}
 
 shown(t) := {"fact": "logs.transports", "value": t.kind, "source": logs.at(t)}
+
+# through says so of a way that NCCL's log shows, and where.
+through("shm", place) := sprintf("NCCL's log shows why: its channels go through host memory instead of from GPU to GPU (via SHM%s)", [place])
+
+through("tcp", place) := sprintf("NCCL's log shows why: its channels between the GPUs of one machine go over TCP (via NET/Socket%s)", [place])

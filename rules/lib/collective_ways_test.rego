@@ -23,3 +23,8 @@ test_words if {
 	count(collective_ways.evidence("shm")) == 1 with input as channels([shm])
 	collective_ways.evidence("around") == []
 }
+
+test_through if {
+	endswith(collective_ways.through("shm", ""), "(via SHM)")
+	endswith(collective_ways.through("tcp", ", t.txt:6"), "(via NET/Socket, t.txt:6)")
+}

@@ -118,3 +118,9 @@ shown contains ["sandboxed", {"fact": "launches[].runtime", "value": l.runtime, 
 holds contains "memlock_limit_known" if input.container.memlock_soft_bytes
 
 shown contains ["memlock_limit_known", {"fact": "container.memlock_soft_bytes", "value": input.container.memlock_soft_bytes, "source": "/proc/self/limits"}]
+
+# A variable that is set names the file of the topology or of the graphs.
+holds contains "topology_file_named" if {
+	some name in ["NCCL_TOPO_FILE", "NCCL_GRAPH_FILE"]
+	facts.env[name] != ""
+}

@@ -149,3 +149,9 @@ test_memlock_limit_known if {
 	fact.value == 65536
 	not "memlock_limit_known" in of({"container": {}})
 }
+
+test_topology_file_named if {
+	"topology_file_named" in conditions_job.holds with input as {"env": {"variables": [{"name": "NCCL_GRAPH_FILE", "value": "/opt/graph.xml", "source": "environment", "effective": true}]}}
+	not "topology_file_named" in conditions_job.holds with input as {"env": {"variables": [{"name": "NCCL_TOPO_FILE", "value": "", "source": "environment", "effective": true}]}}
+	not "topology_file_named" in conditions_job.holds with input as {}
+}

@@ -50,10 +50,19 @@ first(set_) := m if {
 
 # evidence shows a message as the line that it is.
 evidence(m) := {
-	"fact": sprintf("logs.messages[%s]", [m.id]),
+	"fact": sprintf("%s.messages[%s]", [log_of(m), m.id]),
 	"value": m.text,
 	"source": at(m),
 }
+
+# log_of is where in the facts the log of a message is: that of the probe's own library is with
+# the collectives.
+log_of(m) := sprintf("collectives.arms[%s]", [trim_prefix(m.source, "probe, arm ")]) if {
+	own(m)
+} else := "logs"
+
+# own is true of a message of the probe's own library, which is no job.
+own(m) if startswith(m.source, "probe, arm ")
 
 # all_evidence shows messages in their order, each of one row once.
 all_evidence(set_) := [evidence(m) | some [_, m] in sort([[m.order, m] | some m in set_])]

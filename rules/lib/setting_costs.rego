@@ -27,6 +27,7 @@ by_loss(name) if setting_rows.decisive(name).severity == "by-loss"
 meant(name) if setting_rows.decisive(name).silent
 
 measured contains {
+	"id": "restricts",
 	"subject": facts.list({name | some name in slower.variables}),
 	"message": sprintf("%s: all-reduce runs at %v GB/s as the environment is configured, and at %v GB/s without, measured here", [
 		concat(", ", [sprintf("%s=%s, set %s", [name, shown(v.value), surroundings.where(v)]) |

@@ -16,6 +16,7 @@
 #   severity: critical
 #   confidence: confirmed
 #   symptom: true
+#   own_log: true
 #   cause: other
 #   needs:
 #     - collectives.outcome
@@ -218,7 +219,7 @@ findings contains {
 	"confidence": "confirmed",
 	"remedies": ["other"],
 } if {
-	first.outcome == "ok"
+	first.outcome in {"ok", "slow"}
 	a := arm[fallbacks[0]]
 }
 
@@ -238,7 +239,7 @@ findings contains {
 	"confidence": "confirmed",
 	"remedies": ["other"],
 } if {
-	first.outcome == "ok"
+	first.outcome in {"ok", "slow"}
 	arm.cleaned.outcome in bad
 }
 
@@ -273,7 +274,7 @@ started := {"corrupt": "delivered wrong data", "hang": "hung", "error": "failed"
 # nothing are the causes for which there is nothing to run.
 nothing := {"no-library", "no-device"}
 
-missing contains {"fact": "collectives", "words": sprintf("the collectives could not be run: %s", [object.get(input.collectives, "reason", "unknown")])} if {
+missing contains {"fact": "collectives", "words": sprintf("the outcome of the collectives is not known: %s", [object.get(input.collectives, "reason", "unknown")])} if {
 	input.collectives.outcome == "unknown"
 	not nothing[object.get(input.collectives, "cause", "")]
 }

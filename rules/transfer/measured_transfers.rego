@@ -31,8 +31,8 @@ package gpudoctor.rules.measured_transfers
 
 import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.collective_ways
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.restricting_settings
 import data.tables.limits
 
 # left_to_others are the paths that other rules judge: those to the host's memory
@@ -62,8 +62,7 @@ findings contains {
 # and the table only shows that it works.
 on_purpose(b) if {
 	b.what == "collective"
-	some name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_CUMEM_ENABLE", "NCCL_NET_DISABLE_INTRA", "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS", "NCCL_ALGO", "NCCL_PROTO"}
-	facts.env[name] != "0"
+	count(restricting_settings.in_force) > 0
 }
 
 # Below half of what counts as good, the cause is a wrong path, not noise. A collective that

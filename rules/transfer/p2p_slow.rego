@@ -20,7 +20,7 @@
 #   needs:
 #     - transfers-measured
 #   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-disable, nccl-p2p-level, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
-#   explains: [transfer-failed]
+#   explains: [transfer-failed, collective-slow]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_slow

@@ -75,7 +75,7 @@ func Shaped(settings map[string]string) bool {
 }
 
 // kept reports whether cleaning leaves a variable: one that keeps NVLS off, directly, with
-// the memory that it needs or by the choice of algorithms, and one that names a file which may do so. What an operator
+// the memory that it needs or by the choice of algorithms (see leftovers), and one that names a file which may do so. What an operator
 // switched off is not switched on unasked: on shared hosts NVLS of one program can put GPUs
 // out of service.
 func kept(name, value string) bool {
@@ -88,17 +88,40 @@ func kept(name, value string) bool {
 	return false
 }
 
-// leftovers are the variables of an environment that cleaning removes.
-func leftovers(env map[string]string) []string {
+// The choice of algorithms, which may exclude NVLS, and the switch of NVLS itself.
+const (
+	algorithms = "NCCL_ALGO"
+	nvlsSwitch = "NCCL_NVLS_ENABLE"
+)
+
+// leftovers are the variables of an environment that cleaning removes. Where the collectives failed,
+// the choice of algorithms is one: withoutAlgorithms then keeps NVLS off instead.
+func leftovers(env map[string]string, failed bool) []string {
+	chosen := failed && env[algorithms] != ""
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(env)), func(name string) bool {
-		return !shaping(name) || env[name] == "" || kept(name, env[name])
+		switch {
+		case !shaping(name) || env[name] == "":
+			return true
+		case chosen && (name == algorithms || name == nvlsSwitch):
+			return name == nvlsSwitch
+		}
+		return kept(name, env[name])
 	})
 }
 
+// withoutAlgorithms is an arm that sets NCCL_NVLS_ENABLE=0 if it removes the choice of algorithms, which
+// may be what keeps NVLS off: what the environment has takes precedence over the library's files.
+func (a arm) withoutAlgorithms(env map[string]string) arm {
+	if slices.Contains(a.unset, algorithms) && env[nvlsSwitch] != "0" {
+		a.set = map[string]string{nvlsSwitch: "0"}
+	}
+	return a
+}
+
 // changes reports whether the arm differs from the environment.
-func (a arm) changes(env map[string]string) bool {
+func (a arm) changes(env map[string]string, failed bool) bool {
 	if a.cleans {
-		return len(leftovers(env)) > 0
+		return len(leftovers(env, failed)) > 0
 	}
 	if len(a.set) == 0 {
 		return true
@@ -114,7 +137,7 @@ func (a arm) changes(env map[string]string) bool {
 // applies reports whether the arm is worth a run after the first one.
 func (a arm) applies(env map[string]string, ranks int, first *probe.Arm) bool {
 	switch {
-	case !a.changes(env):
+	case !a.changes(env, first.Outcome.Failed()):
 		return false
 	case ranks < 2: // There is no transport to do without.
 		return a.cleans && first.Outcome != probe.OK

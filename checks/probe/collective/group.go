@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
+	"github.com/gpudoctor/gpudoctor/checks/said"
 )
 
 // group is the processes of one arm. They end together.
@@ -486,6 +488,7 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 		}
 		return true
 	})
+	us, rate := roundTo(slowest*1e6, 100), roundTo(float64(t.Bytes)/slowest/1e9*busFactor(t.Name, len(g.ranks)), 1e4)
 	switch {
 	case f != nil && op.Outcome != probe.Corrupt:
 		i := g.failed[0]
@@ -496,17 +499,13 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 		return op, f == nil
 	case op.Outcome == probe.Unsupported:
 		return op, true
-	case !clock:
+	case !clock, math.IsInf(us, 0), math.IsInf(rate, 0):
 		op.Outcome, op.Cause, op.Reason = probe.Unknown, probe.CauseClock, "every value is correct, but the driver's timer gave no usable time"
 		return op, true
 	}
-	us := roundTo(slowest*1e6, 100)
 	op.Microseconds = &us
-	if n := len(g.ranks); n > 1 {
-		rate := float64(t.Bytes) / slowest / 1e9 * busFactor(t.Name, n)
-		if rate = roundTo(rate, 1e4); rate > 0 { // The smallest messages show a latency, and no rate.
-			op.BusGBps = &rate
-		}
+	if len(g.ranks) > 1 && rate > 0 { // The smallest messages show a latency, and no rate.
+		op.BusGBps = &rate
 	}
 	return op, true
 }
@@ -538,7 +537,7 @@ func (g *group) describe(a *probe.Arm) {
 		g.blame(a)
 	}
 	if read := g.session.options.ReadLog; read != nil {
-		l := read(g.log)
+		l := read(g.log, len(g.session.report.Arms) == 0 && a.Outcome.Failed())
 		a.Transports, a.Channels, a.Network = l.Transports, l.Channels, l.Network
 		if l.Channels != nil {
 			is := l.Channels["nvls"] > 0
@@ -547,7 +546,22 @@ func (g *group) describe(a *probe.Arm) {
 		for _, w := range l.Warnings[:min(len(l.Warnings), maxWarnings)] {
 			a.Warnings = append(a.Warnings, printable(w))
 		}
+		a.Messages = g.placed(a.Name, l.Messages)
 	}
+}
+
+// placed are messages with the arm that they are from, and with ranks instead of ordinals of GPUs.
+func (g *group) placed(arm string, messages []said.Message) []said.Message {
+	for i := range messages {
+		m := &messages[i]
+		m.Source, m.Order, m.Count, m.Ranks = probe.LogSource+arm, i, 1, 1
+		if at := slices.IndexFunc(g.session.places, func(p place) bool { return m.Device != nil && p.Ordinal == *m.Device }); at >= 0 {
+			rank := g.session.places[at].Rank
+			m.Rank = &rank
+		}
+		m.Device = nil
+	}
+	return messages
 }
 
 // maxWarnings bounds the warnings of a log that are kept.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,7 +125,7 @@ func TestGroupNoticesLoss(t *testing.T) {
 // TestArmsKeepOff holds that no arm turns on what an environment turned off: NVLS above all.
 func TestArmsKeepOff(t *testing.T) {
 	env := map[string]string{"NCCL_NVLS_ENABLE": "0", "NCCL_CUMEM_ENABLE": "0", "NCCL_MNNVL_ENABLE": "0", "NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_X": "y"}
-	if got := leftovers(env); !slices.Equal(got, []string{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_X"}) {
+	if got := leftovers(env, false); !slices.Equal(got, []string{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_X"}) {
 		t.Errorf("cleaning removes %q", got)
 	}
 	for _, a := range arms {
@@ -135,7 +137,7 @@ func TestArmsKeepOff(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]string{"NCCL_NVLS_ENABLE": "1", "NCCL_CUMEM_ENABLE": "1"} {
-		if !slices.Contains(leftovers(map[string]string{name: value}), name) {
+		if !slices.Contains(leftovers(map[string]string{name: value}, false), name) {
 			t.Errorf("cleaning leaves %s=%s", name, value)
 		}
 	}
@@ -155,4 +157,100 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNVLSStaysOff holds, for each combination of the variables that may keep NVLS off, from the environment and from a
+// file, each outcome of the first arm, each arm and each set of variables that a search removes, that no run has NVLS
+// possibly on where the environment may have it off: NVLS is switched off, or all that may keep it off is as it was.
+func TestNVLSStaysOff(t *testing.T) {
+	t.Parallel()
+	values := map[string][]string{
+		"NCCL_ALGO": {"", "^NVLS", "Rung"}, "NCCL_NVLS_ENABLE": {"", "0", "2"}, "NCCL_CUMEM_ENABLE": {"", "0", "1"},
+		"NCCL_MNNVL_ENABLE": {"", "0"}, "NCCL_CONF_FILE": {"", "/etc/other.conf"}, "NCCL_X": {"", "y"},
+	}
+	names := slices.Sorted(maps.Keys(values))
+	var settings []map[string]string
+	var each func(i int, chosen map[string]string)
+	each = func(i int, chosen map[string]string) {
+		if i == len(names) {
+			settings = append(settings, chosen)
+			return
+		}
+		for _, v := range values[names[i]] {
+			own := maps.Clone(chosen)
+			if v != "" {
+				own[names[i]] = v
+			}
+			each(i+1, own)
+		}
+	}
+	each(0, map[string]string{})
+	algorithmsTried := 0
+	for _, all := range settings {
+		for _, inFile := range []string{"", "NCCL_ALGO", "NCCL_NVLS_ENABLE", "*"} {
+			files, env := map[string]string{}, map[string]string{}
+			for name, value := range all {
+				if inFile == "*" || name == inFile {
+					files[name] = value
+				} else {
+					env[name] = value
+				}
+			}
+			s := &session{options: Options{Files: files}, env: all}
+			for _, failed := range []bool{false, true} {
+				removed := leftovers(all, failed)
+				runs := slices.Clone(arms)
+				for subset := range 1 << len(removed) {
+					a := arm{name: probe.ArmWithout}
+					for i, name := range removed {
+						if subset>>i&1 == 1 {
+							a.unset = append(a.unset, name)
+						}
+					}
+					runs = append(runs, a)
+				}
+				for _, a := range runs {
+					if a.cleans {
+						a.unset = removed
+					}
+					a = a.withoutAlgorithms(all)
+					got := inForce(s, a, env, files)
+					if got["NCCL_NVLS_ENABLE"] == "0" {
+						if slices.Contains(a.unset, "NCCL_ALGO") {
+							algorithmsTried++
+						}
+						continue
+					}
+					for name, value := range all {
+						if kept(name, value) && got[name] != value {
+							t.Fatalf("%v, of them %q in a file, failed %v: the arm %s without %q has %v", all, inFile, failed, a.name, a.unset, got)
+						}
+					}
+				}
+			}
+		}
+	}
+	if algorithmsTried == 0 {
+		t.Error("no run is without NCCL_ALGO")
+	}
+}
+
+// inForce are the variables that the library finds in an arm: those of the environment, and those of its files that
+// the environment lacks.
+func inForce(s *session, a arm, env, files map[string]string) map[string]string {
+	set, unset := s.environmentOf(a)
+	got := maps.Clone(env)
+	for _, name := range unset {
+		delete(got, name)
+	}
+	for _, setting := range set {
+		name, value, _ := strings.Cut(setting, "=")
+		got[name] = value
+	}
+	for name, value := range files {
+		if _, is := got[name]; !is {
+			got[name] = value
+		}
+	}
+	return got
 }

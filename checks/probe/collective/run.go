@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/said"
 )
 
 // Options says how the collectives are run.
@@ -44,8 +45,9 @@ type Options struct {
 	Busy func(ctx context.Context) map[string]probe.User
 	// FilesLimit is the soft limit on open files of a job; 0 where it is not known.
 	FilesLimit int64
-	// ReadLog reads what the library logged on all ranks; nil reads nothing.
-	ReadLog func(text string) Log
+	// ReadLog reads what the library logged on all ranks, and, if failed is true, the messages in
+	// it that the catalogue knows; nil reads nothing.
+	ReadLog func(text string, failed bool) Log
 	// Progress, if set, is called with the name of each arm as it begins.
 	Progress func(arm string)
 	// API is the only one to try, "cuda" or "hip"; empty means both.
@@ -60,6 +62,8 @@ type Log struct {
 	Channels   map[string]int
 	Network    string
 	Warnings   []string
+	// Messages are of the process whose GPU has the ordinal Device.
+	Messages []said.Message
 }
 
 // The names by which programs load the libraries.
@@ -304,8 +308,9 @@ func logLevel(file string) []string {
 func (s *session) run(ctx context.Context, a arm) probe.Arm {
 	first := len(s.report.Arms) == 0
 	if a.cleans {
-		a.unset = leftovers(s.env)
+		a.unset = leftovers(s.env, !first && s.report.Arms[0].Outcome.Failed())
 	}
+	a = a.withoutAlgorithms(s.env)
 	if s.options.Progress != nil {
 		s.options.Progress(a.title())
 	}

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
+	"github.com/gpudoctor/gpudoctor/checks/said"
 	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -16,10 +19,12 @@ import (
 const (
 	maxOwnPairs    = 256
 	maxOwnWarnings = 8
+	maxOwnText     = 300
 )
 
-// Read reads the log of the ranks of the probe, by the reader of any other log.
-func Read(text string) collective.Log {
+// Read reads the log of the ranks of the probe, by the reader of any other log. If they failed, the
+// messages are those of its warnings that the catalogue knows.
+func Read(text string, failed bool) collective.Log {
 	n, s := newLog(), parse.NewSink()
 	var l collective.Log
 	lines := bufio.NewScanner(strings.NewReader(text))
@@ -28,6 +33,9 @@ func Read(text string) collective.Log {
 		body, _, level := split(line.Text)
 		if level == levelWarn && len(l.Warnings) < maxOwnWarnings && !slices.Contains(l.Warnings, body) {
 			l.Warnings = append(l.Warnings, body)
+			if failed {
+				l.Messages = append(l.Messages, messagesOf(line.Text)...)
+			}
 		}
 		n.line(s, line)
 	}
@@ -51,4 +59,21 @@ func Read(text string) collective.Log {
 		l.Network = n.networks[0].Name
 	}
 	return l
+}
+
+// messagesOf is what a warning of a rank says; nothing where the catalogue does not know it. The name of
+// the host and the number of the process say nothing about a rank of our own.
+func messagesOf(line string) []said.Message {
+	who := parse.Identify(line)
+	if _, behind, ok := strings.Cut(line, "] "); ok && strings.Contains(behind, levelWarn) {
+		line = behind
+	}
+	row, fields, known := message.Of(line)
+	if !known {
+		return nil
+	}
+	return []said.Message{{
+		ID: row.ID, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(line), maxOwnText), Fields: fields,
+		Place: row.PlaceOf(line), Device: who.Device(),
+	}}
 }

@@ -32,8 +32,31 @@ node:7:8 [0] NCCL INFO ncclCommInitRank comm 0x55 rank 0 nranks 2 cudaDev 0 nvml
 		Network:    "Socket",
 		Warnings:   []string{"Cuda failure 'peer access is not supported'"},
 	}
-	if diff := cmp.Diff(want, nccl.Read(log)); diff != "" {
+	if diff := cmp.Diff(want, nccl.Read(log, false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestReadMessages holds that the warnings of ranks that failed are messages of the catalogue, without the host and
+// the process, and that those of ranks that work are not.
+func TestReadMessages(t *testing.T) {
+	t.Parallel()
+	log := `node:7:8 [0] NCCL INFO Using network Socket
+
+node:7:8 [0] misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-AbC123 to 9637892 bytes, error: No space left on device (28)
+node:9:9 [1] misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-AbC123 to 9637892 bytes, error: No space left on device (28)
+node:9:9 [1] misc/widget.cc:12 NCCL WARN The widget is at odds with itself
+`
+	if got := nccl.Read(log, false); len(got.Warnings) != 2 || len(got.Messages) != 0 {
+		t.Errorf("ranks that work: %+v", got)
+	}
+	got := nccl.Read(log, true).Messages
+	if len(got) != 2 || got[0].ID != "nccl-shm-no-space" || got[1].ID != "nccl-warning" {
+		t.Fatalf("got %+v", got)
+	}
+	m := got[0]
+	if m.Role != "cause" || m.Host != "" || m.PID != 0 || m.Device == nil || *m.Device != 0 || m.Place == nil || m.Place.Area != "shm" || m.Fields["bytes"] != "9637892" || !strings.HasPrefix(m.Text, "misc/shmutils.cc:87 NCCL WARN") {
+		t.Errorf("got %+v, place %+v", m, m.Place)
 	}
 }
 
@@ -41,8 +64,8 @@ node:7:8 [0] NCCL INFO ncclCommInitRank comm 0x55 rank 0 nranks 2 cudaDev 0 nvml
 func FuzzRead(f *testing.F) {
 	f.Add("node:7:8 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		l := nccl.Read(text)
-		if len(l.Transports) > 256 || len(l.Warnings) > 8 || len(l.Network) > 64+strings.Count(text, "") {
+		l := nccl.Read(text, true)
+		if len(l.Messages) > len(l.Warnings) || len(l.Transports) > 256 || len(l.Warnings) > 8 || len(l.Network) > 64+strings.Count(text, "") {
 			t.Errorf("%d transports, %d warnings", len(l.Transports), len(l.Warnings))
 		}
 	})

@@ -325,17 +325,12 @@ func (r *Reading) quoted(l Line) bool {
 		return true
 	}
 	q.line.said = message.AsWarning(strings.TrimSpace(q.said))
-	for _, row := range r.statements {
-		if !row.Anchored(q.line.said) {
-			continue
-		}
-		if fields, ok := row.Match(q.line.said); ok {
-			r.Sink.messages.add(row.ID, fields, q.line)
-			r.recognised("messages", q.line.Number, 1)
-			return true
-		}
+	row, fields, ok := message.Of(q.line.said)
+	if ok {
+		r.Sink.messages.add(row.ID, fields, q.line)
+		r.recognised("messages", q.line.Number, 1)
 	}
-	return false
+	return ok
 }
 
 // isSentence reports whether a line holds words, and not only what closes a block of code.

@@ -38,6 +38,9 @@ func Identify(line string) Speaker {
 	return s
 }
 
+// Device is the CUDA ordinal of the process's GPU that the line names; nil for none.
+func (s Speaker) Device() *int { return s.device }
+
 // rankOf reads the rank that wrote a line. What the process itself put before it tells it
 // better than its launcher does, of which there may be one on each host.
 func rankOf(line string) *int {

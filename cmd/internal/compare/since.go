@@ -29,6 +29,7 @@ func Since(version string, before, now Input) *baseline.Baseline {
 			f := findingOf(i.BeforeFinding)
 			f.Advised = advisedFor(before.Report, f)
 			if f.Reason = notJudged(now.Report, f.Rule); f.Reason != "" {
+				f.CauseCured = i.BeforeFinding.Under // noteCauses takes it back where that is not so.
 				b.NotJudged = append(b.NotJudged, f)
 			} else {
 				b.Cured = append(b.Cured, f)
@@ -46,11 +47,26 @@ func Since(version string, before, now Input) *baseline.Baseline {
 		f.Advised = advisedFor(before.Report, f)
 		b.Remaining = append(b.Remaining, f)
 	}
+	noteCauses(b)
 	for _, list := range [][]baseline.Compared{b.Cured, b.Remaining, b.New, b.NotJudged} {
 		sorting.Stable(list, func(x, y baseline.Compared) int { return x.Severity.Rank() - y.Severity.Rank() })
 	}
 	b.Rates = rates(before.Report.Transfers, now.Report.Transfers)
 	return b
+}
+
+// noteCauses leaves the cause of what was not judged only where it is cured, and no finding of its
+// rule is there now.
+func noteCauses(b *baseline.Baseline) {
+	of := func(list []baseline.Compared, rule string) bool {
+		return slices.ContainsFunc(list, func(f baseline.Compared) bool { return f.Rule == rule })
+	}
+	for i := range b.NotJudged {
+		f := &b.NotJudged[i]
+		if !of(b.Cured, f.CauseCured) || of(b.Remaining, f.CauseCured) || of(b.New, f.CauseCured) || of(b.NotJudged, f.CauseCured) {
+			f.CauseCured = ""
+		}
+	}
 }
 
 func findingOf(s *Said) baseline.Compared {

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -105,5 +106,53 @@ func TestSinceVariables(t *testing.T) {
 	b := Since("1", Input{Report: was}, Input{Report: &report.Document{Findings: []rules.Finding{variable("NCCL_B")}}})
 	if len(b.Cured) != 1 || len(b.Remaining) != 1 || len(b.New)+len(b.NotJudged) != 0 {
 		t.Errorf("%+v", b)
+	}
+}
+
+// TestSinceConsequences enumerates what became of a cause and how its consequence was judged: a consequence that was
+// not judged is said to be one of what is cured only where every finding of its cause's rule is.
+func TestSinceConsequences(t *testing.T) {
+	const cause, effect = "wrong-nic", "collective-failed"
+	for _, judged := range []bool{false, true} {
+		for name, now := range map[string]func(*report.Document){
+			"cured":      func(d *report.Document) { d.Passed = []string{cause} },
+			"not judged": func(*report.Document) {},
+			"remains": func(d *report.Document) {
+				d.Findings = []rules.Finding{finding(cause, rules.High, "NCCL_SOCKET_IFNAME")}
+			},
+			"another": func(d *report.Document) { d.Findings = []rules.Finding{finding(cause, rules.High, "another subject")} },
+		} {
+			root := finding(cause, rules.High, "NCCL_SOCKET_IFNAME")
+			root.Explains = []rules.Finding{finding(effect, rules.High, "host")}
+			was, is := &report.Document{Findings: []rules.Finding{root}}, &report.Document{}
+			now(is)
+			if judged {
+				is.Passed = append(is.Passed, effect)
+			} else {
+				is.NotApplicable = map[string]string{effect: "the collectives were not run"}
+			}
+			b := Since("1", Input{Name: "before.json", Report: was}, Input{Report: is})
+			said := ""
+			for _, e := range b.Entries() {
+				if strings.Contains(e.Text, "("+effect) {
+					said = e.Label + " " + e.Text
+				}
+			}
+			want := "open "
+			switch {
+			case judged:
+				want = "cured "
+			case name == "cured":
+				want = "gone? "
+			}
+			if !strings.HasPrefix(said, want) || strings.Contains(said, "is cured; the consequence itself was not judged") != (want == "gone? ") {
+				t.Errorf("the cause: %s, the effect judged: %v: %q, want %q", name, judged, said, want)
+			}
+			for _, f := range b.NotJudged {
+				if f.Rule == effect && (f.CauseCured == cause) != (want == "gone? ") || f.Rule != effect && f.CauseCured != "" {
+					t.Errorf("the cause: %s: %+v", name, f)
+				}
+			}
+		}
 	}
 }

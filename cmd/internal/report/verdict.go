@@ -243,25 +243,26 @@ func (d *Document) unexamined(in Input) []Reason {
 // collectivesFailed reports whether collectives failed that no finding of a list cites.
 func (d *Document) collectivesFailed(list []rules.Finding) bool {
 	c := d.Collectives
-	if c == nil || !c.Outcome.Failed() && !slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome.Failed() }) {
-		return false
-	}
-	var cited func(list []rules.Finding) bool
-	cited = func(list []rules.Finding) bool {
-		return slices.ContainsFunc(list, func(f rules.Finding) bool {
-			return cited(f.Explains) || slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool { return strings.HasPrefix(e.Fact, "collectives.") })
-		})
-	}
-	return !cited(list)
+	failed := c != nil && (c.Outcome.Failed() || slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome.Failed() }))
+	return failed && !citesCollectives(list)
 }
 
-// collectivesGap says that collectives failed without a finding that cites them, or could not be run.
+// citesCollectives reports whether a finding, or a consequence of one, cites the collectives.
+func citesCollectives(list []rules.Finding) bool {
+	return slices.ContainsFunc(list, func(f rules.Finding) bool {
+		return citesCollectives(f.Explains) || slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool { return strings.HasPrefix(e.Fact, "collectives.") })
+	})
+}
+
+// collectivesGap says that collectives failed or are slow without a finding that cites them, or could not be run.
 func (d *Document) collectivesGap() []Reason {
 	switch c := d.Collectives; {
 	case c == nil:
 		return nil
 	case d.collectivesFailed(d.AllFindings()):
 		return []Reason{{Code: ReasonFailed, Text: "collectives (they failed, and the rules that report them were excluded)"}}
+	case c.Outcome == probe.Slow && !citesCollectives(d.AllFindings()):
+		return []Reason{{Code: ReasonFailed, Text: "collectives (too slow, and the rules that report that were excluded)"}}
 	case c.Outcome != probe.Unknown || c.Cause == probe.CauseNoLibrary || c.Cause == probe.CauseNoDevice || c.Cause == probe.CauseStatic:
 		return nil // They are told, or there was nothing to run.
 	case harmless[c.Cause]:

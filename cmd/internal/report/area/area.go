@@ -113,6 +113,8 @@ func judge(in Input, area rules.Area) judgement {
 			j.passed = true
 		case len(rule.Profiles) > 0 && !slices.Contains(rule.Profiles, in.Profile):
 			j.notApplicable = append(j.notApplicable, "not part of the profile "+string(in.Profile))
+		case rule.LastResort && in.Facts.Logs == nil: // What it guesses from the probe's own log gives way to a cause.
+			j.notApplicable = append(j.notApplicable, "no log was given")
 		default:
 			j.left = append(j.left, rule.ID)
 		}

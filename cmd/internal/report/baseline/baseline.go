@@ -38,6 +38,9 @@ type Compared struct {
 	Advised []string `json:"advised,omitempty"`
 	// Reason says why it is not judged.
 	Reason string `json:"reason,omitempty"`
+	// CauseCured is the rule of the finding of which it was a consequence, if that is cured: what
+	// is not judged is then probably gone.
+	CauseCured string `json:"cause_cured,omitempty"`
 }
 
 // TestRate is the slowest transfer of a test, before and now.
@@ -50,7 +53,9 @@ type TestRate struct {
 
 // Entry is a line of a report about the baseline.
 type Entry struct {
-	// Label is one word: "cured", "still", "new", "open" for what is not known, "rate" or "note".
+	// Label is one word: "cured", "still", "new", "gone?" for a consequence
+	// of what is cured that was not judged itself, "open" for what is not known otherwise, "rate"
+	// or "note".
 	Label string
 	Text  string
 }
@@ -66,7 +71,9 @@ func (b *Baseline) Entries() []Entry {
 	add("cured", b.Cured, true)
 	add("still", b.Remaining, false)
 	add("new", b.New, false)
-	add("open", b.NotJudged, false)
+	effects, open := b.effects()
+	add("gone?", effects, false)
+	add("open", open, false)
 	for _, r := range b.Rates {
 		all = append(all, Entry{"rate", fmt.Sprintf("%s: slowest transfer %.1f GB/s, %.1f before", r.Test, r.After, r.Before)})
 	}
@@ -79,12 +86,24 @@ func (b *Baseline) Entries() []Entry {
 	return all
 }
 
+// effects are the findings that were not judged whose cause is cured, and the others.
+func (b *Baseline) effects() (effects, open []Compared) {
+	for _, f := range b.NotJudged {
+		if f.CauseCured != "" {
+			effects = append(effects, f)
+		} else {
+			open = append(open, f)
+		}
+	}
+	return effects, open
+}
+
 // alike groups findings of one rule and severity that stand next to each other.
 func alike(findings []Compared) [][]Compared {
 	var groups [][]Compared
 	for _, f := range findings {
 		if n := len(groups); n > 0 {
-			if last := groups[n-1][0]; last.Rule == f.Rule && last.Severity == f.Severity && last.Reason == f.Reason && strings.Join(last.Advised, " ") == strings.Join(f.Advised, " ") {
+			if last := groups[n-1][0]; last.Rule == f.Rule && last.Severity == f.Severity && last.Reason == f.Reason && last.CauseCured == f.CauseCured && strings.Join(last.Advised, " ") == strings.Join(f.Advised, " ") {
 				groups[n-1] = append(groups[n-1], f)
 				continue
 			}
@@ -105,7 +124,10 @@ func told(group []Compared, advised bool) string {
 	if advised && len(f.Advised) > 0 {
 		s += "; advised was " + strings.Join(f.Advised, ", ")
 	}
-	if f.Reason != "" {
+	switch {
+	case f.CauseCured != "":
+		s += fmt.Sprintf(": its cause, %s, is cured; the consequence itself was not judged (%s)", f.CauseCured, f.Reason)
+	case f.Reason != "":
 		s += ": " + f.Reason
 	}
 	return s

@@ -23,13 +23,13 @@ import (
 var Formats = []string{"text", "markdown", "json"}
 
 // ExitCode is what a command that runs collectives and nothing else ends with: 0 when they
-// are correct as the environment is configured, and no arm delivered wrong data; 1 when they
-// are not; 3 when they could not be tried.
+// are correct as the environment is configured, not slower than the links allow, and no arm
+// delivered wrong data; 1 when they are not; 3 when they could not be tried.
 func ExitCode(c *probe.Collectives) int {
 	switch {
 	case c == nil:
 		return 3
-	case c.Outcome.Failed(), slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome == probe.Corrupt || a.Outcome == probe.Hang }):
+	case c.Outcome.Failed(), c.Outcome == probe.Slow, slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome == probe.Corrupt || a.Outcome == probe.Hang }):
 		return 1
 	case c.Outcome != probe.OK || len(c.Untried) > 0 || len(c.Arms) == 0:
 		return 3
@@ -124,7 +124,7 @@ var proves = map[string]struct{ part, setting string }{
 // all-reduce is without the ways between the GPUs that they take, and how much faster without
 // variables that are set: in percent, where that is more than runs of one thing differ by.
 func Gains(c *probe.Collectives) []string {
-	if c == nil || len(c.Arms) == 0 || c.Arms[0].Outcome != probe.OK {
+	if c == nil || len(c.Arms) == 0 || !c.Arms[0].Outcome.Correct() {
 		return nil
 	}
 	limits := data.Limits()
@@ -133,7 +133,7 @@ func Gains(c *probe.Collectives) []string {
 	for i := range c.Arms[1:] {
 		a := &c.Arms[1+i]
 		before, after, _, ok := probe.Compared(&c.Arms[0], a, limits.CollectiveLeastBytes)
-		if !ok || a.Outcome != probe.OK {
+		if !ok || !a.Outcome.Correct() {
 			continue
 		}
 		what, known := proves[a.Name]
@@ -240,6 +240,14 @@ func said(a *probe.Arm) []string {
 	return all
 }
 
+// uncompared says that the speed of collectives that work was not judged, if so.
+func uncompared(c *probe.Collectives) []string {
+	if c.Arms[0].Outcome != probe.OK || len(c.GPUs) < 2 || slices.ContainsFunc(c.Arms[0].Operations, func(op probe.Operation) bool { return op.Threshold != nil }) {
+		return nil
+	}
+	return []string{"Not compared with the links: their rate is not known, another program uses a GPU, or no all-reduce was large enough"}
+}
+
 // failures says what failed, a line for the arms that failed alike, and what the log says.
 func failures(c *probe.Collectives) []string {
 	var reasons []string
@@ -294,7 +302,7 @@ func text(b *strings.Builder, c *probe.Collectives, verbose bool) {
 		}
 	}
 	table(armRows(c))
-	if all := Gains(c); len(all) > 0 {
+	if all := slices.Concat(uncompared(c), Gains(c)); len(all) > 0 {
 		b.WriteString("\n" + strings.Join(all, "\n") + "\n")
 	}
 	if all := failures(c); len(all) > 0 {
@@ -336,7 +344,7 @@ func markdown(b *strings.Builder, c *probe.Collectives, verbose bool) {
 		}
 	}
 	table(armRows(c))
-	for _, line := range slices.Concat(Gains(c), failures(c)) {
+	for _, line := range slices.Concat(uncompared(c), Gains(c), failures(c)) {
 		b.WriteString("- " + gfm.Item(gfm.Inline(line)) + "\n")
 	}
 }

@@ -32,12 +32,12 @@ func sample(outcomes ...probe.Outcome) *probe.Collectives {
 // TestExitCode enumerates the outcomes of the first arm and of another.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
-	all := []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unknown}
+	all := []probe.Outcome{probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unknown}
 	for _, first := range all {
 		for _, other := range all {
 			want := 0
 			switch {
-			case first.Failed() || other == probe.Corrupt || other == probe.Hang:
+			case first.Failed() || first == probe.Slow || other == probe.Corrupt || other == probe.Hang:
 				want = 1
 			case first == probe.Unknown:
 				want = 3
@@ -108,8 +108,10 @@ func TestGains(t *testing.T) {
 			}
 		}
 	}
+	slow := arm(probe.ArmConfigured, 27.6)
+	slow.Outcome, slow.Operations[0].Outcome = probe.Slow, probe.Slow
 	c := &probe.Collectives{Arms: []probe.Arm{
-		arm(probe.ArmConfigured, 27.6), arm(probe.ArmCleaned, 328, "NCCL_A", "NCCL_B"), arm(probe.ArmWithout, 30, "NCCL_A"), arm(probe.ArmWithout, 320, "NCCL_B"),
+		slow, arm(probe.ArmCleaned, 328, "NCCL_A", "NCCL_B"), arm(probe.ArmWithout, 30, "NCCL_A"), arm(probe.ArmWithout, 320, "NCCL_B"),
 	}}
 	if got, want := strings.Join(Gains(c), "; "), "NCCL_B costs 91 %"; got != want {
 		t.Errorf("got %q, want %q", got, want)

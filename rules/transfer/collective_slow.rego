@@ -1,0 +1,172 @@
+# METADATA
+# title: Collectives of NCCL or RCCL are slower than the links
+# description: >-
+#   The probe's all-reduce delivers correct sums, but its bus bandwidth is far below what
+#   the links between the GPUs carry. The library then mostly takes another way than these
+#   links: host memory, or sockets. Its log shows which. The thresholds are those for
+#   tables of nccl-tests.
+# related_resources:
+#   - ref: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+#     description: What bus bandwidth is, and how it compares with the links
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: Why NCCL does not use peer-to-peer access
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: medium
+#   confidence: confirmed
+#   symptom: true
+#   cause: p2p-broken-platform
+#   needs:
+#     - collectives.arms[].operations[].expected_gbps
+#     - collectives.arms[].operations[].threshold
+#   remedies: [upgrade-nccl, upgrade-driver, update-bios, reset-gpu, other]
+#   profiles: [training]
+#   since: "0.4"
+package gpudoctor.rules.collective_slow
+
+import data.gpudoctor.lib.collective_cost
+import data.gpudoctor.lib.collective_ways
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.restricting_settings
+import data.tables.limits
+
+# first is the environment as it is configured. The others differ from it on purpose.
+first := input.collectives.arms[0]
+
+# judged are its all-reduces that are large enough to show the bandwidth of the links.
+judged := [op |
+	some op in first.operations
+	op.name == "all-reduce"
+	op.outcome in {"ok", "slow"}
+	op.bus_gbps > 0
+	op.expected_gbps * op.threshold > 0
+]
+
+best := sort([[op.bus_gbps, op] | some op in judged])[count(judged) - 1][1]
+
+slow if best.bus_gbps < best.expected_gbps * best.threshold
+
+slow if first.outcome == "slow"
+
+findings contains {
+	"subject": "host",
+	"affects": affected,
+	"message": sprintf("%s. %s%s", [figures, ways[way], remark]),
+	"evidence": [{
+		"fact": "collectives.arms[as-configured]",
+		"value": object.union(
+			object.filter(first, ["outcome", "reason", "transports", "network", "nvls"]),
+			{"operations": [object.filter(op, ["name", "bytes", "bus_gbps", "expected_gbps", "fraction", "threshold", "basis"]) | some op in judged]},
+		),
+		"source": "probe",
+	}],
+	"params": {"gpus": affected},
+	"severity": severity,
+	"confidence": "confirmed",
+	"remedies": remedies,
+	"steps": [
+		{"look": "whether the GPUs reach each other at full speed without the library", "command": "gpudoctor probe p2p"},
+		{"look": "how fast collectives are without single transports and variables", "command": "gpudoctor probe nccl --probe full"},
+	],
+} if {
+	first.outcome in {"ok", "slow"}
+	slow
+}
+
+affected := sort({address | some address in input.collectives.gpus; facts.is_address(address)})
+
+library := upper(object.get(input.collectives, "library", "nccl"))
+
+figures := sprintf("All-reduce of %s between %d GPUs: %s GB/s, where %s carry %v and at least %s counts as good", [
+	library, count(input.collectives.gpus), peers.decimal(best.bus_gbps), object.get(best, "basis", "the links of one GPU"), round(best.expected_gbps),
+	peers.decimal(best.expected_gbps * best.threshold),
+]) if {
+	count(judged) > 0
+} else := sprintf("All-reduce of %s between %d GPUs is slow: %s", [library, count(input.collectives.gpus), object.get(first, "reason", "below what the links carry")])
+
+kinds := {t.kind | some t in first.transports}
+
+sockets if {
+	some t in first.transports
+	t.kind == "net"
+	t.network == "Socket"
+}
+
+default way := "unknown"
+
+way := "shm" if {
+	"shm" in kinds
+} else := "tcp" if {
+	sockets
+} else := "net" if {
+	"net" in kinds
+} else := "p2p" if {
+	count(kinds) > 0
+}
+
+ways := {
+	"shm": collective_ways.through("shm", ""),
+	"tcp": collective_ways.through("tcp", ""),
+	"net": sprintf("%s's log shows that its channels between the GPUs of one machine go over NICs", [library]),
+	"p2p": sprintf("%s's log shows that its channels go from GPU to GPU (via P2P)", [library]),
+	"unknown": sprintf("%s's log does not show which way its channels go", [library]),
+}
+
+# Another way than the links, that nothing asked for: the library or the driver is why.
+around := ["upgrade-nccl", "upgrade-driver", "update-bios", "reset-gpu"]
+
+cures := {"shm": around, "tcp": around, "net": around, "p2p": ["upgrade-driver", "update-bios", "reset-gpu", "upgrade-nccl"], "unknown": around}
+
+# asked are the settings that may have asked for that: those that restrict the library, but for
+# those without which it was not faster, and those without which it was.
+asked := (restricting_settings.in_force - collective_cost.free) | costly
+
+default costly := set()
+
+costly := {name | some name in collective_cost.slower.variables}
+
+default remedies := ["other"]
+
+remedies := cures[way] if count(asked) == 0
+
+default remark := ""
+
+remark := sprintf(". %s, as set here, may have asked for that", [facts.list(asked)]) if count(asked) > 0
+
+# Below half of what counts as good, the cause is a wrong path, not noise. What a setting may have
+# asked for is no fault by itself: env-misconfig weighs the setting.
+default severity := "medium"
+
+severity := "low" if {
+	count(asked) > 0
+} else := "high" if {
+	best.bus_gbps < (best.expected_gbps * best.threshold) * limits.wrong_path
+}
+
+# nothing are the causes for which there is nothing to run.
+nothing := {"no-library", "no-device"}
+
+missing contains {"fact": "collectives", "words": sprintf("the speed of the collectives is not known: %s", [object.get(input.collectives, "reason", "they did not run")])} if {
+	input.collectives.outcome in {"unknown", "corrupt", "hang", "error"}
+	not nothing[object.get(input.collectives, "cause", "")]
+}
+
+missing contains {"fact": "collectives.arms", "words": "no large all-reduce could be compared with what the links between the GPUs carry"} if {
+	first.outcome == "ok"
+	count(input.collectives.gpus) > 1
+	count(judged) == 0
+}
+
+not_applicable contains "the collectives were not run" if {
+	input.gpus
+	not input.collectives
+}
+
+not_applicable contains "no library or no GPU for collectives" if {
+	input.collectives.outcome == "unknown"
+	nothing[object.get(input.collectives, "cause", "")]
+}
+
+not_applicable contains "the collectives had one GPU" if count(input.collectives.gpus) == 1

@@ -1,0 +1,109 @@
+package gpudoctor.rules.collective_slow_test
+
+import data.gpudoctor.rules.collective_slow
+
+sum(gbps) := {
+	"name": "all-reduce", "bytes": 67108864, "outcome": "ok", "bus_gbps": gbps,
+	"expected_gbps": 450, "threshold": 0.35, "basis": "the NVLinks of NVIDIA H200",
+}
+
+small := {"name": "all-reduce", "bytes": 8, "outcome": "ok", "bus_gbps": 0.001}
+
+via(kind, network) := [object.union({"a": 0, "b": 1, "channels": 2, "kind": kind}, network)]
+
+arm(name, gbps, more) := object.union({"name": name, "outcome": "ok", "operations": [small, sum(gbps)], "ranks": []}, more)
+
+probed(arms) := {"collectives": {
+	"outcome": arms[0].outcome, "library": "nccl", "gpus": ["0000:06:00.0", "0000:07:00.0"], "arms": arms,
+}}
+
+configured(gbps, more) := probed([arm("as-configured", gbps, more)])
+
+set(settings) := {"env": {"variables": [{"name": name, "value": value, "source": "environment", "effective": true} | some name, value in settings]}}
+
+test_fires_shm if {
+	some f in collective_slow.findings with input as configured(27.6, {"outcome": "slow", "transports": via("shm", {})})
+	f.severity == "high"
+	contains(f.message, "27.6 GB/s, where the NVLinks of NVIDIA H200 carry 450 and at least 157.5 counts as good. NCCL's log shows why: its channels go through host memory")
+	f.affects == ["0000:06:00.0", "0000:07:00.0"]
+	f.remedies[0] == "upgrade-nccl"
+}
+
+test_fires_sockets if {
+	some f in collective_slow.findings with input as configured(4.2, {"transports": via("net", {"network": "Socket"})})
+	f.severity == "high"
+	contains(f.message, "over TCP (via NET/Socket)")
+}
+
+test_fires_ways if {
+	every shown in [
+		{"by": via("net", {"network": "IB"}), "words": "over NICs"},
+		{"by": via("p2p-cumem", {}), "words": "from GPU to GPU"},
+		{"by": [], "words": "does not show"},
+	] {
+		some f in collective_slow.findings with input as configured(100, {"transports": shown.by})
+		contains(f.message, shown.words)
+		f.severity == "medium"
+	}
+}
+
+# What the probe calls slow is a finding, whatever figures are missing.
+test_fires_without_figures if {
+	some f in collective_slow.findings with input as probed([{"name": "as-configured", "outcome": "slow", "reason": "the links carry more", "operations": []}])
+	contains(f.message, "the links carry more")
+}
+
+test_fires_low_where_asked if {
+	asked := {"NCCL_P2P_DISABLE": "1"}
+	some f in collective_slow.findings with input as object.union(configured(27.6, {}), set(asked))
+	f.severity == "low"
+	f.remedies == ["other"]
+	contains(f.message, "NCCL_P2P_DISABLE, as set here, may have asked for that")
+	costs := probed([arm("as-configured", 27.6, {}), arm("cleaned", 328, {"unset": ["NCCL_P2P_DISABLE"]})])
+	some g in collective_slow.findings with input as object.union(costs, set(asked))
+	g.severity == "low"
+}
+
+# A setting without which it is as slow did not ask for it.
+test_fires_where_setting_is_cleared if {
+	cleared := probed([arm("as-configured", 27.6, {}), arm("cleaned", 27.8, {"unset": ["NCCL_P2P_DISABLE"]})])
+	some f in collective_slow.findings with input as object.union(cleared, set({"NCCL_P2P_DISABLE": "1"}))
+	f.severity == "high"
+}
+
+test_silent if {
+	every gbps in [157.5, 328, 460] {
+		count(collective_slow.findings) == 0 with input as configured(gbps, {})
+		count(collective_slow.missing) == 0 with input as configured(gbps, {})
+	}
+}
+
+# The best large all-reduce counts, and only that of the environment as it is.
+test_silent_others if {
+	count(collective_slow.findings) == 0 with input as probed([
+		{"name": "as-configured", "outcome": "ok", "operations": [sum(20), sum(328)]},
+		arm("p2p-off", 27.6, {}),
+	])
+}
+
+test_silent_failed if {
+	every outcome in ["corrupt", "hang", "error", "unknown"] {
+		count(collective_slow.findings) == 0 with input as configured(4.2, {"outcome": outcome})
+		count(collective_slow.missing) == 1 with input as configured(4.2, {"outcome": outcome})
+	}
+}
+
+test_unresolvable if {
+	count(collective_slow.findings) == 0 with input as {}
+	every lack in ["expected_gbps", "threshold", "bus_gbps"] {
+		unjudged := probed([{"name": "as-configured", "outcome": "ok", "operations": [object.remove(sum(4.2), [lack])]}])
+		count(collective_slow.findings) == 0 with input as unjudged
+		count(collective_slow.missing) == 1 with input as unjudged
+	}
+}
+
+test_not_applicable if {
+	collective_slow.not_applicable == {"the collectives were not run"} with input as {"gpus": {"devices": []}}
+	collective_slow.not_applicable == {"no library or no GPU for collectives"} with input as {"collectives": {"outcome": "unknown", "cause": "no-library", "gpus": [], "arms": []}}
+	collective_slow.not_applicable == {"the collectives had one GPU"} with input as {"collectives": {"outcome": "ok", "gpus": ["a"], "arms": [{"name": "as-configured", "outcome": "ok"}]}}
+}
