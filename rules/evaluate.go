@@ -18,9 +18,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
-	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
+	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -64,7 +64,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	}
 	judged := *f
 	judged.KernelLog = kernellog.Identify(f.KernelLog)
-	judged.Logs = withOwnMessages(f.Logs, f.Collectives)
+	judged.Logs = ownlog.Join(f.Logs, f.Collectives)
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
 	input, err := tables.ValueOf(&judged)
 	if err != nil {
@@ -123,39 +123,11 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		}
 	}
 	for i := range findings {
-		findings[i].OwnLog = citesOwnCause(&findings[i], f.Collectives)
+		findings[i].OwnLog = slices.ContainsFunc(findings[i].Evidence, func(e Evidence) bool { return ownlog.States(f.Collectives, e.Source, e.Value) })
 		s.weigh(&findings[i], v, findings)
 	}
 	v.Findings = fold(findings, s.rules)
 	return v, nil
-}
-
-// withOwnMessages are logs with what the probe's own library said where collectives fail as the
-// environment is configured: it means the same as in the log of a job. What other arms provoke, and
-// warnings of what works, accuse nothing.
-func withOwnMessages(logs *facts.LogFacts, c *probe.Collectives) *facts.LogFacts {
-	if c == nil || len(c.Arms) == 0 || !c.Arms[0].Outcome.Failed() || len(c.Arms[0].Messages) == 0 {
-		return logs
-	}
-	var all facts.LogFacts
-	if logs != nil {
-		all = *logs
-	}
-	all.Messages = slices.Concat(all.Messages, c.Arms[0].Messages)
-	for i := len(all.Messages) - len(c.Arms[0].Messages); i < len(all.Messages); i++ {
-		all.Messages[i].Order = i
-	}
-	return &all
-}
-
-// citesOwnCause reports whether the evidence of a finding is a message, from the log of the probe's own
-// library, that states a cause.
-func citesOwnCause(f *Finding, c *probe.Collectives) bool {
-	return slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
-		return strings.HasPrefix(e.Source, probe.LogSource) && c != nil && len(c.Arms) > 0 && slices.ContainsFunc(c.Arms[0].Messages, func(m facts.Message) bool {
-			return m.Role == "cause" && e.Value == m.Text
-		})
-	})
 }
 
 // noTexts says why a rule does not apply that lacks nothing but what texts tell.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
+	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
 )
 
 // pciAddress is the form of a PCI address: domain:bus:device.function. The
@@ -217,10 +217,16 @@ func placeOf(m *facts.Message) string {
 	if m.Source == "" {
 		return "the texts"
 	}
-	if fromProbe(m) { // Its log is not kept, and has no lines.
+	if ownlog.Holds(m) { // Its log is not kept, and has no lines.
 		return m.Source
 	}
 	return fmt.Sprintf("%s:%d", m.Source, m.Line)
+}
+
+// Cites reports whether a finding, or a consequence of it, has evidence in a section of the facts.
+func (f Finding) Cites(section string) bool {
+	return slices.ContainsFunc(f.Explains, func(effect Finding) bool { return effect.Cites(section) }) ||
+		slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return strings.HasPrefix(e.Fact, section+".") })
 }
 
 // quote adds messages as evidence of the finding, in their order, before its other
@@ -232,22 +238,11 @@ func (f *Finding) quote(messages []*facts.Message) {
 	sorting.Stable(messages, compareMessages)
 	shown := make([]Evidence, 0, len(messages)+len(f.Evidence))
 	for _, m := range messages {
-		shown = append(shown, Evidence{Fact: fmt.Sprintf("%s.messages[%s]", logOf(m), m.ID), Value: m.Text, Source: placeOf(m)})
+		shown = append(shown, Evidence{Fact: fmt.Sprintf("%s.messages[%s]", ownlog.Section(m), m.ID), Value: m.Text, Source: placeOf(m)})
 	}
 	f.Evidence = append(shown, f.Evidence...)
 	order := messages[0].Order
 	f.Order = &order
-}
-
-// fromProbe reports whether a message is from the log of the probe's own library.
-func fromProbe(m *facts.Message) bool { return strings.HasPrefix(m.Source, probe.LogSource) }
-
-// logOf is where in the facts the log of a message is.
-func logOf(m *facts.Message) string {
-	if arm, own := strings.CutPrefix(m.Source, probe.LogSource); own {
-		return fmt.Sprintf("collectives.arms[%s]", arm)
-	}
-	return "logs"
 }
 
 // each passes every pair of an object to take, which reports whether it knows the

@@ -34,7 +34,7 @@ func fold(findings []Finding, rules []Rule) []Finding {
 				parent[i] = at
 			}
 		}
-		if at := ownLogCause(findings, f, rules); at >= 0 && (parent[i] < 0 || at < parent[i]) {
+		if at := f.ownLogCause(findings, rules); at >= 0 && (parent[i] < 0 || at < parent[i]) {
 			parent[i] = at
 		}
 	}
@@ -67,8 +67,8 @@ func fold(findings []Finding, rules []Rule) []Finding {
 }
 
 // ownLogCause is the finding that ranks highest of those that quote, from the log of the probe's own
-// library, the cause of what a finding reports; -1 for none.
-func ownLogCause(findings []Finding, f Finding, rules []Rule) int {
+// library, the cause of what this one reports; -1 for none.
+func (f *Finding) ownLogCause(findings []Finding, rules []Rule) int {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.ID == f.Rule && r.OwnLog }) {
 		return -1
 	}

@@ -243,15 +243,9 @@ func (d *Document) unexamined(in Input) []Reason {
 // collectivesFailed reports whether collectives failed that no finding of a list cites.
 func (d *Document) collectivesFailed(list []rules.Finding) bool {
 	c := d.Collectives
+	cited := func(f rules.Finding) bool { return f.Cites("collectives") }
 	failed := c != nil && (c.Outcome.Failed() || slices.ContainsFunc(c.Arms, func(a probe.Arm) bool { return a.Outcome.Failed() }))
-	return failed && !citesCollectives(list)
-}
-
-// citesCollectives reports whether a finding, or a consequence of one, cites the collectives.
-func citesCollectives(list []rules.Finding) bool {
-	return slices.ContainsFunc(list, func(f rules.Finding) bool {
-		return citesCollectives(f.Explains) || slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool { return strings.HasPrefix(e.Fact, "collectives.") })
-	})
+	return failed && !slices.ContainsFunc(list, cited)
 }
 
 // collectivesGap says that collectives failed or are slow without a finding that cites them, or could not be run.
@@ -261,7 +255,7 @@ func (d *Document) collectivesGap() []Reason {
 		return nil
 	case d.collectivesFailed(d.AllFindings()):
 		return []Reason{{Code: ReasonFailed, Text: "collectives (they failed, and the rules that report them were excluded)"}}
-	case c.Outcome == probe.Slow && !citesCollectives(d.AllFindings()):
+	case c.Outcome == probe.Slow && !slices.ContainsFunc(d.AllFindings(), func(f rules.Finding) bool { return f.Cites("collectives") }):
 		return []Reason{{Code: ReasonFailed, Text: "collectives (too slow, and the rules that report that were excluded)"}}
 	case c.Outcome != probe.Unknown || c.Cause == probe.CauseNoLibrary || c.Cause == probe.CauseNoDevice || c.Cause == probe.CauseStatic:
 		return nil // They are told, or there was nothing to run.
