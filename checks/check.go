@@ -57,9 +57,8 @@ var probes = []*gather.Check{transfersCheck, gpudirect.Check, collectivesCheck}
 // fills: all but those of the probes, and what is noted until the end.
 func EarlySections() []string {
 	var names []string
-	t := reflect.TypeFor[facts.Facts]()
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for field := range reflect.TypeFor[facts.Facts]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "unknown" && !slices.ContainsFunc(probes, func(c *gather.Check) bool { return c.Name == name }) {
 			names = append(names, name)
 		}
