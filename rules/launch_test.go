@@ -233,6 +233,36 @@ func TestOpenValues(t *testing.T) {
 	}
 }
 
+// TestVariablesElsewhere holds that variables which another file holds leave open what the rules
+// about variables say, without a finding, and that what the description states is still judged.
+func TestVariablesElsewhere(t *testing.T) {
+	s, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"compose.yaml": "services:\n  a:\n    image: x:1\n    shm_size: 16g\n    gpus: all\n    env_file: job.env\n    environment: {NCCL_P2P_DISABLE: '%d'}\n",
+		"list.yaml":    "services:\n  a:\n    image: x:1\n    shm_size: 16g\n    gpus: all\n    env_file: [{path: job.env, required: false}]\n    environment: {NCCL_P2P_DISABLE: '%d'}\n",
+		"pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    image: x:1\n    envFrom: [{configMapRef: {name: nccl}}]\n" +
+			"    env: [{name: NCCL_P2P_DISABLE, value: '%d'}]\n    resources: {limits: {nvidia.com/gpu: 8}}\n" +
+			"    volumeMounts: [{name: shm, mountPath: /dev/shm}]\n  volumes: [{name: shm, emptyDir: {medium: Memory}}]\n",
+		"run.sh": "docker run --gpus all --shm-size 16g --env-file job.env -e NCCL_P2P_DISABLE=%d x:1 torchrun --nproc-per-node=8 train.py\n",
+	} {
+		for disabled := range 2 {
+			v, err := s.Evaluate(t.Context(), texttest.Parse(name, fmt.Sprintf(text, disabled)), Options{Profile: Launch})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := graveOf(v); (len(found) > 0) != (disabled == 1) {
+				t.Errorf("%s, NCCL_P2P_DISABLE=%d: %v", name, disabled, found)
+			}
+			if slices.Contains(v.Passed, "env-misconfig") || disabled == 0 && !slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == "env-misconfig" }) {
+				t.Errorf("%s, NCCL_P2P_DISABLE=%d: passed %v, skipped %v", name, disabled, v.Passed, v.Skipped)
+			}
+		}
+	}
+}
+
 // graveOf are the findings of medium severity or above.
 func graveOf(v *Verdict) []string {
 	var all []string

@@ -30,7 +30,6 @@ package gpudoctor.rules.memlock_limit
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpudirect
-import data.gpudoctor.lib.launch_files
 import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.locked_memory as locked
 import data.gpudoctor.lib.logs
@@ -274,7 +273,7 @@ consequence := "memory registration with the NIC fails" if {
 findings contains object.union({"subject": "RLIMIT_MEMLOCK"}, found) if some found in launch_limits.memlock
 
 # What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"privileged", "devices", "mounts", "resources", "cap_add", "memlock_bytes", "user", "nodes", "gpus", "processes", "tensor_parallel"})
+missing contains {"fact": "launches", "words": words} if some words in launch_limits.memlock_open
 
 missing contains {"fact": "container", "words": "limits were not read"} if {
 	not input.container
@@ -290,13 +289,9 @@ missing contains {"fact": "container.memlock_soft_bytes", "words": "the limit on
 missing contains {"fact": "container.device_nodes", "words": "it is not known whether RDMA devices are available"} if {
 	input.container
 	not surroundings.rdma_nodes
-	not enough
+	not locked.enough
 	count(((refused | unexplained) | users)) == 0
 }
-
-enough if soft < 0
-
-enough if soft >= table.memlock_low_bytes
 
 not_applicable contains "no RDMA device is available: only RDMA needs locked memory" if {
 	count(surroundings.rdma_nodes) == 0

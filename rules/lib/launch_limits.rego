@@ -227,3 +227,9 @@ devices contains {
 	value := l.variables.ENROOT_RESTRICT_DEV
 	lower(value) in {"y", "yes", "1", "true", "t", "on"}
 }
+
+# memlock_open are the parts that decide about locked memory whose value the files do not show.
+memlock_open := lf.undecided({
+	"privileged", "devices", "mounts", "resources", "cap_add", "memlock_bytes", "user", "nodes", "gpus", "processes",
+	"tensor_parallel",
+})

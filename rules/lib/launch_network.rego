@@ -173,3 +173,6 @@ stubs contains {
 	some folder in split(value, ":")
 	lf.matches(words.stub_folders, folder)
 }
+
+# interfaces_open are the parts that decide about interfaces whose value the files do not show.
+interfaces_open := lf.undecided({"network", "resources", "nodes", "variables[NCCL_SOCKET_IFNAME]", "variables[GLOO_SOCKET_IFNAME]"})

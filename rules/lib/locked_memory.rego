@@ -19,6 +19,10 @@ low if {
 	not lifted
 }
 
+enough if soft < 0
+
+enough if soft >= table.memlock_low_bytes
+
 # lifted is true for a process to which the kernel does not apply the limit: it
 # has CAP_IPC_LOCK in the initial user namespace (ib_umem_get asks capable(),
 # which no other namespace can give).

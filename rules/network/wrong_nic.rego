@@ -39,7 +39,6 @@ package gpudoctor.rules.wrong_nic
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.launch_files
 import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.meetings
@@ -293,7 +292,7 @@ findings contains object.union({"confidence": "likely"}, found) if some found in
 findings contains misled("NCCL_SOCKET_IFNAME", object.union({"id": "no-interface"}, found)) if some found in own_connection.missing
 
 # What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"network", "resources", "nodes", "variables[NCCL_SOCKET_IFNAME]", "variables[GLOO_SOCKET_IFNAME]"})
+missing contains {"fact": "launches", "words": words} if some words in launch_network.interfaces_open
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs

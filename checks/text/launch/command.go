@@ -687,6 +687,8 @@ func dockerOption(l *facts.Launch, name, value string) {
 		l.User = escape.Printable(value, 300)
 	case "--env", "-e":
 		dockerVariable(l, value)
+	case "--env-file":
+		leaveOpen(l, "one of "+value, "variables")
 	case "--volume", "-v":
 		source, target, ok := strings.Cut(value, ":")
 		if !ok {

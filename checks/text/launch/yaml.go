@@ -535,6 +535,9 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		}
 	}
 	w.variables(l, m["env"])
+	if m["envFrom"] != nil {
+		leaveOpen(l, "one of envFrom", "variables")
+	}
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
 	volumes := make(map[string]map[string]*yaml.Node)
@@ -688,6 +691,9 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		dockerOption(l, "--device", device)
 	}
 	w.serviceLimits(l, m)
+	if m["env_file"] != nil {
+		leaveOpen(l, "one of env_file", "variables")
+	}
 	for name, value := range yamlMapping(m["environment"]) {
 		if value == nil || value.Tag == "!!null" { // That of the shell.
 			dockerVariable(l, name)
