@@ -688,7 +688,7 @@ func dockerOption(l *facts.Launch, name, value string) {
 	case "--env", "-e":
 		dockerVariable(l, value)
 	case "--env-file":
-		leaveOpen(l, "one of "+value, "variables")
+		leaveOpen(l, "set by "+value, "variables")
 	case "--volume", "-v":
 		source, target, ok := strings.Cut(value, ":")
 		if !ok {

@@ -536,7 +536,8 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	}
 	w.variables(l, m["env"])
 	if m["envFrom"] != nil {
-		leaveOpen(l, "one of envFrom", "variables")
+		leaveOpen(l, "set by envFrom", "variables")
+		w.stands(l, "variables", m["envFrom"])
 	}
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
@@ -692,7 +693,8 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	}
 	w.serviceLimits(l, m)
 	if m["env_file"] != nil {
-		leaveOpen(l, "one of env_file", "variables")
+		leaveOpen(l, "set by env_file", "variables")
+		w.stands(l, "variables", m["env_file"])
 	}
 	for name, value := range yamlMapping(m["environment"]) {
 		if value == nil || value.Tag == "!!null" { // That of the shell.

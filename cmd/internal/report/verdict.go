@@ -211,10 +211,7 @@ func (d *Document) unexamined(in Input) []Reason {
 		// What files do not say of a machine is no gap; a file that was not understood is.
 		// Where no rule was skipped for a value that is not shown, those that lack it have findings.
 		all = append(unreadTexts(in.Facts.Texts), unreadFiles(in.Facts, len(d.Skipped) == 0)...)
-		for _, s := range d.Skipped {
-			all = append(all, notJudged(s))
-		}
-		return all
+		return append(all, d.notJudgedFiles()...)
 	case d.textsOnly && len(in.Only) == 0:
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 	case len(in.Only) > 0:
@@ -292,6 +289,23 @@ func unreadTexts(texts []facts.Text) []Reason {
 		which = "the first is " + which
 	}
 	return []Reason{{Code: ReasonCut, Text: fmt.Sprintf("%d of %s (not read to the end; %s)", unread, plural(all, "text"), which)}}
+}
+
+// notJudgedFiles are the reasons of all rules that could not be judged, those with the same one together:
+// several rules read one value that a file does not show.
+func (d *Document) notJudgedFiles() []Reason {
+	var all []Reason
+	of := map[string][]string{}
+	for _, s := range d.Skipped {
+		of[reasonOf(s)] = append(of[reasonOf(s)], s.Rule)
+	}
+	for _, s := range d.Skipped {
+		if names := of[reasonOf(s)]; names[0] == s.Rule {
+			s.Rule = strings.Join(names, ", ")
+			all = append(all, notJudged(s))
+		}
+	}
+	return all
 }
 
 // notJudged is the reason of a rule that could not be judged.
