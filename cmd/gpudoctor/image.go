@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -113,7 +113,7 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 
 // gatherImage reads the facts of an image.
 func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
-	debug.SetMemoryLimit(textsMemory)
+	heap.Limit(textsMemory)
 	if opts.Whole > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, deadline.Within(opts.Whole), images.ErrDeadline)

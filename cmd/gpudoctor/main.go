@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -15,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
@@ -41,8 +41,8 @@ func main() {
 	// the least heap of 4 MiB, runtime/debug), and a large recording stays within the
 	// limit. One collection costs less than the pages that it saves: with 64 MiB a
 	// recorded host of 8 GPUs took 125 ms and 108 MB, with 48 MiB 111 ms and 97 MB.
-	debug.SetGCPercent(1200)
-	debug.SetMemoryLimit(512 << 20)
+	heap.Garbage(1200)
+	heap.Limit(512 << 20)
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
 

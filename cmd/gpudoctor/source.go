@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/fixtures"
@@ -170,7 +170,7 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	if slices.Contains(texts, standardInput) {
 		announceInput(s.stdin)
 	}
-	debug.SetMemoryLimit(textsMemory)
+	heap.Limit(textsMemory)
 	reading := ctx
 	if opts.Whole > 0 {
 		var stop context.CancelFunc
@@ -181,7 +181,7 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 		Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress, MaxBytes: s.maxBytes, Files: s.system,
 	})
 	if read.Recording != "" {
-		debug.SetGCPercent(treeGarbage)
+		heap.Garbage(treeGarbage)
 	}
 	switch {
 	case ctx.Err() != nil:

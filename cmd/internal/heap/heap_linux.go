@@ -15,6 +15,9 @@ const size = 64 << 20
 // pages are off, and gives them anyway where they are on for all (/sys/kernel/mm/transparent_hugepage/enabled);
 // the Go runtime does not ask for them.
 func Prepare() {
+	if Shared {
+		return
+	}
 	memory := make([]byte, size)                 // None of it is touched.
 	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE) // If it fails, nothing is gained.
 	runtime.KeepAlive(memory)
