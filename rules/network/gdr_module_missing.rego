@@ -174,7 +174,7 @@ findings contains {
 findings contains {
 	"id": "registration",
 	"subject": "GPUDirect RDMA",
-	"affects": sort({p.gpu.address | some p in gpudirect.refused}),
+	"affects": sort({p.gpu.address | some p in gpudirect.refused; facts.is_address(p.gpu.address)}),
 	"message": sprintf("%s registers memory of the host, but not that of GPU %s: as DMA-BUF, %s, and by its address (nvidia-peermem), %s%s", [
 		refusal.nic.device, refusal.gpu.address, attempts.told(refusal.gpu.dmabuf), attempts.told(refusal.gpu.peermem), others,
 	]),

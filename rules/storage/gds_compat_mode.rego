@@ -107,7 +107,7 @@ findings contains {
 findings contains {
 	"id": "corrupt",
 	"subject": c.read.mount,
-	"affects": [c.read.gpu],
+	"affects": [gpu | gpu := c.read.gpu; facts.is_address(gpu)],
 	"message": sprintf("cuFile reports that it read a file of %s into the memory of GPU %s, but other data arrived there", [c.read.mount, c.read.gpu]),
 	"evidence": [gpudirect.read_evidence(c.read, c.way)],
 	"severity": "high",
