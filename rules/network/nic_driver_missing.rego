@@ -41,6 +41,12 @@ without_driver contains d.address if {
 	not d.driver
 }
 
+# drivers_known is true where a device shows its driver: a machine on which none does was recorded without them.
+drivers_known if {
+	some d in input.pci.devices
+	d.driver
+}
+
 # live is true where the RDMA devices were read from the machine: a text of the PCI tree may leave out the
 # drivers.
 live if is_array(input.nics.rdma)
@@ -54,6 +60,7 @@ findings contains {
 	"remedies": ["load-rdma-driver"],
 } if {
 	live
+	drivers_known
 	count(without_driver) > 0
 }
 
@@ -93,6 +100,12 @@ findings contains {
 missing contains {"fact": "nics.rdma", "words": "the RDMA devices of the machine are not known"} if {
 	not live
 	count(surroundings.rdma_nics) > 0
+}
+
+missing contains {"fact": "pci.devices[].driver", "words": "the drivers of the PCI devices are not known"} if {
+	live
+	not drivers_known
+	count(adapters) > 0
 }
 
 not_applicable contains "no RDMA adapter on this machine" if surroundings.no_rdma_nic

@@ -4,7 +4,9 @@ import data.gpudoctor.rules.nic_driver_missing
 
 nic(address, more) := object.union({"address": address, "kind": "nic", "class": "0x020000", "vendor": "0x15b3", "device": "0x1021"}, more)
 
-machine(devices, rdma, modules) := {"pci": {"devices": devices}, "nics": {"rdma": rdma, "modules": modules}}
+machine(devices, rdma, modules) := bare(array.concat(devices, [{"address": "0000:00:1f.0", "kind": "other", "driver": "ahci"}]), rdma, modules)
+
+bare(devices, rdma, modules) := {"pci": {"devices": devices}, "nics": {"rdma": rdma, "modules": modules}}
 
 port := {"device": "mlx5_0", "port": 1, "source": "/sys/class/infiniband/mlx5_0/ports/1", "line": 0}
 
@@ -37,6 +39,9 @@ test_unresolvable if {
 	count(nic_driver_missing.findings) == 0 with input as text
 	count(nic_driver_missing.missing) == 1 with input as text
 	count(nic_driver_missing.findings) == 0 with input as {}
+	undriven := bare([nic("0000:3b:00.0", {})], [port], ["mlx5_ib"])
+	count(nic_driver_missing.findings) == 0 with input as undriven
+	{m.fact | some m in nic_driver_missing.missing} == {"pci.devices[].driver"} with input as undriven
 	count(nic_driver_missing.findings) == 0 with input as {"pci": {"devices": [good]}, "nics": {"rdma": []}}
 }
 

@@ -45,7 +45,7 @@ func TestRealNCCL(t *testing.T) {
 	}{
 		{name: "healthy", first: probe.OK},
 		{name: "an interface that does not exist", env: []string{"NCCL_SOCKET_IFNAME=dead0"}, first: probe.Error, cure: []string{"NCCL_SOCKET_IFNAME"}},
-		{name: "a plugin that does not exist is none", env: []string{"NCCL_NET_PLUGIN=nowhere"}, first: probe.OK},
+		{name: "a missing plugin is harmless", env: []string{"NCCL_NET_PLUGIN=nowhere"}, first: probe.OK},
 		{name: "a network that does not exist", env: []string{"NCCL_NET=Nowhere", "NCCL_NTHREADS=256"}, first: probe.Error, cure: []string{"NCCL_NET"}},
 		{name: "an unknown algorithm", env: []string{"NCCL_ALGO=Bogus", "NCCL_NTHREADS=256"}, first: probe.Error, cure: []string{"NCCL_ALGO"}},
 		{name: "an unreadable topology", env: []string{"NCCL_TOPO_FILE=" + malformed(t), "NCCL_BUFFSIZE=4194304"}, first: probe.Error, cure: []string{"NCCL_TOPO_FILE"}},

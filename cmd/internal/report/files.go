@@ -33,12 +33,13 @@ func unreadFiles(f *facts.Facts, open bool) []Reason {
 			add(u.Reason)
 		}
 	}
+	if !open {
+		return all
+	}
 	for i := range f.Launches {
 		l := &f.Launches[i]
 		for _, part := range slices.Sorted(maps.Keys(l.Unknown)) {
-			if open {
-				add(fmt.Sprintf("%s (line %d of %s does not show it)", l.Unknown[part], cmp.Or(l.Lines[part], l.Line), l.Source))
-			}
+			add(fmt.Sprintf("%s (line %d of %s does not show it)", l.Unknown[part], cmp.Or(l.Lines[part], l.Line), l.Source))
 		}
 	}
 	return all
