@@ -36,6 +36,8 @@ type Options struct {
 	Time time.Duration
 	// Limit is the processor time that one rule may take; deadline.Rule if 0.
 	Limit time.Duration
+	// Memory is how many bytes rules may add to the memory that the program has in use; 128 MiB if 0.
+	Memory uint64
 }
 
 // UnknownRuleError says that no rule has that id.
@@ -270,7 +272,7 @@ func (s *Set) ask(ctx context.Context, left budget, programs []*program, input a
 	for _, p := range programs {
 		for _, group := range s.groups(p, rules) {
 			wg.Go(func() {
-				answers, err := s.boundedQuery(ctx, left.together(), p, input, group)
+				answers, err := s.boundedQuery(ctx, left.together(), left.heap, p, input, group)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -288,7 +290,7 @@ func (s *Set) ask(ctx context.Context, left budget, programs []*program, input a
 		if ctx.Err() != nil {
 			break
 		}
-		one, err := s.boundedQuery(ctx, left.share(), q.program, input, q.rules)
+		one, err := s.boundedQuery(ctx, left.share(), left.heap, q.program, input, q.rules)
 		if err != nil {
 			one = map[string]answer{q.rules[0].ID: {failure: failureOf(err)}}
 		}
@@ -301,8 +303,8 @@ func (s *Set) ask(ctx context.Context, left budget, programs []*program, input a
 }
 
 // boundedQuery is a query that is stopped when it takes too long or too much memory.
-func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	return guard.Within(ctx, limit, s.limits.grace, s.limits.heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, p, input, rules) })
+func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, heap uint64, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
+	return guard.Within(ctx, limit, s.limits.grace, heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, p, input, rules) })
 }
 
 // failureOf returns why a rule gave no answer.
@@ -328,8 +330,11 @@ type limits struct {
 var usual = limits{rule: deadline.Rule, rules: deadline.Rules, compile: deadline.Compile, grace: time.Second, heap: 128 << 20}
 
 // budget is the processor time that rules have: until end for all of them, and a share of
-// it for each.
-type budget struct{ end, each time.Duration }
+// it for each; and the memory that they may add to what is in use.
+type budget struct {
+	end, each time.Duration
+	heap      uint64
+}
 
 // newBudget returns the budget that the options grant. If the time of one rule is given,
 // that of all is in proportion.
@@ -338,7 +343,7 @@ func (s *Set) newBudget(opts Options) budget {
 	if opts.Limit > 0 {
 		all, each = opts.Limit*(deadline.Rules/deadline.Rule), opts.Limit
 	}
-	return budget{guard.CPUTime() + min(cmp.Or(opts.Time, all), all), each}
+	return budget{guard.CPUTime() + min(cmp.Or(opts.Time, all), all), each, cmp.Or(opts.Memory, s.limits.heap)}
 }
 
 // together is what all rules may take in one query, share what a single rule may take after

@@ -140,7 +140,7 @@ func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situati
 		shared = &told{facts: s.facts}
 	}
 	shared.once.Do(func() {
-		if shared.judged, shared.err = known.rules.Evaluate(ctx, s.facts, rules.Options{Profile: s.request.profile}); shared.err != nil {
+		if shared.judged, shared.err = known.rules.Evaluate(ctx, s.facts, rules.Options{Profile: s.request.profile, Memory: ruleMemory}); shared.err != nil {
 			return
 		}
 		ranking := s.request.rank(known.remedies, shared.judged.Findings, s.facts)

@@ -58,8 +58,11 @@ type request struct {
 	settings []settings.Setting
 }
 
-// ruleLimit is rules.Options.Limit; tests shorten it.
-var ruleLimit time.Duration
+// ruleLimit and ruleMemory are rules.Options.Limit and Memory; tests change them.
+var (
+	ruleLimit  time.Duration
+	ruleMemory uint64
+)
 
 // diagnose is the straight line: host, facts, findings, advice, report. The rules are
 // read while facts are gathered, and compiled while the driver starts.
@@ -84,7 +87,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if err := waivers.CheckRules(r.waivers, known.ruleIDs()); err != nil {
 		return nil, inFile(err)
 	}
-	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit}
+	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit, Memory: ruleMemory}
 	if err := known.rules.Parse(choice, r.probed()); err != nil {
 		return nil, problem(err)
 	}

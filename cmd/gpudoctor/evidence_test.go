@@ -336,7 +336,7 @@ func newClaim(fact string, value any, source string) claim {
 // programs.
 func evidenceClaims(t *testing.T, known knowledge, f *facts.Facts) []claim {
 	t.Helper()
-	verdict, err := known.rules.Evaluate(t.Context(), f, rules.Options{Profile: rules.Training})
+	verdict, err := known.rules.Evaluate(t.Context(), f, rules.Options{Profile: rules.Training, Memory: ruleMemory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type selection struct {
 // judge runs the rules and makes the report, as the commands do.
 func judge(tb testing.TB, k knowledge, f *facts.Facts, s selection) *report.Document {
 	tb.Helper()
-	verdict, err := k.rules.Evaluate(context.Background(), f, rules.Options{Profile: s.profile, Only: s.only, Skip: s.skip})
+	verdict, err := k.rules.Evaluate(context.Background(), f, rules.Options{Profile: s.profile, Only: s.only, Skip: s.skip, Memory: ruleMemory})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,7 @@ var programs = map[string]func(){steppingProgram: func() {
 func TestMain(m *testing.M) {
 	checks.ChildMain()                              // In tests that call functions, this binary starts itself.
 	if programs[filepath.Base(os.Args[0])] == nil { // Tests do not read the settings of whoever runs them.
-		heap.Shared = true
+		heap.Shared, ruleMemory = true, math.MaxUint64/2 // What other tests take is not the rules'.
 		if err := os.Setenv("XDG_CONFIG_HOME", os.DevNull); err != nil {
 			panic(err)
 		}

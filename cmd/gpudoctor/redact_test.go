@@ -28,7 +28,7 @@ import (
 func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 	t.Helper()
 	r := request{source: source{from: []string{"x"}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
-	verdict, err := known.rules.Evaluate(t.Context(), doc, rules.Options{Profile: r.profile})
+	verdict, err := known.rules.Evaluate(t.Context(), doc, rules.Options{Profile: r.profile, Memory: ruleMemory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,9 @@ var stoppedRules = map[string]string{
 // what others find is reported, and that nothing is called healthy.
 func TestStoppedRules(t *testing.T) {
 	slowWithRace(t)
-	ruleLimit = 200 * time.Millisecond
-	defer func() { ruleLimit = 0 }()
+	memory := ruleMemory
+	ruleLimit, ruleMemory = 200*time.Millisecond, 0
+	defer func() { ruleLimit, ruleMemory = 0, memory }()
 	for _, tt := range []struct {
 		name   string
 		honest string // The body of a third rule.
