@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,12 +19,14 @@ var spare = map[string]string{}
 
 func builtin(tb testing.TB) *Set {
 	tb.Helper()
-	s, err := Load()
+	s, err := loaded()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return s
 }
+
+var loaded = sync.OnceValues(Load)
 
 // TestRemediesAndRulesMeet holds that every remedy that a rule names exists,
 // and that every remedy is named by a rule, or is spare for a reason.
@@ -83,6 +86,9 @@ func TestCases(t *testing.T) {
 	s := builtin(t)
 	set, err := rules.Load()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Compile(); err != nil { // For all cases at once.
 		t.Fatal(err)
 	}
 	cases, err := fixtures.Cases(os.DirFS("../fixtures"))

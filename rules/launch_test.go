@@ -192,10 +192,7 @@ func (c *openCase) fill(values map[string]string) string {
 // finding and to no pass of a rule that reads it, for each field of each kind of file, and
 // that the same field is judged where it has a value.
 func TestOpenValues(t *testing.T) {
-	s, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := compiledSet(t)
 	for _, c := range openCases {
 		judge := func(t *testing.T, values map[string]string) (*Verdict, string) {
 			t.Helper()
@@ -236,10 +233,7 @@ func TestOpenValues(t *testing.T) {
 // TestVariablesElsewhere holds that variables which another file holds leave open what the rules
 // about variables say, without a finding, and that what the description states is still judged.
 func TestVariablesElsewhere(t *testing.T) {
-	s, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := compiledSet(t)
 	for name, text := range map[string]string{
 		"compose.yaml": "services:\n  a:\n    image: x:1\n    shm_size: 16g\n    gpus: all\n    env_file: job.env\n    environment: {NCCL_P2P_DISABLE: '%d'}\n",
 		"list.yaml":    "services:\n  a:\n    image: x:1\n    shm_size: 16g\n    gpus: all\n    env_file: [{path: job.env, required: false}]\n    environment: {NCCL_P2P_DISABLE: '%d'}\n",

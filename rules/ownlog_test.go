@@ -64,10 +64,7 @@ func TestOwnMessages(t *testing.T) {
 // failure is its consequence, and that a message without a cause explains nothing.
 func TestOwnLogCauses(t *testing.T) {
 	t.Parallel()
-	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := compiledSet(t)
 	judge := func(c *probe.Collectives) []Finding {
 		f := &facts.Facts{GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "0000:06:00.0", Vendor: "nvidia"}, {Address: "0000:07:00.0", Vendor: "nvidia"}}}, Collectives: c}
 		v, err := set.Evaluate(context.Background(), f, Options{})
