@@ -41,7 +41,7 @@ test_d_passes if data.gpudoctor.rules.a.findings == set()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"took longer than", "", "divide by zero", ""}
+	want := []string{stopped, "", "divide by zero", ""} // What else runs in this process may take the memory first.
 	if len(tests) != len(want) || len(coverage) != 1 {
 		t.Fatalf("got %+v, %+v", tests, coverage)
 	}
