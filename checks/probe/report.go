@@ -102,6 +102,8 @@ const (
 	CauseClock Cause = "clock"
 	// CauseImplausible: the rate is beyond what the links of a GPU carry.
 	CauseImplausible Cause = "implausible-rate"
+	// CauseJudge: the check itself does not work here: it did not find an error that was planted for it.
+	CauseJudge Cause = "check-broken"
 	// CauseUnavailable: what the test needs does not exist.
 	CauseUnavailable Cause = "unavailable"
 )
@@ -149,11 +151,11 @@ type Report struct {
 	// tried has a known outcome; otherwise what stopped the probe.
 	Outcome Outcome `json:"outcome"`
 	// Stage is the last step that was begun when the probe was stopped:
-	// "load library", "cuInit" ("hipInit"), "devices", "contexts", "memory", "peer
-	// access", "kernels", the name of a test, "cleanup".
+	// "load library", "cuInit" ("hipInit"), "devices", "contexts", "memory", "kernels",
+	// "self-check", "peer access", the name of a test, "cleanup".
 	Stage string `json:"stage,omitempty"`
 	// GPU is the address of the GPU that the stage was working on, if
-	// it does one GPU at a time: "contexts", "memory", "kernels", "peer
+	// it does one GPU at a time: "contexts", "memory", "kernels", "self-check", "peer
 	// access".
 	GPU string `json:"gpu,omitempty"`
 	// Reason says in words why the outcome is not OK, Cause as a word for
@@ -299,11 +301,13 @@ type Transfer struct {
 	// empty.
 	Verified string `json:"verified,omitempty"`
 	// BadBytes counts those that differ (in whole words of 8), FirstBad is
-	// the offset of the first, and Found says what was there instead: "poison"
+	// the offsets of the first and the last byte of them, and Found says what was there instead: "poison"
 	// (nothing arrived), "zeros", "foreign" (another transfer's data),
-	// "other".
+	// "other". "source" means that the copy changed its source, and "overrun" that it
+	// changed memory beside its destination.
 	BadBytes int64  `json:"bad_bytes,omitempty"`
 	FirstBad *int64 `json:"first_bad,omitempty"`
+	LastBad  *int64 `json:"last_bad,omitempty"`
 	Found    string `json:"found,omitempty"`
 	// ErrorCode and ErrorName are the driver's, Call the function that gave
 	// them: "cuCtxEnablePeerAccess".

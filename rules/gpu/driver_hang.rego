@@ -97,10 +97,10 @@ findings contains probed("host", "high", "likely", message, {
 	message := sprintf("The %s failed in %s with %s (%d), which does not identify a cause.", [api_name, step, input.transfers.error_name, code])
 }
 
-# unready are the GPUs that the driver could not initialize, if its error does not
+# unready are the GPUs that could not be made ready, by call and error, if the error does not
 # identify a cause. Errors that do are judged by other rules or need no finding: out of
 # memory, in use by or closed to other processes, hardware faults (rule gpu-fault).
-unready[[d.error_name, d.error_code]] contains d.address if {
+unready[[object.get(d, "call", "the driver"), d.error_name, d.error_code]] contains d.address if {
 	some d in input.transfers.devices
 	d.outcome == "error"
 	d.error_code > 0
@@ -111,7 +111,7 @@ unready[[d.error_name, d.error_code]] contains d.address if {
 findings contains {
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
-	"message": sprintf("The %s could not initialize GPU %s: it failed with %s (%d), which does not identify a cause.", [api_name, facts.list(gpus), said[0], said[1]]),
+	"message": sprintf("Programs cannot use GPU %s: %s of the %s failed with %s (%d), which does not identify a cause.", [facts.list(gpus), said[0], api_name, said[1], said[2]]),
 	"evidence": [{
 		"fact": sprintf("transfers.devices[%s]", [d.address]),
 		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),

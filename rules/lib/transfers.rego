@@ -99,18 +99,35 @@ stood := {
 	"zeros": "zeros arrived",
 	"foreign": "the data of another transfer arrived",
 	"other": "other bytes arrived",
+	"source": "the source was changed",
+	"overrun": "bytes beside the destination were changed",
 }
 
-found(ts) := concat("; ", array.concat(sort({stood[t.found] | some t in ts}), [amount(ts)]))
+# in_part is what stands there of a transfer that arrived in part.
+in_part := {"poison": "a part did not arrive", "zeros": "a part arrived as zeros"}
 
-amount(ts) := sprintf("up to %s wrong, from offset %d on", [facts.bytes(max(bad)), min(first)]) if {
+now_holds(t) := in_part[t.found] if {
+	t.bad_bytes < t.bytes
+} else := stood[t.found]
+
+found(ts) := concat("; ", array.concat(sort({now_holds(t) | some t in ts}), [amount(ts)]))
+
+amount(ts) := sprintf("up to %s wrong, %s", [facts.bytes(max(bad)), where(ts)]) if {
 	bad := {t.bad_bytes | some t in ts; t.bad_bytes > 0}
-	first := {t.first_bad | some t in ts; t.outcome == "corrupt"}
 	count(bad) > 0
-	count(first) > 0
+	where(ts)
 } else := reasons_text(ts) if {
 	reasons_text(ts)
 } else := "bytes differ"
+
+where(ts) := sprintf("between the bytes %d and %d", [min(first), max(last)]) if {
+	first := {t.first_bad | some t in ts}
+	last := {t.last_bad | some t in ts}
+	count(last) > 0
+} else := sprintf("from offset %d on", [min(first)]) if {
+	first := {t.first_bad | some t in ts; t.outcome == "corrupt"}
+	count(first) > 0
+}
 
 # mutual are the tests that concern both directions of a pair at once.
 mutual := {"handshake", "bidirectional"}

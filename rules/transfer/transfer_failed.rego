@@ -111,7 +111,7 @@ between_gpus(kind) if {
 findings contains {
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
-	"message": sprintf("The driver could not initialize GPU %s: %s%s. No other rule explains it.", [facts.list(gpus), step_became[kind[0]], said(kind)]),
+	"message": sprintf("GPU %s does not work by itself: %s%s. No other rule explains it.", [facts.list(gpus), step_became[kind[0]], said(kind)]),
 	"evidence": [{
 		"fact": sprintf("transfers.devices[%s]", [d.address]),
 		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),

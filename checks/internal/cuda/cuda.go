@@ -65,7 +65,6 @@ type calls struct {
 	DriverGetVersion    func(v *int32) Result
 	PrimaryCtxRetain    func(c *Context, d Device) Result
 	CtxSetCurrent       func(c Context) Result
-	CtxGetDevice        func(d *Device) Result
 	CtxEnablePeerAccess func(peer Context, flags uint32) Result
 	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) Result
 	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) Result
@@ -95,7 +94,7 @@ func functions(b *gpudriver.Calls, c *calls) map[string]any {
 		"cuDeviceGetAttribute": &b.DeviceGetAttribute, "cuDeviceTotalMem_v2": &b.DeviceTotalMem,
 		"cuDeviceCanAccessPeer": &b.DeviceCanAccessPeer, "cuDeviceGetP2PAttribute": &b.DeviceGetP2PAttribute,
 		"cuDevicePrimaryCtxRetain": &c.PrimaryCtxRetain,
-		"cuCtxSetCurrent":          &c.CtxSetCurrent, "cuCtxGetDevice": &c.CtxGetDevice, "cuCtxEnablePeerAccess": &c.CtxEnablePeerAccess,
+		"cuCtxSetCurrent":          &c.CtxSetCurrent, "cuCtxGetDevice": &b.CurrentDevice, "cuCtxEnablePeerAccess": &c.CtxEnablePeerAccess,
 		"cuMemAlloc_v2": &b.MemAlloc, "cuMemFree_v2": &b.MemFree,
 		"cuMemHostAlloc":       &b.MemHostAlloc,
 		"cuMemHostRegister_v2": &b.MemHostRegister, "cuMemHostUnregister": &b.MemHostUnregister,
@@ -280,11 +279,11 @@ const maxCode = 64 << 20
 // that cannot be had.
 func (d *Driver) compile(ptx []byte) []byte {
 	c := &d.c
-	if c.CtxGetDevice == nil || c.LinkCreate == nil || c.LinkAddData == nil || c.LinkComplete == nil || c.LinkDestroy == nil {
+	if c.LinkCreate == nil || c.LinkAddData == nil || c.LinkComplete == nil || c.LinkDestroy == nil {
 		return nil
 	}
-	var dev Device
-	if c.CtxGetDevice(&dev) != gpudriver.Success {
+	dev, err := d.Current()
+	if err != nil {
 		return nil
 	}
 	model := d.Capability(dev)

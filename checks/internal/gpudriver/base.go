@@ -1,6 +1,7 @@
 package gpudriver
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"unsafe"
@@ -35,6 +36,7 @@ type Calls struct {
 	DeviceTotalMem        func(n *uint64, d Device) Result
 	DeviceCanAccessPeer   func(can *int32, d, peer Device) Result
 	DeviceGetP2PAttribute func(v *int32, a int32, src, dst Device) Result
+	CurrentDevice         func(d *Device) Result
 	MemAlloc              func(p *Pointer, n uint64) Result
 	MemFree               func(p Pointer) Result
 	MemHostAlloc          func(p *unsafe.Pointer, n uint64, flags uint32) Result
@@ -88,6 +90,15 @@ func (b *Base) Check(fn any, r Result) error {
 	return e
 }
 
+// gave turns the result of a call that should give something into an error, also if it
+// succeeded and gave nothing.
+func (b *Base) gave(fn any, something bool, r Result) error {
+	if r == Success && !something {
+		return fmt.Errorf("%s reports success and gives nothing", b.names[fn])
+	}
+	return b.Check(fn, r)
+}
+
 // Lacks is the error of a call to a function that the library lacks. fn is what the
 // function would be bound to.
 func (b *Base) Lacks(fn any) error { return Missing(b.names[fn]) }
@@ -113,12 +124,18 @@ func (b *Base) Init() error {
 	return b.Check(&c.Init, c.Init(0))
 }
 
+// maxDevices bounds what a driver may say: the largest machine has 72 GPUs (GB200 NVL72).
+const maxDevices = 1 << 12
+
 // Devices returns the devices that the library offers to this process.
 func (b *Base) Devices() ([]Device, error) {
 	c := &b.Calls
 	var n int32
 	if err := b.Check(&c.DeviceGetCount, c.DeviceGetCount(&n)); err != nil {
 		return nil, err
+	}
+	if n < 0 || n > maxDevices {
+		return nil, fmt.Errorf("%s: the driver counts %d devices", b.names[&c.DeviceGetCount], n)
 	}
 	devices := make([]Device, n)
 	for i := range devices {
@@ -189,12 +206,23 @@ func (b *Base) PeerAttribute(a PeerAttribute, src, dst Device) (int, error) {
 	return int(v), err
 }
 
+// Current returns the device that is current on this thread.
+func (b *Base) Current() (Device, error) {
+	c := &b.Calls
+	if c.CurrentDevice == nil {
+		return 0, b.Lacks(&c.CurrentDevice)
+	}
+	d := Device(-1)
+	err := b.Check(&c.CurrentDevice, c.CurrentDevice(&d))
+	return d, err
+}
+
 // Alloc allocates device memory in the current context.
 func (b *Base) Alloc(n uint64) (Pointer, error) {
 	c := &b.Calls
 	var p Pointer
-	err := b.Check(&c.MemAlloc, c.MemAlloc(&p, n))
-	return p, err
+	r := c.MemAlloc(&p, n)
+	return p, b.gave(&c.MemAlloc, p != 0, r)
 }
 
 // Free frees device memory.
@@ -213,7 +241,8 @@ func (b *Base) AllocHost(n uint64) ([]byte, error) {
 		return nil, b.Lacks(&c.MemHostAlloc)
 	}
 	var p unsafe.Pointer
-	if err := b.Check(&c.MemHostAlloc, c.MemHostAlloc(&p, n, portable)); err != nil {
+	r := c.MemHostAlloc(&p, n, portable)
+	if err := b.gave(&c.MemHostAlloc, p != nil, r); err != nil {
 		return nil, err
 	}
 	return unsafe.Slice((*byte)(p), n), nil
@@ -248,8 +277,8 @@ func (b *Base) Set32(p Pointer, v uint32, n uint64, s Stream) error {
 func (b *Base) NewStream() (Stream, error) {
 	c := &b.Calls
 	var s Stream
-	err := b.Check(&c.StreamCreate, c.StreamCreate(&s, streamNonBlocking))
-	return s, err
+	r := c.StreamCreate(&s, streamNonBlocking)
+	return s, b.gave(&c.StreamCreate, s != 0, r)
 }
 
 // Done reports whether all work of a stream is done.
@@ -275,8 +304,8 @@ func (b *Base) Wait(s Stream, e Event) error {
 func (b *Base) NewEvent() (Event, error) {
 	c := &b.Calls
 	var e Event
-	err := b.Check(&c.EventCreate, c.EventCreate(&e, 0))
-	return e, err
+	r := c.EventCreate(&e, 0)
+	return e, b.gave(&c.EventCreate, e != 0, r)
 }
 
 // Record enqueues an event on a stream.
@@ -305,8 +334,8 @@ func (b *Base) LoadImage(compile func() ([]byte, error)) (Module, error) {
 		return 0, err
 	}
 	var m Module
-	err = b.Check(&c.ModuleLoadData, c.ModuleLoadData(&m, unsafe.Pointer(&image[0])))
-	return m, err
+	r := c.ModuleLoadData(&m, unsafe.Pointer(&image[0]))
+	return m, b.gave(&c.ModuleLoadData, m != 0, r)
 }
 
 // Compiled keeps the code of kernels by the model of GPU that it is for and its source, so that
@@ -338,8 +367,8 @@ func (k *Compiled) For(model string, compile func() ([]byte, error)) ([]byte, er
 func (b *Base) Function(m Module, name string) (Function, error) {
 	c := &b.Calls
 	var f Function
-	err := b.Check(&c.ModuleGetFunction, c.ModuleGetFunction(&f, m, CString(name)))
-	return f, err
+	r := c.ModuleGetFunction(&f, m, CString(name))
+	return f, b.gave(&c.ModuleGetFunction, f != 0, r)
 }
 
 // Launch enqueues a kernel on a stream. Every parameter of the probe's kernels is 64

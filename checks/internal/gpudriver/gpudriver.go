@@ -150,9 +150,10 @@ type Driver interface {
 	PeerAttribute(a PeerAttribute, src, dst Device) (int, error)
 
 	// Retain makes a device's context, SetCurrent makes it current on this
-	// thread, which the caller must have locked.
+	// thread, which the caller must have locked. Current is the device that is.
 	Retain(dev Device) (Context, error)
 	SetCurrent(c Context) error
+	Current() (Device, error)
 	EnablePeer(peer Context) error
 
 	// Alloc allocates memory in the current context, AllocShared such that

@@ -63,7 +63,6 @@ const wallClockHz = 100e6
 type calls struct {
 	RuntimeGetVersion  func(v *int32) Result
 	SetDevice          func(d int32) Result
-	GetDevice          func(d *int32) Result
 	EnablePeerAccess   func(peer int32, flags uint32) Result
 	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) Result
 	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) Result
@@ -90,7 +89,7 @@ func functions(b *gpudriver.Calls, c *calls) (runtime, compiler map[string]any) 
 		"hipDeviceGetName": &b.DeviceGetName, "hipDeviceGetPCIBusId": &b.DeviceGetPCIBusID,
 		"hipDeviceGetAttribute": &b.DeviceGetAttribute, "hipDeviceTotalMem": &b.DeviceTotalMem,
 		"hipDeviceCanAccessPeer": &b.DeviceCanAccessPeer, "hipDeviceGetP2PAttribute": &b.DeviceGetP2PAttribute,
-		"hipSetDevice": &c.SetDevice, "hipGetDevice": &c.GetDevice, "hipDeviceEnablePeerAccess": &c.EnablePeerAccess,
+		"hipSetDevice": &c.SetDevice, "hipGetDevice": &b.CurrentDevice, "hipDeviceEnablePeerAccess": &c.EnablePeerAccess,
 		"hipMalloc": &b.MemAlloc, "hipExtMallocWithFlags": &c.ExtMallocWithFlags, "hipFree": &b.MemFree,
 		"hipHostMalloc": &b.MemHostAlloc, "hipHostRegister": &b.MemHostRegister, "hipHostUnregister": &b.MemHostUnregister,
 		"hipMemcpyAsync": &c.MemcpyAsync, "hipMemcpyPeerAsync": &c.MemcpyPeerAsync, "hipMemsetD32Async": &b.MemsetD32Async,
@@ -301,16 +300,16 @@ func (d *Driver) AllocShared(n uint64) (Pointer, error) {
 
 // own records the owner of memory.
 func (d *Driver) own(p Pointer, n uint64) error {
-	if d.c.GetDevice == nil {
+	dev, err := d.Current()
+	if errors.Is(err, gpudriver.ErrMissing) {
 		return nil
 	}
-	var dev int32
-	if err := d.Check(&d.c.GetDevice, d.c.GetDevice(&dev)); err != nil {
+	if err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.owners = append(d.owners, allocation{p, n, dev})
+	d.owners = append(d.owners, allocation{p, n, int32(dev)})
 	return nil
 }
 
@@ -369,14 +368,14 @@ func (d *Driver) LoadModule(source string) (Module, error) {
 // runs at a time: hiprtc locks itself.
 func (d *Driver) compile(source string) ([]byte, error) {
 	c := &d.c
-	if c.CreateProgram == nil || c.CompileProgram == nil || c.GetCodeSize == nil || c.GetCode == nil || c.GetDevice == nil {
+	if c.CreateProgram == nil || c.CompileProgram == nil || c.GetCodeSize == nil || c.GetCode == nil {
 		return nil, d.Lacks(&d.c.CompileProgram)
 	}
-	var dev int32
-	if err := d.Check(&d.c.GetDevice, c.GetDevice(&dev)); err != nil {
+	dev, err := d.Current()
+	if err != nil {
 		return nil, err
 	}
-	model, err := d.Name(Device(dev))
+	model, err := d.Name(dev)
 	if err != nil {
 		return nil, err
 	}

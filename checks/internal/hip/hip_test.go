@@ -77,8 +77,8 @@ func TestOwner(t *testing.T) {
 	d := newDriver()
 	d.Calls.MemAlloc = func(p *Pointer, _ uint64) Result { *p = Pointer(0x1000 * (1 + device)); return gpudriver.Success }
 	d.Calls.MemFree = func(Pointer) Result { return gpudriver.Success }
+	d.Calls.CurrentDevice = func(at *gpudriver.Device) Result { *at = gpudriver.Device(device); return gpudriver.Success }
 	d.c = calls{
-		GetDevice:   func(at *int32) Result { *at = device; return gpudriver.Success },
 		MemcpyAsync: memcpyCounter(&plain),
 		MemcpyPeerAsync: func(_ Pointer, to int32, _ Pointer, from int32, _ uint64, _ Stream) Result {
 			peer++

@@ -2,7 +2,6 @@ package collective
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -287,6 +286,8 @@ func fail(err error) *failure {
 		f.Reason = de.Said()
 	case errors.Is(err, errHang):
 		f.Outcome = probe.Hang
+	case errors.Is(err, kernels.ErrBroken):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseJudge
 	case errors.Is(err, gpudriver.ErrStatic):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseStatic
 	case errors.Is(err, nccl.ErrVersion), errors.Is(err, nccl.ErrMissing), errors.Is(err, gpudriver.ErrMissing), errors.Is(err, gpudriver.ErrVersion):
@@ -342,15 +343,12 @@ type rank struct {
 	*process
 	place
 
-	stream        gpudriver.Stream
-	from, to      gpudriver.Event
-	out, in       gpudriver.Pointer
-	size          int64
-	answer        gpudriver.Pointer
-	pinned        []byte
-	fill, compare gpudriver.Function
-	multi         uint32
-	comm          nccl.Comm
+	stream   gpudriver.Stream
+	from, to gpudriver.Event
+	out, in  gpudriver.Pointer
+	size     int64
+	judge    *kernels.Judge
+	comm     nccl.Comm
 }
 
 func (r *rank) say(m message) {
@@ -407,10 +405,9 @@ func (r *rank) prepare() error {
 		return err
 	}
 	if n, err := d.Multiprocessors(dev); err == nil {
-		r.multi = uint32(n)
+		r.judge.Blocks *= uint32(max(n, 1))
 	}
-	r.multi = max(r.multi, 1)
-	if r.loadKernels(); r.compare == 0 {
+	if r.judge.Load() != nil {
 		r.size = min(r.size, hostBytes)
 	}
 	r.say(message{Ready: &ready{GPU: address, Bytes: r.size}})
@@ -428,7 +425,7 @@ func (r *rank) allocate() error {
 	d := r.driver
 	var err error
 	for r.size = r.order.Bytes; ; r.size /= 2 {
-		if r.out, err = d.Alloc(uint64(2*r.size) + 4096); err == nil {
+		if r.out, err = d.Alloc(uint64(2*r.size) + kernels.ScratchBytes); err == nil {
 			break
 		}
 		if !errors.Is(err, gpudriver.OutOfMemory) || r.size/2 < leastBytes {
@@ -436,37 +433,15 @@ func (r *rank) allocate() error {
 		}
 	}
 	r.in = r.out + gpudriver.Pointer(r.size)
-	r.answer = r.in + gpudriver.Pointer(r.size)
 	if r.stream, err = d.NewStream(); err != nil {
 		return err
 	}
+	r.judge = &kernels.Judge{Driver: d, Stream: r.stream, Scratch: r.in + gpudriver.Pointer(r.size), Wait: r.wait, Blocks: blocks, Threads: threads}
 	if r.from, err = d.NewEvent(); err != nil {
 		return err
 	}
-	if r.to, err = d.NewEvent(); err != nil {
-		return err
-	}
-	r.pinned, err = d.AllocHost(4096)
+	r.to, err = d.NewEvent()
 	return err
-}
-
-// loadKernels compiles what fills and compares on the GPU. Without a compiler, the host does.
-func (r *rank) loadKernels() {
-	d := r.driver
-	m, err := d.LoadModule(kernels.Source(d.API()))
-	if err != nil {
-		return
-	}
-	fill, err := d.Function(m, "gd_fill")
-	if err != nil {
-		return
-	}
-	if m, err = d.LoadModule(kernels.SumSource(d.API())); err != nil {
-		return
-	}
-	if compare, err := d.Function(m, "gd_verify_sum"); err == nil {
-		r.fill, r.compare = fill, compare
-	}
 }
 
 func (r *rank) identify() error {
@@ -646,41 +621,19 @@ const (
 	threads = 256
 )
 
-// host returns pinned memory of so many bytes.
-func (r *rank) host(n int64) ([]byte, error) {
-	if int64(len(r.pinned)) < n {
-		b, err := r.driver.AllocHost(uint64(n))
-		if err != nil {
-			return nil, err
-		}
-		r.pinned = b
-	}
-	return r.pinned[:n], nil
-}
-
 // write fills a part with its pattern.
 func (r *rank) write(p part) error {
-	if r.fill != 0 {
-		if err := r.driver.Launch(r.fill, r.multi*blocks, threads, r.stream, uint64(p.at), uint64(p.bytes/8), p.seed); err != nil {
-			return err
-		}
-		return r.wait()
-	}
-	b, err := r.host(p.bytes)
-	if err != nil {
+	if err := r.judge.Fill(p.at, uint64(p.bytes), p.seed); err != nil {
 		return err
 	}
-	kernels.FillHost(b, p.seed)
-	if err := r.driver.CopyToDevice(p.at, b, r.stream); err != nil {
-		return err
-	}
-	return r.wait()
+	return r.judge.Filled()
 }
 
 // verify compares the parts with what they should hold, and notes the first that differs.
 func (r *rank) verify(res *result, parts []part) error {
+	res.Verified = map[bool]string{true: "gpu", false: "host"}[r.judge.OnGPU()]
 	for _, p := range parts {
-		c, err := r.check(res, p)
+		c, err := r.check(p)
 		if err != nil {
 			return err
 		}
@@ -704,45 +657,9 @@ func (r *rank) verify(res *result, parts []part) error {
 }
 
 // check compares one part.
-func (r *rank) check(res *result, p part) (kernels.Comparison, error) {
-	var none kernels.Comparison
-	words := uint64(p.bytes / 8)
-	if r.compare == 0 {
-		res.Verified = "host"
-		b, err := r.host(p.bytes)
-		if err != nil {
-			return none, err
-		}
-		clear(b)
-		if err := r.driver.CopyToHost(b, p.at, r.stream); err != nil {
-			return none, err
-		}
-		if err := r.wait(); err != nil {
-			return none, err
-		}
-		return kernels.CompareSum(b, p.seed, p.ranks), nil
+func (r *rank) check(p part) (kernels.Comparison, error) {
+	if err := r.judge.Begin(kernels.Area{At: p.at, Bytes: uint64(p.bytes), Seed: p.seed, Ranks: p.ranks}); err != nil {
+		return kernels.Comparison{}, err
 	}
-	res.Verified = "gpu"
-	b := r.pinned[:32]
-	for i, w := range []uint64{0, words, 0, 0} {
-		binary.LittleEndian.PutUint64(b[8*i:], w)
-	}
-	if err := r.driver.CopyToDevice(r.answer, b, r.stream); err != nil {
-		return none, err
-	}
-	if err := r.driver.Launch(r.compare, r.multi*blocks, threads, r.stream, uint64(p.at), words, p.seed, p.ranks, kernels.Poison, uint64(r.answer)); err != nil {
-		return none, err
-	}
-	if err := r.wait(); err != nil {
-		return none, err
-	}
-	clear(b)
-	if err := r.driver.CopyToHost(b, r.answer, r.stream); err != nil {
-		return none, err
-	}
-	if err := r.wait(); err != nil {
-		return none, err
-	}
-	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return kernels.Comparison{Bad: word(0), First: word(1), Poison: word(2), Zero: word(3)}, nil
+	return r.judge.End()
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -41,8 +42,11 @@ const (
 	// copyTimes is how many copies are timed together, each of a part of the
 	// buffer of its own. Parts begin at multiples of partAlign.
 	copyTimes, partAlign = 3, 4096
-	// resultBytes is the buffer into which kernels report, flagBytes the one through which they communicate.
-	resultBytes, flagBytes = 4096, 4096
+	// resultBytes is the buffer into which kernels report, flagBytes the one through which they communicate,
+	// and guardBytes what must not change on either side of a destination.
+	resultBytes, flagBytes, guardBytes = 4096, 4096, 4096
+	// checkBytes is what the check of a single GPU moves.
+	checkBytes = 64 << 10
 	// leastBytes is the minimum that is worth copying on a GPU that is nearly full.
 	leastBytes = 1 << 20
 	// storeBytes is what the SM tests of the quick probe move.
@@ -58,10 +62,11 @@ const (
 )
 
 // errHang says that a stream did not finish in time, errClock that the
-// driver's timer returned an impossible time.
+// driver's timer returned an impossible time, and errCorrupt that a GPU's own memory holds wrong data.
 var (
-	errHang  = errors.New("not finished within the deadline")
-	errClock = errors.New("the driver's timer returned no usable time")
+	errHang    = errors.New("not finished within the deadline")
+	errClock   = errors.New("the driver's timer returned no usable time")
+	errCorrupt = errors.New("the driver reported success, but the data is wrong")
 )
 
 // The stages of a probe, in addition to those named after their test.
@@ -75,6 +80,7 @@ const (
 	stageMemory   = "memory"
 	stagePeers    = "peer access"
 	stageKernels  = "kernels"
+	stageCheck    = "self-check"
 	stageCleanup  = "cleanup"
 )
 
@@ -171,12 +177,13 @@ type gpu struct {
 	peers                  map[int]bool // By index: peer access is on.
 	// unasked are errors of querying peer access, by index.
 	unasked   map[int]error
+	judge     *kernels.Judge
 	kernels   map[string]gpudriver.Function
 	noKernels error // Why there are none.
 	noFlags   error // Why kernels of two GPUs cannot talk to each other.
 	failed    bool  // A step of making it ready failed.
 	sms       uint32
-	pinned    []byte // For small answers and, without kernels, for data.
+	pinned    []byte // For small answers.
 }
 
 // engine drives the transfers, on one thread. Only making the GPUs ready is
@@ -296,6 +303,10 @@ func fail(err error) *failure {
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseEnded
 	case errors.Is(err, errClock):
 		f.Outcome, f.Cause = probe.Unknown, probe.CauseClock
+	case errors.Is(err, kernels.ErrBroken):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseJudge
+	case errors.Is(err, errCorrupt):
+		f.Outcome = probe.Corrupt
 	}
 	return f
 }
@@ -453,6 +464,9 @@ func (e *engine) devices() *failure {
 		if g.Address, err = e.d.Address(h); err != nil {
 			return fail(err)
 		}
+		if f := e.ambiguous(g.Address); f != nil {
+			return f
+		}
 		g.Name, _ = e.d.Name(h)
 		g.ComputeCapability = e.d.Capability(h)
 		if n, err := e.d.TotalMemory(h); err == nil {
@@ -465,6 +479,21 @@ func (e *engine) devices() *failure {
 		e.gpus = append(e.gpus, g)
 	}
 	return nil
+}
+
+// pciAddress is how cuDeviceGetPCIBusId and hipDeviceGetPCIBusId write one, in lower case.
+var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
+
+// ambiguous is the failure of a device whose results could not be told from those of others.
+func (e *engine) ambiguous(address string) *failure {
+	reason := fmt.Sprintf("the driver gives %.40q as the PCI address of a GPU", address)
+	if pciAddress.MatchString(address) {
+		if e.index(address) < 0 {
+			return nil
+		}
+		reason = "the driver gives two GPUs the PCI address " + address
+	}
+	return &failure{Outcome: probe.Unknown, Cause: probe.CauseIncompatible, Reason: reason + ", so it is not known which is which"}
 }
 
 // queryPeers asks the driver about every ordered pair.
@@ -513,23 +542,21 @@ func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
 // ready initializes every GPU if possible. Each step is done for all GPUs,
 // in parallel if the driver allows it, before the next one.
 func (e *engine) ready() {
-	// The kernels are compiled on the first GPU while the next one's context is made. A single GPU has
-	// no next one, and no transfer in the quick probe: compiling takes 50 ms (H100), a sixth of the start.
-	compile := e.loadKernels
-	if e.order.Mode == probe.Quick && e.willing() < 2 {
-		compile = func(*gpu) error { return nil }
-	}
+	// The kernels are compiled on the first GPU while the next one's context is made.
+	several := e.willing() > 1
 	e.stage(stageContexts)
 	e.forAll(func(g *gpu) error {
 		return cmp.Or(
 			e.step(g, stageContexts, e.retain),
 			e.step(g, stageMemory, e.allocate),
-			e.step(g, stageKernels, compile),
+			e.step(g, stageKernels, func(g *gpu) error { return e.loadKernels(g, several) }),
 		)
 	})
+	e.agreeOnKernels()
+	e.stage(stageCheck)
+	e.forAll(func(g *gpu) error { return e.step(g, stageCheck, e.selfCheck) })
 	e.stage(stagePeers)
 	e.forAll(func(g *gpu) error { return e.step(g, stagePeers, e.enablePeers) })
-	e.agreeOnKernels()
 	for _, g := range e.gpus {
 		e.send(message{Device: &g.Device})
 	}
@@ -567,7 +594,18 @@ func (e *engine) retain(g *gpu) (err error) {
 	if err != nil {
 		return err
 	}
-	return e.d.SetCurrent(g.context)
+	if err := e.d.SetCurrent(g.context); err != nil {
+		return err
+	}
+	switch current, err := e.d.Current(); {
+	case errors.Is(err, gpudriver.ErrMissing):
+		return nil
+	case err != nil:
+		return err
+	case current != g.handle:
+		return fmt.Errorf("%w: the driver made device %d current instead of %d", kernels.ErrBroken, current, g.handle)
+	}
+	return nil
 }
 
 // forAll runs a step for each GPU that has not failed, each on a thread of its
@@ -610,15 +648,15 @@ func (e *engine) allocate(g *gpu) error {
 		g.size /= 2
 	}
 	for ; ; g.size = g.size / 2 &^ (partAlign - 1) {
-		if g.out, err = e.d.Alloc(2*g.size + resultBytes); err == nil {
+		if g.out, err = e.d.Alloc(2*(g.size+guardBytes) + resultBytes); err == nil {
 			break
 		}
 		if !errors.Is(err, gpudriver.OutOfMemory) || g.size/2 < leastBytes {
 			return err
 		}
 	}
-	g.in = g.out + gpudriver.Pointer(g.size)
-	g.result = g.in + gpudriver.Pointer(g.size)
+	g.in = g.out + gpudriver.Pointer(g.size+guardBytes)
+	g.result = g.in + gpudriver.Pointer(g.size+guardBytes)
 	if g.flags, err = e.d.AllocShared(flagBytes); err != nil {
 		// Only kernels that communicate with each other need it.
 		g.flags, g.noFlags = g.result+resultBytes/2, err
@@ -633,8 +671,14 @@ func (e *engine) allocate(g *gpu) error {
 		return err
 	}
 	s, err := e.d.NewStream()
+	if err != nil {
+		return err
+	}
 	g.streams = []gpudriver.Stream{s}
-	return err
+	g.judge = &kernels.Judge{
+		Driver: e.d, Stream: s, Scratch: g.result, Wait: func() error { return e.wait(g, s) }, Blocks: g.sms * smBlocks, Threads: smThreads,
+	}
+	return nil
 }
 
 // enablePeers enables peer access to every GPU that is ready.
@@ -654,17 +698,26 @@ func (e *engine) enablePeers(g *gpu) error {
 	return nil
 }
 
-// loadKernels compiles the kernels with the driver's compiler, for one GPU.
-func (e *engine) loadKernels(g *gpu) error {
-	m, err := e.d.LoadModule(kernels.Source(e.d.API()))
+// loadKernels compiles the kernels with the driver's compiler, for one GPU: those that move data
+// only if there is a peer.
+func (e *engine) loadKernels(g *gpu, several bool) error {
+	err := g.judge.Load()
+	if err == nil && several {
+		err = e.loadPairs(g)
+	}
+	g.noKernels = err // The GPU still takes part.
+	return nil
+}
+
+func (e *engine) loadPairs(g *gpu) error {
+	m, err := e.d.LoadModule(kernels.Pairs(e.d.API()))
 	g.kernels = make(map[string]gpudriver.Function)
-	for _, name := range []string{"gd_fill", "gd_verify", "gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
+	for _, name := range []string{"gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {
 			g.kernels[name], err = e.d.Function(m, name)
 		}
 	}
-	g.noKernels = err // The GPU still takes part.
-	return nil
+	return err
 }
 
 // agreeOnKernels does without kernels on all GPUs if one cannot run them:
@@ -680,7 +733,9 @@ func (e *engine) agreeOnKernels() {
 	}
 	e.send(message{SMTests: e.noSM})
 	for _, g := range e.gpus {
-		g.kernels = nil
+		if g.kernels = nil; g.judge != nil {
+			g.judge.OnHost()
+		}
 	}
 }
 

@@ -71,10 +71,10 @@ func (e *engine) bidirectional(t *probe.Transfer, a, b *gpu, seed uint64) error 
 	if err != nil {
 		return err
 	}
-	if err := e.verify(t, b, b.in, whole, seed); err != nil || t.Outcome != probe.OK {
+	if err := e.arrived(t, a, b, whole, seed); err != nil || t.Outcome != probe.OK {
 		return err
 	}
-	if err := e.verify(t, a, a.in, whole, back); err != nil || t.Outcome != probe.OK {
+	if err := e.arrived(t, b, a, whole, back); err != nil || t.Outcome != probe.OK {
 		return err
 	}
 	setRate(t, bothTimes*n, there, most(a, b))
@@ -197,7 +197,7 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := e.verify(l.t, l.b, l.in, n, l.seed); err != nil {
+		if err := e.verify(l.t, areaOf(l.b, l.in, n, l.seed, 0)); err != nil {
 			return err
 		}
 		setRate(l.t, bothTimes*n, seconds, most(l.a, l.b))
@@ -210,7 +210,7 @@ func (e *engine) prepareLane(l *lane, n uint64) error {
 	if err := e.fill(l.a, l.out, n, l.seed); err != nil {
 		return err
 	}
-	if err := e.blank(l.b, l.in, n); err != nil {
+	if err := e.blank(l.b, l.in, n, 0); err != nil {
 		return err
 	}
 	if err := e.d.SetCurrent(l.a.context); err != nil {
@@ -394,6 +394,9 @@ func (e *engine) latency(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	if err := e.wait(b, b.streams[0]); err != nil {
 		return err
 	}
+	if err := e.zeroFlags(a); err != nil {
+		return err
+	}
 	chase := func(_ uint64, s gpudriver.Stream) error {
 		return e.d.Launch(a.kernels["gd_chase"], 1, 1, s, uint64(b.in), uint64(nodes), uint64(a.result))
 	}
@@ -485,7 +488,7 @@ func (e *engine) staged(t *probe.Transfer, a, b *gpu, seed uint64) error {
 		return err
 	}
 	seconds := time.Since(start).Seconds()
-	if err := e.verify(t, b, b.in, n, seed); err != nil {
+	if err := e.arrived(t, a, b, n, seed); err != nil {
 		return err
 	}
 	setRate(t, n, seconds, math.Inf(1)) // By the host's clock, and no link of the GPUs'.

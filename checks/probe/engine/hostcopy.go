@@ -91,7 +91,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	toDevice := t.Test == probe.TestHostToDevice
 	if toDevice {
 		kernels.FillHost(b, s)
-		if err := e.blank(g, g.in, n); err != nil {
+		if err := e.blank(g, g.in, n, guardBytes); err != nil {
 			return err
 		}
 	} else {
@@ -114,7 +114,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 		return err
 	}
 	if toDevice {
-		if err := e.verify(t, g, g.in, n, s); err != nil {
+		if err := e.verify(t, areaOf(g, g.in, n, s, guardBytes)); err != nil {
 			return err
 		}
 		setRate(t, hostTimes*n, seconds, most(g))
@@ -123,7 +123,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	t.Verified = "host"
 	if c := kernels.CompareHost(b, s); c.Bad > 0 {
 		first := int64(8 * c.First)
-		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.Bad), &first, nil, "other"
+		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.Bad), &first, nil, foundOther
 		t.Reason = fmt.Sprintf("%d of %d bytes in host memory differ from the GPU's memory", t.BadBytes, n)
 	}
 	setRate(t, hostTimes*n, seconds, most(g))

@@ -110,9 +110,9 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 		g := e.gpus[e.index(list[d.Index].Address)]
 		var err error
 		if d.Verify {
-			err = e.verify(t, g, at[d.Index], d.Bytes, d.Seed)
+			err = e.verify(t, areaOf(g, at[d.Index], d.Bytes, d.Seed, 0))
 		} else {
-			err = e.blank(g, at[d.Index], d.Bytes)
+			err = e.blank(g, at[d.Index], d.Bytes, 0)
 		}
 		if err != nil {
 			setError(t, err)

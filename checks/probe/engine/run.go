@@ -279,7 +279,7 @@ func (s *session) limit() time.Duration {
 // preparing is true before any transfer.
 func (s *session) preparing() bool {
 	switch s.stage {
-	case "", stageLibrary, stageInit, stageInitHIP, stageDevices, stageQuery, stageContexts, stageMemory, stagePeers, stageKernels:
+	case "", stageLibrary, stageInit, stageInitHIP, stageDevices, stageQuery, stageContexts, stageMemory, stagePeers, stageKernels, stageCheck:
 		return true
 	}
 	return false
@@ -364,11 +364,8 @@ func (s *session) take(m message) {
 		}
 	case m.Library != nil:
 		r.API, r.Library, r.DriverVersion = m.Library.API, m.Library.Path, m.Library.Version
-	case m.Device != nil && !s.resumed:
-		r.Devices = append(r.Devices, *m.Device)
-		if m.Device.Outcome != probe.OK {
-			s.lost = append(s.lost, m.Device.Address)
-		}
+	case m.Device != nil:
+		s.device(*m.Device)
 	case m.Peer != nil && !s.resumed:
 		r.Peers = append(r.Peers, *m.Peer)
 	case m.SMTests != "":
@@ -399,6 +396,28 @@ func (s *session) take(m message) {
 	case m.Ended != nil:
 		s.ended, s.whole, s.failed = true, *m.Ended, false
 		s.foretell()
+	}
+}
+
+// device keeps the outcome of a GPU. If its comparison turned out not to work, nothing that it said of transfers counts.
+func (s *session) device(d probe.Device) {
+	r := s.report
+	i := slices.IndexFunc(r.Devices, func(known probe.Device) bool { return known.Address == d.Address })
+	switch {
+	case i < 0 && !s.resumed:
+		r.Devices = append(r.Devices, d)
+	case i >= 0 && d.Cause == probe.CauseJudge:
+		r.Devices[i] = d
+		for n := range r.Transfers {
+			if t := &r.Transfers[n]; t.Outcome.Correct() && (t.Source == d.Address || t.Destination == d.Address) {
+				t.Outcome, t.Cause, t.Reason, t.GBps, t.Microseconds = probe.Unknown, d.Cause, d.Reason, nil, nil
+			}
+		}
+	default:
+		return
+	}
+	if d.Outcome != probe.OK {
+		s.lost = append(s.lost, d.Address)
 	}
 }
 
@@ -593,7 +612,7 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 }
 
 // preparation is the order of the steps that make a GPU ready.
-var preparation = []string{stageContexts, stageMemory, stageKernels, stagePeers}
+var preparation = []string{stageContexts, stageMemory, stageKernels, stageCheck, stagePeers}
 
 // blamed is the step of the preparation that failed, and the GPU it was for. Of
 // several running steps, the first that began is the one that hangs. A process that

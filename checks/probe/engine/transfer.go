@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -224,20 +223,32 @@ func (e *engine) usable(err error, gpus ...*gpu) error {
 	return nil
 }
 
-// fill puts writing the pattern over n bytes at p into the GPU's stream.
+// fill writes the pattern over n bytes at p.
 func (e *engine) fill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
+	if err := e.beginFill(g, p, n, seed); err != nil {
+		return err
+	}
+	return e.filled(g)
+}
+
+func (e *engine) beginFill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	if g.kernels == nil {
-		b, err := e.hostBuffer(g, n)
-		if err != nil {
-			return err
-		}
-		kernels.FillHost(b, seed)
-		return e.d.CopyToDevice(p, b, g.streams[0])
+	return g.judge.Fill(p, n, seed)
+}
+
+// filled waits for beginFill.
+func (e *engine) filled(g *gpu) error { return e.trusted(g, g.judge.Filled()) }
+
+// trusted passes on an error of a GPU's judge. One that does not work is used no more, and what it
+// said before counts for nothing.
+func (e *engine) trusted(g *gpu, err error) error {
+	if errors.Is(err, kernels.ErrBroken) && g.Outcome == probe.OK {
+		g.lose(err)
+		e.send(message{Device: &g.Device})
 	}
-	return e.d.Launch(g.kernels["gd_fill"], g.sms*smBlocks, smThreads, g.streams[0], uint64(p), n/8, seed)
+	return err
 }
 
 // hostBuffer returns at least n bytes of the GPU's pinned memory.
@@ -252,92 +263,160 @@ func (e *engine) hostBuffer(g *gpu, n uint64) ([]byte, error) {
 	return g.pinned[:n], nil
 }
 
-// blank poisons n bytes at p and waits for the GPU's stream.
-func (e *engine) blank(g *gpu, p gpudriver.Pointer, n uint64) error {
+// blank poisons n bytes at p and as many on either side as guard says, and waits for the GPU's stream.
+func (e *engine) blank(g *gpu, p gpudriver.Pointer, n, guard uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
-	if err := e.d.Set32(p, kernels.Poison32, n/4, g.streams[0]); err != nil {
+	if err := e.d.Set32(p-gpudriver.Pointer(guard), kernels.Poison32, (n+2*guard)/4, g.streams[0]); err != nil {
 		return err
 	}
 	return e.wait(g, g.streams[0])
 }
 
-// verify has the owner compare n bytes at p with the pattern, and notes in
-// the transfer what it finds.
-func (e *engine) verify(t *probe.Transfer, g *gpu, p gpudriver.Pointer, n, seed uint64) error {
-	if err := e.d.SetCurrent(g.context); err != nil {
-		return err
+// area is memory of a GPU that should hold a pattern.
+type area struct {
+	*gpu
+	kernels.Area
+}
+
+// areaOf is an area that holds the pattern of one seed, with poison around it.
+func areaOf(g *gpu, p gpudriver.Pointer, n, seed, guard uint64) area {
+	return area{g, kernels.Area{At: p, Bytes: n, Seed: seed, Ranks: 1, Guard: guard}}
+}
+
+// verify has the owners compare areas, all at the same time, and notes in the transfer what is wrong in the
+// first that is not as it should be. The first area is the destination, one more the source.
+func (e *engine) verify(t *probe.Transfer, areas ...area) error {
+	for _, a := range areas {
+		if err := e.d.SetCurrent(a.context); err != nil {
+			return err
+		}
+		if err := a.judge.Begin(a.Area); err != nil {
+			return err
+		}
 	}
-	var c kernels.Comparison
-	if g.kernels == nil {
-		b, err := e.hostBuffer(g, n)
-		if err != nil {
+	for i, a := range areas {
+		c, err := a.judge.End()
+		if err := e.trusted(a.gpu, err); err != nil {
 			return err
 		}
-		clear(b)
-		if err := e.d.CopyToHost(b, p, g.streams[0]); err != nil {
-			return err
+		t.Verified = map[bool]string{true: "gpu", false: "host"}[a.judge.OnGPU()]
+		if c.Bad+c.Spilled == 0 {
+			continue
 		}
-		if err := e.wait(g, g.streams[0]); err != nil {
-			return err
+		found := foundSource
+		if i == 0 {
+			found = e.found(c)
 		}
-		t.Verified, c = "host", kernels.CompareHost(b, seed)
-	} else {
-		words := []uint64{0, n / 8, 0, 0}
-		b := g.pinned[:32]
-		for i, w := range words {
-			binary.LittleEndian.PutUint64(b[8*i:], w)
-		}
-		if err := e.d.CopyToDevice(g.result, b, g.streams[0]); err != nil {
-			return err
-		}
-		if err := e.d.Launch(g.kernels["gd_verify"], g.sms*smBlocks, smThreads, g.streams[0], uint64(p), n/8, seed, kernels.Poison, uint64(g.result)); err != nil {
-			return err
-		}
-		answer, err := e.words(g, g.result, len(words))
-		if err != nil {
-			return err
-		}
-		t.Verified, c = "gpu", kernels.Comparison{Bad: answer[0], First: answer[1], Poison: answer[2], Zero: answer[3]}
-	}
-	if c.Bad == 0 {
+		noteWrong(t, a.Bytes, c, found)
 		return nil
 	}
-	t.Outcome, t.Cause, t.BadBytes, t.GBps = probe.Corrupt, "", int64(8*c.Bad), nil
-	first := int64(8 * c.First)
-	t.FirstBad = &first
-	t.Found = e.found(g, p, c)
-	t.Reason = fmt.Sprintf("the driver reported success, but %d of %d bytes are wrong, from offset %d on: %s",
-		t.BadBytes, n, first, foundWords[t.Found])
 	return nil
 }
 
+// noteWrong notes what was found in n bytes.
+func noteWrong(t *probe.Transfer, n uint64, c kernels.Comparison, found string) {
+	t.Outcome, t.Cause, t.GBps, t.Found = probe.Corrupt, "", nil, found
+	t.BadBytes = int64(8 * max(c.Bad, c.Spilled))
+	if c.Bad == 0 {
+		t.Reason = fmt.Sprintf("the driver reported success, but %d bytes %s", t.BadBytes, foundWords[found])
+		return
+	}
+	first, last := int64(8*c.First), int64(8*c.Last+7)
+	t.FirstBad, t.LastBad = &first, &last
+	which := fmt.Sprintf("%d of %d bytes are wrong, between %d and %d", t.BadBytes, n, first, last)
+	switch {
+	case t.BadBytes == int64(n):
+		which = fmt.Sprintf("all %d bytes are wrong", n)
+	case t.BadBytes == last-first+1:
+		which = fmt.Sprintf("the bytes %d to %d of %d are wrong", first, last, n)
+	}
+	t.Reason = fmt.Sprintf("the driver reported success, but %s: %s", which, foundWords[found])
+}
+
+// What was found in place of the data.
+const (
+	foundPoison  = "poison"
+	foundZeros   = "zeros"
+	foundForeign = "foreign"
+	foundOther   = "other"
+	foundSource  = "source"
+	foundOverrun = "overrun"
+)
+
 var foundWords = map[string]string{
-	"poison":  "the destination still holds its previous data",
-	"zeros":   "the destination holds zeros",
-	"foreign": "the destination holds data of another transfer",
-	"other":   "the destination holds other data",
+	foundPoison:  "the destination still holds its previous data",
+	foundZeros:   "the destination holds zeros",
+	foundForeign: "the destination holds data of another transfer",
+	foundOther:   "the destination holds other data",
+	foundSource:  "the copy changed its source",
+	foundOverrun: "beside the destination were changed",
 }
 
 // found says what stands where the pattern should be.
-func (e *engine) found(g *gpu, p gpudriver.Pointer, c kernels.Comparison) string {
+func (e *engine) found(c kernels.Comparison) string {
 	switch {
+	case c.Bad == 0:
+		return foundOverrun
 	case 2*c.Poison > c.Bad:
-		return "poison"
+		return foundPoison
 	case 2*c.Zero > c.Bad:
-		return "zeros"
+		return foundZeros
 	}
-	got, err := e.words(g, p+gpudriver.Pointer(8*c.First), 1)
+	if slices.ContainsFunc(e.seeds, func(s uint64) bool { return kernels.Pattern(s, c.First) == c.Word }) {
+		return foundForeign
+	}
+	return foundOther
+}
+
+// selfCheck has a GPU write a pattern that the host reads and compare one that the host wrote. A kernel and a
+// copy each way work then, and so does the comparison.
+func (e *engine) selfCheck(g *gpu) error {
+	if g.MemoryBytes < int64(2*g.size) {
+		return fmt.Errorf("%w: the driver gives the size of a memory of which it allocated %d bytes as %d", kernels.ErrBroken, 2*g.size, g.MemoryBytes)
+	}
+	out := kernels.Seed(len(reportOrder), g.Ordinal, g.Ordinal, 0)
+	in := out ^ 1<<63
+	if err := g.judge.Fill(g.out, checkBytes, out); err != nil {
+		return err
+	}
+	if err := g.judge.Filled(); err != nil {
+		return err
+	}
+	b, err := e.hostBuffer(g, checkBytes)
 	if err != nil {
-		return "other"
+		return err
 	}
-	for _, s := range e.seeds {
-		if kernels.Pattern(s, c.First) == got[0] {
-			return "foreign"
-		}
+	clear(b)
+	if err := e.d.CopyToHost(b, g.out, g.streams[0]); err != nil {
+		return err
 	}
-	return "other"
+	if err := e.wait(g, g.streams[0]); err != nil {
+		return err
+	}
+	if c := kernels.CompareHost(b, out); c.Bad > 0 {
+		return fmt.Errorf("%w: of %d bytes of the GPU's memory, the host read %d wrong ones", errCorrupt, checkBytes, 8*c.Bad)
+	}
+	if err := e.blank(g, g.in, checkBytes, guardBytes); err != nil {
+		return err
+	}
+	kernels.FillHost(b, in)
+	if err := e.d.CopyToDevice(g.in, b, g.streams[0]); err != nil {
+		return err
+	}
+	if err := g.judge.Begin(areaOf(g, g.in, checkBytes, in, guardBytes).Area); err != nil {
+		return err
+	}
+	switch c, err := g.judge.End(); {
+	case err != nil:
+		return err
+	case c.Bad > 0:
+		return fmt.Errorf("%w: of %d bytes that the host wrote to the GPU's memory, %d are wrong", errCorrupt, checkBytes, 8*c.Bad)
+	case c.Spilled > 0:
+		return fmt.Errorf("%w: %d bytes of the GPU's memory do not hold what they were set to", errCorrupt, 8*c.Spilled)
+	}
+	return nil
 }
 
 // begin puts a transfer into the GPU's stream so many times, between two
@@ -422,19 +501,26 @@ func setTime(t *probe.Transfer, seconds float64, rounds int) {
 // roundTo rounds to 1/parts: the clock tells no more.
 func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
-// lay fills n bytes of a's out buffer, poisons as many of b's in buffer and
+// lay fills n bytes of a's out buffer, poisons as many of b's in buffer and those around them, and
 // waits for both.
-func (e *engine) lay(a, b *gpu, n, seed uint64) error { return e.layAt(a, b, a.out, b.in, n, seed) }
+func (e *engine) lay(a, b *gpu, n, seed uint64) error {
+	return e.layAt(a, b, a.out, b.in, n, seed, guardBytes)
+}
 
 // layAt does it at other places.
-func (e *engine) layAt(a, b *gpu, out, in gpudriver.Pointer, n, seed uint64) error {
-	if err := e.fill(a, out, n, seed); err != nil {
+func (e *engine) layAt(a, b *gpu, out, in gpudriver.Pointer, n, seed, guard uint64) error {
+	if err := e.beginFill(a, out, n, seed); err != nil {
 		return err
 	}
-	if err := e.blank(b, in, n); err != nil {
+	if err := e.blank(b, in, n, guard); err != nil {
 		return err
 	}
-	return e.wait(a, a.streams[0])
+	return e.filled(a)
+}
+
+// arrived verifies what lay laid: that it arrived, nothing beside it changed, and the source is still the same.
+func (e *engine) arrived(t *probe.Transfer, a, b *gpu, n, seed uint64) error {
+	return e.verify(t, areaOf(b, b.in, n, seed, guardBytes), areaOf(a, a.out, n, seed, 0))
 }
 
 // move moves data from a to b, driven by one of the two, has the owner verify
@@ -460,7 +546,7 @@ func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put fun
 	if err != nil {
 		return err
 	}
-	if err := e.verify(t, b, b.in, n, seed); err != nil || t.Outcome != probe.OK || untimed {
+	if err := e.arrived(t, a, b, n, seed); err != nil || t.Outcome != probe.OK || untimed {
 		return err
 	}
 	if rate(n, seconds) > fastGBps {
@@ -469,14 +555,14 @@ func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put fun
 	}
 	// Where the host compares, it compares the beginning of each part: the rate of
 	// a fast path shows only in large copies.
-	parts, compared := uint64(1), copyTimes*n
+	parts, compared, guard := uint64(1), copyTimes*n, uint64(guardBytes)
 	if driver.kernels == nil && n > hostBytes {
-		parts, compared = copyTimes, hostBytes
+		parts, compared, guard = copyTimes, hostBytes, 0 // The copy goes on behind what is compared.
 	}
 	again := e.another(seed)
 	for i := range parts {
 		at := gpudriver.Pointer(i * n)
-		if err := e.layAt(a, b, a.out+at, b.in+at, compared, again+i); err != nil {
+		if err := e.layAt(a, b, a.out+at, b.in+at, compared, again+i, guard); err != nil {
 			return err
 		}
 	}
@@ -485,7 +571,8 @@ func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put fun
 		return err
 	}
 	for i := range parts {
-		if err := e.verify(t, b, b.in+gpudriver.Pointer(i*n), compared, again+i); err != nil || t.Outcome != probe.OK {
+		at := gpudriver.Pointer(i * n)
+		if err := e.verify(t, areaOf(b, b.in+at, compared, again+i, guard), areaOf(a, a.out+at, compared, again+i, 0)); err != nil || t.Outcome != probe.OK {
 			return err
 		}
 	}

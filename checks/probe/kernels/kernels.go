@@ -1,46 +1,37 @@
-// Package kernels holds the kernels that the probes run on GPUs, and the pattern that they
-// write and compare.
+// Package kernels writes patterns into the memory of GPUs and says what is there
+// later. It holds the kernels that the probes run.
 package kernels
 
 import (
 	_ "embed"
 	"encoding/binary"
+	"math/rand/v2"
 )
 
-// ptx and hipSource hold the probe's kernels, compiled by the driver, or by hiprtc,
-// when they are loaded.
-//
-//go:embed kernels.ptx
-var ptx string
+// The sources of the kernels: PTX, which the driver compiles when it is loaded, and HIP
+// C++ for hiprtc.
+var (
+	//go:embed judge.ptx
+	judgePTX string
+	//go:embed judge.hip
+	judgeHIP string
+	//go:embed pairs.ptx
+	pairsPTX string
+	//go:embed pairs.hip
+	pairsHIP string
+)
 
-//go:embed kernels.hip
-var hipSource string
+// Pairs is the source of the kernels that move data between two GPUs, for an API: "cuda" or "hip".
+func Pairs(api string) string { return source(api, pairsPTX, pairsHIP) }
 
-// sumPTX and sumHIP hold gd_verify_sum.
-//
-//go:embed sum.ptx
-var sumPTX string
-
-//go:embed sum.hip
-var sumHIP string
-
-// Source is the source of the kernels for an API: PTX for "cuda", HIP C++ for "hip".
-func Source(api string) string {
+func source(api, ptx, hip string) string {
 	if api == "hip" {
-		return hipSource
+		return hip
 	}
 	return ptx
 }
 
-// SumSource is the source of gd_verify_sum for an API.
-func SumSource(api string) string {
-	if api == "hip" {
-		return sumHIP
-	}
-	return sumPTX
-}
-
-// MinComputeCapability is the oldest that the kernels run on (see kernels.ptx).
+// MinComputeCapability is the oldest that the kernels run on (see pairs.ptx).
 const MinComputeCapability = "6.0"
 
 // Poison is what a destination holds before a transfer: a word that the
@@ -51,8 +42,8 @@ const (
 	Poison   uint64 = uint64(Poison32)<<32 | uint64(Poison32)
 )
 
-// Seed is unique to a transfer, so that data of another one, or of an earlier
-// attempt, can be told from its own. The numbers are mixed (by the finalizer of
+// Seed is unique to a transfer, so that data of another one, of an earlier
+// attempt, or of an earlier process that is still in memory, can be told from its own. The numbers are mixed (by the finalizer of
 // SplitMix64, Steele and others, OOPSLA 2014), since the pattern steps through
 // its words by adding: seeds that lie on such a step would give the same
 // words, shifted.
@@ -60,13 +51,19 @@ func Seed(test, source, destination, attempt int) uint64 {
 	x := 1 + uint64(attempt) + 1<<8*uint64(destination) + 1<<20*uint64(source) + 1<<32*uint64(test)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return process + (x ^ x>>31)
 }
 
+// process is a part of all seeds that no other process has.
+var process = rand.Uint64()
+
+// step is between the states of two words of a pattern (the constant of SplitMix64).
+const step uint64 = 0x9e3779b97f4a7c15
+
 // Pattern is the word at an index of the buffer that a seed fills: the same
-// as gd_fill of kernels.ptx.
+// as gd_fill of judge.ptx.
 func Pattern(seed, index uint64) uint64 {
-	x := seed + index*0x9e3779b97f4a7c15
+	x := seed + index*step
 	x ^= x >> 32
 	x *= 0xd6e8feb86659fd93
 	x ^= x >> 32
@@ -79,7 +76,7 @@ func Pattern(seed, index uint64) uint64 {
 const RankStep uint64 = 0xd1b54a32d192ed03
 
 // Sum is the word at an index of the sum, modulo 2^64, of the patterns of so many ranks: the
-// same as gd_verify_sum compares with.
+// same as gd_verify compares with.
 func Sum(seed, ranks, index uint64) uint64 {
 	sum := uint64(0)
 	for r := range ranks {
@@ -93,33 +90,4 @@ func FillHost(b []byte, seed uint64) {
 	for i := 0; i+8 <= len(b); i += 8 {
 		binary.LittleEndian.PutUint64(b[i:], Pattern(seed, uint64(i/8)))
 	}
-}
-
-// Comparison is the result of comparing a buffer with a pattern, in words of 8
-// bytes.
-type Comparison struct {
-	Bad, First, Poison, Zero uint64
-}
-
-// CompareHost compares host memory with the pattern of a seed.
-func CompareHost(b []byte, seed uint64) Comparison { return CompareSum(b, seed, 1) }
-
-// CompareSum compares host memory with the sum of the patterns of ranks.
-func CompareSum(b []byte, seed, ranks uint64) Comparison {
-	c := Comparison{First: uint64(len(b) / 8)}
-	for i := 0; i+8 <= len(b); i += 8 {
-		got := binary.LittleEndian.Uint64(b[i:])
-		if got == Sum(seed, ranks, uint64(i/8)) {
-			continue
-		}
-		c.Bad++
-		c.First = min(c.First, uint64(i/8))
-		switch got {
-		case Poison:
-			c.Poison++
-		case 0:
-			c.Zero++
-		}
-	}
-	return c
 }

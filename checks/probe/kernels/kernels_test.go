@@ -24,9 +24,9 @@ func TestCompareHost(t *testing.T) {
 	for i, x := range []byte{0xef, 0xbe, 0xad, 0xde, 0xef, 0xbe, 0xad, 0xde} {
 		b[40+i] = x
 	}
-	want := Comparison{Bad: 2, First: 2, Poison: 1, Zero: 1}
+	want := Comparison{Bad: 2, First: 2, Last: 5, Poison: 1, Zero: 1}
 	if got := CompareHost(b, 7); got != want {
-		t.Errorf("compareHost: %+v, want %+v", got, want)
+		t.Errorf("CompareHost: %+v, want %+v", got, want)
 	}
 }
 

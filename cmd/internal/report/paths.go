@@ -388,17 +388,34 @@ func arrived(bad paths) string {
 	for _, t := range bad.deciding() {
 		found[t.Found] = true
 	}
+	part := partOf(bad.deciding())
 	if len(found) == 1 {
 		switch {
+		case found["poison"] && part != "":
+			return part + " do not arrive"
 		case found["poison"]:
 			return "nothing arrives"
+		case found["zeros"] && part != "":
+			return part + " arrive as zeros"
 		case found["zeros"]:
 			return "zeros arrive"
 		case found["foreign"]:
 			return "another transfer's data arrives"
+		case found["source"]:
+			return "copies change their source"
+		case found["overrun"]:
+			return "copies change memory beside their destination"
 		}
 	}
 	return "unexpected data arrives"
+}
+
+// partOf is the part that does not arrive of transfers of which only a part does not.
+func partOf(bad []*probe.Transfer) string {
+	if len(bad) == 0 || bad[0].LastBad == nil || slices.ContainsFunc(bad, func(t *probe.Transfer) bool { return t.BadBytes >= t.Bytes }) {
+		return ""
+	}
+	return fmt.Sprintf("the bytes %d to %d", *bad[0].FirstBad, *bad[0].LastBad)
 }
 
 // inTests names the tests that decided, where that is not the plain copy.

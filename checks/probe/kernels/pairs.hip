@@ -1,5 +1,5 @@
-// The probe's kernels in HIP C++, which hiprtc compiles for the GPU at hand. They
-// do what those of kernels.ptx do; every parameter is 64 bits wide. Without HIP
+// The kernels that move data between two GPUs, in HIP C++, which hiprtc compiles for
+// the GPU at hand. They do what those of pairs.ptx do; every parameter is 64 bits wide. Without HIP
 // they are CUDA C++: the tests compile them with NVRTC, to try them on a GPU.
 typedef unsigned long long u64;
 
@@ -24,38 +24,6 @@ __device__ inline void gd_show(u64 *p, u64 v) {
 }
 __device__ inline void gd_add(u64 *p, u64 v) { atomicAdd_system(p, v); }
 #endif
-
-__device__ inline u64 gd_pattern(u64 seed, u64 i) {
-    u64 x = seed + i * 0x9e3779b97f4a7c15ull;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93ull;
-    return x ^ (x >> 32);
-}
-
-// gd_fill writes the pattern of a seed over a buffer.
-extern "C" __global__ void gd_fill(u64 *dst, u64 words, u64 seed) {
-    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < words; i += gridDim.x * (u64)blockDim.x) dst[i] = gd_pattern(seed, i);
-}
-
-// gd_verify compares a buffer with the pattern of a seed and adds to four words of
-// the result: words that differ, the least index of one, those that hold the
-// poison, those that hold zero.
-extern "C" __global__ void gd_verify(const u64 *buf, u64 words, u64 seed, u64 poison, u64 *result) {
-    u64 bad = 0, first = words, poisoned = 0, zeros = 0;
-    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < words; i += gridDim.x * (u64)blockDim.x) {
-        u64 v = *(volatile const u64 *)(buf + i);
-        if (v == gd_pattern(seed, i)) continue;
-        bad++;
-        if (i < first) first = i;
-        poisoned += v == poison;
-        zeros += v == 0;
-    }
-    if (bad == 0) return;
-    atomicAdd(result, bad);
-    atomicMin(result + 1, first);
-    atomicAdd(result + 2, poisoned);
-    atomicAdd(result + 3, zeros);
-}
 
 // gd_copy copies units of 16 bytes, four in flight for each thread. Run by the
 // source it stores to the peer, run by the destination it loads from it.
