@@ -2,7 +2,10 @@
 // hold it. It holds only types; package engine moves the data.
 package probe
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Mode says how much of the probe is run.
 type Mode string
@@ -190,6 +193,14 @@ type Report struct {
 	Stages []Stage `json:"stages,omitempty"`
 	// Left is true when the child could not be killed: it is blocked in the kernel.
 	Left bool `json:"left,omitempty"`
+}
+
+// StageCheck is the stage in which each GPU runs a kernel and copies, all verified, before any transfer.
+const StageCheck = "self-check"
+
+// Checked is true if the probe had that stage, which older versions lack.
+func (r *Report) Checked() bool {
+	return slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Name == StageCheck })
 }
 
 // Stage is one stage of the probe.

@@ -48,6 +48,12 @@ func shimmedFaults() []shimmed {
 	list := []shimmed{
 		{fault: "error-peer=217", short: true},
 		{fault: "error-launch=209", short: true},
+		{fault: "error-launch-verify=0", short: true},
+		{fault: "error-launch-verify=0@1"},
+		{fault: "error-launch-fill=0@1"},
+		{fault: "error-to-host=0"},
+		{fault: "error-to-device=0@1"},
+		{fault: "error-memset=0@1"},
 		{fault: "exit-init=0", short: true},
 		{fault: "exit-copy=0@0>1"},
 		{fault: "exit-context=0@1"},

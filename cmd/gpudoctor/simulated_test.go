@@ -139,6 +139,11 @@ func sick(outcome string, transfers []string, remedy string, findings ...string)
 	return judgement{exit: exitFindings, state: report.Findings, probe: outcome, transfers: transfers, findings: findings, remedy: remedy}
 }
 
+// checkBroken is the judgement of a machine on which what compares the data does not work.
+func checkBroken(transfers []string) judgement {
+	return judgement{exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: transfers}
+}
+
 // broken is sick with the finding that transfers fail.
 func broken(transfers []string, subject string) judgement {
 	return sick("ok", transfers, "nccl-p2p-disable", "p2p-broken-platform critical confirmed "+subject)
@@ -331,9 +336,25 @@ var simulations = []simulated{
 var failClosed = []simulated{
 	{name: "peer access refused late, everywhere", cuda: "error-peer=217", short: true, want: sick("ok", []string{"copy: error error", "host-staged: ok ok"},
 		"nccl-p2p-disable", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
-	{name: "no kernel can be launched", cuda: "error-launch=209", short: true, want: sick("ok", []string{
-		"copy: error error", "sm-store: error error", "sm-load: error error", "host-staged: error error",
-	}, "upgrade-driver", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
+	{name: "no kernel can be launched", cuda: "error-launch=209", short: true, want: sick("ok", notTried,
+		"upgrade-driver", "transfer-failed high confirmed gpu0 and gpu1")},
+	{name: "no kernel can be launched on the only GPU", gpus: 1, cuda: "error-launch=209", short: true, want: sick("ok", nil,
+		"upgrade-driver", "transfer-failed high confirmed gpu0")},
+	{name: "the only GPU compares nothing", gpus: 1, cuda: "error-launch-verify=0", short: true, want: checkBroken(nil)},
+	{name: "the only GPU gets zeros from the host", gpus: 1, cuda: "zeros-to-device", want: sick("ok", nil,
+		"reset-gpu", "transfer-failed critical confirmed gpu0")},
+	{name: "nothing is compared, and zeros arrive", cuda: "error-launch-verify=0,zeros", short: true, want: checkBroken(notTried)},
+	{name: "nothing is copied back, and nothing arrives", cuda: "error-to-host=0,dropped", want: checkBroken(notTried)},
+	{name: "zeros are copied back, and zeros arrive", cuda: "zeros-to-host,zeros", want: checkBroken(notTried)},
+	{name: "nothing wrong is ever found, and nothing arrives", cuda: "blind-verify,dropped", want: checkBroken(notTried)},
+	{name: "one GPU compares nothing from the third time on", cuda: "error-launch-verify=0@1#3,zeros@0>1", want: checkBroken(
+		[]string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"})},
+	{name: "a copy spoils its source", cuda: "spoiled-source@0>1", want: broken([]string{
+		"copy: corrupt(source) ok", "sm-store: corrupt(source) ok", "sm-load: corrupt(source) ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "a copy writes past its end", cuda: "overrun@1>0", want: broken([]string{
+		"copy: ok corrupt(overrun)", "sm-store: ok corrupt(overrun)", "sm-load: ok corrupt(overrun)", "host-staged: ok",
+	}, "gpu1 -> gpu0")},
 	{name: "exits in cuInit", cuda: "exit-init=0", short: true, want: sick("error in cuInit", nil,
 		"reset-gpu", "transfer-failed high confirmed host")},
 	{name: "exits when a context is made", cuda: "exit-context=0@1", want: sick("error in contexts", nil,

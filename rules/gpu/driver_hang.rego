@@ -105,6 +105,7 @@ unready[[object.get(d, "call", "the driver"), d.error_name, d.error_code]] conta
 	d.outcome == "error"
 	d.error_code > 0
 	not d.error_code in (driver_errors.judged | driver_errors.hardware)
+	driver_errors.class(d.error_code).name != "code" # Rule transfer-failed says what the class means.
 	not d.error_code in {driver_errors.code.OUT_OF_MEMORY, driver_errors.code.DEVICE_UNAVAILABLE}
 }
 

@@ -128,6 +128,26 @@ func TestArms(t *testing.T) {
 	}
 }
 
+// TestJudge checks that collectives are never taken for good where what compares their data does not work, whatever becomes
+// of the data.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	for _, judge := range []string{
+		"error-launch=0", "error-launch-fill=0@1", "error-launch-verify=0", "error-launch-verify=0@1", "error-launch-verify=0#4", "error-to-host=0",
+		"error-to-host=0@1", "zeros-to-host", "error-to-device=0", "zeros-to-device@1", "partial-launch", "blind-verify@1", "error-query=0",
+	} {
+		for _, data := range []string{"", "wrong-any@1", "lost-any"} {
+			t.Run(judge+" "+data, func(t *testing.T) {
+				t.Parallel()
+				r := simulated{mode: probe.Quick, gpus: 2, faults: data, cuda: judge, arms: []string{probe.ArmConfigured}}.run(t)
+				if r.Outcome == probe.OK || r.Outcome == probe.Unknown && r.Cause != probe.CauseJudge && r.Cause != probe.CauseEnded {
+					t.Errorf("%s (%s): %s\n%q", r.Outcome, r.Cause, r.Reason, summary(r))
+				}
+			})
+		}
+	}
+}
+
 // TestRCCL holds that the same runs through HIP and librccl.
 func TestRCCL(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ const (
 	stageMemory   = "memory"
 	stagePeers    = "peer access"
 	stageKernels  = "kernels"
-	stageCheck    = "self-check"
+	stageCheck    = probe.StageCheck
 	stageCleanup  = "cleanup"
 )
 

@@ -302,15 +302,13 @@ func (e *engine) verify(t *probe.Transfer, areas ...area) error {
 			return err
 		}
 		t.Verified = map[bool]string{true: "gpu", false: "host"}[a.judge.OnGPU()]
-		if c.Bad+c.Spilled == 0 {
-			continue
+		switch {
+		case c.Bad+c.Spilled == 0 || t.Outcome != probe.OK:
+		case i == 0:
+			noteWrong(t, a.Bytes, c, e.found(c))
+		default:
+			noteWrong(t, a.Bytes, c, foundSource)
 		}
-		found := foundSource
-		if i == 0 {
-			found = e.found(c)
-		}
-		noteWrong(t, a.Bytes, c, found)
-		return nil
 	}
 	return nil
 }

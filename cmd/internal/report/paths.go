@@ -230,8 +230,8 @@ func pathsOrWhy(d *Document, all paths) (status, string) {
 		return noGPU(d)
 	case t == nil && d.Profile == rules.Image:
 		return statusNone, "transfers are not tried in an image"
-	case len(d.Host.GPUs) == 1 && (t == nil || len(t.Peers) == 0):
-		return statusNone, "only one GPU, so no peer paths"
+	case len(d.Host.GPUs) == 1 && (t == nil || len(t.Peers) == 0 && (t.Outcome == probe.OK || t.Outcome == "")):
+		return oneGPU(t)
 	case t == nil:
 		return statusOpen, "no transfer was tried: " + d.whyUnknown("transfers")
 	case t.Outcome == probe.Unknown && len(all.tried()) > 0:
@@ -247,6 +247,20 @@ func pathsOrWhy(d *Document, all paths) (status, string) {
 		said += ": " + gapsInWords(open)
 	}
 	return s, said
+}
+
+// oneGPU says what the probe found of the only GPU.
+func oneGPU(t *probe.Report) (status, string) {
+	const none = "only one GPU, so no peer paths"
+	switch checked := t != nil && t.Checked(); {
+	case t == nil || len(t.Devices) != 1:
+		return statusNone, none
+	case t.Devices[0].Outcome == probe.Unknown:
+		return statusOpen, none + "; it could not be checked: " + t.Devices[0].Reason
+	case t.Devices[0].Outcome != probe.OK || !checked:
+		return statusNone, none
+	}
+	return statusOK, none + "; a kernel and copies from and to host memory deliver correct data"
 }
 
 // noGPU says that there is none, or that it is not known.
@@ -270,7 +284,7 @@ func noGPU(d *Document) (status, string) {
 var stageWords = map[string]string{
 	"load library": "while loading its library", "cuInit": "in cuInit", "hipInit": "in hipInit", "devices": "while listing its GPUs",
 	"peer access query": "while querying peer access", "contexts": "while creating a context", "memory": "while allocating memory",
-	"peer access": "while enabling peer access", "kernels": "while compiling kernels", "cleanup": "while freeing memory",
+	"peer access": "while enabling peer access", "kernels": "while compiling kernels", probe.StageCheck: "while checking each GPU", "cleanup": "while freeing memory",
 }
 
 // stopped says what stopped the probe: in which stage, on which GPU, and why.
