@@ -23,6 +23,9 @@ import (
 // that gpudoctor started, it does the child's work and never returns.
 func ChildMain() { child.Main() }
 
+// Root must be called next in main. It returns an error if this process cannot tell processes apart.
+func Root() error { return child.Root() }
+
 // doors call the libraries of vendors, each in a child of this binary: those
 // of one gathering, whose checks share the answers. The first caller decides for all,
 // so that the limits are the same for everybody.

@@ -36,6 +36,10 @@ func main() {
 		complaint.Write(os.Stderr, complaint.Hinted(err, "raise it with ulimit"))
 		os.Exit(exitError)
 	}
+	if err := checks.Root(); err != nil {
+		complaint.Write(os.Stderr, complaint.Hinted(err, "run it under a seccomp filter that allows getpid"))
+		os.Exit(exitError)
+	}
 	// The program lives for seconds and makes some 70 MiB in all, most of it while the
 	// rules are compiled: garbage is left where it lies until there are 48 MiB (12 times
 	// the least heap of 4 MiB, runtime/debug), and a large recording stays within the

@@ -59,6 +59,33 @@ func inContainer(t *testing.T, to restricted.To, variables []string, line ...str
 	return string(out)
 }
 
+// TestGetpidDenied checks that the program does not start where it cannot know its own process
+// ID, by which it would signal others: in a PID namespace, in which a fault does no harm.
+func TestGetpidDenied(t *testing.T) {
+	t.Parallel()
+	for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
+		for _, ulimit := range []string{"unlimited", "8000000"} { // With one, the program is guarded.
+			for _, line := range []string{"check", "--version"} {
+				raw, err := json.Marshal(restricted.To{Isolated: true, Deny: []uint32{unix.SYS_GETPID}, Errno: errno})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := exec.Command("sh", "-c", "ulimit -v "+ulimit+"; exec restricted "+line)
+				c.Env = append(os.Environ(), restriction+"="+string(raw))
+				c.SysProcAttr = restricted.To{Isolated: true}.Attributes()
+				out, err := c.CombinedOutput()
+				if os.IsPermission(err) || c.ProcessState.ExitCode() == notRestricted {
+					t.Skipf("not permitted here: %v, %s", err, out)
+				}
+				want := fmt.Sprintf("gpudoctor: the system denies the process its own ID: getpid returns %d\nhint: run it under a seccomp filter that allows getpid\n", -int(errno))
+				if c.ProcessState.ExitCode() != exitError || string(out) != want {
+					t.Errorf("%v, ulimit -v %s, %s: %v, %s", errno, ulimit, line, err, out)
+				}
+			}
+		}
+	}
+}
+
 // asDocker restricts a process as "docker run" does on a host with a low limit on locked memory, and further: without
 // any capability.
 var asDocker = restricted.To{

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -163,7 +164,7 @@ func openUnnamed(dir string) (fd int, err error) {
 	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EOPNOTSUPP) {
 		return fd, err
 	}
-	name := fmt.Sprintf("%s/gpudoctor-%d", dir, os.Getpid())
+	name := dir + "/gpudoctor-" + rand.Text()
 	fd, err = unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err == nil {
 		err = unix.Unlink(name)

@@ -296,10 +296,10 @@ func caughtSignal(stderr []byte) string {
 	return ""
 }
 
-// family are the children that this process has started, including those that have
-// ended.
+// family are the children that this process has started.
 var family struct {
 	sync.Mutex
+	// pids are their numbers. The value is false for one that has ended.
 	pids map[int]bool
 }
 
@@ -340,7 +340,7 @@ func Own(pid int) bool {
 	defer family.Unlock()
 	const generations = 8 // A child of a child is the deepest there is; more are a loop of reused numbers.
 	for range generations {
-		if pid == os.Getpid() || family.pids[pid] {
+		if _, started := family.pids[pid]; started || pid == os.Getpid() {
 			return true
 		}
 		if pid = parentOf(pid); pid <= 1 {

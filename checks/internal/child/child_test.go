@@ -22,14 +22,14 @@ import (
 )
 
 // asParent is the environment variable that makes this test binary a parent
-// of a child that hangs, for the test that kills it.
+// of a child that does the task that it names, for the test that kills it.
 const asParent = "GPUDOCTOR_TEST_AS_PARENT"
 
 func TestMain(m *testing.M) {
 	Main()
 	denied()
 	if os.Getenv(asParent) != "" {
-		_, _ = Run(context.Background(), Spec{Task: "nested", Receive: func(m json.RawMessage) { _, _ = fmt.Fprintf(os.Stdout, "%s\n", m) }})
+		_, _ = Run(context.Background(), Spec{Task: os.Getenv(asParent), Receive: func(m json.RawMessage) { _, _ = fmt.Fprintf(os.Stdout, "%s\n", m) }})
 		return
 	}
 	os.Exit(m.Run())
@@ -83,6 +83,13 @@ func init() {
 	})
 	Register("hang", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
 		_ = send(os.Getpid())
+		select {}
+	})
+	Register("stopped", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		if err := send(os.Getpid()); err != nil {
+			return err
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // Only the kernel ends it now.
 		select {}
 	})
 	Register("hang-deaf", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
@@ -361,9 +368,16 @@ func TestNoChild(t *testing.T) {
 	}
 }
 
-// TestParentKilled kills a parent with SIGKILL, which it can do nothing
-// about, and sees its child and grandchild go.
+// TestParentKilled checks that a child ends with a parent that is killed by SIGKILL, even if
+// it is stopped, and that its own child does.
 func TestParentKilled(t *testing.T) {
+	for _, task := range []string{"nested", "stopped"} {
+		t.Run(task, func(t *testing.T) { killParent(t, task) })
+	}
+}
+
+func killParent(t *testing.T, task string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -374,7 +388,7 @@ func TestParentKilled(t *testing.T) {
 	}
 	defer shut(r)
 	parent, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{
-		Env:   append(os.Environ(), asParent+"=1"),
+		Env:   append(os.Environ(), asParent+"="+task),
 		Files: []*os.File{nil, w, os.Stderr},
 	})
 	shut(w)

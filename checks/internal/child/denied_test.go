@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -49,6 +50,16 @@ func runDenied() {
 	var call uint32
 	var with unix.Errno
 	_, _ = fmt.Sscan(os.Getenv(asDenied), &call, &with)
+	if os.Getpid() == 1 {
+		other := exec.Command("sleep", "1000")
+		if err := other.Start(); err != nil {
+			panic(err)
+		}
+		defer func() {
+			pid, err := unix.Wait4(other.Process.Pid, nil, unix.WNOHANG, nil)
+			_, _ = fmt.Fprintf(os.Stdout, "another process: %d, %v\n", pid, err)
+		}()
+	}
 	if err := deny(call, with); err != nil {
 		_, _ = fmt.Fprintln(os.Stdout, "no filter:", err)
 		return
@@ -73,8 +84,7 @@ func TestDenied(t *testing.T) {
 		needed bool
 	}{
 		"waitid": {call: unix.SYS_WAITID}, "memfd_create": {call: unix.SYS_MEMFD_CREATE}, "pidfd_open": {call: unix.SYS_PIDFD_OPEN},
-		"prctl":   {call: unix.SYS_PRCTL, needed: true}, // The kernel ends the child with its parent.
-		"setpgid": {call: unix.SYS_SETPGID, needed: true}, "execve": {call: unix.SYS_EXECVE, needed: true}, "pipe2": {call: unix.SYS_PIPE2, needed: true},
+		"prctl": {call: unix.SYS_PRCTL}, "setpgid": {call: unix.SYS_SETPGID, needed: true}, "execve": {call: unix.SYS_EXECVE, needed: true}, "pipe2": {call: unix.SYS_PIPE2, needed: true},
 		"getrlimit": {call: unix.SYS_PRLIMIT64}, "fcntl seals": {call: unix.SYS_FTRUNCATE},
 	} {
 		for _, with := range []unix.Errno{unix.ENOSYS, unix.EPERM} {
@@ -95,6 +105,25 @@ func TestDenied(t *testing.T) {
 					t.Errorf("%v\n%s", err, got)
 				}
 			})
+		}
+	}
+}
+
+// TestGetpidDenied checks that a child that cannot know its own number exits without ending
+// another process. If it does end one, that is in a PID namespace of the test's own.
+func TestGetpidDenied(t *testing.T) {
+	t.Parallel()
+	for _, with := range []unix.Errno{unix.ENOSYS, unix.EPERM, 0} {
+		c := exec.Command("/proc/self/exe")
+		c.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", asDenied, unix.SYS_GETPID, with))
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}
+		out, err := c.Output()
+		if os.IsPermission(err) || strings.HasPrefix(string(out), "no filter") {
+			t.Skip(err, string(out))
+		}
+		const none = "0 messages, finished false, \"unknown\", \n"
+		if want := "echo: " + none + "inside: " + none + "signal: " + none + "another process: 0, <nil>\n"; err != nil || string(out) != want {
+			t.Errorf("%v: %v, got\n%swant\n%s", with, err, out, want)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func sweep(group int) {
 	killed := make(map[int]bool)
 	for until := time.Now().Add(sweepTime); time.Now().Before(until); time.Sleep(sweepPause) {
 		for _, pid := range strays() {
-			if unix.Kill(pid, unix.SIGKILL) == nil {
+			if sigkill(pid) == nil {
 				killed[pid] = true
 			}
 		}
@@ -71,7 +71,7 @@ func strays() []int {
 	defer family.Unlock()
 	var list []int
 	for _, pid := range childrenOf() {
-		if !family.pids[pid] && bears(pid, familyVariable()) {
+		if _, started := family.pids[pid]; !started && bears(pid, familyVariable()) {
 			list = append(list, pid)
 		}
 	}

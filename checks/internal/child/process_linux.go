@@ -3,6 +3,7 @@ package child
 import (
 	"errors"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"syscall"
@@ -15,18 +16,30 @@ func self() (string, error) { return "/proc/self/exe", nil }
 
 // attributes are those of a child, the most complete first.
 func attributes() []*syscall.SysProcAttr {
-	return []*syscall.SysProcAttr{
-		{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-		{Setpgid: true},
-		{Pdeathsig: syscall.SIGKILL},
-		{},
-	}
+	return []*syscall.SysProcAttr{{Setpgid: true}, {}}
 }
 
-// kill ends the child and all of its process group.
+// sendKill is kill(2); tests replace it.
+var sendKill = func(pid int) error { return unix.Kill(pid, unix.SIGKILL) }
+
+// sigkill kills a process or, if the number is negative, a process group. Nothing else in
+// this program sends a signal. To kill(2), whose numbers have 32 bits, 0 means the group of
+// this process and -1 all processes.
+func sigkill(pid int) error {
+	if n := max(pid, -pid); n < 2 || n > math.MaxInt32 {
+		return unix.ESRCH
+	}
+	return sendKill(pid)
+}
+
+// kill ends the child and all of its process group, while its number is its own.
 func kill(proc *os.Process) {
-	_ = unix.Kill(-proc.Pid, unix.SIGKILL) // It may have ended just now.
-	_ = proc.Kill()                        // It has no group where setpgid is denied.
+	family.Lock()
+	defer family.Unlock()
+	if family.pids[proc.Pid] {
+		_ = sigkill(-proc.Pid) // It may have ended just now.
+		_ = sigkill(proc.Pid)  // It has no group where setpgid is denied.
+	}
 }
 
 // waitid is replaced by tests.
@@ -34,8 +47,9 @@ var waitid = unix.Waitid
 
 // awaitExit waits until the child has ended, and ends what it left in its
 // process group. The child is not reaped before that, so that the number of
-// the group is certainly still its own. If the system does not allow such a wait, it
-// returns at once: the caller reaps the child then, and the group is left to sweep.
+// the group is certainly still its own, and is not signaled later. If the system does not
+// allow such a wait, it returns at once: the caller reaps the child then, and the group is
+// left to sweep.
 func awaitExit(proc *os.Process) {
 	for {
 		err := waitid(unix.P_PID, proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -44,6 +58,9 @@ func awaitExit(proc *os.Process) {
 			continue
 		case err == nil, awaitByHandle(proc.Pid):
 			kill(proc)
+			family.Lock()
+			family.pids[proc.Pid] = false
+			family.Unlock()
 		}
 		return
 	}
@@ -127,6 +144,8 @@ func parentOf(pid int) int {
 // settle prepares the process to run as a child.
 func settle() {
 	adoptOrphans()
+	// A parent that has died already has closed the lifeline.
+	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 	openRecord(recordFD)
 	// No process that a library starts may hold these pipes open.
 	unix.CloseOnExec(messageFD)
@@ -149,11 +168,11 @@ func killGroup() {
 			break
 		}
 		for _, pid := range children {
-			_ = unix.Kill(pid, unix.SIGKILL) // It may have ended.
+			_ = sigkill(pid) // It may have ended.
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		}
 	}
-	if unix.Getpgrp() == unix.Getpid() {
-		_ = unix.Kill(0, unix.SIGKILL) // The caller exits if this does not.
+	if unix.Getpgrp() == os.Getpid() {
+		_ = sigkill(-os.Getpid()) // The caller exits if this does not.
 	}
 }

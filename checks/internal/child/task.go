@@ -29,12 +29,28 @@ func Register(task string, f Task) {
 	tasks[task] = f
 }
 
+// Root returns an error if this process must not start others. Call it after Main.
+func Root() error { return numbered() }
+
+// numbered returns an error if this process does not know its number, by which it is
+// signaled and its children are known.
+func numbered() error {
+	if pid := os.Getpid(); pid < 1 {
+		return fmt.Errorf("the system denies the process its own ID: getpid returns %d", pid)
+	}
+	return nil
+}
+
 // Main runs the task if this process is a child, and never returns then. It
 // must be called first in main, and in TestMain of a test that runs
 // children.
 func Main() {
 	if !isChild() {
 		return
+	}
+	if err := numbered(); err != nil {
+		fmt.Fprintf(os.Stderr, "gpudoctor: %s\n", err)
+		os.Exit(2)
 	}
 	messages, lifeline := inherited(messageFD), inherited(lifelineFD)
 	if len(os.Args) != 4 || messages == nil || lifeline == nil {

@@ -118,7 +118,7 @@ static pid_t watched;
 // has gone to the whole group.
 static void hand_on(int number, siginfo_t *info, void *unused) {
     (void)unused;
-    if (number != SIGCHLD && info->si_code <= 0) kill(watched, number);
+    if (watched > 1 && number != SIGCHLD && info->si_code <= 0) kill(watched, number);
 }
 
 static int any(const char *text, const char *const *words) {
@@ -254,5 +254,5 @@ __attribute__((constructor)) static void look(void) {
     // Package os raises the limit on files as far as it may.
     refuse_low(RLIMIT_NOFILE, "open files (ulimit -n)", 0, "", LEAST_FILES, 1, files_hint);
     try_threads();
-    if (low()) guard();
+    if (getpid() > 0 && low()) guard(); // Otherwise main says what is wrong.
 }
