@@ -23,8 +23,12 @@ import (
 // that gpudoctor started, it does the child's work and never returns.
 func ChildMain() { child.Main() }
 
-// Root must be called next in main. It returns an error if this process cannot tell processes apart.
+// Root must be called next in main, and nowhere else: it declares that this process starts no
+// others than its children. It returns an error if it cannot tell processes apart.
 func Root() error { return child.Root() }
+
+// Exit exits, and leaves no child behind.
+func Exit(code int) { child.Exit(code) }
 
 // doors call the libraries of vendors, each in a child of this binary: those
 // of one gathering, whose checks share the answers. The first caller decides for all,

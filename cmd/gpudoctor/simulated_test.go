@@ -6,10 +6,11 @@ import (
 	"bytes"
 	stdcmp "cmp"
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -152,7 +154,7 @@ func broken(transfers []string, subject string) judgement {
 var simulations = []simulated{
 	{name: "healthy", short: true, want: quiet(healthyQuick)},
 	{name: "healthy full", mode: probe.Full, want: quiet(healthyFull)},
-	{name: "a driver leaves a process behind", cuda: "daemon-init", short: true, want: quiet(healthyQuick)},
+	{name: "a driver leaves a process behind", cuda: "daemon-init", want: quiet(healthyQuick)},
 	{name: "healthy under a low limit", ulimit: "-v 8000000", want: quiet(healthyQuick)},
 	{name: "healthy old driver", flags: []string{"-DOLD_DRIVER"}, want: quiet(healthyQuick)},
 	{name: "healthy without NVML", libraries: []string{"cuda"}, want: quiet(healthyQuick)},
@@ -521,7 +523,7 @@ func TestSimulatedHangs(t *testing.T) {
 	ended := make([]ending, len(runs))
 	var wg sync.WaitGroup
 	for i, s := range runs {
-		marker := runMarker + "=" + rand.Text()
+		marker := runMarker + "=" + crand.Text()
 		run, done := s.prepare(t, marker), make(chan struct{})
 		wg.Go(func() {
 			defer close(done)
@@ -539,6 +541,35 @@ func TestSimulatedHangs(t *testing.T) {
 	wg.Wait()
 	for i, s := range runs {
 		t.Run(s.name, func(t *testing.T) { s.check(t, ended[i]) })
+	}
+}
+
+// TestNothingLeft checks that a process that a driver leaves behind is gone when the program has
+// ended, even if it left its group, session, parent and environment, whatever becomes of the child.
+func TestNothingLeft(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	for _, daemon := range []string{"daemon", "daemon-cleared"} {
+		for _, then := range []string{"", "crash-version", "exit-version", "hang-version", "flood-version"} {
+			t.Run(daemon+" "+then, func(t *testing.T) {
+				t.Parallel()
+				if testing.Short() && then != "" {
+					t.Skip("not with -short")
+				}
+				number := rand.IntN(1e8)
+				s := simulated{cuda: fmt.Sprintf("%s-init=%d,%s", daemon, number, then), steps: 1}
+				e := s.run(t)
+				if e.err != nil {
+					t.Error(e.err)
+				}
+				for _, pid := range drivers.Daemons(t, number) {
+					t.Errorf("process %d is left; ended by the test: %v", pid, syscall.Kill(pid, syscall.SIGKILL))
+				}
+				if (e.exit == exitOK) != (then == "") {
+					t.Errorf("exit code %d: %s", e.exit, e.stderr)
+				}
+			})
+		}
 	}
 }
 

@@ -4,9 +4,10 @@ package main
 
 import (
 	"bytes"
-	"crypto/rand"
+	crand "crypto/rand"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 )
 
 const (
@@ -43,6 +45,7 @@ func TestStopped(t *testing.T) {
 		{"nvmlInit", simulated{nvml: "hang-init"}},
 		{"cuInit under a low limit", simulated{cuda: "hang-init", ulimit: "-v 8000000"}},
 		{"copy, with a process left behind", simulated{cuda: "daemon-init,hang-copy"}},
+		{"copy, with a process without an environment left behind", simulated{cuda: "daemon-cleared-init,hang-copy"}},
 	} {
 		for _, by := range []struct {
 			signal syscall.Signal
@@ -67,7 +70,9 @@ func TestStopped(t *testing.T) {
 func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 	t.Helper()
 	before := names(t, "/dev/shm")
-	scratch, marker := t.TempDir(), runMarker+"="+rand.Text()
+	daemon := rand.IntN(1e8)
+	s.cuda = strings.Replace(s.cuda, "-init,", fmt.Sprintf("-init=%d,", daemon), 1) // Of a daemon that is ordered.
+	scratch, marker := t.TempDir(), runMarker+"="+crand.Text()
 	out := t.TempDir()
 	c := s.command(t.Context(), append(s.commandLine(), "-o", filepath.Join(out, "report.json"), "-o", filepath.Join(out, "report.md")))
 	var stdout, stderr bytes.Buffer
@@ -82,11 +87,13 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 	}()
 	t.Cleanup(func() { // Whatever fails, nothing outlasts the test.
 		_ = c.Process.Kill()
-		for pid := range processes(marker) {
+		for _, pid := range slices.AppendSeq(drivers.Daemons(t, daemon), maps.Keys(processes(marker))) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	if !within(slack, func() bool { return someHang(marker) }) {
+	if !within(slack, func() bool {
+		return someHang(marker) && (len(drivers.Daemons(t, daemon)) == 1 || !strings.HasPrefix(s.cuda, "daemon"))
+	}) {
 		t.Fatalf("nothing hangs; the run has these processes: %v\nstandard error: %s", processes(marker), &stderr)
 	}
 	if err := c.Process.Signal(signal); err != nil {
@@ -100,8 +107,8 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 	if got := c.ProcessState.ExitCode(); got != exit {
 		t.Errorf("exit code %d (%s), want %d", got, c.ProcessState, exit)
 	}
-	if !within(gone, func() bool { return len(processes(marker)) == 0 }) {
-		t.Errorf("these processes are left: %v", processes(marker))
+	if !within(gone, func() bool { return len(processes(marker)) == 0 && len(drivers.Daemons(t, daemon)) == 0 }) {
+		t.Errorf("these processes are left: %v, and daemons: %v", processes(marker), drivers.Daemons(t, daemon))
 	}
 	if stdout.Len() > 0 || stderr.Len() > 0 {
 		t.Errorf("it wrote %q and %q", &stdout, &stderr)

@@ -15,7 +15,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -301,12 +300,14 @@ var family struct {
 	sync.Mutex
 	// pids are their numbers. The value is false for one that has ended.
 	pids map[int]bool
+	// adopted is true if each child of this process is one of them, or descends from
+	// one. It is set before the first of them.
+	adopted bool
 }
 
 // give starts a child and adds it to the family. Until it belongs to it, no sweep
 // may come across it.
 func give(begin func() (*os.Process, error)) (*os.Process, error) {
-	adoptOrphans()
 	family.Lock()
 	defer family.Unlock()
 	proc, err := begin()
@@ -320,27 +321,15 @@ func give(begin func() (*os.Process, error)) (*os.Process, error) {
 	return proc, nil
 }
 
-// familyName is the variable that marks the processes that descend from a
-// child, whatever their parent is now.
-const familyName = "GPUDOCTOR_FAMILY"
-
-// familyVariable is the variable with its value: one for a process that was
-// started by hand and its descendants.
-var familyVariable = sync.OnceValue(func() string {
-	if v := os.Getenv(familyName); v != "" && isChild() {
-		return familyName + "=" + v
-	}
-	return familyName + "=" + rand.Text()
-})
-
 // Own is true for this process, for all children that it has started, and
 // for their living descendants.
 func Own(pid int) bool {
 	family.Lock()
 	defer family.Unlock()
 	const generations = 8 // A child of a child is the deepest there is; more are a loop of reused numbers.
-	for range generations {
-		if _, started := family.pids[pid]; started || pid == os.Getpid() {
+	for generation := range generations {
+		_, started := family.pids[pid]
+		if started || pid == os.Getpid() && (generation == 0 || family.adopted) {
 			return true
 		}
 		if pid = parentOf(pid); pid <= 1 {
@@ -378,7 +367,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 	}
 	defer shut(null)
 	attr := &os.ProcAttr{
-		Env:   environment(without(os.Environ(), spec.Unset), append(slices.Clone(spec.Env), familyVariable())),
+		Env:   environment(without(os.Environ(), spec.Unset), spec.Env),
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs, cmp.Or(pipes.record, null)},
 	}
 	attr.Files = append(attr.Files, spec.Files...)
@@ -402,7 +391,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 		}
 		awaitExit(proc)
 		state := reap(proc)
-		sweep(proc.Pid)
+		sweep()
 		ended <- state
 	}()
 	b := <-begin

@@ -28,6 +28,7 @@ const asParent = "GPUDOCTOR_TEST_AS_PARENT"
 func TestMain(m *testing.M) {
 	Main()
 	denied()
+	root()
 	if os.Getenv(asParent) != "" {
 		_, _ = Run(context.Background(), Spec{Task: os.Getenv(asParent), Receive: func(m json.RawMessage) { _, _ = fmt.Fprintf(os.Stdout, "%s\n", m) }})
 		return
@@ -158,27 +159,6 @@ func init() {
 		_, err := Run(ctx, Spec{Task: "hang", Receive: func(m json.RawMessage) { _ = send([]json.RawMessage{[]byte(strconv.Itoa(os.Getpid())), m}) }})
 		return err
 	})
-	Register("left-behind", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
-		// A library that starts a program of its own and never waits for it.
-		proc, err := os.StartProcess("/proc/self/exe", []string{"test", "-test.run=TestSleepForever"}, &os.ProcAttr{
-			Env:   append(os.Environ(), "GPUDOCTOR_TEST_SLEEP=1"),
-			Files: []*os.File{nil, os.Stdout, os.Stderr},
-		})
-		if err != nil {
-			return err
-		}
-		return send(proc.Pid)
-	})
-}
-
-// TestSleepForever is the program of the task left-behind.
-func TestSleepForever(t *testing.T) {
-	if os.Getenv("GPUDOCTOR_TEST_SLEEP") == "" {
-		t.Skip("it is no test: the task left-behind runs it")
-	}
-	for { // Without a timer the runtime would see a deadlock.
-		time.Sleep(time.Hour)
-	}
 }
 
 // outcome is what the tests compare of a Result: what it printed is apart.
@@ -408,21 +388,6 @@ func killParent(t *testing.T, task string) {
 	for _, pid := range pidsIn(t, line) {
 		awaitGone(t, pid)
 	}
-}
-
-// TestLeftBehind sees that a process that a library started goes with the
-// child, and that its hold on stdout does not keep Run waiting.
-func TestLeftBehind(t *testing.T) {
-	var pid int
-	start := time.Now()
-	r, err := Run(t.Context(), Spec{Task: "left-behind", Receive: func(m json.RawMessage) { pid = pidsIn(t, m)[0] }})
-	if err != nil || !r.Finished {
-		t.Fatalf("Run = %+v, %v, want it to finish", r, err)
-	}
-	if took := time.Since(start); took > 8*time.Second {
-		t.Errorf("took %s", took)
-	}
-	awaitGone(t, pid)
 }
 
 // pidsIn decodes a message that is one process id or a list of them.

@@ -46,19 +46,6 @@ func init() {
 		}
 		select {}
 	})
-	Register("escape", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
-		// A library whose process leaves the group and the session, holds the pipes
-		// and outlives the child.
-		proc, err := os.StartProcess("/proc/self/exe", []string{"test", "-test.run=TestSleepForever"}, &os.ProcAttr{
-			Env:   append(os.Environ(), "GPUDOCTOR_TEST_SLEEP=1"),
-			Files: []*os.File{nil, os.Stdout, os.Stderr, os.NewFile(messageFD, "messages")},
-			Sys:   &syscall.SysProcAttr{Setsid: true},
-		})
-		if err != nil {
-			return err
-		}
-		return send(proc.Pid)
-	})
 }
 
 // TestBlame holds, for every end of a child, what is known of it and every call
@@ -184,31 +171,6 @@ func TestWaitidDenied(t *testing.T) {
 		if diff := cmp.Diff(outcome{`1 "" `, Result{Finished: true, Exited: true}}, got); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", denied, diff)
 		}
-	}
-}
-
-// TestEscape holds that a process that left the child's group and session goes
-// with the child, that its hold on the pipes keeps nobody waiting, and that a
-// process of somebody else's is left alone.
-func TestEscape(t *testing.T) {
-	other, err := os.StartProcess("/proc/self/exe", []string{"test", "-test.run=TestSleepForever"}, &os.ProcAttr{
-		Env: append(os.Environ(), "GPUDOCTOR_TEST_SLEEP=1"), Files: []*os.File{nil, nil, nil},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pid int
-	r, err := Run(t.Context(), Spec{Task: "escape", Receive: func(m json.RawMessage) { pid = pidsIn(t, m)[0] }})
-	if err != nil || !r.Finished {
-		t.Fatalf("Run = %+v, %v, want it to finish", r, err)
-	}
-	awaitGone(t, pid)
-	if err := other.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("another process was ended: %v", err)
-	}
-	_ = other.Kill()
-	if state, err := other.Wait(); err != nil || state.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Errorf("another process was reaped: %v, %v", state, err)
 	}
 }
 

@@ -3,3 +3,5 @@
 package child
 
 func denied() {}
+
+func root() {}

@@ -2,8 +2,10 @@ package child
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -11,17 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of its descendants that lost their
-// parent, even if they left the group and the session, so that they are
-// found (PR_SET_CHILD_SUBREAPER). If that is denied, they are not.
-var adoptOrphans = sync.OnceFunc(func() {
-	orphans.adopted = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
-})
+// sweeping serializes sweeps.
+var sweeping sync.Mutex
 
-// orphans serializes sweeps.
-var orphans struct {
-	sync.Mutex
-	adopted bool
+// adoptOrphans makes this process the parent of its descendants that lose their
+// parent, even if they left the group and the session, and reports whether it is.
+func adoptOrphans() bool { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil }
+
+// claim has sweeps end all children that this package did not start: they are orphans
+// of those that it did. It claims none if other processes are or may become children of
+// this one: it has some already, from before execve(2), or it is process 1, the parent
+// of everybody's orphans.
+func claim() {
+	_, children := unix.Wait4(-1, nil, unix.WNOHANG|unix.WALL, nil)
+	family.adopted = errors.Is(children, unix.ECHILD) && os.Getpid() > 1 && adoptOrphans()
 }
 
 const (
@@ -31,57 +36,41 @@ const (
 	sweepPause = time.Millisecond
 )
 
-// sweep ends and reaps what children left behind in other process groups and
-// sessions. A process is recognized by the variable that it inherited from a child: other
-// children of this process are not touched. group is that of the child,
-// which was reaped and whose group was killed. A stray that has ended and is no longer
-// recognized remains until this process ends.
-func sweep(group int) {
-	orphans.Lock()
-	defer orphans.Unlock()
-	if !orphans.adopted {
-		return
-	}
-	for {
-		if got, err := unix.Wait4(-group, nil, unix.WNOHANG, nil); err != nil || got <= 0 {
-			break
-		}
-	}
-	killed := make(map[int]bool)
-	for until := time.Now().Add(sweepTime); time.Now().Before(until); time.Sleep(sweepPause) {
-		for _, pid := range strays() {
-			if sigkill(pid) == nil {
-				killed[pid] = true
-			}
-		}
-		for pid := range killed {
-			if got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); got == pid || err != nil {
-				delete(killed, pid)
-			}
-		}
-		if len(killed) == 0 {
-			return
-		}
+// sweep ends and reaps what children that have ended left behind. In a child, processes
+// that its library started may be at work; they end with it.
+func sweep() {
+	sweeping.Lock()
+	defer sweeping.Unlock()
+	if family.adopted {
+		endAll(strays)
 	}
 }
 
-// strays are this process's children that a child of it left behind.
+// endAll ends and reaps the listed children of this process, until none is listed that
+// it may end: whoever is ended leaves its own children to this process. A list may lack a
+// child if another ends meanwhile, so two in a row must be empty.
+func endAll(list func() []int) {
+	until := time.Now().Add(sweepTime)
+	for empty := 0; empty < 2 && time.Now().Before(until); empty++ {
+		for _, pid := range list() {
+			// The number is not a child's if /proc is that of another PID namespace.
+			got, err := unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
+			if err == nil && (got == pid || sigkill(pid) == nil) {
+				empty = -1
+			}
+		}
+		time.Sleep(sweepPause)
+	}
+}
+
+// strays are the children of this process that it did not start.
 func strays() []int {
 	family.Lock()
 	defer family.Unlock()
-	var list []int
-	for _, pid := range childrenOf() {
-		if _, started := family.pids[pid]; !started && bears(pid, familyVariable()) {
-			list = append(list, pid)
-		}
-	}
-	return list
-}
-
-// bears reports whether a process inherited a variable.
-func bears(pid int, variable string) bool {
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+variable+"\x00"))
+	return slices.DeleteFunc(childrenOf(), func(pid int) bool {
+		_, started := family.pids[pid]
+		return started
+	})
 }
 
 // childrenOf are this process's children, by the kernel's list of them
@@ -90,11 +79,9 @@ func childrenOf() []int {
 	var all []int
 	lists, _ := filepath.Glob("/proc/self/task/*/children") // The pattern is sound.
 	if len(lists) == 0 {
-		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-		for _, name := range stats {
-			text, err := os.ReadFile(name)
-			pid, err2 := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-			if err == nil && err2 == nil && parentIn(text) == os.Getpid() {
+		processes, _ := filepath.Glob("/proc/[0-9]*")
+		for _, name := range processes {
+			if pid, err := strconv.Atoi(filepath.Base(name)); err == nil && parentOf(pid) == os.Getpid() {
 				all = append(all, pid)
 			}
 		}

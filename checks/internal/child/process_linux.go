@@ -160,18 +160,17 @@ func settle() {
 	}
 }
 
+// endChildren ends the children of this process, and what descends from them, unless some
+// may be others'.
+func endChildren() {
+	if family.adopted {
+		endAll(childrenOf)
+	}
+}
+
 // killGroup kills this process, its descendants and its group.
 func killGroup() {
-	for range 8 { // Whoever is ended leaves its own to this process.
-		children := childrenOf()
-		if len(children) == 0 {
-			break
-		}
-		for _, pid := range children {
-			_ = sigkill(pid) // It may have ended.
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-		}
-	}
+	endAll(childrenOf)
 	if unix.Getpgrp() == os.Getpid() {
 		_ = sigkill(-os.Getpid()) // The caller exits if this does not.
 	}

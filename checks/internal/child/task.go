@@ -29,8 +29,22 @@ func Register(task string, f Task) {
 	tasks[task] = f
 }
 
-// Root returns an error if this process must not start others. Call it after Main.
-func Root() error { return numbered() }
+// Root prepares a program that starts processes only by Run. Call it after Main, before any
+// is started: whatever descends from a child then ends with it. Without Root, as in a test,
+// which starts other processes as well, only the child's process group does.
+func Root() error {
+	if err := numbered(); err != nil {
+		return err
+	}
+	claim()
+	return nil
+}
+
+// Exit exits without waiting for a Run: its child, and all that descends from it, is ended.
+func Exit(code int) {
+	endChildren()
+	os.Exit(code)
+}
 
 // numbered returns an error if this process does not know its number, by which it is
 // signaled and its children are known.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 )
@@ -76,8 +77,8 @@ func Until(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// exitAtOnce exits without leaving a file half-written.
+// exitAtOnce exits without leaving a file half-written, or a child.
 func exitAtOnce(by Stopped) {
 	outfile.Abandon(abandonWithin)
-	os.Exit(by.ExitCode())
+	checks.Exit(by.ExitCode())
 }
