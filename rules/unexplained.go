@@ -45,8 +45,8 @@ func accounts(findings []Finding) (failed, slow map[Account]bool) {
 }
 
 // citedBy are the parts of the probe's report in the evidence:
-// "transfers.devices[0000:06:00.0].outcome" and "transfers.error_code". The list of
-// transfers and that of peers describe pairs, not single transfers.
+// "transfers.devices[0000:06:00.0].outcome" and "transfers.error_code". The lists
+// are no parts: what they hold is.
 func citedBy(evidence []Evidence) []Account {
 	var all []Account
 	for _, e := range evidence {
@@ -59,7 +59,7 @@ func citedBy(evidence []Evidence) []Account {
 		case indexed && name == "devices":
 			address, _, _ := strings.Cut(rest, "]")
 			all = append(all, Account{Device: address})
-		case name != "transfers" && name != "peers" && name != "driver_version":
+		case name != "transfers" && name != "peers" && name != "devices" && name != "driver_version":
 			all = append(all, Account{Probe: true})
 		}
 	}

@@ -1,0 +1,203 @@
+# METADATA
+# title: Not every source shows the same GPUs
+# description: >-
+#   The management library (NVML), or AMD's compute driver, lists GPUs that CUDA
+#   or HIP does not offer, or the other way round, or the PCI tree lacks one of
+#   them. No variable, MIG mode, device node or error of the GPU explains the
+#   difference. Programs run without the GPU, or fail on it, and nothing was
+#   tested on it. The parts about AMD GPUs have not been tested on AMD hardware.
+# related_resources:
+#   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
+#     description: CUDA_VISIBLE_DEVICES, which hides GPUs from CUDA and not from NVML
+#   - ref: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
+#     description: CUDA offers one MIG instance to a process
+#   - ref: https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html
+#     description: What hides GPUs from HIP
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: confirmed
+#   cause: gpu-visibility
+#   areas: [gpus]
+#   needs:
+#     - env.variables
+#     - container.device_nodes
+#     - pci.devices
+#     - gpus.devices
+#     - transfers.devices
+#   remedies: [reboot-or-reload-driver, reset-gpu]
+#   profiles: [training]
+#   since: "0.2"
+package gpudoctor.rules.gpu_missing
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
+import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.surroundings
+import data.gpudoctor.lib.visible_devices as visible
+
+# sources say what a source is called, and where its list of GPUs stands. The API that the
+# probe used offers the GPUs of one vendor; those of the other are not compared.
+sources := {
+	"api": ["HIP", "transfers.devices", "hipGetDeviceCount"],
+	"management": ["AMD's compute driver", "gpus.devices", "/sys/class/kfd/kfd/topology"],
+	"tree": ["the PCI tree", "pci.devices", "/sys/bus/pci/devices"],
+} if {
+	hip
+} else := {
+	"api": ["CUDA", "transfers.devices", "cuDeviceGetCount"],
+	"management": ["NVML", "gpus.devices", "nvmlDeviceGetCount"],
+	"tree": ["the PCI tree", "pci.devices", "/sys/bus/pci/devices"],
+}
+
+hip if input.transfers.api == "hip"
+
+of_vendor := [g | some g in input.gpus.devices; g.vendor == vendor]
+
+default vendor := "nvidia"
+
+vendor := "amd" if hip
+
+# listed are the GPUs that each source shows, as far as it answered to the end and names
+# all of them, and as far as it is known what hides some from it.
+listed.api := {d.address | some d in input.transfers.devices} if {
+	count(input.transfers.devices) > 0
+	object.get(input.transfers, "stage", "") != "devices"
+	is_array(input.env.variables)
+	is_array(input.container.device_nodes)
+	count([u | some u in input.unknown; u.fact == "devices.mig"]) == 0
+}
+
+listed.management := {g.address | some g in of_vendor; g.in_nvml} if {
+	not hip
+	input.gpus.nvml == "ok"
+	every g in of_vendor {
+		contains(g.address, ":")
+	}
+}
+
+listed.management := {g.address | some g in of_vendor; g.kfd.node >= 0} if {
+	hip
+	input.gpus.amd.kfd == "ok"
+}
+
+# In a container with a masked /sys, and on WSL, the tree shows no GPU at all.
+listed.tree := {d.address | some d in input.pci.devices} if {
+	not input.pci.partial == true
+	some g in of_vendor
+	pci.device[g.address]
+}
+
+# lacking are the sources that lack a GPU which CUDA, HIP or what manages the GPUs shows.
+# What the tree shows, and NVML or AMD's compute driver lack, is left to gpu-fault and
+# amd-gpu-fault.
+lacking[address] contains source if {
+	some from in ["api", "management"]
+	some address in listed[from]
+	some source, theirs in listed
+	not same(address) in {same(other) | some other in theirs}
+	not lost(address)
+	not explained(source, address)
+}
+
+# same is what the partitions of an AMD GPU, functions of one device, have in common.
+same(address) := split(address, ".")[0] if {
+	hip
+} else := address
+
+# lost is true of a GPU that its driver reports as lost: gpu-fault reports it.
+lost(address) if {
+	some g in of_vendor
+	g.address == address
+	object.get(g, "error", "") != ""
+}
+
+# hidden is true where something explains that CUDA or HIP offers fewer GPUs than there are: a
+# list of GPUs with no more entries than it offers, MIG, of which CUDA offers one instance, or
+# device nodes.
+hidden if {
+	some left in visible.kept
+	count({entry | some entry in left}) <= count(input.transfers.devices)
+}
+
+hidden if facts.env.GPU_DEVICE_ORDINAL
+
+hidden if visible.instances
+
+hidden if {
+	open := {path | some path in nodes; surroundings.node_access[path] != "none"}
+	count(open) in numbers.range(1, count(input.transfers.devices))
+}
+
+nodes := surroundings.render_nodes if {
+	hip
+} else := surroundings.nvidia_nodes
+
+# kept_back is true of a GPU that the host gives to virtual machines in parts, and of one of a
+# model of which HIP offers no other: it may not support it.
+kept_back(address) if {
+	some g in of_vendor
+	g.address == address
+	g.virtualization_mode in {"host-vgpu", "host-vsga"}
+}
+
+kept_back(address) if {
+	hip
+	not pci.device[address].device in {pci.device[other].device | some other in listed.api}
+}
+
+explained("api", _) if hidden
+
+explained("api", address) if kept_back(address)
+
+# together are the GPUs that the same sources lack.
+together[from] contains address if some address, from in lacking
+
+findings contains {
+	"subject": peers.shorten(addresses),
+	"affects": sort(addresses),
+	"message": sprintf("%s %s %s, but %s does not, and nothing here explains that: %s", [
+		facts.list(showing), {true: "list", false: "lists"}[count(showing) > 1], peers.shorten(addresses), facts.list({sources[s][0] | some s in from}), concat("; ", sort({effects[s] | some s in from})),
+	]),
+	"severity": severity(from),
+	"evidence": [{"fact": fact, "value": sort(theirs), "source": origin} |
+		some source, theirs in listed
+		[_, fact, origin] := sources[source]
+		source != "tree"
+	],
+	"params": {"gpus": sort(addresses)},
+} if {
+	some from, addresses in together
+	showing := {sources[s][0] | some s, theirs in listed; count(addresses - theirs) == 0}
+}
+
+effects := {
+	"api": "programs run without it, and the probe did not test it",
+	"management": "faults of its memory and its links are not reported",
+	"tree": "NCCL and RCCL cannot locate it",
+}
+
+# NCCL and RCCL place a GPU by the PCI tree; without it they choose slower paths.
+severity(from) := "medium" if {
+	from == {"tree"}
+} else := "high"
+
+missing contains {"fact": "gpus.nvml", "words": "NVML did not list the GPUs"} if {
+	not hip
+	not listed.management
+	count(of_vendor) > 0
+}
+
+missing contains {"fact": "transfers.devices", "words": "it is not known which GPUs the driver's API should offer, or offers"} if {
+	input.transfers
+	not listed.api
+}
+
+not_applicable contains "no GPU" if count(facts.gpus) == 0
+
+# In a container that was given some of the GPUs, /sys hides the others.
+not_applicable contains "AMD's compute driver does not list all GPUs here" if {
+	hip
+	not listed.management
+}
