@@ -76,7 +76,7 @@ func expectOfProbe(f *facts.Facts, c *probe.Collectives) {
 		op.ExpectedGBps, op.Fraction, op.Threshold, op.Basis = &rate, &fraction, &threshold, basis
 	}
 	slow := best < rate*threshold
-	if address, user := firstUser(f, c.GPUs...); user != nil { // The other job used the links as well.
+	if address, user := FirstUser(f, c.GPUs...); user != nil { // The other job used the links as well.
 		for _, op := range large {
 			op.Threshold = nil
 		}

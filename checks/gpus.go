@@ -289,10 +289,6 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 	c.Unknown("gpus", "devices", reason, hint)
 }
 
-// NVMLEnded is the value of GPUFacts.NVML if the process that queries the library was
-// ended, but not by the library.
-const NVMLEnded = nvml.Ended
-
 // endHints say what to do if a process of this program ended and no driver is to
 // blame, by what ended it.
 var endHints = map[child.Death]string{

@@ -144,7 +144,7 @@ func expect(f *facts.Facts, devices int, t *probe.Transfer) {
 	}
 	fraction := thousandths(*t.GBps / rate)
 	t.ExpectedGBps, t.Fraction, t.Threshold, t.Basis = &rate, &fraction, &threshold, basis
-	address, user := firstUser(f, t.Source, t.Destination)
+	address, user := FirstUser(f, t.Source, t.Destination)
 	if user != nil && t.Outcome == probe.OK && fraction < threshold {
 		t.InUse(address, *user)
 	}
@@ -159,9 +159,9 @@ func expect(f *facts.Facts, devices int, t *probe.Transfer) {
 	}
 }
 
-// firstUser is the first of these GPUs that processes other than gpudoctor use, and who
+// FirstUser is the first of these GPUs that processes other than gpudoctor use, and who
 // uses it; nil if none is known to be in use.
-func firstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
+func FirstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
 	if f.GPUs == nil {
 		return "", nil
 	}

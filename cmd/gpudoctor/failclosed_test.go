@@ -159,7 +159,7 @@ func transferVariants(in []string, all []int, count int, a, b string) []variant 
 	add := func(test string, outcome probe.Outcome, code int, cause probe.Cause) {
 		list = append(list, variant{
 			name: fmt.Sprintf("%d x %s %s %d %s", count, test, outcome, code, cause), failed: outcome.Failed(), slow: outcome == probe.Slow,
-			harmless: cause == probe.CauseUnavailable || cause == probe.CauseNoMemory,
+			harmless: cause == probe.CauseUnavailable,
 			change: func(r *probe.Report) {
 				for _, t := range transfersOf(test, a, b)[:count] {
 					t.Outcome, t.ErrorCode, t.Cause, t.Reason = outcome, code, cause, "x"
@@ -183,7 +183,7 @@ func transferVariants(in []string, all []int, count int, a, b string) []variant 
 			add(test, probe.Error, code, "")
 		}
 		for _, cause := range append(slices.Clone(ends[:1]),
-			"", probe.CauseClock, probe.CauseImplausible, probe.CauseProtocol, probe.CauseDeadline, probe.CauseUnavailable, probe.CauseNoMemory,
+			"", probe.CauseClock, probe.CauseImplausible, probe.CauseProtocol, probe.CauseDeadline, probe.CauseUnavailable, probe.CauseNoMemory, probe.CauseJudge,
 		) {
 			add(test, probe.Unknown, 0, cause)
 		}
@@ -228,7 +228,7 @@ func wholeVariants(all []int, in []string, a string) []variant {
 		add("nothing was said", false, func(r *probe.Report) { r.Outcome, r.Stage = probe.OK, "" })
 	}
 	for _, code := range all {
-		list = append(list, variant{name: fmt.Sprintf("GPU error %d", code), failed: code != 2 && code != 46, harmless: true, change: func(r *probe.Report) {
+		list = append(list, variant{name: fmt.Sprintf("GPU error %d", code), failed: code != 2 && code != 46, harmless: code != 2, change: func(r *probe.Report) {
 			lose(r, a, probe.Device{Outcome: probe.Error, ErrorCode: code, ErrorName: fmt.Sprintf("ERROR_%d", code), Reason: "x"})
 		}})
 	}
@@ -238,6 +238,12 @@ func wholeVariants(all []int, in []string, a string) []variant {
 	list = append(list,
 		variant{name: "GPU busy", harmless: true, change: func(r *probe.Report) {
 			lose(r, a, probe.Device{Outcome: probe.Unknown, Cause: probe.CauseBusy, User: &probe.User{PID: 7, Program: "python3"}})
+		}},
+		variant{name: "GPU without memory", change: func(r *probe.Report) {
+			lose(r, a, probe.Device{Outcome: probe.Unknown, Cause: probe.CauseNoMemory, ErrorCode: 2})
+		}},
+		variant{name: "GPU whose check does not work", change: func(r *probe.Report) {
+			lose(r, a, probe.Device{Outcome: probe.Unknown, Cause: probe.CauseJudge})
 		}},
 		variant{name: "GPU left out without a word", change: func(r *probe.Report) { lose(r, a, probe.Device{Outcome: probe.Unknown}) }},
 	)

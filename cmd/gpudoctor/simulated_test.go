@@ -157,7 +157,7 @@ var simulations = []simulated{
 	{name: "a driver leaves a process behind", cuda: "daemon-init", want: quiet(healthyQuick)},
 	{name: "healthy under a low limit", ulimit: "-v 8000000", want: quiet(healthyQuick)},
 	{name: "healthy old driver", flags: []string{"-DOLD_DRIVER"}, want: quiet(healthyQuick)},
-	{name: "healthy without NVML", libraries: []string{"cuda"}, want: quiet(healthyQuick)},
+	{name: "transfers without NVML", libraries: []string{"cuda"}, short: true, want: unproven(healthyQuick)},
 	{name: "healthy four GPUs", gpus: 4, want: quiet([]string{
 		"copy:" + strings.Repeat(" ok", 12), "sm-store:" + strings.Repeat(" ok", 12), "sm-load:" + strings.Repeat(" ok", 12),
 	})},
@@ -261,7 +261,10 @@ var simulations = []simulated{
 	{name: "no permission", cuda: "error-init=100", nvml: "no-permission", want: judgement{state: report.Inconclusive, probe: "error in cuInit"}},
 
 	// What NVML says.
-	{name: "no permission for NVML", nvml: "no-permission", want: quiet(healthyQuick)},
+	{name: "no permission for NVML", nvml: "no-permission", want: unproven(healthyQuick)},
+	{name: "no permission for NVML, strictly", nvml: "no-permission", arguments: []string{"--strict"}, want: judgement{
+		exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: healthyQuick,
+	}},
 	{name: "no permission for one question", nvml: "no-permission-ecc", want: quiet(healthyQuick)},
 	{name: "plain card", nvml: "not-supported", want: quiet(healthyQuick)},
 	{name: "driver mismatch by NVML", nvml: "driver-mismatch", want: sick("ok", healthyQuick,
@@ -383,7 +386,18 @@ var failClosed = []simulated{
 	{name: "memory of another process cannot be opened", mode: probe.Full, cuda: "error-ipc-open=999", want: sick("ok", changed(healthyFull,
 		"between-processes/cudaIpc: error error",
 	), "upgrade-driver", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
-	{name: "a GPU has no memory left", cuda: "error-alloc=2@1", want: unproven(notTried)},
+	{name: "a GPU has no memory left", cuda: "error-alloc=2@1", want: memoryless},
+	{name: "no GPU has memory left", cuda: "error-alloc=2", short: true, want: memoryless},
+	{name: "a process holds the memory of a GPU", cuda: "error-alloc=2@1", nvml: "busy", arguments: []string{"--probe-busy"}, want: unproven(notTried)},
+	// The sources of the GPUs disagree, and nothing explains it.
+	{name: "CUDA offers one GPU of two", cuda: "count=1", short: true, want: sick("ok", nil,
+		"reboot-or-reload-driver", "gpu-missing high confirmed gpu1")},
+	{name: "CUDA offers seven GPUs of eight", cuda: "count=7", gpus: 8, want: sick("ok", []string{
+		"copy:" + strings.Repeat(" ok", 42), "sm-store:" + strings.Repeat(" ok", 42), "sm-load:" + strings.Repeat(" ok", 42),
+	}, "reboot-or-reload-driver", "gpu-missing high confirmed gpu7")},
+	{name: "CUDA offers three GPUs of two", cuda: "count=3", want: sick("ok", []string{
+		"copy:" + strings.Repeat(" ok", 6), "sm-store:" + strings.Repeat(" ok", 6), "sm-load:" + strings.Repeat(" ok", 6),
+	}, "reboot-or-reload-driver", "gpu-missing high confirmed gpu2")},
 	{name: "HIP peer access refused late", libraries: hip, cuda: "error-peer=217", want: sick("ok", []string{"copy: error error", "host-staged: ok ok"},
 		"nccl-p2p-disable", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
 	{name: "HIP exits in hipInit", libraries: hip, cuda: "exit-init=0", want: sick("error in hipInit", nil,
@@ -403,6 +417,10 @@ var failClosed = []simulated{
 var clockless = judgement{
 	exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: []string{"copy: unknown unknown", "sm-store: ok ok", "sm-load: ok ok"},
 }
+
+// memoryless is the judgement of a machine whose driver refuses memory that nobody is seen
+// to use.
+var memoryless = judgement{exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: notTried}
 
 // notTried are the transfers with a GPU that takes no part.
 var notTried = []string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"}
@@ -720,7 +738,7 @@ func validate(t *testing.T, stdout string) {
 }
 
 // gpuNames gives the simulated GPUs short names.
-var gpuNames = strings.NewReplacer("0000:06:00.0", "gpu0", "0000:07:00.0", "gpu1", "0000:08:00.0", "gpu2", "0000:09:00.0", "gpu3")
+var gpuNames = strings.NewReplacer("0000:06:00.0", "gpu0", "0000:07:00.0", "gpu1", "0000:08:00.0", "gpu2", "0000:09:00.0", "gpu3", "0000:0d:00.0", "gpu7")
 
 // judged condenses a report.
 func judged(exit int, d *report.Document) judgement {

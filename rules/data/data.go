@@ -33,6 +33,7 @@ var tables = map[string]table{
 	"launch_files":  tableOf(LaunchFiles),
 	"limits":        tableOf(Limits),
 	"rates":         tableOf(Rates),
+	"required":      tableOf(Required),
 	"variables":     tableOf(Variables),
 	"xids":          tableOf(XIDs),
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -34,9 +33,11 @@ func (d *Document) peerPaths() area.Line {
 }
 
 // unseenGPUs says why there may be GPUs, or faults of them, although none is seen.
-func (d *Document) unseenGPUs() string {
-	if d.Profile == rules.Training && d.facts.GPUs != nil && d.facts.GPUs.NVML == checks.NVMLEnded {
-		return cmp.Or(d.unseen(), "the management library's process was killed")
+func (d *Document) unseenGPUs(lacks []rules.Missing) string {
+	for _, m := range lacks {
+		if m.Fact == "gpus.devices[].in_nvml" && !d.textsOnly {
+			return m.Short()
+		}
 	}
 	return d.unseen()
 }

@@ -326,9 +326,10 @@ func New(in Input) *Document {
 		d.Host.parts = ofTexts(d)
 		d.Host.Summary = strings.Join(d.Host.parts, ", ")
 	}
-	d.Verdict = d.judge(in)
+	lacks := rules.Lacking(d.Profile, in.Facts)
+	d.Verdict = d.judge(in, lacks)
 	d.Areas = area.Lines(area.Input{
-		Facts: in.Facts, Rules: in.Rules, Profile: d.Profile, Verdict: in.Verdict, TextsOnly: d.textsOnly, Paths: d.peerPaths(), Unseen: d.unseenGPUs(),
+		Facts: in.Facts, Rules: in.Rules, Profile: d.Profile, Verdict: in.Verdict, TextsOnly: d.textsOnly, Paths: d.peerPaths(), Unseen: d.unseenGPUs(lacks),
 	})
 	return d
 }

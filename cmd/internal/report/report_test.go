@@ -186,7 +186,7 @@ func TestTransfersExitCode(t *testing.T) {
 		}), 3},
 		{"no GPU in the tree, one for the driver", fewGPUs(0, func(in *Input) { in.Facts.Transfers.Devices = healthy(1).Facts.Transfers.Devices }), 0},
 		{"one GPU", fewGPUs(1, nil), 0},
-		{"one GPU, no probe", fewGPUs(1, func(in *Input) { in.Facts.Transfers = nil }), 0},
+		{"one GPU, no probe", fewGPUs(1, func(in *Input) { in.Facts.Transfers = nil }), 3},
 		{"one GPU, as far as texts tell", fewGPUs(1, func(in *Input) { in.TextsOnly = true }), 3},
 		{"one GPU, two for the driver", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Devices = healthy(2).Facts.Transfers.Devices }), 3},
 		{"one GPU, the driver hangs", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Outcome = probe.Hang }), 1},

@@ -104,14 +104,14 @@ func nvswitch(n int) *facts.Facts {
 			Virtualization: &facts.Virtualization{Kind: "kvm", Guest: true, Source: "/proc/cpuinfo"},
 			CPU:            &facts.CPU{Vendor: "GenuineIntel", Model: "Intel Xeon Platinum 8480+", Sockets: 2, Threads: 192},
 		},
-		PCI:       &facts.PCIFacts{},
+		PCI:       &facts.PCIFacts{Devices: []facts.PCIDevice{}},
 		IOMMU:     &facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}, Mode: "off"},
 		NUMA:      &facts.NUMAFacts{Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-95"}, {ID: 1, CPUs: "96-191"}}},
 		GPUs:      &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04", KernelVersion: "580.159.04", CUDAVersion: "13.0"}},
-		Links:     &facts.LinkFacts{VirtualTopology: new(true)},
+		Links:     &facts.LinkFacts{Pairs: []facts.Pair{}, VirtualTopology: new(true)},
 		Container: &facts.ContainerFacts{Inside: new(false)},
-		Env:       &facts.EnvFacts{},
-		Libraries: &facts.LibraryFacts{},
+		Env:       &facts.EnvFacts{Variables: []facts.Variable{}},
+		Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
 		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, DriverVersion: "13.0"},
 		Unknown: []facts.Unknown{
 			{Section: "pci", Fact: "devices.acs", Reason: "no bridge above the GPUs is visible in this virtual machine"},
@@ -207,7 +207,7 @@ func acs() Input {
 			Virtualization: &facts.Virtualization{Kind: "none", Source: "/sys/hypervisor"},
 			CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD Ryzen Threadripper PRO 7965WX 24-Cores"},
 		},
-		PCI: &facts.PCIFacts{}, IOMMU: &facts.IOMMUFacts{Mode: "translated"}, NUMA: &facts.NUMAFacts{}, Container: &facts.ContainerFacts{Inside: new(false)}, Env: &facts.EnvFacts{}, Libraries: &facts.LibraryFacts{},
+		PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{}}, IOMMU: &facts.IOMMUFacts{Mode: "translated"}, NUMA: &facts.NUMAFacts{}, Container: &facts.ContainerFacts{Inside: new(false)}, Env: &facts.EnvFacts{Variables: []facts.Variable{}}, Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
 		GPUs:  &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{KernelVersion: "595.84"}},
 		Links: &facts.LinkFacts{Pairs: []facts.Pair{{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(0)}}},
 		Transfers: &probe.Report{
@@ -323,9 +323,9 @@ func noGPUs() Input {
 	in := healthy(0)
 	in.Facts.Host.Virtualization = nil
 	in.Facts.Container = &facts.ContainerFacts{Inside: new(true), Runtime: "docker"}
-	in.Facts.GPUs = &facts.GPUFacts{NVML: "not-found"}
+	in.Facts.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
 	in.Facts.Transfers = nil
-	in.Facts.Links = &facts.LinkFacts{}
+	in.Facts.Links = &facts.LinkFacts{Pairs: []facts.Pair{}}
 	in.Facts.Unknown = []facts.Unknown{{Section: "transfers", Reason: "no NVIDIA driver library was found"}}
 	in.Verdict = rules.Verdict{
 		Passed: []string{"container-caps", "env-misconfig", "memlock-limit"},
@@ -470,6 +470,7 @@ func busyInPart() Input {
 	for i := range 6 {
 		use(&in, i, probe.User{PID: 1234 + i, Program: "python3"})
 	}
+	in.Facts.GPUs.Devices[6].MemoryUsedBytes = new(int64(150 << 30))
 	d := &in.Facts.Transfers.Devices[6]
 	use(&in, 6, probe.User{})
 	d.Reason, d.Cause, d.User = "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2)", probe.CauseNoMemory, nil

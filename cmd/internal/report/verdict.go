@@ -132,7 +132,7 @@ func (v *Verdict) shortly(most int) string {
 }
 
 // judge computes the verdict, once, from all that the report holds.
-func (d *Document) judge(in Input) Verdict {
+func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 	v := Verdict{Counts: count(d.Findings), Waived: len(d.Waived), Reasons: []Reason{}, Missing: []string{}}
 	for _, f := range d.Findings {
 		if atLeast(worst(f), rules.Medium) {
@@ -145,7 +145,7 @@ func (d *Document) judge(in Input) Verdict {
 		}
 	}
 	grave := len(v.Reasons) > 0
-	v.Reasons = append(v.Reasons, d.unexamined(in)...)
+	v.Reasons = append(v.Reasons, d.unexamined(in, lacks)...)
 	for _, r := range v.gaps() {
 		v.Missing = append(v.Missing, r.Text)
 	}
@@ -194,7 +194,7 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 
 // unexamined says what failed without a finding that says so, and what the
 // verdict needs and was not examined.
-func (d *Document) unexamined(in Input) []Reason {
+func (d *Document) unexamined(in Input, lacks []rules.Missing) []Reason {
 	var all []Reason
 	// The rules that would report it may have been excluded, or a policy may have
 	// replaced them.
@@ -211,12 +211,12 @@ func (d *Document) unexamined(in Input) []Reason {
 		// What files do not say of a machine is no gap; a file that was not understood is.
 		// Where no rule was skipped for a value that is not shown, those that lack it have findings.
 		all = append(unreadTexts(in.Facts.Texts), unreadFiles(in.Facts, len(d.Skipped) == 0)...)
-		return append(all, d.notJudgedFiles()...)
+		return slices.Concat(all, missingSections(lacks), d.notJudgedFiles())
 	case d.textsOnly && len(in.Only) == 0:
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 	case len(in.Only) > 0:
 		// The probe is run whatever rules are asked for.
-		for _, r := range d.missingTransfers(in.Facts) {
+		for _, r := range d.missingTransfers(in.Facts, lacks) {
 			if r.Code == ReasonNoGPU || r.Code == ReasonProbe {
 				all = append(all, r)
 			}
@@ -231,8 +231,8 @@ func (d *Document) unexamined(in Input) []Reason {
 		}
 		return all
 	}
-	all = append(all, d.missingSections(in.Facts)...)
-	transfers := d.missingTransfers(in.Facts)
+	all = append(all, missingSections(lacks)...)
+	transfers := d.missingTransfers(in.Facts, lacks)
 	all = append(all, transfers...)
 	return append(all, d.missingRules(in, len(transfers) > 0)...)
 }
@@ -256,7 +256,7 @@ func (d *Document) collectivesGap() []Reason {
 		return []Reason{{Code: ReasonFailed, Text: "collectives (too slow, and the rules that report that were excluded)"}}
 	case c.Outcome != probe.Unknown || c.Cause == probe.CauseNoLibrary || c.Cause == probe.CauseNoDevice || c.Cause == probe.CauseStatic:
 		return nil // They are told, or there was nothing to run.
-	case harmless[c.Cause]:
+	case d.harmless(c.Cause, c.GPUs...):
 		return []Reason{{Code: ReasonUntried, Text: "collectives (" + c.Reason + ")"}}
 	default:
 		return []Reason{{Code: ReasonProbe, Text: "collectives (" + cmp.Or(c.Reason, "they could not be run") + ")"}}
@@ -313,34 +313,22 @@ func notJudged(s Skipped) Reason {
 	return Reason{Code: ReasonRule, Text: s.Rule + " (" + reasonOf(s) + ")"}
 }
 
-// missingSections lists the sections that the profile rests on and that could
-// not be read, those with the same reason together.
-func (d *Document) missingSections(f *facts.Facts) []Reason {
-	needed := map[string]bool{"env": f.Env == nil || f.Image != nil && f.Image.Environment == "", "libraries": f.Libraries == nil}
-	if d.Profile == rules.Training {
-		needed = map[string]bool{
-			"pci": f.PCI == nil, "gpus": f.GPUs == nil, "links": f.Links == nil,
-			"container": f.Container == nil, "env": f.Env == nil,
-		}
-	}
+// missingSections lists the sections that hold what the profile requires and is not known,
+// those with the same reason together. What transfers lack, missingTransfers explains.
+func missingSections(lacks []rules.Missing) []Reason {
 	var why []string
 	sections := map[string][]string{} // By the reason why they are missing.
-	for _, section := range slices.Sorted(maps.Keys(needed)) {
-		if needed[section] {
-			reason := d.whyUnknown(section)
+	for _, m := range lacks {
+		if reason := cmp.Or(m.Reason, m.Words, "the facts do not contain them"); m.Section() != "transfers" {
 			if sections[reason] == nil {
 				why = append(why, reason)
 			}
-			sections[reason] = append(sections[reason], section)
+			sections[reason] = append(sections[reason], m.Section())
 		}
 	}
 	var all []Reason
 	for _, reason := range why {
-		all = append(all, Reason{Code: ReasonSection, Text: strings.Join(sections[reason], ", ") + " (" + reason + ")"})
-	}
-	if d.Profile == rules.Training && f.GPUs != nil && f.GPUs.NVML == checks.NVMLEnded {
-		// What the library would have said is not known, and nothing says that it is well.
-		all = append(all, Reason{Code: ReasonSection, Text: "gpus (" + cmp.Or(d.unseen(), "the management library's process was killed") + ")"})
+		all = append(all, Reason{Code: ReasonSection, Text: strings.Join(slices.Compact(sections[reason]), ", ") + " (" + reason + ")"})
 	}
 	return all
 }
@@ -382,7 +370,7 @@ var measured = map[string]bool{
 func proven(d *Document) bool {
 	t := d.Transfers
 	return t != nil && t.Outcome == probe.OK && len(t.Devices) > 0 &&
-		!slices.ContainsFunc(t.Devices, func(g probe.Device) bool { return g.Outcome != probe.OK && g.Outcome != "" }) &&
+		!slices.ContainsFunc(t.Devices, func(g probe.Device) bool { return g.Outcome != probe.OK }) &&
 		!slices.ContainsFunc(t.Transfers, func(x probe.Transfer) bool { return x.Outcome != probe.OK && x.Outcome != probe.Unsupported })
 }
 
@@ -405,7 +393,7 @@ func (d *Document) failuresIn(t *probe.Report) int {
 	}
 	n := countTransfers(t, probe.Outcome.Failed)
 	for _, g := range t.Devices {
-		if g.Outcome.Failed() && !inUseCodes[g.ErrorCode] {
+		if g.Outcome.Failed() && inUse[g.ErrorCode] == "" {
 			n++
 		}
 	}
@@ -445,10 +433,10 @@ func inShort(rest *probe.Report) string {
 // recorded it, CUDA_ERROR_OUT_OF_MEMORY and CUDA_ERROR_DEVICE_UNAVAILABLE.
 const noDeviceCode = 100
 
-var inUseCodes = map[int]bool{2: true, 46: true}
+var inUse = map[int]probe.Cause{2: probe.CauseNoMemory, 46: probe.CauseBusy}
 
 // missingTransfers says what is missing of the transfers.
-func (d *Document) missingTransfers(f *facts.Facts) []Reason {
+func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Reason {
 	if d.Profile != rules.Training && d.Transfers == nil {
 		return nil
 	}
@@ -461,8 +449,6 @@ func (d *Document) missingTransfers(f *facts.Facts) []Reason {
 			return one(ReasonUntried, why)
 		}
 		return one(ReasonNoGPU, "no GPU was found")
-	case len(d.Host.GPUs) < 2 && (t == nil || len(t.Devices) < 2):
-		return nil
 	case t == nil:
 		if u := d.unknown("transfers"); u != nil && u.Kind == "" && d.probed {
 			return one(ReasonProbe, u.Reason)
@@ -470,40 +456,73 @@ func (d *Document) missingTransfers(f *facts.Facts) []Reason {
 		return one(ReasonUntried, d.whyUnknown("transfers"))
 	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
 		why := cmp.Or(t.Reason, "the probe could not run")
-		if harmless[t.Cause] {
+		if d.harmless(t.Cause) {
 			return one(ReasonUntried, why)
 		}
 		return one(ReasonProbe, why)
-	case t.Outcome != probe.OK && t.Outcome != "":
-		return nil // It failed, which is no gap: see failures.
+	case t.Outcome.Failed():
+		return nil // That is no gap: see failures.
 	case len(t.Devices) > 1 && len(newPaths(d)) == 0:
 		return one(ReasonProbe, "no pair of the GPUs was tried")
 	case len(t.Devices) == 0:
 		return one(ReasonProbe, "the driver offers none of "+plural(len(d.Host.GPUs), "GPU")+" to this process")
 	}
-	return slices.Concat(d.untriedPaths(), d.untriedTests())
-}
-
-// harmless are the causes of an unknown outcome that are no failure of the probe.
-var harmless = map[probe.Cause]bool{
-	probe.CauseNoDevice: true, probe.CauseBusy: true, probe.CauseNoMemory: true, probe.CauseNoAccess: true,
-	probe.CauseLeftAlone: true, probe.CauseUnavailable: true,
-}
-
-// causeOf is why a transfer was not tried: that of its GPU where the GPU is why.
-func (d *Document) causeOf(t *probe.Transfer) probe.Cause {
-	if t.Cause != probe.CauseDevice && t.Cause != "" {
-		return t.Cause
-	}
-	for _, g := range d.Transfers.Devices {
-		if (g.Address == t.Source || g.Address == t.Destination) && g.Outcome != probe.OK {
-			if g.Cause == "" && (g.Outcome.Failed() || inUseCodes[g.ErrorCode]) {
-				return probe.CauseBusy // A failure is counted by itself.
-			}
-			return g.Cause
+	all := slices.Concat(d.untriedPaths(), d.untriedGPUs(), d.untriedTests())
+	for _, m := range lacks {
+		if len(all) == 0 && m.Section() == "transfers" {
+			all = one(ReasonProbe, m.Short())
 		}
 	}
-	return t.Cause
+	return all
+}
+
+// harmless reports whether the cause of an unknown outcome is no failure of the probe: others
+// hold the memory of a GPU only where they are seen to use it.
+func (d *Document) harmless(cause probe.Cause, gpus ...string) bool {
+	switch cause {
+	case probe.CauseNoMemory:
+		_, user := checks.FirstUser(d.facts, gpus...)
+		return user != nil
+	case probe.CauseNoDevice, probe.CauseBusy, probe.CauseNoAccess, probe.CauseLeftAlone, probe.CauseUnavailable:
+		return true
+	}
+	return false
+}
+
+// excused reports whether that a transfer was not tried is no failure of the probe: where a
+// GPU is why, that of each GPU that takes no part.
+func (d *Document) excused(t *probe.Transfer) bool {
+	if t.Cause != probe.CauseDevice && t.Cause != "" {
+		return d.harmless(t.Cause, t.Source, t.Destination)
+	}
+	out := slices.DeleteFunc(slices.Clone(d.Transfers.Devices), func(g probe.Device) bool {
+		return g.Outcome == probe.OK || g.Address != t.Source && g.Address != t.Destination
+	})
+	return len(out) > 0 && !slices.ContainsFunc(out, func(g probe.Device) bool { return !d.excusedGPU(g) })
+}
+
+// excusedGPU reports the same of a GPU. A failure is counted by itself.
+func (d *Document) excusedGPU(g probe.Device) bool {
+	cause := cmp.Or(g.Cause, inUse[g.ErrorCode])
+	return cause == "" && g.Outcome.Failed() || d.harmless(cause, g.Address)
+}
+
+// untriedGPUs are the GPUs that were not tested, as far as no path says so.
+func (d *Document) untriedGPUs() []Reason {
+	var all []Reason
+	said := newPaths(d).with(probe.Unknown)
+	for _, g := range d.Transfers.Devices {
+		told := slices.ContainsFunc(said, func(p path) bool { return p.source == g.Address || p.destination == g.Address })
+		if g.Outcome == probe.OK || g.Outcome.Failed() || told {
+			continue
+		}
+		code := ReasonProbe
+		if d.excusedGPU(g) {
+			code = ReasonUntried
+		}
+		all = append(all, Reason{Code: code, Text: "transfers (" + gapOf(g).String() + ")"})
+	}
+	return all
 }
 
 // untriedPaths are the ordered pairs of GPUs of which nothing is known.
@@ -517,7 +536,7 @@ func (d *Document) untriedPaths() []Reason {
 	for _, p := range untried {
 		// A recording may hold a probe of some pairs; a probe of our own leaves
 		// none out without a reason.
-		if p.plain == nil && d.probed || p.plain != nil && !harmless[d.causeOf(p.plain)] {
+		if p.plain == nil && d.probed || p.plain != nil && !d.excused(p.plain) {
 			code = ReasonProbe
 		}
 	}
@@ -539,7 +558,7 @@ func (d *Document) untriedTests() []Reason {
 			continue
 		}
 		code := ReasonProbe
-		if harmless[d.causeOf(t)] {
+		if d.excused(t) {
 			code = ReasonUntried
 		}
 		key := t.Test + " " + string(code)
@@ -550,7 +569,7 @@ func (d *Document) untriedTests() []Reason {
 	for _, key := range slices.Sorted(maps.Keys(tests)) {
 		all = append(all, *tests[key])
 	}
-	if why := d.Transfers.SMTests; why != "" && len(d.Transfers.Devices) > 1 {
+	if why := d.Transfers.SMTests; why != "" {
 		all = append(all, Reason{Code: ReasonUntried, Text: "SM loads and stores (" + why + ")"})
 	}
 	return all

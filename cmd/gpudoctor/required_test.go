@@ -1,0 +1,194 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// exampleFacts are the facts of a recorded machine.
+func exampleFacts(t *testing.T, name string) *facts.Facts {
+	t.Helper()
+	g := source{from: []string{examplePrefix + name}}.machine(t.Context(), gather.Options{})
+	if g.err != nil {
+		t.Fatal(g.err)
+	}
+	return g.facts
+}
+
+// oneGPU is a machine that has lost all GPUs but the first.
+func oneGPU(f *facts.Facts) *facts.Facts {
+	one := *f
+	gpus, links, transfers, tree := *f.GPUs, *f.Links, *f.Transfers, *f.PCI
+	first := gpus.Devices[0].Address
+	gpus.Devices, gpus.P2P, transfers.Devices = gpus.Devices[:1], []facts.GPUPeer{}, transfers.Devices[:1]
+	transfers.Peers, transfers.Transfers = []probe.Peer{}, []probe.Transfer{}
+	links.Pairs = slices.DeleteFunc(slices.Clone(links.Pairs), func(p facts.Pair) bool { return p.Kind == "gpu-gpu" })
+	tree.Devices = slices.DeleteFunc(slices.Clone(tree.Devices), func(d facts.PCIDevice) bool { return d.Kind == "gpu" && d.Address != first })
+	one.GPUs, one.Links, one.Transfers, one.PCI = &gpus, &links, &transfers, &tree
+	return &one
+}
+
+// healthyFacts are those of what is healthy, by profile.
+func healthyFacts(t *testing.T) map[rules.Profile]map[string]*facts.Facts {
+	t.Helper()
+	pair := exampleFacts(t, "h200x2")
+	folder, _ := judgedFiles(t, filepath.Join("..", "..", "fixtures", "launches", "pod-rdma-healthy.txtar"), "")
+	return map[rules.Profile]map[string]*facts.Facts{
+		rules.Training: {
+			"two GPUs": pair, "four GPUs": exampleFacts(t, "h200x4"), "one GPU": oneGPU(pair), "eight GPUs of AMD's": exampleFacts(t, "model-mi300x8"),
+			"a container": exampleFacts(t, "model-p5"),
+		},
+		rules.Image:  {"an image": judgeImage(t, imagetest.Write(t, goodImages[0].img, imagetest.Docker), nil).Facts()},
+		rules.Launch: {"files of a job": folder.Facts()},
+	}
+}
+
+// documentOf is facts as JSON holds them.
+func documentOf(t *testing.T, f *facts.Facts) map[string]any {
+	t.Helper()
+	raw, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(raw, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// holders are the objects of a document that hold the last part of a path.
+func holders(at any, path []string) []map[string]any {
+	switch at := at.(type) {
+	case []any:
+		var all []map[string]any
+		for _, one := range at {
+			all = append(all, holders(one, path)...)
+		}
+		return all
+	case map[string]any:
+		switch {
+		case len(path) > 1:
+			return holders(at[path[0]], path[1:])
+		case path[0] == "verified" && at["test"] != probe.TestCopy: // Of the others, less is required.
+			return nil
+		}
+		return []map[string]any{at}
+	}
+	return nil
+}
+
+// without calls a function with documents that lack the fact at a path in one place, the first
+// and the last, or its whole section.
+func without(t *testing.T, f *facts.Facts, path string, do func(how string, f *facts.Facts)) {
+	t.Helper()
+	keys := strings.Split(strings.ReplaceAll(path, "[]", ""), ".")
+	name := keys[len(keys)-1]
+	try := func(how string, change func(document map[string]any) bool) {
+		document := documentOf(t, f)
+		if !change(document) {
+			return
+		}
+		raw, err := json.Marshal(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := &facts.Facts{}
+		if err := json.Unmarshal(raw, changed); err != nil {
+			t.Fatal(err)
+		}
+		do(how, changed)
+	}
+	for i, all := 0, len(holders(documentOf(t, f), keys)); i < all; i += max(1, all-1) { // The first and the last.
+		for _, left := range []any{nil, string(probe.Unknown)} {
+			try(fmt.Sprintf("%s of %d: %v", name, i, left), func(document map[string]any) bool {
+				holder := holders(document, keys)[i]
+				old := holder[name]
+				switch {
+				case name == "sm_tests": // It says why something is missing.
+					holder[name], old = "no PTX compiler", left
+				case left == nil:
+					delete(holder, name)
+				case name == "outcome":
+					holder[name] = left
+				default:
+					return false
+				}
+				return old != nil
+			})
+		}
+	}
+	for _, said := range []bool{false, true} {
+		try("whole section", func(document map[string]any) bool {
+			delete(document, keys[0])
+			if said {
+				document["unknown"] = []any{map[string]any{"section": keys[0], "reason": "permission denied"}}
+			}
+			return true
+		})
+	}
+}
+
+// TestRequiredFacts checks that what is healthy is so as it stands, and in no way in which
+// one of the facts is missing that the table requires.
+func TestRequiredFacts(t *testing.T) {
+	t.Parallel()
+	k := learnt(t)
+	tried := map[string]int{}
+	for profile, machines := range healthyFacts(t) {
+		for name, f := range machines {
+			s := selection{name: name, profile: profile, failOn: report.Threshold(rules.High)}
+			if d := judge(t, k, f, s); d.Verdict.State != report.Healthy {
+				t.Errorf("%s is %s: %v", name, d.Verdict.State, d.Verdict.Reasons)
+				continue
+			}
+			for _, r := range data.Required().Required {
+				if !slices.Contains(r.Profiles, string(profile)) || r.If == "nvidia-found" && name == "eight GPUs of AMD's" {
+					continue
+				}
+				without(t, f, r.Fact, func(how string, f *facts.Facts) {
+					tried[r.Fact]++
+					if d := judge(t, k, f, s); d.Verdict.State == report.Healthy {
+						t.Errorf("%s without %s (%s) is healthy", name, r.Fact, how)
+					}
+				})
+			}
+		}
+	}
+	for _, r := range data.Required().Required {
+		if tried[r.Fact] == 0 {
+			t.Errorf("%s was never missing", r.Fact)
+		}
+	}
+	t.Logf("%v", slices.Sorted(maps.Values(tried)))
+}
+
+// TestNVMLIsRequired checks that no answer of NVML but a complete one lets a machine with
+// NVIDIA GPUs be healthy.
+func TestNVMLIsRequired(t *testing.T) {
+	t.Parallel()
+	k, pair := learnt(t), exampleFacts(t, "h200x2")
+	for name, base := range map[string]*facts.Facts{"two GPUs": pair, "one GPU": oneGPU(pair)} {
+		for _, outcome := range []string{"", "hang", "crashed", "ended", "not-found", "not-built", "error", "not-asked", "new word"} {
+			f, gpus := *base, *base.GPUs
+			gpus.NVML = outcome
+			f.GPUs = &gpus
+			if d := judge(t, k, &f, selection{profile: rules.Training, failOn: report.Threshold(rules.High)}); d.Verdict.State == report.Healthy {
+				t.Errorf("%s, NVML %q: healthy", name, outcome)
+			}
+		}
+	}
+}

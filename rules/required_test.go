@@ -1,0 +1,63 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// TestGoldenRequired checks that docs/gate.md shows the table of what healthy requires.
+func TestGoldenRequired(t *testing.T) {
+	path := filepath.Join("..", "docs", "gate.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const from, to = "<!-- required -->\n", "<!-- end of required -->"
+	head, rest, begins := strings.Cut(string(page), from)
+	_, tail, ends := strings.Cut(rest, to)
+	if !begins || !ends {
+		t.Fatal("the marks of the table are missing")
+	}
+	var b strings.Builder
+	b.WriteString("| fact | must be | profiles | if | because |\n| --- | --- | --- | --- | --- |\n")
+	for _, r := range data.Required().Required {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Fact, cmp.Or(requirements[r.Holds].is, "known"), strings.Join(r.Profiles, ", "), requirements[r.If].is, r.Reason)
+	}
+	golden.File(t, path, []byte(head+from+b.String()+to+tail))
+}
+
+// TestRequired checks that each row names a fact, conditions that exist, and profiles.
+func TestRequired(t *testing.T) {
+	used := map[string]bool{"": true}
+	for _, r := range data.Required().Required {
+		if !inFacts(r.Fact) {
+			t.Errorf("%s is no fact", r.Fact)
+		}
+		for _, name := range []string{r.Holds, r.If} {
+			if c := requirements[name]; name != "" && (c.holds == nil || c.is == "") {
+				t.Errorf("%s: no condition %q", r.Fact, name)
+			}
+			used[name] = true
+		}
+		if len(r.Profiles) == 0 || r.Reason == "" {
+			t.Errorf("%s: no profile, or no reason", r.Fact)
+		}
+		for _, p := range r.Profiles {
+			if p := Profile(p); p != Training && p != Image && p != Launch {
+				t.Errorf("%s: no profile %q", r.Fact, p)
+			}
+		}
+	}
+	for name := range requirements {
+		if !used[name] {
+			t.Errorf("no row uses %s", name)
+		}
+	}
+}
