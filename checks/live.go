@@ -24,7 +24,7 @@ import (
 func ChildMain() { child.Main() }
 
 // Root must be called next in main, and nowhere else: it declares that this process starts no
-// others than its children. It returns an error if it cannot tell processes apart.
+// others than its children. It returns an error if it cannot know its own process ID.
 func Root() error { return child.Root() }
 
 // Exit exits, and leaves no child behind.
