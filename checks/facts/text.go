@@ -21,6 +21,9 @@ type Text struct {
 	// Unread says why a part of it was not read. It is empty if
 	// all was read, and for what is not text: binary data, links, devices.
 	Unread Unread `json:"unread,omitempty"`
+	// Document is the line at which the document begins that is broken. Those before it
+	// were read to their end.
+	Document int `json:"document,omitempty"`
 	// More is how many further texts an entry stands for that are not listed by
 	// name.
 	More int `json:"more,omitempty"`
@@ -35,6 +38,8 @@ const (
 	UnreadError Unread = "error"
 	// UnreadForm is an unsupported form: encrypted, or compressed too many times.
 	UnreadForm Unread = "form"
+	// UnreadBroken is what should be YAML or JSON and is not.
+	UnreadBroken Unread = "broken"
 	// UnreadLines are lines that exceed the maximum length of a line.
 	UnreadLines Unread = "long-lines"
 	// UnreadSize is the limit of --max-bytes, UnreadTime that of --deadline, and

@@ -24,6 +24,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/tree"
 )
@@ -129,7 +130,9 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 	f := t.Finish()
 	for i := range f.Texts {
 		if text := &f.Texts[i]; len(text.Kinds) == 0 && text.Problem == "" && text.Bytes == 0 {
-			text.Problem = "empty"
+			if text.Problem = "empty"; launch.IsManifest(text.Name, "") {
+				text.Unread = facts.UnreadBroken
+			}
 		}
 	}
 	switch {
@@ -492,7 +495,11 @@ func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 // plain reads a text that is not packed.
 func (t *intake) plain(ctx context.Context, in text, r io.Reader, head []byte) error {
 	if isBinary(head) {
-		in.list.pass(in.name, problem{why: "binary data"})
+		p := problem{why: "binary data"}
+		if launch.IsManifest(in.name, string(head)) {
+			p.unread = facts.UnreadBroken
+		}
+		in.list.pass(in.name, p)
 		return nil
 	}
 	name := t.unique(in.name)

@@ -141,8 +141,8 @@ func sick(outcome string, transfers []string, remedy string, findings ...string)
 	return judgement{exit: exitFindings, state: report.Findings, probe: outcome, transfers: transfers, findings: findings, remedy: remedy}
 }
 
-// checkBroken is the judgement of a machine on which what compares the data does not work.
-func checkBroken(transfers []string) judgement {
+// judgeBroken is the judgement of a machine on which what compares the data does not work.
+func judgeBroken(transfers []string) judgement {
 	return judgement{exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: transfers}
 }
 
@@ -345,14 +345,14 @@ var failClosed = []simulated{
 		"upgrade-driver", "transfer-failed high confirmed gpu0 and gpu1")},
 	{name: "no kernel can be launched on the only GPU", gpus: 1, cuda: "error-launch=209", short: true, want: sick("ok", nil,
 		"upgrade-driver", "transfer-failed high confirmed gpu0")},
-	{name: "the only GPU compares nothing", gpus: 1, cuda: "error-launch-verify=0", short: true, want: checkBroken(nil)},
+	{name: "the only GPU compares nothing", gpus: 1, cuda: "error-launch-verify=0", short: true, want: judgeBroken(nil)},
 	{name: "the only GPU gets zeros from the host", gpus: 1, cuda: "zeros-to-device", want: sick("ok", nil,
 		"reset-gpu", "transfer-failed critical confirmed gpu0")},
-	{name: "nothing is compared, and zeros arrive", cuda: "error-launch-verify=0,zeros", short: true, want: checkBroken(notTried)},
-	{name: "nothing is copied back, and nothing arrives", cuda: "error-to-host=0,dropped", want: checkBroken(notTried)},
-	{name: "zeros are copied back, and zeros arrive", cuda: "zeros-to-host,zeros", want: checkBroken(notTried)},
-	{name: "nothing wrong is ever found, and nothing arrives", cuda: "blind-verify,dropped", want: checkBroken(notTried)},
-	{name: "one GPU compares nothing from the third time on", cuda: "error-launch-verify=0@1#3,zeros@0>1", want: checkBroken(
+	{name: "nothing is compared, and zeros arrive", cuda: "error-launch-verify=0,zeros", short: true, want: judgeBroken(notTried)},
+	{name: "nothing is copied back, and nothing arrives", cuda: "error-to-host=0,dropped", want: judgeBroken(notTried)},
+	{name: "zeros are copied back, and zeros arrive", cuda: "zeros-to-host,zeros", want: judgeBroken(notTried)},
+	{name: "nothing wrong is ever found, and nothing arrives", cuda: "blind-verify,dropped", want: judgeBroken(notTried)},
+	{name: "one GPU compares nothing from the third time on", cuda: "error-launch-verify=0@1#3,zeros@0>1", want: judgeBroken(
 		[]string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"})},
 	{name: "a copy spoils its source", cuda: "spoiled-source@0>1", want: broken([]string{
 		"copy: corrupt(source) ok", "sm-store: corrupt(source) ok", "sm-load: corrupt(source) ok", "host-staged: ok",

@@ -23,6 +23,9 @@ var objectKind = &parse.Kind{
 			if strings.HasPrefix(l.Text, "---") {
 				break
 			}
+			if workload.MatchString(l.Text) { // It should have some.
+				return false
+			}
 			if m := objectFirst.FindStringSubmatch(l.Text); m != nil {
 				named[m[1]] = true
 			}

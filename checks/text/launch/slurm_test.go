@@ -91,7 +91,7 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 		fmt.Fprintf(&many, "%s  - name: c%d\n    image: i\n    resources: {limits: {nvidia.com/gpu: 8}}\n---\n", pod, i)
 	}
 	for text, want := range map[string]string{
-		pod + "  - name: a\n    image: [unclosed\n   bad: {\n": "x is not valid YAML at line 5",
+		"Look:\n" + pod + "  - name: a\n    image: [unclosed\n   bad: {\n": "x is not valid YAML at line 6",
 		many.String(): "only the first 256 descriptions of jobs are kept, and x has more",
 		pod + "  - name: a\n    image: i\n    env:\n" + strings.Repeat("    - {name: A, value: b}\n", 20001): "the manifest at line 1 of x has more than 20000 lines or 1048576 bytes",
 		pod + strings.Repeat("  - {name: a, image: i, resources: {limits: {nvidia.com/gpu: 8}}}\n", 257):     "the list at line 5 of x has more than 256 entries",

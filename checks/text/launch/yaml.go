@@ -158,24 +158,30 @@ func yamlDocuments(s *parse.Sink, text string, first parse.Line, filled *templat
 			// The line that the parser names is that of the fault, or the one
 			// before it.
 			n, _ := strconv.Atoi(bad[1])
-			notUnderstood(s, fmt.Sprintf("%s is not valid YAML at line %d", s.Source(), first.Number+max(n, 1)-1), "correct it: what follows was not read")
+			if !checkedWhole(s) {
+				notUnderstood(s, fmt.Sprintf("%s is not valid YAML at line %d", s.Source(), first.Number+max(n, 1)-1), "correct it: what follows was not read")
+			}
 			if cut := firstLines(text, min(n, strings.Count(strings.TrimRight(text, "\n"), "\n"))); cut != "" && len(cut) < len(text) {
 				rest, _, _ := strings.Cut(text[len(cut):], "\n")
 				text, broken = cut, cmp.Or(strings.TrimSpace(rest), "cut off")
 				continue
 			}
 		}
-		begin := len(s.Facts.Launches)
+		begin := len(s.Facts.Launches) // Where those of the last document begin.
 		w := &yamlWalk{sink: s, first: first, rest: filled.rest}
 		for _, n := range nodes {
+			begin = len(s.Facts.Launches)
 			filled.veil(n, 0)
 			if m := yamlMapping(firstOfDocument(n)); m["apiVersion"] == nil {
 				composed(n, 0)
 			}
 			w.visit(n, yamlContext{})
 		}
-		if n := len(s.Facts.Launches); broken != "" && n > begin { // The rest of the last one is missing.
-			leaveRestOpen(&s.Facts.Launches[n-1], broken, ruled)
+		for i := begin; i < len(s.Facts.Launches) && broken != ""; i++ {
+			// The rest of the last one is missing, and with it what the containers of a pod share.
+			if l := &s.Facts.Launches[i]; i == len(s.Facts.Launches)-1 || l.Kind == "kubernetes" {
+				leaveRestOpen(l, broken, ruled)
+			}
 		}
 		if w.visits > maxVisits || len(nodes) == maxDocuments {
 			notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more parts than are read", first.Number, s.Source()), "give its documents in files of their own")

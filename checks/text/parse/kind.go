@@ -4,6 +4,7 @@
 package parse
 
 import (
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -66,6 +67,8 @@ func BeginsLike(form *lazy.Regexp) func(in *Lines) bool {
 // it is theirs.
 type Family struct {
 	Kinds []*Kind
+	// End, if set, is called at the end of each text.
+	End func(*facts.Text)
 	// Finish, if set, puts what they kept into the facts, once all texts are read.
 	Finish func()
 }

@@ -147,6 +147,11 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 		t.Problem = fmt.Sprintf("%d of its lines are longer than %s: %s of them were not read", s.cut, Size(MaxLine), Size(s.cutBytes))
 		t.Unread = facts.UnreadLines
 	}
+	for _, f := range r.families {
+		if f.End != nil {
+			f.End(t)
+		}
+	}
 	return s.err
 }
 

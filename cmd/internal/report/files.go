@@ -19,6 +19,8 @@ func unreadFiles(f *facts.Facts, open bool) []Reason {
 	add := func(text string) { all = append(all, Reason{Code: ReasonCut, Text: text}) }
 	for _, t := range f.Texts {
 		switch {
+		case isBroken(t):
+			all = append(all, Reason{Code: ReasonBroken, Text: t.Name + " (" + t.Problem + ")"})
 		case t.Problem != "" || t.More > 1:
 		case len(t.Kinds) == 0:
 			add(t.Name + " (not recognized)")
@@ -43,6 +45,11 @@ func unreadFiles(f *facts.Facts, open bool) []Reason {
 		}
 	}
 	return all
+}
+
+// isBroken reports whether a text is not valid, or cannot be read.
+func isBroken(t facts.Text) bool {
+	return t.Unread == facts.UnreadBroken || t.Unread == facts.UnreadError
 }
 
 func isTemplate(f *facts.Facts, name string) bool {

@@ -24,7 +24,7 @@ var enums = map[reflect.Type][]any{
 	reflect.TypeFor[Redaction]():    {RedactedNames, RedactedSecrets},
 	reflect.TypeFor[State]():        {Healthy, Findings, Inconclusive},
 	reflect.TypeFor[ReasonCode]():   anyOf(reasonCodes),
-	reflect.TypeFor[facts.Unread](): {facts.UnreadError, facts.UnreadForm, facts.UnreadLines, facts.UnreadSize, facts.UnreadTime, facts.UnreadCount},
+	reflect.TypeFor[facts.Unread](): {facts.UnreadError, facts.UnreadForm, facts.UnreadBroken, facts.UnreadLines, facts.UnreadSize, facts.UnreadTime, facts.UnreadCount},
 	reflect.TypeFor[Threshold]():    {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},
 	reflect.TypeFor[area.State]():   {area.OK, area.Note, area.Problem, area.Unknown, area.NotApplicable},
 	reflect.TypeFor[rules.Area]():   anyOf(rules.Areas()),

@@ -57,13 +57,15 @@ const (
 	ReasonTexts ReasonCode = "texts-only"
 	// ReasonCut means that texts were not read, or only in part.
 	ReasonCut ReasonCode = "texts-unread"
+	// ReasonBroken is a file of a job that is not valid or cannot be read.
+	ReasonBroken ReasonCode = "file-broken"
 	// ReasonUnread means that nothing in the texts was recognized.
 	ReasonUnread ReasonCode = "nothing-recognised"
 )
 
 // reasonCodes are all of them.
 var reasonCodes = []ReasonCode{
-	ReasonFinding, ReasonWaived, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonUnread,
+	ReasonFinding, ReasonWaived, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonBroken, ReasonUnread,
 }
 
 // Reason is one reason why the verdict is not Healthy.
@@ -88,8 +90,8 @@ type Verdict struct {
 	Waived int `json:"waived,omitempty"`
 	// ExitCode is the program's exit code: 0; 1 if a finding is at or above
 	// fail_on; 2 if nothing in the input was recognized; 3 if transfers or the
-	// probe failed without such a finding, and, with --strict, if reasons
-	// contains anything other than findings.
+	// probe failed or a file of a job is broken without such a finding, and, with
+	// --strict, if reasons contains anything other than findings.
 	ExitCode int `json:"exit_code" jsonschema:"enum=0,enum=1,enum=2,enum=3"`
 	// Reason explains the exit code.
 	Reason string `json:"reason"`
@@ -180,6 +182,8 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 		return 3, "transfers failed, but no finding at or above " + string(d.FailOn) + " reports it"
 	case v.has(ReasonProbe):
 		return 3, "the probe was requested but failed"
+	case v.has(ReasonBroken):
+		return 3, "a file of the job is broken: " + v.text(ReasonBroken)
 	case strict && len(v.gaps()) > 0:
 		return 3, "--strict is set, and these were not examined: " + v.shortly(maxReasons)
 	case len(d.Findings) > 0 && d.FailOn == Never:
@@ -210,7 +214,7 @@ func (d *Document) unexamined(in Input, lacks []rules.Missing) []Reason {
 	case d.Profile == rules.Launch:
 		// What files do not say of a machine is no gap; a file that was not understood is.
 		// Where no rule was skipped for a value that is not shown, those that lack it have findings.
-		all = append(unreadTexts(in.Facts.Texts), unreadFiles(in.Facts, len(d.Skipped) == 0)...)
+		all = append(unreadTexts(slices.DeleteFunc(slices.Clone(in.Facts.Texts), isBroken)), unreadFiles(in.Facts, len(d.Skipped) == 0)...)
 		return slices.Concat(all, missingSections(lacks), d.notJudgedFiles())
 	case d.textsOnly && len(in.Only) == 0:
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})

@@ -52,7 +52,7 @@ var all = []Term{
 	},
 	{
 		ExitCode, "3",
-		"no finding at or above --fail-on, but transfers failed (--fail-on none, --skip), or the probe was requested but failed; with --strict, also if anything that the verdict needs could not be examined",
+		"no finding at or above --fail-on, but transfers failed (--fail-on none, --skip), the probe was requested but failed, or a file of a job is broken; with --strict, also if anything that the verdict needs could not be examined",
 		"Read the last lines of the report: they name what failed or is missing. --verbose says why.",
 	},
 	{

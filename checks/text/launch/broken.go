@@ -1,0 +1,186 @@
+package launch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// IsManifest reports whether a text should be YAML or JSON from its first line to its last: by its
+// name, or by the way it begins.
+func IsManifest(name, text string) bool {
+	is, _ := manifestLanguage(name, text)
+	return is
+}
+
+// manifestLanguage tells whether a text is a manifest, and whether that is in JSON.
+func manifestLanguage(name, text string) (is, isJSON bool) {
+	extension, _, _ := strings.Cut(strings.ToLower(path.Ext(name)), " ") // "pod.yaml (2)" is the second of that name.
+	switch begins := manifestBegins.FindStringSubmatch(text); {
+	case extension == ".json":
+		return true, true
+	case extension == ".yaml", extension == ".yml": // JSON is YAML, but for tabs.
+		return true, json.Valid([]byte(text))
+	default:
+		return begins != nil, begins != nil && begins[1] != ""
+	}
+}
+
+var manifestBegins = lazy.New(`\A(?:[ \t]*(?:#.*|---.*)?\r?\n)*(?:"?(?:apiVersion|kind)"?:|(\{)\s*"(?:apiVersion|kind)"\s*:)`)
+
+// checkedWhole reports whether ended says where the text that is being read is broken. A template is
+// not YAML before it is filled in.
+func checkedWhole(s *parse.Sink) bool {
+	return IsManifest(s.Source(), s.Text()) && !templated.MatchString(s.Text())
+}
+
+// ended notes where a manifest is not valid YAML or JSON, or that it was not checked to its end.
+func ended(s *parse.Sink, t *facts.Text) {
+	var f fault
+	if checkedWhole(s) {
+		f = faultOf(s.Source(), s.Text())
+	}
+	jobs := slices.ContainsFunc(s.Facts.Launches, func(l facts.Launch) bool { return l.Source == s.Source() })
+	switch {
+	case f.line > 0:
+		t.Problem, t.Unread, t.Document = fmt.Sprintf("not valid %s at line %d: %s", f.language, f.line, escape.Printable(f.why, 100)), facts.UnreadBroken, f.document
+	case jobs && f.unfinished != "":
+		notUnderstood(s, fmt.Sprintf("the %s at line %d of %s has no containers", f.unfinished, f.document, s.Source()), "give the whole manifest")
+	case jobs && t.Bytes > parse.MaxWhole && IsManifest(s.Source(), ""):
+		notUnderstood(s, fmt.Sprintf("%s is larger than %s, and was not checked to its end", s.Source(), parse.Size(parse.MaxWhole)), "give its documents in files of their own")
+	}
+}
+
+// fault is what is wrong with a manifest.
+type fault struct {
+	language, why string
+	// line is where it is not valid; 0 if it is. document is the line at which that document begins.
+	line, document int
+	// unfinished is the kind of an object that lacks its containers.
+	unfinished string
+}
+
+// faultOf looks for the first fault of a manifest.
+func faultOf(name, text string) fault {
+	_, isJSON := manifestLanguage(name, text)
+	if isJSON {
+		return jsonFault(text)
+	}
+	f := fault{language: "YAML"}
+	lines := strings.SplitAfter(text, "\n")
+	documents, err := yamlNodes(text)
+	if err != nil {
+		// The parser names the line where the broken part begins, or none. It needs the lines up to this one
+		// to fail in this way.
+		f.line = 1 + sort.Search(len(lines)-1, func(i int) bool {
+			_, sooner := yamlNodes(strings.Join(lines[:i+1], ""))
+			return sooner != nil && sooner.Error() == err.Error()
+		})
+		f.why = yamlPlace.ReplaceAllString(err.Error(), "")
+	}
+	for _, n := range documents {
+		if why, line := rejected(n, nil); line > 0 && (f.line == 0 || line < f.line) {
+			f.why, f.line = why, line
+		}
+		if kind := unfinished(firstOfDocument(n)); kind != "" && f.unfinished == "" {
+			f.unfinished, f.document = kind, firstOfDocument(n).Line
+		}
+	}
+	for i, line := range lines[:min(f.line, len(lines))] { // A carriage return also ends a line of YAML.
+		if i == 0 || strings.HasPrefix(line, "---") {
+			f.document = i + 1
+		}
+	}
+	return f
+}
+
+var yamlPlace = lazy.New(`^yaml: (?:line \d+: )?`)
+
+// yamlNodes parses the documents of a text, up to the first that is broken.
+func yamlNodes(text string) (documents []*yaml.Node, err error) {
+	for d := yaml.NewDecoder(strings.NewReader(text)); len(documents) < maxDocuments; {
+		var n yaml.Node
+		if err = d.Decode(&n); errors.Is(err, io.EOF) {
+			return documents, nil
+		} else if err != nil {
+			return documents, err
+		}
+		documents = append(documents, &n)
+	}
+	return documents, nil
+}
+
+// jsonFault looks for the first fault of JSON: one value, or one after the other.
+func jsonFault(text string) fault {
+	f := fault{language: "JSON", document: 1}
+	var err error
+	for d := json.NewDecoder(strings.NewReader(text)); err == nil; {
+		err = d.Decode(new(json.RawMessage))
+	}
+	if !errors.Is(err, io.EOF) {
+		at := len(strings.TrimSpace(text))
+		if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+			at = min(int(wrong.Offset), len(text))
+		}
+		f.why, f.line = err.Error(), 1+strings.Count(text[:at], "\n")
+	} else if n := parse.JSONNodes(text); n != nil {
+		f.why, f.line = rejected(n, nil)
+	}
+	return f
+}
+
+// rejected looks for what parses but is not valid: a key that a mapping has twice, and an anchor that
+// contains itself. above are the nodes around n.
+func rejected(n *yaml.Node, above []*yaml.Node) (why string, line int) {
+	if n.Kind == yaml.AliasNode && slices.Contains(above, n.Alias) {
+		return "the anchor " + n.Value + " contains itself", n.Line
+	}
+	keys := map[string]bool{}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.ScalarNode && child.Tag != "!!merge" {
+			key := child.ShortTag() + " " + child.Value
+			if keys[key] {
+				return "the key " + child.Value + " is given twice", child.Line
+			}
+			keys[key] = true
+		}
+		if why, line = rejected(child, append(above, n)); line > 0 {
+			return why, line
+		}
+	}
+	return "", 0
+}
+
+// unfinished is the kind of an object that needs containers and has none; empty if that is not so.
+func unfinished(n *yaml.Node) string {
+	m := yamlMapping(n)
+	if kind := yamlText(m["kind"]); m["apiVersion"] != nil && workload.MatchString("kind: "+kind) && !hasKey(n, "containers") {
+		return kind
+	}
+	return ""
+}
+
+// workload is the line of an object's kind that has containers.
+var workload = lazy.New(`^kind: *["']?(?:Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|LeaderWorkerSet|\w*Job)\b`)
+
+// hasKey reports whether a mapping in a document has a key.
+func hasKey(n *yaml.Node, key string) bool {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == key || hasKey(child, key) {
+			return true
+		}
+	}
+	return false
+}

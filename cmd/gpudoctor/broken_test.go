@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// breaks are ways in which a line of a manifest, or what follows it, is damaged.
+var breaks = map[string]func(lines []string, i int) []string{
+	"indented less": func(lines []string, i int) []string { return replaced(lines, i, strings.TrimPrefix(lines[i], " ")) },
+	"indented more": func(lines []string, i int) []string { return replaced(lines, i, "   "+lines[i]) },
+	"tab":           func(lines []string, i int) []string { return replaced(lines, i, "\t"+strings.TrimLeft(lines[i], " ")) },
+	"unclosed quote": func(lines []string, i int) []string {
+		return replaced(lines, i, strings.Replace(lines[i], ": ", `: "`, 1))
+	},
+	"unclosed bracket": func(lines []string, i int) []string {
+		return replaced(lines, i, strings.Replace(lines[i], ": ", ": [", 1))
+	},
+	"unclosed brace": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" }") },
+	"no colon":       func(lines []string, i int) []string { return replaced(lines, i, strings.Replace(lines[i], ":", "", 1)) },
+	"second colon": func(lines []string, i int) []string {
+		return replaced(lines, i, strings.Replace(lines[i], ": ", ": a: ", 1))
+	},
+	"key given twice": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+"\n"+lines[i]) },
+	"unknown anchor": func(lines []string, i int) []string {
+		return replaced(lines, i, strings.Replace(lines[i], ": ", ": *none ", 1))
+	},
+	"anchor in itself": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" &a [*a]") },
+	"zero byte":        func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" \x00") },
+	"binary": func(lines []string, i int) []string {
+		return replaced(lines, i, "\x89PNG\x1a\x00\x01\x02\xff\xfe"+strings.Repeat("\x03", 400))
+	},
+	"invalid UTF-8": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" # \xff") },
+	"cut":           func(lines []string, i int) []string { return append(lines[:i:i], lines[i][:len(lines[i])/2]) },
+	"second document": func(lines []string, i int) []string {
+		return append(lines[:len(lines):len(lines)], "---", lines[i]+": [")
+	},
+}
+
+func replaced(lines []string, i int, by string) []string {
+	return append(append(lines[:i:i], by), lines[i+1:]...)
+}
+
+// accepted reports whether a YAML parser takes all of a text.
+func accepted(text string) bool {
+	for d := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var value any
+		if err := d.Decode(&value); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// gateOf is the exit code for the files of a folder or for one file where no rule finds anything, and what is said of it.
+func gateOf(t *testing.T, path string) (code int, said string) {
+	t.Helper()
+	g := ofJob(collect(t.Context(), source{from: []string{path}}, gather.Options{}), nil)
+	if g.err != nil {
+		return exitError, g.err.Error()
+	}
+	v := report.New(report.Input{Facts: g.facts, TextsOnly: true, Profile: rules.Launch, FailOn: report.Threshold(rules.High)}).Verdict
+	for _, r := range v.Reasons {
+		said += string(r.Code) + ": " + r.Text + "\n"
+	}
+	if v.State == report.Healthy && v.ExitCode != exitOK {
+		t.Errorf("healthy, and exit code %d", v.ExitCode)
+	}
+	return v.ExitCode, said
+}
+
+// TestBrokenManifests checks that no manifest of fixtures/launches that is damaged, in any line and in any way, gives exit
+// code 0 unless it is still valid: alone it is refused, or its good documents are judged; beside a good file it is named with
+// the line.
+func TestBrokenManifests(t *testing.T) {
+	slowWithRace(t)
+	t.Parallel()
+	cases, err := filepath.Glob("../../fixtures/launches/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good.sh")
+	if err := os.WriteFile(good, []byte("docker run --gpus all --shm-size=16g image\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := gateOf(t, dir); code != exitOK || said != "" {
+		t.Fatalf("the good file alone gives %d: %s", code, said)
+	}
+	const every = 7 // All of them take a minute; each way is tried at each line of some manifest.
+	seen, broken := 0, map[string]int{}
+	for _, file := range cases {
+		for _, f := range must(txtar.ParseFile(file)).Files {
+			if filepath.Ext(f.Name) != ".yaml" {
+				continue
+			}
+			lines := strings.Split(strings.TrimSuffix(string(f.Data), "\n"), "\n")
+			for i := range lines {
+				for _, how := range slices.Sorted(maps.Keys(breaks)) {
+					if seen++; seen%every > 0 {
+						continue
+					}
+					text := strings.Join(breaks[how](lines, i), "\n") + "\n"
+					if accepted(text) {
+						continue
+					}
+					broken[how]++
+					checkBroken(t, dir, fmt.Sprintf("%s: %s at line %d", filepath.Base(file), how, i+1), text)
+				}
+			}
+		}
+	}
+	for how := range breaks {
+		if broken[how] == 0 {
+			t.Errorf("no manifest was broken by %q", how)
+		}
+	}
+}
+
+var namesLine = regexp.MustCompile(`not valid (YAML|JSON) at line \d+: |binary data`)
+
+// checkBroken checks the verdict on a broken manifest, alone and beside a good file.
+func checkBroken(t *testing.T, dir, name, text string) {
+	t.Helper()
+	bad := filepath.Join(dir, "bad.yaml")
+	if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(bad) //nolint:errcheck // The folder is temporary.
+	code, said := gateOf(t, bad)
+	whole := strings.Contains(text, "\n---") // Documents before the broken one may be judged.
+	if code != exitError && (code != exitUnproven || !whole) || !namesLine.MatchString(said) || code == exitError && strings.Contains(said, "\n") {
+		t.Errorf("%s: alone: exit code %d, %s\n%s", name, code, said, text)
+	}
+	if code, said := gateOf(t, dir); code != exitUnproven || !strings.Contains(said, "file-broken: bad.yaml (") || !namesLine.MatchString(said) {
+		t.Errorf("%s: beside a good file: exit code %d, %s\n%s", name, code, said, text)
+	}
+}
+
+// TestBrokenLine checks that the line is the one at fault, and which files count as manifests.
+func TestBrokenLine(t *testing.T) {
+	pod := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n    image: i\n    env:\n    - {name: A, value: b}\n"
+	object := "{\n \"apiVersion\": \"v1\",\n \"kind\": \"Pod\",\n \"spec\": {\"containers\": [{\"image\": \"i\"}]}\n}\n"
+	for _, tt := range []struct {
+		name, text, want string
+	}{
+		{"x.yaml", strings.Replace(pod, "    image", "   image", 1), "YAML at line 8"},
+		{"x.yml", strings.Replace(pod, "    image", "\timage", 1), "YAML at line 8"},
+		{"X.YAML", strings.Replace(pod, "name: a", "name: 'a", 1), "YAML at line 4"},
+		{"x", strings.Replace(pod, "b}", "b", 1), "YAML at line 10"},
+		{"x", "# A comment.\n---\n" + strings.Replace(pod, "name: a", "name: *a", 1), "YAML at line 6"},
+		{"x.yaml", "apiVersion: v1: x\n" + pod, "YAML at line 1"},
+		{"x.yaml", pod + "kind: Pod\n", "YAML at line 11: the key kind is given twice"},
+		{"x.yaml", pod + "---\n" + pod + " x\n", "YAML at line 22"},
+		{"x.yaml", strings.ReplaceAll(strings.Replace(pod, "b}", "b", 1), "\n", "\r\n"), "YAML at line 10"},
+		{"x.json", object[:len(object)-2], "JSON at line 4"},
+		{"x", strings.Replace(object, "\",\n", "\"\n", 1), "JSON at line 3"},
+		{"x.json", strings.Replace(object, "\"kind\"", "\"apiVersion\"", 1), "JSON at line 3: the key apiVersion is given twice"},
+		{"x.yaml", strings.ReplaceAll(object, "\n ", "\n\t"), ""},
+		{"x.json", object + object, ""},
+		{"x.yaml", strings.Replace(pod, "image: i", "image: {{ .Values.image }}", 1), ""},
+		{"x.yaml", pod + "{{- if .Values.more }}\n---\n" + pod + "{{- end }}\n", ""},
+		{"x.sh", "docker run --gpus 1 image\nfor x in [; do\n", ""},
+		{"x.yaml", "# nothing else\n" + pod, ""},
+	} {
+		file := filepath.Join(t.TempDir(), tt.name)
+		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		g := collect(t.Context(), source{from: []string{file}}, gather.Options{})
+		if g.facts == nil {
+			t.Errorf("%q: %v", tt.text, g.err)
+		} else if got := g.facts.Texts[0]; (got.Problem != "") != (tt.want != "") || !strings.Contains(got.Problem, tt.want) {
+			t.Errorf("%q: %+v, want %q", tt.text, got, tt.want)
+		}
+	}
+}
