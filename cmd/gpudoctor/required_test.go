@@ -91,9 +91,9 @@ func holders(at any, path []string) []map[string]any {
 	return nil
 }
 
-// without calls a function with documents that lack the fact at a path in one place, the first
+// removing calls a function with documents that lack the fact at a path in one place, the first
 // and the last, or its whole section.
-func without(t *testing.T, f *facts.Facts, path string, do func(how string, f *facts.Facts)) {
+func removing(t *testing.T, f *facts.Facts, path string, do func(how string, f *facts.Facts)) {
 	t.Helper()
 	keys := strings.Split(strings.ReplaceAll(path, "[]", ""), ".")
 	name := keys[len(keys)-1]
@@ -159,7 +159,7 @@ func TestRequiredFacts(t *testing.T) {
 				if !slices.Contains(r.Profiles, string(profile)) || r.If == "nvidia-found" && name == "eight GPUs of AMD's" {
 					continue
 				}
-				without(t, f, r.Fact, func(how string, f *facts.Facts) {
+				removing(t, f, r.Fact, func(how string, f *facts.Facts) {
 					tried[r.Fact]++
 					if d := judge(t, k, f, s); d.Verdict.State == report.Healthy {
 						t.Errorf("%s without %s (%s) is healthy", name, r.Fact, how)

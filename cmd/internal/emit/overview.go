@@ -39,7 +39,7 @@ func Overview(w io.Writer, p *plan.Plan, s Style) error {
 	o.settings(p, "Machine", plan.KernelParameter, plan.Sysctl, plan.ModuleOption)
 	switch {
 	case p.IsEmpty():
-		o.text(ansi.Plain, "", "No GPU and no problem was found, so there is nothing to advise. On a machine with GPUs, gpudoctor snapshot -o machine.txtar records it for --from.")
+		o.text(ansi.Plain, "", "No GPU is known and no problem was found, so there is nothing to advise. On a machine with GPUs, gpudoctor snapshot -o machine.txtar records it for --from.")
 	case len(p.Settings) == 0:
 		o.line("")
 		o.text(ansi.Plain, "", "No setting is needed: the defaults fit this machine.")

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/sorting"
@@ -164,7 +163,7 @@ type Host struct {
 	GPUs []GPU `json:"gpus"`
 
 	parts  []string // Of Summary.
-	looked bool     // Something was read that would show a GPU.
+	looked bool     // Something was read that would show each GPU.
 }
 
 // GPU is a summary of one GPU.
@@ -362,12 +361,13 @@ func list[T any](l []T) []T {
 	return l
 }
 
-// looked reports whether anything was read that would show a GPU.
+// looked reports whether something was read that would show each GPU: what a driver does not
+// find may be another vendor's.
 func looked(f *facts.Facts) bool {
-	if f.GPUs == nil || f.GPUs.NVML != checks.NVMLNotAsked {
-		return f.PCI != nil || f.GPUs != nil || f.Transfers != nil
+	if f.GPUs != nil {
+		return f.GPUs.Devices != nil
 	}
-	return f.GPUs.Devices != nil || f.Transfers != nil
+	return f.PCI != nil
 }
 
 // whole copies findings with every list in them made.

@@ -13,7 +13,8 @@ import (
 
 // newHost describes the machine in short.
 func newHost(f *facts.Facts) Host {
-	h := Host{GPUs: gpusOf(f), looked: looked(f)}
+	h := Host{GPUs: gpusOf(f)}
+	h.looked = looked(f) || len(h.GPUs) > 0
 	if f.Host != nil {
 		h.Hostname = f.Host.Hostname
 		h.Kernel = f.Host.Kernel

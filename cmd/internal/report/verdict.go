@@ -448,7 +448,13 @@ func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Rea
 		return []Reason{{Code: code, Text: "transfers (" + why + ")"}}
 	}
 	switch t := d.Transfers; {
-	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(f):
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && !looked(f):
+		_, why := noGPU(d)
+		if d.probed {
+			return one(ReasonProbe, why)
+		}
+		return one(ReasonUntried, why)
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0:
 		if why := d.unseen(); why != "" {
 			return one(ReasonUntried, why)
 		}
