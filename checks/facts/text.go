@@ -19,7 +19,8 @@ type Text struct {
 	// Problem says why it was not read, or not to its end: "binary data".
 	Problem string `json:"problem,omitempty"`
 	// Unread says why a part of it was not read. It is empty if
-	// all was read, and for what is not text: binary data, links, devices.
+	// all was read, and for what holds no text of its own: binary data, links to
+	// what is read.
 	Unread Unread `json:"unread,omitempty"`
 	// Document is the line at which the document begins that is broken. Those before it
 	// were read to their end.
@@ -36,7 +37,8 @@ type Unread string
 const (
 	// UnreadError is an error of the file system, or a broken archive.
 	UnreadError Unread = "error"
-	// UnreadForm is an unsupported form: encrypted, or compressed too many times.
+	// UnreadForm is an unsupported form: encrypted, compressed too many times, or not
+	// a regular file.
 	UnreadForm Unread = "form"
 	// UnreadBroken is what should be YAML or JSON and is not.
 	UnreadBroken Unread = "broken"

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/bzip2"
 	"compress/gzip"
 	"context"
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 
@@ -129,6 +131,7 @@ func (t *intake) zip(ctx context.Context, in text, r io.ReaderAt, size int64) er
 		case copied:
 			t.zippedFile(m, at, member, list)
 		case p.why != "":
+			p.unread = cmp.Or(p.unread, facts.UnreadForm)
 			list.pass(shown, p)
 		case !isText:
 		case ended:
@@ -249,11 +252,15 @@ func tarMember(head *tar.Header) (p problem, isText bool) {
 	case tar.TypeDir, tar.TypeXGlobalHeader:
 		return problem{}, false
 	case tar.TypeSymlink:
-		return problem{why: "a symbolic link"}, false
+		p := problem{why: "a symbolic link"}
+		if !fs.ValidPath(path.Join(path.Dir(head.Name), head.Linkname)) || path.IsAbs(head.Linkname) {
+			p.unread = facts.UnreadForm // What it points to is not in the archive.
+		}
+		return p, false
 	case tar.TypeLink:
 		return problem{why: "a hard link"}, false
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return problem{why: "not a regular file"}, false
+		return irregular, false
 	}
 	return problem{fmt.Sprintf("a member of type %q, which is not supported", head.Typeflag), facts.UnreadForm}, false
 }

@@ -70,6 +70,9 @@ type problem struct {
 // tooMany is the problem of what is one text more than are read.
 var tooMany = problem{fmt.Sprintf("more than %d texts", maxTexts), facts.UnreadCount}
 
+// irregular is the problem of pipes, sockets, devices and links.
+var irregular = problem{errNotRegular.Error(), facts.UnreadForm}
+
 // problemOf is the problem of an error.
 func (t *intake) problemOf(err error) problem {
 	switch {

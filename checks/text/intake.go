@@ -338,6 +338,10 @@ func (t *intake) folder(ctx context.Context, path string) error {
 	all := t.walk(ctx, path, shown, nil)
 	list := &listing{intake: t, of: path}
 	defer list.close()
+	regular := map[string]bool{}
+	for _, f := range all {
+		regular[f.path] = f.mode.IsRegular() && f.problem.why == ""
+	}
 	for _, f := range all {
 		ended, err := t.ended(ctx)
 		switch {
@@ -345,6 +349,8 @@ func (t *intake) folder(ctx context.Context, path string) error {
 			return err
 		case f.err != nil:
 			err = t.unreadable(ctx, list, f.shown, f.err)
+		case f.mode&fs.ModeSymlink != 0 && f.at == "" && !ended:
+			err = t.link(ctx, f, regular, list)
 		case f.problem.why != "":
 			list.pass(f.shown, f.problem)
 		case f.at != "":
@@ -360,6 +366,28 @@ func (t *intake) folder(ctx context.Context, path string) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// link lists a symbolic link, which is not followed: what it points to is not read unless it is a regular file
+// of the same folder.
+func (t *intake) link(ctx context.Context, f found, regular map[string]bool, list *listing) error {
+	target, err := files.Within(ctx, t.options.Silence, func() (string, error) {
+		if _, err := t.options.Files.Stat(f.path); err != nil {
+			return "", err
+		}
+		return t.options.Files.ReadLink(f.path)
+	})
+	if err != nil {
+		return t.unreadable(ctx, list, f.shown, err)
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(f.path), target)
+	}
+	if regular[target] {
+		f.problem.unread = ""
+	}
+	list.pass(f.shown, f.problem)
 	return nil
 }
 
@@ -402,7 +430,7 @@ func (t *intake) walk(ctx context.Context, path, shown string, all []found) []fo
 			}
 			continue
 		case !d.Type().IsRegular():
-			f.problem = problem{why: "not a regular file"}
+			f.problem = irregular
 		}
 		all = append(all, f)
 	}

@@ -194,6 +194,9 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 		g := gathered{err: complaint.Hinted(err, takesTexts, takesKinds)}
 		if slices.ContainsFunc(read.Facts.Texts, func(t facts.Text) bool { return t.Problem == "" }) {
 			g.facts, g.textsOnly = read.Facts, true // The report says what to send in its place.
+			if slices.ContainsFunc(read.Facts.Texts, func(t facts.Text) bool { return t.Unread != "" }) {
+				g.err = nil // Others were not read: the input is not known to be wrong.
+			}
 		}
 		return g
 	case errors.Is(err, recorded.ErrNewer):

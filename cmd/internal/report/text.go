@@ -346,6 +346,8 @@ func (t *text) closing() {
 		}
 	case v.has(ReasonFailed):
 		said, code = "Transfers fail: "+t.clean(v.shortly(most))+".", ansi.Red
+	case v.has(ReasonUnread) && v.has(ReasonCut):
+		said, code = "Nothing was recognized in what was read of the input: "+t.clean(v.text(ReasonCut))+".", ansi.Yellow
 	case v.has(ReasonUnread):
 		said, code = "Nothing in the input was recognized.", ansi.Plain
 	case v.has(ReasonTexts) && v.has(ReasonCut):

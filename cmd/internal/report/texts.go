@@ -154,12 +154,17 @@ func quoted(e rules.Evidence) string {
 	return e.Source + "  " + e.Fact + " = " + valueOf(e.Value)
 }
 
-// textsLine says which texts were recognised as what; others lists those in
-// which nothing was.
+// textsLine says which texts were recognised as what; others lists those that were
+// not read, and then those in which nothing was recognised.
 func (d *Document) textsLine() (recognised, others []string) {
+	var unread []string
+	defer func() { others = append(unread, others...) }()
 	for _, t := range d.Texts {
-		if len(t.Kinds) == 0 || t.Problem != "" {
-			others = append(others, t.Name+" ("+cmp.Or(t.Problem, "not recognized")+")")
+		switch said := t.Name + " (" + cmp.Or(t.Problem, "not recognized") + ")"; {
+		case t.Unread != "":
+			unread = append(unread, said)
+		case len(t.Kinds) == 0 || t.Problem != "":
+			others = append(others, said)
 		}
 		if len(t.Kinds) == 0 {
 			continue

@@ -89,8 +89,8 @@ type Verdict struct {
 	// Waived is the number of waived findings, which are not in counts.
 	Waived int `json:"waived,omitempty"`
 	// ExitCode is the program's exit code: 0; 1 if a finding is at or above
-	// fail_on; 2 if nothing in the input was recognized; 3 if transfers or the
-	// probe failed or a file of a job is broken without such a finding, and, with
+	// fail_on; 2 if nothing in the input was recognized; 3 if nothing was
+	// recognized and a part of the input was not read, or if transfers or the probe failed or a file of a job is broken without such a finding, and, with
 	// --strict, if reasons contains anything other than findings.
 	ExitCode int `json:"exit_code" jsonschema:"enum=0,enum=1,enum=2,enum=3"`
 	// Reason explains the exit code.
@@ -172,6 +172,8 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 		}
 	}
 	switch {
+	case v.has(ReasonUnread) && v.has(ReasonCut):
+		return 3, "nothing was recognized in what was read of the input"
 	case v.has(ReasonUnread):
 		return 2, "nothing in the input was recognized"
 	case reaching > 0:
