@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
@@ -85,6 +86,9 @@ var wrappings = map[string]func(string) string{
 	"80 kB of progress bars":         beforeLines("\r" + strings.Repeat(progress, 1100)),
 }
 
+// breaking are those of them that leave zero bytes in the text.
+var breaking = []string{"truncated again", "zero bytes before line feeds", "UTF-16 appended to UTF-8"}
+
 // beforeLines puts a prefix before the first twenty lines that are not empty.
 func beforeLines(prefix string) func(string) string {
 	return func(s string) string {
@@ -145,8 +149,11 @@ func TestWrappings(t *testing.T) {
 		want := told(t, text)
 		for how, wrap := range wrappings {
 			wrapped := wrap(text)
-			if how == "80 kB of progress bars" && len(text) > 8<<10 {
+			switch {
+			case how == "80 kB of progress bars" && len(text) > 8<<10:
 				continue // It is the same of all of them, and slow.
+			case slices.Contains(breaking, how) && launch.IsManifest("", text):
+				continue // A zero byte in YAML is an error.
 			}
 			tried++
 			if got := told(t, wrapped); got != want {

@@ -51,7 +51,7 @@ func sweep() {
 // child if another ends meanwhile, so two in a row must be empty.
 func endAll(list func() []int) {
 	until := time.Now().Add(sweepTime)
-	for empty := 0; empty < 2 && time.Now().Before(until); empty++ {
+	for empty := 0; empty < 2 && time.Now().Before(until) && !noChildren(); empty++ {
 		for _, pid := range list() {
 			// The number is not a child's if /proc is that of another PID namespace.
 			got, err := unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
@@ -61,6 +61,12 @@ func endAll(list func() []int) {
 		}
 		time.Sleep(sweepPause)
 	}
+}
+
+// noChildren reports whether this process certainly has no children.
+func noChildren() bool {
+	err := waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+	return errors.Is(err, unix.ECHILD)
 }
 
 // strays are the children of this process that it did not start.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
 )
@@ -198,6 +198,7 @@ type engine struct {
 	skip      map[string]bool
 	again     map[string]bool // All that is to be tried while slow transfers are timed again, else nil.
 	gpus      []*gpu
+	several   bool        // More than one of them takes part.
 	seeds     []uint64    // All that were used, to tell foreign data.
 	suspects  [][2]string // Pairs that came out wrong.
 	noSM      string      // Why no kernel can be run.
@@ -482,7 +483,7 @@ func (e *engine) devices() *failure {
 }
 
 // pciAddress is how cuDeviceGetPCIBusId and hipDeviceGetPCIBusId write one, in lower case.
-var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
+var pciAddress = lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
 
 // ambiguous is the failure of a device whose results could not be told from those of others.
 func (e *engine) ambiguous(address string) *failure {
@@ -543,13 +544,13 @@ func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
 // in parallel if the driver allows it, before the next one.
 func (e *engine) ready() {
 	// The kernels are compiled on the first GPU while the next one's context is made.
-	several := e.willing() > 1
+	e.several = e.willing() > 1
 	e.stage(stageContexts)
 	e.forAll(func(g *gpu) error {
 		return cmp.Or(
 			e.step(g, stageContexts, e.retain),
 			e.step(g, stageMemory, e.allocate),
-			e.step(g, stageKernels, func(g *gpu) error { return e.loadKernels(g, several) }),
+			e.step(g, stageKernels, e.loadKernels),
 		)
 	})
 	e.agreeOnKernels()
@@ -644,7 +645,10 @@ func (g *gpu) lose(err error) {
 func (e *engine) allocate(g *gpu) error {
 	var err error
 	g.size = copyTimes * copyBytes
-	if e.order.Mode == probe.Quick {
+	switch {
+	case e.order.Mode == probe.Quick && !e.several:
+		g.size = checkBytes
+	case e.order.Mode == probe.Quick:
 		g.size /= 2
 	}
 	for ; ; g.size = g.size / 2 &^ (partAlign - 1) {
@@ -700,9 +704,9 @@ func (e *engine) enablePeers(g *gpu) error {
 
 // loadKernels compiles the kernels with the driver's compiler, for one GPU: those that move data
 // only if there is a peer.
-func (e *engine) loadKernels(g *gpu, several bool) error {
+func (e *engine) loadKernels(g *gpu) error {
 	err := g.judge.Load()
-	if err == nil && several {
+	if err == nil && e.several {
 		err = e.loadPairs(g)
 	}
 	g.noKernels = err // The GPU still takes part.
