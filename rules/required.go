@@ -23,7 +23,7 @@ var requirements = map[string]condition{
 	"nvml-answered": {is: "NVML reports each", isNot: "NVIDIA's management library did not report each GPU", holds: managed},
 	"gpus-linked":   {is: "known for each two GPUs", isNot: "the paths between the GPUs are not known", holds: linked},
 	"probe-ended": {
-		is: "the probe came to its end", isNot: "the probe did not come to its end",
+		is: "the probe finished", isNot: "the probe did not finish",
 		holds: func(f *facts.Facts) bool { return f.Transfers != nil && examined(f.Transfers.Outcome) },
 	},
 	"kernels-ran": {
@@ -107,7 +107,7 @@ func linked(f *facts.Facts) bool {
 }
 
 // verified reports whether each ordered pair of the GPUs that the driver offers was tried,
-// and what arrived was compared with what was sent.
+// and what arrived was compared with the data.
 func verified(f *facts.Facts) bool {
 	if f.Transfers == nil {
 		return false

@@ -333,7 +333,7 @@ func noteWrong(t *probe.Transfer, n uint64, c kernels.Comparison, found string) 
 	t.Reason = fmt.Sprintf("the driver reported success, but %s: %s", which, foundWords[found])
 }
 
-// What was found in place of the data.
+// What was found instead of the data.
 const (
 	foundPoison  = "poison"
 	foundZeros   = "zeros"
