@@ -402,7 +402,7 @@ func TestSlowCollectives(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, roomForLarge), append([]string{"check", "--format", "json"}, c.args...)...)
+			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, roomForLarge), append([]string{"check", "--format", "json", "--probe-timeout", calmTimeout.String(), "--deadline", "2m"}, c.args...)...)
 			var d report.Document
 			if err := json.Unmarshal([]byte(out), &d); err != nil {
 				t.Fatal(err)

@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 			untried.Transfers = nil
 			untried.Unknown = []facts.Unknown{{Section: "transfers", Reason: "the probe was not asked for"}}
 			none := eightGPUs()
-			none.GPUs.Devices, none.Transfers = nil, nil
+			none.GPUs.Devices, none.Transfers = []facts.GPU{}, nil
 			one := eightGPUs()
 			one.GPUs.Devices, one.Links.Pairs = one.GPUs.Devices[:1], nil
 			one.Transfers = &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Devices: one.Transfers.Devices[:1]}
@@ -114,13 +114,13 @@ func eightGPUs() *facts.Facts {
 		PCI:       &facts.PCIFacts{Devices: []facts.PCIDevice{}},
 		GPUs:      &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04"}},
 		Links:     &facts.LinkFacts{},
-		Container: &facts.ContainerFacts{},
+		Container: &facts.ContainerFacts{Inside: new(false), DeviceNodes: []facts.DeviceNode{}},
 		Env:       &facts.EnvFacts{Variables: []facts.Variable{}},
 		Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
 		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK},
 	}
 	for i := range 8 {
-		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: address(i), Vendor: "nvidia", Name: "NVIDIA H200", Index: new(i), NVLinks: []facts.NVLink{}, Processes: []facts.GPUProcess{}})
+		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: address(i), Vendor: "nvidia", Name: "NVIDIA H200", InNVML: true, Index: new(i), NVLinks: []facts.NVLink{}, Processes: []facts.GPUProcess{}})
 		f.Transfers.Devices = append(f.Transfers.Devices, probe.Device{Ordinal: i, Address: address(i), Name: "NVIDIA H200", Outcome: probe.OK})
 		for j := range 8 {
 			if i < j {

@@ -63,6 +63,9 @@ vendor := "amd" if hip
 # all of them, and as far as it is known what hides some from it.
 listed.api := {d.address | some d in input.transfers.devices} if {
 	count(input.transfers.devices) > 0
+	every d in input.transfers.devices {
+		is_string(d.address)
+	}
 	object.get(input.transfers, "stage", "") != "devices"
 	is_array(input.env.variables)
 	is_array(input.container.device_nodes)
@@ -85,8 +88,7 @@ listed.management := {g.address | some g in of_vendor; g.kfd.node >= 0} if {
 # In a container with a masked /sys, and on WSL, the tree shows no GPU at all.
 listed.tree := {d.address | some d in input.pci.devices} if {
 	not input.pci.partial == true
-	some g in of_vendor
-	pci.device[g.address]
+	count([g | some g in of_vendor; pci.device[g.address]]) > 0
 }
 
 # lacking are the sources that lack a GPU which CUDA, HIP or what manages the GPUs shows.
@@ -94,24 +96,22 @@ listed.tree := {d.address | some d in input.pci.devices} if {
 # amd-gpu-fault.
 lacking[address] contains source if {
 	some from in ["api", "management"]
-	some address in listed[from]
-	some source, theirs in listed
-	not same(address) in {same(other) | some other in theirs}
-	not lost(address)
+	some address in (listed[from] - lost)
+	some source, theirs in shown
+	not same(address) in theirs
 	not explained(source, address)
 }
+
+# shown are the GPUs of each source as they are compared.
+shown[source] := {same(address) | some address in theirs} if some source, theirs in listed
 
 # same is what the partitions of an AMD GPU, functions of one device, have in common.
 same(address) := split(address, ".")[0] if {
 	hip
 } else := address
 
-# lost is true of a GPU that its driver reports as lost: gpu-fault reports it.
-lost(address) if {
-	some g in of_vendor
-	g.address == address
-	object.get(g, "error", "") != ""
-}
+# lost are GPUs that their driver reports as lost: gpu-fault reports them.
+lost := {g.address | some g in of_vendor; object.get(g, "error", "") != ""}
 
 # hidden is true where something explains that CUDA or HIP offers fewer GPUs than there are: a
 # list of GPUs with no more entries than it offers, MIG, of which CUDA offers one instance, or
@@ -136,16 +136,16 @@ nodes := surroundings.render_nodes if {
 
 # kept_back is true of a GPU that the host gives to virtual machines in parts, and of one of a
 # model of which HIP offers no other: it may not support it.
-kept_back(address) if {
-	some g in of_vendor
-	g.address == address
-	g.virtualization_mode in {"host-vgpu", "host-vsga"}
-}
+kept_back(address) if address in parted
 
 kept_back(address) if {
 	hip
-	not pci.device[address].device in {pci.device[other].device | some other in listed.api}
+	not pci.device[address].device in offered_models
 }
+
+parted := {g.address | some g in of_vendor; g.virtualization_mode in {"host-vgpu", "host-vsga"}}
+
+offered_models := {pci.device[address].device | some address in listed.api}
 
 explained("api", _) if hidden
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
@@ -201,6 +202,12 @@ type Driver interface {
 	CanExport(dev Device) bool
 	Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error)
 	Import(fd int, size uint64, dev Device) (Pointer, error)
+}
+
+// Pause is how long to sleep before a stream is asked again that was waited for so long: a twentieth of that, so that
+// long waits leave the processors to others.
+func Pause(waited time.Duration) time.Duration {
+	return min(max(20*time.Microsecond, waited/20), time.Millisecond)
 }
 
 // Path returns the file that a library was loaded from, by the maps of this

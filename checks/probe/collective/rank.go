@@ -490,7 +490,7 @@ func (r *rank) wait() error {
 		if waited > r.order.Patience {
 			return errHang
 		}
-		time.Sleep(20 * time.Microsecond)
+		time.Sleep(gpudriver.Pause(waited))
 		// A process that was not scheduled for a while has not waited for the GPU.
 		now := time.Now()
 		waited += min(now.Sub(since), r.order.Patience/10)

@@ -774,7 +774,7 @@ func (e *engine) wait(g *gpu, s gpudriver.Stream) error {
 		if waited > e.order.Patience {
 			return errHang
 		}
-		time.Sleep(20 * time.Microsecond)
+		time.Sleep(gpudriver.Pause(waited))
 		// A process that was not scheduled for a while, or was stopped, has not
 		// waited for the driver: it polls at least ten times.
 		now := time.Now()
