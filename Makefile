@@ -15,7 +15,7 @@ build: ## build ./gpudoctor
 	go build -o gpudoctor ./cmd/gpudoctor
 
 test: ## run the tests (PACKAGES=./rules for some of them)
-	go test -timeout 30m $(PACKAGES)
+	go test -timeout 60m $(PACKAGES)
 
 lint: ## check the format, go.mod, the linters' rules and the prose
 	@unformatted=$$(.ci/tool gofumpt -l .) && if [ -n "$$unformatted" ]; then \

@@ -48,7 +48,7 @@ var breaks = map[string]func(lines []string, i int) []string{
 	"invalid UTF-8": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" # \xff") },
 	"cut":           func(lines []string, i int) []string { return append(lines[:i:i], lines[i][:len(lines[i])/2]) },
 	"second document": func(lines []string, i int) []string {
-		return append(lines[:len(lines):len(lines)], "---", lines[i]+": [")
+		return append(slices.Clip(lines), "---", lines[i]+": [")
 	},
 }
 

@@ -22,7 +22,7 @@ func without(t *testing.T, hidden, env []string, line string) (stdout, stderr st
 	t.Helper()
 	to := restricted.To{Hidden: hidden, Isolated: true}
 	c := exec.Command("restricted", strings.Fields(line)...)
-	c.Env = append(env, restriction+"="+string(must(json.Marshal(to))))
+	c.Env = append(slices.Clone(env), restriction+"="+string(must(json.Marshal(to))))
 	c.SysProcAttr = to.Attributes()
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"net"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,11 +65,9 @@ func TestUnreadableEntries(t *testing.T) {
 	program = placed(t, program, dir, "gpudoctor")
 	pod := must(txtar.ParseFile("../../fixtures/launches/pod-rdma-healthy.txtar")).Files[0].Data
 	makers := map[string]func(at string) error{"": func(at string) error { return os.Symlink("pod.yaml", at) }}
-	for said, maker := range unreadable {
-		makers[said] = maker
-	}
+	maps.Copy(makers, unreadable)
 	for said, maker := range makers {
-		folder, err := os.MkdirTemp(dir, "")
+		folder, err := os.MkdirTemp(dir, "") //nolint:usetesting // Everybody may enter it, which is not so for t.TempDir.
 		if err != nil {
 			t.Fatal(err)
 		}

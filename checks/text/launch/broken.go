@@ -28,14 +28,14 @@ func IsManifest(name, text string) bool {
 // manifestLanguage tells whether a text is a manifest, and whether that is in JSON.
 func manifestLanguage(name, text string) (is, isJSON bool) {
 	extension, _, _ := strings.Cut(strings.ToLower(path.Ext(name)), " ") // "pod.yaml (2)" is the second of that name.
-	switch begins := manifestBegins.FindStringSubmatch(text); {
-	case extension == ".json":
+	switch extension {
+	case ".json":
 		return true, true
-	case extension == ".yaml", extension == ".yml": // JSON is YAML, but for tabs.
+	case ".yaml", ".yml": // JSON is YAML, but for tabs.
 		return true, json.Valid([]byte(text))
-	default:
-		return begins != nil, begins != nil && begins[1] != ""
 	}
+	begins := manifestBegins.FindStringSubmatch(text)
+	return begins != nil, begins != nil && begins[1] != ""
 }
 
 var manifestBegins = lazy.New(`\A(?:[ \t]*(?:#.*|---.*)?\r?\n)*(?:"?(?:apiVersion|kind)"?:|(\{)\s*"(?:apiVersion|kind)"\s*:)`)

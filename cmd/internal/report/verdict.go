@@ -491,14 +491,11 @@ func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Rea
 // harmless reports whether the cause of an unknown outcome is no failure of the probe: others
 // hold the memory of a GPU only where they are seen to use it.
 func (d *Document) harmless(cause probe.Cause, gpus ...string) bool {
-	switch cause {
-	case probe.CauseNoMemory:
+	if cause == probe.CauseNoMemory {
 		_, user := checks.FirstUser(d.facts, gpus...)
 		return user != nil
-	case probe.CauseNoDevice, probe.CauseBusy, probe.CauseNoAccess, probe.CauseLeftAlone, probe.CauseUnavailable:
-		return true
 	}
-	return false
+	return slices.Contains([]probe.Cause{probe.CauseNoDevice, probe.CauseBusy, probe.CauseNoAccess, probe.CauseLeftAlone, probe.CauseUnavailable}, cause)
 }
 
 // excused reports whether that a transfer was not tried is no failure of the probe: where a
