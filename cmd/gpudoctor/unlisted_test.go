@@ -69,7 +69,7 @@ func TestUnlisted(t *testing.T) {
 				if !listed && strings.Contains(strings.ToLower(allowed.Replace(words)), "no gpu") {
 					t.Errorf("%s: it says that there is no GPU:\n%s", line, out)
 				}
-				if line == "check" && !listed && (!strings.Contains(words, "GPUs not known") || strings.Count(words, "not known whether there is a GPU") < 2) {
+				if line == "check" && !listed && (!strings.Contains(words, "GPUs not known") || strings.Count(words, "not known whether there is a GPU")+strings.Count(words, "; gpus (") < 2) {
 					t.Errorf("%s: headline or closing line do not say that GPUs are unknown:\n%s", line, out)
 				}
 				checkDocument(t, line, out, listed)

@@ -4,8 +4,8 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
