@@ -64,7 +64,7 @@ vendor := "amd" if hip
 listed.api := {d.address | some d in input.transfers.devices} if {
 	count(input.transfers.devices) > 0
 	every d in input.transfers.devices {
-		is_string(d.address)
+		contains(d.address, ":")
 	}
 	object.get(input.transfers, "stage", "") != "devices"
 	is_array(input.env.variables)
