@@ -18,7 +18,7 @@ import (
 // are those that change nothing of what is judged.
 var (
 	judgeFaults = []string{
-		"error-count=0", "error-device=0@1", "error-address=0@1", "error-context=0@1", "error-current=0@1", "error-current-device=0@1", "error-current-device=201@1", "error-alloc=0@1", "error-alloc=2",
+		"error-count=0", "count=-1", "count=1000000", "count=0", "error-device=0@1", "error-address=0@1", "error-context=0@1", "error-current=0@1", "error-current-device=0@1", "error-current-device=201@1", "error-alloc=0@1", "error-alloc=2",
 		"error-host-alloc=0@1", "error-to-device=0@1", "error-to-device=0", "error-to-host=0@1", "error-to-host=0", "error-memset=0@1", "error-memset=0",
 		"error-stream=0@1", "error-query=0@1", "error-query=0", "error-event=0@1", "error-record=0@1", "error-elapsed=0@1", "elapsed=0", "elapsed=nan",
 		"error-link-create=0", "error-module=0@1", "error-module=0", "error-function=0@1", "error-function=0", "error-launch=0@1", "error-launch=0", "error-launch=209@1",
