@@ -275,6 +275,13 @@ type Launch struct {
 	// "command"; "shell" is a script's own limits, "slurm-node" a node of
 	// slurm.conf or gres.conf, "enroot-conf" the settings of enroot.
 	Kind string `json:"kind"`
+	// Object is what declares it in the file, from the outside inwards: "PyTorchJob/gpt/Worker/train",
+	// "service/web", "stage/build"; empty for a script itself.
+	Object string `json:"object,omitempty"`
+	// Unit numbers the part of a text that one process tree starts from: a container, a service, a
+	// stage, a script. Launches of one text with the same number belong together: the header of a
+	// batch script, its limits and the commands that it runs; no others share anything.
+	Unit int `json:"unit,omitempty"`
 	// Name is the container's, pod's or job's.
 	Name  string `json:"name,omitempty"`
 	Image string `json:"image,omitempty"`
@@ -308,8 +315,21 @@ type Launch struct {
 	MemlockBytes *int64 `json:"memlock_bytes,omitempty"`
 	// User is the user that it runs as, by name or number; empty is the default.
 	User string `json:"user,omitempty"`
-	// Packages are those that a Dockerfile installs, without versions.
-	Packages []string `json:"packages,omitempty"`
+	// Packages are those that a Dockerfile installs, without versions; PythonPackages are those that pip,
+	// uv or conda install there, as they are written: "nvidia-nccl-cu12==2.21.5".
+	Packages       []string `json:"packages,omitempty"`
+	PythonPackages []string `json:"python_packages,omitempty"`
+	// CPUOnly is true of a program that is told to use no GPU: --device=cpu, --backend=gloo,
+	// JAX_PLATFORMS=cpu.
+	CPUOnly bool `json:"cpu_only,omitempty"`
+	// CPUs and MemoryBytes are the limits of a container or a job on one node, or what it requests where
+	// it has no limit; nil is not stated.
+	CPUs        *float64 `json:"cpus,omitempty"`
+	MemoryBytes *int64   `json:"memory_bytes,omitempty"`
+	// Networks are the networks that a pod has besides its own (k8s.v1.cni.cncf.io/networks).
+	Networks []string `json:"networks,omitempty"`
+	// UndefinedVolumes are the names of mounts of a pod for which it has no volume.
+	UndefinedVolumes []string `json:"undefined_volumes,omitempty"`
 	// Variables are those that it sets. The section env also holds them.
 	Variables map[string]string `json:"variables,omitempty"`
 	// Processes counts the ranks on one node, Nodes the nodes;
@@ -326,6 +346,10 @@ type Launch struct {
 	// Resources are the requested limits by name: "nvidia.com/gpu": "8",
 	// "vpc.amazonaws.com/efa": "4"; "claims" counts claims of other devices.
 	Resources map[string]string `json:"resources,omitempty"`
+	// Requests are what a container requests, cpu and memory included, as Resources are its limits.
+	Requests map[string]string `json:"requests,omitempty"`
+	// Ignored are the rules that a comment or an annotation of the file accepts for it.
+	Ignored []Ignored `json:"ignored,omitempty"`
 	// Unknown are the parts to which the file gives a value that it does not show, by the
 	// names of Lines, and how it refers to the value: "shm_bytes": "${SHM}". A part is
 	// either here or has a value. "variables" and "resources" stand for any of them.
@@ -335,6 +359,15 @@ type Launch struct {
 	// describe it: "shm_bytes", "variables[NCCL_DEBUG]".
 	Line  int            `json:"line"`
 	Lines map[string]int `json:"lines,omitempty"`
+}
+
+// Ignored is a rule whose findings a file accepts: "# gpudoctor:ignore job-shm: it needs no NCCL", or
+// the annotation gpudoctor.io/ignore.job-shm.
+type Ignored struct {
+	// Rule is the id of a rule or a cause.
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+	Line   int    `json:"line"`
 }
 
 // Run is one run of a program among several: of a transcript, or of the files of a
