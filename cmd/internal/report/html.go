@@ -206,7 +206,7 @@ func (h *pageOf) remedy(number int, label string, a *remedies.Advice) page.Remed
 	h.shown[key] = number
 	r.Effort, r.Proof, r.Cost, r.Caution = h.line(apply.Effort(a.Needs, a.Lasts)), h.line(apply.Proof(a.Proof)), h.line(a.Cost), h.line(a.Caution)
 	r.Description, r.Why, r.Undo, r.Verify = h.line(a.Description), h.line(a.Why), h.line(a.Undo), h.line(a.Verify)
-	primary, others := apply.Instructions(a.Apply, h.d.runs)
+	primary, others := apply.Instructions(a.Apply, h.d.runsOf(a))
 	r.Blocks, r.More = h.blocks(primary), h.blocks(others)
 	if efforts := apply.Efforts(primary, a.Needs, a.Lasts); efforts != nil {
 		r.Effort = ""
