@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -117,6 +118,9 @@ func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Option
 			return nil, err
 		}
 		for _, f := range v.Findings {
+			if u.otherFile(f) {
+				continue // It is one of the nodes of Slurm.
+			}
 			joined.Findings = append(joined.Findings, f.In(&u.Object))
 			found[f.Rule] = true
 		}
@@ -148,6 +152,18 @@ func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Option
 	}
 	slices.SortStableFunc(joined.Findings, rules.Finding.Compare)
 	return joined, nil
+}
+
+// otherFile reports whether all evidence of a finding stands in other files than the unit.
+func (u *Unit) otherFile(f rules.Finding) bool {
+	return !slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool {
+		return strings.HasPrefix(e.Source, u.File+":") || !u.isSource(e.Source)
+	})
+}
+
+// isSource reports whether evidence stands in one of the files about the unit.
+func (u *Unit) isSource(at string) bool {
+	return slices.ContainsFunc(u.Facts.Launches, func(l facts.Launch) bool { return strings.HasPrefix(at, l.Source+":") })
 }
 
 // Rank ranks the remedies of the findings about each unit by itself, as for the machine where there is none.
