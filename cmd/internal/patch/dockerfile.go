@@ -185,13 +185,13 @@ func (s *script) dropVariable(all []instruction, w *Want, at int) {
 	change := w.remark("")
 	switch {
 	case i < 0 && len(list) > 1 && list[0].value == w.Name && !strings.Contains(list[0].value, "="): // ENV NAME value
-		s.splice(&splice{at: in.from, del: in.to - in.from + 1, change: change})
+		s.splice(s.removal(in.from, in.to-in.from+1, w, ""))
 		return
 	case i < 0:
 		s.byHand(w, "", max(at, 0), "it is set there in a form that is not read")
 		return
 	case len(list) == 1:
-		s.splice(&splice{at: in.from, del: in.to - in.from + 1, change: change})
+		s.splice(s.removal(in.from, in.to-in.from+1, w, ""))
 		return
 	}
 	old := list[i]

@@ -86,7 +86,7 @@ func (e envForm) unset(f *file, w *Want) {
 		if m == nil || !w.removes(m[2], unquoted(m[4])) || !w.within(i+1, i+1) {
 			continue
 		}
-		f.splice(&splice{at: i, del: 1, change: w.remark("")})
+		f.splice(f.removal(i, 1, w, ""))
 		return
 	}
 }

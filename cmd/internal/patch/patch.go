@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -270,6 +271,30 @@ func (f *file) splice(all ...*splice) bool {
 	f.splices = append(f.splices, all...)
 	return true
 }
+
+// removal is an edit that removes lines, with the comment directly above that says why they are there. A
+// comment that heads a group stays: a blank line is above it, and other lines of the group follow.
+func (f *file) removal(at, del int, w *Want, where string) *splice {
+	indent := func(i int) int { return len(f.lines[i].text) - len(strings.TrimLeft(f.lines[i].text, " \t")) }
+	plain := func(i int) string {
+		if i < 0 || i >= len(f.lines) {
+			return ""
+		}
+		return strings.TrimSpace(f.lines[i].text)
+	}
+	first := at
+	for ; first > 0 && remark.MatchString(plain(first-1)) && indent(first-1) == indent(at); first-- {
+	}
+	end := at + del
+	follows := end < len(f.lines) && plain(end) != "" && !strings.HasPrefix(plain(end), "#") && indent(end) == indent(at)
+	if plain(first-1) == "" && follows {
+		first = at
+	}
+	return &splice{at: first, del: end - first, change: w.remark(where)}
+}
+
+// remark is a comment for people: no first line of a script, directive, or option of a batch system.
+var remark = lazy.New(`^#(?:$|[^!A-Z]|[A-Z][^A-Z])`)
 
 // meets reports whether two edits are of the same lines. Lines may be added before one that
 // is changed.

@@ -546,7 +546,7 @@ func (s *script) drop(a assigned, w *Want) {
 			s.byHand(w, "", at, "it does not stand on a line of its own")
 			return
 		}
-		s.splice(&splice{at: begin, del: at - begin + 1, change: change})
+		s.splice(s.removal(begin, at-begin+1, w, ""))
 		return
 	}
 	if s.lineOf(from) != at || s.lineOf(old.to-1) != at {
