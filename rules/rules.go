@@ -5,6 +5,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -174,6 +175,9 @@ type Object struct {
 
 // String names the object for people: "deploy/train.yaml Job/train/main".
 func (o Object) String() string { return strings.TrimSuffix(o.File+" "+o.Name, " ") }
+
+// Place names the object with its line: "deploy/train.yaml:3 Job/train/main".
+func (o Object) Place() string { return strings.TrimSuffix(fmt.Sprintf("%s:%d %s", o.File, o.Line, o.Name), " ") }
 
 // About is the subject of a finding about an object, with the object before it.
 func (o Object) About(subject string) string {

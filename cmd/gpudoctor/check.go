@@ -94,7 +94,7 @@ defaults for flags; gpudoctor man describes them.`,
 			busyFlag,
 			waitFlag,
 			maxBytesFlag,
-			&cli.StringSliceFlag{Name: "exclude", Usage: "`PATTERN`: leave out files and folders with these names below --from (* stands for any characters)"},
+			&cli.StringSliceFlag{Name: "exclude", Usage: "`PATTERN`: leave out these files and folders below --from (test/*)"},
 			&cli.StringFlag{Name: "baseline", Usage: "`FILE`: also say what became of the findings of this report or snapshot"},
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},

@@ -331,7 +331,7 @@ func New(in Input) *Document {
 	}
 	lacks := rules.Lacking(d.Profile, in.Facts)
 	d.Verdict = d.judge(in, lacks)
-	if d.Objects = judgedObjects(in.Objects, d.Findings); len(d.Objects) > 0 {
+	if d.Objects = d.judgedObjects(in.Objects); len(d.Objects) > 0 {
 		return d // The areas are those of a machine.
 	}
 	d.Areas = area.Lines(area.Input{

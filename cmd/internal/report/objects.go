@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,14 +27,11 @@ type Object struct {
 	Facts *facts.Facts `json:"-"`
 }
 
-// maxObjects bounds the objects that are listed unless all are asked for.
-const maxObjects = 20
-
-// judgedObjects are the objects with what was found about them, the worst first.
-func judgedObjects(all []Object, findings []rules.Finding) []Object {
+// judgedObjects are objects with what was found about them, the worst first.
+func (d *Document) judgedObjects(all []Object) []Object {
 	objects := slices.Clone(all)
 	of := map[rules.Object][]rules.Finding{}
-	for _, f := range findings {
+	for _, f := range d.Findings {
 		if f.Object != nil {
 			of[*f.Object] = append(of[*f.Object], f)
 		}
@@ -77,11 +73,6 @@ func (o Object) standing() string {
 	return cmp.Or(said, "no finding")
 }
 
-// place names an object with its line: "deploy/train.yaml:3 Job/train/main".
-func place(o rules.Object) string {
-	return strings.TrimSuffix(fmt.Sprintf("%s:%d %s", o.File, o.Line, o.Name), " ")
-}
-
 // listedObjects are the objects to be listed, and how many are left out and why.
 func (d *Document) listedObjects(all bool, most int) (shown []Object, rest string) {
 	if len(d.Objects) < 2 {
@@ -104,7 +95,7 @@ func (d *Document) listedObjects(all bool, most int) (shown []Object, rest strin
 
 // objects lists what was judged, the worst first.
 func (t *text) objects() {
-	shown, rest := t.d.listedObjects(t.style.Verbose, maxObjects)
+	shown, rest := t.d.listedObjects(t.style.Verbose, maxLines)
 	if len(shown) == 0 && rest == "" {
 		return
 	}
@@ -114,9 +105,8 @@ func (t *text) objects() {
 		width = max(width, len(o.standing())+2)
 	}
 	for _, o := range shown {
-		code := colorOf(string(severityOf(o)))
-		lead := t.paint(code, lines.Pad(o.standing(), width))
-		for _, l := range t.wrapItems(strings.Fields(t.clean(place(o.Object))), width, width) {
+		lead := t.paint(colorOf(string(o.severity())), lines.Pad(o.standing(), width))
+		for _, l := range t.wrapItems(strings.Fields(t.clean(o.Place())), width, width) {
 			t.line(lead, l)
 			lead = strings.Repeat(" ", width)
 		}
@@ -126,8 +116,8 @@ func (t *text) objects() {
 	}
 }
 
-// severityOf is the worst severity of what was found about an object; low if it was not judged in full.
-func severityOf(o Object) rules.Severity {
+// severity is the worst of what was found about an object; medium if it was not judged in full.
+func (o Object) severity() rules.Severity {
 	for i, n := range []int{o.Counts.Critical, o.Counts.High, o.Counts.Medium, o.Counts.Low, o.Counts.Info} {
 		if n > 0 {
 			return severities[i]
@@ -144,7 +134,7 @@ func (m *markdown) objects() {
 	}
 	m.put("| object | findings |\n| --- | --- |")
 	for _, o := range shown {
-		m.put("| %s | %s |", gfm.Cell(m.code(place(o.Object))), o.standing())
+		m.put("| %s | %s |", gfm.Cell(m.code(o.Place())), o.standing())
 	}
 	m.put("")
 	if rest != "" {
@@ -152,12 +142,12 @@ func (m *markdown) objects() {
 	}
 }
 
-// about is the object that a group is about; empty where the report is about a machine or one object.
+// objectOf is the object that a group is about; empty where the report is about a machine or one object.
 func (d *Document) objectOf(g group) string {
 	if g.Object == nil || len(d.Objects) < 2 {
 		return ""
 	}
-	return place(*g.Object)
+	return g.Object.Place()
 }
 
 // runsOf is how that is started which advice is for, as apply.Instructions names it.
