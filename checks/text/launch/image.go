@@ -202,7 +202,7 @@ func inspectKind(s *reading) *parse.Kind {
 				l := containers[i].launch()
 				containers[i].places(l, parse.YAMLItem(nodes, i), first.Number)
 				l.Object = escape.Printable("container/"+l.Name, 200)
-			keepLaunch(s, l, at(first, parse.YAMLItem(nodes, i)), nil)
+				keepLaunch(s, l, at(first, parse.YAMLItem(nodes, i)), nil)
 			}
 		},
 	}
