@@ -160,7 +160,7 @@ func addMount(l *facts.Launch, source, target string) {
 // keepLaunch writes a launch into the facts: its variables also apply to
 // the job. A launch that another line described already is not added
 // twice. Lines are those of the command, if it continues over several.
-func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Line) {
+func keepLaunch(s *reading, l *facts.Launch, at parse.Line, lines []parse.Line) {
 	l.Source, l.Line = s.Source(), at.Number
 	readVariables(l)
 	readCommand(l, l.Command)
@@ -177,20 +177,25 @@ func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Lin
 		s.Variable(name, l.Variables[name], place.Of(l, place.Variable(name), at))
 	}
 	s.Tell(parse.Event{Kind: parse.Launched, Launch: l, Line: at})
-	for i := range s.Facts.Launches {
-		if sameLaunch(&s.Facts.Launches[i], l) {
-			return
-		}
+	if s.isDuplicate(l) {
+		return
 	}
-	if len(s.Facts.Launches) >= maxList {
-		notUnderstood(s, fmt.Sprintf("only the first %d descriptions of jobs are kept, and %s has more", maxList, s.Source()), "give fewer files at a time")
+	if len(s.Facts.Launches)-s.begin >= maxList || len(s.Facts.Launches) >= parse.MaxEntries {
+		notUnderstood(s, fmt.Sprintf("only the first %d descriptions of jobs are kept, and %s has more", len(s.Facts.Launches)-s.begin, s.Source()), "give fewer files at a time")
 		return
 	}
 	s.Facts.Launches = append(s.Facts.Launches, *l)
+	if alone[l.Kind] {
+		end := at.Number
+		if len(lines) > 0 {
+			end = lines[len(lines)-1].Number
+		}
+		s.parts = append(s.parts, part{at.Number, end})
+	}
 }
 
 // notUnderstood notes that descriptions of jobs in the text may be missing from the facts.
-func notUnderstood(s *parse.Sink, reason, hint string) {
+func notUnderstood(s *reading, reason, hint string) {
 	s.Unknown("launches", "["+s.Source()+"]", reason, hint)
 }
 
@@ -207,7 +212,7 @@ func sameLaunch(a, b *facts.Launch) bool {
 	}
 	first, second := *a, *b
 	for _, l := range []*facts.Launch{&first, &second} {
-		l.Source, l.Line, l.Lines = "", 0, nil
+		l.Source, l.Line, l.Lines, l.Unit, l.Ignored = "", 0, nil, 0, nil
 	}
 	return reflect.DeepEqual(first, second)
 }
@@ -520,7 +525,7 @@ func worldInfo(l *facts.Launch, value string) {
 
 // takeCommand reads one command line, already joined, and keeps what it
 // starts. It reports whether it understood it.
-func takeCommand(s *script, text string, at parse.Line) bool {
+func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
 	for rest := values.Expand(text, s.variables(at.Number)); rest != ""; {
 		words := splitWords(rest)
@@ -548,7 +553,7 @@ func nextCommand(line string) string {
 }
 
 // readLaunch reads a command by its kind.
-func readLaunch(s *script, l *facts.Launch, words []string, at parse.Line) bool {
+func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
 	switch l.Kind {
 	case "docker-run":
 		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
@@ -576,7 +581,7 @@ func readLaunch(s *script, l *facts.Launch, words []string, at parse.Line) bool 
 			return false
 		}
 	}
-	keepLaunch(s.Sink, l, at, s.block)
+	keepLaunch(s, l, at, s.block)
 	return true
 }
 
@@ -831,7 +836,7 @@ func setUlimit(l *facts.Launch, value string) {
 
 // dockerExec reads docker exec: it starts a program in a container that some
 // other line describes.
-func dockerExec(s *script, l *facts.Launch, words []string, at parse.Line) bool {
+func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
 		name, value, words = dockerFlags.next(words)

@@ -123,7 +123,7 @@ func TestLaunchJSON(t *testing.T) {
 			continue
 		}
 		got := f.Launches[0]
-		got.Source, got.Line, got.Lines = "", 0, nil
+		got.Source, got.Line, got.Lines, got.Unit, got.Object = "", 0, nil, 0, ""
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

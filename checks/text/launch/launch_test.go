@@ -19,7 +19,7 @@ func jsonForm(t *testing.T, f *facts.Facts) string {
 	t.Helper()
 	list := make([]string, 0, len(f.Launches))
 	for _, l := range f.Launches {
-		l.Source, l.Line, l.Lines = "", 0, nil
+		l.Source, l.Line, l.Lines, l.Unit, l.Object = "", 0, nil, 0, ""
 		b, err := json.Marshal(l)
 		if err != nil {
 			t.Fatal(err)

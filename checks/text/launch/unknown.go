@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -190,11 +189,8 @@ func imageVariable(word string) bool {
 
 // variables returns what a script's variables are before a line: those that it assigns, and
 // those that Slurm sets for its job.
-func (s *script) variables(line int) values.Lookup {
-	if s.assigned.source != s.Source() || s.assigned.script == nil {
-		s.assigned.source, s.assigned.script = s.Source(), values.Read(s.Text())
-	}
-	assigned := s.assigned.script.At(line)
+func (s *reading) variables(line int) values.Lookup {
+	assigned := s.script().At(line)
 	return func(name string) (string, values.State) {
 		value, state := assigned(name)
 		if state != values.Unset {
@@ -210,6 +206,14 @@ func (s *script) variables(line int) values.Lookup {
 	}
 }
 
+// script is what the text that is being read assigns as a script.
+func (s *reading) script() *values.Script {
+	if s.assigned.source != s.Source() || s.assigned.script == nil {
+		s.assigned.source, s.assigned.script = s.Source(), values.Read(s.Text())
+	}
+	return s.assigned.script
+}
+
 // slurmSets are the parts of a batch job that Slurm tells its script in variables (sbatch(1),
 // OUTPUT ENVIRONMENT VARIABLES).
 var slurmSets = map[string]string{
@@ -218,7 +222,7 @@ var slurmSets = map[string]string{
 
 // ofSlurm is the value of a variable that Slurm sets from what the header of the script asks
 // for.
-func (s *script) ofSlurm(name string) (string, bool) {
+func (s *reading) ofSlurm(name string) (string, bool) {
 	part := slurmSets[name]
 	if part == "" {
 		return "", false
@@ -238,16 +242,8 @@ func (s *script) ofSlurm(name string) (string, bool) {
 
 // inDockerfile reports whether a line belongs to a Dockerfile, whose reader knows which of its
 // stages are in force.
-func (s *script) inDockerfile(l parse.Line) bool {
+func (s *reading) inDockerfile(l parse.Line) bool {
 	text := s.Text()
 	first := dockerfileStart.FindString(text)
 	return first != "" && strings.Count(text[:strings.Index(text, first)+len(first)], "\n") < l.Number
-}
-
-// noteUnresolved keeps that a line of a script sets a variable to a value that the script
-// does not show.
-func noteUnresolved(s *parse.Sink, name, value string, l parse.Line) {
-	found := &facts.Launch{Kind: "shell", Unknown: map[string]string{}}
-	leaveOpen(found, value, place.Variable(name))
-	keepLaunch(s, found, l, nil)
 }

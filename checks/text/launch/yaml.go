@@ -39,21 +39,23 @@ const (
 // yamlKind takes descriptions in YAML: Kubernetes objects of any kind
 // that hold containers, compose files, and pieces of both. A compose
 // file in JSON is also YAML.
-var yamlKind = &parse.Kind{
-	Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
-	Anchors: []string{
-		"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "shm_size:", "deploy:",
-		"version:", "hostIPC:", "volumes:", "name: ", ": &",
-	},
-	Begins: yamlBegins,
-	Read:   yamlRead,
+func yamlKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
+		Anchors: []string{
+			"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "shm_size:", "deploy:",
+			"version:", "hostIPC:", "volumes:", "name: ", ": &",
+		},
+		Begins: yamlBegins,
+		Read:   func(_ *parse.Sink, in *parse.Lines) { yamlRead(s, in) },
+	}
 }
 
 var (
 	// yamlFirst is how such a description, or a piece of one, begins.
 	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: |x-[\w.-]+:\s+&)`)
 	// yamlTelling is what one of its lines must hold to be worth reading.
-	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:`)
+	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:|[{,]\s*["']?containers["']?:`)
 	// yamlKey is a key at the level of the first line: one word.
 	yamlKey = lazy.New(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
 	// yamlLine is a line of YAML: a key, an entry of a list, or what goes
@@ -83,7 +85,7 @@ func yamlBegins(in *parse.Lines) bool {
 
 func indentation(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }
 
-func yamlRead(s *parse.Sink, in *parse.Lines) {
+func yamlRead(s *reading, in *parse.Lines) {
 	first, _ := in.Peek()
 	indent := indentation(first.Text)
 	size, count := 0, 0
@@ -140,7 +142,7 @@ var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 
 // yamlDocuments parses text, whose first line is first. What does not
 // parse to its end is read as far as it does: texts are cut.
-func yamlDocuments(s *parse.Sink, text string, first parse.Line, filled *template) {
+func yamlDocuments(s *reading, text string, first parse.Line, filled *template) {
 	broken := "" // The line that does not parse.
 	for range 8 {
 		d := yaml.NewDecoder(strings.NewReader(text))
@@ -222,7 +224,7 @@ func firstLines(text string, n int) string {
 
 // yamlWalk looks for containers in a description.
 type yamlWalk struct {
-	sink   *parse.Sink
+	sink   *reading
 	first  parse.Line
 	visits int
 	// rest is a line of a template that may hold anything; empty where there is none.
@@ -236,7 +238,66 @@ type yamlContext struct {
 	nodes *int
 	// open is what stands for the number of nodes where it is not known.
 	open string
+	// kind is that of the object, object what is read from the outside inwards, and key the key above.
+	kind, object, key string
+	// ignored are the rules that annotations accept.
+	ignored []facts.Ignored
 }
+
+// enter goes into a mapping: an object, or a group of replicas with a name.
+func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
+	metadata := yamlMapping(m["metadata"])
+	name := cmp.Or(yamlText(metadata["name"]), yamlText(metadata["generateName"]))
+	c.name = cmp.Or(yamlText(metadata["name"]), c.name)
+	if kind := yamlText(m["kind"]); kind != "" && (m["apiVersion"] != nil || m["metadata"] != nil || m["spec"] != nil) {
+		c.kind, c.object = kind, ""
+		c.into(kind)
+		c.into(name)
+		c.ignored = nil
+	} else if m["template"] != nil || m["spec"] != nil {
+		c.into(cmp.Or(yamlText(m["groupName"]), yamlText(m["name"])))
+	}
+	for key, n := range yamlMapping(metadata["annotations"]) {
+		rule, ok := strings.CutPrefix(key, "gpudoctor.io/ignore.")
+		switch {
+		case !ok || len(c.ignored) >= maxList:
+		case strings.TrimSpace(yamlText(n)) == "":
+			w.sink.withoutReason(escape.Printable(rule, 100), w.at(n).Number)
+		default:
+			c.ignored = append(c.ignored, facts.Ignored{Rule: escape.Printable(rule, 100), Reason: escape.Printable(yamlText(n), 300), Line: w.at(n).Number})
+		}
+	}
+	slices.SortFunc(c.ignored, func(a, b facts.Ignored) int { return cmp.Compare(a.Line, b.Line) })
+}
+
+// into adds a name to the object.
+func (c *yamlContext) into(name string) {
+	if name != "" && len(c.object) < 200 {
+		c.object = strings.TrimPrefix(c.object+"/"+escape.Printable(name, 100), "/")
+	}
+}
+
+// below is the context of what stands below a key.
+func (c yamlContext) below(key string) yamlContext {
+	switch {
+	case strings.HasSuffix(c.key, "ReplicaSpecs"), c.kind == "" && !plainKeys[key]:
+		c.into(key)
+	case roleKeys[key] != "":
+		c.into(roleKeys[key])
+	}
+	c.key = key
+	return c
+}
+
+// roleKeys are the keys of the parts of an object that have pods of their own, and plainKeys those that say
+// nothing of which part it is.
+var (
+	roleKeys = map[string]string{
+		"headGroupSpec": "head", "leaderTemplate": "leader", "workerTemplate": "worker", "predictor": "predictor", "transformer": "transformer",
+		"explainer": "explainer", "prefill": "prefill", "worker": "worker",
+	}
+	plainKeys = map[string]bool{"spec": true, "template": true, "items": true, "containers": true, "services": true, "jobTemplate": true}
+)
 
 // stands notes where a part of a launch stands; n may be nil. An alias is looked
 // up where it points to: the text stands there.
@@ -289,7 +350,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		return
 	}
 	m := yamlMapping(n)
-	c.name = cmp.Or(yamlText(yamlMapping(m["metadata"])["name"]), c.name)
+	c.enter(w, m)
 	if m["template"] != nil { // A Job.
 		c.count(yamlText(m["parallelism"]))
 	}
@@ -319,7 +380,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		child := c
+		child := c.below(n.Content[i].Value)
 		if isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
 			w.service(n.Content[i], n.Content[i+1], child)
 			continue
@@ -486,8 +547,10 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	}
 	l := &facts.Launch{
 		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: yamlText(m["image"]), Nodes: c.nodes,
-		Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...),
+		Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...), Ignored: slices.Clone(c.ignored),
 	}
+	c.into(yamlText(m["name"]))
+	l.Object = c.object
 	l.Lines = map[string]int{}
 	for key, set := range map[string]*string{"hostIPC": &l.IPC, "hostPID": &l.PID, "hostNetwork": &l.Network} {
 		text := yamlText(pod[key])
@@ -555,7 +618,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	for _, entry := range w.list(m["volumeMounts"]) {
 		w.mount(l, yamlMapping(entry), volumes)
 	}
-	keepLaunch(w.sink, l, w.at(n), nil)
+	w.keep(l, n, n)
 }
 
 // variables reads the variables of a container.
@@ -666,6 +729,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Runtime: yamlText(m["runtime"]),
 		IPC: yamlText(m["ipc"]), PID: yamlText(m["pid"]), Network: yamlText(m["network_mode"]), Privileged: yamlText(m["privileged"]) == "true",
 		SHMBytes: values.Size(yamlText(m["shm_size"])), User: escape.Printable(yamlText(m["user"]), 300), Lines: map[string]int{},
+		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, yamlText(m["container_name"])), "/"), 200),
 	}
 	w.open(l, c)
 	for key, part := range map[string]string{
@@ -731,7 +795,24 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	for _, entry := range yamlTexts(m["tmpfs"]) {
 		dockerOption(l, "--tmpfs", entry)
 	}
-	keepLaunch(w.sink, l, w.at(begin), nil)
+	w.keep(l, begin, n)
+}
+
+// keep keeps a launch that stands from the line of a node to the last one of another.
+func (w *yamlWalk) keep(l *facts.Launch, from, to *yaml.Node) {
+	keepLaunch(w.sink, l, w.at(from), []parse.Line{{Number: w.first.Number + lastLine(to, 0) - 1}})
+}
+
+// lastLine is the last line of a node.
+func lastLine(n *yaml.Node, depth int) int {
+	last := n.Line
+	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		last += strings.Count(n.Value, "\n")
+	}
+	if len(n.Content) > 0 && depth < maxDepth { // The others stand above it.
+		last = max(last, lastLine(n.Content[len(n.Content)-1], depth+1))
+	}
+	return last
 }
 
 // serviceLimits reads the limits of a service and the GPUs it asks for.
