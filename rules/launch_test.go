@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
 
@@ -255,6 +256,35 @@ func TestVariablesElsewhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// unitsOf are the facts of each unit of a text, as the program judges them: the launches of one text with the
+// same number, with their variables. Each container is one of its own.
+func unitsOf(f *facts.Facts) []*facts.Facts {
+	type key struct {
+		source string
+		unit   int
+		box    int
+	}
+	var keys []key
+	units := map[key][]facts.Launch{}
+	for i, l := range f.Launches {
+		k := key{source: l.Source, unit: l.Unit}
+		if l.Unit == 0 && slices.Contains([]string{"docker-run", "compose", "kubernetes", "docker-inspect", "ecs", "dockerfile"}, l.Kind) {
+			k.box = i + 1
+		}
+		if units[k] == nil {
+			keys = append(keys, k)
+		}
+		units[k] = append(units[k], l)
+	}
+	var all []*facts.Facts
+	for _, k := range keys {
+		u := *f
+		u.Launches = units[k]
+		all = append(all, &u)
+	}
+	return all
 }
 
 // graveOf are the findings of medium severity or above.

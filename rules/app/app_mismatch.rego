@@ -20,13 +20,11 @@
 #   needs:
 #     - job-told
 #   remedies: [fix-application, correct-launch, nccl-timeout, other]
-#   profiles: [training, launch]
+#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.app_mismatch
 
 import data.gpudoctor.lib.collectives
-import data.gpudoctor.lib.launch_files
-import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.tables.limits
 
@@ -275,12 +273,6 @@ findings contains {
 }
 
 number(text) := to_number(text) if regex.match(`^[0-9]{1,9}$`, text)
-
-# What the files of a job say before it runs.
-findings contains found if some found in launch_network.nodes
-
-# What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"nodes"})
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs

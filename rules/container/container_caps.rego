@@ -29,15 +29,12 @@
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, reload-amd-driver, upgrade-amd-driver, other]
 #   first_of: [rdma-device-closed, rdma-not-passed]
 #   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing"]
-#   profiles: [training, launch]
+#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.container_caps
 
 import data.gpudoctor.lib.container_rdma
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.launch_devices
-import data.gpudoctor.lib.launch_files
-import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.numa_calls
@@ -259,16 +256,6 @@ findings contains {
 	count(blind) > 0
 	count(launches.without_gpus) > 0
 }
-
-# What the files of a job say before it runs.
-findings contains found if some found in launch_devices.unreached
-
-findings contains object.union({"subject": "/dev/infiniband", "params": {"nodes": ["/dev/infiniband"]}}, found) if {
-	some found in launch_limits.devices
-}
-
-# What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"privileged", "devices", "mounts", "resources", "runtime", "nodes", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]", "variables[NCCL_NET]", "variables[NCCL_IB_HCA]", "variables[ENROOT_RESTRICT_DEV]", "gpus", "processes", "tensor_parallel"})
 
 missing contains {"fact": "container", "words": "device nodes and capabilities were not read"} if not input.container
 

@@ -23,14 +23,13 @@
 #   remedies: [raise-memlock, raise-memlock-limits, add-ipc-lock]
 #   first_of: [refused, unexplained]
 #   explains: [refused > memlock-limit/raise-refused]
-#   profiles: [training, launch]
+#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.memlock_limit
 
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpudirect
-import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.locked_memory as locked
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
@@ -268,12 +267,6 @@ confidence := "confirmed" if {
 consequence := "memory registration with the NIC fails" if {
 	soft < table.memlock_too_low_bytes
 } else := "a job with many connections exceeds it"
-
-# What the files of a job say before it runs.
-findings contains object.union({"subject": "RLIMIT_MEMLOCK"}, found) if some found in launch_limits.memlock
-
-# What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_limits.memlock_open
 
 missing contains {"fact": "container", "words": "limits were not read"} if {
 	not input.container

@@ -24,14 +24,12 @@
 #   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable, free-memory, raise-process-limits]
 #   explains: [collective-failed/shm, collective-failed/both, collective-failed/fallback]
 #   first_of: [stated, hinted, implied, full, unexplained, launch]
-#   profiles: [training, launch]
+#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.shm_too_small
 
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.launch_files
-import data.gpudoctor.lib.launch_limits
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.shm
@@ -216,14 +214,10 @@ findings contains {
 	"remedies": ["increase-shm", "share-ipc"],
 	"evidence": [launches.evidence(l)],
 } if {
-	not launch_files.judged
 	launches.several
 	some l in launches.small_shm
 	not shm.roomy
 }
-
-# What the files of a job say before it runs.
-findings contains object.union({"subject": "/dev/shm"}, found) if some found in launch_limits.shm
 
 default launch_severity := "low"
 
@@ -253,9 +247,6 @@ findings contains {
 }
 
 counted if count(surroundings.usable) > 0
-
-# What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"shm_bytes", "ipc", "mounts", "gpus", "processes", "tensor_parallel"})
 
 missing contains {"fact": "container", "words": "/dev/shm and limits were not read"} if not input.container
 

@@ -15,6 +15,31 @@ type LaunchFileTable struct {
 	// DriverPackages match packages of distributions, StubFolders folders of a library path.
 	DriverPackages []string `json:"driver_packages"`
 	StubFolders    []string `json:"stub_folders"`
+	// CompatFolders match folders of CUDA's compatibility libraries, HostFolders those of the
+	// host's own libraries.
+	CompatFolders []string `json:"compat_folders"`
+	HostFolders   []string `json:"host_folders"`
+	// WithoutNCCL match images and programs that need no shared memory for their GPUs, NodeServices
+	// images of services that see all GPUs of a node, OtherProcessors images for no GPU.
+	WithoutNCCL     []string `json:"without_nccl"`
+	NodeServices    []string `json:"node_services"`
+	OtherProcessors []string `json:"other_processors"`
+	// Providers are settings that providers document for their own networks.
+	Providers []Provider `json:"providers"`
 	// Parts are the parts of a description, for people, by the names of facts.Launch.Lines.
 	Parts map[string]string `json:"parts"`
+}
+
+// Provider is what a provider documents for its network. Any of the lists recognises it.
+type Provider struct {
+	Name string `json:"name"`
+	// Image, Mounts and Resources match those of a container, Beside a variable that is set with the
+	// settings.
+	Image     []string `json:"image"`
+	Beside    []string `json:"beside"`
+	Mounts    []string `json:"mounts,omitempty"`
+	Resources []string `json:"resources,omitempty"`
+	// Settings are patterns of values by patterns of names. An empty pattern matches any value.
+	Settings map[string]string `json:"settings"`
+	Source   string            `json:"source"`
 }

@@ -25,7 +25,6 @@
 #     - measured > told > nvml-missing
 #   explains: ["told > driver-not-loaded", "stub > driver-library-mismatch/stub-told"]
 #   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, remove-from-image-path, unset-env, upgrade-driver, set-driver-capabilities, configure-container-runtime]
-#   profiles: [training, image, launch]
 #   since: "0.1"
 package gpudoctor.rules.driver_library_mismatch
 
@@ -33,8 +32,6 @@ import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.driver_libraries
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
-import data.gpudoctor.lib.launch_files
-import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -254,14 +251,6 @@ findings contains driver_libraries.finding(l, ["info", "likely"], message, {}) i
 	l.version == driver_libraries.kernel_driver
 	message := sprintf("%s %s is part of this image and matches this machine's driver, but no other: after the next driver update, or on another machine, CUDA or NVML fail to start", [l.kind, l.version])
 }
-
-# What the files of a job say before it runs.
-findings contains found if some found in launch_network.packages
-
-findings contains found if some found in launch_network.stubs
-
-# What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"variables[LD_LIBRARY_PATH]"})
 
 missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 

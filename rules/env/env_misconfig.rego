@@ -22,14 +22,11 @@
 #     - env.variables
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
 #   explains: [restricts > collective-slow]
-#   profiles: [training, image, launch]
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.launch_files
-import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.nccl_values
 import data.gpudoctor.lib.networks
@@ -237,39 +234,6 @@ findings contains object.union(about(name, {"source": "https://github.com/NVIDIA
 	some name in ["NVSHMEM_IB_TRAFFIC_CLASS", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX", "UCX_IB_TRAFFIC_CLASS", "MC_GID_INDEX"]
 	nccl_values.number(trim_space(facts.env[name])) > 0
 }
-
-# What the files of a job say before it runs.
-findings contains launch_setting(found) if some found in launch_network.rendezvous
-
-findings contains launch_setting(found) if some found in launch_network.disabled
-
-# A container's value that differs from the one in force, which another sets.
-findings contains {
-	"subject": name,
-	"message": sprintf("%s=%s of %s %s", [name, setting_costs.shown(s.value), launch_files.title(l), why(row)]),
-	"severity": row.severity,
-	"confidence": row.confidence,
-	"evidence": [launch_files.setting_fact(l, name)],
-	"remedies": object.get(row, "remedies", ["unset-env"]),
-	"params": object.union({"variable": name, "source": object.get(row, "source", variables.guide)}, effect(row)),
-} if {
-	some l in launch_files.files
-	some name, s in launch_files.settings(l)
-	value := trim_space(s.value)
-	value != ""
-	value != trim_space(facts.variable[name].value)
-	row := setting_rows.decisive_for(name, value)
-	not row.silent
-	row.severity != "by-loss"
-}
-
-launch_setting(found) := object.union(found, {
-	"confidence": "likely",
-	"params": object.union({"source": variables.guide}, found.params),
-})
-
-# What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"variables[*]", "devices", "mounts", "resources", "nodes"})
 
 missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env

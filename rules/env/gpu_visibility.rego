@@ -33,15 +33,13 @@
 #   explains: [build-unsupported/no-kernels]
 #   remedies: [fix-visible-devices, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
-#   profiles: [training, launch]
+#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_visibility
 
 import data.gpudoctor.lib.container_gpus
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.integrated_gpu
-import data.gpudoctor.lib.launch_files
-import data.gpudoctor.lib.launch_gpus
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rank_gpus
@@ -257,12 +255,6 @@ findings contains {
 findings contains object.union({"subject": "GPUs", "params": {"variable": "HIP_VISIBLE_DEVICES"}, "remedies": ["fix-visible-devices"]}, found) if {
 	some found in integrated_gpu.found
 }
-
-# What the files of a job say before it runs.
-findings contains object.union({"confidence": "likely"}, found) if some found in launch_gpus.found
-
-# What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_files.undecided({"gpus", "processes", "tasks", "tensor_parallel", "nodes", "runtime", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"} | {sprintf("variables[%s]", [name]) | some name in visible.choosers})
 
 missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env

@@ -17,6 +17,19 @@ import data.tables.variables
 # holds is true of a circumstance that is known to be so. Some look at the value.
 holds("image", _) if surroundings.image
 
+holds("image", _) if dockerfile
+
+holds("image-judged", _) if dockerfile
+
+holds("image-configured", _) if dockerfile
+
+# dockerfile is true where a stage of one is judged: its settings are the image's own.
+dockerfile if {
+	input.profile == "launch"
+	some l in input.launches
+	l.kind == "dockerfile"
+}
+
 # image-judged is true only where it was asked for: a container without GPUs may have
 # its variables from its launch, and one with GPUs was launched.
 holds("image-judged", _) if {

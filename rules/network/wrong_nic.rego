@@ -33,13 +33,11 @@
 #     - choice > narrow
 #     - choice > inside
 #     - choice > peer-address > scattered > no-route > unreached
-#   profiles: [training, image, launch]
 #   since: "0.1"
 package gpudoctor.rules.wrong_nic
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.launch_network
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
@@ -285,14 +283,8 @@ findings contains {
 	count({d | some d in devices; networks.selects(value, d)}) == 0
 }
 
-# What the files of a job say before it runs.
-findings contains object.union({"confidence": "likely"}, found) if some found in launch_network.interfaces
-
 # NCCL finds no interface at all. A variable that names one which does not exist is the cause.
 findings contains misled("NCCL_SOCKET_IFNAME", object.union({"id": "no-interface"}, found)) if some found in own_connection.missing
-
-# What the files of a job leave open.
-missing contains {"fact": "launches", "words": words} if some words in launch_network.interfaces_open
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs

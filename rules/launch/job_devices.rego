@@ -1,0 +1,142 @@
+# METADATA
+# title: A job's container lacks devices
+# description: >-
+#   A container sees only the devices that are passed in. A program for GPUs in a container without
+#   any does not start, HIP needs both of AMD's device nodes, and NCCL without an RDMA device uses
+#   TCP, or ends if its variables call for RDMA.
+# related_resources:
+#   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+#     description: Devices that are passed to a container
+#   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
+#     description: Devices and groups of a ROCm container
+#   - ref: https://github.com/NVIDIA/enroot/blob/master/doc/standard-hooks.md
+#     description: Enroot's hook for RDMA devices, 99-mellanox.sh
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   areas: [container]
+#   needs: [launches]
+#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, add-ipc-lock]
+#   profiles: [launch]
+#   cause: container-caps
+#   since: "0.4"
+package gpudoctor.rules.job_devices
+
+import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
+import data.tables.launch_files as words
+
+# A container that starts ranks and is given no GPU. The default runtime of a machine may
+# add them for an image that asks for them.
+findings contains {
+	"subject": "/dev/nvidia*",
+	"message": sprintf("%s starts a program for GPUs and requests none (%s)", [job.opening(l), ways[l.kind]]),
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["pass-device-nodes"],
+	"params": {"nodes": ["/dev/nvidia0"]},
+	"evidence": [job.fact(l, "processes", object.get(l, "command", []))],
+} if {
+	some l in job.containers
+	without_gpus(l)
+	job.ranks(l) > 0
+	not array.concat(object.get(l, "command", []), [""])[0] in {"mpirun", "mpiexec", "orterun"}
+	not job.matches(words.other_processors, object.get(l, "image", ""))
+}
+
+ways := {
+	"docker-run": "neither --gpus nor --runtime=nvidia",
+	"compose": "neither deploy.resources.reservations.devices nor gpus",
+	"kubernetes": "no nvidia.com/gpu or amd.com/gpu among its limits",
+}
+
+without_gpus(l) if l in launches.without_gpus
+
+without_gpus(l) if {
+	l.kind == "kubernetes"
+	launches.shows(l, {"gpus", "runtime", "privileged", "resources", "requests", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
+	not l.gpus
+	not l.runtime
+	not l.privileged
+	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
+	not job.settings(l).NVIDIA_VISIBLE_DEVICES
+}
+
+# AMD: HIP needs the compute node and the render nodes.
+findings contains {
+	"subject": lacking,
+	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, job.title(l), lacking]),
+	"remedies": ["pass-amd-devices"],
+	"params": {"nodes": [lacking]},
+	"evidence": [job.fact(l, "devices", l.devices)],
+} if {
+	some l in job.containers
+	launches.shows(l, {"privileged", "devices", "mounts"})
+	not l.privileged
+	some [given, lacking] in [["/dev/kfd", "/dev/dri"], ["/dev/dri", "/dev/kfd"]]
+	has(l, given)
+	not has(l, lacking)
+	not for_pictures(l)
+}
+
+has(l, prefix) if {
+	some part in ["devices", "mounts"]
+	some d in l[part]
+	startswith(d, prefix)
+}
+
+# A graphics node alone is also passed for other purposes.
+for_pictures(l) if {
+	not has(l, "/dev/kfd")
+	not contains(object.get(l, "image", ""), "rocm")
+}
+
+of_rdma(l, severity, message, evidence) := {
+	"subject": "/dev/infiniband", "severity": severity, "message": message, "evidence": [evidence],
+	"remedies": ["pass-rdma-devices", "add-ipc-lock"], "params": {"nodes": ["/dev/infiniband"]},
+}
+
+# without_rdma are the containers that no RDMA device reaches. A network of its own may bring a
+# pod one.
+without_rdma contains l if {
+	some l in job.containers
+	launches.shows(l, {"privileged", "devices", "mounts", "resources", "networks"})
+	not l.privileged
+	count(job.rdma(l)) == 0
+	count({name | some name, _ in l.resources; regex.match(`efa|claims|rdma`, name)}) == 0
+	count(object.get(l, "networks", [])) == 0
+}
+
+# The RDMA devices that variables call for.
+findings contains of_rdma(l, called[0], sprintf("%s sets %s=%s but gets no RDMA device: %s", [job.opening(l), name, s.value, called[1]]), job.setting_fact(l, name)) if {
+	some l in without_rdma
+	some name, s in job.settings(l)
+	called := calls(name, s.value)
+}
+
+calls("NCCL_NET", value) := ["high", "NCCL then ends instead of using TCP"] if upper(value) == "IB"
+
+calls("NCCL_IB_HCA", value) := ["medium", "NCCL finds none of these NICs and uses TCP"] if not value in {"", "^"}
+
+# Several nodes, RDMA on each, and no way to it.
+findings contains of_rdma(l, "medium", sprintf("%s runs on %d nodes and gets no RDMA device, but the target has RDMA NICs: traffic between nodes uses TCP", [job.opening(l), l.nodes]), job.fact(l, "devices", object.get(l, "devices", []))) if {
+	some l in without_rdma
+	job.target_rdma
+	l.nodes > 1
+	job.asks(l)
+}
+
+# Enroot leaves /dev empty but for what its hooks add.
+findings contains object.union(
+	of_rdma(l, "low", sprintf("ENROOT_RESTRICT_DEV=%s keeps the host's /dev out of containers: without MELLANOX_VISIBLE_DEVICES=all, RDMA devices are missing there", [value]), job.fact(l, "variables[ENROOT_RESTRICT_DEV]", value)),
+	{"confidence": "possible", "remedies": ["pass-rdma-devices"]},
+) if {
+	some l in job.parts
+	l.kind == "enroot-conf"
+	value := l.variables.ENROOT_RESTRICT_DEV
+	lower(value) in {"y", "yes", "1", "true", "t", "on"}
+}
+
+missing contains {"fact": "launches", "words": text} if some text in job.undecided({"privileged", "devices", "mounts", "resources", "runtime", "nodes", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]", "variables[NCCL_NET]", "variables[NCCL_IB_HCA]", "variables[ENROOT_RESTRICT_DEV]", "gpus", "processes", "tensor_parallel"})

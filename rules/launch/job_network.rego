@@ -1,0 +1,106 @@
+# METADATA
+# title: A job uses a network that does not reach its peers
+# description: >-
+#   NCCL and Gloo set up connections over the interface that NCCL_SOCKET_IFNAME and
+#   GLOO_SOCKET_IFNAME name. A container with a network of its own has other interfaces than its
+#   host, and where none matches, the job fails at startup. The bridge of an engine ends in its
+#   machine.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
+#     description: NCCL_SOCKET_IFNAME, NCCL_IB_HCA and the default choice
+#   - ref: https://docs.pytorch.org/docs/stable/distributed.html
+#     description: GLOO_SOCKET_IFNAME
+#   - ref: https://docs.docker.com/engine/network/drivers/host/
+#     description: Networks of containers
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   areas: [network]
+#   needs: [launches]
+#   remedies: [set-socket-ifname, correct-launch, set-ib-hca, unset-env]
+#   profiles: [launch]
+#   cause: wrong-nic
+#   since: "0.4"
+package gpudoctor.rules.job_network
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.networks
+import data.tables.launch_files as words
+
+# named are the values of variables that name interfaces, by description and variable.
+named[l][name] := value if {
+	some l in job.parts
+	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
+	value := job.settings(l)[name].value
+	value != ""
+	not networks.excludes(value)
+}
+
+astray(l, name, message, remedies, more) := {
+	"subject": name, "message": message, "remedies": remedies, "params": {"variable": name},
+	"evidence": array.concat([job.setting_fact(l, name)], more),
+}
+
+# An interface of the host in a container that has none of them. An RDMA or SR-IOV resource may
+# move one of the host into the pod.
+findings contains astray(l, name, sprintf("%s=%s names an interface of the host, but %s has a network of its own (%s), with eth0: NCCL and Gloo find no such interface, and the job fails at startup", [name, value, job.title(l), without[l.kind]]), ["set-socket-ifname", "unset-env"], []) if {
+	some l, of in named
+	some name, value in of
+	job.own_network(l)
+	every interface in networks.patterns(value) {
+		job.matches(words.host_interfaces, interface)
+	}
+	launches.shows(l, {"resources"})
+	count({f | some f in job.rdma(l); contains(f.fact, ".resources")}) == 0
+}
+
+without := {"kubernetes": "no hostNetwork", "docker-run": "no --network host", "compose": "no network_mode: host", "docker-inspect": "not the host's"}
+
+# on_host is true of what has the interfaces of the target.
+on_host(l) if l.network == "host"
+
+on_host(l) if l.kind in {"slurm", "mpirun", "torchrun", "command"}
+
+findings contains astray(l, name, sprintf("%s=%s of %s matches no interface of the target: there are %s", [name, value, job.title(l), facts.list(there)]), ["unset-env", "set-socket-ifname"], [{"fact": "nics.interfaces", "value": sort(there), "source": "--target"}]) if {
+	some l, of in named
+	some name, value in of
+	on_host(l)
+	some interfaces in networks.listed
+	there := {n.name | some n in interfaces}
+	every interface in there {
+		not networks.selects(value, interface)
+	}
+}
+
+findings contains astray(l, "NCCL_IB_HCA", sprintf("NCCL_IB_HCA=%s of %s matches no RDMA device of the target: there are %s", [value, job.title(l), facts.list(there)]), ["set-ib-hca", "unset-env"], [{"fact": "nics.rdma", "value": sort(there), "source": "--target"}]) if {
+	some l in job.parts
+	on_host(l)
+	value := job.settings(l).NCCL_IB_HCA.value
+	value != ""
+	there := {p.device | some p in input.nics.rdma}
+	count(there) > 0
+	every device in there {
+		not networks.selects(value, device)
+	}
+}
+
+# Containers of an engine without a network between hosts: their addresses hold on one machine only.
+findings contains {
+	"subject": "network",
+	"message": sprintf("%s runs on %d nodes but has the network of one machine's bridge: NCCL gives other nodes an address that they do not reach. Start it with --network host", [job.opening(l), l.nodes]),
+	"params": {"variable": "NCCL_SOCKET_IFNAME", "bridge": object.get(l, "network", "bridge")},
+	"remedies": ["correct-launch"],
+	"evidence": [job.fact(l, "network", object.get(l, "network", "bridge"))],
+} if {
+	some l in job.containers
+	l.kind in {"docker-run", "compose"}
+	job.own_network(l)
+	object.get(l, "network", "bridge") == "bridge"
+	l.nodes > 1
+}
+
+missing contains {"fact": "launches", "words": text} if some text in job.undecided({"network", "networks", "resources", "nodes", "variables[NCCL_SOCKET_IFNAME]", "variables[GLOO_SOCKET_IFNAME]"})

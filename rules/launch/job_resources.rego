@@ -1,0 +1,59 @@
+# METADATA
+# title: A job's memory or processors do not suffice
+# description: >-
+#   /dev/shm counts against the memory of its container, whose processes are killed when it is full.
+#   Each rank needs a processor of its own to start kernels and serve the network; data loaders need
+#   more.
+# related_resources:
+#   - ref: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
+#     description: A volume in memory counts against the memory limit of the container
+#   - ref: https://docs.kernel.org/admin-guide/cgroup-v2.html#memory
+#     description: tmpfs and shared memory are charged to the control group
+#   - ref: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+#     description: Workers of data loaders, and processors for each GPU
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: medium
+#   confidence: likely
+#   areas: [container]
+#   needs: [launches]
+#   remedies: [correct-launch]
+#   profiles: [launch]
+#   since: "0.4"
+package gpudoctor.rules.job_resources
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
+
+of_part(l, subject, message, part) := {
+	"subject": subject, "message": message, "remedies": ["correct-launch"],
+	"params": {"resource": subject}, "evidence": [job.fact(l, part, l[part])],
+}
+
+# limited is true where a number is a limit: what a pod only requests, it may exceed.
+limited(l, name) if {
+	launches.shows(l, {"resources", "requests"})
+	not only_requested(l, name)
+}
+
+only_requested(l, name) if {
+	l.requests[name]
+	not l.resources[name]
+}
+
+findings contains of_part(l, "memory", sprintf("%s may fill %s of /dev/shm but is limited to %s of memory, against which that counts: it is killed before /dev/shm is full", [job.opening(l), facts.bytes(l.shm_bytes), facts.bytes(l.memory_bytes)]), "shm_bytes") if {
+	some l in job.containers
+	limited(l, "memory")
+	l.shm_bytes > l.memory_bytes
+}
+
+findings contains of_part(l, "cpu", sprintf("%s is limited to %v processors for %d GPUs: each rank needs at least one to start kernels and serve the network, and data loaders need more", [job.opening(l), l.cpus, job.gpus(l)]), "cpus") if {
+	some l in job.parts
+	limited(l, "cpu")
+	job.gpus(l) > 1
+	l.cpus < job.gpus(l)
+}
+
+missing contains {"fact": "launches", "words": text} if some text in job.undecided({"shm_bytes", "memory_bytes", "cpus", "gpus"})

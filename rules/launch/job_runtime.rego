@@ -1,0 +1,108 @@
+# METADATA
+# title: A job's container gets other GPUs or libraries than it asks for
+# description: >-
+#   The NVIDIA container runtime obeys NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES. In a pod
+#   they take the place of what the device plugin chose, behind the back of the scheduler, and in a
+#   container of enroot of what Slurm chose. Without compute there is no libcuda in it, without utility
+#   no NVML, and NCCL needs both.
+# related_resources:
+#   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+#     description: NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES
+#   - ref: https://github.com/NVIDIA/enroot/blob/master/doc/standard-hooks.md
+#     description: Enroot's hook 98-nvidia.sh, which pyxis uses, obeys NVIDIA_VISIBLE_DEVICES
+#   - ref: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/kubelet/kubelet_pods.go
+#     description: GenerateRunContainerOptions adds the pod's variables behind the device plugin's
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   areas: [gpus, environment]
+#   needs: [launches]
+#   remedies: [fix-visible-devices, set-driver-capabilities]
+#   profiles: [launch]
+#   cause: gpu-visibility
+#   since: "0.4"
+package gpudoctor.rules.job_runtime
+
+import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.visible_devices as visible
+import data.tables.launch_files as words
+
+# What NVIDIA_VISIBLE_DEVICES does where it counts. Docker's --gpus overrides it.
+findings contains {
+	"subject": "NVIDIA_VISIBLE_DEVICES",
+	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]),
+	"severity": told[0],
+	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices"],
+	"evidence": array.concat([job.setting_fact(l, "NVIDIA_VISIBLE_DEVICES")], [job.fact(l, "gpus", l.gpus) | l.gpus]),
+} if {
+	some l in job.parts
+	value := job.settings(l).NVIDIA_VISIBLE_DEVICES.value
+	told := choice(l, lower(value))
+}
+
+choice(l, value) := ["critical", sprintf("hides all GPUs that %s requests: the container runtime then passes in none", [job.title(l)])] if {
+	value in {"none", "void"}
+	job.asks(l)
+	by_variable(l)
+} else := ["high", sprintf("of %s takes the place of the GPUs that the device plugin chose: pods share one GPU while others are idle", [job.title(l)])] if {
+	l.kind == "kubernetes"
+	l.resources["nvidia.com/gpu"] != "0"
+	regex.match(`^(\d|gpu-)`, value)
+} else := ["high", sprintf("passes %d of the %d GPUs that the job requests into the container of %s", [count(visible.list_of(value)), job.gpus(l), job.title(l)])] if {
+	by_variable(l)
+	l.kind == "slurm"
+	regex.match(`^(\d|gpu-)`, value)
+	count(visible.list_of(value)) < job.gpus(l)
+} else := ["medium", sprintf("passes all GPUs of the node into %s, which requests none: Kubernetes gives them to other pods as well", [job.title(l)])] if {
+	value == "all"
+	bypasses(l)
+}
+
+by_variable(l) if l.kind == "kubernetes"
+
+by_variable(l) if l.runtime == "nvidia"
+
+by_variable(l) if {
+	l.kind == "slurm"
+	l.image
+}
+
+# bypasses is true of a pod that asks for no device. Services on each node look at all of them by right.
+bypasses(l) if {
+	l.kind == "kubernetes"
+	launches.shows(l, {"gpus", "resources", "requests", "privileged"})
+	not job.asks(l)
+	not l.privileged
+	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
+	not startswith(object.get(l, "object", ""), "DaemonSet/")
+	not job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value == "utility"
+	not job.matches(words.node_services, object.get(l, "image", ""))
+}
+
+findings contains {
+	"subject": "NVIDIA_DRIVER_CAPABILITIES",
+	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, library]),
+	"severity": {true: "high", false: "medium"}[count({l | job.several(l)}) > 0],
+	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
+	"remedies": ["set-driver-capabilities"],
+	"evidence": [job.setting_fact(l, "NVIDIA_DRIVER_CAPABILITIES")],
+} if {
+	some l in job.containers
+	job.asks(l)
+	value := job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value
+	given := {trim_space(c) | some c in split(lower(value), ",")} - {""}
+	count(given & {"all", "video", "graphics", "display"}) == 0
+	count(given) > 0
+	some capability, library in needed(l)
+	not capability in given
+}
+
+needed(l) := {"compute": "libcuda, without which CUDA finds no driver", "utility": "libnvidia-ml, without which NCCL does not start"} if {
+	job.several(l)
+} else := {"compute": "libcuda, without which CUDA finds no driver"}
+
+missing contains {"fact": "launches", "words": text} if some text in job.undecided({"gpus", "runtime", "resources", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"})

@@ -1,0 +1,69 @@
+# METADATA
+# title: A job's /dev/shm is too small
+# description: >-
+#   NCCL exchanges data through files in /dev/shm between GPUs without direct access to each
+#   other, and data loaders pass batches there. A container gets 64 MiB unless its description
+#   asks for more, less than the buffers of one NCCL communicator: NCCL then fails with
+#   "unhandled system error" or "No space left on device", and data loaders die of a bus error.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: NCCL recommends 1 GiB of shared memory in containers
+#   - ref: https://docs.docker.com/reference/cli/docker/container/run/
+#     description: The default of --shm-size is 64 MiB
+#   - ref: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
+#     description: A volume in memory, and its size
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   areas: [container]
+#   needs: [launches]
+#   remedies: [increase-shm, share-ipc]
+#   profiles: [launch]
+#   cause: shm-too-small
+#   since: "0.4"
+package gpudoctor.rules.job_shm
+
+import data.gpudoctor.lib.job
+import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.surroundings
+import data.tables.launch_files as words
+
+# sharing are the containers whose programs exchange data between several GPUs.
+sharing contains l if {
+	some l in job.containers
+	job.several(l)
+	not job.matches(words.without_nccl, object.get(l, "image", ""))
+	not job.matches(words.without_nccl, array.concat(object.get(l, "command", []), [""])[0])
+}
+
+findings contains {
+	"subject": "/dev/shm",
+	"message": sprintf("%s %s and uses several GPUs: NCCL's shared memory transfers, and data loaders with several workers, fail there. The recommended minimum is 1 GiB", [job.opening(l), launches.shm_words(l)]),
+	"severity": severity,
+	"remedies": ["increase-shm", "share-ipc"],
+	"evidence": [job.fact(l, "shm_bytes", object.get(l, "shm_bytes", "the default of 64 MiB"))],
+} if {
+	some l in sharing
+	l in launches.small_shm
+}
+
+# GPUs that NVLink connects exchange nothing through it.
+default severity := "high"
+
+severity := "medium" if surroundings.all_nvlinked
+
+# A volume of the node's disk in its place.
+findings contains {
+	"subject": "/dev/shm",
+	"message": sprintf("%s mounts an emptyDir without medium: Memory at /dev/shm, so shared memory is a file on the disk of the node", [job.opening(l)]),
+	"severity": "medium",
+	"remedies": ["increase-shm"],
+	"evidence": [job.fact(l, "mounts", "emptyDir:/dev/shm")],
+} if {
+	some l in sharing
+	"emptyDir:/dev/shm" in l.mounts
+}
+
+missing contains {"fact": "launches", "words": text} if some text in job.undecided({"shm_bytes", "ipc", "mounts", "gpus", "processes", "tensor_parallel"})

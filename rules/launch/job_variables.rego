@@ -1,0 +1,195 @@
+# METADATA
+# title: A job's variable is misconfigured or left over
+# description: >-
+#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP control how GPUs
+#   communicate. A setting made for another machine, for a fault that is gone, or for a library that
+#   has since renamed it costs bandwidth or has no effect, each time that the job runs. What a
+#   provider documents for its network is none of these.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
+#     description: What each NCCL variable does; tuning and debugging variables are not for production
+#   - ref: https://docs.pytorch.org/docs/stable/elastic/run.html
+#     description: The rendezvous of torchrun
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: low
+#   confidence: likely
+#   areas: [environment]
+#   needs: [launches]
+#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
+#   profiles: [launch]
+#   cause: env-misconfig
+#   since: "0.4"
+package gpudoctor.rules.job_variables
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.job
+import data.gpudoctor.lib.nccl_values
+import data.gpudoctor.lib.setting_costs
+import data.gpudoctor.lib.setting_rows
+import data.gpudoctor.lib.variable_names
+import data.tables.launch_files as words
+import data.tables.variables
+
+of_setting(l, name, message, more) := object.union(
+	{
+		"subject": name,
+		"message": sprintf("%s=%s %s", [name, setting_costs.shown(job.settings(l)[name].value), message]),
+		"remedies": ["unset-env"],
+		"evidence": [job.setting_fact(l, name)],
+		"params": {"variable": name, "source": variables.guide},
+	},
+	more,
+)
+
+# What the table says of a setting.
+findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), why(row)]), {
+	"severity": severity(l, row),
+	"confidence": row.confidence,
+	"remedies": object.get(row, "remedies", ["unset-env"]),
+	"params": object.union(
+		{"variable": name, "source": object.get(row, "source", variables.guide)},
+		object.union(object.filter(row, ["level"]), {k: v | row.inert; k := "effect"; v := "none"}),
+	),
+}) if {
+	some l, rows in decisive
+	some name, row in rows
+	not row.silent
+	not documented(l, name)
+}
+
+# decisive are the rows that apply to the settings of each description.
+decisive[l][name] := setting_rows.decisive_for(name, value) if {
+	some l, values in judged
+	some name, value in values
+	value != ""
+}
+
+# judged are the values to judge: of what a script exports, once.
+judged[l][name] := trim_space(s.value) if {
+	some l in job.parts
+	some name, s in job.settings(l)
+	its(l, name)
+}
+
+its(l, name) if l.variables[name]
+
+its(l, name) if {
+	not l.variables[name]
+	l == sort(job.parts)[0]
+}
+
+why(row) := sprintf("%s: %s", [row.why, variables.losses[row.loss]]) if {
+	row.loss
+} else := row.why
+
+# What is only possible without a machine to look at is low, and so is the way between GPUs where
+# there is one.
+severity(l, row) := "low" if {
+	setting_rows.severity(row) in {"critical", "high", "medium"}
+	mild(l, row)
+} else := setting_rows.severity(row)
+
+mild(_, row) if {
+	row.confidence == "possible"
+	not machine_known
+}
+
+machine_known if count(facts.gpus) > 0
+
+mild(l, row) if {
+	some name in row.names
+	name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE"}
+	job.gpus(l) == 1
+}
+
+# An image for pictures may need no CUDA.
+mild(l, row) if {
+	"NVIDIA_DRIVER_CAPABILITIES" in row.names
+	regex.match("video|graphics|display", job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value)
+}
+
+# documented is true of a setting that the provider of the job's network asks for.
+documented(l, name) if {
+	some provider in words.providers
+	of_provider(l, provider)
+	some names, pattern in provider.settings
+	regex.match(sprintf("^(?:%s)$", [names]), name)
+	regex.match(pattern, job.settings(l)[name].value)
+}
+
+of_provider(l, provider) if job.matches(provider.image, l.image)
+
+of_provider(l, provider) if {
+	some name, _ in job.settings(l)
+	job.matches(provider.beside, name)
+}
+
+of_provider(l, provider) if {
+	some mount in l.mounts
+	job.matches(provider.mounts, mount)
+}
+
+of_provider(l, provider) if {
+	some name, _ in l.resources
+	job.matches(provider.resources, name)
+}
+
+# A word where NCCL reads a number counts as 0, and a name that no library reads may be another's.
+findings contains of_setting(l, name, "is a word, but NCCL reads a number: the value counts as 0", {}) if {
+	some l, values in judged
+	some name, value in values
+	variables.known[name] == "number"
+	lower(value) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
+	not decisive[l][name]
+}
+
+findings contains of_setting(l, name, sprintf("is not a known variable; did you mean %s?", [meant]), {
+	"confidence": "possible",
+	"params": {"variable": name, "source": variables.guide, "meant": meant, "effect": "none"},
+}) if {
+	some l, values in judged
+	some name, _ in values
+	variable_names.unknown(name)
+	meant := variable_names.meaning(name)
+	not documented(l, name)
+}
+
+# A rendezvous address of the machine itself in a job over several nodes.
+findings contains {
+	"subject": "MASTER_ADDR",
+	"message": sprintf("%s runs on %d nodes with the rendezvous address %s, which on each node is the node itself: the ranks wait for each other until the timeout", [job.opening(l), l.nodes, address.value]),
+	"severity": "high",
+	"params": {"variable": "MASTER_ADDR", "source": variables.guide},
+	"remedies": ["unset-env"],
+	"evidence": [address],
+} if {
+	some l in job.parts
+	l.nodes > 1
+	address := meeting(l)
+	job.matches(words.loopback, address.value)
+}
+
+meeting(l) := job.fact(l, "command", value) if {
+	value := job.option(l, "master[_-]addr|rdzv[_-]endpoint")
+} else := job.setting_fact(l, "MASTER_ADDR")
+
+# Variables that switch off the RDMA that the file itself requests.
+findings contains of_setting(l, name, sprintf("disables RDMA, but %s gets RDMA devices (%s): traffic between nodes uses TCP, at a fraction of the bandwidth", [job.title(l), job.rdma_words(l)]), {
+	"severity": "medium",
+	"evidence": array.concat([job.setting_fact(l, name)], job.rdma(l)),
+}) if {
+	not job.target_rdma
+	some l in job.containers
+	count(job.rdma(l)) > 0
+	some name, s in job.settings(l)
+	switches_off(name, s.value)
+	not documented(l, name)
+}
+
+switches_off("NCCL_IB_DISABLE", value) if nccl_values.number(value) == 1
+
+switches_off("NCCL_NET", value) if lower(value) == "socket"
+
+missing contains {"fact": "launches", "words": text} if some text in job.undecided({"variables[*]", "devices", "mounts", "resources", "nodes"})
