@@ -85,7 +85,7 @@ func (dockerForm) propose(f *file) error {
 	l := &f.launches[at]
 	for k := range f.Wants {
 		w := &f.Wants[k]
-		if !w.within(1, len(f.lines)) || len(f.splices) > 0 {
+		if w.Kind != plan.Unset && !f.within(w, 1, len(f.lines)) || len(f.splices) > 0 {
 			continue
 		}
 		value, set := l.Variables[w.Name]

@@ -395,17 +395,22 @@ func (w *Want) removes(name, value string) bool {
 	return w.Kind == plan.Unset && w.Name == name && (len(w.Values) == 0 || slices.Contains(w.Values, value))
 }
 
-// within reports whether a want is about the lines from one to another, counted from 1.
-func (w *Want) within(from, to int) bool {
-	return len(w.Lines) == 0 || slices.ContainsFunc(w.Lines, func(n int) bool { return from <= n && n <= to })
+// within reports whether a want is about the lines from one to another, counted from 1. What it names are
+// lines of the original.
+func (f *file) within(w *Want, from, to int) bool {
+	return len(w.Lines) == 0 || slices.ContainsFunc(f.lines[max(from-1, 0):min(to, len(f.lines))], func(l line) bool { return slices.Contains(w.Lines, l.origin) })
 }
 
 // formOf says how the file is changed, by what the reader found in it.
 func (f *file) formOf() (form, error) {
 	kinds := map[string]int{}
+	jobs := 0 // Not what a script sets.
 	for _, l := range f.launches {
 		if kinds[l.Kind] == 0 {
 			kinds[l.Kind] = l.Line
+		}
+		if l.Kind != "shell" {
+			jobs++
 		}
 	}
 	isScript := len(f.lines) > 0 && strings.HasPrefix(f.lines[0].text, "#!")
@@ -414,7 +419,7 @@ func (f *file) formOf() (form, error) {
 		return yamlForm{}, f.noTemplate()
 	case !isScript && kinds["dockerfile"] > 0:
 		return dockerForm{}, nil
-	case len(f.launches) == 0 && isEnvFile(f):
+	case jobs == 0 && isEnvFile(f):
 		return newEnvForm(f), nil
 	}
 	ending := strings.ToLower(filepath.Ext(f.Name))

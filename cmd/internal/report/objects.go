@@ -161,3 +161,33 @@ func (d *Document) runsOf(a *remedies.Advice) string {
 	}
 	return d.runs
 }
+
+// Part is what a report says of one object, or of all that was judged where it names none.
+type Part struct {
+	Facts    *facts.Facts
+	Findings []rules.Finding
+	Advice   []remedies.Advice
+}
+
+// Parts are what the report says of each object.
+func (d *Document) Parts() []Part {
+	if len(d.Objects) == 0 {
+		return []Part{{d.facts, d.Findings, d.Advice}}
+	}
+	all := make([]Part, 0, len(d.Objects))
+	for _, o := range d.Objects {
+		p := Part{Facts: o.Facts}
+		for _, f := range d.Findings {
+			if f.Object != nil && *f.Object == o.Object {
+				p.Findings = append(p.Findings, f)
+			}
+		}
+		for _, a := range d.Advice {
+			if slices.ContainsFunc(a.Cures, func(c remedies.Cure) bool { return c.Object == o.Object }) {
+				p.Advice = append(p.Advice, a)
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
