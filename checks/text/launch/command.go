@@ -595,13 +595,11 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 		}
 		l.Command = readMPI(l, words[1:])
 	default:
-		if len(words) < 3 { // "torchrun fails" is prose.
+		isOption := func(w string) bool { return strings.HasPrefix(w, "-") }
+		if s.Form() != parse.Program && (len(words) < 3 || !slices.ContainsFunc(words, isOption)) { // "torchrun fails" is prose.
 			return false
 		}
 		l.Command = words
-		if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }) {
-			return false
-		}
 	}
 	keepLaunch(s, l, at, s.block)
 	return true
