@@ -167,7 +167,7 @@ func rejected(n *yaml.Node, above []*yaml.Node) (why string, line int) {
 // unfinished is the kind of an object that needs containers and has none; empty if that is not so.
 func unfinished(n *yaml.Node) string {
 	m := yamlMapping(n)
-	if kind := yamlText(m["kind"]); m["apiVersion"] != nil && workload.MatchString("kind: "+kind) && !hasKey(n, "containers") {
+	if kind := yamlText(m["kind"]); kind != "TrainJob" && m["apiVersion"] != nil && workload.MatchString("kind: "+kind) && !hasKey(n, "containers") {
 		return kind
 	}
 	return ""

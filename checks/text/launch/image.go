@@ -94,7 +94,7 @@ func ofImage(image *dockerfile.Image) *facts.Launch {
 }
 
 var (
-	dockerfileFrom = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+(\S+))?\s*$`)
+	dockerfileFrom = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?["']?([\w./:@$}{-]+)["']?(?:\s+(?:AS|as)\s+(\S+))?\s*$`)
 	// ownPath is the value that LD_LIBRARY_PATH has before.
 	ownPath               = lazy.New(`:?\$(?:\{LD_LIBRARY_PATH(?:[^{}]|\$\{[^{}]*\})*\}|LD_LIBRARY_PATH\b)`)
 	dockerfileStart       = lazy.New(`(?mi)^\s*FROM[ \t]+\S`)
@@ -103,7 +103,11 @@ var (
 )
 
 // installation reads the packages that RUN installs, over the lines that it goes on.
-type installation struct{ manager, installing bool }
+type installation struct {
+	// words are those of the command under way, python is true of one that installs packages of Python, and
+	// installing once it names packages. skip is true for the value of an option.
+	manager, python, installing, skip bool
+}
 
 // textBelow is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has
 // none.
@@ -132,20 +136,42 @@ func (r *installation) read(l *facts.Launch, line parse.Line) {
 		text = text[4:]
 	}
 	for word := range strings.FieldsSeq(strings.NewReplacer("&&", " ; ", ";", " ; ", "||", " ; ").Replace(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))) {
-		switch {
+		switch skip := r.skip; {
 		case word == ";":
-			r.manager, r.installing = false, false
-		case managers[word]:
+			*r = installation{}
+		case skip:
+			r.skip = false
+		case managers[baseName(word)]:
 			r.manager = true
-		case word == "install":
+		case pythonManagers.MatchString(baseName(word)):
+			r.manager, r.python = true, true
+		case word == "install" || word == "add" && r.python:
 			r.installing = r.manager
-		case r.installing && packageName.MatchString(word):
+		case r.installing && r.python && strings.HasPrefix(word, "-"):
+			r.skip = pythonValued[word]
+		case r.installing && r.python && pythonPackage.MatchString(word):
+			name := strings.Trim(word, `"'`)
+			appendTo(&l.PythonPackages, name)
+			place.Note(l, "python_packages["+name+"]", line.Number)
+		case r.installing && !r.python && packageName.MatchString(word):
 			name := packageName.FindStringSubmatch(word)[1]
 			appendTo(&l.Packages, name)
 			place.Note(l, "packages["+name+"]", line.Number)
 		}
 	}
 }
+
+// pythonManagers install packages of Python, and pythonValued are those of their options that take a value.
+var (
+	pythonManagers = lazy.New(`^(?:pip[\d.]*|pipx|uv|conda|mamba|micromamba)$`)
+	pythonValued   = map[string]bool{
+		"-r": true, "--requirement": true, "-c": true, "--constraint": true, "-i": true, "--index-url": true, "--extra-index-url": true, "-f": true,
+		"--find-links": true, "-t": true, "--target": true, "--python": true, "-n": true, "--name": true, "-p": true, "--prefix": true, "--channel": true,
+		"--index-strategy": true, "--torch-backend": true, "--root": true, "--cache-dir": true, "--trusted-host": true,
+	}
+	// pythonPackage is a requirement: a name, with extras and versions or without.
+	pythonPackage = lazy.New(`^["']?[A-Za-z][A-Za-z0-9._-]{0,98}(?:\[[\w,.-]*\])?(?:[=<>~!]=?[^"'\s]*)?["']?$`)
+)
 
 // managers install packages of the distribution.
 var managers = map[string]bool{"apt-get": true, "apt": true, "dnf": true, "microdnf": true, "yum": true, "zypper": true, "tdnf": true}

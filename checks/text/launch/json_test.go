@@ -103,7 +103,7 @@ func TestLaunchJSON(t *testing.T) {
 		"described": {described, facts.Launch{
 			Kind: "kubernetes", Name: "main", Image: "img:1", GPUs: new(8), GPUVendor: "nvidia", SHMBytes: size(2 << 30), SHMMounted: true,
 			Command: []string{"torchrun", "--rdzv_endpoint=host:29500", "train.py"}, Mounts: []string{"emptyDir-memory:/dev/shm", "data:/data"},
-			Variables: map[string]string{"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0"}, Resources: map[string]string{"nvidia.com/gpu": "8"},
+			Variables: map[string]string{"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0"}, Resources: map[string]string{"nvidia.com/gpu": "8"}, MemoryBytes: size(64 << 30),
 		}},
 		"inspected, filtered": {
 			"$ docker inspect trainer | grep -iE 'shm|ipc'\n            \"IpcMode\": \"private\",\n            \"ShmSize\": 67108864,\n",

@@ -50,6 +50,9 @@ func promptKind(s *reading) *parse.Kind {
 		Name: "command", Title: "A command that starts a container or a job", Gives: []string{"launches", "env"},
 		Anchors: commandAnchors,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
+			if s.Form() != parse.NoSource {
+				return false
+			}
 			if p, ok := parse.PromptOf(l.Text); ok {
 				return !goesOnBelow(p.Command) && startsLaunch(p.Command) && takeCommand(s, p.Command, l)
 			}
@@ -217,7 +220,7 @@ func environmentKind(s *reading) *parse.Kind {
 		Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
 		Anchors: environmentAnchors(),
 		Line: func(_ *parse.Sink, l parse.Line) bool {
-			if dockerfileSetting.MatchString(l.Text) && s.inDockerfile(l) {
+			if s.isDockerfile() || dockerfileSetting.MatchString(l.Text) && s.inDockerfile(l) {
 				return false
 			}
 			settings := environmentSettings(l.Text)

@@ -97,7 +97,7 @@ func shellKind(s *reading) *parse.Kind {
 		Anchors: []string{"ulimit -"},
 		Line: func(_ *parse.Sink, l parse.Line) bool {
 			m := shellLimit.FindStringSubmatch(l.Text)
-			if m == nil {
+			if m == nil || s.isDockerfile() {
 				return false
 			}
 			s.set("memlock_bytes", m[1], l.Number)

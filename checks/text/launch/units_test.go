@@ -71,7 +71,7 @@ func TestUnits(t *testing.T) {
 		},
 		"groups": {
 			"x.yaml", "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: r}\nspec:\n  headGroupSpec: {template: {spec: {containers: [{name: c, image: i}]}}}\n  workerGroupSpecs:\n  - groupName: gpu\n    template: {spec: {containers: [{name: c, image: i}]}}\n",
-			[]string{"kubernetes RayCluster/r/head/c", "kubernetes RayCluster/r/gpu/c"},
+			[]string{"kubernetes RayCluster/r/head/c mounts? shm_bytes?", "kubernetes RayCluster/r/gpu/c mounts? shm_bytes?"},
 		},
 		"services":       {"compose.yaml", "services:\n  a:\n    image: i\n    environment: [NCCL_DEBUG=a]\n  b:\n    image: i\n", []string{"compose service/a NCCL_DEBUG=a", "compose service/b"}},
 		"a batch script": {"x.sbatch", fmt.Sprintf(batch, "a"), []string{"shell NCCL_DEBUG=a memlock=65536 | slurm | slurm"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
@@ -55,7 +57,7 @@ var (
 	// yamlFirst is how such a description, or a piece of one, begins.
 	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: |x-[\w.-]+:\s+&)`)
 	// yamlTelling is what one of its lines must hold to be worth reading.
-	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:|[{,]\s*["']?containers["']?:`)
+	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|resourcesPerNode|modelFormat|nvidia\.com/gpu|amd\.com/gpu)["']?:|[{,]\s*["']?containers["']?:`)
 	// yamlKey is a key at the level of the first line: one word.
 	yamlKey = lazy.New(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
 	// yamlLine is a line of YAML: a key, an entry of a list, or what goes
@@ -239,7 +241,12 @@ type yamlContext struct {
 	// open is what stands for the number of nodes where it is not known.
 	open string
 	// kind is that of the object, object what is read from the outside inwards, and key the key above.
-	kind, object, key string
+	kind, apiVersion, object, key string
+	// resources are those of the mapping around a container, claims the volumes that a StatefulSet
+	// makes, and networks those that annotations add to the pod's own.
+	resources *yaml.Node
+	claims    []string
+	networks  []string
 	// ignored are the rules that annotations accept.
 	ignored []facts.Ignored
 }
@@ -250,14 +257,23 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 	name := cmp.Or(yamlText(metadata["name"]), yamlText(metadata["generateName"]))
 	c.name = cmp.Or(yamlText(metadata["name"]), c.name)
 	if kind := yamlText(m["kind"]); kind != "" && (m["apiVersion"] != nil || m["metadata"] != nil || m["spec"] != nil) {
-		c.kind, c.object = kind, ""
+		c.kind, c.apiVersion, c.object = kind, yamlText(m["apiVersion"]), ""
 		c.into(kind)
 		c.into(name)
-		c.ignored = nil
+		c.ignored, c.networks, c.claims = nil, nil, nil
 	} else if m["template"] != nil || m["spec"] != nil {
 		c.into(cmp.Or(yamlText(m["groupName"]), yamlText(m["name"])))
 	}
+	for _, n := range w.list(m["volumeClaimTemplates"]) {
+		c.claims = append(slices.Clip(c.claims), yamlText(yamlMapping(yamlMapping(n)["metadata"])["name"]))
+	}
+	if m["extraPodSpec"] != nil { // A service of Dynamo.
+		c.resources = m["resources"]
+	}
 	for key, n := range yamlMapping(metadata["annotations"]) {
+		if key == "k8s.v1.cni.cncf.io/networks" {
+			c.networks = networksOf(yamlText(n))
+		}
 		rule, ok := strings.CutPrefix(key, "gpudoctor.io/ignore.")
 		switch {
 		case !ok || len(c.ignored) >= maxList:
@@ -268,6 +284,20 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 		}
 	}
 	slices.SortFunc(c.ignored, func(a, b facts.Ignored) int { return cmp.Compare(a.Line, b.Line) })
+}
+
+// networksOf reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
+func networksOf(text string) []string {
+	var list []string
+	for _, n := range yamlList(parse.JSONNodes(text)) {
+		appendTo(&list, yamlText(yamlMapping(n)["name"]))
+	}
+	if len(list) == 0 {
+		for name := range strings.SplitSeq(text, ",") {
+			appendTo(&list, strings.TrimSpace(name))
+		}
+	}
+	return list
 }
 
 // into adds a name to the object.
@@ -375,7 +405,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	case m["image"] != nil && isComposeService(m):
 		w.service(nil, n, c)
 		return
-	case m["image"] != nil && isContainer(m):
+	case (m["image"] != nil || isModel(m)) && isContainer(m):
 		w.container(n, nil, c)
 		return
 	}
@@ -494,9 +524,14 @@ func isComposeService(m map[string]*yaml.Node) bool {
 	return false
 }
 
+// isModel is true for a model of KServe, whose runtime brings the image.
+func isModel(m map[string]*yaml.Node) bool {
+	return m["modelFormat"] != nil || m["storageUri"] != nil || m["resourcesPerNode"] != nil
+}
+
 // isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
-	return m["resources"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
+	return m["resources"] != nil || m["resourcesPerNode"] != nil || m["modelFormat"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
 		isSequence(m["args"])
 }
 
@@ -546,11 +581,11 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		return
 	}
 	l := &facts.Launch{
-		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: yamlText(m["image"]), Nodes: c.nodes,
+		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: imageOf(m["image"]), Nodes: c.nodes,
 		Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...), Ignored: slices.Clone(c.ignored),
 	}
 	c.into(yamlText(m["name"]))
-	l.Object = c.object
+	l.Object, l.Networks = c.object, c.networks
 	l.Lines = map[string]int{}
 	for key, set := range map[string]*string{"hostIPC": &l.IPC, "hostPID": &l.PID, "hostNetwork": &l.Network} {
 		text := yamlText(pod[key])
@@ -568,23 +603,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.stands(l, "network", pod["hostNetwork"])
 	w.stands(l, "runtime", pod["runtimeClassName"])
 	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
-	openNodes(l, m["resources"], "resources", "gpus")
-	resources := yamlMapping(m["resources"])
-	if claims := w.list(resources["claims"]); len(claims) > 0 { // Dynamic resource allocation.
-		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
-	}
-	for _, part := range []string{"limits", "requests"} {
-		openNodes(l, resources[part], "resources", "gpus")
-		for name, value := range yamlMapping(resources[part]) {
-			w.resource(l, name, yamlText(value))
-			if value != nil && (l.Resources[name] != "" || l.Unknown["resources"] != "") { // Of two values the last one counts.
-				l.Lines["resources["+name+"]"] = w.at(value).Number
-				if isGPU(name) {
-					l.Lines["gpus"] = w.at(value).Number
-				}
-			}
-		}
-	}
+	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"], c.resources))
 	openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	security := yamlMapping(m["securityContext"])
 	l.Privileged = yamlText(security["privileged"]) == "true"
@@ -616,9 +635,101 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		volumes[yamlText(v["name"])] = v
 	}
 	for _, entry := range w.list(m["volumeMounts"]) {
-		w.mount(l, yamlMapping(entry), volumes)
+		mount := yamlMapping(entry)
+		w.mount(l, mount, volumes)
+		if name := yamlText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !values.Refers(name) {
+			appendTo(&l.UndefinedVolumes, name)
+			w.stands(l, "undefined_volumes["+name+"]", mount["name"])
+		}
+	}
+	complete(l, c.apiVersion, c.kind, pod != nil)
+	if l.Unknown["mounts"] != "" || l.Unknown["rest"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
+		l.UndefinedVolumes = nil
 	}
 	w.keep(l, n, n)
+}
+
+// imageOf is an image as one word, or as the values of a chart give it.
+func imageOf(n *yaml.Node) string {
+	m := yamlMapping(n)
+	tag := cmp.Or(yamlText(m["tag"]), yamlText(m["digest"]))
+	return cmp.Or(yamlText(n), strings.TrimSuffix(yamlText(m["repository"])+":"+tag, ":"))
+}
+
+// resources reads what a container requests, and its limits.
+func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
+	openNodes(l, n, "resources", "gpus")
+	both := yamlMapping(n)
+	if claims := w.list(both["claims"]); len(claims) > 0 { // Dynamic resource allocation.
+		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
+	}
+	for _, key := range []string{"requests", "limits"} {
+		openNodes(l, both[key], "resources", "gpus")
+		amounts := yamlMapping(both[key])
+		for _, name := range slices.Sorted(maps.Keys(amounts)) {
+			if text := yamlText(amounts[name]); text != "" {
+				w.amount(l, key, name, text, amounts[name])
+			}
+		}
+	}
+	if both["limits"] == nil && both["requests"] == nil && len(both) > 0 { // resourcesPerNode: {gpu: 8}.
+		for _, name := range []string{"gpu", "nvidia.com/gpu"} {
+			if text := yamlText(both[name]); text != "" {
+				w.amount(l, "limits", "nvidia.com/gpu", text, both[name])
+			}
+		}
+	}
+}
+
+// amount notes one resource. A limit counts for more than a request.
+func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node) {
+	if name == "gpu" { // Of Dynamo, which makes it NVIDIA's.
+		name = "nvidia.com/gpu"
+	}
+	part, list := "resources", &l.Resources
+	if key == "requests" {
+		part, list = "requests", &l.Requests
+	}
+	switch {
+	case isGPU(name):
+		l.GPUVendor, _, _ = strings.Cut(name, ".")
+		if !unresolved(l, "gpus", text) {
+			l.GPUs = parseCount(text)
+		}
+		l.Lines["gpus"] = w.at(n).Number
+	case name == "cpu" && !unresolved(l, "cpus", text):
+		l.CPUs = cores(text)
+		l.Lines["cpus"] = w.at(n).Number
+	case name == "memory" && !unresolved(l, "memory_bytes", text):
+		l.MemoryBytes = values.Size(text)
+		l.Lines["memory_bytes"] = w.at(n).Number
+	case values.Refers(name):
+		leaveOpen(l, text, "gpus")
+	}
+	switch {
+	case len(*list) >= maxList || key == "limits" && !strings.Contains(name, "/"):
+	case values.Refers(name) || values.Refers(text):
+		leaveOpen(l, text, part)
+	default:
+		if *list == nil {
+			*list = make(map[string]string)
+		}
+		(*list)[escape.Printable(name, 300)] = escape.Printable(text, 300)
+		place.Note(l, part+"["+name+"]", w.at(n).Number)
+	}
+}
+
+// cores reads a number of CPUs: "8", "500m".
+func cores(text string) *float64 {
+	digits, milli := strings.CutSuffix(text, "m")
+	n, err := finite.Parse(digits)
+	switch {
+	case err != nil || n < 0:
+		return nil
+	case milli:
+		n /= 1000
+	}
+	return &n
 }
 
 // variables reads the variables of a container.
@@ -652,30 +763,6 @@ func (w *yamlWalk) open(l *facts.Launch, c yamlContext) {
 	}
 	if w.rest != "" {
 		leaveOpen(l, w.rest, "rest")
-	}
-}
-
-// resource notes one limit.
-func (w *yamlWalk) resource(l *facts.Launch, name, value string) {
-	if !strings.Contains(name, "/") || value == "" || len(l.Resources) >= maxList {
-		return
-	}
-	if isGPU(name) {
-		l.GPUVendor, _, _ = strings.Cut(name, ".")
-	}
-	if values.Refers(name) || values.Refers(value) {
-		leaveOpen(l, value, "resources")
-		if isGPU(name) || values.Refers(name) {
-			leaveOpen(l, value, "gpus")
-		}
-		return
-	}
-	if l.Resources == nil {
-		l.Resources = make(map[string]string)
-	}
-	l.Resources[escape.Printable(name, 300)] = escape.Printable(value, 300)
-	if isGPU(name) {
-		l.GPUs = parseCount(value)
 	}
 }
 
@@ -827,6 +914,15 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 		dockerOption(l, "--gpus", gpus)
 	}
 	resources := yamlMapping(m["deploy"])["resources"]
+	limits := yamlMapping(yamlMapping(resources)["limits"])
+	if n := cmp.Or(limits["cpus"], m["cpus"]); n != nil && !unresolved(l, "cpus", yamlText(n)) {
+		l.CPUs = cores(yamlText(n))
+		w.stands(l, "cpus", n)
+	}
+	if n := cmp.Or(limits["memory"], m["mem_limit"]); n != nil && !unresolved(l, "memory_bytes", yamlText(n)) {
+		l.MemoryBytes = values.Size(yamlText(n))
+		w.stands(l, "memory_bytes", n)
+	}
 	reservations := yamlMapping(yamlMapping(resources)["reservations"])
 	for _, n := range []*yaml.Node{resources, yamlMapping(resources)["reservations"], reservations["devices"]} {
 		openNodes(l, n, "gpus")

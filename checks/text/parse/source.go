@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	dataExtensions    = []string{".yaml", ".yml", ".json", ".tf", ".toml", ".cfg", ".tfvars", ".hcl"}
+	dataExtensions    = []string{".yaml", ".yml", ".json", ".tf", ".toml", ".cfg", ".tfvars", ".hcl", ".env"}
 	programExtensions = []string{
 		".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".srun", ".pbs", ".py", ".go", ".rs", ".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".cuh", ".ts", ".js",
 		".ipynb", ".j2", ".tpl", ".dockerfile", ".containerfile", ".mk", ".rego", ".java", ".bat", ".ps1",
