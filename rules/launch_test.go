@@ -1,8 +1,11 @@
 package rules
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -55,12 +58,12 @@ var openCases = []openCase{
               capabilities: [gpu]
 `,
 		fields: map[string]openField{
-			"ranks": {"8", "16", "gpu-visibility shm-too-small"}, "shm": {"16g", "64m", "shm-too-small"}, "ipc": {"private", "", "shm-too-small"},
-			"network": {"host", "bridge", "wrong-nic"}, "privileged": {"false", "", "memlock-limit container-caps"}, "user": {"root", "", "memlock-limit"},
-			"cap": {"SYS_NICE", "", "memlock-limit"}, "memlock": {"-1", "65536", "memlock-limit"}, "device": {"/dev/fuse", "", "container-caps memlock-limit"},
-			"mount": {"/data", "", "shm-too-small"}, "ifname": {"ens1", "", "wrong-nic env-misconfig"}, "net": {"IB", "Socket", "env-misconfig container-caps"},
-			"capabilities": {"all", "graphics", "gpu-visibility"}, "p2p": {"0", "1", "env-misconfig"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "driver-library-mismatch"},
-			"gpus": {"8", "4", "gpu-visibility shm-too-small container-caps"},
+			"ranks": {"8", "16", "job-gpus job-shm"}, "shm": {"16g", "64m", "job-shm"}, "ipc": {"private", "", "job-shm"},
+			"network": {"host", "bridge", "job-network"}, "privileged": {"false", "", "job-memlock job-devices"}, "user": {"root", "", "job-memlock"},
+			"cap": {"SYS_NICE", "", "job-memlock"}, "memlock": {"-1", "65536", "job-memlock"}, "device": {"/dev/fuse", "", "job-devices job-memlock"},
+			"mount": {"/data", "", "job-shm"}, "ifname": {"ens1", "", "job-network job-variables"}, "net": {"IB", "Socket", "job-variables job-devices"},
+			"capabilities": {"all", "utility", "job-runtime"}, "p2p": {"0", "1", "job-variables"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "job-libraries"},
+			"gpus": {"8", "4", "job-gpus job-shm job-devices"},
 		},
 		references: []string{"${X}", "$X", "${X:?no}", "'{{ .Values.x }}'"},
 	},
@@ -72,12 +75,12 @@ docker run --gpus <<gpus>> --shm-size <<shm>> --ipc <<ipc>> --network <<network>
   -e NVIDIA_DRIVER_CAPABILITIES=<<capabilities>> -e LD_LIBRARY_PATH=<<path>> train:1 torchrun --nproc-per-node=<<ranks>> train.py
 `,
 		fields: map[string]openField{
-			"ranks": {"8", "16", "gpu-visibility shm-too-small"}, "shm": {"16g", "64m", "shm-too-small"}, "ipc": {"private", "", "shm-too-small"},
-			"network": {"host", "bridge", "wrong-nic"}, "user": {"root", "", "memlock-limit"}, "cap": {"SYS_NICE", "", "memlock-limit"},
-			"memlock": {"-1", "65536", "memlock-limit"}, "device": {"/dev/fuse", "", "container-caps memlock-limit"}, "mount": {"/data", "", "shm-too-small"},
-			"ifname": {"ens1", "", "wrong-nic env-misconfig"}, "net": {"IB", "Socket", "env-misconfig container-caps"}, "capabilities": {"all", "graphics", "gpu-visibility"},
-			"p2p": {"0", "1", "env-misconfig"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "driver-library-mismatch"},
-			"gpus": {"8", "4", "gpu-visibility shm-too-small container-caps"},
+			"ranks": {"8", "16", "job-gpus job-shm"}, "shm": {"16g", "64m", "job-shm"}, "ipc": {"private", "", "job-shm"},
+			"network": {"host", "bridge", "job-network"}, "user": {"root", "", "job-memlock"}, "cap": {"SYS_NICE", "", "job-memlock"},
+			"memlock": {"-1", "65536", "job-memlock"}, "device": {"/dev/fuse", "", "job-devices job-memlock"}, "mount": {"/data", "", "job-shm"},
+			"ifname": {"ens1", "", "job-network job-variables"}, "net": {"IB", "Socket", "job-variables job-devices"}, "capabilities": {"all", "utility", "job-runtime"},
+			"p2p": {"0", "1", "job-variables"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "job-libraries"},
+			"gpus": {"8", "4", "job-gpus job-shm job-devices"},
 		},
 		references: []string{"$X", `"$X"`, "${X}", "$(x)", "`x`", "{{x}}"},
 	},
@@ -120,11 +123,11 @@ spec:
     emptyDir: {medium: "<<medium>>", sizeLimit: <<shm>>}
 `,
 		fields: map[string]openField{
-			"ranks": {"8", "16", "gpu-visibility shm-too-small"}, "shm": {"16Gi", "64Mi", "shm-too-small"}, "ipc": {"false", "", "shm-too-small"},
-			"network": {"true", "", "wrong-nic"}, "privileged": {"false", "", "memlock-limit container-caps"}, "user": {"0", "1000", "memlock-limit"},
-			"cap": {"SYS_NICE", "", "memlock-limit"}, "ifname": {"ens1", "", "wrong-nic env-misconfig"}, "net": {"IB", "Socket", "env-misconfig container-caps"},
-			"p2p": {"0", "1", "env-misconfig"}, "visible": {"0,1,2,3,4,5,6,7", "0", "gpu-visibility"}, "gpus": {"8", "16", "gpu-visibility shm-too-small container-caps"},
-			"hca": {"1", "", "memlock-limit container-caps"}, "medium": {"Memory", "", "shm-too-small"},
+			"ranks": {"8", "16", "job-gpus job-shm"}, "shm": {"16Gi", "64Mi", "job-shm"}, "ipc": {"false", "", "job-shm"},
+			"network": {"true", "", "job-network"}, "privileged": {"false", "", "job-memlock job-devices"}, "user": {"0", "1000", "job-memlock"},
+			"cap": {"SYS_NICE", "", "job-memlock"}, "ifname": {"ens1", "", "job-network job-variables"}, "net": {"IB", "Socket", "job-variables job-devices"},
+			"p2p": {"0", "1", "job-variables"}, "visible": {"0,1,2,3,4,5,6,7", "0", "job-gpus"}, "gpus": {"8", "16", "job-gpus job-shm job-devices"},
+			"hca": {"1", "", "job-memlock job-devices"}, "medium": {"Memory", "", "job-shm"},
 		},
 		references: []string{"${X}", "$(X)", "{{ .Values.x }}"},
 	},
@@ -141,9 +144,9 @@ export LD_LIBRARY_PATH=<<path>>
 srun torchrun --nnodes=<<nnodes>> --nproc-per-node=<<ranks>> train.py
 `,
 		fields: map[string]openField{
-			"nodes": {"2", "1", "app-mismatch"}, "gpus": {"8", "4", "gpu-visibility"}, "tasks": {"1", "8", "gpu-visibility"}, "memlock": {"unlimited", "64", "memlock-limit"},
-			"p2p": {"0", "1", "env-misconfig"}, "visible": {"0,1,2,3,4,5,6,7", "0", "gpu-visibility"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "driver-library-mismatch"},
-			"nnodes": {"2", "4", "app-mismatch"}, "ranks": {"8", "16", "gpu-visibility"},
+			"nodes": {"2", "1", "job-nodes"}, "gpus": {"8", "4", "job-gpus"}, "tasks": {"1", "8", "job-nodes"}, "memlock": {"unlimited", "64", "job-memlock"},
+			"p2p": {"0", "1", "job-variables"}, "visible": {"0,1,2,3,4,5,6,7", "0", "job-gpus"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "job-libraries"},
+			"nnodes": {"2", "4", "job-nodes"}, "ranks": {"8", "16", "job-gpus"},
 		},
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
@@ -151,7 +154,7 @@ srun torchrun --nnodes=<<nnodes>> --nproc-per-node=<<ranks>> train.py
 		name: "mpi.sh",
 		text: "#!/bin/bash\nmpirun -H <<hosts>> -npernode <<ranks>> -x NCCL_P2P_DISABLE=<<p2p>> -x CUDA_VISIBLE_DEVICES=<<visible>> all_reduce_perf -b 8\n",
 		fields: map[string]openField{
-			"hosts": {"a,b", "", "app-mismatch"}, "ranks": {"8", "16", "gpu-visibility"}, "p2p": {"0", "1", "env-misconfig"}, "visible": {"0,1,2,3,4,5,6,7", "0", "gpu-visibility"},
+			"hosts": {"a,b", "", "job-nodes"}, "ranks": {"8", "16", "job-gpus"}, "p2p": {"0", "1", "job-variables"}, "visible": {"0,1,2,3,4,5,6,7", "0", "job-gpus"},
 		},
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
@@ -159,7 +162,7 @@ srun torchrun --nnodes=<<nnodes>> --nproc-per-node=<<ranks>> train.py
 		name: "Dockerfile",
 		text: "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN make\nENV NCCL_P2P_DISABLE=<<p2p>>\nENV LD_LIBRARY_PATH=<<path>>\nENV NVIDIA_DRIVER_CAPABILITIES <<capabilities>>\n",
 		fields: map[string]openField{
-			"p2p": {"0", "1", "env-misconfig"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "driver-library-mismatch"}, "capabilities": {"all", "graphics", "gpu-visibility"},
+			"p2p": {"0", "1", "job-variables"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "job-libraries"}, "capabilities": {"all", "utility", "job-runtime"},
 		},
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
@@ -171,7 +174,7 @@ srun torchrun --nnodes=<<nnodes>> --nproc-per-node=<<ranks>> train.py
   "environment": [{"name": "NCCL_P2P_DISABLE", "value": "<<p2p>>"}]}]}
 `,
 		fields: map[string]openField{
-			"ranks": {"8", "16", "gpu-visibility"}, "gpus": {"8", "4", "gpu-visibility"}, "p2p": {"0", "1", "env-misconfig"},
+			"ranks": {"8", "16", "job-gpus"}, "gpus": {"8", "4", "job-gpus"}, "p2p": {"0", "1", "job-variables"},
 		},
 		references: []string{"${X}", "$X", "{{x}}"},
 	},
@@ -189,7 +192,7 @@ func (c *openCase) fill(values map[string]string) string {
 	return text
 }
 
-// TestOpenValues holds that a value of a launch file that the file does not show leads to no
+// TestOpenValues checks that a value of a launch file that the file does not show leads to no
 // finding and to no pass of a rule that reads it, for each field of each kind of file, and
 // that the same field is judged where it has a value.
 func TestOpenValues(t *testing.T) {
@@ -198,11 +201,7 @@ func TestOpenValues(t *testing.T) {
 		judge := func(t *testing.T, values map[string]string) (*Verdict, string) {
 			t.Helper()
 			text := c.fill(values)
-			v, err := s.Evaluate(t.Context(), texttest.Parse(c.name, text), Options{Profile: Launch})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v, text
+			return judgedUnits(t, s, texttest.Parse(c.name, text)), text
 		}
 		t.Run(c.name, func(t *testing.T) {
 			if v, text := judge(t, nil); len(v.Skipped) > 0 || len(graveOf(v)) > 0 {
@@ -231,7 +230,7 @@ func TestOpenValues(t *testing.T) {
 	}
 }
 
-// TestVariablesElsewhere holds that variables which another file holds leave open what the rules
+// TestVariablesElsewhere checks that variables which another file holds leave open what the rules
 // about variables say, without a finding, and that what the description states is still judged.
 func TestVariablesElsewhere(t *testing.T) {
 	s := compiledSet(t)
@@ -244,18 +243,31 @@ func TestVariablesElsewhere(t *testing.T) {
 		"run.sh": "docker run --gpus all --shm-size 16g --env-file job.env -e NCCL_P2P_DISABLE=%d x:1 torchrun --nproc-per-node=8 train.py\n",
 	} {
 		for disabled := range 2 {
-			v, err := s.Evaluate(t.Context(), texttest.Parse(name, fmt.Sprintf(text, disabled)), Options{Profile: Launch})
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := judgedUnits(t, s, texttest.Parse(name, fmt.Sprintf(text, disabled)))
 			if found := graveOf(v); (len(found) > 0) != (disabled == 1) {
 				t.Errorf("%s, NCCL_P2P_DISABLE=%d: %v", name, disabled, found)
 			}
-			if slices.Contains(v.Passed, "env-misconfig") || disabled == 0 && !slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == "env-misconfig" }) {
+			if slices.Contains(v.Passed, "job-variables") || disabled == 0 && !slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == "job-variables" }) {
 				t.Errorf("%s, NCCL_P2P_DISABLE=%d: passed %v, skipped %v", name, disabled, v.Passed, v.Skipped)
 			}
 		}
 	}
+}
+
+// judgedUnits are the verdicts of the units of a text as one.
+func judgedUnits(t *testing.T, s *Set, f *facts.Facts) *Verdict {
+	t.Helper()
+	var all Verdict
+	for _, u := range unitsOf(f) {
+		v, err := s.Evaluate(t.Context(), u, Options{Profile: Launch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Findings = append(all.Findings, v.Findings...)
+		all.Skipped = append(all.Skipped, v.Skipped...)
+		all.Passed = append(all.Passed, v.Passed...)
+	}
+	return &all
 }
 
 // unitsOf are the facts of each unit of a text, as the program judges them: the launches of one text with the
@@ -285,6 +297,141 @@ func unitsOf(f *facts.Facts) []*facts.Facts {
 		all = append(all, &u)
 	}
 	return all
+}
+
+// launchUnits are the units of fixtures/launches, and of each open case with all that is bad, by file and number.
+func launchUnits(t *testing.T) map[string]*facts.Facts {
+	t.Helper()
+	files, err := filepath.Glob("../fixtures/launches/*.txtar")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d cases: %v", len(files), err)
+	}
+	all := map[string]*facts.Facts{}
+	for _, c := range openCases {
+		bad := map[string]string{}
+		for key, field := range c.fields {
+			bad[key] = field.bad
+		}
+		for i, u := range unitsOf(texttest.Parse(c.name, c.fill(bad))) {
+			all[fmt.Sprintf("%s, all bad/%d", c.name, i)] = u
+		}
+	}
+	for _, file := range files {
+		a := readArchive(t, file)
+		for _, f := range a.Files {
+			for i, u := range unitsOf(texttest.Parse(f.Name, string(f.Data))) {
+				all[fmt.Sprintf("%s/%s/%d", filepath.Base(file), f.Name, i)] = u
+			}
+		}
+	}
+	return all
+}
+
+// foundIn are the rules and subjects of the findings of a unit.
+func foundIn(t *testing.T, s *Set, f *facts.Facts) []string {
+	t.Helper()
+	v, err := s.Evaluate(t.Context(), f, Options{Profile: Launch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, f := range v.Findings {
+		all = append(all, f.Rule+" "+f.Subject)
+		for _, e := range f.Explains {
+			all = append(all, e.Rule+" "+e.Subject)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// TestUnknownParts checks for each part of each launch that no finding appears where the file
+// does not show its value; that the order of launches means nothing; and that a unit which uses
+// no GPU has no finding.
+func TestUnknownParts(t *testing.T) {
+	s := compiledSet(t)
+	tried := 0
+	for name, unit := range launchUnits(t) {
+		before := foundIn(t, s, unit)
+		for i, l := range unit.Launches {
+			for _, part := range slices.Sorted(maps.Keys(partsOf(t, l))) {
+				tried++
+				unknown := without(t, unit, i, part)
+				v, err := s.Evaluate(t.Context(), unknown, Options{Profile: Launch})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range v.Findings {
+					if !slices.Contains(before, f.Rule+" "+f.Subject) {
+						t.Errorf("%s: without %s of launch %d also %s: %s", name, part, i, f.Rule, f.Message)
+					}
+				}
+			}
+		}
+		reversed := *unit
+		reversed.Launches = slices.Clone(unit.Launches)
+		slices.Reverse(reversed.Launches)
+		if after := foundIn(t, s, &reversed); !slices.Equal(before, after) {
+			t.Errorf("%s: %v, in reverse order %v", name, before, after)
+		}
+		idle := *unit
+		idle.Launches = slices.Clone(unit.Launches)
+		for i := range idle.Launches {
+			idle.Launches[i].CPUOnly = true
+		}
+		if found := foundIn(t, s, &idle); len(found) > 0 && idle.Launches[0].Kind != "slurm-node" {
+			t.Errorf("%s: without a GPU: %v", name, found)
+		}
+	}
+	if tried < 250 {
+		t.Errorf("%d parts were tried", tried)
+	}
+}
+
+// described are the fields of a launch that are no parts of it.
+var described = []string{"kind", "object", "unit", "name", "image", "command", "source", "line", "lines", "unknown", "ignored", "gpu_vendor", "shm_mounted"}
+
+// partsOf are the parts of a launch that have a value, its variables each.
+func partsOf(t *testing.T, l facts.Launch) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts map[string]any
+	if err := json.Unmarshal(text, &parts); err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(parts, func(part string, _ any) bool { return slices.Contains(described, part) })
+	for name := range l.Variables {
+		parts["variables["+name+"]"] = nil
+	}
+	return parts
+}
+
+// without are facts in which the file does not show a part of a launch.
+func without(t *testing.T, f *facts.Facts, i int, part string) *facts.Facts {
+	t.Helper()
+	changed := *f
+	changed.Launches = slices.Clone(f.Launches)
+	l := &changed.Launches[i]
+	l.Unknown = maps.Clone(l.Unknown)
+	if l.Unknown == nil {
+		l.Unknown = map[string]string{}
+	}
+	l.Unknown[part] = "${X}"
+	l.Variables = maps.Clone(l.Variables)
+	if name, ok := strings.CutPrefix(part, "variables["); ok {
+		delete(l.Variables, strings.TrimSuffix(name, "]"))
+		return &changed
+	}
+	fields := reflect.ValueOf(l).Elem()
+	for j := range fields.NumField() {
+		if tag, _, _ := strings.Cut(fields.Type().Field(j).Tag.Get("json"), ","); tag == part {
+			fields.Field(j).SetZero()
+		}
+	}
+	return &changed
 }
 
 // graveOf are the findings of medium severity or above.

@@ -485,31 +485,6 @@ test_ranks_that_meet_at_loopback if {
 	count(env_misconfig.findings) == 0 with input as alone
 }
 
-two_containers(value) := {
-	"profile": "launch",
-	"env": {"variables": [
-		{"name": "NCCL_P2P_DISABLE", "value": "0", "source": "a.yaml", "line": 4, "effective": true},
-		{"name": "NCCL_P2P_DISABLE", "value": value, "source": "b.yaml", "line": 4, "effective": false},
-	]},
-	"launches": [
-		{"kind": "compose", "name": "a", "variables": {"NCCL_P2P_DISABLE": "0"}, "source": "a.yaml", "line": 1},
-		{"kind": "compose", "name": "b", "variables": {"NCCL_P2P_DISABLE": value}, "source": "b.yaml", "line": 1},
-	],
-}
-
-test_fires_for_each_container if {
-	{f.evidence[0].source | some f in env_misconfig.findings} == {"b.yaml:1"} with input as two_containers("1")
-	count(env_misconfig.findings) == 0 with input as two_containers("0")
-	count(env_misconfig.findings) == 0 with input as object.union(two_containers("1"), {"profile": "training"})
-}
-
-launch(more) := {"profile": "launch", "launches": [object.union({"kind": "kubernetes", "name": "a", "resources": {"rdma/hca": "1"}, "source": "a.yaml", "line": 1}, more)]}
-
-test_fires_for_files if {
-	{f.subject | some f in env_misconfig.findings} == {"NCCL_IB_DISABLE"} with input as launch({"variables": {"NCCL_IB_DISABLE": "1"}})
-	{f.subject | some f in env_misconfig.findings} == {"MASTER_ADDR"} with input as launch({"nodes": 2, "command": ["torchrun", "--master-addr=localhost"]})
-}
-
 ran(name, unset, gbps) := {
 	"name": name, "outcome": "ok", "unset": unset,
 	"operations": [{"name": "all-reduce", "bytes": 67108864, "outcome": "ok", "bus_gbps": gbps}],

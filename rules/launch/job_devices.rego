@@ -93,7 +93,7 @@ for_pictures(l) if {
 	not contains(object.get(l, "image", ""), "rocm")
 }
 
-of_rdma(l, severity, message, evidence) := {
+of_rdma(severity, message, evidence) := {
 	"subject": "/dev/infiniband", "severity": severity, "message": message, "evidence": [evidence],
 	"remedies": ["pass-rdma-devices", "add-ipc-lock"], "params": {"nodes": ["/dev/infiniband"]},
 }
@@ -110,7 +110,7 @@ without_rdma contains l if {
 }
 
 # The RDMA devices that variables call for.
-findings contains of_rdma(l, called[0], sprintf("%s sets %s=%s but gets no RDMA device: %s", [job.opening(l), name, s.value, called[1]]), job.setting_fact(l, name)) if {
+findings contains of_rdma(called[0], sprintf("%s sets %s=%s but gets no RDMA device: %s", [job.opening(l), name, s.value, called[1]]), job.setting_fact(l, name)) if {
 	some l in without_rdma
 	some name, s in job.settings(l)
 	called := calls(name, s.value)
@@ -121,7 +121,7 @@ calls("NCCL_NET", value) := ["high", "NCCL then ends instead of using TCP"] if u
 calls("NCCL_IB_HCA", value) := ["medium", "NCCL finds none of these NICs and uses TCP"] if not value in {"", "^"}
 
 # Several nodes, RDMA on each, and no way to it.
-findings contains of_rdma(l, "medium", sprintf("%s runs on %d nodes and gets no RDMA device, but the target has RDMA NICs: traffic between nodes uses TCP", [job.opening(l), l.nodes]), job.fact(l, "devices", object.get(l, "devices", []))) if {
+findings contains of_rdma("medium", sprintf("%s runs on %d nodes and gets no RDMA device, but the target has RDMA NICs: traffic between nodes uses TCP", [job.opening(l), l.nodes]), job.fact(l, "devices", object.get(l, "devices", []))) if {
 	some l in without_rdma
 	job.target_rdma
 	l.nodes > 1
@@ -130,7 +130,7 @@ findings contains of_rdma(l, "medium", sprintf("%s runs on %d nodes and gets no 
 
 # Enroot leaves /dev empty but for what its hooks add.
 findings contains object.union(
-	of_rdma(l, "low", sprintf("ENROOT_RESTRICT_DEV=%s keeps the host's /dev out of containers: without MELLANOX_VISIBLE_DEVICES=all, RDMA devices are missing there", [value]), job.fact(l, "variables[ENROOT_RESTRICT_DEV]", value)),
+	of_rdma("low", sprintf("ENROOT_RESTRICT_DEV=%s keeps the host's /dev out of containers: without MELLANOX_VISIBLE_DEVICES=all, RDMA devices are missing there", [value]), job.fact(l, "variables[ENROOT_RESTRICT_DEV]", value)),
 	{"confidence": "possible", "remedies": ["pass-rdma-devices"]},
 ) if {
 	some l in job.parts

@@ -51,6 +51,8 @@ setting(l, name) := sprintf("%s=%s", [name, job.settings(l)[name].value]) if {
 	job.settings(l)[name].value != ""
 } else := sprintf("%s, which is empty,", [name])
 
+ranks_fact(l) := job.fact(l, "processes", job.ranks(l))
+
 gpus_fact(l) := [job.fact(l, "gpus", l.gpus) | l.gpus]
 
 of_list(l, name, severity, message) := {
@@ -96,24 +98,24 @@ indices(l, name) := sprintf(". Inside, they have the indices 0 to %d", [job.gpus
 # offered counts the GPUs that the ranks of a description can use.
 offered(l) := min({count(entries) | some entries in lists[l]} | {n | n := job.gpus(l)})
 
-of_number(l, severity, params, message) := {
+of_number(severity, params, evidence, message) := {
 	"subject": "GPUs", "severity": severity, "message": message,
 	"params": object.union({"variable": "CUDA_VISIBLE_DEVICES"}, params),
 	"remedies": ["correct-launch"],
-	"evidence": array.concat([job.fact(l, "processes", object.get(l, "processes", job.ranks(l)))], gpus_fact(l)),
+	"evidence": evidence,
 }
 
 # More ranks than GPUs: two ranks on one GPU, which NCCL refuses, or none for some. Tasks of a batch
 # job may also be programs without a GPU.
 findings contains object.union(
-	of_number(l, {true: "medium", false: "high"}[is_header], {"too_many": job.ranks(l)}, sprintf(
+	of_number({true: "medium", false: "high"}[is_header], {"too_many": job.ranks(l)}, array.concat([ranks_fact(l)], gpus_fact(l)), sprintf(
 		"%s starts %d ranks on each node with %s%s: each rank needs a GPU of its own, and NCCL rejects two ranks on one",
 		[job.opening(l), job.ranks(l), facts.counted(offered(l), "GPU"), concat("", [sprintf(" (%s)", [setting(l, name)]) | some name in short(l)])],
 	)),
 	{k: v | some name in array.slice(short(l), 0, 1); some k, v in {
 		"subject": name, "params": {"variable": name, "too_many": job.ranks(l)},
 		"remedies": ["fix-visible-devices", "correct-launch"],
-		"evidence": array.concat([job.fact(l, "processes", job.ranks(l))], [job.setting_fact(l, name)]),
+		"evidence": [ranks_fact(l), job.setting_fact(l, name)],
 	}},
 ) if {
 	some l in job.parts
@@ -141,7 +143,7 @@ starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
 short(l) := sort([name | some name, entries in lists[l]; count(entries) < job.ranks(l)])
 
 # Fewer: GPUs that are paid for, and idle.
-findings contains of_number(l, "medium", {}, sprintf(
+findings contains of_number("medium", {}, array.concat([ranks_fact(l)], gpus_fact(l)), sprintf(
 	"%s requests %d GPUs on each node and uses %d of them (%s): the others stay idle",
 	[job.opening(l), job.gpus(l), used(l), concat(", ", sort({sprintf("%s %d", [words.parts[part], l[part]]) | some part in ["processes", "tensor_parallel", "pipeline_parallel", "data_parallel"]; l[part]}))],
 )) if {
@@ -161,7 +163,11 @@ used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if launches.shows(l,
 shell(l) if regex.match(`(^|/)(ba|z|da)?sh$`, l.command[0])
 
 # More GPUs than the machine has: the job is never scheduled, or does not start.
-findings contains of_number(l, "high", {"too_many": l.gpus}, sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, count(facts.gpus)])) if {
+findings contains of_number(
+	"high", {"too_many": l.gpus},
+	array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": count(facts.gpus), "source": "--target"}]),
+	sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, count(facts.gpus)]),
+) if {
 	some l in job.parts
 	count(facts.gpus) > 0
 	l.gpus > count(facts.gpus)

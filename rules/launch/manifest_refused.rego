@@ -24,7 +24,6 @@
 #   since: "0.4"
 package gpudoctor.rules.manifest_refused
 
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
 import data.gpudoctor.lib.launches
 
