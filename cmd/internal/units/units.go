@@ -69,7 +69,10 @@ func Split(f *facts.Facts) []Unit {
 			own.Launches = slices.Concat(launches, nodes)
 		}
 		own.Logs, own.Runs, own.Origins, own.Benchmarks, own.Comparisons, own.Software, own.KernelLog = nil, nil, nil, nil, nil, nil, nil
-		own.Texts = slices.DeleteFunc(slices.Clone(f.Texts), func(t facts.Text) bool { return t.Name != o.File })
+		own.Texts = nil
+		if i := slices.IndexFunc(f.Texts, func(t facts.Text) bool { return t.Name == o.File }); i >= 0 {
+			own.Texts = f.Texts[i : i+1]
+		}
 		own.Unknown = nil
 		all = append(all, Unit{Object: o, Facts: &own})
 	}
