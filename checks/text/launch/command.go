@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 const (
@@ -29,70 +30,6 @@ const (
 	// maxCommand bounds the words of a program that are kept.
 	maxCommand = 64
 )
-
-// splitWords splits a command line as a shell does: blanks separate, quotes
-// and backslashes keep together. It stops at what ends the command: an
-// operator (";", "|", "&&", ">") or a comment. What is left open at the end is
-// closed there.
-func splitWords(line string) []string {
-	var words []string
-	var word strings.Builder
-	inWord := false
-	end := func() {
-		if inWord {
-			words = append(words, word.String())
-			word.Reset()
-			inWord = false
-		}
-	}
-	for i := 0; i < len(line) && len(words) < maxWords; i++ {
-		switch c := line[i]; c {
-		case ' ', '\t', '\n':
-			end()
-		case '\'':
-			inWord = true
-			closing := strings.IndexByte(line[i+1:], '\'')
-			if closing < 0 {
-				closing = len(line) - i - 1
-			}
-			word.WriteString(line[i+1 : i+1+closing])
-			i += closing + 1
-		case '"':
-			inWord = true
-			for i++; i < len(line) && line[i] != '"'; i++ {
-				if line[i] == '\\' && i+1 < len(line) && strings.IndexByte("\"\\$`", line[i+1]) >= 0 {
-					i++
-				}
-				word.WriteByte(line[i])
-			}
-		case '\\':
-			if i+1 < len(line) {
-				i++
-				if line[i] != '\n' {
-					inWord = true
-					word.WriteByte(line[i])
-				}
-			}
-		case ';', '|', '&', '>', '<':
-			if word.Len() > 0 && strings.Trim(word.String(), "0123456789") == "" && (c == '>' || c == '<') { // "2>&1".
-				word.Reset()
-				inWord = false
-			}
-			end()
-			return words
-		case '#':
-			if !inWord {
-				return words
-			}
-			word.WriteByte(c)
-		default:
-			inWord = true
-			word.WriteByte(c)
-		}
-	}
-	end()
-	return words
-}
 
 // variableName is a shell variable's name.
 var variableName = lazy.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -297,7 +234,7 @@ func stripWrappers(words []string) (variables [][2]string, rest []string) {
 // Starts splits a command line into the variables that it sets for its program, by name
 // and value, and the program with its arguments. It ends where the command ends.
 func Starts(line string) (variables [][2]string, words []string) {
-	return stripWrappers(splitWords(line))
+	return stripWrappers(shell.Words(line))
 }
 
 // Settings are the variables that a line sets for a job, by name and value: a shell's
@@ -310,9 +247,6 @@ func Settings(line string) [][2]string {
 // BareCommand is the command of a line without what stands before it: the plus of "set -x",
 // a second prompt, the mark of quoted text.
 func BareCommand(line string) string { return bareCommand(line) }
-
-// Next is what stands behind the first "&&" or ";" of a line.
-func Next(line string) string { return nextCommand(line) }
 
 // durationForm is a length of time, as timeout takes it.
 var durationForm = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
@@ -435,13 +369,16 @@ func readCommand(l *facts.Launch, words []string) {
 			continue
 		}
 		script := values.Read(word)
-		number := 0
-		for line := range strings.SplitSeq(strings.ReplaceAll(word, "\\\n", " "), "\n") {
-			number++
-			line = values.Expand(line, ofLaunch(l, script.At(number)))
-			for part := range strings.SplitSeq(strings.ReplaceAll(line, "&&", ";"), ";") {
-				readOptions(l, splitWords(part))
+		for _, c := range shell.Parse(word).Commands {
+			var options []string
+			for _, w := range c.Words {
+				if value := values.Expand(w.Value, ofLaunch(l, script.At(c.Line))); value != w.Value {
+					options = append(options, strings.Fields(value)...)
+				} else {
+					options = append(options, w.Value)
+				}
 			}
+			readOptions(l, options)
 		}
 	}
 	expanded := make([]string, len(words))
@@ -541,9 +478,8 @@ func worldInfo(l *facts.Launch, value string) {
 // starts. It reports whether it understood it.
 func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
-	for rest := values.Expand(text, s.variables(at.Number)); rest != ""; {
-		words := splitWords(rest)
-		variables, command := stripWrappers(words)
+	for _, c := range shell.Line(values.Expand(text, s.variables(at.Number))) {
+		variables, command := stripWrappers(c.Values())
 		if kind := programOf(command); kind != "" {
 			l := &facts.Launch{Kind: kind}
 			for _, v := range variables {
@@ -551,19 +487,8 @@ func takeCommand(s *reading, text string, at parse.Line) bool {
 			}
 			understood = readLaunch(s, l, command, at) || understood
 		}
-		rest = nextCommand(rest)
 	}
 	return understood
-}
-
-// nextCommand is what stands behind the first "&&" or ";" of a line.
-func nextCommand(line string) string {
-	_, and, _ := strings.Cut(line, "&&")
-	_, semicolon, _ := strings.Cut(line, ";")
-	if len(and) > len(semicolon) {
-		return strings.TrimSpace(and)
-	}
-	return strings.TrimSpace(semicolon)
 }
 
 // readLaunch reads a command by its kind.

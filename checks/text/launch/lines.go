@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 // commandAnchors are the programs that start containers and jobs.
@@ -67,13 +68,9 @@ var loggedCommand = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[L
 
 // startsLaunch reports whether a line starts a container or a job.
 func startsLaunch(text string) bool {
-	for range 4 { // "cd /work && ulimit -l unlimited && mpirun ..."
-		_, command := stripWrappers(splitWords(text))
-		if programOf(command) != "" {
+	for _, c := range shell.Line(text) { // "cd /work && ulimit -l unlimited && mpirun ..."
+		if _, command := stripWrappers(c.Values()); programOf(command) != "" {
 			return true
-		}
-		if text = nextCommand(text); text == "" {
-			return false
 		}
 	}
 	return false
@@ -197,7 +194,7 @@ func scriptKind(s *reading) *parse.Kind {
 			var words []string
 			for _, l := range lines {
 				if rest, ok := strings.CutPrefix(strings.TrimSpace(l.Text), "#SBATCH"); ok && len(words) < maxWords {
-					words = append(words, splitWords(rest)...)
+					words = append(words, shell.Words(rest)...)
 				}
 			}
 			// A value that stands alone is not a program here.
@@ -309,7 +306,7 @@ func environmentSettings(line string) [][2]string {
 	if !ok || !variableName.MatchString(name) {
 		return nil
 	}
-	words := splitWords(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
+	words := shell.Words(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
 	var settings [][2]string
 	for i, word := range words {
 		name, value, ok := assignment(word)

@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 const (
@@ -835,7 +836,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	w.standsWord(l, "processes", slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := yamlText(m[key]); text != "" {
-			l.Command = append(l.Command, splitWords(text)...)
+			l.Command = append(l.Command, shell.Words(text)...)
 			continue
 		}
 		l.Command = append(l.Command, yamlTexts(m[key])...)
