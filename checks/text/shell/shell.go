@@ -359,6 +359,9 @@ func unescape(b *strings.Builder, text string, quoted bool) {
 // Line reads the commands of one line, which may be a part of a script or of a sentence: a quotation that
 // is open at its end is closed there, and what is no shell is read as words up to the first operator.
 func Line(line string) []Command {
+	if strings.HasPrefix(strings.TrimSpace(line), "<") { // A tag of HTML.
+		return nil
+	}
 	for _, closing := range []string{"", `"`, "'", "\n:\nfi", "\n:\ndone"} {
 		if s := Parse(line + closing); s.Whole {
 			return s.Commands
