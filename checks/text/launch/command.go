@@ -159,6 +159,9 @@ func sameLaunch(a, b *facts.Launch) bool {
 // readVariables takes from the variables which GPUs a container gets:
 // the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
 func readVariables(l *facts.Launch) {
+	if baseName(strings.Join(l.Command[:min(len(l.Command), 1)], "")) == "swift" && l.Variables["NPROC_PER_NODE"] != "" {
+		l.Processes = parseCount(l.Variables["NPROC_PER_NODE"])
+	}
 	if l.Variables["JAX_PLATFORMS"] == "cpu" || l.Variables["JAX_PLATFORM_NAME"] == "cpu" || l.Variables["ACCELERATE_USE_CPU"] == "true" {
 		l.CPUOnly = true
 	}
@@ -200,6 +203,7 @@ func countDevices(list string) *int {
 // their options that take a value.
 var wrappers = map[string][]string{
 	"sudo": {"-u", "-g"}, "env": {"-u"}, "nohup": nil, "time": nil, "exec": nil, "stdbuf": nil, "unbuffer": nil,
+	"uv": {"--with", "--extra", "--group", "--python"}, "poetry": nil, "pixi": nil, "conda": {"-n", "-p", "--name", "--prefix"},
 	"numactl": {"-N", "-m", "-C", "-i"}, "nsys": nil, "ncu": nil, "timeout": {"-k", "-s"}, "taskset": nil, "setsid": nil,
 }
 
@@ -216,7 +220,9 @@ func stripWrappers(words []string) (variables [][2]string, rest []string) {
 		if !wrapper {
 			break
 		}
-		words = words[1:]
+		if words = words[1:]; len(words) > 0 && words[0] == "run" { // "uv run"
+			words = words[1:]
+		}
 		for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 			n := 1
 			if slices.Contains(valued, words[0]) {
@@ -478,17 +484,62 @@ func worldInfo(l *facts.Launch, value string) {
 // starts. It reports whether it understood it.
 func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
-	for _, c := range shell.Line(values.Expand(text, s.variables(at.Number))) {
-		variables, command := stripWrappers(c.Values())
-		if kind := programOf(command); kind != "" {
-			l := &facts.Launch{Kind: kind}
-			for _, v := range variables {
-				setVariable(l, v[0], v[1])
-			}
-			understood = readLaunch(s, l, command, at) || understood
+	for _, words := range started(values.Expand(text, s.variables(at.Number)), 0) {
+		variables, command := stripWrappers(words)
+		l := &facts.Launch{Kind: programOf(command)}
+		for _, v := range slices.Concat(s.prefix(at.Number), variables) {
+			setVariable(l, v[0], v[1])
 		}
+		understood = readLaunch(s, l, command, at) || understood
 	}
 	return understood
+}
+
+// started are the commands of a line that start containers or jobs: its own, those that follow what another
+// program needs to start them ("submit.py --gpus 8 -- torchrun x.py", "$PREFIX docker run"), and those of a
+// script that it gives to a shell.
+func started(line string, depth int) [][]string {
+	var all [][]string
+	for _, c := range shell.Line(line) {
+		words := c.Values()
+		first := true
+		for len(words) > 0 && len(all) < maxList {
+			variables, command := stripWrappers(words)
+			if programOf(command) != "" {
+				all = append(all, words)
+				break
+			}
+			i := slices.IndexFunc(command, func(w string) bool { return w == "--" || w == "&&" })
+			at := slices.IndexFunc(command, func(w string) bool { return w == "-c" || w == "-lc" })
+			switch base := baseName(strings.Join(command[max(at-1, 0):max(at, 0)], "")); {
+			case first && len(command) > 1 && strings.HasPrefix(command[0], "$") && len(variables) == 0:
+				words = command[1:]
+			case (base == "bash" || base == "sh") && at+1 < len(command) && depth < 3:
+				all = append(all, started(command[at+1], depth+1)...)
+				words = nil
+			case i >= 0:
+				words = command[i+1:]
+			default:
+				words = nil
+			}
+			first = false
+		}
+	}
+	return all
+}
+
+// prefix are the variables in front of a command that stand in the lines above it.
+func (s *reading) prefix(line int) [][2]string {
+	var all [][2]string
+	if s.Form() != parse.Program {
+		return nil
+	}
+	for _, word := range s.script().Prefix(line) {
+		if name, value, ok := assignment(word); ok {
+			all = append(all, [2]string{name, values.Expand(value, s.variables(line))})
+		}
+	}
+	return all
 }
 
 // readLaunch reads a command by its kind.

@@ -18,7 +18,7 @@ import (
 var commandAnchors = []string{
 	"docker ", "docker-run", "podman ", "nerdctl ", "apptainer ", "singularity ", "enroot ", "srun ", "sbatch ", "salloc ", "mpirun", "mpiexec", "orterun",
 	"horovodrun", "torchrun", "torch.distributed.", "accelerate launch", "deepspeed", "vllm serve", "vllm.entrypoints", "sglang", "trtllm-serve",
-	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "_perf ",
+	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "swift ", "_perf ",
 }
 
 // commandPrograms are the same as commands behind a prompt.
@@ -67,14 +67,7 @@ func promptKind(s *reading) *parse.Kind {
 var loggedCommand = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[Ll]aunching)(?: line| command)? ?[:=] *(\S.*)$`)
 
 // startsLaunch reports whether a line starts a container or a job.
-func startsLaunch(text string) bool {
-	for _, c := range shell.Line(text) { // "cd /work && ulimit -l unlimited && mpirun ..."
-		if _, command := stripWrappers(c.Values()); programOf(command) != "" {
-			return true
-		}
-	}
-	return false
-}
+func startsLaunch(text string) bool { return len(started(text, 0)) > 0 }
 
 // goesOnBelow reports whether a line ends in a backslash, a blank behind
 // which is overlooked.

@@ -644,7 +644,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		}
 	}
 	complete(l, c.apiVersion, c.kind, pod != nil)
-	if l.Unknown["mounts"] != "" || l.Unknown["rest"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
+	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || l.Unknown["rest"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
 		l.UndefinedVolumes = nil
 	}
 	w.keep(l, n, n)
@@ -668,8 +668,8 @@ func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
 		openNodes(l, both[key], "resources", "gpus")
 		amounts := yamlMapping(both[key])
 		for _, name := range slices.Sorted(maps.Keys(amounts)) {
-			if text := yamlText(amounts[name]); text != "" {
-				w.amount(l, key, name, text, amounts[name])
+			if text := yamlText(amounts[name]); text != "" || isGPU(name) { // Null is 0.
+				w.amount(l, key, name, cmp.Or(text, "0"), amounts[name])
 			}
 		}
 	}
@@ -694,8 +694,9 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node)
 	switch {
 	case isGPU(name):
 		l.GPUVendor, _, _ = strings.Cut(name, ".")
-		if !unresolved(l, "gpus", text) {
-			l.GPUs = parseCount(text)
+		if unresolved(l, "gpus", text) {
+		} else if l.GPUs = parseCount(text); text == "0" {
+			l.GPUs = new(0)
 		}
 		l.Lines["gpus"] = w.at(n).Number
 	case name == "cpu" && !unresolved(l, "cpus", text):
