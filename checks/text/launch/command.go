@@ -344,7 +344,7 @@ var options = map[string]string{
 
 // onCPU are the options by which a program is told to use no GPU, with their value; "-" is none.
 var onCPU = map[string]string{
-	"--device": "cpu", "--device-type": "cpu", "--accelerator": "cpu", "--backend": "gloo", "--dist-backend": "gloo",
+	"--device": "cpu", "--local-parameter-device": "cpu", "--device-type": "cpu", "--accelerator": "cpu", "--backend": "gloo", "--dist-backend": "gloo",
 	"--ddp-backend": "gloo", "--distributed-backend": "gloo", "--use-cpu": "-", "--no-cuda": "-", "--cpu": "-",
 }
 
@@ -439,6 +439,9 @@ func readOptions(l *facts.Launch, words []string) {
 		}
 		if where := onCPU[spelling]; where == "-" && (!joined || value == "true") || where != "" && value == where {
 			l.CPUOnly = true
+		}
+		if spelling == "--distributed-executor-backend" && value == "ray" { // The ranks of all of Ray's nodes.
+			leaveOpen(l, "of the Ray cluster", "tensor_parallel")
 		}
 		if spelling == "--world-info" {
 			worldInfo(l, value)

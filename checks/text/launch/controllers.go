@@ -45,6 +45,8 @@ func complete(l *facts.Launch, apiVersion, kind string, inPod bool) {
 	group, _, _ := strings.Cut(apiVersion, "/")
 	c, known := controllers()[group]
 	switch {
+	case known && kind == "InferenceService" && inPod: // The runtime brings none of its containers.
+		supplies = nil
 	case known:
 		supplies, by = c.Supplies, "set by "+c.Name
 	case apiVersion == "" && kind == "" && !inPod:

@@ -406,7 +406,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	case m["image"] != nil && isComposeService(m):
 		w.service(nil, n, c)
 		return
-	case (m["image"] != nil || isModel(m)) && isContainer(m):
+	case (m["image"] != nil || isModel(m)) && isContainer(m), c.apiVersion == "" && asksForGPU(m["resources"]):
 		w.container(n, nil, c)
 		return
 	}
@@ -515,11 +515,23 @@ func isCompose(m map[string]*yaml.Node) bool {
 
 func isComposeService(m map[string]*yaml.Node) bool {
 	for _, key := range []string{
-		"shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices", "gpus",
+		"shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices",
 		"env_file", "depends_on", "entrypoint", "restart", "privileged", "security_opt",
 	} {
 		if m[key] != nil {
 			return true
+		}
+	}
+	return false
+}
+
+// asksForGPU is true of resources with a GPU.
+func asksForGPU(n *yaml.Node) bool {
+	for _, amounts := range yamlMapping(n) {
+		for name := range yamlMapping(amounts) {
+			if isGPU(name) {
+				return true
+			}
 		}
 	}
 	return false
@@ -631,11 +643,11 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
 	volumes := make(map[string]map[string]*yaml.Node)
-	for _, entry := range w.list(pod["volumes"]) {
+	for _, entry := range slices.Concat(w.list(pod["volumes"]), w.list(m["extraVolumes"])) { // extraVolumes are a chart's.
 		v := yamlMapping(entry)
 		volumes[yamlText(v["name"])] = v
 	}
-	for _, entry := range w.list(m["volumeMounts"]) {
+	for _, entry := range slices.Concat(w.list(m["volumeMounts"]), w.list(m["extraVolumeMounts"])) {
 		mount := yamlMapping(entry)
 		w.mount(l, mount, volumes)
 		if name := yamlText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !values.Refers(name) {
