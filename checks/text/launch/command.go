@@ -159,7 +159,7 @@ func sameLaunch(a, b *facts.Launch) bool {
 // readVariables takes from the variables which GPUs a container gets:
 // the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
 func readVariables(l *facts.Launch) {
-	if baseName(strings.Join(l.Command[:min(len(l.Command), 1)], "")) == "swift" && l.Variables["NPROC_PER_NODE"] != "" {
+	if len(l.Command) > 1 && slices.Contains(swift, l.Command[1]) && l.Variables["NPROC_PER_NODE"] != "" {
 		l.Processes = parseCount(l.Variables["NPROC_PER_NODE"])
 	}
 	if l.Variables["JAX_PLATFORMS"] == "cpu" || l.Variables["JAX_PLATFORM_NAME"] == "cpu" || l.Variables["ACCELERATE_USE_CPU"] == "true" {
@@ -289,7 +289,8 @@ func programOf(words []string) string {
 	case base == "torchrun":
 		return "torchrun"
 	case base == "accelerate" && second == "launch", base == "deepspeed", base == "vllm" && second == "serve",
-		base == "sglang", base == "trtllm-serve", base == "lmdeploy", base == "text-generation-launcher", base == "swift", base == "llamafactory-cli",
+		base == "sglang", base == "trtllm-serve", base == "lmdeploy", base == "text-generation-launcher", base == "llamafactory-cli",
+		(base == "swift" || base == "megatron") && slices.Contains(swift, second),
 		strings.HasSuffix(base, "_perf") && collective.MatchString(base):
 		return "command"
 	case strings.HasPrefix(base, "python"):
@@ -307,6 +308,9 @@ func programOf(words []string) string {
 	}
 	return ""
 }
+
+// swift are what the programs swift and megatron of ms-swift do.
+var swift = []string{"sft", "pt", "rlhf", "infer", "rollout", "deploy", "export", "eval", "sample"}
 
 var (
 	// collective are the programs of nccl-tests and rccl-tests.

@@ -18,7 +18,7 @@ import (
 var commandAnchors = []string{
 	"docker ", "docker-run", "podman ", "nerdctl ", "apptainer ", "singularity ", "enroot ", "srun ", "sbatch ", "salloc ", "mpirun", "mpiexec", "orterun",
 	"horovodrun", "torchrun", "torch.distributed.", "accelerate launch", "deepspeed", "vllm serve", "vllm.entrypoints", "sglang", "trtllm-serve",
-	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "swift ", "_perf ",
+	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "swift ", "megatron ", "_perf ",
 }
 
 // commandPrograms are the same as commands behind a prompt.

@@ -544,7 +544,7 @@ func isModel(m map[string]*yaml.Node) bool {
 
 // isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
-	return m["resources"] != nil || m["resourcesPerNode"] != nil || m["modelFormat"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
+	return m["resources"] != nil || m["gpus"] != nil || m["resourcesPerNode"] != nil || m["modelFormat"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
 		isSequence(m["args"])
 }
 
@@ -616,6 +616,9 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.stands(l, "network", pod["hostNetwork"])
 	w.stands(l, "runtime", pod["runtimeClassName"])
 	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
+	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
+		leaveOpen(l, "gpus: "+text, "gpus")
+	}
 	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"], c.resources))
 	openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	security := yamlMapping(m["securityContext"])
