@@ -29,7 +29,7 @@ import data.gpudoctor.lib.launches
 
 of_part(l, subject, message, part) := {
 	"subject": subject, "message": message, "remedies": ["correct-launch"],
-	"params": {"resource": subject}, "evidence": [job.fact(l, part, l[part])],
+	"params": {"scarce": "yes"}, "evidence": [job.fact(l, part, l[part])],
 }
 
 # limited is true where a number is a limit: what a pod only requests, it may exceed.

@@ -31,7 +31,7 @@ pods := {l | some l in input.launches; l.kind == "kubernetes"}
 
 refused(l, subject, part, value, message) := {
 	"subject": subject, "message": sprintf("%s %s: Kubernetes refuses the pod", [job.opening(l), message]),
-	"remedies": ["correct-launch"], "params": {"resource": subject}, "evidence": [job.fact(l, part, value)],
+	"remedies": ["correct-launch"], "params": {"refused": "yes"}, "evidence": [job.fact(l, part, value)],
 }
 
 requested(name) := sprintf("requests[%s]", [name])
