@@ -39,8 +39,8 @@ func TestLaunchFiles(t *testing.T) {
 		},
 		"compat_folders": {
 			table.CompatFolders,
-			[]string{"/usr/local/cuda/compat", "/usr/local/cuda-12.4/compat", "/usr/local/cuda/compat/lib.real"},
-			[]string{"/usr/local/cuda/lib64", "/opt/compat", "/usr/local/cuda/compatible"},
+			[]string{"/usr/local/cuda/compat", "/usr/local/cuda-12.4/compat", "/usr/local/cuda/compat/", "/usr/local/cuda/compat/lib.real"},
+			[]string{"/usr/local/cuda/lib64", "/opt/compat", "/usr/local/cuda/compatible", "/usr/local/cuda/compat/lib"},
 		},
 		"host_folders": {
 			table.HostFolders,
@@ -49,14 +49,20 @@ func TestLaunchFiles(t *testing.T) {
 		},
 		"without_nccl": {
 			table.WithoutNCCL,
-			[]string{"ollama/ollama:0.12", "ghcr.io/ggml-org/llama.cpp:server-cuda", "/usr/bin/nvidia-smi", "nvidia-smi"},
-			[]string{"vllm/vllm-openai:v0.11.0", "torchrun", "python3"},
+			[]string{"ollama/ollama:0.12", "ghcr.io/ggml-org/llama.cpp:server-cuda", "/usr/bin/nvidia-smi", "nvidia-smi -L", "ubuntu:22.04", "nvidia/cuda:12.4.1-base-ubuntu22.04"},
+			[]string{"vllm/vllm-openai:v0.11.0", "torchrun", "python3", "registry.example.com/ubuntu-train:1", "nvidia/cuda:12.4.1-devel-ubuntu22.04"},
 		},
 		"node_services": {
 			table.NodeServices,
 			[]string{"nvcr.io/nvidia/k8s/dcgm-exporter:4.2", "nvcr.io/nvidia/k8s-device-plugin:v0.17", "nvcr.io/nvidia/gpu-feature-discovery:v0.17"},
 			[]string{"pytorch/pytorch:2.8", "vllm/vllm-openai:v0.11.0", "registry.example.com/train:1"},
 		},
+		"gpu_images": {
+			table.GPUImages,
+			[]string{"nvidia/cuda:12.4.1-devel-ubuntu22.04", "nvcr.io/nvidia/pytorch:25.09-py3", "lmsysorg/sglang:v0.5.3"},
+			[]string{"python:3.12", "pytorch/pytorch:2.8"},
+		},
+		"unlimited_memlock": {table.UnlimitedMemlock, []string{"rdma/ib"}, []string{"rdma/hca", "rdma/ibs1"}},
 		"other_processors": {
 			table.OtherProcessors,
 			[]string{"vllm-cpu:1", "public.ecr.aws/neuron/pytorch:2", "vault.habana.ai/gaudi-docker/1.20", "vllm/vllm-tpu:nightly"},
