@@ -95,7 +95,7 @@ func (s *Set) needed(findings []rules.Finding) map[string]Cure {
 			}
 			for name := range fill.table(r.Apply.Environment) {
 				if _, taken := all[name]; !taken && !removed[name] {
-					all[name] = Cure{Rule: f.Rule, Subject: f.Subject}
+					all[name] = CureOf(f)
 				}
 			}
 		}

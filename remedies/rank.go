@@ -330,7 +330,7 @@ func (c *candidate) advisedAs() string { return cmp.Or(c.remedy.FormOf, c.remedy
 func (c *candidate) curesOf() []Cure {
 	all := make([]Cure, 0, len(c.cures))
 	for _, f := range c.cures {
-		all = append(all, Cure{Rule: f.Rule, Subject: f.Subject})
+		all = append(all, CureOf(f))
 	}
 	return all
 }
@@ -438,7 +438,7 @@ func (a *Advice) disproven() bool { return a.Proof != nil && a.Proof.Outcome == 
 
 // cures reports whether the advice is for a finding.
 func (a *Advice) cures(f rules.Finding) bool {
-	return slices.Contains(a.Cures, Cure{Rule: f.Rule, Subject: f.Subject})
+	return slices.Contains(a.Cures, CureOf(f))
 }
 
 // equal reports whether two advices are the same: of one remedy, for the same

@@ -6,6 +6,7 @@ import (
 	"cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // Kind says what sort of cure a remedy is.
@@ -170,6 +171,17 @@ const (
 type Cure struct {
 	Rule    string `json:"rule"`
 	Subject string `json:"subject"`
+	// Object is what the finding is about, where files that describe several are judged.
+	Object rules.Object `json:"object,omitzero"`
+}
+
+// CureOf names a finding.
+func CureOf(f rules.Finding) Cure {
+	c := Cure{Rule: f.Rule, Subject: f.Subject}
+	if f.Object != nil {
+		c.Object = *f.Object
+	}
+	return c
 }
 
 // Proof is what was measured here about a remedy.

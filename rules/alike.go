@@ -18,10 +18,11 @@ type likeness struct {
 	severity              Severity
 	confidence            Confidence
 	inert                 bool
+	object                Object
 }
 
 func (f Finding) likeness() likeness {
-	return likeness{f.Rule, f.Title, f.variable(), f.Severity, f.Confidence, f.Inert()}
+	return likeness{f.Rule, f.Title, f.variable(), f.Severity, f.Confidence, f.Inert(), f.object()}
 }
 
 // variable is the variable that a finding is about; empty if it is not about one.

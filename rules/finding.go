@@ -460,6 +460,8 @@ func (f Finding) Compare(other Finding) int {
 		cmp.Compare(f.Confidence.Rank(), other.Confidence.Rank()),
 		compareInert(f, other),
 		compareOrder(f.Order, other.Order),
+		cmp.Compare(f.object().File, other.object().File),
+		cmp.Compare(f.object().Line, other.object().Line),
 		cmp.Compare(f.Rule, other.Rule),
 		compareSubjects(f.Subject, other.Subject),
 		cmp.Compare(f.Message, other.Message),

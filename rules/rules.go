@@ -3,7 +3,12 @@
 // them in one query, and turns what they return into findings.
 package rules
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Severity says how much a finding matters.
 type Severity string
@@ -124,6 +129,9 @@ type Finding struct {
 	// Subject is what it is about: a PCI address, a pair "a -> b", a
 	// variable, "host".
 	Subject string `json:"subject"`
+	// Object is the job, container or service that the finding is about, where files that describe
+	// several are judged.
+	Object *Object `json:"object,omitempty"`
 	// Affects are the PCI addresses of the affected GPUs; empty
 	// means the whole host.
 	Affects []string `json:"affects,omitempty"`
@@ -153,6 +161,48 @@ type Finding struct {
 	// OwnLog is true if its evidence is a message, from the log of the probe's own library, that
 	// states a cause.
 	OwnLog bool `json:"-"`
+}
+
+// Object is a part of a file that is judged by itself.
+type Object struct {
+	File string `json:"file"`
+	// Line is where it begins.
+	Line int `json:"line"`
+	// Name is what declares it, from the outside inwards: "Job/train/main", "service/web"; empty for a
+	// script.
+	Name string `json:"name,omitempty"`
+}
+
+// String names the object for people: "deploy/train.yaml Job/train/main".
+func (o Object) String() string { return strings.TrimSuffix(o.File+" "+o.Name, " ") }
+
+// Place names the object with its line: "deploy/train.yaml:3 Job/train/main".
+func (o Object) Place() string { return strings.TrimSuffix(fmt.Sprintf("%s:%d %s", o.File, o.Line, o.Name), " ") }
+
+// About is the subject of a finding about an object, with the object before it.
+func (o Object) About(subject string) string {
+	return strings.TrimPrefix(o.String()+": "+subject, ": ")
+}
+
+// In is the finding as one about an object, with its consequences.
+func (f Finding) In(o *Object) Finding {
+	f.Object = o
+	f.Explains = slices.Clone(f.Explains)
+	for i := range f.Explains {
+		f.Explains[i] = f.Explains[i].In(o)
+	}
+	return f
+}
+
+// About is the subject, with the object that it is about before it.
+func (f Finding) About() string { return f.object().About(f.Subject) }
+
+// object is what the finding is about; empty for a machine.
+func (f Finding) object() Object {
+	if f.Object == nil {
+		return Object{}
+	}
+	return *f.Object
 }
 
 // Evidence is one fact that led to a finding.

@@ -42,6 +42,8 @@ type Options struct {
 	// Silence bounds how long one answer of a file may take; 0 is
 	// deadline.Silence. It does not bound pipes: their writer may be slow.
 	Silence time.Duration
+	// Excluded, if set, reports whether a file or a folder below a folder is left out.
+	Excluded func(name string) bool
 	// Files is where the files are; nil is this machine.
 	Files files.System
 }
@@ -406,6 +408,9 @@ func (t *intake) walk(ctx context.Context, path, shown string, all []found) []fo
 	}
 	for _, d := range got.entries {
 		f := found{path: filepath.Join(path, d.Name()), shown: filepath.Join(shown, d.Name()), mode: d.Type()}
+		if t.options.Excluded != nil && t.options.Excluded(f.shown) {
+			continue
+		}
 		if _, at, ok := tree.Split(f.shown); ok && !tree.IsText(at) {
 			if !d.IsDir() && !tree.Keeps(at) || d.IsDir() && tree.Prunes(at) {
 				continue

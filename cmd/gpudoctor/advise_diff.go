@@ -191,11 +191,13 @@ func (p *patching) wanted(ctx context.Context, needs *plan.Plan) ([]patch.Want, 
 	if err != nil {
 		return nil, err
 	}
-	own := plan.New(plan.Input{Facts: d.Facts(), Findings: d.Findings, Advice: d.Advice, Remedies: known.remedies.ForVendor(onlyVendor(d.Facts()))})
-	for _, s := range own.Settings {
-		contrary := slices.ContainsFunc(needs.Settings, func(o plan.Setting) bool { return o.Kind == plan.Variable && o.Name == s.Name && s.Name != "" })
-		if w, ok := patch.Cure(s, d.Findings, d.Advice, p.name); ok && !contrary {
-			wants = append(wants, w)
+	for _, part := range d.Parts() {
+		own := plan.New(plan.Input{Facts: part.Facts, Findings: part.Findings, Advice: part.Advice, Remedies: known.remedies.ForVendor(onlyVendor(part.Facts))})
+		for _, s := range own.Settings {
+			contrary := slices.ContainsFunc(needs.Settings, func(o plan.Setting) bool { return o.Kind == plan.Variable && o.Name == s.Name && s.Name != "" })
+			if w, ok := patch.Cure(s, part.Findings, part.Advice, p.name); ok && !contrary {
+				wants = append(wants, w)
+			}
 		}
 	}
 	return wants, nil

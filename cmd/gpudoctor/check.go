@@ -16,8 +16,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -92,6 +94,7 @@ defaults for flags; gpudoctor man describes them.`,
 			busyFlag,
 			waitFlag,
 			maxBytesFlag,
+			&cli.StringSliceFlag{Name: "exclude", Usage: "`PATTERN`: leave out these files and folders below --from (test/*)"},
 			&cli.StringFlag{Name: "baseline", Usage: "`FILE`: also say what became of the findings of this report or snapshot"},
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
@@ -157,6 +160,9 @@ func runRequest(c *cli.Context, r request) error {
 	if err != nil {
 		return err
 	}
+	if r.profile == rules.Launch && redact == redaction.Files {
+		redact = redaction.Secrets // The names are those of the reader's own repository.
+	}
 	set := appliedTo(c)
 	if r.waivers, err = readWaivers(c.Context, set, r.waive); err != nil {
 		return err
@@ -205,7 +211,7 @@ func readRequest(c *cli.Context) (request, error) {
 		return r, err
 	}
 	if r.profile == rules.Launch && len(r.source.from) == 0 {
-		return r, complaint.Hinted(errors.New("--profile launch needs files: --from FILE"), takesLaunches)
+		return r, complaint.Hinted(errors.New("--profile launch needs files: --from FILE"), units.Takes)
 	}
 	if name := c.String("baseline"); name != "" {
 		before, err := readInputs(c.Context, []string{name}, r.policy)
@@ -266,7 +272,7 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 	}
 	opts.Whole = cmp.Or(opts.Whole, defaultDeadline(c, opts))
 	opts.Collectives, opts.CollectivesIfDue = opts.Probe, opts.Probe == probe.Quick
-	s = source{from: c.StringSlice(fromFlag.Name), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
+	s = source{from: c.StringSlice(fromFlag.Name), exclude: c.StringSlice("exclude"), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
 	if s.maxBytes, err = readSize(c, maxBytesFlag.Name); err != nil {
 		return s, opts, err
 	}

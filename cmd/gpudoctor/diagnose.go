@@ -28,6 +28,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -96,10 +97,15 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 			return nil, problem(err)
 		}
 	}
+	var parts []units.Unit
 	g, verdict, judging, err := settle(read, nearly, func(f *facts.Facts) (*rules.Verdict, error) {
 		// A policy of the user's may take forever. What is left is given as processor
 		// time, which a busy machine does not use up.
 		choice.Time = max(r.options.Whole-time.Since(start), deadline.Ending)
+		if r.profile == rules.Launch {
+			parts = units.Split(f)
+			return units.Evaluate(ctx, known.rules, parts, choice)
+		}
 		return known.rules.Evaluate(ctx, f, choice)
 	})
 	if err != nil {
@@ -108,11 +114,17 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	f := g.facts
 	judged := time.Now()
 	counting, waiving := verdict.Findings, (*waivers.Result)(nil)
-	if len(r.waivers) > 0 {
-		applied := waivers.Apply(*verdict, r.waivers, waivers.Today())
+	accepted := units.Accepted(parts)
+	if err := waivers.CheckRules(accepted, known.acceptable()); err != nil {
+		return nil, inFile(err)
+	}
+	if accepted = append(accepted, r.waivers...); len(accepted) > 0 {
+		applied := waivers.Apply(*verdict, accepted, waivers.Today())
 		counting, waiving = applied.Findings, &applied
 	}
-	ranking := r.rank(known.remedies, counting, f)
+	ranking := units.Rank(parts, counting, f, func(findings []rules.Finding, f *facts.Facts) remedies.Ranking {
+		return r.rank(known.remedies, findings, f)
+	})
 	end := time.Now()
 
 	timing := report.Timing{
@@ -128,7 +140,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
-		Settings: r.settings, Folder: r.source.folder(),
+		Settings: r.settings, Folder: r.source.folder(), Objects: units.Objects(parts),
 	}), g.err
 }
 
@@ -321,6 +333,15 @@ func learn(policy string) (knowledge, error) {
 		return k, problem(err)
 	}
 	return k, problem(k.remedies.Check(k.rules.Rules()))
+}
+
+// acceptable are what a remark in a file may accept: the ids of all rules and causes.
+func (k knowledge) acceptable() []string {
+	names := k.ruleIDs()
+	for _, r := range k.rules.Rules() {
+		names = append(names, r.Cause)
+	}
+	return names
 }
 
 // ruleIDs are the ids of all rules.

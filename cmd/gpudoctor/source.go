@@ -32,6 +32,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -59,10 +60,17 @@ type source struct {
 	// judgedFor are the facts of the machine that files of a job are for, where they are known
 	// already; the files may also hold variables and no description of a job.
 	judgedFor *facts.Facts
+	// exclude are patterns of files in folders that are not read.
+	exclude []string
 	// maxBytes bounds what is read of texts; 0 is the default.
 	maxBytes int64
 	// system is where the files are; nil is this machine.
 	system files.System
+}
+
+// excludes reports whether a file or folder in a folder is not to be read.
+func (s source) excludes(name string) bool {
+	return slices.ContainsFunc(s.exclude, func(pattern string) bool { return waivers.Matches(strings.TrimSuffix(pattern, "/"), name) })
 }
 
 // files is where the files are.
@@ -178,7 +186,7 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 		defer stop()
 	}
 	read, err := text.Read(reading, texts, text.Options{
-		Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress, MaxBytes: s.maxBytes, Files: s.system,
+		Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress, MaxBytes: s.maxBytes, Files: s.system, Excluded: s.excludes,
 	})
 	if read.Recording != "" {
 		heap.Garbage(treeGarbage)

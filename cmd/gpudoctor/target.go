@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -86,7 +87,16 @@ func (r request) gather(ctx context.Context) gathered {
 		return g
 	}
 	if r.profile == rules.Launch {
-		return ofJob(g, target)
+		if g.err == nil {
+			g.err = units.DropBroken(g.facts)
+		}
+		if g.err != nil {
+			return gathered{err: g.err}
+		}
+		if target != nil {
+			g.facts, g.textsOnly = forTarget(g.facts, target), false
+		}
+		return g
 	}
 	if t := r.imageTarget(target); t != nil && g.facts != nil {
 		g.facts.Target = t // Instead of the one that a facts file has.

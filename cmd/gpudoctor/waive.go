@@ -29,6 +29,8 @@ const (
 	waiveName   = "waive"
 	ruleFlag    = "rule"
 	subjectFlag = "subject"
+	pathFlag    = "path"
+	objectFlag  = "object"
 	reasonFlag  = "reason"
 	expiresFlag = "expires"
 	ownerFlag   = "owner"
@@ -48,6 +50,8 @@ gpudoctor waive report.json --rule shm-too-small --reason "fixed in May" --expir
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: ruleFlag, Usage: "`ID`: the rule of the finding"},
 			&cli.StringFlag{Name: subjectFlag, Usage: "`PATTERN`: the subject; * stands for any characters (default that in REPORT, or all)"},
+			&cli.StringFlag{Name: pathFlag, Usage: "`PATTERN`: the file of a job (default that in REPORT, or all)"},
+			&cli.StringFlag{Name: objectFlag, Usage: "`PATTERN`: the pod, service or stage in it: Job/train/* (default that in REPORT, or all)"},
 			&cli.StringFlag{Name: reasonFlag, Usage: "`TEXT`: why it is accepted"},
 			&cli.StringFlag{Name: expiresFlag, Usage: "`DATE`: the last day of the waiver (YYYY-MM-DD, UTC)"},
 			&cli.StringFlag{Name: ownerFlag, Usage: "`NAME`: who accepts it"},
@@ -75,7 +79,7 @@ func waive(c *cli.Context) error {
 		return complaint.UnknownName("rule", w.Rule, ids, "gpudoctor rules list shows the rules")
 	}
 	if c.Args().Present() {
-		if w.Subject, err = subjectIn(c.Context, c.Args().First(), w); err != nil {
+		if w, err = waiverIn(c.Context, c.Args().First(), w); err != nil {
 			return err
 		}
 	}
@@ -108,6 +112,8 @@ func readWaiver(c *cli.Context) (waivers.Waiver, error) {
 		{reasonFlag, &w.Reason, true},
 		{expiresFlag, &w.Expires, true},
 		{subjectFlag, &w.Subject, false},
+		{pathFlag, &w.Path, false},
+		{objectFlag, &w.Object, false},
 		{ownerFlag, &w.Owner, false},
 	} {
 		*f.value = strings.TrimSpace(c.String(f.name))
@@ -137,40 +143,57 @@ func addWaiver(ctx context.Context, file string, w waivers.Waiver) (int, error) 
 	return line, writeFile(ctx, file, added, outfile.Shared)
 }
 
-// subjectIn is the subject of the finding in a report that a waiver is to be for.
-func subjectIn(ctx context.Context, name string, w waivers.Waiver) (string, error) {
+// waiverIn is a waiver with the subject, and the place, of the finding in a report that it is to be for.
+func waiverIn(ctx context.Context, name string, w waivers.Waiver) (waivers.Waiver, error) {
 	const writesOne = "gpudoctor check -o FILE.json writes a report"
 	if name == standardInput {
-		return "", complaint.Hinted(errors.New("waive does not read standard input"), "write the report to a file, and name the file")
+		return w, complaint.Hinted(errors.New("waive does not read standard input"), "write the report to a file, and name the file")
 	}
 	data, form, err := readSide(ctx, name)
 	if h, ok := errors.AsType[complaint.Error](err); ok {
-		return "", complaint.Hinted(h.Err, writesOne) // Its hints are for diff.
+		return w, complaint.Hinted(h.Err, writesOne) // Its hints are for diff.
 	}
 	if err != nil || form != compare.FormReport {
-		return "", complaint.Hinted(cmp.Or(err, fmt.Errorf("%s is not a JSON report", complaint.Quote(name))), writesOne)
+		return w, complaint.Hinted(cmp.Or(err, fmt.Errorf("%s is not a JSON report", complaint.Quote(name))), writesOne)
 	}
 	d, err := compare.ReadReport(name, data)
 	if err != nil {
-		return "", complaint.Hinted(err, writesOne)
+		return w, complaint.Hinted(err, writesOne)
 	}
-	subjects := waivers.Subjects(d.Findings, w.Rule)
-	if d.Redacted == report.RedactedNames {
-		subjects = waivers.WithoutStandIns(subjects)
-	}
-	switch {
-	case w.Subject != "" && slices.ContainsFunc(subjects, func(s string) bool { return waivers.Matches(w.Subject, s) }):
-		return w.Subject, nil
-	case len(subjects) == 0:
-		return "", complaint.Hinted(fmt.Errorf("%s has no finding of %s", complaint.Quote(name), w.Rule), "leave the report out to waive what it does not hold")
-	case w.Subject != "" || len(subjects) > 1:
-		said := fmt.Sprintf("%s has %d findings of %s", complaint.Quote(name), len(subjects), w.Rule)
-		if w.Subject != "" {
-			said = fmt.Sprintf("%s has no finding of %s with the subject %s", complaint.Quote(name), w.Rule, complaint.Quote(w.Subject))
+	pattern := w
+	all := func(w waivers.Waiver) []waivers.Waiver {
+		found := w.For(d.Findings)
+		if d.Redacted == report.RedactedNames {
+			found = waivers.WithoutStandIns(found)
 		}
-		return "", complaint.Hinted(errors.New(said), fmt.Sprintf("name one, or * for all: --%s %s", subjectFlag, strings.Join(quoted(subjects), ", ")))
+		return found
 	}
-	return subjects[0], nil
+	found := all(w)
+	switch {
+	case len(found) == 1 && w.Subject == "":
+		return found[0], nil
+	case len(found) > 0 && w.Subject != "":
+		return pattern, nil
+	}
+	said := fmt.Sprintf("%s has %d findings of %s", complaint.Quote(name), len(found), w.Rule)
+	hint := "--" + subjectFlag
+	if len(found) == 0 {
+		said = fmt.Sprintf("%s has no finding of %s", complaint.Quote(name), w.About())
+		w.Subject, w.Path, w.Object = "", "", ""
+		if found = all(w); len(found) == 0 {
+			return w, complaint.Hinted(errors.New(said), "leave the report out to waive what it does not hold")
+		}
+	}
+	var subjects []string
+	for _, f := range found {
+		if q := complaint.Quote(f.Subject); !slices.Contains(subjects, q) {
+			subjects = append(subjects, q)
+		}
+		if f.Path != "" {
+			hint = "--" + pathFlag + " and --" + objectFlag + ", or --" + subjectFlag
+		}
+	}
+	return w, complaint.Hinted(errors.New(said), fmt.Sprintf("name one, or * for all: %s %s", hint, strings.Join(subjects, ", ")))
 }
 
 // readWaivers reads the waivers that are in force for a command: those of the file in the
@@ -193,13 +216,4 @@ func hintMissing(err error) error {
 		fault.Hints = []string{"--" + waiveFlag.Name + " takes a file as gpudoctor " + waiveName + " writes it"}
 	}
 	return err
-}
-
-// quoted are words as they are typed.
-func quoted(words []string) []string {
-	all := make([]string, len(words))
-	for i, w := range words {
-		all[i] = complaint.Quote(w)
-	}
-	return all
 }

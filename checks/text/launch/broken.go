@@ -42,12 +42,13 @@ var manifestBegins = lazy.New(`\A(?:[ \t]*(?:#.*|---.*)?\r?\n)*(?:"?(?:apiVersio
 
 // checkedWhole reports whether ended says where the text that is being read is broken. A template is
 // not YAML before it is filled in.
-func checkedWhole(s *parse.Sink) bool {
+func checkedWhole(s *reading) bool {
 	return IsManifest(s.Source(), s.Text()) && !templated.MatchString(s.Text())
 }
 
 // ended notes where a manifest is not valid YAML or JSON, or that it was not checked to its end.
-func ended(s *parse.Sink, t *facts.Text) {
+func ended(s *reading, t *facts.Text) {
+	defer s.units()
 	var f fault
 	if checkedWhole(s) {
 		f = faultOf(s.Source(), s.Text())
@@ -166,7 +167,7 @@ func rejected(n *yaml.Node, above []*yaml.Node) (why string, line int) {
 // unfinished is the kind of an object that needs containers and has none; empty if that is not so.
 func unfinished(n *yaml.Node) string {
 	m := yamlMapping(n)
-	if kind := yamlText(m["kind"]); m["apiVersion"] != nil && workload.MatchString("kind: "+kind) && !hasKey(n, "containers") {
+	if kind := yamlText(m["kind"]); kind != "TrainJob" && m["apiVersion"] != nil && workload.MatchString("kind: "+kind) && !hasKey(n, "containers") {
 		return kind
 	}
 	return ""

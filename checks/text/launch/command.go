@@ -160,7 +160,7 @@ func addMount(l *facts.Launch, source, target string) {
 // keepLaunch writes a launch into the facts: its variables also apply to
 // the job. A launch that another line described already is not added
 // twice. Lines are those of the command, if it continues over several.
-func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Line) {
+func keepLaunch(s *reading, l *facts.Launch, at parse.Line, lines []parse.Line) {
 	l.Source, l.Line = s.Source(), at.Number
 	readVariables(l)
 	readCommand(l, l.Command)
@@ -176,21 +176,28 @@ func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Lin
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
 		s.Variable(name, l.Variables[name], place.Of(l, place.Variable(name), at))
 	}
-	s.Tell(parse.Event{Kind: parse.Launched, Launch: l, Line: at})
-	for i := range s.Facts.Launches {
-		if sameLaunch(&s.Facts.Launches[i], l) {
-			return
-		}
+	if l.Kind != "shell" || l.MemlockBytes != nil || len(l.Unknown) > 0 { // Variables are told one by one.
+		s.Tell(parse.Event{Kind: parse.Launched, Launch: l, Line: at})
 	}
-	if len(s.Facts.Launches) >= maxList {
-		notUnderstood(s, fmt.Sprintf("only the first %d descriptions of jobs are kept, and %s has more", maxList, s.Source()), "give fewer files at a time")
+	if s.isDuplicate(l) {
+		return
+	}
+	if len(s.Facts.Launches)-s.begin >= maxList || len(s.Facts.Launches) >= parse.MaxEntries {
+		notUnderstood(s, fmt.Sprintf("only the first %d descriptions of jobs are kept, and %s has more", len(s.Facts.Launches)-s.begin, s.Source()), "give fewer files at a time")
 		return
 	}
 	s.Facts.Launches = append(s.Facts.Launches, *l)
+	if alone[l.Kind] {
+		end := at.Number
+		if len(lines) > 0 {
+			end = lines[len(lines)-1].Number
+		}
+		s.parts = append(s.parts, part{at.Number, end})
+	}
 }
 
 // notUnderstood notes that descriptions of jobs in the text may be missing from the facts.
-func notUnderstood(s *parse.Sink, reason, hint string) {
+func notUnderstood(s *reading, reason, hint string) {
 	s.Unknown("launches", "["+s.Source()+"]", reason, hint)
 }
 
@@ -207,7 +214,7 @@ func sameLaunch(a, b *facts.Launch) bool {
 	}
 	first, second := *a, *b
 	for _, l := range []*facts.Launch{&first, &second} {
-		l.Source, l.Line, l.Lines = "", 0, nil
+		l.Source, l.Line, l.Lines, l.Unit, l.Ignored = "", 0, nil, 0, nil
 	}
 	return reflect.DeepEqual(first, second)
 }
@@ -215,6 +222,9 @@ func sameLaunch(a, b *facts.Launch) bool {
 // readVariables takes from the variables which GPUs a container gets:
 // the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
 func readVariables(l *facts.Launch) {
+	if l.Variables["JAX_PLATFORMS"] == "cpu" || l.Variables["JAX_PLATFORM_NAME"] == "cpu" || l.Variables["ACCELERATE_USE_CPU"] == "true" {
+		l.CPUOnly = true
+	}
 	if l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
 		return
 	}
@@ -392,6 +402,12 @@ var options = map[string]string{
 	"--dp-size":                      "data_parallel",
 }
 
+// onCPU are the options by which a program is told to use no GPU, with their value; "-" is none.
+var onCPU = map[string]string{
+	"--device": "cpu", "--device-type": "cpu", "--accelerator": "cpu", "--backend": "gloo", "--dist-backend": "gloo",
+	"--ddp-backend": "gloo", "--distributed-backend": "gloo", "--use-cpu": "-", "--no-cuda": "-", "--cpu": "-",
+}
+
 // countOf is where a launch keeps a count.
 func countOf(l *facts.Launch, part string) **int {
 	return map[string]**int{
@@ -478,6 +494,9 @@ func readOptions(l *facts.Launch, words []string) {
 			setCount(l, part, value)
 			continue
 		}
+		if where := onCPU[spelling]; where == "-" && (!joined || value == "true") || where != "" && value == where {
+			l.CPUOnly = true
+		}
 		if spelling == "--world-info" {
 			worldInfo(l, value)
 		}
@@ -520,7 +539,7 @@ func worldInfo(l *facts.Launch, value string) {
 
 // takeCommand reads one command line, already joined, and keeps what it
 // starts. It reports whether it understood it.
-func takeCommand(s *script, text string, at parse.Line) bool {
+func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
 	for rest := values.Expand(text, s.variables(at.Number)); rest != ""; {
 		words := splitWords(rest)
@@ -548,7 +567,7 @@ func nextCommand(line string) string {
 }
 
 // readLaunch reads a command by its kind.
-func readLaunch(s *script, l *facts.Launch, words []string, at parse.Line) bool {
+func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
 	switch l.Kind {
 	case "docker-run":
 		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
@@ -557,6 +576,14 @@ func readLaunch(s *script, l *facts.Launch, words []string, at parse.Line) bool 
 		}
 		if !readDocker(l, words[i+1:]) {
 			return false
+		}
+		for part, text := range l.Unknown { // "-e NAME" hands on the variable of the shell.
+			name, ok := strings.CutPrefix(part, "variables[")
+			name = strings.TrimSuffix(name, "]")
+			if value, state := s.variables(at.Number)(name); ok && text == "$"+name && state == values.Known {
+				delete(l.Unknown, part)
+				setVariable(l, name, value)
+			}
 		}
 	case "apptainer":
 		readApptainer(l, words)
@@ -568,15 +595,13 @@ func readLaunch(s *script, l *facts.Launch, words []string, at parse.Line) bool 
 		}
 		l.Command = readMPI(l, words[1:])
 	default:
-		if len(words) < 3 { // "torchrun fails" is prose.
+		isOption := func(w string) bool { return strings.HasPrefix(w, "-") }
+		if s.Form() != parse.Program && (len(words) < 3 || !slices.ContainsFunc(words, isOption)) { // "torchrun fails" is prose.
 			return false
 		}
 		l.Command = words
-		if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }) {
-			return false
-		}
 	}
-	keepLaunch(s.Sink, l, at, s.block)
+	keepLaunch(s, l, at, s.block)
 	return true
 }
 
@@ -650,6 +675,7 @@ func readDocker(l *facts.Launch, words []string) bool {
 var dockerParts = map[string]string{
 	"--gpus": "gpus", "--device": "devices", "--shm-size": "shm_bytes", "--ipc": "ipc", "--pid": "pid", "--network": "network", "--net": "network",
 	"--cap-add": "cap_add", "--privileged": "privileged", "--user": "user", "-u": "user", "--runtime": "runtime",
+	"--cpus": "cpus", "--memory": "memory_bytes", "-m": "memory_bytes",
 }
 
 func dockerOption(l *facts.Launch, name, value string) {
@@ -669,6 +695,10 @@ func dockerOption(l *facts.Launch, name, value string) {
 		addDevice(l, value)
 	case "--shm-size":
 		l.SHMBytes = values.Size(value)
+	case "--cpus":
+		l.CPUs = cores(value)
+	case "--memory", "-m":
+		l.MemoryBytes = values.Size(value)
 	case "--ipc":
 		l.IPC = value
 	case "--pid":
@@ -831,7 +861,7 @@ func setUlimit(l *facts.Launch, value string) {
 
 // dockerExec reads docker exec: it starts a program in a container that some
 // other line describes.
-func dockerExec(s *script, l *facts.Launch, words []string, at parse.Line) bool {
+func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
 		name, value, words = dockerFlags.next(words)
@@ -933,13 +963,15 @@ var slurmFlags = commandFlags{
 // slurmParts are the parts of a launch that options of Slurm set whose value is one of them.
 var slurmParts = map[string]string{
 	"--nodes": "nodes", "-N": "nodes", "--ntasks-per-node": "processes", "--tasks-per-node": "processes", "--ntasks": "processes", "-n": "processes",
+	"--cpus-per-task": "cpus", "-c": "cpus", "--mem": "memory_bytes",
 	"--gres": "gpus", "--gpus-per-node": "gpus", "--gpus": "gpus", "-G": "gpus", "--gpus-per-task": "gpus",
 }
 
 // readSlurm reads the options of srun, or those of #SBATCH lines, and
 // returns the program.
 func readSlurm(l *facts.Launch, words []string) []string {
-	var tasks, total, perTask *int
+	var tasks, total, perTask, cpus *int
+	exclusive := false
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
 		name, value, words = slurmFlags.next(words)
@@ -960,6 +992,12 @@ func readSlurm(l *facts.Launch, words []string) []string {
 			total = gresCount(value)
 		case "--gpus-per-task":
 			perTask = gresCount(value)
+		case "--cpus-per-task", "-c":
+			cpus = parseCount(value)
+		case "--mem":
+			l.MemoryBytes = slurmMemory(value)
+		case "--exclusive":
+			exclusive = true
 		case "--job-name", "-J":
 			l.Name = value
 		case "--container-image":
@@ -1000,10 +1038,29 @@ func readSlurm(l *facts.Launch, words []string) []string {
 		l.Processes = &n
 	}
 	l.Tasks = l.Processes
+	if cpus != nil && l.Unknown["processes"] == "" && !exclusive { // An exclusive job has all CPUs of the node.
+		n := float64(*cpus)
+		if l.Processes != nil {
+			n *= float64(*l.Processes)
+		}
+		l.CPUs = &n
+	}
 	if l.GPUs == nil {
 		l.GPUs = slurmGPUs(l, total, perTask)
 	}
 	return words
+}
+
+// slurmMemory reads the value of --mem, in MiB without a unit; 0 is all of the node.
+func slurmMemory(text string) *int64 {
+	n := values.Size(text)
+	switch {
+	case n == nil || *n == 0:
+		return nil
+	case strings.Trim(text, "0123456789") == "" && *n < 1<<40:
+		return new(*n << 20)
+	}
+	return n
 }
 
 // slurmGPUs counts the GPUs of a node from those of the job or of a task. Without

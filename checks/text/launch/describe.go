@@ -30,22 +30,24 @@ import (
 //
 // (k8s.io/kubectl pkg/describe/describe.go, describeContainers and
 // describeVolumes). The pod's namespaces are not shown there.
-var describeKind = &parse.Kind{
-	Name: "kubectl-describe", Title: "A pod, from kubectl describe", Command: "kubectl describe pod NAME", Gives: []string{"launches", "env"},
-	Anchors: []string{"Containers:"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		if !ok || strings.TrimRight(l.Text, " ") != "Containers:" {
-			return false
-		}
-		for _, l := range in.Ahead(40)[1:] {
-			if describeField.MatchString(l.Text) {
-				return true
+func describeKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "kubectl-describe", Title: "A pod, from kubectl describe", Command: "kubectl describe pod NAME", Gives: []string{"launches", "env"},
+		Anchors: []string{"Containers:"},
+		Begins: func(in *parse.Lines) bool {
+			l, ok := in.Peek()
+			if !ok || strings.TrimRight(l.Text, " ") != "Containers:" {
+				return false
 			}
-		}
-		return false
-	},
-	Read: describeRead,
+			for _, l := range in.Ahead(40)[1:] {
+				if describeField.MatchString(l.Text) {
+					return true
+				}
+			}
+			return false
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) { describeRead(s, in) },
+	}
 }
 
 var (
@@ -54,7 +56,7 @@ var (
 	describeMount = lazy.New(`^(/\S*) from (\S+) \(`)
 )
 
-func describeRead(s *parse.Sink, in *parse.Lines) {
+func describeRead(s *reading, in *parse.Lines) {
 	type mount struct{ target, volume string }
 	type container struct {
 		launch *facts.Launch
@@ -100,8 +102,7 @@ func describeRead(s *parse.Sink, in *parse.Lines) {
 				// What looks like a key is still a word of the command.
 				c.launch.Command = append(c.launch.Command, strings.TrimSpace(l.Text))
 			case field == "Limits", field == "Requests":
-				walk.resource(c.launch, key, value)
-				place.Note(c.launch, "resources["+key+"]", l.Number)
+				walk.amount(c.launch, strings.ToLower(field), key, value, &yaml.Node{Line: l.Number})
 			case field == "Environment":
 				setVariable(c.launch, key, value)
 				place.Note(c.launch, place.Variable(key), l.Number)

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -19,45 +20,47 @@ import (
 
 // dockerfileKind takes Dockerfiles: the base image and the variables that
 // they set.
-var dockerfileKind = &parse.Kind{
-	Name: "dockerfile", Title: "A Dockerfile", Gives: []string{"launches", "env"}, Anchors: []string{"FROM "},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		if !ok || !dockerfileFrom.MatchString(l.Text) {
-			return false
-		}
-		for _, l := range in.Ahead(40)[1:] {
-			if dockerfileInstruction.MatchString(l.Text) {
-				return true
+func dockerfileKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "dockerfile", Title: "A Dockerfile", Gives: []string{"launches", "env"}, Anchors: []string{"FROM "},
+		Begins: func(in *parse.Lines) bool {
+			l, ok := in.Peek()
+			if !ok || !dockerfileFrom.MatchString(l.Text) {
+				return false
 			}
-		}
-		return false
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		first, _ := in.Peek()
-		goesOn, here := false, ""
-		lines := in.While(func(l parse.Line) bool {
-			text := strings.TrimSpace(l.Text)
-			switch {
-			case here != "":
-				if text == here {
-					here = ""
+			for _, l := range in.Ahead(40)[1:] {
+				if dockerfileInstruction.MatchString(l.Text) {
+					return true
 				}
-				return true
-			case goesOn && (text == "" || strings.HasPrefix(text, "#")): // They do not end an instruction.
-				return true
 			}
-			here = textBelow(text)
-			belongs := goesOn || text == "" || strings.HasPrefix(text, "#") || dockerfileInstruction.MatchString(text)
-			goesOn = goesOnBelow(text)
-			return belongs
-		})
-		keepLaunch(s, ofImage(dockerfile.Read(append(linesAbove(s, first), lines...))), first, nil)
-	},
+			return false
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) {
+			first, _ := in.Peek()
+			goesOn, here := false, ""
+			lines := in.While(func(l parse.Line) bool {
+				text := strings.TrimSpace(l.Text)
+				switch {
+				case here != "":
+					if text == here {
+						here = ""
+					}
+					return true
+				case goesOn && (text == "" || strings.HasPrefix(text, "#")): // They do not end an instruction.
+					return true
+				}
+				here = textBelow(text)
+				belongs := goesOn || text == "" || strings.HasPrefix(text, "#") || dockerfileInstruction.MatchString(text)
+				goesOn = goesOnBelow(text)
+				return belongs
+			})
+			keepLaunch(s, ofImage(dockerfile.Read(append(linesAbove(s, first), lines...))), first, lines)
+		},
+	}
 }
 
 // linesAbove are those above the first stage: ARG, whose values the stages may take.
-func linesAbove(s *parse.Sink, first parse.Line) []parse.Line {
+func linesAbove(s *reading, first parse.Line) []parse.Line {
 	var lines []parse.Line
 	for text := range strings.SplitSeq(s.Text(), "\n") {
 		if len(lines)+1 >= first.Number {
@@ -70,7 +73,7 @@ func linesAbove(s *parse.Sink, first parse.Line) []parse.Line {
 
 // ofImage is what a Dockerfile sets in its image.
 func ofImage(image *dockerfile.Image) *facts.Launch {
-	found := &facts.Launch{Kind: "dockerfile", Image: image.Base, Lines: map[string]int{}}
+	found := &facts.Launch{Kind: "dockerfile", Image: image.Base, Object: "stage/" + cmp.Or(escape.Printable(image.Stage, 100), "final"), Lines: map[string]int{}}
 	for name, v := range image.Variables {
 		if env.SteersCommunication(name) {
 			setVariable(found, name, ownPath.ReplaceAllString(v.Value, ""))
@@ -91,7 +94,7 @@ func ofImage(image *dockerfile.Image) *facts.Launch {
 }
 
 var (
-	dockerfileFrom = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+(\S+))?\s*$`)
+	dockerfileFrom = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?["']?([\w./:@$}{-]+)["']?(?:\s+(?:AS|as)\s+(\S+))?\s*$`)
 	// ownPath is the value that LD_LIBRARY_PATH has before.
 	ownPath               = lazy.New(`:?\$(?:\{LD_LIBRARY_PATH(?:[^{}]|\$\{[^{}]*\})*\}|LD_LIBRARY_PATH\b)`)
 	dockerfileStart       = lazy.New(`(?mi)^\s*FROM[ \t]+\S`)
@@ -100,7 +103,11 @@ var (
 )
 
 // installation reads the packages that RUN installs, over the lines that it goes on.
-type installation struct{ manager, installing bool }
+type installation struct {
+	// words are those of the command under way, python is true of one that installs packages of Python, and
+	// installing once it names packages. skip is true for the value of an option.
+	manager, python, installing, skip bool
+}
 
 // textBelow is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has
 // none.
@@ -129,20 +136,42 @@ func (r *installation) read(l *facts.Launch, line parse.Line) {
 		text = text[4:]
 	}
 	for word := range strings.FieldsSeq(strings.NewReplacer("&&", " ; ", ";", " ; ", "||", " ; ").Replace(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))) {
-		switch {
+		switch skip := r.skip; {
 		case word == ";":
-			r.manager, r.installing = false, false
-		case managers[word]:
+			*r = installation{}
+		case skip:
+			r.skip = false
+		case managers[baseName(word)]:
 			r.manager = true
-		case word == "install":
+		case pythonManagers.MatchString(baseName(word)):
+			r.manager, r.python = true, true
+		case word == "install" || word == "add" && r.python:
 			r.installing = r.manager
-		case r.installing && packageName.MatchString(word):
+		case r.installing && r.python && strings.HasPrefix(word, "-"):
+			r.skip = pythonValued[word]
+		case r.installing && r.python && pythonPackage.MatchString(word):
+			name := strings.Trim(word, `"'`)
+			appendTo(&l.PythonPackages, name)
+			place.Note(l, "python_packages["+name+"]", line.Number)
+		case r.installing && !r.python && packageName.MatchString(word):
 			name := packageName.FindStringSubmatch(word)[1]
 			appendTo(&l.Packages, name)
 			place.Note(l, "packages["+name+"]", line.Number)
 		}
 	}
 }
+
+// pythonManagers install packages of Python, and pythonValued are those of their options that take a value.
+var (
+	pythonManagers = lazy.New(`^(?:pip[\d.]*|pipx|uv|conda|mamba|micromamba)$`)
+	pythonValued   = map[string]bool{
+		"-r": true, "--requirement": true, "-c": true, "--constraint": true, "-i": true, "--index-url": true, "--extra-index-url": true, "-f": true,
+		"--find-links": true, "-t": true, "--target": true, "--python": true, "-n": true, "--name": true, "-p": true, "--prefix": true, "--channel": true,
+		"--index-strategy": true, "--torch-backend": true, "--root": true, "--cache-dir": true, "--trusted-host": true,
+	}
+	// pythonPackage is a requirement: a name, with extras and versions or without.
+	pythonPackage = lazy.New(`^["']?[A-Za-z][A-Za-z0-9._-]{0,98}(?:\[[\w,.-]*\])?(?:[=<>~!]=?[^"'\s]*)?["']?$`)
+)
 
 // managers install packages of the distribution.
 var managers = map[string]bool{"apt-get": true, "apt": true, "dnf": true, "microdnf": true, "yum": true, "zypper": true, "tdnf": true}
@@ -152,54 +181,57 @@ var managers = map[string]bool{"apt-get": true, "apt": true, "dnf": true, "micro
 var packageName = lazy.New(`^["']?([A-Za-z0-9][A-Za-z0-9.+_-]{0,98})(?:[=<>~!*:].*)?["']?$`)
 
 // inspectKind takes the JSON of docker inspect.
-var inspectKind = &parse.Kind{
-	Name: "docker-inspect", Title: "A container, from docker inspect", Command: "docker inspect NAME", Gives: []string{"launches", "env"},
-	Anchors: []string{"["}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
-	Prefilter: func(line []byte) parse.Relevance {
-		if bytes.HasSuffix(bytes.TrimRight(line, " \t`*<br/>"), []byte("[")) { // What may stand around it: see parse.Line.
-			return parse.Relevant
-		}
-		return parse.Irrelevant
-	},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		if text := strings.TrimSpace(l.Text); !ok || text != "[" {
-			return false
-		}
-		for _, l := range in.Ahead(200) {
-			if strings.Contains(l.Text, `"HostConfig": {`) {
-				return true
+func inspectKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "docker-inspect", Title: "A container, from docker inspect", Command: "docker inspect NAME", Gives: []string{"launches", "env"},
+		Anchors: []string{"["}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
+		Prefilter: func(line []byte) parse.Relevance {
+			if bytes.HasSuffix(bytes.TrimRight(line, " \t`*<br/>"), []byte("[")) { // What may stand around it: see parse.Line.
+				return parse.Relevant
 			}
-		}
-		return false
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		first, _ := in.Peek()
-		size, ended := 0, false
-		lines := in.While(func(l parse.Line) bool {
-			if ended {
+			return parse.Irrelevant
+		},
+		Begins: func(in *parse.Lines) bool {
+			l, ok := in.Peek()
+			if text := strings.TrimSpace(l.Text); !ok || text != "[" {
 				return false
 			}
-			size += len(l.Text) + 1
-			ended = l.Text == "]"
-			return size <= maxDocument
-		})
-		var b strings.Builder
-		for _, l := range lines {
-			b.WriteString(l.Text)
-			b.WriteByte('\n')
-		}
-		var containers []inspectedContainer
-		if json.Unmarshal([]byte(b.String()), &containers) != nil {
-			return
-		}
-		nodes := parse.JSONNodes(b.String())
-		for i := range containers[:min(len(containers), maxList+1)] {
-			l := containers[i].launch()
-			containers[i].places(l, parse.YAMLItem(nodes, i), first.Number)
-			keepLaunch(s, l, first, nil)
-		}
-	},
+			for _, l := range in.Ahead(200) {
+				if strings.Contains(l.Text, `"HostConfig": {`) {
+					return true
+				}
+			}
+			return false
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) {
+			first, _ := in.Peek()
+			size, ended := 0, false
+			lines := in.While(func(l parse.Line) bool {
+				if ended {
+					return false
+				}
+				size += len(l.Text) + 1
+				ended = l.Text == "]"
+				return size <= maxDocument
+			})
+			var b strings.Builder
+			for _, l := range lines {
+				b.WriteString(l.Text)
+				b.WriteByte('\n')
+			}
+			var containers []inspectedContainer
+			if json.Unmarshal([]byte(b.String()), &containers) != nil {
+				return
+			}
+			nodes := parse.JSONNodes(b.String())
+			for i := range containers[:min(len(containers), maxList+1)] {
+				l := containers[i].launch()
+				containers[i].places(l, parse.YAMLItem(nodes, i), first.Number)
+				l.Object = escape.Printable("container/"+l.Name, 200)
+				keepLaunch(s, l, at(first, parse.YAMLItem(nodes, i)), nil)
+			}
+		},
+	}
 }
 
 // inspectedContainer is what is read of a container (Docker Engine API,

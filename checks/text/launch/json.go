@@ -7,6 +7,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
@@ -16,56 +17,67 @@ import (
 
 // jsonKind takes Kubernetes objects in JSON, and the task definitions of
 // Amazon ECS, whole or cut at the end.
-var jsonKind = &parse.Kind{
-	Name: "manifest-json", Title: "A Kubernetes object or an ECS task definition, in JSON", Command: "kubectl get pod NAME -o json", Gives: []string{"launches", "env"},
-	Anchors: []string{`"apiVersion":`, `"containerDefinitions":`, `"taskDefinition":`, `"family":`},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		switch {
-		case !ok:
-			return false
-		case jsonFirst.MatchString(l.Text):
-			return true
-		case !jsonFamily.MatchString(l.Text):
-			return false
-		}
-		for _, l := range in.Ahead(20) {
-			if strings.Contains(l.Text, `"containerDefinitions":`) {
+func jsonKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "manifest-json", Title: "A Kubernetes object or an ECS task definition, in JSON", Command: "kubectl get pod NAME -o json", Gives: []string{"launches", "env"},
+		Anchors: []string{`"apiVersion":`, `"containerDefinitions":`, `"taskDefinition":`, `"family":`},
+		Begins: func(in *parse.Lines) bool {
+			l, ok := in.Peek()
+			switch {
+			case !ok:
+				return false
+			case jsonFirst.MatchString(l.Text):
 				return true
+			case !jsonFamily.MatchString(l.Text):
+				return false
 			}
-		}
-		return false
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		first, _ := in.Peek()
-		text := parse.JSONDocument(in)
-		if !json.Valid([]byte(text)) {
-			text = parse.JSONClosed(text)
-		}
-		if len(text) > maxDocument {
-			return
-		}
-		var task ecsTask
-		if json.Unmarshal([]byte(text), &task) == nil {
-			if task.TaskDefinition != nil {
-				task.ecsDefinition = *task.TaskDefinition
+			for _, l := range in.Ahead(20) {
+				if strings.Contains(l.Text, `"containerDefinitions":`) {
+					return true
+				}
 			}
-			nodes := parse.JSONNodes(text)
-			if task.TaskDefinition != nil {
-				nodes = parse.YAMLBelow(nodes, "TaskDefinition")
+			return false
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) {
+			first, _ := in.Peek()
+			text := parse.JSONDocument(in)
+			if !json.Valid([]byte(text)) {
+				text = parse.JSONClosed(text)
 			}
-			for i := range task.ContainerDefinitions[:min(len(task.ContainerDefinitions), maxList+1)] {
-				l := task.launch(&task.ContainerDefinitions[i])
-				task.ContainerDefinitions[i].places(l, nodes, i, first.Number)
-				keepLaunch(s, l, first, nil)
-			}
-			if len(task.ContainerDefinitions) > 0 {
+			if len(text) > maxDocument {
 				return
 			}
-		}
-		// JSON is YAML, but for tabs.
-		yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, &template{})
-	},
+			var task ecsTask
+			if json.Unmarshal([]byte(text), &task) == nil {
+				if task.TaskDefinition != nil {
+					task.ecsDefinition = *task.TaskDefinition
+				}
+				nodes := parse.JSONNodes(text)
+				if task.TaskDefinition != nil {
+					nodes = parse.YAMLBelow(nodes, "TaskDefinition")
+				}
+				for i := range task.ContainerDefinitions[:min(len(task.ContainerDefinitions), maxList+1)] {
+					l := task.launch(&task.ContainerDefinitions[i])
+					task.ContainerDefinitions[i].places(l, nodes, i, first.Number)
+					l.Object = escape.Printable("task/"+l.Name, 200)
+					keepLaunch(s, l, at(first, parse.YAMLItem(parse.YAMLBelow(nodes, "ContainerDefinitions"), i)), nil)
+				}
+				if len(task.ContainerDefinitions) > 0 {
+					return
+				}
+			}
+			// JSON is YAML, but for tabs.
+			yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, &template{})
+		},
+	}
+}
+
+// at is the line of a node of a document that begins at a line.
+func at(first parse.Line, n *yaml.Node) parse.Line {
+	if n != nil {
+		first.Number += n.Line - 1
+	}
+	return first
 }
 
 var jsonFamily = lazy.New(`^\s*(?:\{\s*)?"family":\s*"`)
@@ -174,48 +186,50 @@ var inspectCommands = []string{"docker inspect", "docker container inspect", "po
 
 // inspectPartKind takes what is left of docker inspect by grep, by
 // --format, or by who pasted it.
-var inspectPartKind = &parse.Kind{
-	Name: "docker-inspect-part", Title: "A part of a container, from docker inspect", Command: "docker inspect NAME | grep -e Shm -e Ipc -e Memlock", Gives: []string{"launches"},
-	Anchors: []string{`"ShmSize":`, `"IpcMode":`, `"Privileged":`}, Commands: inspectCommands,
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && (inspectPart.MatchString(l.Text) || inspectOpen(in) || inspectSize(in) != nil)
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		first, _ := in.Peek()
-		l := &facts.Launch{Kind: "docker-inspect"}
-		if size := inspectSize(in); size != nil {
-			in.Next()
-			l.SHMBytes = size
-			keepLaunch(s, l, first, nil)
-			return
-		}
-		lines := in.While(func(l parse.Line) bool { return inspectLine.MatchString(l.Text) })
-		for _, line := range lines {
-			for _, m := range inspectField.FindAllStringSubmatch(line.Text, -1) {
-				switch value := strings.Trim(m[2], `"`); m[1] {
-				case "ShmSize":
-					l.SHMBytes = values.Size(value)
-				case "IpcMode":
-					l.IPC = value
-				case "PidMode":
-					l.PID = value
-				case "NetworkMode":
-					l.Network = value
-				case "Runtime":
-					l.Runtime = value
-				case "Privileged":
-					l.Privileged = value == "true"
-				case "Image":
-					l.Image = value
-				case "PathOnHost":
-					addDevice(l, value)
+func inspectPartKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "docker-inspect-part", Title: "A part of a container, from docker inspect", Command: "docker inspect NAME | grep -e Shm -e Ipc -e Memlock", Gives: []string{"launches"},
+		Anchors: []string{`"ShmSize":`, `"IpcMode":`, `"Privileged":`}, Commands: inspectCommands,
+		Begins: func(in *parse.Lines) bool {
+			l, ok := in.Peek()
+			return ok && (inspectPart.MatchString(l.Text) || inspectOpen(in) || inspectSize(in) != nil)
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) {
+			first, _ := in.Peek()
+			l := &facts.Launch{Kind: "docker-inspect"}
+			if size := inspectSize(in); size != nil {
+				in.Next()
+				l.SHMBytes = size
+				keepLaunch(s, l, first, nil)
+				return
+			}
+			lines := in.While(func(l parse.Line) bool { return inspectLine.MatchString(l.Text) })
+			for _, line := range lines {
+				for _, m := range inspectField.FindAllStringSubmatch(line.Text, -1) {
+					switch value := strings.Trim(m[2], `"`); m[1] {
+					case "ShmSize":
+						l.SHMBytes = values.Size(value)
+					case "IpcMode":
+						l.IPC = value
+					case "PidMode":
+						l.PID = value
+					case "NetworkMode":
+						l.Network = value
+					case "Runtime":
+						l.Runtime = value
+					case "Privileged":
+						l.Privileged = value == "true"
+					case "Image":
+						l.Image = value
+					case "PathOnHost":
+						addDevice(l, value)
+					}
 				}
 			}
-		}
-		place.Find(l, lines)
-		keepLaunch(s, l, first, nil)
-	},
+			place.Find(l, lines)
+			keepLaunch(s, l, first, nil)
+		},
+	}
 }
 
 // inspectOpen is true for the brace, or the field, that opens what --format

@@ -103,7 +103,7 @@ func TestLaunchJSON(t *testing.T) {
 		"described": {described, facts.Launch{
 			Kind: "kubernetes", Name: "main", Image: "img:1", GPUs: new(8), GPUVendor: "nvidia", SHMBytes: size(2 << 30), SHMMounted: true,
 			Command: []string{"torchrun", "--rdzv_endpoint=host:29500", "train.py"}, Mounts: []string{"emptyDir-memory:/dev/shm", "data:/data"},
-			Variables: map[string]string{"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0"}, Resources: map[string]string{"nvidia.com/gpu": "8"},
+			Variables: map[string]string{"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0"}, Resources: map[string]string{"nvidia.com/gpu": "8"}, MemoryBytes: size(64 << 30),
 		}},
 		"inspected, filtered": {
 			"$ docker inspect trainer | grep -iE 'shm|ipc'\n            \"IpcMode\": \"private\",\n            \"ShmSize\": 67108864,\n",
@@ -123,7 +123,7 @@ func TestLaunchJSON(t *testing.T) {
 			continue
 		}
 		got := f.Launches[0]
-		got.Source, got.Line, got.Lines = "", 0, nil
+		got.Source, got.Line, got.Lines, got.Unit, got.Object = "", 0, nil, 0, ""
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

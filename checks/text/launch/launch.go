@@ -8,10 +8,10 @@ import (
 )
 
 // New makes the kinds of this package for one reading.
-func New(s *parse.Sink) parse.Family {
-	script := &script{Sink: s}
-	return parse.Family{End: func(t *facts.Text) { ended(s, t) }, Kinds: []*parse.Kind{
-		jsonKind, describeKind, yamlKind, objectKind, inspectKind, inspectPartKind, dockerfileKind, scriptKind, nodeKind, enrootKind, commandKind(script), promptKind(script), argumentsKind,
-		environmentKind(script), shellKind,
+func New(sink *parse.Sink) parse.Family {
+	s := &reading{Sink: sink}
+	return parse.Family{Files: true, End: func(t *facts.Text) { ended(s, t) }, Kinds: []*parse.Kind{
+		jsonKind(s), describeKind(s), yamlKind(s), objectKind, inspectKind(s), inspectPartKind(s), dockerfileKind(s), scriptKind(s), nodeKind(s), enrootKind(s),
+		commandKind(s), promptKind(s), argumentsKind(s), environmentKind(s), shellKind(s),
 	}}
 }

@@ -19,7 +19,7 @@ func jsonForm(t *testing.T, f *facts.Facts) string {
 	t.Helper()
 	list := make([]string, 0, len(f.Launches))
 	for _, l := range f.Launches {
-		l.Source, l.Line, l.Lines = "", 0, nil
+		l.Source, l.Line, l.Lines, l.Unit, l.Object = "", 0, nil, 0, ""
 		b, err := json.Marshal(l)
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestLaunchDescriptions(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"a pod without shm": {
 			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: llm\nspec:\n  hostIPC: true\n  containers:\n  - name: c\n    image: img\n    args: [\"--tensor-parallel-size\", \"4\"]\n    env:\n    - name: NCCL_DEBUG\n      value: INFO\n    - name: SECRET\n      valueFrom: {secretKeyRef: {name: x, key: y}}\n    resources:\n      limits:\n        nvidia.com/gpu: 4\n        memory: 4Gi\n",
-			`{"kind":"kubernetes","name":"llm","image":"img","command":["--tensor-parallel-size","4"],"gpus":4,"gpu_vendor":"nvidia","ipc":"host","variables":{"NCCL_DEBUG":"INFO"},"tensor_parallel":4,"resources":{"nvidia.com/gpu":"4"}}`,
+			`{"kind":"kubernetes","name":"llm","image":"img","command":["--tensor-parallel-size","4"],"gpus":4,"gpu_vendor":"nvidia","ipc":"host","memory_bytes":4294967296,"variables":{"NCCL_DEBUG":"INFO"},"tensor_parallel":4,"resources":{"nvidia.com/gpu":"4"}}`,
 		},
 		"a deployment with a memory volume, after an ingress of text": {
 			"This is mine:\n\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\nspec:\n  template:\n    spec:\n      containers:\n        - name: c\n          image: img\n          command:\n            - sh\n            - -c\n            - |\n              export A=1\n              torchrun --nproc_per_node=8 x.py\n          securityContext:\n            capabilities:\n              add: [\"IPC_LOCK\"]\n          volumeMounts:\n            - mountPath: /dev/shm\n              name: shm\n      volumes:\n        - name: shm\n          emptyDir:\n            medium: Memory\n            sizeLimit: 2Gi\nand it fails.\n",

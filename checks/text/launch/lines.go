@@ -28,7 +28,7 @@ var commandPrograms = []string{
 
 // commandKind takes command lines that stand by themselves, and those
 // that go on over several lines, behind a prompt or not.
-func commandKind(s *script) *parse.Kind {
+func commandKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
 		Anchors: commandAnchors, Commands: commandPrograms,
@@ -45,11 +45,14 @@ func commandKind(s *script) *parse.Kind {
 
 // promptKind takes commands behind a prompt that end in the same line,
 // and those that a log says it runs.
-func promptKind(s *script) *parse.Kind {
+func promptKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "command", Title: "A command that starts a container or a job", Gives: []string{"launches", "env"},
 		Anchors: commandAnchors,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
+			if s.Form() != parse.NoSource {
+				return false
+			}
 			if p, ok := parse.PromptOf(l.Text); ok {
 				return !goesOnBelow(p.Command) && startsLaunch(p.Command) && takeCommand(s, p.Command, l)
 			}
@@ -99,7 +102,7 @@ const (
 	maxLines = 300
 )
 
-func readLines(s *script, in *parse.Lines) {
+func readLines(s *reading, in *parse.Lines) {
 	p := in.Prompt()
 	next, _ := in.Peek()
 	at, text := next, ""
@@ -139,81 +142,85 @@ func readLines(s *script, in *parse.Lines) {
 // and "non-default args: {'tensor_parallel_size': 2}", SGLang's
 // "server_args=ServerArgs(... tp_size=2", DeepSpeed's "nnodes=1,
 // num_local_procs=4".
-var argumentsKind = &parse.Kind{
-	Name: "arguments", Title: "The arguments that a server or a launcher printed", Gives: []string{"launches"},
-	Anchors: []string{"tensor_parallel_size", "tp_size=", "num_local_procs="},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		found := &facts.Launch{Kind: "command"}
-		text := l.Text[:min(len(l.Text), 16<<10)]
-		for _, m := range printedArgument.FindAllStringSubmatch(text, 32) {
-			n := parseCount(m[2])
-			if n == nil {
-				continue
+func argumentsKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "arguments", Title: "The arguments that a server or a launcher printed", Gives: []string{"launches"},
+		Anchors: []string{"tensor_parallel_size", "tp_size=", "num_local_procs="},
+		Line: func(_ *parse.Sink, l parse.Line) bool {
+			found := &facts.Launch{Kind: "command"}
+			text := l.Text[:min(len(l.Text), 16<<10)]
+			for _, m := range printedArgument.FindAllStringSubmatch(text, 32) {
+				n := parseCount(m[2])
+				if n == nil {
+					continue
+				}
+				switch m[1] {
+				case "tensor_parallel_size", "tp_size":
+					found.TensorParallel = n
+				case "pipeline_parallel_size", "pp_size":
+					found.PipelineParallel = n
+				case "data_parallel_size", "dp_size":
+					found.DataParallel = n
+				case "num_local_procs":
+					found.Processes = n
+				case "nnodes":
+					found.Nodes = n
+				}
 			}
-			switch m[1] {
-			case "tensor_parallel_size", "tp_size":
-				found.TensorParallel = n
-			case "pipeline_parallel_size", "pp_size":
-				found.PipelineParallel = n
-			case "data_parallel_size", "dp_size":
-				found.DataParallel = n
-			case "num_local_procs":
-				found.Processes = n
-			case "nnodes":
-				found.Nodes = n
+			if found.TensorParallel == nil && found.Processes == nil {
+				return false
 			}
-		}
-		if found.TensorParallel == nil && found.Processes == nil {
-			return false
-		}
-		keepLaunch(s, found, l, nil)
-		return true
-	},
+			keepLaunch(s, found, l, nil)
+			return true
+		},
+	}
 }
 
 var printedArgument = lazy.New(`\b(tensor_parallel_size|pipeline_parallel_size|data_parallel_size|tp_size|pp_size|dp_size|num_local_procs|nnodes)['"]?[=:] ?(\d{1,7})\b`)
 
 // scriptKind takes the #SBATCH lines of a batch script. What else stands
 // in the script is read by itself.
-var scriptKind = &parse.Kind{
-	Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && strings.HasPrefix(strings.TrimSpace(l.Text), "#SBATCH")
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		first, _ := in.Peek()
-		lines := in.While(func(l parse.Line) bool {
-			text := strings.TrimSpace(l.Text)
-			return text == "" || strings.HasPrefix(text, "#")
-		})
-		found := &facts.Launch{Kind: "slurm"}
-		var words []string
-		for _, l := range lines {
-			if rest, ok := strings.CutPrefix(strings.TrimSpace(l.Text), "#SBATCH"); ok && len(words) < maxWords {
-				words = append(words, splitWords(rest)...)
+func scriptKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
+		Begins: func(in *parse.Lines) bool {
+			l, ok := in.Peek()
+			return ok && strings.HasPrefix(strings.TrimSpace(l.Text), "#SBATCH")
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) {
+			first, _ := in.Peek()
+			lines := in.While(func(l parse.Line) bool {
+				text := strings.TrimSpace(l.Text)
+				return text == "" || strings.HasPrefix(text, "#")
+			})
+			found := &facts.Launch{Kind: "slurm"}
+			var words []string
+			for _, l := range lines {
+				if rest, ok := strings.CutPrefix(strings.TrimSpace(l.Text), "#SBATCH"); ok && len(words) < maxWords {
+					words = append(words, splitWords(rest)...)
+				}
 			}
-		}
-		// A value that stands alone is not a program here.
-		for len(words) > 0 {
-			if words = readSlurm(found, words); len(words) > 0 {
-				words = words[1:]
+			// A value that stands alone is not a program here.
+			for len(words) > 0 {
+				if words = readSlurm(found, words); len(words) > 0 {
+					words = words[1:]
+				}
 			}
-		}
-		place.Find(found, lines)
-		keepLaunch(s, found, first, nil)
-	},
+			place.Find(found, lines)
+			keepLaunch(s, found, first, nil)
+		},
+	}
 }
 
 // environmentKind takes variables that control communication, however they are
 // set: the output of env, a shell's export, a prefix of a command, a line of a
 // Dockerfile, Python's os.environ.
-func environmentKind(s *script) *parse.Kind {
+func environmentKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
 		Anchors: environmentAnchors(),
 		Line: func(_ *parse.Sink, l parse.Line) bool {
-			if dockerfileSetting.MatchString(l.Text) && s.inDockerfile(l) {
+			if s.isDockerfile() || dockerfileSetting.MatchString(l.Text) && s.inDockerfile(l) {
 				return false
 			}
 			settings := environmentSettings(l.Text)
@@ -222,8 +229,8 @@ func environmentKind(s *script) *parse.Kind {
 				if strings.Contains(value, "$") {
 					value = values.Expand(value, s.variables(l.Number))
 				}
-				if refersTo(v[0], value) {
-					noteUnresolved(s.Sink, v[0], value, l)
+				if refersTo(v[0], value) || s.isExported(v[0], l.Text) {
+					s.set(place.Variable(v[0]), value, l.Number)
 				}
 				if !values.Refers(value) || v[0] == searchPath && !strings.HasPrefix(value, "$") {
 					s.Variable(v[0], escape.Printable(value, maxValue), l)
@@ -241,19 +248,6 @@ func environmentAnchors() []string {
 		"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OMPI_MCA_", "NVSHMEM_", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH",
 		"LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
 	}
-}
-
-// script is what commands need of the lines around them.
-type script struct {
-	*parse.Sink
-	// assigned is what a script assigns, and the text that it is.
-	assigned struct {
-		source string
-		script *values.Script
-	}
-	// block are the lines of the command that is being read, where it goes on over
-	// several.
-	block []parse.Line
 }
 
 var (

@@ -7,44 +7,45 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
 // nodeKind takes the nodes of slurm.conf and gres.conf that have GPUs: "NodeName=n[1-4]
 // Gres=gpu:h100:8" and "NodeName=n[1-4] Name=gpu File=/dev/nvidia[0-7]".
-var nodeKind = &parse.Kind{
-	Name: "slurm-conf", Title: "GPUs of nodes, in slurm.conf or gres.conf", Gives: []string{"launches"},
-	Anchors: []string{"NodeName=", "Name=gpu"},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		if strings.HasPrefix(strings.TrimSpace(l.Text), "#") || !nodeLine.MatchString(l.Text) {
-			return false
-		}
-		fields := map[string]string{}
-		for word := range strings.FieldsSeq(l.Text) {
-			if name, value, ok := strings.Cut(word, "="); ok && len(fields) < maxList {
-				fields[strings.ToLower(name)] = value
+func nodeKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "slurm-conf", Title: "GPUs of nodes, in slurm.conf or gres.conf", Gives: []string{"launches"},
+		Anchors: []string{"NodeName=", "Name=gpu"},
+		Line: func(_ *parse.Sink, l parse.Line) bool {
+			if strings.HasPrefix(strings.TrimSpace(l.Text), "#") || !nodeLine.MatchString(l.Text) {
+				return false
 			}
-		}
-		found := &facts.Launch{Kind: "slurm-node", Name: fields["nodename"]}
-		switch gres := gpuOfGres.FindString(fields["gres"]); {
-		case gres != "":
-			found.GPUs = gresCount(gres)
-		case fields["name"] == "gpu" && fields["file"] != "":
-			found.GPUs = new(filesOf(fields["file"]))
-		case fields["name"] == "gpu" && fields["count"] != "":
-			found.GPUs = parseCount(fields["count"])
-		}
-		open := false
-		for _, key := range []string{"gres", "file", "count"} {
-			open = unresolved(found, "gpus", fields[key]) || open
-		}
-		if !open && (found.GPUs == nil || *found.GPUs < 1) {
-			return false
-		}
-		keepLaunch(s, found, l, nil)
-		return true
-	},
+			fields := map[string]string{}
+			for word := range strings.FieldsSeq(l.Text) {
+				if name, value, ok := strings.Cut(word, "="); ok && len(fields) < maxList {
+					fields[strings.ToLower(name)] = value
+				}
+			}
+			found := &facts.Launch{Kind: "slurm-node", Name: fields["nodename"]}
+			switch gres := gpuOfGres.FindString(fields["gres"]); {
+			case gres != "":
+				found.GPUs = gresCount(gres)
+			case fields["name"] == "gpu" && fields["file"] != "":
+				found.GPUs = new(filesOf(fields["file"]))
+			case fields["name"] == "gpu" && fields["count"] != "":
+				found.GPUs = parseCount(fields["count"])
+			}
+			open := false
+			for _, key := range []string{"gres", "file", "count"} {
+				open = unresolved(found, "gpus", fields[key]) || open
+			}
+			if !open && (found.GPUs == nil || *found.GPUs < 1) {
+				return false
+			}
+			keepLaunch(s, found, l, nil)
+			return true
+		},
+	}
 }
 
 var (
@@ -90,44 +91,46 @@ func parseIndex(text string) int {
 
 // shellKind takes the limit of locked memory that a script sets: "ulimit -l 64". What
 // "ulimit -l" prints is for ulimitKind.
-var shellKind = &parse.Kind{
-	Name: "shell-limit", Title: "The limit of locked memory that a script sets", Gives: []string{"launches"},
-	Anchors: []string{"ulimit -"},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		m := shellLimit.FindStringSubmatch(l.Text)
-		if m == nil {
-			return false
-		}
-		found := &facts.Launch{Kind: "shell", MemlockBytes: values.Limit(m[1], 1024)}
-		unresolved(found, "memlock_bytes", m[1])
-		keepLaunch(s, found, l, nil)
-		return true
-	},
+func shellKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "shell-limit", Title: "The limit of locked memory that a script sets", Gives: []string{"launches"},
+		Anchors: []string{"ulimit -"},
+		Line: func(_ *parse.Sink, l parse.Line) bool {
+			m := shellLimit.FindStringSubmatch(l.Text)
+			if m == nil || s.isDockerfile() {
+				return false
+			}
+			s.set("memlock_bytes", m[1], l.Number)
+			return true
+		},
+	}
 }
 
 var shellLimit = lazy.New(`^\s*(?:print\s+)?ulimit\s+-(?:[SH]*l[SH]*|[SH] -l)\s+(\d{1,15}|unlimited|["']?(?:\$|\{\{)\S{1,100})\s*(?:[;#|&].*)?$`)
 
 // enrootKind takes the settings of enroot.conf: "ENROOT_RESTRICT_DEV yes".
-var enrootKind = &parse.Kind{
-	Name: "enroot-conf", Title: "Settings of enroot", Gives: []string{"launches"}, Anchors: []string{"ENROOT_"},
-	Begins: func(in *parse.Lines) bool {
-		l, ok := in.Peek()
-		return ok && enrootLine.MatchString(l.Text)
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		first, _ := in.Peek()
-		found := &facts.Launch{Kind: "enroot-conf", Lines: map[string]int{}}
-		for _, l := range in.While(func(l parse.Line) bool {
-			text := strings.TrimSpace(l.Text)
-			return text == "" || strings.HasPrefix(text, "#") || enrootLine.MatchString(text)
-		}) {
-			if m := enrootLine.FindStringSubmatch(l.Text); m != nil {
-				setVariable(found, m[1], escape.Printable(m[2], maxValue))
-				place.Note(found, place.Variable(m[1]), l.Number)
+func enrootKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "enroot-conf", Title: "Settings of enroot", Gives: []string{"launches"}, Anchors: []string{"ENROOT_"},
+		Begins: func(in *parse.Lines) bool {
+			l, ok := in.Peek()
+			return ok && enrootLine.MatchString(l.Text)
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) {
+			first, _ := in.Peek()
+			found := &facts.Launch{Kind: "enroot-conf", Lines: map[string]int{}}
+			for _, l := range in.While(func(l parse.Line) bool {
+				text := strings.TrimSpace(l.Text)
+				return text == "" || strings.HasPrefix(text, "#") || enrootLine.MatchString(text)
+			}) {
+				if m := enrootLine.FindStringSubmatch(l.Text); m != nil {
+					setVariable(found, m[1], escape.Printable(m[2], maxValue))
+					place.Note(found, place.Variable(m[1]), l.Number)
+				}
 			}
-		}
-		keepLaunch(s, found, first, nil)
-	},
+			keepLaunch(s, found, first, nil)
+		},
+	}
 }
 
 var enrootLine = lazy.New(`^\s*(ENROOT_[A-Z_]{2,40})[ \t]+(\S+(?:[ \t]+\S+)*)\s*$`)

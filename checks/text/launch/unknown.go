@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -67,39 +67,49 @@ func refersTo(name, value string) bool {
 // counts are those that options of a command give.
 var counts = []string{"processes", "nodes", "tensor_parallel"}
 
-// stated reports whether a launch says something of a part.
-func stated(l *facts.Launch, part string) bool {
+// valueOf is a part of a launch that is one value: whether it has one, and how to remove it.
+func valueOf(l *facts.Launch, part string) (stated bool, remove func()) {
 	switch part {
-	case "gpus":
-		return l.GPUs != nil
+	case "gpus", "processes", "tasks", "nodes", "tensor_parallel", "pipeline_parallel", "data_parallel":
+		return pointer(map[string]**int{"gpus": &l.GPUs, "tasks": &l.Tasks}[part], countOf(l, part))
 	case "shm_bytes":
-		return l.SHMBytes != nil
-	case "ipc":
-		return l.IPC != ""
-	case "network":
-		return l.Network != ""
-	case "runtime":
-		return l.Runtime != ""
-	case "privileged":
-		return l.Privileged
+		return pointer(&l.SHMBytes)
 	case "memlock_bytes":
-		return l.MemlockBytes != nil
+		return pointer(&l.MemlockBytes)
+	case "memory_bytes":
+		return pointer(&l.MemoryBytes)
+	case "cpus":
+		return pointer(&l.CPUs)
+	case "ipc":
+		return l.IPC != "", func() { l.IPC = "" }
+	case "network":
+		return l.Network != "", func() { l.Network = "" }
+	case "runtime":
+		return l.Runtime != "", func() { l.Runtime = "" }
 	case "user":
-		return l.User != ""
-	case "tasks":
-		return l.Tasks != nil
-	case "processes", "nodes", "tensor_parallel", "pipeline_parallel", "data_parallel":
-		return *countOf(l, part) != nil
-	default: // A list may have more entries.
-		return false
+		return l.User != "", func() { l.User = "" }
+	case "privileged":
+		return l.Privileged, func() { l.Privileged = false }
+	default: // A list may have more entries, and those that it has stay.
+		return false, func() {}
 	}
+}
+
+// pointer is the part that the first of some pointers to it holds.
+func pointer[T any](at ...**T) (stated bool, remove func()) {
+	for _, p := range at {
+		if p != nil {
+			return *p != nil, func() { *p = nil }
+		}
+	}
+	return false, func() {}
 }
 
 // leaveRestOpen notes that whatever a launch does not state of some parts may stand where a
 // text does.
 func leaveRestOpen(l *facts.Launch, text string, parts []string) {
 	for _, part := range parts {
-		if !stated(l, part) {
+		if stated, _ := valueOf(l, part); !stated {
 			leaveOpen(l, text, part)
 		}
 	}
@@ -116,7 +126,8 @@ func settle(l *facts.Launch) {
 		name = strings.TrimSuffix(name, "]")
 		switch {
 		case !isVariable:
-			clearPart(l, part)
+			_, remove := valueOf(l, part)
+			remove()
 		case !env.SteersCommunication(name) && name != "ENROOT_RESTRICT_DEV":
 			delete(l.Unknown, part) // No rule reads it.
 		case name != searchPath:
@@ -125,32 +136,6 @@ func settle(l *facts.Launch) {
 	}
 	if len(l.Unknown) == 0 {
 		l.Unknown = nil
-	}
-}
-
-// clearPart removes a value. Entries of lists stay: they hold whatever else is there.
-func clearPart(l *facts.Launch, part string) {
-	switch part {
-	case "gpus":
-		l.GPUs = nil
-	case "shm_bytes":
-		l.SHMBytes = nil
-	case "ipc":
-		l.IPC = ""
-	case "network":
-		l.Network = ""
-	case "runtime":
-		l.Runtime = ""
-	case "privileged":
-		l.Privileged = false
-	case "memlock_bytes":
-		l.MemlockBytes = nil
-	case "user":
-		l.User = ""
-	case "tasks":
-		l.Tasks = nil
-	case "processes", "nodes", "tensor_parallel", "pipeline_parallel", "data_parallel":
-		*countOf(l, part) = nil
 	}
 }
 
@@ -190,11 +175,8 @@ func imageVariable(word string) bool {
 
 // variables returns what a script's variables are before a line: those that it assigns, and
 // those that Slurm sets for its job.
-func (s *script) variables(line int) values.Lookup {
-	if s.assigned.source != s.Source() || s.assigned.script == nil {
-		s.assigned.source, s.assigned.script = s.Source(), values.Read(s.Text())
-	}
-	assigned := s.assigned.script.At(line)
+func (s *reading) variables(line int) values.Lookup {
+	assigned := s.script().At(line)
 	return func(name string) (string, values.State) {
 		value, state := assigned(name)
 		if state != values.Unset {
@@ -210,6 +192,14 @@ func (s *script) variables(line int) values.Lookup {
 	}
 }
 
+// script is what the text that is being read assigns as a script.
+func (s *reading) script() *values.Script {
+	if s.assigned.source != s.Source() || s.assigned.script == nil {
+		s.assigned.source, s.assigned.script = s.Source(), values.Read(s.Text())
+	}
+	return s.assigned.script
+}
+
 // slurmSets are the parts of a batch job that Slurm tells its script in variables (sbatch(1),
 // OUTPUT ENVIRONMENT VARIABLES).
 var slurmSets = map[string]string{
@@ -218,7 +208,7 @@ var slurmSets = map[string]string{
 
 // ofSlurm is the value of a variable that Slurm sets from what the header of the script asks
 // for.
-func (s *script) ofSlurm(name string) (string, bool) {
+func (s *reading) ofSlurm(name string) (string, bool) {
 	part := slurmSets[name]
 	if part == "" {
 		return "", false
@@ -236,18 +226,17 @@ func (s *script) ofSlurm(name string) (string, bool) {
 	return "", false
 }
 
+// isDockerfile reports whether all of the text is a Dockerfile, by its name. What its RUN instructions set is
+// gone when the image is built.
+func (s *reading) isDockerfile() bool {
+	base := strings.ToLower(path.Base(s.Source()))
+	return s.Form() == parse.Program && (strings.HasPrefix(base, "dockerfile") || strings.HasPrefix(base, "containerfile") || path.Ext(base) == ".dockerfile")
+}
+
 // inDockerfile reports whether a line belongs to a Dockerfile, whose reader knows which of its
 // stages are in force.
-func (s *script) inDockerfile(l parse.Line) bool {
+func (s *reading) inDockerfile(l parse.Line) bool {
 	text := s.Text()
 	first := dockerfileStart.FindString(text)
 	return first != "" && strings.Count(text[:strings.Index(text, first)+len(first)], "\n") < l.Number
-}
-
-// noteUnresolved keeps that a line of a script sets a variable to a value that the script
-// does not show.
-func noteUnresolved(s *parse.Sink, name, value string, l parse.Line) {
-	found := &facts.Launch{Kind: "shell", Unknown: map[string]string{}}
-	leaveOpen(found, value, place.Variable(name))
-	keepLaunch(s, found, l, nil)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
@@ -39,21 +41,23 @@ const (
 // yamlKind takes descriptions in YAML: Kubernetes objects of any kind
 // that hold containers, compose files, and pieces of both. A compose
 // file in JSON is also YAML.
-var yamlKind = &parse.Kind{
-	Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
-	Anchors: []string{
-		"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "shm_size:", "deploy:",
-		"version:", "hostIPC:", "volumes:", "name: ", ": &",
-	},
-	Begins: yamlBegins,
-	Read:   yamlRead,
+func yamlKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
+		Anchors: []string{
+			"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "shm_size:", "deploy:",
+			"version:", "hostIPC:", "volumes:", "name: ", ": &",
+		},
+		Begins: yamlBegins,
+		Read:   func(_ *parse.Sink, in *parse.Lines) { yamlRead(s, in) },
+	}
 }
 
 var (
 	// yamlFirst is how such a description, or a piece of one, begins.
 	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: |x-[\w.-]+:\s+&)`)
 	// yamlTelling is what one of its lines must hold to be worth reading.
-	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:`)
+	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|resourcesPerNode|modelFormat|nvidia\.com/gpu|amd\.com/gpu)["']?:|[{,]\s*["']?containers["']?:`)
 	// yamlKey is a key at the level of the first line: one word.
 	yamlKey = lazy.New(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
 	// yamlLine is a line of YAML: a key, an entry of a list, or what goes
@@ -83,7 +87,7 @@ func yamlBegins(in *parse.Lines) bool {
 
 func indentation(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }
 
-func yamlRead(s *parse.Sink, in *parse.Lines) {
+func yamlRead(s *reading, in *parse.Lines) {
 	first, _ := in.Peek()
 	indent := indentation(first.Text)
 	size, count := 0, 0
@@ -140,7 +144,7 @@ var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 
 // yamlDocuments parses text, whose first line is first. What does not
 // parse to its end is read as far as it does: texts are cut.
-func yamlDocuments(s *parse.Sink, text string, first parse.Line, filled *template) {
+func yamlDocuments(s *reading, text string, first parse.Line, filled *template) {
 	broken := "" // The line that does not parse.
 	for range 8 {
 		d := yaml.NewDecoder(strings.NewReader(text))
@@ -222,7 +226,7 @@ func firstLines(text string, n int) string {
 
 // yamlWalk looks for containers in a description.
 type yamlWalk struct {
-	sink   *parse.Sink
+	sink   *reading
 	first  parse.Line
 	visits int
 	// rest is a line of a template that may hold anything; empty where there is none.
@@ -236,7 +240,94 @@ type yamlContext struct {
 	nodes *int
 	// open is what stands for the number of nodes where it is not known.
 	open string
+	// kind is that of the object, object what is read from the outside inwards, and key the key above.
+	kind, apiVersion, object, key string
+	// resources are those of the mapping around a container, claims the volumes that a StatefulSet
+	// makes, and networks those that annotations add to the pod's own.
+	resources *yaml.Node
+	claims    []string
+	networks  []string
+	// ignored are the rules that annotations accept.
+	ignored []facts.Ignored
 }
+
+// enter goes into a mapping: an object, or a group of replicas with a name.
+func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
+	metadata := yamlMapping(m["metadata"])
+	name := cmp.Or(yamlText(metadata["name"]), yamlText(metadata["generateName"]))
+	c.name = cmp.Or(yamlText(metadata["name"]), c.name)
+	if kind := yamlText(m["kind"]); kind != "" && (m["apiVersion"] != nil || m["metadata"] != nil || m["spec"] != nil) {
+		c.kind, c.apiVersion, c.object = kind, yamlText(m["apiVersion"]), ""
+		c.into(kind)
+		c.into(name)
+		c.ignored, c.networks, c.claims = nil, nil, nil
+	} else if m["template"] != nil || m["spec"] != nil {
+		c.into(cmp.Or(yamlText(m["groupName"]), yamlText(m["name"])))
+	}
+	for _, n := range w.list(m["volumeClaimTemplates"]) {
+		c.claims = append(slices.Clip(c.claims), yamlText(yamlMapping(yamlMapping(n)["metadata"])["name"]))
+	}
+	if m["extraPodSpec"] != nil { // A service of Dynamo.
+		c.resources = m["resources"]
+	}
+	for key, n := range yamlMapping(metadata["annotations"]) {
+		if key == "k8s.v1.cni.cncf.io/networks" {
+			c.networks = networksOf(yamlText(n))
+		}
+		rule, ok := strings.CutPrefix(key, "gpudoctor.io/ignore.")
+		switch {
+		case !ok || len(c.ignored) >= maxList:
+		case strings.TrimSpace(yamlText(n)) == "":
+			w.sink.withoutReason(escape.Printable(rule, 100), w.at(n).Number)
+		default:
+			c.ignored = append(c.ignored, facts.Ignored{Rule: escape.Printable(rule, 100), Reason: escape.Printable(yamlText(n), 300), Line: w.at(n).Number})
+		}
+	}
+	slices.SortFunc(c.ignored, func(a, b facts.Ignored) int { return cmp.Compare(a.Line, b.Line) })
+}
+
+// networksOf reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
+func networksOf(text string) []string {
+	var list []string
+	for _, n := range yamlList(parse.JSONNodes(text)) {
+		appendTo(&list, yamlText(yamlMapping(n)["name"]))
+	}
+	if len(list) == 0 {
+		for name := range strings.SplitSeq(text, ",") {
+			appendTo(&list, strings.TrimSpace(name))
+		}
+	}
+	return list
+}
+
+// into adds a name to the object.
+func (c *yamlContext) into(name string) {
+	if name != "" && len(c.object) < 200 {
+		c.object = strings.TrimPrefix(c.object+"/"+escape.Printable(name, 100), "/")
+	}
+}
+
+// below is the context of what stands below a key.
+func (c yamlContext) below(key string) yamlContext {
+	switch {
+	case strings.HasSuffix(c.key, "ReplicaSpecs"), c.kind == "" && !plainKeys[key]:
+		c.into(key)
+	case roleKeys[key] != "":
+		c.into(roleKeys[key])
+	}
+	c.key = key
+	return c
+}
+
+// roleKeys are the keys of the parts of an object that have pods of their own, and plainKeys those that say
+// nothing of which part it is.
+var (
+	roleKeys = map[string]string{
+		"headGroupSpec": "head", "leaderTemplate": "leader", "workerTemplate": "worker", "predictor": "predictor", "transformer": "transformer",
+		"explainer": "explainer", "prefill": "prefill", "worker": "worker",
+	}
+	plainKeys = map[string]bool{"spec": true, "template": true, "items": true, "containers": true, "services": true, "jobTemplate": true}
+)
 
 // stands notes where a part of a launch stands; n may be nil. An alias is looked
 // up where it points to: the text stands there.
@@ -289,7 +380,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		return
 	}
 	m := yamlMapping(n)
-	c.name = cmp.Or(yamlText(yamlMapping(m["metadata"])["name"]), c.name)
+	c.enter(w, m)
 	if m["template"] != nil { // A Job.
 		c.count(yamlText(m["parallelism"]))
 	}
@@ -314,12 +405,12 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	case m["image"] != nil && isComposeService(m):
 		w.service(nil, n, c)
 		return
-	case m["image"] != nil && isContainer(m):
+	case (m["image"] != nil || isModel(m)) && isContainer(m):
 		w.container(n, nil, c)
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		child := c
+		child := c.below(n.Content[i].Value)
 		if isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
 			w.service(n.Content[i], n.Content[i+1], child)
 			continue
@@ -433,9 +524,14 @@ func isComposeService(m map[string]*yaml.Node) bool {
 	return false
 }
 
+// isModel is true for a model of KServe, whose runtime brings the image.
+func isModel(m map[string]*yaml.Node) bool {
+	return m["modelFormat"] != nil || m["storageUri"] != nil || m["resourcesPerNode"] != nil
+}
+
 // isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
-	return m["resources"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
+	return m["resources"] != nil || m["resourcesPerNode"] != nil || m["modelFormat"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
 		isSequence(m["args"])
 }
 
@@ -485,9 +581,11 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		return
 	}
 	l := &facts.Launch{
-		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: yamlText(m["image"]), Nodes: c.nodes,
-		Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...),
+		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: imageOf(m["image"]), Nodes: c.nodes,
+		Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...), Ignored: slices.Clone(c.ignored),
 	}
+	c.into(yamlText(m["name"]))
+	l.Object, l.Networks = c.object, c.networks
 	l.Lines = map[string]int{}
 	for key, set := range map[string]*string{"hostIPC": &l.IPC, "hostPID": &l.PID, "hostNetwork": &l.Network} {
 		text := yamlText(pod[key])
@@ -505,23 +603,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.stands(l, "network", pod["hostNetwork"])
 	w.stands(l, "runtime", pod["runtimeClassName"])
 	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
-	openNodes(l, m["resources"], "resources", "gpus")
-	resources := yamlMapping(m["resources"])
-	if claims := w.list(resources["claims"]); len(claims) > 0 { // Dynamic resource allocation.
-		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
-	}
-	for _, part := range []string{"limits", "requests"} {
-		openNodes(l, resources[part], "resources", "gpus")
-		for name, value := range yamlMapping(resources[part]) {
-			w.resource(l, name, yamlText(value))
-			if value != nil && (l.Resources[name] != "" || l.Unknown["resources"] != "") { // Of two values the last one counts.
-				l.Lines["resources["+name+"]"] = w.at(value).Number
-				if isGPU(name) {
-					l.Lines["gpus"] = w.at(value).Number
-				}
-			}
-		}
-	}
+	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"], c.resources))
 	openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	security := yamlMapping(m["securityContext"])
 	l.Privileged = yamlText(security["privileged"]) == "true"
@@ -553,9 +635,101 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		volumes[yamlText(v["name"])] = v
 	}
 	for _, entry := range w.list(m["volumeMounts"]) {
-		w.mount(l, yamlMapping(entry), volumes)
+		mount := yamlMapping(entry)
+		w.mount(l, mount, volumes)
+		if name := yamlText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !values.Refers(name) {
+			appendTo(&l.UndefinedVolumes, name)
+			w.stands(l, "undefined_volumes["+name+"]", mount["name"])
+		}
 	}
-	keepLaunch(w.sink, l, w.at(n), nil)
+	complete(l, c.apiVersion, c.kind, pod != nil)
+	if l.Unknown["mounts"] != "" || l.Unknown["rest"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
+		l.UndefinedVolumes = nil
+	}
+	w.keep(l, n, n)
+}
+
+// imageOf is an image as one word, or as the values of a chart give it.
+func imageOf(n *yaml.Node) string {
+	m := yamlMapping(n)
+	tag := cmp.Or(yamlText(m["tag"]), yamlText(m["digest"]))
+	return cmp.Or(yamlText(n), strings.TrimSuffix(yamlText(m["repository"])+":"+tag, ":"))
+}
+
+// resources reads what a container requests, and its limits.
+func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
+	openNodes(l, n, "resources", "gpus")
+	both := yamlMapping(n)
+	if claims := w.list(both["claims"]); len(claims) > 0 { // Dynamic resource allocation.
+		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
+	}
+	for _, key := range []string{"requests", "limits"} {
+		openNodes(l, both[key], "resources", "gpus")
+		amounts := yamlMapping(both[key])
+		for _, name := range slices.Sorted(maps.Keys(amounts)) {
+			if text := yamlText(amounts[name]); text != "" {
+				w.amount(l, key, name, text, amounts[name])
+			}
+		}
+	}
+	if both["limits"] == nil && both["requests"] == nil && len(both) > 0 { // resourcesPerNode: {gpu: 8}.
+		for _, name := range []string{"gpu", "nvidia.com/gpu"} {
+			if text := yamlText(both[name]); text != "" {
+				w.amount(l, "limits", "nvidia.com/gpu", text, both[name])
+			}
+		}
+	}
+}
+
+// amount notes one resource. A limit counts for more than a request.
+func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node) {
+	if name == "gpu" { // Of Dynamo, which makes it NVIDIA's.
+		name = "nvidia.com/gpu"
+	}
+	part, list := "resources", &l.Resources
+	if key == "requests" {
+		part, list = "requests", &l.Requests
+	}
+	switch {
+	case isGPU(name):
+		l.GPUVendor, _, _ = strings.Cut(name, ".")
+		if !unresolved(l, "gpus", text) {
+			l.GPUs = parseCount(text)
+		}
+		l.Lines["gpus"] = w.at(n).Number
+	case name == "cpu" && !unresolved(l, "cpus", text):
+		l.CPUs = cores(text)
+		l.Lines["cpus"] = w.at(n).Number
+	case name == "memory" && !unresolved(l, "memory_bytes", text):
+		l.MemoryBytes = values.Size(text)
+		l.Lines["memory_bytes"] = w.at(n).Number
+	case values.Refers(name):
+		leaveOpen(l, text, "gpus")
+	}
+	switch {
+	case len(*list) >= maxList || key == "limits" && !strings.Contains(name, "/"):
+	case values.Refers(name) || values.Refers(text):
+		leaveOpen(l, text, part)
+	default:
+		if *list == nil {
+			*list = make(map[string]string)
+		}
+		(*list)[escape.Printable(name, 300)] = escape.Printable(text, 300)
+		place.Note(l, part+"["+name+"]", w.at(n).Number)
+	}
+}
+
+// cores reads a number of CPUs: "8", "500m".
+func cores(text string) *float64 {
+	digits, milli := strings.CutSuffix(text, "m")
+	n, err := finite.Parse(digits)
+	switch {
+	case err != nil || n < 0:
+		return nil
+	case milli:
+		n /= 1000
+	}
+	return &n
 }
 
 // variables reads the variables of a container.
@@ -589,30 +763,6 @@ func (w *yamlWalk) open(l *facts.Launch, c yamlContext) {
 	}
 	if w.rest != "" {
 		leaveOpen(l, w.rest, "rest")
-	}
-}
-
-// resource notes one limit.
-func (w *yamlWalk) resource(l *facts.Launch, name, value string) {
-	if !strings.Contains(name, "/") || value == "" || len(l.Resources) >= maxList {
-		return
-	}
-	if isGPU(name) {
-		l.GPUVendor, _, _ = strings.Cut(name, ".")
-	}
-	if values.Refers(name) || values.Refers(value) {
-		leaveOpen(l, value, "resources")
-		if isGPU(name) || values.Refers(name) {
-			leaveOpen(l, value, "gpus")
-		}
-		return
-	}
-	if l.Resources == nil {
-		l.Resources = make(map[string]string)
-	}
-	l.Resources[escape.Printable(name, 300)] = escape.Printable(value, 300)
-	if isGPU(name) {
-		l.GPUs = parseCount(value)
 	}
 }
 
@@ -666,6 +816,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Runtime: yamlText(m["runtime"]),
 		IPC: yamlText(m["ipc"]), PID: yamlText(m["pid"]), Network: yamlText(m["network_mode"]), Privileged: yamlText(m["privileged"]) == "true",
 		SHMBytes: values.Size(yamlText(m["shm_size"])), User: escape.Printable(yamlText(m["user"]), 300), Lines: map[string]int{},
+		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, yamlText(m["container_name"])), "/"), 200),
 	}
 	w.open(l, c)
 	for key, part := range map[string]string{
@@ -731,7 +882,24 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	for _, entry := range yamlTexts(m["tmpfs"]) {
 		dockerOption(l, "--tmpfs", entry)
 	}
-	keepLaunch(w.sink, l, w.at(begin), nil)
+	w.keep(l, begin, n)
+}
+
+// keep keeps a launch that stands from the line of a node to the last one of another.
+func (w *yamlWalk) keep(l *facts.Launch, from, to *yaml.Node) {
+	keepLaunch(w.sink, l, w.at(from), []parse.Line{{Number: w.first.Number + lastLine(to, 0) - 1}})
+}
+
+// lastLine is the last line of a node.
+func lastLine(n *yaml.Node, depth int) int {
+	last := n.Line
+	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		last += strings.Count(n.Value, "\n")
+	}
+	if len(n.Content) > 0 && depth < maxDepth { // The others stand above it.
+		last = max(last, lastLine(n.Content[len(n.Content)-1], depth+1))
+	}
+	return last
 }
 
 // serviceLimits reads the limits of a service and the GPUs it asks for.
@@ -746,6 +914,15 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 		dockerOption(l, "--gpus", gpus)
 	}
 	resources := yamlMapping(m["deploy"])["resources"]
+	limits := yamlMapping(yamlMapping(resources)["limits"])
+	if n := cmp.Or(limits["cpus"], m["cpus"]); n != nil && !unresolved(l, "cpus", yamlText(n)) {
+		l.CPUs = cores(yamlText(n))
+		w.stands(l, "cpus", n)
+	}
+	if n := cmp.Or(limits["memory"], m["mem_limit"]); n != nil && !unresolved(l, "memory_bytes", yamlText(n)) {
+		l.MemoryBytes = values.Size(yamlText(n))
+		w.stands(l, "memory_bytes", n)
+	}
 	reservations := yamlMapping(yamlMapping(resources)["reservations"])
 	for _, n := range []*yaml.Node{resources, yamlMapping(resources)["reservations"], reservations["devices"]} {
 		openNodes(l, n, "gpus")

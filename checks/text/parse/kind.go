@@ -31,6 +31,9 @@ type Kind struct {
 	// sees each plain line in which there is an anchor, and keeps none of them. It
 	// runs beside Line, Begins and Read, and only saves them work.
 	Prefilter func(line []byte) Relevance
+	// Files is true if it takes what scripts and other sources hold. No other kind is asked there: a
+	// comment that quotes a log is no log.
+	Files bool
 	// Line takes one line by itself, for texts whose lines stand between
 	// those of others: logs. It reports whether it understood it. It is
 	// also called for lines inside blocks.
@@ -67,6 +70,8 @@ func BeginsLike(form *lazy.Regexp) func(in *Lines) bool {
 // it is theirs.
 type Family struct {
 	Kinds []*Kind
+	// Files is true if all of its kinds have Files.
+	Files bool
 	// End, if set, is called at the end of each text.
 	End func(*facts.Text)
 	// Finish, if set, puts what they kept into the facts, once all texts are read.

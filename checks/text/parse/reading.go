@@ -30,6 +30,8 @@ type Reading struct {
 	promptTaker uint16
 	// readers are the kinds that read blocks, by number.
 	readers []bool
+	// ofFiles are those that belong to families of Files.
+	ofFiles []bool
 	// current is the text under way.
 	current int
 	// piecesTo is the line that follows the pieces of one that was understood, and
@@ -92,6 +94,7 @@ func (r *Registry) NewReading() *Reading {
 	for _, family := range r.families {
 		f := family(n.Sink)
 		n.families, n.kinds = append(n.families, f), append(n.kinds, f.Kinds...)
+		n.ofFiles = append(n.ofFiles, slices.Repeat([]bool{f.Files}, len(f.Kinds))...)
 	}
 	n.promptTaker = uint16(len(n.kinds) + len(n.statements))
 	for _, k := range n.kinds {
@@ -117,7 +120,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			}
 			r.lineOrPiece(l)
 			if !overwritten { // Blocks are made of what stayed on the screen.
-				l.prompt = slices.Contains(l.takers, r.promptTaker)
+				l.prompt = r.Sink.source != Program && slices.Contains(l.takers, r.promptTaker)
 				return l, true
 			}
 		}
@@ -240,7 +243,7 @@ func (r *Reading) kindOf(in *Lines, l Line) *Kind {
 	if in.prompt.Command != "" && l.Number == in.prompt.Line+1 {
 		for i, k := range r.kinds {
 			anchored := slices.Contains(l.takers, uint16(i))
-			if k.Read != nil && (anchored || in.After(k.Commands...)) && k.Begins(in) {
+			if k.Read != nil && (anchored || in.After(k.Commands...)) && r.reads(i, l.Text) && k.Begins(in) {
 				return k
 			}
 		}
@@ -252,7 +255,7 @@ func (r *Reading) kindOf(in *Lines, l Line) *Kind {
 		if i >= len(r.kinds) || !r.readers[i] || first >= 0 && i > first {
 			continue
 		}
-		if r.kinds[i].Begins(in) {
+		if r.reads(i, l.Text) && r.kinds[i].Begins(in) {
 			first = i
 		}
 	}
@@ -282,7 +285,7 @@ func (r *Reading) lineOrPiece(l Line) {
 // line offers a line to what takes lines by themselves: as it stands, and without the
 // trimmings that it may have.
 func (r *Reading) line(l Line) {
-	if statements := r.kindsOf(l); !statements {
+	if statements := r.kindsOf(l); !statements || r.Sink.source != NoSource && (r.Sink.source != Data || !toldByServer.MatchString(l.Text)) {
 		return
 	}
 	row, fields, ok := r.statementIn(l.Text, l.takers)
@@ -352,7 +355,7 @@ func (r *Reading) kindsOf(l Line) (statements bool) {
 			statements = statements || t != r.promptTaker
 			continue
 		}
-		if k := r.kinds[t]; k.Line != nil {
+		if k := r.kinds[t]; k.Line != nil && r.reads(int(t), l.Text) {
 			if r.lineOf(k, l) {
 				r.recognised(k.Name, l.Number, 1)
 			}
@@ -424,7 +427,11 @@ func (r *Reading) statementOf(line string, takers []uint16) (row *message.Statem
 func (r *Reading) TextUnderWay() *facts.Text { return &r.Sink.Facts.Texts[r.current] }
 
 // count counts a line that a kind takes without learning anything from it.
-func (r *Reading) count(kind uint16, line int) { r.recognised(r.kinds[kind].Name, line, 1) }
+func (r *Reading) count(kind uint16, line int) {
+	if r.reads(int(kind), "") {
+		r.recognised(r.kinds[kind].Name, line, 1)
+	}
+}
 
 // recognised counts lines as understood, of which the first has a number.
 func (r *Reading) recognised(kind string, first, lines int) {

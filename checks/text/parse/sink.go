@@ -22,6 +22,7 @@ type Sink struct {
 
 	name   string
 	whole  string
+	source Source
 	prompt *Prompt
 
 	devices map[string]*facts.PCIDevice
@@ -53,11 +54,15 @@ func NewSink() *Sink {
 func (s *Sink) begin(name, whole string, prompt *Prompt) {
 	s.ledger.close()
 	s.name, s.whole, s.prompt = name, whole, prompt
+	s.source = SourceOf(name, whole)
 }
 
 // Text is the whole text that is being read, for what no line says by itself; empty if it
 // is longer than MaxWhole bytes.
 func (s *Sink) Text() string { return s.whole }
+
+// Form says whether the text that is being read is a source.
+func (s *Sink) Form() Source { return s.source }
 
 // Source is the name of the text that is being read.
 func (s *Sink) Source() string { return s.name }

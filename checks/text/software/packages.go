@@ -196,7 +196,8 @@ var packagesHistory = &parse.Kind{
 
 // packagesImages takes the version from the tag of a framework's image.
 var packagesImages = &parse.Kind{
-	Name: "image-tag", Title: "a framework's image", Gives: []string{"software"},
+	Files: true,
+	Name:  "image-tag", Title: "a framework's image", Gives: []string{"software"},
 	Anchors: []string{"vllm/vllm-openai", "lmsysorg/sglang", "rocm/vllm"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		m := packageImage.FindStringSubmatch(l.Text)

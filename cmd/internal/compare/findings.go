@@ -71,7 +71,7 @@ func flat(findings []rules.Finding, under string) []one {
 		variable, _ := f.Params["variable"].(string)
 		all = append(all, one{
 			said: Said{
-				Rule: f.Rule, Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Subject: f.Subject, Message: f.Message, Under: under,
+				Rule: f.Rule, Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Subject: f.About(), Message: f.Message, Under: under,
 			},
 			affects: f.Affects, variable: variable,
 		})

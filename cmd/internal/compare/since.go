@@ -78,7 +78,8 @@ func advisedFor(d *report.Document, f baseline.Compared) []string {
 	var ids []string
 	for i := range d.Advice {
 		a := &d.Advice[i]
-		if slices.Contains(a.Cures, remedies.Cure{Rule: f.Rule, Subject: f.Subject}) && !slices.Contains(ids, a.ID()) {
+		cures := func(c remedies.Cure) bool { return c.Rule == f.Rule && c.Object.About(c.Subject) == f.Subject }
+		if slices.ContainsFunc(a.Cures, cures) && !slices.Contains(ids, a.ID()) {
 			ids = append(ids, a.ID())
 		}
 	}

@@ -55,6 +55,7 @@ var identities = map[reflect.Type][]string{
 	reflect.TypeFor[facts.DirectGPU]():           {"Address"},
 	reflect.TypeFor[facts.DirectRead]():          {"Mount"},
 	reflect.TypeFor[facts.Launch]():              {"Kind", "Name"},
+	reflect.TypeFor[facts.Ignored]():             {"Rule"},
 	reflect.TypeFor[facts.Package]():             {"Name", "Manager", "Host"},
 	reflect.TypeFor[facts.Run]():                 {"Program", "Host", "Variables", "Devices"},
 	reflect.TypeFor[facts.Benchmark]():           {"Tool", "Test", "What", "P2P", "Memory", "Ranks", "Nodes"},

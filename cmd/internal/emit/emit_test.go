@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,8 @@ import (
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
@@ -133,6 +136,35 @@ func TestReal(t *testing.T) {
 		}
 		each(t, []string{target}, check)
 	}
+}
+
+// TestRead checks that every form which starts a program, and the variables for a shell, are read as a
+// description of a job with the variables of the plan.
+func TestRead(t *testing.T) {
+	kinds := map[string]string{
+		"torchrun": "torchrun", "vllm": "command", "sglang": "command", "deepspeed": "command", "mpi": "mpirun", "slurm": "slurm", "docker": "docker-run",
+		"compose": "compose", "kubernetes": "kubernetes", "env": "shell",
+	}
+	each(t, slices.Sorted(maps.Keys(kinds)), func(t *testing.T, p *plan.Plan, text string) {
+		target, _, _ := strings.Cut(strings.TrimPrefix(t.Name(), "TestRead/"), "/")
+		name := "standard input"
+		if target == "env" {
+			name = "gpudoctor.env"
+		}
+		f := texttest.Parse(name, text)
+		has := func(kind string) bool {
+			return slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Kind == kind })
+		}
+		sets := slices.ContainsFunc(p.Settings, func(s plan.Setting) bool { return s.Kind == plan.Variable })
+		if !has(kinds[target]) && (target != "env" || sets) || len(f.Unknown) > 0 {
+			t.Errorf("got %+v, %+v from\n%s", f.Launches, f.Unknown, text)
+		}
+		for _, s := range p.Settings {
+			if s.Kind == plan.Variable && s.Value != nasty && !slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Variables[s.Name] == s.Value }) {
+				t.Errorf("%s is not read from\n%s", s.Name, text)
+			}
+		}
+	})
 }
 
 // output runs a program of this machine.

@@ -33,7 +33,7 @@ func Cure(s plan.Setting, findings []rules.Finding, advice []remedies.Advice, fi
 	w.Setting = s
 	everywhere := false
 	for i := range findings {
-		if !slices.Contains(s.Cures, remedies.Cure{Rule: findings[i].Rule, Subject: findings[i].Subject}) {
+		if !slices.Contains(s.Cures, remedies.CureOf(findings[i])) {
 			continue
 		}
 		for _, e := range findings[i].Evidence {

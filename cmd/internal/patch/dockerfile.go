@@ -85,7 +85,7 @@ func (dockerForm) propose(f *file) error {
 	l := &f.launches[at]
 	for k := range f.Wants {
 		w := &f.Wants[k]
-		if !w.within(1, len(f.lines)) || len(f.splices) > 0 {
+		if w.Kind != plan.Unset && !f.within(w, 1, len(f.lines)) || len(f.splices) > 0 {
 			continue
 		}
 		value, set := l.Variables[w.Name]
@@ -185,13 +185,13 @@ func (s *script) dropVariable(all []instruction, w *Want, at int) {
 	change := w.remark("")
 	switch {
 	case i < 0 && len(list) > 1 && list[0].value == w.Name && !strings.Contains(list[0].value, "="): // ENV NAME value
-		s.splice(&splice{at: in.from, del: in.to - in.from + 1, change: change})
+		s.splice(s.removal(in.from, in.to-in.from+1, w, ""))
 		return
 	case i < 0:
 		s.byHand(w, "", max(at, 0), "it is set there in a form that is not read")
 		return
 	case len(list) == 1:
-		s.splice(&splice{at: in.from, del: in.to - in.from + 1, change: change})
+		s.splice(s.removal(in.from, in.to-in.from+1, w, ""))
 		return
 	}
 	old := list[i]

@@ -83,10 +83,10 @@ func (e envForm) propose(f *file) error {
 func (e envForm) unset(f *file, w *Want) {
 	for i, l := range f.lines {
 		m := envLine.FindStringSubmatch(l.text)
-		if m == nil || !w.removes(m[2], unquoted(m[4])) || !w.within(i+1, i+1) {
+		if m == nil || !w.removes(m[2], unquoted(m[4])) || !f.within(w, i+1, i+1) {
 			continue
 		}
-		f.splice(&splice{at: i, del: 1, change: w.remark("")})
+		f.splice(f.removal(i, 1, w, ""))
 		return
 	}
 }

@@ -22,9 +22,9 @@ func alone(l *facts.Launch) bool {
 }
 
 // concerns reports whether a want is for a launch that spans lines, counted from 1.
-func concerns(w *Want, l *facts.Launch, from, to int) bool {
+func (f *file) concerns(w *Want, l *facts.Launch, from, to int) bool {
 	switch {
-	case !w.within(from, to):
+	case !f.within(w, from, to):
 		return false
 	case w.Kind == plan.Unset || w.Kind == plan.GPUs || len(w.Lines) > 0:
 		return true

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -271,6 +272,30 @@ func (f *file) splice(all ...*splice) bool {
 	return true
 }
 
+// removal is an edit that removes lines, with the comment directly above that says why they are there. A
+// comment that heads a group stays: a blank line is above it, and other lines of the group follow.
+func (f *file) removal(at, del int, w *Want, where string) *splice {
+	indent := func(i int) int { return len(f.lines[i].text) - len(strings.TrimLeft(f.lines[i].text, " \t")) }
+	plain := func(i int) string {
+		if i < 0 || i >= len(f.lines) {
+			return ""
+		}
+		return strings.TrimSpace(f.lines[i].text)
+	}
+	first := at
+	for ; first > 0 && remark.MatchString(plain(first-1)) && indent(first-1) == indent(at); first-- {
+	}
+	end := at + del
+	follows := end < len(f.lines) && plain(end) != "" && !strings.HasPrefix(plain(end), "#") && indent(end) == indent(at)
+	if plain(first-1) == "" && follows {
+		first = at
+	}
+	return &splice{at: first, del: end - first, change: w.remark(where)}
+}
+
+// remark is a comment for people: no first line of a script, directive, or option of a batch system.
+var remark = lazy.New(`^#(?:$|[^!A-Z]|[A-Z][^A-Z])`)
+
 // meets reports whether two edits are of the same lines. Lines may be added before one that
 // is changed.
 func (s *splice) meets(o *splice) bool {
@@ -370,17 +395,22 @@ func (w *Want) removes(name, value string) bool {
 	return w.Kind == plan.Unset && w.Name == name && (len(w.Values) == 0 || slices.Contains(w.Values, value))
 }
 
-// within reports whether a want is about the lines from one to another, counted from 1.
-func (w *Want) within(from, to int) bool {
-	return len(w.Lines) == 0 || slices.ContainsFunc(w.Lines, func(n int) bool { return from <= n && n <= to })
+// within reports whether a want is about the lines from one to another, counted from 1. What it names are
+// lines of the original.
+func (f *file) within(w *Want, from, to int) bool {
+	return len(w.Lines) == 0 || slices.ContainsFunc(f.lines[max(from-1, 0):min(to, len(f.lines))], func(l line) bool { return slices.Contains(w.Lines, l.origin) })
 }
 
 // formOf says how the file is changed, by what the reader found in it.
 func (f *file) formOf() (form, error) {
 	kinds := map[string]int{}
+	jobs := 0 // Not what a script sets.
 	for _, l := range f.launches {
 		if kinds[l.Kind] == 0 {
 			kinds[l.Kind] = l.Line
+		}
+		if l.Kind != "shell" {
+			jobs++
 		}
 	}
 	isScript := len(f.lines) > 0 && strings.HasPrefix(f.lines[0].text, "#!")
@@ -389,7 +419,7 @@ func (f *file) formOf() (form, error) {
 		return yamlForm{}, f.noTemplate()
 	case !isScript && kinds["dockerfile"] > 0:
 		return dockerForm{}, nil
-	case len(f.launches) == 0 && isEnvFile(f):
+	case jobs == 0 && isEnvFile(f):
 		return newEnvForm(f), nil
 	}
 	ending := strings.ToLower(filepath.Ext(f.Name))

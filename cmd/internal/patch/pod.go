@@ -85,7 +85,7 @@ func (f *file) concerning(c *container) []*Want {
 		if name == "kubernetes" && w.Kind == plan.Device {
 			sets = w.IsFor(name)
 		}
-		if sets && concerns(w, c.launch, c.from, c.to) {
+		if sets && f.concerns(w, c.launch, c.from, c.to) {
 			all = append(all, w)
 		}
 	}

@@ -156,7 +156,7 @@ func (s *script) container(l *facts.Launch, only bool) {
 		if c != nil {
 			to = s.lineOf(c.words[len(c.words)-1].from) + 1
 		}
-		if w.Kind == plan.Unset || !target.Sets(w.Setting) || !concerns(w, l, from, to) || has(l, w) {
+		if w.Kind == plan.Unset || !target.Sets(w.Setting) || !s.concerns(w, l, from, to) || has(l, w) {
 			continue
 		}
 		if w.Kind == plan.Variable && (same(l.Variables[w.Name], w.Value) && l.Variables[w.Name] != "") {
@@ -495,14 +495,14 @@ func (s *script) remove(w *Want) bool {
 	found := false
 	for _, a := range s.assignments(w.Name, true) {
 		old := a.command.words[a.index]
-		if number := s.lineOf(old.from); !w.removes(w.Name, a.value) || !w.within(s.begin(number)+1, number+1) {
+		if number := s.lineOf(old.from); !w.removes(w.Name, a.value) || !s.file.within(w, s.begin(number)+1, number+1) {
 			continue
 		}
 		found = true
 		s.drop(a, w)
 	}
 	for _, v := range w.Values { // Inside quotes, or in a list of variables.
-		if at := s.within(w.Name+"="+v, true); at >= 0 && w.within(s.begin(s.lineOf(at))+1, s.lineOf(at)+1) {
+		if at := s.within(w.Name+"="+v, true); at >= 0 && s.file.within(w, s.begin(s.lineOf(at))+1, s.lineOf(at)+1) {
 			s.byHand(w, "", s.lineOf(at), "it is set there in a form that is not read")
 			found = true
 		}
@@ -546,7 +546,7 @@ func (s *script) drop(a assigned, w *Want) {
 			s.byHand(w, "", at, "it does not stand on a line of its own")
 			return
 		}
-		s.splice(&splice{at: begin, del: at - begin + 1, change: change})
+		s.splice(s.removal(begin, at-begin+1, w, ""))
 		return
 	}
 	if s.lineOf(from) != at || s.lineOf(old.to-1) != at {

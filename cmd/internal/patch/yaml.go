@@ -610,6 +610,6 @@ func (e *edit) remove(n *yaml.Node, indent int, above, holder *yaml.Node) error 
 		}
 		begin, end = above.Line-1, e.end(above, above.Column-1)
 	}
-	e.splice(&splice{at: begin, del: end - begin, change: e.want.remark(e.where)})
+	e.splice(e.removal(begin, end-begin, e.want, e.where))
 	return nil
 }

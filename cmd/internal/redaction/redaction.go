@@ -18,6 +18,8 @@ const (
 	Files Choice = iota
 	// All replaces names everywhere.
 	All
+	// Secrets replaces secrets everywhere, and no names.
+	Secrets
 	// Nothing replaces nothing.
 	Nothing
 )
@@ -36,8 +38,11 @@ func (c Choice) Of(d *report.Document) *Versions { return &Versions{choice: c, w
 
 // ToFile is the version for a file.
 func (v *Versions) ToFile() *report.Document {
-	if v.choice == Nothing {
+	switch v.choice {
+	case Nothing:
 		return v.whole
+	case Secrets:
+		return v.withoutSecrets()
 	}
 	if v.redacted == nil {
 		v.redacted = v.whole.Redact()
@@ -52,7 +57,12 @@ func (v *Versions) ToStdout(stdout io.Writer) *report.Document {
 		return v.whole
 	case v.choice == All || stdio.IsFile(stdout):
 		return v.ToFile()
-	case v.named == nil:
+	}
+	return v.withoutSecrets()
+}
+
+func (v *Versions) withoutSecrets() *report.Document {
+	if v.named == nil {
 		v.named = v.whole.WithoutSecrets()
 	}
 	return v.named

@@ -46,7 +46,7 @@ func (t *text) cure(number int, margin string, g group) {
 // is to be found.
 func (t *text) flags(margin string, g group) {
 	for _, l := range cureOf(g, t.d.Advice).lead {
-		i, ok := apply.InContainer(l.advice.Apply, t.d.runs)
+		i, ok := apply.InContainer(l.advice.Apply, t.d.runsOf(l.advice))
 		switch {
 		case !ok || l.advice.Kind != remedies.Fix:
 			continue
@@ -94,7 +94,7 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 	if number != unnumbered {
 		t.shown[key] = number
 	}
-	primary, others := apply.Instructions(a.Apply, t.d.runs)
+	primary, others := apply.Instructions(a.Apply, t.d.runsOf(a))
 	if t.style.Verbose {
 		primary = append(primary, others...)
 	} else if len(primary) > 1 {

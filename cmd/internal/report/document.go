@@ -51,6 +51,8 @@ type Document struct {
 	Verdict Verdict `json:"verdict"`
 	// Areas give the state of each area of the machine, one line each.
 	Areas []area.Line `json:"areas,omitempty"`
+	// Objects are the parts of files that were judged by themselves, the worst first; absent for a machine.
+	Objects []Object `json:"objects,omitempty"`
 	// Findings are the faults, most severe first; the consequences of a finding
 	// are listed in its explains.
 	Findings []rules.Finding `json:"findings"`
@@ -261,6 +263,8 @@ type Input struct {
 	Waiving  *waivers.Result
 	Advice   []remedies.Advice
 	Withheld []remedies.Withheld
+	// Objects are the parts of files that were judged by themselves; empty for a machine.
+	Objects []Object
 	// Recheck is how gpudoctor was called.
 	Recheck remedies.Recheck
 	Timing  Timing
@@ -327,6 +331,9 @@ func New(in Input) *Document {
 	}
 	lacks := rules.Lacking(d.Profile, in.Facts)
 	d.Verdict = d.judge(in, lacks)
+	if d.Objects = d.judgedObjects(in.Objects); len(d.Objects) > 0 {
+		return d // The areas are those of a machine.
+	}
 	d.Areas = area.Lines(area.Input{
 		Facts: in.Facts, Rules: in.Rules, Profile: d.Profile, Verdict: in.Verdict, TextsOnly: d.textsOnly, Paths: d.peerPaths(), Unseen: d.unseenGPUs(lacks),
 	})

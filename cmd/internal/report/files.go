@@ -17,6 +17,9 @@ const LaunchesSection = "launches"
 func unreadFiles(f *facts.Facts, open bool) []Reason {
 	var all []Reason
 	add := func(text string) { all = append(all, Reason{Code: ReasonCut, Text: text}) }
+	unknown := func(name string) bool { // It is a template, for example.
+		return slices.ContainsFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == LaunchesSection && u.Fact == "["+name+"]" })
+	}
 	for _, t := range f.Texts {
 		switch {
 		case isBroken(t):
@@ -26,7 +29,7 @@ func unreadFiles(f *facts.Facts, open bool) []Reason {
 			add(t.Name + " (not recognized)")
 		case !slices.ContainsFunc(t.Kinds, func(k facts.TextKind) bool { return k.Kind != facts.KindObject }):
 			// A service or a config map beside the pods.
-		case !slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Source == t.Name }) && !isTemplate(f, t.Name):
+		case !slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Source == t.Name }) && !unknown(t.Name):
 			add(t.Name + " (recognized as " + t.Kinds[0].Kind + ", which describes no job)")
 		}
 	}
@@ -50,8 +53,4 @@ func unreadFiles(f *facts.Facts, open bool) []Reason {
 // isBroken reports whether a text is not valid, or cannot be read.
 func isBroken(t facts.Text) bool {
 	return t.Unread == facts.UnreadBroken || t.Unread == facts.UnreadError
-}
-
-func isTemplate(f *facts.Facts, name string) bool {
-	return slices.ContainsFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == LaunchesSection && u.Fact == "["+name+"]" })
 }

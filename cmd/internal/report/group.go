@@ -38,11 +38,20 @@ func groups(findings []rules.Finding) []group {
 // variable, what they are about, or else what they say. Alike groups are one, so that
 // something differs, if only how bad or how sure they are.
 func distinguish(all []group) {
-	by := map[string][]*group{}
-	for i := range all {
-		by[all[i].Title] = append(by[all[i].Title], &all[i])
+	type titled struct {
+		title  string
+		object rules.Object
 	}
-	for title, same := range by {
+	by := map[titled][]*group{}
+	for i := range all {
+		key := titled{title: all[i].Title}
+		if o := all[i].Object; o != nil {
+			key.object = *o
+		}
+		by[key] = append(by[key], &all[i])
+	}
+	for of, same := range by {
+		title := of.title
 		if len(same) == 1 {
 			continue
 		}
@@ -344,7 +353,7 @@ func withheldInWords(w remedies.Withheld) string {
 
 // has reports whether a cure is of one of the group's findings.
 func (g group) has(c remedies.Cure) bool {
-	return slices.ContainsFunc(g.findings, func(f rules.Finding) bool { return f.Rule == c.Rule && f.Subject == c.Subject })
+	return slices.ContainsFunc(g.findings, func(f rules.Finding) bool { return remedies.CureOf(f) == c })
 }
 
 // reasons groups rules that could not be judged by what they lacked, the

@@ -161,7 +161,7 @@ func (h *pageOf) sentence(s string) string {
 func (h *pageOf) finding(number int, g group) page.Finding {
 	f := page.Finding{
 		Number: number, Severity: string(g.Severity), Title: h.line(g.Title), Rule: h.line(g.Rule), Confidence: g.certainty(),
-		Messages: h.lines(g.messages()), Notes: h.lines(g.withheld(h.d.Withheld)),
+		Messages: h.lines(g.messages()), Notes: h.lines(slices.DeleteFunc(append([]string{h.d.objectOf(g)}, g.withheld(h.d.Withheld)...), func(s string) bool { return s == "" })),
 	}
 	if !g.namesSubjects(g.messages()) {
 		f.Subjects = h.lines(g.subjects)
@@ -206,7 +206,7 @@ func (h *pageOf) remedy(number int, label string, a *remedies.Advice) page.Remed
 	h.shown[key] = number
 	r.Effort, r.Proof, r.Cost, r.Caution = h.line(apply.Effort(a.Needs, a.Lasts)), h.line(apply.Proof(a.Proof)), h.line(a.Cost), h.line(a.Caution)
 	r.Description, r.Why, r.Undo, r.Verify = h.line(a.Description), h.line(a.Why), h.line(a.Undo), h.line(a.Verify)
-	primary, others := apply.Instructions(a.Apply, h.d.runs)
+	primary, others := apply.Instructions(a.Apply, h.d.runsOf(a))
 	r.Blocks, r.More = h.blocks(primary), h.blocks(others)
 	if efforts := apply.Efforts(primary, a.Needs, a.Lasts); efforts != nil {
 		r.Effort = ""

@@ -102,6 +102,10 @@ func (d *Document) issue(f rules.Finding, seen map[string]int, s Style) ci.Issue
 	}
 	variable, _ := f.Params["variable"].(string)
 	key := strings.Join([]string{f.Rule, f.Subject, variable}, "\x00")
+	if f.Object != nil { // Its line changes with the file.
+		i.Object = clean(f.Object.String())
+		key += "\x00" + f.Object.String()
+	}
 	seen[key]++
 	i.Fingerprint = ci.Fingerprint(key, seen[key])
 	return i
@@ -146,7 +150,7 @@ func (d *Document) details(f rules.Finding) []string {
 
 // remedy is one of the advice in one line.
 func (d *Document) remedy(l labelledAdvice) string {
-	primary, _ := apply.Instructions(l.advice.Apply, d.runs)
+	primary, _ := apply.Instructions(l.advice.Apply, d.runsOf(l.advice))
 	if len(primary) > 1 { // Beside what can be typed, the steps are remarks.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
 	}
@@ -184,6 +188,9 @@ func (d *Document) placeOf(f rules.Finding) ci.Place {
 				return ci.Place{File: d.inFolder(m[1]), Line: line}
 			}
 		}
+	}
+	if f.Object != nil {
+		return ci.Place{File: d.inFolder(f.Object.File), Line: f.Object.Line}
 	}
 	for _, e := range f.Evidence {
 		if d.isFile(e.Source) {

@@ -74,6 +74,7 @@ func (m *markdown) write() {
 		grave = len(all)
 	}
 	m.summary(all[:grave])
+	m.objects()
 	for i, g := range all[:min(grave, m.findings)] {
 		m.finding(i+1, g)
 	}
@@ -256,7 +257,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 func (m *markdown) brief(l labelledAdvice) string {
 	const most = 2
 	said := m.prose(l.advice.Title)
-	primary, _ := apply.Instructions(l.advice.Apply, m.d.runs)
+	primary, _ := apply.Instructions(l.advice.Apply, m.d.runsOf(l.advice))
 	if len(primary) > 1 { // The effort is that of what lasts.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.UntilBoot })
 	}

@@ -17,6 +17,9 @@ import (
 func (m *markdown) finding(number int, g group) {
 	m.put("### %d. %s: %s\n", number, upper(string(g.Severity)), m.inline(g.Title))
 	about := fmt.Sprintf("%s, %s", m.code(g.Rule), g.certainty())
+	if o := m.d.objectOf(g); o != "" {
+		about = m.code(o) + ": " + about
+	}
 	messages := g.messages()
 	if !g.namesSubjects(messages) || len(messages) > m.listed {
 		about += ": " + m.codes(g.subjects)
@@ -112,7 +115,7 @@ func (m *markdown) advice(number int, l labelledAdvice) {
 		return
 	}
 	m.shown[key] = number
-	primary, _ := apply.Instructions(a.Apply, m.d.runs)
+	primary, _ := apply.Instructions(a.Apply, m.d.runsOf(a))
 	if len(primary) > 1 { // Beside what can be typed, the steps are remarks.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
 	}

@@ -22,7 +22,7 @@ const (
 	maxSubjects  = 4   // Subjects of findings that are shown as one.
 	maxLow       = 6   // Findings of severity low and info.
 	maxReasons   = 3   // Reasons why a verdict is not healthy.
-	maxLines     = 16  // Lines of one remedy: who types half of them is worse off than before.
+	maxLines     = 16  // Lines of one remedy: who types half of them is worse off than before. Parts of files, and their findings.
 	maxPaths     = 8   // Peer paths instead of a table that does not fit.
 	largeMachine = 8   // GPUs beyond which it is not shown unless asked for.
 )
@@ -77,6 +77,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 	}
 	t.head()
 	t.areas()
+	t.objects()
 	if !d.textsOnly {
 		t.slowStart()
 		t.matrix(newPaths(d))
@@ -90,7 +91,13 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 			slight = append(slight, f)
 		}
 	}
-	for i, g := range groups(grave) {
+	all := groups(grave)
+	for i, g := range all {
+		if i == maxLines && len(t.d.Objects) > 0 && !s.Verbose {
+			t.line()
+			t.wrapped("", ansi.Dim, fmt.Sprintf("and %s (--verbose, or -o report.md)", plural(len(all)-i, "more finding")))
+			break
+		}
 		t.finding(i+1, g)
 	}
 	if len(grave) > 0 {
@@ -212,6 +219,9 @@ func (t *text) finding(number int, g group) {
 	}
 	if !fits {
 		t.line(indent, t.paint(ansi.Dim, about))
+	}
+	if o := t.d.objectOf(g); o != "" {
+		t.wrapped(margin, ansi.Dim, t.clean(o))
 	}
 	messages := g.messages()
 	if len(messages) > maxMessages || !g.namesSubjects(messages) {

@@ -221,6 +221,9 @@ func (t *text) quotes(margin string, g group) {
 
 // wanted writes what to send where nothing could be concluded.
 func (t *text) wanted() {
+	if len(t.d.Objects) > 0 {
+		return // What is open in a file is shown by no log.
+	}
 	if t.d.textsOnly && t.d.Verdict.State == Inconclusive {
 		t.wrapped("", ansi.Dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
 		return

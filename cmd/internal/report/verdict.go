@@ -138,12 +138,12 @@ func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 	v := Verdict{Counts: count(d.Findings), Waived: len(d.Waived), Reasons: []Reason{}, Missing: []string{}}
 	for _, f := range d.Findings {
 		if atLeast(worst(f), rules.Medium) {
-			v.Reasons = append(v.Reasons, Reason{Code: ReasonFinding, Text: f.Rule + ": " + f.Subject})
+			v.Reasons = append(v.Reasons, Reason{Code: ReasonFinding, Text: f.Rule + ": " + f.About()})
 		}
 	}
 	for _, w := range d.Waived {
 		if atLeast(w.Finding.Severity, rules.Medium) {
-			v.Reasons = append(v.Reasons, Reason{Code: ReasonWaived, Text: fmt.Sprintf("%s: %s (waived until %s)", w.Finding.Rule, w.Finding.Subject, w.Waiver.Expires)})
+			v.Reasons = append(v.Reasons, Reason{Code: ReasonWaived, Text: fmt.Sprintf("%s: %s (waived until %s)", w.Finding.Rule, w.Finding.About(), w.Waiver.Expires)})
 		}
 	}
 	grave := len(v.Reasons) > 0

@@ -13,12 +13,12 @@ import (
 )
 
 // keys are those of an entry; the first are required.
-var keys = []string{"rule", "reason", "expires", "subject", "owner"}
+var keys = []string{"rule", "reason", "expires", "subject", "path", "object", "owner"}
 
 const required = 3
 
 // example is the hint for an entry that lacks something.
-const example = `an entry has rule, reason and expires, and may have subject and owner: {rule: acs-redirect, reason: "fixed in May", expires: 2027-05-31}`
+const example = `an entry has rule, reason and expires, and may have subject, path, object and owner: {rule: acs-redirect, reason: "fixed in May", expires: 2027-05-31}`
 
 // Load reads a file of waivers, which holds nothing else.
 func Load(file string) ([]Waiver, error) {
@@ -59,7 +59,7 @@ func Parse(file string, list *yaml.Node) ([]Waiver, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i := slices.IndexFunc(all, func(o Waiver) bool { return o.Rule == w.Rule && o.Subject == w.Subject }); i >= 0 {
+		if i := slices.IndexFunc(all, func(o Waiver) bool { return o.About() == w.About() }); i >= 0 {
 			return nil, fault(file, entry, "remove one of them", "%s is waived twice; the first is %s", w.About(), all[i].Place())
 		}
 		all = append(all, w)
@@ -73,7 +73,7 @@ func parseEntry(file string, entry *yaml.Node) (Waiver, error) {
 	if entry.Kind != yaml.MappingNode {
 		return w, fault(file, entry, example, "the waiver is not a set of keys and values")
 	}
-	fields := map[string]*string{"rule": &w.Rule, "reason": &w.Reason, "expires": &w.Expires, "subject": &w.Subject, "owner": &w.Owner}
+	fields := map[string]*string{"rule": &w.Rule, "reason": &w.Reason, "expires": &w.Expires, "subject": &w.Subject, "path": &w.Path, "object": &w.Object, "owner": &w.Owner}
 	for i := 0; i+1 < len(entry.Content); i += 2 {
 		name, value := entry.Content[i], entry.Content[i+1]
 		field := fields[name.Value]

@@ -19,10 +19,15 @@ type Waiver struct {
 	// Subject is a pattern of the findings' subjects, in which * stands for any
 	// characters; all subjects if empty.
 	Subject string `json:"subject,omitempty"`
+	// Path and Object are patterns of the files of jobs, and of what is declared in them, that it is for:
+	// "deploy/*.yaml", "Job/train/*"; all if empty.
+	Path   string `json:"path,omitempty"`
+	Object string `json:"object,omitempty"`
 	// Reason says why the findings are accepted.
 	Reason string `json:"reason"`
-	// Expires is the last day on which it is in force (YYYY-MM-DD, UTC).
-	Expires string `json:"expires"`
+	// Expires is the last day on which it is in force (YYYY-MM-DD, UTC); empty for a remark in the file that
+	// is judged, which holds as long as it is there.
+	Expires string `json:"expires,omitempty"`
 	// Owner is who accepted them.
 	Owner string `json:"owner,omitempty"`
 	// File and Line say where it is.
@@ -41,14 +46,18 @@ func (w Waiver) Place() string { return fmt.Sprintf("%s:%d", w.File, w.Line) }
 
 // About names what it is for.
 func (w Waiver) About() string {
-	if w.Subject == "" {
+	about := strings.Join(slices.DeleteFunc([]string{w.Subject, w.Path, w.Object}, func(s string) bool { return s == "" }), ", ")
+	if about == "" {
 		return w.Rule
 	}
-	return w.Rule + " (" + w.Subject + ")"
+	return w.Rule + " (" + about + ")"
 }
 
 // Terms says how long it is in force, who accepted it, why, and where it is.
 func (w Waiver) Terms() string {
+	if w.Expires == "" {
+		return "accepted by a remark (" + w.Place() + "): " + w.Reason
+	}
 	said := "waived until " + w.Expires
 	if w.Owner != "" {
 		said += " by " + w.Owner
@@ -57,11 +66,15 @@ func (w Waiver) Terms() string {
 }
 
 // expired reports whether it is in force no more.
-func (w Waiver) expired(today string) bool { return w.Expires < today }
+func (w Waiver) expired(today string) bool { return w.Expires != "" && w.Expires < today }
 
 // covers reports whether it is for a finding.
 func (w Waiver) covers(f rules.Finding) bool {
-	return w.Rule == f.Rule && (w.Subject == "" || Matches(w.Subject, f.Subject))
+	matches := func(pattern, text string) bool { return pattern == "" || Matches(pattern, text) }
+	if o := f.Object; o != nil {
+		return (w.Rule == f.Rule || w.Rule == f.Cause) && matches(w.Subject, f.Subject) && matches(w.Path, o.File) && matches(w.Object, o.Name)
+	}
+	return w.Rule == f.Rule && matches(w.Subject, f.Subject) && w.Path == "" && w.Object == ""
 }
 
 // Matches reports whether a text has the form of a pattern, in which * stands for any

@@ -121,6 +121,8 @@ func (w Waiver) node() *yaml.Node {
 	}
 	add("rule", w.Rule, "!!str")
 	add("subject", w.Subject, "!!str")
+	add("path", w.Path, "!!str")
+	add("object", w.Object, "!!str")
 	add("reason", w.Reason, "!!str")
 	add("expires", w.Expires, "!!timestamp")
 	add("owner", w.Owner, "!!str")

@@ -18,6 +18,8 @@ type Image struct {
 	// Base is the image that it begins from, outside of the file. It refers to a variable if
 	// the file does not show it.
 	Base string
+	// Stage is the name of its last stage.
+	Stage string
 	// User is the last USER, and UserLine its line.
 	User     string
 	UserLine int
@@ -93,9 +95,10 @@ func begin(stages []*stage, global *stage, text string) *stage {
 		m = []string{"", strings.TrimSpace(text), ""}
 	}
 	image := values.Expand(strings.Trim(m[1], `"'`), global.lookup)
-	found := &stage{name: m[2], args: map[string]arg{}, Image: Image{Base: image, Variables: map[string]Variable{}}}
+	found := &stage{name: m[2], args: map[string]arg{}, Image: Image{Base: image, Stage: m[2], Variables: map[string]Variable{}}}
 	if from := named(stages, image); from != nil {
 		found.Image = from.Image
+		found.Stage = m[2]
 		found.Variables, found.Runs, found.args = maps.Clone(from.Variables), slices.Clip(from.Runs), maps.Clone(from.args)
 	}
 	return found

@@ -52,6 +52,11 @@ func (s *Script) At(line int) Lookup {
 	return func(name string) (string, State) { return s.value(name, line) }
 }
 
+// Branches reports whether a line stands in a branch, a loop or a function.
+func (s *Script) Branches(line int) bool {
+	return slices.ContainsFunc(s.blocks, func(b span) bool { return b.first <= line && line <= b.last })
+}
+
 func (s *Script) value(name string, line int) (string, State) {
 	last := -1
 	within := slices.IndexFunc(s.blocks, func(b span) bool { return b.first <= line && line <= b.last })

@@ -1,0 +1,215 @@
+// Package units judges the files of jobs in parts: each container, service, stage of a Dockerfile and
+// script by itself, so that the variables and limits of one do not count for another.
+package units
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/env"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Unit is a part of a file that one process tree starts from.
+type Unit struct {
+	rules.Object
+	// Facts are those of the files about it, with those of the target.
+	Facts *facts.Facts
+	// Open is true where a rule could not judge it.
+	Open bool
+
+	ranked bool
+}
+
+// slurmKinds are descriptions of the nodes on which a batch job may run, and of all containers there.
+var slurmKinds = []string{"slurm-node", "enroot-conf"}
+
+// Split splits the facts of files into units, in the order of the files. The nodes of Slurm are one unit,
+// whatever files describe them, and count for each batch job.
+func Split(f *facts.Facts) []Unit {
+	type key struct {
+		source string
+		unit   int
+	}
+	var order []key
+	by := map[key][]facts.Launch{}
+	var nodes []facts.Launch
+	for _, l := range f.Launches {
+		k := key{l.Source, l.Unit}
+		if slices.Contains(slurmKinds, l.Kind) {
+			k = key{}
+			nodes = append(nodes, l)
+		}
+		if by[k] == nil {
+			order = append(order, k)
+		}
+		by[k] = append(by[k], l)
+	}
+	all := make([]Unit, 0, len(order))
+	for _, k := range order {
+		launches := by[k]
+		o := rules.Object{File: launches[0].Source, Line: launches[0].Line}
+		for _, l := range launches {
+			o.Name = cmp.Or(o.Name, l.Object)
+			if l.Source == o.File {
+				o.Line = min(o.Line, l.Line)
+			}
+		}
+		isBatch := slices.ContainsFunc(launches, func(l facts.Launch) bool { return l.Kind == "slurm" })
+		own := *f
+		own.Launches, own.Env = launches, environment(launches)
+		if isBatch && k != (key{}) {
+			own.Launches = slices.Concat(launches, nodes)
+		}
+		own.Logs, own.Runs, own.Origins, own.Benchmarks, own.Comparisons, own.Software, own.KernelLog = nil, nil, nil, nil, nil, nil, nil
+		own.Texts = slices.DeleteFunc(slices.Clone(f.Texts), func(t facts.Text) bool { return t.Name != o.File })
+		own.Unknown = nil
+		all = append(all, Unit{Object: o, Facts: &own})
+	}
+	return all
+}
+
+// environment is what launches set of the variables that steer communication. A variable that two of them
+// set to different values has neither in force.
+func environment(launches []facts.Launch) *facts.EnvFacts {
+	e := &facts.EnvFacts{Variables: []facts.Variable{}}
+	values := map[string]map[string]bool{}
+	for _, l := range launches {
+		for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
+			if !env.SteersCommunication(name) || values[name][l.Variables[name]] {
+				continue
+			}
+			if values[name] == nil {
+				values[name] = map[string]bool{}
+			}
+			values[name][l.Variables[name]] = true
+			line := cmp.Or(l.Lines["variables["+name+"]"], l.Line)
+			e.Variables = append(e.Variables, facts.Variable{Name: name, Value: l.Variables[name], Source: l.Source, Line: line, Effective: true})
+		}
+	}
+	for i, v := range e.Variables {
+		e.Variables[i].Effective = len(values[v.Name]) == 1
+	}
+	slices.SortStableFunc(e.Variables, func(a, b facts.Variable) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
+	})
+	return e
+}
+
+// Evaluate judges each unit, and joins what the rules say of them.
+func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Options) (*rules.Verdict, error) {
+	if err := set.Prepare(opts, rules.Expected{}); err != nil {
+		return nil, err
+	}
+	joined := &rules.Verdict{NotApplicable: map[string]string{}}
+	skipped := map[string]*rules.Skipped{}
+	passed, found := map[string]bool{}, map[string]bool{}
+	for i := range all {
+		u := &all[i]
+		v, err := set.Evaluate(ctx, u.Facts, opts)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range v.Findings {
+			if u.otherFile(f) {
+				continue // It is one of the nodes of Slurm.
+			}
+			joined.Findings = append(joined.Findings, f.In(&u.Object))
+			found[f.Rule] = true
+		}
+		for _, id := range v.Passed {
+			passed[id] = true
+		}
+		u.Open = len(v.Skipped) > 0
+		for _, s := range v.Skipped {
+			if skipped[s.Rule] == nil {
+				skipped[s.Rule] = &rules.Skipped{Rule: s.Rule}
+			}
+			whole := skipped[s.Rule]
+			whole.Missing, whole.Fault = append(whole.Missing, s.Missing...), whole.Fault || s.Fault
+		}
+		maps.Copy(joined.NotApplicable, v.NotApplicable)
+	}
+	for _, id := range slices.Sorted(maps.Keys(skipped)) {
+		joined.Skipped = append(joined.Skipped, *skipped[id])
+		delete(joined.NotApplicable, id)
+	}
+	for _, id := range slices.Sorted(maps.Keys(passed)) {
+		if !found[id] && skipped[id] == nil {
+			joined.Passed = append(joined.Passed, id)
+		}
+		delete(joined.NotApplicable, id)
+	}
+	for id := range found {
+		delete(joined.NotApplicable, id)
+	}
+	slices.SortStableFunc(joined.Findings, rules.Finding.Compare)
+	return joined, nil
+}
+
+// otherFile reports whether all evidence of a finding stands in other files than the unit.
+func (u *Unit) otherFile(f rules.Finding) bool {
+	return !slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool {
+		return strings.HasPrefix(e.Source, u.File+":") || !u.isSource(e.Source)
+	})
+}
+
+// isSource reports whether evidence stands in one of the files about the unit.
+func (u *Unit) isSource(at string) bool {
+	return slices.ContainsFunc(u.Facts.Launches, func(l facts.Launch) bool { return strings.HasPrefix(at, l.Source+":") })
+}
+
+// Rank ranks the remedies of the findings about each unit by itself, as for the machine where there is none.
+func Rank(all []Unit, findings []rules.Finding, machine *facts.Facts, rank func([]rules.Finding, *facts.Facts) remedies.Ranking) remedies.Ranking {
+	var joined remedies.Ranking
+	add := func(o *rules.Object, f *facts.Facts) {
+		own := slices.DeleteFunc(slices.Clone(findings), func(f rules.Finding) bool {
+			return (o == nil) != (f.Object == nil) || o != nil && *o != *f.Object
+		})
+		if len(own) == 0 {
+			return
+		}
+		r := rank(own, f)
+		joined.Advice, joined.Withheld = append(joined.Advice, r.Advice...), append(joined.Withheld, r.Withheld...)
+	}
+	add(nil, machine)
+	for _, f := range findings { // In their order: the worst unit first.
+		if i := slices.IndexFunc(all, func(u Unit) bool { return f.Object != nil && u.Object == *f.Object && !u.ranked }); i >= 0 {
+			all[i].ranked = true
+			add(&all[i].Object, all[i].Facts)
+		}
+	}
+	return joined
+}
+
+// Objects are the units as a report lists them.
+func Objects(all []Unit) []report.Object {
+	objects := make([]report.Object, 0, len(all))
+	for _, u := range all {
+		objects = append(objects, report.Object{Object: u.Object, Open: u.Open, Facts: u.Facts})
+	}
+	return objects
+}
+
+// Accepted are the waivers that remarks in the files are.
+func Accepted(all []Unit) []waivers.Waiver {
+	var accepted []waivers.Waiver
+	for _, u := range all {
+		for _, l := range u.Facts.Launches {
+			for _, i := range l.Ignored {
+				w := waivers.Waiver{Rule: i.Rule, Reason: i.Reason, Path: u.File, Object: u.Name, File: l.Source, Line: i.Line}
+				if l.Source == u.File && !slices.Contains(accepted, w) {
+					accepted = append(accepted, w)
+				}
+			}
+		}
+	}
+	return accepted
+}
