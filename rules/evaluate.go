@@ -87,7 +87,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	}
 	answers := make(map[string]reading, len(said))
 	for _, rule := range asked {
-		answers[rule.ID] = ofProfile(opts.Profile, s.read(rule, said[rule.ID]))
+		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
 	s.addTold(answers, h, together(said, conditions))
 	for _, rule := range asked {
@@ -108,7 +108,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		a := answers[rule.ID]
 		findings = append(findings, a.findings...)
 		if len(a.findings)+len(a.missing)+len(a.notApplicable) == 0 {
-			a.missing = unmet(needsIn(opts.Profile, rule), f, input) // Before it passes.
+			a.missing = unmet(rule, f, input) // Before it passes.
 		}
 		switch {
 		case len(a.faults) > 0:

@@ -24,6 +24,9 @@ type LaunchFileTable struct {
 	WithoutNCCL     []string `json:"without_nccl"`
 	NodeServices    []string `json:"node_services"`
 	OtherProcessors []string `json:"other_processors"`
+	// GPUImages match images for programs of GPUs, UnlimitedMemlock resources of nodes without a limit.
+	GPUImages        []string `json:"gpu_images"`
+	UnlimitedMemlock []string `json:"unlimited_memlock"`
 	// Providers are settings that providers document for their own networks.
 	Providers []Provider `json:"providers"`
 	// Parts are the parts of a description, for people, by the names of facts.Launch.Lines.

@@ -1,12 +1,13 @@
 package data
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"testing"
 )
 
-// TestLaunchFiles holds that each list of the table matches what it is for, and no name
+// TestLaunchFiles checks that each list of the table matches what it is for, and no name
 // that looks similar and is harmless.
 func TestLaunchFiles(t *testing.T) {
 	table := LaunchFiles()
@@ -36,6 +37,37 @@ func TestLaunchFiles(t *testing.T) {
 			[]string{"/usr/local/cuda/lib64/stubs", "/usr/local/cuda/lib64/stubs/"},
 			[]string{"/usr/local/cuda/lib64", "/opt/stubs-of-mine", "/stubs/lib"},
 		},
+		"compat_folders": {
+			table.CompatFolders,
+			[]string{"/usr/local/cuda/compat", "/usr/local/cuda-12.4/compat", "/usr/local/cuda/compat/", "/usr/local/cuda/compat/lib.real"},
+			[]string{"/usr/local/cuda/lib64", "/opt/compat", "/usr/local/cuda/compatible", "/usr/local/cuda/compat/lib"},
+		},
+		"host_folders": {
+			table.HostFolders,
+			[]string{"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/x86_64-linux-gnu"},
+			[]string{"/usr/local/lib", "/usr/local/nvidia/bin"},
+		},
+		"without_nccl": {
+			table.WithoutNCCL,
+			[]string{"ollama/ollama:0.12", "ghcr.io/ggml-org/llama.cpp:server-cuda", "/usr/bin/nvidia-smi", "nvidia-smi -L", "ubuntu:22.04", "nvidia/cuda:12.4.1-base-ubuntu22.04"},
+			[]string{"vllm/vllm-openai:v0.11.0", "torchrun", "python3", "registry.example.com/ubuntu-train:1", "nvidia/cuda:12.4.1-devel-ubuntu22.04"},
+		},
+		"node_services": {
+			table.NodeServices,
+			[]string{"nvcr.io/nvidia/k8s/dcgm-exporter:4.2", "nvcr.io/nvidia/k8s-device-plugin:v0.17", "nvcr.io/nvidia/gpu-feature-discovery:v0.17"},
+			[]string{"pytorch/pytorch:2.8", "vllm/vllm-openai:v0.11.0", "registry.example.com/train:1"},
+		},
+		"gpu_images": {
+			table.GPUImages,
+			[]string{"nvidia/cuda:12.4.1-devel-ubuntu22.04", "nvcr.io/nvidia/pytorch:25.09-py3", "lmsysorg/sglang:v0.5.3"},
+			[]string{"python:3.12", "pytorch/pytorch:2.8"},
+		},
+		"unlimited_memlock": {table.UnlimitedMemlock, []string{"rdma/ib"}, []string{"rdma/hca", "rdma/ibs1"}},
+		"other_processors": {
+			table.OtherProcessors,
+			[]string{"vllm-cpu:1", "public.ecr.aws/neuron/pytorch:2", "vault.habana.ai/gaudi-docker/1.20", "vllm/vllm-tpu:nightly"},
+			[]string{"pytorch/pytorch:2.8", "vllm/vllm-openai:v0.11.0"},
+		},
 	} {
 		for want, words := range map[bool][]string{true: list.yes, false: list.no} {
 			for _, word := range words {
@@ -43,6 +75,22 @@ func TestLaunchFiles(t *testing.T) {
 				if got != want {
 					t.Errorf("%s matches %q: %v, want %v", name, word, got, want)
 				}
+			}
+		}
+	}
+}
+
+// TestProviders checks that the patterns of each provider are valid, that it can be recognised, and that
+// it has a source.
+func TestProviders(t *testing.T) {
+	for _, p := range LaunchFiles().Providers {
+		checkSources(t, p.Name, p.Source)
+		if len(p.Image)+len(p.Beside) == 0 || len(p.Settings) == 0 {
+			t.Errorf("%s is not recognised, or sets nothing", p.Name)
+		}
+		for _, pattern := range slices.Concat(p.Image, p.Beside, p.Mounts, p.Resources, slices.Collect(maps.Keys(p.Settings)), slices.Collect(maps.Values(p.Settings))) {
+			if _, err := regexp.Compile(pattern); err != nil {
+				t.Errorf("%s: %v", p.Name, err)
 			}
 		}
 	}

@@ -199,6 +199,17 @@ findings contains driver_libraries.finding(l, compat_grade, message, {
 	message := sprintf("The loader uses the compatibility library %s (%s) instead of the driver's own libcuda, but the kernel driver (%s) is newer: compatibility libraries only work with older drivers", [l.path, l.version, driver_libraries.kernel_driver])
 }
 
+findings contains driver_libraries.finding(l, ["high", "likely"], message, {
+	"evidence": [driver_libraries.evidence(l), image_files.of_target("driver", input.target.driver)],
+	"remedies": driver_libraries.way_out(l),
+	"params": driver_libraries.led_by(l),
+}) if {
+	surroundings.image
+	some l in driver_libraries.older_compat
+	l.found_by == "ld_library_path"
+	message := sprintf("LD_LIBRARY_PATH leads to the compatibility library %s (%s) before the driver's own libcuda, but the target's driver (%s) is newer: compatibility libraries only work with older drivers, and CUDA fails with error 803", [l.path, l.version, input.target.driver])
+}
+
 compat_refused if input.transfers.error_code in {driver_errors.code.SYSTEM_DRIVER_MISMATCH, driver_errors.code.COMPAT_NOT_SUPPORTED_ON_DEVICE}
 
 default compat_grade := ["medium", "likely"]

@@ -211,6 +211,15 @@ test_silent_on_older_compat_in_an_image if {
 	found(document) == set()
 }
 
+# The driver of the target decides, and what only the loader's cache knows does not come first.
+test_fires_on_compat_for_a_target if {
+	path := object.union(compat, {"found_by": "ld_library_path"})
+	f := only(object.union(image([path]), {"target": {"source": "--driver", "driver": "580.65.06"}}))
+	[f.severity, f.remedies] == ["high", ["remove-from-image-path"]]
+	found(object.union(image([path]), {"target": {"source": "--driver", "driver": "550.54.15"}})) == set()
+	found(object.union(image([object.union(compat, {"found_by": "ld_cache"})]), {"target": {"source": "--driver", "driver": "580.65.06"}})) == set()
+}
+
 packaged(version) := {
 	"gpus": {"driver": {"kernel_version": "460.56"}},
 	"software": [{"name": "libnvidia-compute-460", "version": version, "manager": "apt-history", "source": "a.txt", "line": 1}],

@@ -41,9 +41,17 @@ findings contains {
 } if {
 	some l in job.containers
 	without_gpus(l)
-	job.ranks(l) > 0
+	wanted(l)
 	not array.concat(object.get(l, "command", []), [""])[0] in {"mpirun", "mpiexec", "orterun"}
 	not job.matches(words.other_processors, object.get(l, "image", ""))
+}
+
+# wanted is true of a program that shows that it is for GPUs. A single rank may be a test of the CPU.
+wanted(l) if job.ranks(l) > 1
+
+wanted(l) if {
+	job.ranks(l) == 1
+	job.matches(words.gpu_images, object.get(l, "image", ""))
 }
 
 ways := {

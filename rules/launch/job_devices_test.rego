@@ -16,6 +16,7 @@ test_fires if {
 	every kind in ["kubernetes", "docker-run", "compose"] {
 		found(bare(kind)) == {["/dev/nvidia*", "medium"]}
 	}
+	found(object.union(bare("kubernetes"), {"processes": 1, "image": "nvcr.io/nvidia/pytorch:25.09-py3"})) == {["/dev/nvidia*", "medium"]}
 	found({"kind": "docker-run", "devices": ["/dev/kfd"], "source": "run.sh", "line": 1}) == {["/dev/dri", "high"]}
 	found(more({"variables": {"NCCL_NET": "IB"}})) == {["/dev/infiniband", "high"]}
 	found(more({"variables": {"NCCL_IB_HCA": "mlx5_0"}})) == {["/dev/infiniband", "medium"]}
@@ -29,6 +30,7 @@ test_fires_for_a_target if {
 
 test_silent if {
 	found(pod) == set()
+	found(object.union(bare("kubernetes"), {"processes": 1})) == set()
 	found(object.union(bare("kubernetes"), {"cpu_only": true})) == set()
 	found(object.union(bare("kubernetes"), {"image": "vllm-cpu:1"})) == set()
 	found(object.union(bare("kubernetes"), {"command": ["mpirun"]})) == set()

@@ -143,7 +143,7 @@ starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
 short(l) := sort([name | some name, entries in lists[l]; count(entries) < job.ranks(l)])
 
 # Fewer: GPUs that are paid for, and idle.
-findings contains of_number("medium", {}, array.concat([ranks_fact(l)], gpus_fact(l)), sprintf(
+findings contains of_number("low", {}, array.concat([ranks_fact(l)], gpus_fact(l)), sprintf(
 	"%s requests %d GPUs on each node and uses %d of them (%s): the others stay idle",
 	[job.opening(l), job.gpus(l), used(l), concat(", ", sort({sprintf("%s %d", [words.parts[part], l[part]]) | some part in ["processes", "tensor_parallel", "pipeline_parallel", "data_parallel"]; l[part]}))],
 )) if {

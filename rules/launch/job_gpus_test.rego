@@ -25,7 +25,7 @@ test_fires_for_ranks if {
 	found(object.union(pod, {"processes": 16})) == {["GPUs", "high"]}
 	found(object.union(pod, {"tensor_parallel": 8, "pipeline_parallel": 2})) == {["GPUs", "high"]}
 	found(object.union(setting("CUDA_VISIBLE_DEVICES", "0"), {"processes": 8})) == {["CUDA_VISIBLE_DEVICES", "high"]}
-	found(object.union(pod, {"processes": 4, "command": ["torchrun"]})) == {["GPUs", "medium"]}
+	found(object.union(pod, {"processes": 4, "command": ["torchrun"]})) == {["GPUs", "low"]}
 	tasks := {"kind": "slurm", "gpus": 4, "processes": 8, "tasks": 8, "source": "job.sh", "line": 2}
 	judged([tasks]) == {["GPUs", "medium"]}
 	judged([tasks, {"kind": "slurm", "command": ["torchrun"], "processes": 8, "source": "job.sh", "line": 9}]) == {["GPUs", "high"]}

@@ -27,6 +27,7 @@ package gpudoctor.rules.job_memlock
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
 import data.gpudoctor.lib.launches
+import data.tables.launch_files as words
 import data.tables.limits
 
 found(severity, remedies, message, evidence) := {"subject": "RLIMIT_MEMLOCK", "severity": severity, "remedies": remedies, "message": message, "evidence": evidence}
@@ -38,6 +39,7 @@ bounded contains l if {
 	launches.shows(l, {"privileged", "cap_add"})
 	not l.privileged
 	count({"IPC_LOCK", "ALL"} & {c | some c in l.cap_add}) == 0
+	count({f | some f in job.rdma(l); job.matches(words.unlimited_memlock, f.value)}) == 0
 }
 
 findings contains found(
@@ -66,6 +68,7 @@ findings contains found(
 	some l in job.containers
 	count(job.rdma(l)) > 0
 	"IPC_LOCK" in l.cap_add
+	count({f | some f in job.rdma(l); job.matches(words.unlimited_memlock, f.value)}) == 0
 	launches.shows(l, {"privileged", "memlock_bytes"})
 	not l.privileged
 	not l.memlock_bytes == -1

@@ -25,13 +25,14 @@ test_fires if {
 }
 
 test_fires_for_a_target if {
-	target := {"profile": "launch", "nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active"}]}, "launches": [object.union(object.remove(run, ["devices"]), {"memlock_bytes": 65536})]}
+	target := {"profile": "launch", "nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active"}]}, "launches": [object.union(object.remove(run, ["devices"]), {"memlock_bytes": 65536, "processes": 2})]}
 	count(job_memlock.findings) == 1 with input as target
 }
 
 test_silent if {
 	found(object.union(pod, {"cap_add": ["IPC_LOCK"]})) == set()
 	found(object.union(pod, {"privileged": true})) == set()
+	found(object.union(object.remove(pod, ["resources"]), {"resources": {"rdma/ib": "1"}})) == set()
 	found(object.union(run, {"memlock_bytes": -1})) == set()
 	found(object.union(run, {"cap_add": ["ALL"]})) == set()
 	with_shell(65536, 1) == set()

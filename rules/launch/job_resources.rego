@@ -29,29 +29,25 @@ import data.gpudoctor.lib.launches
 
 of_part(l, subject, message, part) := {
 	"subject": subject, "message": message, "remedies": ["correct-launch"],
-	"params": {"resource": subject}, "evidence": [job.fact(l, part, l[part])],
+	"params": {"scarce": "yes"}, "evidence": [job.fact(l, part, l[part])],
 }
 
-# limited is true where a number is a limit: what a pod only requests, it may exceed.
-limited(l, name) if {
-	launches.shows(l, {"resources", "requests"})
-	not only_requested(l, name)
+# limited is true where a number is a limit: what a pod only requests, it may exceed. A limit stands
+# in another line than the request.
+limited(l, part, name) if {
+	launches.shows(l, {part, "requests"})
+	not l.lines[part] == object.get(l, ["lines", sprintf("requests[%s]", [name])], -1)
 }
 
-only_requested(l, name) if {
-	l.requests[name]
-	not l.resources[name]
-}
-
-findings contains of_part(l, "memory", sprintf("%s may fill %s of /dev/shm but is limited to %s of memory, against which that counts: it is killed before /dev/shm is full", [job.opening(l), facts.bytes(l.shm_bytes), facts.bytes(l.memory_bytes)]), "shm_bytes") if {
+findings contains of_part(l, "memory", sprintf("%s asks for %s of /dev/shm but is limited to %s of memory, against which /dev/shm counts: it gets less, and is killed before that is full", [job.opening(l), facts.bytes(l.shm_bytes), facts.bytes(l.memory_bytes)]), "shm_bytes") if {
 	some l in job.containers
-	limited(l, "memory")
+	limited(l, "memory_bytes", "memory")
 	l.shm_bytes > l.memory_bytes
 }
 
 findings contains of_part(l, "cpu", sprintf("%s is limited to %v processors for %d GPUs: each rank needs at least one to start kernels and serve the network, and data loaders need more", [job.opening(l), l.cpus, job.gpus(l)]), "cpus") if {
 	some l in job.parts
-	limited(l, "cpu")
+	limited(l, "cpus", "cpu")
 	job.gpus(l) > 1
 	l.cpus < job.gpus(l)
 }

@@ -104,36 +104,26 @@ mild(l, row) if {
 	job.gpus(l) == 1
 }
 
-# An image for pictures may need no CUDA.
+# An image for pictures, or one that only looks at GPUs, may need no CUDA.
 mild(l, row) if {
 	"NVIDIA_DRIVER_CAPABILITIES" in row.names
-	regex.match("video|graphics|display", job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value)
+	regex.match("video|graphics|display|utility", job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value)
+}
+
+# A benchmark of NCCL measures with settings on purpose.
+mild(_, _) if {
+	some l in job.parts
+	some word in l.command
+	regex.match(`(^|/)(all|reduce|broadcast|sendrecv|gather|scatter)[a-z_]*_perf$`, word)
 }
 
 # documented is true of a setting that the provider of the job's network asks for.
 documented(l, name) if {
 	some provider in words.providers
-	of_provider(l, provider)
+	job.of_provider(l, provider)
 	some names, pattern in provider.settings
 	regex.match(sprintf("^(?:%s)$", [names]), name)
 	regex.match(pattern, job.settings(l)[name].value)
-}
-
-of_provider(l, provider) if job.matches(provider.image, l.image)
-
-of_provider(l, provider) if {
-	some name, _ in job.settings(l)
-	job.matches(provider.beside, name)
-}
-
-of_provider(l, provider) if {
-	some mount in l.mounts
-	job.matches(provider.mounts, mount)
-}
-
-of_provider(l, provider) if {
-	some name, _ in l.resources
-	job.matches(provider.resources, name)
 }
 
 # A word where NCCL reads a number counts as 0, and a name that no library reads may be another's.

@@ -31,7 +31,7 @@ pods := {l | some l in input.launches; l.kind == "kubernetes"}
 
 refused(l, subject, part, value, message) := {
 	"subject": subject, "message": sprintf("%s %s: Kubernetes refuses the pod", [job.opening(l), message]),
-	"remedies": ["correct-launch"], "params": {"resource": subject}, "evidence": [job.fact(l, part, value)],
+	"remedies": ["correct-launch"], "params": {"refused": "yes"}, "evidence": [job.fact(l, part, value)],
 }
 
 requested(name) := sprintf("requests[%s]", [name])
@@ -63,12 +63,12 @@ findings contains refused(l, name, requested(name), value, sprintf("requests %s 
 	quantity(value) != quantity(limit)
 }
 
-findings contains refused(l, name, requested(name), value, sprintf("requests %s of %s, more than its limit of %s", [value, name, limit])) if {
+findings contains refused(l, name, requested(name), value, sprintf("requests %s of %s, more than its limit of %v", [value, name, limit])) if {
 	some l in shown
-	some name in ["cpu", "memory", "ephemeral-storage"]
+	some name, part in {"cpu": "cpus", "memory": "memory_bytes"}
 	value := l.requests[name]
-	limit := l.resources[name]
-	quantity(value) > quantity(limit)
+	limit := l[part]
+	quantity(value) > limit
 }
 
 findings contains refused(l, name, limited(name), value, sprintf("has a limit of %s of %s, which is no whole number", [value, name])) if {
@@ -81,6 +81,7 @@ findings contains refused(l, name, limited(name), value, sprintf("has a limit of
 findings contains refused(l, name, sprintf("mounts[%s]", [name]), name, sprintf("mounts the volume %s, which it does not define", [name])) if {
 	some l in pods
 	some name in l.undefined_volumes
+	regex.match(`^(Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|CronJob)/|^$`, object.get(l, "object", ""))
 }
 
 findings contains refused(l, target, "mounts", target, sprintf("mounts %d volumes at %s", [count(here), target])) if {

@@ -16,7 +16,8 @@ test_fires if {
 	found(asks({gpu: "1"}, {})) == {[gpu, "high"]}
 	found(pod({"requests": {gpu: "1"}})) == {[gpu, "high"]}
 	found(asks({gpu: "1"}, {gpu: "2"})) == {[gpu, "high"]}
-	found(asks({"memory": "64Gi"}, {"memory": "32Gi"})) == {["memory", "high"]}
+	found(pod({"requests": {"memory": "64Gi"}, "memory_bytes": 34359738368})) == {["memory", "high"]}
+	found(pod({"requests": {"cpu": "8"}, "cpus": 4})) == {["cpu", "high"]}
 	found(asks({}, {gpu: "0.5"})) == {[gpu, "high"]}
 	found(asks({}, {gpu: "500m"})) == {[gpu, "high"]}
 	found(pod({"undefined_volumes": ["shm"]})) == {["shm", "high"]}
@@ -27,7 +28,8 @@ test_silent if {
 	found(asks({gpu: "8", "cpu": "500m", "memory": "32Gi"}, {gpu: "8", "cpu": "1", "memory": "32Gi"})) == set()
 	found(asks({"cpu": "4"}, {gpu: "1"})) == set()
 	found(asks({}, {gpu: "1k"})) == set()
-	found(asks({"memory": "x"}, {"memory": "1"})) == set()
+	found(pod({"requests": {"memory": "x", "cpu": "500m"}, "memory_bytes": 1, "cpus": 0.5})) == set()
+	found(pod({"undefined_volumes": ["data"], "object": "JobSet/train/workers/main"})) == set()
 	found({"kind": "compose", "undefined_volumes": ["shm"], "source": "a.yaml", "line": 1}) == set()
 }
 

@@ -74,6 +74,15 @@ older_compat contains l if {
 	surroundings.version(l.version) < surroundings.version(kernel_driver)
 }
 
+# In an image, LD_LIBRARY_PATH comes before the library that the target's driver brings along, and the
+# loader's cache does not.
+older_compat contains l if {
+	surroundings.image
+	some l in loaded_compat
+	l.found_by == "ld_library_path"
+	surroundings.version(l.version) < surroundings.version(input.target.driver)
+}
+
 # at_home is true of a library of the driver that is loaded here, outside of a
 # container: who judges a whole machine for the profile image looks at its own.
 at_home(l) if {

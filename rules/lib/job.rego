@@ -153,23 +153,17 @@ ray(l) if {
 	regex.match(`(^|[=_/-])ray\b`, word)
 }
 
-# several is true of a description that uses more than one GPU of a node.
+# several is true of a description that uses more than one GPU of a node. All GPUs of an unknown
+# machine may be one.
 several(l) if gpus(l) > 1
 
 several(l) if {
-	l.gpus == -1
 	not gpus(l)
-	not single(l)
-}
-
-several(l) if {
-	not l.gpus
+	not l.gpus == 0
 	launches.shows(l, {"gpus"})
 	not l.kind == "kubernetes"
 	ranks(l) > 1
 }
-
-single(l) if ranks(l) == 1
 
 # asks is true of a description that gets a GPU.
 asks(l) if gpus(l) > 0
@@ -205,6 +199,24 @@ target_rdma if {
 target_rdma if {
 	some p in input.nics.rdma
 	p.state == "active"
+}
+
+# of_provider is true of a description for the network of a provider.
+of_provider(l, provider) if matches(provider.image, l.image)
+
+of_provider(l, provider) if {
+	some name, _ in settings(l)
+	matches(provider.beside, name)
+}
+
+of_provider(l, provider) if {
+	some mount in l.mounts
+	matches(provider.mounts, mount)
+}
+
+of_provider(l, provider) if {
+	some name, _ in l.resources
+	matches(provider.resources, name)
 }
 
 # option is the value of an option of a command, joined by = or the next word, by the pattern of

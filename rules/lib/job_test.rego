@@ -33,8 +33,8 @@ test_gpus if {
 }
 
 test_several if {
-	job.several({"kind": "docker-run", "gpus": -1}) with input as unit([])
-	not job.several({"kind": "docker-run", "gpus": -1, "processes": 1}) with input as unit([])
+	not job.several({"kind": "docker-run", "gpus": -1}) with input as unit([])
+	job.several({"kind": "docker-run", "gpus": -1, "processes": 2}) with input as unit([])
 	job.several({"kind": "torchrun", "processes": 4}) with input as unit([])
 	not job.several({"kind": "kubernetes", "processes": 4}) with input as unit([])
 }
