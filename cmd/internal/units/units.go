@@ -113,6 +113,11 @@ func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Option
 	}
 	joined := &rules.Verdict{NotApplicable: map[string]string{}}
 	skipped := map[string]*rules.Skipped{}
+	type lack struct {
+		rule string
+		what rules.Missing
+	}
+	lacks := map[lack]bool{}
 	passed, found := map[string]bool{}, map[string]bool{}
 	for i := range all {
 		u := &all[i]
@@ -136,7 +141,13 @@ func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Option
 				skipped[s.Rule] = &rules.Skipped{Rule: s.Rule}
 			}
 			whole := skipped[s.Rule]
-			whole.Missing, whole.Fault = append(whole.Missing, s.Missing...), whole.Fault || s.Fault
+			whole.Fault = whole.Fault || s.Fault
+			for _, m := range s.Missing {
+				if key := (lack{s.Rule, m}); !lacks[key] {
+					lacks[key] = true
+					whole.Missing = append(whole.Missing, m)
+				}
+			}
 		}
 		maps.Copy(joined.NotApplicable, v.NotApplicable)
 	}
