@@ -709,10 +709,10 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node)
 	switch {
 	case isGPU(name):
 		l.GPUVendor, _, _ = strings.Cut(name, ".")
-		if unresolved(l, "gpus", text) {
-		} else if l.GPUs = parseCount(text); text == "0" {
+		if l.GPUs = parseCount(text); text == "0" {
 			l.GPUs = new(0)
 		}
+		unresolved(l, "gpus", text)
 		l.Lines["gpus"] = w.at(n).Number
 	case name == "cpu" && !unresolved(l, "cpus", text):
 		l.CPUs = cores(text)
