@@ -44,6 +44,8 @@ func dockerfileKind(s *reading) *parse.Kind {
 			lines := in.While(func(l parse.Line) bool {
 				text := strings.TrimSpace(l.Text)
 				switch {
+				case s.isDockerfile():
+					return true
 				case here != "":
 					if text == here {
 						here = ""

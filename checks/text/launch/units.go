@@ -315,7 +315,7 @@ func ignore(l *facts.Launch, rule, reason string, line int) {
 func documentOf(lines []string, i int) part {
 	divides := func(l string) bool { return strings.HasPrefix(l, "---") }
 	end := slices.IndexFunc(lines[i:], divides)
-	begin := len(lines[:i]) - 1
+	begin := i - 1
 	for begin >= 0 && !divides(lines[begin]) {
 		begin--
 	}
