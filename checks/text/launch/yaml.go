@@ -539,7 +539,7 @@ func asksForGPU(n *yaml.Node) bool {
 
 // isModel is true for what a controller brings the image for: a model of KServe, and the trainer of a TrainJob.
 func (c *yamlContext) isModel(m map[string]*yaml.Node) bool {
-	return c.key == "model" && (m["modelFormat"] != nil || m["storageUri"] != nil) || c.key == "trainer" && c.kind == "TrainJob" || m["resourcesPerNode"] != nil
+	return m["storageUri"] != nil && m["resources"] != nil || c.key == "model" && m["modelFormat"] != nil || c.key == "trainer" && c.kind == "TrainJob" || m["resourcesPerNode"] != nil
 }
 
 // isContainer is true for a mapping that may be a pod's container.
