@@ -58,7 +58,8 @@ func complete(l *facts.Launch, apiVersion, kind string, inPod bool) {
 		}
 	}
 	for _, part := range supplies {
-		if !l.SHMMounted || part != "shm_bytes" && part != "mounts" {
+		isKnown := l.SHMMounted && (part == "shm_bytes" || part == "mounts") || l.Image != "" && part == "image"
+		if !isKnown {
 			leaveRestOpen(l, by, []string{part})
 		}
 	}

@@ -3,7 +3,7 @@ package launch
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -44,6 +44,8 @@ func dockerfileKind(s *reading) *parse.Kind {
 			lines := in.While(func(l parse.Line) bool {
 				text := strings.TrimSpace(l.Text)
 				switch {
+				case s.isDockerfile():
+					return true
 				case here != "":
 					if text == here {
 						here = ""
@@ -222,114 +224,55 @@ func inspectKind(s *reading) *parse.Kind {
 				b.WriteString(l.Text)
 				b.WriteByte('\n')
 			}
-			var containers []inspectedContainer
-			if json.Unmarshal([]byte(b.String()), &containers) != nil {
-				return
-			}
-			nodes := parse.JSONNodes(b.String())
-			for i := range containers[:min(len(containers), maxList+1)] {
-				l := containers[i].launch()
-				containers[i].places(l, parse.YAMLItem(nodes, i), first.Number)
-				l.Object = escape.Printable("container/"+l.Name, 200)
-				keepLaunch(s, l, at(first, parse.YAMLItem(nodes, i)), nil)
+			w := &yamlWalk{sink: s, first: first}
+			for _, n := range w.list(parse.JSONNodes(b.String())) {
+				w.inspected(n)
 			}
 		},
 	}
 }
 
-// inspectedContainer is what is read of a container (Docker Engine API,
-// ContainerInspect).
-type inspectedContainer struct {
-	Name   string
-	Args   []string
-	Path   string
-	Config struct {
-		Image string
-		Env   []string
+// inspected reads a container (Docker Engine API, ContainerInspect).
+func (w *yamlWalk) inspected(n *yaml.Node) {
+	f := w.fields(n)
+	l := f.launch
+	l.Kind, l.Name, l.Image = "docker-inspect", strings.TrimPrefix(f.text("", "Name"), "/"), f.text("", "Config", "Image")
+	l.Object = escape.Printable("container/"+l.Name, 200)
+	l.Runtime, l.IPC = f.text("runtime", "HostConfig", "Runtime"), f.text("ipc", "HostConfig", "IpcMode")
+	l.PID, l.Network = f.text("", "HostConfig", "PidMode"), f.text("", "HostConfig", "NetworkMode")
+	l.Privileged = f.text("privileged", "HostConfig", "Privileged") == "true"
+	l.SHMBytes = values.Size(f.text("shm_bytes", "HostConfig", "ShmSize"))
+	if path := f.text("", "Path"); path != "" {
+		l.Command = append([]string{path}, f.texts("Args")...)
 	}
-	HostConfig struct {
-		Binds                         []string
-		NetworkMode, IpcMode, PidMode string
-		CapAdd                        []string
-		Privileged                    bool
-		Runtime                       string
-		ShmSize                       *int64
-		Ulimits                       []struct {
-			Name string
-			Soft int64
-		}
-		Devices        []struct{ PathOnHost string }
-		DeviceRequests []struct {
-			Driver       string
-			Count        int
-			DeviceIDs    []string
-			Capabilities [][]string
-		}
-	}
-	Mounts []struct{ Source, Destination string }
-}
-
-// places notes the lines of a container's parts in the document, which begins
-// at line first.
-func (c *inspectedContainer) places(l *facts.Launch, n *yaml.Node, first int) {
-	l.Lines = map[string]int{}
-	note := func(part string, keys ...string) {
-		if below := parse.YAMLBelow(n, keys...); below != nil {
-			place.Note(l, part, first+below.Line-1)
-		}
-	}
-	note("shm_bytes", "HostConfig", "ShmSize")
-	note("ipc", "HostConfig", "IpcMode")
-	note("privileged", "HostConfig", "Privileged")
-	note("runtime", "HostConfig", "Runtime")
-	note("devices", "HostConfig", "Devices")
-	environment := parse.YAMLBelow(n, "Config", "Env")
-	for i, setting := range c.Config.Env {
-		if entry := parse.YAMLItem(environment, i); entry != nil {
-			name, _, _ := strings.Cut(setting, "=")
-			place.Note(l, place.Variable(name), first+entry.Line-1)
-		}
-	}
-}
-
-func (c *inspectedContainer) launch() *facts.Launch {
-	h := &c.HostConfig
-	l := &facts.Launch{
-		Kind: "docker-inspect", Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Runtime: h.Runtime, IPC: h.IpcMode, PID: h.PidMode,
-		Network: h.NetworkMode, Privileged: h.Privileged, SHMBytes: h.ShmSize,
-	}
-	if c.Path != "" {
-		l.Command = append([]string{c.Path}, c.Args...)
-	}
-	for _, name := range h.CapAdd {
+	for _, name := range f.texts("HostConfig", "CapAdd") {
 		appendTo(&l.CapAdd, values.Capability(name))
 	}
-	for _, d := range h.Devices {
-		addDevice(l, d.PathOnHost)
+	f.text("devices", "HostConfig", "Devices")
+	for _, d := range f.each("HostConfig", "Devices") {
+		addDevice(l, d.text("", "PathOnHost"))
 	}
-	for _, u := range h.Ulimits {
-		if u.Name == "memlock" {
-			soft := max(u.Soft, -1)
-			l.MemlockBytes = &soft
-		}
+	for _, u := range f.each("HostConfig", "Ulimits") {
+		setUlimit(l, u.text("", "Name")+"="+u.text("", "Soft"))
 	}
-	for _, d := range h.DeviceRequests {
+	for _, d := range f.each("HostConfig", "DeviceRequests") {
 		l.GPUVendor = "nvidia"
-		n := len(d.DeviceIDs)
+		n := len(d.texts("DeviceIDs"))
 		if n == 0 {
-			n = d.Count
+			n, _ = strconv.Atoi(d.text("", "Count")) // 0 where there is none.
 		}
 		if n != 0 {
-			l.GPUs = &n
+			l.GPUs = new(max(n, -1))
 		}
 	}
-	for _, m := range c.Mounts {
-		addMount(l, m.Source, m.Destination)
+	for _, m := range f.each("Mounts") {
+		addMount(l, m.text("", "Source"), m.text("", "Destination"))
 	}
-	for _, setting := range c.Config.Env {
-		if name, value, ok := assignment(setting); ok {
+	for _, entry := range f.each("Config", "Env") {
+		if name, value, ok := assignment(yamlText(entry.node)); ok {
 			setVariable(l, name, value)
+			entry.text(place.Variable(name))
 		}
 	}
-	return l
+	w.keep(l, n, n)
 }

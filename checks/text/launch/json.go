@@ -47,24 +47,16 @@ func jsonKind(s *reading) *parse.Kind {
 			if len(text) > maxDocument {
 				return
 			}
-			var task ecsTask
-			if json.Unmarshal([]byte(text), &task) == nil {
-				if task.TaskDefinition != nil {
-					task.ecsDefinition = *task.TaskDefinition
+			w := &yamlWalk{sink: s, first: first}
+			definition := parse.JSONNodes(text)
+			if inner := parse.YAMLBelow(definition, "TaskDefinition"); inner != nil {
+				definition = inner
+			}
+			if containers := parse.YAMLBelow(definition, "ContainerDefinitions"); isSequence(containers) {
+				for _, container := range w.list(containers) {
+					w.task(definition, container)
 				}
-				nodes := parse.JSONNodes(text)
-				if task.TaskDefinition != nil {
-					nodes = parse.YAMLBelow(nodes, "TaskDefinition")
-				}
-				for i := range task.ContainerDefinitions[:min(len(task.ContainerDefinitions), maxList+1)] {
-					l := task.launch(&task.ContainerDefinitions[i])
-					task.ContainerDefinitions[i].places(l, nodes, i, first.Number)
-					l.Object = escape.Printable("task/"+l.Name, 200)
-					keepLaunch(s, l, at(first, parse.YAMLItem(parse.YAMLBelow(nodes, "ContainerDefinitions"), i)), nil)
-				}
-				if len(task.ContainerDefinitions) > 0 {
-					return
-				}
+				return
 			}
 			// JSON is YAML, but for tabs.
 			yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, &template{})
@@ -72,114 +64,92 @@ func jsonKind(s *reading) *parse.Kind {
 	}
 }
 
-// at is the line of a node of a document that begins at a line.
-func at(first parse.Line, n *yaml.Node) parse.Line {
-	if n != nil {
-		first.Number += n.Line - 1
-	}
-	return first
-}
-
 var jsonFamily = lazy.New(`^\s*(?:\{\s*)?"family":\s*"`)
 
 var jsonFirst = lazy.New(`^\s*(?:\{\s*)?"(?:apiVersion|containerDefinitions|taskDefinition)":\s*["\[{]`)
 
-// ecsTask is what is read of ECS: a task definition, or the answer to
-// aws ecs describe-task-definition (Amazon ECS API, ContainerDefinition).
-type ecsTask struct {
-	ecsDefinition
-	TaskDefinition *ecsDefinition
-}
-
-type ecsDefinition struct {
-	IPCMode, PIDMode, NetworkMode string
-	ContainerDefinitions          []ecsContainer
-}
-
-type ecsContainer struct {
-	Name, Image          string
-	EntryPoint, Command  []string
-	Environment          []struct{ Name, Value string }
-	Privileged           bool
-	ResourceRequirements []struct{ Type, Value string }
-	Ulimits              []struct {
-		Name      string
-		SoftLimit int64
+// task reads a container of a task definition of ECS, or of the answer to aws ecs describe-task-definition
+// (Amazon ECS API, ContainerDefinition).
+func (w *yamlWalk) task(definition, container *yaml.Node) {
+	f := w.fields(container)
+	l := f.launch
+	l.Kind, l.Name, l.Image = "ecs", f.text("", "name"), f.text("", "image")
+	l.Object = escape.Printable("task/"+l.Name, 200)
+	l.Privileged = f.text("privileged", "privileged") == "true"
+	l.Command = append(f.texts("entryPoint"), f.texts("command")...)
+	around := &fields{walk: w, node: definition, launch: l}
+	l.PID = around.text("", "pidMode")
+	if mode := around.text("ipc", "ipcMode"); !unresolved(l, "ipc", mode) {
+		l.IPC = mode
 	}
-	MountPoints     []struct{ SourceVolume, ContainerPath string }
-	LinuxParameters struct {
-		// SharedMemorySize is in MiB.
-		SharedMemorySize *int64
-		Capabilities     struct{ Add, Drop []string }
-		Devices          []struct{ HostPath string }
-		Tmpfs            []struct{ ContainerPath string }
+	if mode := around.text("", "networkMode"); !unresolved(l, "network", mode) && mode == "host" {
+		l.Network = mode
 	}
-}
-
-func (t *ecsTask) launch(c *ecsContainer) *facts.Launch {
-	l := &facts.Launch{
-		Kind: "ecs", Name: c.Name, Image: c.Image, PID: t.PIDMode, Privileged: c.Privileged, Command: append(c.EntryPoint, c.Command...),
-	}
-	if !unresolved(l, "ipc", t.IPCMode) {
-		l.IPC = t.IPCMode
-	}
-	if !unresolved(l, "network", t.NetworkMode) && t.NetworkMode == "host" {
-		l.Network = "host"
-	}
-	for _, r := range c.ResourceRequirements {
-		if r.Type == "GPU" {
+	for _, r := range f.each("resourceRequirements") {
+		if value := r.text("", "value"); r.text("", "type") == "GPU" {
 			l.GPUVendor = "nvidia"
-			if !unresolved(l, "gpus", r.Value) {
-				l.GPUs = parseCount(r.Value)
+			if !unresolved(l, "gpus", value) {
+				l.GPUs = parseCount(value)
 			}
 		}
 	}
-	for _, u := range c.Ulimits {
-		setUlimit(l, u.Name+"="+strconv.FormatInt(u.SoftLimit, 10))
+	for _, u := range f.each("ulimits") {
+		setUlimit(l, u.text("", "name")+"="+u.text("", "softLimit"))
 	}
-	for _, m := range c.MountPoints {
-		addMount(l, m.SourceVolume, strings.TrimRight(m.ContainerPath, "/"))
+	for _, m := range f.each("mountPoints") {
+		addMount(l, m.text("", "sourceVolume"), strings.TrimRight(m.text("", "containerPath"), "/"))
 	}
-	p := &c.LinuxParameters
-	if n := p.SharedMemorySize; n != nil && *n >= 0 && *n < 1<<40 {
-		l.SHMBytes = new(*n << 20)
+	if n, err := strconv.ParseInt(f.text("shm_bytes", "linuxParameters", "sharedMemorySize"), 10, 64); err == nil && n >= 0 && n < 1<<40 {
+		l.SHMBytes = new(n << 20) // In MiB.
 	}
-	for _, name := range p.Capabilities.Add {
-		if unresolved(l, "cap_add", name) {
-			continue
+	for _, name := range f.texts("linuxParameters", "capabilities", "add") {
+		if !unresolved(l, "cap_add", name) {
+			appendTo(&l.CapAdd, values.Capability(name))
 		}
-		appendTo(&l.CapAdd, values.Capability(name))
 	}
-	for _, d := range p.Devices {
-		dockerOption(l, "--device", d.HostPath)
+	f.text("devices", "linuxParameters", "devices")
+	for _, d := range f.each("linuxParameters", "devices") {
+		dockerOption(l, "--device", d.text("", "hostPath"))
 	}
-	for _, m := range p.Tmpfs {
-		addMount(l, "tmpfs", strings.TrimRight(m.ContainerPath, "/"))
+	for _, m := range f.each("linuxParameters", "tmpfs") {
+		addMount(l, "tmpfs", strings.TrimRight(m.text("", "containerPath"), "/"))
 	}
-	for _, v := range c.Environment {
-		setVariable(l, v.Name, v.Value)
+	for _, v := range f.each("environment") {
+		name := v.text("", "name")
+		setVariable(l, name, v.text("", "value"))
+		v.text(place.Variable(name), "name")
 	}
-	return l
+	w.keep(l, container, container)
 }
 
-// places notes the lines of a container's parts in the task definition, which
-// begins at line first.
-func (c *ecsContainer) places(l *facts.Launch, definition *yaml.Node, index, first int) {
-	l.Lines = map[string]int{}
-	container := parse.YAMLItem(parse.YAMLBelow(definition, "ContainerDefinitions"), index)
-	note := func(part string, n *yaml.Node) {
-		if n != nil {
-			place.Note(l, part, first+n.Line-1)
-		}
+// fields are those of an object in JSON, whose keys have any case.
+type fields struct {
+	walk   *yamlWalk
+	node   *yaml.Node
+	launch *facts.Launch
+}
+
+func (w *yamlWalk) fields(n *yaml.Node) *fields {
+	return &fields{walk: w, node: n, launch: &facts.Launch{Lines: map[string]int{}}}
+}
+
+// text is a plain value, which stands for a part of the launch if that has a name.
+func (f *fields) text(part string, keys ...string) string {
+	n := parse.YAMLBelow(f.node, keys...)
+	if part != "" {
+		f.walk.stands(f.launch, part, n)
 	}
-	note("shm_bytes", parse.YAMLBelow(container, "LinuxParameters", "SharedMemorySize"))
-	note("devices", parse.YAMLBelow(container, "LinuxParameters", "Devices"))
-	note("ipc", parse.YAMLBelow(definition, "IPCMode"))
-	note("privileged", parse.YAMLBelow(container, "Privileged"))
-	environment := parse.YAMLBelow(container, "Environment")
-	for i, v := range c.Environment {
-		note(place.Variable(v.Name), parse.YAMLBelow(parse.YAMLItem(environment, i), "Name"))
+	return yamlText(n)
+}
+
+func (f *fields) texts(keys ...string) []string { return yamlTexts(parse.YAMLBelow(f.node, keys...)) }
+
+func (f *fields) each(keys ...string) []*fields {
+	var list []*fields
+	for _, n := range f.walk.list(parse.YAMLBelow(f.node, keys...)) {
+		list = append(list, &fields{f.walk, n, f.launch})
 	}
+	return list
 }
 
 var inspectCommands = []string{"docker inspect", "docker container inspect", "podman inspect"}

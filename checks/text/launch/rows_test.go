@@ -138,6 +138,7 @@ func TestDockerfileRows(t *testing.T) {
 		"FROM a\nRUN uv pip install --system vllm[flashinfer] \\\n  --index-url https://x \\\n  ray\nRUN python3 -m pip install -e .\nRUN conda install -n base -y pytorch::nccl numpy\n": {
 			Image: "a", PythonPackages: []string{"vllm[flashinfer]", "ray", "numpy"},
 		},
+		"FROM a AS b\nENV NCCL_P2P_DISABLE=1\nRUN --mount=x \\\n  <<E\nset -e\nE\nFROM c\n":                                     {Image: "c"},
 		"FROM a AS b\nENV NCCL_P2P_DISABLE=1\nRUN export NCCL_DEBUG=x\nFROM c\nRUN <<E\nexport NCCL_DEBUG=y\nulimit -l 64\nE\n": {Image: "c"},
 	} {
 		f := texttest.Parse("Dockerfile", text)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -250,7 +251,8 @@ func (s *reading) shells(scripts []part) {
 // isExported reports whether a line hands a variable to the programs of a script: it exports it, or assigns
 // what another line exports. A variable in front of a command is that of the command.
 func (s *reading) isExported(name, line string) bool {
-	if s.Form() == parse.NoSource && !isMarkup(s.Source()) || startsLaunch(bareCommand(line)) {
+	isJSON := environmentJSON.MatchString(line) || environmentJSONPair.MatchString(line) // It belongs to what the object describes.
+	if isJSON || s.Form() == parse.NoSource && !isMarkup(s.Source()) || startsLaunch(bareCommand(line)) {
 		return false
 	}
 	alone := !slices.ContainsFunc(shell.Words(strings.TrimRight(line, "\\ \t")), func(w string) bool { _, _, ok := assignment(w); return !ok })
@@ -300,7 +302,7 @@ func (s *reading) ignores(scripts []part) {
 }
 
 func (s *reading) withoutReason(rule string, line int) {
-	notUnderstood(s, "line "+place.Number(line)+" of "+s.Source()+" ignores "+rule+" without a reason", "write why: \"# gpudoctor:ignore "+rule+": REASON\"")
+	notUnderstood(s, "line "+strconv.Itoa(line)+" of "+s.Source()+" ignores "+rule+" without a reason", "write why: \"# gpudoctor:ignore "+rule+": REASON\"")
 }
 
 func ignore(l *facts.Launch, rule, reason string, line int) {
@@ -313,8 +315,9 @@ func ignore(l *facts.Launch, rule, reason string, line int) {
 func documentOf(lines []string, i int) part {
 	divides := func(l string) bool { return strings.HasPrefix(l, "---") }
 	end := slices.IndexFunc(lines[i:], divides)
-	begin := i
-	for ; begin > 0 && !divides(lines[begin]); begin-- {
+	begin := i - 1
+	for begin >= 0 && !divides(lines[begin]) {
+		begin--
 	}
-	return part{begin + 1, cmp.Or(max(end, 0), len(lines)-i) + i}
+	return part{begin + 2, cmp.Or(max(end, 0), len(lines)-i) + i}
 }

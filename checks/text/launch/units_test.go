@@ -100,8 +100,11 @@ func TestUnits(t *testing.T) {
 		"set in a branch":        {"x.sh", "if x; then\n  export NCCL_DEBUG=a\nfi\ntorchrun --nnodes=2 x.py\n", []string{"shell variables[NCCL_DEBUG]? | torchrun"}},
 		"set and not exported":   {"x.sh", "NCCL_DEBUG=a\ntorchrun --nnodes=2 x.py\n", []string{"torchrun"}},
 		"set and exported later": {"x.sh", "NCCL_DEBUG=a\nexport NCCL_DEBUG\ntorchrun --nnodes=2 x.py\n", []string{"shell NCCL_DEBUG=a | torchrun"}},
-		"stages":                 {"Dockerfile", "FROM a AS b\nENV NCCL_DEBUG=a\nFROM c AS d\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/d NCCL_DEBUG=b"}},
-		"the last stage":         {"Dockerfile", "FROM a AS b\nFROM c\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/final NCCL_DEBUG=b"}},
+		"a task definition": {
+			"x.json", taskJSON, []string{"ecs task/main FI_PROVIDER=efa memlock=-1"},
+		},
+		"stages":         {"Dockerfile", "FROM a AS b\nENV NCCL_DEBUG=a\nFROM c AS d\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/d NCCL_DEBUG=b"}},
+		"the last stage": {"Dockerfile", "FROM a AS b\nFROM c\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/final NCCL_DEBUG=b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, unitsOf(texttest.Parse(test.file, test.text))); diff != "" {

@@ -403,16 +403,16 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	case isServices(m["services"]):
 		w.services(m["services"], c)
 		return
-	case m["image"] != nil && isComposeService(m):
+	case m["image"] != nil && c.apiVersion == "" && isComposeService(m):
 		w.service(nil, n, c)
 		return
-	case (m["image"] != nil || isModel(m)) && isContainer(m), c.apiVersion == "" && asksForGPU(m["resources"]):
+	case m["image"] != nil && isContainer(m), c.isModel(m), c.apiVersion == "" && asksForGPU(m["resources"]):
 		w.container(n, nil, c)
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		child := c.below(n.Content[i].Value)
-		if isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
+		if c.apiVersion == "" && isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
 			w.service(n.Content[i], n.Content[i+1], child)
 			continue
 		}
@@ -537,14 +537,14 @@ func asksForGPU(n *yaml.Node) bool {
 	return false
 }
 
-// isModel is true for a model of KServe, whose runtime brings the image.
-func isModel(m map[string]*yaml.Node) bool {
-	return m["modelFormat"] != nil || m["storageUri"] != nil || m["resourcesPerNode"] != nil
+// isModel is true for what a controller brings the image for: a model of KServe, and the trainer of a TrainJob.
+func (c *yamlContext) isModel(m map[string]*yaml.Node) bool {
+	return m["storageUri"] != nil && m["resources"] != nil || c.key == "model" && m["modelFormat"] != nil || c.key == "trainer" && c.kind == "TrainJob" || m["resourcesPerNode"] != nil
 }
 
 // isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
-	return m["resources"] != nil || m["gpus"] != nil || m["resourcesPerNode"] != nil || m["modelFormat"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
+	return m["resources"] != nil || m["gpus"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
 		isSequence(m["args"])
 }
 
@@ -709,10 +709,10 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node)
 	switch {
 	case isGPU(name):
 		l.GPUVendor, _, _ = strings.Cut(name, ".")
-		if unresolved(l, "gpus", text) {
-		} else if l.GPUs = parseCount(text); text == "0" {
+		if l.GPUs = parseCount(text); text == "0" {
 			l.GPUs = new(0)
 		}
+		unresolved(l, "gpus", text)
 		l.Lines["gpus"] = w.at(n).Number
 	case name == "cpu" && !unresolved(l, "cpus", text):
 		l.CPUs = cores(text)

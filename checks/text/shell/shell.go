@@ -292,7 +292,7 @@ func (w *walk) command(n syntax.Node, words []Word, maybe bool) {
 // fields are the words of what has a form of its own.
 func (w *walk) fields(n syntax.Node) []Word {
 	var words []Word
-	for _, f := range strings.Fields(w.source(n.Pos(), n.End())) {
+	for f := range strings.FieldsSeq(w.source(n.Pos(), n.End())) {
 		words = append(words, Word{Value: f, From: w.base + int(n.Pos().Offset()), To: w.base + int(n.End().Offset())})
 	}
 	return words

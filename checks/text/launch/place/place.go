@@ -6,7 +6,6 @@ package place
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -38,9 +37,6 @@ func Of(l *facts.Launch, part string, at parse.Line) parse.Line {
 
 // Variable names the part of a launch that is one of its variables.
 func Variable(name string) string { return "variables[" + name + "]" }
-
-// Number is a line's number as text.
-func Number(line int) string { return strconv.Itoa(line) }
 
 // Words are what a line says that sets a part of a launch, in the options
 // of the container programs and in what docker inspect and ECS print.
