@@ -73,10 +73,14 @@ judged[l][name] := trim_space(s.value) if {
 	its(l, name)
 }
 
-its(l, name) if l.variables[name]
-
 its(l, name) if {
-	not l.variables[name]
+	l.variables[name]
+	l.kind != "shell"
+}
+
+# The first stands for the script.
+its(l, _) if {
+	count(job.containers) == 0
 	l == sort(job.parts)[0]
 }
 
