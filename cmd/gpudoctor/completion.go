@@ -124,7 +124,7 @@ func (l question) values(f cli.Flag, prefix, value string) (all []answer, files 
 			values = append(values, examplePrefix+e)
 		}
 		files = shells.Files
-	case withFlag.Name, diffFlag, "output", "baseline", waiveFlag.Name, intoFlag, ncclFlag.Name:
+	case withFlag.Name, diffFlag, "output", "baseline", "exclude", pathFlag, waiveFlag.Name, intoFlag, ncclFlag.Name:
 		files = shells.Files
 	case policyFlag.Name:
 		files = shells.Folders

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -127,6 +128,52 @@ func TestLaunchFiles(t *testing.T) {
 	}
 	if good < len(files)/3 {
 		t.Errorf("%d of %d cases are good", good, len(files))
+	}
+}
+
+// TestUnitsAreIndependent checks that what is found about each file of fixtures/launches is the same beside all the
+// others as it is alone, whatever their order. The nodes of Slurm count for all batch jobs, and are left out.
+func TestUnitsAreIndependent(t *testing.T) {
+	slowWithRace(t)
+	t.Parallel()
+	dir := t.TempDir()
+	found := func(paths ...string) []string {
+		d, err := diagnose(t.Context(), request{source: source{from: paths}, profile: rules.Launch, failOn: report.Threshold(rules.High)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, f := range d.Findings {
+			all = append(all, fmt.Sprintf("%s %d %s %s %s %s", filepath.Base(f.Object.File), f.Object.Line, f.Rule, f.Severity, f.Subject, strings.ReplaceAll(f.Message, dir+"/", "")))
+		}
+		slices.Sort(all)
+		return all
+	}
+	var paths, alone []string
+	for _, file := range must(filepath.Glob("../../fixtures/launches/*.txtar")) {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		if strings.HasPrefix(name, "slurm-conf") {
+			continue
+		}
+		for _, f := range must(txtar.ParseFile(file)).Files {
+			path := filepath.Join(dir, name+"-"+filepath.Base(f.Name))
+			if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, path)
+			alone = append(alone, found(path)...)
+		}
+	}
+	slices.Sort(alone)
+	reversed := slices.Clone(paths)
+	slices.Reverse(reversed)
+	for way, got := range map[string][]string{"together": found(paths...), "in reverse": found(reversed...), "as a folder": found(dir)} {
+		if !slices.Equal(got, alone) {
+			t.Errorf("%s (+) and alone (-): %s", way, cmp.Diff(alone, got))
+		}
+	}
+	if len(alone) < 20 {
+		t.Errorf("only %d findings", len(alone))
 	}
 }
 

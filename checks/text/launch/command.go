@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 const (
@@ -29,70 +30,6 @@ const (
 	// maxCommand bounds the words of a program that are kept.
 	maxCommand = 64
 )
-
-// splitWords splits a command line as a shell does: blanks separate, quotes
-// and backslashes keep together. It stops at what ends the command: an
-// operator (";", "|", "&&", ">") or a comment. What is left open at the end is
-// closed there.
-func splitWords(line string) []string {
-	var words []string
-	var word strings.Builder
-	inWord := false
-	end := func() {
-		if inWord {
-			words = append(words, word.String())
-			word.Reset()
-			inWord = false
-		}
-	}
-	for i := 0; i < len(line) && len(words) < maxWords; i++ {
-		switch c := line[i]; c {
-		case ' ', '\t', '\n':
-			end()
-		case '\'':
-			inWord = true
-			closing := strings.IndexByte(line[i+1:], '\'')
-			if closing < 0 {
-				closing = len(line) - i - 1
-			}
-			word.WriteString(line[i+1 : i+1+closing])
-			i += closing + 1
-		case '"':
-			inWord = true
-			for i++; i < len(line) && line[i] != '"'; i++ {
-				if line[i] == '\\' && i+1 < len(line) && strings.IndexByte("\"\\$`", line[i+1]) >= 0 {
-					i++
-				}
-				word.WriteByte(line[i])
-			}
-		case '\\':
-			if i+1 < len(line) {
-				i++
-				if line[i] != '\n' {
-					inWord = true
-					word.WriteByte(line[i])
-				}
-			}
-		case ';', '|', '&', '>', '<':
-			if word.Len() > 0 && strings.Trim(word.String(), "0123456789") == "" && (c == '>' || c == '<') { // "2>&1".
-				word.Reset()
-				inWord = false
-			}
-			end()
-			return words
-		case '#':
-			if !inWord {
-				return words
-			}
-			word.WriteByte(c)
-		default:
-			inWord = true
-			word.WriteByte(c)
-		}
-	}
-	end()
-	return words
-}
 
 // variableName is a shell variable's name.
 var variableName = lazy.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -222,6 +159,9 @@ func sameLaunch(a, b *facts.Launch) bool {
 // readVariables takes from the variables which GPUs a container gets:
 // the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
 func readVariables(l *facts.Launch) {
+	if len(l.Command) > 1 && slices.Contains(swift, l.Command[1]) && l.Variables["NPROC_PER_NODE"] != "" {
+		l.Processes = parseCount(l.Variables["NPROC_PER_NODE"])
+	}
 	if l.Variables["JAX_PLATFORMS"] == "cpu" || l.Variables["JAX_PLATFORM_NAME"] == "cpu" || l.Variables["ACCELERATE_USE_CPU"] == "true" {
 		l.CPUOnly = true
 	}
@@ -263,6 +203,7 @@ func countDevices(list string) *int {
 // their options that take a value.
 var wrappers = map[string][]string{
 	"sudo": {"-u", "-g"}, "env": {"-u"}, "nohup": nil, "time": nil, "exec": nil, "stdbuf": nil, "unbuffer": nil,
+	"uv": {"--with", "--extra", "--group", "--python"}, "poetry": nil, "pixi": nil, "conda": {"-n", "-p", "--name", "--prefix"},
 	"numactl": {"-N", "-m", "-C", "-i"}, "nsys": nil, "ncu": nil, "timeout": {"-k", "-s"}, "taskset": nil, "setsid": nil,
 }
 
@@ -279,7 +220,9 @@ func stripWrappers(words []string) (variables [][2]string, rest []string) {
 		if !wrapper {
 			break
 		}
-		words = words[1:]
+		if words = words[1:]; len(words) > 0 && words[0] == "run" { // "uv run"
+			words = words[1:]
+		}
 		for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 			n := 1
 			if slices.Contains(valued, words[0]) {
@@ -297,7 +240,7 @@ func stripWrappers(words []string) (variables [][2]string, rest []string) {
 // Starts splits a command line into the variables that it sets for its program, by name
 // and value, and the program with its arguments. It ends where the command ends.
 func Starts(line string) (variables [][2]string, words []string) {
-	return stripWrappers(splitWords(line))
+	return stripWrappers(shell.Words(line))
 }
 
 // Settings are the variables that a line sets for a job, by name and value: a shell's
@@ -310,9 +253,6 @@ func Settings(line string) [][2]string {
 // BareCommand is the command of a line without what stands before it: the plus of "set -x",
 // a second prompt, the mark of quoted text.
 func BareCommand(line string) string { return bareCommand(line) }
-
-// Next is what stands behind the first "&&" or ";" of a line.
-func Next(line string) string { return nextCommand(line) }
 
 // durationForm is a length of time, as timeout takes it.
 var durationForm = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
@@ -349,7 +289,8 @@ func programOf(words []string) string {
 	case base == "torchrun":
 		return "torchrun"
 	case base == "accelerate" && second == "launch", base == "deepspeed", base == "vllm" && second == "serve",
-		base == "sglang", base == "trtllm-serve", base == "lmdeploy", base == "text-generation-launcher", base == "swift", base == "llamafactory-cli",
+		base == "sglang", base == "trtllm-serve", base == "lmdeploy", base == "text-generation-launcher", base == "llamafactory-cli",
+		(base == "swift" || base == "megatron") && slices.Contains(swift, second),
 		strings.HasSuffix(base, "_perf") && collective.MatchString(base):
 		return "command"
 	case strings.HasPrefix(base, "python"):
@@ -367,6 +308,9 @@ func programOf(words []string) string {
 	}
 	return ""
 }
+
+// swift are what the programs swift and megatron of ms-swift do.
+var swift = []string{"sft", "pt", "rlhf", "infer", "rollout", "deploy", "export", "eval", "sample"}
 
 var (
 	// collective are the programs of nccl-tests and rccl-tests.
@@ -404,7 +348,7 @@ var options = map[string]string{
 
 // onCPU are the options by which a program is told to use no GPU, with their value; "-" is none.
 var onCPU = map[string]string{
-	"--device": "cpu", "--device-type": "cpu", "--accelerator": "cpu", "--backend": "gloo", "--dist-backend": "gloo",
+	"--device": "cpu", "--local-parameter-device": "cpu", "--device-type": "cpu", "--accelerator": "cpu", "--backend": "gloo", "--dist-backend": "gloo",
 	"--ddp-backend": "gloo", "--distributed-backend": "gloo", "--use-cpu": "-", "--no-cuda": "-", "--cpu": "-",
 }
 
@@ -435,13 +379,16 @@ func readCommand(l *facts.Launch, words []string) {
 			continue
 		}
 		script := values.Read(word)
-		number := 0
-		for line := range strings.SplitSeq(strings.ReplaceAll(word, "\\\n", " "), "\n") {
-			number++
-			line = values.Expand(line, ofLaunch(l, script.At(number)))
-			for part := range strings.SplitSeq(strings.ReplaceAll(line, "&&", ";"), ";") {
-				readOptions(l, splitWords(part))
+		for _, c := range shell.Parse(word).Commands {
+			var options []string
+			for _, w := range c.Words {
+				if value := values.Expand(w.Value, ofLaunch(l, script.At(c.Line))); value != w.Value {
+					options = append(options, strings.Fields(value)...)
+				} else {
+					options = append(options, w.Value)
+				}
 			}
+			readOptions(l, options)
 		}
 	}
 	expanded := make([]string, len(words))
@@ -497,6 +444,9 @@ func readOptions(l *facts.Launch, words []string) {
 		if where := onCPU[spelling]; where == "-" && (!joined || value == "true") || where != "" && value == where {
 			l.CPUOnly = true
 		}
+		if spelling == "--distributed-executor-backend" && value == "ray" { // The ranks of all of Ray's nodes.
+			leaveOpen(l, "of the Ray cluster", "tensor_parallel")
+		}
 		if spelling == "--world-info" {
 			worldInfo(l, value)
 		}
@@ -541,29 +491,62 @@ func worldInfo(l *facts.Launch, value string) {
 // starts. It reports whether it understood it.
 func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
-	for rest := values.Expand(text, s.variables(at.Number)); rest != ""; {
-		words := splitWords(rest)
+	for _, words := range started(values.Expand(text, s.variables(at.Number)), 0) {
 		variables, command := stripWrappers(words)
-		if kind := programOf(command); kind != "" {
-			l := &facts.Launch{Kind: kind}
-			for _, v := range variables {
-				setVariable(l, v[0], v[1])
-			}
-			understood = readLaunch(s, l, command, at) || understood
+		l := &facts.Launch{Kind: programOf(command)}
+		for _, v := range slices.Concat(s.prefix(at.Number), variables) {
+			setVariable(l, v[0], v[1])
 		}
-		rest = nextCommand(rest)
+		understood = readLaunch(s, l, command, at) || understood
 	}
 	return understood
 }
 
-// nextCommand is what stands behind the first "&&" or ";" of a line.
-func nextCommand(line string) string {
-	_, and, _ := strings.Cut(line, "&&")
-	_, semicolon, _ := strings.Cut(line, ";")
-	if len(and) > len(semicolon) {
-		return strings.TrimSpace(and)
+// started are the commands of a line that start containers or jobs: its own, those that follow what another
+// program needs to start them ("submit.py --gpus 8 -- torchrun x.py", "$PREFIX docker run"), and those of a
+// script that it gives to a shell.
+func started(line string, depth int) [][]string {
+	var all [][]string
+	for _, c := range shell.Line(line) {
+		words := c.Values()
+		first := true
+		for len(words) > 0 && len(all) < maxList {
+			variables, command := stripWrappers(words)
+			if programOf(command) != "" {
+				all = append(all, words)
+				break
+			}
+			i := slices.IndexFunc(command, func(w string) bool { return w == "--" || w == "&&" })
+			at := slices.IndexFunc(command, func(w string) bool { return w == "-c" || w == "-lc" })
+			switch base := baseName(strings.Join(command[max(at-1, 0):max(at, 0)], "")); {
+			case first && len(command) > 1 && strings.HasPrefix(command[0], "$") && len(variables) == 0:
+				words = command[1:]
+			case (base == "bash" || base == "sh") && at+1 < len(command) && depth < 3:
+				all = append(all, started(command[at+1], depth+1)...)
+				words = nil
+			case i >= 0:
+				words = command[i+1:]
+			default:
+				words = nil
+			}
+			first = false
+		}
 	}
-	return strings.TrimSpace(semicolon)
+	return all
+}
+
+// prefix are the variables in front of a command that stand in the lines above it.
+func (s *reading) prefix(line int) [][2]string {
+	var all [][2]string
+	if s.Form() != parse.Program {
+		return nil
+	}
+	for _, word := range s.script().Prefix(line) {
+		if name, value, ok := assignment(word); ok {
+			all = append(all, [2]string{name, values.Expand(value, s.variables(line))})
+		}
+	}
+	return all
 }
 
 // readLaunch reads a command by its kind.

@@ -42,15 +42,17 @@ var (
 // complete notes what of a container the controller of its object may set that the file does not state.
 func complete(l *facts.Launch, apiVersion, kind string, inPod bool) {
 	supplies, by := unknownController, "set by the controller of "+kind
-	group, _, grouped := strings.Cut(apiVersion, "/")
+	group, _, _ := strings.Cut(apiVersion, "/")
 	c, known := controllers()[group]
 	switch {
+	case known && kind == "InferenceService" && inPod: // The runtime brings none of its containers.
+		supplies = nil
 	case known:
 		supplies, by = c.Supplies, "set by "+c.Name
 	case apiVersion == "" && kind == "" && !inPod:
 		supplies, by = chart, "set by the chart of these values"
-	case apiVersion == "", !grouped, !strings.Contains(group, "."), strings.HasSuffix(group, ".k8s.io"):
-		supplies = nil // A kind of Kubernetes itself.
+	case apiVersion == "", ofKubernetes(apiVersion):
+		supplies = nil
 		if apiVersion != "" && l.Image == "" && l.Unknown["image"] == "" {
 			supplies, by = ruled, "set by what this patches"
 		}
@@ -60,4 +62,10 @@ func complete(l *facts.Launch, apiVersion, kind string, inPod bool) {
 			leaveRestOpen(l, by, []string{part})
 		}
 	}
+}
+
+// ofKubernetes reports whether a kind is one of Kubernetes itself: of v1, apps/v1, batch/v1, resource.k8s.io/v1.
+func ofKubernetes(apiVersion string) bool {
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	return apiVersion != "" && (!grouped || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"))
 }

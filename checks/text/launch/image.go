@@ -28,6 +28,9 @@ func dockerfileKind(s *reading) *parse.Kind {
 			if !ok || !dockerfileFrom.MatchString(l.Text) {
 				return false
 			}
+			if s.isDockerfile() {
+				return true
+			}
 			for _, l := range in.Ahead(40)[1:] {
 				if dockerfileInstruction.MatchString(l.Text) {
 					return true

@@ -11,13 +11,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 // commandAnchors are the programs that start containers and jobs.
 var commandAnchors = []string{
 	"docker ", "docker-run", "podman ", "nerdctl ", "apptainer ", "singularity ", "enroot ", "srun ", "sbatch ", "salloc ", "mpirun", "mpiexec", "orterun",
 	"horovodrun", "torchrun", "torch.distributed.", "accelerate launch", "deepspeed", "vllm serve", "vllm.entrypoints", "sglang", "trtllm-serve",
-	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "_perf ",
+	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "swift ", "megatron ", "_perf ",
 }
 
 // commandPrograms are the same as commands behind a prompt.
@@ -66,18 +67,7 @@ func promptKind(s *reading) *parse.Kind {
 var loggedCommand = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[Ll]aunching)(?: line| command)? ?[:=] *(\S.*)$`)
 
 // startsLaunch reports whether a line starts a container or a job.
-func startsLaunch(text string) bool {
-	for range 4 { // "cd /work && ulimit -l unlimited && mpirun ..."
-		_, command := stripWrappers(splitWords(text))
-		if programOf(command) != "" {
-			return true
-		}
-		if text = nextCommand(text); text == "" {
-			return false
-		}
-	}
-	return false
-}
+func startsLaunch(text string) bool { return len(started(text, 0)) > 0 }
 
 // goesOnBelow reports whether a line ends in a backslash, a blank behind
 // which is overlooked.
@@ -197,7 +187,7 @@ func scriptKind(s *reading) *parse.Kind {
 			var words []string
 			for _, l := range lines {
 				if rest, ok := strings.CutPrefix(strings.TrimSpace(l.Text), "#SBATCH"); ok && len(words) < maxWords {
-					words = append(words, splitWords(rest)...)
+					words = append(words, shell.Words(rest)...)
 				}
 			}
 			// A value that stands alone is not a program here.
@@ -309,7 +299,7 @@ func environmentSettings(line string) [][2]string {
 	if !ok || !variableName.MatchString(name) {
 		return nil
 	}
-	words := splitWords(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
+	words := shell.Words(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
 	var settings [][2]string
 	for i, word := range words {
 		name, value, ok := assignment(word)

@@ -31,7 +31,7 @@ func TestControllers(t *testing.T) {
 		}
 		return b.String() + indent + container + "\n"
 	}
-	shm := "mounts shm_bytes"
+	shm, ray := "mounts shm_bytes", "mounts shm_bytes tensor_parallel"
 	for text, want := range map[string]string{
 		deep("v1", "Pod", ""):                                                                              "",
 		deep("apps/v1", "Deployment", "template spec"):                                                     "",
@@ -40,14 +40,17 @@ func TestControllers(t *testing.T) {
 		deep("batch.volcano.sh/v1alpha1", "Job", "tasks template spec"):                                    "",
 		deep("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderWorkerTemplate workerTemplate spec"): "",
 		deep("jobset.x-k8s.io/v1alpha2", "JobSet", "replicatedJobs template spec template spec"):           "",
-		deep("ray.io/v1", "RayCluster", "headGroupSpec template spec"):                                     shm,
-		deep("ray.io/v1", "RayJob", "rayClusterSpec workerGroupSpecs template spec"):                       shm,
+		deep("serving.kserve.io/v1beta1", "InferenceService", "predictor"):                                 "",
+		deep("ray.io/v1", "RayCluster", "headGroupSpec template spec"):                                     ray,
+		deep("ray.io/v1", "RayJob", "rayClusterSpec workerGroupSpecs template spec"):                       ray,
 		deep("slinky.slurm.net/v1beta1", "NodeSet", "template spec"):                                       "cap_add memlock_bytes " + shm,
 		deep("apps.nvidia.com/v1alpha1", "NIMService", "template spec"):                                    shm,
 		deep("nvidia.com/v1beta1", "DynamoGraphDeployment", "podTemplate spec"):                            shm,
 		deep("example.com/v1", "Trainer", "template spec"):                                                 "cap_add " + shm,
 		"image: {repository: r, tag: 1}\nresources: {limits: {nvidia.com/gpu: 8}}\n":                       "cap_add ipc memlock_bytes mounts network runtime shm_bytes user",
-		"apiVersion: ray.io/v1\nkind: RayCluster\nspec:\n  headGroupSpec:\n    template:\n      spec:\n        containers:\n        - image: i\n          volumeMounts: [{name: s, mountPath: /dev/shm}]\n        volumes: [{name: s, emptyDir: {medium: Memory, sizeLimit: 1Gi}}]\n": "",
+		"train:\n  resources:\n    limits: {nvidia.com/gpu: 8}\n":                                          "cap_add ipc memlock_bytes mounts network runtime shm_bytes user",
+		"w:\n  image: {repository: r}\n  resources: {limits: {nvidia.com/gpu: 8}}\n  extraVolumeMounts: [{name: s, mountPath: /dev/shm}]\n  extraVolumes: [{name: s, emptyDir: {medium: Memory}}]\n":                                                                                  "cap_add ipc memlock_bytes network runtime user",
+		"apiVersion: ray.io/v1\nkind: RayCluster\nspec:\n  headGroupSpec:\n    template:\n      spec:\n        containers:\n        - image: i\n          volumeMounts: [{name: s, mountPath: /dev/shm}]\n        volumes: [{name: s, emptyDir: {medium: Memory, sizeLimit: 1Gi}}]\n": "tensor_parallel",
 	} {
 		text = strings.ReplaceAll(text, "Specs_", "Specs:\n    Worker")
 		f := texttest.Parse("x.yaml", text)

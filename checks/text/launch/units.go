@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 // reading is what the kinds of this package share of one reading.
@@ -246,20 +247,14 @@ func (s *reading) shells(scripts []part) {
 	}
 }
 
-// isExported reports whether a program that the script runs gets a variable that a line of it assigns:
-// it does once the name is exported.
+// isExported reports whether a line hands a variable to the programs of a script: it exports it, or assigns
+// what another line exports. A variable in front of a command is that of the command.
 func (s *reading) isExported(name, line string) bool {
-	if s.Form() != parse.Program {
-		return s.Form() == parse.Data || isMarkup(s.Source())
+	if s.Form() == parse.NoSource && !isMarkup(s.Source()) || startsLaunch(bareCommand(line)) {
+		return false
 	}
-	words := splitWords(line)
-	if slices.ContainsFunc(words, func(w string) bool { _, _, ok := assignment(w); return !ok }) || strings.HasSuffix(s.Source(), ".py") {
-		return true
-	}
-	return slices.ContainsFunc(strings.Split(s.Text(), "\n"), func(l string) bool {
-		words := splitWords(l)
-		return len(words) > 1 && (words[0] == "export" && slices.Contains(words, name) || words[0] == "set" && words[1] == "-a")
-	})
+	alone := !slices.ContainsFunc(shell.Words(strings.TrimRight(line, "\\ \t")), func(w string) bool { _, _, ok := assignment(w); return !ok })
+	return s.Form() != parse.Program || !alone || strings.HasSuffix(s.Source(), ".py") || s.script().Exports(name)
 }
 
 // ignoring is a comment that accepts findings of a rule.

@@ -71,7 +71,7 @@ func TestUnits(t *testing.T) {
 		},
 		"groups": {
 			"x.yaml", "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: r}\nspec:\n  headGroupSpec: {template: {spec: {containers: [{name: c, image: i}]}}}\n  workerGroupSpecs:\n  - groupName: gpu\n    template: {spec: {containers: [{name: c, image: i}]}}\n",
-			[]string{"kubernetes RayCluster/r/head/c mounts? shm_bytes?", "kubernetes RayCluster/r/gpu/c mounts? shm_bytes?"},
+			[]string{"kubernetes RayCluster/r/head/c mounts? shm_bytes? tensor_parallel?", "kubernetes RayCluster/r/gpu/c mounts? shm_bytes? tensor_parallel?"},
 		},
 		"services":       {"compose.yaml", "services:\n  a:\n    image: i\n    environment: [NCCL_DEBUG=a]\n  b:\n    image: i\n", []string{"compose service/a NCCL_DEBUG=a", "compose service/b"}},
 		"a batch script": {"x.sbatch", fmt.Sprintf(batch, "a"), []string{"shell NCCL_DEBUG=a memlock=65536 | slurm | slurm"}},
@@ -85,11 +85,15 @@ func TestUnits(t *testing.T) {
 		},
 		"blocks of prose": {
 			"README.md", "Train:\n```\nexport NCCL_DEBUG=a\ntorchrun --nnodes=2 x.py\n```\nServe:\n```bash\nNCCL_DEBUG=b vllm serve m -tp 2\n```\n",
-			[]string{"shell NCCL_DEBUG=a | torchrun", "command NCCL_DEBUG=b | shell NCCL_DEBUG=b"},
+			[]string{"shell NCCL_DEBUG=a | torchrun", "command NCCL_DEBUG=b"},
 		},
 		"containers of a script": {
 			"x.sh", "#!/bin/bash\nexport NCCL_DEBUG=a\ndocker run --gpus all i\napptainer exec --nv i x\ntorchrun --nnodes=2 x.py\n",
 			[]string{"docker-run", "apptainer NCCL_DEBUG=a", "shell NCCL_DEBUG=a | torchrun"},
+		},
+		"in front of commands": {
+			"x.sh", "NCCL_DEBUG=a \\\n  NCCL_ALGO=b torchrun --nnodes=2 x.py\nNCCL_DEBUG=b srun y\n",
+			[]string{"slurm NCCL_DEBUG=b | torchrun NCCL_ALGO=b NCCL_DEBUG=a"},
 		},
 		"set twice":              {"x.sh", "export NCCL_DEBUG=a\nexport NCCL_DEBUG=b\ntorchrun --nnodes=2 x.py\n", []string{"shell variables[NCCL_DEBUG]? | torchrun"}},
 		"set twice to the same":  {"x.sh", "export NCCL_DEBUG=a\nexport NCCL_DEBUG=a\ntorchrun --nnodes=2 x.py\n", []string{"shell NCCL_DEBUG=a | torchrun"}},

@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
 const (
@@ -405,7 +406,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	case m["image"] != nil && isComposeService(m):
 		w.service(nil, n, c)
 		return
-	case (m["image"] != nil || isModel(m)) && isContainer(m):
+	case (m["image"] != nil || isModel(m)) && isContainer(m), c.apiVersion == "" && asksForGPU(m["resources"]):
 		w.container(n, nil, c)
 		return
 	}
@@ -514,11 +515,23 @@ func isCompose(m map[string]*yaml.Node) bool {
 
 func isComposeService(m map[string]*yaml.Node) bool {
 	for _, key := range []string{
-		"shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices", "gpus",
+		"shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices",
 		"env_file", "depends_on", "entrypoint", "restart", "privileged", "security_opt",
 	} {
 		if m[key] != nil {
 			return true
+		}
+	}
+	return false
+}
+
+// asksForGPU is true of resources with a GPU.
+func asksForGPU(n *yaml.Node) bool {
+	for _, amounts := range yamlMapping(n) {
+		for name := range yamlMapping(amounts) {
+			if isGPU(name) {
+				return true
+			}
 		}
 	}
 	return false
@@ -531,7 +544,7 @@ func isModel(m map[string]*yaml.Node) bool {
 
 // isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
-	return m["resources"] != nil || m["resourcesPerNode"] != nil || m["modelFormat"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
+	return m["resources"] != nil || m["gpus"] != nil || m["resourcesPerNode"] != nil || m["modelFormat"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
 		isSequence(m["args"])
 }
 
@@ -603,6 +616,9 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.stands(l, "network", pod["hostNetwork"])
 	w.stands(l, "runtime", pod["runtimeClassName"])
 	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
+	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
+		leaveOpen(l, "gpus: "+text, "gpus")
+	}
 	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"], c.resources))
 	openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	security := yamlMapping(m["securityContext"])
@@ -630,11 +646,11 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
 	volumes := make(map[string]map[string]*yaml.Node)
-	for _, entry := range w.list(pod["volumes"]) {
+	for _, entry := range slices.Concat(w.list(pod["volumes"]), w.list(m["extraVolumes"])) { // extraVolumes are a chart's.
 		v := yamlMapping(entry)
 		volumes[yamlText(v["name"])] = v
 	}
-	for _, entry := range w.list(m["volumeMounts"]) {
+	for _, entry := range slices.Concat(w.list(m["volumeMounts"]), w.list(m["extraVolumeMounts"])) {
 		mount := yamlMapping(entry)
 		w.mount(l, mount, volumes)
 		if name := yamlText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !values.Refers(name) {
@@ -643,7 +659,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		}
 	}
 	complete(l, c.apiVersion, c.kind, pod != nil)
-	if l.Unknown["mounts"] != "" || l.Unknown["rest"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
+	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || l.Unknown["rest"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
 		l.UndefinedVolumes = nil
 	}
 	w.keep(l, n, n)
@@ -667,8 +683,8 @@ func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
 		openNodes(l, both[key], "resources", "gpus")
 		amounts := yamlMapping(both[key])
 		for _, name := range slices.Sorted(maps.Keys(amounts)) {
-			if text := yamlText(amounts[name]); text != "" {
-				w.amount(l, key, name, text, amounts[name])
+			if text := yamlText(amounts[name]); text != "" || isGPU(name) { // Null is 0.
+				w.amount(l, key, name, cmp.Or(text, "0"), amounts[name])
 			}
 		}
 	}
@@ -693,8 +709,9 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node)
 	switch {
 	case isGPU(name):
 		l.GPUVendor, _, _ = strings.Cut(name, ".")
-		if !unresolved(l, "gpus", text) {
-			l.GPUs = parseCount(text)
+		if unresolved(l, "gpus", text) {
+		} else if l.GPUs = parseCount(text); text == "0" {
+			l.GPUs = new(0)
 		}
 		l.Lines["gpus"] = w.at(n).Number
 	case name == "cpu" && !unresolved(l, "cpus", text):
@@ -835,7 +852,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	w.standsWord(l, "processes", slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := yamlText(m[key]); text != "" {
-			l.Command = append(l.Command, splitWords(text)...)
+			l.Command = append(l.Command, shell.Words(text)...)
 			continue
 		}
 		l.Command = append(l.Command, yamlTexts(m[key])...)

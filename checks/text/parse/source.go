@@ -39,6 +39,8 @@ func SourceOf(name, text string) Source {
 	switch {
 	case slices.Contains(mixedExtensions, extension):
 		return NoSource
+	case extension == ".dockerignore":
+		return Data
 	case strings.HasPrefix(base, "dockerfile"), strings.HasPrefix(base, "containerfile"), slices.Contains(programExtensions, extension):
 		return Program
 	case extension == ".json" && jsonLines.MatchString(text):

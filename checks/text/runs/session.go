@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -57,8 +58,8 @@ type session struct {
 	tables     *tables
 	// shell is that of the last prompt, of those of all hosts, and context what the last
 	// heading says.
-	shell   *shell
-	shells  map[string]*shell
+	shell   *shellState
+	shells  map[string]*shellState
 	context mark
 	// quoted is how many times what is being said is quoted: others say it.
 	quoted int
@@ -84,7 +85,7 @@ const maxRuns = 64
 
 // runsOf makes the runs of a text.
 func runsOf(t *transcript, lines int, of *tables) (list []*run, configured map[string]bool) {
-	s := &session{transcript: t, tables: of, shells: map[string]*shell{}, configured: map[string]bool{}}
+	s := &session{transcript: t, tables: of, shells: map[string]*shellState{}, configured: map[string]bool{}}
 	s.shell = s.shellAt("")
 	s.file.titled(fileTitle(t.name))
 	s.file.kind = prompt
@@ -274,7 +275,11 @@ func (s *session) typed(m mark) {
 	s.close(m.line-1, true)
 	s.prompt, s.aside, s.indented = m.line, true, m.indented
 	s.shell = s.shellAt(m.host)
-	for part, n := m.value, 0; part != "" && n < 8; part, n = launch.Next(part), n+1 {
+	for _, c := range shell.Line(m.value) {
+		if c.Piped {
+			continue
+		}
+		part := m.value[min(c.Words[0].From, len(m.value)):]
 		variables, words := launch.Starts(part)
 		switch {
 		case len(words) == 0:

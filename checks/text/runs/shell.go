@@ -10,8 +10,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// shell is what a shell hands to the programs that it starts.
-type shell struct {
+// shellState is what a shell hands to the programs that it starts.
+type shellState struct {
 	// exported are the variables that programs have, and unexported those that the shell
 	// has: a program may have them or not.
 	exported, unexported map[string]string
@@ -19,13 +19,13 @@ type shell struct {
 	folder, before string
 }
 
-func newShell() *shell {
-	return &shell{exported: map[string]string{}, unexported: map[string]string{}}
+func newShell() *shellState {
+	return &shellState{exported: map[string]string{}, unexported: map[string]string{}}
 }
 
 // assign takes a variable that the shell sets for itself: programs have it only once it is
 // exported.
-func (sh *shell) assign(name, value string) {
+func (sh *shellState) assign(name, value string) {
 	if _, exported := sh.exported[name]; exported {
 		sh.exported[name] = value
 	} else {
@@ -34,7 +34,7 @@ func (sh *shell) assign(name, value string) {
 }
 
 // export takes a word of an export: a variable with its value, or one that has it already.
-func (sh *shell) export(word string) {
+func (sh *shellState) export(word string) {
 	name, value, ok := strings.Cut(word, "=")
 	if !ok {
 		value, ok = sh.unexported[name]
@@ -45,7 +45,7 @@ func (sh *shell) export(word string) {
 	}
 }
 
-func (sh *shell) unset(names []string) {
+func (sh *shellState) unset(names []string) {
 	for _, name := range names {
 		delete(sh.exported, name)
 		delete(sh.unexported, name)
@@ -54,13 +54,13 @@ func (sh *shell) unset(names []string) {
 
 // doubt makes what the shell exports uncertain: another shell takes its place, with the same
 // prompt.
-func (sh *shell) doubt() {
+func (sh *shellState) doubt() {
 	maps.Copy(sh.unexported, sh.exported)
 	clear(sh.exported)
 }
 
 // enter goes to another folder.
-func (sh *shell) enter(words []string) {
+func (sh *shellState) enter(words []string) {
 	to := "~"
 	if len(words) > 1 {
 		to = words[1]
@@ -75,7 +75,7 @@ func (sh *shell) enter(words []string) {
 }
 
 // builtin carries out a command of the shell itself, and reports whether it is one.
-func (sh *shell) builtin(words []string) bool {
+func (sh *shellState) builtin(words []string) bool {
 	switch words[0] {
 	case "export", "declare", "set":
 		for _, w := range words[1:] {
@@ -109,7 +109,7 @@ var (
 )
 
 // shellAt is the shell of a host.
-func (s *session) shellAt(host string) *shell {
+func (s *session) shellAt(host string) *shellState {
 	if s.shells[host] == nil {
 		s.shells[host] = newShell()
 	}
@@ -122,7 +122,7 @@ func asks(title string) bool { return strings.HasSuffix(title, "?") || asksForm.
 var asksForm = lazy.New(`(?i)\b(?:please|could|can|would|should|shall|does|did you|what|whether|if|maybe|perhaps|suggest|recommend)\b|\btry\b(?: [^\d\s]|$)`)
 
 // inherits sets for a run what its shell hands to its program.
-func (r *run) inherits(sh *shell) {
+func (r *run) inherits(sh *shellState) {
 	r.folder = sh.folder
 	r.doubtful = maps.Clone(sh.unexported)
 	for name, value := range sh.exported {
@@ -131,7 +131,7 @@ func (r *run) inherits(sh *shell) {
 }
 
 // doubts makes what a run has of its shell uncertain: sudo and containers may leave it out.
-func (r *run) doubts(sh *shell) {
+func (r *run) doubts(sh *shellState) {
 	for _, name := range slices.Collect(maps.Keys(sh.exported)) {
 		delete(r.Variables, name)
 		r.doubtful[name] = sh.exported[name]

@@ -41,7 +41,7 @@ func Split(f *facts.Facts) []Unit {
 	var order []key
 	by := map[key][]facts.Launch{}
 	var nodes []facts.Launch
-	for _, l := range f.Launches {
+	for _, l := range slices.Concat(f.Launches, variableFiles(f)) {
 		k := key{l.Source, l.Unit}
 		if slices.Contains(slurmKinds, l.Kind) {
 			k = key{}
@@ -69,9 +69,29 @@ func Split(f *facts.Facts) []Unit {
 			own.Launches = slices.Concat(launches, nodes)
 		}
 		own.Logs, own.Runs, own.Origins, own.Benchmarks, own.Comparisons, own.Software, own.KernelLog = nil, nil, nil, nil, nil, nil, nil
-		own.Texts = slices.DeleteFunc(slices.Clone(f.Texts), func(t facts.Text) bool { return t.Name != o.File })
+		own.Texts = nil
+		if i := slices.IndexFunc(f.Texts, func(t facts.Text) bool { return t.Name == o.File }); i >= 0 {
+			own.Texts = f.Texts[i : i+1]
+		}
 		own.Unknown = nil
 		all = append(all, Unit{Object: o, Facts: &own})
+	}
+	return all
+}
+
+// variableFiles are files that hold variables and no description of a job, as scripts that only set them.
+func variableFiles(f *facts.Facts) []facts.Launch {
+	if len(f.Launches) > 0 || f.Env == nil {
+		return nil
+	}
+	var all []facts.Launch
+	for _, v := range f.Env.Variables {
+		i := slices.IndexFunc(all, func(l facts.Launch) bool { return l.Source == v.Source })
+		if i < 0 {
+			i = len(all)
+			all = append(all, facts.Launch{Kind: "shell", Source: v.Source, Line: v.Line, Variables: map[string]string{}, Lines: map[string]int{}})
+		}
+		all[i].Variables[v.Name], all[i].Lines["variables["+v.Name+"]"] = v.Value, v.Line
 	}
 	return all
 }
@@ -110,6 +130,11 @@ func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Option
 	}
 	joined := &rules.Verdict{NotApplicable: map[string]string{}}
 	skipped := map[string]*rules.Skipped{}
+	type lack struct {
+		rule string
+		what rules.Missing
+	}
+	lacks := map[lack]bool{}
 	passed, found := map[string]bool{}, map[string]bool{}
 	for i := range all {
 		u := &all[i]
@@ -133,7 +158,13 @@ func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Option
 				skipped[s.Rule] = &rules.Skipped{Rule: s.Rule}
 			}
 			whole := skipped[s.Rule]
-			whole.Missing, whole.Fault = append(whole.Missing, s.Missing...), whole.Fault || s.Fault
+			whole.Fault = whole.Fault || s.Fault
+			for _, m := range s.Missing {
+				if key := (lack{s.Rule, m}); !lacks[key] {
+					lacks[key] = true
+					whole.Missing = append(whole.Missing, m)
+				}
+			}
 		}
 		maps.Copy(joined.NotApplicable, v.NotApplicable)
 	}

@@ -162,14 +162,18 @@ func (s *stage) argument(global *stage, in instruction) {
 // valueOf is the value of a variable. A search path that continues one of the base image keeps
 // its reference to it.
 func (s *stage) valueOf(name, value string) string {
-	if _, ok := s.Variables[name]; ok || !strings.HasSuffix(name, "PATH") {
+	before, ok := s.Variables[name]
+	if !strings.HasSuffix(name, "PATH") || ok && !values.Refers(before.Value) {
 		return s.expand(value)
 	}
 	return values.Expand(value, func(other string) (string, values.State) {
-		if other == name {
-			return "", values.Unknown
+		switch {
+		case other != name:
+			return s.lookup(other)
+		case ok && len(before.Value) < maxValue:
+			return before.Value, values.Known
 		}
-		return s.lookup(other)
+		return "", values.Unknown
 	})
 }
 

@@ -68,6 +68,9 @@ func TestImage(t *testing.T) {
 	if image.Base != "x:1" || image.User != "me" || image.UserLine != 5 || image.Variables["B"].Line != 4 || len(image.Runs) != 2 || len(image.Runs[0]) != 2 {
 		t.Errorf("got %+v", image)
 	}
+	if got := read("FROM a\nENV X_PATH=/a:$X_PATH\nENV X_PATH=/b:$X_PATH").Variables["X_PATH"].Value; got != "/b:/a:$X_PATH" {
+		t.Errorf("got %q", got)
+	}
 	if got := read("FROM $BASE").Base; got != "$BASE" {
 		t.Errorf("got %q", got)
 	}

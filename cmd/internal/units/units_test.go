@@ -1,0 +1,59 @@
+package units
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+)
+
+// TestSplit checks that each launch is in one unit, with those of the same text and number only; that the nodes of
+// Slurm are a unit and count for batch jobs; and that a unit has the variables of its own launches.
+func TestSplit(t *testing.T) {
+	variable := func(value string) map[string]string { return map[string]string{"NCCL_DEBUG": value, "HOME": "/root"} }
+	f := &facts.Facts{
+		Texts: []facts.Text{{Name: "a"}, {Name: "b"}, {Name: "slurm.conf"}},
+		Env:   &facts.EnvFacts{Variables: []facts.Variable{{Name: "NCCL_DEBUG", Value: "of any", Effective: true}}},
+		Launches: []facts.Launch{
+			{Kind: "kubernetes", Source: "a", Unit: 1, Line: 7, Object: "Pod/a/x", Variables: variable("INFO")},
+			{Kind: "kubernetes", Source: "a", Unit: 2, Line: 20, Object: "Pod/a/y"},
+			{Kind: "slurm-node", Source: "slurm.conf", Line: 1, Name: "node1"},
+			{Kind: "slurm", Source: "b", Unit: 1, Line: 9},
+			{Kind: "shell", Source: "b", Unit: 1, Line: 2, Variables: variable("WARN")},
+			{Kind: "torchrun", Source: "b", Unit: 1, Line: 11, Variables: variable("TRACE")},
+			{Kind: "slurm-node", Source: "gres.conf", Line: 1, Name: "node1"},
+		},
+	}
+	type unit struct {
+		object   string
+		line     int
+		kinds    []string
+		settings []string
+	}
+	want := []unit{
+		{"a Pod/a/x", 7, []string{"kubernetes"}, []string{"INFO true"}},
+		{"a Pod/a/y", 20, []string{"kubernetes"}, nil},
+		{"slurm.conf", 1, []string{"slurm-node", "slurm-node"}, nil},
+		{"b", 2, []string{"slurm", "shell", "torchrun", "slurm-node", "slurm-node"}, []string{"WARN false", "TRACE false"}},
+	}
+	got := Split(f)
+	if len(got) != len(want) {
+		t.Fatalf("%d units, want %d", len(got), len(want))
+	}
+	for i, u := range got {
+		w := want[i]
+		var kinds, settings []string
+		for _, l := range u.Facts.Launches {
+			kinds = append(kinds, l.Kind)
+		}
+		for _, v := range u.Facts.Env.Variables {
+			settings = append(settings, v.Value+map[bool]string{true: " true", false: " false"}[v.Effective])
+		}
+		if u.String() != w.object || u.Line != w.line || !slices.Equal(kinds, w.kinds) || !slices.Equal(settings, w.settings) {
+			t.Errorf("unit %d is %s at line %d: %v, %v; want %+v", i, u.Object, u.Line, kinds, settings, w)
+		}
+		if len(u.Facts.Texts) > 1 {
+			t.Errorf("%s has %d texts", u.Object, len(u.Facts.Texts))
+		}
+	}
+}
