@@ -50,8 +50,8 @@ findings contains {
 	"params": {"folder": folder},
 	"evidence": [job.setting_fact(l, "LD_LIBRARY_PATH")],
 } if {
-	some l in job.parts
-	folders := split(job.settings(l).LD_LIBRARY_PATH.value, ":")
+	some l, all in job.judged
+	folders := split(all.LD_LIBRARY_PATH.value, ":")
 	some i, folder in folders
 	some kind in kinds
 	job.matches(words[kind.folders], folder)

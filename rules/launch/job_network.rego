@@ -33,9 +33,9 @@ import data.tables.launch_files as words
 
 # named are the values of variables that name interfaces, by description and variable.
 named[l][name] := value if {
-	some l in job.parts
+	some l, all in job.judged
 	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
-	value := job.settings(l)[name].value
+	value := all[name].value
 	value != ""
 	not networks.excludes(value)
 }
@@ -63,7 +63,7 @@ without := {"kubernetes": "no hostNetwork", "docker-run": "no --network host", "
 # on_host is true of what has the interfaces of the target.
 on_host(l) if l.network == "host"
 
-on_host(l) if l.kind in {"slurm", "mpirun", "torchrun", "command"}
+on_host(l) if not l.kind in job.boxes
 
 findings contains astray(l, name, sprintf("%s=%s of %s matches no interface of the target: there are %s", [name, value, job.title(l), facts.list(there)]), ["unset-env", "set-socket-ifname"], [{"fact": "nics.interfaces", "value": sort(there), "source": "--target"}]) if {
 	some l, of in named
@@ -77,9 +77,9 @@ findings contains astray(l, name, sprintf("%s=%s of %s matches no interface of t
 }
 
 findings contains astray(l, "NCCL_IB_HCA", sprintf("NCCL_IB_HCA=%s of %s matches no RDMA device of the target: there are %s", [value, job.title(l), facts.list(there)]), ["set-ib-hca", "unset-env"], [{"fact": "nics.rdma", "value": sort(there), "source": "--target"}]) if {
-	some l in job.parts
+	some l, all in job.judged
 	on_host(l)
-	value := job.settings(l).NCCL_IB_HCA.value
+	value := all.NCCL_IB_HCA.value
 	value != ""
 	there := {p.device | some p in input.nics.rdma}
 	count(there) > 0

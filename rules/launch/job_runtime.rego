@@ -86,13 +86,14 @@ bypasses(l) if {
 findings contains {
 	"subject": "NVIDIA_DRIVER_CAPABILITIES",
 	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, library]),
-	"severity": {true: "high", false: "medium"}[count({l | job.several(l)}) > 0],
+	"severity": "high",
 	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
 	"remedies": ["set-driver-capabilities"],
 	"evidence": [job.setting_fact(l, "NVIDIA_DRIVER_CAPABILITIES")],
 } if {
 	some l in job.containers
 	job.asks(l)
+	not job.matches(words.node_services, object.get(l, "image", ""))
 	value := job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value
 	given := {trim_space(c) | some c in split(lower(value), ",")} - {""}
 	count(given & {"all", "video", "graphics", "display"}) == 0

@@ -32,7 +32,7 @@ test_fires if {
 	visible("none", {"kind": "compose", "runtime": "nvidia", "gpus": -1}) == {["NVIDIA_VISIBLE_DEVICES", "critical"]}
 	job("0") == {"high"}
 	capable("compute", gpus(8)) == {["NVIDIA_DRIVER_CAPABILITIES", "high"]}
-	capable("utility", gpus(1)) == {["NVIDIA_DRIVER_CAPABILITIES", "medium"]}
+	capable("utility", gpus(1)) == {["NVIDIA_DRIVER_CAPABILITIES", "high"]}
 }
 
 test_silent if {
@@ -44,6 +44,7 @@ test_silent if {
 	visible("0", {"kind": "docker-run", "gpus": 2}) == set()
 	job("0,1,2,3,4,5,6,7") == set()
 	capable("compute", gpus(1)) == set()
+	capable("utility", object.union(gpus(1), {"image": "nvcr.io/nvidia/k8s/dcgm-exporter:4.2"})) == set()
 	capable("compute,utility", gpus(8)) == set()
 	capable("video", gpus(1)) == set()
 }

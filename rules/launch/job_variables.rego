@@ -61,23 +61,10 @@ findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), why(row
 
 # decisive are the rows that apply to the settings of each description.
 decisive[l][name] := setting_rows.decisive_for(name, value) if {
-	some l, values in judged
-	some name, value in values
+	some l, all in job.judged
+	some name, s in all
+	value := trim_space(s.value)
 	value != ""
-}
-
-# judged are the values to judge: of what a script exports, once.
-judged[l][name] := trim_space(s.value) if {
-	some l in job.parts
-	some name, s in job.settings(l)
-	its(l, name)
-}
-
-its(l, name) if l.variables[name]
-
-its(l, name) if {
-	not l.variables[name]
-	l == sort(job.parts)[0]
 }
 
 why(row) := sprintf("%s: %s", [row.why, variables.losses[row.loss]]) if {
@@ -128,10 +115,10 @@ documented(l, name) if {
 
 # A word where NCCL reads a number counts as 0, and a name that no library reads may be another's.
 findings contains of_setting(l, name, "is a word, but NCCL reads a number: the value counts as 0", {}) if {
-	some l, values in judged
-	some name, value in values
+	some l, all in job.judged
+	some name, s in all
 	variables.known[name] == "number"
-	lower(value) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
+	lower(trim_space(s.value)) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
 	not decisive[l][name]
 }
 
@@ -139,8 +126,8 @@ findings contains of_setting(l, name, sprintf("is not a known variable; did you 
 	"confidence": "possible",
 	"params": {"variable": name, "source": variables.guide, "meant": meant, "effect": "none"},
 }) if {
-	some l, values in judged
-	some name, _ in values
+	some l, all in job.judged
+	some name, _ in all
 	variable_names.unknown(name)
 	meant := variable_names.meaning(name)
 	not documented(l, name)

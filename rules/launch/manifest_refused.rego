@@ -78,10 +78,11 @@ findings contains refused(l, name, limited(name), value, sprintf("has a limit of
 	quantity(value) != floor(quantity(value))
 }
 
+# Operators complete their daemons and the pods of their own objects.
 findings contains refused(l, name, sprintf("mounts[%s]", [name]), name, sprintf("mounts the volume %s, which it does not define", [name])) if {
 	some l in pods
 	some name in l.undefined_volumes
-	regex.match(`^(Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|CronJob)/|^$`, object.get(l, "object", ""))
+	regex.match(`^(Pod|Deployment|StatefulSet|ReplicaSet|Job|CronJob)/|^$`, object.get(l, "object", ""))
 }
 
 findings contains refused(l, target, "mounts", target, sprintf("mounts %d volumes at %s", [count(here), target])) if {

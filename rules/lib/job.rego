@@ -104,6 +104,24 @@ unclear contains sprintf("variables[%s]", [name]) if {
 	some name, _ in l.variables
 }
 
+# judged are the settings to judge: those of each container and each command, and, once, what a
+# script exports. Its first description stands for it.
+judged[l][name] := s if {
+	some l in parts
+	some name, s in settings(l)
+	its(l, name)
+}
+
+its(l, name) if {
+	l.variables[name]
+	l.kind != "shell"
+}
+
+its(l, _) if {
+	not boxed
+	l == sort(parts)[0]
+}
+
 # setting_fact is a variable in force as evidence.
 setting_fact(l, name) := {"fact": sprintf("launches[%s].variables[%s]", [object.get(l, "name", l.kind), name]), "value": s.value, "source": s.place} if {
 	s := settings(l)[name]
