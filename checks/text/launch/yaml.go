@@ -406,6 +406,9 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	case m["image"] != nil && c.apiVersion == "" && isComposeService(m):
 		w.service(nil, n, c)
 		return
+	case m["run"] != nil && yamlMapping(m["resources"])["accelerators"] != nil:
+		w.sky(n, m)
+		return
 	case m["image"] != nil && isContainer(m), c.isModel(m), c.apiVersion == "" && asksForGPU(m["resources"]):
 		w.container(n, nil, c)
 		return
@@ -667,6 +670,31 @@ func (w *yamlWalk) capabilities(l *facts.Launch, n *yaml.Node) {
 			appendTo(&l.CapAdd, values.Capability(name))
 		}
 	}
+}
+
+// sky reads a task of SkyPilot, which runs on machines or in pods that it sets up
+// (https://docs.skypilot.co/en/latest/reference/yaml-spec.html).
+func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
+	l := &facts.Launch{Kind: "kubernetes", Name: yamlText(m["name"]), Object: "task", Command: []string{"bash", "-c", yamlText(m["run"])}, Lines: map[string]int{}}
+	if l.Name != "" {
+		l.Object += "/" + escape.Printable(l.Name, 100)
+	}
+	l.Nodes = parseCount(cmp.Or(w.value(l, "nodes", m["num_nodes"]), "1"))
+	accelerators := yamlMapping(m["resources"])["accelerators"]
+	if text := w.value(l, "gpus", accelerators); text != "" && !strings.HasPrefix(text, "tpu") {
+		_, count, ok := strings.Cut(text, ":") // "H100:8"
+		if l.GPUs = parseCount(count); !ok {
+			l.GPUs = new(1)
+		}
+	} else {
+		leaveOpen(l, "any of several accelerators", "gpus")
+	}
+	for name, value := range yamlMapping(m["envs"]) {
+		setVariable(l, name, yamlText(value))
+		w.stands(l, place.Variable(name), value)
+	}
+	leaveRestOpen(l, "set by SkyPilot", ofContainer)
+	w.keep(l, n, n)
 }
 
 // imageOf is an image as one word, or as the values of a chart give it.
