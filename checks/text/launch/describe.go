@@ -102,7 +102,7 @@ func describeRead(s *reading, in *parse.Lines) {
 				// What looks like a key is still a word of the command.
 				c.launch.Command = append(c.launch.Command, strings.TrimSpace(l.Text))
 			case field == "Limits", field == "Requests":
-				walk.amount(c.launch, strings.ToLower(field), key, value, &yaml.Node{Line: l.Number})
+				walk.amount(c.launch, strings.ToLower(field), key, value, &yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: l.Number})
 			case field == "Environment":
 				setVariable(c.launch, key, value)
 				place.Note(c.launch, place.Variable(key), l.Number)

@@ -245,9 +245,7 @@ func (w *yamlWalk) inspected(n *yaml.Node) {
 	if path := f.text("", "Path"); path != "" {
 		l.Command = append([]string{path}, f.texts("Args")...)
 	}
-	for _, name := range f.texts("HostConfig", "CapAdd") {
-		appendTo(&l.CapAdd, values.Capability(name))
-	}
+	w.capabilities(l, parse.YAMLBelow(n, "HostConfig", "CapAdd"))
 	f.text("devices", "HostConfig", "Devices")
 	for _, d := range f.each("HostConfig", "Devices") {
 		addDevice(l, d.text("", "PathOnHost"))

@@ -102,11 +102,7 @@ func (w *yamlWalk) task(definition, container *yaml.Node) {
 	if n, err := strconv.ParseInt(f.text("shm_bytes", "linuxParameters", "sharedMemorySize"), 10, 64); err == nil && n >= 0 && n < 1<<40 {
 		l.SHMBytes = new(n << 20) // In MiB.
 	}
-	for _, name := range f.texts("linuxParameters", "capabilities", "add") {
-		if !unresolved(l, "cap_add", name) {
-			appendTo(&l.CapAdd, values.Capability(name))
-		}
-	}
+	w.capabilities(l, parse.YAMLBelow(container, "linuxParameters", "capabilities", "add"))
 	f.text("devices", "linuxParameters", "devices")
 	for _, d := range f.each("linuxParameters", "devices") {
 		dockerOption(l, "--device", d.text("", "hostPath"))

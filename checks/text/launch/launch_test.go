@@ -228,6 +228,9 @@ var seeds = []string{
 	"services:\n  a: &x\n    image: b\n    shm_size: 1g\n  b:\n    <<: *x\n", "a: &a [*a]\nimage: x\nspec:\n  containers: *a\n",
 	"FROM a\nRUN b \\\n c\nENV NCCL_DEBUG=1\n", "[\n{\n\"HostConfig\": {\n}\n}\n]\n", "#SBATCH -N 2\n#SBATCH --gres=gpu:8\nsrun -n 3 x\n",
 	"mpirun -np 2 -H a:1,b -x NCCL_X=1 --mca a b c\n", "export NCCL_A=\"b c\" D=e\n", "os.environ['NCCL_A']='b'\n",
+	"#!/bin/sh\nexport NCCL_A=b # gpudoctor:ignore x: y\ncat > a <<E\n#SBATCH -N 2\nulimit -l 64\nE\nif a; then\nNCCL_B=1 torchrun --cpu x\nfi\n",
+	"apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {annotations: {gpudoctor.io/ignore.a: b}}\nspec:\n  containers:\n  - image: a\n    args:\n    - |\n      export NCCL_A=1\n    resources: {requests: {nvidia.com/gpu: 1, cpu: 1m}}\n    volumeMounts: [{name: a, mountPath: /dev/shm}]\n",
+	"{\"family\": \"a\", \"containerDefinitions\": [{\"name\": \"b\", \"environment\": [{\"name\": \"NCCL_A\", \"value\": \"1\"}]}]}\n",
 	"deepspeed --include localhost:0,1 x.py -a\nx nnodes=1, num_local_procs=4\n",
 }
 
@@ -238,18 +241,20 @@ func FuzzLaunch(f *testing.F) {
 	f.Fuzz(bounded)
 }
 
-// bounded holds that launches stay within their bounds, whatever the text.
+// bounded checks that launches stay within their bounds, whatever the text and its name.
 func bounded(t *testing.T, text string) {
-	f := texttest.Parse("x.txt", text)
-	if len(f.Launches) > launch.MaxList {
-		t.Errorf("%d launches", len(f.Launches))
-	}
-	for _, l := range f.Launches {
-		if len(l.Command) > launch.MaxCommand || len(l.Mounts) > launch.MaxList || len(l.Variables) > launch.MaxList || l.Line < 1 {
-			t.Errorf("got %+v", l)
+	for _, name := range []string{"x.txt", "x.yaml", "x.sh", "Dockerfile", "x.md", "x.json"} {
+		f := texttest.Parse(name, text)
+		if len(f.Launches) > launch.MaxList {
+			t.Errorf("%s: %d launches", name, len(f.Launches))
 		}
-		if l.GPUs != nil && *l.GPUs < -1 || l.SHMBytes != nil && *l.SHMBytes < 0 {
-			t.Errorf("got %+v", l)
+		for _, l := range f.Launches {
+			if len(l.Command) > launch.MaxCommand || len(l.Mounts) > launch.MaxList || len(l.Variables) > launch.MaxList || l.Line < 1 || l.Unit < 1 {
+				t.Errorf("%s: got %+v", name, l)
+			}
+			if l.GPUs != nil && *l.GPUs < -1 || l.SHMBytes != nil && *l.SHMBytes < 0 {
+				t.Errorf("%s: got %+v", name, l)
+			}
 		}
 	}
 }

@@ -29,7 +29,7 @@ func unresolved(l *facts.Launch, part, text string) bool {
 // their values.
 func leaveOpen(l *facts.Launch, text string, parts ...string) {
 	for _, part := range parts {
-		if len(l.Unknown) >= maxList {
+		if len(l.Unknown) >= maxList || part == "" { // No rule judges a part without a name.
 			return
 		}
 		if l.Unknown == nil {

@@ -333,7 +333,7 @@ var (
 // stands notes where a part of a launch stands; n may be nil. An alias is looked
 // up where it points to: the text stands there.
 func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
-	if n = parse.YAMLResolve(n); n != nil {
+	if n = parse.YAMLResolve(n); n != nil && part != "" {
 		place.Note(l, part, w.at(n).Number)
 	}
 }
@@ -405,6 +405,9 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		return
 	case m["image"] != nil && c.apiVersion == "" && isComposeService(m):
 		w.service(nil, n, c)
+		return
+	case m["run"] != nil && yamlMapping(m["resources"])["accelerators"] != nil:
+		w.sky(n, m)
 		return
 	case m["image"] != nil && isContainer(m), c.isModel(m), c.apiVersion == "" && asksForGPU(m["resources"]):
 		w.container(n, nil, c)
@@ -600,21 +603,9 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	c.into(yamlText(m["name"]))
 	l.Object, l.Networks = c.object, c.networks
 	l.Lines = map[string]int{}
-	for key, set := range map[string]*string{"hostIPC": &l.IPC, "hostPID": &l.PID, "hostNetwork": &l.Network} {
-		text := yamlText(pod[key])
-		if part := map[string]string{"hostIPC": "ipc", "hostNetwork": "network"}[key]; text == "true" {
-			*set = "host"
-		} else if part != "" {
-			unresolved(l, part, text)
-		}
-	}
+	l.IPC, l.PID, l.Network = w.host(l, "ipc", pod["hostIPC"]), w.host(l, "", pod["hostPID"]), w.host(l, "network", pod["hostNetwork"])
+	l.Runtime = w.value(l, "runtime", pod["runtimeClassName"])
 	w.open(l, c)
-	if text := yamlText(pod["runtimeClassName"]); !unresolved(l, "runtime", text) {
-		l.Runtime = text
-	}
-	w.stands(l, "ipc", pod["hostIPC"])
-	w.stands(l, "network", pod["hostNetwork"])
-	w.stands(l, "runtime", pod["runtimeClassName"])
 	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
 	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
 		leaveOpen(l, "gpus: "+text, "gpus")
@@ -622,22 +613,11 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"], c.resources))
 	openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	security := yamlMapping(m["securityContext"])
-	l.Privileged = yamlText(security["privileged"]) == "true"
-	openNodes(l, security["privileged"], "privileged")
-	w.stands(l, "privileged", security["privileged"])
-	user := cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"])
-	if text := yamlText(user); !unresolved(l, "user", text) {
-		l.User = escape.Printable(text, 300)
-	}
-	w.stands(l, "user", user)
+	l.Privileged = w.value(l, "privileged", security["privileged"]) == "true"
+	l.User = w.value(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
 	openNodes(l, security["capabilities"], "cap_add")
 	capabilities := yamlMapping(security["capabilities"])
-	w.stands(l, "cap_add", capabilities["add"])
-	for _, name := range yamlTexts(capabilities["add"]) {
-		if !unresolved(l, "cap_add", name) {
-			appendTo(&l.CapAdd, values.Capability(name))
-		}
-	}
+	w.capabilities(l, capabilities["add"])
 	w.variables(l, m["env"])
 	if m["envFrom"] != nil {
 		leaveOpen(l, "set by envFrom", "variables")
@@ -662,6 +642,58 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || l.Unknown["rest"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
 		l.UndefinedVolumes = nil
 	}
+	w.keep(l, n, n)
+}
+
+// value is a plain value of a part of a launch, whose line it notes; empty if the file does not show it.
+func (w *yamlWalk) value(l *facts.Launch, part string, n *yaml.Node) string {
+	w.stands(l, part, n)
+	text := escape.Printable(yamlText(n), 300)
+	if unresolved(l, part, text) {
+		return ""
+	}
+	return text
+}
+
+// host is the namespace of a part of a pod that may be the host's.
+func (w *yamlWalk) host(l *facts.Launch, part string, n *yaml.Node) string {
+	if w.value(l, part, n) == "true" {
+		return "host"
+	}
+	return ""
+}
+
+func (w *yamlWalk) capabilities(l *facts.Launch, n *yaml.Node) {
+	w.stands(l, "cap_add", n)
+	for _, name := range yamlTexts(n) {
+		if !unresolved(l, "cap_add", name) {
+			appendTo(&l.CapAdd, values.Capability(name))
+		}
+	}
+}
+
+// sky reads a task of SkyPilot, which runs on machines or in pods that it sets up
+// (https://docs.skypilot.co/en/latest/reference/yaml-spec.html).
+func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
+	l := &facts.Launch{Kind: "kubernetes", Name: yamlText(m["name"]), Object: "task", Command: []string{"bash", "-c", yamlText(m["run"])}, Lines: map[string]int{}}
+	if l.Name != "" {
+		l.Object += "/" + escape.Printable(l.Name, 100)
+	}
+	l.Nodes = parseCount(cmp.Or(w.value(l, "nodes", m["num_nodes"]), "1"))
+	accelerators := yamlMapping(m["resources"])["accelerators"]
+	if text := w.value(l, "gpus", accelerators); text != "" && !strings.HasPrefix(text, "tpu") {
+		_, count, ok := strings.Cut(text, ":") // "H100:8"
+		if l.GPUs = parseCount(count); !ok {
+			l.GPUs = new(1)
+		}
+	} else {
+		leaveOpen(l, "any of several accelerators", "gpus")
+	}
+	for name, value := range yamlMapping(m["envs"]) {
+		setVariable(l, name, yamlText(value))
+		w.stands(l, place.Variable(name), value)
+	}
+	leaveRestOpen(l, "set by SkyPilot", ofContainer)
 	w.keep(l, n, n)
 }
 
@@ -709,17 +741,17 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node)
 	switch {
 	case isGPU(name):
 		l.GPUVendor, _, _ = strings.Cut(name, ".")
-		if l.GPUs = parseCount(text); text == "0" {
+		delete(l.Lines, "gpus") // The limit counts.
+		text := w.value(l, "gpus", n)
+		if l.GPUs = parseCount(text); cmp.Or(text, "0") == "0" {
 			l.GPUs = new(0)
 		}
-		unresolved(l, "gpus", text)
-		l.Lines["gpus"] = w.at(n).Number
-	case name == "cpu" && !unresolved(l, "cpus", text):
-		l.CPUs = cores(text)
-		l.Lines["cpus"] = w.at(n).Number
-	case name == "memory" && !unresolved(l, "memory_bytes", text):
-		l.MemoryBytes = values.Size(text)
-		l.Lines["memory_bytes"] = w.at(n).Number
+	case name == "cpu":
+		delete(l.Lines, "cpus")
+		l.CPUs = cores(w.value(l, "cpus", n))
+	case name == "memory":
+		delete(l.Lines, "memory_bytes")
+		l.MemoryBytes = values.Size(w.value(l, "memory_bytes", n))
 	case values.Refers(name):
 		leaveOpen(l, text, "gpus")
 	}
@@ -830,25 +862,22 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		begin = key
 	}
 	l := &facts.Launch{
-		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Runtime: yamlText(m["runtime"]),
-		IPC: yamlText(m["ipc"]), PID: yamlText(m["pid"]), Network: yamlText(m["network_mode"]), Privileged: yamlText(m["privileged"]) == "true",
-		SHMBytes: values.Size(yamlText(m["shm_size"])), User: escape.Printable(yamlText(m["user"]), 300), Lines: map[string]int{},
+		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Lines: map[string]int{},
 		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, yamlText(m["container_name"])), "/"), 200),
 	}
 	w.open(l, c)
+	l.Runtime, l.IPC, l.Network = w.value(l, "runtime", m["runtime"]), w.value(l, "ipc", m["ipc"]), w.value(l, "network", m["network_mode"])
+	l.PID, l.User = yamlText(m["pid"]), w.value(l, "user", m["user"])
+	l.Privileged = w.value(l, "privileged", m["privileged"]) == "true"
+	l.SHMBytes = values.Size(w.value(l, "shm_bytes", m["shm_size"]))
 	for key, part := range map[string]string{
-		"runtime": "runtime", "ipc": "ipc", "network_mode": "network", "privileged": "privileged", "shm_size": "shm_bytes", "user": "user",
 		"devices": "devices", "cap_add": "cap_add", "volumes": "mounts", "tmpfs": "mounts", "ulimits": "memlock_bytes", "environment": "variables",
 		"gpus": "gpus", "deploy": "gpus",
 	} {
 		openNodes(l, m[key], part)
 	}
-	for part, key := range map[string]string{
-		"runtime": "runtime", "ipc": "ipc", "privileged": "privileged", "shm_bytes": "shm_size", "devices": "devices",
-		"cap_add": "cap_add", "user": "user", "network": "network_mode", "gpus": "gpus",
-	} {
-		w.stands(l, part, m[key])
-	}
+	w.stands(l, "devices", m["devices"])
+	w.stands(l, "gpus", m["gpus"])
 	w.standsWord(l, "processes", slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := yamlText(m[key]); text != "" {
@@ -857,11 +886,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		}
 		l.Command = append(l.Command, yamlTexts(m[key])...)
 	}
-	for _, name := range yamlTexts(m["cap_add"]) {
-		if !unresolved(l, "cap_add", name) {
-			appendTo(&l.CapAdd, values.Capability(name))
-		}
-	}
+	w.capabilities(l, m["cap_add"])
 	for _, device := range yamlTexts(m["devices"]) {
 		dockerOption(l, "--device", device)
 	}
@@ -932,14 +957,8 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 	}
 	resources := yamlMapping(m["deploy"])["resources"]
 	limits := yamlMapping(yamlMapping(resources)["limits"])
-	if n := cmp.Or(limits["cpus"], m["cpus"]); n != nil && !unresolved(l, "cpus", yamlText(n)) {
-		l.CPUs = cores(yamlText(n))
-		w.stands(l, "cpus", n)
-	}
-	if n := cmp.Or(limits["memory"], m["mem_limit"]); n != nil && !unresolved(l, "memory_bytes", yamlText(n)) {
-		l.MemoryBytes = values.Size(yamlText(n))
-		w.stands(l, "memory_bytes", n)
-	}
+	l.CPUs = cores(w.value(l, "cpus", cmp.Or(limits["cpus"], m["cpus"])))
+	l.MemoryBytes = values.Size(w.value(l, "memory_bytes", cmp.Or(limits["memory"], m["mem_limit"])))
 	reservations := yamlMapping(yamlMapping(resources)["reservations"])
 	for _, n := range []*yaml.Node{resources, yamlMapping(resources)["reservations"], reservations["devices"]} {
 		openNodes(l, n, "gpus")

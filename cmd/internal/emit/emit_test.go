@@ -146,6 +146,7 @@ func TestRead(t *testing.T) {
 		"compose": "compose", "kubernetes": "kubernetes", "env": "shell",
 	}
 	each(t, slices.Sorted(maps.Keys(kinds)), func(t *testing.T, p *plan.Plan, text string) {
+		t.Helper()
 		target, _, _ := strings.Cut(strings.TrimPrefix(t.Name(), "TestRead/"), "/")
 		name := "standard input"
 		if target == "env" {
