@@ -101,7 +101,7 @@ mild(l, row) if {
 mild(_, _) if {
 	some l in job.parts
 	some word in l.command
-	regex.match(`(^|/)(all|reduce|broadcast|sendrecv|gather|scatter)[a-z_]*_perf$`, word)
+	regex.match(`(^|[/\s])(all|reduce|broadcast|sendrecv|gather|scatter)[a-z_]*_perf(\s|$)`, word)
 }
 
 # documented is true of a setting that the provider of the job's network asks for.

@@ -48,7 +48,7 @@ test_fires_mildly if {
 	found(setting("NCCL_PROTO", "^Simple,LL128")) != {["NCCL_PROTO", "medium"]}
 	found(setting("NCCL_PROTO", "LL128")) == {["NCCL_PROTO", "low"]}
 	found(object.union(setting("NCCL_P2P_DISABLE", "1"), {"gpus": 1})) == {["NCCL_P2P_DISABLE", "low"]}
-	found(object.union(setting("NCCL_P2P_DISABLE", "1"), {"command": ["mpirun", "all_reduce_perf"]})) == {["NCCL_P2P_DISABLE", "low"]}
+	found(object.union(setting("NCCL_P2P_DISABLE", "1"), {"command": ["bash", "-c", "echo test && all_reduce_perf -b 8"]})) == {["NCCL_P2P_DISABLE", "low"]}
 	found(object.union(setting("NVIDIA_DRIVER_CAPABILITIES", "video"), {"kind": "dockerfile"})) == {["NVIDIA_DRIVER_CAPABILITIES", "low"]}
 }
 
