@@ -57,11 +57,18 @@ func replaced(lines []string, i int, by string) []string {
 	return append(append(lines[:i:i], by), lines[i+1:]...)
 }
 
-// accepted reports whether a YAML parser takes all of a text.
+// accepted reports whether a YAML parser takes all of a text. Of a key that an object of Kubernetes has twice,
+// the last counts.
 func accepted(text string) bool {
 	for d := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var value any
-		if err := d.Decode(&value); err != nil {
+		err := d.Decode(&value)
+		if twice, ok := errors.AsType[*yaml.TypeError](err); ok && strings.Contains(text, "apiVersion:") {
+			if !slices.ContainsFunc(twice.Errors, func(s string) bool { return !strings.Contains(s, "already defined at line") }) {
+				continue
+			}
+		}
+		if err != nil {
 			return errors.Is(err, io.EOF)
 		}
 	}
@@ -168,12 +175,13 @@ func TestBrokenLine(t *testing.T) {
 		{"x", strings.Replace(pod, "b}", "b", 1), "YAML at line 10"},
 		{"x", "# A comment.\n---\n" + strings.Replace(pod, "name: a", "name: *a", 1), "YAML at line 6"},
 		{"x.yaml", "apiVersion: v1: x\n" + pod, "YAML at line 1"},
-		{"x.yaml", pod + "kind: Pod\n", "YAML at line 11: the key kind is given twice"},
+		{"x.yaml", pod + "kind: Pod\n", ""},
+		{"x.yaml", "services:\n  a:\n    image: i\n    gpus: 1\n    image: j\n", "YAML at line 5: the key image is given twice"},
 		{"x.yaml", pod + "---\n" + pod + " x\n", "YAML at line 22"},
 		{"x.yaml", strings.ReplaceAll(strings.Replace(pod, "b}", "b", 1), "\n", "\r\n"), "YAML at line 10"},
 		{"x.json", object[:len(object)-2], "JSON at line 4"},
 		{"x", strings.Replace(object, "\",\n", "\"\n", 1), "JSON at line 3"},
-		{"x.json", strings.Replace(object, "\"kind\"", "\"apiVersion\"", 1), "JSON at line 3: the key apiVersion is given twice"},
+		{"x.json", strings.Replace(object, "\"kind\"", "\"apiVersion\"", 1), ""},
 		{"x.yaml", strings.ReplaceAll(object, "\n ", "\n\t"), ""},
 		{"x.json", object + object, ""},
 		{"x.yaml", strings.Replace(pod, "image: i", "image: {{ .Values.image }}", 1), ""},

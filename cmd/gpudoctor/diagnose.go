@@ -255,6 +255,9 @@ func (r request) recheck() remedies.Recheck {
 	if r.source.maxBytes > 0 {
 		add(maxBytesFlag.Name, strconv.FormatInt(r.source.maxBytes, 10)+"B")
 	}
+	for _, pattern := range r.source.exclude {
+		add("exclude", pattern)
+	}
 	if r.profile != rules.Training {
 		add("profile", string(r.profile))
 	}

@@ -31,7 +31,7 @@ func parseRequest(t *testing.T, flags []string) request {
 // TestRecheckKnowsFlags holds that of each flag it was decided whether a command
 // that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
-	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "target", "driver", "platform", "plain-http"}
+	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "exclude", "target", "driver", "platform", "plain-http"}
 	left := []string{"baseline", "only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
 	for _, f := range checkCommand().Flags {
 		if name := f.Names()[0]; !slices.Contains(repeated, name) && !slices.Contains(left, name) {
@@ -99,7 +99,7 @@ func TestRecheck(t *testing.T) {
 		}
 	}
 	// A target needs files, and its profile.
-	flags := []string{"--from", "my logs", "--profile", "launch", "--target", "example:h200x2"}
+	flags := []string{"--from", "my logs", "--exclude", "test/*", "--exclude", "b", "--profile", "launch", "--target", "example:h200x2"}
 	want := parseRequest(t, flags)
 	if got := parseRequest(t, want.recheck().Flags); want.source.target == "" || !reflect.DeepEqual(got, want) {
 		t.Errorf("%q checks again as %+v, want %+v", flags, got, want)

@@ -92,7 +92,9 @@ func faultOf(name, text string) fault {
 		f.why = yamlPlace.ReplaceAllString(err.Error(), "")
 	}
 	for _, n := range documents {
-		if why, line := rejected(n, nil); line > 0 && (f.line == 0 || line < f.line) {
+		// Of a key that an object of Kubernetes has twice, kubectl takes the last (sigs.k8s.io/yaml, YAMLToJSON).
+		last := yamlMapping(firstOfDocument(n))["apiVersion"] != nil
+		if why, line := rejected(n, nil, last); line > 0 && (f.line == 0 || line < f.line) {
 			f.why, f.line = why, line
 		}
 		if kind := unfinished(firstOfDocument(n)); kind != "" && f.unfinished == "" {
@@ -137,14 +139,14 @@ func jsonFault(text string) fault {
 		}
 		f.why, f.line = err.Error(), 1+strings.Count(text[:at], "\n")
 	} else if n := parse.JSONNodes(text); n != nil {
-		f.why, f.line = rejected(n, nil)
+		f.why, f.line = rejected(n, nil, yamlMapping(n)["apiVersion"] != nil)
 	}
 	return f
 }
 
 // rejected looks for what parses but is not valid: a key that a mapping has twice, and an anchor that
-// contains itself. above are the nodes around n.
-func rejected(n *yaml.Node, above []*yaml.Node) (why string, line int) {
+// contains itself. above are the nodes around n; with last, a key may be given twice.
+func rejected(n *yaml.Node, above []*yaml.Node, last bool) (why string, line int) {
 	if n.Kind == yaml.AliasNode && slices.Contains(above, n.Alias) {
 		return "the anchor " + n.Value + " contains itself", n.Line
 	}
@@ -152,12 +154,12 @@ func rejected(n *yaml.Node, above []*yaml.Node) (why string, line int) {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.ScalarNode && child.Tag != "!!merge" {
 			key := child.ShortTag() + " " + child.Value
-			if keys[key] {
+			if keys[key] && !last {
 				return "the key " + child.Value + " is given twice", child.Line
 			}
 			keys[key] = true
 		}
-		if why, line = rejected(child, append(above, n)); line > 0 {
+		if why, line = rejected(child, append(above, n), last); line > 0 {
 			return why, line
 		}
 	}

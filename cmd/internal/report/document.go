@@ -52,7 +52,7 @@ type Document struct {
 	// Areas give the state of each area of the machine, one line each.
 	Areas []area.Line `json:"areas,omitempty"`
 	// Objects are the parts of files that were judged by themselves, the worst first; absent for a machine.
-	Objects []Object `json:"objects,omitempty"`
+	Objects []JudgedObject `json:"objects,omitempty"`
 	// Findings are the faults, most severe first; the consequences of a finding
 	// are listed in its explains.
 	Findings []rules.Finding `json:"findings"`
@@ -264,7 +264,7 @@ type Input struct {
 	Advice   []remedies.Advice
 	Withheld []remedies.Withheld
 	// Objects are the parts of files that were judged by themselves; empty for a machine.
-	Objects []Object
+	Objects []JudgedObject
 	// Recheck is how gpudoctor was called.
 	Recheck remedies.Recheck
 	Timing  Timing

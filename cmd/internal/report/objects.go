@@ -14,8 +14,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Object is a part of a file that was judged by itself.
-type Object struct {
+// JudgedObject is a part of a file that was judged by itself.
+type JudgedObject struct {
 	rules.Object
 	// State is that of a verdict: "inconclusive" means that a rule could not judge it.
 	State State `json:"state" jsonschema:"enum=healthy,enum=findings,enum=inconclusive"`
@@ -28,7 +28,7 @@ type Object struct {
 }
 
 // judgedObjects are objects with what was found about them, the worst first.
-func (d *Document) judgedObjects(all []Object) []Object {
+func (d *Document) judgedObjects(all []JudgedObject) []JudgedObject {
 	objects := slices.Clone(all)
 	of := map[rules.Object][]rules.Finding{}
 	for _, f := range d.Findings {
@@ -47,7 +47,7 @@ func (d *Document) judgedObjects(all []Object) []Object {
 			o.State = Inconclusive
 		}
 	}
-	slices.SortStableFunc(objects, func(a, b Object) int {
+	slices.SortStableFunc(objects, func(a, b JudgedObject) int {
 		return cmp.Or(
 			-cmp.Compare(a.Counts.Critical, b.Counts.Critical), -cmp.Compare(a.Counts.High, b.Counts.High), -cmp.Compare(a.Counts.Medium, b.Counts.Medium),
 			cmp.Compare(a.rank(), b.rank()), -cmp.Compare(a.Counts.Low+a.Counts.Info, b.Counts.Low+b.Counts.Info),
@@ -57,7 +57,7 @@ func (d *Document) judgedObjects(all []Object) []Object {
 }
 
 // rank orders objects without findings of medium severity or above: those that were not judged in full first.
-func (o Object) rank() int {
+func (o JudgedObject) rank() int {
 	if o.State == Healthy {
 		return 1
 	}
@@ -65,7 +65,7 @@ func (o Object) rank() int {
 }
 
 // standing is what was found about an object, in words.
-func (o Object) standing() string {
+func (o JudgedObject) standing() string {
 	said := tally(o.Counts)
 	if o.Open {
 		return cmp.Or(said, "not judged in full")
@@ -74,11 +74,11 @@ func (o Object) standing() string {
 }
 
 // listedObjects are the objects to be listed, and how many are left out and why.
-func (d *Document) listedObjects(all bool, most int) (shown []Object, rest string) {
+func (d *Document) listedObjects(all bool, most int) (shown []JudgedObject, rest string) {
 	if len(d.Objects) < 2 {
 		return nil, ""
 	}
-	bad := slices.DeleteFunc(slices.Clone(d.Objects), func(o Object) bool { return !all && o.standing() == "no finding" })
+	bad := slices.DeleteFunc(slices.Clone(d.Objects), func(o JudgedObject) bool { return !all && o.standing() == "no finding" })
 	shown = bad
 	if !all {
 		shown = bad[:min(len(bad), most)]
@@ -117,7 +117,7 @@ func (t *text) objects() {
 }
 
 // severity is the worst of what was found about an object; medium if it was not judged in full.
-func (o Object) severity() rules.Severity {
+func (o JudgedObject) severity() rules.Severity {
 	for i, n := range []int{o.Counts.Critical, o.Counts.High, o.Counts.Medium, o.Counts.Low, o.Counts.Info} {
 		if n > 0 {
 			return severities[i]

@@ -221,10 +221,10 @@ func Rank(all []Unit, findings []rules.Finding, machine *facts.Facts, rank func(
 }
 
 // Objects are the units as a report lists them.
-func Objects(all []Unit) []report.Object {
-	objects := make([]report.Object, 0, len(all))
+func Objects(all []Unit) []report.JudgedObject {
+	objects := make([]report.JudgedObject, 0, len(all))
 	for _, u := range all {
-		objects = append(objects, report.Object{Object: u.Object, Open: u.Open, Facts: u.Facts})
+		objects = append(objects, report.JudgedObject{Object: u.Object, Open: u.Open, Facts: u.Facts})
 	}
 	return objects
 }
