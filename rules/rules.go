@@ -177,7 +177,9 @@ type Object struct {
 func (o Object) String() string { return strings.TrimSuffix(o.File+" "+o.Name, " ") }
 
 // Place names the object with its line: "deploy/train.yaml:3 Job/train/main".
-func (o Object) Place() string { return strings.TrimSuffix(fmt.Sprintf("%s:%d %s", o.File, o.Line, o.Name), " ") }
+func (o Object) Place() string {
+	return strings.TrimSuffix(fmt.Sprintf("%s:%d %s", o.File, o.Line, o.Name), " ")
+}
 
 // About is the subject of a finding about an object, with the object before it.
 func (o Object) About(subject string) string {

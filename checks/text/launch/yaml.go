@@ -257,7 +257,7 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 	metadata := yamlMapping(m["metadata"])
 	name := cmp.Or(yamlText(metadata["name"]), yamlText(metadata["generateName"]))
 	c.name = cmp.Or(yamlText(metadata["name"]), c.name)
-	if kind := yamlText(m["kind"]); kind != "" && (m["apiVersion"] != nil || m["metadata"] != nil || m["spec"] != nil) {
+	if kind := yamlText(m["kind"]); kind != "" && c.key != "template" && (m["apiVersion"] != nil || m["metadata"] != nil || m["spec"] != nil) {
 		c.kind, c.apiVersion, c.object = kind, yamlText(m["apiVersion"]), ""
 		c.into(kind)
 		c.into(name)
@@ -403,7 +403,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	case isServices(m["services"]):
 		w.services(m["services"], c)
 		return
-	case m["image"] != nil && c.apiVersion == "" && isComposeService(m):
+	case m["image"] != nil && w.pasted(c) && isComposeService(m):
 		w.service(nil, n, c)
 		return
 	case m["run"] != nil && yamlMapping(m["resources"])["accelerators"] != nil:
@@ -415,13 +415,17 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		child := c.below(n.Content[i].Value)
-		if c.apiVersion == "" && isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
+		if w.pasted(c) && isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
 			w.service(n.Content[i], n.Content[i+1], child)
 			continue
 		}
 		w.visit(n.Content[i+1], child)
 	}
 }
+
+// pasted reports whether a service may stand without the line "services:" above it: in prose, and not in a file
+// of YAML, where it belongs to a chart's values.
+func (w *yamlWalk) pasted(c yamlContext) bool { return c.apiVersion == "" && !IsManifest(w.sink.Source(), "") }
 
 // count takes the number of nodes.
 func (c *yamlContext) count(text string) {

@@ -203,7 +203,9 @@ func (t *text) texts() {
 		}
 		t.entry(label, t.clean(strings.Join(shown, "; ")), right)
 	}
-	list("read", recognised, took(t.d.Timing.TotalMS))
+	if len(t.d.Objects) < 2 || t.style.Verbose { // The table names them.
+		list("read", recognised, took(t.d.Timing.TotalMS))
+	}
 	list("note", others, "")
 }
 
