@@ -16,7 +16,7 @@ type Source uint8
 const (
 	// NoSource is a log, the output of a command, or a ticket that mixes both with prose.
 	NoSource Source = iota
-	// Data is a manifest, or settings. It may be the output of a command, too.
+	// Data is a manifest, or settings. It may also be the output of a command.
 	Data
 	// Program is a script or another program's source.
 	Program

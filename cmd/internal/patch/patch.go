@@ -283,7 +283,8 @@ func (f *file) removal(at, del int, w *Want, where string) *splice {
 		return strings.TrimSpace(f.lines[i].text)
 	}
 	first := at
-	for ; first > 0 && remark.MatchString(plain(first-1)) && indent(first-1) == indent(at); first-- {
+	for first > 0 && remark.MatchString(plain(first-1)) && indent(first-1) == indent(at) {
+		first--
 	}
 	end := at + del
 	follows := end < len(f.lines) && plain(end) != "" && !strings.HasPrefix(plain(end), "#") && indent(end) == indent(at)

@@ -38,10 +38,10 @@ func (c Choice) Of(d *report.Document) *Versions { return &Versions{choice: c, w
 
 // ToFile is the version for a file.
 func (v *Versions) ToFile() *report.Document {
-	switch v.choice {
-	case Nothing:
+	if v.choice == Nothing {
 		return v.whole
-	case Secrets:
+	}
+	if v.choice == Secrets {
 		return v.withoutSecrets()
 	}
 	if v.redacted == nil {
