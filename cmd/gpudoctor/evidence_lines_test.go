@@ -188,7 +188,8 @@ var factLines = []factLine{
 		}
 		return shows(line, c.value)
 	}},
-	labelled(`^launches\[.*\]\.gpus$`, `(?i)gpu|gres|count|device_ids`),
+	labelled(`^launches\[.*\]\.gpus$`, `(?i)gpu|gres|count|device_ids|accelerators`),
+	labelled(`^launches\[.*\]\.cpus$`, `(?i)cpu`),
 	labelled(`^launches\[.*\]\.memlock_bytes$`, `(?i)memlock|ulimit -\w*l`),
 	{regexp.MustCompile(`^launches\[(.*)\]\.processes$`), func(_ claim, fact []string, line string) bool {
 		return ranksOption.MatchString(line) || beginsLaunch.MatchString(line) || hasWord(line, fact[1]) || strings.Contains(line, "- name:")

@@ -25,6 +25,9 @@ type JudgedObject struct {
 	// Open is true where a rule could not judge it, and Facts are what it was judged by.
 	Open  bool         `json:"-"`
 	Facts *facts.Facts `json:"-"`
+	// Findings and Advice are what is said of it, in Parts.
+	Findings []rules.Finding   `json:"-"`
+	Advice   []remedies.Advice `json:"-"`
 }
 
 // judgedObjects are objects with what was found about them, the worst first.
@@ -162,28 +165,20 @@ func (d *Document) runsOf(a *remedies.Advice) string {
 	return d.runs
 }
 
-// Part is what a report says of one object, or of all that was judged where it names none.
-type Part struct {
-	Facts    *facts.Facts
-	Findings []rules.Finding
-	Advice   []remedies.Advice
-}
-
-// Parts are what the report says of each object.
-func (d *Document) Parts() []Part {
+// Parts are the objects with what the report says of each, or one for all where it names none.
+func (d *Document) Parts() []JudgedObject {
 	if len(d.Objects) == 0 {
-		return []Part{{d.facts, d.Findings, d.Advice}}
+		return []JudgedObject{{Facts: d.facts, Findings: d.Findings, Advice: d.Advice}}
 	}
-	all := make([]Part, 0, len(d.Objects))
-	for _, o := range d.Objects {
-		p := Part{Facts: o.Facts}
+	all := make([]JudgedObject, 0, len(d.Objects))
+	for _, p := range d.Objects {
 		for _, f := range d.Findings {
-			if f.Object != nil && *f.Object == o.Object {
+			if f.Object != nil && *f.Object == p.Object {
 				p.Findings = append(p.Findings, f)
 			}
 		}
 		for _, a := range d.Advice {
-			if slices.ContainsFunc(a.Cures, func(c remedies.Cure) bool { return c.Object == o.Object }) {
+			if slices.ContainsFunc(a.Cures, func(c remedies.Cure) bool { return c.Object == p.Object }) {
 				p.Advice = append(p.Advice, a)
 			}
 		}
