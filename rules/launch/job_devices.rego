@@ -28,10 +28,9 @@ import data.tables.launch_files as words
 # A container that starts ranks and is given no GPU. The default runtime of a machine may add them for an image that asks
 # for them.
 findings contains {
-	"subject": "/dev/nvidia*", "severity": "medium", "confidence": "possible",
+	"subject": "/dev/nvidia*", "severity": "medium", "confidence": "possible", "remedies": ["pass-device-nodes"],
 	"message": sprintf("%s starts a program for GPUs and requests none (%s)", [job.opening(l), words.lacking.gpus[l.kind]]),
-	"remedies": ["pass-device-nodes"], "params": {"nodes": ["/dev/nvidia0"]},
-	"evidence": [job.fact(l, "processes", object.get(l, "command", []))],
+	"params": {"nodes": ["/dev/nvidia0"]}, "evidence": [job.fact(l, "processes", object.get(l, "command", []))],
 } if {
 	some l in job.containers
 	without_gpus(l)
@@ -66,9 +65,8 @@ findings contains {
 	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, job.title(l), lacking]),
 	"evidence": [job.fact(l, "devices", l.devices)],
 } if {
-	some l in job.containers
-	launches.shows(l, {"privileged", "devices", "mounts"})
-	not l.privileged
+	some l in job.confined
+	launches.shows(l, {"devices", "mounts"})
 	some [given, lacking] in [["/dev/kfd", "/dev/dri"], ["/dev/dri", "/dev/kfd"]]
 	has(l, given)
 	not has(l, lacking)
@@ -78,15 +76,14 @@ findings contains {
 has(l, prefix) if count({d | some part in ["devices", "mounts"]; some d in l[part]; startswith(d, prefix)}) > 0
 
 of_rdma(severity, message, evidence) := {
-	"subject": "/dev/infiniband", "severity": severity, "message": message, "evidence": [evidence],
-	"remedies": ["pass-rdma-devices", "add-ipc-lock"], "params": {"nodes": ["/dev/infiniband"]},
+	"subject": "/dev/infiniband", "severity": severity, "remedies": ["pass-rdma-devices", "add-ipc-lock"],
+	"params": {"nodes": ["/dev/infiniband"]}, "evidence": [evidence], "message": message,
 }
 
 # without_rdma are the containers that no RDMA device reaches. A network of its own may bring a pod one.
 without_rdma contains l if {
-	some l in job.containers
-	launches.shows(l, {"privileged", "devices", "mounts", "resources", "networks"})
-	not l.privileged
+	some l in job.confined
+	launches.shows(l, {"devices", "mounts", "resources", "networks"})
 	count(job.rdma(l)) == 0
 	count({name | some name, _ in l.resources; regex.match(`efa|claims|rdma`, name)}) == 0
 	count(object.get(l, "networks", [])) == 0

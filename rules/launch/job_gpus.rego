@@ -51,9 +51,9 @@ setting(l, name) := sprintf("%s=%s", [name, job.settings(l)[name].value]) if {
 gpus_fact(l) := [job.fact(l, "gpus", l.gpus) | l.gpus]
 
 findings contains {
-	"subject": name, "severity": told[0], "params": {"variable": name}, "remedies": ["fix-visible-devices"],
-	"message": sprintf("%s %s%s", [setting(l, name), told[1], indices(l, name)]),
+	"subject": name, "severity": told[0], "remedies": ["fix-visible-devices"], "params": {"variable": name},
 	"evidence": array.concat([job.setting_fact(l, name)], gpus_fact(l)),
+	"message": sprintf("%s %s%s", [setting(l, name), told[1], indices(l, name)]),
 } if {
 	some l, of in lists
 	some name, entries in of
@@ -101,29 +101,25 @@ findings contains object.union(to_blame(l), {
 	some l in job.parts
 	offered(l) > 0
 	crowded(l, offered(l))
-	not started_otherwise(l)
+	count({run | l in job.headers; some run in job.runs; starts(run)}) == 0
 	is_header := count({l} & job.headers) > 0
 }
 
 to_blame(l) := {
-	"subject": name, "params": {"variable": name, "too_many": job.ranks(l)}, "remedies": ["fix-visible-devices", "correct-launch"],
+	"subject": name, "remedies": ["fix-visible-devices", "correct-launch"],
+	"params": {"variable": name, "too_many": job.ranks(l)},
 	"evidence": [job.fact(l, "processes", job.ranks(l)), job.setting_fact(l, name)],
 } if {
 	name := short(l)[0]
 } else := of_number(l, {"too_many": job.ranks(l)}, [job.fact(l, "processes", job.ranks(l))])
 
 of_number(l, params, evidence) := {
-	"subject": "GPUs", "params": object.union({"variable": "CUDA_VISIBLE_DEVICES"}, params), "remedies": ["correct-launch"],
+	"subject": "GPUs", "remedies": ["correct-launch"],
+	"params": object.union({"variable": "CUDA_VISIBLE_DEVICES"}, params),
 	"evidence": array.concat(evidence, gpus_fact(l)),
 }
 
 # The header of a batch script is not judged where commands start the ranks.
-started_otherwise(l) if {
-	l in job.headers
-	some run in job.runs
-	starts(run)
-}
-
 starts(run) if job.ranks(run)
 
 starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})

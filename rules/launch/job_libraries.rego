@@ -1,14 +1,11 @@
 # METADATA
 # title: An image's libraries stand in the way of the host's
 # description: >-
-#   The host mounts the NVIDIA driver's libraries into a container. Packages of the driver, CUDA's stubs and its
-#   compatibility libraries take their place: CUDA then fails on hosts that they do not fit. Of two copies of NCCL,
-#   programs get one or the other.
+#   The host mounts the NVIDIA driver's libraries into a container. The driver's packages, CUDA's stubs and its
+#   compatibility libraries take their place, and of two copies of NCCL, programs get one or the other.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
 #     description: Compatibility libraries serve older drivers, on data center GPUs; errors 803 and 804
-#   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
-#     description: The container toolkit mounts the driver's libraries into the container
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -38,10 +35,10 @@ findings contains {
 # Folders on the path that the loader searches. The host's own libraries, mounted there by the device plugins of some
 # providers, come first where their folder does.
 findings contains {
-	"subject": folder, "severity": kind.severity, "params": {"folder": folder},
+	"subject": folder, "severity": kind.severity,
 	"message": sprintf("%s puts %s on LD_LIBRARY_PATH (%s): %s", [job.opening(l), kind.what, folder, kind.why]),
 	"remedies": [object.get({"dockerfile": "remove-from-image-path"}, l.kind, "remove-from-library-path")],
-	"evidence": [job.setting_fact(l, "LD_LIBRARY_PATH")],
+	"params": {"folder": folder}, "evidence": [job.setting_fact(l, "LD_LIBRARY_PATH")],
 } if {
 	some l, all in job.judged
 	folders := split(all.LD_LIBRARY_PATH.value, ":")

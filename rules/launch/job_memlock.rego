@@ -29,16 +29,16 @@ import data.tables.limits
 
 # bounded are containers with RDMA devices that the limit of their runtime or a capability concerns.
 bounded contains l if {
-	some l in job.containers
+	some l in job.confined
 	count(job.rdma(l)) > 0
-	launches.shows(l, {"privileged", "memlock_bytes"})
-	not l.privileged
+	launches.shows(l, {"memlock_bytes"})
 	count({f | some f in job.rdma(l); job.matches(words.unlimited_memlock, f.value)}) == 0
 }
 
 findings contains {
-	"subject": "RLIMIT_MEMLOCK", "remedies": {true: ["add-ipc-lock", "raise-memlock"], false: ["raise-memlock", "add-ipc-lock"]}[l.kind == "kubernetes"],
+	"subject": "RLIMIT_MEMLOCK",
 	"message": sprintf("%s gets RDMA devices (%s) and %s, so the container runtime's limit on locked memory applies (64 KiB or 8 MiB by default): the NIC cannot register NCCL's buffers, and the job fails with \"Cannot allocate memory\" or falls back to TCP", [job.opening(l), job.rdma_words(l), words.lacking.memlock[l.kind]]),
+	"remedies": {true: ["add-ipc-lock", "raise-memlock"], false: ["raise-memlock", "add-ipc-lock"]}[l.kind == "kubernetes"],
 	"evidence": job.rdma(l),
 } if {
 	some l in bounded
@@ -63,10 +63,9 @@ findings contains {
 # of a few connections fit; many nodes need more than a GiB.
 findings contains {
 	"subject": "RLIMIT_MEMLOCK",
-	"severity": {true: "high", false: "medium"}[l.memlock_bytes <= limits.memlock_too_low_bytes],
 	"message": sprintf("%s limits locked memory to %s%s, and %s: memory registration with RDMA NICs fails", [job.opening(l), facts.bytes(l.memlock_bytes), source[1], use(l)]),
-	"remedies": [source[0]],
-	"evidence": [job.fact(l, "memlock_bytes", l.memlock_bytes)],
+	"severity": {true: "high", false: "medium"}[l.memlock_bytes <= limits.memlock_too_low_bytes],
+	"remedies": [source[0]], "evidence": [job.fact(l, "memlock_bytes", l.memlock_bytes)],
 } if {
 	some l in job.parts
 	l.memlock_bytes >= 0
@@ -77,9 +76,8 @@ findings contains {
 in_force(l) := ["raise-memlock-limits", " (ulimit -l counts KiB)"] if l.kind == "shell"
 
 in_force(l) := ["raise-memlock", ""] if {
-	l in job.containers
-	launches.shows(l, {"privileged", "cap_add"})
-	not l.privileged
+	l in job.confined
+	launches.shows(l, {"cap_add"})
 	not "IPC_LOCK" in object.get(l, "cap_add", [])
 }
 

@@ -1,14 +1,11 @@
 # METADATA
 # title: A job uses a network that does not reach its peers
 # description: >-
-#   NCCL and Gloo connect over the interface that their variables name. A container with a network of its own has other
-#   interfaces than its host, and where none matches, the job fails at startup. The bridge of an engine ends in its
-#   machine.
+#   A container with a network of its own has other interfaces than its host. Where none matches what a variable names,
+#   NCCL or Gloo fails at startup, and the bridge of an engine does not reach other machines.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: NCCL_SOCKET_IFNAME, NCCL_IB_HCA and the default choice
-#   - ref: https://docs.docker.com/engine/network/drivers/host/
-#     description: Networks of containers
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -38,8 +35,8 @@ named[l][name] := value if {
 }
 
 astray(l, name, message, remedies, more) := {
-	"subject": name, "message": message, "remedies": remedies, "params": {"variable": name},
-	"evidence": array.concat([job.setting_fact(l, name)], more),
+	"subject": name, "remedies": remedies, "params": {"variable": name},
+	"evidence": array.concat([job.setting_fact(l, name)], more), "message": message,
 }
 
 # An interface of the host in a container that has none of them. An RDMA or SR-IOV resource may move one of the host into
@@ -84,9 +81,9 @@ findings contains astray(l, "NCCL_IB_HCA", absent(l, "NCCL_IB_HCA", value, "RDMA
 
 # Containers of an engine without a network between hosts: their addresses hold on one machine only.
 findings contains {
-	"subject": "network", "remedies": ["correct-launch"], "params": {"variable": "NCCL_SOCKET_IFNAME", "bridge": "bridge"},
+	"subject": "network", "remedies": ["correct-launch"],
 	"message": sprintf("%s runs on %d nodes but has the network of one machine's bridge: NCCL gives other nodes an address that they do not reach. Start it with --network host", [job.opening(l), l.nodes]),
-	"evidence": [job.fact(l, "network", "bridge")],
+	"params": {"variable": "NCCL_SOCKET_IFNAME", "bridge": "bridge"}, "evidence": [job.fact(l, "network", "bridge")],
 } if {
 	some l in job.containers
 	l.kind in {"docker-run", "compose"}

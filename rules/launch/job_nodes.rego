@@ -45,9 +45,8 @@ findings contains {
 
 # A pod of an object that says how many it starts.
 findings contains {
-	"subject": "nodes", "params": {"launcher": program(l)},
+	"subject": "nodes", "params": {"launcher": program(l)}, "evidence": [job.fact(l, "nodes", l.nodes)],
 	"message": sprintf("%s is one of %d, and its launcher waits for %d nodes: the rendezvous never completes", [job.opening(l), l.nodes, waits(l)]),
-	"evidence": [job.fact(l, "nodes", l.nodes)],
 } if {
 	some l in job.containers
 	l.kind == "kubernetes"
@@ -91,9 +90,8 @@ findings contains {
 }
 
 findings contains {
-	"subject": "GPUs", "params": {"too_many": l.gpus},
+	"subject": "GPUs", "params": {"too_many": l.gpus}, "evidence": [job.fact(l, "gpus", l.gpus)],
 	"message": sprintf("%s requests %d GPUs on each node, but the largest node in the configuration of Slurm has %d: sbatch rejects the job", [job.opening(l), l.gpus, largest]),
-	"evidence": [job.fact(l, "gpus", l.gpus)],
 } if {
 	some l in job.headers
 	largest := max({n.gpus | some all in nodes; some n in all})

@@ -6,8 +6,6 @@
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 #     description: A volume in memory counts against the memory limit of the container
-#   - ref: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
-#     description: Workers of data loaders, and processors for each GPU
 # schemas:
 #   - input: schema.facts
 # custom:

@@ -1,9 +1,8 @@
 # METADATA
 # title: A job's container gets other GPUs or libraries than it asks for
 # description: >-
-#   In a pod, NVIDIA_VISIBLE_DEVICES takes the place of what the device plugin chose, behind the back of the scheduler,
-#   and in a container of enroot of what Slurm chose. Without compute there is no libcuda in a container, without
-#   utility no NVML, and NCCL needs both.
+#   NVIDIA_VISIBLE_DEVICES takes the place of what the device plugin of Kubernetes or Slurm chose. Without compute in
+#   NVIDIA_DRIVER_CAPABILITIES there is no libcuda, without utility no NVML; NCCL needs both.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES
@@ -29,10 +28,10 @@ import data.tables.launch_files as words
 
 # What NVIDIA_VISIBLE_DEVICES does where it counts. Docker's --gpus overrides it.
 findings contains {
-	"subject": "NVIDIA_VISIBLE_DEVICES", "severity": told[0],
-	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]),
-	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"}, "remedies": ["fix-visible-devices"],
+	"subject": "NVIDIA_VISIBLE_DEVICES", "severity": told[0], "remedies": ["fix-visible-devices"],
+	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
 	"evidence": array.concat([job.setting_fact(l, "NVIDIA_VISIBLE_DEVICES")], [job.fact(l, "gpus", l.gpus) | l.gpus]),
+	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]),
 } if {
 	some l in job.parts
 	value := job.settings(l).NVIDIA_VISIBLE_DEVICES.value
@@ -82,9 +81,9 @@ bypasses(l) if {
 }
 
 findings contains {
-	"subject": "NVIDIA_DRIVER_CAPABILITIES",
+	"subject": "NVIDIA_DRIVER_CAPABILITIES", "remedies": ["set-driver-capabilities"],
 	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, library]),
-	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"}, "remedies": ["set-driver-capabilities"],
+	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
 	"evidence": [job.setting_fact(l, "NVIDIA_DRIVER_CAPABILITIES")],
 } if {
 	some l in job.containers

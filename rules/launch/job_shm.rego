@@ -2,13 +2,10 @@
 # title: A job's /dev/shm is too small
 # description: >-
 #   NCCL exchanges data through /dev/shm between GPUs without direct access to each other, and data loaders pass batches
-#   there. A container gets 64 MiB unless its description asks for more: NCCL then fails with "unhandled system error",
-#   and data loaders die of a bus error.
+#   there. Both fail in the 64 MiB that a container gets unless its description asks for more.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL recommends 1 GiB of shared memory in containers
-#   - ref: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
-#     description: A volume in memory, and its size
 # schemas:
 #   - input: schema.facts
 # custom:

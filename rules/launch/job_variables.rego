@@ -2,7 +2,7 @@
 # title: A job's variable is misconfigured or left over
 # description: >-
 #   A setting made for another machine, for a fault that is gone, or for a library that has since renamed it costs
-#   bandwidth or has no effect, each time that the job runs. What a provider documents for its network is none of these.
+#   bandwidth or has no effect. What a provider documents for its network is none of these.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable does; tuning and debugging variables are not for production
@@ -27,14 +27,11 @@ import data.gpudoctor.lib.variable_names
 import data.tables.launch_files as words
 import data.tables.variables
 
-of_setting(l, name, message, more) := object.union(
-	{
-		"subject": name, "remedies": ["unset-env"], "params": {"variable": name, "source": variables.guide},
-		"message": sprintf("%s=%s %s", [name, setting_costs.shown(job.settings(l)[name].value), message]),
-		"evidence": [job.setting_fact(l, name)],
-	},
-	more,
-)
+of_setting(l, name, message, more) := object.union(found, more) if found := {
+	"subject": name, "remedies": ["unset-env"], "params": {"variable": name, "source": variables.guide},
+	"message": sprintf("%s=%s %s", [name, setting_costs.shown(job.settings(l)[name].value), message]),
+	"evidence": [job.setting_fact(l, name)],
+}
 
 # What the table says of a setting.
 findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), why(row)]), object.union(object.filter(row, ["confidence", "remedies"]), {
@@ -71,8 +68,7 @@ mild(_, row) if {
 }
 
 mild(l, row) if {
-	some name in row.names
-	name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE"}
+	count({"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE"} & {name | some name in row.names}) > 0
 	job.gpus(l) == 1
 }
 

@@ -1,12 +1,9 @@
 # METADATA
 # title: Kubernetes refuses the pod
 # description: >-
-#   The API server validates a pod before it exists: a limit for extended resources, as a whole number that equals the
-#   request, and a volume and a path for each mount. An object whose controller makes such pods is accepted, and its
-#   pods are missing.
+#   The API server refuses a pod whose extended resources have no limit, or one that is no whole number or not equal to
+#   the request, and one whose mounts lack a volume. The pods of a controller are then missing.
 # related_resources:
-#   - ref: https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/
-#     description: Extended resources are whole numbers and cannot be overcommitted
 #   - ref: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/apis/core/validation/validation.go
 #     description: ValidateResourceRequirements, validateContainerResourceName, ValidateVolumeMounts
 # schemas:
@@ -27,8 +24,8 @@ import data.gpudoctor.lib.launches
 pods := {l | some l in input.launches; l.kind == "kubernetes"}
 
 refused(l, subject, part, value, message) := {
-	"subject": subject, "message": sprintf("%s %s: Kubernetes refuses the pod", [job.opening(l), message]),
-	"params": {"refused": "yes"}, "evidence": [job.fact(l, part, value)],
+	"subject": subject, "params": {"refused": "yes"}, "evidence": [job.fact(l, part, value)],
+	"message": sprintf("%s %s: Kubernetes refuses the pod", [job.opening(l), message]),
 }
 
 of_request(l, name, message) := refused(l, name, job.entry("requests", name), l.requests[name], message)

@@ -38,8 +38,10 @@ without_gpus(l) if {
 	count({run | some run in input.launches; run.cpu_only}) > 0
 }
 
-# containers have namespaces, limits and numbers of devices of their own.
+# containers have namespaces, limits and numbers of devices of their own. The confined ones are not privileged.
 containers := {l | some l in parts; l.kind in launches.isolating}
+
+confined := {l | some l in containers; launches.shows(l, {"privileged"}); not l.privileged}
 
 # headers are those of batch scripts, and runs the programs that a file starts.
 headers := {l | some l in parts; l.kind == "slurm"; not l.command}
@@ -208,12 +210,11 @@ option(l, name) := value if {
 }
 
 # undecided are values that the file does not show, of parts that a rule reads, in words.
-undecided(parts_) := {sentence |
+undecided(reads) := {sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(part), title(l), text, launches.place_of(l, part)]) |
 	some l in parts
 	some part, text in l.unknown
-	some read in parts_
+	some read in reads
 	covers(read, part)
-	sentence := sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(part), title(l), text, launches.place_of(l, part)])
 }
 
 # covers is true of a part that a rule reads, or that stands for it. "variables[*]" is any variable.

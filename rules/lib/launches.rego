@@ -15,28 +15,24 @@ import data.tables.limits
 # containers.conf, containerd's and CRI-O's sandboxes).
 isolating := {"docker-run", "compose", "kubernetes", "docker-inspect"}
 
-containers contains l if {
-	some l in input.launches
-	l.kind in isolating
-}
+containers := {l | some l in input.launches; l.kind in isolating}
 
 # small_shm are the containers with GPUs whose own /dev/shm is of the default
 # size, or of one below what NCCL's guide asks for.
 small_shm contains l if {
 	some l in containers
 	with_gpu(l)
-	shows(l, {"ipc", "shm_bytes", "mounts"})
-	not shares(l)
-	not l.shm_mounted
-	not l.shm_bytes
-}
-
-small_shm contains l if {
-	some l in containers
-	with_gpu(l)
 	shows(l, {"ipc"})
 	not shares(l)
-	l.shm_bytes < limits.shm_recommended_bytes
+	small(l)
+}
+
+small(l) if l.shm_bytes < limits.shm_recommended_bytes
+
+small(l) if {
+	shows(l, {"shm_bytes", "mounts"})
+	not l.shm_mounted
+	not l.shm_bytes
 }
 
 with_gpu(l) if not l.gpus == 0
@@ -70,22 +66,15 @@ without_gpus contains l if {
 
 # enclosed are all launches in a container, those of Slurm and Apptainer
 # included, which share the host's /dev/shm.
-enclosed contains l if {
-	some l in input.launches
-	l.kind in {"docker-run", "compose", "kubernetes", "docker-inspect", "apptainer"}
-}
+enclosed := (containers | {l | some l in input.launches; l.kind == "apptainer"}) | slurm_containers
 
-enclosed contains l if {
-	some l in input.launches
-	l.kind == "slurm"
-	l.image != ""
-}
+slurm_containers := {l | some l in input.launches; l.kind == "slurm"; l.image != ""}
 
 # without_rdma are the containers that were given no RDMA device. A hook of enroot may
 # silently add one to a container of Slurm, so this needs NCCL's message that there is
 # none.
 without_rdma contains l if {
-	some l in (containers | {l | some l in enclosed; l.kind == "slurm"})
+	some l in (containers | slurm_containers)
 	shows(l, {"privileged", "devices", "mounts", "resources"})
 	not l.privileged
 	not given(l, "/dev/infiniband")
