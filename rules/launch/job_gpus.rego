@@ -64,20 +64,11 @@ leaves(l, 0) := ["critical", sprintf("hides all GPUs that %s requests", [job.tit
 
 leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the others stay idle", [n, job.gpus(l), job.title(l)])] if {
 	n > 0
-	n < job.gpus(l)
-	stated(l)
+	n < job.stated(l)
 	not crowded(l, n)
 }
 
 crowded(l, n) if job.ranks(l) > n
-
-# stated is true where the file itself says how many GPUs the job gets.
-stated(l) if l.gpus > 0
-
-stated(l) if {
-	not l.gpus
-	count(job.granted) == 1
-}
 
 indices(l, name) := sprintf(". Inside, they have the indices 0 to %d", [job.gpus(l) - 1]) if {
 	l in job.containers
@@ -119,7 +110,7 @@ of_number(l, params, evidence) := {
 	"evidence": array.concat(evidence, gpus_fact(l)),
 }
 
-# The header of a batch script is not judged where commands start the ranks.
+# starts is true of a command that starts ranks, or may: the header of its batch script is not judged.
 starts(run) if job.ranks(run)
 
 starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
@@ -130,9 +121,8 @@ findings contains object.union(of_number(l, {}, [job.fact(l, "processes", job.ra
 	[job.opening(l), job.gpus(l), used(l), concat(", ", sort({sprintf("%s %d", [words.parts[part], l[part]]) | some part in ["processes", "tensor_parallel", "pipeline_parallel", "data_parallel"]; l[part]}))],
 )}) if {
 	some l in (job.parts - job.headers)
-	stated(l)
 	used(l) > 1
-	used(l) < job.gpus(l)
+	used(l) < job.stated(l)
 	count(object.get(lists, [l], {})) == 0
 	not shell(l)
 	count(job.runs) == 1

@@ -8,16 +8,13 @@ pod(more) := object.union({"kind": "kubernetes", "name": "train", "gpus": 8, "so
 
 chosen(name, value) := found([pod({"variables": {name: value}})])
 
-test_fires_for_lists if {
+tasks := {"kind": "slurm", "gpus": 4, "processes": 8, "tasks": 8, "source": "job.sh", "line": 2}
+
+test_fires if {
 	chosen("CUDA_VISIBLE_DEVICES", "0,1,2,9") == {["CUDA_VISIBLE_DEVICES", "high"]}
 	chosen("CUDA_VISIBLE_DEVICES", "8") == {["CUDA_VISIBLE_DEVICES", "critical"]}
 	chosen("HIP_VISIBLE_DEVICES", "") == {["HIP_VISIBLE_DEVICES", "critical"]}
 	found([pod({"kind": "docker-run", "gpus": -1, "variables": {"CUDA_VISIBLE_DEVICES": "none"}})]) == {["CUDA_VISIBLE_DEVICES", "critical"]}
-}
-
-tasks := {"kind": "slurm", "gpus": 4, "processes": 8, "tasks": 8, "source": "job.sh", "line": 2}
-
-test_fires_for_ranks if {
 	found([pod({"tensor_parallel": 8, "pipeline_parallel": 2})]) == {["GPUs", "high"]}
 	found([pod({"variables": {"CUDA_VISIBLE_DEVICES": "0"}, "processes": 8})]) == {["CUDA_VISIBLE_DEVICES", "high"]}
 	found([pod({"processes": 4, "command": ["torchrun"]})]) == {["GPUs", "low"]}

@@ -26,9 +26,6 @@ test_silent if {
 	machine(pod({"variables": {"NCCL_SOCKET_IFNAME": "eth0"}})) == set()
 	on_host("NCCL_SOCKET_IFNAME", "eno") | on_host("NCCL_SOCKET_IFNAME", "^docker") == set()
 	on_host("NCCL_IB_HCA", "=mlx5_0:1") == set()
-	every more in [{"networks": ["roce"]}, {"network": "host"}, {"resources": {"rdma/hca": "1"}}] {
-		found(pod(more)) == set()
-	}
 }
 
 test_unresolvable if count(job_network.missing) == 1 with input as {"launches": [pod({"unknown": {"network": "${X}"}})]}

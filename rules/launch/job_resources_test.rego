@@ -16,9 +16,6 @@ pod(more) := object.union(
 test_fires if found({}) == {"cpu", "memory"}
 
 # A pod may use more than it requests.
-test_silent if {
-	found({"lines": {"cpus": 12, "memory_bytes": 13}}) == set()
-	found({"cpus": 64, "memory_bytes": 68719476736}) == set()
-}
+test_silent if found({"lines": {"cpus": 12, "memory_bytes": 13}}) == set()
 
 test_unresolvable if count(job_resources.missing) == 1 with input as {"launches": [pod({"unknown": {"cpus": "${X}"}})]}

@@ -18,7 +18,6 @@ test_fires if {
 	severities("NCCL_PROTO", "fast", {}) == {"high"}
 	severities("NCCL_BUFFSIZE", "true", {}) | severities("NCCL_SOCKET_IFNAMES", "eth0", {}) == {"low"}
 	found({"nodes": 2, "command": ["torchrun", "--rdzv_endpoint", "127.0.0.1:29500"]}) == {["MASTER_ADDR", "high"]}
-	found({"nodes": 2, "variables": {"MASTER_ADDR": "localhost"}}) == {["MASTER_ADDR", "high"]}
 	severities("NCCL_IB_DISABLE", "1", {"resources": {"rdma/hca": "1"}}) == {"medium"}
 	severities("NCCL_NET", "Socket", {"devices": ["/dev/infiniband"]}) == {"medium"}
 	severities("CUDA_VISIBLE_DEVICES", "0", {"kind": "dockerfile"}) == {"high"}

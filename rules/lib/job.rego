@@ -16,18 +16,10 @@ boxes := launches.isolating | {"ecs", "dockerfile"}
 
 boxed := {l | some l in input.launches; l.kind in boxes}
 
-# parts are the descriptions to judge: those that use GPUs.
-parts contains l if {
-	some l in boxed
-	not l.cpu_only
-}
+unboxed := {l | count(boxed) == 0; some l in input.launches; not l.kind == "slurm-node"}
 
-parts contains l if {
-	count(boxed) == 0
-	some l in input.launches
-	not l.kind == "slurm-node"
-	not without_gpus(l)
-}
+# parts are the descriptions to judge: those that use GPUs.
+parts := {l | some l in boxed; not l.cpu_only} | {l | some l in unboxed; not without_gpus(l)}
 
 without_gpus(l) if l.cpu_only
 
@@ -104,17 +96,21 @@ judged[first][name] := s if {
 	some name, s in settings(first)
 }
 
-# gpus counts the GPUs of a node that a description gets: those that it states, all of the target's where it asks for
-# all, or those of the batch script around it.
-gpus(l) := l.gpus if {
+# stated counts the GPUs of a node that a description gets by its own words, or those of the batch script around it.
+stated(l) := l.gpus if {
 	l.gpus > 0
-} else := target_gpus if {
-	l.gpus == -1
 } else := n if {
 	inherits(l)
 	count(granted) == 1
 	some n in granted
-} else := target_gpus if {
+}
+
+# gpus counts them, or those of the target for what asks for all, or says nothing.
+gpus(l) := stated(l)
+
+gpus(l) := target_gpus if l.gpus == -1
+
+gpus(l) := target_gpus if {
 	inherits(l)
 	count(granted) == 0
 	count({h | some h in parts; h.kind == "slurm"; not launches.shows(h, {"gpus"})}) == 0

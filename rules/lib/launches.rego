@@ -42,11 +42,7 @@ with_gpu(l) if not l.gpus == 0
 shows(l, parts) if count({part | some part in parts; l.unknown[part]}) == 0
 
 # shares is true of a container that has the host's /dev/shm, or another's.
-shares(l) if l.ipc == "host"
-
-shares(l) if startswith(l.ipc, "container:")
-
-shares(l) if startswith(l.ipc, "service:")
+shares(l) if regex.match("^(host$|container:|service:)", l.ipc)
 
 # without_gpus are containers whose command or service asks for no GPU in any of
 # the ways there are: --gpus, --runtime=nvidia, CDI or device nodes, NVIDIA_VISIBLE_DEVICES.
@@ -59,9 +55,7 @@ without_gpus contains l if {
 	not l.runtime
 	not l.privileged
 	count(object.get(l, "devices", [])) == 0
-	every name, _ in object.get(l, "variables", {}) {
-		not name in {"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"}
-	}
+	count({"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"} & object.keys(object.get(l, "variables", {}))) == 0
 }
 
 # enclosed are all launches in a container, those of Slurm and Apptainer
@@ -77,14 +71,9 @@ without_rdma contains l if {
 	some l in (containers | slurm_containers)
 	shows(l, {"privileged", "devices", "mounts", "resources"})
 	not l.privileged
-	not given(l, "/dev/infiniband")
+	count({d | some d in l.devices; startswith(d, "/dev/infiniband")}) == 0
 	count({m | some m in object.get(l, "mounts", []); startswith(m, "/dev")}) == 0
 	count({r | some r, _ in object.get(l, "resources", {}); regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic`, r)}) == 0
-}
-
-given(l, prefix) if {
-	some d in l.devices
-	startswith(d, prefix)
 }
 
 # without_imex are the containers with GPUs that were given no channel of IMEX, a device
@@ -126,12 +115,8 @@ title(l) := sprintf("%s %s", [words[l.kind], l.name]) if {
 } else := words[l.kind]
 
 words := {
-	"docker-run": "the container",
-	"compose": "the service",
-	"kubernetes": "the pod",
-	"docker-inspect": "the container",
-	"slurm": "the job's container",
-	"apptainer": "the container",
+	"docker-run": "the container", "docker-inspect": "the container", "apptainer": "the container",
+	"compose": "the service", "kubernetes": "the pod", "slurm": "the job's container",
 }
 
 # evidence shows a launch by its line.
@@ -144,12 +129,7 @@ evidence(l) := {
 # several is true when the job is to run on more than one GPU of a machine.
 several if {
 	some l in input.launches
-	l.gpus > 1
-}
-
-several if {
-	some l in input.launches
-	some key in {"processes", "tensor_parallel", "pipeline_parallel", "data_parallel"}
+	some key in {"gpus", "processes", "tensor_parallel", "pipeline_parallel", "data_parallel"}
 	l[key] > 1
 }
 
