@@ -50,11 +50,11 @@ wanted(l) if {
 without_gpus(l) if l in launches.without_gpus
 
 without_gpus(l) if {
+	l in job.confined
 	l.kind == "kubernetes"
-	launches.shows(l, {"gpus", "runtime", "privileged", "resources", "requests", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
+	launches.shows(l, {"gpus", "runtime", "resources", "requests", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
 	not l.gpus
 	not l.runtime
-	not l.privileged
 	count(job.devices_of(l)) == 0
 	not job.settings(l).NVIDIA_VISIBLE_DEVICES
 }

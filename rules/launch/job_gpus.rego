@@ -105,9 +105,8 @@ to_blame(l) := {
 } else := of_number(l, {"too_many": job.ranks(l)}, [job.fact(l, "processes", job.ranks(l))])
 
 of_number(l, params, evidence) := {
-	"subject": "GPUs", "remedies": ["correct-launch"],
+	"subject": "GPUs", "remedies": ["correct-launch"], "evidence": array.concat(evidence, gpus_fact(l)),
 	"params": object.union({"variable": "CUDA_VISIBLE_DEVICES"}, params),
-	"evidence": array.concat(evidence, gpus_fact(l)),
 }
 
 # starts is true of a command that starts ranks, or may: the header of its batch script is not judged.

@@ -35,10 +35,10 @@ findings contains {
 # Folders on the path that the loader searches. The host's own libraries, mounted there by the device plugins of some
 # providers, come first where their folder does.
 findings contains {
-	"subject": folder, "severity": kind.severity,
+	"subject": folder, "severity": kind.severity, "params": {"folder": folder},
 	"message": sprintf("%s puts %s on LD_LIBRARY_PATH (%s): %s", [job.opening(l), kind.what, folder, kind.why]),
 	"remedies": [object.get({"dockerfile": "remove-from-image-path"}, l.kind, "remove-from-library-path")],
-	"params": {"folder": folder}, "evidence": [job.setting_fact(l, "LD_LIBRARY_PATH")],
+	"evidence": [job.setting_fact(l, "LD_LIBRARY_PATH")],
 } if {
 	some l, all in job.judged
 	folders := split(all.LD_LIBRARY_PATH.value, ":")

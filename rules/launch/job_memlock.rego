@@ -36,10 +36,9 @@ bounded contains l if {
 }
 
 findings contains {
-	"subject": "RLIMIT_MEMLOCK",
+	"subject": "RLIMIT_MEMLOCK", "evidence": job.rdma(l),
 	"message": sprintf("%s gets RDMA devices (%s) and %s, so the container runtime's limit on locked memory applies (64 KiB or 8 MiB by default): the NIC cannot register NCCL's buffers, and the job fails with \"Cannot allocate memory\" or falls back to TCP", [job.opening(l), job.rdma_words(l), words.lacking.memlock[l.kind]]),
 	"remedies": {true: ["add-ipc-lock", "raise-memlock"], false: ["raise-memlock", "add-ipc-lock"]}[l.kind == "kubernetes"],
-	"evidence": job.rdma(l),
 } if {
 	some l in bounded
 	not l.memlock_bytes
@@ -62,10 +61,9 @@ findings contains {
 # A limit that the file itself sets: a script hands its own on to what it starts, in KiB. Below 64 MiB not even the buffers
 # of a few connections fit; many nodes need more than a GiB.
 findings contains {
-	"subject": "RLIMIT_MEMLOCK",
+	"subject": "RLIMIT_MEMLOCK", "remedies": [source[0]], "evidence": [job.fact(l, "memlock_bytes", l.memlock_bytes)],
 	"message": sprintf("%s limits locked memory to %s%s, and %s: memory registration with RDMA NICs fails", [job.opening(l), facts.bytes(l.memlock_bytes), source[1], use(l)]),
 	"severity": {true: "high", false: "medium"}[l.memlock_bytes <= limits.memlock_too_low_bytes],
-	"remedies": [source[0]], "evidence": [job.fact(l, "memlock_bytes", l.memlock_bytes)],
 } if {
 	some l in job.parts
 	l.memlock_bytes >= 0

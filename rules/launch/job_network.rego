@@ -35,8 +35,8 @@ named[l][name] := value if {
 }
 
 astray(l, name, message, remedies, more) := {
-	"subject": name, "remedies": remedies, "params": {"variable": name},
-	"evidence": array.concat([job.setting_fact(l, name)], more), "message": message,
+	"subject": name, "remedies": remedies, "params": {"variable": name}, "message": message,
+	"evidence": array.concat([job.setting_fact(l, name)], more),
 }
 
 # An interface of the host in a container that has none of them. An RDMA or SR-IOV resource may move one of the host into
@@ -81,9 +81,9 @@ findings contains astray(l, "NCCL_IB_HCA", absent(l, "NCCL_IB_HCA", value, "RDMA
 
 # Containers of an engine without a network between hosts: their addresses hold on one machine only.
 findings contains {
-	"subject": "network", "remedies": ["correct-launch"],
+	"subject": "network", "remedies": ["correct-launch"], "evidence": [job.fact(l, "network", "bridge")],
 	"message": sprintf("%s runs on %d nodes but has the network of one machine's bridge: NCCL gives other nodes an address that they do not reach. Start it with --network host", [job.opening(l), l.nodes]),
-	"params": {"variable": "NCCL_SOCKET_IFNAME", "bridge": "bridge"}, "evidence": [job.fact(l, "network", "bridge")],
+	"params": {"variable": "NCCL_SOCKET_IFNAME", "bridge": "bridge"},
 } if {
 	some l in job.containers
 	l.kind in {"docker-run", "compose"}

@@ -28,10 +28,9 @@ import data.tables.launch_files as words
 
 # What NVIDIA_VISIBLE_DEVICES does where it counts. Docker's --gpus overrides it.
 findings contains {
-	"subject": "NVIDIA_VISIBLE_DEVICES", "severity": told[0], "remedies": ["fix-visible-devices"],
-	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+	"subject": "NVIDIA_VISIBLE_DEVICES", "severity": told[0], "params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
 	"evidence": array.concat([job.setting_fact(l, "NVIDIA_VISIBLE_DEVICES")], [job.fact(l, "gpus", l.gpus) | l.gpus]),
-	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]),
+	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]), "remedies": ["fix-visible-devices"],
 } if {
 	some l in job.parts
 	value := job.settings(l).NVIDIA_VISIBLE_DEVICES.value
@@ -70,10 +69,10 @@ serves(l) if job.matches(words.node_services, l.image)
 
 # bypasses is true of a pod that asks for no device.
 bypasses(l) if {
+	l in job.confined
 	l.kind == "kubernetes"
-	launches.shows(l, {"gpus", "resources", "requests", "privileged"})
+	launches.shows(l, {"gpus", "resources", "requests"})
 	not job.asks(l)
-	not l.privileged
 	count(job.devices_of(l)) == 0
 	not startswith(object.get(l, "object", ""), "DaemonSet/")
 	not job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value == "utility"
@@ -81,10 +80,9 @@ bypasses(l) if {
 }
 
 findings contains {
-	"subject": "NVIDIA_DRIVER_CAPABILITIES", "remedies": ["set-driver-capabilities"],
+	"subject": "NVIDIA_DRIVER_CAPABILITIES", "params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
 	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, library]),
-	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
-	"evidence": [job.setting_fact(l, "NVIDIA_DRIVER_CAPABILITIES")],
+	"remedies": ["set-driver-capabilities"], "evidence": [job.setting_fact(l, "NVIDIA_DRIVER_CAPABILITIES")],
 } if {
 	some l in job.containers
 	job.asks(l)

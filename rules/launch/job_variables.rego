@@ -29,8 +29,8 @@ import data.tables.variables
 
 of_setting(l, name, message, more) := object.union(found, more) if found := {
 	"subject": name, "remedies": ["unset-env"], "params": {"variable": name, "source": variables.guide},
-	"message": sprintf("%s=%s %s", [name, setting_costs.shown(job.settings(l)[name].value), message]),
 	"evidence": [job.setting_fact(l, name)],
+	"message": sprintf("%s=%s %s", [name, setting_costs.shown(job.settings(l)[name].value), message]),
 }
 
 # What the table says of a setting.
@@ -114,9 +114,9 @@ findings contains of_setting(l, name, sprintf("is not a known variable; did you 
 
 # A rendezvous address of the machine itself in a job over several nodes.
 findings contains {
-	"subject": "MASTER_ADDR", "severity": "high", "remedies": ["unset-env"],
+	"subject": "MASTER_ADDR", "severity": "high", "remedies": ["unset-env"], "evidence": [address],
 	"message": sprintf("%s runs on %d nodes with the rendezvous address %s, which on each node is the node itself: the ranks wait for each other until the timeout", [job.opening(l), l.nodes, address.value]),
-	"params": {"variable": "MASTER_ADDR", "source": variables.guide}, "evidence": [address],
+	"params": {"variable": "MASTER_ADDR", "source": variables.guide},
 } if {
 	some l in job.parts
 	l.nodes > 1

@@ -11,7 +11,8 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.tables.launch_files as words
 
-# boxes are the kinds of a unit that one description makes up: what runs in it is a part of it.
+# boxes are the kinds of a unit that one description makes up: what runs in it is a part of it. unboxed are the
+# descriptions of a script, and of no node of Slurm's configuration.
 boxes := launches.isolating | {"ecs", "dockerfile"}
 
 boxed := {l | some l in input.launches; l.kind in boxes}
@@ -91,8 +92,7 @@ judged[l][name] := settings(l)[name] if {
 }
 
 judged[first][name] := s if {
-	count(boxed) == 0
-	first := sort(parts)[0]
+	first := sort(unboxed & parts)[0]
 	some name, s in settings(first)
 }
 
