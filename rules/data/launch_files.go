@@ -12,13 +12,12 @@ type LaunchFileTable struct {
 	RDMAResources  []string `json:"rdma_resources"`
 	HostInterfaces []string `json:"host_interfaces"`
 	Loopback       []string `json:"loopback"`
-	// DriverPackages match packages of distributions, StubFolders folders of a library path.
+	// DriverPackages match packages of distributions.
 	DriverPackages []string `json:"driver_packages"`
-	StubFolders    []string `json:"stub_folders"`
-	// CompatFolders match folders of CUDA's compatibility libraries, HostFolders those of the
-	// host's own libraries.
-	CompatFolders []string `json:"compat_folders"`
-	HostFolders   []string `json:"host_folders"`
+	// MisplacedFolders are folders that have no place on a library path, HostFolders match those of
+	// the host's own libraries.
+	MisplacedFolders []MisplacedFolder `json:"misplaced_folders"`
+	HostFolders      []string          `json:"host_folders"`
 	// WithoutNCCL match images and programs that need no shared memory for their GPUs, NodeServices
 	// images of services that see all GPUs of a node, OtherProcessors images for no GPU.
 	WithoutNCCL     []string `json:"without_nccl"`
@@ -29,6 +28,9 @@ type LaunchFileTable struct {
 	UnlimitedMemlock []string `json:"unlimited_memlock"`
 	// Providers are settings that providers document for their own networks.
 	Providers []Provider `json:"providers"`
+	// Lacking says what a container lacks that has no GPUs, no right to lock memory, or no network of its
+	// host, by the kind of container.
+	Lacking map[string]map[string]string `json:"lacking"`
 	// Parts are the parts of a description, for people, by the names of facts.Launch.Lines.
 	Parts map[string]string `json:"parts"`
 }
@@ -45,4 +47,12 @@ type Provider struct {
 	// Settings are patterns of values by patterns of names. An empty pattern matches any value.
 	Settings map[string]string `json:"settings"`
 	Source   string            `json:"source"`
+}
+
+// MisplacedFolder says what is in folders, matched by regular expressions, and why no program is to load it.
+type MisplacedFolder struct {
+	What     string   `json:"what"`
+	Folders  []string `json:"folders"`
+	Severity string   `json:"severity"`
+	Why      string   `json:"why"`
 }

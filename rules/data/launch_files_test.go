@@ -33,12 +33,12 @@ func TestLaunchFiles(t *testing.T) {
 			[]string{"cuda-toolkit-12-4", "libnccl2", "libnccl-dev", "libcudnn9-cuda-12", "cuda-compat-12-4", "nvidia-container-toolkit", "libnvidia-container1", "libnvidia-container-tools", "nvidia-cuda-toolkit", "cuda-cudart-12-4", "libibverbs1"},
 		},
 		"stub_folders": {
-			table.StubFolders,
+			table.MisplacedFolders[0].Folders,
 			[]string{"/usr/local/cuda/lib64/stubs", "/usr/local/cuda/lib64/stubs/"},
 			[]string{"/usr/local/cuda/lib64", "/opt/stubs-of-mine", "/stubs/lib"},
 		},
 		"compat_folders": {
-			table.CompatFolders,
+			table.MisplacedFolders[1].Folders,
 			[]string{"/usr/local/cuda/compat", "/usr/local/cuda-12.4/compat", "/usr/local/cuda/compat/", "/usr/local/cuda/compat/lib.real"},
 			[]string{"/usr/local/cuda/lib64", "/opt/compat", "/usr/local/cuda/compatible", "/usr/local/cuda/compat/lib"},
 		},

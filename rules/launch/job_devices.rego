@@ -1,16 +1,13 @@
 # METADATA
 # title: A job's container lacks devices
 # description: >-
-#   A container sees only the devices that are passed in. A program for GPUs in a container without
-#   any does not start, HIP needs both of AMD's device nodes, and NCCL without an RDMA device uses
-#   TCP, or ends if its variables call for RDMA.
+#   A container sees only the devices that are passed in. Without GPUs a program does not start, HIP needs both of AMD's
+#   device nodes, and NCCL without an RDMA device uses TCP, or ends if its variables call for RDMA.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: Devices that are passed to a container
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
 #     description: Devices and groups of a ROCm container
-#   - ref: https://github.com/NVIDIA/enroot/blob/master/doc/standard-hooks.md
-#     description: Enroot's hook for RDMA devices, 99-mellanox.sh
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -28,16 +25,12 @@ import data.gpudoctor.lib.job
 import data.gpudoctor.lib.launches
 import data.tables.launch_files as words
 
-# A container that starts ranks and is given no GPU. The default runtime of a machine may
-# add them for an image that asks for them.
+# A container that starts ranks and is given no GPU. The default runtime of a machine may add them for an image that asks
+# for them.
 findings contains {
-	"subject": "/dev/nvidia*",
-	"message": sprintf("%s starts a program for GPUs and requests none (%s)", [job.opening(l), ways[l.kind]]),
-	"severity": "medium",
-	"confidence": "possible",
-	"remedies": ["pass-device-nodes"],
-	"params": {"nodes": ["/dev/nvidia0"]},
-	"evidence": [job.fact(l, "processes", object.get(l, "command", []))],
+	"subject": "/dev/nvidia*", "severity": "medium", "confidence": "possible", "remedies": ["pass-device-nodes"],
+	"message": sprintf("%s starts a program for GPUs and requests none (%s)", [job.opening(l), words.lacking.gpus[l.kind]]),
+	"params": {"nodes": ["/dev/nvidia0"]}, "evidence": [job.fact(l, "processes", object.get(l, "command", []))],
 } if {
 	some l in job.containers
 	without_gpus(l)
@@ -54,64 +47,43 @@ wanted(l) if {
 	job.matches(words.gpu_images, object.get(l, "image", ""))
 }
 
-ways := {
-	"docker-run": "neither --gpus nor --runtime=nvidia",
-	"compose": "neither deploy.resources.reservations.devices nor gpus",
-	"kubernetes": "no nvidia.com/gpu or amd.com/gpu among its limits",
-}
-
 without_gpus(l) if l in launches.without_gpus
 
 without_gpus(l) if {
+	l in job.confined
 	l.kind == "kubernetes"
-	launches.shows(l, {"gpus", "runtime", "privileged", "resources", "requests", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
+	launches.shows(l, {"gpus", "runtime", "resources", "requests", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
 	not l.gpus
 	not l.runtime
-	not l.privileged
-	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
+	count(job.devices_of(l)) == 0
 	not job.settings(l).NVIDIA_VISIBLE_DEVICES
 }
 
-# AMD: HIP needs the compute node and the render nodes.
+# AMD: HIP needs the compute node and the render nodes. A graphics node alone is also passed for other purposes.
 findings contains {
-	"subject": lacking,
+	"subject": lacking, "remedies": ["pass-amd-devices"], "params": {"nodes": [lacking]},
 	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, job.title(l), lacking]),
-	"remedies": ["pass-amd-devices"],
-	"params": {"nodes": [lacking]},
 	"evidence": [job.fact(l, "devices", l.devices)],
 } if {
-	some l in job.containers
-	launches.shows(l, {"privileged", "devices", "mounts"})
-	not l.privileged
+	some l in job.confined
+	launches.shows(l, {"devices", "mounts"})
 	some [given, lacking] in [["/dev/kfd", "/dev/dri"], ["/dev/dri", "/dev/kfd"]]
 	has(l, given)
 	not has(l, lacking)
-	not for_pictures(l)
+	[lacking, contains(object.get(l, "image", ""), "rocm")] != ["/dev/kfd", false]
 }
 
-has(l, prefix) if {
-	some part in ["devices", "mounts"]
-	some d in l[part]
-	startswith(d, prefix)
-}
-
-# A graphics node alone is also passed for other purposes.
-for_pictures(l) if {
-	not has(l, "/dev/kfd")
-	not contains(object.get(l, "image", ""), "rocm")
-}
+has(l, prefix) if count({d | some part in ["devices", "mounts"]; some d in l[part]; startswith(d, prefix)}) > 0
 
 of_rdma(severity, message, evidence) := {
-	"subject": "/dev/infiniband", "severity": severity, "message": message, "evidence": [evidence],
-	"remedies": ["pass-rdma-devices", "add-ipc-lock"], "params": {"nodes": ["/dev/infiniband"]},
+	"subject": "/dev/infiniband", "severity": severity, "remedies": ["pass-rdma-devices", "add-ipc-lock"],
+	"params": {"nodes": ["/dev/infiniband"]}, "evidence": [evidence], "message": message,
 }
 
-# without_rdma are the containers that no RDMA device reaches. A network of its own may bring a
-# pod one.
+# without_rdma are the containers that no RDMA device reaches. A network of its own may bring a pod one.
 without_rdma contains l if {
-	some l in job.containers
-	launches.shows(l, {"privileged", "devices", "mounts", "resources", "networks"})
-	not l.privileged
+	some l in job.confined
+	launches.shows(l, {"devices", "mounts", "resources", "networks"})
 	count(job.rdma(l)) == 0
 	count({name | some name, _ in l.resources; regex.match(`efa|claims|rdma`, name)}) == 0
 	count(object.get(l, "networks", [])) == 0

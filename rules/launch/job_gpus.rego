@@ -1,14 +1,11 @@
 # METADATA
 # title: A job's GPUs, lists of GPUs and ranks disagree
 # description: >-
-#   A file asks for a number of GPUs, its variables choose among them, and its command starts a
-#   rank for each. Where these disagree, GPUs stay idle, ranks find no GPU, or two ranks meet on
-#   one, which NCCL refuses.
+#   A file asks for a number of GPUs, its variables choose among them, and its command starts a rank for each. Where
+#   these disagree, GPUs stay idle, ranks find no GPU, or two ranks meet on one, which NCCL refuses.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES and the effect of an invalid entry
-#   - ref: https://docs.vllm.ai/en/latest/serving/parallelism_scaling.html
-#     description: Tensor and pipeline parallel sizes of a server on one node
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -51,110 +48,83 @@ setting(l, name) := sprintf("%s=%s", [name, job.settings(l)[name].value]) if {
 	job.settings(l)[name].value != ""
 } else := sprintf("%s, which is empty,", [name])
 
-ranks_fact(l) := job.fact(l, "processes", job.ranks(l))
-
 gpus_fact(l) := [job.fact(l, "gpus", l.gpus) | l.gpus]
 
-of_list(l, name, severity, message) := {
-	"subject": name, "severity": severity, "message": message,
-	"params": {"variable": name},
-	"remedies": ["fix-visible-devices"],
+findings contains {
+	"subject": name, "severity": told[0], "remedies": ["fix-visible-devices"], "params": {"variable": name},
 	"evidence": array.concat([job.setting_fact(l, name)], gpus_fact(l)),
-}
-
-findings contains of_list(l, name, "critical", sprintf("%s hides all GPUs that %s requests%s", [setting(l, name), job.title(l), indices(l, name)])) if {
+	"message": sprintf("%s %s%s", [setting(l, name), told[1], indices(l, name)]),
+} if {
 	some l, of in lists
 	some name, entries in of
-	count(entries) == 0
-	job.asks(l)
+	told := leaves(l, count(entries))
 }
 
-findings contains of_list(l, name, "high", sprintf("%s leaves %d of the %d GPUs that %s requests: the others stay idle%s", [setting(l, name), count(entries), job.gpus(l), job.title(l), indices(l, name)])) if {
-	some l, of in lists
-	some name, entries in of
-	count(entries) > 0
-	count(entries) < job.gpus(l)
-	stated(l)
-	not crowded(l, count(entries))
+leaves(l, 0) := ["critical", sprintf("hides all GPUs that %s requests", [job.title(l)])] if job.asks(l)
+
+leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the others stay idle", [n, job.gpus(l), job.title(l)])] if {
+	n > 0
+	n < job.stated(l)
+	not crowded(l, n)
 }
 
 crowded(l, n) if job.ranks(l) > n
 
-# stated is true where the file itself says how many GPUs the job gets.
-stated(l) if l.gpus > 0
-
-stated(l) if {
-	not l.gpus
-	count(job.granted) == 1
-}
-
 indices(l, name) := sprintf(". Inside, they have the indices 0 to %d", [job.gpus(l) - 1]) if {
 	l in job.containers
-	some i, e in visible.list_of(job.settings(l)[name].value)
-	i == count(lists[l][name])
-	regex.match(`^\d`, e)
+	regex.match(`^\d`, visible.list_of(job.settings(l)[name].value)[count(lists[l][name])])
 } else := ""
 
-# offered counts the GPUs that the ranks of a description can use.
+# offered counts the GPUs that the ranks of a description can use, and short are the lists that leave too few.
 offered(l) := min({count(entries) | some entries in lists[l]} | {n | n := job.gpus(l)})
 
-of_number(severity, params, evidence, message) := {
-	"subject": "GPUs", "severity": severity, "message": message,
-	"params": object.union({"variable": "CUDA_VISIBLE_DEVICES"}, params),
-	"remedies": ["correct-launch"],
-	"evidence": evidence,
-}
+short(l) := sort([name | some name, entries in lists[l]; count(entries) < job.ranks(l)])
 
-# More ranks than GPUs: two ranks on one GPU, which NCCL refuses, or none for some. Tasks of a batch
-# job may also be programs without a GPU.
-findings contains object.union(
-	of_number({true: "medium", false: "high"}[is_header], {"too_many": job.ranks(l)}, array.concat([ranks_fact(l)], gpus_fact(l)), sprintf(
+# More ranks than GPUs: two ranks on one GPU, which NCCL refuses, or none for some. Tasks of a batch job may also be
+# programs without a GPU.
+findings contains object.union(to_blame(l), {
+	"severity": {true: "medium", false: "high"}[is_header],
+	"message": sprintf(
 		"%s starts %d ranks on each node with %s%s: each rank needs a GPU of its own, and NCCL rejects two ranks on one",
 		[job.opening(l), job.ranks(l), facts.counted(offered(l), "GPU"), concat("", [sprintf(" (%s)", [setting(l, name)]) | some name in short(l)])],
-	)),
-	{k: v | some name in array.slice(short(l), 0, 1); some k, v in {
-		"subject": name, "params": {"variable": name, "too_many": job.ranks(l)},
-		"remedies": ["fix-visible-devices", "correct-launch"],
-		"evidence": [ranks_fact(l), job.setting_fact(l, name)],
-	}},
-) if {
+	),
+}) if {
 	some l in job.parts
 	offered(l) > 0
 	crowded(l, offered(l))
-	not started_otherwise(l)
-	is_header := count({l} & headers) > 0
+	count({run | l in job.headers; some run in job.runs; starts(run)}) == 0
+	is_header := count({l} & job.headers) > 0
 }
 
-# headers are those of batch scripts, which are not judged where commands start the ranks.
-headers := {l | some l in job.parts; l.kind == "slurm"; not l.command}
+to_blame(l) := {
+	"subject": name, "remedies": ["fix-visible-devices", "correct-launch"],
+	"params": {"variable": name, "too_many": job.ranks(l)},
+	"evidence": [job.fact(l, "processes", job.ranks(l)), job.setting_fact(l, name)],
+} if {
+	name := short(l)[0]
+} else := of_number(l, {"too_many": job.ranks(l)}, [job.fact(l, "processes", job.ranks(l))])
 
-started_otherwise(l) if {
-	l in headers
-	some run in job.parts
-	run.command
-	starts(run)
+of_number(l, params, evidence) := {
+	"subject": "GPUs", "remedies": ["correct-launch"], "evidence": array.concat(evidence, gpus_fact(l)),
+	"params": object.union({"variable": "CUDA_VISIBLE_DEVICES"}, params),
 }
 
+# starts is true of a command that starts ranks, or may: the header of its batch script is not judged.
 starts(run) if job.ranks(run)
 
 starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
 
-# short are the lists that leave too few.
-short(l) := sort([name | some name, entries in lists[l]; count(entries) < job.ranks(l)])
-
 # Fewer: GPUs that are paid for, and idle.
-findings contains of_number("low", {}, array.concat([ranks_fact(l)], gpus_fact(l)), sprintf(
+findings contains object.union(of_number(l, {}, [job.fact(l, "processes", job.ranks(l))]), {"severity": "low", "message": sprintf(
 	"%s requests %d GPUs on each node and uses %d of them (%s): the others stay idle",
 	[job.opening(l), job.gpus(l), used(l), concat(", ", sort({sprintf("%s %d", [words.parts[part], l[part]]) | some part in ["processes", "tensor_parallel", "pipeline_parallel", "data_parallel"]; l[part]}))],
-)) if {
-	some l in job.parts
-	not l in headers
-	stated(l)
+)}) if {
+	some l in (job.parts - job.headers)
 	used(l) > 1
-	used(l) < job.gpus(l)
+	used(l) < job.stated(l)
 	count(object.get(lists, [l], {})) == 0
 	not shell(l)
-	count({run | some run in job.parts; run.command}) == 1
+	count(job.runs) == 1
 }
 
 used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if launches.shows(l, {"data_parallel"})
@@ -163,14 +133,12 @@ used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if launches.shows(l,
 shell(l) if regex.match(`(^|/)(ba|z|da)?sh$`, l.command[0])
 
 # More GPUs than the machine has: the job is never scheduled, or does not start.
-findings contains of_number(
-	"high", {"too_many": l.gpus},
-	array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": count(facts.gpus), "source": "--target"}]),
-	sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, count(facts.gpus)]),
-) if {
+findings contains object.union(of_number(l, {"too_many": l.gpus}, []), {
+	"message": sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, job.target_gpus]),
+	"evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": job.target_gpus, "source": "--target"}]),
+}) if {
 	some l in job.parts
-	count(facts.gpus) > 0
-	l.gpus > count(facts.gpus)
+	l.gpus > job.target_gpus
 }
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"gpus", "processes", "tasks", "tensor_parallel", "nodes"} | {sprintf("variables[%s]", [name]) | some name in visible.choosers})

@@ -1,17 +1,11 @@
 # METADATA
 # title: An image's libraries stand in the way of the host's
 # description: >-
-#   The NVIDIA driver's libraries come from the host, which mounts them into the container. Packages
-#   of the driver, CUDA's stubs and its compatibility libraries on LD_LIBRARY_PATH take their
-#   place: CUDA then fails with error 34, 803 or 804 on other hosts than the one that they fit. Of
-#   two copies of NCCL, programs get one or the other.
+#   The host mounts the NVIDIA driver's libraries into a container. The driver's packages, CUDA's stubs and its
+#   compatibility libraries take their place, and of two copies of NCCL, programs get one or the other.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
 #     description: Compatibility libraries serve older drivers, on data center GPUs; errors 803 and 804
-#   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
-#     description: The container toolkit mounts the driver's libraries into the container
-#   - ref: https://pypi.org/project/nvidia-nccl-cu12/
-#     description: NCCL as a Python package, which PyTorch depends on
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -29,55 +23,36 @@ import data.gpudoctor.lib.job
 import data.tables.launch_files as words
 
 findings contains {
-	"subject": name,
+	"subject": name, "remedies": ["remove-driver-libraries"], "params": {"library": name},
 	"message": sprintf("%s installs %s, a part of the NVIDIA driver. The driver's libraries must come from the host: those of an image match only one version of the kernel driver, and elsewhere CUDA or NVML fail to start", [job.opening(l), name]),
-	"remedies": ["remove-driver-libraries"],
-	"params": {"library": name},
-	"evidence": [job.fact(l, sprintf("packages[%s]", [name]), name)],
+	"evidence": [job.fact(l, job.entry("packages", name), name)],
 } if {
 	some l in job.parts
 	some name in l.packages
 	job.matches(words.driver_packages, name)
 }
 
-# Folders on the path that the loader searches. The host's own libraries, mounted there by the
-# device plugins of some providers, come first where their folder does.
+# Folders on the path that the loader searches. The host's own libraries, mounted there by the device plugins of some
+# providers, come first where their folder does.
 findings contains {
-	"subject": folder,
+	"subject": folder, "severity": kind.severity, "params": {"folder": folder},
 	"message": sprintf("%s puts %s on LD_LIBRARY_PATH (%s): %s", [job.opening(l), kind.what, folder, kind.why]),
-	"severity": kind.severity,
 	"remedies": [object.get({"dockerfile": "remove-from-image-path"}, l.kind, "remove-from-library-path")],
-	"params": {"folder": folder},
 	"evidence": [job.setting_fact(l, "LD_LIBRARY_PATH")],
 } if {
 	some l, all in job.judged
 	folders := split(all.LD_LIBRARY_PATH.value, ":")
 	some i, folder in folders
-	some kind in kinds
-	job.matches(words[kind.folders], folder)
+	some kind in words.misplaced_folders
+	job.matches(kind.folders, folder)
 	count({f | some f in array.slice(folders, 0, i); job.matches(words.host_folders, f)}) == 0
 }
 
-kinds := [
-	{
-		"folders": "stub_folders", "what": "CUDA's stubs", "severity": "high",
-		"why": "programs load the stub instead of the driver's libcuda, and CUDA fails with error 34. LIBRARY_PATH is the variable for linking",
-	},
-	{
-		"folders": "compat_folders", "what": "CUDA's compatibility libraries", "severity": "medium",
-		"why": "programs load that libcuda instead of the host's. It serves only drivers older than itself, on data center GPUs: with a newer driver CUDA fails with error 803, or lacks what the driver offers, and on other GPUs it fails with error 804",
-	},
-]
-
-# PyTorch's own NCCL beside that of a base image does no harm. Who installs it twice by name means
-# one of the two.
+# PyTorch's own NCCL beside that of a base image does no harm. Who installs it twice by name means one of the two.
 findings contains {
-	"subject": "NCCL",
+	"subject": "NCCL", "severity": "medium", "confidence": "possible", "remedies": ["same-nccl-everywhere"],
 	"message": sprintf("%s installs NCCL twice, as %s with the system's packages and as %s with Python's: which of them a program loads depends on how it was built, and on LD_LIBRARY_PATH", [job.opening(l), system, python]),
-	"severity": "medium",
-	"confidence": "possible",
-	"remedies": ["same-nccl-everywhere"],
-	"evidence": [job.fact(l, sprintf("packages[%s]", [system]), system), job.fact(l, sprintf("python_packages[%s]", [python]), python)],
+	"evidence": [job.fact(l, job.entry("packages", system), system), job.fact(l, job.entry("python_packages", python), python)],
 } if {
 	some l in job.parts
 	system := min({p | some p in l.packages; regex.match(`^libnccl(2|-dev)$`, p)})

@@ -1,17 +1,11 @@
 # METADATA
 # title: A job uses a network that does not reach its peers
 # description: >-
-#   NCCL and Gloo set up connections over the interface that NCCL_SOCKET_IFNAME and
-#   GLOO_SOCKET_IFNAME name. A container with a network of its own has other interfaces than its
-#   host, and where none matches, the job fails at startup. The bridge of an engine ends in its
-#   machine.
+#   A container with a network of its own has other interfaces than its host. Where none matches what a variable names,
+#   NCCL or Gloo fails at startup, and the bridge of an engine does not reach other machines.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: NCCL_SOCKET_IFNAME, NCCL_IB_HCA and the default choice
-#   - ref: https://docs.pytorch.org/docs/stable/distributed.html
-#     description: GLOO_SOCKET_IFNAME
-#   - ref: https://docs.docker.com/engine/network/drivers/host/
-#     description: Networks of containers
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -41,13 +35,13 @@ named[l][name] := value if {
 }
 
 astray(l, name, message, remedies, more) := {
-	"subject": name, "message": message, "remedies": remedies, "params": {"variable": name},
+	"subject": name, "remedies": remedies, "params": {"variable": name}, "message": message,
 	"evidence": array.concat([job.setting_fact(l, name)], more),
 }
 
-# An interface of the host in a container that has none of them. An RDMA or SR-IOV resource may
-# move one of the host into the pod.
-findings contains astray(l, name, sprintf("%s=%s names an interface of the host, but %s has a network of its own (%s), with eth0: NCCL and Gloo find no such interface, and the job fails at startup", [name, value, job.title(l), without[l.kind]]), ["set-socket-ifname", "unset-env"], []) if {
+# An interface of the host in a container that has none of them. An RDMA or SR-IOV resource may move one of the host into
+# the pod.
+findings contains astray(l, name, sprintf("%s=%s names an interface of the host, but %s has a network of its own (%s), with eth0: NCCL and Gloo find no such interface, and the job fails at startup", [name, value, job.title(l), words.lacking.network[l.kind]]), ["set-socket-ifname", "unset-env"], []) if {
 	some l, of in named
 	some name, value in of
 	job.own_network(l)
@@ -58,43 +52,38 @@ findings contains astray(l, name, sprintf("%s=%s names an interface of the host,
 	count({f | some f in job.rdma(l); contains(f.fact, ".resources")}) == 0
 }
 
-without := {"kubernetes": "no hostNetwork", "docker-run": "no --network host", "compose": "no network_mode: host", "docker-inspect": "not the host's"}
-
 # on_host is true of what has the interfaces of the target.
 on_host(l) if l.network == "host"
 
 on_host(l) if not l.kind in job.boxes
 
-findings contains astray(l, name, sprintf("%s=%s of %s matches no interface of the target: there are %s", [name, value, job.title(l), facts.list(there)]), ["unset-env", "set-socket-ifname"], [{"fact": "nics.interfaces", "value": sort(there), "source": "--target"}]) if {
-	some l, of in named
-	some name, value in of
+absent(l, name, value, what, there) := sprintf("%s=%s of %s matches no %s of the target: there are %s", [name, value, job.title(l), what, facts.list(there)]) if {
 	on_host(l)
-	some interfaces in networks.listed
-	there := {n.name | some n in interfaces}
-	every interface in there {
-		not networks.selects(value, interface)
+	every word in there {
+		not networks.selects(value, word)
 	}
 }
 
-findings contains astray(l, "NCCL_IB_HCA", sprintf("NCCL_IB_HCA=%s of %s matches no RDMA device of the target: there are %s", [value, job.title(l), facts.list(there)]), ["set-ib-hca", "unset-env"], [{"fact": "nics.rdma", "value": sort(there), "source": "--target"}]) if {
+findings contains astray(l, name, absent(l, name, value, "interface", there), ["unset-env", "set-socket-ifname"], [{"fact": "nics.interfaces", "value": sort(there), "source": "--target"}]) if {
+	some l, of in named
+	some name, value in of
+	some interfaces in networks.listed
+	there := {n.name | some n in interfaces}
+}
+
+findings contains astray(l, "NCCL_IB_HCA", absent(l, "NCCL_IB_HCA", value, "RDMA device", there), ["set-ib-hca", "unset-env"], [{"fact": "nics.rdma", "value": sort(there), "source": "--target"}]) if {
 	some l, all in job.judged
-	on_host(l)
 	value := all.NCCL_IB_HCA.value
 	value != ""
 	there := {p.device | some p in input.nics.rdma}
 	count(there) > 0
-	every device in there {
-		not networks.selects(value, device)
-	}
 }
 
 # Containers of an engine without a network between hosts: their addresses hold on one machine only.
 findings contains {
-	"subject": "network",
+	"subject": "network", "remedies": ["correct-launch"], "evidence": [job.fact(l, "network", "bridge")],
 	"message": sprintf("%s runs on %d nodes but has the network of one machine's bridge: NCCL gives other nodes an address that they do not reach. Start it with --network host", [job.opening(l), l.nodes]),
-	"params": {"variable": "NCCL_SOCKET_IFNAME", "bridge": object.get(l, "network", "bridge")},
-	"remedies": ["correct-launch"],
-	"evidence": [job.fact(l, "network", object.get(l, "network", "bridge"))],
+	"params": {"variable": "NCCL_SOCKET_IFNAME", "bridge": "bridge"},
 } if {
 	some l in job.containers
 	l.kind in {"docker-run", "compose"}

@@ -1,9 +1,8 @@
 # METADATA
 # title: The nodes of a job disagree
 # description: >-
-#   A job has a number of nodes, and its launcher waits for a number of them. If it waits for more,
-#   the rendezvous never completes. A launcher starts all ranks of its node, so it runs once on
-#   each. And a scheduler does not start what asks for more GPUs than a node has.
+#   A launcher that waits for more nodes than its job has never starts, and one that starts all ranks of its node runs
+#   once on each. A scheduler does not start what asks for more GPUs than a node has.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/elastic/run.html
 #     description: --nnodes and --nproc-per-node of torchrun
@@ -25,63 +24,44 @@ package gpudoctor.rules.job_nodes
 import data.gpudoctor.lib.job
 import data.gpudoctor.lib.launches
 
-of_numbers(subject, message, params, evidence) := {"subject": subject, "message": message, "params": params, "evidence": evidence, "remedies": ["correct-launch"]}
-
 program(run) := regex.replace(run.command[0], `^.*/`, "")
-
-# batches are the headers of batch scripts, runs what they start.
-batches contains l if {
-	some l in job.parts
-	l.kind == "slurm"
-	not l.command
-}
-
-runs contains l if {
-	some l in job.parts
-	count(l.command) > 0
-}
 
 # waits is the number of nodes that a launcher waits for: of a range, the least.
 waits(l) := to_number(least) if {
+	launches.shows(l, {"nodes"})
 	least := split(job.option(l, "nnodes|num[_-]machines|num[_-]nodes"), ":")[0]
 	regex.match(`^\d{1,6}$`, least)
 }
 
-findings contains of_numbers(
-	"nodes",
-	sprintf("The batch job has %d nodes, and its launcher waits for %d (%s): the rendezvous never completes", [batch.nodes, waits(run), launches.place_of(run, "nodes")]),
-	{"launcher": program(run)},
-	[job.fact(batch, "nodes", batch.nodes), job.fact(run, "nodes", waits(run))],
-) if {
-	some batch in batches
-	some run in runs
-	launches.shows(run, {"nodes"})
+findings contains {
+	"subject": "nodes", "params": {"launcher": program(run)},
+	"message": sprintf("The batch job has %d nodes, and its launcher waits for %d (%s): the rendezvous never completes", [batch.nodes, waits(run), launches.place_of(run, "nodes")]),
+	"evidence": [job.fact(batch, "nodes", batch.nodes), job.fact(run, "nodes", waits(run))],
+} if {
+	some batch in job.headers
+	some run in job.runs
 	waits(run) > batch.nodes
 }
 
 # A pod of an object that says how many it starts.
-findings contains of_numbers(
-	"nodes",
-	sprintf("%s is one of %d, and its launcher waits for %d nodes: the rendezvous never completes", [job.opening(l), l.nodes, waits(l)]),
-	{"launcher": program(l)},
-	[job.fact(l, "nodes", l.nodes)],
-) if {
+findings contains {
+	"subject": "nodes", "params": {"launcher": program(l)}, "evidence": [job.fact(l, "nodes", l.nodes)],
+	"message": sprintf("%s is one of %d, and its launcher waits for %d nodes: the rendezvous never completes", [job.opening(l), l.nodes, waits(l)]),
+} if {
 	some l in job.containers
 	l.kind == "kubernetes"
-	launches.shows(l, {"nodes"})
 	waits(l) > l.nodes
 }
 
 # A launcher that starts all ranks of a node, started once for each of them.
-findings contains of_numbers(
-	"ranks",
-	sprintf("%s starts %d tasks on each node, and each starts a launcher with %d ranks of its own (%s): %d ranks share the GPUs of a node. Use --ntasks-per-node=1 with torchrun", [job.opening(batch), batch.tasks, run.processes, launches.place_of(run, "command"), batch.tasks * run.processes]),
-	{"launcher": program(run)},
-	[job.fact(batch, "processes", batch.tasks), job.fact(run, "processes", run.processes)],
-) if {
-	some batch in batches
+findings contains {
+	"subject": "ranks", "params": {"launcher": program(run)},
+	"message": sprintf("%s starts %d tasks on each node, and each starts a launcher with %d ranks of its own (%s): %d ranks share the GPUs of a node. Use --ntasks-per-node=1 with torchrun", [job.opening(batch), batch.tasks, run.processes, launches.place_of(run, "command"), batch.tasks * run.processes]),
+	"evidence": [job.fact(batch, "processes", batch.tasks), job.fact(run, "processes", run.processes)],
+} if {
+	some batch in job.headers
 	batch.tasks > 1
-	some run in runs
+	some run in job.runs
 	run.kind == "slurm"
 	program(run) in {"torchrun", "accelerate", "deepspeed"}
 	run.processes > 1
@@ -93,32 +73,27 @@ findings contains of_numbers(
 nodes[l.name] contains l if {
 	some l in input.launches
 	l.kind == "slurm-node"
-	l.name
 }
 
-findings contains of_numbers(
-	name,
-	sprintf("The configuration of Slurm gives the node %s %d GPUs in %s and %d in %s: slurmd then registers the node with fewer GPUs than configured, and slurmctld drains it", [name, few.gpus, launches.place_of(few, "gpus"), many.gpus, launches.place_of(many, "gpus")]),
-	{"slurm_node": name},
-	[job.fact(few, "gpus", few.gpus), job.fact(many, "gpus", many.gpus)],
-) if {
+findings contains {
+	"subject": name, "params": {"slurm_node": name},
+	"message": sprintf("The configuration of Slurm gives the node %s %d GPUs in %s and %d in %s: slurmd then registers the node with fewer GPUs than configured, and slurmctld drains it", [name, few.gpus, launches.place_of(few, "gpus"), many.gpus, launches.place_of(many, "gpus")]),
+	"evidence": [job.fact(few, "gpus", few.gpus), job.fact(many, "gpus", many.gpus)],
+} if {
 	some name, all in nodes
-	numbers_ := {l.gpus | some l in all}
 	some few in all
-	few.gpus == min(numbers_)
+	few.gpus == min({l.gpus | some l in all})
 	some many in all
-	many.gpus == max(numbers_)
+	many.gpus == max({l.gpus | some l in all})
 	few.gpus < many.gpus
 	few.source != many.source
 }
 
-findings contains of_numbers(
-	"GPUs",
-	sprintf("%s requests %d GPUs on each node, but the largest node in the configuration of Slurm has %d: sbatch rejects the job", [job.opening(l), l.gpus, largest]),
-	{"too_many": l.gpus},
-	[job.fact(l, "gpus", l.gpus)],
-) if {
-	some l in batches
+findings contains {
+	"subject": "GPUs", "params": {"too_many": l.gpus}, "evidence": [job.fact(l, "gpus", l.gpus)],
+	"message": sprintf("%s requests %d GPUs on each node, but the largest node in the configuration of Slurm has %d: sbatch rejects the job", [job.opening(l), l.gpus, largest]),
+} if {
+	some l in job.headers
 	largest := max({n.gpus | some all in nodes; some n in all})
 	l.gpus > largest
 }

@@ -1,17 +1,13 @@
 # METADATA
 # title: A job's container gets other GPUs or libraries than it asks for
 # description: >-
-#   The NVIDIA container runtime obeys NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES. In a pod
-#   they take the place of what the device plugin chose, behind the back of the scheduler, and in a
-#   container of enroot of what Slurm chose. Without compute there is no libcuda in it, without utility
-#   no NVML, and NCCL needs both.
+#   NVIDIA_VISIBLE_DEVICES takes the place of what the device plugin of Kubernetes or Slurm chose. Without compute in
+#   NVIDIA_DRIVER_CAPABILITIES there is no libcuda, without utility no NVML; NCCL needs both.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES
 #   - ref: https://github.com/NVIDIA/enroot/blob/master/doc/standard-hooks.md
 #     description: Enroot's hook 98-nvidia.sh, which pyxis uses, obeys NVIDIA_VISIBLE_DEVICES
-#   - ref: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/kubelet/kubelet_pods.go
-#     description: GenerateRunContainerOptions adds the pod's variables behind the device plugin's
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -32,12 +28,9 @@ import data.tables.launch_files as words
 
 # What NVIDIA_VISIBLE_DEVICES does where it counts. Docker's --gpus overrides it.
 findings contains {
-	"subject": "NVIDIA_VISIBLE_DEVICES",
-	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]),
-	"severity": told[0],
-	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
-	"remedies": ["fix-visible-devices"],
+	"subject": "NVIDIA_VISIBLE_DEVICES", "severity": told[0], "params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
 	"evidence": array.concat([job.setting_fact(l, "NVIDIA_VISIBLE_DEVICES")], [job.fact(l, "gpus", l.gpus) | l.gpus]),
+	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]), "remedies": ["fix-visible-devices"],
 } if {
 	some l in job.parts
 	value := job.settings(l).NVIDIA_VISIBLE_DEVICES.value
@@ -71,39 +64,40 @@ by_variable(l) if {
 	l.image
 }
 
-# bypasses is true of a pod that asks for no device. Services on each node look at all of them by right.
+# serves is true of a service on each node, which looks at all GPUs by right.
+serves(l) if job.matches(words.node_services, l.image)
+
+# bypasses is true of a pod that asks for no device.
 bypasses(l) if {
+	l in job.confined
 	l.kind == "kubernetes"
-	launches.shows(l, {"gpus", "resources", "requests", "privileged"})
+	launches.shows(l, {"gpus", "resources", "requests"})
 	not job.asks(l)
-	not l.privileged
-	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
+	count(job.devices_of(l)) == 0
 	not startswith(object.get(l, "object", ""), "DaemonSet/")
 	not job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value == "utility"
-	not job.matches(words.node_services, object.get(l, "image", ""))
+	not serves(l)
 }
 
 findings contains {
-	"subject": "NVIDIA_DRIVER_CAPABILITIES",
+	"subject": "NVIDIA_DRIVER_CAPABILITIES", "params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
 	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, library]),
-	"severity": "high",
-	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
-	"remedies": ["set-driver-capabilities"],
-	"evidence": [job.setting_fact(l, "NVIDIA_DRIVER_CAPABILITIES")],
+	"remedies": ["set-driver-capabilities"], "evidence": [job.setting_fact(l, "NVIDIA_DRIVER_CAPABILITIES")],
 } if {
 	some l in job.containers
 	job.asks(l)
-	not job.matches(words.node_services, object.get(l, "image", ""))
+	not serves(l)
 	value := job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value
 	given := {trim_space(c) | some c in split(lower(value), ",")} - {""}
-	count(given & {"all", "video", "graphics", "display"}) == 0
 	count(given) > 0
-	some capability, library in needed(l)
+	count(given & {"all", "video", "graphics", "display"}) == 0
+	some capability, library in libraries(l)
 	not capability in given
 }
 
-needed(l) := {"compute": "libcuda, without which CUDA finds no driver", "utility": "libnvidia-ml, without which NCCL does not start"} if {
-	job.several(l)
-} else := {"compute": "libcuda, without which CUDA finds no driver"}
+libraries(l) := object.union(
+	{"compute": "libcuda, without which CUDA finds no driver"},
+	{c: "libnvidia-ml, without which NCCL does not start" | job.several(l); c := "utility"},
+)
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"gpus", "runtime", "resources", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"})

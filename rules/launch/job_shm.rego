@@ -1,17 +1,11 @@
 # METADATA
 # title: A job's /dev/shm is too small
 # description: >-
-#   NCCL exchanges data through files in /dev/shm between GPUs without direct access to each
-#   other, and data loaders pass batches there. A container gets 64 MiB unless its description
-#   asks for more, less than the buffers of one NCCL communicator: NCCL then fails with
-#   "unhandled system error" or "No space left on device", and data loaders die of a bus error.
+#   NCCL exchanges data through /dev/shm between GPUs without direct access to each other, and data loaders pass batches
+#   there. Both fail in the 64 MiB that a container gets unless its description asks for more.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL recommends 1 GiB of shared memory in containers
-#   - ref: https://docs.docker.com/reference/cli/docker/container/run/
-#     description: The default of --shm-size is 64 MiB
-#   - ref: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
-#     description: A volume in memory, and its size
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -38,15 +32,10 @@ sharing contains l if {
 }
 
 findings contains {
-	"subject": "/dev/shm",
+	"subject": "/dev/shm", "severity": severity(l),
 	"message": sprintf("%s %s and uses several GPUs: NCCL's shared memory transfers, and data loaders with several workers, fail there. The recommended minimum is 1 GiB", [job.opening(l), launches.shm_words(l)]),
-	"severity": severity(l),
-	"remedies": ["increase-shm", "share-ipc"],
 	"evidence": [job.fact(l, "shm_bytes", object.get(l, "shm_bytes", "the default of 64 MiB"))],
-} if {
-	some l in sharing
-	l in launches.small_shm
-}
+} if some l in (sharing & launches.small_shm)
 
 # GPUs that NVLink connects exchange nothing through it, as in Google's machines for GPUDirect.
 severity(l) := "low" if {
@@ -59,10 +48,8 @@ severity(l) := "low" if {
 
 # A volume of the node's disk in its place.
 findings contains {
-	"subject": "/dev/shm",
+	"subject": "/dev/shm", "severity": "medium", "remedies": ["increase-shm"],
 	"message": sprintf("%s mounts an emptyDir without medium: Memory at /dev/shm, so shared memory is a file on the disk of the node", [job.opening(l)]),
-	"severity": "medium",
-	"remedies": ["increase-shm"],
 	"evidence": [job.fact(l, "mounts", "emptyDir:/dev/shm")],
 } if {
 	some l in sharing

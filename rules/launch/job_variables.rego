@@ -1,15 +1,11 @@
 # METADATA
 # title: A job's variable is misconfigured or left over
 # description: >-
-#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP control how GPUs
-#   communicate. A setting made for another machine, for a fault that is gone, or for a library that
-#   has since renamed it costs bandwidth or has no effect, each time that the job runs. What a
-#   provider documents for its network is none of these.
+#   A setting made for another machine, for a fault that is gone, or for a library that has since renamed it costs
+#   bandwidth or has no effect. What a provider documents for its network is none of these.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable does; tuning and debugging variables are not for production
-#   - ref: https://docs.pytorch.org/docs/stable/elastic/run.html
-#     description: The rendezvous of torchrun
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -23,7 +19,6 @@
 #   since: "0.4"
 package gpudoctor.rules.job_variables
 
-import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
 import data.gpudoctor.lib.nccl_values
 import data.gpudoctor.lib.setting_costs
@@ -32,27 +27,17 @@ import data.gpudoctor.lib.variable_names
 import data.tables.launch_files as words
 import data.tables.variables
 
-of_setting(l, name, message, more) := object.union(
-	{
-		"subject": name,
-		"message": sprintf("%s=%s %s", [name, setting_costs.shown(job.settings(l)[name].value), message]),
-		"remedies": ["unset-env"],
-		"evidence": [job.setting_fact(l, name)],
-		"params": {"variable": name, "source": variables.guide},
-	},
-	more,
-)
+of_setting(l, name, message, more) := object.union(found, more) if found := {
+	"subject": name, "remedies": ["unset-env"], "params": {"variable": name, "source": variables.guide},
+	"evidence": [job.setting_fact(l, name)],
+	"message": sprintf("%s=%s %s", [name, setting_costs.shown(job.settings(l)[name].value), message]),
+}
 
 # What the table says of a setting.
-findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), why(row)]), {
+findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), why(row)]), object.union(object.filter(row, ["confidence", "remedies"]), {
 	"severity": severity(l, row),
-	"confidence": row.confidence,
-	"remedies": object.get(row, "remedies", ["unset-env"]),
-	"params": object.union(
-		{"variable": name, "source": object.get(row, "source", variables.guide)},
-		object.union(object.filter(row, ["level"]), {k: v | row.inert; k := "effect"; v := "none"}),
-	),
-}) if {
+	"params": object.union(object.filter(row, ["level", "source"]), {k: "none" | row.inert; k := "effect"}),
+})) if {
 	some l, rows in decisive
 	some name, row in rows
 	not row.silent
@@ -71,8 +56,7 @@ why(row) := sprintf("%s: %s", [row.why, variables.losses[row.loss]]) if {
 	row.loss
 } else := row.why
 
-# What is only possible without a machine to look at is low, and so is the way between GPUs where
-# there is one.
+# What is only possible without a machine to look at is low, and so is the way between GPUs where there is one.
 severity(l, row) := "low" if {
 	setting_rows.severity(row) in {"critical", "high", "medium"}
 	mild(l, row)
@@ -80,14 +64,11 @@ severity(l, row) := "low" if {
 
 mild(_, row) if {
 	row.confidence == "possible"
-	not machine_known
+	not job.target_gpus
 }
 
-machine_known if count(facts.gpus) > 0
-
 mild(l, row) if {
-	some name in row.names
-	name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE"}
+	count({"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE"} & {name | some name in row.names}) > 0
 	job.gpus(l) == 1
 }
 
@@ -100,8 +81,7 @@ mild(l, row) if {
 # A benchmark of NCCL measures with settings on purpose.
 mild(_, _) if {
 	some l in job.parts
-	some word in l.command
-	regex.match(`(^|[/\s])(all|reduce|broadcast|sendrecv|gather|scatter)[a-z_]*_perf(\s|$)`, word)
+	job.says(l, `(^|[/\s])(all|reduce|broadcast|sendrecv|gather|scatter)[a-z_]*_perf(\s|$)`)
 }
 
 # documented is true of a setting that the provider of the job's network asks for.
@@ -123,8 +103,7 @@ findings contains of_setting(l, name, "is a word, but NCCL reads a number: the v
 }
 
 findings contains of_setting(l, name, sprintf("is not a known variable; did you mean %s?", [meant]), {
-	"confidence": "possible",
-	"params": {"variable": name, "source": variables.guide, "meant": meant, "effect": "none"},
+	"confidence": "possible", "params": {"meant": meant, "effect": "none"},
 }) if {
 	some l, all in job.judged
 	some name, _ in all
@@ -135,12 +114,9 @@ findings contains of_setting(l, name, sprintf("is not a known variable; did you 
 
 # A rendezvous address of the machine itself in a job over several nodes.
 findings contains {
-	"subject": "MASTER_ADDR",
+	"subject": "MASTER_ADDR", "severity": "high", "remedies": ["unset-env"], "evidence": [address],
 	"message": sprintf("%s runs on %d nodes with the rendezvous address %s, which on each node is the node itself: the ranks wait for each other until the timeout", [job.opening(l), l.nodes, address.value]),
-	"severity": "high",
 	"params": {"variable": "MASTER_ADDR", "source": variables.guide},
-	"remedies": ["unset-env"],
-	"evidence": [address],
 } if {
 	some l in job.parts
 	l.nodes > 1
@@ -154,8 +130,7 @@ meeting(l) := job.fact(l, "command", value) if {
 
 # Variables that switch off the RDMA that the file itself requests.
 findings contains of_setting(l, name, sprintf("disables RDMA, but %s gets RDMA devices (%s): traffic between nodes uses TCP, at a fraction of the bandwidth", [job.title(l), job.rdma_words(l)]), {
-	"severity": "medium",
-	"evidence": array.concat([job.setting_fact(l, name)], job.rdma(l)),
+	"severity": "medium", "evidence": array.concat([job.setting_fact(l, name)], job.rdma(l)),
 }) if {
 	not job.target_rdma
 	some l in job.containers

@@ -1,15 +1,9 @@
 # METADATA
 # title: Kubernetes refuses the pod
 # description: >-
-#   The API server validates a pod before it exists. GPUs and other extended resources have a limit,
-#   a whole number, and a request that equals it; no request exceeds its limit; and each mount has a
-#   volume and a path of its own. An object whose controller makes such pods is accepted, and its
-#   pods are missing.
+#   The API server refuses a pod whose extended resources have no limit, or one that is no whole number or not equal to
+#   the request, and one whose mounts lack a volume. The pods of a controller are then missing.
 # related_resources:
-#   - ref: https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/
-#     description: GPUs are specified in limits
-#   - ref: https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/
-#     description: Extended resources are whole numbers and cannot be overcommitted
 #   - ref: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/apis/core/validation/validation.go
 #     description: ValidateResourceRequirements, validateContainerResourceName, ValidateVolumeMounts
 # schemas:
@@ -30,13 +24,11 @@ import data.gpudoctor.lib.launches
 pods := {l | some l in input.launches; l.kind == "kubernetes"}
 
 refused(l, subject, part, value, message) := {
-	"subject": subject, "message": sprintf("%s %s: Kubernetes refuses the pod", [job.opening(l), message]),
-	"remedies": ["correct-launch"], "params": {"refused": "yes"}, "evidence": [job.fact(l, part, value)],
+	"subject": subject, "params": {"refused": "yes"}, "evidence": [job.fact(l, part, value)],
+	"message": sprintf("%s %s: Kubernetes refuses the pod", [job.opening(l), message]),
 }
 
-requested(name) := sprintf("requests[%s]", [name])
-
-limited(name) := sprintf("resources[%s]", [name])
+of_request(l, name, message) := refused(l, name, job.entry("requests", name), l.requests[name], message)
 
 # extended is true of a resource that is not Kubernetes' own (IsExtendedResourceName).
 extended(name) if {
@@ -47,15 +39,15 @@ extended(name) if {
 # shown are pods whose requests and limits are known.
 shown := {l | some l in pods; launches.shows(l, {"requests", "resources"})}
 
-findings contains refused(l, name, requested(name), value, sprintf("requests %s and has no limit for it", [name])) if {
+findings contains of_request(l, name, sprintf("requests %s and has no limit for it", [name])) if {
 	some l in shown
-	some name, value in l.requests
+	some name, _ in l.requests
 	extended(name)
-	launches.shows(l, {requested(name), limited(name)})
+	launches.shows(l, {job.entry("requests", name), job.entry("resources", name)})
 	not l.resources[name]
 }
 
-findings contains refused(l, name, requested(name), value, sprintf("requests %s of %s, and its limit is %s", [value, name, limit])) if {
+findings contains of_request(l, name, sprintf("requests %s of %s, and its limit is %s", [value, name, limit])) if {
 	some l in shown
 	some name, value in l.requests
 	extended(name)
@@ -63,15 +55,13 @@ findings contains refused(l, name, requested(name), value, sprintf("requests %s 
 	quantity(value) != quantity(limit)
 }
 
-findings contains refused(l, name, requested(name), value, sprintf("requests %s of %s, more than its limit of %v", [value, name, limit])) if {
+findings contains of_request(l, name, sprintf("requests %s of %s, more than its limit of %v", [l.requests[name], name, l[part]])) if {
 	some l in shown
 	some name, part in {"cpu": "cpus", "memory": "memory_bytes"}
-	value := l.requests[name]
-	limit := l[part]
-	quantity(value) > limit
+	quantity(l.requests[name]) > l[part]
 }
 
-findings contains refused(l, name, limited(name), value, sprintf("has a limit of %s of %s, which is no whole number", [value, name])) if {
+findings contains refused(l, name, job.entry("resources", name), value, sprintf("has a limit of %s of %s, which is no whole number", [value, name])) if {
 	some l in shown
 	some name, value in l.resources
 	extended(name)
@@ -79,18 +69,17 @@ findings contains refused(l, name, limited(name), value, sprintf("has a limit of
 }
 
 # Operators complete their daemons and the pods of their own objects.
-findings contains refused(l, name, sprintf("mounts[%s]", [name]), name, sprintf("mounts the volume %s, which it does not define", [name])) if {
+findings contains refused(l, name, job.entry("mounts", name), name, sprintf("mounts the volume %s, which it does not define", [name])) if {
 	some l in pods
 	some name in l.undefined_volumes
 	regex.match(`^(Pod|Deployment|StatefulSet|ReplicaSet|Job|CronJob)/|^$`, object.get(l, "object", ""))
 }
 
-findings contains refused(l, target, "mounts", target, sprintf("mounts %d volumes at %s", [count(here), target])) if {
+findings contains refused(l, target, "mounts", target, sprintf("mounts %d volumes at %s", [n, target])) if {
 	some l in pods
-	some mount in l.mounts
-	target := split(mount, ":")[1]
-	here := [m | some m in l.mounts; split(m, ":")[1] == target]
-	count(here) > 1
+	some target in {split(m, ":")[1] | some m in l.mounts}
+	n := count([m | some m in l.mounts; split(m, ":")[1] == target])
+	n > 1
 }
 
 # quantity is the value of a Kubernetes quantity.

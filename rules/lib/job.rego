@@ -1,9 +1,8 @@
 # METADATA
 # title: What a file says of one job
 # description: >-
-#   Readings of one unit of a file: a container, whose command is a part of it, a stage of a
-#   Dockerfile, or a script with its header, its limits and the commands that it starts. What
-#   uses no GPU is not among them, and a value that the file does not show is undefined.
+#   Readings of one unit of a file: a container, whose command is a part of it, a stage of a Dockerfile, or a script
+#   with its header, its limits and the commands that it starts. A value that the file does not show is undefined.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.job
@@ -12,167 +11,139 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.tables.launch_files as words
 
-# boxes are the kinds of a unit that one description makes up: what runs in it is a part of it.
+# boxes are the kinds of a unit that one description makes up: what runs in it is a part of it. unboxed are the
+# descriptions of a script, and of no node of Slurm's configuration.
 boxes := launches.isolating | {"ecs", "dockerfile"}
 
-boxed if {
-	some l in input.launches
-	l.kind in boxes
-}
+boxed := {l | some l in input.launches; l.kind in boxes}
 
-# parts are the descriptions to judge.
-parts contains l if {
-	some l in input.launches
-	l.kind in boxes
-	not l.cpu_only
-}
+unboxed := {l | count(boxed) == 0; some l in input.launches; not l.kind == "slurm-node"}
 
-parts contains l if {
-	not boxed
-	some l in input.launches
-	not l.kind == "slurm-node"
-	not without_gpus(l)
-}
+# parts are the descriptions to judge: those that use GPUs.
+parts := {l | some l in boxed; not l.cpu_only} | {l | some l in unboxed; not without_gpus(l)}
 
-# without_gpus is true of a program that is told to use no GPU, and of the header of a script
-# that starts no other.
 without_gpus(l) if l.cpu_only
 
+# The header of a script that starts nothing with GPUs.
 without_gpus(l) if {
 	not l.command
-	some other in input.launches
-	other.cpu_only
-	every run in input.launches {
-		idle(run)
-	}
+	count({run | some run in input.launches; run.command; not run.cpu_only}) == 0
+	count({run | some run in input.launches; run.cpu_only}) > 0
 }
 
-idle(l) if l.cpu_only
-
-idle(l) if not l.command
-
-# containers have namespaces, limits and numbers of devices of their own.
+# containers have namespaces, limits and numbers of devices of their own. The confined ones are not privileged.
 containers := {l | some l in parts; l.kind in launches.isolating}
 
-# fact is a part of a description as evidence.
-fact(l, part, value) := {"fact": sprintf("launches[%s].%s", [object.get(l, "name", l.kind), part]), "value": value, "source": launches.place_of(l, part)}
+confined := {l | some l in containers; launches.shows(l, {"privileged"}); not l.privileged}
 
-# title names a description: "the pod train", "the Dockerfile".
+# headers are those of batch scripts, and runs the programs that a file starts.
+headers := {l | some l in parts; l.kind == "slurm"; not l.command}
+
+runs := {l | some l in parts; l.command}
+
+# fact is a part of a description as evidence, and setting_fact a variable in force.
+fact(l, part, value) := evidence(l, part, value, launches.place_of(l, part))
+
+setting_fact(l, name) := evidence(l, entry("variables", name), s.value, s.place) if s := settings(l)[name]
+
+evidence(l, part, value, place) := {"fact": sprintf("launches[%s].%s", [object.get(l, "name", l.kind), part]), "value": value, "source": place}
+
+entry(part, name) := sprintf("%s[%s]", [part, name])
+
+# title names a description: "the pod train", "the Dockerfile". opening begins a sentence with it.
 title(l) := launches.title(l) if {
 	launches.words[l.kind]
 	l.kind != "slurm"
 } else := sprintf("%s %s", [kinds[l.kind], l.name]) if {
-	kinds[l.kind]
 	l.name
 } else := object.get(kinds, l.kind, "the command")
 
-# opening is the title at the beginning of a sentence.
-opening(l) := sprintf("%s%s", [upper(substring(name, 0, 1)), substring(name, 1, -1)]) if name := title(l)
+opening(l) := sprintf("%s%s", [upper(substring(title(l), 0, 1)), substring(title(l), 1, -1)])
 
 kinds := {"slurm": "the batch job", "dockerfile": "the Dockerfile", "mpirun": "the mpirun command", "shell": "the script", "ecs": "the task"}
 
-# settings are the variables in force for a description, each with its value and place: its own,
-# and what the script around it exports.
-settings(l) := object.union(around(l), {name: {"value": value, "place": launches.place_of(l, sprintf("variables[%s]", [name]))} |
-	some name, value in object.get(l, "variables", {})
-})
+# settings are the variables in force for a description, each with its value and place: its own, and what the script
+# around it exports.
+settings(l) := object.union(
+	{name: s | not l.kind in boxes; some name, s in exported},
+	{name: {"value": value, "place": launches.place_of(l, entry("variables", name))} | some name, value in l.variables},
+)
 
-around(l) := exported if not l.kind in boxes
-
-around(l) := {} if l.kind in boxes
-
-exported[name] := {"value": v.value, "place": sprintf("%s:%d", [v.source, v.line])} if {
+exported[name] := {"value": v.value, "place": launches.place(v)} if {
 	some name, all in by_name
 	count({v.value | some v in all}) == 1
-	not sprintf("variables[%s]", [name]) in unclear
+	not entry("variables", name) in unclear
 	v := sort(all)[0]
 }
 
 by_name[v.name] contains v if some v in input.env.variables
 
-# unclear are variables that a script also sets to values that it does not show, or that are one
-# command's alone.
-unclear contains part if {
-	some l in input.launches
-	l.kind == "shell"
-	some part, _ in l.unknown
-}
+# unclear are variables that a script also sets to values that it does not show, or that are one command's alone.
+unclear := union({
+	{part | some l in input.launches; l.kind == "shell"; some part, _ in l.unknown},
+	{entry("variables", name) | some l in input.launches; l.command; some name, _ in l.variables},
+})
 
-unclear contains sprintf("variables[%s]", [name]) if {
-	some l in input.launches
-	l.command
+# judged are the settings to judge: those of each container and each command, and, once, what a script exports.
+judged[l][name] := settings(l)[name] if {
+	some l in parts
+	l.kind != "shell"
 	some name, _ in l.variables
 }
 
-# judged are the settings to judge: those of each container and each command, and, once, what a
-# script exports. Its first description stands for it.
-judged[l][name] := s if {
-	some l in parts
-	some name, s in settings(l)
-	its(l, name)
+judged[first][name] := s if {
+	first := sort(unboxed & parts)[0]
+	some name, s in settings(first)
 }
 
-its(l, name) if {
-	l.variables[name]
-	l.kind != "shell"
-}
-
-its(l, _) if {
-	not boxed
-	l == sort(parts)[0]
-}
-
-# setting_fact is a variable in force as evidence.
-setting_fact(l, name) := {"fact": sprintf("launches[%s].variables[%s]", [object.get(l, "name", l.kind), name]), "value": s.value, "source": s.place} if {
-	s := settings(l)[name]
-}
-
-# gpus counts the GPUs of a node that a description gets: those that it states, all of the
-# target's where it asks for all, or those of the batch script around it.
-gpus(l) := l.gpus if {
+# stated counts the GPUs of a node that a description gets by its own words, or those of the batch script around it.
+stated(l) := l.gpus if {
 	l.gpus > 0
-} else := count(facts.gpus) if {
-	l.gpus == -1
-	count(facts.gpus) > 0
 } else := n if {
+	inherits(l)
 	count(granted) == 1
 	some n in granted
-	not l.kind in boxes
-	not l.gpus
-	launches.shows(l, {"gpus"})
-} else := count(facts.gpus) if {
-	count(granted | open_grants) == 0
-	not l.kind in boxes
-	not l.gpus
-	launches.shows(l, {"gpus"})
-	count(facts.gpus) > 0
 }
 
-# granted are the GPUs of a node that batch scripts ask for, open_grants those whose number is not
-# shown.
+# gpus counts them, or those of the target for what asks for all, or says nothing.
+gpus(l) := stated(l)
+
+gpus(l) := target_gpus if l.gpus == -1
+
+gpus(l) := target_gpus if {
+	inherits(l)
+	count(granted) == 0
+	count({h | some h in parts; h.kind == "slurm"; not launches.shows(h, {"gpus"})}) == 0
+}
+
+target_gpus := count(facts.gpus) if count(facts.gpus) > 0
+
+# granted are the GPUs of a node that batch scripts ask for.
 granted := {l.gpus | some l in parts; l.kind == "slurm"; l.gpus > 0}
 
-open_grants := {l | some l in parts; l.kind == "slurm"; not launches.shows(l, {"gpus"})}
+inherits(l) if {
+	not l.kind in boxes
+	not l.gpus
+	launches.shows(l, {"gpus"})
+}
 
-# ranks counts the processes with a GPU of their own that a description starts on one node. Ray
-# spreads a server over nodes that its command does not name.
+# ranks counts the processes with a GPU of their own that a description starts on one node. Ray spreads a server over
+# nodes that its command does not name.
 ranks(l) := l.processes if {
 	l.processes
 } else := ceil((l.tensor_parallel * object.get(l, "pipeline_parallel", 1)) / object.get(l, "nodes", 1)) if {
 	launches.shows(l, {"processes", "tensor_parallel", "pipeline_parallel", "nodes"})
-	l.tensor_parallel
-	not ray(l)
+	not startswith(object.get(l, "object", ""), "Ray")
+	not says(l, `(^|[=_/-])ray\b`)
 }
 
-ray(l) if startswith(l.object, "Ray")
-
-ray(l) if {
+# says is true of a description with a word in its command.
+says(l, pattern) if {
 	some word in l.command
-	regex.match(`(^|[=_/-])ray\b`, word)
+	regex.match(pattern, word)
 }
 
-# several is true of a description that uses more than one GPU of a node. All GPUs of an unknown
-# machine may be one.
+# several is true of a description that uses more than one GPU of a node. All GPUs of an unknown machine may be one.
 several(l) if gpus(l) > 1
 
 several(l) if {
@@ -188,8 +159,7 @@ asks(l) if gpus(l) > 0
 
 asks(l) if l.gpus == -1
 
-# own_network is true of a container with a network namespace of its own, and no other network
-# than its engine's or its cluster's.
+# own_network is true of a container whose only network is one of its engine or cluster.
 own_network(l) if {
 	l in containers
 	launches.shows(l, {"network", "networks"})
@@ -200,7 +170,7 @@ own_network(l) if {
 
 # rdma is how a description asks for RDMA devices, as evidence.
 rdma(l) := array.concat(
-	[fact(l, sprintf("resources[%s]", [name]), name) | some name, n in l.resources; n != "0"; matches(words.rdma_resources, name)],
+	[fact(l, entry("resources", name), name) | some name, n in l.resources; n != "0"; matches(words.rdma_resources, name)],
 	[fact(l, part, value) | some part, pattern in rdma_paths; some value in l[part]; regex.match(pattern, value)],
 )
 
@@ -208,37 +178,27 @@ rdma_paths := {"devices": "^/dev/infiniband", "mounts": `^/dev(/infiniband[^:]*)
 
 rdma_words(l) := facts.list({f.value | some f in rdma(l)})
 
-# target_rdma is true where the machine that the files are for has RDMA NICs.
-target_rdma if {
-	some d in input.pci.devices
-	startswith(d.class, "0x0207")
-}
+# devices_of are the devices that a pod asks for.
+devices_of(l) := {name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}
 
-target_rdma if {
-	some p in input.nics.rdma
-	p.state == "active"
-}
+# target_rdma is true where the machine that the files are for has RDMA NICs.
+target_rdma if count({d | some d in input.pci.devices; startswith(d.class, "0x0207")}) > 0
+
+target_rdma if count({p | some p in input.nics.rdma; p.state == "active"}) > 0
 
 # of_provider is true of a description for the network of a provider.
-of_provider(l, provider) if matches(provider.image, l.image)
-
 of_provider(l, provider) if {
-	some name, _ in settings(l)
-	matches(provider.beside, name)
+	some list, found in {
+		"image": {l.image | l.image},
+		"beside": object.keys(settings(l)),
+		"mounts": {mount | some mount in l.mounts},
+		"resources": {name | some name, _ in l.resources},
+	}
+	some word in found
+	matches(provider[list], word)
 }
 
-of_provider(l, provider) if {
-	some mount in l.mounts
-	matches(provider.mounts, mount)
-}
-
-of_provider(l, provider) if {
-	some name, _ in l.resources
-	matches(provider.resources, name)
-}
-
-# option is the value of an option of a command, joined by = or the next word, by the pattern of
-# its name.
+# option is the value of an option of a command, joined by = or the next word, by the pattern of its name.
 option(l, name) := value if {
 	some i, word in l.command
 	regex.match(sprintf("^--(%s)(=|$)", [name]), word)
@@ -246,16 +206,14 @@ option(l, name) := value if {
 }
 
 # undecided are values that the file does not show, of parts that a rule reads, in words.
-undecided(parts_) := {sentence |
+undecided(reads) := {sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(part), title(l), text, launches.place_of(l, part)]) |
 	some l in parts
 	some part, text in l.unknown
-	some read in parts_
+	some read in reads
 	covers(read, part)
-	sentence := sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(part), title(l), text, launches.place_of(l, part)])
 }
 
-# covers is true of a part that a rule reads, or that stands for it. "variables[*]" is any
-# variable.
+# covers is true of a part that a rule reads, or that stands for it. "variables[*]" is any variable.
 covers(read, part) if read == part
 
 covers("variables[*]", part) if startswith(part, "variables")

@@ -15,28 +15,24 @@ import data.tables.limits
 # containers.conf, containerd's and CRI-O's sandboxes).
 isolating := {"docker-run", "compose", "kubernetes", "docker-inspect"}
 
-containers contains l if {
-	some l in input.launches
-	l.kind in isolating
-}
+containers := {l | some l in input.launches; l.kind in isolating}
 
 # small_shm are the containers with GPUs whose own /dev/shm is of the default
 # size, or of one below what NCCL's guide asks for.
 small_shm contains l if {
 	some l in containers
 	with_gpu(l)
-	shows(l, {"ipc", "shm_bytes", "mounts"})
-	not shares(l)
-	not l.shm_mounted
-	not l.shm_bytes
-}
-
-small_shm contains l if {
-	some l in containers
-	with_gpu(l)
 	shows(l, {"ipc"})
 	not shares(l)
-	l.shm_bytes < limits.shm_recommended_bytes
+	small(l)
+}
+
+small(l) if l.shm_bytes < limits.shm_recommended_bytes
+
+small(l) if {
+	shows(l, {"shm_bytes", "mounts"})
+	not l.shm_mounted
+	not l.shm_bytes
 }
 
 with_gpu(l) if not l.gpus == 0
@@ -46,11 +42,7 @@ with_gpu(l) if not l.gpus == 0
 shows(l, parts) if count({part | some part in parts; l.unknown[part]}) == 0
 
 # shares is true of a container that has the host's /dev/shm, or another's.
-shares(l) if l.ipc == "host"
-
-shares(l) if startswith(l.ipc, "container:")
-
-shares(l) if startswith(l.ipc, "service:")
+shares(l) if regex.match("^(host$|container:|service:)", l.ipc)
 
 # without_gpus are containers whose command or service asks for no GPU in any of
 # the ways there are: --gpus, --runtime=nvidia, CDI or device nodes, NVIDIA_VISIBLE_DEVICES.
@@ -63,39 +55,25 @@ without_gpus contains l if {
 	not l.runtime
 	not l.privileged
 	count(object.get(l, "devices", [])) == 0
-	every name, _ in object.get(l, "variables", {}) {
-		not name in {"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"}
-	}
+	count({"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"} & object.keys(object.get(l, "variables", {}))) == 0
 }
 
 # enclosed are all launches in a container, those of Slurm and Apptainer
 # included, which share the host's /dev/shm.
-enclosed contains l if {
-	some l in input.launches
-	l.kind in {"docker-run", "compose", "kubernetes", "docker-inspect", "apptainer"}
-}
+enclosed := (containers | {l | some l in input.launches; l.kind == "apptainer"}) | slurm_containers
 
-enclosed contains l if {
-	some l in input.launches
-	l.kind == "slurm"
-	l.image != ""
-}
+slurm_containers := {l | some l in input.launches; l.kind == "slurm"; l.image != ""}
 
 # without_rdma are the containers that were given no RDMA device. A hook of enroot may
 # silently add one to a container of Slurm, so this needs NCCL's message that there is
 # none.
 without_rdma contains l if {
-	some l in (containers | {l | some l in enclosed; l.kind == "slurm"})
+	some l in (containers | slurm_containers)
 	shows(l, {"privileged", "devices", "mounts", "resources"})
 	not l.privileged
-	not given(l, "/dev/infiniband")
+	count({d | some d in l.devices; startswith(d, "/dev/infiniband")}) == 0
 	count({m | some m in object.get(l, "mounts", []); startswith(m, "/dev")}) == 0
 	count({r | some r, _ in object.get(l, "resources", {}); regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic`, r)}) == 0
-}
-
-given(l, prefix) if {
-	some d in l.devices
-	startswith(d, prefix)
 }
 
 # without_imex are the containers with GPUs that were given no channel of IMEX, a device
@@ -137,12 +115,8 @@ title(l) := sprintf("%s %s", [words[l.kind], l.name]) if {
 } else := words[l.kind]
 
 words := {
-	"docker-run": "the container",
-	"compose": "the service",
-	"kubernetes": "the pod",
-	"docker-inspect": "the container",
-	"slurm": "the job's container",
-	"apptainer": "the container",
+	"docker-run": "the container", "docker-inspect": "the container", "apptainer": "the container",
+	"compose": "the service", "kubernetes": "the pod", "slurm": "the job's container",
 }
 
 # evidence shows a launch by its line.
@@ -155,12 +129,7 @@ evidence(l) := {
 # several is true when the job is to run on more than one GPU of a machine.
 several if {
 	some l in input.launches
-	l.gpus > 1
-}
-
-several if {
-	some l in input.launches
-	some key in {"processes", "tensor_parallel", "pipeline_parallel", "data_parallel"}
+	some key in {"gpus", "processes", "tensor_parallel", "pipeline_parallel", "data_parallel"}
 	l[key] > 1
 }
 

@@ -51,12 +51,6 @@ test_without_gpus if {
 	}
 }
 
-test_words_for_a_launch if {
-	launches.title(run) == "the container train"
-	launches.title({"kind": "compose"}) == "the service"
-	launches.title({"kind": "kubernetes", "image": "x"}) == "the pod of x"
-}
-
 test_open_parts if {
 	every part in ["shm_bytes", "ipc", "mounts"] {
 		count(launches.small_shm) == 0 with input as changed({"unknown": {part: "$X"}})
