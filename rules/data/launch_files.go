@@ -55,4 +55,6 @@ type MisplacedFolder struct {
 	Folders  []string `json:"folders"`
 	Severity string   `json:"severity"`
 	Why      string   `json:"why"`
+	// EmptyIn match images in which the folder holds nothing, so that it does little harm.
+	EmptyIn []string `json:"empty_in"`
 }

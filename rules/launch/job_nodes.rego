@@ -38,7 +38,7 @@ findings contains {
 	"message": sprintf("The batch job has %d nodes, and its launcher waits for %d (%s): the rendezvous never completes", [batch.nodes, waits(run), launches.place_of(run, "nodes")]),
 	"evidence": [job.fact(batch, "nodes", batch.nodes), job.fact(run, "nodes", waits(run))],
 } if {
-	some batch in job.headers
+	batch := job.header
 	some run in job.runs
 	waits(run) > batch.nodes
 }
@@ -59,7 +59,7 @@ findings contains {
 	"message": sprintf("%s starts %d tasks on each node, and each starts a launcher with %d ranks of its own (%s): %d ranks share the GPUs of a node. Use --ntasks-per-node=1 with torchrun", [job.opening(batch), batch.tasks, run.processes, launches.place_of(run, "command"), batch.tasks * run.processes]),
 	"evidence": [job.fact(batch, "processes", batch.tasks), job.fact(run, "processes", run.processes)],
 } if {
-	some batch in job.headers
+	batch := job.header
 	batch.tasks > 1
 	some run in job.runs
 	run.kind == "slurm"
@@ -81,11 +81,11 @@ findings contains {
 	"evidence": [job.fact(few, "gpus", few.gpus), job.fact(many, "gpus", many.gpus)],
 } if {
 	some name, all in nodes
-	some few in all
-	few.gpus == min({l.gpus | some l in all})
-	some many in all
-	many.gpus == max({l.gpus | some l in all})
-	few.gpus < many.gpus
+	least := min({l.gpus | some l in all})
+	most := max({l.gpus | some l in all})
+	least < most
+	few := min({l | some l in all; l.gpus == least})
+	many := max({l | some l in all; l.gpus == most})
 	few.source != many.source
 }
 
@@ -93,7 +93,7 @@ findings contains {
 	"subject": "GPUs", "params": {"too_many": l.gpus}, "evidence": [job.fact(l, "gpus", l.gpus)],
 	"message": sprintf("%s requests %d GPUs on each node, but the largest node in the configuration of Slurm has %d: sbatch rejects the job", [job.opening(l), l.gpus, largest]),
 } if {
-	some l in job.headers
+	l := job.header
 	largest := max({n.gpus | some all in nodes; some n in all})
 	l.gpus > largest
 }

@@ -38,9 +38,16 @@ findings contains scarce(l, "memory", "shm_bytes", sprintf("%s asks for %s of /d
 
 findings contains scarce(l, "cpu", "cpus", sprintf("%s is limited to %v processors for %d GPUs: each rank needs at least one to start kernels and serve the network, and data loaders need more", [job.opening(l), l.cpus, job.gpus(l)])) if {
 	some l in job.parts
+	not step(l)
 	limited(l, "cpus", "cpu")
 	job.gpus(l) > 1
 	l.cpus < job.gpus(l)
+}
+
+# step is true of an srun line of a batch script, which may need few of the processors of its job.
+step(l) if {
+	l.kind == "slurm"
+	l.command
 }
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"shm_bytes", "memory_bytes", "cpus", "gpus"})

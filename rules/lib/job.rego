@@ -24,9 +24,13 @@ parts := {l | some l in boxed; not l.cpu_only} | {l | some l in unboxed; not wit
 
 without_gpus(l) if l.cpu_only
 
-# The header of a script that starts nothing with GPUs.
 without_gpus(l) if {
 	not l.command
+	on_processors
+}
+
+# on_processors is true of a script that starts nothing with GPUs.
+on_processors if {
 	count({run | some run in input.launches; run.command; not run.cpu_only}) == 0
 	count({run | some run in input.launches; run.cpu_only}) > 0
 }
@@ -38,6 +42,8 @@ confined := {l | some l in containers; launches.shows(l, {"privileged"}); not l.
 
 # headers are those of batch scripts, and runs the programs that a file starts.
 headers := {l | some l in parts; l.kind == "slurm"; not l.command}
+
+header := min(headers) if count(headers) > 0
 
 runs := {l | some l in parts; l.command}
 
