@@ -94,6 +94,16 @@ func addMount(l *facts.Launch, source, target string) {
 	appendTo(&l.Mounts, source+":"+target)
 }
 
+// addVolume notes a mount that is written as "source:target:options"; source is that of a target alone.
+func addVolume(l *facts.Launch, text, source string) {
+	target := text
+	if before, after, ok := strings.Cut(text, ":"); ok {
+		source = before
+		target, _, _ = strings.Cut(after, ":")
+	}
+	addMount(l, source, target)
+}
+
 // keepLaunch writes a launch into the facts: its variables also apply to
 // the job. A launch that another line described already is not added
 // twice. Lines are those of the command, if it continues over several.
@@ -352,25 +362,6 @@ var onCPU = map[string]string{
 	"--ddp-backend": "gloo", "--distributed-backend": "gloo", "--use-cpu": "-", "--no-cuda": "-", "--cpu": "-",
 }
 
-// countOf is where a launch keeps a count.
-func countOf(l *facts.Launch, part string) **int {
-	return map[string]**int{
-		"processes": &l.Processes, "nodes": &l.Nodes, "tensor_parallel": &l.TensorParallel, "pipeline_parallel": &l.PipelineParallel,
-		"data_parallel": &l.DataParallel,
-	}[part]
-}
-
-// setCount sets a count of a launch from the value of an option, if it is one.
-func setCount(l *facts.Launch, part, value string) {
-	if unresolved(l, part, value) {
-		return
-	}
-	if n := parseCount(value); n != nil {
-		*countOf(l, part) = n
-		delete(l.Unknown, part) // The last option counts.
-	}
-}
-
 // readCommand takes from a program's arguments how many ranks it should
 // run. It also reads a command inside one word ("bash -c '...'").
 func readCommand(l *facts.Launch, words []string) {
@@ -438,7 +429,7 @@ func readOptions(l *facts.Launch, words []string) {
 		}
 		spelling := strings.ReplaceAll(name, "_", "-")
 		if part := options[spelling]; part != "" {
-			setCount(l, part, value)
+			set(l, part, value)
 			continue
 		}
 		if where := onCPU[spelling]; where == "-" && (!joined || value == "true") || where != "" && value == where {
@@ -456,7 +447,7 @@ func readOptions(l *facts.Launch, words []string) {
 			}
 		}
 		if spelling == "-g" && strings.HasSuffix(base, "_perf") && l.Processes == nil {
-			setCount(l, "processes", value)
+			set(l, "processes", value)
 		}
 	}
 	if base != "accelerate" {
@@ -662,7 +653,8 @@ var dockerParts = map[string]string{
 }
 
 func dockerOption(l *facts.Launch, name, value string) {
-	if part := dockerParts[name]; part != "" && unresolved(l, part, value) {
+	part := dockerParts[name]
+	if part != "" && unresolved(l, part, value) {
 		if part == "gpus" {
 			l.GPUVendor = "nvidia"
 		}
@@ -676,18 +668,6 @@ func dockerOption(l *facts.Launch, name, value string) {
 		setGPUs(l, value)
 	case "--device":
 		addDevice(l, value)
-	case "--shm-size":
-		l.SHMBytes = values.Size(value)
-	case "--cpus":
-		l.CPUs = cores(value)
-	case "--memory", "-m":
-		l.MemoryBytes = values.Size(value)
-	case "--ipc":
-		l.IPC = value
-	case "--pid":
-		l.PID = value
-	case "--network", "--net":
-		l.Network = value
 	case "--cap-add":
 		for c := range strings.SplitSeq(value, ",") {
 			appendTo(&l.CapAdd, values.Capability(c))
@@ -696,37 +676,26 @@ func dockerOption(l *facts.Launch, name, value string) {
 		l.Privileged = value != "false"
 	case "--ulimit":
 		setUlimit(l, value)
-	case "--user", "-u":
-		l.User = escape.Printable(value, 300)
 	case "--env", "-e":
 		dockerVariable(l, value)
 	case "--env-file":
 		leaveOpen(l, "set by "+value, "variables")
 	case "--volume", "-v":
-		source, target, ok := strings.Cut(value, ":")
-		if !ok {
-			source, target = "", value
-		}
-		target, _, _ = strings.Cut(target, ":")
-		addMount(l, source, target)
-	case "--mount", "--tmpfs":
-		if name == "--tmpfs" {
-			target, options, _ := strings.Cut(value, ":")
-			addMount(l, "tmpfs", target)
-			if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
-				size, _, _ = strings.Cut(size, ",")
-				if !unresolved(l, "shm_bytes", size) {
-					l.SHMBytes = values.Size(size)
-				}
-			}
-			return
-		}
+		addVolume(l, value, "")
+	case "--mount":
 		fields := keyValues(value)
 		addMount(l, firstOf(fields, "source", "src", "type"), firstOf(fields, "target", "destination", "dst"))
-	case "--runtime":
-		l.Runtime = value
+	case "--tmpfs":
+		target, options, _ := strings.Cut(value, ":")
+		addMount(l, "tmpfs", target)
+		if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
+			size, _, _ = strings.Cut(size, ",")
+			set(l, "shm_bytes", size)
+		}
 	case "--name":
 		l.Name = value
+	default:
+		set(l, part, value)
 	}
 }
 
@@ -915,12 +884,7 @@ func readApptainer(l *facts.Launch, words []string) {
 			}
 		case "--bind", "-B", "--mount", "-m":
 			for part := range strings.SplitSeq(value, ",") {
-				source, target, ok := strings.Cut(part, ":")
-				if !ok {
-					target = source
-				}
-				target, _, _ = strings.Cut(target, ":")
-				addMount(l, source, target)
+				addVolume(l, part, part)
 			}
 		case "--env", "-e":
 			if name, value, ok := assignment(value); ok {
@@ -987,9 +951,9 @@ func readSlurm(l *facts.Launch, words []string) []string {
 			l.Image = value
 		case "--container-mounts":
 			for part := range strings.SplitSeq(value, ",") {
-				source, target, _ := strings.Cut(part, ":")
-				target, _, _ = strings.Cut(target, ":")
-				addMount(l, source, target)
+				if strings.Contains(part, ":") {
+					addVolume(l, part, "")
+				}
 			}
 		case "--export":
 			for part := range strings.SplitSeq(value, ",") {

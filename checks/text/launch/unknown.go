@@ -1,7 +1,9 @@
 package launch
 
 import (
+	"cmp"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,49 +69,47 @@ func refersTo(name, value string) bool {
 // counts are those that options of a command give.
 var counts = []string{"processes", "nodes", "tensor_parallel"}
 
-// valueOf is a part of a launch that is one value: whether it has one, and how to remove it.
-func valueOf(l *facts.Launch, part string) (stated bool, remove func()) {
-	switch part {
-	case "gpus", "processes", "tasks", "nodes", "tensor_parallel", "pipeline_parallel", "data_parallel":
-		return pointer(map[string]**int{"gpus": &l.GPUs, "tasks": &l.Tasks}[part], countOf(l, part))
-	case "shm_bytes":
-		return pointer(&l.SHMBytes)
-	case "memlock_bytes":
-		return pointer(&l.MemlockBytes)
-	case "memory_bytes":
-		return pointer(&l.MemoryBytes)
-	case "cpus":
-		return pointer(&l.CPUs)
-	case "ipc":
-		return l.IPC != "", func() { l.IPC = "" }
-	case "network":
-		return l.Network != "", func() { l.Network = "" }
-	case "runtime":
-		return l.Runtime != "", func() { l.Runtime = "" }
-	case "user":
-		return l.User != "", func() { l.User = "" }
-	case "privileged":
-		return l.Privileged, func() { l.Privileged = false }
-	default: // A list may have more entries, and those that it has stay.
-		return false, func() {}
-	}
+// valueOf is a part of a launch that is one value; it is not valid for a list, which may have more entries, and
+// keeps those that it has.
+func valueOf(l *facts.Launch, part string) reflect.Value {
+	return reflect.Indirect(reflect.ValueOf(map[string]any{
+		"gpus": &l.GPUs, "processes": &l.Processes, "tasks": &l.Tasks, "nodes": &l.Nodes, "tensor_parallel": &l.TensorParallel,
+		"pipeline_parallel": &l.PipelineParallel, "data_parallel": &l.DataParallel, "shm_bytes": &l.SHMBytes, "memlock_bytes": &l.MemlockBytes,
+		"memory_bytes": &l.MemoryBytes, "cpus": &l.CPUs, "ipc": &l.IPC, "pid": &l.PID, "network": &l.Network, "runtime": &l.Runtime, "user": &l.User,
+		"privileged": &l.Privileged,
+	}[part]))
 }
 
-// pointer is the part that the first of some pointers to it holds.
-func pointer[T any](at ...**T) (stated bool, remove func()) {
-	for _, p := range at {
-		if p != nil {
-			return *p != nil, func() { *p = nil }
-		}
+// set gives a part of a launch the value that a text states: the last one counts. A text that is no value of
+// the part sets nothing.
+func set(l *facts.Launch, part, text string) {
+	v := valueOf(l, part)
+	if text == "" || unresolved(l, part, text) || !v.IsValid() {
+		return
 	}
-	return false, func() {}
+	before := v.Interface()
+	switch at := v.Addr().Interface().(type) {
+	case *string:
+		*at = escape.Printable(text, 300)
+	case *bool:
+		*at = text == "true"
+	case **int:
+		*at = cmp.Or(parseCount(text), *at)
+	case **int64:
+		*at = cmp.Or(values.Size(text), *at)
+	case **float64:
+		*at = cmp.Or(cores(text), *at)
+	}
+	if v.Interface() != before {
+		delete(l.Unknown, part)
+	}
 }
 
 // leaveRestOpen notes that whatever a launch does not state of some parts may stand where a
 // text does.
 func leaveRestOpen(l *facts.Launch, text string, parts []string) {
 	for _, part := range parts {
-		if stated, _ := valueOf(l, part); !stated {
+		if v := valueOf(l, part); !v.IsValid() || v.IsZero() {
 			leaveOpen(l, text, part)
 		}
 	}
@@ -126,8 +126,9 @@ func settle(l *facts.Launch) {
 		name = strings.TrimSuffix(name, "]")
 		switch {
 		case !isVariable:
-			_, remove := valueOf(l, part)
-			remove()
+			if v := valueOf(l, part); v.IsValid() {
+				v.SetZero()
+			}
 		case !env.SteersCommunication(name) && name != "ENROOT_RESTRICT_DEV":
 			delete(l.Unknown, part) // No rule reads it.
 		case name != searchPath:

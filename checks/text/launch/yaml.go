@@ -425,7 +425,9 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 
 // pasted reports whether a service may stand without the line "services:" above it: in prose, and not in a file
 // of YAML, where it belongs to a chart's values.
-func (w *yamlWalk) pasted(c yamlContext) bool { return c.apiVersion == "" && !IsManifest(w.sink.Source(), "") }
+func (w *yamlWalk) pasted(c yamlContext) bool {
+	return c.apiVersion == "" && !IsManifest(w.sink.Source(), "")
+}
 
 // count takes the number of nodes.
 func (c *yamlContext) count(text string) {
