@@ -2,9 +2,7 @@ package launch
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -148,27 +146,17 @@ var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 func yamlDocuments(s *reading, text string, first parse.Line, filled *template) {
 	broken := "" // The line that does not parse.
 	for range 8 {
-		d := yaml.NewDecoder(strings.NewReader(text))
-		var nodes []*yaml.Node
-		var err error
-		for len(nodes) < maxDocuments {
-			var n yaml.Node
-			if err = d.Decode(&n); err != nil {
-				break
-			}
-			nodes = append(nodes, &n)
-		}
-		bad := yamlErrorLine.FindStringSubmatch(yamlErrorText(err))
-		if err != nil && !errors.Is(err, io.EOF) && bad != nil {
+		nodes, err := yamlNodes(text)
+		if bad := yamlErrorLine.FindStringSubmatch(fmt.Sprint(err)); bad != nil {
 			// The line that the parser names is that of the fault, or the one
 			// before it.
 			n, _ := strconv.Atoi(bad[1])
 			if !checkedWhole(s) {
 				notUnderstood(s, fmt.Sprintf("%s is not valid YAML at line %d", s.Source(), first.Number+max(n, 1)-1), "correct it: what follows was not read")
 			}
-			if cut := firstLines(text, min(n, strings.Count(strings.TrimRight(text, "\n"), "\n"))); cut != "" && len(cut) < len(text) {
-				rest, _, _ := strings.Cut(text[len(cut):], "\n")
-				text, broken = cut, cmp.Or(strings.TrimSpace(rest), "cut off")
+			lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
+			if n = min(n, len(lines)-1); n > 0 {
+				text, broken = strings.Join(lines[:n], ""), cmp.Or(strings.TrimSpace(lines[n]), "cut off")
 				continue
 			}
 		}
@@ -177,7 +165,7 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 		for _, n := range nodes {
 			begin = len(s.Facts.Launches)
 			filled.veil(n, 0)
-			if m := yamlMapping(firstOfDocument(n)); m["apiVersion"] == nil {
+			if yamlMapping(n)["apiVersion"] == nil {
 				composed(n, 0)
 			}
 			w.visit(n, yamlContext{})
@@ -195,35 +183,7 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 	}
 }
 
-// firstOfDocument is what a document holds.
-func firstOfDocument(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
-		return n.Content[0]
-	}
-	return n
-}
-
 var yamlErrorLine = lazy.New(`line (\d{1,6}):`)
-
-func yamlErrorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// firstLines is the first n lines of a text.
-func firstLines(text string, n int) string {
-	at := 0
-	for range n {
-		i := strings.IndexByte(text[at:], '\n')
-		if i < 0 {
-			return text
-		}
-		at += i + 1
-	}
-	return text[:at]
-}
 
 // yamlWalk looks for containers in a description.
 type yamlWalk struct {
