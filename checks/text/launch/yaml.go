@@ -832,18 +832,12 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, yamlText(m["container_name"])), "/"), 200),
 	}
 	w.open(l, c)
-	l.Runtime, l.IPC, l.Network = w.value(l, "runtime", m["runtime"]), w.value(l, "ipc", m["ipc"]), w.value(l, "network", m["network_mode"])
-	l.PID, l.User = yamlText(m["pid"]), w.value(l, "user", m["user"])
-	l.Privileged = w.value(l, "privileged", m["privileged"]) == "true"
-	l.SHMBytes = values.Size(w.value(l, "shm_bytes", m["shm_size"]))
-	for key, part := range map[string]string{
-		"devices": "devices", "cap_add": "cap_add", "volumes": "mounts", "tmpfs": "mounts", "ulimits": "memlock_bytes", "environment": "variables",
-		"gpus": "gpus", "deploy": "gpus",
-	} {
+	for key, part := range map[string]string{"volumes": "mounts", "ulimits": "memlock_bytes", "environment": "variables", "deploy": "gpus"} {
 		openNodes(l, m[key], part)
 	}
-	w.stands(l, "devices", m["devices"])
-	w.stands(l, "gpus", m["gpus"])
+	for _, o := range serviceOptions {
+		w.option(l, o[1], m[o[0]])
+	}
 	w.standsWord(l, "processes", slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := yamlText(m[key]); text != "" {
@@ -851,10 +845,6 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 			continue
 		}
 		l.Command = append(l.Command, yamlTexts(m[key])...)
-	}
-	w.capabilities(l, m["cap_add"])
-	for _, device := range yamlTexts(m["devices"]) {
-		dockerOption(l, "--device", device)
 	}
 	w.serviceLimits(l, m)
 	if m["env_file"] != nil {
@@ -869,28 +859,39 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		}
 		w.stands(l, place.Variable(name), value)
 	}
-	for _, entry := range w.list(m["environment"]) {
-		dockerVariable(l, yamlText(entry))
-		name, _, _ := strings.Cut(yamlText(entry), "=")
-		w.stands(l, place.Variable(name), entry)
-	}
 	for _, entry := range w.list(m["volumes"]) {
-		if v := yamlMapping(entry); v != nil {
+		text := yamlText(entry)
+		switch v := yamlMapping(entry); {
+		case v != nil:
 			addMount(l, cmp.Or(yamlText(v["source"]), yamlText(v["type"])), yamlText(v["target"]))
-			continue
+		case strings.Contains(text, ":"):
+			addVolume(l, text, "")
+		default:
+			unresolved(l, "mounts", text)
 		}
-		source, target, ok := strings.Cut(yamlText(entry), ":")
-		target, _, _ = strings.Cut(target, ":")
-		if ok {
-			addMount(l, source, target)
-		} else {
-			unresolved(l, "mounts", source)
-		}
-	}
-	for _, entry := range yamlTexts(m["tmpfs"]) {
-		dockerOption(l, "--tmpfs", entry)
 	}
 	w.keep(l, begin, n)
+}
+
+// serviceOptions are the keys of a service that say what an option of docker run does.
+var serviceOptions = [][2]string{
+	{"runtime", "--runtime"}, {"ipc", "--ipc"}, {"network_mode", "--network"}, {"pid", "--pid"}, {"user", "--user"}, {"privileged", "--privileged"},
+	{"shm_size", "--shm-size"}, {"cap_add", "--cap-add"}, {"devices", "--device"}, {"gpus", "--gpus"}, {"tmpfs", "--tmpfs"}, {"environment", "--env"},
+}
+
+// option reads a value, or each of a list, as that of an option of docker run.
+func (w *yamlWalk) option(l *facts.Launch, name string, n *yaml.Node) {
+	w.stands(l, dockerParts[name], n)
+	for _, entry := range w.list(n) {
+		text := yamlText(entry)
+		if text == "" {
+			continue
+		}
+		dockerOption(l, name, text)
+		if variable, _, _ := strings.Cut(text, "="); name == "--env" {
+			w.stands(l, place.Variable(variable), entry)
+		}
+	}
 }
 
 // keep keeps a launch that stands from the line of a node to the last one of another.
@@ -918,13 +919,10 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 		setUlimit(l, "memlock="+soft)
 		w.stands(l, "memlock_bytes", memlock)
 	}
-	if gpus := yamlText(m["gpus"]); gpus != "" {
-		dockerOption(l, "--gpus", gpus)
-	}
 	resources := yamlMapping(m["deploy"])["resources"]
 	limits := yamlMapping(yamlMapping(resources)["limits"])
-	l.CPUs = cores(w.value(l, "cpus", cmp.Or(limits["cpus"], m["cpus"])))
-	l.MemoryBytes = values.Size(w.value(l, "memory_bytes", cmp.Or(limits["memory"], m["mem_limit"])))
+	w.option(l, "--cpus", cmp.Or(limits["cpus"], m["cpus"]))
+	w.option(l, "--memory", cmp.Or(limits["memory"], m["mem_limit"]))
 	reservations := yamlMapping(yamlMapping(resources)["reservations"])
 	for _, n := range []*yaml.Node{resources, yamlMapping(resources)["reservations"], reservations["devices"]} {
 		openNodes(l, n, "gpus")
