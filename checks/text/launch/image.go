@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -238,17 +237,15 @@ func (w *yamlWalk) inspected(n *yaml.Node) {
 	l := f.launch
 	l.Kind, l.Name, l.Image = "docker-inspect", strings.TrimPrefix(f.text("", "Name"), "/"), f.text("", "Config", "Image")
 	l.Object = escape.Printable("container/"+l.Name, 200)
-	l.Runtime, l.IPC = f.text("runtime", "HostConfig", "Runtime"), f.text("ipc", "HostConfig", "IpcMode")
-	l.PID, l.Network = f.text("", "HostConfig", "PidMode"), f.text("", "HostConfig", "NetworkMode")
-	l.Privileged = f.text("privileged", "HostConfig", "Privileged") == "true"
-	l.SHMBytes = values.Size(f.text("shm_bytes", "HostConfig", "ShmSize"))
+	for field, option := range inspectOptions {
+		f.option(option, "HostConfig", field)
+	}
 	if path := f.text("", "Path"); path != "" {
 		l.Command = append([]string{path}, f.texts("Args")...)
 	}
-	w.capabilities(l, parse.YAMLBelow(n, "HostConfig", "CapAdd"))
 	f.text("devices", "HostConfig", "Devices")
 	for _, d := range f.each("HostConfig", "Devices") {
-		addDevice(l, d.text("", "PathOnHost"))
+		d.option("--device", "PathOnHost")
 	}
 	for _, u := range f.each("HostConfig", "Ulimits") {
 		setUlimit(l, u.text("", "Name")+"="+u.text("", "Soft"))
@@ -266,11 +263,6 @@ func (w *yamlWalk) inspected(n *yaml.Node) {
 	for _, m := range f.each("Mounts") {
 		addMount(l, m.text("", "Source"), m.text("", "Destination"))
 	}
-	for _, entry := range f.each("Config", "Env") {
-		if name, value, ok := assignment(yamlText(entry.node)); ok {
-			setVariable(l, name, value)
-			entry.text(place.Variable(name))
-		}
-	}
+	f.option("--env", "Config", "Env")
 	w.keep(l, n, n)
 }

@@ -75,22 +75,19 @@ func (w *yamlWalk) task(definition, container *yaml.Node) {
 	l := f.launch
 	l.Kind, l.Name, l.Image = "ecs", f.text("", "name"), f.text("", "image")
 	l.Object = escape.Printable("task/"+l.Name, 200)
-	l.Privileged = f.text("privileged", "privileged") == "true"
 	l.Command = append(f.texts("entryPoint"), f.texts("command")...)
 	around := &fields{walk: w, node: definition, launch: l}
-	l.PID = around.text("", "pidMode")
-	if mode := around.text("ipc", "ipcMode"); !unresolved(l, "ipc", mode) {
-		l.IPC = mode
+	around.option("--pid", "pidMode")
+	around.option("--ipc", "ipcMode")
+	if mode := around.text("", "networkMode"); mode == "host" || values.Refers(mode) {
+		set(l, "network", mode)
 	}
-	if mode := around.text("", "networkMode"); !unresolved(l, "network", mode) && mode == "host" {
-		l.Network = mode
-	}
+	f.option("--privileged", "privileged")
+	f.option("--cap-add", "linuxParameters", "capabilities", "add")
 	for _, r := range f.each("resourceRequirements") {
-		if value := r.text("", "value"); r.text("", "type") == "GPU" {
+		if r.text("", "type") == "GPU" {
 			l.GPUVendor = "nvidia"
-			if !unresolved(l, "gpus", value) {
-				l.GPUs = parseCount(value)
-			}
+			set(l, "gpus", r.text("", "value"))
 		}
 	}
 	for _, u := range f.each("ulimits") {
@@ -99,13 +96,12 @@ func (w *yamlWalk) task(definition, container *yaml.Node) {
 	for _, m := range f.each("mountPoints") {
 		addMount(l, m.text("", "sourceVolume"), strings.TrimRight(m.text("", "containerPath"), "/"))
 	}
-	if n, err := strconv.ParseInt(f.text("shm_bytes", "linuxParameters", "sharedMemorySize"), 10, 64); err == nil && n >= 0 && n < 1<<40 {
-		l.SHMBytes = new(n << 20) // In MiB.
+	if size := f.text("shm_bytes", "linuxParameters", "sharedMemorySize"); size != "" {
+		set(l, "shm_bytes", size+"m")
 	}
-	w.capabilities(l, parse.YAMLBelow(container, "linuxParameters", "capabilities", "add"))
 	f.text("devices", "linuxParameters", "devices")
 	for _, d := range f.each("linuxParameters", "devices") {
-		dockerOption(l, "--device", d.text("", "hostPath"))
+		d.option("--device", "hostPath")
 	}
 	for _, m := range f.each("linuxParameters", "tmpfs") {
 		addMount(l, "tmpfs", strings.TrimRight(m.text("", "containerPath"), "/"))
@@ -138,6 +134,11 @@ func (f *fields) text(part string, keys ...string) string {
 	return yamlText(n)
 }
 
+// option reads a value, or each of a list, as that of an option of docker run.
+func (f *fields) option(name string, keys ...string) {
+	f.walk.option(f.launch, name, parse.YAMLBelow(f.node, keys...))
+}
+
 func (f *fields) texts(keys ...string) []string { return yamlTexts(parse.YAMLBelow(f.node, keys...)) }
 
 func (f *fields) each(keys ...string) []*fields {
@@ -146,6 +147,12 @@ func (f *fields) each(keys ...string) []*fields {
 		list = append(list, &fields{f.walk, n, f.launch})
 	}
 	return list
+}
+
+// inspectOptions are the options of docker run that the fields of a container keep.
+var inspectOptions = map[string]string{
+	"Runtime": "--runtime", "IpcMode": "--ipc", "PidMode": "--pid", "NetworkMode": "--network", "Privileged": "--privileged", "ShmSize": "--shm-size",
+	"CapAdd": "--cap-add", "PathOnHost": "--device",
 }
 
 var inspectCommands = []string{"docker inspect", "docker container inspect", "podman inspect"}
@@ -172,23 +179,11 @@ func inspectPartKind(s *reading) *parse.Kind {
 			lines := in.While(func(l parse.Line) bool { return inspectLine.MatchString(l.Text) })
 			for _, line := range lines {
 				for _, m := range inspectField.FindAllStringSubmatch(line.Text, -1) {
-					switch value := strings.Trim(m[2], `"`); m[1] {
-					case "ShmSize":
-						l.SHMBytes = values.Size(value)
-					case "IpcMode":
-						l.IPC = value
-					case "PidMode":
-						l.PID = value
-					case "NetworkMode":
-						l.Network = value
-					case "Runtime":
-						l.Runtime = value
-					case "Privileged":
-						l.Privileged = value == "true"
-					case "Image":
+					value := strings.Trim(m[2], `"`)
+					if m[1] == "Image" {
 						l.Image = value
-					case "PathOnHost":
-						addDevice(l, value)
+					} else {
+						dockerOption(l, inspectOptions[m[1]], value)
 					}
 				}
 			}
