@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -332,28 +333,23 @@ var (
 // options are the parts that the options set by which programs are told how many ranks to
 // run, by their spelling with dashes: the documentation of torchrun,
 // accelerate, DeepSpeed, vLLM, SGLang, TGI, TensorRT-LLM and LMDeploy.
-var options = map[string]string{
-	"--nproc-per-node":               "processes",
-	"--num-processes":                "processes",
-	"--num-gpus":                     "processes",
-	"--nnodes":                       "nodes",
-	"--num-nodes":                    "nodes",
-	"--num-machines":                 "nodes",
-	"--tensor-parallel-size":         "tensor_parallel",
-	"--tensor-model-parallel-size":   "tensor_parallel",
-	"-tp":                            "tensor_parallel",
-	"--tp":                           "tensor_parallel",
-	"--tp-size":                      "tensor_parallel",
-	"--num-shard":                    "tensor_parallel",
-	"--pipeline-parallel-size":       "pipeline_parallel",
-	"--pipeline-model-parallel-size": "pipeline_parallel",
-	"-pp":                            "pipeline_parallel",
-	"--pp":                           "pipeline_parallel",
-	"--pp-size":                      "pipeline_parallel",
-	"--data-parallel-size":           "data_parallel",
-	"-dp":                            "data_parallel",
-	"--dp":                           "data_parallel",
-	"--dp-size":                      "data_parallel",
+var options = byOption(map[string][]string{
+	"processes":         {"--nproc-per-node", "--num-processes", "--num-gpus", "--num-local-procs"},
+	"nodes":             {"--nnodes", "--num-nodes", "--num-machines"},
+	"tensor_parallel":   {"--tensor-parallel-size", "--tensor-model-parallel-size", "-tp", "--tp", "--tp-size", "--num-shard"},
+	"pipeline_parallel": {"--pipeline-parallel-size", "--pipeline-model-parallel-size", "-pp", "--pp", "--pp-size"},
+	"data_parallel":     {"--data-parallel-size", "-dp", "--dp", "--dp-size"},
+})
+
+// byOption are parts of a launch by the options that set them.
+func byOption(optionsOf map[string][]string) map[string]string {
+	parts := make(map[string]string)
+	for part, names := range optionsOf {
+		for _, name := range names {
+			parts[name] = part
+		}
+	}
+	return parts
 }
 
 // onCPU are the options by which a program is told to use no GPU, with their value; "-" is none.
@@ -759,56 +755,42 @@ func addDevice(l *facts.Launch, value string) {
 	path, _, _ := strings.Cut(value, ":")
 	appendTo(&l.Devices, path)
 	vendor, device, cdi := strings.Cut(value, "=")
-	one := 1
+	gpus := 0 // -1 is all.
 	switch {
 	case cdi && (vendor == "nvidia.com/gpu" || vendor == "amd.com/gpu"):
 		l.GPUVendor, _, _ = strings.Cut(vendor, ".")
-		switch {
-		case device == "all":
-			l.GPUs = countDevices("all")
-		case l.GPUs == nil:
-			l.GPUs = &one
-		case *l.GPUs > 0:
-			l.GPUs = new(*l.GPUs + 1)
+		if gpus = 1; device == "all" {
+			gpus = -1
 		}
-	case path == "/dev/kfd" || strings.HasPrefix(path, "/dev/dri"):
-		if l.GPUVendor == "" && path == "/dev/kfd" {
-			l.GPUVendor = "amd"
-		}
-		switch {
-		case path == "/dev/dri" || path == "/dev/dri/":
-			l.GPUs = countDevices("all")
-		case strings.HasPrefix(path, "/dev/dri/renderD") && l.GPUs == nil:
-			l.GPUs = &one
-		case strings.HasPrefix(path, "/dev/dri/renderD") && *l.GPUs > 0:
-			n := *l.GPUs + 1
-			l.GPUs = &n
-		}
+	case path == "/dev/kfd":
+		l.GPUVendor = cmp.Or(l.GPUVendor, "amd")
+	case path == "/dev/dri" || path == "/dev/dri/":
+		gpus = -1
+	case strings.HasPrefix(path, "/dev/dri/renderD"):
+		gpus = 1
+	}
+	switch {
+	case gpus == -1 || gpus == 1 && l.GPUs == nil:
+		l.GPUs = &gpus
+	case gpus == 1 && *l.GPUs > 0:
+		l.GPUs = new(*l.GPUs + 1)
 	}
 }
 
 // setUlimit reads "memlock=-1:-1", "memlock=-1", "memlock=unlimited".
 func setUlimit(l *facts.Launch, value string) {
-	name, limit, ok := strings.Cut(value, "=")
+	name, limit, _ := strings.Cut(value, "=")
 	if values.Refers(name) {
-		unresolved(l, "memlock_bytes", value)
+		leaveOpen(l, value, "memlock_bytes")
+	}
+	if strings.TrimSpace(name) != "memlock" || unresolved(l, "memlock_bytes", limit) {
 		return
 	}
-	if !ok || strings.TrimSpace(name) != "memlock" {
-		return
+	soft, _, _ := strings.Cut(strings.TrimSpace(limit), ":")
+	if strings.HasPrefix(soft, "-") {
+		soft = "unlimited"
 	}
-	if unresolved(l, "memlock_bytes", limit) {
-		return
-	}
-	soft, _, _ := strings.Cut(limit, ":")
-	n, err := strconv.ParseInt(strings.TrimSpace(soft), 10, 64)
-	switch {
-	case soft == "unlimited" || err == nil && n < 0:
-		n = -1
-	case err != nil:
-		return
-	}
-	l.MemlockBytes = &n
+	l.MemlockBytes = cmp.Or(values.Limit(soft, 1), l.MemlockBytes)
 }
 
 // dockerExec reads docker exec: it starts a program in a container that some

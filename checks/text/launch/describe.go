@@ -33,23 +33,13 @@ func describeKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "kubectl-describe", Title: "A pod, from kubectl describe", Command: "kubectl describe pod NAME", Gives: []string{"launches", "env"},
 		Anchors: []string{"Containers:"},
-		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			if !ok || strings.TrimRight(l.Text, " ") != "Containers:" {
-				return false
-			}
-			for _, l := range in.Ahead(40)[1:] {
-				if describeField.MatchString(l.Text) {
-					return true
-				}
-			}
-			return false
-		},
-		Read: func(_ *parse.Sink, in *parse.Lines) { describeRead(s, in) },
+		Begins:  func(in *parse.Lines) bool { return begins(in, describeFirst) && follows(in, 40, describeField) },
+		Read:    func(_ *parse.Sink, in *parse.Lines) { describeRead(s, in) },
 	}
 }
 
 var (
+	describeFirst = lazy.New(`^Containers: *$`)
 	describeField = lazy.New(`^ {4}(?:Image|Limits|Mounts|Environment|Container ID):`)
 	describeLine  = lazy.New(`^( *)(\S.*?)(?::(?: +(.*?))?)?\s*$`)
 	describeMount = lazy.New(`^(/\S*) from (\S+) \(`)

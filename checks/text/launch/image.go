@@ -23,19 +23,7 @@ func dockerfileKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "dockerfile", Title: "A Dockerfile", Gives: []string{"launches", "env"}, Anchors: []string{"FROM "},
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			if !ok || !dockerfileFrom.MatchString(l.Text) {
-				return false
-			}
-			if s.isDockerfile() {
-				return true
-			}
-			for _, l := range in.Ahead(40)[1:] {
-				if dockerfileInstruction.MatchString(l.Text) {
-					return true
-				}
-			}
-			return false
+			return begins(in, dockerfileFrom) && (s.isDockerfile() || follows(in, 40, dockerfileInstruction))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
@@ -196,16 +184,7 @@ func inspectKind(s *reading) *parse.Kind {
 			return parse.Irrelevant
 		},
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			if text := strings.TrimSpace(l.Text); !ok || text != "[" {
-				return false
-			}
-			for _, l := range in.Ahead(200) {
-				if strings.Contains(l.Text, `"HostConfig": {`) {
-					return true
-				}
-			}
-			return false
+			return begins(in, inspectFirst) && follows(in, 200, inspectConfig)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
@@ -230,6 +209,11 @@ func inspectKind(s *reading) *parse.Kind {
 		},
 	}
 }
+
+var (
+	inspectFirst  = lazy.New(`^\s*\[\s*$`)
+	inspectConfig = lazy.New(`"HostConfig": \{`)
+)
 
 // inspected reads a container (Docker Engine API, ContainerInspect).
 func (w *yamlWalk) inspected(n *yaml.Node) {

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,21 +23,7 @@ func jsonKind(s *reading) *parse.Kind {
 		Name: "manifest-json", Title: "A Kubernetes object or an ECS task definition, in JSON", Command: "kubectl get pod NAME -o json", Gives: []string{"launches", "env"},
 		Anchors: []string{`"apiVersion":`, `"containerDefinitions":`, `"taskDefinition":`, `"family":`},
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			switch {
-			case !ok:
-				return false
-			case jsonFirst.MatchString(l.Text):
-				return true
-			case !jsonFamily.MatchString(l.Text):
-				return false
-			}
-			for _, l := range in.Ahead(20) {
-				if strings.Contains(l.Text, `"containerDefinitions":`) {
-					return true
-				}
-			}
-			return false
+			return begins(in, jsonFirst) || begins(in, jsonFamily) && follows(in, 20, jsonContainers)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
@@ -64,9 +51,21 @@ func jsonKind(s *reading) *parse.Kind {
 	}
 }
 
-var jsonFamily = lazy.New(`^\s*(?:\{\s*)?"family":\s*"`)
+var (
+	jsonFirst      = lazy.New(`^\s*(?:\{\s*)?"(?:apiVersion|containerDefinitions|taskDefinition)":\s*["\[{]`)
+	jsonFamily     = lazy.New(`^\s*(?:\{\s*)?"family":\s*"`)
+	jsonContainers = lazy.New(`"containerDefinitions":`)
+)
 
-var jsonFirst = lazy.New(`^\s*(?:\{\s*)?"(?:apiVersion|containerDefinitions|taskDefinition)":\s*["\[{]`)
+// begins reports whether the next line has a form, and follows whether one of those behind it has.
+func begins(in *parse.Lines, form *lazy.Regexp) bool {
+	l, ok := in.Peek()
+	return ok && form.MatchString(l.Text)
+}
+
+func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
+	return slices.ContainsFunc(in.Ahead(lines)[1:], func(l parse.Line) bool { return form.MatchString(l.Text) })
+}
 
 // task reads a container of a task definition of ECS, or of the answer to aws ecs describe-task-definition
 // (Amazon ECS API, ContainerDefinition).
@@ -164,8 +163,7 @@ func inspectPartKind(s *reading) *parse.Kind {
 		Name: "docker-inspect-part", Title: "A part of a container, from docker inspect", Command: "docker inspect NAME | grep -e Shm -e Ipc -e Memlock", Gives: []string{"launches"},
 		Anchors: []string{`"ShmSize":`, `"IpcMode":`, `"Privileged":`}, Commands: inspectCommands,
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			return ok && (inspectPart.MatchString(l.Text) || inspectOpen(in) || inspectSize(in) != nil)
+			return begins(in, inspectPart) || inspectOpen(in) || inspectSize(in) != nil
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()

@@ -140,22 +140,7 @@ func argumentsKind(s *reading) *parse.Kind {
 			found := &facts.Launch{Kind: "command"}
 			text := l.Text[:min(len(l.Text), 16<<10)]
 			for _, m := range printedArgument.FindAllStringSubmatch(text, 32) {
-				n := parseCount(m[2])
-				if n == nil {
-					continue
-				}
-				switch m[1] {
-				case "tensor_parallel_size", "tp_size":
-					found.TensorParallel = n
-				case "pipeline_parallel_size", "pp_size":
-					found.PipelineParallel = n
-				case "data_parallel_size", "dp_size":
-					found.DataParallel = n
-				case "num_local_procs":
-					found.Processes = n
-				case "nnodes":
-					found.Nodes = n
-				}
+				set(found, options["--"+strings.ReplaceAll(m[1], "_", "-")], m[2])
 			}
 			if found.TensorParallel == nil && found.Processes == nil {
 				return false
@@ -173,10 +158,7 @@ var printedArgument = lazy.New(`\b(tensor_parallel_size|pipeline_parallel_size|d
 func scriptKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
-		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			return ok && strings.HasPrefix(strings.TrimSpace(l.Text), "#SBATCH")
-		},
+		Begins: func(in *parse.Lines) bool { return begins(in, sbatchLine) },
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
 			lines := in.While(func(l parse.Line) bool {
@@ -201,6 +183,8 @@ func scriptKind(s *reading) *parse.Kind {
 		},
 	}
 }
+
+var sbatchLine = lazy.New(`^\s*#SBATCH`)
 
 // environmentKind takes variables that control communication, however they are
 // set: the output of env, a shell's export, a prefix of a command, a line of a
