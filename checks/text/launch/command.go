@@ -261,10 +261,6 @@ func Settings(line string) [][2]string {
 	return slices.DeleteFunc(environmentSettings(line), func(v [2]string) bool { return refersTo(v[0], v[1]) })
 }
 
-// BareCommand is the command of a line without what stands before it: the plus of "set -x",
-// a second prompt, the mark of quoted text.
-func BareCommand(line string) string { return bareCommand(line) }
-
 // durationForm is a length of time, as timeout takes it.
 var durationForm = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
 
@@ -281,28 +277,20 @@ func programOf(words []string) string {
 	if len(words) > 1 {
 		second = words[1]
 	}
-	switch base := baseName(words[0]); {
-	case base == "docker" || base == "podman" || base == "nerdctl" || base == "nvidia-docker":
-		if second == "container" && len(words) > 2 {
+	base := baseName(words[0])
+	for _, s := range starters {
+		if !slices.Contains(s.programs, base) {
+			continue
+		}
+		if s.kind == "docker-run" && second == "container" && len(words) > 2 {
 			second = words[2]
 		}
-		if second == "run" || second == "create" || second == "exec" {
-			return "docker-run"
+		if s.second == nil || slices.Contains(s.second, second) {
+			return s.kind
 		}
-	case base == "apptainer" || base == "singularity" || base == "enroot":
-		if second == "run" || second == "exec" || second == "shell" || second == "start" {
-			return "apptainer"
-		}
-	case base == "srun" || base == "sbatch" || base == "salloc":
-		return "slurm"
-	case base == "mpirun" || base == "mpiexec" || base == "orterun" || base == "prterun" || base == "horovodrun" || base == "mpiexec.hydra":
-		return "mpirun"
-	case base == "torchrun":
-		return "torchrun"
-	case base == "accelerate" && second == "launch", base == "deepspeed", base == "vllm" && second == "serve",
-		base == "sglang", base == "trtllm-serve", base == "lmdeploy", base == "text-generation-launcher", base == "llamafactory-cli",
-		(base == "swift" || base == "megatron") && slices.Contains(swift, second),
-		strings.HasSuffix(base, "_perf") && collective.MatchString(base):
+	}
+	switch {
+	case collective.MatchString(base):
 		return "command"
 	case strings.HasPrefix(base, "python"):
 		for i, word := range words {
@@ -318,6 +306,23 @@ func programOf(words []string) string {
 		}
 	}
 	return ""
+}
+
+// starters are the programs that start containers or jobs, by the kind of launch. Some do so with a certain second
+// word only.
+var starters = []struct {
+	kind             string
+	programs, second []string
+}{
+	{"docker-run", []string{"docker", "podman", "nerdctl", "nvidia-docker"}, []string{"run", "create", "exec"}},
+	{"apptainer", []string{"apptainer", "singularity", "enroot"}, []string{"run", "exec", "shell", "start"}},
+	{"slurm", []string{"srun", "sbatch", "salloc"}, nil},
+	{"mpirun", []string{"mpirun", "mpiexec", "orterun", "prterun", "horovodrun", "mpiexec.hydra"}, nil},
+	{"torchrun", []string{"torchrun"}, nil},
+	{"command", []string{"deepspeed", "sglang", "trtllm-serve", "lmdeploy", "text-generation-launcher", "llamafactory-cli"}, nil},
+	{"command", []string{"accelerate"}, []string{"launch"}},
+	{"command", []string{"vllm"}, []string{"serve"}},
+	{"command", []string{"swift", "megatron"}, swift},
 }
 
 // swift are what the programs swift and megatron of ms-swift do.

@@ -41,7 +41,7 @@ func dockerfileKind(s *reading) *parse.Kind {
 				case goesOn && (text == "" || strings.HasPrefix(text, "#")): // They do not end an instruction.
 					return true
 				}
-				here = textBelow(text)
+				here = dockerfile.TextBelow(text)
 				belongs := goesOn || text == "" || strings.HasPrefix(text, "#") || dockerfileInstruction.MatchString(text)
 				goesOn = goesOnBelow(text)
 				return belongs
@@ -99,24 +99,6 @@ type installation struct {
 	// words are those of the command under way, python is true of one that installs packages of Python, and
 	// installing once it names packages. skip is true for the value of an option.
 	manager, python, installing, skip bool
-}
-
-// textBelow is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has
-// none.
-func textBelow(text string) string {
-	name, _, _ := strings.Cut(strings.ToUpper(text), " ")
-	_, rest, ok := strings.Cut(text, "<<")
-	if !ok || name != "RUN" && name != "COPY" && name != "ADD" {
-		return ""
-	}
-	rest = strings.TrimLeft(rest, `-"'`)
-	end := strings.IndexFunc(rest, func(r rune) bool {
-		return !strings.ContainsRune("_", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	})
-	if end < 0 {
-		end = len(rest)
-	}
-	return rest[:end]
 }
 
 func (r *installation) read(l *facts.Launch, line parse.Line) {
@@ -188,22 +170,8 @@ func inspectKind(s *reading) *parse.Kind {
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
-			size, ended := 0, false
-			lines := in.While(func(l parse.Line) bool {
-				if ended {
-					return false
-				}
-				size += len(l.Text) + 1
-				ended = l.Text == "]"
-				return size <= maxDocument
-			})
-			var b strings.Builder
-			for _, l := range lines {
-				b.WriteString(l.Text)
-				b.WriteByte('\n')
-			}
 			w := &yamlWalk{sink: s, first: first}
-			for _, n := range w.list(parse.JSONNodes(b.String())) {
+			for _, n := range w.list(parse.JSONNodes(parse.JSONDocument(in))) {
 				w.inspected(n)
 			}
 		},

@@ -22,10 +22,13 @@ var commandAnchors = []string{
 }
 
 // commandPrograms are the same as commands behind a prompt.
-var commandPrograms = []string{
-	"docker", "podman", "nerdctl", "nvidia-docker", "apptainer", "singularity", "enroot", "srun", "sbatch", "salloc", "mpirun", "mpiexec", "orterun",
-	"horovodrun", "torchrun", "python", "python3", "accelerate", "deepspeed", "vllm", "sglang", "trtllm-serve", "lmdeploy", "text-generation-launcher",
-}
+var commandPrograms = func() []string {
+	all := []string{"python", "python3"}
+	for _, s := range starters {
+		all = append(all, s.programs...)
+	}
+	return all
+}()
 
 // commandKind takes command lines that stand by themselves, and those
 // that go on over several lines, behind a prompt or not.
@@ -38,7 +41,7 @@ func commandKind(s *reading) *parse.Kind {
 				return startsLaunch(in.Prompt().Command)
 			}
 			l, ok := in.Peek()
-			return ok && startsLaunch(bareCommand(l.Text))
+			return ok && startsLaunch(BareCommand(l.Text))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) { readLines(s, in) },
 	}
@@ -76,10 +79,10 @@ func goesOnBelow(text string) bool {
 	return strings.HasSuffix(text, `\`) && !strings.HasSuffix(text, `\\`)
 }
 
-// bareCommand takes off a line what is not the command: blanks, the plus of
+// BareCommand takes off a line what is not the command: blanks, the plus of
 // "set -x", the shell's second prompt, a lone sign of a prompt, and the mark of
 // quoted or listed text.
-func bareCommand(text string) string {
+func BareCommand(text string) string {
 	text = strings.TrimSpace(text)
 	for _, prefix := range []string{"+++ ", "++ ", "+ ", "> ", "$ ", "# $ ", "- "} {
 		text = strings.TrimPrefix(text, prefix)
@@ -100,7 +103,7 @@ func readLines(s *reading, in *parse.Lines) {
 		at.Number, text = p.Line, p.Command
 	} else {
 		in.Next()
-		text = bareCommand(next.Text)
+		text = BareCommand(next.Text)
 	}
 	var b strings.Builder
 	lines := []parse.Line{{Text: text, Number: at.Number}}
@@ -291,7 +294,7 @@ func environmentSettings(line string) [][2]string {
 			if !declared && !environmentCommand.MatchString(word) {
 				// A value with spaces, as env prints it, or prose: one
 				// variable at the front of the line says which.
-				if i == 1 && !strings.ContainsAny(text[:strings.IndexByte(text, '=')], " ") && environmentBlanks(settings) {
+				if i == 1 && (settings[0][0] == "LD_LIBRARY_PATH" || settings[0][0] == "LD_PRELOAD") {
 					break
 				}
 				return nil
@@ -306,9 +309,4 @@ func environmentSettings(line string) [][2]string {
 	return slices.DeleteFunc(settings, func(v [2]string) bool {
 		return !env.SteersCommunication(v[0])
 	})
-}
-
-// environmentBlanks reports whether the variable's value may hold blanks.
-func environmentBlanks(settings [][2]string) bool {
-	return len(settings) == 1 && (settings[0][0] == "LD_LIBRARY_PATH" || settings[0][0] == "LD_PRELOAD")
 }

@@ -252,7 +252,7 @@ func (s *reading) shells(scripts []part) {
 // what another line exports. A variable in front of a command is that of the command.
 func (s *reading) isExported(name, line string) bool {
 	isJSON := environmentJSON.MatchString(line) || environmentJSONPair.MatchString(line) // It belongs to what the object describes.
-	if isJSON || s.Form() == parse.NoSource && !isMarkup(s.Source()) || startsLaunch(bareCommand(line)) {
+	if isJSON || s.Form() == parse.NoSource && !isMarkup(s.Source()) || startsLaunch(BareCommand(line)) {
 		return false
 	}
 	alone := !slices.ContainsFunc(shell.Words(strings.TrimRight(line, "\\ \t")), func(w string) bool { _, _, ok := assignment(w); return !ok })

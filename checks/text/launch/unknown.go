@@ -143,12 +143,13 @@ func settle(l *facts.Launch) {
 // searchPath is the one variable of which a part may be known: a list of folders.
 const searchPath = "LD_LIBRARY_PATH"
 
-// openNodes notes that parts of a description in YAML are not known where a template or a
-// variable stands for all of them ("resources: {{ toYaml .Values.resources }}").
-func openNodes(l *facts.Launch, n *yaml.Node, parts ...string) {
+// openNodes is a mapping of a description. Parts of a launch are not known where a template or a
+// variable stands for all of it ("resources: {{ toYaml .Values.resources }}").
+func openNodes(l *facts.Launch, n *yaml.Node, parts ...string) map[string]*yaml.Node {
 	if text := yamlText(n); values.Refers(text) {
 		leaveOpen(l, text, parts...)
 	}
+	return yamlMapping(n)
 }
 
 // optionsVariable reports whether a word stands for options of a command: "$ARGS", "$@",

@@ -570,20 +570,17 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	l.Object, l.Networks = c.object, c.networks
 	l.Lines = map[string]int{}
 	l.IPC, l.PID, l.Network = w.host(l, "ipc", pod["hostIPC"]), w.host(l, "", pod["hostPID"]), w.host(l, "network", pod["hostNetwork"])
-	l.Runtime = w.value(l, "runtime", pod["runtimeClassName"])
+	w.set(l, "runtime", pod["runtimeClassName"])
 	w.open(l, c)
 	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
 	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
 		leaveOpen(l, "gpus: "+text, "gpus")
 	}
 	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"], c.resources))
-	openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
-	security := yamlMapping(m["securityContext"])
-	l.Privileged = w.value(l, "privileged", security["privileged"]) == "true"
-	l.User = w.value(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
-	openNodes(l, security["capabilities"], "cap_add")
-	capabilities := yamlMapping(security["capabilities"])
-	w.capabilities(l, capabilities["add"])
+	security := openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
+	w.set(l, "privileged", security["privileged"])
+	w.set(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
+	w.option(l, "--cap-add", openNodes(l, security["capabilities"], "cap_add")["add"])
 	w.variables(l, m["env"])
 	if m["envFrom"] != nil {
 		leaveOpen(l, "set by envFrom", "variables")
@@ -629,13 +626,10 @@ func (w *yamlWalk) host(l *facts.Launch, part string, n *yaml.Node) string {
 	return ""
 }
 
-func (w *yamlWalk) capabilities(l *facts.Launch, n *yaml.Node) {
-	w.stands(l, "cap_add", n)
-	for _, name := range yamlTexts(n) {
-		if !unresolved(l, "cap_add", name) {
-			appendTo(&l.CapAdd, values.Capability(name))
-		}
-	}
+// set gives a part of a launch the value of a node, whose line it notes.
+func (w *yamlWalk) set(l *facts.Launch, part string, n *yaml.Node) {
+	w.stands(l, part, n)
+	set(l, part, yamlText(n))
 }
 
 // sky reads a task of SkyPilot, which runs on machines or in pods that it sets up
@@ -672,14 +666,12 @@ func imageOf(n *yaml.Node) string {
 
 // resources reads what a container requests, and its limits.
 func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
-	openNodes(l, n, "resources", "gpus")
-	both := yamlMapping(n)
+	both := openNodes(l, n, "resources", "gpus")
 	if claims := w.list(both["claims"]); len(claims) > 0 { // Dynamic resource allocation.
 		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
 	}
 	for _, key := range []string{"requests", "limits"} {
-		openNodes(l, both[key], "resources", "gpus")
-		amounts := yamlMapping(both[key])
+		amounts := openNodes(l, both[key], "resources", "gpus")
 		for _, name := range slices.Sorted(maps.Keys(amounts)) {
 			if text := yamlText(amounts[name]); text != "" || isGPU(name) { // Null is 0.
 				w.amount(l, key, name, cmp.Or(text, "0"), amounts[name])
@@ -791,8 +783,7 @@ func isGPU(name string) bool {
 func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes map[string]map[string]*yaml.Node) {
 	name, target := yamlText(mount["name"]), strings.TrimRight(yamlText(mount["mountPath"]), "/")
 	volume := volumes[name]
-	openNodes(l, volume["emptyDir"], "mounts", "shm_bytes")
-	empty := yamlMapping(volume["emptyDir"])
+	empty := openNodes(l, volume["emptyDir"], "mounts", "shm_bytes")
 	source := cmp.Or(yamlText(yamlMapping(volume["hostPath"])["path"]), name)
 	if empty != nil {
 		source = "emptyDir"
@@ -800,10 +791,7 @@ func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes m
 			source = "emptyDir-" + strings.ToLower(medium)
 		}
 		if target == "/dev/shm" {
-			if text := yamlText(empty["sizeLimit"]); !unresolved(l, "shm_bytes", text) {
-				l.SHMBytes = values.Size(text)
-			}
-			w.stands(l, "shm_bytes", empty["sizeLimit"])
+			w.set(l, "shm_bytes", empty["sizeLimit"])
 		}
 	}
 	addMount(l, source, target)

@@ -5,7 +5,6 @@ package shell
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -250,35 +249,19 @@ func (w *walk) inBlock(n syntax.Node, depth int) {
 			w.block = 0
 		}()
 	}
-	all := func(lists ...[]*syntax.Stmt) {
-		for _, stmt := range slices.Concat(lists...) {
-			w.statement(stmt, depth, true)
-		}
-	}
-	switch c := n.(type) {
-	case *syntax.IfClause:
-		for ; c != nil; c = c.Else {
-			all(c.Cond, c.Then)
-		}
-	case *syntax.WhileClause:
-		all(c.Cond, c.Do)
-	case *syntax.ForClause:
-		if iter, ok := c.Loop.(*syntax.WordIter); ok {
-			name := w.word(iter.Name.Pos(), iter.Name.End(), []syntax.WordPart{iter.Name})
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch c := n.(type) {
+		case *syntax.Stmt:
+			w.statement(c, depth, true)
+			return false
+		case *syntax.Word: // What it replaces is no part of the block.
+			return false
+		case *syntax.WordIter:
+			name := w.word(c.Name.Pos(), c.Name.End(), []syntax.WordPart{c.Name})
 			w.command(c, []Word{{Value: "read", From: name.From, To: name.From}, name}, true)
 		}
-		all(c.Do)
-	case *syntax.CaseClause:
-		for _, item := range c.Items {
-			all(item.Stmts)
-		}
-	case *syntax.Block:
-		all(c.Stmts)
-	case *syntax.Subshell:
-		all(c.Stmts)
-	case *syntax.FuncDecl:
-		w.statement(c.Body, depth, true)
-	}
+		return true
+	})
 }
 
 func (w *walk) command(n syntax.Node, words []Word, maybe bool) {

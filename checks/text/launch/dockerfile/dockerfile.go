@@ -40,13 +40,8 @@ type Variable struct {
 type stage struct {
 	Image
 	name string
-	// args are the values of ARG; known is false of one that only the build knows.
-	args map[string]arg
-}
-
-type arg struct {
-	value string
-	known bool
+	// args are the values of ARG that the file shows.
+	args map[string]string
 }
 
 const (
@@ -59,7 +54,7 @@ const (
 
 // Read reads a Dockerfile.
 func Read(lines []parse.Line) *Image {
-	global := &stage{args: map[string]arg{}, Image: Image{Variables: map[string]Variable{}}}
+	global := &stage{args: map[string]string{}, Image: Image{Variables: map[string]Variable{}}}
 	now := global
 	var stages []*stage
 	for _, in := range instructions(lines) {
@@ -95,7 +90,7 @@ func begin(stages []*stage, global *stage, text string) *stage {
 		m = []string{"", strings.TrimSpace(text), ""}
 	}
 	image := values.Expand(strings.Trim(m[1], `"'`), global.lookup)
-	found := &stage{name: m[2], args: map[string]arg{}, Image: Image{Base: image, Stage: m[2], Variables: map[string]Variable{}}}
+	found := &stage{name: m[2], args: map[string]string{}, Image: Image{Base: image, Stage: m[2], Variables: map[string]Variable{}}}
 	if from := named(stages, image); from != nil {
 		found.Image = from.Image
 		found.Stage = m[2]
@@ -125,14 +120,10 @@ func (s *stage) lookup(name string) (string, values.State) {
 		}
 		return v.Value, values.Known
 	}
-	a, ok := s.args[name]
-	switch {
-	case ok && a.known:
-		return a.value, values.Known
-	case ok:
-		return "", values.Unset // Only --build-arg gives it a value, so that a default applies.
+	if value, ok := s.args[name]; ok {
+		return value, values.Known
 	}
-	return "", values.Unset
+	return "", values.Unset // Only --build-arg gives it a value, so that a default applies.
 }
 
 func (s *stage) expand(text string) string {
@@ -147,14 +138,11 @@ func (s *stage) argument(global *stage, in instruction) {
 			return
 		}
 		name, value, ok := strings.Cut(w.text, "=")
-		switch a, declared := global.args[name]; {
-		case ok:
-			value = s.expand(value)
-			s.args[name] = arg{value, !values.Refers(value)}
-		case declared && s != global:
-			s.args[name] = a
-		default:
-			s.args[name] = arg{}
+		if value = s.expand(value); !ok {
+			value, ok = global.args[name]
+		}
+		if s.args[name] = value; !ok || values.Refers(value) {
+			delete(s.args, name)
 		}
 	}
 }

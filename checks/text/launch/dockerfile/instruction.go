@@ -21,11 +21,16 @@ var (
 	instructionForm = lazy.New(`^\s*([A-Za-z]+)(?:\s+|$)`)
 	escapeForm      = lazy.New("^\\s*#\\s*(?i)escape\\s*=\\s*([\\\\`])")
 	directiveForm   = lazy.New(`^\s*#\s*[A-Za-z]+\s*=`)
-	belowForm       = lazy.New(`<<-?\s*["']?([A-Za-z_]\w*)`)
+	belowForm       = lazy.New(`^(?is)(?:RUN|COPY|ADD)\s.*?<<-?\s*["']?([A-Za-z_]\w*)`)
 )
 
-// takesText are the instructions that may have a text below them.
-var takesText = map[string]bool{"RUN": true, "COPY": true, "ADD": true}
+// TextBelow is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has none.
+func TextBelow(instruction string) string {
+	if m := belowForm.FindStringSubmatch(instruction); m != nil {
+		return m[1]
+	}
+	return ""
+}
 
 // instructions are those of a file. Comments and blank lines between the lines of one do not
 // end it.
@@ -57,12 +62,9 @@ func instructions(lines []parse.Line) []instruction {
 			text, more = goesOn(lines[i].Text, escape)
 			in.add(text, lines[i])
 		}
-		if m := belowForm.FindStringSubmatch(in.text); m != nil && takesText[in.name] {
-			for i+1 < len(lines) {
+		if end := TextBelow(in.name + " " + in.text); end != "" {
+			for i++; i < len(lines) && strings.TrimSpace(lines[i].Text) != end; {
 				i++
-				if strings.TrimSpace(lines[i].Text) == m[1] {
-					break
-				}
 			}
 		}
 		all = append(all, in)
