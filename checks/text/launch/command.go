@@ -457,8 +457,7 @@ func readOptions(l *facts.Launch, words []string) {
 	if text := l.Unknown["nodes"]; text != "" { // --num_processes is the whole job's.
 		leaveOpen(l, text, "processes")
 	} else if l.Processes != nil && l.Nodes != nil && *l.Nodes > 1 {
-		n := max(*l.Processes / *l.Nodes, 1)
-		l.Processes = &n
+		l.Processes = onNode(*l.Processes, l.Nodes)
 	}
 }
 
@@ -484,12 +483,11 @@ func worldInfo(l *facts.Launch, value string) {
 func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
 	for _, words := range started(values.Expand(text, s.variables(at.Number)), 0) {
-		variables, command := stripWrappers(words)
-		l := &facts.Launch{Kind: programOf(command)}
-		for _, v := range slices.Concat(s.prefix(at.Number), variables) {
+		l := &facts.Launch{}
+		for _, v := range s.prefix(at.Number) {
 			setVariable(l, v[0], v[1])
 		}
-		understood = readLaunch(s, l, command, at) || understood
+		understood = readLaunch(s, l, words, at) || understood
 	}
 	return understood
 }
@@ -543,6 +541,11 @@ func (s *reading) prefix(line int) [][2]string {
 
 // readLaunch reads a command by its kind.
 func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
+	variables, words := stripWrappers(words)
+	for _, v := range variables {
+		setVariable(l, v[0], v[1])
+	}
+	l.Kind = programOf(words)
 	switch l.Kind {
 	case "docker-run":
 		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
@@ -685,7 +688,7 @@ func dockerOption(l *facts.Launch, name, value string) {
 		addVolume(l, value, "")
 	case "--mount":
 		fields := keyValues(value)
-		addMount(l, firstOf(fields, "source", "src", "type"), firstOf(fields, "target", "destination", "dst"))
+		addMount(l, cmp.Or(fields["source"], fields["src"], fields["type"]), cmp.Or(fields["target"], fields["destination"], fields["dst"]))
 	case "--tmpfs":
 		target, options, _ := strings.Cut(value, ":")
 		addMount(l, "tmpfs", target)
@@ -712,16 +715,6 @@ func dockerVariable(l *facts.Launch, text string) {
 	default:
 		unresolved(l, "variables", text)
 	}
-}
-
-// firstOf is the first value that is set.
-func firstOf(fields map[string]string, names ...string) string {
-	for _, name := range names {
-		if fields[name] != "" {
-			return fields[name]
-		}
-	}
-	return ""
 }
 
 // keyValues reads "type=bind,source=/a,target=/b".
@@ -822,16 +815,11 @@ func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	if len(command) > 2 && command[1] == "-c" {
 		return takeCommand(s, command[2], at)
 	}
-	variables, command := stripWrappers(command)
-	kind := programOf(command)
-	if kind == "" || kind == "docker-run" { // A container in a container is not followed.
+	_, program := stripWrappers(command)
+	if kind := programOf(program); kind == "" || kind == "docker-run" { // A container in a container is not followed.
 		return false
 	}
-	inner := &facts.Launch{Kind: kind, Variables: l.Variables, Unknown: l.Unknown}
-	for _, v := range variables {
-		setVariable(inner, v[0], v[1])
-	}
-	return readLaunch(s, inner, command, at)
+	return readLaunch(s, &facts.Launch{Variables: l.Variables, Unknown: l.Unknown}, command, at)
 }
 
 // apptainerFlags are those of apptainer, singularity and enroot start.
@@ -905,6 +893,9 @@ var slurmParts = map[string]string{
 // returns the program.
 func readSlurm(l *facts.Launch, words []string) []string {
 	var tasks, total, perTask, cpus *int
+	counts := map[string]**int{
+		"--ntasks": &tasks, "-n": &tasks, "--gpus": &total, "-G": &total, "--gpus-per-task": &perTask, "--cpus-per-task": &cpus, "-c": &cpus,
+	}
 	exclusive := false
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
@@ -912,22 +903,17 @@ func readSlurm(l *facts.Launch, words []string) []string {
 		if part := slurmParts[name]; part != "" && unresolved(l, part, value) {
 			continue
 		}
+		if count := counts[name]; count != nil {
+			*count = gresCount(value)
+		}
 		switch name {
 		case "--nodes", "-N":
 			value, _, _ = strings.Cut(value, "-")
 			l.Nodes = parseCount(value)
 		case "--ntasks-per-node", "--tasks-per-node":
 			l.Processes = parseCount(value)
-		case "--ntasks", "-n":
-			tasks = parseCount(value)
 		case "--gres", "--gpus-per-node":
 			setGres(l, name, value)
-		case "--gpus", "-G":
-			total = gresCount(value)
-		case "--gpus-per-task":
-			perTask = gresCount(value)
-		case "--cpus-per-task", "-c":
-			cpus = parseCount(value)
 		case "--mem":
 			l.MemoryBytes = slurmMemory(value)
 		case "--exclusive":
@@ -965,11 +951,7 @@ func readSlurm(l *facts.Launch, words []string) []string {
 		leaveOpen(l, text, "gpus")
 	}
 	if tasks != nil && l.Processes == nil {
-		n := *tasks
-		if l.Nodes != nil {
-			n = max(n / *l.Nodes, 1)
-		}
-		l.Processes = &n
+		l.Processes = onNode(*tasks, l.Nodes)
 	}
 	l.Tasks = l.Processes
 	if cpus != nil && l.Unknown["processes"] == "" && !exclusive { // An exclusive job has all CPUs of the node.
@@ -983,6 +965,14 @@ func readSlurm(l *facts.Launch, words []string) []string {
 		l.GPUs = slurmGPUs(l, total, perTask)
 	}
 	return words
+}
+
+// onNode is the share of one node of what a job has on all of them: all of it, where their number is not known.
+func onNode(total int, nodes *int) *int {
+	if nodes != nil {
+		total = max(total / *nodes, 1)
+	}
+	return &total
 }
 
 // slurmMemory reads the value of --mem, in MiB without a unit; 0 is all of the node.
@@ -1001,10 +991,8 @@ func slurmMemory(text string) *int64 {
 // a number of nodes, or of tasks on one, it is not known.
 func slurmGPUs(l *facts.Launch, total, perTask *int) *int {
 	switch {
-	case total != nil && l.Nodes != nil:
-		return new(max(*total / *l.Nodes, 1))
 	case total != nil:
-		return total
+		return onNode(*total, l.Nodes)
 	case perTask != nil && l.Processes != nil && *l.Processes <= 1<<10 && *perTask <= 1<<10:
 		return new(*perTask * *l.Processes)
 	}
@@ -1082,9 +1070,7 @@ func readMPI(l *facts.Launch, words []string) []string {
 				host, _, _ := strings.Cut(part, ":")
 				names[host] = true
 			}
-			if n := len(names); n > 0 && n < 1<<16 {
-				hosts = &n
-			}
+			hosts = new(len(names))
 		case "-x", "-genvlist":
 			if name, value, ok := assignment(value); ok {
 				setVariable(l, name, value)
@@ -1116,14 +1102,10 @@ func readMPI(l *facts.Launch, words []string) []string {
 	case perNode != nil:
 		l.Processes = perNode
 		if hosts == nil && total != nil && *total > *perNode {
-			n := *total / *perNode
-			l.Nodes = &n
+			l.Nodes = new(*total / *perNode)
 		}
-	case total != nil && hosts != nil:
-		n := max(*total / *hosts, 1)
-		l.Processes = &n
 	case total != nil:
-		l.Processes = total
+		l.Processes = onNode(*total, hosts)
 	}
 	return words
 }

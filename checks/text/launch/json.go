@@ -46,7 +46,7 @@ func jsonKind(s *reading) *parse.Kind {
 				return
 			}
 			// JSON is YAML, but for tabs.
-			yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, &template{})
+			yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, newTemplate())
 		},
 	}
 }
@@ -198,15 +198,9 @@ func inspectOpen(in *parse.Lines) bool {
 	if !in.After(inspectCommands...) || !inspectLine.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "[") {
 		return false
 	}
-	for _, l := range in.Ahead(40) {
-		if inspectPart.MatchString(l.Text) {
-			return true
-		}
-		if !inspectLine.MatchString(l.Text) {
-			return false
-		}
-	}
-	return false
+	lines := in.Ahead(40)
+	part := slices.IndexFunc(lines, func(l parse.Line) bool { return inspectPart.MatchString(l.Text) })
+	return part >= 0 && !slices.ContainsFunc(lines[:part], func(l parse.Line) bool { return !inspectLine.MatchString(l.Text) })
 }
 
 var (

@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -155,24 +156,19 @@ func openNodes(l *facts.Launch, n *yaml.Node, parts ...string) map[string]*yaml.
 // optionsVariable reports whether a word stands for options of a command: "$ARGS", "$@",
 // "${OPTS[@]}".
 func optionsVariable(word string) bool {
-	if !strings.HasPrefix(word, "$") && !strings.HasPrefix(word, "{{") {
-		return false
-	}
-	upper := strings.ToUpper(word)
-	return strings.ContainsAny(word, "@*") || slices.ContainsFunc([]string{"ARG", "OPT", "FLAG", "PARAM", "EXTRA"}, func(s string) bool { return strings.Contains(upper, s) })
+	return (strings.HasPrefix(word, "$") || strings.HasPrefix(word, "{{")) && optionsName.MatchString(word)
 }
+
+var (
+	optionsName = lazy.New(`(?i)[@*]|ARG|OPT|FLAG|PARAM|EXTRA`)
+	// imageName is how a word that refers to a variable names an image: "$IMAGE", "$REPO/train:1".
+	imageName = lazy.New(`(?i)[/:]|IMAGE|IMG|CONTAINER|REPO|TAG`)
+)
 
 // standsForOptions reports whether the first of a container program's arguments is a variable
 // that stands for options. The image is one of the others.
 func standsForOptions(words []string) bool {
-	return len(words) > 1 && values.Refers(words[0]) && (optionsVariable(words[0]) || !imageVariable(words[0]))
-}
-
-// imageVariable reports whether a word that refers to a variable names an image: "$IMAGE",
-// "$REPO/train:1".
-func imageVariable(word string) bool {
-	upper := strings.ToUpper(word)
-	return strings.ContainsAny(word, "/:") || slices.ContainsFunc([]string{"IMAGE", "IMG", "CONTAINER", "REPO", "TAG"}, func(s string) bool { return strings.Contains(upper, s) })
+	return len(words) > 1 && values.Refers(words[0]) && (optionsVariable(words[0]) || !imageName.MatchString(words[0]))
 }
 
 // variables returns what a script's variables are before a line: those that it assigns, and

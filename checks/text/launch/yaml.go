@@ -65,19 +65,20 @@ var (
 )
 
 func yamlBegins(in *parse.Lines) bool {
-	l, ok := in.Peek()
-	if !ok || !yamlFirst.MatchString(l.Text) {
+	if !begins(in, yamlFirst) {
 		return false
 	}
-	indent := indentation(l.Text)
+	first, _ := in.Peek()
+	indent := indentation(first.Text)
 	for _, l := range in.Ahead(200) {
-		if strings.TrimSpace(l.Text) != "" && indentation(l.Text) < indent && !yamlTemplate.MatchString(l.Text) {
+		at := indentation(l.Text)
+		switch {
+		case strings.TrimSpace(l.Text) == "" || yamlTemplate.MatchString(l.Text):
+		case at < indent:
 			return false
-		}
-		if yamlTelling.MatchString(l.Text) {
+		case yamlTelling.MatchString(l.Text):
 			return true
-		}
-		if strings.TrimSpace(l.Text) != "" && indentation(l.Text) == indent && !yamlTemplate.MatchString(l.Text) && !yamlKey.MatchString(l.Text) {
+		case at == indent && !yamlKey.MatchString(l.Text):
 			return false
 		}
 	}
@@ -94,17 +95,11 @@ func yamlRead(s *reading, in *parse.Lines) {
 	literal := -1
 	lines := in.While(func(l parse.Line) bool {
 		size, count = size+len(l.Text)+1, count+1
-		if size > maxDocument || count > maxDocumentLines {
-			return false
-		}
-		if strings.TrimSpace(l.Text) == "" {
-			return true
-		}
-		if yamlTemplate.MatchString(l.Text) {
-			return true
-		}
 		at := indentation(l.Text)
-		if literal >= 0 && at > literal {
+		switch {
+		case size > maxDocument || count > maxDocumentLines:
+			return false
+		case strings.TrimSpace(l.Text) == "" || yamlTemplate.MatchString(l.Text) || literal >= 0 && at > literal:
 			return true
 		}
 		literal = -1
@@ -117,7 +112,7 @@ func yamlRead(s *reading, in *parse.Lines) {
 	if size > maxDocument || count > maxDocumentLines {
 		notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
 	}
-	begins, filled := 0, &template{}
+	begins, filled := 0, newTemplate()
 	for _, l := range lines {
 		// A template's lines (Helm, Jinja) are no YAML until it is filled in.
 		if begins == 0 && templated.MatchString(l.Text) {
@@ -298,24 +293,22 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 	}
 }
 
-// standsWord notes where a word of a command stands that sets a part of a launch.
-func (w *yamlWalk) standsWord(l *facts.Launch, part string, words []*yaml.Node) {
+// standsWord notes where a word of a command stands that sets the number of processes.
+func (w *yamlWalk) standsWord(l *facts.Launch, words []*yaml.Node) {
 	for _, n := range words {
-		n = parse.YAMLResolve(n)
-		for _, word := range place.Words[part] {
-			at := -1
-			if n != nil && n.Style != yaml.FoldedStyle { // Its lines are joined.
-				at = strings.Index(n.Value, word)
-			}
-			if at < 0 {
-				continue
-			}
-			line := w.at(n)
+		if n = parse.YAMLResolve(n); n == nil || n.Style == yaml.FoldedStyle { // Its lines are joined.
+			continue
+		}
+		for _, word := range place.Words["processes"] {
+			before, _, found := strings.Cut(n.Value, word)
+			line := w.at(n).Number
 			if n.Style == yaml.LiteralStyle { // It begins below its mark.
-				line.Number += 1 + strings.Count(n.Value[:at], "\n")
+				line += 1 + strings.Count(before, "\n")
 			}
-			place.Note(l, part, line.Number)
-			return
+			if found {
+				place.Note(l, "processes", line)
+				return
+			}
 		}
 	}
 }
@@ -572,7 +565,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	l.IPC, l.PID, l.Network = w.host(l, "ipc", pod["hostIPC"]), w.host(l, "", pod["hostPID"]), w.host(l, "network", pod["hostNetwork"])
 	w.set(l, "runtime", pod["runtimeClassName"])
 	w.open(l, c)
-	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
+	w.standsWord(l, slices.Concat(w.list(m["command"]), w.list(m["args"])))
 	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
 		leaveOpen(l, "gpus: "+text, "gpus")
 	}
@@ -826,7 +819,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	for _, o := range serviceOptions {
 		w.option(l, o[1], m[o[0]])
 	}
-	w.standsWord(l, "processes", slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
+	w.standsWord(l, slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := yamlText(m[key]); text != "" {
 			l.Command = append(l.Command, shell.Words(text)...)
@@ -927,12 +920,9 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 		switch ids := yamlTexts(device["device_ids"]); {
 		case unresolved(l, "gpus", strings.Join(ids, ",")), unresolved(l, "gpus", yamlText(device["count"])):
 		case len(ids) > 0:
-			n := len(ids)
-			l.GPUs = &n
-		case parseCount(yamlText(device["count"])) != nil:
-			l.GPUs = parseCount(yamlText(device["count"]))
+			l.GPUs = new(len(ids))
 		default: // "all", or no count, which is all.
-			l.GPUs = countDevices("all")
+			l.GPUs = cmp.Or(parseCount(yamlText(device["count"])), countDevices("all"))
 		}
 	}
 }
