@@ -231,6 +231,8 @@ var (
 	// environmentPython is os.environ["NAME"] = "value" and
 	// os.environ.setdefault("NAME", "value").
 	environmentPython = lazy.New(`^\s*(?:>>> )?os\.environ(?:\[|\.setdefault\()\s*['"](\w+)['"]\s*(?:\]\s*=|,)\s*(?:str\()?['"]?([^'")]*)['"]?\)*\s*(?:#.*)?$`)
+	// environmentFront is what stands before assignments: the plus of "set -x", the second prompt, an export.
+	environmentFront = lazy.New(`^(?:\++ )?(?:> )?((?:export|declare -x|ENV|set) +)?`)
 	// environmentDocker is the older form of ENV: "ENV NAME value".
 	environmentDocker = lazy.New(`^\s*ENV\s+([A-Za-z_]\w*)\s+([^=\s].*)$`)
 	// environmentFish and others: "setenv NAME value", "set -gx NAME value".
@@ -271,17 +273,9 @@ func environmentSettings(line string) [][2]string {
 		}
 	}
 	text := strings.TrimSpace(line)
-	for _, prefix := range []string{"+++ ", "++ ", "+ "} {
-		text = strings.TrimPrefix(text, prefix)
-	}
-	text = strings.TrimPrefix(text, "> ")
-	declared := false
-	for _, prefix := range []string{"export ", "declare -x ", "ENV ", "set "} {
-		if rest, ok := strings.CutPrefix(text, prefix); ok {
-			text, declared = strings.TrimSpace(rest), true
-			break
-		}
-	}
+	front := environmentFront.FindStringSubmatch(text)
+	declared := front[1] != ""
+	text = text[len(front[0]):]
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || !variableName.MatchString(name) {
 		return nil

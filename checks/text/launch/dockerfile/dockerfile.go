@@ -39,7 +39,6 @@ type Variable struct {
 // stage is one that is being read.
 type stage struct {
 	Image
-	name string
 	// args are the values of ARG that the file shows.
 	args map[string]string
 }
@@ -63,14 +62,14 @@ func Read(lines []parse.Line) *Image {
 			if len(stages) == maxStages {
 				return &now.Image
 			}
-			now = begin(stages, global, in.text)
+			now = begin(stages, global, in.joined())
 			stages = append(stages, now)
 		case "ARG":
 			now.argument(global, in)
 		case "ENV":
 			now.environment(in)
 		case "USER":
-			now.User, now.UserLine = now.expand(strings.TrimSpace(in.text)), in.line
+			now.User, now.UserLine = now.expand(in.joined()), in.lines[0].Number
 		case "RUN":
 			now.Runs = append(now.Runs, in.lines)
 		}
@@ -90,19 +89,19 @@ func begin(stages []*stage, global *stage, text string) *stage {
 		m = []string{"", strings.TrimSpace(text), ""}
 	}
 	image := values.Expand(strings.Trim(m[1], `"'`), global.lookup)
-	found := &stage{name: m[2], args: map[string]string{}, Image: Image{Base: image, Stage: m[2], Variables: map[string]Variable{}}}
+	found := &stage{args: map[string]string{}, Image: Image{Base: image, Variables: map[string]Variable{}}}
 	if from := named(stages, image); from != nil {
 		found.Image = from.Image
-		found.Stage = m[2]
 		found.Variables, found.Runs, found.args = maps.Clone(from.Variables), slices.Clip(from.Runs), maps.Clone(from.args)
 	}
+	found.Stage = m[2]
 	return found
 }
 
 // named is the last stage of a name.
 func named(stages []*stage, name string) *stage {
 	for _, s := range slices.Backward(stages) {
-		if s.name != "" && strings.EqualFold(s.name, name) {
+		if s.Stage != "" && strings.EqualFold(s.Stage, name) {
 			return s
 		}
 	}
@@ -170,7 +169,7 @@ func (s *stage) environment(in instruction) {
 	set := map[string]Variable{}
 	words := in.words()
 	if len(words) > 0 && !strings.Contains(words[0].text, "=") { // ENV NAME value
-		name, rest, _ := strings.Cut(strings.TrimSpace(in.text), " ")
+		name, rest, _ := strings.Cut(in.joined(), " ")
 		set[name] = Variable{s.valueOf(name, strings.Trim(strings.TrimSpace(rest), `"'`)), words[0].line}
 		words = nil
 	}
