@@ -185,36 +185,35 @@ var (
 
 // inspected reads a container (Docker Engine API, ContainerInspect).
 func (w *yamlWalk) inspected(n *yaml.Node) {
-	f := w.fields(n)
-	l := f.launch
-	l.Kind, l.Name, l.Image = "docker-inspect", strings.TrimPrefix(f.text("", "Name"), "/"), f.text("", "Config", "Image")
+	below := func(keys ...string) *yaml.Node { return parse.YAMLBelow(n, keys...) }
+	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(jsonText(n, "Name"), "/"), Image: jsonText(n, "Config", "Image"), Lines: map[string]int{}}
 	l.Object = escape.Printable("container/"+l.Name, 200)
 	for field, option := range inspectOptions {
-		f.option(option, "HostConfig", field)
+		w.option(l, option, below("HostConfig", field))
 	}
-	if path := f.text("", "Path"); path != "" {
-		l.Command = append([]string{path}, f.texts("Args")...)
+	if path := jsonText(n, "Path"); path != "" {
+		l.Command = append([]string{path}, yamlTexts(below("Args"))...)
 	}
-	f.text("devices", "HostConfig", "Devices")
-	for _, d := range f.each("HostConfig", "Devices") {
-		d.option("--device", "PathOnHost")
+	w.stands(l, "devices", below("HostConfig", "Devices"))
+	for _, d := range w.list(below("HostConfig", "Devices")) {
+		w.option(l, "--device", parse.YAMLBelow(d, "PathOnHost"))
 	}
-	for _, u := range f.each("HostConfig", "Ulimits") {
-		setUlimit(l, u.text("", "Name")+"="+u.text("", "Soft"))
+	for _, u := range w.list(below("HostConfig", "Ulimits")) {
+		setUlimit(l, jsonText(u, "Name")+"="+jsonText(u, "Soft"))
 	}
-	for _, d := range f.each("HostConfig", "DeviceRequests") {
+	for _, d := range w.list(below("HostConfig", "DeviceRequests")) {
 		l.GPUVendor = "nvidia"
-		n := len(d.texts("DeviceIDs"))
-		if n == 0 {
-			n, _ = strconv.Atoi(d.text("", "Count")) // 0 where there is none.
+		gpus := len(yamlTexts(parse.YAMLBelow(d, "DeviceIDs")))
+		if gpus == 0 {
+			gpus, _ = strconv.Atoi(jsonText(d, "Count")) // 0 where there is none.
 		}
-		if n != 0 {
-			l.GPUs = new(max(n, -1))
+		if gpus != 0 {
+			l.GPUs = new(max(gpus, -1))
 		}
 	}
-	for _, m := range f.each("Mounts") {
-		addMount(l, m.text("", "Source"), m.text("", "Destination"))
+	for _, m := range w.list(below("Mounts")) {
+		addMount(l, jsonText(m, "Source"), jsonText(m, "Destination"))
 	}
-	f.option("--env", "Config", "Env")
+	w.option(l, "--env", below("Config", "Env"))
 	w.keep(l, n, n)
 }

@@ -70,83 +70,50 @@ func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
 // task reads a container of a task definition of ECS, or of the answer to aws ecs describe-task-definition
 // (Amazon ECS API, ContainerDefinition).
 func (w *yamlWalk) task(definition, container *yaml.Node) {
-	f := w.fields(container)
-	l := f.launch
-	l.Kind, l.Name, l.Image = "ecs", f.text("", "name"), f.text("", "image")
+	l := &facts.Launch{Kind: "ecs", Name: jsonText(container, "name"), Image: jsonText(container, "image"), Lines: map[string]int{}}
 	l.Object = escape.Printable("task/"+l.Name, 200)
-	l.Command = append(f.texts("entryPoint"), f.texts("command")...)
-	around := &fields{walk: w, node: definition, launch: l}
-	around.option("--pid", "pidMode")
-	around.option("--ipc", "ipcMode")
-	if mode := around.text("", "networkMode"); mode == "host" || values.Refers(mode) {
+	below := func(keys ...string) *yaml.Node { return parse.YAMLBelow(container, keys...) }
+	l.Command = append(yamlTexts(below("entryPoint")), yamlTexts(below("command"))...)
+	w.option(l, "--pid", parse.YAMLBelow(definition, "pidMode"))
+	w.option(l, "--ipc", parse.YAMLBelow(definition, "ipcMode"))
+	if mode := jsonText(definition, "networkMode"); mode == "host" || values.Refers(mode) {
 		set(l, "network", mode)
 	}
-	f.option("--privileged", "privileged")
-	f.option("--cap-add", "linuxParameters", "capabilities", "add")
-	for _, r := range f.each("resourceRequirements") {
-		if r.text("", "type") == "GPU" {
+	w.option(l, "--privileged", below("privileged"))
+	w.option(l, "--cap-add", below("linuxParameters", "capabilities", "add"))
+	for _, r := range w.list(below("resourceRequirements")) {
+		if jsonText(r, "type") == "GPU" {
 			l.GPUVendor = "nvidia"
-			set(l, "gpus", r.text("", "value"))
+			set(l, "gpus", jsonText(r, "value"))
 		}
 	}
-	for _, u := range f.each("ulimits") {
-		setUlimit(l, u.text("", "name")+"="+u.text("", "softLimit"))
+	for _, u := range w.list(below("ulimits")) {
+		setUlimit(l, jsonText(u, "name")+"="+jsonText(u, "softLimit"))
 	}
-	for _, m := range f.each("mountPoints") {
-		addMount(l, m.text("", "sourceVolume"), strings.TrimRight(m.text("", "containerPath"), "/"))
+	for _, m := range w.list(below("mountPoints")) {
+		addMount(l, jsonText(m, "sourceVolume"), strings.TrimRight(jsonText(m, "containerPath"), "/"))
 	}
-	if size := f.text("shm_bytes", "linuxParameters", "sharedMemorySize"); size != "" {
-		set(l, "shm_bytes", size+"m")
+	if size := below("linuxParameters", "sharedMemorySize"); yamlText(size) != "" {
+		w.stands(l, "shm_bytes", size)
+		set(l, "shm_bytes", yamlText(size)+"m")
 	}
-	f.text("devices", "linuxParameters", "devices")
-	for _, d := range f.each("linuxParameters", "devices") {
-		d.option("--device", "hostPath")
+	w.stands(l, "devices", below("linuxParameters", "devices"))
+	for _, d := range w.list(below("linuxParameters", "devices")) {
+		w.option(l, "--device", parse.YAMLBelow(d, "hostPath"))
 	}
-	for _, m := range f.each("linuxParameters", "tmpfs") {
-		addMount(l, "tmpfs", strings.TrimRight(m.text("", "containerPath"), "/"))
+	for _, m := range w.list(below("linuxParameters", "tmpfs")) {
+		addMount(l, "tmpfs", strings.TrimRight(jsonText(m, "containerPath"), "/"))
 	}
-	for _, v := range f.each("environment") {
-		name := v.text("", "name")
-		setVariable(l, name, v.text("", "value"))
-		v.text(place.Variable(name), "name")
+	for _, v := range w.list(below("environment")) {
+		name := jsonText(v, "name")
+		setVariable(l, name, jsonText(v, "value"))
+		w.stands(l, place.Variable(name), parse.YAMLBelow(v, "name"))
 	}
 	w.keep(l, container, container)
 }
 
-// fields are those of an object in JSON, whose keys have any case.
-type fields struct {
-	walk   *yamlWalk
-	node   *yaml.Node
-	launch *facts.Launch
-}
-
-func (w *yamlWalk) fields(n *yaml.Node) *fields {
-	return &fields{walk: w, node: n, launch: &facts.Launch{Lines: map[string]int{}}}
-}
-
-// text is a plain value, which stands for a part of the launch if that has a name.
-func (f *fields) text(part string, keys ...string) string {
-	n := parse.YAMLBelow(f.node, keys...)
-	if part != "" {
-		f.walk.stands(f.launch, part, n)
-	}
-	return yamlText(n)
-}
-
-// option reads a value, or each of a list, as that of an option of docker run.
-func (f *fields) option(name string, keys ...string) {
-	f.walk.option(f.launch, name, parse.YAMLBelow(f.node, keys...))
-}
-
-func (f *fields) texts(keys ...string) []string { return yamlTexts(parse.YAMLBelow(f.node, keys...)) }
-
-func (f *fields) each(keys ...string) []*fields {
-	var list []*fields
-	for _, n := range f.walk.list(parse.YAMLBelow(f.node, keys...)) {
-		list = append(list, &fields{f.walk, n, f.launch})
-	}
-	return list
-}
+// jsonText is a plain value below some keys.
+func jsonText(n *yaml.Node, keys ...string) string { return yamlText(parse.YAMLBelow(n, keys...)) }
 
 // inspectOptions are the options of docker run that the fields of a container keep.
 var inspectOptions = map[string]string{

@@ -476,15 +476,12 @@ func isCompose(m map[string]*yaml.Node) bool {
 }
 
 func isComposeService(m map[string]*yaml.Node) bool {
-	for _, key := range []string{
-		"shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices",
-		"env_file", "depends_on", "entrypoint", "restart", "privileged", "security_opt",
-	} {
-		if m[key] != nil {
-			return true
-		}
-	}
-	return false
+	return hasAny(m, "shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices",
+		"env_file", "depends_on", "entrypoint", "restart", "privileged", "security_opt")
+}
+
+func hasAny(m map[string]*yaml.Node, keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return m[key] != nil })
 }
 
 // asksForGPU is true of resources with a GPU.
@@ -506,8 +503,7 @@ func (c *yamlContext) isModel(m map[string]*yaml.Node) bool {
 
 // isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
-	return m["resources"] != nil || m["gpus"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
-		isSequence(m["args"])
+	return hasAny(m, "resources", "gpus", "volumeMounts", "imagePullPolicy", "securityContext") || isSequence(m["env"]) || isSequence(m["args"])
 }
 
 // yamlReplicas counts the replicas of a job's parts. Where it cannot, it returns what stands
@@ -689,23 +685,18 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node)
 	if key == "requests" {
 		part, list = "requests", &l.Requests
 	}
-	switch {
-	case isGPU(name):
+	of := map[string]string{"cpu": "cpus", "memory": "memory_bytes"}[name]
+	if isGPU(name) {
+		of = "gpus"
 		l.GPUVendor, _, _ = strings.Cut(name, ".")
-		delete(l.Lines, "gpus") // The limit counts.
-		text := w.value(l, "gpus", n)
-		if l.GPUs = parseCount(text); cmp.Or(text, "0") == "0" {
+		if l.GPUs = nil; text == "0" {
 			l.GPUs = new(0)
 		}
-	case name == "cpu":
-		delete(l.Lines, "cpus")
-		l.CPUs = cores(w.value(l, "cpus", n))
-	case name == "memory":
-		delete(l.Lines, "memory_bytes")
-		l.MemoryBytes = values.Size(w.value(l, "memory_bytes", n))
-	case values.Refers(name):
+	} else if values.Refers(name) {
 		leaveOpen(l, text, "gpus")
 	}
+	delete(l.Lines, of) // The limit counts.
+	w.set(l, of, n)
 	switch {
 	case len(*list) >= maxList || key == "limits" && !strings.Contains(name, "/"):
 	case values.Refers(name) || values.Refers(text):
