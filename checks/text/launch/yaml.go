@@ -558,7 +558,12 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	c.into(yamlText(m["name"]))
 	l.Object, l.Networks = c.object, c.networks
 	l.Lines = map[string]int{}
-	l.IPC, l.PID, l.Network = w.host(l, "ipc", pod["hostIPC"]), w.host(l, "", pod["hostPID"]), w.host(l, "network", pod["hostNetwork"])
+	for key, part := range map[string]string{"hostIPC": "ipc", "hostPID": "pid", "hostNetwork": "network"} {
+		w.stands(l, part, pod[key])
+		if text := yamlText(pod[key]); !unresolved(l, part, text) && text == "true" {
+			set(l, part, "host")
+		}
+	}
 	w.set(l, "runtime", pod["runtimeClassName"])
 	w.open(l, c)
 	w.standsWord(l, slices.Concat(w.list(m["command"]), w.list(m["args"])))
@@ -597,24 +602,6 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.keep(l, n, n)
 }
 
-// value is a plain value of a part of a launch, whose line it notes; empty if the file does not show it.
-func (w *yamlWalk) value(l *facts.Launch, part string, n *yaml.Node) string {
-	w.stands(l, part, n)
-	text := escape.Printable(yamlText(n), 300)
-	if unresolved(l, part, text) {
-		return ""
-	}
-	return text
-}
-
-// host is the namespace of a part of a pod that may be the host's.
-func (w *yamlWalk) host(l *facts.Launch, part string, n *yaml.Node) string {
-	if w.value(l, part, n) == "true" {
-		return "host"
-	}
-	return ""
-}
-
 // set gives a part of a launch the value of a node, whose line it notes.
 func (w *yamlWalk) set(l *facts.Launch, part string, n *yaml.Node) {
 	w.stands(l, part, n)
@@ -628,15 +615,20 @@ func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
 	if l.Name != "" {
 		l.Object += "/" + escape.Printable(l.Name, 100)
 	}
-	l.Nodes = parseCount(cmp.Or(w.value(l, "nodes", m["num_nodes"]), "1"))
+	l.Nodes = new(1)
+	w.set(l, "nodes", m["num_nodes"])
 	accelerators := yamlMapping(m["resources"])["accelerators"]
-	if text := w.value(l, "gpus", accelerators); text != "" && !strings.HasPrefix(text, "tpu") {
-		_, count, ok := strings.Cut(text, ":") // "H100:8"
-		if l.GPUs = parseCount(count); !ok {
-			l.GPUs = new(1)
-		}
-	} else {
+	w.stands(l, "gpus", accelerators)
+	text := yamlText(accelerators)
+	_, count, ok := strings.Cut(text, ":") // "H100:8"
+	switch {
+	case unresolved(l, "gpus", text):
+	case text == "" || strings.HasPrefix(text, "tpu"):
 		leaveOpen(l, "any of several accelerators", "gpus")
+	case ok:
+		l.GPUs = parseCount(count)
+	default:
+		l.GPUs = new(1)
 	}
 	for name, value := range yamlMapping(m["envs"]) {
 		setVariable(l, name, yamlText(value))
