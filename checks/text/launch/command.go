@@ -72,6 +72,13 @@ func setVariable(l *facts.Launch, name, value string) {
 	l.Variables[name] = escape.Printable(value, maxValue)
 }
 
+// setAssignment sets the variable of NAME=value.
+func setAssignment(l *facts.Launch, word string) {
+	if name, value, ok := strings.Cut(word, "="); ok {
+		setVariable(l, name, value)
+	}
+}
+
 // appendTo adds to a list of a launch.
 func appendTo(list *[]string, values ...string) {
 	for _, v := range values {
@@ -862,9 +869,7 @@ func readApptainer(l *facts.Launch, words []string) {
 				addVolume(l, part, part)
 			}
 		case "--env", "-e":
-			if name, value, ok := assignment(value); ok {
-				setVariable(l, name, value)
-			}
+			setAssignment(l, value)
 		}
 	}
 	if len(words) > 0 {
@@ -930,9 +935,7 @@ func readSlurm(l *facts.Launch, words []string) []string {
 			}
 		case "--export":
 			for part := range strings.SplitSeq(value, ",") {
-				if name, value, ok := assignment(part); ok {
-					setVariable(l, name, value)
-				}
+				setAssignment(l, part)
 			}
 		}
 	}
@@ -1072,15 +1075,13 @@ func readMPI(l *facts.Launch, words []string) []string {
 			}
 			hosts = new(len(names))
 		case "-x", "-genvlist":
-			if name, value, ok := assignment(value); ok {
-				setVariable(l, name, value)
-			}
+			setAssignment(l, value)
 		case "-env", "-genv":
 			if len(words) > 0 && !joined && !strings.Contains(value, "=") {
 				setVariable(l, value, words[0])
 				words = words[1:]
-			} else if name, value, ok := assignment(value); ok {
-				setVariable(l, name, value)
+			} else {
+				setAssignment(l, value)
 			}
 		case "-mca", "-gmca", "-omca", "-prtemca", "-pmixmca":
 			if len(words) > 0 && !joined {

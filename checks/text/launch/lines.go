@@ -90,10 +90,8 @@ func BareCommand(text string) string {
 	return strings.TrimSpace(strings.Trim(text, "`"))
 }
 
-const (
-	// maxLines bounds the lines that one command goes on over.
-	maxLines = 300
-)
+// maxLines bounds the lines that one command goes on over.
+const maxLines = 300
 
 func readLines(s *reading, in *parse.Lines) {
 	p := in.Prompt()

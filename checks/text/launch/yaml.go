@@ -112,19 +112,16 @@ func yamlRead(s *reading, in *parse.Lines) {
 	if size > maxDocument || count > maxDocumentLines {
 		notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
 	}
-	begins, filled := 0, newTemplate()
+	filled := newTemplate()
 	for _, l := range lines {
-		// A template's lines (Helm, Jinja) are no YAML until it is filled in.
-		if begins == 0 && templated.MatchString(l.Text) {
-			begins = l.Number
-		}
 		if text := strings.TrimRight(l.Text, " "); len(text) >= indent {
 			b.WriteString(filled.line(strings.ReplaceAll(text[indent:], "\t", " "), l.Number-first.Number+1))
 		}
 		b.WriteByte('\n')
 	}
-	if begins > 0 {
-		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", begins, s.Source()),
+	// A template's lines (Helm, Jinja) are no YAML until it is filled in.
+	if i := slices.IndexFunc(lines, func(l parse.Line) bool { return templated.MatchString(l.Text) }); i >= 0 {
+		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", lines[i].Number, s.Source()),
 			"render it (helm template, kustomize build), and give the result")
 	}
 	yamlDocuments(s, b.String(), first, filled)

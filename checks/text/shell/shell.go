@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Word is a word of a command, by its bytes in the text.
@@ -350,21 +352,10 @@ func Line(line string) []Command {
 			return s.Commands
 		}
 	}
+	line = behind.ReplaceAllString(line, "")
 	var c Command
-	for field := range strings.FieldsSeq(line) {
-		if strings.IndexByte(";|&<>#", field[0]) >= 0 || strings.Trim(field, "0123456789<>&") == "" && strings.ContainsAny(field, "<>") {
-			break
-		}
-		end := strings.IndexAny(field, ";|&<>")
-		if end >= 0 {
-			field = field[:end]
-		}
-		if field = strings.Map(withoutQuotes, field); field != "" {
-			c.Words = append(c.Words, Word{Value: field})
-		}
-		if end >= 0 {
-			break
-		}
+	for field := range strings.FieldsSeq(strings.NewReplacer(`"`, "", "'", "").Replace(line)) {
+		c.Words = append(c.Words, Word{Value: field})
 	}
 	if len(c.Words) == 0 {
 		return nil
@@ -372,12 +363,8 @@ func Line(line string) []Command {
 	return []Command{c}
 }
 
-func withoutQuotes(r rune) rune {
-	if r == '"' || r == '\'' {
-		return -1
-	}
-	return r
-}
+// behind is what stands behind a command: an operator, a comment, or where its output goes.
+var behind = lazy.New(`(?s)(?:(?:^|\s)(?:#|\d+[<>])|[;|&<>]).*`)
 
 // Words are the words of the first command of a line.
 func Words(line string) []string {
