@@ -458,13 +458,9 @@ func readOptions(l *facts.Launch, words []string) {
 			set(l, "processes", value)
 		}
 	}
-	if base != "accelerate" {
-		return
-	}
-	if text := l.Unknown["nodes"]; text != "" { // --num_processes is the whole job's.
-		leaveOpen(l, text, "processes")
-	} else if l.Processes != nil && l.Nodes != nil && *l.Nodes > 1 {
-		l.Processes = onNode(*l.Processes, l.Nodes)
+	if base == "accelerate" { // --num_processes is the whole job's.
+		leaveOpen(l, l.Unknown["nodes"], "processes")
+		l.Processes = onNode(l.Processes, l.Nodes)
 	}
 }
 
@@ -538,7 +534,7 @@ func (s *reading) prefix(line int) [][2]string {
 	if s.Form() != parse.Program {
 		return nil
 	}
-	for _, word := range s.script().Prefix(line) {
+	for _, word := range s.script().Prefixes[line] {
 		if name, value, ok := assignment(word); ok {
 			all = append(all, [2]string{name, values.Expand(value, s.variables(line))})
 		}
@@ -942,19 +938,10 @@ func readSlurm(l *facts.Launch, words []string) []string {
 	if len(words) > 0 && optionsVariable(words[0]) {
 		leaveRestOpen(l, words[0], []string{"gpus", "processes", "tasks", "nodes"})
 	}
-	if text := l.Unknown["processes"]; text != "" {
-		leaveOpen(l, text, "tasks")
-	} else if text := l.Unknown["nodes"]; text != "" && tasks != nil && l.Processes == nil {
-		leaveOpen(l, text, "processes", "tasks")
-	}
-	if text := l.Unknown["nodes"]; text != "" && total != nil && l.GPUs == nil {
-		leaveOpen(l, text, "gpus")
-	}
-	if text := l.Unknown["processes"]; text != "" && perTask != nil && l.GPUs == nil {
-		leaveOpen(l, text, "gpus")
-	}
+	leaveOpen(l, l.Unknown["processes"], "tasks")
 	if tasks != nil && l.Processes == nil {
-		l.Processes = onNode(*tasks, l.Nodes)
+		leaveOpen(l, l.Unknown["nodes"], "processes", "tasks")
+		l.Processes = onNode(tasks, l.Nodes)
 	}
 	l.Tasks = l.Processes
 	if cpus != nil && l.Unknown["processes"] == "" && !exclusive { // An exclusive job has all CPUs of the node.
@@ -971,11 +958,11 @@ func readSlurm(l *facts.Launch, words []string) []string {
 }
 
 // onNode is the share of one node of what a job has on all of them: all of it, where their number is not known.
-func onNode(total int, nodes *int) *int {
-	if nodes != nil {
-		total = max(total / *nodes, 1)
+func onNode(total, nodes *int) *int {
+	if total != nil && nodes != nil {
+		return new(max(*total / *nodes, 1))
 	}
-	return &total
+	return total
 }
 
 // slurmMemory reads the value of --mem, in MiB without a unit; 0 is all of the node.
@@ -995,9 +982,13 @@ func slurmMemory(text string) *int64 {
 func slurmGPUs(l *facts.Launch, total, perTask *int) *int {
 	switch {
 	case total != nil:
-		return onNode(*total, l.Nodes)
-	case perTask != nil && l.Processes != nil && *l.Processes <= 1<<10 && *perTask <= 1<<10:
-		return new(*perTask * *l.Processes)
+		leaveOpen(l, l.Unknown["nodes"], "gpus")
+		return onNode(total, l.Nodes)
+	case perTask != nil:
+		leaveOpen(l, l.Unknown["processes"], "gpus")
+		if l.Processes != nil && *l.Processes <= 1<<10 && *perTask <= 1<<10 {
+			return new(*perTask * *l.Processes)
+		}
 	}
 	return perTask
 }
@@ -1032,9 +1023,9 @@ var saidOfMPI = map[string]bool{"detected": true, "noticed": true, "was": true, 
 // mpiFlags are those of mpirun that take no value (Open MPI, MPICH,
 // Intel MPI, Horovod).
 var mpiFlags = []string{
-	"--allow-run-as-root", "-allow-run-as-root", "--oversubscribe", "-oversubscribe", "--tag-output", "-tag-output", "--report-bindings",
-	"-report-bindings", "--verbose", "-v", "-q", "--bynode", "-bynode", "--byslot", "--nooversubscribe", "--merge-stderr-to-stdout", "--use-hwthread-cpus",
-	"--display-map", "--display-allocation", "--timestamp-output", "--mpi", "--gloo", "--disable-cache", "-l", "--prepend-rank",
+	"-allow-run-as-root", "-oversubscribe", "-tag-output", "-report-bindings", "-verbose", "-v", "-q", "-bynode", "-byslot", "-nooversubscribe", "-l",
+	"-merge-stderr-to-stdout", "-use-hwthread-cpus", "-display-map", "-display-allocation", "-timestamp-output", "-mpi", "-gloo", "-disable-cache",
+	"-prepend-rank",
 }
 
 // mpiParts are the parts of a launch that options of mpirun set whose value is one of them.
@@ -1048,17 +1039,17 @@ func readMPI(l *facts.Launch, words []string) []string {
 	var total, perNode, hosts *int
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		name, value, joined := strings.Cut(words[0], "=")
-		words = words[1:]
+		words, name = words[1:], "-"+strings.TrimLeft(name, "-")
 		if slices.Contains(mpiFlags, name) {
 			continue
 		}
 		if !joined && len(words) > 0 {
 			value, words = words[0], words[1:]
 		}
-		if part := mpiParts["-"+strings.TrimLeft(name, "-")]; part != "" && unresolved(l, part, value) {
+		if part := mpiParts[name]; part != "" && unresolved(l, part, value) {
 			continue
 		}
-		switch "-" + strings.TrimLeft(name, "-") {
+		switch name {
 		case "-np", "-n", "-c":
 			total = parseCount(value)
 		case "-npernode", "-N", "-ppn", "-perhost":
@@ -1090,23 +1081,18 @@ func readMPI(l *facts.Launch, words []string) []string {
 		}
 	}
 	l.Nodes = hosts
-	if text := l.Unknown["nodes"]; text != "" && perNode == nil && total != nil {
-		leaveOpen(l, text, "processes") // That of the whole job is known only.
+	if perNode == nil && total != nil { // That of the whole job is known only.
+		leaveOpen(l, l.Unknown["nodes"], "processes")
 	}
-	if text := l.Unknown["processes"]; text != "" && hosts == nil {
-		leaveOpen(l, text, "nodes")
+	if hosts == nil {
+		leaveOpen(l, l.Unknown["processes"], "nodes")
 	}
 	if len(words) > 0 && optionsVariable(words[0]) {
 		leaveRestOpen(l, words[0], []string{"processes", "nodes"})
 	}
-	switch {
-	case perNode != nil:
-		l.Processes = perNode
-		if hosts == nil && total != nil && *total > *perNode {
-			l.Nodes = new(*total / *perNode)
-		}
-	case total != nil:
-		l.Processes = onNode(*total, hosts)
+	l.Processes = cmp.Or(perNode, onNode(total, hosts))
+	if perNode != nil && hosts == nil && total != nil && *total > *perNode {
+		l.Nodes = new(*total / *perNode)
 	}
 	return words
 }

@@ -29,10 +29,10 @@ func unresolved(l *facts.Launch, part, text string) bool {
 }
 
 // leaveOpen notes that parts of a launch are not known, and why: the text that stands for
-// their values.
+// their values, if there is one.
 func leaveOpen(l *facts.Launch, text string, parts ...string) {
 	for _, part := range parts {
-		if len(l.Unknown) >= maxList || part == "" { // No rule judges a part without a name.
+		if len(l.Unknown) >= maxList || part == "" || text == "" { // No rule judges a part without a name.
 			return
 		}
 		if l.Unknown == nil {

@@ -351,7 +351,10 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		w.pod(m, c)
 		return
 	case isServices(m["services"]):
-		w.services(m["services"], c)
+		services := parse.YAMLResolve(m["services"]).Content
+		for i := 0; i+1 < len(services) && i < 2*maxList; i += 2 {
+			w.service(services[i], services[i+1], c)
+		}
 		return
 	case m["image"] != nil && w.pasted(c) && isComposeService(m):
 		w.service(nil, n, c)
@@ -738,12 +741,8 @@ func (w *yamlWalk) variables(l *facts.Launch, n *yaml.Node) {
 
 // open notes what of a launch is not known because of what stands around it.
 func (w *yamlWalk) open(l *facts.Launch, c yamlContext) {
-	if c.open != "" {
-		leaveOpen(l, c.open, "nodes")
-	}
-	if w.rest != "" {
-		leaveOpen(l, w.rest, "rest")
-	}
+	leaveOpen(l, c.open, "nodes")
+	leaveOpen(l, w.rest, "rest")
 }
 
 // isGPU is true of a resource that is a whole GPU, or a share of one.
@@ -768,14 +767,6 @@ func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes m
 		}
 	}
 	addMount(l, source, target)
-}
-
-// services reads the services of a compose file.
-func (w *yamlWalk) services(n *yaml.Node, c yamlContext) {
-	n = parse.YAMLResolve(n)
-	for i := 0; i+1 < len(n.Content) && i < 2*maxList; i += 2 {
-		w.service(n.Content[i], n.Content[i+1], c)
-	}
 }
 
 // service reads one service; key is its name, with which it begins, or nil.
