@@ -186,16 +186,8 @@ func readVariables(l *facts.Launch) {
 	if l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
 		return
 	}
-	if text := l.Unknown[place.Variable("NVIDIA_VISIBLE_DEVICES")]; text != "" {
-		leaveOpen(l, text, "gpus")
-		return
-	}
-	visible, ok := l.Variables["NVIDIA_VISIBLE_DEVICES"]
-	if !ok {
-		return
-	}
-	l.GPUs = countDevices(visible)
-	if l.GPUs != nil {
+	leaveOpen(l, l.Unknown[place.Variable("NVIDIA_VISIBLE_DEVICES")], "gpus")
+	if l.GPUs = countDevices(l.Variables["NVIDIA_VISIBLE_DEVICES"]); l.GPUs != nil {
 		l.GPUVendor = "nvidia"
 	}
 }
@@ -203,18 +195,13 @@ func readVariables(l *facts.Launch) {
 // countDevices counts the GPUs of "all", "0,1" or "GPU-uuid,GPU-uuid"; nil is
 // none or unknown.
 func countDevices(list string) *int {
-	all := -1
-	switch strings.ToLower(list) {
-	case "", "none", "void", "no-gpu-has-10de":
-		return nil
-	case "all":
-		return &all
-	}
-	if strings.ContainsAny(list, "$ ") {
+	switch lower := strings.ToLower(list); {
+	case lower == "all":
+		return new(-1)
+	case lower == "" || lower == "none" || lower == "void" || lower == "no-gpu-has-10de" || strings.ContainsAny(list, "$ "):
 		return nil
 	}
-	n := len(strings.Split(list, ","))
-	return &n
+	return new(strings.Count(list, ",") + 1)
 }
 
 // wrappers are programs that run the command behind them, with those of
@@ -296,21 +283,12 @@ func programOf(words []string) string {
 			return s.kind
 		}
 	}
-	switch {
-	case collective.MatchString(base):
+	i := slices.Index(words, "-m")
+	switch isModule := strings.HasPrefix(base, "python") && i >= 0 && i+1 < len(words); {
+	case isModule && torchModule.MatchString(words[i+1]):
+		return "torchrun"
+	case isModule && pythonModule.MatchString(words[i+1]), collective.MatchString(base):
 		return "command"
-	case strings.HasPrefix(base, "python"):
-		for i, word := range words {
-			if word == "-m" && i+1 < len(words) {
-				switch module := words[i+1]; {
-				case module == "torch.distributed.run" || module == "torch.distributed.launch":
-					return "torchrun"
-				case pythonModule.MatchString(module):
-					return "command"
-				}
-				return ""
-			}
-		}
 	}
 	return ""
 }
@@ -338,7 +316,8 @@ var swift = []string{"sft", "pt", "rlhf", "infer", "rollout", "deploy", "export"
 var (
 	// collective are the programs of nccl-tests and rccl-tests.
 	collective = lazy.New(`^(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv|all_gather_v)_perf$`)
-	// pythonModule are Python modules that start ranks.
+	// torchModule and pythonModule are Python modules that start ranks.
+	torchModule  = lazy.New(`^torch\.distributed\.(?:run|launch)$`)
 	pythonModule = lazy.New(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
 )
 
@@ -381,7 +360,7 @@ func readCommand(l *facts.Launch, words []string) {
 		for _, c := range shell.Parse(word).Commands {
 			var options []string
 			for _, w := range c.Words {
-				if value := values.Expand(w.Value, ofLaunch(l, script.At(c.Line))); value != w.Value {
+				if value := values.Expand(w.Value, script.At(c.Line).Or(ofLaunch(l))); value != w.Value {
 					options = append(options, strings.Fields(value)...)
 				} else {
 					options = append(options, w.Value)
@@ -392,7 +371,7 @@ func readCommand(l *facts.Launch, words []string) {
 	}
 	expanded := make([]string, len(words))
 	for i, word := range words {
-		expanded[i] = values.Expand(kubernetesReference.ReplaceAllString(word, "$${$1}"), ofLaunch(l, values.None))
+		expanded[i] = values.Expand(kubernetesReference.ReplaceAllString(word, "$${$1}"), ofLaunch(l))
 	}
 	readOptions(l, expanded)
 }
@@ -400,13 +379,9 @@ func readCommand(l *facts.Launch, words []string) {
 // kubernetesReference is how a pod's command refers to a variable of the container.
 var kubernetesReference = lazy.New(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
-// ofLaunch looks variables up in a script, then among those that a launch sets.
-func ofLaunch(l *facts.Launch, script values.Lookup) values.Lookup {
+// ofLaunch looks variables up among those that a launch sets.
+func ofLaunch(l *facts.Launch) values.Lookup {
 	return func(name string) (string, values.State) {
-		value, state := script(name)
-		if state != values.Unset {
-			return value, state
-		}
 		if value, ok := l.Variables[name]; ok {
 			return value, values.Known
 		}
@@ -472,12 +447,12 @@ func worldInfo(l *facts.Launch, value string) {
 	if err != nil || json.Unmarshal(raw, &hosts) != nil {
 		return
 	}
-	nodes, processes := len(hosts), 0
+	processes := 0
 	for _, gpus := range hosts {
 		processes = max(processes, len(gpus))
 	}
-	if nodes > 0 && processes > 0 {
-		l.Nodes, l.Processes = &nodes, &processes
+	if processes > 0 {
+		l.Nodes, l.Processes = new(len(hosts)), &processes
 	}
 }
 
@@ -487,8 +462,10 @@ func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
 	for _, words := range started(values.Expand(text, s.variables(at.Number)), 0) {
 		l := &facts.Launch{}
-		for _, v := range s.prefix(at.Number) {
-			setVariable(l, v[0], v[1])
+		if s.Form() == parse.Program { // Variables in front of it may stand in the lines above.
+			for _, word := range s.script().Prefixes[at.Number] {
+				setAssignment(l, values.Expand(word, s.variables(at.Number)))
+			}
 		}
 		understood = readLaunch(s, l, words, at) || understood
 	}
@@ -523,20 +500,6 @@ func started(line string, depth int) [][]string {
 				words = nil
 			}
 			first = false
-		}
-	}
-	return all
-}
-
-// prefix are the variables in front of a command that stand in the lines above it.
-func (s *reading) prefix(line int) [][2]string {
-	var all [][2]string
-	if s.Form() != parse.Program {
-		return nil
-	}
-	for _, word := range s.script().Prefixes[line] {
-		if name, value, ok := assignment(word); ok {
-			all = append(all, [2]string{name, values.Expand(value, s.variables(line))})
 		}
 	}
 	return all
@@ -1005,9 +968,7 @@ func setGres(l *facts.Launch, name, value string) {
 			value = "gpu:1"
 		}
 	}
-	if n := gresCount(value); n != nil {
-		l.GPUs = n
-	}
+	l.GPUs = cmp.Or(gresCount(value), l.GPUs)
 }
 
 // gresCount reads "8", "h100:8", "gpu:h100:8(S:0-1)".

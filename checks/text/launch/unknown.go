@@ -174,20 +174,7 @@ func standsForOptions(words []string) bool {
 // variables returns what a script's variables are before a line: those that it assigns, and
 // those that Slurm sets for its job.
 func (s *reading) variables(line int) values.Lookup {
-	assigned := s.script().At(line)
-	return func(name string) (string, values.State) {
-		value, state := assigned(name)
-		if state != values.Unset {
-			return value, state
-		}
-		if n, ok := s.ofSlurm(name); ok {
-			return n, values.Known
-		}
-		if slurmSets[name] != "" {
-			return "", values.Unknown
-		}
-		return "", values.Unset
-	}
+	return s.script().At(line).Or(s.ofSlurm)
 }
 
 // script is what the text that is being read assigns as a script.
@@ -206,10 +193,10 @@ var slurmSets = map[string]string{
 
 // ofSlurm is the value of a variable that Slurm sets from what the header of the script asks
 // for.
-func (s *reading) ofSlurm(name string) (string, bool) {
+func (s *reading) ofSlurm(name string) (string, values.State) {
 	part := slurmSets[name]
 	if part == "" {
-		return "", false
+		return "", values.Unset
 	}
 	for i := len(s.Facts.Launches) - 1; i >= 0; i-- {
 		l := &s.Facts.Launches[i]
@@ -218,10 +205,10 @@ func (s *reading) ofSlurm(name string) (string, bool) {
 		}
 		n := map[string]*int{"nodes": l.Nodes, "gpus": l.GPUs, "tasks": l.Tasks}[part]
 		if n != nil && *n > 0 && l.Unknown[part] == "" {
-			return strconv.Itoa(*n), true
+			return strconv.Itoa(*n), values.Known
 		}
 	}
-	return "", false
+	return "", values.Unknown
 }
 
 // isDockerfile reports whether all of the text is a Dockerfile, by its name. What its RUN instructions set is
