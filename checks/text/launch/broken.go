@@ -93,12 +93,12 @@ func faultOf(name, text string) fault {
 	}
 	for _, n := range documents {
 		// Of a key that an object of Kubernetes has twice, kubectl takes the last (sigs.k8s.io/yaml, YAMLToJSON).
-		last := yamlMapping(firstOfDocument(n))["apiVersion"] != nil
+		last := yamlMapping(n)["apiVersion"] != nil
 		if why, line := rejected(n, nil, last); line > 0 && (f.line == 0 || line < f.line) {
 			f.why, f.line = why, line
 		}
-		if kind := unfinished(firstOfDocument(n)); kind != "" && f.unfinished == "" {
-			f.unfinished, f.document = kind, firstOfDocument(n).Line
+		if kind := unfinished(n); kind != "" && f.unfinished == "" {
+			f.unfinished, f.document = kind, n.Line
 		}
 	}
 	for i, line := range lines[:min(f.line, len(lines))] { // A carriage return also ends a line of YAML.
@@ -120,7 +120,7 @@ func yamlNodes(text string) (documents []*yaml.Node, err error) {
 		} else if err != nil {
 			return documents, err
 		}
-		documents = append(documents, &n)
+		documents = append(documents, n.Content...) // It holds one node.
 	}
 	return documents, nil
 }

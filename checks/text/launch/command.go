@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -71,6 +72,13 @@ func setVariable(l *facts.Launch, name, value string) {
 	l.Variables[name] = escape.Printable(value, maxValue)
 }
 
+// setAssignment sets the variable of NAME=value.
+func setAssignment(l *facts.Launch, word string) {
+	if name, value, ok := strings.Cut(word, "="); ok {
+		setVariable(l, name, value)
+	}
+}
+
 // appendTo adds to a list of a launch.
 func appendTo(list *[]string, values ...string) {
 	for _, v := range values {
@@ -92,6 +100,16 @@ func addMount(l *facts.Launch, source, target string) {
 		leaveOpen(l, source+":"+target, "mounts")
 	}
 	appendTo(&l.Mounts, source+":"+target)
+}
+
+// addVolume notes a mount that is written as "source:target:options"; source is that of a target alone.
+func addVolume(l *facts.Launch, text, source string) {
+	target := text
+	if before, after, ok := strings.Cut(text, ":"); ok {
+		source = before
+		target, _, _ = strings.Cut(after, ":")
+	}
+	addMount(l, source, target)
 }
 
 // keepLaunch writes a launch into the facts: its variables also apply to
@@ -168,16 +186,8 @@ func readVariables(l *facts.Launch) {
 	if l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
 		return
 	}
-	if text := l.Unknown[place.Variable("NVIDIA_VISIBLE_DEVICES")]; text != "" {
-		leaveOpen(l, text, "gpus")
-		return
-	}
-	visible, ok := l.Variables["NVIDIA_VISIBLE_DEVICES"]
-	if !ok {
-		return
-	}
-	l.GPUs = countDevices(visible)
-	if l.GPUs != nil {
+	leaveOpen(l, l.Unknown[place.Variable("NVIDIA_VISIBLE_DEVICES")], "gpus")
+	if l.GPUs = countDevices(l.Variables["NVIDIA_VISIBLE_DEVICES"]); l.GPUs != nil {
 		l.GPUVendor = "nvidia"
 	}
 }
@@ -185,18 +195,13 @@ func readVariables(l *facts.Launch) {
 // countDevices counts the GPUs of "all", "0,1" or "GPU-uuid,GPU-uuid"; nil is
 // none or unknown.
 func countDevices(list string) *int {
-	all := -1
-	switch strings.ToLower(list) {
-	case "", "none", "void", "no-gpu-has-10de":
-		return nil
-	case "all":
-		return &all
-	}
-	if strings.ContainsAny(list, "$ ") {
+	switch lower := strings.ToLower(list); {
+	case lower == "all":
+		return new(-1)
+	case lower == "" || lower == "none" || lower == "void" || lower == "no-gpu-has-10de" || strings.ContainsAny(list, "$ "):
 		return nil
 	}
-	n := len(strings.Split(list, ","))
-	return &n
+	return new(strings.Count(list, ",") + 1)
 }
 
 // wrappers are programs that run the command behind them, with those of
@@ -250,10 +255,6 @@ func Settings(line string) [][2]string {
 	return slices.DeleteFunc(environmentSettings(line), func(v [2]string) bool { return refersTo(v[0], v[1]) })
 }
 
-// BareCommand is the command of a line without what stands before it: the plus of "set -x",
-// a second prompt, the mark of quoted text.
-func BareCommand(line string) string { return bareCommand(line) }
-
 // durationForm is a length of time, as timeout takes it.
 var durationForm = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
 
@@ -270,43 +271,43 @@ func programOf(words []string) string {
 	if len(words) > 1 {
 		second = words[1]
 	}
-	switch base := baseName(words[0]); {
-	case base == "docker" || base == "podman" || base == "nerdctl" || base == "nvidia-docker":
-		if second == "container" && len(words) > 2 {
+	base := baseName(words[0])
+	for _, s := range starters {
+		if !slices.Contains(s.programs, base) {
+			continue
+		}
+		if s.kind == "docker-run" && second == "container" && len(words) > 2 {
 			second = words[2]
 		}
-		if second == "run" || second == "create" || second == "exec" {
-			return "docker-run"
-		}
-	case base == "apptainer" || base == "singularity" || base == "enroot":
-		if second == "run" || second == "exec" || second == "shell" || second == "start" {
-			return "apptainer"
-		}
-	case base == "srun" || base == "sbatch" || base == "salloc":
-		return "slurm"
-	case base == "mpirun" || base == "mpiexec" || base == "orterun" || base == "prterun" || base == "horovodrun" || base == "mpiexec.hydra":
-		return "mpirun"
-	case base == "torchrun":
-		return "torchrun"
-	case base == "accelerate" && second == "launch", base == "deepspeed", base == "vllm" && second == "serve",
-		base == "sglang", base == "trtllm-serve", base == "lmdeploy", base == "text-generation-launcher", base == "llamafactory-cli",
-		(base == "swift" || base == "megatron") && slices.Contains(swift, second),
-		strings.HasSuffix(base, "_perf") && collective.MatchString(base):
-		return "command"
-	case strings.HasPrefix(base, "python"):
-		for i, word := range words {
-			if word == "-m" && i+1 < len(words) {
-				switch module := words[i+1]; {
-				case module == "torch.distributed.run" || module == "torch.distributed.launch":
-					return "torchrun"
-				case pythonModule.MatchString(module):
-					return "command"
-				}
-				return ""
-			}
+		if s.second == nil || slices.Contains(s.second, second) {
+			return s.kind
 		}
 	}
+	i := slices.Index(words, "-m")
+	switch isModule := strings.HasPrefix(base, "python") && i >= 0 && i+1 < len(words); {
+	case isModule && torchModule.MatchString(words[i+1]):
+		return "torchrun"
+	case isModule && pythonModule.MatchString(words[i+1]), collective.MatchString(base):
+		return "command"
+	}
 	return ""
+}
+
+// starters are the programs that start containers or jobs, by the kind of launch. Some do so with a certain second
+// word only.
+var starters = []struct {
+	kind             string
+	programs, second []string
+}{
+	{"docker-run", []string{"docker", "podman", "nerdctl", "nvidia-docker"}, []string{"run", "create", "exec"}},
+	{"apptainer", []string{"apptainer", "singularity", "enroot"}, []string{"run", "exec", "shell", "start"}},
+	{"slurm", []string{"srun", "sbatch", "salloc"}, nil},
+	{"mpirun", []string{"mpirun", "mpiexec", "orterun", "prterun", "horovodrun", "mpiexec.hydra"}, nil},
+	{"torchrun", []string{"torchrun"}, nil},
+	{"command", []string{"deepspeed", "sglang", "trtllm-serve", "lmdeploy", "text-generation-launcher", "llamafactory-cli"}, nil},
+	{"command", []string{"accelerate"}, []string{"launch"}},
+	{"command", []string{"vllm"}, []string{"serve"}},
+	{"command", []string{"swift", "megatron"}, swift},
 }
 
 // swift are what the programs swift and megatron of ms-swift do.
@@ -315,60 +316,37 @@ var swift = []string{"sft", "pt", "rlhf", "infer", "rollout", "deploy", "export"
 var (
 	// collective are the programs of nccl-tests and rccl-tests.
 	collective = lazy.New(`^(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv|all_gather_v)_perf$`)
-	// pythonModule are Python modules that start ranks.
+	// torchModule and pythonModule are Python modules that start ranks.
+	torchModule  = lazy.New(`^torch\.distributed\.(?:run|launch)$`)
 	pythonModule = lazy.New(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
 )
 
 // options are the parts that the options set by which programs are told how many ranks to
 // run, by their spelling with dashes: the documentation of torchrun,
 // accelerate, DeepSpeed, vLLM, SGLang, TGI, TensorRT-LLM and LMDeploy.
-var options = map[string]string{
-	"--nproc-per-node":               "processes",
-	"--num-processes":                "processes",
-	"--num-gpus":                     "processes",
-	"--nnodes":                       "nodes",
-	"--num-nodes":                    "nodes",
-	"--num-machines":                 "nodes",
-	"--tensor-parallel-size":         "tensor_parallel",
-	"--tensor-model-parallel-size":   "tensor_parallel",
-	"-tp":                            "tensor_parallel",
-	"--tp":                           "tensor_parallel",
-	"--tp-size":                      "tensor_parallel",
-	"--num-shard":                    "tensor_parallel",
-	"--pipeline-parallel-size":       "pipeline_parallel",
-	"--pipeline-model-parallel-size": "pipeline_parallel",
-	"-pp":                            "pipeline_parallel",
-	"--pp":                           "pipeline_parallel",
-	"--pp-size":                      "pipeline_parallel",
-	"--data-parallel-size":           "data_parallel",
-	"-dp":                            "data_parallel",
-	"--dp":                           "data_parallel",
-	"--dp-size":                      "data_parallel",
+var options = byOption(map[string][]string{
+	"processes":         {"--nproc-per-node", "--num-processes", "--num-gpus", "--num-local-procs"},
+	"nodes":             {"--nnodes", "--num-nodes", "--num-machines"},
+	"tensor_parallel":   {"--tensor-parallel-size", "--tensor-model-parallel-size", "-tp", "--tp", "--tp-size", "--num-shard"},
+	"pipeline_parallel": {"--pipeline-parallel-size", "--pipeline-model-parallel-size", "-pp", "--pp", "--pp-size"},
+	"data_parallel":     {"--data-parallel-size", "-dp", "--dp", "--dp-size"},
+})
+
+// byOption are parts of a launch by the options that set them.
+func byOption(optionsOf map[string][]string) map[string]string {
+	parts := make(map[string]string)
+	for part, names := range optionsOf {
+		for _, name := range names {
+			parts[name] = part
+		}
+	}
+	return parts
 }
 
 // onCPU are the options by which a program is told to use no GPU, with their value; "-" is none.
 var onCPU = map[string]string{
 	"--device": "cpu", "--local-parameter-device": "cpu", "--device-type": "cpu", "--accelerator": "cpu", "--backend": "gloo", "--dist-backend": "gloo",
 	"--ddp-backend": "gloo", "--distributed-backend": "gloo", "--use-cpu": "-", "--no-cuda": "-", "--cpu": "-",
-}
-
-// countOf is where a launch keeps a count.
-func countOf(l *facts.Launch, part string) **int {
-	return map[string]**int{
-		"processes": &l.Processes, "nodes": &l.Nodes, "tensor_parallel": &l.TensorParallel, "pipeline_parallel": &l.PipelineParallel,
-		"data_parallel": &l.DataParallel,
-	}[part]
-}
-
-// setCount sets a count of a launch from the value of an option, if it is one.
-func setCount(l *facts.Launch, part, value string) {
-	if unresolved(l, part, value) {
-		return
-	}
-	if n := parseCount(value); n != nil {
-		*countOf(l, part) = n
-		delete(l.Unknown, part) // The last option counts.
-	}
 }
 
 // readCommand takes from a program's arguments how many ranks it should
@@ -382,7 +360,7 @@ func readCommand(l *facts.Launch, words []string) {
 		for _, c := range shell.Parse(word).Commands {
 			var options []string
 			for _, w := range c.Words {
-				if value := values.Expand(w.Value, ofLaunch(l, script.At(c.Line))); value != w.Value {
+				if value := values.Expand(w.Value, script.At(c.Line).Or(ofLaunch(l))); value != w.Value {
 					options = append(options, strings.Fields(value)...)
 				} else {
 					options = append(options, w.Value)
@@ -393,7 +371,7 @@ func readCommand(l *facts.Launch, words []string) {
 	}
 	expanded := make([]string, len(words))
 	for i, word := range words {
-		expanded[i] = values.Expand(kubernetesReference.ReplaceAllString(word, "$${$1}"), ofLaunch(l, values.None))
+		expanded[i] = values.Expand(kubernetesReference.ReplaceAllString(word, "$${$1}"), ofLaunch(l))
 	}
 	readOptions(l, expanded)
 }
@@ -401,13 +379,9 @@ func readCommand(l *facts.Launch, words []string) {
 // kubernetesReference is how a pod's command refers to a variable of the container.
 var kubernetesReference = lazy.New(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
-// ofLaunch looks variables up in a script, then among those that a launch sets.
-func ofLaunch(l *facts.Launch, script values.Lookup) values.Lookup {
+// ofLaunch looks variables up among those that a launch sets.
+func ofLaunch(l *facts.Launch) values.Lookup {
 	return func(name string) (string, values.State) {
-		value, state := script(name)
-		if state != values.Unset {
-			return value, state
-		}
 		if value, ok := l.Variables[name]; ok {
 			return value, values.Known
 		}
@@ -438,7 +412,7 @@ func readOptions(l *facts.Launch, words []string) {
 		}
 		spelling := strings.ReplaceAll(name, "_", "-")
 		if part := options[spelling]; part != "" {
-			setCount(l, part, value)
+			set(l, part, value)
 			continue
 		}
 		if where := onCPU[spelling]; where == "-" && (!joined || value == "true") || where != "" && value == where {
@@ -456,17 +430,12 @@ func readOptions(l *facts.Launch, words []string) {
 			}
 		}
 		if spelling == "-g" && strings.HasSuffix(base, "_perf") && l.Processes == nil {
-			setCount(l, "processes", value)
+			set(l, "processes", value)
 		}
 	}
-	if base != "accelerate" {
-		return
-	}
-	if text := l.Unknown["nodes"]; text != "" { // --num_processes is the whole job's.
-		leaveOpen(l, text, "processes")
-	} else if l.Processes != nil && l.Nodes != nil && *l.Nodes > 1 {
-		n := max(*l.Processes / *l.Nodes, 1)
-		l.Processes = &n
+	if base == "accelerate" { // --num_processes is the whole job's.
+		leaveOpen(l, l.Unknown["nodes"], "processes")
+		l.Processes = onNode(l.Processes, l.Nodes)
 	}
 }
 
@@ -478,12 +447,12 @@ func worldInfo(l *facts.Launch, value string) {
 	if err != nil || json.Unmarshal(raw, &hosts) != nil {
 		return
 	}
-	nodes, processes := len(hosts), 0
+	processes := 0
 	for _, gpus := range hosts {
 		processes = max(processes, len(gpus))
 	}
-	if nodes > 0 && processes > 0 {
-		l.Nodes, l.Processes = &nodes, &processes
+	if processes > 0 {
+		l.Nodes, l.Processes = new(len(hosts)), &processes
 	}
 }
 
@@ -492,12 +461,13 @@ func worldInfo(l *facts.Launch, value string) {
 func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
 	for _, words := range started(values.Expand(text, s.variables(at.Number)), 0) {
-		variables, command := stripWrappers(words)
-		l := &facts.Launch{Kind: programOf(command)}
-		for _, v := range slices.Concat(s.prefix(at.Number), variables) {
-			setVariable(l, v[0], v[1])
+		l := &facts.Launch{}
+		if s.Form() == parse.Program { // Variables in front of it may stand in the lines above.
+			for _, word := range s.script().Prefixes[at.Number] {
+				setAssignment(l, values.Expand(word, s.variables(at.Number)))
+			}
 		}
-		understood = readLaunch(s, l, command, at) || understood
+		understood = readLaunch(s, l, words, at) || understood
 	}
 	return understood
 }
@@ -535,22 +505,13 @@ func started(line string, depth int) [][]string {
 	return all
 }
 
-// prefix are the variables in front of a command that stand in the lines above it.
-func (s *reading) prefix(line int) [][2]string {
-	var all [][2]string
-	if s.Form() != parse.Program {
-		return nil
-	}
-	for _, word := range s.script().Prefix(line) {
-		if name, value, ok := assignment(word); ok {
-			all = append(all, [2]string{name, values.Expand(value, s.variables(line))})
-		}
-	}
-	return all
-}
-
 // readLaunch reads a command by its kind.
 func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
+	variables, words := stripWrappers(words)
+	for _, v := range variables {
+		setVariable(l, v[0], v[1])
+	}
+	l.Kind = programOf(words)
 	switch l.Kind {
 	case "docker-run":
 		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
@@ -662,7 +623,8 @@ var dockerParts = map[string]string{
 }
 
 func dockerOption(l *facts.Launch, name, value string) {
-	if part := dockerParts[name]; part != "" && unresolved(l, part, value) {
+	part := dockerParts[name]
+	if part != "" && unresolved(l, part, value) {
 		if part == "gpus" {
 			l.GPUVendor = "nvidia"
 		}
@@ -676,18 +638,6 @@ func dockerOption(l *facts.Launch, name, value string) {
 		setGPUs(l, value)
 	case "--device":
 		addDevice(l, value)
-	case "--shm-size":
-		l.SHMBytes = values.Size(value)
-	case "--cpus":
-		l.CPUs = cores(value)
-	case "--memory", "-m":
-		l.MemoryBytes = values.Size(value)
-	case "--ipc":
-		l.IPC = value
-	case "--pid":
-		l.PID = value
-	case "--network", "--net":
-		l.Network = value
 	case "--cap-add":
 		for c := range strings.SplitSeq(value, ",") {
 			appendTo(&l.CapAdd, values.Capability(c))
@@ -696,37 +646,26 @@ func dockerOption(l *facts.Launch, name, value string) {
 		l.Privileged = value != "false"
 	case "--ulimit":
 		setUlimit(l, value)
-	case "--user", "-u":
-		l.User = escape.Printable(value, 300)
 	case "--env", "-e":
 		dockerVariable(l, value)
 	case "--env-file":
 		leaveOpen(l, "set by "+value, "variables")
 	case "--volume", "-v":
-		source, target, ok := strings.Cut(value, ":")
-		if !ok {
-			source, target = "", value
-		}
-		target, _, _ = strings.Cut(target, ":")
-		addMount(l, source, target)
-	case "--mount", "--tmpfs":
-		if name == "--tmpfs" {
-			target, options, _ := strings.Cut(value, ":")
-			addMount(l, "tmpfs", target)
-			if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
-				size, _, _ = strings.Cut(size, ",")
-				if !unresolved(l, "shm_bytes", size) {
-					l.SHMBytes = values.Size(size)
-				}
-			}
-			return
-		}
+		addVolume(l, value, "")
+	case "--mount":
 		fields := keyValues(value)
-		addMount(l, firstOf(fields, "source", "src", "type"), firstOf(fields, "target", "destination", "dst"))
-	case "--runtime":
-		l.Runtime = value
+		addMount(l, cmp.Or(fields["source"], fields["src"], fields["type"]), cmp.Or(fields["target"], fields["destination"], fields["dst"]))
+	case "--tmpfs":
+		target, options, _ := strings.Cut(value, ":")
+		addMount(l, "tmpfs", target)
+		if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
+			size, _, _ = strings.Cut(size, ",")
+			set(l, "shm_bytes", size)
+		}
 	case "--name":
 		l.Name = value
+	default:
+		set(l, part, value)
 	}
 }
 
@@ -742,16 +681,6 @@ func dockerVariable(l *facts.Launch, text string) {
 	default:
 		unresolved(l, "variables", text)
 	}
-}
-
-// firstOf is the first value that is set.
-func firstOf(fields map[string]string, names ...string) string {
-	for _, name := range names {
-		if fields[name] != "" {
-			return fields[name]
-		}
-	}
-	return ""
 }
 
 // keyValues reads "type=bind,source=/a,target=/b".
@@ -790,56 +719,42 @@ func addDevice(l *facts.Launch, value string) {
 	path, _, _ := strings.Cut(value, ":")
 	appendTo(&l.Devices, path)
 	vendor, device, cdi := strings.Cut(value, "=")
-	one := 1
+	gpus := 0 // -1 is all.
 	switch {
 	case cdi && (vendor == "nvidia.com/gpu" || vendor == "amd.com/gpu"):
 		l.GPUVendor, _, _ = strings.Cut(vendor, ".")
-		switch {
-		case device == "all":
-			l.GPUs = countDevices("all")
-		case l.GPUs == nil:
-			l.GPUs = &one
-		case *l.GPUs > 0:
-			l.GPUs = new(*l.GPUs + 1)
+		if gpus = 1; device == "all" {
+			gpus = -1
 		}
-	case path == "/dev/kfd" || strings.HasPrefix(path, "/dev/dri"):
-		if l.GPUVendor == "" && path == "/dev/kfd" {
-			l.GPUVendor = "amd"
-		}
-		switch {
-		case path == "/dev/dri" || path == "/dev/dri/":
-			l.GPUs = countDevices("all")
-		case strings.HasPrefix(path, "/dev/dri/renderD") && l.GPUs == nil:
-			l.GPUs = &one
-		case strings.HasPrefix(path, "/dev/dri/renderD") && *l.GPUs > 0:
-			n := *l.GPUs + 1
-			l.GPUs = &n
-		}
+	case path == "/dev/kfd":
+		l.GPUVendor = cmp.Or(l.GPUVendor, "amd")
+	case path == "/dev/dri" || path == "/dev/dri/":
+		gpus = -1
+	case strings.HasPrefix(path, "/dev/dri/renderD"):
+		gpus = 1
+	}
+	switch {
+	case gpus == -1 || gpus == 1 && l.GPUs == nil:
+		l.GPUs = &gpus
+	case gpus == 1 && *l.GPUs > 0:
+		l.GPUs = new(*l.GPUs + 1)
 	}
 }
 
 // setUlimit reads "memlock=-1:-1", "memlock=-1", "memlock=unlimited".
 func setUlimit(l *facts.Launch, value string) {
-	name, limit, ok := strings.Cut(value, "=")
+	name, limit, _ := strings.Cut(value, "=")
 	if values.Refers(name) {
-		unresolved(l, "memlock_bytes", value)
+		leaveOpen(l, value, "memlock_bytes")
+	}
+	if strings.TrimSpace(name) != "memlock" || unresolved(l, "memlock_bytes", limit) {
 		return
 	}
-	if !ok || strings.TrimSpace(name) != "memlock" {
-		return
+	soft, _, _ := strings.Cut(strings.TrimSpace(limit), ":")
+	if strings.HasPrefix(soft, "-") {
+		soft = "unlimited"
 	}
-	if unresolved(l, "memlock_bytes", limit) {
-		return
-	}
-	soft, _, _ := strings.Cut(limit, ":")
-	n, err := strconv.ParseInt(strings.TrimSpace(soft), 10, 64)
-	switch {
-	case soft == "unlimited" || err == nil && n < 0:
-		n = -1
-	case err != nil:
-		return
-	}
-	l.MemlockBytes = &n
+	l.MemlockBytes = cmp.Or(values.Limit(soft, 1), l.MemlockBytes)
 }
 
 // dockerExec reads docker exec: it starts a program in a container that some
@@ -866,16 +781,11 @@ func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	if len(command) > 2 && command[1] == "-c" {
 		return takeCommand(s, command[2], at)
 	}
-	variables, command := stripWrappers(command)
-	kind := programOf(command)
-	if kind == "" || kind == "docker-run" { // A container in a container is not followed.
+	_, program := stripWrappers(command)
+	if kind := programOf(program); kind == "" || kind == "docker-run" { // A container in a container is not followed.
 		return false
 	}
-	inner := &facts.Launch{Kind: kind, Variables: l.Variables, Unknown: l.Unknown}
-	for _, v := range variables {
-		setVariable(inner, v[0], v[1])
-	}
-	return readLaunch(s, inner, command, at)
+	return readLaunch(s, &facts.Launch{Variables: l.Variables, Unknown: l.Unknown}, command, at)
 }
 
 // apptainerFlags are those of apptainer, singularity and enroot start.
@@ -915,17 +825,10 @@ func readApptainer(l *facts.Launch, words []string) {
 			}
 		case "--bind", "-B", "--mount", "-m":
 			for part := range strings.SplitSeq(value, ",") {
-				source, target, ok := strings.Cut(part, ":")
-				if !ok {
-					target = source
-				}
-				target, _, _ = strings.Cut(target, ":")
-				addMount(l, source, target)
+				addVolume(l, part, part)
 			}
 		case "--env", "-e":
-			if name, value, ok := assignment(value); ok {
-				setVariable(l, name, value)
-			}
+			setAssignment(l, value)
 		}
 	}
 	if len(words) > 0 {
@@ -954,6 +857,9 @@ var slurmParts = map[string]string{
 // returns the program.
 func readSlurm(l *facts.Launch, words []string) []string {
 	var tasks, total, perTask, cpus *int
+	counts := map[string]**int{
+		"--ntasks": &tasks, "-n": &tasks, "--gpus": &total, "-G": &total, "--gpus-per-task": &perTask, "--cpus-per-task": &cpus, "-c": &cpus,
+	}
 	exclusive := false
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
@@ -961,22 +867,17 @@ func readSlurm(l *facts.Launch, words []string) []string {
 		if part := slurmParts[name]; part != "" && unresolved(l, part, value) {
 			continue
 		}
+		if count := counts[name]; count != nil {
+			*count = gresCount(value)
+		}
 		switch name {
 		case "--nodes", "-N":
 			value, _, _ = strings.Cut(value, "-")
 			l.Nodes = parseCount(value)
 		case "--ntasks-per-node", "--tasks-per-node":
 			l.Processes = parseCount(value)
-		case "--ntasks", "-n":
-			tasks = parseCount(value)
 		case "--gres", "--gpus-per-node":
 			setGres(l, name, value)
-		case "--gpus", "-G":
-			total = gresCount(value)
-		case "--gpus-per-task":
-			perTask = gresCount(value)
-		case "--cpus-per-task", "-c":
-			cpus = parseCount(value)
 		case "--mem":
 			l.MemoryBytes = slurmMemory(value)
 		case "--exclusive":
@@ -987,38 +888,23 @@ func readSlurm(l *facts.Launch, words []string) []string {
 			l.Image = value
 		case "--container-mounts":
 			for part := range strings.SplitSeq(value, ",") {
-				source, target, _ := strings.Cut(part, ":")
-				target, _, _ = strings.Cut(target, ":")
-				addMount(l, source, target)
+				if strings.Contains(part, ":") {
+					addVolume(l, part, "")
+				}
 			}
 		case "--export":
 			for part := range strings.SplitSeq(value, ",") {
-				if name, value, ok := assignment(part); ok {
-					setVariable(l, name, value)
-				}
+				setAssignment(l, part)
 			}
 		}
 	}
 	if len(words) > 0 && optionsVariable(words[0]) {
 		leaveRestOpen(l, words[0], []string{"gpus", "processes", "tasks", "nodes"})
 	}
-	if text := l.Unknown["processes"]; text != "" {
-		leaveOpen(l, text, "tasks")
-	} else if text := l.Unknown["nodes"]; text != "" && tasks != nil && l.Processes == nil {
-		leaveOpen(l, text, "processes", "tasks")
-	}
-	if text := l.Unknown["nodes"]; text != "" && total != nil && l.GPUs == nil {
-		leaveOpen(l, text, "gpus")
-	}
-	if text := l.Unknown["processes"]; text != "" && perTask != nil && l.GPUs == nil {
-		leaveOpen(l, text, "gpus")
-	}
+	leaveOpen(l, l.Unknown["processes"], "tasks")
 	if tasks != nil && l.Processes == nil {
-		n := *tasks
-		if l.Nodes != nil {
-			n = max(n / *l.Nodes, 1)
-		}
-		l.Processes = &n
+		leaveOpen(l, l.Unknown["nodes"], "processes", "tasks")
+		l.Processes = onNode(tasks, l.Nodes)
 	}
 	l.Tasks = l.Processes
 	if cpus != nil && l.Unknown["processes"] == "" && !exclusive { // An exclusive job has all CPUs of the node.
@@ -1032,6 +918,14 @@ func readSlurm(l *facts.Launch, words []string) []string {
 		l.GPUs = slurmGPUs(l, total, perTask)
 	}
 	return words
+}
+
+// onNode is the share of one node of what a job has on all of them: all of it, where their number is not known.
+func onNode(total, nodes *int) *int {
+	if total != nil && nodes != nil {
+		return new(max(*total / *nodes, 1))
+	}
+	return total
 }
 
 // slurmMemory reads the value of --mem, in MiB without a unit; 0 is all of the node.
@@ -1050,12 +944,14 @@ func slurmMemory(text string) *int64 {
 // a number of nodes, or of tasks on one, it is not known.
 func slurmGPUs(l *facts.Launch, total, perTask *int) *int {
 	switch {
-	case total != nil && l.Nodes != nil:
-		return new(max(*total / *l.Nodes, 1))
 	case total != nil:
-		return total
-	case perTask != nil && l.Processes != nil && *l.Processes <= 1<<10 && *perTask <= 1<<10:
-		return new(*perTask * *l.Processes)
+		leaveOpen(l, l.Unknown["nodes"], "gpus")
+		return onNode(total, l.Nodes)
+	case perTask != nil:
+		leaveOpen(l, l.Unknown["processes"], "gpus")
+		if l.Processes != nil && *l.Processes <= 1<<10 && *perTask <= 1<<10 {
+			return new(*perTask * *l.Processes)
+		}
 	}
 	return perTask
 }
@@ -1072,9 +968,7 @@ func setGres(l *facts.Launch, name, value string) {
 			value = "gpu:1"
 		}
 	}
-	if n := gresCount(value); n != nil {
-		l.GPUs = n
-	}
+	l.GPUs = cmp.Or(gresCount(value), l.GPUs)
 }
 
 // gresCount reads "8", "h100:8", "gpu:h100:8(S:0-1)".
@@ -1090,9 +984,9 @@ var saidOfMPI = map[string]bool{"detected": true, "noticed": true, "was": true, 
 // mpiFlags are those of mpirun that take no value (Open MPI, MPICH,
 // Intel MPI, Horovod).
 var mpiFlags = []string{
-	"--allow-run-as-root", "-allow-run-as-root", "--oversubscribe", "-oversubscribe", "--tag-output", "-tag-output", "--report-bindings",
-	"-report-bindings", "--verbose", "-v", "-q", "--bynode", "-bynode", "--byslot", "--nooversubscribe", "--merge-stderr-to-stdout", "--use-hwthread-cpus",
-	"--display-map", "--display-allocation", "--timestamp-output", "--mpi", "--gloo", "--disable-cache", "-l", "--prepend-rank",
+	"-allow-run-as-root", "-oversubscribe", "-tag-output", "-report-bindings", "-verbose", "-v", "-q", "-bynode", "-byslot", "-nooversubscribe", "-l",
+	"-merge-stderr-to-stdout", "-use-hwthread-cpus", "-display-map", "-display-allocation", "-timestamp-output", "-mpi", "-gloo", "-disable-cache",
+	"-prepend-rank",
 }
 
 // mpiParts are the parts of a launch that options of mpirun set whose value is one of them.
@@ -1106,17 +1000,17 @@ func readMPI(l *facts.Launch, words []string) []string {
 	var total, perNode, hosts *int
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		name, value, joined := strings.Cut(words[0], "=")
-		words = words[1:]
+		words, name = words[1:], "-"+strings.TrimLeft(name, "-")
 		if slices.Contains(mpiFlags, name) {
 			continue
 		}
 		if !joined && len(words) > 0 {
 			value, words = words[0], words[1:]
 		}
-		if part := mpiParts["-"+strings.TrimLeft(name, "-")]; part != "" && unresolved(l, part, value) {
+		if part := mpiParts[name]; part != "" && unresolved(l, part, value) {
 			continue
 		}
-		switch "-" + strings.TrimLeft(name, "-") {
+		switch name {
 		case "-np", "-n", "-c":
 			total = parseCount(value)
 		case "-npernode", "-N", "-ppn", "-perhost":
@@ -1131,19 +1025,15 @@ func readMPI(l *facts.Launch, words []string) []string {
 				host, _, _ := strings.Cut(part, ":")
 				names[host] = true
 			}
-			if n := len(names); n > 0 && n < 1<<16 {
-				hosts = &n
-			}
+			hosts = new(len(names))
 		case "-x", "-genvlist":
-			if name, value, ok := assignment(value); ok {
-				setVariable(l, name, value)
-			}
+			setAssignment(l, value)
 		case "-env", "-genv":
 			if len(words) > 0 && !joined && !strings.Contains(value, "=") {
 				setVariable(l, value, words[0])
 				words = words[1:]
-			} else if name, value, ok := assignment(value); ok {
-				setVariable(l, name, value)
+			} else {
+				setAssignment(l, value)
 			}
 		case "-mca", "-gmca", "-omca", "-prtemca", "-pmixmca":
 			if len(words) > 0 && !joined {
@@ -1152,27 +1042,18 @@ func readMPI(l *facts.Launch, words []string) []string {
 		}
 	}
 	l.Nodes = hosts
-	if text := l.Unknown["nodes"]; text != "" && perNode == nil && total != nil {
-		leaveOpen(l, text, "processes") // That of the whole job is known only.
+	if perNode == nil && total != nil { // That of the whole job is known only.
+		leaveOpen(l, l.Unknown["nodes"], "processes")
 	}
-	if text := l.Unknown["processes"]; text != "" && hosts == nil {
-		leaveOpen(l, text, "nodes")
+	if hosts == nil {
+		leaveOpen(l, l.Unknown["processes"], "nodes")
 	}
 	if len(words) > 0 && optionsVariable(words[0]) {
 		leaveRestOpen(l, words[0], []string{"processes", "nodes"})
 	}
-	switch {
-	case perNode != nil:
-		l.Processes = perNode
-		if hosts == nil && total != nil && *total > *perNode {
-			n := *total / *perNode
-			l.Nodes = &n
-		}
-	case total != nil && hosts != nil:
-		n := max(*total / *hosts, 1)
-		l.Processes = &n
-	case total != nil:
-		l.Processes = total
+	l.Processes = cmp.Or(perNode, onNode(total, hosts))
+	if perNode != nil && hosts == nil && total != nil && *total > *perNode {
+		l.Nodes = new(*total / *perNode)
 	}
 	return words
 }

@@ -1,13 +1,12 @@
 package launch
 
 import (
+	"cmp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -34,91 +33,91 @@ func describeKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "kubectl-describe", Title: "A pod, from kubectl describe", Command: "kubectl describe pod NAME", Gives: []string{"launches", "env"},
 		Anchors: []string{"Containers:"},
-		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			if !ok || strings.TrimRight(l.Text, " ") != "Containers:" {
-				return false
-			}
-			for _, l := range in.Ahead(40)[1:] {
-				if describeField.MatchString(l.Text) {
-					return true
-				}
-			}
-			return false
-		},
-		Read: func(_ *parse.Sink, in *parse.Lines) { describeRead(s, in) },
+		Begins:  func(in *parse.Lines) bool { return begins(in, describeFirst) && follows(in, 40, describeField) },
+		Read:    func(_ *parse.Sink, in *parse.Lines) { describeRead(s, in) },
 	}
 }
 
 var (
+	describeFirst = lazy.New(`^Containers: *$`)
 	describeField = lazy.New(`^ {4}(?:Image|Limits|Mounts|Environment|Container ID):`)
 	describeLine  = lazy.New(`^( *)(\S.*?)(?::(?: +(.*?))?)?\s*$`)
 	describeMount = lazy.New(`^(/\S*) from (\S+) \(`)
 )
 
+// describeRead makes of the lines a pod as a manifest describes it.
 func describeRead(s *reading, in *parse.Lines) {
-	type mount struct{ target, volume string }
-	type container struct {
-		launch *facts.Launch
-		mounts []mount
-		at     parse.Line
-	}
-	var (
-		walk       = &yamlWalk{sink: s, first: parse.Line{Number: 1}} // The lines of its nodes are those of the text.
-		containers []*container
-		volumes    = map[string]map[string]*yaml.Node{}
-		// The words above the line: at the left, by two and by four spaces.
-		top, item, field string
-	)
+	pod := &yaml.Node{Kind: yaml.MappingNode}
+	var entry *yaml.Node          // The container or the volume under way.
+	var top, field, source string // The words at the left and by four spaces, and the kind of the volume.
 	for _, l := range in.While(func(l parse.Line) bool { return describeBelongs(l.Text, top) }) {
 		m := describeLine.FindStringSubmatch(l.Text)
 		if m == nil {
 			continue
 		}
 		key, value := m[2], m[3]
-		switch len(m[1]) {
-		case 0:
-			top, item, field = key, "", ""
-			continue
-		case 2:
-			item, field = key, ""
-			if top == "Containers" && len(containers) < maxList {
-				containers = append(containers, &container{launch: &facts.Launch{Kind: "kubernetes", Name: key, Lines: map[string]int{}}, at: l})
-			}
-			continue
-		case 4:
-			field = key
+		set := func(n *yaml.Node, value string, keys ...string) {
+			*nodeAt(n, keys...) = yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: l.Number}
 		}
-		switch {
-		case top == "Volumes" && item != "" && len(volumes) < maxList:
-			describeVolume(volumes, item, key, value, l)
-		case top == "Containers" && len(containers) > 0:
-			c := containers[len(containers)-1]
+		switch indent := len(m[1]); {
+		case indent == 0:
+			top, entry = key, nil
+		case indent == 2:
+			field, source, entry = "", "", nodeAt(pod, strings.ToLower(top), "")
+			entry.Line = l.Number
+			set(entry, key, "name")
+		case entry == nil:
+		case top == "Volumes" && key == "Type":
+			kind, _, _ := strings.Cut(value, " ")
+			source = cmp.Or(describedNames[kind], kind)
+			nodeAt(entry, source)
+		case top == "Volumes" && source != "" && describedNames[key] != "" && value != "" && value != "<unset>":
+			set(entry, value, source, describedNames[key])
+		case indent == 4:
+			if field = key; field == "Image" {
+				set(entry, value, "image")
+			}
+		case field == "Command", field == "Args": // What looks like a key is still a word of the command.
+			set(entry, strings.TrimSpace(l.Text), "command", "")
+		case field == "Limits", field == "Requests":
+			set(entry, value, "resources", strings.ToLower(field), key)
+		case field == "Environment":
+			variable := nodeAt(entry, "env", "")
+			set(variable, key, "name")
+			set(variable, value, "value")
+		case field == "Mounts":
+			if m := describeMount.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
+				mount := nodeAt(entry, "volumeMounts", "")
+				set(mount, m[1], "mountPath")
+				set(mount, m[2], "name")
+			}
+		}
+	}
+	walk := &yamlWalk{sink: s, first: parse.Line{Number: 1}} // The lines of its nodes are those of the text.
+	walk.pod(yamlMapping(pod), yamlContext{})
+}
+
+// describedNames are types of volumes, and their fields, as a manifest names them.
+var describedNames = map[string]string{"EmptyDir": "emptyDir", "HostPath": "hostPath", "Medium": "medium", "SizeLimit": "sizeLimit", "Path": "path"}
+
+// nodeAt is what stands below some keys of a manifest. It is added where there is none, and an empty key adds an
+// entry to a list.
+func nodeAt(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		below := parse.YAMLBelow(n, key)
+		if key == "" || below == nil {
+			below = &yaml.Node{Kind: yaml.MappingNode}
 			switch {
-			case field == "Image":
-				c.launch.Image = value
-			case len(m[1]) < 6:
-			case field == "Command", field == "Args":
-				// What looks like a key is still a word of the command.
-				c.launch.Command = append(c.launch.Command, strings.TrimSpace(l.Text))
-			case field == "Limits", field == "Requests":
-				walk.amount(c.launch, strings.ToLower(field), key, value, &yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: l.Number})
-			case field == "Environment":
-				setVariable(c.launch, key, value)
-				place.Note(c.launch, place.Variable(key), l.Number)
-			case field == "Mounts":
-				if m := describeMount.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil && len(c.mounts) < maxList {
-					c.mounts = append(c.mounts, mount{m[1], m[2]})
-				}
+			case len(n.Content) >= 2*maxList:
+			case key == "":
+				n.Kind, n.Content = yaml.SequenceNode, append(n.Content, below)
+			default:
+				n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, below)
 			}
 		}
+		n = below
 	}
-	for _, c := range containers {
-		for _, m := range c.mounts {
-			walk.mount(c.launch, map[string]*yaml.Node{"name": yamlScalar(m.volume), "mountPath": yamlScalar(m.target)}, volumes)
-		}
-		keepLaunch(s, c.launch, c.at, nil)
-	}
+	return n
 }
 
 // describeBelongs takes the containers, and what follows up to the
@@ -130,33 +129,3 @@ func describeBelongs(text, top string) bool {
 	word, _, _ := strings.Cut(text, ":")
 	return top == "" || top != "Volumes" && (word == "Conditions" || word == "Volumes" || word == "Containers")
 }
-
-// describeVolume notes a line of a volume in the form of a manifest.
-func describeVolume(volumes map[string]map[string]*yaml.Node, name, key, value string, at parse.Line) {
-	kind := func(kind string) *yaml.Node {
-		if volumes[name] == nil {
-			volumes[name] = map[string]*yaml.Node{}
-		}
-		if volumes[name][kind] == nil {
-			volumes[name][kind] = &yaml.Node{Kind: yaml.MappingNode}
-		}
-		return volumes[name][kind]
-	}
-	set := func(n *yaml.Node, key string) {
-		n.Content = append(n.Content, yamlScalar(key), &yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: at.Number})
-	}
-	switch {
-	case key == "Type" && strings.HasPrefix(value, "EmptyDir"):
-		kind("emptyDir")
-	case key == "Type" && strings.HasPrefix(value, "HostPath"):
-		kind("hostPath")
-	case key == "Medium" && value != "" && len(kind("emptyDir").Content) < 8:
-		set(kind("emptyDir"), "medium")
-	case key == "SizeLimit" && value != "<unset>" && len(kind("emptyDir").Content) < 8:
-		set(kind("emptyDir"), "sizeLimit")
-	case key == "Path" && volumes[name]["hostPath"] != nil && len(kind("hostPath").Content) < 8:
-		set(kind("hostPath"), "path")
-	}
-}
-
-func yamlScalar(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }

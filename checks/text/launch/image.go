@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -24,19 +23,7 @@ func dockerfileKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "dockerfile", Title: "A Dockerfile", Gives: []string{"launches", "env"}, Anchors: []string{"FROM "},
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			if !ok || !dockerfileFrom.MatchString(l.Text) {
-				return false
-			}
-			if s.isDockerfile() {
-				return true
-			}
-			for _, l := range in.Ahead(40)[1:] {
-				if dockerfileInstruction.MatchString(l.Text) {
-					return true
-				}
-			}
-			return false
+			return begins(in, dockerfileFrom) && (s.isDockerfile() || follows(in, 40, dockerfileInstruction))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
@@ -54,7 +41,7 @@ func dockerfileKind(s *reading) *parse.Kind {
 				case goesOn && (text == "" || strings.HasPrefix(text, "#")): // They do not end an instruction.
 					return true
 				}
-				here = textBelow(text)
+				here = dockerfile.TextBelow(text)
 				belongs := goesOn || text == "" || strings.HasPrefix(text, "#") || dockerfileInstruction.MatchString(text)
 				goesOn = goesOnBelow(text)
 				return belongs
@@ -112,24 +99,6 @@ type installation struct {
 	// words are those of the command under way, python is true of one that installs packages of Python, and
 	// installing once it names packages. skip is true for the value of an option.
 	manager, python, installing, skip bool
-}
-
-// textBelow is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has
-// none.
-func textBelow(text string) string {
-	name, _, _ := strings.Cut(strings.ToUpper(text), " ")
-	_, rest, ok := strings.Cut(text, "<<")
-	if !ok || name != "RUN" && name != "COPY" && name != "ADD" {
-		return ""
-	}
-	rest = strings.TrimLeft(rest, `-"'`)
-	end := strings.IndexFunc(rest, func(r rune) bool {
-		return !strings.ContainsRune("_", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	})
-	if end < 0 {
-		end = len(rest)
-	}
-	return rest[:end]
 }
 
 func (r *installation) read(l *facts.Launch, line parse.Line) {
@@ -197,80 +166,54 @@ func inspectKind(s *reading) *parse.Kind {
 			return parse.Irrelevant
 		},
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			if text := strings.TrimSpace(l.Text); !ok || text != "[" {
-				return false
-			}
-			for _, l := range in.Ahead(200) {
-				if strings.Contains(l.Text, `"HostConfig": {`) {
-					return true
-				}
-			}
-			return false
+			return begins(in, inspectFirst) && follows(in, 200, inspectConfig)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
-			size, ended := 0, false
-			lines := in.While(func(l parse.Line) bool {
-				if ended {
-					return false
-				}
-				size += len(l.Text) + 1
-				ended = l.Text == "]"
-				return size <= maxDocument
-			})
-			var b strings.Builder
-			for _, l := range lines {
-				b.WriteString(l.Text)
-				b.WriteByte('\n')
-			}
 			w := &yamlWalk{sink: s, first: first}
-			for _, n := range w.list(parse.JSONNodes(b.String())) {
+			for _, n := range w.list(parse.JSONNodes(parse.JSONDocument(in))) {
 				w.inspected(n)
 			}
 		},
 	}
 }
 
+var (
+	inspectFirst  = lazy.New(`^\s*\[\s*$`)
+	inspectConfig = lazy.New(`"HostConfig": \{`)
+)
+
 // inspected reads a container (Docker Engine API, ContainerInspect).
 func (w *yamlWalk) inspected(n *yaml.Node) {
-	f := w.fields(n)
-	l := f.launch
-	l.Kind, l.Name, l.Image = "docker-inspect", strings.TrimPrefix(f.text("", "Name"), "/"), f.text("", "Config", "Image")
+	below := func(keys ...string) *yaml.Node { return parse.YAMLBelow(n, keys...) }
+	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(jsonText(n, "Name"), "/"), Image: jsonText(n, "Config", "Image"), Lines: map[string]int{}}
 	l.Object = escape.Printable("container/"+l.Name, 200)
-	l.Runtime, l.IPC = f.text("runtime", "HostConfig", "Runtime"), f.text("ipc", "HostConfig", "IpcMode")
-	l.PID, l.Network = f.text("", "HostConfig", "PidMode"), f.text("", "HostConfig", "NetworkMode")
-	l.Privileged = f.text("privileged", "HostConfig", "Privileged") == "true"
-	l.SHMBytes = values.Size(f.text("shm_bytes", "HostConfig", "ShmSize"))
-	if path := f.text("", "Path"); path != "" {
-		l.Command = append([]string{path}, f.texts("Args")...)
+	for field, option := range inspectOptions {
+		w.option(l, option, below("HostConfig", field))
 	}
-	w.capabilities(l, parse.YAMLBelow(n, "HostConfig", "CapAdd"))
-	f.text("devices", "HostConfig", "Devices")
-	for _, d := range f.each("HostConfig", "Devices") {
-		addDevice(l, d.text("", "PathOnHost"))
+	if path := jsonText(n, "Path"); path != "" {
+		l.Command = append([]string{path}, yamlTexts(below("Args"))...)
 	}
-	for _, u := range f.each("HostConfig", "Ulimits") {
-		setUlimit(l, u.text("", "Name")+"="+u.text("", "Soft"))
+	w.stands(l, "devices", below("HostConfig", "Devices"))
+	for _, d := range w.list(below("HostConfig", "Devices")) {
+		w.option(l, "--device", parse.YAMLBelow(d, "PathOnHost"))
 	}
-	for _, d := range f.each("HostConfig", "DeviceRequests") {
+	for _, u := range w.list(below("HostConfig", "Ulimits")) {
+		setUlimit(l, jsonText(u, "Name")+"="+jsonText(u, "Soft"))
+	}
+	for _, d := range w.list(below("HostConfig", "DeviceRequests")) {
 		l.GPUVendor = "nvidia"
-		n := len(d.texts("DeviceIDs"))
-		if n == 0 {
-			n, _ = strconv.Atoi(d.text("", "Count")) // 0 where there is none.
+		gpus := len(yamlTexts(parse.YAMLBelow(d, "DeviceIDs")))
+		if gpus == 0 {
+			gpus, _ = strconv.Atoi(jsonText(d, "Count")) // 0 where there is none.
 		}
-		if n != 0 {
-			l.GPUs = new(max(n, -1))
-		}
-	}
-	for _, m := range f.each("Mounts") {
-		addMount(l, m.text("", "Source"), m.text("", "Destination"))
-	}
-	for _, entry := range f.each("Config", "Env") {
-		if name, value, ok := assignment(yamlText(entry.node)); ok {
-			setVariable(l, name, value)
-			entry.text(place.Variable(name))
+		if gpus != 0 {
+			l.GPUs = new(max(gpus, -1))
 		}
 	}
+	for _, m := range w.list(below("Mounts")) {
+		addMount(l, jsonText(m, "Source"), jsonText(m, "Destination"))
+	}
+	w.option(l, "--env", below("Config", "Env"))
 	w.keep(l, n, n)
 }

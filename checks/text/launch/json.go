@@ -2,6 +2,7 @@ package launch
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,21 +23,7 @@ func jsonKind(s *reading) *parse.Kind {
 		Name: "manifest-json", Title: "A Kubernetes object or an ECS task definition, in JSON", Command: "kubectl get pod NAME -o json", Gives: []string{"launches", "env"},
 		Anchors: []string{`"apiVersion":`, `"containerDefinitions":`, `"taskDefinition":`, `"family":`},
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			switch {
-			case !ok:
-				return false
-			case jsonFirst.MatchString(l.Text):
-				return true
-			case !jsonFamily.MatchString(l.Text):
-				return false
-			}
-			for _, l := range in.Ahead(20) {
-				if strings.Contains(l.Text, `"containerDefinitions":`) {
-					return true
-				}
-			}
-			return false
+			return begins(in, jsonFirst) || begins(in, jsonFamily) && follows(in, 20, jsonContainers)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
@@ -59,93 +46,79 @@ func jsonKind(s *reading) *parse.Kind {
 				return
 			}
 			// JSON is YAML, but for tabs.
-			yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, &template{})
+			yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, newTemplate())
 		},
 	}
 }
 
-var jsonFamily = lazy.New(`^\s*(?:\{\s*)?"family":\s*"`)
+var (
+	jsonFirst      = lazy.New(`^\s*(?:\{\s*)?"(?:apiVersion|containerDefinitions|taskDefinition)":\s*["\[{]`)
+	jsonFamily     = lazy.New(`^\s*(?:\{\s*)?"family":\s*"`)
+	jsonContainers = lazy.New(`"containerDefinitions":`)
+)
 
-var jsonFirst = lazy.New(`^\s*(?:\{\s*)?"(?:apiVersion|containerDefinitions|taskDefinition)":\s*["\[{]`)
+// begins reports whether the next line has a form, and follows whether one of those behind it has.
+func begins(in *parse.Lines, form *lazy.Regexp) bool {
+	l, ok := in.Peek()
+	return ok && form.MatchString(l.Text)
+}
+
+func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
+	return slices.ContainsFunc(in.Ahead(lines)[1:], func(l parse.Line) bool { return form.MatchString(l.Text) })
+}
 
 // task reads a container of a task definition of ECS, or of the answer to aws ecs describe-task-definition
 // (Amazon ECS API, ContainerDefinition).
 func (w *yamlWalk) task(definition, container *yaml.Node) {
-	f := w.fields(container)
-	l := f.launch
-	l.Kind, l.Name, l.Image = "ecs", f.text("", "name"), f.text("", "image")
+	l := &facts.Launch{Kind: "ecs", Name: jsonText(container, "name"), Image: jsonText(container, "image"), Lines: map[string]int{}}
 	l.Object = escape.Printable("task/"+l.Name, 200)
-	l.Privileged = f.text("privileged", "privileged") == "true"
-	l.Command = append(f.texts("entryPoint"), f.texts("command")...)
-	around := &fields{walk: w, node: definition, launch: l}
-	l.PID = around.text("", "pidMode")
-	if mode := around.text("ipc", "ipcMode"); !unresolved(l, "ipc", mode) {
-		l.IPC = mode
+	below := func(keys ...string) *yaml.Node { return parse.YAMLBelow(container, keys...) }
+	l.Command = append(yamlTexts(below("entryPoint")), yamlTexts(below("command"))...)
+	w.option(l, "--pid", parse.YAMLBelow(definition, "pidMode"))
+	w.option(l, "--ipc", parse.YAMLBelow(definition, "ipcMode"))
+	if mode := jsonText(definition, "networkMode"); mode == "host" || values.Refers(mode) {
+		set(l, "network", mode)
 	}
-	if mode := around.text("", "networkMode"); !unresolved(l, "network", mode) && mode == "host" {
-		l.Network = mode
-	}
-	for _, r := range f.each("resourceRequirements") {
-		if value := r.text("", "value"); r.text("", "type") == "GPU" {
+	w.option(l, "--privileged", below("privileged"))
+	w.option(l, "--cap-add", below("linuxParameters", "capabilities", "add"))
+	for _, r := range w.list(below("resourceRequirements")) {
+		if jsonText(r, "type") == "GPU" {
 			l.GPUVendor = "nvidia"
-			if !unresolved(l, "gpus", value) {
-				l.GPUs = parseCount(value)
-			}
+			set(l, "gpus", jsonText(r, "value"))
 		}
 	}
-	for _, u := range f.each("ulimits") {
-		setUlimit(l, u.text("", "name")+"="+u.text("", "softLimit"))
+	for _, u := range w.list(below("ulimits")) {
+		setUlimit(l, jsonText(u, "name")+"="+jsonText(u, "softLimit"))
 	}
-	for _, m := range f.each("mountPoints") {
-		addMount(l, m.text("", "sourceVolume"), strings.TrimRight(m.text("", "containerPath"), "/"))
+	for _, m := range w.list(below("mountPoints")) {
+		addMount(l, jsonText(m, "sourceVolume"), strings.TrimRight(jsonText(m, "containerPath"), "/"))
 	}
-	if n, err := strconv.ParseInt(f.text("shm_bytes", "linuxParameters", "sharedMemorySize"), 10, 64); err == nil && n >= 0 && n < 1<<40 {
-		l.SHMBytes = new(n << 20) // In MiB.
+	if size := below("linuxParameters", "sharedMemorySize"); yamlText(size) != "" {
+		w.stands(l, "shm_bytes", size)
+		set(l, "shm_bytes", yamlText(size)+"m")
 	}
-	w.capabilities(l, parse.YAMLBelow(container, "linuxParameters", "capabilities", "add"))
-	f.text("devices", "linuxParameters", "devices")
-	for _, d := range f.each("linuxParameters", "devices") {
-		dockerOption(l, "--device", d.text("", "hostPath"))
+	w.stands(l, "devices", below("linuxParameters", "devices"))
+	for _, d := range w.list(below("linuxParameters", "devices")) {
+		w.option(l, "--device", parse.YAMLBelow(d, "hostPath"))
 	}
-	for _, m := range f.each("linuxParameters", "tmpfs") {
-		addMount(l, "tmpfs", strings.TrimRight(m.text("", "containerPath"), "/"))
+	for _, m := range w.list(below("linuxParameters", "tmpfs")) {
+		addMount(l, "tmpfs", strings.TrimRight(jsonText(m, "containerPath"), "/"))
 	}
-	for _, v := range f.each("environment") {
-		name := v.text("", "name")
-		setVariable(l, name, v.text("", "value"))
-		v.text(place.Variable(name), "name")
+	for _, v := range w.list(below("environment")) {
+		name := jsonText(v, "name")
+		setVariable(l, name, jsonText(v, "value"))
+		w.stands(l, place.Variable(name), parse.YAMLBelow(v, "name"))
 	}
 	w.keep(l, container, container)
 }
 
-// fields are those of an object in JSON, whose keys have any case.
-type fields struct {
-	walk   *yamlWalk
-	node   *yaml.Node
-	launch *facts.Launch
-}
+// jsonText is a plain value below some keys.
+func jsonText(n *yaml.Node, keys ...string) string { return yamlText(parse.YAMLBelow(n, keys...)) }
 
-func (w *yamlWalk) fields(n *yaml.Node) *fields {
-	return &fields{walk: w, node: n, launch: &facts.Launch{Lines: map[string]int{}}}
-}
-
-// text is a plain value, which stands for a part of the launch if that has a name.
-func (f *fields) text(part string, keys ...string) string {
-	n := parse.YAMLBelow(f.node, keys...)
-	if part != "" {
-		f.walk.stands(f.launch, part, n)
-	}
-	return yamlText(n)
-}
-
-func (f *fields) texts(keys ...string) []string { return yamlTexts(parse.YAMLBelow(f.node, keys...)) }
-
-func (f *fields) each(keys ...string) []*fields {
-	var list []*fields
-	for _, n := range f.walk.list(parse.YAMLBelow(f.node, keys...)) {
-		list = append(list, &fields{f.walk, n, f.launch})
-	}
-	return list
+// inspectOptions are the options of docker run that the fields of a container keep.
+var inspectOptions = map[string]string{
+	"Runtime": "--runtime", "IpcMode": "--ipc", "PidMode": "--pid", "NetworkMode": "--network", "Privileged": "--privileged", "ShmSize": "--shm-size",
+	"CapAdd": "--cap-add", "PathOnHost": "--device",
 }
 
 var inspectCommands = []string{"docker inspect", "docker container inspect", "podman inspect"}
@@ -157,8 +130,7 @@ func inspectPartKind(s *reading) *parse.Kind {
 		Name: "docker-inspect-part", Title: "A part of a container, from docker inspect", Command: "docker inspect NAME | grep -e Shm -e Ipc -e Memlock", Gives: []string{"launches"},
 		Anchors: []string{`"ShmSize":`, `"IpcMode":`, `"Privileged":`}, Commands: inspectCommands,
 		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			return ok && (inspectPart.MatchString(l.Text) || inspectOpen(in) || inspectSize(in) != nil)
+			return begins(in, inspectPart) || inspectOpen(in) || inspectSize(in) != nil
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
@@ -172,23 +144,11 @@ func inspectPartKind(s *reading) *parse.Kind {
 			lines := in.While(func(l parse.Line) bool { return inspectLine.MatchString(l.Text) })
 			for _, line := range lines {
 				for _, m := range inspectField.FindAllStringSubmatch(line.Text, -1) {
-					switch value := strings.Trim(m[2], `"`); m[1] {
-					case "ShmSize":
-						l.SHMBytes = values.Size(value)
-					case "IpcMode":
-						l.IPC = value
-					case "PidMode":
-						l.PID = value
-					case "NetworkMode":
-						l.Network = value
-					case "Runtime":
-						l.Runtime = value
-					case "Privileged":
-						l.Privileged = value == "true"
-					case "Image":
+					value := strings.Trim(m[2], `"`)
+					if m[1] == "Image" {
 						l.Image = value
-					case "PathOnHost":
-						addDevice(l, value)
+					} else {
+						dockerOption(l, inspectOptions[m[1]], value)
 					}
 				}
 			}
@@ -205,15 +165,9 @@ func inspectOpen(in *parse.Lines) bool {
 	if !in.After(inspectCommands...) || !inspectLine.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "[") {
 		return false
 	}
-	for _, l := range in.Ahead(40) {
-		if inspectPart.MatchString(l.Text) {
-			return true
-		}
-		if !inspectLine.MatchString(l.Text) {
-			return false
-		}
-	}
-	return false
+	lines := in.Ahead(40)
+	part := slices.IndexFunc(lines, func(l parse.Line) bool { return inspectPart.MatchString(l.Text) })
+	return part >= 0 && !slices.ContainsFunc(lines[:part], func(l parse.Line) bool { return !inspectLine.MatchString(l.Text) })
 }
 
 var (

@@ -22,10 +22,13 @@ var commandAnchors = []string{
 }
 
 // commandPrograms are the same as commands behind a prompt.
-var commandPrograms = []string{
-	"docker", "podman", "nerdctl", "nvidia-docker", "apptainer", "singularity", "enroot", "srun", "sbatch", "salloc", "mpirun", "mpiexec", "orterun",
-	"horovodrun", "torchrun", "python", "python3", "accelerate", "deepspeed", "vllm", "sglang", "trtllm-serve", "lmdeploy", "text-generation-launcher",
-}
+var commandPrograms = func() []string {
+	all := []string{"python", "python3"}
+	for _, s := range starters {
+		all = append(all, s.programs...)
+	}
+	return all
+}()
 
 // commandKind takes command lines that stand by themselves, and those
 // that go on over several lines, behind a prompt or not.
@@ -38,7 +41,7 @@ func commandKind(s *reading) *parse.Kind {
 				return startsLaunch(in.Prompt().Command)
 			}
 			l, ok := in.Peek()
-			return ok && startsLaunch(bareCommand(l.Text))
+			return ok && startsLaunch(BareCommand(l.Text))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) { readLines(s, in) },
 	}
@@ -76,10 +79,10 @@ func goesOnBelow(text string) bool {
 	return strings.HasSuffix(text, `\`) && !strings.HasSuffix(text, `\\`)
 }
 
-// bareCommand takes off a line what is not the command: blanks, the plus of
+// BareCommand takes off a line what is not the command: blanks, the plus of
 // "set -x", the shell's second prompt, a lone sign of a prompt, and the mark of
 // quoted or listed text.
-func bareCommand(text string) string {
+func BareCommand(text string) string {
 	text = strings.TrimSpace(text)
 	for _, prefix := range []string{"+++ ", "++ ", "+ ", "> ", "$ ", "# $ ", "- "} {
 		text = strings.TrimPrefix(text, prefix)
@@ -87,10 +90,8 @@ func bareCommand(text string) string {
 	return strings.TrimSpace(strings.Trim(text, "`"))
 }
 
-const (
-	// maxLines bounds the lines that one command goes on over.
-	maxLines = 300
-)
+// maxLines bounds the lines that one command goes on over.
+const maxLines = 300
 
 func readLines(s *reading, in *parse.Lines) {
 	p := in.Prompt()
@@ -100,7 +101,7 @@ func readLines(s *reading, in *parse.Lines) {
 		at.Number, text = p.Line, p.Command
 	} else {
 		in.Next()
-		text = bareCommand(next.Text)
+		text = BareCommand(next.Text)
 	}
 	var b strings.Builder
 	lines := []parse.Line{{Text: text, Number: at.Number}}
@@ -140,22 +141,7 @@ func argumentsKind(s *reading) *parse.Kind {
 			found := &facts.Launch{Kind: "command"}
 			text := l.Text[:min(len(l.Text), 16<<10)]
 			for _, m := range printedArgument.FindAllStringSubmatch(text, 32) {
-				n := parseCount(m[2])
-				if n == nil {
-					continue
-				}
-				switch m[1] {
-				case "tensor_parallel_size", "tp_size":
-					found.TensorParallel = n
-				case "pipeline_parallel_size", "pp_size":
-					found.PipelineParallel = n
-				case "data_parallel_size", "dp_size":
-					found.DataParallel = n
-				case "num_local_procs":
-					found.Processes = n
-				case "nnodes":
-					found.Nodes = n
-				}
+				set(found, options["--"+strings.ReplaceAll(m[1], "_", "-")], m[2])
 			}
 			if found.TensorParallel == nil && found.Processes == nil {
 				return false
@@ -173,10 +159,7 @@ var printedArgument = lazy.New(`\b(tensor_parallel_size|pipeline_parallel_size|d
 func scriptKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
-		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			return ok && strings.HasPrefix(strings.TrimSpace(l.Text), "#SBATCH")
-		},
+		Begins: func(in *parse.Lines) bool { return begins(in, sbatchLine) },
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
 			lines := in.While(func(l parse.Line) bool {
@@ -201,6 +184,8 @@ func scriptKind(s *reading) *parse.Kind {
 		},
 	}
 }
+
+var sbatchLine = lazy.New(`^\s*#SBATCH`)
 
 // environmentKind takes variables that control communication, however they are
 // set: the output of env, a shell's export, a prefix of a command, a line of a
@@ -244,6 +229,8 @@ var (
 	// environmentPython is os.environ["NAME"] = "value" and
 	// os.environ.setdefault("NAME", "value").
 	environmentPython = lazy.New(`^\s*(?:>>> )?os\.environ(?:\[|\.setdefault\()\s*['"](\w+)['"]\s*(?:\]\s*=|,)\s*(?:str\()?['"]?([^'")]*)['"]?\)*\s*(?:#.*)?$`)
+	// environmentFront is what stands before assignments: the plus of "set -x", the second prompt, an export.
+	environmentFront = lazy.New(`^(?:\++ )?(?:> )?((?:export|declare -x|ENV|set) +)?`)
 	// environmentDocker is the older form of ENV: "ENV NAME value".
 	environmentDocker = lazy.New(`^\s*ENV\s+([A-Za-z_]\w*)\s+([^=\s].*)$`)
 	// environmentFish and others: "setenv NAME value", "set -gx NAME value".
@@ -284,17 +271,9 @@ func environmentSettings(line string) [][2]string {
 		}
 	}
 	text := strings.TrimSpace(line)
-	for _, prefix := range []string{"+++ ", "++ ", "+ "} {
-		text = strings.TrimPrefix(text, prefix)
-	}
-	text = strings.TrimPrefix(text, "> ")
-	declared := false
-	for _, prefix := range []string{"export ", "declare -x ", "ENV ", "set "} {
-		if rest, ok := strings.CutPrefix(text, prefix); ok {
-			text, declared = strings.TrimSpace(rest), true
-			break
-		}
-	}
+	front := environmentFront.FindStringSubmatch(text)
+	declared := front[1] != ""
+	text = text[len(front[0]):]
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || !variableName.MatchString(name) {
 		return nil
@@ -307,7 +286,7 @@ func environmentSettings(line string) [][2]string {
 			if !declared && !environmentCommand.MatchString(word) {
 				// A value with spaces, as env prints it, or prose: one
 				// variable at the front of the line says which.
-				if i == 1 && !strings.ContainsAny(text[:strings.IndexByte(text, '=')], " ") && environmentBlanks(settings) {
+				if i == 1 && (settings[0][0] == "LD_LIBRARY_PATH" || settings[0][0] == "LD_PRELOAD") {
 					break
 				}
 				return nil
@@ -322,9 +301,4 @@ func environmentSettings(line string) [][2]string {
 	return slices.DeleteFunc(settings, func(v [2]string) bool {
 		return !env.SteersCommunication(v[0])
 	})
-}
-
-// environmentBlanks reports whether the variable's value may hold blanks.
-func environmentBlanks(settings [][2]string) bool {
-	return len(settings) == 1 && (settings[0][0] == "LD_LIBRARY_PATH" || settings[0][0] == "LD_PRELOAD")
 }

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -63,28 +65,13 @@ func filesOf(list string) int {
 	}
 	n := strings.Count(list, ",") - strings.Count(m[1], ",") // Files outside of the brackets.
 	for part := range strings.SplitSeq(m[1], ",") {
-		low, high, isRange := strings.Cut(part, "-")
-		first, last := parseIndex(low), parseIndex(high)
-		switch {
-		case first < 0 || isRange && last < first:
+		low, high, _ := strings.Cut(part, "-")
+		first, err := strconv.Atoi(low)
+		last, failed := strconv.Atoi(cmp.Or(high, low))
+		if err != nil || failed != nil || last < first || last > 1<<16 {
 			return 0
-		case isRange:
-			n += last - first + 1
-		default:
-			n++
 		}
-	}
-	return n
-}
-
-// parseIndex reads the number of a device; -1 where the text is no number.
-func parseIndex(text string) int {
-	n := -1
-	for _, c := range text {
-		if c < '0' || c > '9' || n > 1<<16 {
-			return -1
-		}
-		n = max(n, 0)*10 + int(c-'0')
+		n += last - first + 1
 	}
 	return n
 }
@@ -112,10 +99,7 @@ var shellLimit = lazy.New(`^\s*(?:print\s+)?ulimit\s+-(?:[SH]*l[SH]*|[SH] -l)\s+
 func enrootKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "enroot-conf", Title: "Settings of enroot", Gives: []string{"launches"}, Anchors: []string{"ENROOT_"},
-		Begins: func(in *parse.Lines) bool {
-			l, ok := in.Peek()
-			return ok && enrootLine.MatchString(l.Text)
-		},
+		Begins: func(in *parse.Lines) bool { return begins(in, enrootLine) },
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
 			found := &facts.Launch{Kind: "enroot-conf", Lines: map[string]int{}}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -19,6 +20,8 @@ type template struct {
 	rest string
 }
 
+func newTemplate() *template { return &template{veiled: map[int]bool{}} }
+
 var (
 	templated = lazy.New(`\{\{|\{%`)
 	// templateBegins and templateEnds are lines that begin or end a branch or a loop.
@@ -34,9 +37,7 @@ var (
 // empty, and its expressions are quoted.
 func (t *template) line(text string, number int) string {
 	if !templated.MatchString(text) && !strings.HasPrefix(strings.TrimSpace(text), "{#") {
-		if t.depth > 0 {
-			t.note(number)
-		}
+		t.veiled[number] = t.depth > 0
 		return text
 	}
 	switch {
@@ -49,14 +50,10 @@ func (t *template) line(text string, number int) string {
 	case templateSilent.MatchString(text):
 		return ""
 	case yamlTemplate.MatchString(text):
-		if t.rest == "" {
-			t.rest = strings.TrimSpace(text)
-		}
+		t.rest = cmp.Or(t.rest, strings.TrimSpace(text))
 		return ""
 	}
-	if t.depth > 0 {
-		t.note(number)
-	}
+	t.veiled[number] = t.depth > 0
 	m := templateValue.FindStringSubmatch(text)
 	if m == nil || m[2][0] == '"' || m[2][0] == '\'' || m[2][0] == '[' || m[2][0] == '#' {
 		return text
@@ -64,16 +61,9 @@ func (t *template) line(text string, number int) string {
 	return m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
 }
 
-func (t *template) note(number int) {
-	if t.veiled == nil {
-		t.veiled = make(map[int]bool)
-	}
-	t.veiled[number] = true
-}
-
 // veil makes expressions of the values in branches and loops: whether they hold is not known.
 func (t *template) veil(n *yaml.Node, depth int) {
-	if len(t.veiled) == 0 || n == nil || depth > maxDepth {
+	if n == nil || depth > maxDepth {
 		return
 	}
 	for i, child := range n.Content {

@@ -252,7 +252,7 @@ func (s *reading) shells(scripts []part) {
 // what another line exports. A variable in front of a command is that of the command.
 func (s *reading) isExported(name, line string) bool {
 	isJSON := environmentJSON.MatchString(line) || environmentJSONPair.MatchString(line) // It belongs to what the object describes.
-	if isJSON || s.Form() == parse.NoSource && !isMarkup(s.Source()) || startsLaunch(bareCommand(line)) {
+	if isJSON || s.Form() == parse.NoSource && !isMarkup(s.Source()) || startsLaunch(BareCommand(line)) {
 		return false
 	}
 	alone := !slices.ContainsFunc(shell.Words(strings.TrimRight(line, "\\ \t")), func(w string) bool { _, _, ok := assignment(w); return !ok })
@@ -294,8 +294,8 @@ func (s *reading) ignores(scripts []part) {
 			scope = innermost(scripts, line)
 		}
 		for j := range own {
-			if scope.holds(own[j].Line) || s.partOf(&own[j], scripts) == scope {
-				ignore(&own[j], m[1], m[2], line)
+			if l := &own[j]; len(l.Ignored) < maxList && (scope.holds(l.Line) || s.partOf(l, scripts) == scope) {
+				l.Ignored = append(l.Ignored, facts.Ignored{Rule: m[1], Reason: escape.Printable(m[2], 300), Line: line})
 			}
 		}
 	}
@@ -303,12 +303,6 @@ func (s *reading) ignores(scripts []part) {
 
 func (s *reading) withoutReason(rule string, line int) {
 	notUnderstood(s, "line "+strconv.Itoa(line)+" of "+s.Source()+" ignores "+rule+" without a reason", "write why: \"# gpudoctor:ignore "+rule+": REASON\"")
-}
-
-func ignore(l *facts.Launch, rule, reason string, line int) {
-	if len(l.Ignored) < maxList {
-		l.Ignored = append(l.Ignored, facts.Ignored{Rule: rule, Reason: escape.Printable(reason, 300), Line: line})
-	}
 }
 
 // documentOf is the document of YAML in which a line stands, by its index.

@@ -1,7 +1,9 @@
 package launch
 
 import (
+	"cmp"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -26,10 +29,10 @@ func unresolved(l *facts.Launch, part, text string) bool {
 }
 
 // leaveOpen notes that parts of a launch are not known, and why: the text that stands for
-// their values.
+// their values, if there is one.
 func leaveOpen(l *facts.Launch, text string, parts ...string) {
 	for _, part := range parts {
-		if len(l.Unknown) >= maxList || part == "" { // No rule judges a part without a name.
+		if len(l.Unknown) >= maxList || part == "" || text == "" { // No rule judges a part without a name.
 			return
 		}
 		if l.Unknown == nil {
@@ -67,49 +70,47 @@ func refersTo(name, value string) bool {
 // counts are those that options of a command give.
 var counts = []string{"processes", "nodes", "tensor_parallel"}
 
-// valueOf is a part of a launch that is one value: whether it has one, and how to remove it.
-func valueOf(l *facts.Launch, part string) (stated bool, remove func()) {
-	switch part {
-	case "gpus", "processes", "tasks", "nodes", "tensor_parallel", "pipeline_parallel", "data_parallel":
-		return pointer(map[string]**int{"gpus": &l.GPUs, "tasks": &l.Tasks}[part], countOf(l, part))
-	case "shm_bytes":
-		return pointer(&l.SHMBytes)
-	case "memlock_bytes":
-		return pointer(&l.MemlockBytes)
-	case "memory_bytes":
-		return pointer(&l.MemoryBytes)
-	case "cpus":
-		return pointer(&l.CPUs)
-	case "ipc":
-		return l.IPC != "", func() { l.IPC = "" }
-	case "network":
-		return l.Network != "", func() { l.Network = "" }
-	case "runtime":
-		return l.Runtime != "", func() { l.Runtime = "" }
-	case "user":
-		return l.User != "", func() { l.User = "" }
-	case "privileged":
-		return l.Privileged, func() { l.Privileged = false }
-	default: // A list may have more entries, and those that it has stay.
-		return false, func() {}
-	}
+// valueOf is a part of a launch that is one value; it is not valid for a list, which may have more entries, and
+// keeps those that it has.
+func valueOf(l *facts.Launch, part string) reflect.Value {
+	return reflect.Indirect(reflect.ValueOf(map[string]any{
+		"gpus": &l.GPUs, "processes": &l.Processes, "tasks": &l.Tasks, "nodes": &l.Nodes, "tensor_parallel": &l.TensorParallel,
+		"pipeline_parallel": &l.PipelineParallel, "data_parallel": &l.DataParallel, "shm_bytes": &l.SHMBytes, "memlock_bytes": &l.MemlockBytes,
+		"memory_bytes": &l.MemoryBytes, "cpus": &l.CPUs, "ipc": &l.IPC, "pid": &l.PID, "network": &l.Network, "runtime": &l.Runtime, "user": &l.User,
+		"privileged": &l.Privileged,
+	}[part]))
 }
 
-// pointer is the part that the first of some pointers to it holds.
-func pointer[T any](at ...**T) (stated bool, remove func()) {
-	for _, p := range at {
-		if p != nil {
-			return *p != nil, func() { *p = nil }
-		}
+// set gives a part of a launch the value that a text states: the last one counts. A text that is no value of
+// the part sets nothing.
+func set(l *facts.Launch, part, text string) {
+	v := valueOf(l, part)
+	if text == "" || unresolved(l, part, text) || !v.IsValid() {
+		return
 	}
-	return false, func() {}
+	before := v.Interface()
+	switch at := v.Addr().Interface().(type) {
+	case *string:
+		*at = escape.Printable(text, 300)
+	case *bool:
+		*at = text == "true"
+	case **int:
+		*at = cmp.Or(parseCount(text), *at)
+	case **int64:
+		*at = cmp.Or(values.Size(text), *at)
+	case **float64:
+		*at = cmp.Or(cores(text), *at)
+	}
+	if v.Interface() != before {
+		delete(l.Unknown, part)
+	}
 }
 
 // leaveRestOpen notes that whatever a launch does not state of some parts may stand where a
 // text does.
 func leaveRestOpen(l *facts.Launch, text string, parts []string) {
 	for _, part := range parts {
-		if stated, _ := valueOf(l, part); !stated {
+		if v := valueOf(l, part); !v.IsValid() || v.IsZero() {
 			leaveOpen(l, text, part)
 		}
 	}
@@ -126,8 +127,9 @@ func settle(l *facts.Launch) {
 		name = strings.TrimSuffix(name, "]")
 		switch {
 		case !isVariable:
-			_, remove := valueOf(l, part)
-			remove()
+			if v := valueOf(l, part); v.IsValid() {
+				v.SetZero()
+			}
 		case !env.SteersCommunication(name) && name != "ENROOT_RESTRICT_DEV":
 			delete(l.Unknown, part) // No rule reads it.
 		case name != searchPath:
@@ -142,54 +144,37 @@ func settle(l *facts.Launch) {
 // searchPath is the one variable of which a part may be known: a list of folders.
 const searchPath = "LD_LIBRARY_PATH"
 
-// openNodes notes that parts of a description in YAML are not known where a template or a
-// variable stands for all of them ("resources: {{ toYaml .Values.resources }}").
-func openNodes(l *facts.Launch, n *yaml.Node, parts ...string) {
+// openNodes is a mapping of a description. Parts of a launch are not known where a template or a
+// variable stands for all of it ("resources: {{ toYaml .Values.resources }}").
+func openNodes(l *facts.Launch, n *yaml.Node, parts ...string) map[string]*yaml.Node {
 	if text := yamlText(n); values.Refers(text) {
 		leaveOpen(l, text, parts...)
 	}
+	return yamlMapping(n)
 }
 
 // optionsVariable reports whether a word stands for options of a command: "$ARGS", "$@",
 // "${OPTS[@]}".
 func optionsVariable(word string) bool {
-	if !strings.HasPrefix(word, "$") && !strings.HasPrefix(word, "{{") {
-		return false
-	}
-	upper := strings.ToUpper(word)
-	return strings.ContainsAny(word, "@*") || slices.ContainsFunc([]string{"ARG", "OPT", "FLAG", "PARAM", "EXTRA"}, func(s string) bool { return strings.Contains(upper, s) })
+	return (strings.HasPrefix(word, "$") || strings.HasPrefix(word, "{{")) && optionsName.MatchString(word)
 }
+
+var (
+	optionsName = lazy.New(`(?i)[@*]|ARG|OPT|FLAG|PARAM|EXTRA`)
+	// imageName is how a word that refers to a variable names an image: "$IMAGE", "$REPO/train:1".
+	imageName = lazy.New(`(?i)[/:]|IMAGE|IMG|CONTAINER|REPO|TAG`)
+)
 
 // standsForOptions reports whether the first of a container program's arguments is a variable
 // that stands for options. The image is one of the others.
 func standsForOptions(words []string) bool {
-	return len(words) > 1 && values.Refers(words[0]) && (optionsVariable(words[0]) || !imageVariable(words[0]))
-}
-
-// imageVariable reports whether a word that refers to a variable names an image: "$IMAGE",
-// "$REPO/train:1".
-func imageVariable(word string) bool {
-	upper := strings.ToUpper(word)
-	return strings.ContainsAny(word, "/:") || slices.ContainsFunc([]string{"IMAGE", "IMG", "CONTAINER", "REPO", "TAG"}, func(s string) bool { return strings.Contains(upper, s) })
+	return len(words) > 1 && values.Refers(words[0]) && (optionsVariable(words[0]) || !imageName.MatchString(words[0]))
 }
 
 // variables returns what a script's variables are before a line: those that it assigns, and
 // those that Slurm sets for its job.
 func (s *reading) variables(line int) values.Lookup {
-	assigned := s.script().At(line)
-	return func(name string) (string, values.State) {
-		value, state := assigned(name)
-		if state != values.Unset {
-			return value, state
-		}
-		if n, ok := s.ofSlurm(name); ok {
-			return n, values.Known
-		}
-		if slurmSets[name] != "" {
-			return "", values.Unknown
-		}
-		return "", values.Unset
-	}
+	return s.script().At(line).Or(s.ofSlurm)
 }
 
 // script is what the text that is being read assigns as a script.
@@ -208,10 +193,10 @@ var slurmSets = map[string]string{
 
 // ofSlurm is the value of a variable that Slurm sets from what the header of the script asks
 // for.
-func (s *reading) ofSlurm(name string) (string, bool) {
+func (s *reading) ofSlurm(name string) (string, values.State) {
 	part := slurmSets[name]
 	if part == "" {
-		return "", false
+		return "", values.Unset
 	}
 	for i := len(s.Facts.Launches) - 1; i >= 0; i-- {
 		l := &s.Facts.Launches[i]
@@ -220,10 +205,10 @@ func (s *reading) ofSlurm(name string) (string, bool) {
 		}
 		n := map[string]*int{"nodes": l.Nodes, "gpus": l.GPUs, "tasks": l.Tasks}[part]
 		if n != nil && *n > 0 && l.Unknown[part] == "" {
-			return strconv.Itoa(*n), true
+			return strconv.Itoa(*n), values.Known
 		}
 	}
-	return "", false
+	return "", values.Unknown
 }
 
 // isDockerfile reports whether all of the text is a Dockerfile, by its name. What its RUN instructions set is

@@ -2,9 +2,7 @@ package launch
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -67,19 +65,20 @@ var (
 )
 
 func yamlBegins(in *parse.Lines) bool {
-	l, ok := in.Peek()
-	if !ok || !yamlFirst.MatchString(l.Text) {
+	if !begins(in, yamlFirst) {
 		return false
 	}
-	indent := indentation(l.Text)
+	first, _ := in.Peek()
+	indent := indentation(first.Text)
 	for _, l := range in.Ahead(200) {
-		if strings.TrimSpace(l.Text) != "" && indentation(l.Text) < indent && !yamlTemplate.MatchString(l.Text) {
+		at := indentation(l.Text)
+		switch {
+		case strings.TrimSpace(l.Text) == "" || yamlTemplate.MatchString(l.Text):
+		case at < indent:
 			return false
-		}
-		if yamlTelling.MatchString(l.Text) {
+		case yamlTelling.MatchString(l.Text):
 			return true
-		}
-		if strings.TrimSpace(l.Text) != "" && indentation(l.Text) == indent && !yamlTemplate.MatchString(l.Text) && !yamlKey.MatchString(l.Text) {
+		case at == indent && !yamlKey.MatchString(l.Text):
 			return false
 		}
 	}
@@ -96,17 +95,11 @@ func yamlRead(s *reading, in *parse.Lines) {
 	literal := -1
 	lines := in.While(func(l parse.Line) bool {
 		size, count = size+len(l.Text)+1, count+1
-		if size > maxDocument || count > maxDocumentLines {
-			return false
-		}
-		if strings.TrimSpace(l.Text) == "" {
-			return true
-		}
-		if yamlTemplate.MatchString(l.Text) {
-			return true
-		}
 		at := indentation(l.Text)
-		if literal >= 0 && at > literal {
+		switch {
+		case size > maxDocument || count > maxDocumentLines:
+			return false
+		case strings.TrimSpace(l.Text) == "" || yamlTemplate.MatchString(l.Text) || literal >= 0 && at > literal:
 			return true
 		}
 		literal = -1
@@ -119,19 +112,16 @@ func yamlRead(s *reading, in *parse.Lines) {
 	if size > maxDocument || count > maxDocumentLines {
 		notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
 	}
-	begins, filled := 0, &template{}
+	filled := newTemplate()
 	for _, l := range lines {
-		// A template's lines (Helm, Jinja) are no YAML until it is filled in.
-		if begins == 0 && templated.MatchString(l.Text) {
-			begins = l.Number
-		}
 		if text := strings.TrimRight(l.Text, " "); len(text) >= indent {
 			b.WriteString(filled.line(strings.ReplaceAll(text[indent:], "\t", " "), l.Number-first.Number+1))
 		}
 		b.WriteByte('\n')
 	}
-	if begins > 0 {
-		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", begins, s.Source()),
+	// A template's lines (Helm, Jinja) are no YAML until it is filled in.
+	if i := slices.IndexFunc(lines, func(l parse.Line) bool { return templated.MatchString(l.Text) }); i >= 0 {
+		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", lines[i].Number, s.Source()),
 			"render it (helm template, kustomize build), and give the result")
 	}
 	yamlDocuments(s, b.String(), first, filled)
@@ -148,27 +138,17 @@ var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 func yamlDocuments(s *reading, text string, first parse.Line, filled *template) {
 	broken := "" // The line that does not parse.
 	for range 8 {
-		d := yaml.NewDecoder(strings.NewReader(text))
-		var nodes []*yaml.Node
-		var err error
-		for len(nodes) < maxDocuments {
-			var n yaml.Node
-			if err = d.Decode(&n); err != nil {
-				break
-			}
-			nodes = append(nodes, &n)
-		}
-		bad := yamlErrorLine.FindStringSubmatch(yamlErrorText(err))
-		if err != nil && !errors.Is(err, io.EOF) && bad != nil {
+		nodes, err := yamlNodes(text)
+		if bad := yamlErrorLine.FindStringSubmatch(fmt.Sprint(err)); bad != nil {
 			// The line that the parser names is that of the fault, or the one
 			// before it.
 			n, _ := strconv.Atoi(bad[1])
 			if !checkedWhole(s) {
 				notUnderstood(s, fmt.Sprintf("%s is not valid YAML at line %d", s.Source(), first.Number+max(n, 1)-1), "correct it: what follows was not read")
 			}
-			if cut := firstLines(text, min(n, strings.Count(strings.TrimRight(text, "\n"), "\n"))); cut != "" && len(cut) < len(text) {
-				rest, _, _ := strings.Cut(text[len(cut):], "\n")
-				text, broken = cut, cmp.Or(strings.TrimSpace(rest), "cut off")
+			lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
+			if n = min(n, len(lines)-1); n > 0 {
+				text, broken = strings.Join(lines[:n], ""), cmp.Or(strings.TrimSpace(lines[n]), "cut off")
 				continue
 			}
 		}
@@ -177,7 +157,7 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 		for _, n := range nodes {
 			begin = len(s.Facts.Launches)
 			filled.veil(n, 0)
-			if m := yamlMapping(firstOfDocument(n)); m["apiVersion"] == nil {
+			if yamlMapping(n)["apiVersion"] == nil {
 				composed(n, 0)
 			}
 			w.visit(n, yamlContext{})
@@ -195,35 +175,7 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 	}
 }
 
-// firstOfDocument is what a document holds.
-func firstOfDocument(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
-		return n.Content[0]
-	}
-	return n
-}
-
 var yamlErrorLine = lazy.New(`line (\d{1,6}):`)
-
-func yamlErrorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// firstLines is the first n lines of a text.
-func firstLines(text string, n int) string {
-	at := 0
-	for range n {
-		i := strings.IndexByte(text[at:], '\n')
-		if i < 0 {
-			return text
-		}
-		at += i + 1
-	}
-	return text[:at]
-}
 
 // yamlWalk looks for containers in a description.
 type yamlWalk struct {
@@ -338,24 +290,22 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 	}
 }
 
-// standsWord notes where a word of a command stands that sets a part of a launch.
-func (w *yamlWalk) standsWord(l *facts.Launch, part string, words []*yaml.Node) {
+// standsWord notes where a word of a command stands that sets the number of processes.
+func (w *yamlWalk) standsWord(l *facts.Launch, words []*yaml.Node) {
 	for _, n := range words {
-		n = parse.YAMLResolve(n)
-		for _, word := range place.Words[part] {
-			at := -1
-			if n != nil && n.Style != yaml.FoldedStyle { // Its lines are joined.
-				at = strings.Index(n.Value, word)
-			}
-			if at < 0 {
-				continue
-			}
-			line := w.at(n)
+		if n = parse.YAMLResolve(n); n == nil || n.Style == yaml.FoldedStyle { // Its lines are joined.
+			continue
+		}
+		for _, word := range place.Words["processes"] {
+			before, _, found := strings.Cut(n.Value, word)
+			line := w.at(n).Number
 			if n.Style == yaml.LiteralStyle { // It begins below its mark.
-				line.Number += 1 + strings.Count(n.Value[:at], "\n")
+				line += 1 + strings.Count(before, "\n")
 			}
-			place.Note(l, part, line.Number)
-			return
+			if found {
+				place.Note(l, "processes", line)
+				return
+			}
 		}
 	}
 }
@@ -401,7 +351,10 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		w.pod(m, c)
 		return
 	case isServices(m["services"]):
-		w.services(m["services"], c)
+		services := parse.YAMLResolve(m["services"]).Content
+		for i := 0; i+1 < len(services) && i < 2*maxList; i += 2 {
+			w.service(services[i], services[i+1], c)
+		}
 		return
 	case m["image"] != nil && w.pasted(c) && isComposeService(m):
 		w.service(nil, n, c)
@@ -523,15 +476,12 @@ func isCompose(m map[string]*yaml.Node) bool {
 }
 
 func isComposeService(m map[string]*yaml.Node) bool {
-	for _, key := range []string{
-		"shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices",
-		"env_file", "depends_on", "entrypoint", "restart", "privileged", "security_opt",
-	} {
-		if m[key] != nil {
-			return true
-		}
-	}
-	return false
+	return hasAny(m, "shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices",
+		"env_file", "depends_on", "entrypoint", "restart", "privileged", "security_opt")
+}
+
+func hasAny(m map[string]*yaml.Node, keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return m[key] != nil })
 }
 
 // asksForGPU is true of resources with a GPU.
@@ -553,8 +503,7 @@ func (c *yamlContext) isModel(m map[string]*yaml.Node) bool {
 
 // isContainer is true for a mapping that may be a pod's container.
 func isContainer(m map[string]*yaml.Node) bool {
-	return m["resources"] != nil || m["gpus"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
-		isSequence(m["args"])
+	return hasAny(m, "resources", "gpus", "volumeMounts", "imagePullPolicy", "securityContext") || isSequence(m["env"]) || isSequence(m["args"])
 }
 
 // yamlReplicas counts the replicas of a job's parts. Where it cannot, it returns what stands
@@ -609,21 +558,23 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	c.into(yamlText(m["name"]))
 	l.Object, l.Networks = c.object, c.networks
 	l.Lines = map[string]int{}
-	l.IPC, l.PID, l.Network = w.host(l, "ipc", pod["hostIPC"]), w.host(l, "", pod["hostPID"]), w.host(l, "network", pod["hostNetwork"])
-	l.Runtime = w.value(l, "runtime", pod["runtimeClassName"])
+	for key, part := range map[string]string{"hostIPC": "ipc", "hostPID": "pid", "hostNetwork": "network"} {
+		w.stands(l, part, pod[key])
+		if text := yamlText(pod[key]); !unresolved(l, part, text) && text == "true" {
+			set(l, part, "host")
+		}
+	}
+	w.set(l, "runtime", pod["runtimeClassName"])
 	w.open(l, c)
-	w.standsWord(l, "processes", slices.Concat(w.list(m["command"]), w.list(m["args"])))
+	w.standsWord(l, slices.Concat(w.list(m["command"]), w.list(m["args"])))
 	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
 		leaveOpen(l, "gpus: "+text, "gpus")
 	}
 	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"], c.resources))
-	openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
-	security := yamlMapping(m["securityContext"])
-	l.Privileged = w.value(l, "privileged", security["privileged"]) == "true"
-	l.User = w.value(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
-	openNodes(l, security["capabilities"], "cap_add")
-	capabilities := yamlMapping(security["capabilities"])
-	w.capabilities(l, capabilities["add"])
+	security := openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
+	w.set(l, "privileged", security["privileged"])
+	w.set(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
+	w.option(l, "--cap-add", openNodes(l, security["capabilities"], "cap_add")["add"])
 	w.variables(l, m["env"])
 	if m["envFrom"] != nil {
 		leaveOpen(l, "set by envFrom", "variables")
@@ -651,31 +602,10 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.keep(l, n, n)
 }
 
-// value is a plain value of a part of a launch, whose line it notes; empty if the file does not show it.
-func (w *yamlWalk) value(l *facts.Launch, part string, n *yaml.Node) string {
+// set gives a part of a launch the value of a node, whose line it notes.
+func (w *yamlWalk) set(l *facts.Launch, part string, n *yaml.Node) {
 	w.stands(l, part, n)
-	text := escape.Printable(yamlText(n), 300)
-	if unresolved(l, part, text) {
-		return ""
-	}
-	return text
-}
-
-// host is the namespace of a part of a pod that may be the host's.
-func (w *yamlWalk) host(l *facts.Launch, part string, n *yaml.Node) string {
-	if w.value(l, part, n) == "true" {
-		return "host"
-	}
-	return ""
-}
-
-func (w *yamlWalk) capabilities(l *facts.Launch, n *yaml.Node) {
-	w.stands(l, "cap_add", n)
-	for _, name := range yamlTexts(n) {
-		if !unresolved(l, "cap_add", name) {
-			appendTo(&l.CapAdd, values.Capability(name))
-		}
-	}
+	set(l, part, yamlText(n))
 }
 
 // sky reads a task of SkyPilot, which runs on machines or in pods that it sets up
@@ -685,15 +615,20 @@ func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
 	if l.Name != "" {
 		l.Object += "/" + escape.Printable(l.Name, 100)
 	}
-	l.Nodes = parseCount(cmp.Or(w.value(l, "nodes", m["num_nodes"]), "1"))
+	l.Nodes = new(1)
+	w.set(l, "nodes", m["num_nodes"])
 	accelerators := yamlMapping(m["resources"])["accelerators"]
-	if text := w.value(l, "gpus", accelerators); text != "" && !strings.HasPrefix(text, "tpu") {
-		_, count, ok := strings.Cut(text, ":") // "H100:8"
-		if l.GPUs = parseCount(count); !ok {
-			l.GPUs = new(1)
-		}
-	} else {
+	w.stands(l, "gpus", accelerators)
+	text := yamlText(accelerators)
+	_, count, ok := strings.Cut(text, ":") // "H100:8"
+	switch {
+	case unresolved(l, "gpus", text):
+	case text == "" || strings.HasPrefix(text, "tpu"):
 		leaveOpen(l, "any of several accelerators", "gpus")
+	case ok:
+		l.GPUs = parseCount(count)
+	default:
+		l.GPUs = new(1)
 	}
 	for name, value := range yamlMapping(m["envs"]) {
 		setVariable(l, name, yamlText(value))
@@ -712,14 +647,12 @@ func imageOf(n *yaml.Node) string {
 
 // resources reads what a container requests, and its limits.
 func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
-	openNodes(l, n, "resources", "gpus")
-	both := yamlMapping(n)
+	both := openNodes(l, n, "resources", "gpus")
 	if claims := w.list(both["claims"]); len(claims) > 0 { // Dynamic resource allocation.
 		l.Resources = map[string]string{"claims": strconv.Itoa(len(claims))}
 	}
 	for _, key := range []string{"requests", "limits"} {
-		openNodes(l, both[key], "resources", "gpus")
-		amounts := yamlMapping(both[key])
+		amounts := openNodes(l, both[key], "resources", "gpus")
 		for _, name := range slices.Sorted(maps.Keys(amounts)) {
 			if text := yamlText(amounts[name]); text != "" || isGPU(name) { // Null is 0.
 				w.amount(l, key, name, cmp.Or(text, "0"), amounts[name])
@@ -744,23 +677,18 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node)
 	if key == "requests" {
 		part, list = "requests", &l.Requests
 	}
-	switch {
-	case isGPU(name):
+	of := map[string]string{"cpu": "cpus", "memory": "memory_bytes"}[name]
+	if isGPU(name) {
+		of = "gpus"
 		l.GPUVendor, _, _ = strings.Cut(name, ".")
-		delete(l.Lines, "gpus") // The limit counts.
-		text := w.value(l, "gpus", n)
-		if l.GPUs = parseCount(text); cmp.Or(text, "0") == "0" {
+		if l.GPUs = nil; text == "0" {
 			l.GPUs = new(0)
 		}
-	case name == "cpu":
-		delete(l.Lines, "cpus")
-		l.CPUs = cores(w.value(l, "cpus", n))
-	case name == "memory":
-		delete(l.Lines, "memory_bytes")
-		l.MemoryBytes = values.Size(w.value(l, "memory_bytes", n))
-	case values.Refers(name):
+	} else if values.Refers(name) {
 		leaveOpen(l, text, "gpus")
 	}
+	delete(l.Lines, of) // The limit counts.
+	w.set(l, of, n)
 	switch {
 	case len(*list) >= maxList || key == "limits" && !strings.Contains(name, "/"):
 	case values.Refers(name) || values.Refers(text):
@@ -813,12 +741,8 @@ func (w *yamlWalk) variables(l *facts.Launch, n *yaml.Node) {
 
 // open notes what of a launch is not known because of what stands around it.
 func (w *yamlWalk) open(l *facts.Launch, c yamlContext) {
-	if c.open != "" {
-		leaveOpen(l, c.open, "nodes")
-	}
-	if w.rest != "" {
-		leaveOpen(l, w.rest, "rest")
-	}
+	leaveOpen(l, c.open, "nodes")
+	leaveOpen(l, w.rest, "rest")
 }
 
 // isGPU is true of a resource that is a whole GPU, or a share of one.
@@ -831,8 +755,7 @@ func isGPU(name string) bool {
 func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes map[string]map[string]*yaml.Node) {
 	name, target := yamlText(mount["name"]), strings.TrimRight(yamlText(mount["mountPath"]), "/")
 	volume := volumes[name]
-	openNodes(l, volume["emptyDir"], "mounts", "shm_bytes")
-	empty := yamlMapping(volume["emptyDir"])
+	empty := openNodes(l, volume["emptyDir"], "mounts", "shm_bytes")
 	source := cmp.Or(yamlText(yamlMapping(volume["hostPath"])["path"]), name)
 	if empty != nil {
 		source = "emptyDir"
@@ -840,21 +763,10 @@ func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes m
 			source = "emptyDir-" + strings.ToLower(medium)
 		}
 		if target == "/dev/shm" {
-			if text := yamlText(empty["sizeLimit"]); !unresolved(l, "shm_bytes", text) {
-				l.SHMBytes = values.Size(text)
-			}
-			w.stands(l, "shm_bytes", empty["sizeLimit"])
+			w.set(l, "shm_bytes", empty["sizeLimit"])
 		}
 	}
 	addMount(l, source, target)
-}
-
-// services reads the services of a compose file.
-func (w *yamlWalk) services(n *yaml.Node, c yamlContext) {
-	n = parse.YAMLResolve(n)
-	for i := 0; i+1 < len(n.Content) && i < 2*maxList; i += 2 {
-		w.service(n.Content[i], n.Content[i+1], c)
-	}
 }
 
 // service reads one service; key is its name, with which it begins, or nil.
@@ -872,29 +784,19 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, yamlText(m["container_name"])), "/"), 200),
 	}
 	w.open(l, c)
-	l.Runtime, l.IPC, l.Network = w.value(l, "runtime", m["runtime"]), w.value(l, "ipc", m["ipc"]), w.value(l, "network", m["network_mode"])
-	l.PID, l.User = yamlText(m["pid"]), w.value(l, "user", m["user"])
-	l.Privileged = w.value(l, "privileged", m["privileged"]) == "true"
-	l.SHMBytes = values.Size(w.value(l, "shm_bytes", m["shm_size"]))
-	for key, part := range map[string]string{
-		"devices": "devices", "cap_add": "cap_add", "volumes": "mounts", "tmpfs": "mounts", "ulimits": "memlock_bytes", "environment": "variables",
-		"gpus": "gpus", "deploy": "gpus",
-	} {
+	for key, part := range map[string]string{"volumes": "mounts", "ulimits": "memlock_bytes", "environment": "variables", "deploy": "gpus"} {
 		openNodes(l, m[key], part)
 	}
-	w.stands(l, "devices", m["devices"])
-	w.stands(l, "gpus", m["gpus"])
-	w.standsWord(l, "processes", slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
+	for _, o := range serviceOptions {
+		w.option(l, o[1], m[o[0]])
+	}
+	w.standsWord(l, slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := yamlText(m[key]); text != "" {
 			l.Command = append(l.Command, shell.Words(text)...)
 			continue
 		}
 		l.Command = append(l.Command, yamlTexts(m[key])...)
-	}
-	w.capabilities(l, m["cap_add"])
-	for _, device := range yamlTexts(m["devices"]) {
-		dockerOption(l, "--device", device)
 	}
 	w.serviceLimits(l, m)
 	if m["env_file"] != nil {
@@ -909,28 +811,39 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		}
 		w.stands(l, place.Variable(name), value)
 	}
-	for _, entry := range w.list(m["environment"]) {
-		dockerVariable(l, yamlText(entry))
-		name, _, _ := strings.Cut(yamlText(entry), "=")
-		w.stands(l, place.Variable(name), entry)
-	}
 	for _, entry := range w.list(m["volumes"]) {
-		if v := yamlMapping(entry); v != nil {
+		text := yamlText(entry)
+		switch v := yamlMapping(entry); {
+		case v != nil:
 			addMount(l, cmp.Or(yamlText(v["source"]), yamlText(v["type"])), yamlText(v["target"]))
-			continue
+		case strings.Contains(text, ":"):
+			addVolume(l, text, "")
+		default:
+			unresolved(l, "mounts", text)
 		}
-		source, target, ok := strings.Cut(yamlText(entry), ":")
-		target, _, _ = strings.Cut(target, ":")
-		if ok {
-			addMount(l, source, target)
-		} else {
-			unresolved(l, "mounts", source)
-		}
-	}
-	for _, entry := range yamlTexts(m["tmpfs"]) {
-		dockerOption(l, "--tmpfs", entry)
 	}
 	w.keep(l, begin, n)
+}
+
+// serviceOptions are the keys of a service that say what an option of docker run does.
+var serviceOptions = [][2]string{
+	{"runtime", "--runtime"}, {"ipc", "--ipc"}, {"network_mode", "--network"}, {"pid", "--pid"}, {"user", "--user"}, {"privileged", "--privileged"},
+	{"shm_size", "--shm-size"}, {"cap_add", "--cap-add"}, {"devices", "--device"}, {"gpus", "--gpus"}, {"tmpfs", "--tmpfs"}, {"environment", "--env"},
+}
+
+// option reads a value, or each of a list, as that of an option of docker run.
+func (w *yamlWalk) option(l *facts.Launch, name string, n *yaml.Node) {
+	w.stands(l, dockerParts[name], n)
+	for _, entry := range w.list(n) {
+		text := yamlText(entry)
+		if text == "" {
+			continue
+		}
+		dockerOption(l, name, text)
+		if variable, _, _ := strings.Cut(text, "="); name == "--env" {
+			w.stands(l, place.Variable(variable), entry)
+		}
+	}
 }
 
 // keep keeps a launch that stands from the line of a node to the last one of another.
@@ -958,13 +871,10 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 		setUlimit(l, "memlock="+soft)
 		w.stands(l, "memlock_bytes", memlock)
 	}
-	if gpus := yamlText(m["gpus"]); gpus != "" {
-		dockerOption(l, "--gpus", gpus)
-	}
 	resources := yamlMapping(m["deploy"])["resources"]
 	limits := yamlMapping(yamlMapping(resources)["limits"])
-	l.CPUs = cores(w.value(l, "cpus", cmp.Or(limits["cpus"], m["cpus"])))
-	l.MemoryBytes = values.Size(w.value(l, "memory_bytes", cmp.Or(limits["memory"], m["mem_limit"])))
+	w.option(l, "--cpus", cmp.Or(limits["cpus"], m["cpus"]))
+	w.option(l, "--memory", cmp.Or(limits["memory"], m["mem_limit"]))
 	reservations := yamlMapping(yamlMapping(resources)["reservations"])
 	for _, n := range []*yaml.Node{resources, yamlMapping(resources)["reservations"], reservations["devices"]} {
 		openNodes(l, n, "gpus")
@@ -981,12 +891,9 @@ func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 		switch ids := yamlTexts(device["device_ids"]); {
 		case unresolved(l, "gpus", strings.Join(ids, ",")), unresolved(l, "gpus", yamlText(device["count"])):
 		case len(ids) > 0:
-			n := len(ids)
-			l.GPUs = &n
-		case parseCount(yamlText(device["count"])) != nil:
-			l.GPUs = parseCount(yamlText(device["count"]))
+			l.GPUs = new(len(ids))
 		default: // "all", or no count, which is all.
-			l.GPUs = countDevices("all")
+			l.GPUs = cmp.Or(parseCount(yamlText(device["count"])), countDevices("all"))
 		}
 	}
 }

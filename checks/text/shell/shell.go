@@ -5,11 +5,12 @@ package shell
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Word is a word of a command, by its bytes in the text.
@@ -250,35 +251,19 @@ func (w *walk) inBlock(n syntax.Node, depth int) {
 			w.block = 0
 		}()
 	}
-	all := func(lists ...[]*syntax.Stmt) {
-		for _, stmt := range slices.Concat(lists...) {
-			w.statement(stmt, depth, true)
-		}
-	}
-	switch c := n.(type) {
-	case *syntax.IfClause:
-		for ; c != nil; c = c.Else {
-			all(c.Cond, c.Then)
-		}
-	case *syntax.WhileClause:
-		all(c.Cond, c.Do)
-	case *syntax.ForClause:
-		if iter, ok := c.Loop.(*syntax.WordIter); ok {
-			name := w.word(iter.Name.Pos(), iter.Name.End(), []syntax.WordPart{iter.Name})
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch c := n.(type) {
+		case *syntax.Stmt:
+			w.statement(c, depth, true)
+			return false
+		case *syntax.Word: // What it replaces is no part of the block.
+			return false
+		case *syntax.WordIter:
+			name := w.word(c.Name.Pos(), c.Name.End(), []syntax.WordPart{c.Name})
 			w.command(c, []Word{{Value: "read", From: name.From, To: name.From}, name}, true)
 		}
-		all(c.Do)
-	case *syntax.CaseClause:
-		for _, item := range c.Items {
-			all(item.Stmts)
-		}
-	case *syntax.Block:
-		all(c.Stmts)
-	case *syntax.Subshell:
-		all(c.Stmts)
-	case *syntax.FuncDecl:
-		w.statement(c.Body, depth, true)
-	}
+		return true
+	})
 }
 
 func (w *walk) command(n syntax.Node, words []Word, maybe bool) {
@@ -367,21 +352,10 @@ func Line(line string) []Command {
 			return s.Commands
 		}
 	}
+	line = behind.ReplaceAllString(line, "")
 	var c Command
-	for field := range strings.FieldsSeq(line) {
-		if strings.IndexByte(";|&<>#", field[0]) >= 0 || strings.Trim(field, "0123456789<>&") == "" && strings.ContainsAny(field, "<>") {
-			break
-		}
-		end := strings.IndexAny(field, ";|&<>")
-		if end >= 0 {
-			field = field[:end]
-		}
-		if field = strings.Map(withoutQuotes, field); field != "" {
-			c.Words = append(c.Words, Word{Value: field})
-		}
-		if end >= 0 {
-			break
-		}
+	for field := range strings.FieldsSeq(strings.NewReplacer(`"`, "", "'", "").Replace(line)) {
+		c.Words = append(c.Words, Word{Value: field})
 	}
 	if len(c.Words) == 0 {
 		return nil
@@ -389,12 +363,8 @@ func Line(line string) []Command {
 	return []Command{c}
 }
 
-func withoutQuotes(r rune) rune {
-	if r == '"' || r == '\'' {
-		return -1
-	}
-	return r
-}
+// behind is what stands behind a command: an operator, a comment, or where its output goes.
+var behind = lazy.New(`(?s)(?:(?:^|\s)(?:#|\d+[<>])|[;|&<>]).*`)
 
 // Words are the words of the first command of a line.
 func Words(line string) []string {

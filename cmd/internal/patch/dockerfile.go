@@ -149,12 +149,12 @@ func (s *script) variableAt(all []instruction, name string, at int) (in instruct
 		return in, nil, -1
 	}
 	for _, c := range commands {
-		for _, w := range c.words {
-			w.from, w.to = w.from+in.args, w.to+in.args
+		for _, w := range c.Words {
+			w.From, w.To = w.From+in.args, w.To+in.args
 			list = append(list, w)
 		}
 	}
-	i = slices.IndexFunc(list, func(w word) bool { return strings.HasPrefix(w.value, name+"=") && s.lineOf(w.from) == at })
+	i = slices.IndexFunc(list, func(w word) bool { return strings.HasPrefix(w.Value, name+"=") && s.lineOf(w.From) == at })
 	return in, list, i
 }
 
@@ -162,7 +162,7 @@ func (s *script) variableAt(all []instruction, name string, at int) (in instruct
 func (s *script) changeVariable(all []instruction, w *Want, at int, value string) {
 	in, list, i := s.variableAt(all, w.Name, at)
 	switch {
-	case i < 0 || !strings.HasPrefix(s.text[list[i].from:], w.Name+"=") || s.lineOf(list[i].to-1) != at:
+	case i < 0 || !strings.HasPrefix(s.text[list[i].From:], w.Name+"=") || s.lineOf(list[i].To-1) != at:
 		s.byHand(w, "", at, "it is set there in a form that is not changed")
 		return
 	case !stated(value):
@@ -171,7 +171,7 @@ func (s *script) changeVariable(all []instruction, w *Want, at int, value string
 	}
 	text := s.lines[at].text
 	edits := []*splice{{
-		at: at, del: 1, ins: []string{text[:list[i].from-s.starts[at]] + w.Name + "=" + remedies.Quote(w.Value) + text[list[i].to-s.starts[at]:]},
+		at: at, del: 1, ins: []string{text[:list[i].From-s.starts[at]] + w.Name + "=" + remedies.Quote(w.Value) + text[list[i].To-s.starts[at]:]},
 		change: w.remark(""),
 	}}
 	if s.splice(append(edits, &splice{at: in.from, ins: reason(w, "", "")})...) {
@@ -184,7 +184,7 @@ func (s *script) dropVariable(all []instruction, w *Want, at int) {
 	in, list, i := s.variableAt(all, w.Name, at)
 	change := w.remark("")
 	switch {
-	case i < 0 && len(list) > 1 && list[0].value == w.Name && !strings.Contains(list[0].value, "="): // ENV NAME value
+	case i < 0 && len(list) > 1 && list[0].Value == w.Name && !strings.Contains(list[0].Value, "="): // ENV NAME value
 		s.splice(s.removal(in.from, in.to-in.from+1, w, ""))
 		return
 	case i < 0:
@@ -195,12 +195,12 @@ func (s *script) dropVariable(all []instruction, w *Want, at int) {
 		return
 	}
 	old := list[i]
-	if s.lineOf(old.to-1) != at {
+	if s.lineOf(old.To-1) != at {
 		s.byHand(w, "", at, "it stands on several lines")
 		return
 	}
 	text := s.lines[at].text
-	before, after := text[:old.from-s.starts[at]], text[old.to-s.starts[at]:]
+	before, after := text[:old.From-s.starts[at]], text[old.To-s.starts[at]:]
 	switch {
 	case strings.TrimSpace(before) == "" && strings.TrimSpace(after) == `\`:
 		s.splice(&splice{at: at, del: 1, change: change})

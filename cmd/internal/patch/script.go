@@ -110,14 +110,14 @@ func (form scriptForm) ranks(f *file) (*emit.Target, bool) {
 // dockerRun is where the options of docker run begin among the words of a command; -1 if it
 // is another.
 func dockerRun(c *command) int {
-	for i := 0; i+1 < len(c.words); i++ {
-		if !slices.Contains(engines, path.Base(c.words[i].value)) {
+	for i := 0; i+1 < len(c.Words); i++ {
+		if !slices.Contains(engines, path.Base(c.Words[i].Value)) {
 			continue
 		}
-		if c.words[i+1].value == "container" {
+		if c.Words[i+1].Value == "container" {
 			i++
 		}
-		if i+1 < len(c.words) && (c.words[i+1].value == "run" || c.words[i+1].value == "create") {
+		if i+1 < len(c.Words) && (c.Words[i+1].Value == "run" || c.Words[i+1].Value == "create") {
 			return i + 2
 		}
 		return -1
@@ -140,7 +140,7 @@ func (s *script) container(l *facts.Launch, only bool) {
 	}
 	var c *command
 	for i := range s.commands {
-		if at := dockerRun(&s.commands[i]); at >= 0 && s.begin(s.lineOf(s.commands[i].words[at-1].from)) == l.Line-1 {
+		if at := dockerRun(&s.commands[i]); at >= 0 && s.begin(s.lineOf(s.commands[i].Words[at-1].From)) == l.Line-1 {
 			if c != nil {
 				c = nil
 				break // Two of them on one line.
@@ -154,7 +154,7 @@ func (s *script) container(l *facts.Launch, only bool) {
 		w := &s.Wants[k]
 		from, to := l.Line, l.Line
 		if c != nil {
-			to = s.lineOf(c.words[len(c.words)-1].from) + 1
+			to = s.lineOf(c.Words[len(c.Words)-1].From) + 1
 		}
 		if w.Kind == plan.Unset || !target.Sets(w.Setting) || !s.concerns(w, l, from, to) || has(l, w) {
 			continue
@@ -180,19 +180,19 @@ func (s *script) container(l *facts.Launch, only bool) {
 // hidden reports whether a variable of the script may hold options of a command: one that
 // stands without quotes before them, or all words of a list.
 func (s *script) hidden(l *facts.Launch, c *command) bool {
-	for i := dockerRun(c); i < len(c.words); i++ {
-		w := c.words[i]
-		if strings.Contains(w.value, "[@]}") || strings.Contains(w.value, "[*]}") || w.value == "$@" || w.value == "$*" {
+	for i := dockerRun(c); i < len(c.Words); i++ {
+		w := c.Words[i]
+		if strings.Contains(w.Value, "[@]}") || strings.Contains(w.Value, "[*]}") || w.Value == "$@" || w.Value == "$*" {
 			return true
 		}
-		if w.value != l.Image {
+		if w.Value != l.Image {
 			continue
 		}
-		if !strings.HasPrefix(s.text[w.from:], "$") { // In quotes, it is one word.
+		if !strings.HasPrefix(s.text[w.From:], "$") { // In quotes, it is one word.
 			return false
 		}
 		for _, part := range []string{"ARG", "OPT", "FLAG", "PARAM"} {
-			if strings.Contains(strings.ToUpper(w.value), part) {
+			if strings.Contains(strings.ToUpper(w.Value), part) {
 				return true
 			}
 		}
@@ -216,26 +216,26 @@ func flag(w *Want, engine string) string {
 // option gives a command an option, or replaces the value that it has there.
 func (s *script) option(l *facts.Launch, c *command, w *Want, where string) {
 	run := dockerRun(c)
-	engine := path.Base(c.words[run-2].value)
+	engine := path.Base(c.Words[run-2].Value)
 	if engine == "container" {
-		engine = path.Base(c.words[run-3].value)
+		engine = path.Base(c.Words[run-3].Value)
 	}
 	name, value, _ := strings.Cut(flag(w, engine), "=")
 	names := map[string][]string{"--env": {"--env", "-e"}, "--network": {"--network", "--net"}, "--volume": {"--volume", "-v"}}[name]
 	if names == nil {
 		names = []string{name}
 	}
-	for i := run; i < len(c.words) && c.words[i].value != l.Image; i++ {
-		word := c.words[i]
-		own, old, joined := strings.Cut(word.value, "=")
+	for i := run; i < len(c.Words) && c.Words[i].Value != l.Image; i++ {
+		word := c.Words[i]
+		own, old, joined := strings.Cut(word.Value, "=")
 		if !slices.Contains(names, own) {
 			continue
 		}
 		if !joined {
-			if i++; i >= len(c.words) {
+			if i++; i >= len(c.Words) {
 				break
 			}
-			word, old = c.words[i], c.words[i].value
+			word, old = c.Words[i], c.Words[i].Value
 		}
 		switch w.Kind {
 		case plan.Variable, plan.Limit:
@@ -243,7 +243,7 @@ func (s *script) option(l *facts.Launch, c *command, w *Want, where string) {
 			if oldKey, _, oldSet := strings.Cut(old, "="); set && oldKey != key {
 				continue
 			} else if set && !oldSet {
-				s.byHand(w, where, s.lineOf(word.from), "its value comes from elsewhere")
+				s.byHand(w, where, s.lineOf(word.From), "its value comes from elsewhere")
 				return
 			}
 		case plan.Group:
@@ -259,7 +259,7 @@ func (s *script) option(l *facts.Launch, c *command, w *Want, where string) {
 			return
 		}
 		if !stated(old) {
-			s.byHand(w, where, s.lineOf(word.from), "its value refers to a variable")
+			s.byHand(w, where, s.lineOf(word.From), "its value refers to a variable")
 			return
 		}
 		by := remedies.Quote(value)
@@ -274,9 +274,9 @@ func (s *script) option(l *facts.Launch, c *command, w *Want, where string) {
 
 // comment proposes the reason as comments above a command, where one may stand.
 func (s *script) comment(c *command, w *Want, where string) []*splice {
-	at := s.lineOf(c.words[0].from)
-	before := s.text[s.starts[at]:c.words[0].from]
-	if !c.first || strings.TrimSpace(before) != "" || s.begin(at) != at || s.said[s.place(c, where)] == w.comment() {
+	at := s.lineOf(c.Words[0].From)
+	before := s.text[s.starts[at]:c.Words[0].From]
+	if !c.First || strings.TrimSpace(before) != "" || s.begin(at) != at || s.said[s.place(c, where)] == w.comment() {
 		return nil
 	}
 	return []*splice{{at: at, ins: reason(w, before, "")}}
@@ -284,7 +284,7 @@ func (s *script) comment(c *command, w *Want, where string) []*splice {
 
 // place is a command, for the comments above it.
 func (s *script) place(c *command, where string) string {
-	return where + "\x00" + strconv.Itoa(s.origin(s.lineOf(c.words[0].from)))
+	return where + "\x00" + strconv.Itoa(s.origin(s.lineOf(c.Words[0].From)))
 }
 
 // reason is why a setting is made, as comments, without the characters that they must not
@@ -305,14 +305,14 @@ func reason(w *Want, margin, bare string) []string {
 
 // change replaces a word.
 func (s *script) change(c *command, old word, by string, w *Want, where string) {
-	at := s.lineOf(old.from)
-	if s.lineOf(old.to-1) != at {
+	at := s.lineOf(old.From)
+	if s.lineOf(old.To-1) != at {
 		s.byHand(w, where, at, "it stands on several lines")
 		return
 	}
 	text := s.lines[at].text
 	all := append(s.comment(c, w, where), &splice{
-		at: at, del: 1, ins: []string{text[:old.from-s.starts[at]] + by + text[old.to-s.starts[at]:]},
+		at: at, del: 1, ins: []string{text[:old.From-s.starts[at]] + by + text[old.To-s.starts[at]:]},
 		change: w.remark(where),
 	})
 	if s.splice(all...) {
@@ -323,14 +323,14 @@ func (s *script) change(c *command, old word, by string, w *Want, where string) 
 // insert adds an option behind docker run and those that were added before: on a line of its
 // own where the others have one.
 func (s *script) insert(l *facts.Launch, c *command, run int, option string, w *Want, where string) {
-	for run < len(c.words) && s.added[s.place(c, where)+"\x00"+s.text[c.words[run].from:c.words[run].to]] {
+	for run < len(c.Words) && s.added[s.place(c, where)+"\x00"+s.text[c.Words[run].From:c.Words[run].To]] {
 		run++
 	}
-	last := c.words[run-1]
-	at := s.lineOf(last.to - 1)
+	last := c.Words[run-1]
+	at := s.lineOf(last.To - 1)
 	text := s.lines[at].text
 	change := w.remark(where)
-	edit := &splice{at: at, del: 1, ins: []string{text[:last.to-s.starts[at]] + " " + option + text[last.to-s.starts[at]:]}, change: change}
+	edit := &splice{at: at, del: 1, ins: []string{text[:last.To-s.starts[at]] + " " + option + text[last.To-s.starts[at]:]}, change: change}
 	if end, ok := s.complete(l, c, run, at); ok && strings.TrimSpace(text[end-s.starts[at]:]) == `\` && at+1 < len(s.lines) {
 		next := s.lines[at+1].text
 		margin := next[:len(next)-len(strings.TrimLeft(next, " \t"))]
@@ -348,21 +348,21 @@ func (s *script) insert(l *facts.Launch, c *command, run int, option string, w *
 // complete reports whether the options on a line have their values there, and the image is
 // below. end is the byte behind the last word of the line.
 func (s *script) complete(l *facts.Launch, c *command, run, at int) (end int, ok bool) {
-	end = c.words[run-1].to
+	end = c.Words[run-1].To
 	open := false // Whether the word before may take a value.
-	for _, word := range c.words[run:] {
-		if s.lineOf(word.from) != at {
+	for _, word := range c.Words[run:] {
+		if s.lineOf(word.From) != at {
 			break
 		}
-		if s.lineOf(word.to-1) != at {
+		if s.lineOf(word.To-1) != at {
 			return end, false
 		}
-		end = word.to
-		isOption := strings.HasPrefix(word.value, "-")
-		if word.value == l.Image || !isOption && !open {
+		end = word.To
+		isOption := strings.HasPrefix(word.Value, "-")
+		if word.Value == l.Image || !isOption && !open {
 			return end, false
 		}
-		open = isOption && !strings.Contains(word.value, "=") && !slices.Contains(bareOptions, word.value)
+		open = isOption && !strings.Contains(word.Value, "=") && !slices.Contains(bareOptions, word.Value)
 	}
 	return end, !open
 }
@@ -396,8 +396,8 @@ func (s *script) assignments(name string, containers bool) []assigned {
 		if !containers && run >= 0 {
 			continue
 		}
-		for i, w := range c.words {
-			v := w.value
+		for i, w := range c.Words {
+			v := w.Value
 			if rest, ok := strings.CutPrefix(v, "--env="); ok {
 				v = rest
 			}
@@ -414,7 +414,7 @@ func (s *script) assignments(name string, containers bool) []assigned {
 func (s *script) export(w *Want) {
 	if w.Kind == plan.Unset {
 		for _, c := range s.commands {
-			if len(c.words) > 1 && c.words[0].value == "unset" && slices.ContainsFunc(c.words, func(o word) bool { return o.value == w.Name }) {
+			if len(c.Words) > 1 && c.Words[0].Value == "unset" && slices.ContainsFunc(c.Words, func(o word) bool { return o.Value == w.Name }) {
 				return
 			}
 		}
@@ -425,18 +425,18 @@ func (s *script) export(w *Want) {
 	}
 	all := s.assignments(w.Name, false)
 	for _, a := range all {
-		old := a.command.words[a.index]
+		old := a.command.Words[a.index]
 		switch {
 		case same(a.value, w.Value):
 		case !stated(a.value):
-			s.byHand(w, "", s.lineOf(old.from), "its value refers to a variable")
+			s.byHand(w, "", s.lineOf(old.From), "its value refers to a variable")
 		default:
-			name, _, _ := strings.Cut(s.text[old.from:old.to], "=")
+			name, _, _ := strings.Cut(s.text[old.From:old.To], "=")
 			if name == "--env" {
 				name += "=" + w.Name
 			}
 			if name != w.Name && name != "--env="+w.Name {
-				s.byHand(w, "", s.lineOf(old.from), "its value has another form there")
+				s.byHand(w, "", s.lineOf(old.From), "its value has another form there")
 				continue
 			}
 			s.change(a.command, old, name+"="+remedies.Quote(w.Value), w, "")
@@ -494,8 +494,8 @@ func (s *script) remove(w *Want) bool {
 	}
 	found := false
 	for _, a := range s.assignments(w.Name, true) {
-		old := a.command.words[a.index]
-		if number := s.lineOf(old.from); !w.removes(w.Name, a.value) || !s.file.within(w, s.begin(number)+1, number+1) {
+		old := a.command.Words[a.index]
+		if number := s.lineOf(old.From); !w.removes(w.Name, a.value) || !s.file.within(w, s.begin(number)+1, number+1) {
 			continue
 		}
 		found = true
@@ -517,9 +517,9 @@ func (s *script) within(setting string, containers bool) int {
 		if !containers && dockerRun(c) >= 0 {
 			continue
 		}
-		for _, w := range c.words {
-			if at := strings.Index(strings.TrimPrefix(w.value, "--env="), setting); at > 0 {
-				return w.from
+		for _, w := range c.Words {
+			if at := strings.Index(strings.TrimPrefix(w.Value, "--env="), setting); at > 0 {
+				return w.From
 			}
 		}
 	}
@@ -529,32 +529,32 @@ func (s *script) within(setting string, containers bool) int {
 // drop removes an assignment from its command, and the command with the last one.
 func (s *script) drop(a assigned, w *Want) {
 	c := a.command
-	old := c.words[a.index]
-	at := s.lineOf(old.from)
+	old := c.Words[a.index]
+	at := s.lineOf(old.From)
 	change := w.remark("")
-	from := old.from
-	if i := a.index; i > 0 && slices.Contains([]string{"-e", "--env", "-x", "-genv", "-env"}, c.words[i-1].value) {
-		from = c.words[i-1].from
-	} else if i > 0 && !strings.HasPrefix(old.value, "--env=") && !slices.Contains(setters, c.words[i-1].value) && !strings.Contains(c.words[i-1].value, "=") {
+	from := old.From
+	if i := a.index; i > 0 && slices.Contains([]string{"-e", "--env", "-x", "-genv", "-env"}, c.Words[i-1].Value) {
+		from = c.Words[i-1].From
+	} else if i > 0 && !strings.HasPrefix(old.Value, "--env=") && !slices.Contains(setters, c.Words[i-1].Value) && !strings.Contains(c.Words[i-1].Value, "=") {
 		s.byHand(w, "", at, "it is set there in a form that is not read")
 		return
 	}
-	whole := len(c.words) == 1 || len(c.words) == 2 && a.index == 1 && c.words[0].value == "export"
+	whole := len(c.Words) == 1 || len(c.Words) == 2 && a.index == 1 && c.Words[0].Value == "export"
 	if whole {
-		begin := s.lineOf(c.words[0].from)
-		if !c.first || !c.last || s.begin(begin) != begin || s.onlyCommand(begin, at) {
+		begin := s.lineOf(c.Words[0].From)
+		if !c.First || !c.Last || s.begin(begin) != begin || s.onlyCommand(begin, at) {
 			s.byHand(w, "", at, "it does not stand on a line of its own")
 			return
 		}
 		s.splice(s.removal(begin, at-begin+1, w, ""))
 		return
 	}
-	if s.lineOf(from) != at || s.lineOf(old.to-1) != at {
+	if s.lineOf(from) != at || s.lineOf(old.To-1) != at {
 		s.byHand(w, "", at, "it stands on several lines")
 		return
 	}
 	text := s.lines[at].text
-	before, after := text[:from-s.starts[at]], text[old.to-s.starts[at]:]
+	before, after := text[:from-s.starts[at]], text[old.To-s.starts[at]:]
 	switch {
 	case strings.TrimSpace(before) == "" && strings.TrimSpace(after) == `\`: // A line of its own.
 		s.splice(&splice{at: at, del: 1, change: change})

@@ -39,14 +39,8 @@ type Variable struct {
 // stage is one that is being read.
 type stage struct {
 	Image
-	name string
-	// args are the values of ARG; known is false of one that only the build knows.
-	args map[string]arg
-}
-
-type arg struct {
-	value string
-	known bool
+	// args are the values of ARG that the file shows.
+	args map[string]string
 }
 
 const (
@@ -59,7 +53,7 @@ const (
 
 // Read reads a Dockerfile.
 func Read(lines []parse.Line) *Image {
-	global := &stage{args: map[string]arg{}, Image: Image{Variables: map[string]Variable{}}}
+	global := &stage{args: map[string]string{}, Image: Image{Variables: map[string]Variable{}}}
 	now := global
 	var stages []*stage
 	for _, in := range instructions(lines) {
@@ -68,14 +62,14 @@ func Read(lines []parse.Line) *Image {
 			if len(stages) == maxStages {
 				return &now.Image
 			}
-			now = begin(stages, global, in.text)
+			now = begin(stages, global, in.joined())
 			stages = append(stages, now)
 		case "ARG":
 			now.argument(global, in)
 		case "ENV":
 			now.environment(in)
 		case "USER":
-			now.User, now.UserLine = now.expand(strings.TrimSpace(in.text)), in.line
+			now.User, now.UserLine = now.expand(in.joined()), in.lines[0].Number
 		case "RUN":
 			now.Runs = append(now.Runs, in.lines)
 		}
@@ -95,19 +89,19 @@ func begin(stages []*stage, global *stage, text string) *stage {
 		m = []string{"", strings.TrimSpace(text), ""}
 	}
 	image := values.Expand(strings.Trim(m[1], `"'`), global.lookup)
-	found := &stage{name: m[2], args: map[string]arg{}, Image: Image{Base: image, Stage: m[2], Variables: map[string]Variable{}}}
+	found := &stage{args: map[string]string{}, Image: Image{Base: image, Variables: map[string]Variable{}}}
 	if from := named(stages, image); from != nil {
 		found.Image = from.Image
-		found.Stage = m[2]
 		found.Variables, found.Runs, found.args = maps.Clone(from.Variables), slices.Clip(from.Runs), maps.Clone(from.args)
 	}
+	found.Stage = m[2]
 	return found
 }
 
 // named is the last stage of a name.
 func named(stages []*stage, name string) *stage {
 	for _, s := range slices.Backward(stages) {
-		if s.name != "" && strings.EqualFold(s.name, name) {
+		if s.Stage != "" && strings.EqualFold(s.Stage, name) {
 			return s
 		}
 	}
@@ -125,14 +119,10 @@ func (s *stage) lookup(name string) (string, values.State) {
 		}
 		return v.Value, values.Known
 	}
-	a, ok := s.args[name]
-	switch {
-	case ok && a.known:
-		return a.value, values.Known
-	case ok:
-		return "", values.Unset // Only --build-arg gives it a value, so that a default applies.
+	if value, ok := s.args[name]; ok {
+		return value, values.Known
 	}
-	return "", values.Unset
+	return "", values.Unset // Only --build-arg gives it a value, so that a default applies.
 }
 
 func (s *stage) expand(text string) string {
@@ -147,14 +137,11 @@ func (s *stage) argument(global *stage, in instruction) {
 			return
 		}
 		name, value, ok := strings.Cut(w.text, "=")
-		switch a, declared := global.args[name]; {
-		case ok:
-			value = s.expand(value)
-			s.args[name] = arg{value, !values.Refers(value)}
-		case declared && s != global:
-			s.args[name] = a
-		default:
-			s.args[name] = arg{}
+		if value = s.expand(value); !ok {
+			value, ok = global.args[name]
+		}
+		if s.args[name] = value; !ok || values.Refers(value) {
+			delete(s.args, name)
 		}
 	}
 }
@@ -182,7 +169,7 @@ func (s *stage) environment(in instruction) {
 	set := map[string]Variable{}
 	words := in.words()
 	if len(words) > 0 && !strings.Contains(words[0].text, "=") { // ENV NAME value
-		name, rest, _ := strings.Cut(strings.TrimSpace(in.text), " ")
+		name, rest, _ := strings.Cut(in.joined(), " ")
 		set[name] = Variable{s.valueOf(name, strings.Trim(strings.TrimSpace(rest), `"'`)), words[0].line}
 		words = nil
 	}

@@ -9,23 +9,32 @@ import (
 
 // instruction is one of a Dockerfile, with what follows its name. A text below it is left out.
 type instruction struct {
-	name, text string
-	line       int
-	lines      []parse.Line
-	escape     byte
-	// starts are where its lines begin in the text, and numbers are theirs.
-	starts, numbers []int
+	name string
+	// text has a line feed, which is no part of it, between its lines.
+	text   string
+	lines  []parse.Line
+	escape byte
+}
+
+// joined is the text in one line.
+func (in *instruction) joined() string {
+	return strings.TrimSpace(strings.ReplaceAll(in.text, "\n", ""))
 }
 
 var (
 	instructionForm = lazy.New(`^\s*([A-Za-z]+)(?:\s+|$)`)
 	escapeForm      = lazy.New("^\\s*#\\s*(?i)escape\\s*=\\s*([\\\\`])")
 	directiveForm   = lazy.New(`^\s*#\s*[A-Za-z]+\s*=`)
-	belowForm       = lazy.New(`<<-?\s*["']?([A-Za-z_]\w*)`)
+	belowForm       = lazy.New(`^(?is)(?:RUN|COPY|ADD)\s.*?<<-?\s*["']?([A-Za-z_]\w*)`)
 )
 
-// takesText are the instructions that may have a text below them.
-var takesText = map[string]bool{"RUN": true, "COPY": true, "ADD": true}
+// TextBelow is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has none.
+func TextBelow(instruction string) string {
+	if m := belowForm.FindStringSubmatch(instruction); m != nil {
+		return m[1]
+	}
+	return ""
+}
 
 // instructions are those of a file. Comments and blank lines between the lines of one do not
 // end it.
@@ -45,24 +54,21 @@ func instructions(lines []parse.Line) []instruction {
 		if m == nil {
 			continue
 		}
-		in := instruction{name: strings.ToUpper(m[1]), line: lines[i].Number, escape: escape}
 		text, more := goesOn(lines[i].Text[len(m[0]):], escape)
-		in.add(text, lines[i])
-		for more && i+1 < len(lines) {
+		in := instruction{name: strings.ToUpper(m[1]), text: text, lines: lines[i : i+1], escape: escape}
+		for begin := i; more && i+1 < len(lines); in.lines = lines[begin : i+1] {
 			i++
-			if t := strings.TrimSpace(lines[i].Text); t == "" || strings.HasPrefix(t, "#") {
-				in.lines = append(in.lines, lines[i])
-				continue
+			text = strings.TrimSpace(lines[i].Text)
+			if text != "" && !strings.HasPrefix(text, "#") {
+				text, more = goesOn(lines[i].Text, escape)
+			} else {
+				text = ""
 			}
-			text, more = goesOn(lines[i].Text, escape)
-			in.add(text, lines[i])
+			in.text += "\n" + text
 		}
-		if m := belowForm.FindStringSubmatch(in.text); m != nil && takesText[in.name] {
-			for i+1 < len(lines) {
+		if end := TextBelow(in.name + " " + in.text); end != "" {
+			for i++; i < len(lines) && strings.TrimSpace(lines[i].Text) != end; {
 				i++
-				if strings.TrimSpace(lines[i].Text) == m[1] {
-					break
-				}
 			}
 		}
 		all = append(all, in)
@@ -79,11 +85,6 @@ func goesOn(text string, escape byte) (rest string, more bool) {
 	return text, false
 }
 
-func (in *instruction) add(text string, l parse.Line) {
-	in.starts, in.numbers, in.lines = append(in.starts, len(in.text)), append(in.numbers, l.Number), append(in.lines, l)
-	in.text += text
-}
-
 // word is one of an instruction's, without its quotes. It is literal if single quotes are
 // around its value.
 type word struct {
@@ -97,22 +98,27 @@ type word struct {
 func (in *instruction) words() []word {
 	var all []word
 	var b strings.Builder
-	start, quote, braces, literal := -1, byte(0), 0, false
+	quote, braces, literal := byte(0), 0, false
+	line, above := 0, 0 // The line of the word under way, 0 outside of one, and how many lines are above.
 	end := func() {
-		if start >= 0 {
-			all = append(all, word{b.String(), in.lineAt(start), literal})
+		if line > 0 {
+			all = append(all, word{b.String(), line, literal})
 		}
 		b.Reset()
-		start, literal = -1, false
+		line, literal = 0, false
 	}
 	for i := 0; i < len(in.text); i++ {
 		c := in.text[i]
+		if c == '\n' {
+			above++
+			continue
+		}
 		if quote == 0 && braces == 0 && (c == ' ' || c == '\t') {
 			end()
 			continue
 		}
-		if start < 0 {
-			start = i
+		if line == 0 {
+			line = in.lines[above].Number
 		}
 		switch {
 		case c == in.escape && quote != '\'' && i+1 < len(in.text):
@@ -136,15 +142,4 @@ func (in *instruction) words() []word {
 	}
 	end()
 	return all
-}
-
-// lineAt is the line of a place in the text.
-func (in *instruction) lineAt(at int) int {
-	line := in.line
-	for i, start := range in.starts {
-		if start <= at {
-			line = in.numbers[i]
-		}
-	}
-	return line
 }

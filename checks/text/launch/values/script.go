@@ -20,8 +20,8 @@ type Script struct {
 	// exported are the variables that the programs of the script get, and all is true if they get every one.
 	exported map[string]bool
 	all      bool
-	// prefixes are the assignments in front of a command that stand above it, by the line of the command.
-	prefixes map[int][]string
+	// Prefixes are the assignments in front of a command that stand above it, by the line of the command.
+	Prefixes map[int][]string
 }
 
 // event is an assignment. One in a block counts from the block's first line on: a loop goes
@@ -38,7 +38,7 @@ const maxEvents = 4096
 
 // Read reads a script. Of one that is too large nothing is known.
 func Read(text string) *Script {
-	s := &Script{exported: map[string]bool{}, prefixes: map[int][]string{}}
+	s := &Script{exported: map[string]bool{}, Prefixes: map[int][]string{}}
 	if len(text) > shell.MaxBytes {
 		s.foreign = 1
 		return s
@@ -66,9 +66,6 @@ func (s *Script) Branches(line int) bool { return s.block(line) >= 0 }
 // Exports reports whether programs get a variable that the script assigns.
 func (s *Script) Exports(name string) bool { return s.all || s.exported[name] }
 
-// Prefix are the assignments in front of a command of a line that stand in the lines above it.
-func (s *Script) Prefix(line int) []string { return s.prefixes[line] }
-
 func (s *Script) prefixed(c *shell.Command, text string) {
 	n := slices.IndexFunc(c.Words, func(w shell.Word) bool { return !assigned.MatchString(w.Value) })
 	if n < 1 {
@@ -76,7 +73,7 @@ func (s *Script) prefixed(c *shell.Command, text string) {
 	}
 	if below := strings.Count(text[c.Words[0].From:c.Words[n].From], "\n"); below > 0 {
 		for _, w := range c.Words[:n] {
-			s.prefixes[c.Line+below] = append(s.prefixes[c.Line+below], w.Value)
+			s.Prefixes[c.Line+below] = append(s.Prefixes[c.Line+below], w.Value)
 		}
 	}
 }

@@ -24,6 +24,16 @@ const (
 // Lookup returns the value of a variable.
 type Lookup func(name string) (value string, state State)
 
+// Or asks another lookup for what a first one does not set.
+func (l Lookup) Or(other Lookup) Lookup {
+	return func(name string) (string, State) {
+		if value, state := l(name); state != Unset {
+			return value, state
+		}
+		return other(name)
+	}
+}
+
 // None knows no variable.
 func None(string) (string, State) { return "", Unset }
 
