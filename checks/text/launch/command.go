@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -174,11 +175,22 @@ func sameLaunch(a, b *facts.Launch) bool {
 	return reflect.DeepEqual(first, second)
 }
 
+// counted are the variables by which servers are told how many GPUs to use: NVIDIA NIM for LLMs
+// (docs.nvidia.com/nim, Environment Variables) and text-generation-launcher (NUM_SHARD).
+var counted = map[string]string{
+	"NIM_TENSOR_PARALLEL_SIZE": "tensor_parallel", "NIM_PIPELINE_PARALLEL_SIZE": "pipeline_parallel", "NUM_SHARD": "tensor_parallel",
+}
+
 // readVariables takes from the variables which GPUs a container gets:
 // the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
 func readVariables(l *facts.Launch) {
 	if len(l.Command) > 1 && slices.Contains(swift, l.Command[1]) && l.Variables["NPROC_PER_NODE"] != "" {
 		l.Processes = parseCount(l.Variables["NPROC_PER_NODE"])
+	}
+	for name, part := range counted {
+		if value := l.Variables[name]; value != "" && valueOf(l, part).IsZero() {
+			set(l, part, value)
+		}
 	}
 	if l.Variables["JAX_PLATFORMS"] == "cpu" || l.Variables["JAX_PLATFORM_NAME"] == "cpu" || l.Variables["ACCELERATE_USE_CPU"] == "true" {
 		l.CPUOnly = true
@@ -353,11 +365,12 @@ var onCPU = map[string]string{
 // run. It also reads a command inside one word ("bash -c '...'").
 func readCommand(l *facts.Launch, words []string) {
 	for i, word := range words {
-		if !strings.ContainsAny(word, " \n") || i == 0 || !strings.Contains(word, "--") {
+		if !strings.ContainsAny(word, " \n") || i == 0 {
 			continue
 		}
 		script := values.Read(word)
 		for _, c := range shell.Parse(word).Commands {
+			settings(l, c)
 			var options []string
 			for _, w := range c.Words {
 				if value := values.Expand(w.Value, script.At(c.Line).Or(ofLaunch(l))); value != w.Value {
@@ -366,7 +379,9 @@ func readCommand(l *facts.Launch, words []string) {
 					options = append(options, w.Value)
 				}
 			}
-			readOptions(l, options)
+			if strings.Contains(word, "--") {
+				readOptions(l, options)
+			}
 		}
 	}
 	expanded := make([]string, len(words))
@@ -374,6 +389,32 @@ func readCommand(l *facts.Launch, words []string) {
 		expanded[i] = values.Expand(kubernetesReference.ReplaceAllString(word, "$${$1}"), ofLaunch(l))
 	}
 	readOptions(l, expanded)
+}
+
+// settings notes the variables of a command in a script of a container: what it exports or sets for its
+// program, or mpirun for the ranks. What may not run is not known.
+func settings(l *facts.Launch, c shell.Command) {
+	words := c.Values()
+	if len(words) > 0 && words[0] == "export" {
+		words = words[1:]
+	}
+	variables, program := stripWrappers(words)
+	if programOf(program) == "mpirun" && (l.GPUs == nil || *l.GPUs != 0) && l.GPUVendor != "" { // Else its ranks run in other pods.
+		ranks := &facts.Launch{}
+		readMPI(ranks, program[1:])
+		for name, value := range ranks.Variables {
+			variables = append(variables, [2]string{name, value})
+		}
+	}
+	for _, v := range variables {
+		switch _, known := l.Variables[v[0]]; {
+		case !env.SteersCommunication(v[0]):
+		case known && l.Variables[v[0]] != v[1], c.Maybe:
+			leaveOpen(l, "set in a script", place.Variable(v[0]))
+		default:
+			setVariable(l, v[0], v[1])
+		}
+	}
 }
 
 // kubernetesReference is how a pod's command refers to a variable of the container.

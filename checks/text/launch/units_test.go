@@ -63,7 +63,7 @@ func TestUnits(t *testing.T) {
 		},
 		"the script of a container": {
 			"x.yaml", pod("a") + "    command: [bash, -c]\n    args:\n    - |\n      export NCCL_P2P_DISABLE=1\n      ulimit -l 64\n      torchrun --nproc-per-node=8 x.py\n  - name: b\n    image: i\n",
-			[]string{"kubernetes Pod/a/a NCCL_DEBUG=a | shell NCCL_P2P_DISABLE=1 memlock=65536", "kubernetes Pod/a/b"},
+			[]string{"kubernetes Pod/a/a NCCL_DEBUG=a NCCL_P2P_DISABLE=1 | shell NCCL_P2P_DISABLE=1 memlock=65536", "kubernetes Pod/a/b"},
 		},
 		"replicas": {
 			"x.yaml", "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: gpt}\nspec:\n  pytorchReplicaSpecs:\n    Master: {template: {spec: {containers: [{name: pytorch, image: i}]}}}\n    Worker: {template: {spec: {containers: [{name: pytorch, image: i}]}}}\n",
