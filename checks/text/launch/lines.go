@@ -193,7 +193,10 @@ var sbatchLine = lazy.New(`^\s*#SBATCH`)
 func environmentKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
-		Anchors: environmentAnchors(),
+		Anchors: []string{
+			"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OMPI_MCA_", "NVSHMEM_", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH",
+			"LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
+		}, // The beginnings of the names that env.SteersCommunication takes.
 		Line: func(_ *parse.Sink, l parse.Line) bool {
 			if s.isDockerfile() || dockerfileSetting.MatchString(l.Text) && s.inDockerfile(l) {
 				return false
@@ -213,15 +216,6 @@ func environmentKind(s *reading) *parse.Kind {
 			}
 			return len(settings) > 0
 		},
-	}
-}
-
-// environmentAnchors are the beginnings of the names that checks takes (see
-// checks.SteersCommunication).
-func environmentAnchors() []string {
-	return []string{
-		"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OMPI_MCA_", "NVSHMEM_", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH",
-		"LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
 	}
 }
 

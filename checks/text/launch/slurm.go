@@ -37,11 +37,10 @@ func nodeKind(s *reading) *parse.Kind {
 			case fields["name"] == "gpu" && fields["count"] != "":
 				found.GPUs = parseCount(fields["count"])
 			}
-			open := false
 			for _, key := range []string{"gres", "file", "count"} {
-				open = unresolved(found, "gpus", fields[key]) || open
+				unresolved(found, "gpus", fields[key])
 			}
-			if !open && (found.GPUs == nil || *found.GPUs < 1) {
+			if found.Unknown == nil && (found.GPUs == nil || *found.GPUs < 1) {
 				return false
 			}
 			keepLaunch(s, found, l, nil)

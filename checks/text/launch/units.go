@@ -125,10 +125,10 @@ var (
 	hereBegins = lazy.New(`(?:^|[^<])<<-?\s*["']?\\?([A-Za-z_]\w*)["']?`)
 )
 
-// markup are the extensions of texts in which prose stands around commands.
-var markup = []string{".md", ".mdx", ".markdown", ".rst", ".adoc", ".html"}
-
-func isMarkup(name string) bool { return slices.Contains(markup, strings.ToLower(path.Ext(name))) }
+// isMarkup reports whether prose stands around the commands of a text.
+func isMarkup(name string) bool {
+	return slices.Contains([]string{".md", ".mdx", ".markdown", ".rst", ".adoc", ".html"}, strings.ToLower(path.Ext(name)))
+}
 
 // scriptsIn are the parts of a text that are scripts by themselves: those that it writes to other files
 // ("cat > x.sh <<EOF"), those that begin with "#!" or with another header of a batch job, the text of a

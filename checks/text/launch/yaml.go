@@ -792,11 +792,11 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	}
 	w.standsWord(l, slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
+		words := yamlTexts(m[key])
 		if text := yamlText(m[key]); text != "" {
-			l.Command = append(l.Command, shell.Words(text)...)
-			continue
+			words = shell.Words(text)
 		}
-		l.Command = append(l.Command, yamlTexts(m[key])...)
+		l.Command = append(l.Command, words...)
 	}
 	w.serviceLimits(l, m)
 	if m["env_file"] != nil {
