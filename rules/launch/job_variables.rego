@@ -2,7 +2,7 @@
 # title: A job's variable is misconfigured or left over
 # description: >-
 #   A setting made for another machine, for a fault that is gone, or for a library that has since renamed it costs
-#   bandwidth or has no effect. What a provider documents for its network is none of these.
+#   bandwidth or has no effect. What a provider documents for its network is not one of these.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable does; tuning and debugging variables are not for production

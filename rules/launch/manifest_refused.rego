@@ -1,7 +1,7 @@
 # METADATA
 # title: Kubernetes refuses the pod
 # description: >-
-#   The API server refuses a pod whose extended resources have no limit, or one that is no whole number or not equal to
+#   The API server refuses a pod whose extended resources have no limit, or one that is not a whole number or not equal to
 #   the request, and one whose mounts lack a volume. The pods of a controller are then missing.
 # related_resources:
 #   - ref: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/apis/core/validation/validation.go
@@ -61,7 +61,7 @@ findings contains of_request(l, name, sprintf("requests %s of %s, more than its 
 	quantity(l.requests[name]) > l[part]
 }
 
-findings contains refused(l, name, job.entry("resources", name), value, sprintf("has a limit of %s of %s, which is no whole number", [value, name])) if {
+findings contains refused(l, name, job.entry("resources", name), value, sprintf("has a limit of %s of %s, which is not a whole number", [value, name])) if {
 	some l in shown
 	some name, value in l.resources
 	extended(name)

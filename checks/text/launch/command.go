@@ -355,7 +355,7 @@ func byOption(optionsOf map[string][]string) map[string]string {
 	return parts
 }
 
-// onCPU are the options by which a program is told to use no GPU, with their value; "-" is none.
+// onCPU are the options by which a program is told to use no GPU, with their value; "-" stands for no value.
 var onCPU = map[string]string{
 	"--device": "cpu", "--local-parameter-device": "cpu", "--device-type": "cpu", "--accelerator": "cpu", "--backend": "gloo", "--dist-backend": "gloo",
 	"--ddp-backend": "gloo", "--distributed-backend": "gloo", "--use-cpu": "-", "--no-cuda": "-", "--cpu": "-",

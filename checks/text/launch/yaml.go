@@ -827,8 +827,18 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 
 // serviceOptions are the keys of a service that say what an option of docker run does.
 var serviceOptions = [][2]string{
-	{"runtime", "--runtime"}, {"ipc", "--ipc"}, {"network_mode", "--network"}, {"pid", "--pid"}, {"user", "--user"}, {"privileged", "--privileged"},
-	{"shm_size", "--shm-size"}, {"cap_add", "--cap-add"}, {"devices", "--device"}, {"gpus", "--gpus"}, {"tmpfs", "--tmpfs"}, {"environment", "--env"},
+	{"runtime", "--runtime"},
+	{"ipc", "--ipc"},
+	{"network_mode", "--network"},
+	{"pid", "--pid"},
+	{"user", "--user"},
+	{"privileged", "--privileged"},
+	{"shm_size", "--shm-size"},
+	{"cap_add", "--cap-add"},
+	{"devices", "--device"},
+	{"gpus", "--gpus"},
+	{"tmpfs", "--tmpfs"},
+	{"environment", "--env"},
 }
 
 // option reads a value, or each of a list, as that of an option of docker run.

@@ -117,7 +117,7 @@ func Parse(text string) *Script {
 	return s
 }
 
-// statements calls a function for each statement of a text, up to the first that is none. It does not use
+// statements calls a function for each statement of a text, up to the first that is not one. It does not use
 // Parser.Stmts, which panics where the parser finds a second error in the same place.
 func statements(text string, call func(*syntax.Stmt)) (err error) {
 	parser := parsers.Get().(*syntax.Parser)
