@@ -166,7 +166,7 @@ func inspectKind(s *reading) *parse.Kind {
 			return parse.Irrelevant
 		},
 		Begins: func(in *parse.Lines) bool {
-			return begins(in, inspectFirst) && follows(in, 200, inspectConfig)
+			return begins(in, inspectFirst) && (begins(in, inspectConfig) || follows(in, 200, inspectConfig))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()

@@ -23,7 +23,7 @@ func jsonKind(s *reading) *parse.Kind {
 		Name: "manifest-json", Title: "A Kubernetes object or an ECS task definition, in JSON", Command: "kubectl get pod NAME -o json", Gives: []string{"launches", "env"},
 		Anchors: []string{`"apiVersion":`, `"containerDefinitions":`, `"taskDefinition":`, `"family":`},
 		Begins: func(in *parse.Lines) bool {
-			return begins(in, jsonFirst) || begins(in, jsonFamily) && follows(in, 20, jsonContainers)
+			return begins(in, jsonFirst) || begins(in, jsonFamily) && (begins(in, jsonContainers) || follows(in, 20, jsonContainers))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
