@@ -177,11 +177,7 @@ type Cure struct {
 
 // CureOf names a finding.
 func CureOf(f rules.Finding) Cure {
-	c := Cure{Rule: f.Rule, Subject: f.Subject}
-	if f.Object != nil {
-		c.Object = *f.Object
-	}
-	return c
+	return Cure{Rule: f.Rule, Subject: f.Subject, Object: f.Scope()}
 }
 
 // Proof is what was measured here about a remedy.

@@ -22,7 +22,7 @@ type likeness struct {
 }
 
 func (f Finding) likeness() likeness {
-	return likeness{f.Rule, f.Title, f.variable(), f.Severity, f.Confidence, f.Inert(), f.object()}
+	return likeness{f.Rule, f.Title, f.variable(), f.Severity, f.Confidence, f.Inert(), f.Scope()}
 }
 
 // variable is the variable that a finding is about; empty if it is not about one.

@@ -197,10 +197,10 @@ func (f Finding) In(o *Object) Finding {
 }
 
 // About is the subject, with the object that it is about before it.
-func (f Finding) About() string { return f.object().About(f.Subject) }
+func (f Finding) About() string { return f.Scope().About(f.Subject) }
 
-// object is what the finding is about; empty for a machine.
-func (f Finding) object() Object {
+// Scope is the object that the finding is about; empty for a machine.
+func (f Finding) Scope() Object {
 	if f.Object == nil {
 		return Object{}
 	}

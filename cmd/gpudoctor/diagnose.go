@@ -97,7 +97,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 			return nil, problem(err)
 		}
 	}
-	var parts []units.Unit
+	var parts []report.Part
 	g, verdict, judging, err := settle(read, nearly, func(f *facts.Facts) (*rules.Verdict, error) {
 		// A policy of the user's may take forever. What is left is given as processor
 		// time, which a busy machine does not use up.
@@ -140,7 +140,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
-		Settings: r.settings, Folder: r.source.folder(), Objects: units.Objects(parts),
+		Settings: r.settings, Folder: r.source.folder(), Parts: parts,
 	}), g.err
 }
 

@@ -160,7 +160,6 @@ func waiverIn(ctx context.Context, name string, w waivers.Waiver) (waivers.Waive
 	if err != nil {
 		return w, complaint.Hinted(err, writesOne)
 	}
-	pattern := w
 	all := func(w waivers.Waiver) []waivers.Waiver {
 		found := w.For(d.Findings)
 		if d.Redacted == report.RedactedNames {
@@ -173,7 +172,7 @@ func waiverIn(ctx context.Context, name string, w waivers.Waiver) (waivers.Waive
 	case len(found) == 1 && w.Subject == "":
 		return found[0], nil
 	case len(found) > 0 && w.Subject != "":
-		return pattern, nil
+		return w, nil
 	}
 	said := fmt.Sprintf("%s has %d findings of %s", complaint.Quote(name), len(found), w.Rule)
 	hint := "--" + subjectFlag

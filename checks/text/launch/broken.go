@@ -34,11 +34,8 @@ func manifestLanguage(name, text string) (is, isJSON bool) {
 	case ".yaml", ".yml": // JSON is YAML, but for tabs.
 		return true, json.Valid([]byte(text))
 	}
-	begins := manifestBegins.FindStringSubmatch(text)
-	return begins != nil, begins != nil && begins[1] != ""
+	return parse.BeginsObject(text)
 }
-
-var manifestBegins = lazy.New(`\A(?:[ \t]*(?:#.*|---.*)?\r?\n)*(?:"?(?:apiVersion|kind)"?:|(\{)\s*"(?:apiVersion|kind)"\s*:)`)
 
 // checkedWhole reports whether ended says where the text that is being read is broken. A template is
 // not YAML before it is filled in.

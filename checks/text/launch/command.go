@@ -370,7 +370,7 @@ func readCommand(l *facts.Launch, words []string) {
 		}
 		script := values.Read(word)
 		for _, c := range shell.Parse(word).Commands {
-			settings(l, c)
+			readScript(l, c)
 			var options []string
 			for _, w := range c.Words {
 				if value := values.Expand(w.Value, script.At(c.Line).Or(ofLaunch(l))); value != w.Value {
@@ -391,9 +391,9 @@ func readCommand(l *facts.Launch, words []string) {
 	readOptions(l, expanded)
 }
 
-// settings notes the variables of a command in a script of a container: what it exports or sets for its
+// readScript notes the variables of a command in a script of a container: what it exports or sets for its
 // program, or mpirun for the ranks. What may not run is not known.
-func settings(l *facts.Launch, c shell.Command) {
+func readScript(l *facts.Launch, c shell.Command) {
 	words := c.Values()
 	if len(words) > 0 && words[0] == "export" {
 		words = words[1:]

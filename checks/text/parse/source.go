@@ -59,10 +59,16 @@ var (
 	// jsonLines is a log with an object on each line.
 	jsonLines = lazy.New(`\A\s*\{.*\}[ \t\r]*\n\s*\{`)
 	// objectBegins is how an object of Kubernetes begins.
-	objectBegins = lazy.New(`\A(?:[ \t]*(?:#.*|---.*)?\r?\n)*(?:"?(?:apiVersion|kind)"?:|\{\s*"(?:apiVersion|kind)"\s*:)`)
+	objectBegins = lazy.New(`\A(?:[ \t]*(?:#.*|---.*)?\r?\n)*(?:"?(?:apiVersion|kind)"?:|(\{)\s*"(?:apiVersion|kind)"\s*:)`)
 	// toldByServer is a field in which a cluster or a container engine says what happened.
 	toldByServer = lazy.New(`^\s*(?:- )?"?(?:message|reason|[Ee]rror|log)"?:\s`)
 )
+
+// BeginsObject tells whether a text begins as an object of Kubernetes does, and whether that is in JSON.
+func BeginsObject(text string) (is, isJSON bool) {
+	begins := objectBegins.FindStringSubmatch(text)
+	return begins != nil, begins != nil && begins[1] != ""
+}
 
 // reads reports whether a kind is asked for a line of the text under way, or for blocks that begin there.
 func (r *Reading) reads(kind int, line string) bool {

@@ -97,6 +97,7 @@ type Document struct {
 	Timing Timing `json:"timing"`
 
 	facts      *facts.Facts        // What it was made of.
+	parts      []Part              // What it says of each part of it.
 	shown      func() *facts.Facts // The same, as far as this report may show it.
 	persistent *bool               // Persistence mode is on for every GPU.
 	textsOnly  bool                // No machine was examined, but what somebody sent.
@@ -263,8 +264,8 @@ type Input struct {
 	Waiving  *waivers.Result
 	Advice   []remedies.Advice
 	Withheld []remedies.Withheld
-	// Objects are the parts of files that were judged by themselves; empty for a machine.
-	Objects []JudgedObject
+	// Parts are the parts of files that were judged by themselves; empty for a machine.
+	Parts []Part
 	// Recheck is how gpudoctor was called.
 	Recheck remedies.Recheck
 	Timing  Timing
@@ -325,13 +326,13 @@ func New(in Input) *Document {
 		d.Timing.ChecksMS = map[string]float64{}
 	}
 	if d.textsOnly {
-		d.Wanted = d.wanted(severitiesOf(in.Rules), in.Facts)
+		d.Wanted = d.wanted(in.Rules, in.Facts)
 		d.Host.parts = ofTexts(d)
 		d.Host.Summary = strings.Join(d.Host.parts, ", ")
 	}
 	lacks := rules.Lacking(d.Profile, in.Facts)
 	d.Verdict = d.judge(in, lacks)
-	if d.Objects = d.judgedObjects(in.Objects); len(d.Objects) > 0 {
+	if d.addParts(in.Parts); len(d.Objects) > 0 {
 		return d // The areas are those of a machine.
 	}
 	d.Areas = area.Lines(area.Input{
@@ -349,15 +350,6 @@ func ruleIn(all []rules.Rule) func(string) (rules.Rule, bool) {
 		}
 		return all[i], true
 	}
-}
-
-// severitiesOf are the severities of rules by their ids.
-func severitiesOf(all []rules.Rule) map[string]rules.Severity {
-	by := make(map[string]rules.Severity, len(all))
-	for _, r := range all {
-		by[r.ID] = r.Severity
-	}
-	return by
 }
 
 // list makes a nil list an empty one, so that it stands as [] in JSON.

@@ -44,10 +44,7 @@ func distinguish(all []group) {
 	}
 	by := map[titled][]*group{}
 	for i := range all {
-		key := titled{title: all[i].Title}
-		if o := all[i].Object; o != nil {
-			key.object = *o
-		}
+		key := titled{all[i].Title, all[i].Scope()}
 		by[key] = append(by[key], &all[i])
 	}
 	for of, same := range by {

@@ -161,7 +161,10 @@ func (h *pageOf) sentence(s string) string {
 func (h *pageOf) finding(number int, g group) page.Finding {
 	f := page.Finding{
 		Number: number, Severity: string(g.Severity), Title: h.line(g.Title), Rule: h.line(g.Rule), Confidence: g.certainty(),
-		Messages: h.lines(g.messages()), Notes: h.lines(slices.DeleteFunc(append([]string{h.d.objectOf(g)}, g.withheld(h.d.Withheld)...), func(s string) bool { return s == "" })),
+		Messages: h.lines(g.messages()), Notes: h.lines(g.withheld(h.d.Withheld)),
+	}
+	if o := h.d.objectOf(g); o != "" {
+		f.Notes = append([]string{h.line(o)}, f.Notes...)
 	}
 	if !g.namesSubjects(g.messages()) {
 		f.Subjects = h.lines(g.subjects)

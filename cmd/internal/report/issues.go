@@ -94,18 +94,14 @@ func (d *Document) issues(s Style) []ci.Issue {
 func (d *Document) issue(f rules.Finding, seen map[string]int, s Style) ci.Issue {
 	clean := func(text string) string { return lines.Printable(text, s.ASCII) }
 	i := ci.Issue{
-		Rule: clean(f.Rule), Subject: clean(f.Subject), Title: clean(f.Title), Severity: f.Severity, Confidence: f.Confidence,
+		Rule: clean(f.Rule), Subject: clean(f.About()), Title: clean(f.Title), Severity: f.Severity, Confidence: f.Confidence,
 		Message: clean(withSubject(f)), Place: d.placeOf(f), Fails: d.FailOn.reaches(worst(f)),
 	}
 	for _, said := range d.details(f) {
 		i.Details = append(i.Details, clean(said))
 	}
 	variable, _ := f.Params["variable"].(string)
-	key := strings.Join([]string{f.Rule, f.Subject, variable}, "\x00")
-	if f.Object != nil { // Its line changes with the file.
-		i.Object = clean(f.Object.String())
-		key += "\x00" + f.Object.String()
-	}
+	key := strings.Join([]string{f.Rule, f.About(), variable}, "\x00")
 	seen[key]++
 	i.Fingerprint = ci.Fingerprint(key, seen[key])
 	return i

@@ -14,7 +14,18 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// JudgedObject is a part of a file that was judged by itself.
+// Part is a part of a file that is judged by itself, or all that is judged.
+type Part struct {
+	rules.Object
+	// Facts are what it is judged by, and Open is true where a rule could not judge it.
+	Facts *facts.Facts
+	Open  bool
+	// Findings and Advice are what is said of it.
+	Findings []rules.Finding
+	Advice   []remedies.Advice
+}
+
+// JudgedObject is what was found about a part of a file.
 type JudgedObject struct {
 	rules.Object
 	// State is that of a verdict: "inconclusive" means that a rule could not judge it.
@@ -22,42 +33,47 @@ type JudgedObject struct {
 	// Counts are the findings about it by severity, without those that are waived.
 	Counts Counts `json:"counts"`
 
-	// Open is true where a rule could not judge it, and Facts are what it was judged by.
-	Open  bool         `json:"-"`
-	Facts *facts.Facts `json:"-"`
-	// Findings and Advice are what is said of it, in Parts.
-	Findings []rules.Finding   `json:"-"`
-	Advice   []remedies.Advice `json:"-"`
+	runs string // How it is started, as apply.Instructions names it.
 }
 
-// judgedObjects are objects with what was found about them, the worst first.
-func (d *Document) judgedObjects(all []JudgedObject) []JudgedObject {
-	objects := slices.Clone(all)
-	of := map[rules.Object][]rules.Finding{}
-	for _, f := range d.Findings {
-		if f.Object != nil {
-			of[*f.Object] = append(of[*f.Object], f)
-		}
+// addParts notes what the report says of each part, the worst first.
+func (d *Document) addParts(parts []Part) {
+	if len(parts) == 0 {
+		d.parts = []Part{{Facts: d.facts, Findings: d.Findings, Advice: d.Advice}}
+		return
 	}
-	for i := range objects {
-		o := &objects[i]
-		own := of[o.Object]
-		o.Counts, o.State = count(own), Healthy
+	d.parts = slices.Clone(parts)
+	findings, advice := map[rules.Object][]rules.Finding{}, map[rules.Object][]remedies.Advice{}
+	for _, f := range d.Findings {
+		findings[f.Scope()] = append(findings[f.Scope()], f)
+	}
+	for _, a := range d.Advice { // It is made for one part.
+		o := a.Cures[0].Object
+		advice[o] = append(advice[o], a)
+	}
+	for i := range d.parts {
+		p := &d.parts[i]
+		p.Findings, p.Advice = findings[p.Object], advice[p.Object]
+		o := JudgedObject{Object: p.Object, State: Healthy, Counts: count(p.Findings), runs: apply.RunsBy(p.Facts)}
 		switch {
-		case slices.ContainsFunc(own, func(f rules.Finding) bool { return atLeast(worst(f), rules.Medium) }):
+		case slices.ContainsFunc(p.Findings, func(f rules.Finding) bool { return atLeast(worst(f), rules.Medium) }):
 			o.State = Findings
-		case o.Open:
+		case p.Open:
 			o.State = Inconclusive
 		}
+		d.Objects = append(d.Objects, o)
 	}
-	slices.SortStableFunc(objects, func(a, b JudgedObject) int {
+	slices.SortStableFunc(d.Objects, func(a, b JudgedObject) int {
 		return cmp.Or(
 			-cmp.Compare(a.Counts.Critical, b.Counts.Critical), -cmp.Compare(a.Counts.High, b.Counts.High), -cmp.Compare(a.Counts.Medium, b.Counts.Medium),
 			cmp.Compare(a.rank(), b.rank()), -cmp.Compare(a.Counts.Low+a.Counts.Info, b.Counts.Low+b.Counts.Info),
 		)
 	})
-	return objects
 }
+
+// Parts are what the report says of each part of the files, or one for all where they are not judged by themselves. A redacted
+// report has none.
+func (d *Document) Parts() []Part { return d.parts }
 
 // rank orders objects without findings of medium severity or above: those that were not judged in full first.
 func (o JudgedObject) rank() int {
@@ -69,11 +85,10 @@ func (o JudgedObject) rank() int {
 
 // standing is what was found about an object, in words.
 func (o JudgedObject) standing() string {
-	said := tally(o.Counts)
-	if o.Open {
-		return cmp.Or(said, "not judged in full")
+	if o.State == Inconclusive {
+		return cmp.Or(tally(o.Counts), "not judged in full")
 	}
-	return cmp.Or(said, "no finding")
+	return cmp.Or(tally(o.Counts), "no finding")
 }
 
 // listedObjects are the objects to be listed, and how many are left out and why.
@@ -126,7 +141,7 @@ func (o JudgedObject) severity() rules.Severity {
 			return severities[i]
 		}
 	}
-	return map[bool]rules.Severity{true: rules.Medium}[o.Open]
+	return map[bool]rules.Severity{true: rules.Medium}[o.State == Inconclusive]
 }
 
 // objects writes a table of what was judged, the worst first.
@@ -157,32 +172,10 @@ func (d *Document) objectOf(g group) string {
 func (d *Document) runsOf(a *remedies.Advice) string {
 	for _, c := range a.Cures {
 		for _, o := range d.Objects {
-			if o.Object == c.Object && o.Facts != nil {
-				return apply.RunsBy(o.Facts)
+			if o.Object == c.Object {
+				return o.runs
 			}
 		}
 	}
 	return d.runs
-}
-
-// Parts are the objects with what the report says of each, or one for all where it names none.
-func (d *Document) Parts() []JudgedObject {
-	if len(d.Objects) == 0 {
-		return []JudgedObject{{Facts: d.facts, Findings: d.Findings, Advice: d.Advice}}
-	}
-	all := make([]JudgedObject, 0, len(d.Objects))
-	for _, p := range d.Objects {
-		for _, f := range d.Findings {
-			if f.Object != nil && *f.Object == p.Object {
-				p.Findings = append(p.Findings, f)
-			}
-		}
-		for _, a := range d.Advice {
-			if slices.ContainsFunc(a.Cures, func(c remedies.Cure) bool { return c.Object == p.Object }) {
-				p.Advice = append(p.Advice, a)
-			}
-		}
-		all = append(all, p)
-	}
-	return all
 }

@@ -35,11 +35,14 @@ func (d *Document) redact(r *recorded.Redactor, what Redaction, redacted func() 
 	out := recorded.Redact(r, d)
 	out.Redacted = what
 	// What is no field of the JSON document.
-	out.shown = redacted
+	out.shown, out.parts = redacted, nil // No format shows parts.
 	out.Host.parts = recorded.Redact(r, d.Host.parts)
 	out.recheck = recorded.Redact(r, d.recheck)
 	out.folder = recorded.Redact(r, d.folder)
 	out.runs = recorded.Redact(r, d.runs)
+	for i, o := range d.Objects {
+		out.Objects[i].runs = recorded.Redact(r, o.runs)
+	}
 	for i, reason := range d.Verdict.Reasons {
 		out.Verdict.Reasons[i].short = recorded.Redact(r, reason.short)
 	}

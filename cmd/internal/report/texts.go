@@ -71,7 +71,11 @@ const jobFailed = "job-failed"
 
 // wanted lists the texts that would decide the rules that could not be judged, most
 // useful first.
-func (d *Document) wanted(severity map[string]rules.Severity, f *facts.Facts) []Wanted {
+func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
+	severity := make(map[string]rules.Severity, len(known))
+	for _, r := range known {
+		severity[r.ID] = r.Severity
+	}
 	value := map[string]int{}
 	all := map[string]*Wanted{}
 	for _, s := range d.Skipped {

@@ -11,29 +11,19 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Unit is a part of a file that one process tree starts from.
-type Unit struct {
-	rules.Object
-	// Facts are those of the files about it, with those of the target.
-	Facts *facts.Facts
-	// Open is true where a rule could not judge it.
-	Open bool
-
-	ranked bool
-}
-
 // slurmKinds are descriptions of the nodes on which a batch job may run, and of all containers there.
 var slurmKinds = []string{"slurm-node", "enroot-conf"}
 
 // Split splits the facts of files into units, in the order of the files. The nodes of Slurm are one unit,
 // whatever files describe them, and count for each batch job.
-func Split(f *facts.Facts) []Unit {
+func Split(f *facts.Facts) []report.Part {
 	type key struct {
 		source string
 		unit   int
@@ -52,7 +42,7 @@ func Split(f *facts.Facts) []Unit {
 		}
 		by[k] = append(by[k], l)
 	}
-	all := make([]Unit, 0, len(order))
+	all := make([]report.Part, 0, len(order))
 	for _, k := range order {
 		launches := by[k]
 		o := rules.Object{File: launches[0].Source, Line: launches[0].Line}
@@ -74,7 +64,7 @@ func Split(f *facts.Facts) []Unit {
 			own.Texts = f.Texts[i : i+1]
 		}
 		own.Unknown = nil
-		all = append(all, Unit{Object: o, Facts: &own})
+		all = append(all, report.Part{Object: o, Facts: &own})
 	}
 	return all
 }
@@ -91,7 +81,7 @@ func variableFiles(f *facts.Facts) []facts.Launch {
 			i = len(all)
 			all = append(all, facts.Launch{Kind: "shell", Source: v.Source, Line: v.Line, Variables: map[string]string{}, Lines: map[string]int{}})
 		}
-		all[i].Variables[v.Name], all[i].Lines["variables["+v.Name+"]"] = v.Value, v.Line
+		all[i].Variables[v.Name], all[i].Lines[place.Variable(v.Name)] = v.Value, v.Line
 	}
 	return all
 }
@@ -110,7 +100,7 @@ func environment(launches []facts.Launch) *facts.EnvFacts {
 				values[name] = map[string]bool{}
 			}
 			values[name][l.Variables[name]] = true
-			line := cmp.Or(l.Lines["variables["+name+"]"], l.Line)
+			line := cmp.Or(l.Lines[place.Variable(name)], l.Line)
 			e.Variables = append(e.Variables, facts.Variable{Name: name, Value: l.Variables[name], Source: l.Source, Line: line, Effective: true})
 		}
 	}
@@ -124,7 +114,7 @@ func environment(launches []facts.Launch) *facts.EnvFacts {
 }
 
 // Evaluate judges each unit, and joins what the rules say of them.
-func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Options) (*rules.Verdict, error) {
+func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules.Options) (*rules.Verdict, error) {
 	if err := set.Prepare(opts, rules.Expected{}); err != nil {
 		return nil, err
 	}
@@ -143,7 +133,7 @@ func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Option
 			return nil, err
 		}
 		for _, f := range v.Findings {
-			if u.otherFile(f) {
+			if elsewhere(u, f) {
 				continue // It is one of the nodes of Slurm.
 			}
 			joined.Findings = append(joined.Findings, f.In(&u.Object))
@@ -185,57 +175,45 @@ func Evaluate(ctx context.Context, set *rules.Set, all []Unit, opts rules.Option
 	return joined, nil
 }
 
-// otherFile reports whether all evidence of a finding stands in other files than the unit.
-func (u *Unit) otherFile(f rules.Finding) bool {
+// elsewhere reports whether all evidence of a finding stands in the other files about a unit.
+func elsewhere(u *report.Part, f rules.Finding) bool {
 	return !slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool {
-		return strings.HasPrefix(e.Source, u.File+":") || !u.isSource(e.Source)
+		return !slices.ContainsFunc(u.Facts.Launches, func(l facts.Launch) bool { return l.Source != u.File && strings.HasPrefix(e.Source, l.Source+":") })
 	})
 }
 
-// isSource reports whether evidence stands in one of the files about the unit.
-func (u *Unit) isSource(at string) bool {
-	return slices.ContainsFunc(u.Facts.Launches, func(l facts.Launch) bool { return strings.HasPrefix(at, l.Source+":") })
-}
-
-// Rank ranks the remedies of the findings about each unit by itself, as for the machine where there is none.
-func Rank(all []Unit, findings []rules.Finding, machine *facts.Facts, rank func([]rules.Finding, *facts.Facts) remedies.Ranking) remedies.Ranking {
-	var joined remedies.Ranking
-	add := func(o *rules.Object, f *facts.Facts) {
-		own := slices.DeleteFunc(slices.Clone(findings), func(f rules.Finding) bool {
-			return (o == nil) != (f.Object == nil) || o != nil && *o != *f.Object
-		})
-		if len(own) == 0 {
-			return
-		}
-		r := rank(own, f)
-		joined.Advice, joined.Withheld = append(joined.Advice, r.Advice...), append(joined.Withheld, r.Withheld...)
+// Rank ranks the remedies of the findings about each unit by itself, those of the worst first. What is about no
+// unit is about the machine.
+func Rank(all []report.Part, findings []rules.Finding, machine *facts.Facts, rank func([]rules.Finding, *facts.Facts) remedies.Ranking) remedies.Ranking {
+	known := map[rules.Object]*facts.Facts{{}: machine}
+	for _, u := range all {
+		known[u.Object] = u.Facts
 	}
-	add(nil, machine)
-	for _, f := range findings { // In their order: the worst unit first.
-		if i := slices.IndexFunc(all, func(u Unit) bool { return f.Object != nil && u.Object == *f.Object && !u.ranked }); i >= 0 {
-			all[i].ranked = true
-			add(&all[i].Object, all[i].Facts)
+	of := map[rules.Object][]rules.Finding{}
+	for _, f := range findings {
+		of[f.Scope()] = append(of[f.Scope()], f)
+	}
+	var joined remedies.Ranking
+	for _, f := range findings {
+		o := f.Scope()
+		if len(of[o]) == 0 {
+			continue // They are ranked.
 		}
+		r := rank(of[o], known[o])
+		joined.Advice, joined.Withheld = append(joined.Advice, r.Advice...), append(joined.Withheld, r.Withheld...)
+		delete(of, o)
 	}
 	return joined
 }
 
-// Objects are the units as a report lists them.
-func Objects(all []Unit) []report.JudgedObject {
-	objects := make([]report.JudgedObject, 0, len(all))
-	for _, u := range all {
-		objects = append(objects, report.JudgedObject{Object: u.Object, Open: u.Open, Facts: u.Facts})
-	}
-	return objects
-}
-
 // Accepted are the waivers that remarks in the files are.
-func Accepted(all []Unit) []waivers.Waiver {
+func Accepted(all []report.Part) []waivers.Waiver {
 	var accepted []waivers.Waiver
-	for _, u := range all {
+	for i := range all {
+		u := &all[i]
 		for _, l := range u.Facts.Launches {
 			for _, i := range l.Ignored {
-				w := waivers.Waiver{Rule: i.Rule, Reason: i.Reason, Path: u.File, Object: u.Name, File: l.Source, Line: i.Line}
+				w := waivers.Waiver{Rule: i.Rule, Reason: i.Reason, Path: u.File, Object: u.Name, File: l.Source, Line: i.Line, In: &u.Object}
 				if l.Source == u.File && !slices.Contains(accepted, w) {
 					accepted = append(accepted, w)
 				}

@@ -33,6 +33,9 @@ type Waiver struct {
 	// File and Line say where it is.
 	File string `json:"file"`
 	Line int    `json:"line"`
+
+	// In is the only object that it is for, where it is a remark in the file that is judged.
+	In *rules.Object `json:"-"`
 }
 
 // DateForm is the form of a date.
@@ -70,6 +73,9 @@ func (w Waiver) expired(today string) bool { return w.Expires != "" && w.Expires
 
 // covers reports whether it is for a finding.
 func (w Waiver) covers(f rules.Finding) bool {
+	if w.In != nil && *w.In != f.Scope() {
+		return false
+	}
 	matches := func(pattern, text string) bool { return pattern == "" || Matches(pattern, text) }
 	if o := f.Object; o != nil {
 		return (w.Rule == f.Rule || w.Rule == f.Cause) && matches(w.Subject, f.Subject) && matches(w.Path, o.File) && matches(w.Object, o.Name)

@@ -96,8 +96,6 @@ type Issue struct {
 	Message string
 	Details []string
 	Place   Place
-	// Object names what it is about in the files of a job, with its file; empty for a machine.
-	Object string
 	// Fingerprint names the issue in this report and in those of later runs.
 	Fingerprint string
 	// Fails is true if the issue makes the exit code 1.

@@ -64,7 +64,7 @@ func (j *junitSuite) finding(i Issue) {
 	case i.Fails:
 		c = junit.Testcase{Failure: &junit.Result{Message: fmt.Sprintf("%s: %s", i.Severity, i.Message), Type: i.Rule, Data: j.where(i)}}
 	}
-	j.add(i.Rule, strings.TrimPrefix(i.Object+": "+i.Subject, ": "), c)
+	j.add(i.Rule, i.Subject, c)
 }
 
 // where is the text of an issue, with its place.
