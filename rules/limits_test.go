@@ -156,7 +156,7 @@ func TestPolicyBombs(t *testing.T) {
 	// the other tests run, since nothing stops a compiler that was given up on.
 	for name, body := range map[string]string{
 		"types":    "t0 := [1, \"a\"]\nu0 := [1, \"a\"]\n" + doubled("t%d := [t%d, t%d]\n") + doubled("u%d := [u%d, u%d]\n") + "x if t13 in [u13]\n" + uses,
-		"brackets": "x := " + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "\n" + uses,
+		"brackets": "x := " + strings.Repeat("[", 200000) + strings.Repeat("]", 200000) + "\n" + uses,
 		"braces":   "x := " + strings.Repeat("{1: ", 100000) + uses,
 		"else":     "x := 1 if input.schema == \"\"\n" + strings.Repeat("else := 2 if input.schema == \"a\"\n", 6000) + uses,
 		"number":   "x := 1e999999999\n" + uses,
