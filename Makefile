@@ -29,8 +29,6 @@ fmt: ## format the Go files
 	.ci/tool gofumpt -w .
 
 update: ## write the files that tests compare with (schemas, tables in docs, goldens)
-	go test -run '^TestGolden' ./checks/message ./rules/data -update # What the index needs,
-	go test -run '^TestGolden' ./rules -update # and the program.
 	go test -run '^TestGolden' $(GOLDEN) -update
 
 bench: ## run the benchmarks (PACKAGES=./rules BENCH=Compile for some of them)

@@ -22,7 +22,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -110,7 +109,7 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 		}
 		gpu.KFD.Nodes = append(gpu.KFD.Nodes, n.number)
 	}
-	sorting.Stable(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
+	slices.SortStableFunc(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 // gpuOfNode finds the GPU that a node is, or adds it.

@@ -25,8 +25,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
-	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
@@ -52,19 +50,6 @@ var All = []*gather.Check{
 
 // probes are the checks that use the GPUs, and wait for the probe of pairs.
 var probes = []*gather.Check{transfersCheck, gpudirect.Check, collectivesCheck}
-
-// EarlySections are the sections of the facts that Options.Early gets complete, and those that no check
-// fills: all but those of the probes, and what is noted until the end.
-func EarlySections() []string {
-	var names []string
-	for field := range reflect.TypeFor[facts.Facts]().Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name != "unknown" && !slices.ContainsFunc(probes, func(c *gather.Check) bool { return c.Name == name }) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
 
 // Gather runs every check in parallel, each after those that it depends on,
 // and returns the facts with the time that each check took. A check that
@@ -122,39 +107,10 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 			}
 		})
 	}
-	wg.Go(func() {
-		for _, c := range All {
-			if !slices.Contains(probes, c) {
-				<-done[c.Name]
-			}
-		}
-		soFar := func() *facts.Facts {
-			mu.Lock()
-			defer mu.Unlock()
-			own := *f
-			return &own
-		}
-		if opts.Early != nil {
-			opts.Early(soFar())
-		}
-		if opts.Nearly == nil || collecting(opts) && !opts.CollectivesIfDue {
-			return
-		}
-		select {
-		case report := <-ways.nearly:
-			foretell(ctx, shared.With(soFar()), report)
-		case <-done[transfersCheck.Name]:
-		}
-	})
 	wg.Wait()
 	deriveOffered(f)
 	f.Unknown = inOrder(shared.Unknowns())
 	return f, timing
-}
-
-// collecting reports whether collectives are to be run: they end after everything else.
-func collecting(opts gather.Options) bool {
-	return opts.Collectives != "" && opts.Collectives != probe.Off
 }
 
 // GatherImage runs the checks that read what an image holds.
@@ -174,38 +130,13 @@ func GatherImage(ctx context.Context, img *image.Image, opts gather.Options) (*f
 	return f, timing
 }
 
-// foretell reports the facts as they will be if the probe's process exits normally.
-// GPUs that HIP offers may still be added to these shared facts.
-func foretell(ctx context.Context, g *gather.Gathering, report *probe.Report) {
-	if report.API == "hip" {
-		return
-	}
-	own := gather.New(g.Host, g.Facts, g.Options)
-	own.Facts.Transfers = report
-	if unasked(own) && due(own) {
-		return // The collectives come after the probe's process has left.
-	}
-	own.Facts.Transfers = nil
-	for _, u := range g.Unknowns() {
-		own.Add(u)
-	}
-	answer := make(chan gather.ProbeAnswer, 1)
-	answer <- gather.ProbeAnswer{Report: report}
-	own.Probe, own.Linked = answer, func(*facts.Facts) {}
-	if transfersCheck.Run(ctx, own) != nil {
-		return
-	}
-	own.Facts.Unknown = inOrder(own.Unknowns())
-	g.Options.Nearly(own.Facts)
-}
-
 // inOrder sorts the unknown facts in the order of the checks.
 func inOrder(unknown []facts.Unknown) []facts.Unknown {
 	order := make(map[string]int, len(All))
 	for i, c := range All {
 		order[c.Name] = i
 	}
-	sorting.Stable(unknown, func(a, b facts.Unknown) int {
+	slices.SortStableFunc(unknown, func(a, b facts.Unknown) int {
 		return cmp.Or(cmp.Compare(order[a.Section], order[b.Section]), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Reason, b.Reason))
 	})
 	return unknown

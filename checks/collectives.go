@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 var collectivesCheck = &gather.Check{
@@ -35,7 +34,7 @@ func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
 	if g.Collectives == nil || unasked(g) && !due(g) {
 		return nil
 	}
-	if t := g.Facts.Transfers; t != nil && t.Outcome != probe.OK && collecting(g.Options) {
+	if t := g.Facts.Transfers; t != nil && t.Outcome != probe.OK && g.Options.Collectives != "" && g.Options.Collectives != probe.Off {
 		// What stopped that probe stops this one, and its findings say so.
 		g.Add(facts.Unknown{Section: "collectives", Reason: "the probe of pairs did not finish", Kind: facts.NotAsked})
 		return nil
@@ -154,7 +153,7 @@ func candidates(g *gather.Gathering) []probe.Candidate {
 			files = append(files, l)
 		}
 	}
-	sorting.Stable(files, func(a, b facts.Library) int { return cmp.Compare(rank[a.FoundBy], rank[b.FoundBy]) })
+	slices.SortStableFunc(files, func(a, b facts.Library) int { return cmp.Compare(rank[a.FoundBy], rank[b.FoundBy]) })
 	var all []probe.Candidate
 	for _, l := range files[:min(len(files), maxCandidates)] {
 		all = append(all, probe.Candidate{Path: l.Path, Version: l.Version, FoundBy: l.FoundBy})

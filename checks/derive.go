@@ -7,7 +7,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -43,7 +42,7 @@ func deriveOffered(f *facts.Facts) {
 			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: pci.WordAMD, Name: d.Name, MemoryBytes: d.MemoryBytes})
 		}
 	}
-	sorting.Stable(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
+	slices.SortStableFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 // deriveGPUs lists the GPUs of the PCI tree and those that other texts

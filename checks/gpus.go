@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 var gpusCheck = &gather.Check{
@@ -119,7 +118,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 		c.out.Devices = append(c.out.Devices, *gpu)
 	}
 	c.placeSilent(silent)
-	sorting.Stable(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
+	slices.SortStableFunc(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 // noteUnclassed notes that there may be GPUs among the PCI devices whose class or vendor cannot

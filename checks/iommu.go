@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 var iommuCheck = &gather.Check{
@@ -112,7 +111,7 @@ func readIOMMUGroups(g *gather.Gathering) ([]facts.IOMMUGroup, error) {
 		}
 		groups = append(groups, group)
 	}
-	sorting.Stable(groups, func(a, b facts.IOMMUGroup) int { return a.ID - b.ID })
+	slices.SortStableFunc(groups, func(a, b facts.IOMMUGroup) int { return a.ID - b.ID })
 	return groups, nil
 }
 

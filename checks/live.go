@@ -45,12 +45,10 @@ type doors struct {
 	// started is closed once the probe's process has started its driver, or will not.
 	started chan struct{}
 	start   sync.Once
-	// nearly has room for the report of a probe whose process has not exited yet.
-	nearly chan *probe.Report
 }
 
 func newDoors(h *host.Host, opts gather.Options) *doors {
-	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1), started: make(chan struct{}), nearly: make(chan *probe.Report, 1)}
+	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1), started: make(chan struct{})}
 }
 
 // open lets a gathering use the doors, and starts the probe.
@@ -114,14 +112,6 @@ func (d *doors) probeOptions(mode probe.Mode) engine.Options {
 	}
 	if !d.options.ProbeBusy {
 		o.Busy = d.busyGPUs
-	}
-	if d.options.Nearly != nil {
-		o.Nearly = func(r *probe.Report) {
-			select {
-			case d.nearly <- r:
-			default: // It was told before.
-			}
-		}
 	}
 	return o
 }

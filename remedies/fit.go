@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -30,7 +29,7 @@ func (c *candidate) edit(here Situation) {
 	if len(c.apply.Edits) == 0 {
 		return
 	}
-	sorting.Stable(c.apply.Edits, compareEdits)
+	slices.SortStableFunc(c.apply.Edits, compareEdits)
 	for _, n := range c.remedy.Needs {
 		wanted[n] = true
 	}

@@ -3,11 +3,10 @@ package remedies
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
@@ -19,19 +18,13 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules"
-	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 )
 
-// remediesArchive holds the files of the built-in remedies: two thirds of their size.
-// TestGoldenRemedies writes it.
-//
-//go:embed remedies.zip.zst
-var remediesArchive []byte
-
 // Files are the files of the built-in remedies.
-var Files = sync.OnceValue(func() fs.FS { return packed.OpenWhole(remediesArchive) })
+//
+//go:embed *.yaml
+var Files embed.FS
 
 // Set is a set of remedies.
 type Set struct {
@@ -66,7 +59,7 @@ func LoadWith(dir string) (*Set, error) {
 
 // builtinFiles reads the files of the built-in remedies, by path.
 func builtinFiles() (map[string][]byte, error) {
-	files, err := rules.ReadPolicy(Files(), aRemedy)
+	files, err := rules.ReadPolicy(Files, aRemedy)
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in remedies: %w", err)
 	}
@@ -275,7 +268,7 @@ func (s *Set) Remedy(id string) (Remedy, bool) {
 // Remedies returns all remedies in order of id.
 func (s *Set) Remedies() []Remedy {
 	all := slices.Collect(maps.Values(s.byID))
-	sorting.Stable(all, func(a, b Remedy) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(all, func(a, b Remedy) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 

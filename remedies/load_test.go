@@ -88,7 +88,7 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := set.Compile(); err != nil { // For all cases at once.
+	if err := set.Compile(""); err != nil { // For all cases at once.
 		t.Fatal(err)
 	}
 	cases, err := fixtures.Cases(os.DirFS("../fixtures"))

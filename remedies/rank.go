@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -75,7 +74,7 @@ type Ranking struct {
 // and unset one variable.
 func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
 	findings = slices.Clone(findings)
-	sorting.Stable(findings, rules.Finding.Compare)
+	slices.SortStableFunc(findings, rules.Finding.Compare)
 	candidates := s.candidates(findings, here)
 	slices.SortFunc(candidates, func(a, b *candidate) int {
 		return cmp.Or(a.score.compare(b.score), cmp.Compare(a.remedy.ID, b.remedy.ID))

@@ -58,7 +58,7 @@ func BenchmarkCompile(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.StartTimer()
-		if err := s.Compile(); err != nil {
+		if err := s.Compile(""); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // TestWeigh holds that of the candidates of a finding those come first of which nothing
 // was shown to be in order, whatever was examined, and that cause and remedies follow.
 func TestWeigh(t *testing.T) {
-	set := wholeSet(t)
+	set := loaded(t)
 	causes := []string{"shm-too-small", "ipc-namespace", "process-limits"}
 	for _, c := range []struct {
 		what    string
@@ -50,7 +50,7 @@ func TestWeigh(t *testing.T) {
 // TestWeighOwnRemedies holds that a finding which names its remedies keeps them, that one
 // without candidates stays as it is, and that no more are listed than help.
 func TestWeighOwnRemedies(t *testing.T) {
-	set := wholeSet(t)
+	set := loaded(t)
 	f := Finding{Rule: "failure-area", Cause: "other", Remedies: []string{"reboot"}}
 	set.weigh(&f, &Verdict{}, nil)
 	if f.Cause != "other" {

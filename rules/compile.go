@@ -11,10 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
 
-	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/data"
-	"github.com/gpudoctor/gpudoctor/rules/internal/lacks"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -29,48 +26,46 @@ var uncheckedStages = []ast.StageID{
 	ast.StageCheckDeprecatedBuiltins, ast.StageBuildRequiredCapabilities,
 }
 
-// program holds compiled rules, and describes the facts that they can judge.
+// program holds compiled rules.
 type program struct {
 	compiler *ast.Compiler
 	// rules are the ids of the rules that it can evaluate.
 	rules map[string]bool
-	// given are the sections of the facts as they must be, nil for one that must be
-	// missing. Sections that it lacks may be anything.
-	given   map[string]ast.Value
+	// profile is the one whose facts it can judge; any if it is "".
+	profile Profile
 	modules map[string]*ast.Module
 	// store holds the tables that the modules read.
 	store storage.Store
-	// exact is true if the program can judge only one input.
-	exact bool
 }
 
-// serves reports whether a program can evaluate these rules on some facts.
-func (p *program) serves(rules []Rule, input ast.Object) bool {
-	if p == nil || p.exact || slices.ContainsFunc(rules, func(r Rule) bool { return !p.rules[r.ID] }) {
-		return false
-	}
-	for section, want := range p.given {
-		switch got := input.Get(ast.StringTerm(section)); {
-		case got == nil && want == nil:
-		case got == nil || want == nil || got.Value.Compare(want) != 0:
-			return false
-		}
-	}
-	return true
+// serves reports whether a program can evaluate these rules in a profile.
+func (p *program) serves(rules []Rule, profile Profile) bool {
+	return p != nil && (p.profile == "" || p.profile == profile) && !slices.ContainsFunc(rules, func(r Rule) bool { return !p.rules[r.ID] })
 }
 
-// Compile compiles all rules for any facts. Evaluate compiles only what the facts at
-// hand need, each time; Compile first to judge many facts. It may be
-// called from several goroutines and does its work once.
-func (s *Set) Compile() error {
+// Compile compiles the rules of a profile for any facts, or all rules if it is "". Evaluate compiles only what the
+// facts at hand need, each time: Compile first to judge many, or while facts are gathered. It may be called from
+// several goroutines and does its work once.
+func (s *Set) Compile(profile Profile) error {
 	s.once.Do(func() {
 		all := s.everything()
-		modules, err := s.modulesOf(all, "", func(string) bool { return false })
+		if s.checked {
+			profile = "" // Errors of the user's rules are found whatever the profile.
+		}
+		all = slices.DeleteFunc(all, func(r Rule) bool { return profile != "" && !r.judges(profile) })
+		modules, err := s.modulesOf(all)
 		if err != nil {
 			s.err = err
 			return
 		}
+		if profile != "" {
+			known := map[string]*reach.Shape{"profile": reach.ValuesOf(ast.String(profile))}
+			modules = reach.Specialised(modules, setsOf(all, packagesOf(modules)), &reach.Shape{Any: true, Known: known})
+		}
 		p, err := s.compiled(modules, all)
+		if err == nil {
+			p.profile = profile
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.ready, s.err = p, err
@@ -87,59 +82,6 @@ func (s *Set) everything() []Rule {
 	return all
 }
 
-// Expected are sections of the facts that are known before the others.
-type Expected struct {
-	// Facts holds these sections.
-	Facts *facts.Facts
-	// Sections are their names in the facts document; one that the facts lack is
-	// expected to be missing.
-	Sections []string
-}
-
-// Prepare compiles what facts with the expected sections may need, whatever the
-// others say: doing this while those are still being gathered saves time. For other
-// facts, Evaluate compiles again.
-func (s *Set) Prepare(opts Options, expected Expected) error {
-	if s.checked {
-		return s.Compile()
-	}
-	chosen, always, _, err := s.choose(opts)
-	if err != nil {
-		return err
-	}
-	input, err := tables.ValueOf(expected.Facts)
-	if err != nil {
-		return err
-	}
-	given := make(map[string]ast.Value, len(expected.Sections))
-	known := make(map[string]*reach.Shape, len(expected.Sections))
-	for _, section := range expected.Sections {
-		given[section], known[section] = nil, reach.Undefined
-		if t := input.Get(ast.StringTerm(section)); t != nil {
-			given[section], known[section] = t.Value, reach.ValuesOf(t.Value)
-		}
-	}
-	profile := cmp.Or(opts.Profile, Training)
-	given["profile"] = ast.String(profile)
-	asked := slices.Concat(chosen, always)
-	modules, err := s.modulesOf(asked, profile, lacks.By(func(section string) (ast.Value, bool) {
-		value, ok := given[section]
-		return value, ok
-	}))
-	if err != nil {
-		return err
-	}
-	p, err := s.compiled(reach.Specialised(modules, setsOf(asked, packagesOf(modules)), &reach.Shape{Any: true, Known: known}), asked)
-	if err != nil {
-		return err
-	}
-	p.given = given
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ready = p
-	return nil
-}
-
 // TextSections are the sections of the facts that only texts fill.
 var TextSections = []string{"benchmarks", "comparisons", "launches", "logs", "runs", "software"}
 
@@ -147,20 +89,15 @@ var TextSections = []string{"benchmarks", "comparisons", "launches", "logs", "ru
 // compiles the library that its rules need again.
 const maxPrograms = 2
 
-// programs returns programs that can together evaluate these rules on some facts.
-func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
+// programs returns programs that can together evaluate these rules on some facts, in a profile.
+func (s *Set) programs(rules []Rule, input ast.Object, profile Profile) ([]*program, error) {
 	s.mu.Lock()
 	ready := s.ready
 	s.mu.Unlock()
-	if ready.serves(rules, input) {
+	if ready.serves(rules, profile) {
 		return []*program{ready}, nil
 	}
-	var profile Profile
-	if t := input.Get(ast.StringTerm("profile")); t != nil {
-		name, _ := t.Value.(ast.String)
-		profile = Profile(name)
-	}
-	modules, err := s.modulesOf(rules, profile, lacks.In(input))
+	modules, err := s.modulesOf(rules)
 	if err != nil {
 		return nil, err
 	}
@@ -169,9 +106,7 @@ func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 	var wg sync.WaitGroup
 	for i, hand := range hands {
 		wg.Go(func() {
-			if list[i], errs[i] = s.compiled(reach.Specialised(modules, setsOf(hand, packagesOf(modules)), reach.ValuesOf(input)), hand); errs[i] == nil {
-				list[i].exact = true
-			}
+			list[i], errs[i] = s.compiled(reach.Specialised(modules, setsOf(hand, packagesOf(modules)), reach.ValuesOf(input)), hand)
 		})
 	}
 	wg.Wait()
@@ -188,7 +123,7 @@ func deal(rules []Rule, modules map[string]*ast.Module, hands int) [][]Rule {
 	size := func(r Rule) int { return len(modules[r.File].Rules) }
 	out, sizes := make([][]Rule, hands), make([]int, hands)
 	largest := slices.Clone(rules)
-	sorting.Stable(largest, func(a, b Rule) int { return cmp.Compare(size(b), size(a)) })
+	slices.SortStableFunc(largest, func(a, b Rule) int { return cmp.Compare(size(b), size(a)) })
 	for _, rule := range largest {
 		least := slices.Index(sizes, slices.Min(sizes))
 		out[least] = append(out[least], rule)

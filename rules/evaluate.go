@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
 	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
@@ -76,7 +75,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	h := hear(judged.Logs, judged.KernelLog)
 	conditions := s.conditionRules(h)
 	queried := slices.Concat(asked, conditions)
-	programs, err := s.programs(queried, input)
+	programs, err := s.programs(queried, input, Profile(judged.Profile))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +173,7 @@ func (s *Set) judgeRest(ctx context.Context, left budget, f facts.Facts, answers
 	if err != nil {
 		return err
 	}
-	programs, err := s.programs(last, input)
+	programs, err := s.programs(last, input, Profile(f.Profile))
 	if err != nil {
 		return err
 	}
@@ -205,7 +204,7 @@ func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]strin
 	}
 	left = map[string]string{}
 	for _, rule := range s.rules {
-		inProfile := len(rule.Profiles) == 0 || slices.Contains(rule.Profiles, profile)
+		inProfile := rule.judges(profile)
 		switch {
 		case slices.Contains(opts.Skip, rule.ID):
 		case len(opts.Only) > 0 && !slices.Contains(opts.Only, rule.ID):
@@ -285,7 +284,7 @@ func (s *Set) ask(ctx context.Context, left budget, programs []*program, input a
 		}
 	}
 	wg.Wait()
-	sorting.Stable(alone, func(a, b question) int { return cmp.Compare(a.rules[0].ID, b.rules[0].ID) })
+	slices.SortStableFunc(alone, func(a, b question) int { return cmp.Compare(a.rules[0].ID, b.rules[0].ID) })
 	for _, q := range alone {
 		if ctx.Err() != nil {
 			break

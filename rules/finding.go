@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
 	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
 )
@@ -66,7 +65,7 @@ func (s *Set) read(rule Rule, a answer) reading {
 			out.notApplicable = append(out.notApplicable, said)
 		}
 	}
-	sorting.Stable(out.missing, func(a, b Missing) int { return cmp.Or(cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Words, b.Words)) })
+	slices.SortStableFunc(out.missing, func(a, b Missing) int { return cmp.Or(cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Words, b.Words)) })
 	slices.Sort(out.notApplicable)
 	slices.Sort(out.faults)
 	return out
@@ -235,7 +234,7 @@ func (f *Finding) quote(messages []*facts.Message) {
 	if len(messages) == 0 {
 		return
 	}
-	sorting.Stable(messages, compareMessages)
+	slices.SortStableFunc(messages, compareMessages)
 	shown := make([]Evidence, 0, len(messages)+len(f.Evidence))
 	for _, m := range messages {
 		shown = append(shown, Evidence{Fact: fmt.Sprintf("%s.messages[%s]", ownlog.Section(m), m.ID), Value: m.Text, Source: placeOf(m)})

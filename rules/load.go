@@ -3,7 +3,7 @@ package rules
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,33 +17,21 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
-	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
 	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
-	"github.com/gpudoctor/gpudoctor/rules/internal/lacks"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
-// rulesArchive holds the rules and the library, without the Rego tests: a quarter of their
-// size. TestGoldenIndex writes it.
+// Files are the files of the built-in rules, and their Rego tests.
 //
-//go:embed rules.zip.zst
-var rulesArchive []byte
+//go:embed */*.rego
+var Files embed.FS
 
-// Files are the files of the built-in rules.
-var Files = sync.OnceValue(func() fs.FS { return packed.OpenWhole(rulesArchive) })
-
-// schemaArchive holds the schema of the facts, made from the Go types by
-// TestGoldenFactsSchema. The type checker takes it for the user's own rules; the
-// embedded rules are checked against it by a test, which spares each start
-// the time.
+// factsSchema is the schema of the facts, made from the Go types by TestGoldenFactsSchema. The type checker takes
+// it for the user's own rules; a test checks the built-in rules against it, which spares each start the time.
 //
-//go:embed schema.zip
-var schemaArchive string
-
-// schemaFile is the file in schemaArchive.
-const schemaFile = "facts.schema.json"
+//go:embed facts.schema.json
+var factsSchema []byte
 
 // The packages that a file may declare.
 const (
@@ -93,8 +81,8 @@ func firstLine(message string) string {
 type Set struct {
 	rules   []Rule // In order of id.
 	modules map[string]*ast.Module
-	// lazy parses the built-in rules when they are needed; nil if modules holds all.
-	lazy *lazyModules
+	// builtin parses the built-in rules when they are needed; nil if modules holds all.
+	builtin *builtinRules
 	// conditions are the files of the conditions that verdicts name.
 	conditions map[string]string
 	checked    bool            // Compile with all checks: some rules are the user's own.
@@ -108,41 +96,13 @@ type Set struct {
 	ready *program   // What was compiled beforehand.
 }
 
-// Load returns the built-in rules. It reads the index of their metadata; they are
-// parsed and compiled when facts are judged.
+// Load returns the built-in rules. It reads their metadata; they are parsed and compiled when facts are judged.
 func Load() (*Set, error) {
-	builtin, err := builtinModules()
+	l, err := builtin()
 	if err != nil {
-		return nil, fmt.Errorf("read the built-in rules: %w", err)
+		return nil, err
 	}
-	x := builtin.index
-	return &Set{rules: slices.Clone(x.Rules), conditions: x.Conditions, lazy: builtin, limits: usual}, nil
-}
-
-// Parse parses what the rules that the options choose need on any machine; or what they may need on some, which
-// Prepare would parse. Evaluate parses what it lacks; to call Parse earlier, while facts are still being gathered,
-// saves the time.
-func (s *Set) Parse(opts Options, some bool) error {
-	chosen, always, _, err := s.choose(opts)
-	if err != nil {
-		return err
-	}
-	rare := append([]string{"image", "target"}, TextSections...)
-	lacking := lacks.Usual(rare)
-	if some {
-		lacking = func(lack string) bool { return slices.Contains(rare, lack) }
-	}
-	_, err = s.modulesOf(slices.Concat(chosen, always), cmp.Or(opts.Profile, Training), lacking)
-	return err
-}
-
-// modulesOf returns modules with at least what some rules need on facts that lack something (see
-// package lacks), in a profile; any profile if it is "".
-func (s *Set) modulesOf(rules []Rule, profile Profile, missing func(lack string) bool) (map[string]*ast.Module, error) {
-	if s.lazy == nil {
-		return s.modules, nil
-	}
-	return s.lazy.modulesOf(rules, profile, missing)
+	return &Set{rules: slices.Clone(l.rules), builtin: l, conditions: l.conditions, limits: usual}, nil
 }
 
 // LoadWith returns the built-in rules and the user's own in the folder
@@ -151,7 +111,7 @@ func (s *Set) modulesOf(rules []Rule, profile Profile, missing func(lack string)
 // against the schema of the facts at once. The error joins one *Problem for
 // each fault.
 func LoadWith(dir string) (*Set, error) {
-	builtin, err := regoFiles(Files())
+	builtin, err := regoFiles(Files)
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in rules: %w", err)
 	}
@@ -174,7 +134,7 @@ func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set,
 		if err != nil {
 			return nil, err
 		}
-		return s, s.Compile()
+		return s, s.Compile("")
 	})
 	if limited, ok := errors.AsType[*guard.Error](err); ok {
 		return nil, &Problem{File: dir, Reason: "compiling the policy " + limited.Error(), Hint: "make it smaller: fewer rules, less deeply nested"}
@@ -262,7 +222,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 			switch {
 			case strings.HasPrefix(pkg, rulesPackage):
 				rule, errs := readRule(name, m)
-				faults = append(faults, errs...)
+				faults = append(faults, append(errs, partialSets(name, m)...)...)
 				if i == 1 { // A test holds the built-in rules to it.
 					s.own[rule.ID] = true
 					faults = append(faults, lint(name, m)...)
@@ -278,7 +238,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 			}
 		}
 	}
-	sorting.Stable(s.rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(s.rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
 	s.conditions = conditionsOf(s.modules)
 	if len(faults) == 0 {
 		faults = s.checkPrecedence()

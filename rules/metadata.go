@@ -171,7 +171,6 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 	for _, key := range slices.Sorted(maps.Keys(r.custom)) {
 		r.fault("the keys are areas, cause, confidence, explains, first_of, last_resort, needs, own_log, profiles, remedies, severity, since, symptom, unexplained", "unknown key custom.%s", key)
 	}
-	r.partialSets(m)
 	return rule, r.faults
 }
 
@@ -199,7 +198,8 @@ var answers = []string{"findings", "missing", "not_applicable"}
 
 // partialSets checks that the answers of the package are sets, which are defined
 // (possibly empty) for any facts.
-func (r *metadataReader) partialSets(m *ast.Module) {
+func partialSets(file string, m *ast.Module) []error {
+	r := &metadataReader{file: file, line: m.Package.Location.Row}
 	found := false
 	for _, rule := range m.Rules {
 		name := rule.Head.Name.String()
@@ -215,6 +215,7 @@ func (r *metadataReader) partialSets(m *ast.Module) {
 	if !found && !toldOf(ruleID(strings.TrimPrefix(reach.PackageName(m), rulesPackage))) {
 		r.fault("write \"findings contains {...} if { ... }\"", "the package has no findings")
 	}
+	return r.faults
 }
 
 // packageAnnotations returns the metadata block of the package.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 )
 
 // Need is what a rule must know before it may pass: one of several facts, each
@@ -295,10 +295,8 @@ func inFacts(path string) bool {
 // readSchema reads the schema of the facts, once.
 var readSchema = sync.OnceValues(func() (map[string]any, error) {
 	var schema map[string]any
-	if err := packed.JSON(packed.Open(schemaArchive), schemaFile, &schema); err != nil {
-		return nil, err
-	}
-	return schema, nil
+	err := json.Unmarshal(factsSchema, &schema)
+	return schema, err
 })
 
 // schemaAt is the part of a JSON Schema for a path.

@@ -203,7 +203,7 @@ func (t *lineTracer) coverage() []Coverage {
 // Source is the text of a rule's file.
 func (s *Set) Source(rule Rule) ([]byte, error) {
 	if !s.own[rule.ID] {
-		return fs.ReadFile(Files(), rule.File)
+		return fs.ReadFile(Files, rule.File)
 	}
 	return os.ReadFile(rule.File)
 }

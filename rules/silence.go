@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // fold puts each finding that is a consequence of another under that finding, and
@@ -19,7 +17,7 @@ import (
 // worst of its consequences, and confirmed if one of them is: what was
 // measured there is an effect of the cause.
 func fold(findings []Finding, rules []Rule) []Finding {
-	sorting.Stable(findings, Finding.Compare)
+	slices.SortStableFunc(findings, Finding.Compare)
 	findings = joinSame(findings)
 	explains := closure(rules)
 	parent := make([]int, len(findings))
@@ -62,7 +60,7 @@ func fold(findings []Finding, rules []Rule) []Finding {
 			causes = append(causes, f)
 		}
 	}
-	sorting.Stable(causes, Finding.Compare)
+	slices.SortStableFunc(causes, Finding.Compare)
 	return withoutGuesses(foldLastResort(foldSameFault(causes), rules), rules)
 }
 
@@ -83,7 +81,7 @@ func (f *Finding) ownLogCause(findings []Finding, rules []Rule) int {
 // the GPU; else under the one that ranks highest. The causes are in order of rank,
 // and so is what it returns.
 func foldSameFault(causes []Finding) []Finding {
-	sorting.Stable(causes, func(a, b Finding) int { return cmp.Compare(standing(a), standing(b)) })
+	slices.SortStableFunc(causes, func(a, b Finding) int { return cmp.Compare(standing(a), standing(b)) })
 	var kept []Finding
 	for _, f := range causes {
 		i := slices.IndexFunc(kept, func(k Finding) bool { return sameFault(k, f, causes) })
@@ -106,7 +104,7 @@ func foldSameFault(causes []Finding) []Finding {
 		f.Explains = nil
 		k.Explains = slices.Concat(k.Explains, []Finding{f}, under)
 	}
-	sorting.Stable(kept, Finding.Compare)
+	slices.SortStableFunc(kept, Finding.Compare)
 	return kept
 }
 

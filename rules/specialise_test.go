@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
-	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -27,29 +27,94 @@ func compiledSet(tb testing.TB) *Set {
 	return s
 }
 
+// loaded are the built-in rules, compiled for no facts yet.
+func loaded(tb testing.TB) *Set {
+	tb.Helper()
+	s, err := Load()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// wholeSet are the built-in rules, all of them parsed.
+func wholeSet(tb testing.TB) *Set {
+	tb.Helper()
+	files, err := regoFiles(Files)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, err := load(files, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// TestBuiltin checks that what is read of the built-in rules before they are parsed is what they say, and that
+// each rule gets all packages that it refers to.
+func TestBuiltin(t *testing.T) {
+	t.Parallel()
+	whole, lean := wholeSet(t), loaded(t)
+	if diff := cmp.Diff(whole.rules, lean.rules); diff != "" {
+		t.Errorf("(-parsed +read):\n%s", diff)
+	}
+	if diff := cmp.Diff(whole.conditions, lean.conditions); diff != "" {
+		t.Errorf("conditions (-parsed +read):\n%s", diff)
+	}
+	packages := map[string]bool{}
+	for _, m := range whole.modules {
+		packages[reach.PackageName(m)] = true
+	}
+	for _, rule := range whole.everything() {
+		lean.builtin = &builtinRules{texts: lean.builtin.texts, fileOf: lean.builtin.fileOf, modules: map[string]*ast.Module{}}
+		modules, err := lean.modulesOf([]Rule{rule})
+		if err != nil || len(modules) == 0 || len(modules) == len(whole.modules) {
+			t.Fatalf("%s: %d of %d modules, %v", rule.ID, len(modules), len(whole.modules), err)
+		}
+		has := map[string]bool{}
+		for _, m := range modules {
+			has[reach.PackageName(m)] = true
+		}
+		for file, m := range modules {
+			ast.WalkRefs(m, func(ref ast.Ref) bool {
+				words := strings.Split(ref.String(), ".")
+				if name := strings.Join(words[min(1, len(words)):min(4, len(words))], "."); words[0] == "data" && packages[name] && !has[name] {
+					t.Errorf("%s: %s refers to %s, which is not parsed", rule.ID, file, ref)
+				}
+				return false
+			})
+		}
+	}
+}
+
 var compiledOnce = sync.OnceValues(func() (*Set, error) {
 	s, err := Load()
 	if err != nil {
 		return nil, err
 	}
 	s.limits.heap = math.MaxUint64 / 2
-	return s, s.Compile()
+	return s, s.Compile("")
 })
 
-// TestSpecialised holds, for the facts of every third case, whole and with kinds of facts
-// taken away, that rules which are compiled for these facts alone say what they say
-// when all of them are compiled; and the same of rules that are prepared before the
-// facts of some sections are known. What rules that are compiled for the facts of each case find
-// is held by TestLibrary.
+// TestSpecialised checks, for the facts of every third case, whole and with kinds of facts taken away, that rules which
+// are compiled for these facts alone say what they say when all of them are compiled; and the same of rules that are
+// compiled for the profile. What rules that are compiled for the facts of each case find is checked by TestLibrary.
 func TestSpecialised(t *testing.T) {
 	t.Parallel()
 	whole := compiledSet(t)
-	parsed := newLazyModules(whole.lazy.index)
+	ofProfile := loaded(t)
+	if err := ofProfile.Compile(Training); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(ofProfile.ready.compiler.Modules); n >= len(whole.ready.modules) {
+		t.Errorf("the profile needs %d of %d modules", n, len(whole.ready.modules))
+	}
 	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	every, compared, smaller, kinds := 211, 0, 0, 0
+	every, compared, kinds := 211, 0, 0
 	for i, c := range cases {
 		if i%3 > 0 || testing.Short() && i%64 > 0 {
 			continue
@@ -69,43 +134,18 @@ func TestSpecialised(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, expected := range []*Expected{nil, expectedOf(f, i+compared)}[compared%2:][:1] {
-				if compared%16 == 0 { // What was parsed for other facts would hide what is missing for these.
-					parsed = newLazyModules(whole.lazy.index)
-				}
-				lean := &Set{rules: whole.rules, conditions: whole.conditions, lazy: parsed, limits: whole.limits}
-				if expected != nil {
-					if err := lean.Prepare(Options{}, *expected); err != nil {
-						t.Fatal(err)
-					}
-				}
-				got, err := lean.Evaluate(t.Context(), f, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(said(t, want), said(t, got)); diff != "" {
-					t.Fatalf("case %s, facts %d, expected %v (-all rules +those compiled for the facts):\n%s", c.Name, i, expected, diff)
-				}
-				compared++
-				if expected != nil && len(lean.ready.compiler.Modules) < len(whole.lazy.modules) {
-					smaller++
-				}
+			lean := []*Set{loaded(t), ofProfile}[compared%2]
+			got, err := lean.Evaluate(t.Context(), f, Options{})
+			if err != nil {
+				t.Fatal(err)
 			}
+			if diff := cmp.Diff(said(t, want), said(t, got)); diff != "" {
+				t.Fatalf("case %s, facts %d, comparison %d (-all rules +some):\n%s", c.Name, i, compared, diff)
+			}
+			compared++
 		}
 	}
-	if smaller == 0 {
-		t.Error("nothing is left out")
-	}
 	t.Logf("%d comparisons", compared)
-}
-
-// expectedOf takes some sections of facts for known beforehand: a third, by turns.
-func expectedOf(f *facts.Facts, turn int) *Expected {
-	e := &Expected{Facts: f, Sections: slices.Clone(TextSections)}
-	if turn%3 == 0 {
-		e.Sections = append(e.Sections, "pci", "gpus", "env", "host", "container", "kernel_log", "libraries", "links")
-	}
-	return e
 }
 
 // said is a verdict as a document.

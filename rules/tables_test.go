@@ -172,7 +172,7 @@ var comparison = regexp.MustCompile(`^nccl(<|>=)[0-9.]+$`)
 // function holds is defined.
 func circumstancesOf(t *testing.T, file string) map[string]bool {
 	t.Helper()
-	text, err := fs.ReadFile(Files(), file)
+	text, err := fs.ReadFile(Files, file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // conditionFiles is the prefix of the files that say which conditions of the verdicts of
@@ -95,7 +94,7 @@ func hear(logs *facts.LogFacts, kernel *facts.KernelLogFacts) heard {
 		}
 	}
 	for _, all := range h {
-		sorting.Stable(all, utterance.compare)
+		slices.SortStableFunc(all, utterance.compare)
 	}
 	return h
 }
@@ -217,7 +216,7 @@ func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
 		findings[rule.ID] = append(findings[rule.ID], of.finding(rule, verdicts[rows[0]], rows, said))
 	}
 	for _, of := range findings {
-		sorting.Stable(of, Finding.Compare)
+		slices.SortStableFunc(of, Finding.Compare)
 	}
 	return findings
 }
@@ -238,7 +237,7 @@ func (h heard) finding(rule Rule, v *message.Verdict, rows []string, said *circu
 		quoted = append(quoted, messages...)
 	}
 	var messages, speakers []*facts.Message
-	sorting.Stable(quoted, utterance.compare)
+	slices.SortStableFunc(quoted, utterance.compare)
 	for _, u := range quoted {
 		speakers = append(speakers, u.Message)
 		if u.event == "" {

@@ -14,7 +14,7 @@ import (
 // TestWho holds that a rule names the process that said a message as a verdict of the
 // catalogue does, whatever the line tells of it.
 func TestWho(t *testing.T) {
-	text, err := fs.ReadFile(Files(), "lib/logs.rego")
+	text, err := fs.ReadFile(Files, "lib/logs.rego")
 	if err != nil {
 		t.Fatal(err)
 	}

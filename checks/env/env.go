@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -19,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // Check is the check of the section "env".
@@ -84,7 +84,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	if conf := env["NCCL_CONF_FILE"]; conf != "" {
 		noteMissingConf(g, conf)
 	}
-	sorting.Stable(variables, func(a, b facts.Variable) int {
+	slices.SortStableFunc(variables, func(a, b facts.Variable) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Line, b.Line))
 	})
 	g.Facts.Env = &facts.EnvFacts{Variables: variables}

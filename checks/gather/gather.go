@@ -69,14 +69,6 @@ type Options struct {
 	Image bool
 	// Whole bounds all checks together; 0 means no bound.
 	Whole time.Duration
-	// Early, if set, is called with the facts that every check but the probes gathered, as soon as they
-	// are there: the rules that they need are compiled while the driver starts. The list of unknown
-	// facts is not in them.
-	Early func(f *facts.Facts)
-	// Nearly, if set, is called with the facts once everything is known except how the probe's process
-	// ends, so that they can be judged meanwhile. They may still change; it is not called
-	// if that is likely.
-	Nearly func(f *facts.Facts)
 	// Progress, if set, is called with the name of a check or a step of the probe
 	// when that begins. It is called from several goroutines.
 	Progress func(step string)

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 const (
@@ -303,6 +302,6 @@ func (l *log) events() []facts.KernelEvent {
 		}
 		events = append(events, c.event)
 	}
-	sorting.Stable(events, func(a, b facts.KernelEvent) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	slices.SortStableFunc(events, func(a, b facts.KernelEvent) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	return events
 }

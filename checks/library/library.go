@@ -21,7 +21,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // Check is the check of the section "libraries".
@@ -261,7 +260,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	for i, k := range libraryKinds {
 		order[k.name] = i
 	}
-	sorting.Stable(s.f.Files, func(a, b facts.Library) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
+	slices.SortStableFunc(s.f.Files, func(a, b facts.Library) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
 	g.Facts.Libraries = &s.f
 	return nil
 }

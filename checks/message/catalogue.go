@@ -5,7 +5,7 @@ package message
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -15,17 +15,13 @@ import (
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
-	"github.com/gpudoctor/gpudoctor/rules/data/packed"
 	"gopkg.in/yaml.v3"
 )
 
-// archive holds the files of the catalogue, packed by TestGoldenArchive.
-//
-//go:embed messages.zip
-var archive string
-
 // Files are the files of the catalogue.
-var Files = sync.OnceValue(func() fs.FS { return packed.Open(archive) })
+//
+//go:embed *.yaml
+var Files embed.FS
 
 // Row is what rows of the catalogue have in common: a form of line.
 type Row struct {
@@ -106,7 +102,7 @@ var Statements = sync.OnceValue(func() []*Statement { return embedded(readStatem
 var KernelForms = sync.OnceValue(func() []*KernelForm { return embedded(readKernelForms) })
 
 func embedded[T any](read func(fs.FS) ([]T, error)) []T {
-	all, err := read(Files())
+	all, err := read(Files)
 	if err != nil {
 		panic(err) // A test holds that the catalogue is right.
 	}

@@ -2,30 +2,11 @@ package message
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
-
-// TestGoldenArchive holds that messages.zip, which is part of the program, has the files of
-// the catalogue. Run make update after a change of a row.
-func TestGoldenArchive(t *testing.T) {
-	names, err := filepath.Glob("*.yaml")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no catalogue: %v", err)
-	}
-	files := make(map[string][]byte, len(names))
-	for _, name := range names {
-		if files[name], err = os.ReadFile(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden.Archive(t, "messages.zip", files)
-}
 
 // TestCatalogue holds that each row is found by its own examples, and by no
 // row before it.

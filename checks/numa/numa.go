@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // Check is the check of the section "numa".
@@ -63,7 +63,7 @@ func collect(_ context.Context, g *gather.Gathering) error {
 		}
 		f.Nodes = append(f.Nodes, readNode(g, id, allowed))
 	}
-	sorting.Stable(f.Nodes, func(a, b facts.NUMANode) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(f.Nodes, func(a, b facts.NUMANode) int { return cmp.Compare(a.ID, b.ID) })
 	g.Facts.NUMA = f
 	return nil
 }
@@ -176,7 +176,7 @@ func parseCPUList(s string) (cpuList, error) {
 		}
 		list = append(list, cpuRange{int(a), int(b)})
 	}
-	sorting.Stable(list, func(x, y cpuRange) int { return cmp.Compare(x.first, y.first) })
+	slices.SortStableFunc(list, func(x, y cpuRange) int { return cmp.Compare(x.first, y.first) })
 	merged := list[:1]
 	for _, r := range list[1:] {
 		if end := &merged[len(merged)-1]; r.first <= end.last+1 {

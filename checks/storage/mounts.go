@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // readMounts reads the file systems that hold data. Their roots come first, so that of several mounts
@@ -35,7 +34,7 @@ func (r *reader) readMounts(f *facts.StorageFacts) {
 		seen[key] = true
 		f.Mounts = append(f.Mounts, r.mount(m, f.Drives))
 	}
-	sorting.Stable(f.Mounts, func(a, b facts.Mount) int { return pathOrder(a.Path, b.Path) })
+	slices.SortStableFunc(f.Mounts, func(a, b facts.Mount) int { return pathOrder(a.Path, b.Path) })
 }
 
 // inSight are the mounts of data that no later one hides, the roots of file systems first.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // Join adds to the facts of a machine what texts say about a job that ran there.
@@ -102,6 +101,6 @@ func joinEnv(machine, job *facts.EnvFacts) *facts.EnvFacts {
 		}
 		joined.Variables = append(joined.Variables, v)
 	}
-	sorting.Stable(joined.Variables, func(a, b facts.Variable) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(joined.Variables, func(a, b facts.Variable) int { return cmp.Compare(a.Name, b.Name) })
 	return joined
 }

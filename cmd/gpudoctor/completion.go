@@ -10,7 +10,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
@@ -231,7 +230,7 @@ func (l question) flagAnswers() []answer {
 			}
 		}
 	}
-	sorting.Stable(all, func(a, b answer) int { return cmp.Compare(a.word, b.word) })
+	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(a.word, b.word) })
 	return all
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +23,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
@@ -66,20 +64,13 @@ var (
 )
 
 // diagnose is the straight line: host, facts, findings, advice, report. The rules are
-// read while facts are gathered, and compiled while the driver starts.
+// read while facts are gathered, and compiled while the GPUs are probed.
 // It may return both a report and an error: see gathered.
 func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	start := time.Now()
-	heap.Prepare()
 	gathering, stop := context.WithCancel(ctx)
 	defer stop()
-	read, early, nearly := make(chan gathered, 1), make(chan *facts.Facts, 1), make(chan *facts.Facts, 1)
-	if r.probed() {
-		r.options.Early = func(f *facts.Facts) { early <- f }
-		if len(r.source.with) == 0 {
-			r.options.Nearly = func(f *facts.Facts) { nearly <- f }
-		}
-	}
+	read := make(chan gathered, 1)
 	go func() { read <- r.gather(gathering) }()
 	known, only, skip, err := r.knowledge()
 	if err != nil {
@@ -89,29 +80,30 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		return nil, inFile(err)
 	}
 	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit, Memory: ruleMemory}
-	if err := known.rules.Parse(choice, r.probed()); err != nil {
-		return nil, problem(err)
-	}
-	if f := r.whileDriverStarts(read, early); f != nil {
-		if err := known.rules.Prepare(choice, r.expected(f)); err != nil {
+	if r.probed() {
+		if err := known.rules.Compile(r.profile); err != nil {
 			return nil, problem(err)
 		}
 	}
-	var parts []report.Part
-	g, verdict, judging, err := settle(read, nearly, func(f *facts.Facts) (*rules.Verdict, error) {
-		// A policy of the user's may take forever. What is left is given as processor
-		// time, which a busy machine does not use up.
-		choice.Time = max(r.options.Whole-time.Since(start), deadline.Ending)
-		if r.profile == rules.Launch {
-			parts = units.Split(f)
-			return units.Evaluate(ctx, known.rules, parts, choice)
-		}
-		return known.rules.Evaluate(ctx, f, choice)
-	})
-	if err != nil {
-		return nil, err
+	g := <-read
+	if g.facts == nil {
+		return nil, g.err
 	}
-	f := g.facts
+	f, complete := g.facts, time.Now()
+	// A policy of the user's may take forever. What is left is given as processor time, which a busy machine
+	// does not use up.
+	choice.Time = max(r.options.Whole-time.Since(start), deadline.Ending)
+	var parts []report.Part
+	var verdict *rules.Verdict
+	if r.profile == rules.Launch {
+		parts = units.Split(f)
+		verdict, err = units.Evaluate(ctx, known.rules, parts, choice)
+	} else {
+		verdict, err = known.rules.Evaluate(ctx, f, choice)
+	}
+	if err != nil {
+		return nil, problem(err)
+	}
 	judged := time.Now()
 	counting, waiving := verdict.Findings, (*waivers.Result)(nil)
 	accepted := units.Accepted(parts)
@@ -129,7 +121,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 
 	timing := report.Timing{
 		TotalMS:    report.Milliseconds(end.Sub(start)),
-		RulesMS:    report.Milliseconds(judging),
+		RulesMS:    report.Milliseconds(judged.Sub(complete)),
 		RemediesMS: report.Milliseconds(end.Sub(judged)),
 		ChecksMS:   map[string]float64{},
 	}
@@ -142,66 +134,6 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 		Settings: r.settings, Folder: r.source.folder(), Parts: parts,
 	}), g.err
-}
-
-// settle waits for facts and judges them, and says how long that took. Facts that are
-// foretold are judged while the probe's process leaves, and what was gathered in the end
-// again where it differs.
-func settle(read <-chan gathered, nearly <-chan *facts.Facts, evaluate func(*facts.Facts) (*rules.Verdict, error)) (
-	g gathered, verdict *rules.Verdict, took time.Duration, err error,
-) {
-	timed := func(f *facts.Facts) {
-		start := time.Now()
-		verdict, err = evaluate(f)
-		took = time.Since(start)
-	}
-	var foretold *facts.Facts
-	select {
-	case g = <-read:
-	case foretold = <-nearly:
-		timed(foretold)
-		g = <-read
-	}
-	if g.err != nil && g.facts == nil {
-		return g, nil, 0, g.err
-	}
-	if foretold == nil || err != nil || !reflect.DeepEqual(foretold, g.facts) {
-		timed(g.facts)
-	}
-	return g, verdict, took, problem(err)
-}
-
-// driverAnswers is how long after the other checks the probe of a machine without a driver has
-// certainly ended: its process takes a few milliseconds, and was started before them.
-const driverAnswers = 10 * time.Millisecond
-
-// whileDriverStarts waits for the facts that are known while a driver starts, and returns them; nil if
-// everything was known before.
-func (r request) whileDriverStarts(read chan gathered, early <-chan *facts.Facts) *facts.Facts {
-	var f *facts.Facts
-	var late <-chan time.Time
-	for {
-		select {
-		case g := <-read:
-			read <- g // For settle.
-			return nil
-		case f = <-early:
-			late = time.After(driverAnswers)
-		case <-late:
-			return f
-		}
-	}
-}
-
-// expected is what is known of the facts once the checks but the probes have ended. Texts may add to all
-// sections, and a target is added in the end.
-func (r request) expected(f *facts.Facts) rules.Expected {
-	if len(r.source.with) > 0 {
-		return rules.Expected{}
-	}
-	return rules.Expected{Facts: f, Sections: slices.DeleteFunc(checks.EarlySections(), func(name string) bool {
-		return name == "target" && r.target != nil
-	})}
 }
 
 // probed reports whether the request asks for transfers of its own.

@@ -346,32 +346,17 @@ var everything = sync.OnceValues(func() (knowledge, error) {
 	if err != nil {
 		return k, err
 	}
-	return k, k.rules.Compile()
+	return k, k.rules.Compile("")
 })
 
-// learntFor is what the program knows, compiled for one machine and whatever the
-// probe says of it.
-func learntFor(tb testing.TB, f *facts.Facts, profile rules.Profile) knowledge {
+// learntFor is what the program knows, compiled for a profile.
+func learntFor(tb testing.TB, profile rules.Profile) knowledge {
 	tb.Helper()
 	k, err := learn("")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	expected := rules.Expected{Facts: f, Sections: slices.Clone(rules.TextSections)}
-	raw, err := json.Marshal(f)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var sections map[string]any
-	if err := json.Unmarshal(raw, &sections); err != nil {
-		tb.Fatal(err)
-	}
-	for name := range sections {
-		if name != "transfers" && name != "profile" {
-			expected.Sections = append(expected.Sections, name)
-		}
-	}
-	if err := k.rules.Prepare(rules.Options{Profile: profile}, expected); err != nil {
+	if err := k.rules.Compile(profile); err != nil {
 		tb.Fatal(err)
 	}
 	return k
@@ -384,7 +369,7 @@ func TestFailureIsNeverHealth(t *testing.T) {
 	base := healthyPair(t)
 	known := map[rules.Profile]knowledge{}
 	for _, p := range []rules.Profile{rules.Training, rules.Image} {
-		known[p] = learntFor(t, base, p)
+		known[p] = learntFor(t, p)
 	}
 	chosen := selections(known[rules.Training])
 	if d := judge(t, known[rules.Training], base, chosen[0]); d.Verdict.State != report.Healthy || d.Verdict.ExitCode != exitOK {

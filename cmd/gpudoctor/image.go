@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -113,7 +112,6 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 
 // gatherImage reads the facts of an image.
 func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
-	heap.Limit(textsMemory)
 	if opts.Whole > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, deadline.Within(opts.Whole), images.ErrDeadline)

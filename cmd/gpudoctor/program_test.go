@@ -12,7 +12,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/gpudoctor/gpudoctor/checks"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 )
 
 // programs are what this binary is under another name: the program with something changed.
@@ -24,7 +23,7 @@ var programs = map[string]func(){steppingProgram: func() {
 func TestMain(m *testing.M) {
 	checks.ChildMain()                              // In tests that call functions, this binary starts itself.
 	if programs[filepath.Base(os.Args[0])] == nil { // Tests do not read the settings of whoever runs them.
-		heap.Shared, ruleMemory = true, math.MaxUint64/2 // What other tests take is not the rules'.
+		ruleMemory = math.MaxUint64 / 2 // What other tests take is not the rules'.
 		if err := os.Setenv("XDG_CONFIG_HOME", os.DevNull); err != nil {
 			panic(err)
 		}

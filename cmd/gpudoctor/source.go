@@ -29,7 +29,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/heap"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
@@ -87,10 +86,6 @@ const (
 	examplePrefix = "example:"
 	standardInput = "-"
 )
-
-// textsMemory is the soft memory limit while texts are read, however long they are.
-// The program keeps far less of them; the limit makes garbage collection run sooner.
-const textsMemory = 140 << 20
 
 // names says what was examined.
 func (s source) names() []string {
@@ -156,10 +151,6 @@ func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool
 	return collect(ctx, s, opts)
 }
 
-// treeGarbage is the percentage of garbage (runtime/debug) once copies of /sys and /proc were read:
-// of what is kept of them, twelve times as much would be 170 MB.
-const treeGarbage = 200
-
 // collect reads the facts of this machine, or those of recordings and texts.
 func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	start := time.Now()
@@ -178,7 +169,6 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	if slices.Contains(texts, standardInput) {
 		announceInput(s.stdin)
 	}
-	heap.Limit(textsMemory)
 	reading := ctx
 	if opts.Whole > 0 {
 		var stop context.CancelFunc
@@ -188,9 +178,6 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	read, err := text.Read(reading, texts, text.Options{
 		Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress, MaxBytes: s.maxBytes, Files: s.system, Excluded: s.excludes,
 	})
-	if read.Recording != "" {
-		heap.Garbage(treeGarbage)
-	}
 	switch {
 	case ctx.Err() != nil:
 		return gathered{err: context.Cause(ctx)}

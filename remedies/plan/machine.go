@@ -10,7 +10,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -130,7 +129,7 @@ func (p *Plan) needed(m *machine, known *remedies.Set) {
 		}
 	}
 	if slices.ContainsFunc(p.Settings, func(s Setting) bool { return s.Name == "CUDA_VISIBLE_DEVICES" && s.Value == listed(m.order) }) {
-		sorting.Stable(p.Ranks, func(a, b Rank) int {
+		slices.SortStableFunc(p.Ranks, func(a, b Rank) int {
 			return cmp.Compare(slices.Index(m.order, a.Index), slices.Index(m.order, b.Index))
 		})
 	}
@@ -222,7 +221,7 @@ func numbered(f *facts.Facts) []facts.GPU {
 			all = append(all, g)
 		}
 	}
-	sorting.Stable(all, func(a, b facts.GPU) int {
+	slices.SortStableFunc(all, func(a, b facts.GPU) int {
 		if a.Index != nil && b.Index != nil && len(ordinal) == 0 {
 			return cmp.Compare(*a.Index, *b.Index)
 		}

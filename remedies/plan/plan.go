@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -158,7 +157,7 @@ func New(in Input) *Plan {
 	}
 	p.advised(in)
 	p.needed(m, in.Remedies)
-	sorting.Stable(p.Settings, func(a, b Setting) int { return cmp.Compare(places[a.Kind], places[b.Kind]) })
+	slices.SortStableFunc(p.Settings, func(a, b Setting) int { return cmp.Compare(places[a.Kind], places[b.Kind]) })
 	return p
 }
 

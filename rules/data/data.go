@@ -1,25 +1,25 @@
 // Package data holds the tables that rules and checks read. Each is a YAML file,
 // NAME.yaml; a rule imports it as data.tables.NAME, and Go has a function for it.
 //
-// The program holds the tables as JSON in tables.zip, which TestGoldenTables makes from the
-// YAML files: reading that takes a tenth of the time. The Go types here are the schema.
+// The Go types here are the schema.
 package data
 
 import (
-	_ "embed"
-	"io/fs"
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
-	"github.com/gpudoctor/gpudoctor/rules/data/packed"
+	"gopkg.in/yaml.v3"
 )
 
-//go:embed tables.zip
-var archive string
-
 // Files are the files of the tables.
-var Files = sync.OnceValue(func() fs.FS { return packed.Open(archive) })
+//
+//go:embed *.yaml
+var Files embed.FS
 
 // tables are the tables by name.
 var tables = map[string]table{
@@ -63,9 +63,28 @@ func Table(name string) any {
 func reader[T any](name string) func() *T {
 	return sync.OnceValue(func() *T {
 		table := new(T)
-		if err := packed.JSON(Files(), name+".json", table); err != nil {
-			panic(err) // TestGoldenTables holds that each file is as written.
+		if err := read(name, table); err != nil {
+			panic(fmt.Sprintf("table %s: %v", name, err)) // TestTables reads each.
 		}
 		return table
 	})
+}
+
+// read reads a table. The types name their fields as in JSON, of which YAML is another spelling.
+func read(name string, table any) error {
+	text, err := Files.ReadFile(name + ".yaml")
+	if err != nil {
+		return err
+	}
+	var document any
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return d.Decode(table)
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // This file redacts values of any type: facts, reports, decoded JSON. What a
@@ -108,7 +106,7 @@ func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 	}
 	out := reflect.MakeMapWithSize(v.Type(), v.Len())
 	keys := v.MapKeys()
-	sorting.Stable(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortStableFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	variable := r.variableName(v)
 	for _, k := range keys {
 		key, value := k.String(), v.MapIndex(k)

@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // probeTask is the task of the child that drives the GPUs.
@@ -77,10 +76,6 @@ type Options struct {
 	// Users returns which GPUs others use at this moment, by address. It is only called
 	// if a transfer is slow.
 	Users func(ctx context.Context) map[string]probe.User
-	// Nearly, if set, is called with the report once the child has sent its last message: what it
-	// will be if the process then exits normally, which takes the driver a while.
-	// It is not called if a process has failed.
-	Nearly func(r *probe.Report)
 	// Started, if set, is called once the driver has started.
 	Started func()
 	// Progress, if set, is called with each stage as it begins.
@@ -395,7 +390,6 @@ func (s *session) take(m message) {
 		s.ended, s.whole, s.failed = true, true, true
 	case m.Ended != nil:
 		s.ended, s.whole, s.failed = true, *m.Ended, false
-		s.foretell()
 	}
 }
 
@@ -418,24 +412,6 @@ func (s *session) device(d probe.Device) {
 	}
 	if d.Outcome != probe.OK {
 		s.lost = append(s.lost, d.Address)
-	}
-}
-
-// foretell passes on the report as it will be if the child exits normally. If
-// anything may still change it, it does nothing.
-func (s *session) foretell() {
-	s.judging.Wait()
-	if s.options.Nearly == nil || !s.whole || s.resumed || s.control || len(s.under) > 0 || len(s.users) > 0 {
-		return
-	}
-	text, err := json.Marshal(s.report)
-	if err != nil {
-		return
-	}
-	foretold := &session{report: &probe.Report{}}
-	if json.Unmarshal(text, foretold.report) == nil {
-		foretold.order()
-		s.options.Nearly(foretold.report)
 	}
 }
 
@@ -726,7 +702,7 @@ func (s *session) giveUp(stage string) {
 
 // order puts the transfers in order of test and pair.
 func (s *session) order() {
-	sorting.Stable(s.report.Transfers, func(a, b probe.Transfer) int {
+	slices.SortStableFunc(s.report.Transfers, func(a, b probe.Transfer) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(reportOrder, a.Test), slices.Index(reportOrder, b.Test)),
 			cmp.Compare(a.Source, b.Source), cmp.Compare(a.Destination, b.Destination), cmp.Compare(a.Way, b.Way),

@@ -2,12 +2,12 @@ package host
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -144,5 +144,5 @@ func joinIOMMU(s *parse.Sink, groups iommuGroups) {
 		}
 		f.Groups = append(f.Groups, facts.IOMMUGroup{ID: id, Type: kind, Devices: append([]string{}, members[id]...)})
 	}
-	sorting.Stable(f.Groups, func(a, b facts.IOMMUGroup) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(f.Groups, func(a, b facts.IOMMUGroup) int { return cmp.Compare(a.ID, b.ID) })
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -1008,7 +1007,7 @@ func (n *log) transports() []facts.Transport {
 	for p, c := range n.pairs {
 		pairs = append(pairs, entry{p, c})
 	}
-	sorting.Stable(pairs, func(a, b entry) int {
+	slices.SortStableFunc(pairs, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.count.source, b.count.source), cmp.Compare(a.count.line, b.count.line), cmp.Compare(a.pair.way, b.pair.way))
 	})
 	at := make(map[key]int)

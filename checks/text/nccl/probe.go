@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/checks/said"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -47,7 +46,7 @@ func Read(text string, failed bool) collective.Log {
 			})
 		}
 	}
-	sorting.Stable(l.Transports, func(a, b probe.CollectiveTransport) int {
+	slices.SortStableFunc(l.Transports, func(a, b probe.CollectiveTransport) int {
 		return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), strings.Compare(a.Kind, b.Kind))
 	})
 	for _, c := range n.comms {

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 const (
@@ -125,7 +124,7 @@ func (log *deathLog) list(messages []facts.Message) []facts.Death {
 		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), log.after(utterance{d.Source, d.Line, d.Rank, d.PID})
 	}
 	dated := !slices.ContainsFunc(log.deaths, func(d noted) bool { return d.Time == "" })
-	sorting.Stable(log.deaths, func(a, b noted) int {
+	slices.SortStableFunc(log.deaths, func(a, b noted) int {
 		if dated && a.Time != b.Time {
 			return cmp.Compare(a.Time, b.Time)
 		}

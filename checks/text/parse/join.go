@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // join makes one document of what several texts told: GPUs that one text knows
@@ -29,7 +28,7 @@ func (s *Sink) join() {
 				gpus.Devices = append(gpus.Devices, *g)
 			}
 		}
-		sorting.Stable(gpus.Devices, func(a, b facts.GPU) int { return compareGPUs(&a, &b) })
+		slices.SortStableFunc(gpus.Devices, func(a, b facts.GPU) int { return compareGPUs(&a, &b) })
 	}
 	checks.Derive(s.Facts)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 const (
@@ -134,7 +133,7 @@ func (m *messageLog) messages() []facts.Message {
 		list = append(list, h.message)
 	}
 	if timed {
-		sorting.Stable(list, func(a, b facts.Message) int { return cmp.Compare(a.Time, b.Time) })
+		slices.SortStableFunc(list, func(a, b facts.Message) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	for i := range list {
 		list[i].Order = i

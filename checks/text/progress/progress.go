@@ -3,11 +3,11 @@
 package progress
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -117,6 +117,6 @@ func (w *watchdogs) finish() {
 	if len(w.list) == 0 {
 		return
 	}
-	sorting.Stable(w.list, func(a, b facts.Progress) int { return a.Rank - b.Rank })
+	slices.SortStableFunc(w.list, func(a, b facts.Progress) int { return a.Rank - b.Rank })
 	w.sink.Logs().Progress = w.list
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -209,7 +208,7 @@ func (t *transcript) settle(before int) (dropped int) {
 
 // inOrder sorts marks by their lines; of one line what begins a run comes first.
 func inOrder(marks []mark) {
-	sorting.Stable(marks, func(a, b mark) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.kind, b.kind)) })
+	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.kind, b.kind)) })
 }
 
 // keep keeps a mark. What a log says thousands of times is kept as often as it matters.

@@ -51,7 +51,7 @@ func TestRulesDigest(t *testing.T) {
 	if digest := RulesDigest(); !regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(string(digest)) {
 		t.Errorf("the digest is %q", digest)
 	}
-	for name, files := range map[string]fs.FS{"rules": rules.Files(), "tables": data.Files(), "messages": message.Files(), "remedies": remedies.Files()} {
+	for name, files := range map[string]fs.FS{"rules": rules.Files, "tables": data.Files, "messages": message.Files, "remedies": remedies.Files} {
 		n := 0
 		err := fs.WalkDir(files, ".", func(_ string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -166,7 +165,7 @@ func Compare(version string, a, b Input) *Difference {
 	d.Items = append(d.Items, compareFindings(a.Report.AllFindings(), b.Report.AllFindings())...)
 	d.Items = append(d.Items, compareJudged(a.Report, b.Report)...)
 	d.Items = append(d.Items, foldLost(compareFacts(a.Facts, b.Facts))...)
-	sorting.Stable(d.Items, Item.compare)
+	slices.SortStableFunc(d.Items, Item.compare)
 	d.Same = len(d.Items) == 0
 	return d
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -77,7 +76,7 @@ func flat(findings []rules.Finding, under string) []one {
 		})
 		all = append(all, flat(f.Explains, f.Rule)...)
 	}
-	sorting.Stable(all, func(x, y one) int {
+	slices.SortStableFunc(all, func(x, y one) int {
 		return strings.Compare(x.said.Rule+"\x00"+x.said.Subject+"\x00"+x.said.Message, y.said.Rule+"\x00"+y.said.Subject+"\x00"+y.said.Message)
 	})
 	return all

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -49,7 +48,7 @@ func Since(version string, before, now Input) *baseline.Baseline {
 	}
 	noteCauses(b)
 	for _, list := range [][]baseline.Compared{b.Cured, b.Remaining, b.New, b.NotJudged} {
-		sorting.Stable(list, func(x, y baseline.Compared) int { return x.Severity.Rank() - y.Severity.Rank() })
+		slices.SortStableFunc(list, func(x, y baseline.Compared) int { return x.Severity.Rank() - y.Severity.Rank() })
 	}
 	b.Rates = rates(before.Report.Transfers, now.Report.Transfers)
 	return b

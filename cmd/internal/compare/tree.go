@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -114,7 +113,7 @@ func listNode(v reflect.Value, f field) *node {
 		elements = append(elements, e)
 	}
 	// Elements of the same name are ordered by content, not by position.
-	sorting.Stable(elements, func(a, b element) int { return strings.Compare(a.key+"\x00"+a.text, b.key+"\x00"+b.text) })
+	slices.SortStableFunc(elements, func(a, b element) int { return strings.Compare(a.key+"\x00"+a.text, b.key+"\x00"+b.text) })
 	for _, e := range elements {
 		key := e.key
 		for i := 2; n.parts[key] != nil; i++ {

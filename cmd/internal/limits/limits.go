@@ -1,11 +1,9 @@
-// Package limits tells in one line that the machine gives the program too little to
-// run: address space, files or threads. The Go runtime would die of it with the
-// stacks of its goroutines, partly before main. With cgo, C code looks before the
-// runtime starts, and stays behind where a limit is low enough that the program may
-// come to it later; without, Check looks in main.
+// Package limits tells in one line that the machine gives the program too little to run: address space, memory or
+// files. Under far lower limits, the Go runtime dies before main.
 package limits
 
-// What the program needs; limits.h says how it was measured.
+// What the program needs, measured on Linux 6.18 with Go 1.26 and 2 cores: 1.9 GiB of address space (the runtime's
+// tables, and for each thread of libc 8 MiB of stack and 64 MiB for malloc), 255 MiB of data, 27 open files.
 const (
 	leastAddressSpace = 2 << 30
 	leastData         = 512 << 20

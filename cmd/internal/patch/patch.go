@@ -15,7 +15,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
@@ -313,7 +312,7 @@ func (s *splice) meets(o *splice) bool {
 
 // apply makes the proposed edits, from the end of the file to its beginning.
 func (f *file) apply() {
-	sorting.Stable(f.splices, func(a, b *splice) int { return cmp.Or(b.at-a.at, b.del-a.del) })
+	slices.SortStableFunc(f.splices, func(a, b *splice) int { return cmp.Or(b.at-a.at, b.del-a.del) })
 	for _, s := range f.splices {
 		if s.change != nil {
 			s.change.Line = f.origin(s.at)
@@ -371,7 +370,7 @@ func (f *file) note(where, what, note string) {
 
 // result is the outcome when nothing is left to do.
 func (f *file) result(before string) Result {
-	sorting.Stable(f.changes, func(a, b Remark) int { return a.Line - b.Line })
+	slices.SortStableFunc(f.changes, func(a, b Remark) int { return a.Line - b.Line })
 	f.changes = slices.Compact(f.changes)
 	r := Result{Text: f.text(), Changes: f.changes, Manual: f.manual, Notes: f.notes, lines: f.lines, prefix: f.prefix}
 	if r.Text == before {

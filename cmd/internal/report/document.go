@@ -10,7 +10,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
@@ -137,7 +136,7 @@ func skippedOf(skipped []rules.Skipped) []Skipped {
 		}
 		all = append(all, one)
 	}
-	sorting.Stable(all, func(a, b Skipped) int { return cmp.Compare(a.Rule, b.Rule) })
+	slices.SortStableFunc(all, func(a, b Skipped) int { return cmp.Compare(a.Rule, b.Rule) })
 	return all
 }
 

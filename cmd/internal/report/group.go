@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/glossary"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -369,7 +368,7 @@ func reasons(skipped []Skipped) []reason {
 		}
 		all[i].rules = append(all[i].rules, s.Rule)
 	}
-	sorting.Stable(all, func(a, b reason) int {
+	slices.SortStableFunc(all, func(a, b reason) int {
 		switch {
 		case a.fault && !b.fault:
 			return -1

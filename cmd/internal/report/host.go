@@ -8,7 +8,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 )
 
 // newHost describes the machine in short.
@@ -70,7 +69,7 @@ func gpusOf(f *facts.Facts) []GPU {
 			}
 		}
 	}
-	sorting.Stable(gpus, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
+	slices.SortStableFunc(gpus, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
 	return gpus
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/units"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -82,7 +81,7 @@ func newPaths(d *Document) paths {
 	for _, p := range found {
 		all = append(all, *p)
 	}
-	sorting.Stable(all, func(a, b path) int {
+	slices.SortStableFunc(all, func(a, b path) int {
 		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.destination, b.destination))
 	})
 	return all

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
@@ -87,7 +86,7 @@ func (t *text) folded(all paths) {
 			odd = append(odd, p)
 		}
 	}
-	sorting.Stable(odd, func(a, b path) int { return badness[b.outcome] - badness[a.outcome] })
+	slices.SortStableFunc(odd, func(a, b path) int { return badness[b.outcome] - badness[a.outcome] })
 	for i, p := range odd {
 		if i == maxPaths && !t.style.Verbose {
 			t.wrapped("      ", ansi.Dim, fmt.Sprintf("and %d more (--verbose)", len(odd)-i))

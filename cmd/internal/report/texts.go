@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -111,7 +110,7 @@ func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
 			value[logWish] = 1000
 		}
 	}
-	sorting.Stable(list, func(a, b Wanted) int {
+	slices.SortStableFunc(list, func(a, b Wanted) int {
 		return cmp.Or(-cmp.Compare(value[a.Send], value[b.Send]), cmp.Compare(a.Section, b.Section))
 	})
 	return list

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/nameslist"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -37,7 +36,7 @@ func (b *builder) nearby(m *Machine) {
 		return
 	}
 	gpus := slices.DeleteFunc(affinity.Of(b.facts), func(g affinity.GPU) bool { return b.names[g.Address] == "" })
-	sorting.Stable(gpus, func(x, y affinity.GPU) int { return compareAddresses(b.names[x.Address], b.names[y.Address]) })
+	slices.SortStableFunc(gpus, func(x, y affinity.GPU) int { return compareAddresses(b.names[x.Address], b.names[y.Address]) })
 	for _, g := range gpus {
 		if len(g.NICs)+len(g.Drives) > 0 {
 			m.Near = append(m.Near, Near{GPU: b.names[g.Address], NICs: devices(g.NICs), Drives: devices(g.Drives), CPUs: g.CPUs})

@@ -115,8 +115,10 @@ func environment(launches []facts.Launch) *facts.EnvFacts {
 
 // Evaluate judges each unit, and joins what the rules say of them.
 func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules.Options) (*rules.Verdict, error) {
-	if err := set.Prepare(opts, rules.Expected{}); err != nil {
-		return nil, err
+	if len(all) > 1 {
+		if err := set.Compile(opts.Profile); err != nil {
+			return nil, err
+		}
 	}
 	joined := &rules.Verdict{NotApplicable: map[string]string{}}
 	skipped := map[string]*rules.Skipped{}

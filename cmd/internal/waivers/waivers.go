@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -136,8 +135,8 @@ func Apply(verdict rules.Verdict, all []Waiver, today string) Result {
 			r.Unused = append(r.Unused, w)
 		}
 	}
-	sorting.Stable(r.Findings, rules.Finding.Compare)
-	sorting.Stable(a.waived, func(x, y Waived) int { return x.Finding.Compare(y.Finding) })
+	slices.SortStableFunc(r.Findings, rules.Finding.Compare)
+	slices.SortStableFunc(a.waived, func(x, y Waived) int { return x.Finding.Compare(y.Finding) })
 	r.Waived = a.waived
 	return r
 }

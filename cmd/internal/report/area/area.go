@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -232,7 +231,7 @@ func unread(in Input, area rules.Area) (why, nothing string) {
 // titles are what the findings are called, the worst first, each once: a variable by its
 // name. Where all are consequences, it names their causes.
 func (j judgement) titles() string {
-	sorting.Stable(j.findings, func(a, b finding) int { return a.Compare(b.Finding) })
+	slices.SortStableFunc(j.findings, func(a, b finding) int { return a.Compare(b.Finding) })
 	var all, causes []string
 	for _, f := range j.findings {
 		name, isVariable := f.Params["variable"].(string)

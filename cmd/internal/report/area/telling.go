@@ -10,7 +10,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/sorting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -98,7 +97,7 @@ func ofPCIe(f *facts.Facts) string {
 	if len(links) == 0 {
 		return lines.Count(len(f.PCI.Devices), "device")
 	}
-	sorting.Stable(links, func(a, b link) int { return cmp.Compare(a.generation*a.width, b.generation*b.width) })
+	slices.SortStableFunc(links, func(a, b link) int { return cmp.Compare(a.generation*a.width, b.generation*b.width) })
 	first, last := links[0], links[len(links)-1]
 	said := fmt.Sprintf("%s at %d.0 x%d", lines.Count(len(links), "GPU"), first.generation, first.width)
 	if first != last {

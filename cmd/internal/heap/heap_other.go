@@ -1,6 +1,0 @@
-//go:build !linux
-
-package heap
-
-// Prepare does nothing.
-func Prepare() {}

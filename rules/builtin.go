@@ -1,0 +1,101 @@
+package rules
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
+)
+
+// builtinRules are the built-in rules: the metadata of all, and files that are parsed when a rule needs them. Parsing
+// all of them takes longer than everything else that a rule alone needs.
+type builtinRules struct {
+	rules      []Rule // In order of id.
+	conditions map[string]string
+	texts      map[string][]byte
+	fileOf     map[string]string // By package.
+	mu         sync.Mutex        // Guards modules.
+	modules    map[string]*ast.Module
+}
+
+// builtin are these, which all sets share: its modules are never changed.
+var builtin = sync.OnceValues(func() (*builtinRules, error) {
+	texts, err := regoFiles(Files)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in rules: %w", err)
+	}
+	heads := make(map[string][]byte, len(texts))
+	for file, text := range texts {
+		heads[file] = text
+		if !strings.HasPrefix(file, conditionFiles) {
+			heads[file] = head(text)
+		}
+	}
+	parsed, faults := parse(heads, true)
+	l := &builtinRules{conditions: conditionsOf(parsed), texts: texts, fileOf: map[string]string{}, modules: map[string]*ast.Module{}}
+	for _, file := range slices.Sorted(maps.Keys(parsed)) {
+		m := parsed[file]
+		l.fileOf[reach.PackageName(m)] = file
+		if strings.HasPrefix(reach.PackageName(m), rulesPackage) {
+			rule, errs := readRule(file, m)
+			rule.place(false)
+			l.rules, faults = append(l.rules, rule), append(faults, errs...)
+		}
+	}
+	slices.SortFunc(l.rules, func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
+	return l, errors.Join(faults...)
+})
+
+// head is a file up to its package, which the metadata stand above.
+func head(text []byte) []byte {
+	if i := bytes.Index(text, []byte("\npackage ")); i >= 0 {
+		line, _, _ := bytes.Cut(text[i+1:], []byte("\n"))
+		return text[:i+1+len(line)]
+	}
+	return text
+}
+
+// modulesOf returns modules that have at least the files of some rules, and what these import.
+func (s *Set) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
+	if s.builtin == nil {
+		return s.modules, nil
+	}
+	l := s.builtin
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := make([]string, 0, len(rules))
+	for _, rule := range rules {
+		next = append(next, rule.File)
+	}
+	seen := map[string]bool{}
+	for len(next) > 0 {
+		texts := map[string][]byte{}
+		for _, file := range next {
+			if seen[file] = true; l.modules[file] == nil {
+				texts[file] = l.texts[file]
+			}
+		}
+		parsed, faults := parse(texts, false)
+		if len(faults) > 0 {
+			return nil, errors.Join(faults...)
+		}
+		maps.Copy(l.modules, parsed)
+		imported := map[string]bool{}
+		for _, file := range next {
+			for _, i := range l.modules[file].Imports {
+				if to, ok := l.fileOf[strings.TrimPrefix(i.Path.String(), "data.")]; ok && !seen[to] {
+					imported[to] = true
+				}
+			}
+		}
+		next = slices.Collect(maps.Keys(imported))
+	}
+	return maps.Clone(l.modules), nil
+}
