@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	osignal "os/signal"
@@ -18,109 +17,62 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
-// ended is how a run of the program ended.
-type ended struct {
-	code           int
-	stdout, stderr string
-}
-
-// runProgram runs the program that signals itself with more in its environment, in a folder.
-func runProgram(t *testing.T, dir, variable string, args ...string) ended {
-	t.Helper()
-	c := exec.Command(steppingProgram, args...)
-	var stdout, stderr bytes.Buffer
-	c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
-	c.Env = append(os.Environ(), variable)
-	err := c.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return ended{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
-}
-
 // oldRecording is longer than a recording of a machine without GPUs: a rest of
 // it would show.
 var oldRecording = []byte(strings.Repeat("before\n", 300_000))
 
-// TestSignalsWhileWriting holds that, whatever signal ends the program at
-// whatever step of a write, nothing is left but the file: the old one or the new
-// one, whole.
+// TestSignalsWhileWriting checks that, whenever a signal ends the program, nothing is left but the file: the old one
+// or the new one, whole.
 func TestSignalsWhileWriting(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	type run struct {
-		target, step  string
-		named         bool
-		signal, times int
+	program, err := exec.LookPath("gpudoctor")
+	if err != nil {
+		t.Fatal(err)
 	}
-	steps := map[string][]string{
-		"new":      {"made", "filled", "linked", "renamed"},
-		"existing": {"opened", "made", "filled", "named", "renamed"},
-		"of two names": { // It is written in place.
-			"opened", "kept", "overwritten", "truncated",
-		},
+	const runs = 24
+	begun := time.Now()
+	if err := exec.Command(program, "snapshot", "--probe", "off", "-o", filepath.Join(t.TempDir(), "r.txtar")).Run(); err != nil {
+		t.Fatal(err)
 	}
-	var runs []run
-	for _, target := range slices.Sorted(maps.Keys(steps)) {
-		for _, step := range steps[target] {
-			for _, named := range []bool{false, true} {
-				if step == "linked" && named || step == "renamed" && !named && target == "new" || target == "of two names" && named {
-					continue // There is no such step.
-				}
-				for times := 1; times <= 2; times++ {
-					if times == 2 && !named && target == "existing" {
-						continue // It differs from the new file in the step "named" alone.
-					}
-					runs = append(runs, run{target, step, named, int(syscall.SIGTERM), times})
-				}
-			}
+	took := time.Since(begun)
+	ended, written := 0, 0
+	for n := range runs {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "r.txtar")
+		if n%2 == 1 {
+			writeTestFile(t, file, oldRecording)
+		}
+		c := exec.Command(program, "snapshot", "--probe", "off", "-o", file)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(took*time.Duration(n+1)/runs, func() { _ = c.Process.Signal(syscall.SIGTERM) })
+		_ = c.Wait() // Its state tells how it ended.
+		switch code := c.ProcessState.ExitCode(); code {
+		case signals.ExitBase + int(syscall.SIGTERM):
+			ended++
+		case exitOK:
+			written++
+		default:
+			t.Errorf("exit code %d", code)
+		}
+		content, err := os.ReadFile(file)
+		if (err != nil || !whole(content)) && (n%2 == 1 || !errors.Is(err, fs.ErrNotExist)) {
+			t.Errorf("the file holds %d bytes, %.40q..., %v", len(content), content, err)
+		}
+		if left := slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "r.txtar" }); len(left) > 0 {
+			t.Errorf("the folder also holds %q", left)
 		}
 	}
-	hear(t, syscall.SIGHUP)
-	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGXCPU} { // See TestSignalsWhileGathering for all of them.
-		runs = append(runs, run{"new", "filled", true, int(signal), 1})
-	}
-	if testing.Short() {
-		runs = runs[:6]
-	}
-	for _, r := range runs {
-		t.Run(fmt.Sprintf("%s, %s, named %t, %d times %s", r.target, r.step, r.named, r.times, syscall.Signal(r.signal)), func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			file := filepath.Join(dir, "r.txtar")
-			want := []string{"r.txtar"}
-			if r.target != "new" {
-				writeTestFile(t, file, oldRecording)
-			}
-			if r.target == "of two names" {
-				if err := os.Link(file, filepath.Join(dir, "s.txtar")); err != nil {
-					t.Fatal(err)
-				}
-				want = append(want, "s.txtar")
-			}
-			order := fmt.Sprintf("%s %d %d %t", r.step, r.signal, r.times, r.named)
-			got := runProgram(t, dir, stepVariable+"="+order, "snapshot", "--probe", "off", "-o", file)
-			if got.code != signals.ExitBase+r.signal || got.stderr != "" {
-				t.Errorf("exit code %d, want %d; it said %q", got.code, signals.ExitBase+r.signal, got.stderr)
-			}
-			content, err := os.ReadFile(file)
-			if errors.Is(err, fs.ErrNotExist) && r.target == "new" {
-				want = nil
-			} else if err != nil || !whole(content) {
-				t.Errorf("the file holds %d bytes, %.40q..., %v", len(content), content, err)
-			}
-			if left := names(t, dir); !slices.Equal(left, want) {
-				t.Errorf("the folder holds %q, want %q", left, want)
-			}
-		})
-	}
+	t.Logf("%d were ended by the signal, %d had written the file", ended, written)
 }
 
 // whole reports whether a file is the old one or a recording to its end.

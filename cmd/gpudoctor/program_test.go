@@ -15,10 +15,7 @@ import (
 )
 
 // programs are what this binary is under another name: the program with something changed.
-var programs = map[string]func(){steppingProgram: func() {
-	signalAtStep()
-	main()
-}}
+var programs = map[string]func(){}
 
 func TestMain(m *testing.M) {
 	checks.ChildMain()                              // In tests that call functions, this binary starts itself.

@@ -1,20 +1,19 @@
-// Package outfile writes a file whole or not at all. What exists keeps its
-// mode, its owner, its attributes and its links; what does not appears with all
-// of its content at once.
+// Package outfile writes files that are never left half-written where that can be helped.
 package outfile
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
@@ -34,7 +33,7 @@ const (
 	Unwritten State = iota
 	// Unchanged: the file holds what it held before.
 	Unchanged
-	// Incomplete: the file, device or pipe holds a part of the content.
+	// Incomplete: the file, device or pipe may hold a part of the content.
 	Incomplete
 )
 
@@ -63,81 +62,85 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Errors of names that cannot be written to.
+// Errors of files that are not written.
 var (
-	ErrFolder = errors.New("is a folder")
-	// ErrForeignLink is what the kernel's fs.protected_symlinks forbids: in a
-	// folder that anyone may write to, somebody else decides where the link leads.
-	ErrForeignLink = errors.New("the link belongs to another user, in a folder that anyone may write to")
-	errNoReader    = errors.New("no process reads the FIFO")
-	errRestless    = errors.New("the file keeps appearing and disappearing")
+	ErrFolder   = errors.New("is a folder")
+	errNoReader = errors.New("no process reads the FIFO")
+	errStopped  = errors.New("the program ends")
+	errSeveral  = errors.New("it has several names")
 )
 
-// Testing is for tests alone, and is set before anything is written.
-var Testing struct {
-	// Step is called between the steps of a write, with the name of the step
-	// that was made.
-	Step func(string)
-	// Named makes every new file have a name while it is written, as on file
-	// systems that know no other.
-	Named bool
-}
-
-func step(name string) {
-	if Testing.Step != nil {
-		Testing.Step(name)
-	}
-}
-
-// Write writes a file. One that does not exist gets the permissions, less the
-// umask, and a link that leads nowhere is followed. One that exists is replaced
-// by a new file only if nobody can distinguish the two; otherwise it is written in
-// place. An error is an *Error.
+// Write writes a file: into a new one that takes its name at the end, with the mode and the owner of one that
+// exists, or the permissions less the umask. Where nothing can be created beside a file, or not with its owner,
+// and where it has several names, it is written over. An error is an *Error.
 func Write(ctx context.Context, name string, data []byte, perm fs.FileMode) error {
-	for range 3 { // The file may appear or vanish between two looks.
-		if err := context.Cause(ctx); err != nil {
-			return &Error{name, Unchanged, err}
-		}
-		state, err := write(ctx, name, data, perm)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, errAgain) {
-			return &Error{name, state, err}
-		}
-	}
-	return &Error{name, Unchanged, errRestless}
-}
-
-// errAgain says that the file appeared or vanished.
-var errAgain = errors.New("look again")
-
-func write(ctx context.Context, name string, data []byte, perm fs.FileMode) (State, error) {
+	state := Unwritten
 	info, err := os.Stat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		target, err := creatable(name)
-		if err == nil {
-			err = create(target, data, perm)
-		}
-		return Unwritten, err
-	case err != nil:
-		return Unchanged, err
-	case info.IsDir():
-		return Unchanged, ErrFolder
-	case info.Mode().IsRegular():
-		return replace(name, data)
+	case err == nil && info.IsDir():
+		err = ErrFolder
+	case err == nil && !info.Mode().IsRegular():
+		state, err = stream(ctx, name, info, data)
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		state, err = whole(name, info, data, perm)
 	}
-	return stream(ctx, name, info, data)
+	if err != nil {
+		return &Error{name, state, err}
+	}
+	return nil
 }
 
-// maxLinks is how many links are followed, as by the kernel (MAXSYMLINKS).
-const maxLinks = 40
+// whole writes a regular file; info is nil if it does not exist.
+func whole(name string, info fs.FileInfo, data []byte, perm fs.FileMode) (State, error) {
+	target, err := followed(name)
+	if err != nil {
+		return Unwritten, err
+	}
+	state := Unwritten
+	if info != nil {
+		state = Unchanged
+		f, err := openExisting(target) // Renaming would ask for no permission to write.
+		if err != nil {
+			return state, err
+		}
+		defer f.Close() //nolint:errcheck // What is written to it is synced.
+	}
+	t, err := newTemporary(target, info, perm)
+	if err != nil {
+		if info == nil || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errSeveral) {
+			return state, err
+		}
+		return Incomplete, over(target, data)
+	}
+	defer t.discard()
+	if _, err = t.file.Write(data); err == nil {
+		err = t.file.Sync()
+	}
+	if err != nil {
+		return state, err
+	}
+	err = t.rename(target)
+	if info != nil && (errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV)) { // It is a mount point.
+		return Incomplete, over(target, data)
+	}
+	return state, err
+}
 
-// creatable follows links to the name under which open(2) would create the
-// file. The path is not cleaned: a folder in it may be a link itself.
-func creatable(name string) (string, error) {
-	for range maxLinks {
+// over writes over a file that exists.
+func over(name string, data []byte) error {
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// followed is the name that links lead to, of a file that need not exist.
+func followed(name string) (string, error) {
+	for range 40 { // As many as the kernel follows (MAXSYMLINKS).
 		info, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {
 			return name, nil
@@ -145,153 +148,117 @@ func creatable(name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if foreignLink(info, folder(name)) {
-			return "", ErrForeignLink
-		}
-		target, err := os.Readlink(name)
+		to, err := os.Readlink(name)
 		if err != nil {
 			return "", err
 		}
-		if !filepath.IsAbs(target) {
-			target = folder(name) + string(filepath.Separator) + target
+		if !filepath.IsAbs(to) {
+			dir, _ := filepath.Split(name) // Not cleaned: a folder in it may be a link itself.
+			to = dir + to
 		}
-		name = target
+		name = to
 	}
 	return "", syscall.ELOOP
 }
 
 // folder is where a name stands.
 func folder(name string) string {
-	dir, _ := filepath.Split(name)
-	if dir == "" {
-		return "."
+	if dir, _ := filepath.Split(name); dir != "" {
+		return dir
 	}
-	return dir
+	return "."
 }
 
-// create makes a file that does not exist.
-func create(name string, data []byte, perm fs.FileMode) error {
-	t, err := newTemporary(folder(name), perm)
-	if err != nil {
-		return err
+// temporary is a file under way to its name.
+type temporary struct {
+	file *os.File
+	name string
+}
+
+// unfinished are the names of temporary files. Its lock is held while a file is written over.
+var unfinished = struct {
+	sync.Mutex
+	names   map[string]bool
+	stopped bool
+}{names: map[string]bool{}}
+
+// newTemporary makes a file beside another, with its mode and owner if that exists.
+func newTemporary(beside string, info fs.FileInfo, perm fs.FileMode) (*temporary, error) {
+	t := &temporary{name: folder(beside) + ".gpudoctor-" + rand.Text()[:12]}
+	if folder(beside) == "." {
+		t.name = filepath.Base(t.name)
 	}
-	defer t.discard()
-	if err := t.fill(data); err != nil {
-		return err
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	if unfinished.stopped {
+		return nil, errStopped
 	}
-	err = t.publish(name)
-	if errors.Is(err, fs.ErrExist) {
-		return errAgain
+	if info != nil {
+		perm = Private // Until it has the mode of the other.
+	}
+	var err error
+	if t.file, err = os.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm); err != nil {
+		return nil, err
+	}
+	unfinished.names[t.name] = true
+	if info == nil {
+		return t, nil
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if ok && s.Nlink > 1 {
+		err = errSeveral
+	} else if ok {
+		err = t.file.Chown(int(s.Uid), int(s.Gid))
+	}
+	if err = errors.Join(err, t.file.Chmod(info.Mode().Perm())); err != nil {
+		t.remove()
+		return nil, err
+	}
+	return t, nil
+}
+
+// rename gives the file its name.
+func (t *temporary) rename(to string) error {
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	if unfinished.stopped {
+		return errStopped
+	}
+	err := os.Rename(t.name, to)
+	if err == nil {
+		delete(unfinished.names, t.name)
 	}
 	return err
 }
 
-// replace writes a regular file that exists.
-func replace(name string, data []byte) (State, error) {
-	f, err := openExisting(name)
-	if err != nil {
-		return Unchanged, err
-	}
-	defer f.Close() //nolint:errcheck // What was written is synced.
-	info, err := f.Stat()
-	if err != nil {
-		return Unchanged, err
-	}
-	if !info.Mode().IsRegular() {
-		return Unchanged, errAgain
-	}
-	step("opened")
-	if swap(name, f, info, data) {
-		return Unchanged, nil
-	}
-	return inPlace(f, info.Size(), data)
+// discard closes the file, and removes it if it has not got its name.
+func (t *temporary) discard() {
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	t.remove()
 }
 
-// openExisting opens a file that exists for writing, and for reading if that is
-// allowed. That it would be created makes the kernel apply fs.protected_regular,
-// as it does to a shell's redirection.
-func openExisting(name string) (*os.File, error) {
-	const how = os.O_CREATE | syscall.O_NONBLOCK | syscall.O_NOCTTY
-	f, err := os.OpenFile(name, os.O_RDWR|how, 0o600)
-	if errors.Is(err, fs.ErrPermission) {
-		f, err = os.OpenFile(name, os.O_WRONLY|how, 0o600)
+func (t *temporary) remove() {
+	_ = t.file.Close() // What was written is synced.
+	if unfinished.names[t.name] {
+		_ = os.Remove(t.name) // Nothing more can be done.
+		delete(unfinished.names, t.name)
 	}
-	return f, err
 }
 
-// swap replaces an existing file by a new one if nobody can distinguish the two. If it
-// reports false, nothing has changed.
-func swap(name string, f *os.File, info fs.FileInfo, data []byte) bool {
-	path, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return false
-	}
-	if at, err := os.Lstat(path); err != nil || !os.SameFile(at, info) {
-		return false
-	}
-	t, err := newTemporary(folder(path), Private)
-	if err != nil {
-		return false
-	}
-	defer t.discard()
-	return t.f.Chmod(info.Mode().Perm()) == nil && alike(f, t.f) && t.fill(data) == nil && t.replace(path) == nil
-}
-
-// maxKept is the largest file whose content is kept in memory while it is
-// written over: reports and recordings are far smaller.
-const maxKept = 64 << 20
-
-// inPlace writes over a file. If it fails, the old content is restored.
-func inPlace(f *os.File, size int64, data []byte) (State, error) {
-	if err := reserve(f, int64(len(data))); err != nil {
-		_ = f.Truncate(size) // Gives back what was reserved.
-		return Unchanged, err
-	}
-	var old []byte
-	kept := false
-	if size <= maxKept {
-		old = make([]byte, size)
-		n, err := f.ReadAt(old, 0)
-		kept = int64(n) == size && (err == nil || errors.Is(err, io.EOF))
-	}
-	step("kept")
-	state := Unchanged
-	err := guarded(func() error {
-		n, err := overwrite(f, data)
-		if err != nil && (!kept || restore(f, old, n) != nil) {
-			state = Incomplete
+// Abandon removes what is unfinished, for good: the program is about to exit. A file that is written over is
+// finished first. It waits no longer than wait, for a file system may hang.
+func Abandon(wait time.Duration) {
+	for end := time.Now().Add(wait); !unfinished.TryLock(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return
 		}
-		return err
-	})
-	return state, err
-}
-
-// overwrite makes data the content of a file. If it fails, so many bytes of the
-// old content may be lost.
-func overwrite(f *os.File, data []byte) (lost int, err error) {
-	// WriteAt would not count the part that was written before an error.
-	n, err := f.Write(data)
-	if err != nil {
-		return n, err
 	}
-	step("overwritten")
-	if err := f.Truncate(int64(len(data))); err != nil {
-		return n, err
+	defer unfinished.Unlock()
+	unfinished.stopped = true
+	for name := range unfinished.names {
+		_ = os.Remove(name) // There is nobody left to tell.
 	}
-	step("truncated")
-	return maxKept, f.Sync()
-}
-
-// restore makes old the content of a file again, of which so many bytes are
-// lost. It needs no space that the file did not have.
-func restore(f *os.File, old []byte, lost int) error {
-	if _, err := f.WriteAt(old[:min(lost, len(old))], 0); err != nil {
-		return err
-	}
-	if err := f.Truncate(int64(len(old))); err != nil {
-		return err
-	}
-	return f.Sync()
 }
 
 // stream writes to a device or a FIFO, which has to have a reader.
@@ -329,7 +296,7 @@ func Check(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		target, err := creatable(name)
+		target, err := followed(name)
 		if err != nil {
 			return err
 		}
@@ -346,6 +313,17 @@ func Check(name string) error {
 		return err
 	}
 	return f.Close()
+}
+
+// openExisting opens a file for writing. That it would be created makes the kernel apply fs.protected_regular, as it
+// does to a shell's redirection.
+func openExisting(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE, Private)
+}
+
+// accessible reports no fault where this user may write.
+func accessible(at string) error {
+	return unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK, unix.AT_EACCESS)
 }
 
 // FolderError is a folder in which no file can be created.
@@ -367,7 +345,7 @@ func mayCreate(dir string) error {
 		err = accessible(dir)
 	}
 	if err != nil {
-		return &FolderError{strings.TrimSuffix(dir, string(filepath.Separator)), err}
+		return &FolderError{filepath.Clean(dir), err}
 	}
 	return nil
 }
@@ -384,7 +362,7 @@ func Find(name string) (Place, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return Place{info: info}, err
 	}
-	if name, err = creatable(name); err != nil {
+	if name, err = followed(name); err != nil {
 		return Place{}, err
 	}
 	info, err = os.Stat(folder(name))
@@ -402,137 +380,4 @@ func PlaceOf(f *os.File) (Place, error) {
 func (p Place) Same(as Place) bool {
 	return p.info != nil && as.info != nil && p.base == as.base && os.SameFile(p.info, as.info) &&
 		p.info.Mode()&fs.ModeDevice == 0
-}
-
-// temporary is a file under way to its name.
-type temporary struct {
-	f *os.File
-	// name is empty where it has none.
-	name string
-}
-
-// unfinished is what would be left if the program ended now. Its lock is held
-// while a file is written in place, and while a temporary file gets a name, loses
-// it or is renamed.
-var unfinished = struct {
-	sync.Mutex
-	names   map[string]bool
-	stopped bool
-}{names: map[string]bool{}}
-
-var errStopped = errors.New("the program ends")
-
-// Abandon removes what is unfinished, for good: the program is about to exit. A
-// file that is written in place is finished first. It waits no longer than wait,
-// for a file system may hang.
-func Abandon(wait time.Duration) {
-	for end := time.Now().Add(wait); !unfinished.TryLock(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			return
-		}
-	}
-	defer unfinished.Unlock()
-	unfinished.stopped = true
-	for name := range unfinished.names {
-		_ = os.Remove(name) // There is nobody left to tell.
-	}
-}
-
-// guarded does what Abandon has to wait for, unless it was called.
-func guarded(do func() error) error {
-	unfinished.Lock()
-	defer unfinished.Unlock()
-	if unfinished.stopped {
-		return errStopped
-	}
-	return do()
-}
-
-// appear does what makes the temporary file of this name, vanish what removes
-// or renames it.
-func appear(name string, do func() error) error {
-	return guarded(func() error {
-		err := do()
-		if err == nil {
-			unfinished.names[name] = true
-		}
-		return err
-	})
-}
-
-func vanish(name string, do func() error) error {
-	return guarded(func() error {
-		err := do()
-		if err == nil {
-			delete(unfinished.names, name)
-		}
-		return err
-	})
-}
-
-// fill writes the content.
-func (t *temporary) fill(data []byte) error {
-	step("made")
-	if err := fits(int64(len(data))); err != nil {
-		return err
-	}
-	if _, err := t.f.Write(data); err != nil {
-		return err
-	}
-	step("filled")
-	return t.f.Sync()
-}
-
-// discard closes the file and removes it if it is still a temporary one.
-func (t *temporary) discard() {
-	_ = t.f.Close() // What was written is synced.
-	if t.name != "" {
-		_ = vanish(t.name, func() error { return os.Remove(t.name) }) // Nothing more can be done.
-	}
-}
-
-// newNamed makes a temporary file that has a name from the beginning.
-func newNamed(dir string, perm fs.FileMode) (*temporary, error) {
-	t := &temporary{name: temporaryName(dir)}
-	err := appear(t.name, func() (err error) {
-		t.f, err = os.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
-}
-
-// replace renames the file to a name that exists.
-func (t *temporary) replace(name string) error {
-	if t.name == "" {
-		as := temporaryName(folder(name))
-		if err := appear(as, func() error { return t.link(as) }); err != nil {
-			return err
-		}
-		t.name = as
-	}
-	step("named")
-	err := vanish(t.name, func() error { return os.Rename(t.name, name) })
-	if err == nil {
-		t.name = ""
-		step("renamed")
-	}
-	return err
-}
-
-// publish gives the file a name that does not exist.
-func (t *temporary) publish(name string) error {
-	if t.name == "" {
-		err := t.link(name)
-		step("linked")
-		return err
-	}
-	err := vanish(t.name, func() error { return renameNew(t.name, name) })
-	if err == nil {
-		t.name = ""
-		step("renamed")
-	}
-	return err
 }

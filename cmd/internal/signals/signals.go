@@ -45,12 +45,12 @@ var Ending = []os.Signal{
 // Until returns a context that ends at the first signal that ends the
 // program, so that children are ended and nothing is left half-written; its cause is
 // Stopped. A second signal, or the end of the grace, ends the program at once. A pipe
-// whose reader has gone makes a write fail instead of ending the program.
+// whose reader has gone, and a file of the largest size that is allowed, make a write fail instead of ending the program.
 func Until(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	// A signal that is caught, unlike one that is ignored, is back at its
 	// default in a child.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGXFSZ)
 	c := make(chan os.Signal, 2)
 	for _, s := range Ending {
 		if !signal.Ignored(s) { // As by nohup, and by shells for what runs in the background.
