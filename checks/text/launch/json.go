@@ -68,59 +68,22 @@ func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
 	return slices.ContainsFunc(in.Ahead(lines)[1:], func(l parse.Line) bool { return form.MatchString(l.Text) })
 }
 
-// task reads a container of a task definition of ECS, or of the answer to aws ecs describe-task-definition
-// (Amazon ECS API, ContainerDefinition).
+// task reads a container of a task definition, or of the answer to aws ecs describe-task-definition.
 func (w *yamlWalk) task(definition, container *yaml.Node) {
 	l := &facts.Launch{Kind: "ecs", Name: jsonText(container, "name"), Image: jsonText(container, "image"), Lines: map[string]int{}}
 	l.Object = escape.Printable("task/"+l.Name, 200)
-	below := func(keys ...string) *yaml.Node { return parse.YAMLBelow(container, keys...) }
-	l.Command = append(yamlTexts(below("entryPoint")), yamlTexts(below("command"))...)
-	w.option(l, "--pid", parse.YAMLBelow(definition, "pidMode"))
-	w.option(l, "--ipc", parse.YAMLBelow(definition, "ipcMode"))
+	l.Command = append(yamlTexts(child(container, "entryPoint")), yamlTexts(child(container, "command"))...)
+	w.fields(l, definition, taskFields...)
 	if mode := jsonText(definition, "networkMode"); mode == "host" || values.Refers(mode) {
 		set(l, "network", mode)
 	}
-	w.option(l, "--privileged", below("privileged"))
-	w.option(l, "--cap-add", below("linuxParameters", "capabilities", "add"))
-	for _, r := range w.list(below("resourceRequirements")) {
-		if jsonText(r, "type") == "GPU" {
-			l.GPUVendor = "nvidia"
-			set(l, "gpus", jsonText(r, "value"))
-		}
-	}
-	for _, u := range w.list(below("ulimits")) {
-		setUlimit(l, jsonText(u, "name")+"="+jsonText(u, "softLimit"))
-	}
-	for _, m := range w.list(below("mountPoints")) {
-		addMount(l, jsonText(m, "sourceVolume"), strings.TrimRight(jsonText(m, "containerPath"), "/"))
-	}
-	if size := below("linuxParameters", "sharedMemorySize"); yamlText(size) != "" {
-		w.stands(l, "shm_bytes", size)
-		set(l, "shm_bytes", yamlText(size)+"m")
-	}
-	w.stands(l, "devices", below("linuxParameters", "devices"))
-	for _, d := range w.list(below("linuxParameters", "devices")) {
-		w.option(l, "--device", parse.YAMLBelow(d, "hostPath"))
-	}
-	for _, m := range w.list(below("linuxParameters", "tmpfs")) {
-		addMount(l, "tmpfs", strings.TrimRight(jsonText(m, "containerPath"), "/"))
-	}
-	for _, v := range w.list(below("environment")) {
-		name := jsonText(v, "name")
-		setVariable(l, name, jsonText(v, "value"))
-		w.stands(l, place.Variable(name), parse.YAMLBelow(v, "name"))
-	}
+	w.fields(l, container, taskContainerFields...)
+	w.variables(l, child(container, "environment"))
 	w.keep(l, container, container)
 }
 
 // jsonText is a plain value below some keys.
 func jsonText(n *yaml.Node, keys ...string) string { return yamlText(parse.YAMLBelow(n, keys...)) }
-
-// inspectOptions are the options of docker run that the fields of a container keep.
-var inspectOptions = map[string]string{
-	"Runtime": "--runtime", "IpcMode": "--ipc", "PidMode": "--pid", "NetworkMode": "--network", "Privileged": "--privileged", "ShmSize": "--shm-size",
-	"CapAdd": "--cap-add", "PathOnHost": "--device",
-}
 
 var inspectCommands = []string{"docker inspect", "docker container inspect", "podman inspect"}
 
@@ -148,8 +111,11 @@ func inspectPartKind(s *reading) *parse.Kind {
 					value := strings.Trim(m[2], `"`)
 					if m[1] == "Image" {
 						l.Image = value
-					} else {
-						dockerOption(l, inspectOptions[m[1]], value)
+					}
+					for _, f := range inspectFields {
+						if strings.HasSuffix(f.path, "."+m[1]) && f.form == "" {
+							dockerOption(l, f.option, value)
+						}
 					}
 				}
 			}
@@ -174,7 +140,7 @@ func inspectOpen(in *parse.Lines) bool {
 var (
 	inspectPart  = lazy.New(`^\s*\{?(?:"[A-Za-z]+":.*,)?\s*"(?:ShmSize|IpcMode|Privileged)":`)
 	inspectLine  = lazy.New(`^\s*(?:\{?\s*"[\w./-]*":?|[\]\[{}])`)
-	inspectField = lazy.New(`"(ShmSize|IpcMode|PidMode|NetworkMode|Runtime|Privileged|Image|PathOnHost)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
+	inspectField = lazy.New(`"([A-Z]\w+)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
 )
 
 // inspectSize is the bare number that docker inspect -f
@@ -219,37 +185,14 @@ var (
 	inspectConfig = lazy.New(`"HostConfig": \{`)
 )
 
-// inspected reads a container (Docker Engine API, ContainerInspect).
+// inspected reads a container.
 func (w *yamlWalk) inspected(n *yaml.Node) {
-	below := func(keys ...string) *yaml.Node { return parse.YAMLBelow(n, keys...) }
 	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(jsonText(n, "Name"), "/"), Image: jsonText(n, "Config", "Image"), Lines: map[string]int{}}
 	l.Object = escape.Printable("container/"+l.Name, 200)
-	for field, option := range inspectOptions {
-		w.option(l, option, below("HostConfig", field))
-	}
 	if path := jsonText(n, "Path"); path != "" {
-		l.Command = append([]string{path}, yamlTexts(below("Args"))...)
+		l.Command = append([]string{path}, yamlTexts(child(n, "Args"))...)
 	}
-	w.stands(l, "devices", below("HostConfig", "Devices"))
-	for _, d := range w.list(below("HostConfig", "Devices")) {
-		w.option(l, "--device", parse.YAMLBelow(d, "PathOnHost"))
-	}
-	for _, u := range w.list(below("HostConfig", "Ulimits")) {
-		setUlimit(l, jsonText(u, "Name")+"="+jsonText(u, "Soft"))
-	}
-	for _, d := range w.list(below("HostConfig", "DeviceRequests")) {
-		l.GPUVendor = "nvidia"
-		gpus := len(yamlTexts(parse.YAMLBelow(d, "DeviceIDs")))
-		if gpus == 0 {
-			gpus, _ = strconv.Atoi(jsonText(d, "Count")) // 0 where there is none.
-		}
-		if gpus != 0 {
-			l.GPUs = new(max(gpus, -1))
-		}
-	}
-	for _, m := range w.list(below("Mounts")) {
-		addMount(l, jsonText(m, "Source"), jsonText(m, "Destination"))
-	}
-	w.option(l, "--env", below("Config", "Env"))
+	w.fields(l, n, inspectFields...)
+	w.environment(l, parse.YAMLBelow(n, "Config", "Env"))
 	w.keep(l, n, n)
 }

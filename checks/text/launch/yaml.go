@@ -574,7 +574,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	security := openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	w.set(l, "privileged", security["privileged"])
 	w.set(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
-	w.option(l, "--cap-add", openNodes(l, security["capabilities"], "cap_add")["add"])
+	w.fields(l, m["securityContext"], field{"capabilities.add", "--cap-add", ""})
 	w.variables(l, m["env"])
 	if m["envFrom"] != nil {
 		leaveOpen(l, "set by envFrom", "variables")
@@ -617,6 +617,7 @@ func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
 	}
 	l.Nodes = new(1)
 	w.set(l, "nodes", m["num_nodes"])
+	w.environment(l, m["envs"])
 	accelerators := yamlMapping(m["resources"])["accelerators"]
 	w.stands(l, "gpus", accelerators)
 	text := yamlText(accelerators)
@@ -629,10 +630,6 @@ func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
 		l.GPUs = parseCount(count)
 	default:
 		l.GPUs = new(1)
-	}
-	for name, value := range yamlMapping(m["envs"]) {
-		setVariable(l, name, yamlText(value))
-		w.stands(l, place.Variable(name), value)
 	}
 	leaveRestOpen(l, "set by SkyPilot", ofContainer)
 	w.keep(l, n, n)
@@ -719,23 +716,22 @@ func cores(text string) *float64 {
 func (w *yamlWalk) variables(l *facts.Launch, n *yaml.Node) {
 	openNodes(l, n, "variables")
 	for _, entry := range w.list(n) {
-		v := yamlMapping(entry)
-		name := yamlText(v["name"])
+		name, value := yamlText(child(entry, "name")), child(entry, "value")
 		switch {
-		case v["value"] != nil:
-			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(yamlText(v["value"]), func(reference string) string {
+		case value != nil:
+			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(yamlText(value), func(reference string) string {
 				if value, ok := l.Variables[reference[2:len(reference)-1]]; ok {
 					return value
 				}
 				return reference
 			}))
-		case v["valueFrom"] != nil && variableName.MatchString(name):
+		case child(entry, "valueFrom") != nil && variableName.MatchString(name):
 			leaveOpen(l, "valueFrom", place.Variable(name))
 		default:
 			openNodes(l, entry, "variables")
 			continue
 		}
-		w.stands(l, place.Variable(name), v["name"])
+		w.stands(l, place.Variable(name), child(entry, "name"))
 	}
 }
 
@@ -784,12 +780,8 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, yamlText(m["container_name"])), "/"), 200),
 	}
 	w.open(l, c)
-	for key, part := range map[string]string{"volumes": "mounts", "ulimits": "memlock_bytes", "environment": "variables", "deploy": "gpus"} {
-		openNodes(l, m[key], part)
-	}
-	for _, o := range serviceOptions {
-		w.option(l, o[1], m[o[0]])
-	}
+	w.fields(l, n, serviceFields...)
+	w.environment(l, m["environment"])
 	w.standsWord(l, slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		words := yamlTexts(m[key])
@@ -798,62 +790,12 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		}
 		l.Command = append(l.Command, words...)
 	}
-	w.serviceLimits(l, m)
+	w.reservations(l, m["deploy"])
 	if m["env_file"] != nil {
 		leaveOpen(l, "set by env_file", "variables")
 		w.stands(l, "variables", m["env_file"])
 	}
-	for name, value := range yamlMapping(m["environment"]) {
-		if value == nil || value.Tag == "!!null" { // That of the shell.
-			dockerVariable(l, name)
-		} else {
-			setVariable(l, name, yamlText(value))
-		}
-		w.stands(l, place.Variable(name), value)
-	}
-	for _, entry := range w.list(m["volumes"]) {
-		text := yamlText(entry)
-		switch v := yamlMapping(entry); {
-		case v != nil:
-			addMount(l, cmp.Or(yamlText(v["source"]), yamlText(v["type"])), yamlText(v["target"]))
-		case strings.Contains(text, ":"):
-			addVolume(l, text, "")
-		default:
-			unresolved(l, "mounts", text)
-		}
-	}
 	w.keep(l, begin, n)
-}
-
-// serviceOptions are the keys of a service that say what an option of docker run does.
-var serviceOptions = [][2]string{
-	{"runtime", "--runtime"},
-	{"ipc", "--ipc"},
-	{"network_mode", "--network"},
-	{"pid", "--pid"},
-	{"user", "--user"},
-	{"privileged", "--privileged"},
-	{"shm_size", "--shm-size"},
-	{"cap_add", "--cap-add"},
-	{"devices", "--device"},
-	{"gpus", "--gpus"},
-	{"tmpfs", "--tmpfs"},
-	{"environment", "--env"},
-}
-
-// option reads a value, or each of a list, as that of an option of docker run.
-func (w *yamlWalk) option(l *facts.Launch, name string, n *yaml.Node) {
-	w.stands(l, dockerParts[name], n)
-	for _, entry := range w.list(n) {
-		text := yamlText(entry)
-		if text == "" {
-			continue
-		}
-		dockerOption(l, name, text)
-		if variable, _, _ := strings.Cut(text, "="); name == "--env" {
-			w.stands(l, place.Variable(variable), entry)
-		}
-	}
 }
 
 // keep keeps a launch that stands from the line of a node to the last one of another.
@@ -873,23 +815,13 @@ func lastLine(n *yaml.Node, depth int) int {
 	return last
 }
 
-// serviceLimits reads the limits of a service and the GPUs it asks for.
-func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
-	memlock := yamlMapping(m["ulimits"])["memlock"]
-	soft := cmp.Or(yamlText(yamlMapping(memlock)["soft"]), yamlText(memlock))
-	if soft != "" {
-		setUlimit(l, "memlock="+soft)
-		w.stands(l, "memlock_bytes", memlock)
+// reservations reads the GPUs that a service asks for.
+func (w *yamlWalk) reservations(l *facts.Launch, n *yaml.Node) {
+	for _, key := range []string{"resources", "reservations", "devices"} {
+		n = openNodes(l, n, "gpus")[key]
 	}
-	resources := yamlMapping(m["deploy"])["resources"]
-	limits := yamlMapping(yamlMapping(resources)["limits"])
-	w.option(l, "--cpus", cmp.Or(limits["cpus"], m["cpus"]))
-	w.option(l, "--memory", cmp.Or(limits["memory"], m["mem_limit"]))
-	reservations := yamlMapping(yamlMapping(resources)["reservations"])
-	for _, n := range []*yaml.Node{resources, yamlMapping(resources)["reservations"], reservations["devices"]} {
-		openNodes(l, n, "gpus")
-	}
-	for _, entry := range w.list(reservations["devices"]) {
+	openNodes(l, n, "gpus")
+	for _, entry := range w.list(n) {
 		device := yamlMapping(entry)
 		capabilities := yamlTexts(device["capabilities"])
 		if !slices.Contains(capabilities, "gpu") && yamlText(device["driver"]) != "nvidia" {
