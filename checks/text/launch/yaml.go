@@ -570,7 +570,11 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
 		leaveOpen(l, "gpus: "+text, "gpus")
 	}
-	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"], c.resources))
+	resources := cmp.Or(m["resources"], m["resourcesPerNode"], c.resources)
+	if hasAny(m, "limits", "requests") { // In kubectl describe.
+		resources = n
+	}
+	w.resources(l, resources)
 	security := openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	w.set(l, "privileged", security["privileged"])
 	w.set(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
