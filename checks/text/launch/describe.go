@@ -58,6 +58,9 @@ var describeForms = map[string]string{
 // describedNames are types of volumes, and their fields, as a manifest names them.
 var describedNames = map[string]string{"EmptyDir": "emptyDir", "HostPath": "hostPath", "Medium": "medium", "SizeLimit": "sizeLimit", "Path": "path"}
 
+// describedPod stands for the kind of an object that kubectl describes: its containers have their limits as fields.
+const describedPod = "described pod"
+
 // describeRead makes of each line one of a manifest.
 func describeRead(s *reading, in *parse.Lines) {
 	first, _ := in.Peek()
@@ -101,6 +104,6 @@ func describeRead(s *reading, in *parse.Lines) {
 	})
 	pods, _ := yamlNodes(manifest.String())
 	for _, pod := range pods {
-		(&yamlWalk{sink: s, first: first}).pod(yamlMapping(pod), yamlContext{})
+		(&yamlWalk{sink: s, first: first}).pod(yamlMapping(pod), yamlContext{kind: describedPod})
 	}
 }

@@ -571,7 +571,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		leaveOpen(l, "gpus: "+text, "gpus")
 	}
 	resources := cmp.Or(m["resources"], m["resourcesPerNode"], c.resources)
-	if hasAny(m, "limits", "requests") { // In kubectl describe.
+	if c.kind == describedPod {
 		resources = n
 	}
 	w.resources(l, resources)
