@@ -61,36 +61,24 @@ func (t *template) line(text string, number int) string {
 	return m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
 }
 
-// veil makes expressions of the values in branches and loops: whether they hold is not known.
-func (t *template) veil(n *yaml.Node, depth int) {
-	if n == nil || depth > maxDepth {
-		return
-	}
+// fill makes expressions of the values in branches and loops: whether they hold is not known. In what Docker
+// Compose reads, it replaces what that does.
+func (t *template) fill(n *yaml.Node, compose bool, depth int) {
 	for i, child := range n.Content {
+		if child.Kind != yaml.ScalarNode && depth < maxDepth {
+			t.fill(child, compose, depth+1)
+		}
 		isKey := n.Kind == yaml.MappingNode && i%2 == 0
-		if child.Kind != yaml.ScalarNode {
-			t.veil(child, depth+1)
-		} else if !isKey && t.veiled[child.Line] && !values.Refers(child.Value) {
+		if child.Kind == yaml.ScalarNode && !isKey && t.veiled[child.Line] && !values.Refers(child.Value) {
 			name, value, ok := assignment(child.Value)
 			if ok {
-				name += "="
+				child.Value = name + "={{" + value + "}}"
 			} else {
-				name, value = "", child.Value
+				child.Value = "{{" + child.Value + "}}"
 			}
-			child.Value = name + "{{" + value + "}}"
 		}
-	}
-}
-
-// composed replaces what Docker Compose does in the values of a description.
-func composed(n *yaml.Node, depth int) {
-	if n == nil || depth > maxDepth {
-		return
-	}
-	if n.Kind == yaml.ScalarNode {
-		n.Value = values.Compose(n.Value)
-	}
-	for _, child := range n.Content {
-		composed(child, depth+1)
+		if child.Kind == yaml.ScalarNode && compose {
+			child.Value = values.Compose(child.Value)
+		}
 	}
 }

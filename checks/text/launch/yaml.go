@@ -156,10 +156,7 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 		w := &yamlWalk{sink: s, first: first, rest: filled.rest}
 		for _, n := range nodes {
 			begin = len(s.Facts.Launches)
-			filled.veil(n, 0)
-			if yamlMapping(n)["apiVersion"] == nil {
-				composed(n, 0)
-			}
+			filled.fill(n, yamlMapping(n)["apiVersion"] == nil, 0)
 			w.visit(n, yamlContext{})
 		}
 		for i := begin; i < len(s.Facts.Launches) && broken != ""; i++ {
@@ -190,9 +187,8 @@ type yamlWalk struct {
 type yamlContext struct {
 	depth int
 	name  string
-	nodes *int
-	// open is what stands for the number of nodes where it is not known.
-	open string
+	// nodes is the number of nodes, or what stands for it.
+	nodes string
 	// kind is that of the object, object what is read from the outside inwards, and key the key above.
 	kind, apiVersion, object, key string
 	// resources are those of the mapping around a container, claims the volumes that a StatefulSet
@@ -340,7 +336,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	}
 	for key, child := range m {
 		if strings.HasSuffix(key, "ReplicaSpecs") { // Of Kubeflow's jobs.
-			c.nodes, c.open = yamlReplicas(child)
+			c.count(replicasOf(child))
 		}
 	}
 	if name := yamlText(m["name"]); m["value"] != nil && env.SteersCommunication(name) && !values.Refers(yamlText(m["value"])) { // An entry of a container's env.
@@ -384,10 +380,8 @@ func (w *yamlWalk) pasted(c yamlContext) bool {
 
 // count takes the number of nodes.
 func (c *yamlContext) count(text string) {
-	if values.Refers(text) {
-		c.nodes, c.open = nil, text
-	} else if n := parseCount(text); n != nil {
-		c.nodes, c.open = n, ""
+	if values.Refers(text) || parseCount(text) != nil {
+		c.nodes = text
 	}
 }
 
@@ -506,26 +500,22 @@ func isContainer(m map[string]*yaml.Node) bool {
 	return hasAny(m, "resources", "gpus", "volumeMounts", "imagePullPolicy", "securityContext") || isSequence(m["env"]) || isSequence(m["args"])
 }
 
-// yamlReplicas counts the replicas of a job's parts. Where it cannot, it returns what stands
-// for their number.
-func yamlReplicas(n *yaml.Node) (count *int, open string) {
+// replicasOf is the number of replicas of a job's parts, or what stands for it.
+func replicasOf(n *yaml.Node) string {
 	total := 0
 	for role, part := range yamlMapping(n) {
+		text := cmp.Or(yamlText(yamlMapping(part)["replicas"]), "1")
 		if role == "Launcher" { // MPIJob: it starts the workers.
 			continue
 		}
-		text := cmp.Or(yamlText(yamlMapping(part)["replicas"]), "1")
 		if values.Refers(text) {
-			return nil, text
+			return text
 		}
 		if count := parseCount(text); count != nil {
 			total += *count
 		}
 	}
-	if total == 0 {
-		return nil, ""
-	}
-	return &total, ""
+	return strconv.Itoa(total)
 }
 
 // pod reads a pod's specification.
@@ -552,7 +542,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		return
 	}
 	l := &facts.Launch{
-		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: imageOf(m["image"]), Nodes: c.nodes,
+		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: imageOf(m["image"]),
 		Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...), Ignored: slices.Clone(c.ignored),
 	}
 	c.into(yamlText(m["name"]))
@@ -565,7 +555,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		}
 	}
 	w.set(l, "runtime", pod["runtimeClassName"])
-	w.open(l, c)
+	set(l, "nodes", c.nodes)
 	w.standsWord(l, slices.Concat(w.list(m["command"]), w.list(m["args"])))
 	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
 		leaveOpen(l, "gpus: "+text, "gpus")
@@ -600,7 +590,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		}
 	}
 	complete(l, c.apiVersion, c.kind, pod != nil)
-	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || l.Unknown["rest"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
+	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || w.rest != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
 		l.UndefinedVolumes = nil
 	}
 	w.keep(l, n, n)
@@ -739,12 +729,6 @@ func (w *yamlWalk) variables(l *facts.Launch, n *yaml.Node) {
 	}
 }
 
-// open notes what of a launch is not known because of what stands around it.
-func (w *yamlWalk) open(l *facts.Launch, c yamlContext) {
-	leaveOpen(l, c.open, "nodes")
-	leaveOpen(l, w.rest, "rest")
-}
-
 // isGPU is true of a resource that is a whole GPU, or a share of one.
 func isGPU(name string) bool {
 	return name == "nvidia.com/gpu" || name == "amd.com/gpu" || strings.HasPrefix(name, "nvidia.com/gpu.")
@@ -783,7 +767,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Lines: map[string]int{},
 		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, yamlText(m["container_name"])), "/"), 200),
 	}
-	w.open(l, c)
+	set(l, "nodes", c.nodes)
 	w.fields(l, n, serviceFields...)
 	w.environment(l, m["environment"])
 	w.standsWord(l, slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
@@ -804,6 +788,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 
 // keep keeps a launch that stands from the line of a node to the last one of another.
 func (w *yamlWalk) keep(l *facts.Launch, from, to *yaml.Node) {
+	leaveOpen(l, w.rest, "rest")
 	keepLaunch(w.sink, l, w.at(from), []parse.Line{{Number: w.first.Number + lastLine(to, 0) - 1}})
 }
 
