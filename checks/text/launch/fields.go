@@ -101,7 +101,7 @@ func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, f field) {
 				value = child(at, strings.Trim(key, "{}"))
 			}
 			n = cmp.Or(n, value)
-			return strings.Join(yamlTexts(value), ",")
+			return strings.Join(w.texts(value), ",")
 		}), "/") // A folder may end in it.
 	}
 	w.stands(l, f.part(), n)

@@ -72,7 +72,7 @@ func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
 func (w *yamlWalk) task(definition, container *yaml.Node) {
 	l := &facts.Launch{Kind: "ecs", Name: jsonText(container, "name"), Image: jsonText(container, "image"), Lines: map[string]int{}}
 	l.Object = escape.Printable("task/"+l.Name, 200)
-	l.Command = append(yamlTexts(child(container, "entryPoint")), yamlTexts(child(container, "command"))...)
+	l.Command = append(w.texts(child(container, "entryPoint")), w.texts(child(container, "command"))...)
 	w.fields(l, definition, taskFields...)
 	if mode := jsonText(definition, "networkMode"); mode == "host" || values.Refers(mode) {
 		set(l, "network", mode)
@@ -98,14 +98,8 @@ func inspectPartKind(s *reading) *parse.Kind {
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
-			l := &facts.Launch{Kind: "docker-inspect"}
-			if size := inspectSize(in); size != nil {
-				in.Next()
-				l.SHMBytes = size
-				keepLaunch(s, l, first, nil)
-				return
-			}
-			lines := in.While(func(l parse.Line) bool { return inspectLine.MatchString(l.Text) })
+			l := &facts.Launch{Kind: "docker-inspect", SHMBytes: inspectSize(in)}
+			lines := in.While(func(l parse.Line) bool { return l.Number == first.Number || inspectLine.MatchString(l.Text) })
 			for _, line := range lines {
 				for _, m := range inspectField.FindAllStringSubmatch(line.Text, -1) {
 					value := strings.Trim(m[2], `"`)
@@ -128,13 +122,12 @@ func inspectPartKind(s *reading) *parse.Kind {
 // inspectOpen is true for the brace, or the field, that opens what --format
 // or jq took of a container's HostConfig.
 func inspectOpen(in *parse.Lines) bool {
-	l, _ := in.Peek()
-	if !in.After(inspectCommands...) || !inspectLine.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "[") {
-		return false
-	}
 	lines := in.Ahead(40)
-	part := slices.IndexFunc(lines, func(l parse.Line) bool { return inspectPart.MatchString(l.Text) })
-	return part >= 0 && !slices.ContainsFunc(lines[:part], func(l parse.Line) bool { return !inspectLine.MatchString(l.Text) })
+	if end := slices.IndexFunc(lines, func(l parse.Line) bool { return !inspectLine.MatchString(l.Text) }); end >= 0 {
+		lines = lines[:end]
+	}
+	isPart := func(l parse.Line) bool { return inspectPart.MatchString(l.Text) }
+	return in.After(inspectCommands...) && slices.ContainsFunc(lines, isPart) && !strings.HasPrefix(strings.TrimSpace(lines[0].Text), "[")
 }
 
 var (
@@ -190,7 +183,7 @@ func (w *yamlWalk) inspected(n *yaml.Node) {
 	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(jsonText(n, "Name"), "/"), Image: jsonText(n, "Config", "Image"), Lines: map[string]int{}}
 	l.Object = escape.Printable("container/"+l.Name, 200)
 	if path := jsonText(n, "Path"); path != "" {
-		l.Command = append([]string{path}, yamlTexts(child(n, "Args"))...)
+		l.Command = append([]string{path}, w.texts(child(n, "Args"))...)
 	}
 	w.fields(l, n, inspectFields...)
 	w.environment(l, parse.YAMLBelow(n, "Config", "Env"))

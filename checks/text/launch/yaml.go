@@ -221,7 +221,7 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 	}
 	for key, n := range yamlMapping(metadata["annotations"]) {
 		if key == "k8s.v1.cni.cncf.io/networks" {
-			c.networks = networksOf(yamlText(n))
+			c.networks = w.networks(yamlText(n))
 		}
 		rule, ok := strings.CutPrefix(key, "gpudoctor.io/ignore.")
 		switch {
@@ -235,10 +235,9 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 	slices.SortFunc(c.ignored, func(a, b facts.Ignored) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// networksOf reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
-func networksOf(text string) []string {
-	var list []string
-	for _, n := range yamlList(parse.JSONNodes(text)) {
+// networks reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
+func (w *yamlWalk) networks(text string) (list []string) {
+	for _, n := range w.list(parse.JSONNodes(text)) {
 		appendTo(&list, yamlText(yamlMapping(n)["name"]))
 	}
 	if len(list) == 0 {
@@ -421,31 +420,20 @@ func yamlText(n *yaml.Node) string {
 // list is a list's entries; a plain value is a list of one. A list that is longer than
 // what is read of it is not understood.
 func (w *yamlWalk) list(n *yaml.Node) []*yaml.Node {
-	if n = parse.YAMLResolve(n); n != nil && n.Kind == yaml.SequenceNode && len(n.Content) > maxList {
+	switch n = parse.YAMLResolve(n); {
+	case n == nil || n.Kind == yaml.MappingNode || n.Tag == "!!null":
+		return nil
+	case n.Kind != yaml.SequenceNode:
+		return []*yaml.Node{n}
+	case len(n.Content) > maxList:
 		notUnderstood(w.sink, fmt.Sprintf("the list at line %d of %s has more than %d entries", w.at(n).Number, w.sink.Source(), maxList), "make it shorter: what follows was not read")
 	}
-	return yamlList(n)
+	return n.Content[:min(len(n.Content), maxList)]
 }
 
-// yamlList is a list's entries; a plain value is a list of one.
-func yamlList(n *yaml.Node) []*yaml.Node {
-	n = parse.YAMLResolve(n)
-	switch {
-	case n == nil:
-		return nil
-	case n.Kind == yaml.SequenceNode:
-		return n.Content[:min(len(n.Content), maxList)]
-	case n.Kind == yaml.ScalarNode && n.Tag != "!!null":
-		return []*yaml.Node{n}
-	default:
-		return nil
-	}
-}
-
-func yamlTexts(n *yaml.Node) []string {
-	var list []string
-	for _, child := range yamlList(n) {
-		list = append(list, yamlText(child))
+func (w *yamlWalk) texts(n *yaml.Node) (list []string) {
+	for _, entry := range w.list(n) {
+		list = append(list, yamlText(entry))
 	}
 	return list
 }
@@ -543,7 +531,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	}
 	l := &facts.Launch{
 		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: imageOf(m["image"]),
-		Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...), Ignored: slices.Clone(c.ignored),
+		Command: append(w.texts(m["command"]), w.texts(m["args"])...), Ignored: slices.Clone(c.ignored),
 	}
 	c.into(yamlText(m["name"]))
 	l.Object, l.Networks = c.object, c.networks
@@ -772,7 +760,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	w.environment(l, m["environment"])
 	w.standsWord(l, slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
-		words := yamlTexts(m[key])
+		words := w.texts(m[key])
 		if text := yamlText(m[key]); text != "" {
 			words = shell.Words(text)
 		}
@@ -812,14 +800,14 @@ func (w *yamlWalk) reservations(l *facts.Launch, n *yaml.Node) {
 	openNodes(l, n, "gpus")
 	for _, entry := range w.list(n) {
 		device := yamlMapping(entry)
-		capabilities := yamlTexts(device["capabilities"])
+		capabilities := w.texts(device["capabilities"])
 		if !slices.Contains(capabilities, "gpu") && yamlText(device["driver"]) != "nvidia" {
 			unresolved(l, "gpus", strings.Join(append(capabilities, yamlText(device["driver"])), ","))
 			continue
 		}
 		l.GPUVendor = "nvidia"
 		w.stands(l, "gpus", cmp.Or(device["count"], device["device_ids"], entry))
-		switch ids := yamlTexts(device["device_ids"]); {
+		switch ids := w.texts(device["device_ids"]); {
 		case unresolved(l, "gpus", strings.Join(ids, ",")), unresolved(l, "gpus", yamlText(device["count"])):
 		case len(ids) > 0:
 			l.GPUs = new(len(ids))
