@@ -2,12 +2,12 @@ package launch
 
 import (
 	"cmp"
+	"os"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -15,7 +15,7 @@ import (
 // field is a field of a description that says what an option of docker run does.
 type field struct {
 	// path is where it stands: keys, and conditions ("type=GPU") on what has a key with a value. Each entry of a list on
-	// the way counts. form is the option's value: "{}" is the field, and "{name}" what stands below a key of it.
+	// the way counts. form is the option's value: "$value" is the field, and "$name" what stands below a key of it.
 	path, option, form string
 }
 
@@ -25,8 +25,8 @@ var (
 		{"runtime", "--runtime", ""}, {"ipc", "--ipc", ""}, {"network_mode", "--network", ""}, {"pid", "--pid", ""}, {"user", "--user", ""},
 		{"privileged", "--privileged", ""}, {"shm_size", "--shm-size", ""}, {"cap_add", "--cap-add", ""}, {"devices", "--device", ""},
 		{"gpus", "--gpus", ""}, {"tmpfs", "--tmpfs", ""},
-		{"volumes", "--volume", ""}, {"volumes", "--mount", "type={type},source={source},target={target}"},
-		{"ulimits.memlock", "--ulimit", "memlock={}"}, {"ulimits.memlock.soft", "--ulimit", "memlock={}"},
+		{"volumes", "--volume", ""}, {"volumes", "--mount", "type=$type,source=$source,target=$target"},
+		{"ulimits.memlock", "--ulimit", "memlock=$value"}, {"ulimits.memlock.soft", "--ulimit", "memlock=$value"},
 		{"cpus", "--cpus", ""}, {"deploy.resources.limits.cpus", "--cpus", ""},
 		{"mem_limit", "--memory", ""}, {"deploy.resources.limits.memory", "--memory", ""},
 	}
@@ -35,17 +35,17 @@ var (
 	taskFields          = []field{{"pidMode", "--pid", ""}, {"ipcMode", "--ipc", ""}}
 	taskContainerFields = []field{
 		{"privileged", "--privileged", ""}, {"linuxParameters.capabilities.add", "--cap-add", ""},
-		{"resourceRequirements.type=GPU.value", "--gpus", ""}, {"ulimits.name=memlock.softLimit", "--ulimit", "memlock={}"},
-		{"mountPoints", "--volume", "{sourceVolume}:{containerPath}"}, {"linuxParameters.tmpfs", "--tmpfs", "{containerPath}"},
-		{"linuxParameters.sharedMemorySize", "--shm-size", "{}m"}, {"linuxParameters.devices.hostPath", "--device", ""},
+		{"resourceRequirements.type=GPU.value", "--gpus", ""}, {"ulimits.name=memlock.softLimit", "--ulimit", "memlock=$value"},
+		{"mountPoints", "--volume", "$sourceVolume:$containerPath"}, {"linuxParameters.tmpfs", "--tmpfs", "$containerPath"},
+		{"linuxParameters.sharedMemorySize", "--shm-size", "${value}m"}, {"linuxParameters.devices.hostPath", "--device", ""},
 	}
 	// inspectFields are those that docker inspect prints (Docker Engine API, ContainerInspect). Count is 0 beside DeviceIDs.
 	inspectFields = []field{
 		{"HostConfig.Runtime", "--runtime", ""}, {"HostConfig.IpcMode", "--ipc", ""}, {"HostConfig.PidMode", "--pid", ""},
 		{"HostConfig.NetworkMode", "--network", ""}, {"HostConfig.Privileged", "--privileged", ""}, {"HostConfig.ShmSize", "--shm-size", ""},
 		{"HostConfig.CapAdd", "--cap-add", ""}, {"HostConfig.Devices.PathOnHost", "--device", ""},
-		{"HostConfig.DeviceRequests", "--gpus", "device={DeviceIDs}"}, {"HostConfig.DeviceRequests.Count", "--gpus", ""},
-		{"HostConfig.Ulimits.Name=memlock.Soft", "--ulimit", "memlock={}"}, {"Mounts", "--volume", "{Source}:{Destination}"},
+		{"HostConfig.DeviceRequests", "--gpus", "device=$DeviceIDs"}, {"HostConfig.DeviceRequests.Count", "--gpus", ""},
+		{"HostConfig.Ulimits.Name=memlock.Soft", "--ulimit", "memlock=$value"}, {"Mounts", "--volume", "$Source:$Destination"},
 	}
 )
 
@@ -87,18 +87,15 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return cmp.Or(yamlMapping(n)[key], parse.YAMLBelow(n, key))
 }
 
-// formKey is where a form holds the field, or what stands below a key of it.
-var formKey = lazy.New(`\{\w*\}`)
-
 // option reads a field as the option, and notes its line.
 func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, f field) {
 	text := yamlText(n)
 	if at := n; f.form != "" {
 		n = nil
-		text = strings.TrimRight(formKey.ReplaceAllStringFunc(f.form, func(key string) string {
+		text = strings.TrimRight(os.Expand(f.form, func(key string) string {
 			value := at
-			if key != "{}" {
-				value = child(at, strings.Trim(key, "{}"))
+			if key != "value" {
+				value = child(at, key)
 			}
 			n = cmp.Or(n, value)
 			return strings.Join(w.texts(value), ",")

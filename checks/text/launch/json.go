@@ -70,20 +70,17 @@ func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
 
 // task reads a container of a task definition, or of the answer to aws ecs describe-task-definition.
 func (w *yamlWalk) task(definition, container *yaml.Node) {
-	l := &facts.Launch{Kind: "ecs", Name: jsonText(container, "name"), Image: jsonText(container, "image"), Lines: map[string]int{}}
+	l := &facts.Launch{Kind: "ecs", Name: yamlText(child(container, "name")), Image: yamlText(child(container, "image")), Lines: map[string]int{}}
 	l.Object = escape.Printable("task/"+l.Name, 200)
 	l.Command = append(w.texts(child(container, "entryPoint")), w.texts(child(container, "command"))...)
 	w.fields(l, definition, taskFields...)
-	if mode := jsonText(definition, "networkMode"); mode == "host" || values.Refers(mode) {
+	if mode := yamlText(child(definition, "networkMode")); mode == "host" || values.Refers(mode) {
 		set(l, "network", mode)
 	}
 	w.fields(l, container, taskContainerFields...)
 	w.variables(l, child(container, "environment"))
 	w.keep(l, container, container)
 }
-
-// jsonText is a plain value below some keys.
-func jsonText(n *yaml.Node, keys ...string) string { return yamlText(parse.YAMLBelow(n, keys...)) }
 
 var inspectCommands = []string{"docker inspect", "docker container inspect", "podman inspect"}
 
@@ -180,9 +177,9 @@ var (
 
 // inspected reads a container.
 func (w *yamlWalk) inspected(n *yaml.Node) {
-	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(jsonText(n, "Name"), "/"), Image: jsonText(n, "Config", "Image"), Lines: map[string]int{}}
+	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(yamlText(child(n, "Name")), "/"), Image: yamlText(parse.YAMLBelow(n, "Config", "Image")), Lines: map[string]int{}}
 	l.Object = escape.Printable("container/"+l.Name, 200)
-	if path := jsonText(n, "Path"); path != "" {
+	if path := yamlText(child(n, "Path")); path != "" {
 		l.Command = append([]string{path}, w.texts(child(n, "Args"))...)
 	}
 	w.fields(l, n, inspectFields...)

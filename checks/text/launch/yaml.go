@@ -288,19 +288,17 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 // standsWord notes where a word of a command stands that sets the number of processes.
 func (w *yamlWalk) standsWord(l *facts.Launch, words []*yaml.Node) {
 	for _, n := range words {
-		if n = parse.YAMLResolve(n); n == nil || n.Style == yaml.FoldedStyle { // Its lines are joined.
-			continue
-		}
+		n = cmp.Or(parse.YAMLResolve(n), &yaml.Node{})
 		for _, word := range place.Words["processes"] {
 			before, _, found := strings.Cut(n.Value, word)
+			if !found || n.Style == yaml.FoldedStyle { // Its lines are joined.
+				continue
+			}
 			line := w.at(n).Number
 			if n.Style == yaml.LiteralStyle { // It begins below its mark.
 				line += 1 + strings.Count(before, "\n")
 			}
-			if found {
-				place.Note(l, "processes", line)
-				return
-			}
+			place.Note(l, "processes", line) // The first that is noted counts.
 		}
 	}
 }
@@ -633,23 +631,23 @@ func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
 	for _, key := range []string{"requests", "limits"} {
 		amounts := openNodes(l, both[key], "resources", "gpus")
 		for _, name := range slices.Sorted(maps.Keys(amounts)) {
-			if text := yamlText(amounts[name]); text != "" || isGPU(name) { // Null is 0.
-				w.amount(l, key, name, cmp.Or(text, "0"), amounts[name])
-			}
+			w.amount(l, key, name, amounts[name])
 		}
 	}
-	if both["limits"] == nil && both["requests"] == nil && len(both) > 0 { // resourcesPerNode: {gpu: 8}.
-		for _, name := range []string{"gpu", "nvidia.com/gpu"} {
-			if text := yamlText(both[name]); text != "" {
-				w.amount(l, "limits", "nvidia.com/gpu", text, both[name])
-			}
-		}
+	if both["limits"] == nil && both["requests"] == nil { // resourcesPerNode: {gpu: 8}.
+		w.amount(l, "limits", "gpu", both["gpu"])
+		w.amount(l, "limits", "nvidia.com/gpu", both["nvidia.com/gpu"])
 	}
 }
 
 // amount notes one resource. A limit counts for more than a request.
-func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node) {
-	if name == "gpu" { // Of Dynamo, which makes it NVIDIA's.
+func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
+	text := yamlText(n)
+	if n == nil || text == "" && !isGPU(name) {
+		return
+	}
+	text = cmp.Or(text, "0") // Null is 0.
+	if name == "gpu" {       // Of Dynamo, which makes it NVIDIA's.
 		name = "nvidia.com/gpu"
 	}
 	part, list := "resources", &l.Resources
