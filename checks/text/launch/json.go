@@ -32,22 +32,9 @@ func jsonKind(s *reading) *parse.Kind {
 			if !json.Valid([]byte(text)) {
 				text = parse.JSONClosed(text)
 			}
-			if len(text) > maxDocument {
-				return
+			if len(text) <= maxDocument { // JSON is YAML, but for tabs.
+				yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, nil)
 			}
-			w := &yamlWalk{sink: s, first: first}
-			definition := parse.JSONNodes(text)
-			if inner := parse.YAMLBelow(definition, "TaskDefinition"); inner != nil {
-				definition = inner
-			}
-			if containers := parse.YAMLBelow(definition, "ContainerDefinitions"); isSequence(containers) {
-				for _, container := range w.list(containers) {
-					w.task(definition, container)
-				}
-				return
-			}
-			// JSON is YAML, but for tabs.
-			yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, newTemplate())
 		},
 	}
 }

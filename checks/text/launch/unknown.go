@@ -198,8 +198,7 @@ func (s *reading) ofSlurm(name string) (string, values.State) {
 	if part == "" {
 		return "", values.Unset
 	}
-	for i := len(s.Facts.Launches) - 1; i >= 0; i-- {
-		l := &s.Facts.Launches[i]
+	for _, l := range slices.Backward(s.Facts.Launches) {
 		if l.Source != s.Source() || l.Kind != "slurm" || len(l.Command) > 0 {
 			continue
 		}
@@ -221,7 +220,7 @@ func (s *reading) isDockerfile() bool {
 // inDockerfile reports whether a line belongs to a Dockerfile, whose reader knows which of its
 // stages are in force.
 func (s *reading) inDockerfile(l parse.Line) bool {
-	text := s.Text()
-	first := dockerfileStart.FindString(text)
-	return first != "" && strings.Count(text[:strings.Index(text, first)+len(first)], "\n") < l.Number
+	first := dockerfileStart.FindString(s.Text())
+	above, _, _ := strings.Cut(s.Text(), first)
+	return first != "" && strings.Count(above+first, "\n") < l.Number
 }

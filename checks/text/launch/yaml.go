@@ -98,6 +98,7 @@ func yamlRead(s *reading, in *parse.Lines) {
 		at := indentation(l.Text)
 		switch {
 		case size > maxDocument || count > maxDocumentLines:
+			notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
 			return false
 		case strings.TrimSpace(l.Text) == "" || yamlTemplate.MatchString(l.Text) || literal >= 0 && at > literal:
 			return true
@@ -109,9 +110,6 @@ func yamlRead(s *reading, in *parse.Lines) {
 		return at > indent && yamlLine.MatchString(l.Text) || at == indent && yamlKey.MatchString(l.Text)
 	})
 	var b strings.Builder
-	if size > maxDocument || count > maxDocumentLines {
-		notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
-	}
 	filled := newTemplate()
 	for _, l := range lines {
 		if text := strings.TrimRight(l.Text, " "); len(text) >= indent {
@@ -134,7 +132,7 @@ var yamlTemplate = lazy.New(`^\s*\{[{%#]`)
 var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 
 // yamlDocuments parses text, whose first line is first. What does not
-// parse to its end is read as far as it does: texts are cut.
+// parse to its end is read as far as it does: texts are cut. filled is nil for JSON, which is never a template.
 func yamlDocuments(s *reading, text string, first parse.Line, filled *template) {
 	broken := "" // The line that does not parse.
 	for range 8 {
@@ -153,10 +151,13 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 			}
 		}
 		begin := len(s.Facts.Launches) // Where those of the last document begin.
-		w := &yamlWalk{sink: s, first: first, rest: filled.rest}
+		w := &yamlWalk{sink: s, first: first}
 		for _, n := range nodes {
 			begin = len(s.Facts.Launches)
-			filled.fill(n, yamlMapping(n)["apiVersion"] == nil, 0)
+			if filled != nil {
+				w.rest = filled.rest
+				filled.fill(n, yamlMapping(n)["apiVersion"] == nil, 0)
+			}
 			w.visit(n, yamlContext{})
 		}
 		for i := begin; i < len(s.Facts.Launches) && broken != ""; i++ {
@@ -340,6 +341,11 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		w.sink.Variable(name, escape.Printable(yamlText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {
+	case isSequence(m["containerDefinitions"]):
+		for _, container := range w.list(m["containerDefinitions"]) {
+			w.task(n, container)
+		}
+		return
 	case isSequence(m["containers"]):
 		w.pod(m, c)
 		return
