@@ -13,11 +13,13 @@ import (
 //go:embed controllers.yaml
 var controllersYAML []byte
 
-// controllers complete the pods of the objects of an API group: supplies are the parts of a launch that they may set.
-var controllers = sync.OnceValue(func() (rows []struct {
+// controller completes the pods of the objects of an API group: supplies are the parts of a launch that it may set.
+type controller struct {
 	Group, Name, Source string
 	Supplies            []string
-}) {
+}
+
+var controllers = sync.OnceValue(func() (rows []controller) {
 	if err := yaml.Unmarshal(controllersYAML, &rows); err != nil {
 		panic(err) // It is part of the program, and a test reads it.
 	}

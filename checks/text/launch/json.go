@@ -91,8 +91,8 @@ func inspectPartKind(s *reading) *parse.Kind {
 						l.Image = value
 					}
 					for _, f := range inspectFields {
-						if strings.HasSuffix(f.path, "."+m[1]) && f.form == "" {
-							dockerOption(l, f.option, value)
+						if path, option, _ := strings.Cut(f, " "); strings.HasSuffix(path, "."+m[1]) && !strings.Contains(option, "=") {
+							dockerOption(l, option, value)
 						}
 					}
 				}

@@ -36,29 +36,23 @@ var (
 // line is a line as YAML, by its number in the description. Lines of the template's own are
 // empty, and its expressions are quoted.
 func (t *template) line(text string, number int) string {
-	if !templated.MatchString(text) && !strings.HasPrefix(strings.TrimSpace(text), "{#") {
+	if !yamlTemplate.MatchString(text) {
 		t.veiled[number] = t.depth > 0
-		return text
+		m := templateValue.FindStringSubmatch(text)
+		if !templated.MatchString(text) || m == nil || strings.ContainsRune(`"'[#`, rune(m[2][0])) {
+			return text
+		}
+		return m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
 	}
 	switch {
 	case templateEnds.MatchString(text):
 		t.depth = max(t.depth-1, 0)
-		return ""
 	case templateBegins.MatchString(text):
 		t.depth++
-		return ""
-	case templateSilent.MatchString(text):
-		return ""
-	case yamlTemplate.MatchString(text):
+	case !templateSilent.MatchString(text):
 		t.rest = cmp.Or(t.rest, strings.TrimSpace(text))
-		return ""
 	}
-	t.veiled[number] = t.depth > 0
-	m := templateValue.FindStringSubmatch(text)
-	if m == nil || m[2][0] == '"' || m[2][0] == '\'' || m[2][0] == '[' || m[2][0] == '#' {
-		return text
-	}
-	return m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
+	return ""
 }
 
 // fill makes expressions of the values in branches and loops: whether they hold is not known. In what Docker

@@ -314,14 +314,10 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		return
 	}
 	c.depth++
-	switch n.Kind {
-	case yaml.DocumentNode, yaml.SequenceNode:
+	if n.Kind != yaml.MappingNode {
 		for _, child := range n.Content {
 			w.visit(child, c)
 		}
-		return
-	case yaml.MappingNode:
-	default:
 		return
 	}
 	m := yamlMapping(n)
@@ -345,33 +341,28 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		for _, container := range w.list(m["containerDefinitions"]) {
 			w.task(n, container)
 		}
-		return
 	case isSequence(m["containers"]):
 		w.pod(m, c)
-		return
 	case isServices(m["services"]):
 		services := parse.YAMLResolve(m["services"]).Content
 		for i := 0; i+1 < len(services) && i < 2*maxList; i += 2 {
 			w.service(services[i], services[i+1], c)
 		}
-		return
 	case m["image"] != nil && w.pasted(c) && isComposeService(m):
 		w.service(nil, n, c)
-		return
 	case m["run"] != nil && yamlMapping(m["resources"])["accelerators"] != nil:
 		w.sky(n, m)
-		return
 	case m["image"] != nil && isContainer(m), c.isModel(m), c.apiVersion == "" && asksForGPU(m["resources"]):
 		w.container(n, nil, c)
-		return
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		child := c.below(n.Content[i].Value)
-		if w.pasted(c) && isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
-			w.service(n.Content[i], n.Content[i+1], child)
-			continue
+	default:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			child := c.below(n.Content[i].Value)
+			if w.pasted(c) && isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
+				w.service(n.Content[i], n.Content[i+1], child)
+			} else {
+				w.visit(n.Content[i+1], child)
+			}
 		}
-		w.visit(n.Content[i+1], child)
 	}
 }
 
@@ -560,12 +551,8 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	security := openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	w.set(l, "privileged", security["privileged"])
 	w.set(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
-	w.fields(l, m["securityContext"], field{"capabilities.add", "--cap-add", ""})
 	w.variables(l, m["env"])
-	if m["envFrom"] != nil {
-		leaveOpen(l, "set by envFrom", "variables")
-		w.stands(l, "variables", m["envFrom"])
-	}
+	w.fields(l, n, podFields...)
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
 	volumes := make(map[string]map[string]*yaml.Node)
@@ -771,10 +758,6 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		l.Command = append(l.Command, words...)
 	}
 	w.reservations(l, m["deploy"])
-	if m["env_file"] != nil {
-		leaveOpen(l, "set by env_file", "variables")
-		w.stands(l, "variables", m["env_file"])
-	}
 	w.keep(l, begin, n)
 }
 
