@@ -17,8 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// jsonKind takes Kubernetes objects in JSON, and the task definitions of
-// Amazon ECS, whole or cut at the end.
+// jsonKind takes Kubernetes objects in JSON, and the task definitions of Amazon ECS, whole or cut at the end.
 func jsonKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "manifest-json", Title: "A Kubernetes object or an ECS task definition, in JSON", Command: "kubectl get pod NAME -o json", Gives: []string{"launches", "env"},
@@ -71,8 +70,7 @@ func (w *yamlWalk) task(definition, container *yaml.Node) {
 
 var inspectCommands = []string{"docker inspect", "docker container inspect", "podman inspect"}
 
-// inspectPartKind takes what is left of docker inspect by grep, by
-// --format, or by who pasted it.
+// inspectPartKind takes what is left of docker inspect by grep, by --format, or by who pasted it.
 func inspectPartKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "docker-inspect-part", Title: "A part of a container, from docker inspect", Command: "docker inspect NAME | grep -e Shm -e Ipc -e Memlock", Gives: []string{"launches"},
@@ -103,8 +101,7 @@ func inspectPartKind(s *reading) *parse.Kind {
 	}
 }
 
-// inspectOpen is true for the brace, or the field, that opens what --format
-// or jq took of a container's HostConfig.
+// inspectOpen is true for the brace, or the field, that opens what --format or jq took of a container's HostConfig.
 func inspectOpen(in *parse.Lines) bool {
 	lines := in.Ahead(40)
 	if end := slices.IndexFunc(lines, func(l parse.Line) bool { return !inspectLine.MatchString(l.Text) }); end >= 0 {
@@ -120,8 +117,7 @@ var (
 	inspectField = lazy.New(`"([A-Z]\w+)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
 )
 
-// inspectSize is the bare number that docker inspect -f
-// '{{.HostConfig.ShmSize}}' prints.
+// inspectSize is the bare number that docker inspect -f '{{.HostConfig.ShmSize}}' prints.
 func inspectSize(in *parse.Lines) *int64 {
 	l, _ := in.Peek()
 	if !in.After(inspectCommands...) || !strings.Contains(in.Prompt().Command, ".ShmSize") {

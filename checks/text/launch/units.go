@@ -24,8 +24,7 @@ type reading struct {
 		source string
 		script *values.Script
 	}
-	// block are the lines of the command that is being read, where it goes on over
-	// several.
+	// block are the lines of the command that is being read, where it goes on over several.
 	block []parse.Line
 	// begin is the first launch of the text that is being read, parts are the lines of its launches that
 	// are units of their own, and settings are what its scripts set.

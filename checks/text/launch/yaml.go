@@ -22,14 +22,12 @@ import (
 )
 
 const (
-	// maxDocument bounds a description that is parsed as a whole, in
-	// bytes, and maxDocumentLines in lines.
+	// maxDocument bounds a description that is parsed as a whole, in bytes, and maxDocumentLines in lines.
 	maxDocument      = 1 << 20
 	maxDocumentLines = 20000
 	// maxDepth bounds how deep a description is followed.
 	maxDepth = 40
-	// maxVisits bounds the nodes that are looked at: aliases may refer
-	// to the same one many times.
+	// maxVisits bounds the nodes that are looked at: aliases may refer to the same one many times.
 	maxVisits = 100000
 	// maxDocuments bounds the documents of a manifest.
 	maxDocuments = 4096
@@ -37,9 +35,8 @@ const (
 	maxMerges = 100
 )
 
-// yamlKind takes descriptions in YAML: Kubernetes objects of any kind
-// that hold containers, compose files, and pieces of both. A compose
-// file in JSON is also YAML.
+// yamlKind takes descriptions in YAML: Kubernetes objects of any kind that hold containers, compose files, and pieces
+// of both. A compose file in JSON is also YAML.
 func yamlKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
@@ -59,8 +56,7 @@ var (
 	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|resourcesPerNode|modelFormat|nvidia\.com/gpu|amd\.com/gpu)["']?:|[{,]\s*["']?containers["']?:`)
 	// yamlKey is a key at the level of the first line: one word.
 	yamlKey = lazy.New(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
-	// yamlLine is a line of YAML: a key, an entry of a list, or what goes
-	// on from the line before.
+	// yamlLine is a line of YAML: a key, an entry of a list, or what goes on from the line before.
 	yamlLine = lazy.New(`^\s*(?:$|#|---\s*$|- |-$|[\w."'/$<&*-]+(?: ?[\w."'/-]+)*\s*:(?:\s|$)|[\]\[{}"']|\S+,?$)`)
 )
 
@@ -138,8 +134,7 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 	for range 8 {
 		nodes, err := yamlNodes(text)
 		if bad := yamlErrorLine.FindStringSubmatch(fmt.Sprint(err)); bad != nil {
-			// The line that the parser names is that of the fault, or the one
-			// before it.
+			// The line that the parser names is that of the fault, or the one before it.
 			n, _ := strconv.Atoi(bad[1])
 			if !checkedWhole(s) {
 				notUnderstood(s, fmt.Sprintf("%s is not valid YAML at line %d", s.Source(), first.Number+max(n, 1)-1), "correct it: what follows was not read")
@@ -379,8 +374,7 @@ func (c *yamlContext) count(text string) {
 	}
 }
 
-// yamlMapping returns the entries of a mapping, those that "<<" merges in
-// among them.
+// yamlMapping returns the entries of a mapping, those that "<<" merges in among them.
 func yamlMapping(n *yaml.Node) map[string]*yaml.Node { return yamlMerged(n, 0, new(maxMerges)) }
 
 func yamlMerged(n *yaml.Node, depth int, left *int) map[string]*yaml.Node {
@@ -444,8 +438,7 @@ func isServices(n *yaml.Node) bool {
 	return false
 }
 
-// isCompose is true for a mapping with keys that only a service of
-// compose has.
+// isCompose is true for a mapping with keys that only a service of compose has.
 func isCompose(m map[string]*yaml.Node) bool {
 	deploy := yamlMapping(m["deploy"])
 	return m["shm_size"] != nil || yamlMapping(deploy["resources"])["reservations"] != nil ||
@@ -507,8 +500,7 @@ func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
 	for _, container := range w.list(spec["containers"]) {
 		w.container(container, spec, c)
 	}
-	// A container that asks for no GPU beside one that does gets none: a proxy, a
-	// collector of logs.
+	// A container that asks for no GPU beside one that does gets none: a proxy, a collector of logs.
 	if own := w.sink.Facts.Launches[min(begin, len(w.sink.Facts.Launches)):]; slices.ContainsFunc(own, func(l facts.Launch) bool { return l.GPUs != nil && *l.GPUs > 0 }) {
 		for i := range own {
 			if own[i].GPUs == nil && own[i].Unknown["gpus"] == "" {
@@ -713,8 +705,7 @@ func isGPU(name string) bool {
 	return name == "nvidia.com/gpu" || name == "amd.com/gpu" || strings.HasPrefix(name, "nvidia.com/gpu.")
 }
 
-// mount notes a volume: at /dev/shm a memory volume or the host's directory
-// stands for its size.
+// mount notes a volume: at /dev/shm a memory volume or the host's directory stands for its size.
 func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes map[string]map[string]*yaml.Node) {
 	name, target := yamlText(mount["name"]), strings.TrimRight(yamlText(mount["mountPath"]), "/")
 	volume := volumes[name]
