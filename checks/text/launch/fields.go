@@ -47,10 +47,12 @@ var (
 // fields gives a launch what the fields of a description set.
 func (w *yamlWalk) fields(l *facts.Launch, n *yaml.Node, all ...string) {
 	n = parse.YAMLResolve(n)
+	m := yamlMapping(n) // Once for all fields: it may be made of many others.
 	for _, field := range all {
 		path, option, _ := strings.Cut(field, " ")
 		key, rest, _ := strings.Cut(path, ".")
 		name, value, isCondition := strings.Cut(key, "=")
+		below := cmp.Or(m[name], parse.YAMLBelow(n, name))
 		switch {
 		case n == nil:
 		case n.Kind == yaml.SequenceNode:
@@ -65,9 +67,9 @@ func (w *yamlWalk) fields(l *facts.Launch, n *yaml.Node, all ...string) {
 		case key == "":
 			w.option(l, n, option)
 		case !isCondition:
-			openNodes(l, n, setBy(option))
-			w.fields(l, child(n, key), rest+" "+option)
-		case yamlText(child(n, name)) == value:
+			unresolved(l, setBy(option), yamlText(n))
+			w.fields(l, below, rest+" "+option)
+		case yamlText(below) == value:
 			w.fields(l, n, rest+" "+option)
 		}
 	}

@@ -133,7 +133,7 @@ func inspectSize(in *parse.Lines) *int64 {
 func inspectKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "docker-inspect", Title: "A container, from docker inspect", Command: "docker inspect NAME", Gives: []string{"launches", "env"},
-		Anchors: []string{"["}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
+		Anchors: []string{"["}, Commands: inspectCommands,
 		Prefilter: func(line []byte) parse.Relevance {
 			if bytes.HasSuffix(bytes.TrimRight(line, " \t`*<br/>"), []byte("[")) { // What may stand around it: see parse.Line.
 				return parse.Relevant

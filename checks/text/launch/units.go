@@ -78,9 +78,7 @@ func (s *reading) units() {
 			last++
 			number = last
 		}
-		if numbers[of] == 0 {
-			numbers[of] = number
-		}
+		numbers[of] = cmp.Or(numbers[of], number)
 		taken[number] = taken[number] || alone[l.Kind]
 		l.Unit = number
 		again := func(other facts.Launch) bool { return other.Unit == number && !alone[l.Kind] && sameLaunch(&other, &l) }
