@@ -13,49 +13,35 @@ import (
 //go:embed controllers.yaml
 var controllersYAML []byte
 
-// controller completes the pods of the objects of an API group.
+// controller completes the pods of the objects of an API group: supplies are the parts of a launch that it may set.
 type controller struct {
 	Group, Name, Source string
-	// Supplies are the parts of a launch that it may set.
-	Supplies []string
+	Supplies            []string
 }
 
-var controllers = sync.OnceValue(func() map[string]controller {
-	var rows []controller
+var controllers = sync.OnceValue(func() (rows []controller) {
 	if err := yaml.Unmarshal(controllersYAML, &rows); err != nil {
 		panic(err) // It is part of the program, and a test reads it.
 	}
-	byGroup := make(map[string]controller, len(rows))
-	for _, c := range rows {
-		byGroup[c.Group] = c
-	}
-	return byGroup
+	return rows
 })
-
-// unknownController is what one may set of which nothing is known, and chart what the chart may set to which
-// values belong.
-var (
-	unknownController = []string{"shm_bytes", "mounts", "cap_add"}
-	chart             = []string{"shm_bytes", "mounts", "cap_add", "ipc", "network", "memlock_bytes", "runtime", "user"}
-)
 
 // complete notes what of a container the controller of its object may set that the file does not state.
 func complete(l *facts.Launch, apiVersion, kind string, inPod bool) {
-	supplies, by := unknownController, "set by the controller of "+kind
+	supplies, by := []string{"shm_bytes", "mounts", "cap_add"}, "set by the controller of "+kind // Where nothing is known of it.
 	group, _, _ := strings.Cut(apiVersion, "/")
-	c, known := controllers()[group]
-	switch {
-	case known && kind == "InferenceService" && inPod: // The runtime brings none of its containers.
-		supplies = nil
-	case known:
-		supplies, by = c.Supplies, "set by "+c.Name
-	case apiVersion == "" && kind == "" && !inPod:
-		supplies, by = chart, "set by the chart of these values"
-	case apiVersion == "", ofKubernetes(apiVersion):
-		supplies = nil
-		if apiVersion != "" && l.Image == "" && l.Unknown["image"] == "" {
-			supplies, by = ruled, "set by what this patches"
+	for _, c := range controllers() {
+		if c.Group == group {
+			supplies, by = c.Supplies, "set by "+c.Name
 		}
+	}
+	switch isNative := apiVersion == "" || ofKubernetes(apiVersion); {
+	case apiVersion == "" && kind == "" && !inPod:
+		supplies, by = append(supplies, "ipc", "network", "memlock_bytes", "runtime", "user"), "set by the chart of these values"
+	case isNative && apiVersion != "" && l.Image == "" && l.Unknown["image"] == "":
+		supplies, by = ruled, "set by what this patches"
+	case isNative, kind == "InferenceService" && group == "serving.kserve.io" && inPod: // The runtime brings none of its containers.
+		supplies = nil
 	}
 	for _, part := range supplies {
 		isKnown := l.SHMMounted && (part == "shm_bytes" || part == "mounts") || l.Image != "" && part == "image"

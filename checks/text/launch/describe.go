@@ -2,9 +2,8 @@ package launch
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -42,90 +41,69 @@ var (
 	describeFirst = lazy.New(`^Containers: *$`)
 	describeField = lazy.New(`^ {4}(?:Image|Limits|Mounts|Environment|Container ID):`)
 	describeLine  = lazy.New(`^( *)(\S.*?)(?::(?: +(.*?))?)?\s*$`)
-	describeMount = lazy.New(`^(/\S*) from (\S+) \(`)
+	describeMount = lazy.New(`^( *)(/\S*) from (\S+) \(.*`)
 )
 
-// describeRead makes of the lines a pod as a manifest describes it.
-func describeRead(s *reading, in *parse.Lines) {
-	pod := &yaml.Node{Kind: yaml.MappingNode}
-	var entry *yaml.Node          // The container or the volume under way.
-	var top, field, source string // The words at the left and by four spaces, and the kind of the volume.
-	for _, l := range in.While(func(l parse.Line) bool { return describeBelongs(l.Text, top) }) {
-		m := describeLine.FindStringSubmatch(l.Text)
-		if m == nil {
-			continue
-		}
-		key, value := m[2], m[3]
-		set := func(n *yaml.Node, value string, keys ...string) {
-			*nodeAt(n, keys...) = yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: l.Number}
-		}
-		switch indent := len(m[1]); {
-		case indent == 0:
-			top, entry = key, nil
-		case indent == 2:
-			field, source, entry = "", "", nodeAt(pod, strings.ToLower(top), "")
-			entry.Line = l.Number
-			set(entry, key, "name")
-		case entry == nil:
-		case top == "Volumes" && key == "Type":
-			kind, _, _ := strings.Cut(value, " ")
-			source = cmp.Or(describedNames[kind], kind)
-			nodeAt(entry, source)
-		case top == "Volumes" && source != "" && describedNames[key] != "" && value != "" && value != "<unset>":
-			set(entry, value, source, describedNames[key])
-		case indent == 4:
-			if field = key; field == "Image" {
-				set(entry, value, "image")
-			}
-		case field == "Command", field == "Args": // What looks like a key is still a word of the command.
-			set(entry, strings.TrimSpace(l.Text), "command", "")
-		case field == "Limits", field == "Requests":
-			set(entry, value, "resources", strings.ToLower(field), key)
-		case field == "Environment":
-			variable := nodeAt(entry, "env", "")
-			set(variable, key, "name")
-			set(variable, value, "value")
-		case field == "Mounts":
-			if m := describeMount.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
-				mount := nodeAt(entry, "volumeMounts", "")
-				set(mount, m[1], "mountPath")
-				set(mount, m[2], "name")
-			}
-		}
-	}
-	walk := &yamlWalk{sink: s, first: parse.Line{Number: 1}} // The lines of its nodes are those of the text.
-	walk.pod(yamlMapping(pod), yamlContext{})
+// describeForms are the lines of a manifest that say the same as fields of a container or a volume, and as the lines
+// below a field.
+var describeForms = map[string]string{
+	"Image": "  image: {value}", "Limits": "  limits:", "Requests": "  requests:", "Type": "  {value}:",
+	"Command": "  command:", "Args": "  args:", "Environment": "  env:", "Mounts": "  volumeMounts:",
+
+	"below Limits": "    {key}: {value}", "below Requests": "    {key}: {value}", "below Type": "    {key}: {value}",
+	"below Command": "  - {line}", "below Args": "  - {line}", // What looks like a key is still a word of the command.
+	"below Environment": "  - {name: {key}, value: {value}}", "below Mounts": "  - {mountPath: {key}, name: {value}}",
 }
 
 // describedNames are types of volumes, and their fields, as a manifest names them.
 var describedNames = map[string]string{"EmptyDir": "emptyDir", "HostPath": "hostPath", "Medium": "medium", "SizeLimit": "sizeLimit", "Path": "path"}
 
-// nodeAt is what stands below some keys of a manifest. It is added where there is none, and an empty key adds an
-// entry to a list.
-func nodeAt(n *yaml.Node, keys ...string) *yaml.Node {
-	for _, key := range keys {
-		below := parse.YAMLBelow(n, key)
-		if key == "" || below == nil {
-			below = &yaml.Node{Kind: yaml.MappingNode}
-			switch {
-			case len(n.Content) >= 2*maxList:
-			case key == "":
-				n.Kind, n.Content = yaml.SequenceNode, append(n.Content, below)
-			default:
-				n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, below)
-			}
-		}
-		n = below
-	}
-	return n
-}
+// describedPod stands for the kind of an object that kubectl describes: its containers have their limits as fields.
+const describedPod = "described pod"
 
-// describeBelongs takes the containers, and what follows up to the
-// volumes' end.
-func describeBelongs(text, top string) bool {
-	if strings.HasPrefix(text, " ") || strings.TrimSpace(text) == "" {
+// describeRead makes of each line one of a manifest.
+func describeRead(s *reading, in *parse.Lines) {
+	first, _ := in.Peek()
+	var manifest strings.Builder
+	top, field, isNamed := "", "", false // The words at the left and by four spaces, and whether a container or a volume is under way.
+	in.While(func(l parse.Line) bool {
+		text := l.Text
+		if field == "Mounts" {
+			text = describeMount.ReplaceAllString(text, "$1$2: $3")
+		}
+		m := append(describeLine.FindStringSubmatch(text), "", "", "", "") // Of an empty line they are empty.
+		indent, key, value, form := len(m[1]), m[2], m[3], ""
+		switch isOfType := top == "Volumes" && indent == 4 && key != "Type"; {
+		case key == "":
+		case indent == 0 && top != "" && (top == "Volumes" || key != "Volumes" && key != "Conditions"):
+			return false
+		case indent == 0:
+			top, field, isNamed = key, "", false
+			if key != "Conditions" {
+				form = strings.ToLower(key) + ":"
+			}
+		case indent == 2:
+			if field, isNamed = "", top != "Conditions"; isNamed {
+				form = "- name: {key}"
+			}
+		case !isNamed || isOfType && (describedNames[key] == "" || value == "" || value == "<unset>"):
+		case indent == 4 && !isOfType:
+			field, form = key, describeForms[key]
+		default:
+			form = describeForms["below "+field]
+		}
+		if top == "Volumes" {
+			value, _, _ = strings.Cut(value, " (") // "EmptyDir (a temporary directory ...)"
+			key, value = cmp.Or(describedNames[key], key), cmp.Or(describedNames[value], value)
+		}
+		if manifest.Len() < maxDocument {
+			quoted := strings.NewReplacer("{key}", strconv.Quote(key), "{value}", strconv.Quote(value), "{line}", strconv.Quote(strings.TrimSpace(text)))
+			manifest.WriteString(quoted.Replace(form) + "\n")
+		}
 		return true
+	})
+	pods, _ := yamlNodes(manifest.String())
+	for _, pod := range pods {
+		(&yamlWalk{sink: s, first: first}).pod(yamlMapping(pod), yamlContext{kind: describedPod})
 	}
-	word, _, _ := strings.Cut(text, ":")
-	return top == "" || top != "Volumes" && (word == "Conditions" || word == "Volumes" || word == "Containers")
 }

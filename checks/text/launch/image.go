@@ -1,12 +1,8 @@
 package launch
 
 import (
-	"bytes"
 	"cmp"
-	"strconv"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -153,67 +149,3 @@ var managers = map[string]bool{"apt-get": true, "apt": true, "dnf": true, "micro
 // packageName is a package as apt, dnf and zypper name it, with a version or
 // without.
 var packageName = lazy.New(`^["']?([A-Za-z0-9][A-Za-z0-9.+_-]{0,98})(?:[=<>~!*:].*)?["']?$`)
-
-// inspectKind takes the JSON of docker inspect.
-func inspectKind(s *reading) *parse.Kind {
-	return &parse.Kind{
-		Name: "docker-inspect", Title: "A container, from docker inspect", Command: "docker inspect NAME", Gives: []string{"launches", "env"},
-		Anchors: []string{"["}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
-		Prefilter: func(line []byte) parse.Relevance {
-			if bytes.HasSuffix(bytes.TrimRight(line, " \t`*<br/>"), []byte("[")) { // What may stand around it: see parse.Line.
-				return parse.Relevant
-			}
-			return parse.Irrelevant
-		},
-		Begins: func(in *parse.Lines) bool {
-			return begins(in, inspectFirst) && (begins(in, inspectConfig) || follows(in, 200, inspectConfig))
-		},
-		Read: func(_ *parse.Sink, in *parse.Lines) {
-			first, _ := in.Peek()
-			w := &yamlWalk{sink: s, first: first}
-			for _, n := range w.list(parse.JSONNodes(parse.JSONDocument(in))) {
-				w.inspected(n)
-			}
-		},
-	}
-}
-
-var (
-	inspectFirst  = lazy.New(`^\s*\[\s*$`)
-	inspectConfig = lazy.New(`"HostConfig": \{`)
-)
-
-// inspected reads a container (Docker Engine API, ContainerInspect).
-func (w *yamlWalk) inspected(n *yaml.Node) {
-	below := func(keys ...string) *yaml.Node { return parse.YAMLBelow(n, keys...) }
-	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(jsonText(n, "Name"), "/"), Image: jsonText(n, "Config", "Image"), Lines: map[string]int{}}
-	l.Object = escape.Printable("container/"+l.Name, 200)
-	for field, option := range inspectOptions {
-		w.option(l, option, below("HostConfig", field))
-	}
-	if path := jsonText(n, "Path"); path != "" {
-		l.Command = append([]string{path}, yamlTexts(below("Args"))...)
-	}
-	w.stands(l, "devices", below("HostConfig", "Devices"))
-	for _, d := range w.list(below("HostConfig", "Devices")) {
-		w.option(l, "--device", parse.YAMLBelow(d, "PathOnHost"))
-	}
-	for _, u := range w.list(below("HostConfig", "Ulimits")) {
-		setUlimit(l, jsonText(u, "Name")+"="+jsonText(u, "Soft"))
-	}
-	for _, d := range w.list(below("HostConfig", "DeviceRequests")) {
-		l.GPUVendor = "nvidia"
-		gpus := len(yamlTexts(parse.YAMLBelow(d, "DeviceIDs")))
-		if gpus == 0 {
-			gpus, _ = strconv.Atoi(jsonText(d, "Count")) // 0 where there is none.
-		}
-		if gpus != 0 {
-			l.GPUs = new(max(gpus, -1))
-		}
-	}
-	for _, m := range w.list(below("Mounts")) {
-		addMount(l, jsonText(m, "Source"), jsonText(m, "Destination"))
-	}
-	w.option(l, "--env", below("Config", "Env"))
-	w.keep(l, n, n)
-}

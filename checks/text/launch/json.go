@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -16,8 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// jsonKind takes Kubernetes objects in JSON, and the task definitions of
-// Amazon ECS, whole or cut at the end.
+// jsonKind takes Kubernetes objects in JSON, and the task definitions of Amazon ECS, whole or cut at the end.
 func jsonKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "manifest-json", Title: "A Kubernetes object or an ECS task definition, in JSON", Command: "kubectl get pod NAME -o json", Gives: []string{"launches", "env"},
@@ -31,22 +31,9 @@ func jsonKind(s *reading) *parse.Kind {
 			if !json.Valid([]byte(text)) {
 				text = parse.JSONClosed(text)
 			}
-			if len(text) > maxDocument {
-				return
+			if len(text) <= maxDocument { // JSON is YAML, but for tabs.
+				yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, nil)
 			}
-			w := &yamlWalk{sink: s, first: first}
-			definition := parse.JSONNodes(text)
-			if inner := parse.YAMLBelow(definition, "TaskDefinition"); inner != nil {
-				definition = inner
-			}
-			if containers := parse.YAMLBelow(definition, "ContainerDefinitions"); isSequence(containers) {
-				for _, container := range w.list(containers) {
-					w.task(definition, container)
-				}
-				return
-			}
-			// JSON is YAML, but for tabs.
-			yamlDocuments(s, strings.ReplaceAll(text, "\t", " "), first, newTemplate())
 		},
 	}
 }
@@ -67,64 +54,23 @@ func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
 	return slices.ContainsFunc(in.Ahead(lines)[1:], func(l parse.Line) bool { return form.MatchString(l.Text) })
 }
 
-// task reads a container of a task definition of ECS, or of the answer to aws ecs describe-task-definition
-// (Amazon ECS API, ContainerDefinition).
+// task reads a container of a task definition, or of the answer to aws ecs describe-task-definition.
 func (w *yamlWalk) task(definition, container *yaml.Node) {
-	l := &facts.Launch{Kind: "ecs", Name: jsonText(container, "name"), Image: jsonText(container, "image"), Lines: map[string]int{}}
+	l := &facts.Launch{Kind: "ecs", Name: yamlText(child(container, "name")), Image: yamlText(child(container, "image")), Lines: map[string]int{}}
 	l.Object = escape.Printable("task/"+l.Name, 200)
-	below := func(keys ...string) *yaml.Node { return parse.YAMLBelow(container, keys...) }
-	l.Command = append(yamlTexts(below("entryPoint")), yamlTexts(below("command"))...)
-	w.option(l, "--pid", parse.YAMLBelow(definition, "pidMode"))
-	w.option(l, "--ipc", parse.YAMLBelow(definition, "ipcMode"))
-	if mode := jsonText(definition, "networkMode"); mode == "host" || values.Refers(mode) {
+	l.Command = append(w.texts(child(container, "entryPoint")), w.texts(child(container, "command"))...)
+	w.fields(l, definition, taskFields...)
+	if mode := yamlText(child(definition, "networkMode")); mode == "host" || values.Refers(mode) {
 		set(l, "network", mode)
 	}
-	w.option(l, "--privileged", below("privileged"))
-	w.option(l, "--cap-add", below("linuxParameters", "capabilities", "add"))
-	for _, r := range w.list(below("resourceRequirements")) {
-		if jsonText(r, "type") == "GPU" {
-			l.GPUVendor = "nvidia"
-			set(l, "gpus", jsonText(r, "value"))
-		}
-	}
-	for _, u := range w.list(below("ulimits")) {
-		setUlimit(l, jsonText(u, "name")+"="+jsonText(u, "softLimit"))
-	}
-	for _, m := range w.list(below("mountPoints")) {
-		addMount(l, jsonText(m, "sourceVolume"), strings.TrimRight(jsonText(m, "containerPath"), "/"))
-	}
-	if size := below("linuxParameters", "sharedMemorySize"); yamlText(size) != "" {
-		w.stands(l, "shm_bytes", size)
-		set(l, "shm_bytes", yamlText(size)+"m")
-	}
-	w.stands(l, "devices", below("linuxParameters", "devices"))
-	for _, d := range w.list(below("linuxParameters", "devices")) {
-		w.option(l, "--device", parse.YAMLBelow(d, "hostPath"))
-	}
-	for _, m := range w.list(below("linuxParameters", "tmpfs")) {
-		addMount(l, "tmpfs", strings.TrimRight(jsonText(m, "containerPath"), "/"))
-	}
-	for _, v := range w.list(below("environment")) {
-		name := jsonText(v, "name")
-		setVariable(l, name, jsonText(v, "value"))
-		w.stands(l, place.Variable(name), parse.YAMLBelow(v, "name"))
-	}
+	w.fields(l, container, taskContainerFields...)
+	w.variables(l, child(container, "environment"))
 	w.keep(l, container, container)
-}
-
-// jsonText is a plain value below some keys.
-func jsonText(n *yaml.Node, keys ...string) string { return yamlText(parse.YAMLBelow(n, keys...)) }
-
-// inspectOptions are the options of docker run that the fields of a container keep.
-var inspectOptions = map[string]string{
-	"Runtime": "--runtime", "IpcMode": "--ipc", "PidMode": "--pid", "NetworkMode": "--network", "Privileged": "--privileged", "ShmSize": "--shm-size",
-	"CapAdd": "--cap-add", "PathOnHost": "--device",
 }
 
 var inspectCommands = []string{"docker inspect", "docker container inspect", "podman inspect"}
 
-// inspectPartKind takes what is left of docker inspect by grep, by
-// --format, or by who pasted it.
+// inspectPartKind takes what is left of docker inspect by grep, by --format, or by who pasted it.
 func inspectPartKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "docker-inspect-part", Title: "A part of a container, from docker inspect", Command: "docker inspect NAME | grep -e Shm -e Ipc -e Memlock", Gives: []string{"launches"},
@@ -134,21 +80,18 @@ func inspectPartKind(s *reading) *parse.Kind {
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
-			l := &facts.Launch{Kind: "docker-inspect"}
-			if size := inspectSize(in); size != nil {
-				in.Next()
-				l.SHMBytes = size
-				keepLaunch(s, l, first, nil)
-				return
-			}
-			lines := in.While(func(l parse.Line) bool { return inspectLine.MatchString(l.Text) })
+			l := &facts.Launch{Kind: "docker-inspect", SHMBytes: inspectSize(in)}
+			lines := in.While(func(l parse.Line) bool { return l.Number == first.Number || inspectLine.MatchString(l.Text) })
 			for _, line := range lines {
 				for _, m := range inspectField.FindAllStringSubmatch(line.Text, -1) {
 					value := strings.Trim(m[2], `"`)
 					if m[1] == "Image" {
 						l.Image = value
-					} else {
-						dockerOption(l, inspectOptions[m[1]], value)
+					}
+					for _, f := range inspectFields {
+						if path, option, _ := strings.Cut(f, " "); strings.HasSuffix(path, "."+m[1]) && !strings.Contains(option, "=") {
+							dockerOption(l, option, value)
+						}
 					}
 				}
 			}
@@ -158,26 +101,23 @@ func inspectPartKind(s *reading) *parse.Kind {
 	}
 }
 
-// inspectOpen is true for the brace, or the field, that opens what --format
-// or jq took of a container's HostConfig.
+// inspectOpen is true for the brace, or the field, that opens what --format or jq took of a container's HostConfig.
 func inspectOpen(in *parse.Lines) bool {
-	l, _ := in.Peek()
-	if !in.After(inspectCommands...) || !inspectLine.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "[") {
-		return false
-	}
 	lines := in.Ahead(40)
-	part := slices.IndexFunc(lines, func(l parse.Line) bool { return inspectPart.MatchString(l.Text) })
-	return part >= 0 && !slices.ContainsFunc(lines[:part], func(l parse.Line) bool { return !inspectLine.MatchString(l.Text) })
+	if end := slices.IndexFunc(lines, func(l parse.Line) bool { return !inspectLine.MatchString(l.Text) }); end >= 0 {
+		lines = lines[:end]
+	}
+	isPart := func(l parse.Line) bool { return inspectPart.MatchString(l.Text) }
+	return in.After(inspectCommands...) && slices.ContainsFunc(lines, isPart) && !strings.HasPrefix(strings.TrimSpace(lines[0].Text), "[")
 }
 
 var (
 	inspectPart  = lazy.New(`^\s*\{?(?:"[A-Za-z]+":.*,)?\s*"(?:ShmSize|IpcMode|Privileged)":`)
 	inspectLine  = lazy.New(`^\s*(?:\{?\s*"[\w./-]*":?|[\]\[{}])`)
-	inspectField = lazy.New(`"(ShmSize|IpcMode|PidMode|NetworkMode|Runtime|Privileged|Image|PathOnHost)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
+	inspectField = lazy.New(`"([A-Z]\w+)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
 )
 
-// inspectSize is the bare number that docker inspect -f
-// '{{.HostConfig.ShmSize}}' prints.
+// inspectSize is the bare number that docker inspect -f '{{.HostConfig.ShmSize}}' prints.
 func inspectSize(in *parse.Lines) *int64 {
 	l, _ := in.Peek()
 	if !in.After(inspectCommands...) || !strings.Contains(in.Prompt().Command, ".ShmSize") {
@@ -187,4 +127,45 @@ func inspectSize(in *parse.Lines) *int64 {
 		return &n
 	}
 	return nil
+}
+
+// inspectKind takes the JSON of docker inspect.
+func inspectKind(s *reading) *parse.Kind {
+	return &parse.Kind{
+		Name: "docker-inspect", Title: "A container, from docker inspect", Command: "docker inspect NAME", Gives: []string{"launches", "env"},
+		Anchors: []string{"["}, Commands: inspectCommands,
+		Prefilter: func(line []byte) parse.Relevance {
+			if bytes.HasSuffix(bytes.TrimRight(line, " \t`*<br/>"), []byte("[")) { // What may stand around it: see parse.Line.
+				return parse.Relevant
+			}
+			return parse.Irrelevant
+		},
+		Begins: func(in *parse.Lines) bool {
+			return begins(in, inspectFirst) && (begins(in, inspectConfig) || follows(in, 200, inspectConfig))
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) {
+			first, _ := in.Peek()
+			w := &yamlWalk{sink: s, first: first}
+			for _, n := range w.list(parse.JSONNodes(parse.JSONDocument(in))) {
+				w.inspected(n)
+			}
+		},
+	}
+}
+
+var (
+	inspectFirst  = lazy.New(`^\s*\[\s*$`)
+	inspectConfig = lazy.New(`"HostConfig": \{`)
+)
+
+// inspected reads a container.
+func (w *yamlWalk) inspected(n *yaml.Node) {
+	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(yamlText(child(n, "Name")), "/"), Image: yamlText(parse.YAMLBelow(n, "Config", "Image")), Lines: map[string]int{}}
+	l.Object = escape.Printable("container/"+l.Name, 200)
+	if path := yamlText(child(n, "Path")); path != "" {
+		l.Command = append([]string{path}, w.texts(child(n, "Args"))...)
+	}
+	w.fields(l, n, inspectFields...)
+	w.environment(l, parse.YAMLBelow(n, "Config", "Env"))
+	w.keep(l, n, n)
 }

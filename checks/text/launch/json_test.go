@@ -167,6 +167,9 @@ func TestPartsOfInspectAndPods(t *testing.T) {
 	if len(f.Launches) != 1 || !f.Launches[0].Privileged || len(f.Launches[0].Devices) != 1 || f.Launches[0].IPC != "host" {
 		t.Errorf("got %+v", f.Launches)
 	}
+	if f = texttest.Parse("x.txt", described+"torchrun --nproc-per-node=4 train.py --lr 1\n"); len(f.Launches) != 2 || f.Launches[1].Kind != "torchrun" {
+		t.Errorf("behind a described pod: got %+v", f.Launches)
+	}
 	f = texttest.Parse("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: w\nspec:\n  containers:\n  - name: worker\n    image: a\n    resources:\n      limits:\n        nvidia.com/gpu: 2\n  - name: proxy\n    image: b\n    args: [proxy]\n")
 	if len(f.Launches) != 2 || f.Launches[1].GPUs == nil || *f.Launches[1].GPUs != 0 || *f.Launches[0].GPUs != 2 {
 		t.Errorf("got %+v", f.Launches)

@@ -36,61 +36,43 @@ var (
 // line is a line as YAML, by its number in the description. Lines of the template's own are
 // empty, and its expressions are quoted.
 func (t *template) line(text string, number int) string {
-	if !templated.MatchString(text) && !strings.HasPrefix(strings.TrimSpace(text), "{#") {
+	if !yamlTemplate.MatchString(text) {
 		t.veiled[number] = t.depth > 0
-		return text
+		m := templateValue.FindStringSubmatch(text)
+		if !templated.MatchString(text) || m == nil || strings.ContainsRune(`"'[#`, rune(m[2][0])) {
+			return text
+		}
+		return m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
 	}
 	switch {
 	case templateEnds.MatchString(text):
 		t.depth = max(t.depth-1, 0)
-		return ""
 	case templateBegins.MatchString(text):
 		t.depth++
-		return ""
-	case templateSilent.MatchString(text):
-		return ""
-	case yamlTemplate.MatchString(text):
+	case !templateSilent.MatchString(text):
 		t.rest = cmp.Or(t.rest, strings.TrimSpace(text))
-		return ""
 	}
-	t.veiled[number] = t.depth > 0
-	m := templateValue.FindStringSubmatch(text)
-	if m == nil || m[2][0] == '"' || m[2][0] == '\'' || m[2][0] == '[' || m[2][0] == '#' {
-		return text
-	}
-	return m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"
+	return ""
 }
 
-// veil makes expressions of the values in branches and loops: whether they hold is not known.
-func (t *template) veil(n *yaml.Node, depth int) {
-	if n == nil || depth > maxDepth {
-		return
-	}
+// fill makes expressions of the values in branches and loops: whether they hold is not known. In what Docker
+// Compose reads, it replaces what that does.
+func (t *template) fill(n *yaml.Node, compose bool, depth int) {
 	for i, child := range n.Content {
+		if child.Kind != yaml.ScalarNode && depth < maxDepth {
+			t.fill(child, compose, depth+1)
+		}
 		isKey := n.Kind == yaml.MappingNode && i%2 == 0
-		if child.Kind != yaml.ScalarNode {
-			t.veil(child, depth+1)
-		} else if !isKey && t.veiled[child.Line] && !values.Refers(child.Value) {
+		if child.Kind == yaml.ScalarNode && !isKey && t.veiled[child.Line] && !values.Refers(child.Value) {
 			name, value, ok := assignment(child.Value)
 			if ok {
-				name += "="
+				child.Value = name + "={{" + value + "}}"
 			} else {
-				name, value = "", child.Value
+				child.Value = "{{" + child.Value + "}}"
 			}
-			child.Value = name + "{{" + value + "}}"
 		}
-	}
-}
-
-// composed replaces what Docker Compose does in the values of a description.
-func composed(n *yaml.Node, depth int) {
-	if n == nil || depth > maxDepth {
-		return
-	}
-	if n.Kind == yaml.ScalarNode {
-		n.Value = values.Compose(n.Value)
-	}
-	for _, child := range n.Content {
-		composed(child, depth+1)
+		if child.Kind == yaml.ScalarNode && compose {
+			child.Value = values.Compose(child.Value)
+		}
 	}
 }

@@ -24,8 +24,7 @@ type reading struct {
 		source string
 		script *values.Script
 	}
-	// block are the lines of the command that is being read, where it goes on over
-	// several.
+	// block are the lines of the command that is being read, where it goes on over several.
 	block []parse.Line
 	// begin is the first launch of the text that is being read, parts are the lines of its launches that
 	// are units of their own, and settings are what its scripts set.
@@ -79,9 +78,7 @@ func (s *reading) units() {
 			last++
 			number = last
 		}
-		if numbers[of] == 0 {
-			numbers[of] = number
-		}
+		numbers[of] = cmp.Or(numbers[of], number)
 		taken[number] = taken[number] || alone[l.Kind]
 		l.Unit = number
 		again := func(other facts.Launch) bool { return other.Unit == number && !alone[l.Kind] && sameLaunch(&other, &l) }
@@ -137,22 +134,17 @@ func scriptsIn(name, text string, form parse.Source) []part {
 	var parts []part
 	lines := strings.Split(text, "\n")
 	begun, header, commands := 1, false, false // Of the script under way: its first line, and whether it has a header, and commands.
-	script := func(line int) {
-		if line > 1 {
-			parts = append(parts, part{begun, line - 1}, part{line, len(lines)})
-		}
-		begun, header, commands = line, false, false
-	}
 	paragraph := 0
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimSpace(lines[i])
-		end := i
+		end, another := i, false // The last line of a part that begins below this one, and whether another script begins here.
+		isComment := strings.HasPrefix(line, "#")
 		switch m := hereBegins.FindStringSubmatch(line); {
-		case m != nil && form != parse.Data && !strings.HasPrefix(line, "#"):
+		case m != nil && form != parse.Data && !isComment:
 			end = below(lines, i, func(l string) bool { return strings.TrimSpace(l) == m[1] })
 		case form == parse.NoSource && fence.MatchString(line):
-			end = below(lines, i, func(l string) bool { return fence.MatchString(l) })
-		case form == parse.Data && yamlLiteral.MatchString(lines[i]) && !strings.HasPrefix(line, "#"):
+			end = below(lines, i, fence.MatchString)
+		case form == parse.Data && yamlLiteral.MatchString(lines[i]) && !isComment:
 			indent := indentation(lines[i])
 			end = below(lines, i, func(l string) bool { return strings.TrimSpace(l) != "" && indentation(l) <= indent })
 			if end == i {
@@ -167,16 +159,16 @@ func scriptsIn(name, text string, form parse.Source) []part {
 				paragraph = i + 1
 			}
 		case strings.HasPrefix(line, "#!") && form != parse.Data:
-			if commands || header {
-				script(i + 1)
-			}
+			another = commands || header
 		case strings.HasPrefix(line, "#SBATCH"):
-			if header && commands {
-				script(i + 1)
-			}
+			another = header && commands
 			header = true
-		case line != "" && !strings.HasPrefix(line, "#"):
+		case line != "" && !isComment:
 			commands = true
+		}
+		if another {
+			parts = append(parts, part{begun, i}, part{i + 1, len(lines)})
+			begun, header, commands = i+1, strings.HasPrefix(line, "#SBATCH"), false
 		}
 		if end > i {
 			parts = append(parts, part{i + 2, end + 1})

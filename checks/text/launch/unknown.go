@@ -106,8 +106,7 @@ func set(l *facts.Launch, part, text string) {
 	}
 }
 
-// leaveRestOpen notes that whatever a launch does not state of some parts may stand where a
-// text does.
+// leaveRestOpen notes that whatever a launch does not state of some parts may stand where a text does.
 func leaveRestOpen(l *facts.Launch, text string, parts []string) {
 	for _, part := range parts {
 		if v := valueOf(l, part); !v.IsValid() || v.IsZero() {
@@ -153,8 +152,7 @@ func openNodes(l *facts.Launch, n *yaml.Node, parts ...string) map[string]*yaml.
 	return yamlMapping(n)
 }
 
-// optionsVariable reports whether a word stands for options of a command: "$ARGS", "$@",
-// "${OPTS[@]}".
+// optionsVariable reports whether a word stands for options of a command: "$ARGS", "$@", "${OPTS[@]}".
 func optionsVariable(word string) bool {
 	return (strings.HasPrefix(word, "$") || strings.HasPrefix(word, "{{")) && optionsName.MatchString(word)
 }
@@ -191,15 +189,13 @@ var slurmSets = map[string]string{
 	"SLURM_NNODES": "nodes", "SLURM_JOB_NUM_NODES": "nodes", "SLURM_GPUS_ON_NODE": "gpus", "SLURM_GPUS_PER_NODE": "gpus", "SLURM_NTASKS_PER_NODE": "tasks",
 }
 
-// ofSlurm is the value of a variable that Slurm sets from what the header of the script asks
-// for.
+// ofSlurm is the value of a variable that Slurm sets from what the header of the script asks for.
 func (s *reading) ofSlurm(name string) (string, values.State) {
 	part := slurmSets[name]
 	if part == "" {
 		return "", values.Unset
 	}
-	for i := len(s.Facts.Launches) - 1; i >= 0; i-- {
-		l := &s.Facts.Launches[i]
+	for _, l := range slices.Backward(s.Facts.Launches) {
 		if l.Source != s.Source() || l.Kind != "slurm" || len(l.Command) > 0 {
 			continue
 		}
@@ -218,10 +214,9 @@ func (s *reading) isDockerfile() bool {
 	return s.Form() == parse.Program && (strings.HasPrefix(base, "dockerfile") || strings.HasPrefix(base, "containerfile") || path.Ext(base) == ".dockerfile")
 }
 
-// inDockerfile reports whether a line belongs to a Dockerfile, whose reader knows which of its
-// stages are in force.
+// inDockerfile reports whether a line belongs to a Dockerfile, whose reader knows which of its stages are in force.
 func (s *reading) inDockerfile(l parse.Line) bool {
-	text := s.Text()
-	first := dockerfileStart.FindString(text)
-	return first != "" && strings.Count(text[:strings.Index(text, first)+len(first)], "\n") < l.Number
+	first := dockerfileStart.FindString(s.Text())
+	above, _, _ := strings.Cut(s.Text(), first)
+	return first != "" && strings.Count(above+first, "\n") < l.Number
 }

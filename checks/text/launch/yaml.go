@@ -22,14 +22,12 @@ import (
 )
 
 const (
-	// maxDocument bounds a description that is parsed as a whole, in
-	// bytes, and maxDocumentLines in lines.
+	// maxDocument bounds a description that is parsed as a whole, in bytes, and maxDocumentLines in lines.
 	maxDocument      = 1 << 20
 	maxDocumentLines = 20000
 	// maxDepth bounds how deep a description is followed.
 	maxDepth = 40
-	// maxVisits bounds the nodes that are looked at: aliases may refer
-	// to the same one many times.
+	// maxVisits bounds the nodes that are looked at: aliases may refer to the same one many times.
 	maxVisits = 100000
 	// maxDocuments bounds the documents of a manifest.
 	maxDocuments = 4096
@@ -37,9 +35,8 @@ const (
 	maxMerges = 100
 )
 
-// yamlKind takes descriptions in YAML: Kubernetes objects of any kind
-// that hold containers, compose files, and pieces of both. A compose
-// file in JSON is also YAML.
+// yamlKind takes descriptions in YAML: Kubernetes objects of any kind that hold containers, compose files, and pieces
+// of both. A compose file in JSON is also YAML.
 func yamlKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
@@ -59,8 +56,7 @@ var (
 	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|resourcesPerNode|modelFormat|nvidia\.com/gpu|amd\.com/gpu)["']?:|[{,]\s*["']?containers["']?:`)
 	// yamlKey is a key at the level of the first line: one word.
 	yamlKey = lazy.New(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
-	// yamlLine is a line of YAML: a key, an entry of a list, or what goes
-	// on from the line before.
+	// yamlLine is a line of YAML: a key, an entry of a list, or what goes on from the line before.
 	yamlLine = lazy.New(`^\s*(?:$|#|---\s*$|- |-$|[\w."'/$<&*-]+(?: ?[\w."'/-]+)*\s*:(?:\s|$)|[\]\[{}"']|\S+,?$)`)
 )
 
@@ -98,6 +94,7 @@ func yamlRead(s *reading, in *parse.Lines) {
 		at := indentation(l.Text)
 		switch {
 		case size > maxDocument || count > maxDocumentLines:
+			notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
 			return false
 		case strings.TrimSpace(l.Text) == "" || yamlTemplate.MatchString(l.Text) || literal >= 0 && at > literal:
 			return true
@@ -109,9 +106,6 @@ func yamlRead(s *reading, in *parse.Lines) {
 		return at > indent && yamlLine.MatchString(l.Text) || at == indent && yamlKey.MatchString(l.Text)
 	})
 	var b strings.Builder
-	if size > maxDocument || count > maxDocumentLines {
-		notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
-	}
 	filled := newTemplate()
 	for _, l := range lines {
 		if text := strings.TrimRight(l.Text, " "); len(text) >= indent {
@@ -134,14 +128,13 @@ var yamlTemplate = lazy.New(`^\s*\{[{%#]`)
 var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 
 // yamlDocuments parses text, whose first line is first. What does not
-// parse to its end is read as far as it does: texts are cut.
+// parse to its end is read as far as it does: texts are cut. filled is nil for JSON, which is never a template.
 func yamlDocuments(s *reading, text string, first parse.Line, filled *template) {
 	broken := "" // The line that does not parse.
 	for range 8 {
 		nodes, err := yamlNodes(text)
 		if bad := yamlErrorLine.FindStringSubmatch(fmt.Sprint(err)); bad != nil {
-			// The line that the parser names is that of the fault, or the one
-			// before it.
+			// The line that the parser names is that of the fault, or the one before it.
 			n, _ := strconv.Atoi(bad[1])
 			if !checkedWhole(s) {
 				notUnderstood(s, fmt.Sprintf("%s is not valid YAML at line %d", s.Source(), first.Number+max(n, 1)-1), "correct it: what follows was not read")
@@ -153,12 +146,12 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 			}
 		}
 		begin := len(s.Facts.Launches) // Where those of the last document begin.
-		w := &yamlWalk{sink: s, first: first, rest: filled.rest}
+		w := &yamlWalk{sink: s, first: first}
 		for _, n := range nodes {
 			begin = len(s.Facts.Launches)
-			filled.veil(n, 0)
-			if yamlMapping(n)["apiVersion"] == nil {
-				composed(n, 0)
+			if filled != nil {
+				w.rest = filled.rest
+				filled.fill(n, yamlMapping(n)["apiVersion"] == nil, 0)
 			}
 			w.visit(n, yamlContext{})
 		}
@@ -190,9 +183,8 @@ type yamlWalk struct {
 type yamlContext struct {
 	depth int
 	name  string
-	nodes *int
-	// open is what stands for the number of nodes where it is not known.
-	open string
+	// nodes is the number of nodes, or what stands for it.
+	nodes string
 	// kind is that of the object, object what is read from the outside inwards, and key the key above.
 	kind, apiVersion, object, key string
 	// resources are those of the mapping around a container, claims the volumes that a StatefulSet
@@ -225,7 +217,7 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 	}
 	for key, n := range yamlMapping(metadata["annotations"]) {
 		if key == "k8s.v1.cni.cncf.io/networks" {
-			c.networks = networksOf(yamlText(n))
+			c.networks = w.networks(yamlText(n))
 		}
 		rule, ok := strings.CutPrefix(key, "gpudoctor.io/ignore.")
 		switch {
@@ -239,10 +231,9 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 	slices.SortFunc(c.ignored, func(a, b facts.Ignored) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// networksOf reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
-func networksOf(text string) []string {
-	var list []string
-	for _, n := range yamlList(parse.JSONNodes(text)) {
+// networks reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
+func (w *yamlWalk) networks(text string) (list []string) {
+	for _, n := range w.list(parse.JSONNodes(text)) {
 		appendTo(&list, yamlText(yamlMapping(n)["name"]))
 	}
 	if len(list) == 0 {
@@ -293,19 +284,17 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 // standsWord notes where a word of a command stands that sets the number of processes.
 func (w *yamlWalk) standsWord(l *facts.Launch, words []*yaml.Node) {
 	for _, n := range words {
-		if n = parse.YAMLResolve(n); n == nil || n.Style == yaml.FoldedStyle { // Its lines are joined.
-			continue
-		}
+		n = cmp.Or(parse.YAMLResolve(n), &yaml.Node{})
 		for _, word := range place.Words["processes"] {
 			before, _, found := strings.Cut(n.Value, word)
+			if !found || n.Style == yaml.FoldedStyle { // Its lines are joined.
+				continue
+			}
 			line := w.at(n).Number
 			if n.Style == yaml.LiteralStyle { // It begins below its mark.
 				line += 1 + strings.Count(before, "\n")
 			}
-			if found {
-				place.Note(l, "processes", line)
-				return
-			}
+			place.Note(l, "processes", line) // The first that is noted counts.
 		}
 	}
 }
@@ -320,14 +309,10 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		return
 	}
 	c.depth++
-	switch n.Kind {
-	case yaml.DocumentNode, yaml.SequenceNode:
+	if n.Kind != yaml.MappingNode {
 		for _, child := range n.Content {
 			w.visit(child, c)
 		}
-		return
-	case yaml.MappingNode:
-	default:
 		return
 	}
 	m := yamlMapping(n)
@@ -340,39 +325,39 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 	}
 	for key, child := range m {
 		if strings.HasSuffix(key, "ReplicaSpecs") { // Of Kubeflow's jobs.
-			c.nodes, c.open = yamlReplicas(child)
+			c.count(replicasOf(child))
 		}
 	}
 	if name := yamlText(m["name"]); m["value"] != nil && env.SteersCommunication(name) && !values.Refers(yamlText(m["value"])) { // An entry of a container's env.
 		w.sink.Variable(name, escape.Printable(yamlText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {
+	case isSequence(m["containerDefinitions"]):
+		for _, container := range w.list(m["containerDefinitions"]) {
+			w.task(n, container)
+		}
 	case isSequence(m["containers"]):
 		w.pod(m, c)
-		return
 	case isServices(m["services"]):
 		services := parse.YAMLResolve(m["services"]).Content
 		for i := 0; i+1 < len(services) && i < 2*maxList; i += 2 {
 			w.service(services[i], services[i+1], c)
 		}
-		return
 	case m["image"] != nil && w.pasted(c) && isComposeService(m):
 		w.service(nil, n, c)
-		return
 	case m["run"] != nil && yamlMapping(m["resources"])["accelerators"] != nil:
 		w.sky(n, m)
-		return
 	case m["image"] != nil && isContainer(m), c.isModel(m), c.apiVersion == "" && asksForGPU(m["resources"]):
 		w.container(n, nil, c)
-		return
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		child := c.below(n.Content[i].Value)
-		if w.pasted(c) && isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
-			w.service(n.Content[i], n.Content[i+1], child)
-			continue
+	default:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			child := c.below(n.Content[i].Value)
+			if w.pasted(c) && isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
+				w.service(n.Content[i], n.Content[i+1], child)
+			} else {
+				w.visit(n.Content[i+1], child)
+			}
 		}
-		w.visit(n.Content[i+1], child)
 	}
 }
 
@@ -384,15 +369,12 @@ func (w *yamlWalk) pasted(c yamlContext) bool {
 
 // count takes the number of nodes.
 func (c *yamlContext) count(text string) {
-	if values.Refers(text) {
-		c.nodes, c.open = nil, text
-	} else if n := parseCount(text); n != nil {
-		c.nodes, c.open = n, ""
+	if values.Refers(text) || parseCount(text) != nil {
+		c.nodes = text
 	}
 }
 
-// yamlMapping returns the entries of a mapping, those that "<<" merges in
-// among them.
+// yamlMapping returns the entries of a mapping, those that "<<" merges in among them.
 func yamlMapping(n *yaml.Node) map[string]*yaml.Node { return yamlMerged(n, 0, new(maxMerges)) }
 
 func yamlMerged(n *yaml.Node, depth int, left *int) map[string]*yaml.Node {
@@ -427,31 +409,20 @@ func yamlText(n *yaml.Node) string {
 // list is a list's entries; a plain value is a list of one. A list that is longer than
 // what is read of it is not understood.
 func (w *yamlWalk) list(n *yaml.Node) []*yaml.Node {
-	if n = parse.YAMLResolve(n); n != nil && n.Kind == yaml.SequenceNode && len(n.Content) > maxList {
+	switch n = parse.YAMLResolve(n); {
+	case n == nil || n.Kind == yaml.MappingNode || n.Tag == "!!null":
+		return nil
+	case n.Kind != yaml.SequenceNode:
+		return []*yaml.Node{n}
+	case len(n.Content) > maxList:
 		notUnderstood(w.sink, fmt.Sprintf("the list at line %d of %s has more than %d entries", w.at(n).Number, w.sink.Source(), maxList), "make it shorter: what follows was not read")
 	}
-	return yamlList(n)
+	return n.Content[:min(len(n.Content), maxList)]
 }
 
-// yamlList is a list's entries; a plain value is a list of one.
-func yamlList(n *yaml.Node) []*yaml.Node {
-	n = parse.YAMLResolve(n)
-	switch {
-	case n == nil:
-		return nil
-	case n.Kind == yaml.SequenceNode:
-		return n.Content[:min(len(n.Content), maxList)]
-	case n.Kind == yaml.ScalarNode && n.Tag != "!!null":
-		return []*yaml.Node{n}
-	default:
-		return nil
-	}
-}
-
-func yamlTexts(n *yaml.Node) []string {
-	var list []string
-	for _, child := range yamlList(n) {
-		list = append(list, yamlText(child))
+func (w *yamlWalk) texts(n *yaml.Node) (list []string) {
+	for _, entry := range w.list(n) {
+		list = append(list, yamlText(entry))
 	}
 	return list
 }
@@ -467,8 +438,7 @@ func isServices(n *yaml.Node) bool {
 	return false
 }
 
-// isCompose is true for a mapping with keys that only a service of
-// compose has.
+// isCompose is true for a mapping with keys that only a service of compose has.
 func isCompose(m map[string]*yaml.Node) bool {
 	deploy := yamlMapping(m["deploy"])
 	return m["shm_size"] != nil || yamlMapping(deploy["resources"])["reservations"] != nil ||
@@ -506,26 +476,22 @@ func isContainer(m map[string]*yaml.Node) bool {
 	return hasAny(m, "resources", "gpus", "volumeMounts", "imagePullPolicy", "securityContext") || isSequence(m["env"]) || isSequence(m["args"])
 }
 
-// yamlReplicas counts the replicas of a job's parts. Where it cannot, it returns what stands
-// for their number.
-func yamlReplicas(n *yaml.Node) (count *int, open string) {
+// replicasOf is the number of replicas of a job's parts, or what stands for it.
+func replicasOf(n *yaml.Node) string {
 	total := 0
 	for role, part := range yamlMapping(n) {
+		text := cmp.Or(yamlText(yamlMapping(part)["replicas"]), "1")
 		if role == "Launcher" { // MPIJob: it starts the workers.
 			continue
 		}
-		text := cmp.Or(yamlText(yamlMapping(part)["replicas"]), "1")
 		if values.Refers(text) {
-			return nil, text
+			return text
 		}
 		if count := parseCount(text); count != nil {
 			total += *count
 		}
 	}
-	if total == 0 {
-		return nil, ""
-	}
-	return &total, ""
+	return strconv.Itoa(total)
 }
 
 // pod reads a pod's specification.
@@ -534,8 +500,7 @@ func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
 	for _, container := range w.list(spec["containers"]) {
 		w.container(container, spec, c)
 	}
-	// A container that asks for no GPU beside one that does gets none: a proxy, a
-	// collector of logs.
+	// A container that asks for no GPU beside one that does gets none: a proxy, a collector of logs.
 	if own := w.sink.Facts.Launches[min(begin, len(w.sink.Facts.Launches)):]; slices.ContainsFunc(own, func(l facts.Launch) bool { return l.GPUs != nil && *l.GPUs > 0 }) {
 		for i := range own {
 			if own[i].GPUs == nil && own[i].Unknown["gpus"] == "" {
@@ -552,8 +517,8 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		return
 	}
 	l := &facts.Launch{
-		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: imageOf(m["image"]), Nodes: c.nodes,
-		Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...), Ignored: slices.Clone(c.ignored),
+		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: imageOf(m["image"]),
+		Command: append(w.texts(m["command"]), w.texts(m["args"])...), Ignored: slices.Clone(c.ignored),
 	}
 	c.into(yamlText(m["name"]))
 	l.Object, l.Networks = c.object, c.networks
@@ -565,21 +530,21 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		}
 	}
 	w.set(l, "runtime", pod["runtimeClassName"])
-	w.open(l, c)
+	set(l, "nodes", c.nodes)
 	w.standsWord(l, slices.Concat(w.list(m["command"]), w.list(m["args"])))
 	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
 		leaveOpen(l, "gpus: "+text, "gpus")
 	}
-	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"], c.resources))
+	resources := cmp.Or(m["resources"], m["resourcesPerNode"], c.resources)
+	if c.kind == describedPod {
+		resources = n
+	}
+	w.resources(l, resources)
 	security := openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	w.set(l, "privileged", security["privileged"])
 	w.set(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
-	w.option(l, "--cap-add", openNodes(l, security["capabilities"], "cap_add")["add"])
 	w.variables(l, m["env"])
-	if m["envFrom"] != nil {
-		leaveOpen(l, "set by envFrom", "variables")
-		w.stands(l, "variables", m["envFrom"])
-	}
+	w.fields(l, n, podFields...)
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
 	volumes := make(map[string]map[string]*yaml.Node)
@@ -596,7 +561,7 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 		}
 	}
 	complete(l, c.apiVersion, c.kind, pod != nil)
-	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || l.Unknown["rest"] != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
+	if !ofKubernetes(c.apiVersion) || l.Unknown["mounts"] != "" || w.rest != "" || w.sink.Form() != parse.Data { // A ticket may show a part of a pod.
 		l.UndefinedVolumes = nil
 	}
 	w.keep(l, n, n)
@@ -617,6 +582,7 @@ func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
 	}
 	l.Nodes = new(1)
 	w.set(l, "nodes", m["num_nodes"])
+	w.environment(l, m["envs"])
 	accelerators := yamlMapping(m["resources"])["accelerators"]
 	w.stands(l, "gpus", accelerators)
 	text := yamlText(accelerators)
@@ -629,10 +595,6 @@ func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
 		l.GPUs = parseCount(count)
 	default:
 		l.GPUs = new(1)
-	}
-	for name, value := range yamlMapping(m["envs"]) {
-		setVariable(l, name, yamlText(value))
-		w.stands(l, place.Variable(name), value)
 	}
 	leaveRestOpen(l, "set by SkyPilot", ofContainer)
 	w.keep(l, n, n)
@@ -654,23 +616,23 @@ func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
 	for _, key := range []string{"requests", "limits"} {
 		amounts := openNodes(l, both[key], "resources", "gpus")
 		for _, name := range slices.Sorted(maps.Keys(amounts)) {
-			if text := yamlText(amounts[name]); text != "" || isGPU(name) { // Null is 0.
-				w.amount(l, key, name, cmp.Or(text, "0"), amounts[name])
-			}
+			w.amount(l, key, name, amounts[name])
 		}
 	}
-	if both["limits"] == nil && both["requests"] == nil && len(both) > 0 { // resourcesPerNode: {gpu: 8}.
-		for _, name := range []string{"gpu", "nvidia.com/gpu"} {
-			if text := yamlText(both[name]); text != "" {
-				w.amount(l, "limits", "nvidia.com/gpu", text, both[name])
-			}
-		}
+	if both["limits"] == nil && both["requests"] == nil { // resourcesPerNode: {gpu: 8}.
+		w.amount(l, "limits", "gpu", both["gpu"])
+		w.amount(l, "limits", "nvidia.com/gpu", both["nvidia.com/gpu"])
 	}
 }
 
 // amount notes one resource. A limit counts for more than a request.
-func (w *yamlWalk) amount(l *facts.Launch, key, name, text string, n *yaml.Node) {
-	if name == "gpu" { // Of Dynamo, which makes it NVIDIA's.
+func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
+	text := yamlText(n)
+	if n == nil || text == "" && !isGPU(name) {
+		return
+	}
+	text = cmp.Or(text, "0") // Null is 0.
+	if name == "gpu" {       // Of Dynamo, which makes it NVIDIA's.
 		name = "nvidia.com/gpu"
 	}
 	part, list := "resources", &l.Resources
@@ -719,30 +681,23 @@ func cores(text string) *float64 {
 func (w *yamlWalk) variables(l *facts.Launch, n *yaml.Node) {
 	openNodes(l, n, "variables")
 	for _, entry := range w.list(n) {
-		v := yamlMapping(entry)
-		name := yamlText(v["name"])
+		name, value := yamlText(child(entry, "name")), child(entry, "value")
 		switch {
-		case v["value"] != nil:
-			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(yamlText(v["value"]), func(reference string) string {
+		case value != nil:
+			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(yamlText(value), func(reference string) string {
 				if value, ok := l.Variables[reference[2:len(reference)-1]]; ok {
 					return value
 				}
 				return reference
 			}))
-		case v["valueFrom"] != nil && variableName.MatchString(name):
+		case child(entry, "valueFrom") != nil && variableName.MatchString(name):
 			leaveOpen(l, "valueFrom", place.Variable(name))
 		default:
 			openNodes(l, entry, "variables")
 			continue
 		}
-		w.stands(l, place.Variable(name), v["name"])
+		w.stands(l, place.Variable(name), child(entry, "name"))
 	}
-}
-
-// open notes what of a launch is not known because of what stands around it.
-func (w *yamlWalk) open(l *facts.Launch, c yamlContext) {
-	leaveOpen(l, c.open, "nodes")
-	leaveOpen(l, w.rest, "rest")
 }
 
 // isGPU is true of a resource that is a whole GPU, or a share of one.
@@ -750,8 +705,7 @@ func isGPU(name string) bool {
 	return name == "nvidia.com/gpu" || name == "amd.com/gpu" || strings.HasPrefix(name, "nvidia.com/gpu.")
 }
 
-// mount notes a volume: at /dev/shm a memory volume or the host's directory
-// stands for its size.
+// mount notes a volume: at /dev/shm a memory volume or the host's directory stands for its size.
 func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes map[string]map[string]*yaml.Node) {
 	name, target := yamlText(mount["name"]), strings.TrimRight(yamlText(mount["mountPath"]), "/")
 	volume := volumes[name]
@@ -783,81 +737,24 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Lines: map[string]int{},
 		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, yamlText(m["container_name"])), "/"), 200),
 	}
-	w.open(l, c)
-	for key, part := range map[string]string{"volumes": "mounts", "ulimits": "memlock_bytes", "environment": "variables", "deploy": "gpus"} {
-		openNodes(l, m[key], part)
-	}
-	for _, o := range serviceOptions {
-		w.option(l, o[1], m[o[0]])
-	}
+	set(l, "nodes", c.nodes)
+	w.fields(l, n, serviceFields...)
+	w.environment(l, m["environment"])
 	w.standsWord(l, slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
-		words := yamlTexts(m[key])
+		words := w.texts(m[key])
 		if text := yamlText(m[key]); text != "" {
 			words = shell.Words(text)
 		}
 		l.Command = append(l.Command, words...)
 	}
-	w.serviceLimits(l, m)
-	if m["env_file"] != nil {
-		leaveOpen(l, "set by env_file", "variables")
-		w.stands(l, "variables", m["env_file"])
-	}
-	for name, value := range yamlMapping(m["environment"]) {
-		if value == nil || value.Tag == "!!null" { // That of the shell.
-			dockerVariable(l, name)
-		} else {
-			setVariable(l, name, yamlText(value))
-		}
-		w.stands(l, place.Variable(name), value)
-	}
-	for _, entry := range w.list(m["volumes"]) {
-		text := yamlText(entry)
-		switch v := yamlMapping(entry); {
-		case v != nil:
-			addMount(l, cmp.Or(yamlText(v["source"]), yamlText(v["type"])), yamlText(v["target"]))
-		case strings.Contains(text, ":"):
-			addVolume(l, text, "")
-		default:
-			unresolved(l, "mounts", text)
-		}
-	}
+	w.reservations(l, m["deploy"])
 	w.keep(l, begin, n)
-}
-
-// serviceOptions are the keys of a service that say what an option of docker run does.
-var serviceOptions = [][2]string{
-	{"runtime", "--runtime"},
-	{"ipc", "--ipc"},
-	{"network_mode", "--network"},
-	{"pid", "--pid"},
-	{"user", "--user"},
-	{"privileged", "--privileged"},
-	{"shm_size", "--shm-size"},
-	{"cap_add", "--cap-add"},
-	{"devices", "--device"},
-	{"gpus", "--gpus"},
-	{"tmpfs", "--tmpfs"},
-	{"environment", "--env"},
-}
-
-// option reads a value, or each of a list, as that of an option of docker run.
-func (w *yamlWalk) option(l *facts.Launch, name string, n *yaml.Node) {
-	w.stands(l, dockerParts[name], n)
-	for _, entry := range w.list(n) {
-		text := yamlText(entry)
-		if text == "" {
-			continue
-		}
-		dockerOption(l, name, text)
-		if variable, _, _ := strings.Cut(text, "="); name == "--env" {
-			w.stands(l, place.Variable(variable), entry)
-		}
-	}
 }
 
 // keep keeps a launch that stands from the line of a node to the last one of another.
 func (w *yamlWalk) keep(l *facts.Launch, from, to *yaml.Node) {
+	leaveOpen(l, w.rest, "rest")
 	keepLaunch(w.sink, l, w.at(from), []parse.Line{{Number: w.first.Number + lastLine(to, 0) - 1}})
 }
 
@@ -873,32 +770,22 @@ func lastLine(n *yaml.Node, depth int) int {
 	return last
 }
 
-// serviceLimits reads the limits of a service and the GPUs it asks for.
-func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
-	memlock := yamlMapping(m["ulimits"])["memlock"]
-	soft := cmp.Or(yamlText(yamlMapping(memlock)["soft"]), yamlText(memlock))
-	if soft != "" {
-		setUlimit(l, "memlock="+soft)
-		w.stands(l, "memlock_bytes", memlock)
+// reservations reads the GPUs that a service asks for.
+func (w *yamlWalk) reservations(l *facts.Launch, n *yaml.Node) {
+	for _, key := range []string{"resources", "reservations", "devices"} {
+		n = openNodes(l, n, "gpus")[key]
 	}
-	resources := yamlMapping(m["deploy"])["resources"]
-	limits := yamlMapping(yamlMapping(resources)["limits"])
-	w.option(l, "--cpus", cmp.Or(limits["cpus"], m["cpus"]))
-	w.option(l, "--memory", cmp.Or(limits["memory"], m["mem_limit"]))
-	reservations := yamlMapping(yamlMapping(resources)["reservations"])
-	for _, n := range []*yaml.Node{resources, yamlMapping(resources)["reservations"], reservations["devices"]} {
-		openNodes(l, n, "gpus")
-	}
-	for _, entry := range w.list(reservations["devices"]) {
+	openNodes(l, n, "gpus")
+	for _, entry := range w.list(n) {
 		device := yamlMapping(entry)
-		capabilities := yamlTexts(device["capabilities"])
+		capabilities := w.texts(device["capabilities"])
 		if !slices.Contains(capabilities, "gpu") && yamlText(device["driver"]) != "nvidia" {
 			unresolved(l, "gpus", strings.Join(append(capabilities, yamlText(device["driver"])), ","))
 			continue
 		}
 		l.GPUVendor = "nvidia"
 		w.stands(l, "gpus", cmp.Or(device["count"], device["device_ids"], entry))
-		switch ids := yamlTexts(device["device_ids"]); {
+		switch ids := w.texts(device["device_ids"]); {
 		case unresolved(l, "gpus", strings.Join(ids, ",")), unresolved(l, "gpus", yamlText(device["count"])):
 		case len(ids) > 0:
 			l.GPUs = new(len(ids))

@@ -1,0 +1,130 @@
+package launch
+
+import (
+	"cmp"
+	"os"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// The fields of descriptions that say what an option of docker run does: "PATH --option" or "PATH --option=FORM". A path
+// is keys, and conditions ("type=GPU") on what has a key with a value; each entry of a list on the way counts. A form is
+// the option's value: "$value" is the field, and "$name" what stands below a key of it.
+var (
+	// serviceFields are those of a service of Docker Compose.
+	serviceFields = []string{
+		"runtime --runtime", "ipc --ipc", "network_mode --network", "pid --pid", "user --user", "privileged --privileged", "shm_size --shm-size",
+		"cap_add --cap-add", "devices --device", "gpus --gpus", "tmpfs --tmpfs", "volumes --volume",
+		"volumes --mount=type=$type,source=$source,target=$target", "ulimits.memlock --ulimit=memlock=$value",
+		"ulimits.memlock.soft --ulimit=memlock=$value", "env_file --env-file=env_file", "cpus --cpus", "deploy.resources.limits.cpus --cpus",
+		"mem_limit --memory", "deploy.resources.limits.memory --memory",
+	}
+	// podFields are those of a container of a pod.
+	podFields = []string{"securityContext.capabilities.add --cap-add", "envFrom --env-file=envFrom"}
+	// taskFields are those of a task definition of ECS, and taskContainerFields those of one of its containers (Amazon
+	// ECS API, TaskDefinition and ContainerDefinition).
+	taskFields          = []string{"pidMode --pid", "ipcMode --ipc"}
+	taskContainerFields = []string{
+		"privileged --privileged", "linuxParameters.capabilities.add --cap-add", "linuxParameters.devices.hostPath --device",
+		"resourceRequirements.type=GPU.value --gpus", "ulimits.name=memlock.softLimit --ulimit=memlock=$value",
+		"mountPoints --volume=$sourceVolume:$containerPath", "linuxParameters.tmpfs --tmpfs=$containerPath",
+		"linuxParameters.sharedMemorySize --shm-size=${value}m",
+	}
+	// inspectFields are those that docker inspect prints (Docker Engine API, ContainerInspect). Count is 0 beside DeviceIDs.
+	inspectFields = []string{
+		"HostConfig.Runtime --runtime", "HostConfig.IpcMode --ipc", "HostConfig.PidMode --pid", "HostConfig.NetworkMode --network",
+		"HostConfig.Privileged --privileged", "HostConfig.ShmSize --shm-size", "HostConfig.CapAdd --cap-add",
+		"HostConfig.Devices.PathOnHost --device", "HostConfig.DeviceRequests --gpus=device=$DeviceIDs", "HostConfig.DeviceRequests.Count --gpus",
+		"HostConfig.Ulimits.Name=memlock.Soft --ulimit=memlock=$value", "Mounts --volume=$Source:$Destination",
+	}
+)
+
+// fields gives a launch what the fields of a description set.
+func (w *yamlWalk) fields(l *facts.Launch, n *yaml.Node, all ...string) {
+	n = parse.YAMLResolve(n)
+	m := yamlMapping(n) // Once for all fields: it may be made of many others.
+	for _, field := range all {
+		path, option, _ := strings.Cut(field, " ")
+		key, rest, _ := strings.Cut(path, ".")
+		name, value, isCondition := strings.Cut(key, "=")
+		below := cmp.Or(m[name], parse.YAMLBelow(n, name))
+		switch {
+		case n == nil:
+		case n.Kind == yaml.SequenceNode:
+			if !isCondition { // All of the list sets the part.
+				w.stands(l, setBy(option), n)
+			}
+			for _, entry := range w.list(n) {
+				if w.visits++; w.visits < maxVisits && !isSequence(parse.YAMLResolve(entry)) {
+					w.fields(l, entry, field)
+				}
+			}
+		case key == "":
+			w.option(l, n, option)
+		case !isCondition:
+			unresolved(l, setBy(option), yamlText(n))
+			w.fields(l, below, rest+" "+option)
+		case yamlText(below) == value:
+			w.fields(l, n, rest+" "+option)
+		}
+	}
+}
+
+// setBy is the part of a launch that an option sets.
+func setBy(option string) string {
+	name, _, _ := strings.Cut(option, "=")
+	return cmp.Or(dockerParts[name], map[string]string{"--ulimit": "memlock_bytes", "--env-file": "variables"}[name])
+}
+
+// child is what stands below a key. As in Go's JSON, its case does not matter.
+func child(n *yaml.Node, key string) *yaml.Node {
+	return cmp.Or(yamlMapping(n)[key], parse.YAMLBelow(n, key))
+}
+
+// option reads a field as the option, and notes its line.
+func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, option string) {
+	at, text := n, yamlText(n)
+	name, form, hasForm := strings.Cut(option, "=")
+	if hasForm {
+		at = nil
+		text = strings.TrimRight(os.Expand(form, func(key string) string {
+			value := n
+			if key != "value" {
+				value = child(n, key)
+			}
+			at = cmp.Or(at, value)
+			return strings.Join(w.texts(value), ",")
+		}), "/") // A folder may end in it.
+	}
+	w.stands(l, setBy(name), cmp.Or(at, n))
+	switch {
+	case text == "":
+	case name == "--volume" && !strings.Contains(text, ":"): // The engine names it.
+		unresolved(l, "mounts", text)
+	default:
+		dockerOption(l, name, text)
+	}
+}
+
+// environment reads variables: a mapping, or a list of "NAME=value". One without a value has that of the shell.
+func (w *yamlWalk) environment(l *facts.Launch, n *yaml.Node) {
+	for _, entry := range w.list(n) {
+		dockerVariable(l, yamlText(entry))
+		if name, _, _ := strings.Cut(yamlText(entry), "="); name != "" {
+			w.stands(l, place.Variable(name), entry)
+		}
+	}
+	for name, value := range yamlMapping(n) {
+		if value == nil || value.Tag == "!!null" {
+			dockerVariable(l, name)
+		} else {
+			setVariable(l, name, yamlText(value))
+		}
+		w.stands(l, place.Variable(name), value)
+	}
+}
