@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,28 +15,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
-// commandAnchors are the programs that start containers and jobs.
-var commandAnchors = []string{
-	"docker ", "docker-run", "podman ", "nerdctl ", "apptainer ", "singularity ", "enroot ", "srun ", "sbatch ", "salloc ", "mpirun", "mpiexec", "orterun",
-	"horovodrun", "torchrun", "torch.distributed.", "accelerate launch", "deepspeed", "vllm serve", "vllm.entrypoints", "sglang", "trtllm-serve",
-	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "swift ", "megatron ", "_perf ",
-}
-
-// commandPrograms are the same as commands behind a prompt.
-var commandPrograms = func() []string {
-	all := []string{"python", "python3"}
-	for _, s := range starters {
-		all = append(all, s.programs...)
-	}
-	return all
-}()
-
 // commandKind takes command lines that stand by themselves, and those
 // that go on over several lines, behind a prompt or not.
 func commandKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
-		Anchors: commandAnchors, Commands: commandPrograms,
+		Anchors: programs().anchors(), Commands: append(slices.Collect(maps.Keys(programs().byName)), "python", "python3"),
 		Begins: func(in *parse.Lines) bool {
 			if next, ok := in.Peek(); ok && in.Prompt().Line > 0 && next.Number == in.Prompt().Line+1 && goesOnBelow(in.Prompt().Command) {
 				return startsLaunch(in.Prompt().Command)
@@ -52,7 +37,7 @@ func commandKind(s *reading) *parse.Kind {
 func promptKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "command", Title: "A command that starts a container or a job", Gives: []string{"launches", "env"},
-		Anchors: commandAnchors,
+		Anchors: programs().anchors(),
 		Line: func(_ *parse.Sink, l parse.Line) bool {
 			if s.Form() != parse.NoSource {
 				return false
@@ -141,7 +126,7 @@ func argumentsKind(s *reading) *parse.Kind {
 			found := &facts.Launch{Kind: "command"}
 			text := l.Text[:min(len(l.Text), 16<<10)]
 			for _, m := range printedArgument.FindAllStringSubmatch(text, 32) {
-				set(found, options["--"+strings.ReplaceAll(m[1], "_", "-")], m[2])
+				set(found, programs().Ranks["--"+strings.ReplaceAll(m[1], "_", "-")], m[2])
 			}
 			if found.TensorParallel == nil && found.Processes == nil {
 				return false

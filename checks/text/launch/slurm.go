@@ -22,12 +22,7 @@ func nodeKind(s *reading) *parse.Kind {
 			if strings.HasPrefix(strings.TrimSpace(l.Text), "#") || !nodeLine.MatchString(l.Text) {
 				return false
 			}
-			fields := map[string]string{}
-			for word := range strings.FieldsSeq(l.Text) {
-				if name, value, ok := strings.Cut(word, "="); ok && len(fields) < maxList {
-					fields[strings.ToLower(name)] = value
-				}
-			}
+			fields := keyValues(strings.FieldsSeq(l.Text))
 			found := &facts.Launch{Kind: "slurm-node", Name: fields["nodename"]}
 			switch gres := gpuOfGres.FindString(fields["gres"]); {
 			case gres != "":
@@ -51,7 +46,7 @@ func nodeKind(s *reading) *parse.Kind {
 
 var (
 	nodeLine  = lazy.New(`^\s*(?:NodeName=\S+\s+.*(?:\bGres=\S*gpu|\bName=gpu\b)|Name=gpu\s.*(?:File|Count)=)`)
-	gpuOfGres = lazy.New(`\bgpu(?::[\w.-]+)?:\d{1,4}`)
+	gpuOfGres = lazy.New(`\bgpu(?:(?::[\w.-]+)?:\d{1,4})?`)
 	// fileRange is the range of a list of device files: "[0-7]", "[0,2]".
 	fileRange = lazy.New(`\[([\d,-]{1,200})\]`)
 )

@@ -843,7 +843,7 @@ var serviceOptions = [][2]string{
 
 // option reads a value, or each of a list, as that of an option of docker run.
 func (w *yamlWalk) option(l *facts.Launch, name string, n *yaml.Node) {
-	w.stands(l, dockerParts[name], n)
+	w.stands(l, dockerPart(name), n)
 	for _, entry := range w.list(n) {
 		text := yamlText(entry)
 		if text == "" {
