@@ -145,11 +145,8 @@ func keepLaunch(s *reading, l *facts.Launch, at parse.Line, lines []parse.Line) 
 	}
 	s.Facts.Launches = append(s.Facts.Launches, *l)
 	if alone[l.Kind] {
-		end := at.Number
-		if len(lines) > 0 {
-			end = lines[len(lines)-1].Number
-		}
-		s.parts = append(s.parts, part{at.Number, end})
+		all := append([]parse.Line{at}, lines...)
+		s.parts = append(s.parts, part{at.Number, all[len(all)-1].Number})
 	}
 }
 
@@ -475,7 +472,9 @@ func dockerPart(option string) string {
 }
 
 // dockerOption sets what an option of docker run says.
-func dockerOption(l *facts.Launch, name, value string) { setOption(l, familyOf("docker").Sets[name], value) }
+func dockerOption(l *facts.Launch, name, value string) {
+	setOption(l, familyOf("docker").Sets[name], value)
+}
 
 // setOption sets what an option says, by the name that programs.yaml gives it.
 func setOption(l *facts.Launch, what, value string) {
@@ -582,45 +581,45 @@ func keyValues(list iter.Seq[string]) map[string]string {
 // setGPUs reads the value of --gpus: "all", "2", "device=0,1",
 // "\"device=0,1\"", "all,capabilities=utility".
 func setGPUs(l *facts.Launch, value string) {
-	value = strings.Trim(value, `"'\`)
+	value = quotes.Replace(value)
 	if _, list, ok := strings.Cut(value, "device="); ok {
-		list, _, _ = strings.Cut(strings.Trim(list, `"'\`), ",cap")
-		l.GPUs = countDevices(strings.Trim(list, `"'\`))
+		list, _, _ = strings.Cut(list, ",cap")
+		l.GPUs = countDevices(list)
 		return
 	}
-	first, _, _ := strings.Cut(value, ",")
-	first = strings.TrimPrefix(first, "count=")
-	if first == "all" || first == "-1" {
-		l.GPUs = countDevices("all")
-	} else if n := parseCount(first); n != nil {
-		l.GPUs = n
+	count, _, _ := strings.Cut(strings.TrimPrefix(value, "count="), ",")
+	if count == "all" || count == "-1" {
+		l.GPUs = new(-1)
+	} else {
+		l.GPUs = cmp.Or(parseCount(count), l.GPUs)
 	}
 }
+
+// quotes takes the signs of a quotation off, as the shell leaves them.
+var quotes = strings.NewReplacer(`"`, "", `'`, "", `\`, "")
 
 // addDevice reads the value of --device: a path, or a name of CDI such as
 // "nvidia.com/gpu=all".
 func addDevice(l *facts.Launch, value string) {
 	path, _, _ := strings.Cut(value, ":")
 	appendTo(&l.Devices, path)
-	vendor, device, cdi := strings.Cut(value, "=")
-	gpus := 0 // -1 is all.
+	name, device, _ := strings.Cut(value, "=")
+	vendor, isCDI := strings.CutSuffix(name, ".com/gpu")
 	switch {
-	case cdi && (vendor == "nvidia.com/gpu" || vendor == "amd.com/gpu"):
-		l.GPUVendor, _, _ = strings.Cut(vendor, ".")
-		if gpus = 1; device == "all" {
-			gpus = -1
-		}
+	case isCDI && (vendor == "nvidia" || vendor == "amd"):
+		l.GPUVendor = vendor
 	case path == "/dev/kfd":
 		l.GPUVendor = cmp.Or(l.GPUVendor, "amd")
-	case path == "/dev/dri" || path == "/dev/dri/":
-		gpus = -1
-	case strings.HasPrefix(path, "/dev/dri/renderD"):
-		gpus = 1
+		return
+	case !strings.HasPrefix(path, "/dev/dri/renderD") && strings.TrimSuffix(path, "/") != "/dev/dri":
+		return
 	}
 	switch {
-	case gpus == -1 || gpus == 1 && l.GPUs == nil:
-		l.GPUs = &gpus
-	case gpus == 1 && *l.GPUs > 0:
+	case device == "all" || strings.TrimSuffix(path, "/") == "/dev/dri":
+		l.GPUs = new(-1)
+	case l.GPUs == nil:
+		l.GPUs = new(1)
+	case *l.GPUs > 0:
 		l.GPUs = new(*l.GPUs + 1)
 	}
 }
@@ -732,14 +731,17 @@ func readSlurm(l *facts.Launch, words []string) []string {
 	}
 	l.Tasks = l.Processes
 	if cpus := numbers["cpus of task"]; cpus != nil && l.Unknown["processes"] == "" && numbers["exclusive"] == nil { // An exclusive job has all CPUs of the node.
-		n := float64(*cpus)
-		if l.Processes != nil {
-			n *= float64(*l.Processes)
-		}
-		l.CPUs = &n
+		l.CPUs = new(float64(*cpus * *cmp.Or(l.Processes, new(1))))
 	}
-	if l.GPUs == nil {
-		l.GPUs = slurmGPUs(l, numbers["gpus of job"], numbers["gpus of task"])
+	// Without a number of nodes, or of tasks on one, that of GPUs on a node is not known.
+	switch total, perTask := numbers["gpus of job"], numbers["gpus of task"]; {
+	case l.GPUs != nil:
+	case total != nil:
+		leaveOpen(l, l.Unknown["nodes"], "gpus")
+		l.GPUs = onNode(total, l.Nodes)
+	case perTask != nil:
+		leaveOpen(l, l.Unknown["processes"], "gpus")
+		l.GPUs = new(*perTask * *cmp.Or(l.Processes, new(1)))
 	}
 	return words
 }
@@ -750,22 +752,6 @@ func onNode(total, nodes *int) *int {
 		return new(max(*total / *nodes, 1))
 	}
 	return total
-}
-
-// slurmGPUs counts the GPUs of a node from those of the job or of a task. Without
-// a number of nodes, or of tasks on one, it is not known.
-func slurmGPUs(l *facts.Launch, total, perTask *int) *int {
-	switch {
-	case total != nil:
-		leaveOpen(l, l.Unknown["nodes"], "gpus")
-		return onNode(total, l.Nodes)
-	case perTask != nil:
-		leaveOpen(l, l.Unknown["processes"], "gpus")
-		if l.Processes != nil && *l.Processes <= 1<<10 && *perTask <= 1<<10 {
-			return new(*perTask * *l.Processes)
-		}
-	}
-	return perTask
 }
 
 // gresCount reads "8", "2-4", of which the first counts, "h100:8", "gpu:h100:8(S:0-1)"; "gpu" is one.

@@ -23,44 +23,19 @@ func dockerfileKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "dockerfile", Title: "A Dockerfile", Gives: []string{"launches", "env"}, Anchors: []string{"FROM "},
 		Begins: func(in *parse.Lines) bool {
-			return begins(in, dockerfileFrom) && (s.isDockerfile() || follows(in, 40, dockerfileInstruction))
+			return begins(in, dockerfileFrom) && (s.isDockerfile() || follows(in, 40, dockerfile.Instruction))
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) {
 			first, _ := in.Peek()
-			goesOn, here := false, ""
-			lines := in.While(func(l parse.Line) bool {
-				text := strings.TrimSpace(l.Text)
-				switch {
-				case s.isDockerfile():
-					return true
-				case here != "":
-					if text == here {
-						here = ""
-					}
-					return true
-				case goesOn && (text == "" || strings.HasPrefix(text, "#")): // They do not end an instruction.
-					return true
-				}
-				here = dockerfile.TextBelow(text)
-				belongs := goesOn || text == "" || strings.HasPrefix(text, "#") || dockerfileInstruction.MatchString(text)
-				goesOn = goesOnBelow(text)
-				return belongs
-			})
-			keepLaunch(s, ofImage(dockerfile.Read(append(linesAbove(s, first), lines...))), first, lines)
+			var file dockerfile.File
+			above := strings.Split(s.Text(), "\n") // Of the first stage: ARG, whose values the stages may take.
+			for i, text := range above[:min(len(above), first.Number-1)] {
+				file.Line(parse.Line{Number: i + 1, Text: strings.TrimRight(text, "\r")})
+			}
+			lines := in.While(func(l parse.Line) bool { return file.Line(l) || s.isDockerfile() })
+			keepLaunch(s, ofImage(file.Image()), first, lines)
 		},
 	}
-}
-
-// linesAbove are those above the first stage: ARG, whose values the stages may take.
-func linesAbove(s *reading, first parse.Line) []parse.Line {
-	var lines []parse.Line
-	for text := range strings.SplitSeq(s.Text(), "\n") {
-		if len(lines)+1 >= first.Number {
-			break
-		}
-		lines = append(lines, parse.Line{Number: len(lines) + 1, Text: strings.TrimRight(text, "\r")})
-	}
-	return lines
 }
 
 // ofImage is what a Dockerfile sets in its image.
@@ -77,10 +52,7 @@ func ofImage(image *dockerfile.Image) *facts.Launch {
 		found.Lines["user"] = image.UserLine
 	}
 	for _, run := range image.Runs {
-		var install installation
-		for _, l := range run {
-			install.read(found, l)
-		}
+		installed(found, run)
 	}
 	return found
 }
@@ -88,52 +60,44 @@ func ofImage(image *dockerfile.Image) *facts.Launch {
 var (
 	dockerfileFrom = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?["']?([\w./:@$}{-]+)["']?(?:\s+(?:AS|as)\s+(\S+))?\s*$`)
 	// ownPath is the value that LD_LIBRARY_PATH has before.
-	ownPath               = lazy.New(`:?\$(?:\{LD_LIBRARY_PATH(?:[^{}]|\$\{[^{}]*\})*\}|LD_LIBRARY_PATH\b)`)
-	dockerfileStart       = lazy.New(`(?mi)^\s*FROM[ \t]+\S`)
-	dockerfileSetting     = lazy.New(`(?i)^\s*ENV\s`)
-	dockerfileInstruction = lazy.New(`(?i)^\s*(?:FROM|RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
+	ownPath           = lazy.New(`:?\$(?:\{LD_LIBRARY_PATH(?:[^{}]|\$\{[^{}]*\})*\}|LD_LIBRARY_PATH\b)`)
+	dockerfileStart   = lazy.New(`(?mi)^\s*FROM[ \t]+\S`)
+	dockerfileSetting = lazy.New(`(?i)^\s*ENV\s`)
 )
 
-// installation reads the packages that RUN installs, over the lines that it goes on.
-type installation struct {
-	// words are those of the command under way, python is true of one that installs packages of Python, and
-	// installing once it names packages. skip is true for the value of an option.
-	manager, python, installing, skip bool
-}
-
-func (r *installation) read(l *facts.Launch, line parse.Line) {
-	text := strings.TrimSpace(line.Text)
-	if strings.HasPrefix(text, "#") {
-		return
-	}
-	if len(text) > 4 && strings.EqualFold(text[:4], "RUN ") {
-		text = text[4:]
-	}
-	for word := range strings.FieldsSeq(strings.NewReplacer("&&", " ; ", ";", " ; ", "||", " ; ").Replace(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))) {
-		switch skip := r.skip; {
-		case word == ";":
-			*r = installation{}
-		case skip:
-			r.skip = false
-		case managers[baseName(word)]:
-			r.manager = true
-		case pythonManagers.MatchString(baseName(word)):
-			r.manager, r.python = true, true
-		case word == "install" || word == "add" && r.python:
-			r.installing = r.manager
-		case r.installing && r.python && strings.HasPrefix(word, "-"):
-			r.skip = pythonValued[word]
-		case r.installing && r.python && pythonPackage.MatchString(word):
-			name := strings.Trim(word, `"'`)
-			appendTo(&l.PythonPackages, name)
-			place.Note(l, "python_packages["+name+"]", line.Number)
-		case r.installing && !r.python && packageName.MatchString(word):
-			name := packageName.FindStringSubmatch(word)[1]
-			appendTo(&l.Packages, name)
-			place.Note(l, "packages["+name+"]", line.Number)
+// installed reads the packages that the lines of RUN install.
+func installed(l *facts.Launch, run []parse.Line) {
+	// Of the command under way: whether it manages packages, those of Python, names them by now, and names an option's value next.
+	var manager, python, installing, skip bool
+	for _, line := range run {
+		for word := range strings.FieldsSeq(betweenCommands.Replace(line.Text)) {
+			switch {
+			case word == ";":
+				manager, python, installing, skip = false, false, false, false
+			case skip:
+				skip = false
+			case managers[baseName(word)]:
+				manager = true
+			case pythonManagers.MatchString(baseName(word)):
+				manager, python = true, true
+			case word == "install" || word == "add" && python:
+				installing = manager
+			case installing && python && strings.HasPrefix(word, "-"):
+				skip = pythonValued[word]
+			case installing && python && pythonPackage.MatchString(word):
+				name := strings.Trim(word, `"'`)
+				appendTo(&l.PythonPackages, name)
+				place.Note(l, "python_packages["+name+"]", line.Number)
+			case installing && !python && packageName.MatchString(word):
+				name := packageName.FindStringSubmatch(word)[1]
+				appendTo(&l.Packages, name)
+				place.Note(l, "packages["+name+"]", line.Number)
+			}
 		}
 	}
 }
+
+var betweenCommands = strings.NewReplacer("&&", " ; ", ";", " ; ", "||", " ; ")
 
 // pythonManagers install packages of Python, and pythonValued are those of their options that take a value.
 var (

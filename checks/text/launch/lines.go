@@ -226,27 +226,23 @@ var (
 // environmentSettings returns the variables that a line sets for the job, as
 // name and value.
 func environmentSettings(line string) [][2]string {
+	return slices.DeleteFunc(allSettings(line), func(v [2]string) bool { return !env.SteersCommunication(v[0]) })
+}
+
+// allSettings returns those of any name.
+func allSettings(line string) (settings [][2]string) {
 	if p, ok := parse.PromptOf(line); ok {
 		line = p.Command
 	}
 	if len(line) > 16<<10 {
 		return nil
 	}
-	if pairs := environmentJSONPair.FindAllStringSubmatch(line, parse.MaxEntries); pairs != nil {
-		var settings [][2]string
-		for _, m := range pairs {
-			if env.SteersCommunication(m[1]) {
-				settings = append(settings, [2]string{m[1], m[2]})
-			}
+	for _, form := range []*lazy.Regexp{environmentJSONPair, environmentPython, environmentDocker, environmentSet, environmentJSON} {
+		for _, m := range form.FindAllStringSubmatch(line, parse.MaxEntries) {
+			settings = append(settings, [2]string{m[1], strings.Trim(strings.TrimSpace(m[2]), `"'`)})
 		}
-		return settings
-	}
-	for _, form := range []*lazy.Regexp{environmentPython, environmentDocker, environmentSet, environmentJSON} {
-		if m := form.FindStringSubmatch(line); m != nil {
-			if !env.SteersCommunication(m[1]) {
-				return nil
-			}
-			return [][2]string{{m[1], strings.Trim(strings.TrimSpace(m[2]), `"'`)}}
+		if settings != nil {
+			return settings
 		}
 	}
 	text := strings.TrimSpace(line)
@@ -258,26 +254,19 @@ func environmentSettings(line string) [][2]string {
 		return nil
 	}
 	words := shell.Words(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
-	var settings [][2]string
+	if len(words) == 0 {
+		return [][2]string{{name, value}}
+	}
 	for i, word := range words {
 		name, value, ok := assignment(word)
-		if !ok {
-			if !declared && !environmentCommand.MatchString(word) {
-				// A value with spaces, as env prints it, or prose: one
-				// variable at the front of the line says which.
-				if i == 1 && (settings[0][0] == "LD_LIBRARY_PATH" || settings[0][0] == "LD_PRELOAD") {
-					break
-				}
-				return nil
-			}
-			break
+		switch {
+		case ok:
+			settings = append(settings, [2]string{name, value})
+		case declared || environmentCommand.MatchString(word) || i == 1 && strings.HasPrefix(settings[0][0], "LD_"):
+			return settings
+		default: // A value with spaces, as env prints it, or prose: a path at the front of the line says which.
+			return nil
 		}
-		settings = append(settings, [2]string{name, value})
 	}
-	if len(words) == 0 {
-		settings = [][2]string{{name, value}}
-	}
-	return slices.DeleteFunc(settings, func(v [2]string) bool {
-		return !env.SteersCommunication(v[0])
-	})
+	return settings
 }

@@ -18,8 +18,8 @@ type Word struct {
 	From, To int
 	// Value is the word without its quotes; what the shell replaces stays ("$A", "$(nproc)").
 	Value string
-	// Plain is true if the value is written as it is, and Literal if the shell replaces nothing in it.
-	Plain, Literal bool
+	// Literal is true if the shell replaces nothing in the word.
+	Literal bool
 }
 
 // Command is a simple command, or a declaration: its words, assignments among them.
@@ -303,11 +303,10 @@ func (w *walk) source(from, to syntax.Pos) string {
 
 // word is a word of some parts.
 func (w *walk) word(from, to syntax.Pos, parts []syntax.WordPart) Word {
-	word := Word{From: w.base + int(from.Offset()), To: w.base + int(to.Offset()), Plain: true, Literal: true}
+	word := Word{From: w.base + int(from.Offset()), To: w.base + int(to.Offset()), Literal: true}
 	var b strings.Builder
 	w.render(&b, &word, parts, false)
 	word.Value = b.String()
-	word.Plain = word.Plain && w.source(from, to) == word.Value
 	return word
 }
 
@@ -317,13 +316,11 @@ func (w *walk) render(b *strings.Builder, word *Word, parts []syntax.WordPart, q
 		case *syntax.Lit:
 			unescape(b, p.Value, quoted)
 		case *syntax.SglQuoted:
-			word.Plain = false
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
-			word.Plain = false
 			w.render(b, word, p.Parts, true)
 		default:
-			word.Plain, word.Literal = false, false
+			word.Literal = false
 			b.WriteString(w.source(part.Pos(), part.End()))
 		}
 	}

@@ -25,7 +25,7 @@ type Image struct {
 	UserLine int
 	// Variables are those of ENV, by name.
 	Variables map[string]Variable
-	// Runs are the lines of its RUN instructions, of each together.
+	// Runs are the lines of its RUN instructions, of each together, without what is no part of a command.
 	Runs [][]parse.Line
 }
 
@@ -51,12 +51,12 @@ const (
 	maxValue     = 4 << 10
 )
 
-// Read reads a Dockerfile.
-func Read(lines []parse.Line) *Image {
+// Image is what the file makes.
+func (f *File) Image() *Image {
 	global := &stage{args: map[string]string{}, Image: Image{Variables: map[string]Variable{}}}
 	now := global
 	var stages []*stage
-	for _, in := range instructions(lines) {
+	for _, in := range f.instructions {
 		switch in.name {
 		case "FROM":
 			if len(stages) == maxStages {

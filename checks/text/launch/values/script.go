@@ -83,33 +83,26 @@ func (s *Script) block(line int) int {
 }
 
 func (s *Script) value(name string, line int) (string, State) {
-	last := -1
+	var last event
 	within := s.block(line)
-	for i, e := range s.events {
-		if e.name != name {
-			continue
-		}
-		if within >= 0 && e.line >= s.blocks[within].First {
+	for _, e := range s.events {
+		switch {
+		case e.name != name:
+		case within >= 0 && e.line >= s.blocks[within].First:
 			return "", Unknown // It may have changed when the block runs.
+		case e.line < line:
+			last = e
 		}
-		if e.line < line {
-			last = i
-		}
-	}
-	// What another file sets may replace it.
-	from := 0
-	if last >= 0 {
-		from = s.events[last].line
 	}
 	switch {
-	case s.foreign > from && s.foreign < line:
+	case s.foreign > last.line && s.foreign < line: // What another file sets may replace it.
 		return "", Unknown
-	case last < 0:
+	case last.line == 0:
 		return "", Unset
-	case !s.events[last].known:
+	case !last.known:
 		return "", Unknown
 	}
-	return s.events[last].value, Known
+	return last.value, Known
 }
 
 var (

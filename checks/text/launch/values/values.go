@@ -71,28 +71,24 @@ func Compose(text string) string {
 func Expand(text string, lookup Lookup) string { return expand(text, lookup, 0) }
 
 func expand(text string, lookup Lookup, depth int) string {
-	if depth > maxNesting || !strings.Contains(text, "$") {
+	if depth > maxNesting {
 		return text
 	}
 	var b strings.Builder
-	for i := 0; i < len(text); {
-		next := strings.IndexByte(text[i:], '$')
-		if next < 0 || b.Len() > maxText {
-			b.WriteString(text[i:])
+	for b.Len() <= maxText {
+		before, _, found := strings.Cut(text, "$")
+		b.WriteString(before)
+		if text = text[len(before):]; !found {
 			break
 		}
-		b.WriteString(text[i : i+next])
-		i += next
-		if i > 0 && text[i-1] == '\\' {
-			b.WriteByte('$')
-			i++
-			continue
+		n, value := 1, "$"
+		if !strings.HasSuffix(before, `\`) {
+			n, value = one(text, lookup, depth)
 		}
-		n, value := one(text[i:], lookup, depth)
 		b.WriteString(value)
-		i += n
+		text = text[n:]
 	}
-	return b.String()
+	return b.String() + text
 }
 
 // one reads the reference at the beginning of a text: its length, and its value, or itself
