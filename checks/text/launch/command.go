@@ -409,7 +409,7 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 		if words[i] == "exec" {
 			return dockerExec(s, l, words[i+1:], at)
 		}
-		if !readDocker(l, words[i+1:]) {
+		if !readContainer(l, words[0], words[i+1:]) {
 			return false
 		}
 		for part, text := range l.Unknown { // "-e NAME" hands on the variable of the shell.
@@ -421,7 +421,9 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 			}
 		}
 	case "apptainer":
-		readApptainer(l, words)
+		// It hands on the host's /dev/shm and namespaces, unless --contain, --ipc or --pid says otherwise.
+		l.Runtime, l.SHMMounted = baseName(words[0]), true
+		readContainer(l, words[0], words[2:])
 	case "slurm":
 		l.Command = readSlurm(l, words[1:])
 	case "mpirun":
@@ -440,15 +442,15 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	return true
 }
 
-// readDocker reads the options of docker run. It reports false for what is
-// prose.
-func readDocker(l *facts.Launch, words []string) bool {
-	rest, open := words, ""
+// readContainer reads the options of docker run or of apptainer, and what runs in the container. It reports false
+// for what is prose.
+func readContainer(l *facts.Launch, program string, words []string) bool {
+	f, rest, open := familyOf(program), words, ""
 	for {
-		for what, value := range familyOf("docker").options(&rest) {
+		for what, value := range f.options(&rest) {
 			setOption(l, what, value)
 		}
-		if !standsForOptions(rest) {
+		if f.Kind != "docker-run" || !standsForOptions(rest) {
 			break
 		}
 		open, rest = rest[0], rest[1:]
@@ -669,24 +671,10 @@ func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	return readLaunch(s, &facts.Launch{Variables: l.Variables, Unknown: l.Unknown}, command, at)
 }
 
-// readApptainer reads apptainer, singularity and enroot lines. They hand on
-// the host's /dev/shm and namespaces, unless --contain, --ipc or --pid says
-// otherwise.
-func readApptainer(l *facts.Launch, words []string) {
-	l.Runtime = baseName(words[0])
-	l.SHMMounted = true
-	words = words[2:]
-	for what, value := range familyOf("apptainer").options(&words) {
-		setOption(l, what, value)
-	}
-	if len(words) > 0 {
-		l.Image, l.Command = words[0], words[1:]
-	}
-}
-
 // readNumbers reads the options of a program that starts ranks. It returns the numbers that they state, by the
 // part of a launch ("gpus") or what all of the job or each task has ("gpus of job"), and the words behind them.
-func readNumbers(l *facts.Launch, program string, words []string) (numbers map[string]*int, rest []string) {
+// A variable that stands for options may set some parts.
+func readNumbers(l *facts.Launch, program string, words []string, parts ...string) (numbers map[string]*int, rest []string) {
 	numbers = make(map[string]*int)
 	for what, value := range familyOf(program).options(&words) {
 		part, of, _ := strings.Cut(what, " of ")
@@ -710,6 +698,17 @@ func readNumbers(l *facts.Launch, program string, words []string) (numbers map[s
 		}
 		numbers[what] = cmp.Or(gresCount(value), numbers[what])
 	}
+	l.Nodes, l.Processes, l.GPUs = cmp.Or(numbers["nodes"], l.Nodes), cmp.Or(numbers["processes"], l.Processes), cmp.Or(numbers["gpus"], l.GPUs)
+	if program == "mpirun" && l.Nodes == nil { // It follows from the processes.
+		leaveOpen(l, l.Unknown["processes"], "nodes")
+	}
+	if len(words) > 0 && optionsVariable(words[0]) {
+		leaveRestOpen(l, words[0], parts)
+	}
+	if total := numbers["processes of job"]; total != nil && l.Processes == nil {
+		leaveOpen(l, l.Unknown["nodes"], "processes")
+		l.Processes = onNode(total, l.Nodes)
+	}
 	return numbers, words
 }
 
@@ -719,16 +718,8 @@ var processesOfMap = lazy.New(`^ppr:\d+:node`)
 // readSlurm reads the options of srun, or those of #SBATCH lines, and
 // returns the program.
 func readSlurm(l *facts.Launch, words []string) []string {
-	numbers, words := readNumbers(l, "srun", words)
-	l.Nodes, l.Processes, l.GPUs = cmp.Or(numbers["nodes"], l.Nodes), cmp.Or(numbers["processes"], l.Processes), cmp.Or(numbers["gpus"], l.GPUs)
-	if len(words) > 0 && optionsVariable(words[0]) {
-		leaveRestOpen(l, words[0], []string{"gpus", "processes", "tasks", "nodes"})
-	}
+	numbers, words := readNumbers(l, "srun", words, "gpus", "processes", "tasks", "nodes")
 	leaveOpen(l, l.Unknown["processes"], "tasks")
-	if tasks := numbers["processes of job"]; tasks != nil && l.Processes == nil {
-		leaveOpen(l, l.Unknown["nodes"], "processes", "tasks")
-		l.Processes = onNode(tasks, l.Nodes)
-	}
 	l.Tasks = l.Processes
 	if cpus := numbers["cpus of task"]; cpus != nil && l.Unknown["processes"] == "" && numbers["exclusive"] == nil { // An exclusive job has all CPUs of the node.
 		l.CPUs = new(float64(*cpus * *cmp.Or(l.Processes, new(1))))
@@ -770,20 +761,8 @@ var saidOfMPI = map[string]bool{"detected": true, "noticed": true, "was": true, 
 
 // readMPI reads the options of mpirun and returns the program.
 func readMPI(l *facts.Launch, words []string) []string {
-	numbers, words := readNumbers(l, "mpirun", words)
-	perNode, total := numbers["processes"], numbers["processes of job"]
-	l.Nodes = numbers["nodes"]
-	if perNode == nil && total != nil { // That of the whole job is known only.
-		leaveOpen(l, l.Unknown["nodes"], "processes")
-	}
-	if l.Nodes == nil {
-		leaveOpen(l, l.Unknown["processes"], "nodes")
-	}
-	if len(words) > 0 && optionsVariable(words[0]) {
-		leaveRestOpen(l, words[0], []string{"processes", "nodes"})
-	}
-	l.Processes = cmp.Or(perNode, onNode(total, l.Nodes))
-	if perNode != nil && l.Nodes == nil && total != nil && *total > *perNode {
+	numbers, words := readNumbers(l, "mpirun", words, "processes", "nodes")
+	if perNode, total := numbers["processes"], numbers["processes of job"]; l.Nodes == nil && perNode != nil && total != nil && *total > *perNode {
 		l.Nodes = new(*total / *perNode)
 	}
 	return words

@@ -22,11 +22,8 @@ func commandKind(s *reading) *parse.Kind {
 		Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
 		Anchors: programs().anchors(), Commands: append(slices.Collect(maps.Keys(programs().byName)), "python", "python3"),
 		Begins: func(in *parse.Lines) bool {
-			if next, ok := in.Peek(); ok && in.Prompt().Line > 0 && next.Number == in.Prompt().Line+1 && goesOnBelow(in.Prompt().Command) {
-				return startsLaunch(in.Prompt().Command)
-			}
-			l, ok := in.Peek()
-			return ok && startsLaunch(BareCommand(l.Text))
+			_, text, _ := firstLine(in)
+			return startsLaunch(text)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) { readLines(s, in) },
 	}
@@ -78,15 +75,21 @@ func BareCommand(text string) string {
 // maxLines bounds the lines that one command goes on over.
 const maxLines = 300
 
+// firstLine is the line at which a command begins, and the command in it: the next one, or that above it, behind a
+// prompt, if it goes on.
+func firstLine(in *parse.Lines) (at parse.Line, command string, isAbove bool) {
+	at, _ = in.Peek()
+	if p := in.Prompt(); p.Line > 0 && at.Number == p.Line+1 && goesOnBelow(p.Command) {
+		at.Number = p.Line
+		return at, p.Command, true
+	}
+	return at, BareCommand(at.Text), false
+}
+
 func readLines(s *reading, in *parse.Lines) {
-	p := in.Prompt()
-	next, _ := in.Peek()
-	at, text := next, ""
-	if p.Line > 0 && next.Number == p.Line+1 && goesOnBelow(p.Command) {
-		at.Number, text = p.Line, p.Command
-	} else {
+	at, text, isAbove := firstLine(in)
+	if !isAbove {
 		in.Next()
-		text = BareCommand(next.Text)
 	}
 	var b strings.Builder
 	lines := []parse.Line{{Text: text, Number: at.Number}}
