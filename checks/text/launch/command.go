@@ -535,9 +535,8 @@ func setOption(l *facts.Launch, what, value string) {
 	case "tmpfs":
 		target, options, _ := strings.Cut(value, ":")
 		addMount(l, "tmpfs", target)
-		if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
-			size, _, _ = strings.Cut(size, ",")
-			set(l, "shm_bytes", size)
+		if target == "/dev/shm" {
+			set(l, "shm_bytes", keyValues(strings.SplitSeq(options, ","))["size"])
 		}
 	case "contain", "contain all":
 		// A minimal /dev with a tmpfs at /dev/shm of the session's

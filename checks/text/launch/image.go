@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -83,7 +84,7 @@ func installed(l *facts.Launch, run []parse.Line) {
 			case word == "install" || word == "add" && python:
 				installing = manager
 			case installing && python && strings.HasPrefix(word, "-"):
-				skip = pythonValued[word]
+				skip = slices.Contains(pythonValued, word)
 			case installing && python && pythonPackage.MatchString(word):
 				name := strings.Trim(word, `"'`)
 				appendTo(&l.PythonPackages, name)
@@ -102,11 +103,8 @@ var betweenCommands = strings.NewReplacer("&&", " ; ", ";", " ; ", "||", " ; ")
 // pythonManagers install packages of Python, and pythonValued are those of their options that take a value.
 var (
 	pythonManagers = lazy.New(`^(?:pip[\d.]*|pipx|uv|conda|mamba|micromamba)$`)
-	pythonValued   = map[string]bool{
-		"-r": true, "--requirement": true, "-c": true, "--constraint": true, "-i": true, "--index-url": true, "--extra-index-url": true, "-f": true,
-		"--find-links": true, "-t": true, "--target": true, "--python": true, "-n": true, "--name": true, "-p": true, "--prefix": true, "--channel": true,
-		"--index-strategy": true, "--torch-backend": true, "--root": true, "--cache-dir": true, "--trusted-host": true,
-	}
+	pythonValued   = strings.Fields("-r --requirement -c --constraint -i --index-url --extra-index-url -f --find-links -t --target --python -n --name " +
+		"-p --prefix --channel --index-strategy --torch-backend --root --cache-dir --trusted-host")
 	// pythonPackage is a requirement: a name, with extras and versions or without.
 	pythonPackage = lazy.New(`^["']?[A-Za-z][A-Za-z0-9._-]{0,98}(?:\[[\w,.-]*\])?(?:[=<>~!]=?[^"'\s]*)?["']?$`)
 )

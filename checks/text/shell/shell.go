@@ -224,7 +224,11 @@ func (w *walk) statement(stmt *syntax.Stmt, depth int, maybe bool) {
 		}
 		w.command(c, words, maybe)
 	case *syntax.LetClause:
-		w.command(c, w.fields(c), maybe)
+		words := []Word{{Value: "let", From: w.base + int(c.Pos().Offset()), To: w.base + int(c.Pos().Offset()) + len("let")}}
+		for _, expression := range c.Exprs {
+			words = append(words, w.asWritten(expression))
+		}
+		w.command(c, words, maybe)
 	case *syntax.BinaryCmd:
 		isPipe := c.Op == syntax.Pipe || c.Op == syntax.PipeAll
 		w.statement(c.X, depth, maybe || isPipe)
@@ -274,21 +278,17 @@ func (w *walk) command(n syntax.Node, words []Word, maybe bool) {
 	}
 }
 
-// fields are the words of what has a form of its own.
-func (w *walk) fields(n syntax.Node) []Word {
-	var words []Word
-	for f := range strings.FieldsSeq(w.source(n.Pos(), n.End())) {
-		words = append(words, Word{Value: f, From: w.base + int(n.Pos().Offset()), To: w.base + int(n.End().Offset())})
-	}
-	return words
+// asWritten is a part of the text as one word.
+func (w *walk) asWritten(n syntax.Node) Word {
+	word := w.word(n.Pos(), n.End(), nil)
+	word.Value = w.source(n.Pos(), n.End())
+	return word
 }
 
 // assignment is "NAME=value" as one word.
 func (w *walk) assignment(a *syntax.Assign) Word {
 	if a.Value == nil || a.Index != nil || a.Array != nil { // "NAME", "-x", "NAME=(...)", "NAME[0]=1".
-		word := w.word(a.Pos(), a.End(), nil)
-		word.Value = w.source(a.Pos(), a.End())
-		return word
+		return w.asWritten(a)
 	}
 	value := w.word(a.Value.Pos(), a.Value.End(), a.Value.Parts)
 	value.Value = w.source(a.Pos(), a.Value.Pos()) + value.Value

@@ -129,7 +129,6 @@ func (s *Script) command(c *shell.Command) {
 			}
 		}
 	}
-	isAssignment := func(w shell.Word) bool { return assigned.MatchString(w.Value) }
 	switch head := words[0].Value; {
 	case head == "source" || head == "." || head == "eval":
 		if !slices.ContainsFunc(words, func(w shell.Word) bool { return activation.MatchString(w.Value) }) {
@@ -152,7 +151,7 @@ func (s *Script) command(c *shell.Command) {
 				s.exported[exported] = true
 			}
 		}
-	case slices.ContainsFunc(words, func(w shell.Word) bool { return !isAssignment(w) }):
+	case slices.ContainsFunc(words, func(w shell.Word) bool { return !assigned.MatchString(w.Value) }):
 		return // A command, and the variables in front of it are for it alone.
 	}
 	for _, w := range words {
