@@ -23,12 +23,10 @@ import (
 )
 
 const (
-	// maxWords bounds the words of one command line, maxList the
-	// entries of each list of a launch.
+	// maxWords bounds the words of one command line, maxList the entries of each list of a launch.
 	maxWords = 2000
 	maxList  = 256
-	// maxValue bounds one word that is kept, as checks does for
-	// variables.
+	// maxValue bounds one word that is kept, as checks does for variables.
 	maxValue = 4 << 10
 	// maxCommand bounds the words of a program that are kept.
 	maxCommand = 64
@@ -43,8 +41,7 @@ func assignment(word string) (name, value string, ok bool) {
 	return name, value, ok && variableName.MatchString(name)
 }
 
-// parseCount reads a count of processes, GPUs or nodes. "2:4" is torchrun's
-// range of nodes, of which the first counts.
+// parseCount reads a count of processes, GPUs or nodes. "2:4" is torchrun's range of nodes, of which the first counts.
 func parseCount(text string) *int {
 	text, _, _ = strings.Cut(text, ":")
 	n, err := strconv.Atoi(strings.TrimSpace(text))
@@ -114,9 +111,8 @@ func addVolume(l *facts.Launch, text, source string) {
 	addMount(l, source, target)
 }
 
-// keepLaunch writes a launch into the facts: its variables also apply to
-// the job. A launch that another line described already is not added
-// twice. Lines are those of the command, if it continues over several.
+// keepLaunch writes a launch into the facts: its variables also apply to the job. A launch that another line described
+// already is not added twice. Lines are those of the command, if it continues over several.
 func keepLaunch(s *reading, l *facts.Launch, at parse.Line, lines []parse.Line) {
 	l.Source, l.Line = s.Source(), at.Number
 	readVariables(l)
@@ -194,8 +190,7 @@ func readVariables(l *facts.Launch) {
 	}
 }
 
-// countDevices counts the GPUs of "all", "0,1" or "GPU-uuid,GPU-uuid"; nil is
-// none or unknown.
+// countDevices counts the GPUs of "all", "0,1" or "GPU-uuid,GPU-uuid"; nil means none, or not known.
 func countDevices(list string) *int {
 	switch lower := strings.ToLower(list); {
 	case lower == "all":
@@ -206,9 +201,8 @@ func countDevices(list string) *int {
 	return new(strings.Count(list, ",") + 1)
 }
 
-// Settings are the variables that a line sets for a job, by name and value: a shell's
-// export, the prefix of a command, a line of env. It leaves out values that the line does not
-// show.
+// Settings are the variables that a line sets for a job, by name and value: a shell's export, the prefix of a command,
+// a line of env. It leaves out values that the line does not show.
 func Settings(line string) [][2]string {
 	return slices.DeleteFunc(environmentSettings(line), func(v [2]string) bool { return refersTo(v[0], v[1]) })
 }
@@ -330,8 +324,7 @@ func readOptions(l *facts.Launch, words []string) {
 	}
 }
 
-// worldInfo reads DeepSpeed's list of GPUs by host, JSON in base64
-// (deepspeed/launcher/runner.py, encode_world_info).
+// worldInfo reads DeepSpeed's list of GPUs by host, JSON in base64 (deepspeed/launcher/runner.py, encode_world_info).
 func worldInfo(l *facts.Launch, value string) {
 	raw, err := base64.URLEncoding.DecodeString(value)
 	var hosts map[string][]int
@@ -347,8 +340,7 @@ func worldInfo(l *facts.Launch, value string) {
 	}
 }
 
-// takeCommand reads one command line, already joined, and keeps what it
-// starts. It reports whether it understood it.
+// takeCommand reads one command line, already joined, and keeps what it starts. It reports whether it understood it.
 func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
 	for _, words := range started(values.Expand(text, s.variables(at.Number)), 0) {
@@ -464,7 +456,7 @@ func readContainer(l *facts.Launch, program string, words []string) bool {
 	return len(rest) < len(words)
 }
 
-// dockerPart is the part of a launch that an option of docker run sets; empty if it is none.
+// dockerPart is the part of a launch that an option of docker run sets, if it sets one.
 func dockerPart(option string) string {
 	part := familyOf("docker").Sets[option]
 	if !isPart(part) {
@@ -539,8 +531,7 @@ func setOption(l *facts.Launch, what, value string) {
 			set(l, "shm_bytes", keyValues(strings.SplitSeq(options, ","))["size"])
 		}
 	case "contain", "contain all":
-		// A minimal /dev with a tmpfs at /dev/shm of the session's
-		// (sessiondir max size, 64 MiB).
+		// A minimal /dev with a tmpfs at /dev/shm of the session's (sessiondir max size, 64 MiB).
 		l.SHMMounted = false
 		if what == "contain all" {
 			l.IPC, l.PID = "private", "private"
@@ -554,8 +545,7 @@ func setOption(l *facts.Launch, what, value string) {
 	}
 }
 
-// dockerVariable reads the value of --env: a variable with its value, or one whose value is that
-// of the shell.
+// dockerVariable reads the value of --env: a variable with its value, or one whose value is that of the shell.
 func dockerVariable(l *facts.Launch, text string) {
 	name, value, ok := assignment(text)
 	switch {
@@ -579,8 +569,7 @@ func keyValues(list iter.Seq[string]) map[string]string {
 	return fields
 }
 
-// setGPUs reads the value of --gpus: "all", "2", "device=0,1",
-// "\"device=0,1\"", "all,capabilities=utility".
+// setGPUs reads the value of --gpus: "all", "2", "device=0,1", "\"device=0,1\"", "all,capabilities=utility".
 func setGPUs(l *facts.Launch, value string) {
 	value = quotes.Replace(value)
 	if _, list, ok := strings.Cut(value, "device="); ok {
@@ -599,8 +588,7 @@ func setGPUs(l *facts.Launch, value string) {
 // quotes takes the signs of a quotation off, as the shell leaves them.
 var quotes = strings.NewReplacer(`"`, "", `'`, "", `\`, "")
 
-// addDevice reads the value of --device: a path, or a name of CDI such as
-// "nvidia.com/gpu=all".
+// addDevice reads the value of --device: a path, or a name of CDI such as "nvidia.com/gpu=all".
 func addDevice(l *facts.Launch, value string) {
 	path, _, _ := strings.Cut(value, ":")
 	appendTo(&l.Devices, path)
@@ -641,8 +629,7 @@ func setUlimit(l *facts.Launch, value string) {
 	l.MemlockBytes = cmp.Or(values.Limit(soft, 1), l.MemlockBytes)
 }
 
-// dockerExec reads docker exec: it starts a program in a container that some
-// other line describes.
+// dockerExec reads docker exec: it starts a program in a container that some other line describes.
 func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
 	for what, value := range familyOf("docker").options(&words) {
 		if what == "variable" {
@@ -714,8 +701,7 @@ func readNumbers(l *facts.Launch, program string, words []string, parts ...strin
 // processesOfMap is the number of processes on each node that --map-by states.
 var processesOfMap = lazy.New(`^ppr:\d+:node`)
 
-// readSlurm reads the options of srun, or those of #SBATCH lines, and
-// returns the program.
+// readSlurm reads the options of srun, or those of #SBATCH lines, and returns the program.
 func readSlurm(l *facts.Launch, words []string) []string {
 	numbers, words := readNumbers(l, "srun", words, "gpus", "processes", "tasks", "nodes")
 	leaveOpen(l, l.Unknown["processes"], "tasks")

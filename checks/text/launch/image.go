@@ -18,8 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// dockerfileKind takes Dockerfiles: the base image and the variables that
-// they set.
+// dockerfileKind takes Dockerfiles: the base image and the variables that they set.
 func dockerfileKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "dockerfile", Title: "A Dockerfile", Gives: []string{"launches", "env"}, Anchors: []string{"FROM "},
@@ -112,8 +111,7 @@ var (
 // managers install packages of the distribution.
 var managers = map[string]bool{"apt-get": true, "apt": true, "dnf": true, "microdnf": true, "yum": true, "zypper": true, "tdnf": true}
 
-// packageName is a package as apt, dnf and zypper name it, with a version or
-// without.
+// packageName is a package as apt, dnf and zypper name it, with a version or without.
 var packageName = lazy.New(`^["']?([A-Za-z0-9][A-Za-z0-9.+_-]{0,98})(?:[=<>~!*:].*)?["']?$`)
 
 // inspectKind takes the JSON of docker inspect.

@@ -29,8 +29,7 @@ func commandKind(s *reading) *parse.Kind {
 	}
 }
 
-// promptKind takes commands behind a prompt that end in the same line,
-// and those that a log says it runs.
+// promptKind takes commands behind a prompt that end in the same line, and those that a log says it runs.
 func promptKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "command", Title: "A command that starts a container or a job", Gives: []string{"launches", "env"},
@@ -54,16 +53,14 @@ var loggedCommand = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[L
 // startsLaunch reports whether a line starts a container or a job.
 func startsLaunch(text string) bool { return len(started(text, 0)) > 0 }
 
-// goesOnBelow reports whether a line ends in a backslash, a blank behind
-// which is overlooked.
+// goesOnBelow reports whether a line ends in a backslash, a blank behind which is overlooked.
 func goesOnBelow(text string) bool {
 	text = strings.TrimRight(text, " \t")
 	return strings.HasSuffix(text, `\`) && !strings.HasSuffix(text, `\\`)
 }
 
-// BareCommand takes off a line what is not the command: blanks, the plus of
-// "set -x", the shell's second prompt, a lone sign of a prompt, and the mark of
-// quoted or listed text.
+// BareCommand takes off a line what is not the command: blanks, the plus of "set -x", the shell's second prompt, a lone
+// sign of a prompt, and the mark of quoted or listed text.
 func BareCommand(text string) string {
 	text = strings.TrimSpace(text)
 	for _, prefix := range []string{"+++ ", "++ ", "+ ", "> ", "$ ", "# $ ", "- "} {
@@ -116,11 +113,9 @@ func readLines(s *reading, in *parse.Lines) {
 	s.block = nil
 }
 
-// argumentsKind takes the arguments that servers and launchers print of
-// themselves: vLLM's "Initializing an LLM engine ... tensor_parallel_size=2"
-// and "non-default args: {'tensor_parallel_size': 2}", SGLang's
-// "server_args=ServerArgs(... tp_size=2", DeepSpeed's "nnodes=1,
-// num_local_procs=4".
+// argumentsKind takes the arguments that servers and launchers print of themselves: vLLM's "Initializing an LLM engine
+// ... tensor_parallel_size=2" and "non-default args: {'tensor_parallel_size': 2}", SGLang's "server_args=ServerArgs(...
+// tp_size=2", DeepSpeed's "nnodes=1, num_local_procs=4".
 func argumentsKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "arguments", Title: "The arguments that a server or a launcher printed", Gives: []string{"launches"},
@@ -142,8 +137,7 @@ func argumentsKind(s *reading) *parse.Kind {
 
 var printedArgument = lazy.New(`\b(tensor_parallel_size|pipeline_parallel_size|data_parallel_size|tp_size|pp_size|dp_size|num_local_procs|nnodes)['"]?[=:] ?(\d{1,7})\b`)
 
-// scriptKind takes the #SBATCH lines of a batch script. What else stands
-// in the script is read by itself.
+// scriptKind takes the #SBATCH lines of a batch script. What else stands in the script is read by itself.
 func scriptKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
@@ -175,9 +169,8 @@ func scriptKind(s *reading) *parse.Kind {
 
 var sbatchLine = lazy.New(`^\s*#SBATCH`)
 
-// environmentKind takes variables that control communication, however they are
-// set: the output of env, a shell's export, a prefix of a command, a line of a
-// Dockerfile, Python's os.environ.
+// environmentKind takes variables that control communication, however they are set: the output of env, a shell's
+// export, a prefix of a command, a line of a Dockerfile, Python's os.environ.
 func environmentKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
@@ -208,8 +201,7 @@ func environmentKind(s *reading) *parse.Kind {
 }
 
 var (
-	// environmentPython is os.environ["NAME"] = "value" and
-	// os.environ.setdefault("NAME", "value").
+	// environmentPython is os.environ["NAME"] = "value" and os.environ.setdefault("NAME", "value").
 	environmentPython = lazy.New(`^\s*(?:>>> )?os\.environ(?:\[|\.setdefault\()\s*['"](\w+)['"]\s*(?:\]\s*=|,)\s*(?:str\()?['"]?([^'")]*)['"]?\)*\s*(?:#.*)?$`)
 	// environmentFront is what stands before assignments: the plus of "set -x", the second prompt, an export.
 	environmentFront = lazy.New(`^(?:\++ )?(?:> )?((?:export|declare -x|ENV|set) +)?`)
@@ -226,8 +218,7 @@ var (
 	environmentCommand = lazy.New(`^(?:\.{0,2}/\S+|python[\d.]*|bash|sh|torchrun|mpirun|mpiexec|srun|deepspeed|accelerate|vllm|docker|podman|numactl|nohup|sudo|env|time|ray|horovodrun|sglang|trtllm-serve|lmdeploy|uv|poetry|conda|swift|llamafactory-cli|nsys|FORCE_TORCHRUN=\S*|\S+\.(?:sh|py)|\w+_perf|nvidia-smi|make|pytest|\\)$`)
 )
 
-// environmentSettings returns the variables that a line sets for the job, as
-// name and value.
+// environmentSettings returns the variables that a line sets for the job, as name and value.
 func environmentSettings(line string) [][2]string {
 	return slices.DeleteFunc(allSettings(line), func(v [2]string) bool { return !env.SteersCommunication(v[0]) })
 }

@@ -75,8 +75,7 @@ func (t *programTable) anchors() (all []string) {
 	return all
 }
 
-// programOf is what a command line runs, as a kind of launch: empty for
-// what starts no job.
+// programOf is what a command line runs, as a kind of launch: empty for what starts no job.
 func programOf(words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -151,16 +150,14 @@ func (f *family) next(words []string) (name, value string, rest []string) {
 	return name, value, rest
 }
 
-// wrappers are programs that run the command behind them, with those of
-// their options that take a value.
+// wrappers are programs that run the command behind them, with those of their options that take a value.
 var wrappers = map[string][]string{
 	"sudo": {"-u", "-g"}, "env": {"-u"}, "nohup": nil, "time": nil, "exec": nil, "stdbuf": nil, "unbuffer": nil,
 	"uv": {"--with", "--extra", "--group", "--python"}, "poetry": nil, "pixi": nil, "conda": {"-n", "-p", "--name", "--prefix"},
 	"numactl": {"-N", "-m", "-C", "-i"}, "nsys": nil, "ncu": nil, "timeout": {"-k", "-s"}, "taskset": nil, "setsid": nil,
 }
 
-// stripWrappers takes variables and programs that only run the command behind
-// them off its front.
+// stripWrappers takes variables and programs that only run the command behind them off its front.
 func stripWrappers(words []string) (variables [][2]string, rest []string) {
 	for len(words) > 0 {
 		if name, value, ok := assignment(words[0]); ok {

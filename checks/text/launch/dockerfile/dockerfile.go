@@ -15,8 +15,7 @@ import (
 
 // Image is what is in force in the image that is built without --target.
 type Image struct {
-	// Base is the image that it begins from, outside of the file. It refers to a variable if
-	// the file does not show it.
+	// Base is the image that it begins from, outside of the file. It refers to a variable if the file does not show it.
 	Base string
 	// Stage is the name of its last stage.
 	Stage string
@@ -29,8 +28,7 @@ type Image struct {
 	Runs [][]parse.Line
 }
 
-// Variable is a value of ENV with its line. A value that the file does not show refers to a
-// variable.
+// Variable is a value of ENV with its line. A value that the file does not show refers to a variable.
 type Variable struct {
 	Value string
 	Line  int
@@ -44,8 +42,7 @@ type stage struct {
 }
 
 const (
-	// maxStages bounds the stages of a file, maxVariables the variables of each, maxValue a
-	// value.
+	// maxStages bounds the stages of a file, maxVariables the variables of each, maxValue a value.
 	maxStages    = 200
 	maxVariables = 1000
 	maxValue     = 4 << 10
@@ -80,9 +77,8 @@ func (f *File) Image() *Image {
 // fromForm is what follows FROM.
 var fromForm = lazy.New(`^(?i)(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$`)
 
-// begin begins a stage: from an earlier one, by its name in any case or by its number, or else
-// from an image (BuildKit, frontend/dockerfile/dockerfile2llb/convert.go, and buildah, which
-// names a stage without a name by its number).
+// begin begins a stage: from an earlier one, by its name in any case or by its number, or else from an image (BuildKit,
+// frontend/dockerfile/dockerfile2llb/convert.go, and buildah, which names a stage without a name by its number).
 func begin(stages []*stage, global *stage, text string) *stage {
 	m := fromForm.FindStringSubmatch(text)
 	if m == nil {
@@ -146,8 +142,7 @@ func (s *stage) argument(global *stage, in instruction) {
 	}
 }
 
-// valueOf is the value of a variable. A search path that continues one of the base image keeps
-// its reference to it.
+// valueOf is the value of a variable. A search path that continues one of the base image keeps its reference to it.
 func (s *stage) valueOf(name, value string) string {
 	before, ok := s.Variables[name]
 	if !strings.HasSuffix(name, "PATH") || ok && !values.Refers(before.Value) {

@@ -90,16 +90,14 @@ func (f *File) goesOn(text string) string {
 	return text
 }
 
-// word is one of an instruction's, without its quotes. It is literal if single quotes are
-// around its value.
+// word is one of an instruction's, without its quotes. It is literal if single quotes are around its value.
 type word struct {
 	text    string
 	line    int
 	literal bool
 }
 
-// words splits what follows the name of an instruction at its blanks, outside of quotes and of
-// braces.
+// words splits what follows the name of an instruction at its blanks, outside of quotes and of braces.
 func (in *instruction) words() []word {
 	var all []word
 	var b strings.Builder

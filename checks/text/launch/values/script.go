@@ -24,8 +24,7 @@ type Script struct {
 	Prefixes map[int][]string
 }
 
-// event is an assignment. One in a block counts from the block's first line on: a loop goes
-// back there.
+// event is an assignment. One in a block counts from the block's first line on: a loop goes back there.
 type event struct {
 	line  int
 	name  string

@@ -16,8 +16,7 @@ const (
 	Unset State = iota
 	// Known variables have the value that the file states.
 	Known
-	// Unknown variables are assigned, and the file does not show what: in a branch or a
-	// loop, or by a command.
+	// Unknown variables are assigned, and the file does not show what: in a branch or a loop, or by a command.
 	Unknown
 )
 
@@ -53,8 +52,7 @@ func Refers(text string) bool {
 // reference is a dollar sign that a shell, Compose or Kubernetes replaces.
 var reference = lazy.New(`\$[A-Za-z_0-9@*#?({]`)
 
-// Compose is a text with what Docker Compose replaces in it: defaults, and the two dollar
-// signs that stand for one.
+// Compose is a text with what Docker Compose replaces in it: defaults, and the two dollar signs that stand for one.
 func Compose(text string) string {
 	if !strings.Contains(text, "$") {
 		return text
@@ -91,8 +89,7 @@ func expand(text string, lookup Lookup, depth int) string {
 	return b.String() + text
 }
 
-// one reads the reference at the beginning of a text: its length, and its value, or itself
-// where that is not known.
+// one reads the reference at the beginning of a text: its length, and its value, or itself where that is not known.
 func one(text string, lookup Lookup, depth int) (n int, value string) {
 	if m := plain.FindString(text); m != "" {
 		if value, state := lookup(m[1:]); state == Known {
@@ -123,13 +120,11 @@ func one(text string, lookup Lookup, depth int) (n int, value string) {
 
 var (
 	plain = lazy.New(`^\$[A-Za-z_][A-Za-z0-9_]*`)
-	// braced is "${A}", with an operator and its word or without: ":-", "-", ":=", "=",
-	// ":?", "?", ":+", "+".
+	// braced is "${A}", with an operator and its word or without: ":-", "-", ":=", "=", ":?", "?", ":+", "+".
 	braced = lazy.New(`^(?s)\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9])(?:(:?[-=?+])(.*))?\}$`)
 )
 
-// closing is where the brace or parenthesis that follows the dollar sign of a text is closed;
-// -1 where it is not.
+// closing is where the brace or parenthesis that follows the dollar sign of a text is closed; -1 where it is not.
 func closing(text string) int {
 	if len(text) < 2 || text[1] != '{' && text[1] != '(' {
 		return -1
