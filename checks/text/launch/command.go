@@ -654,7 +654,7 @@ func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	if kind := programOf(program); kind == "" || kind == "docker-run" { // A container in a container is not followed.
 		return false
 	}
-	return readLaunch(s, &facts.Launch{Variables: l.Variables, Unknown: l.Unknown}, command, at)
+	return readLaunch(s, l, command, at)
 }
 
 // readNumbers reads the options of a program that starts ranks. It returns the numbers that they state, by the
@@ -671,7 +671,11 @@ func readNumbers(l *facts.Launch, program string, words []string, parts ...strin
 		case unresolved(l, part, value):
 			continue
 		case of == "gres": // "gpu:h100:8,nic:1"
-			what, value = part, gpuOfGres.FindString(value)
+			if what, value = part, gpuOfGres.FindString(value); value == "gpu" {
+				value = "1"
+			}
+		case what == "nodes": // "2-4", of which the first counts.
+			value, _, _ = strings.Cut(value, "-")
 		case of == "map": // "ppr:8:node"
 			what, value = part, strings.TrimSuffix(processesOfMap.FindString(value), ":node")
 		case of == "hosts": // "a:8,b:8"
@@ -730,14 +734,10 @@ func onNode(total, nodes *int) *int {
 	return total
 }
 
-// gresCount reads "8", "2-4", of which the first counts, "h100:8", "gpu:h100:8(S:0-1)"; "gpu" is one.
+// gresCount reads "8", "h100:8", "gpu:h100:8(S:0-1)".
 func gresCount(value string) *int {
-	if value == "gpu" {
-		return new(1)
-	}
 	value, _, _ = strings.Cut(value, "(")
-	value, _, _ = strings.Cut(value[strings.LastIndexByte(value, ':')+1:], "-")
-	return parseCount(value)
+	return parseCount(value[strings.LastIndexByte(value, ':')+1:])
 }
 
 // saidOfMPI are the words that follow "mpirun" where it tells how a job ended (help-prun.txt

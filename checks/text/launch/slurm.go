@@ -45,7 +45,7 @@ func nodeKind(s *reading) *parse.Kind {
 
 var (
 	nodeLine  = lazy.New(`^\s*(?:NodeName=\S+\s+.*(?:\bGres=\S*gpu|\bName=gpu\b)|Name=gpu\s.*(?:File|Count)=)`)
-	gpuOfGres = lazy.New(`\bgpu(?:(?::[\w.-]+)?:\d{1,4})?`)
+	gpuOfGres = lazy.New(`\bgpus?\b(?:(?::[\w.-]+)?:\d{1,4})?`)
 	// fileRange is the range of a list of device files: "[0-7]", "[0,2]".
 	fileRange = lazy.New(`\[([\d,-]{1,200})\]`)
 )

@@ -104,11 +104,8 @@ func Parse(text string) *Script {
 			at := w.base + end
 			s.Commands = append(s.Commands, Command{Words: []Word{{Value: "read", From: at, To: at}, {Value: fields[1], From: at, To: at}}, Line: w.line(end), Maybe: true})
 		}
-		if next := strings.IndexByte(failed, '\n'); next >= 0 {
-			w.skip(end + next + 1)
-		} else {
-			w.skip(len(rest))
-		}
+		line, _, _ := strings.Cut(failed, "\n")
+		w.skip(min(end+len(line)+1, len(rest)))
 	}
 	if w.doubt > 0 {
 		s.Blocks = append(s.Blocks, Span{w.doubt, strings.Count(text, "\n") + 1})
@@ -140,15 +137,12 @@ func statements(text string, call func(*syntax.Stmt)) (err error) {
 
 // window is the beginning of a text up to the end of a line: the parser needs memory for each sign that may nest.
 func window(text string, oneLine bool) string {
-	if len(text) <= maxWindow && !oneLine {
-		return text
-	}
 	head := text[:min(len(text), maxWindow)]
 	next := strings.LastIndexByte(head, '\n')
 	if oneLine {
 		next = strings.IndexByte(head, '\n')
 	}
-	if next < 0 {
+	if next < 0 || len(head) == len(text) && !oneLine {
 		return head
 	}
 	return head[:next+1]

@@ -37,10 +37,11 @@ func (in *instruction) joined() string {
 }
 
 var (
-	// Instruction is the beginning of an instruction.
-	Instruction   = lazy.New(`^(?i)\s*(FROM|RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s+`)
-	directiveForm = lazy.New("^(?i)\\s*#\\s*(?:escape\\s*=\\s*([\\\\`])|[a-z]+\\s*=)")
-	belowForm     = lazy.New(`^(?is)(?:RUN|COPY|ADD)\s.*?<<-?\s*["']?([A-Za-z_]\w*)`)
+	// Instruction is the beginning of an instruction, and instructionForm that of one in a later form of Dockerfiles as well.
+	Instruction     = lazy.New(`^(?i)\s*(?:FROM|RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
+	instructionForm = lazy.New(`^\s*[A-Za-z]+(?:\s+|$)`)
+	directiveForm   = lazy.New("^(?i)\\s*#\\s*(?:escape\\s*=\\s*([\\\\`])|[a-z]+\\s*=)")
+	belowForm       = lazy.New(`^(?is)(?:RUN|COPY|ADD)\s.*?<<-?\s*["']?([A-Za-z_]\w*)`)
 )
 
 // Line reads the next line. It reports whether it belongs to a Dockerfile. Comments and blank lines do, and
@@ -53,7 +54,8 @@ func (f *File) Line(l parse.Line) bool {
 	} else if directive[1] != "" && !f.begun {
 		f.escape = directive[1][0]
 	}
-	switch m := Instruction.FindString(l.Text); {
+	belongs := true
+	switch m := instructionForm.FindString(l.Text); {
 	case f.end != "":
 		if text == f.end {
 			f.end = ""
@@ -64,6 +66,7 @@ func (f *File) Line(l parse.Line) bool {
 	case f.more:
 		text = f.goesOn(l.Text)
 	case m != "":
+		belongs = Instruction.MatchString(l.Text)
 		f.instructions = append(f.instructions, instruction{name: strings.ToUpper(strings.TrimSpace(m)), escape: cmp.Or(f.escape, '\\')})
 		text = f.goesOn(l.Text[len(m):])
 	default:
@@ -72,12 +75,12 @@ func (f *File) Line(l parse.Line) bool {
 	in := &f.instructions[len(f.instructions)-1]
 	in.lines = append(in.lines, parse.Line{Number: l.Number, Text: text})
 	if f.more {
-		return true
+		return belongs
 	}
 	if below := belowForm.FindStringSubmatch(in.name + " " + in.joined()); below != nil {
 		f.end = below[1]
 	}
-	return true
+	return belongs
 }
 
 // goesOn is a line without the sign at its end by which the instruction goes on below.
