@@ -37,7 +37,7 @@ func (in *instruction) joined() string {
 }
 
 var (
-	// Instruction is the beginning of an instruction, and instructionForm that of one in a later form of Dockerfiles as well.
+	// Instruction is how an instruction begins, and instructionForm how one that is not known does as well.
 	Instruction     = lazy.New(`^(?i)\s*(?:FROM|RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
 	instructionForm = lazy.New(`^\s*[A-Za-z]+(?:\s+|$)`)
 	directiveForm   = lazy.New("^(?i)\\s*#\\s*(?:escape\\s*=\\s*([\\\\`])|[a-z]+\\s*=)")
