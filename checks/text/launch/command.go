@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -22,12 +23,10 @@ import (
 )
 
 const (
-	// maxWords bounds the words of one command line, maxList the
-	// entries of each list of a launch.
+	// maxWords bounds the words of one command line, maxList the entries of each list of a launch.
 	maxWords = 2000
 	maxList  = 256
-	// maxValue bounds one word that is kept, as checks does for
-	// variables.
+	// maxValue bounds one word that is kept, as checks does for variables.
 	maxValue = 4 << 10
 	// maxCommand bounds the words of a program that are kept.
 	maxCommand = 64
@@ -42,8 +41,7 @@ func assignment(word string) (name, value string, ok bool) {
 	return name, value, ok && variableName.MatchString(name)
 }
 
-// parseCount reads a count of processes, GPUs or nodes. "2:4" is torchrun's
-// range of nodes, of which the first counts.
+// parseCount reads a count of processes, GPUs or nodes. "2:4" is torchrun's range of nodes, of which the first counts.
 func parseCount(text string) *int {
 	text, _, _ = strings.Cut(text, ":")
 	n, err := strconv.Atoi(strings.TrimSpace(text))
@@ -113,9 +111,8 @@ func addVolume(l *facts.Launch, text, source string) {
 	addMount(l, source, target)
 }
 
-// keepLaunch writes a launch into the facts: its variables also apply to
-// the job. A launch that another line described already is not added
-// twice. Lines are those of the command, if it continues over several.
+// keepLaunch writes a launch into the facts: its variables also apply to the job. A launch that another line described
+// already is not added twice. Lines are those of the command, if it continues over several.
 func keepLaunch(s *reading, l *facts.Launch, at parse.Line, lines []parse.Line) {
 	l.Source, l.Line = s.Source(), at.Number
 	readVariables(l)
@@ -144,11 +141,8 @@ func keepLaunch(s *reading, l *facts.Launch, at parse.Line, lines []parse.Line) 
 	}
 	s.Facts.Launches = append(s.Facts.Launches, *l)
 	if alone[l.Kind] {
-		end := at.Number
-		if len(lines) > 0 {
-			end = lines[len(lines)-1].Number
-		}
-		s.parts = append(s.parts, part{at.Number, end})
+		all := append([]parse.Line{at}, lines...)
+		s.parts = append(s.parts, part{at.Number, all[len(all)-1].Number})
 	}
 }
 
@@ -175,25 +169,17 @@ func sameLaunch(a, b *facts.Launch) bool {
 	return reflect.DeepEqual(first, second)
 }
 
-// counted are the variables by which servers are told how many GPUs to use: NVIDIA NIM for LLMs
-// (docs.nvidia.com/nim, Environment Variables) and text-generation-launcher (NUM_SHARD).
-var counted = map[string]string{
-	"NIM_TENSOR_PARALLEL_SIZE": "tensor_parallel", "NIM_PIPELINE_PARALLEL_SIZE": "pipeline_parallel", "NUM_SHARD": "tensor_parallel",
-}
-
-// readVariables takes from the variables which GPUs a container gets:
+// readVariables takes from the variables how many ranks a program runs, and which GPUs a container gets:
 // the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
 func readVariables(l *facts.Launch) {
-	if len(l.Command) > 1 && slices.Contains(swift, l.Command[1]) && l.Variables["NPROC_PER_NODE"] != "" {
-		l.Processes = parseCount(l.Variables["NPROC_PER_NODE"])
-	}
-	for name, part := range counted {
-		if value := l.Variables[name]; value != "" && valueOf(l, part).IsZero() {
+	f := familyOf(strings.Join(l.Command[:min(len(l.Command), 1)], ""))
+	for name, value := range l.Variables {
+		switch part := f.setByRanks(name, value); {
+		case part == "cpu":
+			l.CPUOnly = true
+		case part != "" && value != "" && valueOf(l, part).IsZero():
 			set(l, part, value)
 		}
-	}
-	if l.Variables["JAX_PLATFORMS"] == "cpu" || l.Variables["JAX_PLATFORM_NAME"] == "cpu" || l.Variables["ACCELERATE_USE_CPU"] == "true" {
-		l.CPUOnly = true
 	}
 	if l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
 		return
@@ -204,8 +190,7 @@ func readVariables(l *facts.Launch) {
 	}
 }
 
-// countDevices counts the GPUs of "all", "0,1" or "GPU-uuid,GPU-uuid"; nil is
-// none or unknown.
+// countDevices counts the GPUs of "all", "0,1" or "GPU-uuid,GPU-uuid"; nil means none, or not known.
 func countDevices(list string) *int {
 	switch lower := strings.ToLower(list); {
 	case lower == "all":
@@ -216,149 +201,10 @@ func countDevices(list string) *int {
 	return new(strings.Count(list, ",") + 1)
 }
 
-// wrappers are programs that run the command behind them, with those of
-// their options that take a value.
-var wrappers = map[string][]string{
-	"sudo": {"-u", "-g"}, "env": {"-u"}, "nohup": nil, "time": nil, "exec": nil, "stdbuf": nil, "unbuffer": nil,
-	"uv": {"--with", "--extra", "--group", "--python"}, "poetry": nil, "pixi": nil, "conda": {"-n", "-p", "--name", "--prefix"},
-	"numactl": {"-N", "-m", "-C", "-i"}, "nsys": nil, "ncu": nil, "timeout": {"-k", "-s"}, "taskset": nil, "setsid": nil,
-}
-
-// stripWrappers takes variables and programs that only run the command behind
-// them off its front.
-func stripWrappers(words []string) (variables [][2]string, rest []string) {
-	for len(words) > 0 {
-		if name, value, ok := assignment(words[0]); ok {
-			variables = append(variables, [2]string{name, value})
-			words = words[1:]
-			continue
-		}
-		valued, wrapper := wrappers[baseName(words[0])]
-		if !wrapper {
-			break
-		}
-		if words = words[1:]; len(words) > 0 && words[0] == "run" { // "uv run"
-			words = words[1:]
-		}
-		for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-			n := 1
-			if slices.Contains(valued, words[0]) {
-				n = 2
-			}
-			words = words[min(n, len(words)):]
-		}
-		if len(words) > 0 && durationForm.MatchString(words[0]) { // "timeout 60 torchrun ..."
-			words = words[1:]
-		}
-	}
-	return variables, words
-}
-
-// Starts splits a command line into the variables that it sets for its program, by name
-// and value, and the program with its arguments. It ends where the command ends.
-func Starts(line string) (variables [][2]string, words []string) {
-	return stripWrappers(shell.Words(line))
-}
-
-// Settings are the variables that a line sets for a job, by name and value: a shell's
-// export, the prefix of a command, a line of env. It leaves out values that the line does not
-// show.
+// Settings are the variables that a line sets for a job, by name and value: a shell's export, the prefix of a command,
+// a line of env. It leaves out values that the line does not show.
 func Settings(line string) [][2]string {
 	return slices.DeleteFunc(environmentSettings(line), func(v [2]string) bool { return refersTo(v[0], v[1]) })
-}
-
-// durationForm is a length of time, as timeout takes it.
-var durationForm = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
-
-// baseName is a program's name without its folder.
-func baseName(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
-
-// programOf is what a command line runs, as a kind of launch: empty for
-// what starts no job.
-func programOf(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	second := ""
-	if len(words) > 1 {
-		second = words[1]
-	}
-	base := baseName(words[0])
-	for _, s := range starters {
-		if !slices.Contains(s.programs, base) {
-			continue
-		}
-		if s.kind == "docker-run" && second == "container" && len(words) > 2 {
-			second = words[2]
-		}
-		if s.second == nil || slices.Contains(s.second, second) {
-			return s.kind
-		}
-	}
-	i := slices.Index(words, "-m")
-	switch isModule := strings.HasPrefix(base, "python") && i >= 0 && i+1 < len(words); {
-	case isModule && torchModule.MatchString(words[i+1]):
-		return "torchrun"
-	case isModule && pythonModule.MatchString(words[i+1]), collective.MatchString(base):
-		return "command"
-	}
-	return ""
-}
-
-// starters are the programs that start containers or jobs, by the kind of launch. Some do so with a certain second
-// word only.
-var starters = []struct {
-	kind             string
-	programs, second []string
-}{
-	{"docker-run", []string{"docker", "podman", "nerdctl", "nvidia-docker"}, []string{"run", "create", "exec"}},
-	{"apptainer", []string{"apptainer", "singularity", "enroot"}, []string{"run", "exec", "shell", "start"}},
-	{"slurm", []string{"srun", "sbatch", "salloc"}, nil},
-	{"mpirun", []string{"mpirun", "mpiexec", "orterun", "prterun", "horovodrun", "mpiexec.hydra"}, nil},
-	{"torchrun", []string{"torchrun"}, nil},
-	{"command", []string{"deepspeed", "sglang", "trtllm-serve", "lmdeploy", "text-generation-launcher", "llamafactory-cli"}, nil},
-	{"command", []string{"accelerate"}, []string{"launch"}},
-	{"command", []string{"vllm"}, []string{"serve"}},
-	{"command", []string{"swift", "megatron"}, swift},
-}
-
-// swift are what the programs swift and megatron of ms-swift do.
-var swift = []string{"sft", "pt", "rlhf", "infer", "rollout", "deploy", "export", "eval", "sample"}
-
-var (
-	// collective are the programs of nccl-tests and rccl-tests.
-	collective = lazy.New(`^(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv|all_gather_v)_perf$`)
-	// torchModule and pythonModule are Python modules that start ranks.
-	torchModule  = lazy.New(`^torch\.distributed\.(?:run|launch)$`)
-	pythonModule = lazy.New(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
-)
-
-// options are the parts that the options set by which programs are told how many ranks to
-// run, by their spelling with dashes: the documentation of torchrun,
-// accelerate, DeepSpeed, vLLM, SGLang, TGI, TensorRT-LLM and LMDeploy.
-var options = byOption(map[string][]string{
-	"processes":         {"--nproc-per-node", "--num-processes", "--num-gpus", "--num-local-procs"},
-	"nodes":             {"--nnodes", "--num-nodes", "--num-machines"},
-	"tensor_parallel":   {"--tensor-parallel-size", "--tensor-model-parallel-size", "-tp", "--tp", "--tp-size", "--num-shard"},
-	"pipeline_parallel": {"--pipeline-parallel-size", "--pipeline-model-parallel-size", "-pp", "--pp", "--pp-size"},
-	"data_parallel":     {"--data-parallel-size", "-dp", "--dp", "--dp-size"},
-})
-
-// byOption are parts of a launch by the options that set them.
-func byOption(optionsOf map[string][]string) map[string]string {
-	parts := make(map[string]string)
-	for part, names := range optionsOf {
-		for _, name := range names {
-			parts[name] = part
-		}
-	}
-	return parts
-}
-
-// onCPU are the options by which a program is told to use no GPU, with their value; "-" stands for no value.
-var onCPU = map[string]string{
-	"--device": "cpu", "--local-parameter-device": "cpu", "--device-type": "cpu", "--accelerator": "cpu", "--backend": "gloo", "--dist-backend": "gloo",
-	"--ddp-backend": "gloo", "--distributed-backend": "gloo", "--use-cpu": "-", "--no-cuda": "-", "--cpu": "-",
 }
 
 // readCommand takes from a program's arguments how many ranks it should
@@ -437,7 +283,7 @@ func readOptions(l *facts.Launch, words []string) {
 	if len(words) == 0 {
 		return
 	}
-	base := baseName(words[0])
+	f := familyOf(words[0])
 	begun := false // The program that a launcher starts has its own options.
 	for i, word := range words {
 		begun = begun || strings.HasSuffix(word, ".py")
@@ -451,37 +297,34 @@ func readOptions(l *facts.Launch, words []string) {
 		if !joined && i+1 < len(words) {
 			value = words[i+1]
 		}
-		spelling := strings.ReplaceAll(name, "_", "-")
-		if part := options[spelling]; part != "" {
-			set(l, part, value)
-			continue
-		}
-		if where := onCPU[spelling]; where == "-" && (!joined || value == "true") || where != "" && value == where {
+		switch what := f.setByRanks(strings.ReplaceAll(name, "_", "-"), value); what {
+		case "cpu flag":
+			l.CPUOnly = l.CPUOnly || !joined || value == "true"
+		case "cpu":
 			l.CPUOnly = true
-		}
-		if spelling == "--distributed-executor-backend" && value == "ray" { // The ranks of all of Ray's nodes.
+		case "ray": // The ranks of all of Ray's nodes.
 			leaveOpen(l, "of the Ray cluster", "tensor_parallel")
-		}
-		if spelling == "--world-info" {
+		case "world info":
 			worldInfo(l, value)
-		}
-		if spelling == "--include" && base == "deepspeed" && !unresolved(l, "processes", value) { // "localhost:0,1,2"
-			if _, list, ok := strings.Cut(value, ":"); ok && !strings.Contains(list, "@") {
+		case "hosts": // "localhost:0,1,2"
+			if _, list, ok := strings.Cut(value, ":"); !unresolved(l, "processes", value) && ok && !strings.Contains(list, "@") {
 				l.Processes = countDevices(list)
 			}
-		}
-		if spelling == "-g" && strings.HasSuffix(base, "_perf") && l.Processes == nil {
-			set(l, "processes", value)
+		case "gpus of thread":
+			if l.Processes == nil {
+				set(l, "processes", value)
+			}
+		default:
+			set(l, what, value)
 		}
 	}
-	if base == "accelerate" { // --num_processes is the whole job's.
+	if baseName(words[0]) == "accelerate" { // --num_processes is the whole job's.
 		leaveOpen(l, l.Unknown["nodes"], "processes")
 		l.Processes = onNode(l.Processes, l.Nodes)
 	}
 }
 
-// worldInfo reads DeepSpeed's list of GPUs by host, JSON in base64
-// (deepspeed/launcher/runner.py, encode_world_info).
+// worldInfo reads DeepSpeed's list of GPUs by host, JSON in base64 (deepspeed/launcher/runner.py, encode_world_info).
 func worldInfo(l *facts.Launch, value string) {
 	raw, err := base64.URLEncoding.DecodeString(value)
 	var hosts map[string][]int
@@ -497,8 +340,7 @@ func worldInfo(l *facts.Launch, value string) {
 	}
 }
 
-// takeCommand reads one command line, already joined, and keeps what it
-// starts. It reports whether it understood it.
+// takeCommand reads one command line, already joined, and keeps what it starts. It reports whether it understood it.
 func takeCommand(s *reading, text string, at parse.Line) bool {
 	understood := false
 	for _, words := range started(values.Expand(text, s.variables(at.Number)), 0) {
@@ -559,7 +401,7 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 		if words[i] == "exec" {
 			return dockerExec(s, l, words[i+1:], at)
 		}
-		if !readDocker(l, words[i+1:]) {
+		if !readContainer(l, words[0], words[i+1:]) {
 			return false
 		}
 		for part, text := range l.Unknown { // "-e NAME" hands on the variable of the shell.
@@ -571,7 +413,9 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 			}
 		}
 	case "apptainer":
-		readApptainer(l, words)
+		// It hands on the host's /dev/shm and namespaces, unless --contain, --ipc or --pid says otherwise.
+		l.Runtime, l.SHMMounted = baseName(words[0]), true
+		readContainer(l, words[0], words[2:])
 	case "slurm":
 		l.Command = readSlurm(l, words[1:])
 	case "mpirun":
@@ -590,128 +434,118 @@ func readLaunch(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	return true
 }
 
-// commandFlags are options of a program: which take no value.
-type commandFlags struct {
-	bare []string
-	// letters are the short ones that take no value and may stand together:
-	// "-itd".
-	letters string
-}
-
-// next splits the option at the front off: its name, its value and what is
-// left. An option that is not known takes a value when the next word does not
-// look like an option.
-func (f *commandFlags) next(words []string) (name, value string, rest []string) {
-	name, value, joined := strings.Cut(words[0], "=")
-	rest = words[1:]
-	switch {
-	case joined || slices.Contains(f.bare, name):
-		return name, value, rest
-	case !strings.HasPrefix(name, "--") && len(name) > 2 && !strings.Contains(f.letters, name[1:2]):
-		return name[:2], name[2:], rest // "-p8080:80".
-	case !strings.HasPrefix(name, "--") && strings.Trim(name[1:], f.letters) == "":
-		return name, "", rest
-	case !strings.HasPrefix(name, "--") && len(name) > 2: // "-itv a:b".
-		name = "-" + name[len(name)-1:]
-	}
-	if len(rest) == 0 {
-		return name, "", nil
-	}
-	return name, rest[0], rest[1:]
-}
-
-// dockerFlags are those of docker run, podman run and nerdctl run.
-var dockerFlags = commandFlags{
-	bare: []string{
-		"--rm", "--init", "--privileged", "--read-only", "--detach", "--interactive", "--tty", "--oom-kill-disable", "--publish-all",
-		"--no-healthcheck", "--sig-proxy", "--disable-content-trust", "--quiet", "--replace", "--rmi", "--no-hosts", "--tls-verify", "--env-host",
-	},
-	letters: "ditPq",
-}
-
-// readDocker reads the options of docker run. It reports false for what is
-// prose.
-func readDocker(l *facts.Launch, words []string) bool {
-	options, open := 0, ""
-	for len(words) > 0 && words[0] != "--" && (strings.HasPrefix(words[0], "-") || standsForOptions(words)) {
-		options++
-		if !strings.HasPrefix(words[0], "-") {
-			open, words = words[0], words[1:]
-			continue
+// readContainer reads the options of docker run or of apptainer, and what runs in the container. It reports false
+// for what is prose.
+func readContainer(l *facts.Launch, program string, words []string) bool {
+	f, rest, open := familyOf(program), words, ""
+	for {
+		for what, value := range f.options(&rest) {
+			setOption(l, what, value)
 		}
-		var name, value string
-		name, value, words = dockerFlags.next(words)
-		dockerOption(l, name, value)
-	}
-	if len(words) > 0 && words[0] == "--" {
-		options, words = options+1, words[1:]
+		if f.Kind != "docker-run" || !standsForOptions(rest) {
+			break
+		}
+		open, rest = rest[0], rest[1:]
 	}
 	if open != "" {
 		leaveRestOpen(l, open, ofContainer)
 	}
-	if len(words) > 0 {
-		l.Image = words[0]
-		l.Command = words[1:]
+	if len(rest) > 0 {
+		l.Image, l.Command = rest[0], rest[1:]
 	}
-	return options > 0
+	return len(rest) < len(words)
 }
 
-// dockerParts are the parts of a launch that options set whose value is one of them.
-var dockerParts = map[string]string{
-	"--gpus": "gpus", "--device": "devices", "--shm-size": "shm_bytes", "--ipc": "ipc", "--pid": "pid", "--network": "network", "--net": "network",
-	"--cap-add": "cap_add", "--privileged": "privileged", "--user": "user", "-u": "user", "--runtime": "runtime",
-	"--cpus": "cpus", "--memory": "memory_bytes", "-m": "memory_bytes",
+// dockerPart is the part of a launch that an option of docker run sets, if it sets one.
+func dockerPart(option string) string {
+	part := familyOf("docker").Sets[option]
+	if !isPart(part) {
+		return ""
+	}
+	return part
 }
 
+// dockerOption sets what an option of docker run says.
 func dockerOption(l *facts.Launch, name, value string) {
-	part := dockerParts[name]
-	if part != "" && unresolved(l, part, value) {
-		if part == "gpus" {
-			l.GPUVendor = "nvidia"
-		}
-		if part == "devices" {
+	setOption(l, familyOf("docker").Sets[name], value)
+}
+
+// setOption sets what an option says, by the name that programs.yaml gives it.
+func setOption(l *facts.Launch, what, value string) {
+	if what == "gpus" {
+		l.GPUVendor = "nvidia"
+	}
+	if isPart(what) && unresolved(l, what, value) {
+		if what == "devices" {
 			leaveOpen(l, value, "gpus")
 		}
 		return
 	}
-	switch name {
-	case "--gpus":
+	switch what {
+	case "gpus":
 		setGPUs(l, value)
-	case "--device":
+	case "rocm":
+		l.GPUs, l.GPUVendor = countDevices("all"), "amd"
+	case "devices":
 		addDevice(l, value)
-	case "--cap-add":
+	case "cap_add":
 		for c := range strings.SplitSeq(value, ",") {
 			appendTo(&l.CapAdd, values.Capability(c))
 		}
-	case "--privileged":
+	case "privileged":
 		l.Privileged = value != "false"
-	case "--ulimit":
+	case "memory": // Of Slurm: in MiB without a unit, and 0 is all of the node.
+		if strings.Trim(value, "0123456789") == "" {
+			value += "m"
+		}
+		if n := values.Size(value); n == nil || *n > 0 {
+			set(l, "memory_bytes", value)
+		}
+	case "ulimit":
 		setUlimit(l, value)
-	case "--env", "-e":
+	case "variable":
 		dockerVariable(l, value)
-	case "--env-file":
+	case "assignment":
+		setAssignment(l, value)
+	case "assignments":
+		for part := range strings.SplitSeq(value, ",") {
+			setAssignment(l, part)
+		}
+	case "env file":
 		leaveOpen(l, "set by "+value, "variables")
-	case "--volume", "-v":
+	case "volume":
 		addVolume(l, value, "")
-	case "--mount":
-		fields := keyValues(value)
+	case "volumes", "binds":
+		for part := range strings.SplitSeq(value, ",") {
+			if what == "binds" || strings.Contains(part, ":") {
+				addVolume(l, part, part)
+			}
+		}
+	case "mount":
+		fields := keyValues(strings.SplitSeq(value, ","))
 		addMount(l, cmp.Or(fields["source"], fields["src"], fields["type"]), cmp.Or(fields["target"], fields["destination"], fields["dst"]))
-	case "--tmpfs":
+	case "tmpfs":
 		target, options, _ := strings.Cut(value, ":")
 		addMount(l, "tmpfs", target)
-		if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
-			size, _, _ = strings.Cut(size, ",")
-			set(l, "shm_bytes", size)
+		if target == "/dev/shm" {
+			set(l, "shm_bytes", keyValues(strings.SplitSeq(options, ","))["size"])
 		}
-	case "--name":
+	case "contain", "contain all":
+		// A minimal /dev with a tmpfs at /dev/shm of the session's (sessiondir max size, 64 MiB).
+		l.SHMMounted = false
+		if what == "contain all" {
+			l.IPC, l.PID = "private", "private"
+		}
+	case "name":
 		l.Name = value
+	case "image":
+		l.Image = value
 	default:
-		set(l, part, value)
+		set(l, what, value)
 	}
 }
 
-// dockerVariable reads the value of --env: a variable with its value, or one whose value is that
-// of the shell.
+// dockerVariable reads the value of --env: a variable with its value, or one whose value is that of the shell.
 func dockerVariable(l *facts.Launch, text string) {
 	name, value, ok := assignment(text)
 	switch {
@@ -724,60 +558,57 @@ func dockerVariable(l *facts.Launch, text string) {
 	}
 }
 
-// keyValues reads "type=bind,source=/a,target=/b".
-func keyValues(text string) map[string]string {
+// keyValues reads fields such as "type=bind", by their names in lower case.
+func keyValues(list iter.Seq[string]) map[string]string {
 	fields := make(map[string]string)
-	for part := range strings.SplitSeq(text, ",") {
+	for part := range list {
 		if name, value, ok := strings.Cut(part, "="); ok && len(fields) < maxList {
-			fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
+			fields[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
 		}
 	}
 	return fields
 }
 
-// setGPUs reads the value of --gpus: "all", "2", "device=0,1",
-// "\"device=0,1\"", "all,capabilities=utility".
+// setGPUs reads the value of --gpus: "all", "2", "device=0,1", "\"device=0,1\"", "all,capabilities=utility".
 func setGPUs(l *facts.Launch, value string) {
-	value = strings.Trim(value, `"'\`)
-	l.GPUVendor = "nvidia"
+	value = quotes.Replace(value)
 	if _, list, ok := strings.Cut(value, "device="); ok {
-		list, _, _ = strings.Cut(strings.Trim(list, `"'\`), ",cap")
-		l.GPUs = countDevices(strings.Trim(list, `"'\`))
+		list, _, _ = strings.Cut(list, ",cap")
+		l.GPUs = countDevices(list)
 		return
 	}
-	first, _, _ := strings.Cut(value, ",")
-	first = strings.TrimPrefix(first, "count=")
-	if first == "all" || first == "-1" {
-		l.GPUs = countDevices("all")
-	} else if n := parseCount(first); n != nil {
-		l.GPUs = n
+	count, _, _ := strings.Cut(strings.TrimPrefix(value, "count="), ",")
+	if count == "all" || count == "-1" {
+		l.GPUs = new(-1)
+	} else {
+		l.GPUs = cmp.Or(parseCount(count), l.GPUs)
 	}
 }
 
-// addDevice reads the value of --device: a path, or a name of CDI such as
-// "nvidia.com/gpu=all".
+// quotes takes the signs of a quotation off, as the shell leaves them.
+var quotes = strings.NewReplacer(`"`, "", `'`, "", `\`, "")
+
+// addDevice reads the value of --device: a path, or a name of CDI such as "nvidia.com/gpu=all".
 func addDevice(l *facts.Launch, value string) {
 	path, _, _ := strings.Cut(value, ":")
 	appendTo(&l.Devices, path)
-	vendor, device, cdi := strings.Cut(value, "=")
-	gpus := 0 // -1 is all.
+	name, device, _ := strings.Cut(value, "=")
+	vendor, isCDI := strings.CutSuffix(name, ".com/gpu")
 	switch {
-	case cdi && (vendor == "nvidia.com/gpu" || vendor == "amd.com/gpu"):
-		l.GPUVendor, _, _ = strings.Cut(vendor, ".")
-		if gpus = 1; device == "all" {
-			gpus = -1
-		}
+	case isCDI && (vendor == "nvidia" || vendor == "amd"):
+		l.GPUVendor = vendor
 	case path == "/dev/kfd":
 		l.GPUVendor = cmp.Or(l.GPUVendor, "amd")
-	case path == "/dev/dri" || path == "/dev/dri/":
-		gpus = -1
-	case strings.HasPrefix(path, "/dev/dri/renderD"):
-		gpus = 1
+		return
+	case !strings.HasPrefix(path, "/dev/dri/renderD") && strings.TrimSuffix(path, "/") != "/dev/dri":
+		return
 	}
 	switch {
-	case gpus == -1 || gpus == 1 && l.GPUs == nil:
-		l.GPUs = &gpus
-	case gpus == 1 && *l.GPUs > 0:
+	case device == "all" || strings.TrimSuffix(path, "/") == "/dev/dri":
+		l.GPUs = new(-1)
+	case l.GPUs == nil:
+		l.GPUs = new(1)
+	case *l.GPUs > 0:
 		l.GPUs = new(*l.GPUs + 1)
 	}
 }
@@ -798,13 +629,10 @@ func setUlimit(l *facts.Launch, value string) {
 	l.MemlockBytes = cmp.Or(values.Limit(soft, 1), l.MemlockBytes)
 }
 
-// dockerExec reads docker exec: it starts a program in a container that some
-// other line describes.
+// dockerExec reads docker exec: it starts a program in a container that some other line describes.
 func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool {
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		var name, value string
-		name, value, words = dockerFlags.next(words)
-		if name == "-e" || name == "--env" {
+	for what, value := range familyOf("docker").options(&words) {
+		if what == "variable" {
 			dockerVariable(l, value)
 		}
 	}
@@ -826,137 +654,74 @@ func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	if kind := programOf(program); kind == "" || kind == "docker-run" { // A container in a container is not followed.
 		return false
 	}
-	return readLaunch(s, &facts.Launch{Variables: l.Variables, Unknown: l.Unknown}, command, at)
+	return readLaunch(s, l, command, at)
 }
 
-// apptainerFlags are those of apptainer, singularity and enroot start.
-var apptainerFlags = commandFlags{
-	bare: []string{
-		"--nv", "--rocm", "--nvccli", "--writable", "--writable-tmpfs", "--contain", "--containall", "--cleanenv", "--ipc", "--pid", "--net",
-		"--fakeroot", "--userns", "--no-home", "--rw", "--root", "--no-privs", "--keep-privs", "--unsquash", "--compat", "--uts",
-	},
-	letters: "cCefipuwsrq",
-}
-
-// readApptainer reads apptainer, singularity and enroot lines. They hand on
-// the host's /dev/shm and namespaces, unless --contain, --ipc or --pid says
-// otherwise.
-func readApptainer(l *facts.Launch, words []string) {
-	l.Runtime = baseName(words[0])
-	words = words[2:]
-	l.SHMMounted = true
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		var name, value string
-		name, value, words = apptainerFlags.next(words)
-		switch name {
-		case "--nv", "--nvccli":
-			l.GPUs, l.GPUVendor = countDevices("all"), "nvidia"
-		case "--rocm":
-			l.GPUs, l.GPUVendor = countDevices("all"), "amd"
-		case "--ipc", "-i":
-			l.IPC = "private"
-		case "--pid", "-p":
-			l.PID = "private"
-		case "--contain", "-c", "--containall", "-C":
-			// A minimal /dev with a tmpfs at /dev/shm of the session's
-			// (sessiondir max size, 64 MiB).
-			l.SHMMounted = false
-			if strings.HasSuffix(name, "all") || name == "-C" {
-				l.IPC, l.PID = "private", "private"
-			}
-		case "--bind", "-B", "--mount", "-m":
-			for part := range strings.SplitSeq(value, ",") {
-				addVolume(l, part, part)
-			}
-		case "--env", "-e":
-			setAssignment(l, value)
-		}
-	}
-	if len(words) > 0 {
-		l.Image, l.Command = words[0], words[1:]
-	}
-}
-
-// slurmFlags are those of srun and sbatch.
-var slurmFlags = commandFlags{
-	bare: []string{
-		"--exclusive", "--overlap", "--pty", "--label", "--unbuffered", "--no-kill", "--overcommit", "--oversubscribe", "--container-writable",
-		"--container-mount-home", "--no-container-mount-home", "--container-remap-root", "--requeue", "--wait", "--verbose", "--quiet", "--hold",
-		"--export-file", "--kill-on-bad-exit", "--preserve-env",
-	},
-	letters: "lusOovQHZE",
-}
-
-// slurmParts are the parts of a launch that options of Slurm set whose value is one of them.
-var slurmParts = map[string]string{
-	"--nodes": "nodes", "-N": "nodes", "--ntasks-per-node": "processes", "--tasks-per-node": "processes", "--ntasks": "processes", "-n": "processes",
-	"--cpus-per-task": "cpus", "-c": "cpus", "--mem": "memory_bytes",
-	"--gres": "gpus", "--gpus-per-node": "gpus", "--gpus": "gpus", "-G": "gpus", "--gpus-per-task": "gpus",
-}
-
-// readSlurm reads the options of srun, or those of #SBATCH lines, and
-// returns the program.
-func readSlurm(l *facts.Launch, words []string) []string {
-	var tasks, total, perTask, cpus *int
-	counts := map[string]**int{
-		"--ntasks": &tasks, "-n": &tasks, "--gpus": &total, "-G": &total, "--gpus-per-task": &perTask, "--cpus-per-task": &cpus, "-c": &cpus,
-	}
-	exclusive := false
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		var name, value string
-		name, value, words = slurmFlags.next(words)
-		if part := slurmParts[name]; part != "" && unresolved(l, part, value) {
+// readNumbers reads the options of a program that starts ranks. It returns the numbers that they state, by the
+// part of a launch ("gpus") or what all of the job or each task has ("gpus of job"), and the words behind them.
+// A variable that stands for options may set some parts.
+func readNumbers(l *facts.Launch, program string, words []string, parts ...string) (numbers map[string]*int, rest []string) {
+	numbers = make(map[string]*int)
+	for what, value := range familyOf(program).options(&words) {
+		part, of, _ := strings.Cut(what, " of ")
+		switch {
+		case !slices.Contains([]string{"nodes", "processes", "gpus", "cpus", "exclusive"}, part):
+			setOption(l, what, value)
 			continue
-		}
-		if count := counts[name]; count != nil {
-			*count = gresCount(value)
-		}
-		switch name {
-		case "--nodes", "-N":
+		case unresolved(l, part, value):
+			continue
+		case of == "gres": // "gpu:h100:8,nic:1"
+			if what, value = part, gpuOfGres.FindString(value); value == "gpu" {
+				value = "1"
+			}
+		case what == "nodes": // "2-4", of which the first counts.
 			value, _, _ = strings.Cut(value, "-")
-			l.Nodes = parseCount(value)
-		case "--ntasks-per-node", "--tasks-per-node":
-			l.Processes = parseCount(value)
-		case "--gres", "--gpus-per-node":
-			setGres(l, name, value)
-		case "--mem":
-			l.MemoryBytes = slurmMemory(value)
-		case "--exclusive":
-			exclusive = true
-		case "--job-name", "-J":
-			l.Name = value
-		case "--container-image":
-			l.Image = value
-		case "--container-mounts":
-			for part := range strings.SplitSeq(value, ",") {
-				if strings.Contains(part, ":") {
-					addVolume(l, part, "")
-				}
+		case of == "map": // "ppr:8:node"
+			what, value = part, strings.TrimSuffix(processesOfMap.FindString(value), ":node")
+		case of == "hosts": // "a:8,b:8"
+			hosts := make(map[string]bool)
+			for host := range strings.SplitSeq(value, ",") {
+				host, _, _ = strings.Cut(host, ":")
+				hosts[host] = true
 			}
-		case "--export":
-			for part := range strings.SplitSeq(value, ",") {
-				setAssignment(l, part)
-			}
+			what, value = part, strconv.Itoa(len(hosts))
 		}
+		numbers[what] = cmp.Or(gresCount(value), numbers[what])
+	}
+	l.Nodes, l.Processes, l.GPUs = cmp.Or(numbers["nodes"], l.Nodes), cmp.Or(numbers["processes"], l.Processes), cmp.Or(numbers["gpus"], l.GPUs)
+	if program == "mpirun" && l.Nodes == nil { // It follows from the processes.
+		leaveOpen(l, l.Unknown["processes"], "nodes")
 	}
 	if len(words) > 0 && optionsVariable(words[0]) {
-		leaveRestOpen(l, words[0], []string{"gpus", "processes", "tasks", "nodes"})
+		leaveRestOpen(l, words[0], parts)
 	}
+	if total := numbers["processes of job"]; total != nil && l.Processes == nil {
+		leaveOpen(l, l.Unknown["nodes"], "processes")
+		l.Processes = onNode(total, l.Nodes)
+	}
+	return numbers, words
+}
+
+// processesOfMap is the number of processes on each node that --map-by states.
+var processesOfMap = lazy.New(`^ppr:\d+:node`)
+
+// readSlurm reads the options of srun, or those of #SBATCH lines, and returns the program.
+func readSlurm(l *facts.Launch, words []string) []string {
+	numbers, words := readNumbers(l, "srun", words, "gpus", "processes", "tasks", "nodes")
 	leaveOpen(l, l.Unknown["processes"], "tasks")
-	if tasks != nil && l.Processes == nil {
-		leaveOpen(l, l.Unknown["nodes"], "processes", "tasks")
-		l.Processes = onNode(tasks, l.Nodes)
-	}
 	l.Tasks = l.Processes
-	if cpus != nil && l.Unknown["processes"] == "" && !exclusive { // An exclusive job has all CPUs of the node.
-		n := float64(*cpus)
-		if l.Processes != nil {
-			n *= float64(*l.Processes)
-		}
-		l.CPUs = &n
+	if cpus := numbers["cpus of task"]; cpus != nil && l.Unknown["processes"] == "" && numbers["exclusive"] == nil { // An exclusive job has all CPUs of the node.
+		l.CPUs = new(float64(*cpus * *cmp.Or(l.Processes, new(1))))
 	}
-	if l.GPUs == nil {
-		l.GPUs = slurmGPUs(l, total, perTask)
+	// Without a number of nodes, or of tasks on one, that of GPUs on a node is not known.
+	switch total, perTask := numbers["gpus of job"], numbers["gpus of task"]; {
+	case l.GPUs != nil:
+	case total != nil:
+		leaveOpen(l, l.Unknown["nodes"], "gpus")
+		l.GPUs = onNode(total, l.Nodes)
+	case perTask != nil:
+		leaveOpen(l, l.Unknown["processes"], "gpus")
+		l.GPUs = new(*perTask * *cmp.Or(l.Processes, new(1)))
 	}
 	return words
 }
@@ -969,49 +734,6 @@ func onNode(total, nodes *int) *int {
 	return total
 }
 
-// slurmMemory reads the value of --mem, in MiB without a unit; 0 is all of the node.
-func slurmMemory(text string) *int64 {
-	n := values.Size(text)
-	switch {
-	case n == nil || *n == 0:
-		return nil
-	case strings.Trim(text, "0123456789") == "" && *n < 1<<40:
-		return new(*n << 20)
-	}
-	return n
-}
-
-// slurmGPUs counts the GPUs of a node from those of the job or of a task. Without
-// a number of nodes, or of tasks on one, it is not known.
-func slurmGPUs(l *facts.Launch, total, perTask *int) *int {
-	switch {
-	case total != nil:
-		leaveOpen(l, l.Unknown["nodes"], "gpus")
-		return onNode(total, l.Nodes)
-	case perTask != nil:
-		leaveOpen(l, l.Unknown["processes"], "gpus")
-		if l.Processes != nil && *l.Processes <= 1<<10 && *perTask <= 1<<10 {
-			return new(*perTask * *l.Processes)
-		}
-	}
-	return perTask
-}
-
-// setGres reads "gpu:8", "gpu:h100:8", "8", "h100:8".
-func setGres(l *facts.Launch, name, value string) {
-	if name == "--gres" {
-		i := strings.Index(value, "gpu")
-		if i < 0 {
-			return
-		}
-		value, _, _ = strings.Cut(value[i:], ",")
-		if value == "gpu" {
-			value = "gpu:1"
-		}
-	}
-	l.GPUs = cmp.Or(gresCount(value), l.GPUs)
-}
-
 // gresCount reads "8", "h100:8", "gpu:h100:8(S:0-1)".
 func gresCount(value string) *int {
 	value, _, _ = strings.Cut(value, "(")
@@ -1022,78 +744,10 @@ func gresCount(value string) *int {
 // of PRRTE, help-orterun.txt of Open MPI): "mpirun noticed that process rank 0 ...".
 var saidOfMPI = map[string]bool{"detected": true, "noticed": true, "was": true, "has": true, "could": true, "does": true, "failed": true}
 
-// mpiFlags are those of mpirun that take no value (Open MPI, MPICH,
-// Intel MPI, Horovod).
-var mpiFlags = []string{
-	"-allow-run-as-root", "-oversubscribe", "-tag-output", "-report-bindings", "-verbose", "-v", "-q", "-bynode", "-byslot", "-nooversubscribe", "-l",
-	"-merge-stderr-to-stdout", "-use-hwthread-cpus", "-display-map", "-display-allocation", "-timestamp-output", "-mpi", "-gloo", "-disable-cache",
-	"-prepend-rank",
-}
-
-// mpiParts are the parts of a launch that options of mpirun set whose value is one of them.
-var mpiParts = map[string]string{
-	"-np": "processes", "-n": "processes", "-c": "processes", "-npernode": "processes", "-N": "processes", "-ppn": "processes", "-perhost": "processes",
-	"-map-by": "processes", "-H": "nodes", "-host": "nodes", "-hosts": "nodes",
-}
-
 // readMPI reads the options of mpirun and returns the program.
 func readMPI(l *facts.Launch, words []string) []string {
-	var total, perNode, hosts *int
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		name, value, joined := strings.Cut(words[0], "=")
-		words, name = words[1:], "-"+strings.TrimLeft(name, "-")
-		if slices.Contains(mpiFlags, name) {
-			continue
-		}
-		if !joined && len(words) > 0 {
-			value, words = words[0], words[1:]
-		}
-		if part := mpiParts[name]; part != "" && unresolved(l, part, value) {
-			continue
-		}
-		switch name {
-		case "-np", "-n", "-c":
-			total = parseCount(value)
-		case "-npernode", "-N", "-ppn", "-perhost":
-			perNode = parseCount(value)
-		case "-map-by":
-			if strings.HasPrefix(value, "ppr:") && strings.Contains(value, ":node") {
-				perNode = parseCount(strings.TrimPrefix(value, "ppr:"))
-			}
-		case "-H", "-host", "-hosts":
-			names := make(map[string]bool)
-			for part := range strings.SplitSeq(value, ",") {
-				host, _, _ := strings.Cut(part, ":")
-				names[host] = true
-			}
-			hosts = new(len(names))
-		case "-x", "-genvlist":
-			setAssignment(l, value)
-		case "-env", "-genv":
-			if len(words) > 0 && !joined && !strings.Contains(value, "=") {
-				setVariable(l, value, words[0])
-				words = words[1:]
-			} else {
-				setAssignment(l, value)
-			}
-		case "-mca", "-gmca", "-omca", "-prtemca", "-pmixmca":
-			if len(words) > 0 && !joined {
-				words = words[1:]
-			}
-		}
-	}
-	l.Nodes = hosts
-	if perNode == nil && total != nil { // That of the whole job is known only.
-		leaveOpen(l, l.Unknown["nodes"], "processes")
-	}
-	if hosts == nil {
-		leaveOpen(l, l.Unknown["processes"], "nodes")
-	}
-	if len(words) > 0 && optionsVariable(words[0]) {
-		leaveRestOpen(l, words[0], []string{"processes", "nodes"})
-	}
-	l.Processes = cmp.Or(perNode, onNode(total, hosts))
-	if perNode != nil && hosts == nil && total != nil && *total > *perNode {
+	numbers, words := readNumbers(l, "mpirun", words, "processes", "nodes")
+	if perNode, total := numbers["processes"], numbers["processes of job"]; l.Nodes == nil && perNode != nil && total != nil && *total > *perNode {
 		l.Nodes = new(*total / *perNode)
 	}
 	return words

@@ -78,7 +78,7 @@ func (w *yamlWalk) fields(l *facts.Launch, n *yaml.Node, all ...string) {
 // setBy is the part of a launch that an option sets.
 func setBy(option string) string {
 	name, _, _ := strings.Cut(option, "=")
-	return cmp.Or(dockerParts[name], map[string]string{"--ulimit": "memlock_bytes", "--env-file": "variables"}[name])
+	return cmp.Or(dockerPart(name), map[string]string{"--ulimit": "memlock_bytes", "--env-file": "variables"}[name])
 }
 
 // child is what stands below a key. As in Go's JSON, its case does not matter.

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,45 +15,25 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
 
-// commandAnchors are the programs that start containers and jobs.
-var commandAnchors = []string{
-	"docker ", "docker-run", "podman ", "nerdctl ", "apptainer ", "singularity ", "enroot ", "srun ", "sbatch ", "salloc ", "mpirun", "mpiexec", "orterun",
-	"horovodrun", "torchrun", "torch.distributed.", "accelerate launch", "deepspeed", "vllm serve", "vllm.entrypoints", "sglang", "trtllm-serve",
-	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "swift ", "megatron ", "_perf ",
-}
-
-// commandPrograms are the same as commands behind a prompt.
-var commandPrograms = func() []string {
-	all := []string{"python", "python3"}
-	for _, s := range starters {
-		all = append(all, s.programs...)
-	}
-	return all
-}()
-
 // commandKind takes command lines that stand by themselves, and those
 // that go on over several lines, behind a prompt or not.
 func commandKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
-		Anchors: commandAnchors, Commands: commandPrograms,
+		Anchors: programs().anchors(), Commands: append(slices.Collect(maps.Keys(programs().byName)), "python", "python3"),
 		Begins: func(in *parse.Lines) bool {
-			if next, ok := in.Peek(); ok && in.Prompt().Line > 0 && next.Number == in.Prompt().Line+1 && goesOnBelow(in.Prompt().Command) {
-				return startsLaunch(in.Prompt().Command)
-			}
-			l, ok := in.Peek()
-			return ok && startsLaunch(BareCommand(l.Text))
+			_, text, _ := firstLine(in)
+			return startsLaunch(text)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) { readLines(s, in) },
 	}
 }
 
-// promptKind takes commands behind a prompt that end in the same line,
-// and those that a log says it runs.
+// promptKind takes commands behind a prompt that end in the same line, and those that a log says it runs.
 func promptKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "command", Title: "A command that starts a container or a job", Gives: []string{"launches", "env"},
-		Anchors: commandAnchors,
+		Anchors: programs().anchors(),
 		Line: func(_ *parse.Sink, l parse.Line) bool {
 			if s.Form() != parse.NoSource {
 				return false
@@ -72,16 +53,14 @@ var loggedCommand = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[L
 // startsLaunch reports whether a line starts a container or a job.
 func startsLaunch(text string) bool { return len(started(text, 0)) > 0 }
 
-// goesOnBelow reports whether a line ends in a backslash, a blank behind
-// which is overlooked.
+// goesOnBelow reports whether a line ends in a backslash, a blank behind which is overlooked.
 func goesOnBelow(text string) bool {
 	text = strings.TrimRight(text, " \t")
 	return strings.HasSuffix(text, `\`) && !strings.HasSuffix(text, `\\`)
 }
 
-// BareCommand takes off a line what is not the command: blanks, the plus of
-// "set -x", the shell's second prompt, a lone sign of a prompt, and the mark of
-// quoted or listed text.
+// BareCommand takes off a line what is not the command: blanks, the plus of "set -x", the shell's second prompt, a lone
+// sign of a prompt, and the mark of quoted or listed text.
 func BareCommand(text string) string {
 	text = strings.TrimSpace(text)
 	for _, prefix := range []string{"+++ ", "++ ", "+ ", "> ", "$ ", "# $ ", "- "} {
@@ -93,15 +72,21 @@ func BareCommand(text string) string {
 // maxLines bounds the lines that one command goes on over.
 const maxLines = 300
 
+// firstLine is the line at which a command begins, and the command in it: the next one, or that above it, behind a
+// prompt, if it goes on.
+func firstLine(in *parse.Lines) (at parse.Line, command string, isAbove bool) {
+	at, _ = in.Peek()
+	if p := in.Prompt(); p.Line > 0 && at.Number == p.Line+1 && goesOnBelow(p.Command) {
+		at.Number = p.Line
+		return at, p.Command, true
+	}
+	return at, BareCommand(at.Text), false
+}
+
 func readLines(s *reading, in *parse.Lines) {
-	p := in.Prompt()
-	next, _ := in.Peek()
-	at, text := next, ""
-	if p.Line > 0 && next.Number == p.Line+1 && goesOnBelow(p.Command) {
-		at.Number, text = p.Line, p.Command
-	} else {
+	at, text, isAbove := firstLine(in)
+	if !isAbove {
 		in.Next()
-		text = BareCommand(next.Text)
 	}
 	var b strings.Builder
 	lines := []parse.Line{{Text: text, Number: at.Number}}
@@ -128,11 +113,9 @@ func readLines(s *reading, in *parse.Lines) {
 	s.block = nil
 }
 
-// argumentsKind takes the arguments that servers and launchers print of
-// themselves: vLLM's "Initializing an LLM engine ... tensor_parallel_size=2"
-// and "non-default args: {'tensor_parallel_size': 2}", SGLang's
-// "server_args=ServerArgs(... tp_size=2", DeepSpeed's "nnodes=1,
-// num_local_procs=4".
+// argumentsKind takes the arguments that servers and launchers print of themselves: vLLM's "Initializing an LLM engine
+// ... tensor_parallel_size=2" and "non-default args: {'tensor_parallel_size': 2}", SGLang's "server_args=ServerArgs(...
+// tp_size=2", DeepSpeed's "nnodes=1, num_local_procs=4".
 func argumentsKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "arguments", Title: "The arguments that a server or a launcher printed", Gives: []string{"launches"},
@@ -141,7 +124,7 @@ func argumentsKind(s *reading) *parse.Kind {
 			found := &facts.Launch{Kind: "command"}
 			text := l.Text[:min(len(l.Text), 16<<10)]
 			for _, m := range printedArgument.FindAllStringSubmatch(text, 32) {
-				set(found, options["--"+strings.ReplaceAll(m[1], "_", "-")], m[2])
+				set(found, programs().Ranks["--"+strings.ReplaceAll(m[1], "_", "-")], m[2])
 			}
 			if found.TensorParallel == nil && found.Processes == nil {
 				return false
@@ -154,8 +137,7 @@ func argumentsKind(s *reading) *parse.Kind {
 
 var printedArgument = lazy.New(`\b(tensor_parallel_size|pipeline_parallel_size|data_parallel_size|tp_size|pp_size|dp_size|num_local_procs|nnodes)['"]?[=:] ?(\d{1,7})\b`)
 
-// scriptKind takes the #SBATCH lines of a batch script. What else stands
-// in the script is read by itself.
+// scriptKind takes the #SBATCH lines of a batch script. What else stands in the script is read by itself.
 func scriptKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
@@ -187,9 +169,8 @@ func scriptKind(s *reading) *parse.Kind {
 
 var sbatchLine = lazy.New(`^\s*#SBATCH`)
 
-// environmentKind takes variables that control communication, however they are
-// set: the output of env, a shell's export, a prefix of a command, a line of a
-// Dockerfile, Python's os.environ.
+// environmentKind takes variables that control communication, however they are set: the output of env, a shell's
+// export, a prefix of a command, a line of a Dockerfile, Python's os.environ.
 func environmentKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
@@ -220,8 +201,7 @@ func environmentKind(s *reading) *parse.Kind {
 }
 
 var (
-	// environmentPython is os.environ["NAME"] = "value" and
-	// os.environ.setdefault("NAME", "value").
+	// environmentPython is os.environ["NAME"] = "value" and os.environ.setdefault("NAME", "value").
 	environmentPython = lazy.New(`^\s*(?:>>> )?os\.environ(?:\[|\.setdefault\()\s*['"](\w+)['"]\s*(?:\]\s*=|,)\s*(?:str\()?['"]?([^'")]*)['"]?\)*\s*(?:#.*)?$`)
 	// environmentFront is what stands before assignments: the plus of "set -x", the second prompt, an export.
 	environmentFront = lazy.New(`^(?:\++ )?(?:> )?((?:export|declare -x|ENV|set) +)?`)
@@ -238,30 +218,25 @@ var (
 	environmentCommand = lazy.New(`^(?:\.{0,2}/\S+|python[\d.]*|bash|sh|torchrun|mpirun|mpiexec|srun|deepspeed|accelerate|vllm|docker|podman|numactl|nohup|sudo|env|time|ray|horovodrun|sglang|trtllm-serve|lmdeploy|uv|poetry|conda|swift|llamafactory-cli|nsys|FORCE_TORCHRUN=\S*|\S+\.(?:sh|py)|\w+_perf|nvidia-smi|make|pytest|\\)$`)
 )
 
-// environmentSettings returns the variables that a line sets for the job, as
-// name and value.
+// environmentSettings returns the variables that a line sets for the job, as name and value.
 func environmentSettings(line string) [][2]string {
+	return slices.DeleteFunc(allSettings(line), func(v [2]string) bool { return !env.SteersCommunication(v[0]) })
+}
+
+// allSettings returns those of any name.
+func allSettings(line string) (settings [][2]string) {
 	if p, ok := parse.PromptOf(line); ok {
 		line = p.Command
 	}
 	if len(line) > 16<<10 {
 		return nil
 	}
-	if pairs := environmentJSONPair.FindAllStringSubmatch(line, parse.MaxEntries); pairs != nil {
-		var settings [][2]string
-		for _, m := range pairs {
-			if env.SteersCommunication(m[1]) {
-				settings = append(settings, [2]string{m[1], m[2]})
-			}
+	for _, form := range []*lazy.Regexp{environmentJSONPair, environmentPython, environmentDocker, environmentSet, environmentJSON} {
+		for _, m := range form.FindAllStringSubmatch(line, parse.MaxEntries) {
+			settings = append(settings, [2]string{m[1], strings.Trim(strings.TrimSpace(m[2]), `"'`)})
 		}
-		return settings
-	}
-	for _, form := range []*lazy.Regexp{environmentPython, environmentDocker, environmentSet, environmentJSON} {
-		if m := form.FindStringSubmatch(line); m != nil {
-			if !env.SteersCommunication(m[1]) {
-				return nil
-			}
-			return [][2]string{{m[1], strings.Trim(strings.TrimSpace(m[2]), `"'`)}}
+		if settings != nil {
+			return settings
 		}
 	}
 	text := strings.TrimSpace(line)
@@ -273,26 +248,19 @@ func environmentSettings(line string) [][2]string {
 		return nil
 	}
 	words := shell.Words(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
-	var settings [][2]string
+	if len(words) == 0 {
+		return [][2]string{{name, value}}
+	}
 	for i, word := range words {
 		name, value, ok := assignment(word)
-		if !ok {
-			if !declared && !environmentCommand.MatchString(word) {
-				// A value with spaces, as env prints it, or prose: one
-				// variable at the front of the line says which.
-				if i == 1 && (settings[0][0] == "LD_LIBRARY_PATH" || settings[0][0] == "LD_PRELOAD") {
-					break
-				}
-				return nil
-			}
-			break
+		switch {
+		case ok:
+			settings = append(settings, [2]string{name, value})
+		case declared || environmentCommand.MatchString(word) || i == 1 && strings.HasPrefix(settings[0][0], "LD_"):
+			return settings
+		default: // A value with spaces, as env prints it, or prose: a path at the front of the line says which.
+			return nil
 		}
-		settings = append(settings, [2]string{name, value})
 	}
-	if len(words) == 0 {
-		settings = [][2]string{{name, value}}
-	}
-	return slices.DeleteFunc(settings, func(v [2]string) bool {
-		return !env.SteersCommunication(v[0])
-	})
+	return settings
 }

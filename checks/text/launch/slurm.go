@@ -1,13 +1,12 @@
 package launch
 
 import (
-	"cmp"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -22,12 +21,7 @@ func nodeKind(s *reading) *parse.Kind {
 			if strings.HasPrefix(strings.TrimSpace(l.Text), "#") || !nodeLine.MatchString(l.Text) {
 				return false
 			}
-			fields := map[string]string{}
-			for word := range strings.FieldsSeq(l.Text) {
-				if name, value, ok := strings.Cut(word, "="); ok && len(fields) < maxList {
-					fields[strings.ToLower(name)] = value
-				}
-			}
+			fields := keyValues(strings.FieldsSeq(l.Text))
 			found := &facts.Launch{Kind: "slurm-node", Name: fields["nodename"]}
 			switch gres := gpuOfGres.FindString(fields["gres"]); {
 			case gres != "":
@@ -51,28 +45,23 @@ func nodeKind(s *reading) *parse.Kind {
 
 var (
 	nodeLine  = lazy.New(`^\s*(?:NodeName=\S+\s+.*(?:\bGres=\S*gpu|\bName=gpu\b)|Name=gpu\s.*(?:File|Count)=)`)
-	gpuOfGres = lazy.New(`\bgpu(?::[\w.-]+)?:\d{1,4}`)
+	gpuOfGres = lazy.New(`\bgpus?\b(?:(?::[\w.-]+)?:\d{1,4})?`)
 	// fileRange is the range of a list of device files: "[0-7]", "[0,2]".
 	fileRange = lazy.New(`\[([\d,-]{1,200})\]`)
 )
 
-// filesOf counts the files of "/dev/nvidia[0-3,6],/dev/nvidia7"; 0 where it cannot tell.
+// filesOf counts the files of "/dev/nvidia[0-3,6],/dev/nvidia7"; 0 where it cannot tell. Their ranges are written as
+// those of CPUs.
 func filesOf(list string) int {
 	m := fileRange.FindStringSubmatch(list)
 	if m == nil {
 		return strings.Count(list, ",") + 1
 	}
-	n := strings.Count(list, ",") - strings.Count(m[1], ",") // Files outside of the brackets.
-	for part := range strings.SplitSeq(m[1], ",") {
-		low, high, _ := strings.Cut(part, "-")
-		first, err := strconv.Atoi(low)
-		last, failed := strconv.Atoi(cmp.Or(high, low))
-		if err != nil || failed != nil || last < first || last > 1<<16 {
-			return 0
-		}
-		n += last - first + 1
+	n, ok := numa.CommonCPUs(m[1], m[1])
+	if !ok {
+		return 0
 	}
-	return n
+	return n + strings.Count(list, ",") - strings.Count(m[1], ",") // And those outside of the brackets.
 }
 
 // shellKind takes the limit of locked memory that a script sets: "ulimit -l 64". What

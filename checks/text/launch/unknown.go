@@ -81,6 +81,11 @@ func valueOf(l *facts.Launch, part string) reflect.Value {
 	}[part]))
 }
 
+// isPart reports whether it names a part of a launch.
+func isPart(name string) bool {
+	return slices.Contains(ruled, name) || valueOf(&facts.Launch{}, name).IsValid()
+}
+
 // set gives a part of a launch the value that a text states: the last one counts. A text that is no value of
 // the part sets nothing.
 func set(l *facts.Launch, part, text string) {

@@ -18,8 +18,8 @@ type Word struct {
 	From, To int
 	// Value is the word without its quotes; what the shell replaces stays ("$A", "$(nproc)").
 	Value string
-	// Plain is true if the value is written as it is, and Literal if the shell replaces nothing in it.
-	Plain, Literal bool
+	// Literal is true if the shell replaces nothing in the word.
+	Literal bool
 }
 
 // Command is a simple command, or a declaration: its words, assignments among them.
@@ -104,11 +104,8 @@ func Parse(text string) *Script {
 			at := w.base + end
 			s.Commands = append(s.Commands, Command{Words: []Word{{Value: "read", From: at, To: at}, {Value: fields[1], From: at, To: at}}, Line: w.line(end), Maybe: true})
 		}
-		if next := strings.IndexByte(failed, '\n'); next >= 0 {
-			w.skip(end + next + 1)
-		} else {
-			w.skip(len(rest))
-		}
+		line, _, _ := strings.Cut(failed, "\n")
+		w.skip(min(end+len(line)+1, len(rest)))
 	}
 	if w.doubt > 0 {
 		s.Blocks = append(s.Blocks, Span{w.doubt, strings.Count(text, "\n") + 1})
@@ -140,15 +137,12 @@ func statements(text string, call func(*syntax.Stmt)) (err error) {
 
 // window is the beginning of a text up to the end of a line: the parser needs memory for each sign that may nest.
 func window(text string, oneLine bool) string {
-	if len(text) <= maxWindow && !oneLine {
-		return text
-	}
 	head := text[:min(len(text), maxWindow)]
 	next := strings.LastIndexByte(head, '\n')
 	if oneLine {
 		next = strings.IndexByte(head, '\n')
 	}
-	if next < 0 {
+	if next < 0 || len(head) == len(text) && !oneLine {
 		return head
 	}
 	return head[:next+1]
@@ -224,7 +218,11 @@ func (w *walk) statement(stmt *syntax.Stmt, depth int, maybe bool) {
 		}
 		w.command(c, words, maybe)
 	case *syntax.LetClause:
-		w.command(c, w.fields(c), maybe)
+		words := []Word{{Value: "let", From: w.base + int(c.Pos().Offset()), To: w.base + int(c.Pos().Offset()) + len("let")}}
+		for _, expression := range c.Exprs {
+			words = append(words, w.asWritten(expression))
+		}
+		w.command(c, words, maybe)
 	case *syntax.BinaryCmd:
 		isPipe := c.Op == syntax.Pipe || c.Op == syntax.PipeAll
 		w.statement(c.X, depth, maybe || isPipe)
@@ -274,21 +272,17 @@ func (w *walk) command(n syntax.Node, words []Word, maybe bool) {
 	}
 }
 
-// fields are the words of what has a form of its own.
-func (w *walk) fields(n syntax.Node) []Word {
-	var words []Word
-	for f := range strings.FieldsSeq(w.source(n.Pos(), n.End())) {
-		words = append(words, Word{Value: f, From: w.base + int(n.Pos().Offset()), To: w.base + int(n.End().Offset())})
-	}
-	return words
+// asWritten is a part of the text as one word.
+func (w *walk) asWritten(n syntax.Node) Word {
+	word := w.word(n.Pos(), n.End(), nil)
+	word.Value = w.source(n.Pos(), n.End())
+	return word
 }
 
 // assignment is "NAME=value" as one word.
 func (w *walk) assignment(a *syntax.Assign) Word {
 	if a.Value == nil || a.Index != nil || a.Array != nil { // "NAME", "-x", "NAME=(...)", "NAME[0]=1".
-		word := w.word(a.Pos(), a.End(), nil)
-		word.Value = w.source(a.Pos(), a.End())
-		return word
+		return w.asWritten(a)
 	}
 	value := w.word(a.Value.Pos(), a.Value.End(), a.Value.Parts)
 	value.Value = w.source(a.Pos(), a.Value.Pos()) + value.Value
@@ -303,11 +297,10 @@ func (w *walk) source(from, to syntax.Pos) string {
 
 // word is a word of some parts.
 func (w *walk) word(from, to syntax.Pos, parts []syntax.WordPart) Word {
-	word := Word{From: w.base + int(from.Offset()), To: w.base + int(to.Offset()), Plain: true, Literal: true}
+	word := Word{From: w.base + int(from.Offset()), To: w.base + int(to.Offset()), Literal: true}
 	var b strings.Builder
 	w.render(&b, &word, parts, false)
 	word.Value = b.String()
-	word.Plain = word.Plain && w.source(from, to) == word.Value
 	return word
 }
 
@@ -317,13 +310,11 @@ func (w *walk) render(b *strings.Builder, word *Word, parts []syntax.WordPart, q
 		case *syntax.Lit:
 			unescape(b, p.Value, quoted)
 		case *syntax.SglQuoted:
-			word.Plain = false
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
-			word.Plain = false
 			w.render(b, word, p.Parts, true)
 		default:
-			word.Plain, word.Literal = false, false
+			word.Literal = false
 			b.WriteString(w.source(part.Pos(), part.End()))
 		}
 	}

@@ -15,8 +15,7 @@ import (
 
 // Image is what is in force in the image that is built without --target.
 type Image struct {
-	// Base is the image that it begins from, outside of the file. It refers to a variable if
-	// the file does not show it.
+	// Base is the image that it begins from, outside of the file. It refers to a variable if the file does not show it.
 	Base string
 	// Stage is the name of its last stage.
 	Stage string
@@ -25,12 +24,11 @@ type Image struct {
 	UserLine int
 	// Variables are those of ENV, by name.
 	Variables map[string]Variable
-	// Runs are the lines of its RUN instructions, of each together.
+	// Runs are the lines of its RUN instructions, of each together, without what is no part of a command.
 	Runs [][]parse.Line
 }
 
-// Variable is a value of ENV with its line. A value that the file does not show refers to a
-// variable.
+// Variable is a value of ENV with its line. A value that the file does not show refers to a variable.
 type Variable struct {
 	Value string
 	Line  int
@@ -44,19 +42,18 @@ type stage struct {
 }
 
 const (
-	// maxStages bounds the stages of a file, maxVariables the variables of each, maxValue a
-	// value.
+	// maxStages bounds the stages of a file, maxVariables the variables of each, maxValue a value.
 	maxStages    = 200
 	maxVariables = 1000
 	maxValue     = 4 << 10
 )
 
-// Read reads a Dockerfile.
-func Read(lines []parse.Line) *Image {
+// Image is what the file makes.
+func (f *File) Image() *Image {
 	global := &stage{args: map[string]string{}, Image: Image{Variables: map[string]Variable{}}}
 	now := global
 	var stages []*stage
-	for _, in := range instructions(lines) {
+	for _, in := range f.instructions {
 		switch in.name {
 		case "FROM":
 			if len(stages) == maxStages {
@@ -80,9 +77,8 @@ func Read(lines []parse.Line) *Image {
 // fromForm is what follows FROM.
 var fromForm = lazy.New(`^(?i)(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$`)
 
-// begin begins a stage: from an earlier one, by its name in any case or by its number, or else
-// from an image (BuildKit, frontend/dockerfile/dockerfile2llb/convert.go, and buildah, which
-// names a stage without a name by its number).
+// begin begins a stage: from an earlier one, by its name in any case or by its number, or else from an image (BuildKit,
+// frontend/dockerfile/dockerfile2llb/convert.go, and buildah, which names a stage without a name by its number).
 func begin(stages []*stage, global *stage, text string) *stage {
 	m := fromForm.FindStringSubmatch(text)
 	if m == nil {
@@ -146,8 +142,7 @@ func (s *stage) argument(global *stage, in instruction) {
 	}
 }
 
-// valueOf is the value of a variable. A search path that continues one of the base image keeps
-// its reference to it.
+// valueOf is the value of a variable. A search path that continues one of the base image keeps its reference to it.
 func (s *stage) valueOf(name, value string) string {
 	before, ok := s.Variables[name]
 	if !strings.HasSuffix(name, "PATH") || ok && !values.Refers(before.Value) {

@@ -14,11 +14,11 @@ import (
 )
 
 func read(text string) *dockerfile.Image {
-	var lines []parse.Line
-	for l := range strings.SplitSeq(text, "\n") {
-		lines = append(lines, parse.Line{Number: len(lines) + 1, Text: l})
+	var file dockerfile.File
+	for i, l := range strings.Split(text, "\n") {
+		file.Line(parse.Line{Number: i + 1, Text: l})
 	}
-	return dockerfile.Read(lines)
+	return file.Image()
 }
 
 func TestVariables(t *testing.T) {

@@ -1,105 +1,111 @@
 package dockerfile
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// instruction is one of a Dockerfile, with what follows its name. A text below it is left out.
+// File is a Dockerfile that is read line by line.
+type File struct {
+	instructions []instruction
+	// escape is the sign at the end of a line by which an instruction goes on below, and more is true if the last one does.
+	escape byte
+	more   bool
+	// end is the word that ends the text below an instruction ("RUN <<EOF"), and begun is true behind the directives.
+	end   string
+	begun bool
+}
+
+// instruction is one of a Dockerfile: its lines behind its name, without comments and the signs at their ends. A text
+// below it is left out.
 type instruction struct {
-	name string
-	// text has a line feed, which is no part of it, between its lines.
-	text   string
+	name   string
 	lines  []parse.Line
 	escape byte
 }
 
 // joined is the text in one line.
 func (in *instruction) joined() string {
-	return strings.TrimSpace(strings.ReplaceAll(in.text, "\n", ""))
+	var b strings.Builder
+	for _, l := range in.lines {
+		b.WriteString(l.Text)
+	}
+	return strings.TrimSpace(b.String())
 }
 
 var (
-	instructionForm = lazy.New(`^\s*([A-Za-z]+)(?:\s+|$)`)
-	escapeForm      = lazy.New("^\\s*#\\s*(?i)escape\\s*=\\s*([\\\\`])")
-	directiveForm   = lazy.New(`^\s*#\s*[A-Za-z]+\s*=`)
+	// Instruction is how an instruction begins, and instructionForm how one that is not known does as well.
+	Instruction     = lazy.New(`^(?i)\s*(?:FROM|RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
+	instructionForm = lazy.New(`^\s*[A-Za-z]+(?:\s+|$)`)
+	directiveForm   = lazy.New("^(?i)\\s*#\\s*(?:escape\\s*=\\s*([\\\\`])|[a-z]+\\s*=)")
 	belowForm       = lazy.New(`^(?is)(?:RUN|COPY|ADD)\s.*?<<-?\s*["']?([A-Za-z_]\w*)`)
 )
 
-// TextBelow is the word that ends the text below an instruction ("RUN <<EOF"); empty where it has none.
-func TextBelow(instruction string) string {
-	if m := belowForm.FindStringSubmatch(instruction); m != nil {
-		return m[1]
+// Line reads the next line. It reports whether it belongs to a Dockerfile. Comments and blank lines do, and
+// between the lines of an instruction they do not end it.
+func (f *File) Line(l parse.Line) bool {
+	text := strings.TrimSpace(l.Text)
+	isBlank := text == "" || strings.HasPrefix(text, "#")
+	if directive := directiveForm.FindStringSubmatch(l.Text); directive == nil {
+		f.begun = true
+	} else if directive[1] != "" && !f.begun {
+		f.escape = directive[1][0]
 	}
-	return ""
+	belongs := true
+	switch m := instructionForm.FindString(l.Text); {
+	case f.end != "":
+		if text == f.end {
+			f.end = ""
+		}
+		return true
+	case f.more && isBlank:
+		text = ""
+	case f.more:
+		text = f.goesOn(l.Text)
+	case m != "":
+		belongs = Instruction.MatchString(l.Text)
+		f.instructions = append(f.instructions, instruction{name: strings.ToUpper(strings.TrimSpace(m)), escape: cmp.Or(f.escape, '\\')})
+		text = f.goesOn(l.Text[len(m):])
+	default:
+		return isBlank
+	}
+	in := &f.instructions[len(f.instructions)-1]
+	in.lines = append(in.lines, parse.Line{Number: l.Number, Text: text})
+	if f.more {
+		return belongs
+	}
+	if below := belowForm.FindStringSubmatch(in.name + " " + in.joined()); below != nil {
+		f.end = below[1]
+	}
+	return belongs
 }
 
-// instructions are those of a file. Comments and blank lines between the lines of one do not
-// end it.
-func instructions(lines []parse.Line) []instruction {
-	escape := byte('\\')
-	for _, l := range lines { // Directives come before anything else.
-		if m := escapeForm.FindStringSubmatch(l.Text); m != nil {
-			escape = m[1][0]
-		}
-		if !directiveForm.MatchString(l.Text) {
-			break
-		}
+// goesOn is a line without the sign at its end by which the instruction goes on below.
+func (f *File) goesOn(text string) string {
+	var before string
+	before, f.more = strings.CutSuffix(strings.TrimRight(text, " \t\r"), string(cmp.Or(f.escape, '\\')))
+	if f.more {
+		return before
 	}
-	var all []instruction
-	for i := 0; i < len(lines); i++ {
-		m := instructionForm.FindStringSubmatch(lines[i].Text)
-		if m == nil {
-			continue
-		}
-		text, more := goesOn(lines[i].Text[len(m[0]):], escape)
-		in := instruction{name: strings.ToUpper(m[1]), text: text, lines: lines[i : i+1], escape: escape}
-		for begin := i; more && i+1 < len(lines); in.lines = lines[begin : i+1] {
-			i++
-			text = strings.TrimSpace(lines[i].Text)
-			if text != "" && !strings.HasPrefix(text, "#") {
-				text, more = goesOn(lines[i].Text, escape)
-			} else {
-				text = ""
-			}
-			in.text += "\n" + text
-		}
-		if end := TextBelow(in.name + " " + in.text); end != "" {
-			for i++; i < len(lines) && strings.TrimSpace(lines[i].Text) != end; {
-				i++
-			}
-		}
-		all = append(all, in)
-	}
-	return all
+	return text
 }
 
-// goesOn is a line without the sign at its end by which an instruction goes on below.
-func goesOn(text string, escape byte) (rest string, more bool) {
-	trimmed := strings.TrimRight(text, " \t\r")
-	if n := len(trimmed); n > 0 && trimmed[n-1] == escape {
-		return trimmed[:n-1], true
-	}
-	return text, false
-}
-
-// word is one of an instruction's, without its quotes. It is literal if single quotes are
-// around its value.
+// word is one of an instruction's, without its quotes. It is literal if single quotes are around its value.
 type word struct {
 	text    string
 	line    int
 	literal bool
 }
 
-// words splits what follows the name of an instruction at its blanks, outside of quotes and of
-// braces.
+// words splits what follows the name of an instruction at its blanks, outside of quotes and of braces.
 func (in *instruction) words() []word {
 	var all []word
 	var b strings.Builder
 	quote, braces, literal := byte(0), 0, false
-	line, above := 0, 0 // The line of the word under way, 0 outside of one, and how many lines are above.
+	line := 0 // Of the word under way, 0 outside of one.
 	end := func() {
 		if line > 0 {
 			all = append(all, word{b.String(), line, literal})
@@ -107,37 +113,33 @@ func (in *instruction) words() []word {
 		b.Reset()
 		line, literal = 0, false
 	}
-	for i := 0; i < len(in.text); i++ {
-		c := in.text[i]
-		if c == '\n' {
-			above++
-			continue
-		}
-		if quote == 0 && braces == 0 && (c == ' ' || c == '\t') {
-			end()
-			continue
-		}
-		if line == 0 {
-			line = in.lines[above].Number
-		}
-		switch {
-		case c == in.escape && quote != '\'' && i+1 < len(in.text):
-			i++
-			if in.text[i] == '$' {
-				b.WriteByte('\\') // No reference: see values.Expand.
+	for _, l := range in.lines {
+		for i := 0; i < len(l.Text); i++ {
+			c := l.Text[i]
+			if quote == 0 && braces == 0 && (c == ' ' || c == '\t') {
+				end()
+				continue
 			}
-			b.WriteByte(in.text[i])
-		case quote == 0 && (c == '"' || c == '\''):
-			quote, literal = c, literal || c == '\''
-		case quote != 0 && c == quote:
-			quote = 0
-		default:
-			if c == '{' && i > 0 && in.text[i-1] == '$' {
-				braces++
-			} else if c == '}' && braces > 0 {
-				braces--
+			line = cmp.Or(line, l.Number)
+			switch {
+			case c == in.escape && quote != '\'' && i+1 < len(l.Text):
+				i++
+				if l.Text[i] == '$' {
+					b.WriteByte('\\') // No reference: see values.Expand.
+				}
+				b.WriteByte(l.Text[i])
+			case quote == 0 && (c == '"' || c == '\''):
+				quote, literal = c, literal || c == '\''
+			case quote != 0 && c == quote:
+				quote = 0
+			default:
+				if c == '{' && i > 0 && l.Text[i-1] == '$' {
+					braces++
+				} else if c == '}' && braces > 0 {
+					braces--
+				}
+				b.WriteByte(c)
 			}
-			b.WriteByte(c)
 		}
 	}
 	end()

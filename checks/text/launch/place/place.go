@@ -1,6 +1,5 @@
-// Package place notes the lines in which the parts of a launch stand, by the parts' names:
-// "shm_bytes", "variables[NCCL_DEBUG]". A launch that one line describes has none: all of it
-// stands there.
+// Package place notes the lines in which the parts of a launch stand, by the parts' names: "shm_bytes",
+// "variables[NCCL_DEBUG]". A launch that one line describes has none: all of it stands there.
 package place
 
 import (
@@ -54,9 +53,8 @@ var Words = map[string][]string{
 	"memlock_bytes": {"--ulimit"},
 }
 
-// Find looks for the parts of a launch in the lines that describe it. The
-// line of a part is the first one that says what sets it; one that also shows
-// the value is better.
+// Find looks for the parts of a launch in the lines that describe it. The line of a part is the first one that says
+// what sets it; one that also shows the value is better.
 func Find(l *facts.Launch, lines []parse.Line) {
 	if len(lines) < 2 {
 		return
@@ -74,8 +72,7 @@ func Find(l *facts.Launch, lines []parse.Line) {
 	}
 }
 
-// Line is the first line that holds a word followed by a value, or
-// else only the word; 0 if no line does.
+// Line is the first line that holds a word followed by a value, or else only the word; 0 if no line does.
 func Line(lines []parse.Line, word, value string) int {
 	first := 0
 	for _, l := range lines {
@@ -91,8 +88,7 @@ func Line(lines []parse.Line, word, value string) int {
 	return first
 }
 
-// wholeWord is where a name begins in a line that is no part of a longer
-// one; -1 where it does not stand there.
+// wholeWord is where a name begins in a line that is no part of a longer one; -1 where it does not stand there.
 func wholeWord(text, name string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], name)

@@ -1,37 +1,32 @@
 package values
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Size reads a size as the container programs write it ("16g", "64m",
-// "1073741824", "10.24gb": units of 1024, go-units RAMInBytes) or as
-// Kubernetes does ("16Gi", "8G").
+// Size reads a size as the container programs write it ("16g", "64m", "1073741824", "10.24gb": units of 1024, go-units
+// RAMInBytes) or as Kubernetes does ("16Gi", "8G").
 func Size(text string) *int64 {
-	text = strings.ToLower(strings.TrimSpace(text))
-	digits := strings.TrimRight(text, "bikmgtpe ")
-	n, err := finite.Parse(digits)
+	m := sizeForm.FindStringSubmatch(strings.ToLower(text))
+	n, err := finite.Parse(m[1])
 	if err != nil || n < 0 {
 		return nil
 	}
-	unit := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(text[len(digits):]), "b"), "i")
-	if unit != "" {
-		power := strings.Index("kmgtpe", unit)
-		if power < 0 || len(unit) != 1 {
-			return nil
-		}
-		n *= math.Pow(1024, float64(power+1))
-	}
+	n *= math.Pow(1024, float64(strings.Index(" kmgtpe", cmp.Or(m[2], " "))))
 	if n >= math.MaxInt64 {
 		return nil
 	}
 	size := int64(n)
 	return &size
 }
+
+var sizeForm = lazy.New(`^(?s)\s*(.*?)\s*([kmgtpe]?)i?b?\s*$`)
 
 // Limit reads a limit; -1 is unlimited.
 func Limit(text string, unit int64) *int64 {

@@ -24,8 +24,7 @@ type Script struct {
 	Prefixes map[int][]string
 }
 
-// event is an assignment. One in a block counts from the block's first line on: a loop goes
-// back there.
+// event is an assignment. One in a block counts from the block's first line on: a loop goes back there.
 type event struct {
 	line  int
 	name  string
@@ -83,33 +82,26 @@ func (s *Script) block(line int) int {
 }
 
 func (s *Script) value(name string, line int) (string, State) {
-	last := -1
+	var last event
 	within := s.block(line)
-	for i, e := range s.events {
-		if e.name != name {
-			continue
-		}
-		if within >= 0 && e.line >= s.blocks[within].First {
+	for _, e := range s.events {
+		switch {
+		case e.name != name:
+		case within >= 0 && e.line >= s.blocks[within].First:
 			return "", Unknown // It may have changed when the block runs.
+		case e.line < line:
+			last = e
 		}
-		if e.line < line {
-			last = i
-		}
-	}
-	// What another file sets may replace it.
-	from := 0
-	if last >= 0 {
-		from = s.events[last].line
 	}
 	switch {
-	case s.foreign > from && s.foreign < line:
+	case s.foreign > last.line && s.foreign < line: // What another file sets may replace it.
 		return "", Unknown
-	case last < 0:
+	case last.line == 0:
 		return "", Unset
-	case !s.events[last].known:
+	case !last.known:
 		return "", Unknown
 	}
-	return s.events[last].value, Known
+	return last.value, Known
 }
 
 var (
@@ -136,7 +128,6 @@ func (s *Script) command(c *shell.Command) {
 			}
 		}
 	}
-	isAssignment := func(w shell.Word) bool { return assigned.MatchString(w.Value) }
 	switch head := words[0].Value; {
 	case head == "source" || head == "." || head == "eval":
 		if !slices.ContainsFunc(words, func(w shell.Word) bool { return activation.MatchString(w.Value) }) {
@@ -159,7 +150,7 @@ func (s *Script) command(c *shell.Command) {
 				s.exported[exported] = true
 			}
 		}
-	case slices.ContainsFunc(words, func(w shell.Word) bool { return !isAssignment(w) }):
+	case slices.ContainsFunc(words, func(w shell.Word) bool { return !assigned.MatchString(w.Value) }):
 		return // A command, and the variables in front of it are for it alone.
 	}
 	for _, w := range words {

@@ -16,8 +16,7 @@ const (
 	Unset State = iota
 	// Known variables have the value that the file states.
 	Known
-	// Unknown variables are assigned, and the file does not show what: in a branch or a
-	// loop, or by a command.
+	// Unknown variables are assigned, and the file does not show what: in a branch or a loop, or by a command.
 	Unknown
 )
 
@@ -53,8 +52,7 @@ func Refers(text string) bool {
 // reference is a dollar sign that a shell, Compose or Kubernetes replaces.
 var reference = lazy.New(`\$[A-Za-z_0-9@*#?({]`)
 
-// Compose is a text with what Docker Compose replaces in it: defaults, and the two dollar
-// signs that stand for one.
+// Compose is a text with what Docker Compose replaces in it: defaults, and the two dollar signs that stand for one.
 func Compose(text string) string {
 	if !strings.Contains(text, "$") {
 		return text
@@ -71,32 +69,27 @@ func Compose(text string) string {
 func Expand(text string, lookup Lookup) string { return expand(text, lookup, 0) }
 
 func expand(text string, lookup Lookup, depth int) string {
-	if depth > maxNesting || !strings.Contains(text, "$") {
+	if depth > maxNesting {
 		return text
 	}
 	var b strings.Builder
-	for i := 0; i < len(text); {
-		next := strings.IndexByte(text[i:], '$')
-		if next < 0 || b.Len() > maxText {
-			b.WriteString(text[i:])
+	for b.Len() <= maxText {
+		before, _, found := strings.Cut(text, "$")
+		b.WriteString(before)
+		if text = text[len(before):]; !found {
 			break
 		}
-		b.WriteString(text[i : i+next])
-		i += next
-		if i > 0 && text[i-1] == '\\' {
-			b.WriteByte('$')
-			i++
-			continue
+		n, value := 1, "$"
+		if !strings.HasSuffix(before, `\`) {
+			n, value = one(text, lookup, depth)
 		}
-		n, value := one(text[i:], lookup, depth)
 		b.WriteString(value)
-		i += n
+		text = text[n:]
 	}
-	return b.String()
+	return b.String() + text
 }
 
-// one reads the reference at the beginning of a text: its length, and its value, or itself
-// where that is not known.
+// one reads the reference at the beginning of a text: its length, and its value, or itself where that is not known.
 func one(text string, lookup Lookup, depth int) (n int, value string) {
 	if m := plain.FindString(text); m != "" {
 		if value, state := lookup(m[1:]); state == Known {
@@ -127,13 +120,11 @@ func one(text string, lookup Lookup, depth int) (n int, value string) {
 
 var (
 	plain = lazy.New(`^\$[A-Za-z_][A-Za-z0-9_]*`)
-	// braced is "${A}", with an operator and its word or without: ":-", "-", ":=", "=",
-	// ":?", "?", ":+", "+".
+	// braced is "${A}", with an operator and its word or without: ":-", "-", ":=", "=", ":?", "?", ":+", "+".
 	braced = lazy.New(`^(?s)\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9])(?:(:?[-=?+])(.*))?\}$`)
 )
 
-// closing is where the brace or parenthesis that follows the dollar sign of a text is closed;
-// -1 where it is not.
+// closing is where the brace or parenthesis that follows the dollar sign of a text is closed; -1 where it is not.
 func closing(text string) int {
 	if len(text) < 2 || text[1] != '{' && text[1] != '(' {
 		return -1
