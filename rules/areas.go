@@ -41,6 +41,7 @@ var areaOf = map[string]Area{
 	"env":       AreaEnvironment,
 	"gpu":       AreaGPUs,
 	"host":      AreaContainer,
+	"launch":    AreaContainer,
 	"library":   AreaLibraries,
 	"network":   AreaNetwork,
 	"nvlink":    AreaPaths,
@@ -62,14 +63,18 @@ func (r *metadataReader) areas() []Area {
 	return named
 }
 
-// place gives a rule that names no area that of its folder. The folders of --policy mean
-// nothing.
+// place gives a rule what its folder implies: an area, if it names none, and to those of launch files their profile and
+// their need. The folders of --policy mean nothing.
 func (r *Rule) place(own bool) {
+	folder := path.Dir(r.File)
+	if !own && folder == "launch" {
+		r.Profiles, r.Needs = []Profile{Launch}, []Need{{"launches"}}
+	}
 	if len(r.Areas) > 0 {
 		return
 	}
 	r.Areas = []Area{AreaPolicy}
-	if area, ok := areaOf[path.Dir(r.File)]; ok && !own {
+	if area, ok := areaOf[folder]; ok && !own {
 		r.Areas = []Area{area}
 	}
 }

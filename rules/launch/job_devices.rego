@@ -8,15 +8,10 @@
 #     description: Devices that are passed to a container
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
 #     description: Devices and groups of a ROCm container
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
-#   areas: [container]
-#   needs: [launches]
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, add-ipc-lock]
-#   profiles: [launch]
 #   cause: container-caps
 #   since: "0.4"
 package gpudoctor.rules.job_devices

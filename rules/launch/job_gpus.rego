@@ -6,15 +6,11 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES and the effect of an invalid entry
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
 #   areas: [gpus, environment]
-#   needs: [launches]
 #   remedies: [fix-visible-devices, correct-launch]
-#   profiles: [launch]
 #   cause: gpu-visibility
 #   since: "0.4"
 package gpudoctor.rules.job_gpus

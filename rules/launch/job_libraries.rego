@@ -6,15 +6,11 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
 #     description: Compatibility libraries serve older drivers, on data center GPUs; errors 803 and 804
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
 #   areas: [libraries]
-#   needs: [launches]
 #   remedies: [remove-driver-libraries, remove-from-image-path, remove-from-library-path, same-nccl-everywhere]
-#   profiles: [launch]
 #   cause: driver-library-mismatch
 #   since: "0.4"
 package gpudoctor.rules.job_libraries

@@ -8,15 +8,11 @@
 #     description: The limit on locked memory in containers
 #   - ref: https://github.com/kubernetes/kubernetes/issues/56374
 #     description: An added capability takes effect only for root
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
 #   areas: [container, network]
-#   needs: [launches]
 #   remedies: [raise-memlock, add-ipc-lock, raise-memlock-limits]
-#   profiles: [launch]
 #   cause: memlock-limit
 #   since: "0.4"
 package gpudoctor.rules.job_memlock

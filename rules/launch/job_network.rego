@@ -6,15 +6,11 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: NCCL_SOCKET_IFNAME, NCCL_IB_HCA and the default choice
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
 #   areas: [network]
-#   needs: [launches]
 #   remedies: [set-socket-ifname, correct-launch, set-ib-hca, unset-env]
-#   profiles: [launch]
 #   cause: wrong-nic
 #   since: "0.4"
 package gpudoctor.rules.job_network

@@ -8,15 +8,11 @@
 #     description: --nnodes and --nproc-per-node of torchrun
 #   - ref: https://slurm.schedmd.com/gres.html
 #     description: GPUs in slurm.conf and gres.conf
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
 #   areas: [job]
-#   needs: [launches]
 #   remedies: [correct-launch]
-#   profiles: [launch]
 #   cause: app-mismatch
 #   since: "0.4"
 package gpudoctor.rules.job_nodes

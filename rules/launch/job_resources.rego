@@ -6,15 +6,10 @@
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 #     description: A volume in memory counts against the memory limit of the container
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: likely
-#   areas: [container]
-#   needs: [launches]
 #   remedies: [correct-launch]
-#   profiles: [launch]
 #   since: "0.4"
 package gpudoctor.rules.job_resources
 

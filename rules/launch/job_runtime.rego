@@ -8,15 +8,11 @@
 #     description: NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES
 #   - ref: https://github.com/NVIDIA/enroot/blob/master/doc/standard-hooks.md
 #     description: Enroot's hook 98-nvidia.sh, which pyxis uses, obeys NVIDIA_VISIBLE_DEVICES
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
 #   areas: [gpus, environment]
-#   needs: [launches]
 #   remedies: [fix-visible-devices, set-driver-capabilities]
-#   profiles: [launch]
 #   cause: gpu-visibility
 #   since: "0.4"
 package gpudoctor.rules.job_runtime

@@ -6,15 +6,10 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL recommends 1 GiB of shared memory in containers
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
-#   areas: [container]
-#   needs: [launches]
 #   remedies: [increase-shm, share-ipc]
-#   profiles: [launch]
 #   cause: shm-too-small
 #   since: "0.4"
 package gpudoctor.rules.job_shm

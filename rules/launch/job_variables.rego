@@ -6,15 +6,11 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable does; tuning and debugging variables are not for production
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely
 #   areas: [environment]
-#   needs: [launches]
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
-#   profiles: [launch]
 #   cause: env-misconfig
 #   since: "0.4"
 package gpudoctor.rules.job_variables

@@ -6,15 +6,10 @@
 # related_resources:
 #   - ref: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/apis/core/validation/validation.go
 #     description: ValidateResourceRequirements, validateContainerResourceName, ValidateVolumeMounts
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
-#   areas: [container]
-#   needs: [launches]
 #   remedies: [correct-launch]
-#   profiles: [launch]
 #   since: "0.4"
 package gpudoctor.rules.manifest_refused
 
