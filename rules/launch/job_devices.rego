@@ -47,9 +47,8 @@ without_gpus(l) if l in launches.without_gpus
 without_gpus(l) if {
 	l in job.confined
 	l.kind == "kubernetes"
-	launches.shows(l, {"gpus", "runtime", "resources", "requests", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
-	not l.gpus
-	not l.runtime
+	job.lacks(l, {"gpus", "runtime"})
+	launches.shows(l, {"resources", "requests", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
 	count(job.devices_of(l)) == 0
 	not job.settings(l).NVIDIA_VISIBLE_DEVICES
 }
@@ -78,10 +77,10 @@ of_rdma(severity, message, evidence) := {
 # without_rdma are the containers that no RDMA device reaches. A network of its own may bring a pod one.
 without_rdma contains l if {
 	some l in job.confined
-	launches.shows(l, {"devices", "mounts", "resources", "networks"})
+	launches.shows(l, {"devices", "mounts", "resources"})
+	job.lacks(l, {"networks"})
 	count(job.rdma(l)) == 0
 	count({name | some name, _ in l.resources; regex.match(`efa|claims|rdma`, name)}) == 0
-	count(object.get(l, "networks", [])) == 0
 }
 
 # The RDMA devices that variables call for.
@@ -92,7 +91,6 @@ findings contains of_rdma(called[0], sprintf("%s sets %s=%s but gets no RDMA dev
 }
 
 calls("NCCL_NET", value) := ["high", "NCCL then ends instead of using TCP"] if upper(value) == "IB"
-
 calls("NCCL_IB_HCA", value) := ["medium", "NCCL finds none of these NICs and uses TCP"] if not value in {"", "^"}
 
 # Several nodes, RDMA on each, and no way to it.
@@ -104,10 +102,11 @@ findings contains of_rdma("medium", sprintf("%s runs on %d nodes and gets no RDM
 }
 
 # Enroot leaves /dev empty but for what its hooks add.
-findings contains object.union(
-	of_rdma("low", sprintf("ENROOT_RESTRICT_DEV=%s keeps the host's /dev out of containers: without MELLANOX_VISIBLE_DEVICES=all, RDMA devices are missing there", [value]), job.fact(l, "variables[ENROOT_RESTRICT_DEV]", value)),
-	{"confidence": "possible", "remedies": ["pass-rdma-devices"]},
-) if {
+findings contains {
+	"subject": "/dev/infiniband", "severity": "low", "confidence": "possible", "remedies": ["pass-rdma-devices"],
+	"message": sprintf("ENROOT_RESTRICT_DEV=%s keeps the host's /dev out of containers: without MELLANOX_VISIBLE_DEVICES=all, RDMA devices are missing there", [value]),
+	"params": {"nodes": ["/dev/infiniband"]}, "evidence": [job.fact(l, "variables[ENROOT_RESTRICT_DEV]", value)],
+} if {
 	some l in job.parts
 	l.kind == "enroot-conf"
 	value := l.variables.ENROOT_RESTRICT_DEV

@@ -26,9 +26,8 @@ lists[l][name] := array.slice(all, 0, min({i | some i, e in all; names_none(l, e
 	some l in job.parts
 	l.kind != "shell"
 	some name in visible.choosers
-	value := job.settings(l)[name].value
-	value != "all"
-	all := visible.list_of(value)
+	all := visible.list_of(job.settings(l)[name].value)
+	all != ["all"]
 }
 
 names_none(_, entry) if lower(entry) in (visible.none | {"none", "void"})
@@ -45,12 +44,12 @@ setting(l, name) := sprintf("%s=%s", [name, job.settings(l)[name].value]) if {
 } else := sprintf("%s, which is empty,", [name])
 
 gpus_fact(l) := [job.fact(l, "gpus", l.gpus) | l.gpus]
+ranks_fact(l) := job.fact(l, "processes", job.ranks(l))
 
-findings contains {
-	"subject": name, "severity": told[0], "remedies": ["fix-visible-devices"], "params": {"variable": name},
-	"evidence": array.concat([job.setting_fact(l, name)], gpus_fact(l)),
+findings contains job.of_setting(l, name, {
+	"severity": told[0], "remedies": ["fix-visible-devices"], "evidence": array.concat([job.setting_fact(l, name)], gpus_fact(l)),
 	"message": sprintf("%s %s%s", [setting(l, name), told[1], indices(l, name)]),
-} if {
+}) if {
 	some l, of in lists
 	some name, entries in of
 	told := leaves(l, count(entries))
@@ -78,40 +77,35 @@ short(l) := sort([name | some name, entries in lists[l]; count(entries) < job.ra
 
 # More ranks than GPUs: two ranks on one GPU, which NCCL refuses, or none for some. Tasks of a batch job may also be
 # programs without a GPU.
-findings contains object.union(to_blame(l), {
-	"severity": {true: "medium", false: "high"}[is_header],
+findings contains of_number(l, [ranks_fact(l)], object.union(blamed(l), {
+	"severity": {true: "medium", false: "high"}[l in job.headers], "params": {"too_many": job.ranks(l)},
 	"message": sprintf(
 		"%s starts %d ranks on each node with %s%s: each rank needs a GPU of its own, and NCCL rejects two ranks on one",
 		[job.opening(l), job.ranks(l), facts.counted(offered(l), "GPU"), concat("", [sprintf(" (%s)", [setting(l, name)]) | some name in short(l)])],
 	),
-}) if {
+})) if {
 	some l in job.parts
 	offered(l) > 0
 	crowded(l, offered(l))
 	count({run | l in job.headers; some run in job.runs; starts(run)}) == 0
-	is_header := count({l} & job.headers) > 0
 }
 
-to_blame(l) := {
-	"subject": name, "remedies": ["fix-visible-devices", "correct-launch"],
-	"params": {"variable": name, "too_many": job.ranks(l)},
-	"evidence": [job.fact(l, "processes", job.ranks(l)), job.setting_fact(l, name)],
-} if {
+# blamed is the list that leaves too few GPUs, if one does.
+blamed(l) := job.of_setting(l, name, {"remedies": ["fix-visible-devices", "correct-launch"], "evidence": [ranks_fact(l), job.setting_fact(l, name)]}) if {
 	name := short(l)[0]
-} else := of_number(l, {"too_many": job.ranks(l)}, [job.fact(l, "processes", job.ranks(l))])
+} else := {}
 
-of_number(l, params, evidence) := {
-	"subject": "GPUs", "remedies": ["correct-launch"], "evidence": array.concat(evidence, gpus_fact(l)),
-	"params": object.union({"variable": "CUDA_VISIBLE_DEVICES"}, params),
+of_number(l, evidence, more) := object.union(found, more) if found := {
+	"subject": "GPUs", "remedies": ["correct-launch"], "params": {"variable": "CUDA_VISIBLE_DEVICES"},
+	"evidence": array.concat(evidence, gpus_fact(l)),
 }
 
 # starts is true of a command that starts ranks, or may: the header of its batch script is not judged.
 starts(run) if job.ranks(run)
-
 starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
 
 # Fewer: GPUs that are paid for, and idle.
-findings contains object.union(of_number(l, {}, [job.fact(l, "processes", job.ranks(l))]), {"severity": "low", "message": sprintf(
+findings contains of_number(l, [ranks_fact(l)], {"severity": "low", "message": sprintf(
 	"%s requests %d GPUs on each node and uses %d of them (%s): the others stay idle",
 	[job.opening(l), job.gpus(l), used(l), concat(", ", sort({sprintf("%s %d", [words.parts[part], l[part]]) | some part in ["processes", "tensor_parallel", "pipeline_parallel", "data_parallel"]; l[part]}))],
 )}) if {
@@ -129,7 +123,8 @@ used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if launches.shows(l,
 shell(l) if regex.match(`(^|/)(ba|z|da)?sh$`, l.command[0])
 
 # More GPUs than the machine has: the job is never scheduled, or does not start.
-findings contains object.union(of_number(l, {"too_many": l.gpus}, []), {
+findings contains of_number(l, [], {
+	"params": {"too_many": l.gpus},
 	"message": sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, job.target_gpus]),
 	"evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": job.target_gpus, "source": "--target"}]),
 }) if {

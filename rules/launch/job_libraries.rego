@@ -45,9 +45,9 @@ findings contains {
 }
 
 # Some images have the folder and nothing in it.
-severity(l, kind) := "low" if job.matches(kind.empty_in, l.image)
-
-severity(l, kind) := kind.severity if not job.matches(kind.empty_in, object.get(l, "image", ""))
+severity(l, kind) := "low" if {
+	job.matches(kind.empty_in, l.image)
+} else := kind.severity
 
 # PyTorch's own NCCL beside that of a base image does no harm. Who installs it twice by name means one of the two.
 findings contains {

@@ -83,8 +83,7 @@ use(l) := sprintf("gets RDMA devices (%s)", [job.rdma_words(l)]) if {
 	nodes > 1
 } else := "the target has RDMA NICs" if {
 	job.target_rdma
-	some other in job.parts
-	job.several(other)
+	job.several(job.parts[_])
 }
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"privileged", "devices", "mounts", "resources", "cap_add", "memlock_bytes", "user", "nodes"})

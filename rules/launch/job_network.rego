@@ -30,10 +30,9 @@ named[l][name] := value if {
 	not networks.excludes(value)
 }
 
-astray(l, name, message, remedies, more) := {
-	"subject": name, "remedies": remedies, "params": {"variable": name}, "message": message,
-	"evidence": array.concat([job.setting_fact(l, name)], more),
-}
+astray(l, name, message, remedies, more) := job.of_setting(l, name, {
+	"remedies": remedies, "message": message, "evidence": array.concat([job.setting_fact(l, name)], more),
+})
 
 # An interface of the host in a container that has none of them. An RDMA or SR-IOV resource may move one of the host into
 # the pod.
@@ -50,7 +49,6 @@ findings contains astray(l, name, sprintf("%s=%s names an interface of the host,
 
 # on_host is true of what has the interfaces of the target.
 on_host(l) if l.network == "host"
-
 on_host(l) if not l.kind in job.boxes
 
 absent(l, name, value, what, there) := sprintf("%s=%s of %s matches no %s of the target: there are %s", [name, value, job.title(l), what, facts.list(there)]) if {

@@ -65,10 +65,10 @@ findings contains {
 	not run.tasks == 1
 }
 
-# nodes are the GPUs that slurm.conf and gres.conf give each node.
-nodes[l.name] contains l if {
-	some l in input.launches
-	l.kind == "slurm-node"
+# nodes are the lines of slurm.conf and gres.conf about each node, by the GPUs that they give it.
+nodes[line.name][line.gpus] contains line if {
+	some line in input.launches
+	line.kind == "slurm-node"
 }
 
 findings contains {
@@ -77,11 +77,8 @@ findings contains {
 	"evidence": [job.fact(few, "gpus", few.gpus), job.fact(many, "gpus", many.gpus)],
 } if {
 	some name, all in nodes
-	least := min({l.gpus | some l in all})
-	most := max({l.gpus | some l in all})
-	least < most
-	few := min({l | some l in all; l.gpus == least})
-	many := max({l | some l in all; l.gpus == most})
+	few := min(all[min(object.keys(all))])
+	many := min(all[max(object.keys(all))])
 	few.source != many.source
 }
 
@@ -90,7 +87,7 @@ findings contains {
 	"message": sprintf("%s requests %d GPUs on each node, but the largest node in the configuration of Slurm has %d: sbatch rejects the job", [job.opening(l), l.gpus, largest]),
 } if {
 	l := job.header
-	largest := max({n.gpus | some all in nodes; some n in all})
+	largest := max({gpus | some all in nodes; some gpus, _ in all})
 	l.gpus > largest
 }
 

@@ -23,11 +23,10 @@ import data.gpudoctor.lib.visible_devices as visible
 import data.tables.launch_files as words
 
 # What NVIDIA_VISIBLE_DEVICES does where it counts. Docker's --gpus overrides it.
-findings contains {
-	"subject": "NVIDIA_VISIBLE_DEVICES", "severity": told[0], "params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+findings contains job.of_setting(l, "NVIDIA_VISIBLE_DEVICES", {
+	"severity": told[0], "remedies": ["fix-visible-devices"], "message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]),
 	"evidence": array.concat([job.setting_fact(l, "NVIDIA_VISIBLE_DEVICES")], [job.fact(l, "gpus", l.gpus) | l.gpus]),
-	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]), "remedies": ["fix-visible-devices"],
-} if {
+}) if {
 	some l in job.parts
 	value := job.settings(l).NVIDIA_VISIBLE_DEVICES.value
 	told := choice(l, lower(value))
@@ -52,7 +51,6 @@ choice(l, value) := ["critical", sprintf("hides all GPUs that %s requests: the c
 }
 
 by_variable(l) if l.kind == "kubernetes"
-
 by_variable(l) if l.runtime == "nvidia"
 
 by_variable(l) if {
@@ -75,11 +73,10 @@ bypasses(l) if {
 	not serves(l)
 }
 
-findings contains {
-	"subject": "NVIDIA_DRIVER_CAPABILITIES", "params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
+findings contains job.of_setting(l, "NVIDIA_DRIVER_CAPABILITIES", {
+	"remedies": ["set-driver-capabilities"],
 	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, library]),
-	"remedies": ["set-driver-capabilities"], "evidence": [job.setting_fact(l, "NVIDIA_DRIVER_CAPABILITIES")],
-} if {
+}) if {
 	some l in job.containers
 	job.asks(l)
 	not serves(l)

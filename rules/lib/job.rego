@@ -97,10 +97,9 @@ judged[first][name] := s if {
 # stated counts the GPUs of a node that a description gets by its own words, or those of the batch script around it.
 stated(l) := l.gpus if {
 	l.gpus > 0
-} else := n if {
+} else := max(granted) if {
 	inherits(l)
 	count(granted) == 1
-	some n in granted
 }
 
 # gpus counts them, or those of the target for what asks for all, or says nothing.
@@ -133,10 +132,7 @@ ranks(l) := l.processes if {
 }
 
 # says is true of a description with a word in its command.
-says(l, pattern) if {
-	some word in l.command
-	regex.match(pattern, word)
-}
+says(l, pattern) if regex.match(pattern, l.command[_])
 
 # several is true of a description that uses more than one GPU of a node. All GPUs of an unknown machine may be one.
 several(l) if gpus(l) > 1
@@ -175,8 +171,8 @@ rdma_words(l) := facts.list({f.value | some f in rdma(l)})
 devices_of(l) := {name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}
 
 # target_rdma is true where the machine that the files are for has RDMA NICs.
-target_rdma if count({d | some d in input.pci.devices; startswith(d.class, "0x0207")}) > 0
-target_rdma if count({p | some p in input.nics.rdma; p.state == "active"}) > 0
+target_rdma if startswith(input.pci.devices[_].class, "0x0207")
+target_rdma if input.nics.rdma[_].state == "active"
 
 # of_provider is true of a description for the network of a provider.
 of_provider(l, provider) if {
@@ -184,8 +180,7 @@ of_provider(l, provider) if {
 		"image": {l.image | l.image}, "beside": object.keys(settings(l)),
 		"mounts": {mount | some mount in l.mounts}, "resources": {name | some name, _ in l.resources},
 	}
-	some word in found
-	matches(provider[list], word)
+	matches(provider[list], found[_])
 }
 
 # option is the value of an option of a command, joined by = or the next word, by the pattern of its name.
@@ -199,8 +194,7 @@ option(l, name) := value if {
 undecided(reads) := {sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(part), title(l), text, launches.place_of(l, part)]) |
 	some l in parts
 	some part, text in l.unknown
-	some read in reads
-	covers(read, part)
+	covers(reads[_], part)
 }
 
 # covers is true of a part that a rule reads, or that stands for it. "variables[*]" is any variable.
@@ -210,7 +204,4 @@ covers(read, "variables") if startswith(read, "variables[")
 
 part_words(part) := object.get(words.parts, part, trim_suffix(trim_prefix(part, "variables["), "]"))
 
-matches(patterns, word) if {
-	some p in patterns
-	regex.match(p, word)
-}
+matches(patterns, word) if regex.match(patterns[_], word)
