@@ -50,6 +50,11 @@ var areaOf = map[string]Area{
 	"transfer":  AreaPaths,
 }
 
+// shared are the keys of custom that the built-in rules of a folder have in common, unless they say otherwise.
+var shared = map[string]map[string]any{
+	"launch": {"profiles": []any{"launch"}, "needs": []any{"launches"}, "confidence": "likely"},
+}
+
 // areas reads custom.areas.
 func (r *metadataReader) areas() []Area {
 	var named []Area
@@ -63,18 +68,14 @@ func (r *metadataReader) areas() []Area {
 	return named
 }
 
-// place gives a rule what its folder implies: an area, if it names none, and to those of launch files their profile and
-// their need. The folders of --policy mean nothing.
+// place gives a rule that names no area that of its folder. The folders of --policy mean
+// nothing.
 func (r *Rule) place(own bool) {
-	folder := path.Dir(r.File)
-	if !own && folder == "launch" {
-		r.Profiles, r.Needs = []Profile{Launch}, []Need{{"launches"}}
-	}
 	if len(r.Areas) > 0 {
 		return
 	}
 	r.Areas = []Area{AreaPolicy}
-	if area, ok := areaOf[folder]; ok && !own {
+	if area, ok := areaOf[path.Dir(r.File)]; ok && !own {
 		r.Areas = []Area{area}
 	}
 }

@@ -1,7 +1,6 @@
 # METADATA
 # title: A job's container lacks devices
-# description: >-
-#   A container sees only the devices that are passed in. Without GPUs a program does not start, HIP needs both of AMD's
+# description: A container sees only the devices that are passed in. Without GPUs a program does not start, HIP needs both of AMD's
 #   device nodes, and NCCL without an RDMA device uses TCP, or ends if its variables call for RDMA.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
@@ -10,7 +9,6 @@
 #     description: Devices and groups of a ROCm container
 # custom:
 #   severity: high
-#   confidence: likely
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, add-ipc-lock]
 #   cause: container-caps
 #   since: "0.4"

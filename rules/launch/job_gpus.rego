@@ -1,14 +1,12 @@
 # METADATA
 # title: A job's GPUs, lists of GPUs and ranks disagree
-# description: >-
-#   A file asks for a number of GPUs, its variables choose among them, and its command starts a rank for each. Where
+# description: A file asks for a number of GPUs, its variables choose among them, and its command starts a rank for each. Where
 #   these disagree, GPUs stay idle, ranks find no GPU, or two ranks meet on one, which NCCL refuses.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES and the effect of an invalid entry
 # custom:
 #   severity: high
-#   confidence: likely
 #   areas: [gpus, environment]
 #   remedies: [fix-visible-devices, correct-launch]
 #   cause: gpu-visibility

@@ -1,14 +1,12 @@
 # METADATA
 # title: An image's libraries stand in the way of the host's
-# description: >-
-#   The host mounts the NVIDIA driver's libraries into a container. The driver's packages, CUDA's stubs and its
+# description: The host mounts the NVIDIA driver's libraries into a container. The driver's packages, CUDA's stubs and its
 #   compatibility libraries take their place, and of two copies of NCCL, programs get one or the other.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
 #     description: Compatibility libraries serve older drivers, on data center GPUs; errors 803 and 804
 # custom:
 #   severity: high
-#   confidence: likely
 #   areas: [libraries]
 #   remedies: [remove-driver-libraries, remove-from-image-path, remove-from-library-path, same-nccl-everywhere]
 #   cause: driver-library-mismatch

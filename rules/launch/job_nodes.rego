@@ -1,7 +1,6 @@
 # METADATA
 # title: The nodes of a job disagree
-# description: >-
-#   A launcher that waits for more nodes than its job has never starts, and one that starts all ranks of its node runs
+# description: A launcher that waits for more nodes than its job has never starts, and one that starts all ranks of its node runs
 #   once on each. A scheduler does not start what asks for more GPUs than a node has.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/elastic/run.html
@@ -10,7 +9,6 @@
 #     description: GPUs in slurm.conf and gres.conf
 # custom:
 #   severity: high
-#   confidence: likely
 #   areas: [job]
 #   remedies: [correct-launch]
 #   cause: app-mismatch
@@ -57,8 +55,7 @@ findings contains {
 } if {
 	batch := job.header
 	batch.tasks > 1
-	some run in job.runs
-	run.kind == "slurm"
+	some run in job.steps
 	program(run) in {"torchrun", "accelerate", "deepspeed"}
 	run.processes > 1
 	launches.shows(run, {"tasks"})

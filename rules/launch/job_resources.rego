@@ -1,14 +1,12 @@
 # METADATA
 # title: A job's memory or processors do not suffice
-# description: >-
-#   /dev/shm counts against the memory of its container, whose processes are killed when it is full. Each rank needs a
+# description: /dev/shm counts against the memory of its container, whose processes are killed when it is full. Each rank needs a
 #   processor of its own to start kernels and serve the network; data loaders need more.
 # related_resources:
 #   - ref: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 #     description: A volume in memory counts against the memory limit of the container
 # custom:
 #   severity: medium
-#   confidence: likely
 #   remedies: [correct-launch]
 #   since: "0.4"
 package gpudoctor.rules.job_resources
@@ -31,18 +29,12 @@ findings contains scarce(l, "memory", "shm_bytes", sprintf("%s asks for %s of /d
 	l.shm_bytes > l.memory_bytes
 }
 
+# A step may need few of the processors of its job.
 findings contains scarce(l, "cpu", "cpus", sprintf("%s is limited to %v processors for %d GPUs: each rank needs at least one to start kernels and serve the network, and data loaders need more", [job.opening(l), l.cpus, job.gpus(l)])) if {
-	some l in job.parts
-	not step(l)
+	some l in (job.parts - job.steps)
 	limited(l, "cpus", "cpu")
 	job.gpus(l) > 1
 	l.cpus < job.gpus(l)
-}
-
-# step is true of an srun line of a batch script, which may need few of the processors of its job.
-step(l) if {
-	l.kind == "slurm"
-	l.command
 }
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"shm_bytes", "memory_bytes", "cpus", "gpus"})

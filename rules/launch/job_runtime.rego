@@ -1,7 +1,6 @@
 # METADATA
 # title: A job's container gets other GPUs or libraries than it asks for
-# description: >-
-#   NVIDIA_VISIBLE_DEVICES takes the place of what the device plugin of Kubernetes or Slurm chose. Without compute in
+# description: NVIDIA_VISIBLE_DEVICES takes the place of what the device plugin of Kubernetes or Slurm chose. Without compute in
 #   NVIDIA_DRIVER_CAPABILITIES there is no libcuda, without utility no NVML; NCCL needs both.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
@@ -10,7 +9,6 @@
 #     description: Enroot's hook 98-nvidia.sh, which pyxis uses, obeys NVIDIA_VISIBLE_DEVICES
 # custom:
 #   severity: high
-#   confidence: likely
 #   areas: [gpus, environment]
 #   remedies: [fix-visible-devices, set-driver-capabilities]
 #   cause: gpu-visibility

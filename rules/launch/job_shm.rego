@@ -1,14 +1,12 @@
 # METADATA
 # title: A job's /dev/shm is too small
-# description: >-
-#   NCCL exchanges data through /dev/shm between GPUs without direct access to each other, and data loaders pass batches
+# description: NCCL exchanges data through /dev/shm between GPUs without direct access to each other, and data loaders pass batches
 #   there. Both fail in the 64 MiB that a container gets unless its description asks for more.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL recommends 1 GiB of shared memory in containers
 # custom:
 #   severity: high
-#   confidence: likely
 #   remedies: [increase-shm, share-ipc]
 #   cause: shm-too-small
 #   since: "0.4"

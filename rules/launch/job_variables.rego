@@ -1,14 +1,12 @@
 # METADATA
 # title: A job's variable is misconfigured or left over
-# description: >-
-#   A setting made for another machine, for a fault that is gone, or for a library that has since renamed it costs
+# description: A setting made for another machine, for a fault that is gone, or for a library that has since renamed it costs
 #   bandwidth or has no effect. What a provider documents for its network is not one of these.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable does; tuning and debugging variables are not for production
 # custom:
 #   severity: low
-#   confidence: likely
 #   areas: [environment]
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
 #   cause: env-misconfig

@@ -1,14 +1,12 @@
 # METADATA
 # title: Kubernetes refuses the pod
-# description: >-
-#   The API server refuses a pod whose extended resources have no limit, or one that is not a whole number or not equal to
-#   the request, and one whose mounts lack a volume. The pods of a controller are then missing.
+# description: The API server refuses a pod whose extended resources have no limit, or one that is not a whole number or not equal
+#   to the request, and one whose mounts lack a volume. The pods of a controller are then missing.
 # related_resources:
 #   - ref: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/apis/core/validation/validation.go
 #     description: ValidateResourceRequirements, validateContainerResourceName, ValidateVolumeMounts
 # custom:
 #   severity: high
-#   confidence: likely
 #   remedies: [correct-launch]
 #   since: "0.4"
 package gpudoctor.rules.manifest_refused

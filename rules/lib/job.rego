@@ -29,10 +29,11 @@ around_processors(l) if {
 containers := {l | some l in parts; l.kind in launches.isolating}
 confined := {l | some l in containers; lacks(l, {"privileged"})}
 
-# headers are those of batch scripts, and runs the programs that a file starts.
+# headers are those of batch scripts, runs the programs that a file starts, and steps those of a batch job.
 headers := {l | some l in parts; l.kind == "slurm"; not l.command}
 header := min(headers)
 runs := {l | some l in parts; l.command}
+steps := {l | some l in runs; l.kind == "slurm"}
 
 # lacks is true of a description that shows that it sets none of some parts.
 lacks(l, names) if {
