@@ -25,29 +25,18 @@ findings contains {
 	"message": sprintf("%s starts a program for GPUs and requests none (%s)", [job.opening(l), words.lacking.gpus[l.kind]]),
 	"params": {"nodes": ["/dev/nvidia0"]}, "evidence": [job.fact(l, "processes", object.get(l, "command", []))],
 } if {
-	some l in job.containers
-	without_gpus(l)
-	wanted(l)
+	some l in (job.containers & without_gpus)
+
+	# A single rank may be a test of the CPU, unless its image is for GPUs.
+	job.ranks(l) > {true: 0, false: 1}[job.matches(words.gpu_images, object.get(l, "image", ""))]
 	not array.concat(object.get(l, "command", []), [""])[0] in {"mpirun", "mpiexec", "orterun"}
 	not job.matches(words.other_processors, object.get(l, "image", ""))
 }
 
-# wanted is true of a program that shows that it is for GPUs. A single rank may be a test of the CPU.
-wanted(l) if job.ranks(l) > 1
-
-wanted(l) if {
-	job.ranks(l) == 1
-	job.matches(words.gpu_images, object.get(l, "image", ""))
-}
-
-without_gpus(l) if l in launches.without_gpus
-
-without_gpus(l) if {
-	l in job.confined
-	l.kind == "kubernetes"
-	job.lacks(l, {"gpus", "runtime"})
-	launches.shows(l, {"resources", "requests", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
-	count(job.devices_of(l)) == 0
+without_gpus := launches.without_gpus | {l |
+	some l in job.deviceless
+	job.lacks(l, {"runtime"})
+	launches.shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
 	not job.settings(l).NVIDIA_VISIBLE_DEVICES
 }
 

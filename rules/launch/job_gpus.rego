@@ -70,7 +70,6 @@ indices(l, name) := sprintf(". Inside, they have the indices 0 to %d", [job.gpus
 
 # offered counts the GPUs that the ranks of a description can use, and short are the lists that leave too few.
 offered(l) := min({count(entries) | some entries in lists[l]} | {n | n := job.gpus(l)})
-
 short(l) := sort([name | some name, entries in lists[l]; count(entries) < job.ranks(l)])
 
 # More ranks than GPUs: two ranks on one GPU, which NCCL refuses, or none for some. Tasks of a batch job may also be
@@ -115,9 +114,8 @@ findings contains of_number(l, [ranks_fact(l)], {"severity": "low", "message": s
 	count(job.runs) == 1
 }
 
+# used counts the GPUs that one program uses, and shell is true of a command that may start several programs.
 used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if launches.shows(l, {"data_parallel"})
-
-# shell is true of a command that may start several programs.
 shell(l) if regex.match(`(^|/)(ba|z|da)?sh$`, l.command[0])
 
 # More GPUs than the machine has: the job is never scheduled, or does not start.

@@ -29,7 +29,7 @@ findings contains {
 # Folders on the path that the loader searches. The host's own libraries, mounted there by the device plugins of some
 # providers, come first where their folder does.
 findings contains {
-	"subject": folder, "severity": severity(l, kind), "params": {"folder": folder},
+	"subject": folder, "severity": severity, "params": {"folder": folder},
 	"message": sprintf("%s puts %s on LD_LIBRARY_PATH (%s): %s", [job.opening(l), kind.what, folder, kind.why]),
 	"remedies": [object.get({"dockerfile": "remove-from-image-path"}, l.kind, "remove-from-library-path")],
 	"evidence": [job.setting_fact(l, "LD_LIBRARY_PATH")],
@@ -40,12 +40,10 @@ findings contains {
 	some kind in words.misplaced_folders
 	job.matches(kind.folders, folder)
 	count({f | some f in array.slice(folders, 0, i); job.matches(words.host_folders, f)}) == 0
-}
 
-# Some images have the folder and nothing in it.
-severity(l, kind) := "low" if {
-	job.matches(kind.empty_in, l.image)
-} else := kind.severity
+	# Some images have the folder and nothing in it.
+	severity := {true: "low", false: kind.severity}[job.matches(kind.empty_in, object.get(l, "image", ""))]
+}
 
 # PyTorch's own NCCL beside that of a base image does no harm. Who installs it twice by name means one of the two.
 findings contains {

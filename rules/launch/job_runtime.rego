@@ -16,7 +16,6 @@
 package gpudoctor.rules.job_runtime
 
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.visible_devices as visible
 import data.tables.launch_files as words
 
@@ -56,16 +55,11 @@ by_variable(l) if {
 	l.image
 }
 
-# serves is true of a service on each node, which looks at all GPUs by right.
+# serves is true of a service on each node, which looks at all GPUs by right, and bypasses of a pod that asks for none.
 serves(l) if job.matches(words.node_services, l.image)
 
-# bypasses is true of a pod that asks for no device.
 bypasses(l) if {
-	l in job.confined
-	l.kind == "kubernetes"
-	launches.shows(l, {"gpus", "resources", "requests"})
-	not job.asks(l)
-	count(job.devices_of(l)) == 0
+	l in job.deviceless
 	not startswith(object.get(l, "object", ""), "DaemonSet/")
 	not job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value == "utility"
 	not serves(l)

@@ -14,8 +14,6 @@ package gpudoctor.rules.manifest_refused
 import data.gpudoctor.lib.job
 import data.gpudoctor.lib.launches
 
-pods := {l | some l in input.launches; l.kind == "kubernetes"}
-
 refused(l, subject, part, value, message) := {
 	"subject": subject, "params": {"refused": "yes"}, "evidence": [job.fact(l, part, value)],
 	"message": sprintf("%s %s: Kubernetes refuses the pod", [job.opening(l), message]),
@@ -29,7 +27,8 @@ extended(name) if {
 	not regex.match(`(^|\.)kubernetes\.io/`, name)
 }
 
-# shown are pods whose requests and limits are known.
+# shown are the pods whose requests and limits are known.
+pods := {l | some l in input.launches; l.kind == "kubernetes"}
 shown := {l | some l in pods; launches.shows(l, {"requests", "resources"})}
 
 findings contains of_request(l, name, sprintf("requests %s and has no limit for it", [name])) if {

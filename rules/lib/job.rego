@@ -165,11 +165,16 @@ rdma(l) := array.concat(
 )
 
 rdma_paths := {"devices": "^/dev/infiniband", "mounts": `^/dev(/infiniband[^:]*)?:/dev(/infiniband|$)`}
-
 rdma_words(l) := facts.list({f.value | some f in rdma(l)})
 
-# devices_of are the devices that a pod asks for.
-devices_of(l) := {name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}
+# deviceless are the pods that ask for no device.
+deviceless contains l if {
+	some l in confined
+	l.kind == "kubernetes"
+	lacks(l, {"gpus"})
+	launches.shows(l, {"resources", "requests"})
+	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
+}
 
 # target_rdma is true where the machine that the files are for has RDMA NICs.
 target_rdma if startswith(input.pci.devices[_].class, "0x0207")
@@ -205,4 +210,4 @@ covers(read, "variables") if startswith(read, "variables[")
 
 part_words(part) := object.get(words.parts, part, trim_suffix(trim_prefix(part, "variables["), "]"))
 
-matches(patterns, word) if regex.match(patterns[_], word)
+matches(patterns, word) := count({p | some p in patterns; regex.match(p, word)}) > 0
