@@ -36,25 +36,23 @@ findings contains {
 without_gpus := launches.without_gpus | {l |
 	some l in job.deviceless
 	job.lacks(l, {"runtime"})
-	launches.shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
+	job.shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
 	not job.settings(l).NVIDIA_VISIBLE_DEVICES
 }
 
 # AMD: HIP needs the compute node and the render nodes. A graphics node alone is also passed for other purposes.
 findings contains {
-	"subject": lacking, "remedies": ["pass-amd-devices"], "params": {"nodes": [lacking]},
+	"subject": lacking, "remedies": ["pass-amd-devices"], "params": {"nodes": [lacking]}, "evidence": [job.fact(l, "devices", l.devices)],
 	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, job.title(l), lacking]),
-	"evidence": [job.fact(l, "devices", l.devices)],
 } if {
 	some l in job.confined
-	launches.shows(l, {"devices", "mounts"})
+	job.shows(l, {"devices", "mounts"})
 	some [given, lacking] in [["/dev/kfd", "/dev/dri"], ["/dev/dri", "/dev/kfd"]]
-	has(l, given)
-	not has(l, lacking)
+	passed := array.concat(object.get(l, "devices", []), object.get(l, "mounts", []))
+	strings.any_prefix_match(passed, given)
+	not strings.any_prefix_match(passed, lacking)
 	[lacking, contains(object.get(l, "image", ""), "rocm")] != ["/dev/kfd", false]
 }
-
-has(l, prefix) if count({d | some part in ["devices", "mounts"]; some d in l[part]; startswith(d, prefix)}) > 0
 
 of_rdma(severity, message, evidence) := {
 	"subject": "/dev/infiniband", "severity": severity, "remedies": ["pass-rdma-devices", "add-ipc-lock"],
@@ -64,7 +62,7 @@ of_rdma(severity, message, evidence) := {
 # without_rdma are the containers that no RDMA device reaches. A network of its own may bring a pod one.
 without_rdma contains l if {
 	some l in job.confined
-	launches.shows(l, {"devices", "mounts", "resources"})
+	job.shows(l, {"devices", "mounts", "resources"})
 	job.lacks(l, {"networks"})
 	count(job.rdma(l)) == 0
 	count({name | some name, _ in l.resources; regex.match(`efa|claims|rdma`, name)}) == 0

@@ -15,7 +15,6 @@ package gpudoctor.rules.job_gpus
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.visible_devices as visible
 import data.tables.launch_files as words
 
@@ -61,14 +60,14 @@ leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the
 	not crowded(l, n)
 }
 
-crowded(l, n) if job.ranks(l) > n
-
 indices(l, name) := sprintf(". Inside, they have the indices 0 to %d", [job.gpus(l) - 1]) if {
 	l in job.containers
 	regex.match(`^\d`, visible.list_of(job.settings(l)[name].value)[count(lists[l][name])])
 } else := ""
 
-# offered counts the GPUs that the ranks of a description can use, and short are the lists that leave too few.
+# offered counts the GPUs that the ranks of a description can use; they are crowded where there are more of them. short are
+# the lists that leave too few.
+crowded(l, n) if job.ranks(l) > n
 offered(l) := min({count(entries) | some entries in lists[l]} | {n | n := job.gpus(l)})
 short(l) := sort([name | some name, entries in lists[l]; count(entries) < job.ranks(l)])
 
@@ -99,7 +98,7 @@ of_number(l, evidence, more) := object.union(found, more) if found := {
 
 # starts is true of a command that starts ranks, or may: the header of its batch script is not judged.
 starts(run) if job.ranks(run)
-starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
+starts(run) if not job.shows(run, {"processes", "tensor_parallel"})
 
 # Fewer: GPUs that are paid for, and idle.
 findings contains of_number(l, [ranks_fact(l)], {"severity": "low", "message": sprintf(
@@ -115,14 +114,13 @@ findings contains of_number(l, [ranks_fact(l)], {"severity": "low", "message": s
 }
 
 # used counts the GPUs that one program uses, and shell is true of a command that may start several programs.
-used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if launches.shows(l, {"data_parallel"})
+used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if job.shows(l, {"data_parallel"})
 shell(l) if regex.match(`(^|/)(ba|z|da)?sh$`, l.command[0])
 
 # More GPUs than the machine has: the job is never scheduled, or does not start.
 findings contains of_number(l, [], {
-	"params": {"too_many": l.gpus},
+	"params": {"too_many": l.gpus}, "evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": job.target_gpus, "source": "--target"}]),
 	"message": sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, job.target_gpus]),
-	"evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": job.target_gpus, "source": "--target"}]),
 }) if {
 	some l in job.parts
 	l.gpus > job.target_gpus

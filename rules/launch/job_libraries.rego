@@ -17,9 +17,8 @@ import data.gpudoctor.lib.job
 import data.tables.launch_files as words
 
 findings contains {
-	"subject": name, "remedies": ["remove-driver-libraries"], "params": {"library": name},
+	"subject": name, "remedies": ["remove-driver-libraries"], "params": {"library": name}, "evidence": [job.fact(l, job.entry("packages", name), name)],
 	"message": sprintf("%s installs %s, a part of the NVIDIA driver. The driver's libraries must come from the host: those of an image match only one version of the kernel driver, and elsewhere CUDA or NVML fail to start", [job.opening(l), name]),
-	"evidence": [job.fact(l, job.entry("packages", name), name)],
 } if {
 	some l in job.parts
 	some name in l.packages

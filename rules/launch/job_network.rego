@@ -15,7 +15,6 @@ package gpudoctor.rules.job_network
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.networks
 import data.tables.launch_files as words
 
@@ -36,7 +35,7 @@ findings contains job.of_setting(l, name, {
 	every interface in networks.patterns(value) {
 		job.matches(words.host_interfaces, interface)
 	}
-	launches.shows(l, {"resources"})
+	job.shows(l, {"resources"})
 	count({f | some f in job.rdma(l); contains(f.fact, ".resources")}) == 0
 }
 

@@ -22,15 +22,14 @@ program(run) := regex.replace(run.command[0], `^.*/`, "")
 
 # waits is the number of nodes that a launcher waits for: of a range, the least.
 waits(l) := to_number(least) if {
-	launches.shows(l, {"nodes"})
+	job.shows(l, {"nodes"})
 	least := split(job.option(l, "nnodes|num[_-]machines|num[_-]nodes"), ":")[0]
 	regex.match(`^\d{1,6}$`, least)
 }
 
 findings contains {
-	"subject": "nodes", "params": {"launcher": program(run)},
+	"subject": "nodes", "params": {"launcher": program(run)}, "evidence": [job.fact(batch, "nodes", batch.nodes), job.fact(run, "nodes", waits(run))],
 	"message": sprintf("The batch job has %d nodes, and its launcher waits for %d (%s): the rendezvous never completes", [batch.nodes, waits(run), launches.place_of(run, "nodes")]),
-	"evidence": [job.fact(batch, "nodes", batch.nodes), job.fact(run, "nodes", waits(run))],
 } if {
 	batch := job.header
 	some run in job.runs
@@ -49,16 +48,15 @@ findings contains {
 
 # A launcher that starts all ranks of a node, started once for each of them.
 findings contains {
-	"subject": "ranks", "params": {"launcher": program(run)},
+	"subject": "ranks", "params": {"launcher": program(run)}, "evidence": [job.fact(batch, "processes", batch.tasks), job.fact(run, "processes", run.processes)],
 	"message": sprintf("%s starts %d tasks on each node, and each starts a launcher with %d ranks of its own (%s): %d ranks share the GPUs of a node. Use --ntasks-per-node=1 with torchrun", [job.opening(batch), batch.tasks, run.processes, launches.place_of(run, "command"), batch.tasks * run.processes]),
-	"evidence": [job.fact(batch, "processes", batch.tasks), job.fact(run, "processes", run.processes)],
 } if {
 	batch := job.header
 	batch.tasks > 1
 	some run in job.steps
 	program(run) in {"torchrun", "accelerate", "deepspeed"}
 	run.processes > 1
-	launches.shows(run, {"tasks"})
+	job.shows(run, {"tasks"})
 	not run.tasks == 1
 }
 
@@ -69,9 +67,8 @@ nodes[line.name][line.gpus] contains line if {
 }
 
 findings contains {
-	"subject": name, "params": {"slurm_node": name},
+	"subject": name, "params": {"slurm_node": name}, "evidence": [job.fact(few, "gpus", few.gpus), job.fact(many, "gpus", many.gpus)],
 	"message": sprintf("The configuration of Slurm gives the node %s %d GPUs in %s and %d in %s: slurmd then registers the node with fewer GPUs than configured, and slurmctld drains it", [name, few.gpus, launches.place_of(few, "gpus"), many.gpus, launches.place_of(many, "gpus")]),
-	"evidence": [job.fact(few, "gpus", few.gpus), job.fact(many, "gpus", many.gpus)],
 } if {
 	some name, all in nodes
 	few := min(all[min(object.keys(all))])

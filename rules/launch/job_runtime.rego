@@ -67,7 +67,7 @@ bypasses(l) if {
 
 findings contains job.of_setting(l, "NVIDIA_DRIVER_CAPABILITIES", {
 	"remedies": ["set-driver-capabilities"],
-	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, library]),
+	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, libraries[capability]]),
 }) if {
 	some l in job.containers
 	job.asks(l)
@@ -76,13 +76,9 @@ findings contains job.of_setting(l, "NVIDIA_DRIVER_CAPABILITIES", {
 	given := {trim_space(c) | some c in split(lower(value), ",")} - {""}
 	count(given) > 0
 	count(given & {"all", "video", "graphics", "display"}) == 0
-	some capability, library in libraries(l)
-	not capability in given
+	some capability in (({"compute"} | {"utility" | job.several(l)}) - given)
 }
 
-libraries(l) := object.union(
-	{"compute": "libcuda, without which CUDA finds no driver"},
-	{c: "libnvidia-ml, without which NCCL does not start" | job.several(l); c := "utility"},
-)
+libraries := {"compute": "libcuda, without which CUDA finds no driver", "utility": "libnvidia-ml, without which NCCL does not start"}
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"gpus", "runtime", "resources", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"})

@@ -25,9 +25,8 @@ sharing contains l if {
 }
 
 findings contains {
-	"subject": "/dev/shm", "severity": severity(l),
+	"subject": "/dev/shm", "severity": severity(l), "evidence": [job.fact(l, "shm_bytes", object.get(l, "shm_bytes", "the default of 64 MiB"))],
 	"message": sprintf("%s %s and uses several GPUs: NCCL's shared memory transfers, and data loaders with several workers, fail there. The recommended minimum is 1 GiB", [job.opening(l), launches.shm_words(l)]),
-	"evidence": [job.fact(l, "shm_bytes", object.get(l, "shm_bytes", "the default of 64 MiB"))],
 } if some l in (sharing & launches.small_shm)
 
 # GPUs that NVLink connects exchange nothing through it, as in Google's machines for GPUDirect.
@@ -41,9 +40,8 @@ severity(l) := "low" if {
 
 # A volume of the node's disk in its place.
 findings contains {
-	"subject": "/dev/shm", "severity": "medium", "remedies": ["increase-shm"],
+	"subject": "/dev/shm", "severity": "medium", "remedies": ["increase-shm"], "evidence": [job.fact(l, "mounts", "emptyDir:/dev/shm")],
 	"message": sprintf("%s mounts an emptyDir without medium: Memory at /dev/shm, so shared memory is a file on the disk of the node", [job.opening(l)]),
-	"evidence": [job.fact(l, "mounts", "emptyDir:/dev/shm")],
 } if {
 	some l in sharing
 	"emptyDir:/dev/shm" in l.mounts

@@ -35,9 +35,11 @@ header := min(headers)
 runs := {l | some l in parts; l.command}
 steps := {l | some l in runs; l.kind == "slurm"}
 
-# lacks is true of a description that shows that it sets none of some parts.
+# shows is true of a description without open values for some parts, and lacks of one that shows that it sets none of them.
+shows(l, names) if launches.shows(l, names)
+
 lacks(l, names) if {
-	launches.shows(l, names)
+	shows(l, names)
 	count({name | some name in names; not object.get(l, name, false) in [false, []]}) == 0
 }
 
@@ -110,7 +112,7 @@ gpus(l) := target_gpus if l.gpus == -1
 gpus(l) := target_gpus if {
 	inherits(l)
 	count(granted) == 0
-	count({h | some h in parts; h.kind == "slurm"; not launches.shows(h, {"gpus"})}) == 0
+	count({h | some h in parts; h.kind == "slurm"; not shows(h, {"gpus"})}) == 0
 }
 
 # target_gpus counts the GPUs of the target, and granted are those of a node that batch scripts ask for.
@@ -127,7 +129,7 @@ inherits(l) if {
 ranks(l) := l.processes if {
 	l.processes
 } else := ceil((l.tensor_parallel * object.get(l, "pipeline_parallel", 1)) / object.get(l, "nodes", 1)) if {
-	launches.shows(l, {"processes", "tensor_parallel", "pipeline_parallel", "nodes"})
+	shows(l, {"processes", "tensor_parallel", "pipeline_parallel", "nodes"})
 	not startswith(object.get(l, "object", ""), "Ray")
 	not says(l, `(^|[=_/-])ray\b`)
 }
@@ -141,7 +143,7 @@ several(l) if gpus(l) > 1
 several(l) if {
 	not gpus(l)
 	not l.gpus == 0
-	launches.shows(l, {"gpus"})
+	shows(l, {"gpus"})
 	not l.kind == "kubernetes"
 	ranks(l) > 1
 }
@@ -153,7 +155,7 @@ asks(l) if l.gpus == -1
 # own_network is true of a container whose only network is one of its engine or cluster.
 own_network(l) if {
 	l in containers
-	launches.shows(l, {"network"})
+	shows(l, {"network"})
 	lacks(l, {"networks"})
 	not regex.match("^(host$|container:)", object.get(l, "network", ""))
 }
@@ -172,7 +174,7 @@ deviceless contains l if {
 	some l in confined
 	l.kind == "kubernetes"
 	lacks(l, {"gpus"})
-	launches.shows(l, {"resources", "requests"})
+	shows(l, {"resources", "requests"})
 	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
 }
 
