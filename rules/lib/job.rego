@@ -49,8 +49,7 @@ setting_fact(l, name) := placed(l, entry("variables", name), s.value, s.place) i
 placed(l, part, value, place) := {"fact": sprintf("launches[%s].%s", [object.get(l, "name", l.kind), part]), "value": value, "source": place}
 entry(part, name) := sprintf("%s[%s]", [part, name])
 
-# of_part is a finding about a part of a description, and of_setting one about a variable, with what more there is to say.
-of_part(l, part, more) := object.union({"evidence": [fact(l, part, l[part])]}, more)
+# of_setting is a finding about a variable in force, with what more there is to say.
 of_setting(l, name, more) := object.union({"subject": name, "params": {"variable": name}, "evidence": [setting_fact(l, name)]}, more)
 
 # title names a description: "the pod train", "the Dockerfile". opening begins a sentence with it.
@@ -74,7 +73,7 @@ exported[name] := {"value": v.value, "place": launches.place(v)} if {
 	some name, all in by_name
 	count({v.value | some v in all}) == 1
 	not entry("variables", name) in unclear
-	v := sort(all)[0]
+	v := min(all)
 }
 
 by_name[v.name] contains v if some v in input.env.variables

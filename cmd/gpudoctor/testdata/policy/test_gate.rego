@@ -6,6 +6,8 @@
 # related_resources:
 #   - ref: https://example.com/gate
 #     description: what a test asks for
+# schemas:
+#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: confirmed
