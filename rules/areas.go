@@ -41,12 +41,18 @@ var areaOf = map[string]Area{
 	"env":       AreaEnvironment,
 	"gpu":       AreaGPUs,
 	"host":      AreaContainer,
+	"launch":    AreaContainer,
 	"library":   AreaLibraries,
 	"network":   AreaNetwork,
 	"nvlink":    AreaPaths,
 	"pcie":      AreaPCIe,
 	"storage":   AreaStorage,
 	"transfer":  AreaPaths,
+}
+
+// shared are the keys of custom that the built-in rules of a folder have in common, unless they say otherwise.
+var shared = map[string]map[string]any{
+	"launch": {"profiles": []any{"launch"}, "needs": []any{"launches"}, "confidence": "likely"},
 }
 
 // areas reads custom.areas.

@@ -44,7 +44,7 @@ var builtin = sync.OnceValues(func() (*builtinRules, error) {
 		m := parsed[file]
 		l.fileOf[reach.PackageName(m)] = file
 		if strings.HasPrefix(reach.PackageName(m), rulesPackage) {
-			rule, errs := readRule(file, m)
+			rule, errs := readRule(file, m, false)
 			rule.place(false)
 			l.rules, faults = append(l.rules, rule), append(faults, errs...)
 		}

@@ -165,7 +165,7 @@ func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, erro
 }
 
 // factsSchemas is the schema of the facts, so that a path that does not exist
-// in them is an error.
+// in them is an error. It holds for each module; one that names it as schema.facts gets the same.
 func factsSchemas() (*ast.SchemaSet, error) {
 	schema, err := readSchema()
 	if err != nil {

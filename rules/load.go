@@ -221,7 +221,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 			}
 			switch {
 			case strings.HasPrefix(pkg, rulesPackage):
-				rule, errs := readRule(name, m)
+				rule, errs := readRule(name, m, i == 1)
 				faults = append(faults, append(errs, partialSets(name, m)...)...)
 				if i == 1 { // A test holds the built-in rules to it.
 					s.own[rule.ID] = true

@@ -99,7 +99,6 @@ func TestLibraryBites(t *testing.T) {
 		"broken metadata":           {file: rule, old: "#   severity: medium", replacement: "#  : {", want: "yaml"},
 		"broken Rego":               {file: rule, old: "not_applicable contains", replacement: "not_applicable contain", want: rule + ":"},
 		"package differs":           {file: rule, old: "rules.slow_link", replacement: "rules.slower_link", want: "name differs from the package"},
-		"no schema":                 {file: rule, old: "# schemas:\n#   - input: schema.facts\n", want: "schemas lacks input: schema.facts"},
 		"complete rule":             {file: rule, old: "not_applicable contains \"no GPU\" if", replacement: "not_applicable := \"no GPU\" if", want: "not_applicable is not a set"},
 		"bare not":                  {file: "env/turned_off.rego", old: "	v.effective == true\n", replacement: "	v.effective == true\n	not input.container.inside\n", want: `"not input..." also holds`},
 		"not imported":              {file: rule, old: "some g in gpus.all\n	not", replacement: "some g in data.gpudoctor.lib.gpus.all\n	not", want: "data.gpudoctor.lib.gpus.all is not imported"},
@@ -206,9 +205,6 @@ func (l library) faults(t *testing.T) []string {
 		if ref := foreignRef(m); ref != "" {
 			faults = append(faults, fmt.Sprintf("%s: %s is not imported; import its package", name, ref))
 		}
-		if !hasFactsSchema(m) {
-			faults = append(faults, name+": schemas lacks input: schema.facts")
-		}
 	}
 	for _, err := range strangeNeeds(set.rules, set.modules) {
 		faults = append(faults, err.Error())
@@ -236,13 +232,6 @@ var fractionVerb = regexp.MustCompile(`%[0-9]*\.[0-9]f`)
 func lines(err error) []string { return strings.Split(err.Error(), "\n") }
 
 func testFile(name string) string { return strings.TrimSuffix(name, ".rego") + "_test.rego" }
-
-func hasFactsSchema(m *ast.Module) bool {
-	a := packageAnnotations(m)
-	return a != nil && slices.ContainsFunc(a.Schemas, func(s *ast.SchemaAnnotation) bool {
-		return s.Path.String() == "input" && s.Schema.String() == "schema.facts"
-	})
-}
 
 // foreignRef returns a reference to data that is not an import. A part is
 // compiled with what its rules import, and would lack the rest.

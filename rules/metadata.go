@@ -104,8 +104,8 @@ func (r *metadataReader) list(key string) []string {
 }
 
 // readRule reads the metadata of a rule's package and checks that the rule
-// keeps the contract.
-func readRule(file string, m *ast.Module) (Rule, []error) {
+// keeps the contract. The folders of the user's own mean nothing.
+func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
 	pkg := strings.TrimPrefix(reach.PackageName(m), rulesPackage)
 	rule := Rule{ID: ruleID(pkg), File: file}
 	r := &metadataReader{file: file, line: m.Package.Location.Row}
@@ -123,6 +123,9 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 	}
 	r.line = a.Location.Row
 	r.custom = make(map[string]any, len(a.Custom))
+	if !own {
+		maps.Copy(r.custom, shared[path.Dir(file)])
+	}
 	maps.Copy(r.custom, a.Custom)
 	rule.Title, rule.Description = a.Title, strings.TrimSpace(a.Description)
 	for _, res := range a.RelatedResources {

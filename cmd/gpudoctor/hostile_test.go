@@ -264,8 +264,6 @@ func TestHostilePolicy(t *testing.T) {
 # related_resources:
 #   - ref: https://example.com/gate
 #     description: %[2]s
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: confirmed

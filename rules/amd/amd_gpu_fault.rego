@@ -10,8 +10,6 @@
 #     description: Errors that the driver counts, and bad pages
 #   - ref: https://github.com/torvalds/linux/tree/master/drivers/gpu/drm/amd/amdgpu
 #     description: Messages of the driver
-# schemas:
-#   - input: schema.facts
 # custom:
 #   cause: gpu-fault
 #   severity: high

@@ -15,8 +15,6 @@
 #     description: rccl-tests on two MI100 hang until iommu=pt is set
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/init.cc
 #     description: RCCL's warning only compares words
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -16,8 +16,6 @@
 #     description: CONFIG_HSA_AMD_P2P and its dependencies
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
 #     description: AMD's list of kernel options for peer access
-# schemas:
-#   - input: schema.facts
 # custom:
 #   cause: p2p-unsupported-gpu
 #   severity: medium

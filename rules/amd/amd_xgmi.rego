@@ -12,8 +12,6 @@
 #     description: The accelerators of a board of MI300X are fully meshed
 #   - ref: https://github.com/torvalds/linux/blob/master/drivers/gpu/drm/amd/amdgpu/amdgpu_xgmi.c
 #     description: How the driver forms a hive, and its messages when that fails
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

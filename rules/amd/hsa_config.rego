@@ -20,8 +20,6 @@
 #     description: The legacy mode needs calls that the mainline kernel lacks; use HSA_ENABLE_IPC_MODE_LEGACY=0 there
 #   - ref: https://github.com/ROCm/ROCm/issues/5238
 #     description: HSA_OVERRIDE_GFX_VERSION of another GPU causes a memory access fault
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

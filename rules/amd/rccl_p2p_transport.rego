@@ -21,8 +21,6 @@
 #     description: Peer access that HIP offers in only one direction, and how RCCL handles it
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
 #     description: What peer access over PCIe requires from the IOMMU and the kernel
-# schemas:
-#   - input: schema.facts
 # custom:
 #   cause: p2p-broken-platform
 #   severity: critical

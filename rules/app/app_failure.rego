@@ -12,8 +12,6 @@
 #     description: Shows where a Python program was when a signal ended it
 #   - ref: https://man7.org/linux/man-pages/man7/signal.7.html
 #     description: What each signal means
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

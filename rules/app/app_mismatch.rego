@@ -12,8 +12,6 @@
 #     description: Every rank must call collectives with the same count and type
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/bootstrap.cc
 #     description: Duplicate ranks, and differing numbers of ranks
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed

@@ -12,8 +12,6 @@
 #     description: Which code of a program runs on a newer generation
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html
 #     description: The architectures that ROCm's libraries are built for
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: confirmed

@@ -12,8 +12,6 @@
 #     description: What the watchdog of each rank says
 #   - ref: https://github.com/pytorch/pytorch/blob/v2.9.0/torch/csrc/distributed/c10d/TraceUtils.h
 #     description: The desynchronization report
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -10,8 +10,6 @@
 #     description: What each NCCL variable disables
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NVIDIA recommends a test without peer-to-peer transfers first
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: likely

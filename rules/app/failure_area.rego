@@ -13,8 +13,6 @@
 #     description: The format of NCCL's log lines
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/include/checks.h
 #     description: The trace lines that NCCL's functions print when they fail
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: possible

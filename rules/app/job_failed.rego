@@ -10,8 +10,6 @@
 #     description: NCCL's errors are categories; its WARN lines have the details
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc
 #     description: The texts of ncclGetErrorString
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: possible

@@ -15,8 +15,6 @@
 #     description: Devices that are passed to a container
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
 #     description: Devices and groups of a ROCm container
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -11,8 +11,6 @@
 #     description: How containers share the host's namespaces
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-hostid
 #     description: The identity by which NCCL distinguishes hosts
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: possible

@@ -12,8 +12,6 @@
 #     description: How Slurm propagates the limit to jobs
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/umem.c
 #     description: Registration counts pinned pages against the limit unless the caller has CAP_IPC_LOCK
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -13,8 +13,6 @@
 #     description: The default of --shm-size is 64 MiB
 #   - ref: https://docs.pytorch.org/docs/stable/notes/multiprocessing.html
 #     description: Data loaders share tensors through /dev/shm
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -10,8 +10,6 @@
 #     description: /sys must be mounted in containers; virtual machines show a virtual PCI topology
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-topo-file
 #     description: A file that gives NCCL the real topology
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: likely

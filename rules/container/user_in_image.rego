@@ -10,8 +10,6 @@
 #     description: NCCL requires an unlimited memlock in containers
 #   - ref: https://man7.org/linux/man-pages/man7/capabilities.7.html
 #     description: What happens to capabilities of a user other than root
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely

@@ -11,8 +11,6 @@
 #     description: The minimum driver of each CUDA major release
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
 #     description: Compatibility libraries for older drivers
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

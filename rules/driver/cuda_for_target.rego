@@ -11,8 +11,6 @@
 #     description: The minimum driver of each CUDA major release
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: NVIDIA_REQUIRE_CUDA and NVIDIA_DISABLE_REQUIRE
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -13,8 +13,6 @@
 #     description: The container toolkit mounts the driver's libraries into the container
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 #     description: The driver's result codes (34, 803, 804)
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: likely

@@ -10,8 +10,6 @@
 #     description: 'NVML_ERROR_DRIVER_NOT_LOADED: the NVIDIA driver is not loaded'
 #   - ref: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/index.html
 #     description: How the kernel modules are built for a kernel, with DKMS or precompiled
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed

@@ -13,8 +13,6 @@
 #     description: Variables of PyTorch's process group
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/param.cc
 #     description: How NCCL reads its variables
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely

@@ -19,8 +19,6 @@
 #     description: 'CUDA_VISIBLE_DEVICES together with ROCR_VISIBLE_DEVICES: invalid device ordinal'
 #   - ref: https://github.com/lemonade-sdk/llamacpp-rocm/issues/96
 #     description: A program crashes on the integrated GPU of a machine with a discrete card
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

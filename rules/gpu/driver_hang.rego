@@ -9,8 +9,6 @@
 #     description: What the kernel log reports about a GPU that no longer responds.
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 #     description: The error codes of the CUDA driver.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed

@@ -8,8 +8,6 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
 #     description: NVIDIA's catalog of Xid codes.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely

@@ -12,8 +12,6 @@
 #     description: Row remapping, and when to replace a GPU.
 #   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
 #     description: NVSwitch errors (SXid), fatal and non-fatal.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -13,8 +13,6 @@
 #     description: CUDA offers one MIG instance to a process
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html
 #     description: What hides GPUs from HIP
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: confirmed

@@ -7,8 +7,6 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
 #     description: NVIDIA lists peer-to-peer access, over PCIe or NVLink, as unsupported in MIG mode.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely

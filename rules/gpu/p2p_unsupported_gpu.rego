@@ -11,8 +11,6 @@
 #     description: The conditions under which the driver does not offer peer access.
 #   - ref: https://github.com/huggingface/accelerate/blob/v1.0.0/src/accelerate/state.py
 #     description: Accelerate stops on GeForce RTX 4000 cards unless peer access and InfiniBand are disabled in NCCL.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: confirmed

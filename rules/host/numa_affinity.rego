@@ -13,8 +13,6 @@
 #     description: RCCL recommends numa_balancing=0
 #   - ref: https://docs.kernel.org/admin-guide/sysctl/kernel.html#numa-balancing
 #     description: What automatic NUMA balancing does, and its modes
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: likely

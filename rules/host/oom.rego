@@ -11,8 +11,6 @@
 #     description: What the memory limit of a control group does
 #   - ref: https://kubernetes.io/docs/tasks/configure-pod-container/assign-memory-resource/
 #     description: OOMKilled, and how to raise a memory limit
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed

@@ -10,8 +10,6 @@
 #     description: Sharing with file descriptors, and what to do when they run out
 #   - ref: https://man7.org/linux/man-pages/man2/getrlimit.2.html
 #     description: RLIMIT_NOFILE and RLIMIT_NPROC
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed

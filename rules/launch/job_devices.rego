@@ -1,22 +1,15 @@
 # METADATA
 # title: A job's container lacks devices
-# description: >-
-#   A container sees only the devices that are passed in. Without GPUs a program does not start, HIP needs both of AMD's
+# description: A container sees only the devices that are passed in. Without GPUs a program does not start, HIP needs both of AMD's
 #   device nodes, and NCCL without an RDMA device uses TCP, or ends if its variables call for RDMA.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: Devices that are passed to a container
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
 #     description: Devices and groups of a ROCm container
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
-#   confidence: likely
-#   areas: [container]
-#   needs: [launches]
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, add-ipc-lock]
-#   profiles: [launch]
 #   cause: container-caps
 #   since: "0.4"
 package gpudoctor.rules.job_devices
@@ -32,48 +25,34 @@ findings contains {
 	"message": sprintf("%s starts a program for GPUs and requests none (%s)", [job.opening(l), words.lacking.gpus[l.kind]]),
 	"params": {"nodes": ["/dev/nvidia0"]}, "evidence": [job.fact(l, "processes", object.get(l, "command", []))],
 } if {
-	some l in job.containers
-	without_gpus(l)
-	wanted(l)
+	some l in (job.containers & without_gpus)
+
+	# A single rank may be a test of the CPU, unless its image is for GPUs.
+	job.ranks(l) > {true: 0, false: 1}[job.matches(words.gpu_images, object.get(l, "image", ""))]
 	not array.concat(object.get(l, "command", []), [""])[0] in {"mpirun", "mpiexec", "orterun"}
 	not job.matches(words.other_processors, object.get(l, "image", ""))
 }
 
-# wanted is true of a program that shows that it is for GPUs. A single rank may be a test of the CPU.
-wanted(l) if job.ranks(l) > 1
-
-wanted(l) if {
-	job.ranks(l) == 1
-	job.matches(words.gpu_images, object.get(l, "image", ""))
-}
-
-without_gpus(l) if l in launches.without_gpus
-
-without_gpus(l) if {
-	l in job.confined
-	l.kind == "kubernetes"
-	launches.shows(l, {"gpus", "runtime", "resources", "requests", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
-	not l.gpus
-	not l.runtime
-	count(job.devices_of(l)) == 0
+without_gpus := launches.without_gpus | {l |
+	some l in job.deviceless
+	job.lacks(l, {"runtime"})
+	job.shows(l, {"variables", "variables[NVIDIA_VISIBLE_DEVICES]"})
 	not job.settings(l).NVIDIA_VISIBLE_DEVICES
 }
 
 # AMD: HIP needs the compute node and the render nodes. A graphics node alone is also passed for other purposes.
 findings contains {
-	"subject": lacking, "remedies": ["pass-amd-devices"], "params": {"nodes": [lacking]},
+	"subject": lacking, "remedies": ["pass-amd-devices"], "params": {"nodes": [lacking]}, "evidence": [job.fact(l, "devices", l.devices)],
 	"message": sprintf("%s is passed to %s, but not %s: HIP then finds no GPU", [given, job.title(l), lacking]),
-	"evidence": [job.fact(l, "devices", l.devices)],
 } if {
 	some l in job.confined
-	launches.shows(l, {"devices", "mounts"})
+	job.shows(l, {"devices", "mounts"})
 	some [given, lacking] in [["/dev/kfd", "/dev/dri"], ["/dev/dri", "/dev/kfd"]]
-	has(l, given)
-	not has(l, lacking)
+	passed := array.concat(object.get(l, "devices", []), object.get(l, "mounts", []))
+	strings.any_prefix_match(passed, given)
+	not strings.any_prefix_match(passed, lacking)
 	[lacking, contains(object.get(l, "image", ""), "rocm")] != ["/dev/kfd", false]
 }
-
-has(l, prefix) if count({d | some part in ["devices", "mounts"]; some d in l[part]; startswith(d, prefix)}) > 0
 
 of_rdma(severity, message, evidence) := {
 	"subject": "/dev/infiniband", "severity": severity, "remedies": ["pass-rdma-devices", "add-ipc-lock"],
@@ -83,10 +62,10 @@ of_rdma(severity, message, evidence) := {
 # without_rdma are the containers that no RDMA device reaches. A network of its own may bring a pod one.
 without_rdma contains l if {
 	some l in job.confined
-	launches.shows(l, {"devices", "mounts", "resources", "networks"})
+	job.shows(l, {"devices", "mounts", "resources"})
+	job.lacks(l, {"networks"})
 	count(job.rdma(l)) == 0
 	count({name | some name, _ in l.resources; regex.match(`efa|claims|rdma`, name)}) == 0
-	count(object.get(l, "networks", [])) == 0
 }
 
 # The RDMA devices that variables call for.
@@ -97,7 +76,6 @@ findings contains of_rdma(called[0], sprintf("%s sets %s=%s but gets no RDMA dev
 }
 
 calls("NCCL_NET", value) := ["high", "NCCL then ends instead of using TCP"] if upper(value) == "IB"
-
 calls("NCCL_IB_HCA", value) := ["medium", "NCCL finds none of these NICs and uses TCP"] if not value in {"", "^"}
 
 # Several nodes, RDMA on each, and no way to it.
@@ -109,10 +87,11 @@ findings contains of_rdma("medium", sprintf("%s runs on %d nodes and gets no RDM
 }
 
 # Enroot leaves /dev empty but for what its hooks add.
-findings contains object.union(
-	of_rdma("low", sprintf("ENROOT_RESTRICT_DEV=%s keeps the host's /dev out of containers: without MELLANOX_VISIBLE_DEVICES=all, RDMA devices are missing there", [value]), job.fact(l, "variables[ENROOT_RESTRICT_DEV]", value)),
-	{"confidence": "possible", "remedies": ["pass-rdma-devices"]},
-) if {
+findings contains {
+	"subject": "/dev/infiniband", "severity": "low", "confidence": "possible", "remedies": ["pass-rdma-devices"],
+	"message": sprintf("ENROOT_RESTRICT_DEV=%s keeps the host's /dev out of containers: without MELLANOX_VISIBLE_DEVICES=all, RDMA devices are missing there", [value]),
+	"params": {"nodes": ["/dev/infiniband"]}, "evidence": [job.fact(l, "variables[ENROOT_RESTRICT_DEV]", value)],
+} if {
 	some l in job.parts
 	l.kind == "enroot-conf"
 	value := l.variables.ENROOT_RESTRICT_DEV

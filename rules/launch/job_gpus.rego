@@ -1,27 +1,20 @@
 # METADATA
 # title: A job's GPUs, lists of GPUs and ranks disagree
-# description: >-
-#   A file asks for a number of GPUs, its variables choose among them, and its command starts a rank for each. Where
+# description: A file asks for a number of GPUs, its variables choose among them, and its command starts a rank for each. Where
 #   these disagree, GPUs stay idle, ranks find no GPU, or two ranks meet on one, which NCCL refuses.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES and the effect of an invalid entry
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
-#   confidence: likely
 #   areas: [gpus, environment]
-#   needs: [launches]
 #   remedies: [fix-visible-devices, correct-launch]
-#   profiles: [launch]
 #   cause: gpu-visibility
 #   since: "0.4"
 package gpudoctor.rules.job_gpus
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.visible_devices as visible
 import data.tables.launch_files as words
 
@@ -30,9 +23,8 @@ lists[l][name] := array.slice(all, 0, min({i | some i, e in all; names_none(l, e
 	some l in job.parts
 	l.kind != "shell"
 	some name in visible.choosers
-	value := job.settings(l)[name].value
-	value != "all"
-	all := visible.list_of(value)
+	all := visible.list_of(job.settings(l)[name].value)
+	all != ["all"]
 }
 
 names_none(_, entry) if lower(entry) in (visible.none | {"none", "void"})
@@ -49,12 +41,12 @@ setting(l, name) := sprintf("%s=%s", [name, job.settings(l)[name].value]) if {
 } else := sprintf("%s, which is empty,", [name])
 
 gpus_fact(l) := [job.fact(l, "gpus", l.gpus) | l.gpus]
+ranks_fact(l) := job.fact(l, "processes", job.ranks(l))
 
-findings contains {
-	"subject": name, "severity": told[0], "remedies": ["fix-visible-devices"], "params": {"variable": name},
-	"evidence": array.concat([job.setting_fact(l, name)], gpus_fact(l)),
+findings contains job.of_setting(l, name, {
+	"severity": told[0], "remedies": ["fix-visible-devices"], "evidence": array.concat([job.setting_fact(l, name)], gpus_fact(l)),
 	"message": sprintf("%s %s%s", [setting(l, name), told[1], indices(l, name)]),
-} if {
+}) if {
 	some l, of in lists
 	some name, entries in of
 	told := leaves(l, count(entries))
@@ -68,54 +60,48 @@ leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the
 	not crowded(l, n)
 }
 
-crowded(l, n) if job.ranks(l) > n
-
 indices(l, name) := sprintf(". Inside, they have the indices 0 to %d", [job.gpus(l) - 1]) if {
 	l in job.containers
 	regex.match(`^\d`, visible.list_of(job.settings(l)[name].value)[count(lists[l][name])])
 } else := ""
 
-# offered counts the GPUs that the ranks of a description can use, and short are the lists that leave too few.
+# offered counts the GPUs that the ranks of a description can use; they are crowded where there are more of them. short are
+# the lists that leave too few.
+crowded(l, n) if job.ranks(l) > n
 offered(l) := min({count(entries) | some entries in lists[l]} | {n | n := job.gpus(l)})
-
 short(l) := sort([name | some name, entries in lists[l]; count(entries) < job.ranks(l)])
 
 # More ranks than GPUs: two ranks on one GPU, which NCCL refuses, or none for some. Tasks of a batch job may also be
 # programs without a GPU.
-findings contains object.union(to_blame(l), {
-	"severity": {true: "medium", false: "high"}[is_header],
+findings contains of_number(l, [ranks_fact(l)], object.union(blamed(l), {
+	"severity": {true: "medium", false: "high"}[l in job.headers], "params": {"too_many": job.ranks(l)},
 	"message": sprintf(
 		"%s starts %d ranks on each node with %s%s: each rank needs a GPU of its own, and NCCL rejects two ranks on one",
 		[job.opening(l), job.ranks(l), facts.counted(offered(l), "GPU"), concat("", [sprintf(" (%s)", [setting(l, name)]) | some name in short(l)])],
 	),
-}) if {
+})) if {
 	some l in job.parts
 	offered(l) > 0
 	crowded(l, offered(l))
 	count({run | l in job.headers; some run in job.runs; starts(run)}) == 0
-	is_header := count({l} & job.headers) > 0
 }
 
-to_blame(l) := {
-	"subject": name, "remedies": ["fix-visible-devices", "correct-launch"],
-	"params": {"variable": name, "too_many": job.ranks(l)},
-	"evidence": [job.fact(l, "processes", job.ranks(l)), job.setting_fact(l, name)],
-} if {
+# blamed is the list that leaves too few GPUs, if one does.
+blamed(l) := job.of_setting(l, name, {"remedies": ["fix-visible-devices", "correct-launch"], "evidence": [ranks_fact(l), job.setting_fact(l, name)]}) if {
 	name := short(l)[0]
-} else := of_number(l, {"too_many": job.ranks(l)}, [job.fact(l, "processes", job.ranks(l))])
+} else := {}
 
-of_number(l, params, evidence) := {
-	"subject": "GPUs", "remedies": ["correct-launch"], "evidence": array.concat(evidence, gpus_fact(l)),
-	"params": object.union({"variable": "CUDA_VISIBLE_DEVICES"}, params),
+of_number(l, evidence, more) := object.union(found, more) if found := {
+	"subject": "GPUs", "remedies": ["correct-launch"], "params": {"variable": "CUDA_VISIBLE_DEVICES"},
+	"evidence": array.concat(evidence, gpus_fact(l)),
 }
 
 # starts is true of a command that starts ranks, or may: the header of its batch script is not judged.
 starts(run) if job.ranks(run)
-
-starts(run) if not launches.shows(run, {"processes", "tensor_parallel"})
+starts(run) if not job.shows(run, {"processes", "tensor_parallel"})
 
 # Fewer: GPUs that are paid for, and idle.
-findings contains object.union(of_number(l, {}, [job.fact(l, "processes", job.ranks(l))]), {"severity": "low", "message": sprintf(
+findings contains of_number(l, [ranks_fact(l)], {"severity": "low", "message": sprintf(
 	"%s requests %d GPUs on each node and uses %d of them (%s): the others stay idle",
 	[job.opening(l), job.gpus(l), used(l), concat(", ", sort({sprintf("%s %d", [words.parts[part], l[part]]) | some part in ["processes", "tensor_parallel", "pipeline_parallel", "data_parallel"]; l[part]}))],
 )}) if {
@@ -127,15 +113,14 @@ findings contains object.union(of_number(l, {}, [job.fact(l, "processes", job.ra
 	count(job.runs) == 1
 }
 
-used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if launches.shows(l, {"data_parallel"})
-
-# shell is true of a command that may start several programs.
+# used counts the GPUs that one program uses, and shell is true of a command that may start several programs.
+used(l) := job.ranks(l) * object.get(l, "data_parallel", 1) if job.shows(l, {"data_parallel"})
 shell(l) if regex.match(`(^|/)(ba|z|da)?sh$`, l.command[0])
 
 # More GPUs than the machine has: the job is never scheduled, or does not start.
-findings contains object.union(of_number(l, {"too_many": l.gpus}, []), {
+findings contains of_number(l, [], {
+	"params": {"too_many": l.gpus}, "evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": job.target_gpus, "source": "--target"}]),
 	"message": sprintf("%s requests %d GPUs on each node, but the target has %d: the job does not start there", [job.opening(l), l.gpus, job.target_gpus]),
-	"evidence": array.concat(gpus_fact(l), [{"fact": "gpus.devices", "value": job.target_gpus, "source": "--target"}]),
 }) if {
 	some l in job.parts
 	l.gpus > job.target_gpus

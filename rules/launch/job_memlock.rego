@@ -1,29 +1,22 @@
 # METADATA
 # title: A job cannot lock the memory that RDMA needs
-# description: >-
-#   An RDMA NIC accesses locked memory. A container may lock 64 KiB or 8 MiB unless its description raises the limit or
+# description: An RDMA NIC accesses locked memory. A container may lock 64 KiB or 8 MiB unless its description raises the limit or
 #   adds IPC_LOCK, and a script hands its ulimit on. NCCL fails to register more, or uses TCP.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: The limit on locked memory in containers
 #   - ref: https://github.com/kubernetes/kubernetes/issues/56374
 #     description: An added capability takes effect only for root
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
-#   confidence: likely
 #   areas: [container, network]
-#   needs: [launches]
 #   remedies: [raise-memlock, add-ipc-lock, raise-memlock-limits]
-#   profiles: [launch]
 #   cause: memlock-limit
 #   since: "0.4"
 package gpudoctor.rules.job_memlock
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.launches
 import data.tables.launch_files as words
 import data.tables.limits
 
@@ -31,19 +24,20 @@ import data.tables.limits
 bounded contains l if {
 	some l in job.confined
 	count(job.rdma(l)) > 0
-	launches.shows(l, {"memlock_bytes"})
+	job.shows(l, {"memlock_bytes"})
 	count({f | some f in job.rdma(l); job.matches(words.unlimited_memlock, f.value)}) == 0
 }
+
+# unlocked are containers without a capability that lifts the limit.
+unlocked := {l | some l in job.confined; job.shows(l, {"cap_add"}); count({"IPC_LOCK", "ALL"} & {c | some c in l.cap_add}) == 0}
 
 findings contains {
 	"subject": "RLIMIT_MEMLOCK", "evidence": job.rdma(l),
 	"message": sprintf("%s gets RDMA devices (%s) and %s, so the container runtime's limit on locked memory applies (64 KiB or 8 MiB by default): the NIC cannot register NCCL's buffers, and the job fails with \"Cannot allocate memory\" or falls back to TCP", [job.opening(l), job.rdma_words(l), words.lacking.memlock[l.kind]]),
 	"remedies": {true: ["add-ipc-lock", "raise-memlock"], false: ["raise-memlock", "add-ipc-lock"]}[l.kind == "kubernetes"],
 } if {
-	some l in bounded
+	some l in (bounded & unlocked)
 	not l.memlock_bytes
-	launches.shows(l, {"cap_add"})
-	count({"IPC_LOCK", "ALL"} & {c | some c in l.cap_add}) == 0
 }
 
 # A capability that a container adds is not in force for a user other than root.
@@ -72,12 +66,7 @@ findings contains {
 }
 
 in_force(l) := ["raise-memlock-limits", " (ulimit -l counts KiB)"] if l.kind == "shell"
-
-in_force(l) := ["raise-memlock", ""] if {
-	l in job.confined
-	launches.shows(l, {"cap_add"})
-	not "IPC_LOCK" in object.get(l, "cap_add", [])
-}
+in_force(l) := ["raise-memlock", ""] if l in unlocked
 
 # use says why a job needs RDMA. On one node without it, the limit does no harm to communication.
 use(l) := sprintf("gets RDMA devices (%s)", [job.rdma_words(l)]) if {
@@ -87,8 +76,7 @@ use(l) := sprintf("gets RDMA devices (%s)", [job.rdma_words(l)]) if {
 	nodes > 1
 } else := "the target has RDMA NICs" if {
 	job.target_rdma
-	some other in job.parts
-	job.several(other)
+	job.several(job.parts[_])
 }
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"privileged", "devices", "mounts", "resources", "cap_add", "memlock_bytes", "user", "nodes"})

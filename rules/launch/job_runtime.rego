@@ -1,37 +1,29 @@
 # METADATA
 # title: A job's container gets other GPUs or libraries than it asks for
-# description: >-
-#   NVIDIA_VISIBLE_DEVICES takes the place of what the device plugin of Kubernetes or Slurm chose. Without compute in
+# description: NVIDIA_VISIBLE_DEVICES takes the place of what the device plugin of Kubernetes or Slurm chose. Without compute in
 #   NVIDIA_DRIVER_CAPABILITIES there is no libcuda, without utility no NVML; NCCL needs both.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES
 #   - ref: https://github.com/NVIDIA/enroot/blob/master/doc/standard-hooks.md
 #     description: Enroot's hook 98-nvidia.sh, which pyxis uses, obeys NVIDIA_VISIBLE_DEVICES
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
-#   confidence: likely
 #   areas: [gpus, environment]
-#   needs: [launches]
 #   remedies: [fix-visible-devices, set-driver-capabilities]
-#   profiles: [launch]
 #   cause: gpu-visibility
 #   since: "0.4"
 package gpudoctor.rules.job_runtime
 
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.visible_devices as visible
 import data.tables.launch_files as words
 
 # What NVIDIA_VISIBLE_DEVICES does where it counts. Docker's --gpus overrides it.
-findings contains {
-	"subject": "NVIDIA_VISIBLE_DEVICES", "severity": told[0], "params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+findings contains job.of_setting(l, "NVIDIA_VISIBLE_DEVICES", {
+	"severity": told[0], "remedies": ["fix-visible-devices"], "message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]),
 	"evidence": array.concat([job.setting_fact(l, "NVIDIA_VISIBLE_DEVICES")], [job.fact(l, "gpus", l.gpus) | l.gpus]),
-	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%s %s", [value, told[1]]), "remedies": ["fix-visible-devices"],
-} if {
+}) if {
 	some l in job.parts
 	value := job.settings(l).NVIDIA_VISIBLE_DEVICES.value
 	told := choice(l, lower(value))
@@ -56,7 +48,6 @@ choice(l, value) := ["critical", sprintf("hides all GPUs that %s requests: the c
 }
 
 by_variable(l) if l.kind == "kubernetes"
-
 by_variable(l) if l.runtime == "nvidia"
 
 by_variable(l) if {
@@ -64,26 +55,20 @@ by_variable(l) if {
 	l.image
 }
 
-# serves is true of a service on each node, which looks at all GPUs by right.
+# serves is true of a service on each node, which looks at all GPUs by right, and bypasses of a pod that asks for none.
 serves(l) if job.matches(words.node_services, l.image)
 
-# bypasses is true of a pod that asks for no device.
 bypasses(l) if {
-	l in job.confined
-	l.kind == "kubernetes"
-	launches.shows(l, {"gpus", "resources", "requests"})
-	not job.asks(l)
-	count(job.devices_of(l)) == 0
+	l in job.deviceless
 	not startswith(object.get(l, "object", ""), "DaemonSet/")
 	not job.settings(l).NVIDIA_DRIVER_CAPABILITIES.value == "utility"
 	not serves(l)
 }
 
-findings contains {
-	"subject": "NVIDIA_DRIVER_CAPABILITIES", "params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
-	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, library]),
-	"remedies": ["set-driver-capabilities"], "evidence": [job.setting_fact(l, "NVIDIA_DRIVER_CAPABILITIES")],
-} if {
+findings contains job.of_setting(l, "NVIDIA_DRIVER_CAPABILITIES", {
+	"remedies": ["set-driver-capabilities"],
+	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s of %s omits %s: the container toolkit then does not mount %s", [value, job.title(l), capability, libraries[capability]]),
+}) if {
 	some l in job.containers
 	job.asks(l)
 	not serves(l)
@@ -91,13 +76,9 @@ findings contains {
 	given := {trim_space(c) | some c in split(lower(value), ",")} - {""}
 	count(given) > 0
 	count(given & {"all", "video", "graphics", "display"}) == 0
-	some capability, library in libraries(l)
-	not capability in given
+	some capability in (({"compute"} | {"utility" | job.several(l)}) - given)
 }
 
-libraries(l) := object.union(
-	{"compute": "libcuda, without which CUDA finds no driver"},
-	{c: "libnvidia-ml, without which NCCL does not start" | job.several(l); c := "utility"},
-)
+libraries := {"compute": "libcuda, without which CUDA finds no driver", "utility": "libnvidia-ml, without which NCCL does not start"}
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"gpus", "runtime", "resources", "variables[NVIDIA_VISIBLE_DEVICES]", "variables[NVIDIA_DRIVER_CAPABILITIES]"})

@@ -1,20 +1,13 @@
 # METADATA
 # title: A job's /dev/shm is too small
-# description: >-
-#   NCCL exchanges data through /dev/shm between GPUs without direct access to each other, and data loaders pass batches
+# description: NCCL exchanges data through /dev/shm between GPUs without direct access to each other, and data loaders pass batches
 #   there. Both fail in the 64 MiB that a container gets unless its description asks for more.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL recommends 1 GiB of shared memory in containers
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
-#   confidence: likely
-#   areas: [container]
-#   needs: [launches]
 #   remedies: [increase-shm, share-ipc]
-#   profiles: [launch]
 #   cause: shm-too-small
 #   since: "0.4"
 package gpudoctor.rules.job_shm
@@ -32,9 +25,8 @@ sharing contains l if {
 }
 
 findings contains {
-	"subject": "/dev/shm", "severity": severity(l),
+	"subject": "/dev/shm", "severity": severity(l), "evidence": [job.fact(l, "shm_bytes", object.get(l, "shm_bytes", "the default of 64 MiB"))],
 	"message": sprintf("%s %s and uses several GPUs: NCCL's shared memory transfers, and data loaders with several workers, fail there. The recommended minimum is 1 GiB", [job.opening(l), launches.shm_words(l)]),
-	"evidence": [job.fact(l, "shm_bytes", object.get(l, "shm_bytes", "the default of 64 MiB"))],
 } if some l in (sharing & launches.small_shm)
 
 # GPUs that NVLink connects exchange nothing through it, as in Google's machines for GPUDirect.
@@ -48,9 +40,8 @@ severity(l) := "low" if {
 
 # A volume of the node's disk in its place.
 findings contains {
-	"subject": "/dev/shm", "severity": "medium", "remedies": ["increase-shm"],
+	"subject": "/dev/shm", "severity": "medium", "remedies": ["increase-shm"], "evidence": [job.fact(l, "mounts", "emptyDir:/dev/shm")],
 	"message": sprintf("%s mounts an emptyDir without medium: Memory at /dev/shm, so shared memory is a file on the disk of the node", [job.opening(l)]),
-	"evidence": [job.fact(l, "mounts", "emptyDir:/dev/shm")],
 } if {
 	some l in sharing
 	"emptyDir:/dev/shm" in l.mounts

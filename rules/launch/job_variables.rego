@@ -1,20 +1,14 @@
 # METADATA
 # title: A job's variable is misconfigured or left over
-# description: >-
-#   A setting made for another machine, for a fault that is gone, or for a library that has since renamed it costs
+# description: A setting made for another machine, for a fault that is gone, or for a library that has since renamed it costs
 #   bandwidth or has no effect. What a provider documents for its network is not one of these.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable does; tuning and debugging variables are not for production
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
-#   confidence: likely
 #   areas: [environment]
-#   needs: [launches]
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
-#   profiles: [launch]
 #   cause: env-misconfig
 #   since: "0.4"
 package gpudoctor.rules.job_variables
@@ -27,14 +21,13 @@ import data.gpudoctor.lib.variable_names
 import data.tables.launch_files as words
 import data.tables.variables
 
-of_setting(l, name, message, more) := object.union(found, more) if found := {
-	"subject": name, "remedies": ["unset-env"], "params": {"variable": name, "source": variables.guide},
-	"evidence": [job.setting_fact(l, name)],
+of_setting(l, name, message, more) := object.union(found, more) if found := job.of_setting(l, name, {
+	"remedies": ["unset-env"], "params": {"source": variables.guide},
 	"message": sprintf("%s=%s %s", [name, setting_costs.shown(job.settings(l)[name].value), message]),
-}
+})
 
 # What the table says of a setting.
-findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), why(row)]), object.union(object.filter(row, ["confidence", "remedies"]), {
+findings contains of_setting(l, name, sprintf("of %s %s", [job.title(l), concat(": ", why(row))]), object.union(object.filter(row, ["confidence", "remedies"]), {
 	"severity": severity(l, row),
 	"params": object.union(object.filter(row, ["level", "source"]), {k: "none" | row.inert; k := "effect"}),
 })) if {
@@ -52,9 +45,7 @@ decisive[l][name] := setting_rows.decisive_for(name, value) if {
 	value != ""
 }
 
-why(row) := sprintf("%s: %s", [row.why, variables.losses[row.loss]]) if {
-	row.loss
-} else := row.why
+why(row) := array.concat([row.why], [variables.losses[row.loss] | row.loss])
 
 # What is only possible without a machine to look at is low, and so is the way between GPUs where there is one.
 severity(l, row) := "low" if {
@@ -79,10 +70,7 @@ mild(l, row) if {
 }
 
 # A benchmark of NCCL measures with settings on purpose.
-mild(_, _) if {
-	some l in job.parts
-	job.says(l, `(^|[/\s])(all|reduce|broadcast|sendrecv|gather|scatter)[a-z_]*_perf(\s|$)`)
-}
+mild(_, _) if job.says(job.parts[_], `(^|[/\s])(all|reduce|broadcast|sendrecv|gather|scatter)[a-z_]*_perf(\s|$)`)
 
 # documented is true of a setting that the provider of the job's network asks for.
 documented(l, name) if {
@@ -141,7 +129,6 @@ findings contains of_setting(l, name, sprintf("disables RDMA, but %s gets RDMA d
 }
 
 switches_off("NCCL_IB_DISABLE", value) if nccl_values.number(value) == 1
-
 switches_off("NCCL_NET", value) if lower(value) == "socket"
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"variables[*]", "devices", "mounts", "resources", "nodes"})

@@ -1,27 +1,17 @@
 # METADATA
 # title: Kubernetes refuses the pod
-# description: >-
-#   The API server refuses a pod whose extended resources have no limit, or one that is not a whole number or not equal to
-#   the request, and one whose mounts lack a volume. The pods of a controller are then missing.
+# description: The API server refuses a pod whose extended resources have no limit, or one that is not a whole number or not equal
+#   to the request, and one whose mounts lack a volume. The pods of a controller are then missing.
 # related_resources:
 #   - ref: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/apis/core/validation/validation.go
 #     description: ValidateResourceRequirements, validateContainerResourceName, ValidateVolumeMounts
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
-#   confidence: likely
-#   areas: [container]
-#   needs: [launches]
 #   remedies: [correct-launch]
-#   profiles: [launch]
 #   since: "0.4"
 package gpudoctor.rules.manifest_refused
 
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.launches
-
-pods := {l | some l in input.launches; l.kind == "kubernetes"}
 
 refused(l, subject, part, value, message) := {
 	"subject": subject, "params": {"refused": "yes"}, "evidence": [job.fact(l, part, value)],
@@ -36,14 +26,15 @@ extended(name) if {
 	not regex.match(`(^|\.)kubernetes\.io/`, name)
 }
 
-# shown are pods whose requests and limits are known.
-shown := {l | some l in pods; launches.shows(l, {"requests", "resources"})}
+# shown are the pods whose requests and limits are known.
+pods := {l | some l in input.launches; l.kind == "kubernetes"}
+shown := {l | some l in pods; job.shows(l, {"requests", "resources"})}
 
 findings contains of_request(l, name, sprintf("requests %s and has no limit for it", [name])) if {
 	some l in shown
 	some name, _ in l.requests
 	extended(name)
-	launches.shows(l, {job.entry("requests", name), job.entry("resources", name)})
+	job.shows(l, {job.entry("requests", name), job.entry("resources", name)})
 	not l.resources[name]
 }
 

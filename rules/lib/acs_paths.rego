@@ -4,8 +4,6 @@
 #   The pairs of GPUs, and of a GPU and a NIC, that communicate over PCIe
 #   bridges, the bridges on their paths that redirect peer traffic, and how much
 #   this matters to each pair.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.acs_paths
 
 import data.gpudoctor.lib.facts

@@ -3,8 +3,6 @@
 # description: >-
 #   PCIe ports whose ACS bits redirect peer traffic, in texts that are cut off
 #   and do not show which devices communicate through them.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.acs_ports
 
 import data.gpudoctor.lib.benchmarks

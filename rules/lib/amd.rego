@@ -4,8 +4,6 @@
 #   Readings of the facts about AMD GPUs that rules share. The two families have
 #   different needs: Instinct accelerators need IOMMU pass-through, Radeon cards
 #   need remapping. None of this has been tested on AMD hardware.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.amd
 
 import data.gpudoctor.lib.gpu_models

@@ -4,8 +4,6 @@
 #   Candidate causes where HIP's copies between AMD GPUs arrive and RCCL over
 #   P2P fails: what the facts support, what they rule out, and how to
 #   distinguish the rest.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.amd_p2p
 
 import data.gpudoctor.lib.amd

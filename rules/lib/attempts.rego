@@ -3,8 +3,6 @@
 # description: >-
 #   Outcomes of calls that a child of gpudoctor made, for the rules about
 #   containers, limits and networks.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.attempts
 
 # refused are the attempts that the kernel refused, by name.

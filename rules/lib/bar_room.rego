@@ -3,8 +3,6 @@
 # description: >-
 #   GPU BARs for which the kernel found no address space, in the PCI tree and in
 #   the kernel log. Each sign has the GPUs, words and evidence.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.bar_room
 
 import data.gpudoctor.lib.facts

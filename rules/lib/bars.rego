@@ -3,8 +3,6 @@
 # description: >-
 #   Which BARs are smaller than the memory that they should cover, according to
 #   NVML, the drivers and the PCI tree, and which could be larger.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.bars
 
 import data.gpudoctor.lib.amd

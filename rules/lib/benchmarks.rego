@@ -2,8 +2,6 @@
 # title: Benchmark results
 # description: >-
 #   Readings of benchmark tables that rules share.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.benchmarks
 
 import data.gpudoctor.lib.logs

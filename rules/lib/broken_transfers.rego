@@ -3,8 +3,6 @@
 # description: >-
 #   The probe's failed transfers by ordered pair, how they group, and what the
 #   transfers that arrived show about the faulty part.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.broken_transfers
 
 import data.gpudoctor.lib.facts

@@ -3,8 +3,6 @@
 # description: >-
 #   The circumstances that rows of the table of variables name in when and
 #   unless, where they are known to hold.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.circumstances
 
 import data.gpudoctor.lib.facts

@@ -3,8 +3,6 @@
 # description: >-
 #   The variables without which an all-reduce is clearly faster, as the probe measured it
 #   with and without them.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.collective_cost
 
 import data.tables.limits

@@ -4,8 +4,6 @@
 #   What shows the way of a collective on one machine that is slower than the links of
 #   the GPUs: NCCL's log names the transport of each channel, and a rate far below that of
 #   the links excludes them.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.collective_ways
 
 import data.gpudoctor.lib.logs

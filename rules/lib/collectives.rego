@@ -4,8 +4,6 @@
 #   In which collective each rank of a process group waited when a watchdog gave up, and
 #   whether all of them had come to the same one. A group counts only where its size is
 #   known and each of its ranks was heard.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.collectives
 
 import data.gpudoctor.lib.facts

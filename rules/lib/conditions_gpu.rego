@@ -6,8 +6,6 @@
 #   ({@name}). Each name is defined once and holds only where the facts show it:
 #   what is not known does not hold. These conditions are about GPUs and their
 #   drivers.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.conditions_gpu
 
 import data.gpudoctor.lib.amd

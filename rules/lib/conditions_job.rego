@@ -6,8 +6,6 @@
 #   ({@name}). Each name is defined once and holds only where the facts show it:
 #   what is not known does not hold. These conditions are about containers, the
 #   GPUs that a program can use, and process limits and memory.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.conditions_job
 
 import data.gpudoctor.lib.collectives

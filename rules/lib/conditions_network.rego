@@ -6,8 +6,6 @@
 #   ({@name}). Each name is defined once and holds only where the facts show it:
 #   what is not known does not hold. These conditions are about interfaces,
 #   connections and EFA.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.conditions_network
 
 import data.gpudoctor.lib.connections

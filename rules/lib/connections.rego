@@ -3,8 +3,6 @@
 # description: >-
 #   Which network interfaces the ranks of a job chose, which connections failed,
 #   and which choices do not reach the peers.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.connections
 
 import data.gpudoctor.lib.logs

@@ -3,8 +3,6 @@
 # description: >-
 #   What the variables of the container toolkit request and omit, and which pods
 #   get other GPUs than the Kubernetes device plugin chose for them.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.container_gpus
 
 import data.gpudoctor.lib.facts

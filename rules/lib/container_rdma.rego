@@ -3,8 +3,6 @@
 # description: >-
 #   Each element of found is a finding of rule container-caps, without the
 #   fields that all of them share.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.container_rdma
 
 import data.gpudoctor.lib.facts

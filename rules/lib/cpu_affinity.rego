@@ -4,8 +4,6 @@
 #   What NCCL, Open MPI and programs log about the CPUs that a process can run
 #   on. Each element of found is a finding of rule numa-affinity, without the
 #   fields that all of them share.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.cpu_affinity
 
 import data.gpudoctor.lib.logs

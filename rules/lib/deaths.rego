@@ -4,8 +4,6 @@
 #   Which of the logged exceptions, signals and exit codes come from the program
 #   itself: no communication, GPU or machine error precedes them or appears in
 #   their text.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.deaths
 
 import data.gpudoctor.lib.logs

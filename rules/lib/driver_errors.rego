@@ -3,8 +3,6 @@
 # description: >-
 #   The entries of the table of CUDA driver, HIP and NVML errors
 #   (rules/data/driver_errors.yaml).
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.driver_errors
 
 import data.tables.driver_errors as table

@@ -4,8 +4,6 @@
 #   The files of the NVIDIA driver's libraries that programs here could load:
 #   real libraries, link-time stubs of the toolkit, and compatibility libraries,
 #   and which of them belong to an image.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.driver_libraries
 
 import data.gpudoctor.lib.image_files

@@ -3,8 +3,6 @@
 # description: >-
 #   Whether a job should use EFA, and what shows that its machines are AWS
 #   instances.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.efa
 
 import data.gpudoctor.lib.facts

@@ -4,8 +4,6 @@
 #   The state of the GPUs in the NVSwitch fabric, whether this machine manages
 #   it, and whether its fabric manager works: that it runs and has the driver's
 #   version.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.fabric
 
 import data.gpudoctor.lib.facts

@@ -4,8 +4,6 @@
 #   Readings of the facts that many rules need. Each is undefined, not empty or
 #   false, if the section that it reads is not known: count(facts.gpus) < 2
 #   holds only if GPUs could be enumerated.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.facts
 
 # gpus are the addresses of all GPUs that the PCI tree, the management library or the CUDA

@@ -3,8 +3,6 @@
 # description: >-
 #   Variables that make a program use peer access without a check, where no
 #   NVLink connects the GPUs.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.forced_peer_access
 
 import data.gpudoctor.lib.facts

@@ -3,8 +3,6 @@
 # description: >-
 #   What shows that GPUDirect Storage (GDS) is set up, which ways it has to reach
 #   drives, and what stands in their way: read from the machine or from gdscheck.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.gds
 
 import data.gpudoctor.lib.facts

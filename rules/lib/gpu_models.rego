@@ -3,8 +3,6 @@
 # description: >-
 #   The entries of the table of GPU models (rules/data/gpu_models.yaml) for the
 #   GPUs in the facts and the texts.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.gpu_models
 
 import data.tables.gpu_models as table

@@ -3,8 +3,6 @@
 # description: >-
 #   Which NIC is nearest to each GPU, and what was measured over paths that are not the
 #   nearest.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.gpu_nics
 
 import data.gpudoctor.lib.facts

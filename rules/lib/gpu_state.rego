@@ -4,8 +4,6 @@
 #   Signs of a faulty GPU in its current state: NVML's answers, the bus, and
 #   what happened when the probe initialized it. Each sign has a severity, a
 #   confidence, words, evidence and remedies.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.gpu_state
 
 import data.gpudoctor.lib.driver_errors

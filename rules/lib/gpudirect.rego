@@ -3,8 +3,6 @@
 # description: >-
 #   Outcomes of registrations with NICs and of reads by cuFile that children of
 #   gpudoctor made with the full probe. Each set is empty if nothing was tried.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.gpudirect
 
 import data.gpudoctor.lib.attempts

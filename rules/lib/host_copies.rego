@@ -3,8 +3,6 @@
 # description: >-
 #   Tables whose values are below what the ways between the GPUs and their processors
 #   carry, or below what any slot carries.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.host_copies
 
 import data.gpudoctor.lib.benchmarks

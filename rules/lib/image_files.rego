@@ -2,8 +2,6 @@
 # title: The files of a container image
 # description: >-
 #   Which copies of the libraries an image holds, and which layer each comes from.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.image_files
 
 import data.gpudoctor.lib.surroundings

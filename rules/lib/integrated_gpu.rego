@@ -3,8 +3,6 @@
 # description: >-
 #   Programs use it like another card. Each element of found is a finding of
 #   rule gpu-visibility, without the fields that all of them share.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.integrated_gpu
 
 import data.gpudoctor.lib.amd

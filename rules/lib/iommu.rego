@@ -2,8 +2,6 @@
 # title: The IOMMU
 # description: >-
 #   Which vendor's IOMMU it is, and what the kernel command line sets.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.iommu
 
 import data.gpudoctor.lib.facts

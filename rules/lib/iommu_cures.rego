@@ -3,8 +3,6 @@
 # description: >-
 #   Remedies in the order in which to try them, without those that are already
 #   in force or would do harm.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.iommu_cures
 
 import data.gpudoctor.lib.facts

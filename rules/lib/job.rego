@@ -3,8 +3,6 @@
 # description: >-
 #   Readings of one unit of a file: a container, whose command is a part of it, a stage of a Dockerfile, or a script
 #   with its header, its limits and the commands that it starts. A value that the file does not show is undefined.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.job
 
 import data.gpudoctor.lib.facts
@@ -14,58 +12,54 @@ import data.tables.launch_files as words
 # boxes are the kinds of a unit that one description makes up: what runs in it is a part of it. unboxed are the
 # descriptions of a script, and of no node of Slurm's configuration.
 boxes := launches.isolating | {"ecs", "dockerfile"}
-
 boxed := {l | some l in input.launches; l.kind in boxes}
-
 unboxed := {l | count(boxed) == 0; some l in input.launches; not l.kind == "slurm-node"}
 
 # parts are the descriptions to judge: those that use GPUs.
-parts := {l | some l in boxed; not l.cpu_only} | {l | some l in unboxed; not without_gpus(l)}
+parts := {l | some l in (boxed | unboxed); not l.cpu_only; not around_processors(l)}
 
-without_gpus(l) if l.cpu_only
-
-without_gpus(l) if {
+# around_processors is true of the rest of a script whose commands use no GPU.
+around_processors(l) if {
 	not l.command
-	on_processors
-}
-
-# on_processors is true of a script that starts nothing with GPUs.
-on_processors if {
-	count({run | some run in input.launches; run.command; not run.cpu_only}) == 0
-	count({run | some run in input.launches; run.cpu_only}) > 0
+	count({run | some run in unboxed; run.cpu_only}) > 0
+	count({run | some run in unboxed; run.command; not run.cpu_only}) == 0
 }
 
 # containers have namespaces, limits and numbers of devices of their own. The confined ones are not privileged.
 containers := {l | some l in parts; l.kind in launches.isolating}
+confined := {l | some l in containers; lacks(l, {"privileged"})}
 
-confined := {l | some l in containers; launches.shows(l, {"privileged"}); not l.privileged}
-
-# headers are those of batch scripts, and runs the programs that a file starts.
+# headers are those of batch scripts, runs the programs that a file starts, and steps those of a batch job.
 headers := {l | some l in parts; l.kind == "slurm"; not l.command}
-
-header := min(headers) if count(headers) > 0
-
+header := min(headers)
 runs := {l | some l in parts; l.command}
+steps := {l | some l in runs; l.kind == "slurm"}
+
+# shows is true of a description without open values for some parts, and lacks of one that shows that it sets none of them.
+shows(l, names) if launches.shows(l, names)
+
+lacks(l, names) if {
+	shows(l, names)
+	count({name | some name in names; not object.get(l, name, false) in [false, []]}) == 0
+}
 
 # fact is a part of a description as evidence, and setting_fact a variable in force.
-fact(l, part, value) := evidence(l, part, value, launches.place_of(l, part))
-
-setting_fact(l, name) := evidence(l, entry("variables", name), s.value, s.place) if s := settings(l)[name]
-
-evidence(l, part, value, place) := {"fact": sprintf("launches[%s].%s", [object.get(l, "name", l.kind), part]), "value": value, "source": place}
-
+fact(l, part, value) := placed(l, part, value, launches.place_of(l, part))
+setting_fact(l, name) := placed(l, entry("variables", name), s.value, s.place) if s := settings(l)[name]
+placed(l, part, value, place) := {"fact": sprintf("launches[%s].%s", [object.get(l, "name", l.kind), part]), "value": value, "source": place}
 entry(part, name) := sprintf("%s[%s]", [part, name])
+
+# of_setting is a finding about a variable in force, with what more there is to say.
+of_setting(l, name, more) := object.union({"subject": name, "params": {"variable": name}, "evidence": [setting_fact(l, name)]}, more)
 
 # title names a description: "the pod train", "the Dockerfile". opening begins a sentence with it.
 title(l) := launches.title(l) if {
-	launches.words[l.kind]
-	l.kind != "slurm"
+	not kinds[l.kind]
 } else := sprintf("%s %s", [kinds[l.kind], l.name]) if {
 	l.name
 } else := object.get(kinds, l.kind, "the command")
 
-opening(l) := sprintf("%s%s", [upper(substring(title(l), 0, 1)), substring(title(l), 1, -1)])
-
+opening(l) := concat("", ["The", trim_prefix(title(l), "the")])
 kinds := {"slurm": "the batch job", "dockerfile": "the Dockerfile", "mpirun": "the mpirun command", "shell": "the script", "ecs": "the task"}
 
 # settings are the variables in force for a description, each with its value and place: its own, and what the script
@@ -79,7 +73,7 @@ exported[name] := {"value": v.value, "place": launches.place(v)} if {
 	some name, all in by_name
 	count({v.value | some v in all}) == 1
 	not entry("variables", name) in unclear
-	v := sort(all)[0]
+	v := min(all)
 }
 
 by_name[v.name] contains v if some v in input.env.variables
@@ -98,39 +92,35 @@ judged[l][name] := settings(l)[name] if {
 }
 
 judged[first][name] := s if {
-	first := sort(unboxed & parts)[0]
+	first := min(unboxed & parts)
 	some name, s in settings(first)
 }
 
 # stated counts the GPUs of a node that a description gets by its own words, or those of the batch script around it.
 stated(l) := l.gpus if {
 	l.gpus > 0
-} else := n if {
+} else := max(granted) if {
 	inherits(l)
 	count(granted) == 1
-	some n in granted
 }
 
 # gpus counts them, or those of the target for what asks for all, or says nothing.
 gpus(l) := stated(l)
-
 gpus(l) := target_gpus if l.gpus == -1
 
 gpus(l) := target_gpus if {
 	inherits(l)
 	count(granted) == 0
-	count({h | some h in parts; h.kind == "slurm"; not launches.shows(h, {"gpus"})}) == 0
+	count({h | some h in parts; h.kind == "slurm"; not shows(h, {"gpus"})}) == 0
 }
 
+# target_gpus counts the GPUs of the target, and granted are those of a node that batch scripts ask for.
 target_gpus := count(facts.gpus) if count(facts.gpus) > 0
-
-# granted are the GPUs of a node that batch scripts ask for.
 granted := {l.gpus | some l in parts; l.kind == "slurm"; l.gpus > 0}
 
 inherits(l) if {
 	not l.kind in boxes
-	not l.gpus
-	launches.shows(l, {"gpus"})
+	lacks(l, {"gpus"})
 }
 
 # ranks counts the processes with a GPU of their own that a description starts on one node. Ray spreads a server over
@@ -138,16 +128,13 @@ inherits(l) if {
 ranks(l) := l.processes if {
 	l.processes
 } else := ceil((l.tensor_parallel * object.get(l, "pipeline_parallel", 1)) / object.get(l, "nodes", 1)) if {
-	launches.shows(l, {"processes", "tensor_parallel", "pipeline_parallel", "nodes"})
+	shows(l, {"processes", "tensor_parallel", "pipeline_parallel", "nodes"})
 	not startswith(object.get(l, "object", ""), "Ray")
 	not says(l, `(^|[=_/-])ray\b`)
 }
 
 # says is true of a description with a word in its command.
-says(l, pattern) if {
-	some word in l.command
-	regex.match(pattern, word)
-}
+says(l, pattern) if regex.match(pattern, l.command[_])
 
 # several is true of a description that uses more than one GPU of a node. All GPUs of an unknown machine may be one.
 several(l) if gpus(l) > 1
@@ -155,23 +142,21 @@ several(l) if gpus(l) > 1
 several(l) if {
 	not gpus(l)
 	not l.gpus == 0
-	launches.shows(l, {"gpus"})
+	shows(l, {"gpus"})
 	not l.kind == "kubernetes"
 	ranks(l) > 1
 }
 
 # asks is true of a description that gets a GPU.
 asks(l) if gpus(l) > 0
-
 asks(l) if l.gpus == -1
 
 # own_network is true of a container whose only network is one of its engine or cluster.
 own_network(l) if {
 	l in containers
-	launches.shows(l, {"network", "networks"})
-	not l.network == "host"
-	not startswith(object.get(l, "network", ""), "container:")
-	count(object.get(l, "networks", [])) == 0
+	shows(l, {"network"})
+	lacks(l, {"networks"})
+	not regex.match("^(host$|container:)", object.get(l, "network", ""))
 }
 
 # rdma is how a description asks for RDMA devices, as evidence.
@@ -181,27 +166,28 @@ rdma(l) := array.concat(
 )
 
 rdma_paths := {"devices": "^/dev/infiniband", "mounts": `^/dev(/infiniband[^:]*)?:/dev(/infiniband|$)`}
-
 rdma_words(l) := facts.list({f.value | some f in rdma(l)})
 
-# devices_of are the devices that a pod asks for.
-devices_of(l) := {name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}
+# deviceless are the pods that ask for no device.
+deviceless contains l if {
+	some l in confined
+	l.kind == "kubernetes"
+	lacks(l, {"gpus"})
+	shows(l, {"resources", "requests"})
+	count({name | some part in ["resources", "requests"]; some name, _ in l[part]; regex.match(`/|^claims$`, name)}) == 0
+}
 
 # target_rdma is true where the machine that the files are for has RDMA NICs.
-target_rdma if count({d | some d in input.pci.devices; startswith(d.class, "0x0207")}) > 0
-
-target_rdma if count({p | some p in input.nics.rdma; p.state == "active"}) > 0
+target_rdma if startswith(input.pci.devices[_].class, "0x0207")
+target_rdma if input.nics.rdma[_].state == "active"
 
 # of_provider is true of a description for the network of a provider.
 of_provider(l, provider) if {
 	some list, found in {
-		"image": {l.image | l.image},
-		"beside": object.keys(settings(l)),
-		"mounts": {mount | some mount in l.mounts},
-		"resources": {name | some name, _ in l.resources},
+		"image": {l.image | l.image}, "beside": object.keys(settings(l)),
+		"mounts": {mount | some mount in l.mounts}, "resources": {name | some name, _ in l.resources},
 	}
-	some word in found
-	matches(provider[list], word)
+	matches(provider[list], found[_])
 }
 
 # option is the value of an option of a command, joined by = or the next word, by the pattern of its name.
@@ -215,20 +201,14 @@ option(l, name) := value if {
 undecided(reads) := {sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(part), title(l), text, launches.place_of(l, part)]) |
 	some l in parts
 	some part, text in l.unknown
-	some read in reads
-	covers(read, part)
+	covers(reads[_], part)
 }
 
 # covers is true of a part that a rule reads, or that stands for it. "variables[*]" is any variable.
 covers(read, part) if read == part
-
 covers("variables[*]", part) if startswith(part, "variables")
-
 covers(read, "variables") if startswith(read, "variables[")
 
 part_words(part) := object.get(words.parts, part, trim_suffix(trim_prefix(part, "variables["), "]"))
 
-matches(patterns, word) if {
-	some p in patterns
-	regex.match(p, word)
-}
+matches(patterns, word) := count({p | some p in patterns; regex.match(p, word)}) > 0

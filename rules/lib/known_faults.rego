@@ -3,8 +3,6 @@
 # description: >-
 #   Which rows of the table of known faults (rules/data/known_faults.yaml) apply
 #   here. The rules nccl-bug, rccl-bug and rccl-p2p-transport read it.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.known_faults
 
 import data.gpudoctor.lib.facts

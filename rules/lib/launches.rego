@@ -3,8 +3,6 @@
 # description: >-
 #   Readings of the descriptions in texts: docker run lines, compose files,
 #   pods, batch scripts, command lines. Each is empty if none was given.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.launches
 
 import data.gpudoctor.lib.facts

@@ -2,8 +2,6 @@
 # title: Versions of NCCL, RCCL and ROCm
 # description: >-
 #   The versions in the texts or on this machine, and how they compare.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.library_versions
 
 import data.gpudoctor.lib.surroundings

@@ -3,8 +3,6 @@
 # description: >-
 #   An idle GPU lowers its link speed and is healthy, so only its speed under
 #   load counts.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.link_speeds
 
 import data.gpudoctor.lib.facts

@@ -3,8 +3,6 @@
 # description: >-
 #   From the PCI tree, NVML, lspci and the kernel's boot messages, and which
 #   models are often wired this way.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.link_widths
 
 import data.gpudoctor.lib.facts

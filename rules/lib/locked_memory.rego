@@ -3,8 +3,6 @@
 # description: >-
 #   RLIMIT_MEMLOCK of this process, whether it applies, and what came of an
 #   attempt to lock memory.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.locked_memory
 
 import data.gpudoctor.lib.attempts

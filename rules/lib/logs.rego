@@ -3,8 +3,6 @@
 # description: >-
 #   Readings of log messages that rules share. Each is empty if no log was
 #   given: a missing log proves nothing.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.logs
 
 # by_id are the messages of each row of the catalogue.

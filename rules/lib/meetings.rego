@@ -3,8 +3,6 @@
 # description: >-
 #   The rendezvous addresses of a job's ranks, and connections that were tried
 #   over another network.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.meetings
 
 import data.gpudoctor.lib.connections

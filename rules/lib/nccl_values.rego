@@ -3,8 +3,6 @@
 # description: >-
 #   Numbers, distance levels and lists of words, as NCCL parses them from a
 #   variable.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.nccl_values
 
 import data.tables.variables

@@ -4,8 +4,6 @@
 #   Whether a job spans several machines, what the names and addresses of
 #   network interfaces mean, and which of them a job was configured to use. How
 #   its processes then used them is in lib/connections.rego.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.networks
 
 import data.gpudoctor.lib.facts

@@ -5,8 +5,6 @@
 #   NCCL 2.24 to 2.26.3 uses them to allocate host memory. Each element of found
 #   is a finding of rule container-caps, without the fields that all of them
 #   share.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.numa_calls
 
 import data.gpudoctor.lib.attempts

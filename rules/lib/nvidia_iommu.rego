@@ -3,8 +3,6 @@
 # description: >-
 #   The pairs of NVIDIA GPUs between which an IOMMU translates, or may
 #   translate, and their accesses that it blocked.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.nvidia_iommu
 
 import data.gpudoctor.lib.facts

@@ -4,8 +4,6 @@
 #   What NVML and nvidia-smi report about the NVLinks: how many of them are
 #   active, and how many a GPU should have, according to its peers and to what
 #   connects the GPUs.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.nvlinks
 
 import data.gpudoctor.lib.facts

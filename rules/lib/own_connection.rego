@@ -6,8 +6,6 @@
 #   others. Each element of blocked, limited and missing is a finding of the
 #   rules firewall, process-limits and wrong-nic, without the fields that all of
 #   them share.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.own_connection
 
 import data.gpudoctor.lib.attempts

@@ -3,8 +3,6 @@
 # description: >-
 #   Readings of the PCI tree: devices by address, the ports above them, and
 #   which Access Control Services bits redirect peer traffic.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.pci
 
 import data.gpudoctor.lib.facts

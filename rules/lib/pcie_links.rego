@@ -3,8 +3,6 @@
 # description: >-
 #   Which links are on the path of a GPU or NIC, what both ends of each support,
 #   whether the reported link is real, and what was measured and counted on it.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.pcie_links
 
 import data.gpudoctor.lib.facts

@@ -3,8 +3,6 @@
 # description: >-
 #   Whether peer access is offered, works and is fast over all pairs of GPUs,
 #   and what its absence costs.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.peer_access
 
 import data.gpudoctor.lib.facts

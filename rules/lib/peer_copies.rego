@@ -3,8 +3,6 @@
 # description: >-
 #   What benchmarks and NCCL's own check show about copies over peer access:
 #   wrong values, endless waits, and tables that end early.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.peer_copies
 
 import data.gpudoctor.lib.benchmarks

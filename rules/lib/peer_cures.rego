@@ -3,8 +3,6 @@
 # description: >-
 #   By platform, and by how the probe's transfers failed: host memory for NCCL's
 #   copies, and for all others the removal of what blocks them.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.peer_cures
 
 import data.gpudoctor.lib.amd

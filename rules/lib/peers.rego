@@ -4,8 +4,6 @@
 #   Combines what the links, the driver and the probe show about a pair of GPUs,
 #   so that all rules weigh them alike: a measurement takes precedence over what
 #   the facts imply.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.peers
 
 import data.gpudoctor.lib.driver_errors

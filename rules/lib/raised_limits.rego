@@ -3,8 +3,6 @@
 # description: >-
 #   The limits of the process with which the collectives work once they are raised to the
 #   hard ones, as an arm of the probe tried.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.raised_limits
 
 import data.gpudoctor.lib.facts

@@ -2,8 +2,6 @@
 # title: The GPUs that ranks use
 # description: >-
 #   What programs log about the GPU of a rank, or of another rank.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.rank_gpus
 
 import data.gpudoctor.lib.logs

@@ -3,8 +3,6 @@
 # description: >-
 #   Readings that the network rules share. Each set is empty if neither the
 #   machine nor a text shows it.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.rdma
 
 import data.gpudoctor.lib.facts

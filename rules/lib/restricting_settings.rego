@@ -3,8 +3,6 @@
 # description: >-
 #   Variables in force by which NCCL and RCCL leave the links between the GPUs, or a part
 #   of them, unused: what is slow with them may have been asked for.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.restricting_settings
 
 import data.gpudoctor.lib.facts

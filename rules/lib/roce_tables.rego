@@ -3,8 +3,6 @@
 # description: >-
 #   Each element of found is a finding of rule roce-gid, without the fields that
 #   all of them share.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.roce_tables
 
 import data.gpudoctor.lib.facts

@@ -3,8 +3,6 @@
 # description: >-
 #   Findings about variables without which collectives are clearly faster on this machine,
 #   for rule env-misconfig.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.setting_costs
 
 import data.gpudoctor.lib.collective_cost

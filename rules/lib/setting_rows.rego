@@ -3,8 +3,6 @@
 # description: >-
 #   The first row of the table of variables that matches the setting in force,
 #   and its severity on this machine.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.setting_rows
 
 import data.gpudoctor.lib.benchmarks

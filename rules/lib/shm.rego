@@ -4,8 +4,6 @@
 #   Log messages that /dev/shm is too small, or that it may be, and what is
 #   known about its size. Each element of told is a finding of rule
 #   shm-too-small, without the fields that all of them share.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.shm
 
 import data.gpudoctor.lib.facts

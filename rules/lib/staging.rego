@@ -3,8 +3,6 @@
 # description: >-
 #   The result of the probe's control transfers between two GPUs, which go
 #   through host memory, and whether they are faster than peer access.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.staging
 
 import data.gpudoctor.lib.facts

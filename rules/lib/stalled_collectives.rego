@@ -3,8 +3,6 @@
 # description: >-
 #   What logs, benchmarks and trials show about them, on one machine where the
 #   path between the GPUs is PCIe, and what rules out peer access as the cause.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.stalled_collectives
 
 import data.gpudoctor.lib.amd

@@ -4,8 +4,6 @@
 #   Readings of the facts about containers, libraries, variables and probes that
 #   the software rules share. Each is undefined if the section that it reads is
 #   not known.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.surroundings
 
 import data.gpudoctor.lib.facts

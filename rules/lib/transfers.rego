@@ -3,8 +3,6 @@
 # description: >-
 #   Groups the probe's transfers by ordered pair and describes their results. A
 #   group maps ordered pairs, the directions, to their transfers.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.transfers
 
 import data.gpudoctor.lib.facts

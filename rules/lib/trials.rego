@@ -4,8 +4,6 @@
 #   Two runs that differ in one thing, and their results: which of them fails,
 #   what the difference disables, and therefore what is at fault and what is
 #   not.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.trials
 
 import data.gpudoctor.lib.facts

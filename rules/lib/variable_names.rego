@@ -3,8 +3,6 @@
 # description: >-
 #   Names that look like NCCL variables but are not, and the variable that each
 #   stands for.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.variable_names
 
 import data.tables.variables

@@ -4,8 +4,6 @@
 #   Which GPUs CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and
 #   ROCR_VISIBLE_DEVICES leave visible, and how many of them a job's ranks
 #   request.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.visible_devices
 
 import data.gpudoctor.lib.amd

@@ -3,8 +3,6 @@
 # description: >-
 #   How AMD accelerators are connected, according to their topology and the
 #   compute driver's hives, and which of them lack a link or a hive.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.xgmi
 
 import data.gpudoctor.lib.amd

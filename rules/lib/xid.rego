@@ -3,8 +3,6 @@
 # description: >-
 #   The entries of the table of Xids and SXids (rules/data/xids.yaml) for the
 #   events in the kernel log.
-# schemas:
-#   - input: schema.facts
 package gpudoctor.lib.xid
 
 import data.tables.xids

@@ -16,8 +16,6 @@
 #     description: NCCL_CUMEM_HOST_ENABLE
 #   - ref: https://github.com/NVIDIA/nccl/releases/tag/v2.26.3-1
 #     description: The version since which NCCL tests it first
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: likely

@@ -7,8 +7,6 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html
 #     description: What each version of NCCL fixes
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

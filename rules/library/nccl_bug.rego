@@ -13,8 +13,6 @@
 #     description: The same, with issue numbers
 #   - ref: https://docs.nvidia.com/cuda/wsl-user-guide/index.html
 #     description: NCCL supports WSL 2 since 2.11.4
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

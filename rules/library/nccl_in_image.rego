@@ -10,8 +10,6 @@
 #     description: Another package's libnccl comes before PyTorch's
 #   - ref: https://man7.org/linux/man-pages/man8/ld.so.8.html
 #     description: The order in which the loader searches
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -15,8 +15,6 @@
 #     description: The message of an NCCL that cannot be captured in a graph
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc
 #     description: Since 2.23, NCCL compares the versions at startup
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: likely

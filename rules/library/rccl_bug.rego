@@ -9,8 +9,6 @@
 #     description: Known and fixed issues of each release of ROCm
 #   - ref: https://github.com/ROCm/rccl/blob/develop/CHANGELOG.md
 #     description: RCCL changes by release
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -11,8 +11,6 @@
 #     description: Modes, hash policies and the files of a bond
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ib-qps-per-connection
 #     description: Several queue pairs for a connection
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: likely

@@ -17,8 +17,6 @@
 #     description: Istio's proxies block jobs over several pods
 #   - ref: https://github.com/NVIDIA/nccl/issues/352
 #     description: A firewall on one machine
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: likely

@@ -17,8 +17,6 @@
 #     description: The older module
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: How NCCL logs whether it uses it
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -11,8 +11,6 @@
 #     description: The distances
 #   - ref: https://github.com/NVIDIA/nccl/issues/1151
 #     description: What "distance" means, and why a greater one is not always faster
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely

@@ -13,8 +13,6 @@
 #     description: Port events and completion statuses
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/net/ethernet/mellanox/mlx5/core/events.c
 #     description: mlx5 messages about cables
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: likely

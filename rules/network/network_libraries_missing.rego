@@ -10,8 +10,6 @@
 #     description: libibverbs and its providers
 #   - ref: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start-nccl.html
 #     description: What EFA needs in an image
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

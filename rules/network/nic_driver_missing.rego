@@ -11,8 +11,6 @@
 #     description: How the modules for RDMA are loaded
 #   - ref: https://docs.kernel.org/networking/device_drivers/ethernet/mellanox/mlx5/index.html
 #     description: The parts of the driver of NVIDIA's adapters
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: likely

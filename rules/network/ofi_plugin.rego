@@ -17,8 +17,6 @@
 #     description: Collectives that hang over cxi with another libfabric
 #   - ref: https://github.com/aws/aws-ofi-nccl/issues/803
 #     description: A plugin that uses tcp if EFA's devices are not passed in
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -12,8 +12,6 @@
 #     description: A node is unhealthy if its link goes down more than twice in six hours
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL's requirements for the network
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: likely

@@ -14,8 +14,6 @@
 #     description: Status 12 right at the start means that the NICs cannot reach each other over RoCE
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/cache.c
 #     description: The table of GIDs
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: likely

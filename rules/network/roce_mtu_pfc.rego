@@ -13,8 +13,6 @@
 #     description: RoCE at a fraction of its rate indicates dropped packets
 #   - ref: https://enterprise-support.nvidia.com/s/article/recommended-network-configuration-examples-for-roce-deployment
 #     description: Lossless and lossy configurations
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: possible

@@ -15,8 +15,6 @@
 #     description: A veth that NCCL chooses in addition to the right interface
 #   - ref: https://docs.pytorch.org/docs/stable/distributed.html
 #     description: GLOO_SOCKET_IFNAME
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: likely

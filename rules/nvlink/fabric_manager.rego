@@ -7,8 +7,6 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
 #     description: What the fabric manager does, where it runs, and why its version must match the driver's.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: likely

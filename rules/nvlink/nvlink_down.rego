@@ -11,8 +11,6 @@
 #     description: >-
 #       NVIDIA's health validation allows no inactive NVLink, and recommends a
 #       reset, then a reboot, then service.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

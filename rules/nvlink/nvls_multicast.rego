@@ -15,8 +15,6 @@
 #     description: GPUs must be reset after the fabric manager was restarted
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable
 #     description: NCCL does not use it if NCCL_NVLS_ENABLE is 0
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed

@@ -11,8 +11,6 @@
 #     description: NVIDIA recommends disabling ACS on bare metal, and keeping it on where devices are passed to guests.
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/pci/p2pdma.c
 #     description: The kernel considers request redirect, completion redirect and egress control, and no other bit.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

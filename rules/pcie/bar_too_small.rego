@@ -13,8 +13,6 @@
 #     description: What the kernel logs when a BAR does not fit into the address space.
 #   - ref: https://github.com/tinygrad/open-gpu-kernel-modules
 #     description: The modified driver maps all of a GPU's memory into BAR1 for its peers.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely

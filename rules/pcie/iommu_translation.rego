@@ -14,8 +14,6 @@
 #     description: The type file of a group shows what is in force.
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/iommu/amd/iommu.c
 #     description: What the kernel logs when the IOMMU blocks a device's access; intel/dmar.c does the same.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely

@@ -9,8 +9,6 @@
 #     description: current_link_speed, current_link_width and their maxima.
 #   - ref: https://github.com/NVIDIA/DCGM/blob/master/nvvs/diag-skus.yaml.in
 #     description: The minimum width that NVIDIA's own diagnosis accepts for each model.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: likely

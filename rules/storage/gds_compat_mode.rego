@@ -15,8 +15,6 @@
 #     description: What P2PDMA requires
 #   - ref: https://github.com/NVIDIA/gds-nvidia-fs
 #     description: What nvidia_fs supports, and its files in /proc
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely

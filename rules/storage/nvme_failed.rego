@@ -7,8 +7,6 @@
 # related_resources:
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/nvme/host/core.c
 #     description: The states of a controller (nvme_change_ctrl_state); dead is final
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: confirmed

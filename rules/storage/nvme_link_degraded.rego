@@ -8,8 +8,6 @@
 # related_resources:
 #   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
 #     description: current_link_speed, current_link_width and their maxima
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely

@@ -8,8 +8,6 @@
 # related_resources:
 #   - ref: https://docs.kernel.org/admin-guide/md.html
 #     description: The files of an array and what their values mean
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: confirmed

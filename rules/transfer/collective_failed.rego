@@ -10,8 +10,6 @@
 #     description: What NVIDIA checks first where collectives fail
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: The variables that turn transports off
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed

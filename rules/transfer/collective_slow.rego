@@ -10,8 +10,6 @@
 #     description: What bus bandwidth is, and how it compares with the links
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: Why NCCL does not use peer-to-peer access
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: confirmed

@@ -12,8 +12,6 @@
 #     description: The reference measurement of the paths
 #   - ref: https://github.com/Azure/azurehpc-health-checks
 #     description: Acceptance values of healthy machines
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: confirmed

@@ -15,8 +15,6 @@
 #       because it corrupts outputs on some boards.
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#iommu-on-linux
 #     description: Peer copies through a translating IOMMU are not supported on bare metal.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed

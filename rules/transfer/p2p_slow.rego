@@ -10,8 +10,6 @@
 #     description: NVIDIA on slow GPU-to-GPU communication.
 #   - ref: https://github.com/NVIDIA/nvbandwidth
 #     description: The reference measurement of these paths.
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: medium
 #   confidence: confirmed

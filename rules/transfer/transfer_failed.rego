@@ -10,8 +10,6 @@
 #     description: The error codes of the CUDA driver (CUresult).
 #   - ref: https://rocm.docs.amd.com/projects/HIP/en/latest/reference/error_codes.html
 #     description: The error codes of HIP (hipError_t).
-# schemas:
-#   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed
