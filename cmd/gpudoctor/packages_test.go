@@ -18,7 +18,7 @@ const maxNames = 200
 
 // stillLarge are the packages that have more and are to be split, each with how many: they
 // may get smaller and not larger.
-var stillLarge = map[string]int{"checks/text/launch": 243, "cmd/internal/report": 204, "rules": 206}
+var stillLarge = map[string]int{"checks/text/launch": 230, "cmd/internal/report": 204, "rules": 199}
 
 // TestPackageNames bounds the names of each package.
 func TestPackageNames(t *testing.T) {
