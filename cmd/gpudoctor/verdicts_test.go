@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// TestGoldenVerdicts compares what is said of every case, host, text, launch file and log of a fault with
+// fixtures/verdicts.txt, so that a change shows all that it changes: for each input its verdict and exit code, digests
+// of its facts and of the report as text, Markdown and HTML, and then each finding.
+func TestGoldenVerdicts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs side by side")
+	}
+	cases, err := fixtures.Cases(os.DirFS("../../fixtures"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	add := func(kind, name string, d *report.Document) {
+		raw, err := json.Marshal(d.Facts())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s %s: %s %d, facts %s", kind, name, d.Verdict.State, d.Verdict.ExitCode, digestOf(raw))
+		d.Timing, d.RulesDigest = report.Timing{}, "" // They differ from run to run, and with every comment in a rule.
+		for _, format := range []string{"text", "markdown", "html"} {
+			f, _ := report.FormatNamed(format)
+			var text bytes.Buffer
+			if err := f.Write(&text, d, report.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, ", %s %s", format, digestOf(text.Bytes()))
+		}
+		b.WriteByte('\n')
+		for _, f := range d.Findings {
+			fmt.Fprintf(&b, "  %s %s: %s %s, %s\n", f.Rule, f.Subject, f.Severity, f.Confidence, strings.Join(f.Remedies, " "))
+		}
+	}
+	for _, c := range cases {
+		s := selection{profile: rules.Profile(c.Want.Profile), failOn: report.Threshold(rules.High)}
+		add("case", c.Name, judge(t, learnt(t), c.Facts, s))
+	}
+	inputs := func(kind, pattern string, profile rules.Profile) {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no %s: %v", kind, err)
+		}
+		for _, file := range files {
+			d, err := diagnose(t.Context(), request{source: source{from: []string{file}}, profile: profile, failOn: report.Threshold(rules.High)})
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			add(kind, filepath.Base(file), d)
+		}
+	}
+	inputs("host", "../../fixtures/hosts/*.txtar", rules.Training)
+	inputs("text", "../../fixtures/texts/*.txtar", rules.Training)
+	inputs("launch", "../../fixtures/launches/*.txtar", rules.Launch)
+	inputs("fault", "../../fixtures/faults/logs/*", rules.Training)
+	golden.File(t, "../../fixtures/verdicts.txt", b.Bytes())
+}
+
+// digestOf is the beginning of a digest.
+func digestOf(raw []byte) string { return fmt.Sprintf("%x", sha256.Sum256(raw))[:12] }
