@@ -31,8 +31,8 @@ const (
 	maxVisits = 100000
 	// maxDocuments bounds the documents of a manifest.
 	maxDocuments = 4096
-	// maxMerges bounds the mappings that "<<" merges into one.
-	maxMerges = 100
+	// maxMerged bounds the entries that "<<" merges into one mapping: the same anchor may be merged many times.
+	maxMerged = 10000
 )
 
 // yamlKind takes descriptions in YAML: Kubernetes objects of any kind that hold containers, compose files, and pieces
@@ -375,14 +375,16 @@ func (c *yamlContext) count(text string) {
 }
 
 // yamlMapping returns the entries of a mapping, those that "<<" merges in among them.
-func yamlMapping(n *yaml.Node) map[string]*yaml.Node { return yamlMerged(n, 0, new(maxMerges)) }
+func yamlMapping(n *yaml.Node) map[string]*yaml.Node { return yamlMerged(n, 0, new(maxMerged)) }
 
 func yamlMerged(n *yaml.Node, depth int, left *int) map[string]*yaml.Node {
 	n = parse.YAMLResolve(n)
-	if n == nil || n.Kind != yaml.MappingNode || depth > 4 || *left == 0 {
+	if n == nil || n.Kind != yaml.MappingNode || depth > 4 || depth > 0 && *left < len(n.Content) {
 		return nil
 	}
-	*left--
+	if depth > 0 {
+		*left -= len(n.Content)/2 + 1
+	}
 	m := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == "<<" {
