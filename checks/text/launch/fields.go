@@ -56,7 +56,7 @@ func (w *yamlWalk) fields(l *facts.Launch, n *yaml.Node, all ...string) {
 		switch {
 		case n == nil:
 		case n.Kind == yaml.SequenceNode:
-			if !isCondition { // All of the list sets the part.
+			if !isCondition && setBy(option) != "gpus" { // All of the list sets the part.
 				w.stands(l, setBy(option), n)
 			}
 			for _, entry := range w.list(n) {
@@ -100,6 +100,9 @@ func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, option string) {
 			at = cmp.Or(at, value)
 			return strings.Join(w.texts(value), ",")
 		}), "/") // A folder may end in it.
+		if at == nil && strings.Contains(form, "$") { // It has none of them.
+			return
+		}
 	}
 	w.stands(l, setBy(name), cmp.Or(at, n))
 	switch {

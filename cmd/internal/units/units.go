@@ -6,8 +6,11 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -113,14 +116,32 @@ func environment(launches []facts.Launch) *facts.EnvFacts {
 	return e
 }
 
-// Evaluate judges each unit, and joins what the rules say of them.
+// Evaluate judges each unit, several at a time, and joins what the rules say of them.
 func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules.Options) (*rules.Verdict, error) {
 	if len(all) > 1 {
 		if err := set.Compile(opts.Profile); err != nil {
 			return nil, err
 		}
 	}
-	joined := &rules.Verdict{NotApplicable: map[string]string{}}
+	verdicts := make([]*rules.Verdict, len(all))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range all {
+		g.Go(func() (err error) {
+			verdicts[i], err = set.Evaluate(ctx, all[i].Facts, opts)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return joined(all, verdicts), nil
+}
+
+// joined is what the rules say of all units. A rule that found something in one has not passed, and one that could not
+// judge a unit is skipped.
+func joined(all []report.Part, verdicts []*rules.Verdict) *rules.Verdict {
+	result := &rules.Verdict{NotApplicable: map[string]string{}}
 	skipped := map[string]*rules.Skipped{}
 	type lack struct {
 		rule string
@@ -129,16 +150,12 @@ func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules
 	lacks := map[lack]bool{}
 	passed, found := map[string]bool{}, map[string]bool{}
 	for i := range all {
-		u := &all[i]
-		v, err := set.Evaluate(ctx, u.Facts, opts)
-		if err != nil {
-			return nil, err
-		}
+		u, v := &all[i], verdicts[i]
 		for _, f := range v.Findings {
 			if elsewhere(u, f) {
 				continue // It is one of the nodes of Slurm.
 			}
-			joined.Findings = append(joined.Findings, f.In(&u.Object))
+			result.Findings = append(result.Findings, f.In(&u.Object))
 			found[f.Rule] = true
 		}
 		for _, id := range v.Passed {
@@ -158,23 +175,23 @@ func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules
 				}
 			}
 		}
-		maps.Copy(joined.NotApplicable, v.NotApplicable)
+		maps.Copy(result.NotApplicable, v.NotApplicable)
 	}
 	for _, id := range slices.Sorted(maps.Keys(skipped)) {
-		joined.Skipped = append(joined.Skipped, *skipped[id])
-		delete(joined.NotApplicable, id)
+		result.Skipped = append(result.Skipped, *skipped[id])
+		delete(result.NotApplicable, id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(passed)) {
 		if !found[id] && skipped[id] == nil {
-			joined.Passed = append(joined.Passed, id)
+			result.Passed = append(result.Passed, id)
 		}
-		delete(joined.NotApplicable, id)
+		delete(result.NotApplicable, id)
 	}
 	for id := range found {
-		delete(joined.NotApplicable, id)
+		delete(result.NotApplicable, id)
 	}
-	slices.SortStableFunc(joined.Findings, rules.Finding.Compare)
-	return joined, nil
+	slices.SortStableFunc(result.Findings, rules.Finding.Compare)
+	return result
 }
 
 // elsewhere reports whether all evidence of a finding stands in the other files about a unit.
