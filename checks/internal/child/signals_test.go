@@ -88,10 +88,6 @@ func TestOneSignalDoor(t *testing.T) {
 		"checks/internal/child/process_linux.go: unix.Kill":             1,
 		"checks/internal/child/process_linux.go: unix.PR_SET_PDEATHSIG": 1,
 		"checks/internal/child/process_other.go: proc.Kill":             1,
-		// From the signal that ended the watched process, to itself and to that process.
-		"cmd/internal/limits/guard.c: kill(watched, number);":   1,
-		"cmd/internal/limits/guard.c: raise(WTERMSIG(status));": 1,
-		"cmd/internal/limits/guard.c: PR_SET_PDEATHSIG":         1,
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
