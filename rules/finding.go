@@ -132,13 +132,20 @@ func (r Rule) finding() Finding {
 func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 	r := &entryReader{what: "finding"}
 	f = rule.finding()
+	f.Severity, f.Confidence, f.Remedies = "", "", nil
 	var quoted []*facts.Message
+	var grade string
+	var about ast.Value
 	r.each("a finding", v, func(key string, value ast.Value) bool {
 		switch key {
 		case "id":
 			f.ID = r.text(key, value)
 		case "messages":
 			quoted = r.messages(value)
+		case "grade":
+			grade = r.text(key, value)
+		case "about":
+			about = value
 		case "subject":
 			f.Subject = r.text(key, value)
 		case "message":
@@ -179,6 +186,7 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 		}
 		return true
 	})
+	r.graded(&f, rule, grade, about)
 	f.quote(quoted)
 	for _, field := range [...]struct{ key, text string }{{"subject", f.Subject}, {"message", f.Message}} {
 		if field.text == "" {

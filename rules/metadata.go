@@ -137,6 +137,7 @@ func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
 	}
 	severity, confidence := r.text("severity"), r.text("confidence")
 	rule.Remedies, rule.Explains, rule.FirstOf = r.list("remedies"), r.list("explains"), r.list("first_of")
+	rule.Grades = r.grades(rule.Remedies)
 	for _, name := range r.list("profiles") {
 		profile, err := ParseProfile(name)
 		if err != nil {
@@ -172,7 +173,7 @@ func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
 		r.fault("name at least one remedy, the best first", "custom.remedies is missing")
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.custom)) {
-		r.fault("the keys are areas, cause, confidence, explains, first_of, last_resort, needs, own_log, profiles, remedies, severity, since, symptom, unexplained", "unknown key custom.%s", key)
+		r.fault("the keys are areas, cause, confidence, explains, first_of, grades, last_resort, needs, own_log, profiles, remedies, severity, since, symptom, unexplained", "unknown key custom.%s", key)
 	}
 	return rule, r.faults
 }

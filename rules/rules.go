@@ -72,6 +72,8 @@ type Rule struct {
 	Confidence Confidence `json:"confidence"`
 	// Remedies are the ids of what cures it, the best first.
 	Remedies []string `json:"remedies"`
+	// Grades are the kinds of its findings, by id, that the metadata describe.
+	Grades map[string]Grade `json:"-"`
 	// Explains are the rules whose findings are consequences of this rule's findings: "rule",
 	// "rule/id", or "own id > rule/id".
 	Explains []string `json:"explains,omitempty"`

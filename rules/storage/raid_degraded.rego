@@ -16,9 +16,24 @@
 #   remedies: [repair-raid]
 #   profiles: [training]
 #   since: "0.2"
+#   grades:
+#     degraded: >-
+#       The array {array}[ ({level})] lacks {degraded:device}[ of {disks}][ ({failed:few} failed)];
+#       nothing rebuilds it, and one more failure may lose its data
+#     recover:
+#       severity: low
+#       text: >-
+#         The array {array}[ ({level})] lacks {degraded:device}[ of {disks}][ ({failed:few} failed)];
+#         it is being rebuilt[ ({progress} % done)], which takes bandwidth from jobs
+#     broken: >-
+#       The array {array}[ ({level})] lost a device and has no redundancy[ ({failed:few} failed)]: its data cannot be read
+#     inactive:
+#       severity: low
+#       confidence: likely
+#       text: >-
+#         The array {array}[ ({level})] is assembled, but not started[ (it has {members:few})]: a device is missing, or its
+#         devices are left from an array that is no longer used
 package gpudoctor.rules.raid_degraded
-
-import data.gpudoctor.lib.facts
 
 # arrays are those that are meant to be active: a container only holds the metadata of others.
 arrays contains a if {
@@ -27,97 +42,46 @@ arrays contains a if {
 	not a.container == true
 }
 
-shown(a, field) := {"fact": sprintf("storage.arrays[%s].%s", [a.name, field]), "value": a[field], "source": sprintf("/sys/block/%s/md", [a.name])}
-
-# out are the devices of an array that failed.
-out(a) := {m.device |
-	some m in a.members
-	"faulty" in split(m.state, ",")
+finding(a, grade, fields) := {
+	"id": grade,
+	"subject": a.name,
+	"about": object.union(a, {
+		"array": a.name,
+		"members": {m.device | some m in a.members},
+		"failed": {m.device | some m in a.members; "faulty" in split(m.state, ",")},
+		"progress": [p | p := a.sync_percent; p >= 0],
+		"disks": [n | n := a.disks; n > 0],
+	}),
+	"evidence": [{"fact": sprintf("storage.arrays[%s].%s", [a.name, f]), "value": a[f], "source": sprintf("/sys/block/%s/md", [a.name])} | some f in fields; a[f]],
+	"params": {"array": a.name},
 }
 
-failed(a) := sprintf(" (%s failed)", [facts.few(out(a))]) if {
-	count(out(a)) > 0
-} else := ""
-
-described(a) := sprintf("%s (%s)", [a.name, a.level]) if {
-	a.level != ""
-} else := a.name
-
-meant(a) := sprintf(" of %d", [a.disks]) if {
-	a.disks > 0
-} else := ""
-
-rebuilt(a) if a.sync == "recover"
-
-progress(a) := sprintf(" (%v %% done)", [a.sync_percent]) if {
-	a.sync_percent >= 0
-} else := ""
-
-grade(a) := ["low", sprintf("it is being rebuilt%s, which takes bandwidth from jobs", [progress(a)])] if {
-	rebuilt(a)
-} else := ["medium", "nothing rebuilds it, and one more failure may lose its data"]
-
-findings contains {
-	"id": "degraded",
-	"subject": a.name,
-	"message": sprintf("The array %s lacks %s%s%s; %s", [described(a), facts.counted(a.degraded, "device"), meant(a), failed(a), words]),
-	"evidence": [shown(a, field) | some field in ["degraded", "disks", "sync"]; a[field]],
-	"params": {"array": a.name},
-	"severity": severity,
-} if {
+findings contains finding(a, grade, ["degraded", "disks", "sync"]) if {
 	some a in arrays
 	a.degraded > 0
-	[severity, words] := grade(a)
-}
-
-findings contains {
-	"id": "broken",
-	"subject": a.name,
-	"message": sprintf("The array %s lost a device and has no redundancy%s: its data cannot be read", [described(a), failed(a)]),
-	"evidence": [shown(a, "state")],
-	"params": {"array": a.name},
-	"severity": "medium",
-} if {
-	some a in arrays
-	a.state == "broken"
+	grade := {true: "recover", false: "degraded"}[object.get(a, "sync", "") == "recover"]
 }
 
 # An array that waits for a missing device is inactive, and so is what is left of one that is no longer used.
-findings contains {
-	"id": "inactive",
-	"subject": a.name,
-	"message": sprintf("The array %s is assembled, but not started%s: a device is missing, or its devices are left from an array that is no longer used", [described(a), present(a)]),
-	"evidence": [shown(a, "state")],
-	"params": {"array": a.name},
-	"severity": "low",
-	"confidence": "likely",
-} if {
+findings contains finding(a, a.state, ["state"]) if {
 	some a in arrays
-	a.state == "inactive"
+	a.state in {"broken", "inactive"}
 }
 
-present(a) := sprintf(" (it has %s)", [facts.few({m.device | some m in a.members})]) if {
-	count(a.members) > 0
-} else := ""
-
-# redundant are the levels whose arrays tell how many devices are missing.
-redundant := {"raid1", "raid4", "raid5", "raid6", "raid10"}
-
+# An array works if its state and level are known, and of a redundant one, what it lacks.
 missing contains {"fact": "storage.arrays", "words": sprintf("the state of the array %s is not known", [a.name])} if {
 	some a in arrays
 	not told(a)
 }
 
-# told is true of an array whose state and level are known, and of a redundant one that works, what it lacks.
 told(a) if {
 	a.state != ""
 	a.level != ""
-	not a.level in redundant
+	not a.level in {"raid1", "raid4", "raid5", "raid6", "raid10"}
 }
 
 told(a) if {
 	a.state != ""
-	a.level in redundant
 	is_number(a.degraded)
 }
 

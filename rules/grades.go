@@ -1,0 +1,294 @@
+package rules
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Grade is what a kind of finding has in common: what it says, and what is not as the rule's metadata say it for all.
+type Grade struct {
+	Severity   Severity
+	Confidence Confidence
+	Remedies   []string
+	// Text is the message, with slots for the values of the finding: fill says how.
+	Text string
+}
+
+// grades reads custom.grades: the text of each kind of finding, or an object with it.
+func (r *metadataReader) grades(remedies []string) map[string]Grade {
+	all, isObject := r.custom["grades"].(map[string]any)
+	if _, set := r.custom["grades"]; set && !isObject {
+		r.fault("write grades: {some-id: \"The text\"}", "custom.grades is not an object")
+	}
+	delete(r.custom, "grades")
+	out := make(map[string]Grade, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if text, isText := all[name].(string); isText {
+			all[name] = map[string]any{"text": text}
+		}
+		one := &metadataReader{file: r.file, line: r.line}
+		one.custom, isObject = all[name].(map[string]any)
+		if !isObject {
+			r.fault("", "custom.grades.%s is neither a text nor an object", name)
+			continue
+		}
+		one.custom = maps.Clone(one.custom)
+		g := Grade{
+			Severity: Severity(one.text("severity")), Confidence: Confidence(one.text("confidence")),
+			Remedies: one.list("remedies"), Text: one.text("text"),
+		}
+		if g.Severity != "" && !slices.Contains(severities, g.Severity) {
+			one.fault("", "custom.severity is %s", g.Severity)
+		}
+		if g.Confidence != "" && !slices.Contains(confidences, g.Confidence) {
+			one.fault("", "custom.confidence is %s", g.Confidence)
+		}
+		for _, id := range g.Remedies {
+			if !slices.Contains(remedies, id) {
+				one.fault("", "remedy %s is not in custom.remedies", id)
+			}
+		}
+		if _, err := fill(g.Text, nil); err != nil && !lacksValue(err) {
+			one.fault("", "custom.text: %v", err)
+		}
+		for key := range one.custom {
+			one.fault("", "unknown key %s; the keys are confidence, remedies, severity and text", key)
+		}
+		for _, fault := range one.faults {
+			if problem, is := errors.AsType[*Problem](fault); is {
+				r.fault("", "custom.grades.%s: %s", name, strings.TrimPrefix(problem.Reason, "custom."))
+			}
+		}
+		out[name] = g
+	}
+	return out
+}
+
+// graded completes a finding by its grade: the one that it names, or that of its id. What the finding says itself counts.
+func (r *entryReader) graded(f *Finding, rule Rule, name string, about ast.Value) {
+	grade, known := rule.Grades[cmp.Or(name, f.ID)]
+	if name != "" && !known {
+		r.fault("grade is %q, which the metadata lack", name)
+	}
+	f.Severity = cmp.Or(f.Severity, grade.Severity, rule.Severity)
+	f.Confidence = cmp.Or(f.Confidence, grade.Confidence, rule.Confidence)
+	if f.Remedies == nil {
+		f.Remedies = rule.Remedies
+		if grade.Remedies != nil {
+			f.Remedies = grade.Remedies
+		}
+	}
+	if f.Message != "" || grade.Text == "" {
+		return
+	}
+	values, _ := about.(ast.Object)
+	text, err := fill(grade.Text, func(name string) ast.Value {
+		if values != nil {
+			if t := values.Get(ast.StringTerm(name)); t != nil {
+				return t.Value
+			}
+		}
+		if name == "subject" {
+			return ast.String(f.Subject)
+		}
+		return nil
+	})
+	if err != nil {
+		r.fault("the text of %s: %v", cmp.Or(name, f.ID), err)
+	}
+	f.Message = text
+}
+
+// unknownSlot says that a text has a slot that no value fills.
+type unknownSlot struct{ name string }
+
+func (e unknownSlot) Error() string { return fmt.Sprintf("{%s} is not known", e.name) }
+
+func lacksValue(err error) bool {
+	_, is := err.(unknownSlot) //nolint:errorlint // fill returns it as it is.
+	return is
+}
+
+// slot is {name}, {name:form} or {name|words}.
+var slot = lazy.New(`^\{([a-z_]+)(?::(\.\df|[A-Za-z][A-Za-z /-]*))?(\|[^{}]*)?\}`)
+
+// fill fills the slots of a text. {name} is the value of that name, a list as "a, b and c". {name:form} has another form: "few" the
+// first of a long list, "comma" a list in its order without "and", "bytes" a size, ".1f" as fmt has it, and any other
+// word counts things: {n:GPU} is "1 GPU" or "2 GPUs", {n:is/are} the word alone. {name|words} has words where the value is not known. A part in [brackets] is
+// left out where a value in it is not known or empty. {{ and [[ are the characters themselves.
+func fill(text string, value func(name string) ast.Value) (string, error) {
+	filled, rest, err := fillTo(text, value, false)
+	if err == nil && rest != "" {
+		err = fmt.Errorf("%q closes nothing", rest[:1])
+	}
+	return filled, err
+}
+
+// fillTo fills a text up to the bracket that closes the part, and returns what follows. Of a part with something
+// unknown the error is an unknownSlot, and the rest is still right.
+func fillTo(text string, value func(name string) ast.Value, inPart bool) (filled, rest string, lacks error) {
+	var b strings.Builder
+	for text != "" {
+		switch {
+		case strings.HasPrefix(text, "{{"), strings.HasPrefix(text, "[["):
+			b.WriteByte(text[0])
+			text = text[2:]
+		case text[0] == '{':
+			m := slot.FindStringSubmatch(text)
+			if m == nil {
+				return "", "", fmt.Errorf("%q is no slot", text[:min(len(text), 20)])
+			}
+			text = text[len(m[0]):]
+			words, err := m[3], error(nil)
+			if v := present(m[1], value); v != nil {
+				words, err = inForm(v, m[2])
+			} else if words != "" {
+				words = words[1:]
+			} else {
+				err = unknownSlot{m[1]}
+			}
+			if err != nil && !lacksValue(err) {
+				return "", "", fmt.Errorf("{%s}: %w", m[1], err)
+			}
+			lacks = cmp.Or(lacks, err)
+			b.WriteString(words)
+		case text[0] == '[':
+			part, after, err := fillTo(text[1:], value, true)
+			if err != nil && !lacksValue(err) {
+				return "", "", err
+			}
+			text = after
+			if err == nil {
+				b.WriteString(part)
+			}
+		case text[0] == ']':
+			if !inPart {
+				return "", text, nil
+			}
+			return b.String(), text[1:], lacks
+		default:
+			b.WriteByte(text[0])
+			text = text[1:]
+		}
+	}
+	if inPart {
+		return "", "", fmt.Errorf("a part in brackets does not end")
+	}
+	return b.String(), "", lacks
+}
+
+// present is a value that is known and not empty, or nil.
+func present(name string, value func(name string) ast.Value) ast.Value {
+	if value == nil {
+		return nil
+	}
+	switch v := value(name).(type) {
+	case ast.String:
+		if v != "" {
+			return v
+		}
+	case *ast.Array:
+		if v.Len() > 0 {
+			return v
+		}
+	case ast.Set:
+		if v.Len() > 0 {
+			return v
+		}
+	case ast.Null, nil:
+	default:
+		return v
+	}
+	return nil
+}
+
+// inForm writes a value as a slot in a text asks for it.
+func inForm(v ast.Value, form string) (string, error) {
+	switch v := native(v).(type) {
+	case []any:
+		names := make([]string, 0, len(v))
+		for _, one := range v {
+			names = append(names, fmt.Sprint(one))
+		}
+		return listed(names, form)
+	case map[string]any:
+		return "", fmt.Errorf("an object has no words")
+	case int64:
+		switch {
+		case form == "":
+		case form == "bytes":
+			return bytesOf(v), nil
+		case form[0] == '.':
+			return fmt.Sprintf("%"+form, float64(v)), nil
+		default:
+			return counted(int(v), form), nil
+		}
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		if strings.HasPrefix(form, ".") {
+			return fmt.Sprintf("%"+form, v), nil
+		}
+		return fmt.Sprint(v), nil
+	default:
+		if form != "" {
+			return "", fmt.Errorf("%v has no form %q", v, form)
+		}
+		return fmt.Sprint(v), nil
+	}
+}
+
+// counted is a number of things: "2 GPUs" of GPU. Of a form with a slash it is the word for one, or for several: is/are.
+func counted(n int, form string) string {
+	one, several, both := strings.Cut(form, "/")
+	switch {
+	case !both:
+		return fmt.Sprintf("%d %s", n, english.PluralWord(n, form, ""))
+	case n == 1:
+		return one
+	}
+	return several
+}
+
+// most is how many names a sentence lists before it counts the rest.
+const most = 4
+
+func listed(names []string, form string) (string, error) {
+	switch {
+	case form == "comma":
+		return strings.Join(names, ", "), nil
+	case form != "" && form != "few":
+		return counted(len(names), form), nil
+	}
+	slices.Sort(names)
+	if form == "few" && len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), len(names)-most+1), nil
+	}
+	return english.WordSeries(names, "and"), nil
+}
+
+// bytesOf writes a size for people: "64 MiB", "1.5 GiB", and "unlimited" for -1 as the kernel means it.
+func bytesOf(n int64) string {
+	if n < 0 {
+		return "unlimited"
+	}
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		switch size := int64(1) << (30 - 10*i); {
+		case n < size:
+		case n%size == 0:
+			return fmt.Sprintf("%d %s", n/size, unit)
+		default:
+			return fmt.Sprintf("%.1f %s", float64(n)/float64(size), unit)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
