@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
@@ -18,7 +21,8 @@ import (
 
 // TestGoldenVerdicts compares what is said of every case, host, text, launch file and log of a fault with
 // fixtures/verdicts.txt, so that a change shows all that it changes: for each input its verdict and exit code, digests
-// of its facts and of the report as text, Markdown and HTML, and then each finding.
+// of its facts and of the report as text, Markdown and HTML, and then each finding. GPUDOCTOR_VERDICTS is a regular expression:
+// only inputs of which the file says something that it matches are judged and compared.
 func TestGoldenVerdicts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("nothing in it runs side by side")
@@ -27,7 +31,24 @@ func TestGoldenVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
+	recorded, err := os.ReadFile("../../fixtures/verdicts.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{} // Of each input, what is recorded.
+	for _, block := range regexp.MustCompile(`(?m)^\w.*\n(?: .*\n)*`).FindAllString(string(recorded), -1) {
+		name, _, _ := strings.Cut(block, ": ")
+		want[name] = block
+	}
+	only := regexp.MustCompile(os.Getenv("GPUDOCTOR_VERDICTS"))
+	var b, wanted bytes.Buffer
+	leftOut := func(name string) bool {
+		if only.String() != "" && !only.MatchString(want[name]) {
+			return true
+		}
+		wanted.WriteString(want[name])
+		return false
+	}
 	add := func(kind, name string, d *report.Document) {
 		raw, err := json.Marshal(d.Facts())
 		if err != nil {
@@ -49,6 +70,9 @@ func TestGoldenVerdicts(t *testing.T) {
 		}
 	}
 	for _, c := range cases {
+		if leftOut("case " + c.Name) {
+			continue
+		}
 		s := selection{profile: rules.Profile(c.Want.Profile), failOn: report.Threshold(rules.High)}
 		add("case", c.Name, judge(t, learnt(t), c.Facts, s))
 	}
@@ -58,6 +82,9 @@ func TestGoldenVerdicts(t *testing.T) {
 			t.Fatalf("no %s: %v", kind, err)
 		}
 		for _, file := range files {
+			if leftOut(kind + " " + filepath.Base(file)) {
+				continue
+			}
 			d, err := diagnose(t.Context(), request{source: source{from: []string{file}}, profile: profile, failOn: report.Threshold(rules.High)})
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)
@@ -69,6 +96,12 @@ func TestGoldenVerdicts(t *testing.T) {
 	inputs("text", "../../fixtures/texts/*.txtar", rules.Training)
 	inputs("launch", "../../fixtures/launches/*.txtar", rules.Launch)
 	inputs("fault", "../../fixtures/faults/logs/*", rules.Training)
+	if only.String() != "" {
+		if diff := cmp.Diff(strings.Split(wanted.String(), "\n"), strings.Split(b.String(), "\n")); diff != "" || b.Len() == 0 {
+			t.Errorf("%d bytes, (-want +got):\n%s", b.Len(), diff)
+		}
+		return
+	}
 	golden.File(t, "../../fixtures/verdicts.txt", b.Bytes())
 }
 
