@@ -82,6 +82,7 @@ told(a) if {
 
 told(a) if {
 	a.state != ""
+	a.level != ""
 	is_number(a.degraded)
 }
 
