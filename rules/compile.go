@@ -33,20 +33,23 @@ type program struct {
 	rules map[string]bool
 	// profile is the one whose facts it can judge; any if it is "".
 	profile Profile
+	// absent are sections that these facts lack.
+	absent  []string
 	modules map[string]*ast.Module
 	// store holds the tables that the modules read.
 	store storage.Store
 }
 
-// serves reports whether a program can evaluate these rules in a profile.
-func (p *program) serves(rules []Rule, profile Profile) bool {
-	return p != nil && (p.profile == "" || p.profile == profile) && !slices.ContainsFunc(rules, func(r Rule) bool { return !p.rules[r.ID] })
+// serves reports whether a program can evaluate a rule on facts of a profile.
+func (p *program) serves(rule Rule, input ast.Object, profile Profile) bool {
+	has := func(section string) bool { return input.Get(ast.StringTerm(section)) != nil }
+	return p.rules[rule.ID] && (p.profile == "" || p.profile == profile) && !slices.ContainsFunc(p.absent, has)
 }
 
-// Compile compiles the rules of a profile for any facts, or all rules if it is "". Evaluate compiles only what the
-// facts at hand need, each time: Compile first to judge many, or while facts are gathered. It may be called from
-// several goroutines and does its work once.
-func (s *Set) Compile(profile Profile) error {
+// Compile compiles the rules of a profile for facts that lack some sections, or all rules for any facts if the profile is "".
+// Evaluate compiles only what the facts at hand need, each time: Compile first to judge many, or while facts are gathered.
+// It may be called from several goroutines and does its work once.
+func (s *Set) Compile(profile Profile, absent ...string) error {
 	s.once.Do(func() {
 		all := s.everything()
 		if s.checked {
@@ -58,17 +61,26 @@ func (s *Set) Compile(profile Profile) error {
 			s.err = err
 			return
 		}
-		if profile != "" {
+		var programs []*program
+		if profile == "" {
+			var p *program
+			p, err = s.compiled(modules, all)
+			programs = []*program{p}
+		} else {
 			known := map[string]*reach.Shape{"profile": reach.ValuesOf(ast.String(profile))}
-			modules = reach.Specialised(modules, setsOf(all, packagesOf(modules)), &reach.Shape{Any: true, Known: known})
+			for _, section := range absent {
+				known[section] = reach.Undefined
+			}
+			programs, err = s.compiledFor(&reach.Shape{Any: true, Known: known}, modules, all)
 		}
-		p, err := s.compiled(modules, all)
-		if err == nil {
-			p.profile = profile
+		for _, p := range programs {
+			if err == nil && profile != "" {
+				p.profile, p.absent = profile, absent
+			}
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.ready, s.err = p, err
+		s.ready, s.err = programs, err
 	})
 	return s.err
 }
@@ -94,19 +106,27 @@ func (s *Set) programs(rules []Rule, input ast.Object, profile Profile) ([]*prog
 	s.mu.Lock()
 	ready := s.ready
 	s.mu.Unlock()
-	if ready.serves(rules, profile) {
-		return []*program{ready}, nil
+	served := func(r Rule) bool {
+		return slices.ContainsFunc(ready, func(p *program) bool { return p.serves(r, input, profile) })
+	}
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return !served(r) }) {
+		return ready, nil
 	}
 	modules, err := s.modulesOf(rules)
 	if err != nil {
 		return nil, err
 	}
+	return s.compiledFor(reach.ValuesOf(input), modules, rules)
+}
+
+// compiledFor compiles what rules need for facts of a shape, in parallel.
+func (s *Set) compiledFor(shape *reach.Shape, modules map[string]*ast.Module, rules []Rule) ([]*program, error) {
 	hands := deal(rules, modules, min(maxPrograms, runtime.GOMAXPROCS(0)))
 	list, errs := make([]*program, len(hands)), make([]error, len(hands))
 	var wg sync.WaitGroup
 	for i, hand := range hands {
 		wg.Go(func() {
-			list[i], errs[i] = s.compiled(reach.Specialised(modules, setsOf(hand, packagesOf(modules)), reach.ValuesOf(input)), hand)
+			list[i], errs[i] = s.compiled(reach.Specialised(modules, setsOf(hand, packagesOf(modules)), shape), hand)
 		})
 	}
 	wg.Wait()

@@ -93,7 +93,7 @@ type Set struct {
 	once  sync.Once // Of Compile.
 	err   error
 	mu    sync.Mutex // Guards ready.
-	ready *program   // What was compiled beforehand.
+	ready []*program // What was compiled beforehand.
 }
 
 // Load returns the built-in rules. It reads their metadata; they are parsed and compiled when facts are judged.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"strings"
@@ -99,16 +100,16 @@ var compiledOnce = sync.OnceValues(func() (*Set, error) {
 
 // TestSpecialised checks, for the facts of every third case, whole and with kinds of facts taken away, that rules which
 // are compiled for these facts alone say what they say when all of them are compiled; and the same of rules that are
-// compiled for the profile. What rules that are compiled for the facts of each case find is checked by TestLibrary.
+// compiled for the profile, and for facts without those of texts. What rules that are compiled for the facts of each case find is checked by TestLibrary.
 func TestSpecialised(t *testing.T) {
 	t.Parallel()
 	whole := compiledSet(t)
-	ofProfile := loaded(t)
-	if err := ofProfile.Compile(Training); err != nil {
+	ofProfile, withoutTexts := loaded(t), loaded(t)
+	if err := errors.Join(ofProfile.Compile(Training), withoutTexts.Compile(Training, TextSections...)); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(ofProfile.ready.compiler.Modules); n >= len(whole.ready.modules) {
-		t.Errorf("the profile needs %d of %d modules", n, len(whole.ready.modules))
+	if n := len(ofProfile.ready[0].compiler.Modules); n >= len(whole.ready[0].modules) {
+		t.Errorf("the profile needs %d of %d modules", n, len(whole.ready[0].modules))
 	}
 	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
@@ -134,7 +135,7 @@ func TestSpecialised(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lean := []*Set{loaded(t), ofProfile}[compared%2]
+			lean := []*Set{loaded(t), ofProfile, withoutTexts}[compared%3]
 			got, err := lean.Evaluate(t.Context(), f, Options{})
 			if err != nil {
 				t.Fatal(err)

@@ -81,7 +81,11 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}
 	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit, Memory: ruleMemory}
 	if r.probed() {
-		if err := known.rules.Compile(r.profile); err != nil {
+		var absent []string
+		if len(r.source.with) == 0 {
+			absent = rules.TextSections
+		}
+		if err := known.rules.Compile(r.profile, absent...); err != nil {
 			return nil, problem(err)
 		}
 	}
