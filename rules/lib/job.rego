@@ -201,13 +201,18 @@ option(l, name) := value if {
 undecided(reads) := {sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(part), title(l), text, launches.place_of(l, part)]) |
 	some l in parts
 	some part, text in l.unknown
-	covers(reads[_], part)
+	covers(reads, part)
 }
 
-# covers is true of a part that a rule reads, or that stands for it. "variables[*]" is any variable.
-covers(read, part) if read == part
-covers("variables[*]", part) if startswith(part, "variables")
-covers(read, "variables") if startswith(read, "variables[")
+# covers is true of a part among those that a rule reads, or that stands for one. "variables[*]" is any variable.
+covers(reads, part) if part in reads
+
+covers(reads, part) if {
+	"variables[*]" in reads
+	startswith(part, "variables")
+}
+
+covers(reads, "variables") if strings.any_prefix_match(reads, "variables[")
 
 part_words(part) := object.get(words.parts, part, trim_suffix(trim_prefix(part, "variables["), "]"))
 
