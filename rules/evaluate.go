@@ -72,30 +72,36 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		return nil, err
 	}
 	asked := slices.Concat(chosen, always)
+	var last []Rule // They judge what nothing else explains.
+	if Unexplained(f.Transfers, nil) != nil {
+		last = slices.DeleteFunc(slices.Clone(asked), func(r Rule) bool { return !r.Unexplained })
+		asked = slices.DeleteFunc(asked, func(r Rule) bool { return r.Unexplained })
+	}
 	h := hear(judged.Logs, judged.KernelLog)
 	conditions := s.conditionRules(h)
-	queried := slices.Concat(asked, conditions)
-	programs, err := s.programs(queried, input, Profile(judged.Profile))
-	if err != nil {
-		return nil, err
-	}
 	remaining := s.newBudget(opts)
-	said, err := s.ask(ctx, remaining, programs, input, queried)
+	answers := map[string]reading{}
+	said, err := s.judge(ctx, remaining, input, slices.Concat(asked, conditions), judged.Profile)
 	if err != nil {
 		return nil, err
 	}
-	answers := make(map[string]reading, len(said))
 	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
 	s.addTold(answers, h, together(said, conditions))
-	for _, rule := range asked {
-		a := answers[rule.ID]
-		a.findings = rule.foremostKind(a.findings)
-		answers[rule.ID] = a
-	}
-	if err := s.judgeRest(ctx, remaining, judged, answers); err != nil {
-		return nil, err
+	explaining := foremostKinds(asked, answers)
+	if judged.Transfers = Unexplained(f.Transfers, explaining); len(last) > 0 && judged.Transfers != nil {
+		rest, err := tables.ValueOf(&judged)
+		if err != nil {
+			return nil, err
+		}
+		if said, err = s.judge(ctx, remaining, rest, last, judged.Profile); err != nil {
+			return nil, err
+		}
+		for _, rule := range last {
+			answers[rule.ID] = s.read(rule, said[rule.ID])
+		}
+		foremostKinds(last, answers)
 	}
 	v := &Verdict{NotApplicable: left}
 	told := toldByTexts(f)
@@ -144,49 +150,13 @@ func ofTexts(missing []Missing) bool {
 	return !slices.ContainsFunc(missing, func(m Missing) bool { return !slices.Contains(TextSections, m.Section()) })
 }
 
-// judgeRest evaluates the rules that judge what is left again if they found
-// something: now only on what no finding of another rule accounts for.
-func (s *Set) judgeRest(ctx context.Context, left budget, f facts.Facts, answers map[string]reading) error {
-	var others []Finding
-	var last []Rule
-	for _, rule := range s.rules {
-		switch a, asked := answers[rule.ID]; {
-		case !asked:
-		case !rule.Unexplained:
-			others = append(others, a.findings...)
-		case len(a.findings) > 0:
-			last = append(last, rule)
-		}
-	}
-	if len(last) == 0 {
-		return nil
-	}
-	rest := Unexplained(f.Transfers, others)
-	if rest == nil {
-		for _, rule := range last {
-			answers[rule.ID] = reading{}
-		}
-		return nil
-	}
-	f.Transfers = rest
-	input, err := tables.ValueOf(&f)
+// judge compiles rules for the facts, as far as that was not done beforehand, and evaluates them.
+func (s *Set) judge(ctx context.Context, left budget, input ast.Object, rules []Rule, profile string) (map[string]answer, error) {
+	programs, err := s.programs(rules, input, Profile(profile))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	programs, err := s.programs(last, input, Profile(f.Profile))
-	if err != nil {
-		return err
-	}
-	said, err := s.ask(ctx, left, programs, input, last)
-	if err != nil {
-		return err
-	}
-	for _, rule := range last {
-		a := s.read(rule, said[rule.ID])
-		a.findings = rule.foremostKind(a.findings)
-		answers[rule.ID] = a
-	}
-	return nil
+	return s.ask(ctx, left, programs, input, rules)
 }
 
 // choose returns the rules to judge, those that are always judged with them, whatever

@@ -179,6 +179,18 @@ func (r Rule) firstOf() [][]string {
 	return lists
 }
 
+// foremostKinds leaves out of the rules' findings what comes after others of the same rule, and returns the rest.
+func foremostKinds(rules []Rule, answers map[string]reading) []Finding {
+	var all []Finding
+	for _, rule := range rules {
+		a := answers[rule.ID]
+		a.findings = rule.foremostKind(a.findings)
+		answers[rule.ID] = a
+		all = append(all, a.findings...)
+	}
+	return all
+}
+
 // foremostKind leaves out the findings whose kind comes after that of another one in
 // a list of the rule's first_of.
 func (r Rule) foremostKind(findings []Finding) []Finding {

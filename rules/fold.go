@@ -6,8 +6,27 @@ import (
 	"slices"
 )
 
-// fold puts each finding that is a consequence of another under that finding, and
-// returns the causes in order of rank.
+// folding are the steps that decide which finding is reported and which is listed under another, in their order; each has what the one before it
+// left, in order of rank. What comes before them is in the metadata of a rule alone: first_of (foremostKinds).
+var folding = []func(findings []Finding, rules []Rule) []Finding{
+	joinSame,       // What facts say of a subject goes under what a log says of it.
+	underCauses,    // A consequence goes under its cause.
+	foldSameFault,  // One fault that two findings report is one finding.
+	foldLastResort, // What says only that something failed goes under what may explain it.
+	withoutGuesses, // A guess goes where a cause is known.
+}
+
+// fold applies the steps to what all rules found.
+func fold(findings []Finding, rules []Rule) []Finding {
+	for _, step := range folding {
+		slices.SortStableFunc(findings, Finding.Compare)
+		findings = step(findings, rules)
+	}
+	return findings
+}
+
+// underCauses puts each finding that is a consequence of another under that finding, and
+// returns the causes.
 //
 // A finding is a consequence when the other's rule explains its rule, directly
 // or through other rules, and the two share a GPU; a finding that names no
@@ -16,9 +35,7 @@ import (
 // cause, it goes under the one that ranks highest. A cause is as severe as the
 // worst of its consequences, and confirmed if one of them is: what was
 // measured there is an effect of the cause.
-func fold(findings []Finding, rules []Rule) []Finding {
-	slices.SortStableFunc(findings, Finding.Compare)
-	findings = joinSame(findings)
+func underCauses(findings []Finding, rules []Rule) []Finding {
 	explains := closure(rules)
 	parent := make([]int, len(findings))
 	first := firsts(findings)
@@ -60,8 +77,7 @@ func fold(findings []Finding, rules []Rule) []Finding {
 			causes = append(causes, f)
 		}
 	}
-	slices.SortStableFunc(causes, Finding.Compare)
-	return withoutGuesses(foldLastResort(foldSameFault(causes), rules), rules)
+	return causes
 }
 
 // ownLogCause is the finding that ranks highest of those that quote, from the log of the probe's own
@@ -78,9 +94,8 @@ func (f *Finding) ownLogCause(findings []Finding, rules []Rule) int {
 
 // foldSameFault puts findings on the same fault under one of them: under the
 // one of the rule that the cause is named after or, of one rule, the one that names
-// the GPU; else under the one that ranks highest. The causes are in order of rank,
-// and so is what it returns.
-func foldSameFault(causes []Finding) []Finding {
+// the GPU; else under the one that ranks highest.
+func foldSameFault(causes []Finding, _ []Rule) []Finding {
 	slices.SortStableFunc(causes, func(a, b Finding) int { return cmp.Compare(standing(a), standing(b)) })
 	var kept []Finding
 	for _, f := range causes {
@@ -104,7 +119,6 @@ func foldSameFault(causes []Finding) []Finding {
 		f.Explains = nil
 		k.Explains = slices.Concat(k.Explains, []Finding{f}, under)
 	}
-	slices.SortStableFunc(kept, Finding.Compare)
 	return kept
 }
 
@@ -162,7 +176,7 @@ func sameFault(k, f Finding, all []Finding) bool {
 
 // joinSame puts what the facts say of a subject under what a log said of it, of
 // the same rule: the log names the fault, and the facts confirm it.
-func joinSame(findings []Finding) []Finding {
+func joinSame(findings []Finding, _ []Rule) []Finding {
 	type key struct {
 		rule, subject string
 		confidence    Confidence
@@ -193,10 +207,7 @@ func joinSame(findings []Finding) []Finding {
 // that ranks highest, if one of medium severity or above names a cause. That finding
 // is then as severe as the failure.
 func foldLastResort(causes []Finding, rules []Rule) []Finding {
-	last := make(map[string]bool)
-	for _, r := range rules {
-		last[r.ID] = r.LastResort
-	}
+	last := lastResorts(rules)
 	var kept, folded []Finding
 	for _, f := range causes {
 		if last[f.Rule] {
@@ -217,13 +228,19 @@ func foldLastResort(causes []Finding, rules []Rule) []Finding {
 	return kept
 }
 
-// withoutGuesses takes from the consequences of a cause what only guessed at it: findings
-// of a last resort that comes before another one. The failure itself stays.
-func withoutGuesses(causes []Finding, rules []Rule) []Finding {
-	last, guess := map[string]bool{}, map[string]bool{}
+// lastResorts are the rules that say only that something failed, by id.
+func lastResorts(rules []Rule) map[string]bool {
+	last := map[string]bool{}
 	for _, r := range rules {
 		last[r.ID] = r.LastResort
 	}
+	return last
+}
+
+// withoutGuesses takes from the consequences of a cause what only guessed at it: findings
+// of a last resort that comes before another one. The failure itself stays.
+func withoutGuesses(causes []Finding, rules []Rule) []Finding {
+	last, guess := lastResorts(rules), map[string]bool{}
 	for _, r := range rules {
 		guess[r.ID] = r.LastResort && slices.ContainsFunc(r.explanations(), func(e explanation) bool { return last[ruleOf(e.effect)] })
 	}
