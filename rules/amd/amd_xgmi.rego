@@ -28,7 +28,7 @@ package gpudoctor.rules.amd_xgmi
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.xgmi
+import data.gpudoctor.lib.gpu_models
 
 # incomplete is a finding on the hive.
 incomplete(kind, gpus, message, evidence, remedies) := {
@@ -55,36 +55,36 @@ pairs_evidence(ps) := [e |
 	}
 ]
 
-findings contains incomplete("missed", gpus, message, pairs_evidence(xgmi.missed), retry) if {
-	count(xgmi.missed) > 0
-	gpus := {a | some p in xgmi.missed; some a in [p.a, p.b]}
+findings contains incomplete("missed", gpus, message, pairs_evidence(missed), retry) if {
+	count(missed) > 0
+	gpus := {a | some p in missed; some a in [p.a, p.b]}
 	message := sprintf("%d pairs of a hive are connected only by PCIe, %s, although both GPUs of each have xGMI links to others: the links between them did not come up", [
-		count(xgmi.missed),
-		facts.list({facts.pair_name(p.a, p.b) | some p in xgmi.missed}),
+		count(missed),
+		facts.list({facts.pair_name(p.a, p.b) | some p in missed}),
 	])
 }
 
-findings contains incomplete("outside", xgmi.outside, message, pairs_evidence(ps), retry) if {
-	count(xgmi.outside) > 0
-	ps := {p | some p in xgmi.links; count({p.a, p.b} & xgmi.outside) > 0}
-	message := sprintf("%s has no xGMI link to any other GPU, although xGMI connects the rest of the board: the hive is incomplete, and RCCL uses PCIe to reach it", [facts.list(xgmi.outside)])
+findings contains incomplete("outside", outside, message, pairs_evidence(ps), retry) if {
+	count(outside) > 0
+	ps := {p | some p in links; count({p.a, p.b} & outside) > 0}
+	message := sprintf("%s has no xGMI link to any other GPU, although xGMI connects the rest of the board: the hive is incomplete, and RCCL uses PCIe to reach it", [facts.list(outside)])
 }
 
 # A board of accelerators that are all connected only by PCIe.
-findings contains incomplete("none", xgmi.meshed, message, pairs_evidence(xgmi.links), ["reboot-or-reload-driver", "replace-hardware"]) if {
-	xgmi.by_pcie_alone(xgmi.meshed)
-	message := sprintf("No xGMI link connects the %d accelerators, which are fully meshed on their board: the hive did not form, and they use PCIe to reach each other", [count(xgmi.meshed)])
+findings contains incomplete("none", meshed, message, pairs_evidence(links), ["reboot-or-reload-driver", "replace-hardware"]) if {
+	by_pcie_alone(meshed)
+	message := sprintf("No xGMI link connects the %d accelerators, which are fully meshed on their board: the hive did not form, and they use PCIe to reach each other", [count(meshed)])
 }
 
 findings contains object.union(
 	incomplete(
-		"bridged", xgmi.bridged, message, pairs_evidence(xgmi.links),
+		"bridged", bridged, message, pairs_evidence(links),
 		["replace-hardware", "reboot-or-reload-driver"],
 	),
 	{"severity": "low", "confidence": "possible"},
 ) if {
-	xgmi.by_pcie_alone(xgmi.bridged)
-	message := sprintf("The %d accelerators are connected only by PCIe. That is normal without a bridge (Infinity Fabric Link). With a bridge, the hive did not form: the bridge needs a card in each of its slots, all cards must be seated in it, and the host's firmware, not a virtual machine, must initialize them together.", [count(xgmi.bridged)])
+	by_pcie_alone(bridged)
+	message := sprintf("The %d accelerators are connected only by PCIe. That is normal without a bridge (Infinity Fabric Link). With a bridge, the hive did not form: the bridge needs a card in each of its slots, all cards must be seated in it, and the host's firmware, not a virtual machine, must initialize them together.", [count(bridged)])
 }
 
 # counted are the GPUs of which a tool counts errors of links.
@@ -128,31 +128,31 @@ findings contains {
 	b.uncorrectable > 0
 }
 
-findings contains incomplete("hiveless", xgmi.hiveless, message, evidence, retry) if {
-	count(xgmi.hiveless) > 0
+findings contains incomplete("hiveless", hiveless, message, evidence, retry) if {
+	count(hiveless) > 0
 	not facts.is_guest == true
-	message := sprintf("%s in no xGMI hive, although %d others of the same model are: its links did not come up, or the driver could not initialize it together with the rest", [is_are(xgmi.hiveless), count(xgmi.others_in_hives)])
-	evidence := [{"fact": sprintf("gpus.devices[%s].kfd.hive", [address]), "value": "", "source": "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)"} | some address in sort(xgmi.hiveless)]
+	message := sprintf("%s in no xGMI hive, although %d others of the same model are: its links did not come up, or the driver could not initialize it together with the rest", [is_are(hiveless), count(others_in_hives)])
+	evidence := [{"fact": sprintf("gpus.devices[%s].kfd.hive", [address]), "value": "", "source": "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)"} | some address in sort(hiveless)]
 }
 
 is_are(set_) := sprintf("%s is", [facts.list(set_)]) if {
 	count(set_) == 1
 } else := sprintf("%s are", [facts.list(set_)])
 
-findings contains incomplete("lost", xgmi.lost, message, evidence, retry) if {
-	count(xgmi.lost) > 0
+findings contains incomplete("lost", lost, message, evidence, retry) if {
+	count(lost) > 0
 	not facts.in_container == true
-	message := sprintf("%s not in the topology of AMD's compute driver, which has an xGMI hive of %d others of the same model. The hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot shows why it was not initialized", [is_are(xgmi.lost), count(xgmi.others_in_hives)])
-	evidence := [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(xgmi.lost)]
+	message := sprintf("%s not in the topology of AMD's compute driver, which has an xGMI hive of %d others of the same model. The hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot shows why it was not initialized", [is_are(lost), count(others_in_hives)])
+	evidence := [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(lost)]
 }
 
-seen if count(xgmi.links) > 0
+seen if count(links) > 0
 
 seen if count(counted) > 0
 
 seen if count(wafl) > 0
 
-seen if count(xgmi.hives) > 0
+seen if count(hives) > 0
 
 seen if {
 	some e in input.kernel_log.events
@@ -168,3 +168,93 @@ not_applicable contains "fewer than two AMD GPUs" if {
 	amd.no_pair
 	not seen
 }
+
+# How AMD accelerators are connected, according to their topology and the compute driver's hives, and which of
+# them lack a link or a hive.
+
+# links are the pairs of which it is known how they are joined. Partitions of
+# one accelerator differ in the function of their address alone.
+links := {p |
+	some p in input.links.pairs
+	p.link_type in {"xgmi", "pcie"}
+	not one_device(p)
+}
+
+one_device(p) if {
+	facts.is_address(p.a)
+	facts.is_address(p.b)
+	split(p.a, ".")[0] == split(p.b, ".")[0]
+}
+
+# joined are the GPUs that xGMI joins to each one.
+joined[a] contains b if {
+	some p in links
+	p.link_type == "xgmi"
+	some [a, b] in [[p.a, p.b], [p.b, p.a]]
+}
+
+# missed are the pairs within one hive that PCIe connects.
+missed := {p |
+	some p in links
+	p.link_type == "pcie"
+	count(joined[p.a] & joined[p.b]) > 0
+}
+
+# meshed are the accelerators of boards on which each is joined to each.
+meshed := {g.address |
+	some g in input.gpus.devices
+	regex.match(`MI(250|300X|308X|325X|350X|355X)`, g.name)
+}
+
+# outside are those that xGMI joins to none, though it joins others of the board.
+outside := {a |
+	some p in links
+	some a in [p.a, p.b]
+	a in meshed
+	not joined[a]
+} if {
+	count(joined) > 0
+} else := set()
+
+by_pcie_alone(gpus) if {
+	count(links) > 0
+	count(joined) == 0
+	count(gpus) > 1
+	every p in links {
+		p.a in gpus
+		p.b in gpus
+	}
+}
+
+# bridged are accelerators on cards that a bridge (Infinity Fabric Link) can join:
+# without one PCIe alone is right, and a bridge that is fitted and not up looks
+# the same (ROCm/legacy-rocm-build issues 1503 and 2722).
+bridged := {g.address |
+	some g in amd.gpus
+	gpu_models.model[g.name].xgmi_bridge
+} | {g.address | some g in amd.gpus; g.architecture == "gfx908"}
+
+# hives are the GPUs of each hive, as the compute driver numbers them.
+hives[g.kfd.hive] contains g.address if {
+	some g in amd.gpus
+	g.kfd.hive != ""
+}
+
+# hiveless are accelerators of a meshed board that the compute driver lists outside
+# of any hive, although others of the model are in one. A virtual function sees no
+# hive.
+hiveless := {g.address |
+	some g in amd.gpus
+	g.address in meshed
+	object.get(g.kfd, "hive", "") == ""
+	g.kfd.node >= 0
+	some other in amd.gpus
+	other.name == g.name
+	other.kfd.hive != ""
+}
+
+others_in_hives := {address | some members in hives; some address in members}
+
+# lost are the accelerators of a meshed board that the compute driver does not
+# list, although it lists others: the hive is incomplete without them.
+lost := {address | some address in amd.kfd_lost; count(others_in_hives) > 0}

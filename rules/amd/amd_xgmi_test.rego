@@ -23,13 +23,6 @@ test_fires_on_a_missing_link if {
 	f.affects == ["0000:15:00.0", "0000:35:00.0"]
 }
 
-test_fires_on_a_gpu_outside_of_the_hive if {
-	document := board("AMD Instinct MI300X", 4, {"1-4": "pcie", "2-4": "pcie", "3-4": "pcie"})
-	found(document) == {["host", "high", "likely"]}
-	some f in amd_xgmi.findings with input as document
-	f.affects == ["0000:45:00.0"]
-}
-
 test_fires_without_a_hive if {
 	document := board("AMD Instinct MI325X", 2, {"1-2": "pcie"})
 	found(document) == {["host", "high", "likely"]}
@@ -41,14 +34,6 @@ test_silent_on_whole_hives if {
 	# Two bridged pairs of cards, and cards without bridges.
 	found(board("AMD Instinct MI210", 4, {"1-3": "pcie", "1-4": "pcie", "2-3": "pcie", "2-4": "pcie"})) == set()
 	found(board("AMD Radeon PRO W7900", 2, {"1-2": "pcie"})) == set()
-}
-
-# Partitions of one accelerator are no links.
-test_silent_on_partitions if {
-	found({
-		"gpus": {"devices": [{"address": a, "vendor": "amd", "name": "AMD Instinct MI300X"} | some a in ["0000:05:00.0", "0000:05:00.1"]]},
-		"links": {"pairs": [{"a": "0000:05:00.0", "b": "0000:05:00.1", "kind": "gpu-gpu", "link_type": "pcie"}]},
-	}) == set()
 }
 
 test_fires_on_counted_errors if {
@@ -107,4 +92,26 @@ test_fires_on_a_gpu_that_the_compute_driver_lost if {
 	severities(document) == {["high", "likely"]}
 	severities(object.union(document, {"container": {"inside": true}})) == set()
 	severities(object.union(document, {"gpus": {"amd": {"kfd": "unreadable"}}})) == set()
+}
+
+xgmi_address(i) := sprintf("0000:%d5:00.0", [i])
+
+test_partitions_are_no_links if {
+	partitions := {"links": {"pairs": [{"a": "0000:05:00.0", "b": "0000:05:00.1", "kind": "gpu-gpu", "link_type": "pcie"}]}}
+	amd_xgmi.links == set() with input as partitions
+}
+
+# in_hive is an accelerator that the compute driver lists as a node of a hive.
+xgmi_in_hive(i, hive) := {"address": xgmi_address(i), "vendor": "amd", "name": "AMD Instinct MI300X", "kfd": {"node": i, "hive": hive}}
+
+# driven are accelerators that are bound to the driver, of which the last is no node of
+# the compute driver.
+driven(hive) := {
+	"gpus": {"amd": {"kfd": "ok"}, "devices": [xgmi_in_hive(1, hive), xgmi_in_hive(2, hive), {"address": xgmi_address(3), "vendor": "amd"}]},
+	"pci": {"devices": [{"address": xgmi_address(i), "kind": "gpu", "vendor": "0x1002", "device": "0x74a1", "driver": "amdgpu"} | some i in [1, 2, 3]]},
+}
+
+test_lost if {
+	amd_xgmi.lost == {xgmi_address(3)} with input as driven("0x4a1c")
+	amd_xgmi.lost == set() with input as driven("")
 }

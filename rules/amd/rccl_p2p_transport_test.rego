@@ -33,19 +33,6 @@ message(document) := concat("", {f.message | some f in rccl_p2p_transport.findin
 
 cures(document) := [r | some f in rccl_p2p_transport.findings with input as document; some r in f.remedies]
 
-test_fires_on_the_story if {
-	found(story) == {["critical", "likely", "nccl-p2p-disable"]}
-	cures(story) == ["nccl-p2p-disable", "upgrade-rocm", "iommu-remap", "disable-acs", "enable-rebar", "enable-amd-p2p", "hsa-env"]
-	text := message(story)
-	every words in ["copy engine", "was not compared"] {
-		contains(text, words)
-	}
-	every i, words in ["The versions", "IOMMU", "ACS", "BAR", "Kernel", "Variables", "To find which of them"] {
-		startswith(looks(story)[i], words)
-	}
-	contains(looks(story)[0], "gfx12")
-}
-
 test_fires_with_less_known if {
 	found(object.remove(story, ["benchmarks"])) == {["critical", "possible", "nccl-p2p-disable"]}
 	found({"gpus": {"devices": cards, "p2p": null}, "benchmarks": [copy], "logs": {"messages": [sentence]}}) == {["critical", "possible", "nccl-p2p-disable"]}
@@ -89,13 +76,6 @@ unmapped := {
 }
 
 stuck := seen("ok", {"messages": [], "communicators": [started], "transports": [channel]})
-
-test_fires_on_a_log_that_stands_still if {
-	found(stuck) == {["critical", "likely", "nccl-p2p-disable"]}
-	contains(message(stuck), "Ruled out here: the kernel's options")
-	contains(message(stuck), "arrive (verified)")
-	contains(message(stuck), "RCCL hangs")
-}
 
 test_fires_on_a_log_that_breaks if {
 	log := {"messages": [unmapped], "communicators": [object.union(started, {"completed": 2})], "transports": [channel]}

@@ -13,14 +13,6 @@ raised := death("exception", {
 	"file": "train.py", "file_line": 41, "function": "step", "line": 20,
 })
 
-test_fires_for_an_exception if {
-	some f in app_failure.findings with input as log([raised], [said("torch-store-closed", "consequence")])
-	startswith(f.message, "Rank 3 on node7 died of an exception in the program: ValueError: bad batch (train.py:41, in step). Timeouts")
-	f.confidence == "confirmed"
-	f.params == {"failed_file": "train.py", "failed_line": 41, "failed_rank": 3, "failed_with": "ValueError"}
-	f.remedies[0] == "fix-application"
-}
-
 test_fires_by_what_ended_it if {
 	every told in [
 		[death("signal", {"class": "SIGSEGV", "rank": 1}), "likely", "Rank 1 died of SIGSEGV"],
@@ -52,11 +44,6 @@ test_fires_where_others_died_alike if {
 test_fires_for_an_assertion_of_device_code if {
 	some f in app_failure.findings with input as log([], [said("cuda-assert", "category")])
 	startswith(f.message, "A kernel of the program failed an assertion")
-}
-
-test_silent if {
-	count(app_failure.findings) == 0 with input as log([], [said("torch-store-closed", "consequence")])
-	count(app_failure.findings) == 0 with input as log([object.union(raised, {"class": "torch.distributed.DistBackendError"})], [])
 }
 
 test_unresolvable if {

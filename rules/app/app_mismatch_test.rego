@@ -8,13 +8,6 @@ log(messages) := {"logs": {"messages": messages}}
 
 watchdog(fields, order) := object.union(message("torch-watchdog-timeout", fields), {"order": order})
 
-test_fires_where_watchdogs_name_different_operations if {
-	messages := [watchdog({"group": "0(default_pg)", "seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1), watchdog({"group": "0(default_pg)", "seq": "7", "op": "BROADCAST", "numel_in": "4"}, 2)]
-	some f in app_mismatch.findings with input as log(messages)
-	f.severity == "critical"
-	contains(f.message, "ALLREDUCE and BROADCAST")
-}
-
 test_watchdogs_name_different_sizes if {
 	messages := [watchdog({"group": "0", "seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1), watchdog({"group": "0", "seq": "7", "op": "ALLREDUCE", "numel_in": "8"}, 2)]
 	some f in app_mismatch.findings with input as log(messages)

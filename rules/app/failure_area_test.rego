@@ -13,17 +13,6 @@ shm := {"library": "nccl", "file": "misc/shmutils.cc", "area": "shm"}
 
 of(causes) := [c.cause | some c in causes]
 
-# An area alone, at a failure.
-test_fires_area if {
-	some f in failure_area.findings with input as log([said("nccl-warning", "warning", 0, shm), said("nccl-trace", "consequence", 1, shm)])
-	of(f.candidates) == ["shm-too-small", "ipc-namespace"]
-	f.severity == "high"
-	f.confidence == "possible"
-	contains(f.message, "NCCL failed in its code for shared memory")
-	contains(f.message, "misc/shmutils.cc")
-	count(f.messages) == 2
-}
-
 # A code with one meaning stands alone; one with several comes before the area's.
 test_fires_code if {
 	full := object.union(shm, {"codes": [{"space": "errno", "number": 24, "name": "EMFILE"}]})
@@ -60,18 +49,6 @@ test_fires_setting if {
 	count(f.candidates) == 2
 }
 
-test_fires_fallback_low if {
-	some f in failure_area.findings with input as log([said("nccl-fallback", "warning", 0, shm)])
-	f.severity == "low"
-}
-
-# What is no mere consequence tells more, whatever came first.
-test_fires_direct_first if {
-	p2p := {"library": "nccl", "file": "transport/p2p.cc", "area": "p2p"}
-	some f in failure_area.findings with input as log([said("nccl-trace", "consequence", 0, p2p), said("nccl-warning", "warning", 1, shm)])
-	f.candidates[0].cause == "shm-too-small"
-}
-
 test_fires_names if {
 	some library, program in {"ucx": "UCX", "ofi": "The plugin for libfabric", "container-toolkit": "The NVIDIA container toolkit"}
 	some f in failure_area.findings with input as log([said("x", "category", 0, {"library": library, "file": "x", "area": "socket"})])
@@ -79,13 +56,6 @@ test_fires_names if {
 	rccl := object.union(said("x", "category", 0, {"library": "nccl", "area": "socket"}), {"program": "rccl"})
 	some g in failure_area.findings with input as log([rccl])
 	startswith(g.message, "RCCL failed in its code for TCP connections between ranks.")
-}
-
-test_silent if {
-	count(failure_area.findings) == 0 with input as log([said("x", "setting", 0, shm)])
-	count(failure_area.findings) == 0 with input as log([said("x", "category", 0, {"library": "nccl", "file": "init.cc", "area": "general"})])
-	count(failure_area.findings) == 0 with input as log([{"id": "x", "role": "category", "order": 0}])
-	count(failure_area.missing) == 0 with input as log([])
 }
 
 test_unresolvable if {

@@ -10,13 +10,6 @@ requires(value) := {"env": {"variables": [{"name": "NVIDIA_REQUIRE_CUDA", "value
 
 subjects(document) := {f.subject | some f in r.findings with input as document}
 
-test_fires if {
-	some f in r.findings with input as image("470.57.02", {})
-	f.message == "The image holds CUDA 12, which needs driver 525 or newer, and the target has 470.57.02 (CUDA 11)"
-}
-
-test_fires_nccl if subjects(image("470.57.02", {"libraries": {"files": [{"kind": "libnccl", "path": "/l", "version": "2.26.2+cuda12.2", "found_by": "python"}]}})) == {"driver"}
-
 test_fires_torch if subjects(image("550.54", {"libraries": {"files": [], "packages": [{"name": "torch", "version": "2.9.0+cu130", "path": "/t"}]}})) == {"driver"}
 
 test_fires_cuda_of_target if subjects(image("470.57.02", {"target": {"cuda": "11.4"}})) == {"driver"}

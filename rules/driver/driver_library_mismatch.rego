@@ -27,7 +27,6 @@
 package gpudoctor.rules.driver_library_mismatch
 
 import data.gpudoctor.lib.driver_errors
-import data.gpudoctor.lib.driver_libraries
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.logs
@@ -46,21 +45,21 @@ cuda_answer := {
 	"source": "cuInit",
 }
 
-kernel_evidence := {"fact": "gpus.driver.kernel_version", "value": driver_libraries.kernel_driver, "source": "/proc/driver/nvidia/version"}
+kernel_evidence := {"fact": "gpus.driver.kernel_version", "value": kernel_driver, "source": "/proc/driver/nvidia/version"}
 
 # A library of another version than the kernel's module.
-findings contains driver_libraries.finding(l, [kind.severity, confidence_of(l.kind)], message, {
+findings contains finding(l, [kind.severity, confidence_of(l.kind)], message, {
 	"id": "measured",
-	"evidence": array.concat([driver_libraries.evidence(l), kernel_evidence], [answer | answer := said[l.kind]]),
+	"evidence": array.concat([evidence(l), kernel_evidence], [answer | answer := said[l.kind]]),
 	"remedies": cure(l),
 }) if {
 	not surroundings.image
-	some l in driver_libraries.mismatched
+	some l in mismatched
 	not answered(l.kind)
-	kind := driver_libraries.kinds[l.kind]
+	kind := kinds[l.kind]
 	message := sprintf("The loader uses %s version %s here, but the loaded kernel driver has %s: %s%s", [
 		l.kind, l.version,
-		driver_libraries.kernel_driver, kind.refusal, origin(l),
+		kernel_driver, kind.refusal, origin(l),
 	])
 }
 
@@ -69,7 +68,7 @@ origin(l) := ". It is part of the image: the driver's libraries must come from t
 	facts.in_container
 	not l.mounted
 } else := ". The driver was updated without a reboot" if {
-	surroundings.version(l.version) > surroundings.version(driver_libraries.kernel_driver)
+	surroundings.version(l.version) > surroundings.version(kernel_driver)
 } else := ""
 
 cure(l) := ["remove-driver-libraries"] if {
@@ -104,7 +103,7 @@ findings contains {
 
 unplaced[kind] := answer if {
 	some kind, answer in said
-	not kind in ({l.kind | some l in driver_libraries.mismatched} | {l.kind | some l in driver_libraries.older_compat})
+	not kind in ({l.kind | some l in mismatched} | {l.kind | some l in older_compat})
 }
 
 unplaced_words := "CUDA and NVML report" if {
@@ -115,7 +114,7 @@ unplaced_words := "CUDA and NVML report" if {
 
 default kernel_words := "The kernel driver version is not known"
 
-kernel_words := sprintf("The kernel driver is version %s", [driver_libraries.kernel_driver]) if driver_libraries.kernel_driver != ""
+kernel_words := sprintf("The kernel driver is version %s", [kernel_driver]) if kernel_driver != ""
 
 # packaged are the packages that contain libcuda and NVML, by driver version, without an
 # epoch; apt's history also lists them.
@@ -128,7 +127,7 @@ packaged[version] contains p if {
 findings contains {
 	"id": "packaged",
 	"subject": "driver",
-	"message": sprintf("The installed driver libraries are version %s, but the loaded kernel driver is %s: the driver was updated and its kernel module was not reloaded", [facts.list(object.keys(packaged)), driver_libraries.kernel_driver]),
+	"message": sprintf("The installed driver libraries are version %s, but the loaded kernel driver is %s: the driver was updated and its kernel module was not reloaded", [facts.list(object.keys(packaged)), kernel_driver]),
 	"severity": package_severity,
 	"confidence": "likely",
 	"evidence": array.concat(
@@ -137,10 +136,10 @@ findings contains {
 	),
 	"remedies": ["reboot-or-reload-driver"],
 } if {
-	count(driver_libraries.real) == 0
-	driver_libraries.kernel_driver != ""
+	count(real) == 0
+	kernel_driver != ""
 	count(packaged) > 0
-	not driver_libraries.kernel_driver in object.keys(packaged)
+	not kernel_driver in object.keys(packaged)
 }
 
 default package_severity := "medium"
@@ -157,17 +156,17 @@ findings contains {
 	"remedies": ["remove-from-library-path"],
 } if {
 	input.transfers.error_code == driver_errors.code.STUB_LIBRARY
-	count(driver_libraries.stubs) == 0
+	count(stubs) == 0
 }
 
 # Stubs in the way of the driver's library.
-findings contains driver_libraries.finding(l, ["high", stub_confidence], message, {
+findings contains finding(l, ["high", stub_confidence], message, {
 	"id": "stub",
-	"evidence": array.concat([driver_libraries.evidence(l)], [cuda_answer | stub_confidence == "confirmed"]),
-	"remedies": driver_libraries.way_out(l),
-	"params": driver_libraries.led_by(l),
+	"evidence": array.concat([evidence(l)], [cuda_answer | stub_confidence == "confirmed"]),
+	"remedies": way_out(l),
+	"params": led_by(l),
 }) if {
-	some l in driver_libraries.stubs
+	some l in stubs
 	message := sprintf("The loader uses a link-time stub of the CUDA toolkit as %s%s: programs fail with error 34 (stub library). Stubs are only for linking (-L, LIBRARY_PATH), not for running", [
 		l.kind,
 		object.get(found_remarks, object.get(l, "found_by", ""), ""),
@@ -186,24 +185,24 @@ found_remarks := {
 
 # A compatibility library serves drivers that are older than itself. Before a
 # newer driver's own library it fails, or takes features away.
-findings contains driver_libraries.finding(l, compat_grade, message, {
-	"evidence": array.concat([driver_libraries.evidence(l), kernel_evidence], [cuda_answer | compat_refused]),
-	"remedies": driver_libraries.way_out(l),
-	"params": driver_libraries.led_by(l),
+findings contains finding(l, compat_grade, message, {
+	"evidence": array.concat([evidence(l), kernel_evidence], [cuda_answer | compat_refused]),
+	"remedies": way_out(l),
+	"params": led_by(l),
 }) if {
 	not surroundings.image
-	some l in driver_libraries.older_compat
+	some l in older_compat
 	not answered(l.kind)
-	message := sprintf("The loader uses the compatibility library %s (%s) instead of the driver's own libcuda, but the kernel driver (%s) is newer: compatibility libraries only work with older drivers", [l.path, l.version, driver_libraries.kernel_driver])
+	message := sprintf("The loader uses the compatibility library %s (%s) instead of the driver's own libcuda, but the kernel driver (%s) is newer: compatibility libraries only work with older drivers", [l.path, l.version, kernel_driver])
 }
 
-findings contains driver_libraries.finding(l, ["high", "likely"], message, {
-	"evidence": [driver_libraries.evidence(l), image_files.of_target("driver", input.target.driver)],
-	"remedies": driver_libraries.way_out(l),
-	"params": driver_libraries.led_by(l),
+findings contains finding(l, ["high", "likely"], message, {
+	"evidence": [evidence(l), image_files.of_target("driver", input.target.driver)],
+	"remedies": way_out(l),
+	"params": led_by(l),
 }) if {
 	surroundings.image
-	some l in driver_libraries.older_compat
+	some l in older_compat
 	l.found_by == "ld_library_path"
 	message := sprintf("LD_LIBRARY_PATH leads to the compatibility library %s (%s) before the driver's own libcuda, but the target's driver (%s) is newer: compatibility libraries only work with older drivers, and CUDA fails with error 803", [l.path, l.version, input.target.driver])
 }
@@ -219,21 +218,21 @@ findings contains {
 	"subject": "libcuda",
 	"message": "CUDA does not support its compatibility library on this GPU (error 804): only data center GPUs, and some RTX workstation GPUs, can use it",
 	"confidence": "confirmed",
-	"evidence": array.concat([cuda_answer], [driver_libraries.evidence(l) | some l in driver_libraries.loaded_compat]),
+	"evidence": array.concat([cuda_answer], [evidence(l) | some l in loaded_compat]),
 	"remedies": ["remove-from-library-path", "upgrade-driver"],
-	"params": {"folders": sort({driver_libraries.folder(l.path) | some l in driver_libraries.loaded_compat})},
+	"params": {"folders": sort({folder(l.path) | some l in loaded_compat})},
 } if {
 	input.transfers.error_code == driver_errors.code.COMPAT_NOT_SUPPORTED_ON_DEVICE
-	count(driver_libraries.older_compat) == 0
+	count(older_compat) == 0
 }
 
 # Driver libraries in an image shadow those that the host mounts, or are next to them, and
 # match only one driver version.
-findings contains driver_libraries.finding(l, ["high", "likely"], message, {}) if {
+findings contains finding(l, ["high", "likely"], message, {}) if {
 	surroundings.image
-	some l in driver_libraries.real
-	driver_libraries.baked(l)
-	not driver_libraries.at_home(l)
+	some l in real
+	baked(l)
+	not at_home(l)
 	message := sprintf("%s %s is part of this image%s. It matches only hosts with driver %s; on others, CUDA or NVML fail to start. The container toolkit mounts the host's own", [
 		l.kind, l.version, image_files.layer(l),
 		l.version,
@@ -242,37 +241,37 @@ findings contains driver_libraries.finding(l, ["high", "likely"], message, {}) i
 
 # Of the same files, those of which nothing states a version: only an image that is judged
 # itself may take them for its own.
-findings contains driver_libraries.finding(l, ["high", "likely"], message, {}) if {
+findings contains finding(l, ["high", "likely"], message, {}) if {
 	input.profile == "image"
-	some l in driver_libraries.nameless
-	driver_libraries.baked(l)
+	some l in nameless
+	baked(l)
 	not input.container.inside == false
 	message := sprintf("A %s is part of this image%s. It matches only hosts with the driver that it comes from; on others, CUDA or NVML fail to start. The container toolkit mounts the host's own", [l.kind, image_files.layer(l)])
 }
 
 # Where it happens to fit this machine's driver it is worth knowing only.
-findings contains driver_libraries.finding(l, ["info", "likely"], message, {}) if {
+findings contains finding(l, ["info", "likely"], message, {}) if {
 	not surroundings.image
 	facts.in_container
 	input.container.runtime in {"docker", "podman", "kubernetes", "containerd"}
-	some l in driver_libraries.real
-	driver_libraries.baked(l)
-	l.version == driver_libraries.kernel_driver
+	some l in real
+	baked(l)
+	l.version == kernel_driver
 	message := sprintf("%s %s is part of this image and matches this machine's driver, but no other: after the next driver update, or on another machine, CUDA or NVML fail to start", [l.kind, l.version])
 }
 
 missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 
 missing contains {"fact": "gpus.driver.kernel_version", "words": "the loaded kernel driver is not known"} if {
-	count(driver_libraries.real) > 0
-	not driver_libraries.kernel_driver
+	count(real) > 0
+	not kernel_driver
 	not surroundings.image
 	not surroundings.no_nvidia
 }
 
 missing contains {"fact": "container.inside", "words": "it is not known whether these files belong to an image"} if {
-	count(driver_libraries.real) > 0
-	not driver_libraries.kernel_driver
+	count(real) > 0
+	not kernel_driver
 	not surroundings.no_nvidia
 	not inside_known
 	not input.image
@@ -282,10 +281,157 @@ inside_known if is_boolean(input.container.inside)
 
 not_applicable contains "no NVIDIA driver library here" if {
 	input.libraries
-	count(driver_libraries.libraries) == 0
+	count(libraries) == 0
 }
 
 not_applicable contains "no NVIDIA GPU here" if {
 	surroundings.no_nvidia
 	not surroundings.image
 }
+
+# The files of the NVIDIA driver's libraries that programs here could load: real libraries, link-time stubs of
+# the toolkit, and compatibility libraries, and which of them belong to an image.
+
+kernel_driver := input.gpus.driver.kernel_version
+
+# kinds are the libraries that belong to the driver, not to a toolkit, and what another
+# version than the kernel driver's does to each. Without NVML NCCL does not start;
+# without the compiler only some programs fail.
+kinds := {
+	"libcuda": {"severity": "critical", "refusal": "CUDA fails to start (error 803)"},
+	"libnvidia-ml": {"severity": "critical", "refusal": "NVML fails to start (driver/library version mismatch)"},
+	"libnvidia-ptxjitcompiler": {"severity": "medium", "refusal": "run-time compilation of kernels may fail (errors 221 and 222)"},
+}
+
+# libraries are those files of the driver that could be loaded: real ones, and
+# not those of WSL, which stand for the Windows driver and have its numbers.
+libraries contains l if {
+	some l in input.libraries.files
+	kinds[l.kind]
+	l.path != ""
+	not l.empty
+	not startswith(l.path, "/usr/lib/wsl/")
+}
+
+# real are neither stubs nor compatibility libraries and have version numbers like
+# drivers: 580.159.04.
+real contains l if {
+	some l in libraries
+	not l.stub
+	not l.compat
+	regex.match(`^[0-9]{3}\.[0-9]+(\.[0-9]+)?$`, l.version)
+}
+
+# nameless are those of which nothing states a version: a copy that was renamed.
+nameless contains l if {
+	some l in libraries
+	not l.stub
+	not l.compat
+	not l.version
+}
+
+# mismatched are those that the loader takes and that have another version than the
+# kernel's module.
+mismatched contains l if {
+	some l in real
+	l.loads
+	l.version != kernel_driver
+}
+
+stubs contains l if {
+	some l in libraries
+	l.stub
+	l.loads
+}
+
+loaded_compat contains l if {
+	some l in libraries
+	l.compat
+	l.loads
+}
+
+older_compat contains l if {
+	some l in loaded_compat
+	surroundings.version(l.version) < surroundings.version(kernel_driver)
+}
+
+# In an image, LD_LIBRARY_PATH comes before the library that the target's driver brings along, and the
+# loader's cache does not.
+older_compat contains l if {
+	surroundings.image
+	some l in loaded_compat
+	l.found_by == "ld_library_path"
+	surroundings.version(l.version) < surroundings.version(input.target.driver)
+}
+
+# at_home is true of a library of the driver that is loaded here, outside of a
+# container: who judges a whole machine for the profile image looks at its own.
+at_home(l) if {
+	input.container.inside == false
+	l.version == kernel_driver
+}
+
+# baked is true of a file that belongs to the image: it is no mount of its own,
+# and not in a folder that container platforms mount as a whole (Google's
+# device plugin, Apptainer, the driver container of the GPU operator).
+baked(l) if {
+	not l.mounted
+	not platform_folder(l.path)
+}
+
+platform_folder(path) if {
+	some folder in ["/usr/local/nvidia/", "/.singularity.d/", "/run/nvidia/", "/run/opengl-driver/", "/host/"]
+	startswith(path, folder)
+}
+
+evidence(l) := image_files.evidence(l)
+
+# way_out takes the folder that leads to a library off the loader's path, or the variable
+# that names the library. The author of an image edits its ENV, and cannot take a folder
+# of the system off the path.
+way_out(l) := ["unset-env"] if {
+	l.found_by == "ld_preload"
+} else := ["remove-driver-libraries"] if {
+	l.found_by == "default_path"
+	surroundings.image
+} else := ["remove-from-image-path"] if {
+	surroundings.image
+} else := ["remove-from-library-path"]
+
+led_by(l) := {"variable": "LD_PRELOAD"} if {
+	l.found_by == "ld_preload"
+} else := {"folder": folder(l.path), "kept": kept} if {
+	surroundings.image
+} else := {"folder": folder(l.path)}
+
+# kept are the folders of LD_LIBRARY_PATH that remain: none where one of them could not be
+# typed as it is.
+default kept := []
+
+kept := rest if {
+	some v in input.env.variables
+	v.name == "LD_LIBRARY_PATH"
+	every f in split(v.value, ":") {
+		regex.match(`^(/[A-Za-z0-9._+/-]*)?$`, f)
+		not contains(f, "..")
+	}
+	rest := [f |
+		some f in split(v.value, ":")
+		f != ""
+		not trim_right(f, "/") in in_the_way
+	]
+}
+
+# in_the_way are the folders of the files that must not be loaded.
+in_the_way := {folder(l.path) | some l in (stubs | older_compat)}
+
+folder(path) := regex.replace(path, `/[^/]*$`, "")
+
+# finding is a finding on a file.
+finding(l, grade, message, rest) := object.union(
+	{
+		"subject": l.path, "severity": grade[0], "confidence": grade[1], "message": message,
+		"evidence": [evidence(l)], "params": {"library": l.path}, "remedies": ["remove-driver-libraries"],
+	},
+	rest,
+)

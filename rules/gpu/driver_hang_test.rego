@@ -2,22 +2,9 @@ package gpudoctor.rules.driver_hang_test
 
 import data.gpudoctor.rules.driver_hang
 
-a := "0000:01:00.0"
-
-b := "0000:02:00.0"
-
 machine(report) := {"gpus": {"nvml": "ok", "devices": [{"address": "0000:01:00.0"}]}, "transfers": report}
 
 grades(found) := {[f.severity, f.confidence] | some f in found}
-
-test_fires_on_a_hang if {
-	found := driver_hang.findings with input as machine({"outcome": "hang", "stage": "cuInit", "left": true})
-	grades(found) == {["critical", "confirmed"]}
-	some f in found
-	contains(f.message, "\"cuInit\"")
-	contains(f.message, "only a reboot")
-	f.remedies[0] == "reboot"
-}
 
 # A GPU can be reset only through a driver that answers.
 test_advice_by_stage if {
@@ -32,13 +19,6 @@ advice(document) := sort([f.remedies | some f in found])[0] if {
 	count(found) > 0
 }
 
-test_hang_in_cleanup if {
-	found := driver_hang.findings with input as machine({"outcome": "hang", "stage": "cleanup"})
-	grades(found) == {["critical", "confirmed"]}
-	some f in found
-	contains(f.message, "hang at exit")
-}
-
 test_crash if {
 	some f in driver_hang.findings with input as machine({"outcome": "error", "stage": "contexts", "signal": "SIGSEGV"})
 	contains(f.message, "SIGSEGV")
@@ -46,13 +26,6 @@ test_crash if {
 
 test_error_without_a_cause if {
 	grades(driver_hang.findings) == {["high", "likely"]} with input as machine({"outcome": "error", "stage": "cuInit", "error_code": 999, "error_name": "CUDA_ERROR_UNKNOWN"})
-}
-
-test_nvml if {
-	every answer in ["hang", "crashed"] {
-		some f in driver_hang.findings with input as {"gpus": {"nvml": answer, "devices": []}}
-		f.severity == "high"
-	}
 }
 
 test_the_gpu_is_named if {
@@ -72,26 +45,9 @@ test_a_gpu_that_cannot_be_made_ready if {
 	f.remedies[0] == "reset-gpu"
 }
 
-test_silent if {
-	count(driver_hang.findings) == 0 with input as machine({"outcome": "ok"})
-	count(driver_hang.missing) == 0 with input as machine({"outcome": "ok"})
-}
-
-test_silent_where_others_judge if {
-	every code in [35, 100, 802, 803] {
-		count(driver_hang.findings) == 0 with input as machine({"outcome": "error", "stage": "cuInit", "error_code": code, "error_name": "X"})
-	}
-	hung := {"outcome": "hang", "stage": "copy", "transfers": [{"test": "copy", "source": a, "destination": b, "outcome": "hang"}]}
-	count(driver_hang.findings) == 0 with input as machine(hung)
-}
-
 test_unresolvable if {
 	count(driver_hang.findings) == 0 with input as {}
 	count(driver_hang.missing) == 1 with input as {}
 	count(driver_hang.missing) == 1 with input as machine({"outcome": "unknown"})
 	count(driver_hang.missing) == 0 with input as machine({"outcome": "unknown", "devices": [{"address": "0000:01:00.0", "outcome": "ok"}]})
-}
-
-test_not_applicable_without_a_gpu if {
-	count(driver_hang.not_applicable) == 1 with input as {"gpus": {"nvml": "not-found", "devices": []}}
 }

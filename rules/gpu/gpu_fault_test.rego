@@ -23,44 +23,6 @@ event(kind, code, n) := {"kind": kind, "code": code, "address": a, "message": sp
 
 graded(found) := {[f.subject, f.severity, f.confidence] | some f in found}
 
-test_fires_on_a_lost_gpu if {
-	found := gpu_fault.findings with input as machine({"error": "GPU_IS_LOST", "in_nvml": false})
-	graded(found) == {[a, "critical", "confirmed"]}
-	some f in found
-	f.affects == [a]
-	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as machine({"error": "ERROR_GPU_IS_LOST"})
-}
-
-test_lost_without_an_address if {
-	nameless := {"gpus": {"nvml": "ok", "devices": [{"address": "", "vendor": "nvidia", "in_nvml": true, "error": "GPU_IS_LOST"}]}}
-	some f in gpu_fault.findings with input as nameless
-	f.subject == "host"
-	f.affects == []
-}
-
-test_xids if {
-	graded(gpu_fault.findings) == {[a, "critical", "likely"]} with input as logged([event("xid", 79, 1)])
-	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as logged([event("xid", 119, 4)])
-	graded(gpu_fault.findings) == {[a, "medium", "likely"]} with input as logged([event("xid", 94, 1)])
-	some f in gpu_fault.findings with input as logged([object.remove(event("xid", 79, 1), ["address"])])
-	f.subject == "host"
-	f.affects == []
-}
-
-test_silent_for_what_programs_cause if {
-	every code in [13, 31, 43, 45, 63, 154, 9999] {
-		count(gpu_fault.findings) == 0 with input as logged([event("xid", code, 3)])
-	}
-}
-
-test_xid_is_counted_and_named if {
-	some f in gpu_fault.findings with input as logged([event("xid", 48, 3), object.union(event("xid", 48, 2), {"message": "other"})])
-	contains(f.message, "Xid 48")
-	contains(f.message, "5 times")
-	contains(f.message, "may have cleared it")
-	count(f.evidence) == 2
-}
-
 test_one_finding_a_gpu if {
 	lost := object.union(logged([event("xid", 79, 1), event("xid", 119, 1)]), {"gpus": machine({"error": "GPU_IS_LOST"}).gpus})
 	found := gpu_fault.findings with input as lost
@@ -75,20 +37,6 @@ test_sxids if {
 	graded(gpu_fault.findings) == {[a, "critical", "likely"]} with input as logged([object.union(event("sxid", 11012, 1), {"fatal": true})])
 	count(gpu_fault.findings) == 0 with input as logged([event("sxid", 20001, 40)])
 	graded(gpu_fault.findings) == {[a, "medium", "possible"]} with input as logged([event("sxid", 39999, 1)])
-}
-
-test_memory if {
-	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as machine({"ecc": {"volatile_uncorrected": 2}})
-	some f in gpu_fault.findings with input as machine({"remapped_rows": {"failed": true}})
-	f.remedies[0] == "replace-hardware"
-	some g in gpu_fault.findings with input as machine({"remapped_rows": {"pending": true}})
-	g.remedies == ["reset-gpu"]
-	graded(gpu_fault.findings) == {[a, "medium", "confirmed"]} with input as machine({"ecc": {"channel_repair_pending": true}})
-}
-
-test_recovery_action if {
-	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as machine({"recovery_action": "node-reboot"})
-	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as machine({"recovery_action": "drain-p2p"})
 }
 
 absent := object.union(machine({"in_nvml": false}), {
@@ -110,11 +58,6 @@ test_kept_from_a_user if {
 	graded(gpu_fault.findings) == {[a, "low", "possible"]} with input as absent
 	failed := {"kernel_log": {"events": [{"kind": "nvrm", "address": a, "message": "NVRM: GPU 0000:01:00.0: RmInitAdapter failed!", "count": 1}]}}
 	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as object.union(absent, failed)
-}
-
-test_empty_addresses if {
-	nowhere := object.union(event("xid", 79, 1), {"address": ""})
-	graded(gpu_fault.findings) == {["host", "critical", "likely"]} with input as logged([nowhere])
 }
 
 test_all_ones if {
@@ -141,22 +84,11 @@ test_control_arm_fails if {
 	count(gpu_fault.findings) == 0 with input as object.union(machine({}), {"transfers": {"transfers": [staged(a, b, "ok")]}})
 }
 
-test_silent if {
-	count(gpu_fault.findings) == 0 with input as machine({})
-	count(gpu_fault.missing) == 0 with input as machine({})
-	aer := logged([{"kind": "aer", "address": a, "message": "corrected", "seconds": 1, "count": 1}])
-	count(gpu_fault.findings) == 0 with input as aer
-}
-
 test_unresolvable if {
 	count(gpu_fault.findings) == 0 with input as {}
 	count(gpu_fault.missing) == 1 with input as {}
 	dumb := {"gpus": {"nvml": "hang", "devices": [{"address": a, "vendor": "nvidia"}]}, "kernel_log": {"events": []}}
 	count(gpu_fault.missing) == 1 with input as dumb
-}
-
-test_not_applicable_without_a_gpu if {
-	count(gpu_fault.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
 
 said(id, text, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": text, "fields": fields, "source": "app.log", "line": 9, "order": 4}]}}

@@ -6,40 +6,14 @@ a := "0000:01:00.0"
 
 b := "0000:02:00.0"
 
-c := "0000:03:00.0"
-
 gpu(address, on) := {"address": address, "vendor": "nvidia", "mig": on}
 
 machine(devices) := {"gpus": {"nvml": "ok", "devices": devices}}
-
-test_fires_on_an_odd_one if {
-	found := mig_mode.findings with input as machine([gpu("0000:01:00.0", true), gpu("0000:02:00.0", false)])
-	count(found) == 1
-	some f in found
-	f.severity == "medium"
-	f.subject == "0000:01:00.0"
-	f.affects == ["0000:01:00.0"]
-	contains(f.message, "1 of 2")
-}
-
-test_all_alike_looks_intended if {
-	some f in mig_mode.findings with input as machine([gpu(x, true) | some x in [a, b, c]])
-	f.severity == "low"
-	f.subject == "host"
-}
 
 test_pending if {
 	some f in mig_mode.findings with input as machine([object.union(gpu(a, false), {"mig_pending": true}), gpu(b, false)])
 	f.severity == "info"
 	contains(f.message, "off now and will be on")
-}
-
-test_silent if {
-	healthy := machine([object.union(gpu(x, false), {"mig_pending": false}) | some x in [a, b]])
-	count(mig_mode.findings) == 0 with input as healthy
-	count(mig_mode.missing) == 0 with input as healthy
-	count(mig_mode.not_applicable) == 0 with input as healthy
-	count(mig_mode.findings) == 0 with input as machine([gpu(a, true)])
 }
 
 test_unresolvable if {
@@ -55,13 +29,6 @@ test_not_applicable if {
 }
 
 duplicate := {"logs": {"messages": [{"id": "nccl-duplicate-gpu", "program": "nccl", "role": "cause", "text": "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000", "source": "nccl.log", "line": 2, "order": 1}]}}
-
-test_two_instances_of_one_gpu if {
-	document := object.union(duplicate, {"gpus": {"nvml": "ok", "devices": [{"address": "GPU0", "vendor": "nvidia", "mig": true}]}})
-	some f in mig_mode.findings with input as document
-	[f.severity, f.remedies[0]] == ["critical", "disable-mig"]
-	count(mig_mode.findings) == 0 with input as duplicate
-}
 
 test_a_job_that_asks_for_instances if {
 	pod := {"launches": [{"kind": "kubernetes", "name": "llm", "resources": {"nvidia.com/mig-1g.10gb": "2"}, "source": "pod.yaml", "line": 8}]}
@@ -90,11 +57,6 @@ test_a_program_that_finds_no_gpu_beside_instances if {
 test_a_name_of_an_instance_taken_for_a_number if {
 	some f in mig_mode.findings with input as said("mig-name-refused", "ValueError: invalid literal for int() with base 10: 'MIG-2e782cfd'")
 	f.confidence == "confirmed"
-}
-
-test_a_row_for_a_name_taken_for_a_number if {
-	some f in mig_mode.findings with input as said("mig-name-refused", "ValueError: invalid literal for int() with base 10: 'MIG-2e782cfd'")
-	{m.order | some m in f.messages} == {4}
 }
 
 test_invalid_usage_with_instances if {

@@ -21,28 +21,6 @@ cuda(answer) := {"transfers": {"peers": [
 
 severities(found) := {f.severity | some f in found}
 
-test_fires if {
-	found := p2p_unsupported_gpu.findings with input as machine("NVIDIA RTX 6000 Ada Generation", "gpu-not-supported")
-	severities(found) == {"medium"}
-	some f in found
-	f.subject == sprintf("%s -> %s", [a, b])
-	contains(f.message, "GNS")
-	count(f.evidence) == 2
-}
-
-test_consumer_cards_are_expected_to if {
-	severities(p2p_unsupported_gpu.findings) == {"low"} with input as machine("NVIDIA GeForce RTX 4090", "gpu-not-supported")
-}
-
-test_a_platform_by_design if {
-	severities(p2p_unsupported_gpu.findings) == {"low"} with input as machine("NVIDIA L40S", "chipset-not-supported")
-	severities(p2p_unsupported_gpu.findings) == {"low"} with input as machine("NVIDIA A40", "topology-not-supported")
-}
-
-test_regkey if {
-	severities(p2p_unsupported_gpu.findings) == {"medium"} with input as machine("NVIDIA A40", "disabled-by-regkey")
-}
-
 test_virtual_machine if {
 	guest := object.union(machine("NVIDIA A10G", "gpu-not-supported"), {"host": {"virtualization": {"guest": true}}})
 	severities(p2p_unsupported_gpu.findings) == {"low"} with input as guest
@@ -51,14 +29,6 @@ test_virtual_machine if {
 test_nvlink_should_be_offered if {
 	joined := object.union(machine("NVIDIA H100", "not-supported"), {"links": {"pairs": [object.union(pair("not-supported"), {"nvlinks": 18})]}})
 	severities(p2p_unsupported_gpu.findings) == {"high"} with input as joined
-}
-
-test_partitions if {
-	mig := object.union(machine("NVIDIA A100", "not-supported"), {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "mig": true} | some x in [a, b]]}})
-	found := p2p_unsupported_gpu.findings with input as mig
-	severities(found) == {"low"}
-	some f in found
-	f.remedies == ["disable-mig"]
 }
 
 test_cuda_contradicts_nvml if {
@@ -74,22 +44,11 @@ test_cuda_alone if {
 	count(f.evidence) == 2
 }
 
-test_silent if {
-	healthy := object.union(machine("NVIDIA L40S", "ok"), cuda(true))
-	count(p2p_unsupported_gpu.findings) == 0 with input as healthy
-	count(p2p_unsupported_gpu.missing) == 0 with input as healthy
-	count(p2p_unsupported_gpu.findings) == 0 with input as machine("NVIDIA L40S", "unknown")
-}
-
 test_unresolvable if {
 	unasked := object.union(machine("NVIDIA L40S", "ok"), {"links": {"pairs": [object.remove(pair("ok"), ["p2p"])]}})
 	count(p2p_unsupported_gpu.findings) == 0 with input as unasked
 	count(p2p_unsupported_gpu.missing) == 1 with input as unasked
 	count(p2p_unsupported_gpu.missing) == 1 with input as {}
-}
-
-test_not_applicable_to_one_gpu if {
-	count(p2p_unsupported_gpu.not_applicable) == 1 with input as {"gpus": {"devices": [{"address": a}]}, "links": {"pairs": []}}
 }
 
 test_different_models_are_expected_to if {
@@ -99,16 +58,6 @@ test_different_models_are_expected_to if {
 	]}})
 	severities(p2p_unsupported_gpu.findings) == {"low"} with input as mixed
 	advice(mixed) == ["plan-without-peer-access"]
-}
-
-# What comes from the design of cards, chipset or machine has no cure, and NCCL
-# needs no word to leave peer access alone where there is none.
-test_advice_fits_the_reason if {
-	advice(machine("NVIDIA GeForce RTX 4090", "gpu-not-supported")) == ["plan-without-peer-access"]
-	advice(machine("NVIDIA L40S", "chipset-not-supported")) == ["plan-without-peer-access"]
-	advice(machine("NVIDIA L40S", "disabled-by-regkey")) == ["remove-module-parameter"]
-	advice(machine("NVIDIA L40S", "gpu-not-supported")) == ["upgrade-driver", "update-bios"]
-	advice(object.union(machine("NVIDIA L40S", "ok"), cuda(false))) == ["reboot-or-reload-driver", "upgrade-driver"]
 }
 
 advice(document) := f.remedies if some f in p2p_unsupported_gpu.findings with input as document

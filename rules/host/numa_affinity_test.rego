@@ -25,14 +25,6 @@ machine(first, second, balancing) := {
 
 found(document) := {[f.subject, f.severity] | some f in numa_affinity.findings with input as document}
 
-test_fires_for_a_far_gpu if {
-	some f in numa_affinity.findings with input as machine(16, 0, 0)
-	f.subject == "node1"
-	f.affects == ["0000:81:00.0"]
-	contains(f.message, "distance 32")
-	f.params.node == 1
-}
-
 # nodeless is the machine whose second GPU has no node.
 nodeless := object.union(machine(16, 16, 0), {"pci": {"devices": [
 	{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0},
@@ -62,53 +54,6 @@ test_fires_for_several if {
 	]}})
 	some f in numa_affinity.findings with input as document
 	contains(f.message, "2 GPUs (0000:01:00.0 and 0000:81:00.0) are on NUMA node 0")
-}
-
-test_silent_when_all_may_be_used if found(machine(16, 16, 0)) == set()
-
-test_balancing_is_low if {
-	found(machine(16, 16, 1)) == {["kernel.numa_balancing", "low"]}
-	some f in numa_affinity.findings with input as machine(16, 16, 1)
-	f.remedies == ["disable-numa-balancing"]
-}
-
-# Mode 2 is memory tiering.
-test_silent_with_tiering if found(machine(16, 16, 2)) == set()
-
-test_balancing_is_medium_for_amd if {
-	document := object.union(machine(16, 16, 1), {"gpus": {"nvml": "not-found", "devices": [
-		{"address": "0000:01:00.0", "vendor": "amd", "in_pci": true},
-		{"address": "0000:81:00.0", "vendor": "amd", "in_pci": true},
-	]}})
-	found(document) == {["kernel.numa_balancing", "medium"]}
-	some f in numa_affinity.findings with input as document
-	contains(f.message, "RCCL warns")
-}
-
-# Grace Hopper: the GPU's memory is a node without processors.
-test_silent_for_nodes_of_memory if {
-	document := object.union(machine(16, 16, 1), {"numa": {"nodes": [
-		{"id": 0, "cpus": "0-71", "allowed_cpus": 72, "distances": [10, 80]},
-		{"id": 1, "cpus": "", "allowed_cpus": 0, "distances": [80, 10]},
-	]}})
-	found(document) == set()
-	count(numa_affinity.not_applicable) == 1 with input as document
-	count(numa_affinity.missing) == 0 with input as document
-}
-
-# A container that was given the near GPU alone.
-test_silent_for_gpus_of_others if {
-	document := object.union(machine(16, 0, 0), {"gpus": {"devices": [
-		{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true},
-		{"address": "0000:81:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": false},
-	]}})
-	found(document) == set()
-}
-
-test_silent_without_gpus if {
-	document := object.union(machine(16, 16, 1), {"gpus": {"devices": []}})
-	found(document) == set()
-	count(numa_affinity.not_applicable) == 1 with input as document
 }
 
 test_unresolvable_without_numa if {
@@ -153,29 +98,9 @@ test_a_small_part_of_a_node_is_worth_knowing if {
 	found(log) == {["affinity", "low"]}
 }
 
-test_silent_where_runs_agree if {
-	log := {"logs": {"messages": [], "affinities": [kept("n1", 0, 24, "a.log"), kept("n1", 0, 24, "b.log"), kept("n1", 1, 8, "b.log"), kept("n2", 0, 8, "b.log")]}}
-	count(numa_affinity.findings) == 0 with input as log
-}
-
 # Each rank bound to a core of its own.
 
 bound(gpu, mask, cpus) := {"host": "n1", "gpu": gpu, "mask": mask, "cpus": cpus, "source": "a.log", "line": gpu + 1}
-
-test_fires_where_ranks_are_bound_to_cores if {
-	log := {"logs": {"messages": [], "affinities": [bound(0, "01", 1), bound(1, "02", 1), bound(2, "04", 1)]}}
-	found(log) == {["affinity", "medium"]}
-	some f in numa_affinity.findings with input as log
-	contains(f.message, "2 others")
-	count(f.evidence) == 3
-}
-
-# A small machine has no more, for all of its GPUs.
-test_silent_where_all_have_the_same_two if {
-	log := {"logs": {"messages": [], "affinities": [bound(0, "03", 2), bound(1, "03", 2)]}}
-	count(numa_affinity.findings) == 0 with input as log
-	count(numa_affinity.findings) == 0 with input as {"logs": {"messages": [], "affinities": [bound(0, "01", 1)]}}
-}
 
 # nvidia-smi topo -m tells the nodes of GPUs that have no address.
 test_fires_for_a_far_gpu_of_a_text if {
@@ -221,4 +146,17 @@ test_fires_on_a_rank_bound_to_one_core if {
 	found(spoke([bound_message])) == set()
 	started := {"logs": {"messages": [bound_message], "communicators": [{"started": 1, "completed": 1}]}}
 	found(started) == {["affinity", "medium"]}
+}
+
+cpu_affinity_kept(gpu, mask, cpus) := {"host": "n1", "gpu": gpu, "mask": mask, "cpus": cpus, "source": "a.log", "line": gpu + 1}
+
+log(affinities) := {"logs": {"messages": [], "affinities": affinities}}
+
+kinds(document) := {f.id | some f in found} if found := numa_affinity.told_by_logs with input as document
+
+test_found if {
+	kinds(log([cpu_affinity_kept(0, "ff", 8), cpu_affinity_kept(0, "ffffff", 24)])) == {"narrowed"}
+	kinds(log([cpu_affinity_kept(0, "01", 1), cpu_affinity_kept(1, "02", 1)])) == {"pinned"}
+	kinds(log([cpu_affinity_kept(0, "03", 2), cpu_affinity_kept(1, "03", 2)])) == set()
+	kinds(log([cpu_affinity_kept(0, "ff", 8), cpu_affinity_kept(0, "fff", 12)])) == set()
 }

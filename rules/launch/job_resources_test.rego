@@ -18,9 +18,4 @@ test_fires if found({}) == {"cpu", "memory"}
 # A pod may use more than it requests.
 test_silent if found({"lines": {"cpus": 12, "memory_bytes": 13}}) == set()
 
-# A step of a batch job may need few of its processors.
-test_step if found({"kind": "slurm", "command": ["nproc"], "shm_bytes": 0}) == set()
-
-test_batch if found({"kind": "slurm", "shm_bytes": 0}) == {"cpu"}
-
 test_unresolvable if count(job_resources.missing) == 1 with input as {"launches": [pod({"unknown": {"cpus": "${X}"}})]}

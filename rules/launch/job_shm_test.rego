@@ -19,6 +19,4 @@ test_fires if {
 	f.severity == "medium"
 }
 
-test_silent if found({"gpus": 1}) | found({"kind": "docker-run", "gpus": -1}) == set()
-
 test_unresolvable if count(job_shm.missing) == 1 with input as {"launches": [pod({"unknown": {"ipc": "${X}"}})]}

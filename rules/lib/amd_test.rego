@@ -17,18 +17,6 @@ test_families if {
 	not amd.radeon with input as with_gpu({"name": "AMD Instinct MI100"})
 }
 
-test_absent if {
-	amd.absent with input as {"gpus": {"devices": []}}
-	not amd.absent with input as with_gpu({})
-	not amd.absent with input as {}
-}
-
-test_no_pair if {
-	amd.no_pair with input as with_gpu({})
-	not amd.no_pair with input as {"gpus": {"devices": [gpu({}), gpu({"address": "0000:43:00.0"})]}}
-	not amd.no_pair with input as {}
-}
-
 test_present if {
 	amd.present with input as with_gpu({})
 	amd.present with input as {"software": [{"name": "rocm", "version": "6.2.0"}]}
@@ -54,10 +42,6 @@ test_stuck if {
 	not amd.stuck with input as {}
 }
 
-test_crashes if {
-	count(amd.crashes) == 1 with input as {"logs": {"messages": [message("rocr-memory-fault", "x"), message("y", "z")]}}
-}
-
 sentence(gpu) := {"logs": {"messages": [{"id": "prose-p2p-off-needed", "program": "people", "role": "category", "fields": {"gpu": gpu}, "text": "x", "source": "x", "line": 1, "order": 0}]}}
 
 test_prose_names_cards if {
@@ -66,40 +50,17 @@ test_prose_names_cards if {
 	not amd.only_radeon with input as sentence("")
 }
 
-test_mi200 if {
-	amd.mi200 with input as {"gpus": {"devices": [{"address": "0000:05:00.0", "vendor": "amd", "architecture": "gfx90a"}]}}
-	amd.mi200 with input as {"benchmarks": [{"gpu_names": ["AMD Instinct MI250X"]}]}
-	not amd.mi200 with input as {"gpus": {"devices": [{"address": "0000:05:00.0", "vendor": "amd", "name": "AMD Instinct MI300X"}]}}
-}
-
 x := "0000:05:00.0"
 
 y := "0000:26:00.0"
 
 cards(extra) := {"gpus": {"devices": [object.union({"address": address, "vendor": "amd"}, extra) | some address in [x, y]]}}
 
-test_offered if {
-	amd.offered == {[x, y]} with input as object.union(cards({}), {"gpus": {"p2p": [{"a": x, "b": y, "read": "ok"}]}})
-	amd.offered == {[x, y]} with input as {"transfers": {"api": "hip", "peers": [{"source": x, "destination": y, "access": true}]}}
-	joined := object.union(cards({}), {"links": {"pairs": [{"a": x, "b": y, "kind": "gpu-gpu", "link_type": "pcie", "accessible": true}]}})
-	amd.offered == {[x, y], [y, x]} with input as joined
-	count(amd.over_pcie) == 1 with input as joined
-}
-
 test_bars if {
 	amd.small_bars == {x: 100, y: 100} with input as cards({"memory_bytes": 200, "visible_memory_bytes": 100})
 	amd.small_bars == {} with input as cards({"memory_bytes": 200, "visible_memory_bytes": 100, "integrated": true})
 	amd.large_bars == {x, y} with input as cards({"memory_bytes": 200, "visible_memory_bytes": 200})
 	amd.large_bars == set() with input as cards({"memory_bytes": 200})
-}
-
-kernel(config) := {"gpus": {"devices": [], "amd": {"kfd": "ok", "kernel_config": config, "parameters": {"pcie_p2p": "N"}}}}
-
-test_kernel if {
-	amd.kernel_lacks == {"CONFIG_PCI_P2PDMA"} with input as kernel({"CONFIG_PCI_P2PDMA": "n"})
-	amd.kernel_lacks == set() with input as kernel({"CONFIG_HSA_AMD_P2P": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "n"})
-	amd.p2p_switched_off with input as kernel({})
-	not amd.p2p_switched_on with input as kernel({})
 }
 
 test_errors if {

@@ -13,19 +13,6 @@ configured := ran("as-configured", "ok", [], 67108864, 27.6)
 
 both := ran("cleaned", "ok", ["NCCL_B", "NCCL_A"], 67108864, 328)
 
-test_slower if {
-	s := collective_cost.slower with input as probed([configured, both])
-	s.variables == ["NCCL_A", "NCCL_B"]
-	s.gbps == 27.6
-	s.without_gbps == 328
-	round(s.lost * 100) == 92
-}
-
-test_fewest if {
-	s := collective_cost.slower with input as probed([configured, both, ran("without", "ok", ["NCCL_B"], 67108864, 320)])
-	s.variables == ["NCCL_B"]
-}
-
 test_unknown if {
 	every arms in [
 		[configured],
@@ -48,10 +35,4 @@ test_in_use if {
 test_free if {
 	collective_cost.free == {"NCCL_A"} with input as probed([configured, ran("without", "ok", ["NCCL_A"], 67108864, 30), both])
 	collective_cost.free == set() with input as probed([configured, ran("without", "hang", ["NCCL_A"], 67108864, 30)])
-}
-
-test_slow if {
-	slow := object.union(configured, {"outcome": "slow", "operations": [object.union(op, {"outcome": "slow"}) | some op in configured.operations]})
-	s := collective_cost.slower with input as probed([slow, both])
-	s.gbps == 27.6
 }

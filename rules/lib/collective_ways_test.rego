@@ -17,14 +17,3 @@ test_ways if {
 	collective_ways.way(point(100)) == "unknown" with input as {}
 	collective_ways.way(point(3)) == "around" with input as channels([object.union(tcp, {"same_host": false})])
 }
-
-test_words if {
-	contains(collective_ways.words("tcp"), "t.txt:6") with input as channels([tcp])
-	count(collective_ways.evidence("shm")) == 1 with input as channels([shm])
-	collective_ways.evidence("around") == []
-}
-
-test_through if {
-	endswith(collective_ways.through("shm", ""), "(via SHM)")
-	endswith(collective_ways.through("tcp", ", t.txt:6"), "(via NET/Socket, t.txt:6)")
-}

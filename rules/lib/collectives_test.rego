@@ -12,17 +12,6 @@ at(rank, more) := object.union(
 
 job(size, list) := {"logs": {"messages": [], "progress": list, "communicators": [{"ranks": size, "library": "nccl", "source": "a.log", "line": 1}]}}
 
-test_all_wait_in_one if {
-	some s in collectives.standing with input as job(2, [at(0, {}), at(1, {})])
-	s.ranks == 2
-	s.op == "ALLREDUCE"
-	s.number == 7
-
-	# One rank may tell the operation for all; the other says how far it came.
-	silent := object.remove(at(1, {}), ["seq", "op", "elements"])
-	count(collectives.standing) == 1 with input as job(2, [at(0, {}), silent])
-}
-
 test_not_all_heard if {
 	every list in [
 		[at(0, {})],

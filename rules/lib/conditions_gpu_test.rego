@@ -8,33 +8,9 @@ holds_with(name, given) if {
 	not name in conditions_gpu.holds with input as {}
 }
 
-test_compat_in_library_path if {
-	given := {"env": {"variables": [{"name": "LD_LIBRARY_PATH", "value": "/usr/local/cuda/compat:/usr/lib", "source": "a.txt", "effective": true}]}}
-	holds_with("compat_in_library_path", given)
-	some ["compat_in_library_path", fact] in conditions_gpu.shown with input as given
-	fact.value == "/usr/local/cuda/compat:/usr/lib"
-}
-
-test_launches if {
-	given := {"launches": [{"kind": "docker-run", "source": "run.sh", "line": 1}]}
-	holds_with("launch_described", given)
-}
-
 test_driver_versions if {
 	message := {"id": "xla-dso-mismatch", "fields": {"kernel": "535.161.8", "library": "535.183.1"}}
 	["driver_versions", " They are 535.161.8 (kernel) and 535.183.1 (library)."] in conditions_gpu.values with input as {"logs": {"messages": [message]}}
-}
-
-test_driver_here if ["driver_here", " here (375.39)"] in conditions_gpu.values with input as {"gpus": {"driver": {"version": "375.39"}}}
-
-test_all_gpus if {
-	["all_gpus", ["0000:01:00.0"]] in conditions_gpu.values with input as {"gpus": {"devices": [{"address": "0000:01:00.0"}]}}
-	["all_gpus", []] in conditions_gpu.values with input as {}
-}
-
-test_mig_gpus if {
-	devices := [{"address": "0000:01:00.0", "mig": true}, {"address": "0000:02:00.0", "mig": false}]
-	["mig_gpus", ["0000:01:00.0"]] in conditions_gpu.values with input as {"gpus": {"devices": devices}}
 }
 
 test_architectures if {

@@ -2,11 +2,6 @@ package gpudoctor.lib.conditions_job_test
 
 import data.gpudoctor.lib.conditions_job
 
-test_machine_alone if {
-	"machine_alone" in conditions_job.holds with input as {"kernel_log": {"events": []}}
-	not "machine_alone" in conditions_job.holds with input as {"logs": {"messages": []}}
-}
-
 # Containers.
 
 test_container_told if {
@@ -45,13 +40,6 @@ test_container_without_imex if {
 # setting is a variable in force.
 setting(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "environment", "effective": true}]}}
 
-test_container_gpus_chosen if {
-	"container_gpus_chosen" in conditions_job.holds with input as setting("NVIDIA_VISIBLE_DEVICES", "4")
-	some ["container_gpus_chosen", fact] in conditions_job.shown with input as setting("NVIDIA_VISIBLE_DEVICES", "4")
-	fact.value == "4"
-	not "container_gpus_chosen" in conditions_job.holds with input as setting("CUDA_VISIBLE_DEVICES", "4")
-}
-
 # of are the conditions that hold for facts, and quoted the values.
 of(facts) := names if names := conditions_job.holds with input as facts
 
@@ -59,32 +47,11 @@ quoted(facts) := object.union_n([{pair[0]: pair[1]} | some pair in pairs]) if pa
 
 said(id, role) := {"logs": {"messages": [{"id": id, "role": role, "program": "x", "text": "said", "source": "a.log", "line": 1, "order": 0}]}}
 
-test_gpus_chosen if {
-	{"gpus_chosen", "gpus_expected"} & of(setting("HIP_VISIBLE_DEVICES", "1")) == {"gpus_chosen", "gpus_expected"}
-	quoted(setting("HIP_VISIBLE_DEVICES", "1")).gpu_chooser == "HIP_VISIBLE_DEVICES"
-	some ["gpus_chosen", fact] in conditions_job.shown with input as setting("HIP_VISIBLE_DEVICES", "1")
-	fact.value == "1"
-	not "gpus_chosen" in of({})
-	quoted({}).gpu_chooser == "CUDA_VISIBLE_DEVICES"
-	quoted(object.union(said("hip-invalid-device", "cause"), {"gpus": {"devices": [{"vendor": "amd"}]}})).gpu_chooser == "HIP_VISIBLE_DEVICES"
-}
-
 test_gpus_hidden if {
 	every value in ["", "-1", "NoDevFiles,0"] {
 		"gpus_hidden" in of(setting("CUDA_VISIBLE_DEVICES", value))
 	}
 	not "gpus_hidden" in of(setting("CUDA_VISIBLE_DEVICES", "0,-1"))
-}
-
-test_gpus_expected if {
-	"gpus_expected" in of({"gpus": {"devices": [{"address": "GPU0", "vendor": "amd"}]}})
-	"gpus_expected" in of(said("cuda-no-device", "category"))
-	not "gpus_expected" in of(said("torch-sees-no-gpu", "category"))
-}
-
-test_one_visible_gpu if {
-	quoted(setting("CUDA_VISIBLE_DEVICES", "0")).one_visible_gpu == "; CUDA_VISIBLE_DEVICES=0 leaves only one GPU for all of them"
-	not quoted(setting("CUDA_VISIBLE_DEVICES", "0,1")).one_visible_gpu
 }
 
 test_ranks_outnumber_gpus if {
@@ -107,31 +74,12 @@ test_cause_stated if {
 	not "cause_stated" in of(said("cuda-no-device", "category"))
 }
 
-test_job_in_container if {
-	document := {"launches": [{"kind": "slurm", "image": "ubuntu.sqsh", "source": "job.sh", "line": 1}]}
-	"job_in_container" in of(document)
-	not "job_in_container" in of({"launches": [{"kind": "slurm"}]})
-}
-
 test_network_named if {
 	"network_named" in of(setting("NCCL_NET_PLUGIN", "aws-ofi"))
 	not "network_named" in of(setting("NCCL_NET_GDR_LEVEL", "PIX"))
 }
 
 # The limits and the memory of processes.
-
-test_open_files_limit_known if {
-	limited := {"container": {"nofile_soft": 1024}}
-	"open_files_limit_known" in of(limited)
-	some ["open_files_limit_known", fact] in conditions_job.shown with input as limited
-	fact.value == 1024
-	not "open_files_limit_known" in of({"container": {}})
-}
-
-test_process_killed if {
-	"process_killed" in of(said("exit-killed", "category"))
-	not "process_killed" in of(said("kernel-out-of-memory", "cause"))
-}
 
 test_sandboxed if {
 	boxed := {"launches": [{"kind": "docker-run", "runtime": "runsc", "source": "run.txt", "line": 1}]}
@@ -140,18 +88,4 @@ test_sandboxed if {
 	some ["sandboxed", fact] in conditions_job.shown with input as boxed
 	fact.value == "runsc"
 	not "sandboxed" in of({"launches": [{"kind": "docker-run", "runtime": "nvidia"}]})
-}
-
-test_memlock_limit_known if {
-	limited := {"container": {"memlock_soft_bytes": 65536}}
-	"memlock_limit_known" in of(limited)
-	some ["memlock_limit_known", fact] in conditions_job.shown with input as limited
-	fact.value == 65536
-	not "memlock_limit_known" in of({"container": {}})
-}
-
-test_topology_file_named if {
-	"topology_file_named" in conditions_job.holds with input as {"env": {"variables": [{"name": "NCCL_GRAPH_FILE", "value": "/opt/graph.xml", "source": "environment", "effective": true}]}}
-	not "topology_file_named" in conditions_job.holds with input as {"env": {"variables": [{"name": "NCCL_TOPO_FILE", "value": "", "source": "environment", "effective": true}]}}
-	not "topology_file_named" in conditions_job.holds with input as {}
 }

@@ -2,15 +2,6 @@ package gpudoctor.lib.conditions_network_test
 
 import data.gpudoctor.lib.conditions_network
 
-test_interface_asked if {
-	given := {"env": {"variables": [{"name": "NCCL_SOCKET_IFNAME", "value": "eth9", "effective": true}]}}
-	"interface_asked" in conditions_network.holds with input as given
-	["asked_interface", "eth9"] in conditions_network.values with input as given
-	some ["interface_asked", fact] in conditions_network.shown with input as given
-	fact.value == "eth9"
-	not "interface_asked" in conditions_network.holds with input as {}
-}
-
 given(rows) := {"logs": {"messages": [object.union({"program": "nccl", "role": "cause", "source": "a.log", "count": 1, "ranks": 1, "order": i, "line": i + 1, "text": row.id}, row) | some i, row in rows]}}
 
 holds(condition, document) if condition in conditions_network.holds with input as document
@@ -21,29 +12,11 @@ value(key, document) := known[0] if {
 
 set_to(variable, setting) := {"env": {"variables": [{"name": variable, "value": setting, "effective": true}]}}
 
-test_nodes if {
-	holds("one_node", {"logs": {"communicators": [{"nodes": 1}]}})
-	holds("several_nodes", {"logs": {"communicators": [{"nodes": 2}]}})
-	not holds("several_nodes", {"logs": {"communicators": [{"nodes": 1}]}})
-}
-
-test_interface_named if {
-	holds("interface_named", set_to("NCCL_SOCKET_IFNAME", "eth2"))
-	not holds("interface_named", set_to("NCCL_SOCKET_IFNAME", "^lo"))
-	value("fitting_asked", set_to("NCCL_SOCKET_IFNAME", "eth2")) == " that matches NCCL_SOCKET_IFNAME=eth2"
-}
-
 test_interface_taken_before if {
 	family := {"id": "nccl-address-family-unknown", "host": "a"}
 	using := {"id": "nccl-bootstrap-interface", "fields": {"interfaces": "ens7:10.64.0.14<0>"}}
 	holds("interface_taken_before", given([family, object.union(using, {"host": "a"})]))
 	not holds("interface_taken_before", given([family, object.union(using, {"host": "b"})]))
-}
-
-test_nccl_versions_differ if {
-	installed := [{"name": "nvidia-nccl-cu12", "version": v, "source": "pip.txt", "line": 1} | some v in ["2.19.3", "2.20.5"]]
-	holds("nccl_versions_differ", {"software": installed})
-	not holds("nccl_versions_differ", {"software": [installed[0]]})
 }
 
 test_bind_to_foreign_address if {

@@ -38,15 +38,6 @@ test_reads_failures if {
 	failure("nccl-ib-modify-qp-timed-out", {"error": "Connection timed out"}) == set()
 }
 
-test_orders_failures if {
-	f := connections.earliest(connections.failures) with input as log([timed_out("10.0.0.1"), timed_out("10.0.0.2")])
-	f.remote == "10.0.0.1"
-	oom := {"id": "torch-cuda-oom", "role": "cause"}
-	some m in log([oom, timed_out("10.0.0.1")]).logs.messages
-	connections.died_before(m) with input as log([oom, timed_out("10.0.0.1")])
-	not connections.died_before(m) with input as log([timed_out("10.0.0.2"), timed_out("10.0.0.1")])
-}
-
 test_knows_addresses_of_no_use if {
 	connections.useless("127.0.0.1") with input as {}
 	connections.useless("fe80::1") with input as {}

@@ -26,11 +26,6 @@ test_classes if {
 	}
 }
 
-test_first_by_order if {
-	d := deaths.first with input as log([exception("KeyError", "a"), exception("ValueError", "b")], [])
-	d.class == "KeyError"
-}
-
 test_first_by_launcher if {
 	one := object.union(exception("KeyError", "a"), {"rank": 0})
 	two := object.union(exception("ValueError", "b"), {"rank": 3})

@@ -26,15 +26,3 @@ test_efa_by_its_provider if {
 	not efa.expected with input as object.union(document([["a", "x"]]), {"nics": {"providers": ["efa"]}})
 	efa.expected with input as {"nics": {"providers": ["efa"]}, "logs": {"messages": [], "transports": [{"kind": "net"}]}}
 }
-
-test_knows_instances if {
-	efa.on_aws with input as document([["ip-10-0-0-1", "x"]])
-	not efa.on_aws with input as document([["node7", "x"]])
-	efa.has_gpus_of_efa with input as {"gpus": {"devices": [{"name": "NVIDIA H200"}]}}
-	not efa.has_gpus_of_efa with input as {"gpus": {"devices": [{"name": "NVIDIA L40S"}]}}
-}
-
-test_counts_failures_beside_the_plugin if {
-	count(efa.failures) == 1 with input as {"logs": {"messages": [object.union(says(0, "a", "x"), {"role": "cause"})]}}
-	count(efa.failures) == 0 with input as {"logs": {"messages": [object.union(says(0, "a", "x"), {"id": "ofi-x", "role": "cause"})]}}
-}

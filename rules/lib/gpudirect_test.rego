@@ -10,9 +10,6 @@ fault := no("ibv_reg_mr", "EFAULT")
 
 unsupported := no("ibv_reg_dmabuf_mr", "EOPNOTSUPP")
 
-# outcomes are those that one way may have; {} is an unknown one.
-outcomes := [{}, {"x": ok}, {"x": fault}, {"x": unsupported}, {"x": no("ibv_reg_mr", "ENOMEM")}]
-
 way(name, o) := {name: o.x} if {
 	o.x
 } else := {}
@@ -26,25 +23,6 @@ machine(host, dmabuf, peermem) := {
 	)]},
 }
 
-lasts(o) if o in [{"x": fault}, {"x": unsupported}]
-
-# A pair is registered if one way works, refused only if both ways were refused for good and the control
-# works, and otherwise neither.
-test_each_outcome if {
-	every h in outcomes {
-		every d in outcomes {
-			every p in outcomes {
-				registered := gpudirect.registered with input as machine(h, d, p)
-				refused := gpudirect.refused with input as machine(h, d, p)
-				count(registered) == count([o | some o in [d, p]; o == {"x": ok}])
-				count(refused) == count([1 | h == {"x": ok}; lasts(d); lasts(p)])
-				doubtful := gpudirect.doubtful with input as machine(h, d, p)
-				count(doubtful) == count([1 | d != {"x": ok}; p != {"x": ok}; [d, p] != [{}, {}]; count(refused) == 0])
-			}
-		}
-	}
-}
-
 test_refused_on_adapters if {
 	m := machine({"x": ok}, {"x": unsupported}, {"x": fault})
 	count(gpudirect.refused) == 1 with input as m
@@ -53,15 +31,6 @@ test_refused_on_adapters if {
 		count(gpudirect.refused) == 0 with input as object.remove(m, [key])
 		count(gpudirect.doubtful) == 1 with input as object.remove(m, [key])
 	}
-}
-
-test_unlocked if {
-	every errno, n in {"ENOMEM": 1, "EAGAIN": 1, "EPERM": 0} {
-		count(gpudirect.unlocked) == n with input as machine({"x": no("ibv_reg_mr", errno)}, {}, {})
-	}
-	count(gpudirect.unlocked) == 0 with input as machine({"x": no("ibv_alloc_pd", "ENOMEM")}, {}, {})
-	gpudirect.locked_bytes == 2097152 with input as machine({"x": ok}, {}, {})
-	not gpudirect.locked_bytes with input as machine({}, {}, {})
 }
 
 test_evidence if {

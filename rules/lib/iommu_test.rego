@@ -21,11 +21,6 @@ test_command_line if {
 	iommu.evidence.source == "grub:3" with input as object.union(asked(["iommu=pt"]), {"origins": [{"fact": "iommu.command_line", "source": "grub", "line": 3}]})
 }
 
-test_asked_for_passthrough if {
-	iommu.asked_for_passthrough == {"iommu=pt"} with input as asked(["iommu=pt", "intel_iommu=on"])
-	iommu.asked_for_passthrough == set() with input as {}
-}
-
 test_state_told if {
 	iommu.state_told with input as {"iommu": {"mode": "translated"}}
 	iommu.state_told with input as {"iommu": {"default_domain": "passthrough"}}

@@ -44,13 +44,6 @@ test_titles if {
 	job.title({"kind": "command"}) == "the command"
 }
 
-test_rdma if {
-	given := object.union(pod, {"resources": {"rdma/hca": "1"}, "devices": ["/dev/infiniband/uverbs0"], "mounts": ["/dev:/dev", "/data:/data"]})
-	job.rdma_words(given) == "/dev/infiniband/uverbs0, /dev:/dev and rdma/hca"
-	job.target_rdma with input as {"nics": {"rdma": [{"state": "active"}]}}
-	job.target_rdma with input as {"pci": {"devices": [{"class": "0x020700"}]}}
-}
-
 undecided(part) := all if all := job.undecided({part}) with input as {"launches": [object.union(pod, {"unknown": {"shm_bytes": "${SHM}", "variables": "env.list"}})]}
 
 test_undecided if {

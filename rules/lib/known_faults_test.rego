@@ -21,14 +21,6 @@ faults(document) := ids if {
 	ids := {f.row.id | some f in known_faults.found[_]} with input as document
 }
 
-test_reverse_path_of_old_versions if {
-	m := message("nccl-topo-no-reverse-path", {}, "Failed to find reverse path")
-	faults(log([loaded("2.14.3")], [m])) == {"nvlinks-beyond-twelve"}
-	faults(log([loaded("2.6.4")], [m])) == {"nvlinks-beyond-six"}
-	faults(log([loaded("2.19.3")], [m])) == set()
-	faults(log([], [m])) == set()
-}
-
 # The message of 2.25 has no architecture in it; newer ones have.
 test_telltale_without_a_version if {
 	m := message("nccl-shared-memory-exceeded", {"needed": "82240"}, "exceeds")
@@ -99,8 +91,6 @@ test_rocm if {
 	library_versions.on_amd with input as {"logs": {"messages": [object.union(hang, {"program": "rccl"})]}}
 }
 
-test_nothing_of_nothing if faults({}) == set()
-
 # RCCL's log names the kernel, and no release of ROCm.
 test_faults_of_rccl_by_its_log if {
 	gdr := message("nccl-gdr-nic-disabled", {}, "GPU Direct RDMA Disabled for HCA 0 'bnxt_re0'")
@@ -110,9 +100,4 @@ test_faults_of_rccl_by_its_log if {
 	captured := message("hip-captured-event", {}, "HIP error: operation not permitted when stream is capturing")
 	"hip-captured-event" in faults(log([package_("rocm", "7.2.0", "rocm")], [captured]))
 	not "hip-captured-event" in faults(log([package_("rocm", "6.4.0", "rocm")], [captured]))
-}
-
-test_ordered if {
-	known_faults.ordered({"order": 2, "row": {}}) == {"order": 2}
-	known_faults.ordered({"order": null}) == {}
 }

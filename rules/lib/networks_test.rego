@@ -33,17 +33,6 @@ test_sees_trouble if {
 	networks.troubled with input as {"logs": {"messages": [object.union(says(0, "a", "x"), {"id": "nccl-connect-retried-often"})]}}
 }
 
-test_knows_addresses if {
-	networks.loopback("127.0.1.1")
-	networks.loopback("::1")
-	networks.link_local("fe80::1")
-	networks.link_local("169.254.7.7")
-	networks.bridge_address("172.17.0.2")
-	networks.bridge_address("192.168.122.1")
-	networks.bridge_address("10.88.0.3")
-	not networks.bridge_address("10.0.0.3")
-}
-
 test_reads_patterns if {
 	networks.selects("eth", "eth7")
 	networks.selects("=eth0", "eth0")
@@ -63,15 +52,6 @@ test_reads_lists_of_interfaces if {
 	networks.dead(eth)
 	networks.dead({"state": "up", "carrier": false})
 	not networks.dead(lo)
-}
-
-test_knows_names_of_interfaces if {
-	networks.virtual("tunl0")
-	networks.private_bridge("docker0")
-	networks.inside_machine("br-0123456789ab")
-	not networks.inside_machine("br-lan")
-	networks.told_interface with input as {"env": {"variables": [{"name": "NCCL_SOCKET_IFNAME", "value": "ib0", "effective": true}]}}
-	not networks.told_interface with input as {"env": {"variables": [{"name": "NCCL_SOCKET_IFNAME", "value": "^lo", "effective": true}]}}
 }
 
 test_knows_networks if {

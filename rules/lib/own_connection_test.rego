@@ -10,32 +10,10 @@ machine(gpus, connection) := {
 
 refused(errno) := {"outcome": "refused", "call": "connect", "errno": errno, "interface": "eth0", "address": "10.0.0.5"}
 
-test_blocked if {
-	some f in own_connection.blocked with input as machine(2, refused("ETIMEDOUT"))
-	f.severity == "high"
-	f.confidence == "confirmed"
-	contains(f.message, "10.0.0.5 (eth0)")
-	contains(f.message, "firewall")
-	count(own_connection.limited) == 0 with input as machine(2, refused("ETIMEDOUT"))
-	count(own_connection.missing) == 0 with input as machine(2, refused("ETIMEDOUT"))
-}
-
 test_an_error_without_a_meaning if {
 	some f in own_connection.blocked with input as machine(1, refused("EPROTO"))
 	f.severity == "medium"
 	contains(f.message, "EPROTO")
-}
-
-test_limited if {
-	some f in own_connection.limited with input as machine(2, refused("EADDRNOTAVAIL"))
-	contains(f.message, "No local port")
-	count(own_connection.blocked) == 0 with input as machine(2, refused("EADDRNOTAVAIL"))
-}
-
-test_missing if {
-	some f in own_connection.missing with input as machine(2, {"outcome": "refused", "call": "getifaddrs"})
-	contains(f.message, "loopback")
-	count(own_connection.blocked) == 0 with input as machine(2, {"outcome": "refused", "call": "getifaddrs"})
 }
 
 test_silent if {

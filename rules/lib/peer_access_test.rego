@@ -23,15 +23,6 @@ test_proven if {
 	not peer_access.proven with input as {}
 }
 
-test_refused if {
-	peer_access.refused with input as {"transfers": {"peers": [{"access": false}]}}
-	not peer_access.refused with input as {"transfers": {"peers": [{"access": false}, {"access": true}]}}
-	by_nvml := {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "p2p": {"read": "chipset-not-supported"}}]}}
-	peer_access.refused with input as by_nvml
-	not peer_access.refused with input as {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "p2p": {"read": "ok"}}]}}
-	not peer_access.refused with input as {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu"}]}}
-}
-
 test_measured if {
 	both := transfers([copy("ok", 50), staged(10)])
 	peer_access.share_lost == 0.8 with input as both

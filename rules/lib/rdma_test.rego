@@ -33,13 +33,6 @@ test_link if {
 	rdma.link == "mixed" with input as {"nics": {"rdma": [{"link_layer": "Ethernet"}, {"link_layer": "InfiniBand"}]}}
 }
 
-test_modules if {
-	rdma.peermem_loaded with input as {"nics": {"modules": ["nvidia_peermem"]}}
-	rdma.peermem_absent with input as {"nics": {"modules": ["ib_core"]}}
-	not rdma.peermem_absent with input as {"nics": {"modules": ["ib_core"], "modules_partial": true}}
-	not rdma.peermem_absent with input as {}
-}
-
 test_versions if {
 	old := {"software": [{"name": "nccl", "version": "2.14.3+cuda11.7"}]}
 	new := {"software": [{"name": "nccl", "version": "2.27.3"}, {"name": "rccl", "version": "2.22.3"}]}
@@ -75,12 +68,4 @@ test_ports if {
 	rdma.port_name(port) == "mlx5_0:1 on node1"
 	rdma.port_name({"device": "", "port": 1}) == "an RDMA port"
 	rdma.place(port) == {"fact": "nics.rdma[mlx5_0:1]", "value": {"state": "active"}, "source": "a:3"}
-}
-
-test_sets if {
-	count(rdma.retry_exceeded | rdma.port_errors) == 2 with input as log([
-		said("nccl-ib-port-error", "Got async event : port error"),
-		said("nccl-ib-completion-retry-exceeded", "Got completion with error 12"),
-	])
-	count(((rdma.port_returns | rdma.device_errors) | rdma.ports)) == 0 with input as {}
 }

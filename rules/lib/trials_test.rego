@@ -17,15 +17,3 @@ test_cleared if {
 	trials.cleared == set() with input as tried(run({}, "hung", ""), run(off, "ok", ""))
 	trials.cleared == set() with input as tried(run({}, "ok", ""), run(off, "ok", ""))
 }
-
-# Of two experiments one speaks for it.
-test_not_cleared if {
-	facts := {
-		"runs": [run({}, "hung", ""), run(off, "hung", ""), run({"NCCL_ALGO": "Ring"}, "hung", ""), run(object.union(off, {"NCCL_ALGO": "Ring"}), "ok", "")],
-		"comparisons": [{"kind": "variable", "name": "NCCL_P2P_DISABLE", "a": 0, "b": 1}, {"kind": "variable", "name": "NCCL_P2P_DISABLE", "a": 2, "b": 3}],
-	}
-	trials.cleared == set() with input as facts
-	count(trials.blamed) == 1 with input as facts
-}
-
-test_nothing if trials.cleared == set() with input as {}

@@ -53,11 +53,6 @@ test_ranks_differ if {
 	count(cumem_host.findings) == 0 with input as {"logs": {"messages": [sized]}}
 }
 
-# That NCCL goes back to /dev/shm by itself is no fault.
-test_silent_for_a_fallback if {
-	count(cumem_host.findings) == 0 with input as {"logs": {"messages": [message("nccl-cumem-host-fallback", {})]}}
-}
-
 test_unresolvable if {
 	count(cumem_host.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 	count(cumem_host.findings) == 0 with input as {}

@@ -6,25 +6,6 @@ message(id, order) := {"id": id, "program": "nccl", "role": "cause", "text": "sa
 
 loaded(version) := [{"name": "nccl", "version": version, "manager": "log", "source": "a.log", "line": 1}]
 
-test_fires_with_message_and_version if {
-	document := {"software": loaded("2.14.3"), "logs": {"messages": [message("nccl-topo-no-reverse-path", 4)]}}
-	some f in nccl_bug.findings with input as document
-	f.severity == "critical"
-	f.confidence == "likely"
-	f.order == 4
-	f.remedies == ["upgrade-nccl"]
-	startswith(f.message, "NCCL 2.14.3 checks at most 12 NVLinks")
-	count(f.evidence) == 2
-	count(nccl_bug.findings) == 1 with input as document
-}
-
-test_fires_on_a_telltale_alone if {
-	document := {"logs": {"messages": [message("nccl-shared-memory-exceeded", 1)]}}
-	some f in nccl_bug.findings with input as document
-	f.confidence == "confirmed"
-	startswith(f.message, "The installed NCCL requests")
-}
-
 test_possible_without_a_version if {
 	document := {"logs": {"messages": [message("nccl-topo-no-reverse-path", 1)]}}
 	some f in nccl_bug.findings with input as document
@@ -39,25 +20,10 @@ test_a_table_of_wrong_values_has_no_order if {
 	f.params.fault == "tree-ll128"
 }
 
-test_silent_with_a_version_without_faults if {
-	document := {"software": loaded("2.30.7"), "logs": {"messages": [message("torch-watchdog-timeout", 1)]}}
-	count(nccl_bug.findings) == 0 with input as document
-	count(nccl_bug.missing) == 0 with input as document
-}
-
-test_silent_without_a_symptom if {
-	document := {"software": loaded("2.29.2"), "logs": {"messages": []}}
-	count(nccl_bug.findings) == 0 with input as document
-}
-
 test_unresolvable if {
 	count(nccl_bug.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 	{"fact": "software", "words": "no text shows the version of NCCL"} in nccl_bug.missing with input as {"logs": {"messages": [message("torch-watchdog-timeout", 1)]}}
 	count(nccl_bug.findings) == 0 with input as {}
-}
-
-test_not_applicable_on_amd if {
-	count(nccl_bug.not_applicable) == 1 with input as {"software": [{"name": "rocm", "version": "7.0", "manager": "rocm", "source": "a", "line": 1}]}
 }
 
 test_a_crash_inside_of_it if {
@@ -68,11 +34,6 @@ test_a_crash_inside_of_it if {
 	contains(g.message, "(2.18.6)")
 	count(nccl_bug.findings) == 0 with input as {"logs": {"messages": [message("process-segmentation-fault", 2)]}}
 	count(nccl_bug.findings) == 0 with input as {"logs": {"messages": array.concat(inside, [message("crash-in-cumem-host", 4)])}}
-}
-
-test_heap_of_nvls if {
-	some f in nccl_bug.findings with input as {"software": loaded("2.19.3"), "logs": {"messages": [message("heap-corrupted", 2)]}}
-	f.params.fault == "nvls-dual-port-heap"
 }
 
 test_fires_under_wsl if {
@@ -93,15 +54,6 @@ machine(versions, gpu) := {
 	"libraries": {"files": [{"kind": "libnccl", "path": sprintf("/opt/%s/libnccl.so.2", [v]), "version": v, "found_by": "python"} | some v in versions]},
 }
 
-# The installed version and the GPUs are enough where the version supports none of them.
-test_fires_on_a_machine_alone if {
-	some f in nccl_bug.findings with input as machine(["2.20.5"], "NVIDIA B200")
-	f.severity == "high"
-	f.params.fault == "before-blackwell"
-	startswith(f.message, "NCCL 2.20.5 does not support Blackwell")
-	count(nccl_bug.missing) == 0 with input as machine(["2.20.5"], "NVIDIA B200")
-}
-
 test_silent_on_a_healthy_machine if {
 	count(nccl_bug.findings) == 0 with input as machine(["2.27.5"], "NVIDIA H100 80GB HBM3")
 	count(nccl_bug.findings) == 0 with input as machine(["2.28.9"], "NVIDIA B200")
@@ -114,8 +66,4 @@ test_unresolvable_with_two_versions if {
 	some m in nccl_bug.missing with input as machine(["2.20.5", "2.28.9"], "NVIDIA B200")
 	contains(m.words, "differ")
 	count(nccl_bug.missing) == 0 with input as machine(["2.28.3", "2.28.9"], "NVIDIA B200")
-}
-
-test_not_applicable_without_nccl if {
-	count(nccl_bug.not_applicable) == 1 with input as machine([], "NVIDIA B200")
 }

@@ -34,20 +34,6 @@ test_fires_lacp if {
 	ids(machine(bond({"partner": "02:00:00:00:00:01", "aggregated": 1}), [port], "2")) == {"not-joined"}
 }
 
-test_fires_hash if {
-	some f in bond_degraded.findings with input as machine(bond({"hash_policy": "layer2+3"}), [port], "2")
-	[f.id, f.severity] == ["hash", "low"]
-	some g in bond_degraded.findings with input as machine(bond({}), [port], "1")
-	[g.id, g.severity] == ["one-queue-pair", "info"]
-}
-
-test_silent if {
-	ids(machine(bond({"partner": "02:00:00:00:00:01", "aggregated": 2}), [port], "2")) == set()
-	ids(machine(bond({}), [], "1")) == set()
-	ids(machine(bond({"hash_policy": "layer2"}), [], "1")) == set()
-	ids(machine(bond({"mode": "active-backup", "hash_policy": "layer2"}), [port], "1")) == set()
-}
-
 test_unresolvable if {
 	known := object.union(bond({"partner": "02:00:00:00:00:01", "aggregated": 2}), {})
 	lacks(machine(known, [port], "2")) == set()
@@ -63,9 +49,4 @@ test_unresolvable if {
 	count(bond_degraded.findings) == 0 with input as {}
 	ids(machine({"name": "bond0", "source": source, "line": 0}, [port], "1")) == set()
 	count(bond_degraded.findings) == 0 with input as object.remove(machine(bond({}), [port], "1"), ["env"])
-}
-
-test_not_applicable if {
-	bond_degraded.not_applicable == {"no bond of interfaces"} with input as {"nics": {"bonds": []}}
-	bond_degraded.not_applicable == {"no RDMA device is available"} with input as {"pci": {"devices": []}}
 }

@@ -31,10 +31,6 @@ says(document, words) if {
 	contains(f.message, words)
 }
 
-test_silent_when_a_peer_is_gone if {
-	grades(log([{"id": "ofi-peer-gone", "program": "ofi", "role": "consequence", "text": "x"}])) == set()
-}
-
 test_fires_on_silence if {
 	grades(log([failed("10.0.0.4", "Connection timed out")])) == {["critical", "likely"]}
 	grades(log([failed("10.0.0.4", "No route to host")])) == {["critical", "likely"]}
@@ -64,23 +60,10 @@ test_leaves_wrong_interfaces_to_their_rule if {
 	grades(log(bridge)) == {["critical", "possible"]}
 }
 
-test_silent_on_one_machine if {
-	document := object.union(log([failed("10.0.0.4", "Connection refused")]), {"logs": {"communicators": [{"nodes": 1}]}})
-	grades(document) == set()
-	grades(log([setting("firewall-ufw-active", {})])) == set()
-}
-
 test_unresolvable if {
 	count(firewall.missing) == 1 with input as {}
 	count(firewall.missing) == 0 with input as log([])
 	count(firewall.findings) == 0 with input as {}
-}
-
-# A firewall that is on weighs more than that one machine is all that is seen.
-test_refused_with_a_firewall_on if {
-	aborted := failed("10.0.0.4", "Software caused connection abort")
-	grades(log([aborted])) == {["low", "possible"]}
-	grades(log([aborted, setting("firewall-ufw-active", {})])) == {["high", "possible"]}
 }
 
 sidecar := setting("kubernetes-sidecar", {"program": "kubernetes"})
@@ -96,18 +79,6 @@ test_fires_on_a_service_mesh if {
 	grades(log([oom, sidecar, store("failed to recv, got 0 bytes")])) == set()
 }
 
-# A tunnel that NCCL took by itself needs no firewall to be unanswered.
-test_doubts_where_a_tunnel_was_taken if {
-	document := object.union(
-		log([using("a", "rsip:172.30.12.4<0>"), failed("172.30.12.9", "Connection timed out")]),
-		{"nics": {"interfaces": [
-			{"name": "ib0", "state": "up", "addresses": ["10.128.0.4/14"], "source": "if.txt", "line": 1},
-			{"name": "rsip", "state": "up", "addresses": ["172.30.12.4/32"], "source": "if.txt", "line": 2},
-		]}},
-	)
-	grades(document) == {["critical", "possible"]}
-}
-
 began(completed) := {"logs": {"communicators": [{"nodes": 2, "started": 2, "completed": completed, "ranks": 2}]}}
 
 test_suspects_a_service_mesh_of_silence if {
@@ -115,11 +86,4 @@ test_suspects_a_service_mesh_of_silence if {
 	grades(object.union(log([sidecar]), began(2))) == set()
 	grades(object.union(log([sidecar, oom]), began(0))) == set()
 	grades(began(0)) == set()
-}
-
-test_silent_for_a_unix_socket if {
-	uds := {"id": "nccl-uds-send-failed", "text": "NCCL WARN UDS: Sending data over socket /tmp/nccl-socket-3-5f1a failed : Connection refused (111)"}
-	count(firewall.findings) == 0 with input as log([uds])
-	mesh := {"id": "kubernetes-sidecar", "program": "kubernetes", "role": "setting", "text": "istio-proxy"}
-	count(firewall.findings) == 0 with input as log([mesh, uds])
 }

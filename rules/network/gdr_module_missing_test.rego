@@ -96,13 +96,6 @@ test_fires_on_machine if {
 	contains(g.message, "kernel 5.12")
 }
 
-test_silent_on_machine if {
-	every m in [live(["nvidia_peermem"], {"open": false}, "6.8.0"), live(["mlx5_ib"], {"open": true}, "6.8.0")] {
-		count(gdr_module_missing.findings) == 0 with input as m
-		count(gdr_module_missing.missing) == 0 with input as m
-	}
-}
-
 test_unresolvable_on_machine if {
 	m := live(["mlx5_ib"], {}, "6.8.0")
 	count(gdr_module_missing.findings) == 0 with input as m
@@ -126,29 +119,6 @@ states := {"unknown": {}, "ok": ok, "fault": no("ibv_reg_mr", "EFAULT"), "busy":
 part(name, value) := {name: value} if {
 	value.outcome
 } else := {}
-
-# ids are the findings for an outcome of each way.
-ids(h, d, p) := {f.id | some f in fired} if {
-	fired := gdr_module_missing.findings with input as tried(part("host", states[h]), object.union(part("dmabuf", states[d]), part("peermem", states[p])))
-}
-
-# What works in either way is healthy, whatever the modules; what is refused in both is confirmed; and what is not known
-# leaves what the modules tell.
-expected(h, d, p) := set() if {
-	"ok" in {d, p}
-} else := {"registration"} if {
-	[h, d, p] == ["ok", "fault", "fault"]
-} else := {"neither"}
-
-test_each_registration if {
-	every h, _ in states {
-		every d, _ in states {
-			every p, _ in states {
-				ids(h, d, p) == expected(h, d, p)
-			}
-		}
-	}
-}
 
 # doubt is reported where a refusal is known, and not enough besides.
 test_doubtful_registration if {

@@ -22,10 +22,10 @@
 package gpudoctor.rules.gdr_topology
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.gpu_nics
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
+import data.tables.rates
 
 # too_far are NCCL's decisions against it: "GPU Direct RDMA Disabled for GPU
 # ca000 / HCA 0 (distance 7 > 4)". Near NICs of the same machine say "Enabled".
@@ -62,8 +62,8 @@ advice := sprintf(". NCCL_NET_GDR_LEVEL=%s limits it", [facts.env.NCCL_NET_GDR_L
 level := "PXB" if {
 	short
 } else := "PHB" if {
-	count(gpu_nics.paths) > 0
-	every paths in gpu_nics.paths {
+	count(nic_paths) > 0
+	every paths in nic_paths {
 		some path in paths
 		path != "SYS"
 	}
@@ -103,8 +103,8 @@ findings contains {
 # default distance up to which NCCL uses GPUDirect RDMA (PXB, src/graph/paths.cc,
 # ncclTopoCheckGdr).
 across contains gpu if {
-	some gpu, paths in gpu_nics.paths
-	not gpu_nics.direct(paths)
+	some gpu, paths in nic_paths
+	not direct(paths)
 }
 
 # The module is there, the channels go without it, and no GPU has a NIC near.
@@ -114,7 +114,7 @@ findings contains {
 	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, although its kernel module is loaded: %s", [separated]),
 	"evidence": array.concat(
 		rdma.channel_evidence(rdma.verbs_channels),
-		[{"fact": sprintf("links.pairs[%s]", [gpu]), "value": concat(", ", sort(gpu_nics.paths[gpu])), "source": "topology"} | some gpu in sort(across)],
+		[{"fact": sprintf("links.pairs[%s]", [gpu]), "value": concat(", ", sort(nic_paths[gpu])), "source": "topology"} | some gpu in sort(across)],
 	),
 	"severity": "medium",
 	"remedies": separated_cures,
@@ -128,7 +128,7 @@ findings contains {
 separated := "the PCI tree of this virtual machine shows no NIC near a GPU. NCCL_TOPO_FILE, set to the topology file that the cloud's image brings, tells NCCL which are (Azure ND H100 v5: ndv5-topo.xml)" if {
 	input.links.virtual_topology == true
 	not facts.env.NCCL_TOPO_FILE
-} else := sprintf("each NIC is separated from the GPUs by the CPU (%s), and NCCL uses it only up to PXB unless NCCL_NET_GDR_LEVEL allows more. Measure both, because host memory may be as fast", [concat(", ", sort({p | some gpu in across; some p in gpu_nics.paths[gpu]}))])
+} else := sprintf("each NIC is separated from the GPUs by the CPU (%s), and NCCL uses it only up to PXB unless NCCL_NET_GDR_LEVEL allows more. Measure both, because host memory may be as fast", [concat(", ", sort({p | some gpu in across; some p in nic_paths[gpu]}))])
 
 separated_cures := ["nccl-topo-file"] if {
 	input.links.virtual_topology == true
@@ -137,7 +137,7 @@ separated_cures := ["nccl-topo-file"] if {
 
 all_across if {
 	count(across) > 0
-	count(across) == count(gpu_nics.paths)
+	count(across) == count(nic_paths)
 }
 
 # by_way is true where that explains the channels.
@@ -151,14 +151,14 @@ by_way if {
 
 # beyond are those that have no NIC at their own socket.
 beyond contains gpu if {
-	some gpu, paths in gpu_nics.paths
+	some gpu, paths in nic_paths
 	paths == {"SYS"}
 }
 
 findings contains {
 	"subject": "topology",
 	"affects": sort([gpu | some gpu in beyond; facts.is_address(gpu)]),
-	"message": sprintf("No NIC is near %d of %d GPUs: every path crosses the sockets (SYS). Their traffic between machines goes through host memory and the link between the sockets", [count(beyond), count(gpu_nics.paths)]),
+	"message": sprintf("No NIC is near %d of %d GPUs: every path crosses the sockets (SYS). Their traffic between machines goes through host memory and the link between the sockets", [count(beyond), count(nic_paths)]),
 	"evidence": [{"fact": sprintf("links.pairs[%s]", [gpu]), "value": "SYS to every NIC", "source": "topology"} | some gpu in sort(beyond)],
 	"severity": topology_severity,
 	"confidence": "possible",
@@ -205,12 +205,12 @@ narrower(point) := "PXB" if {
 } else := "LOC"
 
 beyond_default(point) if {
-	path := gpu_nics.between[gpu_nics.gpu_name(point.b)][point.a]
-	not gpu_nics.direct({path})
+	path := between[gpu_name(point.b)][point.a]
+	not direct({path})
 }
 
 # What the path between GPU and NIC costs, and which NIC is nearer.
-findings contains found if some found in gpu_nics.far_findings
+findings contains found if some found in far_findings
 
 blame := {true: "From host memory it is good, so the fault is in the path", false: "The first suspect is the path"}
 
@@ -224,7 +224,7 @@ good_from_host(device) if {
 
 missing contains {"fact": "links", "words": "neither NCCL's choice for GPUDirect RDMA nor the paths between GPUs and NICs are known"} if {
 	count(too_far | near) == 0
-	count(gpu_nics.paths) == 0
+	count(nic_paths) == 0
 	count(rdma.direct_channels) == 0
 	count(object.get(rdma.slow_networks, "gpu", set())) == 0
 	not no_gpu
@@ -256,3 +256,102 @@ no_gpu if count(facts.gpus) == 0
 not_applicable contains "no GPU" if no_gpu
 
 not_applicable contains "no RDMA device is available" if rdma.no_device
+
+# Which NIC is nearest to each GPU, and what was measured over paths that are not the nearest.
+
+# paths are the types of paths from each GPU to the NICs.
+nic_paths[p.a] contains p.path if {
+	some p in input.links.pairs
+	p.kind == "gpu-nic"
+	p.path != ""
+}
+
+# direct is true where NCCL uses GPUDirect RDMA over one of these types of paths by default.
+direct(types) if count(types & {path | some path in array.slice(rates.paths, 0, reach)}) > 0
+
+reach := [n | some i, path in rates.paths; path == rates.gdr_path; n := i + 1][0]
+
+# nearest are the NICs at the shortest distance of each GPU, by the name of the RDMA device
+# where it is known.
+nearest[p.a] contains nic(p.b) if {
+	some p in input.links.pairs
+	p.kind == "gpu-nic"
+	p.path == [path | some path in rates.paths; path in nic_paths[p.a]][0]
+	usable(p.b)
+}
+
+nic(name) := sort(device[name])[0] if {
+	device[name]
+} else := name
+
+device[p.address] contains p.device if {
+	some p in input.nics.rdma
+	p.address != ""
+}
+
+# usable leaves out NICs without RDMA where RDMA devices are known.
+usable(name) if device[name]
+
+usable(name) if name in {p.device | some p in input.nics.rdma}
+
+usable(_) if count(object.get(object.get(input, "nics", {}), "rdma", [])) == 0
+
+# between is the type of the path between a GPU and a NIC, by the names that tools print.
+between[p.a][nic(p.b)] := p.path if {
+	some p in input.links.pairs
+	p.kind == "gpu-nic"
+	p.path != ""
+}
+
+# far are the values of ib_write_bw from a GPU's memory that reach what their path allows, and
+# not what the port carries, by NIC and what their path crosses.
+far[[p.a, crossing[between[gpu_name(p.b)][p.a]]]] contains {"benchmark": b, "point": p} if {
+	some b in input.benchmarks
+	b.what == "network"
+	b.memory == "gpu"
+	some p in b.points
+	p.b != ""
+	p.threshold < rates.network
+	p.gbps >= p.expected_gbps * p.threshold
+	p.gbps < p.expected_gbps * rates.network
+}
+
+crossing := {"PHB": "the processor", "NODE": "the processor", "SYS": "the link between the processors"}
+
+far_findings contains {
+	"subject": k[0],
+	"affects": sort({gpu | some p in points; gpu := gpu_name(p.point.b); facts.is_address(gpu)}),
+	"message": sprintf("%s: %s of %d Gb/s from the memory of %s, whose path to it crosses %s: normal for such a path%s", [
+		k[0], span({p.point.gbps | some p in points}), round(max({p.point.expected_gbps | some p in points}) * 8),
+		facts.list({p.point.b | some p in points}), k[1], nic_advice(points),
+	]),
+	"evidence": array.slice([e | some p in sort(points); e := rdma.network_evidence(p)], 0, 4),
+	"severity": "info",
+	"confidence": "confirmed",
+	"remedies": ["other"],
+} if {
+	some k, points in far
+}
+
+# span writes the least and the greatest of rates in Gb/s.
+span(seen) := concat(" to ", [sprintf("%d", [x]) | some x in sort({round(min(seen) * 8), round(max(seen) * 8)})])
+
+# advice names a nearer NIC of the GPUs.
+nic_advice(points) := sprintf("; nearer to %s: %s", [found[0][0], facts.list(found[0][1])]) if {
+	found := sort([[p.point.b, nearer] |
+		some p in points
+		nearer := nearest[gpu_name(p.point.b)] - {p.point.a}
+		count(nearer) > 0
+		not p.point.a in nearest[gpu_name(p.point.b)]
+	])
+	count(found) > 0
+} else := ""
+
+# gpu_name is how pairs name a GPU that a tool names by its number.
+gpu_name(name) := name if {
+	nic_paths[name]
+} else := address if {
+	some g in input.gpus.devices
+	sprintf("GPU%d", [g.index]) == name
+	address := g.address
+} else := name

@@ -19,20 +19,6 @@ port(device, state, rest) := object.union({"device": device, "port": 1, "state":
 
 ports(list) := {"nics": {"rdma": list}}
 
-test_fires_port_error_and_its_consequence if {
-	some f in ib_port_down.findings with input as log([port_error, given_up])
-	f.subject == "node5"
-	f.severity == "critical"
-	f.confidence == "confirmed"
-	contains(f.message, "a.log:4")
-}
-
-test_fires_port_error_alone if {
-	some f in ib_port_down.findings with input as log([port_error])
-	f.severity == "high"
-	f.confidence == "likely"
-}
-
 test_fires_port_that_came_back if {
 	back := object.union(said("nccl-ib-port-active", "port active", 1), {"role": "setting"})
 	some f in ib_port_down.findings with input as log([port_error, back])

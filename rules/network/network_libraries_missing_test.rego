@@ -18,8 +18,6 @@ test_fires_by_folder if subjects({"libraries": {"files": [lib("nccl-net", "/opt/
 
 test_fires_efa if subjects(image([nccl], ["efa"])) == {"aws-ofi-nccl"}
 
-test_fires_verbs if subjects(image([nccl], ["mlx5"])) == {"libibverbs"}
-
 test_fires_provider if subjects(image([nccl, lib("libibverbs", "/usr/lib/libibverbs.so.1")], ["mlx5"])) == {"libmlx5"}
 
 test_silent if {

@@ -80,12 +80,6 @@ test_suspects_tcp_on_instances_with_efa if {
 	count(f.evidence) == 2
 }
 
-test_silent_without_efa if {
-	grades(socket(["a"])) == set()
-	grades(log([])) == set()
-	count(ofi_plugin.not_applicable) == 1 with input as {"pci": {"devices": []}}
-}
-
 test_unresolvable if {
 	count(ofi_plugin.missing) == 1 with input as {}
 	count(ofi_plugin.missing) == 0 with input as log([])

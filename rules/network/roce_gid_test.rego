@@ -32,18 +32,6 @@ roce := {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "Ethern
 
 merged(parts) := object.union_n(parts)
 
-test_fires_old_on_roce if {
-	some f in roce_gid.findings with input as merged([log([old_error]), roce])
-	f.confidence == "likely"
-	f.id == "unanswered"
-	f.remedies == ["set-gid-index"]
-}
-
-test_fires_old_where_the_link_is_unknown if {
-	some f in roce_gid.findings with input as log([old_error])
-	f.confidence == "possible"
-}
-
 test_fires_index_that_should_go if {
 	some f in roce_gid.findings with input as merged([log([new_error]), nccl("2.27.3"), index(3)])
 	f.confidence == "likely"
@@ -93,18 +81,6 @@ test_fires_gid_missing if {
 	f.confidence == "confirmed"
 }
 
-test_silent if {
-	count(roce_gid.findings) == 0 with input as merged([log([old_error, said("nccl-ib-port-error", "port error")]), roce])
-	count(roce_gid.findings) == 0 with input as merged([log([old_error]), {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "InfiniBand", "source": "g", "line": 1}]}}])
-	count(roce_gid.findings) == 0 with input as merged([table, index(3)])
-	count(roce_gid.findings) == 0 with input as table
-	count(roce_gid.findings) == 0 with input as log([said("nccl-ib-modify-qp-failed", "Call to ibv_modify_qp failed with error Operation not supported")])
-}
-
-test_not_applicable if {
-	count(roce_gid.not_applicable) == 1 with input as {"nics": {"rdma": [{"link_layer": "InfiniBand"}]}}
-}
-
 test_unresolvable if {
 	count(roce_gid.findings) == 0 with input as {}
 	count(roce_gid.missing) == 1 with input as {}
@@ -126,4 +102,24 @@ test_fires_for_a_table_that_cannot_be_read if {
 	count(roce_gid.findings) == 1 with input as log([call])
 	other := object.union(call, {"fields": {"call": "ibv_open_device"}})
 	count(roce_gid.findings) == 0 with input as log([other])
+}
+
+port(name, gids) := {
+	"device": name, "port": 1, "state": "active", "link_layer": "Ethernet", "gids": gids,
+	"source": sprintf("/sys/class/infiniband/%s/ports/1", [name]), "line": 0,
+}
+
+machine(ports) := {"nics": {"rdma": ports}}
+
+v1 := {"index": 0, "gid": "fe80::1", "type": "RoCE v1"}
+
+v2 := {"index": 1, "gid": "fe80::1", "type": "RoCE v2"}
+
+test_silent if {
+	count(roce_gid.in_tables) == 0 with input as machine([port("mlx5_0", [v1, v2])])
+	count(roce_gid.in_tables) == 0 with input as machine([port("mlx5_0", [{"index": 0, "gid": "fe80::1"}])])
+	count(roce_gid.in_tables) == 0 with input as machine([object.remove(port("mlx5_0", []), ["gids"])])
+	count(roce_gid.in_tables) == 0 with input as machine([object.union(port("mlx5_0", []), {"state": "down"})])
+	count(roce_gid.in_tables) == 0 with input as machine([object.union(port("mlx5_0", []), {"source": "a.txt", "line": 1})])
+	count(roce_gid.in_tables) == 0 with input as machine([object.union(port("rdmap0s6", []), {"link_layer": "Unknown"})])
 }

@@ -25,18 +25,6 @@ test_fires_different_mtus if {
 	only("MTU", ports([port("mlx5_0", {"mtu": 4096, "host": "a"}), port("mlx5_0", {"mtu": 1024, "host": "b"})])).severity == "medium"
 }
 
-test_fires_small_mtu if {
-	only("MTU", ports([port("mlx5_0", {"mtu": 1024, "max_mtu": 4096})])).severity == "low"
-}
-
-test_fires_loss if {
-	lost := ports([port("mlx5_0", {"counters": {"out_of_sequence": 12, "symbol_error": 3, "packet_seq_err": 0}})])
-	only("loss", lost).severity == "low"
-	contains(only("loss", lost).message, "out_of_sequence 12")
-	some f in roce_mtu_pfc.findings with input as object.union(lost, given_up)
-	[f.id, f.severity, f.confidence] == ["counted", "high", "likely"]
-}
-
 test_fires_without_flow_control if {
 	off := {"nics": {"qos": [{"interface": "ens1", "pfc": [], "source": "q", "line": 1}]}}
 	only("PFC", off).severity == "info"
@@ -54,18 +42,6 @@ test_fires_given_up_with_the_right_gid if {
 	worked := {"logs": {"communicators": [{"started": 2, "completed": 2}], "messages": given_up.logs.messages}, "benchmarks": [{"points": [{"line": 1}]}]}
 	h := only("loss", object.union(ports([port("mlx5_0", {})]), worked))
 	contains(h.message, "before")
-}
-
-test_silent if {
-	good := ports([port("mlx5_0", {"mtu": 4096, "counters": {"out_of_sequence": 0}}), port("mlx5_1", {"mtu": 4096}), port("mlx5_2", {"mtu": 1024, "state": "down"})])
-	count(roce_mtu_pfc.findings) == 0 with input as good
-	count(roce_mtu_pfc.missing) == 0 with input as good
-	count(roce_mtu_pfc.findings) == 0 with input as {"nics": {"qos": [{"interface": "ens1", "pfc": [3], "source": "q", "line": 1}]}}
-	count(roce_mtu_pfc.findings) == 0 with input as object.union(ports([port("mlx5_0", {})]), given_up)
-}
-
-test_not_applicable if {
-	count(roce_mtu_pfc.not_applicable) == 1 with input as {"nics": {"rdma": [{"link_layer": "InfiniBand"}]}}
 }
 
 test_unresolvable if {

@@ -46,14 +46,6 @@ test_silent_when_they_met if {
 	grades(met) == set()
 }
 
-test_silent_on_one_machine if {
-	document := object.union(
-		log([using("a", "lo:127.0.0.1<0>"), failed("a", "127.0.0.1", "Connection refused")]),
-		{"logs": {"communicators": [{"nodes": 1, "started": 2, "completed": 2}]}},
-	)
-	grades(document) == set()
-}
-
 test_fires_on_an_address_of_a_bridge if {
 	grades(log([failed("b", "172.17.0.1", "Connection timed out")])) == {["critical", "likely"]}
 	grades(log([failed("b", "127.0.0.1", "Connection refused")])) == {["high", "possible"]}
@@ -123,14 +115,6 @@ test_fires_for_a_container_that_pytorch_waits_for if {
 	store := {"id": "torch-store-timed-out", "program": "pytorch", "role": "category", "text": "x", "fields": {"host": "172.17.0.2"}}
 	says(object.union(log([store]), {"launches": [{"nodes": 2}]}), "172.17.0.2")
 	not says(log([store]), "172.17.0.2")
-}
-
-test_fires_for_the_address_of_a_bridge if {
-	document := object.union(
-		log([failed("n2", "172.19.0.1", "Connection refused")]),
-		{"nics": {"interfaces": [{"name": "br-a8ce60a04071", "addresses": ["172.19.0.1/16"]}]}, "launches": [{"nodes": 2}]},
-	)
-	says(document, "172.19.0.1")
 }
 
 # A job that hangs says nothing: an address of one cable next to one of a network

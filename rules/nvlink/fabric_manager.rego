@@ -19,8 +19,8 @@
 package gpudoctor.rules.fabric_manager
 
 import data.gpudoctor.lib.driver_errors
-import data.gpudoctor.lib.fabric
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 
 # probe_not_ready is CUDA's own error for it: 802, CUDA_ERROR_SYSTEM_NOT_READY.
@@ -55,7 +55,7 @@ mismatches := {[m.fields.manager, m.fields.driver] |
 	m.fields.driver
 }
 
-unsettled := object.keys(fabric.waiting) | object.keys(fabric.failed)
+unsettled := object.keys(waiting) | object.keys(failed)
 
 findings contains {
 	"subject": "host",
@@ -84,9 +84,9 @@ broken if count(unsettled) > 0
 # that the fabric is complete, a manager that does not run, or cannot because of
 # its version, is the reason why nothing will start.
 broken if {
-	fabric.in_tree
-	count(fabric.members) == 0
-	fabric.cannot_run
+	in_tree
+	count(members) == 0
+	cannot_run
 }
 
 # Texts seldom show the PCI tree. Eight GPUs of the kind that only boards with
@@ -94,10 +94,10 @@ broken if {
 # manager fails for that (pytorch issue 129749: a hang, not 802).
 broken if {
 	count(input.texts) > 0
-	fabric.board
-	count(fabric.members) == 0
+	board
+	count(members) == 0
 	not facts.is_guest == true
-	fabric.cannot_run
+	cannot_run
 	logs.failed
 }
 
@@ -111,10 +111,10 @@ blacked_out if {
 	count(input.texts) > 0
 	count(dark) > 0
 	count(input.gpus.devices) > 0
-	fabric.switches
-	count(fabric.members) == 0
+	switches
+	count(members) == 0
 	not facts.is_guest == true
-	not fabric.manager.running == true
+	not manager.running == true
 	not logs.said("fm-configured")
 	count({n | some n in {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"}; is_string(facts.env[n])}) == 0
 }
@@ -124,7 +124,7 @@ broken if blacked_out
 # unlisted is true where the packages of the driver are known, and the fabric
 # manager is not among them.
 unlisted if {
-	count(fabric.packages) == 0
+	count(packages) == 0
 	count({p.name | some p in input.software; regex.match(`^(?:kmod-)?nvidia-`, p.name)}) > 1
 }
 
@@ -146,12 +146,12 @@ observations contains "The fabric manager service is missing or fails." if {
 	count(mismatches) == 0
 }
 
-observations contains sprintf("The fabric state of %s is %s.", [some_gpus(fabric.waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in fabric.waiting}))]) if {
-	count(fabric.waiting) > 0
+observations contains sprintf("The fabric state of %s is %s.", [some_gpus(waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in waiting}))]) if {
+	count(waiting) > 0
 }
 
-observations contains sprintf("Fabric registration of %s ended in %s.", [some_gpus(fabric.failed), concat(", ", sort({f.status | some f in fabric.failed}))]) if {
-	count(fabric.failed) > 0
+observations contains sprintf("Fabric registration of %s ended in %s.", [some_gpus(failed), concat(", ", sort({f.status | some f in failed}))]) if {
+	count(failed) > 0
 }
 
 observations contains words if {
@@ -166,15 +166,15 @@ observations contains sprintf("The driver shows the GPUs of a machine with NVSwi
 	blacked_out
 }
 
-observations contains "The fabric manager is not running." if fabric.stopped
+observations contains "The fabric manager is not running." if stopped
 
-observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [fabric.installed, fabric.loaded]) if fabric.mismatch
+observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [installed, loaded]) if mismatch
 
 some_gpus(list) := sprintf("GPU %s", [facts.list(object.keys(list))]) if {
 	count(list) == 1
-} else := sprintf("all %d GPUs", [count(fabric.members)]) if {
-	count(list) == count(fabric.members)
-} else := sprintf("%d of %d GPUs", [count(list), count(fabric.members)])
+} else := sprintf("all %d GPUs", [count(members)]) if {
+	count(list) == count(members)
+} else := sprintf("%d of %d GPUs", [count(list), count(members)])
 
 default advice := ""
 
@@ -185,8 +185,8 @@ default severity := "critical"
 
 severity := "high" if {
 	not not_ready
-	count(fabric.failed) == 0
-	{f.state | some f in fabric.waiting} == {"in-progress"}
+	count(failed) == 0
+	{f.state | some f in waiting} == {"in-progress"}
 }
 
 default confidence := "likely"
@@ -194,7 +194,7 @@ default confidence := "likely"
 confidence := "possible" if {
 	blacked_out
 	not unlisted
-	not fabric.cannot_run
+	not cannot_run
 	not not_ready
 	count(complaints) == 0
 	count(unsettled) == 0
@@ -215,18 +215,18 @@ remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 } else := ["reset-all-gpus", "reboot", "replace-hardware"] if {
 	count(complaints) > 0
 } else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
-	fabric.installed == fabric.loaded
+	installed == loaded
 }
 
-other_versions if fabric.mismatch
+other_versions if mismatch
 
 other_versions if count(mismatches) > 0
 
-params["driver"] := fabric.loaded
+params["driver"] := loaded
 
-params["fabric_manager"] := fabric.installed
+params["fabric_manager"] := installed
 
-evidence := array.concat(fabric.evidence, array.concat(
+evidence := array.concat(fabric_evidence, array.concat(
 	[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],
 	logs.all_evidence(unserved),
 ))
@@ -234,7 +234,7 @@ evidence := array.concat(fabric.evidence, array.concat(
 # The fabric is complete, so something configured it; it is not looked after
 # now, or will not be after the next restart.
 complete if {
-	count(fabric.members) > 0
+	count(members) > 0
 	count(unsettled) == 0
 	not not_ready
 }
@@ -249,30 +249,30 @@ findings contains {
 	"remedies": [unattended[1]],
 } if {
 	complete
-	fabric.in_tree
+	in_tree
 }
 
 unattended := [
 	"The fabric is configured, but the fabric manager is not running: multicast (NVLS) cannot be set up, and fabric faults are not handled.",
 	"start-fabric-manager",
 ] if {
-	fabric.stopped
+	stopped
 } else := [
-	sprintf("The fabric manager installed here is version %s and the driver %s. The fabric is configured now, but the versions must match when it next starts.", [fabric.installed, fabric.loaded]),
+	sprintf("The fabric manager installed here is version %s and the driver %s. The fabric is configured now, but the versions must match when it next starts.", [installed, loaded]),
 	"match-fabric-manager",
 ] if {
-	fabric.mismatch
+	mismatch
 	facts.is_guest == false
 	not input.container.inside == true
 }
 
 missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report the fabric state"} if {
 	input.gpus.nvswitches > 0
-	count(fabric.members) == 0
+	count(members) == 0
 }
 
 missing contains {"fact": "gpus.nvswitches", "words": "it is not known whether there are NVSwitches"} if {
-	count(fabric.members) == 0
+	count(members) == 0
 	not counted
 	not no_gpu
 	not facts.only_amd
@@ -284,12 +284,120 @@ no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no NVIDIA GPU" if {
 	facts.only_amd
-	not fabric.switched
+	not switched
 }
 
 not_applicable contains "no NVSwitch here" if {
-	not fabric.switched
+	not switched
 	counted
 }
 
 not_applicable contains "no GPU" if no_gpu
+
+# The state of the GPUs in the NVSwitch fabric, whether this machine manages it, and whether its fabric manager
+# works: that it runs and has the driver's version.
+
+# members are the GPUs that belong to a fabric, with its state.
+members := {g.address: g.fabric |
+	some g in facts.named
+	g.fabric.state != "not-supported"
+}
+
+# switched is true on a machine with NVSwitches. On Blackwell they are no PCI
+# functions, and the GPUs' membership in a fabric is all that is seen of them.
+switched if input.gpus.nvswitches > 0
+
+switched if count(members) > 0
+
+waiting := {address: f | some address, f in members; f.state in {"not-started", "in-progress"}}
+
+# failed are the GPUs whose registration ended in an error.
+failed := {address: f |
+	some address, f in members
+	f.state == "completed"
+	not object.get(f, "status", "SUCCESS") in {"SUCCESS", ""}
+}
+
+manager := input.gpus.driver.fabric_manager
+
+# loaded is the version of the driver that runs.
+loaded := input.gpus.driver.kernel_version if {
+	input.gpus.driver.kernel_version != ""
+} else := input.gpus.driver.version
+
+mismatch if {
+	installed != ""
+	loaded != ""
+	installed != loaded
+}
+
+# installed is the version of the fabric manager: its own output, or else that of its
+# package, without the package's revision.
+installed := manager.version if {
+	manager.version != ""
+} else := packaged
+
+packaged := version if {
+	count(packages) == 1
+	some version in packages
+}
+
+packages := {split(p.version, "-")[0] |
+	some p in input.software
+	regex.match(`^(nvidia-fabric-?manager|cuda-fabric-?manager)(-[0-9]+)?$`, p.name)
+	regex.match(`^[0-9]{3}\.`, p.version)
+}
+
+# stopped is true when the processes of this machine are seen and the fabric
+# manager is not among them. In a virtual machine it may run on the host, in a
+# container it runs outside.
+stopped if {
+	manager.running == false
+	facts.is_guest == false
+	not input.container.private_pid == true
+}
+
+# Texts do not show whether this is a virtual machine, but systemctl ran on this one.
+stopped if {
+	count(input.texts) > 0
+	manager.running == false
+	not facts.is_guest == true
+}
+
+cannot_run if stopped
+
+cannot_run if mismatch
+
+# in_tree is true where the NVSwitches are PCI functions of this machine: then
+# its own fabric manager serves them. On an NVL72 tray it runs elsewhere.
+in_tree if {
+	some d in input.pci.devices
+	d.kind == "nvswitch"
+}
+
+# board is true of eight GPUs on boards with NVSwitches.
+board if count([g | some g in input.gpus.devices; on_board(gpu_models.model[g.name])]) >= 8
+
+on_board(model) if {
+	model.form == "board"
+	model.nvswitch
+}
+
+# switches is true on a board with NVSwitches, as far as anything shows it.
+switches if in_tree
+
+switches if board
+
+# evidence is the fabric state of the GPUs, and the fabric manager.
+fabric_evidence := array.concat(
+	[{"fact": sprintf("gpus.devices[%s].fabric", [address]), "value": object.filter(f, ["state", "status"]), "source": "nvmlDeviceGetGpuFabricInfoV"} |
+		some address, f in members
+	],
+	[e | some e in manager_evidence],
+)
+
+manager_evidence[0] := {"fact": "gpus.driver.fabric_manager.running", "value": manager.running, "source": "/proc"} if is_boolean(manager.running)
+
+manager_evidence[1] := {"fact": "gpus.driver.fabric_manager.version", "value": installed, "source": "the installed fabric manager"} if mismatch
+
+manager_evidence[2] := {"fact": "gpus.driver.kernel_version", "value": loaded, "source": "/proc/driver/nvidia/version"} if mismatch

@@ -24,24 +24,11 @@ guest := {"host": {"virtualization": {"guest": true}}}
 
 grades(found) := {[f.severity, f.confidence] | some f in found}
 
-test_fires_when_it_does_not_run if {
-	found := fabric_manager.findings with input as machine({"state": "not-started"}, {"running": false, "version": "580.95.05"})
-	grades(found) == {["critical", "likely"]}
-	some f in found
-	f.affects == gpus
-	f.remedies[0] == "start-fabric-manager"
-	contains(f.message, "is not running")
-}
-
 test_confirmed_by_cuda if {
 	found := fabric_manager.findings with input as object.union(machine({"state": "in-progress"}, running), not_ready)
 	grades(found) == {["critical", "confirmed"]}
 	by_device := {"transfers": {"outcome": "ok", "devices": [{"address": gpus[0], "outcome": "error", "error_code": 802}]}}
 	grades(fabric_manager.findings) == {["critical", "confirmed"]} with input as object.union(machine(complete, running), by_device)
-}
-
-test_in_progress_may_be_starting if {
-	grades(fabric_manager.findings) == {["high", "likely"]} with input as machine({"state": "in-progress"}, running)
 }
 
 test_registration_failed if {
@@ -64,15 +51,6 @@ test_without_nvml if {
 	grades(fabric_manager.findings) == {["critical", "likely"]} with input as dumb
 }
 
-test_complete_but_unattended if {
-	grades(fabric_manager.findings) == {["medium", "likely"]} with input as machine(complete, {"running": false})
-}
-
-test_silent if {
-	count(fabric_manager.findings) == 0 with input as machine(complete, running)
-	count(fabric_manager.missing) == 0 with input as machine(complete, running)
-}
-
 test_silent_where_it_runs_elsewhere if {
 	count(fabric_manager.findings) == 0 with input as object.union(machine(complete, {"running": false}), guest)
 	tray := object.union(machine(complete, {"running": false}), {"pci": {"devices": []}})
@@ -83,19 +61,6 @@ test_silent_where_it_runs_elsewhere if {
 	count(fabric_manager.findings) == 0 with input as contained
 }
 
-test_guest_points_to_the_host if {
-	some f in fabric_manager.findings with input as object.union(machine({"state": "not-started"}, {"running": false}), guest)
-	contains(f.message, "host")
-	not contains(f.message, "is not running")
-}
-
-test_not_applicable_without_nvswitches if {
-	plain := {"gpus": {"nvswitches": 0, "devices": [{"address": x, "fabric": {"state": "not-supported"}} | some x in gpus]}}
-	count(fabric_manager.findings) == 0 with input as plain
-	count(fabric_manager.not_applicable) == 1 with input as plain
-	count(fabric_manager.missing) == 0 with input as plain
-}
-
 test_unresolvable if {
 	count(fabric_manager.findings) == 0 with input as {}
 	count(fabric_manager.missing) == 1 with input as {}
@@ -103,14 +68,6 @@ test_unresolvable if {
 	count(fabric_manager.findings) == 0 with input as silent
 	count(fabric_manager.missing) == 1 with input as silent
 }
-
-test_advice_fits_the_fault if {
-	advice(machine({"state": "not-started"}, {"running": false, "version": "575.57.08"})) == ["match-fabric-manager", "reboot-or-reload-driver"]
-	advice(machine({"state": "not-started"}, {"running": false, "version": "580.95.05"})) == ["start-fabric-manager", "reboot-or-reload-driver"]
-	advice(machine({"state": "not-started"}, {"running": false})) == ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
-}
-
-advice(document) := f.remedies if some f in fabric_manager.findings with input as document
 
 test_few_gpus_are_named if {
 	odd := object.union(machine(complete, running), {"gpus": {"devices": [
@@ -122,16 +79,6 @@ test_few_gpus_are_named if {
 }
 
 said(id, role, text, fields) := {"logs": {"messages": [{"id": id, "program": "cuda", "role": role, "text": text, "fields": fields, "source": "app.log", "line": 3, "order": 5}]}}
-
-test_a_log_says_802 if {
-	text := "RuntimeError: cuda runtime error (802) : system not yet initialized"
-	some f in fabric_manager.findings with input as said("cuda-system-not-ready", "cause", text, {})
-	[f.severity, f.confidence] == ["critical", "confirmed"]
-	f.remedies[0] == "start-fabric-manager"
-	{m.source | some m in f.messages} == {"app.log"}
-	busy := "cuMulticastBindMem failed: system not yet initialized"
-	count(fabric_manager.findings) == 0 with input as said("cuda-multicast-failed", "cause", busy, {})
-}
 
 test_the_fabric_manager_says_it if {
 	versions := {"manager": "550.127.05", "driver": "550.120"}
@@ -155,18 +102,6 @@ test_a_service_that_fails_alone_is_none if {
 	some f in fabric_manager.findings with input as ready
 	contains(f.message, "service")
 	[count(f.evidence), count(f.messages)] == [1, 1]
-}
-
-test_systemctl_in_a_text if {
-	document := object.union(machine({"state": "in-progress"}, {"running": false}), {"texts": [{"name": "a"}], "host": {"virtualization": {}}})
-	some f in fabric_manager.findings with input as object.remove(document, ["host"])
-	contains(f.message, "is not running")
-}
-
-test_takes_the_number_for_the_words if {
-	text := "numba.cuda.cudadrv.driver.CudaAPIError: [802] Call to cuInit results in UNKNOWN_CUDA_ERROR"
-	some f in fabric_manager.findings with input as said("cuda-system-not-ready-number", "cause", text, {})
-	f.severity == "critical"
 }
 
 hung := {"logs": {"messages": [{

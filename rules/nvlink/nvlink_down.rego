@@ -25,7 +25,6 @@ package gpudoctor.rules.nvlink_down
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_state
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.nvlinks
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.xid
@@ -33,44 +32,44 @@ import data.gpudoctor.lib.xid
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("%d of %d NVLinks of %s are active; %s.", [nvlinks.active[address], expected, address, which(address)]),
+	"message": sprintf("%d of %d NVLinks of %s are active; %s.", [active[address], expected, address, which(address)]),
 	"evidence": [{
 		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
-		"value": {"active": nvlinks.active[address], "expected": expected, "inactive": nvlinks.inactive(address)},
+		"value": {"active": active[address], "expected": expected, "inactive": inactive(address)},
 		"source": "nvmlDeviceGetNvLinkState",
 	}],
-	"params": {"gpu": address, "links": nvlinks.inactive(address)},
+	"params": {"gpu": address, "links": inactive(address)},
 	"severity": short_grade[0],
 	"remedies": short_grade[1],
 } if {
-	some address, expected in nvlinks.short
-	not nvlinks.all_down
+	some address, expected in short
+	not all_down
 }
 
 default short_grade := ["medium", ["reset-gpu", "reseat-nvlink-bridge", "replace-hardware"]]
 
-short_grade := ["high", ["reset-gpu", "reboot", "replace-hardware"]] if nvlinks.switched
+short_grade := ["high", ["reset-gpu", "reboot", "replace-hardware"]] if switched
 
-which(address) := sprintf("inactive: %s", [concat(", ", [sprintf("%d", [n]) | some n in nvlinks.inactive(address)])]) if {
-	count(nvlinks.inactive(address)) > 0
-} else := sprintf("others of its model have %d", [nvlinks.most(address)])
+which(address) := sprintf("inactive: %s", [concat(", ", [sprintf("%d", [n]) | some n in inactive(address)])]) if {
+	count(inactive(address)) > 0
+} else := sprintf("others of its model have %d", [most(address)])
 
 findings contains {
 	"subject": "host",
-	"affects": sort(object.keys(nvlinks.short)),
-	"message": sprintf("None of the NVLinks of %s is active, on a machine with NVSwitches: the fabric is not up.", [facts.counted(count(nvlinks.short), "GPU")]),
+	"affects": sort(object.keys(short)),
+	"message": sprintf("None of the NVLinks of %s is active, on a machine with NVSwitches: the fabric is not up.", [facts.counted(count(short), "GPU")]),
 	"evidence": [{
 		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
 		"value": {"active": 0, "expected": expected},
 		"source": "nvmlDeviceGetNvLinkState",
 	} |
-		some address, expected in nvlinks.short
+		some address, expected in short
 	],
-	"params": {"gpus": sort(object.keys(nvlinks.short))},
+	"params": {"gpus": sort(object.keys(short))},
 	"severity": "high",
 	"remedies": fabric_remedies,
 } if {
-	nvlinks.all_down
+	all_down
 }
 
 # A fabric manager that runs was started already.
@@ -139,11 +138,11 @@ findings contains {
 	"confidence": "possible",
 	"remedies": ["reset-gpu", "replace-hardware"],
 } if {
-	some address, ls in nvlinks.links
+	some address, ls in links
 	replays := sum([l.replay_errors | some l in ls])
 	recoveries := sum([l.recovery_errors | some l in ls])
 	replays + recoveries > 0
-	not nvlinks.short[address]
+	not short[address]
 }
 
 error_severity(recoveries) := "low" if {
@@ -212,19 +211,19 @@ link_subject := link_gpus[0] if {
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("%s reaches every other GPU over %d NVLinks, but other pairs have %d: it has lost NVLinks.", [address, n, nvlinks.widest]),
+	"message": sprintf("%s reaches every other GPU over %d NVLinks, but other pairs have %d: it has lost NVLinks.", [address, n, widest]),
 	"evidence": [{
 		"fact": sprintf("links.pairs[%s].nvlinks", [facts.pair_name(p.a, p.b)]),
 		"value": p.nvlinks,
 		"source": "nvidia-smi topo -m",
 	} |
-		some p in sort(nvlinks.switched_of[address])
+		some p in sort(switched_of[address])
 	],
 	"params": {"gpu": address},
 	"severity": "high",
 	"remedies": ["reset-gpu", "reboot", "replace-hardware"],
 } if {
-	some address, n in nvlinks.narrow
+	some address, n in narrow
 }
 
 # On modules for NVLink boards (SXM) nvidia-smi says that all links are inactive.
@@ -278,6 +277,122 @@ no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no NVLink here" if {
 	is_set(facts.gpus)
-	count(nvlinks.links) == 0
+	count(links) == 0
 	not unread
+}
+
+# What NVML and nvidia-smi report about the NVLinks: how many of them are active, and how many a GPU should
+# have, according to its peers and to what connects the GPUs.
+
+# links are the NVLinks of each GPU that has any, and whose were read. A GPU in
+# MIG mode does not use them.
+links := {g.address: g.nvlinks |
+	some g in facts.named
+	not g.mig == true
+	is_array(g.nvlinks)
+	count(g.nvlinks) > 0
+}
+
+active[address] := count([l | some l in ls; l.active == true]) if some address, ls in links
+
+inactive(address) := sort([l.link | some l in links[address]; l.active == false])
+
+# switched is true where NVSwitches join the GPUs.
+switched if input.gpus.nvswitches > 0
+
+switched if {
+	some ls in links
+	some l in ls
+	l.remote_type == "switch"
+}
+
+switched if {
+	some g in facts.named
+	g.fabric.state == "completed"
+}
+
+# cut are models sold with some links off, which NVML lists as inactive.
+cut(address) if regex.match(`\b[AH]800\b`, facts.gpu[address].name)
+
+# most is the largest number of active links among the GPUs of one model.
+most(address) := max(active_of[facts.gpu[address].name])
+
+active_of[facts.gpu[address].name] contains n if some address, n in active
+
+# short is how many links a GPU should have, if that is more than it has. Behind
+# NVSwitches every link of a GPU leads to one, and none may be down (NVIDIA's health
+# validation allows 0). This also holds for all GPUs at once: an NVSwitch that is lost
+# takes links from every one.
+short[address] := expected if {
+	switched
+	some address, _ in links
+	expected := wired(address)
+	active[address] < expected
+}
+
+wired(address) := most(address) if {
+	cut(address)
+} else := count(links[address])
+
+# Without NVSwitches a GPU may well have no bridge, and then all its links are
+# inactive. One that has some, but fewer than its like, has lost them.
+short[address] := expected if {
+	not switched
+	some address, _ in links
+	active[address] > 0
+	expected := most(address)
+	active[address] < expected
+}
+
+# A card of four links or fewer has a single bridge, which takes all (RTX 3090,
+# A30, A40, RTX A6000).
+short[address] := expected if {
+	not switched
+	some address, ls in links
+	expected := count(ls)
+	expected <= 4
+	active[address] > 0
+	active[address] < expected
+	most(address) == active[address]
+}
+
+# A single module (SXM) that was shown alone: its board wires all its links, so
+# that some which are up and some which are not are a loss. Part of a machine may
+# look like that where a cloud lets it, which a text of one GPU does not tell.
+short[address] := expected if {
+	not switched
+	some address, ls in links
+	count(links) == 1
+	regex.match(`SXM`, facts.gpu[address].name)
+	not cut(address)
+	expected := count(ls)
+	active[address] > 0
+	active[address] < expected
+}
+
+# When no GPU has a link, it is the fabric, not a link of each.
+all_down if {
+	count(short) > 1
+	every address, _ in links {
+		active[address] == 0
+	}
+}
+
+# A matrix of topology counts the NVLinks of each pair. Behind NVSwitches all
+# pairs of whole GPUs have the same number, and one GPU whose pairs have fewer has
+# lost links.
+switched_pairs := {p | some p in facts.gpu_pairs; p.nvswitch == true; is_number(p.nvlinks)}
+
+switched_of[address] contains p if {
+	some p in switched_pairs
+	some address in [p.a, p.b]
+}
+
+widest := max({p.nvlinks | some p in switched_pairs})
+
+narrow[address] := widest_of if {
+	some address, ps in switched_of
+	not links[address]
+	widest_of := max({p.nvlinks | some p in ps})
+	widest_of < widest
 }

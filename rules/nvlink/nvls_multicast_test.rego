@@ -13,25 +13,10 @@ board(n) := {
 
 first(document) := f if some f in nvls_multicast.findings with input as document
 
-test_fires if {
-	f := first(said("nccl-cuda-unknown-error", "category", cuda))
-	f.remedies[0] == "reset-all-gpus"
-	{m.line | some m in f.messages} == {7}
-	count(nvls_multicast.findings) == 1 with input as said("cuda-multicast-failed", "cause", {"call": "BindMem"})
-	count(nvls_multicast.findings) == 1 with input as said("nccl-nvls-bind-failed", "cause", {"error": "401"})
-}
-
 test_a_slice_of_a_machine_cannot_reset_it if {
 	first(object.union(said("nccl-cuda-unknown-error", "category", cuda), board(4))).remedies[0] == "nccl-nvls-disable"
 	first(object.union(said("nccl-cuda-unknown-error", "category", cuda), board(8))).remedies[0] == "reset-all-gpus"
 	first(object.union(said("nccl-cuda-unknown-error", "category", cuda), {"container": {"inside": true}})).remedies[0] == "nccl-nvls-disable"
-}
-
-test_without_a_fabric_manager if {
-	stopped := {"gpus": {"driver": {"fabric_manager": {"running": false}}}}
-	f := first(object.union(said("nccl-cuda-unknown-error", "category", cuda), stopped))
-	f.remedies[0] == "start-fabric-manager"
-	contains(f.message, "is not running")
 }
 
 test_silent if {
@@ -50,9 +35,4 @@ test_silent if {
 test_unresolvable if {
 	count(nvls_multicast.findings) == 0 with input as {}
 	count(nvls_multicast.missing) == 1 with input as {}
-}
-
-test_not_applicable_on_a_live_machine if {
-	count(nvls_multicast.not_applicable) == 1 with input as board(8)
-	count(nvls_multicast.missing) == 0 with input as board(8)
 }

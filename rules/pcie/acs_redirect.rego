@@ -23,8 +23,6 @@
 #   since: "0.1"
 package gpudoctor.rules.acs_redirect
 
-import data.gpudoctor.lib.acs_paths
-import data.gpudoctor.lib.acs_ports
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
@@ -69,9 +67,9 @@ silenced(name) if {
 
 # standings are, for each bridge, the ranks of all pairs that cross it.
 standings[bridge] contains rank if {
-	some p, bridges in acs_paths.affected
+	some p, bridges in affected
 	some rank, [name, _, _] in grades
-	acs_paths.standing(p) == name
+	standing(p) == name
 	not silenced(name)
 	some bridge in bridges
 }
@@ -94,8 +92,8 @@ findings contains {
 	some rank, bridges in bridges_of
 	[name, severity, confidence] := grades[rank]
 	pairs := {p |
-		some p, on_path in acs_paths.affected
-		acs_paths.standing(p) == name
+		some p, on_path in affected
+		standing(p) == name
 		count(on_path & bridges) > 0
 	}
 	nics := {p.b | some p in pairs; p.kind == "gpu-nic"}
@@ -195,43 +193,43 @@ fragment_grade := ["medium", "possible"] if {
 	benchmarks.job_failed
 } else := ["high", "likely"] if {
 	job_shown
-	count(acs_ports.loose) > 0
+	count(loose) > 0
 } else := ["low", "possible"]
 
 findings contains {
 	"subject": fragment_subject,
-	"message": sprintf("ACS redirects peer-to-peer traffic at %s (%s). %s", [fragment_words, concat(", ", sort(acs_ports.bits)), fragment_reason]),
+	"message": sprintf("ACS redirects peer-to-peer traffic at %s (%s). %s", [fragment_words, concat(", ", sort(port_bits)), fragment_reason]),
 	"evidence": array.concat(
-		control_evidence(acs_ports.loose),
-		[{"fact": "pci.unnamed_acs", "value": u.control, "source": logs.at(u)} | some u in sort(acs_ports.unnamed)],
+		control_evidence(loose),
+		[{"fact": "pci.unnamed_acs", "value": u.control, "source": logs.at(u)} | some u in sort(unnamed)],
 	),
 	"params": fragment_params,
 	"severity": fragment_grade[0],
 	"confidence": fragment_grade[1],
 	"remedies": fragment_remedies,
 } if {
-	count(acs_ports.loose) + count(acs_ports.unnamed) > 0
-	count(acs_paths.affected) == 0
+	count(loose) + count(unnamed) > 0
+	count(affected) == 0
 	not facts.is_guest == true
 }
 
-fragment_subject := peers.shorten(acs_ports.loose) if {
-	count(acs_ports.loose) > 0
+fragment_subject := peers.shorten(loose) if {
+	count(loose) > 0
 } else := "host"
 
 # Commands have BRIDGE for what the text does not name.
-fragment_params := params(acs_ports.loose) if {
-	count(acs_ports.loose) > 0
+fragment_params := params(loose) if {
+	count(loose) > 0
 } else := params({"BRIDGE"})
 
-fragment_words := bridges_text(acs_ports.loose) if {
-	count(acs_ports.loose) > 0
-} else := sprintf("%d of the ports that lspci shows", [sum([u.count | some u in acs_ports.unnamed])])
+fragment_words := bridges_text(loose) if {
+	count(loose) > 0
+} else := sprintf("%d of the ports that lspci shows", [sum([u.count | some u in unnamed])])
 
 fragment_reason := "The job fails. If these ports are on the path between GPUs, or between a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost." if {
 	benchmarks.job_failed
 } else := "Traffic between devices below that switch goes up to the root complex instead of turning around in the switch." if {
-	count(acs_ports.loose) > 0
+	count(loose) > 0
 } else := "The text does not show whether these ports are on the path between two GPUs, or between a GPU and a NIC."
 
 fragment_remedies := ["nccl-p2p-disable"] if {
@@ -251,21 +249,141 @@ missing contains {"fact": "links.pairs", "words": "the paths between the GPUs ar
 missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine does not show the bridges of the real topology"} if {
 	facts.is_guest == true
 	count(facts.gpus) > 1
-	count(acs_paths.judged) > 0
+	count(judged) > 0
 }
 
 missing contains {"fact": "pci.devices[].acs", "words": sprintf("the extended configuration space of %s was not readable; it needs root", [facts.few(hidden)])} if {
 	not facts.is_guest == true
-	hidden := {address | some p in acs_paths.judged; some address in pci.hidden(p)}
+	hidden := {address | some p in judged; some address in pci.hidden(p)}
 	count(hidden) > 0
 }
 
 not_applicable contains "no two devices here communicate over PCIe" if {
-	count(acs_paths.judged) == 0
+	count(judged) == 0
 	is_set(facts.gpu_pairs)
 }
 
 not_applicable contains "fewer than two GPUs" if {
 	not facts.several
 	not facts.gpu_pairs
+}
+
+# The pairs of GPUs, and of a GPU and a NIC, that communicate over PCIe bridges, the bridges on their paths that
+# redirect peer traffic, and how much this matters to each pair.
+
+# judged are the pairs whose traffic would cross PCIe bridges as it stands:
+# GPUs that NVLink does not join and to which the driver does not refuse peer
+# access, and a GPU with a NIC below the same switch (NCCL uses GPUDirect RDMA
+# up to PXB, src/graph/paths.cc; beyond that traffic goes through the CPU by
+# choice).
+judged contains p if {
+	some p in facts.gpu_pairs
+	peers.joined(p) != "nvlink"
+	not p.link_type == "xgmi"
+	not peers.refused(p)
+}
+
+judged contains p if {
+	some p in nic_pairs
+	p.common_bridge != ""
+}
+
+nic_pairs := {p | some p in facts.pairs; p.kind == "gpu-nic"}
+
+# affected are the judged pairs with a redirecting bridge on their path. The bridges of a
+# virtual machine are the hypervisor's own, whatever vendor ids they have (QEMU has Intel
+# root ports and TI switches).
+affected := {p: bridges |
+	not facts.is_guest == true
+	some p in judged
+	bridges := pci.redirecting(p)
+	count(bridges) > 0
+}
+
+# standing is how much a redirecting bridge matters to one pair. A measurement takes
+# precedence over what the facts imply.
+standing(p) := peers.standing(p) if {
+	peers.standing(p)
+} else := "passed-on" if {
+	peers.passed_on(p)
+} else := "rdma" if {
+	p.kind == "gpu-nic"
+	rdma_nic(p.b)
+} else := "nic" if {
+	p.kind == "gpu-nic"
+} else := "tolerated" if {
+	# amdgpu accepts a way through the host bridge on Zen (p2pdma.c).
+	not peers.both_nvidia(p)
+} else := "implied" if {
+	peers.joined(p) == "pcie"
+} # NVLink may join these two: this is not known.
+
+else := "unsure"
+
+# rdma_nic is true for a NIC that is there for RDMA: an InfiniBand one (class 0x0207), or
+# one of Mellanox, whose Ethernet ports also do RDMA.
+rdma_nic(address) if startswith(pci.device[address].class, "0x0207")
+
+rdma_nic(address) if pci.device[address].vendor == "0x15b3"
+
+# PCIe ports whose ACS bits redirect peer traffic, in texts that are cut off and do not show which devices
+# communicate through them.
+
+# Texts are often cut, so that the tree is not known: "lspci -vvv | grep ACSCtl",
+# or a switch's ports alone. What is redirected there may as well be a path that
+# no text mentions.
+#
+# loose are the ports that are known to redirect and stand on no known path of a
+# pair: those of switches, and root ports right above a GPU.
+loose contains d.address if {
+	input.pci.partial == true
+	some d in input.pci.devices
+	d.kind == "bridge"
+	count(pci.redirects(d.address)) > 0
+	not pci.emulated(d.address)
+	not on_path(d.address)
+	switch_port(d)
+}
+
+# setpci shows the register of a port, but not what port it is. If a job fails, it is a
+# suspect, according to NVIDIA's guide.
+loose contains d.address if {
+	benchmarks.job_failed
+	some d in input.pci.devices
+	object.get(d, "class", "") == ""
+	object.get(d, "kind", "") == ""
+	count(pci.redirects(d.address)) > 0
+	not on_path(d.address)
+}
+
+on_path(address) if {
+	some p in facts.pairs
+	address in p.bridges
+}
+
+# switch_vendors make PCIe switches and no root ports: PLX, Broadcom (LSI) and
+# PMC-Sierra (Microsemi, Microchip), as the PCI ID database names them.
+switch_vendors := {"0x10b5", "0x1000", "0x11f8"}
+
+switch_port(d) if d.vendor in switch_vendors
+
+switch_port(d) if d.port_type == "downstream-port"
+
+switch_port(d) if {
+	some g in input.pci.devices
+	g.kind == "gpu"
+	g.ancestors[count(g.ancestors) - 1] == d.address
+}
+
+# unnamed are the lines of ACS controls whose ports are not shown.
+unnamed contains u if {
+	some u in input.pci.unnamed_acs
+	count({bit | some bit in u.control; bit in pci.redirecting_bits}) > 0
+}
+
+# bits are the redirecting bits of all of them.
+port_bits := {bit | some address in loose; some bit in pci.redirects(address)} | {bit |
+	some u in unnamed
+	some bit in u.control
+	bit in pci.redirecting_bits
 }

@@ -35,54 +35,6 @@ with_transfers(outcome) := object.union(machine(on), {"transfers": {"outcome": "
 
 grades(found) := {[f.severity, f.confidence] | some f in found}
 
-test_fires if {
-	found := acs_redirect.findings with input as machine(on)
-	grades(found) == {["high", "likely"]}
-	some f in found
-	f.subject == "0000:40:01.1, 0000:60:01.1"
-	f.affects == [a, b]
-	f.params.bridges == ["0000:40:01.1", "0000:60:01.1"]
-	contains(f.message, "CmpltRedir, ReqRedir")
-}
-
-test_fires_on_egress_control if {
-	count(acs_redirect.findings) == 1 with input as machine(["EgressCtrl"])
-}
-
-test_measurement_decides if {
-	grades(acs_redirect.findings) == {["critical", "confirmed"]} with input as with_transfers("corrupt")
-	grades(acs_redirect.findings) == {["critical", "confirmed"]} with input as with_transfers("hang")
-	grades(acs_redirect.findings) == {["high", "confirmed"]} with input as with_transfers("slow")
-	grades(acs_redirect.findings) == {["info", "likely"]} with input as with_transfers("ok")
-}
-
-test_silent_for_bits_that_redirect_nothing if {
-	healthy := machine(["SrcValid", "TransBlk", "UpstreamFwd"])
-	count(acs_redirect.findings) == 0 with input as healthy
-	count(acs_redirect.missing) == 0 with input as healthy
-}
-
-test_silent_off_the_path if {
-	elsewhere := object.union(machine([]), {"pci": {"devices": array.concat(machine([]).pci.devices, [port("0000:00:01.1", on)])}})
-	count(acs_redirect.findings) == 0 with input as elsewhere
-}
-
-test_silent_above_the_turning_point if {
-	turning := object.union(machine(on), {"links": {"pairs": [object.union(pair, {"bridges": ["0000:40:01.1"], "common_bridge": "0000:40:01.1"})]}})
-	count(acs_redirect.findings) == 0 with input as turning
-}
-
-test_silent_with_nvlink if {
-	joined := object.union(machine(on), {"links": {"pairs": [object.union(pair, {"nvlinks": 18})]}})
-	count(acs_redirect.findings) == 0 with input as joined
-	count(acs_redirect.not_applicable) == 1 with input as joined
-}
-
-test_silent_where_peer_access_is_refused if {
-	refused := object.union(machine(on), {"links": {"pairs": [object.union(pair, {"p2p": {"read": "gpu-not-supported", "write": "gpu-not-supported"}})]}})
-	count(acs_redirect.findings) == 0 with input as refused
-}
-
 test_silent_with_direct_translated_p2p if {
 	bits := array.concat(on, ["DirectTrans"])
 	translated := object.union(machine(bits), {"pci": {"devices": [
@@ -95,15 +47,6 @@ test_silent_with_direct_translated_p2p if {
 		endpoint(a, true), endpoint(b, false),
 	]}})
 	count(acs_redirect.findings) == 1 with input as one_end
-}
-
-test_unsure_without_nvml if {
-	bare := {
-		"host": {"virtualization": {"guest": false}},
-		"links": {"pairs": [object.remove(pair, ["nvlinks"])]},
-		"pci": machine(on).pci,
-	}
-	grades(acs_redirect.findings) == {["medium", "possible"]} with input as bare
 }
 
 # The way through host memory is advised where peer access fails, or where it
@@ -192,12 +135,6 @@ test_unresolvable_without_facts if {
 	count(acs_redirect.missing) == 1 with input as {}
 }
 
-test_not_applicable_to_one_gpu if {
-	one := {"gpus": {"devices": [gpu(a)]}}
-	count(acs_redirect.missing) == 0 with input as one
-	count(acs_redirect.not_applicable) == 1 with input as one
-}
-
 # The texts that people send: ports without their devices, or cut trees.
 
 unnamed := {"pci": {"devices": [], "partial": true, "unnamed_acs": [
@@ -213,15 +150,6 @@ failing := {"logs": {"messages": [{
 plx := {"address": "0000:3a:08.0", "vendor": "0x10b5", "class": "0x060400", "kind": "bridge", "acs": {"capability": on, "control": on}}
 
 switch_alone := {"pci": {"devices": [plx], "partial": true}}
-
-test_fires_on_unnamed_ports_of_a_failing_job if {
-	found := acs_redirect.findings with input as object.union(unnamed, failing)
-	grades(found) == {["high", "likely"]}
-	some f in found
-	f.remedies[0] == "disable-acs"
-	contains(f.message, "2 of the ports")
-	[e.source | some e in f.evidence] == ["lspci.txt:11"]
-}
 
 test_unnamed_ports_alone_say_little if {
 	grades(acs_redirect.findings) == {["low", "possible"]} with input as unnamed
@@ -240,11 +168,6 @@ test_fires_on_the_port_above_a_gpu_of_a_cut_tree if {
 		{"address": a, "kind": "gpu", "vendor": "0x10de", "ancestors": ["0000:3a:08.0"]},
 	]}})
 	grades(found) == {["high", "likely"]}
-}
-
-test_a_passthrough_host_keeps_acs_in_a_cut_tree if {
-	found := acs_redirect.findings with input as object.union_n([switch_alone, failing, {"host": {"virtualization": {"guest": false, "passthrough_host": true}}}])
-	{r | some f in found; some r in f.remedies} == {"nccl-p2p-disable"}
 }
 
 many := {"pci": {"partial": true, "devices": [object.union(plx, {"address": sprintf("0000:3a:0%d.0", [n])}) | some n in numbers.range(1, 5)]}}
@@ -270,14 +193,70 @@ test_texts_name_the_way_out if {
 	"lspci.txt:7" in {e.source | some e in f.evidence}
 }
 
-# NVIDIA's advice is not AMD's: where all GPUs are AMD's, bits on ports that nobody
-# placed are one suspect among others.
-test_amd_alone_is_weighed_less if {
-	document := {
-		"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd", "name": "AMD Radeon AI PRO R9700"}]},
-		"pci": {"devices": [], "unnamed_acs": [{"control": ["ReqRedir", "CmpltRedir"], "count": 4, "source": "lspci.txt", "line": 2}]},
-		"logs": {"messages": [{"id": "rocr-memory-fault", "program": "rocr", "role": "category", "text": "x", "source": "x", "line": 1, "order": 0, "fields": {}}]},
-	}
-	some f in acs_redirect.findings with input as document
-	[f.severity, f.confidence, f.remedies] == ["medium", "possible", ["nccl-p2p-disable", "disable-acs"]]
+acs_paths_a := "0000:41:00.0"
+
+acs_paths_b := "0000:61:00.0"
+
+acs_paths_nic := "0000:42:00.0"
+
+acs_paths_port(address, bits) := {"address": address, "vendor": "0x1022", "class": "0x060400", "kind": "bridge", "acs": {"control": bits}}
+
+acs_paths_pair := {"a": acs_paths_a, "b": acs_paths_b, "kind": "gpu-gpu", "nvlinks": 0, "bridges": ["0000:40:01.1", "0000:60:01.1"]}
+
+below := {"a": acs_paths_a, "b": acs_paths_nic, "kind": "gpu-nic", "bridges": ["0000:40:01.1"], "common_bridge": "0000:40:00.0"}
+
+acs_paths_machine(pairs, nic_class) := {
+	"host": {"virtualization": {"guest": false}},
+	"gpus": {"devices": [{"address": x, "vendor": "nvidia"} | some x in [acs_paths_a, acs_paths_b]]},
+	"links": {"pairs": pairs},
+	"pci": {"devices": [
+		acs_paths_port("0000:40:01.1", ["ReqRedir"]), acs_paths_port("0000:60:01.1", []),
+		{"address": acs_paths_nic, "vendor": "0x8086", "class": nic_class, "kind": "nic"},
+	]},
+}
+
+test_standing if {
+	acs_redirect.standing(acs_paths_pair) == "implied" with input as acs_paths_machine([acs_paths_pair], "0x020000")
+	acs_redirect.standing(below) == "rdma" with input as acs_paths_machine([below], "0x020700")
+	acs_redirect.standing(below) == "nic" with input as acs_paths_machine([below], "0x020000")
+	unread := object.remove(acs_paths_pair, ["nvlinks"])
+	acs_redirect.standing(unread) == "unsure" with input as acs_paths_machine([unread], "0x020000")
+	amd := {"gpus": {"devices": [{"address": x, "vendor": "amd"} | some x in [acs_paths_a, acs_paths_b]]}}
+	acs_redirect.standing(acs_paths_pair) == "tolerated" with input as object.union(acs_paths_machine([acs_paths_pair], "0x020000"), amd)
+	slow := {"transfers": {"outcome": "ok", "transfers": [{"test": "copy", "source": acs_paths_a, "destination": acs_paths_b, "outcome": "slow"}]}}
+	acs_redirect.standing(acs_paths_pair) == "slow" with input as object.union(acs_paths_machine([acs_paths_pair], "0x020000"), slow)
+}
+
+# plx is the port of a switch that redirects requests.
+acs_ports_plx := {"address": "0000:3a:08.0", "vendor": "0x10b5", "kind": "bridge", "acs": {"control": ["SrcValid", "ReqRedir"]}}
+
+root := object.union(acs_ports_plx, {"vendor": "0x1022"})
+
+cut(devices) := {"pci": {"partial": true, "devices": devices}}
+
+test_ports_of_switches if {
+	acs_redirect.loose == {"0000:3a:08.0"} with input as cut([acs_ports_plx])
+	acs_redirect.loose == {"0000:3a:08.0"} with input as cut([object.union(root, {"port_type": "downstream-port"})])
+	acs_redirect.port_bits == {"ReqRedir"} with input as cut([acs_ports_plx])
+	acs_redirect.loose == set() with input as cut([object.union(acs_ports_plx, {"acs": {"control": ["SrcValid"]}})])
+	acs_redirect.loose == set() with input as {"pci": {"partial": false, "devices": [acs_ports_plx]}}
+}
+
+test_the_port_above_a_gpu if {
+	acs_redirect.loose == set() with input as cut([root])
+	gpu := {"address": "0000:41:00.0", "kind": "gpu", "vendor": "0x10de", "ancestors": ["0000:3a:08.0"]}
+	acs_redirect.loose == {"0000:3a:08.0"} with input as cut([root, gpu])
+}
+
+test_a_port_on_a_known_path_is_not_loose if {
+	path := {"links": {"pairs": [{"a": "0000:41:00.0", "b": "0000:61:00.0", "kind": "gpu-gpu", "bridges": ["0000:3a:08.0"]}]}}
+	acs_redirect.loose == set() with input as object.union(cut([acs_ports_plx]), path)
+}
+
+# setpci shows a register, and neither the class nor the kind of its port.
+test_a_register_alone_where_a_job_fails if {
+	register := {"pci": {"devices": [{"address": "0000:3a:08.0", "acs": {"control": ["CmpltRedir"]}}]}}
+	acs_redirect.loose == set() with input as register
+	failed := {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "complete": false}]}
+	acs_redirect.loose == {"0000:3a:08.0"} with input as object.union(register, failed)
 }

@@ -21,71 +21,12 @@ machine(bar1) := {
 
 grades(found) := {[f.severity, f.confidence] | some f in found}
 
-test_fires_where_the_bar_could_grow if {
-	missed := object.union(machine(small), {"pci": {"devices": [rebar(x, small, 64 * gib) | some x in [a, b]]}})
-	found := bar_too_small.findings with input as missed
-	grades(found) == {["medium", "confirmed"]}
-	some f in found
-	f.subject == "host"
-	f.affects == [a, b]
-	contains(f.message, "256 MiB of 48 GiB")
-	contains(f.message, "offers 64 GiB")
-}
-
-test_low_where_it_cannot if {
-	grades(bar_too_small.findings) == {["low", "likely"]} with input as machine(small)
-}
-
 test_low_where_nvlink_carries_the_traffic if {
 	joined := object.union(machine(small), {
 		"pci": {"devices": [rebar(x, small, 64 * gib) | some x in [a, b]]},
 		"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 4}]},
 	})
 	grades(bar_too_small.findings) == {["low", "confirmed"]} with input as joined
-}
-
-test_low_where_copies_work if {
-	proven := object.union(machine(small), {
-		"pci": {"devices": [rebar(x, small, 64 * gib) | some x in [a, b]]},
-		"transfers": {"outcome": "ok", "transfers": [
-			{"test": "copy", "source": a, "destination": b, "outcome": "ok"},
-			{"test": "copy", "source": b, "destination": a, "outcome": "ok"},
-		]},
-	})
-	grades(bar_too_small.findings) == {["low", "confirmed"]} with input as proven
-}
-
-test_amd_needs_all_of_it if {
-	radeon := {
-		"gpus": {"devices": [{"address": x, "vendor": "amd", "memory_bytes": 24 * gib} | some x in [a, b]]},
-		"pci": {"devices": [{"address": x, "bars": [{"index": 0, "size_bytes": small}]} | some x in [a, b]]},
-	}
-	grades(bar_too_small.findings) == {["medium", "likely"]} with input as radeon
-}
-
-test_no_room if {
-	devices := [{"address": a, "bars": [{"index": 1, "size_bytes": 64 * gib, "unassigned": true}, {"index": 5, "size_bytes": 128, "io": true, "unassigned": true}]}]
-	found := bar_too_small.findings with input as object.union(machine(64 * gib), {"pci": {"devices": devices}})
-	grades(found) == {["high", "confirmed"]}
-	some f in found
-	f.subject == a
-	contains(f.message, "BAR 1 of")
-}
-
-test_silent if {
-	count(bar_too_small.findings) == 0 with input as machine(64 * gib)
-	count(bar_too_small.missing) == 0 with input as machine(64 * gib)
-
-	# An RTX PRO 6000 shows less than its memory, and a MIG slice less still.
-	count(bar_too_small.findings) == 0 with input as machine(47 * gib)
-	slices := {"gpus": {"devices": [object.union(gpu(a, 8 * gib, 40), {"mig": true})]}}
-	count(bar_too_small.findings) == 0 with input as slices
-}
-
-test_coherent_platforms_have_none if {
-	grace := {"gpus": {"devices": [object.remove(gpu(a, 0, 96), ["bar1_bytes"])]}}
-	count(bar_too_small.findings) == 0 with input as grace
-	count(bar_too_small.not_applicable) == 1 with input as grace
 }
 
 test_unresolvable if {
@@ -95,16 +36,7 @@ test_unresolvable if {
 	count(bar_too_small.missing) == 1 with input as dumb
 }
 
-test_not_applicable_without_a_gpu if {
-	count(bar_too_small.not_applicable) == 1 with input as {"gpus": {"devices": []}}
-}
-
 # The texts that people send.
-
-event(kind, address, message, extra) := object.union(
-	{"kind": kind, "address": address, "message": message, "seconds": 1, "count": 1, "source": "dmesg.txt", "line": 5},
-	extra,
-)
 
 log(events) := {"kernel_log": {"source": "dmesg.txt", "events": events}}
 
@@ -133,11 +65,6 @@ test_a_bar_that_lspci_shows_small_is_worth_knowing if {
 	shown := {"pci": {"devices": [object.union(rebar(a, small, 32 * gib), {"kind": "gpu", "vendor": "0x10de"})]}}
 	grades(bar_too_small.findings) == {["low", "likely"]} with input as shown
 	count(bar_too_small.findings) == 0 with input as {"pci": {"devices": [object.union(rebar(a, 16 * gib, 32 * gib), {"kind": "gpu", "vendor": "0x10de"})]}}
-}
-
-test_silent_on_the_same_words_of_hip if {
-	hip := json.patch(mapping("AMD Instinct MI210", 64), [{"op": "replace", "path": "/logs/messages/0/id", "value": "hip-ipc-failed"}])
-	count(bar_too_small.findings) == 0 with input as hip
 }
 
 test_a_mapping_that_failed_and_a_small_window if {
@@ -217,4 +144,116 @@ test_amd_tells_what_is_visible if {
 	counted := {"a": a, "b": b, "kind": "gpu-gpu", "link_type": "xgmi", "nvlinks": 0}
 	grown := object.union(visible(16 * gib, "xgmi"), {"links": {"pairs": [counted]}, "pci": {"devices": [rebar(x, small, 32 * gib) | some x in [a, b]]}})
 	grades(bar_too_small.findings) == {["low", "likely"]} with input as grown
+}
+
+bar_room_a := "0000:01:00.0"
+
+bar_room_b := "0000:02:00.0"
+
+bar_room_gib := (1024 * 1024) * 1024
+
+bar_room_gpu(address, bar1, memory) := {"address": address, "vendor": "nvidia", "memory_bytes": memory * bar_room_gib, "bar1_bytes": bar1}
+
+bar_room_small := 268435456
+
+event(kind, address, message, extra) := object.union(
+	{"kind": kind, "address": address, "message": message, "seconds": 1, "count": 1, "source": "dmesg.txt", "line": 5},
+	extra,
+)
+
+bar_room_log(events) := {"kernel_log": {"source": "dmesg.txt", "events": events}}
+
+confidences(signs) := {object.get(s, "confidence", "likely") | some s in signs}
+
+no_room := event("bar", bar_room_a, "nvidia 0000:01:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space", {"fields": {"driver": "nvidia"}, "bar": 1, "size_bytes": 32 * bar_room_gib})
+
+test_fires_on_a_bar_that_found_no_room if {
+	found := bar_too_small.signs with input as bar_room_log([no_room])
+	confidences(found) == {"confirmed"}
+	some f in found
+	f.gpus == {bar_room_a}
+	contains(f.message, "32 GiB of BAR 1")
+	f.evidence[0].source == "dmesg.txt:5"
+	invalid := event("bar", bar_room_b, "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:02:00.0)", {"id": "nvrm-bar-invalid"})
+	count(bar_too_small.signs) == 1 with input as bar_room_log([invalid])
+	known := object.union(bar_room_log([event("bar", bar_room_a, "pci 0000:01:00.0: BAR 1: no space for [mem size 0x10000000]", {"bar": 1})]), {"gpus": {"devices": [bar_room_gpu(bar_room_a, 64 * bar_room_gib, 48)]}})
+	count(bar_too_small.signs) == 1 with input as known
+	large := event("bar", bar_room_a, "pci 0000:01:00.0: BAR 1: no space for [mem size 0x800000000]", {"bar": 1, "size_bytes": 32 * bar_room_gib})
+	count(bar_too_small.signs) == 1 with input as bar_room_log([large])
+}
+
+window := event("bridge-window", "0000:00:1d.4", "pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]", {"size_bytes": 48 * bar_room_gib})
+
+below_it := {
+	"gpus": {"devices": [bar_room_gpu(bar_room_a, bar_room_small, 24)]},
+	"pci": {"devices": [{"address": bar_room_a, "kind": "gpu", "root_bus": "pci0000:00", "ancestors": ["0000:00:1d.4"]}]},
+}
+
+test_fires_on_a_bridge_window_that_found_no_room if {
+	found := bar_too_small.signs with input as object.union(bar_room_log([window]), below_it)
+	confidences(found) == {"confirmed"}
+	unknown := object.union(bar_room_log([window]), {"gpus": {"devices": [{"address": bar_room_a, "vendor": "nvidia"}]}})
+	confidences(bar_too_small.signs) == {"likely"} with input as unknown
+}
+
+test_silent_on_bridge_windows_of_others if {
+	count(bar_too_small.signs) == 0 with input as bar_room_log([window])
+	roomy := object.union(bar_room_log([window]), object.union(below_it, {"gpus": {"devices": [bar_room_gpu(bar_room_a, 32 * bar_room_gib, 24)]}}))
+	count(bar_too_small.signs) == 0 with input as roomy
+}
+
+test_fires_on_a_driver_that_found_no_memory_to_map if {
+	failed := event("amdgpu", bar_room_a, "amdgpu: probe of 0000:01:00.0 failed with error -12", {"code": 12})
+	confidences(bar_too_small.signs) == {"likely"} with input as bar_room_log([failed])
+
+	# The BAR itself is told: no guess is needed.
+	room := event("bar", bar_room_a, "pci 0000:01:00.0: BAR 5 [mem size 0x00080000]: can't assign; no space", {"bar": 5, "size_bytes": 524288})
+	confidences(bar_too_small.signs) == {"confirmed"} with input as bar_room_log([failed, room])
+	count(bar_too_small.signs) == 0 with input as bar_room_log([event("amdgpu", bar_room_a, "amdgpu: probe of 0000:01:00.0 failed with error -22", {"code": 22})])
+}
+
+test_a_bar_that_the_tree_shows_without_room if {
+	devices := [{"address": bar_room_a, "bars": [{"index": 1, "size_bytes": 64 * bar_room_gib, "unassigned": true}, {"index": 5, "size_bytes": 128, "io": true, "unassigned": true}]}]
+	tree := {"gpus": {"devices": [bar_room_gpu(bar_room_a, 64 * bar_room_gib, 48)]}, "pci": {"devices": devices}}
+	some s in bar_too_small.signs with input as tree
+	[s.gpus, s.confidence] == [{bar_room_a}, "confirmed"]
+	contains(s.message, "BAR 1 of")
+	count(bar_too_small.signs) == 1 with input as object.union(tree, bar_room_log([no_room]))
+}
+
+bars_a := "0000:01:00.0"
+
+bars_gib := (1024 * 1024) * 1024
+
+mib := 1024 * 1024
+
+nvidia(window, memory, extra) := {"gpus": {"devices": [object.union({"address": bars_a, "vendor": "nvidia", "bar1_bytes": window, "memory_bytes": memory * bars_gib}, extra)]}}
+
+amd(window) := {
+	"gpus": {"devices": [{"address": bars_a, "vendor": "amd", "memory_bytes": 24 * bars_gib}]},
+	"pci": {"devices": [{"address": bars_a, "bars": [{"index": 0, "size_bytes": window}]}]},
+}
+
+test_small if {
+	bar_too_small.small == {bars_a: 256 * mib} with input as nvidia(256 * mib, 24, {})
+	bar_too_small.small == {} with input as nvidia(64 * bars_gib, 96, {})
+	bar_too_small.small == {} with input as nvidia(8 * bars_gib, 40, {"mig": true})
+	bar_too_small.small == {} with input as nvidia(256 * mib, 24, {"virtualization_mode": "vgpu"})
+	bar_too_small.small == {bars_a: 256 * mib} with input as amd(256 * mib)
+	bar_too_small.small == {} with input as amd(32 * bars_gib)
+}
+
+# What the driver says is visible stands above the size of the window.
+test_bars_amd_tells_what_is_visible if {
+	part := {"gpus": {"devices": [{"address": bars_a, "vendor": "amd", "memory_bytes": 24 * bars_gib, "visible_memory_bytes": 16 * bars_gib}]}}
+	bar_too_small.small == {bars_a: 16 * bars_gib} with input as part
+	whole := {"gpus": {"devices": [{"address": bars_a, "vendor": "amd", "memory_bytes": 24 * bars_gib, "visible_memory_bytes": 24 * bars_gib}]}}
+	bar_too_small.small == {} with input as object.union(amd(256 * mib), whole)
+}
+
+test_growable if {
+	card := {"pci": {"devices": [{"address": bars_a, "resizable_bars": [{"index": 1, "max_bytes": 32 * bars_gib}]}]}}
+	bar_too_small.growable(bars_a, 256 * mib) == 32 * bars_gib with input as card
+	not bar_too_small.growable(bars_a, 32 * bars_gib) with input as card
+	not bar_too_small.growable(bars_a, 256 * mib) with input as {}
 }

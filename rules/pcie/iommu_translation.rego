@@ -33,9 +33,7 @@ import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.iommu
-import data.gpudoctor.lib.iommu_cures
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.nvidia_iommu
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
@@ -69,7 +67,7 @@ found contains {
 	"subject": peers.shorten(gpus),
 	"affects": sort(peers.ends(pairs)),
 	"message": sprintf("The kernel keeps %d GPUs in translated IOMMU domains (%s), and %s communicate over PCIe. %s%s", [
-		count(gpus), concat(", ", sort({nvidia_iommu.group[address].type | some address in gpus})), peers.pairs_text(pairs), told(name, pairs), overridden,
+		count(gpus), concat(", ", sort({group[address].type | some address in gpus})), peers.pairs_text(pairs), told(name, pairs), overridden,
 	]),
 	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(iommu.asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
 	"params": {"gpus": sort(gpus)},
@@ -77,9 +75,9 @@ found contains {
 	"confidence": weight[name][1],
 	"remedies": remedies(name, pairs),
 } if {
-	some name in {nvidia_iommu.standing(p) | some p in nvidia_iommu.affected}
+	some name in {standing(p) | some p in affected}
 	not silenced(name)
-	pairs := {p | some p in nvidia_iommu.affected; nvidia_iommu.standing(p) == name}
+	pairs := {p | some p in affected; standing(p) == name}
 	gpus := {address |
 		some address in peers.ends(pairs)
 		pci.translated(address)
@@ -87,9 +85,9 @@ found contains {
 }
 
 type_evidence(gpus) := [{
-	"fact": sprintf("iommu.groups[%d].type", [nvidia_iommu.group[address].id]),
-	"value": nvidia_iommu.group[address].type,
-	"source": sprintf("/sys/kernel/iommu_groups/%d/type (%s)", [nvidia_iommu.group[address].id, address]),
+	"fact": sprintf("iommu.groups[%d].type", [group[address].id]),
+	"value": group[address].type,
+	"source": sprintf("/sys/kernel/iommu_groups/%d/type (%s)", [group[address].id, address]),
 } |
 	some address in sort(gpus)
 ]
@@ -98,10 +96,10 @@ type_evidence(gpus) := [{
 # it was measured faster; who has not tried may be using what works.
 remedies(name, pairs) := {
 	"works": [],
-	"failed": array.concat(["nccl-p2p-disable"], iommu_cures.lasting),
-	"slow": array.concat(iommu_cures.lasting, staging.remedies(pairs)),
-	"implied": iommu_cures.lasting,
-	"unsure": iommu_cures.lasting,
+	"failed": array.concat(["nccl-p2p-disable"], lasting),
+	"slow": array.concat(lasting, staging.remedies(pairs)),
+	"implied": lasting,
+	"unsure": lasting,
 }[name]
 
 default overridden := ""
@@ -118,15 +116,15 @@ found contains {
 	"subject": peers.shorten(addresses),
 	"affects": sort(addresses & known_gpus),
 	"message": sprintf("The IOMMU blocked accesses by NVIDIA GPUs (%d in the kernel log), so it translates their addresses: peer-to-peer transfers hang or lose data.", [
-		sum([e.count | some e in nvidia_iommu.refused]),
+		sum([e.count | some e in refused]),
 	]),
-	"evidence": pci.event_evidence(nvidia_iommu.refused),
-	"params": {"gpus": sort(addresses), "vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in nvidia_iommu.refused}]},
+	"evidence": pci.event_evidence(refused),
+	"params": {"gpus": sort(addresses), "vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in refused}]},
 	"severity": "critical",
 	"confidence": {true: "confirmed", false: "likely"}[count(known_gpus) > 1],
-	"remedies": array.concat(iommu_cures.lasting, iommu_cures.stopgap),
+	"remedies": array.concat(lasting, stopgap),
 } if {
-	addresses := {e.address | some e in nvidia_iommu.refused}
+	addresses := {e.address | some e in refused}
 	count(addresses) > 0
 }
 
@@ -134,22 +132,22 @@ found contains {
 # active. Groups may be exempt, so the types of groups take precedence.
 found contains {
 	"id": "by-default",
-	"affects": sort(peers.ends(nvidia_iommu.suspects)),
+	"affects": sort(peers.ends(suspects)),
 	"message": sprintf("The kernel log shows an IOMMU (%s) that translates by default, and %s communicate over PCIe. %s", [
-		input.iommu.vendor, peers.pairs_text(nvidia_iommu.suspects), words.implied,
+		input.iommu.vendor, peers.pairs_text(suspects), words.implied,
 	]),
 	"evidence": array.concat(
 		pci.event_evidence({e | some e in pci.events["iommu-mode"]}),
 		[{"fact": "iommu.vendor", "value": input.iommu.vendor, "source": facts.read_at("iommu.vendor", "the kernel log")}],
 	),
-	"params": {"gpus": sort(peers.ends(nvidia_iommu.suspects))},
+	"params": {"gpus": sort(peers.ends(suspects))},
 	"severity": grade[0],
 	"confidence": grade[1],
-	"remedies": iommu_cures.of_texts,
+	"remedies": of_texts,
 } if {
 	pci.translates_by_default
-	count(nvidia_iommu.suspects) > 0
-	grade := {"implied": ["high", "likely"], "unsure": ["low", "possible"]}[nvidia_iommu.suspects_standing]
+	count(suspects) > 0
+	grade := {"implied": ["high", "likely"], "unsure": ["low", "possible"]}[suspects_standing]
 }
 
 # Someone lists the units of the IOMMU, so it is on, and the command line asks for no
@@ -157,18 +155,18 @@ found contains {
 # (CONFIG_IOMMU_DEFAULT_PASSTHROUGH, which is off by default and in distributions).
 found contains {
 	"id": "on",
-	"affects": sort(peers.ends(nvidia_iommu.suspects)),
+	"affects": sort(peers.ends(suspects)),
 	"message": sprintf("The IOMMU is on (%s), the kernel command line does not set pass-through, and %s communicate over PCIe when they use peer access. %s", [
-		concat(", ", sort(input.iommu.units)), peers.pairs_text(nvidia_iommu.suspects), words[nvidia_iommu.suspects_standing],
+		concat(", ", sort(input.iommu.units)), peers.pairs_text(suspects), words[suspects_standing],
 	]),
 	"evidence": [
 		{"fact": "iommu.units", "value": input.iommu.units, "source": "/sys/class/iommu"},
 		{"fact": "host.command_line", "value": input.host.command_line, "source": "/proc/cmdline"},
 	],
-	"params": {"gpus": sort(peers.ends(nvidia_iommu.suspects))},
+	"params": {"gpus": sort(peers.ends(suspects))},
 	"severity": "medium",
 	"confidence": "possible",
-	"remedies": iommu_cures.of_texts,
+	"remedies": of_texts,
 } if {
 	count(input.texts) > 0
 	count(input.iommu.units) > 0
@@ -177,7 +175,7 @@ found contains {
 	count(iommu.passing | iommu.off) == 0
 	not pci.translates_by_default
 	not input.iommu.default_domain == "passthrough"
-	count(nvidia_iommu.suspects) > 0
+	count(suspects) > 0
 }
 
 # A collective that does not end between NVIDIA GPUs that use peer access, where the
@@ -211,7 +209,7 @@ found contains {
 	"message": sprintf("%s, and a job on NVIDIA GPUs that are connected only by PCIe fails. If the IOMMU is on, NVIDIA does not support peer-to-peer transfers through its translation on bare metal: they may hang or deliver wrong data.", [asked[0]]),
 	"evidence": [iommu.evidence],
 	"confidence": asked[1],
-	"remedies": iommu_cures.of_texts,
+	"remedies": of_texts,
 } if {
 	asked
 	count(input.texts) > 0
@@ -231,7 +229,7 @@ asked := [sprintf("The kernel command line sets the IOMMU to translate (%s)", [f
 }
 
 missing contains {"fact": "iommu.groups", "words": "the IOMMU groups are not known"} if {
-	count(nvidia_iommu.over_pcie) > 0
+	count(over_pcie) > 0
 	not pci.translates_by_default
 	not facts.is_guest == true
 	not groups_known
@@ -239,18 +237,18 @@ missing contains {"fact": "iommu.groups", "words": "the IOMMU groups are not kno
 
 missing contains {"fact": "iommu.groups[].type", "words": "this kernel does not report what is in force (Linux 5.11 and newer do)"} if {
 	not facts.is_guest == true
-	some p in nvidia_iommu.judged
+	some p in judged
 	some address in [p.a, p.b]
-	object.get(nvidia_iommu.group[address], "type", "") == ""
+	object.get(group[address], "type", "") == ""
 }
 
 missing contains {"fact": "iommu", "words": "in a virtual machine, the host's IOMMU applies, which cannot be seen from here"} if {
-	count(nvidia_iommu.over_pcie) > 0
+	count(over_pcie) > 0
 	facts.is_guest == true
 }
 
 missing contains {"fact": "host.virtualization", "words": "it is not known whether this is bare metal"} if {
-	count(nvidia_iommu.over_pcie) > 0
+	count(over_pcie) > 0
 	not virtualization_known
 }
 
@@ -265,10 +263,104 @@ virtualization_known if is_boolean(facts.is_guest)
 
 not_applicable contains "no two NVIDIA GPUs here communicate over PCIe" if {
 	is_set(facts.gpu_pairs)
-	count(nvidia_iommu.judged | nvidia_iommu.over_pcie) == 0
+	count(judged | over_pcie) == 0
 }
 
 not_applicable contains "fewer than two GPUs" if {
 	not facts.several
 	not facts.gpu_pairs
 }
+
+# Remedies in the order in which to try them, without those that are already in force or would do harm.
+
+# lasting are those that leave the IOMMU on where it guards guests from each other. What was asked
+# for already need not be asked for again.
+lasting := [cure |
+	some [cure, of_use] in [["iommu-pt", count(iommu.asked_for_passthrough) == 0], ["iommu-off", no_guests]]
+	of_use
+]
+
+default no_guests := true
+
+no_guests := false if facts.is_passthrough_host == true
+
+# of_texts: who sends texts has trouble with a job and can try without peer access
+# at once.
+of_texts := array.concat(lasting, ["nccl-p2p-disable"])
+
+# stopgap is NCCL's variable, which helps those who run NCCL until the machine is
+# fixed, and no other program.
+default stopgap := []
+
+stopgap := ["nccl-p2p-disable"] if input.transfers
+
+stopgap := ["nccl-p2p-disable"] if {
+	some m in input.logs.messages
+	m.program in {"nccl", "rccl", "pytorch"}
+}
+
+stopgap := ["nccl-p2p-disable"] if count(input.logs.communicators) > 0
+
+# The pairs of NVIDIA GPUs between which an IOMMU translates, or may translate, and their accesses that it
+# blocked.
+
+# group is the IOMMU group of each device.
+group[address] := g if {
+	some g in input.iommu.groups
+	some address in g.devices
+}
+
+# judged are the pairs of NVIDIA GPUs on bare metal that communicate over PCIe. AMD's GPUs
+# need the opposite on some models, and an Arm SMMU serves Grace's coherent links, so
+# neither is judged here.
+judged contains p if {
+	pci.bare_metal
+	some p in over_pcie
+	not peers.refused(p)
+	not peers.passed_on(p)
+	not input.iommu.vendor == "arm"
+}
+
+over_pcie := {p | some p in facts.gpu_pairs; peers.both_nvidia(p); peers.joined(p) != "nvlink"}
+
+# affected are the judged pairs of which an end is translated.
+affected contains p if {
+	some p in judged
+	some address in [p.a, p.b]
+	pci.translated(address)
+}
+
+# standing is how much the translation matters to one pair. A measurement takes precedence
+# over what the facts imply.
+standing(p) := peers.standing(p) if {
+	peers.standing(p)
+} else := unmeasured(p)
+
+unmeasured(p) := {true: "implied", false: "unsure"}[peers.joined(p) == "pcie"]
+
+# suspects are the judged pairs of whose groups the type is not known.
+suspects := {p |
+	some p in judged
+	not groups_told(p)
+	peers.measured(p.a, p.b) in {"nothing", "failed"}
+}
+
+groups_told(p) if {
+	some address in [p.a, p.b]
+	count(pci.domains[address]) > 0
+}
+
+suspects_standing := {true: "implied", false: "unsure"}["implied" in {unmeasured(p) | some p in suspects}]
+
+# refused are the accesses of NVIDIA GPUs that the IOMMU refused, as the kernel
+# logs them: a GPU that wrote to a peer's address for which there is no mapping.
+refused contains e if {
+	some kind in ["amd-vi-fault", "dmar-fault"]
+	some e in pci.events[kind]
+	of_nvidia(e)
+	not facts.is_guest == true
+}
+
+of_nvidia(e) if peers.vendor(e.address) == "nvidia"
+
+of_nvidia(e) if e.fields.driver == "nvidia"

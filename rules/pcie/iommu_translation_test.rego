@@ -27,28 +27,10 @@ with_transfers(outcome) := object.union(machine("DMA-FQ"), {"transfers": {"outco
 
 grades(found) := {[f.severity, f.confidence] | some f in found}
 
-test_fires if {
-	found := iommu_translation.findings with input as machine("DMA-FQ")
-	grades(found) == {["high", "likely"]}
-	some f in found
-	f.affects == [a, b]
-	count(f.evidence) == 2
-	grades(iommu_translation.findings) == {["high", "likely"]} with input as machine("DMA")
-}
-
 test_measurement_decides if {
 	grades(iommu_translation.findings) == {["critical", "confirmed"]} with input as with_transfers("corrupt")
 	grades(iommu_translation.findings) == {["high", "confirmed"]} with input as with_transfers("slow")
 	grades(iommu_translation.findings) == {["info", "likely"]} with input as with_transfers("ok")
-}
-
-test_command_line_is_not_believed if {
-	asked := object.union(machine("DMA"), {"iommu": {"command_line": ["iommu=pt"]}})
-	some f in iommu_translation.findings with input as asked
-	contains(f.message, "sets iommu=pt")
-	f.remedies == ["iommu-off"]
-	unasked := object.union(machine("identity"), {"iommu": {"command_line": []}})
-	count(iommu_translation.findings) == 0 with input as unasked
 }
 
 test_passthrough_host_keeps_its_iommu if {
@@ -58,56 +40,6 @@ test_passthrough_host_keeps_its_iommu if {
 	})
 	some f in iommu_translation.findings with input as host
 	f.remedies == ["iommu-pt"]
-}
-
-test_advice_fits_the_fault if {
-	advice(machine("DMA")) == ["iommu-pt", "iommu-off"]
-	advice(with_transfers("slow")) == ["iommu-pt", "iommu-off"]
-	advice(with_transfers("hang")) == ["nccl-p2p-disable", "iommu-pt", "iommu-off"]
-	advice(with_transfers("ok")) == []
-	slow := [{"test": "copy", "source": x, "destination": y, "outcome": "slow", "gbps": 3} | some [x, y] in [[a, b], [b, a]]]
-	staged := [{"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": 11.2}]
-	advice(object.union(machine("DMA"), {"transfers": {"outcome": "ok", "transfers": array.concat(slow, staged)}})) == ["iommu-pt", "iommu-off", "nccl-p2p-disable"]
-}
-
-advice(document) := f.remedies if {
-	found := iommu_translation.findings with input as document
-	count(found) == 1
-	some f in found
-}
-
-test_silent_with_identity_domains if {
-	count(iommu_translation.findings) == 0 with input as machine("identity")
-	count(iommu_translation.missing) == 0 with input as machine("identity")
-	count(iommu_translation.not_applicable) == 0 with input as machine("identity")
-}
-
-test_silent_without_an_iommu if {
-	off := object.union(machine("DMA"), {"iommu": {"units": [], "groups": []}})
-	count(iommu_translation.findings) == 0 with input as off
-}
-
-test_silent_with_nvlink if {
-	joined := object.union(machine("DMA"), {"links": {"pairs": [object.union(pair, {"nvlinks": 12})]}})
-	count(iommu_translation.findings) == 0 with input as joined
-	count(iommu_translation.not_applicable) == 1 with input as joined
-}
-
-test_silent_for_geforce_without_peer_access if {
-	refused := object.union(machine("DMA-FQ"), {"links": {"pairs": [object.union(pair, {"p2p": {"read": "gpu-not-supported"}})]}})
-	count(iommu_translation.findings) == 0 with input as refused
-	by_cuda := object.union(machine("DMA-FQ"), {"transfers": {"peers": [{"source": a, "destination": b, "access": false}]}})
-	count(iommu_translation.findings) == 0 with input as by_cuda
-}
-
-test_silent_where_one_is_given_to_a_guest if {
-	kept := object.union(machine("DMA"), {"pci": {"devices": [{"address": b, "vendor": "0x10de", "driver": "vfio-pci"}]}})
-	count(iommu_translation.findings) == 0 with input as kept
-}
-
-test_silent_for_amd if {
-	radeon := object.union(machine("DMA-FQ"), {"gpus": {"devices": [object.union(gpu(x), {"vendor": "amd"}) | some x in [a, b]]}})
-	count(iommu_translation.findings) == 0 with input as radeon
 }
 
 test_silent_for_arm if {
@@ -133,14 +65,6 @@ test_unresolvable_without_facts if {
 	count(iommu_translation.missing) > 0 with input as object.remove(machine("DMA"), ["host"])
 }
 
-test_unsure_without_nvml if {
-	bare := object.union(object.remove(machine("DMA"), ["gpus", "links"]), {
-		"links": {"pairs": [object.remove(pair, ["nvlinks"])]},
-		"pci": {"devices": [{"address": x, "vendor": "0x10de"} | some x in [a, b]]},
-	})
-	grades(iommu_translation.findings) == {["medium", "possible"]} with input as bare
-}
-
 # The texts that people send: what the kernel log tells of the IOMMU.
 
 fault(kind, address, message) := {"kernel_log": {"source": "dmesg.txt", "events": [{
@@ -151,15 +75,6 @@ refused := {"kernel_log": {"source": "dmesg.txt", "events": [{
 	"kind": "amd-vi-fault", "address": a, "message": "AMD-Vi: Event logged", "count": 4, "source": "dmesg.txt", "line": 8,
 	"fields": {"driver": "nvidia"},
 }]}}
-
-test_fires_on_refused_accesses if {
-	found := iommu_translation.findings with input as refused
-	grades(found) == {["critical", "likely"]}
-	some f in found
-	f.remedies == ["iommu-pt", "iommu-off"]
-	f.params.vendor == "amd"
-	f.evidence[0].source == "dmesg.txt:8"
-}
 
 test_refused_accesses_on_a_machine_of_several_gpus_are_sure if {
 	log := object.union(fault("dmar-fault", a, "DMAR: [DMA Write] Request device [41:00.0] fault addr f1000000"), {"gpus": {"devices": [gpu(a), gpu(b)]}})
@@ -192,21 +107,6 @@ test_fires_on_the_default_that_the_kernel_logs if {
 	some f in found
 	f.remedies == ["iommu-pt", "iommu-off", "nccl-p2p-disable"]
 	[e.source | some e in f.evidence] == ["dmesg.txt:1", "dmesg.txt:3"]
-}
-
-test_the_default_says_little_of_gpus_that_nvlink_may_join if {
-	log := object.union(log_of_boot("intel", "translated"), {
-		"gpus": {"devices": [{"address": a, "vendor": "nvidia"}, {"address": b, "vendor": "nvidia"}]},
-		"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "bridges": []}]}, "origins": [],
-	})
-	grades(iommu_translation.findings) == {["low", "possible"]} with input as log
-}
-
-test_silent_on_a_default_that_is_not_in_force if {
-	count(iommu_translation.findings) == 0 with input as log_of_boot("", "translated")
-	count(iommu_translation.findings) == 0 with input as log_of_boot("amd", "passthrough")
-	told := object.union(log_of_boot("amd", "translated"), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a]}, {"id": 2, "type": "identity", "devices": [b]}]}})
-	count(iommu_translation.findings) == 0 with input as told
 }
 
 asked_for(words, job) := object.union(
@@ -261,13 +161,6 @@ test_a_collective_that_stands_still if {
 	count(iommu_translation.findings) == 0 with input as object.union(on, {"host": {"virtualization": {"guest": true}}})
 }
 
-# NCCL's variable is named to those who run NCCL.
-test_names_the_stopgap_where_nccl_speaks if {
-	spoken := object.union(refused, {"logs": {"messages": [{"id": "nccl-version", "program": "nccl", "role": "setting", "text": "NCCL version 2.20.5", "source": "a", "line": 1, "order": 1}]}})
-	some f in iommu_translation.findings with input as spoken
-	f.remedies == ["iommu-pt", "iommu-off", "nccl-p2p-disable"]
-}
-
 test_names_the_stopgap_where_communicators_are_known if {
 	some f in iommu_translation.findings with input as object.union(refused, {"logs": {"communicators": [{"ranks": 2}]}})
 	"nccl-p2p-disable" in f.remedies
@@ -286,13 +179,4 @@ test_fires_on_units_without_pass_through if {
 	contains(f.message, "ivhd0")
 	count(iommu_translation.findings) == 0 with input as listing_units([], [])
 	count(iommu_translation.findings) == 0 with input as listing_units(["ivhd0"], ["iommu=pt"])
-}
-
-test_names_no_kernel_parameter_of_another_architecture if {
-	found := iommu_translation.findings with input as object.union(object.remove(machine("DMA-FQ"), ["iommu", "host"]), {
-		"host": {"arch": "ppc64le", "virtualization": {"guest": false}, "cpu": {"threads": 8}},
-		"iommu": {"groups": machine("DMA-FQ").iommu.groups, "mode": "translated"},
-	})
-	count(found) > 0
-	every f in found { object.get(f.params, "vendor", "") == "" }
 }

@@ -23,16 +23,21 @@
 #   explains: [p2p-slow]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     below-a-lane: >-
+#       {test}: {gbps:.2f} GB/s between host memory and {end}, which is less than {basis} carries ({expected_gbps:.2f} GB/s);
+#       a GPU has at least four lanes, and usually sixteen. {suspects}
 package gpudoctor.rules.pcie_link_degraded
 
+import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.host_copies
-import data.gpudoctor.lib.link_speeds
-import data.gpudoctor.lib.link_widths
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.pcie_links
+import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.rdma
+import data.tables.gpu_models
+import data.tables.limits
 
 # link_fact is where each source has the width of a device's link.
 link_fact := {
@@ -44,7 +49,7 @@ link_fact := {
 # width_grade: a quarter of the lanes or less loses more than half of the
 # bandwidth, which is what "high" means.
 width_grade(address, n) := "low" if {
-	link_widths.accepted(address, n.width)
+	accepted(address, n.width)
 } else := "low" if {
 	n.source != "config space of both ends"
 	n.width * 4 > n.best
@@ -72,7 +77,7 @@ findings contains {
 	"severity": width_grade(address, n),
 	"confidence": width_confidence(address, n),
 } if {
-	some address, n in link_widths.narrow
+	some address, n in narrow
 }
 
 limit := {
@@ -104,16 +109,16 @@ findings contains {
 	"severity": held_low_grade(address, g),
 	"confidence": "likely",
 } if {
-	some address, g in link_speeds.held_low
-	not link_speeds.slow[address]
+	some address, g in held_low
+	not slow_links[address]
 }
 
-twin_words(address) := sprintf(", as that of %s was", [facts.few(link_speeds.twins(address))]) if {
-	count(link_speeds.twins(address)) > 0
+twin_words(address) := sprintf(", as that of %s was", [facts.few(twins(address))]) if {
+	count(twins(address)) > 0
 } else := ""
 
 held_low_grade(address, g) := "high" if {
-	count(link_speeds.twins(address)) > 0
+	count(twins(address)) > 0
 	g.best - g.generation >= 2
 } else := "medium"
 
@@ -142,8 +147,8 @@ findings contains {
 	"severity": speed_grade(d),
 	"confidence": confidence(address),
 } if {
-	some address, d in link_speeds.slow
-	not link_widths.narrow[address]
+	some address, d in slow_links
+	not narrow[address]
 }
 
 speed_grade(d) := "high" if {
@@ -167,14 +172,14 @@ findings contains {
 	"severity": "medium",
 	"confidence": "likely",
 } if {
-	some address, n in link_widths.told_narrow
-	not link_widths.narrow[address]
-	not link_widths.accepted(address, n.lanes)
-	not link_widths.shown_wide(address)
+	some address, n in told_narrow
+	not narrow[address]
+	not accepted(address, n.lanes)
+	not shown_wide(address)
 }
 
 # What a benchmark measured between host memory and the GPUs, against their links.
-findings contains found if some found in host_copies.found
+findings contains found if some found in slow_copies
 
 # A NIC that does not reach the rate of its InfiniBand port from host memory, where
 # credits lose no packet, is most often in a slot that is too narrow or too slow.
@@ -236,3 +241,231 @@ virtualization_known if is_boolean(facts.is_guest)
 no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no GPU" if no_gpu
+
+# Tables whose values are below what the ways between the GPUs and their processors carry, or below what any
+# slot carries.
+
+# slow are the tables with their low values and the worst of them.
+slow contains {"table": b, "points": ps, "worst": benchmarks.worst(ps)} if {
+	some i, ps in benchmarks.low
+	b := input.benchmarks[i]
+	b.what in {"host-to-gpu", "gpu-to-host"}
+}
+
+# hopeless is true of a value that is too low for any slot: its bound is a rate, not a share of
+# one.
+hopeless(p) if p.threshold == 1
+
+slow_copies contains {
+	"subject": sprintf("%s, %s", [t.table.tool, t.table.test]),
+	"message": sprintf("%s: %s GB/s between host memory and %s, where %s carries %s and at least %s counts as good; %d of %d values are too low. %s.", [
+		t.table.test, peers.decimal(t.worst.gbps), end(t.worst), t.worst.basis, peers.decimal(t.worst.expected_gbps),
+		peers.decimal(t.worst.expected_gbps * t.worst.threshold), count(t.points), count(t.table.points), remark(t),
+	]),
+	"evidence": benchmarks.points_evidence(t.table, t.points),
+	"severity": grade(t),
+	"confidence": "possible",
+	"remedies": cures(t),
+} if {
+	some t in slow
+	not hopeless(t.worst)
+}
+
+# The GPU's link is not known, and no link of a GPU is so slow.
+slow_copies contains {
+	"subject": sprintf("%s, %s", [t.table.tool, t.table.test]),
+	"grade": "below-a-lane",
+	"about": object.union(t.worst, {"test": t.table.test, "end": end(t.worst), "suspects": suspects}),
+	"evidence": benchmarks.points_evidence(t.table, t.points),
+	"severity": "medium",
+	"confidence": copies_confidence(t.table),
+	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
+} if {
+	some t in slow
+	hopeless(t.worst)
+}
+
+# suspects: what limits the copies of a virtual machine cannot be seen in it.
+default suspects := "The first suspects are a riser or slot with one lane, and a link that dropped to its lowest speed or width; run nvidia-smi -q while the copies run to see the link"
+
+suspects := "In a virtual machine, the first suspects are the link on the host and the memory of the guest" if facts.is_guest == true
+
+# Copies from pageable memory depend on the processor as well.
+copies_confidence(b) := "likely" if {
+	endswith(b.test, ", pinned")
+	not facts.is_guest == true
+} else := "possible"
+
+end(p) := [e | some e in [p.a, p.b]; e != "CPU"][0]
+
+all_low(t) if count(t.points) == count(t.table.points)
+
+# alike is true of several values that all are low and do not differ: the links of GPUs rarely
+# fail together, but the uplinks of the switches above them are alike. These are not known.
+alike(t) if {
+	all_low(t)
+	rates := {p.gbps | some p in t.points}
+	count(t.points) > 1
+	max(rates) <= min(rates) * 1.1
+	count(object.get(object.get(input, "links", {}), "hosts", [])) == 0
+}
+
+grade(t) := "low" if {
+	alike(t)
+} else := "medium"
+
+cures(t) := ["reseat-or-fix-pcie-link", "update-bios"] if {
+	all_low(t)
+} else := ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"]
+
+remark(t) := "All values agree, so the switches above the GPUs may have narrower uplinks, which is how some machines are built (AWS p5: PCIe 4.0 x8). gpudoctor check on the machine, or lspci -vvv as root, shows them" if {
+	alike(t)
+} else := "The first suspect is a link that dropped to fewer lanes or a lower speed" if {
+	all_low(t)
+} else := "Others are good, so their link dropped to fewer lanes or a lower speed, or the memory was on a remote NUMA node"
+
+# An idle GPU lowers its link speed and is healthy, so only its speed under load counts.
+
+# slow are the links that are: first those of GPUs in the fastest performance state. An
+# idle GPU lowers its link to 2.5 GT/s and is healthy, so its own word for the
+# state is needed, NVML and config space must agree, and copies at full speed
+# refute it.
+slow_links[g.address] := {"speed": speed, "best": pcie_links.best(g.address).speed} if {
+	some g in facts.named
+	pcie_links.physical(g.address)
+	g.performance_state == 0
+	speed := pci.device[g.address].link.speed_gts
+	speed > 0
+	speed < pcie_links.best(g.address).speed
+	g.pcie.generation < pci.generation[pcie_links.best(g.address).speed]
+	not proven(g.address)
+}
+
+proven(address) if address in proven_ends
+
+proven_ends := {end |
+	some p in facts.gpu_pairs
+	peers.joined(p) == "pcie"
+	peers.measured(p.a, p.b) == "good"
+	some end in [p.a, p.b]
+}
+
+# The link above a switch does not follow the GPUs' power states. AMD's cards
+# have a switch of their own that does, so theirs are left out.
+slow_links[address] := {"speed": speed, "best": pcie_links.best(address).speed} if {
+	some address in pcie_links.lower
+	pci.device[address].port_type == "upstream-port"
+	pci.device[address].vendor != "0x1002"
+	pcie_links.physical(address)
+	speed := pci.device[address].link.speed_gts
+	speed > 0
+	speed < pcie_links.best(address).speed
+}
+
+# busy is true of a GPU that worked when nvidia-smi was asked: its link does not
+# rest then.
+busy(g) if g.utilization_percent >= limits.busy_percent
+
+# held_low are GPUs whose link was at a lower generation than card and system can do
+# while they worked. A second GPU of the same model that worked too and had its
+# full speed says that the system does not hold it down.
+held_low[g.address] := {"generation": g.pcie.generation, "best": g.pcie.max_generation} if {
+	some g in facts.named
+	pcie_links.real_hardware
+	not pcie_links.passed_through(g)
+	not pcie_links.best(g.address)
+	busy(g)
+	g.pcie.generation > 0
+	g.pcie.generation < g.pcie.max_generation
+}
+
+# twins are GPUs that worked beside it with the link that it lacks.
+twins(address) := fast_enough[held_low[address].best]
+
+# fast_enough holds, by generation, the GPUs that worked with a link of at least that.
+fast_enough := {generation: addresses |
+	some generation in {h.best | some h in held_low}
+	addresses := {g.address |
+		some g in facts.named
+		busy(g)
+		g.pcie.generation >= generation
+	}
+}
+
+# From the PCI tree, NVML, lspci and the kernel's boot messages, and which models are often wired this way.
+
+# accepted is true of a width that its model is often wired with.
+accepted(address, width) if gpu_models.accepted_lanes[pci.device[address].device] <= width
+
+# narrow are the links with fewer lanes than both ends offer. Width does not
+# change with the power state, so this holds at any time.
+narrow[address] := {"width": width, "best": pcie_links.best(address).width, "source": "config space of both ends"} if {
+	some address in pcie_links.lower
+	pcie_links.physical(address)
+	width := pci.device[address].link.width
+	width > 0
+	width < pcie_links.best(address).width
+}
+
+# Without the port above there is NVML's maximum. It is documented as that of
+# card and system together, yet boards that split 16 lanes into two slots show
+# 16 there, so it only makes one look. In a virtual machine it is the card's
+# alone, and a cloud's T4 in 8 lanes is as it should be.
+narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
+	some g in facts.named
+	pcie_links.real_hardware
+	not pcie_links.passed_through(g)
+	not pcie_links.best(g.address)
+	g.pcie.width > 0
+	g.pcie.width < g.pcie.max_width
+}
+
+# lspci's own words on one function: what its card can do, and what it does
+# ("Width x2 (downgraded)"). The port above was not shown.
+narrow[d.address] := {"width": d.link.width, "best": d.link.max_width, "source": "lspci"} if {
+	some d in input.pci.devices
+	count(input.texts) > 0
+	pcie_links.real_hardware
+	a_card(d)
+	not pcie_links.best(d.address)
+	not width_by_nvml(d.address)
+	d.link.width > 0
+	d.link.width < d.link.max_width
+}
+
+width_by_nvml(address) if address in widths_by_nvml
+
+widths_by_nvml := {g.address |
+	some g in facts.named
+	g.pcie.max_width > 0
+}
+
+a_card(d) if d.kind == "gpu"
+
+# grep has left out the kind of function; whoever selects one by its address (lspci -s)
+# selects the suspect.
+a_card(d) if object.get(d, "class", "") == ""
+
+# told_narrow are the GPUs of which the kernel wrote at boot that a link on their
+# way has a quarter of the lanes that they can use, or fewer (drivers/pci/pci.c,
+# __pcie_print_link_status). It speaks of speeds too, which an idle GPU lowers.
+told_narrow[e.address] := {"lanes": lanes, "best": best_lanes, "at": e.fields.port, "event": e} if {
+	some e in pci.events["pcie-link"]
+	e.id == "kernel-pcie-link-limited"
+	lanes := to_number(e.fields.width)
+	best_lanes := to_number(e.fields.best_width)
+	lanes > 0
+	lanes * 4 <= best_lanes
+	a_gpu(e)
+	not facts.is_guest == true
+}
+
+a_gpu(e) if e.address in facts.gpus
+
+a_gpu(e) if e.fields.driver in {"nvidia", "amdgpu"}
+
+# shown_wide is true where the link itself is known and is not narrow.
+shown_wide(address) if {
+	pcie_links.best(address)
+	not narrow[address]
+}

@@ -28,7 +28,6 @@
 package gpudoctor.rules.gds_compat_mode
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.gds
 import data.gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.pci
@@ -37,26 +36,26 @@ import data.gpudoctor.lib.surroundings
 findings contains {
 	"id": "forced",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("cuFile is set to use host memory for all reads and writes (properties.force_compat_mode%s)", [gds.set_by("CUFILE_FORCE_COMPAT_MODE")]),
-	"evidence": [gds.property("properties.force_compat_mode")],
+	"message": sprintf("cuFile is set to use host memory for all reads and writes (properties.force_compat_mode%s)", [set_by("CUFILE_FORCE_COMPAT_MODE")]),
+	"evidence": [property("properties.force_compat_mode")],
 	"confidence": "confirmed",
 	"remedies": ["unset-gds-compat-mode"],
 } if {
-	gds.forced
+	forced
 	not surroundings.no_nvidia
 }
 
 findings contains {
 	"id": "impossible",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("cuFile is set to use PCI P2PDMA (properties.use_pci_p2pdma%s), but %s, and nvidia_fs is not loaded: it reads and writes through host memory", [gds.set_by("CUFILE_USE_PCIP2PDMA"), concat(", ", sort(gds.obstacles))]),
-	"evidence": array.concat([gds.property("properties.use_pci_p2pdma")], sort(gds.obstacle_evidence)),
+	"message": sprintf("cuFile is set to use PCI P2PDMA (properties.use_pci_p2pdma%s), but %s, and nvidia_fs is not loaded: it reads and writes through host memory", [set_by("CUFILE_USE_PCIP2PDMA"), concat(", ", sort(obstacles))]),
+	"evidence": array.concat([property("properties.use_pci_p2pdma")], sort(obstacle_evidence)),
 	"severity": "medium",
 	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if {
-	gds.asked
+	asked
 	input.storage.gds.loaded == false
-	count(gds.obstacles) > 0
+	count(obstacles) > 0
 	not surroundings.no_nvidia
 	count(gpudirect.direct) == 0
 }
@@ -67,27 +66,27 @@ findings contains {
 	"id": "unsupported",
 	"subject": "GPUDirect Storage",
 	"message": "gdscheck finds no storage that GPUDirect Storage supports here: cuFile reads and writes through host memory, or fails if properties.allow_compat_mode is false",
-	"evidence": gds.driver_evidence,
+	"evidence": driver_evidence,
 	"severity": "medium",
 	"confidence": "confirmed",
 	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if {
-	gds.told
-	count({"NVMe", "NFS"} - gds.unsupported) == 0
-	count(gds.supported) == 0
+	told
+	count({"NVMe", "NFS"} - unsupported) == 0
+	count(supported) == 0
 }
 
 findings contains {
 	"id": "unregistered",
 	"subject": "GPUDirect Storage",
 	"message": "The module nvidia_fs is loaded, but no storage driver is registered with it: cuFile reads and writes through host memory. The drivers of the Linux kernel do not register, those of MLNX_OFED and DOCA-OFED do",
-	"evidence": gds.driver_evidence,
+	"evidence": driver_evidence,
 	"remedies": ["load-nvidia-fs", "enable-gds-p2pdma"],
 } if {
 	input.storage.gds.loaded == true
-	count(gds.unsupported) > 0
-	count(gds.supported) == 0
-	gds.asked == false
+	count(unsupported) > 0
+	count(supported) == 0
+	asked == false
 	count(gpudirect.direct) == 0
 }
 
@@ -118,55 +117,55 @@ findings contains {
 findings contains {
 	"id": "file-system",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("GPUDirect Storage is set up for NVMe drives, but no file system for data on them is one that it supports (ext4 with ordered journaling, XFS): %s", [facts.list({sprintf("%s is %s", [m.path, gds.kind(m)]) | some m in gds.data_mounts})]),
-	"evidence": [{"fact": sprintf("storage.mounts[%s].type", [m.path]), "value": m.type, "source": "/proc/self/mountinfo"} | some m in gds.data_mounts],
+	"message": sprintf("GPUDirect Storage is set up for NVMe drives, but no file system for data on them is one that it supports (ext4 with ordered journaling, XFS): %s", [facts.list({sprintf("%s is %s", [m.path, kind(m)]) | some m in data_mounts})]),
+	"evidence": [{"fact": sprintf("storage.mounts[%s].type", [m.path]), "value": m.type, "source": "/proc/self/mountinfo"} | some m in data_mounts],
 	"confidence": "possible",
 	"remedies": ["use-gds-file-system"],
 } if {
-	gds.for_nvme
-	count(gds.data_mounts) > 0
-	count(gds.fit_mounts) == 0
-	count(gds.supported - {"NVMe", "NVMe P2PDMA"}) == 0
+	for_nvme
+	count(data_mounts) > 0
+	count(fit_mounts) == 0
+	count(supported - {"NVMe", "NVMe P2PDMA"}) == 0
 }
 
 findings contains {
 	"id": "iommu",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("The IOMMU translates the addresses of %s. NVIDIA does not support GPUDirect Storage with a translating IOMMU: transfers may be slow or fail", [facts.list(gds.translated)]),
-	"evidence": [{"fact": "iommu.groups", "value": sort(gds.translated), "source": "/sys/kernel/iommu_groups"}],
+	"message": sprintf("The IOMMU translates the addresses of %s. NVIDIA does not support GPUDirect Storage with a translating IOMMU: transfers may be slow or fail", [facts.list(translated)]),
+	"evidence": [{"fact": "iommu.groups", "value": sort(translated), "source": "/sys/kernel/iommu_groups"}],
 	"confidence": "possible",
 	"remedies": ["iommu-pt"],
 	"params": iommu.params,
 } if {
-	gds.for_nvme
-	count(gds.translated) > 0
+	for_nvme
+	count(translated) > 0
 }
 
 findings contains {
 	"id": "iommu",
 	"subject": "GPUDirect Storage",
 	"message": "gdscheck shows that the IOMMU is enabled. NVIDIA does not support GPUDirect Storage with a translating IOMMU: transfers may be slow or fail",
-	"evidence": [{"fact": "storage.gds.iommu", "value": input.storage.gds.iommu, "source": gds.source}],
+	"evidence": [{"fact": "storage.gds.iommu", "value": input.storage.gds.iommu, "source": source}],
 	"confidence": "possible",
 	"remedies": ["iommu-pt"],
 	"params": iommu.params,
 } if {
-	gds.told
+	told
 	input.storage.gds.iommu == "enabled"
-	count(gds.translated) == 0
+	count(translated) == 0
 }
 
 # Paths that ACS lengthens: a drive and a GPU below one switch.
 findings contains {
 	"id": "acs",
 	"subject": "GPUDirect Storage",
-	"message": sprintf("ACS redirects the traffic between GPUs and NVMe drives below one switch (%s), so that it goes through the processor", [facts.few(gds.redirecting)]),
-	"evidence": [{"fact": sprintf("pci.devices[%s].acs.control", [bridge]), "value": sort(pci.redirects(bridge)), "source": pci.port_at(bridge)} | some bridge in gds.redirecting],
+	"message": sprintf("ACS redirects the traffic between GPUs and NVMe drives below one switch (%s), so that it goes through the processor", [facts.few(redirecting)]),
+	"evidence": [{"fact": sprintf("pci.devices[%s].acs.control", [bridge]), "value": sort(pci.redirects(bridge)), "source": pci.port_at(bridge)} | some bridge in redirecting],
 	"remedies": ["disable-acs"],
-	"params": {"bridges": sort(gds.redirecting), "bridge": min(gds.redirecting)},
+	"params": {"bridges": sort(redirecting), "bridge": min(redirecting)},
 } if {
-	gds.for_nvme
-	count(gds.redirecting) > 0
+	for_nvme
+	count(redirecting) > 0
 	facts.is_passthrough_host == false
 }
 
@@ -180,93 +179,283 @@ missing contains {"fact": "gpudirect.reads", "words": "cuFile refused to read wi
 }
 
 missing contains {"fact": "storage.gds.loaded", "words": "it is not known whether the module nvidia_fs is loaded"} if {
-	gds.of_machine
-	not gds.loaded_known
+	of_machine
+	not loaded_known
 }
 
 missing contains {"fact": "storage.gds.properties", "words": "the settings of cuFile are not known"} if {
-	gds.of_machine
-	not gds.properties_known
+	of_machine
+	not properties_known
 }
 
 missing contains {"fact": "storage.gds.drivers", "words": "it is not known which drivers are registered with nvidia_fs"} if {
-	gds.of_machine
+	of_machine
 	input.storage.gds.loaded == true
-	not gds.drivers_known
+	not drivers_known
 }
 
 missing contains {"fact": "storage.gds.drivers", "words": "gdscheck's list of drivers (DRIVER CONFIGURATION) is not in the input"} if {
-	gds.told
-	count(gds.supported) == 0
+	told
+	count(supported) == 0
 }
 
 missing contains {"fact": "storage.gds.kernel_p2pdma", "words": "it is not known whether the kernel has CONFIG_PCI_P2PDMA"} if {
-	gds.of_machine
-	gds.asked == true
-	not gds.kernel_known
+	of_machine
+	asked == true
+	not kernel_known
 }
 
 missing contains {"fact": "gpus.driver.open", "words": "it is not known whether the NVIDIA driver uses its open kernel modules"} if {
-	gds.of_machine
-	gds.asked == true
-	not gds.driver_known
+	of_machine
+	asked == true
+	not driver_known
 }
 
 missing contains {"fact": "storage.mounts", "words": "the file systems on the NVMe drives are not known"} if {
-	gds.of_machine
-	gds.for_nvme
-	not gds.mounts_known
+	of_machine
+	for_nvme
+	not mounts_known
 }
 
 missing contains {"fact": "host.virtualization", "words": "it is not known whether this is bare metal"} if {
-	gds.of_machine
-	gds.for_nvme
-	not gds.guest_known
+	of_machine
+	for_nvme
+	not guest_known
 }
 
 missing contains {"fact": "host.arch", "words": "the architecture of the processor is not known"} if {
-	gds.of_machine
-	gds.for_nvme
-	not gds.arch_known
+	of_machine
+	for_nvme
+	not arch_known
 }
 
 missing contains {"fact": "pci.devices", "words": "the PCI devices are not known"} if {
-	gds.of_machine
-	gds.for_nvme
-	not gds.tree_known
+	of_machine
+	for_nvme
+	not tree_known
 }
 
 missing contains {"fact": "links.pairs", "words": "the paths between GPUs and NVMe drives are not known"} if {
-	gds.of_machine
-	gds.for_nvme
-	not gds.links_known
+	of_machine
+	for_nvme
+	not links_known
 }
 
 missing contains {"fact": "pci.devices[].acs", "words": "the ACS of bridges between GPUs and NVMe drives is not known"} if {
-	gds.of_machine
-	gds.for_nvme
+	of_machine
+	for_nvme
 	facts.is_guest == false
-	count(gds.hidden) > 0
+	count(hidden) > 0
 }
 
 missing contains {"fact": "host.virtualization", "words": "it is not known whether this host passes devices to guests"} if {
-	gds.of_machine
-	gds.for_nvme
-	count(gds.redirecting) > 0
-	not gds.passthrough_known
+	of_machine
+	for_nvme
+	count(redirecting) > 0
+	not passthrough_known
 }
 
 missing contains {"fact": "iommu.groups", "words": "it is not known whether the IOMMU translates the addresses of the drives"} if {
-	gds.of_machine
-	gds.for_nvme
+	of_machine
+	for_nvme
 	not facts.is_guest == true
 	not input.host.arch == "arm64"
-	not gds.iommu_known
+	not iommu_known
 }
 
-not_applicable contains "GPUDirect Storage is not set up here" if gds.not_set_up
+not_applicable contains "GPUDirect Storage is not set up here" if not_set_up
 
 not_applicable contains "no NVIDIA GPU" if {
 	surroundings.no_nvidia
-	gds.of_machine
+	of_machine
+}
+
+# What shows that GPUDirect Storage (GDS) is set up, which ways it has to reach drives, and what stands in their
+# way: read from the machine or from gdscheck.
+
+# told is true of the words of gdscheck, of_machine of what was read from the machine.
+told if input.storage.gds.line > 0
+
+of_machine if input.storage.gds.line == 0
+
+source := sprintf("%s:%d", [input.storage.gds.source, input.storage.gds.line]) if {
+	told
+} else := input.storage.gds.source
+
+properties := input.storage.gds.properties
+
+# on is the value of a property that is true or false: without it, false is the default of all that
+# are read here (cufile.json of CUDA 12.8). It is undefined if the settings are not known.
+on(name) := object.get(properties, name, "false") == "true"
+
+asked := on("properties.use_pci_p2pdma")
+
+default forced := false
+
+forced := on("properties.force_compat_mode")
+
+# set_by says where a setting comes from.
+set_by(variable) := sprintf(", set by %s", [variable]) if {
+	variable in input.storage.gds.variables
+} else := sprintf(" in %s", [input.storage.gds.config]) if {
+	input.storage.gds.config != ""
+} else := ""
+
+property(name) := {"fact": sprintf("storage.gds.properties[%s]", [name]), "value": properties[name], "source": properties_source}
+
+properties_source := input.storage.gds.config if {
+	input.storage.gds.config != ""
+} else := source
+
+# not_drivers are lines of gdscheck about RDMA libraries, among those about storage.
+not_drivers := {"Mellanox PeerDirect", "rdma library", "rdma devices", "rdma_device_status", "Userspace RDMA", "DynamicRouting", "Dynamic Routing"}
+
+supported := {name | some name, value in input.storage.gds.drivers; value == "supported"} - not_drivers
+
+unsupported := {name | some name, value in input.storage.gds.drivers; value == "unsupported"} - not_drivers
+
+driver_evidence := [{"fact": sprintf("storage.gds.drivers[%s]", [name]), "value": "unsupported", "source": drivers_source} | some name in sort(unsupported)]
+
+drivers_source := source if {
+	told
+} else := "/proc/driver/nvidia-fs/modules"
+
+# for_nvme is true where GDS can reach NVMe drives, as far as it is set up.
+for_nvme if {
+	count(supported & {"NVMe", "NVMe P2PDMA"}) > 0
+	not surroundings.no_nvidia
+}
+
+for_nvme if {
+	asked == true
+	of_machine
+	count(obstacles) == 0
+	not surroundings.no_nvidia
+}
+
+# obstacles are what P2PDMA lacks (GDS Support for NVMe Drives Using Linux PCI P2PDMA Support).
+obstacles contains "the kernel was built without CONFIG_PCI_P2PDMA" if input.storage.gds.kernel_p2pdma == false
+
+obstacles contains "the NVIDIA driver uses its closed kernel modules" if input.gpus.driver.open == false
+
+obstacle_evidence contains {"fact": "storage.gds.kernel_p2pdma", "value": false, "source": "the kernel's configuration"} if {
+	input.storage.gds.kernel_p2pdma == false
+}
+
+obstacle_evidence contains {"fact": "gpus.driver.open", "value": false, "source": "/proc/driver/nvidia/version"} if {
+	input.gpus.driver.open == false
+}
+
+# system are folders of the system, where no job reads its data with GDS.
+system := {"/", "/home", "/opt", "/root", "/srv", "/tmp", "/var"}
+
+# data_mounts are the file systems for data on NVMe drives, fit_mounts those that GDS supports.
+data_mounts contains m if {
+	some m in input.storage.mounts
+	count(m.drives) > 0
+	not m.path in system
+	not startswith(m.path, "/var/")
+}
+
+fit_mounts contains m if {
+	some m in data_mounts
+	m.type == "xfs"
+}
+
+fit_mounts contains m if {
+	some m in data_mounts
+	m.type == "ext4"
+	object.get(m, "data", "ordered") == "ordered"
+}
+
+kind(m) := sprintf("%s with data=%s", [m.type, m.data]) if {
+	m.data != ""
+} else := m.type
+
+# translated are the NVIDIA GPUs and NVMe drives whose addresses the IOMMU translates, on bare metal with
+# a processor of x86: on ARM, NVIDIA supports it.
+translated contains d.address if {
+	input.host.arch == "amd64"
+	facts.is_guest == false
+	some d in input.pci.devices
+	d.kind == "nvme"
+	pci.translated(d.address)
+}
+
+translated contains g.address if {
+	input.host.arch == "amd64"
+	facts.is_guest == false
+	some g in facts.named
+	g.vendor == "nvidia"
+	pci.translated(g.address)
+}
+
+# redirecting are the bridges between a GPU and an NVMe drive below one switch that redirect their traffic.
+redirecting contains bridge if {
+	facts.is_guest == false
+	some p in facts.pairs
+	p.kind == "gpu-nvme"
+	p.common_bridge != ""
+	some bridge in pci.redirecting(p)
+}
+
+# not_set_up is true where it is known that nobody set up GDS: cuFile is part of the CUDA toolkit, and so
+# is its file with the defaults.
+not_set_up if {
+	of_machine
+	input.storage.gds.loaded == false
+	asked == false
+	forced == false
+}
+
+mounts_known if {
+	is_array(input.storage.mounts)
+	every m in input.storage.mounts {
+		placed(m)
+	}
+}
+
+placed(m) if m.network == true
+
+placed(m) if is_array(m.drives)
+
+# Of file systems with devices of their own (ZFS), no file shows the drives.
+placed(m) if object.get(m, "device", "") == ""
+
+iommu_known if {
+	is_array(input.iommu.groups)
+	every g in input.iommu.groups {
+		g.type != ""
+	}
+}
+
+iommu_known if input.iommu.mode == "off"
+
+# What is known of the rest.
+loaded_known if is_boolean(input.storage.gds.loaded)
+
+properties_known if is_object(properties)
+
+drivers_known if is_object(input.storage.gds.drivers)
+
+kernel_known if is_boolean(input.storage.gds.kernel_p2pdma)
+
+driver_known if is_boolean(input.gpus.driver.open)
+
+guest_known if is_boolean(facts.is_guest)
+
+arch_known if input.host.arch != ""
+
+tree_known if is_array(input.pci.devices)
+
+links_known if is_array(input.links.pairs)
+
+passthrough_known if is_boolean(facts.is_passthrough_host)
+
+# hidden are the bridges between a GPU and an NVMe drive below one switch whose ACS could not be read.
+hidden contains bridge if {
+	some p in facts.pairs
+	p.kind == "gpu-nvme"
+	p.common_bridge != ""
+	some bridge in pci.hidden(p)
 }

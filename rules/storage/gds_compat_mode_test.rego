@@ -25,20 +25,10 @@ ids(m) := found if found := {f.id | some f in gds_compat_mode.findings} with inp
 
 lacks(m) := found if found := {x.fact | some x in gds_compat_mode.missing} with input as m
 
-test_fires_forced if {
-	some f in gds_compat_mode.findings with input as machine({"properties": {"properties.force_compat_mode": "true"}, "config": "/etc/cufile.json"})
-	[f.id, f.confidence] == ["forced", "confirmed"]
-	contains(f.message, "(properties.force_compat_mode in /etc/cufile.json)")
-	some g in gds_compat_mode.findings with input as machine({"properties": {"properties.force_compat_mode": "true"}, "variables": ["CUFILE_FORCE_COMPAT_MODE"]})
-	contains(g.message, "set by CUFILE_FORCE_COMPAT_MODE")
-}
-
 test_fires_impossible if {
 	ids(machine({"properties": p2pdma, "kernel_p2pdma": false})) == {"impossible"}
 	ids(object.union(machine({"properties": p2pdma, "kernel_p2pdma": true}), {"gpus": {"driver": {"open": false}}})) == {"impossible"}
 }
-
-test_fires_unregistered if ids(machine({"loaded": true, "drivers": none})) == {"unregistered"}
 
 test_fires_text if {
 	m := {"storage": {"gds": {"drivers": none, "iommu": "enabled", "source": "gdscheck.txt", "line": 3}}}
@@ -47,20 +37,6 @@ test_fires_text if {
 	ids(part) == set()
 	lacks(part) == {"storage.gds.drivers"}
 	lacks({"storage": {"gds": {"drivers": nvme, "source": "gdscheck.txt", "line": 3}}}) == set()
-}
-
-test_fires_file_system if {
-	ids(over(mounted("btrfs", ""))) == {"file-system"}
-	ids(over(mounted("ext4", "journal"))) == {"file-system"}
-}
-
-test_fires_iommu if {
-	translated := {"iommu": {"mode": "translated", "groups": [{"id": 1, "type": "DMA-FQ", "devices": ["0000:1a:00.0", "0000:18:00.0"]}]}}
-	some f in gds_compat_mode.findings with input as object.union(over(mounted("xfs", "")), translated)
-	f.id == "iommu"
-	contains(f.message, "0000:18:00.0 and 0000:1a:00.0")
-	ids(object.union(object.union(over(mounted("xfs", "")), translated), {"host": {"arch": "arm64"}})) == set()
-	ids(object.union(machine({}), translated)) == set()
 }
 
 test_fires_acs if {
@@ -74,22 +50,6 @@ test_fires_acs if {
 }
 
 reads(parts) := {"gpudirect": {"reads": [object.union({"mount": "/raid", "gpu": "0000:18:00.0"}, parts)]}}
-
-not_supported := {"outcome": "refused", "call": "cuFileHandleRegister", "error": "CU_FILE_IO_NOT_SUPPORTED"}
-
-test_tried if {
-	unregistered := machine({"loaded": true, "drivers": none, "properties": {}})
-	ids(unregistered) == {"unregistered"}
-	ids(object.union(unregistered, reads({"direct": {"outcome": "ok"}}))) == set()
-	ids(object.union(unregistered, reads({}))) == {"unregistered"}
-	m := over(mounted("xfs", ""))
-	"tried" in ids(object.union(m, reads({"direct": not_supported, "configured": {"outcome": "ok"}})))
-	every parts in [{}, {"direct": not_supported}, {"direct": {"outcome": "ok"}}, {"configured": {"outcome": "ok"}}] {
-		not "tried" in ids(object.union(m, reads(parts)))
-	}
-	some f in gds_compat_mode.findings with input as object.union(m, reads({"direct": {"outcome": "corrupt", "call": "cuFileRead"}}))
-	[f.id, f.subject, f.severity, f.confidence] == ["corrupt", "/raid", "high", "confirmed"]
-}
 
 test_silent if {
 	ids(machine({})) == set()
@@ -127,4 +87,36 @@ test_not_applicable if {
 	gds_compat_mode.not_applicable == {"GPUDirect Storage is not set up here"} with input as machine({})
 	gds_compat_mode.not_applicable == set() with input as machine({"loaded": true})
 	"no NVIDIA GPU" in gds_compat_mode.not_applicable with input as object.union(machine({}), {"gpus": {"devices": []}})
+}
+
+told(more) := {"storage": {"gds": object.union({"source": "gdscheck.txt", "line": 7}, more)}}
+
+test_drivers if {
+	m := told({"drivers": {"NVMe": "supported", "NFS": "unsupported", "rdma library": "not loaded", "Userspace RDMA": "unsupported"}})
+	gds_compat_mode.supported == {"NVMe"} with input as m
+	gds_compat_mode.unsupported == {"NFS"} with input as m
+	gds_compat_mode.for_nvme with input as m
+	not gds_compat_mode.for_nvme with input as object.union(m, {"gpus": {"devices": [{"address": "0000:18:00.0", "vendor": "amd"}]}})
+}
+
+test_mounts_known if {
+	known := [{"path": "/a", "network": true}, {"path": "/b", "device": "md0", "drives": []}, {"path": "/c"}]
+	gds_compat_mode.mounts_known with input as {"storage": {"mounts": known}}
+	not gds_compat_mode.mounts_known with input as {"storage": {"mounts": array.concat(known, [{"path": "/d", "device": "md1"}])}}
+	not gds_compat_mode.mounts_known with input as {"storage": {}}
+}
+
+test_iommu_known if {
+	gds_compat_mode.iommu_known with input as {"iommu": {"mode": "off", "groups": []}}
+	gds_compat_mode.iommu_known with input as {"iommu": {"groups": [{"id": 1, "type": "identity"}]}}
+	not gds_compat_mode.iommu_known with input as {"iommu": {"groups": [{"id": 1}]}}
+	not gds_compat_mode.iommu_known with input as {}
+}
+
+test_data_mounts if {
+	mounts := [{"path": path, "type": type, "drives": ["nvme0"]} | some [path, type] in [["/", "xfs"], ["/var/lib/x", "xfs"], ["/raid", "xfs"], ["/scratch", "btrfs"]]]
+	{m.path | some m in gds_compat_mode.data_mounts with input as {"storage": {"mounts": mounts}}} == {"/raid", "/scratch"}
+	{m.path | some m in gds_compat_mode.fit_mounts with input as {"storage": {"mounts": mounts}}} == {"/raid"}
+	gds_compat_mode.kind({"type": "ext4", "data": "journal"}) == "ext4 with data=journal"
+	gds_compat_mode.kind({"type": "btrfs"}) == "btrfs"
 }

@@ -18,25 +18,6 @@ machine(at_drive, at_port, guest) := {
 
 ids(m) := found if found := {f.id | some f in nvme_link_degraded.findings} with input as m
 
-test_fires_width if {
-	some f in nvme_link_degraded.findings with input as machine(link(2, 32, 32), link(2, 32, 32), false)
-	[f.id, f.subject, f.params.device] == ["width", drive, drive]
-	contains(f.message, "has 2 of 4")
-}
-
-test_fires_speed if {
-	some f in nvme_link_degraded.findings with input as machine(link(4, 16, 32), link(4, 16, 32), false)
-	f.id == "speed"
-	contains(f.message, "runs at 16 of 32 GT/s")
-}
-
-test_silent if {
-	ids(machine(link(4, 32, 32), link(4, 32, 32), false)) == set()
-	ids(machine(link(4, 16, 32), link(4, 16, 16), false)) == set()
-	ids(machine(link(4, 16, 16), link(4, 16, 32), false)) == set()
-	ids(machine(link(1, 2.5, 32), link(1, 2.5, 32), true)) == set()
-}
-
 test_unresolvable if {
 	ids({}) == set()
 	m := machine({}, link(4, 32, 32), false)

@@ -20,12 +20,6 @@ test_fires if {
 	only(array({"state": "inactive", "members": [{"device": "sdb1"}]})).about.members == {"sdb1"}
 }
 
-test_silent if {
-	every more in [{}, {"sync": "check"}, {"sync": "resync"}, {"state": "inactive", "container": true}, {"state": "read-auto"}, {"state": "clean"}] {
-		count(raid_degraded.findings) == 0 with input as array(more)
-	}
-}
-
 test_unresolvable if {
 	count(raid_degraded.findings) == 0 with input as {}
 	lacks(array({})) == set()
@@ -38,10 +32,4 @@ test_unresolvable if {
 	only({"storage": {"arrays": [{"name": "md0", "degraded": 1}]}}).id == "degraded"
 	only(array({"degraded": 1, "sync": "recover"})).id == "recover"
 	only(array({"state": "inactive"})).id == "inactive"
-}
-
-test_not_applicable if {
-	raid_degraded.not_applicable == {"no md array"} with input as {"storage": {"arrays": []}}
-	raid_degraded.not_applicable == {"no md array"} with input as array({"container": true})
-	raid_degraded.not_applicable == set() with input as {"storage": {}}
 }

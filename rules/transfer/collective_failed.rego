@@ -25,7 +25,6 @@ package gpudoctor.rules.collective_failed
 
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.raised_limits
 
 bad := {"corrupt", "hang", "error"}
 
@@ -44,7 +43,7 @@ good contains name if {
 	arm[name].outcome == "ok"
 }
 
-good contains "limits-raised" if count(raised_limits.enough) > 0
+good contains "limits-raised" if count(enough) > 0
 
 # first is the environment as it is configured.
 first := input.collectives.arms[0]
@@ -70,7 +69,7 @@ kind := part[works[0]]
 
 says := {
 	"variables": sprintf("Without %s they work: %s.", [concat(", ", unset), blamed]),
-	"limits": sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [raised_limits.words]),
+	"limits": sprintf("With a higher soft limit (%s) they work: that limit of this process is too low.", [words]),
 	"nvls": "Without NVLS they work: the multicast of the NVSwitches fails.",
 	"cumem": "Without cuMem they work: sharing memory by cuMem fails.",
 	"p2p": "Without peer-to-peer access they work: that path fails.",
@@ -129,7 +128,7 @@ removed contains a.unset if {
 
 cures := {
 	"variables": variable_cures,
-	"limits": raised_limits.cures,
+	"limits": limit_cures,
 	"nvls": ["nccl-nvls-disable", "upgrade-driver"],
 	"cumem": ["nccl-cumem-disable", "upgrade-nccl", "upgrade-driver"],
 	"p2p": ["nccl-p2p-disable", "upgrade-driver", "reboot-or-reload-driver"],
@@ -286,3 +285,30 @@ not_applicable contains "no library or no GPU for collectives" if {
 	input.collectives.outcome == "unknown"
 	nothing[object.get(input.collectives, "cause", "")]
 }
+
+# The limits of the process with which the collectives work once they are raised to the hard ones, as an arm of
+# the probe tried.
+
+# enough are the limits with which they work once they are raised: the fewest that were.
+default enough := []
+
+enough := sort([[count(limits), limits] |
+	some a in input.collectives.arms
+	a.name == "limits-raised"
+	a.outcome == "ok"
+	limits := sort(object.keys(a.raised))
+])[0][1]
+
+# words names them.
+words := concat(" and ", [names[limit] | some limit in enough])
+
+names := {"nofile": "open files, RLIMIT_NOFILE", "memlock": "locked memory, RLIMIT_MEMLOCK"}
+
+# cures raise them for good.
+limit_cures := [id | some limit in enough; some id in remedies[limit]]
+
+remedies := {"nofile": ["raise-process-limits"], "memlock": memlock}
+
+memlock := ["raise-memlock"] if {
+	facts.in_container
+} else := ["raise-memlock-limits"]

@@ -16,43 +16,6 @@ one(doc) := f if {
 	some f in fs
 }
 
-# expected is what each pattern of arms that work says.
-expected := {
-	"cleaned": ["setting", "unset-env"], "nvls-off": ["nvls", "nccl-nvls-disable"], "cumem-off": ["cumem", "nccl-cumem-disable"],
-	"p2p-off": ["p2p", "nccl-p2p-disable"], "shm-off": ["shm", "increase-shm"], "p2p-shm-off": ["both", "nccl-p2p-disable"],
-	"in-process": ["processes", "nccl-p2p-disable"],
-}
-
-test_patterns if {
-	every name, want in expected {
-		every outcome in ["corrupt", "hang", "error"] {
-			f := one(probed(outcome, {name}))
-			f.id == want[0]
-			f.remedies[0] == want[1]
-		}
-	}
-}
-
-test_fires if count(rule.findings) == 1 with input as probed("corrupt", set())
-
-test_nothing_works if one(probed("hang", set())).id == "everywhere"
-
-test_rendezvous if {
-	failed := {"collectives": {"outcome": "error", "gpus": [], "arms": [{"name": "as-configured", "outcome": "error", "reason": "r"}]}}
-	f := one(object.union(failed, {"container": {"attempts": {"connection": {"outcome": "refused", "call": "connect", "errno": "ETIMEDOUT"}}}}))
-	f.remedies[0] == "set-socket-ifname"
-	g := one(failed)
-	g.remedies[0] == "upgrade-nccl"
-}
-
-test_several_variables if {
-	f := one({"collectives": {"outcome": "error", "gpus": [], "arms": [
-		{"name": "as-configured", "outcome": "error", "reason": "r"},
-		{"name": "cleaned", "outcome": "ok", "unset": ["NCCL_A", "NCCL_B"]},
-	]}})
-	f.remedies == ["other"]
-}
-
 # searched is a probe in which runs without some variables work.
 searched(works) := {"collectives": {"outcome": "error", "gpus": [], "arms": array.concat(
 	[
@@ -133,8 +96,6 @@ test_needed if {
 	}
 }
 
-test_silent if count(rule.findings) == 0 with input as probed("ok", set())
-
 test_fallback if {
 	every outcome, severity in {"corrupt": "critical", "hang": "medium", "error": "medium"} {
 		f := one({"collectives": {"outcome": "ok", "gpus": [], "arms": [
@@ -158,4 +119,15 @@ test_nothing_to_run if {
 	count(rule.not_applicable) == 0 with input as {}
 	count(rule.not_applicable) == 1 with input as {"collectives": {"outcome": "unknown", "cause": "no-library", "gpus": [], "arms": []}}
 	count(rule.missing) == 0 with input as {"collectives": {"outcome": "unknown", "cause": "no-library", "gpus": [], "arms": []}}
+}
+
+raised_limits_raised(outcome, limits) := {"name": "limits-raised", "outcome": outcome, "raised": {limit: 1048576 | some limit in limits}}
+
+raised_limits_probed(arms) := {"collectives": {"outcome": "hang", "gpus": ["a", "b"], "arms": arms}, "container": {"inside": false}}
+
+test_fewest if {
+	document := raised_limits_probed([raised_limits_raised("ok", ["memlock", "nofile"]), raised_limits_raised("ok", ["nofile"]), raised_limits_raised("error", ["memlock"])])
+	rule.enough == ["nofile"] with input as document
+	rule.words == "open files, RLIMIT_NOFILE" with input as document
+	rule.limit_cures == ["raise-process-limits"] with input as document
 }

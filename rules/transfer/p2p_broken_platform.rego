@@ -28,43 +28,45 @@
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
 
+import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.benchmarks
-import data.gpudoctor.lib.broken_transfers
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.forced_peer_access
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.peer_copies
-import data.gpudoctor.lib.peer_cures
+import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
-import data.gpudoctor.lib.stalled_collectives
+import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.transfers
 import data.gpudoctor.lib.trials
+import data.tables.limits
 
 findings contains {
 	"id": "failing",
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
 	"message": message(k.paths, group),
-	"evidence": array.concat(broken_transfers.offered(group), transfers.evidence(group, {"test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"})),
-	"accounts_for": transfers.accounted(transfers.all(group) | broken_transfers.slow_too(group)),
-	"params": {"pairs": transfers.pairs(group), "staged_good": broken_transfers.staged_good(group)},
-	"severity": {true: "high", false: "critical"}[k.paths == broken_transfers.exported],
-	"remedies": peer_cures.remedies(k, group),
+	"evidence": array.concat(offered(group), transfers.evidence(group, {"test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"})),
+	"accounts_for": transfers.accounted(transfers.all(group) | slow_too(group)),
+	"params": {"pairs": transfers.pairs(group), "staged_good": staged_good(group)},
+	"severity": {true: "high", false: "critical"}[k.paths == exported],
+	"remedies": remedies(k, group),
 } if {
-	some k in {broken_transfers.kind(ts) | some ts in broken_transfers.failures}
-	group := {direction: ts | some direction, ts in broken_transfers.failures; broken_transfers.kind(ts) == k}
+	some k in {kind(ts) | some ts in failures}
+	group := {direction: ts | some direction, ts in failures; kind(ts) == k}
 }
 
 message(paths, group) := sprintf("%s %s if the memory belongs to another process, but work within one process.%s", [
 	transfers.what(group), transfers.became(ts), driver_words(ts),
 ]) if {
-	paths == broken_transfers.exported
+	paths == exported
 	ts := transfers.all(group)
 } else := concat(" ", array.concat(
 	[sprintf("%s %s, although the driver offers peer access.", [transfers.what(group), transfers.became(transfers.all(group))])],
-	broken_transfers.remarks(group),
+	remarks(group),
 ))
 
 # driver_words leaves out what the name of an error has said.
@@ -74,7 +76,7 @@ driver_words(ts) := sprintf(" The driver or the kernel reported: %s.", [concat("
 } else := ""
 
 # What texts show without the probe (params of both objects are joined).
-findings contains object.union({"subject": "host", "severity": "critical", "params": iommu.params, "remedies": peer_cures.cures}, s) if {
+findings contains object.union({"subject": "host", "severity": "critical", "params": iommu.params, "remedies": cures}, s) if {
 	some s in signs
 }
 
@@ -85,12 +87,12 @@ suspects := "On bare metal, the first suspects are an IOMMU that translates and 
 signs contains {
 	"id": "wrong",
 	"message": sprintf("A copy between GPUs reports success and delivers wrong data (%s). %s", [
-		concat("; ", sort({peer_copies.bench_words(b) | some b in peer_copies.wrong})), mark,
+		concat("; ", sort({bench_words(b) | some b in wrong})), mark,
 	]),
-	"evidence": [benchmarks.evidence(b, "wrong", b.wrong) | some b in sort(peer_copies.wrong)],
+	"evidence": [benchmarks.evidence(b, "wrong", b.wrong) | some b in sort(wrong)],
 	"confidence": "confirmed",
 } if {
-	count(peer_copies.wrong) > 0
+	count(wrong) > 0
 }
 
 signs contains {
@@ -102,9 +104,9 @@ signs contains {
 	"messages": ms,
 	"params": {"gpus": all_gpus},
 	"confidence": "confirmed",
-	"remedies": {true: ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "replace-hardware"], false: peer_cures.cures}[over_nvlink],
+	"remedies": {true: ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "replace-hardware"], false: cures}[over_nvlink],
 } if {
-	some over_nvlink, ms in peer_copies.told_wrong
+	some over_nvlink, ms in told_wrong
 }
 
 all_gpus := [address | some address in facts.gpus]
@@ -112,33 +114,33 @@ all_gpus := [address | some address in facts.gpus]
 signs contains {
 	"id": "sign",
 	"message": sprintf("With peer access, the latency between GPUs is up to %v us, although any path takes less than 100: writes of one GPU do not reach the other, and the test waits until it times out. %s", [
-		round(max(union({us | some us in peer_copies.late}))), mark,
+		round(max(union({us | some us in late}))), mark,
 	]),
-	"evidence": [benchmarks.evidence(b, "points", max(us)) | some b, us in peer_copies.late],
+	"evidence": [benchmarks.evidence(b, "points", max(us)) | some b, us in late],
 	"confidence": "likely",
 } if {
-	count(peer_copies.late) > 0
+	count(late) > 0
 }
 
 signs contains {
 	"id": "sign",
 	"message": sprintf("A collective hangs with peer access and works without it (NCCL_P2P_DISABLE=1): the driver offers peer access that does not work on this platform. %s", [suspects]),
 	"evidence": [object.union(benchmarks.evidence(b, "test", b.test), {"fact": "benchmarks"}) |
-		some b in sort(stalled_collectives.compared)
+		some b in sort(compared)
 	],
 	"confidence": "likely",
 } if {
-	count(stalled_collectives.compared) > 0
+	count(compared) > 0
 }
 
 signs contains {
 	"id": "sign",
-	"message": sprintf("%s does not finish: copies with peer access hang or fail.", [concat(", ", sort({b.tool | some b in peer_copies.broken_off}))]),
-	"evidence": [benchmarks.evidence(b, "complete", false) | some b in sort(peer_copies.broken_off)],
+	"message": sprintf("%s does not finish: copies with peer access hang or fail.", [concat(", ", sort({b.tool | some b in broken_off}))]),
+	"evidence": [benchmarks.evidence(b, "complete", false) | some b in sort(broken_off)],
 	"severity": "high",
 	"confidence": "possible",
 } if {
-	count(peer_copies.broken_off) > 0
+	count(broken_off) > 0
 }
 
 # A collective that does not begin to move over peer-to-peer transfers which cross
@@ -158,7 +160,7 @@ signs contains {
 	count(logs.complaints) == 0
 	some t in input.logs.transports
 	startswith(t.kind, "p2p") # between processes or within one
-	stalled_collectives.on_pcie
+	on_pcie
 	not ruled_out
 }
 
@@ -181,8 +183,8 @@ signs contains object.union(
 	},
 	{true: {"severity": "critical", "confidence": "likely"}, false: {"severity": "low", "confidence": "possible"}}[count(garbage) > 0],
 ) if {
-	some name, v in forced_peer_access.forced
-	count(peer_copies.wrong) + count(broken_transfers.failures) == 0
+	some name, v in forced
+	count(wrong) + count(failures) == 0
 }
 
 garbage := logs.messages({"model-output-degenerate"})
@@ -190,7 +192,7 @@ garbage := logs.messages({"model-output-degenerate"})
 # RCCL has its own switch, in addition to the program's.
 default forced_cures := ["unset-env", "iommu-pt"]
 
-forced_cures := ["unset-env", "nccl-p2p-disable", "iommu-pt"] if count(forced_peer_access.radeons) > 1
+forced_cures := ["unset-env", "nccl-p2p-disable", "iommu-pt"] if count(radeons) > 1
 
 # A log that ends early may have been cut by whoever sent it: without a
 # complaint it is worth knowing and no more.
@@ -198,13 +200,13 @@ signs contains {
 	"id": "guess",
 	"message": "NCCL's log ends after its communicator was created, between GeForce cards without NVLink: if the driver offers them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first collective hangs.",
 	"evidence": [{"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)} |
-		some c in sort(stalled_collectives.ended_early)
+		some c in sort(ended_early)
 	],
 	"severity": {true: "high", false: "low"}[count(logs.complaints) > 0],
 	"confidence": "possible",
 	"remedies": ["nccl-p2p-disable", "upgrade-driver", "iommu-pt"],
 } if {
-	count(stalled_collectives.ended_early) > 0
+	count(ended_early) > 0
 }
 
 # A watchdog's timeout names no cause. On one machine, between cards that PCIe
@@ -214,24 +216,24 @@ signs contains {
 signs contains {
 	"id": "guess",
 	"message": sprintf("The first collective of the job never ended (%s), on one machine whose GPUs communicate over PCIe%s. Either peer-to-peer transfers are lost on the path, because of a translating IOMMU, ACS or a driver that offers access which does not work, or a rank was late; NCCL_P2P_DISABLE=1 distinguishes the two", [
-		logs.at(logs.first(stalled_collectives.unmoved)), tried_words,
+		logs.at(logs.first(unmoved)), tried_words,
 	]),
-	"messages": stalled_collectives.unmoved,
+	"messages": unmoved,
 	"params": {"gpus": all_gpus},
 	"severity": "high",
 	"confidence": {true: "possible", false: "likely"}[tried_words == ""],
-	"remedies": array.flatten(["nccl-p2p-disable", own_all_reduce, peer_cures.platform_cures]),
+	"remedies": array.flatten(["nccl-p2p-disable", own_all_reduce, platform_cures]),
 } if {
-	count(stalled_collectives.unmoved) > 0
-	stalled_collectives.on_pcie
-	not stalled_collectives.kept_off
-	not stalled_collectives.excluded
+	count(unmoved) > 0
+	on_pcie
+	not kept_off
+	not excluded
 }
 
 tried_words := ", and works with peer access disabled (NCCL_P2P_DISABLE=1)" if {
-	stalled_collectives.served_then
+	served_then
 } else := ", and all of them are permanently busy" if {
-	stalled_collectives.spinning
+	spinning
 } else := ""
 
 own_all_reduce := [remedy | some remedy in ["disable-custom-all-reduce"]; logs.said("vllm-workers-stuck")]
@@ -258,3 +260,392 @@ not_applicable contains "the driver offers no peer access between these GPUs" if
 		answer == false
 	}
 }
+
+# Variables that make a program use peer access without a check, where no NVLink connects the GPUs.
+
+# forced are variables that make a program use peer access which it would otherwise not
+# use, or check first. llama.cpp checks only that its own variable is set, not the value.
+# Over NVLink that is right.
+forced[name] := v if {
+	some name in {"GGML_CUDA_P2P", "VLLM_SKIP_P2P_CHECK", "SGLANG_SKIP_P2P_CHECK"}
+	v := facts.variable[name]
+	not left_off(name, v.value)
+	only_pcie
+}
+
+left_off(name, value) if {
+	name != "GGML_CUDA_P2P"
+	lower(value) in {"0", "", "false"}
+}
+
+only_pcie if peers.over_pcie
+
+# Radeon cards have no link but PCIe, except a few with a bridge (Radeon Pro VII,
+# W6800X Duo). Where llama.cpp lists several, peer access goes over it.
+only_pcie if count(radeons) > 1
+
+radeons := {m.fields.index |
+	some m in logs.by_id["ggml-rocm-device"]
+	regex.match(`Radeon.*(?:RX|R9700|W[67][0-9]{3}\b)`, m.fields.name)
+}
+
+# What benchmarks and NCCL's own check show about copies over peer access: wrong values, endless waits, and
+# tables that end early.
+
+# wrong are the copies between GPUs with values that were found wrong: a tensor that was
+# printed before and after, a benchmark that checks (simpleP2P).
+wrong contains b if {
+	some what in ["copy", "copy-read", "bidirectional"]
+	some b in benchmarks.of[what]
+	b.wrong > 0
+	not b.p2p == false
+}
+
+bench_words(b) := sprintf("%s, %s to %s", [b.test, b.points[0].a, b.points[0].b]) if {
+	b.points[0].a != ""
+} else := b.tool
+
+# told_wrong are the transfers of NCCL's own check with wrong data, by whether NVLink
+# connects the two GPUs.
+told_wrong[over_nvlink] contains m if {
+	some m in logs.by_id["nccl-diag-p2p-mismatch"]
+	over_nvlink := m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}
+}
+
+# late are the latencies of p2pBandwidthLatencyTest with peer access that no path
+# has: its kernel waits for a word that does not arrive until a limit of tens of
+# milliseconds ends the wait.
+late[b] contains p.microseconds if {
+	some b in benchmarks.of.latency
+	b.p2p == true
+	some p in b.points
+	p.microseconds > limits.late_us
+}
+
+# broken_off are the benchmarks of peer copies that do not end: their table stops
+# where peer access comes on. Where the driver refused a mapping, that is why.
+broken_off contains b if {
+	some b in input.benchmarks
+	b.tool in {"p2pBandwidthLatencyTest", "simpleP2P"}
+	b.complete == false
+	count(logs.mapping_refused) == 0
+}
+
+# By platform, and by how the probe's transfers failed: host memory for NCCL's copies, and for all others the
+# removal of what blocks them.
+
+# only_fails is true where one way of giving memory to another process fails
+# over each of these pairs, and the other is right.
+only_fails(way, other, group) if {
+	{t.way | some t in transfers.all(group)} == {way}
+	every d in object.keys(group) {
+		some t in peers.transfers_of[peers.key(d[0], d[1])]
+		t.way == other
+		t.outcome in {"ok", "slow"}
+	}
+}
+
+# Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor
+# IOMMU has a part in it, and in a virtual machine both are the host's. Pass-through cures
+# only what it is not known to be in force for.
+remedies(k, group) := process_remedies(group) if {
+	k.paths == exported
+} else := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
+	some t in transfers.all(group)
+	t.error_code in driver_errors.in_gpu
+} else := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
+	peers.under_nvlink(object.keys(group))
+} else := ["nccl-p2p-disable", "upgrade-driver"] if {
+	facts.is_guest == true
+} else := array.flatten(["nccl-p2p-disable", pass_through(group), "update-bios", "upgrade-driver"]) if {
+	k.worst != "error"
+} else := array.flatten(["nccl-p2p-disable", "upgrade-driver", "update-bios", pass_through(group)])
+
+process_remedies(group) := ["nccl-cumem-disable", "upgrade-driver"] if {
+	only_fails("cuMem", "cudaIpc", group)
+} else := ["upgrade-driver"] if {
+	only_fails("cudaIpc", "cuMem", group)
+} else := ["nccl-p2p-disable", "upgrade-driver"]
+
+# AMD recommends remapping for Radeon GPUs.
+pass_through(group) := ["iommu-pt"] if {
+	not amd.only_radeon
+	not untranslated(group)
+} else := ["iommu-remap"] if {
+	amd.only_radeon
+	input.iommu.mode in {"passthrough", "off"}
+} else := []
+
+untranslated(group) if {
+	every address in transfers.gpus(group) {
+		pci.untranslated(address)
+	}
+}
+
+# Peer access that the driver offers and that does not work is the platform's fault. cures
+# are what lets copies arrive there: host memory for NCCL's, and for all others the
+# removal of what blocks them on the platform.
+cures := array.concat(["nccl-p2p-disable"], platform_cures)
+
+platform_cures := ["upgrade-driver"] if {
+	facts.is_guest == true
+} else := ["disable-acs", "iommu-remap", "update-bios", "upgrade-driver"] if {
+	amd.only_radeon
+} else := ["iommu-pt", "iommu-off", "disable-acs", "update-bios", "upgrade-driver"]
+
+# What logs, benchmarks and trials show about them, on one machine where the path between the GPUs is PCIe, and
+# what rules out peer access as the cause.
+
+# compared are two runs of one benchmark: the one does not end, and the other, with
+# peer access disabled, does. That is the check that NVIDIA recommends first. If runs are
+# distinguished, the rule control-experiment judges them.
+compared contains b if {
+	count(object.get(input, "runs", [])) == 0
+	some b in benchmarks.of.collective
+	b.complete == false
+	count(benchmarks.points(b)) == 0
+	b.ranks > 1
+	count(moved) > 0
+	count(switched_off) > 0
+}
+
+# on_pcie is true on one machine of NVIDIA GPUs where a matrix shows PCIe between
+# them, or the model is a card, and nothing shows an NVLink.
+on_pcie if {
+	over_pcie
+	not networks.multi_node
+	not amd.present
+	not nvlink_shown
+}
+
+over_pcie if peers.over_pcie
+
+over_pcie if {
+	some m in gpu_models.model
+	m.form == "card"
+	not m.nvlink == "pair"
+}
+
+nvlink_shown if {
+	some p in facts.gpu_pairs
+	peers.joined(p) == "nvlink"
+}
+
+nvlink_shown if {
+	some g in input.gpus.devices
+	count(object.get(g, "nvlinks", [])) > 0
+}
+
+# ended_early are the communicators between GeForce cards whose log ends with them, as
+# when a collective never ends. Drivers 525 to 535 offered peer access between Ada cards
+# that does not work (NVIDIA/nccl-tests issue 117), and modified drivers offer it on
+# platforms that lose data.
+ended_early contains c if {
+	some c in input.logs.communicators
+	c.library == "nccl"
+	count(newer_geforce) > 1
+	not excluded
+	count(switched_off) == 0
+}
+
+newer_geforce := {g |
+	some g in input.gpus.devices
+	model := gpu_models.model[g.name]
+	model.geforce
+	model.architecture in {"ada", "blackwell"}
+}
+
+# excluded is true where a log states a cause, collectives ran (a table with values), a
+# transport shows that peer access is not used, or a job fails just as well without it.
+excluded if {
+	some m in logs.complaints
+	m.role == "cause"
+}
+
+excluded if count(moved) > 0
+
+excluded if "p2p-broken-platform" in trials.cleared
+
+excluded if {
+	some t in input.logs.transports
+	t.kind in {"shm", "net", "collnet"}
+}
+
+moved contains b if {
+	some b in benchmarks.of.collective
+	count(benchmarks.points(b)) > 0
+}
+
+switched_off := {v |
+	some v in input.env.variables
+	v.name == "NCCL_P2P_DISABLE"
+	v.value == "1"
+}
+
+# unmoved are the signs that a job's very first collective never ended: the first
+# number of a process group at the watchdog, none completed when it gave up, or
+# vLLM's workers that do not answer while their GPUs compute without end.
+unmoved contains m if {
+	some [id, field, value] in [["torch-watchdog-timeout", "seq", "1"], ["torch-work-status", "completed", "-1"]]
+	some m in logs.by_id[id]
+	m.fields[field] == value
+}
+
+unmoved contains m if {
+	some m in logs.by_id["vllm-workers-stuck"]
+	spinning
+}
+
+# spinning is true where all GPUs are shown busy: the kernels of a collective wait
+# in a loop, so that its ranks have come to it, and none is late or still loads.
+spinning if {
+	count(input.gpus.devices) > 1
+	every g in input.gpus.devices {
+		g.utilization_percent >= limits.spinning_percent
+	}
+}
+
+# without_peer_access are command lines that disable peer access, with no complaint after them in their
+# text: a user tested the difference.
+without_peer_access contains l if {
+	some l in input.launches
+	l.variables.NCCL_P2P_DISABLE == "1"
+	count({m | some m in logs.complaints; m.source == l.source; m.line > l.line}) == 0
+}
+
+# served_then is true where such a trial came as far as to answer.
+served_then if {
+	some l in without_peer_access
+	some m in logs.by_id["server-ready"]
+	m.source == l.source
+	m.line > l.line
+}
+
+# kept_off is true if peer access was also off in the run that failed.
+kept_off if {
+	some v in input.env.variables
+	v.name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"}
+	v.value in {"1", "LOC"}
+	count({l | some l in without_peer_access; l.source == v.source; l.line == v.line}) == 0
+}
+
+# The probe's failed transfers by ordered pair, how they group, and what the transfers that arrived show about
+# the faulty part.
+
+# broken are the failed transfers of each ordered pair. If data is also lost through host
+# memory, the GPU is at fault, not the path between them.
+broken[[t.source, t.destination]] contains t if {
+	some ts in peers.trouble
+	some t in ts
+	not staging.failed(t.source, t.destination)
+}
+
+failures := {direction: ts | some direction, ts in broken}
+
+worst(ts) := [outcome | some outcome in ["hang", "corrupt", "error"]; outcome in {t.outcome | some t in ts}][0]
+
+# kind groups ordered pairs that fail alike, so that a broken platform with
+# eight GPUs gives one finding, not 56.
+kind(ts) := {"worst": worst(ts), "paths": transfers.paths(ts)}
+
+# exported: only between processes, the driver's export of memory is at fault, and a
+# single process works. If one of the two mechanisms works, programs that use it work;
+# NCCL uses cuMem by default.
+exported := {"between processes"}
+
+# slow_too are the transfers of the same pairs that arrived slowly.
+slow_too(group) := {t |
+	some d, _ in group
+	some t in peers.sluggish[peers.key(d[0], d[1])]
+	[t.source, t.destination] == d
+}
+
+offered(group) := [{
+	"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]),
+	"value": true,
+	"source": "cuDeviceCanAccessPeer",
+} |
+	some d in sort(object.keys(group))
+	peers.access[d] == true
+]
+
+# remarks point to the part that is at fault.
+remarks(group) := sort({text | some name in remark_names; text := remark(name, group, transfers.all(group))})
+
+remark_names := ["one way", "stores only", "copies only", "not switched on", "at times", "together", "atomics", "handshake", "staged"]
+
+remark("one way", group, ts) := "It fails in one direction only." if {
+	not transfers.only_mutual(ts)
+	every d in object.keys(group) {
+		not failures[[d[1], d[0]]]
+		some t in peers.transfers_of[peers.key(d[0], d[1])]
+		t.source == d[1]
+		t.outcome == "ok"
+	}
+}
+
+remark("stores only", group, ts) := "The copy engines work: only loads and stores of the SMs fail, which NCCL's kernels use." if {
+	transfers.paths(ts) == {"SM"}
+	count(transfers.tests(ts) & {"sm-store", "sm-load"}) > 0
+	fine(group, "copy engine")
+}
+
+remark("copies only", group, ts) := "Loads and stores of the SMs work: only the copy engines fail." if {
+	transfers.paths(ts) == {"copy engine"}
+	fine(group, "SM")
+	count(enabling_calls(ts)) == 0
+}
+
+# The driver offers peer access and then fails to switch it on, so that no transfer
+# was begun.
+remark("not switched on", _, ts) := sprintf("It cannot even be enabled (%s).", [concat(", ", sort(calls))]) if {
+	calls := enabling_calls(ts)
+	count(calls) > 0
+}
+
+# The probe says how many of its attempts went wrong where not all did.
+remark("at times", _, ts) := "It is intermittent: on a retry, the same transfer arrived correctly." if {
+	some t in ts
+	t.outcome == "corrupt"
+	t.repeats < t.attempts
+}
+
+remark("together", _, ts) := "Each pair works separately: it fails only while all GPUs write at once." if {
+	transfers.tests(ts) == {"all-at-once"}
+}
+
+remark("atomics", _, ts) := "Copies, loads and stores work: only atomic operations on the peer's memory are lost." if {
+	transfers.tests(ts) == {"atomics"}
+}
+
+remark("handshake", _, ts) := sprintf("Every copy is correct, but two kernels that wait for each other do not see each other's stores%s.", [sighting(ts)]) if {
+	transfers.tests(ts) == {"handshake"}
+}
+
+remark("staged", group, _) := "The same data arrived correctly through host memory, so disabling peer-to-peer access works around it." if {
+	staged_good(group)
+}
+
+# fine is true when a test of one way through the GPU was right over each of
+# these pairs.
+fine(group, way) if {
+	every d in object.keys(group) {
+		some t in peers.transfers_of[peers.key(d[0], d[1])]
+		t.source == d[0]
+		transfers.path[t.test] == way
+		t.outcome in {"ok", "slow"}
+	}
+}
+
+# enabling_calls are the calls among those that failed which switch peer access on.
+enabling_calls(ts) := {t.call | some t in ts} & {"cuCtxEnablePeerAccess", "hipDeviceEnablePeerAccess"}
+
+sighting(ts) := sprintf(": %s", [transfers.reasons_text(ts)]) if {
+	transfers.reasons_text(ts)
+} else := ""
+
+staged_good(group) if {
+	every d in object.keys(group) {
+		staging.good(d[0], d[1])
+	}
+} else := false

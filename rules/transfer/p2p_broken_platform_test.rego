@@ -40,36 +40,6 @@ test_fires_once_for_a_whole_machine if {
 	count(f.evidence) == 12
 }
 
-test_one_direction if {
-	found := p2p_broken_platform.findings with input as machine([corrupt("copy", a, b), transfer("copy", b, a, "ok")])
-	subjects(found) == {sprintf("%s -> %s", [a, b])}
-	some f in found
-	contains(f.message, "one direction only")
-}
-
-test_different_faults_stay_apart if {
-	found := p2p_broken_platform.findings with input as machine([corrupt("copy", a, b), transfer("copy", a, gpus[2], "hang")])
-	count(found) == 2
-}
-
-test_hang if {
-	some f in p2p_broken_platform.findings with input as machine(both_ways("copy", "hang"))
-	contains(f.message, " hang (")
-	f.affects == [a, b]
-}
-
-test_each_outcome_is_told if {
-	mixed := array.concat([object.union(corrupt("sm-store", a, b), {"found": "poison"})], [transfer("handshake", a, b, "hang")])
-	some f in p2p_broken_platform.findings with input as machine(mixed)
-	contains(f.message, "hang (handshake); others report success and deliver wrong data (sm-store: nothing arrived;")
-}
-
-test_error_is_named if {
-	failing := object.union(transfer("copy", a, b, "error"), {"error_code": 700, "error_name": "CUDA_ERROR_ILLEGAL_ADDRESS"})
-	some f in p2p_broken_platform.findings with input as machine([failing])
-	contains(f.message, "CUDA_ERROR_ILLEGAL_ADDRESS")
-}
-
 test_a_handshake_has_no_direction if {
 	silent := object.union(transfer("handshake", a, b, "hang"), {"reason": "b did not see the store of a"})
 	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), [silent]))
@@ -79,12 +49,6 @@ test_a_handshake_has_no_direction if {
 	not contains(f.message, "loads and stores of the SMs fail")
 }
 
-test_a_crash_is_named if {
-	crash := object.union(transfer("copy", a, b, "error"), {"reason": "the driver crashed: SIGSEGV"})
-	some f in p2p_broken_platform.findings with input as machine([crash])
-	contains(f.message, "SIGSEGV")
-}
-
 test_between_processes_is_another_matter if {
 	failing := [object.union(t, {"reason": "pidfd_getfd: operation not permitted"}) | some t in both_ways("between-processes", "error")]
 	found := p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), failing))
@@ -92,30 +56,6 @@ test_between_processes_is_another_matter if {
 	f.severity == "high"
 	f.remedies == ["nccl-p2p-disable", "upgrade-driver"]
 	contains(f.message, "pidfd_getfd")
-}
-
-test_control_arm if {
-	good := array.concat([corrupt("copy", a, b), corrupt("copy", b, a)], both_ways("host-staged", "ok"))
-	some f in p2p_broken_platform.findings with input as machine(good)
-	f.params.staged_good == true
-	contains(f.message, "arrived correctly through host memory")
-	bad := array.concat([corrupt("copy", a, b), corrupt("copy", b, a)], both_ways("host-staged", "corrupt"))
-	count(p2p_broken_platform.findings) == 0 with input as machine(bad)
-}
-
-test_silent if {
-	healthy := machine([transfer("copy", s, d, "ok") | some s in gpus; some d in gpus; s != d])
-	count(p2p_broken_platform.findings) == 0 with input as healthy
-	count(p2p_broken_platform.missing) == 0 with input as healthy
-}
-
-test_silent_for_slow_and_unsupported if {
-	count(p2p_broken_platform.findings) == 0 with input as machine(array.concat(both_ways("copy", "slow"), both_ways("atomics", "unsupported")))
-}
-
-test_silent_when_the_probe_could_not_try if {
-	full := object.union(transfer("copy", a, b, "error"), {"error_code": 2, "error_name": "CUDA_ERROR_OUT_OF_MEMORY"})
-	count(p2p_broken_platform.findings) == 0 with input as machine([full])
 }
 
 test_silent_without_peer_access if {
@@ -131,41 +71,12 @@ test_unresolvable if {
 	count(p2p_broken_platform.missing) == 1 with input as {}
 }
 
-test_not_applicable_to_one_gpu if {
-	one := {"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]}}
-	count(p2p_broken_platform.missing) == 0 with input as one
-	count(p2p_broken_platform.not_applicable) == 1 with input as one
-}
-
 # The texts that people send.
 
 by_hand := {"benchmarks": [{
 	"tool": "pytorch", "test": "a tensor copied by hand", "what": "copy", "wrong": 2, "complete": true,
 	"points": [{"a": "GPU0", "b": "GPU1", "line": 7}], "source": "app.log", "line": 7,
 }]}
-
-test_fires_on_a_copy_that_somebody_found_wrong if {
-	found := p2p_broken_platform.findings with input as by_hand
-	some f in found
-	[f.severity, f.confidence] == ["critical", "confirmed"]
-	f.evidence[0].source == "app.log:7"
-	object.get(f.params, "vendor", "unknown") == "unknown"
-	contains(f.message, "GPU0 to GPU1")
-	"iommu-off" in {r | some r in f.remedies}
-}
-
-test_names_the_iommu_of_the_processor if {
-	some f in p2p_broken_platform.findings with input as object.union(by_hand, {"host": {"cpu": {"vendor": "AuthenticAMD"}}})
-	f.params.vendor == "amd"
-	some g in p2p_broken_platform.findings with input as object.union(by_hand, {"host": {"cpu": {"model": "AMD EPYC 7402P 24-Core Processor"}}})
-	g.params.vendor == "amd"
-	some h in p2p_broken_platform.findings with input as object.union(by_hand, {"iommu": {"vendor": "amd"}})
-	h.params.vendor == "amd"
-	some i in p2p_broken_platform.findings with input as object.union(by_hand, {"host": {"cpu": {"vendor": "GenuineIntel"}}})
-	i.params.vendor == "intel"
-	some j in p2p_broken_platform.findings with input as object.union(by_hand, {"host": {"cpu": {"model": "Intel(R) Xeon(R) Platinum 8480+"}}})
-	j.params.vendor == "intel"
-}
 
 test_a_guest_cannot_change_the_platform if {
 	some f in p2p_broken_platform.findings with input as object.union(by_hand, {"host": {"virtualization": {"guest": true}}})
@@ -194,20 +105,6 @@ llama := {
 	"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "nvlinks": []}, {"address": "GPU1", "vendor": "nvidia", "nvlinks": []}]},
 }
 
-test_fires_on_peer_access_that_was_asked_for if {
-	some f in p2p_broken_platform.findings with input as llama
-	[f.severity, f.confidence] == ["low", "possible"]
-	f.params.variable == "GGML_CUDA_P2P"
-	garbage := object.union(llama, {"logs": {"messages": [object.union(complaint("{\"content\":\"!!!!!!!!\"}", "consequence"), {"id": "model-output-degenerate"})]}})
-	some g in p2p_broken_platform.findings with input as garbage
-	[g.severity, g.confidence] == ["critical", "likely"]
-	g.remedies[0] == "unset-env"
-	[count(g.evidence), count(g.messages)] == [1, 1]
-	joined := {"env": {"variables": [{"name": "GGML_CUDA_P2P", "value": "1", "source": "environment", "effective": true}]}, "links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0}]}}
-	some h in p2p_broken_platform.findings with input as joined
-	h.evidence[0].source == "environment"
-}
-
 test_a_test_of_peer_access_that_was_left_out if {
 	some f in p2p_broken_platform.findings with input as left_out("1")
 	f.subject == "VLLM_SKIP_P2P_CHECK"
@@ -228,17 +125,6 @@ test_a_log_that_ends_between_geforce_cards_is_possible if {
 	some g in p2p_broken_platform.findings with input as timed_out
 	[g.severity, g.confidence] == ["high", "possible"]
 	f.remedies[0] == "nccl-p2p-disable"
-}
-
-test_silent_where_geforce_cards_got_on if {
-	table := {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": true, "points": [{"bytes": 8, "line": 3}], "source": "t", "line": 1}]}
-	count(p2p_broken_platform.findings) == 0 with input as object.union(geforce, table)
-	staged := object.union(geforce, {"logs": {"messages": [], "communicators": geforce.logs.communicators, "transports": [{"kind": "shm", "channels": 4, "a": 0, "b": 1, "source": "t", "line": 1}]}})
-	count(p2p_broken_platform.findings) == 0 with input as staged
-	off := object.union(geforce, {"env": {"variables": [{"name": "NCCL_P2P_DISABLE", "value": "1", "source": "environment", "effective": true}]}})
-	count(p2p_broken_platform.findings) == 0 with input as off
-	explained := object.union(geforce, {"logs": {"messages": [complaint("no room in /dev/shm", "cause")], "communicators": geforce.logs.communicators}})
-	count(p2p_broken_platform.findings) == 0 with input as explained
 }
 
 run(points, complete) := {"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "complete": complete, "points": points, "source": "a", "line": 1}
@@ -325,34 +211,12 @@ unmoved(seq, load) := {
 
 off(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "b.txt", "line": 3, "effective": true}]}}
 
-trial := {"launches": [{"kind": "command", "variables": {"NCCL_P2P_DISABLE": "1"}, "source": "b.txt", "line": 3}]}
-
 test_fires_where_the_first_collective_never_ends if {
 	some f in p2p_broken_platform.findings with input as unmoved("1", 3)
 	[f.severity, f.confidence, count(f.messages), f.remedies[0]] == ["high", "possible", 1, "nccl-p2p-disable"]
 	some g in p2p_broken_platform.findings with input as unmoved("1", 100)
 	g.confidence == "likely"
 	contains(g.message, "permanently busy")
-}
-
-test_fires_for_workers_that_spin if {
-	workers := {"logs": {"messages": [{
-		"id": "vllm-workers-stuck", "program": "vllm", "role": "category", "text": "No available shared memory broadcast block found", "source": "a.log", "line": 9,
-		"order": 3, "count": 1, "ranks": 1,
-	}]}}
-	some f in p2p_broken_platform.findings with input as object.union(unmoved("7", 100), workers)
-	f.remedies[1] == "disable-custom-all-reduce"
-	count(p2p_broken_platform.findings) == 0 with input as object.union(unmoved("7", 40), workers)
-}
-
-test_fires_after_a_trial_that_came_through if {
-	given := object.union(unmoved("1", 3), object.union(off("NCCL_P2P_DISABLE", "1"), trial))
-	some f in p2p_broken_platform.findings with input as given
-	f.confidence == "possible"
-	ready := {"id": "server-ready", "program": "frameworks", "role": "setting", "text": "Application startup complete.", "source": "b.txt", "line": 5, "order": 9, "count": 1, "ranks": 1}
-	some g in p2p_broken_platform.findings with input as object.union(given, {"logs": {"messages": array.concat(given.logs.messages, [ready])}})
-	g.confidence == "likely"
-	contains(g.message, "access disabled")
 }
 
 test_silent_where_something_else_explains_the_first_collective if {
@@ -377,4 +241,167 @@ test_fires_on_peer_access_asked_for_between_radeon_cards if {
 	[f.severity, f.confidence, f.remedies] == ["low", "possible", ["unset-env", "nccl-p2p-disable", "iommu-pt"]]
 	count(p2p_broken_platform.findings) == 0 with input as {"env": llama.env, "logs": {"messages": [radeon(i, "AMD Instinct MI210") | some i in ["0", "1"]]}}
 	count(p2p_broken_platform.findings) == 0 with input as {"env": llama.env, "logs": {"messages": [radeon("0", "AMD Radeon RX 7900 XTX")]}}
+}
+
+broken_transfers_a := "0000:01:00.0"
+
+broken_transfers_b := "0000:02:00.0"
+
+broken_transfers_transfer(test, source, destination, outcome) := {"test": test, "source": source, "destination": destination, "outcome": outcome}
+
+broken_transfers_both_ways(test, outcome) := [broken_transfers_transfer(test, broken_transfers_a, broken_transfers_b, outcome), broken_transfers_transfer(test, broken_transfers_b, broken_transfers_a, outcome)]
+
+probed(transfers) := {"transfers": {
+	"outcome": "ok",
+	"peers": [{"source": s, "destination": d, "access": true} | some [s, d] in [[broken_transfers_a, broken_transfers_b], [broken_transfers_b, broken_transfers_a]]],
+	"transfers": transfers,
+}}
+
+# said are the remarks on everything that failed.
+said(transfers) := text if {
+	group := p2p_broken_platform.failures with input as probed(transfers)
+	count(group) > 0
+	text := concat(" ", p2p_broken_platform.remarks(group)) with input as probed(transfers)
+}
+
+test_slow_ones_beside_the_failures if {
+	mixed := [broken_transfers_transfer("copy", broken_transfers_a, broken_transfers_b, "corrupt"), broken_transfers_transfer("sm-load", broken_transfers_a, broken_transfers_b, "slow"), broken_transfers_transfer("copy", broken_transfers_b, broken_transfers_a, "slow")]
+	group := p2p_broken_platform.failures with input as probed(mixed)
+	p2p_broken_platform.slow_too(group) == {mixed[1]} with input as probed(mixed)
+}
+
+test_stores_fail_where_copies_work if {
+	contains(said(array.concat(broken_transfers_both_ways("copy", "ok"), broken_transfers_both_ways("sm-store", "corrupt"))), "copy engines work")
+	not contains(said(broken_transfers_both_ways("sm-store", "corrupt")), "copy engines work")
+}
+
+test_copies_fail_where_loads_work if {
+	contains(said(array.concat(broken_transfers_both_ways("copy", "error"), broken_transfers_both_ways("sm-load", "ok"))), "only the copy engines fail")
+}
+
+test_handshake_alone if {
+	text := said(array.concat(broken_transfers_both_ways("copy", "ok"), broken_transfers_both_ways("handshake", "hang")))
+	contains(text, "do not see each other's stores.")
+	not contains(text, "loads and stores of the SMs fail")
+	silent := object.union(broken_transfers_transfer("handshake", broken_transfers_a, broken_transfers_b, "hang"), {"reason": "b did not see the store of a"})
+	told := said(array.concat(broken_transfers_both_ways("copy", "ok"), [silent]))
+	contains(told, ": b did not see the store of a.")
+	not contains(told, "one direction only")
+}
+
+test_atomics_alone if {
+	text := said(array.concat(broken_transfers_both_ways("copy", "ok"), [broken_transfers_transfer("atomics", broken_transfers_a, broken_transfers_b, "corrupt")]))
+	contains(text, "only atomic operations")
+	not contains(text, "loads and stores of the SMs fail")
+}
+
+test_peer_access_that_cannot_be_switched_on if {
+	late := object.union(broken_transfers_transfer("copy", broken_transfers_a, broken_transfers_b, "error"), {"call": "cuCtxEnablePeerAccess", "error_name": "X"})
+	text := said([late, broken_transfers_transfer("copy", broken_transfers_b, broken_transfers_a, "ok"), broken_transfers_transfer("sm-load", broken_transfers_a, broken_transfers_b, "ok")])
+	contains(text, "cannot even be enabled (cuCtxEnablePeerAccess)")
+	not contains(text, "only the copy engines fail")
+}
+
+test_intermittent if {
+	contains(said([object.union(broken_transfers_transfer("copy", broken_transfers_a, broken_transfers_b, "corrupt"), {"repeats": 1, "attempts": 3})]), "It is intermittent")
+	not contains(said([object.union(broken_transfers_transfer("copy", broken_transfers_a, broken_transfers_b, "corrupt"), {"repeats": 3, "attempts": 3})]), "It is intermittent")
+}
+
+test_only_all_at_once if {
+	contains(said(array.concat(broken_transfers_both_ways("copy", "ok"), broken_transfers_both_ways("all-at-once", "hang"))), "only while all GPUs write at once")
+}
+
+benchmark(extra) := {"benchmarks": [object.union({"tool": "simpleP2P", "test": "copy", "what": "copy", "complete": true, "source": "p2p.txt", "line": 20}, extra)]}
+
+test_wrong if {
+	count(p2p_broken_platform.wrong) == 1 with input as benchmark({"wrong": 1})
+	count(p2p_broken_platform.wrong) == 0 with input as benchmark({"wrong": 0})
+	count(p2p_broken_platform.wrong) == 0 with input as benchmark({"wrong": 1, "p2p": false})
+	count(p2p_broken_platform.wrong) == 0 with input as benchmark({"wrong": 1, "what": "collective"})
+}
+
+latency(us, p2p) := benchmark({"what": "latency", "p2p": p2p, "points": [{"a": "GPU0", "b": "GPU1", "microseconds": us}]})
+
+peer_cures_a := "0000:01:00.0"
+
+peer_cures_b := "0000:02:00.0"
+
+peer_cures_transfer(test, outcome, extra) := object.union({"test": test, "source": peer_cures_a, "destination": peer_cures_b, "outcome": outcome}, extra)
+
+# advice is what helps where transfers from one GPU to the other failed.
+advice(transfers, extra) := remedies if {
+	document := object.union({"transfers": {"outcome": "ok", "transfers": transfers}}, extra)
+	group := p2p_broken_platform.failures with input as document
+	kind := p2p_broken_platform.kind(group[[peer_cures_a, peer_cures_b]]) with input as document
+	remedies := p2p_broken_platform.remedies(kind, group) with input as document
+}
+
+wrong := [peer_cures_transfer("copy", "corrupt", {})]
+
+guest := {"host": {"virtualization": {"guest": true}}}
+
+peer_cures_radeon := {"gpus": {"devices": [{"address": address, "vendor": "amd", "name": "AMD Radeon AI PRO R9700"} | some address in [peer_cures_a, peer_cures_b]]}}
+
+test_radeon if {
+	advice(wrong, peer_cures_radeon) == ["nccl-p2p-disable", "update-bios", "upgrade-driver"]
+	"iommu-remap" in advice(wrong, object.union(peer_cures_radeon, {"iommu": {"mode": "passthrough"}}))
+}
+
+# Neither firmware nor IOMMU has a part in NVLink, and both are the host's in a
+# virtual machine.
+test_advice_fits_the_platform if {
+	advice(wrong, guest) == ["nccl-p2p-disable", "upgrade-driver"]
+	joined := {"links": {"pairs": [{"a": peer_cures_a, "b": peer_cures_b, "kind": "gpu-gpu", "nvlinks": 18, "bridges": []}]}}
+	advice(wrong, joined) == ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
+}
+
+test_memory_at_fault if {
+	memory := [peer_cures_transfer("copy", "error", {"error_code": 214, "error_name": "CUDA_ERROR_ECC_UNCORRECTABLE"})]
+	advice(memory, {}) == ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"]
+}
+
+exported(way, outcome) := peer_cures_transfer("between-processes", outcome, {"way": way})
+
+test_one_way_between_processes if {
+	advice([exported("cuMem", "error"), exported("cudaIpc", "ok")], {}) == ["nccl-cumem-disable", "upgrade-driver"]
+	advice([exported("cudaIpc", "error"), exported("cuMem", "ok")], {}) == ["upgrade-driver"]
+	advice([exported("cudaIpc", "error"), exported("cuMem", "error")], {}) == ["nccl-p2p-disable", "upgrade-driver"]
+}
+
+cards(model, load) := {"gpus": {"devices": [{"vendor": "nvidia", "address": address, "name": model, "utilization_percent": load} | some address in ["0000:17:00.0", "0000:65:00.0"]]}}
+
+message(id, extra) := object.union({"id": id, "program": "x", "role": "category", "text": "x", "source": "a.log", "line": 9, "order": 3, "count": 1, "ranks": 1}, extra)
+
+stalled_collectives_off(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "b.txt", "line": 3, "effective": true}]}}
+
+stalled_collectives_geforce := object.union(cards("NVIDIA GeForce RTX 4090", 0), {"logs": {"messages": [], "communicators": [{"library": "nccl", "ranks": 2, "source": "nccl.log", "line": 10}]}})
+
+test_ended_early if {
+	count(p2p_broken_platform.ended_early) == 1 with input as stalled_collectives_geforce
+	count(p2p_broken_platform.ended_early) == 0 with input as object.union(stalled_collectives_geforce, cards("NVIDIA GeForce RTX 3090", 0))
+	count(p2p_broken_platform.ended_early) == 0 with input as object.union(stalled_collectives_geforce, stalled_collectives_off("NCCL_P2P_DISABLE", "1"))
+	count(p2p_broken_platform.ended_early) == 0 with input as object.union(stalled_collectives_geforce, {"logs": {"messages": [message("x", {"role": "cause"})]}})
+}
+
+stalled_collectives_said(id, fields) := {"logs": {"messages": [message(id, {"fields": fields})]}}
+
+test_unmoved if {
+	count(p2p_broken_platform.unmoved) == 1 with input as stalled_collectives_said("torch-watchdog-timeout", {"seq": "1"})
+	count(p2p_broken_platform.unmoved) == 0 with input as stalled_collectives_said("torch-watchdog-timeout", {"seq": "77"})
+	count(p2p_broken_platform.unmoved) == 1 with input as stalled_collectives_said("torch-work-status", {"completed": "-1"})
+	workers := stalled_collectives_said("vllm-workers-stuck", {})
+	count(p2p_broken_platform.unmoved) == 1 with input as object.union(workers, cards("NVIDIA L4", 100))
+	count(p2p_broken_platform.unmoved) == 0 with input as object.union(workers, cards("NVIDIA L4", 40))
+}
+
+launch := {"launches": [{"kind": "command", "variables": {"NCCL_P2P_DISABLE": "1"}, "source": "b.txt", "line": 3}]}
+
+log(messages) := {"logs": {"messages": messages}}
+
+test_served_then if {
+	ready := message("server-ready", {"role": "setting", "source": "b.txt", "line": 5})
+	p2p_broken_platform.served_then with input as object.union(launch, log([ready]))
+	not p2p_broken_platform.served_then with input as object.union(launch, log([object.union(ready, {"source": "a.log"})]))
+	failed := message("x", {"source": "b.txt", "line": 7})
+	not p2p_broken_platform.served_then with input as object.union(launch, log([ready, failed]))
 }

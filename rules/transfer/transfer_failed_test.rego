@@ -15,39 +15,6 @@ transfer(test, source, destination, outcome) := {"test": test, "source": source,
 
 coded(t, code, name, call) := object.union(t, {"error_code": code, "error_name": name, "call": call})
 
-test_fires if {
-	refused := [
-		coded(transfer("copy", a, b, "error"), 217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "cuCtxEnablePeerAccess"),
-		coded(transfer("copy", b, a, "error"), 217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "cuCtxEnablePeerAccess"),
-	]
-	found := transfer_failed.findings with input as machine({"transfers": refused})
-	count(found) == 1
-	some f in found
-	f.severity == "high"
-	f.affects == [a, b]
-	f.subject == sprintf("%s -> %s and 1 more", [a, b])
-	contains(f.message, "fail with CUDA_ERROR_PEER_ACCESS_UNSUPPORTED (217) in cuCtxEnablePeerAccess: peer access cannot be enabled")
-	f.remedies[0] == "nccl-p2p-disable"
-	count(f.evidence) == 2
-}
-
-test_each_outcome if {
-	every outcome, severity in {"corrupt": "critical", "hang": "critical", "error": "high", "slow": "high"} {
-		some f in transfer_failed.findings with input as machine({"transfers": [transfer("copy", a, b, outcome)]})
-		f.severity == severity
-		f.subject == sprintf("%s -> %s", [a, b])
-	}
-}
-
-test_outcomes_apart if {
-	found := transfer_failed.findings with input as machine({"transfers": [
-		transfer("copy", a, b, "corrupt"), transfer("copy", b, a, "hang"), coded(transfer("sm-store", a, b, "error"), 209, "CUDA_ERROR_NO_BINARY_FOR_GPU", ""),
-	]})
-	count(found) == 3
-	some f in found
-	f.remedies[0] == "upgrade-driver"
-}
-
 test_host_memory if {
 	some f in transfer_failed.findings with input as machine({"transfers": [transfer("host-to-device", "node0", a, "corrupt")]})
 	f.affects == [a]
@@ -86,20 +53,6 @@ test_no_gpu_is_no_failure if {
 	none := {"gpus": {"devices": []}, "transfers": {"outcome": "error", "error_code": 100}}
 	count(transfer_failed.findings) == 0 with input as none
 	count(transfer_failed.findings) == 1 with input as machine({"outcome": "error", "error_code": 100})
-}
-
-test_told_by_its_transfer if {
-	found := transfer_failed.findings with input as machine({"outcome": "hang", "stage": "copy", "transfers": [transfer("copy", a, b, "hang")]})
-	count(found) == 1
-	some f in found
-	f.subject != "host"
-}
-
-test_silent if {
-	good := [transfer("copy", a, b, "ok"), transfer("copy", b, a, "unsupported"), transfer("sm-load", a, b, "unknown")]
-	count(transfer_failed.findings) == 0 with input as machine({"transfers": good})
-	count(transfer_failed.missing) == 0 with input as machine({"transfers": good})
-	count(transfer_failed.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
 
 test_unresolvable if {
