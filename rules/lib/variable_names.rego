@@ -1,8 +1,4 @@
-# METADATA
-# title: Misspelled variable names
-# description: >-
-#   Names that look like NCCL variables but are not, and the variable that each
-#   stands for.
+# Names that look like NCCL variables but are not, and the variable that each stands for.
 package gpudoctor.lib.variable_names
 
 import data.tables.variables
@@ -11,10 +7,8 @@ import data.tables.variables
 unknown(name) if {
 	startswith(name, "NCCL_")
 	not variables.known[name]
-	not name in judged_names
+	not name in {judged | some row in variables.rows; some judged in row.names}
 }
-
-judged_names := {name | some row in variables.rows; some name in row.names}
 
 # meaning is the variable that a wrong name stands for: one of the table of
 # misspellings, one with the same words in another order, or one that differs
