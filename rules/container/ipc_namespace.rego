@@ -26,7 +26,6 @@ package gpudoctor.rules.ipc_namespace
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.rank_gpus
 import data.gpudoctor.lib.surroundings
 
 # From inside one container it cannot be seen whether ranks run in others. That
@@ -224,7 +223,7 @@ unshared contains m if some m in logs.messages({"nccl-ipc-open-failed", "ucx-ipc
 
 unshared contains m if {
 	some m in logs.messages({"nccl-cuda-invalid-device", "nccl-cuda-invalid-argument"})
-	rank_gpus.file_name(m) in {"p2p.cc", "transport.cc"}
+	regex.match(`(^|/)(p2p|transport)\.cc$`, m.fields.file)
 }
 
 findings contains {

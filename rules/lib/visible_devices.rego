@@ -1,13 +1,8 @@
-# METADATA
-# title: Lists of visible GPUs
-# description: >-
-#   Which GPUs CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and
-#   ROCR_VISIBLE_DEVICES leave visible, and how many of them a job's ranks
-#   request.
+# Which GPUs CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES leave visible,
+# and how many of them a job's ranks request.
 package gpudoctor.lib.visible_devices
 
 import data.gpudoctor.lib.amd
-import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
@@ -40,16 +35,16 @@ amd_before := count(surroundings.usable_amd)
 # filters are the variables that choose among the GPUs of a vendor, and how
 # many GPUs there are to choose from. HIP honours CUDA's variable as well, and
 # chooses from what ROCr's left over.
-filters.CUDA_VISIBLE_DEVICES := nvidia_before if nvidia_before > 0
+filters["CUDA_VISIBLE_DEVICES"] := nvidia_before if nvidia_before > 0
 
-filters.CUDA_VISIBLE_DEVICES := after_rocr if {
+filters["CUDA_VISIBLE_DEVICES"] := after_rocr if {
 	amd_before > 0
 	not surroundings.has_nvidia
 }
 
-filters.ROCR_VISIBLE_DEVICES := amd_before if amd_before > 0
+filters["ROCR_VISIBLE_DEVICES"] := amd_before if amd_before > 0
 
-filters.HIP_VISIBLE_DEVICES := after_rocr if amd_before > 0
+filters["HIP_VISIBLE_DEVICES"] := after_rocr if amd_before > 0
 
 after_rocr := count(kept_of(list_of(facts.env.ROCR_VISIBLE_DEVICES), amd_before)) if {
 	facts.env.ROCR_VISIBLE_DEVICES
@@ -106,102 +101,6 @@ uuids := {g.uuid | some g in input.gpus.devices; g.uuid != ""}
 
 # none are the first entries that hide all GPUs.
 none := {"", "-1", "NoDevFiles"}
-
-# shown is a list as messages write it.
-shown(name) := sprintf("%q", [facts.env[name]]) if {
-	count(kept[name]) == 0
-} else := facts.env[name]
-
-all_of(1) := "the only GPU"
-
-all_of(n) := sprintf("all %d GPUs", [n]) if n != 1
-
-# judged is what each list does, by the variables and the GPUs alone. All GPUs are
-# hidden.
-judged[name] contains {
-	"words": sprintf("hides %s: %s", [all_of(filters[name]), reason(name)]),
-	"confidence": hidden_confidence(name),
-	"proof": probe_evidence,
-} if {
-	some name, left in kept
-	count(left) == 0
-}
-
-reason(name) := "an empty value, -1 and NoDevFiles mean none" if {
-	entries[name][0] in none
-} else := sprintf("its first entry, %q, matches no GPU here (%s)", [entries[name][0], numbers_remark(name)])
-
-numbers_remark(name) := sprintf("they have the indices 0 to %d", [filters[name] - 1]) if {
-	filters[name] > 1
-} else := "the only one has the index 0"
-
-# The probe obeys the same variables.
-hidden_confidence(name) := "confirmed" if {
-	name != "ROCR_VISIBLE_DEVICES"
-	count(probe_evidence) > 0
-} else := "likely"
-
-probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"}] if {
-	input.transfers.error_code == driver_errors.code.NO_DEVICE
-} else := [{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"}] if {
-	surroundings.offers_none
-} else := []
-
-# A bad entry hides those behind it.
-judged[name] contains {
-	"words": sprintf("has the entry %q, which matches no GPU here (%s), so that entry and all after it are dropped: %d of %d remain", [
-		list[end], numbers_remark(name), end, count(list),
-	]),
-	"severity": lost_severity(list, end),
-} if {
-	some name, end in ends
-	end > 0
-	list := entries[name]
-}
-
-# A list that ends in -1 was cut on purpose.
-lost_severity(list, end) := "low" if {
-	list[end] in {"-1", ""}
-	end == count(list) - 1
-} else := "medium"
-
-# An entry twice: CUDA then offers no GPU.
-judged[name] contains {
-	"words": sprintf("names %s twice: CUDA treats such a list as invalid", [facts.list(twice)]),
-	"severity": "high",
-	"confidence": "possible",
-} if {
-	some name, left in kept
-	name != "ROCR_VISIBLE_DEVICES"
-	count(surroundings.offered) == 0
-	twice := {e | some i, e in left; e in array.slice(left, i + 1, count(left))}
-	count(twice) > 0
-}
-
-# Fewer than there are, as the variable requires: reported so that the number does not
-# surprise.
-judged[name] contains {
-	"words": sprintf("leaves %d of %d GPUs", [count(left), filters[name]]),
-	"severity": "info",
-} if {
-	some name, left in kept
-	count(left) > 0
-	count(left) < filters[name]
-	not ends[name]
-	not startswith(left[0], "MIG-")
-}
-
-# ROCr's filter and HIP's one after the other: the second counts from 0 again.
-judged.HIP_VISIBLE_DEVICES contains {
-	"words": sprintf("counts from 0 among the %s that ROCR_VISIBLE_DEVICES=%s leaves. It is safer to set only one of the two", [facts.counted(after_rocr, "GPU"), facts.env.ROCR_VISIBLE_DEVICES]),
-	"severity": "low",
-	"proof": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
-} if {
-	facts.env.ROCR_VISIBLE_DEVICES != ""
-	facts.env.HIP_VISIBLE_DEVICES != ""
-	after_rocr < amd_before
-	not ends.HIP_VISIBLE_DEVICES
-}
 
 # rocr_count is what ROCr leaves at most, whatever the machine has: as many GPUs as its
 # list has entries.
