@@ -20,6 +20,10 @@
 #   remedies: [raise-memlock]
 #   profiles: [image]
 #   since: "0.2"
+#   grades:
+#     user: >-
+#       The image runs as user {user} and holds libibverbs: --cap-add IPC_LOCK has no effect for that user, so jobs over RDMA need an unlimited memlock at
+#       launch
 package gpudoctor.rules.user_in_image
 
 import data.gpudoctor.lib.image_files
@@ -28,8 +32,9 @@ import data.gpudoctor.lib.image_files
 name := split(input.image.user, ":")[0]
 
 findings contains {
+	"grade": "user",
 	"subject": "USER",
-	"message": sprintf("The image runs as user %s and holds libibverbs: --cap-add IPC_LOCK has no effect for that user, so jobs over RDMA need an unlimited memlock at launch", [name]),
+	"about": {"user": name},
 	"evidence": [{"fact": "image.user", "value": input.image.user, "source": "the image's configuration"}],
 } if {
 	not name in {"", "0", "root"}
@@ -38,9 +43,4 @@ findings contains {
 
 missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 
-not_applicable contains "the configuration of an image is not known here" if not input.image
-
-not_applicable contains "the configuration of an image is not known here" if {
-	input.image
-	not input.image.environment == "configuration"
-}
+not_applicable contains "the configuration of an image is not known here" if not input.image.environment == "configuration"
