@@ -1,8 +1,5 @@
-# METADATA
-# title: What was tried here
-# description: >-
-#   Outcomes of calls that a child of gpudoctor made, for the rules about
-#   containers, limits and networks.
+# Outcomes of calls that a child of gpudoctor made, for the rules about containers, limits and
+# networks.
 package gpudoctor.lib.attempts
 
 # refused are the attempts that the kernel refused, by name.

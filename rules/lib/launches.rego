@@ -1,8 +1,5 @@
-# METADATA
-# title: How jobs and containers are started
-# description: >-
-#   Readings of the descriptions in texts: docker run lines, compose files,
-#   pods, batch scripts, command lines. Each is empty if none was given.
+# Readings of the descriptions in texts: docker run lines, compose files, pods, batch scripts,
+# command lines. Each is empty if none was given.
 package gpudoctor.lib.launches
 
 import data.gpudoctor.lib.facts
@@ -58,7 +55,7 @@ without_gpus contains l if {
 
 # enclosed are all launches in a container, those of Slurm and Apptainer
 # included, which share the host's /dev/shm.
-enclosed := (containers | {l | some l in input.launches; l.kind == "apptainer"}) | slurm_containers
+enclosed := (containers | slurm_containers) | {l | some l in input.launches; l.kind == "apptainer"}
 
 slurm_containers := {l | some l in input.launches; l.kind == "slurm"; l.image != ""}
 

@@ -1,9 +1,5 @@
-# METADATA
-# title: The environment of the process
-# description: >-
-#   Readings of the facts about containers, libraries, variables and probes that
-#   the software rules share. Each is undefined if the section that it reads is
-#   not known.
+# Readings of the facts about containers, libraries, variables and probes that the software
+# rules share. Each is undefined if the section that it reads is not known.
 package gpudoctor.lib.surroundings
 
 import data.gpudoctor.lib.facts
@@ -13,23 +9,15 @@ mib := 1024 * 1024
 # node_access is what this process may do with each device node, by its path.
 node_access[n.path] := n.access if some n in input.container.device_nodes
 
-# nvidia_nodes are the nodes of NVIDIA GPUs in /dev.
-nvidia_nodes := {n.path |
-	some n in input.container.device_nodes
-	regex.match(`^/dev/nvidia[0-9]+$`, n.path)
-} if is_array(input.container.device_nodes)
+# nvidia_nodes are the nodes of NVIDIA GPUs in /dev, render_nodes those of AMD and other GPUs, and
+# rdma_nodes the verbs nodes through which a program reaches an RDMA NIC.
+nvidia_nodes := nodes(`^/dev/nvidia[0-9]+$`)
 
-# render_nodes are the render nodes of /dev/dri, of AMD and other GPUs.
-render_nodes := {n.path |
-	some n in input.container.device_nodes
-	startswith(n.path, "/dev/dri/renderD")
-} if is_array(input.container.device_nodes)
+render_nodes := nodes("^/dev/dri/renderD")
 
-# rdma_nodes are the verbs nodes through which a program reaches an RDMA NIC.
-rdma_nodes := {n.path |
-	some n in input.container.device_nodes
-	startswith(n.path, "/dev/infiniband/uverbs")
-} if is_array(input.container.device_nodes)
+rdma_nodes := nodes("^/dev/infiniband/uverbs")
+
+nodes(pattern) := {n.path | some n in input.container.device_nodes; regex.match(pattern, n.path)} if is_array(input.container.device_nodes)
 
 # of_vendor are the addresses of the GPUs of each vendor.
 of_vendor[g.vendor] contains g.address if some g in input.gpus.devices
@@ -83,13 +71,7 @@ image if input.profile == "image"
 
 image if {
 	facts.in_container
-	count(usable) == 0
-}
-
-image if {
-	facts.in_container
-	not usable
-	not input.pci
+	no_gpu
 }
 
 # no_gpu is true where no GPU can be used here.
@@ -141,35 +123,24 @@ multicast if {
 
 # rdma_nics are the NICs that can do RDMA: InfiniBand controllers (class 0207),
 # Mellanox and NVIDIA adapters (vendor 15b3) and EFA (1d0f:efa0 and on).
-rdma_nics contains d.address if {
-	some d in input.pci.devices
-	startswith(d.class, "0x0207")
-}
+rdma_nics := infiniband_nics | {d.address | some d in input.pci.devices; nic_for_rdma(d)}
 
-rdma_nics contains d.address if {
-	some d in input.pci.devices
+nic_for_rdma(d) if {
 	d.kind == "nic"
 	d.vendor == "0x15b3"
 }
 
-rdma_nics contains d.address if some d in efa_devices
+nic_for_rdma(d) if d in efa_devices
+
+infiniband_nics := {d.address | some d in input.pci.devices; startswith(d.class, "0x0207")}
+
+efa_devices := {d | some d in input.pci.devices; d.vendor == "0x1d0f"; startswith(d.device, "0xefa")}
 
 # no_rdma_nic is true where the PCI tree is known and has no such device.
 no_rdma_nic if {
 	is_array(input.pci.devices)
 	not input.pci.partial == true
 	count(rdma_nics) == 0
-}
-
-infiniband_nics contains d.address if {
-	some d in input.pci.devices
-	startswith(d.class, "0x0207")
-}
-
-efa_devices contains d if {
-	some d in input.pci.devices
-	d.vendor == "0x1d0f"
-	startswith(d.device, "0xefa")
 }
 
 # cpu_nodes are the NUMA nodes that have CPUs; nodes with only memory, as on Grace Hopper,
@@ -187,10 +158,10 @@ version(text) := [to_number(n) | some n in regex.find_n(`[0-9]+`, clean, -1)] if
 # packages, which frameworks bring along, else the one that the loader takes.
 nccl := python_nccl if {
 	count(python_nccl) > 0
-} else := {l | some l in nccl_files; l.loads} if {
-	some l in nccl_files
-	l.loads
-} else := {l | some l in nccl_files}
+} else := loaded if {
+	loaded := {l | some l in nccl_files; l.loads}
+	count(loaded) > 0
+} else := nccl_files
 
 python_nccl := {l | some l in nccl_files; l.found_by == "python"}
 
@@ -232,22 +203,17 @@ default whose := ""
 
 whose := "the image's " if image
 
-# variable_source is the source of a variable as evidence names it.
+# variable_evidence is a variable as evidence.
+variable_evidence(v) := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": variable_source(v)}
+
 variable_source(v) := sprintf("%s:%d", [v.source, v.line]) if {
 	v.line > 0
 } else := v.source if {
 	v.source != ""
 } else := "environment"
 
-# variable_evidence is a variable as evidence.
-variable_evidence(v) := {
-	"fact": sprintf("env.variables[%s]", [v.name]),
-	"value": v.value,
-	"source": variable_source(v),
-}
-
 # no_nvidia is true where the GPUs are known and none is NVIDIA's.
 no_nvidia if {
 	is_array(input.gpus.devices)
-	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
+	not has_nvidia
 }
