@@ -416,15 +416,15 @@ missing contains {"fact": "container.device_nodes", "words": "/dev could not be 
 	not surroundings.rdma_nodes
 }
 
-missing contains {"fact": fact, "words": "it is not known which NCCL is used here"} if {
+missing contains {"fact": "libraries", "words": "it is not known which NCCL is used here"} if {
 	forbidden
 	count(surroundings.usable) > 1
-	some fact in nccl_unknown
+	not input.libraries
 }
 
-nccl_unknown contains "libraries" if not input.libraries
-
-nccl_unknown contains "libraries.files[].version" if {
+missing contains {"fact": "libraries.files[].version", "words": "it is not known which NCCL is used here"} if {
+	forbidden
+	count(surroundings.usable) > 1
 	some l in input.libraries.files
 	l.kind == "libnccl"
 	not l.version

@@ -326,8 +326,10 @@ default launch_severity := "low"
 
 launch_severity := "medium" if {
 	logs.failed
-	not "cause" in {m.role | some m in input.logs.messages}
+	not cause_stated
 }
+
+cause_stated if "cause" in {m.role | some m in input.logs.messages}
 
 # The size from a text, if no text shows GPUs.
 findings contains {
