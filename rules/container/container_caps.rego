@@ -1,16 +1,13 @@
 # METADATA
 # title: A device node, a permission or a capability is missing
 # description: >-
-#   A container sees only the device nodes that are passed in, can use only
-#   those that its user can open, and by default cannot make the NUMA calls that
-#   NCCL uses to place host memory. Without nvidia-uvm or nvidiactl, CUDA does
-#   not start. Without NUMA calls, NCCL 2.24 to 2.26.3 fails when it uses host
-#   memory.
+#   A container sees only the device nodes that are passed in, can use only those that its user can open, and by
+#   default cannot make the NUMA calls that NCCL uses to place host memory. Without nvidia-uvm or nvidiactl, CUDA does
+#   not start. Without NUMA calls, NCCL 2.24 to 2.26.3 fails when it uses host memory.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable
 #     description: cuMem host memory, on by default since 2.24, and its fallback
-#   - ref: https://docs.docker.com/engine/security/seccomp/
-#     description: get_mempolicy and mbind need CAP_SYS_NICE
+#   - {ref: https://docs.docker.com/engine/security/seccomp/, description: get_mempolicy and mbind need CAP_SYS_NICE}
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: Devices that are passed to a container
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
@@ -55,8 +52,8 @@
 #       text: >-
 #         The machine has {nics:InfiniBand NIC}, but none of their device nodes was passed into this container: a job over several machines uses TCP
 #     rdma-not-passed: >-
-#       NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The machine has RDMA devices with a link ({linked:comma}), and the
-#       job uses TCP instead
+#       NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The machine has RDMA devices with a link ({linked:comma}), and
+#       the job uses TCP instead
 #     rdma-barred:
 #       severity: critical
 #       confidence: confirmed
@@ -88,8 +85,7 @@ import data.gpudoctor.lib.surroundings
 
 nodes_evidence := [{"fact": "container.device_nodes", "value": sort(surroundings.nvidia_nodes), "source": "/dev"}]
 
-# A GPU's node without the nodes of the driver itself. A probe that CUDA refused to start
-# confirms it.
+# A GPU's node without the nodes of the driver itself. A probe that CUDA refused to start confirms it.
 findings contains {
 	"grade": "node",
 	"subject": path,
@@ -111,9 +107,9 @@ findings contains {
 	refused := [{"probe": true} | input.transfers.error_code > 0]
 }
 
-# A listing shows the same, of a container or of a machine whose module nvidia_uvm is
-# not loaded yet: nvidia-modprobe, which loads it and makes the node, may not do so in
-# a container (apptainer/singularity issue 1441, NVIDIA/pyxis issue 81).
+# A listing shows the same, of a container or of a machine whose module nvidia_uvm is not loaded yet: nvidia-modprobe,
+# which loads it and makes the node, may not do so in a container (apptainer/singularity issue 1441, NVIDIA/pyxis
+# issue 81).
 findings contains {
 	"grade": "unlisted",
 	"subject": "/dev/nvidia-uvm",
@@ -159,7 +155,6 @@ wanted_node(path) if {
 }
 
 wanted_node("/dev/kfd") if surroundings.has_amd
-
 wanted_node("/dev/kfd") if logs.said("hip-no-device")
 
 wanted_node(path) if {
@@ -207,8 +202,8 @@ amd_halves contains ["/dev/dri/renderD*", "/dev/kfd"] if {
 	not surroundings.node_access["/dev/kfd"]
 }
 
-# The kernel driver knows GPUs and none of them was passed in. What an
-# explicit "none" means is for gpu-visibility to say.
+# The kernel driver knows GPUs and none of them was passed in. What an explicit "none" means is for gpu-visibility to
+# say.
 findings contains {
 	"grade": "none-passed",
 	"subject": "/dev/nvidia*",
@@ -229,8 +224,7 @@ none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
 # known are the GPUs of the kernel driver, without those that it does not bind.
 known := [d | some d in surroundings.driver_devices; not d.excluded]
 
-# All GPUs were asked for, and some are not here: they came up after the
-# container was started, or were left out.
+# All GPUs were asked for, and some are not here: they came up after the container was started, or were left out.
 findings contains {
 	"grade": "absent",
 	"subject": "/dev/nvidia*",
@@ -285,19 +279,17 @@ findings contains unpassed("rdma-not-passed", "rdma-not-passed", {logs.first(log
 	count(linked) > 0
 }
 
-# NCCL was configured to use only InfiniBand or RoCE: the setting is right, and the nodes
-# are missing.
+# NCCL was configured to use only InfiniBand or RoCE: the setting is right, and the nodes are missing.
 findings contains unpassed("rdma-not-passed", "rdma-barred", logs.by_id["nccl-network-not-found"], {}) if upper(facts.env.NCCL_NET) == "IB"
 
-# fi_info finds no device in one place: the machine has them, as the same command
-# outside, or what the job is told, shows.
+# fi_info finds no device in one place: the machine has them, as the same command outside, or what the job is told,
+# shows.
 findings contains unpassed("efa-not-passed", "efa-not-passed", {m}, {"at": logs.at(m)}) if {
 	m := logs.first(logs.messages({"ofi-fi-info-empty", "ofi-efa-list-empty"}))
 	efa_elsewhere
 }
 
-# rdma_asked is true of a job over several machines, and of one whose variables speak
-# of RDMA.
+# rdma_asked is true of a job over several machines, and of one whose variables speak of RDMA.
 rdma_asked if networks.multi_node
 rdma_asked if facts.env.NCCL_IB_HCA != ""
 rdma_asked if upper(facts.env.NCCL_NET) == "IB"
@@ -306,8 +298,7 @@ rdma_asked if facts.env.NCCL_IB_DISABLE == "0"
 efa_elsewhere if strings.any_prefix_match(input.nics.providers, "efa")
 efa_elsewhere if facts.env.FI_PROVIDER == "efa"
 
-# numa is about NUMA calls that a seccomp filter forbids, unless a container has the capability
-# SYS_NICE.
+# numa is about NUMA calls that a seccomp filter forbids, unless a container has the capability SYS_NICE.
 numa(grade, about, fields) := object.union(
 	{
 		"grade": grade,
@@ -320,8 +311,8 @@ numa(grade, about, fields) := object.union(
 	fields,
 )
 
-# NCCL 2.24 to 2.26.3 allocates host memory with them. Where GPUs reach each other directly host
-# memory is the exception.
+# NCCL 2.24 to 2.26.3 allocates host memory with them. Where GPUs reach each other directly host memory is the
+# exception.
 findings contains numa("numa-nccl", {"versions": {l.version | some l in surroundings.nccl}}, {
 	"severity": {true: "medium", false: "high"}[direct],
 	"evidence": array.concat(numa_evidence, [{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path} | some l in surroundings.nccl]),
@@ -342,8 +333,8 @@ default direct := false
 direct if peer_access.proven
 direct if surroundings.all_nvlinked
 
-# Elsewhere only the placement of memory suffers, which matters where there is more
-# than one node to place it on. If the calls were tried one by one, it is told anywhere.
+# Elsewhere only the placement of memory suffers, which matters where there is more than one node to place it on. If
+# the calls were tried one by one, it is told anywhere.
 findings contains numa("numa", {}, {"confidence": {true: "confirmed", false: "likely"}[count(tried) > 0]}) if {
 	forbidden
 	count(surroundings.usable) > 0
@@ -363,14 +354,12 @@ forbidden if {
 	not cumem_host_off
 }
 
-# denials are what a seccomp filter or a security module answers. ENOSYS is the answer of
-# a kernel without NUMA.
+# denials are what a seccomp filter or a security module answers. ENOSYS is the answer of a kernel without NUMA.
 denials := {"EPERM", "EACCES", "SIGSYS"}
 
-# denied are the calls that NCCL and CUDA make. Docker's filter allows them with the
-# capability SYS_NICE, but never move_pages (moby/profiles, seccomp/default_linux.go).
+# denied are the calls that NCCL and CUDA make. Docker's filter allows them with the capability SYS_NICE, but never
+# move_pages (moby/profiles, seccomp/default_linux.go).
 denied["get_mempolicy"] := input.container.get_mempolicy if input.container.get_mempolicy in denials
-
 denied[name] := tried[name].errno if some name in ["set_mempolicy", "mbind"]
 
 # tried are the calls that place memory and were tried and denied.
@@ -382,8 +371,7 @@ tried[name] := a if {
 
 blocked := concat("; ", [sprintf("%s: %s", [facts.list({n | some n, e in denied; e == errno}), errno]) | some errno in sort({e | some e in denied})])
 
-# allow is what lifts the filter of a container's runtime; where the capability is there, another
-# filter is in force.
+# allow is what lifts the filter of a container's runtime; where the capability is there, another filter is in force.
 allow := ["other"] if {
 	"SYS_NICE" in input.container.capabilities
 } else := ["add-sys-nice"]

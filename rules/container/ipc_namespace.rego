@@ -1,11 +1,10 @@
 # METADATA
 # title: Ranks on one machine do not share namespaces
 # description: >-
-#   NCCL uses peer access and shared memory only between ranks with the same
-#   host identity and the same /dev/shm. Ranks in separate containers, each with
-#   a private /dev/shm, use the network even within one machine, which is many
-#   times slower than NVLink or PCIe. The Unix sockets that NCCL uses to pass
-#   memory handles belong to the network namespace.
+#   NCCL uses peer access and shared memory only between ranks with the same host identity and the same /dev/shm.
+#   Ranks in separate containers, each with a private /dev/shm, use the network even within one machine, which is many
+#   times slower than NVLink or PCIe. The Unix sockets that NCCL uses to pass memory handles belong to the network
+#   namespace.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: How containers share the host's namespaces
@@ -14,9 +13,7 @@
 # custom:
 #   severity: low
 #   confidence: possible
-#   needs:
-#     - container.inside
-#     - container.private_ipc
+#   needs: [container.inside, container.private_ipc]
 #   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, nccl-cumem-disable, fix-application, other]
 #   explains: [one-gpu-each > gpu-visibility/gpu-of-another, one-gpu-each > ipc-namespace/unopened, one-gpu-each > ipc-namespace/memory-of-another]
 #   profiles: [training]
@@ -29,8 +26,8 @@
 #     unreached:
 #       severity: high
 #       text: >-
-#         {who}: NCCL reached no process at the Unix socket of another rank on this host. Either that process had ended, or the ranks run in containers
-#         with separate network namespaces, which the socket's name is local to. A firewall is not the cause
+#         {who}: NCCL reached no process at the Unix socket of another rank on this host. Either that process had ended, or the ranks run in
+#         containers with separate network namespaces, which the socket's name is local to. A firewall is not the cause
 #     walled:
 #       severity: high
 #       confidence: likely
@@ -41,8 +38,8 @@
 #       severity: medium
 #       confidence: likely
 #       text: >-
-#         {channels} channels between ranks of one host use the network ({networks:comma}): NCCL treats the ranks as on different hosts, or found neither
-#         peer access nor a shared /dev/shm between them, as with containers that have separate IPC namespaces
+#         {channels} channels between ranks of one host use the network ({networks:comma}): NCCL treats the ranks as on different hosts, or found
+#         neither peer access nor a shared /dev/shm between them, as with containers that have separate IPC namespaces
 #     side-by-side:
 #       severity: medium
 #       confidence: likely
@@ -63,10 +60,9 @@ import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-# From inside one container it cannot be seen whether ranks run in others. That
-# is only supposed where a container was given a part of the machine's GPUs;
-# containers with all of them are the usual and healthy way. Where the job itself says that it
-# has several ranks and this container holds one GPU, the others run elsewhere.
+# From inside one container it cannot be seen whether ranks run in others. That is only supposed where a container was
+# given a part of the machine's GPUs; containers with all of them are the usual and healthy way. Where the job itself
+# says that it has several ranks and this container holds one GPU, the others run elsewhere.
 findings contains {
 	"grade": "part",
 	"subject": "IPC namespace",
@@ -101,9 +97,8 @@ job contains facts.variable[name] if {
 
 job contains facts.variable.NCCL_HOSTID if facts.env.NCCL_HOSTID != ""
 
-# unreached are Unix sockets of processes of the same host on which no process listens
-# (ECONNREFUSED). NCCL gives them abstract names (USE_ABSTRACT_SOCKET in
-# src/misc/ipcsocket.cc), and these belong to the network namespace (unix(7),
+# unreached are Unix sockets of processes of the same host on which no process listens (ECONNREFUSED). NCCL gives them
+# abstract names (USE_ABSTRACT_SOCKET in src/misc/ipcsocket.cc), and these belong to the network namespace (unix(7),
 # network_namespaces(7)). A process that had failed before no longer listens either.
 unreached := {m |
 	some m in logs.by_id["nccl-uds-send-failed"]
@@ -119,19 +114,16 @@ findings contains {
 	"remedies": ["share-ipc", "fix-application"],
 	"params": {"network": "host"},
 	"messages": unreached,
-} if {
-	count(unreached) > 0
-}
+} if count(unreached) > 0
 
 default contained := false
 
 contained if count(launches.enclosed) > 0
 contained if facts.in_container
 
-# walled are the pairs of GPUs of which one process cannot map the memory of the
-# other, by NCCL's own check. cudaIpc needs a PID and an IPC namespace in common,
-# and that each process sees the other's GPU; cuMem hands a file descriptor over a
-# socket of the network namespace (src/misc/ipcsocket.cc).
+# walled are the pairs of GPUs of which one process cannot map the memory of the other, by NCCL's own check. cudaIpc
+# needs a PID and an IPC namespace in common, and that each process sees the other's GPU; cuMem hands a file
+# descriptor over a socket of the network namespace (src/misc/ipcsocket.cc).
 walled := {m |
 	some m in logs.by_id["nccl-diag-p2p-import"]
 	m.fields.handle in {"LEGACY_CUDA_IPC", "CUMEM_POSIX_FD", "CUMEM_OTHER"}
@@ -143,9 +135,7 @@ findings contains {
 	"about": {"handles": {m.fields.handle | some m in walled}, "pairs": {sprintf("GPU %s to %s", [m.fields.from, m.fields.to]) | some m in walled}},
 	"remedies": ["share-ipc"],
 	"messages": walled,
-} if {
-	count(walled) > 0
-}
+} if count(walled) > 0
 
 networks_of(channels) := {object.get(t, "network", "NET") | some t in channels}
 
@@ -168,9 +158,8 @@ findings contains {
 	not shm_off
 }
 
-# Two containers in one file that are ranks of one job, each with its own /dev/shm and IPC
-# namespace, and channels over the network: if the log does not distinguish hosts, the
-# descriptions do.
+# Two containers in one file that are ranks of one job, each with its own /dev/shm and IPC namespace, and channels
+# over the network: if the log does not distinguish hosts, the descriptions do.
 separate contains l if {
 	some l in launches.containers
 	launches.with_gpu(l)
@@ -212,8 +201,8 @@ lone contains l if {
 	regex.match(`^[0-9]$`, l.variables.NVIDIA_VISIBLE_DEVICES)
 }
 
-# unshared are failures of opening a GPU's memory in another process: CUDA does
-# that only where a process sees both GPUs.
+# unshared are failures of opening a GPU's memory in another process: CUDA does that only where a process sees both
+# GPUs.
 unshared contains m if some m in logs.messages({"nccl-ipc-open-failed", "ucx-ipc-open-failed"})
 
 unshared contains m if {

@@ -1,23 +1,19 @@
 # METADATA
 # title: The limit on locked memory is too low for RDMA
 # description: >-
-#   An RDMA NIC reads and writes memory that is locked and registered with it,
-#   and the kernel counts this memory against RLIMIT_MEMLOCK. With the default
-#   of 64 KiB or 8 MiB, registration fails with "Cannot allocate memory" as soon
-#   as NCCL, MPI or UCX open their buffers, or the job falls back to TCP.
+#   An RDMA NIC reads and writes memory that is locked and registered with it, and the kernel counts this memory
+#   against RLIMIT_MEMLOCK. With the default of 64 KiB or 8 MiB, registration fails with "Cannot allocate memory" as
+#   soon as NCCL, MPI or UCX open their buffers, or the job falls back to TCP.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL requires an unlimited memlock in containers
-#   - ref: https://slurm.schedmd.com/faq.html#memlock
-#     description: How Slurm propagates the limit to jobs
+#   - {ref: https://slurm.schedmd.com/faq.html#memlock, description: How Slurm propagates the limit to jobs}
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/umem.c
 #     description: Registration counts pinned pages against the limit unless the caller has CAP_IPC_LOCK
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - container.memlock_soft_bytes
-#     - container.device_nodes
+#   needs: [container.memlock_soft_bytes, container.device_nodes]
 #   remedies: [raise-memlock, raise-memlock-limits, add-ipc-lock]
 #   first_of: [refused, unexplained]
 #   explains: [refused > memlock-limit/raise-refused]
@@ -40,9 +36,7 @@
 #         The limit on locked memory is {soft:bytes} in this container: CUDA's pinned memory does not count against it, but memory registration with
 #         an RDMA NIC would fail
 #     unexplained: "An allocation of memory or of a NIC queue failed ({at}), and the line gives no reason. {remark}"
-#     refused:
-#       severity: critical
-#       text: "Memory registration with a NIC failed ({at}). {remark}"
+#     refused: {severity: critical, text: "Memory registration with a NIC failed ({at}). {remark}"}
 package gpudoctor.rules.memlock_limit
 
 import data.gpudoctor.lib.attempts
@@ -76,9 +70,8 @@ in_force if {
 	not lifted
 }
 
-# lifted is true for a process to which the kernel does not apply the limit: it
-# has CAP_IPC_LOCK in the initial user namespace (ib_umem_get asks capable(),
-# which no other namespace can give).
+# lifted is true for a process to which the kernel does not apply the limit: it has CAP_IPC_LOCK in the initial user
+# namespace (ib_umem_get asks capable(), which no other namespace can give).
 lifted if {
 	"IPC_LOCK" in input.container.capabilities
 	input.container.private_user == false
@@ -91,8 +84,7 @@ denied := attempts.refused.locked_memory
 
 limits := [{"fact": "container.memlock_soft_bytes", "value": soft, "source": "/proc/self/limits"} | soft]
 
-# A trial that failed is told; one that succeeded says only that its few pages
-# fitted.
+# A trial that failed is told; one that succeeded says only that its few pages fitted.
 tried := [attempts.evidence("locked_memory")] if {
 	denied
 } else := [{"fact": "container.mlock", "value": input.container.mlock, "source": "mlock(2)"} | input.container.mlock in {"EPERM", "ENOMEM", "EAGAIN"}]
@@ -138,10 +130,9 @@ findings contains finding("locking", {
 	count(gpudirect.unlocked) == 0
 }
 
-# Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without
-# counting them (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c).
-# In a container that has less than the kernel's default, it is worth a note: NVIDIA's guide asks
-# for it, and the next container may be given a NIC.
+# Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without counting them
+# (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c). In a container that has less than
+# the kernel's default, it is worth a note: NVIDIA's guide asks for it, and the next container may be given a NIC.
 findings contains finding("note", {"about": {"soft": soft}, "confidence": confidence, "evidence": array.concat(limits, tried)}) if {
 	surroundings.isolated
 	count(surroundings.usable) > 0
@@ -151,15 +142,15 @@ findings contains finding("note", {"about": {"soft": soft}, "confidence": confid
 	soft < table.memlock_default_bytes
 }
 
-# refused are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too low.
+# refused are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too
+# low.
 refused := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
 	"mpi-queue-no-memory", "mscclpp-no-memory", "efa-no-memory",
 ])
 
-# unexplained are the messages that a queue of the NIC could not be made, without
-# the kernel's reason. A limit that is too low is the first of them: queues are
-# made of locked memory, before anything else is.
+# unexplained are the messages that a queue of the NIC could not be made, without the kernel's reason. A limit that is
+# too low is the first of them: queues are made of locked memory, before anything else is.
 unexplained contains m if some m in logs.by_id["mpi-queue-refused"]
 
 unexplained contains m if {
@@ -187,12 +178,9 @@ failure(id, messages, certainty) := finding(id, {
 	"evidence": array.concat(array.slice(logs.all_evidence(messages), 0, 4), limits),
 	"remedies": failure_remedies,
 	"order": first.order,
-}) if {
-	first := logs.first(messages)
-}
+}) if first := logs.first(messages)
 
-# remark and refusal_confidence: with the limit lifted, other limits of
-# the NIC's driver are left.
+# remark and refusal_confidence: with the limit lifted, other limits of the NIC's driver are left.
 remark := sprintf("The limit on locked memory is %s there", [facts.bytes(soft)]) if {
 	soft >= 0
 } else := "Locked memory is unlimited there, so check the free memory, the size of huge pages and the limits of the NIC's driver" if {

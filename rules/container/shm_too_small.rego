@@ -1,24 +1,18 @@
 # METADATA
 # title: /dev/shm is too small or read-only
 # description: >-
-#   GPUs without direct access to each other exchange data through files in
-#   /dev/shm, and data loader workers pass batches there. Container runtimes
-#   limit it to 64 MiB by default, less than the buffers of one NCCL
-#   communicator. NCCL then fails with "unhandled system error" or "No space
-#   left on device", and data loaders die of a bus error.
+#   GPUs without direct access to each other exchange data through files in /dev/shm, and data loader workers pass
+#   batches there. Container runtimes limit it to 64 MiB by default, less than the buffers of one NCCL communicator.
+#   NCCL then fails with "unhandled system error" or "No space left on device", and data loaders die of a bus error.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL recommends 1 GiB of shared memory in containers
-#   - ref: https://docs.docker.com/reference/cli/docker/container/run/
-#     description: The default of --shm-size is 64 MiB
-#   - ref: https://docs.pytorch.org/docs/stable/notes/multiprocessing.html
-#     description: Data loaders share tensors through /dev/shm
+#   - {ref: https://docs.docker.com/reference/cli/docker/container/run/, description: The default of --shm-size is 64 MiB}
+#   - {ref: https://docs.pytorch.org/docs/stable/notes/multiprocessing.html, description: Data loaders share tensors through /dev/shm}
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - [container.shm, container.shm_mounted]
-#     - [gpus.devices, container.device_nodes, transfers.devices]
+#   needs: [[container.shm, container.shm_mounted], [gpus.devices, container.device_nodes, transfers.devices]]
 #   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable, free-memory, raise-process-limits]
 #   explains: [collective-failed/shm, collective-failed/both, collective-failed/fallback]
 #   first_of: [stated, hinted, implied, full, unexplained, launch]
@@ -31,13 +25,8 @@
 #     used: >-
 #       /dev/shm has {size:bytes}, of which {free:bytes} are free: unused files of earlier jobs (nccl-*, torch_*, sem.*) can be deleted. {use}
 #     refused: "A file of {bytes:bytes} could not be made in /dev/shm ({attempt}): {why}"
-#     stated:
-#       severity: critical
-#       confidence: confirmed
-#       text: "{who}: /dev/shm has too little space, according to the program"
-#     warned:
-#       confidence: confirmed
-#       text: "{who}: /dev/shm has only {size}, according to Ray: NCCL and data loader workers also need it"
+#     stated: {severity: critical, confidence: confirmed, text: "{who}: /dev/shm has too little space, according to the program"}
+#     warned: {confidence: confirmed, text: "{who}: /dev/shm has only {size}, according to Ray: NCCL and data loader workers also need it"}
 #     unnamed:
 #       severity: critical
 #       text: "{who}: NCCL could not create or enlarge its file in /dev/shm; the usual cause is too little space"
@@ -52,9 +41,7 @@
 #     wordless:
 #       confidence: possible
 #       text: "{who}: NCCL failed in a system call, without details{small}: in containers, the usual cause is too little shared memory"
-#     full:
-#       severity: critical
-#       text: '{who}: "No space left on device"{small}: /dev/shm is the likely device'
+#     full: {severity: critical, text: '{who}: "No space left on device"{small}: /dev/shm is the likely device'}
 #     full-alone:
 #       severity: low
 #       confidence: possible
@@ -62,9 +49,7 @@
 #     launch:
 #       confidence: possible
 #       text: "{title} {shm}, and the job uses several GPUs: shared memory transfers, and data loaders with several workers, fail there"
-#     size:
-#       severity: medium
-#       text: "/dev/shm has {size:bytes}, and the job uses several GPUs. NVIDIA's guide recommends at least 1 GiB"
+#     size: {severity: medium, text: "/dev/shm has {size:bytes}, and the job uses several GPUs. NVIDIA's guide recommends at least 1 GiB"}
 package gpudoctor.rules.shm_too_small
 
 import data.gpudoctor.lib.attempts
@@ -76,9 +61,8 @@ import data.tables.limits
 
 place := input.container.shm
 
-# need is the least that one communicator takes when all of its GPUs go through
-# host memory: each rank receives on 2 channels, from its neighbour in the ring
-# and from one in the tree.
+# need is the least that one communicator takes when all of its GPUs go through host memory: each rank receives on 2
+# channels, from its neighbour in the ring and from one in the tree.
 need := ((count(surroundings.usable) * 2) * 2) * limits.shm_connection_bytes
 
 finding(grade, severity, remedies, fields) := object.union(
@@ -91,9 +75,7 @@ finding(grade, severity, remedies, fields) := object.union(
 		"evidence": array.concat(object.get(fields, "evidence", []), [attempts.evidence("shared_memory") | refused]),
 	},
 	object.remove(fields, ["evidence"]),
-) if {
-	count(surroundings.usable) > 0
-}
+) if count(surroundings.usable) > 0
 
 default confidence := "likely"
 
@@ -140,8 +122,7 @@ exhausted if {
 	place.free_bytes < limits.shm_recommended_bytes
 }
 
-# refusals are what the errors mean with which a file in it was refused (open(2),
-# fallocate(2), mmap(2)).
+# refusals are what the errors mean with which a file in it was refused (open(2), fallocate(2), mmap(2)).
 refusals := {
 	"EACCES": "this user, or a security module, may not write there",
 	"EPERM": "a seccomp filter or a security module forbids it",
@@ -166,15 +147,15 @@ refused_remedies := ["raise-process-limits"] if {
 	refused.errno in {"ENOSPC", "EDQUOT"}
 } else := enlarge
 
-# enlarge is how /dev/shm gets its size: from the container's runtime or, if it is the
-# machine's own, from a remount. Without shared memory, NCCL uses the network, which is
-# much slower, so that is advised only where peer access serves every pair.
+# enlarge is how /dev/shm gets its size: from the container's runtime or, if it is the machine's own, from a remount.
+# Without shared memory, NCCL uses the network, which is much slower, so that is advised only where peer access serves
+# every pair.
 enlarge := array.concat(["increase-shm", "share-ipc"], ["nccl-shm-disable" | surroundings.all_nvlinked]) if {
 	surroundings.isolated
 } else := ["remount-shm"]
 
-# One GPU needs no NCCL; a job with only data loaders gets a low finding. GPUs that NVLink
-# connects exchange nothing through shared memory, but data loaders do.
+# One GPU needs no NCCL; a job with only data loaders gets a low finding. GPUs that NVLink connects exchange nothing
+# through shared memory, but data loaders do.
 absent_severity := "low" if {
 	count(surroundings.usable) == 1
 } else := "medium" if {
@@ -218,8 +199,7 @@ findings contains {
 	first := logs.first(messages)
 }
 
-# told are the messages about it, with the id and the grade of what they tell. First, what the
-# program says itself.
+# told are the messages about it, with the id and the grade of what they tell. First, what the program says itself.
 told contains ["stated", "stated", logs.messages({
 	"dataloader-bus-error", "shm-no-space", "shm-object-failed", "ray-shm-refused", "ucx-shm-no-space",
 	"mpi-shm-no-space", "triton-shm-no-space", "paddle-shm-no-space", "nccl-shm-no-space",
@@ -231,24 +211,22 @@ told contains ["hinted", "warned", {m |
 	to_number(m.fields.bytes) < limits.shm_recommended_bytes
 }]
 
-# NCCL names the file and not the error, as releases before 2.17 do, and as the last
-# error that PyTorch repeats does.
+# NCCL names the file and not the error, as releases before 2.17 do, and as the last error that PyTorch repeats does.
 told contains ["hinted", "unnamed", {m |
 	some m in logs.messages({"nccl-shm-create-failed", "nccl-shm-extend-failed"})
 	not m.fields.error
 	not m.fields.text
 }]
 
-# A process gets a bus error if it writes where a file in /dev/shm has no space behind it.
-# On its own, it leaves other causes open.
+# A process gets a bus error if it writes where a file in /dev/shm has no space behind it. On its own, it leaves other
+# causes open.
 died := logs.messages({"process-bus-error", "bus-error"})
 
 told contains ["implied", "bus-error", died] if implied
-
 told contains ["implied", "bus-error-alone", died] if not implied
 
-# wordless are NCCL's messages about a failed call without its name: the log was not
-# written, and containers usually lack shared memory.
+# wordless are NCCL's messages about a failed call without its name: the log was not written, and containers usually
+# lack shared memory.
 wordless := {m |
 	some m in logs.by_id["nccl-unhandled-system-error"]
 	count(explained) == 0
@@ -274,7 +252,6 @@ used_up if place.free_bytes < limits.shm_default_bytes
 full := logs.messages({"no-space-left"})
 
 told contains ["full", "full", full] if small
-
 told contains ["full", "full-alone", full] if not small
 
 in_nccl := logs.messages({"bus-error-in-nccl"})
@@ -284,20 +261,15 @@ implied := small if {
 	small
 } else := " in NCCL" if {
 	count(in_nccl) > 0
-} else := ", and no space was left on a device" if {
-	count(full) > 0
-}
+} else := ", and no space was left on a device" if count(full) > 0
 
 small := sprintf(", and /dev/shm has %s", [facts.bytes(place.size_bytes)]) if {
 	place.size_bytes < limits.shm_recommended_bytes
 } else := sprintf(", and %s %s", [launches.title(l), launches.shm_words(l)]) if {
 	l := sort(launches.small_shm)[0]
-} else := ", and NVIDIA's image found the default of 64 MB there at startup" if {
-	logs.said("ngc-shm-default")
-}
+} else := ", and NVIDIA's image found the default of 64 MB there at startup" if logs.said("ngc-shm-default")
 
-# A machine's own /dev/shm is remounted; a large one is full because of files of ended
-# jobs.
+# A machine's own /dev/shm is remounted; a large one is full because of files of ended jobs.
 told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
 	input.container.inside == false
 	count(launches.containers) == 0
@@ -307,8 +279,7 @@ told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
 
 roomy if place.size_bytes >= limits.shm_recommended_bytes
 
-# A container with the default, for a job of several GPUs, and nothing that
-# says how it ended.
+# A container with the default, for a job of several GPUs, and nothing that says how it ended.
 findings contains {
 	"id": "launch",
 	"subject": "/dev/shm",

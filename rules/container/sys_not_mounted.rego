@@ -1,10 +1,9 @@
 # METADATA
 # title: /sys does not show the PCI topology
 # description: >-
-#   NCCL reads the location of GPUs and NICs from /sys. If /sys is missing or
-#   masked, NCCL treats them all as distant from each other, and uses neither
-#   peer access over PCIe nor GPUDirect RDMA. If a virtual machine shows a tree
-#   that is not the real one, NCCL may choose the wrong NICs and paths.
+#   NCCL reads the location of GPUs and NICs from /sys. If /sys is missing or masked, NCCL treats them all as distant
+#   from each other, and uses neither peer access over PCIe nor GPUDirect RDMA. If a virtual machine shows a tree that
+#   is not the real one, NCCL may choose the wrong NICs and paths.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: /sys must be mounted in containers; virtual machines show a virtual PCI topology
@@ -13,11 +12,7 @@
 # custom:
 #   severity: medium
 #   confidence: likely
-#   needs:
-#     - container.sys_mounted
-#     - container.pci_visible
-#     - [links.virtual_topology, one-gpu]
-#     - [gpus.devices, transfers.devices]
+#   needs: [container.sys_mounted, container.pci_visible, [links.virtual_topology, one-gpu], [gpus.devices, transfers.devices]]
 #   remedies: [mount-sys, nccl-topo-file, other]
 #   profiles: [training]
 #   since: "0.1"
@@ -63,9 +58,8 @@ consequence := " or find the nearest NICs" if {
 	surroundings.nvlinked
 } else := ", and sends their traffic through host memory"
 
-# A virtual topology is the normal state of a virtual machine. It matters where
-# NCCL chooses paths over PCIe: between GPUs without NVLink, or to RDMA
-# NICs. With several NICs each GPU's nearest one is worth real bandwidth.
+# A virtual topology is the normal state of a virtual machine. It matters where NCCL chooses paths over PCIe: between
+# GPUs without NVLink, or to RDMA NICs. With several NICs each GPU's nearest one is worth real bandwidth.
 findings contains {
 	"grade": grade,
 	"subject": "PCI topology",

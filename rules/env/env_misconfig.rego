@@ -1,23 +1,18 @@
 # METADATA
 # title: A variable is misconfigured or left over
 # description: >-
-#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP
-#   control how GPUs communicate. A setting made for another machine, for a
-#   fault that is gone, or for a library that has since renamed it costs
-#   bandwidth or has no effect. Settings may also come from /etc/nccl.conf or
-#   ~/.nccl.conf.
+#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP control how GPUs communicate. A setting
+#   made for another machine, for a fault that is gone, or for a library that has since renamed it costs bandwidth or
+#   has no effect. Settings may also come from /etc/nccl.conf or ~/.nccl.conf.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable does; tuning and debugging variables are not for production
-#   - ref: https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html
-#     description: Variables of PyTorch's process group
-#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/param.cc
-#     description: How NCCL reads its variables
+#   - {ref: https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html, description: Variables of PyTorch's process group}
+#   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/param.cc, description: How NCCL reads its variables}
 # custom:
 #   severity: low
 #   confidence: likely
-#   needs:
-#     - env.variables
+#   needs: [env.variables]
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
 #   explains: [restricts > collective-slow]
 #   since: "0.1"
@@ -42,19 +37,17 @@
 #       severity: medium
 #       remedies: [unset-env]
 #       text: >-
-#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on it: otherwise collectives
-#         can hang or fail
+#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on it: otherwise collectives can
+#         hang or fail
 #     segments:
 #       severity: medium
 #       confidence: possible
 #       remedies: [disable-custom-all-reduce, unset-env]
 #       text: >-
-#         The framework's custom all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True causes this;
-#         it is not known whether it is set here
+#         The framework's custom all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True causes this; it
+#         is not known whether it is set here
 #     word: "{subject}={value}, set {where}, is a word, but NCCL reads a number: the value counts as 0"
-#     misspelt:
-#       confidence: possible
-#       text: "{subject}={value|}, set {where}, is not a known variable; did you mean {meant}?"
+#     misspelt: {confidence: possible, text: "{subject}={value|}, set {where}, is not a known variable; did you mean {meant}?"}
 #     no-transport:
 #       severity: high
 #       text: >-
@@ -122,8 +115,8 @@ findings contains object.union_n([
 	said := logs.messages(object.get(row, "said", []))
 }
 
-# costed is true of a variable that the measurement of collectives speaks about, where the
-# table does not weigh it by what transfers lose.
+# costed is true of a variable that the measurement of collectives speaks about, where the table does not weigh it by
+# what transfers lose.
 costed(name) if {
 	name in collective_cost.slower.variables
 	not by_loss(name)
@@ -163,8 +156,8 @@ findings contains {
 	}
 }
 
-# alone are the connections of a job over several machines to a rendezvous address on the
-# machine itself: each machine reaches only its own ranks there.
+# alone are the connections of a job over several machines to a rendezvous address on the machine itself: each machine
+# reaches only its own ranks there.
 alone := {f | some f in connections.at_meeting; networks.loopback(f.remote)}
 
 findings contains {
@@ -180,8 +173,8 @@ findings contains {
 
 rendezvous_guide := "https://docs.pytorch.org/docs/stable/elastic/run.html"
 
-# unmet are the messages that the store at MASTER_ADDR was not reached, where
-# the job has one node: then that address is this machine's own.
+# unmet are the messages that the store at MASTER_ADDR was not reached, where the job has one node: then that address
+# is this machine's own.
 unmet := {m |
 	some m in logs.messages({"torch-store-connect-failed", "torch-store-timed-out"})
 	some name in ["host", "any_host"]
@@ -199,9 +192,7 @@ findings contains {
 	"about": {"said": m.text},
 	"messages": {m},
 	"params": {"variable": "MASTER_ADDR", "source": rendezvous_guide},
-} if {
-	m := logs.first(unmet)
-}
+} if m := logs.first(unmet)
 
 unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable in variables.joint}
 
@@ -211,12 +202,10 @@ findings contains {
 	"evidence": array.slice(logs.all_evidence(unequal), 0, 6),
 	"params": {"variable": first.fields.variable, "source": variables.guide},
 	"order": first.order,
-} if {
-	first := logs.first(unequal)
-}
+} if first := logs.first(unequal)
 
-# The framework's own all-reduce failed with what expandable segments make it
-# fail with, and the variable is not known.
+# The framework's own all-reduce failed with what expandable segments make it fail with, and the variable is not
+# known.
 findings contains {
 	"grade": "segments",
 	"subject": "PYTORCH_CUDA_ALLOC_CONF",
@@ -246,9 +235,8 @@ findings contains finding("misspelt", name, {"about": {"meant": meant}, "params"
 	meant := variable_names.meaning(name)
 }
 
-# UCX finds no transport, and was told which it may use. UCX_NET_DEVICES holds
-# for all networks, TCP included, and UCX needs one with messages even to reach
-# itself (sgl-project/sglang pull 40641).
+# UCX finds no transport, and was told which it may use. UCX_NET_DEVICES holds for all networks, TCP included, and UCX
+# needs one with messages even to reach itself (sgl-project/sglang pull 40641).
 findings contains finding("no-transport", name, {
 	"messages": {m},
 	"remedies": ["unset-env", "other"],
@@ -259,8 +247,8 @@ findings contains finding("no-transport", name, {
 	not trim_space(facts.env[name]) in {"", "all"}
 }
 
-# Settings of RoCE on InfiniBand, whose queue pairs have no GRH to put them into
-# unless a program asks for one (NVIDIA/nvshmem issue 45).
+# Settings of RoCE on InfiniBand, whose queue pairs have no GRH to put them into unless a program asks for one
+# (NVIDIA/nvshmem issue 45).
 findings contains finding("roce", name, {"messages": {m}, "params": {"source": "https://github.com/NVIDIA/nvshmem/issues/45"}}) if {
 	rdma.link == "infiniband"
 	m := logs.first(logs.by_id["rdma-modify-qp-failed"])
@@ -282,7 +270,6 @@ missing contains {"fact": "gpus.devices[].compute_capability", "words": sprintf(
 }
 
 multicast_known if count(facts.gpus) == 0
-
 multicast_known if facts.only_amd
 
 multicast_known if {

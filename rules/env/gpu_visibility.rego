@@ -1,13 +1,11 @@
 # METADATA
 # title: A variable hides GPUs
 # description: >-
-#   CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES select
-#   the GPUs that a program sees. NVIDIA_VISIBLE_DEVICES and
-#   NVIDIA_DRIVER_CAPABILITIES select the GPUs and libraries of a container. An
-#   invalid entry silently ends the list, so programs run with fewer GPUs than
-#   intended, or with none. In logs, this shows as "invalid device ordinal", as
-#   a missing GPU, or as two ranks on one GPU. The parts about AMD GPUs have not
-#   been tested on AMD hardware.
+#   CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES select the GPUs that a program sees.
+#   NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES select the GPUs and libraries of a container. An invalid
+#   entry silently ends the list, so programs run with fewer GPUs than intended, or with none. In logs, this shows as
+#   "invalid device ordinal", as a missing GPU, or as two ranks on one GPU. The parts about AMD GPUs have not been
+#   tested on AMD hardware.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES and the effect of an invalid entry
@@ -23,11 +21,7 @@
 #   severity: high
 #   confidence: likely
 #   areas: [gpus, environment]
-#   needs:
-#     - env.variables
-#     - container.inside
-#     - libraries.files
-#     - [gpus.devices, container.device_nodes]
+#   needs: [env.variables, container.inside, libraries.files, [gpus.devices, container.device_nodes]]
 #   explains: [build-unsupported/no-kernels]
 #   remedies: [fix-visible-devices, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
@@ -42,12 +36,8 @@
 #       text: >-
 #         {subject}={value}, set {where}, has the entry "{entry|}", which matches none of {total:GPU} here (indices start at 0), so that entry and all
 #         after it are dropped: {kept} of {listed} remain
-#     twice:
-#       confidence: possible
-#       text: "{subject}={value}, set {where}, names {twice} twice: CUDA treats such a list as invalid"
-#     part:
-#       severity: info
-#       text: "{subject}={value}, set {where}, leaves {kept} of {total:GPU}"
+#     twice: {confidence: possible, text: "{subject}={value}, set {where}, names {twice} twice: CUDA treats such a list as invalid"}
+#     part: {severity: info, text: "{subject}={value}, set {where}, leaves {kept} of {total:GPU}"}
 #     anew:
 #       severity: low
 #       text: >-
@@ -63,8 +53,8 @@
 #         NVML shows {total:GPU} but CUDA offers none, although no variable hides them. The usual cause is a missing /dev/nvidia-uvm, a library of
 #         another driver or a device cgroup
 #     stacked: >-
-#       ROCR_VISIBLE_DEVICES={rocr} leaves {left:GPU}, numbered from 0 from then on, and {subject}={value} selects among those:
-#       {beyond} {beyond:does/do} not exist[, and a program failed to open {failed}]. Set only one of the two variables.
+#       ROCR_VISIBLE_DEVICES={rocr} leaves {left:GPU}, numbered from 0 from then on, and {subject}={value} selects among those: {beyond}
+#       {beyond:does/do} not exist[, and a program failed to open {failed}]. Set only one of the two variables.
 #     refused:
 #       severity: critical
 #       text: "The GPU that a program selected does not exist ({said}): {variable}={value|}, set {where}, lists fewer GPUs"
@@ -76,21 +66,21 @@
 #     no-driver:
 #       severity: critical
 #       text: >-
-#         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is set, in the image or at
-#         launch, and NVIDIA_DRIVER_CAPABILITIES includes compute
+#         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is set, in the image or at launch,
+#         and NVIDIA_DRIVER_CAPABILITIES includes compute
 #     choosing-pod:
 #       remedies: [fix-visible-devices, unset-env]
 #       text: >-
-#         {title} requests {gpus} GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES={value} itself. This overrides the GPUs that the device
-#         plugin chose, so pods share one GPU while others are idle
+#         {title} requests {gpus} GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES={value} itself. This overrides the GPUs that the device plugin
+#         chose, so pods share one GPU while others are idle
 #     privileged-pod:
 #       severity: medium
 #       text: >-
 #         {title} requests {gpus} of {total:GPU} and is privileged, so it sees all GPUs of the node, including those of other pods, and programs use
 #         the first ones. Remove privileged and add only the capabilities it needs, or set NVIDIA_VISIBLE_DEVICES to what the device plugin chose
 #     guessed: >-
-#       Ranks {ranks} did not select a GPU and all use GPU {gpu}, and their first collective did not end: call torch.cuda.set_device(local_rank),
-#       or pass a device_id to init_process_group, before the first barrier
+#       Ranks {ranks} did not select a GPU and all use GPU {gpu}, and their first collective did not end: call torch.cuda.set_device(local_rank), or
+#       pass a device_id to init_process_group, before the first barrier
 #     integrated-used: >-
 #       The program uses the integrated GPU ({integrated:comma}) as well as {cards:comma}[, and it {crashed}]. Exclude it: set HIP_VISIBLE_DEVICES to
 #       the indices of only the cards
@@ -176,8 +166,7 @@ findings contains finding("twice", name, {"about": {"twice": twice}}) if {
 	count(twice) > 0
 }
 
-# Fewer than there are, as the variable requires: reported so that the number does not
-# surprise.
+# Fewer than there are, as the variable requires: reported so that the number does not surprise.
 findings contains finding("part", name, {"about": {"kept": count(left)}}) if {
 	some name, left in visible.kept
 	count(left) > 0
@@ -197,8 +186,8 @@ findings contains finding("anew", "HIP_VISIBLE_DEVICES", {
 	not visible.ends.HIP_VISIBLE_DEVICES
 }
 
-# The container was started without GPUs. If nodes exist anyway, CDI or a device plugin
-# added them, and the value has no effect.
+# The container was started without GPUs. If nodes exist anyway, CDI or a device plugin added them, and the value has
+# no effect.
 findings contains finding("none-requested", "NVIDIA_VISIBLE_DEVICES", {
 	"about": {"total": surroundings.on_host},
 	"evidence": [
@@ -236,8 +225,7 @@ findings contains finding("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
 	not works(library)
 }
 
-# works is true of a library of which there is a file that is neither a stub, nor empty, nor a
-# compatibility library.
+# works is true of a library of which there is a file that is neither a stub, nor empty, nor a compatibility library.
 works(kind) if {
 	some l in input.libraries.files
 	l.kind == kind
@@ -260,14 +248,12 @@ findings contains {
 	not facts.env.CUDA_VISIBLE_DEVICES
 }
 
-# refused are messages that a program could not use a GPU that it asked for, or
-# found none.
+# refused are messages that a program could not use a GPU that it asked for, or found none.
 refused := logs.messages({
 	"hip-invalid-device", "cuda-invalid-device", "hip-no-device", "cuda-no-device", "torch-sees-no-gpu", "visible-devices-conflict", "too-few-gpus",
 })
 
-# A list that chooses once more among the GPUs that ROCr's list left, and names a number
-# that is not among them.
+# A list that chooses once more among the GPUs that ROCr's list left, and names a number that is not among them.
 findings contains finding("stacked", name, {
 	"id": "list-ends",
 	"about": {"rocr": facts.env.ROCR_VISIBLE_DEVICES, "left": visible.rocr_count, "beyond": beyond, "failed": ["one" | count(refused) > 0]},
@@ -281,8 +267,7 @@ findings contains finding("stacked", name, {
 	count(beyond) > 0
 }
 
-# A program was refused a GPU, and a list in force hides some: the two belong
-# together.
+# A program was refused a GPU, and a list in force hides some: the two belong together.
 findings contains finding("refused", name, {
 	"id": "list-ends",
 	"subject": "GPUs",
@@ -304,13 +289,11 @@ findings contains of_gpus("gpu-of-another", visible.chooser, {
 	"messages": beyond_sight,
 	"evidence": visible.evidence,
 	"remedies": ["fix-visible-devices", "nccl-p2p-disable", "fix-application"],
-}) if {
-	count(beyond_sight) > 0
-}
+}) if count(beyond_sight) > 0
 
-# beyond_sight are GPUs that a peer named and this process does not see: NCCL opens the
-# memory of a peer's GPU directly, which must be visible to both. From other files than
-# these two NCCL's call is about the process's own GPU, or about host memory.
+# beyond_sight are GPUs that a peer named and this process does not see: NCCL opens the memory of a peer's GPU
+# directly, which must be visible to both. From other files than these two NCCL's call is about the process's own GPU,
+# or about host memory.
 beyond_sight contains m if {
 	some m in logs.by_id["nccl-cuda-invalid-device"]
 	not regex.match(`(^|/)(shm\.cc|alloc\.h)$`, object.get(m, ["fields", "file"], ""))
@@ -331,17 +314,16 @@ beyond_sight contains m if {
 	l.processes > 1
 }
 
-# With one visible GPU a process can open the memory of no other; older drivers
-# call that an invalid argument.
+# With one visible GPU a process can open the memory of no other; older drivers call that an invalid argument.
 beyond_sight contains m if {
 	some m in logs.by_id["nccl-ipc-open-failed"]
 	visible.alone
 }
 
-# In a container no driver means that the container toolkit brought no libraries: it does
-# so for images that set NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where the launch sets it
-# (enroot doc/standard-hooks.md, 98-nvidia.sh; Docker's --gpus sets it, Apptainer's --nv
-# stands for it). Outside of one the row has the verdict of driver-not-loaded.
+# In a container no driver means that the container toolkit brought no libraries: it does so for images that set
+# NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where the launch sets it (enroot doc/standard-hooks.md, 98-nvidia.sh;
+# Docker's --gpus sets it, Apptainer's --nv stands for it). Outside of one the row has the verdict of
+# driver-not-loaded.
 findings contains of_gpus("no-driver", "NVIDIA_VISIBLE_DEVICES", {
 	"about": l,
 	"messages": logs.by_id["torch-no-driver"],
@@ -353,9 +335,8 @@ findings contains of_gpus("no-driver", "NVIDIA_VISIBLE_DEVICES", {
 	l := sort(launches.enclosed)[0]
 }
 
-# A pod's own value takes the place of what the device plugin chose: the kubelet
-# adds the pod's variables behind the plugin's (pkg/kubelet/kubelet_pods.go,
-# GenerateRunContainerOptions).
+# A pod's own value takes the place of what the device plugin chose: the kubelet adds the pod's variables behind the
+# plugin's (pkg/kubelet/kubelet_pods.go, GenerateRunContainerOptions).
 findings contains {
 	"grade": "choosing-pod",
 	"subject": "NVIDIA_VISIBLE_DEVICES",
@@ -370,9 +351,9 @@ findings contains {
 	regex.match(`^(\d|GPU-)`, value)
 }
 
-# A pod that asks for fewer GPUs than there are and runs privileged: the device plugin's
-# choice is then without effect, as a privileged container gets every device of its node
-# (kubernetes issue 81256, k8s-device-plugin issue 1294).
+# A pod that asks for fewer GPUs than there are and runs privileged: the device plugin's choice is then without
+# effect, as a privileged container gets every device of its node (kubernetes issue 81256, k8s-device-plugin issue
+# 1294).
 findings contains of_gpus("privileged-pod", "NVIDIA_VISIBLE_DEVICES", {
 	"about": {"title": launches.title(l), "gpus": l.gpus, "total": total},
 	"evidence": [{"fact": "launches[].privileged", "value": true, "source": logs.at(l)}, {"fact": "gpus.devices", "value": total, "source": "NVML"}],
@@ -381,8 +362,8 @@ findings contains of_gpus("privileged-pod", "NVIDIA_VISIBLE_DEVICES", {
 	l := sort({pod | some pod in input.launches; pod.kind == "kubernetes"; pod.privileged; pod.gpus > 0; pod.gpus < total})[0]
 }
 
-# Two ranks that chose the same GPU are fine if each sees a different GPU only; if their
-# first collective does not end, they share one.
+# Two ranks that chose the same GPU are fine if each sees a different GPU only; if their first collective does not
+# end, they share one.
 findings contains of_gpus("guessed", visible.chooser, {
 	"about": {"ranks": who, "gpu": gpu},
 	"evidence": array.concat(array.slice(logs.all_evidence(ms), 0, 2), [logs.evidence(stuck)]),
@@ -402,12 +383,11 @@ findings contains of_gpus("guessed", visible.chooser, {
 	sprintf("%d", [to_number(rank) + 1]) in who
 }
 
-# guessed are ranks that chose no GPU, and take one by their number among those that
-# they see, by that number.
+# guessed are ranks that chose no GPU, and take one by their number among those that they see, by that number.
 guessed[m.fields.gpu] contains m if some m in logs.by_id["torch-device-guessed"]
 
-# An integrated GPU next to cards: programs take it for one more, though it is
-# slow, has no memory of its own and is not supported by ROCm's libraries.
+# An integrated GPU next to cards: programs take it for one more, though it is slow, has no memory of its own and is
+# not supported by ROCm's libraries.
 taken := {m | some m in logs.by_id["ggml-rocm-device"]; m.fields.architecture in gpu_models.amd_integrated}
 
 crashed := count(amd.crashes) > 0
@@ -428,8 +408,7 @@ findings contains of_gpus("integrated-used", "HIP_VISIBLE_DEVICES", {
 	count(cards) > 0
 }
 
-# The list of the machine's GPUs shows it, and a program crashed without a list in
-# force.
+# The list of the machine's GPUs shows it, and a program crashed without a list in force.
 findings contains of_gpus("integrated-crash", "HIP_VISIBLE_DEVICES", {
 	"affects": affected,
 	"about": {"cards": amd.discrete},
@@ -441,9 +420,8 @@ findings contains of_gpus("integrated-crash", "HIP_VISIBLE_DEVICES", {
 	crashed
 }
 
-# Nothing crashed, and HIP counts the integrated GPU as device 0, in the order of the
-# compute driver's nodes: a program that takes the first GPU computes on it, and one
-# that takes all of them waits for the slowest.
+# Nothing crashed, and HIP counts the integrated GPU as device 0, in the order of the compute driver's nodes: a
+# program that takes the first GPU computes on it, and one that takes all of them waits for the slowest.
 findings contains of_gpus("integrated-first", "HIP_VISIBLE_DEVICES", {
 	"affects": affected,
 	"about": {"cards": amd.discrete},

@@ -1,5 +1,5 @@
-# Variables in force by which NCCL and RCCL leave the links between the GPUs, or a part
-# of them, unused: what is slow with them may have been asked for.
+# Variables in force by which NCCL and RCCL leave the links between the GPUs, or a part of them, unused: what is slow
+# with them may have been asked for.
 package gpudoctor.lib.restricting_settings
 
 import data.gpudoctor.lib.facts

@@ -1,5 +1,5 @@
-# The first row of the table of variables that matches the setting in force, its severity on
-# this machine, and how NCCL reads values.
+# The first row of the table of variables that matches the setting in force, its severity on this machine, and how
+# NCCL reads values.
 package gpudoctor.lib.setting_rows
 
 import data.gpudoctor.lib.benchmarks
@@ -21,8 +21,8 @@ fitting[name] contains i if {
 	not unsaid(row)
 }
 
-# decisive_for is the first row that fits another value of a variable than the one in force,
-# which one of several containers sets. Rows that need a message do not fit it.
+# decisive_for is the first row that fits another value of a variable than the one in force, which one of several
+# containers sets. Rows that need a message do not fit it.
 decisive_for(name, value) := variables.rows[min({i |
 	some i, row in variables.rows
 	name in row.names
@@ -47,11 +47,8 @@ excepted(row, value) if {
 
 # fits compares the value.
 fits(row, value) if number(value) in row.is
-
 fits(row, value) if number(value) <= row.at_most
-
 fits(row, value) if lower(value) in row.text
-
 fits(row, value) if regex.match(row.like, value)
 
 fits(row, value) if {
@@ -64,9 +61,8 @@ fits(row, value) if {
 
 fits(row, _) if count(object.keys(row) & {"is", "at_most", "text", "like", "lacks"}) == 0
 
-# weighed is a row's severity, except for a setting that a log or a listing shows without
-# any complaint: it was chosen for that run, which succeeded, and its cost there is not
-# known.
+# weighed is a row's severity, except for a setting that a log or a listing shows without any complaint: it was chosen
+# for that run, which succeeded, and its cost there is not known.
 weighed(row, v) := "low" if {
 	severity(row) in {"critical", "high", "medium"}
 	chosen(row, v)
@@ -81,8 +77,8 @@ chosen(row, v) if {
 	count(benchmarks.low) == 0
 }
 
-# severity of a row; one that goes by loss is high where more than half of the
-# bandwidth is lost, or what is lost was not measured.
+# severity of a row; one that goes by loss is high where more than half of the bandwidth is lost, or what is lost was
+# not measured.
 severity(row) := row.severity if {
 	row.severity != "by-loss"
 } else := "medium" if {
@@ -94,16 +90,13 @@ shown(value) := sprintf("%s...", [substring(value, 0, 60)]) if {
 	count(value) > 60
 } else := value
 
-# number reads a value as strtoll does: as much of a number as it begins with,
-# and 0 for a word (nccl src/misc/param.cc). Hexadecimal numbers are not
-# compared.
+# number reads a value as strtoll does: as much of a number as it begins with, and 0 for a word (nccl
+# src/misc/param.cc). Hexadecimal numbers are not compared.
 number(value) := to_number(regex.replace(digits[0], `^\+?(-?)0*([0-9])`, "$1$2")) if {
 	digits := regex.find_n(`^[+-]?[0-9]{1,15}`, value, 1)
 	count(digits) == 1
 	not regex.match(`^[+-]?0[xX]`, value)
-} else := 0 if {
-	regex.match(`^[^0-9+-]`, value)
-}
+} else := 0 if regex.match("^[^0-9+-]", value)
 
 # place is the position of a level in the order of distance.
 place(value) := min([i | some i, level in variables.levels; level == value])
@@ -113,8 +106,8 @@ place(value) := min([i | some i, level in variables.levels; level == word]) if {
 	word := variables.old_levels[min([number(value), count(variables.old_levels) - 1])]
 }
 
-# words_known is true of a list as NCCL_ALGO takes it ("^tree", or
-# "allreduce:ring,tree;broadcast:ring"), all of whose words are known.
+# words_known is true of a list as NCCL_ALGO takes it ("^tree", or "allreduce:ring,tree;broadcast:ring"), all of whose
+# words are known.
 words_known(value, known) if {
 	every part in split(lower(value), ";") {
 		list := regex.replace(part, `^[a-z]*:`, "")
@@ -124,8 +117,8 @@ words_known(value, known) if {
 	}
 }
 
-# holds is true of a circumstance that a row names in when or unless and that is known to be so.
-# Some look at the value.
+# holds is true of a circumstance that a row names in when or unless and that is known to be so. Some look at the
+# value.
 holds("image", _) if surroundings.image
 
 # A stage of a Dockerfile is judged: its settings are the image's own.
@@ -136,9 +129,9 @@ holds(name, _) if {
 	l.kind == "dockerfile"
 }
 
-# image-judged is true only where it was asked for: a container without GPUs may have its variables
-# from its launch, and one with GPUs was launched. image-configured is true where a variable is the
-# image's own: on a machine with GPUs, the container runtime sets some while an image is built.
+# image-judged is true only where it was asked for: a container without GPUs may have its variables from its launch,
+# and one with GPUs was launched. image-configured is true where a variable is the image's own: on a machine with
+# GPUs, the container runtime sets some while an image is built.
 holds(name, _) if {
 	name in {"image-judged", "image-configured"}
 	input.profile == "image"
@@ -181,9 +174,7 @@ holds("rdma", _) if count(surroundings.rdma_nodes) > 0
 # A port that a text shows as up is as good as its adapter in the PCI tree.
 holds("rdma", _) if true in {p.netdev_up | some p in input.nics.rdma}
 holds("rdma", _) if "active" in {p.state | some p in input.nics.rdma}
-
 holds("over-sockets", _) if "Socket" in {t.network | some t in input.logs.transports}
-
 holds("infiniband", _) if count(surroundings.infiniband_nics) > 0
 holds("many-nics", _) if count(surroundings.rdma_nics) > 10
 holds("efa", _) if count(surroundings.efa_devices) > 0
@@ -192,14 +183,12 @@ holds("efa", _) if count(surroundings.efa_devices) > 0
 holds("cxi", _) if strings.any_prefix_match({m.fields.provider | some m in logs.by_id["ofi-provider"]}, "cxi")
 holds("cxi", _) if strings.any_prefix_match(input.nics.providers, "cxi")
 holds("cxi", _) if startswith(facts.env.FI_PROVIDER, "cxi")
-
 holds("nvidia", _) if surroundings.has_nvidia
 holds("amd", _) if surroundings.has_amd
 holds("guest", _) if facts.is_guest
 
 # A program stated what is wrong.
 holds("cause-said", _) if "cause" in {m.role | some m in input.logs.messages}
-
 holds("virtual-topology", _) if input.links.virtual_topology
 
 holds("no-plugin", _) if {

@@ -1,5 +1,5 @@
-# Which GPUs CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES leave visible,
-# and how many of them a job's ranks request.
+# Which GPUs CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES leave visible, and how many of them a
+# job's ranks request.
 package gpudoctor.lib.visible_devices
 
 import data.gpudoctor.lib.amd
@@ -22,8 +22,7 @@ chooser := min(chosen) if {
 	amd.present
 } else := "CUDA_VISIBLE_DEVICES"
 
-# nvidia_before is the number of NVIDIA GPUs that CUDA would offer without
-# CUDA_VISIBLE_DEVICES: what NVML shows here.
+# nvidia_before is the number of NVIDIA GPUs that CUDA would offer without CUDA_VISIBLE_DEVICES: what NVML shows here.
 nvidia_before := count(surroundings.nvml_gpus) if {
 	input.gpus.nvml == "ok"
 } else := count(surroundings.nvidia_nodes) if {
@@ -32,9 +31,8 @@ nvidia_before := count(surroundings.nvml_gpus) if {
 
 amd_before := count(surroundings.usable_amd)
 
-# filters are the variables that choose among the GPUs of a vendor, and how
-# many GPUs there are to choose from. HIP honours CUDA's variable as well, and
-# chooses from what ROCr's left over.
+# filters are the variables that choose among the GPUs of a vendor, and how many GPUs there are to choose from. HIP
+# honours CUDA's variable as well, and chooses from what ROCr's left over.
 filters["CUDA_VISIBLE_DEVICES"] := nvidia_before if nvidia_before > 0
 
 filters["CUDA_VISIBLE_DEVICES"] := after_rocr if {
@@ -43,7 +41,6 @@ filters["CUDA_VISIBLE_DEVICES"] := after_rocr if {
 }
 
 filters["ROCR_VISIBLE_DEVICES"] := amd_before if amd_before > 0
-
 filters["HIP_VISIBLE_DEVICES"] := after_rocr if amd_before > 0
 
 after_rocr := count(kept_of(list_of(facts.env.ROCR_VISIBLE_DEVICES), amd_before)) if {
@@ -55,8 +52,7 @@ list_of(value) := [trim_space(e) | some e in split(value, ",")]
 # entries are those of each filter's list.
 entries[name] := list_of(facts.env[name]) if some name, _ in filters
 
-# ends is the place of the first entry of each list that names no GPU: there the list
-# ends.
+# ends is the place of the first entry of each list that names no GPU: there the list ends.
 ends[name] := end_of(entries[name], total) if some name, total in filters
 
 end_of(list, total) := min([i | some i, e in list; not names_gpu(e, total)])
@@ -68,8 +64,8 @@ kept_of(list, total) := array.slice(list, 0, end_of(list, total)) if {
 	is_number(end_of(list, total))
 } else := list
 
-# names_gpu is true of an entry that may name one of so many GPUs. A UUID that
-# cannot be compared, because none is known, passes; so does a MIG partition.
+# names_gpu is true of an entry that may name one of so many GPUs. A UUID that cannot be compared, because none is
+# known, passes; so does a MIG partition.
 names_gpu(entry, total) if {
 	regex.match(`^\+?[0-9]{1,4}$`, entry)
 	number(entry) < total
@@ -85,8 +81,8 @@ names_gpu(entry, _) if startswith(entry, "MIG-")
 # number is that of an entry, which may have a sign and leading zeros.
 number(entry) := to_number(regex.replace(trim_left(entry, "+"), `^0+([0-9])`, "$1"))
 
-# uuid_unknown is true of a UUID, or the beginning of one, that no GPU here
-# has. Blanked UUIDs are blanked alike everywhere and can be compared.
+# uuid_unknown is true of a UUID, or the beginning of one, that no GPU here has. Blanked UUIDs are blanked alike
+# everywhere and can be compared.
 uuid_unknown(entry) if {
 	count(uuids) > 0
 	every uuid in uuids {
@@ -102,12 +98,10 @@ uuids := {g.uuid | some g in input.gpus.devices; g.uuid != ""}
 # none are the first entries that hide all GPUs.
 none := {"", "-1", "NoDevFiles"}
 
-# rocr_count is what ROCr leaves at most, whatever the machine has: as many GPUs as its
-# list has entries.
+# rocr_count is what ROCr leaves at most, whatever the machine has: as many GPUs as its list has entries.
 rocr_count := count(list_of(facts.env.ROCR_VISIBLE_DEVICES)) if facts.env.ROCR_VISIBLE_DEVICES != ""
 
-# beyond_rocr are the numbers in each list that are not among these, which needs no
-# knowledge of the machine.
+# beyond_rocr are the numbers in each list that are not among these, which needs no knowledge of the machine.
 beyond_rocr[name] := beyond if {
 	some name in ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]
 	amd_before == 0
@@ -119,8 +113,7 @@ beyond_rocr[name] := beyond if {
 	}
 }
 
-# redundant is the list to unset: HIP's where it repeats ROCr's, ROCr's where another
-# was meant to choose.
+# redundant is the list to unset: HIP's where it repeats ROCr's, ROCr's where another was meant to choose.
 redundant(name) := name if {
 	facts.env[name] == facts.env.ROCR_VISIBLE_DEVICES
 } else := "ROCR_VISIBLE_DEVICES"
@@ -137,8 +130,7 @@ alone := min({name |
 	regex.match(`^(GPU-)?[0-9a-fA-F-]+$`, facts.env[name])
 })
 
-# instances is true if several GPUs in the list are MIG instances of one: rule mig-mode
-# reports these.
+# instances is true if several GPUs in the list are MIG instances of one: rule mig-mode reports these.
 instances if {
 	some g in input.gpus.devices
 	g.mig == true
@@ -149,8 +141,8 @@ instances if {
 	count(regex.find_n(`MIG-`, facts.env[name], -1)) > 1
 }
 
-# ranks are how many processes of one node the job starts, each with a GPU of
-# its own; available counts the GPUs that they can see.
+# ranks are how many processes of one node the job starts, each with a GPU of its own; available counts the GPUs that
+# they can see.
 ranks := max([n |
 	some l in logs.launches
 	some key in ["processes", "tensor_parallel"]
