@@ -48,7 +48,6 @@
 #       {subject}={value}, set {where}, omits {capability}: the container toolkit then does not mount {library}, and there is none here
 #     cuda-none:
 #       confidence: confirmed
-#       remedies: [pass-device-nodes, fix-visible-devices]
 #       text: >-
 #         NVML shows {total:GPU} but CUDA offers none, although no variable hides them. The usual cause is a missing /dev/nvidia-uvm, a library of
 #         another driver or a device cgroup
@@ -68,11 +67,9 @@
 #       text: >-
 #         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is set, in the image or at launch,
 #         and NVIDIA_DRIVER_CAPABILITIES includes compute
-#     choosing-pod:
-#       remedies: [fix-visible-devices, unset-env]
-#       text: >-
-#         {title} requests {gpus} GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES={value} itself. This overrides the GPUs that the device plugin
-#         chose, so pods share one GPU while others are idle
+#     choosing-pod: >-
+#       {title} requests {gpus} GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES={value} itself. This overrides the GPUs that the device plugin
+#       chose, so pods share one GPU while others are idle
 #     privileged-pod:
 #       severity: medium
 #       text: >-
@@ -108,26 +105,23 @@ import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
 import data.tables.gpu_models
 
-# finding is about a variable that is set.
-finding(grade, name, fields) := object.union(
-	{
-		"grade": grade,
-		"subject": name,
-		"about": {"value": v.value, "where": surroundings.where(v), "total": object.get(visible.filters, name, 0)},
-		"evidence": [surroundings.variable_evidence(v)],
-		"params": {"variable": name},
-		"remedies": ["fix-visible-devices"],
-	},
+finding(grade, subject, variable, fields) := object.union(
+	{"grade": grade, "subject": subject, "params": {"variable": variable}, "remedies": ["fix-visible-devices"]},
 	fields,
-) if v := facts.variable[name]
+)
 
-of_gpus(grade, variable, fields) := object.union({"grade": grade, "subject": "GPUs", "params": {"variable": variable}, "remedies": ["fix-visible-devices"]}, fields)
+# setting is about a variable that is set, which is the first of the evidence.
+setting(grade, name, fields) := finding(grade, name, name, object.union_n([
+	{"about": {"value": v.value, "where": surroundings.where(v), "total": object.get(visible.filters, name, 0)}},
+	fields,
+	{"evidence": array.concat([surroundings.variable_evidence(v)], object.get(fields, "evidence", []))},
+])) if v := facts.variable[name]
 
 # A list that hides all GPUs, by the variables and the GPUs alone.
-findings contains finding(grade, name, {
+findings contains setting(grade, name, {
 	"about": {"entry": entry},
 	"confidence": hidden_confidence(name),
-	"evidence": array.concat([surroundings.variable_evidence(facts.variable[name])], probe_evidence),
+	"evidence": probe_evidence,
 }) if {
 	some name, left in visible.kept
 	count(left) == 0
@@ -148,7 +142,7 @@ probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVI
 } else := []
 
 # A bad entry hides those behind it. A list that ends in -1 was cut on purpose.
-findings contains finding("cut", name, {
+findings contains setting("cut", name, {
 	"about": {"entry": list[end], "kept": end, "listed": count(list)},
 	"severity": {true: "low", false: "medium"}[array.slice(list, end, count(list)) in [["-1"], [""]]],
 }) if {
@@ -158,7 +152,7 @@ findings contains finding("cut", name, {
 }
 
 # An entry twice: CUDA then offers no GPU.
-findings contains finding("twice", name, {"about": {"twice": twice}}) if {
+findings contains setting("twice", name, {"about": {"twice": twice}}) if {
 	some name, left in visible.kept
 	name != "ROCR_VISIBLE_DEVICES"
 	count(surroundings.offered) == 0
@@ -167,7 +161,7 @@ findings contains finding("twice", name, {"about": {"twice": twice}}) if {
 }
 
 # Fewer than there are, as the variable requires: reported so that the number does not surprise.
-findings contains finding("part", name, {"about": {"kept": count(left)}}) if {
+findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
 	some name, left in visible.kept
 	count(left) > 0
 	count(left) < visible.filters[name]
@@ -176,9 +170,9 @@ findings contains finding("part", name, {"about": {"kept": count(left)}}) if {
 }
 
 # ROCr's filter and HIP's one after the other: the second counts from 0 again.
-findings contains finding("anew", "HIP_VISIBLE_DEVICES", {
+findings contains setting("anew", "HIP_VISIBLE_DEVICES", {
 	"about": {"left": visible.after_rocr, "rocr": facts.env.ROCR_VISIBLE_DEVICES},
-	"evidence": [surroundings.variable_evidence(facts.variable[n]) | some n in ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"]],
+	"evidence": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
 }) if {
 	facts.env.ROCR_VISIBLE_DEVICES != ""
 	facts.env.HIP_VISIBLE_DEVICES != ""
@@ -188,12 +182,9 @@ findings contains finding("anew", "HIP_VISIBLE_DEVICES", {
 
 # The container was started without GPUs. If nodes exist anyway, CDI or a device plugin added them, and the value has
 # no effect.
-findings contains finding("none-requested", "NVIDIA_VISIBLE_DEVICES", {
+findings contains setting("none-requested", "NVIDIA_VISIBLE_DEVICES", {
 	"about": {"total": surroundings.on_host},
-	"evidence": [
-		surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES),
-		{"fact": "container.device_nodes", "value": [], "source": "/dev"},
-	],
+	"evidence": [{"fact": "container.device_nodes", "value": [], "source": "/dev"}],
 	"remedies": ["pass-device-nodes"],
 }) if {
 	facts.in_container
@@ -207,12 +198,9 @@ host_has_nvidia if surroundings.has_nvidia
 host_has_nvidia if count(surroundings.driver_devices) > 0
 
 # Capabilities that leave out what CUDA and NVML need.
-findings contains finding("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
+findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
 	"about": {"capability": capability, "library": library},
-	"evidence": [
-		surroundings.variable_evidence(facts.variable.NVIDIA_DRIVER_CAPABILITIES),
-		{"fact": "libraries.files", "value": [], "source": sprintf("search for %s", [library])},
-	],
+	"evidence": [{"fact": "libraries.files", "value": [], "source": sprintf("search for %s", [library])}],
 	"remedies": ["set-driver-capabilities"],
 }) if {
 	facts.in_container
@@ -235,13 +223,12 @@ works(kind) if {
 }
 
 # NVML shows GPUs, CUDA offers none, and no variable explains it.
-findings contains {
-	"grade": "cuda-none",
-	"subject": "CUDA",
+findings contains finding("cuda-none", "CUDA", "CUDA_VISIBLE_DEVICES", {
 	"about": {"total": visible.nvidia_before},
 	"evidence": array.concat([{"fact": "gpus.devices", "value": visible.nvidia_before, "source": "NVML"}], probe_evidence),
-	"params": {"variable": "CUDA_VISIBLE_DEVICES", "nodes": ["/dev/nvidia-uvm"]},
-} if {
+	"params": {"nodes": ["/dev/nvidia-uvm"]},
+	"remedies": ["pass-device-nodes", "fix-visible-devices"],
+}) if {
 	input.gpus.nvml == "ok"
 	visible.nvidia_before > 0
 	count(probe_evidence) > 0
@@ -254,12 +241,12 @@ refused := logs.messages({
 })
 
 # A list that chooses once more among the GPUs that ROCr's list left, and names a number that is not among them.
-findings contains finding("stacked", name, {
+findings contains setting("stacked", name, {
 	"id": "list-ends",
 	"about": {"rocr": facts.env.ROCR_VISIBLE_DEVICES, "left": visible.rocr_count, "beyond": beyond, "failed": ["one" | count(refused) > 0]},
 	"severity": {true: "critical", false: "high"}[count(refused) > 0],
 	"messages": refused,
-	"evidence": [surroundings.variable_evidence(facts.variable[n]) | some n in ["ROCR_VISIBLE_DEVICES", name]],
+	"evidence": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
 	"params": {"variable": visible.redundant(name)},
 	"remedies": ["fix-visible-devices", "unset-env"],
 }) if {
@@ -268,7 +255,7 @@ findings contains finding("stacked", name, {
 }
 
 # A program was refused a GPU, and a list in force hides some: the two belong together.
-findings contains finding("refused", name, {
+findings contains setting("refused", name, {
 	"id": "list-ends",
 	"subject": "GPUs",
 	"about": {"said": words(refused), "variable": name},
@@ -283,7 +270,7 @@ findings contains finding("refused", name, {
 words(set_) := trim_suffix(substring(logs.first(set_).text, 0, 120), ".")
 
 # NCCL or Open MPI opens the memory of a GPU that its process does not see.
-findings contains of_gpus("gpu-of-another", visible.chooser, {
+findings contains finding("gpu-of-another", "GPUs", visible.chooser, {
 	"id": "gpu-of-another",
 	"about": {"said": words(beyond_sight)},
 	"messages": beyond_sight,
@@ -316,15 +303,15 @@ beyond_sight contains m if {
 
 # With one visible GPU a process can open the memory of no other; older drivers call that an invalid argument.
 beyond_sight contains m if {
-	some m in logs.by_id["nccl-ipc-open-failed"]
 	visible.alone
+	some m in logs.by_id["nccl-ipc-open-failed"]
 }
 
 # In a container no driver means that the container toolkit brought no libraries: it does so for images that set
 # NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where the launch sets it (enroot doc/standard-hooks.md, 98-nvidia.sh;
 # Docker's --gpus sets it, Apptainer's --nv stands for it). Outside of one the row has the verdict of
 # driver-not-loaded.
-findings contains of_gpus("no-driver", "NVIDIA_VISIBLE_DEVICES", {
+findings contains finding("no-driver", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
 	"about": l,
 	"messages": logs.by_id["torch-no-driver"],
 	"evidence": [launches.evidence(l)],
@@ -337,13 +324,11 @@ findings contains of_gpus("no-driver", "NVIDIA_VISIBLE_DEVICES", {
 
 # A pod's own value takes the place of what the device plugin chose: the kubelet adds the pod's variables behind the
 # plugin's (pkg/kubelet/kubelet_pods.go, GenerateRunContainerOptions).
-findings contains {
-	"grade": "choosing-pod",
-	"subject": "NVIDIA_VISIBLE_DEVICES",
+findings contains finding("choosing-pod", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", {
 	"about": {"title": launches.title(l), "gpus": l.resources["nvidia.com/gpu"], "value": value},
 	"evidence": [{"fact": "launches[].variables.NVIDIA_VISIBLE_DEVICES", "value": value, "source": launches.place_of(l, "variables[NVIDIA_VISIBLE_DEVICES]")}],
-	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
-} if {
+	"remedies": ["fix-visible-devices", "unset-env"],
+}) if {
 	some l in input.launches
 	l.kind == "kubernetes"
 	l.resources["nvidia.com/gpu"] != "0"
@@ -354,7 +339,7 @@ findings contains {
 # A pod that asks for fewer GPUs than there are and runs privileged: the device plugin's choice is then without
 # effect, as a privileged container gets every device of its node (kubernetes issue 81256, k8s-device-plugin issue
 # 1294).
-findings contains of_gpus("privileged-pod", "NVIDIA_VISIBLE_DEVICES", {
+findings contains finding("privileged-pod", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
 	"about": {"title": launches.title(l), "gpus": l.gpus, "total": total},
 	"evidence": [{"fact": "launches[].privileged", "value": true, "source": logs.at(l)}, {"fact": "gpus.devices", "value": total, "source": "NVML"}],
 }) if {
@@ -364,7 +349,7 @@ findings contains of_gpus("privileged-pod", "NVIDIA_VISIBLE_DEVICES", {
 
 # Two ranks that chose the same GPU are fine if each sees a different GPU only; if their first collective does not
 # end, they share one.
-findings contains of_gpus("guessed", visible.chooser, {
+findings contains finding("guessed", "GPUs", visible.chooser, {
 	"about": {"ranks": who, "gpu": gpu},
 	"evidence": array.concat(array.slice(logs.all_evidence(ms), 0, 2), [logs.evidence(stuck)]),
 	"order": stuck.order,
@@ -373,10 +358,7 @@ findings contains of_gpus("guessed", visible.chooser, {
 	some gpu, ms in guessed
 	who := {m.fields.who | some m in ms}
 	not logs.said("nccl-duplicate-gpu")
-	stuck := logs.first({m |
-		some m in logs.by_id["torch-watchdog-timeout"]
-		m.fields.seq in {"0", "1", "2"}
-	})
+	stuck := logs.first({m | some m in logs.by_id["torch-watchdog-timeout"]; m.fields.seq in {"0", "1", "2"}})
 
 	# Neighbours are surely on one machine: ranks of two machines guess alike.
 	some rank in who
@@ -393,7 +375,7 @@ taken := {m | some m in logs.by_id["ggml-rocm-device"]; m.fields.architecture in
 crashed := count(amd.crashes) > 0
 
 # A program lists it among the cards.
-findings contains of_gpus("integrated-used", "HIP_VISIBLE_DEVICES", {
+findings contains finding("integrated-used", "GPUs", "HIP_VISIBLE_DEVICES", {
 	"about": {
 		"integrated": {sprintf("%s, %s", [m.fields.name, m.fields.architecture]) | some m in taken},
 		"cards": {m.fields.name | some m in cards},
@@ -409,7 +391,7 @@ findings contains of_gpus("integrated-used", "HIP_VISIBLE_DEVICES", {
 }
 
 # The list of the machine's GPUs shows it, and a program crashed without a list in force.
-findings contains of_gpus("integrated-crash", "HIP_VISIBLE_DEVICES", {
+findings contains finding("integrated-crash", "GPUs", "HIP_VISIBLE_DEVICES", {
 	"affects": affected,
 	"about": {"cards": amd.discrete},
 	"confidence": {true: "likely", false: "possible"}[count({m.program | some m in amd.crashes} & {"rocr", "hip", "rocblas"}) > 0],
@@ -422,7 +404,7 @@ findings contains of_gpus("integrated-crash", "HIP_VISIBLE_DEVICES", {
 
 # Nothing crashed, and HIP counts the integrated GPU as device 0, in the order of the compute driver's nodes: a
 # program that takes the first GPU computes on it, and one that takes all of them waits for the slowest.
-findings contains of_gpus("integrated-first", "HIP_VISIBLE_DEVICES", {
+findings contains finding("integrated-first", "GPUs", "HIP_VISIBLE_DEVICES", {
 	"affects": affected,
 	"about": {"cards": amd.discrete},
 	"evidence": [{"fact": sprintf("gpus.devices[%s].integrated", [address]), "value": true, "source": "the compute driver's topology"} | some address in sort(amd.integrated)],
@@ -454,7 +436,7 @@ integrated_first if {
 }
 
 # rocBLAS names the integrated GPU itself: a program did compute there.
-findings contains of_gpus("integrated-kernels", "HIP_VISIBLE_DEVICES", {"about": m.fields, "messages": {m}, "evidence": architectures}) if {
+findings contains finding("integrated-kernels", "GPUs", "HIP_VISIBLE_DEVICES", {"about": m.fields, "messages": {m}, "evidence": architectures}) if {
 	count(taken) == 0
 	count(amd.discrete) > 0
 	some m in logs.by_id["rocblas-no-kernels"]
