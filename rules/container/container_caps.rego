@@ -30,16 +30,13 @@
 #     node: "{gpus} GPU nodes are in /dev, but {subject} is not: {why}"
 #     unlisted:
 #       severity: critical
-#       remedies: [pass-device-nodes, configure-container-runtime]
 #       text: >-
 #         {gpus} GPU nodes are in /dev, but {subject} is not, and CUDA failed ({said}): it needs that node for all memory. Load the module on the host
 #         before the container starts (nvidia-modprobe -u -c=0), and pass the node in
 #     closed: "This process cannot open {closed}: the nodes' permissions, a device cgroup or a user namespace forbids it"
 #     closed-in-container: "This process cannot open {closed}: run the container with --group-add for the groups render and video that own the nodes"
 #     closed-on-host: "This process cannot open {closed}: the user is not in the groups render and video that own the nodes"
-#     half:
-#       remedies: [pass-amd-devices]
-#       text: "{gpus} AMD GPUs are in this machine, and {given} is in /dev, but no {subject}: HIP finds no GPU"
+#     half: "{gpus} AMD GPUs are in this machine, and {given} is in /dev, but no {subject}: HIP finds no GPU"
 #     none-passed:
 #       confidence: possible
 #       text: "The kernel driver of this machine has {gpus} GPUs, but none of them was passed into this container"
@@ -83,19 +80,21 @@ import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 
+# lacking is about nodes of devices that a process here does not have, or may not open.
+lacking(grade, subject, nodes, fields) := object.union(
+	{"grade": grade, "subject": subject, "params": {"nodes": nodes}, "remedies": ["pass-device-nodes"]},
+	fields,
+)
+
 nodes_evidence := [{"fact": "container.device_nodes", "value": sort(surroundings.nvidia_nodes), "source": "/dev"}]
 
 # A GPU's node without the nodes of the driver itself. A probe that CUDA refused to start confirms it.
-findings contains {
-	"grade": "node",
-	"subject": path,
+findings contains lacking("node", path, [path], {
 	"about": {"gpus": count(surroundings.nvidia_nodes), "why": why},
 	"confidence": {true: "confirmed", false: "likely"}[count(refused) > 0],
 	"evidence": nodes_evidence,
 	"accounts_for": refused,
-	"params": {"nodes": [path]},
-	"remedies": ["pass-device-nodes"],
-} if {
+}) if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0
 	some path, why in {
@@ -110,14 +109,12 @@ findings contains {
 # A listing shows the same, of a container or of a machine whose module nvidia_uvm is not loaded yet: nvidia-modprobe,
 # which loads it and makes the node, may not do so in a container (apptainer/singularity issue 1441, NVIDIA/pyxis
 # issue 81).
-findings contains {
-	"grade": "unlisted",
-	"subject": "/dev/nvidia-uvm",
+findings contains lacking("unlisted", "/dev/nvidia-uvm", ["/dev/nvidia-uvm"], {
 	"about": {"gpus": count(surroundings.nvidia_nodes), "said": m.text},
 	"messages": {m},
 	"evidence": nodes_evidence,
-	"params": {"nodes": ["/dev/nvidia-uvm"]},
-} if {
+	"remedies": ["pass-device-nodes", "configure-container-runtime"],
+}) if {
 	not facts.in_container
 	count(surroundings.nvidia_nodes) > 0
 	not uvm_listed
@@ -130,14 +127,11 @@ uvm_listed if "/dev/nvidia-uvm" in object.keys(surroundings.node_access)
 started if count(surroundings.offered) > 0
 
 # Nodes that are there and that this user may not open.
-findings contains {
-	"grade": grade,
-	"subject": "/dev",
+findings contains lacking(grade, "/dev", sort(closed), {
 	"about": {"closed": closed},
 	"evidence": [{"fact": sprintf("container.device_nodes[%s].access", [path]), "value": surroundings.node_access[path], "source": "access(2)"} | some path in sort(closed)],
-	"params": {"nodes": sort(closed)},
 	"remedies": remedies,
-} if {
+}) if {
 	count(closed) > 0
 	[grade, remedies] := refusal
 }
@@ -179,16 +173,14 @@ closed_amd if {
 }
 
 # AMD: both the compute node and the render nodes are needed.
-findings contains {
-	"grade": "half",
-	"subject": lacking,
+findings contains lacking("half", lacked, [trim_suffix(lacked, "/renderD*")], {
 	"about": {"gpus": count(surroundings.of_vendor.amd), "given": given},
 	"evidence": [{"fact": "container.device_nodes", "value": sort(object.keys(surroundings.node_access)), "source": "/dev"}],
-	"params": {"nodes": [trim_suffix(lacking, "/renderD*")]},
-} if {
+	"remedies": ["pass-amd-devices"],
+}) if {
 	facts.in_container
 	surroundings.has_amd
-	some [given, lacking] in amd_halves
+	some [given, lacked] in amd_halves
 }
 
 amd_halves contains ["/dev/kfd", "/dev/dri/renderD*"] if {
@@ -204,14 +196,10 @@ amd_halves contains ["/dev/dri/renderD*", "/dev/kfd"] if {
 
 # The kernel driver knows GPUs and none of them was passed in. What an explicit "none" means is for gpu-visibility to
 # say.
-findings contains {
-	"grade": "none-passed",
-	"subject": "/dev/nvidia*",
+findings contains lacking("none-passed", "/dev/nvidia*", [sprintf("/dev/nvidia%d", [d.minor]) | some d in known], {
 	"about": {"gpus": count(known)},
 	"evidence": [{"fact": "container.driver_devices", "value": [d.address | some d in known], "source": "/proc/driver/nvidia/gpus"}],
-	"params": {"nodes": [sprintf("/dev/nvidia%d", [d.minor]) | some d in known]},
-	"remedies": ["pass-device-nodes"],
-} if {
+}) if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) == 0
 	count(known) > 0
@@ -225,17 +213,13 @@ none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
 known := [d | some d in surroundings.driver_devices; not d.excluded]
 
 # All GPUs were asked for, and some are not here: they came up after the container was started, or were left out.
-findings contains {
-	"grade": "absent",
-	"subject": "/dev/nvidia*",
+findings contains lacking("absent", "/dev/nvidia*", sort(absent), {
 	"about": {"absent": absent, "gpus": count(known)},
 	"evidence": [
 		{"fact": "container.missing_nodes", "value": sort(absent), "source": "/proc/driver/nvidia/gpus, /dev"},
 		surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES),
 	],
-	"params": {"nodes": sort(absent)},
-	"remedies": ["pass-device-nodes"],
-} if {
+}) if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0
 	lower(facts.env.NVIDIA_VISIBLE_DEVICES) == "all"
@@ -245,14 +229,11 @@ findings contains {
 absent := {path | some path in input.container.missing_nodes; regex.match(`^/dev/nvidia[0-9]+$`, path)}
 
 # InfiniBand NICs of the machine that a container cannot use.
-findings contains {
-	"grade": "infiniband",
-	"subject": "/dev/infiniband",
+findings contains lacking("infiniband", "/dev/infiniband", ["/dev/infiniband"], {
 	"about": {"nics": count(surroundings.infiniband_nics)},
 	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
-	"params": {"nodes": ["/dev/infiniband"]},
 	"remedies": ["pass-rdma-devices"],
-} if {
+}) if {
 	facts.in_container
 	count(surroundings.usable) > 0
 	count(surroundings.infiniband_nics) > 0
