@@ -129,7 +129,9 @@ started if count(surroundings.offered) > 0
 # Nodes that are there and that this user may not open.
 findings contains lacking(grade, "/dev", sort(closed), {
 	"about": {"closed": closed},
-	"evidence": [{"fact": sprintf("container.device_nodes[%s].access", [path]), "value": surroundings.node_access[path], "source": "access(2)"} | some path in sort(closed)],
+	"evidence": [{"fact": sprintf("container.device_nodes[%s].access", [path]), "value": surroundings.node_access[path], "source": "access(2)"} |
+		some path in sort(closed)
+	],
 	"remedies": remedies,
 }) if {
 	count(closed) > 0
@@ -157,7 +159,7 @@ wanted_node(path) if {
 	startswith(path, "/dev/dri/renderD")
 }
 
-# refusal is what is told of them, and what helps.
+# refusal is the grade of these nodes, and what helps.
 refusal := ["closed-in-container", ["pass-amd-devices"]] if {
 	closed_amd
 	facts.in_container
@@ -296,7 +298,9 @@ numa(grade, about, fields) := object.union(
 # exception.
 findings contains numa("numa-nccl", {"versions": {l.version | some l in surroundings.nccl}}, {
 	"severity": {true: "medium", false: "high"}[direct],
-	"evidence": array.concat(numa_evidence, [{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path} | some l in surroundings.nccl]),
+	"evidence": array.concat(numa_evidence, [{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path} |
+		some l in surroundings.nccl
+	]),
 	"remedies": array.concat(allow, ["nccl-cumem-host-disable", "upgrade-nccl"]),
 }) if {
 	forbidden

@@ -27,7 +27,9 @@ closed(paths) := {"container": {"device_nodes": [{"path": path, "access": "none"
 
 env(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "environment", "effective": true}]}}
 
-said(id) := {"logs": {"messages": [{"id": id, "program": "x", "role": "category", "text": "said", "fields": {}, "source": "a.log", "line": 3, "order": 2, "count": 1, "ranks": 1}]}}
+said(id) := {"logs": {"messages": [{
+	"id": id, "program": "x", "role": "category", "text": "said", "fields": {}, "source": "a.log", "line": 3, "order": 2, "count": 1, "ranks": 1,
+}]}}
 
 launched(l) := {"launches": [object.union({"image": "x", "source": "a.txt", "line": 1}, l)]}
 

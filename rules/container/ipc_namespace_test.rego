@@ -13,9 +13,14 @@ pod(given) := {
 
 env(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "environment", "effective": true}]}}
 
-said(id, fields) := {"logs": {"messages": [{"id": id, "program": "nccl", "role": "cause", "text": "x", "fields": fields, "source": "a.log", "line": 1, "order": 4, "count": 1}]}}
+said(id, fields) := {"logs": {"messages": [{
+	"id": id, "program": "nccl", "role": "cause", "text": "x", "fields": fields, "source": "a.log", "line": 1, "order": 4, "count": 1,
+}]}}
 
-net(same_host) := {"logs": {"transports": [object.union({"kind": "net", "network": "Socket", "channels": 4, "a": 0, "b": 1, "source": "a.log", "line": 7}, same_host)]}}
+net(same_host) := {"logs": {"transports": [object.union(
+	{"kind": "net", "network": "Socket", "channels": 4, "a": 0, "b": 1, "source": "a.log", "line": 7},
+	same_host,
+)]}}
 
 run(name, rest) := object.union({"kind": "docker-run", "name": name, "gpus": 2, "network": "host", "source": "run.txt", "line": 1}, rest)
 
@@ -25,7 +30,9 @@ one := started([run("w0", {"gpus": 1})])
 
 refused := said("nccl-uds-send-failed", {"errno": "111"})
 
-graded(document) := {[f.grade, object.get(f, "severity", ""), object.get(f, "confidence", "")] | some f in ipc_namespace.findings with input as object.union_n(document)}
+graded(document) := {[f.grade, object.get(f, "severity", ""), object.get(f, "confidence", "")] |
+	some f in ipc_namespace.findings with input as object.union_n(document)
+}
 
 test_findings if {
 	every row in [

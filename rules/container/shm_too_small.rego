@@ -83,13 +83,13 @@ confidence := "confirmed" if refused
 
 refused := attempts.refused.shared_memory
 
-findings contains finding("absent", absent_severity, enlarge, {"evidence": [{"fact": "container.shm_mounted", "value": false, "source": "/proc/self/mountinfo"}]}) if {
-	input.container.shm_mounted == false
-}
+findings contains finding("absent", absent_severity, enlarge, {"evidence": [
+	{"fact": "container.shm_mounted", "value": false, "source": "/proc/self/mountinfo"},
+]}) if input.container.shm_mounted == false
 
-findings contains finding("read-only", absent_severity, enlarge, {"evidence": [{"fact": "container.shm.read_only", "value": true, "source": "/proc/self/mountinfo"}]}) if {
-	place.read_only == true
-}
+findings contains finding("read-only", absent_severity, enlarge, {"evidence": [
+	{"fact": "container.shm.read_only", "value": true, "source": "/proc/self/mountinfo"},
+]}) if place.read_only == true
 
 # A file system that is large and full holds what is left of earlier jobs.
 findings contains finding(grade[0], severity, grade[1], {

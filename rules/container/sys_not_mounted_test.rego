@@ -5,7 +5,10 @@ import data.gpudoctor.rules.sys_not_mounted
 # machine has two GPUs joined by so many NVLinks, and /sys as it should be.
 machine(nvlinks) := {
 	"host": {"virtualization": {"kind": "kvm", "guest": true}},
-	"gpus": {"nvml": "ok", "devices": [{"address": address, "vendor": "nvidia", "in_pci": true, "in_nvml": true} | some address in ["0000:01:00.0", "0000:02:00.0"]]},
+	"gpus": {"nvml": "ok", "devices": [
+	{"address": address, "vendor": "nvidia", "in_pci": true, "in_nvml": true} |
+		some address in ["0000:01:00.0", "0000:02:00.0"]
+	]},
 	"links": {"virtual_topology": true, "pairs": [{"a": "0000:01:00.0", "b": "0000:02:00.0", "kind": "gpu-gpu", "nvlinks": nvlinks}]},
 	"container": {"inside": true, "sys_mounted": true, "pci_visible": true, "device_nodes": []},
 }
@@ -17,7 +20,10 @@ one := {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in
 test_findings if {
 	every row in [
 		[[machine(18), {"container": {"sys_mounted": false, "pci_visible": false}}], ["unmounted", "medium", ", so it finds only NVLinks"]],
-		[[machine(0), {"container": {"sys_mounted": false}, "links": {"virtual_topology": false}}], ["unmounted", "medium", ", and sends their traffic through host memory"]],
+		[
+			[machine(0), {"container": {"sys_mounted": false}, "links": {"virtual_topology": false}}],
+			["unmounted", "medium", ", and sends their traffic through host memory"],
+		],
 		[[machine(18), {"container": {"pci_visible": false}}], ["masked", "medium", ", so it finds only NVLinks"]],
 		[[machine(18), one, {"container": {"sys_mounted": false}}], ["unmounted", "low", " or find the nearest NICs"]],
 		[[machine(0)], ["virtual", "info", "virtual machine"]],
@@ -39,7 +45,12 @@ test_findings if {
 
 test_unresolvable if {
 	count(sys_not_mounted.findings) == 0 with input as {}
-	every document in [{}, json.remove(machine(0), ["container/sys_mounted"]), json.remove(machine(0), ["links/pairs/0/nvlinks"]), {"container": {"inside": false, "sys_mounted": true}}] {
+	every document in [
+		{},
+		json.remove(machine(0), ["container/sys_mounted"]),
+		json.remove(machine(0), ["links/pairs/0/nvlinks"]),
+		{"container": {"inside": false, "sys_mounted": true}},
+	] {
 		count(sys_not_mounted.missing) == 1 with input as document
 	}
 	count(sys_not_mounted.not_applicable) == 1 with input as object.union(machine(0), {"gpus": {"devices": []}})

@@ -214,7 +214,10 @@ test_ports_of_texts if {
 	not "roce" in grades(object.union(document, ports("Ethernet")))
 }
 
-refusing(host) := object.union(said("torch-store-connect-failed", {"host": host, "error": "Connection refused"}), {"launches": [{"kind": "torchrun", "nodes": 1, "source": "run.sh", "line": 1}]})
+refusing(host) := object.union(
+	said("torch-store-connect-failed", {"host": host, "error": "Connection refused"}),
+	{"launches": [{"kind": "torchrun", "nodes": 1, "source": "run.sh", "line": 1}]},
+)
 
 test_rendezvous if {
 	grades(refusing("192.0.2.1")) == {"unmet"}

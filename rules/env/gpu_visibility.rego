@@ -38,7 +38,7 @@
 #         after it are dropped: {kept} of {listed} remain
 #     twice: {confidence: possible, text: "{subject}={value}, set {where}, names {twice} twice: CUDA treats such a list as invalid"}
 #     part: {severity: info, text: "{subject}={value}, set {where}, leaves {kept} of {total:GPU}"}
-#     anew:
+#     recounted:
 #       severity: low
 #       text: >-
 #         {subject}={value}, set {where}, counts from 0 among the {left:GPU} that ROCR_VISIBLE_DEVICES={rocr} leaves. It is safer to set only one of
@@ -170,7 +170,7 @@ findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
 }
 
 # ROCr's filter and HIP's one after the other: the second counts from 0 again.
-findings contains setting("anew", "HIP_VISIBLE_DEVICES", {
+findings contains setting("recounted", "HIP_VISIBLE_DEVICES", {
 	"about": {"left": visible.after_rocr, "rocr": facts.env.ROCR_VISIBLE_DEVICES},
 	"evidence": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
 }) if {
@@ -407,7 +407,9 @@ findings contains finding("integrated-crash", "GPUs", "HIP_VISIBLE_DEVICES", {
 findings contains finding("integrated-first", "GPUs", "HIP_VISIBLE_DEVICES", {
 	"affects": affected,
 	"about": {"cards": amd.discrete},
-	"evidence": [{"fact": sprintf("gpus.devices[%s].integrated", [address]), "value": true, "source": "the compute driver's topology"} | some address in sort(amd.integrated)],
+	"evidence": [{"fact": sprintf("gpus.devices[%s].integrated", [address]), "value": true, "source": "the compute driver's topology"} |
+		some address in sort(amd.integrated)
+	],
 }) if {
 	unchosen
 	integrated_first

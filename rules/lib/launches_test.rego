@@ -28,7 +28,10 @@ test_small_shm if {
 
 test_without_gpus if {
 	launches.without_gpus == {bare} with input as {"launches": [bare]}
-	every more in [{"gpus": -1}, {"runtime": "nvidia"}, {"privileged": true}, {"devices": ["/dev/nvidia0"]}, {"variables": {"NVIDIA_VISIBLE_DEVICES": "all"}}, {"kind": "kubernetes"}] {
+	every more in [
+		{"gpus": -1}, {"runtime": "nvidia"}, {"privileged": true}, {"devices": ["/dev/nvidia0"]},
+		{"variables": {"NVIDIA_VISIBLE_DEVICES": "all"}}, {"kind": "kubernetes"},
+	] {
 		count(launches.without_gpus) == 0 with input as changed(bare, more)
 	}
 	every part in ["gpus", "runtime", "privileged", "devices", "variables", "variables[NVIDIA_VISIBLE_DEVICES]"] {
