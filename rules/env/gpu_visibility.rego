@@ -68,7 +68,7 @@
 #         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is set, in the image or at launch,
 #         and NVIDIA_DRIVER_CAPABILITIES includes compute
 #     choosing-pod: >-
-#       {title} requests {gpus} GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES={value} itself. This overrides the GPUs that the device plugin
+#       {title} requests {gpus|some} GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES={value} itself. This overrides the GPUs that the device plugin
 #       chose, so pods share one GPU while others are idle
 #     privileged-pod:
 #       severity: medium
