@@ -138,7 +138,7 @@ func TestCircumstances(t *testing.T) {
 		faults.circumstances = append(faults.circumstances, row.When...)
 		faults.messages = append(faults.messages, row.Said...)
 	}
-	for file, names := range map[string]named{"lib/circumstances.rego": variables, "lib/known_faults.rego": faults} {
+	for file, names := range map[string]named{"lib/setting_rows.rego": variables, "lib/known_faults.rego": faults} {
 		can := circumstancesOf(t, file)
 		used := map[string]bool{}
 		for _, name := range names.circumstances {

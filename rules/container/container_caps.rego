@@ -1,16 +1,13 @@
 # METADATA
 # title: A device node, a permission or a capability is missing
 # description: >-
-#   A container sees only the device nodes that are passed in, can use only
-#   those that its user can open, and by default cannot make the NUMA calls that
-#   NCCL uses to place host memory. Without nvidia-uvm or nvidiactl, CUDA does
-#   not start. Without NUMA calls, NCCL 2.24 to 2.26.3 fails when it uses host
-#   memory.
+#   A container sees only the device nodes that are passed in, can use only those that its user can open, and by
+#   default cannot make the NUMA calls that NCCL uses to place host memory. Without nvidia-uvm or nvidiactl, CUDA does
+#   not start. Without NUMA calls, NCCL 2.24 to 2.26.3 fails when it uses host memory.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable
 #     description: cuMem host memory, on by default since 2.24, and its fallback
-#   - ref: https://docs.docker.com/engine/security/seccomp/
-#     description: get_mempolicy and mbind need CAP_SYS_NICE
+#   - {ref: https://docs.docker.com/engine/security/seccomp/, description: get_mempolicy and mbind need CAP_SYS_NICE}
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: Devices that are passed to a container
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
@@ -29,29 +26,75 @@
 #   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing"]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     node: "{gpus} GPU nodes are in /dev, but {subject} is not: {why}"
+#     unlisted:
+#       severity: critical
+#       text: >-
+#         {gpus} GPU nodes are in /dev, but {subject} is not, and CUDA failed ({said}): it needs that node for all memory. Load the module on the host
+#         before the container starts (nvidia-modprobe -u -c=0), and pass the node in
+#     closed: "This process cannot open {closed}: the nodes' permissions, a device cgroup or a user namespace forbids it"
+#     closed-in-container: "This process cannot open {closed}: run the container with --group-add for the groups render and video that own the nodes"
+#     closed-on-host: "This process cannot open {closed}: the user is not in the groups render and video that own the nodes"
+#     half: "{gpus} AMD GPUs are in this machine, and {given} is in /dev, but no {subject}: HIP finds no GPU"
+#     none-passed:
+#       confidence: possible
+#       text: "The kernel driver of this machine has {gpus} GPUs, but none of them was passed into this container"
+#     absent:
+#       severity: medium
+#       text: "NVIDIA_VISIBLE_DEVICES=all requests every GPU, but {absent} of the kernel driver's {gpus} GPUs have no node here"
+#     infiniband:
+#       severity: low
+#       confidence: possible
+#       text: >-
+#         The machine has {nics:InfiniBand NIC}, but none of their device nodes was passed into this container: a job over several machines uses TCP
+#     rdma-not-passed: >-
+#       NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The machine has RDMA devices with a link ({linked:comma}), and
+#       the job uses TCP instead
+#     rdma-barred:
+#       severity: critical
+#       confidence: confirmed
+#       text: >-
+#         NCCL_NET=IB restricts NCCL to its own InfiniBand and RoCE transport, and NCCL finds no RDMA device in {container}: /dev/infiniband was not
+#         passed in. So the job ends instead of falling back to TCP
+#     efa-not-passed: >-
+#       libfabric finds no device ({at}), and {container} was started without any of /dev/infiniband, so it cannot use EFA. Pass in
+#       --device=/dev/infiniband/uverbs0, one for each EFA interface, or request the resource vpc.amazonaws.com/efa
+#     numa-nccl: >-
+#       NUMA calls are blocked here ({blocked}), and NCCL {versions} allocates host memory with them: transport through host memory fails (2.26.5 and
+#       newer fall back to /dev/shm)
+#     numa:
+#       severity: info
+#       text: "NUMA calls are blocked here ({blocked}): memory cannot be bound to the node of its GPU, and NCCL keeps its host buffers in /dev/shm"
+#     without-gpus:
+#       severity: critical
+#       remedies: [pass-device-nodes, other]
+#       text: "{container} was started without GPUs (neither --gpus nor --runtime=nvidia), and a program in it finds no driver"
 package gpudoctor.rules.container_caps
 
-import data.gpudoctor.lib.container_rdma
+import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.numa_calls
+import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 
-# A GPU's node without the nodes of the driver itself.
-findings contains {
-	"subject": path,
-	"message": sprintf("%d GPU nodes are in /dev, but %s is not: %s", [count(surroundings.nvidia_nodes), path, why]),
-	"confidence": confidence,
-	"evidence": [{
-		"fact": "container.device_nodes",
-		"value": sort(surroundings.nvidia_nodes),
-		"source": "/dev",
-	}],
-	"accounts_for": [{"probe": true} | input.transfers.error_code > 0],
-	"params": {"nodes": [path]},
-	"remedies": ["pass-device-nodes"],
-} if {
+# lacking is about nodes of devices that a process here does not have, or may not open.
+lacking(grade, subject, nodes, fields) := object.union(
+	{"grade": grade, "subject": subject, "params": {"nodes": nodes}, "remedies": ["pass-device-nodes"]},
+	fields,
+)
+
+nodes_evidence := [{"fact": "container.device_nodes", "value": sort(surroundings.nvidia_nodes), "source": "/dev"}]
+
+# A GPU's node without the nodes of the driver itself. A probe that CUDA refused to start confirms it.
+findings contains lacking("node", path, [path], {
+	"about": {"gpus": count(surroundings.nvidia_nodes), "why": why},
+	"confidence": {true: "confirmed", false: "likely"}[count(refused) > 0],
+	"evidence": nodes_evidence,
+	"accounts_for": refused,
+}) if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0
 	some path, why in {
@@ -60,56 +103,39 @@ findings contains {
 	}
 	not surroundings.node_access[path]
 	not started
-	confidence := certainty
+	refused := [{"probe": true} | input.transfers.error_code > 0]
 }
 
-# A listing shows the same, of a container or of a machine whose module nvidia_uvm is
-# not loaded yet: nvidia-modprobe, which loads it and makes the node, may not do so in
-# a container (apptainer/singularity issue 1441, NVIDIA/pyxis issue 81).
-findings contains {
-	"subject": "/dev/nvidia-uvm",
-	"message": sprintf("%d GPU nodes are in /dev, but /dev/nvidia-uvm is not, and CUDA failed (%s): it needs that node for all memory. Load the module on the host before the container starts (nvidia-modprobe -u -c=0), and pass the node in", [count(surroundings.nvidia_nodes), logs.first(unstarted).text]),
-	"severity": "critical",
-	"confidence": "likely",
-	"messages": {logs.first(unstarted)},
-	"evidence": [{"fact": "container.device_nodes", "value": sort(surroundings.nvidia_nodes), "source": "/dev"}],
-	"params": {"nodes": ["/dev/nvidia-uvm"]},
+# A listing shows the same, of a container or of a machine whose module nvidia_uvm is not loaded yet: nvidia-modprobe,
+# which loads it and makes the node, may not do so in a container (apptainer/singularity issue 1441, NVIDIA/pyxis
+# issue 81).
+findings contains lacking("unlisted", "/dev/nvidia-uvm", ["/dev/nvidia-uvm"], {
+	"about": {"gpus": count(surroundings.nvidia_nodes), "said": m.text},
+	"messages": {m},
+	"evidence": nodes_evidence,
 	"remedies": ["pass-device-nodes", "configure-container-runtime"],
-} if {
+}) if {
 	not facts.in_container
 	count(surroundings.nvidia_nodes) > 0
 	not uvm_listed
-	count(unstarted) > 0
+	m := logs.first(logs.messages({"cuda-unknown-error", "cuda-init-error", "cuda-no-device"}))
 }
 
 uvm_listed if "/dev/nvidia-uvm" in object.keys(surroundings.node_access)
 
-# unstarted are the words of programs for which CUDA did not start.
-unstarted := logs.messages({"cuda-unknown-error", "cuda-init-error", "cuda-no-device"})
-
 # started is true when CUDA offered a GPU, whatever /dev looks like.
 started if count(surroundings.offered) > 0
 
-default certainty := "likely"
-
-# A probe that CUDA refused to start confirms it.
-certainty := "confirmed" if input.transfers.error_code > 0
-
 # Nodes that are there and that this user may not open.
-findings contains {
-	"subject": "/dev",
-	"message": sprintf("This process cannot open %s: %s", [facts.list(closed), closed_hint]),
-	"evidence": [{
-		"fact": sprintf("container.device_nodes[%s].access", [path]),
-		"value": surroundings.node_access[path],
-		"source": "access(2)",
-	} |
+findings contains lacking(grade, "/dev", sort(closed), {
+	"about": {"closed": closed},
+	"evidence": [{"fact": sprintf("container.device_nodes[%s].access", [path]), "value": surroundings.node_access[path], "source": "access(2)"} |
 		some path in sort(closed)
 	],
-	"params": {"nodes": sort(closed)},
-	"remedies": closed_remedies,
-} if {
+	"remedies": remedies,
+}) if {
 	count(closed) > 0
+	[grade, remedies] := refusal
 }
 
 # A permission that a listing does not show is not a refusal.
@@ -125,7 +151,6 @@ wanted_node(path) if {
 }
 
 wanted_node("/dev/kfd") if surroundings.has_amd
-
 wanted_node("/dev/kfd") if logs.said("hip-no-device")
 
 wanted_node(path) if {
@@ -134,36 +159,30 @@ wanted_node(path) if {
 	startswith(path, "/dev/dri/renderD")
 }
 
-closed_hint := "run the container with --group-add for the groups render and video that own the nodes" if {
+# refusal is the grade of these nodes, and what helps.
+refusal := ["closed-in-container", ["pass-amd-devices"]] if {
 	closed_amd
 	facts.in_container
-} else := "the user is not in the groups render and video that own the nodes" if {
+} else := ["closed-on-host", ["grant-device-access"]] if {
 	closed_amd
-} else := "the nodes' permissions, a device cgroup or a user namespace forbids it"
+} else := ["closed", ["pass-device-nodes"]] if {
+	facts.in_container
+} else := ["closed", ["grant-device-access"]]
 
 closed_amd if {
 	some path in closed
 	not startswith(path, "/dev/nvidia")
 }
 
-closed_remedies := ["pass-amd-devices"] if {
-	closed_amd
-	facts.in_container
-} else := ["pass-device-nodes"] if {
-	facts.in_container
-} else := ["grant-device-access"]
-
 # AMD: both the compute node and the render nodes are needed.
-findings contains {
-	"subject": lacking,
-	"message": sprintf("%d AMD GPUs are in this machine, and %s is in /dev, but no %s: HIP finds no GPU", [count(surroundings.of_vendor.amd), given, lacking]),
+findings contains lacking("half", lacked, [trim_suffix(lacked, "/renderD*")], {
+	"about": {"gpus": count(surroundings.of_vendor.amd), "given": given},
 	"evidence": [{"fact": "container.device_nodes", "value": sort(object.keys(surroundings.node_access)), "source": "/dev"}],
-	"params": {"nodes": [trim_suffix(lacking, "/renderD*")]},
 	"remedies": ["pass-amd-devices"],
-} if {
+}) if {
 	facts.in_container
 	surroundings.has_amd
-	some [given, lacking] in amd_halves
+	some [given, lacked] in amd_halves
 }
 
 amd_halves contains ["/dev/kfd", "/dev/dri/renderD*"] if {
@@ -177,20 +196,12 @@ amd_halves contains ["/dev/dri/renderD*", "/dev/kfd"] if {
 	not surroundings.node_access["/dev/kfd"]
 }
 
-# The kernel driver knows GPUs and none of them was passed in. What an
-# explicit "none" means is for gpu-visibility to say.
-findings contains {
-	"subject": "/dev/nvidia*",
-	"message": sprintf("The kernel driver of this machine has %d GPUs, but none of them was passed into this container", [count(known)]),
-	"confidence": "possible",
-	"evidence": [{
-		"fact": "container.driver_devices",
-		"value": [d.address | some d in known],
-		"source": "/proc/driver/nvidia/gpus",
-	}],
-	"params": {"nodes": [sprintf("/dev/nvidia%d", [d.minor]) | some d in known]},
-	"remedies": ["pass-device-nodes"],
-} if {
+# The kernel driver knows GPUs and none of them was passed in. What an explicit "none" means is for gpu-visibility to
+# say.
+findings contains lacking("none-passed", "/dev/nvidia*", [sprintf("/dev/nvidia%d", [d.minor]) | some d in known], {
+	"about": {"gpus": count(known)},
+	"evidence": [{"fact": "container.driver_devices", "value": [d.address | some d in known], "source": "/proc/driver/nvidia/gpus"}],
+}) if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) == 0
 	count(known) > 0
@@ -203,56 +214,172 @@ none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
 # known are the GPUs of the kernel driver, without those that it does not bind.
 known := [d | some d in surroundings.driver_devices; not d.excluded]
 
-# All GPUs were asked for, and some are not here: they came up after the
-# container was started, or were left out.
-findings contains {
-	"subject": "/dev/nvidia*",
-	"message": sprintf("NVIDIA_VISIBLE_DEVICES=all requests every GPU, but %s of the kernel driver's %d GPUs have no node here", [facts.list(absent), count(known)]),
-	"severity": "medium",
+# All GPUs were asked for, and some are not here: they came up after the container was started, or were left out.
+findings contains lacking("absent", "/dev/nvidia*", sort(absent), {
+	"about": {"absent": absent, "gpus": count(known)},
 	"evidence": [
 		{"fact": "container.missing_nodes", "value": sort(absent), "source": "/proc/driver/nvidia/gpus, /dev"},
 		surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES),
 	],
-	"params": {"nodes": sort(absent)},
-	"remedies": ["pass-device-nodes"],
-} if {
+}) if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0
 	lower(facts.env.NVIDIA_VISIBLE_DEVICES) == "all"
 	count(absent) > 0
 }
 
-absent contains path if {
-	some path in input.container.missing_nodes
-	regex.match(`^/dev/nvidia[0-9]+$`, path)
+absent := {path | some path in input.container.missing_nodes; regex.match(`^/dev/nvidia[0-9]+$`, path)}
+
+# InfiniBand NICs of the machine that a container cannot use.
+findings contains lacking("infiniband", "/dev/infiniband", ["/dev/infiniband"], {
+	"about": {"nics": count(surroundings.infiniband_nics)},
+	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
+	"remedies": ["pass-rdma-devices"],
+}) if {
+	facts.in_container
+	count(surroundings.usable) > 0
+	count(surroundings.infiniband_nics) > 0
+	count(surroundings.rdma_nodes) == 0
 }
 
-# RDMA devices that the container lacks.
-findings contains object.union({"subject": "/dev/infiniband", "params": {"nodes": ["/dev/infiniband"]}}, found) if {
-	some found in container_rdma.found
+# unpassed is about the description of a container's start.
+unpassed(id, grade, messages, about) := {
+	"id": id,
+	"grade": grade,
+	"subject": "/dev/infiniband",
+	"about": object.union({"container": launches.title(sort(launches.without_rdma)[0])}, about),
+	"messages": messages,
+	"evidence": launches.devices_evidence(launches.without_rdma),
+	"params": {"nodes": ["/dev/infiniband"]},
+	"remedies": {"rdma-not-passed": ["pass-rdma-devices", "pass-device-nodes", "add-ipc-lock"], "efa-not-passed": ["pass-device-nodes", "pass-rdma-devices"]}[id],
 }
 
-# NUMA calls that a seccomp filter forbids.
-findings contains object.union({"subject": "SYS_NICE", "params": {"capability": "SYS_NICE"}}, found) if {
-	some found in numa_calls.found
+# NCCL finds no RDMA device, while one of the machine has a link, and the job asks for RDMA.
+findings contains unpassed("rdma-not-passed", "rdma-not-passed", {logs.first(logs.by_id["nccl-ib-no-device"])}, {"linked": linked}) if {
+	not facts.env.NCCL_IB_DISABLE == "1"
+	rdma_asked
+	linked := {p.device | some p in input.nics.rdma; p.state == "active"}
+	count(linked) > 0
 }
 
-# blind are programs that find no driver, or no GPU, in a container that was
-# started without GPUs.
-blind := logs.messages({"cuda-insufficient-driver", "cuda-no-device", "torch-sees-no-gpu", "ngc-driver-not-detected"})
+# NCCL was configured to use only InfiniBand or RoCE: the setting is right, and the nodes are missing.
+findings contains unpassed("rdma-not-passed", "rdma-barred", logs.by_id["nccl-network-not-found"], {}) if upper(facts.env.NCCL_NET) == "IB"
 
+# fi_info finds no device in one place: the machine has them, as the same command outside, or what the job is told,
+# shows.
+findings contains unpassed("efa-not-passed", "efa-not-passed", {m}, {"at": logs.at(m)}) if {
+	m := logs.first(logs.messages({"ofi-fi-info-empty", "ofi-efa-list-empty"}))
+	efa_elsewhere
+}
+
+# rdma_asked is true of a job over several machines, and of one whose variables speak of RDMA.
+rdma_asked if networks.multi_node
+rdma_asked if facts.env.NCCL_IB_HCA != ""
+rdma_asked if upper(facts.env.NCCL_NET) == "IB"
+rdma_asked if facts.env.NCCL_IB_DISABLE == "0"
+
+efa_elsewhere if strings.any_prefix_match(input.nics.providers, "efa")
+efa_elsewhere if facts.env.FI_PROVIDER == "efa"
+
+# numa is about NUMA calls that a seccomp filter forbids, unless a container has the capability SYS_NICE.
+numa(grade, about, fields) := object.union(
+	{
+		"grade": grade,
+		"subject": "SYS_NICE",
+		"about": object.union({"blocked": blocked}, about),
+		"evidence": numa_evidence,
+		"params": {"capability": "SYS_NICE"},
+		"remedies": allow,
+	},
+	fields,
+)
+
+# NCCL 2.24 to 2.26.3 allocates host memory with them. Where GPUs reach each other directly host memory is the
+# exception.
+findings contains numa("numa-nccl", {"versions": {l.version | some l in surroundings.nccl}}, {
+	"severity": {true: "medium", false: "high"}[direct],
+	"evidence": array.concat(numa_evidence, [{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path} |
+		some l in surroundings.nccl
+	]),
+	"remedies": array.concat(allow, ["nccl-cumem-host-disable", "upgrade-nccl"]),
+}) if {
+	forbidden
+	affects_many
+}
+
+affects_many if {
+	surroundings.nccl_at_least([2, 24])
+	surroundings.nccl_below([2, 26, 5])
+	count(surroundings.usable) > 1
+}
+
+default direct := false
+
+direct if peer_access.proven
+direct if surroundings.all_nvlinked
+
+# Elsewhere only the placement of memory suffers, which matters where there is more than one node to place it on. If
+# the calls were tried one by one, it is told anywhere.
+findings contains numa("numa", {}, {"confidence": {true: "confirmed", false: "likely"}[count(tried) > 0]}) if {
+	forbidden
+	count(surroundings.usable) > 0
+	noticed
+	not affects_many
+}
+
+noticed if count(tried) > 0
+
+noticed if {
+	count(surroundings.usable) > 1
+	count(surroundings.cpu_nodes) > 1
+}
+
+forbidden if {
+	count(denied) > 0
+	not cumem_host_off
+}
+
+# denials are what a seccomp filter or a security module answers. ENOSYS is the answer of a kernel without NUMA.
+denials := {"EPERM", "EACCES", "SIGSYS"}
+
+# denied are the calls that NCCL and CUDA make. Docker's filter allows them with the capability SYS_NICE, but never
+# move_pages (moby/profiles, seccomp/default_linux.go).
+denied["get_mempolicy"] := input.container.get_mempolicy if input.container.get_mempolicy in denials
+denied[name] := tried[name].errno if some name in ["set_mempolicy", "mbind"]
+
+# tried are the calls that place memory and were tried and denied.
+tried[name] := a if {
+	some name in ["set_mempolicy", "mbind", "move_pages"]
+	a := attempts.refused[name]
+	a.errno in denials
+}
+
+blocked := concat("; ", [sprintf("%s: %s", [facts.list({n | some n, e in denied; e == errno}), errno]) | some errno in sort({e | some e in denied})])
+
+# allow is what lifts the filter of a container's runtime; where the capability is there, another filter is in force.
+allow := ["other"] if {
+	"SYS_NICE" in input.container.capabilities
+} else := ["add-sys-nice"]
+
+cumem_host_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
+cumem_host_off if facts.env.NCCL_CUMEM_ENABLE == "0"
+
+numa_evidence := array.flatten([
+	[{"fact": "container.get_mempolicy", "value": input.container.get_mempolicy, "source": "get_mempolicy(2)"} | denied.get_mempolicy],
+	[attempts.evidence(name) | some name, _ in tried],
+	{"fact": "container.seccomp", "value": object.get(input.container, "seccomp", ""), "source": "/proc/self/status"},
+])
+
+# Programs find no driver, or no GPU, in a container that was started without GPUs.
 findings contains {
 	"id": "without-gpus",
 	"subject": "/dev/nvidia*",
-	"message": sprintf("%s was started without GPUs (neither --gpus nor --runtime=nvidia), and a program in it finds no driver", [launches.title(sort(launches.without_gpus)[0])]),
-	"severity": "critical",
-	"confidence": "likely",
-	"remedies": ["pass-device-nodes", "other"],
+	"about": {"container": launches.title(sort(launches.without_gpus)[0])},
 	"messages": blind,
 	"evidence": [launches.evidence(l) | some l in launches.without_gpus],
 } if {
+	blind := logs.messages({"cuda-insufficient-driver", "cuda-no-device", "torch-sees-no-gpu", "ngc-driver-not-detected"})
 	count(blind) > 0
-	count(launches.without_gpus) > 0
 }
 
 missing contains {"fact": "container", "words": "device nodes and capabilities were not read"} if not input.container
@@ -263,13 +390,13 @@ missing contains {"fact": "container.device_nodes", "words": "/dev could not be 
 }
 
 missing contains {"fact": "libraries", "words": "it is not known which NCCL is used here"} if {
-	numa_calls.forbidden
+	forbidden
 	count(surroundings.usable) > 1
 	not input.libraries
 }
 
 missing contains {"fact": "libraries.files[].version", "words": "it is not known which NCCL is used here"} if {
-	numa_calls.forbidden
+	forbidden
 	count(surroundings.usable) > 1
 	some l in input.libraries.files
 	l.kind == "libnccl"

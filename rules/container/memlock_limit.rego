@@ -1,118 +1,156 @@
 # METADATA
 # title: The limit on locked memory is too low for RDMA
 # description: >-
-#   An RDMA NIC reads and writes memory that is locked and registered with it,
-#   and the kernel counts this memory against RLIMIT_MEMLOCK. With the default
-#   of 64 KiB or 8 MiB, registration fails with "Cannot allocate memory" as soon
-#   as NCCL, MPI or UCX open their buffers, or the job falls back to TCP.
+#   An RDMA NIC reads and writes memory that is locked and registered with it, and the kernel counts this memory
+#   against RLIMIT_MEMLOCK. With the default of 64 KiB or 8 MiB, registration fails with "Cannot allocate memory" as
+#   soon as NCCL, MPI or UCX open their buffers, or the job falls back to TCP.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL requires an unlimited memlock in containers
-#   - ref: https://slurm.schedmd.com/faq.html#memlock
-#     description: How Slurm propagates the limit to jobs
+#   - {ref: https://slurm.schedmd.com/faq.html#memlock, description: How Slurm propagates the limit to jobs}
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/umem.c
 #     description: Registration counts pinned pages against the limit unless the caller has CAP_IPC_LOCK
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - container.memlock_soft_bytes
-#     - container.device_nodes
+#   needs: [container.memlock_soft_bytes, container.device_nodes]
 #   remedies: [raise-memlock, raise-memlock-limits, add-ipc-lock]
 #   first_of: [refused, unexplained]
 #   explains: [refused > memlock-limit/raise-refused]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     limit: >-
+#       The limit on locked memory is {soft:bytes} here[ (a program can raise it itself: the hard limit is {hard})], and RDMA devices are available
+#       ({nodes}): {consequence}
+#     in-use: "The limit on locked memory is {soft:bytes} here, and RDMA is in use ({users}): {consequence}"
+#     registration: "Registering memory of the host with {device} was refused ({attempt}). {remark}"
+#     locking:
+#       severity: medium
+#       text: >-
+#         Locking {bytes:bytes} of memory was refused here ({attempt}), and RDMA devices are available ({nodes}): memory registration with the NIC
+#         probably fails as well
+#     note:
+#       severity: info
+#       text: >-
+#         The limit on locked memory is {soft:bytes} in this container: CUDA's pinned memory does not count against it, but memory registration with
+#         an RDMA NIC would fail
+#     unexplained: "An allocation of memory or of a NIC queue failed ({at}), and the line gives no reason. {remark}"
+#     refused: {severity: critical, text: "Memory registration with a NIC failed ({at}). {remark}"}
 package gpudoctor.rules.memlock_limit
 
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpudirect
-import data.gpudoctor.lib.locked_memory as locked
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.limits as table
 
-soft := locked.soft
+soft := input.container.memlock_soft_bytes
 
-findings contains {
-	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf(
-		"The limit on locked memory is %s here%s, and RDMA devices are available (%s): %s",
-		[facts.bytes(soft), locked.hard_remark, facts.list(surroundings.rdma_nodes), consequence],
-	),
-	"severity": severity,
-	"confidence": confidence,
-	"evidence": array.concat(locked.limits, locked.tried),
-	"remedies": remedies,
-} if {
+default low := false
+
+low if {
 	soft >= 0
 	soft < table.memlock_low_bytes
-	not locked.lifted
+}
+
+default too_low := false
+
+too_low if {
+	low
+	soft < table.memlock_too_low_bytes
+}
+
+# in_force is true where it is low and applies.
+default in_force := false
+
+in_force if {
+	low
+	not lifted
+}
+
+# lifted is true for a process to which the kernel does not apply the limit: it has CAP_IPC_LOCK in the initial user
+# namespace (ib_umem_get asks capable(), which no other namespace can give).
+lifted if {
+	"IPC_LOCK" in input.container.capabilities
+	input.container.private_user == false
+}
+
+# A NIC that registered more than the limit shows that it does not apply.
+lifted if gpudirect.locked_bytes > soft
+
+denied := attempts.refused.locked_memory
+
+limits := [{"fact": "container.memlock_soft_bytes", "value": soft, "source": "/proc/self/limits"} | soft]
+
+# A trial that failed is told; one that succeeded says only that its few pages fitted.
+tried := [attempts.evidence("locked_memory")] if {
+	denied
+} else := [{"fact": "container.mlock", "value": input.container.mlock, "source": "mlock(2)"} | input.container.mlock in {"EPERM", "ENOMEM", "EAGAIN"}]
+
+finding(grade, fields) := object.union({"grade": grade, "subject": "RLIMIT_MEMLOCK", "remedies": remedies}, fields)
+
+findings contains finding("limit", {
+	"about": {
+		"soft": soft,
+		"hard": ["unlimited" | input.container.memlock_hard_bytes == -1],
+		"nodes": surroundings.rdma_nodes,
+		"consequence": consequence,
+	},
+	"severity": severity,
+	"confidence": confidence,
+	"evidence": array.concat(limits, tried),
+}) if {
+	in_force
 	count(surroundings.rdma_nodes) > 0
 	count(gpudirect.unlocked) == 0
 }
 
 # A NIC really refused to register memory of the host.
-findings contains {
+findings contains finding("registration", {
 	"id": "registration",
-	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("Registering memory of the host with %s was refused (%s). %s", [denied.device, attempts.told(denied.host), limit_remark]),
-	"severity": {"confirmed": "high", "likely": "medium"}[denied_confidence],
-	"confidence": denied_confidence,
-	"evidence": array.concat([gpudirect.host_evidence(denied)], limits_read),
-	"remedies": remedies,
-} if {
-	denied := sort(gpudirect.unlocked)[0]
+	"about": {"device": n.device, "attempt": attempts.told(n.host), "remark": remark},
+	"severity": graded[0],
+	"confidence": graded[1],
+	"evidence": array.concat([gpudirect.host_evidence(n)], limits),
+}) if {
+	n := sort(gpudirect.unlocked)[0]
+	graded := {true: ["high", "confirmed"], false: ["medium", "likely"]}[in_force]
 }
 
-denied_confidence := "confirmed" if {
-	locked.low
-} else := "likely"
-
 # The kernel refused to lock memory, although the limit allows it.
-findings contains {
-	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("Locking %s of memory was refused here (%s), and RDMA devices are available (%s): memory registration with the NIC probably fails as well", [facts.bytes(locked.denied.bytes), attempts.told(locked.denied), facts.list(surroundings.rdma_nodes)]),
-	"severity": "medium",
-	"evidence": [attempts.evidence("locked_memory")],
-	"remedies": remedies,
-} if {
+findings contains finding("locking", {
+	"about": {"bytes": denied.bytes, "attempt": attempts.told(denied), "nodes": surroundings.rdma_nodes},
+	"evidence": tried,
+}) if {
 	count(surroundings.rdma_nodes) > 0
-	locked.denied
-	not locked.low
+	denied
+	not in_force
 	count(gpudirect.unlocked) == 0
 }
 
-# Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without
-# counting them (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c).
-# In a container that has less than the kernel's default, it is worth a note: NVIDIA's guide asks
-# for it, and the next container may be given a NIC.
-findings contains {
-	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("The limit on locked memory is %s in this container: CUDA's pinned memory does not count against it, but memory registration with an RDMA NIC would fail", [facts.bytes(soft)]),
-	"severity": "info",
-	"confidence": confidence,
-	"evidence": array.concat(locked.limits, locked.tried),
-	"remedies": remedies,
-} if {
+# Without RDMA, nothing in CUDA and NCCL needs the limit: the NVIDIA driver pins pages without counting them
+# (os_lock_user_pages in open-gpu-kernel-modules, kernel-open/nvidia/os-mlock.c). In a container that has less than
+# the kernel's default, it is worth a note: NVIDIA's guide asks for it, and the next container may be given a NIC.
+findings contains finding("note", {"about": {"soft": soft}, "confidence": confidence, "evidence": array.concat(limits, tried)}) if {
 	surroundings.isolated
 	count(surroundings.usable) > 0
 	count(surroundings.rdma_nodes) == 0
-	count(((refused | unexplained) | users)) == 0
-	locked.low
+	count(failed | users) == 0
+	in_force
 	soft < table.memlock_default_bytes
 }
 
-# refused are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too low.
+# refused are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too
+# low.
 refused := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
 	"mpi-queue-no-memory", "mscclpp-no-memory", "efa-no-memory",
 ])
 
-# unexplained are the messages that a queue of the NIC could not be made, without
-# the kernel's reason. A limit that is too low is the first of them: queues are
-# made of locked memory, before anything else is.
+# unexplained are the messages that a queue of the NIC could not be made, without the kernel's reason. A limit that is
+# too low is the first of them: queues are made of locked memory, before anything else is.
 unexplained contains m if some m in logs.by_id["mpi-queue-refused"]
 
 unexplained contains m if {
@@ -120,61 +158,30 @@ unexplained contains m if {
 	object.get(m, ["fields", "error"], "") == ""
 }
 
-# Memory of a buffer has more reasons to be refused: a low limit must be known.
+# Memory of a buffer has more reasons to be refused, and so has UCX: a low limit must be known.
 unexplained contains m if {
-	some m in logs.by_id["nccl-ib-register-failed"]
+	some m in logs.messages({"nccl-ib-register-failed", "ucx-worker-failed"})
 	object.get(m, ["fields", "error"], "") == ""
-	soft >= 0
-	soft < table.memlock_low_bytes
+	low
 }
 
-# UCX also has other reasons, so a low limit must be known.
-unexplained contains m if {
-	some m in logs.by_id["ucx-worker-failed"]
-	soft >= 0
-	soft < table.memlock_low_bytes
-}
+failed := refused | unexplained
 
-findings contains {
-	"id": "unexplained",
-	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("An allocation of memory or of a NIC queue failed (%s), and the line gives no reason. %s", [logs.at(first), limit_remark]),
-	"severity": "high",
-	"confidence": unexplained_confidence,
-	"evidence": array.concat(array.slice(logs.all_evidence(unexplained), 0, 4), limits_read),
-	"remedies": refusal_remedies,
+findings contains failure("unexplained", unexplained, {true: "likely", false: "possible"}[low]) if not unlimited
+
+findings contains failure("refused", refused, refusal_confidence)
+
+failure(id, messages, certainty) := finding(id, {
+	"id": id,
+	"about": {"at": logs.at(first), "remark": remark},
+	"confidence": certainty,
+	"evidence": array.concat(array.slice(logs.all_evidence(messages), 0, 4), limits),
+	"remedies": failure_remedies,
 	"order": first.order,
-} if {
-	count(unexplained) > 0
-	not unlimited
-	first := logs.first(unexplained)
-}
+}) if first := logs.first(messages)
 
-unexplained_confidence := "likely" if {
-	soft >= 0
-	soft < table.memlock_low_bytes
-} else := "possible"
-
-findings contains {
-	"id": "refused",
-	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("Memory registration with a NIC failed (%s). %s", [logs.at(first), limit_remark]),
-	"severity": "critical",
-	"confidence": refusal_confidence,
-	"evidence": array.concat(array.slice(logs.all_evidence(refused), 0, 4), limits_read),
-	"remedies": refusal_remedies,
-	"order": first.order,
-} if {
-	count(refused) > 0
-	first := logs.first(refused)
-}
-
-# asked is the limit that a description of the job asks for.
-asked contains l.memlock_bytes if some l in input.launches
-
-# limit_remark and refusal_confidence: with the limit lifted, other limits of
-# the NIC's driver are left.
-limit_remark := sprintf("The limit on locked memory is %s there", [facts.bytes(soft)]) if {
+# remark and refusal_confidence: with the limit lifted, other limits of the NIC's driver are left.
+remark := sprintf("The limit on locked memory is %s there", [facts.bytes(soft)]) if {
 	soft >= 0
 } else := "Locked memory is unlimited there, so check the free memory, the size of huge pages and the limits of the NIC's driver" if {
 	unlimited
@@ -183,45 +190,33 @@ limit_remark := sprintf("The limit on locked memory is %s there", [facts.bytes(s
 	kib := m.fields.kbytes
 } else := "The usual cause is the limit on locked memory: ulimit -l in the same session or service shows it"
 
+# Unlimited here, or by the description of the job.
 unlimited if soft == -1
-
-unlimited if asked == {-1}
+unlimited if {l.memlock_bytes | some l in input.launches} == {-1}
 
 refusal_confidence := "confirmed" if {
-	soft >= 0
-	soft < table.memlock_low_bytes
+	low
 } else := "possible" if {
 	unlimited
 } else := "confirmed" if {
 	some m in refused
-	m.id == "ibv-memlock-warning"
-} else := "confirmed" if {
-	some m in refused
-	m.fields.kbytes
+	limit_told(m)
 } else := "likely"
 
-refusal_remedies := remedies if {
-	surroundings.isolated
-} else := ["raise-memlock", "raise-memlock-limits"]
-
-limits_read := locked.limits if {
-	soft
-} else := []
+limit_told(m) if m.id == "ibv-memlock-warning"
+limit_told(m) if m.fields.kbytes
 
 # Only the limit, as a text showed it, where texts mention RDMA and no list of device nodes was given.
-findings contains {
-	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("The limit on locked memory is %s here, and RDMA is in use (%s): %s", [facts.bytes(soft), facts.list(users), consequence]),
-	"severity": text_severity,
+findings contains finding("in-use", {
+	"about": {"soft": soft, "users": users, "consequence": consequence},
+	"severity": {true: "medium", false: "low"}[too_low],
 	"confidence": confidence,
-	"evidence": locked.limits,
-	"remedies": refusal_remedies,
-} if {
-	soft >= 0
-	soft < table.memlock_low_bytes
-	not locked.lifted
+	"evidence": limits,
+	"remedies": failure_remedies,
+}) if {
+	in_force
 	not surroundings.rdma_nodes
-	count(refused | unexplained) == 0
+	count(failed) == 0
 	count(users) > 0
 }
 
@@ -236,12 +231,7 @@ users contains "active RDMA ports" if {
 	p.state == "active"
 }
 
-text_severity := "medium" if {
-	soft < table.memlock_too_low_bytes
-} else := "low"
-
-# remedies: enroot and Apptainer hand on the limit of the session.
-# A pod's description has no field for the limit.
+# enroot and Apptainer hand on the limit of the session. A pod's description has no field for the limit.
 remedies := ["add-ipc-lock", "raise-memlock"] if {
 	surroundings.isolated
 	input.container.runtime == "kubernetes"
@@ -249,40 +239,43 @@ remedies := ["add-ipc-lock", "raise-memlock"] if {
 	surroundings.isolated
 } else := ["raise-memlock-limits"]
 
+failure_remedies := remedies if {
+	surroundings.isolated
+} else := ["raise-memlock", "raise-memlock-limits"]
+
 # Without GPUs there is no job to fail.
 severity := "low" if {
 	count(surroundings.usable) == 0
 } else := "high" if {
-	soft < table.memlock_too_low_bytes
+	too_low
 } else := "medium"
 
 confidence := "confirmed" if {
-	locked.denied.bytes <= table.memlock_too_low_bytes
-} else := "likely" if {
-	soft < table.memlock_too_low_bytes
-} else := "possible"
+	denied.bytes <= table.memlock_too_low_bytes
+} else := {true: "likely", false: "possible"}[too_low]
 
-consequence := "memory registration with the NIC fails" if {
-	soft < table.memlock_too_low_bytes
-} else := "a job with many connections exceeds it"
+consequence := {true: "memory registration with the NIC fails", false: "a job with many connections exceeds it"}[too_low]
 
 missing contains {"fact": "container", "words": "limits were not read"} if {
 	not input.container
-	count(refused | unexplained) == 0
+	count(failed) == 0
 }
 
 missing contains {"fact": "container.memlock_soft_bytes", "words": "the limit on locked memory is not known"} if {
 	input.container
-	not input.container.memlock_soft_bytes
-	count(refused | unexplained) == 0
+	not soft
+	count(failed) == 0
 }
 
 missing contains {"fact": "container.device_nodes", "words": "it is not known whether RDMA devices are available"} if {
 	input.container
 	not surroundings.rdma_nodes
-	not locked.enough
-	count(((refused | unexplained) | users)) == 0
+	not enough
+	count(failed | users) == 0
 }
+
+enough if soft < 0
+enough if soft >= table.memlock_low_bytes
 
 not_applicable contains "no RDMA device is available: only RDMA needs locked memory" if {
 	count(surroundings.rdma_nodes) == 0

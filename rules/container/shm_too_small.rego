@@ -1,92 +1,143 @@
 # METADATA
 # title: /dev/shm is too small or read-only
 # description: >-
-#   GPUs without direct access to each other exchange data through files in
-#   /dev/shm, and data loader workers pass batches there. Container runtimes
-#   limit it to 64 MiB by default, less than the buffers of one NCCL
-#   communicator. NCCL then fails with "unhandled system error" or "No space
-#   left on device", and data loaders die of a bus error.
+#   GPUs without direct access to each other exchange data through files in /dev/shm, and data loader workers pass
+#   batches there. Container runtimes limit it to 64 MiB by default, less than the buffers of one NCCL communicator.
+#   NCCL then fails with "unhandled system error" or "No space left on device", and data loaders die of a bus error.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL recommends 1 GiB of shared memory in containers
-#   - ref: https://docs.docker.com/reference/cli/docker/container/run/
-#     description: The default of --shm-size is 64 MiB
-#   - ref: https://docs.pytorch.org/docs/stable/notes/multiprocessing.html
-#     description: Data loaders share tensors through /dev/shm
+#   - {ref: https://docs.docker.com/reference/cli/docker/container/run/, description: The default of --shm-size is 64 MiB}
+#   - {ref: https://docs.pytorch.org/docs/stable/notes/multiprocessing.html, description: Data loaders share tensors through /dev/shm}
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - [container.shm, container.shm_mounted]
-#     - [gpus.devices, container.device_nodes, transfers.devices]
+#   needs: [[container.shm, container.shm_mounted], [gpus.devices, container.device_nodes, transfers.devices]]
 #   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable, free-memory, raise-process-limits]
 #   explains: [collective-failed/shm, collective-failed/both, collective-failed/fallback]
 #   first_of: [stated, hinted, implied, full, unexplained, launch]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     absent: "/dev/shm is not mounted: shared memory fails"
+#     read-only: "/dev/shm is mounted read-only: shared memory fails"
+#     small: "/dev/shm has {size:bytes}[ ({default} of container runtimes)], {free:bytes} free. {use}"
+#     used: >-
+#       /dev/shm has {size:bytes}, of which {free:bytes} are free: unused files of earlier jobs (nccl-*, torch_*, sem.*) can be deleted. {use}
+#     refused: "A file of {bytes:bytes} could not be made in /dev/shm ({attempt}): {why}"
+#     stated: {severity: critical, confidence: confirmed, text: "{who}: /dev/shm has too little space, according to the program"}
+#     warned: {confidence: confirmed, text: "{who}: /dev/shm has only {size}, according to Ray: NCCL and data loader workers also need it"}
+#     unnamed:
+#       severity: critical
+#       text: "{who}: NCCL could not create or enlarge its file in /dev/shm; the usual cause is too little space"
+#     bus-error:
+#       severity: critical
+#       text: "{who}: A process died of a bus error{implied}: a write to a file in /dev/shm causes this when there is no space for it"
+#     bus-error-alone:
+#       severity: medium
+#       confidence: possible
+#       text: "{who}: A process died of a bus error. With several GPUs, the most frequent cause is too little space in /dev/shm"
+#     wordless-full: "{who}: NCCL failed in a system call, without details, and /dev/shm is full ({free} free)"
+#     wordless:
+#       confidence: possible
+#       text: "{who}: NCCL failed in a system call, without details{small}: in containers, the usual cause is too little shared memory"
+#     full: {severity: critical, text: '{who}: "No space left on device"{small}: /dev/shm is the likely device'}
+#     full-alone:
+#       severity: low
+#       confidence: possible
+#       text: '{who}: "No space left on device" without a path: the device may be /dev/shm or a disk'
+#     launch:
+#       confidence: possible
+#       text: "{title} {shm}, and the job uses several GPUs: shared memory transfers, and data loaders with several workers, fail there"
+#     size: {severity: medium, text: "/dev/shm has {size:bytes}, and the job uses several GPUs. NVIDIA's guide recommends at least 1 GiB"}
 package gpudoctor.rules.shm_too_small
 
 import data.gpudoctor.lib.attempts
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.shm
 import data.gpudoctor.lib.surroundings
 import data.tables.limits
 
-# need is the least that one communicator takes when all of its GPUs go through
-# host memory: each rank receives on 2 channels, from its neighbour in the ring
-# and from one in the tree.
+place := input.container.shm
+
+# need is the least that one communicator takes when all of its GPUs go through host memory: each rank receives on 2
+# channels, from its neighbour in the ring and from one in the tree.
 need := ((count(surroundings.usable) * 2) * 2) * limits.shm_connection_bytes
 
-findings contains finding("/dev/shm is not mounted: shared memory fails", grade_absent, enlarge, [{
-	"fact": "container.shm_mounted",
-	"value": false,
-	"source": "/proc/self/mountinfo",
-}]) if {
-	count(surroundings.usable) > 0
-	input.container.shm_mounted == false
-}
+finding(grade, severity, remedies, fields) := object.union(
+	{
+		"grade": grade,
+		"subject": "/dev/shm",
+		"severity": severity,
+		"confidence": confidence,
+		"remedies": remedies,
+		"evidence": array.concat(object.get(fields, "evidence", []), [attempts.evidence("shared_memory") | refused]),
+	},
+	object.remove(fields, ["evidence"]),
+) if count(surroundings.usable) > 0
 
-findings contains finding(
-	"/dev/shm is mounted read-only: shared memory fails", grade_absent, enlarge,
-	[{"fact": "container.shm.read_only", "value": true, "source": "/proc/self/mountinfo"}],
-) if {
-	count(surroundings.usable) > 0
-	shm.place.read_only == true
-}
+default confidence := "likely"
 
-findings contains finding(message, grade, remedies, evidence) if {
-	count(surroundings.usable) > 0
-	not shm.place.read_only
-	shm.place.free_bytes < limits.shm_recommended_bytes
-	evidence := [
-		{"fact": "container.shm.size_bytes", "value": shm.place.size_bytes, "source": "statfs /dev/shm"},
-		{"fact": "container.shm.free_bytes", "value": shm.place.free_bytes, "source": "statfs /dev/shm"},
-	]
+confidence := "confirmed" if refused
+
+refused := attempts.refused.shared_memory
+
+findings contains finding("absent", absent_severity, enlarge, {"evidence": [
+	{"fact": "container.shm_mounted", "value": false, "source": "/proc/self/mountinfo"},
+]}) if input.container.shm_mounted == false
+
+findings contains finding("read-only", absent_severity, enlarge, {"evidence": [
+	{"fact": "container.shm.read_only", "value": true, "source": "/proc/self/mountinfo"},
+]}) if place.read_only == true
+
+# A file system that is large and full holds what is left of earlier jobs.
+findings contains finding(grade[0], severity, grade[1], {
+	"about": {
+		"size": place.size_bytes,
+		"free": place.free_bytes,
+		"default": ["the default" | place.size_bytes == limits.shm_default_bytes],
+		"use": use,
+	},
+	"evidence": [{"fact": sprintf("container.shm.%s", [f]), "value": place[f], "source": "statfs /dev/shm"} | some f in ["size_bytes", "free_bytes"]],
+}) if {
+	not place.read_only
+	place.free_bytes < limits.shm_recommended_bytes
+	grade := {true: ["used", ["clear-shm"]], false: ["small", enlarge]}[place.size_bytes >= limits.shm_recommended_bytes]
 }
 
 # A file that was really refused, for another reason than the size and the mount.
-findings contains finding(
-	sprintf("A file of %s could not be made in /dev/shm (%s): %s", [
-		facts.bytes(limits.shm_connection_bytes), attempts.told(refused),
-		object.get(shm.refusals, object.get(refused, "errno", ""), "shared memory fails"),
-	]),
-	grade_absent, refused_remedies, [],
-) if {
-	count(surroundings.usable) > 0
-	refused
+findings contains finding("refused", absent_severity, refused_remedies, {"about": {
+	"bytes": limits.shm_connection_bytes,
+	"attempt": attempts.told(refused),
+	"why": object.get(refusals, object.get(refused, "errno", ""), "shared memory fails"),
+}}) if {
 	not input.container.shm_mounted == false
-	not shm.place.read_only
+	not place.read_only
 	not exhausted
 }
 
 exhausted if {
 	refused.errno == "ENOSPC"
-	shm.place.free_bytes < limits.shm_recommended_bytes
+	place.free_bytes < limits.shm_recommended_bytes
 }
 
-refused := attempts.refused.shared_memory
+# refusals are what the errors mean with which a file in it was refused (open(2), fallocate(2), mmap(2)).
+refusals := {
+	"EACCES": "this user, or a security module, may not write there",
+	"EPERM": "a seccomp filter or a security module forbids it",
+	"SIGSYS": "shared memory fails",
+	"EROFS": "it is read-only",
+	"ENOSPC": "the number of its files, or its space, is used up",
+	"EDQUOT": "the quota of this user is used up",
+	"ENOMEM": "memory ran out, or the memory limit of the container or job",
+	"EMFILE": "the limit on open files is reached",
+	"ENFILE": "the machine's limit on open files is reached",
+	"EFBIG": "the limit on the size of a file is lower (ulimit -f)",
+	"ENOTSUP": "its file system cannot reserve space for a file, which NCCL needs",
+	"ENOTDIR": "it is no folder",
+	"ENOENT": "it does not exist",
+}
 
 refused_remedies := ["raise-process-limits"] if {
 	refused.errno in attempts.reached
@@ -96,76 +147,30 @@ refused_remedies := ["raise-process-limits"] if {
 	refused.errno in {"ENOSPC", "EDQUOT"}
 } else := enlarge
 
-finding(message_, grade_, remedies_, evidence) := {
-	"subject": "/dev/shm",
-	"message": message_,
-	"severity": grade_,
-	"confidence": confidence,
-	"remedies": remedies_,
-	"evidence": array.concat(evidence, [attempts.evidence("shared_memory") | refused]),
-}
-
-default confidence := "likely"
-
-confidence := "confirmed" if refused
-
-# enlarge is how /dev/shm gets its size: from the container's runtime or, if it is the
-# machine's own, from a remount. Without shared memory, NCCL uses the network, which is
-# much slower, so that is advised only where peer access serves every pair.
-enlarge := array.concat(["increase-shm", "share-ipc"], [r | some r in ["nccl-shm-disable"]; surroundings.all_nvlinked]) if {
+# enlarge is how /dev/shm gets its size: from the container's runtime or, if it is the machine's own, from a remount.
+# Without shared memory, NCCL uses the network, which is much slower, so that is advised only where peer access serves
+# every pair.
+enlarge := array.concat(["increase-shm", "share-ipc"], ["nccl-shm-disable" | surroundings.all_nvlinked]) if {
 	surroundings.isolated
 } else := ["remount-shm"]
 
-# If the size is sufficient, files of ended jobs fill it.
-remedies := ["clear-shm"] if {
-	shm.place.size_bytes >= limits.shm_recommended_bytes
-} else := enlarge
-
-grade_absent := "high" if {
-	count(surroundings.usable) > 1
-	not surroundings.all_nvlinked
-}
-
-grade_absent := "medium" if {
-	count(surroundings.usable) > 1
-	surroundings.all_nvlinked
-}
-
-grade_absent := "low" if count(surroundings.usable) == 1
-
-# One GPU needs no NCCL; a job with only data loaders gets a low finding. GPUs that NVLink
-# connects exchange nothing through shared memory, but data loaders do.
-grade := "low" if {
+# One GPU needs no NCCL; a job with only data loaders gets a low finding. GPUs that NVLink connects exchange nothing
+# through shared memory, but data loaders do.
+absent_severity := "low" if {
 	count(surroundings.usable) == 1
 } else := "medium" if {
 	surroundings.all_nvlinked
-	shm.place.free_bytes < need
-} else := "low" if {
-	surroundings.all_nvlinked
-} else := "high" if {
-	shm.place.free_bytes < need
+} else := "high"
+
+severity := absent_severity if {
+	place.free_bytes < need
 } else := "medium" if {
 	# A second communicator (tensor and data parallel, say) takes as much again.
-	shm.place.free_bytes < need * 2
+	absent_severity == "high"
+	place.free_bytes < need * 2
 } else := "low"
 
-# A file system that is large and full holds what is left of earlier jobs.
-message := sprintf(
-	"/dev/shm has %s, of which %s are free: unused files of earlier jobs (nccl-*, torch_*, sem.*) can be deleted. %s",
-	[facts.bytes(shm.place.size_bytes), facts.bytes(shm.place.free_bytes), consequence],
-) if {
-	shm.place.size_bytes >= limits.shm_recommended_bytes
-} else := sprintf("/dev/shm has %s (the default of container runtimes), %s free. %s", [
-	facts.bytes(shm.place.size_bytes),
-	facts.bytes(shm.place.free_bytes), consequence,
-]) if {
-	shm.place.size_bytes == limits.shm_default_bytes
-} else := sprintf("/dev/shm has %s, %s free. %s", [
-	facts.bytes(shm.place.size_bytes),
-	facts.bytes(shm.place.free_bytes), consequence,
-])
-
-consequence := "With one GPU, only data loaders with several workers need it" if {
+use := "With one GPU, only data loaders with several workers need it" if {
 	count(surroundings.usable) == 1
 } else := "NVLink connects all GPUs here, so only data loaders with several workers need it, and NCCL between machines; the recommended minimum is 1 GiB" if {
 	surroundings.all_nvlinked
@@ -175,46 +180,117 @@ consequence := "With one GPU, only data loaders with several workers need it" if
 )
 
 # Messages of programs, with the launches that confirm them.
-findings contains object.union(
-	{
-		"subject": "/dev/shm",
-		"message": sprintf("%s: %s", [logs.who(logs.first(told.messages)), told.text]),
-		"remedies": told_remedies,
-		"messages": (told.messages | shm.in_nccl),
-		"evidence": [launches.evidence(l) | some l in launches.small_shm],
+findings contains {
+	"id": id,
+	"grade": grade,
+	"subject": "/dev/shm",
+	"about": {
+		"who": logs.who(first),
+		"size": [facts.bytes(to_number(b)) | b := first.fields.bytes],
+		"free": [facts.bytes(b) | b := place.free_bytes],
+		"small": [words | words := small],
+		"implied": [words | words := implied],
 	},
-	object.filter(told, ["id", "severity", "confidence"]),
-) if {
-	some told in shm.told
-	count(told.messages) > 0
+	"remedies": told_remedies,
+	"messages": (messages | in_nccl),
+	"evidence": [launches.evidence(l) | some l in launches.small_shm],
+} if {
+	some [id, grade, messages] in told
+	first := logs.first(messages)
 }
 
-# A machine's own /dev/shm is remounted; a large one is full because of files of ended
-# jobs.
+# told are the messages about it, with the id and the grade of what they tell. First, what the program says itself.
+told contains ["stated", "stated", logs.messages({
+	"dataloader-bus-error", "shm-no-space", "shm-object-failed", "ray-shm-refused", "ucx-shm-no-space",
+	"mpi-shm-no-space", "triton-shm-no-space", "paddle-shm-no-space", "nccl-shm-no-space",
+})]
+
+# Ray continues elsewhere, other users of /dev/shm cannot.
+told contains ["hinted", "warned", {m |
+	some m in logs.by_id["ray-shm-too-small"]
+	to_number(m.fields.bytes) < limits.shm_recommended_bytes
+}]
+
+# NCCL names the file and not the error, as releases before 2.17 do, and as the last error that PyTorch repeats does.
+told contains ["hinted", "unnamed", {m |
+	some m in logs.messages({"nccl-shm-create-failed", "nccl-shm-extend-failed"})
+	not m.fields.error
+	not m.fields.text
+}]
+
+# A process gets a bus error if it writes where a file in /dev/shm has no space behind it. On its own, it leaves other
+# causes open.
+died := logs.messages({"process-bus-error", "bus-error"})
+
+told contains ["implied", "bus-error", died] if implied
+told contains ["implied", "bus-error-alone", died] if not implied
+
+# wordless are NCCL's messages about a failed call without its name: the log was not written, and containers usually
+# lack shared memory.
+wordless := {m |
+	some m in logs.by_id["nccl-unhandled-system-error"]
+	count(explained) == 0
+}
+
+explained := {m |
+	some m in logs.complaints
+	m.program in {"nccl", "libibverbs", "linux", "pytorch"}
+	m.id != "nccl-unhandled-system-error"
+}
+
+told contains ["implied", "wordless-full", wordless] if used_up
+
+told contains ["implied", "wordless", wordless] if {
+	small
+	not used_up
+}
+
+# used_up is true where less is free than the default of container runtimes.
+used_up if place.free_bytes < limits.shm_default_bytes
+
+# A full device without its path.
+full := logs.messages({"no-space-left"})
+
+told contains ["full", "full", full] if small
+told contains ["full", "full-alone", full] if not small
+
+in_nccl := logs.messages({"bus-error-in-nccl"})
+
+# implied is other evidence that /dev/shm is too small, and small how its size is known.
+implied := small if {
+	small
+} else := " in NCCL" if {
+	count(in_nccl) > 0
+} else := ", and no space was left on a device" if count(full) > 0
+
+small := sprintf(", and /dev/shm has %s", [facts.bytes(place.size_bytes)]) if {
+	place.size_bytes < limits.shm_recommended_bytes
+} else := sprintf(", and %s %s", [launches.title(l), launches.shm_words(l)]) if {
+	l := sort(launches.small_shm)[0]
+} else := ", and NVIDIA's image found the default of 64 MB there at startup" if logs.said("ngc-shm-default")
+
+# A machine's own /dev/shm is remounted; a large one is full because of files of ended jobs.
 told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
 	input.container.inside == false
 	count(launches.containers) == 0
 } else := ["clear-shm", "increase-shm", "share-ipc"] if {
-	shm.roomy
+	roomy
 } else := ["increase-shm", "share-ipc", "clear-shm"]
 
-# A container with the default, for a job of several GPUs, and nothing that
-# says how it ended.
+roomy if place.size_bytes >= limits.shm_recommended_bytes
+
+# A container with the default, for a job of several GPUs, and nothing that says how it ended.
 findings contains {
 	"id": "launch",
 	"subject": "/dev/shm",
-	"message": sprintf("%s %s, and the job uses several GPUs: shared memory transfers, and data loaders with several workers, fail there", [
-		launches.title(l),
-		launches.shm_words(l),
-	]),
+	"about": {"title": launches.title(l), "shm": launches.shm_words(l)},
 	"severity": launch_severity,
-	"confidence": "possible",
 	"remedies": ["increase-shm", "share-ipc"],
 	"evidence": [launches.evidence(l)],
 } if {
 	launches.several
 	some l in launches.small_shm
-	not shm.roomy
+	not roomy
 }
 
 default launch_severity := "low"
@@ -224,22 +300,18 @@ launch_severity := "medium" if {
 	not cause_stated
 }
 
-cause_stated if {
-	some m in input.logs.messages
-	m.role == "cause"
-}
+cause_stated if "cause" in {m.role | some m in input.logs.messages}
 
 # The size from a text, if no text shows GPUs.
 findings contains {
 	"id": "launch",
+	"grade": "size",
 	"subject": "/dev/shm",
-	"message": sprintf("/dev/shm has %s, and the job uses several GPUs. NVIDIA's guide recommends at least 1 GiB", [facts.bytes(shm.place.size_bytes)]),
-	"severity": "medium",
-	"confidence": "likely",
+	"about": {"size": place.size_bytes},
 	"remedies": ["increase-shm", "share-ipc"],
-	"evidence": [{"fact": "container.shm.size_bytes", "value": shm.place.size_bytes, "source": "/dev/shm"}],
+	"evidence": [{"fact": "container.shm.size_bytes", "value": place.size_bytes, "source": "/dev/shm"}],
 } if {
-	shm.place.size_bytes < limits.shm_recommended_bytes
+	place.size_bytes < limits.shm_recommended_bytes
 	not counted
 	launches.several
 }

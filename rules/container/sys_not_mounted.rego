@@ -1,10 +1,9 @@
 # METADATA
 # title: /sys does not show the PCI topology
 # description: >-
-#   NCCL reads the location of GPUs and NICs from /sys. If /sys is missing or
-#   masked, NCCL treats them all as distant from each other, and uses neither
-#   peer access over PCIe nor GPUDirect RDMA. If a virtual machine shows a tree
-#   that is not the real one, NCCL may choose the wrong NICs and paths.
+#   NCCL reads the location of GPUs and NICs from /sys. If /sys is missing or masked, NCCL treats them all as distant
+#   from each other, and uses neither peer access over PCIe nor GPUDirect RDMA. If a virtual machine shows a tree that
+#   is not the real one, NCCL may choose the wrong NICs and paths.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: /sys must be mounted in containers; virtual machines show a virtual PCI topology
@@ -13,14 +12,19 @@
 # custom:
 #   severity: medium
 #   confidence: likely
-#   needs:
-#     - container.sys_mounted
-#     - container.pci_visible
-#     - [links.virtual_topology, one-gpu]
-#     - [gpus.devices, transfers.devices]
+#   needs: [container.sys_mounted, container.pci_visible, [links.virtual_topology, one-gpu], [gpus.devices, transfers.devices]]
 #   remedies: [mount-sys, nccl-topo-file, other]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     unmounted: "/sys is not mounted: NCCL cannot locate the {gpus} GPUs{consequence}"
+#     masked: "/sys is mounted, but /sys/bus/pci/devices lists no device: NCCL cannot locate the {gpus} GPUs{consequence}"
+#     virtual: >-
+#       This {place} shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which GPUs share a switch or a socket. If the
+#       provider has a topology file for this machine type, use it
+#     virtual-nics: >-
+#       This {place} shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which NIC is near which GPU. If the provider
+#       has a topology file for this machine type, use it
 package gpudoctor.rules.sys_not_mounted
 
 import data.gpudoctor.lib.facts
@@ -28,36 +32,25 @@ import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 
 findings contains {
+	"grade": grade,
 	"subject": "/sys",
-	"message": sprintf("%s: NCCL cannot locate the %d GPUs%s", [seen, count(surroundings.usable), consequence]),
-	"severity": severity,
+	"about": {"gpus": count(surroundings.usable), "consequence": consequence},
+	"severity": {true: "low", false: "medium"}[count(surroundings.usable) == 1],
 	"remedies": ["mount-sys"],
 	"evidence": [evidence],
 } if {
-	some [seen, evidence] in absent
+	some [grade, evidence] in absent
 	count(surroundings.usable) > 0
 }
 
-absent contains ["/sys is not mounted", {
-	"fact": "container.sys_mounted",
-	"value": false,
-	"source": "/proc/self/mountinfo",
-}] if {
+absent contains ["unmounted", {"fact": "container.sys_mounted", "value": false, "source": "/proc/self/mountinfo"}] if {
 	input.container.sys_mounted == false
 }
 
-absent contains ["/sys is mounted, but /sys/bus/pci/devices lists no device", {
-	"fact": "container.pci_visible",
-	"value": false,
-	"source": "/sys/bus/pci/devices",
-}] if {
+absent contains ["masked", {"fact": "container.pci_visible", "value": false, "source": "/sys/bus/pci/devices"}] if {
 	input.container.pci_visible == false
 	input.container.sys_mounted == true
 }
-
-default severity := "medium"
-
-severity := "low" if count(surroundings.usable) == 1
 
 consequence := " or find the nearest NICs" if {
 	count(surroundings.usable) == 1
@@ -65,16 +58,13 @@ consequence := " or find the nearest NICs" if {
 	surroundings.nvlinked
 } else := ", and sends their traffic through host memory"
 
-# A virtual topology is the normal state of a virtual machine. It matters where
-# NCCL chooses paths over PCIe: between GPUs without NVLink, or to RDMA
-# NICs.
+# A virtual topology is the normal state of a virtual machine. It matters where NCCL chooses paths over PCIe: between
+# GPUs without NVLink, or to RDMA NICs. With several NICs each GPU's nearest one is worth real bandwidth.
 findings contains {
+	"grade": grade,
 	"subject": "PCI topology",
-	"message": sprintf("This %s shows a virtual PCI tree: no bridge is above any of %d GPUs, so NCCL cannot see which %s. If the provider has a topology file for this machine type, use it", [
-		place,
-		count(facts.gpus), unseen,
-	]),
-	"severity": virtual_severity,
+	"about": {"place": place, "gpus": count(facts.gpus)},
+	"severity": {"virtual-nics": "low", "virtual": "info"}[grade],
 	"confidence": "possible",
 	"remedies": ["nccl-topo-file"],
 	"evidence": [{"fact": "links.virtual_topology", "value": true, "source": "/sys/bus/pci/devices"}],
@@ -82,12 +72,12 @@ findings contains {
 	input.links.virtual_topology == true
 	count(surroundings.usable) > 1
 	not facts.env.NCCL_TOPO_FILE
-	chooses_paths
+	grade := unseen
 }
 
-chooses_paths if count(surroundings.rdma_nodes) > 1
-
-chooses_paths if {
+unseen := "virtual-nics" if {
+	count(surroundings.rdma_nodes) > 1
+} else := "virtual" if {
 	count(facts.gpu_pairs) > 0
 	not surroundings.all_nvlinked
 	nvlinks_known
@@ -101,18 +91,9 @@ nvlinks_known if {
 	}
 }
 
-# With several NICs each GPU's nearest one is worth real bandwidth.
-default virtual_severity := "info"
-
-virtual_severity := "low" if count(surroundings.rdma_nodes) > 1
-
 place := "virtual machine" if {
 	facts.is_guest
 } else := "machine"
-
-unseen := "NIC is near which GPU" if {
-	count(surroundings.rdma_nodes) > 1
-} else := "GPUs share a switch or a socket"
 
 missing contains {"fact": "container", "words": "mounts were not read"} if not input.container
 

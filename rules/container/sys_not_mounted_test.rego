@@ -6,84 +6,52 @@ import data.gpudoctor.rules.sys_not_mounted
 machine(nvlinks) := {
 	"host": {"virtualization": {"kind": "kvm", "guest": true}},
 	"gpus": {"nvml": "ok", "devices": [
-		{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true},
-		{"address": "0000:02:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true},
+	{"address": address, "vendor": "nvidia", "in_pci": true, "in_nvml": true} |
+		some address in ["0000:01:00.0", "0000:02:00.0"]
 	]},
-	"links": {"virtual_topology": true, "pairs": [{
-		"a": "0000:01:00.0",
-		"b": "0000:02:00.0",
-		"kind": "gpu-gpu",
-		"nvlinks": nvlinks,
-	}]},
+	"links": {"virtual_topology": true, "pairs": [{"a": "0000:01:00.0", "b": "0000:02:00.0", "kind": "gpu-gpu", "nvlinks": nvlinks}]},
 	"container": {"inside": true, "sys_mounted": true, "pci_visible": true, "device_nodes": []},
-	"env": {"variables": []},
 }
 
-changed(document, changes) := object.union(document, changes)
+nics := {"container": {"device_nodes": [{"path": path, "access": "rw"} | some path in ["/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1"]]}}
 
-found(document) := {[f.subject, f.severity] | some f in sys_not_mounted.findings with input as document}
+one := {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": false, "in_nvml": true}]}}
 
-test_fires_without_sys if {
-	found(changed(machine(18), {"container": {"sys_mounted": false, "pci_visible": false}})) == {["/sys", "medium"]}
-	some f in sys_not_mounted.findings with input as changed(machine(0), {
-		"container": {"sys_mounted": false},
-		"links": {"virtual_topology": false},
-	})
-	contains(f.message, "through host memory")
-	f.remedies == ["mount-sys"]
+test_findings if {
+	every row in [
+		[[machine(18), {"container": {"sys_mounted": false, "pci_visible": false}}], ["unmounted", "medium", ", so it finds only NVLinks"]],
+		[
+			[machine(0), {"container": {"sys_mounted": false}, "links": {"virtual_topology": false}}],
+			["unmounted", "medium", ", and sends their traffic through host memory"],
+		],
+		[[machine(18), {"container": {"pci_visible": false}}], ["masked", "medium", ", so it finds only NVLinks"]],
+		[[machine(18), one, {"container": {"sys_mounted": false}}], ["unmounted", "low", " or find the nearest NICs"]],
+		[[machine(0)], ["virtual", "info", "virtual machine"]],
+		[[machine(18), nics], ["virtual-nics", "low", "virtual machine"]],
+		[[machine(18), nics, {"host": {"virtualization": {"guest": false}}}], ["virtual-nics", "low", "machine"]],
+	] {
+		found := sys_not_mounted.findings with input as object.union_n(row[0])
+		{[f.grade, f.severity, object.get(f.about, "consequence", object.get(f.about, "place", ""))] | some f in found} == {row[1]}
+	}
+	every document in [
+		[machine(18)],
+		[machine(0), {"links": {"virtual_topology": false}}],
+		[machine(18), nics, {"env": {"variables": [{"name": "NCCL_TOPO_FILE", "value": "/etc/topo.xml", "source": "environment", "effective": true}]}}],
+		[machine(0), {"gpus": {"devices": []}, "container": {"sys_mounted": false}}],
+	] {
+		count(sys_not_mounted.findings) == 0 with input as object.union_n(document)
+	}
 }
 
-test_fires_when_masked if {
-	found(changed(machine(18), {"container": {"pci_visible": false}})) == {["/sys", "medium"]}
-}
-
-test_low_with_one_gpu if {
-	one := changed(machine(18), {
-		"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": false, "in_nvml": true}]},
-		"container": {"sys_mounted": false},
-	})
-	found(one) == {["/sys", "low"]}
-}
-
-# An NVLink machine in a virtual machine is healthy.
-test_silent_in_a_virtual_machine_with_nvlink if found(machine(18)) == set()
-
-test_silent_on_bare_metal if found(changed(machine(0), {"links": {"virtual_topology": false}})) == set()
-
-test_virtual_topology_without_nvlink_is_info if found(machine(0)) == {["PCI topology", "info"]}
-
-test_virtual_topology_with_nics_is_low if {
-	nics := {"container": {"device_nodes": [
-		{"path": "/dev/infiniband/uverbs0", "access": "rw"},
-		{"path": "/dev/infiniband/uverbs1", "access": "rw"},
-	]}}
-	found(changed(machine(18), nics)) == {["PCI topology", "low"]}
-	some f in sys_not_mounted.findings with input as changed(machine(18), nics)
-	f.remedies == ["nccl-topo-file"]
-	contains(f.message, "NIC is near which GPU")
-
-	# A file that tells the topology is set.
-	told := changed(changed(machine(18), nics), {"env": {"variables": [{
-		"name": "NCCL_TOPO_FILE",
-		"value": "/etc/topo.xml",
-		"source": "environment",
-		"effective": true,
-	}]}})
-	found(told) == set()
-	elsewhere := changed(changed(machine(18), nics), {"host": {"virtualization": {"guest": false}}})
-	some g in sys_not_mounted.findings with input as elsewhere
-	contains(g.message, "This machine shows")
-}
-
-test_silent_without_gpus if {
-	none := changed(machine(0), {"gpus": {"devices": []}, "container": {"sys_mounted": false}})
-	found(none) == set()
-	count(sys_not_mounted.not_applicable) == 1 with input as none
-}
-
-test_unresolvable_without_container if {
-	count(sys_not_mounted.missing) == 1 with input as {}
+test_unresolvable if {
 	count(sys_not_mounted.findings) == 0 with input as {}
-	count(sys_not_mounted.missing) == 1 with input as json.remove(machine(0), ["container/sys_mounted"])
-	count(sys_not_mounted.missing) == 1 with input as {"container": {"inside": false, "sys_mounted": true}}
+	every document in [
+		{},
+		json.remove(machine(0), ["container/sys_mounted"]),
+		json.remove(machine(0), ["links/pairs/0/nvlinks"]),
+		{"container": {"inside": false, "sys_mounted": true}},
+	] {
+		count(sys_not_mounted.missing) == 1 with input as document
+	}
+	count(sys_not_mounted.not_applicable) == 1 with input as object.union(machine(0), {"gpus": {"devices": []}})
 }

@@ -1,87 +1,180 @@
 # METADATA
 # title: A variable is misconfigured or left over
 # description: >-
-#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP
-#   control how GPUs communicate. A setting made for another machine, for a
-#   fault that is gone, or for a library that has since renamed it costs
-#   bandwidth or has no effect. Settings may also come from /etc/nccl.conf or
-#   ~/.nccl.conf.
+#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP control how GPUs communicate. A setting
+#   made for another machine, for a fault that is gone, or for a library that has since renamed it costs bandwidth or
+#   has no effect. Settings may also come from /etc/nccl.conf or ~/.nccl.conf.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable does; tuning and debugging variables are not for production
-#   - ref: https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html
-#     description: Variables of PyTorch's process group
-#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/param.cc
-#     description: How NCCL reads its variables
+#   - {ref: https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html, description: Variables of PyTorch's process group}
+#   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/param.cc, description: How NCCL reads its variables}
 # custom:
 #   severity: low
 #   confidence: likely
-#   needs:
-#     - env.variables
+#   needs: [env.variables]
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
 #   explains: [restricts > collective-slow]
 #   since: "0.1"
+#   grades:
+#     setting: "{subject}={value}, set {where}, {why}[: {loss}][ (measured here: {measured})][ (NCCL reads a number here, and treats {word} as 0)]"
+#     measured: >-
+#       {settings:comma}: all-reduce runs at {gbps} GB/s as the environment is configured, and at {without} GB/s without, measured here
+#     loopback:
+#       severity: critical
+#       confidence: possible
+#       remedies: [unset-env]
+#       text: >-
+#         The job runs on several machines, but ranks try to connect to {address}, which on each machine is the machine itself: {said}. The address
+#         must be one that the other machines can reach. A host name may resolve to it through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu
+#     unmet:
+#       severity: critical
+#       remedies: [unset-env]
+#       text: >-
+#         The job has one node, but its ranks cannot reach the rendezvous address: {said}. MASTER_ADDR (--master_addr, --rdzv_endpoint) must be an
+#         address of this machine, such as 127.0.0.1
+#     unequal:
+#       severity: medium
+#       remedies: [unset-env]
+#       text: >-
+#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on it: otherwise collectives can
+#         hang or fail
+#     segments:
+#       severity: medium
+#       confidence: possible
+#       remedies: [disable-custom-all-reduce, unset-env]
+#       text: >-
+#         The framework's custom all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True causes this; it
+#         is not known whether it is set here
+#     word: "{subject}={value}, set {where}, is a word, but NCCL reads a number: the value counts as 0"
+#     misspelt: {confidence: possible, text: "{subject}={value|}, set {where}, is not a known variable; did you mean {meant}?"}
+#     no-transport:
+#       severity: high
+#       text: >-
+#         {subject}={value}, and UCX finds no transport between two of its endpoints: the list excludes what UCX needs for its messages (tcp with an
+#         interface such as lo or eth0, or a device that reaches the peer)
+#     roce:
+#       severity: high
+#       confidence: possible
+#       text: "{subject}={value} is a setting for RoCE, but only InfiniBand is here: a connection between two NICs could not be set up with it"
 package gpudoctor.rules.env_misconfig
 
+import data.gpudoctor.lib.collective_cost
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.nccl_values
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.restricting_settings
-import data.gpudoctor.lib.setting_costs
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.variable_names
 import data.tables.variables
 
+# finding is what all findings on the setting of a variable have in common.
+finding(grade, name, fields) := object.union(
+	{
+		"grade": grade,
+		"subject": name,
+		"about": {"value": setting_rows.shown(v.value), "where": surroundings.where(v)},
+		"evidence": [surroundings.variable_evidence(v)],
+		"remedies": ["unset-env"],
+		"params": {"variable": name, "source": variables.guide},
+	},
+	fields,
+) if v := facts.variable[name]
+
 # What the table says of a setting.
-findings contains object.union(object.union(finding(name, v, row), when_said(row)), restricting_settings.kind(name, row)) if {
+findings contains object.union_n([
+	finding("setting", name, {
+		"about": {
+			"why": row.why,
+			"loss": [loss | loss := variables.losses[row.loss]],
+			"measured": [peer_access.measured | row.measured],
+			"word": [v.value | row.is; regex.match(`^[a-zA-Z]`, v.value)],
+		},
+		"severity": setting_rows.weighed(row, v),
+		"confidence": row.confidence,
+		"evidence": array.flatten([
+			surroundings.variable_evidence(v),
+			[{"fact": "transfers.transfers", "value": peer_access.measured, "source": "probe"} | row.measured],
+			array.slice(logs.all_evidence(said), 0, 3),
+		]),
+		"remedies": object.get(row, "remedies", ["unset-env"]),
+		"params": object.filter(row, ["source", "level"]),
+	}),
+	{"id": "restricts" | name in restricting_settings.in_force; not row.inert},
+	{"order": logs.first(said).order | count(said) > 0},
+	{"params": {"effect": "none"} | row.inert},
+]) if {
 	some name, v in facts.variable
 	row := setting_rows.decisive(name)
 	not row.silent
-	not setting_costs.told(name)
+	not costed(name)
+	said := logs.messages(object.get(row, "said", []))
 }
 
-findings contains found if some found in setting_costs.measured
-
-finding(name, v, row) := {
-	"subject": name,
-	"message": sprintf("%s=%s, set %s, %s%s%s", [name, setting_costs.shown(v.value), surroundings.where(v), why(row), figures(row), setting_rows.word_remark(row, v.value)]),
-	"severity": setting_rows.weighed(row, v),
-	"confidence": row.confidence,
-	"evidence": array.concat([surroundings.variable_evidence(v)], array.concat(proofs(row), said(row))),
-	"remedies": object.get(row, "remedies", ["unset-env"]),
-	"params": object.union(
-		{"variable": name, "source": object.get(row, "source", variables.guide)},
-		object.union(object.filter(row, ["level"]), effect(row)),
-	),
+# costed is true of a variable that the measurement of collectives speaks about, where the table does not weigh it by
+# what transfers lose.
+costed(name) if {
+	name in collective_cost.slower.variables
+	not by_loss(name)
 }
 
-# why is the effect of a setting, with its cost if the table has one.
-why(row) := sprintf("%s: %s", [row.why, variables.losses[row.loss]]) if {
-	row.loss
-} else := row.why
+by_loss(name) if setting_rows.decisive(name).severity == "by-loss"
 
-# effect marks a setting that does nothing: those that do something come first.
-effect(row) := {"effect": "none"} if {
-	row.inert
-} else := {}
+# What is set for a reason costs what it costs.
+meant(name) if setting_rows.decisive(name).silent
 
-# said are the messages that a row asks for, as evidence, and when_said is the position of
-# the first of them.
-said(row) := array.slice(logs.all_evidence(logs.messages(row.said)), 0, 3) if {
-	row.said
-} else := []
+findings contains {
+	"id": "restricts",
+	"grade": "measured",
+	"subject": facts.list({name | some name in slower.variables}),
+	"about": {
+		"settings": [sprintf("%s=%s, set %s", [name, setting_rows.shown(v.value), surroundings.where(v)]) |
+			some name in slower.variables
+			v := facts.variable[name]
+		],
+		"gbps": peer_access.rate(slower.gbps),
+		"without": peer_access.rate(slower.without_gbps),
+	},
+	"evidence": array.flatten([
+		[surroundings.variable_evidence(facts.variable[name]) | some name in slower.variables],
+		{"fact": "collectives.arms", "value": object.remove(slower, ["lost"]), "source": "probe"},
+	]),
+	"severity": {true: "high", false: "medium"}[slower.lost > 0.5],
+	"confidence": "confirmed",
+	"remedies": ["unset-env"],
+	"params": {"variables": slower.variables, "source": variables.guide},
+} if {
+	slower := collective_cost.slower
+	every name in slower.variables {
+		facts.variable[name]
+		not by_loss(name)
+		not meant(name)
+	}
+}
 
-when_said(row) := {"order": logs.first(logs.messages(row.said)).order} if {
-	row.said
-} else := {}
+# alone are the connections of a job over several machines to a rendezvous address on the machine itself: each machine
+# reaches only its own ranks there.
+alone := {f | some f in connections.at_meeting; networks.loopback(f.remote)}
 
-# unmet are the messages that the store at MASTER_ADDR was not reached, where
-# the job has one node: then that address is this machine's own.
+findings contains {
+	"grade": "loopback",
+	"subject": variable,
+	"about": {"address": f.remote, "said": f.message.text},
+	"messages": {f.message},
+	"params": {"variable": variable, "source": rendezvous_guide},
+} if {
+	f := connections.earliest(alone)
+	variable := {"pytorch": "MASTER_ADDR", "ray": "RAY_ADDRESS"}[f.message.program]
+}
+
+rendezvous_guide := "https://docs.pytorch.org/docs/stable/elastic/run.html"
+
+# unmet are the messages that the store at MASTER_ADDR was not reached, where the job has one node: then that address
+# is this machine's own.
 unmet := {m |
 	some m in logs.messages({"torch-store-connect-failed", "torch-store-timed-out"})
 	some name in ["host", "any_host"]
@@ -93,71 +186,30 @@ unmet := {m |
 	not networks.multi_node
 }
 
-# alone are the connections of a job over several machines to a rendezvous address on the
-# machine itself: each machine reaches only its own ranks there.
-alone := {f | some f in connections.at_meeting; networks.loopback(f.remote)}
-
 findings contains {
-	"subject": variable,
-	"message": sprintf("The job runs on several machines, but ranks try to connect to %s, which on each machine is the machine itself: %s. The address must be one that the other machines can reach. A host name may resolve to it through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu", [f.remote, f.message.text]),
-	"severity": "critical",
-	"confidence": "possible",
-	"messages": {f.message},
-	"remedies": ["unset-env"],
-	"params": {"variable": variable, "source": "https://docs.pytorch.org/docs/stable/elastic/run.html"},
-} if {
-	f := connections.earliest(alone)
-	variable := {"pytorch": "MASTER_ADDR", "ray": "RAY_ADDRESS"}[f.message.program]
-}
-
-findings contains {
+	"grade": "unmet",
 	"subject": "MASTER_ADDR",
-	"message": sprintf("The job has one node, but its ranks cannot reach the rendezvous address: %s. MASTER_ADDR (--master_addr, --rdzv_endpoint) must be an address of this machine, such as 127.0.0.1", [logs.first(unmet).text]),
-	"severity": "critical",
-	"confidence": "likely",
-	"messages": {logs.first(unmet)},
-	"remedies": ["unset-env"],
-	"params": {"variable": "MASTER_ADDR", "source": "https://docs.pytorch.org/docs/stable/elastic/run.html"},
-} if {
-	count(unmet) > 0
-}
-
-figures(row) := sprintf(" (measured here: %s)", [peer_access.measured]) if {
-	row.measured
-} else := ""
-
-proofs(row) := [{
-	"fact": "transfers.transfers",
-	"value": peer_access.measured,
-	"source": "probe",
-}] if {
-	row.measured
-} else := []
+	"about": {"said": m.text},
+	"messages": {m},
+	"params": {"variable": "MASTER_ADDR", "source": rendezvous_guide},
+} if m := logs.first(unmet)
 
 unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable in variables.joint}
 
 findings contains {
+	"grade": "unequal",
 	"subject": facts.list({m.fields.variable | some m in unequal}),
-	"message": sprintf("NCCL's diagnostics report that the ranks of one job have different values of %s, but they must agree on it: otherwise collectives can hang or fail", [facts.list({m.fields.variable | some m in unequal})]),
-	"severity": "medium",
-	"confidence": "likely",
 	"evidence": array.slice(logs.all_evidence(unequal), 0, 6),
-	"remedies": ["unset-env"],
-	"params": {"variable": logs.first(unequal).fields.variable, "source": variables.guide},
-	"order": logs.first(unequal).order,
-} if {
-	count(unequal) > 0
-}
+	"params": {"variable": first.fields.variable, "source": variables.guide},
+	"order": first.order,
+} if first := logs.first(unequal)
 
-# The framework's own all-reduce failed with what expandable segments make it
-# fail with, and the variable is not known.
+# The framework's own all-reduce failed with what expandable segments make it fail with, and the variable is not
+# known.
 findings contains {
+	"grade": "segments",
 	"subject": "PYTORCH_CUDA_ALLOC_CONF",
-	"message": "The framework's custom all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True causes this; it is not known whether it is set here",
-	"severity": "medium",
-	"confidence": "possible",
 	"messages": {m},
-	"remedies": ["disable-custom-all-reduce", "unset-env"],
 	"params": {"variable": "PYTORCH_CUDA_ALLOC_CONF", "source": "https://github.com/vllm-project/vllm/issues/42609"},
 } if {
 	m := logs.first({m | some m in logs.by_id["vllm-custom-all-reduce-failed"]; m.fields.error == "invalid argument"})
@@ -166,71 +218,42 @@ findings contains {
 	}
 }
 
-# about has the fields that all findings share on a setting that no row of the table
-# judges.
-about(name, params) := {
-	"subject": name,
-	"evidence": [surroundings.variable_evidence(facts.variable[name])],
-	"remedies": ["unset-env"],
-	"params": object.union({"variable": name, "source": variables.guide}, params),
-}
-
 # A word where NCCL reads a number counts as 0, whatever its meaning.
-findings contains object.union(about(name, {}), {
-	"message": sprintf("%s=%s, set %s, is a word, but NCCL reads a number: the value counts as 0", [name, setting_costs.shown(v.value), surroundings.where(v)]),
-	"severity": "low",
-	"confidence": "likely",
-}) if {
+findings contains finding("word", name, {}) if {
 	some name, v in facts.variable
-	a_number(name)
+	name in numbers_read
 	lower(trim_space(v.value)) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
-	not decided(name)
+	not setting_rows.fitting[name]
 }
 
-a_number(name) if variables.known[name] == "number"
-
-a_number("NCCL_P2P_DISABLE")
-
-decided(name) if setting_rows.fitting[name]
+numbers_read := {name | some name, "number" in variables.known} | {"NCCL_P2P_DISABLE"}
 
 # A name that no library reads, and that looks like one that is read.
-findings contains object.union(about(name, {"meant": meant, "effect": "none"}), {
-	"message": sprintf("%s=%s, set %s, is not a known variable; did you mean %s?", [name, setting_costs.shown(v.value), surroundings.where(v), meant]),
-	"severity": "low",
-	"confidence": "possible",
-}) if {
-	some name, v in facts.variable
+findings contains finding("misspelt", name, {"about": {"meant": meant}, "params": {"meant": meant, "effect": "none"}}) if {
+	some name, _ in facts.variable
 	variable_names.unknown(name)
 	meant := variable_names.meaning(name)
 }
 
-# UCX finds no transport, and was told which it may use. UCX_NET_DEVICES holds
-# for all networks, TCP included, and UCX needs one with messages even to reach
-# itself (sgl-project/sglang pull 40641).
-findings contains object.union(about(name, {"source": "https://openucx.readthedocs.io/en/master/faq.html"}), {
-	"message": sprintf("%s=%s, and UCX finds no transport between two of its endpoints: the list excludes what UCX needs for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)", [name, setting_costs.shown(facts.env[name])]),
-	"severity": "high",
-	"confidence": "likely",
+# UCX finds no transport, and was told which it may use. UCX_NET_DEVICES holds for all networks, TCP included, and UCX
+# needs one with messages even to reach itself (sgl-project/sglang pull 40641).
+findings contains finding("no-transport", name, {
 	"messages": {m},
 	"remedies": ["unset-env", "other"],
+	"params": {"source": "https://openucx.readthedocs.io/en/master/faq.html"},
 }) if {
 	m := logs.first({m | some m in logs.by_id["ucx-unreachable"]; m.fields.level == "ERROR"})
 	some name in ["UCX_NET_DEVICES", "UCX_TLS"]
 	not trim_space(facts.env[name]) in {"", "all"}
 }
 
-# Settings of RoCE on InfiniBand, whose queue pairs have no GRH to put them into
-# unless a program asks for one (NVIDIA/nvshmem issue 45).
-findings contains object.union(about(name, {"source": "https://github.com/NVIDIA/nvshmem/issues/45"}), {
-	"message": sprintf("%s=%s is a setting for RoCE, but only InfiniBand is here: a connection between two NICs could not be set up with it", [name, setting_costs.shown(facts.env[name])]),
-	"severity": "high",
-	"confidence": "possible",
-	"messages": {m},
-}) if {
+# Settings of RoCE on InfiniBand, whose queue pairs have no GRH to put them into unless a program asks for one
+# (NVIDIA/nvshmem issue 45).
+findings contains finding("roce", name, {"messages": {m}, "params": {"source": "https://github.com/NVIDIA/nvshmem/issues/45"}}) if {
 	rdma.link == "infiniband"
 	m := logs.first(logs.by_id["rdma-modify-qp-failed"])
 	some name in ["NVSHMEM_IB_TRAFFIC_CLASS", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX", "UCX_IB_TRAFFIC_CLASS", "MC_GID_INDEX"]
-	nccl_values.number(trim_space(facts.env[name])) > 0
+	setting_rows.number(trim_space(facts.env[name])) > 0
 }
 
 missing contains {"fact": "env", "words": "variables were not read"} if {
@@ -247,7 +270,6 @@ missing contains {"fact": "gpus.devices[].compute_capability", "words": sprintf(
 }
 
 multicast_known if count(facts.gpus) == 0
-
 multicast_known if facts.only_amd
 
 multicast_known if {
@@ -255,7 +277,4 @@ multicast_known if {
 	g.compute_capability != ""
 }
 
-not_applicable contains "no variable of a communication library is set" if {
-	is_array(input.env.variables)
-	count(input.env.variables) == 0
-}
+not_applicable contains "no variable of a communication library is set" if count(input.env.variables) == 0

@@ -1,13 +1,11 @@
 # METADATA
 # title: A variable hides GPUs
 # description: >-
-#   CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES select
-#   the GPUs that a program sees. NVIDIA_VISIBLE_DEVICES and
-#   NVIDIA_DRIVER_CAPABILITIES select the GPUs and libraries of a container. An
-#   invalid entry silently ends the list, so programs run with fewer GPUs than
-#   intended, or with none. In logs, this shows as "invalid device ordinal", as
-#   a missing GPU, or as two ranks on one GPU. The parts about AMD GPUs have not
-#   been tested on AMD hardware.
+#   CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES select the GPUs that a program sees.
+#   NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES select the GPUs and libraries of a container. An invalid
+#   entry silently ends the list, so programs run with fewer GPUs than intended, or with none. In logs, this shows as
+#   "invalid device ordinal", as a missing GPU, or as two ranks on one GPU. The parts about AMD GPUs have not been
+#   tested on AMD hardware.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES and the effect of an invalid entry
@@ -23,135 +21,247 @@
 #   severity: high
 #   confidence: likely
 #   areas: [gpus, environment]
-#   needs:
-#     - env.variables
-#     - container.inside
-#     - libraries.files
-#     - [gpus.devices, container.device_nodes]
+#   needs: [env.variables, container.inside, libraries.files, [gpus.devices, container.device_nodes]]
 #   explains: [build-unsupported/no-kernels]
 #   remedies: [fix-visible-devices, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     none: '{subject}="{value|}", set {where}, hides {total:GPU}, so none is left: an empty value, -1 and NoDevFiles mean none'
+#     hides: >-
+#       {subject}="{value|}", set {where}, hides {total:GPU}, so none is left: its first entry, "{entry}", matches no GPU here (indices start at 0)
+#     cut:
+#       severity: medium
+#       text: >-
+#         {subject}={value}, set {where}, has the entry "{entry|}", which matches none of {total:GPU} here (indices start at 0), so that entry and all
+#         after it are dropped: {kept} of {listed} remain
+#     twice: {confidence: possible, text: "{subject}={value}, set {where}, names {twice} twice: CUDA treats such a list as invalid"}
+#     part: {severity: info, text: "{subject}={value}, set {where}, leaves {kept} of {total:GPU}"}
+#     recounted:
+#       severity: low
+#       text: >-
+#         {subject}={value}, set {where}, counts from 0 among the {left:GPU} that ROCR_VISIBLE_DEVICES={rocr} leaves. It is safer to set only one of
+#         the two
+#     none-requested: '{subject}="{value|}", set {where}, requests no GPU from the container toolkit; this machine has {total}'
+#     capabilities: >-
+#       {subject}={value}, set {where}, omits {capability}: the container toolkit then does not mount {library}, and there is none here
+#     cuda-none:
+#       confidence: confirmed
+#       text: >-
+#         NVML shows {total:GPU} but CUDA offers none, although no variable hides them. The usual cause is a missing /dev/nvidia-uvm, a library of
+#         another driver or a device cgroup
+#     stacked: >-
+#       ROCR_VISIBLE_DEVICES={rocr} leaves {left:GPU}, numbered from 0 from then on, and {subject}={value} selects among those: {beyond}
+#       {beyond:does/do} not exist[, and a program failed to open {failed}]. Set only one of the two variables.
+#     refused:
+#       severity: critical
+#       text: "The GPU that a program selected does not exist ({said}): {variable}={value|}, set {where}, lists fewer GPUs"
+#     gpu-of-another:
+#       severity: critical
+#       text: >-
+#         A rank accesses the GPU of another ({said}) that its process does not see, as when each task or container gets only one GPU
+#         (--gpus-per-task, --gpu-bind, a list with one GPU). Let the ranks of a machine see all of its GPUs, and select by local rank
+#     no-driver:
+#       severity: critical
+#       text: >-
+#         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is set, in the image or at launch,
+#         and NVIDIA_DRIVER_CAPABILITIES includes compute
+#     choosing-pod: >-
+#       {title} requests {gpus|some} GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES={value} itself. This overrides the GPUs that the device plugin
+#       chose, so pods share one GPU while others are idle
+#     privileged-pod:
+#       severity: medium
+#       text: >-
+#         {title} requests {gpus} of {total:GPU} and is privileged, so it sees all GPUs of the node, including those of other pods, and programs use
+#         the first ones. Remove privileged and add only the capabilities it needs, or set NVIDIA_VISIBLE_DEVICES to what the device plugin chose
+#     guessed: >-
+#       Ranks {ranks} did not select a GPU and all use GPU {gpu}, and their first collective did not end: call torch.cuda.set_device(local_rank), or
+#       pass a device_id to init_process_group, before the first barrier
+#     integrated-used: >-
+#       The program uses the integrated GPU ({integrated:comma}) as well as {cards:comma}[, and it {crashed}]. Exclude it: set HIP_VISIBLE_DEVICES to
+#       the indices of only the cards
+#     integrated-crash: >-
+#       In addition to {cards:card} there is an integrated GPU, which programs use unless *_VISIBLE_DEVICES excludes it, and a program crashed on a
+#       GPU. Set HIP_VISIBLE_DEVICES to the indices of only the cards to exclude it
+#     integrated-first:
+#       severity: low
+#       text: >-
+#         HIP lists the integrated GPU as device 0, before {cards:card}: a program that uses the first GPU runs on it, and RCCL over all of them
+#         includes it. Set HIP_VISIBLE_DEVICES to the indices of only the cards to exclude it
+#     integrated-kernels:
+#       severity: critical
+#       text: >-
+#         A program runs on the integrated GPU {architecture}, for which ROCm's libraries have no kernels. Exclude it: set HIP_VISIBLE_DEVICES to the
+#         indices of only the cards
 package gpudoctor.rules.gpu_visibility
 
-import data.gpudoctor.lib.container_gpus
+import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.integrated_gpu
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.rank_gpus
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
+import data.tables.gpu_models
 
-# The GPUs that a list leaves visible, judged only by the variables.
-findings contains object.union(
-	{
-		"subject": name,
-		"message": sprintf("%s=%s, set %s, %s", [name, visible.shown(name), surroundings.where(facts.variable[name]), judged.words]),
-		"evidence": array.concat([surroundings.variable_evidence(facts.variable[name])], object.get(judged, "proof", [])),
-		"params": {"variable": name},
-		"remedies": ["fix-visible-devices"],
-	},
-	object.filter(judged, ["severity", "confidence"]),
-) if {
-	some name, all in visible.judged
-	some judged in all
+finding(grade, subject, variable, fields) := object.union(
+	{"grade": grade, "subject": subject, "params": {"variable": variable}, "remedies": ["fix-visible-devices"]},
+	fields,
+)
+
+# setting is about a variable that is set, which is the first of the evidence.
+setting(grade, name, fields) := finding(grade, name, name, object.union_n([
+	{"about": {"value": v.value, "where": surroundings.where(v), "total": object.get(visible.filters, name, 0)}},
+	fields,
+	{"evidence": array.concat([surroundings.variable_evidence(v)], object.get(fields, "evidence", []))},
+])) if v := facts.variable[name]
+
+# A list that hides all GPUs, by the variables and the GPUs alone.
+findings contains setting(grade, name, {
+	"about": {"entry": entry},
+	"confidence": hidden_confidence(name),
+	"evidence": probe_evidence,
+}) if {
+	some name, left in visible.kept
+	count(left) == 0
+	entry := visible.entries[name][0]
+	grade := {true: "none", false: "hides"}[entry in visible.none]
 }
 
-# The container was started without GPUs. If nodes exist anyway, CDI or a device plugin
-# added them, and the value has no effect.
-findings contains {
-	"subject": "NVIDIA_VISIBLE_DEVICES",
-	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%q, set %s, requests no GPU from the container toolkit; this machine has %d", [facts.env.NVIDIA_VISIBLE_DEVICES, surroundings.where(facts.variable.NVIDIA_VISIBLE_DEVICES), surroundings.on_host]),
-	"evidence": [
-		surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES),
-		{"fact": "container.device_nodes", "value": [], "source": "/dev"},
-	],
-	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+# The probe obeys the same variables.
+hidden_confidence(name) := "confirmed" if {
+	name != "ROCR_VISIBLE_DEVICES"
+	count(probe_evidence) > 0
+} else := "likely"
+
+probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"}] if {
+	input.transfers.error_code == driver_errors.code.NO_DEVICE
+} else := [{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"}] if {
+	surroundings.offers_none
+} else := []
+
+# A bad entry hides those behind it. A list that ends in -1 was cut on purpose.
+findings contains setting("cut", name, {
+	"about": {"entry": list[end], "kept": end, "listed": count(list)},
+	"severity": {true: "low", false: "medium"}[array.slice(list, end, count(list)) in [["-1"], [""]]],
+}) if {
+	some name, end in visible.ends
+	end > 0
+	list := visible.entries[name]
+}
+
+# An entry twice: CUDA then offers no GPU.
+findings contains setting("twice", name, {"about": {"twice": twice}}) if {
+	some name, left in visible.kept
+	name != "ROCR_VISIBLE_DEVICES"
+	count(surroundings.offered) == 0
+	twice := {e | some i, e in left; e in array.slice(left, i + 1, count(left))}
+	count(twice) > 0
+}
+
+# Fewer than there are, as the variable requires: reported so that the number does not surprise.
+findings contains setting("part", name, {"about": {"kept": count(left)}}) if {
+	some name, left in visible.kept
+	count(left) > 0
+	count(left) < visible.filters[name]
+	not visible.ends[name]
+	not startswith(left[0], "MIG-")
+}
+
+# ROCr's filter and HIP's one after the other: the second counts from 0 again.
+findings contains setting("recounted", "HIP_VISIBLE_DEVICES", {
+	"about": {"left": visible.after_rocr, "rocr": facts.env.ROCR_VISIBLE_DEVICES},
+	"evidence": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
+}) if {
+	facts.env.ROCR_VISIBLE_DEVICES != ""
+	facts.env.HIP_VISIBLE_DEVICES != ""
+	visible.after_rocr < visible.amd_before
+	not visible.ends.HIP_VISIBLE_DEVICES
+}
+
+# The container was started without GPUs. If nodes exist anyway, CDI or a device plugin added them, and the value has
+# no effect.
+findings contains setting("none-requested", "NVIDIA_VISIBLE_DEVICES", {
+	"about": {"total": surroundings.on_host},
+	"evidence": [{"fact": "container.device_nodes", "value": [], "source": "/dev"}],
 	"remedies": ["pass-device-nodes"],
-} if {
-	container_gpus.none_asked_for
+}) if {
+	facts.in_container
+	lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"", "void", "none"}
+	count(surroundings.nvidia_nodes) == 0
+	surroundings.on_host > 0
+	host_has_nvidia
 }
+
+host_has_nvidia if surroundings.has_nvidia
+host_has_nvidia if count(surroundings.driver_devices) > 0
 
 # Capabilities that leave out what CUDA and NVML need.
-findings contains {
-	"subject": "NVIDIA_DRIVER_CAPABILITIES",
-	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s, set %s, omits %s: the container toolkit then does not mount %s, and there is none here", [
-		facts.env.NVIDIA_DRIVER_CAPABILITIES,
-		surroundings.where(facts.variable.NVIDIA_DRIVER_CAPABILITIES), capability, library,
-	]),
-	"evidence": [
-		surroundings.variable_evidence(facts.variable.NVIDIA_DRIVER_CAPABILITIES),
-		{"fact": "libraries.files", "value": [], "source": sprintf("search for %s", [library])},
-	],
-	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
+findings contains setting("capabilities", "NVIDIA_DRIVER_CAPABILITIES", {
+	"about": {"capability": capability, "library": library},
+	"evidence": [{"fact": "libraries.files", "value": [], "source": sprintf("search for %s", [library])}],
 	"remedies": ["set-driver-capabilities"],
-} if {
-	some capability, library in container_gpus.left_out
+}) if {
+	facts.in_container
+	count(surroundings.nvidia_nodes) > 0
+	given := {trim_space(c) | some c in split(lower(facts.env.NVIDIA_DRIVER_CAPABILITIES), ",")} - {""}
+	count(given) > 0
+	some capability, library in {"compute": "libcuda", "utility": "libnvidia-ml"}
+	count(given & {capability, "all"}) == 0
+	is_array(input.libraries.files)
+	not works(library)
+}
+
+# works is true of a library of which there is a file that is neither a stub, nor empty, nor a compatibility library.
+works(kind) if {
+	some l in input.libraries.files
+	l.kind == kind
+	not l.stub
+	not l.empty
+	not l.compat
 }
 
 # NVML shows GPUs, CUDA offers none, and no variable explains it.
-findings contains {
-	"subject": "CUDA",
-	"message": sprintf("NVML shows %s but CUDA offers none, although no variable hides them. The usual cause is a missing /dev/nvidia-uvm, a library of another driver or a device cgroup", [facts.counted(visible.nvidia_before, "GPU")]),
-	"confidence": "confirmed",
-	"evidence": array.concat([{"fact": "gpus.devices", "value": visible.nvidia_before, "source": "NVML"}], visible.probe_evidence),
+findings contains finding("cuda-none", "CUDA", "CUDA_VISIBLE_DEVICES", {
+	"about": {"total": visible.nvidia_before},
+	"evidence": array.concat([{"fact": "gpus.devices", "value": visible.nvidia_before, "source": "NVML"}], probe_evidence),
+	"params": {"nodes": ["/dev/nvidia-uvm"]},
 	"remedies": ["pass-device-nodes", "fix-visible-devices"],
-	"params": {"variable": "CUDA_VISIBLE_DEVICES", "nodes": ["/dev/nvidia-uvm"]},
-} if {
+}) if {
 	input.gpus.nvml == "ok"
 	visible.nvidia_before > 0
-	count(visible.probe_evidence) > 0
+	count(probe_evidence) > 0
 	not facts.env.CUDA_VISIBLE_DEVICES
 }
 
-# refused are messages that a program could not use a GPU that it asked for, or
-# found none.
+# refused are messages that a program could not use a GPU that it asked for, or found none.
 refused := logs.messages({
 	"hip-invalid-device", "cuda-invalid-device", "hip-no-device", "cuda-no-device", "torch-sees-no-gpu", "visible-devices-conflict", "too-few-gpus",
 })
 
-# A list that chooses once more among the GPUs that ROCr's list left, and names a number
-# that is not among them.
-findings contains {
+# A list that chooses once more among the GPUs that ROCr's list left, and names a number that is not among them.
+findings contains setting("stacked", name, {
 	"id": "list-ends",
-	"subject": name,
-	"message": sprintf("ROCR_VISIBLE_DEVICES=%s leaves %s, numbered from 0 from then on, and %s=%s selects among those: %s does not exist%s. Set only one of the two variables.", [
-		facts.env.ROCR_VISIBLE_DEVICES, facts.counted(visible.rocr_count, "GPU"), name, facts.env[name], facts.list(beyond), told_refusal,
-	]),
-	"severity": stacked_severity,
-	"confidence": "likely",
+	"about": {"rocr": facts.env.ROCR_VISIBLE_DEVICES, "left": visible.rocr_count, "beyond": beyond, "failed": ["one" | count(refused) > 0]},
+	"severity": {true: "critical", false: "high"}[count(refused) > 0],
 	"messages": refused,
-	"evidence": [surroundings.variable_evidence(facts.variable[n]) | some n in ["ROCR_VISIBLE_DEVICES", name]],
+	"evidence": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
 	"params": {"variable": visible.redundant(name)},
 	"remedies": ["fix-visible-devices", "unset-env"],
-} if {
+}) if {
 	some name, beyond in visible.beyond_rocr
 	count(beyond) > 0
 }
 
-default told_refusal := ""
-
-told_refusal := ", and a program failed to open one" if count(refused) > 0
-
-default stacked_severity := "high"
-
-stacked_severity := "critical" if count(refused) > 0
-
-# A program was refused a GPU, and a list in force hides some: the two belong
-# together.
-findings contains {
+# A program was refused a GPU, and a list in force hides some: the two belong together.
+findings contains setting("refused", name, {
 	"id": "list-ends",
 	"subject": "GPUs",
-	"message": sprintf("The GPU that a program selected does not exist (%s): %s=%s, set %s, lists fewer GPUs", [words(refused), name, facts.env[name], surroundings.where(facts.variable[name])]),
-	"severity": "critical",
-	"confidence": "likely",
+	"about": {"said": words(refused), "variable": name},
 	"messages": refused,
-	"evidence": [surroundings.variable_evidence(facts.variable[name])],
-	"params": {"variable": name},
 	"remedies": ["fix-visible-devices", "unset-env"],
-} if {
+}) if {
 	count(refused) > 0
 	name := min({n | some n, _ in visible.ends})
 }
@@ -160,99 +270,186 @@ findings contains {
 words(set_) := trim_suffix(substring(logs.first(set_).text, 0, 120), ".")
 
 # NCCL or Open MPI opens the memory of a GPU that its process does not see.
-findings contains {
+findings contains finding("gpu-of-another", "GPUs", visible.chooser, {
 	"id": "gpu-of-another",
-	"subject": "GPUs",
-	"message": sprintf("A rank accesses the GPU of another (%s) that its process does not see, as when each task or container gets only one GPU (--gpus-per-task, --gpu-bind, a list with one GPU). Let the ranks of a machine see all of its GPUs, and select by local rank", [words(rank_gpus.beyond_sight)]),
-	"severity": "critical",
-	"confidence": "likely",
-	"messages": rank_gpus.beyond_sight,
+	"about": {"said": words(beyond_sight)},
+	"messages": beyond_sight,
 	"evidence": visible.evidence,
-	"params": {"variable": visible.chooser},
 	"remedies": ["fix-visible-devices", "nccl-p2p-disable", "fix-application"],
-} if {
-	count(rank_gpus.beyond_sight) > 0
+}) if count(beyond_sight) > 0
+
+# beyond_sight are GPUs that a peer named and this process does not see: NCCL opens the memory of a peer's GPU
+# directly, which must be visible to both. From other files than these two NCCL's call is about the process's own GPU,
+# or about host memory.
+beyond_sight contains m if {
+	some m in logs.by_id["nccl-cuda-invalid-device"]
+	not regex.match(`(^|/)(shm\.cc|alloc\.h)$`, object.get(m, ["fields", "file"], ""))
 }
 
-# In a container no driver means that the container toolkit brought no libraries: it does
-# so for images that set NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where the launch sets it
-# (enroot doc/standard-hooks.md, 98-nvidia.sh; Docker's --gpus sets it, Apptainer's --nv
-# stands for it). Outside of one the row has the verdict of driver-not-loaded.
-findings contains {
-	"subject": "GPUs",
-	"message": sprintf("The container of %s has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is set, in the image or at launch, and NVIDIA_DRIVER_CAPABILITIES includes compute", [object.get(l, "image", "the job")]),
-	"severity": "critical",
-	"confidence": "likely",
+# CUDA_ERROR_INVALID_DEVICE (cuda.h) and cudaErrorInvalidDevice before CUDA 10.1.
+beyond_sight contains m if {
+	some m in logs.messages({"nccl-ipc-open-failed", "openmpi-cuda-ipc-failed"})
+	m.fields.error in {"10", "101"}
+}
+
+# Slurm gives each task only one GPU, which its control group then hides from the others.
+beyond_sight contains m if {
+	some m in logs.by_id["openmpi-cuda-ipc-failed"]
+	some l in logs.launches
+	l.kind == "slurm"
+	l.gpus == 1
+	l.processes > 1
+}
+
+# With one visible GPU a process can open the memory of no other; older drivers call that an invalid argument.
+beyond_sight contains m if {
+	visible.alone
+	some m in logs.by_id["nccl-ipc-open-failed"]
+}
+
+# In a container no driver means that the container toolkit brought no libraries: it does so for images that set
+# NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where the launch sets it (enroot doc/standard-hooks.md, 98-nvidia.sh;
+# Docker's --gpus sets it, Apptainer's --nv stands for it). Outside of one the row has the verdict of
+# driver-not-loaded.
+findings contains finding("no-driver", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
+	"about": l,
 	"messages": logs.by_id["torch-no-driver"],
 	"evidence": [launches.evidence(l)],
-	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
 	"remedies": ["fix-visible-devices", "set-driver-capabilities", "pass-device-nodes"],
-} if {
+}) if {
 	logs.said("torch-no-driver")
 	count(launches.without_gpus) == 0
 	l := sort(launches.enclosed)[0]
 }
 
-# A pod's own value takes the place of what the device plugin chose: the kubelet
-# adds the pod's variables behind the plugin's (pkg/kubelet/kubelet_pods.go,
-# GenerateRunContainerOptions).
-findings contains {
-	"subject": "NVIDIA_VISIBLE_DEVICES",
-	"message": sprintf("%s requests %s GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES=%s itself. This overrides the GPUs that the device plugin chose, so pods share one GPU while others are idle", [launches.title(l), l.resources["nvidia.com/gpu"], value]),
-	"severity": "high",
-	"confidence": "likely",
+# A pod's own value takes the place of what the device plugin chose: the kubelet adds the pod's variables behind the
+# plugin's (pkg/kubelet/kubelet_pods.go, GenerateRunContainerOptions).
+findings contains finding("choosing-pod", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", {
+	"about": {"title": launches.title(l), "gpus": l.resources["nvidia.com/gpu"], "value": value},
 	"evidence": [{"fact": "launches[].variables.NVIDIA_VISIBLE_DEVICES", "value": value, "source": launches.place_of(l, "variables[NVIDIA_VISIBLE_DEVICES]")}],
-	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
 	"remedies": ["fix-visible-devices", "unset-env"],
-} if {
-	some l in container_gpus.choosing_pods
+}) if {
+	some l in input.launches
+	l.kind == "kubernetes"
+	l.resources["nvidia.com/gpu"] != "0"
 	value := l.variables.NVIDIA_VISIBLE_DEVICES
+	regex.match(`^(\d|GPU-)`, value)
 }
 
-# A pod that asks for fewer GPUs than there are and runs privileged: the device plugin's
-# choice is then without effect, as a privileged container gets every device of its node
-# (kubernetes issue 81256, k8s-device-plugin issue 1294).
-findings contains {
-	"subject": "GPUs",
-	"message": sprintf("%s requests %d of %d GPUs and is privileged, so it sees all GPUs of the node, including those of other pods, and programs use the first ones. Remove privileged and add only the capabilities it needs, or set NVIDIA_VISIBLE_DEVICES to what the device plugin chose", [launches.title(l), l.gpus, total]),
-	"severity": "medium",
-	"confidence": "likely",
+# A pod that asks for fewer GPUs than there are and runs privileged: the device plugin's choice is then without
+# effect, as a privileged container gets every device of its node (kubernetes issue 81256, k8s-device-plugin issue
+# 1294).
+findings contains finding("privileged-pod", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
+	"about": {"title": launches.title(l), "gpus": l.gpus, "total": total},
 	"evidence": [{"fact": "launches[].privileged", "value": true, "source": logs.at(l)}, {"fact": "gpus.devices", "value": total, "source": "NVML"}],
-	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
-	"remedies": ["fix-visible-devices"],
-} if {
+}) if {
 	total := count(surroundings.nvml_gpus)
-	l := sort({pod | some pod in container_gpus.privileged_pods; pod.gpus < total})[0]
+	l := sort({pod | some pod in input.launches; pod.kind == "kubernetes"; pod.privileged; pod.gpus > 0; pod.gpus < total})[0]
 }
 
-# Two ranks that chose the same GPU are fine if each sees a different GPU only; if their
-# first collective does not end, they share one.
-findings contains {
-	"subject": "GPUs",
-	"message": sprintf("Ranks %s did not select a GPU and all use GPU %s, and their first collective did not end: call torch.cuda.set_device(local_rank), or pass a device_id to init_process_group, before the first barrier", [concat(" and ", sort(who)), gpu]),
-	"severity": "high",
-	"confidence": "likely",
+# Two ranks that chose the same GPU are fine if each sees a different GPU only; if their first collective does not
+# end, they share one.
+findings contains finding("guessed", "GPUs", visible.chooser, {
+	"about": {"ranks": who, "gpu": gpu},
 	"evidence": array.concat(array.slice(logs.all_evidence(ms), 0, 2), [logs.evidence(stuck)]),
 	"order": stuck.order,
-	"params": {"variable": visible.chooser},
 	"remedies": ["fix-application", "fix-visible-devices"],
-} if {
-	some gpu, ms in rank_gpus.guessed
+}) if {
+	some gpu, ms in guessed
 	who := {m.fields.who | some m in ms}
-	count(who) > 1
 	not logs.said("nccl-duplicate-gpu")
-	stuck := logs.first({m |
-		some m in logs.by_id["torch-watchdog-timeout"]
-		m.fields.seq in {"0", "1", "2"}
-	})
-	rank_gpus.neighbours(who)
+	stuck := logs.first({m | some m in logs.by_id["torch-watchdog-timeout"]; m.fields.seq in {"0", "1", "2"}})
+
+	# Neighbours are surely on one machine: ranks of two machines guess alike.
+	some rank in who
+	sprintf("%d", [to_number(rank) + 1]) in who
 }
 
-# An integrated GPU next to cards: programs take it for one more, though it is
-# slow, has no memory of its own and is not supported by ROCm's libraries.
-findings contains object.union({"subject": "GPUs", "params": {"variable": "HIP_VISIBLE_DEVICES"}, "remedies": ["fix-visible-devices"]}, found) if {
-	some found in integrated_gpu.found
+# guessed are ranks that chose no GPU, and take one by their number among those that they see, by that number.
+guessed[m.fields.gpu] contains m if some m in logs.by_id["torch-device-guessed"]
+
+# An integrated GPU next to cards: programs take it for one more, though it is slow, has no memory of its own and is
+# not supported by ROCm's libraries.
+taken := {m | some m in logs.by_id["ggml-rocm-device"]; m.fields.architecture in gpu_models.amd_integrated}
+
+crashed := count(amd.crashes) > 0
+
+# A program lists it among the cards.
+findings contains finding("integrated-used", "GPUs", "HIP_VISIBLE_DEVICES", {
+	"about": {
+		"integrated": {sprintf("%s, %s", [m.fields.name, m.fields.architecture]) | some m in taken},
+		"cards": {m.fields.name | some m in cards},
+		"crashed": ["crashed" | crashed],
+	},
+	"severity": {true: "critical", false: "low"}[crashed],
+	"evidence": array.concat(logs.all_evidence(taken | amd.crashes), architectures),
+	"order": logs.first(taken).order,
+}) if {
+	cards := logs.by_id["ggml-rocm-device"] - taken
+	count(taken) > 0
+	count(cards) > 0
 }
+
+# The list of the machine's GPUs shows it, and a program crashed without a list in force.
+findings contains finding("integrated-crash", "GPUs", "HIP_VISIBLE_DEVICES", {
+	"affects": affected,
+	"about": {"cards": amd.discrete},
+	"confidence": {true: "likely", false: "possible"}[count({m.program | some m in amd.crashes} & {"rocr", "hip", "rocblas"}) > 0],
+	"messages": amd.crashes,
+	"evidence": architectures,
+}) if {
+	unchosen
+	crashed
+}
+
+# Nothing crashed, and HIP counts the integrated GPU as device 0, in the order of the compute driver's nodes: a
+# program that takes the first GPU computes on it, and one that takes all of them waits for the slowest.
+findings contains finding("integrated-first", "GPUs", "HIP_VISIBLE_DEVICES", {
+	"affects": affected,
+	"about": {"cards": amd.discrete},
+	"evidence": [{"fact": sprintf("gpus.devices[%s].integrated", [address]), "value": true, "source": "the compute driver's topology"} |
+		some address in sort(amd.integrated)
+	],
+}) if {
+	unchosen
+	integrated_first
+	not crashed
+}
+
+unchosen if {
+	count(taken) == 0
+	count(amd.integrated) > 0
+	count(amd.discrete) > 0
+	count(visible.chosen) == 0
+}
+
+affected := sort([address | some address in amd.integrated; facts.is_address(address)])
+
+integrated_first if {
+	input.transfers.api == "hip"
+	input.transfers.devices[0].address in amd.integrated
+}
+
+integrated_first if {
+	count(surroundings.offered) == 0
+	nodes := {g.kfd.node | some g in amd.gpus; g.address in amd.integrated; g.kfd}
+	others := {g.kfd.node | some g in amd.gpus; g.address in amd.discrete; g.kfd}
+	min(nodes) < min(others)
+}
+
+# rocBLAS names the integrated GPU itself: a program did compute there.
+findings contains finding("integrated-kernels", "GPUs", "HIP_VISIBLE_DEVICES", {"about": m.fields, "messages": {m}, "evidence": architectures}) if {
+	count(taken) == 0
+	count(amd.discrete) > 0
+	some m in logs.by_id["rocblas-no-kernels"]
+	m.fields.architecture in gpu_models.amd_integrated
+}
+
+architectures := [{"fact": sprintf("gpus.devices[%s].architecture", [g.address]), "value": g.architecture, "source": "rocminfo"} |
+	some g in amd.gpus
+	g.address in amd.integrated
+	g.architecture
+]
 
 missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env

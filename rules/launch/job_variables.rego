@@ -14,8 +14,6 @@
 package gpudoctor.rules.job_variables
 
 import data.gpudoctor.lib.job
-import data.gpudoctor.lib.nccl_values
-import data.gpudoctor.lib.setting_costs
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.variable_names
 import data.tables.launch_files as words
@@ -23,7 +21,7 @@ import data.tables.variables
 
 of_setting(l, name, message, more) := object.union(found, more) if found := job.of_setting(l, name, {
 	"remedies": ["unset-env"], "params": {"source": variables.guide},
-	"message": sprintf("%s=%s %s", [name, setting_costs.shown(job.settings(l)[name].value), message]),
+	"message": sprintf("%s=%s %s", [name, setting_rows.shown(job.settings(l)[name].value), message]),
 })
 
 # What the table says of a setting.
@@ -128,7 +126,7 @@ findings contains of_setting(l, name, sprintf("disables RDMA, but %s gets RDMA d
 	not documented(l, name)
 }
 
-switches_off("NCCL_IB_DISABLE", value) if nccl_values.number(value) == 1
+switches_off("NCCL_IB_DISABLE", value) if setting_rows.number(value) == 1
 switches_off("NCCL_NET", value) if lower(value) == "socket"
 
 missing contains {"fact": "launches", "words": text} if some text in job.undecided({"variables[*]", "devices", "mounts", "resources", "nodes"})

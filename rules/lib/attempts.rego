@@ -1,8 +1,4 @@
-# METADATA
-# title: What was tried here
-# description: >-
-#   Outcomes of calls that a child of gpudoctor made, for the rules about
-#   containers, limits and networks.
+# Outcomes of calls that a child of gpudoctor made, for the rules about containers, limits and networks.
 package gpudoctor.lib.attempts
 
 # refused are the attempts that the kernel refused, by name.
@@ -11,8 +7,7 @@ refused[name] := a if {
 	a.outcome == "refused"
 }
 
-# reached are those that failed because a limit of the process or of the machine was
-# reached.
+# reached are those that failed because a limit of the process or of the machine was reached.
 reached := {"EMFILE", "ENFILE", "ENOBUFS", "EADDRNOTAVAIL"}
 
 # told says what was refused: "fallocate gives ENOSPC".

@@ -1,22 +1,18 @@
-# METADATA
-# title: How jobs and containers are started
-# description: >-
-#   Readings of the descriptions in texts: docker run lines, compose files,
-#   pods, batch scripts, command lines. Each is empty if none was given.
+# Readings of the descriptions in texts: docker run lines, compose files, pods, batch scripts, command lines. Each is
+# empty if none was given.
 package gpudoctor.lib.launches
 
 import data.gpudoctor.lib.facts
 import data.tables.limits
 
-# isolating are the kinds of container that get a /dev/shm of their own: of 64
-# MiB, unless told otherwise (moby daemon/config/config.go, podman's
-# containers.conf, containerd's and CRI-O's sandboxes).
+# isolating are the kinds of container that get a /dev/shm of their own: of 64 MiB, unless told otherwise (moby
+# daemon/config/config.go, podman's containers.conf, containerd's and CRI-O's sandboxes).
 isolating := {"docker-run", "compose", "kubernetes", "docker-inspect"}
 
 containers := {l | some l in input.launches; l.kind in isolating}
 
-# small_shm are the containers with GPUs whose own /dev/shm is of the default
-# size, or of one below what NCCL's guide asks for.
+# small_shm are the containers with GPUs whose own /dev/shm is of the default size, or of one below what NCCL's guide
+# asks for.
 small_shm contains l if {
 	some l in containers
 	with_gpu(l)
@@ -35,15 +31,15 @@ small(l) if {
 
 with_gpu(l) if not l.gpus == 0
 
-# shows is true of a launch whose description shows the values of parts, as far as it gives
-# them any. Without it, a part that is missing may have a value.
+# shows is true of a launch whose description shows the values of parts, as far as it gives them any. Without it, a
+# part that is missing may have a value.
 shows(l, parts) if count({part | some part in parts; l.unknown[part]}) == 0
 
 # shares is true of a container that has the host's /dev/shm, or another's.
 shares(l) if regex.match("^(host$|container:|service:)", l.ipc)
 
-# without_gpus are containers whose command or service asks for no GPU in any of
-# the ways there are: --gpus, --runtime=nvidia, CDI or device nodes, NVIDIA_VISIBLE_DEVICES.
+# without_gpus are containers whose command or service asks for no GPU in any of the ways there are: --gpus,
+# --runtime=nvidia, CDI or device nodes, NVIDIA_VISIBLE_DEVICES.
 without_gpus contains l if {
 	some l in input.launches
 	l.kind in {"docker-run", "compose"}
@@ -56,15 +52,13 @@ without_gpus contains l if {
 	count({"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"} & object.keys(object.get(l, "variables", {}))) == 0
 }
 
-# enclosed are all launches in a container, those of Slurm and Apptainer
-# included, which share the host's /dev/shm.
-enclosed := (containers | {l | some l in input.launches; l.kind == "apptainer"}) | slurm_containers
+# enclosed are all launches in a container, those of Slurm and Apptainer included, which share the host's /dev/shm.
+enclosed := (containers | slurm_containers) | {l | some l in input.launches; l.kind == "apptainer"}
 
 slurm_containers := {l | some l in input.launches; l.kind == "slurm"; l.image != ""}
 
-# without_rdma are the containers that were given no RDMA device. A hook of enroot may
-# silently add one to a container of Slurm, so this needs NCCL's message that there is
-# none.
+# without_rdma are the containers that were given no RDMA device. A hook of enroot may silently add one to a container
+# of Slurm, so this needs NCCL's message that there is none.
 without_rdma contains l if {
 	some l in (containers | slurm_containers)
 	shows(l, {"privileged", "devices", "mounts", "resources"})
@@ -74,9 +68,8 @@ without_rdma contains l if {
 	count({r | some r, _ in object.get(l, "resources", {}); regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic`, r)}) == 0
 }
 
-# without_imex are the containers with GPUs that were given no channel of IMEX, a device
-# node that an unprivileged one needs for memory that is shared by fabric handles, over
-# NVLink between machines (NVIDIA/nccl issue 1925).
+# without_imex are the containers with GPUs that were given no channel of IMEX, a device node that an unprivileged one
+# needs for memory that is shared by fabric handles, over NVLink between machines (NVIDIA/nccl issue 1925).
 without_imex contains l if {
 	some l in enclosed
 	shows(l, {"privileged", "devices", "mounts"})

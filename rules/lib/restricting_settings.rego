@@ -1,8 +1,5 @@
-# METADATA
-# title: Settings that keep collectives off the links
-# description: >-
-#   Variables in force by which NCCL and RCCL leave the links between the GPUs, or a part
-#   of them, unused: what is slow with them may have been asked for.
+# Variables in force by which NCCL and RCCL leave the links between the GPUs, or a part of them, unused: what is slow
+# with them may have been asked for.
 package gpudoctor.lib.restricting_settings
 
 import data.gpudoctor.lib.facts
@@ -12,9 +9,3 @@ in_force contains name if {
 	some name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_CUMEM_ENABLE", "NCCL_NET_DISABLE_INTRA", "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS", "NCCL_ALGO", "NCCL_PROTO"}
 	facts.env[name] != "0"
 }
-
-# kind marks the finding about one of them, where it does something.
-kind(name, row) := {"id": "restricts"} if {
-	name in in_force
-	not row.inert
-} else := {}

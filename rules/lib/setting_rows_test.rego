@@ -2,45 +2,54 @@ package gpudoctor.lib.setting_rows_test
 
 import data.gpudoctor.lib.setting_rows
 
-set(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "run.log", "effective": true}]}}
-
-test_fits if {
-	setting_rows.fits({"is": [1]}, "1")
-	setting_rows.fits({"at_most": 4}, "2")
-	setting_rows.fits({"text": ["socket"]}, "Socket")
-	setting_rows.fits({"like": "^eth"}, "eth0")
-	setting_rows.fits({"lacks": ["cuda_copy"]}, "rc,sm")
-	not setting_rows.fits({"lacks": ["cuda_copy"]}, "rc, cuda_copy")
-	not setting_rows.fits({"lacks": ["cuda_copy"]}, "^ud")
-	setting_rows.fits({"why": "is set"}, "anything")
-	not setting_rows.fits({"is": [1]}, "2")
+test_number if {
+	every value, wanted in {"1": 1, "+07": 7, "-2": -2, "12abc": 12, "yes": 0} {
+		setting_rows.number(value) == wanted
+	}
+	not setting_rows.number("0x10")
+	not setting_rows.number("")
 }
 
-# Three rows name NCCL_DEBUG: one the level that writes most, one the others, one the rest.
-test_decisive_is_the_first_that_fits if {
-	not setting_rows.decisive("NCCL_DEBUG").inert with input as set("NCCL_DEBUG", "TRACE")
-	setting_rows.decisive("NCCL_DEBUG").silent with input as set("NCCL_DEBUG", "INFO")
-	setting_rows.decisive("NCCL_DEBUG").inert with input as set("NCCL_DEBUG", "LOUD")
-	not setting_rows.decisive("NCCL_DEBUG") with input as {}
+test_place_of_words_and_numbers if {
+	setting_rows.place("LOC") < setting_rows.place("PIX")
+	setting_rows.place("2") == setting_rows.place("PXB")
+	setting_rows.place("9") == setting_rows.place("SYS")
+	not setting_rows.place("sys")
 }
 
-test_a_chosen_setting_weighs_little if {
-	row := {"severity": "high"}
-	shown := {"texts": [{"name": "run.log"}]}
-	setting_rows.weighed(row, {"source": "run.log"}) == "low" with input as shown
-	setting_rows.weighed(row, {"source": "environment"}) == "high" with input as shown
-	slow := {"benchmarks": [{"points": [{"gbps": 20, "expected_gbps": 450, "threshold": 0.35}]}]}
-	setting_rows.weighed(row, {"source": "run.log"}) == "high" with input as object.union(shown, slow)
+test_holds_of_a_value if {
+	every row in [["zero", "off"], ["unset-number", "-1"], ["level-known", "PIX"], ["protocols-known", "LL,Simple"], ["algorithms-known", "^Tree"]] {
+		setting_rows.holds(row[0], row[1]) with input as {}
+	}
+	every row in [["zero", "1"], ["level-known", "pix"], ["algorithms-known", "ring,rnig"]] {
+		not setting_rows.holds(row[0], row[1]) with input as {}
+	}
 }
 
-copies(gbps, staged) := {"transfers": {"outcome": "ok", "transfers": [
-	{"test": "copy", "source": "0000:01:00.0", "destination": "0000:02:00.0", "outcome": "ok", "gbps": gbps},
-	{"test": "host-staged", "source": "0000:01:00.0", "destination": "0000:02:00.0", "outcome": "ok", "gbps": staged},
-]}}
+test_nothing_is_known if {
+	every name in [
+		"image", "image-judged", "launch", "one-gpu", "p2p-proven", "p2p-refused", "nvlink", "rdma", "efa", "cxi", "guest", "no-plugin",
+		"cause-said", "over-sockets", "level-excludes-all", "nccl>=2.24",
+	] {
+		not setting_rows.holds(name, "1") with input as {}
+	}
+}
 
-test_severity_by_loss if {
-	row := {"severity": "by-loss"}
-	setting_rows.severity(row) == "medium" with input as copies(53, 43)
-	setting_rows.severity(row) == "high" with input as copies(53, 11)
-	setting_rows.severity(row) == "high" with input as {}
+# gpus_of_the_host is a container on a machine with two GPUs, of which it has none.
+gpus_of_the_host := {
+	"profile": "image",
+	"container": {"inside": true, "runtime": "docker", "device_nodes": []},
+	"gpus": {"nvml": "not-found", "devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}, {"address": "0000:02:00.0", "vendor": "nvidia"}]},
+	"pci": {"devices": []},
+}
+
+test_image if {
+	every name in ["image-judged", "image-configured"] {
+		setting_rows.holds(name, "0") with input as {"profile": "image", "image": {"form": "oci-layout"}}
+		setting_rows.holds(name, "0") with input as {"profile": "image"}
+		setting_rows.holds(name, "0") with input as {"profile": "launch", "launches": [{"kind": "dockerfile"}]}
+		not setting_rows.holds(name, "0") with input as {"profile": "training", "image": {"form": "oci-layout"}}
+	}
+	setting_rows.holds("image-judged", "0") with input as gpus_of_the_host
+	not setting_rows.holds("image-configured", "0") with input as gpus_of_the_host
 }

@@ -1,9 +1,5 @@
-# METADATA
-# title: The environment of the process
-# description: >-
-#   Readings of the facts about containers, libraries, variables and probes that
-#   the software rules share. Each is undefined if the section that it reads is
-#   not known.
+# Readings of the facts about containers, libraries, variables and probes that the software rules share. Each is
+# undefined if the section that it reads is not known.
 package gpudoctor.lib.surroundings
 
 import data.gpudoctor.lib.facts
@@ -13,23 +9,15 @@ mib := 1024 * 1024
 # node_access is what this process may do with each device node, by its path.
 node_access[n.path] := n.access if some n in input.container.device_nodes
 
-# nvidia_nodes are the nodes of NVIDIA GPUs in /dev.
-nvidia_nodes := {n.path |
-	some n in input.container.device_nodes
-	regex.match(`^/dev/nvidia[0-9]+$`, n.path)
-} if is_array(input.container.device_nodes)
+# nvidia_nodes are the nodes of NVIDIA GPUs in /dev, render_nodes those of AMD and other GPUs, and rdma_nodes the
+# verbs nodes through which a program reaches an RDMA NIC.
+nvidia_nodes := nodes(`^/dev/nvidia[0-9]+$`)
 
-# render_nodes are the render nodes of /dev/dri, of AMD and other GPUs.
-render_nodes := {n.path |
-	some n in input.container.device_nodes
-	startswith(n.path, "/dev/dri/renderD")
-} if is_array(input.container.device_nodes)
+render_nodes := nodes("^/dev/dri/renderD")
 
-# rdma_nodes are the verbs nodes through which a program reaches an RDMA NIC.
-rdma_nodes := {n.path |
-	some n in input.container.device_nodes
-	startswith(n.path, "/dev/infiniband/uverbs")
-} if is_array(input.container.device_nodes)
+rdma_nodes := nodes("^/dev/infiniband/uverbs")
+
+nodes(pattern) := {n.path | some n in input.container.device_nodes; regex.match(pattern, n.path)} if is_array(input.container.device_nodes)
 
 # of_vendor are the addresses of the GPUs of each vendor.
 of_vendor[g.vendor] contains g.address if some g in input.gpus.devices
@@ -38,8 +26,8 @@ has_nvidia if count(of_vendor.nvidia) > 0
 
 has_amd if count(of_vendor.amd) > 0
 
-# offered are the GPUs that CUDA or HIP offered to the probe; offers_none is true
-# when they offered none, though they were asked.
+# offered are the GPUs that CUDA or HIP offered to the probe; offers_none is true when they offered none, though they
+# were asked.
 offered := {d.address | some d in input.transfers.devices}
 
 offers_none if {
@@ -48,9 +36,8 @@ offers_none if {
 	count(offered) == 0
 }
 
-# usable are the GPUs that a program here may use, as addresses where a library
-# answered, else as device nodes. /sys shows all GPUs of the machine also in a
-# container that was given one, so the PCI tree decides only outside of
+# usable are the GPUs that a program here may use, as addresses where a library answered, else as device nodes. /sys
+# shows all GPUs of the machine also in a container that was given one, so the PCI tree decides only outside of
 # containers.
 usable := offered if {
 	count(offered) > 0
@@ -62,8 +49,8 @@ usable := offered if {
 
 nvml_gpus := {g.address | some g in input.gpus.devices; g.vendor == "nvidia"; g.in_nvml} if is_array(input.gpus.devices)
 
-# usable_amd are the AMD GPUs of a machine, or of a container the render nodes
-# that it was given, where those are fewer.
+# usable_amd are the AMD GPUs of a machine, or of a container the render nodes that it was given, where those are
+# fewer.
 usable_amd := render_nodes if {
 	facts.in_container
 	count(render_nodes) < count(of_vendor.amd)
@@ -76,20 +63,13 @@ on_host := max([count(facts.gpus), count(driver_devices)])
 
 driver_devices := [d | some d in input.container.driver_devices]
 
-# image is true where an image is judged: when that was asked for, and in a
-# container that has no GPU, which is an image under build, or one that is read
-# without running it.
+# image is true where an image is judged: when that was asked for, and in a container that has no GPU, which is an
+# image under build, or one that is read without running it.
 image if input.profile == "image"
 
 image if {
 	facts.in_container
-	count(usable) == 0
-}
-
-image if {
-	facts.in_container
-	not usable
-	not input.pci
+	no_gpu
 }
 
 # no_gpu is true where no GPU can be used here.
@@ -100,8 +80,8 @@ no_gpu if {
 	not input.pci
 }
 
-# isolated is true in a container with a /dev/shm and limits of its own.
-# Apptainer and enroot hand on the host's (see their default configurations).
+# isolated is true in a container with a /dev/shm and limits of its own. Apptainer and enroot hand on the host's (see
+# their default configurations).
 isolated if {
 	facts.in_container
 	not handed_on
@@ -109,8 +89,7 @@ isolated if {
 
 handed_on if input.container.runtime in {"apptainer", "enroot"}
 
-# nvlinked is true when some pair of GPUs has NVLinks; all_nvlinked when each
-# has.
+# nvlinked is true when some pair of GPUs has NVLinks; all_nvlinked when each has.
 nvlinked if {
 	some p in facts.gpu_pairs
 	p.nvlinks > 0
@@ -131,28 +110,28 @@ nvswitch if {
 	p.nvswitch
 }
 
-# multicast is true where the GPUs can do NVLink SHARP: NVSwitch 3 with Hopper
-# or newer (nccl src/transport/nvls.cc asks CUDA for multicast support).
+# multicast is true where the GPUs can do NVLink SHARP: NVSwitch 3 with Hopper or newer (nccl src/transport/nvls.cc
+# asks CUDA for multicast support).
 multicast if {
 	nvswitch
 	some g in input.gpus.devices
 	version(g.compute_capability) >= [9, 0]
 }
 
-# rdma_nics are the NICs that can do RDMA: InfiniBand controllers (class 0207),
-# Mellanox and NVIDIA adapters (vendor 15b3) and EFA (1d0f:efa0 and on).
-rdma_nics contains d.address if {
-	some d in input.pci.devices
-	startswith(d.class, "0x0207")
-}
+# rdma_nics are the NICs that can do RDMA: InfiniBand controllers (class 0207), Mellanox and NVIDIA adapters (vendor
+# 15b3) and EFA (1d0f:efa0 and on).
+rdma_nics := infiniband_nics | {d.address | some d in input.pci.devices; nic_for_rdma(d)}
 
-rdma_nics contains d.address if {
-	some d in input.pci.devices
+nic_for_rdma(d) if {
 	d.kind == "nic"
 	d.vendor == "0x15b3"
 }
 
-rdma_nics contains d.address if some d in efa_devices
+nic_for_rdma(d) if d in efa_devices
+
+infiniband_nics := {d.address | some d in input.pci.devices; startswith(d.class, "0x0207")}
+
+efa_devices := {d | some d in input.pci.devices; d.vendor == "0x1d0f"; startswith(d.device, "0xefa")}
 
 # no_rdma_nic is true where the PCI tree is known and has no such device.
 no_rdma_nic if {
@@ -161,36 +140,23 @@ no_rdma_nic if {
 	count(rdma_nics) == 0
 }
 
-infiniband_nics contains d.address if {
-	some d in input.pci.devices
-	startswith(d.class, "0x0207")
-}
-
-efa_devices contains d if {
-	some d in input.pci.devices
-	d.vendor == "0x1d0f"
-	startswith(d.device, "0xefa")
-}
-
-# cpu_nodes are the NUMA nodes that have CPUs; nodes with only memory, as on Grace Hopper,
-# do not count.
+# cpu_nodes are the NUMA nodes that have CPUs; nodes with only memory, as on Grace Hopper, do not count.
 cpu_nodes := [n | some n in input.numa.nodes; n.cpus != ""] if is_array(input.numa.nodes)
 
-# version reads a dotted version as a list of numbers, which compares as
-# versions do: "2.28.9+cuda13.0" is [2, 28, 9].
+# version reads a dotted version as a list of numbers, which compares as versions do: "2.28.9+cuda13.0" is [2, 28, 9].
 version(text) := [to_number(n) | some n in regex.find_n(`[0-9]+`, clean, -1)] if {
 	clean := regex.replace(regex.replace(text, `[^0-9.].*$`, ""), `\b0+([0-9])`, "$1")
 	regex.match(`^[0-9]`, clean)
 }
 
-# nccl are the NCCL libraries that a program here takes: those of Python
-# packages, which frameworks bring along, else the one that the loader takes.
+# nccl are the NCCL libraries that a program here takes: those of Python packages, which frameworks bring along, else
+# the one that the loader takes.
 nccl := python_nccl if {
 	count(python_nccl) > 0
-} else := {l | some l in nccl_files; l.loads} if {
-	some l in nccl_files
-	l.loads
-} else := {l | some l in nccl_files}
+} else := loaded if {
+	loaded := {l | some l in nccl_files; l.loads}
+	count(loaded) > 0
+} else := nccl_files
 
 python_nccl := {l | some l in nccl_files; l.found_by == "python"}
 
@@ -201,8 +167,7 @@ nccl_files contains l if {
 	version(l.version)
 }
 
-# nccl_at_least and nccl_below compare all of them; neither holds when no
-# version is known.
+# nccl_at_least and nccl_below compare all of them; neither holds when no version is known.
 nccl_at_least(wanted) if {
 	count(nccl) > 0
 	every l in nccl {
@@ -232,22 +197,17 @@ default whose := ""
 
 whose := "the image's " if image
 
-# variable_source is the source of a variable as evidence names it.
+# variable_evidence is a variable as evidence.
+variable_evidence(v) := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": variable_source(v)}
+
 variable_source(v) := sprintf("%s:%d", [v.source, v.line]) if {
 	v.line > 0
 } else := v.source if {
 	v.source != ""
 } else := "environment"
 
-# variable_evidence is a variable as evidence.
-variable_evidence(v) := {
-	"fact": sprintf("env.variables[%s]", [v.name]),
-	"value": v.value,
-	"source": variable_source(v),
-}
-
 # no_nvidia is true where the GPUs are known and none is NVIDIA's.
 no_nvidia if {
 	is_array(input.gpus.devices)
-	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
+	not has_nvidia
 }

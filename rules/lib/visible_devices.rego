@@ -1,13 +1,8 @@
-# METADATA
-# title: Lists of visible GPUs
-# description: >-
-#   Which GPUs CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and
-#   ROCR_VISIBLE_DEVICES leave visible, and how many of them a job's ranks
-#   request.
+# Which GPUs CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES leave visible, and how many of them a
+# job's ranks request.
 package gpudoctor.lib.visible_devices
 
 import data.gpudoctor.lib.amd
-import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
@@ -27,8 +22,7 @@ chooser := min(chosen) if {
 	amd.present
 } else := "CUDA_VISIBLE_DEVICES"
 
-# nvidia_before is the number of NVIDIA GPUs that CUDA would offer without
-# CUDA_VISIBLE_DEVICES: what NVML shows here.
+# nvidia_before is the number of NVIDIA GPUs that CUDA would offer without CUDA_VISIBLE_DEVICES: what NVML shows here.
 nvidia_before := count(surroundings.nvml_gpus) if {
 	input.gpus.nvml == "ok"
 } else := count(surroundings.nvidia_nodes) if {
@@ -37,19 +31,17 @@ nvidia_before := count(surroundings.nvml_gpus) if {
 
 amd_before := count(surroundings.usable_amd)
 
-# filters are the variables that choose among the GPUs of a vendor, and how
-# many GPUs there are to choose from. HIP honours CUDA's variable as well, and
-# chooses from what ROCr's left over.
-filters.CUDA_VISIBLE_DEVICES := nvidia_before if nvidia_before > 0
+# filters are the variables that choose among the GPUs of a vendor, and how many GPUs there are to choose from. HIP
+# honours CUDA's variable as well, and chooses from what ROCr's left over.
+filters["CUDA_VISIBLE_DEVICES"] := nvidia_before if nvidia_before > 0
 
-filters.CUDA_VISIBLE_DEVICES := after_rocr if {
+filters["CUDA_VISIBLE_DEVICES"] := after_rocr if {
 	amd_before > 0
 	not surroundings.has_nvidia
 }
 
-filters.ROCR_VISIBLE_DEVICES := amd_before if amd_before > 0
-
-filters.HIP_VISIBLE_DEVICES := after_rocr if amd_before > 0
+filters["ROCR_VISIBLE_DEVICES"] := amd_before if amd_before > 0
+filters["HIP_VISIBLE_DEVICES"] := after_rocr if amd_before > 0
 
 after_rocr := count(kept_of(list_of(facts.env.ROCR_VISIBLE_DEVICES), amd_before)) if {
 	facts.env.ROCR_VISIBLE_DEVICES
@@ -60,8 +52,7 @@ list_of(value) := [trim_space(e) | some e in split(value, ",")]
 # entries are those of each filter's list.
 entries[name] := list_of(facts.env[name]) if some name, _ in filters
 
-# ends is the place of the first entry of each list that names no GPU: there the list
-# ends.
+# ends is the place of the first entry of each list that names no GPU: there the list ends.
 ends[name] := end_of(entries[name], total) if some name, total in filters
 
 end_of(list, total) := min([i | some i, e in list; not names_gpu(e, total)])
@@ -73,8 +64,8 @@ kept_of(list, total) := array.slice(list, 0, end_of(list, total)) if {
 	is_number(end_of(list, total))
 } else := list
 
-# names_gpu is true of an entry that may name one of so many GPUs. A UUID that
-# cannot be compared, because none is known, passes; so does a MIG partition.
+# names_gpu is true of an entry that may name one of so many GPUs. A UUID that cannot be compared, because none is
+# known, passes; so does a MIG partition.
 names_gpu(entry, total) if {
 	regex.match(`^\+?[0-9]{1,4}$`, entry)
 	number(entry) < total
@@ -90,8 +81,8 @@ names_gpu(entry, _) if startswith(entry, "MIG-")
 # number is that of an entry, which may have a sign and leading zeros.
 number(entry) := to_number(regex.replace(trim_left(entry, "+"), `^0+([0-9])`, "$1"))
 
-# uuid_unknown is true of a UUID, or the beginning of one, that no GPU here
-# has. Blanked UUIDs are blanked alike everywhere and can be compared.
+# uuid_unknown is true of a UUID, or the beginning of one, that no GPU here has. Blanked UUIDs are blanked alike
+# everywhere and can be compared.
 uuid_unknown(entry) if {
 	count(uuids) > 0
 	every uuid in uuids {
@@ -107,108 +98,10 @@ uuids := {g.uuid | some g in input.gpus.devices; g.uuid != ""}
 # none are the first entries that hide all GPUs.
 none := {"", "-1", "NoDevFiles"}
 
-# shown is a list as messages write it.
-shown(name) := sprintf("%q", [facts.env[name]]) if {
-	count(kept[name]) == 0
-} else := facts.env[name]
-
-all_of(1) := "the only GPU"
-
-all_of(n) := sprintf("all %d GPUs", [n]) if n != 1
-
-# judged is what each list does, by the variables and the GPUs alone. All GPUs are
-# hidden.
-judged[name] contains {
-	"words": sprintf("hides %s: %s", [all_of(filters[name]), reason(name)]),
-	"confidence": hidden_confidence(name),
-	"proof": probe_evidence,
-} if {
-	some name, left in kept
-	count(left) == 0
-}
-
-reason(name) := "an empty value, -1 and NoDevFiles mean none" if {
-	entries[name][0] in none
-} else := sprintf("its first entry, %q, matches no GPU here (%s)", [entries[name][0], numbers_remark(name)])
-
-numbers_remark(name) := sprintf("they have the indices 0 to %d", [filters[name] - 1]) if {
-	filters[name] > 1
-} else := "the only one has the index 0"
-
-# The probe obeys the same variables.
-hidden_confidence(name) := "confirmed" if {
-	name != "ROCR_VISIBLE_DEVICES"
-	count(probe_evidence) > 0
-} else := "likely"
-
-probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"}] if {
-	input.transfers.error_code == driver_errors.code.NO_DEVICE
-} else := [{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"}] if {
-	surroundings.offers_none
-} else := []
-
-# A bad entry hides those behind it.
-judged[name] contains {
-	"words": sprintf("has the entry %q, which matches no GPU here (%s), so that entry and all after it are dropped: %d of %d remain", [
-		list[end], numbers_remark(name), end, count(list),
-	]),
-	"severity": lost_severity(list, end),
-} if {
-	some name, end in ends
-	end > 0
-	list := entries[name]
-}
-
-# A list that ends in -1 was cut on purpose.
-lost_severity(list, end) := "low" if {
-	list[end] in {"-1", ""}
-	end == count(list) - 1
-} else := "medium"
-
-# An entry twice: CUDA then offers no GPU.
-judged[name] contains {
-	"words": sprintf("names %s twice: CUDA treats such a list as invalid", [facts.list(twice)]),
-	"severity": "high",
-	"confidence": "possible",
-} if {
-	some name, left in kept
-	name != "ROCR_VISIBLE_DEVICES"
-	count(surroundings.offered) == 0
-	twice := {e | some i, e in left; e in array.slice(left, i + 1, count(left))}
-	count(twice) > 0
-}
-
-# Fewer than there are, as the variable requires: reported so that the number does not
-# surprise.
-judged[name] contains {
-	"words": sprintf("leaves %d of %d GPUs", [count(left), filters[name]]),
-	"severity": "info",
-} if {
-	some name, left in kept
-	count(left) > 0
-	count(left) < filters[name]
-	not ends[name]
-	not startswith(left[0], "MIG-")
-}
-
-# ROCr's filter and HIP's one after the other: the second counts from 0 again.
-judged.HIP_VISIBLE_DEVICES contains {
-	"words": sprintf("counts from 0 among the %s that ROCR_VISIBLE_DEVICES=%s leaves. It is safer to set only one of the two", [facts.counted(after_rocr, "GPU"), facts.env.ROCR_VISIBLE_DEVICES]),
-	"severity": "low",
-	"proof": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
-} if {
-	facts.env.ROCR_VISIBLE_DEVICES != ""
-	facts.env.HIP_VISIBLE_DEVICES != ""
-	after_rocr < amd_before
-	not ends.HIP_VISIBLE_DEVICES
-}
-
-# rocr_count is what ROCr leaves at most, whatever the machine has: as many GPUs as its
-# list has entries.
+# rocr_count is what ROCr leaves at most, whatever the machine has: as many GPUs as its list has entries.
 rocr_count := count(list_of(facts.env.ROCR_VISIBLE_DEVICES)) if facts.env.ROCR_VISIBLE_DEVICES != ""
 
-# beyond_rocr are the numbers in each list that are not among these, which needs no
-# knowledge of the machine.
+# beyond_rocr are the numbers in each list that are not among these, which needs no knowledge of the machine.
 beyond_rocr[name] := beyond if {
 	some name in ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]
 	amd_before == 0
@@ -220,8 +113,7 @@ beyond_rocr[name] := beyond if {
 	}
 }
 
-# redundant is the list to unset: HIP's where it repeats ROCr's, ROCr's where another
-# was meant to choose.
+# redundant is the list to unset: HIP's where it repeats ROCr's, ROCr's where another was meant to choose.
 redundant(name) := name if {
 	facts.env[name] == facts.env.ROCR_VISIBLE_DEVICES
 } else := "ROCR_VISIBLE_DEVICES"
@@ -238,8 +130,7 @@ alone := min({name |
 	regex.match(`^(GPU-)?[0-9a-fA-F-]+$`, facts.env[name])
 })
 
-# instances is true if several GPUs in the list are MIG instances of one: rule mig-mode
-# reports these.
+# instances is true if several GPUs in the list are MIG instances of one: rule mig-mode reports these.
 instances if {
 	some g in input.gpus.devices
 	g.mig == true
@@ -250,8 +141,8 @@ instances if {
 	count(regex.find_n(`MIG-`, facts.env[name], -1)) > 1
 }
 
-# ranks are how many processes of one node the job starts, each with a GPU of
-# its own; available counts the GPUs that they can see.
+# ranks are how many processes of one node the job starts, each with a GPU of its own; available counts the GPUs that
+# they can see.
 ranks := max([n |
 	some l in logs.launches
 	some key in ["processes", "tensor_parallel"]
