@@ -426,6 +426,14 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 	if compiler.Compile(set.modules); compiler.Failed() {
 		return lines(compiler.Errors)
 	}
+	// One query for all, in which a rule of a library is evaluated once for each case.
+	var all []*ast.Term
+	for _, name := range slices.Sorted(maps.Keys(set.modules)) {
+		if !strings.HasPrefix(name, "lib/") || strings.HasPrefix(name, conditionFiles) {
+			all = append(all, ast.NewTerm(set.modules[name].Package.Path))
+		}
+	}
+	query, store := ast.NewBody(ast.Equality.Expr(ast.VarTerm("x"), ast.ArrayTerm(all...))), tables.Store(data.Names())
 	var faults []string
 	for _, c := range cases {
 		judged := *c.Facts
@@ -437,13 +445,8 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, m := range set.modules {
-			if strings.HasPrefix(name, "lib/") && !strings.HasPrefix(name, conditionFiles) {
-				continue
-			}
-			if _, err := evaluate(t.Context(), compiler, tables.Store(data.Names()), ast.MustParseBody("x = "+m.Package.Path.String()), "x", input, coverage); err != nil {
-				faults = append(faults, fmt.Sprintf("case %s: %s: %v", c.Name, name, err))
-			}
+		if _, err := evaluate(t.Context(), compiler, store, query, "x", input, coverage); err != nil {
+			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
 		}
 	}
 	return faults
