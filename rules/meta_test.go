@@ -24,6 +24,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
@@ -481,7 +482,7 @@ func hasTest(m *ast.Module, prefix string) bool {
 
 // caseFaults runs every case, and checks that each rule has one that fires it
 // and a healthy one that looks alike. quick is the set as the program compiles
-// it, in parts and without checks; it must say the same.
+// it, in parts and without checks; it must say the same, by day of every eighth case.
 func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 	t.Helper()
 	cases, err := fixtures.Cases(l.fixtures)
@@ -489,7 +490,7 @@ func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 		return lines(err)
 	}
 	var faults []string
-	fired := map[string]bool{}
+	fired, try := map[string]bool{}, night.Every(8)
 	for _, c := range cases {
 		for _, f := range c.Want.Findings {
 			fired[f.Rule] = true
@@ -499,15 +500,18 @@ func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
 			continue
 		}
+		for _, fault := range append(ruleFaults(v), caseFault(c.Want, v)...) {
+			faults = append(faults, fmt.Sprintf("case %s: %s", c.Name, fault))
+		}
+		if !try() { // TestGoldenVerdicts compares all, compiled so, with what is recorded.
+			continue
+		}
 		same, err := quick.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile)})
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("case %s, compiled in parts: %v", c.Name, err))
 		} else if diff := cmp.Diff(v, same); diff != "" {
 			t.Logf("case %s (-checked +compiled in parts):\n%s", c.Name, diff)
 			faults = append(faults, fmt.Sprintf("case %s: the verdict of rules compiled in parts differs", c.Name))
-		}
-		for _, fault := range append(ruleFaults(v), caseFault(c.Want, v)...) {
-			faults = append(faults, fmt.Sprintf("case %s: %s", c.Name, fault))
 		}
 	}
 	for _, rule := range set.rules {
