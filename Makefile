@@ -6,7 +6,7 @@ PACKAGES ?= ./...
 # The packages whose tests compare files. They alone know the flag -update.
 GOLDEN = $(shell go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/[[ ][^ ]*fixtures\/golden[] ]/ {print $$1}')
 
-.PHONY: help build test lint fmt update bench check release
+.PHONY: help build test night lint fmt update bench check release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,8 +14,18 @@ help: ## list the targets
 build: ## build ./gpudoctor
 	go build -o gpudoctor ./cmd/gpudoctor
 
-test: ## run the tests (PACKAGES=./rules for some of them)
-	go test -timeout 60m $(PACKAGES)
+test: ## run the tests by day: samples of what they enumerate (PACKAGES=./rules for some of them)
+	go test $(PACKAGES)
+
+night: ## run all tests whole, with the race detector, fuzz for a minute each, and build the release (hours)
+	GPUDOCTOR_NIGHT=1 go test -timeout 120m ./...
+	go test -race -timeout 120m ./...
+	@set -e; for package in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime 1m $$package; \
+		done; \
+	done
+	.ci/release
 
 lint: ## check the format, go.mod, the linters' rules and the prose
 	@unformatted=$$(.ci/tool gofumpt -l .) && if [ -n "$$unformatted" ]; then \

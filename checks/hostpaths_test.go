@@ -197,29 +197,3 @@ func TestNearestDrives(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkLinksLarge(b *testing.B) {
-	tree, _ := pcitree.EightWithEFA()
-	extra := tree.Root(1, 0, 0)
-	for i := range 8 {
-		port := extra.Bridge(1+i, pcitree.RootPort, pcitree.Gen(5, 16), pcitree.ACSOff())
-		port.Below.NIC(0, pcitree.Gen(5, 16))
-	}
-	for i := range 8 {
-		port := extra.Bridge(9+i, pcitree.RootPort, pcitree.Gen(4, 4), pcitree.ACSOff())
-		port.Below.Add(0, 0, pcitree.Function{Class: 0x010802, Vendor: 0x144d, Device: 0xa80a, Driver: "nvme", Link: pcitree.Gen(4, 4)})
-	}
-	for i := range 250 {
-		tree.Root(2, 0, 1).Other(i/8, i%8)
-	}
-	f := gatherTopology(b, checktest.MemoryOf(tree), nil)
-	g := checktest.On(checktest.MemoryOf(tree), f)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := linksCheck.Gather(b.Context(), g); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(len(f.PCI.Devices)), "devices")
-	b.ReportMetric(float64(len(g.Facts.Links.Pairs)), "pairs")
-}

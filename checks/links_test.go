@@ -460,20 +460,3 @@ func TestLinksBounded(t *testing.T) {
 		t.Errorf("%d pairs, want %d", n, maxPairs)
 	}
 }
-
-func BenchmarkLinks(b *testing.B) {
-	tree, gpus, _ := pcitree.EightGPU()
-	f := &facts.GPUFacts{}
-	for _, gpu := range gpus {
-		link := facts.NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"}
-		f.Devices = append(f.Devices, facts.GPU{Address: gpu.Address, Vendor: "nvidia", NVLinks: nvlinks(18, link)})
-	}
-	g := checktest.On(checktest.MemoryOf(tree), gatherTopology(b, checktest.MemoryOf(tree), f))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := linksCheck.Gather(b.Context(), g); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(len(g.Facts.Links.Pairs)), "pairs")
-}

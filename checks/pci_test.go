@@ -351,17 +351,3 @@ func TestPCIReads(t *testing.T) {
 		t.Errorf("a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
 	}
 }
-
-func BenchmarkTree(b *testing.B) {
-	tree, _, _ := pcitree.EightGPU()
-	m := &countingSource{Memory: checktest.MemoryOf(tree)}
-	g := checktest.On(m, &facts.Facts{})
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := pci.Check.Gather(b.Context(), g); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(len(g.Facts.PCI.Devices)), "devices")
-	b.ReportMetric(float64(m.reads.Load())/float64(b.N), "reads/op")
-}

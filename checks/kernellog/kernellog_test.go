@@ -206,19 +206,6 @@ func FuzzKernelLog(f *testing.F) {
 	})
 }
 
-func BenchmarkKernelLog(b *testing.B) {
-	var log strings.Builder
-	for i := range 2000 {
-		fmt.Fprintf(&log, "%d.25 pci 0000:%02x:00.0: enabling device (0140 -> 0142)\n", i, i%256)
-		fmt.Fprintf(&log, "%d.50 NVRM: Xid (PCI:0000:%02x:00): 31, pid=1, name=python\n", i, i%8)
-	}
-	text := log.String()
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		Parse(text)
-	}
-}
-
 func TestKernelMessage(t *testing.T) {
 	const message = "pcieport 0000:00:03.0: AER: device recovery failed"
 	tests := []struct{ line, host string }{

@@ -412,36 +412,3 @@ func FuzzLibraryName(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkLibraries searches a machine with a driver, a toolkit, a full
-// library folder and a Python environment.
-func BenchmarkLibraries(b *testing.B) {
-	var m machine.Memory
-	m.Answer(machine.AskEnviron, []string{"VIRTUAL_ENV=/srv/venv", "HOME=/root"})
-	m.AddFile("/proc/self/mountinfo", []byte(oneRoot))
-	addDriver(&m)
-	var cache []cacheEntry
-	for i := range 1500 {
-		name := fmt.Sprintf("libthing%d.so.1", i)
-		m.AddInfo(lib64+name, big)
-		cache = append(cache, cacheEntry{name, lib64 + name})
-	}
-	cache = append(cache, cacheEntry{"libcuda.so.1", lib64 + "libcuda.so.1"})
-	m.AddFile("/etc/ld.so.cache", makeLdCache(cache...))
-	const site = "/srv/venv/lib/python3.12/site-packages/"
-	for i := range 300 {
-		m.AddDir(fmt.Sprintf("%spackage%d-1.0.dist-info", site, i))
-	}
-	m.AddInfo(site+"nvidia/nccl/lib/libnccl.so.2", big)
-	m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
-	m.AddInfo("/usr/local/cuda-13.0/lib64/libcudart.so.13.0.48", big)
-	for b.Loop() {
-		g := checktest.On(&m, &facts.Facts{})
-		if err := Check.Gather(b.Context(), g); err != nil {
-			b.Fatal(err)
-		}
-		if n := len(g.Facts.Libraries.Files); n != 5 {
-			b.Fatalf("%d libraries, want 5", n)
-		}
-	}
-}

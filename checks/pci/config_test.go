@@ -246,16 +246,6 @@ func FuzzResource(f *testing.F) {
 	})
 }
 
-func BenchmarkConfig(b *testing.B) {
-	config := configOf()
-	b.SetBytes(int64(len(config)))
-	b.ReportAllocs()
-	for b.Loop() {
-		var d facts.PCIDevice
-		readConfig(&d, config)
-	}
-}
-
 func TestParsePCIPath(t *testing.T) {
 	tests := []struct {
 		path      string

@@ -289,21 +289,3 @@ func FuzzReadFacts(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkReadFacts(b *testing.B) {
-	f := recordedFacts()
-	for len(f.PCI.Devices) < 300 {
-		f.PCI.Devices = append(f.PCI.Devices, f.PCI.Devices[0])
-	}
-	var text bytes.Buffer
-	if err := WriteFacts(&text, f); err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(text.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ReadFacts("x", bytes.NewReader(text.Bytes())); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

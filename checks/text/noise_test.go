@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // said is which messages a text holds, with their fields.
@@ -26,10 +28,11 @@ func said(content string) []string {
 }
 
 // TestNoiseRows holds that every message of the catalogue is the same message, with the
-// same fields, behind whatever was put around its line.
+// same fields, behind whatever was put around its line. By day that is one noise for each
+// row, each noise, and every eighth of the rest.
 func TestNoiseRows(t *testing.T) {
 	t.Parallel()
-	tried := 0
+	tried, try := 0, night.Every(8)
 	for i, row := range message.Statements() {
 		if testing.Short() && i%256 > 0 {
 			continue // The race detector makes each many times as slow.
@@ -39,13 +42,20 @@ func TestNoiseRows(t *testing.T) {
 				continue // A line of a table: TestNoiseTexts.
 			}
 			want := said(example + "\n")
-			for how, noise := range texttest.Noises {
+			for _, how := range slices.Sorted(maps.Keys(texttest.Noises)) {
+				if !try("row "+row.ID, how) {
+					continue
+				}
+				noise := texttest.Noises[how]
 				tried++
 				if got := said(noise.Do(example + "\n")); !slices.Equal(got, want) {
 					t.Errorf("%s: %q: got %q, want %q", how, example, got, want)
 				}
 			}
 			for _, width := range []int{80, 100, 120} {
+				if !try(strconv.Itoa(width)) {
+					continue
+				}
 				tried++
 				got := said(texttest.Filled(example+"\n", width))
 				for _, m := range want { // Pieces may be messages by themselves.
@@ -99,9 +109,11 @@ func toldAnywhere(tb testing.TB, content string) string {
 	return string(raw)
 }
 
-// TestNoiseTexts holds the same of every text, logs and the outputs of commands.
+// TestNoiseTexts holds the same of every text, logs and the outputs of commands, by day with
+// some of the noises each.
 func TestNoiseTexts(t *testing.T) {
 	t.Parallel()
+	try := night.Every(8)
 	texts := texttest.EveryText(t)
 	delete(texts, "messages") // TestNoiseRows takes them one by one.
 	texts["lspci -vvv"], texts["nvidia-smi"], texts["all_reduce_perf"] = texttest.LspciVerbose, texttest.NvsmiTableText, texttest.NCCLTestsTable
@@ -110,7 +122,8 @@ func TestNoiseTexts(t *testing.T) {
 			continue
 		}
 		want := toldAnywhere(t, texts[name])
-		for how, noise := range texttest.Noises {
+		for _, how := range slices.Sorted(maps.Keys(texttest.Noises)) {
+			noise := texttest.Noises[how]
 			if noise.Lines && !strings.HasSuffix(name, ".log") {
 				continue
 			}
@@ -119,6 +132,9 @@ func TestNoiseTexts(t *testing.T) {
 			}
 			if noise.Breaks && strings.Contains(texts[name], "# nThread ") {
 				continue // Rows of tables are not put together again.
+			}
+			if !try("text "+name, how) {
+				continue
 			}
 			if got := toldAnywhere(t, noise.Do(texts[name])); got != want {
 				t.Errorf("%s: %s: %s", how, name, texttest.Difference(got, want))

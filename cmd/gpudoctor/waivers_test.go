@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -56,7 +57,11 @@ func TestWaiversOfAll(t *testing.T) {
 	}
 	known := learnt(t)
 	waivedFindings, inconclusive := 0, 0
+	try := night.Every(5) // Profiles alternate.
 	situations(t, func(s situation) {
+		if !try(string(s.request.profile)) {
+			return
+		}
 		verdict, _ := judgedAndTold(t.Context(), t, known, s)
 		found := flatten(verdict.Findings)
 		all := []waivers.Waiver{}
@@ -96,7 +101,11 @@ func TestWaiversOfAll(t *testing.T) {
 			}
 		}
 	})
-	if waivedFindings < 500 || inconclusive < 100 {
+	least := 150
+	if night.Is() {
+		least = 500
+	}
+	if waivedFindings < least || inconclusive < 100 {
 		t.Errorf("only %d findings were waived, %d verdicts inconclusive", waivedFindings, inconclusive)
 	}
 	t.Logf("%d findings were waived, %d verdicts inconclusive", waivedFindings, inconclusive)

@@ -195,11 +195,3 @@ func FuzzReadRecord(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkCall is what the record adds to each call of a library.
-func BenchmarkCall(b *testing.B) {
-	c := CallOf("benchmark")
-	for b.Loop() {
-		c.Begin().End()
-	}
-}

@@ -380,21 +380,3 @@ func TestPattern(t *testing.T) {
 		t.Errorf("%d different words", n)
 	}
 }
-
-// BenchmarkRegister is the whole of it on the simulated libraries, for 8 GPUs and 10 NICs: it shows what gpudoctor adds,
-// and nothing of what a driver and NICs take.
-func BenchmarkRegister(b *testing.B) {
-	dirs := drivers.Build(b, "verbs") + ":" + drivers.Build(b, "cuda")
-	var tries []Try
-	for i := range 10 {
-		device, gpu := fmt.Sprintf("mlx5_%d", i), fmt.Sprintf("0000:%02x:00.0", 6+i%8)
-		tries = append(tries, Try{Way: Host, Device: device}, Try{Way: DMABuf, Device: device, GPU: gpu}, Try{Way: Peermem, Device: device, GPU: gpu})
-	}
-	r := &runner{task: registerTask, env: []string{"LD_LIBRARY_PATH=" + dirs, "GPUDOCTOR_SIM_GPUS=8", "GPUDOCTOR_SIM_NICS=10"}}
-	for b.Loop() {
-		a, err := r.run(b.Context(), tries)
-		if err != nil || a.Tried[len(tries)-1].Result.Outcome != attempt.OK {
-			b.Fatal(a, err)
-		}
-	}
-}

@@ -36,25 +36,6 @@ func TestOneDoor(t *testing.T) {
 	}
 }
 
-// BenchmarkRecord is what it adds to a call that it is on the record, for a
-// function that is called in a loop and for any other.
-func BenchmarkRecord(b *testing.B) {
-	b.Run("polled", func(b *testing.B) {
-		f := func(Stream) Result { return Success }
-		record("polled", &f)
-		for b.Loop() {
-			_ = f(1)
-		}
-	})
-	b.Run("any", func(b *testing.B) {
-		f := func(*int32, uint64, Device) Result { return Success }
-		record("any", &f)
-		for b.Loop() {
-			_ = f(nil, 1, 2)
-		}
-	})
-}
-
 func TestPath(t *testing.T) {
 	const maps = `7f0000000000-7f0000001000 r--p 00000000 08:01 42 /usr/lib/x86_64-linux-gnu/libc.so.6
 7f0000002000-7f0000003000 r-xp 00000000 08:01 43                         /usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04

@@ -52,13 +52,3 @@ func FuzzLibraryText(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkLibraryText(b *testing.B) {
-	content := bytes.Repeat([]byte("nothing to be found in here, CCL aside. "), 1<<20)
-	b.SetBytes(int64(len(content)))
-	for b.Loop() {
-		if _, err := findText(bytes.NewReader(content), time.Now().Add(time.Minute)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

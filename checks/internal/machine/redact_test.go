@@ -324,36 +324,6 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// BenchmarkRedact redacts texts of one, two, four and eight times the size, with
-// as many times the names in them: the time for a byte is to stay the same.
-func BenchmarkRedact(b *testing.B) {
-	for _, times := range []int{1, 2, 4, 8} {
-		b.Run(fmt.Sprintf("%dx", times), func(b *testing.B) {
-			var text strings.Builder
-			for i := range 1000 * times {
-				fmt.Fprintf(&text, "trainer-%04d:%d:4077 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC 10.%d.%d.%d<0> KEY_%d=v\n", i, i, i>>16, i>>8&0xff, i&0xff, i)
-			}
-			b.SetBytes(int64(text.Len()))
-			for b.Loop() {
-				r := redact.New()
-				r.Study(text.String())
-				r.Text(text.String())
-			}
-		})
-	}
-}
-
-func BenchmarkRedactText(b *testing.B) {
-	line := "12.345678 pcieport 0000:00:01.0: AER: Corrected error received: 0000:00:01.0\n"
-	text := strings.Repeat(line, 1000)
-	r := redact.New()
-	r.Host("trainer-7")
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		r.Text(text)
-	}
-}
-
 // TestRedactAMD holds that the numbers by which a card and its hive are known
 // are not shown, and that two hives stay two.
 func TestRedactAMD(t *testing.T) {

@@ -603,62 +603,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// host8 returns a recording of the size that an 8-GPU machine gives.
-func host8(b *testing.B) []byte {
-	b.Helper()
-	src := &Memory{}
-	config := configSpace()
-	for i := range 200 {
-		dir := fmt.Sprintf("/sys/devices/pci0000:00/0000:00:01.0/0000:%02x:00.0", i)
-		src.AddLink(fmt.Sprintf("/sys/bus/pci/devices/0000:%02x:00.0", i), "../../.."+strings.TrimPrefix(dir, "/sys"))
-		src.AddFile(dir+"/config", config)
-		for _, name := range []string{"class", "vendor", "device", "numa_node", "resource", "current_link_speed"} {
-			src.AddFile(dir+"/"+name, []byte("0x10de\n"))
-		}
-	}
-	src.Answer(AskKernelLog, strings.Repeat("12.345678 pcieport 0000:00:01.0: AER: Corrected error received: 0000:00:01.0\n", 2000))
-	r := NewRecorder(src)
-	for name := range src.nodes {
-		_, _ = r.ReadFile(name, MaxFile)
-		_, _ = r.ReadLink(name)
-		_, _ = r.ReadDir(name)
-	}
-	_, _ = r.Ask(b.Context(), AskKernelLog, nil)
-	var out bytes.Buffer
-	if err := r.Write(&out, WriteOptions{}); err != nil {
-		b.Fatal(err)
-	}
-	return out.Bytes()
-}
-
-func BenchmarkParse(b *testing.B) {
-	data := host8(b)
-	b.SetBytes(int64(len(data)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Parse("x", data); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkWrite(b *testing.B) {
-	m, err := Parse("x", host8(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, keepNames := range []bool{true, false} {
-		b.Run(fmt.Sprintf("keepNames=%t", keepNames), func(b *testing.B) {
-			r := &Recorder{src: m, seen: *m}
-			for b.Loop() {
-				if err := r.Write(&bytes.Buffer{}, WriteOptions{KeepNames: keepNames}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // TestCutShort holds that a recording which lost its end on the way is not
 // taken for one of a machine that shows less.
 func TestCutShort(t *testing.T) {
