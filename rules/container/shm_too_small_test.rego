@@ -122,13 +122,6 @@ test_told if {
 	only(object.union(cause("torch-out-of-memory", {}), started([run, ranks]))).severity == "low"
 }
 
-test_advice_for_what_is_told if {
-	f := only(object.union(cause("nccl-shm-no-space", {}), started([run])))
-	[f.id, f.remedies, count(f.messages), count(f.evidence)] == ["stated", ["increase-shm", "share-ipc", "clear-shm"], 1, 1]
-	only(object.union(cause("nccl-shm-no-space", {}), {"container": {"inside": false}})).remedies == ["remount-shm", "clear-shm", "increase-shm"]
-	only(object.union(cause("nccl-shm-no-space", {}), shm(2048, 0))).remedies == ["clear-shm", "increase-shm", "share-ipc"]
-}
-
 test_unresolvable if {
 	count(shm_too_small.findings) == 0 with input as {}
 	count(shm_too_small.missing) == 2 with input as {}

@@ -41,16 +41,3 @@ test_without_gpus if {
 		count(launches.without_rdma | launches.without_imex) == 0 with input as changed(run, {"unknown": {part: "$X"}})
 	}
 }
-
-test_several if {
-	launches.several with input as changed(run, {"gpus": 2})
-	launches.several with input as {"logs": {"communicators": [{"ranks": 8}]}}
-	not launches.several with input as {"launches": [run]}
-	not launches.several with input as {}
-}
-
-test_title if {
-	launches.title(run) == "the container train"
-	launches.title({"kind": "compose", "image": "img"}) == "the service of img"
-	launches.title({"kind": "kubernetes"}) == "the pod"
-}

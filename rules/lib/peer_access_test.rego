@@ -12,17 +12,6 @@ transfers(list) := {"transfers": {"outcome": "ok", "transfers": list}}
 
 staged(gbps) := {"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": gbps}
 
-test_proven if {
-	peer_access.proven with input as transfers([copy("ok", 50)])
-
-	# A pair without peer access does not count.
-	peer_access.proven with input as transfers([copy("ok", 50), copy("unsupported", 0)])
-	not peer_access.proven with input as transfers([copy("unsupported", 0)])
-	not peer_access.proven with input as transfers([copy("ok", 50), copy("corrupt", 50)])
-	not peer_access.proven with input as transfers([copy("ok", 50), copy("slow", 5)])
-	not peer_access.proven with input as {}
-}
-
 test_measured if {
 	both := transfers([copy("ok", 50), staged(10)])
 	peer_access.share_lost == 0.8 with input as both

@@ -2,28 +2,11 @@ package gpudoctor.lib.setting_rows_test
 
 import data.gpudoctor.lib.setting_rows
 
-test_number if {
-	every value, wanted in {"1": 1, "+07": 7, "-2": -2, "12abc": 12, "yes": 0} {
-		setting_rows.number(value) == wanted
-	}
-	not setting_rows.number("0x10")
-	not setting_rows.number("")
-}
-
 test_place_of_words_and_numbers if {
 	setting_rows.place("LOC") < setting_rows.place("PIX")
 	setting_rows.place("2") == setting_rows.place("PXB")
 	setting_rows.place("9") == setting_rows.place("SYS")
 	not setting_rows.place("sys")
-}
-
-test_holds_of_a_value if {
-	every row in [["zero", "off"], ["unset-number", "-1"], ["level-known", "PIX"], ["protocols-known", "LL,Simple"], ["algorithms-known", "^Tree"]] {
-		setting_rows.holds(row[0], row[1]) with input as {}
-	}
-	every row in [["zero", "1"], ["level-known", "pix"], ["algorithms-known", "ring,rnig"]] {
-		not setting_rows.holds(row[0], row[1]) with input as {}
-	}
 }
 
 test_nothing_is_known if {
