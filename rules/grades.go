@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,7 +35,7 @@ func (r *metadataReader) grades(remedies []string) map[string]Grade {
 		if text, isText := all[name].(string); isText {
 			all[name] = map[string]any{"text": text}
 		}
-		one := &metadataReader{file: r.file, line: r.line}
+		one := &metadataReader{file: r.file, line: r.line, in: "grades." + name + "."}
 		one.custom, isObject = all[name].(map[string]any)
 		if !isObject {
 			r.fault("", "custom.grades.%s is neither a text nor an object", name)
@@ -48,27 +47,23 @@ func (r *metadataReader) grades(remedies []string) map[string]Grade {
 			Remedies: one.list("remedies"), Text: one.text("text"),
 		}
 		if g.Severity != "" && !slices.Contains(severities, g.Severity) {
-			one.fault("", "custom.severity is %s", g.Severity)
+			one.fault("", "custom.%sseverity is %s", one.in, g.Severity)
 		}
 		if g.Confidence != "" && !slices.Contains(confidences, g.Confidence) {
-			one.fault("", "custom.confidence is %s", g.Confidence)
+			one.fault("", "custom.%sconfidence is %s", one.in, g.Confidence)
 		}
 		for _, id := range g.Remedies {
 			if !slices.Contains(remedies, id) {
-				one.fault("", "remedy %s is not in custom.remedies", id)
+				one.fault("", "custom.%sremedies: %s is not in custom.remedies", one.in, id)
 			}
 		}
 		if _, err := fill(g.Text, nil); err != nil && !lacksValue(err) {
-			one.fault("", "custom.text: %v", err)
+			one.fault("", "custom.%stext: %v", one.in, err)
 		}
 		for key := range one.custom {
-			one.fault("", "unknown key %s; the keys are confidence, remedies, severity and text", key)
+			one.fault("the keys are confidence, remedies, severity, text", "unknown key custom.%s%s", one.in, key)
 		}
-		for _, fault := range one.faults {
-			if problem, is := errors.AsType[*Problem](fault); is {
-				r.fault("", "custom.grades.%s: %s", name, strings.TrimPrefix(problem.Reason, "custom."))
-			}
-		}
+		r.faults = append(r.faults, one.faults...)
 		out[name] = g
 	}
 	return out

@@ -90,13 +90,13 @@ func TestGradesAreNamed(t *testing.T) {
 func TestGradeFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"x": 1}`:                               "custom.grades.x is neither a text nor an object",
-		`{"x": {"text": "t", "sverity": "low"}}`: "custom.grades.x: unknown key sverity; the keys are confidence, remedies, severity and text",
-		`{"x": {"severity": "loud"}}`:            "custom.grades.x: severity is loud",
-		`{"x": {"confidence": "sure"}}`:          "custom.grades.x: confidence is sure",
-		`{"x": {"remedies": ["pray"]}}`:          "custom.grades.x: remedy pray is not in custom.remedies",
-		`{"x": "a {B}"}`:                         `custom.grades.x: text: "{B}" is no slot`,
-		`{"x": "a ]"}`:                           `custom.grades.x: text: "]" closes nothing`,
-		`{"x": "a [b"}`:                          "custom.grades.x: text: a part in brackets does not end",
+		`{"x": {"text": "t", "sverity": "low"}}`: "unknown key custom.grades.x.sverity",
+		`{"x": {"severity": "loud"}}`:            "custom.grades.x.severity is loud",
+		`{"x": {"confidence": "sure"}}`:          "custom.grades.x.confidence is sure",
+		`{"x": {"remedies": ["pray"]}}`:          "custom.grades.x.remedies: pray is not in custom.remedies",
+		`{"x": "a {B}"}`:                         `custom.grades.x.text: "{B}" is no slot`,
+		`{"x": "a ]"}`:                           `custom.grades.x.text: "]" closes nothing`,
+		`{"x": "a [b"}`:                          "custom.grades.x.text: a part in brackets does not end",
 		`[]`:                                     "custom.grades is not an object",
 		`{"x": {"severity": "low", "text": "{a}[]"}}`: "",
 	} {

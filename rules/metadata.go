@@ -64,6 +64,8 @@ type metadataReader struct {
 	file   string
 	line   int
 	custom map[string]any
+	// in is the part of custom that is read: "grades.NAME.", or all.
+	in     string
 	faults []error
 }
 
@@ -77,7 +79,7 @@ func (r *metadataReader) text(key string) string {
 	delete(r.custom, key)
 	s, ok := v.(string)
 	if set && !ok {
-		r.fault("write it in quotes", "custom.%s is not a string", key)
+		r.fault("write it in quotes", "custom.%s%s is not a string", r.in, key)
 	}
 	return s
 }
@@ -97,7 +99,7 @@ func (r *metadataReader) list(key string) []string {
 		out = append(out, s)
 	}
 	if !ok {
-		r.fault("write it as [one, two]", "custom.%s is not a list of strings", key)
+		r.fault("write it as [one, two]", "custom.%s%s is not a list of strings", r.in, key)
 		return nil
 	}
 	return out
