@@ -152,5 +152,5 @@ func take(f *facts.Facts, section string, from *facts.Facts) {
 			return
 		}
 	}
-	panic("no section " + section) // A test holds that each check has one.
+	panic("no section " + section) // A test checks that each check has one.
 }

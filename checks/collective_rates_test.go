@@ -54,7 +54,7 @@ func pcie(gbps float64) facts.Pair {
 	return facts.Pair{NVLinks: &zero, Path: "PIX", Narrowest: &facts.NarrowestLink{BestGBps: gbps}}
 }
 
-// TestCollectiveThresholds holds, for each kind of link and way, that all-reduce is good from the threshold on and
+// TestCollectiveThresholds checks, for each kind of link and way, that all-reduce is good from the threshold on and
 // slow just below, whatever the sizes before, and that only the first arm is judged.
 func TestCollectiveThresholds(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestCollectiveThresholds(t *testing.T) {
 	}
 }
 
-// TestCollectiveMeasured holds figures that were measured: of healthy machines, and of two H200 without peer access.
+// TestCollectiveMeasured checks figures that were measured: of healthy machines, and of two H200 without peer access.
 func TestCollectiveMeasured(t *testing.T) {
 	t.Parallel()
 	on, off := true, false
@@ -137,7 +137,7 @@ func TestCollectiveMeasured(t *testing.T) {
 	}
 }
 
-// TestCollectiveNotJudged holds where no speed is judged: of one GPU, of unknown links, of failed collectives, where
+// TestCollectiveNotJudged checks where no speed is judged: of one GPU, of unknown links, of failed collectives, where
 // no size is large, and where others use a GPU.
 func TestCollectiveNotJudged(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
-// TestCandidates holds which copy of the library a job would load.
+// TestCandidates checks which copy of the library a job would load.
 func TestCandidates(t *testing.T) {
 	t.Parallel()
 	lib := func(path, foundBy string) facts.Library {
@@ -52,7 +52,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestAbsent holds which causes mean that there is nothing to run.
+// TestAbsent checks which causes mean that there is nothing to run.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[probe.Cause]bool{probe.CauseNoLibrary: true, probe.CauseNoDevice: true, probe.CauseBusy: false, probe.CauseKilled: false, "": false} {
@@ -62,7 +62,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// TestCollectivesAfterFailure holds that collectives are run only where the probe of pairs came to its
+// TestCollectivesAfterFailure checks that collectives are run only where the probe of pairs came to its
 // end, or was not requested, and that a failure of theirs is never lost.
 func TestCollectivesAfterFailure(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestCollectivesAfterFailure(t *testing.T) {
 	}
 }
 
-// TestDue holds, for every combination of a library, a GPU, a variable and a failed pair, when
+// TestDue checks, for every combination of a library, a GPU, a variable and a failed pair, when
 // collectives that nobody asked for are run, and which settings count.
 func TestDue(t *testing.T) {
 	t.Parallel()

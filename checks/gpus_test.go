@@ -173,7 +173,7 @@ func TestGPUsDriver(t *testing.T) {
 	}
 }
 
-// TestGPUsUnknown holds that a machine without NVIDIA GPUs is quiet, and that
+// TestGPUsUnknown checks that a machine without NVIDIA GPUs is quiet, and that
 // one with them says why NVML told nothing.
 func TestGPUsUnknown(t *testing.T) {
 	nvidia, none := gpuTree("nvidia 0000:06:00.0"), gpuTree("amd 0000:06:00.0")
@@ -386,7 +386,7 @@ func FuzzDriverFiles(f *testing.F) {
 	})
 }
 
-// TestSilentGPUHasNoPairs holds that a GPU of which not even the address is
+// TestSilentGPUHasNoPairs checks that a GPU of which not even the address is
 // known stands in no pair.
 func TestSilentGPUHasNoPairs(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"

@@ -16,7 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// TestHostPaths holds which link bounds the copies between a GPU and its processor.
+// TestHostPaths checks which link bounds the copies between a GPU and its processor.
 func TestHostPaths(t *testing.T) {
 	x16 := facts.HostPath{GPU: "0000:18:00.0", At: "0000:16:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015}
 	for _, tt := range []struct {
@@ -54,7 +54,7 @@ func TestHostPaths(t *testing.T) {
 	}
 }
 
-// TestExpectUplink holds that host copies are compared with a narrow uplink, and that one below a lane of
+// TestExpectUplink checks that host copies are compared with a narrow uplink, and that one below a lane of
 // PCIe 3.0 is slow whatever the link.
 func TestExpectUplink(t *testing.T) {
 	const gpu = "0000:53:00.0"
@@ -82,7 +82,7 @@ func TestExpectUplink(t *testing.T) {
 	}
 }
 
-// TestCompareBenchmarks holds what a table is compared with on a machine that shows the ways between its
+// TestCompareBenchmarks checks what a table is compared with on a machine that shows the ways between its
 // GPUs, their processors and NICs.
 func TestCompareBenchmarks(t *testing.T) {
 	machineFacts := func() *facts.Facts {
@@ -138,7 +138,7 @@ func gatherCloud(t *testing.T) *facts.Facts {
 	return f
 }
 
-// TestNearest holds, of each modelled machine, that no NIC or drive is nearer to a GPU than those that are
+// TestNearest checks, of each modelled machine, that no NIC or drive is nearer to a GPU than those that are
 // called the nearest, that the path of a pair does not depend on its direction, and that without one device the
 // paths of the others stay.
 func TestNearest(t *testing.T) {
@@ -182,7 +182,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestNearestDrives holds that each GPU of the machine with EFA has its four NICs and its drive.
+// TestNearestDrives checks that each GPU of the machine with EFA has its four NICs and its drive.
 func TestNearestDrives(t *testing.T) {
 	f := gatherCloud(t)
 	if n := len(f.Links.Pairs); n != 28+8*32+8*8 {

@@ -424,7 +424,7 @@ func TestLinksWithoutPCI(t *testing.T) {
 	}
 }
 
-// TestLinksOfGuests holds that devices which guests have are left out.
+// TestLinksOfGuests checks that devices which guests have are left out.
 func TestLinksOfGuests(t *testing.T) {
 	tree, gpus, nics := pcitree.EightGPU()
 	gpus[0].Driver, gpus[1].Driver, gpus[2].Driver = "vfio-pci", "nvgrace-gpu-vfio-pci", ""
@@ -443,7 +443,7 @@ func TestLinksOfGuests(t *testing.T) {
 	}
 }
 
-// TestLinksBounded holds that a document full of GPUs is cut off.
+// TestLinksBounded checks that a document full of GPUs is cut off.
 func TestLinksBounded(t *testing.T) {
 	f := &facts.Facts{PCI: &facts.PCIFacts{}}
 	for bus := range 256 {

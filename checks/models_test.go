@@ -229,7 +229,7 @@ var models = map[string]*machine.Memory{
 	"model-mi250x4":     mi250x4().build(),
 }
 
-// TestGoldenModels holds that the files of the modelled machines are what this test
+// TestGoldenModels checks that the files of the modelled machines are what this test
 // makes, and that a replay of each gives the same facts as the model itself.
 // Run make update after a change of what checks read.
 func TestGoldenModels(t *testing.T) {

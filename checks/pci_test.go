@@ -329,7 +329,7 @@ func (s *countingSource) ReadLink(name string) (string, error) {
 	return s.Memory.ReadLink(name)
 }
 
-// TestPCIReads holds that functions which have no part in transfers cost
+// TestPCIReads checks that functions which have no part in transfers cost
 // little: seven short reads each, and no config space.
 func TestPCIReads(t *testing.T) {
 	count := func(change func(bus *pcitree.Bus)) (reads, bytes int64) {

@@ -15,7 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 )
 
-// TestReplayOfThisMachine holds that what is gathered from a recording of the
+// TestReplayOfThisMachine checks that what is gathered from a recording of the
 // machine that runs the test is what was gathered from the machine itself,
 // what could not be read included.
 func TestReplayOfThisMachine(t *testing.T) {

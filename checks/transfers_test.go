@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
-// TestExpect holds what each kind of path is expected to carry. The rates are
+// TestExpect checks what each kind of path is expected to carry. The rates are
 // those of healthy machines, and of the faults that the thresholds are for.
 func TestExpect(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
@@ -63,7 +63,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestExpectHost holds that host copies are measured against the GPU's own
+// TestExpectHost checks that host copies are measured against the GPU's own
 // link, and less is expected from the far node.
 func TestExpectHost(t *testing.T) {
 	const gpu = "0000:06:00.0"
@@ -83,7 +83,7 @@ func TestExpectHost(t *testing.T) {
 	}
 }
 
-// TestExpectShared holds that a rate measured beside a job says nothing.
+// TestExpectShared checks that a rate measured beside a job says nothing.
 func TestExpectShared(t *testing.T) {
 	f := &facts.Facts{
 		GPUs:  &facts.GPUFacts{Devices: []facts.GPU{{Address: "a", Processes: []facts.GPUProcess{{PID: 4711}}}, {Address: "b", Processes: []facts.GPUProcess{}}}},
@@ -96,7 +96,7 @@ func TestExpectShared(t *testing.T) {
 	}
 }
 
-// TestCorruptStaysCorrupt holds that no rate makes a wrong transfer a slow one.
+// TestCorruptStaysCorrupt checks that no rate makes a wrong transfer a slow one.
 func TestCorruptStaysCorrupt(t *testing.T) {
 	f := &facts.Facts{Links: &facts.LinkFacts{Pairs: []facts.Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}}}
 	rate := 1.0
@@ -106,7 +106,7 @@ func TestCorruptStaysCorrupt(t *testing.T) {
 	}
 }
 
-// TestTransfersSection holds what becomes of the probe's answer.
+// TestTransfersSection checks what becomes of the probe's answer.
 func TestTransfersSection(t *testing.T) {
 	answer := func(r probe.Report) *machine.Memory {
 		m := &machine.Memory{}
@@ -143,7 +143,7 @@ func TestTransfersSection(t *testing.T) {
 	}
 }
 
-// TestExpectUnderLoad holds, for each use of the GPUs and each outcome, that a rate
+// TestExpectUnderLoad checks, for each use of the GPUs and each outcome, that a rate
 // below the expectation is slow just where nobody is known to have used them, and
 // that what became of the data stands.
 func TestExpectUnderLoad(t *testing.T) {
@@ -193,7 +193,7 @@ func TestExpectUnderLoad(t *testing.T) {
 	}
 }
 
-// TestWithoutOwn holds that of the processes that the management library names
+// TestWithoutOwn checks that of the processes that the management library names
 // without the doctor's, one that cannot be seen is taken for it, and only one.
 func TestWithoutOwn(t *testing.T) {
 	m := &machine.Memory{}

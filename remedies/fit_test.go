@@ -21,7 +21,7 @@ func inForce(value, source string, line int) facts.Variable {
 	return facts.Variable{Name: "NCCL_P2P_DISABLE", Value: value, Source: source, Line: line, Effective: true}
 }
 
-// TestFit holds what is advised and what is withheld, by what is in force.
+// TestFit checks what is advised and what is withheld, by what is in force.
 func TestFit(t *testing.T) {
 	p2p := variable("NCCL_P2P_DISABLE", rules.High)
 	sound := finding("p2p-slow", rules.Low, rules.Likely, "nccl-p2p-disable")
@@ -85,7 +85,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestEdits holds that a variable is taken out of the place at which it is set.
+// TestEdits checks that a variable is taken out of the place at which it is set.
 func TestEdits(t *testing.T) {
 	launch := func(kind string) *facts.Facts {
 		return &facts.Facts{
@@ -159,7 +159,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestForms holds that the ways to set a variable say the same.
+// TestForms checks that the ways to set a variable say the same.
 func TestForms(t *testing.T) {
 	got := Apply{Environment: map[string]string{"B": "2", "A": "x"}}.WithForms()
 	want := Apply{
@@ -175,7 +175,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestRemovalsApart holds that variables which are removed in different ways are
+// TestRemovalsApart checks that variables which are removed in different ways are
 // advised apart, each with what that way takes.
 func TestRemovalsApart(t *testing.T) {
 	f := withEnv(inForce("1", "environment", 0), facts.Variable{Name: "NCCL_SHM_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2, Effective: true})

@@ -23,7 +23,7 @@ var (
 // repair, which a boot does as well.
 var reloads = []string{"reboot-or-reload-driver", "reload-amd-driver"}
 
-// TestLasts holds what each remedy takes, how long it lasts and of what kind it is
+// TestLasts checks what each remedy takes, how long it lasts and of what kind it is
 // to what it does.
 func TestLasts(t *testing.T) {
 	checked := 0
@@ -91,7 +91,7 @@ func TestLasts(t *testing.T) {
 	}
 }
 
-// TestNVLSLoss holds that what it costs to do without NVLink SHARP is said once,
+// TestNVLSLoss checks that what it costs to do without NVLink SHARP is said once,
 // in the rules, and that the remedies say the same.
 func TestNVLSLoss(t *testing.T) {
 	stated := data.Variables().Losses["nvls"]

@@ -28,7 +28,7 @@ func builtin(tb testing.TB) *Set {
 
 var loaded = sync.OnceValues(Load)
 
-// TestRemediesAndRulesMeet holds that every remedy that a rule names exists,
+// TestRemediesAndRulesMeet checks that every remedy that a rule names exists,
 // and that every remedy is named by a rule, or is spare for a reason.
 func TestRemediesAndRulesMeet(t *testing.T) {
 	s := builtin(t)
@@ -67,7 +67,7 @@ func TestRemediesAndRulesMeet(t *testing.T) {
 	}
 }
 
-// TestVerify holds that gpudoctor's own command stands first.
+// TestVerify checks that gpudoctor's own command stands first.
 func TestVerify(t *testing.T) {
 	for _, r := range builtin(t).Remedies() {
 		if !strings.HasPrefix(r.Verify, "{{check}}") {
@@ -81,7 +81,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestCases holds that each case's first remedy stands first.
+// TestCases checks that each case's first remedy stands first.
 func TestCases(t *testing.T) {
 	s := builtin(t)
 	set, err := rules.Load()
@@ -199,7 +199,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that no file makes the loader panic.
+// FuzzDecode checks that no file makes the loader panic.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte("id: &a [*a]"))

@@ -71,7 +71,7 @@ func unread(s *Set, params, remedies []string) []string {
 	return slices.DeleteFunc(slices.Clone(params), func(name string) bool { return reads[name] || informative[name] != "" })
 }
 
-// TestVerdictParams holds that a template of the remedies reads each param of a verdict: a
+// TestVerdictParams checks that a template of the remedies reads each param of a verdict: a
 // misspelt name would leave a gap where the value is known.
 func TestVerdictParams(t *testing.T) {
 	s := builtin(t)
@@ -113,7 +113,7 @@ func holdParams(t *testing.T, s *Set, set *rules.Set, f rules.Finding) {
 	}
 }
 
-// TestUnread holds that a name which no template reads is found.
+// TestUnread checks that a name which no template reads is found.
 func TestUnread(t *testing.T) {
 	s := builtin(t)
 	for _, tt := range []struct{ params, remedies, want []string }{

@@ -135,7 +135,7 @@ func variable(name string, severity rules.Severity) rules.Finding {
 	}
 }
 
-// TestBands holds that the cure of a fault does nothing that only a finding of
+// TestBands checks that the cure of a fault does nothing that only a finding of
 // low severity asks for, which may be meant as it is.
 func TestBands(t *testing.T) {
 	upgrade := func(severity rules.Severity) rules.Finding {
@@ -192,7 +192,7 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestLeadsOfBands holds that a finding is told its own advice where a remedy
+// TestLeadsOfBands checks that a finding is told its own advice where a remedy
 // has several.
 func TestLeadsOfBands(t *testing.T) {
 	findings := []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low)}
@@ -322,7 +322,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// FuzzFill holds that no param brings a character into a command that means
+// FuzzFill checks that no param brings a character into a command that means
 // something to a shell.
 func FuzzFill(f *testing.F) {
 	f.Add("0000:3b:00.0")
@@ -397,7 +397,7 @@ func TestUnfilled(t *testing.T) {
 	}
 }
 
-// TestVersionConditions holds, for all versions that may be known, which branches of a
+// TestVersionConditions checks, for all versions that may be known, which branches of a
 // remedy stand: the one that fits, and both where nothing or both is known.
 func TestVersionConditions(t *testing.T) {
 	items := []string{"{{before .nccl 2.21}}old", "{{since .nccl 2.21}}new"}

@@ -10,7 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// TestTriedBy holds, for each outcome without and with a setting, what that proves: only a failure without it that
+// TestTriedBy checks, for each outcome without and with a setting, what that proves: only a failure without it that
 // is gone with it proves it, and only one that stays, or comes with it, disproves it.
 func TestTriedBy(t *testing.T) {
 	rate := 27.6
@@ -71,7 +71,7 @@ func timed(name string, set map[string]string, unset []string, bytes int64, gbps
 	}}
 }
 
-// TestRates holds, for rates around the bound and each circumstance under which they say nothing, that a faster
+// TestRates checks, for rates around the bound and each circumstance under which they say nothing, that a faster
 // all-reduce proves what removes a setting, that a slower one is the cost of what makes it, and that
 // neither follows from a difference within what runs of one thing vary by.
 func TestRates(t *testing.T) {
@@ -120,7 +120,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestProvenByItself holds, for each culprit among three variables that findings of any severity name,
+// TestProvenByItself checks, for each culprit among three variables that findings of any severity name,
 // that its removal is advised by itself, proven and first for the failure, and that no innocent
 // variable's is called proven or is part of it.
 func TestProvenByItself(t *testing.T) {
@@ -164,7 +164,7 @@ func TestProvenByItself(t *testing.T) {
 	}
 }
 
-// TestRaised holds, for each outcome before and after, and each limit, that only a failure which is gone with
+// TestRaised checks, for each outcome before and after, and each limit, that only a failure which is gone with
 // that limit raised proves what raises it.
 func TestRaised(t *testing.T) {
 	for _, before := range []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestInertLast holds that a setting that does nothing comes behind what does
+// TestInertLast checks that a setting that does nothing comes behind what does
 // something, and that neither is taken for the other.
 func TestInertLast(t *testing.T) {
 	setting := func(variable string, inert bool) Finding {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAreas holds that every built-in rule belongs to an area of its own, that every
+// TestAreas checks that every built-in rule belongs to an area of its own, that every
 // area has a rule, and that a rule of --policy has the area that it names, or policy.
 func TestAreas(t *testing.T) {
 	s, err := Load()

@@ -25,7 +25,7 @@ func (s *Set) weigh(f *Finding, v *Verdict, all []Finding) {
 	for _, c := range f.Candidates {
 		rule, known := s.Rule(c.Cause)
 		if !known {
-			continue // A test holds that each is known.
+			continue // A test checks that each is known.
 		}
 		c.Title = rule.Title
 		if d, ok := data.Areas().Decides[c.Cause]; ok {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWeigh holds that of the candidates of a finding those come first of which nothing
+// TestWeigh checks that of the candidates of a finding those come first of which nothing
 // was shown to be in order, whatever was examined, and that cause and remedies follow.
 func TestWeigh(t *testing.T) {
 	set := loaded(t)
@@ -47,7 +47,7 @@ func TestWeigh(t *testing.T) {
 	}
 }
 
-// TestWeighOwnRemedies holds that a finding which names its remedies keeps them, that one
+// TestWeighOwnRemedies checks that a finding which names its remedies keeps them, that one
 // without candidates stays as it is, and that no more are listed than help.
 func TestWeighOwnRemedies(t *testing.T) {
 	set := loaded(t)

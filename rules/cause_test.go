@@ -8,7 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestCausesAreNamed holds that each example of a row that states a cause, given alone as
+// TestCausesAreNamed checks that each example of a row that states a cause, given alone as
 // a log, has a finding of a rule that says more than that a job failed; and where the row
 // has a verdict that nothing stands in the way of, one of that rule. By day that is every
 // eighth row, and one of each program and of each rule.

@@ -171,7 +171,7 @@ func TestMalformedFinding(t *testing.T) {
 	}
 }
 
-// TestMalformedAmongOthers holds that a malformed finding costs nothing but
+// TestMalformedAmongOthers checks that a malformed finding costs nothing but
 // itself: neither the other findings of its rule nor those of another rule.
 func TestMalformedAmongOthers(t *testing.T) {
 	s, err := policyOf(t, map[string]string{
@@ -202,7 +202,7 @@ func TestMalformedAmongOthers(t *testing.T) {
 	}
 }
 
-// TestMissing holds what an entry of missing is taken for, in a built-in rule and
+// TestMissing checks what an entry of missing is taken for, in a built-in rule and
 // in one of the user's: a text alone is words, of which no part is a path, and
 // only the user may give one. What is malformed makes the rule skipped, never
 // passed.
@@ -253,7 +253,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestMissingString holds how what a rule lacked is shown.
+// TestMissingString checks how what a rule lacked is shown.
 func TestMissingString(t *testing.T) {
 	tests := map[Missing][2]string{ // All of it, and in short.
 		{Fact: "a.b"}:                                {"a.b is not known", "a.b is not known"},
@@ -318,7 +318,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestFoldSameFault holds that one fault is told once.
+// TestFoldSameFault checks that one fault is told once.
 func TestFoldSameFault(t *testing.T) {
 	const one, two = "0000:01:00.0", "0000:02:00.0"
 	f := func(rule, cause, subject string, severity Severity, affects ...string) Finding {
@@ -414,7 +414,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestInputValue holds that the input is what the facts' JSON says, without
+// TestInputValue checks that the input is what the facts' JSON says, without
 // what is null.
 func TestInputValue(t *testing.T) {
 	yes, node, bytes := true, 1, int64(1)<<40
@@ -546,7 +546,7 @@ func TestLoadWith(t *testing.T) {
 	})
 }
 
-// TestTakenID holds that a rule of the user's may not bear the id of another.
+// TestTakenID checks that a rule of the user's may not bear the id of another.
 func TestTakenID(t *testing.T) {
 	_, err := load(
 		map[string][]byte{"pcie/one.rego": []byte(ruleText("one", high, fires))},
@@ -569,7 +569,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestUnexplained holds which part of a probe's report is left for the last
+// TestUnexplained checks which part of a probe's report is left for the last
 // resort: what failed and no finding of at least high accounts for.
 func TestUnexplained(t *testing.T) {
 	t.Parallel()
@@ -607,7 +607,7 @@ func TestUnexplained(t *testing.T) {
 	}
 }
 
-// TestOldKernelEvents holds that the events of an older gpudoctor, which have neither id nor
+// TestOldKernelEvents checks that the events of an older gpudoctor, which have neither id nor
 // fields, are judged as today's: those of every form of kernel message.
 func TestOldKernelEvents(t *testing.T) {
 	t.Parallel()

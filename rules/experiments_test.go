@@ -9,7 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// TestExperiments holds, from transcripts on, which cause a switch speaks for by what became
+// TestExperiments checks, from transcripts on, which cause a switch speaks for by what became
 // of the runs with and without it, that nothing is said where both end alike, and that the
 // variable is then no misconfiguration.
 func TestExperiments(t *testing.T) {

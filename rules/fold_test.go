@@ -2,7 +2,7 @@ package rules
 
 import "testing"
 
-// TestSurer holds, for all confidences of two findings on one fault, that the one that is
+// TestSurer checks, for all confidences of two findings on one fault, that the one that is
 // kept is as sure as the surer of them, of the symptom and of the cause.
 func TestSurer(t *testing.T) {
 	of := func(f Finding) Confidence {
@@ -34,7 +34,7 @@ func TestSurer(t *testing.T) {
 	}
 }
 
-// TestConfirmedByConsequence holds that a measured consequence confirms the symptom and
+// TestConfirmedByConsequence checks that a measured consequence confirms the symptom and
 // leaves the cause as sure as it was.
 func TestConfirmedByConsequence(t *testing.T) {
 	rules := []Rule{{ID: "cause", Explains: []string{"effect"}}, {ID: "effect"}}

@@ -232,7 +232,7 @@ func ways(document map[string]any) map[string]growth {
 // few hundred steps.
 func tooFast(one, two, four int) bool { return float64(four-two) > 2.5*float64(max(two-one, 200)) }
 
-// TestGrowth holds that no rule takes more than n log n steps of what it reads. Each
+// TestGrowth checks that no rule takes more than n log n steps of what it reads. Each
 // case grows in each of its lists and in all at once, and each rule that fires in it
 // is evaluated alone. One case of each rule, and all lists at once and every 15th way, stand for all;
 // GPUDOCTOR_ALL_GROWTH tries every case and way.

@@ -608,7 +608,7 @@ var ngcImage = []string{
 	"LD_LIBRARY_PATH=/usr/local/lib/python3.12/dist-packages/torch/lib:/usr/local/cuda/compat/lib:/usr/local/nvidia/lib:/usr/local/nvidia/lib64", "LIBRARY_PATH=/usr/local/cuda/lib64/stubs:",
 }
 
-// TestHealthy holds that a healthy machine gets nothing of medium or above,
+// TestHealthy checks that a healthy machine gets nothing of medium or above,
 // whoever looks, with and without the probe, in both profiles.
 func TestHealthy(t *testing.T) {
 	set := compiledSet(t)

@@ -72,7 +72,7 @@ func doubled(line string) string {
 	return b.String()
 }
 
-// TestStack holds that a rule is stopped whose evaluation would overflow the stack,
+// TestStack checks that a rule is stopped whose evaluation would overflow the stack,
 // however much time it has.
 func TestStack(t *testing.T) {
 	if testing.Short() {
@@ -102,7 +102,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// TestAttacks holds that a rule which would take time or memory without end is
+// TestAttacks checks that a rule which would take time or memory without end is
 // stopped and listed, and that all others are reported.
 func TestAttacks(t *testing.T) {
 	if testing.Short() {
@@ -145,7 +145,7 @@ func attacker(body string) string {
 	return ballast + strings.Replace(fires, "}]}\n", "}]} if {\n\t"+body+"\n}\n", 1)
 }
 
-// TestPolicyBombs holds that a policy which takes time or memory without end to compile
+// TestPolicyBombs checks that a policy which takes time or memory without end to compile
 // gives one line.
 func TestPolicyBombs(t *testing.T) {
 	if testing.Short() {
@@ -174,7 +174,7 @@ func TestPolicyBombs(t *testing.T) {
 	}
 }
 
-// faultsAreLines holds that each fault of a policy is one line that names its file.
+// faultsAreLines checks that each fault of a policy is one line that names its file.
 func faultsAreLines(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
@@ -192,7 +192,7 @@ func faultsAreLines(t *testing.T, err error) {
 	}
 }
 
-// FuzzPolicy holds that no text of a rule makes the doctor fail, or keeps it busy
+// FuzzPolicy checks that no text of a rule makes the doctor fail, or keeps it busy
 // beyond the limits.
 func FuzzPolicy(f *testing.F) {
 	if testing.Short() {

@@ -53,7 +53,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestGoldenFormat holds that every Rego file is formatted, or formats it. TestLibrary
+// TestGoldenFormat checks that every Rego file is formatted, or formats it. TestLibrary
 // checks that with everything else in half a minute; this test alone runs before each commit.
 func TestGoldenFormat(t *testing.T) {
 	for name, text := range (library{rules: os.DirFS(".")}).files(t) {
@@ -71,7 +71,7 @@ func formatRego(name string, text []byte) ([]byte, error) {
 	return format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1})
 }
 
-// TestLibraryBites holds that each check of TestLibrary finds what it is for:
+// TestLibraryBites checks that each check of TestLibrary finds what it is for:
 // it breaks a library that keeps the contract in one place at a time.
 func TestLibraryBites(t *testing.T) {
 	const rule, ruleTest = "pcie/slow_link.rego", "pcie/slow_link_test.rego"
@@ -594,7 +594,7 @@ func caseFault(want fixtures.Want, v *Verdict) []string {
 	return faults
 }
 
-// TestForbiddenBuiltins holds that functions which reach out of the facts are
+// TestForbiddenBuiltins checks that functions which reach out of the facts are
 // not there for a rule.
 func TestForbiddenBuiltins(t *testing.T) {
 	all := ast.CapabilitiesForThisVersion().Builtins

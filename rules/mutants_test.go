@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestMutants holds that facts which are cut or spoilt make no rule fail, and
+// TestMutants checks that facts which are cut or spoilt make no rule fail, and
 // that what is missing never makes a healthy machine sick: not known is not
 // false.
 //

@@ -26,7 +26,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestNeedsAreNeeded holds, by mutation, that a rule passes only if what it needs
+// TestNeedsAreNeeded checks, by mutation, that a rule passes only if what it needs
 // is known: for every rule and every healthy document in which it passes, each of
 // its needs is taken away in turn. By day that is one document for each need of each
 // rule, and every eighth.
@@ -96,7 +96,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 	t.Logf("%d needs of %d rules taken away", tried, len(passing))
 }
 
-// TestConditions holds when the conditions hold.
+// TestConditions checks when the conditions hold.
 func TestConditions(t *testing.T) {
 	made := facts.Communicator{Ranks: 8, Started: 8, Completed: 8}
 	begun := facts.Communicator{Ranks: 8, Started: 8, Completed: 7}
@@ -161,7 +161,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestKnown holds when what stands at a path is known.
+// TestKnown checks when what stands at a path is known.
 func TestKnown(t *testing.T) {
 	input, err := ast.InterfaceToValue(map[string]any{
 		"a": map[string]any{"empty": []any{}, "none": "", "text": "x", "no": false, "zero": 0, "list": []any{map[string]any{"b": 1}, map[string]any{"c": 2}}},
@@ -216,7 +216,7 @@ func factsOf(t *testing.T, document map[string]any) *facts.Facts {
 	return f
 }
 
-// TestHealthyCasesPass holds that a rule is not skipped in its own healthy case:
+// TestHealthyCasesPass checks that a rule is not skipped in its own healthy case:
 // that it finds nothing there is worth something only if it could judge.
 func TestHealthyCasesPass(t *testing.T) {
 	set := compiledSet(t)
@@ -272,7 +272,7 @@ var saysNo = map[string]string{
 	"pcie-link-degraded pci.devices[].port_type":      "it tells a switch's own link from that of the GPU below it, which is judged all the same",
 }
 
-// TestUnknownNeverPasses holds that what is not known never lets a rule pass that
+// TestUnknownNeverPasses checks that what is not known never lets a rule pass that
 // finds a fault where it is known: in every case in which rules fire, each kind of
 // fact is taken away in turn. A rule may still fire, be skipped, or have nothing to
 // judge. By day each rule loses each kind whose name its file mentions once, and every 32nd
@@ -363,7 +363,7 @@ func firedIn(v *Verdict) []string {
 	return slices.Sorted(maps.Keys(fired))
 }
 
-// TestNothingKnownNothingPasses holds that of an empty document no rule passes, in
+// TestNothingKnownNothingPasses checks that of an empty document no rule passes, in
 // any profile, and that none which a machine would settle is said not to apply.
 func TestNothingKnownNothingPasses(t *testing.T) {
 	set := compiledSet(t)
@@ -398,7 +398,7 @@ var toldByOneLine = map[string][]string{
 	"ib-port-down": {"ibdev2netdev", "rdma-link", "ibv_devinfo", "nccl-log", "nccl-diagnostics", "ibstat", "ibstatus"},
 }
 
-// TestOneLineTexts holds that a text of one line lets no rule pass but those of
+// TestOneLineTexts checks that a text of one line lets no rule pass but those of
 // which it holds all that they need: each example of the catalogue of messages,
 // each line of the recorded texts, and each line of what the tests of package
 // evidence read, which are of nearly every kind. Of lines that give the same facts

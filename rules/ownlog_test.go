@@ -31,7 +31,7 @@ func ranWith(first, other probe.Outcome, speaker int, said ...facts.Message) *pr
 	return c
 }
 
-// TestOwnMessages holds, for each outcome of two arms and each that says something, that rules read it only from the
+// TestOwnMessages checks, for each outcome of two arms and each that says something, that rules read it only from the
 // first, where that failed, behind what a job's log says.
 func TestOwnMessages(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestOwnMessages(t *testing.T) {
 	}
 }
 
-// TestOwnLogCauses holds that what the probe's library says of a failure is judged as in a job's log, that the
+// TestOwnLogCauses checks that what the probe's library says of a failure is judged as in a job's log, that the
 // failure is its consequence, and that a message without a cause explains nothing.
 func TestOwnLogCauses(t *testing.T) {
 	t.Parallel()

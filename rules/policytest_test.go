@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestPolicyTestsAreBounded holds that a test of a policy that does not end, or that takes
+// TestPolicyTestsAreBounded checks that a test of a policy that does not end, or that takes
 // all memory, fails with the limit, and that the tests after it are run.
 func TestPolicyTestsAreBounded(t *testing.T) {
 	dir := t.TempDir()

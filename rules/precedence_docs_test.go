@@ -72,7 +72,7 @@ func TestGoldenPrecedence(t *testing.T) {
 	golden.File(t, filepath.Join("..", "docs", "precedence.md"), []byte(b.String()))
 }
 
-// TestKindsExist holds that every kind of finding which first_of and explains name is one
+// TestKindsExist checks that every kind of finding which first_of and explains name is one
 // that the rule has: in its own file, in a library, or in the verdict of a row.
 func TestKindsExist(t *testing.T) {
 	t.Parallel()

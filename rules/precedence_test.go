@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFoldByKind holds, for every way to write an entry of explains, which findings of
+// TestFoldByKind checks, for every way to write an entry of explains, which findings of
 // two rules go under each other.
 func TestFoldByKind(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestFoldByKind(t *testing.T) {
 	}
 }
 
-// TestFoldAtDistance holds that what a consequence explains goes under its cause too,
+// TestFoldAtDistance checks that what a consequence explains goes under its cause too,
 // where the consequence itself was not found.
 func TestFoldAtDistance(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestFirstOf(t *testing.T) {
 	}
 }
 
-// TestFirstOfLists holds, for two lists that have a kind in common, that each puts its
+// TestFirstOfLists checks, for two lists that have a kind in common, that each puts its
 // own kinds in order: what one leaves out comes back by no other.
 func TestFirstOfLists(t *testing.T) {
 	t.Parallel()
@@ -143,7 +143,7 @@ func TestFirstOfLists(t *testing.T) {
 	}
 }
 
-// TestCircularKinds holds that a kind of finding may explain another one of its own
+// TestCircularKinds checks that a kind of finding may explain another one of its own
 // rule, and not itself.
 func TestCircularKinds(t *testing.T) {
 	t.Parallel()

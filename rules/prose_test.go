@@ -49,7 +49,7 @@ var regoReaders = []string{
 	"trim", "trim_left", "trim_prefix", "trim_right", "trim_suffix",
 }
 
-// TestNoCodeReadsProse holds that of every Go file of the module and every rule.
+// TestNoCodeReadsProse checks that of every Go file of the module and every rule.
 func TestNoCodeReadsProse(t *testing.T) {
 	goFiles, calls := 0, 0
 	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
@@ -270,7 +270,7 @@ func regoProseIn(t *ast.Term, isHeld func(field string) bool) string {
 	return ""
 }
 
-// TestProseIsSeen holds that each way to look into prose is found, and that other
+// TestProseIsSeen checks that each way to look into prose is found, and that other
 // uses of it are let through.
 func TestProseIsSeen(t *testing.T) {
 	for body, want := range map[string]int{

@@ -65,7 +65,7 @@ func rowsOf(m *ast.Module) map[string]*ast.Location {
 	return rows
 }
 
-// TestRowsExist holds that every row of the catalogue which a rule or a library names is
+// TestRowsExist checks that every row of the catalogue which a rule or a library names is
 // there: one that was renamed would silence the rule.
 func TestRowsExist(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestRowsExist(t *testing.T) {
 	}
 }
 
-// TestFaultsInLog holds that amd-gpu-fault names each row of which it tells, so that what
+// TestFaultsInLog checks that amd-gpu-fault names each row of which it tells, so that what
 // the driver counts is not told a second time.
 func TestFaultsInLog(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 // schemaFile is the file of factsSchema.
 const schemaFile = "facts.schema.json"
 
-// TestGoldenFactsSchema holds that facts.schema.json equals the Go types. Run
+// TestGoldenFactsSchema checks that facts.schema.json equals the Go types. Run
 // make update after a change of the facts.
 func TestGoldenFactsSchema(t *testing.T) {
 	golden.File(t, schemaFile, generateSchema(t))
@@ -66,7 +66,7 @@ func allowNull(s *jsonschema.Schema) {
 	}
 }
 
-// TestSchemaTakesFacts holds that the schema accepts what the Go types write
+// TestSchemaTakesFacts checks that the schema accepts what the Go types write
 // and refuses what they do not know.
 func TestSchemaTakesFacts(t *testing.T) {
 	raw, err := readSchema()

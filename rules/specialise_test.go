@@ -164,7 +164,7 @@ func said(t *testing.T, v *Verdict) any {
 	return document
 }
 
-// TestPackageAsValue holds that a package which a rule uses as one value keeps all its
+// TestPackageAsValue checks that a package which a rule uses as one value keeps all its
 // rules, and that one which it only reads a rule of keeps that rule alone.
 func TestPackageAsValue(t *testing.T) {
 	t.Parallel()
@@ -187,7 +187,7 @@ func TestPackageAsValue(t *testing.T) {
 	}
 }
 
-// TestShapes holds what shapes say of what rules evaluate to. Where "true" is said of
+// TestShapes checks what shapes say of what rules evaluate to. Where "true" is said of
 // what never holds, the shapes do not follow so far: "not", patterns, places in arrays.
 func TestShapes(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
-// TestPolicyReadsTables holds that a rule of the user's may read a table, imported or
+// TestPolicyReadsTables checks that a rule of the user's may read a table, imported or
 // not, and that what a table lacks is undefined.
 func TestPolicyReadsTables(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestPolicyReadsTables(t *testing.T) {
 	}
 }
 
-// TestSpecialisedByTable holds that a definition is left out that no row of a table
+// TestSpecialisedByTable checks that a definition is left out that no row of a table
 // allows, and no other.
 func TestSpecialisedByTable(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestSpecialisedByTable(t *testing.T) {
 	}
 }
 
-// TestTableRemedies holds that the metadata of a rule that takes its remedies from a
+// TestTableRemedies checks that the metadata of a rule that takes its remedies from a
 // table has them all, so that the documentation of the rule names them.
 func TestTableRemedies(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestTableRemedies(t *testing.T) {
 	}
 }
 
-// TestCircumstances holds that each circumstance that a table names is one that the
+// TestCircumstances checks that each circumstance that a table names is one that the
 // module which reads the table can tell, that each of those is named, and that each
 // message is one of the catalogue.
 func TestCircumstances(t *testing.T) {

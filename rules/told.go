@@ -144,7 +144,7 @@ func (s *Set) conditionRules(h heard) []Rule {
 	for _, v := range h.verdicts() {
 		names, values := v.Conditions()
 		for _, name := range slices.Concat(names, values) {
-			if file, ok := s.conditions[name]; ok { // A test holds that each is defined.
+			if file, ok := s.conditions[name]; ok { // A test checks that each is defined.
 				files[file] = true
 			}
 		}

@@ -31,7 +31,7 @@ func factsOfLine(t *testing.T, row, line string) *facts.Facts {
 	return read.Facts
 }
 
-// TestVerdicts holds, for every example of every row with a verdict, that a log with
+// TestVerdicts checks, for every example of every row with a verdict, that a log with
 // that line has the finding of the verdict: of a rule that exists, with a severity and
 // a confidence, remedies that the rule names, the line as evidence, and no gap in its
 // text. Of a verdict that asks for conditions, or gives way to one, it holds so with the
@@ -93,7 +93,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestVerdictsOfRoles holds that a message which says only of what kind a failure is, or
+// TestVerdictsOfRoles checks that a message which says only of what kind a failure is, or
 // that it follows from another, never makes a confirmed finding alone.
 func TestVerdictsOfRoles(t *testing.T) {
 	t.Parallel()
@@ -137,7 +137,7 @@ func given(v *message.Verdict, row string, holds ...string) *circumstances {
 	return said
 }
 
-// checkTold holds that a finding of a message is whole. What the message said may hold
+// checkTold checks that a finding of a message is whole. What the message said may hold
 // braces.
 func checkTold(t *testing.T, said utterance, got Finding) {
 	t.Helper()
@@ -186,7 +186,7 @@ func heardOf(row string, lines ...string) heard {
 	return hear(logs, kernel)
 }
 
-// TestToldConditions holds, of every verdict: without one of its conditions it is not
+// TestToldConditions checks, of every verdict: without one of its conditions it is not
 // told, beside a row or a condition that it gives way to neither; each grade is told
 // where its conditions alone hold; and of several messages the first is told.
 func TestToldConditions(t *testing.T) {
@@ -230,7 +230,7 @@ func TestToldConditions(t *testing.T) {
 	}
 }
 
-// TestToldAlso holds that the facts of a condition that is also shown are evidence where
+// TestToldAlso checks that the facts of a condition that is also shown are evidence where
 // it holds, and only there.
 func TestToldAlso(t *testing.T) {
 	t.Parallel()
@@ -259,7 +259,7 @@ func TestToldAlso(t *testing.T) {
 	}
 }
 
-// TestToldParams holds that a list of a parameter is of all messages, each value once.
+// TestToldParams checks that a list of a parameter is of all messages, each value once.
 func TestToldParams(t *testing.T) {
 	t.Parallel()
 	const row = "nvidia-devices-forbidden"
@@ -275,7 +275,7 @@ func TestToldParams(t *testing.T) {
 	}
 }
 
-// TestToldConstantParams holds that a list of a parameter may hold constants.
+// TestToldConstantParams checks that a list of a parameter may hold constants.
 func TestToldConstantParams(t *testing.T) {
 	t.Parallel()
 	const row = "ucx-no-transports"
@@ -286,7 +286,7 @@ func TestToldConstantParams(t *testing.T) {
 	}
 }
 
-// TestConditionNames holds that every name that a verdict uses is a row of the catalogue
+// TestConditionNames checks that every name that a verdict uses is a row of the catalogue
 // or is defined in one file of conditions, and that every name defined there is used.
 func TestConditionNames(t *testing.T) {
 	t.Parallel()
@@ -363,7 +363,7 @@ func TestConditionNames(t *testing.T) {
 	}
 }
 
-// TestWholeParams holds that a param that is the place of a value alone takes a list as
+// TestWholeParams checks that a param that is the place of a value alone takes a list as
 // it is, and is left out where the value is an empty text.
 func TestWholeParams(t *testing.T) {
 	t.Parallel()
@@ -384,7 +384,7 @@ func TestWholeParams(t *testing.T) {
 	}
 }
 
-// TestFailedConditions holds, for every verdict, that its rule is at fault where the
+// TestFailedConditions checks, for every verdict, that its rule is at fault where the
 // conditions that it names could not be asked, whether it is told without them or not.
 func TestFailedConditions(t *testing.T) {
 	t.Parallel()
@@ -408,7 +408,7 @@ func TestFailedConditions(t *testing.T) {
 	}
 }
 
-// TestToldSubjects holds that there is a finding for each GPU where the subject has a place,
+// TestToldSubjects checks that there is a finding for each GPU where the subject has a place,
 // and one for all where it stands in brackets; and what both say of the GPUs.
 func TestToldSubjects(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
-// TestWho holds that a rule names the process that said a message as a verdict of the
+// TestWho checks that a rule names the process that said a message as a verdict of the
 // catalogue does, whatever the line tells of it.
 func TestWho(t *testing.T) {
 	text, err := fs.ReadFile(Files, "lib/logs.rego")

@@ -52,7 +52,7 @@ func reasonOf(f *facts.Facts, fact string) string {
 	return ""
 }
 
-// TestAttemptsWithoutProbe holds that what was not requested is unknown for that reason.
+// TestAttemptsWithoutProbe checks that what was not requested is unknown for that reason.
 func TestAttemptsWithoutProbe(t *testing.T) {
 	got := checktest.One(t, Check, attempted(attempt.Answer{Results: map[string]attempt.Result{
 		attempt.GetMempolicy: {Outcome: attempt.OK}, attempt.Mlock: {Outcome: attempt.OK},
@@ -62,7 +62,7 @@ func TestAttemptsWithoutProbe(t *testing.T) {
 	}
 }
 
-// TestAttemptsOfOlderRecordings holds that a recording without them still gives the calls that it holds.
+// TestAttemptsOfOlderRecordings checks that a recording without them still gives the calls that it holds.
 func TestAttemptsOfOlderRecordings(t *testing.T) {
 	m := attempted(nil)
 	delete(m.answers, attempt.Question)
@@ -71,7 +71,7 @@ func TestAttemptsOfOlderRecordings(t *testing.T) {
 	}
 }
 
-// TestAttemptsAreUntrusted holds that no answer of a recording becomes an outcome that attempts cannot have, and
+// TestAttemptsAreUntrusted checks that no answer of a recording becomes an outcome that attempts cannot have, and
 // that what is left out has a reason.
 func TestAttemptsAreUntrusted(t *testing.T) {
 	for name, answer := range map[string]any{

@@ -19,7 +19,7 @@ Everything that can hang has a deadline. A stage never outlasts the command: wha
 | --- | ---: | --- |
 `
 
-// TestGoldenDocs holds docs/deadlines.md equal to the table.
+// TestGoldenDocs checks that docs/deadlines.md equals the table.
 func TestGoldenDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(intro)
@@ -29,7 +29,7 @@ func TestGoldenDocs(t *testing.T) {
 	golden.File(t, filepath.Join("..", "..", "docs", "deadlines.md"), []byte(b.String()))
 }
 
-// TestNested holds that no stage outlasts what it is a part of.
+// TestNested checks that no stage outlasts what it is a part of.
 func TestNested(t *testing.T) {
 	within := Within(Whole)
 	for name, d := range map[string]time.Duration{

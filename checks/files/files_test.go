@@ -15,7 +15,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-// TestReader holds that what is read is what is there, in whatever pieces it comes,
+// TestReader checks that what is read is what is there, in whatever pieces it comes,
 // up to an error, which stays.
 func TestReader(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 3*blockBytes/16+1)
@@ -45,7 +45,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderAt holds that any part of a file is what is there, and an error where it
+// TestReaderAt checks that any part of a file is what is there, and an error where it
 // is.
 func TestReaderAt(t *testing.T) {
 	data := make([]byte, 2*blockBytes+100)
@@ -103,7 +103,7 @@ func (n never) Read([]byte) (int, error) {
 
 func (n never) ReadAt([]byte, int64) (int, error) { return n.Read(nil) }
 
-// TestNoAnswer holds, for each operation, that a file that never answers is given up
+// TestNoAnswer checks, for each operation, that a file that never answers is given up
 // when the context ends, with its cause, and when it was silent for too long.
 func TestNoAnswer(t *testing.T) {
 	file := never{make(chan struct{})}
@@ -139,7 +139,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestOS holds that the file system of this machine answers as package os does.
+// TestOS checks that the file system of this machine answers as package os does.
 func TestOS(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a")

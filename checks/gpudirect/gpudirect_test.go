@@ -95,7 +95,7 @@ func words(d *facts.GPUDirectFacts) string {
 	return b.String()
 }
 
-// TestRegistrations holds the facts that follow from each behavior of the libraries, that what is unknown has a
+// TestRegistrations checks the facts that follow from each behavior of the libraries, that what is unknown has a
 // reason and no outcome, and that a recording replays all of it.
 func TestRegistrations(t *testing.T) {
 	for _, tt := range []struct {
@@ -158,7 +158,7 @@ func withMount(path string) *facts.Facts {
 	return f
 }
 
-// TestReads holds the facts of a read: what was refused directly and works as cuFile is set up went through host
+// TestReads checks the facts of a read: what was refused directly and works as cuFile is set up went through host
 // memory, and what is unknown has a reason.
 func TestReads(t *testing.T) {
 	home, err := os.UserCacheDir()
@@ -204,7 +204,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestLate holds that the check ends before the time of the whole is over, whatever hangs, and that what it does not
+// TestLate checks that the check ends before the time of the whole is over, whatever hangs, and that what it does not
 // know has a reason.
 func TestLate(t *testing.T) {
 	simulate(t, map[string]string{"GPUDOCTOR_SIM_NICS": "1", "GPUDOCTOR_SIM_VERBS_FAULT": "hang-host", "GPUDOCTOR_SIM_CUFILE_FAULT": "hang-driver"})
@@ -227,7 +227,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestNothingToTry holds that nothing is asked where nothing can be tried, and that the full probe is named where
+// TestNothingToTry checks that nothing is asked where nothing can be tried, and that the full probe is named where
 // something could be.
 func TestNothingToTry(t *testing.T) {
 	down := on(probe.Full, 2, 2)
@@ -266,7 +266,7 @@ func TestNothingToTry(t *testing.T) {
 	}
 }
 
-// TestHostileAnswer holds that what a recording claims is bounded, and that nothing but the three outcomes is taken
+// TestHostileAnswer checks that what a recording claims is bounded, and that nothing but the three outcomes is taken
 // over.
 func TestHostileAnswer(t *testing.T) {
 	var a direct.Answer
@@ -303,7 +303,7 @@ func outcomesOf(gpus []facts.DirectGPU) []*facts.Attempt {
 	return list
 }
 
-// TestPairs holds, for machines of every shape, that each GPU and each NIC takes part, that there are never more pairs
+// TestPairs checks, for machines of every shape, that each GPU and each NIC takes part, that there are never more pairs
 // than both together, and that no GPU has a nearer NIC than its own.
 func TestPairs(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -39,7 +39,7 @@ var small = imagetest.Image{
 	},
 }
 
-// TestForms holds that the facts of an image are the same in every form, but for what
+// TestForms checks that the facts of an image are the same in every form, but for what
 // only some forms have.
 func TestForms(t *testing.T) {
 	var want []string
@@ -81,7 +81,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestFolders holds that the folders are read that PyTorch's library names, in every form.
+// TestFolders checks that the folders are read that PyTorch's library names, in every form.
 func TestFolders(t *testing.T) {
 	const torch = "opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so"
 	img := imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
@@ -100,7 +100,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestPacked holds that an archive that is compressed as a whole is the same image.
+// TestPacked checks that an archive that is compressed as a whole is the same image.
 func TestPacked(t *testing.T) {
 	for _, form := range []string{imagetest.Docker, imagetest.Archive, imagetest.Tar} {
 		at := imagetest.Write(t, small, form)
@@ -197,7 +197,7 @@ func tarOf(tb testing.TB, files ...imagetest.File) []byte {
 	return imagetest.Layer{Files: files}.Tar(tb)
 }
 
-// TestBroken holds what is said of images that cannot be read.
+// TestBroken checks what is said of images that cannot be read.
 func TestBroken(t *testing.T) {
 	good := tarOf(t, imagetest.File{Name: "usr/bin/true", Content: "x"}, imagetest.File{Name: lib + "libnccl.so.2", Content: strings.Repeat("x", 5000)})
 	bad := func(change func(b blobs, layer, manifest, index map[string]any)) func(*testing.T) string {
@@ -318,7 +318,7 @@ func damage(b blobs, digest string, raw []byte) {
 	write(b.t, blobFile(b, digest), raw)
 }
 
-// TestLimits holds that what an image may hold is bounded.
+// TestLimits checks that what an image may hold is bounded.
 func TestLimits(t *testing.T) {
 	many := make([]imagetest.File, 1000)
 	for i := range many {
@@ -384,7 +384,7 @@ func record(name, value string) string {
 	return fmt.Sprint(n) + rest
 }
 
-// TestCancelled holds that a reading ends with its context.
+// TestCancelled checks that a reading ends with its context.
 func TestCancelled(t *testing.T) {
 	at := imagetest.Write(t, small, imagetest.Layout)
 	ctx, cancel := context.WithTimeout(t.Context(), -time.Second)
@@ -394,7 +394,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestTickets holds that what people send in a ticket is not taken for an image.
+// TestTickets checks that what people send in a ticket is not taken for an image.
 func TestTickets(t *testing.T) {
 	sos := []string{"etc/hosts", "proc/cpuinfo", "sys/x", "usr/x", "var/log/dmesg", "sos_commands/pci/lspci", "version.txt"}
 	for name, names := range map[string][]string{
@@ -417,7 +417,7 @@ func TestTickets(t *testing.T) {
 	}
 }
 
-// FuzzLayer holds that no layer makes the reader fail in another way than with an error,
+// FuzzLayer checks that no layer makes the reader fail in another way than with an error,
 // or read more than its limits.
 func FuzzLayer(f *testing.F) {
 	f.Add(tarOf(f, small.Layers[0].Files...))

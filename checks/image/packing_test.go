@@ -33,7 +33,7 @@ func skippable(content string) []byte {
 	return append([]byte{0x50, 0x2a, 0x4d, 0x18, byte(len(content)), 0, 0, 0}, content...)
 }
 
-// TestPackings holds that a layer is the same however it is packed: as one stream, as several
+// TestPackings checks that a layer is the same however it is packed: as one stream, as several
 // in a row (pigz, zstd with several workers), and as the formats for partial pulls have it.
 func TestPackings(t *testing.T) {
 	plain := tarOf(t, append(slices.Clone(small.Layers[0].Files), imagetest.File{Name: "usr/share/x", Size: 300_000})...)
@@ -76,7 +76,7 @@ func TestPackings(t *testing.T) {
 	}
 }
 
-// TestMembers holds that whatever a member of a layer is, it is never taken for a library or
+// TestMembers checks that whatever a member of a layer is, it is never taken for a library or
 // for settings unless it is a file of the image, and that nothing of the machine is read
 // through it.
 func TestMembers(t *testing.T) {
@@ -107,7 +107,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestManyFiles holds that a layer of 200,000 files is read, in bounded memory: of a file that
+// TestManyFiles checks that a layer of 200,000 files is read, in bounded memory: of a file that
 // does not matter, a hash is kept.
 func TestManyFiles(t *testing.T) {
 	const files = 200_000

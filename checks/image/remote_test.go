@@ -96,7 +96,7 @@ func silent(n int) http.HandlerFunc {
 	}
 }
 
-// TestRemoteHostile holds what is said of a registry that does not give an image, or not the
+// TestRemoteHostile checks what is said of a registry that does not give an image, or not the
 // one that was asked for. Nothing of it is taken for an image.
 func TestRemoteHostile(t *testing.T) {
 	built := small.Build(t)
@@ -212,7 +212,7 @@ func TestRemoteHostile(t *testing.T) {
 	}
 }
 
-// TestRemoteLies holds that a manifest that is not the one that was asked for, and one whose
+// TestRemoteLies checks that a manifest that is not the one that was asked for, and one whose
 // sizes are wrong, are rejected.
 func TestRemoteLies(t *testing.T) {
 	built := small.Build(t)
@@ -251,7 +251,7 @@ func TestRemoteLies(t *testing.T) {
 	}
 }
 
-// TestPlatforms holds which image of an index is read, from a registry and from a layout.
+// TestPlatforms checks which image of an index is read, from a registry and from a layout.
 func TestPlatforms(t *testing.T) {
 	server := imagetest.Serve(t, nil)
 	platforms := []v1.Platform{
@@ -326,7 +326,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// TestRemoteEnds holds that a reading from a registry ends with its context, and leaves
+// TestRemoteEnds checks that a reading from a registry ends with its context, and leaves
 // nothing running.
 func TestRemoteEnds(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{"silence": silent(10), "no end": endless("application/json")} {

@@ -14,7 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// TestForms holds that each example of a form of kernel message gives one event of that
+// TestForms checks that each example of a form of kernel message gives one event of that
 // form and kind, with a value for each group that some example fills; that a text of it is
 // read likewise; and that the id and the fields are found again from the message alone.
 func TestForms(t *testing.T) {
@@ -66,7 +66,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestFields holds what forms take out of a line beside the typed fields.
+// TestFields checks what forms take out of a line beside the typed fields.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]map[string]string{
@@ -87,7 +87,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestToldApart holds that forms, and what they take out of lines, keep events apart.
+// TestToldApart checks that forms, and what they take out of lines, keep events apart.
 func TestToldApart(t *testing.T) {
 	t.Parallel()
 	events, _ := Parse(`
@@ -111,7 +111,7 @@ func TestToldApart(t *testing.T) {
 	}
 }
 
-// TestIdentify holds that events which have ids, or which no form fits, stay as they are.
+// TestIdentify checks that events which have ids, or which no form fits, stay as they are.
 func TestIdentify(t *testing.T) {
 	t.Parallel()
 	if Identify(nil) != nil {

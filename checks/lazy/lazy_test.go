@@ -31,7 +31,7 @@ func TestRegexp(t *testing.T) {
 	all.Wait()
 }
 
-// TestExpressions holds that the expressions of packages compile, and that no package
+// TestExpressions checks that the expressions of packages compile, and that no package
 // compiles one when the program starts.
 func TestExpressions(t *testing.T) {
 	folders := make(map[string][]*ast.File)

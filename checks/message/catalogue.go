@@ -104,7 +104,7 @@ var KernelForms = sync.OnceValue(func() []*KernelForm { return embedded(readKern
 func embedded[T any](read func(fs.FS) ([]T, error)) []T {
 	all, err := read(Files)
 	if err != nil {
-		panic(err) // A test holds that the catalogue is right.
+		panic(err) // A test checks that the catalogue is right.
 	}
 	return all
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCatalogue holds that each row is found by its own examples, and by no
+// TestCatalogue checks that each row is found by its own examples, and by no
 // row before it.
 func TestCatalogue(t *testing.T) {
 	rows, err := readStatements(os.DirFS("."))

@@ -43,7 +43,7 @@ func TestPlaceOf(t *testing.T) {
 	}
 }
 
-// TestAreasUsed holds that each area is that of files, of words or of a row.
+// TestAreasUsed checks that each area is that of files, of words or of a row.
 func TestAreasUsed(t *testing.T) {
 	table := data.Areas()
 	used := map[string]bool{}
@@ -68,7 +68,7 @@ func TestAreasUsed(t *testing.T) {
 	}
 }
 
-// TestPlaceOfRow holds that the area of a row counts more than that of the file, also where
+// TestPlaceOfRow checks that the area of a row counts more than that of the file, also where
 // the line shows no file.
 func TestPlaceOfRow(t *testing.T) {
 	row := &Statement{Program: "nccl", Area: "connection"}
@@ -95,7 +95,7 @@ func told(p *facts.Place) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }
 
-// TestEveryCode holds that each code is found by its name, its words and its number in
+// TestEveryCode checks that each code is found by its name, its words and its number in
 // each form of line that has one, and that of two codes whose words overlap the longer
 // counts.
 func TestEveryCode(t *testing.T) {
@@ -127,7 +127,7 @@ func TestEveryCode(t *testing.T) {
 	}
 }
 
-// FuzzPlaceOf holds that no line is beyond it, and that a place names an area that there
+// FuzzPlaceOf checks that no line is beyond it, and that a place names an area that there
 // is, and no more codes than it may.
 func FuzzPlaceOf(f *testing.F) {
 	for _, row := range Statements() {

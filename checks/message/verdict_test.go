@@ -12,7 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// TestShare holds that a row may take the verdict of another row, of another file as
+// TestShare checks that a row may take the verdict of another row, of another file as
 // well, and that one without a verdict of its own has none to give.
 func TestShare(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestVerdictOfNoComplaint holds that a row which is no complaint raises no alarm by itself,
+// TestVerdictOfNoComplaint checks that a row which is no complaint raises no alarm by itself,
 // and a warning none above medium.
 func TestVerdictOfNoComplaint(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestVerdictOfNoComplaint(t *testing.T) {
 	}
 }
 
-// TestParamFilled holds that a list holds what each message fills into each of its
+// TestParamFilled checks that a list holds what each message fills into each of its
 // elements, and each value once.
 func TestParamFilled(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestFillWho(t *testing.T) {
 	}
 }
 
-// TestVerdictsHaveFields holds that each place {name} of a verdict is a field of a row that
+// TestVerdictsHaveFields checks that each place {name} of a verdict is a field of a row that
 // has this verdict: words may stand in for a field that a line lacks ({name|words}), and a
 // name that no row has would show them always.
 func TestVerdictsHaveFields(t *testing.T) {

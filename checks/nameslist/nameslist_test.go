@@ -7,7 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/nameslist"
 )
 
-// TestSelects holds what NCCL takes by NCCL_IB_HCA.
+// TestSelects checks what NCCL takes by NCCL_IB_HCA.
 func TestSelects(t *testing.T) {
 	for _, tt := range []struct {
 		filter, device string

@@ -104,7 +104,7 @@ func TestReadFactsErrors(t *testing.T) {
 	}
 }
 
-// TestReadFactsRetired holds that a field that was retired is accepted whatever it
+// TestReadFactsRetired checks that a field that was retired is accepted whatever it
 // holds and dropped, that the facts have it no more, and that a name like it, or the
 // same one elsewhere, is refused.
 func TestReadFactsRetired(t *testing.T) {

@@ -99,7 +99,7 @@ func TestIsContainer(t *testing.T) {
 	}
 }
 
-// FuzzConfig holds that a parsed file gives known properties with known values.
+// FuzzConfig checks that a parsed file gives known properties with known values.
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte("{ // x\n\"properties\": {\"use_pci_p2pdma\": true, /* y */ \"rdma_peer_affinity_policy\": \"RoundRobin\",},}"))
 	f.Add([]byte(`{"properties": {"allow_compat_mode": 1}}`))
@@ -121,7 +121,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// FuzzModules holds that each known driver is either supported or not.
+// FuzzModules checks that each known driver is either supported or not.
 func FuzzModules(f *testing.F) {
 	f.Add([]byte("nvme: 4.0\nlnet: 1\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -161,7 +161,7 @@ func kindsOf(f *facts.Facts) map[string]bool {
 	return all
 }
 
-// TestReadFaults holds, for each operation that can fail or never end, at each
+// TestReadFaults checks, for each operation that can fail or never end, at each
 // place of a file, for each form of the file, alone, beside others and in a folder:
 // the others are read, and the one is named as not read. Alone, it is an error of
 // one line.
@@ -234,7 +234,7 @@ func TestReadFaults(t *testing.T) {
 	t.Logf("%d faults", len(all))
 }
 
-// TestReadDamaged holds that an archive that is cut off, or of which a byte is
+// TestReadDamaged checks that an archive that is cut off, or of which a byte is
 // another one, tells all that it told, or is named as not read.
 func TestReadDamaged(t *testing.T) {
 	heard := func(f *facts.Facts) (n int) {
@@ -279,7 +279,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// TestMaxBytes holds, for each limit: no more is read, what was read is told, and
+// TestMaxBytes checks, for each limit: no more is read, what was read is told, and
 // a limit that leaves anything out is named, and only that.
 func TestMaxBytes(t *testing.T) {
 	const lines = 4
@@ -362,7 +362,7 @@ func (s *stalls) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestReadDeadline holds that what was read before the deadline is told, and what
+// TestReadDeadline checks that what was read before the deadline is told, and what
 // was not is named: of a pipe that never ends, in whatever it comes packed.
 func TestReadDeadline(t *testing.T) {
 	tarball := tarred(t, "a.log", known, "b.log", known)
@@ -395,7 +395,7 @@ func TestReadDeadline(t *testing.T) {
 	}
 }
 
-// TestReadCancelled holds that a pipe to which nobody writes does not keep a
+// TestReadCancelled checks that a pipe to which nobody writes does not keep a
 // context waiting that is cancelled.
 func TestReadCancelled(t *testing.T) {
 	why := errors.New("stopped")
@@ -408,7 +408,7 @@ func TestReadCancelled(t *testing.T) {
 	}
 }
 
-// TestMembersLeftOut holds that each member of an archive that is not read is
+// TestMembersLeftOut checks that each member of an archive that is not read is
 // listed with the reason: the first ones by name, all of them by number.
 func TestMembersLeftOut(t *testing.T) {
 	var inTar bytes.Buffer

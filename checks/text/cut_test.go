@@ -10,7 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
 
-// TestOverwrittenLine holds that what a program says is heard where a progress bar
+// TestOverwrittenLine checks that what a program says is heard where a progress bar
 // took its place on the screen.
 func TestOverwrittenLine(t *testing.T) {
 	said := strings.TrimSuffix(known, "\n")
@@ -25,7 +25,7 @@ func TestOverwrittenLine(t *testing.T) {
 	}
 }
 
-// TestCutLines holds, for lines around the bound and in all forms of their ends, that
+// TestCutLines checks, for lines around the bound and in all forms of their ends, that
 // a line of which a part was not read is told, with how much, and no other.
 func TestCutLines(t *testing.T) {
 	for _, over := range []int{-1, 0, 1, 1000, parse.ChunkBytes, 2*parse.ChunkBytes + 7} {

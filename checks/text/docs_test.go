@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-// TestGoldenDocs holds that docs/evidence.md lists every kind of text, and the
+// TestGoldenDocs checks that docs/evidence.md lists every kind of text, and the
 // messages by program.
 func TestGoldenDocs(t *testing.T) {
 	const path = "../../docs/evidence.md"
@@ -72,7 +72,7 @@ func messagesTable() string {
 	return b.String()
 }
 
-// TestKinds holds that each kind is whole: it has an id of its own, a title,
+// TestKinds checks that each kind is whole: it has an id of its own, a title,
 // sections, anchors, and takes either lines or blocks.
 func TestKinds(t *testing.T) {
 	seen := make(map[string]bool)

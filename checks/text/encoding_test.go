@@ -134,7 +134,7 @@ func told(tb testing.TB, said string) string {
 	return texttest.Indented(tb, got.Facts)
 }
 
-// TestWrappings holds that a text tells the same, of the same lines, in whatever
+// TestWrappings checks that a text tells the same, of the same lines, in whatever
 // encoding and with whatever around its lines it comes; by day, each text in some ways.
 func TestWrappings(t *testing.T) {
 	tried, try := 0, night.Every(8)

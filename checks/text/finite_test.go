@@ -15,7 +15,7 @@ import (
 // numberInText is a number of a text.
 var numberInText = regexp.MustCompile(`\b\d+(?:\.\d+)?\b`)
 
-// TestNoInfinity holds that facts stay such as JSON can hold, whatever stands in
+// TestNoInfinity checks that facts stay such as JSON can hold, whatever stands in
 // place of the numbers of a text. By day each text has one other number in their place, or some.
 func TestNoInfinity(t *testing.T) {
 	t.Parallel()

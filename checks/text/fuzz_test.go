@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
 
-// FuzzRead holds, of any file: reading it ends, within the bound of what is read; it
+// FuzzRead checks, of any file: reading it ends, within the bound of what is read; it
 // gives texts, a recording or an error; each text is read, or it is told why not;
 // every line that is named is one of its text; and reading it again tells the same.
 func FuzzRead(f *testing.F) {
@@ -68,7 +68,7 @@ func FuzzRead(f *testing.F) {
 // bzipped is known as bzip2 packs it: the library only unpacks.
 var bzipped = []byte("\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\xde\x72\x24\x04\x00\x00\x0a\xdf\x80\x00\x10\x40\x61\x00\x10\x02\x00\x96\x00\x3f\xeb\xde\xe0\x20\x00\x6a\x22\x9e\x84\xc2\x62\x3f\x54\x0d\x0c\xd2\x04\x53\xf4\xa1\x99\x35\x06\x80\x0d\x0f\x51\x9f\x1b\x50\x16\xb6\x45\xb8\xd5\x8d\x72\xac\xde\x26\x60\xc3\x8b\xba\x28\x8b\xc8\x8c\x0b\xa4\xd0\x66\x42\x10\xb3\x57\x2f\x69\x05\xe8\x79\x66\x2c\xa5\x3b\xc1\x94\xe4\x28\x67\x74\x3e\x45\x77\x89\x39\xc6\xb3\x45\x0c\xf9\xe0\x18\x64\x94\x93\xe3\x26\x7e\x2e\xe4\x8a\x70\xa1\x21\xbc\xe4\x48\x08")
 
-// checkTexts holds what is true of the texts of every reading.
+// checkTexts checks what is true of the texts of every reading.
 func checkTexts(t *testing.T, got text.Result, most int64) {
 	t.Helper()
 	lines, read := map[string]int{}, int64(0)
@@ -108,7 +108,7 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 	}
 }
 
-// TestTextsOfFixtures holds the same of each text of the repository, in each form.
+// TestTextsOfFixtures checks the same of each text of the repository, in each form.
 func TestTextsOfFixtures(t *testing.T) {
 	texts := texttest.EveryText(t)
 	paths := map[string]string{}

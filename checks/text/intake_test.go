@@ -77,7 +77,7 @@ func utf16Bytes(order binary.ByteOrder, mark bool) []byte {
 	return b
 }
 
-// TestRead holds that a text is found in whatever it comes packed.
+// TestRead checks that a text is found in whatever it comes packed.
 func TestRead(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -146,7 +146,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadRefuses holds that what cannot be read is said so in one line.
+// TestReadRefuses checks that what cannot be read is said so in one line.
 func TestReadRefuses(t *testing.T) {
 	bomb := gzipped(gzipped(gzipped(gzipped(gzipped([]byte(known))))))
 	for name, tt := range map[string]struct {
@@ -179,7 +179,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadFolder holds that what is no text in a folder is listed and passed
+// TestReadFolder checks that what is no text in a folder is listed and passed
 // over: a pipe would wait for ever.
 func TestReadFolder(t *testing.T) {
 	dir := t.TempDir()
@@ -214,7 +214,7 @@ func TestReadFolder(t *testing.T) {
 	}
 }
 
-// TestReadFolders holds that the files of several folders are known by their paths, so that
+// TestReadFolders checks that the files of several folders are known by their paths, so that
 // two of the same name are distinct and a person finds them.
 func TestReadFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -266,7 +266,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLongLine holds that a line without an end is cut, takes little memory,
+// TestLongLine checks that a line without an end is cut, takes little memory,
 // and that the lines after it are read.
 func TestLongLine(t *testing.T) {
 	var before, after runtime.MemStats
@@ -287,7 +287,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestReadStops holds that an endless pipe is given up when it is asked to be.
+// TestReadStops checks that an endless pipe is given up when it is asked to be.
 func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &endless{line: []byte("y\n"), left: 1 << 62}
@@ -297,7 +297,7 @@ func TestReadStops(t *testing.T) {
 	}
 }
 
-// TestRecordingAmongTexts holds that a machine's own facts stay, and that what
+// TestRecordingAmongTexts checks that a machine's own facts stay, and that what
 // a log tells of a job is added.
 func TestRecordingAmongTexts(t *testing.T) {
 	dir := t.TempDir()

@@ -35,7 +35,7 @@ func save(t *testing.T, name string, data []byte) string {
 	return file
 }
 
-// TestMachinesAsTrees holds that the files of each recorded machine give the same facts as the
+// TestMachinesAsTrees checks that the files of each recorded machine give the same facts as the
 // recording of these files, as a folder and as an archive of each kind.
 func TestMachinesAsTrees(t *testing.T) {
 	for _, name := range fixtures.Examples() {
@@ -194,7 +194,7 @@ func TestSeveralMachines(t *testing.T) {
 	}
 }
 
-// TestCutTree holds that a tree that ends before its time, at any byte, shows no value that the whole
+// TestCutTree checks that a tree that ends before its time, at any byte, shows no value that the whole
 // one does not show, and that what may be missing is unknown.
 func TestCutTree(t *testing.T) {
 	entries := append(machineFiles(), treetest.Entry{Path: "sys/kernel/iommu_groups", Dir: true}, treetest.Entry{Path: "sys/class/iommu", Dir: true})
@@ -232,7 +232,7 @@ func TestCutTree(t *testing.T) {
 	}
 }
 
-// TestXZ holds that what xz -9 has compressed is read, and that what claims to need more memory than
+// TestXZ checks that what xz -9 has compressed is read, and that what claims to need more memory than
 // that is not.
 func TestXZ(t *testing.T) {
 	const packed = "fd377a585a000004e6d6b446020021011c00000010cf58cc01001c4e43434c2076657273696f6e20322e32382e392b6375646131332e300a" +
@@ -277,7 +277,7 @@ func packZstd(tb testing.TB, content string, window int) []byte {
 	return b.Bytes()
 }
 
-// TestZstd holds that what zstd has compressed is read, in an archive as well, that none of it is
+// TestZstd checks that what zstd has compressed is read, in an archive as well, that none of it is
 // lost without a word, and that what claims to need more memory than the bound is refused.
 func TestZstd(t *testing.T) {
 	const content = "NCCL version 2.28.9+cuda13.0\n"

@@ -10,7 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
 
-// TestStatementsNeed holds that no row of the catalogue misses a line because it lacks a
+// TestStatementsNeed checks that no row of the catalogue misses a line because it lacks a
 // literal: the lines are those of the rows' examples and of the repository's texts.
 func TestStatementsNeed(t *testing.T) {
 	lines := make(map[string]bool)

@@ -27,7 +27,7 @@ func said(content string) []string {
 	return all
 }
 
-// TestNoiseRows holds that every message of the catalogue is the same message, with the
+// TestNoiseRows checks that every message of the catalogue is the same message, with the
 // same fields, behind whatever was put around its line. By day that is one noise for each
 // row, each noise, and every eighth of the rest.
 func TestNoiseRows(t *testing.T) {
@@ -109,7 +109,7 @@ func toldAnywhere(tb testing.TB, content string) string {
 	return string(raw)
 }
 
-// TestNoiseTexts holds the same of every text, logs and the outputs of commands, by day with
+// TestNoiseTexts checks the same of every text, logs and the outputs of commands, by day with
 // some of the noises each.
 func TestNoiseTexts(t *testing.T) {
 	t.Parallel()
@@ -143,7 +143,7 @@ func TestNoiseTexts(t *testing.T) {
 	}
 }
 
-// TestColumns holds that tables are read however their columns are aligned.
+// TestColumns checks that tables are read however their columns are aligned.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	for name, table := range map[string]string{

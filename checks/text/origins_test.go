@@ -38,7 +38,7 @@ const placesQuery = `GPU 00000000:01:00.0
         Pending                           : Yes
 `
 
-// TestPlaces holds where facts are put down to.
+// TestPlaces checks where facts are put down to.
 func TestPlaces(t *testing.T) {
 	const port, gpu = "pci.devices[0000:00:01.1]", "gpus.devices[0000:01:00.0]"
 	for name, c := range map[string]struct {
@@ -92,7 +92,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestLaunchPlaces holds the lines of a launch's parts in each form of one.
+// TestLaunchPlaces checks the lines of a launch's parts in each form of one.
 func TestLaunchPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -138,7 +138,7 @@ func TestLaunchPlaces(t *testing.T) {
 	}
 }
 
-// FuzzPlaces holds of any two texts that a place is a line of the text that it
+// FuzzPlaces checks of any two texts that a place is a line of the text that it
 // names, and is given once for a fact.
 func FuzzPlaces(f *testing.F) {
 	f.Add(texttest.LspciVerbose, placesQuery)

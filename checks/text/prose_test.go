@@ -6,7 +6,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
 
-// TestProse holds which sentences say that a program needs a variable: those that
+// TestProse checks which sentences say that a program needs a variable: those that
 // tell of a run, and none that explains, advises or asks.
 func TestProse(t *testing.T) {
 	for line, want := range map[string]bool{

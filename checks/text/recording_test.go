@@ -10,7 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 )
 
-// TestTextAfterRecording holds that what follows the end of a recording is the
+// TestTextAfterRecording checks that what follows the end of a recording is the
 // same wherever the recording comes from: blank lines are nothing, and anything
 // else is one line that names the place.
 func TestTextAfterRecording(t *testing.T) {

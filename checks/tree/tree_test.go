@@ -38,7 +38,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestKeepsRecorded holds that all files of /sys and /proc that the recorded machines hold are kept,
+// TestKeepsRecorded checks that all files of /sys and /proc that the recorded machines hold are kept,
 // and that no folder above them is left out. Recordings of another time hold some that no check reads today.
 func TestKeepsRecorded(t *testing.T) {
 	unread := func(at string) bool {
@@ -140,7 +140,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// TestMasked holds that a /sys of folders alone, as of a container that masks it, does not show that
+// TestMasked checks that a /sys of folders alone, as of a container that masks it, does not show that
 // there is no PCI device.
 func TestMasked(t *testing.T) {
 	m := tree.New(&tree.Budget{})
@@ -203,7 +203,7 @@ func TestUname(t *testing.T) {
 	}
 }
 
-// FuzzTree holds that no archive makes a tree show that something does not exist, whatever
+// FuzzTree checks that no archive makes a tree show that something does not exist, whatever
 // its links and however it ends.
 func FuzzTree(f *testing.F) {
 	seed := func(entries ...treetest.Entry) []byte {

@@ -57,7 +57,7 @@ func readAction(t *testing.T) action {
 // expression is what a runner replaces: ${{ inputs.from }}.
 var expression = regexp.MustCompile(`\$\{\{ ([a-z0-9_.-]+) \}\}`)
 
-// TestActionFile holds that the scripts of action.yml contain no expression, since a
+// TestActionFile checks that the scripts of action.yml contain no expression, since a
 // runner puts its value into the script as it is, that every input is used, and that the
 // default version is this one.
 func TestActionFile(t *testing.T) {
@@ -84,7 +84,7 @@ func TestActionFile(t *testing.T) {
 	}
 }
 
-// TestActionLint holds that actionlint finds no fault in the example workflow, in its use of
+// TestActionLint checks that actionlint finds no fault in the example workflow, in its use of
 // action.yml, and in the steps of action.yml, read as those of a workflow.
 func TestActionLint(t *testing.T) {
 	t.Parallel()
@@ -302,7 +302,7 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// TestActionDownload holds that nothing is run but a program with the checksum of the
+// TestActionDownload checks that nothing is run but a program with the checksum of the
 // release, and the one given.
 func TestActionDownload(t *testing.T) {
 	t.Parallel()
@@ -383,7 +383,7 @@ func TestActionDownload(t *testing.T) {
 	})
 }
 
-// TestActionInjection holds that no value of an input, and no name of a file, is run by the
+// TestActionInjection checks that no value of an input, and no name of a file, is run by the
 // shell, adds an output, or is taken for a command of the runner.
 func TestActionInjection(t *testing.T) {
 	t.Parallel()
@@ -435,7 +435,7 @@ func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
 	}
 }
 
-// TestActionSource holds that the action builds the commit that it is of.
+// TestActionSource checks that the action builds the commit that it is of.
 func TestActionSource(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

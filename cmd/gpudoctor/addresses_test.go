@@ -70,7 +70,7 @@ var resolveErrors = []struct{ words, number string }{
 	{"Name or service not known", "-2"}, {"Temporary failure in name resolution", "-3"}, {"No address associated with hostname", "-5"},
 }
 
-// TestUnresolvedNames holds that a host name that does not resolve is called that, whichever
+// TestUnresolvedNames checks that a host name that does not resolve is called that, whichever
 // program tells it.
 func TestUnresolvedNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "job.log")
@@ -84,7 +84,7 @@ func TestUnresolvedNames(t *testing.T) {
 	}
 }
 
-// TestNamelessConnects holds that a connection that failed without an address has the causes
+// TestNamelessConnects checks that a connection that failed without an address has the causes
 // of one to another machine.
 func TestNamelessConnects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "job.log")
@@ -112,7 +112,7 @@ func firstRule(t *testing.T, path, text string) string {
 	return d.Findings[0].Rule
 }
 
-// TestAddresses holds that the address to which a connection failed says why, whichever
+// TestAddresses checks that the address to which a connection failed says why, whichever
 // library tells it.
 func TestAddresses(t *testing.T) {
 	t.Parallel()

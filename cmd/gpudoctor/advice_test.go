@@ -160,7 +160,7 @@ func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situati
 // anything to look at.
 type adviceTally map[string]int
 
-// TestAdviceFits holds, for all situations, that no advice sets what is in force
+// TestAdviceFits checks, for all situations, that no advice sets what is in force
 // already, that no variable is both set and unset, that no command has a gap, that
 // all formats tell the advice in one order, and that what an advice takes and how
 // long it lasts are true.
@@ -298,7 +298,7 @@ func withVariable(env *facts.EnvFacts, v facts.Variable) *facts.EnvFacts {
 	return &facts.EnvFacts{Variables: all}
 }
 
-// keepsWhatIsNeeded holds that no advice unsets what a finding of medium severity
+// keepsWhatIsNeeded checks that no advice unsets what a finding of medium severity
 // or above names as its cure, but where that finding names the opposite first.
 func keepsWhatIsNeeded(t *testing.T, known knowledge, d *report.Document) {
 	t.Helper()
@@ -614,7 +614,7 @@ func lastsAsSaid(t *testing.T, a remedies.Advice, seen adviceTally) {
 	}
 }
 
-// repeatsNothing holds that no two remedies for a finding are the same action.
+// repeatsNothing checks that no two remedies for a finding are the same action.
 func repeatsNothing(t *testing.T, all []remedies.Advice) {
 	t.Helper()
 	seen := map[string]string{}
@@ -634,7 +634,7 @@ func repeatsNothing(t *testing.T, all []remedies.Advice) {
 	}
 }
 
-// checksAgain holds that the command that checks again examines the same.
+// checksAgain checks that the command that checks again examines the same.
 func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) {
 	t.Helper()
 	want := "gpudoctor check --from " + remedies.Quote(r.source.from[0])

@@ -25,7 +25,7 @@ func machineOf(t *testing.T, name string) (*report.Document, *plan.Plan) {
 	return d, must(planOf(d, ""))
 }
 
-// TestAdviseDiff holds of each launch file and a machine that the file with its patch has
+// TestAdviseDiff checks of each launch file and a machine that the file with its patch has
 // what a job there needs: nothing is patched again, no finding of medium severity or above is
 // new, and what the patch is about is found no more.
 func TestAdviseDiff(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAdviseDiff(t *testing.T) {
 	}
 }
 
-// fits patches a file, and holds that it fits then. It reports whether there was something
+// fits patches a file, and checks that it fits then. It reports whether there was something
 // to patch.
 func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan) bool {
 	t.Helper()
@@ -117,7 +117,7 @@ func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan)
 	return len(made.Changes) > 0
 }
 
-// FuzzPatchedText holds that a text that was patched is still read as a launch.
+// FuzzPatchedText checks that a text that was patched is still read as a launch.
 func FuzzPatchedText(f *testing.F) {
 	f.Add("pod.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    resources: {limits: {nvidia.com/gpu: 8}}\n")
 	f.Add("run.sh", "#!/bin/sh\ndocker run --gpus all image torchrun --nproc-per-node=8 train.py\n")

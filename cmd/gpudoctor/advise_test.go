@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// TestAdviceIsAccepted holds that what advise writes for a machine is right for gpudoctor itself:
+// TestAdviceIsAccepted checks that what advise writes for a machine is right for gpudoctor itself:
 // check --profile launch finds nothing wrong with it on that machine, but for faults of the
 // machine. Without the size of /dev/shm it does.
 func TestAdviceIsAccepted(t *testing.T) {

@@ -25,7 +25,7 @@ var isRead = map[rules.Area]func(f *facts.Facts) bool{
 	rules.AreaJob:         func(f *facts.Facts) bool { return f.Logs != nil },
 }
 
-// TestAreas holds, for all situations, that no area with a finding is ok, nor one whose
+// TestAreas checks, for all situations, that no area with a finding is ok, nor one whose
 // facts were not read or whose rules were not judged, and that areas and verdict agree.
 func TestAreas(t *testing.T) {
 	t.Parallel()
@@ -126,7 +126,7 @@ func wrongAreas(known knowledge, s situation, d *report.Document) []string {
 	return faults
 }
 
-// TestNothingKnownNoAreaIsOK holds that where nothing is known all areas of the machine
+// TestNothingKnownNoAreaIsOK checks that where nothing is known all areas of the machine
 // are unknown, and that an area is not ok without the section that it rests on.
 func TestNothingKnownNoAreaIsOK(t *testing.T) {
 	known := learnt(t)
@@ -160,7 +160,7 @@ func TestNothingKnownNoAreaIsOK(t *testing.T) {
 	}
 }
 
-// TestAreasOfSomeRules holds that a rule that was left out leaves no area ok.
+// TestAreasOfSomeRules checks that a rule that was left out leaves no area ok.
 func TestAreasOfSomeRules(t *testing.T) {
 	known := learnt(t)
 	whole := healthyPair(t)

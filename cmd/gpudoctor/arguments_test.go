@@ -26,7 +26,7 @@ func testApp() *cli.App {
 	return app
 }
 
-// TestFlagsAgree holds what parseLine rests on: a flag's name means the same
+// TestFlagsAgree checks what parseLine rests on: a flag's name means the same
 // flag in all commands, and takes a value in all or in none.
 func TestFlagsAgree(t *testing.T) {
 	app := testApp()
@@ -130,7 +130,7 @@ func form(f cli.Flag, n int) []string {
 	return []string{dashes + name + "=" + value}
 }
 
-// TestAnyOrder holds that every command sees the same, in whatever order its
+// TestAnyOrder checks that every command sees the same, in whatever order its
 // name, its flags and its words are typed: each command, each pair of its
 // flags, none to two words.
 func TestAnyOrder(t *testing.T) {
@@ -187,7 +187,7 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// TestArrange holds what becomes of words that look like flags, and of letters
+// TestArrange checks what becomes of words that look like flags, and of letters
 // in one.
 func TestArrange(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
@@ -226,7 +226,7 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// FuzzArrange holds that no command line is a crash, and that what is arranged
+// FuzzArrange checks that no command line is a crash, and that what is arranged
 // stays as it is.
 func FuzzArrange(f *testing.F) {
 	for _, line := range []string{"check --from a -qv", "explain x --policy\x00p", "-- --", "--=", "-=x check", "help probe p2p", "probe --help nonsense", "check -o= ---"} {
@@ -251,7 +251,7 @@ func FuzzArrange(f *testing.F) {
 	})
 }
 
-// TestValueNeeded holds that every flag of every command says by its name that
+// TestValueNeeded checks that every flag of every command says by its name that
 // its value is missing or empty.
 func TestValueNeeded(t *testing.T) {
 	tried := 0
@@ -290,7 +290,7 @@ func TestValueNeeded(t *testing.T) {
 	}
 }
 
-// TestUnknownFlag holds that a flag that a command lacks is named as it was
+// TestUnknownFlag checks that a flag that a command lacks is named as it was
 // typed, with a hint that leads on.
 func TestUnknownFlag(t *testing.T) {
 	for line, want := range map[string]string{
@@ -318,7 +318,7 @@ func TestUnknownFlag(t *testing.T) {
 	}
 }
 
-// TestHelpEverywhere holds that --help shows the help of the command that is
+// TestHelpEverywhere checks that --help shows the help of the command that is
 // named, wherever it stands.
 func TestHelpEverywhere(t *testing.T) {
 	for _, c := range arguments.Leaves(testApp().Commands) {

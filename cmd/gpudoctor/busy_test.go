@@ -16,7 +16,7 @@ import (
 // one by the SMs of either.
 const slowCopies = 10
 
-// TestOthers holds, for each time at which another process may use a GPU, for each
+// TestOthers checks, for each time at which another process may use a GPU, for each
 // state of the path and with --probe-busy and without: a rate that was measured
 // meanwhile is never a finding and never health; wrong data always is a finding, and
 // a path that is slow while nobody else is there, too. The management library is

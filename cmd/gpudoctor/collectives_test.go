@@ -39,7 +39,7 @@ func collected(outcome probe.Outcome, cause probe.Cause, works ...string) *probe
 	return c
 }
 
-// TestCollectiveFailureIsNeverHealth holds, by enumeration, that whatever fails in whichever arm,
+// TestCollectiveFailureIsNeverHealth checks, by enumeration, that whatever fails in whichever arm,
 // and whichever rules are left out, the verdict is not healthy and the exit code not 0.
 func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 	t.Parallel()
@@ -188,7 +188,7 @@ func processesWith(t *testing.T, mark string) []string {
 	return all
 }
 
-// TestCollectivesReplay holds that a snapshot gives the collectives that were run when it was
+// TestCollectivesReplay checks that a snapshot gives the collectives that were run when it was
 // made, and the same findings.
 func TestCollectivesReplay(t *testing.T) {
 	t.Parallel()
@@ -234,7 +234,7 @@ func simulatedHost(t *testing.T, libraries []string, home string, env []string, 
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestCollectiveCures holds that a plain check, and one with the full probe, finds a setting that breaks collectives
+// TestCollectiveCures checks that a plain check, and one with the full probe, finds a setting that breaks collectives
 // or slows them down, tries the cure, and advises it first.
 func TestCollectiveCures(t *testing.T) {
 	t.Parallel()
@@ -294,7 +294,7 @@ func TestCollectiveCures(t *testing.T) {
 	}
 }
 
-// TestLimitCures holds that a soft limit below the hard one with which collectives fail is found, and that raising
+// TestLimitCures checks that a soft limit below the hard one with which collectives fail is found, and that raising
 // it is proven.
 func TestLimitCures(t *testing.T) {
 	t.Parallel()
@@ -328,7 +328,7 @@ func TestLimitCures(t *testing.T) {
 	}
 }
 
-// TestCollectivesWithoutReason holds, for each circumstance, whether a check runs collectives that nobody asked for:
+// TestCollectivesWithoutReason checks, for each circumstance, whether a check runs collectives that nobody asked for:
 // where a library, a GPU and a reason are there, and nowhere else.
 func TestCollectivesWithoutReason(t *testing.T) {
 	t.Parallel()
@@ -383,7 +383,7 @@ func TestCollectivesWithoutReason(t *testing.T) {
 // roomForLarge is what a simulated GPU takes for an all-reduce that shows the bandwidth of its links.
 const roomForLarge = "GPUDOCTOR_SIM_MEMORY=83886080"
 
-// TestSlowCollectives holds that a healthy machine gets no finding, that one whose all-reduce is far slower than the
+// TestSlowCollectives checks that a healthy machine gets no finding, that one whose all-reduce is far slower than the
 // links gets one that names the way it takes, and that a setting that explains it is told instead.
 func TestSlowCollectives(t *testing.T) {
 	t.Parallel()
@@ -433,7 +433,7 @@ func TestSlowCollectives(t *testing.T) {
 	}
 }
 
-// TestOwnLog holds that a cause that the probe's library states is reported by the rule of its message, with the failure
+// TestOwnLog checks that a cause that the probe's library states is reported by the rule of its message, with the failure
 // under it, and that the same warning of collectives that work, or of another arm, reports nothing.
 func TestOwnLog(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,7 @@ func prefixes(word string, n int) []string {
 	return all
 }
 
-// TestCompletion holds that every beginning of every command, flag and value is
+// TestCompletion checks that every beginning of every command, flag and value is
 // completed, in each way in which it can be typed.
 func TestCompletion(t *testing.T) {
 	if testing.Short() {
@@ -132,7 +132,7 @@ func TestCompletion(t *testing.T) {
 // freeText are flags that take any text.
 var freeText = []string{subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag}
 
-// TestCompletionIsTrue holds that each value that is offered is taken, that no
+// TestCompletionIsTrue checks that each value that is offered is taken, that no
 // flag that takes a value is left without an answer, and that what is there is
 // not offered again.
 func TestCompletionIsTrue(t *testing.T) {
@@ -193,7 +193,7 @@ func TestCompletionIsTrue(t *testing.T) {
 	}
 }
 
-// TestFormatNames holds that a format's extension is its name as well.
+// TestFormatNames checks that a format's extension is its name as well.
 func TestFormatNames(t *testing.T) {
 	for _, end := range report.Extensions() {
 		of, _ := report.FormatOf("r" + end)
@@ -233,7 +233,7 @@ func bashWords(line string) []string {
 	return words
 }
 
-// TestBashCompletion holds that the script for bash, run by bash, offers what
+// TestBashCompletion checks that the script for bash, run by bash, offers what
 // complete answers, cut to what bash puts in place.
 func TestBashCompletion(t *testing.T) {
 	slowWithRace(t)

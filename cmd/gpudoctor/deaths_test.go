@@ -125,7 +125,7 @@ func marked(mark, text string) string {
 	return b.String()
 }
 
-// TestDeaths holds that a rank that died by itself is named with its line, however the
+// TestDeaths checks that a rank that died by itself is named with its line, however the
 // job was started, whichever rank it was and whatever the others say of it.
 func TestDeaths(t *testing.T) {
 	t.Parallel()
@@ -190,7 +190,7 @@ func diagnosed(t *testing.T, text string) []rules.Finding {
 	return found
 }
 
-// TestCaughtExceptions holds that a traceback is no alarm where the work goes on.
+// TestCaughtExceptions checks that a traceback is no alarm where the work goes on.
 func TestCaughtExceptions(t *testing.T) {
 	var steps strings.Builder
 	for i := range 12 {

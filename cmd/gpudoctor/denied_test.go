@@ -52,7 +52,7 @@ func asNobody(program, dir, line string, env ...string) (c *exec.Cmd, other bool
 	return c, other
 }
 
-// TestForeignHome holds that settings that the user may not read are ignored, and that
+// TestForeignHome checks that settings that the user may not read are ignored, and that
 // this is told: containers that run with any user ID often have the HOME of root.
 func TestForeignHome(t *testing.T) {
 	program, err := exec.LookPath("gpudoctor")
@@ -95,7 +95,7 @@ func TestForeignHome(t *testing.T) {
 	}
 }
 
-// TestDenied holds what a user is told who may not read or write something. The
+// TestDenied checks what a user is told who may not read or write something. The
 // program runs as nobody if the test runs as root, who may do all.
 func TestDenied(t *testing.T) {
 	program, err := exec.LookPath("gpudoctor")

@@ -130,7 +130,7 @@ func commandsOf(page string) []string {
 	return slices.DeleteFunc(found, func(s string) bool { return placeholder.MatchString(s) || strings.Contains(s, "<(") })
 }
 
-// TestDocumentedCommands holds that each command of README.md and docs works as it stands:
+// TestDocumentedCommands checks that each command of README.md and docs works as it stands:
 // it is neither wrong usage nor an error.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
@@ -186,7 +186,7 @@ var session = regexp.MustCompile("(?ms)^```console\n\\$ ([^\n]*)\n(.*?)^```$")
 // took is how long something took, which differs from run to run.
 var took = regexp.MustCompile(` +\(?\d+(?:\.\d+)? m?s\)?$`)
 
-// TestGoldenDocuments holds that commands print what README.md and docs show.
+// TestGoldenDocuments checks that commands print what README.md and docs show.
 func TestGoldenDocuments(t *testing.T) {
 	folder := desk(t)
 	shown := 0

@@ -28,7 +28,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// TestEvidenceStands holds that what a report says of a text stands there: for
+// TestEvidenceStands checks that what a report says of a text stands there: for
 // each text of the repository, and each incident where those are at hand, every
 // place that evidence names, and every place that the facts name, is a line of
 // that text, and that line says what is shown (see stands).

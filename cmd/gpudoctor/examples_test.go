@@ -37,7 +37,7 @@ func withoutTimes(t *testing.T, d *report.Document) string {
 	return string(b)
 }
 
-// TestExamplesJudged holds which rules could not be judged on a recorded machine
+// TestExamplesJudged checks which rules could not be judged on a recorded machine
 // that is healthy: that rules ask for what they need costs it nothing.
 func TestExamplesJudged(t *testing.T) {
 	type want struct {
@@ -70,7 +70,7 @@ func TestExamplesJudged(t *testing.T) {
 	}
 }
 
-// TestLogOfOneLine holds that a log of one line lets no rule pass.
+// TestLogOfOneLine checks that a log of one line lets no rule pass.
 func TestLogOfOneLine(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "one.log")
 	if err := os.WriteFile(log, []byte("node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n"), 0o600); err != nil {

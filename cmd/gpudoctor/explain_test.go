@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestExplain holds that every id and every word is explained, and in ASCII where that is
+// TestExplain checks that every id and every word is explained, and in ASCII where that is
 // asked for.
 func TestExplain(t *testing.T) {
 	known, err := learn("")

@@ -100,7 +100,7 @@ var forPeople = map[string]string{
 	"facts.Mount.Protocol":                     setting,
 }
 
-// TestFactsAreRead holds that each field of the facts is read: by a rule, by Go code
+// TestFactsAreRead checks that each field of the facts is read: by a rule, by Go code
 // other than that which sets it, by those who read the report in JSON, or, for a
 // reason, by people.
 //

@@ -22,7 +22,7 @@ type madeFault struct {
 // leastNamed is the part of the faults made on purpose that must be named right.
 const leastNamed = 0.95
 
-// TestFaults holds that the outputs of faults which were made on purpose with a real job on
+// TestFaults checks that the outputs of faults which were made on purpose with a real job on
 // two H200 are named right, that each that is not is known to be missed, and that there is no
 // alarm on a job that went through.
 func TestFaults(t *testing.T) {

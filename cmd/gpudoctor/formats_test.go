@@ -99,7 +99,7 @@ func mistold(d *report.Document, r formattest.Report, format string) string {
 	return ""
 }
 
-// TestFormatsOfAll holds, for all situations and each format for CI systems and monitors, that
+// TestFormatsOfAll checks, for all situations and each format for CI systems and monitors, that
 // the readers of others take the report, and that it has every finding with its consequences,
 // whatever was not examined, and the exit code.
 func TestFormatsOfAll(t *testing.T) {

@@ -172,7 +172,7 @@ func verdictOf(d *report.Document) registered {
 	return r
 }
 
-// TestRegistrationHangs holds that a NIC that hangs costs its own outcome, in time, and leaves no process.
+// TestRegistrationHangs checks that a NIC that hangs costs its own outcome, in time, and leaves no process.
 func TestRegistrationHangs(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)

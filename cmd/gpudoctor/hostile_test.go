@@ -22,7 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 )
 
-// hostile holds what steers a terminal, turns the direction of writing, hides, or
+// hostile checks what steers a terminal, turns the direction of writing, hides, or
 // is no text: each control character of C0 and C1 but NUL and the line break,
 // sequences of terminals, marks of direction, characters without width, tags,
 // surrogates and bytes that are no UTF-8.
@@ -40,7 +40,7 @@ func hostile() string {
 	return b.String()
 }
 
-// shown holds that what a command prints steers no terminal.
+// shown checks that what a command prints steers no terminal.
 func shown(t *testing.T, what, output string) {
 	t.Helper()
 	if !utf8.ValidString(output) {
@@ -57,7 +57,7 @@ func shown(t *testing.T, what, output string) {
 	}
 }
 
-// runShown runs a command line in this process and holds that nothing that it prints
+// runShown runs a command line in this process and checks that nothing that it prints
 // or writes steers a terminal.
 func runShown(t *testing.T, what string, args ...string) (code int, stdout string) {
 	t.Helper()
@@ -117,7 +117,7 @@ func planted(v any, path string, take func(path string) bool) any {
 	return v
 }
 
-// TestHostileFacts holds it for the strings of facts: of the whole machine, and
+// TestHostileFacts checks it for the strings of facts: of the whole machine, and
 // of each section by itself.
 func TestHostileFacts(t *testing.T) {
 	slowWithRace(t)
@@ -170,7 +170,7 @@ func writeHostile(t *testing.T, file string, raw []byte) {
 	}
 }
 
-// TestHostileTexts holds it for texts of every kind, in files, folders and
+// TestHostileTexts checks it for texts of every kind, in files, folders and
 // archives with hostile names, and for recorded machines.
 func TestHostileTexts(t *testing.T) {
 	slowWithRace(t)
@@ -246,7 +246,7 @@ func TestHostileTexts(t *testing.T) {
 	checkShown(t, "refused check of a recording", "--from", damaged)
 }
 
-// TestHostilePolicy holds it for every text of a rule and of a remedy, and for
+// TestHostilePolicy checks it for every text of a rule and of a remedy, and for
 // the names of their files; and that line breaks of texts stay.
 func TestHostilePolicy(t *testing.T) {
 	slowWithRace(t)
@@ -351,7 +351,7 @@ func restoring(f cli.Flag) func() {
 	return func() {}
 }
 
-// TestHostileWords holds it for what is typed: each flag of each command, each
+// TestHostileWords checks it for what is typed: each flag of each command, each
 // argument, each name of a command, and each variable that stands for a flag.
 func TestHostileWords(t *testing.T) {
 	slowWithRace(t)

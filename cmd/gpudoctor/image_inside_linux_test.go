@@ -14,7 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
 
-// TestImagesInside holds that gpudoctor finds the same where it runs in the image: in a
+// TestImagesInside checks that gpudoctor finds the same where it runs in the image: in a
 // process whose root folder is that of the image.
 func TestImagesInside(t *testing.T) {
 	exe, err := os.Executable()

@@ -233,7 +233,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestImageAdvice holds that advice about an image is for its author: no variable is set or
+// TestImageAdvice checks that advice about an image is for its author: no variable is set or
 // unset in a shell, and a new image is made of whatever fixes it.
 func TestImageAdvice(t *testing.T) {
 	slowWithRace(t)
@@ -284,7 +284,7 @@ func graveFindings(d *report.Document) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// TestImageRefused holds that an image that cannot be read, and a wrong use of the flags,
+// TestImageRefused checks that an image that cannot be read, and a wrong use of the flags,
 // end with exit code 2, one line, a hint, and no report.
 func TestImageRefused(t *testing.T) {
 	dir := t.TempDir()
@@ -342,7 +342,7 @@ func TestImageRefused(t *testing.T) {
 	}
 }
 
-// TestImageUnknown holds that what is not known of an image is not healthy.
+// TestImageUnknown checks that what is not known of an image is not healthy.
 func TestImageUnknown(t *testing.T) {
 	empty := imagetest.Image{Env: usual, Layers: []imagetest.Layer{{Files: []imagetest.File{file("usr/bin/true", "x"), file("etc/passwd", "x"), file("bin/sh", "x"), file("var/x", "x")}}}}
 	bare := imagetest.Write(t, goodImages[0].img, imagetest.Folder)
@@ -368,7 +368,7 @@ func TestImageUnknown(t *testing.T) {
 	}
 }
 
-// TestImageFacts holds that the facts of an image can be written and judged later, and that
+// TestImageFacts checks that the facts of an image can be written and judged later, and that
 // a file that was not kept is not taken for one that does not exist.
 func TestImageFacts(t *testing.T) {
 	img := issueImage

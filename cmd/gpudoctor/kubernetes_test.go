@@ -38,7 +38,7 @@ func readJob(raw []byte) (*batchv1.Job, error) {
 	return &job, errors.Join(append(strict, err)...)
 }
 
-// TestKubernetesFields holds that the manifests have the fields of Kubernetes' types and no
+// TestKubernetesFields checks that the manifests have the fields of Kubernetes' types and no
 // others, and that a misspelled one is found.
 func TestKubernetesFields(t *testing.T) {
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestKubernetesFields(t *testing.T) {
 	}
 }
 
-// checkJob holds what the API server requires beyond types (pkg/apis/batch/validation and
+// checkJob checks what the API server requires beyond types (pkg/apis/batch/validation and
 // pkg/apis/core/validation of Kubernetes), and what gpudoctor needs in a pod.
 func checkJob(t *testing.T, file string, job *batchv1.Job) {
 	t.Helper()
@@ -119,7 +119,7 @@ func checkJob(t *testing.T, file string, job *batchv1.Job) {
 	}
 }
 
-// TestKubernetesJudged holds that the manifests pass gpudoctor's own judgement of launches,
+// TestKubernetesJudged checks that the manifests pass gpudoctor's own judgement of launches,
 // and that the arguments in them are right.
 func TestKubernetesJudged(t *testing.T) {
 	slowWithRace(t)

@@ -97,7 +97,7 @@ func judgedFiles(t *testing.T, file, target string) (*report.Document, []string)
 	return d, got
 }
 
-// TestLaunchFiles holds that each case of fixtures/launches is judged as its comment says,
+// TestLaunchFiles checks that each case of fixtures/launches is judged as its comment says,
 // with the line of each fault, that the exit code follows, and that half of them are good.
 func TestLaunchFiles(t *testing.T) {
 	slowWithRace(t)

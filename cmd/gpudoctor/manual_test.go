@@ -12,14 +12,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-// TestGoldenManual holds the manual page.
+// TestGoldenManual checks the manual page.
 func TestGoldenManual(t *testing.T) {
 	app := testApp()
 	app.Setup()
 	golden.File(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), []byte(manualPage(app)))
 }
 
-// TestManual holds that the page names every command and every flag, and that mandoc
+// TestManual checks that the page names every command and every flag, and that mandoc
 // finds no fault in it.
 func TestManual(t *testing.T) {
 	app := testApp()

@@ -9,7 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
 )
 
-// TestMarkdownOfAll holds, for all situations, that the report in Markdown is valid, short
+// TestMarkdownOfAll checks, for all situations, that the report in Markdown is valid, short
 // enough for a ticket, and that it names every finding and every remedy.
 func TestMarkdownOfAll(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,7 @@ func writeTestFile(t *testing.T, file string, content []byte) {
 	}
 }
 
-// TestSignalsWhileGathering holds that each signal that ends the program does so
+// TestSignalsWhileGathering checks that each signal that ends the program does so
 // while it waits for its input, with the code of the signal and without a word;
 // and that a signal that the program was started without is not heard.
 func TestSignalsWhileGathering(t *testing.T) {
@@ -207,7 +207,7 @@ func commandLines(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestOutputFails holds for every command that a report that could not be
+// TestOutputFails checks for every command that a report that could not be
 // written gives exit code 2 and one line, and a reader that has gone no word and
 // the code that it would have been.
 func TestOutputFails(t *testing.T) {
@@ -244,7 +244,7 @@ func TestOutputFails(t *testing.T) {
 	}
 }
 
-// TestClosedStreams holds, for every set of closed standard streams, that what is
+// TestClosedStreams checks, for every set of closed standard streams, that what is
 // meant for one never gets into a file, and that a report that was lost is told
 // by the exit code.
 func TestClosedStreams(t *testing.T) {
@@ -294,7 +294,7 @@ func TestClosedStreams(t *testing.T) {
 	}
 }
 
-// TestFileSizeLimit holds that a limit on the size of files (RLIMIT_FSIZE), whose
+// TestFileSizeLimit checks that a limit on the size of files (RLIMIT_FSIZE), whose
 // signal SIGXFSZ ends other programs, is told like a full disk.
 func TestFileSizeLimit(t *testing.T) {
 	t.Parallel()
@@ -322,7 +322,7 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 }
 
-// TestOutputs holds for both commands that write files, and for what -o may
+// TestOutputs checks for both commands that write files, and for what -o may
 // name, that the file is whole and has kept its mode and owner, or that the exit
 // code is 2, one line says why and nothing has changed. Package outfile holds the
 // same for many more targets; here they pass through the command line, as a user
@@ -445,7 +445,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestOutputsApart holds that no output is written over an input, another output
+// TestOutputsApart checks that no output is written over an input, another output
 // or what standard output is redirected to, however the names are spelled.
 func TestOutputsApart(t *testing.T) {
 	dir := t.TempDir()

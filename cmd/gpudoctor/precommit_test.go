@@ -57,7 +57,7 @@ func (h preCommitHook) run(t *testing.T, folder string, arguments ...string) (st
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// TestPreCommitFiles holds which files the hooks are given.
+// TestPreCommitFiles checks which files the hooks are given.
 func TestPreCommitFiles(t *testing.T) {
 	t.Parallel()
 	hook := readPreCommitHooks(t)["gpudoctor-launch"]
@@ -120,7 +120,7 @@ func TestPreCommitLaunch(t *testing.T) {
 	}
 }
 
-// TestPreCommitNames holds that the name of a file is an argument whatever is in it, and
+// TestPreCommitNames checks that the name of a file is an argument whatever is in it, and
 // that one file with a fault fails the hook.
 func TestPreCommitNames(t *testing.T) {
 	t.Parallel()

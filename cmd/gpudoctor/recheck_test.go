@@ -28,7 +28,7 @@ func parseRequest(t *testing.T, flags []string) request {
 	return got
 }
 
-// TestRecheckKnowsFlags holds that of each flag it was decided whether a command
+// TestRecheckKnowsFlags checks that of each flag it was decided whether a command
 // that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
 	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "exclude", "target", "driver", "platform", "plain-http"}
@@ -40,7 +40,7 @@ func TestRecheckKnowsFlags(t *testing.T) {
 	}
 }
 
-// TestRecheck holds, for all sets of flags, that the command that checks again asks
+// TestRecheck checks, for all sets of flags, that the command that checks again asks
 // for the same.
 func TestRecheck(t *testing.T) {
 	slowWithRace(t)
@@ -107,7 +107,7 @@ func TestRecheck(t *testing.T) {
 	t.Logf("%d sets of flags", tried)
 }
 
-// TestRecheckOfImage holds the same of the machine that an image is judged for.
+// TestRecheckOfImage checks the same of the machine that an image is judged for.
 func TestRecheckOfImage(t *testing.T) {
 	for _, flags := range [][]string{
 		{"--profile", "image", "--driver", "550.54"},

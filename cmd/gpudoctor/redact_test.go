@@ -57,7 +57,7 @@ func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 	return slices.Concat(found, out, skipped, []string{fmt.Sprintf("%s, exit %d", d.Verdict.State, d.Verdict.ExitCode)})
 }
 
-// TestRedactionKeepsDiagnosis holds that the redacted facts of every recorded
+// TestRedactionKeepsDiagnosis checks that the redacted facts of every recorded
 // machine and of every text give the diagnosis that the facts themselves give.
 func TestRedactionKeepsDiagnosis(t *testing.T) {
 	known := learnt(t)
@@ -311,7 +311,7 @@ func secretsPlanted(t *testing.T) int {
 	return n
 }
 
-// TestRedactWhere holds which version of a report goes where: that with names to a
+// TestRedactWhere checks which version of a report goes where: that with names to a
 // terminal or a pipe alone.
 func TestRedactWhere(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))

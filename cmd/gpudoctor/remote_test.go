@@ -31,7 +31,7 @@ func locked(usual http.Handler) http.Handler {
 	})
 }
 
-// TestImageLogin holds that the passwords of docker login are used, and what is said where
+// TestImageLogin checks that the passwords of docker login are used, and what is said where
 // there is none, a wrong one, or only a program that may know it. That program is not run.
 func TestImageLogin(t *testing.T) {
 	server := imagetest.Serve(t, locked)
@@ -75,7 +75,7 @@ func TestImageLogin(t *testing.T) {
 	}
 }
 
-// TestImagePlatform holds that the target decides which image of several is read, unless the
+// TestImagePlatform checks that the target decides which image of several is read, unless the
 // command line does.
 func TestImagePlatform(t *testing.T) {
 	var platforms []v1.Platform
@@ -107,7 +107,7 @@ func TestImagePlatform(t *testing.T) {
 	}
 }
 
-// TestRegistryOnly holds what commands that do not write reports say of a registry.
+// TestRegistryOnly checks what commands that do not write reports say of a registry.
 func TestRegistryOnly(t *testing.T) {
 	for command, want := range map[string]string{"facts": "the registry cannot be reached", "topo": "only images are read from a registry", "probe p2p": "only images are read from a registry"} {
 		var stdout, stderr bytes.Buffer
@@ -119,7 +119,7 @@ func TestRegistryOnly(t *testing.T) {
 	}
 }
 
-// TestImageAgain holds that the command that checks an image in a registry again names it as
+// TestImageAgain checks that the command that checks an image in a registry again names it as
 // --from takes it.
 func TestImageAgain(t *testing.T) {
 	s := source{from: []string{"127.0.0.1:1/org/app:1"}}
@@ -133,7 +133,7 @@ func TestImageAgain(t *testing.T) {
 	}
 }
 
-// TestConnections holds that one package of the program can open connections, that which
+// TestConnections checks that one package of the program can open connections, that which
 // reads images from a registry; another asks the kernel for the addresses of interfaces, and
 // a third connects a child to itself, where it listens.
 func TestConnections(t *testing.T) {

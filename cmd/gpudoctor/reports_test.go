@@ -15,7 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// TestReportsOfAll holds, for all situations, what people need to act on a report.
+// TestReportsOfAll checks, for all situations, what people need to act on a report.
 func TestReportsOfAll(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -53,7 +53,7 @@ var (
 	htmlTitle     = regexp.MustCompile(`<h3 [^>]*><span class="number">\d+</span> (.*)</h3>`)
 )
 
-// titlesDiffer holds that no two findings of a report have the same title.
+// titlesDiffer checks that no two findings of a report have the same title.
 func titlesDiffer(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	for format, title := range map[string]*regexp.Regexp{"markdown": markdownTitle, "html": htmlTitle} {
 		var titles []string
@@ -71,7 +71,7 @@ func titlesDiffer(d *report.Document, written map[string]string, seen adviceTall
 	return faults
 }
 
-// verdictCounts holds that a verdict which is not made of the findings counts them.
+// verdictCounts checks that a verdict which is not made of the findings counts them.
 func verdictCounts(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	if d.Verdict.State == report.Findings || len(d.Findings) == 0 {
 		return nil
@@ -102,7 +102,7 @@ var (
 	}
 )
 
-// certaintySaysOfWhat holds that each finding of medium severity or above says whether the
+// certaintySaysOfWhat checks that each finding of medium severity or above says whether the
 // cause or only the symptom is known, in all formats with the same words.
 func certaintySaysOfWhat(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	var told []string
@@ -124,7 +124,7 @@ func certaintySaysOfWhat(_ *report.Document, written map[string]string, seen adv
 	return faults
 }
 
-// namesTheLine holds that the advice to debug a program begins with what the finding knows
+// namesTheLine checks that the advice to debug a program begins with what the finding knows
 // of the place: the line that failed.
 func namesTheLine(d *report.Document, _ map[string]string, seen adviceTally) (faults []string) {
 	for _, a := range d.Advice {
@@ -168,7 +168,7 @@ var (
 	variableName = regexp.MustCompile(`\b(?:NCCL|UCX|CUDA|TORCH|NVSHMEM|HSA|HIP|ROCR)_[A-Z0-9_]+[A-Z0-9]\b`)
 )
 
-// keepsUnits holds that no line of a text, and no blank that breaking of a page, parts a
+// keepsUnits checks that no line of a text, and no blank that breaking of a page, parts a
 // number from its unit.
 func keepsUnits(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	seen["units in text"] += len(wholeUnit.FindAllString(written["text"], -1))
@@ -185,7 +185,7 @@ func keepsUnits(_ *report.Document, written map[string]string, seen adviceTally)
 	return faults
 }
 
-// marksCode holds that a page marks the variables that its remedies and findings name.
+// marksCode checks that a page marks the variables that its remedies and findings name.
 func marksCode(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	body := findingsOf(written["html"])
 	seen["variables in code"] += len(variableName.FindAllString(strings.Join(regexp.MustCompile(`<p>.*</p>`).FindAllString(body, -1), ""), -1))
@@ -204,7 +204,7 @@ func findingsOf(page string) string {
 	return evidence.ReplaceAllString(body, "")
 }
 
-// explainsTerms holds that a term which a finding of medium severity or above uses in its
+// explainsTerms checks that a term which a finding of medium severity or above uses in its
 // title or message is explained once in text and Markdown, and that none is explained where
 // there is no such finding.
 func explainsTerms(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {

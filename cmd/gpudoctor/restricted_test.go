@@ -92,7 +92,7 @@ var asDocker = restricted.To{
 	SHM: "size=64m", Limited: true, Memlock: 64 << 10, Powerless: true, Isolated: true, Deny: restricted.NUMACalls, Errno: unix.EPERM,
 }
 
-// TestRestrictedContainer holds that, in a process that the kernel really restricts, each of the restrictions is
+// TestRestrictedContainer checks that, in a process that the kernel really restricts, each of the restrictions is
 // named with what lifts it for the runtime in question.
 func TestRestrictedContainer(t *testing.T) {
 	t.Parallel()
@@ -126,7 +126,7 @@ func TestRestrictedContainer(t *testing.T) {
 	}
 }
 
-// TestUnrestrictedContainer holds that a container that has all of this has none of these findings.
+// TestUnrestrictedContainer checks that a container that has all of this has none of these findings.
 func TestUnrestrictedContainer(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)

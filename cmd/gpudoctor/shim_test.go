@@ -122,7 +122,7 @@ func (f shimmed) harmless() bool {
 	return f.unseen || slices.ContainsFunc(harmless, func(call string) bool { return f.fault == "error-"+call+"=999" })
 }
 
-// TestShim holds that each fault that the shim shows is the one that the simulated
+// TestShim checks that each fault that the shim shows is the one that the simulated
 // driver shows, by what the program makes of it; that it is not a healthy machine's;
 // and that no process is left. Without an order the shim does nothing.
 func TestShim(t *testing.T) {
@@ -206,7 +206,7 @@ func ofCopies(j judgement) judgement {
 	})}
 }
 
-// TestGPURun holds that the script for a machine with GPUs runs the program with
+// TestGPURun checks that the script for a machine with GPUs runs the program with
 // each fault, prints what comes of it, and fails where that is wrong.
 func TestGPURun(t *testing.T) {
 	t.Parallel()
@@ -260,7 +260,7 @@ func TestGPURun(t *testing.T) {
 	}
 }
 
-// TestShimActsInTheChild holds that the program's own process is left alone.
+// TestShimActsInTheChild checks that the program's own process is left alone.
 func TestShimActsInTheChild(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)

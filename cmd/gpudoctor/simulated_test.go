@@ -458,7 +458,7 @@ var hanging = []simulated{
 		"reboot", "driver-hang critical confirmed host", "driver-hang high likely host")},
 }
 
-// TestSimulated holds that each fault gives its outcomes, its finding and its
+// TestSimulated checks that each fault gives its outcomes, its finding and its
 // first remedy, and that a healthy machine is quiet.
 func TestSimulated(t *testing.T) {
 	t.Parallel()
@@ -474,7 +474,7 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// TestFailClosed holds that none of the faults that once passed for health does.
+// TestFailClosed checks that none of the faults that once passed for health does.
 func TestFailClosed(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
@@ -492,7 +492,7 @@ func TestFailClosed(t *testing.T) {
 	}
 }
 
-// TestDeadline holds that the program ends within its deadline whatever hangs, by
+// TestDeadline checks that the program ends within its deadline whatever hangs, by
 // the default timeouts, and is not green.
 func TestDeadline(t *testing.T) {
 	needsNoGPU(t)
@@ -532,7 +532,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestSimulatedHangs holds the same where something hangs, and that the
+// TestSimulatedHangs checks the same where something hangs, and that the
 // program ends all the same. They wait at the same time, but each is left alone
 // until it hangs: nothing else is to take longer than its short timeout.
 func TestSimulatedHangs(t *testing.T) {
@@ -721,7 +721,7 @@ var reportSchema = sync.OnceValues(func() (*validator.Schema, error) {
 	return validator.NewCompiler().Compile(filepath.Join("..", "..", "docs", "report.schema.json"))
 })
 
-// validate holds that standard output is one report that keeps the contract.
+// validate checks that standard output is one report that keeps the contract.
 func validate(t *testing.T, stdout string) {
 	t.Helper()
 	schema, err := reportSchema()

@@ -40,7 +40,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestLinked holds that the parts of OPA that would make the program 5 MB larger are
+// TestLinked checks that the parts of OPA that would make the program 5 MB larger are
 // not linked: the rules are evaluated by v1/topdown.
 func TestLinked(t *testing.T) {
 	list, err := exec.Command("go", "list", "-deps", ".").Output()

@@ -117,7 +117,7 @@ func (s slurm) reports(t *testing.T) []string {
 const nodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE 'completing|draining|allocated' || break; sleep 0.1; done" +
 	"\nsinfo --noheader --Node --format='%N %T'; sinfo --noheader --list-reasons --format='%N: %E'"
 
-// TestSlurmProlog holds that the prolog lets jobs onto good nodes, and that Slurm drains a
+// TestSlurmProlog checks that the prolog lets jobs onto good nodes, and that Slurm drains a
 // node of which it says that no job can run there, with the reason, and no other.
 func TestSlurmProlog(t *testing.T) {
 	if testing.Short() {
@@ -243,7 +243,7 @@ func TestSlurmBatch(t *testing.T) {
 	}
 }
 
-// TestSlurmFiles holds that the prolog names rules that exist, and that the batch script
+// TestSlurmFiles checks that the prolog names rules that exist, and that the batch script
 // passes gpudoctor's own judgement.
 func TestSlurmFiles(t *testing.T) {
 	slowWithRace(t)

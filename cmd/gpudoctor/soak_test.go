@@ -181,7 +181,7 @@ type soakVerdict struct {
 	Findings []string
 }
 
-// TestSoak holds that whatever disturbs the program on a healthy machine, it
+// TestSoak checks that whatever disturbs the program on a healthy machine, it
 // names no fault that is not there, leaves no process and no file behind, writes
 // its files whole or not at all, and tells a person in one line what went wrong.
 func TestSoak(t *testing.T) {

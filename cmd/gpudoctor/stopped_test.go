@@ -30,7 +30,7 @@ const (
 	gone = 10 * time.Second
 )
 
-// TestStopped holds that whatever ends the program while a driver hangs, no
+// TestStopped checks that whatever ends the program while a driver hangs, no
 // process, no file and no half-written report is left.
 func TestStopped(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ var stoppedRules = map[string]string{
 	"memory-bomb": "x := [[i, j, k] | some i in numbers.range(1, 1000); some j in numbers.range(1, 1000); some k in numbers.range(1, 1000)]\n\tcount(x) == 1",
 }
 
-// TestStoppedRules holds that a rule which is stopped is told in every format, that
+// TestStoppedRules checks that a rule which is stopped is told in every format, that
 // what others find is reported, and that nothing is called healthy.
 func TestStoppedRules(t *testing.T) {
 	slowWithRace(t)
@@ -103,7 +103,7 @@ func writeRule(t *testing.T, dir, id, body string) {
 	}
 }
 
-// toldInOneLine holds that a rule and its reason stand together, whatever breaks the lines of a terminal. Rules
+// toldInOneLine checks that a rule and its reason stand together, whatever breaks the lines of a terminal. Rules
 // with the same reason share a line.
 func toldInOneLine(t *testing.T, format, text, id, reason string) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// TestTexts holds that each case of fixtures/texts is diagnosed as its comment
+// TestTexts checks that each case of fixtures/texts is diagnosed as its comment
 // says: "want: RULE SEVERITY CONFIDENCE" is the first finding, "first: REMEDY"
 // the first advice, and "healthy" that nothing of medium or above is found.
 func TestTexts(t *testing.T) {
@@ -70,7 +70,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestHealthyNoise holds that healthy texts stay so behind whatever launchers, collectors
+// TestHealthyNoise checks that healthy texts stay so behind whatever launchers, collectors
 // of logs and people put around their lines: each kind of noise is tried on one of them.
 func TestHealthyNoise(t *testing.T) {
 	t.Parallel()

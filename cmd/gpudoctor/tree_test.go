@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// TestTreesJudged holds that the copy of a machine's files is never healthy, and that no rule finds
+// TestTreesJudged checks that the copy of a machine's files is never healthy, and that no rule finds
 // anything in it which it does not find in the recording, unless the recording has what
 // explains it, such as the probe.
 func TestTreesJudged(t *testing.T) {

@@ -40,7 +40,7 @@ func (d dead) Open(name string) (files.File, error) {
 	return d.OS.Open(name)
 }
 
-// TestDeadShare holds that files on a dead network share do not stop the command
+// TestDeadShare checks that files on a dead network share do not stop the command
 // before it has begun: they are refused where they are all that was given, and else
 // the others are examined.
 func TestDeadShare(t *testing.T) {
@@ -78,7 +78,7 @@ func TestDeadShare(t *testing.T) {
 	}
 }
 
-// TestMaxBytesFlag holds which sizes --max-bytes takes.
+// TestMaxBytesFlag checks which sizes --max-bytes takes.
 func TestMaxBytesFlag(t *testing.T) {
 	for value, want := range map[string]int64{"500MB": 500e6, "2GiB": 2 << 30, "64 KiB": 64 << 10, "1": 1, "0": 0, "-1": 0, "x": 0, "": 0, "1e30": 0, "1.5GiB": 3 << 29, "99999999EB": 0, "5QB": 0} {
 		got, err := parseMaxBytes(t, value)

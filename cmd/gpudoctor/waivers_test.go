@@ -46,7 +46,7 @@ func waiving(t *testing.T, known knowledge, s situation, verdict *rules.Verdict,
 	return report.New(in)
 }
 
-// TestWaiversOfAll holds, for all situations: if every finding is waived, each is listed as
+// TestWaiversOfAll checks, for all situations: if every finding is waived, each is listed as
 // waived, in every format, and none counts; what was not examined stays as it was, the exit
 // code of it too, and no verdict becomes healthy. If all waivers have expired, every finding
 // counts as if there were none. A waiver of one rule is for the findings of this rule alone.

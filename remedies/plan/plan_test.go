@@ -147,7 +147,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestOrder holds that ranks follow the order of GPUs that the plan sets.
+// TestOrder checks that ranks follow the order of GPUs that the plan sets.
 func TestOrder(t *testing.T) {
 	f := machineOf(4)
 	for i := range f.Links.Pairs {
@@ -164,7 +164,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestHostileNames holds that a name that would be a line or a command of its own is not taken.
+// TestHostileNames checks that a name that would be a line or a command of its own is not taken.
 func TestHostileNames(t *testing.T) {
 	for _, name := range []string{"mlx5_0\nLD_PRELOAD=/tmp/x.so", "$(reboot)", "a b", "`id`", "a;b", "", "\x1b[2J", "é"} {
 		f := machineOf(2)
@@ -188,7 +188,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestTable holds that the conditions of the table are those that there are, that its remedies
+// TestTable checks that the conditions of the table are those that there are, that its remedies
 // set something in a container, and that nothing in braces is left.
 func TestTable(t *testing.T) {
 	conditions := study(&facts.Facts{}).conditions
@@ -216,7 +216,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestFlags holds that each flag of docker run that a remedy has is a setting, but for the
+// TestFlags checks that each flag of docker run that a remedy has is a setting, but for the
 // binding to NUMA nodes, which ranks have.
 func TestFlags(t *testing.T) {
 	for _, r := range known(t).Remedies() {
@@ -240,7 +240,7 @@ func finding(rule string, severity rules.Severity, ids ...string) rules.Finding 
 	}
 }
 
-// TestAdvised holds what a plan takes of the advice: the fix, and a workaround where the files of
+// TestAdvised checks what a plan takes of the advice: the fix, and a workaround where the files of
 // a job cannot fix it; nothing for remarks, and what cannot be written as a step.
 func TestAdvised(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAreas holds that the tables of areas and codes name nothing that is not there, and
+// TestAreas checks that the tables of areas and codes name nothing that is not there, and
 // that each pattern is right.
 func TestAreas(t *testing.T) {
 	table := Areas()
@@ -77,7 +77,7 @@ func TestAreas(t *testing.T) {
 	}
 }
 
-// checkCauses holds that each cause has a way to decide whether it is the one.
+// checkCauses checks that each cause has a way to decide whether it is the one.
 func checkCauses(t *testing.T, of string, causes []string) {
 	t.Helper()
 	for i, cause := range causes {
@@ -90,7 +90,7 @@ func checkCauses(t *testing.T, of string, causes []string) {
 	}
 }
 
-// TestAreaOf holds that files are placed by their patterns, and that words overrule only
+// TestAreaOf checks that files are placed by their patterns, and that words overrule only
 // the files that they are for.
 func TestAreaOf(t *testing.T) {
 	for _, of := range []struct{ library, file, said, want string }{

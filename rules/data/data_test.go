@@ -17,7 +17,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestFiles holds that each YAML file is a table.
+// TestFiles checks that each YAML file is a table.
 func TestFiles(t *testing.T) {
 	names, err := filepath.Glob("*.yaml")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// checkSources holds that a row, or a table, says where it is from.
+// checkSources checks that a row, or a table, says where it is from.
 func checkSources(t *testing.T, of string, sources ...string) {
 	t.Helper()
 	if len(sources) == 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestExperiments holds that each switch says which values turn it off and what is at fault
+// TestExperiments checks that each switch says which values turn it off and what is at fault
 // then, that words name switches, and that each pattern is right.
 func TestExperiments(t *testing.T) {
 	table := Experiments()

@@ -45,7 +45,7 @@ func TestGPUModels(t *testing.T) {
 	checkSources(t, "gpu_models", table.Sources...)
 }
 
-// TestGPUModelOf holds what the table says of names as drivers, lspci and people write
+// TestGPUModelOf checks what the table says of names as drivers, lspci and people write
 // them, and that each row is the first for some name.
 func TestGPUModelOf(t *testing.T) {
 	names := map[string]string{
@@ -112,7 +112,7 @@ func TestNVIDIAFunctions(t *testing.T) {
 	}
 }
 
-// TestAcceptedLanes holds that each id is one, and that the lanes are fewer than all 16.
+// TestAcceptedLanes checks that each id is one, and that the lanes are fewer than all 16.
 func TestAcceptedLanes(t *testing.T) {
 	for id, lanes := range GPUModels().AcceptedLanes {
 		if !regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id) || !slices.Contains([]int{1, 2, 4, 8}, lanes) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestJobNeeds holds that each row says when, what and why, and that no row sets what another
+// TestJobNeeds checks that each row says when, what and why, and that no row sets what another
 // one under the same conditions does.
 func TestJobNeeds(t *testing.T) {
 	table := JobNeeds()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLimits holds that no value was forgotten, and that none lies on the wrong side of another.
+// TestLimits checks that no value was forgotten, and that none lies on the wrong side of another.
 func TestLimits(t *testing.T) {
 	table := Limits()
 	v := reflect.ValueOf(table).Elem()
@@ -36,7 +36,7 @@ func TestLimits(t *testing.T) {
 	checkSources(t, "limits", table.Sources...)
 }
 
-// TestCUDADrivers holds that a newer CUDA needs a newer driver.
+// TestCUDADrivers checks that a newer CUDA needs a newer driver.
 func TestCUDADrivers(t *testing.T) {
 	last := 0
 	old, major := Limits().OldCUDADrivers, Limits().CUDADrivers

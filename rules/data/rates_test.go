@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRates holds that no value was forgotten, and that fractions are fractions.
+// TestRates checks that no value was forgotten, and that fractions are fractions.
 func TestRates(t *testing.T) {
 	table := Rates()
 	v := reflect.ValueOf(table).Elem()
@@ -34,7 +34,7 @@ func TestRates(t *testing.T) {
 	checkSources(t, "rates", table.Sources...)
 }
 
-// TestPaths holds that each type of path has its share, and that a farther one has no larger one.
+// TestPaths checks that each type of path has its share, and that a farther one has no larger one.
 func TestPaths(t *testing.T) {
 	table := Rates()
 	last := table.Network
@@ -53,7 +53,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestPCIe holds the rates that the specification and data sheets give.
+// TestPCIe checks the rates that the specification and data sheets give.
 func TestPCIe(t *testing.T) {
 	for _, tt := range []struct {
 		gts   float64

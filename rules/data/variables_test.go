@@ -9,7 +9,7 @@ import (
 
 var confidences = []string{"confirmed", "likely", "possible"}
 
-// TestVariableRows holds that each row names variables that somebody reads, and says why
+// TestVariableRows checks that each row names variables that somebody reads, and says why
 // and how much they hurt, and where that stands.
 func TestVariableRows(t *testing.T) {
 	table := Variables()
@@ -67,7 +67,7 @@ func TestVariableRows(t *testing.T) {
 	checkSources(t, "the table", table.Guide)
 }
 
-// TestVariableRowsDecide holds that no row stands below one that always fits before it.
+// TestVariableRowsDecide checks that no row stands below one that always fits before it.
 func TestVariableRowsDecide(t *testing.T) {
 	always := map[string]int{}
 	for i, row := range Variables().Rows {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// TestParse holds which words are references, and what they stand for.
+// TestParse checks which words are references, and what they stand for.
 func TestParse(t *testing.T) {
 	const sum = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for text, want := range map[string]string{
@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that a reference that is accepted stands for the same image when it is
+// FuzzParse checks that a reference that is accepted stands for the same image when it is
 // written in full.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"docker://ubuntu", "ghcr.io/a/b:c", "a.b/c@sha256:0", "[::1]:5/a"} {
@@ -100,7 +100,7 @@ func passwords(t *testing.T) []string {
 	return []string{name}
 }
 
-// TestPasswords holds to which hosts a password is sent, whatever the registry answers: to
+// TestPasswords checks to which hosts a password is sent, whatever the registry answers: to
 // itself, and to the host that it names for logging in. Requests that must not be sent at all
 // are not.
 func TestPasswords(t *testing.T) {
@@ -211,7 +211,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestLogins holds which entry of which file counts, and what is said where only a program
+// TestLogins checks which entry of which file counts, and what is said where only a program
 // may know the password.
 func TestLogins(t *testing.T) {
 	of := func(name, password string) string {
@@ -274,7 +274,7 @@ func TestLogins(t *testing.T) {
 	}
 }
 
-// TestLoginFiles holds where passwords are looked for.
+// TestLoginFiles checks where passwords are looked for.
 func TestLoginFiles(t *testing.T) {
 	for _, tt := range []struct{ env, want string }{
 		{"", ""},

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 
 var small = Sizes{File: 64 << 10, Locked: 64 << 10}
 
-// TestAsk holds that each attempt has an outcome here, and that nothing is left of them.
+// TestAsk checks that each attempt has an outcome here, and that nothing is left of them.
 func TestAsk(t *testing.T) {
 	before := namesIn(t, "/dev/shm")
 	a, err := Ask(t.Context(), true, small)
@@ -58,7 +58,7 @@ func namesIn(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestAskWithoutProbe holds that only the basic calls are made without the probe.
+// TestAskWithoutProbe checks that only the basic calls are made without the probe.
 func TestAskWithoutProbe(t *testing.T) {
 	a, err := Ask(t.Context(), false, small)
 	if err != nil {
@@ -77,7 +77,7 @@ func TestAskCanceled(t *testing.T) {
 	}
 }
 
-// TestUnknownAttempt holds that a child without an answer leaves a reason, and no outcome.
+// TestUnknownAttempt checks that a child without an answer leaves a reason, and no outcome.
 func TestUnknownAttempt(t *testing.T) {
 	results, err := runAll(t.Context(), order{Names: []string{"moonshine", GetMempolicy}}, nil)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestUnknownAttempt(t *testing.T) {
 	}
 }
 
-// TestEnding holds that an end of the child is never an outcome, unless a filter caused it.
+// TestEnding checks that an end of the child is never an outcome, unless a filter caused it.
 func TestEnding(t *testing.T) {
 	for _, tt := range []struct {
 		r    child.Result

@@ -82,7 +82,7 @@ func under(t *testing.T, to restricted.To, names []string) map[string]Result {
 
 const connectionBytes = 9637888
 
-// TestRestricted holds what is found out where the kernel really restricts a process.
+// TestRestricted checks what is found out where the kernel really restricts a process.
 func TestRestricted(t *testing.T) {
 	names := []string{GetMempolicy, SetMempolicy, Mbind, MovePages, Mlock}
 	refused := func(call, errno string, bytes int64) Result {
@@ -146,7 +146,7 @@ func TestRestricted(t *testing.T) {
 	}
 }
 
-// TestRestrictedSockets holds that a connection that is forbidden has an outcome or a reason, and is never ok.
+// TestRestrictedSockets checks that a connection that is forbidden has an outcome or a reason, and is never ok.
 func TestRestrictedSockets(t *testing.T) {
 	for name, call := range map[string]uint32{
 		"socket": unix.SYS_SOCKET, "bind": unix.SYS_BIND, "listen": unix.SYS_LISTEN, "connect": unix.SYS_CONNECT, "accept4": unix.SYS_ACCEPT4,

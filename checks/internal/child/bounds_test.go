@@ -24,7 +24,7 @@ type script struct {
 	Code  byte
 }
 
-// TestFlood holds that a child that writes without end is ended soon, that the
+// TestFlood checks that a child that writes without end is ended soon, that the
 // result names the stream, and that this costs a share of one core.
 func TestFlood(t *testing.T) {
 	for _, tt := range []struct {
@@ -76,7 +76,7 @@ func spent(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestUnsent holds that a message that could not be sent is told, although the
+// TestUnsent checks that a message that could not be sent is told, although the
 // task ran to its end.
 func TestUnsent(t *testing.T) {
 	var sizes []int
@@ -93,7 +93,7 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
-// TestBoundedRate holds by a clock of its own that no more is read than the burst
+// TestBoundedRate checks by a clock of its own that no more is read than the burst
 // and the rate allow, whatever the sizes of the reads, and that less costs no
 // pause.
 func TestBoundedRate(t *testing.T) {
@@ -127,7 +127,7 @@ func TestBoundedRate(t *testing.T) {
 	}
 }
 
-// TestBoundedBytes holds that as much as the bound is no flood, and one byte more
+// TestBoundedBytes checks that as much as the bound is no flood, and one byte more
 // is, of which no more is read.
 func TestBoundedBytes(t *testing.T) {
 	limit := bounds{bytes: 1000, burst: 1 << 20, rate: 1 << 20}
@@ -154,7 +154,7 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// TestInboxBounds holds each bound of the messages.
+// TestInboxBounds checks each bound of the messages.
 func TestInboxBounds(t *testing.T) {
 	done := `{"done":true}` + "\n"
 	for _, tt := range []struct {

@@ -262,7 +262,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestTalk holds that a child gets the files and the words of its parent.
+// TestTalk checks that a child gets the files and the words of its parent.
 func TestTalk(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -512,7 +512,7 @@ noise of a library
 	}
 }
 
-// TestWords holds that an error that a child tells is bounded, and stays UTF-8.
+// TestWords checks that an error that a child tells is bounded, and stays UTF-8.
 func TestWords(t *testing.T) {
 	for in, want := range map[string]int{
 		"": 0, "no luck": 7, strings.Repeat("x", maxWords): maxWords, strings.Repeat("x", maxWords+1): maxWords,

@@ -48,7 +48,7 @@ func init() {
 	})
 }
 
-// TestBlame holds, for every end of a child, what is known of it and every call
+// TestBlame checks, for every end of a child, what is known of it and every call
 // under way, that a library is blamed only for what happened inside one of its
 // calls or in a thread of its own, and never for a signal from outside.
 func TestBlame(t *testing.T) {
@@ -113,7 +113,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// TestInside holds that the calls under way survive the child's death.
+// TestInside checks that the calls under way survive the child's death.
 func TestInside(t *testing.T) {
 	for _, tt := range []struct {
 		signal syscall.Signal
@@ -136,7 +136,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// TestNothingIsLost holds that whatever a child wrote before it died is received,
+// TestNothingIsLost checks that whatever a child wrote before it died is received,
 // however slow the receiver is and however many there are at once.
 func TestNothingIsLost(t *testing.T) {
 	const messages = 2000
@@ -161,7 +161,7 @@ func TestNothingIsLost(t *testing.T) {
 	all.Wait()
 }
 
-// TestWaitidDenied holds that a filter that denies the wait for a child is not
+// TestWaitidDenied checks that a filter that denies the wait for a child is not
 // taken for the child's end.
 func TestWaitidDenied(t *testing.T) {
 	defer func() { waitid = unix.Waitid }()
@@ -174,7 +174,7 @@ func TestWaitidDenied(t *testing.T) {
 	}
 }
 
-// FuzzReadRecord holds that no record crashes the parent, or is larger than what
+// FuzzReadRecord checks that no record crashes the parent, or is larger than what
 // it may be.
 func FuzzReadRecord(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 1, 0, 0, 0}, 0)

@@ -75,7 +75,7 @@ func runDenied() {
 	}
 }
 
-// TestDenied holds that where the kernel denies what is not needed, children are
+// TestDenied checks that where the kernel denies what is not needed, children are
 // run, and that whatever it denies, no library is blamed.
 func TestDenied(t *testing.T) {
 	const usual = "echo: 2 messages, finished true, \"\", \ninside: 0 messages, finished false, \"killed\", SIGKILL\nsignal: 1 messages, finished false, \"killed\", SIGKILL\n"

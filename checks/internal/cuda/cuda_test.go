@@ -9,7 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver/drivertest"
 )
 
-// TestCheck holds that a result has a name even where the library tells none,
+// TestCheck checks that a result has a name even where the library tells none,
 // and that the library's own words are read no further than they go.
 func TestCheck(t *testing.T) {
 	word := append([]byte("CUDA_ERROR_OUT_OF_MEMORY"), make([]byte, 300)...)
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLayout holds the sizes that cuda.h gives its structures on 64-bit
+// TestLayout checks the sizes that cuda.h gives its structures on 64-bit
 // machines.
 func TestLayout(t *testing.T) {
 	for _, c := range []struct {
@@ -50,7 +50,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestFunctions holds that each function of the door is looked up, and that all that
+// TestFunctions checks that each function of the door is looked up, and that all that
 // are needed are among them.
 func TestFunctions(t *testing.T) {
 	var b gpudriver.Calls
@@ -58,7 +58,7 @@ func TestFunctions(t *testing.T) {
 	drivertest.Functions(t, functions(&b, &c), needed, &b, &c)
 }
 
-// TestMissing holds that a call to a function that the library lacks says so.
+// TestMissing checks that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
 	if _, err := newDriver().IPCHandle(0); !errors.Is(err, gpudriver.ErrMissing) {
 		t.Errorf("a call that the library lacks gives %v", err)

@@ -46,7 +46,7 @@ func brief(r attempt.Result) string {
 // fault is what befalls one way: how it is ordered, and its outcome.
 type fault struct{ verbs, cuda, want string }
 
-// TestRegister holds each way's outcome under each fault, whatever befalls the others: a way that hangs or crashes
+// TestRegister checks each way's outcome under each fault, whatever befalls the others: a way that hangs or crashes
 // costs its own outcome and no other.
 func TestRegister(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestRegisterHangs holds that a way that hangs ends at its limit, names the call, and costs no other.
+// TestRegisterHangs checks that a way that hangs ends at its limit, names the call, and costs no other.
 func TestRegisterHangs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ way, verbs, cuda, call string }{
@@ -123,7 +123,7 @@ func TestRegisterHangs(t *testing.T) {
 	}
 }
 
-// TestRegisterWithout holds the outcomes where something that all ways need is missing or broken: none is ok, and
+// TestRegisterWithout checks the outcomes where something that all ways need is missing or broken: none is ok, and
 // none is refused but the control where the NIC itself refuses.
 func TestRegisterWithout(t *testing.T) {
 	t.Parallel()
@@ -163,7 +163,7 @@ func TestRegisterWithout(t *testing.T) {
 	}
 }
 
-// TestRegisterOldLibraries holds that libraries without DMA-BUF leave it unknown and peermem as it is.
+// TestRegisterOldLibraries checks that libraries without DMA-BUF leave it unknown and peermem as it is.
 func TestRegisterOldLibraries(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ verbs, cuda []string }{{[]string{"-DOLD_VERBS"}, nil}, {nil, []string{"-DOLD_DRIVER"}}} {
@@ -178,7 +178,7 @@ func TestRegisterOldLibraries(t *testing.T) {
 	}
 }
 
-// TestRegisterPairs holds that each pair has its own outcome, and that no more children are started than
+// TestRegisterPairs checks that each pair has its own outcome, and that no more children are started than
 // allowed where one after the other crashes.
 func TestRegisterPairs(t *testing.T) {
 	t.Parallel()
@@ -213,7 +213,7 @@ func TestRegisterPairs(t *testing.T) {
 	}
 }
 
-// TestCanceled holds that nothing is said where the time ran out before, and that no process is left.
+// TestCanceled checks that nothing is said where the time ran out before, and that no process is left.
 func TestCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -255,7 +255,7 @@ func directFolder(t *testing.T) string {
 	return dir
 }
 
-// TestRead holds the outcome of a read in both ways under each fault, and that nothing is left on the mount or in
+// TestRead checks the outcome of a read in both ways under each fault, and that nothing is left on the mount or in
 // the working directory.
 func TestRead(t *testing.T) {
 	t.Parallel()
@@ -314,7 +314,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadHangs holds that a file is not left with its name if cuFile hangs while it opens it.
+// TestReadHangs checks that a file is not left with its name if cuFile hangs while it opens it.
 func TestReadHangs(t *testing.T) {
 	t.Parallel()
 	dir := directFolder(t)
@@ -330,7 +330,7 @@ func TestReadHangs(t *testing.T) {
 	}
 }
 
-// TestReadNoFile holds that no read is tried where no file can be made.
+// TestReadNoFile checks that no read is tried where no file can be made.
 func TestReadNoFile(t *testing.T) {
 	t.Parallel()
 	for _, mount := range []string{"/proc", "/nonexistent", "/dev/null"} {
@@ -348,7 +348,7 @@ func TestReadNoFile(t *testing.T) {
 	}
 }
 
-// TestReadWays holds that the second way is tried exactly where the first is refused.
+// TestReadWays checks that the second way is tried exactly where the first is refused.
 func TestReadWays(t *testing.T) {
 	dir := directFolder(t)
 	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "cufile")+":"+drivers.Build(t, "cuda"))
@@ -365,7 +365,7 @@ func TestReadWays(t *testing.T) {
 	}
 }
 
-// TestPattern holds that no two words of the file are equal, and none is the poison.
+// TestPattern checks that no two words of the file are equal, and none is the poison.
 func TestPattern(t *testing.T) {
 	b := pattern()
 	if len(b) != readBytes {

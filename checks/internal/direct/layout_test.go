@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// TestLayout holds the sizes and places that cufile.h of CUDA 12.6 gives on 64-bit machines.
+// TestLayout checks the sizes and places that cufile.h of CUDA 12.6 gives on 64-bit machines.
 func TestLayout(t *testing.T) {
 	var p cufileProperties
 	var d cufileDescription

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestOneDoor holds that no other package calls a library beside NVML's, whose
+// TestOneDoor checks that no other package calls a library beside NVML's, whose
 // package has one door of its own: what is not called here is on no record.
 func TestOneDoor(t *testing.T) {
 	list, err := exec.Command("go", "list", "-f", `{{.ImportPath}}: {{join .Imports " "}}`, "github.com/gpudoctor/gpudoctor/...").Output()
@@ -58,7 +58,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-// TestMissing holds that a library without a function that all depends on is
+// TestMissing checks that a library without a function that all depends on is
 // told from one that lacks a newer one.
 func TestMissing(t *testing.T) {
 	b := Base{Needed: []string{"cuInit", "cuDeviceGet"}, missing: map[string]bool{"cuInit": true, "cuMemCreate": true}}
@@ -67,7 +67,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestCheck holds that an error names the function as its documentation does, and that
+// TestCheck checks that an error names the function as its documentation does, and that
 // of a function that the library lacks as it was looked for.
 func TestCheck(t *testing.T) {
 	b := Base{Describe: func(r Result) (string, string) { return fmt.Sprintf("E%d", r), "text" }}
@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCompiled holds that code is made once for each model, whoever asks at the same time,
+// TestCompiled checks that code is made once for each model, whoever asks at the same time,
 // and that a failure is not kept.
 func TestCompiled(t *testing.T) {
 	var k Compiled

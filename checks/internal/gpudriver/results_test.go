@@ -6,7 +6,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// TestResults holds that the results have the numbers that the table of the driver's
+// TestResults checks that the results have the numbers that the table of the driver's
 // errors has, as far as it has them.
 func TestResults(t *testing.T) {
 	t.Parallel()

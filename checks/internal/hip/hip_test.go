@@ -30,7 +30,7 @@ func realLibrary(t *testing.T) string {
 	return found[0]
 }
 
-// TestSymbols holds that every function that the door asks for is in a real
+// TestSymbols checks that every function that the door asks for is in a real
 // library, under that name.
 func TestSymbols(t *testing.T) {
 	file, err := elf.Open(realLibrary(t))
@@ -59,7 +59,7 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// TestFunctions holds that each function of the door is looked up, and that all that
+// TestFunctions checks that each function of the door is looked up, and that all that
 // are needed are among them.
 func TestFunctions(t *testing.T) {
 	var b gpudriver.Calls
@@ -69,7 +69,7 @@ func TestFunctions(t *testing.T) {
 	drivertest.Functions(t, all, needed, &b, &c)
 }
 
-// TestOwner holds that a copy between two devices names both, and that one into
+// TestOwner checks that a copy between two devices names both, and that one into
 // another process's memory leaves it to the runtime.
 func TestOwner(t *testing.T) {
 	var peer, plain int
@@ -113,7 +113,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestVersion holds how a version is read, which are refused, and which flag opens
+// TestVersion checks how a version is read, which are refused, and which flag opens
 // memory of another process.
 func TestVersion(t *testing.T) {
 	for v, want := range map[int32]string{50221153: "5.2.21153", 60241133: "6.2.41133", 70051831: "7.0.51831"} {
@@ -135,7 +135,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestMissing holds that a call to a function that the library lacks says so.
+// TestMissing checks that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
 	d := newDriver()
 	if _, err := d.AllocShared(8); !errors.Is(err, gpudriver.ErrMissing) {

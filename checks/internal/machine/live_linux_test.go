@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLiveFIFO holds that a FIFO without a writer blocks nobody.
+// TestLiveFIFO checks that a FIFO without a writer blocks nobody.
 func TestLiveFIFO(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {

@@ -104,7 +104,7 @@ func TestLiveErrors(t *testing.T) {
 	}
 }
 
-// TestPoolSlow holds that an operation that hangs costs its caller no more
+// TestPoolSlow checks that an operation that hangs costs its caller no more
 // than the deadline, closes the folder that it hangs in and no other, and
 // opens it again once it ends.
 func TestPoolSlow(t *testing.T) {
@@ -140,7 +140,7 @@ func TestPoolSlow(t *testing.T) {
 	}
 }
 
-// TestPoolBound holds that no more than a bounded number of operations is
+// TestPoolBound checks that no more than a bounded number of operations is
 // left behind.
 func TestPoolBound(t *testing.T) {
 	p := newPool(time.Millisecond)
@@ -176,7 +176,7 @@ func TestPlaceOf(t *testing.T) {
 	}
 }
 
-// TestPoolConcurrent holds that callers do not get each other's content.
+// TestPoolConcurrent checks that callers do not get each other's content.
 func TestPoolConcurrent(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 16 {
@@ -242,7 +242,7 @@ func TestAskOnce(t *testing.T) {
 	}
 }
 
-// TestAskCanceled holds that an answer is called off when the last of its
+// TestAskCanceled checks that an answer is called off when the last of its
 // askers has gone, not before, that the last one waits for its end, and that
 // the question can be asked again.
 func TestAskCanceled(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 )
 
-// TestLoaderPaths holds that the paths of a file and those of the same bytes as a stream,
+// TestLoaderPaths checks that the paths of a file and those of the same bytes as a stream,
 // however they are cut, are equal.
 func TestLoaderPaths(t *testing.T) {
 	for _, want := range []LoaderPaths{

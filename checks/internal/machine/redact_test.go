@@ -74,7 +74,7 @@ func TestRedactText(t *testing.T) {
 	}
 }
 
-// TestRedactLeaves holds that nothing is taken for an address that is none.
+// TestRedactLeaves checks that nothing is taken for an address that is none.
 func TestRedactLeaves(t *testing.T) {
 	for _, text := range []string{
 		"0000:3b:00.0 00000000:00:06.0 3b:00.0 0000:3b:00",
@@ -179,7 +179,7 @@ func TestRedactJSON(t *testing.T) {
 	}
 }
 
-// TestRedactMemory holds that a redacted recording hangs together: what leads
+// TestRedactMemory checks that a redacted recording hangs together: what leads
 // to a file still does.
 func TestRedactMemory(t *testing.T) {
 	config := configSpace()
@@ -258,7 +258,7 @@ func TestRedactMemory(t *testing.T) {
 	}
 }
 
-// TestRedactKernelPaths holds that the paths of the kernel stay, whatever a host is
+// TestRedactKernelPaths checks that the paths of the kernel stay, whatever a host is
 // called.
 func TestRedactKernelPaths(t *testing.T) {
 	for _, host := range []string{"node1", "nvidia0", "devices", "system", "class", "mlx5_0", "shm", "meminfo"} {
@@ -324,7 +324,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// TestRedactAMD holds that the numbers by which a card and its hive are known
+// TestRedactAMD checks that the numbers by which a card and its hive are known
 // are not shown, and that two hives stay two.
 func TestRedactAMD(t *testing.T) {
 	r := redact.New()

@@ -448,7 +448,7 @@ func lineEnds(text []byte) iter.Seq[int] {
 // blank reports whether a trailer says nothing.
 func blank(trailer string) bool { return strings.TrimSpace(trailer) == "" }
 
-// checkParsed holds what every text must do: it is parsed, or there is one line
+// checkParsed checks what every text must do: it is parsed, or there is one line
 // that names the place.
 func checkParsed(t *testing.T, what string, text []byte) error {
 	t.Helper()
@@ -603,7 +603,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestCutShort holds that a recording which lost its end on the way is not
+// TestCutShort checks that a recording which lost its end on the way is not
 // taken for one of a machine that shows less.
 func TestCutShort(t *testing.T) {
 	m := &Memory{}

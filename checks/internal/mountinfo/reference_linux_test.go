@@ -21,7 +21,7 @@ func TestOwnMounts(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that whatever the parser of github.com/moby/sys reads is read the same.
+// FuzzParse checks that whatever the parser of github.com/moby/sys reads is read the same.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n",

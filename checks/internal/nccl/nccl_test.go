@@ -2,7 +2,7 @@ package nccl
 
 import "testing"
 
-// TestVersion holds how versions are written (NCCL_VERSION of nccl.h) and which are supported.
+// TestVersion checks how versions are written (NCCL_VERSION of nccl.h) and which are supported.
 func TestVersion(t *testing.T) {
 	for _, tt := range []struct {
 		number    int32
@@ -28,7 +28,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestResultNames holds that every number has a name, and that those of the header are theirs.
+// TestResultNames checks that every number has a name, and that those of the header are theirs.
 func TestResultNames(t *testing.T) {
 	for r, want := range map[Result]string{0: "ncclSuccess", 2: "ncclSystemError", 5: "ncclInvalidUsage", 6: "ncclRemoteError", InProgress: "ncclInProgress", 8: "ncclResult_t 8", -1: "ncclResult_t -1"} {
 		if got := r.String(); got != want {

@@ -324,7 +324,7 @@ func TestAskCanceled(t *testing.T) {
 	}
 }
 
-// TestNothingIsSet holds that the door calls no function that changes a
+// TestNothingIsSet checks that the door calls no function that changes a
 // state: those of NVML are named for it.
 func TestNothingIsSet(t *testing.T) {
 	names, err := os.ReadDir(".")
@@ -350,7 +350,7 @@ func TestNothingIsSet(t *testing.T) {
 	}
 }
 
-// TestMet holds that the GPUs are told before the pairs are asked, so that a
+// TestMet checks that the GPUs are told before the pairs are asked, so that a
 // hang among the pairs keeps nobody waiting for them.
 func TestMet(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
@@ -365,7 +365,7 @@ func TestMet(t *testing.T) {
 	}
 }
 
-// TestStay holds that the answer is the same whether the process leaves at once, is told
+// TestStay checks that the answer is the same whether the process leaves at once, is told
 // to leave, or is never told.
 func TestStay(t *testing.T) {
 	told, never := make(chan struct{}), make(chan struct{})

@@ -167,7 +167,7 @@ func FuzzAddress(f *testing.F) {
 	})
 }
 
-// TestKept holds that a child cannot make the answer grow without end.
+// TestKept checks that a child cannot make the answer grow without end.
 func TestKept(t *testing.T) {
 	var a assembly
 	for i := range 2 * maxDevices {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNeedsOf holds which literals a match needs.
+// TestNeedsOf checks which literals a match needs.
 func TestNeedsOf(t *testing.T) {
 	for expression, want := range map[string][]literals{
 		`could not read (\S+),`:                     {{"could not read "}},
@@ -22,7 +22,7 @@ func TestNeedsOf(t *testing.T) {
 	}
 }
 
-// FuzzPattern holds that a pattern matches what its regular expression matches.
+// FuzzPattern checks that a pattern matches what its regular expression matches.
 func FuzzPattern(f *testing.F) {
 	f.Add(`could not (?:read|open) "?(\S+)`, "could not open /dev/shm")
 	f.Add(`(?i)NCCL (?-i:WARN|INFO)`, "nccl WARN x")

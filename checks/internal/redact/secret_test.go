@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNotSecret holds that only secrets are taken for secrets: settings
+// TestNotSecret checks that only secrets are taken for secrets: settings
 // that faults depend on, numbers, switches, and what programs say in words.
 func TestNotSecret(t *testing.T) {
 	for _, text := range []string{
@@ -50,7 +50,7 @@ func TestNotSecret(t *testing.T) {
 	}
 }
 
-// TestPrivateKeys holds that of a private key nothing is left, whole or cut.
+// TestPrivateKeys checks that of a private key nothing is left, whole or cut.
 func TestPrivateKeys(t *testing.T) {
 	body := strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n", 3) + "abc+/=\n"
 	for _, kind := range []string{"PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK"} {

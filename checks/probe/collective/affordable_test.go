@@ -2,7 +2,7 @@ package collective
 
 import "testing"
 
-// TestAffordable holds for every pace of a smaller size, from a fast path to a broken one, that the next
+// TestAffordable checks for every pace of a smaller size, from a fast path to a broken one, that the next
 // size takes at most mostSeconds if the time grows with the size; that it is the one asked for unless
 // even its two runs would take longer; and that a path a hundredth as fast as one PCIe lane is still
 // measured with 32 MiB.

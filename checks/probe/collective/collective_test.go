@@ -75,7 +75,7 @@ func summary(r *probe.Collectives) []string {
 	return lines
 }
 
-// TestArms holds, for each fault, the outcome of each arm and of each rank.
+// TestArms checks, for each fault, the outcome of each arm and of each rank.
 func TestArms(t *testing.T) {
 	t.Parallel()
 	const good = "ok (ok ok)"
@@ -148,7 +148,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestRCCL holds that the same runs through HIP and librccl.
+// TestRCCL checks that the same runs through HIP and librccl.
 func TestRCCL(t *testing.T) {
 	t.Parallel()
 	driver, library := drivers.Build(t, "hip"), drivers.Build(t, "rccl")
@@ -167,7 +167,7 @@ func TestRCCL(t *testing.T) {
 	}
 }
 
-// TestBusy holds that a GPU in use is left out, and that nothing is run where all are.
+// TestBusy checks that a GPU in use is left out, and that nothing is run where all are.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	driver, library := drivers.Build(t, "cuda"), drivers.Build(t, "nccl")
@@ -197,7 +197,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that what is taken for a message of a rank has an outcome that exists and a time
+// FuzzDecode checks that what is taken for a message of a rank has an outcome that exists and a time
 // that can be.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"n":1,"rank":0,"result":{"seconds":1e-5,"verified":"gpu"}}`)

@@ -83,7 +83,7 @@ func unchanged(_, _ int, raw json.RawMessage) []json.RawMessage { return []json.
 
 var finished = child.Result{Finished: true, Exited: true}
 
-// TestGroupNoticesLoss holds, by enumeration, that an arm is ok only if every message of every
+// TestGroupNoticesLoss checks, by enumeration, that an arm is ok only if every message of every
 // rank came, once and as it was sent.
 func TestGroupNoticesLoss(t *testing.T) {
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestGroupNoticesLoss(t *testing.T) {
 	}
 }
 
-// TestArmsKeepOff holds that no arm turns on what an environment turned off: NVLS above all.
+// TestArmsKeepOff checks that no arm turns on what an environment turned off: NVLS above all.
 func TestArmsKeepOff(t *testing.T) {
 	env := map[string]string{"NCCL_NVLS_ENABLE": "0", "NCCL_CUMEM_ENABLE": "0", "NCCL_MNNVL_ENABLE": "0", "NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_X": "y"}
 	if got := leftovers(env, false); !slices.Equal(got, []string{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_X"}) {
@@ -143,7 +143,7 @@ func TestArmsKeepOff(t *testing.T) {
 	}
 }
 
-// TestPlans holds that every size of every plan is whole words, for every number of ranks.
+// TestPlans checks that every size of every plan is whole words, for every number of ranks.
 func TestPlans(t *testing.T) {
 	for _, p := range []plan{quickPlan, fullPlan, armPlan} {
 		for _, step := range p {
@@ -159,7 +159,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestNVLSStaysOff holds, for each combination of the variables that may keep NVLS off, from the environment and from a
+// TestNVLSStaysOff checks, for each combination of the variables that may keep NVLS off, from the environment and from a
 // file, each outcome of the first arm, each arm and each set of variables that a search removes, that no run has NVLS
 // possibly on where the environment may have it off: NVLS is switched off, or all that may keep it off is as it was.
 func TestNVLSStaysOff(t *testing.T) {

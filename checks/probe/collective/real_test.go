@@ -77,7 +77,7 @@ func TestRealNCCL(t *testing.T) {
 	}
 }
 
-// verified holds that each value of both ranks was compared on the GPU, and has a time.
+// verified checks that each value of both ranks was compared on the GPU, and has a time.
 func verified(t *testing.T, a *probe.Arm) {
 	t.Helper()
 	for _, op := range a.Operations {

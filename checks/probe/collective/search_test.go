@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
-// TestCulprits holds, for up to 16 variables and by enumeration of one or two that break, alone or
+// TestCulprits checks, for up to 16 variables and by enumeration of one or two that break, alone or
 // only together, that a set is found whose removal cures and of which none can be left, in few runs.
 func TestCulprits(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestCulprits(t *testing.T) {
 	}
 }
 
-// TestCulpritsUnknown holds, for each run that cannot be made, that nothing is named which was not tried.
+// TestCulpritsUnknown checks, for each run that cannot be made, that nothing is named which was not tried.
 func TestCulpritsUnknown(t *testing.T) {
 	t.Parallel()
 	all := []string{"NCCL_A", "NCCL_B", "NCCL_C", "NCCL_D"}
@@ -73,7 +73,7 @@ func TestCulpritsUnknown(t *testing.T) {
 	}
 }
 
-// TestSearch holds, with the simulated library, that each culprit among several variables is found, one
+// TestSearch checks, with the simulated library, that each culprit among several variables is found, one
 // that a file sets as well, and that no other run says that it works.
 func TestSearch(t *testing.T) {
 	t.Parallel()
@@ -111,7 +111,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestShortest holds that the short plan runs what failed, and that a run that did not come so far
+// TestShortest checks that the short plan runs what failed, and that a run that did not come so far
 // shows nothing.
 func TestShortest(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestShortest(t *testing.T) {
 	}
 }
 
-// TestLimitsRaised holds, for each limit on open files of a job, that the ranks run with it, that it is raised only
+// TestLimitsRaised checks, for each limit on open files of a job, that the ranks run with it, that it is raised only
 // where they fail and it is below the hard one, and that the cure is seen.
 func TestLimitsRaised(t *testing.T) {
 	t.Parallel()

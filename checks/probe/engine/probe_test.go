@@ -86,7 +86,7 @@ func outcomes(r *probe.Report) []string {
 	return lines
 }
 
-// TestQuick holds that each fault gives its outcome, and nothing else is
+// TestQuick checks that each fault gives its outcome, and nothing else is
 // blamed. GPU 0 is 0000:06:00.0, GPU 1 is 0000:07:00.0.
 func TestQuick(t *testing.T) { eachAPI(t, apiCUDA, quick) }
 
@@ -158,7 +158,7 @@ func quick(t *testing.T, api string) {
 	}
 }
 
-// TestLinkerHangs holds that a compiler which does not come to an end is blamed, though
+// TestLinkerHangs checks that a compiler which does not come to an end is blamed, though
 // other GPUs wait for what it makes.
 func TestLinkerHangs(t *testing.T) {
 	t.Parallel()
@@ -168,7 +168,7 @@ func TestLinkerHangs(t *testing.T) {
 	}
 }
 
-// TestFull holds that the full probe sees what the quick one cannot.
+// TestFull checks that the full probe sees what the quick one cannot.
 func TestFull(t *testing.T) { eachAPI(t, apiHIP, full) }
 
 func full(t *testing.T, api string) {
@@ -230,7 +230,7 @@ func full(t *testing.T, api string) {
 	}
 }
 
-// TestRates holds that a slow path is told by its rate, also one that is slow
+// TestRates checks that a slow path is told by its rate, also one that is slow
 // only while others are busy.
 func TestRates(t *testing.T) {
 	find := func(r *probe.Report, test, source string) float64 {
@@ -258,7 +258,7 @@ func TestRates(t *testing.T) {
 	})
 }
 
-// TestIntermittent holds that a path that is wrong now and then is not taken
+// TestIntermittent checks that a path that is wrong now and then is not taken
 // for a good one when it was seen to be wrong.
 func TestIntermittent(t *testing.T) {
 	t.Parallel()
@@ -277,7 +277,7 @@ func TestIntermittent(t *testing.T) {
 	}
 }
 
-// TestOldDriver holds that a driver that lacks a newer function is probed
+// TestOldDriver checks that a driver that lacks a newer function is probed
 // with what it has.
 func TestOldDriver(t *testing.T) {
 	t.Parallel()
@@ -290,7 +290,7 @@ func TestOldDriver(t *testing.T) {
 	}
 }
 
-// TestHIP holds what is HIP's alone.
+// TestHIP checks what is HIP's alone.
 func TestHIP(t *testing.T) {
 	t.Run("a version that is not known is not used", func(t *testing.T) {
 		t.Parallel()
@@ -362,7 +362,7 @@ func TestHIP(t *testing.T) {
 	})
 }
 
-// TestNoDriver holds that a machine without a driver gives an unknown.
+// TestNoDriver checks that a machine without a driver gives an unknown.
 func TestNoDriver(t *testing.T) {
 	t.Parallel()
 	r, err := Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + t.TempDir()}})
@@ -374,7 +374,7 @@ func TestNoDriver(t *testing.T) {
 	}
 }
 
-// TestBusy holds that a GPU in use is left alone, and that this is said.
+// TestBusy checks that a GPU in use is left alone, and that this is said.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	dir := drivers.Build(t, "cuda")
@@ -398,7 +398,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestSlowWord holds that the driver is not blamed for the time that it takes
+// TestSlowWord checks that the driver is not blamed for the time that it takes
 // to find out which GPUs are busy.
 func TestSlowWord(t *testing.T) {
 	t.Parallel()
@@ -421,7 +421,7 @@ func TestSlowWord(t *testing.T) {
 	}
 }
 
-// TestInterrupted holds that an interruption ends the probe at once.
+// TestInterrupted checks that an interruption ends the probe at once.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := drivers.Build(t, "cuda")

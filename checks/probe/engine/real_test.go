@@ -74,7 +74,7 @@ func nvrtc(t *testing.T) string {
 	return ""
 }
 
-// TestRealHIP holds that a real runtime of AMD's, on a machine without a GPU of
+// TestRealHIP checks that a real runtime of AMD's, on a machine without a GPU of
 // theirs, gives an unknown with its reason, and nothing worse.
 func TestRealHIP(t *testing.T) {
 	found, err := filepath.Glob("/usr/lib/*/libamdhip64.so.5")

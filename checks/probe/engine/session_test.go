@@ -99,7 +99,7 @@ func sound(r *probe.Report) bool {
 
 var finished = child.Result{Finished: true, Exited: true}
 
-// TestSessionNoticesLoss holds, by enumeration, that a report is sound only if every
+// TestSessionNoticesLoss checks, by enumeration, that a report is sound only if every
 // message came, once and in its place: each message is dropped, repeated, moved to
 // every other place, cut short and replaced, and the stream ends after each.
 func TestSessionNoticesLoss(t *testing.T) {
@@ -155,7 +155,7 @@ func TestSessionNoticesLoss(t *testing.T) {
 	t.Logf("%d streams", n)
 }
 
-// TestSessionHang holds what becomes of a child that was ended for its silence.
+// TestSessionHang checks what becomes of a child that was ended for its silence.
 func TestSessionHang(t *testing.T) {
 	t.Parallel()
 	lines := encoded(t, healthyMessages())
@@ -168,7 +168,7 @@ func TestSessionHang(t *testing.T) {
 	}
 }
 
-// TestBlame holds, for every end of the process after every message, that the
+// TestBlame checks, for every end of the process after every message, that the
 // driver is blamed only where the process says that it was at work: no outcome
 // beside unknown comes of any other end.
 func TestBlame(t *testing.T) {
@@ -196,7 +196,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// blamed holds whether anything of a report is said to have failed.
+// blamed checks whether anything of a report is said to have failed.
 func blamed(t *testing.T, r *probe.Report, want bool, what string) {
 	t.Helper()
 	got := r.Outcome.Failed() || slices.ContainsFunc(r.Transfers, func(t probe.Transfer) bool { return t.Outcome.Failed() })
@@ -208,7 +208,7 @@ func blamed(t *testing.T, r *probe.Report, want bool, what string) {
 	}
 }
 
-// TestKept holds that a child whose messages are all valid cannot make the report
+// TestKept checks that a child whose messages are all valid cannot make the report
 // grow without end, and that what it costs to take each does not grow with what
 // was taken.
 func TestKept(t *testing.T) {
@@ -251,7 +251,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestValidForever holds that a child that says something valid forever, always in
+// TestValidForever checks that a child that says something valid forever, always in
 // time, is ended with the whole.
 func TestValidForever(t *testing.T) {
 	t.Parallel()
@@ -272,7 +272,7 @@ func TestValidForever(t *testing.T) {
 	}
 }
 
-// FuzzSession holds the same for streams that are mixed up at random: whatever
+// FuzzSession checks the same for streams that are mixed up at random: whatever
 // comes, a report is sound only if it equals that of the whole stream, and nothing
 // crashes.
 func FuzzSession(f *testing.F) {
@@ -319,7 +319,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// TestBetter holds, for each two outcomes and rates of two tries of one transfer,
+// TestBetter checks, for each two outcomes and rates of two tries of one transfer,
 // that a failure is never forgotten, and that of two rates the better one stands.
 func TestBetter(t *testing.T) {
 	t.Parallel()
@@ -347,7 +347,7 @@ func TestBetter(t *testing.T) {
 	}
 }
 
-// TestStepBlamed holds, for any two steps under way, that a process that ended names
+// TestStepBlamed checks, for any two steps under way, that a process that ended names
 // no GPU and the same stage whichever began first, and that a hang names the first.
 func TestStepBlamed(t *testing.T) {
 	t.Parallel()

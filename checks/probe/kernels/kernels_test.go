@@ -2,7 +2,7 @@ package kernels
 
 import "testing"
 
-// TestPattern holds that the pattern never repeats within a buffer, nor
+// TestPattern checks that the pattern never repeats within a buffer, nor
 // between transfers at one offset.
 func TestPattern(t *testing.T) {
 	seen := make(map[uint64]bool)
@@ -30,7 +30,7 @@ func TestCompareHost(t *testing.T) {
 	}
 }
 
-// TestSum holds that a sum differs from the pattern of each rank, from the sum without any
+// TestSum checks that a sum differs from the pattern of each rank, from the sum without any
 // one rank, and from the sum with a rank twice.
 func TestSum(t *testing.T) {
 	const seed, ranks = 7, 8

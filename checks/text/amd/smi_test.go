@@ -260,7 +260,7 @@ func FuzzAMDSMI(f *testing.F) {
 	f.Fuzz(testBounded)
 }
 
-// testBounded parses a text and holds that what comes out is bounded.
+// testBounded parses a text and checks that what comes out is bounded.
 func testBounded(t *testing.T, text string) {
 	f := texttest.Parse("fuzz", text)
 	gpus := 0

@@ -46,7 +46,7 @@ func points(b facts.Benchmark) string {
 	return s
 }
 
-// TestBandwidthTest holds that a copy is judged where no text shows the GPU's link, and that
+// TestBandwidthTest checks that a copy is judged where no text shows the GPU's link, and that
 // small ones are not.
 func TestBandwidthTest(t *testing.T) {
 	f := texttest.Parse("x.txt", bandwidthTestOutput+"some other line\n")
@@ -68,7 +68,7 @@ func TestBandwidthTest(t *testing.T) {
 	}
 }
 
-// TestBandwidthTestNotJudged holds that the sum of several GPUs, and a GPU in a processor, are not
+// TestBandwidthTestNotJudged checks that the sum of several GPUs, and a GPU in a processor, are not
 // compared with a slot.
 func TestBandwidthTestNotJudged(t *testing.T) {
 	for _, text := range []string{
@@ -84,7 +84,7 @@ func TestBandwidthTestNotJudged(t *testing.T) {
 	}
 }
 
-// TestPerftestGPU holds that a table of a GPU's memory names the GPU, and is compared with what its
+// TestPerftestGPU checks that a table of a GPU's memory names the GPU, and is compared with what its
 // path carries.
 func TestPerftestGPU(t *testing.T) {
 	const topology = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\tX\tNV18\tPIX\t0-47\t0\tN/A\nGPU1\tNV18\tX\tSYS\t48-95\t1\tN/A\nNIC0\tPIX\tSYS\tX\n" +

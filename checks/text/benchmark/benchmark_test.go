@@ -32,7 +32,7 @@ func TestNCCLTests(t *testing.T) {
 	}
 }
 
-// TestNCCLTestsOldLayouts holds the rows of NCCL 1 and 2.4, and a table that
+// TestNCCLTestsOldLayouts checks the rows of NCCL 1 and 2.4, and a table that
 // broke off.
 func TestNCCLTestsOldLayouts(t *testing.T) {
 	for row, want := range map[string]float64{
@@ -157,7 +157,7 @@ func TestPerftest(t *testing.T) {
 	}
 }
 
-// TestPerftestExpected holds what a bandwidth between machines is measured by.
+// TestPerftestExpected checks what a bandwidth between machines is measured by.
 func TestPerftestExpected(t *testing.T) {
 	const port = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tRate: 400\n\t\tLink layer: InfiniBand\n\n"
 	table := func(before, title string) string {

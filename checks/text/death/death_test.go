@@ -123,7 +123,7 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
-// TestDeathsOfOthers holds what is known of a death beside its words: whether it ended
+// TestDeathsOfOthers checks what is known of a death beside its words: whether it ended
 // the process, what was behind it, and who was meant by the name of the text.
 func TestDeathsOfOthers(t *testing.T) {
 	value := traceback("/work/train.py", "ValueError: x")

@@ -259,7 +259,7 @@ func bounded(t *testing.T, text string) {
 	}
 }
 
-// TestRestOfFiles holds that a compose file that begins with anchors, and a Dockerfile with
+// TestRestOfFiles checks that a compose file that begins with anchors, and a Dockerfile with
 // comments and texts between its instructions, are read to their end.
 func TestRestOfFiles(t *testing.T) {
 	f := texttest.Parse("compose.yaml", "x-env: &env\n  TZ: UTC\nservices:\n  a:\n    image: x\n    gpus: all\n    environment:\n      <<: *env\n      NCCL_DEBUG: WARN\n")

@@ -50,7 +50,7 @@ func TestLaunchSettings(t *testing.T) {
 	}
 }
 
-// TestSameInTwoFiles holds that a description which two files have is listed for both, and
+// TestSameInTwoFiles checks that a description which two files have is listed for both, and
 // a command that two logs repeat only once.
 func TestSameInTwoFiles(t *testing.T) {
 	for content, want := range map[string]int{
@@ -70,7 +70,7 @@ func TestSameInTwoFiles(t *testing.T) {
 	}
 }
 
-// TestTemplates holds that a template is named as one, with its line.
+// TestTemplates checks that a template is named as one, with its line.
 func TestTemplates(t *testing.T) {
 	f := texttest.Parse("x", "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - image: i\n    resources:\n      limits:\n        nvidia.com/gpu: {{ .Values.gpus }}\n")
 	want := facts.Unknown{
@@ -82,7 +82,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotUnderstood holds that a manifest which is not read to its end says so, with
+// TestWhatIsNotUnderstood checks that a manifest which is not read to its end says so, with
 // the line.
 func TestWhatIsNotUnderstood(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n"
@@ -111,7 +111,7 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 	}
 }
 
-// TestYAMLBombs holds that anchors which refer to each other many times are read within
+// TestYAMLBombs checks that anchors which refer to each other many times are read within
 // bounds: each would otherwise take more nodes than a computer has memory.
 func TestYAMLBombs(t *testing.T) {
 	var lists, merges strings.Builder

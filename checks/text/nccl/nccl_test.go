@@ -63,7 +63,7 @@ func TestNCCLTransports(t *testing.T) {
 	}
 }
 
-// TestNCCLHostOfRank holds that the host of a rank is known from the line of
+// TestNCCLHostOfRank checks that the host of a rank is known from the line of
 // its start, where the log has only one end of a channel.
 func TestNCCLHostOfRank(t *testing.T) {
 	start := "ncclCommInitRank comm 0x7f%d rank %d nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START"
@@ -214,7 +214,7 @@ func TestNCCLChoices(t *testing.T) {
 	}
 }
 
-// TestNCCLHealthyLines holds that lines of healthy runs, alarming as some
+// TestNCCLHealthyLines checks that lines of healthy runs, alarming as some
 // look, are no complaint.
 func TestNCCLHealthyLines(t *testing.T) {
 	text := said("a",

@@ -6,7 +6,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// TestPrefilteredLines holds of which lines NCCL's log is only counted.
+// TestPrefilteredLines checks of which lines NCCL's log is only counted.
 func TestPrefilteredLines(t *testing.T) {
 	const who = "node1:2810:2811 [0] NCCL INFO "
 	for line, want := range map[string]parse.Relevance{

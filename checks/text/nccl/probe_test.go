@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
 )
 
-// TestRead holds what is taken from the log of the probe's own ranks.
+// TestRead checks what is taken from the log of the probe's own ranks.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	log := `node:7:8 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.1<0>
@@ -37,7 +37,7 @@ node:7:8 [0] NCCL INFO ncclCommInitRank comm 0x55 rank 0 nranks 2 cudaDev 0 nvml
 	}
 }
 
-// TestReadMessages holds that the warnings of ranks that failed are messages of the catalogue, without the host and
+// TestReadMessages checks that the warnings of ranks that failed are messages of the catalogue, without the host and
 // the process, and that those of ranks that work are not.
 func TestReadMessages(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ node:9:9 [1] misc/widget.cc:12 NCCL WARN The widget is at odds with itself
 	}
 }
 
-// FuzzRead holds the bounds of what is taken.
+// FuzzRead checks the bounds of what is taken.
 func FuzzRead(f *testing.F) {
 	f.Add("node:7:8 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -49,7 +49,7 @@ func TestOFIVersions(t *testing.T) {
 	}
 }
 
-// TestNetworkMessages holds what forms of line mean, where two rows come near
+// TestNetworkMessages checks what forms of line mean, where two rows come near
 // each other.
 func TestNetworkMessages(t *testing.T) {
 	tests := map[string]string{

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzAnchors holds that the automaton finds what a plain search finds.
+// FuzzAnchors checks that the automaton finds what a plain search finds.
 func FuzzAnchors(f *testing.F) {
 	f.Add("abcabcd", "bcd", "abc", "xabcd")
 	f.Add("NET/IB : Got async event", "Got async event", "async", "event ")

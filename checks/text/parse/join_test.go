@@ -9,7 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// TestNameGPUs holds, for every way in which three GPUs can share two indices, that a
+// TestNameGPUs checks, for every way in which three GPUs can share two indices, that a
 // GPU known by its index alone is the one GPU with that index, and none where several
 // have it; and that the order in which a map is walked decides nothing.
 func TestNameGPUs(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPlain holds which bytes make a line one that is not plain, at each place.
+// TestPlain checks which bytes make a line one that is not plain, at each place.
 func TestPlain(t *testing.T) {
 	for c := range 256 {
 		want := c >= ' ' && c < 0x7f || c == '\t'

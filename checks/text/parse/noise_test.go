@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMarks holds what is taken off each line, and that who wrote it is known still.
+// TestMarks checks what is taken off each line, and that who wrote it is known still.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]struct {
@@ -47,7 +47,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// FuzzNoise holds of any line that what stands before it is taken off its front alone, and
+// FuzzNoise checks of any line that what stands before it is taken off its front alone, and
 // that the fast checks of the forms pass over none that has the form.
 func FuzzNoise(f *testing.F) {
 	for _, line := range []string{"> - `x`", "    12\tx", "node7: x", "[2025-08-21 16:02:40] INFO x", "train\tstep\t2025-08-21T16:02:40Z x", "logs/a.log:12:x", "1. x", "\u2022 x", "\x1b[0m", "{\"msg\":\"a\"}"} {

@@ -18,7 +18,7 @@ func parseWithoutPrefilters(name, content string) *facts.Facts {
 	return r.Finish()
 }
 
-// sameWithoutPrefilters holds that a text tells the same without prefilters.
+// sameWithoutPrefilters checks that a text tells the same without prefilters.
 func sameWithoutPrefilters(t *testing.T, name, text string) {
 	t.Helper()
 	want, got := texttest.Indented(t, parseWithoutPrefilters(name, text)), texttest.Indented(t, texttest.Parse(name, text))
@@ -27,7 +27,7 @@ func sameWithoutPrefilters(t *testing.T, name, text string) {
 	}
 }
 
-// TestPrefilters holds that the texts of the repository tell the same without
+// TestPrefilters checks that the texts of the repository tell the same without
 // prefilters.
 func TestPrefilters(t *testing.T) {
 	if !testing.Short() { // The race detector makes each many times as slow.
@@ -43,7 +43,7 @@ func TestPrefilters(t *testing.T) {
 	sameWithoutPrefilters(t, "subsystems", string(texttest.AllSubsystems(3)))
 }
 
-// FuzzPrefilters holds the same of any text.
+// FuzzPrefilters checks the same of any text.
 func FuzzPrefilters(f *testing.F) {
 	const largest = 8 << 10 // Larger ones are as slow to change as they are to read.
 	for _, text := range texttest.EveryText(f) {

@@ -24,7 +24,7 @@ func wantSpeaker(line string) []string {
 	}
 }
 
-// FuzzSpeaker holds that the parts of a line's beginning are read as their forms say.
+// FuzzSpeaker checks that the parts of a line's beginning are read as their forms say.
 func FuzzSpeaker(f *testing.F) {
 	for _, line := range []string{
 		"node1:2810:2810 [0] NCCL INFO Bootstrap", "a:1:2:3:4 [x] ", "-_.n-1.b:10:20 [3]NCCL", "10:20:30:40 [5] x", "12: node:1:2 NCCL",

@@ -36,7 +36,7 @@ func splitInto(data []byte, size int) (lines []string, s splitter) {
 	return lines, s
 }
 
-// TestSplit holds what a line is, and by which number it goes.
+// TestSplit checks what a line is, and by which number it goes.
 func TestSplit(t *testing.T) {
 	for text, want := range map[string][]string{
 		"a\nb":                {"1 a", "2 b"},
@@ -60,7 +60,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzSplit holds that it does not matter in which chunks a text comes, that no byte
+// FuzzSplit checks that it does not matter in which chunks a text comes, that no byte
 // but ends of lines is lost unnoticed, and that lines are numbered as editors do.
 func FuzzSplit(f *testing.F) {
 	f.Add([]byte("a\r\nb\rc\n\nd"), uint8(2))
@@ -108,7 +108,7 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// TestEndOfStream holds that a compressed stream that was cut off is told from the
+// TestEndOfStream checks that a compressed stream that was cut off is told from the
 // end of a text.
 func TestEndOfStream(t *testing.T) {
 	buffer := make([]byte, 8)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWatch holds that a change is put down to a line only until another one is
+// TestWatch checks that a change is put down to a line only until another one is
 // looked at.
 func TestWatch(t *testing.T) {
 	s := NewSink()

@@ -154,7 +154,7 @@ func read(all texts) *facts.Facts {
 	return r.Finish()
 }
 
-// TestRuns holds that two runs are told apart however a variable is set, that it is put
+// TestRuns checks that two runs are told apart however a variable is set, that it is put
 // down to the one that has it, that each outcome is known, and that only runs whose
 // outcomes are known are compared. By day, each outcome is tried in each way, first and last.
 func TestRuns(t *testing.T) {
@@ -175,7 +175,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestVariables holds the same of each variable.
+// TestVariables checks the same of each variable.
 func TestVariables(t *testing.T) {
 	for way, written := range ways {
 		for i, v := range variables {
@@ -189,7 +189,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestNoise holds that what launchers, collectors of logs and people put around the lines of
+// TestNoise checks that what launchers, collectors of logs and people put around the lines of
 // a text changes nothing but where things stand: there are the same runs, in the same order,
 // with the same variables, GPUs and outcomes for the same reasons, and so the same
 // comparisons; and the same variables are taken for those of trials.
@@ -253,7 +253,7 @@ func runsAnywhere(f *facts.Facts, noise texttest.Noise) string {
 	return b.String()
 }
 
-// TestWidths holds that an output whose last line is as wide as a screen is not taken for
+// TestWidths checks that an output whose last line is as wide as a screen is not taken for
 // one that goes on in the heading or the command below it.
 func TestWidths(t *testing.T) {
 	for way, written := range ways {
@@ -318,7 +318,7 @@ func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, w
 	}
 }
 
-// TestTrials holds which variables are taken for those of trials: what all runs have, what
+// TestTrials checks which variables are taken for those of trials: what all runs have, what
 // a manifest sets too and what env shows is the job's.
 func TestTrials(t *testing.T) {
 	const with, without = "$ NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2\n", "$ ./all_reduce_perf -g 2\n"
@@ -345,7 +345,7 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestDifferences holds what two runs differ in, and which are not compared.
+// TestDifferences checks what two runs differ in, and which are not compared.
 func TestDifferences(t *testing.T) {
 	const stops = "^C\n"
 	run := func(command, output string) string { return "$ " + command + "\n" + output }
@@ -409,7 +409,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestNoConclusion holds that nothing is concluded where a text does not show that two runs
+// TestNoConclusion checks that nothing is concluded where a text does not show that two runs
 // differ in one thing alone, and of which run an outcome is.
 func TestNoConclusion(t *testing.T) {
 	const (
@@ -462,7 +462,7 @@ func ncclInfo(said string) string {
 		before + "ncclCommInitRankConfig comm 0x15b10940 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 60 commId 0x793a730156002d12 - Init COMPLETE\n"
 }
 
-// TestNoRuns holds that texts without several runs have none.
+// TestNoRuns checks that texts without several runs have none.
 func TestNoRuns(t *testing.T) {
 	for _, content := range []string{
 		table(10), dies, watchdog, "$ nvidia-smi\n$ lspci\n", "## Without\n## With\n", "$ ./all_reduce_perf -g 2\n" + table(10), "it hangs\n",
@@ -474,7 +474,7 @@ func TestNoRuns(t *testing.T) {
 	}
 }
 
-// FuzzRuns holds the bounds of the facts, whatever the text.
+// FuzzRuns checks the bounds of the facts, whatever the text.
 func FuzzRuns(f *testing.F) {
 	for _, written := range ways {
 		for _, t := range written("NCCL_P2P_DISABLE", "1", outcomes[4].output, outcomes[0].output) {

@@ -51,7 +51,7 @@ type Line struct {
 }
 
 // Parse takes a command line apart. Flags and words may stand in any order:
-// which flags take a value is the same for all commands (a test holds it).
+// which flags take a value is the same for all commands (a test checks it).
 func Parse(app *cli.App, args []string) *Line {
 	l := &Line{App: app}
 	all := AllFlags(app)

@@ -12,7 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// TestDigest holds that the digest differs where a name, a text or the place of a file
+// TestDigest checks that the digest differs where a name, a text or the place of a file
 // does, and is the same where nothing does.
 func TestDigest(t *testing.T) {
 	files := func(pairs ...string) fs.FS {
@@ -46,7 +46,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestRulesDigest holds that each kind of file is part of the digest of the program.
+// TestRulesDigest checks that each kind of file is part of the digest of the program.
 func TestRulesDigest(t *testing.T) {
 	if digest := RulesDigest(); !regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(string(digest)) {
 		t.Errorf("the digest is %q", digest)

@@ -31,7 +31,7 @@ import (
 
 var schemaFile = filepath.Join("..", "..", "..", "docs", "diff.schema.json")
 
-// TestGoldenSchema holds that the published contract equals the Go types.
+// TestGoldenSchema checks that the published contract equals the Go types.
 func TestGoldenSchema(t *testing.T) {
 	s := contract.Schema(t, Schema, &Difference{}, map[reflect.Type][]any{
 		reflect.TypeFor[Form]():         {FormReport, FormRecording},
@@ -163,7 +163,7 @@ func identifies(id string) bool {
 	return false
 }
 
-// TestTables holds that each list of the facts has an identity, and that the tables name
+// TestTables checks that each list of the facts has an identity, and that the tables name
 // what there is.
 func TestTables(t *testing.T) {
 	known := map[reflect.Type]bool{}
@@ -289,7 +289,7 @@ func shuffle(v reflect.Value, id string, random *rand.Rand) {
 	}
 }
 
-// TestOrder holds that the order of lists is no difference.
+// TestOrder checks that the order of lists is no difference.
 func TestOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 13)) //nolint:gosec // The same order each time.
 	for name, f := range exampleFacts(t) {
@@ -327,7 +327,7 @@ func mirrored(d *Difference) *Difference {
 	return &out
 }
 
-// TestMirror holds that the comparison has no preferred side.
+// TestMirror checks that the comparison has no preferred side.
 func TestMirror(t *testing.T) {
 	all := exampleFacts(t)
 	names := slices.Sorted(maps.Keys(all))
@@ -348,7 +348,7 @@ func finding(rule string, severity rules.Severity, subject string) rules.Finding
 	return rules.Finding{Rule: rule, Cause: rule, Title: rule, Severity: severity, Confidence: rules.Likely, Subject: subject, Message: rule + " at 393 GB/s."}
 }
 
-// TestFindings holds how findings are paired.
+// TestFindings checks how findings are paired.
 func TestFindings(t *testing.T) {
 	change := func(f rules.Finding, with func(*rules.Finding)) rules.Finding {
 		with(&f)
@@ -412,7 +412,7 @@ func machine() *facts.Facts {
 	return f
 }
 
-// TestMoved holds that a GPU in another slot is the same GPU, and that one of another
+// TestMoved checks that a GPU in another slot is the same GPU, and that one of another
 // UUID is not.
 func TestMoved(t *testing.T) {
 	a := machine()
@@ -447,7 +447,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestMessages holds that what differs from run to run in a message is no difference.
+// TestMessages checks that what differs from run to run in a message is no difference.
 func TestMessages(t *testing.T) {
 	with := func(fields map[string]string) *facts.Facts {
 		return &facts.Facts{Logs: &facts.LogFacts{Messages: []facts.Message{{ID: "nccl-timeout", Program: "nccl", Fields: fields}}}}
@@ -461,7 +461,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestFigures holds that a measured value differs only beyond what two measurements do.
+// TestFigures checks that a measured value differs only beyond what two measurements do.
 func TestFigures(t *testing.T) {
 	for _, tt := range []struct {
 		rate float64
@@ -475,7 +475,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestGoldenFormats holds how a difference of every kind looks.
+// TestGoldenFormats checks how a difference of every kind looks.
 func TestGoldenFormats(t *testing.T) {
 	d := sample()
 	for format, file := range map[string]string{"text": "diff.txt", "markdown": "diff.md", "json": "diff.json"} {
@@ -515,7 +515,7 @@ func sample() *Difference {
 	return Compare("1.0", x, y)
 }
 
-// TestOrderOfKinds holds that the most telling stands first.
+// TestOrderOfKinds checks that the most telling stands first.
 func TestOrderOfKinds(t *testing.T) {
 	var got []string
 	for _, i := range sample().Items {
@@ -526,7 +526,7 @@ func TestOrderOfKinds(t *testing.T) {
 	}
 }
 
-// TestFollowsSchema holds that the document keeps the published contract.
+// TestFollowsSchema checks that the document keeps the published contract.
 func TestFollowsSchema(t *testing.T) {
 	schema, err := validator.NewCompiler().Compile(schemaFile)
 	if err != nil {

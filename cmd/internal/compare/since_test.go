@@ -70,7 +70,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestSinceRates holds that the slowest transfers are compared, and that noise is no difference.
+// TestSinceRates checks that the slowest transfers are compared, and that noise is no difference.
 func TestSinceRates(t *testing.T) {
 	measured := func(gbps ...float64) *report.Document {
 		d := &report.Document{Transfers: &probe.Report{}}
@@ -94,7 +94,7 @@ func TestSinceRates(t *testing.T) {
 	}
 }
 
-// TestSinceVariables holds that of findings which differ in their variable alone, one may be
+// TestSinceVariables checks that of findings which differ in their variable alone, one may be
 // cured and the other remain.
 func TestSinceVariables(t *testing.T) {
 	variable := func(name string) rules.Finding {

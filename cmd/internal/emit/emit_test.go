@@ -30,7 +30,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
-// TestGoldenSchema holds that the published contract equals the Go types.
+// TestGoldenSchema checks that the published contract equals the Go types.
 func TestGoldenSchema(t *testing.T) {
 	s := contract.Schema(t, plan.Schema, &plan.Plan{}, map[reflect.Type][]any{
 		reflect.TypeFor[plan.Kind](): {
@@ -126,7 +126,7 @@ var checkers = map[string]func(t *testing.T, p *plan.Plan, text string){
 	"compose": isCompose, "kubernetes": isPod, "grub": isGRUB, "systemd": isUnit, "nccl.conf": isConf, "sysctl": isSysctl, "modprobe": isModprobe,
 }
 
-// TestReal holds that what is written is what its reader takes, and means what the plan says.
+// TestReal checks that what is written is what its reader takes, and means what the plan says.
 func TestReal(t *testing.T) {
 	for _, target := range emit.Names() {
 		check := checkers[target]
@@ -200,7 +200,7 @@ func saved(t *testing.T, dir, name, text string, perm os.FileMode) string {
 	return file
 }
 
-// isScript holds that bash takes it.
+// isScript checks that bash takes it.
 func isScript(t *testing.T, _ *plan.Plan, text string) {
 	t.Helper()
 	output(t, "", nil, "bash", "-n", saved(t, t.TempDir(), "script", text, 0o644))
@@ -211,7 +211,7 @@ func isScript(t *testing.T, _ *plan.Plan, text string) {
 	}
 }
 
-// isCompose holds that Compose's own loader takes it, and what it makes of it.
+// isCompose checks that Compose's own loader takes it, and what it makes of it.
 func isCompose(t *testing.T, p *plan.Plan, text string) {
 	t.Helper()
 	details := types.ConfigDetails{
@@ -248,7 +248,7 @@ func isCompose(t *testing.T, p *plan.Plan, text string) {
 	}
 }
 
-// isPod holds that Kubernetes' own decoder takes it, strictly, and what it makes of it.
+// isPod checks that Kubernetes' own decoder takes it, strictly, and what it makes of it.
 func isPod(t *testing.T, p *plan.Plan, text string) {
 	t.Helper()
 	document, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -288,7 +288,7 @@ func isPod(t *testing.T, p *plan.Plan, text string) {
 	}
 }
 
-// isGRUB holds what grub-mkconfig makes of it: the shell reads the file, the value stands in a
+// isGRUB checks what grub-mkconfig makes of it: the shell reads the file, the value stands in a
 // line of GRUB's language, and that is split into words, of which quotes are no part.
 func isGRUB(t *testing.T, p *plan.Plan, text string) {
 	t.Helper()
@@ -335,7 +335,7 @@ func grubWords(t *testing.T, line string) []string {
 	return words
 }
 
-// isUnit holds that systemd takes it as a drop-in of a service, and what it makes of it.
+// isUnit checks that systemd takes it as a drop-in of a service, and what it makes of it.
 func isUnit(t *testing.T, p *plan.Plan, text string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -363,7 +363,7 @@ func isUnit(t *testing.T, p *plan.Plan, text string) {
 	}
 }
 
-// isConf holds what NCCL reads of it: as setEnvFile of its src/misc/param.cc, each line up to the
+// isConf checks what NCCL reads of it: as setEnvFile of its src/misc/param.cc, each line up to the
 // first equals sign is a name, whatever stands there.
 func isConf(t *testing.T, p *plan.Plan, text string) {
 	t.Helper()
@@ -435,7 +435,7 @@ func started(t *testing.T, target string, p *plan.Plan, env []string, args ...st
 	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(out, script, "SCRIPT"), "\n"), "\n")
 }
 
-// TestStarted holds what each script really starts: the launcher with its flags and the user's
+// TestStarted checks what each script really starts: the launcher with its flags and the user's
 // arguments as they are, in an environment with the variables.
 func TestStarted(t *testing.T) {
 	for target, want := range map[string][]string{
@@ -466,7 +466,7 @@ func TestStarted(t *testing.T) {
 	}
 }
 
-// TestRanks holds what the script becomes when the launcher starts it as a rank: the program,
+// TestRanks checks what the script becomes when the launcher starts it as a rank: the program,
 // bound to the node of its GPU.
 func TestRanks(t *testing.T) {
 	for target, variable := range map[string]string{"deepspeed": "LOCAL_RANK", "mpi": "OMPI_COMM_WORLD_LOCAL_RANK"} {
@@ -480,7 +480,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestWords holds that each setting has words of its own, that each but the bare number of GPUs and
+// TestWords checks that each setting has words of its own, that each but the bare number of GPUs and
 // the size has a target that sets it, and that a plan's overview shows each, at every width.
 func TestWords(t *testing.T) {
 	for _, s := range full().Settings {

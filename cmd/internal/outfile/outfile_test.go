@@ -227,7 +227,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestDevices holds that what is no file is written to as it is.
+// TestDevices checks that what is no file is written to as it is.
 func TestDevices(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
@@ -430,7 +430,7 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestPlaces holds that two names are the same place where a write to one is a
+// TestPlaces checks that two names are the same place where a write to one is a
 // write to the other, for every pair of names.
 func TestPlaces(t *testing.T) {
 	dir := t.TempDir()

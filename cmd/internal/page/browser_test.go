@@ -136,7 +136,7 @@ func TestInBrowser(t *testing.T) {
 	t.Run("script stays text", func(t *testing.T) { b.showsScript(t, filepath.Join(folder, "hostile.html")) })
 }
 
-// copies holds that each button copies what stands beside it, and says so.
+// copies checks that each button copies what stands beside it, and says so.
 func (b *tab) copies(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
@@ -163,7 +163,7 @@ func (b *tab) copies(t *testing.T, file string) {
 	b.quiet(t)
 }
 
-// searches holds that the search shows the facts that hold all words, and no others.
+// searches checks that the search shows the facts that hold all words, and no others.
 func (b *tab) searches(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
@@ -187,7 +187,7 @@ func (b *tab) searches(t *testing.T, file string) {
 	b.quiet(t)
 }
 
-// followsBadge holds that a mark in the picture leads to its finding.
+// followsBadge checks that a mark in the picture leads to its finding.
 func (b *tab) followsBadge(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
@@ -198,7 +198,7 @@ func (b *tab) followsBadge(t *testing.T, file string) {
 	}
 }
 
-// showsScript holds that markup in the facts is shown as it is.
+// showsScript checks that markup in the facts is shown as it is.
 func (b *tab) showsScript(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])

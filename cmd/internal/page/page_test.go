@@ -78,7 +78,7 @@ func TestShade(t *testing.T) {
 	}
 }
 
-// TestPolicy holds that the policy names the style and the script as they stand in the
+// TestPolicy checks that the policy names the style and the script as they stand in the
 // page, and that the page refers to nothing else.
 func TestPolicy(t *testing.T) {
 	var b bytes.Buffer

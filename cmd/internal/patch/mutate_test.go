@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMutations holds that files with slips of the keyboard are refused or changed as they
+// TestMutations checks that files with slips of the keyboard are refused or changed as they
 // must be: lines that are lost, doubled, moved in or indented, and characters too many or
 // too few.
 func TestMutations(t *testing.T) {

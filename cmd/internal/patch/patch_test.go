@@ -57,7 +57,7 @@ func cases(tb testing.TB) map[string]string {
 	return all
 }
 
-// made makes a patch, and holds what must hold of each: applied again it changes nothing, and
+// made makes a patch, and checks what must hold of each: applied again it changes nothing, and
 // what is not removed is there in its order, byte for byte.
 func made(t *testing.T, name, text string, wants []Want) (Result, bool) {
 	t.Helper()
@@ -81,7 +81,7 @@ func made(t *testing.T, name, text string, wants []Want) (Result, bool) {
 	return got, true
 }
 
-// keepsLines holds that the lines of the original are in the result, in order and byte for
+// keepsLines checks that the lines of the original are in the result, in order and byte for
 // byte, but for as many as were changed or removed.
 func keepsLines(t *testing.T, name, text string, got Result) {
 	t.Helper()
@@ -186,7 +186,7 @@ func documents(t *testing.T, text string) ([]any, error) {
 	}
 }
 
-// keepsMeaning holds that a YAML file says what it said before, but for its changes.
+// keepsMeaning checks that a YAML file says what it said before, but for its changes.
 func keepsMeaning(t *testing.T, name, text string, got Result) {
 	t.Helper()
 	before, err := documents(t, text)
@@ -250,7 +250,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestShells holds that scripts are still scripts, by the shell itself.
+// TestShells checks that scripts are still scripts, by the shell itself.
 func TestShells(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
@@ -290,7 +290,7 @@ func applied(t *testing.T, folder, diff string, words ...string) (string, error)
 	return string(out), err
 }
 
-// TestApplied holds that git and patch apply what is printed, and get the same text.
+// TestApplied checks that git and patch apply what is printed, and get the same text.
 func TestApplied(t *testing.T) {
 	t.Parallel()
 	ran := map[string]int{}
@@ -338,7 +338,7 @@ func TestApplied(t *testing.T) {
 	t.Log(fmt.Sprint(ran))
 }
 
-// FuzzMake holds that any text is either refused or changed as it must be.
+// FuzzMake checks that any text is either refused or changed as it must be.
 func FuzzMake(f *testing.F) {
 	for name, text := range cases(f) {
 		f.Add(name, text)

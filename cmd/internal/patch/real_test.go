@@ -98,7 +98,7 @@ func strict(v, into any) error {
 	return errors.Join(append(unknown, err)...)
 }
 
-// valid holds what the API server requires of a pod beyond types (pkg/apis/core/validation of
+// valid checks what the API server requires of a pod beyond types (pkg/apis/core/validation of
 // Kubernetes): names that exist and are not taken twice, paths that are not mounted twice.
 func valid(spec *corev1.PodSpec) error {
 	volumes := map[string]bool{}
@@ -126,7 +126,7 @@ func valid(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// TestKubernetes holds that manifests with their changes are manifests of Kubernetes, and
+// TestKubernetes checks that manifests with their changes are manifests of Kubernetes, and
 // that every container with GPUs has what was asked for.
 func TestKubernetes(t *testing.T) {
 	t.Parallel()
@@ -169,7 +169,7 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// complete holds that containers with several GPUs have their settings.
+// complete checks that containers with several GPUs have their settings.
 func complete(t *testing.T, name string, p *corev1.PodSpec) {
 	t.Helper()
 	for _, c := range p.Containers {
@@ -197,7 +197,7 @@ func complete(t *testing.T, name string, p *corev1.PodSpec) {
 	}
 }
 
-// TestCompose holds that compose files with their changes are read by the library of docker
+// TestCompose checks that compose files with their changes are read by the library of docker
 // compose, against its schema, and have what was asked for.
 func TestCompose(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// TestExtract holds that what people read is taken, each on its line, and nothing else.
+// TestExtract checks that what people read is taken, each on its line, and nothing else.
 func TestExtract(t *testing.T) {
 	tree := fstest.MapFS{
 		"a/a.go": {Data: []byte("// Package a says one.\npackage a\n\nimport \"import/path\"\n\n" +
@@ -49,7 +49,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestExtractNames holds that a file which cannot be read is named.
+// TestExtractNames checks that a file which cannot be read is named.
 func TestExtractNames(t *testing.T) {
 	for name, text := range map[string]string{"a.go": "pack", "b.rego": "pack", "c.yaml": "a: [b"} {
 		_, err := extract(fstest.MapFS{name: {Data: []byte(text)}}, t.TempDir())

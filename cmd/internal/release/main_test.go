@@ -20,7 +20,7 @@ func built(t *testing.T) *debug.BuildInfo {
 	return info
 }
 
-// TestSBOM holds that a bill of materials names each module of a program, and
+// TestSBOM checks that a bill of materials names each module of a program, and
 // that one that misses a module, or has one too many, is found out.
 func TestSBOM(t *testing.T) {
 	info := built(t)
@@ -58,7 +58,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// TestCheck holds that each property of a release is looked at.
+// TestCheck checks that each property of a release is looked at.
 func TestCheck(t *testing.T) {
 	good := func() *debug.BuildInfo {
 		return &debug.BuildInfo{Settings: []debug.BuildSetting{
@@ -103,7 +103,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestMachO holds that each thing is looked at that a Mac asks of a program.
+// TestMachO checks that each thing is looked at that a Mac asks of a program.
 func TestMachO(t *testing.T) {
 	good := func() *macho.File {
 		signed := make(macho.LoadBytes, 16)
@@ -133,7 +133,7 @@ func TestMachO(t *testing.T) {
 	}
 }
 
-// TestNewer holds that versions are compared by number.
+// TestNewer checks that versions are compared by number.
 func TestNewer(t *testing.T) {
 	order := []string{"0", "2.2.5", "2.3", "2.3.4", "2.14", "2.34", "2.41", "3.0"}
 	for i, a := range order {
@@ -145,7 +145,7 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// TestLinked holds that what this test's own program needs is found: it is linked with
+// TestLinked checks that what this test's own program needs is found: it is linked with
 // glibc, so it is not static.
 func TestLinked(t *testing.T) {
 	f, err := elf.Open("/proc/self/exe")
@@ -165,7 +165,7 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// TestUsage holds that whatever else is asked for is an error.
+// TestUsage checks that whatever else is asked for is an error.
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{nil, {"sbom"}, {"check", "x"}, {"sbom", "/nowhere"}, {"check", "/nowhere", "/nowhere"}, {"reach", "::"}, {"reach", "http://127.0.0.1:1/"}} {
 		var b bytes.Buffer

@@ -43,7 +43,7 @@ func readBack(t *testing.T, f Format, d *Document, s Style) formattest.Report {
 	return r
 }
 
-// TestGoldenFormats holds what the formats for CI systems and monitors look like.
+// TestGoldenFormats checks what the formats for CI systems and monitors look like.
 func TestGoldenFormats(t *testing.T) {
 	for _, name := range []string{"acs", "hostile", "unproven", "waived"} {
 		for _, f := range ciFormats(t) {
@@ -56,7 +56,7 @@ func TestGoldenFormats(t *testing.T) {
 	}
 }
 
-// TestFormatsOfSamples holds, for every sample in every format, that the reader of others
+// TestFormatsOfSamples checks, for every sample in every format, that the reader of others
 // takes it, with and without ASCII, of strict runs and of others.
 func TestFormatsOfSamples(t *testing.T) {
 	for name, d := range samples() {
@@ -89,7 +89,7 @@ func TestFormatsOfSamples(t *testing.T) {
 	}
 }
 
-// TestFingerprints holds that a finding keeps its fingerprint where its message, its evidence,
+// TestFingerprints checks that a finding keeps its fingerprint where its message, its evidence,
 // its severity or the findings beside it change, and that findings that differ in rule,
 // subject or variable have different ones.
 func TestFingerprints(t *testing.T) {
@@ -126,7 +126,7 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// TestFilesInASCII holds that SARIF names a file as the repository does, also where a terminal could
+// TestFilesInASCII checks that SARIF names a file as the repository does, also where a terminal could
 // not show its name.
 func TestFilesInASCII(t *testing.T) {
 	in := low()
@@ -139,7 +139,7 @@ func TestFilesInASCII(t *testing.T) {
 	}
 }
 
-// TestPlaces holds which file and line an issue is given.
+// TestPlaces checks which file and line an issue is given.
 func TestPlaces(t *testing.T) {
 	for name, tt := range map[string]struct {
 		sources  []string

@@ -25,7 +25,7 @@ func markdownOf(t *testing.T, name string, d *Document) string {
 	return b.String()
 }
 
-// TestMarkdownIsValid holds that every sample is GitHub's Markdown that begins with a
+// TestMarkdownIsValid checks that every sample is GitHub's Markdown that begins with a
 // summary of five lines.
 func TestMarkdownIsValid(t *testing.T) {
 	for name, d := range samples() {
@@ -41,7 +41,7 @@ func TestMarkdownIsValid(t *testing.T) {
 	}
 }
 
-// TestFaultsAreSeen holds that the check of Markdown sees what it is for.
+// TestFaultsAreSeen checks that the check of Markdown sees what it is for.
 func TestFaultsAreSeen(t *testing.T) {
 	for _, source := range []string{
 		"<script>alert(1)</script>\n", "a <b>c</b>\n", "<details><summary>x</summary>\n\na\n", "a\n\n</details>\n",
@@ -94,7 +94,7 @@ func saying(s string, findings, evidence int) *Document {
 	return New(withRules(in))
 }
 
-// TestMarkdownIsShort holds that a report is never longer than a ticket may be, whatever
+// TestMarkdownIsShort checks that a report is never longer than a ticket may be, whatever
 // it holds, that a long one says what was left out, and that evidence goes first.
 func TestMarkdownIsShort(t *testing.T) {
 	for _, s := range []string{"x", "@", "long words of a log ", "|`\\|", "<&>*_[]", "€"} {

@@ -57,7 +57,7 @@ func plant(v reflect.Value, at string, depth int, next func() string) []string {
 	return nil
 }
 
-// TestRedactReachesEverything holds that every string of a report is redacted, but
+// TestRedactReachesEverything checks that every string of a report is redacted, but
 // those that are words of ours: rules, remedies and links.
 func TestRedactReachesEverything(t *testing.T) {
 	const depth = 12

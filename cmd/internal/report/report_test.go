@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenHTML holds what a page says, without its style and its script.
+// TestGoldenHTML checks what a page says, without its style and its script.
 func TestGoldenHTML(t *testing.T) {
 	listed := regexp.MustCompile(`(?s)<section class="facts".*</section>|<svg class="picture narrow".*?</svg>`)
 	for _, name := range []string{"acs", "full", "hostile", "steps"} {
@@ -95,7 +95,7 @@ func switched() Input {
 	return in
 }
 
-// TestGoldenTopology holds the picture as a tree, also where there is little room.
+// TestGoldenTopology checks the picture as a tree, also where there is little room.
 func TestGoldenTopology(t *testing.T) {
 	for file, style := range map[string]Style{
 		"switched-topology": {Width: 80, Color: true}, "switched-topology-40": {Width: 20, ASCII: true},
@@ -146,7 +146,7 @@ func TestGoldenStyles(t *testing.T) {
 	}
 }
 
-// TestGoldenTransfers holds what a command that makes transfers alone writes.
+// TestGoldenTransfers checks what a command that makes transfers alone writes.
 func TestGoldenTransfers(t *testing.T) {
 	for _, tt := range []struct {
 		sample, file, format string
@@ -167,7 +167,7 @@ func TestGoldenTransfers(t *testing.T) {
 	}
 }
 
-// TestTransfersExitCode holds that what could not be tried is not taken for
+// TestTransfersExitCode checks that what could not be tried is not taken for
 // well.
 func TestTransfersExitCode(t *testing.T) {
 	part := healthy(8)
@@ -215,7 +215,7 @@ func fewGPUs(n int, change func(*Input)) Input {
 	return in
 }
 
-// TestFigures holds how tests beyond the plain copy are summed up.
+// TestFigures checks how tests beyond the plain copy are summed up.
 func TestFigures(t *testing.T) {
 	untried := func(test string, i, j int) probe.Transfer {
 		return probe.Transfer{Test: test, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.Unknown}
@@ -237,7 +237,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestOnlyNumbersAreReferredTo holds that a finding refers to another one by
+// TestOnlyNumbersAreReferredTo checks that a finding refers to another one by
 // its number alone, and that no finding without a number is referred to.
 func TestOnlyNumbersAreReferredTo(t *testing.T) {
 	reference := regexp.MustCompile(`as under (\S+)`)
@@ -263,7 +263,7 @@ func TestOnlyNumbersAreReferredTo(t *testing.T) {
 	}
 }
 
-// TestMissing holds that what is missing is told with its reasons and with the
+// TestMissing checks that what is missing is told with its reasons and with the
 // way to have it.
 func TestMissing(t *testing.T) {
 	for _, tt := range []struct {
@@ -287,7 +287,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestOneScreen holds the promise that a healthy machine takes one screen.
+// TestOneScreen checks the promise that a healthy machine takes one screen.
 func TestOneScreen(t *testing.T) {
 	// The probe's full mode tells more figures.
 	for name, width := range map[string]int{
@@ -307,7 +307,7 @@ func TestOneScreen(t *testing.T) {
 	}
 }
 
-// TestNothingUnprintable holds that no character from the machine reaches the
+// TestNothingUnprintable checks that no character from the machine reaches the
 // terminal that could do harm there.
 func TestNothingUnprintable(t *testing.T) {
 	for _, f := range formats {
@@ -414,7 +414,7 @@ func TestNewOfNothing(t *testing.T) {
 	}
 }
 
-// TestWhySkipped holds that what a rule lacked is told by its fields: no bracket
+// TestWhySkipped checks that what a rule lacked is told by its fields: no bracket
 // or colon in words is taken for anything, and that the last line does not say again what
 // the areas of a machine say, or --verbose, which lists all that was lacked.
 func TestWhySkipped(t *testing.T) {

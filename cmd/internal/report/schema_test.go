@@ -39,7 +39,7 @@ func anyOf[T any](list []T) []any {
 	return all
 }
 
-// TestGoldenSchema holds that the published contract equals the Go types.
+// TestGoldenSchema checks that the published contract equals the Go types.
 func TestGoldenSchema(t *testing.T) {
 	golden.File(t, schemaFile, generate(t))
 }

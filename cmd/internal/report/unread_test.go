@@ -7,7 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// TestUnreadIsNeverHealth holds that a machine is not called healthy where a part of
+// TestUnreadIsNeverHealth checks that a machine is not called healthy where a part of
 // the texts was not read, for whatever reason, and that what holds no text is no
 // such reason.
 func TestUnreadIsNeverHealth(t *testing.T) {

@@ -80,7 +80,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestFaults holds that each fault is told with its file and line.
+// TestFaults checks that each fault is told with its file and line.
 func TestFaults(t *testing.T) {
 	for name, tt := range map[string]struct {
 		here, want, hint string
@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestIgnored holds that a file in the current directory that another user may have
+// TestIgnored checks that a file in the current directory that another user may have
 // written is not read, and that this is told.
 func TestIgnored(t *testing.T) {
 	for name, make := range map[string]func(t *testing.T) error{
@@ -163,7 +163,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// TestOwnFile holds where the user's own file is.
+// TestOwnFile checks where the user's own file is.
 func TestOwnFile(t *testing.T) {
 	for _, tt := range []struct{ xdg, home, want string }{
 		{"/x", "/home/u", "/x/gpudoctor/config.yaml"},
@@ -180,7 +180,7 @@ func TestOwnFile(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that no text makes it panic, and that what it reads is a key.
+// FuzzParse checks that no text makes it panic, and that what it reads is a key.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"", "strict: true", "skip: [a, b]", "a: &x [*x]", "? [1]\n: 2", "<<: {strict: true}", "policy: x"} {
 		f.Add(text)

@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestNames holds that each name is found, and that every severity has one.
+// TestNames checks that each name is found, and that every severity has one.
 func TestNames(t *testing.T) {
 	for _, name := range Names() {
 		if found := Find([]string{name}); len(found) != 1 && name != "exit" || len(found) == 0 {
@@ -58,7 +58,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestDocs holds that the table of exit codes in docs/report.md says the same.
+// TestDocs checks that the table of exit codes in docs/report.md says the same.
 func TestDocs(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "report.md"))
 	if err != nil {

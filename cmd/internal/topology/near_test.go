@@ -71,7 +71,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestNotes holds what is explained of how machines are built, and that nothing is where there is nothing to
+// TestNotes checks what is explained of how machines are built, and that nothing is where there is nothing to
 // explain.
 func TestNotes(t *testing.T) {
 	pix := []facts.Pair{toNIC(0, "a", "PIX", 63), toNIC(1, "b", "PIX", 63)}

@@ -75,7 +75,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestUnreadPorts holds that the kinds of bridges follow from their order where config
+// TestUnreadPorts checks that the kinds of bridges follow from their order where config
 // space cannot be read.
 func TestUnreadPorts(t *testing.T) {
 	a, b, c := "0000:00:01.0", "0000:01:00.0", "0000:02:00.0"
@@ -124,7 +124,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestNothingToDraw holds that there is no picture where nothing is known to draw.
+// TestNothingToDraw checks that there is no picture where nothing is known to draw.
 func TestNothingToDraw(t *testing.T) {
 	for name, f := range map[string]*facts.Facts{
 		"no GPU":           {PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{{Address: "0000:05:00.0", Kind: "nic"}}}},
@@ -185,7 +185,7 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// TestManyPairs holds that a join does not name pairs without end.
+// TestManyPairs checks that a join does not name pairs without end.
 func TestManyPairs(t *testing.T) {
 	var j Join
 	for i := range 20 {
@@ -231,7 +231,7 @@ func forest(seed int) []facts.PCIDevice {
 	return all
 }
 
-// TestDraw holds that boxes stay in the picture and do not cover each other, that
+// TestDraw checks that boxes stay in the picture and do not cover each other, that
 // labels stay in the picture, and that each GPU is drawn once and each fault
 // is marked.
 func TestDraw(t *testing.T) {

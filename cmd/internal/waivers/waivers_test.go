@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestFaults holds that each fault is told with its line and a hint.
+// TestFaults checks that each fault is told with its line and a hint.
 func TestFaults(t *testing.T) {
 	const sound = "waivers:\n- {rule: a, reason: r, expires: 2027-05-31}\n"
 	for name, tt := range map[string]struct{ text, want, hint string }{
@@ -164,7 +164,7 @@ func names(findings []rules.Finding) string {
 	return strings.Join(all, ", ")
 }
 
-// TestApply holds what counts: a waiver is for a finding alone, never for its consequences.
+// TestApply checks what counts: a waiver is for a finding alone, never for its consequences.
 func TestApply(t *testing.T) {
 	verdict := rules.Verdict{
 		Findings: []rules.Finding{
@@ -228,7 +228,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestAdd holds that a waiver that is added is read back, with all that stood there before,
+// TestAdd checks that a waiver that is added is read back, with all that stood there before,
 // comments included.
 func TestAdd(t *testing.T) {
 	const entry = "  - rule: b\n    subject: '*:00.0'\n    reason: 'a: b # c'\n    expires: 2027-05-31\n    owner: me\n"
@@ -266,7 +266,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// FuzzAdd holds that a waiver with any texts, added to any file, is read back as it was, or
+// FuzzAdd checks that a waiver with any texts, added to any file, is read back as it was, or
 // that the file is refused.
 func FuzzAdd(f *testing.F) {
 	f.Add("strict: true\n", "NCCL_DEBUG", "r: # x", "me")
@@ -295,7 +295,7 @@ func FuzzAdd(f *testing.F) {
 	})
 }
 
-// TestTerms holds what is said of a waiver.
+// TestTerms checks what is said of a waiver.
 func TestTerms(t *testing.T) {
 	w := Waiver{Rule: "a", Subject: "x", Reason: "Fixed in May.", Expires: "2027-05-31", Owner: "me", File: "f", Line: 3}
 	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a (x); waived until 2027-05-31 by me (f:3): Fixed in May." {

@@ -29,7 +29,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// TestScript holds of each script what N is in its last line; a question mark where that is
+// TestScript checks of each script what N is in its last line; a question mark where that is
 // not known, and a dash where N is not set.
 func TestScript(t *testing.T) {
 	for script, want := range map[string]string{
@@ -94,7 +94,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestScriptBlocks holds that a value that changes later in a loop, or after a function that
+// TestScriptBlocks checks that a value that changes later in a loop, or after a function that
 // reads it, is not known there.
 func TestScriptBlocks(t *testing.T) {
 	for script, line := range map[string]int{

@@ -43,7 +43,7 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestInstructionsWhereTheJobRuns holds that what starts the job comes first.
+// TestInstructionsWhereTheJobRuns checks that what starts the job comes first.
 func TestInstructionsWhereTheJobRuns(t *testing.T) {
 	a := remedies.Apply{Docker: []string{"--ipc=host"}, Slurm: []string{"srun"}, Kubernetes: "hostIPC: true"}
 	for runs, want := range map[string]string{"": "docker run", "Kubernetes": "Kubernetes", "Slurm": "Slurm", "mpirun": "docker run"} {
@@ -65,7 +65,7 @@ func TestInstructionsWhereTheJobRuns(t *testing.T) {
 	}
 }
 
-// TestInContainer holds that each runtime is given its own flags, Docker's only where they are the same, and that
+// TestInContainer checks that each runtime is given its own flags, Docker's only where they are the same, and that
 // what takes more has none.
 func TestInContainer(t *testing.T) {
 	a := remedies.Apply{Docker: []string{"--gpus all"}, Kubernetes: "a: b", Runtimes: map[string][]string{"podman": {"--device x"}, "apptainer": {"--nv"}}, Steps: []string{"Or so."}}
@@ -88,7 +88,7 @@ func TestInContainer(t *testing.T) {
 	}
 }
 
-// TestEfforts holds, for every remedy, that what is typed says what it takes: what holds
+// TestEfforts checks, for every remedy, that what is typed says what it takes: what holds
 // until the next boot needs no reboot and does not persist, and all else takes what the
 // remedy takes.
 func TestEfforts(t *testing.T) {

@@ -73,7 +73,7 @@ func TestTelling(t *testing.T) {
 	}
 }
 
-// TestTellingGPUDirect holds that what was really tried is told beside the ports and the drives, and that what is not
+// TestTellingGPUDirect checks that what was really tried is told beside the ports and the drives, and that what is not
 // known is not.
 func TestTellingGPUDirect(t *testing.T) {
 	ok, refused := &facts.Attempt{Outcome: "ok"}, &facts.Attempt{Outcome: "refused"}
@@ -100,7 +100,7 @@ func TestTellingGPUDirect(t *testing.T) {
 	}
 }
 
-// TestLines holds how the state of an area follows from its rules.
+// TestLines checks how the state of an area follows from its rules.
 func TestLines(t *testing.T) {
 	rule := func(id string, areas ...rules.Area) rules.Rule { return rules.Rule{ID: id, Areas: areas} }
 	all := []rules.Rule{

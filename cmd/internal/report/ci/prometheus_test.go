@@ -8,7 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 )
 
-// TestLabelsAreSafe holds that what a file of waivers says is safe to print.
+// TestLabelsAreSafe checks that what a file of waivers says is safe to print.
 func TestLabelsAreSafe(t *testing.T) {
 	waiver := &waivers.Waiver{Rule: "a", Owner: "\x1b[31mme", Expires: "2027-01-31", File: "w\x1b.yaml", Line: 1}
 	var b bytes.Buffer

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSARIFTexts holds that no text from a machine becomes a link or a placeholder.
+// TestSARIFTexts checks that no text from a machine becomes a link or a placeholder.
 func TestSARIFTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"[click](http://evil)": "[click] (http://evil)", "{0} and {x}": "{{0}} and {{x}}", "plain [x] (y)": "plain [x] (y)",

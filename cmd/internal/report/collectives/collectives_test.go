@@ -52,7 +52,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestWrite holds what every format says of a failure, and that JSON is the probe's own report.
+// TestWrite checks what every format says of a failure, and that JSON is the probe's own report.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	c := sample(probe.Hang, probe.OK)
@@ -82,7 +82,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestGains holds, for each arm and rate, that what is proven good is a way without which all-reduce is
+// TestGains checks, for each arm and rate, that what is proven good is a way without which all-reduce is
 // clearly slower, and that the fewest variables are named without which it is clearly faster.
 func TestGains(t *testing.T) {
 	t.Parallel()

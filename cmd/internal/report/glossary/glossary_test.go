@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestIn holds, for each term, where it is used and where it is part of something else.
+// TestIn checks, for each term, where it is used and where it is part of something else.
 func TestIn(t *testing.T) {
 	for _, term := range terms {
 		for text, want := range map[string]bool{
@@ -29,7 +29,7 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// TestTerms holds that each term is explained once, briefly, and in the glossary of the
+// TestTerms checks that each term is explained once, briefly, and in the glossary of the
 // documents.
 func TestTerms(t *testing.T) {
 	document, err := os.ReadFile("../../../../docs/glossary.md")

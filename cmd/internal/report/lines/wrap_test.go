@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWrapKeepsUnits holds, at every width, that no line parts a number from its unit and
+// TestWrapKeepsUnits checks, at every width, that no line parts a number from its unit and
 // that no line is longer than the width if it could be shorter.
 func TestWrapKeepsUnits(t *testing.T) {
 	const s = "the rate is 25.1 GB/s (40 % of 63.0 GB/s), 64 MiB in 3 ms, at 5.0 x16; 8 x 2 GPUs take 2 seconds"

@@ -9,7 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// TestSpans holds which pieces of a sentence are code.
+// TestSpans checks which pieces of a sentence are code.
 func TestSpans(t *testing.T) {
 	for s, want := range map[string][]string{
 		"":                    nil,
@@ -63,7 +63,7 @@ func sentences(t *testing.T) (all []string, commands []string) {
 	return all, commands
 }
 
-// TestSpansJoined holds that the pieces of each sentence are the sentence, and that none
+// TestSpansJoined checks that the pieces of each sentence are the sentence, and that none
 // begins or ends with the punctuation around code.
 func TestSpansJoined(t *testing.T) {
 	all, _ := sentences(t)
@@ -88,7 +88,7 @@ func TestSpansJoined(t *testing.T) {
 	}
 }
 
-// TestProgramsOfCommands holds that each program of a command that remedies and rules give
+// TestProgramsOfCommands checks that each program of a command that remedies and rules give
 // is known where a sentence names it.
 func TestProgramsOfCommands(t *testing.T) {
 	_, commands := sentences(t)

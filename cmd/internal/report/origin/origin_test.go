@@ -7,7 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// TestOrigins holds which line of a text evidence is put down to, and that none
+// TestOrigins checks which line of a text evidence is put down to, and that none
 // is better than a wrong one.
 func TestOrigins(t *testing.T) {
 	wrong := int64(3)
