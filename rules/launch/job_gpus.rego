@@ -60,10 +60,13 @@ leaves(l, n) := ["high", sprintf("leaves %d of the %d GPUs that %s requests: the
 	not crowded(l, n)
 }
 
-indices(l, name) := sprintf(". Inside, they have the indices 0 to %d", [job.gpus(l) - 1]) if {
+indices(l, name) := sprintf(". Inside, %s", [numbered(job.gpus(l))]) if {
 	l in job.containers
 	regex.match(`^\d`, visible.list_of(job.settings(l)[name].value)[count(lists[l][name])])
 } else := ""
+
+numbered(1) := "its one GPU has the index 0"
+numbered(n) := sprintf("they have the indices 0 to %d", [n - 1]) if n > 1
 
 # offered counts the GPUs that the ranks of a description can use; they are crowded where there are more of them. short are
 # the lists that leave too few.
