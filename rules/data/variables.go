@@ -1,9 +1,21 @@
 package data
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Variables returns the table of variables of communication libraries.
-var Variables = reader[VariableTable]("variables")
+var Variables = sync.OnceValue(func() *VariableTable {
+	t := reader[VariableTable]("variables")()
+	t.Of = map[string][]int{}
+	for i, row := range t.Rows {
+		for _, name := range row.Names {
+			t.Of[name] = append(t.Of[name], i)
+		}
+	}
+	return t
+})
 
 // VariableTable says which settings of variables are harmful, and which variables exist.
 type VariableTable struct {
@@ -14,6 +26,8 @@ type VariableTable struct {
 	// Rows are settings and what to say about them. The first row that fits a
 	// variable decides.
 	Rows []VariableRow `json:"rows"`
+	// Of are the places in Rows of those about a variable. It is not part of the file.
+	Of map[string][]int `json:"of"`
 	// Levels are the distances that NCCL knows, from the nearest, and OldLevels those that
 	// its numbers stand for.
 	Levels    []string `json:"levels"`

@@ -197,22 +197,16 @@ option(l, name) := value if {
 	value := array.concat(array.slice(split(word, "="), 1, 2), array.slice(l.command, i + 1, i + 2))[0]
 }
 
-# undecided are values that the file does not show, of parts that a rule reads, in words.
-undecided(reads) := {sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(part), title(l), text, launches.place_of(l, part)]) |
+# undecided are values that the file does not show, of parts that a rule reads, in words. "variables[*]" is any variable.
+undecided(reads) := union({open[part] |
+	some part in (object.keys(open) & (reads | {"variables" | strings.any_prefix_match(reads, "variables[")}))
+})
+
+open[part] contains sprintf("%s of %s is %s (%s), whose value the file does not show", [part_words(name), title(l), text, launches.place_of(l, name)]) if {
 	some l in parts
-	some part, text in l.unknown
-	covers(reads, part)
+	some name, text in l.unknown
+	some part in ({name} | {"variables[*]" | startswith(name, "variables")})
 }
-
-# covers is true of a part among those that a rule reads, or that stands for one. "variables[*]" is any variable.
-covers(reads, part) if part in reads
-
-covers(reads, part) if {
-	"variables[*]" in reads
-	startswith(part, "variables")
-}
-
-covers(reads, "variables") if strings.any_prefix_match(reads, "variables[")
 
 part_words(part) := object.get(words.parts, part, trim_suffix(trim_prefix(part, "variables["), "]"))
 

@@ -33,7 +33,7 @@ with_gpu(l) if not l.gpus == 0
 
 # shows is true of a launch whose description shows the values of parts, as far as it gives them any. Without it, a
 # part that is missing may have a value.
-shows(l, parts) if count({part | some part in parts; l.unknown[part]}) == 0
+shows(l, parts) if count(parts & object.keys(object.get(l, "unknown", {}))) == 0
 
 # shares is true of a container that has the host's /dev/shm, or another's.
 shares(l) if regex.match("^(host$|container:|service:)", l.ipc)

@@ -13,10 +13,11 @@ import data.tables.variables
 decisive(name) := variables.rows[min(fitting[name])]
 
 fitting[name] contains i if {
-	some i, row in variables.rows
-	some name in row.names
-	value := trim_space(facts.variable[name].value)
+	some name, v in facts.variable
+	value := trim_space(v.value)
 	value != ""
+	some i in variables.of[name]
+	row := variables.rows[i]
 	applies(row, value)
 	not unsaid(row)
 }
@@ -24,8 +25,8 @@ fitting[name] contains i if {
 # decisive_for is the first row that fits another value of a variable than the one in force, which one of several
 # containers sets. Rows that need a message do not fit it.
 decisive_for(name, value) := variables.rows[min({i |
-	some i, row in variables.rows
-	name in row.names
+	some i in variables.of[name]
+	row := variables.rows[i]
 	not row.said
 	applies(row, value)
 })]
