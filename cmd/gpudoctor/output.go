@@ -232,10 +232,9 @@ func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) 
 	case !ok:
 		return err
 	}
-	hint := map[outfile.State]string{
-		outfile.Unwritten:  "no file was written; name another",
-		outfile.Unchanged:  "the file is unchanged; name another",
-		outfile.Incomplete: "name another file",
-	}[failed.State]
+	hint := "nothing was written; name another file"
+	if failed.Incomplete {
+		hint = "name another file"
+	}
 	return complaint.Hinted(err, hint)
 }
