@@ -257,10 +257,10 @@ func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
 }
 
 // LoadModule compiles PTX with the driver's compiler, for the current context.
-func (d *Driver) LoadModule(ptx string) (Module, error) {
+func (d *Driver) LoadModule(ptx string, speed gpudriver.Speed) (Module, error) {
 	return d.LoadImage(func() ([]byte, error) {
 		text := append([]byte(ptx), 0)
-		if code := d.compile(text); code != nil {
+		if code := d.compile(text, speed); code != nil {
 			return code, nil
 		}
 		return text, nil // The driver compiles it for this GPU alone, or says why it cannot.
@@ -272,12 +272,15 @@ type linker uintptr
 
 const linkPTX = 1
 
+// optimizationLevel is CU_JIT_OPTIMIZATION_LEVEL (cuda.h): 4 if nothing else is asked for.
+const optimizationLevel = 7
+
 // maxCode bounds what the compiler makes: the probe's kernels are 17 KiB for an H200.
 const maxCode = 64 << 20
 
 // compile makes code of PTX for GPUs like the current one, with the driver's linker; nil if
 // that cannot be had.
-func (d *Driver) compile(ptx []byte) []byte {
+func (d *Driver) compile(ptx []byte, speed gpudriver.Speed) []byte {
 	c := &d.c
 	if c.LinkCreate == nil || c.LinkAddData == nil || c.LinkComplete == nil || c.LinkDestroy == nil {
 		return nil
@@ -296,7 +299,8 @@ func (d *Driver) compile(ptx []byte) []byte {
 			return nil, err
 		}
 		defer c.LinkDestroy(s)
-		r := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), gpudriver.CString("gpudoctor"), 0, nil, nil)
+		option, level := int32(optimizationLevel), uintptr(speed)
+		r := c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), gpudriver.CString("gpudoctor"), 1, &option, &level)
 		if err := d.Check(&c.LinkAddData, r); err != nil {
 			return nil, err
 		}

@@ -360,7 +360,7 @@ func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
 }
 
 // LoadModule compiles HIP C++ for the current device and loads the result.
-func (d *Driver) LoadModule(source string) (Module, error) {
+func (d *Driver) LoadModule(source string, _ gpudriver.Speed) (Module, error) {
 	return d.LoadImage(func() ([]byte, error) { return d.compile(source) })
 }
 

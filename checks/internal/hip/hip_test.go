@@ -141,7 +141,7 @@ func TestMissing(t *testing.T) {
 	if _, err := d.AllocShared(8); !errors.Is(err, gpudriver.ErrMissing) {
 		t.Errorf("a call that the library lacks gives %v", err)
 	}
-	if _, err := d.LoadModule("x"); !errors.Is(err, gpudriver.ErrMissing) {
+	if _, err := d.LoadModule("x", gpudriver.Fast); !errors.Is(err, gpudriver.ErrMissing) {
 		t.Errorf("kernels without a compiler give %v", err)
 	}
 }

@@ -714,7 +714,7 @@ func (e *engine) loadKernels(g *gpu) error {
 }
 
 func (e *engine) loadPairs(g *gpu) error {
-	m, err := e.d.LoadModule(kernels.Pairs(e.d.API()))
+	m, err := e.d.LoadModule(kernels.Pairs(e.d.API()), gpudriver.Fast)
 	g.kernels = make(map[string]gpudriver.Function)
 	for _, name := range []string{"gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {
