@@ -15,7 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -31,7 +31,7 @@ const (
 
 func main() {
 	checks.ChildMain()
-	if err := limits.Check(); err != nil {
+	if err := checkLimits(); err != nil {
 		complaint.Write(os.Stderr, complaint.Hinted(err, "raise it with ulimit"))
 		os.Exit(exitError)
 	}

@@ -1,4 +1,4 @@
-package limits
+package main
 
 import (
 	"fmt"
@@ -6,8 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Check returns an error where a limit is lower than what the program needs.
-func Check() error {
+// What the program needs, measured on Linux 6.18 with Go 1.26 and 2 cores: 1.9 GiB of address space (the runtime's
+// tables, and for each thread of libc 8 MiB of stack and 64 MiB for malloc), 255 MiB of data, 27 open files.
+const (
+	leastAddressSpace = 2 << 30
+	leastData         = 512 << 20
+	leastFiles        = 64
+)
+
+// checkLimits returns an error where a limit is lower than what the program needs. Under far lower limits, the Go
+// runtime ends before main.
+func checkLimits() error {
 	for _, l := range []struct {
 		which       int
 		name, flag  string
