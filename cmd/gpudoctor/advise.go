@@ -16,7 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -61,7 +61,7 @@ func advise(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := terminal.NewProgress(false, r.options.Whole)
+	p := newProgress(false, r.options.Whole)
 	defer p.Done()
 	r.options.Progress = p.Step
 	d, unread := diagnose(c.Context, r)

@@ -18,7 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -43,7 +43,7 @@ var (
 	platformFlag  = &cli.StringFlag{Name: "platform", Usage: "`OS/ARCH`: examine this image of several (default linux/amd64, or that of --target)"}
 	plainHTTPFlag = &cli.BoolFlag{Name: "plain-http", DisableDefaultText: true, Usage: "reach the registry of an image without encryption"}
 	colorFlag     = &cli.StringFlag{
-		Name: "color", Value: terminal.ColorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
+		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
 		Usage: "`WHEN`: auto, always or never",
 	}
 	formatFlag = &cli.StringFlag{
@@ -169,7 +169,7 @@ func runRequest(c *cli.Context, r request) error {
 	}
 	set.tell(s.Quiet)
 	r.settings = set.all
-	p := terminal.NewProgress(s.Quiet, r.options.Whole)
+	p := newProgress(s.Quiet, r.options.Whole)
 	defer p.Done()
 	r.options.Progress = p.Step
 	d, err := diagnose(c.Context, r)

@@ -22,7 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -80,7 +80,7 @@ func diff(c *cli.Context) error {
 	redactSides(redact, sides, c.App.Writer)
 	d := compare.Compare(version, sides[0], sides[1])
 	if !c.Bool("quiet") {
-		s := style(c, terminal.ColorNever)
+		s := style(c, colorNever)
 		s.Verbose = c.Bool("verbose")
 		if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return d.Write(w, format.Name, s) }); err != nil {
 			return err

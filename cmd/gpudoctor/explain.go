@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -30,7 +30,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 		Flags: []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
-			s := style(c, terminal.ColorNever)
+			s := style(c, colorNever)
 			e := explanation{ascii: s.ASCII, width: min(max(s.Width, 40), 100)}
 			if s.Width == 0 {
 				e.width = 100

@@ -17,7 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -48,12 +48,12 @@ func main() {
 
 // run runs the command line and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signals.Until(context.Background())
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	ignoreEmptyVariables()
 	out := &stdio.Output{Writer: stdout}
 	err := runLine(ctx, newApp(out), args)
-	if stopped, ok := errors.AsType[signals.Stopped](context.Cause(ctx)); ok {
+	if stopped, ok := errors.AsType[stopped](context.Cause(ctx)); ok {
 		return stopped.ExitCode()
 	}
 	var verdict verdictError

@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
 // output is where a report goes, and in which format.
@@ -181,7 +180,7 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 	case line == "":
 		return nil
 	case slices.ContainsFunc(all, func(o output) bool { return o.file == "" }):
-		terminal.Tell("%s", line)
+		tell("%s", line)
 		return nil
 	}
 	return stdio.Write(stdout, func(w io.Writer) error {

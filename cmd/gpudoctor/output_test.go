@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -57,7 +57,7 @@ func TestSignalsWhileWriting(t *testing.T) {
 		time.AfterFunc(took*time.Duration(n+1)/runs, func() { _ = c.Process.Signal(syscall.SIGTERM) })
 		_ = c.Wait() // Its state tells how it ended.
 		switch code := c.ProcessState.ExitCode(); code {
-		case signals.ExitBase + int(syscall.SIGTERM), -1: // -1: before it could handle signals.
+		case signalExitBase + int(syscall.SIGTERM), -1: // -1: before it could handle signals.
 			ended++
 		case exitOK:
 			written++
@@ -93,7 +93,7 @@ func writeTestFile(t *testing.T, file string, content []byte) {
 func TestSignalsWhileGathering(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup // At once: each takes the grace, and most of it is waiting.
-	for _, s := range signals.Ending {
+	for _, s := range signalEnding {
 		signal, ok := s.(syscall.Signal)
 		if !ok {
 			t.Fatalf("%v has no number", s)
@@ -143,7 +143,7 @@ func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
 	if fail(err) || fail(c.Process.Signal(signal)) {
 		return
 	}
-	want := signals.ExitBase + int(signal)
+	want := signalExitBase + int(signal)
 	if ignored {
 		want = exitOK
 		_, err := io.WriteString(w, "NCCL version 2.28.9+cuda13.0\n")

@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
 // perCall are the flags that no file sets: what is examined and which file is written is
@@ -189,7 +188,7 @@ func (a *applied) tell(quiet bool) {
 		keys = append(keys, settings.WaiversKey)
 	}
 	if len(keys) > 0 && !quiet {
-		terminal.Tell("gpudoctor: %s sets %s", settings.Here, join(keys))
+		tell("gpudoctor: %s sets %s", settings.Here, join(keys))
 	}
 }
 

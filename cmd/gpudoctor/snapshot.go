@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
 )
 
 func snapshotCommand() *cli.Command {
@@ -57,7 +56,7 @@ func snapshot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := terminal.NewProgress(c.Bool("quiet"), opts.Whole)
+	p := newProgress(c.Bool("quiet"), opts.Whole)
 	defer p.Done()
 	var recording bytes.Buffer
 	opts.Progress = p.Step
@@ -79,8 +78,8 @@ func snapshot(c *cli.Context) error {
 		if redact == redaction.Nothing {
 			kept = "with names, serial numbers, addresses and secrets"
 		}
-		terminal.Tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)
-		terminal.Tell("hint: gpudoctor check --from %s", file)
+		tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)
+		tell("hint: gpudoctor check --from %s", file)
 	}
 	return nil
 }

@@ -31,7 +31,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
 )
 
 // The soak runs the program many times, many at once, on healthy machines, and
@@ -443,8 +442,8 @@ func (b *soakBench) judge(r soakRun, state *os.ProcessState, dir, stdout, stderr
 		if r.calm() {
 			complain("exit 2: %s", stderr)
 		}
-	case v.Exit > signals.ExitBase:
-		if r.child || v.Exit != signals.ExitBase+int(r.signal) {
+	case v.Exit > signalExitBase:
+		if r.child || v.Exit != signalExitBase+int(r.signal) {
 			complain("exit %d", v.Exit)
 		}
 	case whole < len(r.source.files):
@@ -473,7 +472,7 @@ func (v *soakVerdict) read(name, text string) error {
 			return err
 		}
 		switch {
-		case v.Exit < 0 || v.Exit > signals.ExitBase: // The signal came once the report was written.
+		case v.Exit < 0 || v.Exit > signalExitBase: // The signal came once the report was written.
 			if !slices.Contains([]int{exitOK, exitFindings, exitUnproven}, d.Verdict.ExitCode) {
 				return fmt.Errorf("it says exit code %d", d.Verdict.ExitCode)
 			}

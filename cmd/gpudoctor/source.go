@@ -30,7 +30,7 @@ import (
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -145,7 +145,7 @@ type gathered struct {
 
 // collectShown is collect with progress on a terminal.
 func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool) gathered {
-	p := terminal.NewProgress(quiet, opts.Whole)
+	p := newProgress(quiet, opts.Whole)
 	defer p.Done()
 	opts.Progress = p.Step
 	return collect(ctx, s, opts)
@@ -451,6 +451,6 @@ func (u *untilEOF) Read(p []byte) (int, error) {
 // announceInput tells the user that gpudoctor waits for input.
 func announceInput(stdin io.Reader) {
 	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		terminal.Tell("gpudoctor: reading standard input; press Ctrl-D to end it")
+		tell("gpudoctor: reading standard input; press Ctrl-D to end it")
 	}
 }

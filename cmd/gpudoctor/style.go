@@ -5,7 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
@@ -14,7 +14,7 @@ var asciiFlag = &cli.BoolFlag{Name: "ascii", DisableDefaultText: true, Usage: "w
 
 // style is how to write on standard output.
 func style(c *cli.Context, color string) report.Style {
-	s := terminal.Style(stdio.Plain(c.App.Writer), color, c.Bool(asciiFlag.Name))
+	s := styleFor(stdio.Plain(c.App.Writer), color, c.Bool(asciiFlag.Name))
 	s.Example = example()
 	return s
 }

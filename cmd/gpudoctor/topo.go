@@ -8,7 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -45,7 +45,7 @@ gpudoctor check -o report.html draws the same topology.`,
 			if err != nil {
 				return err
 			}
-			p := terminal.NewProgress(false, r.options.Whole)
+			p := newProgress(false, r.options.Whole)
 			defer p.Done()
 			r.options.Progress = p.Step
 			d, err := diagnose(c.Context, r)

@@ -8,7 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terminal"
+
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -17,7 +17,7 @@ var choices = map[string][]string{
 	"profile":      {string(rules.Training), string(rules.Image), string(rules.Launch)},
 	"fail-on":      report.Thresholds(),
 	"format":       report.FormatNames(),
-	"color":        {terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever},
+	"color":        {colorAuto, colorAlways, colorNever},
 	probeFlag.Name: {string(probe.Off), string(probe.Quick), string(probe.Full)},
 	armsFlag.Name:  collective.Names()[1:],
 	"for":          emit.Names(),

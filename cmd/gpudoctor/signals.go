@@ -1,6 +1,6 @@
 // Package signals ends the program when a signal asks for it, without leaving children or
 // half-written files behind.
-package signals
+package main
 
 import (
 	"context"
@@ -16,19 +16,19 @@ import (
 )
 
 // ExitBase is the exit code of a program that a signal ended, less the number of the signal.
-const ExitBase = 128
+const signalExitBase = 128
 
 // Stopped is why the work was stopped.
-type Stopped struct{ Signal syscall.Signal }
+type stopped struct{ Signal syscall.Signal }
 
-func (e Stopped) Error() string { return fmt.Sprintf("stopped by signal: %s", e.Signal) }
+func (e stopped) Error() string { return fmt.Sprintf("stopped by signal: %s", e.Signal) }
 
 // ExitCode is the exit code of the program.
-func (e Stopped) ExitCode() int { return ExitBase + int(e.Signal) }
+func (e stopped) ExitCode() int { return signalExitBase + int(e.Signal) }
 
 // grace is how long the program takes at most to end its children and to
 // tidy up once it is told to stop. A child ends with the program in any case.
-const grace = deadline.Signal
+const signalGrace = deadline.Signal
 
 // abandonWithin is how long an exit at once waits for a file system: longer than
 // a report of some 100 KiB takes to be written, shorter than a person waits.
@@ -37,7 +37,7 @@ const abandonWithin = time.Second
 // Ending are the signals by which others end the program. The runtime of Go
 // would exit at once, or print a trace of its stacks. It still does so for a
 // fault of the program itself, which comes as one of the last five.
-var Ending = []os.Signal{
+var signalEnding = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGXCPU, syscall.SIGABRT,
 	syscall.SIGTRAP, syscall.SIGSYS, syscall.SIGILL, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV,
 }
@@ -46,13 +46,13 @@ var Ending = []os.Signal{
 // program, so that children are ended and nothing is left half-written; its cause is
 // Stopped. A second signal, or the end of the grace, ends the program at once. A pipe
 // whose reader has gone, and a file of the largest size that is allowed, make a write fail instead of ending the program.
-func Until(parent context.Context) (ctx context.Context, stop func()) {
+func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	// A signal that is caught, unlike one that is ignored, is back at its
 	// default in a child.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGXFSZ)
 	c := make(chan os.Signal, 2)
-	for _, s := range Ending {
+	for _, s := range signalEnding {
 		if !signal.Ignored(s) { // As by nohup, and by shells for what runs in the background.
 			signal.Notify(c, s)
 		}
@@ -63,12 +63,12 @@ func Until(parent context.Context) (ctx context.Context, stop func()) {
 			if !ok {
 				continue
 			}
-			stopped := Stopped{number}
+			stopped := stopped{number}
 			if ctx.Err() != nil {
 				exitAtOnce(stopped)
 			}
 			cancel(stopped)
-			time.AfterFunc(grace, func() { exitAtOnce(stopped) })
+			time.AfterFunc(signalGrace, func() { exitAtOnce(stopped) })
 		}
 	}()
 	return ctx, func() {
@@ -78,7 +78,7 @@ func Until(parent context.Context) (ctx context.Context, stop func()) {
 }
 
 // exitAtOnce exits without leaving a file half-written, or a child.
-func exitAtOnce(by Stopped) {
+func exitAtOnce(by stopped) {
 	outfile.Abandon(abandonWithin)
 	checks.Exit(by.ExitCode())
 }

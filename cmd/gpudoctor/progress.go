@@ -1,4 +1,4 @@
-package terminal
+package main
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 )
 
 // Progress shows on standard error what is under way, if that is a terminal.
-type Progress struct {
+type progress struct {
 	mu    sync.Mutex
 	w     *os.File
 	since time.Time
@@ -25,15 +25,15 @@ type Progress struct {
 }
 
 // patience is how long nothing is shown: what ends before needs no progress.
-const patience = 400 * time.Millisecond
+const progressPatience = 400 * time.Millisecond
 
 // slow is when a person begins to wonder, and is told how long it may last.
-const slow = 3 * time.Second
+const progressSlow = 3 * time.Second
 
 // NewProgress returns a progress that shows nothing where nobody looks. most is
 // how long the whole may take.
-func NewProgress(quiet bool, most time.Duration) *Progress {
-	p := &Progress{since: time.Now(), most: most, stop: make(chan struct{})}
+func newProgress(quiet bool, most time.Duration) *progress {
+	p := &progress{since: time.Now(), most: most, stop: make(chan struct{})}
 	if !quiet && term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" {
 		p.w = os.Stderr
 		go p.tick()
@@ -42,7 +42,7 @@ func NewProgress(quiet bool, most time.Duration) *Progress {
 }
 
 // tick shows each second that something is still under way.
-func (p *Progress) tick() {
+func (p *progress) tick() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -56,16 +56,16 @@ func (p *Progress) tick() {
 }
 
 // Step says what has begun, or with no name that the same is still under way.
-func (p *Progress) Step(name string) {
+func (p *progress) Step(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.name = cmp.Or(name, p.name)
 	took := time.Since(p.since)
-	if p.w == nil || took < patience || p.name == "" {
+	if p.w == nil || took < progressPatience || p.name == "" {
 		return
 	}
 	line := fmt.Sprintf("gpudoctor: %.40s ...", lines.Printable(p.name, true))
-	if took >= slow {
+	if took >= progressSlow {
 		line += fmt.Sprintf(" %.0f s of at most %.0f s", took.Seconds(), p.most.Seconds())
 	}
 	_, err := fmt.Fprint(p.w, "\r\x1b[K"+line)
@@ -73,7 +73,7 @@ func (p *Progress) Step(name string) {
 }
 
 // Done takes away what was shown.
-func (p *Progress) Done() {
+func (p *progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {
@@ -87,7 +87,7 @@ func (p *Progress) Done() {
 }
 
 // Tell writes a remark for a person who looks on, and nothing elsewhere.
-func Tell(format string, args ...any) {
+func tell(format string, args ...any) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		_, _ = io.WriteString(os.Stderr, lines.Printable(fmt.Sprintf(format, args...), false)+"\n") // It is a remark.
 	}

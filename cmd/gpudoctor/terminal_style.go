@@ -1,6 +1,6 @@
 // Package terminal writes for a person at a terminal: the style of reports, the progress of
 // what is under way, and remarks.
-package terminal
+package main
 
 import (
 	"cmp"
@@ -15,15 +15,15 @@ import (
 
 // The values of --color.
 const (
-	ColorAuto   = "auto"
-	ColorAlways = "always"
-	ColorNever  = "never"
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
 )
 
 // Style is how to write on standard output: in its width and in colour if it
 // is a terminal, and in ASCII if that is asked for or the locale is not UTF-8.
-func Style(stdout io.Writer, color string, ascii bool) report.Style {
-	s := report.Style{Color: color == ColorAlways, ASCII: ascii || !utf8Locale()}
+func styleFor(stdout io.Writer, color string, ascii bool) report.Style {
+	s := report.Style{Color: color == colorAlways, ASCII: ascii || !utf8Locale()}
 	f, ok := stdout.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return s
@@ -32,7 +32,7 @@ func Style(stdout io.Writer, color string, ascii bool) report.Style {
 		s.Width = width
 	}
 	// NO_COLOR: https://no-color.org
-	if color == ColorAuto {
+	if color == colorAuto {
 		s.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return s
