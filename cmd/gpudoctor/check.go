@@ -16,7 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
@@ -160,8 +160,8 @@ func runRequest(c *cli.Context, r request) error {
 	if err != nil {
 		return err
 	}
-	if r.profile == rules.Launch && redact == redaction.Files {
-		redact = redaction.Secrets // The names are those of the reader's own repository.
+	if r.profile == rules.Launch && redact == redactFiles {
+		redact = redactSecrets // The names are those of the reader's own repository.
 	}
 	set := appliedTo(c)
 	if r.waivers, err = readWaivers(c.Context, set, r.waive); err != nil {

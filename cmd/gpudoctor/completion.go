@@ -18,7 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -26,7 +26,7 @@ import (
 )
 
 func completionCommand() *cli.Command {
-	names := shells.Names()
+	names := shellNames()
 	return &cli.Command{
 		Name:      "completion",
 		Usage:     "print the script that completes commands, flags and their values in a shell",
@@ -39,7 +39,7 @@ powershell  gpudoctor completion powershell | Out-String | Invoke-Expression`,
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(errors.New("completion takes the name of one shell"), "one of: "+join(names))
 			}
-			script, ok := shells.Scripts[c.Args().First()]
+			script, ok := completionScripts[c.Args().First()]
 			if !ok {
 				return complaint.UnknownName("shell", c.Args().First(), names, "one of: "+join(names))
 			}
@@ -122,11 +122,11 @@ func (l question) values(f cli.Flag, prefix, value string) (all []answer, files 
 		for _, e := range fixtures.Examples() {
 			values = append(values, examplePrefix+e)
 		}
-		files = shells.Files
+		files = completeFiles
 	case withFlag.Name, diffFlag, "output", "baseline", "exclude", pathFlag, waiveFlag.Name, intoFlag, ncclFlag.Name:
-		files = shells.Files
+		files = completeFiles
 	case policyFlag.Name:
-		files = shells.Folders
+		files = completeFolders
 	case maxBytesFlag.Name:
 		values = []string{"500MB", "2GiB", "8GiB"}
 	case driverFlag.Name:
@@ -239,12 +239,12 @@ func (l question) flagAnswers() []answer {
 func (l question) wordAnswers() (all []answer, files string) {
 	switch c := l.Command(); {
 	case c != nil && c.Name == waiveName && len(l.Words) == 0:
-		files = shells.Files
+		files = completeFiles
 	case c != nil && c.Name == diffName && len(l.Words) < 2:
 		for _, e := range fixtures.Examples() {
 			all = append(all, answer{word: examplePrefix + e})
 		}
-		files = shells.Files
+		files = completeFiles
 	case len(l.Words) > 0:
 	case len(l.Commands()) > 0:
 		for _, c := range l.Commands() {
@@ -257,7 +257,7 @@ func (l question) wordAnswers() (all []answer, files string) {
 			all = append(all, answer{word: n})
 		}
 	case c.Name == "completion":
-		for _, s := range shells.Names() {
+		for _, s := range shellNames() {
 			all = append(all, answer{word: s})
 		}
 	case !l.Literal:

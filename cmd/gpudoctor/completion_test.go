@@ -13,7 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
+
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
@@ -118,7 +118,7 @@ func TestCompletion(t *testing.T) {
 		offers(id, "explain", id[:len(id)/2])
 	}
 	offers("test-gate", "explain", "--policy", filepath.Join("testdata", "policy"), "test")
-	for _, s := range shells.Names() {
+	for _, s := range shellNames() {
 		for _, p := range prefixes(s, 0) {
 			offers(s, "completion", p)
 		}
@@ -172,8 +172,8 @@ func TestCompletionIsTrue(t *testing.T) {
 		{"check --format ", strings.Join(report.FormatNames(), " "), ""},
 		{"probe p2p --format ", "text json markdown html", ""},
 		{"diff --format ", "text json markdown", ""},
-		{"check --from x", "", shells.Files},
-		{"check --policy ", "", shells.Folders},
+		{"check --from x", "", completeFiles},
+		{"check --policy ", "", completeFolders},
 		{"check --only acs-redirect,acs-redirect", "", ""},
 		{"check --from -- ", "", ""},
 		{"explain acs-redirect ", "", ""},
@@ -260,7 +260,7 @@ func TestBashCompletion(t *testing.T) {
 		"gpudoctor nonsense ":                          nil,
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"gpudoctor.bash": shells.Scripts["bash"], "exam.log": ""} {
+	for name, text := range map[string]string{"gpudoctor.bash": completionScripts["bash"], "exam.log": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

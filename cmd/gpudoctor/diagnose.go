@@ -23,7 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
@@ -162,7 +162,7 @@ func (r request) recheck() remedies.Recheck {
 		}
 	}
 	for _, file := range r.source.from {
-		if r.source.remote != nil && !images.Remote(file) {
+		if r.source.remote != nil && !isRemoteImage(file) {
 			file = registry.Scheme + file // What image takes for a reference, --from takes for a path.
 		}
 		add(fromFlag.Name, file)

@@ -19,7 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 
@@ -219,12 +219,12 @@ var (
 
 // redactSides replaces names on both sides where the difference is written to a file, and
 // secrets everywhere. The same thing gets the same stand-in on both sides.
-func redactSides(choice redaction.Choice, sides []compare.Input, stdout io.Writer) {
-	if choice == redaction.Nothing {
+func redactSides(choice redactChoice, sides []compare.Input, stdout io.Writer) {
+	if choice == redactNothing {
 		return
 	}
 	redactor := recorded.NewSecretsRedactor()
-	if choice == redaction.All || stdio.IsFile(stdout) {
+	if choice == redactAll || stdio.IsFile(stdout) {
 		redactor = recorded.NewRedactor()
 		for i, s := range sides {
 			redactor.Study(s.Facts)

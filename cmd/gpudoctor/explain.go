@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/lists"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -247,7 +247,7 @@ func rulesCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return stdio.Write(c.App.Writer, func(w io.Writer) error { return lists.Rules(w, known.rules.Rules()) })
+				return stdio.Write(c.App.Writer, func(w io.Writer) error { return writeRules(w, known.rules.Rules()) })
 			},
 		}, showRuleCommand(), testPolicyCommand()},
 	}

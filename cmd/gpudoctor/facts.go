@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -38,7 +38,7 @@ secrets are replaced: each value always by the same stand-in.`,
 				return g.err
 			}
 			facts := g.facts
-			if redact != redaction.Nothing {
+			if redact != redactNothing {
 				facts = recorded.RedactFacts(facts)
 			}
 			return stdio.Write(c.App.Writer, func(w io.Writer) error { return recorded.WriteFacts(w, facts) })

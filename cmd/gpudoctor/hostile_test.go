@@ -19,7 +19,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 )
 
 // hostile checks what steers a terminal, turns the direction of writing, hides, or
@@ -312,7 +311,7 @@ sources:
 		}
 	}
 	runShown(t, "rules list", "rules", "list", "--policy", dir)
-	runShown(t, "completion", shells.Question, "explain", "--policy", dir, "test")
+	runShown(t, "completion", completeQuestion, "explain", "--policy", dir, "test")
 	checkShown(t, "check with a policy", "--from", machine, "--policy", dir, "--only", "test-gate")
 
 	var doc map[string]any
@@ -367,7 +366,7 @@ func TestHostileWords(t *testing.T) {
 			walk(line, c.Subcommands)
 			runShown(t, fmt.Sprintf("%q with a word", line), append(slices.Clone(line), word)...)
 			runShown(t, fmt.Sprintf("%q with an unknown flag", line), append(slices.Clone(line), "--"+word)...)
-			runShown(t, fmt.Sprintf("%q completed", line), append(append([]string{shells.Question}, line...), word)...)
+			runShown(t, fmt.Sprintf("%q completed", line), append(append([]string{completeQuestion}, line...), word)...)
 			for _, f := range c.Flags {
 				for _, name := range f.Names() {
 					what := fmt.Sprintf("%q with --%s", line, name)
@@ -379,7 +378,7 @@ func TestHostileWords(t *testing.T) {
 						continue
 					}
 					runShown(t, what, append(slices.Clone(line), "--"+name, word)...)
-					runShown(t, what+" completed", append(append([]string{shells.Question}, line...), "--"+name, word)...)
+					runShown(t, what+" completed", append(append([]string{completeQuestion}, line...), "--"+name, word)...)
 				}
 				if envs, ok := f.(cli.DocGenerationFlag); ok {
 					restore := restoring(f)

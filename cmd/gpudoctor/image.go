@@ -15,7 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
+
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -43,7 +43,7 @@ which does the same inside an image, and with --from IMAGE.`,
 func examineImage(c *cli.Context) error {
 	names := c.Args().Slice()
 	if len(names) != 1 {
-		return complaint.Hinted(fmt.Errorf("image takes one image, got %d", len(names)), "gpudoctor image image.tar", images.Takes)
+		return complaint.Hinted(fmt.Errorf("image takes one image, got %d", len(names)), "gpudoctor image image.tar", takesImages)
 	}
 	r, err := readJudging(c, rules.Image)
 	if err != nil {
@@ -63,7 +63,7 @@ func examineImage(c *cli.Context) error {
 
 // findImage finds out whether the one name is that of a file, or of an image in a registry.
 func (s *source) findImage(ctx context.Context) (err error) {
-	if s.remote, err = images.Find(ctx, s.from[0]); err != nil {
+	if s.remote, err = findImage(ctx, s.from[0]); err != nil {
 		return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(s.from[0]), err))
 	}
 	s.image = true
@@ -90,15 +90,15 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 		switch {
 		case name == standardInput, strings.HasPrefix(name, examplePrefix):
 			continue
-		case images.Remote(name):
-			ref, err := images.Find(ctx, name)
+		case isRemoteImage(name):
+			ref, err := findImage(ctx, name)
 			if err != nil {
 				return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), err))
 			}
 			s.remote = ref
 		default:
 			// Why it cannot be read is found when it is read.
-			if is, err := images.Is(ctx, name, sure); err != nil || !is {
+			if is, err := isImage(ctx, name, sure); err != nil || !is {
 				continue
 			}
 		}
@@ -114,7 +114,7 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
 	if opts.Whole > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, deadline.Within(opts.Whole), images.ErrDeadline)
+		ctx, stop = context.WithTimeoutCause(ctx, deadline.Within(opts.Whole), errImageDeadline)
 		defer stop()
 	}
 	if opts.Progress != nil {
@@ -126,7 +126,7 @@ func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
 	}
 	img, err := s.openImage(ctx, o)
 	if err != nil {
-		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", complaint.Quote(s.from[0]), images.WithoutPath(err)))}
+		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", complaint.Quote(s.from[0]), withoutPath(err)))}
 	}
 	f, took := checks.GatherImage(ctx, img, opts)
 	return gathered{facts: f, took: took, err: context.Cause(ctx)}
@@ -146,5 +146,5 @@ func imageProblem(err error) error {
 	if _, ok := errors.AsType[complaint.Error](err); ok || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return complaint.Hinted(err, images.Hints(err)...)
+	return complaint.Hinted(err, hintsOfImage(err)...)
 }

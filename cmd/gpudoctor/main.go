@@ -16,8 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
-
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -73,7 +71,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 // runLine runs a command line, or answers what may come next in one.
 func runLine(ctx context.Context, app *cli.App, args []string) error {
 	app.Setup()
-	if len(args) > 2 && args[1] == shells.Question {
+	if len(args) > 2 && args[1] == completeQuestion {
 		return stdio.Write(app.Writer, func(w io.Writer) error {
 			_, err := io.WriteString(w, complete(app, args[2:]))
 			return err

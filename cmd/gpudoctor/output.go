@@ -14,7 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -190,7 +190,7 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 }
 
 // writeReport writes the report to every output, even if one of them fails.
-func writeReport(ctx context.Context, all []output, v *redaction.Versions, s report.Style, stdout io.Writer) error {
+func writeReport(ctx context.Context, all []output, v *versions, s report.Style, stdout io.Writer) error {
 	var failed []error
 	for _, o := range all {
 		if ctx.Err() != nil {

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
-
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -194,7 +192,7 @@ func commandLines(t *testing.T) map[string][]string {
 		"rules list",
 		"texts",
 		"completion bash",
-		shells.Question + " check --fr",
+		completeQuestion + " check --fr",
 		"version",
 		"--version",
 		"--help",

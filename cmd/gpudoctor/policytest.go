@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/policytest"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -81,7 +81,7 @@ malformed, or wrong usage`,
 			if err != nil {
 				return err
 			}
-			r, err := policytest.Run(c.Context, known.rules, dir)
+			r, err := runPolicyTests(c.Context, known.rules, dir)
 			if err != nil {
 				return problem(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
 )
 
 // The flags that say whether names and secrets are replaced by stand-ins.
@@ -20,15 +19,15 @@ var (
 var errRedactBoth = errors.New("--redact and --no-redact cannot be used together")
 
 // readRedaction reads the flags.
-func readRedaction(c *cli.Context) (redaction.Choice, error) {
+func readRedaction(c *cli.Context) (redactChoice, error) {
 	keep := c.Bool(noRedactFlag.Name) || c.Bool(keepFlag.Name)
 	switch {
 	case keep && c.Bool(redactFlag.Name):
-		return redaction.Files, complaint.Hinted(errRedactBoth, "by default, names are replaced in files, and secrets everywhere")
+		return redactFiles, complaint.Hinted(errRedactBoth, "by default, names are replaced in files, and secrets everywhere")
 	case keep:
-		return redaction.Nothing, nil
+		return redactNothing, nil
 	case c.Bool(redactFlag.Name):
-		return redaction.All, nil
+		return redactAll, nil
 	}
-	return redaction.Files, nil
+	return redactFiles, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -327,12 +327,12 @@ func TestRedactWhere(t *testing.T) {
 	defer pipe.Close() //nolint:errcheck // Nothing is written.
 	d := report.New(report.Input{Facts: &facts.Facts{Host: &facts.HostFacts{Hostname: "atlas7"}}, FailOn: report.Never, Profile: rules.Training})
 	for _, tt := range []struct {
-		choice                 redaction.Choice
+		choice                 redactChoice
 		toFile, redirect, pipe report.Redaction
 	}{
-		{redaction.Files, report.RedactedNames, report.RedactedNames, report.RedactedSecrets},
-		{redaction.All, report.RedactedNames, report.RedactedNames, report.RedactedNames},
-		{redaction.Nothing, "", "", ""},
+		{redactFiles, report.RedactedNames, report.RedactedNames, report.RedactedSecrets},
+		{redactAll, report.RedactedNames, report.RedactedNames, report.RedactedNames},
+		{redactNothing, "", "", ""},
 	} {
 		v := tt.choice.Of(d)
 		for _, got := range []struct {

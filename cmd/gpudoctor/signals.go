@@ -1,5 +1,3 @@
-// Package signals ends the program when a signal asks for it, without leaving children or
-// half-written files behind.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/redaction"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -60,7 +60,7 @@ func snapshot(c *cli.Context) error {
 	defer p.Done()
 	var recording bytes.Buffer
 	opts.Progress = p.Step
-	if err := record(c.Context, &recording, opts, redact == redaction.Nothing); err != nil {
+	if err := record(c.Context, &recording, opts, redact == redactNothing); err != nil {
 		return err
 	}
 	p.Done()
@@ -75,7 +75,7 @@ func snapshot(c *cli.Context) error {
 	}
 	if !c.Bool("quiet") {
 		kept := "names, serial numbers, addresses and secrets replaced"
-		if redact == redaction.Nothing {
+		if redact == redactNothing {
 			kept = "with names, serial numbers, addresses and secrets"
 		}
 		tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)

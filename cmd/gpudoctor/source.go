@@ -29,7 +29,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/images"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures"
@@ -221,7 +220,7 @@ func (s source) machine(ctx context.Context, opts gather.Options) gathered {
 		h, f, err = openExample(s.from[0])
 	case len(s.from) == 1 && s.isRecording(ctx, s.from[0]):
 		h, f, err = s.openRecording(ctx, s.from[0])
-	case slices.ContainsFunc(s.from, images.Remote):
+	case slices.ContainsFunc(s.from, isRemoteImage):
 		err = complaint.Hinted(errors.New("--from "+registry.Scheme+"...: only images are read from a registry"), "gpudoctor image REF")
 	default:
 		return gathered{}
@@ -319,8 +318,8 @@ func (s source) check(ctx context.Context) error {
 			if err := knownExample(name); err != nil {
 				return err
 			}
-		case images.Remote(name):
-			if _, err := images.Find(ctx, name); err != nil {
+		case isRemoteImage(name):
+			if _, err := findImage(ctx, name); err != nil {
 				return imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), err))
 			}
 		case name != standardInput:

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/lists"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -17,7 +16,7 @@ folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return stdio.Write(c.App.Writer, lists.Texts)
+			return stdio.Write(c.App.Writer, writeTexts)
 		},
 	}
 }

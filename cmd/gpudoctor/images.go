@@ -1,6 +1,4 @@
-// Package images finds the image that a command names, and says what to do about one that cannot
-// be read.
-package images
+package main
 
 import (
 	"context"
@@ -18,28 +16,28 @@ import (
 )
 
 // Takes is what the command image takes, for hints.
-const Takes = "an image is an OCI layout, an archive of docker save or podman save, a root folder, or the tar archive of one"
+const takesImages = "an image is an OCI layout, an archive of docker save or podman save, a root folder, or the tar archive of one"
 
 // ErrDeadline is the cause of a reading that took too long.
-var ErrDeadline = errors.New("the deadline was reached (--deadline)")
+var errImageDeadline = errors.New("the deadline was reached (--deadline)")
 
 // Is reports whether a file is an image; sure is as for image.Open.
-func Is(ctx context.Context, name string, sure bool) (bool, error) {
+func isImage(ctx context.Context, name string, sure bool) (bool, error) {
 	return files.Within(ctx, deadline.Silence, func() (bool, error) { return image.Is(name, sure) })
 }
 
 // Remote reports whether a name can only be that of an image in a registry.
-func Remote(name string) bool { return strings.HasPrefix(name, registry.Scheme) }
+func isRemoteImage(name string) bool { return strings.HasPrefix(name, registry.Scheme) }
 
 // Find finds out whether a name is that of a file that is an image, for which it returns nil,
 // or of an image in a registry. A file counts first, and what looks like a path is never looked
 // for in a registry.
-func Find(ctx context.Context, name string) (*registry.Reference, error) {
-	if Remote(name) {
+func findImage(ctx context.Context, name string) (*registry.Reference, error) {
+	if isRemoteImage(name) {
 		ref, err := registry.Parse(name)
 		return &ref, err
 	}
-	is, err := Is(ctx, name, true)
+	is, err := isImage(ctx, name, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		if ref, parseErr := registry.Parse(name); parseErr == nil && !inFolder(ctx, name) {
 			return &ref, nil
@@ -48,7 +46,7 @@ func Find(ctx context.Context, name string) (*registry.Reference, error) {
 	if err == nil && !is {
 		err = image.ErrNotImage
 	}
-	return nil, WithoutPath(err)
+	return nil, withoutPath(err)
 }
 
 // inFolder reports whether there is a file or folder of the name of the first part of a path.
@@ -59,7 +57,7 @@ func inFolder(ctx context.Context, name string) bool {
 }
 
 // WithoutPath leaves out of an error of the file system what the command names.
-func WithoutPath(err error) error {
+func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, os.ErrNotExist) {
 		return p.Err
 	}
@@ -67,7 +65,7 @@ func WithoutPath(err error) error {
 }
 
 // hints are what to do about the errors of images and registries.
-var hints = []struct {
+var imageHints = []struct {
 	err  error
 	hint string
 }{
@@ -77,26 +75,26 @@ var hints = []struct {
 	{registry.ErrSilent, "try again; HTTPS_PROXY names a proxy, if one is needed"},
 	{registry.ErrConnect, "check the name of the host; HTTPS_PROXY names a proxy, SSL_CERT_FILE certificates, and --plain-http is for a registry without encryption"},
 	{registry.ErrAnswer, "the registry or a proxy before it is at fault; to examine the image nevertheless: skopeo copy docker://REF oci-archive:image.tar"},
-	{image.ErrNotImage, Takes},
+	{image.ErrNotImage, takesImages},
 	{image.ErrPlatform, "--platform linux/arm64 examines that of another platform"},
 	{image.ErrSeveral, "save one image: skopeo copy docker://REF oci-archive:image.tar"},
 	{image.ErrEncrypted, "decrypt it first: skopeo copy --decryption-key KEY SOURCE oci-archive:image.tar"},
 	{image.ErrTooLarge, "unpack it, and examine the root folder; --max-bytes of gpudoctor check sets another limit"},
 	{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
-	{ErrDeadline, "--deadline sets another limit"},
+	{errImageDeadline, "--deadline sets another limit"},
 	{fs.ErrPermission, "make it readable for this user, or run gpudoctor as a user who can read it"},
-	{fs.ErrNotExist, Takes + "; one in a registry is named with its host: docker.io/library/ubuntu:22.04"},
+	{fs.ErrNotExist, takesImages + "; one in a registry is named with its host: docker.io/library/ubuntu:22.04"},
 }
 
 // Hints are what to do about an image that cannot be read.
-func Hints(err error) []string {
+func hintsOfImage(err error) []string {
 	if denied, ok := errors.AsType[*registry.DeniedError](err); ok {
 		return deniedHints(denied)
 	}
 	if _, ok := errors.AsType[*registry.LoginError](err); ok {
 		return []string{"docker login or podman login writes it; REGISTRY_AUTH_FILE names another"}
 	}
-	for _, known := range hints {
+	for _, known := range imageHints {
 		if errors.Is(err, known.err) {
 			return []string{known.hint}
 		}

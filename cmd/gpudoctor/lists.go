@@ -1,5 +1,4 @@
-// Package lists writes tables of what gpudoctor knows.
-package lists
+package main
 
 import (
 	"fmt"
@@ -14,7 +13,7 @@ import (
 )
 
 // Texts writes a table of the kinds of text.
-func Texts(w io.Writer) error {
+func writeTexts(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var b strings.Builder
 	b.WriteString("KIND\tPRODUCED BY\tWHAT IT IS\n")
@@ -29,7 +28,7 @@ func Texts(w io.Writer) error {
 }
 
 // Rules writes a table of the rules.
-func Rules(w io.Writer, all []rules.Rule) error {
+func writeRules(w io.Writer, all []rules.Rule) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var b strings.Builder
 	b.WriteString("RULE\tSEVERITY\tPROFILES\tTITLE\n")

@@ -1,5 +1,4 @@
-// Package shells has the scripts by which shells complete a command line of gpudoctor.
-package shells
+package main
 
 import (
 	"maps"
@@ -11,14 +10,14 @@ import (
 // a line, what it means behind a tab. A last line of Files or Folders
 // asks the shell for names of files as well.
 const (
-	Question = "__complete"
-	Files    = ":files"
-	Folders  = ":folders"
+	completeQuestion = "__complete"
+	completeFiles    = ":files"
+	completeFolders  = ":folders"
 )
 
 // Scripts are the scripts that make a shell ask gpudoctor what may come
 // next.
-var Scripts = map[string]string{
+var completionScripts = map[string]string{
 	// Bash ends words at the characters of COMP_WORDBREAKS, such as ":" and
 	// "=": what was typed is put together again, and the answers are cut to
 	// what comes behind the last of them.
@@ -112,4 +111,4 @@ complete --command gpudoctor --no-files --arguments '(__gpudoctor)'
 }
 
 // Names are the shells for which there is a script.
-func Names() []string { return slices.Sorted(maps.Keys(Scripts)) }
+func shellNames() []string { return slices.Sorted(maps.Keys(completionScripts)) }

@@ -1,5 +1,3 @@
-// Package terminal writes for a person at a terminal: the style of reports, the progress of
-// what is under way, and remarks.
 package main
 
 import (

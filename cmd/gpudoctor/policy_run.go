@@ -1,5 +1,4 @@
-// Package policytest runs the tests of a policy, and judges its cases.
-package policytest
+package main
 
 import (
 	"context"
@@ -25,7 +24,7 @@ const maxCases = 64 << 20
 var errCasesSize = fmt.Errorf("the cases have more than %d MiB", maxCases>>20)
 
 // Results are what the tests and cases of a policy gave.
-type Results struct {
+type policyResults struct {
 	// Failed is how many tests and cases failed.
 	Failed int
 
@@ -43,7 +42,7 @@ type caseResult struct {
 
 // Run runs the tests of the policy in a folder, and judges its cases. The rules are those of
 // the policy together with the built-in ones.
-func Run(ctx context.Context, set *rules.Set, dir string) (r Results, err error) {
+func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyResults, err error) {
 	for _, rule := range set.Rules() {
 		if set.Own(rule.ID) {
 			r.rules++
@@ -154,7 +153,7 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 }
 
 // Write writes what failed, the coverage and a summary.
-func (r Results) Write(w io.Writer) error {
+func (r policyResults) Write(w io.Writer) error {
 	var b strings.Builder
 	line := func(format string, args ...any) {
 		b.WriteString(lines.Printable(fmt.Sprintf(format, args...), false) + "\n")

@@ -1,6 +1,4 @@
-// Package redaction says which names and secrets are replaced by stand-ins in what is written,
-// by where it goes.
-package redaction
+package main
 
 import (
 	"io"
@@ -10,38 +8,38 @@ import (
 )
 
 // Choice is what was asked for.
-type Choice int
+type redactChoice int
 
 // The choices.
 const (
 	// Files replaces names in files, and secrets everywhere.
-	Files Choice = iota
+	redactFiles redactChoice = iota
 	// All replaces names everywhere.
-	All
+	redactAll
 	// Secrets replaces secrets everywhere, and no names.
-	Secrets
+	redactSecrets
 	// Nothing replaces nothing.
-	Nothing
+	redactNothing
 )
 
 // Versions are the versions of one report for places where more or less of it may
 // be seen.
-type Versions struct {
-	choice Choice
+type versions struct {
+	choice redactChoice
 	whole  *report.Document
 	// named and redacted are made when they are first asked for.
 	named, redacted *report.Document
 }
 
 // Of returns the versions of a report.
-func (c Choice) Of(d *report.Document) *Versions { return &Versions{choice: c, whole: d} }
+func (c redactChoice) Of(d *report.Document) *versions { return &versions{choice: c, whole: d} }
 
 // ToFile is the version for a file.
-func (v *Versions) ToFile() *report.Document {
-	if v.choice == Nothing {
+func (v *versions) ToFile() *report.Document {
+	if v.choice == redactNothing {
 		return v.whole
 	}
-	if v.choice == Secrets {
+	if v.choice == redactSecrets {
 		return v.withoutSecrets()
 	}
 	if v.redacted == nil {
@@ -51,17 +49,17 @@ func (v *Versions) ToFile() *report.Document {
 }
 
 // ToStdout is the version for standard output.
-func (v *Versions) ToStdout(stdout io.Writer) *report.Document {
+func (v *versions) ToStdout(stdout io.Writer) *report.Document {
 	switch {
-	case v.choice == Nothing:
+	case v.choice == redactNothing:
 		return v.whole
-	case v.choice == All || stdio.IsFile(stdout):
+	case v.choice == redactAll || stdio.IsFile(stdout):
 		return v.ToFile()
 	}
 	return v.withoutSecrets()
 }
 
-func (v *Versions) withoutSecrets() *report.Document {
+func (v *versions) withoutSecrets() *report.Document {
 	if v.named == nil {
 		v.named = v.whole.WithoutSecrets()
 	}
