@@ -19,7 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
-	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
+
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -65,7 +65,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	}
 	judged := *f
 	judged.KernelLog = kernellog.Identify(f.KernelLog)
-	judged.Logs = ownlog.Join(f.Logs, f.Collectives)
+	judged.Logs = withOwnLog(f.Logs, f.Collectives)
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
 	input, err := tables.ValueOf(&judged)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		}
 	}
 	for i := range findings {
-		findings[i].OwnLog = slices.ContainsFunc(findings[i].Evidence, func(e Evidence) bool { return ownlog.States(f.Collectives, e.Source, e.Value) })
+		findings[i].OwnLog = slices.ContainsFunc(findings[i].Evidence, func(e Evidence) bool { return ownLogStates(f.Collectives, e.Source, e.Value) })
 		s.weigh(&findings[i], v, findings)
 	}
 	v.Findings = fold(findings, s.rules)

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
-	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
 )
 
 // pciAddress is the form of a PCI address: domain:bus:device.function. The
@@ -224,7 +223,7 @@ func placeOf(m *facts.Message) string {
 	if m.Source == "" {
 		return "the texts"
 	}
-	if ownlog.Holds(m) { // Its log is not kept, and has no lines.
+	if isOfOwnLog(m) { // Its log is not kept, and has no lines.
 		return m.Source
 	}
 	return fmt.Sprintf("%s:%d", m.Source, m.Line)
@@ -245,7 +244,7 @@ func (f *Finding) quote(messages []*facts.Message) {
 	slices.SortStableFunc(messages, compareMessages)
 	shown := make([]Evidence, 0, len(messages)+len(f.Evidence))
 	for _, m := range messages {
-		shown = append(shown, Evidence{Fact: fmt.Sprintf("%s.messages[%s]", ownlog.Section(m), m.ID), Value: m.Text, Source: placeOf(m)})
+		shown = append(shown, Evidence{Fact: fmt.Sprintf("%s.messages[%s]", ownLogSection(m), m.ID), Value: m.Text, Source: placeOf(m)})
 	}
 	f.Evidence = append(shown, f.Evidence...)
 	order := messages[0].Order

@@ -26,7 +26,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/data"
-	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
+
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
@@ -438,7 +438,7 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 	var faults []string
 	for _, c := range cases {
 		judged := *c.Facts
-		judged.KernelLog, judged.Logs = kernellog.Identify(judged.KernelLog), ownlog.Join(judged.Logs, judged.Collectives)
+		judged.KernelLog, judged.Logs = kernellog.Identify(judged.KernelLog), withOwnLog(judged.Logs, judged.Collectives)
 		if judged.Profile = c.Want.Profile; judged.Profile == "" {
 			judged.Profile = string(Training)
 		}

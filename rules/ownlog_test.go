@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
 )
 
 // ownMessage is what a line of a rank says.
@@ -45,7 +44,7 @@ func TestOwnMessages(t *testing.T) {
 					if logs != nil {
 						before = len(logs.Messages)
 					}
-					got := ownlog.Join(logs, ranWith(first, other, speaker, m))
+					got := withOwnLog(logs, ranWith(first, other, speaker, m))
 					if counts := speaker == 0 && first.Failed(); !counts && got != logs {
 						t.Errorf("first %s, other %s, arm %d speaks: %+v", first, other, speaker, got)
 					} else if counts && (len(got.Messages) != before+1 || got.Messages[before].ID != m.ID || got.Messages[before].Order != before || logs != nil && len(logs.Messages) != before) {
@@ -55,7 +54,7 @@ func TestOwnMessages(t *testing.T) {
 			}
 		}
 	}
-	if ownlog.Join(nil, nil) != nil || ownlog.Join(nil, &probe.Collectives{}) != nil {
+	if withOwnLog(nil, nil) != nil || withOwnLog(nil, &probe.Collectives{}) != nil {
 		t.Error("what was not run says something")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/glossary"
+
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -223,7 +223,7 @@ func explainsTerms(d *report.Document, written map[string]string, seen adviceTal
 		}
 		return faults
 	}
-	for _, term := range glossary.In(strings.Join(said, "\n")) {
+	for _, term := range report.TermsIn(strings.Join(said, "\n")) {
 		seen["terms"]++
 		for format, report := range map[string]string{"text": text, "markdown": markdown} {
 			if n := strings.Count(report, term.Name+": "+term.Means); n != 1 {

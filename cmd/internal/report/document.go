@@ -14,7 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -285,7 +285,7 @@ func New(in Input) *Document {
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
-		Findings:      origin.Fill(whole(findings), in.Facts),
+		Findings:      fillOrigins(whole(findings), in.Facts),
 		Advice:        wholeAdvice(in.Advice),
 		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
 		Skipped:       skippedOf(in.Verdict.Skipped),

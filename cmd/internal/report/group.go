@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/glossary"
+
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -135,7 +135,7 @@ func (g *group) terms(explained map[string]bool, c cure) string {
 		}
 	}
 	var said []string
-	for _, t := range glossary.In(strings.Join(texts, "\n")) {
+	for _, t := range TermsIn(strings.Join(texts, "\n")) {
 		if !explained[t.Name] {
 			explained[t.Name] = true
 			said = append(said, t.Name+": "+t.Means)

@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -174,7 +174,7 @@ func behind(separator, text string) string {
 // recording that was examined.
 func (d *Document) placeOf(f rules.Finding) ci.Place {
 	for _, e := range f.Evidence {
-		if m := origin.LineOfText.FindStringSubmatch(e.Source); m != nil {
+		if m := lineOfText.FindStringSubmatch(e.Source); m != nil {
 			line, err := strconv.Atoi(m[2])
 			switch {
 			case err != nil:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
+
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -135,7 +135,7 @@ func (d *Document) quotes(g group) []rules.Evidence {
 	var all []rules.Evidence
 	for _, f := range g.findings {
 		for _, e := range f.Evidence {
-			name := origin.LineOfText.ReplaceAllString(e.Source, "$1")
+			name := lineOfText.ReplaceAllString(e.Source, "$1")
 			if !slices.ContainsFunc(d.Texts, func(t facts.Text) bool { return t.Name == name }) {
 				continue
 			}

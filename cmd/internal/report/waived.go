@@ -9,7 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/page"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ansi"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -17,7 +17,7 @@ import (
 // addWaived adds the findings that are waived, and the waivers that match none.
 func (d *Document) addWaived(r *waivers.Result, f *facts.Facts) {
 	for _, w := range r.Waived {
-		w.Finding = origin.Fill(whole([]rules.Finding{w.Finding}), f)[0]
+		w.Finding = fillOrigins(whole([]rules.Finding{w.Finding}), f)[0]
 		d.Waived = append(d.Waived, w)
 	}
 	d.UnusedWaivers = slices.Clone(r.Unused)

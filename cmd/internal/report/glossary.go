@@ -1,6 +1,4 @@
-// Package glossary explains the abbreviations of hardware and networks that findings use, in
-// a few plain words each.
-package glossary
+package report
 
 import (
 	"strings"
@@ -11,8 +9,8 @@ import (
 // Term is an abbreviation and what it means.
 type Term struct{ Name, Means string }
 
-// terms are all terms. A name that is part of another one comes after it.
-var terms = []Term{
+// glossary holds all terms. A name that is part of another one comes after it.
+var glossary = []Term{
 	{"ACS", "PCIe Access Control Services, which can send traffic between two devices up through the processor"},
 	{"ATS", "Address Translation Services: a device caches the IOMMU's translations"},
 	{"BAR1", "the window through which other devices reach an NVIDIA GPU's memory"},
@@ -38,23 +36,23 @@ var terms = []Term{
 	{"xGMI", "AMD's links between GPUs"},
 }
 
-// All are the terms.
-func All() []Term { return append([]Term(nil), terms...) }
+// Terms are the terms.
+func Terms() []Term { return append([]Term(nil), glossary...) }
 
-// In lists the terms that a text uses, in alphabetical order, capitals first. Part of a longer
+// TermsIn lists the terms that a text uses, in alphabetical order, capitals first. Part of a longer
 // word or of a variable's name is no use of a term.
-func In(text string) []Term {
+func TermsIn(text string) []Term {
 	var used []Term
-	for _, t := range terms {
-		if uses(text, t.Name) {
+	for _, t := range glossary {
+		if usesTerm(text, t.Name) {
 			used = append(used, t)
 		}
 	}
 	return used
 }
 
-// uses reports whether a text has a name as a word of its own, or with the s of a plural.
-func uses(text, name string) bool {
+// usesTerm reports whether a text has a name as a word of its own, or with the s of a plural.
+func usesTerm(text, name string) bool {
 	for rest := text; ; {
 		i := strings.Index(rest, name)
 		if i < 0 {

@@ -1,4 +1,4 @@
-package glossary
+package report
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 
 // TestIn checks, for each term, where it is used and where it is part of something else.
 func TestIn(t *testing.T) {
-	for _, term := range terms {
+	for _, term := range glossary {
 		for text, want := range map[string]bool{
 			term.Name:                        true,
 			"The " + term.Name + ".":         true,
@@ -22,7 +22,7 @@ func TestIn(t *testing.T) {
 			term.Name + "x and " + term.Name: true,
 			"":                               false,
 		} {
-			if got := slices.Contains(In(text), term); got != want {
+			if got := slices.Contains(TermsIn(text), term); got != want {
 				t.Errorf("%s in %q: got %v", term.Name, text, got)
 			}
 		}
@@ -37,7 +37,7 @@ func TestTerms(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, term := range terms {
+	for _, term := range glossary {
 		if words := len(strings.Fields(term.Means)); words < 3 || words > 17 {
 			t.Errorf("%s: %d words", term.Name, words)
 		}
@@ -50,7 +50,7 @@ func TestTerms(t *testing.T) {
 			if row && name == term.Name && line != "| "+name+" | "+term.Means+" |" {
 				t.Errorf("docs/glossary.md explains %s in other words", name)
 			}
-			return row && uses(name, term.Name)
+			return row && usesTerm(name, term.Name)
 		})
 		if !listed {
 			t.Errorf("docs/glossary.md does not list %s", term.Name)

@@ -1,7 +1,4 @@
-// Package ownlog has what rules need of the log of the probe's own library. Where collectives fail as
-// the environment is configured, its messages mean the same as in the log of a job. What other arms
-// provoke, and warnings of what works, accuse nothing.
-package ownlog
+package rules
 
 import (
 	"fmt"
@@ -12,8 +9,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
-// Join returns logs with the messages of the probe's own library, where these count.
-func Join(logs *facts.LogFacts, c *probe.Collectives) *facts.LogFacts {
+// withOwnLog returns logs with the messages of the probe's own library, where these count.
+func withOwnLog(logs *facts.LogFacts, c *probe.Collectives) *facts.LogFacts {
 	if c == nil || len(c.Arms) == 0 || !c.Arms[0].Outcome.Failed() || len(c.Arms[0].Messages) == 0 {
 		return logs
 	}
@@ -28,19 +25,19 @@ func Join(logs *facts.LogFacts, c *probe.Collectives) *facts.LogFacts {
 	return &all
 }
 
-// States reports whether a piece of evidence, by its source and value, is a message of that library
+// ownLogStates reports whether a piece of evidence, by its source and value, is a message of that library
 // that states a cause.
-func States(c *probe.Collectives, source string, value any) bool {
+func ownLogStates(c *probe.Collectives, source string, value any) bool {
 	return c != nil && len(c.Arms) > 0 && strings.HasPrefix(source, probe.LogSource) && slices.ContainsFunc(c.Arms[0].Messages, func(m facts.Message) bool {
 		return m.Role == "cause" && value == m.Text
 	})
 }
 
-// Holds reports whether a message is from the log of the probe's own library.
-func Holds(m *facts.Message) bool { return strings.HasPrefix(m.Source, probe.LogSource) }
+// isOfOwnLog reports whether a message is from the log of the probe's own library.
+func isOfOwnLog(m *facts.Message) bool { return strings.HasPrefix(m.Source, probe.LogSource) }
 
-// Section is where in the facts the log of a message is.
-func Section(m *facts.Message) string {
+// ownLogSection is where in the facts the log of a message is.
+func ownLogSection(m *facts.Message) string {
 	if arm, own := strings.CutPrefix(m.Source, probe.LogSource); own {
 		return fmt.Sprintf("collectives.arms[%s]", arm)
 	}

@@ -1,5 +1,4 @@
-// Package origin finds the line of a text that a piece of evidence was read from.
-package origin
+package report
 
 import (
 	"encoding/json"
@@ -13,14 +12,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// LineOfText is a line of a text: "nccl.log:12".
-var LineOfText = lazy.New(`^(.+):(\d+)$`)
+// lineOfText is a line of a text: "nccl.log:12".
+var lineOfText = lazy.New(`^(.+):(\d+)$`)
 
-// Fill gives evidence the line of the text that its fact was read from.
+// fillOrigins gives evidence the line of the text that its fact was read from.
 // A line is given only for the fact itself, never for what stands around it: two
 // facts of one GPU may come from two texts. What no line tells keeps the source
 // that the rule names.
-func Fill(findings []rules.Finding, f *facts.Facts) []rules.Finding {
+func fillOrigins(findings []rules.Finding, f *facts.Facts) []rules.Finding {
 	p := placesOf(f)
 	var walk func([]rules.Finding)
 	walk = func(list []rules.Finding) {
@@ -124,7 +123,7 @@ func (p *places) of(e rules.Evidence) string {
 		}
 		return t.source
 	}
-	if LineOfText.MatchString(e.Source) { // An entry of a list, which bears its own place.
+	if lineOfText.MatchString(e.Source) { // An entry of a list, which bears its own place.
 		return ""
 	}
 	lines := slices.Compact(slices.Sorted(slices.Values(p.below[path])))
@@ -133,7 +132,7 @@ func (p *places) of(e rules.Evidence) string {
 	}
 	var texts []string
 	for _, line := range lines {
-		texts = append(texts, LineOfText.ReplaceAllString(line, "$1"))
+		texts = append(texts, lineOfText.ReplaceAllString(line, "$1"))
 	}
 	if texts = slices.Compact(texts); len(texts) == 1 { // Several lines of one text.
 		return texts[0]

@@ -1,4 +1,4 @@
-package origin
+package report
 
 import (
 	"testing"
@@ -78,7 +78,7 @@ func TestOrigins(t *testing.T) {
 		{"benchmarks", "all_reduce", "a.txt:30", "a.txt:30"},
 	} {
 		list := []rules.Finding{{Explains: []rules.Finding{{Evidence: []rules.Evidence{{Fact: c.fact, Value: c.value, Source: c.source}}}}}}
-		if got := Fill(list, f)[0].Explains[0].Evidence[0].Source; got != c.want {
+		if got := fillOrigins(list, f)[0].Explains[0].Evidence[0].Source; got != c.want {
 			t.Errorf("%s = %v of %s is put down to %s, want %s", c.fact, c.value, c.source, got, c.want)
 		}
 	}
