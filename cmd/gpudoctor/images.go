@@ -15,21 +15,21 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 )
 
-// Takes is what the command image takes, for hints.
+// takesImages is what the command image takes, for hints.
 const takesImages = "an image is an OCI layout, an archive of docker save or podman save, a root folder, or the tar archive of one"
 
-// ErrDeadline is the cause of a reading that took too long.
+// errImageDeadline is the cause of a reading that took too long.
 var errImageDeadline = errors.New("the deadline was reached (--deadline)")
 
-// Is reports whether a file is an image; sure is as for image.Open.
+// isImage reports whether a file is an image; sure is as for image.Open.
 func isImage(ctx context.Context, name string, sure bool) (bool, error) {
 	return files.Within(ctx, deadline.Silence, func() (bool, error) { return image.Is(name, sure) })
 }
 
-// Remote reports whether a name can only be that of an image in a registry.
+// isRemoteImage reports whether a name can only be that of an image in a registry.
 func isRemoteImage(name string) bool { return strings.HasPrefix(name, registry.Scheme) }
 
-// Find finds out whether a name is that of a file that is an image, for which it returns nil,
+// findImage finds out whether a name is that of a file that is an image, for which it returns nil,
 // or of an image in a registry. A file counts first, and what looks like a path is never looked
 // for in a registry.
 func findImage(ctx context.Context, name string) (*registry.Reference, error) {
@@ -56,7 +56,7 @@ func inFolder(ctx context.Context, name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// WithoutPath leaves out of an error of the file system what the command names.
+// withoutPath leaves out of an error of the file system what the command names.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, os.ErrNotExist) {
 		return p.Err
@@ -86,7 +86,7 @@ var imageHints = []struct {
 	{fs.ErrNotExist, takesImages + "; one in a registry is named with its host: docker.io/library/ubuntu:22.04"},
 }
 
-// Hints are what to do about an image that cannot be read.
+// hintsOfImage are what to do about an image that cannot be read.
 func hintsOfImage(err error) []string {
 	if denied, ok := errors.AsType[*registry.DeniedError](err); ok {
 		return deniedHints(denied)

@@ -12,7 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Texts writes a table of the kinds of text.
+// writeTexts writes a table of the kinds of text.
 func writeTexts(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var b strings.Builder
@@ -27,7 +27,7 @@ func writeTexts(w io.Writer) error {
 	return t.Flush()
 }
 
-// Rules writes a table of the rules.
+// writeRules writes a table of the rules.
 func writeRules(w io.Writer, all []rules.Rule) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var b strings.Builder

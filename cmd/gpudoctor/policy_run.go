@@ -23,7 +23,7 @@ const maxCases = 64 << 20
 
 var errCasesSize = fmt.Errorf("the cases have more than %d MiB", maxCases>>20)
 
-// Results are what the tests and cases of a policy gave.
+// policyResults are what the tests and cases of a policy gave.
 type policyResults struct {
 	// Failed is how many tests and cases failed.
 	Failed int
@@ -40,7 +40,7 @@ type caseResult struct {
 	failures []string
 }
 
-// Run runs the tests of the policy in a folder, and judges its cases. The rules are those of
+// runPolicyTests runs the tests of the policy in a folder, and judges its cases. The rules are those of
 // the policy together with the built-in ones.
 func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyResults, err error) {
 	for _, rule := range set.Rules() {

@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// Progress shows on standard error what is under way, if that is a terminal.
+// progress shows on standard error what is under way, if that is a terminal.
 type progress struct {
 	mu    sync.Mutex
 	w     *os.File
@@ -30,7 +30,7 @@ const progressPatience = 400 * time.Millisecond
 // slow is when a person begins to wonder, and is told how long it may last.
 const progressSlow = 3 * time.Second
 
-// NewProgress returns a progress that shows nothing where nobody looks. most is
+// newProgress returns a progress that shows nothing where nobody looks. most is
 // how long the whole may take.
 func newProgress(quiet bool, most time.Duration) *progress {
 	p := &progress{since: time.Now(), most: most, stop: make(chan struct{})}
@@ -86,7 +86,7 @@ func (p *progress) Done() {
 	p.w = nil
 }
 
-// Tell writes a remark for a person who looks on, and nothing elsewhere.
+// tell writes a remark for a person who looks on, and nothing elsewhere.
 func tell(format string, args ...any) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		_, _ = io.WriteString(os.Stderr, lines.Printable(fmt.Sprintf(format, args...), false)+"\n") // It is a remark.

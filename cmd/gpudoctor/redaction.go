@@ -7,7 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
-// Choice is what was asked for.
+// redactChoice is what was asked for.
 type redactChoice int
 
 // The choices.
@@ -22,7 +22,7 @@ const (
 	redactNothing
 )
 
-// Versions are the versions of one report for places where more or less of it may
+// versions are the versions of one report for places where more or less of it may
 // be seen.
 type versions struct {
 	choice redactChoice

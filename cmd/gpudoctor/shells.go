@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Question stands before a command line of which a shell asks what its last
+// const stands before a command line of which a shell asks what its last
 // word may become: gpudoctor __complete check --format m. Each answer stands on
 // a line, what it means behind a tab. A last line of Files or Folders
 // asks the shell for names of files as well.
@@ -15,7 +15,7 @@ const (
 	completeFolders  = ":folders"
 )
 
-// Scripts are the scripts that make a shell ask gpudoctor what may come
+// completionScripts are the scripts that make a shell ask gpudoctor what may come
 // next.
 var completionScripts = map[string]string{
 	// Bash ends words at the characters of COMP_WORDBREAKS, such as ":" and
@@ -110,5 +110,5 @@ complete --command gpudoctor --no-files --arguments '(__gpudoctor)'
 `,
 }
 
-// Names are the shells for which there is a script.
+// shellNames are the shells for which there is a script.
 func shellNames() []string { return slices.Sorted(maps.Keys(completionScripts)) }

@@ -13,10 +13,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 )
 
-// ExitBase is the exit code of a program that a signal ended, less the number of the signal.
+// signalExitBase is the exit code of a program that a signal ended, less the number of the signal.
 const signalExitBase = 128
 
-// Stopped is why the work was stopped.
+// stopped is why the work was stopped.
 type stopped struct{ Signal syscall.Signal }
 
 func (e stopped) Error() string { return fmt.Sprintf("stopped by signal: %s", e.Signal) }
@@ -32,7 +32,7 @@ const signalGrace = deadline.Signal
 // a report of some 100 KiB takes to be written, shorter than a person waits.
 const abandonWithin = time.Second
 
-// Ending are the signals by which others end the program. The runtime of Go
+// signalEnding are the signals by which others end the program. The runtime of Go
 // would exit at once, or print a trace of its stacks. It still does so for a
 // fault of the program itself, which comes as one of the last five.
 var signalEnding = []os.Signal{
@@ -40,7 +40,7 @@ var signalEnding = []os.Signal{
 	syscall.SIGTRAP, syscall.SIGSYS, syscall.SIGILL, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV,
 }
 
-// Until returns a context that ends at the first signal that ends the
+// untilSignal returns a context that ends at the first signal that ends the
 // program, so that children are ended and nothing is left half-written; its cause is
 // Stopped. A second signal, or the end of the grace, ends the program at once. A pipe
 // whose reader has gone, and a file of the largest size that is allowed, make a write fail instead of ending the program.

@@ -18,7 +18,7 @@ const (
 	colorNever  = "never"
 )
 
-// Style is how to write on standard output: in its width and in colour if it
+// styleFor is how to write on standard output: in its width and in colour if it
 // is a terminal, and in ASCII if that is asked for or the locale is not UTF-8.
 func styleFor(stdout io.Writer, color string, ascii bool) report.Style {
 	s := report.Style{Color: color == colorAlways, ASCII: ascii || !utf8Locale()}
