@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// const stands before a command line of which a shell asks what its last
+// completeQuestion stands before a command line of which a shell asks what its last
 // word may become: gpudoctor __complete check --format m. Each answer stands on
 // a line, what it means behind a tab. A last line of Files or Folders
 // asks the shell for names of files as well.

@@ -48,7 +48,7 @@ func ended(s *reading, t *facts.Text) {
 	defer s.units()
 	var f fault
 	if checkedWhole(s) {
-		f = faultOf(s.Source(), s.Text())
+		f = s.fault()
 	}
 	jobs := slices.ContainsFunc(s.Facts.Launches, func(l facts.Launch) bool { return l.Source == s.Source() })
 	switch {
@@ -70,15 +70,25 @@ type fault struct {
 	unfinished string
 }
 
-// faultOf looks for the first fault of a manifest.
-func faultOf(name, text string) fault {
-	_, isJSON := manifestLanguage(name, text)
-	if isJSON {
+// whole parses the text that is being read, once, as YAML.
+func (s *reading) whole() ([]*yaml.Node, error) {
+	d := &s.documents
+	if d.source != s.Source() {
+		d.source = s.Source()
+		d.nodes, d.err = yamlNodes(s.Text())
+	}
+	return d.nodes, d.err
+}
+
+// fault looks for the first fault of a manifest.
+func (s *reading) fault() fault {
+	text := s.Text()
+	if _, isJSON := manifestLanguage(s.Source(), text); isJSON {
 		return jsonFault(text)
 	}
 	f := fault{language: "YAML"}
 	lines := strings.SplitAfter(text, "\n")
-	documents, err := yamlNodes(text)
+	documents, err := s.whole()
 	if err != nil {
 		// The parser names the line where the broken part begins, or none. It needs the lines up to this one
 		// to fail in this way.

@@ -209,3 +209,40 @@ func TestResources(t *testing.T) {
 		}
 	}
 }
+
+// TestScalarStyles checks that a container is the same however YAML writes its command: a scalar that goes on over
+// several lines does not end the manifest.
+func TestScalarStyles(t *testing.T) {
+	pod := func(args string) []facts.Launch {
+		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    image: i\n    command: [bash, -c]\n    args:" + args +
+			"\n    resources: {limits: {nvidia.com/gpu: 8}}\n"
+		all := texttest.Parse("p.yaml", text).Launches
+		for i := range all {
+			all[i].Lines = nil
+		}
+		return all
+	}
+	want := pod(` ["torchrun --nproc-per-node=8 python t.py"]`)
+	if len(want) != 1 || want[0].GPUs == nil || want[0].Processes == nil {
+		t.Fatalf("the container on one line: %+v", want)
+	}
+	for name, args := range map[string]string{
+		"quoted, in a list":          " [\"torchrun \\\n      --nproc-per-node=8 python t.py\"]",
+		"quoted, folded":             " [\"torchrun\n      --nproc-per-node=8\n\n\n      python t.py\"]",
+		"a list over several lines":  " [\n  \"torchrun\n  --nproc-per-node=8 python t.py\"\n  ]",
+		"quoted twice":               "\n    - \"torchrun \\\n      --nproc-per-node=8 \\\n      python t.py\"",
+		"quoted once":                "\n    - 'torchrun\n      --nproc-per-node=8 python t.py'",
+		"plain":                      "\n    - torchrun\n      --nproc-per-node=8 python t.py",
+		"plain, with a name's colon": "\n    - torchrun\n      --nproc-per-node=8\n      python t.py",
+		"literal":                    "\n    - |-\n      torchrun \\\n      --nproc-per-node=8 python t.py",
+		"folded":                     "\n    - >-\n      torchrun\n      --nproc-per-node=8 python t.py",
+	} {
+		got := pod(args)
+		for i := range got {
+			got[i].Command = want[0].Command // Line ends in it differ.
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -23,6 +25,12 @@ type reading struct {
 	assigned struct {
 		source string
 		script *values.Script
+	}
+	// documents are those of a text that should be a manifest, up to the first that is broken, and why that is.
+	documents struct {
+		source string
+		nodes  []*yaml.Node
+		err    error
 	}
 	// block are the lines of the command that is being read, where it goes on over several.
 	block []parse.Line

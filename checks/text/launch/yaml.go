@@ -87,6 +87,12 @@ func yamlRead(s *reading, in *parse.Lines) {
 	first, _ := in.Peek()
 	indent := indentation(first.Text)
 	size, count := 0, 0
+	// In a file that is valid to its end, each line belongs to it, whatever it looks like: a scalar may go on over several.
+	valid := false
+	if indent == 0 && checkedWhole(s) {
+		_, err := s.whole()
+		valid = err == nil
+	}
 	// literal is the indentation of the key whose text block is under way.
 	literal := -1
 	lines := in.While(func(l parse.Line) bool {
@@ -96,7 +102,7 @@ func yamlRead(s *reading, in *parse.Lines) {
 		case size > maxDocument || count > maxDocumentLines:
 			notUnderstood(s, fmt.Sprintf("the manifest at line %d of %s has more than %d lines or %d bytes", first.Number, s.Source(), maxDocumentLines, maxDocument), "give its documents in files of their own")
 			return false
-		case strings.TrimSpace(l.Text) == "" || yamlTemplate.MatchString(l.Text) || literal >= 0 && at > literal:
+		case valid, strings.TrimSpace(l.Text) == "" || yamlTemplate.MatchString(l.Text) || literal >= 0 && at > literal:
 			return true
 		}
 		literal = -1

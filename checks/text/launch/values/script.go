@@ -86,11 +86,12 @@ func (s *Script) value(name string, line int) (string, State) {
 	within := s.block(line)
 	for _, e := range s.events {
 		switch {
-		case e.name != name:
+		case e.name != name && e.name+elements != name:
 		case within >= 0 && e.line >= s.blocks[within].First:
 			return "", Unknown // It may have changed when the block runs.
 		case e.line < line:
 			last = e
+			last.known = e.known && e.name == name // What else sets an array leaves other elements.
 		}
 	}
 	switch {
@@ -157,7 +158,9 @@ func (s *Script) command(c *shell.Command) {
 		m := assigned.FindStringSubmatch(w.Value)
 		switch {
 		case m == nil:
-		case m[2] != "=" || strings.HasPrefix(m[3], "("):
+		case strings.HasPrefix(m[3], "(") && strings.HasSuffix(m[3], ")"):
+			s.setArray(c, m[1], m[2] == "+=", m[3][1:len(m[3])-1])
+		case m[2] != "=":
 			s.forget(c, m[1])
 		default:
 			w.Value = m[3]
@@ -172,6 +175,31 @@ func (s *Script) set(c *shell.Command, name string, w shell.Word) {
 		w.Value = Expand(w.Value, s.At(c.Line+1))
 	}
 	s.add(c, event{line: c.Line, name: name, value: w.Value, known: !c.Maybe && simple(w.Value)})
+}
+
+// elements end the name by which all elements of an array are known: "A[@]", with a space between them.
+const elements = "[@]"
+
+// variable is a reference that stays in an element where its value is not known.
+var variable = lazy.New(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
+
+// setArray notes an assignment to an array, or what it adds to one. Its elements are known if each is one word.
+func (s *Script) setArray(c *shell.Command, name string, adds bool, text string) {
+	s.forget(c, name) // "$A" is its first element, which nobody writes.
+	var all []string
+	known := !c.Maybe
+	if before, state := s.value(name+elements, c.Line); adds && state != Unset {
+		known = known && state == Known
+		all = append(all, before)
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		for _, word := range shell.Words(line) {
+			value := Expand(word, s.At(c.Line+1))
+			known = known && value != "" && !strings.ContainsAny(value, " \t") && simple(variable.ReplaceAllString(value, ""))
+			all = append(all, value)
+		}
+	}
+	s.add(c, event{line: c.Line, name: name + elements, value: strings.Join(all, " "), known: known})
 }
 
 // simple reports whether a value can stand for a reference in a command line as it is: it

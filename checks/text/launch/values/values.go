@@ -83,6 +83,9 @@ func expand(text string, lookup Lookup, depth int) string {
 		if !strings.HasSuffix(before, `\`) {
 			n, value = one(text, lookup, depth)
 		}
+		if rest := text[n:]; strings.HasSuffix(before, `"`) && strings.HasPrefix(rest, `"`) && array.MatchString(text[:n]) {
+			value = strings.ReplaceAll(value, " ", `" "`) // A word for each.
+		}
 		b.WriteString(value)
 		text = text[n:]
 	}
@@ -104,6 +107,11 @@ func one(text string, lookup Lookup, depth int) (n int, value string) {
 	whole := text[:end+1]
 	m := braced.FindStringSubmatch(whole)
 	if m == nil { // "$(...)", "${A#b}" and others.
+		if m = array.FindStringSubmatch(whole); m != nil {
+			if value, state := lookup(m[1] + elements); state == Known {
+				return len(whole), expand(value, lookup, depth+1)
+			}
+		}
 		return len(whole), whole
 	}
 	name, operator, word := m[1], m[2], m[3]
@@ -121,6 +129,8 @@ func one(text string, lookup Lookup, depth int) (n int, value string) {
 var (
 	plain = lazy.New(`^\$[A-Za-z_][A-Za-z0-9_]*`)
 	// braced is "${A}", with an operator and its word or without: ":-", "-", ":=", "=", ":?", "?", ":+", "+".
+	// array are all elements of an array.
+	array  = lazy.New(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\[[@*]\]\}$`)
 	braced = lazy.New(`^(?s)\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9])(?:(:?[-=?+])(.*))?\}$`)
 )
 

@@ -124,3 +124,40 @@ func FuzzScript(f *testing.F) {
 		values.Compose(text)
 	})
 }
+
+// TestArrays checks what the elements of A are in the last line of each script.
+func TestArrays(t *testing.T) {
+	const asWritten = `x "${A[@]}" y`
+	for script, want := range map[string]string{
+		"A=(--a 1)":                         `x "--a" "1" y`,
+		"declare -a A=(--a 1)":              `x "--a" "1" y`,
+		"A=(\n  --a # one\n  # two\n  1\n)": `x "--a" "1" y`,
+		"N=1\nA=(--a=$N)":                   `x "--a=1" y`,
+		"A=(--a=$N ${M})":                   `x "--a=$N" "${M}" y`,
+		"A=(--a)\nA+=(1)":                   `x "--a" "1" y`,
+		"A=(--a)\nA=(1)":                    `x "1" y`,
+		"A=(--a)\nif b; then\nc\nfi":        `x "--a" y`,
+		"A=('--a')":                         `x "--a" y`,
+		"":                                  asWritten,
+		"A=(--a \"1 2\")":                   asWritten,
+		"A=($(cat a))":                      asWritten,
+		"A=(*)":                             asWritten,
+		"A=(--a)\nA=1":                      asWritten,
+		"A=(--a)\nA[1]=2":                   asWritten,
+		"A=(--a)\nread -a A":                asWritten,
+		"A=(--a)\nunset A":                  asWritten,
+		"A=(--a)\nmapfile A <f":             asWritten,
+		"A=(--a)\n. ./env.sh":               asWritten,
+		"A=(--a)\nif b; then\nA+=(1)\nfi":   asWritten,
+		"A=(--a $(b))\nA+=(1)":              asWritten,
+	} {
+		lookup := values.Read(script + "\nx").At(strings.Count(script, "\n") + 2)
+		if got := values.Expand(asWritten, lookup); got != want {
+			t.Errorf("%q: got %q, want %q", script, got, want)
+		}
+		bare := strings.ReplaceAll(want, `"`, "")
+		if got := values.Expand("x ${A[*]} y", lookup); want != asWritten && got != bare {
+			t.Errorf("%q, without quotes: got %q, want %q", script, got, bare)
+		}
+	}
+}
