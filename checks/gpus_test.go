@@ -13,15 +13,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // gpuFacts runs the check over a machine whose PCI tree is known.
 func gpuFacts(t *testing.T, m *machine.Memory, pci *facts.PCIFacts) (*facts.GPUFacts, []facts.Unknown) {
 	t.Helper()
 	g := checktest.On(m, &facts.Facts{PCI: pci})
-	if err := gpusCheck.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, gpusCheck.Gather(t.Context(), g))
 	return g.Facts.GPUs, g.Unknowns()
 }
 
@@ -119,12 +118,8 @@ func TestGPUsJoin(t *testing.T) {
 			m := &machine.Memory{}
 			m.Answer(machine.AskNVML, nvml.Answer{Outcome: nvml.OK, Devices: tt.devices})
 			got, unknown := gpuFacts(t, m, tt.pci)
-			if diff := cmp.Diff(tt.want, got.Devices); diff != "" {
-				t.Errorf("devices (-want +got):\n%s", diff)
-			}
-			if len(unknown) > 0 {
-				t.Errorf("unknown: %v, want nothing", unknown)
-			}
+			expect.NoDiff(t, tt.want, got.Devices, "devices")
+			expect.Len(t, 0, unknown, "unknown")
 		})
 	}
 }
@@ -165,12 +160,8 @@ func TestGPUsDriver(t *testing.T) {
 		NVML:       "ok",
 		P2P:        []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("facts (-want +got):\n%s", diff)
-	}
-	if len(unknown) > 0 {
-		t.Errorf("unknown: %v, want nothing", unknown)
-	}
+	expect.NoDiff(t, want, got, "facts")
+	expect.Len(t, 0, unknown, "unknown")
 }
 
 // TestGPUsUnknown checks that a machine without NVIDIA GPUs is quiet, and that
@@ -232,12 +223,8 @@ func TestGPUsUnknown(t *testing.T) {
 				m.Answer(machine.AskNVML, tt.answer)
 			}
 			got, unknown := gpuFacts(t, m, tt.pci)
-			if got.NVML != tt.nvml {
-				t.Errorf("NVML %q, want %q", got.NVML, tt.nvml)
-			}
-			if diff := cmp.Diff(tt.want, reasons(unknown)); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.nvml, got.NVML, "NVML")
+			expect.NoDiff(t, tt.want, reasons(unknown), "unknown")
 		})
 	}
 }
@@ -268,9 +255,7 @@ func TestGPUsUnreadable(t *testing.T) {
 		"gpus driver.kernel_version: read /proc/driver/nvidia/version: permission denied +hint",
 		"gpus devices: NVIDIA's management library fails: fork/exec: resource temporarily unavailable",
 	}
-	if diff := cmp.Diff(want, reasons(unknown)); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, reasons(unknown), "unknown")
 }
 
 func TestFabricManager(t *testing.T) {
@@ -311,12 +296,8 @@ func TestFabricManager(t *testing.T) {
 			m.Answer(machine.AskProcess+"nv-fabricmanage", tt.files["/proc/900/comm"] == "nv-fabricmanage\n")
 			m.Answer(machine.AskNVML, tt.answer)
 			got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
-			if diff := cmp.Diff(tt.want, got.Driver.FabricManager); diff != "" {
-				t.Errorf("fabric manager (-want +got):\n%s", diff)
-			}
-			if len(unknown) != tt.unknown {
-				t.Errorf("unknown: %v, want %d", unknown, tt.unknown)
-			}
+			expect.NoDiff(t, tt.want, got.Driver.FabricManager, "fabric manager")
+			expect.Len(t, tt.unknown, unknown, "unknown")
 		})
 	}
 }
@@ -347,9 +328,7 @@ func TestNVSwitches(t *testing.T) {
 		m := &machine.Memory{}
 		m.Answer(machine.AskNVML, tt.answer)
 		got, _ := gpuFacts(t, m, tt.pci)
-		if diff := cmp.Diff(tt.want, got.NVSwitches); diff != "" {
-			t.Errorf("%s: NVSwitches (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, tt.want, got.NVSwitches, "%s: NVSwitches", tt.name)
 	}
 }
 
@@ -393,14 +372,10 @@ func TestSilentGPUHasNoPairs(t *testing.T) {
 	g := checktest.On(&machine.Memory{}, &facts.Facts{
 		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
 	})
-	if err := linksCheck.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, linksCheck.Gather(t.Context(), g))
 	var got []string
 	for _, p := range g.Facts.Links.Pairs {
 		got = append(got, p.A+" "+p.B)
 	}
-	if diff := cmp.Diff([]string{a + " " + b}, got); diff != "" {
-		t.Errorf("pairs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{a + " " + b}, got, "pairs")
 }

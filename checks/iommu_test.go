@@ -6,12 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestIOMMU(t *testing.T) {
@@ -80,15 +79,9 @@ func TestIOMMU(t *testing.T) {
 			if got.Mode != test.mode || got.Vendor != test.vendor {
 				t.Errorf("mode, vendor = %q, %q; want %q, %q", got.Mode, got.Vendor, test.mode, test.vendor)
 			}
-			if diff := cmp.Diff(test.units, got.Units); diff != "" {
-				t.Errorf("units (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.commandLine, got.CommandLine); diff != "" {
-				t.Errorf("command line (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.unknown, checktest.UnknownOf(f, "iommu")); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.units, got.Units, "units")
+			expect.NoDiff(t, test.commandLine, got.CommandLine, "command line")
+			expect.NoDiff(t, test.unknown, checktest.UnknownOf(f, "iommu"), "unknown")
 		})
 	}
 }
@@ -98,9 +91,7 @@ func TestIOMMUMixed(t *testing.T) {
 	m := checktest.MemoryOf(tree)
 	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", gpus[2].Group), []byte("DMA-FQ\n"))
 	f := gatherTopology(t, m, nil)
-	if f.IOMMU.Mode != "mixed" {
-		t.Errorf("mode = %q, want mixed", f.IOMMU.Mode)
-	}
+	expect.Equal(t, "mixed", f.IOMMU.Mode, "mode")
 	// A device that is neither GPU nor NIC does not decide.
 	tree, _, _ = pcitree.EightGPU()
 	m = checktest.MemoryOf(tree)
@@ -176,18 +167,12 @@ func TestIOMMUHidden(t *testing.T) {
 			m.AddFile("/proc/cmdline", []byte("quiet\n"))
 			test.build(m)
 			g := checktest.On(m, &facts.Facts{})
-			if err := iommuCheck.Gather(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, g.Facts.IOMMU); diff != "" {
-				t.Errorf("section (-want +got):\n%s", diff)
-			}
+			expect.NoError(t, iommuCheck.Gather(t.Context(), g))
+			expect.NoDiff(t, test.want, g.Facts.IOMMU, "section")
 			g.Facts.Unknown = g.Unknowns()
 			got := checktest.UnknownOf(g.Facts, "iommu")
 			slices.Sort(got)
-			if diff := cmp.Diff(test.unknown, got); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.unknown, got, "unknown")
 		})
 	}
 }

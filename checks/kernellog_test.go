@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestKernelLogUnreadable(t *testing.T) {
@@ -33,9 +34,7 @@ func TestKernelLogUnreadable(t *testing.T) {
 		if got.KernelLog != nil {
 			t.Errorf("%v: got a section, want none", tt.err)
 		}
-		if diff := cmp.Diff([]facts.Unknown{tt.want}, got.Unknown); diff != "" {
-			t.Errorf("%v: unknown (-want +got):\n%s", tt.err, diff)
-		}
+		expect.NoDiff(t, []facts.Unknown{tt.want}, got.Unknown, "%v: unknown", tt.err)
 	}
 }
 

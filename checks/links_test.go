@@ -6,12 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // wantPaths are the paths of the eight-GPU machine, row by column.
@@ -60,9 +59,7 @@ func TestLinkPaths(t *testing.T) {
 				}
 				got += p.Path
 			}
-			if got != wantNICs[i] {
-				t.Errorf("privileged %t: GPU %d to NICs: %s, want %s", privileged, i, got, wantNICs[i])
-			}
+			expect.Equal(t, wantNICs[i], got, "privileged %t: GPU %d to NICs", privileged, i)
 		}
 		if n := len(f.Links.Pairs); n != 28+32 {
 			t.Errorf("%d pairs, want 60", n)
@@ -90,12 +87,8 @@ func TestLinkBridges(t *testing.T) {
 	}
 	for _, test := range tests {
 		p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
-		if diff := cmp.Diff(test.bridges, p.Bridges); diff != "" {
-			t.Errorf("GPUs %d and %d (-want +got):\n%s", test.a, test.b, diff)
-		}
-		if p.CommonBridge != test.common {
-			t.Errorf("GPUs %d and %d turn at %q, want %q", test.a, test.b, p.CommonBridge, test.common)
-		}
+		expect.NoDiff(t, test.bridges, p.Bridges, "GPUs %d and %d", test.a, test.b)
+		expect.Equal(t, test.common, p.CommonBridge, "GPUs %d and %d turn at", test.a, test.b)
 	}
 }
 
@@ -183,9 +176,7 @@ func TestNarrowest(t *testing.T) {
 			test.change(tree, gpus)
 			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 			p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
-			if diff := cmp.Diff(test.want, p.Narrowest); diff != "" {
-				t.Errorf("narrowest (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.want, p.Narrowest, "narrowest")
 		})
 	}
 }
@@ -212,9 +203,7 @@ func TestPathWithoutNodes(t *testing.T) {
 		a := tree.Root(0, 0x10, test.a).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
 		b := tree.Root(0, 0x20, test.b).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
 		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-		if got := f.Links.Between(a.Address, b.Address).Path; got != test.want {
-			t.Errorf("%s: path %q, want %q", test.name, got, test.want)
-		}
+		expect.Equal(t, test.want, f.Links.Between(a.Address, b.Address).Path, "%s: path", test.name)
 		if told := checktest.UnknownOf(f, "links") != nil; told != (test.want == "") {
 			t.Errorf("%s: unknown = %q, want it said only where there is no path", test.name, checktest.UnknownOf(f, "links"))
 		}
@@ -321,9 +310,7 @@ func TestNVLinks(t *testing.T) {
 				gpus.P2P = peersOf(test.status, a, b)
 			}
 			p := gatherTopology(t, checktest.MemoryOf(tree), gpus).Links.Between(a, b)
-			if diff := cmp.Diff(test.links, p.NVLinks); diff != "" {
-				t.Errorf("NVLinks (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.links, p.NVLinks, "NVLinks")
 			if p.NVSwitch != test.nvsw || math.Abs(p.NVLinkGBps-test.gbps) > 0.001 {
 				t.Errorf("NVSwitch, GB/s = %t, %g; want %t, %g", p.NVSwitch, p.NVLinkGBps, test.nvsw, test.gbps)
 			}
@@ -370,9 +357,7 @@ func TestP2PStatus(t *testing.T) {
 		{b, c}: {Read: "ok"},
 		{a, c}: nil,
 	} {
-		if diff := cmp.Diff(want, f.Links.Between(pair[0], pair[1]).P2P); diff != "" {
-			t.Errorf("%s - %s (-want +got):\n%s", pair[0], pair[1], diff)
-		}
+		expect.NoDiff(t, want, f.Links.Between(pair[0], pair[1]).P2P, "%s - %s", pair[0], pair[1])
 	}
 }
 
@@ -384,15 +369,11 @@ func TestLinksFlatVM(t *testing.T) {
 		A: a, B: b, Kind: "gpu-gpu", Path: "PHB", Bridges: []string{},
 		Narrowest: &facts.NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
 	}
-	if diff := cmp.Diff(want, f.Links.Between(b, a)); diff != "" {
-		t.Errorf("pair (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Links.Between(b, a), "pair")
 	if v := f.Links.VirtualTopology; v == nil || !*v {
 		t.Errorf("virtual topology = %v, want true", v)
 	}
-	if f.IOMMU.Mode != "off" {
-		t.Errorf("IOMMU mode = %q, want off", f.IOMMU.Mode)
-	}
+	expect.Equal(t, "off", f.IOMMU.Mode, "IOMMU mode")
 	if f.Links.Between(a, a) != nil || (*facts.LinkFacts)(nil).Between(a, b) != nil {
 		t.Error("a pair that is not there was found")
 	}
@@ -406,22 +387,16 @@ func TestLinksWithoutPCI(t *testing.T) {
 		{Address: "0000:02:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 	}}}
 	g := checktest.On(&machine.Memory{}, f)
-	if err := linksCheck.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, linksCheck.Gather(t.Context(), g))
 	want := &facts.LinkFacts{Pairs: []facts.Pair{{
 		A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450,
 	}}}
-	if diff := cmp.Diff(want, f.Links); diff != "" {
-		t.Errorf("section (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Links, "section")
 	if !slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }) {
 		t.Errorf("unknown = %v, want the path", g.Unknowns())
 	}
 	f.GPUs = nil
-	if err := linksCheck.Gather(t.Context(), g); err == nil {
-		t.Error("no error where neither section is known")
-	}
+	expect.Error(t, linksCheck.Gather(t.Context(), g), "no error where neither section is known")
 }
 
 // TestLinksOfGuests checks that devices which guests have are left out.
@@ -437,9 +412,7 @@ func TestLinksOfGuests(t *testing.T) {
 		{gpus[3].Address, nics[0].Address}: true,
 		{gpus[3].Address, free.Address}:    false,
 	} {
-		if got := f.Links.Between(pair[0], pair[1]) != nil; got != want {
-			t.Errorf("%s - %s paired = %t, want %t", pair[0], pair[1], got, want)
-		}
+		expect.Equal(t, want, f.Links.Between(pair[0], pair[1]) != nil, "%s - %s paired", pair[0], pair[1])
 	}
 }
 
@@ -453,10 +426,6 @@ func TestLinksBounded(t *testing.T) {
 		}
 	}
 	g := checktest.On(&machine.Memory{}, f)
-	if err := linksCheck.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(f.Links.Pairs); n != maxPairs {
-		t.Errorf("%d pairs, want %d", n, maxPairs)
-	}
+	expect.NoError(t, linksCheck.Gather(t.Context(), g))
+	expect.Equal(t, maxPairs, len(f.Links.Pairs), "it")
 }

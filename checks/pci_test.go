@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // gatherTopology runs the checks that know the machine's shape, in order, on
@@ -87,18 +88,14 @@ func TestPCIPrivileged(t *testing.T) {
 			{Index: 4, SizeBytes: 32 << 20},
 		},
 	}
-	if diff := cmp.Diff(want, deviceOf(t, f, gpus[0].Address)); diff != "" {
-		t.Errorf("GPU (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
 
 	got := deviceOf(t, f, port.Address)
 	wantACS := &facts.ACS{
 		Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 	}
-	if diff := cmp.Diff(wantACS, got.ACS); diff != "" {
-		t.Errorf("ACS (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantACS, got.ACS, "ACS")
 	if got.PortType != "downstream-port" || got.Kind != "bridge" {
 		t.Errorf("port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
 	}
@@ -121,17 +118,13 @@ func TestPCIUnprivileged(t *testing.T) {
 		AER:         &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 		BARs:        got.BARs,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("GPU (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "GPU")
 	wantUnknown := []facts.Unknown{{
 		Section: "pci", Fact: "devices.config", Reason: "config space beyond 64 bytes needs root",
 		Hint: "run as root (in a container with --cap-add SYS_ADMIN)",
 	}}
 	gotUnknown := slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section != "pci" })
-	if diff := cmp.Diff(wantUnknown, gotUnknown); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantUnknown, gotUnknown, "unknown")
 }
 
 func TestPCIDamaged(t *testing.T) {
@@ -197,12 +190,8 @@ func TestPCIDamaged(t *testing.T) {
 			want := healthy
 			want.Link, want.AER = new(*healthy.Link), new(*healthy.AER)
 			test.want(&want)
-			if diff := cmp.Diff(want, deviceOf(t, f, gpus[0].Address)); diff != "" {
-				t.Errorf("GPU (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.unknown, checktest.UnknownOf(f, "pci")); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
+			expect.NoDiff(t, test.unknown, checktest.UnknownOf(f, "pci"), "unknown")
 		})
 	}
 }
@@ -223,9 +212,7 @@ func TestPCIUnreadable(t *testing.T) {
 		"devices.class: class, vendor or device cannot be read: " + gpus[0].Address,
 		"devices.config: config space cannot be read (permission denied): 0000:15:01.0",
 	}
-	if diff := cmp.Diff(want, checktest.UnknownOf(f, "pci")); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, checktest.UnknownOf(f, "pci"), "unknown")
 }
 
 func TestPCIFlatVM(t *testing.T) {
@@ -234,17 +221,13 @@ func TestPCIFlatVM(t *testing.T) {
 	wantHost := facts.PCIDevice{
 		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", NoNUMANode: true, RootBus: "pci0000:00",
 	}
-	if diff := cmp.Diff(wantHost, deviceOf(t, f, "0000:00:00.0")); diff != "" {
-		t.Errorf("host bridge (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantHost, deviceOf(t, f, "0000:00:00.0"), "host bridge")
 	wantNIC := facts.PCIDevice{
 		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci",
 		NoNUMANode: true, RootBus: "pci0000:00", ConfigBytes: 256,
 		BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
 	}
-	if diff := cmp.Diff(wantNIC, deviceOf(t, f, "0000:00:02.0")); diff != "" {
-		t.Errorf("virtio NIC (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantNIC, deviceOf(t, f, "0000:00:02.0"), "virtio NIC")
 	gpu := deviceOf(t, f, gpus[0].Address)
 	if gpu.Extended || gpu.NUMANode != nil || !gpu.NoNUMANode || gpu.Ancestors != nil || gpu.BARs[1].SizeBytes != 256<<30 {
 		t.Errorf("GPU = %+v, want no whole extended space, no node, no ancestors, a BAR of 256 GiB", gpu)
@@ -303,9 +286,7 @@ func TestPCIKind(t *testing.T) {
 	}
 	for _, test := range tests {
 		d := facts.PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}
-		if got := pci.KindOf(&d); got != test.want {
-			t.Errorf("kind of %s %s:%s at %s = %q, want %q", test.class, test.vendor, test.device, test.address, got, test.want)
-		}
+		expect.Equal(t, test.want, pci.KindOf(&d), "kind of %s %s:%s at %s", test.class, test.vendor, test.device, test.address)
 	}
 }
 
@@ -337,9 +318,7 @@ func TestPCIReads(t *testing.T) {
 		change(tree.Root(0, 0, 0))
 		s := &countingSource{Memory: checktest.MemoryOf(tree)}
 		g := checktest.On(s, &facts.Facts{})
-		if err := pci.Check.Gather(t.Context(), g); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, pci.Check.Gather(t.Context(), g))
 		return s.reads.Load(), s.bytes.Load()
 	}
 	reads, bytes := count(func(bus *pcitree.Bus) { bus.Other(1, 0) })

@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestExpect checks what each kind of path is expected to carry. The rates are
@@ -52,7 +53,7 @@ func TestExpect(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := &facts.Facts{Links: &facts.LinkFacts{Pairs: []facts.Pair{c.pair}, VirtualTopology: &c.virtual}}
 			x := probe.Transfer{Test: c.test, Source: b, Destination: a, Outcome: probe.OK, GBps: &c.gbps}
-			expect(f, c.devices, &x)
+			judgeSpeed(f, c.devices, &x)
 			if x.Outcome != c.want {
 				t.Errorf("%s (%s), want %s", x.Outcome, x.Reason, c.want)
 			}
@@ -77,7 +78,7 @@ func TestExpectHost(t *testing.T) {
 		want probe.Outcome
 	}{{"node0", 55, probe.OK}, {"node0", 30, probe.Slow}, {"node1", 30, probe.OK}, {"node1", 12, probe.Slow}, {"host", 40, probe.OK}} {
 		x := probe.Transfer{Test: probe.TestDeviceToHost, Source: gpu, Destination: c.node, Outcome: probe.OK, GBps: &c.gbps}
-		if expect(f, 2, &x); x.Outcome != c.want {
+		if judgeSpeed(f, 2, &x); x.Outcome != c.want {
 			t.Errorf("%.0f GB/s to %s: %s (%s), want %s", c.gbps, c.node, x.Outcome, x.Reason, c.want)
 		}
 	}
@@ -91,7 +92,7 @@ func TestExpectShared(t *testing.T) {
 	}
 	rate := 171.0 // Measured on 2 x H200 beside a matrix product.
 	x := probe.Transfer{Test: probe.TestStore, Source: "b", Destination: "a", Outcome: probe.OK, GBps: &rate}
-	if expect(f, 2, &x); x.Outcome != probe.Unknown || x.Cause != probe.CauseBusy || x.Threshold != nil || !strings.Contains(x.Basis, "not judged") {
+	if judgeSpeed(f, 2, &x); x.Outcome != probe.Unknown || x.Cause != probe.CauseBusy || x.Threshold != nil || !strings.Contains(x.Basis, "not judged") {
 		t.Errorf("outcome %s, threshold %v, basis %q", x.Outcome, x.Threshold, x.Basis)
 	}
 }
@@ -101,7 +102,7 @@ func TestCorruptStaysCorrupt(t *testing.T) {
 	f := &facts.Facts{Links: &facts.LinkFacts{Pairs: []facts.Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}}}
 	rate := 1.0
 	x := probe.Transfer{Test: probe.TestCopy, Source: "a", Destination: "b", Outcome: probe.Corrupt, GBps: &rate}
-	if expect(f, 2, &x); x.Outcome != probe.Corrupt {
+	if judgeSpeed(f, 2, &x); x.Outcome != probe.Corrupt {
 		t.Errorf("outcome %s", x.Outcome)
 	}
 }
@@ -127,9 +128,7 @@ func TestTransfersSection(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, _ := Gather(t.Context(), host.New(c.m), gather.Options{Probe: c.mode})
-			if got := f.Transfers != nil; got != c.section {
-				t.Errorf("section there: %t, want %t", got, c.section)
-			}
+			expect.Equal(t, c.section, f.Transfers != nil, "section there")
 			var got []string
 			for _, u := range f.Unknown {
 				if u.Section == "transfers" {
@@ -164,7 +163,7 @@ func TestExpectUnderLoad(t *testing.T) {
 				for _, outcome := range []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
 					for _, gbps := range []float64{7, 800} {
 						x := probe.Transfer{Test: test, Source: a, Destination: b, Outcome: outcome, GBps: new(gbps)}
-						expect(f, 2, &x)
+						judgeSpeed(f, 2, &x)
 						want := outcome
 						switch {
 						case outcome != probe.OK || gbps == 800:
@@ -182,7 +181,7 @@ func TestExpectUnderLoad(t *testing.T) {
 						}
 						// A recording is judged again, where nobody may be seen any more.
 						again := x
-						expect(&facts.Facts{Links: f.Links}, 2, &again)
+						judgeSpeed(&facts.Facts{Links: f.Links}, 2, &again)
 						if busy && (again.Outcome != probe.Unknown || again.Threshold != nil) {
 							t.Errorf("judged again it is %+v", again)
 						}

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -116,13 +115,9 @@ func TestRankOrder(t *testing.T) {
 	s := builtin(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice); got != tt.want {
-				t.Errorf("order = %q, want %q", got, tt.want)
-			}
+			expect.Equal(t, tt.want, order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice), "order")
 			slices.Reverse(tt.findings)
-			if got := order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice); got != tt.want {
-				t.Errorf("order of reversed findings = %q, want %q", got, tt.want)
-			}
+			expect.Equal(t, tt.want, order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice), "order of reversed findings")
 		})
 	}
 }
@@ -180,12 +175,8 @@ func TestBands(t *testing.T) {
 					slices.Sort(list)
 					unset, cures = append(unset, list), append(cures, len(a.Cures))
 				}
-				if diff := cmp.Diff(tt.want, unset); diff != "" {
-					t.Errorf("%s: unset (-want +got):\n%s", order, diff)
-				}
-				if diff := cmp.Diff(tt.cures, cures); diff != "" {
-					t.Errorf("%s: number of cures (-want +got):\n%s", order, diff)
-				}
+				expect.NoDiff(t, tt.want, unset, "%s: unset", order)
+				expect.NoDiff(t, tt.cures, cures, "%s: number of cures", order)
 				slices.Reverse(tt.findings)
 			}
 		})
@@ -219,9 +210,7 @@ func TestWhy(t *testing.T) {
 		"iommu-pt":         "cures 1 critical finding, confirmed; root and a reboot, lasting",
 		"disable-mig":      "cures 1 high finding, likely; root and a reload of the driver, lasting; medium risk",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("why (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "why")
 }
 
 func TestLeads(t *testing.T) {
@@ -259,13 +248,9 @@ func TestTemplates(t *testing.T) {
 	i := slices.IndexFunc(advice, func(a Advice) bool { return a.Remedy == "disable-acs" })
 	got := advice[i]
 	wantCommands := []string{"setpci -s 0000:40:01.1 ECAP_ACS+0x6.w=0000", "setpci -s 0000:40:03.1 ECAP_ACS+0x6.w=0000"}
-	if diff := cmp.Diff(wantCommands, got.Apply.Commands); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantCommands, got.Apply.Commands, "commands")
 	wantKernel := []string{"pci=disable_acs_redir=0000:40:01.1;0000:40:03.1"}
-	if diff := cmp.Diff(wantKernel, got.Apply.KernelCommandLine); diff != "" {
-		t.Errorf("kernel command line (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantKernel, got.Apply.KernelCommandLine, "kernel command line")
 	if want := "gpudoctor check --only acs-redirect,p2p-broken-platform, as root;"; !strings.HasPrefix(got.Verify, want) {
 		t.Errorf("verify = %q, want it to begin with %q", got.Verify, want)
 	}
@@ -315,9 +300,7 @@ func TestFill(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item})); diff != "" {
-				t.Errorf("list (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item}), "list")
 		})
 	}
 }
@@ -357,18 +340,14 @@ func TestProofs(t *testing.T) {
 	s := builtin(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, s.Proofs(tt.report)); diff != "" {
-				t.Errorf("proofs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, s.Proofs(tt.report), "proofs")
 		})
 	}
 }
 
 func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
-		if _, err := Load(); err != nil {
-			b.Fatal(err)
-		}
+		expect.Value(Load())(b)
 	}
 }
 
@@ -391,9 +370,7 @@ func TestUnfilled(t *testing.T) {
 		`Take {{.gpu | else "the GPU"}} out`: "Take <gpu> out", "by hand: {{without .gpu}}Find it": "by hand: where gpu is not known: Find it",
 		"{{with .gpu}}Do it": "Do it", "{{check}}; see": "gpudoctor check --only <rules>; see", "export '{{.variable}}'=1": "export <variable>=1",
 	} {
-		if got := Unfilled(in); got != want {
-			t.Errorf("Unfilled(%q) = %q, want %q", in, got, want)
-		}
+		expect.Equal(t, want, Unfilled(in), "Unfilled(%q)", in)
 	}
 }
 
@@ -419,11 +396,7 @@ func TestVersionConditions(t *testing.T) {
 		for version := range strings.FieldsSeq(tt.known) {
 			f.Software = append(f.Software, facts.Package{Name: "nccl", Manager: "log", Version: version})
 		}
-		if got := strings.Join(newFiller(nil, Recheck{}).here(Situation{Facts: f}).list(items), " "); got != tt.want {
-			t.Errorf("with %q: got %q, want %q", tt.known, got, tt.want)
-		}
+		expect.Equal(t, tt.want, strings.Join(newFiller(nil, Recheck{}).here(Situation{Facts: f}).list(items), " "), "with %q", tt.known)
 	}
-	if got := strings.Join(newFiller(nil, Recheck{}).here(Situation{}).list(items), " "); got != "old new" {
-		t.Errorf("without facts: got %q", got)
-	}
+	expect.Equal(t, "old new", strings.Join(newFiller(nil, Recheck{}).here(Situation{}).list(items), " "), "without facts")
 }

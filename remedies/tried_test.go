@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -157,9 +158,7 @@ func TestProvenByItself(t *testing.T) {
 					removed[name] = true
 				}
 			}
-			if len(removed) != len(names) {
-				t.Errorf("%s, %s: advice removes %v", culprit, severity, removed)
-			}
+			expect.Len(t, len(names), removed, "%s, %s: advice removes", culprit, severity)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -45,9 +46,7 @@ type library struct {
 // TestLibrary holds the rules to the contract: see docs/rules.md.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: nothing in it runs side by side")
-	}
+	night.NotShort(t, "nothing in it runs side by side")
 	for _, fault := range (library{rules: os.DirFS("."), fixtures: os.DirFS("../fixtures")}).faults(t) {
 		t.Error(fault)
 	}
@@ -146,10 +145,7 @@ func TestLibraryBites(t *testing.T) {
 
 func readArchive(t *testing.T, name string) *txtar.Archive {
 	t.Helper()
-	a, err := txtar.ParseFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(txtar.ParseFile(name))(t)
 	return a
 }
 
@@ -172,10 +168,7 @@ func breakFile(t *testing.T, a *txtar.Archive, file, old, replacement string) {
 
 func libraryOf(t *testing.T, a *txtar.Archive) library {
 	t.Helper()
-	fsys, err := txtar.FS(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fsys := expect.Value(txtar.FS(a))(t)
 	return library{rules: fsys, fixtures: fsys}
 }
 
@@ -183,10 +176,7 @@ func libraryOf(t *testing.T, a *txtar.Archive) library {
 // rules do not even load.
 func (l library) faults(t *testing.T) []string {
 	t.Helper()
-	files, err := regoFiles(l.rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Value(regoFiles(l.rules))(t)
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "testdata/") })
 	set, err := load(files, nil)
 	if err != nil {
@@ -442,10 +432,7 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 		if judged.Profile = c.Want.Profile; judged.Profile == "" {
 			judged.Profile = string(Training)
 		}
-		input, err := tables.ValueOf(&judged)
-		if err != nil {
-			t.Fatal(err)
-		}
+		input := expect.Value(tables.ValueOf(&judged))(t)
 		if _, err := evaluate(t.Context(), compiler, store, query, "x", input, coverage); err != nil {
 			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/internal/ownlog"
 )
 
@@ -67,10 +68,7 @@ func TestOwnLogCauses(t *testing.T) {
 	set := compiledSet(t)
 	judge := func(c *probe.Collectives) []Finding {
 		f := &facts.Facts{GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "0000:06:00.0", Vendor: "nvidia"}, {Address: "0000:07:00.0", Vendor: "nvidia"}}}, Collectives: c}
-		v, err := set.Evaluate(context.Background(), f, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(set.Evaluate(context.Background(), f, Options{}))(t)
 		for _, s := range v.Skipped {
 			if s.Fault {
 				t.Errorf("%s: %+v", s.Rule, s.Missing)
@@ -105,8 +103,6 @@ func TestOwnLogCauses(t *testing.T) {
 		if found := judge(ranWith(probe.OK, probe.Error, 1, ownMessage(t, probe.ArmP2POff, tt.line))); tt.rule != "" && has(found, tt.rule) {
 			t.Errorf("%q of another arm: found %+v", tt.line, found)
 		}
-		if found := judge(ranWith(probe.OK, probe.OK, 0, ownMessage(t, probe.ArmConfigured, tt.line))); len(found) > 0 {
-			t.Errorf("%q, and everything works: found %+v", tt.line, found)
-		}
+		expect.Len(t, 0, judge(ranWith(probe.OK, probe.OK, 0, ownMessage(t, probe.ArmConfigured, tt.line))), "%q, and everything works: found", tt.line)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // What gpudoctor says to people is prose: the reason why a fact is not known, the
@@ -52,7 +54,7 @@ var regoReaders = []string{
 // TestNoCodeReadsProse checks that of every Go file of the module and every rule.
 func TestNoCodeReadsProse(t *testing.T) {
 	goFiles, calls := 0, 0
-	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+	expect.NoError(t, filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -73,14 +75,8 @@ func TestNoCodeReadsProse(t *testing.T) {
 			t.Error(line)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := regoFiles(os.DirFS("."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	files := expect.Value(regoFiles(os.DirFS(".")))(t)
 	modules, errs := parse(files, true)
 	if len(errs) > 0 {
 		t.Fatal(errs)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -15,10 +16,7 @@ import (
 // TestGoldenRequired checks that docs/gate.md shows the table of what healthy requires.
 func TestGoldenRequired(t *testing.T) {
 	path := filepath.Join("..", "docs", "gate.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := expect.Value(os.ReadFile(path))(t)
 	const from, to = "<!-- required -->\n", "<!-- end of required -->"
 	head, rest, begins := strings.Cut(string(page), from)
 	_, tail, ends := strings.Cut(rest, to)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
@@ -23,14 +24,8 @@ func TestPolicyReadsTables(t *testing.T) {
 		finds(`"params": {"xids": count(data.tables.xids.xids)}`):                   true,
 		finds(`"params": {"xids": data.tables.xids.nothing}`):                       false,
 	} {
-		s, err := policyOf(t, map[string]string{"own.rego": ruleText("own", high, body)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := s.Evaluate(t.Context(), &facts.Facts{}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Value(policyOf(t, map[string]string{"own.rego": ruleText("own", high, body)}))(t)
+		v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
 		if got := len(v.Findings) == 1; got != want {
 			t.Errorf("%s: findings %v, want some: %v", body, v.Findings, want)
 		}
@@ -52,10 +47,7 @@ func TestSpecialisedByTable(t *testing.T) {
 		"data.tables.xids.actions.reset[_] == \"pray\"":   false,
 		"data.tables[input.class]":                        true,
 	} {
-		m, err := ast.ParseModuleWithOpts("t.rego", "package gpudoctor.rules.t\nimport data.tables.xids\nfindings contains true if { "+body+" }", ast.ParserOptions{RegoVersion: ast.RegoV1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Value(ast.ParseModuleWithOpts("t.rego", "package gpudoctor.rules.t\nimport data.tables.xids\nfindings contains true if { "+body+" }", ast.ParserOptions{RegoVersion: ast.RegoV1}))(t)
 		modules := map[string]*ast.Module{"t.rego": m}
 		kept := reach.Specialised(modules, setsOf([]Rule{{ID: "t", File: "t.rego"}}, packagesOf(modules)), reach.Anything)["t.rego"].Rules
 		if got := len(kept) == 1 && !kept[0].Head.Assign; got != want {
@@ -68,10 +60,7 @@ func TestSpecialisedByTable(t *testing.T) {
 // table has them all, so that the documentation of the rule names them.
 func TestTableRemedies(t *testing.T) {
 	t.Parallel()
-	s, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(Load())(t)
 	all := map[string][]string{} // By rule.
 	name := func(rule string, remedies []string) { all[rule] = append(all[rule], remedies...) }
 	for _, x := range data.XIDs().XIDs {
@@ -172,10 +161,7 @@ var comparison = regexp.MustCompile(`^nccl(<|>=)[0-9.]+$`)
 // function holds is defined.
 func circumstancesOf(t *testing.T, file string) map[string]bool {
 	t.Helper()
-	text, err := fs.ReadFile(Files, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(fs.ReadFile(Files, file))(t)
 	modules, faults := parse(map[string][]byte{file: text}, false)
 	if len(faults) > 0 {
 		t.Fatal(faults)

@@ -15,15 +15,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // factsOfLine are the facts of a log of one line, an example of a row.
 func factsOfLine(t *testing.T, row, line string) *facts.Facts {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
-	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(line+"\n"), 0o600))
 	read, err := text.Read(t.Context(), []string{file}, text.Options{})
 	if err != nil {
 		t.Fatalf("%s: its example %q: %v", row, line, err)
@@ -62,10 +61,7 @@ func TestVerdicts(t *testing.T) {
 			f := factsOfLine(t, row.ID, example)
 			var got []Finding
 			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, message.IsCondition) {
-				verdict, err := set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				verdict := expect.Value(set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}}))(t)
 				got = verdict.Findings
 			} else {
 				got = set.told(hear(f.Logs, f.KernelLog), given(v, row.ID, v.When...))[v.Rule]
@@ -270,9 +266,7 @@ func TestToldParams(t *testing.T) {
 		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
 	}}, nil)
 	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
-	if got := fmt.Sprint(f.Params["nodes"]); got != "[/dev/nvidia0 /dev/nvidia1]" {
-		t.Errorf("nodes: %s", got)
-	}
+	expect.Equal(t, "[/dev/nvidia0 /dev/nvidia1]", fmt.Sprint(f.Params["nodes"]), "nodes")
 }
 
 // TestToldConstantParams checks that a list of a parameter may hold constants.
@@ -281,9 +275,7 @@ func TestToldConstantParams(t *testing.T) {
 	const row = "ucx-no-transports"
 	messages := heardOf(row, "said first", "said later")
 	f := compiledSet(t).told(messages, given(message.Verdicts()[row], row))["env-misconfig"][0]
-	if got := fmt.Sprint(f.Params["variables"]); got != "[UCX_TLS UCX_NET_DEVICES]" {
-		t.Errorf("variables: %s", got)
-	}
+	expect.Equal(t, "[UCX_TLS UCX_NET_DEVICES]", fmt.Sprint(f.Params["variables"]), "variables")
 }
 
 // TestConditionNames checks that every name that a verdict uses is a row of the catalogue

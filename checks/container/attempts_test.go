@@ -3,12 +3,11 @@ package container
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // attempted is a machine that recorded an answer.
@@ -34,12 +33,8 @@ func TestAttempts(t *testing.T) {
 		SetMempolicy: &facts.Attempt{Outcome: "ok"}, Mbind: &facts.Attempt{Outcome: "refused", Call: "mbind", Errno: "EPERM"}, MovePages: &facts.Attempt{Outcome: "ok"},
 		Connection: &facts.Attempt{Outcome: "ok", Interface: "eth0", Address: "10.0.0.5"},
 	}
-	if diff := cmp.Diff(want, c.Attempts); diff != "" {
-		t.Errorf("attempts (-want +got):\n%s", diff)
-	}
-	if reason := reasonOf(got, "attempts.shared_memory"); reason != "only 5 KiB are free" {
-		t.Errorf("shared memory is unknown because of %q", reason)
-	}
+	expect.NoDiff(t, want, c.Attempts, "attempts")
+	expect.Equal(t, "only 5 KiB are free", reasonOf(got, "attempts.shared_memory"), "shared memory is unknown because of")
 }
 
 // reasonOf is why a fact is not known.

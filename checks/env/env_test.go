@@ -7,12 +7,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestEnvSources(t *testing.T) {
@@ -121,12 +120,8 @@ func TestEnvSources(t *testing.T) {
 				m.AddFile(name, []byte(data))
 			}
 			got := checktest.One(t, Check, &m)
-			if diff := cmp.Diff(&facts.EnvFacts{Variables: tt.want}, got.Env); diff != "" {
-				t.Errorf("env (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.unknown, got.Unknown); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, &facts.EnvFacts{Variables: tt.want}, got.Env, "env")
+			expect.NoDiff(t, tt.unknown, got.Unknown, "unknown")
 		})
 	}
 }
@@ -137,9 +132,7 @@ func TestEnvUnreadable(t *testing.T) {
 	m.AddError("/etc/nccl.conf", fs.ErrPermission)
 	got := checktest.One(t, Check, &m)
 	want := []facts.Unknown{{Section: "env", Fact: "variables", Reason: "read /etc/nccl.conf: permission denied", Hint: "run as root"}}
-	if diff := cmp.Diff(want, got.Unknown); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got.Unknown, "unknown")
 
 	var dark machine.Memory
 	dark.AnswerError(machine.AskEnviron, errors.New("no answer"))

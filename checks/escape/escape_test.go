@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestVisible goes through all characters: none that is visible is of a kind that
@@ -36,10 +38,7 @@ func TestJSON(t *testing.T) {
 			all.WriteRune(r)
 		}
 	}
-	raw, err := json.Marshal(all.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(all.String()))(t)
 	escaped := JSON(raw)
 	for _, r := range string(escaped) {
 		if !Visible(r) {

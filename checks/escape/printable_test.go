@@ -3,6 +3,8 @@ package escape
 import (
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestPrintableBounds(t *testing.T) {
@@ -18,8 +20,6 @@ func TestPrintableBounds(t *testing.T) {
 		{strings.Repeat("x", 5), 3, "xxx"},
 	}
 	for _, tt := range tests {
-		if got := Printable(tt.in, tt.limit); got != tt.want {
-			t.Errorf("Printable(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
-		}
+		expect.Equal(t, tt.want, Printable(tt.in, tt.limit), "Printable(%q, %d)", tt.in, tt.limit)
 	}
 }

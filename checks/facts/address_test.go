@@ -1,6 +1,10 @@
 package facts
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
 
 func TestAddress(t *testing.T) {
 	tests := map[string]string{
@@ -15,8 +19,6 @@ func TestAddress(t *testing.T) {
 		"":                 "",
 	}
 	for in, want := range tests {
-		if got := Address(in); got != want {
-			t.Errorf("Address(%q) = %q, want %q", in, got, want)
-		}
+		expect.Equal(t, want, Address(in), "Address(%q)", in)
 	}
 }

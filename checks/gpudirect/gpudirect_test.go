@@ -23,6 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -61,9 +62,7 @@ func run(t *testing.T, src machine.Source, f *facts.Facts) (*facts.GPUDirectFact
 	t.Helper()
 	own := *f
 	g := checktest.On(src, &own)
-	if err := Check.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, Check.Gather(t.Context(), g))
 	return own.GPUDirect, g.Unknowns()
 }
 
@@ -116,9 +115,7 @@ func TestRegistrations(t *testing.T) {
 			recorded, recording := host.New(&alive{}).Record()
 			g := checktest.On(nil, f)
 			g.Host = recorded
-			if err := Check.Gather(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, Check.Gather(t.Context(), g))
 			got, unknown := f.GPUDirect, g.Unknowns()
 			if words(got) != tt.want {
 				t.Errorf("got\n%swant\n%s%v", words(got), tt.want, unknown)
@@ -127,19 +124,12 @@ func TestRegistrations(t *testing.T) {
 				t.Errorf("the reasons are %v, want %q", reasons, tt.reason)
 			}
 			var snapshot bytes.Buffer
-			if err := recording.Write(&snapshot, host.RecordOptions{Version: "test"}); err != nil {
-				t.Fatal(err)
-			}
-			h, err := host.ParseSnapshot("test", snapshot.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{Version: "test"}))
+			h := expect.Value(host.ParseSnapshot("test", snapshot.Bytes()))(t)
 			own := *on(probe.Full, 2, 2)
 			again := checktest.On(nil, &own)
 			again.Host = h
-			if err := Check.Gather(t.Context(), again); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, Check.Gather(t.Context(), again))
 			if diff := cmp.Diff(got, own.GPUDirect); diff != "" {
 				t.Errorf("the replay differs: %s", diff)
 			}
@@ -165,9 +155,7 @@ func TestReads(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(home, 0o700))
 	for order, want := range map[string]string{
 		"":                    "direct=ok",
 		"no-gds=5008":         "direct=refused CU_FILE_IO_NOT_SUPPORTED configured=ok",
@@ -215,9 +203,7 @@ func TestLate(t *testing.T) {
 		defer cancel()
 		own := *f
 		g := checktest.On(&alive{}, &own)
-		if err := Check.Gather(ctx, g); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, Check.Gather(ctx, g))
 		if after > time.Second && ctx.Err() != nil {
 			t.Errorf("after %s: it took longer", after)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestForms checks that each example of a form of kernel message gives one event of that
@@ -45,9 +46,7 @@ func TestForms(t *testing.T) {
 			old := events[0]
 			old.ID, old.Fields = "", nil
 			log := &facts.KernelLogFacts{Events: []facts.KernelEvent{old}}
-			if diff := cmp.Diff(events, Identify(log).Events); diff != "" {
-				t.Errorf("%s: identified from its message (-want +got):\n%s", row.ID, diff)
-			}
+			expect.NoDiff(t, events, Identify(log).Events, "%s: identified from its message", row.ID)
 			if log.Events[0].ID != "" {
 				t.Errorf("%s: the facts were changed in place", row.ID)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestKernelLogEvents(t *testing.T) {
@@ -181,9 +182,7 @@ func TestKernelLogBound(t *testing.T) {
 	if len(events) != MaxEvents || whole {
 		t.Errorf("got %d events, whole %t, want %d and false", len(events), whole, MaxEvents)
 	}
-	if n := len(events[0].Message); n != maxMessage {
-		t.Errorf("message of %d bytes, want %d", n, maxMessage)
-	}
+	expect.Equal(t, maxMessage, len(events[0].Message), "message of")
 }
 
 func FuzzKernelLog(f *testing.F) {

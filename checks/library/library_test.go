@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // oneRoot is the mount table of a machine with one file system.
@@ -276,12 +277,8 @@ func TestLibraries(t *testing.T) {
 			m.Answer(machine.AskEnviron, tt.environ)
 			tt.put(&m)
 			got := checktest.One(t, Check, &m)
-			if diff := cmp.Diff(&facts.LibraryFacts{Files: tt.want}, got.Libraries); diff != "" {
-				t.Errorf("libraries (-want +got):\n%s", diff)
-			}
-			if len(got.Unknown) > 0 {
-				t.Errorf("unknown: got %v, want nothing", got.Unknown)
-			}
+			expect.NoDiff(t, &facts.LibraryFacts{Files: tt.want}, got.Libraries, "libraries")
+			expect.Len(t, 0, got.Unknown, "unknown")
 		})
 	}
 }
@@ -298,12 +295,8 @@ func TestLibrariesUnreadable(t *testing.T) {
 		{Section: "libraries", Fact: "files.mounted", Reason: "read /proc/self/mountinfo: permission denied", Hint: "run as root"},
 		{Section: "libraries", Fact: "files", Reason: "/etc/ld.so.cache: not a cache of the glibc loader"},
 	}
-	if diff := cmp.Diff(want, got.Unknown[:min(3, len(got.Unknown))]); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]facts.Library{}, got.Libraries.Files); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got.Unknown[:min(3, len(got.Unknown))], "unknown")
+	expect.NoDiff(t, []facts.Library{}, got.Libraries.Files, "files")
 }
 
 func TestLibrariesBound(t *testing.T) {

@@ -6,15 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestCatalogue checks that each row is found by its own examples, and by no
 // row before it.
 func TestCatalogue(t *testing.T) {
-	rows, err := readStatements(os.DirFS("."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := expect.Value(readStatements(os.DirFS(".")))(t)
 	for _, row := range rows {
 		for _, pattern := range []string{row.Like, row.Unlike} {
 			if _, err := regexp.Compile(pattern); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -76,9 +77,7 @@ func TestPlaceOfRow(t *testing.T) {
 		"n7:4:5 [3] misc/socket.cc:58 NCCL WARN socketProgress: Connection closed by remote peer n9<4000>": "nccl misc/socket.cc connection",
 		"[rank4]: Connection closed by remote peer":                                                        "nccl connection",
 	} {
-		if got := told(row.PlaceOf(line)); got != want {
-			t.Errorf("%s: it is placed at %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, told(row.PlaceOf(line)), "%s: it is placed at", line)
 	}
 }
 

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // configOf returns the config space of a port that has every capability.
@@ -121,9 +120,7 @@ func TestReadConfig(t *testing.T) {
 			want.Link = new(*full.Link)
 			want.ResizableBARs = slices.Clone(full.ResizableBARs)
 			test.want(&want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("device (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, got, "device")
 		})
 	}
 }
@@ -160,9 +157,7 @@ func TestParseResource(t *testing.T) {
 		{"garbage", "x y z\n1 2\n0x2000 0x1000 0x200\n0x0 0xffffffffffffffff 0x200\n", []facts.BAR{}},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, parseResource([]byte(test.in))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+		expect.NoDiff(t, test.want, parseResource([]byte(test.in)), "%s", test.name)
 	}
 }
 
@@ -172,15 +167,11 @@ func TestParseLink(t *testing.T) {
 		"Unknown": 0, "Unknown speed": 0, "": 0, "NaN": 0, "7 GT/s": 0,
 	}
 	for in, want := range speeds {
-		if got := parseLinkSpeed(in); got != want {
-			t.Errorf("speed %q = %g, want %g", in, got, want)
-		}
+		expect.Equal(t, want, parseLinkSpeed(in), "speed %q", in)
 	}
 	widths := map[string]int{"16": 16, "1": 1, "0": 0, "63": 0, "255": 0, "x16": 0}
 	for in, want := range widths {
-		if got := parseLinkWidth(in); got != want {
-			t.Errorf("width %q = %d, want %d", in, got, want)
-		}
+		expect.Equal(t, want, parseLinkWidth(in), "width %q", in)
 	}
 }
 
@@ -196,9 +187,7 @@ func TestParseAERTotal(t *testing.T) {
 		{"", nil},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, parseAERTotal([]byte(test.in))); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", test.in, diff)
-		}
+		expect.NoDiff(t, test.want, parseAERTotal([]byte(test.in)), "%q", test.in)
 	}
 }
 

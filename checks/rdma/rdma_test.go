@@ -9,13 +9,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // device adds a device with one port to a machine.
@@ -46,10 +45,7 @@ func ports(t *testing.T, m *machine.Memory) ([]facts.RDMAPort, []string) {
 	t.Helper()
 	f := &facts.Facts{}
 	g := checktest.On(m, f)
-	p, err := rdma.Ports(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Value(rdma.Ports(g))(t)
 	f.Unknown = g.Unknowns()
 	return p, checktest.UnknownOf(f, "nics")
 }
@@ -91,12 +87,8 @@ func TestPorts(t *testing.T) {
 	}
 	efa.GIDs = []facts.GID{{GID: "fe80:0000:0000:0000:0200:00ff:fe00:0002"}}
 	off.LinkLayer, off.State, off.PhysicalState, off.Netdev, off.GIDs = "Ethernet", "down", "Disabled", "ens9", []facts.GID{}
-	if diff := cmp.Diff([]facts.RDMAPort{ib, off, roce, efa}, got); diff != "" {
-		t.Errorf("ports (-want +got):\n%s", diff)
-	}
-	if len(unknown) > 0 {
-		t.Errorf("unknown: %q, want nothing", unknown)
-	}
+	expect.NoDiff(t, []facts.RDMAPort{ib, off, roce, efa}, got, "ports")
+	expect.Len(t, 0, unknown, "unknown")
 }
 
 // A file that cannot be read leaves its fact unknown, with the reason, and all others are read. One that
@@ -166,10 +158,7 @@ func FuzzPorts(f *testing.F) {
 		}
 		device(&m, name, "0000:1c:00.0", files)
 		f := &facts.Facts{}
-		got, err := rdma.Ports(checktest.On(&m, f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Value(rdma.Ports(checktest.On(&m, f)))(t)
 		for _, p := range got {
 			if len(p.GIDs) > 256 || len(p.Netdev) > gather.MaxShown || strings.ContainsAny(p.Device+p.Netdev, "\x1b\n") || p.RateGbps < 0 {
 				t.Errorf("got %+v", p)

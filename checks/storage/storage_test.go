@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // text adds a file of sysfs or procfs.
@@ -167,12 +168,8 @@ func TestStorage(t *testing.T) {
 			KernelP2PDMA: new(true), Source: "/proc/driver/nvidia-fs",
 		},
 	}
-	if diff := cmp.Diff(want, f.Storage); diff != "" {
-		t.Errorf("storage (-want +got):\n%s", diff)
-	}
-	if got := checktest.UnknownOf(f, "storage"); len(got) > 0 {
-		t.Errorf("unknown: %q", got)
-	}
+	expect.NoDiff(t, want, f.Storage, "storage")
+	expect.Len(t, 0, checktest.UnknownOf(f, "storage"), "unknown")
 }
 
 // Without /sys nothing is known, and the reason is; on a machine without any of it, it is known that there is
@@ -278,9 +275,7 @@ func TestMissingMember(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("not listed: %+v", f.Storage.Arrays)
 	}
-	if diff := cmp.Diff(want, f.Storage.Arrays[i]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Storage.Arrays[i], "it")
 }
 
 // Of a thousand mounts, as many as are read are listed, and the others counted.
@@ -302,9 +297,7 @@ func TestHungMount(t *testing.T) {
 	m := &hung{Memory: server(), below: []string{"/home", "/old", "/lustre", "/weka", "/data of jobs"}}
 	start := time.Now()
 	f := &facts.Facts{}
-	if err := storage.Check.Gather(t.Context(), checktest.On(m, f)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, storage.Check.Gather(t.Context(), checktest.On(m, f)))
 	if len(m.touched) > 0 || len(f.Storage.Mounts) != 9 || time.Since(start) > time.Minute {
 		t.Errorf("touched %q, %d mounts", m.touched, len(f.Storage.Mounts))
 	}

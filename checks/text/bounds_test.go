@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -319,9 +320,7 @@ func TestMaxBytes(t *testing.T) {
 			if read > limit {
 				t.Errorf("%s, %d of %d: %d were read", form, limit, whole, read)
 			}
-			if named != (limit < whole) {
-				t.Errorf("%s, %d of %d: named as cut: %t", form, limit, whole, named)
-			}
+			expect.Equal(t, limit < whole, named, "%s, %d of %d: named as cut", form, limit, whole)
 			if least := int(read)/len(line(0)) - 1; heard < least || limit >= whole && heard != 2*lines {
 				t.Errorf("%s, %d of %d: %d lines are heard", form, limit, whole, heard)
 			}
@@ -418,9 +417,7 @@ func TestMembersLeftOut(t *testing.T) {
 		if flag == tar.TypeLink || flag == tar.TypeSymlink {
 			h.Linkname = "/etc/passwd"
 		}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.WriteHeader(h))
 		io.WriteString(w, body) //nolint:errcheck // A buffer.
 	}
 	add("folder/", tar.TypeDir, "")
@@ -443,10 +440,7 @@ func TestMembersLeftOut(t *testing.T) {
 	z := zip.NewWriter(&inZip)
 	zipAdd := func(h *zip.FileHeader, mode fs.FileMode) {
 		h.SetMode(mode)
-		m, err := z.CreateRaw(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Value(z.CreateRaw(h))(t)
 		io.WriteString(m, known) //nolint:errcheck // A buffer.
 	}
 	size := uint64(len(known))
@@ -455,10 +449,7 @@ func TestMembersLeftOut(t *testing.T) {
 	zipAdd(&zip.FileHeader{Name: "secret", Flags: 1, CompressedSize64: size, UncompressedSize64: size}, 0o600)
 	zipAdd(&zip.FileHeader{Name: "lzma", Method: 14, CompressedSize64: size, UncompressedSize64: size}, 0o600)
 	zipAdd(&zip.FileHeader{Name: "crc", CRC32: 1, CompressedSize64: size, UncompressedSize64: size}, 0o600)
-	last, err := z.Create("last.log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	last := expect.Value(z.Create("last.log"))(t)
 	io.WriteString(last, known) //nolint:errcheck // A buffer.
 	z.Close()                   //nolint:errcheck // A buffer.
 

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -17,10 +18,7 @@ import (
 // messages by program.
 func TestGoldenDocs(t *testing.T) {
 	const path = "../../docs/evidence.md"
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile(path))(t)
 	want := replaceBetween(t, string(raw), "kinds", kindsTable())
 	want = replaceBetween(t, want, "messages", messagesTable())
 	golden.File(t, path, []byte(want))

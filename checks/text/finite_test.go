@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -28,10 +29,7 @@ func TestNoInfinity(t *testing.T) {
 		if testing.Short() && i%64 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(file))(t)
 		for _, instead := range []string{"nan", "NaN", "inf", "-inf", "Infinity", "1e999", "1e308", "-0"} {
 			for _, every := range []int{1, 2, 3} { // All of them, or some, so that a line is still known.
 				if !try(file, fmt.Sprint(instead, every)) {

@@ -3,10 +3,9 @@ package text_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // What the machine shows stays. A text adds what only tools print, ports where the machine has none, and what is of
@@ -39,9 +38,7 @@ func TestJoinNetworks(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text})
-			if diff := cmp.Diff(&tt.want, got.NICs); diff != "" {
-				t.Errorf("joined (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, &tt.want, got.NICs, "joined")
 		})
 	}
 }
@@ -68,9 +65,7 @@ func TestJoinStorage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := text.Join(&facts.Facts{Storage: tt.machine}, &facts.Facts{Storage: tt.text})
-			if diff := cmp.Diff(tt.want, got.Storage); diff != "" {
-				t.Errorf("joined (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got.Storage, "joined")
 		})
 	}
 }

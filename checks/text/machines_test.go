@@ -23,15 +23,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // save writes a file of a test, and returns its path.
 func save(t *testing.T, name string, data []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, data, 0o600))
 	return file
 }
 
@@ -40,10 +39,7 @@ func save(t *testing.T, name string, data []byte) string {
 func TestMachinesAsTrees(t *testing.T) {
 	for _, name := range fixtures.Examples() {
 		t.Run(name, func(t *testing.T) {
-			recording, err := fixtures.Example(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			recording := expect.Value(fixtures.Example(name))(t)
 			entries, rest := treetest.Split(t, recording)
 			want := plain(gathered(t, rest))
 			names := gathered(t, recording).Host
@@ -82,10 +78,7 @@ func TestMachinesAsTrees(t *testing.T) {
 
 func gathered(t *testing.T, recording []byte) *facts.Facts {
 	t.Helper()
-	h, err := recorded.OpenSnapshot("recording", bytes.NewReader(recording))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := expect.Value(recorded.OpenSnapshot("recording", bytes.NewReader(recording)))(t)
 	f, _ := checks.Gather(t.Context(), h, gather.Options{})
 	return f
 }
@@ -131,10 +124,7 @@ func TestMachineAndTexts(t *testing.T) {
 		treetest.Entry{Path: "proc/interrupts", Data: []byte("  0: 1\n")},
 	)
 	of := save(t, "m.tar", treetest.Tar(t, "sosreport-node7", entries))
-	got, err := text.Read(t.Context(), []string{of}, text.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t)
 	f := got.Facts
 	if f.Host.Kernel != "6.8.0-41-generic" || f.Host.Arch != "amd64" || !slices.Contains(f.Host.CommandLine, "iommu=pt") {
 		t.Errorf("the host is %+v", f.Host)
@@ -165,9 +155,7 @@ func TestMachineAndTexts(t *testing.T) {
 			t.Errorf("%s is not recognized: %s", text.Name, text.Problem)
 		}
 	}
-	if len(names) != 5 {
-		t.Errorf("the texts are %q", names)
-	}
+	expect.Len(t, 5, names, "the texts are")
 }
 
 func TestSeveralMachines(t *testing.T) {
@@ -237,10 +225,7 @@ func TestCutTree(t *testing.T) {
 func TestXZ(t *testing.T) {
 	const packed = "fd377a585a000004e6d6b446020021011c00000010cf58cc01001c4e43434c2076657273696f6e20322e32382e392b6375646131332e300a" +
 		"0000000023d4bdae1248631c0001351d441bb1e11fb6f37d010000000004595a"
-	data, err := hex.DecodeString(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(hex.DecodeString(packed))(t)
 	got, err := text.Read(t.Context(), []string{save(t, "nccl.log.xz", data)}, text.Options{})
 	if err != nil || len(got.Facts.Software) == 0 || got.Facts.Software[0].Version != "2.28.9" {
 		t.Errorf("got %+v, %v", got.Facts.Software, err)
@@ -264,16 +249,9 @@ func TestXZ(t *testing.T) {
 func packZstd(tb testing.TB, content string, window int) []byte {
 	tb.Helper()
 	var b bytes.Buffer
-	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(window))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := w.Write([]byte(content)); err != nil {
-		tb.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	w := expect.Value(zstd.NewWriter(&b, zstd.WithWindowSize(window)))(tb)
+	expect.Value(w.Write([]byte(content)))(tb)
+	expect.NoError(tb, w.Close())
 	return b.Bytes()
 }
 

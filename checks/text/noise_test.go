@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -100,9 +101,7 @@ func toldAnywhere(tb testing.TB, content string) string {
 		tb.Fatal(err)
 	}
 	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, json.Unmarshal(raw, &v))
 	if raw, err = json.MarshalIndent(placeless(v), "", " "); err != nil {
 		tb.Fatal(err)
 	}

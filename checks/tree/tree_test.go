@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/tree"
 	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestSplit(t *testing.T) {
@@ -46,10 +47,7 @@ func TestKeepsRecorded(t *testing.T) {
 	}
 	seen := 0
 	for _, name := range fixtures.Examples() {
-		recording, err := fixtures.Example(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		recording := expect.Value(fixtures.Example(name))(t)
 		entries, _ := treetest.Split(t, recording)
 		for _, e := range entries {
 			_, at, ok := tree.Split(e.Path)
@@ -67,9 +65,7 @@ func TestKeepsRecorded(t *testing.T) {
 			}
 		}
 	}
-	if seen < 1000 {
-		t.Errorf("only %d files were seen", seen)
-	}
+	expect.AtLeast(t, 1000, seen, "files were seen")
 	for _, at := range []string{"/sys/devices/system/cpu/cpu0/cache", "/sys/kernel/slab", "/sys/devices/system/node/node0/memory12", "/proc/1234", "/sys/devices/virtual/tty"} {
 		if tree.Keeps(at) || !tree.Prunes(at) {
 			t.Errorf("%s is looked at", at)
@@ -118,9 +114,7 @@ func TestContent(t *testing.T) {
 		"/sys/devices/pci0000:00/0000:00:02.0/config": whole,
 		"/proc/cpuinfo":                               nil,
 	} {
-		if err := m.AddFile(at, bytes.NewReader(data)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, m.AddFile(at, bytes.NewReader(data)))
 	}
 	h := m.Host()
 	if s, err := h.Text(function + "/class"); err != nil || s != "0x030200" {
@@ -144,9 +138,7 @@ func TestContent(t *testing.T) {
 // there is no PCI device.
 func TestMasked(t *testing.T) {
 	m := tree.New(&tree.Budget{})
-	if err := m.AddDir("/sys/bus/pci/devices"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, m.AddDir("/sys/bus/pci/devices"))
 	if names, err := m.Host().Dir("/sys/bus/pci/devices"); !errors.Is(err, machine.ErrNotRecorded) {
 		t.Errorf("got %q, %v", names, err)
 	}
@@ -154,24 +146,18 @@ func TestMasked(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	m := tree.New(&tree.Budget{})
-	if err := m.AddFile("/proc/cpuinfo", io.LimitReader(zeros{}, 1<<40)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, m.AddFile("/proc/cpuinfo", io.LimitReader(zeros{}, 1<<40)))
 	if b, err := m.Host().ReadPart("/proc/cpuinfo", 1<<30); err == nil {
 		t.Errorf("%d bytes of a giant file pass for the whole of it", len(b))
 	}
-	if err := m.AddFile("/proc/meminfo", iotest.ErrReader(io.ErrUnexpectedEOF)); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a broken file gives %v", err)
-	}
+	expect.ErrorIs(t, io.ErrUnexpectedEOF, m.AddFile("/proc/meminfo", iotest.ErrReader(io.ErrUnexpectedEOF)), "a broken file gives")
 	var err error
 	for range 100_000 {
 		if err = m.AddDir("/sys/class/net"); err != nil {
 			break
 		}
 	}
-	if !errors.Is(err, tree.ErrTooLarge) {
-		t.Errorf("without end: %v", err)
-	}
+	expect.ErrorIs(t, tree.ErrTooLarge, err, "without end")
 }
 
 type zeros struct{}
@@ -192,9 +178,7 @@ func TestUname(t *testing.T) {
 	} {
 		m := tree.New(&tree.Budget{})
 		for at, data := range map[string]string{"/proc/version": c.version, "/proc/cpuinfo": c.cpuinfo} {
-			if err := m.AddFile(at, strings.NewReader(data)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, m.AddFile(at, strings.NewReader(data)))
 		}
 		var got machine.Uname
 		if err := m.Host().Ask(t.Context(), machine.AskUname, &got); err != nil && c.arch+c.release != "" || got.Release != c.release || got.Machine != c.arch {

@@ -23,6 +23,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // action is action.yml, as far as a runner acts on it.
@@ -43,14 +45,9 @@ type actionStep struct {
 
 func readAction(t *testing.T) action {
 	t.Helper()
-	raw, err := os.ReadFile("../../action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile("../../action.yml"))(t)
 	var a action
-	if err := yaml.Unmarshal(raw, &a); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(raw, &a))
 	return a
 }
 
@@ -92,9 +89,7 @@ func TestActionLint(t *testing.T) {
 	file := func(name string, content []byte) string {
 		t.Helper()
 		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)))
 		return path
 	}
 	file(".git/config", nil)
@@ -115,9 +110,7 @@ func TestActionLint(t *testing.T) {
 		}
 		Runs struct{ Steps []map[string]any }
 	}
-	if err := yaml.Unmarshal(raw, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(raw, &document))
 	inputs := map[string]any{}
 	for name, in := range document.Inputs {
 		inputs[name] = map[string]any{"type": "string", "default": in.Default}
@@ -128,14 +121,8 @@ func TestActionLint(t *testing.T) {
 	})))
 	lint := func(files ...string) []*actionlint.Error {
 		t.Helper()
-		linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{WorkingDir: root})
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := linter.LintFiles(files, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		linter := expect.Value(actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{WorkingDir: root}))(t)
+		found := expect.Value(linter.LintFiles(files, nil))(t)
 		return found
 	}
 	for _, e := range lint(workflow, steps) {
@@ -171,9 +158,7 @@ func newRunner(t *testing.T) *runnerOf {
 		extractLaunch(t, from, filepath.Join(r.workspace, name))
 	}
 	notes := filepath.Join(r.workspace, "unclear", "notes.txt")
-	if err := os.WriteFile(notes, []byte("The cluster has eight nodes.\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(notes, []byte("The cluster has eight nodes.\n"), 0o600))
 	return r
 }
 
@@ -185,14 +170,10 @@ func writeRelease(t *testing.T) string {
 	sum := sha256.Sum256(program)
 	var sums strings.Builder
 	for _, name := range []string{"gpudoctor_linux_amd64", "gpudoctor_linux_arm64"} {
-		if err := os.WriteFile(filepath.Join(folder, name), program, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), program, 0o600))
 		fmt.Fprintf(&sums, "%s  %s\n%s  %[2]s.cdx.json\n", hex.EncodeToString(sum[:]), name, strings.Repeat("0", 64))
 	}
-	if err := os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(sums.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(sums.String()), 0o600))
 	return folder
 }
 
@@ -218,9 +199,7 @@ func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 	got := actionRun{outputs: map[string]string{}}
 	for i, s := range r.action.Runs.Steps {
 		file := func(name string) string { return filepath.Join(temp, name+strconv.Itoa(i)) }
-		if err := os.WriteFile(file("script"), []byte(s.Run), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file("script"), []byte(s.Run), 0o600))
 		c := exec.CommandContext(t.Context(), s.Shell, "--noprofile", "--norc", "-eo", "pipefail", file("script"))
 		c.Dir = filepath.Join(r.workspace, expand(s.WorkingDirectory))
 		c.Env = append(os.Environ(), "LANG=C.UTF-8", "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_TEMP="+temp, "GITHUB_WORKSPACE="+r.workspace,
@@ -258,9 +237,7 @@ func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 // annotations are those of the program.
 func TestAction(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the scripts run the program one at a time")
-	}
+	night.NotShort(t, "the scripts run the program one at a time")
 	r := newRunner(t)
 	image := imagetest.Write(t, goodImages[0].img, imagetest.Docker)
 	for _, tt := range []struct {
@@ -306,9 +283,7 @@ func TestAction(t *testing.T) {
 // release, and the one given.
 func TestActionDownload(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the scripts run the program one at a time")
-	}
+	night.NotShort(t, "the scripts run the program one at a time")
 	sums := func(t *testing.T, r *runnerOf, old, by string) {
 		t.Helper()
 		file := filepath.Join(r.release, "SHA256SUMS")
@@ -317,9 +292,7 @@ func TestActionDownload(t *testing.T) {
 		if bytes.Equal(changed, raw) {
 			t.Fatal("nothing was changed")
 		}
-		if err := os.WriteFile(file, changed, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, changed, 0o600))
 	}
 	for _, tt := range []struct {
 		name   string
@@ -328,9 +301,7 @@ func TestActionDownload(t *testing.T) {
 	}{
 		{"other program", func(t *testing.T, r *runnerOf, _ map[string]string) {
 			t.Helper()
-			if err := os.WriteFile(filepath.Join(r.release, "gpudoctor_linux_amd64"), []byte("#!/bin/sh\ntouch hacked\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(filepath.Join(r.release, "gpudoctor_linux_amd64"), []byte("#!/bin/sh\ntouch hacked\n"), 0o600))
 		}, "does not have the expected checksum"},
 		{"not listed", func(t *testing.T, r *runnerOf, _ map[string]string) {
 			t.Helper()
@@ -387,9 +358,7 @@ func TestActionDownload(t *testing.T) {
 // shell, adds an output, or is taken for a command of the runner.
 func TestActionInjection(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the scripts run the program one at a time")
-	}
+	night.NotShort(t, "the scripts run the program one at a time")
 	// A working directory is the runner's to enter: no script has it.
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(readAction(t).Inputs)), func(name string) bool { return name == "working-directory" })
 	values := []string{"$(touch hacked)", "`touch hacked`", "x; touch hacked", "x\ntouch hacked", "';touch hacked;'", `";touch hacked;"`, "x\nhacked=1\n::error::hacked", "-n", "*"}
@@ -417,9 +386,7 @@ func TestActionInjection(t *testing.T) {
 func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
 	t.Helper()
 	got := r.run(t, inputs)
-	if found := must(filepath.Glob(filepath.Join(r.workspace, "*", "hacked"))); len(found) > 0 {
-		t.Errorf("%s %q: there are %v", name, inputs[name], found)
-	}
+	expect.Len(t, 0, must(filepath.Glob(filepath.Join(r.workspace, "*", "hacked"))), "%s %q: there are", name, inputs[name])
 	if _, err := os.Stat(filepath.Join(r.workspace, "hacked")); err == nil {
 		t.Errorf("%s %q: it was run", name, inputs[name])
 	}
@@ -438,9 +405,7 @@ func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
 // TestActionSource checks that the action builds the commit that it is of.
 func TestActionSource(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it builds the program")
-	}
+	night.NotShort(t, "it builds the program")
 	r := newRunner(t)
 	got := r.run(t, map[string]string{"version": "source", "from": "deploy", "release-url": "file:///nowhere"})
 	if got.code != exitOK || got.outputs["verdict"] != "healthy" {
@@ -452,7 +417,5 @@ func TestActionSource(t *testing.T) {
 func extractLaunch(t *testing.T, name, folder string) {
 	t.Helper()
 	a := must(txtar.ParseFile(filepath.Join("..", "..", "fixtures", "launches", name+".txtar")))
-	if err := os.CopyFS(folder, must(txtar.FS(a))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(folder, must(txtar.FS(a))))
 }

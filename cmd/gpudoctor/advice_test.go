@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -68,10 +69,7 @@ func situations(t *testing.T, visit func(situation)) {
 
 func makeSituations(t *testing.T, visit func(situation)) {
 	t.Helper()
-	cases, err := fixtures.Cases(os.DirFS("../../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := expect.Value(fixtures.Cases(os.DirFS("../../fixtures")))(t)
 	for _, c := range cases {
 		for _, profile := range []rules.Profile{rules.Training, rules.Image} {
 			visit(situation{
@@ -91,10 +89,7 @@ func makeSituations(t *testing.T, visit func(situation)) {
 	for _, file := range append(from, texts...) {
 		visit(gatherFrom(t, file, file))
 	}
-	incidents, err := filepath.Glob("../../../shared/incidents/*/case.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	incidents := expect.Value(filepath.Glob("../../../shared/incidents/*/case.yaml"))(t)
 	for _, file := range incidents {
 		visit(gatherFrom(t, "incident "+filepath.Base(filepath.Dir(file)), withoutAnswer(t, filepath.Dir(file))))
 	}
@@ -116,12 +111,8 @@ func gatherFrom(t *testing.T, name, from string) situation {
 func withoutAnswer(t *testing.T, dir string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), filepath.Base(dir))
-	if err := os.CopyFS(folder, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(folder, "case.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(folder, os.DirFS(dir)))
+	expect.NoError(t, os.Remove(filepath.Join(folder, "case.yaml")))
 	return folder
 }
 
@@ -166,9 +157,7 @@ type adviceTally map[string]int
 // long it lasts are true.
 func TestAdviceFits(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	seen := adviceTally{}
 	hold := func(t *testing.T, s situation) *report.Document {
@@ -468,14 +457,9 @@ func hasNoGap(t *testing.T, a remedies.Advice, seen adviceTally) {
 // textsOf lists every text in a value's JSON.
 func textsOf(t *testing.T, v any) []string {
 	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(v))(t)
 	var tree any
-	if err := json.Unmarshal(raw, &tree); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(raw, &tree))
 	var all []string
 	var walk func(any)
 	walk = func(v any) {
@@ -516,22 +500,16 @@ func formatsHaveNoGap(t *testing.T, d *report.Document) {
 	}
 	own.Unknown, own.Skipped, own.NotApplicable, own.Texts, own.Transfers = nil, nil, nil, nil, nil
 	for _, text := range textsOf(t, own.Findings) {
-		if found := gap.FindString(text); found != "" {
-			t.Errorf("a step of a finding has a gap: %s", found)
-		}
+		expect.Equal(t, "", gap.FindString(text), "a step of a finding has a gap")
 	}
 	for _, format := range []string{"text", "markdown"} {
 		f, _ := report.FormatNamed(format)
 		for _, style := range []report.Style{{}, {Verbose: true}} {
 			var b bytes.Buffer
-			if err := f.Write(&b, &own, style); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, f.Write(&b, &own, style))
 			written := markup.ReplaceAllString(b.String(), "")
 			written = strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(written)
-			if found := gap.FindString(written); found != "" {
-				t.Errorf("%s has a gap: %s", format, found)
-			}
+			expect.Equal(t, "", gap.FindString(written), "%s has a gap", format)
 		}
 	}
 }
@@ -565,9 +543,7 @@ func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 	} {
 		f, _ := report.FormatNamed(tt.format)
 		b.Reset()
-		if err := f.Write(&b, &numbered, tt.style); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, f.Write(&b, &numbered, tt.style))
 		var order []int
 		for _, m := range tt.told.FindAllStringSubmatch(b.String(), -1) {
 			rank, _ := strconv.Atoi(m[1] + m[len(m)-1])
@@ -651,9 +627,7 @@ func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) 
 		f, _ := report.FormatNamed(format)
 		for _, style := range []report.Style{{}, {Verbose: true}} {
 			var b bytes.Buffer
-			if err := f.Write(&b, d, style); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, f.Write(&b, d, style))
 			for _, m := range checkAgain.FindAllStringSubmatch(b.String(), -1) {
 				seen["check again in "+format]++
 				if !strings.HasPrefix(m[1], want) {

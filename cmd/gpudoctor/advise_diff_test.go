@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/patch"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -77,9 +78,7 @@ func TestAdviseDiff(t *testing.T) {
 func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan) bool {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), filepath.Base(name))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	ask := func(text string) patch.Request {
 		p := patching{name: file, text: text}
 		p.judge(request{failOn: report.Threshold(rules.High)}, d)

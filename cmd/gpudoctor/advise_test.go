@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -37,9 +38,7 @@ func TestAdviceIsAccepted(t *testing.T) {
 				if target != "docker" {
 					continue
 				}
-				if err := os.WriteFile(file, bytes.ReplaceAll(must(os.ReadFile(file)), []byte("--shm-size=16g"), nil), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(file, bytes.ReplaceAll(must(os.ReadFile(file)), []byte("--shm-size=16g"), nil), 0o600))
 				if len(launchFaults(t, example, file)) == 0 {
 					t.Errorf("without the size of /dev/shm it is accepted as well:\n%s", must(os.ReadFile(file)))
 				}
@@ -57,9 +56,7 @@ func launchFaults(t *testing.T, example, file string) []string {
 		t.Fatalf("%s\n%s", out, must(os.ReadFile(file)))
 	}
 	var d report.Document
-	if err := json.Unmarshal(must(os.ReadFile(judged)), &d); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(must(os.ReadFile(judged)), &d))
 	var faults []string
 	for _, f := range d.Findings {
 		for _, e := range f.Evidence {

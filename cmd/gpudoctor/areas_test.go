@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -29,9 +30,7 @@ var isRead = map[rules.Area]func(f *facts.Facts) bool{
 // facts were not read or whose rules were not judged, and that areas and verdict agree.
 func TestAreas(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	seen := map[area.State]int{}
 	situations(t, func(s situation) {

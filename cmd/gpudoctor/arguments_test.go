@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -135,9 +136,7 @@ func form(f cli.Flag, n int) []string {
 // flags, none to two words.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	lines, commands, try := 0, 0, night.Every(16)
 	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
@@ -220,9 +219,7 @@ func TestArrange(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", tt.in, err)
 		}
-		if s := strings.Join(got[1:], " "); s != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.in, s, tt.want)
-		}
+		expect.Equal(t, tt.want, strings.Join(got[1:], " "), "%s", tt.in)
 	}
 }
 
@@ -275,9 +272,7 @@ func TestValueNeeded(t *testing.T) {
 					tried++
 					args := append(strings.Fields(c.HelpName), tt.args...)
 					var b bytes.Buffer
-					if code := run(args, io.Discard, &b); code != exitError {
-						t.Errorf("%q ended with %d", args, code)
-					}
+					expect.Equal(t, exitError, run(args, io.Discard, &b), "%q ended with", args)
 					if first, hint, _ := strings.Cut(b.String(), "\n"); first != "gpudoctor: "+flag+tt.want || !strings.HasPrefix(hint, "hint: ") {
 						t.Errorf("%q said %q", args, b.String())
 					}
@@ -285,9 +280,7 @@ func TestValueNeeded(t *testing.T) {
 			}
 		}
 	}
-	if tried < 100 {
-		t.Errorf("only %d command lines were tried", tried)
-	}
+	expect.AtLeast(t, 100, tried, "command lines were tried")
 }
 
 // TestUnknownFlag checks that a flag that a command lacks is named as it was
@@ -312,9 +305,7 @@ func TestUnknownFlag(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		if got := strings.Join(append([]string{err.Error()}, h.Hints...), "|"); got != want {
-			t.Errorf("%s: got %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, strings.Join(append([]string{err.Error()}, h.Hints...), "|"), "%s", line)
 	}
 }
 
@@ -331,10 +322,7 @@ func TestHelpEverywhere(t *testing.T) {
 			append([]string{path[0], "--help"}, path[1:]...), append([]string{path[0], "help"}, path[1:]...),
 		} {
 			var b bytes.Buffer
-			arranged, err := arrange(t.Context(), testApp(), args)
-			if err != nil {
-				t.Fatal(err)
-			}
+			arranged := expect.Value(arrange(t.Context(), testApp(), args))(t)
 			if err := newApp(&b).RunContext(context.Background(), arranged); err != nil || !strings.HasPrefix(b.String(), c.HelpName+": ") {
 				t.Errorf("%q: %v, %.60q", args, err, b.String())
 			}

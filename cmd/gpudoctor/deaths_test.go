@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -177,9 +178,7 @@ func (s starter) text(d death, rank int, other string) string {
 func diagnosed(t *testing.T, text string) []rules.Finding {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	d := concluded(t, file)
 	var found []rules.Finding
 	for _, f := range d.Findings {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -30,10 +31,7 @@ func withoutTimes(t *testing.T, d *report.Document) string {
 	t.Helper()
 	copied := *d
 	copied.Timing = report.Timing{}
-	b, err := json.Marshal(copied)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(copied))(t)
 	return string(b)
 }
 
@@ -54,18 +52,13 @@ func TestExamplesJudged(t *testing.T) {
 		"model-mi300x8": {report.Healthy, nil, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := diagnose(t.Context(), request{source: source{from: []string{"example:" + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{"example:" + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
 			got := want{State: d.Verdict.State}
 			for _, s := range d.Skipped {
 				got.Skipped = append(got.Skipped, s.Rule)
 			}
 			got.Passed = min(w.Passed, len(d.Passed))
-			if diff := cmp.Diff(w, got); diff != "" {
-				t.Errorf("judged (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, w, got, "judged")
 		})
 	}
 }
@@ -73,13 +66,8 @@ func TestExamplesJudged(t *testing.T) {
 // TestLogOfOneLine checks that a log of one line lets no rule pass.
 func TestLogOfOneLine(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "one.log")
-	if err := os.WriteFile(log, []byte("node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d, err := diagnose(t.Context(), request{source: source{from: []string{log}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(log, []byte("node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n"), 0o600))
+	d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{log}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
 	if len(d.Passed) > 0 || len(d.Skipped) == 0 {
 		t.Errorf("%d rules were skipped, and these passed: %v", len(d.Skipped), d.Passed)
 	}

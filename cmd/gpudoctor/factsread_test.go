@@ -21,6 +21,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -156,16 +157,11 @@ func factsFields(t reflect.Type, fields map[string]string) map[string]string {
 // reportFields are the fields of the probe that are part of the report's contract.
 func reportFields(t *testing.T) map[string]bool {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "report.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
 	var schema struct {
 		Defs map[string]struct{ Properties map[string]any } `json:"$defs"`
 	}
-	if err := json.Unmarshal(b, &schema); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(b, &schema))
 	in := make(map[string]bool)
 	for field, name := range factsFields(reflect.TypeFor[facts.Facts](), map[string]string{}) {
 		if of, isProbe := strings.CutPrefix(field, "probe."); isProbe {
@@ -180,18 +176,12 @@ func reportFields(t *testing.T) map[string]bool {
 // they look up by a list of names.
 func regoReads(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := rules.ReadPolicy(os.DirFS(filepath.Join("..", "..", "rules")), func(name string) bool {
+	files := expect.Value(rules.ReadPolicy(os.DirFS(filepath.Join("..", "..", "rules")), func(name string) bool {
 		return strings.HasSuffix(name, ".rego") && !strings.HasSuffix(name, "_test.rego") && !strings.HasPrefix(name, "testdata/")
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	read := make(map[string]bool)
 	for name, text := range files {
-		m, err := ast.ParseModule(name, string(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Value(ast.ParseModule(name, string(text)))(t)
 		moduleReads(m, read)
 	}
 	return read
@@ -286,9 +276,7 @@ func goReads(t *testing.T) map[string]bool {
 	var own []listed
 	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
 		var p listed
-		if err := decoder.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, decoder.Decode(&p))
 		exports[p.ImportPath] = p.Export
 		if name, isOwn := strings.CutPrefix(p.ImportPath, module); isOwn && !slices.Contains(factsCarriers, name) {
 			own = append(own, p)
@@ -300,17 +288,12 @@ func goReads(t *testing.T) map[string]bool {
 	for _, p := range own {
 		var files []*goast.File
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
-			file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := expect.Value(parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t)
 			files = append(files, file)
 		}
 		info := &types.Info{Selections: map[*goast.SelectorExpr]*types.Selection{}, Types: map[goast.Expr]types.TypeAndValue{}, Uses: map[*goast.Ident]types.Object{}}
 		config := types.Config{Importer: imports, FakeImportC: true}
-		if _, err := config.Check(p.ImportPath, set, files, info); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(config.Check(p.ImportPath, set, files, info))(t)
 		owners := ownersOf(info)
 		for _, file := range files {
 			fileReads(file, info, owners, read)

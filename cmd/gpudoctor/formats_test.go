@@ -11,6 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -104,9 +106,7 @@ func mistold(d *report.Document, r formattest.Report, format string) string {
 // whatever was not examined, and the exit code.
 func TestFormatsOfAll(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	reports, findings := 0, 0
 	situations(t, func(s situation) {
@@ -114,9 +114,7 @@ func TestFormatsOfAll(t *testing.T) {
 		for _, format := range slices.Sorted(maps.Keys(formattest.Readers)) {
 			reports++
 			findings += len(d.Findings)
-			if fault := misread(d, format); fault != "" {
-				t.Errorf("%s, %s: %s", s.name, format, fault)
-			}
+			expect.Equal(t, "", misread(d, format), "%s, %s", s.name, format)
 		}
 	})
 	t.Logf("%d reports with %d findings", reports, findings)

@@ -14,6 +14,9 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // gitLabJob is a job of docs/examples/gitlab/gitlab-ci.yml. The keys are those that GitLab
@@ -41,9 +44,7 @@ func readGitLabJobs(t *testing.T) map[string]gitLabJob {
 	t.Helper()
 	raw := must(os.ReadFile("../../docs/examples/gitlab/gitlab-ci.yml"))
 	var document map[string]yaml.Node
-	if err := yaml.Unmarshal(raw, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(raw, &document))
 	jobs := map[string]gitLabJob{}
 	for name, node := range document {
 		if name == "stages" {
@@ -103,9 +104,7 @@ func TestGitLab(t *testing.T) {
 	if files.AllowFailure.ExitCodes != exitUnproven {
 		t.Errorf("exit code %d is allowed", files.AllowFailure.ExitCodes)
 	}
-	if testing.Short() {
-		t.Skip("not with -short: the scripts run the program one at a time")
-	}
+	night.NotShort(t, "the scripts run the program one at a time")
 	from := map[string]string{"GPUDOCTOR_URL": "file://" + writeRelease(t)}
 	for _, tt := range []struct {
 		name, launch string
@@ -121,9 +120,7 @@ func TestGitLab(t *testing.T) {
 			folder := t.TempDir()
 			extractLaunch(t, tt.launch, filepath.Join(folder, "deploy"))
 			if tt.extra != "" {
-				if err := os.WriteFile(filepath.Join(folder, "deploy", "notes.txt"), []byte(tt.extra), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(filepath.Join(folder, "deploy", "notes.txt"), []byte(tt.extra), 0o600))
 			}
 			out, code := files.run(t, folder, from)
 			if code != tt.code {
@@ -149,9 +146,7 @@ func TestGitLab(t *testing.T) {
 	t.Run("other program", func(t *testing.T) {
 		t.Parallel()
 		release := writeRelease(t)
-		if err := os.WriteFile(filepath.Join(release, files.Variables["GPUDOCTOR_FILE"]), []byte("#!/bin/sh\ntouch hacked\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(release, files.Variables["GPUDOCTOR_FILE"]), []byte("#!/bin/sh\ntouch hacked\n"), 0o600))
 		folder := t.TempDir()
 		out, code := files.run(t, folder, map[string]string{"GPUDOCTOR_URL": "file://" + release})
 		if _, err := os.Stat(filepath.Join(folder, "hacked")); code == exitOK || err == nil || strings.Contains(out, "Healthy") {

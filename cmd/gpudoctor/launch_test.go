@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -27,10 +28,7 @@ type launchCase struct {
 
 func readLaunchCase(t *testing.T, file string) launchCase {
 	t.Helper()
-	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(txtar.ParseFile(file))(t)
 	var c launchCase
 	for line := range strings.Lines(string(a.Comment)) {
 		line = strings.TrimSpace(line)
@@ -74,18 +72,10 @@ func whereOf(t *testing.T, a *txtar.Archive, want string) string {
 // judgedFiles are the verdict of files, and their findings of medium or above.
 func judgedFiles(t *testing.T, file, target string) (*report.Document, []string) {
 	t.Helper()
-	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(txtar.ParseFile(file))(t)
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, must(txtar.FS(a))); err != nil {
-		t.Fatal(err)
-	}
-	d, err := diagnose(t.Context(), request{source: source{from: []string{dir}, target: target}, profile: rules.Launch, failOn: report.Threshold(rules.High), strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(dir, must(txtar.FS(a))))
+	d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{dir}, target: target}, profile: rules.Launch, failOn: report.Threshold(rules.High), strict: true}))(t)
 	var got []string
 	for _, f := range d.Findings {
 		if f.Severity.Rank() <= rules.Medium.Rank() {
@@ -138,10 +128,7 @@ func TestUnitsAreIndependent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	found := func(paths ...string) []string {
-		d, err := diagnose(t.Context(), request{source: source{from: paths}, profile: rules.Launch, failOn: report.Threshold(rules.High)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := expect.Value(diagnose(t.Context(), request{source: source{from: paths}, profile: rules.Launch, failOn: report.Threshold(rules.High)}))(t)
 		var all []string
 		for _, f := range d.Findings {
 			all = append(all, fmt.Sprintf("%s %d %s %s %s %s", filepath.Base(f.Object.File), f.Object.Line, f.Rule, f.Severity, f.Subject, strings.ReplaceAll(f.Message, dir+"/", "")))
@@ -157,9 +144,7 @@ func TestUnitsAreIndependent(t *testing.T) {
 		}
 		for _, f := range must(txtar.ParseFile(file)).Files {
 			path := filepath.Join(dir, name+"-"+filepath.Base(f.Name))
-			if err := os.WriteFile(path, f.Data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(path, f.Data, 0o600))
 			paths = append(paths, path)
 			alone = append(alone, found(path)...)
 		}
@@ -172,9 +157,7 @@ func TestUnitsAreIndependent(t *testing.T) {
 			t.Errorf("%s (+) and alone (-): %s", way, cmp.Diff(alone, got))
 		}
 	}
-	if len(alone) < 20 {
-		t.Errorf("only %d findings", len(alone))
-	}
+	expect.AtLeast(t, 20, len(alone), "findings")
 }
 
 func must[T any](v T, err error) T {

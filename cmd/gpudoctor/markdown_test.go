@@ -7,24 +7,22 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // TestMarkdownOfAll checks, for all situations, that the report in Markdown is valid, short
 // enough for a ticket, and that it names every finding and every remedy.
 func TestMarkdownOfAll(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	format, _ := report.FormatNamed("markdown")
 	longest, of := 0, ""
 	situations(t, func(s situation) {
 		d := tellOf(t.Context(), t, known, s)
 		var b bytes.Buffer
-		if err := format.Write(&b, d, report.Style{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, format.Write(&b, d, report.Style{}))
 		for _, fault := range gfmtest.Faults(b.Bytes()) {
 			t.Errorf("%s: %s", s.name, fault)
 		}

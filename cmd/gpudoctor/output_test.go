@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/shells"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/signals"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // oldRecording is longer than a recording of a machine without GPUs: a rest of
@@ -33,15 +34,10 @@ var oldRecording = []byte(strings.Repeat("before\n", 300_000))
 func TestSignalsWhileWriting(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	const runs = 24
 	begun := time.Now()
-	if err := exec.Command(program, "snapshot", "--probe", "off", "-o", filepath.Join(t.TempDir(), "r.txtar")).Run(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, exec.Command(program, "snapshot", "--probe", "off", "-o", filepath.Join(t.TempDir(), "r.txtar")).Run())
 	took := time.Since(begun)
 	ended, written := 0, 0
 	for n := range runs {
@@ -51,9 +47,7 @@ func TestSignalsWhileWriting(t *testing.T) {
 			writeTestFile(t, file, oldRecording)
 		}
 		c := exec.Command(program, "snapshot", "--probe", "off", "-o", file)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.Start())
 		time.AfterFunc(took*time.Duration(n+1)/runs, func() { _ = c.Process.Signal(syscall.SIGTERM) })
 		_ = c.Wait() // Its state tells how it ended.
 		switch code := c.ProcessState.ExitCode(); code {
@@ -68,9 +62,7 @@ func TestSignalsWhileWriting(t *testing.T) {
 		if (err != nil || !whole(content)) && (n%2 == 1 || !errors.Is(err, fs.ErrNotExist)) {
 			t.Errorf("the file holds %d bytes, %.40q..., %v", len(content), content, err)
 		}
-		if left := slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "r.txtar" }); len(left) > 0 {
-			t.Errorf("the folder also holds %q", left)
-		}
+		expect.Len(t, 0, slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "r.txtar" }), "the folder also holds")
 	}
 	t.Logf("%d were ended by the signal, %d had written the file", ended, written)
 }
@@ -82,9 +74,7 @@ func whole(content []byte) bool {
 
 func writeTestFile(t *testing.T, file string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, content, 0o600))
 }
 
 // TestSignalsWhileGathering checks that each signal that ends the program does so
@@ -181,9 +171,7 @@ func commandLines(t *testing.T) map[string][]string {
 	log := filepath.Join(t.TempDir(), "job.log")
 	writeTestFile(t, log, []byte("NCCL version 2.28.9+cuda13.0\n"))
 	machine := filepath.Join(t.TempDir(), "machine.json")
-	if err := writeFacts(machine, eightGPUs()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, writeFacts(machine, eightGPUs()))
 	all := map[string][]string{}
 	for _, line := range []string{
 		"check --only shm-too-small --from " + log + " -o " + filepath.Join(t.TempDir(), "r.md"),
@@ -316,9 +304,7 @@ func TestFileSizeLimit(t *testing.T) {
 		if content, err := os.ReadFile(filepath.Join(dir, "before.txtar")); err != nil || !bytes.Equal(content, oldRecording) {
 			t.Errorf("%s: the file holds %.40q, %v", line, content, err)
 		}
-		if left := slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "out" }); len(left) != 1 {
-			t.Errorf("%s: the folder holds %q", line, left)
-		}
+		expect.Len(t, 1, slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "out" }), "%s: the folder holds", line)
 	}
 }
 
@@ -347,9 +333,7 @@ func TestOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	program = filepath.Join(dir, "gpudoctor")
-	if err := errors.Join(os.WriteFile(program, raw, 0o755), os.Chmod(log, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.WriteFile(program, raw, 0o755), os.Chmod(log, 0o644)))
 	for _, command := range []struct {
 		end  string
 		args []string
@@ -383,26 +367,18 @@ func TestOutputs(t *testing.T) {
 				}
 				where := filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "_"))
 				file := filepath.Join(where, "r"+command.end)
-				if err := os.Mkdir(where, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.Mkdir(where, 0o755))
 				if to.mode != 0 {
 					writeTestFile(t, file, oldRecording)
-					if err := os.Chmod(file, to.mode); err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, os.Chmod(file, to.mode))
 				}
 				if os.Getuid() == 0 {
 					if to.mode != 0 && !to.other {
 						err = os.Chown(file, nobody, nobody)
 					}
-					if err := errors.Join(err, os.Chown(where, nobody, nobody)); err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, errors.Join(err, os.Chown(where, nobody, nobody)))
 				}
-				if err := os.Chmod(where, to.dir); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.Chmod(where, to.dir))
 				t.Cleanup(func() { _ = os.Chmod(where, 0o755) }) // Else it could not be removed.
 				before, statErr := os.Stat(file)
 
@@ -477,21 +453,13 @@ func TestOutputsApart(t *testing.T) {
 		{"--from sub --from in.txt -o sub/r.md", ""},
 		{"--from in.txt -o r.md -o r.txt -o r.json", ""},
 	} {
-		stdout, err := os.Create("stdout.md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		stdin, err := os.Open("in.txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stdout := expect.Value(os.Create("stdout.md"))(t)
+		stdin := expect.Value(os.Open("in.txt"))(t)
 		c := exec.Command("gpudoctor", append([]string{"check", "--only", "shm-too-small"}, strings.Fields(tt.args)...)...)
 		var said bytes.Buffer
 		c.Stdin, c.Stdout, c.Stderr = stdin, stdout, &said
 		_ = c.Run() // Its state tells how it ended.
-		if err := errors.Join(stdin.Close(), stdout.Close()); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(stdin.Close(), stdout.Close()))
 		first, hint, _ := strings.Cut(said.String(), "\n")
 		if tt.want == "" && (said.Len() > 0 || c.ProcessState.ExitCode() != exitOK) ||
 			tt.want != "" && (c.ProcessState.ExitCode() != exitError || first != "gpudoctor: "+tt.want || !strings.HasPrefix(hint, "hint: ")) {

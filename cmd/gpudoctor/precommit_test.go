@@ -13,6 +13,9 @@ import (
 
 	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // preCommitHook is a hook of .pre-commit-hooks.yaml. Its patterns are Python's; those here
@@ -27,14 +30,10 @@ type preCommitHook struct {
 func readPreCommitHooks(t *testing.T) map[string]preCommitHook {
 	t.Helper()
 	var list []preCommitHook
-	if err := yaml.Unmarshal(must(os.ReadFile("../../.pre-commit-hooks.yaml")), &list); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(must(os.ReadFile("../../.pre-commit-hooks.yaml")), &list))
 	hooks := map[string]preCommitHook{}
 	for _, h := range list {
-		if h.Language != "golang" {
-			t.Errorf("%s: language %s", h.ID, h.Language)
-		}
+		expect.Equal(t, "golang", h.Language, "%s: language", h.ID)
 		hooks[h.ID] = h
 	}
 	return hooks
@@ -78,30 +77,23 @@ func TestPreCommitFiles(t *testing.T) {
 // its exit code is that of the case.
 func TestPreCommitLaunch(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: TestLaunchFiles judges the same files")
-	}
+	night.NotShort(t, "TestLaunchFiles judges the same files")
 	hook := readPreCommitHooks(t)["gpudoctor-launch"]
 	files := must(filepath.Glob("../../fixtures/launches/*.txtar"))
 	codes := map[int]int{}
 	for _, file := range files {
 		c := readLaunchCase(t, file)
 		folder := t.TempDir()
-		if err := os.CopyFS(folder, must(txtar.FS(must(txtar.ParseFile(file))))); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.CopyFS(folder, must(txtar.FS(must(txtar.ParseFile(file))))))
 		var names []string
 		all := true
-		err := fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
+		expect.NoError(t, fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
 				names = append(names, name)
 				all = all && hook.takes(name)
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if !all || c.target != "" {
 			continue
 		}
@@ -130,9 +122,7 @@ func TestPreCommitNames(t *testing.T) {
 		extractLaunch(t, from, filepath.Join(folder, name))
 	}
 	hostile := "compose-$(touch hacked) ';touch hacked;'.yaml"
-	if err := os.Rename(filepath.Join(folder, "bad", "compose.yaml"), filepath.Join(folder, hostile)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(filepath.Join(folder, "bad", "compose.yaml"), filepath.Join(folder, hostile)))
 	if !hook.takes(hostile) {
 		t.Fatalf("%s is not taken", hostile)
 	}

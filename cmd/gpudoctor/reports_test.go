@@ -11,6 +11,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/glossary"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -18,9 +20,7 @@ import (
 // TestReportsOfAll checks, for all situations, what people need to act on a report.
 func TestReportsOfAll(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	seen := adviceTally{}
 	situations(t, func(s situation) {
@@ -29,9 +29,7 @@ func TestReportsOfAll(t *testing.T) {
 		for _, name := range []string{"text", "markdown", "html"} {
 			f, _ := report.FormatNamed(name)
 			var b bytes.Buffer
-			if err := f.Write(&b, d, report.Style{}); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, f.Write(&b, d, report.Style{}))
 			written[name] = b.String()
 		}
 		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, keepsUnits, marksCode, explainsTerms} {

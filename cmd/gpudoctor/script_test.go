@@ -16,18 +16,13 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestScripts runs the program as a person does.
 func TestScripts(t *testing.T) {
-	policy, err := filepath.Abs(filepath.Join("testdata", "policy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := expect.Value(filepath.Abs(filepath.Join("testdata", "policy")))(t)
+	schema := expect.Value(filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
 	names := []string{"*"}
 	if testing.Short() { // The others have little side by side that the race detector could look at.
 		names = []string{"pipe", "signal", "terminal"}

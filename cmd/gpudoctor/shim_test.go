@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The tests here put the shim of fixtures/drivers between the program and the
@@ -190,9 +191,7 @@ func observed(t *testing.T, s simulated, variables ...string) (judgement, *repor
 	}
 	validate(t, e.stdout)
 	var d report.Document
-	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(e.stdout), &d))
 	if !within(gone, func() bool { return len(processes(marker)) == 0 }) {
 		t.Errorf("these processes are left: %v", processes(marker))
 	}

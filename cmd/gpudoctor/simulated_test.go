@@ -28,6 +28,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The tests here run the whole program against the simulated drivers of
@@ -695,14 +696,10 @@ func (s simulated) check(t *testing.T, e ending) {
 	if e.err != nil {
 		t.Fatalf("%v\nstandard error: %s", e.err, e.stderr)
 	}
-	if e.stderr != "" {
-		t.Errorf("standard error: %s", e.stderr)
-	}
+	expect.Equal(t, "", e.stderr, "standard error")
 	validate(t, e.stdout)
 	var d report.Document
-	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(e.stdout), &d))
 	if diff := cmp.Diff(s.want, judged(e.exit, &d), cmp.AllowUnexported(judgement{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -724,10 +721,7 @@ var reportSchema = sync.OnceValues(func() (*validator.Schema, error) {
 // validate checks that standard output is one report that keeps the contract.
 func validate(t *testing.T, stdout string) {
 	t.Helper()
-	schema, err := reportSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := expect.Value(reportSchema())(t)
 	v, err := validator.UnmarshalJSON(strings.NewReader(stdout))
 	if err != nil {
 		t.Fatalf("standard output is no report: %v\n%.500s", err, stdout)
@@ -805,8 +799,6 @@ func BenchmarkCheckSimulated(b *testing.B) {
 	for b.Loop() {
 		c := exec.Command(file, s.commandLine()...)
 		c.Env = env
-		if err := c.Run(); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, c.Run())
 	}
 }

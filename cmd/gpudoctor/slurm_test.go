@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // slurm is a Slurm with two nodes on this machine (fixtures/slurm/cluster), whose GPUs are
@@ -46,9 +49,7 @@ func newSlurm(t *testing.T, prolog bool, faults map[string]string) slurm {
 	write := func(name, content string) {
 		t.Helper()
 		file := filepath.Join(s.folder, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		if err := os.WriteFile(file, []byte(content), 0o755); err != nil { //nolint:gosec // They are programs.
 			t.Fatal(err)
 		}
@@ -120,9 +121,7 @@ const nodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE '
 // TestSlurmProlog checks that the prolog lets jobs onto good nodes, and that Slurm drains a
 // node of which it says that no job can run there, with the reason, and no other.
 func TestSlurmProlog(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: it starts a cluster")
-	}
+	night.NotShort(t, "it starts a cluster")
 	needsSlurm(t)
 	for _, tt := range []struct {
 		name    string
@@ -203,9 +202,7 @@ func TestSlurmProlog(t *testing.T) {
 // TestSlurmBatch runs the example of a batch job: there is a report of each node, and the
 // training starts only if no node has a finding.
 func TestSlurmBatch(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: it starts a cluster")
-	}
+	night.NotShort(t, "it starts a cluster")
 	needsSlurm(t)
 	// Both nodes have the name of this host, so files are named after their numbers.
 	example := strings.Replace(string(must(os.ReadFile("../../docs/examples/slurm/train.sbatch"))), "%j-%N.txt", "%j-node%n.txt", 1)
@@ -219,9 +216,7 @@ func TestSlurmBatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSlurm(t, false, tt.faults)
-			if err := os.WriteFile(filepath.Join(s.folder, "train.sbatch"), []byte(example), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "train.sbatch"), []byte(example), 0o600))
 			settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
 			out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/train.sbatch; for i in {1..300}; do squeue --noheader | grep -q . || break; sleep 0.1; done; "+
 				"scontrol show job 1 | grep -o ' ExitCode=.*'; head -v -n 100 gpudoctor-1-*.txt slurm-1.out")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // stoppedRules are the bodies of two rules that would never end.
@@ -53,14 +54,9 @@ func TestStoppedRules(t *testing.T) {
 			if code := run(append(args, tt.args...), &stdout, &stderr); code != tt.code || stderr.Len() > 0 {
 				t.Errorf("exit code %d and %q, want %d", code, &stderr, tt.code)
 			}
-			raw, err := os.ReadFile(filepath.Join(dir, "r.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := expect.Value(os.ReadFile(filepath.Join(dir, "r.json")))(t)
 			var document report.Document
-			if err := json.Unmarshal(raw, &document); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal(raw, &document))
 			if document.Verdict.State != tt.state || document.Verdict.ExitCode != tt.code {
 				t.Errorf("%+v", document.Verdict)
 			}
@@ -71,10 +67,7 @@ func TestStoppedRules(t *testing.T) {
 			if !slices.Equal(found, tt.found) {
 				t.Errorf("found %v, want %v", found, tt.found)
 			}
-			markdown, err := os.ReadFile(filepath.Join(dir, "r.md"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			markdown := expect.Value(os.ReadFile(filepath.Join(dir, "r.md")))(t)
 			for id := range stoppedRules {
 				if len(tt.args) > 0 && id == "endless" {
 					continue
@@ -98,9 +91,7 @@ func writeRule(t *testing.T, dir, id, body string) {
 	text := "# METADATA\n# title: T\n# description: D\n# custom:\n#   severity: high\n#   confidence: likely\n#   remedies: [reboot]\n" +
 		"package gpudoctor.rules." + pkg + "\n\n" +
 		`findings contains {"subject": "host", "message": "m", "evidence": [{"fact": "f", "value": 1, "source": "s"}]} if {` + "\n\t" + body + "\n}\n"
-	if err := os.WriteFile(filepath.Join(dir, pkg+".rego"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, pkg+".rego"), []byte(text), 0o600))
 }
 
 // toldInOneLine checks that a rule and its reason stand together, whatever breaks the lines of a terminal. Rules

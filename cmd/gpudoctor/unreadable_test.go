@@ -17,6 +17,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // unreadable are entries of a folder that cannot be read, by what is said of them.
@@ -57,10 +58,7 @@ func judgedAsNobody(t *testing.T, program, dir, flags string) (d report.Document
 // others are judged, and that the verdict is not healthy; and that a link to one of the others is no such entry.
 func TestUnreadableEntries(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	dir := folderForAll(t)
 	program = placed(t, program, dir, "gpudoctor")
 	pod := must(txtar.ParseFile("../../fixtures/launches/pod-rdma-healthy.txtar")).Files[0].Data

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -15,10 +14,7 @@ import (
 
 func known(t *testing.T) *remedies.Set {
 	t.Helper()
-	set, err := remedies.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(remedies.Load())(t)
 	return set
 }
 
@@ -132,9 +128,7 @@ func TestNeeds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := New(Input{Facts: test.facts, Remedies: known(t)})
-			if diff := cmp.Diff(test.want, written(p)); diff != "" {
-				t.Errorf("settings (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.want, written(p), "settings")
 			if p.Bind != test.bind || !slices.Equal(p.Unknown, test.unknown) {
 				t.Errorf("bind %v, unknown %v; want %v, %v", p.Bind, p.Unknown, test.bind, test.unknown)
 			}
@@ -280,9 +274,7 @@ func TestAdvised(t *testing.T) {
 			}
 			advice := set.Rank(test.findings, remedies.Situation{Facts: f}).Advice
 			p := New(Input{Facts: f, Findings: test.findings, Advice: advice, Remedies: set})
-			if diff := cmp.Diff(test.want, written(p)); diff != "" {
-				t.Errorf("settings (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.want, written(p), "settings")
 			var steps []string
 			for _, s := range p.Steps {
 				steps = append(steps, s.Remedy)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestAreas checks that the tables of areas and codes name nothing that is not there, and
@@ -148,8 +150,6 @@ func TestAreaOf(t *testing.T) {
 		{"container-toolkit", "requirement error", "it failed", "container-requirement"},
 		{"no-library", "shm.cc", "it failed", ""},
 	} {
-		if got := AreaOf(of.library, of.file, of.said); got != of.want {
-			t.Errorf("%s %s %q: area %q, want %q", of.library, of.file, of.said, got, of.want)
-		}
+		expect.Equal(t, of.want, AreaOf(of.library, of.file, of.said), "%s %s %q: area", of.library, of.file, of.said)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestLaunchFiles checks that each list of the table matches what it is for, and no name
@@ -72,9 +74,7 @@ func TestLaunchFiles(t *testing.T) {
 		for want, words := range map[bool][]string{true: list.yes, false: list.no} {
 			for _, word := range words {
 				got := slices.ContainsFunc(list.patterns, func(p string) bool { return regexp.MustCompile(p).MatchString(word) })
-				if got != want {
-					t.Errorf("%s matches %q: %v, want %v", name, word, got, want)
-				}
+				expect.Equal(t, want, got, "%s matches %q", name, word)
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package data
 import (
 	"reflect"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestRates checks that no value was forgotten, and that fractions are fractions.
@@ -44,9 +46,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: a share of %v behind one of %v", path, share, last)
 		}
 		last = share
-		if PathRank(path) != i {
-			t.Errorf("%s has the rank %d, want %d", path, PathRank(path), i)
-		}
+		expect.Equal(t, i, PathRank(path), "%s has the rank", path)
 	}
 	if len(table.GPUNetwork) != len(table.Paths) || PathRank(table.GDRPath) == len(table.Paths) || PathRank("") != len(table.Paths) {
 		t.Errorf("paths %v, shares %v, GPUDirect RDMA up to %s", table.Paths, table.GPUNetwork, table.GDRPath)
@@ -62,14 +62,10 @@ func TestPCIe(t *testing.T) {
 	}{
 		{2.5, 16, 4}, {5, 16, 8}, {8, 1, 0.985}, {8, 16, 15.754}, {16, 8, 15.754}, {16, 16, 31.508}, {32, 16, 63.015}, {64, 16, 121}, {20, 4, 9.846}, {1, 1, 0.1},
 	} {
-		if got := PCIeGBps(tt.gts, tt.width); got != tt.want {
-			t.Errorf("%v GT/s x%d: %v GB/s, want %v", tt.gts, tt.width, got, tt.want)
-		}
+		expect.Equal(t, tt.want, PCIeGBps(tt.gts, tt.width), "%v GT/s x%d", tt.gts, tt.width)
 	}
 	for generation := 1; generation <= len(Rates().PCIe); generation++ {
-		if got := PCIeGeneration(PCIeSpeedGTs(generation)); got != generation {
-			t.Errorf("generation %d is %d", generation, got)
-		}
+		expect.Equal(t, generation, PCIeGeneration(PCIeSpeedGTs(generation)), "generation %d", generation)
 		if PCIeSpeedGTs(generation) <= PCIeSpeedGTs(generation-1) {
 			t.Errorf("generation %d is not faster than the one before", generation)
 		}
@@ -90,8 +86,6 @@ func TestPortName(t *testing.T) {
 	}{
 		{"InfiniBand", 400, "NDR"}, {"InfiniBand", 123, ""}, {"Ethernet", 25, "25 GbE"}, {"Ethernet", 26, ""}, {"", 100, ""},
 	} {
-		if got := PortName(tt.layer, tt.gbps); got != tt.want {
-			t.Errorf("%s at %v Gb/s is %q, want %q", tt.layer, tt.gbps, got, tt.want)
-		}
+		expect.Equal(t, tt.want, PortName(tt.layer, tt.gbps), "%s at %v Gb/s", tt.layer, tt.gbps)
 	}
 }

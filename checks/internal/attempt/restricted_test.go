@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -60,10 +61,7 @@ func runRestricted() {
 // under makes attempts under a restriction.
 func under(t *testing.T, to restricted.To, names []string) map[string]Result {
 	t.Helper()
-	raw, err := json.Marshal(parent{To: &to, Sizes: Sizes{File: connectionBytes, Locked: 64 << 20}, Names: names})
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(parent{To: &to, Sizes: Sizes{File: connectionBytes, Locked: 64 << 20}, Names: names}))(t)
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), asRestricted+"="+string(raw))
 	c.SysProcAttr = to.Attributes()
@@ -138,9 +136,7 @@ func TestRestricted(t *testing.T) {
 			}
 			got := under(t, tt.to, asked)
 			for name, want := range tt.want {
-				if got[name] != want {
-					t.Errorf("%s: got %+v, want %+v", name, got[name], want)
-				}
+				expect.Equal(t, want, got[name], "%s", name)
 			}
 		})
 	}

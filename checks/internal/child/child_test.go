@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // asParent is the environment variable that makes this test binary a parent
@@ -171,10 +171,7 @@ func run(ctx context.Context, t *testing.T, spec Spec) (outcome, Result) {
 	t.Helper()
 	var got outcome
 	spec.Receive = func(m json.RawMessage) { got.Messages += string(m) + " " }
-	r, err := Run(ctx, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(Run(ctx, spec))(t)
 	got.Result = r
 	got.Result.Stdout, got.Result.Stderr, got.Result.Recorded = "", "", false
 	return got, r
@@ -249,9 +246,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, r := run(t.Context(), t, tt.spec)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("Run (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got, "Run")
 			if !strings.Contains(r.Stderr, tt.stderr) {
 				t.Errorf("stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
 			}
@@ -281,9 +276,7 @@ func TestTalk(t *testing.T) {
 	if err != nil || !result.Finished || result.Failure != "" {
 		t.Fatalf("Run: %+v, %v", result, err)
 	}
-	if diff := cmp.Diff([]string{`"heard one"`, `"heard two"`}, got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{`"heard one"`, `"heard two"`}, got, "messages")
 	if b, err := io.ReadAll(r); err != nil || string(b) != "written by the child" {
 		t.Errorf("file holds %q, %v", b, err)
 	}
@@ -316,17 +309,12 @@ func TestDeadlineAndCancel(t *testing.T) {
 				}
 			}
 			start := time.Now()
-			got, err := Run(ctx, spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(Run(ctx, spec))(t)
 			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("took %s, want the deadline of 2 s and little more", took)
 			}
 			got.Stdout, got.Stderr, got.Recorded = "", "", false
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("Run (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got, "Run")
 			if len(pids) == 0 {
 				t.Fatal("the child sent no process id before it was ended")
 			}
@@ -358,10 +346,7 @@ func TestParentKilled(t *testing.T) {
 
 func killParent(t *testing.T, task string) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := expect.Value(os.Executable())(t)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -375,16 +360,9 @@ func killParent(t *testing.T, task string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(r).ReadBytes('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parent.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	line := expect.Value(bufio.NewReader(r).ReadBytes('\n'))(t)
+	expect.NoError(t, parent.Kill())
+	expect.Value(parent.Wait())(t)
 	for _, pid := range pidsIn(t, line) {
 		awaitGone(t, pid)
 	}
@@ -448,9 +426,7 @@ func TestOwn(t *testing.T) {
 		t.Fatalf("child %d, error %v", child, err)
 	}
 	for pid, want := range map[int]bool{os.Getpid(): true, child: true, os.Getppid(): false, 1: false, 0: false, -1: false} {
-		if got := Own(pid); got != want {
-			t.Errorf("Own(%d) = %t, want %t", pid, got, want)
-		}
+		expect.Equal(t, want, Own(pid), "Own(%d)", pid)
 	}
 }
 
@@ -462,25 +438,14 @@ func TestParentIn(t *testing.T) {
 		"7 (python) S x 1":         0,
 		"":                         0,
 	} {
-		if got := parentIn([]byte(stat)); got != want {
-			t.Errorf("parentIn(%q) = %d, want %d", stat, got, want)
-		}
+		expect.Equal(t, want, parentIn([]byte(stat)), "parentIn(%q)", stat)
 	}
 }
 
 func TestByHand(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	proc, err := os.StartProcess(exe, []string{exe, mark, "echo", "null"}, &os.ProcAttr{Files: []*os.File{nil, nil, nil}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	state, err := proc.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := expect.Value(os.Executable())(t)
+	proc := expect.Value(os.StartProcess(exe, []string{exe, mark, "echo", "null"}, &os.ProcAttr{Files: []*os.File{nil, nil, nil}}))(t)
+	state := expect.Value(proc.Wait())(t)
 	if got := state.ExitCode(); got != 2 {
 		t.Errorf("exit code %d of a child that nobody started, want 2", got)
 	}
@@ -501,9 +466,7 @@ noise of a library
 {"message":3}
 {"done":true}
 `))
-	if diff := cmp.Diff([]string{"1", `{"a":[2]}`}, got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"1", `{"a":[2]}`}, got, "messages")
 	if !in.finished || in.failure != "x" || in.malformed != 6 {
 		t.Errorf("finished %t, failure %q, malformed %d; want true, x, 6", in.finished, in.failure, in.malformed)
 	}
@@ -528,10 +491,7 @@ func TestWords(t *testing.T) {
 // outboxed has an inbox read one envelope.
 func outboxed(t *testing.T, e envelope) *inbox {
 	t.Helper()
-	line, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := expect.Value(json.Marshal(e))(t)
 	in := newInbox(nil)
 	in.read(bytes.NewReader(line))
 	return in
@@ -569,8 +529,6 @@ func TestCaughtSignal(t *testing.T) {
 		{"noise\nSIGABRT: abort\nPC=0x7f\n", "SIGABRT"},
 		{"the library ignores SIGSEGV: always\n", ""},
 	} {
-		if got := caughtSignal([]byte(tt.stderr)); got != tt.want {
-			t.Errorf("caughtSignal(%q) = %q, want %q", tt.stderr, got, tt.want)
-		}
+		expect.Equal(t, tt.want, caughtSignal([]byte(tt.stderr)), "caughtSignal(%q)", tt.stderr)
 	}
 }

@@ -11,16 +11,14 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver/drivertest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // realLibrary is the runtime of Debian's package libamdhip64-5, which CI installs;
 // a test is skipped where it is not, unless GPUDOCTOR_WANT_HIP is set.
 func realLibrary(t *testing.T) string {
 	t.Helper()
-	found, err := filepath.Glob("/usr/lib/*/libamdhip64.so.5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := expect.Value(filepath.Glob("/usr/lib/*/libamdhip64.so.5"))(t)
 	if len(found) == 0 {
 		if os.Getenv("GPUDOCTOR_WANT_HIP") != "" {
 			t.Fatal("libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
@@ -33,14 +31,9 @@ func realLibrary(t *testing.T) string {
 // TestSymbols checks that every function that the door asks for is in a real
 // library, under that name.
 func TestSymbols(t *testing.T) {
-	file, err := elf.Open(realLibrary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(elf.Open(realLibrary(t)))(t)
 	symbols, err := file.DynamicSymbols()
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(err, file.Close()))
 	has := make(map[string]bool)
 	for _, s := range symbols {
 		if s.Section != elf.SHN_UNDEF {
@@ -88,15 +81,9 @@ func TestOwner(t *testing.T) {
 			return gpudriver.Success
 		},
 	}
-	a, err := d.Alloc(0x800)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(d.Alloc(0x800))(t)
 	device = 1
-	b, err := d.Alloc(0x800)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(d.Alloc(0x800))(t)
 	for _, copied := range []struct{ dst, src Pointer }{{b + 16, a + 32}, {b, b + 64}, {0x9000, a}} {
 		if err := d.Copy(copied.dst, copied.src, 8, 0); err != nil {
 			t.Error(err)

@@ -17,26 +17,22 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestLiveFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("small", "hello\n")
 	write("empty", "")
 	write("large", strings.Repeat("x", 3*scratchSize+7))
 	write("exact", strings.Repeat("y", scratchSize))
-	if err := os.Symlink("small", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "none"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Symlink("small", filepath.Join(dir, "link")))
+	expect.NoError(t, os.Mkdir(filepath.Join(dir, "none"), 0o700))
 	l := Live()
 	for _, tt := range []struct {
 		name  string
@@ -157,9 +153,7 @@ func TestPoolBound(t *testing.T) {
 			t.Fatalf("operation %d: got %v, want ErrSlow", i, err)
 		}
 	}
-	if got := begun.Load(); got != maxStuck {
-		t.Errorf("%d operations were begun, want %d", got, maxStuck)
-	}
+	expect.Equal(t, maxStuck, begun.Load(), "it")
 }
 
 func TestPlaceOf(t *testing.T) {
@@ -170,9 +164,7 @@ func TestPlaceOf(t *testing.T) {
 		{opStat, "/dev/nvidia0", "/dev/nvidia0"},
 		{opStat, "/mnt", "/mnt"},
 	} {
-		if got := placeOf(tt.op, tt.name); got != tt.want {
-			t.Errorf("%s %s: got %s, want %s", tt.op, tt.name, got, tt.want)
-		}
+		expect.Equal(t, tt.want, placeOf(tt.op, tt.name), "%s %s", tt.op, tt.name)
 	}
 }
 
@@ -180,9 +172,7 @@ func TestPlaceOf(t *testing.T) {
 func TestPoolConcurrent(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 16 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(strings.Repeat(fmt.Sprint(i), 1000)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(strings.Repeat(fmt.Sprint(i), 1000)), 0o600))
 	}
 	l := Live()
 	var wg sync.WaitGroup
@@ -350,14 +340,10 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	var access string
 	ask(AskAccess+"/dev/null", &access)
-	if access != "rw" {
-		t.Errorf("access to /dev/null: got %q", access)
-	}
+	expect.Equal(t, "rw", access, "access to /dev/null")
 	owner := Owner{UID: -1, GID: -1}
 	ask(AskOwner+"/proc/self/status", &owner)
-	if owner != (Owner{UID: os.Geteuid(), GID: os.Getegid()}) {
-		t.Errorf("owner of /proc/self/status: got %+v", owner)
-	}
+	expect.Equal(t, (Owner{UID: os.Geteuid(), GID: os.Getegid()}), owner, "owner of /proc/self/status")
 	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such", AskOwner + "/no/such"} {
 		if _, err := l.Ask(t.Context(), question, nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %v, want fs.ErrNotExist", question, err)
@@ -404,9 +390,7 @@ func TestKernelLogRecords(t *testing.T) {
 	} {
 		var log kernelLog
 		log.add([]byte(tt.record))
-		if got := log.text.String(); got != tt.want {
-			t.Errorf("%q: got %q, want %q", tt.record, got, tt.want)
-		}
+		expect.Equal(t, tt.want, log.text.String(), "%q", tt.record)
 	}
 }
 
@@ -429,12 +413,8 @@ func TestWanted(t *testing.T) {
 		"VLLM_SKIP_P2P_CHECK": true, "PYTORCH_CUDA_ALLOC_CONF": true, "GLOO_SOCKET_IFNAME": true,
 		"PATH": false, "AWS_SECRET_ACCESS_KEY": false, "nccl_debug": false, "USER": false, "HOMEX": false, "": false,
 	} {
-		if got := Wanted(name); got != want {
-			t.Errorf("%s: got %t, want %t", name, got, want)
-		}
+		expect.Equal(t, want, Wanted(name), "%s", name)
 	}
 	got := WantedEnviron([]string{"PATH=/bin", "NCCL_B=1=2", "NCCL_A=", "broken", "NVIDIA_API_KEY=x", "NCCL_IB_PKEY=0x8001"})
-	if diff := cmp.Diff([]string{"NCCL_A=", "NCCL_B=1=2", "NCCL_IB_PKEY=0x8001", "NVIDIA_API_KEY=set"}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"NCCL_A=", "NCCL_B=1=2", "NCCL_IB_PKEY=0x8001", "NVIDIA_API_KEY=set"}, got, "it")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -35,10 +36,7 @@ func simulate(t *testing.T, fault string, flags ...string) {
 // answer asks, with little patience.
 func answer(t *testing.T) *Answer {
 	t.Helper()
-	a, err := ask(t.Context(), 3*time.Second, 20*time.Second, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(ask(t.Context(), 3*time.Second, 20*time.Second, Options{}))(t)
 	return a
 }
 
@@ -193,9 +191,7 @@ func TestAsk(t *testing.T) {
 			simulate(t, tt.fault)
 			want := healthy()
 			tt.change(want)
-			if diff := cmp.Diff(want, answer(t)); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, answer(t), "answer")
 		})
 	}
 }
@@ -225,9 +221,7 @@ func TestAskStopped(t *testing.T) {
 			if tt.devices == 0 {
 				want.Devices = nil
 			}
-			if diff := cmp.Diff(&want, answer(t)); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, &want, answer(t), "answer")
 		})
 	}
 }
@@ -248,9 +242,7 @@ func TestOldDriver(t *testing.T) {
 			d.NVLinks[j].RemoteType = ""
 		}
 	}
-	if diff := cmp.Diff(want, answer(t)); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, answer(t), "answer")
 }
 
 // TestNVML12 asks a library that lacks only the functions that are looked up by
@@ -261,9 +253,7 @@ func TestNVML12(t *testing.T) {
 	for i := range want.Devices {
 		want.Devices[i].ECC.UnrepairableMemory, want.Devices[i].ECC.ChannelRepairIsPending = nil, nil
 	}
-	if diff := cmp.Diff(want, answer(t)); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, answer(t), "answer")
 }
 
 func TestManyGPUs(t *testing.T) {
@@ -283,9 +273,7 @@ func TestManyGPUs(t *testing.T) {
 		"0001:3b:00.0", "10000:0a:01.0", "0000:08:00.0", "0000:09:00.0",
 		"0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0", "0000:0d:00.0",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "addresses")
 	if len(a.P2P) != 28 {
 		t.Errorf("%d pairs, want 28", len(a.P2P))
 	}
@@ -304,9 +292,7 @@ func TestNoLibrary(t *testing.T) {
 	})
 	t.Run("empty file", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := os.WriteFile(dir+"/"+library, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(dir+"/"+library, nil, 0o600))
 		t.Setenv("LD_LIBRARY_PATH", dir)
 		a := answer(t)
 		if a.Outcome != Failed || a.ErrorName != "LIBRARY_NOT_LOADED" || !strings.Contains(a.Reason, "file too short") {
@@ -327,18 +313,12 @@ func TestAskCanceled(t *testing.T) {
 // TestNothingIsSet checks that the door calls no function that changes a
 // state: those of NVML are named for it.
 func TestNothingIsSet(t *testing.T) {
-	names, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := expect.Value(os.ReadDir("."))(t)
 	for _, name := range names {
 		if strings.HasSuffix(name.Name(), "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(name.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Value(os.ReadFile(name.Name()))(t)
 		for word := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r != '.' && (r < 'A' || r > 'z') }) {
 			_, method, _ := strings.Cut(word, ".")
 			if slices.ContainsFunc([]string{"Set", "Reset", "Clear", "Freeze", "Remove", "Create", "Destroy"}, func(verb string) bool {
@@ -356,10 +336,7 @@ func TestMet(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
 	t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", "hang-p2p")
 	var met []Device
-	a, err := ask(t.Context(), 2*time.Second, 20*time.Second, Options{Met: func(devices []Device) { met = devices }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(ask(t.Context(), 2*time.Second, 20*time.Second, Options{Met: func(devices []Device) { met = devices }}))(t)
 	if a.Outcome != Hang || len(met) != 2 || met[0].Address == "" || met[0].Processes == nil {
 		t.Errorf("outcome %s, met %+v", a.Outcome, met)
 	}
@@ -375,10 +352,7 @@ func TestStay(t *testing.T) {
 			simulate(t, fault)
 			var first *Answer
 			for _, stay := range []<-chan struct{}{nil, told, never} {
-				a, err := ask(t.Context(), 2*time.Second, 20*time.Second, Options{Stay: stay})
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := expect.Value(ask(t.Context(), 2*time.Second, 20*time.Second, Options{Stay: stay}))(t)
 				if first == nil {
 					first = a
 				}

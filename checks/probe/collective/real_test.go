@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // realNCCL is NCCL as a wheel of PyTorch, a package or the environment has it.
@@ -114,8 +115,6 @@ func verifiedOverTCP(t *testing.T, a *probe.Arm) {
 func malformed(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "topo.xml")
-	if err := os.WriteFile(file, []byte("<system version=\"1\"><cpu"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte("<system version=\"1\"><cpu"), 0o600))
 	return file
 }

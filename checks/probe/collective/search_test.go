@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestCulprits checks, for up to 16 variables and by enumeration of one or two that break, alone or
@@ -97,9 +98,7 @@ func TestSearch(t *testing.T) {
 			}
 			best := r.Arms[1].Unset
 			for _, a := range r.Arms[2:] {
-				if a.Name != probe.ArmWithout {
-					t.Errorf("arm %s", a.Name)
-				}
+				expect.Equal(t, probe.ArmWithout, a.Name, "arm")
 				if a.Outcome == probe.OK && len(a.Unset) < len(best) {
 					best = a.Unset
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // healthyMessages are what the child says of two healthy GPUs.
@@ -62,10 +63,7 @@ func encoded(tb testing.TB, list []message) [][]byte {
 	tb.Helper()
 	var lines [][]byte
 	for _, m := range list {
-		raw, err := json.Marshal(m)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		raw := expect.Value(json.Marshal(m))(tb)
 		lines = append(lines, raw)
 	}
 	return lines
@@ -235,10 +233,7 @@ func TestKept(t *testing.T) {
 			for i := range 1 << 17 { // As many as package child lets through.
 				m := next(i)
 				m.Number = i + 1
-				raw, err := json.Marshal(m)
-				if err != nil {
-					t.Fatal(err)
-				}
+				raw := expect.Value(json.Marshal(m))(t)
 				if s.receive(raw); s.garbled {
 					break
 				}

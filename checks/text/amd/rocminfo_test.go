@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const rocminfoText = `ROCk module is loaded
@@ -96,9 +97,7 @@ func TestRocmAgentEnumerator(t *testing.T) {
 	if len(f.GPUs.Devices) != 3 || f.GPUs.Devices[0].Architecture != "gfx908" || f.GPUs.Devices[2].Integrated == nil {
 		t.Errorf("got %+v", f.GPUs)
 	}
-	if len(f.Unknown) != 0 {
-		t.Errorf("got %+v", f.Unknown)
-	}
+	expect.Len(t, 0, f.Unknown, "it")
 	if f := texttest.Parse("x", "$ rocm_agent_enumerator | sort -u\ngfx000\ngfx908\n"); len(f.Unknown) != 1 {
 		t.Errorf("got %+v", f.Unknown)
 	}

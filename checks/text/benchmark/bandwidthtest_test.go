@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const bandwidthTestOutput = `[CUDA Bandwidth Test] - Starting...
@@ -63,9 +64,7 @@ func TestBandwidthTest(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want[i])
 		}
 	}
-	if line := f.Benchmarks[0].Points[0].Line; line != 10 {
-		t.Errorf("line %d, want 10", line)
-	}
+	expect.Equal(t, 10, f.Benchmarks[0].Points[0].Line, "line")
 }
 
 // TestBandwidthTestNotJudged checks that the sum of several GPUs, and a GPU in a processor, are not

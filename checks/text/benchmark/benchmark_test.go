@@ -4,11 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestNCCLTests(t *testing.T) {
@@ -24,9 +23,7 @@ func TestNCCLTests(t *testing.T) {
 		Tool: "nccl-tests", Test: "all_reduce", What: "collective", Ranks: 2, Nodes: 1,
 		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2, Lines: map[string]int{"wrong": 14},
 	}
-	if diff := cmp.Diff(want, b); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, b, "it")
 	if len(points) != 2 || points[1].Bytes != 64<<20 || *points[1].GBps != 37.28 || *points[1].ExpectedGBps != 450 {
 		t.Errorf("got %+v", points)
 	}
@@ -79,16 +76,12 @@ func TestP2PBandwidth(t *testing.T) {
 	for _, b := range f.Benchmarks {
 		got = append(got, b.What+" "+b.Points[0].A+" "+b.Points[0].B)
 	}
-	if diff := cmp.Diff([]string{"copy GPU0 GPU1", "copy GPU0 GPU1", "latency GPU0 GPU1"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"copy GPU0 GPU1", "copy GPU0 GPU1", "latency GPU0 GPU1"}, got, "it")
 	if *f.Benchmarks[0].P2P || !*f.Benchmarks[1].P2P || *f.Benchmarks[1].Points[0].GBps != 363.14 || *f.Benchmarks[2].Points[1].Microseconds != 3.34 {
 		t.Errorf("got %+v", f.Benchmarks)
 	}
 	want := []facts.GPUPeer{{A: "GPU0", B: "GPU1", Read: "ok", Write: "ok"}, {A: "GPU1", B: "GPU0", Read: "not-supported", Write: "not-supported"}}
-	if diff := cmp.Diff(want, f.GPUs.P2P); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.GPUs.P2P, "it")
 }
 
 func TestSimpleP2P(t *testing.T) {
@@ -222,9 +215,7 @@ func TestCUDADevices(t *testing.T) {
 		if f := texttest.Parse("x", line); f.GPUs != nil {
 			got = f.GPUs.Devices[0].Address
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, got, "%q", line)
 	}
 }
 

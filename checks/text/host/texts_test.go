@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/host"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestKernelLines(t *testing.T) {
@@ -80,9 +81,7 @@ func TestKernelWindows(t *testing.T) {
 		if len(got) == 0 {
 			got = nil
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, tt.want, got, "%s", name)
 	}
 }
 
@@ -131,9 +130,7 @@ func TestKernelIOMMU(t *testing.T) {
 			t.Errorf("%s: nothing was read", name)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, *f.IOMMU); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, tt.want, *f.IOMMU, "%s", name)
 	}
 }
 
@@ -171,16 +168,12 @@ kernel.numa_balancing = 1
 		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:10"},
 		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Family: 25, ModelNumber: 1, Sockets: 2, Threads: 128},
 	}
-	if diff := cmp.Diff(want, f.Host); diff != "" {
-		t.Errorf("host (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Host, "host")
 	numa := &facts.NUMAFacts{Balancing: new(1), Nodes: []facts.NUMANode{
 		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20, Distances: []int{10, 32}},
 		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20, Distances: []int{32, 10}},
 	}}
-	if diff := cmp.Diff(numa, f.NUMA); diff != "" {
-		t.Errorf("NUMA (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, numa, f.NUMA, "NUMA")
 }
 
 func TestHostGuest(t *testing.T) {
@@ -195,9 +188,7 @@ func TestHostGuest(t *testing.T) {
 
 func TestNumactlList(t *testing.T) {
 	for in, want := range map[string]string{"": "", "3": "3", "0 1 2 3 8": "0-3,8", "5 4 1": "1,4-5", "1 1 x 2": "1-2"} {
-		if got := host.NumactlList(in); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
+		expect.Equal(t, want, host.NumactlList(in), "%q", in)
 	}
 }
 
@@ -222,9 +213,7 @@ func TestSetpci(t *testing.T) {
 				}
 			}
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, got, "%q", text)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestScriptOfContainer checks which variables the script of a container sets, and which are not known: those set in
@@ -32,8 +33,6 @@ func TestScriptOfContainer(t *testing.T) {
 		} else if l.Unknown["variables[NCCL_P2P_DISABLE]"] != "" {
 			got = "?"
 		}
-		if got != want {
-			t.Errorf("%s: got %s, want %s", script, got, want)
-		}
+		expect.Equal(t, want, got, "%s", script)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // jsonForm is the launches of a text, without their places.
@@ -20,10 +21,7 @@ func jsonForm(t *testing.T, f *facts.Facts) string {
 	list := make([]string, 0, len(f.Launches))
 	for _, l := range f.Launches {
 		l.Source, l.Line, l.Lines, l.Unit, l.Object = "", 0, nil, 0, ""
-		b, err := json.Marshal(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := expect.Value(json.Marshal(l))(t)
 		list = append(list, strings.TrimSuffix(string(b), `,"source":"","line":0}`)+"}")
 	}
 	return strings.Join(list, "\n")
@@ -215,9 +213,7 @@ func TestLaunchSize(t *testing.T) {
 		if n := values.Size(text); n != nil {
 			got = *n
 		}
-		if got != want {
-			t.Errorf("%q: got %d, want %d", text, got, want)
-		}
+		expect.Equal(t, want, got, "%q", text)
 	}
 }
 

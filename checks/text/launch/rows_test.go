@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const container = "containers: [{name: main, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]"
@@ -63,9 +64,7 @@ func TestControllers(t *testing.T) {
 			open = append(open, part)
 		}
 		slices.Sort(open)
-		if got := strings.Join(open, " "); got != want {
-			t.Errorf("%sgot %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, strings.Join(open, " "), "%sgot", text)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestLaunchSettings(t *testing.T) {
@@ -105,9 +106,7 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 		if want != "" {
 			want = "launches [x]: " + want
 		}
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, want, got, "it")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestLimits(t *testing.T) {
@@ -55,9 +56,7 @@ func TestLimits(t *testing.T) {
 		"capabilities": {int64(len(c.Capabilities)), 14},
 		"memory":       {f.Host.MemoryBytes, 503 << 30},
 	} {
-		if pair[0] != pair[1] {
-			t.Errorf("%s: got %d, want %d", name, pair[0], pair[1])
-		}
+		expect.Equal(t, pair[1], pair[0], "%s", name)
 	}
 	if c.Seccomp != "filter" || c.Inside == nil || !*c.Inside {
 		t.Errorf("got seccomp %q, inside %v", c.Seccomp, c.Inside)
@@ -83,9 +82,7 @@ func TestSHM(t *testing.T) {
 		if f := texttest.Parse("x.txt", line+"\n"); f.Container != nil && f.Container.SHM != nil {
 			got = [2]int64{f.Container.SHM.SizeBytes, f.Container.SHM.FreeBytes}
 		}
-		if got != want {
-			t.Errorf("%q: got %v, want %v", line, got, want)
-		}
+		expect.Equal(t, want, got, "%q", line)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // said writes lines as one process of a host would.
@@ -150,9 +151,7 @@ func TestNCCLVersions(t *testing.T) {
 			}
 			got = append(got, name)
 		}
-		if s := strings.Join(got, ", "); s != want {
-			t.Errorf("%q: got %q, want %q", text, s, want)
-		}
+		expect.Equal(t, want, strings.Join(got, ", "), "%q", text)
 	}
 }
 

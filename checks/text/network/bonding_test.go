@@ -3,10 +3,9 @@ package network_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const bondingSample = `Ethernet Channel Bonding Driver: v5.15.0
@@ -56,9 +55,7 @@ func TestBonding(t *testing.T) {
 			expected := want
 			tt.change(&expected)
 			f := texttest.Parse(tt.name, tt.text)
-			if diff := cmp.Diff([]facts.Bond{expected}, f.NICs.Bonds); diff != "" {
-				t.Errorf("bonds (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, []facts.Bond{expected}, f.NICs.Bonds, "bonds")
 			if got := interfaces(f); len(got) != 2 || f.NICs.Interfaces[1].Carrier == nil || *f.NICs.Interfaces[1].Carrier {
 				t.Errorf("members = %q, want eth2 and eth3 without a carrier", got)
 			}

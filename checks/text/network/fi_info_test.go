@@ -3,10 +3,9 @@ package network_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestFIInfo(t *testing.T) {
@@ -31,9 +30,7 @@ func TestFIInfo(t *testing.T) {
 			if f := texttest.Parse("x.txt", tt.text); f.NICs != nil {
 				got = f.NICs.Providers
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("providers (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got, "providers")
 		})
 	}
 }
@@ -44,9 +41,7 @@ func TestOFIVersions(t *testing.T) {
 		{Name: "aws-ofi-nccl", Version: "1.14.0", Host: "n1", Manager: "log", Source: "nccl.log", Line: 1},
 		{Name: "libfabric", Version: "1.22", Host: "n1", Manager: "log", Source: "nccl.log", Line: 2},
 	}
-	if diff := cmp.Diff(want, f.Software); diff != "" {
-		t.Errorf("software (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Software, "software")
 }
 
 // TestNetworkMessages checks what forms of line mean, where two rows come near
@@ -72,9 +67,7 @@ func TestNetworkMessages(t *testing.T) {
 		if f := texttest.Parse("x", line+"\n"); f.Logs != nil && len(f.Logs.Messages) > 0 {
 			got = f.Logs.Messages[0].ID
 		}
-		if got != want {
-			t.Errorf("%q is %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, got, "%q", line)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestNvdriverLinks(t *testing.T) {
@@ -19,9 +20,7 @@ func TestNvdriverLinks(t *testing.T) {
 			for _, p := range texttest.Parse("x.txt", test.text).Software {
 				got += p.Name + " " + p.Version
 			}
-			if got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			expect.Equal(t, test.want, got, "it")
 		})
 	}
 }

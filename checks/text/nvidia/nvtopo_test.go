@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const nvtopoText = "$ nvidia-smi topo -m\n" +
@@ -28,9 +29,7 @@ func TestNvtopo(t *testing.T) {
 	if p := nvtopoFind(f, "GPU0", "mlx5_2"); p == nil || p.Path != "PIX" || p.Kind != "gpu-nic" {
 		t.Errorf("got %+v", p)
 	}
-	if len(f.Links.Pairs) != 6 {
-		t.Errorf("got %+v", f.Links.Pairs)
-	}
+	expect.Len(t, 6, f.Links.Pairs, "it")
 	if k := f.Texts[0].Kinds; len(k) != 1 || k[0].Lines != 14 {
 		t.Errorf("got %+v", k)
 	}

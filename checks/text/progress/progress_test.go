@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The forms of PyTorch 2.9: the timeout names the collective, the status the group.
@@ -54,13 +55,8 @@ func TestProgress(t *testing.T) {
 			}
 			list[i].Text, list[i].Line, list[i].Source = "", 0, ""
 		}
-		raw, err := json.Marshal(list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.ReplaceAll(string(raw), `,"text":"","source":"","line":0`, ""); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
-		}
+		raw := expect.Value(json.Marshal(list))(t)
+		expect.Equal(t, tt.want, strings.ReplaceAll(string(raw), `,"text":"","source":"","line":0`, ""), "%s", tt.name)
 	}
 }
 

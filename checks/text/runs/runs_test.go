@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -275,9 +276,7 @@ var noCommand = map[string]bool{"headings": true, "headings in Markdown": true, 
 func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, with ended) {
 	t.Helper()
 	if noCommand[way] && (without.trains() && with.measures() || with.trains() && without.measures()) {
-		if len(f.Comparisons) > 0 {
-			t.Errorf("a training and a benchmark are compared: %+v", f.Comparisons)
-		}
+		expect.Len(t, 0, f.Comparisons, "a training and a benchmark are compared")
 		return
 	}
 	if without.outcome == "unknown" && with.outcome == "unknown" {
@@ -290,9 +289,7 @@ func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, w
 	plain := slices.IndexFunc(f.Runs, func(r facts.Run) bool { return r.Variables[v[0]] == "" })
 	// Where nothing stands under a heading or in a file there is no run.
 	if (set < 0 || plain < 0) && (without.outcome == "unknown" || with.outcome == "unknown") {
-		if len(f.Comparisons) > 0 {
-			t.Errorf("got %+v", f.Comparisons)
-		}
+		expect.Len(t, 0, f.Comparisons, "it")
 		return
 	}
 	if len(f.Runs) != 2 || set < 0 || plain < 0 {

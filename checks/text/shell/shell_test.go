@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // shown is the commands of a text: its line, "?" if it may not run, and the words.
@@ -64,9 +65,7 @@ func TestWords(t *testing.T) {
 		"a b": "a|b", "a 'b c": "a|b c", `a "b c`: "a|b c", "a; b": "a", "a 2>&1 | b": "a", "a <image> c": "a", "if a b; then": "a|b", "": "", "# a": "",
 		"a {{ b }} c": "a|{{|b|}}|c", "it's a\"b": "its a\"b", "a && ": "a", ")": ")", "a (b) c": "a|(b)|c",
 	} {
-		if got := strings.Join(shell.Words(line), "|"); got != want {
-			t.Errorf("%q: got %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, strings.Join(shell.Words(line), "|"), "%q", line)
 	}
 }
 

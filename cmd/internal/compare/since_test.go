@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -52,9 +53,7 @@ func TestSince(t *testing.T) {
 					}
 					got := map[string][]baseline.Compared{"remaining": b.Remaining, "cured": b.Cured, "not judged": b.NotJudged, "new": b.New}
 					for list, findings := range got {
-						if len(findings) != want[list] {
-							t.Errorf("%s: %+v, want %d", list, findings, want[list])
-						}
+						expect.Len(t, want[list], findings, "%s", list)
 						for _, f := range findings {
 							if advised := slices.Equal(f.Advised, []string{"disable-acs"}); f.Rule != rule || advised != (list != "new") || (f.Reason != "") != (list == "not judged") {
 								t.Errorf("%s: %+v", list, f)

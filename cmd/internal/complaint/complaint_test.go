@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestWrite(t *testing.T) {
@@ -14,7 +14,5 @@ func TestWrite(t *testing.T) {
 	var b bytes.Buffer
 	Write(&b, Hinted(fmt.Errorf("open: %w", Hinted(base, "inner")), "outer"))
 	want := "gpudoctor: open: read host\\x1b[2J.txtar: no such thing\nhint: outer\nhint: inner\n"
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, b.String(), "it")
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -45,10 +46,7 @@ func cases(tb testing.TB) map[string]string {
 			tb.Fatalf("%s: %d files, %v", pattern, len(names), err)
 		}
 		for _, name := range names {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				tb.Fatal(err)
-			}
+			a := expect.Value(txtar.ParseFile(name))(tb)
 			for _, f := range a.Files {
 				all[strings.TrimSuffix(filepath.Base(name), ".txtar")+"/"+filepath.Base(f.Name)] = string(f.Data)
 			}
@@ -245,9 +243,7 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	if changed < 200 {
-		t.Errorf("only %d files were changed", changed)
-	}
+	expect.AtLeast(t, 200, changed, "files were changed")
 }
 
 // TestShells checks that scripts are still scripts, by the shell itself.
@@ -268,17 +264,13 @@ func TestShells(t *testing.T) {
 			continue
 		}
 		file := filepath.Join(t.TempDir(), "script")
-		if err := os.WriteFile(file, []byte(got.Text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(got.Text), 0o600))
 		if out, err := exec.CommandContext(t.Context(), bash, "-n", file).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s\n%s", name, err, out, got.Text)
 		}
 		n++
 	}
-	if n < 8 {
-		t.Errorf("%d scripts", n)
-	}
+	expect.AtLeast(t, 8, n, "scripts")
 }
 
 // applied runs a program that applies a patch.
@@ -310,21 +302,13 @@ func TestApplied(t *testing.T) {
 					inPatch = "with space " + inPatch
 				}
 				file := filepath.Join(folder, inPatch)
-				if err := os.WriteFile(file, []byte(form), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				diff, err := got.Unified(inPatch, form)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(file, []byte(form), 0o600))
+				diff := expect.Value(got.Unified(inPatch, form))(t)
 				if out, err := applied(t, folder, diff, words...); err != nil {
 					t.Errorf("%s: %v: %v\n%s\n%s", name, words, err, out, diff)
 					continue
 				}
-				after, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				after := expect.Value(os.ReadFile(file))(t)
 				if string(after) != got.Text {
 					t.Errorf("%s: %v gives\n%q\nnot\n%q", name, words, after, got.Text)
 				}

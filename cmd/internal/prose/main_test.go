@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestExtract checks that what people read is taken, each on its line, and nothing else.
@@ -30,13 +32,8 @@ func TestExtract(t *testing.T) {
 		"d.md.txt":   {"One code two", "", "", "", "four"},
 	}
 	folder := t.TempDir()
-	n, err := extract(tree, folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n != len(want) {
-		t.Errorf("%d files, want %d", n, len(want))
-	}
+	n := expect.Value(extract(tree, folder))(t)
+	expect.Equal(t, len(want), n, "it")
 	for name, lines := range want {
 		got, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {

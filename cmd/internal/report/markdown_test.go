@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -35,9 +36,7 @@ func TestMarkdownIsValid(t *testing.T) {
 				t.Errorf("%s: line %d of the summary is %q", name, i+1, lines[2+i])
 			}
 		}
-		if lines[7] != "" {
-			t.Errorf("%s: the summary goes on with %q", name, lines[7])
-		}
+		expect.Equal(t, "", lines[7], "%s: the summary goes on with", name)
 	}
 }
 
@@ -52,9 +51,7 @@ func TestFaultsAreSeen(t *testing.T) {
 			t.Errorf("nothing is wrong with %q", source)
 		}
 	}
-	if faults := gfmtest.Faults([]byte("<details><summary>Evidence: 2 facts</summary>\n\n| a |\n| --- |\n| `b\\|c` |\n\n</details>\n")); len(faults) > 0 {
-		t.Errorf("faults: %v", faults)
-	}
+	expect.Len(t, 0, gfmtest.Faults([]byte("<details><summary>Evidence: 2 facts</summary>\n\n| a |\n| --- |\n| `b\\|c` |\n\n</details>\n")), "faults")
 }
 
 // saying is a report in which every text from the machine is the same.

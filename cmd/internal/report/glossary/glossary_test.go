@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestIn checks, for each term, where it is used and where it is part of something else.
@@ -22,9 +24,7 @@ func TestIn(t *testing.T) {
 			term.Name + "x and " + term.Name: true,
 			"":                               false,
 		} {
-			if got := slices.Contains(In(text), term); got != want {
-				t.Errorf("%s in %q: got %v", term.Name, text, got)
-			}
+			expect.Equal(t, want, slices.Contains(In(text), term), "%s in %q", term.Name, text)
 		}
 	}
 }
@@ -32,10 +32,7 @@ func TestIn(t *testing.T) {
 // TestTerms checks that each term is explained once, briefly, and in the glossary of the
 // documents.
 func TestTerms(t *testing.T) {
-	document, err := os.ReadFile("../../../../docs/glossary.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := expect.Value(os.ReadFile("../../../../docs/glossary.md"))(t)
 	seen := map[string]bool{}
 	for _, term := range terms {
 		if words := len(strings.Fields(term.Means)); words < 3 || words > 17 {

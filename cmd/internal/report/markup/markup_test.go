@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -46,10 +47,7 @@ func TestSpans(t *testing.T) {
 // sentences are those of all remedies.
 func sentences(t *testing.T) (all []string, commands []string) {
 	t.Helper()
-	set, err := remedies.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(remedies.Load())(t)
 	for _, r := range set.Remedies() {
 		for _, s := range append([]string{r.Description, r.Cost, r.Caution, r.Undo, r.Verify}, r.Apply.Steps...) {
 			all = append(all, remedies.Unfilled(s))
