@@ -85,7 +85,7 @@ func runIn(t *testing.T, folder, line string) (string, int) {
 var (
 	// ownCommand is a line of code that runs gpudoctor itself, perhaps behind a pipe.
 	ownCommand = regexp.MustCompile(`^(?:    |\$ |)(?:.* \| )?(gpudoctor(?: [^#]*)?)`)
-	// manifests are the pipes of programs that are not at hand; TestManifestsFromPipe tries what they write.
+	// manifests are the pipes of programs that are not at hand; launch.txtar tries what they write.
 	manifests = regexp.MustCompile(`^    (?:helm|kustomize) `)
 	// inlineCommand is one within a sentence.
 	inlineCommand = regexp.MustCompile("`(gpudoctor(?: [^`]*)?)`")
@@ -139,23 +139,6 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	if len(tried) < 15 {
 		t.Errorf("only %d commands were found: %v", len(tried), tried)
-	}
-}
-
-// TestManifestsFromPipe checks that what kustomize and Helm write, several documents with comments between
-// them, is judged from a pipe, each object by itself.
-func TestManifestsFromPipe(t *testing.T) {
-	t.Parallel()
-	night.NotShort(t, "TestScripts runs the same commands")
-	pod := "---\n# Source: chart/templates/pod.yaml\napiVersion: v1\nkind: Pod\nmetadata:\n  name: NAME\nspec:\n  containers:\n  - name: main\n    image: train:1\n    command: [torchrun, --nproc-per-node=4, train.py]\n    resources:\n      limits:\n        nvidia.com/gpu: \"4\"\n"
-	dir := t.TempDir()
-	text := strings.ReplaceAll(pod, "NAME", "first") + strings.ReplaceAll(pod, "NAME", "second")
-	expect.NoError(t, os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(text), 0o600))
-	out, code := runIn(t, dir, "cat all.yaml | gpudoctor check --profile launch --from -")
-	for _, want := range []string{"standard input:9 Pod/first/main", "standard input:23 Pod/second/main"} {
-		if !strings.Contains(out, want) || code != exitFindings {
-			t.Errorf("exit code %d, and no %q in\n%s", code, want, out)
-		}
 	}
 }
 

@@ -2,20 +2,15 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // preCommitHook is a hook of .pre-commit-hooks.yaml. Its patterns are Python's; those here
@@ -70,45 +65,6 @@ func TestPreCommitFiles(t *testing.T) {
 		if hook.takes(name) != want {
 			t.Errorf("%s: taken %t, want %t", name, !want, want)
 		}
-	}
-}
-
-// TestPreCommitLaunch runs the hook on the cases of fixtures/launches whose files it takes:
-// its exit code is that of the case.
-func TestPreCommitLaunch(t *testing.T) {
-	t.Parallel()
-	night.NotShort(t, "TestLaunchFiles judges the same files")
-	hook := readPreCommitHooks(t)["gpudoctor-launch"]
-	files := must(filepath.Glob("../../fixtures/launches/*.txtar"))
-	codes := map[int]int{}
-	for _, file := range files {
-		c := readLaunchCase(t, file)
-		folder := t.TempDir()
-		expect.NoError(t, os.CopyFS(folder, must(txtar.FS(must(txtar.ParseFile(file))))))
-		var names []string
-		all := true
-		expect.NoError(t, fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() {
-				names = append(names, name)
-				all = all && hook.takes(name)
-			}
-			return err
-		}))
-		if !all || c.target != "" {
-			continue
-		}
-		want := exitOK
-		if slices.ContainsFunc(c.want, func(s string) bool { return !strings.Contains(s, " medium ") }) {
-			want = exitFindings
-		}
-		out, code := hook.run(t, folder, append([]string{"--strict"}, names...)...)
-		if code != want {
-			t.Errorf("%s: exit code %d, want %d:\n%s", filepath.Base(file), code, want, out)
-		}
-		codes[want]++
-	}
-	if codes[exitOK] < 3 || codes[exitFindings] < 3 {
-		t.Errorf("cases by exit code: %v", codes)
 	}
 }
 
