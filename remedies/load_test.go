@@ -21,8 +21,7 @@ var spare = map[string]string{}
 
 func builtin(tb testing.TB) *Set {
 	tb.Helper()
-	s := expect.Value(loaded())(tb)
-	return s
+	return expect.Value(loaded())(tb)
 }
 
 var loaded = sync.OnceValues(Load)

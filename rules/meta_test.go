@@ -145,8 +145,7 @@ func TestLibraryBites(t *testing.T) {
 
 func readArchive(t *testing.T, name string) *txtar.Archive {
 	t.Helper()
-	a := expect.Value(txtar.ParseFile(name))(t)
-	return a
+	return expect.Value(txtar.ParseFile(name))(t)
 }
 
 // breakFile replaces a text that must be there in one file of an archive.

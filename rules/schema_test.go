@@ -97,6 +97,5 @@ func TestSchemaTakesFacts(t *testing.T) {
 
 func mustJSON(t *testing.T, v any) string {
 	t.Helper()
-	b := expect.Value(json.Marshal(v))(t)
-	return string(b)
+	return string(expect.Value(json.Marshal(v))(t))
 }

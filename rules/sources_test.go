@@ -126,8 +126,7 @@ func TestSourcesOfGPUs(t *testing.T) {
 	set := compiledSet(t)
 	judged := []string{"gpu-missing", "gpu-fault", "amd-gpu-fault", "gpu-visibility"}
 	verdict := func(f *facts.Facts) *Verdict {
-		v := expect.Value(set.Evaluate(t.Context(), f, Options{Only: judged}))(t)
-		return v
+		return expect.Value(set.Evaluate(t.Context(), f, Options{Only: judged}))(t)
 	}
 	// found are the findings that name a GPU, or all that CUDA lacks.
 	found := func(v *Verdict, address, source string) bool {

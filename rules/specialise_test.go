@@ -23,23 +23,20 @@ import (
 // taken for that of its rules.
 func compiledSet(tb testing.TB) *Set {
 	tb.Helper()
-	s := expect.Value(compiledOnce())(tb)
-	return s
+	return expect.Value(compiledOnce())(tb)
 }
 
 // loaded are the built-in rules, compiled for no facts yet.
 func loaded(tb testing.TB) *Set {
 	tb.Helper()
-	s := expect.Value(Load())(tb)
-	return s
+	return expect.Value(Load())(tb)
 }
 
 // wholeSet are the built-in rules, all of them parsed.
 func wholeSet(tb testing.TB) *Set {
 	tb.Helper()
 	files := expect.Value(regoFiles(Files))(tb)
-	s := expect.Value(load(files, nil))(tb)
-	return s
+	return expect.Value(load(files, nil))(tb)
 }
 
 // TestBuiltin checks that what is read of the built-in rules before they are parsed is what they say, and that
@@ -147,8 +144,7 @@ func TestPackageAsValue(t *testing.T) {
 			"t.rego":     "package gpudoctor.rules.t\nimport data.gpudoctor.lib.other\nfindings contains x if x := " + use,
 			"other.rego": "package gpudoctor.lib.other\none := 1\ntwo := 2",
 		} {
-			m := expect.Value(ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1}))(t)
-			modules[name] = m
+			modules[name] = expect.Value(ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1}))(t)
 		}
 		kept := reach.Specialised(modules, setsOf([]Rule{{ID: "t", File: "t.rego"}}, packagesOf(modules)), reach.Anything)
 		expect.Equal(t, want, len(kept["other.rego"].Rules), "%s keeps", use)

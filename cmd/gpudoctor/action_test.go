@@ -122,8 +122,7 @@ func TestActionLint(t *testing.T) {
 	lint := func(files ...string) []*actionlint.Error {
 		t.Helper()
 		linter := expect.Value(actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{WorkingDir: root}))(t)
-		found := expect.Value(linter.LintFiles(files, nil))(t)
-		return found
+		return expect.Value(linter.LintFiles(files, nil))(t)
 	}
 	for _, e := range lint(workflow, steps) {
 		t.Error(e)

@@ -31,8 +31,7 @@ func withoutTimes(t *testing.T, d *report.Document) string {
 	t.Helper()
 	copied := *d
 	copied.Timing = report.Timing{}
-	b := expect.Value(json.Marshal(copied))(t)
-	return string(b)
+	return string(expect.Value(json.Marshal(copied))(t))
 }
 
 // TestExamplesJudged checks which rules could not be judged on a recorded machine

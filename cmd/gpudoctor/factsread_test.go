@@ -288,8 +288,7 @@ func goReads(t *testing.T) map[string]bool {
 	for _, p := range own {
 		var files []*goast.File
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
-			file := expect.Value(parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t)
-			files = append(files, file)
+			files = append(files, expect.Value(parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t))
 		}
 		info := &types.Info{Selections: map[*goast.SelectorExpr]*types.Selection{}, Types: map[goast.Expr]types.TypeAndValue{}, Uses: map[*goast.Ident]types.Object{}}
 		config := types.Config{Importer: imports, FakeImportC: true}

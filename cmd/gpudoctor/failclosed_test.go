@@ -333,8 +333,7 @@ func blames(d *report.Document) bool {
 // it, which nothing changes.
 func learnt(tb testing.TB) knowledge {
 	tb.Helper()
-	k := expect.Value(everything())(tb)
-	return k
+	return expect.Value(everything())(tb)
 }
 
 var everything = sync.OnceValues(func() (knowledge, error) {

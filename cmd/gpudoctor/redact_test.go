@@ -64,8 +64,7 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 		t.Fatal(examples, err)
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("GPUDOCTOR_TEST_TEXTS")) { // More of them, by hand.
-		more := expect.Value(filepath.Glob(dir))(t)
-		examples = append(examples, more...)
+		examples = append(examples, expect.Value(filepath.Glob(dir))(t)...)
 	}
 	for i, file := range examples {
 		if testing.Short() && i%8 > 0 {

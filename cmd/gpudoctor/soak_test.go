@@ -199,8 +199,7 @@ func TestSoak(t *testing.T) {
 	b := newSoakBench(t)
 	sources := b.sources(t)
 	for i, s := range sources {
-		v := expect.Value(b.once(t, soakRun{number: runs + i, source: s}))(t)
-		b.calm[s.name] = v
+		b.calm[s.name] = expect.Value(b.once(t, soakRun{number: runs + i, source: s}))(t)
 	}
 	var numbers []int
 	for n := range runs {

@@ -14,8 +14,7 @@ import (
 
 func known(t *testing.T) *remedies.Set {
 	t.Helper()
-	set := expect.Value(remedies.Load())(t)
-	return set
+	return expect.Value(remedies.Load())(t)
 }
 
 // machineOf has some GPUs of one model on two NUMA nodes, each half of them on one.

@@ -89,8 +89,7 @@ func jsonText(t *testing.T, raw []byte) string {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	expect.NoError(t, decoder.Decode(&v))
-	text := expect.Value(json.MarshalIndent(v, "", " "))(t)
-	return string(text)
+	return string(expect.Value(json.MarshalIndent(v, "", " "))(t))
 }
 
 // changedWords returns what differs between two texts of equal lines, word by

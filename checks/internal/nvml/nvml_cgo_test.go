@@ -36,8 +36,7 @@ func simulate(t *testing.T, fault string, flags ...string) {
 // answer asks, with little patience.
 func answer(t *testing.T) *Answer {
 	t.Helper()
-	a := expect.Value(ask(t.Context(), 3*time.Second, 20*time.Second, Options{}))(t)
-	return a
+	return expect.Value(ask(t.Context(), 3*time.Second, 20*time.Second, Options{}))(t)
 }
 
 // h200 is what a healthy GPU of the simulated machine answers.

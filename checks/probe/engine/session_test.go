@@ -63,8 +63,7 @@ func encoded(tb testing.TB, list []message) [][]byte {
 	tb.Helper()
 	var lines [][]byte
 	for _, m := range list {
-		raw := expect.Value(json.Marshal(m))(tb)
-		lines = append(lines, raw)
+		lines = append(lines, expect.Value(json.Marshal(m))(tb))
 	}
 	return lines
 }

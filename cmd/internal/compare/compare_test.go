@@ -41,8 +41,7 @@ func TestGoldenSchema(t *testing.T) {
 		reflect.TypeFor[Change]():       {New, Gone, Changed},
 		reflect.TypeFor[report.State](): {report.Healthy, report.Findings, report.Inconclusive},
 	}, "rules", filepath.Join("cmd", "internal", "report"), filepath.Join("cmd", "internal", "compare"))
-	raw := expect.Value(lines.JSON(s))(t)
-	golden.File(t, schemaFile, raw)
+	golden.File(t, schemaFile, expect.Value(lines.JSON(s))(t))
 }
 
 // filled makes a value in which everything is known: each list has one element, and each

@@ -38,8 +38,7 @@ func TestGoldenSchema(t *testing.T) {
 			plan.Mount, plan.KernelParameter, plan.Sysctl, plan.ModuleOption,
 		},
 	}, "remedies", filepath.Join("remedies", "plan"), filepath.Join("checks", "probe"))
-	raw := expect.Value(lines.JSON(s))(t)
-	golden.File(t, filepath.Join("..", "..", "..", "docs", "plan.schema.json"), raw)
+	golden.File(t, filepath.Join("..", "..", "..", "docs", "plan.schema.json"), expect.Value(lines.JSON(s))(t))
 }
 
 // nasty is a value that means something else in each language, unless it is quoted.

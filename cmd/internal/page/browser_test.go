@@ -290,8 +290,7 @@ func axeSource(t *testing.T) string {
 	if file == "" {
 		lacking(t, "GPUDOCTOR_AXE does not name axe-core's axe.min.js")
 	}
-	raw := expect.Value(os.ReadFile(file))(t)
-	return string(raw)
+	return string(expect.Value(os.ReadFile(file))(t))
 }
 
 // lacking skips the test, unless it is wanted.
@@ -388,8 +387,7 @@ func got[T any](t *testing.T, b *tab, action chromedp.Action[T]) T {
 	t.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, patience)
 	defer stop()
-	v := expect.Value(chromedp.Run(ctx, action))(t)
-	return v
+	return expect.Value(chromedp.Run(ctx, action))(t)
 }
 
 // open opens a page as it is looked at.

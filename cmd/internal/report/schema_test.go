@@ -49,8 +49,7 @@ func TestGoldenSchema(t *testing.T) {
 func generate(t *testing.T) []byte {
 	t.Helper()
 	s := contract.Schema(t, Schema, &Document{}, enums, "checks", "rules", "remedies", filepath.Join("cmd", "internal"))
-	raw := expect.Value(lines.JSON(s))(t)
-	return raw
+	return expect.Value(lines.JSON(s))(t)
 }
 
 // TestDocumentsFollowSchema validates every sample against the contract.
