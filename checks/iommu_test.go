@@ -14,73 +14,45 @@ import (
 )
 
 func TestIOMMU(t *testing.T) {
-	tests := []struct {
-		name string
-		// change changes an eight-GPU machine whose groups are all identity.
-		change      func(tree *pcitree.Tree, gpus []*pcitree.Function)
-		mode        string
-		vendor      string
-		units       []string
-		commandLine []string
-		unknown     []string
+	for _, test := range []struct {
+		name              string
+		units             []string
+		kind, commandLine string // The type of each group of a machine with eight GPUs.
+		ungrouped         int    // A GPU that is in no group; 0 for none.
+		mode, vendor      string
+		wantLine          []string
+		unknown           []string
 	}{
-		{
-			"passthrough", func(*pcitree.Tree, []*pcitree.Function) {},
-			"passthrough", "intel",
-			[]string{"dmar0", "dmar1"},
-			[]string{"intel_iommu=on", "iommu=pt"},
-			nil,
-		},
+		{"passthrough", []string{"dmar0", "dmar1"}, "identity", "quiet intel_iommu=on iommu=pt", 0, "passthrough", "intel", []string{"intel_iommu=on", "iommu=pt"}, nil},
 		{
 			"translated, whatever the command line asks for",
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				tree.IOMMUUnits, tree.IOMMUType = []string{"ivhd0"}, "DMA-FQ"
-				tree.CommandLine = "quiet amd_iommu=on iommu.passthrough=1 pci=noaer,disable_acs_redir=0000:16:00.0 pci=nommconf pcie_acs_override=downstream"
-			},
-			"translated", "amd",
 			[]string{"ivhd0"},
+			"DMA-FQ",
+			"quiet amd_iommu=on iommu.passthrough=1 pci=noaer,disable_acs_redir=0000:16:00.0 pci=nommconf pcie_acs_override=downstream", 0, "translated", "amd",
 			[]string{"amd_iommu=on", "iommu.passthrough=1", "pci=noaer,disable_acs_redir=0000:16:00.0", "pcie_acs_override=downstream"},
 			nil,
 		},
-		{
-			"off",
-			func(tree *pcitree.Tree, _ []*pcitree.Function) { tree.IOMMUUnits, tree.CommandLine = nil, "quiet" },
-			"off", "",
-			[]string{},
-			[]string{},
-			nil,
-		},
-		{
-			"a GPU in no group is not translated",
-			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
-				tree.IOMMUType, tree.CommandLine = "DMA", ""
-				gpus[5].Group = -1
-			},
-			"mixed", "intel",
-			[]string{"dmar0", "dmar1"},
-			[]string{},
-			nil,
-		},
+		{"off", []string{}, "identity", "quiet", 0, "off", "", []string{}, nil},
+		{"a GPU in no group is not translated", []string{"dmar0", "dmar1"}, "DMA", "", 5, "mixed", "intel", []string{}, nil},
 		{
 			"an old kernel that shows no type",
-			func(tree *pcitree.Tree, _ []*pcitree.Function) { tree.IOMMUType, tree.CommandLine = "", "" },
-			"", "intel",
 			[]string{"dmar0", "dmar1"},
+			"", "", 0, "", "intel",
 			[]string{},
 			[]string{"mode: the kernel does not say the type of each IOMMU group"},
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := pcitree.EightGPU()
-			test.change(tree, gpus)
-			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-			got := f.IOMMU
-			if got.Mode != test.mode || got.Vendor != test.vendor {
-				t.Errorf("mode, vendor = %q, %q; want %q, %q", got.Mode, got.Vendor, test.mode, test.vendor)
+			tree.IOMMUUnits, tree.IOMMUType, tree.CommandLine = test.units, test.kind, test.commandLine
+			if test.ungrouped > 0 {
+				gpus[test.ungrouped].Group = -1
 			}
-			expect.NoDiff(t, test.units, got.Units, "units")
-			expect.NoDiff(t, test.commandLine, got.CommandLine, "command line")
+			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
+			expect.Equal(t, test.mode, f.IOMMU.Mode, "mode")
+			expect.Equal(t, test.vendor, f.IOMMU.Vendor, "vendor")
+			expect.NoDiff(t, test.units, f.IOMMU.Units, "units")
+			expect.NoDiff(t, test.wantLine, f.IOMMU.CommandLine, "command line")
 			expect.NoDiff(t, test.unknown, checktest.UnknownOf(f, "iommu"), "unknown")
 		})
 	}

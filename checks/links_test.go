@@ -93,90 +93,60 @@ func TestLinkBridges(t *testing.T) {
 }
 
 func TestNarrowest(t *testing.T) {
-	x16 := pcitree.Gen(5, 16)
-	tests := []struct {
+	type links = map[string]pcitree.Link
+	full := facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015}
+	const first, second = "0000:18:00.0", "0000:19:00.0" // GPUs 0 and 1.
+	for _, test := range []struct {
 		name   string
 		a, b   int
-		change func(tree *pcitree.Tree, gpus []*pcitree.Function)
+		change links // By address.
+		offBus bool  // The first GPU.
 		want   *facts.NarrowestLink
 	}{
-		{
-			"all at their best", 0, 1,
-			func(*pcitree.Tree, []*pcitree.Function) {},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
-		},
+		{"all at their best", 0, 1, nil, false, &full},
 		{
 			"an idle GPU", 0, 1,
-			func(_ *pcitree.Tree, gpus []*pcitree.Function) {
-				gpus[1].Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
-			},
-			&facts.NarrowestLink{At: "0000:19:00.0", SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015},
+			links{second: {Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}},
+			false,
+			&facts.NarrowestLink{At: second, SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015},
 		},
 		{
 			"a slot that can do less than the GPU", 0, 1,
-			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
-				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(4, 8)
-				gpus[0].Link = pcitree.Link{Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}
-			},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754, BestGBps: 15.754},
+			links{"0000:17:00.0": pcitree.Gen(4, 8), first: {Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}},
+			false,
+			&facts.NarrowestLink{At: first, SpeedGTs: 16, Width: 8, GBps: 15.754, BestGBps: 15.754},
 		},
-		{
-			"a switch's uplink does not count where the traffic turns below it", 0, 1,
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(3, 4)
-			},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
-		},
+		{"a switch's uplink does not count where the traffic turns below it", 0, 1, links{"0000:16:00.0": pcitree.Gen(3, 4)}, false, &full},
 		{
 			"a switch's uplink counts on the way through the root complex", 0, 4,
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(3, 4)
-				functionAt(t, tree, "0000:15:01.0").Link = pcitree.Link{Speed: 3, Width: 4, MaxSpeed: 5, MaxWidth: 16}
-			},
+			links{"0000:16:00.0": pcitree.Gen(3, 4), "0000:15:01.0": {Speed: 3, Width: 4, MaxSpeed: 5, MaxWidth: 16}},
+			false,
 			&facts.NarrowestLink{At: "0000:16:00.0", SpeedGTs: 8, Width: 4, GBps: 3.938, BestGBps: 3.938},
 		},
 		{
 			"the link between two switches", 2, 3,
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				functionAt(t, tree, "0000:3b:00.0").Link = pcitree.Link{Speed: 5, Width: 8, MaxSpeed: 5, MaxWidth: 16}
-			},
+			links{"0000:3b:00.0": {Speed: 5, Width: 8, MaxSpeed: 5, MaxWidth: 16}},
+			false,
 			&facts.NarrowestLink{At: "0000:3b:00.0", SpeedGTs: 32, Width: 8, GBps: 31.508, BestGBps: 63.015},
 		},
-		{
-			"an emulated port above a real GPU", 0, 1,
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(1, 1)
-			},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
-		},
+		{"an emulated port above a real GPU", 0, 1, links{"0000:17:00.0": pcitree.Gen(1, 1)}, false, &full},
 		{
 			"PCIe 6", 0, 1,
-			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
-				gpus[0].Link, gpus[1].Link = pcitree.Gen(6, 16), pcitree.Gen(6, 16)
-				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(6, 16)
-				functionAt(t, tree, "0000:17:01.0").Link = pcitree.Gen(6, 16)
-			},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 64, Width: 16, GBps: 121, BestGBps: 121},
+			links{first: pcitree.Gen(6, 16), second: pcitree.Gen(6, 16), "0000:17:00.0": pcitree.Gen(6, 16), "0000:17:01.0": pcitree.Gen(6, 16)},
+			false,
+			&facts.NarrowestLink{At: first, SpeedGTs: 64, Width: 16, GBps: 121, BestGBps: 121},
 		},
-		{
-			"a GPU off the bus: its port knows the link", 0, 1,
-			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
-				gpus[0].OffBus = true
-				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Link{MaxSpeed: 5, MaxWidth: 16}
-			},
-			nil,
-		},
-	}
-	for _, test := range tests {
+		{"a GPU off the bus: its port knows the link", 0, 1, links{"0000:17:00.0": {MaxSpeed: 5, MaxWidth: 16}}, true, nil},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := pcitree.EightGPU()
-			if gpus[0].Link != x16 {
-				t.Fatalf("link = %+v, want %+v", gpus[0].Link, x16)
+			expect.Equal(t, pcitree.Gen(5, 16), gpus[0].Link, "link of a GPU")
+			for address, link := range test.change {
+				functionAt(t, tree, address).Link = link
 			}
-			test.change(tree, gpus)
+			gpus[0].OffBus = test.offBus
 			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-			p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
-			expect.NoDiff(t, test.want, p.Narrowest, "narrowest")
+			expect.NoDiff(t, test.want, f.Links.Between(gpus[test.a].Address, gpus[test.b].Address).Narrowest, "narrowest")
 		})
 	}
 }

@@ -35,86 +35,73 @@ func order(advice []Advice) string {
 }
 
 func TestRankOrder(t *testing.T) {
-	tests := map[string]struct {
-		findings []rules.Finding
+	type findings = []rules.Finding
+	high := func(rule string, remedies ...string) rules.Finding {
+		return finding(rule, rules.High, rules.Likely, remedies...)
+	}
+	doubtful := finding("memlock-limit", rules.High, rules.Possible, "raise-memlock")
+	proven := func(id string) map[string]Proof { return map[string]Proof{id: {Outcome: Proven}} }
+	s := builtin(t)
+	for _, tt := range []struct {
+		name     string
+		findings findings
 		proofs   map[string]Proof
 		want     string
 	}{
-		"nothing": {},
-		"the quick workaround first, the fix beside it": {
-			findings: []rules.Finding{acs()},
-			want:     "nccl-p2p-disable disable-acs iommu-pt",
+		{"nothing", nil, nil, ""},
+		{"the quick workaround first, the fix beside it", findings{acs()}, nil, "nccl-p2p-disable disable-acs iommu-pt"},
+		{
+			"the fix moves up beside the workaround past another finding's remedy",
+			findings{finding("p2p-broken-platform", rules.Critical, rules.Confirmed, "update-bios", "nccl-p2p-disable", "nccl-p2p-level", "nccl-cumem-disable")},
+			nil, "nccl-p2p-disable update-bios nccl-p2p-level nccl-cumem-disable",
 		},
-		"the fix moves up beside the workaround past another finding's remedy": {
-			findings: []rules.Finding{
-				finding("p2p-broken-platform", rules.Critical, rules.Confirmed, "update-bios", "nccl-p2p-disable", "nccl-p2p-level", "nccl-cumem-disable"),
-			},
-			want: "nccl-p2p-disable update-bios nccl-p2p-level nccl-cumem-disable",
+		{
+			"what does not help comes last",
+			findings{acs(), finding("env-misconfig", rules.Low, rules.Possible, "unset-env")},
+			map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven, Detail: "corrupt"}},
+			"disable-acs iommu-pt unset-env nccl-p2p-disable",
 		},
-		"what does not help comes last": {
-			findings: []rules.Finding{acs(), finding("env-misconfig", rules.Low, rules.Possible, "unset-env")},
-			proofs:   map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven, Detail: "corrupt"}},
-			want:     "disable-acs iommu-pt unset-env nccl-p2p-disable",
+		{"what is proven comes before what is not", findings{acs()}, proven("iommu-pt"), "nccl-p2p-disable iommu-pt disable-acs"},
+		{
+			"where all works, the fix comes first",
+			findings{finding("acs-redirect", rules.High, rules.Confirmed, "disable-acs", "iommu-pt", "nccl-p2p-disable")},
+			proven("nccl-p2p-disable"), "disable-acs nccl-p2p-disable iommu-pt",
 		},
-		"what is proven comes before what is not": {
-			findings: []rules.Finding{acs()},
-			proofs:   map[string]Proof{"iommu-pt": {Outcome: Proven}},
-			want:     "nccl-p2p-disable iommu-pt disable-acs",
+		{
+			"a risky workaround does not come before the fix",
+			findings{high("shm-too-small", "increase-shm", "nccl-shm-disable")},
+			nil, "increase-shm nccl-shm-disable",
 		},
-		"where all works, the fix comes first": {
-			findings: []rules.Finding{finding("acs-redirect", rules.High, rules.Confirmed, "disable-acs", "iommu-pt", "nccl-p2p-disable")},
-			proofs:   map[string]Proof{"nccl-p2p-disable": {Outcome: Proven}},
-			want:     "disable-acs nccl-p2p-disable iommu-pt",
+		{
+			"the worst finding first",
+			findings{finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"), doubtful},
+			nil, "raise-memlock unset-env",
 		},
-		"a risky workaround does not come before the fix": {
-			findings: []rules.Finding{finding("shm-too-small", rules.High, rules.Likely, "increase-shm", "nccl-shm-disable")},
-			want:     "increase-shm nccl-shm-disable",
+		{"the surer finding first", findings{doubtful, high("env-misconfig", "unset-env")}, nil, "unset-env raise-memlock"},
+		{
+			"what cures more first",
+			findings{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
+			nil, "nccl-p2p-disable iommu-pt disable-acs",
 		},
-		"the worst finding first": {
-			findings: []rules.Finding{
-				finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"),
-				finding("memlock-limit", rules.High, rules.Possible, "raise-memlock"),
-			},
-			want: "raise-memlock unset-env",
-		},
-		"the surer finding first": {
-			findings: []rules.Finding{
-				finding("memlock-limit", rules.High, rules.Possible, "raise-memlock"),
-				finding("env-misconfig", rules.High, rules.Likely, "unset-env"),
-			},
-			want: "unset-env raise-memlock",
-		},
-		"what cures more first": {
-			findings: []rules.Finding{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
-			want:     "nccl-p2p-disable iommu-pt disable-acs",
-		},
-		"what leads for each finding, then what else helps": {
-			findings: []rules.Finding{
-				finding("a", rules.High, rules.Likely, "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"),
-				finding("b", rules.High, rules.Likely, "increase-shm", "share-ipc", "mount-sys"),
+		{
+			"what leads for each finding, then what else helps", findings{
+				high("a", "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"), high("b", "increase-shm", "share-ipc", "mount-sys"),
 				finding("c", rules.Low, rules.Likely, "disable-numa-balancing"),
-			},
-			want: "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing",
+			}, nil, "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing",
 		},
-		"a fix of two findings stands with the first": {
-			findings: []rules.Finding{
-				finding("a", rules.High, rules.Likely, "disable-acs", "iommu-pt", "update-bios"),
-				finding("b", rules.High, rules.Likely, "increase-shm", "update-bios"),
-			},
-			want: "update-bios disable-acs increase-shm iommu-pt",
+		{
+			"a fix of two findings stands with the first",
+			findings{high("a", "disable-acs", "iommu-pt", "update-bios"), high("b", "increase-shm", "update-bios")},
+			nil, "update-bios disable-acs increase-shm iommu-pt",
 		},
-		"the rule's order among equals": {
-			findings: []rules.Finding{finding("container-caps", rules.High, rules.Likely, "add-sys-nice", "add-ipc-lock", "mount-sys")},
-			want:     "add-sys-nice add-ipc-lock mount-sys",
+		{
+			"the rule's order among equals",
+			findings{high("container-caps", "add-sys-nice", "add-ipc-lock", "mount-sys")},
+			nil, "add-sys-nice add-ipc-lock mount-sys",
 		},
-		"an unknown remedy is left out": {
-			findings: []rules.Finding{finding("x", rules.High, rules.Likely, "pray", "unset-env")},
-			want:     "unset-env",
-		},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
+		{"an unknown remedy is left out", findings{high("x", "pray", "unset-env")}, nil, "unset-env"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			expect.Equal(t, tt.want, order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice), "order")
 			slices.Reverse(tt.findings)
 			expect.Equal(t, tt.want, order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice), "order of reversed findings")

@@ -32,89 +32,51 @@ func TestReadConfig(t *testing.T) {
 		ResizableBARs: []facts.ResizableBAR{{Index: 2, SizeBytes: 8 << 30, MaxBytes: 8 << 30}},
 		AER:           &facts.AER{Uncorrectable: []string{}, Correctable: []string{}},
 	}
-	tests := []struct {
+	type (
+		bytes  = []byte
+		device = facts.PCIDevice
+	)
+	whole := func(*device) {}
+	only := func(want device) func(*device) { return func(d *device) { *d = want } }
+	notExtended := func(d *device) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil }
+	for _, test := range []struct {
 		name   string
-		change func(b []byte) []byte
-		want   func(d *facts.PCIDevice)
+		change func(b bytes) bytes
+		want   func(d *device)
 	}{
-		{"whole", func(b []byte) []byte { return b }, func(*facts.PCIDevice) {}},
-		{"longer than config space is", func(b []byte) []byte { return append(b, 1) }, func(*facts.PCIDevice) {}},
+		{"whole", func(b bytes) bytes { return b }, whole},
+		{"longer than config space is", func(b bytes) bytes { return append(b, 1) }, whole},
+		{"several functions", func(b bytes) bytes { b[0x0e] |= 0x80; return b }, whole},
+		{"nothing", func(bytes) bytes { return nil }, only(device{})},
+		{"all ones", func(b bytes) bytes { return slices.Repeat(bytes{0xff}, len(b)) }, only(device{OffBus: true})},
+		{"all zeros", func(b bytes) bytes { return make(bytes, len(b)) }, only(device{ConfigBytes: 4096})},
+		{"a header that is cut off", func(b bytes) bytes { return b[:10] }, only(device{ConfigBytes: 10})},
+		{"ids of a virtual function", func(b bytes) bytes { copy(b, "\xff\xff\xff\xff"); return b }, whole},
+		{"capabilities in a loop behind PCIe", func(b bytes) bytes { b[0x61] = 0x40; return b }, whole},
+		{"capabilities that point into the header", func(b bytes) bytes { b[0x41] = 0x10; return b }, only(device{ConfigBytes: 4096})},
 		{
-			"several functions",
-			func(b []byte) []byte { b[0x0e] |= 0x80; return b },
-			func(*facts.PCIDevice) {},
+			"extended capabilities in a loop", func(b bytes) bytes { put32(b, 0x220, 0x0015|1<<16|0x1c0<<20); return b },
+			func(d *device) { d.Extended = false },
+		},
+		{"extended capabilities of zeros", func(b bytes) bytes { clear(b[0x100:]); return b }, notExtended},
+		{"extended capabilities of ones", func(b bytes) bytes { copy(b[0x100:], slices.Repeat(bytes{0xff}, 4096-256)); return b }, notExtended},
+		{
+			"reserved link speed and width", func(b bytes) bytes { b[0x72], b[0x73] = 0xff, 0xff; return b },
+			func(d *device) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
 		},
 		{
-			"nothing",
-			func([]byte) []byte { return nil },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{} },
-		},
-		{
-			"all ones",
-			func(b []byte) []byte { return slices.Repeat([]byte{0xff}, len(b)) },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{OffBus: true} },
-		},
-		{
-			"all zeros",
-			func(b []byte) []byte { return make([]byte, len(b)) },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 4096} },
-		},
-		{
-			"a header that is cut off",
-			func(b []byte) []byte { return b[:10] },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 10} },
-		},
-		{
-			"ids of a virtual function",
-			func(b []byte) []byte { copy(b, "\xff\xff\xff\xff"); return b },
-			func(*facts.PCIDevice) {},
-		},
-		{
-			"capabilities in a loop behind PCIe",
-			func(b []byte) []byte { b[0x61] = 0x40; return b },
-			func(*facts.PCIDevice) {},
-		},
-		{
-			"capabilities that point into the header",
-			func(b []byte) []byte { b[0x41] = 0x10; return b },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 4096} },
-		},
-		{
-			"extended capabilities in a loop",
-			func(b []byte) []byte { put32(b, 0x220, 0x0015|1<<16|0x1c0<<20); return b },
-			func(d *facts.PCIDevice) { d.Extended = false },
-		},
-		{
-			"extended capabilities of zeros",
-			func(b []byte) []byte { clear(b[0x100:]); return b },
-			func(d *facts.PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
-		},
-		{
-			"extended capabilities of ones",
-			func(b []byte) []byte { copy(b[0x100:], slices.Repeat([]byte{0xff}, 4096-256)); return b },
-			func(d *facts.PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
-		},
-		{
-			"reserved link speed and width",
-			func(b []byte) []byte { b[0x72], b[0x73] = 0xff, 0xff; return b },
-			func(d *facts.PCIDevice) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
-		},
-		{
-			"reserved payload sizes",
-			func(b []byte) []byte { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b },
-			func(d *facts.PCIDevice) {
+			"reserved payload sizes", func(b bytes) bytes { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b },
+			func(d *device) {
 				d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
 			},
 		},
 		{
-			"largest resizable BAR in the upper half of control",
-			func(b []byte) []byte { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b },
-			func(d *facts.PCIDevice) { d.ResizableBARs[0].MaxBytes = 1 << 48 },
+			"largest resizable BAR in the upper half of control", func(b bytes) bytes { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b },
+			func(d *device) { d.ResizableBARs[0].MaxBytes = 1 << 48 },
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			var got facts.PCIDevice
+			var got device
 			readConfig(&got, test.change(configOf()))
 			want := full
 			want.Link = new(*full.Link)
