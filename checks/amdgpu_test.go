@@ -27,9 +27,7 @@ import (
 func gatherAMD(t *testing.T, m *machine.Memory) *facts.Facts {
 	t.Helper()
 	f, _ := Gather(t.Context(), host.New(m), gather.Options{})
-	if f.GPUs == nil || f.Links == nil {
-		t.Fatalf("no GPUs or links: %v", f.Unknown)
-	}
+	expect.Must(t, f.GPUs != nil && f.Links != nil, "no GPUs or links: %v", f.Unknown)
 	return f
 }
 
@@ -88,9 +86,7 @@ func TestAMDAccelerator(t *testing.T) {
 			t.Errorf("pair %+v", p)
 		}
 	}
-	if pairs != 28 {
-		t.Errorf("%d pairs, want 28", pairs)
-	}
+	expect.That(t, pairs == 28, "%d pairs, want 28", pairs)
 	busy := busyAMD(t.Context(), host.New(m), 0)
 	if want := (probe.User{PID: 777, Program: "python3"}); len(busy) != 1 || busy["0000:08:00.0"] != want {
 		t.Errorf("busy: %v", busy)
@@ -270,9 +266,7 @@ func TestAMDTopologyUnreadable(t *testing.T) {
 			if i >= 0 {
 				got = gapsOfGPUs(f)[i]
 			}
-			if got != tt.want {
-				t.Errorf("unknown:\n got %q\nwant %q", got, tt.want)
-			}
+			expect.That(t, got == tt.want, "unknown:\n got %q\nwant %q", got, tt.want)
 		})
 	}
 }
@@ -306,9 +300,7 @@ func TestAMDNoTopology(t *testing.T) {
 				t.Errorf("unknown: %q does not tell %q", gapsOfGPUs(f), tt.want)
 			}
 			for _, p := range f.Links.Pairs {
-				if p.Accessible != nil || p.LinkType != "" {
-					t.Errorf("pair %+v", p)
-				}
+				expect.That(t, p.Accessible == nil && p.LinkType == "", "pair %+v", p)
 			}
 		})
 	}
@@ -353,9 +345,7 @@ func TestAMDPartitions(t *testing.T) {
 				m.AddFile(fmt.Sprintf("%s/42/vram_%d", kfdProcesses, 1000+p), []byte("1048576\n"))
 			}
 			f := gatherAMD(t, m)
-			if len(f.GPUs.Devices) != 8 {
-				t.Fatalf("%d GPUs, want 8", len(f.GPUs.Devices))
-			}
+			expect.Must(t, len(f.GPUs.Devices) == 8, "%d GPUs, want 8", len(f.GPUs.Devices))
 			g := f.GPUs.Devices[0]
 			want := &facts.KFDNode{Node: 2, GPUID: 1000, Hive: "0x0200000000000001", Nodes: []int{2, 3, 4, 5, 6, 7, 8, 9}}
 			expect.NoDiff(t, want, g.KFD, "node")
@@ -500,9 +490,7 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 	var file strings.Builder
 	expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "test"}))
 	for _, secret := range []string{"9876543210987654321", "1234567890123456789"} {
-		if strings.Contains(file.String(), secret) {
-			t.Errorf("the snapshot shows %s", secret)
-		}
+		expect.That(t, !strings.Contains(file.String(), secret), "the snapshot shows %s", secret)
 	}
 	expect.Equal(t, fmt.Sprintf("%#016x", uint64(9876543210987654321)), live.GPUs.Devices[0].KFD.Hive, "hive")
 	hives := make(map[string]bool)
@@ -560,9 +548,7 @@ func FuzzKFD(f *testing.F) {
 			t.Errorf("%d GPUs", n)
 		}
 		for _, p := range pci.Facts.Links.Pairs {
-			if p.XGMIGBps < 0 || p.XGMIGBps > 10_000_000 {
-				t.Errorf("%v GB/s", p.XGMIGBps)
-			}
+			expect.That(t, p.XGMIGBps >= 0 && p.XGMIGBps <= 10_000_000, "%v GB/s", p.XGMIGBps)
 		}
 	})
 }

@@ -142,7 +142,5 @@ func TestDue(t *testing.T) {
 		}
 	}
 	g := gather.New(nil, &facts.Facts{}, gather.Options{CollectivesIfDue: true})
-	if due(g) {
-		t.Error("without the probe of pairs, they are due")
-	}
+	expect.That(t, !due(g), "without the probe of pairs, they are due")
 }

@@ -55,63 +55,50 @@ const (
 func TestGPUsJoin(t *testing.T) {
 	const a, b, c = "0000:06:00.0", "0000:07:00.0", "0000:08:00.0"
 	lost := func(index int) nvml.Device { return nvml.Device{Index: index, Error: "GPU_IS_LOST"} }
+	at := func(index int, address string) nvml.Device { return nvml.Device{Index: index, Address: address} }
+	pci := func(address string) facts.GPU { return facts.GPU{Address: address, Vendor: "nvidia", InPCI: true} }
+	both := func(index int, address string) facts.GPU {
+		return facts.GPU{Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(index)}
+	}
+	silent := func(g facts.GPU, index *int) facts.GPU {
+		g.Vendor, g.InNVML, g.Error, g.Index = "nvidia", true, "GPU_IS_LOST", index
+		return g
+	}
+	type (
+		devices = []nvml.Device
+		gpus    = []facts.GPU
+	)
 	for _, tt := range []struct {
 		name    string
 		pci     *facts.PCIFacts
-		devices []nvml.Device
-		want    []facts.GPU
+		devices devices
+		want    gpus
 	}{
-		{"none", gpuTree(), nil, []facts.GPU{}},
-		{"no PCI tree", nil, []nvml.Device{{Index: 0, Address: a}}, []facts.GPU{{Address: a, Vendor: "nvidia", InNVML: true, Index: new(0)}}},
-		{
-			"in order of address, not of index", gpuTree("nvidia "+a, "nvidia "+b),
-			[]nvml.Device{{Index: 0, Address: b}, {Index: 1, Address: a}},
-			[]facts.GPU{
-				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(1)},
-				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)},
-			},
-		},
-		{
-			"missing in NVML", gpuTree("nvidia "+a, "nvidia "+b),
-			[]nvml.Device{{Index: 0, Address: a}},
-			[]facts.GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InPCI: true}},
-		},
+		{"none", gpuTree(), nil, gpus{}},
+		{"no PCI tree", nil, devices{at(0, a)}, gpus{{Address: a, Vendor: "nvidia", InNVML: true, Index: new(0)}}},
+		{"in order of address, not of index", gpuTree("nvidia "+a, "nvidia "+b), devices{at(0, b), at(1, a)}, gpus{both(1, a), both(0, b)}},
+		{"missing in NVML", gpuTree("nvidia "+a, "nvidia "+b), devices{at(0, a)}, gpus{both(0, a), pci(b)}},
 		{
 			"missing in PCI", gpuTree("nvidia " + a),
-			[]nvml.Device{{Index: 0, Address: a}, {Index: 1, Address: b}},
-			[]facts.GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
+			devices{at(0, a), at(1, b)},
+			gpus{both(0, a), {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
 		},
-		{"AMD", gpuTree("amd " + a), nil, []facts.GPU{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
-		{
-			"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"),
-			[]nvml.Device{{Address: a}},
-			[]facts.GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}},
-		},
+		{"AMD", gpuTree("amd " + a), nil, gpus{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
+		{"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"), devices{at(0, a)}, gpus{both(0, a)}},
 		{
 			"one silent GPU is the one left over", gpuTree("nvidia "+a, "nvidia "+b, "vfio "+c),
-			[]nvml.Device{{Index: 0, Address: a}, lost(1)},
-			[]facts.GPU{
-				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)},
-				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST", Index: new(1)},
-				{Address: c, Vendor: "nvidia", InPCI: true},
-			},
+			devices{at(0, a), lost(1)},
+			gpus{both(0, a), silent(pci(b), new(1)), pci(c)},
 		},
 		{
 			"two with one error: which index is which is not known", gpuTree("nvidia "+a, "nvidia "+b),
-			[]nvml.Device{lost(0), lost(1)},
-			[]facts.GPU{
-				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST"},
-				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST"},
-			},
+			devices{lost(0), lost(1)},
+			gpus{silent(pci(a), nil), silent(pci(b), nil)},
 		},
 		{
 			"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b),
-			[]nvml.Device{lost(1)},
-			[]facts.GPU{
-				{Vendor: "nvidia", InNVML: true, Error: "GPU_IS_LOST", Index: new(1)},
-				{Address: a, Vendor: "nvidia", InPCI: true},
-				{Address: b, Vendor: "nvidia", InPCI: true},
-			},
+			devices{lost(1)},
+			gpus{silent(facts.GPU{}, new(1)), pci(a), pci(b)},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

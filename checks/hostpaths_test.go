@@ -48,9 +48,7 @@ func TestHostPaths(t *testing.T) {
 		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 		expect.NoDiff(t, tt.want, f.Links.Host(gpus[0].Address), "%s", tt.name)
 	}
-	if (*facts.LinkFacts)(nil).Host("x") != nil {
-		t.Error("a way without links")
-	}
+	expect.That(t, (*facts.LinkFacts)(nil).Host("x") == nil, "a way without links")
 }
 
 // TestExpectUplink checks that host copies are compared with a narrow uplink, and that one below a lane of
@@ -120,9 +118,7 @@ func TestCompareBenchmarks(t *testing.T) {
 			continue
 		}
 		expect.Equal(t, tt.want, fmt.Sprint(*p.ExpectedGBps, " x ", *p.Threshold, " by ", p.Basis), "%s", tt.name)
-		if tt.benchmark.Points[0].ExpectedGBps != nil {
-			t.Errorf("%s: the table of the texts was changed", tt.name)
-		}
+		expect.That(t, tt.benchmark.Points[0].ExpectedGBps == nil, "%s: the table of the texts was changed", tt.name)
 	}
 }
 

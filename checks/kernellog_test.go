@@ -31,9 +31,7 @@ func TestKernelLogUnreadable(t *testing.T) {
 		var m machine.Memory
 		m.AnswerError(machine.AskKernelLog, tt.err)
 		got := checktest.One(t, kernelLogCheck, &m)
-		if got.KernelLog != nil {
-			t.Errorf("%v: got a section, want none", tt.err)
-		}
+		expect.That(t, got.KernelLog == nil, "%v: got a section, want none", tt.err)
 		expect.NoDiff(t, []facts.Unknown{tt.want}, got.Unknown, "%v: unknown", tt.err)
 	}
 }

@@ -33,9 +33,7 @@ func TestLinkPaths(t *testing.T) {
 		for i := range gpus {
 			for j := i + 1; j < len(gpus); j++ {
 				p := f.Links.Between(gpus[j].Address, gpus[i].Address)
-				if p == nil {
-					t.Fatalf("no pair of GPUs %d and %d", i, j)
-				}
+				expect.Must(t, p != nil, "no pair of GPUs %d and %d", i, j)
 				if p.Kind != "gpu-gpu" || p.Path != wantPaths[i][j] {
 					t.Errorf("privileged %t: GPUs %d and %d are %s by %q, want gpu-gpu by %q", privileged, i, j, p.Kind, p.Path, wantPaths[i][j])
 				}
@@ -344,9 +342,7 @@ func TestLinksFlatVM(t *testing.T) {
 		t.Errorf("virtual topology = %v, want true", v)
 	}
 	expect.Equal(t, "off", f.IOMMU.Mode, "IOMMU mode")
-	if f.Links.Between(a, a) != nil || (*facts.LinkFacts)(nil).Between(a, b) != nil {
-		t.Error("a pair that is not there was found")
-	}
+	expect.That(t, f.Links.Between(a, a) == nil && (*facts.LinkFacts)(nil).Between(a, b) == nil, "a pair that is not there was found")
 }
 
 // TestLinksWithoutPCI has the management library show GPUs that /sys hides.

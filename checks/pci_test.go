@@ -326,7 +326,5 @@ func TestPCIReads(t *testing.T) {
 		t.Errorf("a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
 	}
 	reads, bytes = count(func(bus *pcitree.Bus) { bus.GPU(1, pcitree.Gen(5, 16)) })
-	if reads > 13 || bytes < 4096 {
-		t.Errorf("a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
-	}
+	expect.That(t, reads <= 13 && bytes >= 4096, "a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
 }

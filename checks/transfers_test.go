@@ -54,9 +54,7 @@ func TestExpect(t *testing.T) {
 			f := &facts.Facts{Links: &facts.LinkFacts{Pairs: []facts.Pair{c.pair}, VirtualTopology: &c.virtual}}
 			x := probe.Transfer{Test: c.test, Source: b, Destination: a, Outcome: probe.OK, GBps: &c.gbps}
 			judgeSpeed(f, c.devices, &x)
-			if x.Outcome != c.want {
-				t.Errorf("%s (%s), want %s", x.Outcome, x.Reason, c.want)
-			}
+			expect.That(t, x.Outcome == c.want, "%s (%s), want %s", x.Outcome, x.Reason, c.want)
 			if x.Outcome == probe.Slow && (x.Fraction == nil || x.Threshold == nil || !strings.Contains(x.Reason, "GB/s")) {
 				t.Errorf("slow without its reason: %+v", x)
 			}
@@ -176,9 +174,7 @@ func TestExpectUnderLoad(t *testing.T) {
 						if x.Outcome != want || (x.Cause == probe.CauseBusy) != busy || busy != (x.User != nil && strings.Contains(x.Reason, of)) {
 							t.Errorf("%s of %s, %s, %g GB/s, %s: %s (%s), want %s", use, of, test, gbps, outcome, x.Outcome, x.Reason, want)
 						}
-						if *x.GBps != gbps || used != (x.Threshold == nil) {
-							t.Errorf("%s of %s, %s, %s: %+v", use, of, test, outcome, x)
-						}
+						expect.That(t, *x.GBps == gbps && used == (x.Threshold == nil), "%s of %s, %s, %s: %+v", use, of, test, outcome, x)
 						// A recording is judged again, where nobody may be seen any more.
 						again := x
 						judgeSpeed(&facts.Facts{Links: f.Links}, 2, &again)
@@ -210,9 +206,7 @@ func TestWithoutOwn(t *testing.T) {
 				t.Errorf("of %d that can be seen and %d that cannot %d are left, want %d", n, k, len(left), want)
 			}
 			for _, pid := range seen[:n] {
-				if !slices.ContainsFunc(left, func(p nvml.Process) bool { return p.PID == pid }) {
-					t.Errorf("process %d was left out", pid)
-				}
+				expect.That(t, slices.ContainsFunc(left, func(p nvml.Process) bool { return p.PID == pid }), "process %d was left out", pid)
 			}
 		}
 	}

@@ -65,13 +65,9 @@ func TestRemediesAndRulesMeet(t *testing.T) {
 // TestVerify checks that gpudoctor's own command stands first.
 func TestVerify(t *testing.T) {
 	for _, r := range builtin(t).Remedies() {
-		if !strings.HasPrefix(r.Verify, "{{check}}") {
-			t.Errorf("%s: verify = %q, which does not begin with {{check}}", r.ID, r.Verify)
-		}
+		expect.That(t, strings.HasPrefix(r.Verify, "{{check}}"), "%s: verify = %q, which does not begin with {{check}}", r.ID, r.Verify)
 		for _, source := range r.Sources {
-			if !strings.HasPrefix(source, "https://") {
-				t.Errorf("%s: source %q is not https", r.ID, source)
-			}
+			expect.That(t, strings.HasPrefix(source, "https://"), "%s: source %q is not https", r.ID, source)
 		}
 	}
 }
@@ -174,9 +170,7 @@ func TestLoadWith(t *testing.T) {
 func TestCheck(t *testing.T) {
 	err := builtin(t).Check([]rules.Rule{{File: "pcie/x.rego", Remedies: []string{"iommu-pt", "iomu-pt"}}})
 	want := `pcie/x.rego: unknown remedy "iomu-pt"; did you mean iommu-pt?`
-	if err == nil || err.Error() != want {
-		t.Errorf("Check = %v, want %s", err, want)
-	}
+	expect.That(t, err != nil && err.Error() == want, "Check = %v, want %s", err, want)
 }
 
 // FuzzDecode checks that no file makes the loader panic.

@@ -51,8 +51,6 @@ findings contains {} if false
 			}
 			got = strings.Join(all, ", ")
 		}
-		if !strings.Contains(got, want) {
-			t.Errorf("areas [%s]: got %q, want %q", named, got, want)
-		}
+		expect.That(t, strings.Contains(got, want), "areas [%s]: got %q, want %q", named, got, want)
 	}
 }

@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestWeigh checks that of the candidates of a finding those come first of which nothing
@@ -53,9 +55,7 @@ func TestWeighOwnRemedies(t *testing.T) {
 	set := loaded(t)
 	f := Finding{Rule: "failure-area", Cause: "other", Remedies: []string{"reboot"}}
 	set.weigh(&f, &Verdict{}, nil)
-	if f.Cause != "other" {
-		t.Errorf("cause %s without candidates", f.Cause)
-	}
+	expect.That(t, f.Cause == "other", "cause %s without candidates", f.Cause)
 	for _, cause := range []string{"oom", "firewall", "no-such-cause", "wrong-nic", "gpu-fault"} {
 		f.Candidates = append(f.Candidates, Candidate{Cause: cause, For: "a reason"})
 	}

@@ -34,9 +34,7 @@ func TestCausesAreNamed(t *testing.T) {
 				rule, ok := set.Rule(f.Rule)
 				return ok && !rule.LastResort && (row.Verdict == nil || len(row.Verdict.When) > 0 || f.Rule == row.Verdict.Rule)
 			})
-			if !named {
-				t.Errorf("%s states a cause, and %q has no finding that names one", row.ID, example)
-			}
+			expect.That(t, named, "%s states a cause, and %q has no finding that names one", row.ID, example)
 		}
 	}
 }

@@ -390,9 +390,7 @@ func TestInputValue(t *testing.T) {
 	if diff := cmp.Diff(strings.Split(want.String(), ","), strings.Split(got.String(), ",")); diff != "" {
 		t.Errorf("input (-JSON +got):\n%s", diff)
 	}
-	if got.Compare(want) != 0 {
-		t.Error("the values differ although their texts do not")
-	}
+	expect.That(t, got.Compare(want) == 0, "the values differ although their texts do not")
 }
 
 // withoutNull drops the members of objects that are null.
@@ -464,9 +462,7 @@ func TestLoadWith(t *testing.T) {
 			}
 			expect.Equal(t, tt.want, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), "error")
 			p, ok := errors.AsType[*Problem](err)
-			if !ok {
-				t.Errorf("error is a %T, want a *Problem", err)
-			}
+			expect.That(t, ok, "error is a %T, want a *Problem", err)
 			if want := `name what it is part of: "gpus.devices[].ecc"`; name == "needs a constant" && p.Hint != want {
 				t.Errorf("hint = %q, want %q", p.Hint, want)
 			}
@@ -557,7 +553,5 @@ func TestOldKernelEvents(t *testing.T) {
 	if diff := cmp.Diff(want, of(f)); diff != "" || len(want) < 8 {
 		t.Errorf("%d findings with ids, without (-want +got):\n%s", len(want), diff)
 	}
-	if f.KernelLog.Events[0].ID != "" {
-		t.Error("the facts were changed in place")
-	}
+	expect.That(t, f.KernelLog.Events[0].ID == "", "the facts were changed in place")
 }

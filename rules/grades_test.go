@@ -69,14 +69,10 @@ func TestGradesAreNamed(t *testing.T) {
 		code += libraries.String()
 		for _, name := range slices.Sorted(maps.Keys(rule.Grades)) {
 			graded++
-			if !strings.Contains(code, `"`+name+`"`) {
-				t.Errorf("%s: no finding has the grade %s", rule.File, name)
-			}
+			expect.That(t, strings.Contains(code, `"`+name+`"`), "%s: no finding has the grade %s", rule.File, name)
 		}
 	}
-	if graded == 0 {
-		t.Error("no rule has a grade")
-	}
+	expect.That(t, graded != 0, "no rule has a grade")
 }
 
 // TestGradeFaults checks that what is wrong with grades is said with their name.
@@ -128,9 +124,7 @@ func TestGraded(t *testing.T) {
 		f, fault := readFinding(rule, v)
 		switch {
 		case want.Message == "":
-			if fault == "" {
-				t.Errorf("%s: no fault: %+v", text, f)
-			}
+			expect.That(t, fault != "", "%s: no fault: %+v", text, f)
 		case fault != "" || f.Severity != want.Severity || f.Confidence != want.Confidence || !slices.Equal(f.Remedies, want.Remedies) || f.Message != want.Message:
 			t.Errorf("%s: %+v, %s; want %+v", text, f, fault, want)
 		}

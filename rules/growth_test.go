@@ -256,9 +256,7 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 	t.Logf("%d ways to grow, %d of them measured", tried, m.measured)
-	if m.measured < 150 {
-		t.Errorf("only %d of %d ways to grow were measured", m.measured, tried)
-	}
+	expect.That(t, m.measured >= 150, "only %d of %d ways to grow were measured", m.measured, tried)
 }
 
 // grows fails the test where a rule takes too many steps more than facts grow.

@@ -115,9 +115,7 @@ func TestAttacks(t *testing.T) {
 			for _, f := range v.Findings {
 				found = append(found, f.Rule)
 			}
-			if !slices.Equal(found, []string{"honest", "other"}) {
-				t.Errorf("found %v", found)
-			}
+			expect.That(t, slices.Equal(found, []string{"honest", "other"}), "found %v", found)
 			if len(v.Skipped) != 1 || v.Skipped[0].Rule != "attack" || !v.Skipped[0].Fault {
 				t.Errorf("skipped %+v, passed %v", v.Skipped, v.Passed)
 			}

@@ -135,9 +135,7 @@ func TestLibraryBites(t *testing.T) {
 				t.Errorf("faults = %q, want %q", got, tt.want)
 			}
 			for _, f := range got {
-				if strings.Contains(f, "\n") {
-					t.Errorf("fault %q has several lines", f)
-				}
+				expect.That(t, !strings.Contains(f, "\n"), "fault %q has several lines", f)
 			}
 		})
 	}
@@ -588,11 +586,7 @@ func TestForbiddenBuiltins(t *testing.T) {
 		"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "time.now_ns", "uuid.rfc4122",
 	} {
 		named := func(b *ast.Builtin) bool { return b.Name == name }
-		if !slices.ContainsFunc(all, named) {
-			t.Errorf("OPA has no function %s", name)
-		}
-		if slices.ContainsFunc(capabilities().Builtins, named) {
-			t.Errorf("a rule may call %s", name)
-		}
+		expect.That(t, slices.ContainsFunc(all, named), "OPA has no function %s", name)
+		expect.That(t, !slices.ContainsFunc(capabilities().Builtins, named), "a rule may call %s", name)
 	}
 }

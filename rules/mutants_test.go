@@ -71,9 +71,7 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	t.Logf("%d mutants of %d machines", tried, len(machines))
-	if tried < kindsTried || kindsTried < 100 {
-		t.Errorf("%d mutants of %d kinds of facts", tried, kindsTried)
-	}
+	expect.That(t, tried >= kindsTried && kindsTried >= 100, "%d mutants of %d kinds of facts", tried, kindsTried)
 }
 
 // refuting are kinds of facts that show to be harmless what is a fault without them.

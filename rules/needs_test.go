@@ -82,9 +82,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 		}
 	}
 	for _, rule := range set.Rules() {
-		if passing[rule.ID] == 0 {
-			t.Errorf("%s passes in no healthy document, so that nothing shows what it needs", rule.ID)
-		}
+		expect.That(t, passing[rule.ID] != 0, "%s passes in no healthy document, so that nothing shows what it needs", rule.ID)
 	}
 	t.Logf("%d needs of %d rules taken away", tried, len(passing))
 }
@@ -148,9 +146,7 @@ func TestConditions(t *testing.T) {
 		if given := tt.facts.Logs != nil || tt.facts.Texts != nil; holds("texts-given") != given || holds("job-told-if-given") != (!given || holds("job-told")) {
 			t.Errorf("%s: texts are given: %v; job-told-if-given: %v", name, holds("texts-given"), holds("job-told-if-given"))
 		}
-		if strings.Join(got, " ") != tt.want {
-			t.Errorf("%s: %q hold, want %q", name, got, tt.want)
-		}
+		expect.That(t, strings.Join(got, " ") == tt.want, "%s: %q hold, want %q", name, got, tt.want)
 	}
 }
 
@@ -216,9 +212,7 @@ func TestHealthyCasesPass(t *testing.T) {
 		}
 		judged++
 	}
-	if judged != len(set.Rules()) {
-		t.Errorf("%d healthy cases of %d rules", judged, len(set.Rules()))
-	}
+	expect.That(t, judged == len(set.Rules()), "%d healthy cases of %d rules", judged, len(set.Rules()))
 }
 
 // saysNo are kinds of facts whose absence says no, or which something else
@@ -308,9 +302,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 			t.Errorf("%s needs no exception", key)
 		}
 	}
-	if len(fired) != len(set.Rules()) {
-		t.Errorf("%d of %d rules fire in a case", len(fired), len(set.Rules()))
-	}
+	expect.That(t, len(fired) == len(set.Rules()), "%d of %d rules fire in a case", len(fired), len(set.Rules()))
 	t.Logf("%d times a kind of fact was taken from a rule that fires, of %d rules", tried, len(fired))
 }
 
@@ -333,13 +325,9 @@ func TestNothingKnownNothingPasses(t *testing.T) {
 	for _, f := range []*facts.Facts{{}, {Schema: facts.FactsSchema}, {Texts: []facts.Text{{Name: "x"}}}, {Logs: &facts.LogFacts{}}} {
 		for _, profile := range []Profile{Training, Image, Launch} {
 			v := expect.Value(set.Evaluate(t.Context(), f, Options{Profile: profile}))(t)
-			if len(v.Passed)+len(v.Findings) > 0 {
-				t.Errorf("%+v, profile %s: %v passed, found %v", f, profile, v.Passed, v.Findings)
-			}
+			expect.That(t, len(v.Passed)+len(v.Findings) == 0, "%+v, profile %s: %v passed, found %v", f, profile, v.Passed, v.Findings)
 			for id, why := range v.NotApplicable {
-				if why != noTexts || toldByTexts(f) {
-					t.Errorf("%+v, profile %s: %s does not apply: %s", f, profile, id, why)
-				}
+				expect.That(t, why == noTexts && !toldByTexts(f), "%+v, profile %s: %s does not apply: %s", f, profile, id, why)
 			}
 		}
 	}
@@ -410,9 +398,7 @@ func TestOneLineTexts(t *testing.T) {
 		}
 	}
 	t.Logf("%d lines, %d different ones of %d kinds", len(lines), len(shapes), len(kinds))
-	if len(kinds) < 80 || len(shapes) < 300 {
-		t.Errorf("%d different lines of %d kinds were judged", len(shapes), len(kinds))
-	}
+	expect.That(t, len(kinds) >= 80 && len(shapes) >= 300, "%d different lines of %d kinds were judged", len(shapes), len(kinds))
 }
 
 // shapeOf is the kinds of facts in a document, without the fields of messages,

@@ -56,9 +56,7 @@ func TestOwnMessages(t *testing.T) {
 			}
 		}
 	}
-	if ownlog.Join(nil, nil) != nil || ownlog.Join(nil, &probe.Collectives{}) != nil {
-		t.Error("what was not run says something")
-	}
+	expect.That(t, ownlog.Join(nil, nil) == nil && ownlog.Join(nil, &probe.Collectives{}) == nil, "what was not run says something")
 }
 
 // TestOwnLogCauses checks that what the probe's library says of a failure is judged as in a job's log, that the
@@ -70,9 +68,7 @@ func TestOwnLogCauses(t *testing.T) {
 		f := &facts.Facts{GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "0000:06:00.0", Vendor: "nvidia"}, {Address: "0000:07:00.0", Vendor: "nvidia"}}}, Collectives: c}
 		v := expect.Value(set.Evaluate(context.Background(), f, Options{}))(t)
 		for _, s := range v.Skipped {
-			if s.Fault {
-				t.Errorf("%s: %+v", s.Rule, s.Missing)
-			}
+			expect.That(t, !s.Fault, "%s: %+v", s.Rule, s.Missing)
 		}
 		return v.Findings
 	}
@@ -88,9 +84,7 @@ func TestOwnLogCauses(t *testing.T) {
 			found := judge(ranWith(outcome, probe.OK, 0, ownMessage(t, probe.ArmConfigured, tt.line)))
 			first := found[0]
 			if tt.rule == "" {
-				if first.Rule != "collective-failed" || has(found, "job-failed") {
-					t.Errorf("%q, %s: found %+v", tt.line, outcome, found)
-				}
+				expect.That(t, first.Rule == "collective-failed" && !has(found, "job-failed"), "%q, %s: found %+v", tt.line, outcome, found)
 				continue
 			}
 			if first.Rule != tt.rule || !has(first.Explains, "collective-failed") || has(found, "collective-failed") || has(first.Explains, "job-failed") {

@@ -85,9 +85,7 @@ func TestCircular(t *testing.T) {
 			}
 		}
 	}
-	if refused == 0 || refused == len(keys)*len(keys)*len(keys)*len(keys) {
-		t.Errorf("%d were refused", refused)
-	}
+	expect.That(t, refused != 0 && refused != len(keys)*len(keys)*len(keys)*len(keys), "%d were refused", refused)
 }
 
 // TestFirstOf enumerates which of three kinds of findings hold, beside one that
@@ -115,9 +113,7 @@ func TestFirstOf(t *testing.T) {
 		if first != "" {
 			want[first] = 2
 		}
-		if fmt.Sprint(counts) != fmt.Sprint(want) {
-			t.Errorf("of %b: %v, want %v", mask, counts, want)
-		}
+		expect.That(t, fmt.Sprint(counts) == fmt.Sprint(want), "of %b: %v, want %v", mask, counts, want)
 	}
 }
 

@@ -92,9 +92,7 @@ func TestNoCodeReadsProse(t *testing.T) {
 		}
 	}
 	t.Logf("%d calls that look into a text, in %d Go files and %d rules and libraries", calls, goFiles, len(modules))
-	if goFiles < 100 || len(modules) < 50 {
-		t.Errorf("%d Go files and %d Rego files were looked at", goFiles, len(modules))
-	}
+	expect.That(t, goFiles >= 100 && len(modules) >= 50, "%d Go files and %d Rego files were looked at", goFiles, len(modules))
 }
 
 // isProse reports whether a name is one of those that hold prose.
@@ -293,9 +291,7 @@ func TestProseIsSeen(t *testing.T) {
 		"func() { switch u.Reason { case \"x\": default: f() } }()": 1,
 	} {
 		lines, _, err := goProse("rules/x.go", []byte("package p\n\nfunc f() {\n\t"+body+"\n}\n"))
-		if err != nil || len(lines) != want {
-			t.Errorf("%s: %q, %v, want %d", body, lines, err, want)
-		}
+		expect.That(t, err == nil && len(lines) == want, "%s: %q, %v, want %d", body, lines, err, want)
 	}
 	if lines, _, err := goProse("checks/x.go", []byte("package p\n\nfunc f() { strings.Cut(words, x); strings.Cut(why, x) }\n")); err != nil || len(lines) != 1 {
 		t.Errorf("in package checks: %q, %v", lines, err)

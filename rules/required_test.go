@@ -35,18 +35,14 @@ func TestGoldenRequired(t *testing.T) {
 func TestRequired(t *testing.T) {
 	used := map[string]bool{"": true}
 	for _, r := range data.Required().Required {
-		if !inFacts(r.Fact) {
-			t.Errorf("%s is no fact", r.Fact)
-		}
+		expect.That(t, inFacts(r.Fact), "%s is no fact", r.Fact)
 		for _, name := range []string{r.Holds, r.If} {
 			if c := requirements[name]; name != "" && (c.holds == nil || c.is == "") {
 				t.Errorf("%s: no condition %q", r.Fact, name)
 			}
 			used[name] = true
 		}
-		if len(r.Profiles) == 0 || r.Reason == "" {
-			t.Errorf("%s: no profile, or no reason", r.Fact)
-		}
+		expect.That(t, len(r.Profiles) > 0 && r.Reason != "", "%s: no profile, or no reason", r.Fact)
 		for _, p := range r.Profiles {
 			if p := Profile(p); p != Training && p != Image && p != Launch {
 				t.Errorf("%s: no profile %q", r.Fact, p)
@@ -54,8 +50,6 @@ func TestRequired(t *testing.T) {
 		}
 	}
 	for name := range requirements {
-		if !used[name] {
-			t.Errorf("no row uses %s", name)
-		}
+		expect.That(t, used[name], "no row uses %s", name)
 	}
 }

@@ -88,9 +88,7 @@ func TestSchemaTakesFacts(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = schema.Validate(doc)
-			if (err == nil) != tt.valid {
-				t.Errorf("Validate(%s) = %v, want valid = %v", tt.facts, err, tt.valid)
-			}
+			expect.That(t, (err == nil) == tt.valid, "Validate(%s) = %v, want valid = %v", tt.facts, err, tt.valid)
 		})
 	}
 }

@@ -164,9 +164,7 @@ func TestSourcesOfGPUs(t *testing.T) {
 					got := verdict(v.machine(s))
 					combinations++
 					for _, i := range lacks {
-						if found(got, addressOf(i), names[source]) == silent {
-							t.Errorf("%s: %v", where, got.Findings)
-						}
+						expect.That(t, found(got, addressOf(i), names[source]) != silent, "%s: %v", where, got.Findings)
 					}
 					for name, unknown := range unread {
 						f := v.machine(s)

@@ -96,14 +96,10 @@ func TestTableRemedies(t *testing.T) {
 	}
 	for id, remedies := range all {
 		rule, ok := s.Rule(id)
-		if !ok {
-			t.Errorf("no rule %s", id)
-		}
+		expect.That(t, ok, "no rule %s", id)
 		slices.Sort(remedies)
 		for _, remedy := range slices.Compact(remedies) {
-			if !slices.Contains(rule.Remedies, remedy) {
-				t.Errorf("%s: its table has the remedy %s, its metadata does not", id, remedy)
-			}
+			expect.That(t, slices.Contains(rule.Remedies, remedy), "%s: its table has the remedy %s, its metadata does not", id, remedy)
 		}
 	}
 }
@@ -139,14 +135,10 @@ func TestCircumstances(t *testing.T) {
 			}
 		}
 		for name := range can {
-			if !used[name] {
-				t.Errorf("%s: no row of the table names the circumstance %q", file, name)
-			}
+			expect.That(t, used[name], "%s: no row of the table names the circumstance %q", file, name)
 		}
 		for _, id := range names.messages {
-			if !messages[id] {
-				t.Errorf("the table of %s names the message %q, which the catalogue lacks", file, id)
-			}
+			expect.That(t, messages[id], "the table of %s names the message %q, which the catalogue lacks", file, id)
 		}
 	}
 }

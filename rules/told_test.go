@@ -84,9 +84,7 @@ func TestVerdicts(t *testing.T) {
 			checkTold(t, said[0], got[at])
 		}
 	}
-	if tried == 0 {
-		t.Error("no row has a verdict")
-	}
+	expect.That(t, tried != 0, "no row has a verdict")
 }
 
 // TestVerdictsOfRoles checks that a message which says only of what kind a failure is, or
@@ -105,9 +103,7 @@ func TestVerdictsOfRoles(t *testing.T) {
 			t.Errorf("%s has the role %s, and its verdict is confirmed by nothing else", row.ID, row.Role)
 		}
 	}
-	if tried == 0 {
-		t.Error("no row of these roles has a verdict")
-	}
+	expect.That(t, tried != 0, "no row of these roles has a verdict")
 }
 
 // grades are all that a verdict may say.
@@ -144,12 +140,8 @@ func checkTold(t *testing.T, said utterance, got Finding) {
 	if strings.ContainsAny(text, "{}") || strings.Contains(got.Message, message.UnknownWords) {
 		t.Errorf("%s: the text has a gap: %s", said.ID, got.Message)
 	}
-	if got.Severity.Rank() == len(severities) {
-		t.Errorf("%s: the severity %q is none of %q", said.ID, got.Severity, severities)
-	}
-	if got.Confidence.Rank() == len(confidences) {
-		t.Errorf("%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
-	}
+	expect.That(t, got.Severity.Rank() != len(severities), "%s: the severity %q is none of %q", said.ID, got.Severity, severities)
+	expect.That(t, got.Confidence.Rank() != len(confidences), "%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
 	if (got.Order == nil) != (said.event != "") || len(got.Remedies) == 0 {
 		t.Errorf("%s: a finding without order or remedies: %+v", said.ID, got)
 	}
@@ -221,9 +213,7 @@ func TestToldConditions(t *testing.T) {
 			checkTold(t, messages[id][0], f[0])
 		}
 	}
-	if gaveWay == 0 || graded == 0 {
-		t.Errorf("%d rows or conditions before which a verdict gives way, %d grades", gaveWay, graded)
-	}
+	expect.That(t, gaveWay != 0 && graded != 0, "%d rows or conditions before which a verdict gives way, %d grades", gaveWay, graded)
 }
 
 // TestToldAlso checks that the facts of a condition that is also shown are evidence where
@@ -250,9 +240,7 @@ func TestToldAlso(t *testing.T) {
 			}
 		}
 	}
-	if tried == 0 {
-		t.Error("no verdict shows a condition")
-	}
+	expect.That(t, tried != 0, "no verdict shows a condition")
 }
 
 // TestToldParams checks that a list of a parameter is of all messages, each value once.
@@ -303,9 +291,7 @@ func TestConditionNames(t *testing.T) {
 				written, _ := key.Elem(0).Value.(ast.String)
 				name = string(written)
 			}
-			if name == "" {
-				t.Errorf("%s: the name of a condition is to be written out", rule.Location)
-			}
+			expect.That(t, name != "", "%s: the name of a condition is to be written out", rule.Location)
 			if other := files[name]; other != "" && other != file {
 				t.Errorf("%s is defined in %s and in %s", name, other, file)
 			}
@@ -321,15 +307,11 @@ func TestConditionNames(t *testing.T) {
 		names, values := v.Conditions()
 		for _, name := range names {
 			used["holds"][name] = true
-			if !defined["holds"][name] {
-				t.Errorf("%s: no condition %s in %s", id, name, where)
-			}
+			expect.That(t, defined["holds"][name], "%s: no condition %s in %s", id, name, where)
 		}
 		for _, name := range values {
 			used["values"][name] = true
-			if !defined["values"][name] {
-				t.Errorf("%s: no value %s in %s", id, name, where)
-			}
+			expect.That(t, defined["values"][name], "%s: no value %s in %s", id, name, where)
 		}
 		others := slices.Concat(v.When, v.Unless, v.Also)
 		for _, c := range v.Grades {
@@ -342,15 +324,11 @@ func TestConditionNames(t *testing.T) {
 		}
 	}
 	for name := range defined["shown"] {
-		if !defined["holds"][name] {
-			t.Errorf("%s: %s is shown and is no condition", where, name)
-		}
+		expect.That(t, defined["holds"][name], "%s: %s is shown and is no condition", where, name)
 	}
 	for set, names := range used {
 		for name := range defined[set] {
-			if !names[name] {
-				t.Errorf("%s: no verdict uses %s", where, name)
-			}
+			expect.That(t, names[name], "%s: no verdict uses %s", where, name)
 		}
 	}
 }
@@ -395,9 +373,7 @@ func TestFailedConditions(t *testing.T) {
 			untold++
 		}
 	}
-	if untold == 0 {
-		t.Error("no verdict waits for a condition")
-	}
+	expect.That(t, untold != 0, "no verdict waits for a condition")
 }
 
 // TestToldSubjects checks that there is a finding for each GPU where the subject has a place,

@@ -25,9 +25,7 @@ func TestAttempts(t *testing.T) {
 		attempt.Connection:   {Outcome: attempt.OK, Interface: "eth0", Address: "10.0.0.5"},
 	}}).build())
 	c := got.Container
-	if c.GetMempolicy != "SIGSYS" || c.Mlock != "ok" {
-		t.Errorf("got %q and %q", c.GetMempolicy, c.Mlock)
-	}
+	expect.That(t, c.GetMempolicy == "SIGSYS" && c.Mlock == "ok", "got %q and %q", c.GetMempolicy, c.Mlock)
 	want := &facts.Attempts{
 		LockedMemory: &facts.Attempt{Outcome: "ok", Bytes: 64 << 20},
 		SetMempolicy: &facts.Attempt{Outcome: "ok"}, Mbind: &facts.Attempt{Outcome: "refused", Call: "mbind", Errno: "EPERM"}, MovePages: &facts.Attempt{Outcome: "ok"},
@@ -83,9 +81,7 @@ func TestAttemptsAreUntrusted(t *testing.T) {
 			t.Errorf("%s: get_mempolicy is unknown without a reason", name)
 		}
 		if c.Attempts == nil {
-			if reasonOf(got, "attempts") == "" {
-				t.Errorf("%s: nothing was tried, without a reason", name)
-			}
+			expect.That(t, reasonOf(got, "attempts") != "", "%s: nothing was tried, without a reason", name)
 			continue
 		}
 		if c.Attempts.Mbind != nil || c.Attempts.LockedMemory != nil || reasonOf(got, "attempts.mbind") == "" || reasonOf(got, "attempts.locked_memory") == "" {

@@ -271,9 +271,7 @@ func FuzzCgroup(f *testing.F) {
 	f.Add([]byte("::\n1:a,b:x\n0::/../..\n"))
 	f.Fuzz(func(t *testing.T, groups []byte) {
 		for _, group := range parseCgroup(groups) {
-			if !path.IsAbs(group) || path.Clean(group) != group {
-				t.Errorf("group %q", group)
-			}
+			expect.That(t, path.IsAbs(group) && path.Clean(group) == group, "group %q", group)
 		}
 	})
 }

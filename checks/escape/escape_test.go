@@ -23,9 +23,7 @@ func TestVisible(t *testing.T) {
 		}
 	}
 	for _, r := range " aZ~äß中日本ギ→°µ✓é" {
-		if !Visible(r) {
-			t.Errorf("%q is not visible", r)
-		}
+		expect.That(t, Visible(r), "%q is not visible", r)
 	}
 }
 
@@ -41,9 +39,7 @@ func TestJSON(t *testing.T) {
 	raw := expect.Value(json.Marshal(all.String()))(t)
 	escaped := JSON(raw)
 	for _, r := range string(escaped) {
-		if !Visible(r) {
-			t.Fatalf("%U is not escaped", r)
-		}
+		expect.Must(t, Visible(r), "%U is not escaped", r)
 	}
 	var got string
 	if err := json.Unmarshal(escaped, &got); err != nil || got != all.String() {

@@ -182,12 +182,8 @@ func TestReads(t *testing.T) {
 			}
 			slices.Sort(parts)
 			slices.Reverse(parts)
-			if strings.Join(parts, " ") != want {
-				t.Errorf("got %v, want %s: %v", parts, want, unknown)
-			}
-			if (want == "") != (len(unknown) > 0) {
-				t.Errorf("unknown: %v", unknown)
-			}
+			expect.That(t, strings.Join(parts, " ") == want, "got %v, want %s: %v", parts, want, unknown)
+			expect.That(t, (want == "") == (len(unknown) > 0), "unknown: %v", unknown)
 		})
 	}
 }
@@ -308,9 +304,7 @@ func TestPairs(t *testing.T) {
 			count, seen := 0, map[string]bool{}
 			for _, n := range list {
 				count += len(with[n.name])
-				if len(with[n.name]) == 0 {
-					t.Errorf("%d GPUs, %d NICs: %s has no GPU", gpus, nics, n.name)
-				}
+				expect.That(t, len(with[n.name]) > 0, "%d GPUs, %d NICs: %s has no GPU", gpus, nics, n.name)
 				for _, g := range with[n.name] {
 					least := data.PathRank("")
 					for _, other := range list {
@@ -319,13 +313,9 @@ func TestPairs(t *testing.T) {
 					seen[g] = seen[g] || distance(f, g, n.address) == least
 				}
 			}
-			if count > gpus+nics {
-				t.Errorf("%d GPUs, %d NICs: %d pairs", gpus, nics, count)
-			}
+			expect.That(t, count <= gpus+nics, "%d GPUs, %d NICs: %d pairs", gpus, nics, count)
 			for _, g := range gpusOf(f) {
-				if !seen[g] {
-					t.Errorf("%d GPUs, %d NICs: %s is not tried with its nearest NIC", gpus, nics, g)
-				}
+				expect.That(t, seen[g], "%d GPUs, %d NICs: %s is not tried with its nearest NIC", gpus, nics, g)
 			}
 			if n := len(tries(list, with)); n != len(list)+2*count || n > maxTried {
 				t.Errorf("%d tries", n)

@@ -344,9 +344,7 @@ func sparse(tb testing.TB, size int64) []byte {
 	records := record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.name", "usr/lib/libnccl.so.2") + record("GNU.sparse.realsize", fmt.Sprint(size))
 	whole := record("comment", strings.Repeat("s", 400))
 	records += record("comment", strings.Repeat("s", len(whole)-len(records)-len("000 comment=\n")))
-	if len(records) != len(whole) {
-		tb.Fatalf("%d bytes of records, want %d", len(records), len(whole))
-	}
+	expect.Must(tb, len(records) == len(whole), "%d bytes of records, want %d", len(records), len(whole))
 	return bytes.Replace(b.Bytes(), []byte(whole), []byte(records), 1)
 }
 
@@ -404,14 +402,10 @@ func FuzzLayer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		img, err := image.Open(t.Context(), layout(t, raw, nil), true, image.Options{Limits: limits})
 		if err != nil {
-			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("more than a line: %q", err)
-			}
+			expect.That(t, !strings.Contains(err.Error(), "\n"), "more than a line: %q", err)
 			return
 		}
 		got, _ := checks.GatherImage(t.Context(), img, gather.Options{})
-		if got.Libraries == nil || int64(got.Image.Files) > limits.Entries {
-			t.Errorf("got %+v", got)
-		}
+		expect.That(t, got.Libraries != nil && int64(got.Image.Files) <= limits.Entries, "got %+v", got)
 	})
 }

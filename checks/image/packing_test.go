@@ -86,9 +86,7 @@ func TestMembers(t *testing.T) {
 			}
 			img, err := image.Open(t.Context(), layout(t, b.Bytes(), nil), true, usualOptions)
 			if err != nil {
-				if strings.Contains(err.Error(), "\n") {
-					t.Errorf("%q %s: more than a line: %q", kind, name, err)
-				}
+				expect.That(t, !strings.Contains(err.Error(), "\n"), "%q %s: more than a line: %q", kind, name, err)
 				continue
 			}
 			f, _ := checks.GatherImage(t.Context(), img, gather.Options{})

@@ -179,9 +179,7 @@ func TestKernelLogBound(t *testing.T) {
 		fmt.Fprintf(&log, "%d.5 NVRM: Xid (PCI:0000:01:00): %d, pid=1%s\n", i, i, strings.Repeat("x", 1000))
 	}
 	events, whole := Parse(log.String())
-	if len(events) != MaxEvents || whole {
-		t.Errorf("got %d events, whole %t, want %d and false", len(events), whole, MaxEvents)
-	}
+	expect.That(t, len(events) == MaxEvents && !whole, "got %d events, whole %t, want %d and false", len(events), whole, MaxEvents)
 	expect.Equal(t, maxMessage, len(events[0].Message), "message of")
 }
 
@@ -191,9 +189,7 @@ func FuzzKernelLog(f *testing.F) {
 	f.Add("1e309 x\n-1 DMAR: [a] Request device [3b:00.0]\nNaN {1}[Hardware Error]: device_id: 0000:11:01.0")
 	f.Fuzz(func(t *testing.T, log string) {
 		events, _ := Parse(log)
-		if len(events) > MaxEvents {
-			t.Errorf("%d events", len(events))
-		}
+		expect.That(t, len(events) <= MaxEvents, "%d events", len(events))
 		for _, e := range events {
 			if e.Kind == "" || e.Count < 1 || len(e.Message) > maxMessage || e.Seconds < 0 {
 				t.Errorf("bad event %+v", e)

@@ -19,9 +19,7 @@ import (
 
 func TestRegexp(t *testing.T) {
 	r := New(`(a)(?P<n>\d+)`)
-	if r.compiled != nil {
-		t.Error("it is compiled before it is used")
-	}
+	expect.That(t, r.compiled == nil, "it is compiled before it is used")
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

@@ -361,9 +361,7 @@ func FuzzLdCache(f *testing.F) {
 		if err != nil && entries != nil {
 			t.Errorf("entries %v beside the error %v", entries, err)
 		}
-		if len(entries) > len(b)/cacheEntryBytes {
-			t.Errorf("%d entries from %d bytes", len(entries), len(b))
-		}
+		expect.That(t, len(entries) <= len(b)/cacheEntryBytes, "%d entries from %d bytes", len(entries), len(b))
 		for _, e := range entries {
 			if e.name == "" || e.path == "" || strings.ContainsRune(e.path, 0) {
 				t.Errorf("bad entry %+v", e)
@@ -377,14 +375,10 @@ func FuzzLdConf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		folders, includes := parseLdConf(b)
 		for _, folder := range folders {
-			if !strings.HasPrefix(folder, "/") {
-				t.Errorf("folder %q is not absolute", folder)
-			}
+			expect.That(t, strings.HasPrefix(folder, "/"), "folder %q is not absolute", folder)
 		}
 		for _, pattern := range includes {
-			if pattern == "" {
-				t.Error("empty pattern")
-			}
+			expect.That(t, pattern != "", "empty pattern")
 		}
 	})
 }
@@ -397,9 +391,7 @@ func FuzzLibraryName(f *testing.F) {
 		if !ok {
 			return
 		}
-		if kind.name == "" || strings.Trim(numbers, "0123456789.") != "" {
-			t.Errorf("%q: kind %q, numbers %q", file, kind.name, numbers)
-		}
+		expect.That(t, kind.name != "" && strings.Trim(numbers, "0123456789.") == "", "%q: kind %q, numbers %q", file, kind.name, numbers)
 		if v := versionOfName(kind, file); v != "" && v != numbers {
 			t.Errorf("%q: version %q, numbers %q", file, v, numbers)
 		}

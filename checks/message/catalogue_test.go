@@ -24,9 +24,7 @@ func TestCatalogue(t *testing.T) {
 	id := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
 	seen := make(map[string]bool)
 	for _, row := range Statements() {
-		if !id.MatchString(row.ID) || seen[row.ID] {
-			t.Errorf("%s: the id is malformed or stands twice", row.ID)
-		}
+		expect.That(t, id.MatchString(row.ID) && !seen[row.ID], "%s: the id is malformed or stands twice", row.ID)
 		seen[row.ID] = true
 		for _, example := range row.Examples {
 			i := slices.IndexFunc(Statements(), func(s *Statement) bool {

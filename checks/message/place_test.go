@@ -63,9 +63,7 @@ func TestAreasUsed(t *testing.T) {
 		}
 	}
 	for _, a := range table.Areas {
-		if !used[a.Name] {
-			t.Errorf("no file, no words and no row are of area %s", a.Name)
-		}
+		expect.That(t, used[a.Name], "no file, no words and no row are of area %s", a.Name)
 	}
 }
 

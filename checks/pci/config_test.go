@@ -162,9 +162,7 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var d facts.PCIDevice
 		readConfig(&d, b)
-		if d.ConfigBytes > min(len(b), 4096) {
-			t.Errorf("%d bytes of %d read", d.ConfigBytes, len(b))
-		}
+		expect.That(t, d.ConfigBytes <= min(len(b), 4096), "%d bytes of %d read", d.ConfigBytes, len(b))
 		if d.Extended && d.ConfigBytes <= 256 {
 			t.Errorf("extended space read from %d bytes", d.ConfigBytes)
 		}

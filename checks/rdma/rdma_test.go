@@ -107,18 +107,14 @@ func TestPortsUnreadable(t *testing.T) {
 			name := "/sys/devices/pci0000:00/0000:1c:00.0/infiniband/mlx5_0/ports/1/" + file
 			m.AddError(name, failure)
 			got, unknown := ports(t, &m)
-			if len(got) != 1 {
-				t.Fatalf("%s: %v: got %d ports", file, failure, len(got))
-			}
+			expect.Must(t, len(got) == 1, "%s: %v: got %d ports", file, failure, len(got))
 			p := got[0]
 			known := map[string]bool{
 				"link_layer": p.LinkLayer != "", "state": p.State != "", "phys_state": p.PhysicalState != "", "rate": p.RateGbps != 0,
 				"gids/0": p.GIDs != nil, "counters/link_downed": p.Counters["link_downed"] != 0, "hw_counters/out_of_sequence": p.Counters["out_of_sequence"] != 0,
 			}
 			for other, ok := range known {
-				if ok == (other == file) {
-					t.Errorf("%s: %v: %s is known: %v", file, failure, other, ok)
-				}
+				expect.That(t, ok != (other == file), "%s: %v: %s is known: %v", file, failure, other, ok)
 			}
 			if want := !errors.Is(failure, fs.ErrNotExist); want != (len(unknown) == 1) {
 				t.Errorf("%s: %v: unknown %q", file, failure, unknown)
@@ -169,9 +165,7 @@ func FuzzPorts(f *testing.F) {
 				}
 			}
 			for name, n := range p.Counters {
-				if n < 0 {
-					t.Errorf("counter %s is %d", name, n)
-				}
+				expect.That(t, n >= 0, "counter %s is %d", name, n)
 			}
 		}
 	})

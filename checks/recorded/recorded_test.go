@@ -82,9 +82,7 @@ func TestReadFactsErrors(t *testing.T) {
 		{head + ` "transfers": {"transfers": [{"gbps": []}]}}`, `f.json:2:39: transfers.transfers.gbps: got array, want float64`},
 	} {
 		_, err := ReadFacts("f.json", strings.NewReader(tt.text))
-		if err == nil || err.Error() != tt.want {
-			t.Errorf("%s\n got %v\nwant %s", tt.text, err, tt.want)
-		}
+		expect.That(t, err != nil && err.Error() == tt.want, "%s\n got %v\nwant %s", tt.text, err, tt.want)
 	}
 	if _, err := ReadFacts("x", strings.NewReader(`{"schema": "gpudoctor.facts/v9"}`)); !errors.Is(err, ErrNewer) {
 		t.Errorf("a newer schema: got %v, want ErrNewer", err)
@@ -205,16 +203,10 @@ func TestRecordHost(t *testing.T) {
 	for _, keepNames := range []bool{false, true} {
 		var b bytes.Buffer
 		expect.NoError(t, recording.Write(&b, host.RecordOptions{Version: "0.1.0", KeepNames: keepNames}))
-		if bytes.Contains(b.Bytes(), []byte("trainer-7")) != keepNames {
-			t.Errorf("KeepNames %t has no effect", keepNames)
-		}
+		expect.That(t, bytes.Contains(b.Bytes(), []byte("trainer-7")) == keepNames, "KeepNames %t has no effect", keepNames)
 		replay, f, err := Open("host", &b)
-		if err != nil || f != nil {
-			t.Fatalf("got facts %v, %v", f, err)
-		}
-		if !replay.Recorded() {
-			t.Error("a snapshot does not say that it is a recording")
-		}
+		expect.Must(t, err == nil && f == nil, "got facts %v, %v", f, err)
+		expect.That(t, replay.Recorded(), "a snapshot does not say that it is a recording")
 		if diff := cmp.Diff(want, look(replay)); diff != "" {
 			t.Errorf("(-machine +replay)\n%s", diff)
 		}

@@ -44,9 +44,7 @@ func TestParseConfig(t *testing.T) {
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: error %v, want %q", name, err, c.err)
 		}
-		if !maps.Equal(got, c.want) {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
+		expect.That(t, maps.Equal(got, c.want), "%s: got %q, want %q", name, got, c.want)
 	}
 }
 
@@ -100,9 +98,7 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
 		got, err := parseConfig(b)
-		if !bytes.Equal(b, before) {
-			t.Error("the input was changed")
-		}
+		expect.That(t, bytes.Equal(b, before), "the input was changed")
 		if err != nil && got != nil {
 			t.Errorf("got %q and %v", got, err)
 		}
@@ -119,9 +115,7 @@ func FuzzModules(f *testing.F) {
 	f.Add([]byte("nvme: 4.0\nlnet: 1\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got := parseModules(b)
-		if len(got) != len(gdsDrivers) {
-			t.Errorf("%d drivers", len(got))
-		}
+		expect.That(t, len(got) == len(gdsDrivers), "%d drivers", len(got))
 		for name, value := range got {
 			if value != "supported" && value != "unsupported" {
 				t.Errorf("%s: %q", name, value)

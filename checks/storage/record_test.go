@@ -30,9 +30,7 @@ func TestRecorded(t *testing.T) {
 	var snapshot bytes.Buffer
 	expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{}))
 	for _, private := range []string{"filer", "S6CKNT0W", "10.0.0", "nqn."} {
-		if strings.Contains(snapshot.String(), private) {
-			t.Errorf("%s is in the snapshot", private)
-		}
+		expect.That(t, !strings.Contains(snapshot.String(), private), "%s is in the snapshot", private)
 	}
 	replayed := expect.Value(host.ParseSnapshot("x", snapshot.Bytes()))(t)
 	got := gathered(t, replayed)

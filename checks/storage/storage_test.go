@@ -229,12 +229,8 @@ func TestUnreadable(t *testing.T) {
 			m := server()
 			m.AddError(at, failure)
 			f := checktest.One(t, storage.Check, m)
-			if f.Storage == nil || !check(f.Storage) {
-				t.Errorf("%s: %v: %+v", at, failure, f.Storage)
-			}
-			if len(checktest.UnknownOf(f, "storage")) == 0 {
-				t.Errorf("%s: %v: no reason is given", at, failure)
-			}
+			expect.That(t, f.Storage != nil && check(f.Storage), "%s: %v: %+v", at, failure, f.Storage)
+			expect.That(t, len(checktest.UnknownOf(f, "storage")) > 0, "%s: %v: no reason is given", at, failure)
 		}
 	}
 }
@@ -363,9 +359,7 @@ func FuzzFiles(f *testing.F) {
 		s := checktest.One(t, storage.Check, m).Storage
 		bad := func(s string) bool { return len(s) > 4*256 || strings.ContainsAny(s, "\x1b\n\x00") }
 		for _, d := range s.Drives {
-			if slices.ContainsFunc([]string{d.Model, d.Firmware, d.Transport, d.Address, d.State}, bad) {
-				t.Errorf("got %+v", d)
-			}
+			expect.That(t, !slices.ContainsFunc([]string{d.Model, d.Firmware, d.Transport, d.Address, d.State}, bad), "got %+v", d)
 		}
 		for _, a := range s.Arrays {
 			if bad(a.Level) || bad(a.Sync) || a.Disks < 0 || a.Degraded != nil && *a.Degraded < 0 || a.SyncPercent != nil && !(*a.SyncPercent >= 0 && *a.SyncPercent <= 100) {
@@ -373,12 +367,8 @@ func FuzzFiles(f *testing.F) {
 			}
 		}
 		for _, o := range s.Mounts {
-			if slices.ContainsFunc([]string{o.Path, o.Type, o.Export, o.Protocol, o.Device, o.Data}, bad) {
-				t.Errorf("got %+v", o)
-			}
+			expect.That(t, !slices.ContainsFunc([]string{o.Path, o.Type, o.Export, o.Protocol, o.Device, o.Data}, bad), "got %+v", o)
 		}
-		if bad(s.GDS.Version) || len(s.GDS.Drivers) > 11 {
-			t.Errorf("got %+v", s.GDS)
-		}
+		expect.That(t, !bad(s.GDS.Version) && len(s.GDS.Drivers) <= 11, "got %+v", s.GDS)
 	})
 }

@@ -135,9 +135,7 @@ func FuzzHostFiles(f *testing.F) {
 			t.Errorf("bad CPU %+v", c)
 		}
 		for name, value := range parseOSRelease(b) {
-			if !env.IsVariableName(name) || len(value) > gather.MaxShown {
-				t.Errorf("bad setting %q=%q", name, value)
-			}
+			expect.That(t, env.IsVariableName(name) && len(value) <= gather.MaxShown, "bad setting %q=%q", name, value)
 		}
 		if n := parseMemTotal(b); n < 0 {
 			t.Errorf("MemTotal %d", n)

@@ -268,9 +268,7 @@ func TestReadDamaged(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s %s at %d: %v", form, how, at, err)
 				}
-				if !kindsOf(got.Facts)["good"] {
-					t.Errorf("%s %s at %d: the other file is not read", form, how, at)
-				}
+				expect.That(t, kindsOf(got.Facts)["good"], "%s %s at %d: the other file is not read", form, how, at)
 				named := slices.ContainsFunc(got.Facts.Texts, func(t facts.Text) bool { return t.Problem != "" })
 				if heard(got.Facts) != 3 && !named {
 					t.Errorf("%s %s at %d: %d lines are heard, and nothing is said", form, how, at, heard(got.Facts))
@@ -306,9 +304,7 @@ func TestMaxBytes(t *testing.T) {
 		}
 		for limit := int64(1); limit <= whole+1; limit += max(1, min(37, whole-limit)) {
 			got, _ := text.Read(t.Context(), []string{"d"}, text.Options{Files: newTree(t, all, fault{}), MaxBytes: limit})
-			if got.Facts == nil {
-				t.Fatalf("%s, %d of %d: no facts", form, limit, whole)
-			}
+			expect.Must(t, got.Facts != nil, "%s, %d of %d: no facts", form, limit, whole)
 			read, heard, named := int64(0), 0, false
 			for _, content := range got.Facts.Texts {
 				read += content.Bytes
@@ -317,9 +313,7 @@ func TestMaxBytes(t *testing.T) {
 			if got.Facts.Logs != nil {
 				heard = got.Facts.Logs.Messages[0].Count
 			}
-			if read > limit {
-				t.Errorf("%s, %d of %d: %d were read", form, limit, whole, read)
-			}
+			expect.That(t, read <= limit, "%s, %d of %d: %d were read", form, limit, whole, read)
 			expect.Equal(t, limit < whole, named, "%s, %d of %d: named as cut", form, limit, whole)
 			if least := int(read)/len(line(0)) - 1; heard < least || limit >= whole && heard != 2*lines {
 				t.Errorf("%s, %d of %d: %d lines are heard", form, limit, whole, heard)
@@ -483,8 +477,6 @@ func TestMembersLeftOut(t *testing.T) {
 				t.Errorf("%s: %s: %q, want %q", name, member, said, want)
 			}
 		}
-		if more != tt.more {
-			t.Errorf("%s: %d more, want %d: %v", name, more, tt.more, problems)
-		}
+		expect.That(t, more == tt.more, "%s: %d more, want %d: %v", name, more, tt.more, problems)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestOverwrittenLine checks that what a program says is heard where a progress bar
@@ -43,9 +44,7 @@ func TestCutLines(t *testing.T) {
 				if got.Problem != want || (got.Unread == facts.UnreadLines) != (over > 0) {
 					t.Errorf("%d bytes more, end %q, %d times: %q, want %q", over, end, count, got.Problem, want)
 				}
-				if got.Bytes != int64(len(text)) {
-					t.Errorf("%d bytes more, end %q: %d bytes, want %d", over, end, got.Bytes, len(text))
-				}
+				expect.That(t, got.Bytes == int64(len(text)), "%d bytes more, end %q: %d bytes, want %d", over, end, got.Bytes, len(text))
 			}
 		}
 	}

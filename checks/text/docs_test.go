@@ -29,9 +29,7 @@ func replaceBetween(t *testing.T, text, name, table string) string {
 	from, to := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
 	head, rest, ok := strings.Cut(text, from)
 	_, tail, ok2 := strings.Cut(rest, to)
-	if !ok || !ok2 {
-		t.Fatalf("the marks of %s are missing", name)
-	}
+	expect.Must(t, ok && ok2, "the marks of %s are missing", name)
 	return head + from + table + to + tail
 }
 

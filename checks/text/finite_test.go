@@ -21,9 +21,7 @@ var numberInText = regexp.MustCompile(`\b\d+(?:\.\d+)?\b`)
 func TestNoInfinity(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no texts: %v", err)
-	}
+	expect.Must(t, err == nil && len(files) > 0, "no texts: %v", err)
 	try := night.Every(8)
 	for i, file := range files {
 		if testing.Short() && i%64 > 0 {

@@ -83,9 +83,7 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 			}
 		}
 	}
-	if read > most*(1+text.MaxDepth) {
-		t.Errorf("%d bytes are read", read)
-	}
+	expect.That(t, read <= most*(1+text.MaxDepth), "%d bytes are read", read)
 	place := func(what, source string, line int) {
 		if n, known := lines[source]; !known || line < 1 || line > n {
 			t.Errorf("%s is of %q, line %d, which has %d", what, source, line, n)

@@ -129,9 +129,7 @@ func TestRead(t *testing.T) {
 						}
 					}
 				default:
-					if !slices.Equal(found, tt.want) {
-						t.Errorf("%s: found in %q, want %q", way, found, tt.want)
-					}
+					expect.That(t, slices.Equal(found, tt.want), "%s: found in %q, want %q", way, found, tt.want)
 				}
 			}
 		})
@@ -188,9 +186,7 @@ func TestReadFolder(t *testing.T) {
 		problems[text.Name] = text.Problem
 	}
 	want := map[string]string{"a.log": "", "core": "binary data", "fifo": "not a regular file", "zero": "not a regular file"}
-	if fmt.Sprint(problems) != fmt.Sprint(want) {
-		t.Errorf("got %v, want %v", problems, want)
-	}
+	expect.That(t, fmt.Sprint(problems) == fmt.Sprint(want), "got %v, want %v", problems, want)
 }
 
 // TestReadFolders checks that the files of several folders are known by their paths, so that
@@ -211,9 +207,7 @@ func TestReadFolders(t *testing.T) {
 		for _, text := range got.Facts.Texts {
 			names = append(names, text.Name)
 		}
-		if strings.Join(names, " ") != want {
-			t.Errorf("%v: %v, want %s", from, names, want)
-		}
+		expect.That(t, strings.Join(names, " ") == want, "%v: %v, want %s", from, names, want)
 	}
 }
 

@@ -60,13 +60,9 @@ func TestMachinesAsTrees(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", of, err)
 				}
-				if got.Recording == "" {
-					t.Errorf("%s: no machine", of)
-				}
+				expect.That(t, got.Recording != "", "%s: no machine", of)
 				for _, text := range got.Facts.Texts {
-					if !strings.HasSuffix(text.Name, "etc/os-release") || text.Unread != "" {
-						t.Errorf("%s: the text %+v", of, text)
-					}
+					expect.That(t, strings.HasSuffix(text.Name, "etc/os-release") && text.Unread == "", "%s: the text %+v", of, text)
 				}
 				if diff := gocmp.Diff(want, plain(got.Facts)); diff != "" {
 					t.Errorf("%s (-recording +tree):\n%s", of, diff)
@@ -129,9 +125,7 @@ func TestMachineAndTexts(t *testing.T) {
 	if f.Host.Kernel != "6.8.0-41-generic" || f.Host.Arch != "amd64" || !slices.Contains(f.Host.CommandLine, "iommu=pt") {
 		t.Errorf("the host is %+v", f.Host)
 	}
-	if f.KernelLog == nil || len(f.KernelLog.Events) != 1 {
-		t.Errorf("the kernel log is %+v", f.KernelLog)
-	}
+	expect.That(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "the kernel log is %+v", f.KernelLog)
 	if len(f.PCI.Devices) != 2 || f.PCI.Partial || f.PCI.Devices[0].Link == nil || f.PCI.Devices[0].Link.Width != 8 || f.PCI.Devices[1].Link != nil {
 		t.Errorf("the PCI devices are %+v", f.PCI)
 	}
@@ -139,9 +133,7 @@ func TestMachineAndTexts(t *testing.T) {
 		t.Errorf("the GPUs are %+v", f.GPUs.Devices)
 	}
 	for _, u := range f.Unknown {
-		if u.Section == "kernel_log" {
-			t.Errorf("still unknown: %+v", u)
-		}
+		expect.That(t, u.Section != "kernel_log", "still unknown: %+v", u)
 	}
 	for _, o := range f.Origins {
 		if o.Fact == "host.kernel" && o.Value != f.Host.Kernel {
@@ -151,9 +143,7 @@ func TestMachineAndTexts(t *testing.T) {
 	names := []string{}
 	for _, text := range f.Texts {
 		names = append(names, text.Name)
-		if len(text.Kinds) == 0 {
-			t.Errorf("%s is not recognized: %s", text.Name, text.Problem)
-		}
+		expect.That(t, len(text.Kinds) > 0, "%s is not recognized: %s", text.Name, text.Problem)
 	}
 	expect.Len(t, 5, names, "the texts are")
 }
@@ -169,9 +159,7 @@ func TestSeveralMachines(t *testing.T) {
 	// The root folder of a container on the machine is no other machine.
 	treetest.Folder(t, filepath.Join(folder, "node1/run/containers/1"), machineFiles())
 	got, err := text.Read(t.Context(), []string{filepath.Join(folder, "node1")}, text.Options{})
-	if err != nil || got.Recording != filepath.Join(folder, "node1") {
-		t.Errorf("got %q, %v", got.Recording, err)
-	}
+	expect.That(t, err == nil && got.Recording == filepath.Join(folder, "node1"), "got %q, %v", got.Recording, err)
 	many := t.TempDir()
 	for i := range 20 {
 		treetest.Folder(t, filepath.Join(many, strings.Repeat("n", i+1)), machineFiles())
@@ -191,9 +179,7 @@ func TestCutTree(t *testing.T) {
 	for name, entries := range map[string][]treetest.Entry{"in order": inOrder, "scattered": entries} {
 		packed := treetest.Tar(t, "node1", entries)
 		whole, err := text.Read(t.Context(), []string{save(t, "m.tar", packed)}, text.Options{})
-		if err != nil || whole.Facts.IOMMU.Mode != "off" {
-			t.Fatalf("got %v, %v", whole.Facts, err)
-		}
+		expect.Must(t, err == nil && whole.Facts.IOMMU.Mode == "off", "got %v, %v", whole.Facts, err)
 		shown := 0
 		for end := 512; end < len(packed)-1024; end += 1536 - 1 {
 			got, err := text.Read(t.Context(), []string{save(t, "m.tar", packed[:end])}, text.Options{})
@@ -214,9 +200,7 @@ func TestCutTree(t *testing.T) {
 				shown++
 			}
 		}
-		if (shown > 0) != (name == "in order") {
-			t.Errorf("%s: GPUs are shown %d times", name, shown)
-		}
+		expect.That(t, (shown > 0) == (name == "in order"), "%s: GPUs are shown %d times", name, shown)
 	}
 }
 
@@ -240,9 +224,7 @@ func TestXZ(t *testing.T) {
 	huge[16] = 40 // The size of the dictionary, 4 GiB (the .xz file format 1.2.0, 5.3.1), and the checksum of its head.
 	binary.LittleEndian.PutUint32(huge[20:], crc32.ChecksumIEEE(huge[12:20]))
 	_, err = text.Read(t.Context(), []string{save(t, "nccl.log.xz", huge)}, text.Options{})
-	if err == nil || !strings.Contains(err.Error(), "dictionary size exceeds max") {
-		t.Errorf("a dictionary of 4 GiB gives %v", err)
-	}
+	expect.That(t, err != nil && strings.Contains(err.Error(), "dictionary size exceeds max"), "a dictionary of 4 GiB gives %v", err)
 }
 
 // packZstd is a text that is compressed with zstd.

@@ -60,9 +60,7 @@ func TestNoiseRows(t *testing.T) {
 				tried++
 				got := said(texttest.Filled(example+"\n", width))
 				for _, m := range want { // Pieces may be messages by themselves.
-					if !slices.Contains(got, m) {
-						t.Errorf("broken at blanks to %d: %q: got %q, want %q", width, example, got, m)
-					}
+					expect.That(t, slices.Contains(got, m), "broken at blanks to %d: %q: got %q, want %q", width, example, got, m)
 				}
 			}
 		}

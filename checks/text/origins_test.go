@@ -151,16 +151,12 @@ func FuzzPlaces(f *testing.F) {
 			lines[text.Name] = text.Lines
 		}
 		holds := func(what, source string, line int) {
-			if line < 1 || line > lines[source] {
-				t.Errorf("%s is put down to %s:%d of %v", what, source, line, lines)
-			}
+			expect.That(t, line >= 1 && line <= lines[source], "%s is put down to %s:%d of %v", what, source, line, lines)
 		}
 		seen := map[string]bool{}
 		for _, o := range facts.Origins {
 			holds(o.Fact, o.Source, o.Line)
-			if seen[o.Fact] {
-				t.Errorf("%s has two places", o.Fact)
-			}
+			expect.That(t, !seen[o.Fact], "%s has two places", o.Fact)
 			seen[o.Fact] = true
 		}
 		for _, l := range facts.Launches {

@@ -55,21 +55,15 @@ func TestKeepsRecorded(t *testing.T) {
 				continue
 			}
 			seen++
-			if !tree.Keeps(at) {
-				t.Errorf("%s is not kept", at)
-			}
+			expect.That(t, tree.Keeps(at), "%s is not kept", at)
 			for folder := path.Dir(at); strings.Count(folder, "/") > 1; folder = path.Dir(folder) {
-				if tree.Prunes(folder) {
-					t.Errorf("%s is left out, with %s", folder, at)
-				}
+				expect.That(t, !tree.Prunes(folder), "%s is left out, with %s", folder, at)
 			}
 		}
 	}
 	expect.AtLeast(t, 1000, seen, "files were seen")
 	for _, at := range []string{"/sys/devices/system/cpu/cpu0/cache", "/sys/kernel/slab", "/sys/devices/system/node/node0/memory12", "/proc/1234", "/sys/devices/virtual/tty"} {
-		if tree.Keeps(at) || !tree.Prunes(at) {
-			t.Errorf("%s is looked at", at)
-		}
+		expect.That(t, !tree.Keeps(at) && tree.Prunes(at), "%s is looked at", at)
 	}
 }
 
@@ -91,12 +85,8 @@ func TestLinksStayInside(t *testing.T) {
 	h := m.Host()
 	for address, want := range map[string]string{"0000:00:01.0": "0x10de", "0000:00:02.0": "0x10de", "0000:00:03.0": "", "0000:00:04.0": "", "0000:00:05.0": ""} {
 		got, err := h.Text("/sys/bus/pci/devices/" + address + "/vendor")
-		if got != want || (err != nil) != (want == "") {
-			t.Errorf("%s: got %q, %v", address, got, err)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: that it is not in the tree shows that it does not exist: %v", address, err)
-		}
+		expect.That(t, got == want && (err != nil) == (want == ""), "%s: got %q, %v", address, got, err)
+		expect.That(t, !errors.Is(err, fs.ErrNotExist), "%s: that it is not in the tree shows that it does not exist: %v", address, err)
 	}
 }
 
@@ -250,9 +240,7 @@ func FuzzTree(f *testing.F) {
 			_, stat := h.Stat(at)
 			_, resolve := h.Real(at)
 			for _, err := range []error{read, list, link, stat, resolve} {
-				if errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("%s: %v", at, err)
-				}
+				expect.That(t, !errors.Is(err, fs.ErrNotExist), "%s: %v", at, err)
 			}
 		}
 	})

@@ -62,9 +62,7 @@ func TestActionFile(t *testing.T) {
 	a := readAction(t)
 	used := map[string]bool{}
 	for _, s := range a.Runs.Steps {
-		if strings.Contains(s.Run, "${{") {
-			t.Errorf("the script of %q contains an expression", s.Name)
-		}
+		expect.That(t, !strings.Contains(s.Run, "${{"), "the script of %q contains an expression", s.Name)
 		for _, value := range append(slices.Collect(maps.Values(s.Env)), s.WorkingDirectory) {
 			for _, m := range expression.FindAllStringSubmatch(value, -1) {
 				used[m[1]] = true
@@ -72,9 +70,7 @@ func TestActionFile(t *testing.T) {
 		}
 	}
 	for name := range a.Inputs {
-		if !used["inputs."+name] {
-			t.Errorf("the input %s is not used", name)
-		}
+		expect.That(t, used["inputs."+name], "the input %s is not used", name)
 	}
 	if got := a.Inputs["version"].Default; got != version {
 		t.Errorf("the default version is %s, and this is %s", got, version)
@@ -128,9 +124,7 @@ func TestActionLint(t *testing.T) {
 		t.Error(e)
 	}
 	wrong := file(".github/workflows/wrong.yml", bytes.ReplaceAll(example, []byte(released+"\n        with:"), []byte("uses: ./\n        with:\n          colour: red")))
-	if len(lint(wrong)) == 0 {
-		t.Error("an input that action.yml lacks is not found")
-	}
+	expect.That(t, len(lint(wrong)) > 0, "an input that action.yml lacks is not found")
 }
 
 // runnerOf is a stand-in for a runner: a workspace and a release to download.
@@ -262,9 +256,7 @@ func TestAction(t *testing.T) {
 			if got.code != tt.code || got.outputs["exit-code"] != strconv.Itoa(tt.code) || got.outputs["verdict"] != tt.verdict {
 				t.Errorf("exit code %d (%s), verdict %q, want %d, %q\n%s", got.code, got.outputs["exit-code"], got.outputs["verdict"], tt.code, tt.verdict, got.log)
 			}
-			if !regexp.MustCompile(tt.log).MatchString(got.log) {
-				t.Errorf("the log does not match %s:\n%s", tt.log, got.log)
-			}
+			expect.That(t, regexp.MustCompile(tt.log).MatchString(got.log), "the log does not match %s:\n%s", tt.log, got.log)
 			for _, report := range []string{"json", "markdown", "sarif", "junit"} {
 				content, err := os.ReadFile(got.outputs[report])
 				if written := err == nil && len(content) > 0; written != (tt.verdict != "") {
@@ -288,9 +280,7 @@ func TestActionDownload(t *testing.T) {
 		file := filepath.Join(r.release, "SHA256SUMS")
 		raw := must(os.ReadFile(file))
 		changed := regexp.MustCompile(old).ReplaceAll(raw, []byte(by))
-		if bytes.Equal(changed, raw) {
-			t.Fatal("nothing was changed")
-		}
+		expect.Must(t, !bytes.Equal(changed, raw), "nothing was changed")
 		expect.NoError(t, os.WriteFile(file, changed, 0o600))
 	}
 	for _, tt := range []struct {
@@ -407,9 +397,7 @@ func TestActionSource(t *testing.T) {
 	night.NotShort(t, "it builds the program")
 	r := newRunner(t)
 	got := r.run(t, map[string]string{"version": "source", "from": "deploy", "release-url": "file:///nowhere"})
-	if got.code != exitOK || got.outputs["verdict"] != "healthy" {
-		t.Errorf("exit code %d:\n%s", got.code, got.log)
-	}
+	expect.That(t, got.code == exitOK && got.outputs["verdict"] == "healthy", "exit code %d:\n%s", got.code, got.log)
 }
 
 // extractLaunch writes the files of a case of fixtures/launches into a folder.

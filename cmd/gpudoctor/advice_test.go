@@ -101,9 +101,7 @@ func gatherFrom(t *testing.T, name, from string) situation {
 	t.Helper()
 	r := request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
 	g := collect(t.Context(), r.source, r.options)
-	if g.facts == nil {
-		t.Fatalf("%s: %v", name, g.err)
-	}
+	expect.Must(t, g.facts != nil, "%s: %v", name, g.err)
 	return situation{name: name, request: r, facts: g.facts, textsOnly: g.textsOnly}
 }
 
@@ -196,9 +194,7 @@ func TestAdviceFits(t *testing.T) {
 		"documents", "advice", "advice followed", "withheld", "set", "unset", "edits", "kernel parameters", "docker flags", "commands", "steps",
 		"told in text", "told in verbose text", "told in markdown", "check again in text", "check again in markdown",
 	} {
-		if seen[what] == 0 {
-			t.Errorf("nothing was seen of: %s", what)
-		}
+		expect.That(t, seen[what] != 0, "nothing was seen of: %s", what)
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%-20s %d", what, seen[what])

@@ -68,9 +68,7 @@ func TestAdviseDiff(t *testing.T) {
 			})
 		}
 	})
-	if patched < 10 {
-		t.Errorf("%d of %d files were patched", patched, len(texts))
-	}
+	expect.That(t, patched >= 10, "%d of %d files were patched", patched, len(texts))
 }
 
 // fits patches a file, and checks that it fits then. It reports whether there was something
@@ -86,9 +84,7 @@ func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan)
 	}
 	made, err := patch.Make(t.Context(), ask(text))
 	if err != nil {
-		if !strings.HasSuffix(name, ".conf") {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.That(t, strings.HasSuffix(name, ".conf"), "%s: %v", name, err)
 		return false
 	}
 	p := patching{name: file}
@@ -110,9 +106,7 @@ func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan)
 		}
 	}
 	again, err := patch.Make(t.Context(), ask(made.Text))
-	if err != nil || again.Text != made.Text {
-		t.Errorf("%s: it is patched again: %v\n%s\n---\n%s", name, err, made.Text, again.Text)
-	}
+	expect.That(t, err == nil && again.Text == made.Text, "%s: it is patched again: %v\n%s\n---\n%s", name, err, made.Text, again.Text)
 	return len(made.Changes) > 0
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
-	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -24,30 +23,6 @@ var isRead = map[rules.Area]func(f *facts.Facts) bool{
 	rules.AreaNetwork:     func(f *facts.Facts) bool { return f.NICs != nil },
 	rules.AreaKernelLog:   func(f *facts.Facts) bool { return f.KernelLog != nil },
 	rules.AreaJob:         func(f *facts.Facts) bool { return f.Logs != nil },
-}
-
-// TestAreas checks, for all situations, that no area with a finding is ok, nor one whose
-// facts were not read or whose rules were not judged, and that areas and verdict agree.
-func TestAreas(t *testing.T) {
-	t.Parallel()
-	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
-	known := learnt(t)
-	seen := map[area.State]int{}
-	situations(t, func(s situation) {
-		d := tellOf(t.Context(), t, known, s)
-		for _, fault := range wrongAreas(known, s, d) {
-			t.Errorf("%s: %s", s.name, fault)
-		}
-		for _, l := range d.Areas {
-			seen[l.State]++
-		}
-	})
-	for _, state := range []area.State{area.OK, area.Note, area.Problem, area.Unknown, area.NotApplicable} {
-		if seen[state] == 0 {
-			t.Errorf("no area of any situation is %s", state)
-		}
-	}
-	t.Log(seen)
 }
 
 // wrongAreas says where the areas of a report do not follow from its rules and facts.

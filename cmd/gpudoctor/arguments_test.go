@@ -48,9 +48,7 @@ func TestFlagsAgree(t *testing.T) {
 			}
 		}
 	}
-	if len(commands) < 10 || len(seen) < 20 {
-		t.Errorf("%d commands and %d names of flags were seen", len(commands), len(seen))
-	}
+	expect.That(t, len(commands) >= 10 && len(seen) >= 20, "%d commands and %d names of flags were seen", len(commands), len(seen))
 }
 
 // parsed is what a command sees of a command line.
@@ -79,9 +77,7 @@ func parse(t *testing.T, args []string) parsed {
 	if err := runLine(t.Context(), app, append([]string{"gpudoctor"}, args...)); err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
-	if saw == nil {
-		t.Fatalf("%q: no command was run", args)
-	}
+	expect.Must(t, saw != nil, "%q: no command was run", args)
 	return *saw
 }
 
@@ -181,9 +177,7 @@ func TestAnyOrder(t *testing.T) {
 		}
 	}
 	t.Logf("%d command lines of %d commands", lines, commands)
-	if lines < 5000 || commands < 9 {
-		t.Errorf("%d command lines of %d commands were tried", lines, commands)
-	}
+	expect.That(t, lines >= 5000 && commands >= 9, "%d command lines of %d commands were tried", lines, commands)
 }
 
 // TestArrange checks what becomes of words that look like flags, and of letters
@@ -216,9 +210,7 @@ func TestArrange(t *testing.T) {
 		{"", ""},
 	} {
 		got, err := arrange(t.Context(), testApp(), append([]string{"gpudoctor"}, strings.Fields(tt.in)...))
-		if err != nil {
-			t.Errorf("%s: %v", tt.in, err)
-		}
+		expect.That(t, err == nil, "%s: %v", tt.in, err)
 		expect.Equal(t, tt.want, strings.Join(got[1:], " "), "%s", tt.in)
 	}
 }
@@ -236,15 +228,11 @@ func FuzzArrange(f *testing.F) {
 		once, err := arrange(t.Context(), app, args)
 		if err != nil {
 			var h complaint.Error
-			if !errors.As(err, &h) || len(h.Hints) == 0 {
-				t.Errorf("an error without a hint: %v", err)
-			}
+			expect.That(t, errors.As(err, &h) && len(h.Hints) > 0, "an error without a hint: %v", err)
 			return
 		}
 		twice, err := arrange(t.Context(), app, once)
-		if err != nil || !slices.Equal(once, twice) {
-			t.Errorf("%q becomes %q, and that %q: %v", args, once, twice, err)
-		}
+		expect.That(t, err == nil && slices.Equal(once, twice), "%q becomes %q, and that %q: %v", args, once, twice, err)
 	})
 }
 

@@ -132,9 +132,7 @@ func TestBrokenManifests(t *testing.T) {
 		}
 	}
 	for how := range breaks {
-		if broken[how] == 0 {
-			t.Errorf("no manifest was broken by %q", how)
-		}
+		expect.That(t, broken[how] != 0, "no manifest was broken by %q", how)
 	}
 }
 

@@ -208,9 +208,7 @@ func TestCollectivesReplay(t *testing.T) {
 		said, code := run(args...)
 		said = strings.Join(strings.Fields(said), " ")
 		want := map[string]string{"probe": "cumem-off ok", "check": "Without cuMem they work"}[args[0]]
-		if code != 1 || !strings.Contains(said, want) {
-			t.Errorf("%q: exit code %d; it does not say %q:\n%s", args, code, want, said)
-		}
+		expect.That(t, code == 1 && strings.Contains(said, want), "%q: exit code %d; it does not say %q:\n%s", args, code, want, said)
 	}
 }
 
@@ -353,9 +351,7 @@ func TestCollectivesWithoutReason(t *testing.T) {
 					arms = append(arms, a.Name)
 				}
 			}
-			if !slices.Equal(arms, c.arms) || (d.Collectives != nil) != (c.arms != nil) {
-				t.Errorf("arms %q, want %q", arms, c.arms)
-			}
+			expect.That(t, slices.Equal(arms, c.arms) && (d.Collectives != nil) == (c.arms != nil), "arms %q, want %q", arms, c.arms)
 		})
 	}
 }
@@ -436,9 +432,7 @@ func TestOwnLog(t *testing.T) {
 			var d report.Document
 			expect.NoError(t, json.Unmarshal([]byte(out), &d))
 			if c.cause == "" {
-				if len(d.Findings) > 0 || code != c.code {
-					t.Errorf("exit code %d, findings %+v", code, d.Findings)
-				}
+				expect.That(t, len(d.Findings) == 0 && code == c.code, "exit code %d, findings %+v", code, d.Findings)
 				return
 			}
 			if code != c.code || len(d.Findings) == 0 || d.Findings[0].Rule != c.cause {

@@ -28,9 +28,7 @@ func asked(t *testing.T, words ...string) (answers []string, files string) {
 			continue
 		}
 		word, _, _ := strings.Cut(line, "\t")
-		if !strings.HasPrefix(word, words[len(words)-1]) {
-			t.Errorf("%q: the answer %q does not begin as the word", words, word)
-		}
+		expect.That(t, strings.HasPrefix(word, words[len(words)-1]), "%q: the answer %q does not begin as the word", words, word)
 		answers = append(answers, word)
 	}
 	return answers, files
@@ -266,9 +264,7 @@ func TestBashCompletion(t *testing.T) {
 		}, words...)...)
 		c.Dir = dir
 		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v: %s", line, err, out)
-		}
+		expect.That(t, err == nil, "%s: %v: %s", line, err, out)
 		got := strings.Fields(string(out))
 		expect.NoDiff(t, slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got)), "%s", line)
 	}

@@ -44,18 +44,14 @@ func TestContributing(t *testing.T) {
 			t.Errorf("a block of %s is neither a file nor commands:\n%s", language, body)
 		}
 	}
-	if edits < 9 || commands < 10 {
-		t.Errorf("%d files and %d commands were found", edits, commands)
-	}
+	expect.That(t, edits >= 9 && commands >= 10, "%d files and %d commands were found", edits, commands)
 }
 
 // edit creates a file, which must not exist, or appends to one, which must.
 func edit(t *testing.T, file, action, body string) {
 	t.Helper()
 	old, err := os.ReadFile(file)
-	if (err == nil) != (action == "append") {
-		t.Fatalf("%s %s: %v", action, file, err)
-	}
+	expect.Must(t, (err == nil) == (action == "append"), "%s %s: %v", action, file, err)
 	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	expect.NoError(t, os.WriteFile(file, append(old, body...), 0o600))
 }
@@ -72,13 +68,9 @@ func follow(t *testing.T, dir, line, want string) {
 	if err != nil && !found {
 		t.Fatalf("%s: %v\n%s", line, err, out)
 	}
-	if strings.Contains(string(out), "no tests to run") {
-		t.Errorf("%s runs no test:\n%s", line, out)
-	}
+	expect.That(t, !strings.Contains(string(out), "no tests to run"), "%s runs no test:\n%s", line, out)
 	flat := strings.Join(strings.Fields(string(out)), " ")
-	if !strings.Contains(flat, strings.Join(strings.Fields(want), " ")) {
-		t.Errorf("%s does not print %q:\n%s", line, want, out)
-	}
+	expect.That(t, strings.Contains(flat, strings.Join(strings.Fields(want), " ")), "%s does not print %q:\n%s", line, want, out)
 }
 
 // copyRepository copies the source, without git's files and what was built.

@@ -22,9 +22,7 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("no documents: %v", err)
-	}
+	expect.Must(t, err == nil && len(pages) > 0, "no documents: %v", err)
 	return append(pages, "../../README.md")
 }
 
@@ -137,9 +135,7 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 		}
 	}
-	if len(tried) < 15 {
-		t.Errorf("only %d commands were found: %v", len(tried), tried)
-	}
+	expect.That(t, len(tried) >= 15, "only %d commands were found: %v", len(tried), tried)
 }
 
 // session is a block of a page that shows a command and what it prints.
@@ -169,7 +165,5 @@ func TestGoldenDocuments(t *testing.T) {
 		})
 		golden.File(t, name, []byte(page))
 	}
-	if shown == 0 {
-		t.Error("no page shows what a command prints")
-	}
+	expect.That(t, shown != 0, "no page shows what a command prints")
 }

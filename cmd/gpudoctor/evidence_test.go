@@ -74,9 +74,7 @@ func TestEvidenceStands(t *testing.T) {
 		what          string
 		made, noticed int
 	}{{"moved by a line", sum.moved, sum.movedNoticed}, {"moved to another text", sum.swapped, sum.swappedNoticed}} {
-		if m.noticed*100 < m.made*96 {
-			t.Errorf("of %d places %s only %d were noticed", m.made, m.what, m.noticed)
-		}
+		expect.That(t, m.noticed*100 >= m.made*96, "of %d places %s only %d were noticed", m.made, m.what, m.noticed)
 	}
 }
 
@@ -98,9 +96,7 @@ func tickets(t *testing.T) []ticket {
 	var list []ticket
 	for _, pattern := range []string{"../../fixtures/texts/*.txtar", "testdata/script/*.txtar"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no texts in %s: %v", pattern, err)
-		}
+		expect.Must(t, err == nil && len(files) > 0, "no texts in %s: %v", pattern, err)
 		for _, file := range files {
 			raw := expect.Value(os.ReadFile(file))(t)
 			archive := txtar.Parse(raw)

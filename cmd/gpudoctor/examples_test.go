@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,15 +57,5 @@ func TestExamplesJudged(t *testing.T) {
 			got.Passed = min(w.Passed, len(d.Passed))
 			expect.NoDiff(t, w, got, "judged")
 		})
-	}
-}
-
-// TestLogOfOneLine checks that a log of one line lets no rule pass.
-func TestLogOfOneLine(t *testing.T) {
-	log := filepath.Join(t.TempDir(), "one.log")
-	expect.NoError(t, os.WriteFile(log, []byte("node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n"), 0o600))
-	d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{log}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
-	if len(d.Passed) > 0 || len(d.Skipped) == 0 {
-		t.Errorf("%d rules were skipped, and these passed: %v", len(d.Skipped), d.Passed)
 	}
 }

@@ -12,9 +12,7 @@ import (
 func TestExplain(t *testing.T) {
 	known := expect.Value(learn(""))(t)
 	names := known.names()
-	if len(names) < 100 {
-		t.Fatalf("only %d names", len(names))
-	}
+	expect.Must(t, len(names) >= 100, "only %d names", len(names))
 	for i, name := range names {
 		if testing.Short() && i%10 > 0 {
 			continue // It enumerates, and nothing in it runs side by side.

@@ -127,9 +127,7 @@ func TestFactsAreRead(t *testing.T) {
 		}
 	}
 	for field := range forPeople {
-		if fields[field] == "" {
-			t.Errorf("forPeople: the facts have no %s", field)
-		}
+		expect.That(t, fields[field] != "", "forPeople: the facts have no %s", field)
 	}
 }
 

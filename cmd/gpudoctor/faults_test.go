@@ -64,9 +64,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		}
-		if float64(named) < leastNamed*float64(judged) {
-			t.Errorf("%s: %d of %d named right", half, named, judged)
-		}
+		expect.That(t, float64(named) >= leastNamed*float64(judged), "%s: %d of %d named right", half, named, judged)
 		t.Logf("%s: %d of %d named right", half, named, judged)
 	}
 }

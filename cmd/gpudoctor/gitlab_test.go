@@ -63,9 +63,7 @@ func readGitLabJobs(t *testing.T) map[string]gitLabJob {
 			continue
 		}
 		base, ok := jobs[job.Extends]
-		if !ok {
-			t.Fatalf("%s extends %s, which is missing", name, job.Extends)
-		}
+		expect.Must(t, ok, "%s extends %s, which is missing", name, job.Extends)
 		job.Variables, job.BeforeScript, job.Artifacts, job.AllowFailure = base.Variables, base.BeforeScript, base.Artifacts, base.AllowFailure
 		jobs[name] = job
 	}
@@ -123,9 +121,7 @@ func TestGitLab(t *testing.T) {
 				expect.NoError(t, os.WriteFile(filepath.Join(folder, "deploy", "notes.txt"), []byte(tt.extra), 0o600))
 			}
 			out, code := files.run(t, folder, from)
-			if code != tt.code {
-				t.Fatalf("exit code %d, want %d:\n%s", code, tt.code, out)
-			}
+			expect.Must(t, code == tt.code, "exit code %d, want %d:\n%s", code, tt.code, out)
 			artifacts := append(slices.Collect(maps.Values(files.Artifacts.Reports)), files.Artifacts.Paths...)
 			for _, name := range artifacts {
 				if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {

@@ -44,9 +44,7 @@ func hostile() string {
 // shown checks that what a command prints steers no terminal.
 func shown(t *testing.T, what, output string) {
 	t.Helper()
-	if !utf8.ValidString(output) {
-		t.Errorf("%s: the output is no UTF-8", what)
-	}
+	expect.That(t, utf8.ValidString(output), "%s: the output is no UTF-8", what)
 	for line := range strings.Lines(output) {
 		for i, r := range strings.TrimSuffix(line, "\n") {
 			keepsUnit := r == '\u00a0' && strings.HasSuffix(what, ".md") // Between a number and its unit.

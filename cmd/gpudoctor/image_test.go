@@ -241,18 +241,14 @@ func TestImageAdvice(t *testing.T) {
 			for _, a := range d.Advice {
 				seen++
 				shell := slices.ContainsFunc(a.Apply.Commands, func(line string) bool { return strings.HasPrefix(line, "export ") || strings.HasPrefix(line, "unset ") })
-				if shell || len(a.Apply.Unset) > 0 {
-					t.Errorf("%s, %s: %s: %+v", c.name, form, a.Title, a.Apply)
-				}
+				expect.That(t, !shell && len(a.Apply.Unset) == 0, "%s, %s: %s: %+v", c.name, form, a.Title, a.Apply)
 			}
 			if c.name == "stubs on LD_LIBRARY_PATH" && !strings.Contains(strings.Join(d.Advice[0].Apply.Steps, " "), "ENV LD_LIBRARY_PATH=/usr/lib") {
 				t.Errorf("%s: %+v", form, d.Advice[0].Apply)
 			}
 		}
 	}
-	if seen < len(faultyImages) {
-		t.Errorf("%d pieces of advice for %d images", seen, len(faultyImages))
-	}
+	expect.That(t, seen >= len(faultyImages), "%d pieces of advice for %d images", seen, len(faultyImages))
 }
 
 func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Document {

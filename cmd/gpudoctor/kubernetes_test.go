@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -20,9 +21,7 @@ import (
 func kubernetesExamples(t *testing.T) []string {
 	t.Helper()
 	files := must(filepath.Glob("../../docs/examples/kubernetes/*.yaml"))
-	if len(files) != 2 {
-		t.Fatalf("manifests: %v", files)
-	}
+	expect.Must(t, len(files) == 2, "manifests: %v", files)
 	return files
 }
 
@@ -55,9 +54,7 @@ func TestKubernetesFields(t *testing.T) {
 			"backoffLimit": "backOffLimit",
 		} {
 			broken := strings.Replace(string(raw), old, by, 1)
-			if broken == string(raw) {
-				t.Fatalf("%s has no %s", file, old)
-			}
+			expect.Must(t, broken != string(raw), "%s has no %s", file, old)
 			if _, err := readJob([]byte(broken)); err == nil {
 				t.Errorf("%s: %s is not found", file, by)
 			}
@@ -85,9 +82,7 @@ func checkJob(t *testing.T, file string, job *batchv1.Job) {
 	}
 	containers := map[string]corev1.Container{}
 	for _, c := range append(append([]corev1.Container{}, spec.InitContainers...), spec.Containers...) {
-		if len(validation.IsDNS1123Label(c.Name)) > 0 || containers[c.Name].Name != "" {
-			t.Errorf("%s: container %q", file, c.Name)
-		}
+		expect.That(t, len(validation.IsDNS1123Label(c.Name)) == 0 && containers[c.Name].Name == "", "%s: container %q", file, c.Name)
 		containers[c.Name] = c
 		for _, m := range c.VolumeMounts {
 			if v := volumes[m.Name]; m.MountPath == "/dev/shm" && (v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory) {

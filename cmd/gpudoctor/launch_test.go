@@ -39,9 +39,7 @@ func readLaunchCase(t *testing.T, file string) launchCase {
 		}
 		c.healthy = c.healthy || line == "healthy"
 	}
-	if c.healthy == (len(c.want) > 0) {
-		t.Fatalf("%s says neither what is wanted nor that all is well, or both", file)
-	}
+	expect.Must(t, c.healthy != (len(c.want) > 0), "%s says neither what is wanted nor that all is well, or both", file)
 	slices.Sort(c.want)
 	return c
 }
@@ -60,9 +58,7 @@ func whereOf(t *testing.T, a *txtar.Archive, want string) string {
 				number = i + 1
 			}
 		}
-		if number == 0 {
-			t.Fatalf("no line of %s is %q", f.Name, text)
-		}
+		expect.Must(t, number != 0, "no line of %s is %q", f.Name, text)
 		return fmt.Sprintf("%s %s:%d", head, f.Name, number)
 	}
 	t.Fatalf("no file is named in %q", want)
@@ -93,9 +89,7 @@ func TestLaunchFiles(t *testing.T) {
 	slowWithRace(t)
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/launches/*.txtar")
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d cases: %v", len(files), err)
-	}
+	expect.Must(t, err == nil && len(files) >= 30, "%d cases: %v", len(files), err)
 	good := 0
 	for _, file := range files {
 		c := readLaunchCase(t, file)
@@ -116,9 +110,7 @@ func TestLaunchFiles(t *testing.T) {
 			}
 		})
 	}
-	if good < len(files)/3 {
-		t.Errorf("%d of %d cases are good", good, len(files))
-	}
+	expect.That(t, good >= len(files)/3, "%d of %d cases are good", good, len(files))
 }
 
 // TestUnitsAreIndependent checks that what is found about each file of fixtures/launches is the same beside all the

@@ -85,9 +85,7 @@ func TestSignalsWhileGathering(t *testing.T) {
 	var all sync.WaitGroup // At once: each takes the grace, and most of it is waiting.
 	for _, s := range signals.Ending {
 		signal, ok := s.(syscall.Signal)
-		if !ok {
-			t.Fatalf("%v has no number", s)
-		}
+		expect.Must(t, ok, "%v has no number", s)
 		all.Go(func() { signalWhileGathering(t, signal, false) })
 		if signal == syscall.SIGHUP || signal == syscall.SIGINT { // Go's runtime respects no others (package os/signal).
 			all.Go(func() { signalWhileGathering(t, signal, true) })
@@ -110,9 +108,7 @@ func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
 	t.Helper()
 	hear(t, signal)
 	fail := func(err error) bool {
-		if err != nil {
-			t.Errorf("%s, ignored %t: %v", signal, ignored, err)
-		}
+		expect.That(t, err == nil, "%s, ignored %t: %v", signal, ignored, err)
 		return err != nil
 	}
 	fifo := filepath.Join(t.TempDir(), "in")

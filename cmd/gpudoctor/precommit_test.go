@@ -79,9 +79,7 @@ func TestPreCommitNames(t *testing.T) {
 	}
 	hostile := "compose-$(touch hacked) ';touch hacked;'.yaml"
 	expect.NoError(t, os.Rename(filepath.Join(folder, "bad", "compose.yaml"), filepath.Join(folder, hostile)))
-	if !hook.takes(hostile) {
-		t.Fatalf("%s is not taken", hostile)
-	}
+	expect.Must(t, hook.takes(hostile), "%s is not taken", hostile)
 	for want, names := range map[int][]string{exitOK: {"good/compose.yaml"}, exitFindings: {"good/compose.yaml", hostile}} {
 		if out, code := hook.run(t, folder, names...); code != want {
 			t.Errorf("%q: exit code %d, want %d:\n%s", names, code, want, out)

@@ -100,9 +100,7 @@ func TestRedactOddHostNames(t *testing.T) {
 			redacted := recorded.RedactFacts(f)
 			redacted.Host.Hostname = ""
 			document, ok := asJSON(t, redacted).(map[string]any)
-			if !ok {
-				t.Fatal("facts are no object")
-			}
+			expect.Must(t, ok, "facts are no object")
 			return document
 		}
 		want := encode("zz-9-none")
@@ -253,9 +251,7 @@ func TestNothingPlantedLeaves(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"zeus", "dgx-07", "Falcon42"} {
-		if !strings.Contains(said, name) {
-			t.Errorf("the name %s is not seen in a pipe, where names stay", name)
-		}
+		expect.That(t, strings.Contains(said, name), "the name %s is not seen in a pipe, where names stay", name)
 	}
 	for name, text := range all {
 		if name != "facts" && !strings.Contains(text, "Names, addresses and secrets are replaced") && !strings.Contains(text, `"redacted": "names"`) {
@@ -320,7 +316,5 @@ func TestRedactWhere(t *testing.T) {
 			}
 		}
 	}
-	if d.Host.Hostname != "atlas7" || d.Redacted != "" {
-		t.Error("the report itself was changed")
-	}
+	expect.That(t, d.Host.Hostname == "atlas7" && d.Redacted == "", "the report itself was changed")
 }

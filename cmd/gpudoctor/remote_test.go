@@ -98,9 +98,7 @@ func TestImagePlatform(t *testing.T) {
 	} {
 		r := parseRequest(t, append([]string{"--from", registry.Scheme + ref}, tt.flags...))
 		g := r.gather(t.Context())
-		if g.err != nil || g.facts.Image.Platform != tt.want {
-			t.Errorf("%v: got %+v, %v", tt.flags, g.facts, g.err)
-		}
+		expect.That(t, g.err == nil && g.facts.Image.Platform == tt.want, "%v: got %+v, %v", tt.flags, g.facts, g.err)
 	}
 }
 
@@ -144,7 +142,5 @@ func TestConnections(t *testing.T) {
 			t.Errorf("%s imports %s", from, to)
 		}
 	}
-	if !found {
-		t.Errorf("%s imports no package that opens connections: this test looks for the wrong ones", only)
-	}
+	expect.That(t, found, "%s imports no package that opens connections: this test looks for the wrong ones", only)
 }

@@ -160,9 +160,7 @@ func TestRequiredFacts(t *testing.T) {
 		}
 	}
 	for _, r := range data.Required().Required {
-		if tried[r.Fact] == 0 {
-			t.Errorf("%s was never missing", r.Fact)
-		}
+		expect.That(t, tried[r.Fact] != 0, "%s was never missing", r.Fact)
 	}
 	t.Logf("%v", slices.Sorted(maps.Values(tried)))
 }

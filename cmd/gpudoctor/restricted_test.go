@@ -113,9 +113,7 @@ func TestRestrictedContainer(t *testing.T) {
 			t.Parallel()
 			got := strings.Join(strings.Fields(inContainer(t, asDocker, tt.variables, "check")), " ")
 			for _, want := range slices.Concat(named, tt.fixes) {
-				if !strings.Contains(got, want) {
-					t.Errorf("it does not say %q:\n%s", want, got)
-				}
+				expect.That(t, strings.Contains(got, want), "it does not say %q:\n%s", want, got)
 			}
 		})
 	}
@@ -137,8 +135,6 @@ func TestUnrestrictedContainer(t *testing.T) {
 		}
 	}
 	for _, rule := range []string{"shm-too-small", "container-caps"} {
-		if !slices.Contains(d.Passed, rule) {
-			t.Errorf("%s did not pass: %v", rule, d.Passed)
-		}
+		expect.That(t, slices.Contains(d.Passed, rule), "%s did not pass: %v", rule, d.Passed)
 	}
 }

@@ -30,9 +30,7 @@ func TestScripts(t *testing.T) {
 	var files []string
 	for _, name := range names {
 		found, err := filepath.Glob(filepath.Join("testdata", "script", name+".txtar"))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("no script %s: %v", name, err)
-		}
+		expect.Must(t, err == nil && len(found) > 0, "no script %s: %v", name, err)
 		files = append(files, found...)
 	}
 	testscript.Run(t, testscript.Params{

@@ -183,12 +183,8 @@ func observed(t *testing.T, s simulated, variables ...string) (judgement, *repor
 	t.Helper()
 	marker := runMarker + "=" + rand.Text()
 	e := s.prepare(t, append(variables, marker)...)()
-	if e.err != nil {
-		t.Fatalf("%v\nstandard error: %.2000s", e.err, e.stderr)
-	}
-	if e.stderr != "" {
-		t.Errorf("standard error: %.2000s", e.stderr)
-	}
+	expect.Must(t, e.err == nil, "%v\nstandard error: %.2000s", e.err, e.stderr)
+	expect.That(t, e.stderr == "", "standard error: %.2000s", e.stderr)
 	validate(t, e.stdout)
 	var d report.Document
 	expect.NoError(t, json.Unmarshal([]byte(e.stdout), &d))
@@ -247,9 +243,7 @@ func TestGPURun(t *testing.T) {
 				t.Errorf("exit code %d, want %d (%v)", c.ProcessState.ExitCode(), tt.exit, err)
 			}
 			for _, words := range tt.contains {
-				if !strings.Contains(string(out), words) {
-					t.Errorf("it does not print %q:\n%s", words, out)
-				}
+				expect.That(t, strings.Contains(string(out), words), "it does not print %q:\n%s", words, out)
 			}
 			kept, err := os.ReadFile(results)
 			if rows := strings.Count(string(out), "\nquick "); tt.exit < 2 && (err != nil || bytes.Count(kept, []byte("\n")) != rows) {

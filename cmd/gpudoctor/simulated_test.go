@@ -486,9 +486,7 @@ func TestFailClosed(t *testing.T) {
 				t.Skip("not with -short")
 			}
 			s.check(t, s.run(t))
-			if s.want.state == report.Healthy {
-				t.Error("it is wanted to be healthy")
-			}
+			expect.That(t, s.want.state != report.Healthy, "it is wanted to be healthy")
 		})
 	}
 }
@@ -526,9 +524,7 @@ func TestDeadline(t *testing.T) {
 			if took > most+slack/2 {
 				t.Errorf("it took %s with a deadline of %s", took.Round(time.Millisecond), most)
 			}
-			if e.exit == exitOK {
-				t.Error("exit code 0")
-			}
+			expect.That(t, e.exit != exitOK, "exit code 0")
 		})
 	}
 }
@@ -584,9 +580,7 @@ func TestNothingLeft(t *testing.T) {
 				for _, pid := range drivers.Daemons(t, number) {
 					t.Errorf("process %d is left; ended by the test: %v", pid, syscall.Kill(pid, syscall.SIGKILL))
 				}
-				if (e.exit == exitOK) != (then == "") {
-					t.Errorf("exit code %d: %s", e.exit, e.stderr)
-				}
+				expect.That(t, (e.exit == exitOK) == (then == ""), "exit code %d: %s", e.exit, e.stderr)
 			})
 		}
 	}
@@ -693,9 +687,7 @@ func (s simulated) run(t *testing.T) ending {
 // check holds a run against what is wanted of it.
 func (s simulated) check(t *testing.T, e ending) {
 	t.Helper()
-	if e.err != nil {
-		t.Fatalf("%v\nstandard error: %s", e.err, e.stderr)
-	}
+	expect.Must(t, e.err == nil, "%v\nstandard error: %s", e.err, e.stderr)
 	expect.Equal(t, "", e.stderr, "standard error")
 	validate(t, e.stdout)
 	var d report.Document
@@ -707,9 +699,7 @@ func (s simulated) check(t *testing.T, e ending) {
 		t.Errorf("the report says exit code %d, and it is %d", d.Verdict.ExitCode, e.exit)
 	}
 	for _, f := range d.Findings {
-		if f.Message == "" || len(f.Evidence) == 0 {
-			t.Errorf("%s of %s has no message or no evidence", f.Rule, f.Subject)
-		}
+		expect.That(t, f.Message != "" && len(f.Evidence) > 0, "%s of %s has no message or no evidence", f.Rule, f.Subject)
 	}
 }
 

@@ -33,9 +33,7 @@ func TestSize(t *testing.T) {
 	}
 	t.Logf("%d bytes", info.Size())
 	for _, script := range []string{"../../.ci/release", "../../Dockerfile"} {
-		if !strings.Contains(string(must(os.ReadFile(script))), releaseTags) {
-			t.Errorf("%s builds without %s", script, releaseTags)
-		}
+		expect.That(t, strings.Contains(string(must(os.ReadFile(script))), releaseTags), "%s builds without %s", script, releaseTags)
 	}
 }
 
@@ -47,12 +45,8 @@ func TestLinked(t *testing.T) {
 	packages := strings.Fields(string(list))
 	for _, name := range packages {
 		for _, heavy := range []string{opa + "v1/rego", opa + "v1/bundle", opa + "internal/compiler/wasm", "google.golang.org/protobuf/"} {
-			if strings.HasPrefix(name, heavy) {
-				t.Errorf("the program links %s", name)
-			}
+			expect.That(t, !strings.HasPrefix(name, heavy), "the program links %s", name)
 		}
 	}
-	if !slices.Contains(packages, opa+"v1/topdown") {
-		t.Errorf("%sv1/topdown is not among the %d packages", opa, len(packages))
-	}
+	expect.That(t, slices.Contains(packages, opa+"v1/topdown"), "%sv1/topdown is not among the %d packages", opa, len(packages))
 }

@@ -72,9 +72,7 @@ func newSlurm(t *testing.T, prolog bool, faults map[string]string) slurm {
 		script := string(must(os.ReadFile(examples + "prolog")))
 		settings := string(must(os.ReadFile(examples + "gpudoctor.conf")))
 		for old, by := range map[string]string{"gpudoctor=/usr/bin/gpudoctor": "gpudoctor=" + s.folder + "/bin/gpudoctor", "logs=/var/log/gpudoctor": "logs=" + s.logs} {
-			if strings.Count(script, "\n"+old+"\n") != 1 {
-				t.Fatalf("the prolog has no line %s", old)
-			}
+			expect.Must(t, strings.Count(script, "\n"+old+"\n") == 1, "the prolog has no line %s", old)
 			script = strings.Replace(script, old, by, 1)
 		}
 		write("prolog", script)
@@ -184,14 +182,10 @@ func TestSlurmProlog(t *testing.T) {
 			rest := s.run(t, tt.script+nodes)
 			for _, line := range tt.want {
 				_, after, ok := strings.Cut("\n"+rest, "\n"+line+"\n")
-				if !ok {
-					t.Fatalf("no line %q, or not in this order", line)
-				}
+				expect.Must(t, ok, "no line %q, or not in this order", line)
 				rest = after
 			}
-			if strings.Contains(rest, ": ") {
-				t.Errorf("also drained: %s", rest)
-			}
+			expect.That(t, !strings.Contains(rest, ": "), "also drained: %s", rest)
 			if got := s.reports(t); !slices.Equal(got, tt.reports) {
 				t.Errorf("reports %v, want %v", got, tt.reports)
 			}

@@ -57,16 +57,12 @@ func TestStoppedRules(t *testing.T) {
 			raw := expect.Value(os.ReadFile(filepath.Join(dir, "r.json")))(t)
 			var document report.Document
 			expect.NoError(t, json.Unmarshal(raw, &document))
-			if document.Verdict.State != tt.state || document.Verdict.ExitCode != tt.code {
-				t.Errorf("%+v", document.Verdict)
-			}
+			expect.That(t, document.Verdict.State == tt.state && document.Verdict.ExitCode == tt.code, "%+v", document.Verdict)
 			var found []string
 			for _, f := range document.Findings {
 				found = append(found, f.Rule)
 			}
-			if !slices.Equal(found, tt.found) {
-				t.Errorf("found %v, want %v", found, tt.found)
-			}
+			expect.That(t, slices.Equal(found, tt.found), "found %v, want %v", found, tt.found)
 			markdown := expect.Value(os.ReadFile(filepath.Join(dir, "r.md")))(t)
 			for id := range stoppedRules {
 				if len(tt.args) > 0 && id == "endless" {
@@ -100,7 +96,5 @@ func toldInOneLine(t *testing.T, format, text, id, reason string) {
 	t.Helper()
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "")), " ")
 	told := regexp.MustCompile(`(^|[ ,])` + id + `(, [a-z0-9-]+)* (\(` + regexp.QuoteMeta(reason) + `\)|\| ` + regexp.QuoteMeta(reason) + ` \|)`)
-	if !told.MatchString(flat) {
-		t.Errorf("%s does not say %q of %s:\n%s", format, reason, id, text)
-	}
+	expect.That(t, told.MatchString(flat), "%s does not say %q of %s:\n%s", format, reason, id, text)
 }

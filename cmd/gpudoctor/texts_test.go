@@ -23,9 +23,7 @@ import (
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
+	expect.Must(t, err == nil && len(files) > 0, "no cases: %v", err)
 	for i, file := range files {
 		if testing.Short() && i%4 > 0 {
 			continue // The race detector makes each many times as slow.
@@ -70,9 +68,7 @@ func TestTexts(t *testing.T) {
 func TestHealthyNoise(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*healthy*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
+	expect.Must(t, err == nil && len(files) > 0, "no cases: %v", err)
 	for i, how := range slices.Sorted(maps.Keys(texttest.Noises)) {
 		if testing.Short() && i%8 > 0 {
 			continue
@@ -94,9 +90,7 @@ func TestHealthyNoise(t *testing.T) {
 			}
 			d := concluded(t, dir)
 			for _, f := range d.Findings {
-				if f.Severity.Rank() <= rules.Medium.Rank() {
-					t.Errorf("%s: a false alarm: %s: %s", file, f.Rule, f.Message)
-				}
+				expect.That(t, f.Severity.Rank() > rules.Medium.Rank(), "%s: a false alarm: %s: %s", file, f.Rule, f.Message)
 			}
 		})
 	}

@@ -36,9 +36,7 @@ func TestTreesJudged(t *testing.T) {
 			found[f.Rule] = true
 		}
 		for _, f := range copied.Findings {
-			if !found[f.Rule] {
-				t.Errorf("%s: only its files show %s: %s", name, f.Rule, f.Message)
-			}
+			expect.That(t, found[f.Rule], "%s: only its files show %s: %s", name, f.Rule, f.Message)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -62,9 +63,7 @@ func TestUnlisted(t *testing.T) {
 					want = exitOK
 				}
 				out, said, exit := without(t, hidden, os.Environ(), line)
-				if exit != want {
-					t.Errorf("%s: exit code %d, want %d: %s%s", line, exit, want, out, said)
-				}
+				expect.That(t, exit == want, "%s: exit code %d, want %d: %s%s", line, exit, want, out, said)
 				words := strings.Join(strings.Fields(out+said), " ")
 				if !listed && strings.Contains(strings.ToLower(allowed.Replace(words)), "no gpu") {
 					t.Errorf("%s: it says that there is no GPU:\n%s", line, out)

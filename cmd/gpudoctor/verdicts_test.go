@@ -68,9 +68,7 @@ func TestGoldenVerdicts(t *testing.T) {
 	}
 	inputs := func(kind, pattern string, profile rules.Profile) {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no %s: %v", kind, err)
-		}
+		expect.Must(t, err == nil && len(files) > 0, "no %s: %v", kind, err)
 		for _, file := range files {
 			if leftOut(kind + " " + filepath.Base(file)) {
 				continue

@@ -28,17 +28,13 @@ func TestFiles(t *testing.T) {
 	if !slices.Equal(names, Names()) {
 		t.Errorf("files of tables: %v, want %v", names, Names())
 	}
-	if Table("no-table") != nil {
-		t.Error("there is a table called no-table")
-	}
+	expect.That(t, Table("no-table") == nil, "there is a table called no-table")
 }
 
 // checkSources checks that a row, or a table, says where it is from.
 func checkSources(t *testing.T, of string, sources ...string) {
 	t.Helper()
-	if len(sources) == 0 {
-		t.Errorf("%s: no source", of)
-	}
+	expect.That(t, len(sources) > 0, "%s: no source", of)
 	for _, source := range sources {
 		if u, err := url.Parse(source); err != nil || u.Scheme != "https" || u.Host == "" {
 			t.Errorf("%s: the source %q is no https address", of, source)

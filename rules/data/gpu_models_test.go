@@ -83,9 +83,7 @@ func TestGPUModelOf(t *testing.T) {
 		first[got] = true
 	}
 	for _, m := range GPUModels().Models {
-		if !first[m.Name] {
-			t.Errorf("no name leads to %s", m.Name)
-		}
+		expect.That(t, first[m.Name], "no name leads to %s", m.Name)
 	}
 }
 
@@ -102,9 +100,7 @@ func TestNVIDIAFunctions(t *testing.T) {
 		expect.Equal(t, want, names.MatchString(name), "%q is a GPU's name", name)
 	}
 	for _, id := range slices.Concat(n.NVSwitchIDs, []string{n.FirstGPUID, n.FirstResizableBARID}) {
-		if !regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id) {
-			t.Errorf("the id %q is none", id)
-		}
+		expect.That(t, regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id), "the id %q is none", id)
 	}
 }
 

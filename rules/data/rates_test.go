@@ -18,9 +18,7 @@ func TestRates(t *testing.T) {
 	}
 	for test, s := range table.Shares {
 		for _, share := range []float64{s.NVLink, s.PCIe, s.Far, s.Unknown, s.XGMI} {
-			if share < 0 || share >= 1 {
-				t.Errorf("%s: the share %v is none", test, share)
-			}
+			expect.That(t, share >= 0 && share < 1, "%s: the share %v is none", test, share)
 		}
 		if s.PCIe == 0 || s.Far == 0 || s.Far > s.PCIe || s.Unknown > s.PCIe {
 			t.Errorf("%s: a longer way counts as good only where a shorter one does, %+v", test, s)
@@ -29,9 +27,7 @@ func TestRates(t *testing.T) {
 	for name, share := range map[string]float64{
 		"collective": table.Collective.NVLink, "collective over PCIe": table.Collective.PCIe, "collective_network": table.CollectiveNetwork, "network": table.Network,
 	} {
-		if share <= 0 || share >= 1 {
-			t.Errorf("%s is %v", name, share)
-		}
+		expect.That(t, share > 0 && share < 1, "%s is %v", name, share)
 	}
 	checkSources(t, "rates", table.Sources...)
 }
@@ -42,9 +38,7 @@ func TestPaths(t *testing.T) {
 	last := table.Network
 	for i, path := range table.Paths {
 		share := table.GPUNetwork[path]
-		if share <= 0 || share > last {
-			t.Errorf("%s: a share of %v behind one of %v", path, share, last)
-		}
+		expect.That(t, share > 0 && share <= last, "%s: a share of %v behind one of %v", path, share, last)
 		last = share
 		expect.Equal(t, i, PathRank(path), "%s has the rank", path)
 	}
@@ -66,9 +60,7 @@ func TestPCIe(t *testing.T) {
 	}
 	for generation := 1; generation <= len(Rates().PCIe); generation++ {
 		expect.Equal(t, generation, PCIeGeneration(PCIeSpeedGTs(generation)), "generation %d", generation)
-		if PCIeSpeedGTs(generation) <= PCIeSpeedGTs(generation-1) {
-			t.Errorf("generation %d is not faster than the one before", generation)
-		}
+		expect.That(t, PCIeSpeedGTs(generation) > PCIeSpeedGTs(generation-1), "generation %d is not faster than the one before", generation)
 	}
 	if PCIeGeneration(20) != 0 || PCIeSpeedGTs(0) != 0 || PCIeSpeedGTs(99) != 0 {
 		t.Error("a speed or a generation that there is not")

@@ -58,9 +58,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := Parse(Scheme + ref.String())
-		if err != nil || again.String() != ref.String() {
-			t.Errorf("%q is %q, which is %q: %v", text, ref, again, err)
-		}
+		expect.That(t, err == nil && again.String() == ref.String(), "%q is %q, which is %q: %v", text, ref, again, err)
 	})
 }
 

@@ -25,9 +25,7 @@ var small = Sizes{File: 64 << 10, Locked: 64 << 10}
 func TestAsk(t *testing.T) {
 	before := namesIn(t, "/dev/shm")
 	a := expect.Value(Ask(t.Context(), true, small))(t)
-	if !a.Probed || len(a.Results) != len(all) {
-		t.Errorf("got %+v", a)
-	}
+	expect.That(t, a.Probed && len(a.Results) == len(all), "got %+v", a)
 	for name, r := range a.Results {
 		if r.Outcome == Unknown && r.Reason == "" || r.Outcome == Refused && (r.Call == "" || r.Errno == "" && name != Connection) {
 			t.Errorf("%s: got %+v", name, r)
@@ -59,9 +57,7 @@ func namesIn(t *testing.T, dir string) []string {
 // TestAskWithoutProbe checks that only the basic calls are made without the probe.
 func TestAskWithoutProbe(t *testing.T) {
 	a := expect.Value(Ask(t.Context(), false, small))(t)
-	if a.Probed || len(a.Results) != len(basic) {
-		t.Errorf("got %+v", a)
-	}
+	expect.That(t, !a.Probed && len(a.Results) == len(basic), "got %+v", a)
 }
 
 func TestAskCanceled(t *testing.T) {

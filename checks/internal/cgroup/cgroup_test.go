@@ -3,6 +3,8 @@ package cgroup
 import (
 	"io/fs"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestMemoryOf(t *testing.T) {
@@ -42,9 +44,7 @@ func TestMemoryOf(t *testing.T) {
 			}
 			return "", fs.ErrNotExist
 		})
-		if got != tt.want || ok != tt.ok {
-			t.Errorf("%s: got %+v, %t; want %+v, %t", tt.name, got, ok, tt.want, tt.ok)
-		}
+		expect.That(t, got == tt.want && ok == tt.ok, "%s: got %+v, %t; want %+v, %t", tt.name, got, ok, tt.want, tt.ok)
 	}
 }
 

@@ -102,13 +102,9 @@ func TestBoundedRate(t *testing.T) {
 					t.Fatalf("chunks of %d every %s: %d bytes were read when %.0f were allowed", chunk, every, read, allowed)
 				}
 			}
-			if read != 200_000 {
-				t.Errorf("chunks of %d every %s: read %d bytes", chunk, every, read)
-			}
+			expect.That(t, read == 200_000, "chunks of %d every %s: read %d bytes", chunk, every, read)
 			slow := float64(chunk) <= limit.rate*every.Seconds() && int64(chunk) <= limit.burst
-			if slow != (paused == 0) {
-				t.Errorf("chunks of %d every %s: paused %s", chunk, every, paused)
-			}
+			expect.That(t, slow == (paused == 0), "chunks of %d every %s: paused %s", chunk, every, paused)
 		}
 	}
 }
@@ -124,14 +120,10 @@ func TestBoundedBytes(t *testing.T) {
 		if read := size - r.Len(); read > 1001 {
 			t.Errorf("%d bytes were read of %d", read, size)
 		}
-		if len(kept.buf) > 10 {
-			t.Errorf("kept %d bytes", len(kept.buf))
-		}
+		expect.That(t, len(kept.buf) <= 10, "kept %d bytes", len(kept.buf))
 	}
 	failing := io.MultiReader(strings.NewReader("x"), failingReader{})
-	if drainInto(io.Discard, failing, limit) {
-		t.Error("a pipe that breaks is taken for a flood")
-	}
+	expect.That(t, !drainInto(io.Discard, failing, limit), "a pipe that breaks is taken for a flood")
 }
 
 type failingReader struct{}
@@ -240,17 +232,13 @@ func FuzzInbox(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, chunk byte) {
 		var got []string
 		in := small(func(m json.RawMessage) {
-			if !json.Valid(m) {
-				t.Errorf("received %q, which is no JSON", m)
-			}
+			expect.That(t, json.Valid(m), "received %q, which is no JSON", m)
 			got = append(got, string(m))
 		})
 		r := bytes.NewReader(b)
 		flooded := in.read(chunks{r, int(chunk)%50 + 1})
 		messages, malformed, unsent, finished, wantFlooded := understood(b, in.longest, in.most, in.bounds.bytes)
-		if flooded != wantFlooded {
-			t.Fatalf("flooded %t, want %t", flooded, wantFlooded)
-		}
+		expect.Must(t, flooded == wantFlooded, "flooded %t, want %t", flooded, wantFlooded)
 		if read := len(b) - r.Len(); int64(read) > in.bounds.bytes+1 {
 			t.Errorf("%d bytes were read", read)
 		}

@@ -247,9 +247,7 @@ func TestRun(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, r := run(t.Context(), t, tt.spec)
 			expect.NoDiff(t, tt.want, got, "Run")
-			if !strings.Contains(r.Stderr, tt.stderr) {
-				t.Errorf("stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
-			}
+			expect.That(t, strings.Contains(r.Stderr, tt.stderr), "stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
 			if len(r.Stderr) > maxOutput || len(r.Stdout) > maxOutput {
 				t.Errorf("kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)
 			}
@@ -315,9 +313,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 			}
 			got.Stdout, got.Stderr, got.Recorded = "", "", false
 			expect.NoDiff(t, tt.want, got, "Run")
-			if len(pids) == 0 {
-				t.Fatal("the child sent no process id before it was ended")
-			}
+			expect.Must(t, len(pids) > 0, "the child sent no process id before it was ended")
 			for _, pid := range pids {
 				awaitGone(t, pid)
 			}
@@ -389,9 +385,7 @@ func pidsIn(t *testing.T, m []byte) []int {
 // be there as a zombie; one whose parent died may be.
 func awaitGone(t *testing.T, pid int) {
 	t.Helper()
-	if pid <= 1 {
-		t.Fatalf("process id %d", pid)
-	}
+	expect.Must(t, pid > 1, "process id %d", pid)
 	for range 500 {
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 		if err != nil {
@@ -422,9 +416,7 @@ func TestOwn(t *testing.T) {
 		}
 		cancel()
 	}})
-	if err != nil || child == 0 {
-		t.Fatalf("child %d, error %v", child, err)
-	}
+	expect.Must(t, err == nil && child != 0, "child %d, error %v", child, err)
 	for pid, want := range map[int]bool{os.Getpid(): true, child: true, os.Getppid(): false, 1: false, 0: false, -1: false} {
 		expect.Equal(t, want, Own(pid), "Own(%d)", pid)
 	}
@@ -470,9 +462,7 @@ noise of a library
 	if !in.finished || in.failure != "x" || in.malformed != 6 {
 		t.Errorf("finished %t, failure %q, malformed %d; want true, x, 6", in.finished, in.failure, in.malformed)
 	}
-	if in.unsent != 2 || in.unsentReason != "NaN" {
-		t.Errorf("unsent %d, %q; want 2, NaN", in.unsent, in.unsentReason)
-	}
+	expect.That(t, in.unsent == 2 && in.unsentReason == "NaN", "unsent %d, %q; want 2, NaN", in.unsent, in.unsentReason)
 }
 
 // TestWords checks that an error that a child tells is bounded, and stays UTF-8.
@@ -515,9 +505,7 @@ func TestTail(t *testing.T) {
 				t.Errorf("Write(%q) = %d, %v", w, n, err)
 			}
 		}
-		if got.String() != tt.want {
-			t.Errorf("after %q: %q, want %q", tt.writes, got, tt.want)
-		}
+		expect.That(t, got.String() == tt.want, "after %q: %q, want %q", tt.writes, got, tt.want)
 	}
 }
 

@@ -109,9 +109,7 @@ func TestBlame(t *testing.T) {
 			}
 		}
 	}
-	if blamed == 0 {
-		t.Error("no library is ever blamed")
-	}
+	expect.That(t, blamed != 0, "no library is ever blamed")
 }
 
 // TestInside checks that the calls under way survive the child's death.
@@ -183,9 +181,7 @@ func FuzzReadRecord(f *testing.F) {
 			t.Errorf("%+v", rec)
 		}
 		for _, name := range rec.inside {
-			if len(name) > nameBytes {
-				t.Errorf("%q", name)
-			}
+			expect.That(t, len(name) <= nameBytes, "%q", name)
 		}
 	})
 }

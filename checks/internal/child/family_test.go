@@ -234,9 +234,7 @@ func runRoot(t *testing.T, name string, attributes *syscall.SysProcAttr) string 
 	if os.IsPermission(err) {
 		t.Skipf("namespaces are not permitted here: %v", err)
 	}
-	if err != nil {
-		t.Errorf("%s: %v", name, err)
-	}
+	expect.That(t, err == nil, "%s: %v", name, err)
 	return string(out)
 }
 

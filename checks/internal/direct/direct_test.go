@@ -192,9 +192,7 @@ func TestRegisterPairs(t *testing.T) {
 			for _, tried := range a.Tried {
 				got[brief(tried.Result)]++
 			}
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("got %v, want %v: %+v", got, want, a.Tried)
-			}
+			expect.That(t, fmt.Sprint(got) == fmt.Sprint(want), "got %v, want %v: %+v", got, want, a.Tried)
 		})
 	}
 }
@@ -327,18 +325,14 @@ func TestReadWays(t *testing.T) {
 		for _, tried := range a.Tried {
 			got = append(got, tried.Way+" "+tried.Result.Outcome)
 		}
-		if strings.Join(got, ", ") != want {
-			t.Errorf("%s: got %v, want %s", order, got, want)
-		}
+		expect.That(t, strings.Join(got, ", ") == want, "%s: got %v, want %s", order, got, want)
 	}
 }
 
 // TestPattern checks that no two words of the file are equal, and none is the poison.
 func TestPattern(t *testing.T) {
 	b := pattern()
-	if len(b) != readBytes {
-		t.Fatalf("%d bytes", len(b))
-	}
+	expect.Must(t, len(b) == readBytes, "%d bytes", len(b))
 	words := make([]string, 0, len(b)/8)
 	for i := 0; i < len(b); i += 8 {
 		words = append(words, string(b[i:i+8]))

@@ -30,9 +30,7 @@ func TestOneDoor(t *testing.T) {
 			}
 		}
 	}
-	if seen < len(doors) {
-		t.Errorf("%d doors are seen, want %d", seen, len(doors))
-	}
+	expect.That(t, seen >= len(doors), "%d doors are seen, want %d", seen, len(doors))
 }
 
 func TestPath(t *testing.T) {
@@ -50,9 +48,7 @@ func TestError(t *testing.T) {
 	if want := "start: cuInit: CUDA_ERROR_SYSTEM_NOT_READY (802): not yet"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
-	if !errors.Is(err, SystemNotReady) || errors.Is(err, OutOfMemory) {
-		t.Error("errors.Is does not tell the result")
-	}
+	expect.That(t, errors.Is(err, SystemNotReady) && !errors.Is(err, OutOfMemory), "errors.Is does not tell the result")
 }
 
 // TestMissing checks that a library without a function that all depends on is
@@ -97,9 +93,7 @@ func TestCompiled(t *testing.T) {
 		model := []string{"9.0", "10.0"}[i%2]
 		wg.Go(func() {
 			code, err := k.For(model, func() ([]byte, error) { made.Add(1); return []byte(model), nil })
-			if err != nil || string(code) != model {
-				t.Errorf("code %q for %s, error %v", code, model, err)
-			}
+			expect.That(t, err == nil && string(code) == model, "code %q for %s, error %v", code, model, err)
 		})
 	}
 	wg.Wait()

@@ -20,9 +20,7 @@ func realLibrary(t *testing.T) string {
 	t.Helper()
 	found := expect.Value(filepath.Glob("/usr/lib/*/libamdhip64.so.5"))(t)
 	if len(found) == 0 {
-		if os.Getenv("GPUDOCTOR_WANT_HIP") != "" {
-			t.Fatal("libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
-		}
+		expect.Must(t, os.Getenv("GPUDOCTOR_WANT_HIP") == "", "libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
 		t.Skip("libamdhip64.so.5 is not installed here")
 	}
 	return found[0]
@@ -45,9 +43,7 @@ func TestSymbols(t *testing.T) {
 	runtime, compiler := functions(&b, &c)
 	for _, names := range []map[string]any{runtime, compiler} {
 		for name := range names {
-			if !has[name] {
-				t.Errorf("the library has no %s", name)
-			}
+			expect.That(t, has[name], "the library has no %s", name)
 		}
 	}
 }
@@ -75,9 +71,7 @@ func TestOwner(t *testing.T) {
 		MemcpyAsync: memcpyCounter(&plain),
 		MemcpyPeerAsync: func(_ Pointer, to int32, _ Pointer, from int32, _ uint64, _ Stream) Result {
 			peer++
-			if to != 1 || from != 0 {
-				t.Errorf("copied from %d to %d", from, to)
-			}
+			expect.That(t, to == 1 && from == 0, "copied from %d to %d", from, to)
 			return gpudriver.Success
 		},
 	}
@@ -89,9 +83,7 @@ func TestOwner(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if peer != 1 || plain != 2 {
-		t.Errorf("%d copies between devices and %d others, want 1 and 2", peer, plain)
-	}
+	expect.That(t, peer == 1 && plain == 2, "%d copies between devices and %d others, want 1 and 2", peer, plain)
 	if err := d.Free(b); err != nil {
 		t.Error(err)
 	}

@@ -51,9 +51,7 @@ func TestKernelConfig(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseKernelConfig(strings.NewReader(tt.text), tt.compressed)
-			if (err == nil) != (tt.want != nil) {
-				t.Fatalf("got error %v", err)
-			}
+			expect.Must(t, (err == nil) == (tt.want != nil), "got error %v", err)
 			expect.NoDiff(t, tt.want, got, "it")
 		})
 	}

@@ -149,9 +149,7 @@ func TestPoolBound(t *testing.T) {
 			<-release
 			return 0, nil
 		})
-		if !errors.Is(err, ErrSlow) {
-			t.Fatalf("operation %d: got %v, want ErrSlow", i, err)
-		}
+		expect.Must(t, errors.Is(err, ErrSlow), "operation %d: got %v, want ErrSlow", i, err)
 	}
 	expect.Equal(t, maxStuck, begun.Load(), "it")
 }
@@ -216,9 +214,7 @@ func TestAskOnce(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			raw, err := l.Ask(t.Context(), "test once:a:b", answer)
-			if err != nil || string(raw) != "[1]" {
-				t.Errorf("got %s, %v", raw, err)
-			}
+			expect.That(t, err == nil && string(raw) == "[1]", "got %s, %v", raw, err)
 		})
 	}
 	<-begun
@@ -261,9 +257,7 @@ func TestAskCanceled(t *testing.T) {
 		defer a.mu.Unlock()
 		return a.all["test canceled"].askers == 2
 	}
-	if !eventually(waiting) {
-		t.Fatal("the second asker does not wait for the first one's answer")
-	}
+	expect.Must(t, eventually(waiting), "the second asker does not wait for the first one's answer")
 	cancelFirst()
 	if err := <-gone; !errors.Is(err, context.Canceled) || ended.Load() != 0 {
 		t.Errorf("the first asker: got %v, and the answer had ended %d times", err, ended.Load())
@@ -314,9 +308,7 @@ func TestLiveQuestions(t *testing.T) {
 	var environ []string
 	ask(AskEnviron, &environ)
 	for _, want := range []string{"NCCL_DEBUG=INFO", "NVIDIA_API_KEY=set", "KUBERNETES_SERVICE_HOST=set"} {
-		if !slices.Contains(environ, want) {
-			t.Errorf("environment: %q lacks %s", environ, want)
-		}
+		expect.That(t, slices.Contains(environ, want), "environment: %q lacks %s", environ, want)
 	}
 	var u Uname
 	ask(AskUname, &u)
@@ -325,9 +317,7 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	var ids IDs
 	ask(AskIDs, &ids)
-	if ids.UID != os.Geteuid() || ids.Groups == nil {
-		t.Errorf("ids: got %+v", ids)
-	}
+	expect.That(t, ids.UID == os.Geteuid() && ids.Groups != nil, "ids: got %+v", ids)
 	var limits map[string]Limit
 	ask(AskLimits, &limits)
 	if l, ok := limits["memlock"]; !ok || l.Hard != -1 && l.Soft > l.Hard {
@@ -335,9 +325,7 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	var st Statfs
 	ask(AskStatfs+"/proc", &st)
-	if st.Type != "proc" {
-		t.Errorf("statfs of /proc: got %+v", st)
-	}
+	expect.That(t, st.Type == "proc", "statfs of /proc: got %+v", st)
 	var access string
 	ask(AskAccess+"/dev/null", &access)
 	expect.Equal(t, "rw", access, "access to /dev/null")
@@ -367,9 +355,7 @@ func TestLiveKernelLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(text) {
-		if !KernelLogWanted(line) {
-			t.Errorf("kept a line that nobody wants: %q", line)
-		}
+		expect.That(t, KernelLogWanted(line), "kept a line that nobody wants: %q", line)
 	}
 }
 

@@ -50,9 +50,7 @@ func readCorpus(tb testing.TB) corpus {
 func TestPlanted(t *testing.T) {
 	c, tried := readCorpus(t), 0
 	for kind, lines := range c.lines {
-		if len(c.things[kind]) == 0 {
-			t.Fatalf("no things of the kind %s", kind)
-		}
+		expect.Must(t, len(c.things[kind]) > 0, "no things of the kind %s", kind)
 		for _, line := range lines {
 			for _, thing := range c.things[kind] {
 				tried++
@@ -60,12 +58,8 @@ func TestPlanted(t *testing.T) {
 				r := redact.New()
 				r.Study(text)
 				got := r.Text(text)
-				if strings.Contains(strings.ToLower(got), strings.ToLower(thing)) {
-					t.Errorf("%s %q is seen: %q", kind, thing, got)
-				}
-				if len(strings.Split(got, "\n")) != len(strings.Split(text, "\n")) {
-					t.Errorf("%q has other lines than %q", got, text)
-				}
+				expect.That(t, !strings.Contains(strings.ToLower(got), strings.ToLower(thing)), "%s %q is seen: %q", kind, thing, got)
+				expect.That(t, len(strings.Split(got, "\n")) == len(strings.Split(text, "\n")), "%q has other lines than %q", got, text)
 				again := redact.New()
 				again.Study(got)
 				expect.Equal(t, got, again.Text(got), "%s: redacted twice: %q becomes", kind, got)

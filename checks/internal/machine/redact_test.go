@@ -134,9 +134,7 @@ func TestRedactManyAddresses(t *testing.T) {
 		in := fmt.Sprintf("10.0.%d.%d", i/200, i%200)
 		seen[r.Text(in)] = true
 	}
-	if len(seen) != 2000 {
-		t.Errorf("2000 addresses have %d stand-ins", len(seen))
-	}
+	expect.That(t, len(seen) == 2000, "2000 addresses have %d stand-ins", len(seen))
 }
 
 func TestRedactJSON(t *testing.T) {
@@ -157,9 +155,7 @@ func TestRedactJSON(t *testing.T) {
 	got := expect.Value(redact.New().JSON([]byte(in)))(t)
 	expect.NoDiff(t, want, string(got), "it")
 	again, err := redact.New().JSON(got)
-	if err != nil || string(again) != want {
-		t.Errorf("redacted twice: %s, %v", again, err)
-	}
+	expect.That(t, err == nil && string(again) == want, "redacted twice: %s, %v", again, err)
 	if _, err := redact.New().JSON([]byte("{")); err == nil {
 		t.Error("half a document is no error")
 	}
@@ -251,9 +247,7 @@ func TestRedactKernelPaths(t *testing.T) {
 		src.Answer(AskUname, Uname{Node: host})
 		out := recordingRedactor{redact.New()}.memory(src)
 		for name := range src.nodes {
-			if out.nodes[name] == nil {
-				t.Errorf("on the host %s there is no %s", host, name)
-			}
+			expect.That(t, out.nodes[name] != nil, "on the host %s there is no %s", host, name)
 		}
 		for question := range src.answers {
 			if _, ok := out.answers[question]; !ok {
@@ -286,9 +280,7 @@ func FuzzRedact(f *testing.F) {
 		if other := redacted(text); other != once {
 			t.Errorf("not the same twice: %q and %q", once, other)
 		}
-		if strings.Count(once, "\n") != strings.Count(text, "\n") {
-			t.Errorf("%q has other lines than %q", once, text)
-		}
+		expect.That(t, strings.Count(once, "\n") == strings.Count(text, "\n"), "%q has other lines than %q", once, text)
 		secrets := redact.NewSecrets().Text(text)
 		if again := redact.NewSecrets().Text(secrets); again != secrets {
 			t.Errorf("secrets redacted twice: %q becomes %q, and then %q", text, secrets, again)

@@ -172,9 +172,7 @@ func TestRoundTripRedacted(t *testing.T) {
 	if diff := cmp.Diff(string(first), string(again)); diff != "" {
 		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
 	}
-	if bytes.Contains(first, []byte("gpu-box-17")) {
-		t.Error("the host's name is in the snapshot")
-	}
+	expect.That(t, !bytes.Contains(first, []byte("gpu-box-17")), "the host's name is in the snapshot")
 }
 
 func TestRoundTripLive(t *testing.T) {
@@ -363,9 +361,7 @@ func TestParseErrors(t *testing.T) {
 		{head + "-- \"a --\n", `x.txtar:2: unterminated quoted name: "\"a"`},
 	} {
 		_, err := Parse("x.txtar", []byte(tt.text))
-		if err == nil || err.Error() != tt.want {
-			t.Errorf("%q:\n got %v\nwant %s", tt.text, err, tt.want)
-		}
+		expect.That(t, err != nil && err.Error() == tt.want, "%q:\n got %v\nwant %s", tt.text, err, tt.want)
 	}
 	if _, err := Parse("x", []byte("gpudoctor.snapshot/v7")); !errors.Is(err, ErrNewer) {
 		t.Errorf("got %v, want ErrNewer", err)
@@ -498,9 +494,7 @@ func TestEveryCutOfHosts(t *testing.T) {
 		}
 		for _, trailer := range trailers {
 			err := checkParsed(t, name, slices.Concat(whole, []byte(trailer)))
-			if blank(trailer) != (err == nil) {
-				t.Errorf("%s, then %q: %v", name, trailer, err)
-			}
+			expect.That(t, blank(trailer) == (err == nil), "%s, then %q: %v", name, trailer, err)
 		}
 	}
 }

@@ -101,6 +101,11 @@ func healthy() *Answer {
 // TestAsk runs the door against the simulated library through every fault
 // that lets it answer to the end.
 func TestAsk(t *testing.T) {
+	fails := func(name string) func(*Answer) {
+		return func(a *Answer) {
+			*a = Answer{Outcome: Failed, ErrorName: name, Stage: "nvmlInit_v2", Driver: Driver{NVMLVersion: "13.580.159.04"}}
+		}
+	}
 	for _, tt := range []struct {
 		fault string
 		// change makes of the healthy answer the one that is wanted.
@@ -108,18 +113,9 @@ func TestAsk(t *testing.T) {
 	}{
 		{"", func(*Answer) {}},
 		{"hang-shutdown", func(*Answer) {}},
-		{"driver-mismatch", func(a *Answer) {
-			*a = Answer{
-				Outcome: Failed, ErrorName: "LIB_RM_VERSION_MISMATCH", Stage: "nvmlInit_v2",
-				Driver: Driver{NVMLVersion: "13.580.159.04"},
-			}
-		}},
-		{"driver-not-loaded", func(a *Answer) {
-			*a = Answer{Outcome: Failed, ErrorName: "DRIVER_NOT_LOADED", Stage: "nvmlInit_v2", Driver: Driver{NVMLVersion: "13.580.159.04"}}
-		}},
-		{"no-permission", func(a *Answer) {
-			*a = Answer{Outcome: Failed, ErrorName: "NO_PERMISSION", Stage: "nvmlInit_v2", Driver: Driver{NVMLVersion: "13.580.159.04"}}
-		}},
+		{"driver-mismatch", fails("LIB_RM_VERSION_MISMATCH")},
+		{"driver-not-loaded", fails("DRIVER_NOT_LOADED")},
+		{"no-permission", fails("NO_PERMISSION")},
 		{"no-permission-ecc", func(a *Answer) {
 			e := a.Devices[1].ECC
 			e.VolatileCorrected, e.VolatileUncorrected, e.AggregateCorrected, e.AggregateUncorrected = nil, nil, nil, nil
@@ -162,29 +158,19 @@ func TestAsk(t *testing.T) {
 		{"fabric-unhealthy", func(a *Answer) {
 			a.Devices[1].Fabric.Unhealthy = []string{"degraded-bandwidth", "incorrect-configuration"}
 		}},
-		{"remap-pending", func(a *Answer) {
-			a.Devices[1].RemappedRows = &facts.RemappedRows{Uncorrected: 1, Pending: true}
-		}},
+		{"remap-pending", func(a *Answer) { a.Devices[1].RemappedRows = &facts.RemappedRows{Uncorrected: 1, Pending: true} }},
 		{"ecc-uncorrected", func(a *Answer) {
 			a.Devices[1].ECC.VolatileUncorrected, a.Devices[1].ECC.AggregateUncorrected = new(int64(7)), new(int64(7))
 		}},
-		{"memory-unrepairable", func(a *Answer) {
-			a.Devices[1].ECC.UnrepairableMemory = new(true)
-		}},
-		{"repair-pending", func(a *Answer) {
-			a.Devices[1].ECC.ChannelRepairIsPending = new(true)
-		}},
-		{"mig-on", func(a *Answer) {
-			a.Devices[1].MIG, a.Devices[1].MIGPending = new(true), new(true)
-		}},
+		{"memory-unrepairable", func(a *Answer) { a.Devices[1].ECC.UnrepairableMemory = new(true) }},
+		{"repair-pending", func(a *Answer) { a.Devices[1].ECC.ChannelRepairIsPending = new(true) }},
+		{"mig-on", func(a *Answer) { a.Devices[1].MIG, a.Devices[1].MIGPending = new(true), new(true) }},
 		{"busy", func(a *Answer) { // The second process is the child itself.
 			a.Devices[1].MemoryUsedBytes = new(int64(4 << 30))
 			a.Devices[1].Processes = []Process{{PID: 4242, UsedBytes: new(int64(4 << 30))}}
 			a.Devices[1].Own = 1
 		}},
-		{"p2p-blocked", func(a *Answer) {
-			a.P2P[0].Read = "chipset-not-supported"
-		}},
+		{"p2p-blocked", func(a *Answer) { a.P2P[0].Read = "chipset-not-supported" }},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			simulate(t, tt.fault)
@@ -273,9 +259,7 @@ func TestManyGPUs(t *testing.T) {
 		"0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0", "0000:0d:00.0",
 	}
 	expect.NoDiff(t, want, got, "addresses")
-	if len(a.P2P) != 28 {
-		t.Errorf("%d pairs, want 28", len(a.P2P))
-	}
+	expect.That(t, len(a.P2P) == 28, "%d pairs, want 28", len(a.P2P))
 }
 
 func TestNoLibrary(t *testing.T) {
@@ -285,9 +269,7 @@ func TestNoLibrary(t *testing.T) {
 		if a.Outcome == OK {
 			t.Skip("this machine has the real library")
 		}
-		if a.Outcome != NotFound {
-			t.Errorf("outcome %q (%s), want %q", a.Outcome, a.Reason, NotFound)
-		}
+		expect.That(t, a.Outcome == NotFound, "outcome %q (%s), want %q", a.Outcome, a.Reason, NotFound)
 	})
 	t.Run("empty file", func(t *testing.T) {
 		dir := t.TempDir()
@@ -359,9 +341,7 @@ func TestStay(t *testing.T) {
 					t.Errorf("another answer (-at once +later):\n%s", diff)
 				}
 			}
-			if (fault == "") != (first.Outcome == OK) {
-				t.Errorf("outcome %q with the fault %q", first.Outcome, fault)
-			}
+			expect.That(t, (fault == "") == (first.Outcome == OK), "outcome %q with the fault %q", first.Outcome, fault)
 		})
 	}
 }

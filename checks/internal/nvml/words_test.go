@@ -149,9 +149,7 @@ func FuzzAddress(f *testing.F) {
 		if got == "" {
 			return
 		}
-		if !kernelForm.MatchString(got) {
-			t.Errorf("address(%q) = %q, which is no address", s, got)
-		}
+		expect.That(t, kernelForm.MatchString(got), "address(%q) = %q, which is no address", s, got)
 		expect.Equal(t, got, address(got), "address(%q)", got)
 	})
 }
@@ -166,9 +164,7 @@ func TestKept(t *testing.T) {
 	if d, p := len(a.answer.Devices), len(a.answer.P2P); d == 0 || d > maxDevices || p > maxDevices*maxDevices {
 		t.Errorf("%d devices and %d pairs are kept", d, p)
 	}
-	if len(a.answer.Driver.Version) > 0 {
-		t.Error("a piece that is too large is kept")
-	}
+	expect.That(t, len(a.answer.Driver.Version) == 0, "a piece that is too large is kept")
 }
 
 func FuzzPieces(f *testing.F) {

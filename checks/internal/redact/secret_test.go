@@ -44,9 +44,7 @@ func TestNotSecret(t *testing.T) {
 		{"NVIDIA_API_KEY", Withheld},
 		{"HF_TOKEN", ""},
 	} {
-		if SecretVariable(v.name, v.value) {
-			t.Errorf("%s=%s is taken for a secret", v.name, v.value)
-		}
+		expect.That(t, !SecretVariable(v.name, v.value), "%s=%s is taken for a secret", v.name, v.value)
 	}
 }
 
@@ -61,9 +59,7 @@ func TestPrivateKeys(t *testing.T) {
 		} {
 			for _, r := range []*Redactor{New(), NewSecrets()} {
 				got := r.Text(text)
-				if strings.Contains(got, "MIIE") || strings.Contains(got, "abc+") {
-					t.Errorf("%s: %q", kind, got)
-				}
+				expect.That(t, !strings.Contains(got, "MIIE") && !strings.Contains(got, "abc+"), "%s: %q", kind, got)
 				if strings.Contains(text, "before") && (!strings.HasPrefix(got, "before\n") || !strings.HasSuffix(got, "after the key\n")) {
 					t.Errorf("what stands around it is gone: %q", got)
 				}

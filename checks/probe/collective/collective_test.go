@@ -46,9 +46,7 @@ func (s simulated) run(t *testing.T) *probe.Collectives {
 			"LD_LIBRARY_PATH=" + driver, "NCCL_NVLS_ENABLE=0", fmt.Sprintf("GPUDOCTOR_SIM_GPUS=%d", s.gpus), "GPUDOCTOR_SIM_NCCL_FAULT=" + s.faults, "GPUDOCTOR_SIM_CUDA_FAULT=" + s.cuda,
 		}, s.env),
 	}))(t)
-	if r.Remains {
-		t.Error("a process was left behind")
-	}
+	expect.That(t, !r.Remains, "a process was left behind")
 	return r
 }
 

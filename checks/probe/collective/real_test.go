@@ -60,9 +60,7 @@ func TestRealNCCL(t *testing.T) {
 			for _, a := range r.Arms {
 				t.Logf("%s without %v: %s %s %s %.0f ms; transports %v, network %s, warnings %q", a.Name, a.Unset, a.Outcome, a.Stage, a.Reason, a.Milliseconds, a.Transports, a.Network, a.Warnings)
 			}
-			if r.Outcome != c.first || r.Remains {
-				t.Fatalf("outcome %s, want %s: %s", r.Outcome, c.first, r.Reason)
-			}
+			expect.Must(t, r.Outcome == c.first && !r.Remains, "outcome %s, want %s: %s", r.Outcome, c.first, r.Reason)
 			if c.first == probe.OK {
 				verifiedOverTCP(t, &r.Arms[0])
 				return

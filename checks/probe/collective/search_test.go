@@ -38,9 +38,7 @@ func TestCulprits(t *testing.T) {
 						}
 						return works(unset), true
 					})
-					if !found || !works(set) {
-						t.Fatalf("of %d, %s and %s (together %t): %q, %t", n, one, other, together, set, found)
-					}
+					expect.Must(t, found && works(set), "of %d, %s and %s (together %t): %q, %t", n, one, other, together, set, found)
 					for k := range set {
 						if works(slices.Delete(slices.Clone(set), k, k+1)) {
 							t.Errorf("of %d, %s and %s (together %t): %q is not minimal", n, one, other, together, set)

@@ -53,9 +53,7 @@ func simulateAPI(t *testing.T, api string, mode probe.Mode, gpus, faults string,
 	if r.API != api && r.Library != "" {
 		t.Errorf("API %q by %s, want %s", r.API, r.Library, api)
 	}
-	if r.Left {
-		t.Error("a process was left behind")
-	}
+	expect.That(t, !r.Left, "a process was left behind")
 	return r
 }
 
@@ -258,14 +256,10 @@ func TestIntermittent(t *testing.T) {
 	for _, x := range r.Transfers {
 		if x.Outcome == probe.Corrupt {
 			bad++
-			if x.Repeats < 1 || x.Repeats > attempts {
-				t.Errorf("%d of %d attempts were wrong", x.Repeats, attempts)
-			}
+			expect.That(t, x.Repeats >= 1 && x.Repeats <= attempts, "%d of %d attempts were wrong", x.Repeats, attempts)
 		}
 	}
-	if bad == 0 {
-		t.Error("nothing was found wrong")
-	}
+	expect.That(t, bad != 0, "nothing was found wrong")
 }
 
 // TestOldDriver checks that a driver that lacks a newer function is probed
@@ -309,9 +303,7 @@ func TestHIP(t *testing.T) {
 		r := simulateAPI(t, apiHIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-fine-grained"})
 		for _, x := range r.Transfers {
 			needs := x.Test == probe.TestHandshake || x.Test == probe.TestAtomics
-			if needs != (x.Outcome == probe.Unknown) {
-				t.Errorf("%s: %s (%s)", x.Test, x.Outcome, x.Reason)
-			}
+			expect.That(t, needs == (x.Outcome == probe.Unknown), "%s: %s (%s)", x.Test, x.Outcome, x.Reason)
 		}
 	})
 	t.Run("no GPU", func(t *testing.T) {
@@ -345,9 +337,7 @@ func TestHIP(t *testing.T) {
 func TestNoDriver(t *testing.T) {
 	t.Parallel()
 	r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + t.TempDir()}}))(t)
-	if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, "libcuda.so.1") {
-		t.Errorf("outcome %s: %s", r.Outcome, r.Reason)
-	}
+	expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, "libcuda.so.1"), "outcome %s: %s", r.Outcome, r.Reason)
 }
 
 // TestBusy checks that a GPU in use is left alone, and that this is said.
@@ -389,9 +379,7 @@ func TestSlowWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Outcome != probe.OK {
-		t.Errorf("outcome %s in stage %q: %s", r.Outcome, r.Stage, r.Reason)
-	}
+	expect.That(t, r.Outcome == probe.OK, "outcome %s in stage %q: %s", r.Outcome, r.Stage, r.Reason)
 }
 
 // TestInterrupted checks that an interruption ends the probe at once.

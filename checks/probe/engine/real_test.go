@@ -39,9 +39,7 @@ func TestHIPOnCUDA(t *testing.T) {
 					rate = fmt.Sprintf(" at %.1f GB/s", *x.GBps)
 				}
 				t.Logf("%-18s %s -> %s %s: %s%s, compared by %q", x.Test, x.Source, x.Destination, x.Way, x.Outcome, rate, x.Verified)
-				if x.Outcome != probe.OK {
-					t.Errorf("%s %s -> %s: %s (%s)", x.Test, x.Source, x.Destination, x.Outcome, x.Reason)
-				}
+				expect.That(t, x.Outcome == probe.OK, "%s %s -> %s: %s (%s)", x.Test, x.Source, x.Destination, x.Outcome, x.Reason)
 				if (x.Test == probe.TestCopy || x.Test == probe.TestStore || x.Test == probe.TestLoad) && x.Verified != "gpu" {
 					t.Errorf("%s %s -> %s was compared by %q", x.Test, x.Source, x.Destination, x.Verified)
 				}

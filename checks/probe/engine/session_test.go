@@ -103,9 +103,7 @@ func TestSessionNoticesLoss(t *testing.T) {
 	t.Parallel()
 	lines := encoded(t, healthyMessages())
 	want := heard(lines, finished, silence{})
-	if !sound(want) {
-		t.Fatalf("the whole stream gives %+v", want)
-	}
+	expect.Must(t, sound(want), "the whole stream gives %+v", want)
 	n := 0
 	hold := func(what string, changed [][]byte, result child.Result) {
 		n++
@@ -197,12 +195,8 @@ func TestBlame(t *testing.T) {
 func blamed(t *testing.T, r *probe.Report, want bool, what string) {
 	t.Helper()
 	got := r.Outcome.Failed() || slices.ContainsFunc(r.Transfers, func(t probe.Transfer) bool { return t.Outcome.Failed() })
-	if got != want {
-		t.Errorf("%s: the driver is blamed: %t, want %t (%s, %s)", what, got, want, r.Outcome, r.Reason)
-	}
-	if sound(r) {
-		t.Errorf("%s: the report is sound", what)
-	}
+	expect.That(t, got == want, "%s: the driver is blamed: %t, want %t (%s, %s)", what, got, want, r.Outcome, r.Reason)
+	expect.That(t, !sound(r), "%s: the report is sound", what)
 }
 
 // TestKept checks that a child whose messages are all valid cannot make the report

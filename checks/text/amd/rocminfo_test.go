@@ -85,9 +85,7 @@ func TestRocminfoFragments(t *testing.T) {
 			continue
 		}
 		for i, g := range f.GPUs.Devices {
-			if g.Architecture != c.architectures[i] {
-				t.Errorf("%s: got %+v", name, g)
-			}
+			expect.That(t, g.Architecture == c.architectures[i], "%s: got %+v", name, g)
 		}
 	}
 }

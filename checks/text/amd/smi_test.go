@@ -7,6 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // testGPU returns the GPU with an address, or fails.
@@ -169,9 +170,7 @@ NUMA BW TABLE:
 
 func TestAMDSMITopology(t *testing.T) {
 	f := texttest.Parse("topo.txt", "$ amd-smi topology\n"+smiTopologyText)
-	if f.Links == nil || len(f.Links.Pairs) != 1 {
-		t.Fatalf("got %+v", f.Links)
-	}
+	expect.Must(t, f.Links != nil && len(f.Links.Pairs) == 1, "got %+v", f.Links)
 	p := f.Links.Pairs[0]
 	if p.A != "0000:05:00.0" || p.B != "0000:26:00.0" || p.LinkType != "xgmi" || *p.Hops != 1 || *p.Weight != 15 || p.Accessible == nil || *p.Accessible {
 		t.Errorf("got %+v", p)
@@ -275,9 +274,7 @@ func testBounded(t *testing.T, text string) {
 func TestAMDSMILinkOfTwoReports(t *testing.T) {
 	f := texttest.Parse("smi.txt", "$ amd-smi metric --pcie -g 3\nGPU: 3\n    PCIE:\n        WIDTH: 8\n        SPEED: 32 GT/s\n"+
 		"$ amd-smi static --bus -g 3\nGPU: 3\n    BUS:\n        BDF: 0000:5d:00.0\n        MAX_PCIE_WIDTH: 16\n        MAX_PCIE_SPEED: 32 GT/s\n")
-	if f.GPUs == nil || len(f.GPUs.Devices) != 1 {
-		t.Fatalf("got %+v, want one GPU", f.GPUs)
-	}
+	expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 1, "got %+v, want one GPU", f.GPUs)
 	if l := f.GPUs.Devices[0].PCIe; l == nil || l.Width != 8 || l.MaxWidth != 16 {
 		t.Errorf("got link %+v, want 8 lanes of 16", l)
 	}

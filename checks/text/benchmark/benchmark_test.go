@@ -12,9 +12,7 @@ import (
 
 func TestNCCLTests(t *testing.T) {
 	f := texttest.Parse("x.txt", texttest.NCCLTestsTable)
-	if len(f.Benchmarks) != 1 {
-		t.Fatalf("got %d tables", len(f.Benchmarks))
-	}
+	expect.Must(t, len(f.Benchmarks) == 1, "got %d tables", len(f.Benchmarks))
 	b := f.Benchmarks[0]
 	points := b.Points
 	b.Points = nil
@@ -116,9 +114,7 @@ func TestNVBandwidth(t *testing.T) {
 `
 	for name, text := range map[string]string{"text": nvbandwidthTable, "json": inJSON, "json without its first line": strings.TrimPrefix(inJSON, "{\n")} {
 		f := texttest.Parse("x.txt", text)
-		if len(f.Benchmarks) != 1 {
-			t.Fatalf("%s: got %+v", name, f.Benchmarks)
-		}
+		expect.Must(t, len(f.Benchmarks) == 1, "%s: got %+v", name, f.Benchmarks)
 		b := f.Benchmarks[0]
 		if b.What != "copy" || b.Test != "device_to_device_memcpy_write_ce" || !b.Complete || len(b.Points) != 2 ||
 			b.Points[0].A != "GPU1" || b.Points[0].B != "GPU0" || *b.Points[0].GBps != 396.43 {
@@ -231,8 +227,6 @@ func TestNCCLTestsAlone(t *testing.T) {
 		head + device + "node7:1:1 [0] NCCL INFO cudaDriverVersion 12040\n" + head + device: 0,
 	} {
 		got := texttest.Parse("x.txt", text).Benchmarks
-		if len(got) == 0 || got[0].Jobs != want {
-			t.Errorf("%q: want %d processes of rank 0, got %v", text, want, got)
-		}
+		expect.That(t, len(got) > 0 && got[0].Jobs == want, "%q: want %d processes of rank 0, got %v", text, want, got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestAffinity(t *testing.T) {
@@ -73,9 +74,7 @@ func TestNCCLOldStart(t *testing.T) {
 func TestNCCLTestsCutTable(t *testing.T) {
 	f := texttest.Parse("a.log", "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"+
 		"     1048576        262144   float     sum    310.1    3.38    6.76  1e-06    308.0    3.40    6.81  1e-06\n")
-	if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 1 {
-		t.Errorf("got %+v", f.Benchmarks)
-	}
+	expect.That(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 1, "got %+v", f.Benchmarks)
 }
 
 func FuzzAffinity(f *testing.F) {

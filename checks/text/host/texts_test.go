@@ -235,9 +235,7 @@ func TestSetpciLoop(t *testing.T) {
 				got[len(u.Control)] = u.Count
 			}
 		}
-		if !cmp.Equal(want, got) {
-			t.Errorf("%q: got %v, want %v", text, got, want)
-		}
+		expect.That(t, cmp.Equal(want, got), "%q: got %v, want %v", text, got, want)
 	}
 }
 

@@ -24,9 +24,7 @@ func TestScriptOfContainer(t *testing.T) {
 		"python train.py NCCL_P2P_DISABLE=1":                                          "-",
 	} {
 		f := texttest.Parse("pod.yaml", fmt.Sprintf("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    image: i\n    command: [bash, -c, %q]\n    resources: {limits: {nvidia.com/gpu: 8}}\n", script))
-		if len(f.Launches) == 0 {
-			t.Fatalf("%s: no launch", script)
-		}
+		expect.Must(t, len(f.Launches) > 0, "%s: no launch", script)
 		l, got := f.Launches[0], "-"
 		if value, set := l.Variables["NCCL_P2P_DISABLE"]; set {
 			got = value

@@ -201,9 +201,7 @@ func TestEnvironment(t *testing.T) {
 				got = append(got, v.Name+"="+v.Value)
 			}
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: got %q, want %q", line, got, want)
-		}
+		expect.That(t, strings.Join(got, " ") == want, "%q: got %q, want %q", line, got, want)
 	}
 }
 
@@ -241,9 +239,7 @@ func FuzzLaunch(f *testing.F) {
 func bounded(t *testing.T, text string) {
 	for _, name := range []string{"x.txt", "x.yaml", "x.sh", "Dockerfile", "x.md", "x.json"} {
 		f := texttest.Parse(name, text)
-		if len(f.Launches) > launch.MaxList {
-			t.Errorf("%s: %d launches", name, len(f.Launches))
-		}
+		expect.That(t, len(f.Launches) <= launch.MaxList, "%s: %d launches", name, len(f.Launches))
 		for _, l := range f.Launches {
 			if len(l.Command) > launch.MaxCommand || len(l.Mounts) > launch.MaxList || len(l.Variables) > launch.MaxList || l.Line < 1 || l.Unit < 1 {
 				t.Errorf("%s: got %+v", name, l)

@@ -78,9 +78,7 @@ func TestTemplates(t *testing.T) {
 		Section: "launches", Fact: "[x]", Reason: "line 8 of x is a template, which says nothing until it is filled in",
 		Hint: "render it (helm template, kustomize build), and give the result",
 	}
-	if len(f.Unknown) != 1 || f.Unknown[0] != want {
-		t.Errorf("got %+v", f.Unknown)
-	}
+	expect.That(t, len(f.Unknown) == 1 && f.Unknown[0] == want, "got %+v", f.Unknown)
 }
 
 // TestWhatIsNotUnderstood checks that a manifest which is not read to its end says so, with

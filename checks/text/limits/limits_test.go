@@ -44,9 +44,7 @@ func TestLimits(t *testing.T) {
 	}, "\n")
 	f := texttest.Parse("x.txt", text)
 	c := f.Container
-	if c == nil || c.SHM == nil {
-		t.Fatalf("got %+v", c)
-	}
+	expect.Must(t, c != nil && c.SHM != nil, "got %+v", c)
 	for name, pair := range map[string][2]int64{
 		"memlock":      {number(c.MemlockSoftBytes), 64 << 10},
 		"memlock hard": {number(c.MemlockHardBytes), 16 << 20},
@@ -93,9 +91,7 @@ func TestBareDeviceNodes(t *testing.T) {
 		"crw-rw---- 1 root video 195, 255 Nov  1 10:00 nvidiactl\n"+
 		"drwxr-xr-x 2 root root       80 Nov  1 10:00 nvidia-caps\n")
 	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
-	if f.Container == nil {
-		t.Fatal("no listing was found")
-	}
+	expect.Must(t, f.Container != nil, "no listing was found")
 	if diff := cmp.Diff(want, f.Container.DeviceNodes); diff != "" {
 		t.Error(diff)
 	}

@@ -40,9 +40,7 @@ func TestNCCLDiagnostics(t *testing.T) {
 	if k := f.Texts[0].Kinds; len(k) != 1 || k[0].Kind != "nccl-diagnostics" || k[0].Lines != 17 {
 		t.Errorf("recognised as %+v", k)
 	}
-	if f.KernelLog != nil {
-		t.Errorf("an Xid of which nobody need care is in %+v", f.KernelLog)
-	}
+	expect.That(t, f.KernelLog == nil, "an Xid of which nobody need care is in %+v", f.KernelLog)
 	if f.IOMMU.Mode != "passthrough" || len(f.GPUs.Devices) != 2 || f.GPUs.Devices[1].Name != "NVIDIA H200" {
 		t.Errorf("got %+v and %+v", f.IOMMU, f.GPUs)
 	}
@@ -100,9 +98,7 @@ node7:4021 NCCL DIAG [INFO] SXid 20034 detected 1 time (NVSwitch driver reported
 			fatal = " fatal"
 		}
 		got = append(got, e.ID+" "+e.Kind+" "+e.Host+fatal+" "+strings.Repeat("+", e.Count))
-		if e.Code == nil || e.Source != "x.txt" {
-			t.Errorf("got %+v", e)
-		}
+		expect.That(t, e.Code != nil && e.Source == "x.txt", "got %+v", e)
 	}
 	expect.NoDiff(t, []string{"nccl-diag-xid xid node7.cluster.local ++", "nccl-diag-sxid sxid node8 fatal +"}, got, "it")
 }

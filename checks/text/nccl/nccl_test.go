@@ -121,9 +121,7 @@ func TestNCCLCommunicators(t *testing.T) {
 		},
 	} {
 		f := texttest.Parse("", c.text)
-		if f.Logs == nil || !reflect.DeepEqual(f.Logs.Communicators, c.want) {
-			t.Errorf("%s:\ngot  %+v\nwant %+v", name, f.Logs, c.want)
-		}
+		expect.That(t, f.Logs != nil && reflect.DeepEqual(f.Logs.Communicators, c.want), "%s:\ngot  %+v\nwant %+v", name, f.Logs, c.want)
 	}
 }
 
@@ -185,9 +183,7 @@ func TestNCCLDevices(t *testing.T) {
 		"a/mlx5_0:1 InfiniBand 0  active", "a/mlx5_bond_0:1 Ethernet 0  active", "a/mlx5_7:1 Ethernet 400 0000:3b:00.0 active",
 		"b/mlx5_0:1 InfiniBand 0  active", "b/mlx5_1:1 InfiniBand 0  active",
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	expect.That(t, reflect.DeepEqual(got, want), "got  %q\nwant %q", got, want)
 	got = nil
 	for _, i := range f.NICs.Interfaces {
 		got = append(got, i.Host+"/"+i.Name+" "+strings.Join(i.Addresses, " "))
@@ -234,9 +230,7 @@ func TestNCCLHealthyLines(t *testing.T) {
 		"NVLS multicast support is not available on dev 0", "P2P is disabled between connected GPUs 0 and 1. You can repress this message with NCCL_IGNORE_DISABLED_P2P=1.",
 		"RAS client listening socket at ::1<28028>", "AllReduce: opCount 0 sendbuff 0x7f recvbuff 0x7f count 1 datatype 7 op 0 root 0 comm 0x10 [nranks=2] stream 0x5")
 	for _, m := range texttest.Parse("x", text).Logs.Messages {
-		if m.Role != "setting" {
-			t.Errorf("%s (%s): %s", m.ID, m.Role, m.Text)
-		}
+		expect.That(t, m.Role == "setting", "%s (%s): %s", m.ID, m.Role, m.Text)
 	}
 }
 

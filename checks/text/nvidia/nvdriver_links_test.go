@@ -30,9 +30,7 @@ func FuzzNvdriverLinks(f *testing.F) {
 	f.Add("libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, p := range texttest.Parse("x", text).Software {
-			if p.Name == "" || p.Version == "" {
-				t.Errorf("a library without name or version: %+v", p)
-			}
+			expect.That(t, p.Name != "" && p.Version != "", "a library without name or version: %+v", p)
 		}
 	})
 }

@@ -35,9 +35,7 @@ func TestLspciHeads(t *testing.T) {
 		}
 		d := f.PCI.Devices[0]
 		expect.Equal(t, want, fmt.Sprint(d.Address, " ", d.Class, " ", d.Vendor, " ", d.Device, " ", d.Kind), "%q", line)
-		if !f.PCI.Partial {
-			t.Errorf("%q: one line is not the whole tree", line)
-		}
+		expect.That(t, f.PCI.Partial, "%q: one line is not the whole tree", line)
 	}
 	for _, line := range []string{
 		"12:30:00.5 The VGA controller: it is slow",
@@ -75,9 +73,7 @@ func TestLspciVerbose(t *testing.T) {
 		{Index: 5, SizeBytes: 128, IO: true},
 	}, gpu.BARs, "BARs")
 	expect.NoDiff(t, []facts.ResizableBAR{{Index: 0, SizeBytes: 16 << 20, MaxBytes: 16 << 20}, {Index: 1, SizeBytes: 256 << 20, MaxBytes: 32 << 30}}, gpu.ResizableBARs, "resizable BARs")
-	if gpu.ATS == nil || !gpu.ATS.Enabled {
-		t.Errorf("ATS is %+v", gpu.ATS)
-	}
+	expect.That(t, gpu.ATS != nil && gpu.ATS.Enabled, "ATS is %+v", gpu.ATS)
 	if len(f.GPUs.Devices) != 1 || f.GPUs.Devices[0].Name != "GeForce RTX 4090" || f.GPUs.Devices[0].NVLinks == nil {
 		t.Errorf("GPUs are %+v", f.GPUs.Devices)
 	}
@@ -215,9 +211,7 @@ func TestLspciPlainRegions(t *testing.T) {
 	Memory at fe900000 (32-bit, non-prefetchable) [size=512K]
 	Kernel driver in use: amdgpu
 `)
-	if f.PCI == nil || len(f.PCI.Devices) != 1 {
-		t.Fatalf("devices: %+v", f.PCI)
-	}
+	expect.Must(t, f.PCI != nil && len(f.PCI.Devices) == 1, "devices: %+v", f.PCI)
 	var indices []int
 	for _, b := range f.PCI.Devices[0].BARs {
 		indices = append(indices, b.Index)

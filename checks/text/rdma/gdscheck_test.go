@@ -41,9 +41,7 @@ the end
 
 func TestGDSCheck(t *testing.T) {
 	f := texttest.Parse("x", "gdscheck says\n"+gdscheckSample)
-	if f.Storage == nil || f.Storage.GDS == nil {
-		t.Fatal("nothing was read")
-	}
+	expect.Must(t, f.Storage != nil && f.Storage.GDS != nil, "nothing was read")
 	g := f.Storage.GDS
 	for name, want := range map[string]string{
 		"NVMe": "unsupported", "NFS": "supported", "IBM Spectrum Scale": "unsupported",

@@ -280,9 +280,7 @@ func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, w
 		return
 	}
 	if without.outcome == "unknown" && with.outcome == "unknown" {
-		if len(f.Runs)+len(f.Comparisons) > 0 {
-			t.Errorf("nothing is known, and there are runs: %+v", f.Runs)
-		}
+		expect.That(t, len(f.Runs)+len(f.Comparisons) == 0, "nothing is known, and there are runs: %+v", f.Runs)
 		return
 	}
 	set := slices.IndexFunc(f.Runs, func(r facts.Run) bool { return r.Variables[v[0]] == v[1] })
@@ -400,9 +398,7 @@ func TestDifferences(t *testing.T) {
 		for _, c := range f.Comparisons {
 			got = append(got, strings.TrimSpace(c.Kind+" "+c.Name))
 		}
-		if strings.Join(got, ", ") != tt.want {
-			t.Errorf("%s: got %q, want %q: %+v", tt.what, got, tt.want, f.Runs)
-		}
+		expect.That(t, strings.Join(got, ", ") == tt.want, "%s: got %q, want %q: %+v", tt.what, got, tt.want, f.Runs)
 	}
 }
 
@@ -481,9 +477,7 @@ func FuzzRuns(f *testing.F) {
 	f.Add(strings.Repeat("$ ./t.sh\n^C\n$ NCCL_ALGO=Ring ./t.sh\nexit code 0\n", 100))
 	f.Fuzz(func(t *testing.T, content string) {
 		got := texttest.Parse("p2p-on.log", content)
-		if len(got.Runs) > 64 || len(got.Comparisons) > 64 {
-			t.Errorf("%d runs, %d comparisons", len(got.Runs), len(got.Comparisons))
-		}
+		expect.That(t, len(got.Runs) <= 64 && len(got.Comparisons) <= 64, "%d runs, %d comparisons", len(got.Runs), len(got.Comparisons))
 		for _, r := range got.Runs {
 			if !slices.Contains([]string{"ok", "failed", "hung", "unknown"}, r.Outcome) || r.Line < 1 || len(r.Variables) > 64 || len(r.Devices) > 64 {
 				t.Errorf("got %+v", r)

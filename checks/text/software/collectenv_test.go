@@ -6,6 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestCollectEnv(t *testing.T) {
@@ -78,9 +79,7 @@ func TestDistribution(t *testing.T) {
 		"short":       {"$ lsb_release -ds\nUbuntu 22.04.1 LTS\n$ lsb_release -is\nUbuntu\n", "Ubuntu 22.04.1 LTS"},
 	} {
 		h := texttest.Parse("a", tt.text).Host
-		if h == nil || h.Distribution != tt.description {
-			t.Errorf("%s: got %+v, want %+v", name, h, tt)
-		}
+		expect.That(t, h != nil && h.Distribution == tt.description, "%s: got %+v, want %+v", name, h, tt)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // softwareOf writes the packages of a text as "name version manager@host".
@@ -74,9 +75,7 @@ func FuzzPackages(f *testing.F) {
 	f.Add("vLLM is using nccl==2.28.9\nCuda compilation tools, release 12.4, V12.4.131\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		f := texttest.Parse("a", text)
-		if len(f.Software) > parse.MaxEntries {
-			t.Errorf("%d packages", len(f.Software))
-		}
+		expect.That(t, len(f.Software) <= parse.MaxEntries, "%d packages", len(f.Software))
 		for _, p := range f.Software {
 			if p.Name == "" || p.Version == "" || p.Line < 1 {
 				t.Errorf("incomplete: %+v", p)

@@ -57,8 +57,6 @@ func TestRulesDigest(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil || n < 5 {
-			t.Errorf("%s: %d files, %v", name, n, err)
-		}
+		expect.That(t, err == nil && n >= 5, "%s: %d files, %v", name, n, err)
 	}
 }

@@ -117,9 +117,7 @@ func factsLeaves() []leaf {
 // the field is left out for a reason. What rules read is among them.
 func TestEveryFact(t *testing.T) {
 	all := factsLeaves()
-	if len(all) < 350 {
-		t.Fatalf("only %d places were found", len(all))
-	}
+	expect.Must(t, len(all) >= 350, "only %d places were found", len(all))
 	used := map[string]bool{}
 	for _, l := range all {
 		a, b := filled(reflect.TypeFor[facts.Facts](), 1), filled(reflect.TypeFor[facts.Facts](), 1)
@@ -196,15 +194,11 @@ func TestTables(t *testing.T) {
 	}
 	for of, names := range identities {
 		for _, name := range names {
-			if !known[of] || !fields[fieldID(of, name)] {
-				t.Errorf("identities: there is no list of %v with %s", of, name)
-			}
+			expect.That(t, known[of] && fields[fieldID(of, name)], "identities: there is no list of %v with %s", of, name)
 		}
 	}
 	for _, id := range slices.Concat(ordered, measured) {
-		if !fields[id] {
-			t.Errorf("the facts have no %s", id)
-		}
+		expect.That(t, fields[id], "the facts have no %s", id)
 	}
 	for pattern := range kindTable {
 		if !slices.ContainsFunc(factsLeaves(), func(l leaf) bool {
@@ -219,9 +213,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	for _, k := range kinds {
-		if headings[k] == "" {
-			t.Errorf("%s has no heading", k)
-		}
+		expect.That(t, headings[k] != "", "%s has no heading", k)
 	}
 }
 

@@ -60,9 +60,7 @@ func TestSince(t *testing.T) {
 							}
 						}
 					}
-					if len(b.Entries()) == 0 {
-						t.Error("nothing is said")
-					}
+					expect.That(t, len(b.Entries()) > 0, "nothing is said")
 				})
 			}
 		}

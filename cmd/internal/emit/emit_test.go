@@ -100,9 +100,7 @@ func plans() map[string]*plan.Plan {
 func emitted(t *testing.T, target string, p *plan.Plan) string {
 	t.Helper()
 	to, known := emit.Named(target)
-	if !known {
-		t.Fatalf("there is no target %s", target)
-	}
+	expect.Must(t, known, "there is no target %s", target)
 	return to.Write(p, "")
 }
 
@@ -248,9 +246,7 @@ func isPod(t *testing.T, p *plan.Plan, text string) {
 	if err := errors.Join(append(strict, err)...); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if pod.Kind != "Pod" || len(pod.Spec.Containers) != 1 {
-		t.Fatalf("it is %+v", pod)
-	}
+	expect.Must(t, pod.Kind == "Pod" && len(pod.Spec.Containers) == 1, "it is %+v", pod)
 	job := pod.Spec.Containers[0]
 	if n := job.Resources.Limits["nvidia.com/gpu"]; p.Vendor == "nvidia" && int(n.Value()) != len(p.Ranks) {
 		t.Errorf("%v GPUs, want %d", n, len(p.Ranks))
@@ -286,9 +282,7 @@ func isGRUB(t *testing.T, p *plan.Plan, text string) {
 	if len(p.Settings) > 0 {
 		want = append(want, "pci=disable_acs_redir=0000:17:00.0;0000:39:00.0", "iommu=pt", "quiet")
 	}
-	if !slices.Equal(words, want) {
-		t.Errorf("GRUB passes %q, want %q", words, want)
-	}
+	expect.That(t, slices.Equal(words, want), "GRUB passes %q, want %q", words, want)
 }
 
 // grubWords splits a line as GRUB's script language does (GNU GRUB manual, "Writing full
@@ -386,9 +380,7 @@ func settingsOnly(t *testing.T, p *plan.Plan, text, setting string) {
 	if len(p.Settings) > 0 {
 		want = []string{setting}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("it sets %q, want %q", got, want)
-	}
+	expect.That(t, slices.Equal(got, want), "it sets %q, want %q", got, want)
 }
 
 // stub is a program that writes its arguments and some of its environment, a line each, instead

@@ -221,9 +221,7 @@ func TestWrite(t *testing.T) {
 				if want := perm &^ 0o027; info.Mode() != want {
 					t.Errorf("mode %s, want %s", info.Mode(), want)
 				}
-				if len(after) != len(before)+1 {
-					t.Errorf("these files were there and are there:\n%v\n%v", before, after)
-				}
+				expect.That(t, len(after) == len(before)+1, "these files were there and are there:\n%v\n%v", before, after)
 			})
 		}
 	}
@@ -459,9 +457,7 @@ func TestPlaces(t *testing.T) {
 	}
 	null, err := Find("/dev/null")
 	do(t, err)
-	if null.Same(null) {
-		t.Error("/dev/null can be written to once only")
-	}
+	expect.That(t, !null.Same(null), "/dev/null can be written to once only")
 	f, err := os.Open("a")
 	do(t, err)
 	defer f.Close() //nolint:errcheck // It was only read.

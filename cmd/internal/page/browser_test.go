@@ -108,18 +108,14 @@ func TestInBrowser(t *testing.T) {
 				b.open(t, file, v)
 				b.do(t, chromedp.Evaluate[chromedp.Void](axe))
 				s := value[seen](t, b, look)
-				if s.Wide > 0 {
-					t.Errorf("the page is %d pixels wider than the window", s.Wide)
-				}
+				expect.That(t, s.Wide <= 0, "the page is %d pixels wider than the window", s.Wide)
 				if len(s.Overlaps)+len(s.Outside) > 0 {
 					t.Errorf("labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
 				}
 				if pictured := s.Labels > 0; pictured == (h.name == "text") {
 					t.Errorf("the picture has %d labels", s.Labels)
 				}
-				if s.Hacked {
-					t.Error("a script of the facts ran")
-				}
+				expect.That(t, !s.Hacked, "a script of the facts ran")
 				expect.AtLeast(t, leastPasses, s.Passes, "rules of axe-core found something to judge")
 				for _, v := range s.Violations {
 					t.Error("axe-core: " + v)
@@ -140,9 +136,7 @@ func (b *tab) copies(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
 	buttons := value[int](t, b, `document.querySelectorAll("button.copy").length`)
-	if buttons < 3 {
-		t.Fatalf("the page has %d copy buttons", buttons)
-	}
+	expect.Must(t, buttons >= 3, "the page has %d copy buttons", buttons)
 	for i := range buttons {
 		button := fmt.Sprintf(`document.querySelectorAll("button.copy")[%d]`, i)
 		if !value[bool](t, b, button+`.checkVisibility()`) {
@@ -152,12 +146,8 @@ func (b *tab) copies(t *testing.T, file string) {
 		b.do(t, chromedp.Click(chromedp.JSPath(button)))
 		said := value[string](t, b, `new Promise(done => setTimeout(() => done(`+button+`.textContent), 50))`)
 		have := value[string](t, b, `navigator.clipboard.readText()`)
-		if !strings.HasPrefix(said, "Copied") {
-			t.Errorf("button %d says %q", i, said)
-		}
-		if have != want || want == "" {
-			t.Errorf("button %d copies %q, want %q", i, have, want)
-		}
+		expect.That(t, strings.HasPrefix(said, "Copied"), "button %d says %q", i, said)
+		expect.That(t, have == want && want != "", "button %d copies %q, want %q", i, have, want)
 	}
 	b.quiet(t)
 }

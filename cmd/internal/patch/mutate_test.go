@@ -34,9 +34,7 @@ func TestMutations(t *testing.T) {
 		if (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) && !strings.HasPrefix(text, "#!") {
 			keepsMeaning(t, name, text, got)
 		}
-		if t.Failed() {
-			t.Fatalf("%s:\n%s", name, text)
-		}
+		expect.Must(t, !t.Failed(), "%s:\n%s", name, text)
 	}
 	expect.AtLeast(t, 30, changed, "files were changed")
 }

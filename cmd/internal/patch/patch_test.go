@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
@@ -42,9 +43,7 @@ func cases(tb testing.TB) map[string]string {
 	all := map[string]string{}
 	for _, pattern := range []string{"../../../fixtures/launches/*.txtar", "testdata/*.txtar"} {
 		names, err := filepath.Glob(pattern)
-		if err != nil || len(names) == 0 {
-			tb.Fatalf("%s: %d files, %v", pattern, len(names), err)
-		}
+		expect.Must(tb, err == nil && len(names) > 0, "%s: %d files, %v", pattern, len(names), err)
 		for _, name := range names {
 			a := expect.Value(txtar.ParseFile(name))(tb)
 			for _, f := range a.Files {
@@ -91,9 +90,7 @@ func keepsLines(t *testing.T, name, text string, got Result) {
 			budget += 4 // An entry of two lines, and the key above it.
 		}
 	}
-	if lost > budget {
-		t.Errorf("%s: %d lines of %d are lost, with %d changes:\n%s", name, lost, len(before), len(got.Changes), got.Text)
-	}
+	expect.That(t, lost <= budget, "%s: %d lines of %d are lost, with %d changes:\n%s", name, lost, len(before), len(got.Changes), got.Text)
 	for _, l := range after {
 		if strings.TrimSpace(l) != "" && strings.HasSuffix(text, "\n") && !strings.HasSuffix(l, "\n") {
 			t.Errorf("%s: a line lost its end: %q", name, l)
@@ -210,10 +207,11 @@ func keepsMeaning(t *testing.T, name, text string, got Result) {
 }
 
 // TestFiles changes every launch file of the fixtures and of this package, with each setting
-// alone, and with all of them with each kind of line end, with and without the last.
+// alone, and with all of them with each kind of line end, with and without the last. With all of them, a script is still one, and a
+// file describes the jobs that it described.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	changed := 0
+	changed, scripts := 0, 0
 	for name, text := range cases(t) {
 		sets := [][]Want{settings(), settings()[:10]}
 		for _, w := range settings() {
@@ -224,8 +222,10 @@ func TestFiles(t *testing.T) {
 				if i > 1 && form != text {
 					continue
 				}
+				script := i == 0 && form == text && (filepath.Ext(name) == ".sh" || filepath.Ext(name) == ".sbatch")
 				got, ok := made(t, name, form, wants)
 				if !ok {
+					expect.That(t, !script, "%s is not changed", name)
 					continue
 				}
 				if len(got.Changes) > 0 {
@@ -233,6 +233,16 @@ func TestFiles(t *testing.T) {
 				}
 				if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
 					keepsMeaning(t, name, form, got)
+				}
+				if script {
+					isScript(t, name, got.Text)
+					scripts++
+				}
+				if i == 0 && form == text {
+					after := jobs(name, got.Text)
+					for job, n := range jobs(name, text) {
+						expect.That(t, after[job] == n, "%s: %s: %d, then %d in\n%s", name, job, n, after[job], got.Text)
+					}
 				}
 				if strings.Contains(form, "\r\n") && strings.Count(got.Text, "\n") != strings.Count(got.Text, "\r\n") {
 					t.Errorf("%s: line ends are mixed", name)
@@ -244,33 +254,31 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	expect.AtLeast(t, 200, changed, "files were changed")
+	expect.AtLeast(t, 8, scripts, "scripts")
 }
 
-// TestShells checks that scripts are still scripts, by the shell itself.
-func TestShells(t *testing.T) {
-	t.Parallel()
+// isScript checks that a script is still one, by the shell itself.
+func isScript(t *testing.T, name, text string) {
+	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash")
+		return
 	}
-	n := 0
-	for name, text := range cases(t) {
-		if ext := filepath.Ext(name); ext != ".sh" && ext != ".sbatch" {
-			continue
+	file := filepath.Join(t.TempDir(), "script")
+	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	out, err := exec.CommandContext(t.Context(), bash, "-n", file).CombinedOutput()
+	expect.That(t, err == nil, "%s: %v: %s\n%s", name, err, out, text)
+}
+
+// jobs counts the jobs that a file describes, by kind and object.
+func jobs(name, text string) map[string]int {
+	count := map[string]int{}
+	for _, l := range texttest.Parse(name, text).Launches {
+		if l.Kind != "shell" {
+			count[l.Kind+" "+l.Object]++
 		}
-		got, ok := made(t, name, text, settings())
-		if !ok {
-			t.Errorf("%s is not changed", name)
-			continue
-		}
-		file := filepath.Join(t.TempDir(), "script")
-		expect.NoError(t, os.WriteFile(file, []byte(got.Text), 0o600))
-		if out, err := exec.CommandContext(t.Context(), bash, "-n", file).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s\n%s", name, err, out, got.Text)
-		}
-		n++
 	}
-	expect.AtLeast(t, 8, n, "scripts")
+	return count
 }
 
 // applied runs a program that applies a patch.
@@ -309,9 +317,7 @@ func TestApplied(t *testing.T) {
 					continue
 				}
 				after := expect.Value(os.ReadFile(file))(t)
-				if string(after) != got.Text {
-					t.Errorf("%s: %v gives\n%q\nnot\n%q", name, words, after, got.Text)
-				}
+				expect.That(t, string(after) == got.Text, "%s: %v gives\n%q\nnot\n%q", name, words, after, got.Text)
 				ran[words[0]]++
 			}
 		}
@@ -334,9 +340,7 @@ func FuzzMake(f *testing.F) {
 		got, ok := made(t, name, text, settings())
 		if ok && (strings.HasSuffix(name, "yaml") || strings.Contains(text, "containers:")) {
 			keepsMeaning(t, name, text, got)
-			if len(got.Text) > len(text)+100_000 {
-				t.Errorf("%d bytes became %d", len(text), len(got.Text))
-			}
+			expect.That(t, len(got.Text) <= len(text)+100_000, "%d bytes became %d", len(text), len(got.Text))
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -37,9 +38,7 @@ func TestRemovalTakesItsComment(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if strings.Contains(got.Text, "P2P_DISABLE") {
-				t.Errorf("%s: not removed from %q: %v", name, text, got.Manual)
-			}
+			expect.That(t, !strings.Contains(got.Text, "P2P_DISABLE"), "%s: not removed from %q: %v", name, text, got.Manual)
 			if n := strings.Count(got.Text, "The old nodes"); n != strings.Count(c.left, "The old nodes") || strings.Contains(got.Text, "This stays") != strings.Contains(c.left, "This stays") {
 				t.Errorf("%s: from %q\ngot  %q", name, text, got.Text)
 			}

@@ -50,8 +50,6 @@ func TestExtract(t *testing.T) {
 func TestExtractNames(t *testing.T) {
 	for name, text := range map[string]string{"a.go": "pack", "b.rego": "pack", "c.yaml": "a: [b"} {
 		_, err := extract(fstest.MapFS{name: {Data: []byte(text)}}, t.TempDir())
-		if err == nil || !strings.Contains(err.Error(), "read "+name+": ") {
-			t.Errorf("%s: got %v", name, err)
-		}
+		expect.That(t, err != nil && strings.Contains(err.Error(), "read "+name+": "), "%s: got %v", name, err)
 	}
 }

@@ -16,9 +16,7 @@ import (
 func built(t *testing.T) *debug.BuildInfo {
 	t.Helper()
 	info, ok := debug.ReadBuildInfo()
-	if !ok || len(info.Deps) == 0 {
-		t.Fatal("the test holds no build information")
-	}
+	expect.Must(t, ok && len(info.Deps) > 0, "the test holds no build information")
 	return info
 }
 

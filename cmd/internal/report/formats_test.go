@@ -24,9 +24,7 @@ func ciFormats(t *testing.T) []Format {
 			all = append(all, f)
 		}
 	}
-	if len(all) != len(formattest.Readers) {
-		t.Fatalf("%d formats, %d readers", len(all), len(formattest.Readers))
-	}
+	expect.Must(t, len(all) == len(formattest.Readers), "%d formats, %d readers", len(all), len(formattest.Readers))
 	return all
 }
 

@@ -22,15 +22,11 @@ func TestJUnitSchema(t *testing.T) {
 	schema := expect.Value(os.ReadFile(filepath.Join(folder, "jenkins-junit.xsd")))(t)
 	older := []byte(`<xs:element name="skipped" type="xs:string"/>`)
 	current := []byte(`<xs:element name="skipped"><xs:complexType mixed="true"><xs:attribute name="type"/><xs:attribute name="message"/></xs:complexType></xs:element>`)
-	if bytes.Count(schema, older) != 1 {
-		t.Fatal("the schema is another one")
-	}
+	expect.Must(t, bytes.Count(schema, older) == 1, "the schema is another one")
 	file := filepath.Join(t.TempDir(), "junit.xsd")
 	expect.NoError(t, os.WriteFile(file, bytes.Replace(schema, older, current, 1), 0o600))
 	reports, err := filepath.Glob(filepath.Join("testdata", "*.junit.golden"))
-	if err != nil || len(reports) < 4 {
-		t.Fatalf("%d reports: %v", len(reports), err)
-	}
+	expect.Must(t, err == nil && len(reports) >= 4, "%d reports: %v", len(reports), err)
 	for _, report := range reports {
 		if out, err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, report).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)

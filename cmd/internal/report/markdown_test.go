@@ -47,9 +47,7 @@ func TestFaultsAreSeen(t *testing.T) {
 		"| a | b |\n| --- | --- |\n| c |\n", "| a | b |\n| --- | --- |\n| `c|d` | e |\n", "[a](b)\n", "![a](b)\n", "https://evil.example\n",
 		"```sh\na\n", "<details><summary>a</summary>\n\n<details><summary>b</summary>\n\n</details>\n\n</details>\n",
 	} {
-		if len(gfmtest.Faults([]byte(source))) == 0 {
-			t.Errorf("nothing is wrong with %q", source)
-		}
+		expect.That(t, len(gfmtest.Faults([]byte(source))) > 0, "nothing is wrong with %q", source)
 	}
 	expect.Len(t, 0, gfmtest.Faults([]byte("<details><summary>Evidence: 2 facts</summary>\n\n| a |\n| --- |\n| `b\\|c` |\n\n</details>\n")), "faults")
 }
@@ -108,9 +106,7 @@ func TestMarkdownIsShort(t *testing.T) {
 		}
 	}
 	for _, e := range extents[:3] {
-		if !e.details || e.findings != extents[0].findings {
-			t.Error("something else than evidence is left out first")
-		}
+		expect.That(t, e.details && e.findings == extents[0].findings, "something else than evidence is left out first")
 	}
 }
 

@@ -281,9 +281,7 @@ func TestOneScreen(t *testing.T) {
 		var b bytes.Buffer
 		writeText(&b, samples()[name], Style{Width: width, Example: "h200x8"})
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-		if len(lines) > 24 {
-			t.Errorf("%s takes %d lines, want at most 24", name, len(lines))
-		}
+		expect.That(t, len(lines) <= 24, "%s takes %d lines, want at most 24", name, len(lines))
 		for _, l := range lines {
 			if n := utf8.RuneCountInString(l); n > width {
 				t.Errorf("%s: line of %d columns: %s", name, n, l)
@@ -305,9 +303,7 @@ func TestNothingUnprintable(t *testing.T) {
 			}); i >= 0 {
 				t.Errorf("%s %+v: unprintable character at %d: %q", f.Name, s, i, b.Bytes()[i:min(i+20, b.Len())])
 			}
-			if !utf8.Valid(b.Bytes()) {
-				t.Errorf("%s %+v: not UTF-8", f.Name, s)
-			}
+			expect.That(t, utf8.Valid(b.Bytes()), "%s %+v: not UTF-8", f.Name, s)
 		}
 	}
 }
@@ -468,9 +464,7 @@ func FuzzPrintable(f *testing.F) {
 			}
 		}
 		for _, md := range []string{gfm.Inline(s), gfm.Cell(s)} {
-			if strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n") {
-				t.Errorf("%q leaves its line: %q", s, md)
-			}
+			expect.That(t, !strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n"), "%q leaves its line: %q", s, md)
 		}
 		if bare := strings.ReplaceAll(gfm.Inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
 			t.Errorf("gfm.Inline(%q) = %q holds HTML", s, gfm.Inline(s))
@@ -481,9 +475,7 @@ func FuzzPrintable(f *testing.F) {
 func TestFormats(t *testing.T) {
 	for file, want := range map[string]string{"a.txt": "text", "dir.d/b.json": "json", "c.MD": "markdown", "d.pdf": "", "e": "", "r.sarif": "sarif", "r.xml": "junit", "r.prom": "prometheus", "r.": ""} {
 		f, ok := FormatOf(file)
-		if f.Name != want || ok != (want != "") {
-			t.Errorf("FormatOf(%q) = %q, %v, want %q", file, f.Name, ok, want)
-		}
+		expect.That(t, f.Name == want && ok == (want != ""), "FormatOf(%q) = %q, %v, want %q", file, f.Name, ok, want)
 	}
 	for _, name := range FormatNames() {
 		if _, ok := FormatNamed(name); !ok {

@@ -66,7 +66,5 @@ func TestDocumentsFollowSchema(t *testing.T) {
 		}
 	}
 	wrong := map[string]any{"schema": "gpudoctor.report/v2"}
-	if schema.Validate(wrong) == nil {
-		t.Error("the schema accepts a document of another version that holds nothing")
-	}
+	expect.That(t, schema.Validate(wrong) != nil, "the schema accepts a document of another version that holds nothing")
 }

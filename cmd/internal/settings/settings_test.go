@@ -95,12 +95,8 @@ func TestFaults(t *testing.T) {
 			inFolders(t, tt.here, "")
 			_, err := Load(keys)
 			at, ok := errors.AsType[*Error](err)
-			if !ok || !strings.HasPrefix(err.Error(), tt.want) {
-				t.Fatalf("got %v, want %q", err, tt.want)
-			}
-			if !strings.HasPrefix(strings.Join(at.Hints, "\n"), tt.hint) {
-				t.Errorf("got the hints %q, want %q", at.Hints, tt.hint)
-			}
+			expect.Must(t, ok && strings.HasPrefix(err.Error(), tt.want), "got %v, want %q", err, tt.want)
+			expect.That(t, strings.HasPrefix(strings.Join(at.Hints, "\n"), tt.hint), "got the hints %q, want %q", at.Hints, tt.hint)
 		})
 	}
 }

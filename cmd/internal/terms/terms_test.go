@@ -39,9 +39,7 @@ func TestFind(t *testing.T) {
 		for _, term := range Find(strings.Fields(tt.words)) {
 			got = append(got, term.Name)
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("Find(%q) = %q, want %q", tt.words, got, tt.want)
-		}
+		expect.That(t, slices.Equal(got, tt.want), "Find(%q) = %q, want %q", tt.words, got, tt.want)
 	}
 }
 

@@ -213,9 +213,7 @@ func TestApply(t *testing.T) {
 		expect.Equal(t, tt.counts, names(r.Findings), "%s", name)
 		expect.Equal(t, tt.waived, names(waived), "%s", name)
 		expect.Equal(t, tt.unused, strings.Join(unused, ", "), "%s", name)
-		if names(verdict.Findings) != before {
-			t.Errorf("%s: the verdict was changed", name)
-		}
+		expect.That(t, names(verdict.Findings) == before, "%s: the verdict was changed", name)
 	}
 }
 
@@ -271,16 +269,12 @@ func FuzzAdd(f *testing.F) {
 			return
 		}
 		all, err := parseText(string(got))
-		if err != nil || len(all) == 0 {
-			t.Fatalf("%q does not read back: %v", got, err)
-		}
+		expect.Must(t, err == nil && len(all) > 0, "%q does not read back: %v", got, err)
 		last := all[len(all)-1]
 		w.File, w.Line = "f", line
 		expect.Equal(t, w, last, "%q holds", got)
 		before, err := parseText(text)
-		if err != nil || len(before)+1 != len(all) {
-			t.Errorf("%d waivers became %d: %v", len(before), len(all), err)
-		}
+		expect.That(t, err == nil && len(before)+1 == len(all), "%d waivers became %d: %v", len(before), len(all), err)
 	})
 }
 

@@ -130,9 +130,7 @@ func FuzzDockerfile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for name, v := range read(text).Variables {
-			if v.Line < 1 || v.Line > strings.Count(text, "\n")+1 {
-				t.Errorf("%s is at line %d", name, v.Line)
-			}
+			expect.That(t, v.Line >= 1 && v.Line <= strings.Count(text, "\n")+1, "%s is at line %d", name, v.Line)
 		}
 	})
 }

@@ -46,9 +46,7 @@ func TestExitCode(t *testing.T) {
 			expect.Equal(t, want, ExitCode(sample(first, other)), "%s, then %s", first, other)
 		}
 	}
-	if ExitCode(nil) != 3 || ExitCode(sample()) != 3 {
-		t.Error("nothing that was run passes")
-	}
+	expect.That(t, ExitCode(nil) == 3 && ExitCode(sample()) == 3, "nothing that was run passes")
 }
 
 // TestWrite checks what every format says of a failure, and that JSON is the probe's own report.
@@ -109,7 +107,5 @@ func TestGains(t *testing.T) {
 	if got, want := strings.Join(Gains(c), "; "), "NCCL_B costs 91 %"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if Gains(nil) != nil || Gains(&probe.Collectives{}) != nil {
-		t.Error("what was not run gains something")
-	}
+	expect.That(t, Gains(nil) == nil && Gains(&probe.Collectives{}) == nil, "what was not run gains something")
 }

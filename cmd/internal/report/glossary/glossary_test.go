@@ -38,9 +38,7 @@ func TestTerms(t *testing.T) {
 		if words := len(strings.Fields(term.Means)); words < 3 || words > 17 {
 			t.Errorf("%s: %d words", term.Name, words)
 		}
-		if seen[term.Name] {
-			t.Errorf("%s twice", term.Name)
-		}
+		expect.That(t, !seen[term.Name], "%s twice", term.Name)
 		seen[term.Name] = true
 		listed := slices.ContainsFunc(strings.Split(string(document), "\n"), func(line string) bool {
 			name, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
@@ -49,8 +47,6 @@ func TestTerms(t *testing.T) {
 			}
 			return row && uses(name, term.Name)
 		})
-		if !listed {
-			t.Errorf("docs/glossary.md does not list %s", term.Name)
-		}
+		expect.That(t, listed, "docs/glossary.md does not list %s", term.Name)
 	}
 }
