@@ -88,9 +88,7 @@ func TestAMDAccelerator(t *testing.T) {
 	}
 	expect.That(t, pairs == 28, "%d pairs, want 28", pairs)
 	busy := busyAMD(t.Context(), host.New(m), 0)
-	if want := (probe.User{PID: 777, Program: "python3"}); len(busy) != 1 || busy["0000:08:00.0"] != want {
-		t.Errorf("busy: %v", busy)
-	}
+	expect.That(t, len(busy) == 1 && busy["0000:08:00.0"] == (probe.User{PID: 777, Program: "python3"}), "busy: %v", busy)
 }
 
 func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {

@@ -74,7 +74,7 @@ func TestIOMMUMixed(t *testing.T) {
 }
 
 func TestIOMMUHidden(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name    string
 		build   func(m *machine.Memory)
 		want    *facts.IOMMUFacts
@@ -132,8 +132,7 @@ func TestIOMMUHidden(t *testing.T) {
 			},
 			nil,
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := &machine.Memory{}
 			m.AddFile("/proc/cmdline", []byte("quiet\n"))

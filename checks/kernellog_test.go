@@ -14,7 +14,7 @@ import (
 )
 
 func TestKernelLogUnreadable(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		err  error
 		want facts.Unknown
 	}{
@@ -26,8 +26,7 @@ func TestKernelLogUnreadable(t *testing.T) {
 			errors.New("no such device"),
 			facts.Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"},
 		},
-	}
-	for _, tt := range tests {
+	} {
 		var m machine.Memory
 		m.AnswerError(machine.AskKernelLog, tt.err)
 		got := checktest.One(t, kernelLogCheck, &m)

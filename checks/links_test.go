@@ -74,7 +74,7 @@ func TestLinkPaths(t *testing.T) {
 func TestLinkBridges(t *testing.T) {
 	tree, gpus, _ := pcitree.EightGPU()
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-	tests := []struct {
+	for _, test := range []struct {
 		a, b    int
 		bridges []string
 		common  string
@@ -82,8 +82,7 @@ func TestLinkBridges(t *testing.T) {
 		{0, 1, []string{"0000:17:00.0", "0000:17:01.0"}, "0000:16:00.0"},
 		{2, 3, []string{"0000:39:00.0", "0000:39:01.0", "0000:3b:00.0", "0000:3d:00.0"}, "0000:38:00.0"},
 		{0, 4, []string{"0000:17:00.0", "0000:16:00.0", "0000:15:01.0", "0000:97:01.0", "0000:98:00.0", "0000:9a:00.0"}, ""},
-	}
-	for _, test := range tests {
+	} {
 		p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
 		expect.NoDiff(t, test.bridges, p.Bridges, "GPUs %d and %d", test.a, test.b)
 		expect.Equal(t, test.common, p.CommonBridge, "GPUs %d and %d turn at", test.a, test.b)
@@ -287,7 +286,7 @@ func TestNVLinks(t *testing.T) {
 }
 
 func TestUsableNVLink(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		version, mbps int
 		want          float64
 	}{
@@ -303,8 +302,7 @@ func TestUsableNVLink(t *testing.T) {
 		{0, 14062, 14.062},
 		{7, 106250, 106.25},
 		{0, 0, 0},
-	}
-	for _, test := range tests {
+	} {
 		if got := usableGBps((&facts.NVLink{Version: test.version, SpeedMBps: test.mbps})); got != test.want {
 			t.Errorf("version %d at %d MB/s carries %g, want %g", test.version, test.mbps, got, test.want)
 		}

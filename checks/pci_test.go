@@ -128,70 +128,53 @@ func TestPCIUnprivileged(t *testing.T) {
 }
 
 func TestPCIDamaged(t *testing.T) {
-	tests := []struct {
-		name   string
-		damage func(gpu *pcitree.Function)
-		// want changes what the undamaged GPU shows.
-		want    func(d *facts.PCIDevice)
-		unknown []string
+	const truncated = "devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"
+	type device = facts.PCIDevice
+	cut := func(bytes int) func(d *device) {
+		return func(d *device) { d.ConfigBytes, d.Extended, d.ResizableBARs = bytes, false, nil }
+	}
+	noAER := func(d *device) { d.AER.Uncorrectable, d.AER.Correctable = nil, nil }
+	for _, test := range []struct {
+		name    string
+		damage  pcitree.Function // What is not zero, is put into the GPU.
+		want    func(d *device)  // It changes what the undamaged GPU shows.
+		unknown string
 	}{
-		{
-			"fallen off the bus",
-			func(gpu *pcitree.Function) { gpu.OffBus = true },
-			func(d *facts.PCIDevice) {
-				*d = facts.PCIDevice{
-					Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
-					NUMANode: d.NUMANode, IOMMUGroup: d.IOMMUGroup, RootBus: d.RootBus, Ancestors: d.Ancestors,
-					OffBus: true, BARs: d.BARs,
-					AER: &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
-				}
-			},
-			[]string{"devices.config: config space reads as all ones: the device has fallen off the bus or has no power: 0000:18:00.0"},
-		},
-		{
-			"cut off in the PCIe capability",
-			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x6a },
-			func(d *facts.PCIDevice) {
-				d.ConfigBytes, d.Extended, d.ResizableBARs = 0x6a, false, nil
-				d.Link.Source = "sysfs"
-				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
-			},
-			[]string{"devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"},
-		},
-		{
-			"cut off in the extended capabilities",
-			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x162 },
-			func(d *facts.PCIDevice) { d.ConfigBytes, d.Extended, d.ResizableBARs = 0x162, false, nil },
-			[]string{"devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"},
-		},
-		{
-			"without extended space",
-			func(gpu *pcitree.Function) { gpu.ConfigBytes = 256 },
-			func(d *facts.PCIDevice) {
-				d.ConfigBytes, d.Extended, d.ResizableBARs = 256, false, nil
-				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
-			},
-			[]string{"devices.extended: extended config space (ACS, ATS, AER, resizable BAR) is not shown: 0000:18:00.0"},
-		},
+		{"fallen off the bus", pcitree.Function{OffBus: true}, func(d *device) {
+			*d = device{
+				Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
+				NUMANode: d.NUMANode, IOMMUGroup: d.IOMMUGroup, RootBus: d.RootBus, Ancestors: d.Ancestors, OffBus: true, BARs: d.BARs,
+				AER: &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+			}
+		}, "devices.config: config space reads as all ones: the device has fallen off the bus or has no power: 0000:18:00.0"},
+		{"cut off in the PCIe capability", pcitree.Function{ConfigBytes: 0x6a}, func(d *device) {
+			cut(0x6a)(d)
+			noAER(d)
+			d.Link.Source = "sysfs"
+		}, truncated},
+		{"cut off in the extended capabilities", pcitree.Function{ConfigBytes: 0x162}, cut(0x162), truncated},
+		{"without extended space", pcitree.Function{ConfigBytes: 256}, func(d *device) {
+			cut(256)(d)
+			noAER(d)
+		}, "devices.extended: extended config space (ACS, ATS, AER, resizable BAR) is not shown: 0000:18:00.0"},
 		{
 			"masked by a hypervisor",
-			func(gpu *pcitree.Function) { gpu.Masked = true },
-			func(d *facts.PCIDevice) { d.Extended = false },
-			[]string{"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR): 0000:18:00.0"},
+			pcitree.Function{Masked: true},
+			func(d *device) { d.Extended = false },
+			"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR): 0000:18:00.0",
 		},
-	}
-	tree, gpus, _ := pcitree.EightGPU()
-	healthy := deviceOf(t, gatherTopology(t, checktest.MemoryOf(tree), nil), gpus[0].Address)
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := pcitree.EightGPU()
-			test.damage(gpus[0])
+			want := deviceOf(t, gatherTopology(t, checktest.MemoryOf(tree), nil), gpus[0].Address)
+			gpus[0].OffBus, gpus[0].Masked = test.damage.OffBus, test.damage.Masked
+			if test.damage.ConfigBytes > 0 {
+				gpus[0].ConfigBytes = test.damage.ConfigBytes
+			}
 			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-			want := healthy
-			want.Link, want.AER = new(*healthy.Link), new(*healthy.AER)
 			test.want(&want)
 			expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
-			expect.NoDiff(t, test.unknown, checktest.UnknownOf(f, "pci"), "unknown")
+			expect.NoDiff(t, []string{test.unknown}, checktest.UnknownOf(f, "pci"), "unknown")
 		})
 	}
 }

@@ -146,13 +146,12 @@ func TestTransfersSection(t *testing.T) {
 func TestExpectUnderLoad(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
 	pair := facts.Pair{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}
-	uses := map[string]facts.GPU{
+	for use, gpu := range map[string]facts.GPU{
 		"nobody":                 {},
 		"a process":              {Processes: []facts.GPUProcess{{PID: 7, Name: "python3"}}},
 		"somebody unseen":        {MemoryUsedBytes: new(int64(100 << 30))},
 		"the doctor and its own": {MemoryUsedBytes: new(int64(ownBytes))},
-	}
-	for use, gpu := range uses {
+	} {
 		for _, of := range []string{a, b, "0000:08:00.0"} {
 			gpu.Address = of
 			used := (use == "a process" || use == "somebody unseen") && of != "0000:08:00.0"

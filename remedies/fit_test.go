@@ -174,6 +174,5 @@ func TestRemovalsApart(t *testing.T) {
 	for _, a := range builtin(t).Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.High)}, Situation{Facts: f}).Advice {
 		got = append(got, fmt.Sprintf("%v %d %v %s", a.Apply.Unset, len(a.Apply.Edits), a.Needs, a.Lasts))
 	}
-	want := []string{"[NCCL_P2P_DISABLE] 0 [job-restart] job", "[] 1 [job-restart root] forever"}
-	expect.NoDiff(t, want, got, "advice")
+	expect.NoDiff(t, []string{"[NCCL_P2P_DISABLE] 0 [job-restart] job", "[] 1 [job-restart root] forever"}, got, "advice")
 }

@@ -252,7 +252,7 @@ func TestFill(t *testing.T) {
 		}
 		return f
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		findings []rules.Finding
 		item     string
 		want     []string
@@ -284,8 +284,7 @@ func TestFill(t *testing.T) {
 		"a library's variables":     {[]rules.Finding{said("ofi-any-row")}, `-e {{.prefixes | join " -e "}}`, []string{"-e OFI_NCCL -e FI_"}},
 		"of several libraries":      {[]rules.Finding{said("ucx-any-row", "linux-any-row"), said("rccl-any-row")}, `-e {{.prefixes | join " -e "}}`, []string{"-e UCX -e NCCL -e RCCL"}},
 		"an object is not a value":  {[]rules.Finding{one(map[string]any{"gpu": map[string]any{"a": "b"}})}, "x {{.gpu}}", nil},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			expect.NoDiff(t, tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item}), "list")
 		})

@@ -253,15 +253,14 @@ func TestContainerGroups(t *testing.T) {
 }
 
 func TestCapabilityNames(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		mask uint64
 		want []string
 	}{
 		{0, []string{}},
 		{1 << 23, []string{"SYS_NICE"}},
 		{1<<14 | 1<<40 | 1<<41, []string{"IPC_LOCK", "CHECKPOINT_RESTORE", "CAP_41"}},
-	}
-	for _, tt := range tests {
+	} {
 		expect.NoDiff(t, tt.want, CapabilityNames(tt.mask), "%#x", tt.mask)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestPrintableBounds(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		in    string
 		limit int
 		want  string
@@ -18,8 +18,7 @@ func TestPrintableBounds(t *testing.T) {
 		{"a\x00b", 10, `a\x00b`},
 		{"\u202eabc", 20, `\u202eabc`},
 		{strings.Repeat("x", 5), 3, "xxx"},
-	}
-	for _, tt := range tests {
+	} {
 		expect.Equal(t, tt.want, Printable(tt.in, tt.limit), "Printable(%q, %d)", tt.in, tt.limit)
 	}
 }

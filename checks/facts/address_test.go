@@ -7,7 +7,7 @@ import (
 )
 
 func TestAddress(t *testing.T) {
-	tests := map[string]string{
+	for in, want := range map[string]string{
 		"0000:3B:00":       "0000:3b:00.0",
 		"3b:00.1":          "0000:3b:00.1",
 		"3b:00":            "0000:3b:00.0",
@@ -17,8 +17,7 @@ func TestAddress(t *testing.T) {
 		"new_id":           "",
 		"3b:00.9":          "",
 		"":                 "",
-	}
-	for in, want := range tests {
+	} {
 		expect.Equal(t, want, Address(in), "Address(%q)", in)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 func TestKernelLogEvents(t *testing.T) {
 	no, yes := new(false), new(true)
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		log  string
 		want []facts.KernelEvent
@@ -159,8 +159,7 @@ func TestKernelLogEvents(t *testing.T) {
 				{Kind: "amdgpu", Address: "0000:c6:00.0", Code: new(22), Message: "amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22", Seconds: 1.3, Count: 1},
 			},
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			events, whole := Parse(tt.log)
 			for i := range events { // TestForms holds these.
@@ -203,15 +202,14 @@ func FuzzKernelLog(f *testing.F) {
 
 func TestKernelMessage(t *testing.T) {
 	const message = "pcieport 0000:00:03.0: AER: device recovery failed"
-	tests := []struct{ line, host string }{
+	for _, tt := range []struct{ line, host string }{
 		{"[   12.803392] " + message, ""},
 		{"[Tue Aug 19 10:21:07 2025] " + message, ""},
 		{"[Jan21 10:15] " + message, ""},
 		{"[  +0.000844] " + message, ""},
 		{"Aug 19 10:21:07 node7 kernel: [   12.803392] " + message, "node7"},
 		{"febr 08 12:57:43 node7 kernel: " + message, "node7"},
-	}
-	for _, tt := range tests {
+	} {
 		_, host, got := Message(tt.line)
 		if host != tt.host || got != message {
 			t.Errorf("KernelMessage(%q): got host %q, message %q; want %q, %q", tt.line, host, got, tt.host, message)

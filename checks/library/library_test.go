@@ -66,7 +66,7 @@ func TestLibraries(t *testing.T) {
 	ml := facts.Library{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", FoundBy: byCache, Loads: true}
 	mlAgain := ml
 	mlAgain.FoundBy, mlAgain.Loads = byDefault, false
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		environ []string
 		put     func(m *machine.Memory)
@@ -269,8 +269,7 @@ func TestLibraries(t *testing.T) {
 			},
 			[]facts.Library{{Kind: "nccl-net", Path: "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", FoundBy: byToolkit}},
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m machine.Memory
 			m.AddFile("/proc/self/mountinfo", []byte(oneRoot))
@@ -324,7 +323,7 @@ func TestLdCache(t *testing.T) {
 	binary.LittleEndian.PutUint32(outside[cacheHeader+4:], 1<<31)
 	bigEndian := slices.Clone(valid)
 	bigEndian[28] = cacheBigEndian
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   []byte
 		want []cacheEntry
@@ -339,8 +338,7 @@ func TestLdCache(t *testing.T) {
 		{"cut off", valid[:60], nil, "the cache is truncated: 2 entries, room for 0"},
 		{"big-endian", bigEndian, nil, "a cache of a big-endian machine"},
 		{"the older format alone", old, nil, "not a cache of the glibc loader"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseLdCache(tt.in)
 			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(cacheEntry{})); diff != "" {

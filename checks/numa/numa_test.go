@@ -69,7 +69,7 @@ func TestNUMAMissing(t *testing.T) {
 }
 
 func TestParseCPUList(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		in   string
 		want cpuList
 		ok   bool
@@ -83,8 +83,7 @@ func TestParseCPUList(t *testing.T) {
 		{"1,,2", nil, false},
 		{"-1", nil, false},
 		{"a-b", nil, false},
-	}
-	for _, test := range tests {
+	} {
 		got, err := parseCPUList(test.in)
 		if (err == nil) != test.ok || !slices.Equal(got, test.want) {
 			t.Errorf("%q = %v, %v; want %v, ok %t", test.in, got, err, test.want, test.ok)
@@ -93,7 +92,7 @@ func TestParseCPUList(t *testing.T) {
 }
 
 func TestCPUListCommon(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		a, b string
 		want int
 	}{
@@ -102,8 +101,7 @@ func TestCPUListCommon(t *testing.T) {
 		{"0-3", "4-7", 0},
 		{"", "0-7", 0},
 		{"0,2,4,6", "0-6", 4},
-	}
-	for _, test := range tests {
+	} {
 		a, _ := parseCPUList(test.a)
 		b, _ := parseCPUList(test.b)
 		if ab, ba := a.common(b), b.common(a); ab != test.want || ba != test.want {

@@ -92,7 +92,7 @@ func put32(b []byte, at int, v uint32) {
 }
 
 func TestParseResource(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, in string
 		want     []facts.BAR
 	}{
@@ -117,18 +117,16 @@ func TestParseResource(t *testing.T) {
 		},
 		{"the ROM is no BAR", "0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0x1000 0x1fff 0x200\n", []facts.BAR{}},
 		{"garbage", "x y z\n1 2\n0x2000 0x1000 0x200\n0x0 0xffffffffffffffff 0x200\n", []facts.BAR{}},
-	}
-	for _, test := range tests {
+	} {
 		expect.NoDiff(t, test.want, parseResource([]byte(test.in)), "%s", test.name)
 	}
 }
 
 func TestParseLink(t *testing.T) {
-	speeds := map[string]float64{
+	for in, want := range map[string]float64{
 		"32.0 GT/s PCIe": 32, "8 GT/s": 8, "2.5 GT/s": 2.5, "64.0 GT/s PCIe": 64,
 		"Unknown": 0, "Unknown speed": 0, "": 0, "NaN": 0, "7 GT/s": 0,
-	}
-	for in, want := range speeds {
+	} {
 		expect.Equal(t, want, parseLinkSpeed(in), "speed %q", in)
 	}
 	widths := map[string]int{"16": 16, "1": 1, "0": 0, "63": 0, "255": 0, "x16": 0}
@@ -138,7 +136,7 @@ func TestParseLink(t *testing.T) {
 }
 
 func TestParseAERTotal(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		in   string
 		want *int64
 	}{
@@ -147,8 +145,7 @@ func TestParseAERTotal(t *testing.T) {
 		{"RxErr 3\n", nil},
 		{"TOTAL_ERR_COR many\n", nil},
 		{"", nil},
-	}
-	for _, test := range tests {
+	} {
 		expect.NoDiff(t, test.want, parseAERTotal([]byte(test.in)), "%q", test.in)
 	}
 }
@@ -196,7 +193,7 @@ func FuzzResource(f *testing.F) {
 }
 
 func TestParsePCIPath(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		path      string
 		root      string
 		ancestors []string
@@ -207,8 +204,7 @@ func TestParsePCIPath(t *testing.T) {
 		{"/sys/devices/platform/soc/40000000.pcie/pci0000:00/0000:00:00.0/0000:01:00.0", "pci0000:00", []string{"0000:00:00.0"}},
 		{"/sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:01.0/10000:e1:00.0", "pci0000:00", []string{"0000:00:0e.0", "10000:e0:01.0"}},
 		{"/sys/bus/pci/devices/0000:01:00.0", "", nil},
-	}
-	for _, test := range tests {
+	} {
 		root, ancestors := parsePath(test.path)
 		if root != test.root || !slices.Equal(ancestors, test.ancestors) {
 			t.Errorf("%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)

@@ -109,16 +109,13 @@ func TestPortsUnreadable(t *testing.T) {
 			got, unknown := ports(t, &m)
 			expect.Must(t, len(got) == 1, "%s: %v: got %d ports", file, failure, len(got))
 			p := got[0]
-			known := map[string]bool{
+			for other, ok := range map[string]bool{
 				"link_layer": p.LinkLayer != "", "state": p.State != "", "phys_state": p.PhysicalState != "", "rate": p.RateGbps != 0,
 				"gids/0": p.GIDs != nil, "counters/link_downed": p.Counters["link_downed"] != 0, "hw_counters/out_of_sequence": p.Counters["out_of_sequence"] != 0,
-			}
-			for other, ok := range known {
+			} {
 				expect.That(t, ok != (other == file), "%s: %v: %s is known: %v", file, failure, other, ok)
 			}
-			if want := !errors.Is(failure, fs.ErrNotExist); want != (len(unknown) == 1) {
-				t.Errorf("%s: %v: unknown %q", file, failure, unknown)
-			}
+			expect.That(t, !errors.Is(failure, fs.ErrNotExist) == (len(unknown) == 1), "%s: %v: unknown %q", file, failure, unknown)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 func TestJoinNetworks(t *testing.T) {
 	own, told := facts.RDMAPort{Device: "mlx5_0", State: "active", Source: "/sys/x"}, facts.RDMAPort{Device: "mlx5_0", State: "down", Source: "a.txt"}
 	other := facts.RDMAPort{Device: "mlx5_0", State: "down", Host: "node2", Source: "a.txt"}
-	tests := map[string]struct{ machine, text, want facts.NICFacts }{
+	for name, tt := range map[string]struct{ machine, text, want facts.NICFacts }{
 		"the machine's own ports stay": {
 			facts.NICFacts{RDMA: []facts.RDMAPort{own}},
 			facts.NICFacts{RDMA: []facts.RDMAPort{told, other}},
@@ -34,8 +34,7 @@ func TestJoinNetworks(t *testing.T) {
 			facts.NICFacts{Interfaces: []facts.Interface{{Name: "eth9"}, {Name: "eth0", Host: "node2"}}},
 			facts.NICFacts{Interfaces: []facts.Interface{{Name: "lo"}, {Name: "eth0", Host: "node2"}}},
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text})
 			expect.NoDiff(t, &tt.want, got.NICs, "joined")

@@ -263,9 +263,7 @@ func TestAction(t *testing.T) {
 					t.Errorf("%s at %q: %v", report, got.outputs[report], err)
 				}
 			}
-			if written := got.summary != ""; written != (tt.verdict != "") {
-				t.Errorf("summary: %.200q", got.summary)
-			}
+			expect.That(t, (got.summary != "") == (tt.verdict != ""), "summary: %.200q", got.summary)
 		})
 	}
 }

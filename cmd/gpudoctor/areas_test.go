@@ -114,7 +114,7 @@ func TestNothingKnownNoAreaIsOK(t *testing.T) {
 		}
 	}
 	whole := healthyPair(t)
-	without := map[rules.Area]func(f *facts.Facts){
+	for name, remove := range map[rules.Area]func(f *facts.Facts){
 		rules.AreaGPUs:        func(f *facts.Facts) { f.GPUs = nil },
 		rules.AreaPaths:       func(f *facts.Facts) { f.Transfers = nil },
 		rules.AreaPCIe:        func(f *facts.Facts) { f.PCI = nil },
@@ -122,8 +122,7 @@ func TestNothingKnownNoAreaIsOK(t *testing.T) {
 		rules.AreaLibraries:   func(f *facts.Facts) { f.Libraries = nil },
 		rules.AreaEnvironment: func(f *facts.Facts) { f.Env = nil },
 		rules.AreaKernelLog:   func(f *facts.Facts) { f.KernelLog = nil },
-	}
-	for name, remove := range without {
+	} {
 		f := *whole
 		remove(&f)
 		d := judge(t, known, &f, selection{profile: rules.Training, failOn: "high"})

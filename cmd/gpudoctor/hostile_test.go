@@ -286,9 +286,7 @@ sources:
 	for _, id := range []string{"test-gate", "test-remedy"} {
 		code, out := runShown(t, "explain "+id, "explain", id, "--policy", dir)
 		expect.Equal(t, exitOK, code, "explain %s: exit code", id)
-		if want := strings.Count(out, "first line\n"); want < 2 {
-			t.Errorf("explain %s lost line breaks:\n%s", id, out)
-		}
+		expect.That(t, strings.Count(out, "first line\n") >= 2, "explain %s lost line breaks:\n%s", id, out)
 	}
 	runShown(t, "rules list", "rules", "list", "--policy", dir)
 	runShown(t, "completion", shells.Question, "explain", "--policy", dir, "test")

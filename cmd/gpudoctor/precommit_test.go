@@ -85,9 +85,7 @@ func TestPreCommitNames(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d:\n%s", names, code, want, out)
 		}
 	}
-	if found := must(filepath.Glob(filepath.Join(folder, "hacked*"))); len(found) > 0 {
-		t.Error("the name of a file was run")
-	}
+	expect.That(t, len(must(filepath.Glob(filepath.Join(folder, "hacked*")))) == 0, "the name of a file was run")
 }
 
 // TestPreCommitFolder runs the hook that judges a folder, with its own and with a user's

@@ -152,9 +152,7 @@ func TestRequiredFacts(t *testing.T) {
 				}
 				removing(t, f, r.Fact, func(how string, f *facts.Facts) {
 					tried[r.Fact]++
-					if d := judge(t, k, f, s); d.Verdict.State == report.Healthy {
-						t.Errorf("%s without %s (%s) is healthy", name, r.Fact, how)
-					}
+					expect.That(t, judge(t, k, f, s).Verdict.State != report.Healthy, "%s without %s (%s) is healthy", name, r.Fact, how)
 				})
 			}
 		}

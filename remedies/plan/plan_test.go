@@ -270,9 +270,7 @@ func TestAdvised(t *testing.T) {
 			}
 			expect.That(t, slices.Equal(steps, test.steps), "steps %v, want %v", steps, test.steps)
 			for _, s := range p.Settings {
-				if removed := s.Kind == Unset; removed != slices.Equal(s.Was, []string{"2"}) {
-					t.Errorf("%s %s was %q", s.Kind, s.Name, s.Was)
-				}
+				expect.That(t, (s.Kind == Unset) == slices.Equal(s.Was, []string{"2"}), "%s %s was %q", s.Kind, s.Name, s.Was)
 				if s.Remedy == "" || len(s.Cures) == 0 || !strings.HasPrefix(s.Reason, "Fault of ") {
 					t.Errorf("%+v: it does not say what it is for", s)
 				}

@@ -87,7 +87,7 @@ func TestRestricted(t *testing.T) {
 		return Result{Outcome: Refused, Call: call, Errno: errno, Bytes: bytes}
 	}
 	fits := Result{Outcome: OK, Bytes: connectionBytes}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		to   restricted.To
 		want map[string]Result
 	}{
@@ -124,8 +124,7 @@ func TestRestricted(t *testing.T) {
 			Mbind: refused("mbind", "SIGSYS", 0), MovePages: refused("move_pages", "SIGSYS", 0), Mlock: {Outcome: OK},
 		}},
 		"no interface is up": {restricted.To{Offline: true}, map[string]Result{Connection: {Outcome: Refused, Call: "getifaddrs"}}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asked := slices.Clone(names)

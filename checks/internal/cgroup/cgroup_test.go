@@ -9,7 +9,7 @@ import (
 
 func TestMemoryOf(t *testing.T) {
 	const gib = 1 << 30
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		files map[string]string
 		want  Memory
@@ -36,8 +36,7 @@ func TestMemoryOf(t *testing.T) {
 		}, Memory{gib, gib - 1024}, true},
 		{"no list of groups", map[string]string{"/sys/fs/cgroup/memory.max": "4096", "/sys/fs/cgroup/memory.current": "8192"}, Memory{4096, 8192}, true},
 		{"nonsense", map[string]string{"/proc/self/cgroup": "x\n0::relative\n0::/\n", "/sys/fs/cgroup/memory.max": "-5", "/sys/fs/cgroup/memory.current": "1e9"}, Memory{}, false},
-	}
-	for _, tt := range tests {
+	} {
 		got, ok := MemoryOf(func(name string) (string, error) {
 			if text, ok := tt.files[name]; ok {
 				return text, nil

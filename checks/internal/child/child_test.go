@@ -183,70 +183,54 @@ func TestRun(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		spec   Spec
-		want   outcome
+		said   string
+		want   Result
 		stderr string
 	}{
+		{"ok", Spec{Task: "echo", Args: map[string]int{"a": 1}, Env: []string{"GPUDOCTOR_TEST_EXTRA=here"}}, `{"a":1} "here" `, Result{Finished: true, Exited: true}, ""},
+		{"a task that fails", Spec{Task: "fail"}, "", Result{Finished: true, Failure: "no luck", Exited: true}, ""},
+		{"no such task", Spec{Task: "nonsense"}, "", Result{Finished: true, Failure: `no task "nonsense"`, Exited: true}, ""},
 		{
-			name: "ok",
-			spec: Spec{Task: "echo", Args: map[string]int{"a": 1}, Env: []string{"GPUDOCTOR_TEST_EXTRA=here"}},
-			want: outcome{`{"a":1} "here" `, Result{Finished: true, Exited: true}},
+			"a library that exits",
+			Spec{Task: "exit"},
+			"",
+			Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"},
+			"the library gave up",
 		},
 		{
-			name: "a task that fails",
-			spec: Spec{Task: "fail"},
-			want: outcome{"", Result{Finished: true, Failure: "no luck", Exited: true}},
+			"a panic keeps what was sent",
+			Spec{Task: "panic"},
+			`"before" `,
+			Result{Exited: true, Code: 2, Death: DeathByBug, Why: "panic: a bug"},
+			"panic: a bug",
 		},
 		{
-			name: "no such task",
-			spec: Spec{Task: "nonsense"},
-			want: outcome{"", Result{Finished: true, Failure: `no task "nonsense"`, Exited: true}},
+			"SIGSEGV",
+			Spec{Task: "signal", Args: int(syscall.SIGSEGV)},
+			`"before" `,
+			Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: sent},
+			"SIGSEGV",
 		},
 		{
-			name:   "a library that exits",
-			spec:   Spec{Task: "exit"},
-			want:   outcome{"", Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"}},
-			stderr: "the library gave up",
+			"SIGKILL",
+			Spec{Task: "signal", Args: int(syscall.SIGKILL)},
+			`"before" `,
+			Result{Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"},
+			"",
 		},
+		{"SIGTERM", Spec{Task: "signal", Args: int(syscall.SIGTERM)}, `"before" `, Result{Signal: "SIGTERM", Death: DeathByOther, Why: sent}, ""},
 		{
-			name:   "a panic keeps what was sent",
-			spec:   Spec{Task: "panic"},
-			want:   outcome{`"before" `, Result{Exited: true, Code: 2, Death: DeathByBug, Why: "panic: a bug"}},
-			stderr: "panic: a bug",
+			"a nil pointer",
+			Spec{Task: "nil-pointer"},
+			"",
+			Result{Exited: true, Code: 2, Death: DeathByBug, Why: "panic: runtime error: invalid memory address or nil pointer dereference"},
+			"invalid memory address",
 		},
-		{
-			name:   "SIGSEGV",
-			spec:   Spec{Task: "signal", Args: int(syscall.SIGSEGV)},
-			want:   outcome{`"before" `, Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: sent}},
-			stderr: "SIGSEGV",
-		},
-		{
-			name: "SIGKILL",
-			spec: Spec{Task: "signal", Args: int(syscall.SIGKILL)},
-			want: outcome{`"before" `, Result{Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"}},
-		},
-		{
-			name: "SIGTERM",
-			spec: Spec{Task: "signal", Args: int(syscall.SIGTERM)},
-			want: outcome{`"before" `, Result{Signal: "SIGTERM", Death: DeathByOther, Why: sent}},
-		},
-		{
-			name: "a nil pointer",
-			spec: Spec{Task: "nil-pointer"},
-			want: outcome{"", Result{
-				Exited: true, Code: 2, Death: DeathByBug, Why: "panic: runtime error: invalid memory address or nil pointer dereference",
-			}},
-			stderr: "invalid memory address",
-		},
-		{
-			name:   "much noise",
-			spec:   Spec{Task: "noise"},
-			want:   outcome{`"after" `, Result{Finished: true, Exited: true}},
-			stderr: "xxx\nlast line\n",
-		},
+		{"much noise", Spec{Task: "noise"}, `"after" `, Result{Finished: true, Exited: true}, "xxx\nlast line\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, r := run(t.Context(), t, tt.spec)
-			expect.NoDiff(t, tt.want, got, "Run")
+			expect.NoDiff(t, outcome{tt.said, tt.want}, got, "Run")
 			expect.That(t, strings.Contains(r.Stderr, tt.stderr), "stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
 			if len(r.Stderr) > maxOutput || len(r.Stdout) > maxOutput {
 				t.Errorf("kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)

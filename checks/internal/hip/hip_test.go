@@ -101,9 +101,7 @@ func TestVersion(t *testing.T) {
 		if got, err := d.Version(); err != nil || got != want {
 			t.Errorf("version %d is %q (%v), want %q", v, got, err, want)
 		}
-		if lazy := v >= 6e7; (d.LazyPeerAccess == 1) != lazy {
-			t.Errorf("version %d opens memory with the flag %d", v, d.LazyPeerAccess)
-		}
+		expect.That(t, (d.LazyPeerAccess == 1) == (v >= 6e7), "version %d opens memory with the flag %d", v, d.LazyPeerAccess)
 	}
 	for _, v := range []int32{40421401, 80012345, 0, -1} {
 		d := newDriver()

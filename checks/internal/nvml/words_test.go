@@ -173,8 +173,6 @@ func FuzzPieces(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var a assembly
 		a.take(b)
-		if got := a.conclude(child.Result{Finished: true}); got.Outcome == "" {
-			t.Errorf("no outcome after %q", b)
-		}
+		expect.That(t, a.conclude(child.Result{Finished: true}).Outcome != "", "no outcome after %q", b)
 	})
 }

@@ -28,8 +28,7 @@ func TestCompareHost(t *testing.T) {
 	for i, x := range []byte{0xef, 0xbe, 0xad, 0xde, 0xef, 0xbe, 0xad, 0xde} {
 		b[40+i] = x
 	}
-	want := Comparison{Bad: 2, First: 2, Last: 5, Poison: 1, Zero: 1}
-	expect.Equal(t, want, CompareHost(b, 7), "CompareHost")
+	expect.Equal(t, Comparison{Bad: 2, First: 2, Last: 5, Poison: 1, Zero: 1}, CompareHost(b, 7), "CompareHost")
 }
 
 // TestSum checks that a sum differs from the pattern of each rank, from the sum without any

@@ -10,15 +10,14 @@ import (
 func TestAffinity(t *testing.T) {
 	const topo = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" +
 		"GPU0\t X \tSYS\t0-15,32-47\t0\t\tN/A\nGPU1\tSYS\t X \t16-31,48-63\t1\t\tN/A\n"
-	tests := []struct {
+	for _, test := range []struct {
 		name, text, allowed string
 		counts              [2]int
 	}{
 		{"the kernel's status", "Cpus_allowed_list:\t0-7\n", "0-7", [2]int{8, 0}},
 		{"taskset", "pid 4711's current affinity list: 0-7,40,48\n", "0-7,40,48", [2]int{9, 1}},
 		{"numactl", "physcpubind: 16 17 18 20\n", "16-18,20", [2]int{0, 4}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := texttest.Parse("a.txt", test.text+topo)
 			if f.NUMA == nil || f.NUMA.AllowedCPUs != test.allowed || len(f.NUMA.Nodes) != 2 {

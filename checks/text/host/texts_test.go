@@ -31,15 +31,13 @@ func TestKernelLines(t *testing.T) {
 		if host := strings.Contains(prefix, "node7"); host != (e.Host == "node7") {
 			t.Errorf("%q: the host is %q", prefix, e.Host)
 		}
-		if seconds := strings.Contains(prefix, "12.8"); seconds != (e.Seconds == 12.803392) {
-			t.Errorf("%q: at %v", prefix, e.Seconds)
-		}
+		expect.That(t, strings.Contains(prefix, "12.8") == (e.Seconds == 12.803392), "%q: at %v", prefix, e.Seconds)
 	}
 }
 
 func TestKernelWindows(t *testing.T) {
 	const bar = "nvidia 0000:41:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space\n"
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text string
 		want []facts.KernelEvent
 	}{
@@ -69,8 +67,7 @@ func TestKernelWindows(t *testing.T) {
 		"a bridge of an empty slot":   {"pci 0000:17:00.0: BAR 15: no space for [mem size 0x00200000 64bit pref]\n", nil},
 		"I/O ports":                   {"pci 0000:17:00.0: BAR 13: no space for [io  size 0x1000]\n", nil},
 		"what the card has at a boot": {"pci 0000:c1:00.0: BAR 1 [mem 0x90630000000-0x9063fffffff 64bit pref]\n", nil},
-	}
-	for name, tt := range tests {
+	} {
 		var got []facts.KernelEvent
 		if f := texttest.Parse("d", tt.text); f.KernelLog != nil {
 			got = f.KernelLog.Events
@@ -86,7 +83,7 @@ func TestKernelWindows(t *testing.T) {
 }
 
 func TestKernelIOMMU(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text string
 		want facts.IOMMUFacts
 	}{
@@ -123,8 +120,7 @@ func TestKernelIOMMU(t *testing.T) {
 			"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n",
 			facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}},
 		},
-	}
-	for name, tt := range tests {
+	} {
 		f := texttest.Parse("d", tt.text)
 		if f.IOMMU == nil {
 			t.Errorf("%s: nothing was read", name)
@@ -300,7 +296,7 @@ func TestHostXML(t *testing.T) {
 }
 
 func TestPythonCopy(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text  string
 		wrong bool
 	}{
@@ -319,8 +315,7 @@ func TestPythonCopy(t *testing.T) {
 		"long after":         {"tensor([3., 7.], device='cuda:0')\n" + strings.Repeat("x\n", 30) + "tensor([0., 0.], device='cuda:1')\n", false},
 		"zeros were asked":   {"tensor([3., 7.], device='cuda:0')\n>>> torch.zeros(2): tensor([0., 0.], device='cuda:1')\n", false},
 		"in both directions": {"tensor([3.], device='cuda:1')\ntensor([0.], device='cuda:0')\ntensor([0.], device='cuda:0')\n", true},
-	}
-	for name, tt := range tests {
+	} {
 		f := texttest.Parse("app.log", tt.text)
 		if got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0; got != tt.wrong || len(f.Benchmarks) > 1 {
 			t.Errorf("%s: got %+v", name, f.Benchmarks)

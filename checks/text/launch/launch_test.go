@@ -28,7 +28,7 @@ func jsonForm(t *testing.T, f *facts.Facts) string {
 }
 
 func TestLaunchLines(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
+	for name, test := range map[string]struct{ text, want string }{
 		"docker, every GPU": {
 			"docker run -it --gpus all --name train -v /data:/workspace train:1 bash",
 			`{"kind":"docker-run","name":"train","image":"train:1","command":["bash"],"gpus":-1,"gpu_vendor":"nvidia","mounts":["/data:/workspace"]}`,
@@ -96,8 +96,7 @@ func TestLaunchLines(t *testing.T) {
 			`{"kind":"torchrun","command":["torchrun","--nnodes","2","--nproc_per_node=8","x.py"],"processes":8,"nodes":2}`,
 		},
 		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"],"unknown":{"processes":"$N"}}`},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x.txt", test.text))); diff != "" {
 				t.Error(diff)
@@ -122,7 +121,7 @@ func openRest(text string, but ...string) string {
 }
 
 func TestLaunchDescriptions(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
+	for name, test := range map[string]struct{ text, want string }{
 		"a pod without shm": {
 			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: llm\nspec:\n  hostIPC: true\n  containers:\n  - name: c\n    image: img\n    args: [\"--tensor-parallel-size\", \"4\"]\n    env:\n    - name: NCCL_DEBUG\n      value: INFO\n    - name: SECRET\n      valueFrom: {secretKeyRef: {name: x, key: y}}\n    resources:\n      limits:\n        nvidia.com/gpu: 4\n        memory: 4Gi\n",
 			`{"kind":"kubernetes","name":"llm","image":"img","command":["--tensor-parallel-size","4"],"gpus":4,"gpu_vendor":"nvidia","ipc":"host","memory_bytes":4294967296,"variables":{"NCCL_DEBUG":"INFO"},"tensor_parallel":4,"resources":{"nvidia.com/gpu":"4"}}`,
@@ -164,8 +163,7 @@ func TestLaunchDescriptions(t *testing.T) {
 			"[\n    {\n        \"Name\": \"/train\",\n        \"HostConfig\": {\n            \"IpcMode\": \"private\",\n            \"ShmSize\": 67108864,\n            \"DeviceRequests\": [{\"Count\": -1, \"Capabilities\": [[\"gpu\"]]}]\n        },\n        \"Config\": {\"Image\": \"img\", \"Env\": [\"NCCL_DEBUG=INFO\"]}\n    }\n]\n",
 			`{"kind":"docker-inspect","name":"train","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":67108864,"ipc":"private","variables":{"NCCL_DEBUG":"INFO"}}`,
 		},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x.txt", test.text))); diff != "" {
 				t.Error(diff)

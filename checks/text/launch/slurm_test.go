@@ -14,7 +14,7 @@ import (
 )
 
 func TestLaunchSettings(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
+	for name, test := range map[string]struct{ text, want string }{
 		"a node of slurm.conf":        {"NodeName=n[1-4] CPUs=128 Gres=gpu:h100:8,shard:16 State=UNKNOWN\n", `{"kind":"slurm-node","name":"n[1-4]","gpus":8}`},
 		"one of gres.conf":            {"NodeName=n1 Name=gpu Type=h100 File=/dev/nvidia[0-3,6]\n", `{"kind":"slurm-node","name":"n1","gpus":5}`},
 		"files by name":               {"NodeName=n1 Name=gpu File=/dev/nvidia0,/dev/nvidia1\n", `{"kind":"slurm-node","name":"n1","gpus":2}`},
@@ -41,8 +41,7 @@ func TestLaunchSettings(t *testing.T) {
 			"apiVersion: batch/v1\nkind: Job\nspec:\n  parallelism: 2\n  template:\n    spec:\n      containers:\n      - image: i\n        resources: {limits: {nvidia.com/gpu: 8}}\n",
 			`{"kind":"kubernetes","image":"i","gpus":8,"gpu_vendor":"nvidia","nodes":2,"resources":{"nvidia.com/gpu":"8"}}`,
 		},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x", test.text))); diff != "" {
 				t.Error(diff)

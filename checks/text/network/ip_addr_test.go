@@ -43,7 +43,7 @@ func interfaces(f *facts.Facts) []string {
 }
 
 func TestInterfaces(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text string
 		want []string
 	}{
@@ -151,8 +151,7 @@ lo        Link encap:Local Loopback
 			text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n",
 			want: nil,
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			expect.NoDiff(t, tt.want, interfaces(texttest.Parse("x.txt", tt.text)), "interfaces")
 		})

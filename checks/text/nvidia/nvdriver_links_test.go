@@ -8,13 +8,12 @@ import (
 )
 
 func TestNvdriverLinks(t *testing.T) {
-	tests := []struct{ name, text, want string }{
+	for _, test := range []struct{ name, text, want string }{
 		{"ls -l", "$ ls -l /usr/lib64/libnvidia-ml*\nlrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n", "libnvidia-ml 550.90.07"},
 		{"a target with its folder", "libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\n", "libcuda 535.183.01"},
 		{"a compatibility library", "lrwxrwxrwx 1 root root 20 May  1 10:00 /usr/local/cuda/compat/libcuda.so.1 -> libcuda.so.570.86.10\n", ""},
 		{"no version", "libcuda.so.1 -> libcuda.so\n", ""},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := ""
 			for _, p := range texttest.Parse("x.txt", test.text).Software {

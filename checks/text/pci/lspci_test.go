@@ -163,7 +163,7 @@ func TestLspciDump(t *testing.T) {
 }
 
 func TestLspciTree(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text, gpu, root string
 		ancestors       []string
 		partial         bool
@@ -184,8 +184,7 @@ func TestLspciTree(t *testing.T) {
 			text: "           +-1d.4-[0c]--+-00.0  NVIDIA Corporation Device [10de:2684]\n           |            \\-00.1  NVIDIA Corporation Device [10de:22ba]\n",
 			gpu:  "0000:0c:00.0", partial: true,
 		},
-	}
-	for name, tt := range tests {
+	} {
 		f := texttest.Parse("tree.txt", tt.text)
 		d := texttest.PCIDevice(t, f, tt.gpu)
 		if d.Kind != "gpu" || d.RootBus != tt.root || !cmp.Equal(d.Ancestors, tt.ancestors) || f.PCI.Partial != tt.partial {

@@ -24,7 +24,7 @@ func of(rank string, lines ...string) string {
 }
 
 func TestProgress(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		want       string
 	}{
@@ -43,8 +43,7 @@ func TestProgress(t *testing.T) {
 			`[{"group":"0(default_pg)","rank":0,"enqueued":24,"completed":21},{"rank":0,"seq":99,"op":"ALLREDUCE","elements":1024}]`,
 		},
 		{"no rank", strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:"), `null`},
-	}
-	for _, tt := range tests {
+	} {
 		var list []facts.Progress
 		if logs := texttest.Parse("job.log", tt.text).Logs; logs != nil {
 			list = logs.Progress

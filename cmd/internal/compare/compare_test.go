@@ -408,9 +408,7 @@ func TestMoved(t *testing.T) {
 	}
 	for _, shared := range []bool{true, false} {
 		d := Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a, SharedNames: shared}, Input{Name: "b", Report: reportOf(b), Facts: b, SharedNames: shared})
-		if followed := len(d.Items) == 1; followed != shared {
-			t.Errorf("stand-ins for UUIDs, shared: %v: got %+v", shared, d.Items)
-		}
+		expect.That(t, (len(d.Items) == 1) == shared, "stand-ins for UUIDs, shared: %v: got %+v", shared, d.Items)
 	}
 	a, c := machine(), machine()
 	c.GPUs.Devices[1].UUID = "GPU-1b5e0a52-0001-0001-0001-0000000000cc"

@@ -112,9 +112,7 @@ func TestInBrowser(t *testing.T) {
 				if len(s.Overlaps)+len(s.Outside) > 0 {
 					t.Errorf("labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
 				}
-				if pictured := s.Labels > 0; pictured == (h.name == "text") {
-					t.Errorf("the picture has %d labels", s.Labels)
-				}
+				expect.That(t, (s.Labels > 0) != (h.name == "text"), "the picture has %d labels", s.Labels)
 				expect.That(t, !s.Hacked, "a script of the facts ran")
 				expect.AtLeast(t, leastPasses, s.Passes, "rules of axe-core found something to judge")
 				for _, v := range s.Violations {
@@ -179,17 +177,14 @@ func (b *tab) followsBadge(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
 	b.do(t, chromedp.Focus(chromedp.CSS("svg.wide a.badge")), chromedp.KeyEvent("\r"))
-	target := value[string](t, b, `document.querySelector(":target")?.id ?? ""`)
-	expect.Equal(t, "finding-1", target, "the mark leads to")
+	expect.Equal(t, "finding-1", value[string](t, b, `document.querySelector(":target")?.id ?? ""`), "the mark leads to")
 }
 
 // showsScript checks that markup in the facts is shown as it is.
 func (b *tab) showsScript(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
-	if text := value[string](t, b, `document.body.textContent`); !strings.Contains(text, injected) {
-		t.Errorf("the page does not show %q", injected)
-	}
+	expect.That(t, strings.Contains(value[string](t, b, `document.body.textContent`), injected), "the page does not show %q", injected)
 }
 
 // injected would run if it were taken for markup.

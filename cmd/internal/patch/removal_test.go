@@ -11,14 +11,13 @@ import (
 // TestRemovalTakesItsComment checks that a removed line takes the comment directly above with it, in each form of
 // file, and that headings of groups, options of batch systems and other comments stay.
 func TestRemovalTakesItsComment(t *testing.T) {
-	forms := map[string]string{
+	for name, form := range map[string]string{
 		"job.sh":       "#!/bin/bash\n%sexport NCCL_P2P_DISABLE=1\n%storchrun --nproc-per-node=8 train.py\n",
 		"job.sbatch":   "#!/bin/bash\n#SBATCH --gpus-per-node=8\n%sexport NCCL_P2P_DISABLE=1\n%ssrun python train.py\n",
 		"Dockerfile":   "FROM a\n%sENV NCCL_P2P_DISABLE=1\n%sCMD torchrun train.py\n",
 		"nccl.env":     "NCCL_DEBUG=WARN\n%sNCCL_P2P_DISABLE=1\n%sNCCL_IB_HCA=mlx5\n",
 		"compose.yaml": "services:\n  a:\n    image: a\n    gpus: all\n    environment:\n      A: b\n%s      NCCL_P2P_DISABLE: \"1\"\n%s      NCCL_DEBUG: INFO\n",
-	}
-	for name, form := range forms {
+	} {
 		margin := ""
 		if name == "compose.yaml" {
 			margin = "      "

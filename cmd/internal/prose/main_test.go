@@ -32,8 +32,7 @@ func TestExtract(t *testing.T) {
 		"d.md.txt":   {"One code two", "", "", "", "four"},
 	}
 	folder := t.TempDir()
-	n := expect.Value(extract(tree, folder))(t)
-	expect.Equal(t, len(want), n, "it")
+	expect.Equal(t, len(want), expect.Value(extract(tree, folder))(t), "it")
 	for name, lines := range want {
 		got, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
