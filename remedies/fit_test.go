@@ -132,9 +132,7 @@ func TestEdits(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			advice := s.Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High)}, Situation{Facts: tt.facts}).Advice
-			if len(advice) != 1 {
-				t.Fatalf("advice = %+v", advice)
-			}
+			expect.Must(t, len(advice) == 1, "advice = %+v", advice)
 			a := advice[0]
 			var edits []string
 			for _, e := range a.Apply.Edits {

@@ -35,9 +35,7 @@ func TestRemediesAndRulesMeet(t *testing.T) {
 	if err := s.Check(all); err != nil {
 		t.Error(err)
 	}
-	if len(all) == 0 {
-		t.Fatal("there are no rules yet")
-	}
+	expect.Must(t, len(all) > 0, "there are no rules yet")
 	used := map[string]bool{}
 	for _, rule := range all {
 		for _, id := range rule.Remedies {
@@ -140,9 +138,7 @@ func TestLoadWith(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(good, tt.old) {
-				t.Fatalf("the remedy does not hold %q", tt.old)
-			}
+			expect.Must(t, strings.Contains(good, tt.old), "the remedy does not hold %q", tt.old)
 			dir := t.TempDir()
 			text := strings.Replace(good, tt.old, tt.replacement, 1)
 			expect.NoError(t, os.WriteFile(filepath.Join(dir, tt.name), []byte(text), 0o600))
@@ -156,9 +152,7 @@ func TestLoadWith(t *testing.T) {
 				}
 				return
 			}
-			if err == nil {
-				t.Fatalf("no error, want %q", tt.want)
-			}
+			expect.Must(t, err != nil, "no error, want %q", tt.want)
 			expect.Equal(t, tt.want, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), "error")
 			if _, ok := errors.AsType[*rules.Problem](err); !ok {
 				t.Errorf("error is a %T, want a *rules.Problem", err)

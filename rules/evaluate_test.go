@@ -124,7 +124,7 @@ func faulty(rule string, faults ...string) Skipped {
 }
 
 func TestMalformedFinding(t *testing.T) {
-	tests := map[string]struct{ body, want string }{
+	for name, tt := range map[string]struct{ body, want string }{
 		"unknown key":       {finds(`"sujbect": "x"`), `a finding has the unknown key "sujbect"`},
 		"no evidence":       {`findings contains {"subject": "host", "message": "m"}` + "\n", "evidence is missing"},
 		"no subject":        {`findings contains {"message": "m", "evidence": [{"fact": "f", "value": 1, "source": "s"}]}` + "\n", "subject is missing"},
@@ -139,8 +139,7 @@ func TestMalformedFinding(t *testing.T) {
 		"params":            {finds(`"params": []`), "params is not an object"},
 		"evidence's key":    {strings.Replace(fires, `"fact"`, `"x": 1, "fact"`, 1), `evidence has the unknown key "x"`},
 		"evidence's source": {strings.Replace(fires, `, "source": "s"`, "", 1), "evidence lacks fact, value or source"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := expect.Value(policyOf(t, map[string]string{"bad.rego": ruleText("bad", high, tt.body)}))(t)
 			v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
@@ -457,9 +456,7 @@ func TestLoadWith(t *testing.T) {
 				}
 				return
 			}
-			if err == nil {
-				t.Fatalf("no error, want %q", tt.want)
-			}
+			expect.Must(t, err != nil, "no error, want %q", tt.want)
 			expect.Equal(t, tt.want, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), "error")
 			p, ok := errors.AsType[*Problem](err)
 			expect.That(t, ok, "error is a %T, want a *Problem", err)

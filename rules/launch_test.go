@@ -301,9 +301,7 @@ func unitsOf(f *facts.Facts) []*facts.Facts {
 func launchUnits(t *testing.T) map[string]*facts.Facts {
 	t.Helper()
 	files, err := filepath.Glob("../fixtures/launches/*.txtar")
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d cases: %v", len(files), err)
-	}
+	expect.Must(t, err == nil && len(files) >= 30, "%d cases: %v", len(files), err)
 	all := map[string]*facts.Facts{}
 	for _, c := range openCases {
 		bad := map[string]string{}

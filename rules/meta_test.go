@@ -154,9 +154,7 @@ func breakFile(t *testing.T, a *txtar.Archive, file, old, replacement string) {
 			continue
 		}
 		broken := bytes.Replace(f.Data, []byte(old), []byte(replacement), 1)
-		if bytes.Equal(broken, f.Data) {
-			t.Fatalf("%s does not hold %q", file, old)
-		}
+		expect.Must(t, !bytes.Equal(broken, f.Data), "%s does not hold %q", file, old)
 		a.Files[i].Data = broken
 		return
 	}

@@ -422,9 +422,7 @@ func roles(f *facts.Facts) []string {
 func recorded(t *testing.T, add func(string)) {
 	t.Helper()
 	files, err := filepath.Glob("../fixtures/texts/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded texts: %v", err)
-	}
+	expect.Must(t, err == nil && len(files) > 0, "no recorded texts: %v", err)
 	for _, file := range files {
 		a := expect.Value(txtar.ParseFile(file))(t)
 		for _, f := range a.Files {

@@ -39,9 +39,7 @@ test_d_passes if data.gpudoctor.rules.a.findings == set()
 		t.Fatal(err)
 	}
 	want := []string{"took longer than", "", "divide by zero", ""}
-	if len(tests) != len(want) || len(coverage) != 1 {
-		t.Fatalf("got %+v, %+v", tests, coverage)
-	}
+	expect.Must(t, len(tests) == len(want) && len(coverage) == 1, "got %+v, %+v", tests, coverage)
 	for i, test := range tests {
 		passes := i == len(tests)-1
 		if passes != (test.Failure == "") || !strings.Contains(test.Failure, want[i]) {

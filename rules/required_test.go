@@ -20,9 +20,7 @@ func TestGoldenRequired(t *testing.T) {
 	const from, to = "<!-- required -->\n", "<!-- end of required -->"
 	head, rest, begins := strings.Cut(string(page), from)
 	_, tail, ends := strings.Cut(rest, to)
-	if !begins || !ends {
-		t.Fatal("the marks of the table are missing")
-	}
+	expect.Must(t, begins && ends, "the marks of the table are missing")
 	var b strings.Builder
 	b.WriteString("| fact | must be | profiles | if | because |\n| --- | --- | --- | --- | --- |\n")
 	for _, r := range data.Required().Required {

@@ -71,7 +71,7 @@ func TestSchemaTakesFacts(t *testing.T) {
 	expect.NoError(t, c.AddResource(schemaFile, raw))
 	schema := expect.Value(c.Compile(schemaFile))(t)
 	node := 1
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		facts string
 		valid bool
 	}{
@@ -80,8 +80,7 @@ func TestSchemaTakesFacts(t *testing.T) {
 		"list":          {facts: mustJSON(t, facts.Facts{PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{{NUMANode: &node}}}}), valid: true},
 		"unknown field": {facts: `{"schema": "gpudoctor.facts/v1", "phase": "full moon"}`},
 		"wrong type":    {facts: `{"schema": "gpudoctor.facts/v1", "host": {"root": "yes"}}`},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			doc, err := jsonschemavalidate.UnmarshalJSON(strings.NewReader(tt.facts))
 			if err != nil {

@@ -158,7 +158,7 @@ func TestShapes(t *testing.T) {
 	input := expect.Value(ast.InterfaceToValue(map[string]any{
 		"gpus": []any{map[string]any{"vendor": "nvidia", "n": 1}, map[string]any{"vendor": "amd"}}, "none": []any{}, "text": "abc",
 	}))(t)
-	shapes := map[bool][]string{
+	for want, bodies := range map[bool][]string{
 		true: {
 			`input.gpus[_].vendor == "amd"`,
 			`some g in input.gpus; g.vendor != "intel"`,
@@ -239,8 +239,7 @@ func TestShapes(t *testing.T) {
 			`default_one == 5`,
 			`chain == "first"`,
 		},
-	}
-	for want, bodies := range shapes {
+	} {
 		for _, body := range bodies {
 			expect.Equal(t, want, mayHoldIn(t, body, input), "%s may hold", body)
 		}

@@ -26,9 +26,7 @@ func TestPolicyReadsTables(t *testing.T) {
 	} {
 		s := expect.Value(policyOf(t, map[string]string{"own.rego": ruleText("own", high, body)}))(t)
 		v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
-		if got := len(v.Findings) == 1; got != want {
-			t.Errorf("%s: findings %v, want some: %v", body, v.Findings, want)
-		}
+		expect.That(t, (len(v.Findings) == 1) == want, "%s: findings %v, want some: %v", body, v.Findings, want)
 	}
 }
 

@@ -190,15 +190,11 @@ func TestToldConditions(t *testing.T) {
 			continue
 		}
 		for i, name := range v.When {
-			if f := told(slices.Delete(slices.Clone(v.When), i, i+1)...); len(f) > 0 {
-				t.Errorf("%s is told without %s", id, name)
-			}
+			expect.That(t, len(told(slices.Delete(slices.Clone(v.When), i, i+1)...)) == 0, "%s is told without %s", id, name)
 		}
 		for _, name := range v.Unless {
 			gaveWay++
-			if f := told(append(slices.Clone(v.When), name)...); len(f) > 0 {
-				t.Errorf("%s is told beside %s", id, name)
-			}
+			expect.That(t, len(told(append(slices.Clone(v.When), name)...)) == 0, "%s is told beside %s", id, name)
 		}
 		for i, c := range v.Grades {
 			graded++

@@ -26,9 +26,7 @@ func TestWho(t *testing.T) {
 					m := &facts.Message{Host: host, PID: pid, Rank: rank, Device: device}
 					input := expect.Value(tables.ValueOf(m))(t)
 					answer, err := query.Eval(t.Context(), rego.EvalParsedInput(input))
-					if err != nil || len(answer) != 1 {
-						t.Fatalf("%v is named %v: %v", input, answer, err)
-					}
+					expect.Must(t, err == nil && len(answer) == 1, "%v is named %v: %v", input, answer, err)
 					if got, want := answer[0].Bindings["name"], message.Fill("{who}", m, &message.Said{}); got != want {
 						t.Errorf("%v is %q in Rego and %q in Go", input, got, want)
 					}

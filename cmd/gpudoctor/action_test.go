@@ -90,10 +90,10 @@ func TestActionLint(t *testing.T) {
 	}
 	file(".git/config", nil)
 	file(".github/actionlint.yaml", []byte("self-hosted-runner: {labels: [gpu]}\n"))
-	raw := must(os.ReadFile("../../action.yml"))
+	raw := expect.Value(os.ReadFile("../../action.yml"))(t)
 	file("action.yml", raw)
 
-	example := must(os.ReadFile("../../docs/examples/github/gpudoctor.yml"))
+	example := expect.Value(os.ReadFile("../../docs/examples/github/gpudoctor.yml"))(t)
 	released := "uses: gpudoctor/gpudoctor@v" + version
 	if n := bytes.Count(example, []byte(released)); n != 3 {
 		t.Errorf("%d jobs of the example say %s", n, released)
@@ -111,10 +111,10 @@ func TestActionLint(t *testing.T) {
 	for name, in := range document.Inputs {
 		inputs[name] = map[string]any{"type": "string", "default": in.Default}
 	}
-	steps := file(".github/workflows/steps.yml", must(json.Marshal(map[string]any{
+	steps := file(".github/workflows/steps.yml", expect.Value(json.Marshal(map[string]any{
 		"on":   map[string]any{"workflow_call": map[string]any{"inputs": inputs}},
 		"jobs": map[string]any{"action": map[string]any{"runs-on": "ubuntu-latest", "steps": document.Runs.Steps}},
-	})))
+	}))(t))
 	lint := func(files ...string) []*actionlint.Error {
 		t.Helper()
 		linter := expect.Value(actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{WorkingDir: root}))(t)
@@ -175,7 +175,7 @@ func writeRelease(t *testing.T) string {
 func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 	t.Helper()
 	temp := t.TempDir()
-	values := map[string]string{"github.action_path": must(filepath.Abs("../.."))}
+	values := map[string]string{"github.action_path": expect.Value(filepath.Abs("../.."))(t)}
 	for name, in := range r.action.Inputs {
 		values["inputs."+name] = in.Default
 	}
@@ -276,7 +276,7 @@ func TestActionDownload(t *testing.T) {
 	sums := func(t *testing.T, r *runnerOf, old, by string) {
 		t.Helper()
 		file := filepath.Join(r.release, "SHA256SUMS")
-		raw := must(os.ReadFile(file))
+		raw := expect.Value(os.ReadFile(file))(t)
 		changed := regexp.MustCompile(old).ReplaceAll(raw, []byte(by))
 		expect.Must(t, !bytes.Equal(changed, raw), "nothing was changed")
 		expect.NoError(t, os.WriteFile(file, changed, 0o600))
@@ -333,7 +333,7 @@ func TestActionDownload(t *testing.T) {
 	}
 	t.Run("pinned", func(t *testing.T) {
 		r := newRunner(t)
-		raw := must(os.ReadFile(filepath.Join(r.release, "gpudoctor_linux_amd64")))
+		raw := expect.Value(os.ReadFile(filepath.Join(r.release, "gpudoctor_linux_amd64")))(t)
 		sum := sha256.Sum256(raw)
 		if got := r.run(t, map[string]string{"from": "deploy", "sha256": hex.EncodeToString(sum[:])}); got.code != exitOK {
 			t.Errorf("exit code %d:\n%s", got.code, got.log)
@@ -373,7 +373,7 @@ func TestActionInjection(t *testing.T) {
 func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
 	t.Helper()
 	got := r.run(t, inputs)
-	expect.Len(t, 0, must(filepath.Glob(filepath.Join(r.workspace, "*", "hacked"))), "%s %q: there are", name, inputs[name])
+	expect.Len(t, 0, expect.Value(filepath.Glob(filepath.Join(r.workspace, "*", "hacked")))(t), "%s %q: there are", name, inputs[name])
 	if _, err := os.Stat(filepath.Join(r.workspace, "hacked")); err == nil {
 		t.Errorf("%s %q: it was run", name, inputs[name])
 	}
@@ -401,6 +401,6 @@ func TestActionSource(t *testing.T) {
 // extractLaunch writes the files of a case of fixtures/launches into a folder.
 func extractLaunch(t *testing.T, name, folder string) {
 	t.Helper()
-	a := must(txtar.ParseFile(filepath.Join("..", "..", "fixtures", "launches", name+".txtar")))
-	expect.NoError(t, os.CopyFS(folder, must(txtar.FS(a))))
+	a := expect.Value(txtar.ParseFile(filepath.Join("..", "..", "fixtures", "launches", name+".txtar")))(t)
+	expect.NoError(t, os.CopyFS(folder, expect.Value(txtar.FS(a))(t)))
 }

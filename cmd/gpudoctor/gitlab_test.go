@@ -42,7 +42,7 @@ type gitLabJob struct {
 
 func readGitLabJobs(t *testing.T) map[string]gitLabJob {
 	t.Helper()
-	raw := must(os.ReadFile("../../docs/examples/gitlab/gitlab-ci.yml"))
+	raw := expect.Value(os.ReadFile("../../docs/examples/gitlab/gitlab-ci.yml"))(t)
 	var document map[string]yaml.Node
 	expect.NoError(t, yaml.Unmarshal(raw, &document))
 	jobs := map[string]gitLabJob{}
@@ -51,7 +51,7 @@ func readGitLabJobs(t *testing.T) map[string]gitLabJob {
 			continue
 		}
 		var job gitLabJob
-		decoder := yaml.NewDecoder(bytes.NewReader(must(yaml.Marshal(&node))))
+		decoder := yaml.NewDecoder(bytes.NewReader(expect.Value(yaml.Marshal(&node))(t)))
 		decoder.KnownFields(true)
 		if err := decoder.Decode(&job); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -129,7 +129,7 @@ func TestGitLab(t *testing.T) {
 				}
 			}
 			var issues []struct{ Location struct{ Path string } }
-			if err := json.Unmarshal(must(os.ReadFile(filepath.Join(folder, files.Artifacts.Reports["codequality"]))), &issues); err != nil || len(issues) != tt.issues {
+			if err := json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(folder, files.Artifacts.Reports["codequality"])))(t), &issues); err != nil || len(issues) != tt.issues {
 				t.Fatalf("%d issues: %v, want %d", len(issues), err, tt.issues)
 			}
 			for _, i := range issues {

@@ -20,7 +20,7 @@ import (
 // kubernetesExamples are the manifests of docs/examples/kubernetes.
 func kubernetesExamples(t *testing.T) []string {
 	t.Helper()
-	files := must(filepath.Glob("../../docs/examples/kubernetes/*.yaml"))
+	files := expect.Value(filepath.Glob("../../docs/examples/kubernetes/*.yaml"))(t)
 	expect.Must(t, len(files) == 2, "manifests: %v", files)
 	return files
 }
@@ -42,7 +42,7 @@ func readJob(raw []byte) (*batchv1.Job, error) {
 func TestKubernetesFields(t *testing.T) {
 	t.Parallel()
 	for _, file := range kubernetesExamples(t) {
-		raw := must(os.ReadFile(file))
+		raw := expect.Value(os.ReadFile(file))(t)
 		job, err := readJob(raw)
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
@@ -123,7 +123,7 @@ func TestKubernetesJudged(t *testing.T) {
 		if out, code := runIn(t, ".", "gpudoctor check --profile "+string(rules.Launch)+" --strict --from "+file); code != exitOK {
 			t.Errorf("%s: exit code %d:\n%s", file, code, out)
 		}
-		job := must(readJob(must(os.ReadFile(file))))
+		job := expect.Value(readJob(expect.Value(os.ReadFile(file))(t)))(t)
 		for _, c := range append(job.Spec.Template.Spec.InitContainers, job.Spec.Template.Spec.Containers...) {
 			if c.Name != "gpudoctor" {
 				continue

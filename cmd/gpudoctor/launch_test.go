@@ -70,7 +70,7 @@ func judgedFiles(t *testing.T, file, target string) (*report.Document, []string)
 	t.Helper()
 	a := expect.Value(txtar.ParseFile(file))(t)
 	dir := t.TempDir()
-	expect.NoError(t, os.CopyFS(dir, must(txtar.FS(a))))
+	expect.NoError(t, os.CopyFS(dir, expect.Value(txtar.FS(a))(t)))
 	d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{dir}, target: target}, profile: rules.Launch, failOn: report.Threshold(rules.High), strict: true}))(t)
 	var got []string
 	for _, f := range d.Findings {
@@ -129,12 +129,12 @@ func TestUnitsAreIndependent(t *testing.T) {
 		return all
 	}
 	var paths, alone []string
-	for _, file := range must(filepath.Glob("../../fixtures/launches/*.txtar")) {
+	for _, file := range expect.Value(filepath.Glob("../../fixtures/launches/*.txtar"))(t) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		if strings.HasPrefix(name, "slurm-conf") {
 			continue
 		}
-		for _, f := range must(txtar.ParseFile(file)).Files {
+		for _, f := range expect.Value(txtar.ParseFile(file))(t).Files {
 			path := filepath.Join(dir, name+"-"+filepath.Base(f.Name))
 			expect.NoError(t, os.WriteFile(path, f.Data, 0o600))
 			paths = append(paths, path)
@@ -150,11 +150,4 @@ func TestUnitsAreIndependent(t *testing.T) {
 		}
 	}
 	expect.AtLeast(t, 20, len(alone), "findings")
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -25,7 +25,7 @@ type preCommitHook struct {
 func readPreCommitHooks(t *testing.T) map[string]preCommitHook {
 	t.Helper()
 	var list []preCommitHook
-	expect.NoError(t, yaml.Unmarshal(must(os.ReadFile("../../.pre-commit-hooks.yaml")), &list))
+	expect.NoError(t, yaml.Unmarshal(expect.Value(os.ReadFile("../../.pre-commit-hooks.yaml"))(t), &list))
 	hooks := map[string]preCommitHook{}
 	for _, h := range list {
 		expect.Equal(t, "golang", h.Language, "%s: language", h.ID)
@@ -85,7 +85,7 @@ func TestPreCommitNames(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d:\n%s", names, code, want, out)
 		}
 	}
-	expect.That(t, len(must(filepath.Glob(filepath.Join(folder, "hacked*")))) == 0, "the name of a file was run")
+	expect.That(t, len(expect.Value(filepath.Glob(filepath.Join(folder, "hacked*")))(t)) == 0, "the name of a file was run")
 }
 
 // TestPreCommitFolder runs the hook that judges a folder, with its own and with a user's

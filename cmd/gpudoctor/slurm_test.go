@@ -64,13 +64,13 @@ func newSlurm(t *testing.T, prolog bool, faults map[string]string) slurm {
 	for node, fault := range faults {
 		fmt.Fprintf(&doctor, "[ \"$SLURMD_NODENAME\" != %s ] || %s\n", node, fault)
 	}
-	fmt.Fprintf(&doctor, "exec %s \"$@\"\n", must(exec.LookPath("gpudoctor")))
+	fmt.Fprintf(&doctor, "exec %s \"$@\"\n", expect.Value(exec.LookPath("gpudoctor"))(t))
 	write("bin/gpudoctor", doctor.String())
 	write("bin/torchrun", "#!/bin/sh\necho \"torchrun of $SLURMD_NODENAME: $*\"\n")
 	if prolog {
 		const examples = "../../docs/examples/slurm/"
-		script := string(must(os.ReadFile(examples + "prolog")))
-		settings := string(must(os.ReadFile(examples + "gpudoctor.conf")))
+		script := string(expect.Value(os.ReadFile(examples + "prolog"))(t))
+		settings := string(expect.Value(os.ReadFile(examples + "gpudoctor.conf"))(t))
 		for old, by := range map[string]string{"gpudoctor=/usr/bin/gpudoctor": "gpudoctor=" + s.folder + "/bin/gpudoctor", "logs=/var/log/gpudoctor": "logs=" + s.logs} {
 			expect.Must(t, strings.Count(script, "\n"+old+"\n") == 1, "the prolog has no line %s", old)
 			script = strings.Replace(script, old, by, 1)
@@ -89,7 +89,7 @@ func (s slurm) run(t *testing.T, script string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, must(filepath.Abs("../../fixtures/slurm/cluster")), s.folder, "bash", "-c", script)
+	c := exec.CommandContext(ctx, expect.Value(filepath.Abs("../../fixtures/slurm/cluster"))(t), s.folder, "bash", "-c", script)
 	c.Dir = t.TempDir()
 	c.Env = []string{"PATH=" + s.folder + "/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8"}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
@@ -106,7 +106,7 @@ func (s slurm) run(t *testing.T, script string) string {
 func (s slurm) reports(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, file := range must(filepath.Glob(s.logs + "/*")) {
+	for _, file := range expect.Value(filepath.Glob(s.logs + "/*"))(t) {
 		names = append(names, filepath.Base(file))
 	}
 	return names
@@ -199,7 +199,7 @@ func TestSlurmBatch(t *testing.T) {
 	night.NotShort(t, "it starts a cluster")
 	needsSlurm(t)
 	// Both nodes have the name of this host, so files are named after their numbers.
-	example := strings.Replace(string(must(os.ReadFile("../../docs/examples/slurm/train.sbatch"))), "%j-%N.txt", "%j-node%n.txt", 1)
+	example := strings.Replace(string(expect.Value(os.ReadFile("../../docs/examples/slurm/train.sbatch"))(t)), "%j-%N.txt", "%j-node%n.txt", 1)
 	for name, tt := range map[string]struct {
 		faults  map[string]string
 		code    int
@@ -237,7 +237,7 @@ func TestSlurmBatch(t *testing.T) {
 func TestSlurmFiles(t *testing.T) {
 	slowWithRace(t)
 	t.Parallel()
-	_, list, _ := strings.Cut(string(must(os.ReadFile("../../docs/examples/slurm/prolog"))), "\nunfit=")
+	_, list, _ := strings.Cut(string(expect.Value(os.ReadFile("../../docs/examples/slurm/prolog"))(t)), "\nunfit=")
 	list, _, _ = strings.Cut(list, "\n")
 	for folder, line := range map[string]string{
 		".":                         "gpudoctor check --from example:h200x2 --only '" + list + "'",

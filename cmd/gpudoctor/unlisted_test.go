@@ -23,7 +23,7 @@ func without(t *testing.T, hidden, env []string, line string) (stdout, stderr st
 	t.Helper()
 	to := restricted.To{Hidden: hidden, Isolated: true}
 	c := exec.Command("restricted", strings.Fields(line)...)
-	c.Env = append(slices.Clone(env), restriction+"="+string(must(json.Marshal(to))))
+	c.Env = append(slices.Clone(env), restriction+"="+string(expect.Value(json.Marshal(to))(t)))
 	c.SysProcAttr = to.Attributes()
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said

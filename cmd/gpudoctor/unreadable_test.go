@@ -61,7 +61,7 @@ func TestUnreadableEntries(t *testing.T) {
 	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	dir := folderForAll(t)
 	program = placed(t, program, dir, "gpudoctor")
-	pod := must(txtar.ParseFile("../../fixtures/launches/pod-rdma-healthy.txtar")).Files[0].Data
+	pod := expect.Value(txtar.ParseFile("../../fixtures/launches/pod-rdma-healthy.txtar"))(t).Files[0].Data
 	makers := map[string]func(at string) error{"": func(at string) error { return os.Symlink("pod.yaml", at) }}
 	maps.Copy(makers, unreadable)
 	for said, maker := range makers {
@@ -117,7 +117,7 @@ func TestUnreadableAlone(t *testing.T) {
 	if _, err := os.ReadFile(folder + "/duplex"); err == nil || os.IsNotExist(err) {
 		t.Skipf("%s/duplex gives no error of its own: %v", folder, err)
 	}
-	program := placed(t, must(exec.LookPath("gpudoctor")), folderForAll(t), "gpudoctor")
+	program := placed(t, expect.Value(exec.LookPath("gpudoctor"))(t), folderForAll(t), "gpudoctor")
 	d, exit := judgedAsNobody(t, program, folder, "")
 	if exit != exitUnproven || d.Verdict.State != report.Inconclusive || !strings.Contains(strings.Join(d.Verdict.Missing, "\n"), "duplex: invalid argument") {
 		t.Errorf("exit code %d, %+v", exit, d.Verdict)
