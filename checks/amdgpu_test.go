@@ -119,9 +119,7 @@ func TestAMDInPackage(t *testing.T) {
 			t.Errorf("%d - %d: %s, weight %d, %v GB/s; want xgmi, %d, %v", tt.a, tt.b, p.LinkType, *p.Weight, p.XGMIGBps, tt.weight, tt.rate)
 		}
 	}
-	if g[0].Architecture != "gfx90a" || g[0].ComputePartition != "" {
-		t.Errorf("GPU %+v", g[0])
-	}
+	expect.That(t, g[0].Architecture == "gfx90a" && g[0].ComputePartition == "", "GPU %+v", g[0])
 }
 
 func TestAMDWorkstation(t *testing.T) {
@@ -139,9 +137,7 @@ func TestAMDWorkstation(t *testing.T) {
 			t.Errorf("pair %+v", p)
 		}
 	}
-	if f.IOMMU.Mode != "" || f.GPUs.AMD.KernelConfig != nil {
-		t.Errorf("more is known than the seed tells: %+v %+v", f.IOMMU, f.GPUs.AMD)
-	}
+	expect.That(t, f.IOMMU.Mode == "" && f.GPUs.AMD.KernelConfig == nil, "more is known than the seed tells: %+v %+v", f.IOMMU, f.GPUs.AMD)
 }
 
 // twoAMD is a machine with two cards and the topology that a test gives.

@@ -35,9 +35,7 @@ func TestWeigh(t *testing.T) {
 		var order []string
 		for _, o := range f.Candidates {
 			order = append(order, o.Cause)
-			if o.Title == "" || o.Shows == "" || o.For != "a reason" {
-				t.Errorf("%s: candidate %+v lacks something", c.what, o)
-			}
+			expect.That(t, o.Title != "" && o.Shows != "" && o.For == "a reason", "%s: candidate %+v lacks something", c.what, o)
 		}
 		if !slices.Equal(order, c.order) || f.Cause != c.order[0] {
 			t.Errorf("%s: order %v, cause %s, want %v", c.what, order, f.Cause, c.order)

@@ -38,9 +38,7 @@ func TestNested(t *testing.T) {
 	} {
 		expect.That(t, d < within, "%s is %s, which a command of %s does not have", name, d, Whole)
 	}
-	if Kill+Judge >= Ending {
-		t.Errorf("%s are kept for the end, which takes %s", Ending, Kill+Judge)
-	}
+	expect.That(t, Kill+Judge < Ending, "%s are kept for the end, which takes %s", Ending, Kill+Judge)
 	for whole := Least; whole < time.Hour; whole += whole / 3 {
 		if w := Within(whole); w <= 0 || w >= whole {
 			t.Errorf("of %s %s are left", whole, w)

@@ -59,9 +59,7 @@ func TestPackings(t *testing.T) {
 			continue
 		}
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
-		if len(f.Libraries.Files) != 1 || f.Libraries.Files[0].Version != "2.18.3" {
-			t.Errorf("%s: got %+v", name, f.Libraries.Files)
-		}
+		expect.That(t, len(f.Libraries.Files) == 1 && f.Libraries.Files[0].Version == "2.18.3", "%s: got %+v", name, f.Libraries.Files)
 		if _, err := image.Open(t.Context(), layout(t, raw[:len(raw)-len(raw)/3], nil), true, usualOptions); err == nil {
 			t.Errorf("%s: two thirds of it were read", name)
 		}

@@ -361,9 +361,7 @@ func FuzzLdCache(f *testing.F) {
 		}
 		expect.That(t, len(entries) <= len(b)/cacheEntryBytes, "%d entries from %d bytes", len(entries), len(b))
 		for _, e := range entries {
-			if e.name == "" || e.path == "" || strings.ContainsRune(e.path, 0) {
-				t.Errorf("bad entry %+v", e)
-			}
+			expect.That(t, e.name != "" && e.path != "" && !strings.ContainsRune(e.path, 0), "bad entry %+v", e)
 		}
 	})
 }

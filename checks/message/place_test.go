@@ -141,8 +141,6 @@ func FuzzPlaceOf(f *testing.F) {
 		if p == nil {
 			return
 		}
-		if !areas[p.Area] || len(p.Variables) > maxCodes || len(p.Codes) > maxCodes+1 {
-			t.Errorf("%q: %+v", line, p)
-		}
+		expect.That(t, areas[p.Area] && len(p.Variables) <= maxCodes && len(p.Codes) <= maxCodes+1, "%q: %+v", line, p)
 	})
 }

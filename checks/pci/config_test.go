@@ -167,9 +167,7 @@ func FuzzConfig(f *testing.F) {
 			t.Errorf("link %+v", *l)
 		}
 		for _, bar := range d.ResizableBARs {
-			if bar.SizeBytes <= 0 || bar.MaxBytes < bar.SizeBytes || bar.Index > 5 {
-				t.Errorf("resizable BAR %+v", bar)
-			}
+			expect.That(t, bar.SizeBytes > 0 && bar.MaxBytes >= bar.SizeBytes && bar.Index <= 5, "resizable BAR %+v", bar)
 		}
 	})
 }
@@ -179,9 +177,7 @@ func FuzzResource(f *testing.F) {
 	f.Add([]byte("0x0 0xffffffffffffffff 0x200\n0 0 0\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, bar := range parseResource(b) {
-			if bar.SizeBytes <= 0 || bar.Index < 0 || bar.Index > 5 {
-				t.Errorf("BAR %+v", bar)
-			}
+			expect.That(t, bar.SizeBytes > 0 && bar.Index >= 0 && bar.Index <= 5, "BAR %+v", bar)
 		}
 		if total := parseAERTotal(b); total != nil && *total < 0 {
 			t.Errorf("AER total %d", *total)

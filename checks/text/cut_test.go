@@ -20,9 +20,7 @@ func TestOverwrittenLine(t *testing.T) {
 		"first\n" + strings.Repeat(progress, 2000) + said + "\r" + strings.Repeat(progress, 2000) + "\nlast\n",
 	} {
 		f := texttest.Parse("a.log", text)
-		if f.Logs == nil || len(f.Logs.Messages) != 1 || f.Logs.Messages[0].Line != 2 {
-			t.Errorf("got %+v", f.Logs)
-		}
+		expect.That(t, f.Logs != nil && len(f.Logs.Messages) == 1 && f.Logs.Messages[0].Line == 2, "got %+v", f.Logs)
 	}
 }
 

@@ -78,9 +78,7 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 			t.Errorf("neither read nor a reason: %+v", text)
 		}
 		for _, k := range text.Kinds {
-			if k.Line < 1 || k.Line > text.Lines || k.Lines < 1 {
-				t.Errorf("%s: %+v", text.Name, k)
-			}
+			expect.That(t, k.Line >= 1 && k.Line <= text.Lines && k.Lines >= 1, "%s: %+v", text.Name, k)
 		}
 	}
 	expect.That(t, read <= most*(1+text.MaxDepth), "%d bytes are read", read)

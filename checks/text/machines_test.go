@@ -129,9 +129,7 @@ func TestMachineAndTexts(t *testing.T) {
 	if len(f.PCI.Devices) != 2 || f.PCI.Partial || f.PCI.Devices[0].Link == nil || f.PCI.Devices[0].Link.Width != 8 || f.PCI.Devices[1].Link != nil {
 		t.Errorf("the PCI devices are %+v", f.PCI)
 	}
-	if len(f.GPUs.Devices) != 2 || !f.GPUs.Devices[0].InPCI {
-		t.Errorf("the GPUs are %+v", f.GPUs.Devices)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].InPCI, "the GPUs are %+v", f.GPUs.Devices)
 	for _, u := range f.Unknown {
 		expect.That(t, u.Section != "kernel_log", "still unknown: %+v", u)
 	}

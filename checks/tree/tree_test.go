@@ -33,9 +33,7 @@ func TestSplit(t *testing.T) {
 		"case/node1/var/lib/c/1/sys/bus/pci/devices/x": {"case/node1/var/lib/c/1", "/sys/bus/pci/devices/x"},
 	} {
 		root, at, ok := tree.Split(name)
-		if ok != (want[1] != "") || root != want[0] || at != want[1] {
-			t.Errorf("%s: got %q, %q, %t, want %q", name, root, at, ok, want)
-		}
+		expect.That(t, ok == (want[1] != "") && root == want[0] && at == want[1], "%s: got %q, %q, %t, want %q", name, root, at, ok, want)
 	}
 }
 

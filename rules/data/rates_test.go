@@ -62,9 +62,7 @@ func TestPCIe(t *testing.T) {
 		expect.Equal(t, generation, PCIeGeneration(PCIeSpeedGTs(generation)), "generation %d", generation)
 		expect.That(t, PCIeSpeedGTs(generation) > PCIeSpeedGTs(generation-1), "generation %d is not faster than the one before", generation)
 	}
-	if PCIeGeneration(20) != 0 || PCIeSpeedGTs(0) != 0 || PCIeSpeedGTs(99) != 0 {
-		t.Error("a speed or a generation that there is not")
-	}
+	expect.That(t, PCIeGeneration(20) == 0 && PCIeSpeedGTs(0) == 0 && PCIeSpeedGTs(99) == 0, "a speed or a generation that there is not")
 	if floor := Rates().HostFloor.GBps(); floor < 0.76 || floor > 1 {
 		t.Errorf("host copies are wrong below %v GB/s", floor)
 	}

@@ -63,9 +63,7 @@ func TestTasksOf(t *testing.T) {
 			}
 			return "", fs.ErrNotExist
 		})
-		if got != tt.want || ok != tt.ok || got.Left() < 0 {
-			t.Errorf("%s: got %+v, %t; want %+v, %t", name, got, ok, tt.want, tt.ok)
-		}
+		expect.That(t, got == tt.want && ok == tt.ok && got.Left() >= 0, "%s: got %+v, %t; want %+v, %t", name, got, ok, tt.want, tt.ok)
 	}
 }
 

@@ -177,9 +177,7 @@ func FuzzReadRecord(f *testing.F) {
 		page := make([]byte, recordBytes+reportBytes)
 		copy(page[min(max(at, 0), len(page)):], b)
 		rec := readRecord(bytes.NewReader(page))
-		if !rec.known || len(rec.inside) > slots || len(rec.report) > reportBytes {
-			t.Errorf("%+v", rec)
-		}
+		expect.That(t, rec.known && len(rec.inside) <= slots && len(rec.report) <= reportBytes, "%+v", rec)
 		for _, name := range rec.inside {
 			expect.That(t, len(name) <= nameBytes, "%q", name)
 		}

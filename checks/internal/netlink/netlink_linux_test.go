@@ -26,9 +26,7 @@ func TestAddresses(t *testing.T) {
 		}
 		slices.Sort(want)
 		slices.Sort(got[i.Name])
-		if !slices.Equal(want, got[i.Name]) {
-			t.Errorf("%s: got %q, want %q", i.Name, got[i.Name], want)
-		}
+		expect.That(t, slices.Equal(want, got[i.Name]), "%s: got %q, want %q", i.Name, got[i.Name], want)
 	}
 }
 

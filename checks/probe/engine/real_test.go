@@ -84,7 +84,5 @@ func TestRealHIP(t *testing.T) {
 	if r.Outcome != probe.Unknown || r.API != apiHIP || r.Stage != stageInitHIP || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {
 		t.Errorf("outcome %s of %q in %q, signal %q: %s", r.Outcome, r.API, r.Stage, r.Signal, r.Reason)
 	}
-	if !strings.HasSuffix(filepath.Dir(r.Library), filepath.Dir(found[0])) {
-		t.Errorf("loaded %q, want the one of %s", r.Library, found[0])
-	}
+	expect.That(t, strings.HasSuffix(filepath.Dir(r.Library), filepath.Dir(found[0])), "loaded %q, want the one of %s", r.Library, found[0])
 }

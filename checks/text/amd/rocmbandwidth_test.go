@@ -58,9 +58,7 @@ func TestROCmBandwidth(t *testing.T) {
 	if b.Tool != "rocm-bandwidth-test" || b.What != "copy" || len(b.Points) != 6 || !b.Complete {
 		t.Errorf("got %+v", b)
 	}
-	if f.Benchmarks[1].What != "bidirectional" {
-		t.Errorf("got %+v", f.Benchmarks[1])
-	}
+	expect.That(t, f.Benchmarks[1].What == "bidirectional", "got %+v", f.Benchmarks[1])
 	if p := testPoint(b, "GPU0", "GPU1"); p == nil || *p.GBps != 22.1 {
 		t.Errorf("got %+v", b.Points)
 	}

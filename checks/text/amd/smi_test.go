@@ -58,9 +58,7 @@ func TestAMDSMIStatic(t *testing.T) {
 	if g := testGPU(t, f, "0000:26:00.0"); *g.Index != 1 || g.Integrated != nil {
 		t.Errorf("got %+v", g)
 	}
-	if len(f.Software) != 1 || f.Software[0].Name != "amdgpu" || f.Software[0].Version != "6.10.5" {
-		t.Errorf("got %+v", f.Software)
-	}
+	expect.That(t, len(f.Software) == 1 && f.Software[0].Name == "amdgpu" && f.Software[0].Version == "6.10.5", "got %+v", f.Software)
 }
 
 func TestAMDSMIMetricAndBadPages(t *testing.T) {
@@ -133,16 +131,12 @@ func TestAMDSMITable(t *testing.T) {
 	if g := testGPU(t, f, "0000:65:00.0"); g.Name != "" || *g.Index != 1 || g.ECC != nil {
 		t.Errorf("got %+v", g)
 	}
-	if len(f.Software) != 2 || f.Software[1].Name != "rocm" || f.Software[1].Version != "7.1.1" {
-		t.Errorf("got %+v", f.Software)
-	}
+	expect.That(t, len(f.Software) == 2 && f.Software[1].Name == "rocm" && f.Software[1].Version == "7.1.1", "got %+v", f.Software)
 }
 
 func TestAMDSMIVersion(t *testing.T) {
 	f := texttest.Parse("x", "AMDSMI Tool: 25.4.2+aca1101 | AMDSMI Library version: 25.4.0 | ROCm version: 6.4.1 | amdgpu version: 6.12.12 | amd_hsmp version: N/A\n")
-	if len(f.Software) != 2 || f.Software[0].Version != "6.4.1" || f.Software[1].Version != "6.12.12" {
-		t.Errorf("got %+v", f.Software)
-	}
+	expect.That(t, len(f.Software) == 2 && f.Software[0].Version == "6.4.1" && f.Software[1].Version == "6.12.12", "got %+v", f.Software)
 }
 
 const smiTopologyText = `ACCESS TABLE:
@@ -233,9 +227,7 @@ func TestAMDJSONStatic(t *testing.T) {
 }
 `)
 	g := testGPU(t, f, "0000:c8:00.0")
-	if g.Name != "AMD Instinct MI210" || g.Architecture != "gfx90a" || g.PCIe.MaxGeneration != 4 {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.Name == "AMD Instinct MI210" && g.Architecture == "gfx90a" && g.PCIe.MaxGeneration == 4, "got %+v", g)
 }
 
 func TestROCmSMIJSON(t *testing.T) {

@@ -33,12 +33,8 @@ func TestPeerMatrix(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s>%s %s", p.A, p.B, p.Read))
 	}
 	expect.NoDiff(t, []string{"GPU0>GPU1 ok", "GPU1>GPU0 not-supported"}, got, "it")
-	if len(f.GPUs.Devices) != 2 || f.GPUs.Devices[0].Vendor != "amd" {
-		t.Errorf("got %+v", f.GPUs.Devices)
-	}
-	if len(f.Benchmarks) != 1 || f.Benchmarks[0].Wrong != nil || f.Benchmarks[0].Points[0].B != "GPU1" {
-		t.Errorf("got %+v", f.Benchmarks)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].Vendor == "amd", "got %+v", f.GPUs.Devices)
+	expect.That(t, len(f.Benchmarks) == 1 && f.Benchmarks[0].Wrong == nil && f.Benchmarks[0].Points[0].B == "GPU1", "got %+v", f.Benchmarks)
 }
 
 func TestPeerCopy(t *testing.T) {

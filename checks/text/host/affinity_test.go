@@ -49,9 +49,7 @@ func TestEnvironmentJSON(t *testing.T) {
 			got[v.Name] = v.Value
 		}
 	}
-	if len(got) != 2 || got["NCCL_DEBUG"] != "INFO" || got["FI_PROVIDER"] != "efa" {
-		t.Errorf("got %v", got)
-	}
+	expect.That(t, len(got) == 2 && got["NCCL_DEBUG"] == "INFO" && got["FI_PROVIDER"] == "efa", "got %v", got)
 }
 
 // TestNCCLOldStart: the forms of NCCL 2.2 to 2.4, and the list of CPUs of 2.27.
@@ -64,9 +62,7 @@ func TestNCCLOldStart(t *testing.T) {
 	if len(f.Logs.Transports) != 1 || f.Logs.Transports[0].SameHost == nil || *f.Logs.Transports[0].SameHost {
 		t.Errorf("got %+v", f.Logs.Transports)
 	}
-	if len(f.Logs.Affinities) != 1 || f.Logs.Affinities[0].CPUs != 64 {
-		t.Errorf("got %+v", f.Logs.Affinities)
-	}
+	expect.That(t, len(f.Logs.Affinities) == 1 && f.Logs.Affinities[0].CPUs == 64, "got %+v", f.Logs.Affinities)
 }
 
 // TestNCCLTestsCutTable: a table that begins with the names of its columns.

@@ -56,9 +56,7 @@ func TestLimits(t *testing.T) {
 	} {
 		expect.Equal(t, pair[1], pair[0], "%s", name)
 	}
-	if c.Seccomp != "filter" || c.Inside == nil || !*c.Inside {
-		t.Errorf("got seccomp %q, inside %v", c.Seccomp, c.Inside)
-	}
+	expect.That(t, c.Seccomp == "filter" && c.Inside != nil && *c.Inside, "got seccomp %q, inside %v", c.Seccomp, c.Inside)
 	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
 	if diff := cmp.Diff(want, c.DeviceNodes); diff != "" {
 		t.Error(diff)

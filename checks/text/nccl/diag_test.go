@@ -51,9 +51,7 @@ func TestNCCLDiagnostics(t *testing.T) {
 	expect.NoDiff(t, map[string]string{"cuda-driver": "13.1 on node7", "nvidia-driver": "590.48.01 on node7"}, versions, "it")
 	want := facts.RDMAPort{Device: "mlx5_0", Port: 1, Host: "node7", LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 400, Source: "x.txt", Line: 9}
 	expect.NoDiff(t, []facts.RDMAPort{want}, f.NICs.RDMA, "it")
-	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Wrong != 0 || f.Benchmarks[0].Line != 15 {
-		t.Errorf("got %+v", f.Benchmarks)
-	}
+	expect.That(t, len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong == 0 && f.Benchmarks[0].Line == 15, "got %+v", f.Benchmarks)
 }
 
 func TestNCCLDiagnosticsComplaints(t *testing.T) {

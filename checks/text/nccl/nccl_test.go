@@ -201,9 +201,7 @@ func TestNCCLChoices(t *testing.T) {
 		t.Errorf("got %+v, want %+v", f.Logs.Networks, want)
 	}
 	want := []facts.Affinity{{Host: "a", GPU: 1, Mask: "ff,0000000f", CPUs: 12, Source: "x", Line: 3}, {Host: "a", GPU: 0, Mask: "0-15,64-79", CPUs: 32, Source: "x", Line: 4}}
-	if !reflect.DeepEqual(f.Logs.Affinities, want) {
-		t.Errorf("got %+v, want %+v", f.Logs.Affinities, want)
-	}
+	expect.That(t, reflect.DeepEqual(f.Logs.Affinities, want), "got %+v, want %+v", f.Logs.Affinities, want)
 	if f := texttest.Parse("x", "hello\nworld\n"); f.Logs != nil {
 		t.Errorf("a text without NCCL: got %+v", f.Logs)
 	}
@@ -280,9 +278,7 @@ func FuzzNCCL(f *testing.F) {
 			t.Errorf("%d facts of %d lines", n, lines)
 		}
 		for _, c := range f.Logs.Communicators {
-			if c.Completed > c.Started || c.Started > c.Ranks || c.Ranks == 0 {
-				t.Errorf("%+v", c)
-			}
+			expect.That(t, c.Completed <= c.Started && c.Started <= c.Ranks && c.Ranks != 0, "%+v", c)
 		}
 	})
 }

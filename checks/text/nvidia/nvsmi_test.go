@@ -200,9 +200,7 @@ func TestNvsmiXML(t *testing.T) {
 	// A document that breaks off gives what it holds, and is not the whole list.
 	broken, _, _ := strings.Cut(nvsmiXMLText, "<processes>")
 	f = texttest.Parse("smi.xml", broken)
-	if len(f.GPUs.Devices) != 1 || f.GPUs.NVML == "ok" || f.GPUs.Devices[0].Name != "NVIDIA GB200" {
-		t.Errorf("got %+v", f.GPUs)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.NVML != "ok" && f.GPUs.Devices[0].Name == "NVIDIA GB200", "got %+v", f.GPUs)
 }
 
 func TestNvsmiCSV(t *testing.T) {

@@ -49,9 +49,7 @@ func TestProgress(t *testing.T) {
 			list = logs.Progress
 		}
 		for i := range list {
-			if list[i].Text == "" || list[i].Line == 0 || list[i].Source != "job.log" {
-				t.Errorf("%s: got %+v", tt.name, list[i])
-			}
+			expect.That(t, list[i].Text != "" && list[i].Line != 0 && list[i].Source == "job.log", "%s: got %+v", tt.name, list[i])
 			list[i].Text, list[i].Line, list[i].Source = "", 0, ""
 		}
 		raw := expect.Value(json.Marshal(list))(t)

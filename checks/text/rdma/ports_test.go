@@ -43,9 +43,7 @@ func bounded(t *testing.T, text string) {
 		t.Errorf("too much: %d ports, %d QoS, %d modules", len(f.NICs.RDMA), len(f.NICs.QoS), len(f.NICs.Modules))
 	}
 	for _, p := range f.NICs.RDMA {
-		if len(p.GIDs) > rdma.MaxGIDs || p.Port < 0 || p.RateGbps < 0 {
-			t.Errorf("port %+v", p)
-		}
+		expect.That(t, len(p.GIDs) <= rdma.MaxGIDs && p.Port >= 0 && p.RateGbps >= 0, "port %+v", p)
 	}
 }
 

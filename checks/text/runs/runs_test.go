@@ -484,9 +484,7 @@ func FuzzRuns(f *testing.F) {
 			}
 		}
 		for _, c := range got.Comparisons {
-			if c.A < 0 || c.A >= c.B || c.B >= len(got.Runs) {
-				t.Errorf("got %+v", c)
-			}
+			expect.That(t, c.A >= 0 && c.A < c.B && c.B < len(got.Runs), "got %+v", c)
 		}
 	})
 }

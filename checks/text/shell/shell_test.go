@@ -77,13 +77,9 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := strings.Count(text, "\n") + 1
 		for _, c := range shell.Parse(text).Commands {
-			if c.Line < 1 || c.Line > lines || c.Block > c.Line {
-				t.Errorf("%q: line %d, block %d", text, c.Line, c.Block)
-			}
+			expect.That(t, c.Line >= 1 && c.Line <= lines && c.Block <= c.Line, "%q: line %d, block %d", text, c.Line, c.Block)
 			for _, w := range c.Words {
-				if w.From < 0 || w.From > w.To || w.To > len(text) {
-					t.Errorf("%q: %+v", text, w)
-				}
+				expect.That(t, w.From >= 0 && w.From <= w.To && w.To <= len(text), "%q: %+v", text, w)
 			}
 		}
 		shell.Words(text)

@@ -41,9 +41,7 @@ cuDNN version: Probably one of the following:
 	if got := softwareOf(f); !slices.Equal(got, want) {
 		t.Errorf("software: got %q, want %q", got, want)
 	}
-	if f.Host == nil || f.Host.Distribution != "Ubuntu 22.04.4 LTS" || f.Host.Arch != "amd64" {
-		t.Errorf("host: got %+v", f.Host)
-	}
+	expect.That(t, f.Host != nil && f.Host.Distribution == "Ubuntu 22.04.4 LTS" && f.Host.Arch == "amd64", "host: got %+v", f.Host)
 	if f.GPUs == nil || len(f.GPUs.Devices) != 2 || f.GPUs.Driver.Version != "550.90.07" {
 		t.Fatalf("gpus: got %+v", f.GPUs)
 	}
@@ -67,9 +65,7 @@ vLLM Version                 : 0.9.2
 	if got := softwareOf(f); !slices.Equal(got, want) {
 		t.Errorf("software: got %q, want %q", got, want)
 	}
-	if f.GPUs == nil || len(f.GPUs.Devices) != 2 || f.GPUs.Devices[0].Vendor != "amd" {
-		t.Errorf("gpus: got %+v", f.GPUs)
-	}
+	expect.That(t, f.GPUs != nil && len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].Vendor == "amd", "gpus: got %+v", f.GPUs)
 }
 
 func TestDistribution(t *testing.T) {

@@ -76,9 +76,7 @@ func FuzzPackages(f *testing.F) {
 		f := texttest.Parse("a", text)
 		expect.That(t, len(f.Software) <= parse.MaxEntries, "%d packages", len(f.Software))
 		for _, p := range f.Software {
-			if p.Name == "" || p.Version == "" || p.Line < 1 {
-				t.Errorf("incomplete: %+v", p)
-			}
+			expect.That(t, p.Name != "" && p.Version != "" && p.Line >= 1, "incomplete: %+v", p)
 		}
 	})
 }

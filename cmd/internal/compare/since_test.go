@@ -101,9 +101,7 @@ func TestSinceVariables(t *testing.T) {
 	}
 	was := &report.Document{Findings: []rules.Finding{variable("NCCL_A"), variable("NCCL_B")}}
 	b := Since("1", Input{Report: was}, Input{Report: &report.Document{Findings: []rules.Finding{variable("NCCL_B")}}})
-	if len(b.Cured) != 1 || len(b.Remaining) != 1 || len(b.New)+len(b.NotJudged) != 0 {
-		t.Errorf("%+v", b)
-	}
+	expect.That(t, len(b.Cured) == 1 && len(b.Remaining) == 1 && len(b.New)+len(b.NotJudged) == 0, "%+v", b)
 }
 
 // TestSinceConsequences enumerates what became of a cause and how its consequence was judged: a consequence that was

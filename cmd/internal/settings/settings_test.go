@@ -168,9 +168,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		all, _, err := parse("f", []byte(text), keys, false)
 		for _, s := range all {
-			if err != nil || s.Key == "policy" || len(s.Values) == 0 {
-				t.Errorf("%q: %+v and %v", text, s, err)
-			}
+			expect.That(t, err == nil && s.Key != "policy" && len(s.Values) > 0, "%q: %+v and %v", text, s, err)
 		}
 	})
 }

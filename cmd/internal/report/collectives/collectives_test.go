@@ -57,9 +57,7 @@ func TestWrite(t *testing.T) {
 		var b bytes.Buffer
 		expect.NoError(t, Write(&b, format, c, true))
 		for _, want := range []string{"2.28.9", "/lib/libnccl.so.2", "/other/libnccl.so.2", "as-configured", "hang", "p2p-off", "rank 1", "last words", "shm"} {
-			if !strings.Contains(b.String(), want) {
-				t.Errorf("%s does not say %q:\n%s", format, want, b.String())
-			}
+			expect.That(t, strings.Contains(b.String(), want), "%s does not say %q:\n%s", format, want, b.String())
 		}
 		if format == "markdown" && strings.Contains(b.String(), "<b>") {
 			t.Errorf("markdown passes HTML on:\n%s", b.String())
