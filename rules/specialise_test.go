@@ -286,9 +286,7 @@ tested if {
 	`+body+`
 }
 `, ast.ParserOptions{RegoVersion: ast.RegoV1})
-	if err != nil {
-		t.Fatalf("%s: %v", body, err)
-	}
+	expect.Must(t, err == nil, "%s: %v", body, err)
 	r := reach.New(map[string]*ast.Module{"t.rego": m}, reach.ValuesOf(input))
 	return !r.Rule(reach.Global{Package: "gpudoctor.rules.t", Name: "tested"}).None()
 }

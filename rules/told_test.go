@@ -24,9 +24,7 @@ func factsOfLine(t *testing.T, row, line string) *facts.Facts {
 	file := filepath.Join(t.TempDir(), "job.log")
 	expect.NoError(t, os.WriteFile(file, []byte(line+"\n"), 0o600))
 	read, err := text.Read(t.Context(), []string{file}, text.Options{})
-	if err != nil {
-		t.Fatalf("%s: its example %q: %v", row, line, err)
-	}
+	expect.Must(t, err == nil, "%s: its example %q: %v", row, line, err)
 	return read.Facts
 }
 

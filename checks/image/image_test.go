@@ -46,9 +46,7 @@ func TestForms(t *testing.T) {
 	var want []string
 	for _, form := range slices.Backward(append(slices.Clone(imagetest.Forms), imagetest.Registry)) {
 		img, err := open(t, imagetest.Write(t, small, form), form)
-		if err != nil {
-			t.Fatalf("%s: %v", form, err)
-		}
+		expect.Must(t, err == nil, "%s: %v", form, err)
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
 		var got []string
 		for _, l := range f.Libraries.Files {
@@ -102,9 +100,7 @@ func TestPacked(t *testing.T) {
 		expect.NoError(t, os.WriteFile(at+".gz", gzipped(raw), 0o600))
 		for _, name := range []string{at, at + ".gz"} {
 			img, err := image.Open(t.Context(), name, true, usualOptions)
-			if err != nil {
-				t.Fatalf("%s: %v", form, err)
-			}
+			expect.Must(t, err == nil, "%s: %v", form, err)
 			if got := img.Facts(); got.Form != form {
 				t.Errorf("%s: %+v", form, got)
 			}

@@ -98,9 +98,7 @@ func TestVerdictsHaveFields(t *testing.T) {
 			continue
 		}
 		like, err := regexp.Compile(row.Like)
-		if err != nil {
-			t.Fatalf("%s: %v", row.ID, err)
-		}
+		expect.Must(t, err == nil, "%s: %v", row.ID, err)
 		fields[row.Verdict] = append(fields[row.Verdict], like.SubexpNames()...)
 		owner[row.Verdict] = cmp.Or(owner[row.Verdict], row.ID)
 	}

@@ -265,9 +265,7 @@ func TestReadDamaged(t *testing.T) {
 			for how, bad := range damaged {
 				system := newTree(t, map[string]string{"d/bad": string(bad), "d/good": known}, fault{})
 				got, err := text.Read(t.Context(), []string{"d"}, text.Options{Files: system})
-				if err != nil {
-					t.Fatalf("%s %s at %d: %v", form, how, at, err)
-				}
+				expect.Must(t, err == nil, "%s %s at %d: %v", form, how, at, err)
 				expect.That(t, kindsOf(got.Facts)["good"], "%s %s at %d: the other file is not read", form, how, at)
 				named := slices.ContainsFunc(got.Facts.Texts, func(t facts.Text) bool { return t.Problem != "" })
 				if heard(got.Facts) != 3 && !named {
@@ -462,9 +460,7 @@ func TestMembersLeftOut(t *testing.T) {
 		}, 0},
 	} {
 		got, err := text.Read(t.Context(), []string{"x"}, text.Options{Files: newTree(t, map[string]string{"x": string(tt.data)}, fault{})})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		expect.Must(t, err == nil, "%s: %v", name, err)
 		more := 0
 		problems := map[string]string{}
 		for _, text := range got.Facts.Texts {

@@ -109,9 +109,7 @@ func TestRead(t *testing.T) {
 					from, options.Stdin = "-", bytes.NewReader(tt.data)
 				}
 				got, err := text.Read(t.Context(), []string{from}, options)
-				if err != nil {
-					t.Fatalf("%s: %v", way, err)
-				}
+				expect.Must(t, err == nil, "%s: %v", way, err)
 				var found []string
 				for _, m := range got.Facts.Texts {
 					if len(m.Kinds) > 0 {

@@ -57,9 +57,7 @@ func TestMachinesAsTrees(t *testing.T) {
 				save(t, "outer.tar", treetest.Tar(t, "", []treetest.Entry{{Path: "ticket/m.tgz", Data: treetest.Gzip(t, packed)}})),
 			} {
 				got, err := text.Read(t.Context(), []string{of}, text.Options{})
-				if err != nil {
-					t.Fatalf("%s: %v", of, err)
-				}
+				expect.Must(t, err == nil, "%s: %v", of, err)
 				expect.That(t, got.Recording != "", "%s: no machine", of)
 				for _, text := range got.Facts.Texts {
 					expect.That(t, strings.HasSuffix(text.Name, "etc/os-release") && text.Unread == "", "%s: the text %+v", of, text)

@@ -307,9 +307,7 @@ func keepsWhatIsNeeded(t *testing.T, known knowledge, d *report.Document) {
 				break // What it unsets is its own to say.
 			}
 			for name := range r.Apply.Environment {
-				if removed[name] != "" {
-					t.Errorf("%s unsets %s, by which %s is cured", removed[name], name, f.Rule)
-				}
+				expect.That(t, removed[name] == "", "%s unsets %s, by which %s is cured", removed[name], name, f.Rule)
 			}
 		}
 	}
@@ -420,9 +418,7 @@ func setsOrUnsets(t *testing.T, all []remedies.Advice, seen adviceTally) {
 		}
 	}
 	for name, by := range set {
-		if unset[name] != "" {
-			t.Errorf("%s sets %s, and %s unsets it", by, name, unset[name])
-		}
+		expect.That(t, unset[name] == "", "%s sets %s, and %s unsets it", by, name, unset[name])
 	}
 }
 
@@ -626,9 +622,7 @@ func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) 
 			expect.NoError(t, f.Write(&b, d, style))
 			for _, m := range checkAgain.FindAllStringSubmatch(b.String(), -1) {
 				seen["check again in "+format]++
-				if !strings.HasPrefix(m[1], want) {
-					t.Errorf("%s: check again with %q, want it to begin with %q", format, m[1], want)
-				}
+				expect.That(t, strings.HasPrefix(m[1], want), "%s: check again with %q, want it to begin with %q", format, m[1], want)
 			}
 		}
 	}

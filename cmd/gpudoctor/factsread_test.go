@@ -267,9 +267,7 @@ var factsCarriers = []string{
 func goReads(t *testing.T) map[string]bool {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,CgoFiles", module+"...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	expect.Must(t, err == nil, "go list: %v", err)
 	exports := make(map[string]string)
 	var own []listed
 	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {

@@ -99,9 +99,7 @@ func TestGitLab(t *testing.T) {
 	if got := files.Variables["GPUDOCTOR_VERSION"]; got != version {
 		t.Errorf("GPUDOCTOR_VERSION is %s, and this is %s", got, version)
 	}
-	if files.AllowFailure.ExitCodes != exitUnproven {
-		t.Errorf("exit code %d is allowed", files.AllowFailure.ExitCodes)
-	}
+	expect.That(t, files.AllowFailure.ExitCodes == exitUnproven, "exit code %d is allowed", files.AllowFailure.ExitCodes)
 	night.NotShort(t, "the scripts run the program one at a time")
 	from := map[string]string{"GPUDOCTOR_URL": "file://" + writeRelease(t)}
 	for _, tt := range []struct {

@@ -354,9 +354,7 @@ func TestOutputs(t *testing.T) {
 			after, err := os.Stat(file)
 			if err == nil && before != nil {
 				a, b := before.Sys().(*syscall.Stat_t), after.Sys().(*syscall.Stat_t) // As on Linux.
-				if a.Mode != b.Mode || a.Uid != b.Uid || a.Gid != b.Gid {
-					t.Errorf("it was %v and is %v", before, after)
-				}
+				expect.That(t, a.Mode == b.Mode && a.Uid == b.Uid && a.Gid == b.Gid, "it was %v and is %v", before, after)
 			} else if err == nil {
 				expect.Equal(t, 0o600, after.Mode(), "mode of a new file")
 			}

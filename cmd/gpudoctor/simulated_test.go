@@ -695,9 +695,7 @@ func (s simulated) check(t *testing.T, e ending) {
 	if diff := cmp.Diff(s.want, judged(e.exit, &d), cmp.AllowUnexported(judgement{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if d.Verdict.ExitCode != e.exit {
-		t.Errorf("the report says exit code %d, and it is %d", d.Verdict.ExitCode, e.exit)
-	}
+	expect.That(t, d.Verdict.ExitCode == e.exit, "the report says exit code %d, and it is %d", d.Verdict.ExitCode, e.exit)
 	for _, f := range d.Findings {
 		expect.That(t, f.Message != "" && len(f.Evidence) > 0, "%s of %s has no message or no evidence", f.Rule, f.Subject)
 	}
@@ -713,9 +711,7 @@ func validate(t *testing.T, stdout string) {
 	t.Helper()
 	schema := expect.Value(reportSchema())(t)
 	v, err := validator.UnmarshalJSON(strings.NewReader(stdout))
-	if err != nil {
-		t.Fatalf("standard output is no report: %v\n%.500s", err, stdout)
-	}
+	expect.Must(t, err == nil, "standard output is no report: %v\n%.500s", err, stdout)
 	if err := schema.Validate(v); err != nil {
 		t.Error(err)
 	}

@@ -104,9 +104,7 @@ func checkEntry(t *testing.T, name string, texts []facts.Text, problem string) {
 		good = good || text.Name == "pod.yaml" && len(text.Kinds) > 0
 		bad = bad || text.Name == "x.yaml" && (text.Unread != "") == (problem != "") && strings.Contains(text.Problem, problem)
 	}
-	if !good || !bad || len(texts) != 2 {
-		t.Errorf("%s: %+v", name, texts)
-	}
+	expect.That(t, good && bad && len(texts) == 2, "%s: %+v", name, texts)
 }
 
 // TestUnreadableAlone checks that a folder in which nothing is recognized and files give errors, as some in /sys do, is

@@ -74,9 +74,7 @@ func TestGoldenVerdicts(t *testing.T) {
 				continue
 			}
 			d, err := diagnose(t.Context(), request{source: source{from: []string{file}}, profile: profile, failOn: report.Threshold(rules.High)})
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
+			expect.Must(t, err == nil, "%s: %v", file, err)
 			add(kind, filepath.Base(file), d)
 		}
 	}

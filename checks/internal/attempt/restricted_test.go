@@ -69,9 +69,7 @@ func under(t *testing.T, to restricted.To, names []string) map[string]Result {
 	if os.IsPermission(err) {
 		t.Skipf("namespaces are not permitted here: %v", err)
 	}
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	expect.Must(t, err == nil, "%v: %s", err, out)
 	if why, is := strings.CutPrefix(string(out), "not restricted:"); is {
 		t.Skipf("not permitted here:%s", why)
 	}

@@ -301,9 +301,7 @@ func TestLiveQuestions(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(raw, answer)
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", question, err)
-		}
+		expect.Must(t, err == nil, "%s: %v", question, err)
 	}
 	var environ []string
 	ask(AskEnviron, &environ)

@@ -210,9 +210,7 @@ func isCompose(t *testing.T, p *plan.Plan, text string) {
 		Environment: types.Mapping{"IMAGE": "some/image"},
 	}
 	project, err := loader.LoadWithContext(t.Context(), details, func(o *loader.Options) { o.SetProjectName("job", true) })
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	expect.Must(t, err == nil, "%v\n%s", err, text)
 	job := project.Services["job"]
 	expect.Equal(t, "some/image", job.Image, "image")
 	if len(p.Settings) == 0 {
@@ -238,9 +236,7 @@ func isCompose(t *testing.T, p *plan.Plan, text string) {
 func isPod(t *testing.T, p *plan.Plan, text string) {
 	t.Helper()
 	document, err := yaml.YAMLToJSONStrict([]byte(text))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	expect.Must(t, err == nil, "%v\n%s", err, text)
 	var pod corev1.Pod
 	strict, err := json.UnmarshalStrict(document, &pod)
 	if err := errors.Join(append(strict, err)...); err != nil {

@@ -192,9 +192,7 @@ func keepsMeaning(t *testing.T, name, text string, got Result) {
 		return // A script reads as YAML as well.
 	}
 	after, err := documents(t, got.Text)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, got.Text)
-	}
+	expect.Must(t, err == nil, "%s: %v\n%s", name, err, got.Text)
 	budget := 0
 	for _, c := range got.Changes {
 		if strings.HasPrefix(c.What, "remove ") || c.What != "" {

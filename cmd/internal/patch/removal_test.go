@@ -34,9 +34,7 @@ func TestRemovalTakesItsComment(t *testing.T) {
 			text := strings.Replace(strings.Replace(form, "%s", c.above, 1), "%s", c.below, 1)
 			want := Want{Setting: plan.Setting{Kind: plan.Unset, Name: "NCCL_P2P_DISABLE"}, Values: []string{"1"}}
 			got, err := Make(t.Context(), Request{Name: name, Text: text, Wants: []Want{want}, GPUs: 8, Vendor: "nvidia"})
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			expect.Must(t, err == nil, "%s: %v", name, err)
 			expect.That(t, !strings.Contains(got.Text, "P2P_DISABLE"), "%s: not removed from %q: %v", name, text, got.Manual)
 			if n := strings.Count(got.Text, "The old nodes"); n != strings.Count(c.left, "The old nodes") || strings.Contains(got.Text, "This stays") != strings.Contains(c.left, "This stays") {
 				t.Errorf("%s: from %q\ngot  %q", name, text, got.Text)
