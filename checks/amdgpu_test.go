@@ -20,15 +20,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // gatherAMD gathers everything of a machine.
 func gatherAMD(t *testing.T, m *machine.Memory) *facts.Facts {
 	t.Helper()
 	f, _ := Gather(t.Context(), host.New(m), gather.Options{})
-	if f.GPUs == nil || f.Links == nil {
-		t.Fatalf("no GPUs or links: %v", f.Unknown)
-	}
+	expect.Must(t, f.GPUs != nil && f.Links != nil, "no GPUs or links: %v", f.Unknown)
 	return f
 }
 
@@ -66,23 +65,17 @@ func TestAMDAccelerator(t *testing.T) {
 		XGMIErrors: new(3), RetiredPages: new(2),
 		Processes: []facts.GPUProcess{{PID: 777, Name: "python3", UsedBytes: new(int64(4 << 30))}},
 	}
-	if diff := cmp.Diff(want, f.GPUs.Devices[0]); diff != "" {
-		t.Errorf("GPU (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.GPUs.Devices[0], "GPU")
 	if got := f.GPUs.Devices[1].Processes; got == nil || len(got) != 0 {
 		t.Errorf("a GPU that a process opened and holds no memory on is used by %v", got)
 	}
-	if diff := cmp.Diff([]string{`devices.ras: 0000:08:00.0: sdma_err_count says "Query currently inaccessible"`}, gapsOfGPUs(f)); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{`devices.ras: 0000:08:00.0: sdma_err_count says "Query currently inaccessible"`}, gapsOfGPUs(f), "unknown")
 	driver := &facts.AMDDriver{
 		Loaded: new(true), Version: "6.12.12", KFD: "ok", ROCm: "6.4.1-83",
 		Parameters:   map[string]string{"pcie_p2p": "Y", "use_xgmi_p2p": "1", "noretry": "-1", "no_system_mem_limit": "N", "gpu_recovery": "-1", "ras_enable": "-1"},
 		KernelConfig: map[string]string{"CONFIG_HSA_AMD": "y", "CONFIG_HSA_AMD_P2P": "y", "CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "y"},
 	}
-	if diff := cmp.Diff(driver, f.GPUs.AMD); diff != "" {
-		t.Errorf("driver (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, driver, f.GPUs.AMD, "driver")
 	pairs := 0
 	for _, p := range f.Links.Pairs {
 		if p.Kind != pairGPUs {
@@ -93,13 +86,9 @@ func TestAMDAccelerator(t *testing.T) {
 			t.Errorf("pair %+v", p)
 		}
 	}
-	if pairs != 28 {
-		t.Errorf("%d pairs, want 28", pairs)
-	}
+	expect.That(t, pairs == 28, "%d pairs, want 28", pairs)
 	busy := busyAMD(t.Context(), host.New(m), 0)
-	if want := (probe.User{PID: 777, Program: "python3"}); len(busy) != 1 || busy["0000:08:00.0"] != want {
-		t.Errorf("busy: %v", busy)
-	}
+	expect.That(t, len(busy) == 1 && busy["0000:08:00.0"] == (probe.User{PID: 777, Program: "python3"}), "busy: %v", busy)
 }
 
 func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
@@ -130,9 +119,7 @@ func TestAMDInPackage(t *testing.T) {
 			t.Errorf("%d - %d: %s, weight %d, %v GB/s; want xgmi, %d, %v", tt.a, tt.b, p.LinkType, *p.Weight, p.XGMIGBps, tt.weight, tt.rate)
 		}
 	}
-	if g[0].Architecture != "gfx90a" || g[0].ComputePartition != "" {
-		t.Errorf("GPU %+v", g[0])
-	}
+	expect.That(t, g[0].Architecture == "gfx90a" && g[0].ComputePartition == "", "GPU %+v", g[0])
 }
 
 func TestAMDWorkstation(t *testing.T) {
@@ -144,17 +131,13 @@ func TestAMDWorkstation(t *testing.T) {
 			t.Errorf("GPU %+v", g)
 		}
 	}
-	if diff := cmp.Diff([]string{"0000:03:00.0", "0000:06:00.0", "0000:e3:00.0", "0000:e6:00.0"}, addresses); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"0000:03:00.0", "0000:06:00.0", "0000:e3:00.0", "0000:e6:00.0"}, addresses, "addresses")
 	for _, p := range f.Links.Pairs {
 		if p.LinkType != "pcie" || !*p.Accessible || *p.Weight != 40 || p.Atomics != "64,32" || !*p.DMA || p.XGMIGBps != 0 || p.Narrowest != nil {
 			t.Errorf("pair %+v", p)
 		}
 	}
-	if f.IOMMU.Mode != "" || f.GPUs.AMD.KernelConfig != nil {
-		t.Errorf("more is known than the seed tells: %+v %+v", f.IOMMU, f.GPUs.AMD)
-	}
+	expect.That(t, f.IOMMU.Mode == "" && f.GPUs.AMD.KernelConfig == nil, "more is known than the seed tells: %+v %+v", f.IOMMU, f.GPUs.AMD)
 }
 
 // twoAMD is a machine with two cards and the topology that a test gives.
@@ -277,9 +260,7 @@ func TestAMDTopologyUnreadable(t *testing.T) {
 			if i >= 0 {
 				got = gapsOfGPUs(f)[i]
 			}
-			if got != tt.want {
-				t.Errorf("unknown:\n got %q\nwant %q", got, tt.want)
-			}
+			expect.That(t, got == tt.want, "unknown:\n got %q\nwant %q", got, tt.want)
 		})
 	}
 }
@@ -313,9 +294,7 @@ func TestAMDNoTopology(t *testing.T) {
 				t.Errorf("unknown: %q does not tell %q", gapsOfGPUs(f), tt.want)
 			}
 			for _, p := range f.Links.Pairs {
-				if p.Accessible != nil || p.LinkType != "" {
-					t.Errorf("pair %+v", p)
-				}
+				expect.That(t, p.Accessible == nil && p.LinkType == "", "pair %+v", p)
 			}
 		})
 	}
@@ -360,14 +339,10 @@ func TestAMDPartitions(t *testing.T) {
 				m.AddFile(fmt.Sprintf("%s/42/vram_%d", kfdProcesses, 1000+p), []byte("1048576\n"))
 			}
 			f := gatherAMD(t, m)
-			if len(f.GPUs.Devices) != 8 {
-				t.Fatalf("%d GPUs, want 8", len(f.GPUs.Devices))
-			}
+			expect.Must(t, len(f.GPUs.Devices) == 8, "%d GPUs, want 8", len(f.GPUs.Devices))
 			g := f.GPUs.Devices[0]
 			want := &facts.KFDNode{Node: 2, GPUID: 1000, Hive: "0x0200000000000001", Nodes: []int{2, 3, 4, 5, 6, 7, 8, 9}}
-			if diff := cmp.Diff(want, g.KFD); diff != "" {
-				t.Errorf("node (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, g.KFD, "node")
 			if g.ComputePartition != "CPX" || g.MemoryPartition != "NPS4" || len(g.Processes) != 1 || *g.Processes[0].UsedBytes != 3<<20 {
 				t.Errorf("GPU %+v", g)
 			}
@@ -391,12 +366,8 @@ func TestAMDIntegrated(t *testing.T) {
 	for _, g := range f.GPUs.Devices {
 		got[g.Address] = fmt.Sprint(g.Architecture, " ", *g.Integrated, " ", g.InPCI, " ", g.KFD.Node)
 	}
-	if diff := cmp.Diff(map[string]string{card: "gfx1201 false true 1", apu.Address: "gfx1036 true true 2"}, got); diff != "" {
-		t.Errorf("GPUs (-want +got):\n%s", diff)
-	}
-	if len(f.Links.Pairs) != 0 {
-		t.Errorf("the integrated GPU is in a pair: %+v", f.Links.Pairs)
-	}
+	expect.NoDiff(t, map[string]string{card: "gfx1201 false true 1", apu.Address: "gfx1036 true true 2"}, got, "GPUs")
+	expect.Len(t, 0, f.Links.Pairs, "the integrated GPU is in a pair")
 }
 
 func TestAMDRate(t *testing.T) {
@@ -420,9 +391,7 @@ func TestAMDRate(t *testing.T) {
 		{"nonsense", "0x740c", kfdLink{weight: 15, minMBps: 1, maxMBps: 1 << 40}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := mi300(tt.device).xgmiGBps(&facts.Pair{A: "a", B: "b"}, tt.link); got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			expect.Equal(t, tt.want, mi300(tt.device).xgmiGBps(&facts.Pair{A: "a", B: "b"}, tt.link), "it")
 		})
 	}
 }
@@ -456,7 +425,7 @@ func TestAMDExpectation(t *testing.T) {
 				Links: &facts.LinkFacts{Pairs: []facts.Pair{tt.pair}},
 			}
 			transfer := probe.Transfer{Test: tt.test, Source: tt.pair.A, Destination: tt.pair.B, Outcome: probe.OK, GBps: &tt.gbps}
-			expect(f, 2, &transfer)
+			judgeSpeed(f, 2, &transfer)
 			got := 0.0
 			if transfer.ExpectedGBps != nil {
 				got = *transfer.ExpectedGBps
@@ -490,9 +459,7 @@ func TestROCmVersion(t *testing.T) {
 				m.AddFile(name, []byte(text))
 			}
 			c := &gpuGathering{Gathering: checktest.On(m, &facts.Facts{})}
-			if got := c.readROCm(); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			expect.Equal(t, tt.want, c.readROCm(), "it")
 			told := ""
 			for _, u := range c.Unknowns() {
 				told += u.Reason
@@ -515,24 +482,16 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 	h, recording := host.New(a.build()).Record()
 	live, _ := Gather(t.Context(), h, gather.Options{})
 	var file strings.Builder
-	if err := recording.Write(&file, host.RecordOptions{Version: "test"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "test"}))
 	for _, secret := range []string{"9876543210987654321", "1234567890123456789"} {
-		if strings.Contains(file.String(), secret) {
-			t.Errorf("the snapshot shows %s", secret)
-		}
+		expect.That(t, !strings.Contains(file.String(), secret), "the snapshot shows %s", secret)
 	}
-	if got := live.GPUs.Devices[0].KFD.Hive; got != fmt.Sprintf("%#016x", uint64(9876543210987654321)) {
-		t.Errorf("hive %s", got)
-	}
+	expect.Equal(t, fmt.Sprintf("%#016x", uint64(9876543210987654321)), live.GPUs.Devices[0].KFD.Hive, "hive")
 	hives := make(map[string]bool)
 	for _, g := range recorded.RedactFacts(live).GPUs.Devices {
 		hives[g.KFD.Hive] = true
 	}
-	if diff := cmp.Diff([]string{"0x0200000000000001"}, slices.Collect(maps.Keys(hives))); diff != "" {
-		t.Errorf("redacted hives (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"0x0200000000000001"}, slices.Collect(maps.Keys(hives)), "redacted hives")
 }
 
 func TestAMDNodesGroup(t *testing.T) {
@@ -548,9 +507,7 @@ func TestAMDNodesGroup(t *testing.T) {
 			m.Answer(machine.AskAccess+"/dev/kfd", tt.access)
 			f, _ := Gather(t.Context(), host.New(m), gather.Options{})
 			i := slices.IndexFunc(f.Container.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == "/dev/kfd" })
-			if diff := cmp.Diff(facts.DeviceNode{Path: "/dev/kfd", Access: tt.access, GroupID: new(993)}, f.Container.DeviceNodes[i]); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, facts.DeviceNode{Path: "/dev/kfd", Access: tt.access, GroupID: new(993)}, f.Container.DeviceNodes[i], "it")
 		})
 	}
 }
@@ -560,9 +517,7 @@ func TestAMDNodesGroup(t *testing.T) {
 func pciOfWorkstation(f *testing.F) *facts.PCIFacts {
 	f.Helper()
 	g := checktest.On(r9700x4().build(), &facts.Facts{})
-	if err := pci.Check.Gather(f.Context(), g); err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, pci.Check.Gather(f.Context(), g))
 	return g.Facts.PCI
 }
 
@@ -581,17 +536,13 @@ func FuzzKFD(f *testing.F) {
 		m.AddFile(dir+"/ras/gpu_vram_bad_pages", []byte(counters))
 		pci := checktest.On(m, &facts.Facts{PCI: tree})
 		for _, c := range []*gather.Check{gpusCheck, linksCheck} {
-			if err := c.Gather(t.Context(), pci); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, c.Gather(t.Context(), pci))
 		}
 		if n := len(pci.Facts.GPUs.Devices); n > 6 {
 			t.Errorf("%d GPUs", n)
 		}
 		for _, p := range pci.Facts.Links.Pairs {
-			if p.XGMIGBps < 0 || p.XGMIGBps > 10_000_000 {
-				t.Errorf("%v GB/s", p.XGMIGBps)
-			}
+			expect.That(t, p.XGMIGBps >= 0 && p.XGMIGBps <= 10_000_000, "%v GB/s", p.XGMIGBps)
 		}
 	})
 }

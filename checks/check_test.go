@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // gatheringOn is a gathering of facts about a host with the doors of one.
@@ -28,14 +29,9 @@ func gatheringOn(h *host.Host, f *facts.Facts) *gather.Gathering {
 // sectionsOf are the sections of a document, as JSON, by name.
 func sectionsOf(t *testing.T, f *facts.Facts) map[string]string {
 	t.Helper()
-	text, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(json.Marshal(f))(t)
 	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, &raw))
 	sections := make(map[string]string, len(raw))
 	for name, text := range raw {
 		sections[name] = string(text)
@@ -47,14 +43,9 @@ func sectionsOf(t *testing.T, f *facts.Facts) map[string]string {
 // nothing that the two share.
 func withSections(t *testing.T, f *facts.Facts, keep func(section string) bool) *facts.Facts {
 	t.Helper()
-	text, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(json.Marshal(f))(t)
 	var own facts.Facts
-	if err := json.Unmarshal(text, &own); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, &own))
 	v := reflect.ValueOf(&own).Elem()
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
@@ -75,14 +66,8 @@ func isCheck(section string) bool {
 func TestSectionsApart(t *testing.T) {
 	t.Parallel()
 	for _, name := range fixtures.Examples() {
-		recording, err := fixtures.Example(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := recorded.OpenSnapshot(name, bytes.NewReader(recording))
-		if err != nil {
-			t.Fatal(err)
-		}
+		recording := expect.Value(fixtures.Example(name))(t)
+		h := expect.Value(recorded.OpenSnapshot(name, bytes.NewReader(recording)))(t)
 		whole, _ := Gather(t.Context(), h, gather.Options{})
 		for _, c := range All {
 			gather := func(f *facts.Facts) string {

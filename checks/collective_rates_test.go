@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -162,9 +163,7 @@ func TestCollectiveNotJudged(t *testing.T) {
 	}
 	for _, outcome := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
 		c := judge(machine(), func(c *probe.Collectives) { c.Outcome, c.Arms[0].Outcome = outcome, outcome })
-		if c.Outcome != outcome || c.Arms[0].Operations[1].Threshold != nil {
-			t.Errorf("%s: %+v", outcome, c.Arms[0])
-		}
+		expect.That(t, c.Outcome == outcome && c.Arms[0].Operations[1].Threshold == nil, "%s: %+v", outcome, c.Arms[0])
 	}
 	if c := judge(machine(), func(c *probe.Collectives) { c.Arms = nil }); c.Outcome != probe.OK {
 		t.Errorf("no arm: %+v", c)

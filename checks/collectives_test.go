@@ -4,11 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestCandidates checks which copy of the library a job would load.
@@ -46,9 +45,7 @@ func TestCandidates(t *testing.T) {
 		for _, c := range candidates(gather.New(nil, f, gather.Options{NCCL: tt.nccl})) {
 			got = append(got, c.Path)
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, tt.want, got, "%s", tt.name)
 	}
 }
 
@@ -83,9 +80,7 @@ func TestCollectivesAfterFailure(t *testing.T) {
 				ran, r.Outcome, r.Reason = true, outcome, "x"
 				return nil
 			}
-			if err := gatherCollectives(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, gatherCollectives(t.Context(), g))
 			if ran != tt.ran || ran != (g.Facts.Collectives != nil) || ran && g.Facts.Collectives.Outcome != outcome {
 				t.Errorf("pairs %+v, collectives %s: ran %t, %+v", tt.pairs, outcome, ran, g.Facts.Collectives)
 			}
@@ -138,9 +133,7 @@ func TestDue(t *testing.T) {
 						}
 						return nil
 					}
-					if err := gatherCollectives(t.Context(), g); err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, gatherCollectives(t.Context(), g))
 					if ran != want || (f.Collectives != nil) != want || len(g.Unknowns()) > 0 {
 						t.Errorf("%d devices, %+v, %+v: ran %t, want %t; unknown %+v", len(devices), transfers, v.variable, ran, want, g.Unknowns())
 					}
@@ -149,7 +142,5 @@ func TestDue(t *testing.T) {
 		}
 	}
 	g := gather.New(nil, &facts.Facts{}, gather.Options{CollectivesIfDue: true})
-	if due(g) {
-		t.Error("without the probe of pairs, they are due")
-	}
+	expect.That(t, !due(g), "without the probe of pairs, they are due")
 }

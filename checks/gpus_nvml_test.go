@@ -5,11 +5,10 @@ package checks
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestGPUsThroughTheDoor runs the check over what the real door says of the
@@ -44,10 +43,7 @@ func TestGPUsThroughTheDoor(t *testing.T) {
 		t.Run(tt.fault, func(t *testing.T) {
 			t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
 			t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", tt.fault)
-			answer, err := nvml.Ask(t.Context(), nvml.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := expect.Value(nvml.Ask(t.Context(), nvml.Options{}))(t)
 			m := &machine.Memory{}
 			m.Answer(machine.AskNVML, answer)
 			m.AddFile("/proc/2/comm", []byte("kthreadd\n"))
@@ -57,9 +53,7 @@ func TestGPUsThroughTheDoor(t *testing.T) {
 			for _, gpu := range facts.Devices {
 				got.Errors = append(got.Errors, gpu.Error)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("facts (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got, "facts")
 		})
 	}
 }

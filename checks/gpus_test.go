@@ -13,15 +13,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // gpuFacts runs the check over a machine whose PCI tree is known.
 func gpuFacts(t *testing.T, m *machine.Memory, pci *facts.PCIFacts) (*facts.GPUFacts, []facts.Unknown) {
 	t.Helper()
 	g := checktest.On(m, &facts.Facts{PCI: pci})
-	if err := gpusCheck.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, gpusCheck.Gather(t.Context(), g))
 	return g.Facts.GPUs, g.Unknowns()
 }
 
@@ -56,75 +55,58 @@ const (
 func TestGPUsJoin(t *testing.T) {
 	const a, b, c = "0000:06:00.0", "0000:07:00.0", "0000:08:00.0"
 	lost := func(index int) nvml.Device { return nvml.Device{Index: index, Error: "GPU_IS_LOST"} }
+	at := func(index int, address string) nvml.Device { return nvml.Device{Index: index, Address: address} }
+	pci := func(address string) facts.GPU { return facts.GPU{Address: address, Vendor: "nvidia", InPCI: true} }
+	both := func(index int, address string) facts.GPU {
+		return facts.GPU{Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(index)}
+	}
+	silent := func(g facts.GPU, index *int) facts.GPU {
+		g.Vendor, g.InNVML, g.Error, g.Index = "nvidia", true, "GPU_IS_LOST", index
+		return g
+	}
+	type (
+		devices = []nvml.Device
+		gpus    = []facts.GPU
+	)
 	for _, tt := range []struct {
 		name    string
 		pci     *facts.PCIFacts
-		devices []nvml.Device
-		want    []facts.GPU
+		devices devices
+		want    gpus
 	}{
-		{"none", gpuTree(), nil, []facts.GPU{}},
-		{"no PCI tree", nil, []nvml.Device{{Index: 0, Address: a}}, []facts.GPU{{Address: a, Vendor: "nvidia", InNVML: true, Index: new(0)}}},
-		{
-			"in order of address, not of index", gpuTree("nvidia "+a, "nvidia "+b),
-			[]nvml.Device{{Index: 0, Address: b}, {Index: 1, Address: a}},
-			[]facts.GPU{
-				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(1)},
-				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)},
-			},
-		},
-		{
-			"missing in NVML", gpuTree("nvidia "+a, "nvidia "+b),
-			[]nvml.Device{{Index: 0, Address: a}},
-			[]facts.GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InPCI: true}},
-		},
+		{"none", gpuTree(), nil, gpus{}},
+		{"no PCI tree", nil, devices{at(0, a)}, gpus{{Address: a, Vendor: "nvidia", InNVML: true, Index: new(0)}}},
+		{"in order of address, not of index", gpuTree("nvidia "+a, "nvidia "+b), devices{at(0, b), at(1, a)}, gpus{both(1, a), both(0, b)}},
+		{"missing in NVML", gpuTree("nvidia "+a, "nvidia "+b), devices{at(0, a)}, gpus{both(0, a), pci(b)}},
 		{
 			"missing in PCI", gpuTree("nvidia " + a),
-			[]nvml.Device{{Index: 0, Address: a}, {Index: 1, Address: b}},
-			[]facts.GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
+			devices{at(0, a), at(1, b)},
+			gpus{both(0, a), {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
 		},
-		{"AMD", gpuTree("amd " + a), nil, []facts.GPU{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
-		{
-			"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"),
-			[]nvml.Device{{Address: a}},
-			[]facts.GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}},
-		},
+		{"AMD", gpuTree("amd " + a), nil, gpus{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
+		{"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"), devices{at(0, a)}, gpus{both(0, a)}},
 		{
 			"one silent GPU is the one left over", gpuTree("nvidia "+a, "nvidia "+b, "vfio "+c),
-			[]nvml.Device{{Index: 0, Address: a}, lost(1)},
-			[]facts.GPU{
-				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)},
-				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST", Index: new(1)},
-				{Address: c, Vendor: "nvidia", InPCI: true},
-			},
+			devices{at(0, a), lost(1)},
+			gpus{both(0, a), silent(pci(b), new(1)), pci(c)},
 		},
 		{
 			"two with one error: which index is which is not known", gpuTree("nvidia "+a, "nvidia "+b),
-			[]nvml.Device{lost(0), lost(1)},
-			[]facts.GPU{
-				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST"},
-				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST"},
-			},
+			devices{lost(0), lost(1)},
+			gpus{silent(pci(a), nil), silent(pci(b), nil)},
 		},
 		{
 			"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b),
-			[]nvml.Device{lost(1)},
-			[]facts.GPU{
-				{Vendor: "nvidia", InNVML: true, Error: "GPU_IS_LOST", Index: new(1)},
-				{Address: a, Vendor: "nvidia", InPCI: true},
-				{Address: b, Vendor: "nvidia", InPCI: true},
-			},
+			devices{lost(1)},
+			gpus{silent(facts.GPU{}, new(1)), pci(a), pci(b)},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &machine.Memory{}
 			m.Answer(machine.AskNVML, nvml.Answer{Outcome: nvml.OK, Devices: tt.devices})
 			got, unknown := gpuFacts(t, m, tt.pci)
-			if diff := cmp.Diff(tt.want, got.Devices); diff != "" {
-				t.Errorf("devices (-want +got):\n%s", diff)
-			}
-			if len(unknown) > 0 {
-				t.Errorf("unknown: %v, want nothing", unknown)
-			}
+			expect.NoDiff(t, tt.want, got.Devices, "devices")
+			expect.Len(t, 0, unknown, "unknown")
 		})
 	}
 }
@@ -165,12 +147,8 @@ func TestGPUsDriver(t *testing.T) {
 		NVML:       "ok",
 		P2P:        []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("facts (-want +got):\n%s", diff)
-	}
-	if len(unknown) > 0 {
-		t.Errorf("unknown: %v, want nothing", unknown)
-	}
+	expect.NoDiff(t, want, got, "facts")
+	expect.Len(t, 0, unknown, "unknown")
 }
 
 // TestGPUsUnknown checks that a machine without NVIDIA GPUs is quiet, and that
@@ -232,12 +210,8 @@ func TestGPUsUnknown(t *testing.T) {
 				m.Answer(machine.AskNVML, tt.answer)
 			}
 			got, unknown := gpuFacts(t, m, tt.pci)
-			if got.NVML != tt.nvml {
-				t.Errorf("NVML %q, want %q", got.NVML, tt.nvml)
-			}
-			if diff := cmp.Diff(tt.want, reasons(unknown)); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.nvml, got.NVML, "NVML")
+			expect.NoDiff(t, tt.want, reasons(unknown), "unknown")
 		})
 	}
 }
@@ -268,9 +242,7 @@ func TestGPUsUnreadable(t *testing.T) {
 		"gpus driver.kernel_version: read /proc/driver/nvidia/version: permission denied +hint",
 		"gpus devices: NVIDIA's management library fails: fork/exec: resource temporarily unavailable",
 	}
-	if diff := cmp.Diff(want, reasons(unknown)); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, reasons(unknown), "unknown")
 }
 
 func TestFabricManager(t *testing.T) {
@@ -311,12 +283,8 @@ func TestFabricManager(t *testing.T) {
 			m.Answer(machine.AskProcess+"nv-fabricmanage", tt.files["/proc/900/comm"] == "nv-fabricmanage\n")
 			m.Answer(machine.AskNVML, tt.answer)
 			got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
-			if diff := cmp.Diff(tt.want, got.Driver.FabricManager); diff != "" {
-				t.Errorf("fabric manager (-want +got):\n%s", diff)
-			}
-			if len(unknown) != tt.unknown {
-				t.Errorf("unknown: %v, want %d", unknown, tt.unknown)
-			}
+			expect.NoDiff(t, tt.want, got.Driver.FabricManager, "fabric manager")
+			expect.Len(t, tt.unknown, unknown, "unknown")
 		})
 	}
 }
@@ -347,9 +315,7 @@ func TestNVSwitches(t *testing.T) {
 		m := &machine.Memory{}
 		m.Answer(machine.AskNVML, tt.answer)
 		got, _ := gpuFacts(t, m, tt.pci)
-		if diff := cmp.Diff(tt.want, got.NVSwitches); diff != "" {
-			t.Errorf("%s: NVSwitches (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, tt.want, got.NVSwitches, "%s: NVSwitches", tt.name)
 	}
 }
 
@@ -393,14 +359,10 @@ func TestSilentGPUHasNoPairs(t *testing.T) {
 	g := checktest.On(&machine.Memory{}, &facts.Facts{
 		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
 	})
-	if err := linksCheck.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, linksCheck.Gather(t.Context(), g))
 	var got []string
 	for _, p := range g.Facts.Links.Pairs {
 		got = append(got, p.A+" "+p.B)
 	}
-	if diff := cmp.Diff([]string{a + " " + b}, got); diff != "" {
-		t.Errorf("pairs (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{a + " " + b}, got, "pairs")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -45,13 +46,9 @@ func TestHostPaths(t *testing.T) {
 		tree, gpus, _ := pcitree.EightGPU()
 		tt.change(tree, gpus[0])
 		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-		if diff := cmp.Diff(tt.want, f.Links.Host(gpus[0].Address)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, tt.want, f.Links.Host(gpus[0].Address), "%s", tt.name)
 	}
-	if (*facts.LinkFacts)(nil).Host("x") != nil {
-		t.Error("a way without links")
-	}
+	expect.That(t, (*facts.LinkFacts)(nil).Host("x") == nil, "a way without links")
 }
 
 // TestExpectUplink checks that host copies are compared with a narrow uplink, and that one below a lane of
@@ -76,7 +73,7 @@ func TestExpectUplink(t *testing.T) {
 		{unknown, 2.6, probe.OK, ""},
 	} {
 		x := probe.Transfer{Test: probe.TestHostToDevice, Source: "node0", Destination: gpu, Outcome: probe.OK, GBps: &c.gbps}
-		if expect(c.facts, 2, &x); x.Outcome != c.want || x.Basis != c.basis {
+		if judgeSpeed(c.facts, 2, &x); x.Outcome != c.want || x.Basis != c.basis {
 			t.Errorf("%.2f GB/s: %s by %q, want %s by %q", c.gbps, x.Outcome, x.Basis, c.want, c.basis)
 		}
 	}
@@ -120,12 +117,8 @@ func TestCompareBenchmarks(t *testing.T) {
 			t.Errorf("%s: nothing to compare with", tt.name)
 			continue
 		}
-		if got := fmt.Sprint(*p.ExpectedGBps, " x ", *p.Threshold, " by ", p.Basis); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
-		if tt.benchmark.Points[0].ExpectedGBps != nil {
-			t.Errorf("%s: the table of the texts was changed", tt.name)
-		}
+		expect.Equal(t, tt.want, fmt.Sprint(*p.ExpectedGBps, " x ", *p.Threshold, " by ", p.Basis), "%s", tt.name)
+		expect.That(t, tt.benchmark.Points[0].ExpectedGBps == nil, "%s: the table of the texts was changed", tt.name)
 	}
 }
 
@@ -171,9 +164,7 @@ func TestNearest(t *testing.T) {
 			return d.Address == f.Links.Pairs[0].A
 		})}
 		g := checktest.On(&machine.Memory{}, &without)
-		if err := linksCheck.Gather(t.Context(), g); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, linksCheck.Gather(t.Context(), g))
 		for _, p := range without.Links.Pairs {
 			if diff := cmp.Diff(f.Links.Between(p.A, p.B), &p); diff != "" {
 				t.Errorf("%s without a GPU (-before +after):\n%s", name, diff)

@@ -6,89 +6,54 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestIOMMU(t *testing.T) {
-	tests := []struct {
-		name string
-		// change changes an eight-GPU machine whose groups are all identity.
-		change      func(tree *pcitree.Tree, gpus []*pcitree.Function)
-		mode        string
-		vendor      string
-		units       []string
-		commandLine []string
-		unknown     []string
+	for _, test := range []struct {
+		name              string
+		units             []string
+		kind, commandLine string // The type of each group of a machine with eight GPUs.
+		ungrouped         int    // A GPU that is in no group; 0 for none.
+		mode, vendor      string
+		wantLine          []string
+		unknown           []string
 	}{
-		{
-			"passthrough", func(*pcitree.Tree, []*pcitree.Function) {},
-			"passthrough", "intel",
-			[]string{"dmar0", "dmar1"},
-			[]string{"intel_iommu=on", "iommu=pt"},
-			nil,
-		},
+		{"passthrough", []string{"dmar0", "dmar1"}, "identity", "quiet intel_iommu=on iommu=pt", 0, "passthrough", "intel", []string{"intel_iommu=on", "iommu=pt"}, nil},
 		{
 			"translated, whatever the command line asks for",
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				tree.IOMMUUnits, tree.IOMMUType = []string{"ivhd0"}, "DMA-FQ"
-				tree.CommandLine = "quiet amd_iommu=on iommu.passthrough=1 pci=noaer,disable_acs_redir=0000:16:00.0 pci=nommconf pcie_acs_override=downstream"
-			},
-			"translated", "amd",
 			[]string{"ivhd0"},
+			"DMA-FQ",
+			"quiet amd_iommu=on iommu.passthrough=1 pci=noaer,disable_acs_redir=0000:16:00.0 pci=nommconf pcie_acs_override=downstream", 0, "translated", "amd",
 			[]string{"amd_iommu=on", "iommu.passthrough=1", "pci=noaer,disable_acs_redir=0000:16:00.0", "pcie_acs_override=downstream"},
 			nil,
 		},
-		{
-			"off",
-			func(tree *pcitree.Tree, _ []*pcitree.Function) { tree.IOMMUUnits, tree.CommandLine = nil, "quiet" },
-			"off", "",
-			[]string{},
-			[]string{},
-			nil,
-		},
-		{
-			"a GPU in no group is not translated",
-			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
-				tree.IOMMUType, tree.CommandLine = "DMA", ""
-				gpus[5].Group = -1
-			},
-			"mixed", "intel",
-			[]string{"dmar0", "dmar1"},
-			[]string{},
-			nil,
-		},
+		{"off", []string{}, "identity", "quiet", 0, "off", "", []string{}, nil},
+		{"a GPU in no group is not translated", []string{"dmar0", "dmar1"}, "DMA", "", 5, "mixed", "intel", []string{}, nil},
 		{
 			"an old kernel that shows no type",
-			func(tree *pcitree.Tree, _ []*pcitree.Function) { tree.IOMMUType, tree.CommandLine = "", "" },
-			"", "intel",
 			[]string{"dmar0", "dmar1"},
+			"", "", 0, "", "intel",
 			[]string{},
 			[]string{"mode: the kernel does not say the type of each IOMMU group"},
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := pcitree.EightGPU()
-			test.change(tree, gpus)
+			tree.IOMMUUnits, tree.IOMMUType, tree.CommandLine = test.units, test.kind, test.commandLine
+			if test.ungrouped > 0 {
+				gpus[test.ungrouped].Group = -1
+			}
 			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-			got := f.IOMMU
-			if got.Mode != test.mode || got.Vendor != test.vendor {
-				t.Errorf("mode, vendor = %q, %q; want %q, %q", got.Mode, got.Vendor, test.mode, test.vendor)
-			}
-			if diff := cmp.Diff(test.units, got.Units); diff != "" {
-				t.Errorf("units (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.commandLine, got.CommandLine); diff != "" {
-				t.Errorf("command line (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.unknown, checktest.UnknownOf(f, "iommu")); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, test.mode, f.IOMMU.Mode, "mode")
+			expect.Equal(t, test.vendor, f.IOMMU.Vendor, "vendor")
+			expect.NoDiff(t, test.units, f.IOMMU.Units, "units")
+			expect.NoDiff(t, test.wantLine, f.IOMMU.CommandLine, "command line")
+			expect.NoDiff(t, test.unknown, checktest.UnknownOf(f, "iommu"), "unknown")
 		})
 	}
 }
@@ -98,9 +63,7 @@ func TestIOMMUMixed(t *testing.T) {
 	m := checktest.MemoryOf(tree)
 	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", gpus[2].Group), []byte("DMA-FQ\n"))
 	f := gatherTopology(t, m, nil)
-	if f.IOMMU.Mode != "mixed" {
-		t.Errorf("mode = %q, want mixed", f.IOMMU.Mode)
-	}
+	expect.Equal(t, "mixed", f.IOMMU.Mode, "mode")
 	// A device that is neither GPU nor NIC does not decide.
 	tree, _, _ = pcitree.EightGPU()
 	m = checktest.MemoryOf(tree)
@@ -111,7 +74,7 @@ func TestIOMMUMixed(t *testing.T) {
 }
 
 func TestIOMMUHidden(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name    string
 		build   func(m *machine.Memory)
 		want    *facts.IOMMUFacts
@@ -169,25 +132,18 @@ func TestIOMMUHidden(t *testing.T) {
 			},
 			nil,
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := &machine.Memory{}
 			m.AddFile("/proc/cmdline", []byte("quiet\n"))
 			test.build(m)
 			g := checktest.On(m, &facts.Facts{})
-			if err := iommuCheck.Gather(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, g.Facts.IOMMU); diff != "" {
-				t.Errorf("section (-want +got):\n%s", diff)
-			}
+			expect.NoError(t, iommuCheck.Gather(t.Context(), g))
+			expect.NoDiff(t, test.want, g.Facts.IOMMU, "section")
 			g.Facts.Unknown = g.Unknowns()
 			got := checktest.UnknownOf(g.Facts, "iommu")
 			slices.Sort(got)
-			if diff := cmp.Diff(test.unknown, got); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.unknown, got, "unknown")
 		})
 	}
 }

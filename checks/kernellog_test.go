@@ -10,10 +10,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestKernelLogUnreadable(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		err  error
 		want facts.Unknown
 	}{
@@ -25,17 +26,12 @@ func TestKernelLogUnreadable(t *testing.T) {
 			errors.New("no such device"),
 			facts.Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"},
 		},
-	}
-	for _, tt := range tests {
+	} {
 		var m machine.Memory
 		m.AnswerError(machine.AskKernelLog, tt.err)
 		got := checktest.One(t, kernelLogCheck, &m)
-		if got.KernelLog != nil {
-			t.Errorf("%v: got a section, want none", tt.err)
-		}
-		if diff := cmp.Diff([]facts.Unknown{tt.want}, got.Unknown); diff != "" {
-			t.Errorf("%v: unknown (-want +got):\n%s", tt.err, diff)
-		}
+		expect.That(t, got.KernelLog == nil, "%v: got a section, want none", tt.err)
+		expect.NoDiff(t, []facts.Unknown{tt.want}, got.Unknown, "%v: unknown", tt.err)
 	}
 }
 

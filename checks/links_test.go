@@ -6,12 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // wantPaths are the paths of the eight-GPU machine, row by column.
@@ -34,9 +33,7 @@ func TestLinkPaths(t *testing.T) {
 		for i := range gpus {
 			for j := i + 1; j < len(gpus); j++ {
 				p := f.Links.Between(gpus[j].Address, gpus[i].Address)
-				if p == nil {
-					t.Fatalf("no pair of GPUs %d and %d", i, j)
-				}
+				expect.Must(t, p != nil, "no pair of GPUs %d and %d", i, j)
 				if p.Kind != "gpu-gpu" || p.Path != wantPaths[i][j] {
 					t.Errorf("privileged %t: GPUs %d and %d are %s by %q, want gpu-gpu by %q", privileged, i, j, p.Kind, p.Path, wantPaths[i][j])
 				}
@@ -60,9 +57,7 @@ func TestLinkPaths(t *testing.T) {
 				}
 				got += p.Path
 			}
-			if got != wantNICs[i] {
-				t.Errorf("privileged %t: GPU %d to NICs: %s, want %s", privileged, i, got, wantNICs[i])
-			}
+			expect.Equal(t, wantNICs[i], got, "privileged %t: GPU %d to NICs", privileged, i)
 		}
 		if n := len(f.Links.Pairs); n != 28+32 {
 			t.Errorf("%d pairs, want 60", n)
@@ -79,7 +74,7 @@ func TestLinkPaths(t *testing.T) {
 func TestLinkBridges(t *testing.T) {
 	tree, gpus, _ := pcitree.EightGPU()
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-	tests := []struct {
+	for _, test := range []struct {
 		a, b    int
 		bridges []string
 		common  string
@@ -87,105 +82,68 @@ func TestLinkBridges(t *testing.T) {
 		{0, 1, []string{"0000:17:00.0", "0000:17:01.0"}, "0000:16:00.0"},
 		{2, 3, []string{"0000:39:00.0", "0000:39:01.0", "0000:3b:00.0", "0000:3d:00.0"}, "0000:38:00.0"},
 		{0, 4, []string{"0000:17:00.0", "0000:16:00.0", "0000:15:01.0", "0000:97:01.0", "0000:98:00.0", "0000:9a:00.0"}, ""},
-	}
-	for _, test := range tests {
+	} {
 		p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
-		if diff := cmp.Diff(test.bridges, p.Bridges); diff != "" {
-			t.Errorf("GPUs %d and %d (-want +got):\n%s", test.a, test.b, diff)
-		}
-		if p.CommonBridge != test.common {
-			t.Errorf("GPUs %d and %d turn at %q, want %q", test.a, test.b, p.CommonBridge, test.common)
-		}
+		expect.NoDiff(t, test.bridges, p.Bridges, "GPUs %d and %d", test.a, test.b)
+		expect.Equal(t, test.common, p.CommonBridge, "GPUs %d and %d turn at", test.a, test.b)
 	}
 }
 
 func TestNarrowest(t *testing.T) {
-	x16 := pcitree.Gen(5, 16)
-	tests := []struct {
+	type links = map[string]pcitree.Link
+	full := facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015}
+	const first, second = "0000:18:00.0", "0000:19:00.0" // GPUs 0 and 1.
+	for _, test := range []struct {
 		name   string
 		a, b   int
-		change func(tree *pcitree.Tree, gpus []*pcitree.Function)
+		change links // By address.
+		offBus bool  // The first GPU.
 		want   *facts.NarrowestLink
 	}{
-		{
-			"all at their best", 0, 1,
-			func(*pcitree.Tree, []*pcitree.Function) {},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
-		},
+		{"all at their best", 0, 1, nil, false, &full},
 		{
 			"an idle GPU", 0, 1,
-			func(_ *pcitree.Tree, gpus []*pcitree.Function) {
-				gpus[1].Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
-			},
-			&facts.NarrowestLink{At: "0000:19:00.0", SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015},
+			links{second: {Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}},
+			false,
+			&facts.NarrowestLink{At: second, SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015},
 		},
 		{
 			"a slot that can do less than the GPU", 0, 1,
-			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
-				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(4, 8)
-				gpus[0].Link = pcitree.Link{Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}
-			},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754, BestGBps: 15.754},
+			links{"0000:17:00.0": pcitree.Gen(4, 8), first: {Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}},
+			false,
+			&facts.NarrowestLink{At: first, SpeedGTs: 16, Width: 8, GBps: 15.754, BestGBps: 15.754},
 		},
-		{
-			"a switch's uplink does not count where the traffic turns below it", 0, 1,
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(3, 4)
-			},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
-		},
+		{"a switch's uplink does not count where the traffic turns below it", 0, 1, links{"0000:16:00.0": pcitree.Gen(3, 4)}, false, &full},
 		{
 			"a switch's uplink counts on the way through the root complex", 0, 4,
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(3, 4)
-				functionAt(t, tree, "0000:15:01.0").Link = pcitree.Link{Speed: 3, Width: 4, MaxSpeed: 5, MaxWidth: 16}
-			},
+			links{"0000:16:00.0": pcitree.Gen(3, 4), "0000:15:01.0": {Speed: 3, Width: 4, MaxSpeed: 5, MaxWidth: 16}},
+			false,
 			&facts.NarrowestLink{At: "0000:16:00.0", SpeedGTs: 8, Width: 4, GBps: 3.938, BestGBps: 3.938},
 		},
 		{
 			"the link between two switches", 2, 3,
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				functionAt(t, tree, "0000:3b:00.0").Link = pcitree.Link{Speed: 5, Width: 8, MaxSpeed: 5, MaxWidth: 16}
-			},
+			links{"0000:3b:00.0": {Speed: 5, Width: 8, MaxSpeed: 5, MaxWidth: 16}},
+			false,
 			&facts.NarrowestLink{At: "0000:3b:00.0", SpeedGTs: 32, Width: 8, GBps: 31.508, BestGBps: 63.015},
 		},
-		{
-			"an emulated port above a real GPU", 0, 1,
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
-				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(1, 1)
-			},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
-		},
+		{"an emulated port above a real GPU", 0, 1, links{"0000:17:00.0": pcitree.Gen(1, 1)}, false, &full},
 		{
 			"PCIe 6", 0, 1,
-			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
-				gpus[0].Link, gpus[1].Link = pcitree.Gen(6, 16), pcitree.Gen(6, 16)
-				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(6, 16)
-				functionAt(t, tree, "0000:17:01.0").Link = pcitree.Gen(6, 16)
-			},
-			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 64, Width: 16, GBps: 121, BestGBps: 121},
+			links{first: pcitree.Gen(6, 16), second: pcitree.Gen(6, 16), "0000:17:00.0": pcitree.Gen(6, 16), "0000:17:01.0": pcitree.Gen(6, 16)},
+			false,
+			&facts.NarrowestLink{At: first, SpeedGTs: 64, Width: 16, GBps: 121, BestGBps: 121},
 		},
-		{
-			"a GPU off the bus: its port knows the link", 0, 1,
-			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
-				gpus[0].OffBus = true
-				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Link{MaxSpeed: 5, MaxWidth: 16}
-			},
-			nil,
-		},
-	}
-	for _, test := range tests {
+		{"a GPU off the bus: its port knows the link", 0, 1, links{"0000:17:00.0": {MaxSpeed: 5, MaxWidth: 16}}, true, nil},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := pcitree.EightGPU()
-			if gpus[0].Link != x16 {
-				t.Fatalf("link = %+v, want %+v", gpus[0].Link, x16)
+			expect.Equal(t, pcitree.Gen(5, 16), gpus[0].Link, "link of a GPU")
+			for address, link := range test.change {
+				functionAt(t, tree, address).Link = link
 			}
-			test.change(tree, gpus)
+			gpus[0].OffBus = test.offBus
 			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-			p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
-			if diff := cmp.Diff(test.want, p.Narrowest); diff != "" {
-				t.Errorf("narrowest (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.want, f.Links.Between(gpus[test.a].Address, gpus[test.b].Address).Narrowest, "narrowest")
 		})
 	}
 }
@@ -212,9 +170,7 @@ func TestPathWithoutNodes(t *testing.T) {
 		a := tree.Root(0, 0x10, test.a).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
 		b := tree.Root(0, 0x20, test.b).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
 		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-		if got := f.Links.Between(a.Address, b.Address).Path; got != test.want {
-			t.Errorf("%s: path %q, want %q", test.name, got, test.want)
-		}
+		expect.Equal(t, test.want, f.Links.Between(a.Address, b.Address).Path, "%s: path", test.name)
 		if told := checktest.UnknownOf(f, "links") != nil; told != (test.want == "") {
 			t.Errorf("%s: unknown = %q, want it said only where there is no path", test.name, checktest.UnknownOf(f, "links"))
 		}
@@ -321,9 +277,7 @@ func TestNVLinks(t *testing.T) {
 				gpus.P2P = peersOf(test.status, a, b)
 			}
 			p := gatherTopology(t, checktest.MemoryOf(tree), gpus).Links.Between(a, b)
-			if diff := cmp.Diff(test.links, p.NVLinks); diff != "" {
-				t.Errorf("NVLinks (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.links, p.NVLinks, "NVLinks")
 			if p.NVSwitch != test.nvsw || math.Abs(p.NVLinkGBps-test.gbps) > 0.001 {
 				t.Errorf("NVSwitch, GB/s = %t, %g; want %t, %g", p.NVSwitch, p.NVLinkGBps, test.nvsw, test.gbps)
 			}
@@ -332,7 +286,7 @@ func TestNVLinks(t *testing.T) {
 }
 
 func TestUsableNVLink(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		version, mbps int
 		want          float64
 	}{
@@ -348,8 +302,7 @@ func TestUsableNVLink(t *testing.T) {
 		{0, 14062, 14.062},
 		{7, 106250, 106.25},
 		{0, 0, 0},
-	}
-	for _, test := range tests {
+	} {
 		if got := usableGBps((&facts.NVLink{Version: test.version, SpeedMBps: test.mbps})); got != test.want {
 			t.Errorf("version %d at %d MB/s carries %g, want %g", test.version, test.mbps, got, test.want)
 		}
@@ -370,9 +323,7 @@ func TestP2PStatus(t *testing.T) {
 		{b, c}: {Read: "ok"},
 		{a, c}: nil,
 	} {
-		if diff := cmp.Diff(want, f.Links.Between(pair[0], pair[1]).P2P); diff != "" {
-			t.Errorf("%s - %s (-want +got):\n%s", pair[0], pair[1], diff)
-		}
+		expect.NoDiff(t, want, f.Links.Between(pair[0], pair[1]).P2P, "%s - %s", pair[0], pair[1])
 	}
 }
 
@@ -384,18 +335,12 @@ func TestLinksFlatVM(t *testing.T) {
 		A: a, B: b, Kind: "gpu-gpu", Path: "PHB", Bridges: []string{},
 		Narrowest: &facts.NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
 	}
-	if diff := cmp.Diff(want, f.Links.Between(b, a)); diff != "" {
-		t.Errorf("pair (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Links.Between(b, a), "pair")
 	if v := f.Links.VirtualTopology; v == nil || !*v {
 		t.Errorf("virtual topology = %v, want true", v)
 	}
-	if f.IOMMU.Mode != "off" {
-		t.Errorf("IOMMU mode = %q, want off", f.IOMMU.Mode)
-	}
-	if f.Links.Between(a, a) != nil || (*facts.LinkFacts)(nil).Between(a, b) != nil {
-		t.Error("a pair that is not there was found")
-	}
+	expect.Equal(t, "off", f.IOMMU.Mode, "IOMMU mode")
+	expect.That(t, f.Links.Between(a, a) == nil && (*facts.LinkFacts)(nil).Between(a, b) == nil, "a pair that is not there was found")
 }
 
 // TestLinksWithoutPCI has the management library show GPUs that /sys hides.
@@ -406,22 +351,16 @@ func TestLinksWithoutPCI(t *testing.T) {
 		{Address: "0000:02:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 	}}}
 	g := checktest.On(&machine.Memory{}, f)
-	if err := linksCheck.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, linksCheck.Gather(t.Context(), g))
 	want := &facts.LinkFacts{Pairs: []facts.Pair{{
 		A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450,
 	}}}
-	if diff := cmp.Diff(want, f.Links); diff != "" {
-		t.Errorf("section (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Links, "section")
 	if !slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }) {
 		t.Errorf("unknown = %v, want the path", g.Unknowns())
 	}
 	f.GPUs = nil
-	if err := linksCheck.Gather(t.Context(), g); err == nil {
-		t.Error("no error where neither section is known")
-	}
+	expect.Error(t, linksCheck.Gather(t.Context(), g), "no error where neither section is known")
 }
 
 // TestLinksOfGuests checks that devices which guests have are left out.
@@ -437,9 +376,7 @@ func TestLinksOfGuests(t *testing.T) {
 		{gpus[3].Address, nics[0].Address}: true,
 		{gpus[3].Address, free.Address}:    false,
 	} {
-		if got := f.Links.Between(pair[0], pair[1]) != nil; got != want {
-			t.Errorf("%s - %s paired = %t, want %t", pair[0], pair[1], got, want)
-		}
+		expect.Equal(t, want, f.Links.Between(pair[0], pair[1]) != nil, "%s - %s paired", pair[0], pair[1])
 	}
 }
 
@@ -453,10 +390,6 @@ func TestLinksBounded(t *testing.T) {
 		}
 	}
 	g := checktest.On(&machine.Memory{}, f)
-	if err := linksCheck.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(f.Links.Pairs); n != maxPairs {
-		t.Errorf("%d pairs, want %d", n, maxPairs)
-	}
+	expect.NoError(t, linksCheck.Gather(t.Context(), g))
+	expect.Equal(t, maxPairs, len(f.Links.Pairs), "it")
 }

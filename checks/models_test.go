@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -238,23 +239,14 @@ func TestGoldenModels(t *testing.T) {
 			h, recording := host.New(m).Record()
 			live, _ := Gather(t.Context(), h, gather.Options{})
 			var file bytes.Buffer
-			if err := recording.Write(&file, host.RecordOptions{Version: "model"}); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "model"}))
 			path := "../fixtures/hosts/" + name + ".txtar"
 			golden.File(t, path, file.Bytes())
-			replayed, err := recorded.OpenSnapshot(path, &file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			replayed := expect.Value(recorded.OpenSnapshot(path, &file))(t)
 			again, _ := Gather(t.Context(), replayed, gather.Options{})
 			var a, b bytes.Buffer
-			if err := recorded.WriteFacts(&a, live); err != nil {
-				t.Fatal(err)
-			}
-			if err := recorded.WriteFacts(&b, again); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, recorded.WriteFacts(&a, live))
+			expect.NoError(t, recorded.WriteFacts(&b, again))
 			if a.String() != b.String() {
 				t.Error("the replay gives other facts than the model\n" + cmp.Diff(a.String(), b.String()))
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // gatherTopology runs the checks that know the machine's shape, in order, on
@@ -87,18 +88,14 @@ func TestPCIPrivileged(t *testing.T) {
 			{Index: 4, SizeBytes: 32 << 20},
 		},
 	}
-	if diff := cmp.Diff(want, deviceOf(t, f, gpus[0].Address)); diff != "" {
-		t.Errorf("GPU (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
 
 	got := deviceOf(t, f, port.Address)
 	wantACS := &facts.ACS{
 		Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 	}
-	if diff := cmp.Diff(wantACS, got.ACS); diff != "" {
-		t.Errorf("ACS (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantACS, got.ACS, "ACS")
 	if got.PortType != "downstream-port" || got.Kind != "bridge" {
 		t.Errorf("port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
 	}
@@ -121,88 +118,63 @@ func TestPCIUnprivileged(t *testing.T) {
 		AER:         &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 		BARs:        got.BARs,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("GPU (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "GPU")
 	wantUnknown := []facts.Unknown{{
 		Section: "pci", Fact: "devices.config", Reason: "config space beyond 64 bytes needs root",
 		Hint: "run as root (in a container with --cap-add SYS_ADMIN)",
 	}}
 	gotUnknown := slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section != "pci" })
-	if diff := cmp.Diff(wantUnknown, gotUnknown); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantUnknown, gotUnknown, "unknown")
 }
 
 func TestPCIDamaged(t *testing.T) {
-	tests := []struct {
-		name   string
-		damage func(gpu *pcitree.Function)
-		// want changes what the undamaged GPU shows.
-		want    func(d *facts.PCIDevice)
-		unknown []string
+	const truncated = "devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"
+	type device = facts.PCIDevice
+	cut := func(bytes int) func(d *device) {
+		return func(d *device) { d.ConfigBytes, d.Extended, d.ResizableBARs = bytes, false, nil }
+	}
+	noAER := func(d *device) { d.AER.Uncorrectable, d.AER.Correctable = nil, nil }
+	for _, test := range []struct {
+		name    string
+		damage  pcitree.Function // What is not zero, is put into the GPU.
+		want    func(d *device)  // It changes what the undamaged GPU shows.
+		unknown string
 	}{
-		{
-			"fallen off the bus",
-			func(gpu *pcitree.Function) { gpu.OffBus = true },
-			func(d *facts.PCIDevice) {
-				*d = facts.PCIDevice{
-					Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
-					NUMANode: d.NUMANode, IOMMUGroup: d.IOMMUGroup, RootBus: d.RootBus, Ancestors: d.Ancestors,
-					OffBus: true, BARs: d.BARs,
-					AER: &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
-				}
-			},
-			[]string{"devices.config: config space reads as all ones: the device has fallen off the bus or has no power: 0000:18:00.0"},
-		},
-		{
-			"cut off in the PCIe capability",
-			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x6a },
-			func(d *facts.PCIDevice) {
-				d.ConfigBytes, d.Extended, d.ResizableBARs = 0x6a, false, nil
-				d.Link.Source = "sysfs"
-				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
-			},
-			[]string{"devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"},
-		},
-		{
-			"cut off in the extended capabilities",
-			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x162 },
-			func(d *facts.PCIDevice) { d.ConfigBytes, d.Extended, d.ResizableBARs = 0x162, false, nil },
-			[]string{"devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"},
-		},
-		{
-			"without extended space",
-			func(gpu *pcitree.Function) { gpu.ConfigBytes = 256 },
-			func(d *facts.PCIDevice) {
-				d.ConfigBytes, d.Extended, d.ResizableBARs = 256, false, nil
-				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
-			},
-			[]string{"devices.extended: extended config space (ACS, ATS, AER, resizable BAR) is not shown: 0000:18:00.0"},
-		},
+		{"fallen off the bus", pcitree.Function{OffBus: true}, func(d *device) {
+			*d = device{
+				Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
+				NUMANode: d.NUMANode, IOMMUGroup: d.IOMMUGroup, RootBus: d.RootBus, Ancestors: d.Ancestors, OffBus: true, BARs: d.BARs,
+				AER: &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+			}
+		}, "devices.config: config space reads as all ones: the device has fallen off the bus or has no power: 0000:18:00.0"},
+		{"cut off in the PCIe capability", pcitree.Function{ConfigBytes: 0x6a}, func(d *device) {
+			cut(0x6a)(d)
+			noAER(d)
+			d.Link.Source = "sysfs"
+		}, truncated},
+		{"cut off in the extended capabilities", pcitree.Function{ConfigBytes: 0x162}, cut(0x162), truncated},
+		{"without extended space", pcitree.Function{ConfigBytes: 256}, func(d *device) {
+			cut(256)(d)
+			noAER(d)
+		}, "devices.extended: extended config space (ACS, ATS, AER, resizable BAR) is not shown: 0000:18:00.0"},
 		{
 			"masked by a hypervisor",
-			func(gpu *pcitree.Function) { gpu.Masked = true },
-			func(d *facts.PCIDevice) { d.Extended = false },
-			[]string{"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR): 0000:18:00.0"},
+			pcitree.Function{Masked: true},
+			func(d *device) { d.Extended = false },
+			"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR): 0000:18:00.0",
 		},
-	}
-	tree, gpus, _ := pcitree.EightGPU()
-	healthy := deviceOf(t, gatherTopology(t, checktest.MemoryOf(tree), nil), gpus[0].Address)
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := pcitree.EightGPU()
-			test.damage(gpus[0])
+			want := deviceOf(t, gatherTopology(t, checktest.MemoryOf(tree), nil), gpus[0].Address)
+			gpus[0].OffBus, gpus[0].Masked = test.damage.OffBus, test.damage.Masked
+			if test.damage.ConfigBytes > 0 {
+				gpus[0].ConfigBytes = test.damage.ConfigBytes
+			}
 			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-			want := healthy
-			want.Link, want.AER = new(*healthy.Link), new(*healthy.AER)
 			test.want(&want)
-			if diff := cmp.Diff(want, deviceOf(t, f, gpus[0].Address)); diff != "" {
-				t.Errorf("GPU (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.unknown, checktest.UnknownOf(f, "pci")); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
+			expect.NoDiff(t, []string{test.unknown}, checktest.UnknownOf(f, "pci"), "unknown")
 		})
 	}
 }
@@ -223,9 +195,7 @@ func TestPCIUnreadable(t *testing.T) {
 		"devices.class: class, vendor or device cannot be read: " + gpus[0].Address,
 		"devices.config: config space cannot be read (permission denied): 0000:15:01.0",
 	}
-	if diff := cmp.Diff(want, checktest.UnknownOf(f, "pci")); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, checktest.UnknownOf(f, "pci"), "unknown")
 }
 
 func TestPCIFlatVM(t *testing.T) {
@@ -234,17 +204,13 @@ func TestPCIFlatVM(t *testing.T) {
 	wantHost := facts.PCIDevice{
 		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", NoNUMANode: true, RootBus: "pci0000:00",
 	}
-	if diff := cmp.Diff(wantHost, deviceOf(t, f, "0000:00:00.0")); diff != "" {
-		t.Errorf("host bridge (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantHost, deviceOf(t, f, "0000:00:00.0"), "host bridge")
 	wantNIC := facts.PCIDevice{
 		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci",
 		NoNUMANode: true, RootBus: "pci0000:00", ConfigBytes: 256,
 		BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
 	}
-	if diff := cmp.Diff(wantNIC, deviceOf(t, f, "0000:00:02.0")); diff != "" {
-		t.Errorf("virtio NIC (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantNIC, deviceOf(t, f, "0000:00:02.0"), "virtio NIC")
 	gpu := deviceOf(t, f, gpus[0].Address)
 	if gpu.Extended || gpu.NUMANode != nil || !gpu.NoNUMANode || gpu.Ancestors != nil || gpu.BARs[1].SizeBytes != 256<<30 {
 		t.Errorf("GPU = %+v, want no whole extended space, no node, no ancestors, a BAR of 256 GiB", gpu)
@@ -303,9 +269,7 @@ func TestPCIKind(t *testing.T) {
 	}
 	for _, test := range tests {
 		d := facts.PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}
-		if got := pci.KindOf(&d); got != test.want {
-			t.Errorf("kind of %s %s:%s at %s = %q, want %q", test.class, test.vendor, test.device, test.address, got, test.want)
-		}
+		expect.Equal(t, test.want, pci.KindOf(&d), "kind of %s %s:%s at %s", test.class, test.vendor, test.device, test.address)
 	}
 }
 
@@ -337,9 +301,7 @@ func TestPCIReads(t *testing.T) {
 		change(tree.Root(0, 0, 0))
 		s := &countingSource{Memory: checktest.MemoryOf(tree)}
 		g := checktest.On(s, &facts.Facts{})
-		if err := pci.Check.Gather(t.Context(), g); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, pci.Check.Gather(t.Context(), g))
 		return s.reads.Load(), s.bytes.Load()
 	}
 	reads, bytes := count(func(bus *pcitree.Bus) { bus.Other(1, 0) })
@@ -347,7 +309,5 @@ func TestPCIReads(t *testing.T) {
 		t.Errorf("a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
 	}
 	reads, bytes = count(func(bus *pcitree.Bus) { bus.GPU(1, pcitree.Gen(5, 16)) })
-	if reads > 13 || bytes < 4096 {
-		t.Errorf("a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
-	}
+	expect.That(t, reads <= 13 && bytes >= 4096, "a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
 }

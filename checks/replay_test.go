@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestReplayOfThisMachine checks that what is gathered from a recording of the
@@ -25,22 +26,15 @@ func TestReplayOfThisMachine(t *testing.T) {
 		// is not in the recording.
 		f.Unknown = slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == "transfers" })
 		var b bytes.Buffer
-		if err := recorded.WriteFacts(&b, f); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, recorded.WriteFacts(&b, f))
 		return b.String()
 	}
 	h, recording := host.Live().Record()
 	want := document(h)
 	var snapshot bytes.Buffer
-	if err := recording.Write(&snapshot, host.RecordOptions{KeepNames: true}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{KeepNames: true}))
 	t.Logf("the snapshot has %d bytes", snapshot.Len())
-	replay, err := recorded.OpenSnapshot("snapshot", &snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	replay := expect.Value(recorded.OpenSnapshot("snapshot", &snapshot))(t)
 	if diff := cmp.Diff(want, document(replay)); diff != "" {
 		t.Errorf("(-machine +replay)\n%s", diff)
 	}

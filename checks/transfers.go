@@ -63,7 +63,7 @@ func (d *doors) startProbe(ctx context.Context) <-chan gather.ProbeAnswer {
 func slowOnes(f *facts.Facts, gpus int, all []probe.Transfer) []probe.Transfer {
 	var slow []probe.Transfer
 	for _, t := range all {
-		if expect(f, gpus, &t); t.Outcome == probe.Slow {
+		if judgeSpeed(f, gpus, &t); t.Outcome == probe.Slow {
 			slow = append(slow, t)
 		}
 	}
@@ -96,7 +96,7 @@ func gatherTransfers(_ context.Context, g *gather.Gathering) error {
 		g.Unknown("transfers", "sm", a.Report.SMTests, "")
 	}
 	for i := range a.Report.Transfers {
-		expect(g.Facts, len(a.Report.Devices), &a.Report.Transfers[i])
+		judgeSpeed(g.Facts, len(a.Report.Devices), &a.Report.Transfers[i])
 	}
 	return nil
 }
@@ -120,8 +120,8 @@ func noDriver(f *facts.Facts, r *probe.Report) bool {
 	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == pci.WordNVIDIA || d.Vendor == pci.WordAMD })
 }
 
-// expect records what a transfer should have reached, and judges its speed.
-func expect(f *facts.Facts, devices int, t *probe.Transfer) {
+// judgeSpeed records what a transfer should have reached, and judges its speed.
+func judgeSpeed(f *facts.Facts, devices int, t *probe.Transfer) {
 	s, judged := data.Rates().Shares[t.Test]
 	if t.GBps == nil || !judged {
 		return

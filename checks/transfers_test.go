@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestExpect checks what each kind of path is expected to carry. The rates are
@@ -52,10 +53,8 @@ func TestExpect(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := &facts.Facts{Links: &facts.LinkFacts{Pairs: []facts.Pair{c.pair}, VirtualTopology: &c.virtual}}
 			x := probe.Transfer{Test: c.test, Source: b, Destination: a, Outcome: probe.OK, GBps: &c.gbps}
-			expect(f, c.devices, &x)
-			if x.Outcome != c.want {
-				t.Errorf("%s (%s), want %s", x.Outcome, x.Reason, c.want)
-			}
+			judgeSpeed(f, c.devices, &x)
+			expect.That(t, x.Outcome == c.want, "%s (%s), want %s", x.Outcome, x.Reason, c.want)
 			if x.Outcome == probe.Slow && (x.Fraction == nil || x.Threshold == nil || !strings.Contains(x.Reason, "GB/s")) {
 				t.Errorf("slow without its reason: %+v", x)
 			}
@@ -77,7 +76,7 @@ func TestExpectHost(t *testing.T) {
 		want probe.Outcome
 	}{{"node0", 55, probe.OK}, {"node0", 30, probe.Slow}, {"node1", 30, probe.OK}, {"node1", 12, probe.Slow}, {"host", 40, probe.OK}} {
 		x := probe.Transfer{Test: probe.TestDeviceToHost, Source: gpu, Destination: c.node, Outcome: probe.OK, GBps: &c.gbps}
-		if expect(f, 2, &x); x.Outcome != c.want {
+		if judgeSpeed(f, 2, &x); x.Outcome != c.want {
 			t.Errorf("%.0f GB/s to %s: %s (%s), want %s", c.gbps, c.node, x.Outcome, x.Reason, c.want)
 		}
 	}
@@ -91,7 +90,7 @@ func TestExpectShared(t *testing.T) {
 	}
 	rate := 171.0 // Measured on 2 x H200 beside a matrix product.
 	x := probe.Transfer{Test: probe.TestStore, Source: "b", Destination: "a", Outcome: probe.OK, GBps: &rate}
-	if expect(f, 2, &x); x.Outcome != probe.Unknown || x.Cause != probe.CauseBusy || x.Threshold != nil || !strings.Contains(x.Basis, "not judged") {
+	if judgeSpeed(f, 2, &x); x.Outcome != probe.Unknown || x.Cause != probe.CauseBusy || x.Threshold != nil || !strings.Contains(x.Basis, "not judged") {
 		t.Errorf("outcome %s, threshold %v, basis %q", x.Outcome, x.Threshold, x.Basis)
 	}
 }
@@ -101,7 +100,7 @@ func TestCorruptStaysCorrupt(t *testing.T) {
 	f := &facts.Facts{Links: &facts.LinkFacts{Pairs: []facts.Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}}}
 	rate := 1.0
 	x := probe.Transfer{Test: probe.TestCopy, Source: "a", Destination: "b", Outcome: probe.Corrupt, GBps: &rate}
-	if expect(f, 2, &x); x.Outcome != probe.Corrupt {
+	if judgeSpeed(f, 2, &x); x.Outcome != probe.Corrupt {
 		t.Errorf("outcome %s", x.Outcome)
 	}
 }
@@ -127,9 +126,7 @@ func TestTransfersSection(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, _ := Gather(t.Context(), host.New(c.m), gather.Options{Probe: c.mode})
-			if got := f.Transfers != nil; got != c.section {
-				t.Errorf("section there: %t, want %t", got, c.section)
-			}
+			expect.Equal(t, c.section, f.Transfers != nil, "section there")
 			var got []string
 			for _, u := range f.Unknown {
 				if u.Section == "transfers" {
@@ -149,13 +146,12 @@ func TestTransfersSection(t *testing.T) {
 func TestExpectUnderLoad(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
 	pair := facts.Pair{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}
-	uses := map[string]facts.GPU{
+	for use, gpu := range map[string]facts.GPU{
 		"nobody":                 {},
 		"a process":              {Processes: []facts.GPUProcess{{PID: 7, Name: "python3"}}},
 		"somebody unseen":        {MemoryUsedBytes: new(int64(100 << 30))},
 		"the doctor and its own": {MemoryUsedBytes: new(int64(ownBytes))},
-	}
-	for use, gpu := range uses {
+	} {
 		for _, of := range []string{a, b, "0000:08:00.0"} {
 			gpu.Address = of
 			used := (use == "a process" || use == "somebody unseen") && of != "0000:08:00.0"
@@ -164,7 +160,7 @@ func TestExpectUnderLoad(t *testing.T) {
 				for _, outcome := range []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
 					for _, gbps := range []float64{7, 800} {
 						x := probe.Transfer{Test: test, Source: a, Destination: b, Outcome: outcome, GBps: new(gbps)}
-						expect(f, 2, &x)
+						judgeSpeed(f, 2, &x)
 						want := outcome
 						switch {
 						case outcome != probe.OK || gbps == 800:
@@ -177,12 +173,10 @@ func TestExpectUnderLoad(t *testing.T) {
 						if x.Outcome != want || (x.Cause == probe.CauseBusy) != busy || busy != (x.User != nil && strings.Contains(x.Reason, of)) {
 							t.Errorf("%s of %s, %s, %g GB/s, %s: %s (%s), want %s", use, of, test, gbps, outcome, x.Outcome, x.Reason, want)
 						}
-						if *x.GBps != gbps || used != (x.Threshold == nil) {
-							t.Errorf("%s of %s, %s, %s: %+v", use, of, test, outcome, x)
-						}
+						expect.That(t, *x.GBps == gbps && used == (x.Threshold == nil), "%s of %s, %s, %s: %+v", use, of, test, outcome, x)
 						// A recording is judged again, where nobody may be seen any more.
 						again := x
-						expect(&facts.Facts{Links: f.Links}, 2, &again)
+						judgeSpeed(&facts.Facts{Links: f.Links}, 2, &again)
 						if busy && (again.Outcome != probe.Unknown || again.Threshold != nil) {
 							t.Errorf("judged again it is %+v", again)
 						}
@@ -211,9 +205,7 @@ func TestWithoutOwn(t *testing.T) {
 				t.Errorf("of %d that can be seen and %d that cannot %d are left, want %d", n, k, len(left), want)
 			}
 			for _, pid := range seen[:n] {
-				if !slices.ContainsFunc(left, func(p nvml.Process) bool { return p.PID == pid }) {
-					t.Errorf("process %d was left out", pid)
-				}
+				expect.That(t, slices.ContainsFunc(left, func(p nvml.Process) bool { return p.PID == pid }), "process %d was left out", pid)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -70,17 +71,13 @@ func TestFit(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			ranking := s.Rank(tt.findings, Situation{Facts: tt.facts})
-			if got := order(ranking.Advice); got != tt.advice {
-				t.Errorf("advice = %q, want %q", got, tt.advice)
-			}
+			expect.Equal(t, tt.advice, order(ranking.Advice), "advice")
 			var withheld []string
 			for _, w := range ranking.Withheld {
 				withheld = append(withheld, w.Setting+" "+w.Reason)
 			}
 			slices.Sort(withheld)
-			if diff := cmp.Diff(tt.withheld, withheld); diff != "" {
-				t.Errorf("withheld (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.withheld, withheld, "withheld")
 		})
 	}
 }
@@ -135,20 +132,14 @@ func TestEdits(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			advice := s.Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High)}, Situation{Facts: tt.facts}).Advice
-			if len(advice) != 1 {
-				t.Fatalf("advice = %+v", advice)
-			}
+			expect.Must(t, len(advice) == 1, "advice = %+v", advice)
 			a := advice[0]
 			var edits []string
 			for _, e := range a.Apply.Edits {
 				edits = append(edits, e.String())
-				if e.Remove != "NCCL_P2P_DISABLE=1" {
-					t.Errorf("it removes %q", e.Remove)
-				}
+				expect.Equal(t, "NCCL_P2P_DISABLE=1", e.Remove, "it removes")
 			}
-			if diff := cmp.Diff(tt.edits, edits); diff != "" {
-				t.Errorf("edits (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.edits, edits, "edits")
 			if got := slices.Equal(a.Apply.Unset, []string{"NCCL_P2P_DISABLE"}); got != tt.unset {
 				t.Errorf("it unsets %q", a.Apply.Unset)
 			}
@@ -167,9 +158,7 @@ func TestForms(t *testing.T) {
 		Kubernetes: "env:\n  - {name: A, value: \"x\"}\n  - {name: B, value: \"2\"}\n",
 		Slurm:      []string{"#SBATCH --export=ALL,A=x,B=2"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("forms (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "forms")
 	if set := podVariables(got.Kubernetes); !cmp.Equal(set, got.Environment) {
 		t.Errorf("a pod reads %v", set)
 	}
@@ -183,8 +172,5 @@ func TestRemovalsApart(t *testing.T) {
 	for _, a := range builtin(t).Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.High)}, Situation{Facts: f}).Advice {
 		got = append(got, fmt.Sprintf("%v %d %v %s", a.Apply.Unset, len(a.Apply.Edits), a.Needs, a.Lasts))
 	}
-	want := []string{"[NCCL_P2P_DISABLE] 0 [job-restart] job", "[] 1 [job-restart root] forever"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("advice (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"[NCCL_P2P_DISABLE] 0 [job-restart] job", "[] 1 [job-restart root] forever"}, got, "advice")
 }

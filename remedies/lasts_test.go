@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -86,9 +87,7 @@ func TestLasts(t *testing.T) {
 			}
 		}
 	}
-	if checked == 0 {
-		t.Error("no remedy has commands")
-	}
+	expect.That(t, checked != 0, "no remedy has commands")
 }
 
 // TestNVLSLoss checks that what it costs to do without NVLink SHARP is said once,
@@ -99,12 +98,8 @@ func TestNVLSLoss(t *testing.T) {
 	for _, r := range builtin(t).Remedies() {
 		if r.Apply.Environment["NCCL_NVLS_ENABLE"] == "0" || r.Apply.Environment["NCCL_CUMEM_ENABLE"] == "0" {
 			found++
-			if !strings.Contains(r.Cost, stated) {
-				t.Errorf("%s: cost = %q, which does not say that %s", r.ID, r.Cost, stated)
-			}
+			expect.That(t, strings.Contains(r.Cost, stated), "%s: cost = %q, which does not say that %s", r.ID, r.Cost, stated)
 		}
 	}
-	if found == 0 {
-		t.Error("no remedy does without NVLink SHARP")
-	}
+	expect.That(t, found != 0, "no remedy does without NVLink SHARP")
 }

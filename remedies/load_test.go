@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -19,11 +21,7 @@ var spare = map[string]string{}
 
 func builtin(tb testing.TB) *Set {
 	tb.Helper()
-	s, err := loaded()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return expect.Value(loaded())(tb)
 }
 
 var loaded = sync.OnceValues(Load)
@@ -32,17 +30,12 @@ var loaded = sync.OnceValues(Load)
 // and that every remedy is named by a rule, or is spare for a reason.
 func TestRemediesAndRulesMeet(t *testing.T) {
 	s := builtin(t)
-	set, err := rules.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(rules.Load())(t)
 	all := set.Rules()
 	if err := s.Check(all); err != nil {
 		t.Error(err)
 	}
-	if len(all) == 0 {
-		t.Fatal("there are no rules yet")
-	}
+	expect.Must(t, len(all) > 0, "there are no rules yet")
 	used := map[string]bool{}
 	for _, rule := range all {
 		for _, id := range rule.Remedies {
@@ -70,13 +63,9 @@ func TestRemediesAndRulesMeet(t *testing.T) {
 // TestVerify checks that gpudoctor's own command stands first.
 func TestVerify(t *testing.T) {
 	for _, r := range builtin(t).Remedies() {
-		if !strings.HasPrefix(r.Verify, "{{check}}") {
-			t.Errorf("%s: verify = %q, which does not begin with {{check}}", r.ID, r.Verify)
-		}
+		expect.That(t, strings.HasPrefix(r.Verify, "{{check}}"), "%s: verify = %q, which does not begin with {{check}}", r.ID, r.Verify)
 		for _, source := range r.Sources {
-			if !strings.HasPrefix(source, "https://") {
-				t.Errorf("%s: source %q is not https", r.ID, source)
-			}
+			expect.That(t, strings.HasPrefix(source, "https://"), "%s: source %q is not https", r.ID, source)
 		}
 	}
 }
@@ -84,26 +73,17 @@ func TestVerify(t *testing.T) {
 // TestCases checks that each case's first remedy stands first.
 func TestCases(t *testing.T) {
 	s := builtin(t)
-	set, err := rules.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(rules.Load())(t)
 	if err := set.Compile(""); err != nil { // For all cases at once.
 		t.Fatal(err)
 	}
-	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	for i, c := range cases {
 		if testing.Short() && i%16 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			v, err := set.Evaluate(t.Context(), c.Facts, rules.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := expect.Value(set.Evaluate(t.Context(), c.Facts, rules.Options{}))(t)
 			for _, f := range v.Findings {
 				holdParams(t, s, set, f)
 			}
@@ -134,9 +114,7 @@ sources: ["https://example.com"]
 `
 
 func TestLoadWith(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: nothing in it runs side by side")
-	}
+	night.NotShort(t, "nothing in it runs side by side")
 	tests := map[string]struct {
 		name, old, replacement string
 		want                   string // The error, behind the folder's name; none when empty.
@@ -160,14 +138,10 @@ func TestLoadWith(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(good, tt.old) {
-				t.Fatalf("the remedy does not hold %q", tt.old)
-			}
+			expect.Must(t, strings.Contains(good, tt.old), "the remedy does not hold %q", tt.old)
 			dir := t.TempDir()
 			text := strings.Replace(good, tt.old, tt.replacement, 1)
-			if err := os.WriteFile(filepath.Join(dir, tt.name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(filepath.Join(dir, tt.name), []byte(text), 0o600))
 			s, err := LoadWith(dir)
 			if tt.want == "" {
 				if err != nil {
@@ -178,12 +152,8 @@ func TestLoadWith(t *testing.T) {
 				}
 				return
 			}
-			if err == nil {
-				t.Fatalf("no error, want %q", tt.want)
-			}
-			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); got != tt.want {
-				t.Errorf("error = %q, want %q", got, tt.want)
-			}
+			expect.Must(t, err != nil, "no error, want %q", tt.want)
+			expect.Equal(t, tt.want, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), "error")
 			if _, ok := errors.AsType[*rules.Problem](err); !ok {
 				t.Errorf("error is a %T, want a *rules.Problem", err)
 			}
@@ -194,9 +164,7 @@ func TestLoadWith(t *testing.T) {
 func TestCheck(t *testing.T) {
 	err := builtin(t).Check([]rules.Rule{{File: "pcie/x.rego", Remedies: []string{"iommu-pt", "iomu-pt"}}})
 	want := `pcie/x.rego: unknown remedy "iomu-pt"; did you mean iommu-pt?`
-	if err == nil || err.Error() != want {
-		t.Errorf("Check = %v, want %s", err, want)
-	}
+	expect.That(t, err != nil && err.Error() == want, "Check = %v, want %s", err, want)
 }
 
 // FuzzDecode checks that no file makes the loader panic.

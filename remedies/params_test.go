@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -75,10 +76,7 @@ func unread(s *Set, params, remedies []string) []string {
 // misspelt name would leave a gap where the value is known.
 func TestVerdictParams(t *testing.T) {
 	s := builtin(t)
-	set, err := rules.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(rules.Load())(t)
 	for id, v := range message.Verdicts() {
 		rule, _ := set.Rule(v.Rule)
 		grades := []message.Grade{v.Grade}

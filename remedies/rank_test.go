@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -36,93 +35,76 @@ func order(advice []Advice) string {
 }
 
 func TestRankOrder(t *testing.T) {
-	tests := map[string]struct {
-		findings []rules.Finding
+	type findings = []rules.Finding
+	high := func(rule string, remedies ...string) rules.Finding {
+		return finding(rule, rules.High, rules.Likely, remedies...)
+	}
+	doubtful := finding("memlock-limit", rules.High, rules.Possible, "raise-memlock")
+	proven := func(id string) map[string]Proof { return map[string]Proof{id: {Outcome: Proven}} }
+	s := builtin(t)
+	for _, tt := range []struct {
+		name     string
+		findings findings
 		proofs   map[string]Proof
 		want     string
 	}{
-		"nothing": {},
-		"the quick workaround first, the fix beside it": {
-			findings: []rules.Finding{acs()},
-			want:     "nccl-p2p-disable disable-acs iommu-pt",
+		{"nothing", nil, nil, ""},
+		{"the quick workaround first, the fix beside it", findings{acs()}, nil, "nccl-p2p-disable disable-acs iommu-pt"},
+		{
+			"the fix moves up beside the workaround past another finding's remedy",
+			findings{finding("p2p-broken-platform", rules.Critical, rules.Confirmed, "update-bios", "nccl-p2p-disable", "nccl-p2p-level", "nccl-cumem-disable")},
+			nil, "nccl-p2p-disable update-bios nccl-p2p-level nccl-cumem-disable",
 		},
-		"the fix moves up beside the workaround past another finding's remedy": {
-			findings: []rules.Finding{
-				finding("p2p-broken-platform", rules.Critical, rules.Confirmed, "update-bios", "nccl-p2p-disable", "nccl-p2p-level", "nccl-cumem-disable"),
-			},
-			want: "nccl-p2p-disable update-bios nccl-p2p-level nccl-cumem-disable",
+		{
+			"what does not help comes last",
+			findings{acs(), finding("env-misconfig", rules.Low, rules.Possible, "unset-env")},
+			map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven, Detail: "corrupt"}},
+			"disable-acs iommu-pt unset-env nccl-p2p-disable",
 		},
-		"what does not help comes last": {
-			findings: []rules.Finding{acs(), finding("env-misconfig", rules.Low, rules.Possible, "unset-env")},
-			proofs:   map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven, Detail: "corrupt"}},
-			want:     "disable-acs iommu-pt unset-env nccl-p2p-disable",
+		{"what is proven comes before what is not", findings{acs()}, proven("iommu-pt"), "nccl-p2p-disable iommu-pt disable-acs"},
+		{
+			"where all works, the fix comes first",
+			findings{finding("acs-redirect", rules.High, rules.Confirmed, "disable-acs", "iommu-pt", "nccl-p2p-disable")},
+			proven("nccl-p2p-disable"), "disable-acs nccl-p2p-disable iommu-pt",
 		},
-		"what is proven comes before what is not": {
-			findings: []rules.Finding{acs()},
-			proofs:   map[string]Proof{"iommu-pt": {Outcome: Proven}},
-			want:     "nccl-p2p-disable iommu-pt disable-acs",
+		{
+			"a risky workaround does not come before the fix",
+			findings{high("shm-too-small", "increase-shm", "nccl-shm-disable")},
+			nil, "increase-shm nccl-shm-disable",
 		},
-		"where all works, the fix comes first": {
-			findings: []rules.Finding{finding("acs-redirect", rules.High, rules.Confirmed, "disable-acs", "iommu-pt", "nccl-p2p-disable")},
-			proofs:   map[string]Proof{"nccl-p2p-disable": {Outcome: Proven}},
-			want:     "disable-acs nccl-p2p-disable iommu-pt",
+		{
+			"the worst finding first",
+			findings{finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"), doubtful},
+			nil, "raise-memlock unset-env",
 		},
-		"a risky workaround does not come before the fix": {
-			findings: []rules.Finding{finding("shm-too-small", rules.High, rules.Likely, "increase-shm", "nccl-shm-disable")},
-			want:     "increase-shm nccl-shm-disable",
+		{"the surer finding first", findings{doubtful, high("env-misconfig", "unset-env")}, nil, "unset-env raise-memlock"},
+		{
+			"what cures more first",
+			findings{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
+			nil, "nccl-p2p-disable iommu-pt disable-acs",
 		},
-		"the worst finding first": {
-			findings: []rules.Finding{
-				finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"),
-				finding("memlock-limit", rules.High, rules.Possible, "raise-memlock"),
-			},
-			want: "raise-memlock unset-env",
-		},
-		"the surer finding first": {
-			findings: []rules.Finding{
-				finding("memlock-limit", rules.High, rules.Possible, "raise-memlock"),
-				finding("env-misconfig", rules.High, rules.Likely, "unset-env"),
-			},
-			want: "unset-env raise-memlock",
-		},
-		"what cures more first": {
-			findings: []rules.Finding{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
-			want:     "nccl-p2p-disable iommu-pt disable-acs",
-		},
-		"what leads for each finding, then what else helps": {
-			findings: []rules.Finding{
-				finding("a", rules.High, rules.Likely, "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"),
-				finding("b", rules.High, rules.Likely, "increase-shm", "share-ipc", "mount-sys"),
+		{
+			"what leads for each finding, then what else helps", findings{
+				high("a", "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"), high("b", "increase-shm", "share-ipc", "mount-sys"),
 				finding("c", rules.Low, rules.Likely, "disable-numa-balancing"),
-			},
-			want: "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing",
+			}, nil, "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing",
 		},
-		"a fix of two findings stands with the first": {
-			findings: []rules.Finding{
-				finding("a", rules.High, rules.Likely, "disable-acs", "iommu-pt", "update-bios"),
-				finding("b", rules.High, rules.Likely, "increase-shm", "update-bios"),
-			},
-			want: "update-bios disable-acs increase-shm iommu-pt",
+		{
+			"a fix of two findings stands with the first",
+			findings{high("a", "disable-acs", "iommu-pt", "update-bios"), high("b", "increase-shm", "update-bios")},
+			nil, "update-bios disable-acs increase-shm iommu-pt",
 		},
-		"the rule's order among equals": {
-			findings: []rules.Finding{finding("container-caps", rules.High, rules.Likely, "add-sys-nice", "add-ipc-lock", "mount-sys")},
-			want:     "add-sys-nice add-ipc-lock mount-sys",
+		{
+			"the rule's order among equals",
+			findings{high("container-caps", "add-sys-nice", "add-ipc-lock", "mount-sys")},
+			nil, "add-sys-nice add-ipc-lock mount-sys",
 		},
-		"an unknown remedy is left out": {
-			findings: []rules.Finding{finding("x", rules.High, rules.Likely, "pray", "unset-env")},
-			want:     "unset-env",
-		},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice); got != tt.want {
-				t.Errorf("order = %q, want %q", got, tt.want)
-			}
+		{"an unknown remedy is left out", findings{high("x", "pray", "unset-env")}, nil, "unset-env"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			expect.Equal(t, tt.want, order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice), "order")
 			slices.Reverse(tt.findings)
-			if got := order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice); got != tt.want {
-				t.Errorf("order of reversed findings = %q, want %q", got, tt.want)
-			}
+			expect.Equal(t, tt.want, order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice), "order of reversed findings")
 		})
 	}
 }
@@ -180,12 +162,8 @@ func TestBands(t *testing.T) {
 					slices.Sort(list)
 					unset, cures = append(unset, list), append(cures, len(a.Cures))
 				}
-				if diff := cmp.Diff(tt.want, unset); diff != "" {
-					t.Errorf("%s: unset (-want +got):\n%s", order, diff)
-				}
-				if diff := cmp.Diff(tt.cures, cures); diff != "" {
-					t.Errorf("%s: number of cures (-want +got):\n%s", order, diff)
-				}
+				expect.NoDiff(t, tt.want, unset, "%s: unset", order)
+				expect.NoDiff(t, tt.cures, cures, "%s: number of cures", order)
 				slices.Reverse(tt.findings)
 			}
 		})
@@ -219,9 +197,7 @@ func TestWhy(t *testing.T) {
 		"iommu-pt":         "cures 1 critical finding, confirmed; root and a reboot, lasting",
 		"disable-mig":      "cures 1 high finding, likely; root and a reload of the driver, lasting; medium risk",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("why (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "why")
 }
 
 func TestLeads(t *testing.T) {
@@ -259,13 +235,9 @@ func TestTemplates(t *testing.T) {
 	i := slices.IndexFunc(advice, func(a Advice) bool { return a.Remedy == "disable-acs" })
 	got := advice[i]
 	wantCommands := []string{"setpci -s 0000:40:01.1 ECAP_ACS+0x6.w=0000", "setpci -s 0000:40:03.1 ECAP_ACS+0x6.w=0000"}
-	if diff := cmp.Diff(wantCommands, got.Apply.Commands); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantCommands, got.Apply.Commands, "commands")
 	wantKernel := []string{"pci=disable_acs_redir=0000:40:01.1;0000:40:03.1"}
-	if diff := cmp.Diff(wantKernel, got.Apply.KernelCommandLine); diff != "" {
-		t.Errorf("kernel command line (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, wantKernel, got.Apply.KernelCommandLine, "kernel command line")
 	if want := "gpudoctor check --only acs-redirect,p2p-broken-platform, as root;"; !strings.HasPrefix(got.Verify, want) {
 		t.Errorf("verify = %q, want it to begin with %q", got.Verify, want)
 	}
@@ -280,7 +252,7 @@ func TestFill(t *testing.T) {
 		}
 		return f
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		findings []rules.Finding
 		item     string
 		want     []string
@@ -312,12 +284,9 @@ func TestFill(t *testing.T) {
 		"a library's variables":     {[]rules.Finding{said("ofi-any-row")}, `-e {{.prefixes | join " -e "}}`, []string{"-e OFI_NCCL -e FI_"}},
 		"of several libraries":      {[]rules.Finding{said("ucx-any-row", "linux-any-row"), said("rccl-any-row")}, `-e {{.prefixes | join " -e "}}`, []string{"-e UCX -e NCCL -e RCCL"}},
 		"an object is not a value":  {[]rules.Finding{one(map[string]any{"gpu": map[string]any{"a": "b"}})}, "x {{.gpu}}", nil},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item})); diff != "" {
-				t.Errorf("list (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item}), "list")
 		})
 	}
 }
@@ -357,18 +326,14 @@ func TestProofs(t *testing.T) {
 	s := builtin(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, s.Proofs(tt.report)); diff != "" {
-				t.Errorf("proofs (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, s.Proofs(tt.report), "proofs")
 		})
 	}
 }
 
 func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
-		if _, err := Load(); err != nil {
-			b.Fatal(err)
-		}
+		expect.Value(Load())(b)
 	}
 }
 
@@ -391,9 +356,7 @@ func TestUnfilled(t *testing.T) {
 		`Take {{.gpu | else "the GPU"}} out`: "Take <gpu> out", "by hand: {{without .gpu}}Find it": "by hand: where gpu is not known: Find it",
 		"{{with .gpu}}Do it": "Do it", "{{check}}; see": "gpudoctor check --only <rules>; see", "export '{{.variable}}'=1": "export <variable>=1",
 	} {
-		if got := Unfilled(in); got != want {
-			t.Errorf("Unfilled(%q) = %q, want %q", in, got, want)
-		}
+		expect.Equal(t, want, Unfilled(in), "Unfilled(%q)", in)
 	}
 }
 
@@ -419,11 +382,7 @@ func TestVersionConditions(t *testing.T) {
 		for version := range strings.FieldsSeq(tt.known) {
 			f.Software = append(f.Software, facts.Package{Name: "nccl", Manager: "log", Version: version})
 		}
-		if got := strings.Join(newFiller(nil, Recheck{}).here(Situation{Facts: f}).list(items), " "); got != tt.want {
-			t.Errorf("with %q: got %q, want %q", tt.known, got, tt.want)
-		}
+		expect.Equal(t, tt.want, strings.Join(newFiller(nil, Recheck{}).here(Situation{Facts: f}).list(items), " "), "with %q", tt.known)
 	}
-	if got := strings.Join(newFiller(nil, Recheck{}).here(Situation{}).list(items), " "); got != "old new" {
-		t.Errorf("without facts: got %q", got)
-	}
+	expect.Equal(t, "old new", strings.Join(newFiller(nil, Recheck{}).here(Situation{}).list(items), " "), "without facts")
 }

@@ -1,14 +1,16 @@
 package remedies
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
 
 func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{
 		"NCCL_P2P_DISABLE": "NCCL_P2P_DISABLE", "1": "1", "": "''", "a b": "'a b'", "$(reboot)": "'$(reboot)'", "it's": `'it'\''s'`,
 	} {
-		if got := Quote(in); got != want {
-			t.Errorf("Quote(%q) = %s, want %s", in, got, want)
-		}
+		expect.Equal(t, want, Quote(in), "Quote(%q)", in)
 	}
 }
 
@@ -22,8 +24,6 @@ func TestRecheck(t *testing.T) {
 		{[]string{"--profile", "image"}, []string{"a"}, "gpudoctor check --profile image --only a"},
 		{[]string{"--from", "my logs", "--strict"}, []string{"a"}, "gpudoctor check --from 'my logs' --strict --only a"},
 	} {
-		if got := (Recheck{Flags: tt.flags}).Command(tt.rules...); got != tt.want {
-			t.Errorf("Command(%q, %q) = %s, want %s", tt.flags, tt.rules, got, tt.want)
-		}
+		expect.Equal(t, tt.want, (Recheck{Flags: tt.flags}).Command(tt.rules...), "Command(%q, %q)", tt.flags, tt.rules)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -157,9 +158,7 @@ func TestProvenByItself(t *testing.T) {
 					removed[name] = true
 				}
 			}
-			if len(removed) != len(names) {
-				t.Errorf("%s, %s: advice removes %v", culprit, severity, removed)
-			}
+			expect.Len(t, len(names), removed, "%s, %s: advice removes", culprit, severity)
 		}
 	}
 }
@@ -175,9 +174,7 @@ func TestRaised(t *testing.T) {
 				}}}
 				for _, id := range []string{"raise-process-limits", "raise-memlock", "raise-memlock-limits", "reboot", "nccl-p2p-disable"} {
 					r, ok := builtin(t).Remedy(id)
-					if !ok {
-						t.Fatalf("no remedy %s", id)
-					}
+					expect.Must(t, ok, "no remedy %s", id)
 					_, is := raised[map[string]string{"raise-process-limits": "nofile", "raise-memlock": "memlock", "raise-memlock-limits": "memlock"}[id]]
 					p, tried := raisedBy(f, r)
 					if want := is && before.Failed() && after == probe.OK; tried != want || tried && (p.Outcome != Proven || len(p.Tried) != len(raised)) {

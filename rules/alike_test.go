@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestInertLast checks that a setting that does nothing comes behind what does
@@ -38,13 +40,9 @@ func TestAlike(t *testing.T) {
 	} {
 		other := one
 		change(&other)
-		if one.Alike(other) {
-			t.Errorf("another %s is alike", name)
-		}
+		expect.That(t, !one.Alike(other), "another %s is alike", name)
 	}
 	other := one
 	other.Subject, other.Message = "s", "m"
-	if !one.Alike(other) {
-		t.Error("another subject is not alike")
-	}
+	expect.That(t, one.Alike(other), "another subject is not alike")
 }

@@ -4,15 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestAreas checks that every built-in rule belongs to an area of its own, that every
 // area has a rule, and that a rule of --policy has the area that it names, or policy.
 func TestAreas(t *testing.T) {
-	s, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(Load())(t)
 	found := map[Area]bool{}
 	for _, rule := range s.Rules() {
 		if len(rule.Areas) == 0 || slices.Contains(rule.Areas, AreaPolicy) {
@@ -52,8 +51,6 @@ findings contains {} if false
 			}
 			got = strings.Join(all, ", ")
 		}
-		if !strings.Contains(got, want) {
-			t.Errorf("areas [%s]: got %q, want %q", named, got, want)
-		}
+		expect.That(t, strings.Contains(got, want), "areas [%s]: got %q, want %q", named, got, want)
 	}
 }

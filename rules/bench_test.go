@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
@@ -43,9 +44,7 @@ func eightGPUs() *facts.Facts {
 // BenchmarkLoad is what listing the rules takes.
 func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
-		if _, err := Load(); err != nil {
-			b.Fatal(err)
-		}
+		expect.Value(Load())(b)
 	}
 }
 
@@ -53,29 +52,19 @@ func BenchmarkLoad(b *testing.B) {
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
-		s, err := Load()
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := expect.Value(Load())(b)
 		b.StartTimer()
-		if err := s.Compile(""); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, s.Compile(""))
 	}
 }
 
 // BenchmarkEvaluate is what a judgement takes beyond BenchmarkLoad: it compiles what
 // the facts need.
 func BenchmarkEvaluate(b *testing.B) {
-	s, err := Load()
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := expect.Value(Load())(b)
 	f := eightGPUs()
 	for b.Loop() {
-		if _, err := s.Evaluate(b.Context(), f, Options{}); err != nil {
-			b.Fatal(err)
-		}
+		expect.Value(s.Evaluate(b.Context(), f, Options{}))(b)
 	}
 }
 
@@ -84,9 +73,7 @@ func BenchmarkEvaluateAgain(b *testing.B) {
 	s := compiledSet(b)
 	f := eightGPUs()
 	for b.Loop() {
-		if _, err := s.Evaluate(b.Context(), f, Options{}); err != nil {
-			b.Fatal(err)
-		}
+		expect.Value(s.Evaluate(b.Context(), f, Options{}))(b)
 	}
 }
 
@@ -94,9 +81,7 @@ func BenchmarkEvaluateAgain(b *testing.B) {
 func BenchmarkInput(b *testing.B) {
 	f := eightGPUs()
 	for b.Loop() {
-		if _, err := tables.ValueOf(f); err != nil {
-			b.Fatal(err)
-		}
+		expect.Value(tables.ValueOf(f))(b)
 	}
 }
 
@@ -105,10 +90,7 @@ func BenchmarkInput(b *testing.B) {
 // what one call of a function does is no step that TestGrowth counts.
 func BenchmarkGrowth(b *testing.B) {
 	m := newMeter(b)
-	all, err := fixtures.Cases(os.DirFS("../fixtures"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	all := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(b)
 	for _, c := range all {
 		for _, f := range c.Want.Findings {
 			b.Run(c.Name+"/"+f.Rule, func(b *testing.B) {

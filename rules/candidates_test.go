@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestWeigh checks that of the candidates of a finding those come first of which nothing
@@ -33,9 +35,7 @@ func TestWeigh(t *testing.T) {
 		var order []string
 		for _, o := range f.Candidates {
 			order = append(order, o.Cause)
-			if o.Title == "" || o.Shows == "" || o.For != "a reason" {
-				t.Errorf("%s: candidate %+v lacks something", c.what, o)
-			}
+			expect.That(t, o.Title != "" && o.Shows != "" && o.For == "a reason", "%s: candidate %+v lacks something", c.what, o)
 		}
 		if !slices.Equal(order, c.order) || f.Cause != c.order[0] {
 			t.Errorf("%s: order %v, cause %s, want %v", c.what, order, f.Cause, c.order)
@@ -53,9 +53,7 @@ func TestWeighOwnRemedies(t *testing.T) {
 	set := loaded(t)
 	f := Finding{Rule: "failure-area", Cause: "other", Remedies: []string{"reboot"}}
 	set.weigh(&f, &Verdict{}, nil)
-	if f.Cause != "other" {
-		t.Errorf("cause %s without candidates", f.Cause)
-	}
+	expect.That(t, f.Cause == "other", "cause %s without candidates", f.Cause)
 	for _, cause := range []string{"oom", "firewall", "no-such-cause", "wrong-nic", "gpu-fault"} {
 		f.Candidates = append(f.Candidates, Candidate{Cause: cause, For: "a reason"})
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -28,17 +29,12 @@ func TestCausesAreNamed(t *testing.T) {
 			continue
 		}
 		for _, example := range row.Examples {
-			verdict, err := set.Evaluate(t.Context(), factsOfLine(t, row.ID, example), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			verdict := expect.Value(set.Evaluate(t.Context(), factsOfLine(t, row.ID, example), Options{}))(t)
 			named := slices.ContainsFunc(verdict.Findings, func(f Finding) bool {
 				rule, ok := set.Rule(f.Rule)
 				return ok && !rule.LastResort && (row.Verdict == nil || len(row.Verdict.When) > 0 || f.Rule == row.Verdict.Rule)
 			})
-			if !named {
-				t.Errorf("%s states a cause, and %q has no finding that names one", row.ID, example)
-			}
+			expect.That(t, named, "%s states a cause, and %q has no finding that names one", row.ID, example)
 		}
 	}
 }

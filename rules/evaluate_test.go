@@ -17,6 +17,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
@@ -52,24 +54,18 @@ func finds(more string) string {
 }
 
 func TestEvaluateOutcomes(t *testing.T) {
-	s, err := policyOf(t, map[string]string{
+	s := expect.Value(policyOf(t, map[string]string{
 		"fails.rego":      ruleText("fails", high, fires),
 		"passes.rego":     ruleText("passes", high, "findings contains {} if false\n"),
 		"skips.rego":      ruleText("skips", high, "findings contains {} if false\nmissing contains {\"fact\": \"pci.devices[].acs\", \"words\": \"hidden\"}\nnot_applicable contains \"no GPU\"\n"),
 		"not_here.rego":   ruleText("not-here", high, "findings contains {} if false\nnot_applicable contains \"no GPU\"\n"),
 		"image_only.rego": ruleText("image-only", high+"#   profiles: [image]\n", "findings contains {} if false\n"),
 		"breaks.rego":     ruleText("breaks", high, "findings contains {} if x == 1\nx := 1 if input.schema\nx := 2 if input.schema\n"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	f := &facts.Facts{Schema: facts.FactsSchema, Unknown: []facts.Unknown{
 		{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root"},
 	}}
-	got, err := s.Evaluate(t.Context(), f, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(s.Evaluate(t.Context(), f, Options{}))(t)
 	want := &Verdict{
 		Findings: []Finding{{
 			Rule: "fails", Cause: "fails", Severity: High, Confidence: Likely, Title: "T", Subject: "host", Message: "m",
@@ -82,20 +78,15 @@ func TestEvaluateOutcomes(t *testing.T) {
 		},
 		NotApplicable: map[string]string{"not-here": "no GPU"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("verdict (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "verdict")
 }
 
 func TestEvaluateChoice(t *testing.T) {
-	s, err := policyOf(t, map[string]string{
+	s := expect.Value(policyOf(t, map[string]string{
 		"one_a.rego": ruleText("one-a", high, fires),
 		"one_b.rego": ruleText("one-b", high, fires),
 		"img.rego":   ruleText("img", high+"#   profiles: [image]\n", fires),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	tests := map[string]struct {
 		opts Options
 		want string // The rules that fire, or the error.
@@ -122,9 +113,7 @@ func TestEvaluateChoice(t *testing.T) {
 				}
 				got = strings.Join(ids, " ")
 			}
-			if got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			expect.Equal(t, tt.want, got, "it")
 		})
 	}
 }
@@ -135,7 +124,7 @@ func faulty(rule string, faults ...string) Skipped {
 }
 
 func TestMalformedFinding(t *testing.T) {
-	tests := map[string]struct{ body, want string }{
+	for name, tt := range map[string]struct{ body, want string }{
 		"unknown key":       {finds(`"sujbect": "x"`), `a finding has the unknown key "sujbect"`},
 		"no evidence":       {`findings contains {"subject": "host", "message": "m"}` + "\n", "evidence is missing"},
 		"no subject":        {`findings contains {"message": "m", "evidence": [{"fact": "f", "value": 1, "source": "s"}]}` + "\n", "subject is missing"},
@@ -150,23 +139,14 @@ func TestMalformedFinding(t *testing.T) {
 		"params":            {finds(`"params": []`), "params is not an object"},
 		"evidence's key":    {strings.Replace(fires, `"fact"`, `"x": 1, "fact"`, 1), `evidence has the unknown key "x"`},
 		"evidence's source": {strings.Replace(fires, `, "source": "s"`, "", 1), "evidence lacks fact, value or source"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := policyOf(t, map[string]string{"bad.rego": ruleText("bad", high, tt.body)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, err := s.Evaluate(t.Context(), &facts.Facts{}, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := expect.Value(policyOf(t, map[string]string{"bad.rego": ruleText("bad", high, tt.body)}))(t)
+			v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
 			want := &Verdict{NotApplicable: map[string]string{}, Skipped: []Skipped{
 				faulty("bad", "the rule returned a malformed finding: "+tt.want),
 			}}
-			if diff := cmp.Diff(want, v); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, v, "verdict")
 		})
 	}
 }
@@ -174,32 +154,22 @@ func TestMalformedFinding(t *testing.T) {
 // TestMalformedAmongOthers checks that a malformed finding costs nothing but
 // itself: neither the other findings of its rule nor those of another rule.
 func TestMalformedAmongOthers(t *testing.T) {
-	s, err := policyOf(t, map[string]string{
+	s := expect.Value(policyOf(t, map[string]string{
 		"bad.rego":  ruleText("bad", high, fires+finds(`"affects": [""]`)+finds(`"affects": ["x"]`)),
 		"good.rego": ruleText("good", high, fires),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := s.Evaluate(t.Context(), &facts.Facts{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
 	var found []string
 	for _, f := range v.Findings {
 		found = append(found, f.Rule)
 	}
-	if diff := cmp.Diff([]string{"bad", "good"}, found); diff != "" {
-		t.Errorf("findings (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"bad", "good"}, found, "findings")
 	const no = "which is neither a PCI address in lower case nor GPU and a number"
 	want := []Skipped{faulty("bad",
 		`the rule returned a malformed finding: affects holds "", `+no,
 		`the rule returned a malformed finding: affects holds "x", `+no,
 	)}
-	if diff := cmp.Diff(want, v.Skipped); diff != "" {
-		t.Errorf("skipped (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, v.Skipped, "skipped")
 }
 
 // TestMissing checks what an entry of missing is taken for, in a built-in rule and
@@ -237,17 +207,9 @@ func TestMissing(t *testing.T) {
 				}
 				sets := [2]map[string][]byte{}
 				sets[i] = files
-				s, err := load(sets[0], sets[1])
-				if err != nil {
-					t.Fatal(err)
-				}
-				v, err := s.Evaluate(t.Context(), &facts.Facts{Unknown: unknown}, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(&Verdict{NotApplicable: map[string]string{}, Skipped: []Skipped{want}}, v); diff != "" {
-					t.Errorf("user %v (-want +got):\n%s", i == 1, diff)
-				}
+				s := expect.Value(load(sets[0], sets[1]))(t)
+				v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{Unknown: unknown}, Options{}))(t)
+				expect.NoDiff(t, &Verdict{NotApplicable: map[string]string{}, Skipped: []Skipped{want}}, v, "user %v", i == 1)
 			}
 		})
 	}
@@ -264,17 +226,12 @@ func TestMissingString(t *testing.T) {
 		{Fact: "a.b", Reason: "same", Words: "same"}: {"a.b: same", "same"},
 	}
 	for m, want := range tests {
-		if got := [2]string{m.String(), m.Short()}; got != want {
-			t.Errorf("%#v is shown as %q, want %q", m, got, want)
-		}
+		expect.Equal(t, want, [2]string{m.String(), m.Short()}, "%#v is shown as", m)
 	}
 }
 
 func TestEvaluateCancelled(t *testing.T) {
-	s, err := policyOf(t, map[string]string{"one.rego": ruleText("one", high, fires)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(policyOf(t, map[string]string{"one.rego": ruleText("one", high, fires)}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Evaluate(ctx, &facts.Facts{}, Options{}); !errors.Is(err, context.Canceled) {
@@ -311,9 +268,7 @@ func TestFold(t *testing.T) {
 				}
 				got = append(got, f.Rule+"/"+string(f.Severity)+"/"+string(f.Confidence)+"("+strings.Join(under, " ")+")")
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("folded (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got, "folded")
 		})
 	}
 }
@@ -362,9 +317,7 @@ func TestFoldSameFault(t *testing.T) {
 				}
 				got = append(got, fmt.Sprintf("%s %s %s(%s)", f.Rule, f.Subject, f.Severity, strings.Join(under, " ")))
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("folded (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got, "folded")
 		})
 	}
 }
@@ -382,9 +335,7 @@ func TestCompareSubjects(t *testing.T) {
 					want = -1
 				}
 			}
-			if got != want {
-				t.Errorf("compareSubjects(%q, %q) = %d, want %d", a, b, got, want)
-			}
+			expect.Equal(t, want, got, "compareSubjects(%q, %q)", a, b)
 		}
 	}
 }
@@ -430,28 +381,15 @@ func TestInputValue(t *testing.T) {
 			Devices: []facts.GPU{{Address: "0000:3b:00.0", BAR1Bytes: &bytes}},
 		},
 	}
-	got, err := tables.ValueOf(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(tables.ValueOf(f))(t)
+	text := expect.Value(json.Marshal(f))(t)
 	var doc any
-	if err := util.UnmarshalJSON(text, &doc); err != nil {
-		t.Fatal(err)
-	}
-	want, err := ast.InterfaceToValue(withoutNull(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, util.UnmarshalJSON(text, &doc))
+	want := expect.Value(ast.InterfaceToValue(withoutNull(doc)))(t)
 	if diff := cmp.Diff(strings.Split(want.String(), ","), strings.Split(got.String(), ",")); diff != "" {
 		t.Errorf("input (-JSON +got):\n%s", diff)
 	}
-	if got.Compare(want) != 0 {
-		t.Error("the values differ although their texts do not")
-	}
+	expect.That(t, got.Compare(want) == 0, "the values differ although their texts do not")
 }
 
 // withoutNull drops the members of objects that are null.
@@ -474,9 +412,7 @@ func withoutNull(v any) any {
 }
 
 func TestLoadWith(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: nothing in it runs side by side")
-	}
+	night.NotShort(t, "nothing in it runs side by side")
 	good := ruleText("own", high, fires)
 	lib := "package gpudoctor.lib.facts\n"
 	needs := func(path string) string {
@@ -508,12 +444,8 @@ func TestLoadWith(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, filepath.FromSlash(tt.file))
-			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+			expect.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
 			s, err := LoadWith(dir)
 			if tt.want == "" {
 				if err != nil {
@@ -524,16 +456,10 @@ func TestLoadWith(t *testing.T) {
 				}
 				return
 			}
-			if err == nil {
-				t.Fatalf("no error, want %q", tt.want)
-			}
-			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); got != tt.want {
-				t.Errorf("error = %q, want %q", got, tt.want)
-			}
+			expect.Must(t, err != nil, "no error, want %q", tt.want)
+			expect.Equal(t, tt.want, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), "error")
 			p, ok := errors.AsType[*Problem](err)
-			if !ok {
-				t.Errorf("error is a %T, want a *Problem", err)
-			}
+			expect.That(t, ok, "error is a %T, want a *Problem", err)
 			if want := `name what it is part of: "gpus.devices[].ecc"`; name == "needs a constant" && p.Hint != want {
 				t.Errorf("hint = %q, want %q", p.Hint, want)
 			}
@@ -563,9 +489,7 @@ func TestNearest(t *testing.T) {
 		"acs-rediect": "acs-redirect", "ACS-redirect": "acs-redirect", "iommu": "iommu-pt", "p2p-borken-platform": "p2p-broken-platform",
 		"shm": "shm-too-small", "nothing-like-it": "", "": "", "x": "", "hihg": "high", "foo": "", "lo": "low",
 	} {
-		if got := Nearest(word, known); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
-		}
+		expect.Equal(t, want, Nearest(word, known), "Nearest(%q)", word)
 	}
 }
 
@@ -601,9 +525,7 @@ func TestUnexplained(t *testing.T) {
 		if rest := Unexplained(c.report, c.findings); rest != nil {
 			left = fmt.Sprintf("%d %d %s", len(rest.Transfers), len(rest.Devices), rest.Outcome)
 		}
-		if left != c.left {
-			t.Errorf("%s: left %q, want %q", c.name, left, c.left)
-		}
+		expect.Equal(t, c.left, left, "%s: left", c.name)
 	}
 }
 
@@ -611,19 +533,14 @@ func TestUnexplained(t *testing.T) {
 // fields, are judged as today's: those of every form of kernel message.
 func TestOldKernelEvents(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	var log strings.Builder
 	for _, row := range message.KernelForms() {
 		log.WriteString(strings.Join(row.Examples, "\n") + "\n")
 	}
 	f := factsOfLine(t, "kernel", log.String())
 	of := func(f *facts.Facts) []Finding {
-		verdict, err := compiledSet(t).Evaluate(t.Context(), f, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdict := expect.Value(compiledSet(t).Evaluate(t.Context(), f, Options{}))(t)
 		return verdict.Findings
 	}
 	want := of(f)
@@ -633,7 +550,5 @@ func TestOldKernelEvents(t *testing.T) {
 	if diff := cmp.Diff(want, of(f)); diff != "" || len(want) < 8 {
 		t.Errorf("%d findings with ids, without (-want +got):\n%s", len(want), diff)
 	}
-	if f.KernelLog.Events[0].ID != "" {
-		t.Error("the facts were changed in place")
-	}
+	expect.That(t, f.KernelLog.Events[0].ID == "", "the facts were changed in place")
 }

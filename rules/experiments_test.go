@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -14,9 +16,7 @@ import (
 // variable is then no misconfiguration.
 func TestExperiments(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	s := compiledSet(t)
 	values := map[string]string{"NCCL_P2P_LEVEL": "LOC", "NCCL_SOCKET_IFNAME": "eth0", "GLOO_SOCKET_IFNAME": "eth0", "TP_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_0", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}
 	const works, fails, hangs = "all_reduce: PASSED\n", "node1: task 0: exit code 1\n", "loading\nhangs here\n^C\n"
@@ -47,17 +47,12 @@ func TestExperiments(t *testing.T) {
 				{"loading\n", works, ""},
 			} {
 				f := texttest.Parse("session.txt", fmt.Sprintf("$ ./t.sh\n%s$ %s=%s ./t.sh\n%s$ \n", tt.without, name, value, tt.with))
-				v, err := s.Evaluate(t.Context(), f, Options{Only: []string{"control-experiment", "env-misconfig"}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := expect.Value(s.Evaluate(t.Context(), f, Options{Only: []string{"control-experiment", "env-misconfig"}}))(t)
 				got := ""
 				for _, found := range v.Findings {
 					got += found.Cause
 				}
-				if got != tt.cause {
-					t.Errorf("%s=%s: %q without it, %q with it: got %q, want %q", name, value, tt.without, tt.with, got, tt.cause)
-				}
+				expect.Equal(t, tt.cause, got, "%s=%s: %q without it, %q with it", name, value, tt.without, tt.with)
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package rules
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
 
 // TestSurer checks, for all confidences of two findings on one fault, that the one that is
 // kept is as sure as the surer of them, of the symptom and of the cause.
@@ -44,9 +48,7 @@ func TestConfirmedByConsequence(t *testing.T) {
 				{Rule: "cause", Cause: "cause", Severity: High, Confidence: own},
 				{Rule: "effect", Cause: "effect", Severity: High, Confidence: effect},
 			}, rules)
-			if len(got) != 1 {
-				t.Fatalf("%s and %s: %d findings", own, effect, len(got))
-			}
+			expect.Must(t, len(got) == 1, "%s and %s: %d findings", own, effect, len(got))
 			want := Finding{Confidence: own}
 			if effect == Confirmed && own != Confirmed {
 				want = Finding{Confidence: Confirmed, OfCause: own}

@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // values of a finding, from JSON.
 func values(t *testing.T, text string) func(name string) ast.Value {
 	t.Helper()
-	object, err := ast.ValueFromReader(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := expect.Value(ast.ValueFromReader(strings.NewReader(text)))(t)
 	return func(name string) ast.Value {
 		if found := object.(ast.Object).Get(ast.StringTerm(name)); found != nil {
 			return found.Value
@@ -56,14 +55,8 @@ func TestFill(t *testing.T) {
 
 // TestGradesAreNamed checks that each grade of a rule is one that the rule can name.
 func TestGradesAreNamed(t *testing.T) {
-	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := regoFiles(os.DirFS("."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(Load())(t)
+	files := expect.Value(regoFiles(os.DirFS(".")))(t)
 	var libraries strings.Builder
 	for name, text := range files {
 		if strings.HasPrefix(name, "lib/") && !strings.HasSuffix(name, "_test.rego") {
@@ -76,14 +69,10 @@ func TestGradesAreNamed(t *testing.T) {
 		code += libraries.String()
 		for _, name := range slices.Sorted(maps.Keys(rule.Grades)) {
 			graded++
-			if !strings.Contains(code, `"`+name+`"`) {
-				t.Errorf("%s: no finding has the grade %s", rule.File, name)
-			}
+			expect.That(t, strings.Contains(code, `"`+name+`"`), "%s: no finding has the grade %s", rule.File, name)
 		}
 	}
-	if graded == 0 {
-		t.Error("no rule has a grade")
-	}
+	expect.That(t, graded != 0, "no rule has a grade")
 }
 
 // TestGradeFaults checks that what is wrong with grades is said with their name.
@@ -101,9 +90,7 @@ func TestGradeFaults(t *testing.T) {
 		`{"x": {"severity": "low", "text": "{a}[]"}}`: "",
 	} {
 		var grades any
-		if err := json.Unmarshal([]byte(text), &grades); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal([]byte(text), &grades))
 		r := &metadataReader{custom: map[string]any{"grades": grades}}
 		r.grades([]string{"reboot"})
 		got := ""
@@ -112,9 +99,7 @@ func TestGradeFaults(t *testing.T) {
 				got += problem.Reason
 			}
 		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, got, "%s", text)
 	}
 }
 
@@ -135,16 +120,11 @@ func TestGraded(t *testing.T) {
 		`{"id": "z"}`: {},
 		`{"grade": "y", "confidence": "confirmed", "message": ""}`: {},
 	} {
-		v, err := ast.ValueFromReader(strings.NewReader(`{"subject": "s", "evidence": [{"fact": "f", "value": 1, "source": "x"}], ` + text[1:]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(ast.ValueFromReader(strings.NewReader(`{"subject": "s", "evidence": [{"fact": "f", "value": 1, "source": "x"}], ` + text[1:])))(t)
 		f, fault := readFinding(rule, v)
 		switch {
 		case want.Message == "":
-			if fault == "" {
-				t.Errorf("%s: no fault: %+v", text, f)
-			}
+			expect.That(t, fault != "", "%s: no fault: %+v", text, f)
 		case fault != "" || f.Severity != want.Severity || f.Confidence != want.Confidence || !slices.Equal(f.Remedies, want.Remedies) || f.Message != want.Message:
 			t.Errorf("%s: %+v, %s; want %+v", text, f, fault, want)
 		}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
@@ -50,14 +52,10 @@ func (m *meter) evaluate(tb testing.TB, id string, f *facts.Facts, more ...rego.
 	q, ok := m.queries[id]
 	if !ok {
 		rule, _ := m.set.Rule(id)
-		var err error
-		q, err = rego.New(
+		q = expect.Value(rego.New(
 			rego.Compiler(m.set.ready[0].compiler), rego.Store(m.set.ready[0].store), rego.ParsedQuery(m.set.ready[0].queryBody([]Rule{rule})),
 			rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
-		).PrepareForEval(tb.Context())
-		if err != nil {
-			tb.Fatal(err)
-		}
+		).PrepareForEval(tb.Context()))(tb)
 		m.queries[id] = q
 	}
 	input, err := tables.ValueOf(f)
@@ -107,10 +105,7 @@ func listsOf(document map[string]any) []string {
 func (g growth) times(tb testing.TB, n int) *facts.Facts {
 	tb.Helper()
 	grown := g.grow(g.document, "", n)
-	b, err := json.Marshal(grown)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(grown))(tb)
 	f := &facts.Facts{}
 	if json.Unmarshal(b, f) != nil {
 		return nil
@@ -237,15 +232,10 @@ func tooFast(one, two, four int) bool { return float64(four-two) > 2.5*float64(m
 // is evaluated alone. One case of each rule, and all lists at once and every 15th way, stand for all;
 // GPUDOCTOR_ALL_GROWTH tries every case and way.
 func TestGrowth(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	_, every := os.LookupEnv("GPUDOCTOR_ALL_GROWTH")
 	m := newMeter(t)
-	all, err := fixtures.Cases(os.DirFS("../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	seen := map[string]bool{}
 	tried, n := 0, 0
 	for _, c := range all {
@@ -266,9 +256,7 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 	t.Logf("%d ways to grow, %d of them measured", tried, m.measured)
-	if m.measured < 150 {
-		t.Errorf("only %d of %d ways to grow were measured", m.measured, tried)
-	}
+	expect.That(t, m.measured >= 150, "only %d of %d ways to grow were measured", m.measured, tried)
 }
 
 // grows fails the test where a rule takes too many steps more than facts grow.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // openCase is a file that describes a job, with fields whose values are marked: "<<KEY>>".
@@ -259,10 +260,7 @@ func judgedUnits(t *testing.T, s *Set, f *facts.Facts) *Verdict {
 	t.Helper()
 	var all Verdict
 	for _, u := range unitsOf(f) {
-		v, err := s.Evaluate(t.Context(), u, Options{Profile: Launch})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(s.Evaluate(t.Context(), u, Options{Profile: Launch}))(t)
 		all.Findings = append(all.Findings, v.Findings...)
 		all.Skipped = append(all.Skipped, v.Skipped...)
 		all.Passed = append(all.Passed, v.Passed...)
@@ -303,9 +301,7 @@ func unitsOf(f *facts.Facts) []*facts.Facts {
 func launchUnits(t *testing.T) map[string]*facts.Facts {
 	t.Helper()
 	files, err := filepath.Glob("../fixtures/launches/*.txtar")
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d cases: %v", len(files), err)
-	}
+	expect.Must(t, err == nil && len(files) >= 30, "%d cases: %v", len(files), err)
 	all := map[string]*facts.Facts{}
 	for _, c := range openCases {
 		bad := map[string]string{}
@@ -330,10 +326,7 @@ func launchUnits(t *testing.T) map[string]*facts.Facts {
 // foundIn are the rules with findings about a unit.
 func foundIn(t *testing.T, s *Set, f *facts.Facts) []string {
 	t.Helper()
-	v, err := s.Evaluate(t.Context(), f, Options{Profile: Launch})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := expect.Value(s.Evaluate(t.Context(), f, Options{Profile: Launch}))(t)
 	var all []string
 	for _, f := range v.Findings {
 		all = append(all, f.Rule)
@@ -357,10 +350,7 @@ func TestUnknownParts(t *testing.T) {
 			for _, part := range slices.Sorted(maps.Keys(partsOf(t, l))) {
 				tried++
 				unknown := without(t, unit, i, part)
-				v, err := s.Evaluate(t.Context(), unknown, Options{Profile: Launch})
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := expect.Value(s.Evaluate(t.Context(), unknown, Options{Profile: Launch}))(t)
 				for _, f := range v.Findings {
 					if !slices.Contains(before, f.Rule) {
 						t.Errorf("%s: without %s of launch %d also %s: %s", name, part, i, f.Rule, f.Message)
@@ -384,9 +374,7 @@ func TestUnknownParts(t *testing.T) {
 			t.Errorf("%s: without a GPU: %v", name, found)
 		}
 	}
-	if tried < 250 {
-		t.Errorf("%d parts were tried", tried)
-	}
+	expect.AtLeast(t, 250, tried, "parts were tried")
 }
 
 // described are the fields of a launch that are no parts of it.
@@ -395,14 +383,9 @@ var described = []string{"kind", "object", "unit", "name", "image", "command", "
 // partsOf are the parts of a launch that have a value, its variables each.
 func partsOf(t *testing.T, l facts.Launch) map[string]any {
 	t.Helper()
-	text, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(json.Marshal(l))(t)
 	var parts map[string]any
-	if err := json.Unmarshal(text, &parts); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, &parts))
 	maps.DeleteFunc(parts, func(part string, _ any) bool { return slices.Contains(described, part) })
 	for name := range l.Variables {
 		parts["variables["+name+"]"] = nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // attacks are bodies of rules that would take time or memory without end, each in its
@@ -83,15 +84,9 @@ func TestStack(t *testing.T) {
 		id := strings.ReplaceAll(name, " ", "-")
 		files[strings.ReplaceAll(name, " ", "_")+".rego"] = ruleText(id, high, attacker(body))
 	}
-	s, err := policyOf(t, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(policyOf(t, files))(t)
 	s.limits.heap = 1 << 30
-	v, err := s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{}))(t)
 	if len(v.Findings) != 1 || v.Findings[0].Rule != "honest" || len(v.Skipped) != len(recursions) {
 		t.Errorf("found %v, skipped %v", v.Findings, v.Skipped)
 	}
@@ -110,25 +105,17 @@ func TestAttacks(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(attacks)) {
 		t.Run(name, func(t *testing.T) {
-			s, err := policyOf(t, map[string]string{
+			s := expect.Value(policyOf(t, map[string]string{
 				"honest.rego": ruleText("honest", high, fires), "other.rego": ruleText("other", high, fires),
 				"attack.rego": ruleText("attack", high, attacker(attacks[name])),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			s.limits.rule, s.limits.rules, s.limits.grace = 50*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
-			v, err := s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{}))(t)
 			var found []string
 			for _, f := range v.Findings {
 				found = append(found, f.Rule)
 			}
-			if !slices.Equal(found, []string{"honest", "other"}) {
-				t.Errorf("found %v", found)
-			}
+			expect.That(t, slices.Equal(found, []string{"honest", "other"}), "found %v", found)
 			if len(v.Skipped) != 1 || v.Skipped[0].Rule != "attack" || !v.Skipped[0].Fault {
 				t.Errorf("skipped %+v, passed %v", v.Skipped, v.Passed)
 			}
@@ -167,9 +154,7 @@ func TestPolicyBombs(t *testing.T) {
 			most.compile = 300 * time.Millisecond
 			_, err := loadWithin(most, "policy", nil, map[string][]byte{"own.rego": []byte(ruleText("own", high, body))})
 			faultsAreLines(t, err)
-			if err == nil {
-				t.Error("it was taken")
-			}
+			expect.Error(t, err, "it was taken")
 		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -45,9 +46,7 @@ type library struct {
 // TestLibrary holds the rules to the contract: see docs/rules.md.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: nothing in it runs side by side")
-	}
+	night.NotShort(t, "nothing in it runs side by side")
 	for _, fault := range (library{rules: os.DirFS("."), fixtures: os.DirFS("../fixtures")}).faults(t) {
 		t.Error(fault)
 	}
@@ -136,9 +135,7 @@ func TestLibraryBites(t *testing.T) {
 				t.Errorf("faults = %q, want %q", got, tt.want)
 			}
 			for _, f := range got {
-				if strings.Contains(f, "\n") {
-					t.Errorf("fault %q has several lines", f)
-				}
+				expect.That(t, !strings.Contains(f, "\n"), "fault %q has several lines", f)
 			}
 		})
 	}
@@ -146,11 +143,7 @@ func TestLibraryBites(t *testing.T) {
 
 func readArchive(t *testing.T, name string) *txtar.Archive {
 	t.Helper()
-	a, err := txtar.ParseFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return expect.Value(txtar.ParseFile(name))(t)
 }
 
 // breakFile replaces a text that must be there in one file of an archive.
@@ -161,9 +154,7 @@ func breakFile(t *testing.T, a *txtar.Archive, file, old, replacement string) {
 			continue
 		}
 		broken := bytes.Replace(f.Data, []byte(old), []byte(replacement), 1)
-		if bytes.Equal(broken, f.Data) {
-			t.Fatalf("%s does not hold %q", file, old)
-		}
+		expect.Must(t, !bytes.Equal(broken, f.Data), "%s does not hold %q", file, old)
 		a.Files[i].Data = broken
 		return
 	}
@@ -172,10 +163,7 @@ func breakFile(t *testing.T, a *txtar.Archive, file, old, replacement string) {
 
 func libraryOf(t *testing.T, a *txtar.Archive) library {
 	t.Helper()
-	fsys, err := txtar.FS(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fsys := expect.Value(txtar.FS(a))(t)
 	return library{rules: fsys, fixtures: fsys}
 }
 
@@ -183,10 +171,7 @@ func libraryOf(t *testing.T, a *txtar.Archive) library {
 // rules do not even load.
 func (l library) faults(t *testing.T) []string {
 	t.Helper()
-	files, err := regoFiles(l.rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Value(regoFiles(l.rules))(t)
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "testdata/") })
 	set, err := load(files, nil)
 	if err != nil {
@@ -442,10 +427,7 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 		if judged.Profile = c.Want.Profile; judged.Profile == "" {
 			judged.Profile = string(Training)
 		}
-		input, err := tables.ValueOf(&judged)
-		if err != nil {
-			t.Fatal(err)
-		}
+		input := expect.Value(tables.ValueOf(&judged))(t)
 		if _, err := evaluate(t.Context(), compiler, store, query, "x", input, coverage); err != nil {
 			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
 		}
@@ -602,11 +584,7 @@ func TestForbiddenBuiltins(t *testing.T) {
 		"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "time.now_ns", "uuid.rfc4122",
 	} {
 		named := func(b *ast.Builtin) bool { return b.Name == name }
-		if !slices.ContainsFunc(all, named) {
-			t.Errorf("OPA has no function %s", name)
-		}
-		if slices.ContainsFunc(capabilities().Builtins, named) {
-			t.Errorf("a rule may call %s", name)
-		}
+		expect.That(t, slices.ContainsFunc(all, named), "OPA has no function %s", name)
+		expect.That(t, !slices.ContainsFunc(capabilities().Builtins, named), "a rule may call %s", name)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -23,9 +24,7 @@ import (
 // By day every tenth kind is spoilt, and one of each section in each way.
 func TestMutants(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	set := compiledSet(t)
 	machines := documents(t)
 	owners := map[string][]int{} // The machines that have each kind of fact.
@@ -72,9 +71,7 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	t.Logf("%d mutants of %d machines", tried, len(machines))
-	if tried < kindsTried || kindsTried < 100 {
-		t.Errorf("%d mutants of %d kinds of facts", tried, kindsTried)
-	}
+	expect.That(t, tried >= kindsTried && kindsTried >= 100, "%d mutants of %d kinds of facts", tried, kindsTried)
 }
 
 // refuting are kinds of facts that show to be harmless what is a fault without them.
@@ -112,10 +109,7 @@ type document struct {
 // probe.
 func documents(t *testing.T) []document {
 	t.Helper()
-	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	var list []document
 	for _, c := range cases {
 		list = append(list, document{"case " + c.Name, strings.HasSuffix(c.Name, "-healthy"), written(t, c.Facts), Profile(c.Want.Profile)})
@@ -132,14 +126,9 @@ func documents(t *testing.T) []document {
 
 func written(tb testing.TB, f *facts.Facts) map[string]any {
 	tb.Helper()
-	b, err := json.Marshal(f)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(f))(tb)
 	var d map[string]any
-	if err := json.Unmarshal(b, &d); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, json.Unmarshal(b, &d))
 	return d
 }
 
@@ -230,10 +219,7 @@ func (m mutation) of(t *testing.T, original map[string]any, kind string) *facts.
 	if !changed {
 		return nil
 	}
-	b, err := json.Marshal(copied)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(copied))(t)
 	f := &facts.Facts{}
 	if json.Unmarshal(b, f) != nil {
 		return nil

@@ -23,6 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -32,19 +33,14 @@ import (
 // rule, and every eighth.
 func TestNeedsAreNeeded(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	set := compiledSet(t)
 	tried, passing, try := 0, map[string]int{}, night.Every(8)
 	for _, d := range documents(t) {
 		if !d.healthy {
 			continue
 		}
-		v, err := set.Evaluate(t.Context(), factsOf(t, d.document), Options{Profile: d.profile})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(set.Evaluate(t.Context(), factsOf(t, d.document), Options{Profile: d.profile}))(t)
 		users := map[string][]string{} // The rules that pass, by need.
 		for _, id := range v.Passed {
 			rule, _ := set.Rule(id)
@@ -78,10 +74,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 					remove(mutant, keysOf(pathOf(n)))
 				}
 			}
-			v, err := set.Evaluate(t.Context(), factsOf(t, mutant), Options{Profile: d.profile, Only: ids})
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := expect.Value(set.Evaluate(t.Context(), factsOf(t, mutant), Options{Profile: d.profile, Only: ids}))(t)
 			tried += len(ids)
 			for _, id := range v.Passed {
 				t.Errorf("%s: %s passes without %s", d.name, id, need)
@@ -89,9 +82,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 		}
 	}
 	for _, rule := range set.Rules() {
-		if passing[rule.ID] == 0 {
-			t.Errorf("%s passes in no healthy document, so that nothing shows what it needs", rule.ID)
-		}
+		expect.That(t, passing[rule.ID] != 0, "%s passes in no healthy document, so that nothing shows what it needs", rule.ID)
 	}
 	t.Logf("%d needs of %d rules taken away", tried, len(passing))
 }
@@ -155,27 +146,20 @@ func TestConditions(t *testing.T) {
 		if given := tt.facts.Logs != nil || tt.facts.Texts != nil; holds("texts-given") != given || holds("job-told-if-given") != (!given || holds("job-told")) {
 			t.Errorf("%s: texts are given: %v; job-told-if-given: %v", name, holds("texts-given"), holds("job-told-if-given"))
 		}
-		if strings.Join(got, " ") != tt.want {
-			t.Errorf("%s: %q hold, want %q", name, got, tt.want)
-		}
+		expect.That(t, strings.Join(got, " ") == tt.want, "%s: %q hold, want %q", name, got, tt.want)
 	}
 }
 
 // TestKnown checks when what stands at a path is known.
 func TestKnown(t *testing.T) {
-	input, err := ast.InterfaceToValue(map[string]any{
+	input := expect.Value(ast.InterfaceToValue(map[string]any{
 		"a": map[string]any{"empty": []any{}, "none": "", "text": "x", "no": false, "zero": 0, "list": []any{map[string]any{"b": 1}, map[string]any{"c": 2}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for path, want := range map[string]bool{
 		"a": true, "a.empty": true, "a.empty[].b": false, "a.none": false, "a.text": true, "a.no": true, "a.zero": true, "a.list[].b": true, "a.list[].c": true,
 		"a.list[].d": false, "a.list.b": false, "a.text.b": false, "a[].text": false, "b": false, "b[].c": false,
 	} {
-		if got := known(input, keysOf(path)); got != want {
-			t.Errorf("%s is known: %v, want %v", path, got, want)
-		}
+		expect.Equal(t, want, known(input, keysOf(path)), "%s is known", path)
 	}
 }
 
@@ -205,14 +189,9 @@ func remove(v any, path []string) {
 
 func factsOf(t *testing.T, document map[string]any) *facts.Facts {
 	t.Helper()
-	b, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(json.Marshal(document))(t)
 	f := &facts.Facts{}
-	if err := json.Unmarshal(b, f); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(b, f))
 	return f
 }
 
@@ -220,28 +199,20 @@ func factsOf(t *testing.T, document map[string]any) *facts.Facts {
 // that it finds nothing there is worth something only if it could judge.
 func TestHealthyCasesPass(t *testing.T) {
 	set := compiledSet(t)
-	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	judged := 0
 	for _, c := range cases {
 		id, ok := strings.CutSuffix(c.Name, "-healthy")
 		if _, known := set.Rule(id); !ok || !known {
 			continue
 		}
-		v, err := set.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile), Only: []string{id}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(set.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile), Only: []string{id}}))(t)
 		for _, s := range v.Skipped {
 			t.Errorf("case %s: skipped, for want of %v", c.Name, s.Missing)
 		}
 		judged++
 	}
-	if judged != len(set.Rules()) {
-		t.Errorf("%d healthy cases of %d rules", judged, len(set.Rules()))
-	}
+	expect.That(t, judged == len(set.Rules()), "%d healthy cases of %d rules", judged, len(set.Rules()))
 }
 
 // saysNo are kinds of facts whose absence says no, or which something else
@@ -279,28 +250,17 @@ var saysNo = map[string]string{
 // is tried.
 func TestUnknownNeverPasses(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	set := compiledSet(t)
-	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	tried, fired, used, try := 0, map[string]bool{}, map[string]bool{}, night.Every(32)
 	texts := map[string]string{} // By rule.
 	for _, rule := range set.Rules() {
-		text, err := os.ReadFile(rule.File)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Value(os.ReadFile(rule.File))(t)
 		texts[rule.ID] = string(text)
 	}
 	for _, c := range cases {
-		v, err := set.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(set.Evaluate(t.Context(), c.Facts, Options{Profile: Profile(c.Want.Profile)}))(t)
 		ids := firedIn(v)
 		if len(ids) == 0 {
 			continue
@@ -324,10 +284,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 			if f == nil {
 				continue
 			}
-			v, err := set.Evaluate(t.Context(), f, Options{Profile: Profile(c.Want.Profile), Only: ids})
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := expect.Value(set.Evaluate(t.Context(), f, Options{Profile: Profile(c.Want.Profile), Only: ids}))(t)
 			tried += len(ids)
 			for _, id := range v.Passed {
 				if key := id + " " + kind; always(t, f, kind) || unstated(Profile(c.Want.Profile), kind) {
@@ -345,9 +302,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 			t.Errorf("%s needs no exception", key)
 		}
 	}
-	if len(fired) != len(set.Rules()) {
-		t.Errorf("%d of %d rules fire in a case", len(fired), len(set.Rules()))
-	}
+	expect.That(t, len(fired) == len(set.Rules()), "%d of %d rules fire in a case", len(fired), len(set.Rules()))
 	t.Logf("%d times a kind of fact was taken from a rule that fires, of %d rules", tried, len(fired))
 }
 
@@ -369,17 +324,10 @@ func TestNothingKnownNothingPasses(t *testing.T) {
 	set := compiledSet(t)
 	for _, f := range []*facts.Facts{{}, {Schema: facts.FactsSchema}, {Texts: []facts.Text{{Name: "x"}}}, {Logs: &facts.LogFacts{}}} {
 		for _, profile := range []Profile{Training, Image, Launch} {
-			v, err := set.Evaluate(t.Context(), f, Options{Profile: profile})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(v.Passed)+len(v.Findings) > 0 {
-				t.Errorf("%+v, profile %s: %v passed, found %v", f, profile, v.Passed, v.Findings)
-			}
+			v := expect.Value(set.Evaluate(t.Context(), f, Options{Profile: profile}))(t)
+			expect.That(t, len(v.Passed)+len(v.Findings) == 0, "%+v, profile %s: %v passed, found %v", f, profile, v.Passed, v.Findings)
 			for id, why := range v.NotApplicable {
-				if why != noTexts || toldByTexts(f) {
-					t.Errorf("%+v, profile %s: %s does not apply: %s", f, profile, id, why)
-				}
+				expect.That(t, why == noTexts && !toldByTexts(f), "%+v, profile %s: %s does not apply: %s", f, profile, id, why)
 			}
 		}
 	}
@@ -404,9 +352,7 @@ var toldByOneLine = map[string][]string{
 // evidence read, which are of nearly every kind. Of lines that give the same facts
 // one is judged, by day every eighth of these and one of each kind.
 func TestOneLineTexts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	set := compiledSet(t)
 	lines := map[string]bool{"node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>": true}
 	add := func(text string) {
@@ -424,9 +370,7 @@ func TestOneLineTexts(t *testing.T) {
 	kinds, shapes, try := map[string]bool{}, map[string]bool{}, night.Every(8)
 	file := filepath.Join(t.TempDir(), "one.txt")
 	for _, line := range slices.Sorted(maps.Keys(lines)) {
-		if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(line+"\n"), 0o600))
 		read, err := text.Read(t.Context(), []string{file}, text.Options{})
 		if err != nil {
 			continue // Nothing was recognised.
@@ -446,10 +390,7 @@ func TestOneLineTexts(t *testing.T) {
 		if !try(own...) {
 			continue
 		}
-		v, err := set.Evaluate(t.Context(), read.Facts, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(set.Evaluate(t.Context(), read.Facts, Options{}))(t)
 		for _, id := range v.Passed {
 			if !slices.ContainsFunc(own, func(k string) bool { return slices.Contains(toldByOneLine[id], k) }) {
 				t.Errorf("%s passes by one line of kind %q: %s", id, own, line)
@@ -457,9 +398,7 @@ func TestOneLineTexts(t *testing.T) {
 		}
 	}
 	t.Logf("%d lines, %d different ones of %d kinds", len(lines), len(shapes), len(kinds))
-	if len(kinds) < 80 || len(shapes) < 300 {
-		t.Errorf("%d different lines of %d kinds were judged", len(shapes), len(kinds))
-	}
+	expect.That(t, len(kinds) >= 80 && len(shapes) >= 300, "%d different lines of %d kinds were judged", len(shapes), len(kinds))
 }
 
 // shapeOf is the kinds of facts in a document, without the fields of messages,
@@ -483,14 +422,9 @@ func roles(f *facts.Facts) []string {
 func recorded(t *testing.T, add func(string)) {
 	t.Helper()
 	files, err := filepath.Glob("../fixtures/texts/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded texts: %v", err)
-	}
+	expect.Must(t, err == nil && len(files) > 0, "no recorded texts: %v", err)
 	for _, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := expect.Value(txtar.ParseFile(file))(t)
 		for _, f := range a.Files {
 			add(string(f.Data))
 		}
@@ -501,10 +435,7 @@ func recorded(t *testing.T, add func(string)) {
 func literals(t *testing.T, add func(string)) {
 	t.Helper()
 	for _, file := range texttest.Sources(t) {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := expect.Value(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 		goast.Inspect(parsed, func(n goast.Node) bool {
 			if literal, ok := n.(*goast.BasicLit); ok && literal.Kind == token.STRING {
 				if text, err := strconv.Unquote(literal.Value); err == nil {

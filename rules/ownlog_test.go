@@ -8,15 +8,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // ownMessage is what a line of a rank says.
 func ownMessage(t *testing.T, arm, line string) facts.Message {
 	t.Helper()
 	row, fields, ok := message.Of(line)
-	if !ok {
-		t.Fatalf("the catalogue does not know %q", line)
-	}
+	expect.Must(t, ok, "the catalogue does not know %q", line)
 	rank := 0
 	return facts.Message{ID: row.ID, Program: row.Program, Role: row.Role, Text: line, Fields: fields, Place: row.PlaceOf(line), Rank: &rank, Source: probe.LogSource + arm, Count: 1, Ranks: 1}
 }
@@ -54,9 +53,7 @@ func TestOwnMessages(t *testing.T) {
 			}
 		}
 	}
-	if withOwnLog(nil, nil) != nil || withOwnLog(nil, &probe.Collectives{}) != nil {
-		t.Error("what was not run says something")
-	}
+	expect.That(t, withOwnLog(nil, nil) == nil && withOwnLog(nil, &probe.Collectives{}) == nil, "what was not run says something")
 }
 
 // TestOwnLogCauses checks that what the probe's library says of a failure is judged as in a job's log, that the
@@ -66,14 +63,9 @@ func TestOwnLogCauses(t *testing.T) {
 	set := compiledSet(t)
 	judge := func(c *probe.Collectives) []Finding {
 		f := &facts.Facts{GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "0000:06:00.0", Vendor: "nvidia"}, {Address: "0000:07:00.0", Vendor: "nvidia"}}}, Collectives: c}
-		v, err := set.Evaluate(context.Background(), f, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(set.Evaluate(context.Background(), f, Options{}))(t)
 		for _, s := range v.Skipped {
-			if s.Fault {
-				t.Errorf("%s: %+v", s.Rule, s.Missing)
-			}
+			expect.That(t, !s.Fault, "%s: %+v", s.Rule, s.Missing)
 		}
 		return v.Findings
 	}
@@ -89,9 +81,7 @@ func TestOwnLogCauses(t *testing.T) {
 			found := judge(ranWith(outcome, probe.OK, 0, ownMessage(t, probe.ArmConfigured, tt.line)))
 			first := found[0]
 			if tt.rule == "" {
-				if first.Rule != "collective-failed" || has(found, "job-failed") {
-					t.Errorf("%q, %s: found %+v", tt.line, outcome, found)
-				}
+				expect.That(t, first.Rule == "collective-failed" && !has(found, "job-failed"), "%q, %s: found %+v", tt.line, outcome, found)
 				continue
 			}
 			if first.Rule != tt.rule || !has(first.Explains, "collective-failed") || has(found, "collective-failed") || has(first.Explains, "job-failed") {
@@ -104,8 +94,6 @@ func TestOwnLogCauses(t *testing.T) {
 		if found := judge(ranWith(probe.OK, probe.Error, 1, ownMessage(t, probe.ArmP2POff, tt.line))); tt.rule != "" && has(found, tt.rule) {
 			t.Errorf("%q of another arm: found %+v", tt.line, found)
 		}
-		if found := judge(ranWith(probe.OK, probe.OK, 0, ownMessage(t, probe.ArmConfigured, tt.line))); len(found) > 0 {
-			t.Errorf("%q, and everything works: found %+v", tt.line, found)
-		}
+		expect.Len(t, 0, judge(ranWith(probe.OK, probe.OK, 0, ownMessage(t, probe.ArmConfigured, tt.line))), "%q, and everything works: found", tt.line)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestPolicyTestsAreBounded checks that a test of a policy that does not end, or that takes
@@ -28,23 +30,16 @@ test_c_error if 1 / 0 == 1
 test_d_passes if data.gpudoctor.rules.a.findings == set()
 `,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	s, err := LoadWith(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(LoadWith(dir))(t)
 	s.limits.rule, s.limits.heap = 300*time.Millisecond, 256<<20 // More than can be allocated in that time.
 	tests, coverage, err := s.TestPolicy(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"took longer than", "", "divide by zero", ""}
-	if len(tests) != len(want) || len(coverage) != 1 {
-		t.Fatalf("got %+v, %+v", tests, coverage)
-	}
+	expect.Must(t, len(tests) == len(want) && len(coverage) == 1, "got %+v, %+v", tests, coverage)
 	for i, test := range tests {
 		passes := i == len(tests)-1
 		if passes != (test.Failure == "") || !strings.Contains(test.Failure, want[i]) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestFoldByKind checks, for every way to write an entry of explains, which findings of
@@ -26,9 +28,7 @@ func TestFoldByKind(t *testing.T) {
 				causes := fold([]Finding{
 					{Rule: "a", ID: cause, Severity: High, Subject: "s"}, {Rule: "b", ID: effect, Severity: Critical, Subject: "s"},
 				}, rules)
-				if got := len(causes) == 1; got != c.under(cause, effect) {
-					t.Errorf("a explains %q: b/%s goes under a/%s: %t", c.explains, effect, cause, got)
-				}
+				expect.Equal(t, c.under(cause, effect), len(causes) == 1, "a explains %q: b/%s goes under a/%s", c.explains, effect, cause)
 			}
 		}
 	}
@@ -85,9 +85,7 @@ func TestCircular(t *testing.T) {
 			}
 		}
 	}
-	if refused == 0 || refused == len(keys)*len(keys)*len(keys)*len(keys) {
-		t.Errorf("%d were refused", refused)
-	}
+	expect.That(t, refused != 0 && refused != len(keys)*len(keys)*len(keys)*len(keys), "%d were refused", refused)
 }
 
 // TestFirstOf enumerates which of three kinds of findings hold, beside one that
@@ -115,9 +113,7 @@ func TestFirstOf(t *testing.T) {
 		if first != "" {
 			want[first] = 2
 		}
-		if fmt.Sprint(counts) != fmt.Sprint(want) {
-			t.Errorf("of %b: %v, want %v", mask, counts, want)
-		}
+		expect.That(t, fmt.Sprint(counts) == fmt.Sprint(want), "of %b: %v, want %v", mask, counts, want)
 	}
 }
 
@@ -137,9 +133,7 @@ func TestFirstOfLists(t *testing.T) {
 		for _, f := range rule.foremostKind(findings) {
 			told += f.ID
 		}
-		if told != c.told {
-			t.Errorf("of %s: %s, want %s", c.hold, told, c.told)
-		}
+		expect.Equal(t, c.told, told, "of %s", c.hold)
 	}
 }
 
@@ -154,8 +148,6 @@ func TestCircularKinds(t *testing.T) {
 		"x > a":           true,
 	} {
 		rules := []Rule{{ID: "a", Explains: strings.Split(entries, ";")}, {ID: "b"}}
-		if got := circular(rules)["a"]; got != want {
-			t.Errorf("%s: circular %t", entries, got)
-		}
+		expect.Equal(t, want, circular(rules)["a"], "%s: circular", entries)
 	}
 }

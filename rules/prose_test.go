@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // What gpudoctor says to people is prose: the reason why a fact is not known, the
@@ -52,7 +54,7 @@ var regoReaders = []string{
 // TestNoCodeReadsProse checks that of every Go file of the module and every rule.
 func TestNoCodeReadsProse(t *testing.T) {
 	goFiles, calls := 0, 0
-	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+	expect.NoError(t, filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -73,14 +75,8 @@ func TestNoCodeReadsProse(t *testing.T) {
 			t.Error(line)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := regoFiles(os.DirFS("."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	files := expect.Value(regoFiles(os.DirFS(".")))(t)
 	modules, errs := parse(files, true)
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -96,9 +92,7 @@ func TestNoCodeReadsProse(t *testing.T) {
 		}
 	}
 	t.Logf("%d calls that look into a text, in %d Go files and %d rules and libraries", calls, goFiles, len(modules))
-	if goFiles < 100 || len(modules) < 50 {
-		t.Errorf("%d Go files and %d Rego files were looked at", goFiles, len(modules))
-	}
+	expect.That(t, goFiles >= 100 && len(modules) >= 50, "%d Go files and %d Rego files were looked at", goFiles, len(modules))
 }
 
 // isProse reports whether a name is one of those that hold prose.
@@ -297,9 +291,7 @@ func TestProseIsSeen(t *testing.T) {
 		"func() { switch u.Reason { case \"x\": default: f() } }()": 1,
 	} {
 		lines, _, err := goProse("rules/x.go", []byte("package p\n\nfunc f() {\n\t"+body+"\n}\n"))
-		if err != nil || len(lines) != want {
-			t.Errorf("%s: %q, %v, want %d", body, lines, err, want)
-		}
+		expect.That(t, err == nil && len(lines) == want, "%s: %q, %v, want %d", body, lines, err, want)
 	}
 	if lines, _, err := goProse("checks/x.go", []byte("package p\n\nfunc f() { strings.Cut(words, x); strings.Cut(why, x) }\n")); err != nil || len(lines) != 1 {
 		t.Errorf("in package checks: %q, %v", lines, err)

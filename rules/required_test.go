@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -15,16 +16,11 @@ import (
 // TestGoldenRequired checks that docs/gate.md shows the table of what healthy requires.
 func TestGoldenRequired(t *testing.T) {
 	path := filepath.Join("..", "docs", "gate.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := expect.Value(os.ReadFile(path))(t)
 	const from, to = "<!-- required -->\n", "<!-- end of required -->"
 	head, rest, begins := strings.Cut(string(page), from)
 	_, tail, ends := strings.Cut(rest, to)
-	if !begins || !ends {
-		t.Fatal("the marks of the table are missing")
-	}
+	expect.Must(t, begins && ends, "the marks of the table are missing")
 	var b strings.Builder
 	b.WriteString("| fact | must be | profiles | if | because |\n| --- | --- | --- | --- | --- |\n")
 	for _, r := range data.Required().Required {
@@ -37,18 +33,14 @@ func TestGoldenRequired(t *testing.T) {
 func TestRequired(t *testing.T) {
 	used := map[string]bool{"": true}
 	for _, r := range data.Required().Required {
-		if !inFacts(r.Fact) {
-			t.Errorf("%s is no fact", r.Fact)
-		}
+		expect.That(t, inFacts(r.Fact), "%s is no fact", r.Fact)
 		for _, name := range []string{r.Holds, r.If} {
 			if c := requirements[name]; name != "" && (c.holds == nil || c.is == "") {
 				t.Errorf("%s: no condition %q", r.Fact, name)
 			}
 			used[name] = true
 		}
-		if len(r.Profiles) == 0 || r.Reason == "" {
-			t.Errorf("%s: no profile, or no reason", r.Fact)
-		}
+		expect.That(t, len(r.Profiles) > 0 && r.Reason != "", "%s: no profile, or no reason", r.Fact)
 		for _, p := range r.Profiles {
 			if p := Profile(p); p != Training && p != Image && p != Launch {
 				t.Errorf("%s: no profile %q", r.Fact, p)
@@ -56,8 +48,6 @@ func TestRequired(t *testing.T) {
 		}
 	}
 	for name := range requirements {
-		if !used[name] {
-			t.Errorf("no row uses %s", name)
-		}
+		expect.That(t, used[name], "no row uses %s", name)
 	}
 }

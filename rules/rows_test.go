@@ -8,6 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // rowsOf are the ids of rows that a module names, with their places: in logs.by_id["id"],
@@ -85,9 +86,7 @@ func TestRowsExist(t *testing.T) {
 			}
 		}
 	}
-	if named < 200 || events < 20 {
-		t.Errorf("only %d rows are named, %d of them of events", named, events)
-	}
+	expect.That(t, named >= 200 && events >= 20, "only %d rows are named, %d of them of events", named, events)
 }
 
 // TestFaultsInLog checks that amd-gpu-fault names each row of which it tells, so that what
@@ -101,11 +100,7 @@ func TestFaultsInLog(t *testing.T) {
 			continue
 		}
 		told++
-		if named[row.ID] == nil {
-			t.Errorf("%s is told by amd-gpu-fault, and is not in faults_in_log", row.ID)
-		}
+		expect.That(t, named[row.ID] != nil, "%s is told by amd-gpu-fault, and is not in faults_in_log", row.ID)
 	}
-	if told == 0 {
-		t.Error("it tells of none")
-	}
+	expect.That(t, told != 0, "it tells of none")
 }

@@ -11,6 +11,7 @@ import (
 	jsonschemavalidate "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -30,9 +31,7 @@ func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := &jsonschema.Reflector{Anonymous: true, ExpandedStruct: true, DoNotReference: true}
 	t.Chdir("..") // AddGoComments joins the folder to the module's path.
-	if err := r.AddGoComments("github.com/gpudoctor/gpudoctor", "./checks", jsonschema.WithFullComment()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.AddGoComments("github.com/gpudoctor/gpudoctor", "./checks", jsonschema.WithFullComment()))
 	t.Chdir("rules")
 	schema := r.Reflect(&facts.Facts{})
 	schema.Title = "gpudoctor facts"
@@ -41,9 +40,7 @@ func generateSchema(t *testing.T) []byte {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(schema); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, enc.Encode(schema))
 	return out.Bytes()
 }
 
@@ -69,20 +66,12 @@ func allowNull(s *jsonschema.Schema) {
 // TestSchemaTakesFacts checks that the schema accepts what the Go types write
 // and refuses what they do not know.
 func TestSchemaTakesFacts(t *testing.T) {
-	raw, err := readSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(readSchema())(t)
 	c := jsonschemavalidate.NewCompiler()
-	if err := c.AddResource(schemaFile, raw); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.AddResource(schemaFile, raw))
+	schema := expect.Value(c.Compile(schemaFile))(t)
 	node := 1
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		facts string
 		valid bool
 	}{
@@ -91,26 +80,19 @@ func TestSchemaTakesFacts(t *testing.T) {
 		"list":          {facts: mustJSON(t, facts.Facts{PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{{NUMANode: &node}}}}), valid: true},
 		"unknown field": {facts: `{"schema": "gpudoctor.facts/v1", "phase": "full moon"}`},
 		"wrong type":    {facts: `{"schema": "gpudoctor.facts/v1", "host": {"root": "yes"}}`},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			doc, err := jsonschemavalidate.UnmarshalJSON(strings.NewReader(tt.facts))
 			if err != nil {
 				t.Fatal(err)
 			}
 			err = schema.Validate(doc)
-			if (err == nil) != tt.valid {
-				t.Errorf("Validate(%s) = %v, want valid = %v", tt.facts, err, tt.valid)
-			}
+			expect.That(t, (err == nil) == tt.valid, "Validate(%s) = %v, want valid = %v", tt.facts, err, tt.valid)
 		})
 	}
 }
 
 func mustJSON(t *testing.T, v any) string {
 	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(expect.Value(json.Marshal(v))(t))
 }

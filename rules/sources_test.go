@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // shownBy says which GPUs each source shows.
@@ -125,11 +126,7 @@ func TestSourcesOfGPUs(t *testing.T) {
 	set := compiledSet(t)
 	judged := []string{"gpu-missing", "gpu-fault", "amd-gpu-fault", "gpu-visibility"}
 	verdict := func(f *facts.Facts) *Verdict {
-		v, err := set.Evaluate(t.Context(), f, Options{Only: judged})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return expect.Value(set.Evaluate(t.Context(), f, Options{Only: judged}))(t)
 	}
 	// found are the findings that name a GPU, or all that CUDA lacks.
 	found := func(v *Verdict, address, source string) bool {
@@ -167,9 +164,7 @@ func TestSourcesOfGPUs(t *testing.T) {
 					got := verdict(v.machine(s))
 					combinations++
 					for _, i := range lacks {
-						if found(got, addressOf(i), names[source]) == silent {
-							t.Errorf("%s: %v", where, got.Findings)
-						}
+						expect.That(t, found(got, addressOf(i), names[source]) != silent, "%s: %v", where, got.Findings)
 					}
 					for name, unknown := range unread {
 						f := v.machine(s)

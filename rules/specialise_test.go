@@ -14,6 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
@@ -22,35 +23,20 @@ import (
 // taken for that of its rules.
 func compiledSet(tb testing.TB) *Set {
 	tb.Helper()
-	s, err := compiledOnce()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return expect.Value(compiledOnce())(tb)
 }
 
 // loaded are the built-in rules, compiled for no facts yet.
 func loaded(tb testing.TB) *Set {
 	tb.Helper()
-	s, err := Load()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return expect.Value(Load())(tb)
 }
 
 // wholeSet are the built-in rules, all of them parsed.
 func wholeSet(tb testing.TB) *Set {
 	tb.Helper()
-	files, err := regoFiles(Files)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s, err := load(files, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	files := expect.Value(regoFiles(Files))(tb)
+	return expect.Value(load(files, nil))(tb)
 }
 
 // TestBuiltin checks that what is read of the built-in rules before they are parsed is what they say, and that
@@ -106,16 +92,11 @@ func TestSpecialised(t *testing.T) {
 	t.Parallel()
 	whole := compiledSet(t)
 	ofProfile, withoutTexts := loaded(t), loaded(t)
-	if err := errors.Join(ofProfile.Compile(Training), withoutTexts.Compile(Training, TextSections...)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(ofProfile.Compile(Training), withoutTexts.Compile(Training, TextSections...)))
 	if n := len(ofProfile.ready[0].compiler.Modules); n >= len(whole.ready[0].modules) {
 		t.Errorf("the profile needs %d of %d modules", n, len(whole.ready[0].modules))
 	}
-	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	every, compared, kinds, try := 211, 0, 0, night.Every(8)
 	for i, c := range cases {
 		if i%3 > 0 || !try() {
@@ -132,15 +113,9 @@ func TestSpecialised(t *testing.T) {
 			}
 		}
 		for i, f := range all {
-			want, err := whole.Evaluate(t.Context(), f, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := expect.Value(whole.Evaluate(t.Context(), f, Options{}))(t)
 			lean := []*Set{loaded(t), ofProfile, withoutTexts}[compared%3]
-			got, err := lean.Evaluate(t.Context(), f, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(lean.Evaluate(t.Context(), f, Options{}))(t)
 			if diff := cmp.Diff(said(t, want), said(t, got)); diff != "" {
 				t.Fatalf("case %s, facts %d, comparison %d (-all rules +some):\n%s", c.Name, i, compared, diff)
 			}
@@ -153,14 +128,9 @@ func TestSpecialised(t *testing.T) {
 // said is a verdict as a document.
 func said(t *testing.T, v *Verdict) any {
 	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(v))(t)
 	var document any
-	if err := json.Unmarshal(raw, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(raw, &document))
 	return document
 }
 
@@ -174,16 +144,10 @@ func TestPackageAsValue(t *testing.T) {
 			"t.rego":     "package gpudoctor.rules.t\nimport data.gpudoctor.lib.other\nfindings contains x if x := " + use,
 			"other.rego": "package gpudoctor.lib.other\none := 1\ntwo := 2",
 		} {
-			m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			modules[name] = m
+			modules[name] = expect.Value(ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1}))(t)
 		}
 		kept := reach.Specialised(modules, setsOf([]Rule{{ID: "t", File: "t.rego"}}, packagesOf(modules)), reach.Anything)
-		if got := len(kept["other.rego"].Rules); got != want {
-			t.Errorf("%s keeps %d rules of the package, want %d", use, got, want)
-		}
+		expect.Equal(t, want, len(kept["other.rego"].Rules), "%s keeps", use)
 	}
 }
 
@@ -191,13 +155,10 @@ func TestPackageAsValue(t *testing.T) {
 // what never holds, the shapes do not follow so far: "not", patterns, places in arrays.
 func TestShapes(t *testing.T) {
 	t.Parallel()
-	input, err := ast.InterfaceToValue(map[string]any{
+	input := expect.Value(ast.InterfaceToValue(map[string]any{
 		"gpus": []any{map[string]any{"vendor": "nvidia", "n": 1}, map[string]any{"vendor": "amd"}}, "none": []any{}, "text": "abc",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shapes := map[bool][]string{
+	}))(t)
+	for want, bodies := range map[bool][]string{
 		true: {
 			`input.gpus[_].vendor == "amd"`,
 			`some g in input.gpus; g.vendor != "intel"`,
@@ -278,12 +239,9 @@ func TestShapes(t *testing.T) {
 			`default_one == 5`,
 			`chain == "first"`,
 		},
-	}
-	for want, bodies := range shapes {
+	} {
 		for _, body := range bodies {
-			if got := mayHoldIn(t, body, input); got != want {
-				t.Errorf("%s may hold: %t, want %t", body, got, want)
-			}
+			expect.Equal(t, want, mayHoldIn(t, body, input), "%s may hold", body)
 		}
 	}
 }
@@ -328,9 +286,7 @@ tested if {
 	`+body+`
 }
 `, ast.ParserOptions{RegoVersion: ast.RegoV1})
-	if err != nil {
-		t.Fatalf("%s: %v", body, err)
-	}
+	expect.Must(t, err == nil, "%s: %v", body, err)
 	r := reach.New(map[string]*ast.Module{"t.rego": m}, reach.ValuesOf(input))
 	return !r.Rule(reach.Global{Package: "gpudoctor.rules.t", Name: "tested"}).None()
 }

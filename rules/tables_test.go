@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
@@ -23,17 +24,9 @@ func TestPolicyReadsTables(t *testing.T) {
 		finds(`"params": {"xids": count(data.tables.xids.xids)}`):                   true,
 		finds(`"params": {"xids": data.tables.xids.nothing}`):                       false,
 	} {
-		s, err := policyOf(t, map[string]string{"own.rego": ruleText("own", high, body)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := s.Evaluate(t.Context(), &facts.Facts{}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := len(v.Findings) == 1; got != want {
-			t.Errorf("%s: findings %v, want some: %v", body, v.Findings, want)
-		}
+		s := expect.Value(policyOf(t, map[string]string{"own.rego": ruleText("own", high, body)}))(t)
+		v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
+		expect.That(t, (len(v.Findings) == 1) == want, "%s: findings %v, want some: %v", body, v.Findings, want)
 	}
 }
 
@@ -52,10 +45,7 @@ func TestSpecialisedByTable(t *testing.T) {
 		"data.tables.xids.actions.reset[_] == \"pray\"":   false,
 		"data.tables[input.class]":                        true,
 	} {
-		m, err := ast.ParseModuleWithOpts("t.rego", "package gpudoctor.rules.t\nimport data.tables.xids\nfindings contains true if { "+body+" }", ast.ParserOptions{RegoVersion: ast.RegoV1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Value(ast.ParseModuleWithOpts("t.rego", "package gpudoctor.rules.t\nimport data.tables.xids\nfindings contains true if { "+body+" }", ast.ParserOptions{RegoVersion: ast.RegoV1}))(t)
 		modules := map[string]*ast.Module{"t.rego": m}
 		kept := reach.Specialised(modules, setsOf([]Rule{{ID: "t", File: "t.rego"}}, packagesOf(modules)), reach.Anything)["t.rego"].Rules
 		if got := len(kept) == 1 && !kept[0].Head.Assign; got != want {
@@ -68,10 +58,7 @@ func TestSpecialisedByTable(t *testing.T) {
 // table has them all, so that the documentation of the rule names them.
 func TestTableRemedies(t *testing.T) {
 	t.Parallel()
-	s, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(Load())(t)
 	all := map[string][]string{} // By rule.
 	name := func(rule string, remedies []string) { all[rule] = append(all[rule], remedies...) }
 	for _, x := range data.XIDs().XIDs {
@@ -107,14 +94,10 @@ func TestTableRemedies(t *testing.T) {
 	}
 	for id, remedies := range all {
 		rule, ok := s.Rule(id)
-		if !ok {
-			t.Errorf("no rule %s", id)
-		}
+		expect.That(t, ok, "no rule %s", id)
 		slices.Sort(remedies)
 		for _, remedy := range slices.Compact(remedies) {
-			if !slices.Contains(rule.Remedies, remedy) {
-				t.Errorf("%s: its table has the remedy %s, its metadata does not", id, remedy)
-			}
+			expect.That(t, slices.Contains(rule.Remedies, remedy), "%s: its table has the remedy %s, its metadata does not", id, remedy)
 		}
 	}
 }
@@ -150,14 +133,10 @@ func TestCircumstances(t *testing.T) {
 			}
 		}
 		for name := range can {
-			if !used[name] {
-				t.Errorf("%s: no row of the table names the circumstance %q", file, name)
-			}
+			expect.That(t, used[name], "%s: no row of the table names the circumstance %q", file, name)
 		}
 		for _, id := range names.messages {
-			if !messages[id] {
-				t.Errorf("the table of %s names the message %q, which the catalogue lacks", file, id)
-			}
+			expect.That(t, messages[id], "the table of %s names the message %q, which the catalogue lacks", file, id)
 		}
 	}
 }
@@ -172,10 +151,7 @@ var comparison = regexp.MustCompile(`^nccl(<|>=)[0-9.]+$`)
 // function holds is defined.
 func circumstancesOf(t *testing.T, file string) map[string]bool {
 	t.Helper()
-	text, err := fs.ReadFile(Files, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(fs.ReadFile(Files, file))(t)
 	modules, faults := parse(map[string][]byte{file: text}, false)
 	if len(faults) > 0 {
 		t.Fatal(faults)

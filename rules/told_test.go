@@ -15,19 +15,16 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // factsOfLine are the facts of a log of one line, an example of a row.
 func factsOfLine(t *testing.T, row, line string) *facts.Facts {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
-	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(line+"\n"), 0o600))
 	read, err := text.Read(t.Context(), []string{file}, text.Options{})
-	if err != nil {
-		t.Fatalf("%s: its example %q: %v", row, line, err)
-	}
+	expect.Must(t, err == nil, "%s: its example %q: %v", row, line, err)
 	return read.Facts
 }
 
@@ -62,10 +59,7 @@ func TestVerdicts(t *testing.T) {
 			f := factsOfLine(t, row.ID, example)
 			var got []Finding
 			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, message.IsCondition) {
-				verdict, err := set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				verdict := expect.Value(set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}}))(t)
 				got = verdict.Findings
 			} else {
 				got = set.told(hear(f.Logs, f.KernelLog), given(v, row.ID, v.When...))[v.Rule]
@@ -88,9 +82,7 @@ func TestVerdicts(t *testing.T) {
 			checkTold(t, said[0], got[at])
 		}
 	}
-	if tried == 0 {
-		t.Error("no row has a verdict")
-	}
+	expect.That(t, tried != 0, "no row has a verdict")
 }
 
 // TestVerdictsOfRoles checks that a message which says only of what kind a failure is, or
@@ -109,9 +101,7 @@ func TestVerdictsOfRoles(t *testing.T) {
 			t.Errorf("%s has the role %s, and its verdict is confirmed by nothing else", row.ID, row.Role)
 		}
 	}
-	if tried == 0 {
-		t.Error("no row of these roles has a verdict")
-	}
+	expect.That(t, tried != 0, "no row of these roles has a verdict")
 }
 
 // grades are all that a verdict may say.
@@ -148,12 +138,8 @@ func checkTold(t *testing.T, said utterance, got Finding) {
 	if strings.ContainsAny(text, "{}") || strings.Contains(got.Message, message.UnknownWords) {
 		t.Errorf("%s: the text has a gap: %s", said.ID, got.Message)
 	}
-	if got.Severity.Rank() == len(severities) {
-		t.Errorf("%s: the severity %q is none of %q", said.ID, got.Severity, severities)
-	}
-	if got.Confidence.Rank() == len(confidences) {
-		t.Errorf("%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
-	}
+	expect.That(t, got.Severity.Rank() != len(severities), "%s: the severity %q is none of %q", said.ID, got.Severity, severities)
+	expect.That(t, got.Confidence.Rank() != len(confidences), "%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
 	if (got.Order == nil) != (said.event != "") || len(got.Remedies) == 0 {
 		t.Errorf("%s: a finding without order or remedies: %+v", said.ID, got)
 	}
@@ -202,15 +188,11 @@ func TestToldConditions(t *testing.T) {
 			continue
 		}
 		for i, name := range v.When {
-			if f := told(slices.Delete(slices.Clone(v.When), i, i+1)...); len(f) > 0 {
-				t.Errorf("%s is told without %s", id, name)
-			}
+			expect.That(t, len(told(slices.Delete(slices.Clone(v.When), i, i+1)...)) == 0, "%s is told without %s", id, name)
 		}
 		for _, name := range v.Unless {
 			gaveWay++
-			if f := told(append(slices.Clone(v.When), name)...); len(f) > 0 {
-				t.Errorf("%s is told beside %s", id, name)
-			}
+			expect.That(t, len(told(append(slices.Clone(v.When), name)...)) == 0, "%s is told beside %s", id, name)
 		}
 		for i, c := range v.Grades {
 			graded++
@@ -225,9 +207,7 @@ func TestToldConditions(t *testing.T) {
 			checkTold(t, messages[id][0], f[0])
 		}
 	}
-	if gaveWay == 0 || graded == 0 {
-		t.Errorf("%d rows or conditions before which a verdict gives way, %d grades", gaveWay, graded)
-	}
+	expect.That(t, gaveWay != 0 && graded != 0, "%d rows or conditions before which a verdict gives way, %d grades", gaveWay, graded)
 }
 
 // TestToldAlso checks that the facts of a condition that is also shown are evidence where
@@ -254,9 +234,7 @@ func TestToldAlso(t *testing.T) {
 			}
 		}
 	}
-	if tried == 0 {
-		t.Error("no verdict shows a condition")
-	}
+	expect.That(t, tried != 0, "no verdict shows a condition")
 }
 
 // TestToldParams checks that a list of a parameter is of all messages, each value once.
@@ -270,9 +248,7 @@ func TestToldParams(t *testing.T) {
 		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
 	}}, nil)
 	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
-	if got := fmt.Sprint(f.Params["nodes"]); got != "[/dev/nvidia0 /dev/nvidia1]" {
-		t.Errorf("nodes: %s", got)
-	}
+	expect.Equal(t, "[/dev/nvidia0 /dev/nvidia1]", fmt.Sprint(f.Params["nodes"]), "nodes")
 }
 
 // TestToldConstantParams checks that a list of a parameter may hold constants.
@@ -281,9 +257,7 @@ func TestToldConstantParams(t *testing.T) {
 	const row = "ucx-no-transports"
 	messages := heardOf(row, "said first", "said later")
 	f := compiledSet(t).told(messages, given(message.Verdicts()[row], row))["env-misconfig"][0]
-	if got := fmt.Sprint(f.Params["variables"]); got != "[UCX_TLS UCX_NET_DEVICES]" {
-		t.Errorf("variables: %s", got)
-	}
+	expect.Equal(t, "[UCX_TLS UCX_NET_DEVICES]", fmt.Sprint(f.Params["variables"]), "variables")
 }
 
 // TestConditionNames checks that every name that a verdict uses is a row of the catalogue
@@ -311,9 +285,7 @@ func TestConditionNames(t *testing.T) {
 				written, _ := key.Elem(0).Value.(ast.String)
 				name = string(written)
 			}
-			if name == "" {
-				t.Errorf("%s: the name of a condition is to be written out", rule.Location)
-			}
+			expect.That(t, name != "", "%s: the name of a condition is to be written out", rule.Location)
 			if other := files[name]; other != "" && other != file {
 				t.Errorf("%s is defined in %s and in %s", name, other, file)
 			}
@@ -329,15 +301,11 @@ func TestConditionNames(t *testing.T) {
 		names, values := v.Conditions()
 		for _, name := range names {
 			used["holds"][name] = true
-			if !defined["holds"][name] {
-				t.Errorf("%s: no condition %s in %s", id, name, where)
-			}
+			expect.That(t, defined["holds"][name], "%s: no condition %s in %s", id, name, where)
 		}
 		for _, name := range values {
 			used["values"][name] = true
-			if !defined["values"][name] {
-				t.Errorf("%s: no value %s in %s", id, name, where)
-			}
+			expect.That(t, defined["values"][name], "%s: no value %s in %s", id, name, where)
 		}
 		others := slices.Concat(v.When, v.Unless, v.Also)
 		for _, c := range v.Grades {
@@ -350,15 +318,11 @@ func TestConditionNames(t *testing.T) {
 		}
 	}
 	for name := range defined["shown"] {
-		if !defined["holds"][name] {
-			t.Errorf("%s: %s is shown and is no condition", where, name)
-		}
+		expect.That(t, defined["holds"][name], "%s: %s is shown and is no condition", where, name)
 	}
 	for set, names := range used {
 		for name := range defined[set] {
-			if !names[name] {
-				t.Errorf("%s: no verdict uses %s", where, name)
-			}
+			expect.That(t, names[name], "%s: no verdict uses %s", where, name)
 		}
 	}
 }
@@ -403,9 +367,7 @@ func TestFailedConditions(t *testing.T) {
 			untold++
 		}
 	}
-	if untold == 0 {
-		t.Error("no verdict waits for a condition")
-	}
+	expect.That(t, untold != 0, "no verdict waits for a condition")
 }
 
 // TestToldSubjects checks that there is a finding for each GPU where the subject has a place,

@@ -8,20 +8,15 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // TestWho checks that a rule names the process that said a message as a verdict of the
 // catalogue does, whatever the line tells of it.
 func TestWho(t *testing.T) {
-	text, err := fs.ReadFile(Files, "lib/logs.rego")
-	if err != nil {
-		t.Fatal(err)
-	}
-	query, err := rego.New(rego.Query("name := data.gpudoctor.lib.logs.who(input)"), rego.Module("logs.rego", string(text))).PrepareForEval(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(fs.ReadFile(Files, "lib/logs.rego"))(t)
+	query := expect.Value(rego.New(rego.Query("name := data.gpudoctor.lib.logs.who(input)"), rego.Module("logs.rego", string(text))).PrepareForEval(t.Context()))(t)
 	zero, three := 0, 3
 	numbers := []*int{nil, &zero, &three}
 	for _, host := range []string{"", "node7"} {
@@ -29,14 +24,9 @@ func TestWho(t *testing.T) {
 			for _, rank := range numbers {
 				for _, device := range numbers {
 					m := &facts.Message{Host: host, PID: pid, Rank: rank, Device: device}
-					input, err := tables.ValueOf(m)
-					if err != nil {
-						t.Fatal(err)
-					}
+					input := expect.Value(tables.ValueOf(m))(t)
 					answer, err := query.Eval(t.Context(), rego.EvalParsedInput(input))
-					if err != nil || len(answer) != 1 {
-						t.Fatalf("%v is named %v: %v", input, answer, err)
-					}
+					expect.Must(t, err == nil && len(answer) == 1, "%v is named %v: %v", input, answer, err)
 					if got, want := answer[0].Bindings["name"], message.Fill("{who}", m, &message.Said{}); got != want {
 						t.Errorf("%v is %q in Rego and %q in Go", input, got, want)
 					}

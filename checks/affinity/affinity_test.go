@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func nic(gpu, to, path string) facts.Pair {
@@ -55,9 +54,7 @@ func TestOf(t *testing.T) {
 			NICs: []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "SYS", GBps: 63}},
 		},
 	}
-	if diff := cmp.Diff(want, affinity.Of(f)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, affinity.Of(f), "it")
 	if got := affinity.Of(&facts.Facts{}); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
@@ -85,9 +82,7 @@ func TestPathTo(t *testing.T) {
 		if p := affinity.PathTo(f, tt.gpu, tt.device); p != nil {
 			got = p.Path
 		}
-		if got != tt.want {
-			t.Errorf("%s to %s: %s, want %s", tt.gpu, tt.device, got, tt.want)
-		}
+		expect.Equal(t, tt.want, got, "%s to %s", tt.gpu, tt.device)
 	}
 	f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: "0002:19:00.0"})
 	if p := affinity.PathTo(f, "0000:19:00.0", "mlx5_bond_0"); p != nil {
@@ -110,9 +105,7 @@ func TestPortRate(t *testing.T) {
 		{"mlx5_9", 1, "0 "},
 	} {
 		rate, basis := affinity.PortRate(f, tt.device, tt.pairs)
-		if got := fmt.Sprint(rate, " ", basis); got != tt.want {
-			t.Errorf("%s with %d queue pairs: %s, want %s", tt.device, tt.pairs, got, tt.want)
-		}
+		expect.Equal(t, tt.want, fmt.Sprint(rate, " ", basis), "%s with %d queue pairs", tt.device, tt.pairs)
 	}
 	if rate, _ := affinity.PortRate(&facts.Facts{}, "mlx5_0", 1); rate != 0 {
 		t.Errorf("of nothing: %v", rate)
@@ -153,8 +146,6 @@ func TestUplink(t *testing.T) {
 		{nil, ""},
 		{[]string{""}, ""},
 	} {
-		if got := affinity.Uplink(tt.bases); got != tt.want {
-			t.Errorf("%q: %q, want %q", tt.bases, got, tt.want)
-		}
+		expect.Equal(t, tt.want, affinity.Uplink(tt.bases), "%q", tt.bases)
 	}
 }

@@ -3,12 +3,11 @@ package container
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // attempted is a machine that recorded an answer.
@@ -26,20 +25,14 @@ func TestAttempts(t *testing.T) {
 		attempt.Connection:   {Outcome: attempt.OK, Interface: "eth0", Address: "10.0.0.5"},
 	}}).build())
 	c := got.Container
-	if c.GetMempolicy != "SIGSYS" || c.Mlock != "ok" {
-		t.Errorf("got %q and %q", c.GetMempolicy, c.Mlock)
-	}
+	expect.That(t, c.GetMempolicy == "SIGSYS" && c.Mlock == "ok", "got %q and %q", c.GetMempolicy, c.Mlock)
 	want := &facts.Attempts{
 		LockedMemory: &facts.Attempt{Outcome: "ok", Bytes: 64 << 20},
 		SetMempolicy: &facts.Attempt{Outcome: "ok"}, Mbind: &facts.Attempt{Outcome: "refused", Call: "mbind", Errno: "EPERM"}, MovePages: &facts.Attempt{Outcome: "ok"},
 		Connection: &facts.Attempt{Outcome: "ok", Interface: "eth0", Address: "10.0.0.5"},
 	}
-	if diff := cmp.Diff(want, c.Attempts); diff != "" {
-		t.Errorf("attempts (-want +got):\n%s", diff)
-	}
-	if reason := reasonOf(got, "attempts.shared_memory"); reason != "only 5 KiB are free" {
-		t.Errorf("shared memory is unknown because of %q", reason)
-	}
+	expect.NoDiff(t, want, c.Attempts, "attempts")
+	expect.Equal(t, "only 5 KiB are free", reasonOf(got, "attempts.shared_memory"), "shared memory is unknown because of")
 }
 
 // reasonOf is why a fact is not known.
@@ -88,9 +81,7 @@ func TestAttemptsAreUntrusted(t *testing.T) {
 			t.Errorf("%s: get_mempolicy is unknown without a reason", name)
 		}
 		if c.Attempts == nil {
-			if reasonOf(got, "attempts") == "" {
-				t.Errorf("%s: nothing was tried, without a reason", name)
-			}
+			expect.That(t, reasonOf(got, "attempts") != "", "%s: nothing was tried, without a reason", name)
 			continue
 		}
 		if c.Attempts.Mbind != nil || c.Attempts.LockedMemory != nil || reasonOf(got, "attempts.mbind") == "" || reasonOf(got, "attempts.locked_memory") == "" {

@@ -3,17 +3,17 @@ package container
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/system"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // aMachine builds a machine from its parts: files, links and answers.
@@ -130,167 +130,75 @@ func TestContainerDocker(t *testing.T) {
 		PrivatePID:   new(true),
 		PrivateUser:  new(false),
 	}
-	if diff := cmp.Diff(want, got.Container); diff != "" {
-		t.Errorf("container (-want +got):\n%s", diff)
-	}
-	if len(got.Unknown) > 0 {
-		t.Errorf("unknown: got %v, want nothing", got.Unknown)
-	}
+	expect.NoDiff(t, want, got.Container, "container")
+	expect.Len(t, 0, got.Unknown, "unknown")
 }
 
 func TestContainerInside(t *testing.T) {
-	overlay := "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/x,upperdir=/y\n"
-	tests := []struct {
-		name    string
-		m       aMachine
-		want    *bool
-		runtime string
+	const (
+		overlay    = "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/x,upperdir=/y\n"
+		containers = "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containers/storage/overlay/l/A\n"
+		kubelet    = "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/1/fs\n" +
+			"2 1 8:1 /var/lib/kubelet/pods/1/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"
+		nerdctl = "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/9/fs\n" +
+			"2 1 8:1 /var/lib/nerdctl/1935db59/containers/default/abc/resolv.conf /etc/resolv.conf rw - ext4 /dev/sda1 rw\n"
+		enroot    = "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/run/enroot/user-1000/pyxis_7/lower\n"
+		cgroup    = "/proc/self/cgroup"
+		slurmStep = "0::/system.slice/slurmstepd.scope/job_7/step_0"
+	)
+	type (
+		files   map[string]string
+		environ []string
+	)
+	for _, tt := range []struct {
+		name       string
+		mounts     string
+		namespaces map[string]string
+		files      files
+		environ    environ
+		want       string // Whether it is inside, and the runtime.
 	}{
-		{"a host", aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts}, links: ownNamespaces}, new(false), ""},
-		{
-			"a virtual machine whose disk was made of an image",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/.dockerenv": ""}, links: ownNamespaces},
-			new(false), "",
-		},
-		{"nothing can be read", aMachine{}, nil, ""},
-		{
-			"layers in the initial namespaces: a live system, or a privileged container",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay}, links: ownNamespaces},
-			nil, "",
-		},
-		{
-			"layers and namespaces of its own",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay}, links: newNamespaces},
-			new(true), "other",
-		},
-		{
-			"namespaces of its own on a plain disk",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts}, links: newNamespaces},
-			nil, "",
-		},
-		{
-			"podman",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay, "/run/.containerenv": ""}, links: newNamespaces},
-			new(true), "podman",
-		},
-		{
-			"podman by its variable",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts}, links: ownNamespaces, answers: map[string]any{machine.AskEnviron: []string{"container=podman"}}},
-			new(true), "podman",
-		},
-		{
-			"a pod on containerd that shares the host's namespaces",
-			aMachine{
-				files: map[string]string{
-					"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/1/fs\n" +
-						"2 1 8:1 /var/lib/kubelet/pods/1/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n",
-				}, links: ownNamespaces,
-			},
-			new(true), "kubernetes",
-		},
-		{
-			"apptainer, which shares the host's namespaces",
-			aMachine{
-				files:   map[string]string{"/proc/self/mountinfo": overlay, "/.singularity.d/runscript": ""},
-				links:   ownNamespaces,
-				answers: map[string]any{machine.AskEnviron: []string{"APPTAINER_CONTAINER=/x.sif"}},
-			},
-			new(true), "apptainer",
-		},
-		{
-			"enroot settings on a host are no container",
-			aMachine{
-				files: map[string]string{"/proc/self/mountinfo": hostMounts}, links: ownNamespaces,
-				answers: map[string]any{machine.AskEnviron: []string{"ENROOT_CACHE_PATH=/x"}},
-			},
-			new(false), "",
-		},
-		{
-			"version 1 control groups",
-			aMachine{files: map[string]string{"/proc/self/cgroup": "4:memory:/kubepods/burstable/pod1/abc\n"}},
-			new(true), "kubernetes",
-		},
-		{
-			"the daemon of docker is no container",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/proc/self/cgroup": "0::/system.slice/docker.service\n"}, links: ownNamespaces},
-			new(false), "",
-		},
-		{
-			"nerdctl",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/9/fs\n" +
-				"2 1 8:1 /var/lib/nerdctl/1935db59/containers/default/abc/resolv.conf /etc/resolv.conf rw - ext4 /dev/sda1 rw\n"}, links: newNamespaces},
-			new(true), "containerd",
-		},
-		{
-			"a pod of CRI-O",
-			aMachine{files: map[string]string{
-				"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containers/storage/overlay/l/A\n",
-				"/proc/self/cgroup":    "0::/kubepods.slice/kubepods-pod1.slice/crio-abc.scope\n",
-			}, links: newNamespaces},
-			new(true), "kubernetes",
-		},
-		{
-			"CRI-O without Kubernetes",
-			aMachine{files: map[string]string{
-				"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containers/storage/overlay/l/A\n",
-				"/proc/1/cgroup":       "0::/system.slice/crio-abc.scope\n",
-			}, links: newNamespaces},
-			new(true), "crio",
-		},
-		{
-			"Enroot by Pyxis",
-			aMachine{
-				files: map[string]string{
-					"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/run/enroot/user-1000/pyxis_7/lower\n",
-					"/proc/self/cgroup":    "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n",
-				},
-				links: ownNamespaces, answers: map[string]any{machine.AskEnviron: []string{"ENROOT_VERSION=3.5", "SLURM_JOB_ID=7"}},
-			},
-			new(true), "enroot",
-		},
-		{
-			"systemd-nspawn that booted",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/run/systemd/container": "systemd-nspawn\n"}, links: newNamespaces},
-			new(true), "systemd-nspawn",
-		},
-		{
-			"a disk that was made from an image",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/run/systemd/container": "docker\n", "/.dockerenv": ""}, links: ownNamespaces},
-			new(false), "",
-		},
-		{
-			"LXC by its manager",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/run/host/container-manager": "lxc"}, links: newNamespaces},
-			new(true), "lxc",
-		},
-		{
-			"a manager that nobody knows",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/run/systemd/container": "ship\n"}, links: newNamespaces},
-			new(true), "other",
-		},
-		{
-			"a job of Slurm on a host",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/proc/self/cgroup": "0::/system.slice/slurmstepd.scope/job_7/step_0\n"}, links: ownNamespaces},
-			new(false), "",
-		},
-		{
-			"gVisor under docker",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay, "/.dockerenv": "", "/proc/version": system.EmulatedKernel}},
-			new(true), "gvisor",
-		},
-	}
-	for _, tt := range tests {
+		{"a host", hostMounts, ownNamespaces, nil, nil, "no"},
+		{"nothing can be read", "", nil, nil, nil, "not known"},
+		{"a virtual machine whose disk was made of an image", hostMounts, ownNamespaces, files{"/.dockerenv": ""}, nil, "no"},
+		{"layers in the initial namespaces: a live system or privileged container", overlay, ownNamespaces, nil, nil, "not known"},
+		{"layers and namespaces of its own", overlay, newNamespaces, nil, nil, "yes, other"},
+		{"namespaces of its own on a plain disk", hostMounts, newNamespaces, nil, nil, "not known"},
+		{"podman", overlay, newNamespaces, files{"/run/.containerenv": ""}, nil, "yes, podman"},
+		{"podman by its variable", hostMounts, ownNamespaces, nil, environ{"container=podman"}, "yes, podman"},
+		{"a pod on containerd that shares the host's namespaces", kubelet, ownNamespaces, nil, nil, "yes, kubernetes"},
+		{"apptainer, which shares the host's namespaces", overlay, ownNamespaces, files{"/.singularity.d/runscript": ""}, environ{"APPTAINER_CONTAINER=/x.sif"}, "yes, apptainer"},
+		{"enroot settings on a host are no container", hostMounts, ownNamespaces, nil, environ{"ENROOT_CACHE_PATH=/x"}, "no"},
+		{"version 1 control groups", "", nil, files{cgroup: "4:memory:/kubepods/burstable/pod1/abc\n"}, nil, "yes, kubernetes"},
+		{"the daemon of docker is no container", hostMounts, ownNamespaces, files{cgroup: "0::/system.slice/docker.service\n"}, nil, "no"},
+		{"nerdctl", nerdctl, newNamespaces, nil, nil, "yes, containerd"},
+		{"a pod of CRI-O", containers, newNamespaces, files{cgroup: "0::/kubepods.slice/kubepods-pod1.slice/crio-abc.scope\n"}, nil, "yes, kubernetes"},
+		{"CRI-O without Kubernetes", containers, newNamespaces, files{"/proc/1/cgroup": "0::/system.slice/crio-abc.scope\n"}, nil, "yes, crio"},
+		{"Enroot by Pyxis", enroot, ownNamespaces, files{cgroup: slurmStep + "/user/task_0\n"}, environ{"ENROOT_VERSION=3.5", "SLURM_JOB_ID=7"}, "yes, enroot"},
+		{"systemd-nspawn that booted", hostMounts, newNamespaces, files{"/run/systemd/container": "systemd-nspawn\n"}, nil, "yes, systemd-nspawn"},
+		{"a disk that was made from an image", hostMounts, ownNamespaces, files{"/run/systemd/container": "docker\n", "/.dockerenv": ""}, nil, "no"},
+		{"LXC by its manager", hostMounts, newNamespaces, files{"/run/host/container-manager": "lxc"}, nil, "yes, lxc"},
+		{"a manager that nobody knows", hostMounts, newNamespaces, files{"/run/systemd/container": "ship\n"}, nil, "yes, other"},
+		{"a job of Slurm on a host", hostMounts, ownNamespaces, files{cgroup: slurmStep + "\n"}, nil, "no"},
+		{"gVisor under docker", overlay, nil, files{"/.dockerenv": "", "/proc/version": system.EmulatedKernel}, nil, "yes, gvisor"},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := checktest.One(t, Check, tt.m.build())
-			if diff := cmp.Diff(tt.want, got.Container.Inside); diff != "" {
-				t.Errorf("inside (-want +got):\n%s", diff)
+			m := aMachine{files: map[string]string{}, links: tt.namespaces}
+			maps.Copy(m.files, tt.files)
+			if tt.mounts != "" {
+				m.files["/proc/self/mountinfo"] = tt.mounts
 			}
-			if got.Container.Runtime != tt.runtime {
-				t.Errorf("runtime %q, want %q", got.Container.Runtime, tt.runtime)
+			if tt.environ != nil {
+				m.answers = map[string]any{machine.AskEnviron: []string(tt.environ)}
 			}
-			if noted := strings.Contains(factsOf(got.Unknown), " inside "); noted != (tt.want == nil) {
-				t.Errorf("unknown facts %q: inside among them %t, want %t", factsOf(got.Unknown), noted, tt.want == nil)
+			found := checktest.One(t, Check, m.build())
+			got := "not known"
+			if inside := found.Container.Inside; inside != nil {
+				got = map[bool]string{true: "yes, ", false: "no"}[*inside]
 			}
+			expect.Equal(t, tt.want, got+found.Container.Runtime, "inside")
+			unknown := factsOf(found.Unknown)
+			expect.Equal(t, tt.want == "not known", strings.Contains(unknown, " inside "), "inside is among the unknown facts %q", unknown)
 		})
 	}
 }
@@ -312,13 +220,9 @@ func TestContainerUnreadable(t *testing.T) {
 	m.AddError("/proc/driver/nvidia/gpus", fs.ErrPermission)
 	m.AnswerError(machine.AskLimits, errors.New("no limits"))
 	got := checktest.One(t, Check, &m)
-	if diff := cmp.Diff(&facts.ContainerFacts{}, got.Container); diff != "" {
-		t.Errorf("container (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, &facts.ContainerFacts{}, got.Container, "container")
 	want := " shm private_ipc private_pid private_user capabilities seccomp memlock_soft_bytes get_mempolicy pci_visible device_nodes driver_devices inside "
-	if paths := factsOf(got.Unknown); paths != want {
-		t.Errorf("unknown facts %q, want %q", paths, want)
-	}
+	expect.Equal(t, want, factsOf(got.Unknown), "unknown facts")
 }
 
 func TestContainerMissingMounts(t *testing.T) {
@@ -332,9 +236,7 @@ func TestContainerMissingMounts(t *testing.T) {
 		SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false),
 		PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("container (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "container")
 }
 
 func TestContainerGroups(t *testing.T) {
@@ -346,27 +248,20 @@ func TestContainerGroups(t *testing.T) {
 		"/sys/fs/cgroup/pids.max":       "2048\n",
 		"/sys/fs/cgroup/pids.current":   "12\n",
 	}}.build()).Container
-	if diff := cmp.Diff(&facts.GroupMemory{LimitBytes: 1 << 30, InUseBytes: 1 << 28}, got.Memory); diff != "" {
-		t.Errorf("memory (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(&facts.GroupTasks{Limit: 2048, Used: 12}, got.Tasks); diff != "" {
-		t.Errorf("tasks (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, &facts.GroupMemory{LimitBytes: 1 << 30, InUseBytes: 1 << 28}, got.Memory, "memory")
+	expect.NoDiff(t, &facts.GroupTasks{Limit: 2048, Used: 12}, got.Tasks, "tasks")
 }
 
 func TestCapabilityNames(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		mask uint64
 		want []string
 	}{
 		{0, []string{}},
 		{1 << 23, []string{"SYS_NICE"}},
 		{1<<14 | 1<<40 | 1<<41, []string{"IPC_LOCK", "CHECKPOINT_RESTORE", "CAP_41"}},
-	}
-	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, CapabilityNames(tt.mask)); diff != "" {
-			t.Errorf("%#x (-want +got):\n%s", tt.mask, diff)
-		}
+	} {
+		expect.NoDiff(t, tt.want, CapabilityNames(tt.mask), "%#x", tt.mask)
 	}
 }
 
@@ -375,9 +270,7 @@ func FuzzCgroup(f *testing.F) {
 	f.Add([]byte("::\n1:a,b:x\n0::/../..\n"))
 	f.Fuzz(func(t *testing.T, groups []byte) {
 		for _, group := range parseCgroup(groups) {
-			if !path.IsAbs(group) || path.Clean(group) != group {
-				t.Errorf("group %q", group)
-			}
+			expect.That(t, path.IsAbs(group) && path.Clean(group) == group, "group %q", group)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -35,13 +36,9 @@ func TestNested(t *testing.T) {
 	for name, d := range map[string]time.Duration{
 		"Check": Check, "Start": Start, "Calls times Transfer": Calls * Transfer, "NVMLCall": NVMLCall, "File": File,
 	} {
-		if d >= within {
-			t.Errorf("%s is %s, which a command of %s does not have", name, d, Whole)
-		}
+		expect.That(t, d < within, "%s is %s, which a command of %s does not have", name, d, Whole)
 	}
-	if Kill+Judge >= Ending {
-		t.Errorf("%s are kept for the end, which takes %s", Ending, Kill+Judge)
-	}
+	expect.That(t, Kill+Judge < Ending, "%s are kept for the end, which takes %s", Ending, Kill+Judge)
 	for whole := Least; whole < time.Hour; whole += whole / 3 {
 		if w := Within(whole); w <= 0 || w >= whole {
 			t.Errorf("of %s %s are left", whole, w)

@@ -2,117 +2,89 @@ package env
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestEnvSources(t *testing.T) {
-	tests := []struct {
+	const home, system = "/home/ada/.nccl.conf", "/etc/nccl.conf"
+	type (
+		environ = []string
+		files   = map[string]string
+	)
+	for _, tt := range []struct {
 		name    string
-		environ []string
-		files   map[string]string
-		want    []facts.Variable
+		environ environ
+		files   files
+		want    string // Of each variable NAME=VALUE, its source and line, and a star where it is in force.
 		unknown []facts.Unknown
 	}{
+		{"nothing set", nil, nil, "", nil},
 		{
-			name: "nothing set",
-			want: []facts.Variable{},
+			"only names that steer communication",
+			environ{"HOME=/home/ada", "PATH=/bin", "NCCL_DEBUG=INFO", "LD_PRELOAD=", "FISH=1"},
+			nil,
+			"LD_PRELOAD= environment*, NCCL_DEBUG=INFO environment*", nil,
 		},
 		{
-			name:    "only names that steer communication",
-			environ: []string{"HOME=/home/ada", "PATH=/bin", "NCCL_DEBUG=INFO", "LD_PRELOAD=", "FISH=1"},
-			want: []facts.Variable{
-				{Name: "LD_PRELOAD", Source: "environment", Effective: true},
-				{Name: "NCCL_DEBUG", Value: "INFO", Source: "environment", Effective: true},
-			},
+			"the environment wins, then the home folder, then /etc",
+			environ{"HOME=/home/ada", "NCCL_P2P_DISABLE=0"},
+			files{home: "# mine\nNCCL_P2P_DISABLE=1\nNCCL_NVLS_ENABLE=0\n", system: "NCCL_NVLS_ENABLE=1\r\nNCCL_IB_HCA==mlx5_0\nTMPDIR=/tmp\n"},
+			"NCCL_IB_HCA==mlx5_0 /etc/nccl.conf:2*, NCCL_NVLS_ENABLE=1 /etc/nccl.conf:1, NCCL_NVLS_ENABLE=0 /home/ada/.nccl.conf:3*, " +
+				"NCCL_P2P_DISABLE=1 /home/ada/.nccl.conf:2, NCCL_P2P_DISABLE=0 environment*", nil,
 		},
 		{
-			name:    "the environment wins, then the home folder, then /etc",
-			environ: []string{"HOME=/home/ada", "NCCL_P2P_DISABLE=0"},
-			files: map[string]string{
-				"/home/ada/.nccl.conf": "# mine\nNCCL_P2P_DISABLE=1\nNCCL_NVLS_ENABLE=0\n",
-				"/etc/nccl.conf":       "NCCL_NVLS_ENABLE=1\r\nNCCL_IB_HCA==mlx5_0\nTMPDIR=/tmp\n",
-			},
-			want: []facts.Variable{
-				{Name: "NCCL_IB_HCA", Value: "=mlx5_0", Source: "/etc/nccl.conf", Line: 2, Effective: true},
-				{Name: "NCCL_NVLS_ENABLE", Value: "1", Source: "/etc/nccl.conf", Line: 1},
-				{Name: "NCCL_NVLS_ENABLE", Value: "0", Source: "/home/ada/.nccl.conf", Line: 3, Effective: true},
-				{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/home/ada/.nccl.conf", Line: 2},
-				{Name: "NCCL_P2P_DISABLE", Value: "0", Source: "environment", Effective: true},
-			},
+			"NCCL_CONF_FILE stands in for the file at home",
+			environ{"HOME=/home/ada", "NCCL_CONF_FILE=/srv/job.conf"},
+			files{home: "NCCL_DEBUG=INFO\n", "/srv/job.conf": "NCCL_DEBUG=WARN\nNCCL_DEBUG=TRACE\n"},
+			"NCCL_CONF_FILE=/srv/job.conf environment*, NCCL_DEBUG=WARN /srv/job.conf:1*, NCCL_DEBUG=TRACE /srv/job.conf:2", nil,
 		},
 		{
-			name:    "NCCL_CONF_FILE stands in for the file at home",
-			environ: []string{"HOME=/home/ada", "NCCL_CONF_FILE=/srv/job.conf"},
-			files: map[string]string{
-				"/home/ada/.nccl.conf": "NCCL_DEBUG=INFO\n",
-				"/srv/job.conf":        "NCCL_DEBUG=WARN\nNCCL_DEBUG=TRACE\n",
-			},
-			want: []facts.Variable{
-				{Name: "NCCL_CONF_FILE", Value: "/srv/job.conf", Source: "environment", Effective: true},
-				{Name: "NCCL_DEBUG", Value: "WARN", Source: "/srv/job.conf", Line: 1, Effective: true},
-				{Name: "NCCL_DEBUG", Value: "TRACE", Source: "/srv/job.conf", Line: 2},
-			},
-		},
-		{
-			name:    "NCCL_CONF_FILE that leads nowhere",
-			environ: []string{"NCCL_CONF_FILE=/srv/gone.conf"},
-			want: []facts.Variable{
-				{Name: "NCCL_CONF_FILE", Value: "/srv/gone.conf", Source: "environment", Effective: true},
-			},
-			unknown: []facts.Unknown{{
+			"NCCL_CONF_FILE that leads nowhere",
+			environ{"NCCL_CONF_FILE=/srv/gone.conf"},
+			nil, "NCCL_CONF_FILE=/srv/gone.conf environment*",
+			[]facts.Unknown{{
 				Section: "env", Fact: "variables", Reason: "NCCL_CONF_FILE names /srv/gone.conf, which does not exist",
 				Hint: "set NCCL_CONF_FILE to the absolute path of a readable file",
 			}},
 		},
 		{
-			name:    "NCCL and RCCL each take their own file",
-			environ: []string{"HOME=/root"},
-			files: map[string]string{
-				"/etc/nccl.conf": "NCCL_IB_TC=104\n",
-				"/etc/rccl.conf": "NCCL_IB_TC=106\n",
-			},
-			want: []facts.Variable{
-				{Name: "NCCL_IB_TC", Value: "104", Source: "/etc/nccl.conf", Line: 1, Effective: true},
-				{Name: "NCCL_IB_TC", Value: "106", Source: "/etc/rccl.conf", Line: 1, Effective: true},
-			},
+			"NCCL and RCCL each take their own file",
+			environ{"HOME=/root"},
+			files{system: "NCCL_IB_TC=104\n", "/etc/rccl.conf": "NCCL_IB_TC=106\n"},
+			"NCCL_IB_TC=104 /etc/nccl.conf:1*, NCCL_IB_TC=106 /etc/rccl.conf:1*", nil,
 		},
 		{
-			name: "the password file tells the home folder",
-			files: map[string]string{
-				"/etc/passwd":          "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n",
-				"/home/ada/.nccl.conf": "NCCL_DEBUG=INFO",
-			},
-			want: []facts.Variable{{Name: "NCCL_DEBUG", Value: "INFO", Source: "/home/ada/.nccl.conf", Line: 1, Effective: true}},
+			"the password file tells the home folder", nil,
+			files{"/etc/passwd": "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n", home: "NCCL_DEBUG=INFO"},
+			"NCCL_DEBUG=INFO /home/ada/.nccl.conf:1*", nil,
 		},
 		{
-			name: "lines that have no effect",
-			files: map[string]string{
-				"/etc/nccl.conf": "export NCCL_DEBUG=INFO\nNCCL_NET\n\n  # a comment\nNCCL_ALGO = Ring\nNCCL_PROTO=Simple\n",
-			},
-			want: []facts.Variable{{Name: "NCCL_PROTO", Value: "Simple", Source: "/etc/nccl.conf", Line: 6, Effective: true}},
-			unknown: []facts.Unknown{
+			"lines that have no effect", nil,
+			files{system: "export NCCL_DEBUG=INFO\nNCCL_NET\n\n  # a comment\nNCCL_ALGO = Ring\nNCCL_PROTO=Simple\n"},
+			"NCCL_PROTO=Simple /etc/nccl.conf:6*",
+			[]facts.Unknown{
 				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:1: all of "export NCCL_DEBUG" is taken as the variable's name; the line has no effect`, Hint: "correct or remove the line"},
 				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:2: not NAME=value; the line has no effect`, Hint: "correct or remove the line"},
 				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:5: all of "NCCL_ALGO " is taken as the variable's name; the line has no effect`, Hint: "correct or remove the line"},
 			},
 		},
 		{
-			name:    "control characters are escaped",
-			environ: []string{"NCCL_SOCKET_IFNAME=eth0\x1b[31m\n\xff"},
-			want:    []facts.Variable{{Name: "NCCL_SOCKET_IFNAME", Value: `eth0\x1b[31m\n�`, Source: "environment", Effective: true}},
+			"control characters are escaped",
+			environ{"NCCL_SOCKET_IFNAME=eth0\x1b[31m\n\xff"},
+			nil,
+			`NCCL_SOCKET_IFNAME=eth0\x1b[31m\n�` + " environment*", nil,
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m machine.Memory
 			m.Answer(machine.AskEnviron, tt.environ)
@@ -120,13 +92,18 @@ func TestEnvSources(t *testing.T) {
 			for name, data := range tt.files {
 				m.AddFile(name, []byte(data))
 			}
-			got := checktest.One(t, Check, &m)
-			if diff := cmp.Diff(&facts.EnvFacts{Variables: tt.want}, got.Env); diff != "" {
-				t.Errorf("env (-want +got):\n%s", diff)
+			found := checktest.One(t, Check, &m)
+			var got []string
+			for _, v := range found.Env.Variables {
+				s := v.Name + "=" + v.Value + " " + v.Source
+				if v.Line > 0 {
+					s += fmt.Sprintf(":%d", v.Line)
+				}
+				got = append(got, s+map[bool]string{true: "*"}[v.Effective])
 			}
-			if diff := cmp.Diff(tt.unknown, got.Unknown); diff != "" {
-				t.Errorf("unknown (-want +got):\n%s", diff)
-			}
+			expect.That(t, found.Env.Variables != nil, "the variables are not known")
+			expect.Equal(t, tt.want, strings.Join(got, ", "), "variables")
+			expect.NoDiff(t, tt.unknown, found.Unknown, "unknown")
 		})
 	}
 }
@@ -137,9 +114,7 @@ func TestEnvUnreadable(t *testing.T) {
 	m.AddError("/etc/nccl.conf", fs.ErrPermission)
 	got := checktest.One(t, Check, &m)
 	want := []facts.Unknown{{Section: "env", Fact: "variables", Reason: "read /etc/nccl.conf: permission denied", Hint: "run as root"}}
-	if diff := cmp.Diff(want, got.Unknown); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got.Unknown, "unknown")
 
 	var dark machine.Memory
 	dark.AnswerError(machine.AskEnviron, errors.New("no answer"))
@@ -162,9 +137,7 @@ func FuzzConf(f *testing.F) {
 			}
 		}
 		for _, l := range broken {
-			if l.line < 1 || l.reason == "" {
-				t.Errorf("bad line %+v", l)
-			}
+			expect.That(t, l.line >= 1 && l.reason != "", "bad line %+v", l)
 		}
 	})
 }

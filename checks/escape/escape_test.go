@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestVisible goes through all characters: none that is visible is of a kind that
@@ -21,9 +23,7 @@ func TestVisible(t *testing.T) {
 		}
 	}
 	for _, r := range " aZ~äß中日本ギ→°µ✓é" {
-		if !Visible(r) {
-			t.Errorf("%q is not visible", r)
-		}
+		expect.That(t, Visible(r), "%q is not visible", r)
 	}
 }
 
@@ -36,15 +36,10 @@ func TestJSON(t *testing.T) {
 			all.WriteRune(r)
 		}
 	}
-	raw, err := json.Marshal(all.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(all.String()))(t)
 	escaped := JSON(raw)
 	for _, r := range string(escaped) {
-		if !Visible(r) {
-			t.Fatalf("%U is not escaped", r)
-		}
+		expect.Must(t, Visible(r), "%U is not escaped", r)
 	}
 	var got string
 	if err := json.Unmarshal(escaped, &got); err != nil || got != all.String() {

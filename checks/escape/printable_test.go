@@ -3,10 +3,12 @@ package escape
 import (
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestPrintableBounds(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		in    string
 		limit int
 		want  string
@@ -16,10 +18,7 @@ func TestPrintableBounds(t *testing.T) {
 		{"a\x00b", 10, `a\x00b`},
 		{"\u202eabc", 20, `\u202eabc`},
 		{strings.Repeat("x", 5), 3, "xxx"},
-	}
-	for _, tt := range tests {
-		if got := Printable(tt.in, tt.limit); got != tt.want {
-			t.Errorf("Printable(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
-		}
+	} {
+		expect.Equal(t, tt.want, Printable(tt.in, tt.limit), "Printable(%q, %d)", tt.in, tt.limit)
 	}
 }

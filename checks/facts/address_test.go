@@ -1,9 +1,13 @@
 package facts
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
 
 func TestAddress(t *testing.T) {
-	tests := map[string]string{
+	for in, want := range map[string]string{
 		"0000:3B:00":       "0000:3b:00.0",
 		"3b:00.1":          "0000:3b:00.1",
 		"3b:00":            "0000:3b:00.0",
@@ -13,10 +17,7 @@ func TestAddress(t *testing.T) {
 		"new_id":           "",
 		"3b:00.9":          "",
 		"":                 "",
-	}
-	for in, want := range tests {
-		if got := Address(in); got != want {
-			t.Errorf("Address(%q) = %q, want %q", in, got, want)
-		}
+	} {
+		expect.Equal(t, want, Address(in), "Address(%q)", in)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 var errBroken = errors.New("broken")
@@ -126,16 +128,10 @@ func TestNoAnswer(t *testing.T) {
 		},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		if err := operation(ctx, time.Millisecond); !errors.Is(err, ErrSilent) {
-			t.Errorf("%s: silent: %v", name, err)
-		}
+		expect.ErrorIs(t, ErrSilent, operation(ctx, time.Millisecond), "%s: silent", name)
 		time.AfterFunc(time.Millisecond, func() { cancel(why) })
-		if err := operation(ctx, 0); !errors.Is(err, why) {
-			t.Errorf("%s: cancelled: %v", name, err)
-		}
-		if err := operation(ctx, 0); !errors.Is(err, why) {
-			t.Errorf("%s: cancelled before: %v", name, err)
-		}
+		expect.ErrorIs(t, why, operation(ctx, 0), "%s: cancelled", name)
+		expect.ErrorIs(t, why, operation(ctx, 0), "%s: cancelled before", name)
 	}
 }
 
@@ -143,9 +139,7 @@ func TestNoAnswer(t *testing.T) {
 func TestOS(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a")
-	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(name, []byte("text"), 0o600))
 	var system System = OS{}
 	if info, err := system.Stat(name); err != nil || info.Size() != 4 {
 		t.Errorf("stat: %v", err)
@@ -153,19 +147,14 @@ func TestOS(t *testing.T) {
 	if entries, err := system.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("list: %v", err)
 	}
-	f, err := system.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Value(system.Open(name))(t)
 	if got, err := io.ReadAll(f); err != nil || string(got) != "text" {
 		t.Errorf("read: %q, %v", got, err)
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
 	if entries, err := system.ReadDir(filepath.Join(dir, "empty")); err != nil || len(entries) != 0 {
 		t.Errorf("list nothing: %v", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -61,9 +62,7 @@ func run(t *testing.T, src machine.Source, f *facts.Facts) (*facts.GPUDirectFact
 	t.Helper()
 	own := *f
 	g := checktest.On(src, &own)
-	if err := Check.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, Check.Gather(t.Context(), g))
 	return own.GPUDirect, g.Unknowns()
 }
 
@@ -116,9 +115,7 @@ func TestRegistrations(t *testing.T) {
 			recorded, recording := host.New(&alive{}).Record()
 			g := checktest.On(nil, f)
 			g.Host = recorded
-			if err := Check.Gather(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, Check.Gather(t.Context(), g))
 			got, unknown := f.GPUDirect, g.Unknowns()
 			if words(got) != tt.want {
 				t.Errorf("got\n%swant\n%s%v", words(got), tt.want, unknown)
@@ -127,19 +124,12 @@ func TestRegistrations(t *testing.T) {
 				t.Errorf("the reasons are %v, want %q", reasons, tt.reason)
 			}
 			var snapshot bytes.Buffer
-			if err := recording.Write(&snapshot, host.RecordOptions{Version: "test"}); err != nil {
-				t.Fatal(err)
-			}
-			h, err := host.ParseSnapshot("test", snapshot.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{Version: "test"}))
+			h := expect.Value(host.ParseSnapshot("test", snapshot.Bytes()))(t)
 			own := *on(probe.Full, 2, 2)
 			again := checktest.On(nil, &own)
 			again.Host = h
-			if err := Check.Gather(t.Context(), again); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, Check.Gather(t.Context(), again))
 			if diff := cmp.Diff(got, own.GPUDirect); diff != "" {
 				t.Errorf("the replay differs: %s", diff)
 			}
@@ -165,9 +155,7 @@ func TestReads(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(home, 0o700))
 	for order, want := range map[string]string{
 		"":                    "direct=ok",
 		"no-gds=5008":         "direct=refused CU_FILE_IO_NOT_SUPPORTED configured=ok",
@@ -194,12 +182,8 @@ func TestReads(t *testing.T) {
 			}
 			slices.Sort(parts)
 			slices.Reverse(parts)
-			if strings.Join(parts, " ") != want {
-				t.Errorf("got %v, want %s: %v", parts, want, unknown)
-			}
-			if (want == "") != (len(unknown) > 0) {
-				t.Errorf("unknown: %v", unknown)
-			}
+			expect.That(t, strings.Join(parts, " ") == want, "got %v, want %s: %v", parts, want, unknown)
+			expect.That(t, (want == "") == (len(unknown) > 0), "unknown: %v", unknown)
 		})
 	}
 }
@@ -215,9 +199,7 @@ func TestLate(t *testing.T) {
 		defer cancel()
 		own := *f
 		g := checktest.On(&alive{}, &own)
-		if err := Check.Gather(ctx, g); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, Check.Gather(ctx, g))
 		if after > time.Second && ctx.Err() != nil {
 			t.Errorf("after %s: it took longer", after)
 		}
@@ -322,9 +304,7 @@ func TestPairs(t *testing.T) {
 			count, seen := 0, map[string]bool{}
 			for _, n := range list {
 				count += len(with[n.name])
-				if len(with[n.name]) == 0 {
-					t.Errorf("%d GPUs, %d NICs: %s has no GPU", gpus, nics, n.name)
-				}
+				expect.That(t, len(with[n.name]) > 0, "%d GPUs, %d NICs: %s has no GPU", gpus, nics, n.name)
 				for _, g := range with[n.name] {
 					least := data.PathRank("")
 					for _, other := range list {
@@ -333,13 +313,9 @@ func TestPairs(t *testing.T) {
 					seen[g] = seen[g] || distance(f, g, n.address) == least
 				}
 			}
-			if count > gpus+nics {
-				t.Errorf("%d GPUs, %d NICs: %d pairs", gpus, nics, count)
-			}
+			expect.That(t, count <= gpus+nics, "%d GPUs, %d NICs: %d pairs", gpus, nics, count)
 			for _, g := range gpusOf(f) {
-				if !seen[g] {
-					t.Errorf("%d GPUs, %d NICs: %s is not tried with its nearest NIC", gpus, nics, g)
-				}
+				expect.That(t, seen[g], "%d GPUs, %d NICs: %s is not tried with its nearest NIC", gpus, nics, g)
 			}
 			if n := len(tries(list, with)); n != len(list)+2*count || n > maxTried {
 				t.Errorf("%d tries", n)

@@ -25,6 +25,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const lib = "usr/lib/x86_64-linux-gnu/"
@@ -45,9 +46,7 @@ func TestForms(t *testing.T) {
 	var want []string
 	for _, form := range slices.Backward(append(slices.Clone(imagetest.Forms), imagetest.Registry)) {
 		img, err := open(t, imagetest.Write(t, small, form), form)
-		if err != nil {
-			t.Fatalf("%s: %v", form, err)
-		}
+		expect.Must(t, err == nil, "%s: %v", form, err)
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
 		var got []string
 		for _, l := range f.Libraries.Files {
@@ -69,15 +68,11 @@ func TestForms(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || len(want) != 3 {
 			t.Errorf("%s (-want +got)\n%s", form, diff)
 		}
-		if f.Image.Form != form {
-			t.Errorf("got the form %s, want %s", f.Image.Form, form)
-		}
+		expect.Equal(t, form, f.Image.Form, "got the form")
 		if f.Image.Environment == "configuration" && (f.Image.User != "1000" || !maps.Equal(f.Image.Labels, map[string]string{"com.nvidia.cuda.version": "12.4"}) || f.Image.Platform != "linux/amd64") {
 			t.Errorf("%s: %+v", form, f.Image)
 		}
-		if len(f.Unknown) > 0 {
-			t.Errorf("%s: unknown: %v", form, f.Unknown)
-		}
+		expect.Len(t, 0, f.Unknown, "%s: unknown", form)
 	}
 }
 
@@ -89,10 +84,7 @@ func TestFolders(t *testing.T) {
 	}}}}
 	want := []string{"/opt/venv/lib/python3.12/site-packages/nvidia/nccl/lib", "/opt/venv/lib/python3.12/site-packages/torch/lib"}
 	for _, form := range imagetest.Forms {
-		img, err := image.Open(t.Context(), imagetest.Write(t, img, form), true, usualOptions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := expect.Value(image.Open(t.Context(), imagetest.Write(t, img, form), true, usualOptions))(t)
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
 		if len(f.Libraries.Files) != 1 || !slices.Equal(f.Libraries.Files[0].RPath, want) || f.Libraries.Files[0].RunPath != nil {
 			t.Errorf("%s: got %+v", form, f.Libraries.Files)
@@ -104,18 +96,11 @@ func TestFolders(t *testing.T) {
 func TestPacked(t *testing.T) {
 	for _, form := range []string{imagetest.Docker, imagetest.Archive, imagetest.Tar} {
 		at := imagetest.Write(t, small, form)
-		raw, err := os.ReadFile(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at+".gz", gzipped(raw), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(at))(t)
+		expect.NoError(t, os.WriteFile(at+".gz", gzipped(raw), 0o600))
 		for _, name := range []string{at, at + ".gz"} {
 			img, err := image.Open(t.Context(), name, true, usualOptions)
-			if err != nil {
-				t.Fatalf("%s: %v", form, err)
-			}
+			expect.Must(t, err == nil, "%s: %v", form, err)
 			if got := img.Facts(); got.Form != form {
 				t.Errorf("%s: %+v", form, got)
 			}
@@ -149,12 +134,8 @@ func (b blobs) add(raw []byte) map[string]any {
 
 func write(tb testing.TB, name string, raw []byte) {
 	tb.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.WriteFile(name, raw, 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, os.MkdirAll(filepath.Dir(name), 0o755))
+	expect.NoError(tb, os.WriteFile(name, raw, 0o600))
 }
 
 func (b blobs) document(v any) map[string]any {
@@ -184,10 +165,7 @@ func layout(tb testing.TB, layer []byte, change func(b blobs, layer, manifest, i
 		m["mediaType"] = "application/vnd.oci.image.manifest.v1+json"
 		index["manifests"] = []any{m}
 	}
-	raw, err := json.Marshal(index)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(index))(tb)
 	write(tb, filepath.Join(b.dir, "index.json"), raw)
 	return b.dir
 }
@@ -352,25 +330,17 @@ func sparse(tb testing.TB, size int64) []byte {
 	w := tar.NewWriter(&b)
 	content := "0\n"
 	content += strings.Repeat("\x00", 512-len(content))
-	if err := w.WriteHeader(&tar.Header{
+	expect.NoError(tb, w.WriteHeader(&tar.Header{
 		Name: "usr/lib/GNUSparseFile.0/libnccl.so.2", Size: int64(len(content)), Mode: 0o644, Typeflag: tar.TypeReg, Format: tar.FormatPAX,
 		PAXRecords: map[string]string{"comment": strings.Repeat("s", 400)},
-	}); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := io.WriteString(w, content); err != nil {
-		tb.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	}))
+	expect.Value(io.WriteString(w, content))(tb)
+	expect.NoError(tb, w.Close())
 	// Package tar does not write sparse files; a comment of equal length holds the place.
 	records := record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.name", "usr/lib/libnccl.so.2") + record("GNU.sparse.realsize", fmt.Sprint(size))
 	whole := record("comment", strings.Repeat("s", 400))
 	records += record("comment", strings.Repeat("s", len(whole)-len(records)-len("000 comment=\n")))
-	if len(records) != len(whole) {
-		tb.Fatalf("%d bytes of records, want %d", len(records), len(whole))
-	}
+	expect.Must(tb, len(records) == len(whole), "%d bytes of records, want %d", len(records), len(whole))
 	return bytes.Replace(b.Bytes(), []byte(whole), []byte(records), 1)
 }
 
@@ -428,14 +398,10 @@ func FuzzLayer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		img, err := image.Open(t.Context(), layout(t, raw, nil), true, image.Options{Limits: limits})
 		if err != nil {
-			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("more than a line: %q", err)
-			}
+			expect.That(t, !strings.Contains(err.Error(), "\n"), "more than a line: %q", err)
 			return
 		}
 		got, _ := checks.GatherImage(t.Context(), img, gather.Options{})
-		if got.Libraries == nil || int64(got.Image.Files) > limits.Entries {
-			t.Errorf("got %+v", got)
-		}
+		expect.That(t, got.Libraries != nil && int64(got.Image.Files) <= limits.Entries, "got %+v", got)
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // inParts calls a function for each part of a text.
@@ -37,10 +38,7 @@ func skippable(content string) []byte {
 // in a row (pigz, zstd with several workers), and as the formats for partial pulls have it.
 func TestPackings(t *testing.T) {
 	plain := tarOf(t, append(slices.Clone(small.Layers[0].Files), imagetest.File{Name: "usr/share/x", Size: 300_000})...)
-	pack, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pack := expect.Value(zstd.NewWriter(nil))(t)
 	var members, frames, chunked bytes.Buffer
 	inParts(plain, 50_000, func(part []byte) {
 		members.Write(gzipped(part))
@@ -49,14 +47,8 @@ func TestPackings(t *testing.T) {
 	chunked.Write(skippable("head"))
 	chunked.Write(frames.Bytes())
 	chunked.Write(skippable("table of contents"))
-	built, err := estargz.Build(io.NewSectionReader(bytes.NewReader(plain), 0, int64(len(plain))), estargz.WithChunkSize(10_000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	star, err := io.ReadAll(built)
-	if err != nil {
-		t.Fatal(err)
-	}
+	built := expect.Value(estargz.Build(io.NewSectionReader(bytes.NewReader(plain), 0, int64(len(plain))), estargz.WithChunkSize(10_000)))(t)
+	star := expect.Value(io.ReadAll(built))(t)
 	for name, raw := range map[string][]byte{
 		"none": plain, "gzip": gzipped(plain), "gzip members": members.Bytes(), "eStargz": star,
 		"zstd": pack.EncodeAll(plain, nil), "zstd frames": frames.Bytes(), "zstd:chunked": chunked.Bytes(),
@@ -67,9 +59,7 @@ func TestPackings(t *testing.T) {
 			continue
 		}
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
-		if len(f.Libraries.Files) != 1 || f.Libraries.Files[0].Version != "2.18.3" {
-			t.Errorf("%s: got %+v", name, f.Libraries.Files)
-		}
+		expect.That(t, len(f.Libraries.Files) == 1 && f.Libraries.Files[0].Version == "2.18.3", "%s: got %+v", name, f.Libraries.Files)
 		if _, err := image.Open(t.Context(), layout(t, raw[:len(raw)-len(raw)/3], nil), true, usualOptions); err == nil {
 			t.Errorf("%s: two thirds of it were read", name)
 		}
@@ -94,9 +84,7 @@ func TestMembers(t *testing.T) {
 			}
 			img, err := image.Open(t.Context(), layout(t, b.Bytes(), nil), true, usualOptions)
 			if err != nil {
-				if strings.Contains(err.Error(), "\n") {
-					t.Errorf("%q %s: more than a line: %q", kind, name, err)
-				}
+				expect.That(t, !strings.Contains(err.Error(), "\n"), "%q %s: more than a line: %q", kind, name, err)
 				continue
 			}
 			f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
@@ -112,25 +100,14 @@ func TestMembers(t *testing.T) {
 func TestManyFiles(t *testing.T) {
 	const files = 200_000
 	var b bytes.Buffer
-	packed, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := expect.Value(gzip.NewWriterLevel(&b, gzip.BestSpeed))(t)
 	w := tar.NewWriter(packed)
 	for i := range files {
-		if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("usr/share/%d/%d/file-%d.py", i%100, i%1000, i), Mode: 0o644}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("usr/share/%d/%d/file-%d.py", i%100, i%1000, i), Mode: 0o644}))
 	}
-	if err := w.WriteHeader(&tar.Header{Name: lib + "libnccl.so.2.18.3", Mode: 0o644}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := packed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.WriteHeader(&tar.Header{Name: lib + "libnccl.so.2.18.3", Mode: 0o644}))
+	expect.NoError(t, w.Close())
+	expect.NoError(t, packed.Close())
 	at := layout(t, b.Bytes(), nil)
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -139,13 +116,8 @@ func TestManyFiles(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	img, err := image.Open(t.Context(), at, true, usualOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := img.Facts().Files; got != files+1 {
-		t.Errorf("%d files, want %d", got, files+1)
-	}
+	img := expect.Value(image.Open(t.Context(), at, true, usualOptions))(t)
+	expect.Equal(t, files+1, img.Facts().Files, "it")
 	if _, err := img.Host().Stat("/" + lib + "libnccl.so.2.18.3"); err != nil {
 		t.Error(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // openRemote reads an image in a registry that may send nothing for a minute, which it does on no
@@ -32,10 +33,7 @@ func openRemote(ctx context.Context, t *testing.T, name string, o image.Options)
 // openRemoteWithin does so where the registry may send nothing for some time.
 func openRemoteWithin(ctx context.Context, t *testing.T, name string, silence time.Duration, o image.Options) (*image.Image, error) {
 	t.Helper()
-	ref, err := registry.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ref := expect.Value(registry.Parse(name))(t)
 	return image.OpenRemote(ctx, ref, registry.Options{Silence: silence}, o)
 }
 
@@ -100,26 +98,11 @@ func silent(n int) http.HandlerFunc {
 // one that was asked for. Nothing of it is taken for an image.
 func TestRemoteHostile(t *testing.T) {
 	built := small.Build(t)
-	layers, err := built.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := layers[0].Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := built.ConfigName()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := layers[0].Compressed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	layer, err := io.ReadAll(stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layers := expect.Value(built.Layers())(t)
+	first := expect.Value(layers[0].Digest())(t)
+	config := expect.Value(built.ConfigName())(t)
+	stream := expect.Value(layers[0].Compressed())(t)
+	layer := expect.Value(io.ReadAll(stream))(t)
 	sends := func(raw []byte) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw) } // Or nobody reads it.
 	}
@@ -216,10 +199,7 @@ func TestRemoteHostile(t *testing.T) {
 // sizes are wrong, are rejected.
 func TestRemoteLies(t *testing.T) {
 	built := small.Build(t)
-	raw, err := built.RawManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(built.RawManifest())(t)
 	server := imagetest.Serve(t, nil)
 	server.Push(built, "1")
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(raw))
@@ -236,14 +216,9 @@ func TestRemoteLies(t *testing.T) {
 	}
 	for _, by := range []int64{-1, 1, -1 << 40, 1 << 40} {
 		var m v1.Manifest
-		if err := json.Unmarshal(raw, &m); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(raw, &m))
 		m.Layers[0].Size += by
-		lie, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lie := expect.Value(json.Marshal(m))(t)
 		ref := server.PushManifest(lie, types.OCIManifestSchema1, "lie")
 		if _, err := openRemote(t.Context(), t, ref, usualOptions); err == nil {
 			t.Errorf("a layer of %d bytes more: it was read", by)
@@ -269,18 +244,12 @@ func TestPlatforms(t *testing.T) {
 		images = append(images, img.Build(t))
 	}
 	several := server.PushIndex("several", platforms, images)
-	first, err := registry.Parse(several)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Value(registry.Parse(several))(t)
 	d, raw, err := registry.Open(first, registry.Options{Silence: time.Minute}).Resolve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner, err := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": types.OCIImageIndex, "manifests": []any{d}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := expect.Value(json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": types.OCIImageIndex, "manifests": []any{d}}))(t)
 	server.PushManifest(raw, types.OCIImageIndex, d.Digest.String())
 	nested := server.PushManifest(inner, types.OCIImageIndex, "nested")
 	one := server.Push(images[0], "one")

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestForms checks that each example of a form of kernel message gives one event of that
@@ -25,18 +26,14 @@ func TestForms(t *testing.T) {
 	}
 	form := regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)+$`)
 	for _, row := range message.KernelForms() {
-		if ids[row.ID] || !form.MatchString(row.ID) {
-			t.Errorf("%s: the id is malformed or stands twice", row.ID)
-		}
+		expect.That(t, !ids[row.ID] && form.MatchString(row.ID), "%s: the id is malformed or stands twice", row.ID)
 		ids[row.ID] = true
 		filled := make(map[string]bool)
 		for _, example := range row.Examples {
 			if !slices.ContainsFunc(Anchors(), func(a string) bool { return strings.Contains(example, a) }) {
 				t.Errorf("%s: no anchor finds %q", row.ID, example)
 			}
-			if !machine.KernelLogWanted(example) {
-				t.Errorf("%s: a live machine is not asked for %q", row.ID, example)
-			}
+			expect.That(t, machine.KernelLogWanted(example), "%s: a live machine is not asked for %q", row.ID, example)
 			events, _ := Parse("1.5 " + example)
 			if len(events) != 1 || events[0].ID != row.ID || events[0].Kind != row.Kind {
 				t.Errorf("%s: %q gives %+v", row.ID, example, events)
@@ -45,12 +42,8 @@ func TestForms(t *testing.T) {
 			old := events[0]
 			old.ID, old.Fields = "", nil
 			log := &facts.KernelLogFacts{Events: []facts.KernelEvent{old}}
-			if diff := cmp.Diff(events, Identify(log).Events); diff != "" {
-				t.Errorf("%s: identified from its message (-want +got):\n%s", row.ID, diff)
-			}
-			if log.Events[0].ID != "" {
-				t.Errorf("%s: the facts were changed in place", row.ID)
-			}
+			expect.NoDiff(t, events, Identify(log).Events, "%s: identified from its message", row.ID)
+			expect.That(t, log.Events[0].ID == "", "%s: the facts were changed in place", row.ID)
 			for name := range maps.Keys(events[0].Fields) {
 				filled[name] = true
 			}
@@ -81,9 +74,7 @@ func TestFields(t *testing.T) {
 		"nvidia 0000:c1:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0012 address=0xf0 flags=0x0020]": {"driver": "nvidia"},
 	} {
 		events, _ := Parse("1.5 " + line)
-		if len(events) != 1 || !maps.Equal(events[0].Fields, want) {
-			t.Errorf("%q gives %+v, want the fields %v", line, events, want)
-		}
+		expect.That(t, len(events) == 1 && maps.Equal(events[0].Fields, want), "%q gives %+v, want the fields %v", line, events, want)
 	}
 }
 
@@ -114,15 +105,9 @@ func TestToldApart(t *testing.T) {
 // TestIdentify checks that events which have ids, or which no form fits, stay as they are.
 func TestIdentify(t *testing.T) {
 	t.Parallel()
-	if Identify(nil) != nil {
-		t.Error("no log becomes one")
-	}
+	expect.That(t, Identify(nil) == nil, "no log becomes one")
 	known := &facts.KernelLogFacts{Events: []facts.KernelEvent{{ID: "kernel-xid", Kind: "xid", Message: "Out of memory: Killed process 3"}}}
-	if Identify(known) != known {
-		t.Error("a log whose events have ids is copied")
-	}
+	expect.That(t, Identify(known) == known, "a log whose events have ids is copied")
 	other := Identify(&facts.KernelLogFacts{Events: []facts.KernelEvent{{Kind: "xid", Message: "Out of memory: Killed process 3"}, {Kind: "oom", Message: "x"}}})
-	if other.Events[0].ID != "" || other.Events[1].ID != "" {
-		t.Errorf("identified by another kind, or by nothing: %+v", other.Events)
-	}
+	expect.That(t, other.Events[0].ID == "" && other.Events[1].ID == "", "identified by another kind, or by nothing: %+v", other.Events)
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestKernelLogEvents(t *testing.T) {
 	no, yes := new(false), new(true)
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		log  string
 		want []facts.KernelEvent
@@ -158,8 +159,7 @@ func TestKernelLogEvents(t *testing.T) {
 				{Kind: "amdgpu", Address: "0000:c6:00.0", Code: new(22), Message: "amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22", Seconds: 1.3, Count: 1},
 			},
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			events, whole := Parse(tt.log)
 			for i := range events { // TestForms holds these.
@@ -178,12 +178,8 @@ func TestKernelLogBound(t *testing.T) {
 		fmt.Fprintf(&log, "%d.5 NVRM: Xid (PCI:0000:01:00): %d, pid=1%s\n", i, i, strings.Repeat("x", 1000))
 	}
 	events, whole := Parse(log.String())
-	if len(events) != MaxEvents || whole {
-		t.Errorf("got %d events, whole %t, want %d and false", len(events), whole, MaxEvents)
-	}
-	if n := len(events[0].Message); n != maxMessage {
-		t.Errorf("message of %d bytes, want %d", n, maxMessage)
-	}
+	expect.That(t, len(events) == MaxEvents && !whole, "got %d events, whole %t, want %d and false", len(events), whole, MaxEvents)
+	expect.Equal(t, maxMessage, len(events[0].Message), "message of")
 }
 
 func FuzzKernelLog(f *testing.F) {
@@ -192,9 +188,7 @@ func FuzzKernelLog(f *testing.F) {
 	f.Add("1e309 x\n-1 DMAR: [a] Request device [3b:00.0]\nNaN {1}[Hardware Error]: device_id: 0000:11:01.0")
 	f.Fuzz(func(t *testing.T, log string) {
 		events, _ := Parse(log)
-		if len(events) > MaxEvents {
-			t.Errorf("%d events", len(events))
-		}
+		expect.That(t, len(events) <= MaxEvents, "%d events", len(events))
 		for _, e := range events {
 			if e.Kind == "" || e.Count < 1 || len(e.Message) > maxMessage || e.Seconds < 0 {
 				t.Errorf("bad event %+v", e)
@@ -208,15 +202,14 @@ func FuzzKernelLog(f *testing.F) {
 
 func TestKernelMessage(t *testing.T) {
 	const message = "pcieport 0000:00:03.0: AER: device recovery failed"
-	tests := []struct{ line, host string }{
+	for _, tt := range []struct{ line, host string }{
 		{"[   12.803392] " + message, ""},
 		{"[Tue Aug 19 10:21:07 2025] " + message, ""},
 		{"[Jan21 10:15] " + message, ""},
 		{"[  +0.000844] " + message, ""},
 		{"Aug 19 10:21:07 node7 kernel: [   12.803392] " + message, "node7"},
 		{"febr 08 12:57:43 node7 kernel: " + message, "node7"},
-	}
-	for _, tt := range tests {
+	} {
 		_, host, got := Message(tt.line)
 		if host != tt.host || got != message {
 			t.Errorf("KernelMessage(%q): got host %q, message %q; want %q, %q", tt.line, host, got, tt.host, message)

@@ -13,13 +13,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestRegexp(t *testing.T) {
 	r := New(`(a)(?P<n>\d+)`)
-	if r.compiled != nil {
-		t.Error("it is compiled before it is used")
-	}
+	expect.That(t, r.compiled == nil, "it is compiled before it is used")
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -37,17 +37,14 @@ func TestExpressions(t *testing.T) {
 	folders := make(map[string][]*ast.File)
 	set := token.NewFileSet()
 	root := filepath.Join("..", "..")
-	err := fs.WalkDir(os.DirFS(root), ".", func(name string, _ fs.DirEntry, err error) error {
+	expect.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name[0] == '.' {
 			return err
 		}
 		f, err := parser.ParseFile(set, filepath.Join(root, name), nil, parser.SkipObjectResolution)
 		folders[filepath.Dir(name)] = append(folders[filepath.Dir(name)], f)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	found := 0
 	for _, files := range folders {
 		constants := constantsOf(files)

@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // oneRoot is the mount table of a machine with one file system.
@@ -65,7 +66,7 @@ func TestLibraries(t *testing.T) {
 	ml := facts.Library{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", FoundBy: byCache, Loads: true}
 	mlAgain := ml
 	mlAgain.FoundBy, mlAgain.Loads = byDefault, false
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		environ []string
 		put     func(m *machine.Memory)
@@ -268,20 +269,15 @@ func TestLibraries(t *testing.T) {
 			},
 			[]facts.Library{{Kind: "nccl-net", Path: "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", FoundBy: byToolkit}},
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m machine.Memory
 			m.AddFile("/proc/self/mountinfo", []byte(oneRoot))
 			m.Answer(machine.AskEnviron, tt.environ)
 			tt.put(&m)
 			got := checktest.One(t, Check, &m)
-			if diff := cmp.Diff(&facts.LibraryFacts{Files: tt.want}, got.Libraries); diff != "" {
-				t.Errorf("libraries (-want +got):\n%s", diff)
-			}
-			if len(got.Unknown) > 0 {
-				t.Errorf("unknown: got %v, want nothing", got.Unknown)
-			}
+			expect.NoDiff(t, &facts.LibraryFacts{Files: tt.want}, got.Libraries, "libraries")
+			expect.Len(t, 0, got.Unknown, "unknown")
 		})
 	}
 }
@@ -298,12 +294,8 @@ func TestLibrariesUnreadable(t *testing.T) {
 		{Section: "libraries", Fact: "files.mounted", Reason: "read /proc/self/mountinfo: permission denied", Hint: "run as root"},
 		{Section: "libraries", Fact: "files", Reason: "/etc/ld.so.cache: not a cache of the glibc loader"},
 	}
-	if diff := cmp.Diff(want, got.Unknown[:min(3, len(got.Unknown))]); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]facts.Library{}, got.Libraries.Files); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got.Unknown[:min(3, len(got.Unknown))], "unknown")
+	expect.NoDiff(t, []facts.Library{}, got.Libraries.Files, "files")
 }
 
 func TestLibrariesBound(t *testing.T) {
@@ -331,7 +323,7 @@ func TestLdCache(t *testing.T) {
 	binary.LittleEndian.PutUint32(outside[cacheHeader+4:], 1<<31)
 	bigEndian := slices.Clone(valid)
 	bigEndian[28] = cacheBigEndian
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   []byte
 		want []cacheEntry
@@ -346,8 +338,7 @@ func TestLdCache(t *testing.T) {
 		{"cut off", valid[:60], nil, "the cache is truncated: 2 entries, room for 0"},
 		{"big-endian", bigEndian, nil, "a cache of a big-endian machine"},
 		{"the older format alone", old, nil, "not a cache of the glibc loader"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseLdCache(tt.in)
 			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(cacheEntry{})); diff != "" {
@@ -368,13 +359,9 @@ func FuzzLdCache(f *testing.F) {
 		if err != nil && entries != nil {
 			t.Errorf("entries %v beside the error %v", entries, err)
 		}
-		if len(entries) > len(b)/cacheEntryBytes {
-			t.Errorf("%d entries from %d bytes", len(entries), len(b))
-		}
+		expect.That(t, len(entries) <= len(b)/cacheEntryBytes, "%d entries from %d bytes", len(entries), len(b))
 		for _, e := range entries {
-			if e.name == "" || e.path == "" || strings.ContainsRune(e.path, 0) {
-				t.Errorf("bad entry %+v", e)
-			}
+			expect.That(t, e.name != "" && e.path != "" && !strings.ContainsRune(e.path, 0), "bad entry %+v", e)
 		}
 	})
 }
@@ -384,14 +371,10 @@ func FuzzLdConf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		folders, includes := parseLdConf(b)
 		for _, folder := range folders {
-			if !strings.HasPrefix(folder, "/") {
-				t.Errorf("folder %q is not absolute", folder)
-			}
+			expect.That(t, strings.HasPrefix(folder, "/"), "folder %q is not absolute", folder)
 		}
 		for _, pattern := range includes {
-			if pattern == "" {
-				t.Error("empty pattern")
-			}
+			expect.That(t, pattern != "", "empty pattern")
 		}
 	})
 }
@@ -404,9 +387,7 @@ func FuzzLibraryName(f *testing.F) {
 		if !ok {
 			return
 		}
-		if kind.name == "" || strings.Trim(numbers, "0123456789.") != "" {
-			t.Errorf("%q: kind %q, numbers %q", file, kind.name, numbers)
-		}
+		expect.That(t, kind.name != "" && strings.Trim(numbers, "0123456789.") == "", "%q: kind %q, numbers %q", file, kind.name, numbers)
 		if v := versionOfName(kind, file); v != "" && v != numbers {
 			t.Errorf("%q: version %q, numbers %q", file, v, numbers)
 		}

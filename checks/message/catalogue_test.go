@@ -6,15 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestCatalogue checks that each row is found by its own examples, and by no
 // row before it.
 func TestCatalogue(t *testing.T) {
-	rows, err := readStatements(os.DirFS("."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := expect.Value(readStatements(os.DirFS(".")))(t)
 	for _, row := range rows {
 		for _, pattern := range []string{row.Like, row.Unlike} {
 			if _, err := regexp.Compile(pattern); err != nil {
@@ -25,9 +24,7 @@ func TestCatalogue(t *testing.T) {
 	id := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
 	seen := make(map[string]bool)
 	for _, row := range Statements() {
-		if !id.MatchString(row.ID) || seen[row.ID] {
-			t.Errorf("%s: the id is malformed or stands twice", row.ID)
-		}
+		expect.That(t, id.MatchString(row.ID) && !seen[row.ID], "%s: the id is malformed or stands twice", row.ID)
 		seen[row.ID] = true
 		for _, example := range row.Examples {
 			i := slices.IndexFunc(Statements(), func(s *Statement) bool {

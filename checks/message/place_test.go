@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -62,9 +63,7 @@ func TestAreasUsed(t *testing.T) {
 		}
 	}
 	for _, a := range table.Areas {
-		if !used[a.Name] {
-			t.Errorf("no file, no words and no row are of area %s", a.Name)
-		}
+		expect.That(t, used[a.Name], "no file, no words and no row are of area %s", a.Name)
 	}
 }
 
@@ -76,9 +75,7 @@ func TestPlaceOfRow(t *testing.T) {
 		"n7:4:5 [3] misc/socket.cc:58 NCCL WARN socketProgress: Connection closed by remote peer n9<4000>": "nccl misc/socket.cc connection",
 		"[rank4]: Connection closed by remote peer":                                                        "nccl connection",
 	} {
-		if got := told(row.PlaceOf(line)); got != want {
-			t.Errorf("%s: it is placed at %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, told(row.PlaceOf(line)), "%s: it is placed at", line)
 	}
 }
 
@@ -144,8 +141,6 @@ func FuzzPlaceOf(f *testing.F) {
 		if p == nil {
 			return
 		}
-		if !areas[p.Area] || len(p.Variables) > maxCodes || len(p.Codes) > maxCodes+1 {
-			t.Errorf("%q: %+v", line, p)
-		}
+		expect.That(t, areas[p.Area] && len(p.Variables) <= maxCodes && len(p.Codes) <= maxCodes+1, "%q: %+v", line, p)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestShare checks that a row may take the verdict of another row, of another file as
@@ -26,10 +27,7 @@ func TestShare(t *testing.T) {
 			"b.yaml": {Data: []byte(row("second", second) + row("third", "as: second"))},
 		}
 	}
-	rows, err := readStatements(files("rule: r, subject: s, text: t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := expect.Value(readStatements(files("rule: r, subject: s, text: t")))(t)
 	if rows[0].Verdict != rows[1].Verdict || rows[2].Verdict != rows[1].Verdict || rows[1].Verdict.Text != "t" || rows[1].Verdict.Group != "second" {
 		t.Errorf("%v, %v, %v", rows[0].Verdict, rows[1].Verdict, rows[2].Verdict)
 	}
@@ -84,9 +82,7 @@ func TestFillWho(t *testing.T) {
 		"node7":                      {Host: "node7", PID: 12},
 		"the log":                    {PID: 12},
 	} {
-		if got := Fill("{who}: it", &m, &Said{}); got != want+": it" {
-			t.Errorf("%s: %s", want, got)
-		}
+		expect.Equal(t, want+": it", Fill("{who}: it", &m, &Said{}), "%s", want)
 	}
 }
 
@@ -95,19 +91,14 @@ func TestFillWho(t *testing.T) {
 // name that no row has would show them always.
 func TestVerdictsHaveFields(t *testing.T) {
 	t.Parallel()
-	rows, err := readStatements(os.DirFS("."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := expect.Value(readStatements(os.DirFS(".")))(t)
 	fields, owner := map[*Verdict][]string{}, map[*Verdict]string{}
 	for _, row := range rows {
 		if row.Verdict == nil {
 			continue
 		}
 		like, err := regexp.Compile(row.Like)
-		if err != nil {
-			t.Fatalf("%s: %v", row.ID, err)
-		}
+		expect.Must(t, err == nil, "%s: %v", row.ID, err)
 		fields[row.Verdict] = append(fields[row.Verdict], like.SubexpNames()...)
 		owner[row.Verdict] = cmp.Or(owner[row.Verdict], row.ID)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/nameslist"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestSelects checks what NCCL takes by NCCL_IB_HCA.
@@ -22,9 +23,7 @@ func TestSelects(t *testing.T) {
 		{"^=mlx5_1", "mlx5_10", true},
 		{"mlx5", "rdmap1s0", false},
 	} {
-		if got := nameslist.Selects(tt.filter, tt.device); got != tt.want {
-			t.Errorf("NCCL_IB_HCA=%s selects %s: %t", tt.filter, tt.device, got)
-		}
+		expect.Equal(t, tt.want, nameslist.Selects(tt.filter, tt.device), "NCCL_IB_HCA=%s selects %s", tt.filter, tt.device)
 	}
 }
 

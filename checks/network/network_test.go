@@ -17,6 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/network"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // add adds an interface to a machine, of hardware or virtual.
@@ -148,9 +149,7 @@ func TestManyInterfaces(t *testing.T) {
 		t.Errorf("%d interfaces listed or counted, %d counted; want %d", got, n.InterfacesLeft, all)
 	}
 	for _, name := range []string{"eth0", "eth11", "bond7", "veth900"} {
-		if !slices.ContainsFunc(n.Interfaces, func(i facts.Interface) bool { return i.Name == name }) {
-			t.Errorf("%s is not listed", name)
-		}
+		expect.That(t, slices.ContainsFunc(n.Interfaces, func(i facts.Interface) bool { return i.Name == name }), "%s is not listed", name)
 	}
 }
 
@@ -162,9 +161,7 @@ func TestUnreadable(t *testing.T) {
 			m := bonded()
 			m.AddError("/sys/devices/pci0000:00/0000:1c:00.0/net/eth0/"+file, failure)
 			f := checktest.One(t, network.Check, m)
-			if f.NICs == nil || len(f.NICs.Interfaces) != 8 {
-				t.Fatalf("%s: %v: %+v", file, failure, f.NICs)
-			}
+			expect.Must(t, f.NICs != nil && len(f.NICs.Interfaces) == 8, "%s: %v: %+v", file, failure, f.NICs)
 			eth0, unknown := f.NICs.Interfaces[0], len(checktest.UnknownOf(f, "nics"))-1
 			gap := file == "operstate" || file == "mtu"
 			if gap != (unknown == 1) || file == "speed" && eth0.SpeedGbps != 0 || file == "mtu" && eth0.MTU != 0 || file == "operstate" && eth0.State != "" {

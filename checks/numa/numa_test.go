@@ -4,11 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestNUMA(t *testing.T) {
@@ -27,9 +26,7 @@ func TestNUMA(t *testing.T) {
 	}
 	m.AddFile(nodesFolder+"/has_cpu", []byte("0-1\n"))
 	g := checktest.On(m, &facts.Facts{})
-	if err := Check.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, Check.Gather(t.Context(), g))
 	want := &facts.NUMAFacts{
 		Nodes: []facts.NUMANode{
 			{ID: 0, CPUs: "0-15,32-47", AllowedCPUs: new(8), MemoryBytes: 1 << 20, Distances: []int{10, 21, 80}},
@@ -38,9 +35,7 @@ func TestNUMA(t *testing.T) {
 		},
 		Balancing: new(1), AllowedCPUs: "8-11,40-43", AllowedNodes: "0-1",
 	}
-	if diff := cmp.Diff(want, g.Facts.NUMA); diff != "" {
-		t.Errorf("section (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, g.Facts.NUMA, "section")
 	if g.Unknowns() != nil {
 		t.Errorf("unknown = %v, want none", g.Unknowns())
 	}
@@ -52,12 +47,8 @@ func TestNUMAMissing(t *testing.T) {
 	m.AddFile(nodesFolder+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("on\n"))
 	g := checktest.On(m, &facts.Facts{})
-	if err := Check.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(&facts.NUMAFacts{Nodes: []facts.NUMANode{{}}}, g.Facts.NUMA); diff != "" {
-		t.Errorf("section (-want +got):\n%s", diff)
-	}
+	expect.NoError(t, Check.Gather(t.Context(), g))
+	expect.NoDiff(t, &facts.NUMAFacts{Nodes: []facts.NUMANode{{}}}, g.Facts.NUMA, "section")
 	var got []string
 	for _, u := range g.Unknowns() {
 		got = append(got, u.Fact+": "+u.Reason)
@@ -68,21 +59,17 @@ func TestNUMAMissing(t *testing.T) {
 		`nodes.cpus: read /sys/devices/system/node/node0/cpulist: not a list of CPUs: "0-zwei"`,
 		"nodes.distances: read /sys/devices/system/node/node0/distance: no such file or directory",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("unknown (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "unknown")
 
 	g = checktest.On(&machine.Memory{}, &facts.Facts{})
-	if err := Check.Gather(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, Check.Gather(t.Context(), g))
 	if g.Facts.NUMA.Nodes != nil || len(g.Unknowns()) == 0 {
 		t.Errorf("nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.Unknowns())
 	}
 }
 
 func TestParseCPUList(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		in   string
 		want cpuList
 		ok   bool
@@ -96,8 +83,7 @@ func TestParseCPUList(t *testing.T) {
 		{"1,,2", nil, false},
 		{"-1", nil, false},
 		{"a-b", nil, false},
-	}
-	for _, test := range tests {
+	} {
 		got, err := parseCPUList(test.in)
 		if (err == nil) != test.ok || !slices.Equal(got, test.want) {
 			t.Errorf("%q = %v, %v; want %v, ok %t", test.in, got, err, test.want, test.ok)
@@ -106,7 +92,7 @@ func TestParseCPUList(t *testing.T) {
 }
 
 func TestCPUListCommon(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		a, b string
 		want int
 	}{
@@ -115,8 +101,7 @@ func TestCPUListCommon(t *testing.T) {
 		{"0-3", "4-7", 0},
 		{"", "0-7", 0},
 		{"0,2,4,6", "0-6", 4},
-	}
-	for _, test := range tests {
+	} {
 		a, _ := parseCPUList(test.a)
 		b, _ := parseCPUList(test.b)
 		if ab, ba := a.common(b), b.common(a); ab != test.want || ba != test.want {

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // configOf returns the config space of a port that has every capability.
@@ -33,97 +32,57 @@ func TestReadConfig(t *testing.T) {
 		ResizableBARs: []facts.ResizableBAR{{Index: 2, SizeBytes: 8 << 30, MaxBytes: 8 << 30}},
 		AER:           &facts.AER{Uncorrectable: []string{}, Correctable: []string{}},
 	}
-	tests := []struct {
+	type (
+		bytes  = []byte
+		device = facts.PCIDevice
+	)
+	whole := func(*device) {}
+	only := func(want device) func(*device) { return func(d *device) { *d = want } }
+	notExtended := func(d *device) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil }
+	for _, test := range []struct {
 		name   string
-		change func(b []byte) []byte
-		want   func(d *facts.PCIDevice)
+		change func(b bytes) bytes
+		want   func(d *device)
 	}{
-		{"whole", func(b []byte) []byte { return b }, func(*facts.PCIDevice) {}},
-		{"longer than config space is", func(b []byte) []byte { return append(b, 1) }, func(*facts.PCIDevice) {}},
+		{"whole", func(b bytes) bytes { return b }, whole},
+		{"longer than config space is", func(b bytes) bytes { return append(b, 1) }, whole},
+		{"several functions", func(b bytes) bytes { b[0x0e] |= 0x80; return b }, whole},
+		{"nothing", func(bytes) bytes { return nil }, only(device{})},
+		{"all ones", func(b bytes) bytes { return slices.Repeat(bytes{0xff}, len(b)) }, only(device{OffBus: true})},
+		{"all zeros", func(b bytes) bytes { return make(bytes, len(b)) }, only(device{ConfigBytes: 4096})},
+		{"a header that is cut off", func(b bytes) bytes { return b[:10] }, only(device{ConfigBytes: 10})},
+		{"ids of a virtual function", func(b bytes) bytes { copy(b, "\xff\xff\xff\xff"); return b }, whole},
+		{"capabilities in a loop behind PCIe", func(b bytes) bytes { b[0x61] = 0x40; return b }, whole},
+		{"capabilities that point into the header", func(b bytes) bytes { b[0x41] = 0x10; return b }, only(device{ConfigBytes: 4096})},
 		{
-			"several functions",
-			func(b []byte) []byte { b[0x0e] |= 0x80; return b },
-			func(*facts.PCIDevice) {},
+			"extended capabilities in a loop", func(b bytes) bytes { put32(b, 0x220, 0x0015|1<<16|0x1c0<<20); return b },
+			func(d *device) { d.Extended = false },
+		},
+		{"extended capabilities of zeros", func(b bytes) bytes { clear(b[0x100:]); return b }, notExtended},
+		{"extended capabilities of ones", func(b bytes) bytes { copy(b[0x100:], slices.Repeat(bytes{0xff}, 4096-256)); return b }, notExtended},
+		{
+			"reserved link speed and width", func(b bytes) bytes { b[0x72], b[0x73] = 0xff, 0xff; return b },
+			func(d *device) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
 		},
 		{
-			"nothing",
-			func([]byte) []byte { return nil },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{} },
-		},
-		{
-			"all ones",
-			func(b []byte) []byte { return slices.Repeat([]byte{0xff}, len(b)) },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{OffBus: true} },
-		},
-		{
-			"all zeros",
-			func(b []byte) []byte { return make([]byte, len(b)) },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 4096} },
-		},
-		{
-			"a header that is cut off",
-			func(b []byte) []byte { return b[:10] },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 10} },
-		},
-		{
-			"ids of a virtual function",
-			func(b []byte) []byte { copy(b, "\xff\xff\xff\xff"); return b },
-			func(*facts.PCIDevice) {},
-		},
-		{
-			"capabilities in a loop behind PCIe",
-			func(b []byte) []byte { b[0x61] = 0x40; return b },
-			func(*facts.PCIDevice) {},
-		},
-		{
-			"capabilities that point into the header",
-			func(b []byte) []byte { b[0x41] = 0x10; return b },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 4096} },
-		},
-		{
-			"extended capabilities in a loop",
-			func(b []byte) []byte { put32(b, 0x220, 0x0015|1<<16|0x1c0<<20); return b },
-			func(d *facts.PCIDevice) { d.Extended = false },
-		},
-		{
-			"extended capabilities of zeros",
-			func(b []byte) []byte { clear(b[0x100:]); return b },
-			func(d *facts.PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
-		},
-		{
-			"extended capabilities of ones",
-			func(b []byte) []byte { copy(b[0x100:], slices.Repeat([]byte{0xff}, 4096-256)); return b },
-			func(d *facts.PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
-		},
-		{
-			"reserved link speed and width",
-			func(b []byte) []byte { b[0x72], b[0x73] = 0xff, 0xff; return b },
-			func(d *facts.PCIDevice) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
-		},
-		{
-			"reserved payload sizes",
-			func(b []byte) []byte { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b },
-			func(d *facts.PCIDevice) {
+			"reserved payload sizes", func(b bytes) bytes { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b },
+			func(d *device) {
 				d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
 			},
 		},
 		{
-			"largest resizable BAR in the upper half of control",
-			func(b []byte) []byte { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b },
-			func(d *facts.PCIDevice) { d.ResizableBARs[0].MaxBytes = 1 << 48 },
+			"largest resizable BAR in the upper half of control", func(b bytes) bytes { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b },
+			func(d *device) { d.ResizableBARs[0].MaxBytes = 1 << 48 },
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			var got facts.PCIDevice
+			var got device
 			readConfig(&got, test.change(configOf()))
 			want := full
 			want.Link = new(*full.Link)
 			want.ResizableBARs = slices.Clone(full.ResizableBARs)
 			test.want(&want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("device (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, got, "device")
 		})
 	}
 }
@@ -133,7 +92,7 @@ func put32(b []byte, at int, v uint32) {
 }
 
 func TestParseResource(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, in string
 		want     []facts.BAR
 	}{
@@ -158,34 +117,26 @@ func TestParseResource(t *testing.T) {
 		},
 		{"the ROM is no BAR", "0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0x1000 0x1fff 0x200\n", []facts.BAR{}},
 		{"garbage", "x y z\n1 2\n0x2000 0x1000 0x200\n0x0 0xffffffffffffffff 0x200\n", []facts.BAR{}},
-	}
-	for _, test := range tests {
-		if diff := cmp.Diff(test.want, parseResource([]byte(test.in))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+	} {
+		expect.NoDiff(t, test.want, parseResource([]byte(test.in)), "%s", test.name)
 	}
 }
 
 func TestParseLink(t *testing.T) {
-	speeds := map[string]float64{
+	for in, want := range map[string]float64{
 		"32.0 GT/s PCIe": 32, "8 GT/s": 8, "2.5 GT/s": 2.5, "64.0 GT/s PCIe": 64,
 		"Unknown": 0, "Unknown speed": 0, "": 0, "NaN": 0, "7 GT/s": 0,
-	}
-	for in, want := range speeds {
-		if got := parseLinkSpeed(in); got != want {
-			t.Errorf("speed %q = %g, want %g", in, got, want)
-		}
+	} {
+		expect.Equal(t, want, parseLinkSpeed(in), "speed %q", in)
 	}
 	widths := map[string]int{"16": 16, "1": 1, "0": 0, "63": 0, "255": 0, "x16": 0}
 	for in, want := range widths {
-		if got := parseLinkWidth(in); got != want {
-			t.Errorf("width %q = %d, want %d", in, got, want)
-		}
+		expect.Equal(t, want, parseLinkWidth(in), "width %q", in)
 	}
 }
 
 func TestParseAERTotal(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		in   string
 		want *int64
 	}{
@@ -194,11 +145,8 @@ func TestParseAERTotal(t *testing.T) {
 		{"RxErr 3\n", nil},
 		{"TOTAL_ERR_COR many\n", nil},
 		{"", nil},
-	}
-	for _, test := range tests {
-		if diff := cmp.Diff(test.want, parseAERTotal([]byte(test.in))); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", test.in, diff)
-		}
+	} {
+		expect.NoDiff(t, test.want, parseAERTotal([]byte(test.in)), "%q", test.in)
 	}
 }
 
@@ -211,9 +159,7 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var d facts.PCIDevice
 		readConfig(&d, b)
-		if d.ConfigBytes > min(len(b), 4096) {
-			t.Errorf("%d bytes of %d read", d.ConfigBytes, len(b))
-		}
+		expect.That(t, d.ConfigBytes <= min(len(b), 4096), "%d bytes of %d read", d.ConfigBytes, len(b))
 		if d.Extended && d.ConfigBytes <= 256 {
 			t.Errorf("extended space read from %d bytes", d.ConfigBytes)
 		}
@@ -221,9 +167,7 @@ func FuzzConfig(f *testing.F) {
 			t.Errorf("link %+v", *l)
 		}
 		for _, bar := range d.ResizableBARs {
-			if bar.SizeBytes <= 0 || bar.MaxBytes < bar.SizeBytes || bar.Index > 5 {
-				t.Errorf("resizable BAR %+v", bar)
-			}
+			expect.That(t, bar.SizeBytes > 0 && bar.MaxBytes >= bar.SizeBytes && bar.Index <= 5, "resizable BAR %+v", bar)
 		}
 	})
 }
@@ -233,9 +177,7 @@ func FuzzResource(f *testing.F) {
 	f.Add([]byte("0x0 0xffffffffffffffff 0x200\n0 0 0\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, bar := range parseResource(b) {
-			if bar.SizeBytes <= 0 || bar.Index < 0 || bar.Index > 5 {
-				t.Errorf("BAR %+v", bar)
-			}
+			expect.That(t, bar.SizeBytes > 0 && bar.Index >= 0 && bar.Index <= 5, "BAR %+v", bar)
 		}
 		if total := parseAERTotal(b); total != nil && *total < 0 {
 			t.Errorf("AER total %d", *total)
@@ -247,7 +189,7 @@ func FuzzResource(f *testing.F) {
 }
 
 func TestParsePCIPath(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		path      string
 		root      string
 		ancestors []string
@@ -258,8 +200,7 @@ func TestParsePCIPath(t *testing.T) {
 		{"/sys/devices/platform/soc/40000000.pcie/pci0000:00/0000:00:00.0/0000:01:00.0", "pci0000:00", []string{"0000:00:00.0"}},
 		{"/sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:01.0/10000:e1:00.0", "pci0000:00", []string{"0000:00:0e.0", "10000:e0:01.0"}},
 		{"/sys/bus/pci/devices/0000:01:00.0", "", nil},
-	}
-	for _, test := range tests {
+	} {
 		root, ancestors := parsePath(test.path)
 		if root != test.root || !slices.Equal(ancestors, test.ancestors) {
 			t.Errorf("%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)

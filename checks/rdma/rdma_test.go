@@ -9,13 +9,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // device adds a device with one port to a machine.
@@ -46,10 +45,7 @@ func ports(t *testing.T, m *machine.Memory) ([]facts.RDMAPort, []string) {
 	t.Helper()
 	f := &facts.Facts{}
 	g := checktest.On(m, f)
-	p, err := rdma.Ports(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Value(rdma.Ports(g))(t)
 	f.Unknown = g.Unknowns()
 	return p, checktest.UnknownOf(f, "nics")
 }
@@ -91,12 +87,8 @@ func TestPorts(t *testing.T) {
 	}
 	efa.GIDs = []facts.GID{{GID: "fe80:0000:0000:0000:0200:00ff:fe00:0002"}}
 	off.LinkLayer, off.State, off.PhysicalState, off.Netdev, off.GIDs = "Ethernet", "down", "Disabled", "ens9", []facts.GID{}
-	if diff := cmp.Diff([]facts.RDMAPort{ib, off, roce, efa}, got); diff != "" {
-		t.Errorf("ports (-want +got):\n%s", diff)
-	}
-	if len(unknown) > 0 {
-		t.Errorf("unknown: %q, want nothing", unknown)
-	}
+	expect.NoDiff(t, []facts.RDMAPort{ib, off, roce, efa}, got, "ports")
+	expect.Len(t, 0, unknown, "unknown")
 }
 
 // A file that cannot be read leaves its fact unknown, with the reason, and all others are read. One that
@@ -115,22 +107,15 @@ func TestPortsUnreadable(t *testing.T) {
 			name := "/sys/devices/pci0000:00/0000:1c:00.0/infiniband/mlx5_0/ports/1/" + file
 			m.AddError(name, failure)
 			got, unknown := ports(t, &m)
-			if len(got) != 1 {
-				t.Fatalf("%s: %v: got %d ports", file, failure, len(got))
-			}
+			expect.Must(t, len(got) == 1, "%s: %v: got %d ports", file, failure, len(got))
 			p := got[0]
-			known := map[string]bool{
+			for other, ok := range map[string]bool{
 				"link_layer": p.LinkLayer != "", "state": p.State != "", "phys_state": p.PhysicalState != "", "rate": p.RateGbps != 0,
 				"gids/0": p.GIDs != nil, "counters/link_downed": p.Counters["link_downed"] != 0, "hw_counters/out_of_sequence": p.Counters["out_of_sequence"] != 0,
+			} {
+				expect.That(t, ok != (other == file), "%s: %v: %s is known: %v", file, failure, other, ok)
 			}
-			for other, ok := range known {
-				if ok == (other == file) {
-					t.Errorf("%s: %v: %s is known: %v", file, failure, other, ok)
-				}
-			}
-			if want := !errors.Is(failure, fs.ErrNotExist); want != (len(unknown) == 1) {
-				t.Errorf("%s: %v: unknown %q", file, failure, unknown)
-			}
+			expect.That(t, !errors.Is(failure, fs.ErrNotExist) == (len(unknown) == 1), "%s: %v: unknown %q", file, failure, unknown)
 		}
 	}
 }
@@ -166,10 +151,7 @@ func FuzzPorts(f *testing.F) {
 		}
 		device(&m, name, "0000:1c:00.0", files)
 		f := &facts.Facts{}
-		got, err := rdma.Ports(checktest.On(&m, f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Value(rdma.Ports(checktest.On(&m, f)))(t)
 		for _, p := range got {
 			if len(p.GIDs) > 256 || len(p.Netdev) > gather.MaxShown || strings.ContainsAny(p.Device+p.Netdev, "\x1b\n") || p.RateGbps < 0 {
 				t.Errorf("got %+v", p)
@@ -180,9 +162,7 @@ func FuzzPorts(f *testing.F) {
 				}
 			}
 			for name, n := range p.Counters {
-				if n < 0 {
-					t.Errorf("counter %s is %d", name, n)
-				}
+				expect.That(t, n >= 0, "counter %s is %d", name, n)
 			}
 		}
 	})

@@ -4,23 +4,20 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/rdma"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestRDMAWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"PORT_ACTIVE (4)": "active", "Initializing": "init", "1: DOWN": "down", "PORT_ARMED (3)": "armed", "Active": "active", "": "", "x": "",
 	} {
-		if got := rdma.State(text); got != want {
-			t.Errorf("state %q: got %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, rdma.State(text), "state %q", text)
 	}
 	for text, want := range map[string]string{
 		"LINK_UP (5)": "LinkUp", "5: LinkUp": "LinkUp", "POLLING": "Polling", "3: Disabled": "Disabled",
 		"PORT_CONFIGURATION_TRAINNING (4)": "PortConfigurationTraining", "LINK_ERROR_RECOVERY (6)": "LinkErrorRecovery", "?": "",
 	} {
-		if got := rdma.PhysicalState(text); got != want {
-			t.Errorf("physical state %q: got %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, rdma.PhysicalState(text), "physical state %q", text)
 	}
 }
 
@@ -38,8 +35,6 @@ func TestPathMTU(t *testing.T) {
 		}
 	}
 	for mtu, want := range map[int]int{1500: 1024, 4200: 4096, 9000: 4096, 2148: 2048, -1: 0} {
-		if got := rdma.PathMTU(mtu); got != want {
-			t.Errorf("an Ethernet MTU of %d gives the path MTU %d, want %d", mtu, got, want)
-		}
+		expect.Equal(t, want, rdma.PathMTU(mtu), "an Ethernet MTU of %d gives the path MTU", mtu)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // recordedFacts has a field of each kind, and things that are to be redacted.
@@ -49,20 +50,13 @@ func recordedFacts() *facts.Facts {
 
 func TestFactsRoundTrip(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteFacts(&b, recordedFacts()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, WriteFacts(&b, recordedFacts()))
 	if !bytes.HasPrefix(b.Bytes(), []byte("{\n  \"schema\": \"gpudoctor.facts/v1\",\n")) || !bytes.Contains(b.Bytes(), []byte(`"<1>"`)) {
 		t.Errorf("not as it should look:\n%s", b.Bytes())
 	}
 	first := b.String()
-	got, err := ReadFacts("facts.json", &b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(recordedFacts(), got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	got := expect.Value(ReadFacts("facts.json", &b))(t)
+	expect.NoDiff(t, recordedFacts(), got, "it")
 	var again bytes.Buffer
 	if err := WriteFacts(&again, got); err != nil || again.String() != first {
 		t.Errorf("%v; written again (-first +second):\n%s", err, cmp.Diff(first, again.String()))
@@ -88,9 +82,7 @@ func TestReadFactsErrors(t *testing.T) {
 		{head + ` "transfers": {"transfers": [{"gbps": []}]}}`, `f.json:2:39: transfers.transfers.gbps: got array, want float64`},
 	} {
 		_, err := ReadFacts("f.json", strings.NewReader(tt.text))
-		if err == nil || err.Error() != tt.want {
-			t.Errorf("%s\n got %v\nwant %s", tt.text, err, tt.want)
-		}
+		expect.That(t, err != nil && err.Error() == tt.want, "%s\n got %v\nwant %s", tt.text, err, tt.want)
 	}
 	if _, err := ReadFacts("x", strings.NewReader(`{"schema": "gpudoctor.facts/v9"}`)); !errors.Is(err, ErrNewer) {
 		t.Errorf("a newer schema: got %v, want ErrNewer", err)
@@ -108,10 +100,7 @@ func TestReadFactsErrors(t *testing.T) {
 // holds and dropped, that the facts have it no more, and that a name like it, or the
 // same one elsewhere, is refused.
 func TestReadFactsRetired(t *testing.T) {
-	empty, err := ReadFacts("empty.json", strings.NewReader(at("", "")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := expect.Value(ReadFacts("empty.json", strings.NewReader(at("", ""))))(t)
 	for _, field := range facts.RetiredFields() {
 		if _, err := time.Parse(time.DateOnly, field.Since); err != nil {
 			t.Errorf("%s: %v", field.Path, err)
@@ -123,9 +112,7 @@ func TestReadFactsRetired(t *testing.T) {
 				continue
 			}
 			var b bytes.Buffer
-			if err := WriteFacts(&b, f); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, WriteFacts(&b, f))
 			if name := field.Path[strings.LastIndex(field.Path, ".")+1:]; strings.Contains(b.String(), `"`+name+`"`) {
 				t.Errorf("%s is written again:\n%s", field.Path, b.String())
 			}
@@ -136,9 +123,7 @@ func TestReadFactsRetired(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(&facts.Facts{Schema: facts.FactsSchema}, empty); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.NoDiff(t, &facts.Facts{Schema: facts.FactsSchema}, empty, "it")
 }
 
 // at writes a facts document that holds a value at a path, with a list of one entry
@@ -185,9 +170,7 @@ func TestFactsRedact(t *testing.T) {
 	want.Env.Variables[0].Value = "redacted"
 	want.Env.Variables[1].Value, want.Env.Variables[1].Source = "/home/user1/topo.xml", "/home/user1/.nccl.conf"
 	want.KernelLog.Events[0].Message = "host-1: NVRM: Xid (PCI:0000:3b:00): 79"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "it")
 	if diff := cmp.Diff(recordedFacts(), f); diff != "" {
 		t.Errorf("the facts themselves were changed (-before +after):\n%s", diff)
 	}
@@ -216,24 +199,14 @@ func TestRecordHost(t *testing.T) {
 	h, recording := host.New(m).Record()
 	want := look(h)
 	var names machine.Uname
-	if err := h.Ask(t.Context(), machine.AskUname, &names); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, h.Ask(t.Context(), machine.AskUname, &names))
 	for _, keepNames := range []bool{false, true} {
 		var b bytes.Buffer
-		if err := recording.Write(&b, host.RecordOptions{Version: "0.1.0", KeepNames: keepNames}); err != nil {
-			t.Fatal(err)
-		}
-		if bytes.Contains(b.Bytes(), []byte("trainer-7")) != keepNames {
-			t.Errorf("KeepNames %t has no effect", keepNames)
-		}
+		expect.NoError(t, recording.Write(&b, host.RecordOptions{Version: "0.1.0", KeepNames: keepNames}))
+		expect.That(t, bytes.Contains(b.Bytes(), []byte("trainer-7")) == keepNames, "KeepNames %t has no effect", keepNames)
 		replay, f, err := Open("host", &b)
-		if err != nil || f != nil {
-			t.Fatalf("got facts %v, %v", f, err)
-		}
-		if !replay.Recorded() {
-			t.Error("a snapshot does not say that it is a recording")
-		}
+		expect.Must(t, err == nil && f == nil, "got facts %v, %v", f, err)
+		expect.That(t, replay.Recorded(), "a snapshot does not say that it is a recording")
 		if diff := cmp.Diff(want, look(replay)); diff != "" {
 			t.Errorf("(-machine +replay)\n%s", diff)
 		}
@@ -270,9 +243,7 @@ func TestOpen(t *testing.T) {
 
 func FuzzReadFacts(f *testing.F) {
 	var b bytes.Buffer
-	if err := WriteFacts(&b, recordedFacts()); err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, WriteFacts(&b, recordedFacts()))
 	f.Add(b.Bytes())
 	f.Add([]byte(`{"schema": "gpudoctor.facts/v1", "env": {"variables": [{"name": "A\\\"", "x": 1}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -281,9 +252,7 @@ func FuzzReadFacts(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		if err := WriteFacts(&b, RedactFacts(f)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, WriteFacts(&b, RedactFacts(f)))
 		if _, err := ReadFacts("again", &b); err != nil {
 			t.Errorf("what was written cannot be read: %v", err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestParseConfig(t *testing.T) {
@@ -43,9 +44,7 @@ func TestParseConfig(t *testing.T) {
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: error %v, want %q", name, err, c.err)
 		}
-		if !maps.Equal(got, c.want) {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
+		expect.That(t, maps.Equal(got, c.want), "%s: got %q, want %q", name, got, c.want)
 	}
 }
 
@@ -72,12 +71,8 @@ func TestSettings(t *testing.T) {
 // A file of 100 MB is not read: what is beyond the bound is an error, on a live machine.
 func TestLargeFile(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "cufile.json")
-	if err := os.WriteFile(at, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(at, 100<<20); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(at, []byte("{}"), 0o600))
+	expect.NoError(t, os.Truncate(at, 100<<20))
 	if _, err := settings(host.Live(), at); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 		t.Errorf("got %v", err)
 	}
@@ -85,17 +80,13 @@ func TestLargeFile(t *testing.T) {
 
 func TestTruth(t *testing.T) {
 	for value, want := range map[string]string{"TRUE": "true", "1": "true", "false": "false", "0": "false", "": "", "yes": "", "2": ""} {
-		if got := truth(value); got != want {
-			t.Errorf("%q: got %q, want %q", value, got, want)
-		}
+		expect.Equal(t, want, truth(value), "%q", value)
 	}
 }
 
 func TestIsContainer(t *testing.T) {
 	for metadata, want := range map[string]bool{"1.2": false, "0.90": false, "none": false, "": false, "external:imsm": true, "external:ddf": true, "external:/md127/0": false, "external:-md127/0": false} {
-		if got := isContainer(metadata); got != want {
-			t.Errorf("%q: got %v", metadata, got)
-		}
+		expect.Equal(t, want, isContainer(metadata), "%q", metadata)
 	}
 }
 
@@ -107,9 +98,7 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
 		got, err := parseConfig(b)
-		if !bytes.Equal(b, before) {
-			t.Error("the input was changed")
-		}
+		expect.That(t, bytes.Equal(b, before), "the input was changed")
 		if err != nil && got != nil {
 			t.Errorf("got %q and %v", got, err)
 		}
@@ -126,9 +115,7 @@ func FuzzModules(f *testing.F) {
 	f.Add([]byte("nvme: 4.0\nlnet: 1\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got := parseModules(b)
-		if len(got) != len(gdsDrivers) {
-			t.Errorf("%d drivers", len(got))
-		}
+		expect.That(t, len(got) == len(gdsDrivers), "%d drivers", len(got))
 		for name, value := range got {
 			if value != "supported" && value != "unsupported" {
 				t.Errorf("%s: %q", name, value)

@@ -6,23 +6,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
 	"github.com/gpudoctor/gpudoctor/checks/tree"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // gathered are the facts of a host.
 func gathered(t *testing.T, h *host.Host) *facts.StorageFacts {
 	t.Helper()
 	f := &facts.Facts{}
-	if err := storage.Check.Gather(t.Context(), gather.New(h, f, gather.Options{})); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, storage.Check.Gather(t.Context(), gather.New(h, f, gather.Options{})))
 	return f.Storage
 }
 
@@ -31,27 +28,18 @@ func TestRecorded(t *testing.T) {
 	h, recording := host.New(server()).Record()
 	want := gathered(t, h)
 	var snapshot bytes.Buffer
-	if err := recording.Write(&snapshot, host.RecordOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{}))
 	for _, private := range []string{"filer", "S6CKNT0W", "10.0.0", "nqn."} {
-		if strings.Contains(snapshot.String(), private) {
-			t.Errorf("%s is in the snapshot", private)
-		}
+		expect.That(t, !strings.Contains(snapshot.String(), private), "%s is in the snapshot", private)
 	}
-	replayed, err := host.ParseSnapshot("x", snapshot.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	replayed := expect.Value(host.ParseSnapshot("x", snapshot.Bytes()))(t)
 	got := gathered(t, replayed)
 	for _, s := range []*facts.StorageFacts{got, want} {
 		for i := range s.Mounts {
 			s.Mounts[i].Export = ""
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("replayed (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "replayed")
 }
 
 // A copy of /sys and /proc gives the same, but for what no file tells: the settings of cuFile, the variables, and
@@ -64,18 +52,13 @@ func TestTree(t *testing.T) {
 	}
 	want, got := gathered(t, host.New(m)), gathered(t, copied.Host())
 	want.GDS.Properties, want.GDS.Variables, want.GDS.Config, want.GDS.KernelP2PDMA = nil, nil, "", nil
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("tree (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "tree")
 }
 
 // copyFolder copies what a tree keeps of a folder.
 func copyFolder(t *testing.T, from *machine.Memory, to *tree.Machine, at string) {
 	t.Helper()
-	names, err := from.ReadDir(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := expect.Value(from.ReadDir(at))(t)
 	for _, name := range names {
 		name = path.Join(at, name)
 		if target, err := from.ReadLink(name); err == nil {
@@ -97,9 +80,7 @@ func copyFolder(t *testing.T, from *machine.Memory, to *tree.Machine, at string)
 			continue
 		}
 		if !tree.Prunes(name) {
-			if err := to.AddDir(name); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, to.AddDir(name))
 			copyFolder(t, from, to, name)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // text adds a file of sysfs or procfs.
@@ -167,12 +168,8 @@ func TestStorage(t *testing.T) {
 			KernelP2PDMA: new(true), Source: "/proc/driver/nvidia-fs",
 		},
 	}
-	if diff := cmp.Diff(want, f.Storage); diff != "" {
-		t.Errorf("storage (-want +got):\n%s", diff)
-	}
-	if got := checktest.UnknownOf(f, "storage"); len(got) > 0 {
-		t.Errorf("unknown: %q", got)
-	}
+	expect.NoDiff(t, want, f.Storage, "storage")
+	expect.Len(t, 0, checktest.UnknownOf(f, "storage"), "unknown")
 }
 
 // Without /sys nothing is known, and the reason is; on a machine without any of it, it is known that there is
@@ -232,12 +229,8 @@ func TestUnreadable(t *testing.T) {
 			m := server()
 			m.AddError(at, failure)
 			f := checktest.One(t, storage.Check, m)
-			if f.Storage == nil || !check(f.Storage) {
-				t.Errorf("%s: %v: %+v", at, failure, f.Storage)
-			}
-			if len(checktest.UnknownOf(f, "storage")) == 0 {
-				t.Errorf("%s: %v: no reason is given", at, failure)
-			}
+			expect.That(t, f.Storage != nil && check(f.Storage), "%s: %v: %+v", at, failure, f.Storage)
+			expect.That(t, len(checktest.UnknownOf(f, "storage")) > 0, "%s: %v: no reason is given", at, failure)
 		}
 	}
 }
@@ -278,9 +271,7 @@ func TestMissingMember(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("not listed: %+v", f.Storage.Arrays)
 	}
-	if diff := cmp.Diff(want, f.Storage.Arrays[i]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Storage.Arrays[i], "it")
 }
 
 // Of a thousand mounts, as many as are read are listed, and the others counted.
@@ -302,9 +293,7 @@ func TestHungMount(t *testing.T) {
 	m := &hung{Memory: server(), below: []string{"/home", "/old", "/lustre", "/weka", "/data of jobs"}}
 	start := time.Now()
 	f := &facts.Facts{}
-	if err := storage.Check.Gather(t.Context(), checktest.On(m, f)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, storage.Check.Gather(t.Context(), checktest.On(m, f)))
 	if len(m.touched) > 0 || len(f.Storage.Mounts) != 9 || time.Since(start) > time.Minute {
 		t.Errorf("touched %q, %d mounts", m.touched, len(f.Storage.Mounts))
 	}
@@ -370,9 +359,7 @@ func FuzzFiles(f *testing.F) {
 		s := checktest.One(t, storage.Check, m).Storage
 		bad := func(s string) bool { return len(s) > 4*256 || strings.ContainsAny(s, "\x1b\n\x00") }
 		for _, d := range s.Drives {
-			if slices.ContainsFunc([]string{d.Model, d.Firmware, d.Transport, d.Address, d.State}, bad) {
-				t.Errorf("got %+v", d)
-			}
+			expect.That(t, !slices.ContainsFunc([]string{d.Model, d.Firmware, d.Transport, d.Address, d.State}, bad), "got %+v", d)
 		}
 		for _, a := range s.Arrays {
 			if bad(a.Level) || bad(a.Sync) || a.Disks < 0 || a.Degraded != nil && *a.Degraded < 0 || a.SyncPercent != nil && !(*a.SyncPercent >= 0 && *a.SyncPercent <= 100) {
@@ -380,12 +367,8 @@ func FuzzFiles(f *testing.F) {
 			}
 		}
 		for _, o := range s.Mounts {
-			if slices.ContainsFunc([]string{o.Path, o.Type, o.Export, o.Protocol, o.Device, o.Data}, bad) {
-				t.Errorf("got %+v", o)
-			}
+			expect.That(t, !slices.ContainsFunc([]string{o.Path, o.Type, o.Export, o.Protocol, o.Device, o.Data}, bad), "got %+v", o)
 		}
-		if bad(s.GDS.Version) || len(s.GDS.Drivers) > 11 {
-			t.Errorf("got %+v", s.GDS)
-		}
+		expect.That(t, !bad(s.GDS.Version) && len(s.GDS.Drivers) <= 11, "got %+v", s.GDS)
 	})
 }

@@ -2,15 +2,15 @@ package system
 
 import (
 	"errors"
+	"fmt"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const (
@@ -54,130 +54,61 @@ func TestHost(t *testing.T) {
 		MemoryBytes: 1056000000 << 10, UptimeSeconds: new(1209600.25),
 		Root: new(true),
 	}
-	if diff := cmp.Diff(want, got.Host); diff != "" {
-		t.Errorf("host (-want +got):\n%s", diff)
-	}
-	if len(got.Unknown) > 0 {
-		t.Errorf("unknown: got %v, want nothing", got.Unknown)
-	}
+	expect.NoDiff(t, want, got.Host, "host")
+	expect.Len(t, 0, got.Unknown, "unknown")
 }
 
 func TestVirtualization(t *testing.T) {
-	tests := []struct {
+	const dmi, release, bare = "/sys/class/dmi/id", "/proc/sys/kernel/osrelease", "none by /proc/cpuinfo: no hypervisor flag"
+	type files map[string]string
+	for _, tt := range []struct {
 		name  string
-		files map[string]string
-		want  *facts.Virtualization
+		files files
+		want  string // Kind, guest or host of guests, and source.
 	}{
-		{"nothing can be read", nil, nil},
-		{
-			"bare metal",
-			map[string]string{"/proc/cpuinfo": bareCPU},
-			&facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"},
-		},
-		{
-			"KVM by DMI",
-			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "QEMU\n", product: "Standard PC (Q35 + ICH9, 2009)\n"},
-			&facts.Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
-		},
-		{
-			"KVM that hides its flag, as for consumer GPUs",
-			map[string]string{"/proc/cpuinfo": bareCPU, vendorID: "QEMU"},
-			&facts.Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
-		},
-		{
-			"KVM by its clock",
-			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "Some Cloud", clocks: "kvm-clock tsc acpi_pm\n"},
-			&facts.Virtualization{Kind: "kvm", Guest: true, Source: clocks},
-		},
-		{
-			"Azure",
-			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "Microsoft Corporation", product: "Virtual Machine"},
-			&facts.Virtualization{Kind: "hyperv", Guest: true, Source: "/sys/class/dmi/id"},
-		},
-		{
-			"VMware",
-			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "VMware, Inc.", product: "VMware7,1"},
-			&facts.Virtualization{Kind: "vmware", Guest: true, Source: "/sys/class/dmi/id"},
-		},
-		{
-			"a hypervisor without a name",
-			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "Some Cloud"},
-			&facts.Virtualization{Kind: "other", Guest: true, Source: "/proc/cpuinfo: hypervisor flag"},
-		},
-		{
-			"Amazon's bare machine",
-			map[string]string{"/proc/cpuinfo": bareCPU, vendorID: amazon, product: "p4d.metal"},
-			&facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"},
-		},
+		{"nothing can be read", nil, ""},
+		{"bare metal", files{"/proc/cpuinfo": bareCPU}, bare},
+		{"KVM by DMI", files{"/proc/cpuinfo": guestCPU, vendorID: "QEMU\n", product: "Standard PC (Q35 + ICH9, 2009)\n"}, "kvm guest by " + dmi},
+		{"KVM that hides its flag", files{"/proc/cpuinfo": bareCPU, vendorID: "QEMU"}, "kvm guest by " + dmi}, // As for consumer GPUs.
+		{"KVM by its clock", files{"/proc/cpuinfo": guestCPU, vendorID: "Some Cloud", clocks: "kvm-clock tsc acpi_pm\n"}, "kvm guest by " + clocks},
+		{"Azure", files{"/proc/cpuinfo": guestCPU, vendorID: "Microsoft Corporation", product: "Virtual Machine"}, "hyperv guest by " + dmi},
+		{"VMware", files{"/proc/cpuinfo": guestCPU, vendorID: "VMware, Inc.", product: "VMware7,1"}, "vmware guest by " + dmi},
+		{"a hypervisor without a name", files{"/proc/cpuinfo": guestCPU, vendorID: "Some Cloud"}, "other guest by /proc/cpuinfo: hypervisor flag"},
+		{"Amazon's bare machine", files{"/proc/cpuinfo": bareCPU, vendorID: amazon, product: "p4d.metal"}, bare},
 		{
 			"Firecracker",
-			map[string]string{"/proc/cpuinfo": guestCPU, "/proc/cmdline": "console=ttyS0 pci=off virtio_mmio.device=4K@0xd0000000:5", clocks: "kvm-clock"},
-			&facts.Virtualization{Kind: "firecracker", Guest: true, Source: "/proc/sys/kernel/osrelease and /proc/cmdline, no DMI"},
+			files{"/proc/cpuinfo": guestCPU, "/proc/cmdline": "console=ttyS0 pci=off virtio_mmio.device=4K@0xd0000000:5", clocks: "kvm-clock"},
+			"firecracker guest by /proc/sys/kernel/osrelease and /proc/cmdline, no DMI",
 		},
-		{
-			"gVisor",
-			map[string]string{"/proc/version": EmulatedKernel + "\n", "/proc/cpuinfo": bareCPU},
-			&facts.Virtualization{Kind: "gvisor", Guest: true, Source: "/proc/version"},
-		},
-		{
-			"WSL",
-			map[string]string{"/proc/sys/kernel/osrelease": "5.15.90.1-microsoft-standard-WSL2\n", "/proc/cpuinfo": guestCPU},
-			&facts.Virtualization{Kind: "wsl", Guest: true, Source: "/proc/sys/kernel/osrelease"},
-		},
-		{
-			"Xen guest",
-			map[string]string{"/sys/hypervisor/type": "xen\n", "/proc/cpuinfo": guestCPU},
-			&facts.Virtualization{Kind: "xen", Guest: true, Source: "/sys/hypervisor/type"},
-		},
-		{
-			"Xen's first domain",
-			map[string]string{"/sys/hypervisor/type": "xen\n", "/proc/xen/capabilities": "control_d\n"},
-			&facts.Virtualization{Kind: "xen", Source: "/sys/hypervisor/type"},
-		},
-		{
-			"arm64 of a known maker",
-			map[string]string{"/proc/cpuinfo": armCPU, vendorID: "NVIDIA", product: "GB200 NVL"},
-			&facts.Virtualization{Kind: "none", Source: "/sys/class/dmi/id"},
-		},
-		{"arm64 of an unknown maker", map[string]string{"/proc/cpuinfo": armCPU, vendorID: "Nobody"}, nil},
-		{
-			"arm64 at Amazon, virtual",
-			map[string]string{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.16xlarge"},
-			&facts.Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
-		},
-		{
-			"arm64 at Amazon, bare",
-			map[string]string{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.metal"},
-			&facts.Virtualization{Kind: "none", Source: "/sys/class/dmi/id"},
-		},
-		{
-			"devices given to guests",
-			map[string]string{"/proc/cpuinfo": bareCPU, "/sys/bus/pci/drivers/vfio-pci/0000:17:00.0/vendor": "0x10de"},
-			&facts.Virtualization{Kind: "none", PassthroughHost: new(true), Source: "/proc/cpuinfo: no hypervisor flag"},
-		},
-		{
-			"vfio-pci loaded, nothing bound",
-			map[string]string{"/proc/cpuinfo": bareCPU, "/sys/bus/pci/drivers/vfio-pci/new_id": ""},
-			&facts.Virtualization{Kind: "none", PassthroughHost: new(false), Source: "/proc/cpuinfo: no hypervisor flag"},
-		},
+		{"gVisor", files{"/proc/version": EmulatedKernel + "\n", "/proc/cpuinfo": bareCPU}, "gvisor guest by /proc/version"},
+		{"WSL", files{release: "5.15.90.1-microsoft-standard-WSL2\n", "/proc/cpuinfo": guestCPU}, "wsl guest by " + release},
+		{"Xen guest", files{"/sys/hypervisor/type": "xen\n", "/proc/cpuinfo": guestCPU}, "xen guest by /sys/hypervisor/type"},
+		{"Xen's first domain", files{"/sys/hypervisor/type": "xen\n", "/proc/xen/capabilities": "control_d\n"}, "xen by /sys/hypervisor/type"},
+		{"arm64 of a known maker", files{"/proc/cpuinfo": armCPU, vendorID: "NVIDIA", product: "GB200 NVL"}, "none by " + dmi},
+		{"arm64 of an unknown maker", files{"/proc/cpuinfo": armCPU, vendorID: "Nobody"}, ""},
+		{"arm64 at Amazon, virtual", files{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.16xlarge"}, "kvm guest by " + dmi},
+		{"arm64 at Amazon, bare", files{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.metal"}, "none by " + dmi},
+		{"devices given to guests", files{"/proc/cpuinfo": bareCPU, "/sys/bus/pci/drivers/vfio-pci/0000:17:00.0/vendor": "0x10de"}, "guests: true, " + bare},
+		{"vfio-pci loaded, nothing bound", files{"/proc/cpuinfo": bareCPU, "/sys/bus/pci/drivers/vfio-pci/new_id": ""}, "guests: false, " + bare},
 		{
 			"shares given to guests",
-			map[string]string{
-				"/proc/cpuinfo": bareCPU, "/sys/bus/pci/drivers/nvidia/bind": "", "/sys/bus/mdev/devices/4b20d080-1b54-4048-85b3-a6a62d165c01/x": "",
-			},
-			&facts.Virtualization{Kind: "none", PassthroughHost: new(true), Source: "/proc/cpuinfo: no hypervisor flag"},
+			files{"/proc/cpuinfo": bareCPU, "/sys/bus/pci/drivers/nvidia/bind": "", "/sys/bus/mdev/devices/4b20d080-1b54-4048-85b3-a6a62d165c01/x": ""},
+			"guests: true, " + bare,
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m machine.Memory
 			for name, data := range tt.files {
 				m.AddFile(name, []byte(data))
 			}
-			got := checktest.One(t, Check, &m)
-			if diff := cmp.Diff(tt.want, got.Host.Virtualization); diff != "" {
-				t.Errorf("virtualization (-want +got):\n%s", diff)
+			got := ""
+			if v := checktest.One(t, Check, &m).Host.Virtualization; v != nil {
+				got = v.Kind + map[bool]string{true: " guest"}[v.Guest] + " by " + v.Source
+				if v.PassthroughHost != nil {
+					got = fmt.Sprintf("guests: %t, %s", *v.PassthroughHost, got)
+				}
 			}
+			expect.Equal(t, tt.want, got, "virtualization")
 		})
 	}
 }
@@ -187,17 +118,13 @@ func TestHostUnreadable(t *testing.T) {
 	m.AnswerError(machine.AskUname, errors.New("no uname"))
 	m.AnswerError(machine.AskIDs, errors.New("no ids"))
 	got := checktest.One(t, Check, &m)
-	if diff := cmp.Diff(&facts.HostFacts{}, got.Host); diff != "" {
-		t.Errorf("host (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, &facts.HostFacts{}, got.Host, "host")
 	var f []string
 	for _, u := range got.Unknown {
 		f = append(f, u.Fact)
 	}
 	want := []string{"hostname", "distribution", "command_line", "cpu", "memory_bytes", "uptime_seconds", "root", "virtualization"}
-	if diff := cmp.Diff(want, f); diff != "" {
-		t.Errorf("unknown facts (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f, "unknown facts")
 }
 
 func FuzzHostFiles(f *testing.F) {
@@ -208,9 +135,7 @@ func FuzzHostFiles(f *testing.F) {
 			t.Errorf("bad CPU %+v", c)
 		}
 		for name, value := range parseOSRelease(b) {
-			if !env.IsVariableName(name) || len(value) > gather.MaxShown {
-				t.Errorf("bad setting %q=%q", name, value)
-			}
+			expect.That(t, env.IsVariableName(name) && len(value) <= gather.MaxShown, "bad setting %q=%q", name, value)
 		}
 		if n := parseMemTotal(b); n < 0 {
 			t.Errorf("MemTotal %d", n)

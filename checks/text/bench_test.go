@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // BenchmarkReadAllSubsystems reads the log of 150 hosts. With -cpu 1 it is the speed of
@@ -18,9 +19,7 @@ func BenchmarkReadAllSubsystems(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r := text.NewReading()
-		if err := r.Read(b.Context(), "log", bytes.NewReader(log)); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, r.Read(b.Context(), "log", bytes.NewReader(log)))
 		r.Finish()
 	}
 }
@@ -28,16 +27,12 @@ func BenchmarkReadAllSubsystems(b *testing.B) {
 // BenchmarkReadLog reads the interleaved log of 1024 ranks.
 func BenchmarkReadLog(b *testing.B) {
 	var log bytes.Buffer
-	if err := texttest.WriteLog(&log, 32<<20, 1024); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, texttest.WriteLog(&log, 32<<20, 1024))
 	b.SetBytes(int64(log.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
 		r := text.NewReading()
-		if err := r.Read(b.Context(), "log", bytes.NewReader(log.Bytes())); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, r.Read(b.Context(), "log", bytes.NewReader(log.Bytes())))
 		r.Finish()
 	}
 }
@@ -49,21 +44,11 @@ func TestWriteLog(t *testing.T) {
 	if path == "" {
 		path, size = t.TempDir()+"/log", "1000000"
 	}
-	n, err := strconv.ParseInt(size, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := texttest.WriteLog(f, n, 1024); err != nil {
-		t.Fatal(err)
-	}
+	n := expect.Value(strconv.ParseInt(size, 10, 64))(t)
+	f := expect.Value(os.Create(path))(t)
+	expect.NoError(t, texttest.WriteLog(f, n, 1024))
 	if info, err := f.Stat(); err != nil || info.Size() < n {
 		t.Errorf("wrote %d of %d bytes: %v", info.Size(), n, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.Close())
 }

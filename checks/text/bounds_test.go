@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -264,12 +265,8 @@ func TestReadDamaged(t *testing.T) {
 			for how, bad := range damaged {
 				system := newTree(t, map[string]string{"d/bad": string(bad), "d/good": known}, fault{})
 				got, err := text.Read(t.Context(), []string{"d"}, text.Options{Files: system})
-				if err != nil {
-					t.Fatalf("%s %s at %d: %v", form, how, at, err)
-				}
-				if !kindsOf(got.Facts)["good"] {
-					t.Errorf("%s %s at %d: the other file is not read", form, how, at)
-				}
+				expect.Must(t, err == nil, "%s %s at %d: %v", form, how, at, err)
+				expect.That(t, kindsOf(got.Facts)["good"], "%s %s at %d: the other file is not read", form, how, at)
 				named := slices.ContainsFunc(got.Facts.Texts, func(t facts.Text) bool { return t.Problem != "" })
 				if heard(got.Facts) != 3 && !named {
 					t.Errorf("%s %s at %d: %d lines are heard, and nothing is said", form, how, at, heard(got.Facts))
@@ -305,9 +302,7 @@ func TestMaxBytes(t *testing.T) {
 		}
 		for limit := int64(1); limit <= whole+1; limit += max(1, min(37, whole-limit)) {
 			got, _ := text.Read(t.Context(), []string{"d"}, text.Options{Files: newTree(t, all, fault{}), MaxBytes: limit})
-			if got.Facts == nil {
-				t.Fatalf("%s, %d of %d: no facts", form, limit, whole)
-			}
+			expect.Must(t, got.Facts != nil, "%s, %d of %d: no facts", form, limit, whole)
 			read, heard, named := int64(0), 0, false
 			for _, content := range got.Facts.Texts {
 				read += content.Bytes
@@ -316,12 +311,8 @@ func TestMaxBytes(t *testing.T) {
 			if got.Facts.Logs != nil {
 				heard = got.Facts.Logs.Messages[0].Count
 			}
-			if read > limit {
-				t.Errorf("%s, %d of %d: %d were read", form, limit, whole, read)
-			}
-			if named != (limit < whole) {
-				t.Errorf("%s, %d of %d: named as cut: %t", form, limit, whole, named)
-			}
+			expect.That(t, read <= limit, "%s, %d of %d: %d were read", form, limit, whole, read)
+			expect.Equal(t, limit < whole, named, "%s, %d of %d: named as cut", form, limit, whole)
 			if least := int(read)/len(line(0)) - 1; heard < least || limit >= whole && heard != 2*lines {
 				t.Errorf("%s, %d of %d: %d lines are heard", form, limit, whole, heard)
 			}
@@ -418,9 +409,7 @@ func TestMembersLeftOut(t *testing.T) {
 		if flag == tar.TypeLink || flag == tar.TypeSymlink {
 			h.Linkname = "/etc/passwd"
 		}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.WriteHeader(h))
 		io.WriteString(w, body) //nolint:errcheck // A buffer.
 	}
 	add("folder/", tar.TypeDir, "")
@@ -443,10 +432,7 @@ func TestMembersLeftOut(t *testing.T) {
 	z := zip.NewWriter(&inZip)
 	zipAdd := func(h *zip.FileHeader, mode fs.FileMode) {
 		h.SetMode(mode)
-		m, err := z.CreateRaw(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Value(z.CreateRaw(h))(t)
 		io.WriteString(m, known) //nolint:errcheck // A buffer.
 	}
 	size := uint64(len(known))
@@ -455,10 +441,7 @@ func TestMembersLeftOut(t *testing.T) {
 	zipAdd(&zip.FileHeader{Name: "secret", Flags: 1, CompressedSize64: size, UncompressedSize64: size}, 0o600)
 	zipAdd(&zip.FileHeader{Name: "lzma", Method: 14, CompressedSize64: size, UncompressedSize64: size}, 0o600)
 	zipAdd(&zip.FileHeader{Name: "crc", CRC32: 1, CompressedSize64: size, UncompressedSize64: size}, 0o600)
-	last, err := z.Create("last.log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	last := expect.Value(z.Create("last.log"))(t)
 	io.WriteString(last, known) //nolint:errcheck // A buffer.
 	z.Close()                   //nolint:errcheck // A buffer.
 
@@ -477,9 +460,7 @@ func TestMembersLeftOut(t *testing.T) {
 		}, 0},
 	} {
 		got, err := text.Read(t.Context(), []string{"x"}, text.Options{Files: newTree(t, map[string]string{"x": string(tt.data)}, fault{})})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		expect.Must(t, err == nil, "%s: %v", name, err)
 		more := 0
 		problems := map[string]string{}
 		for _, text := range got.Facts.Texts {
@@ -492,8 +473,6 @@ func TestMembersLeftOut(t *testing.T) {
 				t.Errorf("%s: %s: %q, want %q", name, member, said, want)
 			}
 		}
-		if more != tt.more {
-			t.Errorf("%s: %d more, want %d: %v", name, more, tt.more, problems)
-		}
+		expect.That(t, more == tt.more, "%s: %d more, want %d: %v", name, more, tt.more, problems)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestOverwrittenLine checks that what a program says is heard where a progress bar
@@ -19,9 +20,7 @@ func TestOverwrittenLine(t *testing.T) {
 		"first\n" + strings.Repeat(progress, 2000) + said + "\r" + strings.Repeat(progress, 2000) + "\nlast\n",
 	} {
 		f := texttest.Parse("a.log", text)
-		if f.Logs == nil || len(f.Logs.Messages) != 1 || f.Logs.Messages[0].Line != 2 {
-			t.Errorf("got %+v", f.Logs)
-		}
+		expect.That(t, f.Logs != nil && len(f.Logs.Messages) == 1 && f.Logs.Messages[0].Line == 2, "got %+v", f.Logs)
 	}
 }
 
@@ -43,9 +42,7 @@ func TestCutLines(t *testing.T) {
 				if got.Problem != want || (got.Unread == facts.UnreadLines) != (over > 0) {
 					t.Errorf("%d bytes more, end %q, %d times: %q, want %q", over, end, count, got.Problem, want)
 				}
-				if got.Bytes != int64(len(text)) {
-					t.Errorf("%d bytes more, end %q: %d bytes, want %d", over, end, got.Bytes, len(text))
-				}
+				expect.That(t, got.Bytes == int64(len(text)), "%d bytes more, end %q: %d bytes, want %d", over, end, got.Bytes, len(text))
 			}
 		}
 	}

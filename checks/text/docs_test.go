@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -17,10 +18,7 @@ import (
 // messages by program.
 func TestGoldenDocs(t *testing.T) {
 	const path = "../../docs/evidence.md"
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile(path))(t)
 	want := replaceBetween(t, string(raw), "kinds", kindsTable())
 	want = replaceBetween(t, want, "messages", messagesTable())
 	golden.File(t, path, []byte(want))
@@ -31,9 +29,7 @@ func replaceBetween(t *testing.T, text, name, table string) string {
 	from, to := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
 	head, rest, ok := strings.Cut(text, from)
 	_, tail, ok2 := strings.Cut(rest, to)
-	if !ok || !ok2 {
-		t.Fatalf("the marks of %s are missing", name)
-	}
+	expect.Must(t, ok && ok2, "the marks of %s are missing", name)
 	return head + from + table + to + tail
 }
 

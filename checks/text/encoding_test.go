@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -144,9 +145,7 @@ func TestWrappings(t *testing.T) {
 			continue // The race detector makes each many times as slow.
 		}
 		text := texts[name]
-		if strings.ContainsAny(text, "\r\x00") {
-			t.Fatalf("%s: holds what the wrappings add", name)
-		}
+		expect.Must(t, !strings.ContainsAny(text, "\r\x00"), "%s: holds what the wrappings add", name)
 		want := told(t, text)
 		for _, how := range slices.Sorted(maps.Keys(wrappings)) {
 			switch {

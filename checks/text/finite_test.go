@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -20,18 +21,13 @@ var numberInText = regexp.MustCompile(`\b\d+(?:\.\d+)?\b`)
 func TestNoInfinity(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no texts: %v", err)
-	}
+	expect.Must(t, err == nil && len(files) > 0, "no texts: %v", err)
 	try := night.Every(8)
 	for i, file := range files {
 		if testing.Short() && i%64 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(file))(t)
 		for _, instead := range []string{"nan", "NaN", "inf", "-inf", "Infinity", "1e999", "1e308", "-0"} {
 			for _, every := range []int{1, 2, 3} { // All of them, or some, so that a line is still known.
 				if !try(file, fmt.Sprint(instead, every)) {

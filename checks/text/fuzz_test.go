@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // FuzzRead checks, of any file: reading it ends, within the bound of what is read; it
@@ -37,18 +38,13 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("-- a.log --\n" + known + "-- b.log --\n" + known))
 	f.Add([]byte("$ lspci -vvv\r\n\x1b[0mfoo\r\n"))
 	f.Add([]byte(`{"schema": "gpudoctor.facts/v1", "host": {"kernel": "6.8"}}`))
-	snapshot, err := os.ReadFile("../../fixtures/hosts/h200x2.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
+	snapshot := expect.Value(os.ReadFile("../../fixtures/hosts/h200x2.txtar"))(f)
 	f.Add(snapshot[:largest])
 	const most = 1 << 20
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := text.Read(t.Context(), []string{"-"}, text.Options{Stdin: bytes.NewReader(data), MaxBytes: most})
 		if got.Facts == nil {
-			if err == nil {
-				t.Error("neither facts nor an error")
-			}
+			expect.Error(t, err, "neither facts nor an error")
 			return
 		}
 		if err == nil && len(got.Facts.Texts) == 0 && got.Recording == "" {
@@ -82,14 +78,10 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 			t.Errorf("neither read nor a reason: %+v", text)
 		}
 		for _, k := range text.Kinds {
-			if k.Line < 1 || k.Line > text.Lines || k.Lines < 1 {
-				t.Errorf("%s: %+v", text.Name, k)
-			}
+			expect.That(t, k.Line >= 1 && k.Line <= text.Lines && k.Lines >= 1, "%s: %+v", text.Name, k)
 		}
 	}
-	if read > most*(1+text.MaxDepth) {
-		t.Errorf("%d bytes are read", read)
-	}
+	expect.That(t, read <= most*(1+text.MaxDepth), "%d bytes are read", read)
 	place := func(what, source string, line int) {
 		if n, known := lines[source]; !known || line < 1 || line > n {
 			t.Errorf("%s is of %q, line %d, which has %d", what, source, line, n)
@@ -115,13 +107,8 @@ func TestTextsOfFixtures(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		paths["d/"+strings.ReplaceAll(name, "/", "_")] = texts[name]
 	}
-	got, err := text.Read(t.Context(), []string{"d"}, text.Options{Files: newTree(t, paths, fault{})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(got.Facts.Texts); n != len(texts) {
-		t.Errorf("%d texts, want %d", n, len(texts))
-	}
+	got := expect.Value(text.Read(t.Context(), []string{"d"}, text.Options{Files: newTree(t, paths, fault{})}))(t)
+	expect.Equal(t, len(texts), len(got.Facts.Texts), "it")
 	checkTexts(t, got, text.DefaultMaxBytes)
 	var unread []facts.Text
 	for _, text := range got.Facts.Texts {
@@ -129,7 +116,5 @@ func TestTextsOfFixtures(t *testing.T) {
 			unread = append(unread, text)
 		}
 	}
-	if len(unread) > 0 {
-		t.Errorf("not read: %+v", unread)
-	}
+	expect.Len(t, 0, unread, "not read")
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // known is a line that the catalogue knows.
@@ -39,9 +40,7 @@ func tarred(tb testing.TB, members ...string) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for i := 0; i < len(members); i += 2 {
-		if err := w.WriteHeader(&tar.Header{Name: members[i], Size: int64(len(members[i+1])), Mode: 0o600, Typeflag: tar.TypeReg}); err != nil {
-			tb.Fatal(err)
-		}
+		expect.NoError(tb, w.WriteHeader(&tar.Header{Name: members[i], Size: int64(len(members[i+1])), Mode: 0o600, Typeflag: tar.TypeReg}))
 		io.WriteString(w, members[i+1]) //nolint:errcheck // A buffer.
 	}
 	w.Close() //nolint:errcheck // A buffer.
@@ -53,10 +52,7 @@ func zipped(tb testing.TB, members ...string) []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for i := 0; i < len(members); i += 2 {
-		m, err := w.Create(members[i])
-		if err != nil {
-			tb.Fatal(err)
-		}
+		m := expect.Value(w.Create(members[i]))(tb)
 		io.WriteString(m, members[i+1]) //nolint:errcheck // A buffer.
 	}
 	w.Close() //nolint:errcheck // A buffer.
@@ -103,9 +99,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), tt.name)
-			if err := os.WriteFile(path, tt.data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(path, tt.data, 0o600))
 			for _, way := range []string{"file", "folder", "pipe"} {
 				from, options := path, text.Options{}
 				switch way {
@@ -115,9 +109,7 @@ func TestRead(t *testing.T) {
 					from, options.Stdin = "-", bytes.NewReader(tt.data)
 				}
 				got, err := text.Read(t.Context(), []string{from}, options)
-				if err != nil {
-					t.Fatalf("%s: %v", way, err)
-				}
+				expect.Must(t, err == nil, "%s: %v", way, err)
 				var found []string
 				for _, m := range got.Facts.Texts {
 					if len(m.Kinds) > 0 {
@@ -126,9 +118,7 @@ func TestRead(t *testing.T) {
 				}
 				switch way {
 				case "pipe": // Its texts have no file's name.
-					if len(found) != len(tt.want) {
-						t.Errorf("pipe: found in %q", found)
-					}
+					expect.Len(t, len(tt.want), found, "pipe: found in")
 				case "file": // An archive that is all that was given needs no name.
 					for i, want := range tt.want {
 						_, member, _ := strings.Cut(want, ":")
@@ -137,9 +127,7 @@ func TestRead(t *testing.T) {
 						}
 					}
 				default:
-					if !slices.Equal(found, tt.want) {
-						t.Errorf("%s: found in %q, want %q", way, found, tt.want)
-					}
+					expect.That(t, slices.Equal(found, tt.want), "%s: found in %q, want %q", way, found, tt.want)
 				}
 			}
 		})
@@ -165,9 +153,7 @@ func TestReadRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "it")
-			if err := os.WriteFile(path, tt.data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(path, tt.data, 0o600))
 			_, err := text.Read(t.Context(), []string{path}, text.Options{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want %q in one line", err, tt.want)
@@ -184,34 +170,21 @@ func TestReadRefuses(t *testing.T) {
 func TestReadFolder(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	write("a.log", []byte(known))
 	write("core", []byte("\x7fELF\x00\x00"))
-	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/dev/zero", filepath.Join(dir, "zero")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	expect.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "zero")))
+	expect.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))
 	write(".git/config", []byte(known))
-	got, err := text.Read(t.Context(), []string{dir}, text.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(text.Read(t.Context(), []string{dir}, text.Options{}))(t)
 	problems := map[string]string{}
 	for _, text := range got.Facts.Texts {
 		problems[text.Name] = text.Problem
 	}
 	want := map[string]string{"a.log": "", "core": "binary data", "fifo": "not a regular file", "zero": "not a regular file"}
-	if fmt.Sprint(problems) != fmt.Sprint(want) {
-		t.Errorf("got %v, want %v", problems, want)
-	}
+	expect.That(t, fmt.Sprint(problems) == fmt.Sprint(want), "got %v, want %v", problems, want)
 }
 
 // TestReadFolders checks that the files of several folders are known by their paths, so that
@@ -219,29 +192,20 @@ func TestReadFolder(t *testing.T) {
 func TestReadFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"one/job.log", "two/job.log", "two/more/job.log", "job.log"} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(known), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		expect.NoError(t, os.WriteFile(name, []byte(known), 0o600))
 	}
 	for want, from := range map[string][]string{
 		"one/job.log two/job.log two/more/job.log": {"one", "two/"},
 		"job.log one/job.log":                      {"job.log", "./one"},
 		"job.log more/job.log":                     {"two"},
 	} {
-		got, err := text.Read(t.Context(), from, text.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Value(text.Read(t.Context(), from, text.Options{}))(t)
 		var names []string
 		for _, text := range got.Facts.Texts {
 			names = append(names, text.Name)
 		}
-		if strings.Join(names, " ") != want {
-			t.Errorf("%v: %v, want %s", from, names, want)
-		}
+		expect.That(t, strings.Join(names, " ") == want, "%v: %v, want %s", from, names, want)
 	}
 }
 
@@ -274,10 +238,7 @@ func TestLongLine(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	long := &endless{line: []byte("no end "), left: 256 << 20}
 	r := io.MultiReader(strings.NewReader("first\n"), long, strings.NewReader("\n"+known))
-	got, err := text.Read(t.Context(), []string{"-"}, text.Options{Stdin: r})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(text.Read(t.Context(), []string{"-"}, text.Options{Stdin: r}))(t)
 	runtime.ReadMemStats(&after)
 	if m := got.Facts.Logs.Messages; len(m) != 1 || m[0].Line != 3 {
 		t.Errorf("got %+v", m)
@@ -303,10 +264,7 @@ func TestRecordingAmongTexts(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "facts.json"), []byte(`{"schema": "gpudoctor.facts/v1", "host": {"kernel": "6.8"}}`), 0o600) //nolint:errcheck // Read fails if it is not there.
 	os.WriteFile(filepath.Join(dir, "job.log"), []byte(known), 0o600)                                                            //nolint:errcheck // As above.
-	got, err := text.Read(t.Context(), []string{dir}, text.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(text.Read(t.Context(), []string{dir}, text.Options{}))(t)
 	if got.Recording != "facts.json" || got.Facts.Host == nil || got.Facts.Host.Kernel != "6.8" || got.Facts.Logs == nil || len(got.Facts.Texts) != 1 {
 		t.Errorf("got %+v", got)
 	}

@@ -3,10 +3,9 @@ package text_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // What the machine shows stays. A text adds what only tools print, ports where the machine has none, and what is of
@@ -14,7 +13,7 @@ import (
 func TestJoinNetworks(t *testing.T) {
 	own, told := facts.RDMAPort{Device: "mlx5_0", State: "active", Source: "/sys/x"}, facts.RDMAPort{Device: "mlx5_0", State: "down", Source: "a.txt"}
 	other := facts.RDMAPort{Device: "mlx5_0", State: "down", Host: "node2", Source: "a.txt"}
-	tests := map[string]struct{ machine, text, want facts.NICFacts }{
+	for name, tt := range map[string]struct{ machine, text, want facts.NICFacts }{
 		"the machine's own ports stay": {
 			facts.NICFacts{RDMA: []facts.RDMAPort{own}},
 			facts.NICFacts{RDMA: []facts.RDMAPort{told, other}},
@@ -35,13 +34,10 @@ func TestJoinNetworks(t *testing.T) {
 			facts.NICFacts{Interfaces: []facts.Interface{{Name: "eth9"}, {Name: "eth0", Host: "node2"}}},
 			facts.NICFacts{Interfaces: []facts.Interface{{Name: "lo"}, {Name: "eth0", Host: "node2"}}},
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text})
-			if diff := cmp.Diff(&tt.want, got.NICs); diff != "" {
-				t.Errorf("joined (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, &tt.want, got.NICs, "joined")
 		})
 	}
 }
@@ -68,9 +64,7 @@ func TestJoinStorage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := text.Join(&facts.Facts{Storage: tt.machine}, &facts.Facts{Storage: tt.text})
-			if diff := cmp.Diff(tt.want, got.Storage); diff != "" {
-				t.Errorf("joined (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got.Storage, "joined")
 		})
 	}
 }

@@ -23,15 +23,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // save writes a file of a test, and returns its path.
 func save(t *testing.T, name string, data []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, data, 0o600))
 	return file
 }
 
@@ -40,10 +39,7 @@ func save(t *testing.T, name string, data []byte) string {
 func TestMachinesAsTrees(t *testing.T) {
 	for _, name := range fixtures.Examples() {
 		t.Run(name, func(t *testing.T) {
-			recording, err := fixtures.Example(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			recording := expect.Value(fixtures.Example(name))(t)
 			entries, rest := treetest.Split(t, recording)
 			want := plain(gathered(t, rest))
 			names := gathered(t, recording).Host
@@ -61,16 +57,10 @@ func TestMachinesAsTrees(t *testing.T) {
 				save(t, "outer.tar", treetest.Tar(t, "", []treetest.Entry{{Path: "ticket/m.tgz", Data: treetest.Gzip(t, packed)}})),
 			} {
 				got, err := text.Read(t.Context(), []string{of}, text.Options{})
-				if err != nil {
-					t.Fatalf("%s: %v", of, err)
-				}
-				if got.Recording == "" {
-					t.Errorf("%s: no machine", of)
-				}
+				expect.Must(t, err == nil, "%s: %v", of, err)
+				expect.That(t, got.Recording != "", "%s: no machine", of)
 				for _, text := range got.Facts.Texts {
-					if !strings.HasSuffix(text.Name, "etc/os-release") || text.Unread != "" {
-						t.Errorf("%s: the text %+v", of, text)
-					}
+					expect.That(t, strings.HasSuffix(text.Name, "etc/os-release") && text.Unread == "", "%s: the text %+v", of, text)
 				}
 				if diff := gocmp.Diff(want, plain(got.Facts)); diff != "" {
 					t.Errorf("%s (-recording +tree):\n%s", of, diff)
@@ -82,10 +72,7 @@ func TestMachinesAsTrees(t *testing.T) {
 
 func gathered(t *testing.T, recording []byte) *facts.Facts {
 	t.Helper()
-	h, err := recorded.OpenSnapshot("recording", bytes.NewReader(recording))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := expect.Value(recorded.OpenSnapshot("recording", bytes.NewReader(recording)))(t)
 	f, _ := checks.Gather(t.Context(), h, gather.Options{})
 	return f
 }
@@ -131,27 +118,18 @@ func TestMachineAndTexts(t *testing.T) {
 		treetest.Entry{Path: "proc/interrupts", Data: []byte("  0: 1\n")},
 	)
 	of := save(t, "m.tar", treetest.Tar(t, "sosreport-node7", entries))
-	got, err := text.Read(t.Context(), []string{of}, text.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t)
 	f := got.Facts
 	if f.Host.Kernel != "6.8.0-41-generic" || f.Host.Arch != "amd64" || !slices.Contains(f.Host.CommandLine, "iommu=pt") {
 		t.Errorf("the host is %+v", f.Host)
 	}
-	if f.KernelLog == nil || len(f.KernelLog.Events) != 1 {
-		t.Errorf("the kernel log is %+v", f.KernelLog)
-	}
+	expect.That(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "the kernel log is %+v", f.KernelLog)
 	if len(f.PCI.Devices) != 2 || f.PCI.Partial || f.PCI.Devices[0].Link == nil || f.PCI.Devices[0].Link.Width != 8 || f.PCI.Devices[1].Link != nil {
 		t.Errorf("the PCI devices are %+v", f.PCI)
 	}
-	if len(f.GPUs.Devices) != 2 || !f.GPUs.Devices[0].InPCI {
-		t.Errorf("the GPUs are %+v", f.GPUs.Devices)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].InPCI, "the GPUs are %+v", f.GPUs.Devices)
 	for _, u := range f.Unknown {
-		if u.Section == "kernel_log" {
-			t.Errorf("still unknown: %+v", u)
-		}
+		expect.That(t, u.Section != "kernel_log", "still unknown: %+v", u)
 	}
 	for _, o := range f.Origins {
 		if o.Fact == "host.kernel" && o.Value != f.Host.Kernel {
@@ -161,13 +139,9 @@ func TestMachineAndTexts(t *testing.T) {
 	names := []string{}
 	for _, text := range f.Texts {
 		names = append(names, text.Name)
-		if len(text.Kinds) == 0 {
-			t.Errorf("%s is not recognized: %s", text.Name, text.Problem)
-		}
+		expect.That(t, len(text.Kinds) > 0, "%s is not recognized: %s", text.Name, text.Problem)
 	}
-	if len(names) != 5 {
-		t.Errorf("the texts are %q", names)
-	}
+	expect.Len(t, 5, names, "the texts are")
 }
 
 func TestSeveralMachines(t *testing.T) {
@@ -181,9 +155,7 @@ func TestSeveralMachines(t *testing.T) {
 	// The root folder of a container on the machine is no other machine.
 	treetest.Folder(t, filepath.Join(folder, "node1/run/containers/1"), machineFiles())
 	got, err := text.Read(t.Context(), []string{filepath.Join(folder, "node1")}, text.Options{})
-	if err != nil || got.Recording != filepath.Join(folder, "node1") {
-		t.Errorf("got %q, %v", got.Recording, err)
-	}
+	expect.That(t, err == nil && got.Recording == filepath.Join(folder, "node1"), "got %q, %v", got.Recording, err)
 	many := t.TempDir()
 	for i := range 20 {
 		treetest.Folder(t, filepath.Join(many, strings.Repeat("n", i+1)), machineFiles())
@@ -203,9 +175,7 @@ func TestCutTree(t *testing.T) {
 	for name, entries := range map[string][]treetest.Entry{"in order": inOrder, "scattered": entries} {
 		packed := treetest.Tar(t, "node1", entries)
 		whole, err := text.Read(t.Context(), []string{save(t, "m.tar", packed)}, text.Options{})
-		if err != nil || whole.Facts.IOMMU.Mode != "off" {
-			t.Fatalf("got %v, %v", whole.Facts, err)
-		}
+		expect.Must(t, err == nil && whole.Facts.IOMMU.Mode == "off", "got %v, %v", whole.Facts, err)
 		shown := 0
 		for end := 512; end < len(packed)-1024; end += 1536 - 1 {
 			got, err := text.Read(t.Context(), []string{save(t, "m.tar", packed[:end])}, text.Options{})
@@ -226,9 +196,7 @@ func TestCutTree(t *testing.T) {
 				shown++
 			}
 		}
-		if (shown > 0) != (name == "in order") {
-			t.Errorf("%s: GPUs are shown %d times", name, shown)
-		}
+		expect.That(t, (shown > 0) == (name == "in order"), "%s: GPUs are shown %d times", name, shown)
 	}
 }
 
@@ -237,10 +205,7 @@ func TestCutTree(t *testing.T) {
 func TestXZ(t *testing.T) {
 	const packed = "fd377a585a000004e6d6b446020021011c00000010cf58cc01001c4e43434c2076657273696f6e20322e32382e392b6375646131332e300a" +
 		"0000000023d4bdae1248631c0001351d441bb1e11fb6f37d010000000004595a"
-	data, err := hex.DecodeString(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(hex.DecodeString(packed))(t)
 	got, err := text.Read(t.Context(), []string{save(t, "nccl.log.xz", data)}, text.Options{})
 	if err != nil || len(got.Facts.Software) == 0 || got.Facts.Software[0].Version != "2.28.9" {
 		t.Errorf("got %+v, %v", got.Facts.Software, err)
@@ -255,25 +220,16 @@ func TestXZ(t *testing.T) {
 	huge[16] = 40 // The size of the dictionary, 4 GiB (the .xz file format 1.2.0, 5.3.1), and the checksum of its head.
 	binary.LittleEndian.PutUint32(huge[20:], crc32.ChecksumIEEE(huge[12:20]))
 	_, err = text.Read(t.Context(), []string{save(t, "nccl.log.xz", huge)}, text.Options{})
-	if err == nil || !strings.Contains(err.Error(), "dictionary size exceeds max") {
-		t.Errorf("a dictionary of 4 GiB gives %v", err)
-	}
+	expect.That(t, err != nil && strings.Contains(err.Error(), "dictionary size exceeds max"), "a dictionary of 4 GiB gives %v", err)
 }
 
 // packZstd is a text that is compressed with zstd.
 func packZstd(tb testing.TB, content string, window int) []byte {
 	tb.Helper()
 	var b bytes.Buffer
-	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(window))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := w.Write([]byte(content)); err != nil {
-		tb.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	w := expect.Value(zstd.NewWriter(&b, zstd.WithWindowSize(window)))(tb)
+	expect.Value(w.Write([]byte(content)))(tb)
+	expect.NoError(tb, w.Close())
 	return b.Bytes()
 }
 

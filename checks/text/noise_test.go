@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -59,9 +60,7 @@ func TestNoiseRows(t *testing.T) {
 				tried++
 				got := said(texttest.Filled(example+"\n", width))
 				for _, m := range want { // Pieces may be messages by themselves.
-					if !slices.Contains(got, m) {
-						t.Errorf("broken at blanks to %d: %q: got %q, want %q", width, example, got, m)
-					}
+					expect.That(t, slices.Contains(got, m), "broken at blanks to %d: %q: got %q, want %q", width, example, got, m)
 				}
 			}
 		}
@@ -100,9 +99,7 @@ func toldAnywhere(tb testing.TB, content string) string {
 		tb.Fatal(err)
 	}
 	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, json.Unmarshal(raw, &v))
 	if raw, err = json.MarshalIndent(placeless(v), "", " "); err != nil {
 		tb.Fatal(err)
 	}

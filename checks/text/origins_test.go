@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // placesIn reads texts, each with its name before it, and gives the places of
@@ -85,9 +86,7 @@ func TestPlaces(t *testing.T) {
 	} {
 		got := placesIn(c.texts...)
 		for fact, want := range c.want {
-			if got[fact] != want {
-				t.Errorf("%s: %s is put down to %q, want %q", name, fact, got[fact], want)
-			}
+			expect.Equal(t, want, got[fact], "%s: %s is put down to", name, fact)
 		}
 	}
 }
@@ -123,9 +122,7 @@ func TestLaunchPlaces(t *testing.T) {
 		}
 		got := f.Launches[0].Lines
 		for part, line := range c.want {
-			if got[part] != line {
-				t.Errorf("%s: %s is in line %d, want %d", name, part, got[part], line)
-			}
+			expect.Equal(t, line, got[part], "%s: %s is in line", name, part)
 		}
 		if c.want == nil && got != nil {
 			t.Errorf("%s: got %v", name, got)
@@ -154,16 +151,12 @@ func FuzzPlaces(f *testing.F) {
 			lines[text.Name] = text.Lines
 		}
 		holds := func(what, source string, line int) {
-			if line < 1 || line > lines[source] {
-				t.Errorf("%s is put down to %s:%d of %v", what, source, line, lines)
-			}
+			expect.That(t, line >= 1 && line <= lines[source], "%s is put down to %s:%d of %v", what, source, line, lines)
 		}
 		seen := map[string]bool{}
 		for _, o := range facts.Origins {
 			holds(o.Fact, o.Source, o.Line)
-			if seen[o.Fact] {
-				t.Errorf("%s has two places", o.Fact)
-			}
+			expect.That(t, !seen[o.Fact], "%s has two places", o.Fact)
 			seen[o.Fact] = true
 		}
 		for _, l := range facts.Launches {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestProse checks which sentences say that a program needs a variable: those that
@@ -44,9 +45,7 @@ func TestProse(t *testing.T) {
 				got = got || m.ID == "prose-p2p-off-needed"
 			}
 		}
-		if got != want {
-			t.Errorf("%q: got %v, want %v", line, got, want)
-		}
+		expect.Equal(t, want, got, "%q", line)
 		if f.Env != nil && len(f.Env.Variables) > 0 && want {
 			t.Errorf("%q: a variable in running text was taken for set: %+v", line, f.Env.Variables)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestTextAfterRecording checks that what follows the end of a recording is the
@@ -49,8 +50,6 @@ func TestTextAfterRecording(t *testing.T) {
 func written(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/tree"
 	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestSplit(t *testing.T) {
@@ -32,9 +33,7 @@ func TestSplit(t *testing.T) {
 		"case/node1/var/lib/c/1/sys/bus/pci/devices/x": {"case/node1/var/lib/c/1", "/sys/bus/pci/devices/x"},
 	} {
 		root, at, ok := tree.Split(name)
-		if ok != (want[1] != "") || root != want[0] || at != want[1] {
-			t.Errorf("%s: got %q, %q, %t, want %q", name, root, at, ok, want)
-		}
+		expect.That(t, ok == (want[1] != "") && root == want[0] && at == want[1], "%s: got %q, %q, %t, want %q", name, root, at, ok, want)
 	}
 }
 
@@ -46,10 +45,7 @@ func TestKeepsRecorded(t *testing.T) {
 	}
 	seen := 0
 	for _, name := range fixtures.Examples() {
-		recording, err := fixtures.Example(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		recording := expect.Value(fixtures.Example(name))(t)
 		entries, _ := treetest.Split(t, recording)
 		for _, e := range entries {
 			_, at, ok := tree.Split(e.Path)
@@ -57,23 +53,15 @@ func TestKeepsRecorded(t *testing.T) {
 				continue
 			}
 			seen++
-			if !tree.Keeps(at) {
-				t.Errorf("%s is not kept", at)
-			}
+			expect.That(t, tree.Keeps(at), "%s is not kept", at)
 			for folder := path.Dir(at); strings.Count(folder, "/") > 1; folder = path.Dir(folder) {
-				if tree.Prunes(folder) {
-					t.Errorf("%s is left out, with %s", folder, at)
-				}
+				expect.That(t, !tree.Prunes(folder), "%s is left out, with %s", folder, at)
 			}
 		}
 	}
-	if seen < 1000 {
-		t.Errorf("only %d files were seen", seen)
-	}
+	expect.AtLeast(t, 1000, seen, "files were seen")
 	for _, at := range []string{"/sys/devices/system/cpu/cpu0/cache", "/sys/kernel/slab", "/sys/devices/system/node/node0/memory12", "/proc/1234", "/sys/devices/virtual/tty"} {
-		if tree.Keeps(at) || !tree.Prunes(at) {
-			t.Errorf("%s is looked at", at)
-		}
+		expect.That(t, !tree.Keeps(at) && tree.Prunes(at), "%s is looked at", at)
 	}
 }
 
@@ -95,12 +83,8 @@ func TestLinksStayInside(t *testing.T) {
 	h := m.Host()
 	for address, want := range map[string]string{"0000:00:01.0": "0x10de", "0000:00:02.0": "0x10de", "0000:00:03.0": "", "0000:00:04.0": "", "0000:00:05.0": ""} {
 		got, err := h.Text("/sys/bus/pci/devices/" + address + "/vendor")
-		if got != want || (err != nil) != (want == "") {
-			t.Errorf("%s: got %q, %v", address, got, err)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: that it is not in the tree shows that it does not exist: %v", address, err)
-		}
+		expect.That(t, got == want && (err != nil) == (want == ""), "%s: got %q, %v", address, got, err)
+		expect.That(t, !errors.Is(err, fs.ErrNotExist), "%s: that it is not in the tree shows that it does not exist: %v", address, err)
 	}
 }
 
@@ -118,9 +102,7 @@ func TestContent(t *testing.T) {
 		"/sys/devices/pci0000:00/0000:00:02.0/config": whole,
 		"/proc/cpuinfo":                               nil,
 	} {
-		if err := m.AddFile(at, bytes.NewReader(data)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, m.AddFile(at, bytes.NewReader(data)))
 	}
 	h := m.Host()
 	if s, err := h.Text(function + "/class"); err != nil || s != "0x030200" {
@@ -144,9 +126,7 @@ func TestContent(t *testing.T) {
 // there is no PCI device.
 func TestMasked(t *testing.T) {
 	m := tree.New(&tree.Budget{})
-	if err := m.AddDir("/sys/bus/pci/devices"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, m.AddDir("/sys/bus/pci/devices"))
 	if names, err := m.Host().Dir("/sys/bus/pci/devices"); !errors.Is(err, machine.ErrNotRecorded) {
 		t.Errorf("got %q, %v", names, err)
 	}
@@ -154,24 +134,18 @@ func TestMasked(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	m := tree.New(&tree.Budget{})
-	if err := m.AddFile("/proc/cpuinfo", io.LimitReader(zeros{}, 1<<40)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, m.AddFile("/proc/cpuinfo", io.LimitReader(zeros{}, 1<<40)))
 	if b, err := m.Host().ReadPart("/proc/cpuinfo", 1<<30); err == nil {
 		t.Errorf("%d bytes of a giant file pass for the whole of it", len(b))
 	}
-	if err := m.AddFile("/proc/meminfo", iotest.ErrReader(io.ErrUnexpectedEOF)); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a broken file gives %v", err)
-	}
+	expect.ErrorIs(t, io.ErrUnexpectedEOF, m.AddFile("/proc/meminfo", iotest.ErrReader(io.ErrUnexpectedEOF)), "a broken file gives")
 	var err error
 	for range 100_000 {
 		if err = m.AddDir("/sys/class/net"); err != nil {
 			break
 		}
 	}
-	if !errors.Is(err, tree.ErrTooLarge) {
-		t.Errorf("without end: %v", err)
-	}
+	expect.ErrorIs(t, tree.ErrTooLarge, err, "without end")
 }
 
 type zeros struct{}
@@ -192,9 +166,7 @@ func TestUname(t *testing.T) {
 	} {
 		m := tree.New(&tree.Budget{})
 		for at, data := range map[string]string{"/proc/version": c.version, "/proc/cpuinfo": c.cpuinfo} {
-			if err := m.AddFile(at, strings.NewReader(data)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, m.AddFile(at, strings.NewReader(data)))
 		}
 		var got machine.Uname
 		if err := m.Host().Ask(t.Context(), machine.AskUname, &got); err != nil && c.arch+c.release != "" || got.Release != c.release || got.Machine != c.arch {
@@ -266,9 +238,7 @@ func FuzzTree(f *testing.F) {
 			_, stat := h.Stat(at)
 			_, resolve := h.Real(at)
 			for _, err := range []error{read, list, link, stat, resolve} {
-				if errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("%s: %v", at, err)
-				}
+				expect.That(t, !errors.Is(err, fs.ErrNotExist), "%s: %v", at, err)
 			}
 		}
 	})

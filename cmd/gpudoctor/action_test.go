@@ -23,6 +23,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // action is action.yml, as far as a runner acts on it.
@@ -43,14 +45,9 @@ type actionStep struct {
 
 func readAction(t *testing.T) action {
 	t.Helper()
-	raw, err := os.ReadFile("../../action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile("../../action.yml"))(t)
 	var a action
-	if err := yaml.Unmarshal(raw, &a); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(raw, &a))
 	return a
 }
 
@@ -65,9 +62,7 @@ func TestActionFile(t *testing.T) {
 	a := readAction(t)
 	used := map[string]bool{}
 	for _, s := range a.Runs.Steps {
-		if strings.Contains(s.Run, "${{") {
-			t.Errorf("the script of %q contains an expression", s.Name)
-		}
+		expect.That(t, !strings.Contains(s.Run, "${{"), "the script of %q contains an expression", s.Name)
 		for _, value := range append(slices.Collect(maps.Values(s.Env)), s.WorkingDirectory) {
 			for _, m := range expression.FindAllStringSubmatch(value, -1) {
 				used[m[1]] = true
@@ -75,9 +70,7 @@ func TestActionFile(t *testing.T) {
 		}
 	}
 	for name := range a.Inputs {
-		if !used["inputs."+name] {
-			t.Errorf("the input %s is not used", name)
-		}
+		expect.That(t, used["inputs."+name], "the input %s is not used", name)
 	}
 	if got := a.Inputs["version"].Default; got != version {
 		t.Errorf("the default version is %s, and this is %s", got, version)
@@ -92,17 +85,15 @@ func TestActionLint(t *testing.T) {
 	file := func(name string, content []byte) string {
 		t.Helper()
 		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)))
 		return path
 	}
 	file(".git/config", nil)
 	file(".github/actionlint.yaml", []byte("self-hosted-runner: {labels: [gpu]}\n"))
-	raw := must(os.ReadFile("../../action.yml"))
+	raw := expect.Value(os.ReadFile("../../action.yml"))(t)
 	file("action.yml", raw)
 
-	example := must(os.ReadFile("../../docs/examples/github/gpudoctor.yml"))
+	example := expect.Value(os.ReadFile("../../docs/examples/github/gpudoctor.yml"))(t)
 	released := "uses: gpudoctor/gpudoctor@v" + version
 	if n := bytes.Count(example, []byte(released)); n != 3 {
 		t.Errorf("%d jobs of the example say %s", n, released)
@@ -115,36 +106,25 @@ func TestActionLint(t *testing.T) {
 		}
 		Runs struct{ Steps []map[string]any }
 	}
-	if err := yaml.Unmarshal(raw, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(raw, &document))
 	inputs := map[string]any{}
 	for name, in := range document.Inputs {
 		inputs[name] = map[string]any{"type": "string", "default": in.Default}
 	}
-	steps := file(".github/workflows/steps.yml", must(json.Marshal(map[string]any{
+	steps := file(".github/workflows/steps.yml", expect.Value(json.Marshal(map[string]any{
 		"on":   map[string]any{"workflow_call": map[string]any{"inputs": inputs}},
 		"jobs": map[string]any{"action": map[string]any{"runs-on": "ubuntu-latest", "steps": document.Runs.Steps}},
-	})))
+	}))(t))
 	lint := func(files ...string) []*actionlint.Error {
 		t.Helper()
-		linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{WorkingDir: root})
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := linter.LintFiles(files, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return found
+		linter := expect.Value(actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{WorkingDir: root}))(t)
+		return expect.Value(linter.LintFiles(files, nil))(t)
 	}
 	for _, e := range lint(workflow, steps) {
 		t.Error(e)
 	}
 	wrong := file(".github/workflows/wrong.yml", bytes.ReplaceAll(example, []byte(released+"\n        with:"), []byte("uses: ./\n        with:\n          colour: red")))
-	if len(lint(wrong)) == 0 {
-		t.Error("an input that action.yml lacks is not found")
-	}
+	expect.That(t, len(lint(wrong)) > 0, "an input that action.yml lacks is not found")
 }
 
 // runnerOf is a stand-in for a runner: a workspace and a release to download.
@@ -171,9 +151,7 @@ func newRunner(t *testing.T) *runnerOf {
 		extractLaunch(t, from, filepath.Join(r.workspace, name))
 	}
 	notes := filepath.Join(r.workspace, "unclear", "notes.txt")
-	if err := os.WriteFile(notes, []byte("The cluster has eight nodes.\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(notes, []byte("The cluster has eight nodes.\n"), 0o600))
 	return r
 }
 
@@ -185,14 +163,10 @@ func writeRelease(t *testing.T) string {
 	sum := sha256.Sum256(program)
 	var sums strings.Builder
 	for _, name := range []string{"gpudoctor_linux_amd64", "gpudoctor_linux_arm64"} {
-		if err := os.WriteFile(filepath.Join(folder, name), program, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), program, 0o600))
 		fmt.Fprintf(&sums, "%s  %s\n%s  %[2]s.cdx.json\n", hex.EncodeToString(sum[:]), name, strings.Repeat("0", 64))
 	}
-	if err := os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(sums.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(sums.String()), 0o600))
 	return folder
 }
 
@@ -201,7 +175,7 @@ func writeRelease(t *testing.T) string {
 func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 	t.Helper()
 	temp := t.TempDir()
-	values := map[string]string{"github.action_path": must(filepath.Abs("../.."))}
+	values := map[string]string{"github.action_path": expect.Value(filepath.Abs("../.."))(t)}
 	for name, in := range r.action.Inputs {
 		values["inputs."+name] = in.Default
 	}
@@ -218,9 +192,7 @@ func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 	got := actionRun{outputs: map[string]string{}}
 	for i, s := range r.action.Runs.Steps {
 		file := func(name string) string { return filepath.Join(temp, name+strconv.Itoa(i)) }
-		if err := os.WriteFile(file("script"), []byte(s.Run), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file("script"), []byte(s.Run), 0o600))
 		c := exec.CommandContext(t.Context(), s.Shell, "--noprofile", "--norc", "-eo", "pipefail", file("script"))
 		c.Dir = filepath.Join(r.workspace, expand(s.WorkingDirectory))
 		c.Env = append(os.Environ(), "LANG=C.UTF-8", "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_TEMP="+temp, "GITHUB_WORKSPACE="+r.workspace,
@@ -258,9 +230,7 @@ func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 // annotations are those of the program.
 func TestAction(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the scripts run the program one at a time")
-	}
+	night.NotShort(t, "the scripts run the program one at a time")
 	r := newRunner(t)
 	image := imagetest.Write(t, goodImages[0].img, imagetest.Docker)
 	for _, tt := range []struct {
@@ -286,18 +256,14 @@ func TestAction(t *testing.T) {
 			if got.code != tt.code || got.outputs["exit-code"] != strconv.Itoa(tt.code) || got.outputs["verdict"] != tt.verdict {
 				t.Errorf("exit code %d (%s), verdict %q, want %d, %q\n%s", got.code, got.outputs["exit-code"], got.outputs["verdict"], tt.code, tt.verdict, got.log)
 			}
-			if !regexp.MustCompile(tt.log).MatchString(got.log) {
-				t.Errorf("the log does not match %s:\n%s", tt.log, got.log)
-			}
+			expect.That(t, regexp.MustCompile(tt.log).MatchString(got.log), "the log does not match %s:\n%s", tt.log, got.log)
 			for _, report := range []string{"json", "markdown", "sarif", "junit"} {
 				content, err := os.ReadFile(got.outputs[report])
 				if written := err == nil && len(content) > 0; written != (tt.verdict != "") {
 					t.Errorf("%s at %q: %v", report, got.outputs[report], err)
 				}
 			}
-			if written := got.summary != ""; written != (tt.verdict != "") {
-				t.Errorf("summary: %.200q", got.summary)
-			}
+			expect.That(t, (got.summary != "") == (tt.verdict != ""), "summary: %.200q", got.summary)
 		})
 	}
 }
@@ -306,20 +272,14 @@ func TestAction(t *testing.T) {
 // release, and the one given.
 func TestActionDownload(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the scripts run the program one at a time")
-	}
+	night.NotShort(t, "the scripts run the program one at a time")
 	sums := func(t *testing.T, r *runnerOf, old, by string) {
 		t.Helper()
 		file := filepath.Join(r.release, "SHA256SUMS")
-		raw := must(os.ReadFile(file))
+		raw := expect.Value(os.ReadFile(file))(t)
 		changed := regexp.MustCompile(old).ReplaceAll(raw, []byte(by))
-		if bytes.Equal(changed, raw) {
-			t.Fatal("nothing was changed")
-		}
-		if err := os.WriteFile(file, changed, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, !bytes.Equal(changed, raw), "nothing was changed")
+		expect.NoError(t, os.WriteFile(file, changed, 0o600))
 	}
 	for _, tt := range []struct {
 		name   string
@@ -328,9 +288,7 @@ func TestActionDownload(t *testing.T) {
 	}{
 		{"other program", func(t *testing.T, r *runnerOf, _ map[string]string) {
 			t.Helper()
-			if err := os.WriteFile(filepath.Join(r.release, "gpudoctor_linux_amd64"), []byte("#!/bin/sh\ntouch hacked\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(filepath.Join(r.release, "gpudoctor_linux_amd64"), []byte("#!/bin/sh\ntouch hacked\n"), 0o600))
 		}, "does not have the expected checksum"},
 		{"not listed", func(t *testing.T, r *runnerOf, _ map[string]string) {
 			t.Helper()
@@ -375,7 +333,7 @@ func TestActionDownload(t *testing.T) {
 	}
 	t.Run("pinned", func(t *testing.T) {
 		r := newRunner(t)
-		raw := must(os.ReadFile(filepath.Join(r.release, "gpudoctor_linux_amd64")))
+		raw := expect.Value(os.ReadFile(filepath.Join(r.release, "gpudoctor_linux_amd64")))(t)
 		sum := sha256.Sum256(raw)
 		if got := r.run(t, map[string]string{"from": "deploy", "sha256": hex.EncodeToString(sum[:])}); got.code != exitOK {
 			t.Errorf("exit code %d:\n%s", got.code, got.log)
@@ -387,9 +345,7 @@ func TestActionDownload(t *testing.T) {
 // shell, adds an output, or is taken for a command of the runner.
 func TestActionInjection(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the scripts run the program one at a time")
-	}
+	night.NotShort(t, "the scripts run the program one at a time")
 	// A working directory is the runner's to enter: no script has it.
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(readAction(t).Inputs)), func(name string) bool { return name == "working-directory" })
 	values := []string{"$(touch hacked)", "`touch hacked`", "x; touch hacked", "x\ntouch hacked", "';touch hacked;'", `";touch hacked;"`, "x\nhacked=1\n::error::hacked", "-n", "*"}
@@ -417,9 +373,7 @@ func TestActionInjection(t *testing.T) {
 func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
 	t.Helper()
 	got := r.run(t, inputs)
-	if found := must(filepath.Glob(filepath.Join(r.workspace, "*", "hacked"))); len(found) > 0 {
-		t.Errorf("%s %q: there are %v", name, inputs[name], found)
-	}
+	expect.Len(t, 0, expect.Value(filepath.Glob(filepath.Join(r.workspace, "*", "hacked")))(t), "%s %q: there are", name, inputs[name])
 	if _, err := os.Stat(filepath.Join(r.workspace, "hacked")); err == nil {
 		t.Errorf("%s %q: it was run", name, inputs[name])
 	}
@@ -438,21 +392,15 @@ func refuses(t *testing.T, r *runnerOf, name string, inputs map[string]string) {
 // TestActionSource checks that the action builds the commit that it is of.
 func TestActionSource(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it builds the program")
-	}
+	night.NotShort(t, "it builds the program")
 	r := newRunner(t)
 	got := r.run(t, map[string]string{"version": "source", "from": "deploy", "release-url": "file:///nowhere"})
-	if got.code != exitOK || got.outputs["verdict"] != "healthy" {
-		t.Errorf("exit code %d:\n%s", got.code, got.log)
-	}
+	expect.That(t, got.code == exitOK && got.outputs["verdict"] == "healthy", "exit code %d:\n%s", got.code, got.log)
 }
 
 // extractLaunch writes the files of a case of fixtures/launches into a folder.
 func extractLaunch(t *testing.T, name, folder string) {
 	t.Helper()
-	a := must(txtar.ParseFile(filepath.Join("..", "..", "fixtures", "launches", name+".txtar")))
-	if err := os.CopyFS(folder, must(txtar.FS(a))); err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(txtar.ParseFile(filepath.Join("..", "..", "fixtures", "launches", name+".txtar")))(t)
+	expect.NoError(t, os.CopyFS(folder, expect.Value(txtar.FS(a))(t)))
 }

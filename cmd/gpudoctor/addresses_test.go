@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // failedConnects are the lines by which libraries say that a connection failed: {a} is the
@@ -77,9 +79,7 @@ func TestUnresolvedNames(t *testing.T) {
 	for program, form := range unresolvedNames {
 		for _, e := range resolveErrors {
 			line := strings.NewReplacer("{e}", e.words, "{n}", e.number).Replace(form)
-			if got := firstRule(t, path, machines+line+"\n"); got != "wrong-nic" {
-				t.Errorf("%s: %s: got %s, want wrong-nic", program, e.words, got)
-			}
+			expect.Equal(t, "wrong-nic", firstRule(t, path, machines+line+"\n"), "%s: %s", program, e.words)
 		}
 	}
 }
@@ -92,9 +92,7 @@ func TestNamelessConnects(t *testing.T) {
 	for library, form := range namelessConnects {
 		for i, e := range connectErrors {
 			line := strings.NewReplacer("{e}", e.words, "{n}", e.number).Replace(form)
-			if got := firstRule(t, path, machines+line+"\n"); got != causes[i] {
-				t.Errorf("%s: %s: got %s, want %s", library, e.words, got, causes[i])
-			}
+			expect.Equal(t, causes[i], firstRule(t, path, machines+line+"\n"), "%s: %s", library, e.words)
 		}
 	}
 }
@@ -102,9 +100,7 @@ func TestNamelessConnects(t *testing.T) {
 // firstRule is the rule of the first finding in a text.
 func firstRule(t *testing.T, path, text string) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	d := concluded(t, path)
 	if len(d.Findings) == 0 {
 		return "nothing"
@@ -129,9 +125,7 @@ func TestAddresses(t *testing.T) {
 				if other := row.others[library]; other != "" {
 					want = other
 				}
-				if got := firstRule(t, path, machines+line+"\n"); got != want {
-					t.Errorf("%s: %s: %s: got %s, want %s", library, row.address, e.words, got, want)
-				}
+				expect.Equal(t, want, firstRule(t, path, machines+line+"\n"), "%s: %s: %s", library, row.address, e.words)
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -68,10 +69,7 @@ func situations(t *testing.T, visit func(situation)) {
 
 func makeSituations(t *testing.T, visit func(situation)) {
 	t.Helper()
-	cases, err := fixtures.Cases(os.DirFS("../../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := expect.Value(fixtures.Cases(os.DirFS("../../fixtures")))(t)
 	for _, c := range cases {
 		for _, profile := range []rules.Profile{rules.Training, rules.Image} {
 			visit(situation{
@@ -91,10 +89,7 @@ func makeSituations(t *testing.T, visit func(situation)) {
 	for _, file := range append(from, texts...) {
 		visit(gatherFrom(t, file, file))
 	}
-	incidents, err := filepath.Glob("../../../shared/incidents/*/case.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	incidents := expect.Value(filepath.Glob("../../../shared/incidents/*/case.yaml"))(t)
 	for _, file := range incidents {
 		visit(gatherFrom(t, "incident "+filepath.Base(filepath.Dir(file)), withoutAnswer(t, filepath.Dir(file))))
 	}
@@ -106,9 +101,7 @@ func gatherFrom(t *testing.T, name, from string) situation {
 	t.Helper()
 	r := request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
 	g := collect(t.Context(), r.source, r.options)
-	if g.facts == nil {
-		t.Fatalf("%s: %v", name, g.err)
-	}
+	expect.Must(t, g.facts != nil, "%s: %v", name, g.err)
 	return situation{name: name, request: r, facts: g.facts, textsOnly: g.textsOnly}
 }
 
@@ -116,12 +109,8 @@ func gatherFrom(t *testing.T, name, from string) situation {
 func withoutAnswer(t *testing.T, dir string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), filepath.Base(dir))
-	if err := os.CopyFS(folder, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(folder, "case.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(folder, os.DirFS(dir)))
+	expect.NoError(t, os.Remove(filepath.Join(folder, "case.yaml")))
 	return folder
 }
 
@@ -166,9 +155,7 @@ type adviceTally map[string]int
 // long it lasts are true.
 func TestAdviceFits(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	seen := adviceTally{}
 	hold := func(t *testing.T, s situation) *report.Document {
@@ -207,9 +194,7 @@ func TestAdviceFits(t *testing.T) {
 		"documents", "advice", "advice followed", "withheld", "set", "unset", "edits", "kernel parameters", "docker flags", "commands", "steps",
 		"told in text", "told in verbose text", "told in markdown", "check again in text", "check again in markdown",
 	} {
-		if seen[what] == 0 {
-			t.Errorf("nothing was seen of: %s", what)
-		}
+		expect.That(t, seen[what] != 0, "nothing was seen of: %s", what)
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%-20s %d", what, seen[what])
@@ -322,9 +307,7 @@ func keepsWhatIsNeeded(t *testing.T, known knowledge, d *report.Document) {
 				break // What it unsets is its own to say.
 			}
 			for name := range r.Apply.Environment {
-				if removed[name] != "" {
-					t.Errorf("%s unsets %s, by which %s is cured", removed[name], name, f.Rule)
-				}
+				expect.That(t, removed[name] == "", "%s unsets %s, by which %s is cured", removed[name], name, f.Rule)
 			}
 		}
 	}
@@ -435,9 +418,7 @@ func setsOrUnsets(t *testing.T, all []remedies.Advice, seen adviceTally) {
 		}
 	}
 	for name, by := range set {
-		if unset[name] != "" {
-			t.Errorf("%s sets %s, and %s unsets it", by, name, unset[name])
-		}
+		expect.That(t, unset[name] == "", "%s sets %s, and %s unsets it", by, name, unset[name])
 	}
 }
 
@@ -468,14 +449,9 @@ func hasNoGap(t *testing.T, a remedies.Advice, seen adviceTally) {
 // textsOf lists every text in a value's JSON.
 func textsOf(t *testing.T, v any) []string {
 	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(v))(t)
 	var tree any
-	if err := json.Unmarshal(raw, &tree); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(raw, &tree))
 	var all []string
 	var walk func(any)
 	walk = func(v any) {
@@ -516,22 +492,16 @@ func formatsHaveNoGap(t *testing.T, d *report.Document) {
 	}
 	own.Unknown, own.Skipped, own.NotApplicable, own.Texts, own.Transfers = nil, nil, nil, nil, nil
 	for _, text := range textsOf(t, own.Findings) {
-		if found := gap.FindString(text); found != "" {
-			t.Errorf("a step of a finding has a gap: %s", found)
-		}
+		expect.Equal(t, "", gap.FindString(text), "a step of a finding has a gap")
 	}
 	for _, format := range []string{"text", "markdown"} {
 		f, _ := report.FormatNamed(format)
 		for _, style := range []report.Style{{}, {Verbose: true}} {
 			var b bytes.Buffer
-			if err := f.Write(&b, &own, style); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, f.Write(&b, &own, style))
 			written := markup.ReplaceAllString(b.String(), "")
 			written = strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(written)
-			if found := gap.FindString(written); found != "" {
-				t.Errorf("%s has a gap: %s", format, found)
-			}
+			expect.Equal(t, "", gap.FindString(written), "%s has a gap", format)
 		}
 	}
 }
@@ -565,9 +535,7 @@ func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 	} {
 		f, _ := report.FormatNamed(tt.format)
 		b.Reset()
-		if err := f.Write(&b, &numbered, tt.style); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, f.Write(&b, &numbered, tt.style))
 		var order []int
 		for _, m := range tt.told.FindAllStringSubmatch(b.String(), -1) {
 			rank, _ := strconv.Atoi(m[1] + m[len(m)-1])
@@ -651,14 +619,10 @@ func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) 
 		f, _ := report.FormatNamed(format)
 		for _, style := range []report.Style{{}, {Verbose: true}} {
 			var b bytes.Buffer
-			if err := f.Write(&b, d, style); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, f.Write(&b, d, style))
 			for _, m := range checkAgain.FindAllStringSubmatch(b.String(), -1) {
 				seen["check again in "+format]++
-				if !strings.HasPrefix(m[1], want) {
-					t.Errorf("%s: check again with %q, want it to begin with %q", format, m[1], want)
-				}
+				expect.That(t, strings.HasPrefix(m[1], want), "%s: check again with %q, want it to begin with %q", format, m[1], want)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/patch"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -21,8 +22,8 @@ import (
 // machineOf is the diagnosis of an example, and what a job needs there.
 func machineOf(t *testing.T, name string) (*report.Document, *plan.Plan) {
 	t.Helper()
-	d := must(diagnose(t.Context(), request{source: source{from: []string{name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))
-	return d, must(planOf(d, ""))
+	d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
+	return d, expect.Value(planOf(d, ""))(t)
 }
 
 // TestAdviseDiff checks of each launch file and a machine that the file with its patch has
@@ -33,8 +34,8 @@ func TestAdviseDiff(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{}
 	for _, pattern := range []string{"../../fixtures/launches/*.txtar", "../internal/patch/testdata/*.txtar"} {
-		for _, file := range must(filepath.Glob(pattern)) {
-			for _, f := range must(txtar.ParseFile(file)).Files {
+		for _, file := range expect.Value(filepath.Glob(pattern))(t) {
+			for _, f := range expect.Value(txtar.ParseFile(file))(t).Files {
 				texts[strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+filepath.Base(f.Name)] = string(f.Data)
 			}
 		}
@@ -67,9 +68,7 @@ func TestAdviseDiff(t *testing.T) {
 			})
 		}
 	})
-	if patched < 10 {
-		t.Errorf("%d of %d files were patched", patched, len(texts))
-	}
+	expect.That(t, patched >= 10, "%d of %d files were patched", patched, len(texts))
 }
 
 // fits patches a file, and checks that it fits then. It reports whether there was something
@@ -77,25 +76,21 @@ func TestAdviseDiff(t *testing.T) {
 func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan) bool {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), filepath.Base(name))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	ask := func(text string) patch.Request {
 		p := patching{name: file, text: text}
 		p.judge(request{failOn: report.Threshold(rules.High)}, d)
-		return patch.Request{Name: file, Text: text, Wants: must(p.wanted(t.Context(), needs)), GPUs: len(needs.Ranks), Vendor: needs.Vendor}
+		return patch.Request{Name: file, Text: text, Wants: expect.Value(p.wanted(t.Context(), needs))(t), GPUs: len(needs.Ranks), Vendor: needs.Vendor}
 	}
 	made, err := patch.Make(t.Context(), ask(text))
 	if err != nil {
-		if !strings.HasSuffix(name, ".conf") {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.That(t, strings.HasSuffix(name, ".conf"), "%s: %v", name, err)
 		return false
 	}
 	p := patching{name: file}
 	p.judge(request{failOn: report.Threshold(rules.High)}, d)
-	before := must(p.leftOver(t.Context(), text))
-	for _, f := range must(p.leftOver(t.Context(), made.Text)) {
+	before := expect.Value(p.leftOver(t.Context(), text))(t)
+	for _, f := range expect.Value(p.leftOver(t.Context(), made.Text))(t) {
 		alike := func(o rules.Finding) bool { return o.Rule == f.Rule && o.Subject == f.Subject }
 		// How many ranks have no GPU shows when the file says how many GPUs it gets.
 		if !slices.ContainsFunc(before, alike) && f.Cause != "gpu-visibility" {
@@ -111,9 +106,7 @@ func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan)
 		}
 	}
 	again, err := patch.Make(t.Context(), ask(made.Text))
-	if err != nil || again.Text != made.Text {
-		t.Errorf("%s: it is patched again: %v\n%s\n---\n%s", name, err, made.Text, again.Text)
-	}
+	expect.That(t, err == nil && again.Text == made.Text, "%s: it is patched again: %v\n%s\n---\n%s", name, err, made.Text, again.Text)
 	return len(made.Changes) > 0
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -32,16 +33,14 @@ func TestAdviceIsAccepted(t *testing.T) {
 					t.Fatalf("%s: exit %d\n%s", target, code, out)
 				}
 				for _, fault := range launchFaults(t, example, file) {
-					t.Errorf("%s: %s\n%s", target, fault, must(os.ReadFile(file)))
+					t.Errorf("%s: %s\n%s", target, fault, expect.Value(os.ReadFile(file))(t))
 				}
 				if target != "docker" {
 					continue
 				}
-				if err := os.WriteFile(file, bytes.ReplaceAll(must(os.ReadFile(file)), []byte("--shm-size=16g"), nil), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(file, bytes.ReplaceAll(expect.Value(os.ReadFile(file))(t), []byte("--shm-size=16g"), nil), 0o600))
 				if len(launchFaults(t, example, file)) == 0 {
-					t.Errorf("without the size of /dev/shm it is accepted as well:\n%s", must(os.ReadFile(file)))
+					t.Errorf("without the size of /dev/shm it is accepted as well:\n%s", expect.Value(os.ReadFile(file))(t))
 				}
 			}
 		})
@@ -54,12 +53,10 @@ func launchFaults(t *testing.T, example, file string) []string {
 	judged := file + ".json"
 	out, code := runIn(t, filepath.Dir(file), "gpudoctor check --profile "+string(rules.Launch)+" --target "+examplePrefix+example+" --from "+file+" -o "+judged)
 	if code == exitError {
-		t.Fatalf("%s\n%s", out, must(os.ReadFile(file)))
+		t.Fatalf("%s\n%s", out, expect.Value(os.ReadFile(file))(t))
 	}
 	var d report.Document
-	if err := json.Unmarshal(must(os.ReadFile(judged)), &d); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(expect.Value(os.ReadFile(judged))(t), &d))
 	var faults []string
 	for _, f := range d.Findings {
 		for _, e := range f.Evidence {

@@ -25,32 +25,6 @@ var isRead = map[rules.Area]func(f *facts.Facts) bool{
 	rules.AreaJob:         func(f *facts.Facts) bool { return f.Logs != nil },
 }
 
-// TestAreas checks, for all situations, that no area with a finding is ok, nor one whose
-// facts were not read or whose rules were not judged, and that areas and verdict agree.
-func TestAreas(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
-	known := learnt(t)
-	seen := map[area.State]int{}
-	situations(t, func(s situation) {
-		d := tellOf(t.Context(), t, known, s)
-		for _, fault := range wrongAreas(known, s, d) {
-			t.Errorf("%s: %s", s.name, fault)
-		}
-		for _, l := range d.Areas {
-			seen[l.State]++
-		}
-	})
-	for _, state := range []area.State{area.OK, area.Note, area.Problem, area.Unknown, area.NotApplicable} {
-		if seen[state] == 0 {
-			t.Errorf("no area of any situation is %s", state)
-		}
-	}
-	t.Log(seen)
-}
-
 // wrongAreas says where the areas of a report do not follow from its rules and facts.
 func wrongAreas(known knowledge, s situation, d *report.Document) []string {
 	var faults []string
@@ -140,7 +114,7 @@ func TestNothingKnownNoAreaIsOK(t *testing.T) {
 		}
 	}
 	whole := healthyPair(t)
-	without := map[rules.Area]func(f *facts.Facts){
+	for name, remove := range map[rules.Area]func(f *facts.Facts){
 		rules.AreaGPUs:        func(f *facts.Facts) { f.GPUs = nil },
 		rules.AreaPaths:       func(f *facts.Facts) { f.Transfers = nil },
 		rules.AreaPCIe:        func(f *facts.Facts) { f.PCI = nil },
@@ -148,8 +122,7 @@ func TestNothingKnownNoAreaIsOK(t *testing.T) {
 		rules.AreaLibraries:   func(f *facts.Facts) { f.Libraries = nil },
 		rules.AreaEnvironment: func(f *facts.Facts) { f.Env = nil },
 		rules.AreaKernelLog:   func(f *facts.Facts) { f.KernelLog = nil },
-	}
-	for name, remove := range without {
+	} {
 		f := *whole
 		remove(&f)
 		d := judge(t, known, &f, selection{profile: rules.Training, failOn: "high"})

@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -47,9 +48,7 @@ func TestFlagsAgree(t *testing.T) {
 			}
 		}
 	}
-	if len(commands) < 10 || len(seen) < 20 {
-		t.Errorf("%d commands and %d names of flags were seen", len(commands), len(seen))
-	}
+	expect.That(t, len(commands) >= 10 && len(seen) >= 20, "%d commands and %d names of flags were seen", len(commands), len(seen))
 }
 
 // parsed is what a command sees of a command line.
@@ -78,9 +77,7 @@ func parse(t *testing.T, args []string) parsed {
 	if err := runLine(t.Context(), app, append([]string{"gpudoctor"}, args...)); err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
-	if saw == nil {
-		t.Fatalf("%q: no command was run", args)
-	}
+	expect.Must(t, saw != nil, "%q: no command was run", args)
 	return *saw
 }
 
@@ -135,9 +132,7 @@ func form(f cli.Flag, n int) []string {
 // flags, none to two words.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	lines, commands, try := 0, 0, night.Every(16)
 	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
@@ -182,9 +177,7 @@ func TestAnyOrder(t *testing.T) {
 		}
 	}
 	t.Logf("%d command lines of %d commands", lines, commands)
-	if lines < 5000 || commands < 9 {
-		t.Errorf("%d command lines of %d commands were tried", lines, commands)
-	}
+	expect.That(t, lines >= 5000 && commands >= 9, "%d command lines of %d commands were tried", lines, commands)
 }
 
 // TestArrange checks what becomes of words that look like flags, and of letters
@@ -217,12 +210,8 @@ func TestArrange(t *testing.T) {
 		{"", ""},
 	} {
 		got, err := arrange(t.Context(), testApp(), append([]string{"gpudoctor"}, strings.Fields(tt.in)...))
-		if err != nil {
-			t.Errorf("%s: %v", tt.in, err)
-		}
-		if s := strings.Join(got[1:], " "); s != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.in, s, tt.want)
-		}
+		expect.That(t, err == nil, "%s: %v", tt.in, err)
+		expect.Equal(t, tt.want, strings.Join(got[1:], " "), "%s", tt.in)
 	}
 }
 
@@ -239,15 +228,11 @@ func FuzzArrange(f *testing.F) {
 		once, err := arrange(t.Context(), app, args)
 		if err != nil {
 			var h complaint.Error
-			if !errors.As(err, &h) || len(h.Hints) == 0 {
-				t.Errorf("an error without a hint: %v", err)
-			}
+			expect.That(t, errors.As(err, &h) && len(h.Hints) > 0, "an error without a hint: %v", err)
 			return
 		}
 		twice, err := arrange(t.Context(), app, once)
-		if err != nil || !slices.Equal(once, twice) {
-			t.Errorf("%q becomes %q, and that %q: %v", args, once, twice, err)
-		}
+		expect.That(t, err == nil && slices.Equal(once, twice), "%q becomes %q, and that %q: %v", args, once, twice, err)
 	})
 }
 
@@ -275,9 +260,7 @@ func TestValueNeeded(t *testing.T) {
 					tried++
 					args := append(strings.Fields(c.HelpName), tt.args...)
 					var b bytes.Buffer
-					if code := run(args, io.Discard, &b); code != exitError {
-						t.Errorf("%q ended with %d", args, code)
-					}
+					expect.Equal(t, exitError, run(args, io.Discard, &b), "%q ended with", args)
 					if first, hint, _ := strings.Cut(b.String(), "\n"); first != "gpudoctor: "+flag+tt.want || !strings.HasPrefix(hint, "hint: ") {
 						t.Errorf("%q said %q", args, b.String())
 					}
@@ -285,9 +268,7 @@ func TestValueNeeded(t *testing.T) {
 			}
 		}
 	}
-	if tried < 100 {
-		t.Errorf("only %d command lines were tried", tried)
-	}
+	expect.AtLeast(t, 100, tried, "command lines were tried")
 }
 
 // TestUnknownFlag checks that a flag that a command lacks is named as it was
@@ -312,9 +293,7 @@ func TestUnknownFlag(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		if got := strings.Join(append([]string{err.Error()}, h.Hints...), "|"); got != want {
-			t.Errorf("%s: got %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, strings.Join(append([]string{err.Error()}, h.Hints...), "|"), "%s", line)
 	}
 }
 
@@ -331,10 +310,7 @@ func TestHelpEverywhere(t *testing.T) {
 			append([]string{path[0], "--help"}, path[1:]...), append([]string{path[0], "help"}, path[1:]...),
 		} {
 			var b bytes.Buffer
-			arranged, err := arrange(t.Context(), testApp(), args)
-			if err != nil {
-				t.Fatal(err)
-			}
+			arranged := expect.Value(arrange(t.Context(), testApp(), args))(t)
 			if err := newApp(&b).RunContext(context.Background(), arranged); err != nil || !strings.HasPrefix(b.String(), c.HelpName+": ") {
 				t.Errorf("%q: %v, %.60q", args, err, b.String())
 			}

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // program builds the program as a user has it.
@@ -13,9 +15,7 @@ func program(b *testing.B) string {
 	file := filepath.Join(b.TempDir(), "gpudoctor")
 	build := exec.Command("go", "build", "-o", file, ".")
 	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, build.Run())
 	return file
 }
 
@@ -23,9 +23,7 @@ func program(b *testing.B) string {
 func BenchmarkVersion(b *testing.B) {
 	file := program(b)
 	for b.Loop() {
-		if err := exec.Command(file, "--version").Run(); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, exec.Command(file, "--version").Run())
 	}
 }
 
@@ -34,15 +32,11 @@ func BenchmarkVersion(b *testing.B) {
 func BenchmarkCheckFrom(b *testing.B) {
 	file := program(b)
 	facts := filepath.Join(b.TempDir(), "facts.json")
-	if err := writeFacts(facts, eightGPUs()); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, writeFacts(facts, eightGPUs()))
 	var most int64
 	for b.Loop() {
 		run := exec.Command(file, "check", "--fail-on", "none", "--format", "json", "--from", facts)
-		if err := run.Run(); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, run.Run())
 		most = max(most, maxMemory(run.ProcessState))
 	}
 	b.ReportMetric(float64(most)/(1<<20), "MiB-rss")

@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -100,22 +101,17 @@ func gateOf(t *testing.T, path string) (code int, said string) {
 func TestBrokenManifests(t *testing.T) {
 	slowWithRace(t)
 	t.Parallel()
-	cases, err := filepath.Glob("../../fixtures/launches/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := expect.Value(filepath.Glob("../../fixtures/launches/*.txtar"))(t)
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good.sh")
-	if err := os.WriteFile(good, []byte("docker run --gpus all --shm-size=16g image\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(good, []byte("docker run --gpus all --shm-size=16g image\n"), 0o600))
 	if code, said := gateOf(t, dir); code != exitOK || said != "" {
 		t.Fatalf("the good file alone gives %d: %s", code, said)
 	}
 	const every = 7 // All of them take a minute; each way is tried at each line of some manifest.
 	seen, broken := 0, map[string]int{}
 	for _, file := range cases {
-		for _, f := range must(txtar.ParseFile(file)).Files {
+		for _, f := range expect.Value(txtar.ParseFile(file))(t).Files {
 			if filepath.Ext(f.Name) != ".yaml" {
 				continue
 			}
@@ -136,9 +132,7 @@ func TestBrokenManifests(t *testing.T) {
 		}
 	}
 	for how := range breaks {
-		if broken[how] == 0 {
-			t.Errorf("no manifest was broken by %q", how)
-		}
+		expect.That(t, broken[how] != 0, "no manifest was broken by %q", how)
 	}
 }
 
@@ -148,9 +142,7 @@ var namesLine = regexp.MustCompile(`not valid (YAML|JSON) at line \d+: |binary d
 func checkBroken(t *testing.T, dir, name, text string) {
 	t.Helper()
 	bad := filepath.Join(dir, "bad.yaml")
-	if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(bad, []byte(text), 0o600))
 	defer os.Remove(bad) //nolint:errcheck // The folder is temporary.
 	code, said := gateOf(t, bad)
 	whole := strings.Contains(text, "\n---") // Documents before the broken one may be judged.
@@ -190,9 +182,7 @@ func TestBrokenLine(t *testing.T) {
 		{"x.yaml", "# nothing else\n" + pod, ""},
 	} {
 		file := filepath.Join(t.TempDir(), tt.name)
-		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
 		g := collect(t.Context(), source{from: []string{file}}, gather.Options{})
 		if g.facts == nil {
 			t.Errorf("%q: %v", tt.text, g.err)

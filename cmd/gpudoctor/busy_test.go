@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // slowCopies is how many copies from GPU 0 to GPU 1 the quick probe makes before it
@@ -60,10 +61,7 @@ func TestOthers(t *testing.T) {
 					}
 					count := filepath.Join(t.TempDir(), "starts")
 					s.check(t, s.prepare(t, "GPUDOCTOR_SIM_NVML_COUNT="+count)())
-					starts, err := os.ReadFile(count)
-					if err != nil {
-						t.Fatal(err)
-					}
+					starts := expect.Value(os.ReadFile(count))(t)
 					if s.want.state == report.Healthy && path == "ok" && len(starts) != 1 {
 						t.Errorf("the management library was asked %d times", len(starts))
 					}

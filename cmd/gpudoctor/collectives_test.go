@@ -21,6 +21,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -43,9 +44,7 @@ func collected(outcome probe.Outcome, cause probe.Cause, works ...string) *probe
 // and whichever rules are left out, the verdict is not healthy and the exit code not 0.
 func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	k := learnt(t)
 	names := collective.Names()
 	healthy := healthyPair(t)
@@ -165,9 +164,7 @@ func TestProbeNCCL(t *testing.T) {
 			if took := time.Since(begun); took > 60*time.Second {
 				t.Errorf("it took %s", took)
 			}
-			if left := processesWith(t, mark); len(left) > 0 {
-				t.Errorf("processes were left behind: %q", left)
-			}
+			expect.Len(t, 0, processesWith(t, mark), "processes were left behind")
 		})
 	}
 }
@@ -175,10 +172,7 @@ func TestProbeNCCL(t *testing.T) {
 // processesWith are the processes that have a variable in their environment.
 func processesWith(t *testing.T, mark string) []string {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Value(filepath.Glob("/proc/[0-9]*/environ"))(t)
 	var all []string
 	for _, file := range files {
 		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(mark)) {
@@ -192,9 +186,7 @@ func processesWith(t *testing.T, mark string) []string {
 // made, and the same findings.
 func TestCollectivesReplay(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the other tests run the same side by side")
-	}
+	night.NotShort(t, "the other tests run the same side by side")
 	needsNoGPU(t)
 	cuda, nvml, nccl := drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")
 	file := filepath.Join(t.TempDir(), "host.txtar")
@@ -216,9 +208,7 @@ func TestCollectivesReplay(t *testing.T) {
 		said, code := run(args...)
 		said = strings.Join(strings.Fields(said), " ")
 		want := map[string]string{"probe": "cumem-off ok", "check": "Without cuMem they work"}[args[0]]
-		if code != 1 || !strings.Contains(said, want) {
-			t.Errorf("%q: exit code %d; it does not say %q:\n%s", args, code, want, said)
-		}
+		expect.That(t, code == 1 && strings.Contains(said, want), "%q: exit code %d; it does not say %q:\n%s", args, code, want, said)
 	}
 }
 
@@ -238,15 +228,11 @@ func simulatedHost(t *testing.T, libraries []string, home string, env []string, 
 // or slows them down, tries the cure, and advises it first.
 func TestCollectiveCures(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the other tests run the same side by side")
-	}
+	night.NotShort(t, "the other tests run the same side by side")
 	needsNoGPU(t)
 	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
 	topology := filepath.Join(t.TempDir(), "topo.xml")
-	if err := os.WriteFile(topology, []byte("no XML"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(topology, []byte("no XML"), 0o600))
 	const (
 		cured  = "proven here (collectives of NCCL fail without it, and are correct with it"
 		broken = "proven here (collectives of NCCL deliver wrong data without it, and are correct with it"
@@ -276,9 +262,7 @@ func TestCollectiveCures(t *testing.T) {
 			t.Run(c.name+", "+mode, func(t *testing.T) {
 				t.Parallel()
 				home := t.TempDir()
-				if err := os.WriteFile(filepath.Join(home, ".nccl.conf"), []byte(c.conf), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(filepath.Join(home, ".nccl.conf"), []byte(c.conf), 0o600))
 				out, code := simulatedHost(t, libraries, home, c.settings, "check", "--probe", mode)
 				said := strings.Join(strings.Fields(out), " ")
 				_, ranked, _ := strings.Cut(said, " 1 ")
@@ -298,9 +282,7 @@ func TestCollectiveCures(t *testing.T) {
 // it is proven.
 func TestLimitCures(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the other tests run the same side by side")
-	}
+	night.NotShort(t, "the other tests run the same side by side")
 	needsNoGPU(t)
 	libraries := strings.Join([]string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}, ":")
 	for _, c := range []struct{ name, lower, needs, says string }{
@@ -332,9 +314,7 @@ func TestLimitCures(t *testing.T) {
 // where a library, a GPU and a reason are there, and nowhere else.
 func TestCollectivesWithoutReason(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the other tests run the same side by side")
-	}
+	night.NotShort(t, "the other tests run the same side by side")
 	needsNoGPU(t)
 	driver := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml")}
 	both := append(slices.Clone(driver), drivers.Build(t, "nccl"))
@@ -364,18 +344,14 @@ func TestCollectivesWithoutReason(t *testing.T) {
 			t.Parallel()
 			out, _ := simulatedHost(t, c.libraries, t.TempDir(), c.env, append([]string{"check", "--format", "json"}, c.args...)...)
 			var d struct{ Collectives *probe.Collectives }
-			if err := json.Unmarshal([]byte(out), &d); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(out), &d))
 			var arms []string
 			if d.Collectives != nil {
 				for _, a := range d.Collectives.Arms {
 					arms = append(arms, a.Name)
 				}
 			}
-			if !slices.Equal(arms, c.arms) || (d.Collectives != nil) != (c.arms != nil) {
-				t.Errorf("arms %q, want %q", arms, c.arms)
-			}
+			expect.That(t, slices.Equal(arms, c.arms) && (d.Collectives != nil) == (c.arms != nil), "arms %q, want %q", arms, c.arms)
 		})
 	}
 }
@@ -387,9 +363,7 @@ const roomForLarge = "GPUDOCTOR_SIM_MEMORY=83886080"
 // links gets one that names the way it takes, and that a setting that explains it is told instead.
 func TestSlowCollectives(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the other tests run the same side by side")
-	}
+	night.NotShort(t, "the other tests run the same side by side")
 	needsNoGPU(t)
 	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
 	for _, c := range []struct {
@@ -411,9 +385,7 @@ func TestSlowCollectives(t *testing.T) {
 			t.Parallel()
 			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, roomForLarge), append([]string{"check", "--format", "json", "--probe-timeout", calmTimeout.String(), "--deadline", "2m"}, c.args...)...)
 			var d report.Document
-			if err := json.Unmarshal([]byte(out), &d); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(out), &d))
 			if d.Collectives == nil || d.Collectives.Outcome != c.outcome || d.Collectives.Arms[0].Outcome != c.outcome {
 				t.Fatalf("the collectives are %+v, want %s", d.Collectives, c.outcome)
 			}
@@ -437,9 +409,7 @@ func TestSlowCollectives(t *testing.T) {
 // under it, and that the same warning of collectives that work, or of another arm, reports nothing.
 func TestOwnLog(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: the other tests run the same side by side")
-	}
+	night.NotShort(t, "the other tests run the same side by side")
 	needsNoGPU(t)
 	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
 	const says = "GPUDOCTOR_SIM_NCCL_SAYS="
@@ -460,13 +430,9 @@ func TestOwnLog(t *testing.T) {
 			t.Parallel()
 			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, "NCCL_CROSS_NIC=1"), "check", "--probe", c.probe, "--format", "json")
 			var d report.Document
-			if err := json.Unmarshal([]byte(out), &d); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(out), &d))
 			if c.cause == "" {
-				if len(d.Findings) > 0 || code != c.code {
-					t.Errorf("exit code %d, findings %+v", code, d.Findings)
-				}
+				expect.That(t, len(d.Findings) == 0 && code == c.code, "exit code %d, findings %+v", code, d.Findings)
 				return
 			}
 			if code != c.code || len(d.Findings) == 0 || d.Findings[0].Rule != c.cause {

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // asked is what complete answers: the words, and what it asks the shell for.
@@ -27,9 +28,7 @@ func asked(t *testing.T, words ...string) (answers []string, files string) {
 			continue
 		}
 		word, _, _ := strings.Cut(line, "\t")
-		if !strings.HasPrefix(word, words[len(words)-1]) {
-			t.Errorf("%q: the answer %q does not begin as the word", words, word)
-		}
+		expect.That(t, strings.HasPrefix(word, words[len(words)-1]), "%q: the answer %q does not begin as the word", words, word)
 		answers = append(answers, word)
 	}
 	return answers, files
@@ -47,9 +46,7 @@ func prefixes(word string, n int) []string {
 // TestCompletion checks that every beginning of every command, flag and value is
 // completed, in each way in which it can be typed.
 func TestCompletion(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	questions := 0
 	offers := func(want string, words ...string) {
 		t.Helper()
@@ -59,10 +56,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	app := testApp()
-	known, err := learn("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := expect.Value(learn(""))(t)
 	for _, c := range arguments.Leaves(app.Commands) {
 		if c.Name == "help" {
 			continue
@@ -124,9 +118,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	t.Logf("%d questions", questions)
-	if questions < 2500 {
-		t.Errorf("only %d questions were asked", questions)
-	}
+	expect.AtLeast(t, 2500, questions, "questions were asked")
 }
 
 // freeText are flags that take any text.
@@ -261,9 +253,7 @@ func TestBashCompletion(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"gpudoctor.bash": completionScripts["bash"], "exam.log": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	for line, want := range lines {
 		words := bashWords(line)
@@ -274,13 +264,9 @@ func TestBashCompletion(t *testing.T) {
 		}, words...)...)
 		c.Dir = dir
 		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v: %s", line, err, out)
-		}
+		expect.That(t, err == nil, "%s: %v: %s", line, err, out)
 		got := strings.Fields(string(out))
-		if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", line, diff)
-		}
+		expect.NoDiff(t, slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got)), "%s", line)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // fence is a block of code in a document: what stands behind ```, and the lines.
@@ -22,10 +24,7 @@ func TestContributing(t *testing.T) {
 	}
 	t.Parallel()
 	root := filepath.Join("..", "..")
-	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(filepath.Join(root, "CONTRIBUTING.md")))(t)
 	clone := t.TempDir()
 	copyRepository(t, root, clone)
 	edits, commands := 0, 0
@@ -45,24 +44,16 @@ func TestContributing(t *testing.T) {
 			t.Errorf("a block of %s is neither a file nor commands:\n%s", language, body)
 		}
 	}
-	if edits < 9 || commands < 10 {
-		t.Errorf("%d files and %d commands were found", edits, commands)
-	}
+	expect.That(t, edits >= 9 && commands >= 10, "%d files and %d commands were found", edits, commands)
 }
 
 // edit creates a file, which must not exist, or appends to one, which must.
 func edit(t *testing.T, file, action, body string) {
 	t.Helper()
 	old, err := os.ReadFile(file)
-	if (err == nil) != (action == "append") {
-		t.Fatalf("%s %s: %v", action, file, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, append(old, body...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, (err == nil) == (action == "append"), "%s %s: %v", action, file, err)
+	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	expect.NoError(t, os.WriteFile(file, append(old, body...), 0o600))
 }
 
 // follow runs a command line. gpudoctor check may end with 1, which means findings.
@@ -77,19 +68,15 @@ func follow(t *testing.T, dir, line, want string) {
 	if err != nil && !found {
 		t.Fatalf("%s: %v\n%s", line, err, out)
 	}
-	if strings.Contains(string(out), "no tests to run") {
-		t.Errorf("%s runs no test:\n%s", line, out)
-	}
+	expect.That(t, !strings.Contains(string(out), "no tests to run"), "%s runs no test:\n%s", line, out)
 	flat := strings.Join(strings.Fields(string(out)), " ")
-	if !strings.Contains(flat, strings.Join(strings.Fields(want), " ")) {
-		t.Errorf("%s does not print %q:\n%s", line, want, out)
-	}
+	expect.That(t, strings.Contains(flat, strings.Join(strings.Fields(want), " ")), "%s does not print %q:\n%s", line, want, out)
 }
 
 // copyRepository copies the source, without git's files and what was built.
 func copyRepository(t *testing.T, from, to string) {
 	t.Helper()
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+	expect.NoError(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -115,8 +102,5 @@ func copyRepository(t *testing.T, from, to string) {
 			return err
 		}
 		return os.WriteFile(filepath.Join(to, name), content, info.Mode().Perm()|0o200)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -142,9 +143,7 @@ func TestDeaths(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/rank %d/%s", s.name, d.name, rank, name), func(t *testing.T) {
 					text := s.text(d, rank, name)
 					found := diagnosed(t, text)
-					if len(found) == 0 || found[0].Rule != "app-failure" {
-						t.Fatalf("got %v of\n%s", found, text)
-					}
+					expect.Must(t, len(found) > 0 && found[0].Rule == "app-failure", "got %v of\n%s", found, text)
 					message := found[0].Message
 					if !strings.Contains(message, d.words) || d.line && !strings.Contains(message, "/work/train.py:41") {
 						t.Errorf("got %q of\n%s", message, text)
@@ -177,9 +176,7 @@ func (s starter) text(d death, rank int, other string) string {
 func diagnosed(t *testing.T, text string) []rules.Finding {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	d := concluded(t, file)
 	var found []rules.Finding
 	for _, f := range d.Findings {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // folderForAll is a folder that every user may enter.
@@ -19,9 +21,7 @@ func folderForAll(t *testing.T) string {
 	dir := t.TempDir()
 	for at := dir; at != filepath.Dir(os.TempDir()) && at != "/"; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err == nil && info.Mode().Perm()&0o055 != 0o055 {
-			if err := os.Chmod(at, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Chmod(at, 0o755))
 		}
 	}
 	return dir
@@ -30,14 +30,9 @@ func folderForAll(t *testing.T) string {
 // placed copies a file to where every user may read and run it.
 func placed(t *testing.T, from, dir, name string) string {
 	t.Helper()
-	raw, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile(from))(t)
 	to := filepath.Join(dir, name)
-	if err := os.WriteFile(to, raw, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(to, raw, 0o755))
 	return to
 }
 
@@ -55,30 +50,21 @@ func asNobody(program, dir, line string, env ...string) (c *exec.Cmd, other bool
 // TestForeignHome checks that settings that the user may not read are ignored, and that
 // this is told: containers that run with any user ID often have the HOME of root.
 func TestForeignHome(t *testing.T) {
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	dir := folderForAll(t)
 	program = placed(t, program, dir, "gpudoctor")
 	config := filepath.Join(".config", "gpudoctor", "config.yaml")
 	for _, home := range []string{"closed", "closed-file"} {
-		if err := os.MkdirAll(filepath.Join(dir, home, filepath.Dir(config)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Join(dir, home, filepath.Dir(config)), 0o755))
 	}
 	for name, text := range map[string]string{
 		"job.log": "NCCL version 2.28.9+cuda13.0\n", filepath.Join("closed", config): "fail-on: low\n", filepath.Join("closed-file", config): "fail-on: low\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	for _, name := range []string{"closed", filepath.Join("closed-file", config)} {
 		name = filepath.Join(dir, name)
-		if err := os.Chmod(name, 0); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chmod(name, 0))
 		t.Cleanup(func() { _ = os.Chmod(name, 0o755) })
 	}
 	for home, want := range map[string]string{
@@ -98,29 +84,20 @@ func TestForeignHome(t *testing.T) {
 // TestDenied checks what a user is told who may not read or write something. The
 // program runs as nobody if the test runs as root, who may do all.
 func TestDenied(t *testing.T) {
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	dir := folderForAll(t)
 	program = placed(t, program, dir, "gpudoctor")
 	for _, folder := range []string{"locked", "read-only", "policy/locked"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o755))
 	}
 	for name, text := range map[string]string{
 		"job.log": "NCCL version 2.28.9+cuda13.0\n", "locked.log": "NCCL version 2.28.9\n", "read-only/old.md": "",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	}
 	for name, mode := range map[string]os.FileMode{"locked": 0, "locked.log": 0, "read-only": 0o555, "policy/locked": 0} {
 		name = filepath.Join(dir, name)
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chmod(name, mode))
 		t.Cleanup(func() { _ = os.Chmod(name, 0o755) }) // Else the folder could not be taken away.
 	}
 	for line, want := range map[string]string{

@@ -13,16 +13,16 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // documents are the pages that tell users of commands. CONTRIBUTING.md has a test of its own.
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("no documents: %v", err)
-	}
+	expect.Must(t, err == nil && len(pages) > 0, "no documents: %v", err)
 	return append(pages, "../../README.md")
 }
 
@@ -44,32 +44,18 @@ func desk(t *testing.T) string {
 		"fixtures/texts/support-case.txtar": "fixtures/texts/support-case.txtar",
 		"fixtures/texts/r9700x4-hip-copies-rccl-not.txtar": "fixtures/texts/r9700x4-hip-copies-rccl-not.txtar",
 	} {
-		raw, err := os.ReadFile(filepath.Join("..", "..", from))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(filepath.Join("..", "..", from)))(t)
 		to := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(to), 0o750))
+		expect.NoError(t, os.WriteFile(to, raw, 0o600))
 	}
-	recording, err := fixtures.Example("h200x2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	recording := expect.Value(fixtures.Example("h200x2"))(t)
 	entries, _ := treetest.Split(t, recording)
 	treetest.Folder(t, filepath.Join(folder, "node7"), entries)
 	for _, name := range []string{"sosreport.tar.xz", "sosreport-node7.tar.xz", "node8.tar.gz"} { // What it is packed in is found by its content.
-		if err := os.WriteFile(filepath.Join(folder, name), treetest.Gzip(t, treetest.Tar(t, "sosreport-node7", entries)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), treetest.Gzip(t, treetest.Tar(t, "sosreport-node7", entries)), 0o600))
 	}
-	if err := os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")))
 	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {
 		line := "gpudoctor check -o " + name + " --from " + example
 		if out, code := runIn(t, folder, line); code == 2 {
@@ -97,7 +83,7 @@ func runIn(t *testing.T, folder, line string) (string, int) {
 var (
 	// ownCommand is a line of code that runs gpudoctor itself, perhaps behind a pipe.
 	ownCommand = regexp.MustCompile(`^(?:    |\$ |)(?:.* \| )?(gpudoctor(?: [^#]*)?)`)
-	// manifests are the pipes of programs that are not at hand; TestManifestsFromPipe tries what they write.
+	// manifests are the pipes of programs that are not at hand; launch.txtar tries what they write.
 	manifests = regexp.MustCompile(`^    (?:helm|kustomize) `)
 	// inlineCommand is one within a sentence.
 	inlineCommand = regexp.MustCompile("`(gpudoctor(?: [^`]*)?)`")
@@ -134,16 +120,11 @@ func commandsOf(page string) []string {
 // it is neither wrong usage nor an error.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: TestScripts runs the same commands")
-	}
+	night.NotShort(t, "TestScripts runs the same commands")
 	folder := desk(t)
 	tried := map[string]bool{}
 	for _, name := range documents(t) {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(name))(t)
 		for _, line := range commandsOf(string(raw)) {
 			if tried[line] {
 				continue
@@ -154,30 +135,7 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 		}
 	}
-	if len(tried) < 15 {
-		t.Errorf("only %d commands were found: %v", len(tried), tried)
-	}
-}
-
-// TestManifestsFromPipe checks that what kustomize and Helm write, several documents with comments between
-// them, is judged from a pipe, each object by itself.
-func TestManifestsFromPipe(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: TestScripts runs the same commands")
-	}
-	pod := "---\n# Source: chart/templates/pod.yaml\napiVersion: v1\nkind: Pod\nmetadata:\n  name: NAME\nspec:\n  containers:\n  - name: main\n    image: train:1\n    command: [torchrun, --nproc-per-node=4, train.py]\n    resources:\n      limits:\n        nvidia.com/gpu: \"4\"\n"
-	dir := t.TempDir()
-	text := strings.ReplaceAll(pod, "NAME", "first") + strings.ReplaceAll(pod, "NAME", "second")
-	if err := os.WriteFile(filepath.Join(dir, "all.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, code := runIn(t, dir, "cat all.yaml | gpudoctor check --profile launch --from -")
-	for _, want := range []string{"standard input:9 Pod/first/main", "standard input:23 Pod/second/main"} {
-		if !strings.Contains(out, want) || code != exitFindings {
-			t.Errorf("exit code %d, and no %q in\n%s", code, want, out)
-		}
-	}
+	expect.That(t, len(tried) >= 15, "only %d commands were found: %v", len(tried), tried)
 }
 
 // session is a block of a page that shows a command and what it prints.
@@ -191,10 +149,7 @@ func TestGoldenDocuments(t *testing.T) {
 	folder := desk(t)
 	shown := 0
 	for _, name := range documents(t) {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(name))(t)
 		page := session.ReplaceAllStringFunc(string(raw), func(block string) string {
 			m := session.FindStringSubmatch(block)
 			if strings.HasPrefix(m[2], "$ ") {
@@ -210,7 +165,5 @@ func TestGoldenDocuments(t *testing.T) {
 		})
 		golden.File(t, name, []byte(page))
 	}
-	if shown == 0 {
-		t.Error("no page shows what a command prints")
-	}
+	expect.That(t, shown != 0, "no page shows what a command prints")
 }

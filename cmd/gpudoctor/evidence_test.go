@@ -24,6 +24,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -38,9 +39,7 @@ import (
 // line, and to another text: nearly none of those pass. By day that is every eighth text.
 func TestEvidenceStands(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	try, share := night.Every(8), 8
 	if night.Is() {
@@ -75,9 +74,7 @@ func TestEvidenceStands(t *testing.T) {
 		what          string
 		made, noticed int
 	}{{"moved by a line", sum.moved, sum.movedNoticed}, {"moved to another text", sum.swapped, sum.swappedNoticed}} {
-		if m.noticed*100 < m.made*96 {
-			t.Errorf("of %d places %s only %d were noticed", m.made, m.what, m.noticed)
-		}
+		expect.That(t, m.noticed*100 >= m.made*96, "of %d places %s only %d were noticed", m.made, m.what, m.noticed)
 	}
 }
 
@@ -99,14 +96,9 @@ func tickets(t *testing.T) []ticket {
 	var list []ticket
 	for _, pattern := range []string{"../../fixtures/texts/*.txtar", "testdata/script/*.txtar"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no texts in %s: %v", pattern, err)
-		}
+		expect.Must(t, err == nil && len(files) > 0, "no texts in %s: %v", pattern, err)
 		for _, file := range files {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := expect.Value(os.ReadFile(file))(t)
 			archive := txtar.Parse(raw)
 			c := ticket{name: file, paths: []string{file}, lines: map[string][]string{}}
 			script := strings.Contains(pattern, "script")
@@ -119,9 +111,7 @@ func tickets(t *testing.T) []ticket {
 				if script {
 					name = filepath.Join(dir, strconv.Itoa(i)+"-"+filepath.Base(f.Name))
 					c.paths = append(c.paths, name)
-					if err := os.WriteFile(name, f.Data, 0o600); err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, os.WriteFile(name, f.Data, 0o600))
 				}
 				c.lines[name] = linesOf(string(f.Data))
 			}
@@ -129,31 +119,19 @@ func tickets(t *testing.T) []ticket {
 		}
 	}
 	list = append(list, literals(t)...)
-	folders, err := filepath.Glob("../../../shared/incidents/*/case.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folders := expect.Value(filepath.Glob("../../../shared/incidents/*/case.yaml"))(t)
 	if len(folders) == 0 {
 		t.Log("no incidents beside the repository: its own texts alone are checked")
 	}
-	machines, err := filepath.Glob("../../../shared/data/*/topo.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	machines := expect.Value(filepath.Glob("../../../shared/data/*/topo.txt"))(t)
 	for _, file := range append(folders, machines...) {
 		c := ticket{name: filepath.Base(filepath.Dir(file)), lines: map[string][]string{}}
-		files, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := expect.Value(filepath.Glob(filepath.Join(filepath.Dir(file), "*")))(t)
 		for _, text := range files {
 			if filepath.Base(text) == "case.yaml" || filepath.Ext(text) == ".gz" {
 				continue
 			}
-			raw, err := os.ReadFile(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := expect.Value(os.ReadFile(text))(t)
 			c.paths, c.lines[text] = append(c.paths, text), linesOf(string(raw))
 		}
 		list = append(list, c)
@@ -177,16 +155,11 @@ func literals(t *testing.T) []ticket {
 		path := filepath.Join(folder, strconv.Itoa(len(list))+".txt")
 		// Lines before and behind, so that a place that is off by one is seen.
 		whole := "\n" + strings.TrimSuffix(text, "\n") + "\n\n"
-		if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte(whole), 0o600))
 		list = append(list, ticket{name: text[:min(len(text), 40)], paths: []string{path}, lines: map[string][]string{path: linesOf(whole)}})
 	}
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := expect.Value(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			e, ok := n.(ast.Expr)
 			if !ok {
@@ -341,10 +314,7 @@ func newClaim(fact string, value any, source string) claim {
 // programs.
 func evidenceClaims(t *testing.T, known knowledge, f *facts.Facts) []claim {
 	t.Helper()
-	verdict, err := known.rules.Evaluate(t.Context(), f, rules.Options{Profile: rules.Training, Memory: ruleMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	verdict := expect.Value(known.rules.Evaluate(t.Context(), f, rules.Options{Profile: rules.Training, Memory: ruleMemory}))(t)
 	d := report.New(report.Input{TextsOnly: true, Facts: f, Verdict: *verdict, Profile: rules.Training, FailOn: report.Threshold(rules.High)})
 	var claims []claim
 	var walk func([]rules.Finding)
@@ -444,14 +414,9 @@ func factClaims(t *testing.T, f *facts.Facts) []claim {
 // asJSON is a value as a program reads it from the report.
 func asJSON(t *testing.T, value any) any {
 	t.Helper()
-	raw, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(value))(t)
 	var plain any
-	if err := json.Unmarshal(raw, &plain); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(raw, &plain))
 	return plain
 }
 

@@ -2,14 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -19,7 +18,7 @@ func TestExamples(t *testing.T) {
 	slowWithRace(t)
 	for _, name := range fixtures.Examples() {
 		request := request{source: source{from: []string{examplePrefix + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
-		first, second := withoutTimes(t, must(diagnose(t.Context(), request))), withoutTimes(t, must(diagnose(t.Context(), request)))
+		first, second := withoutTimes(t, expect.Value(diagnose(t.Context(), request))(t)), withoutTimes(t, expect.Value(diagnose(t.Context(), request))(t))
 		if first != second {
 			t.Errorf("%s: said otherwise the second time:\n%s", name, cmp.Diff(first, second))
 		}
@@ -30,11 +29,7 @@ func withoutTimes(t *testing.T, d *report.Document) string {
 	t.Helper()
 	copied := *d
 	copied.Timing = report.Timing{}
-	b, err := json.Marshal(copied)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(expect.Value(json.Marshal(copied))(t))
 }
 
 // TestExamplesJudged checks which rules could not be judged on a recorded machine
@@ -54,33 +49,13 @@ func TestExamplesJudged(t *testing.T) {
 		"model-mi300x8": {report.Healthy, nil, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := diagnose(t.Context(), request{source: source{from: []string{"example:" + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{"example:" + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
 			got := want{State: d.Verdict.State}
 			for _, s := range d.Skipped {
 				got.Skipped = append(got.Skipped, s.Rule)
 			}
 			got.Passed = min(w.Passed, len(d.Passed))
-			if diff := cmp.Diff(w, got); diff != "" {
-				t.Errorf("judged (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, w, got, "judged")
 		})
-	}
-}
-
-// TestLogOfOneLine checks that a log of one line lets no rule pass.
-func TestLogOfOneLine(t *testing.T) {
-	log := filepath.Join(t.TempDir(), "one.log")
-	if err := os.WriteFile(log, []byte("node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d, err := diagnose(t.Context(), request{source: source{from: []string{log}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(d.Passed) > 0 || len(d.Skipped) == 0 {
-		t.Errorf("%d rules were skipped, and these passed: %v", len(d.Skipped), d.Passed)
 	}
 }

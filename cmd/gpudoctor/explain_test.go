@@ -3,19 +3,16 @@ package main
 import (
 	"bytes"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestExplain checks that every id and every word is explained, and in ASCII where that is
 // asked for.
 func TestExplain(t *testing.T) {
-	known, err := learn("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := expect.Value(learn(""))(t)
 	names := known.names()
-	if len(names) < 100 {
-		t.Fatalf("only %d names", len(names))
-	}
+	expect.Must(t, len(names) >= 100, "only %d names", len(names))
 	for i, name := range names {
 		if testing.Short() && i%10 > 0 {
 			continue // It enumerates, and nothing in it runs side by side.

@@ -21,6 +21,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -126,9 +127,7 @@ func TestFactsAreRead(t *testing.T) {
 		}
 	}
 	for field := range forPeople {
-		if fields[field] == "" {
-			t.Errorf("forPeople: the facts have no %s", field)
-		}
+		expect.That(t, fields[field] != "", "forPeople: the facts have no %s", field)
 	}
 }
 
@@ -156,16 +155,11 @@ func factsFields(t reflect.Type, fields map[string]string) map[string]string {
 // reportFields are the fields of the probe that are part of the report's contract.
 func reportFields(t *testing.T) map[string]bool {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "report.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
 	var schema struct {
 		Defs map[string]struct{ Properties map[string]any } `json:"$defs"`
 	}
-	if err := json.Unmarshal(b, &schema); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(b, &schema))
 	in := make(map[string]bool)
 	for field, name := range factsFields(reflect.TypeFor[facts.Facts](), map[string]string{}) {
 		if of, isProbe := strings.CutPrefix(field, "probe."); isProbe {
@@ -180,18 +174,12 @@ func reportFields(t *testing.T) map[string]bool {
 // they look up by a list of names.
 func regoReads(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := rules.ReadPolicy(os.DirFS(filepath.Join("..", "..", "rules")), func(name string) bool {
+	files := expect.Value(rules.ReadPolicy(os.DirFS(filepath.Join("..", "..", "rules")), func(name string) bool {
 		return strings.HasSuffix(name, ".rego") && !strings.HasSuffix(name, "_test.rego") && !strings.HasPrefix(name, "testdata/")
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	read := make(map[string]bool)
 	for name, text := range files {
-		m, err := ast.ParseModule(name, string(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Value(ast.ParseModule(name, string(text)))(t)
 		moduleReads(m, read)
 	}
 	return read
@@ -279,16 +267,12 @@ var factsCarriers = []string{
 func goReads(t *testing.T) map[string]bool {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,CgoFiles", module+"...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	expect.Must(t, err == nil, "go list: %v", err)
 	exports := make(map[string]string)
 	var own []listed
 	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
 		var p listed
-		if err := decoder.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, decoder.Decode(&p))
 		exports[p.ImportPath] = p.Export
 		if name, isOwn := strings.CutPrefix(p.ImportPath, module); isOwn && !slices.Contains(factsCarriers, name) {
 			own = append(own, p)
@@ -300,17 +284,11 @@ func goReads(t *testing.T) map[string]bool {
 	for _, p := range own {
 		var files []*goast.File
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
-			file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, file)
+			files = append(files, expect.Value(parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t))
 		}
 		info := &types.Info{Selections: map[*goast.SelectorExpr]*types.Selection{}, Types: map[goast.Expr]types.TypeAndValue{}, Uses: map[*goast.Ident]types.Object{}}
 		config := types.Config{Importer: imports, FakeImportC: true}
-		if _, err := config.Check(p.ImportPath, set, files, info); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(config.Check(p.ImportPath, set, files, info))(t)
 		owners := ownersOf(info)
 		for _, file := range files {
 			fileReads(file, info, owners, read)

@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -46,10 +47,7 @@ type selection struct {
 // judge runs the rules and makes the report, as the commands do.
 func judge(tb testing.TB, k knowledge, f *facts.Facts, s selection) *report.Document {
 	tb.Helper()
-	verdict, err := k.rules.Evaluate(context.Background(), f, rules.Options{Profile: s.profile, Only: s.only, Skip: s.skip, Memory: ruleMemory})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	verdict := expect.Value(k.rules.Evaluate(context.Background(), f, rules.Options{Profile: s.profile, Only: s.only, Skip: s.skip, Memory: ruleMemory}))(tb)
 	ranking := request{profile: s.profile}.rank(k.remedies, verdict.Findings, f)
 	return report.New(report.Input{
 		Profile: s.profile, FailOn: s.failOn, Only: s.only, Probed: true, Rules: k.rules.Rules(), Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
@@ -335,11 +333,7 @@ func blames(d *report.Document) bool {
 // it, which nothing changes.
 func learnt(tb testing.TB) knowledge {
 	tb.Helper()
-	k, err := everything()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return k
+	return expect.Value(everything())(tb)
 }
 
 var everything = sync.OnceValues(func() (knowledge, error) {
@@ -353,13 +347,8 @@ var everything = sync.OnceValues(func() (knowledge, error) {
 // learntFor is what the program knows, compiled for a profile.
 func learntFor(tb testing.TB, profile rules.Profile) knowledge {
 	tb.Helper()
-	k, err := learn("")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := k.rules.Compile(profile); err != nil {
-		tb.Fatal(err)
-	}
+	k := expect.Value(learn(""))(tb)
+	expect.NoError(tb, k.rules.Compile(profile))
 	return k
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -27,14 +28,9 @@ const leastNamed = 0.95
 // alarm on a job that went through.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../fixtures/faults/faults.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile("../../fixtures/faults/faults.yaml"))(t)
 	var halves map[string]map[string]madeFault
-	if err := yaml.Unmarshal(raw, &halves); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(raw, &halves))
 	for half, faults := range halves {
 		named, judged := 0, 0
 		for i, name := range slices.Sorted(maps.Keys(faults)) {
@@ -68,9 +64,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		}
-		if float64(named) < leastNamed*float64(judged) {
-			t.Errorf("%s: %d of %d named right", half, named, judged)
-		}
+		expect.That(t, float64(named) >= leastNamed*float64(judged), "%s: %d of %d named right", half, named, judged)
 		t.Logf("%s: %d of %d named right", half, named, judged)
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // gitLabJob is a job of docs/examples/gitlab/gitlab-ci.yml. The keys are those that GitLab
@@ -39,18 +42,16 @@ type gitLabJob struct {
 
 func readGitLabJobs(t *testing.T) map[string]gitLabJob {
 	t.Helper()
-	raw := must(os.ReadFile("../../docs/examples/gitlab/gitlab-ci.yml"))
+	raw := expect.Value(os.ReadFile("../../docs/examples/gitlab/gitlab-ci.yml"))(t)
 	var document map[string]yaml.Node
-	if err := yaml.Unmarshal(raw, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(raw, &document))
 	jobs := map[string]gitLabJob{}
 	for name, node := range document {
 		if name == "stages" {
 			continue
 		}
 		var job gitLabJob
-		decoder := yaml.NewDecoder(bytes.NewReader(must(yaml.Marshal(&node))))
+		decoder := yaml.NewDecoder(bytes.NewReader(expect.Value(yaml.Marshal(&node))(t)))
 		decoder.KnownFields(true)
 		if err := decoder.Decode(&job); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -62,9 +63,7 @@ func readGitLabJobs(t *testing.T) map[string]gitLabJob {
 			continue
 		}
 		base, ok := jobs[job.Extends]
-		if !ok {
-			t.Fatalf("%s extends %s, which is missing", name, job.Extends)
-		}
+		expect.Must(t, ok, "%s extends %s, which is missing", name, job.Extends)
 		job.Variables, job.BeforeScript, job.Artifacts, job.AllowFailure = base.Variables, base.BeforeScript, base.Artifacts, base.AllowFailure
 		jobs[name] = job
 	}
@@ -100,12 +99,8 @@ func TestGitLab(t *testing.T) {
 	if got := files.Variables["GPUDOCTOR_VERSION"]; got != version {
 		t.Errorf("GPUDOCTOR_VERSION is %s, and this is %s", got, version)
 	}
-	if files.AllowFailure.ExitCodes != exitUnproven {
-		t.Errorf("exit code %d is allowed", files.AllowFailure.ExitCodes)
-	}
-	if testing.Short() {
-		t.Skip("not with -short: the scripts run the program one at a time")
-	}
+	expect.That(t, files.AllowFailure.ExitCodes == exitUnproven, "exit code %d is allowed", files.AllowFailure.ExitCodes)
+	night.NotShort(t, "the scripts run the program one at a time")
 	from := map[string]string{"GPUDOCTOR_URL": "file://" + writeRelease(t)}
 	for _, tt := range []struct {
 		name, launch string
@@ -121,14 +116,10 @@ func TestGitLab(t *testing.T) {
 			folder := t.TempDir()
 			extractLaunch(t, tt.launch, filepath.Join(folder, "deploy"))
 			if tt.extra != "" {
-				if err := os.WriteFile(filepath.Join(folder, "deploy", "notes.txt"), []byte(tt.extra), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(filepath.Join(folder, "deploy", "notes.txt"), []byte(tt.extra), 0o600))
 			}
 			out, code := files.run(t, folder, from)
-			if code != tt.code {
-				t.Fatalf("exit code %d, want %d:\n%s", code, tt.code, out)
-			}
+			expect.Must(t, code == tt.code, "exit code %d, want %d:\n%s", code, tt.code, out)
 			artifacts := append(slices.Collect(maps.Values(files.Artifacts.Reports)), files.Artifacts.Paths...)
 			for _, name := range artifacts {
 				if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {
@@ -136,7 +127,7 @@ func TestGitLab(t *testing.T) {
 				}
 			}
 			var issues []struct{ Location struct{ Path string } }
-			if err := json.Unmarshal(must(os.ReadFile(filepath.Join(folder, files.Artifacts.Reports["codequality"]))), &issues); err != nil || len(issues) != tt.issues {
+			if err := json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(folder, files.Artifacts.Reports["codequality"])))(t), &issues); err != nil || len(issues) != tt.issues {
 				t.Fatalf("%d issues: %v, want %d", len(issues), err, tt.issues)
 			}
 			for _, i := range issues {
@@ -149,9 +140,7 @@ func TestGitLab(t *testing.T) {
 	t.Run("other program", func(t *testing.T) {
 		t.Parallel()
 		release := writeRelease(t)
-		if err := os.WriteFile(filepath.Join(release, files.Variables["GPUDOCTOR_FILE"]), []byte("#!/bin/sh\ntouch hacked\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(release, files.Variables["GPUDOCTOR_FILE"]), []byte("#!/bin/sh\ntouch hacked\n"), 0o600))
 		folder := t.TempDir()
 		out, code := files.run(t, folder, map[string]string{"GPUDOCTOR_URL": "file://" + release})
 		if _, err := os.Stat(filepath.Join(folder, "hacked")); code == exitOK || err == nil || strings.Contains(out, "Healthy") {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -26,21 +27,13 @@ func sysWithNICs(t *testing.T, modules ...string) string {
 	sys := t.TempDir()
 	file := func(name, text string) {
 		at := filepath.Join(sys, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		expect.NoError(t, os.WriteFile(at, []byte(text+"\n"), 0o644))
 	}
 	link := func(target, name string) {
 		at := filepath.Join(sys, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(target, at); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		expect.NoError(t, os.Symlink(target, at))
 	}
 	for i := range 2 {
 		address := fmt.Sprintf("0000:%02x:00.0", 0x1c+i)
@@ -106,10 +99,7 @@ func TestRegistrations(t *testing.T) {
 				t.Skip("not with -short")
 			}
 			to := restricted.To{Sys: sysWithNICs(t, tt.modules...)}
-			raw, err := json.Marshal(to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := expect.Value(json.Marshal(to))(t)
 			snapshot := filepath.Join(t.TempDir(), "host.txtar")
 			c := exec.Command("restricted", "snapshot", "--probe", "full", "-o", snapshot)
 			c.Env = append(simulated{libraries: []string{"cuda", "nvml", "verbs"}, cuda: tt.cuda}.environment(t),
@@ -180,10 +170,7 @@ func TestRegistrationHangs(t *testing.T) {
 		t.Skip("not with -short")
 	}
 	to := restricted.To{Sys: sysWithNICs(t, "nvidia_peermem")}
-	raw, err := json.Marshal(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(to))(t)
 	marker := runMarker + "=" + t.Name()
 	c := exec.Command("restricted", "check", "--probe", "full", "--probe-timeout", hangTimeout.String(), "--format", "json")
 	c.Env = append(simulated{libraries: []string{"cuda", "nvml", "verbs"}}.environment(t),

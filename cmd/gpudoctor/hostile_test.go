@@ -19,6 +19,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // hostile checks what steers a terminal, turns the direction of writing, hides, or
@@ -42,9 +43,7 @@ func hostile() string {
 // shown checks that what a command prints steers no terminal.
 func shown(t *testing.T, what, output string) {
 	t.Helper()
-	if !utf8.ValidString(output) {
-		t.Errorf("%s: the output is no UTF-8", what)
-	}
+	expect.That(t, utf8.ValidString(output), "%s: the output is no UTF-8", what)
 	for line := range strings.Lines(output) {
 		for i, r := range strings.TrimSuffix(line, "\n") {
 			keepsUnit := r == '\u00a0' && strings.HasSuffix(what, ".md") // Between a number and its unit.
@@ -123,17 +122,13 @@ func TestHostileFacts(t *testing.T) {
 	facts := filepath.Join(t.TempDir(), "facts.json")
 	_, machine := runShown(t, "facts", "facts", "--from", filepath.Join("..", "..", "fixtures", "hosts", "h200x2.txtar"))
 	var sections map[string]any
-	if err := json.Unmarshal([]byte(machine), &sections); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(machine), &sections))
 	for _, section := range append(slices.Sorted(maps.Keys(sections)), "all") {
 		if section == "schema" {
 			continue
 		}
 		var v map[string]any
-		if err := json.Unmarshal([]byte(machine), &v); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal([]byte(machine), &v))
 		count := 0
 		planted(v, "", func(path string) bool {
 			chosen := path != ".schema" && (section == "all" || strings.HasPrefix(path, "."+section))
@@ -161,12 +156,8 @@ func TestHostileFacts(t *testing.T) {
 
 func writeHostile(t *testing.T, file string, raw []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	expect.NoError(t, os.WriteFile(file, raw, 0o600))
 }
 
 // TestHostileTexts checks it for texts of every kind, in files, folders and
@@ -175,9 +166,7 @@ func TestHostileTexts(t *testing.T) {
 	slowWithRace(t)
 	root := filepath.Join("..", "..", "fixtures", "texts")
 	dir := filepath.Join(t.TempDir(), "ticket")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Mkdir(dir, 0o755))
 	name := strings.ReplaceAll(hostile(), "/", "")
 	name = name[:min(len(name), 200)] // NAME_MAX, with room for the rest.
 	var archive bytes.Buffer
@@ -225,10 +214,7 @@ func TestHostileTexts(t *testing.T) {
 		checkShown(t, "refused check of no file", "--from", bad)
 	}
 	damaged := filepath.Join(dir, "machine"+name+".txtar")
-	host, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "hosts", "h200x2.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := expect.Value(os.ReadFile(filepath.Join("..", "..", "fixtures", "hosts", "h200x2.txtar")))(t)
 	for what, raw := range map[string][]byte{
 		"content": bytes.ReplaceAll(host, []byte("NVIDIA"), []byte("NVIDIA"+hostile())),
 		"entries": bytes.ReplaceAll(host, []byte(" --\n"), []byte(hostile()+" --\n")),
@@ -251,10 +237,7 @@ func TestHostilePolicy(t *testing.T) {
 	slowWithRace(t)
 	visible := strings.ToValidUTF8(hostile(), "?") // YAML refuses anything else.
 	text := "first line\nsecond line" + visible
-	encoded, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := expect.Value(json.Marshal(text))(t)
 	evil, inYAML := string(escape.JSON(encoded)), strconv.QuoteToASCII(text) // The escapes of Go are escapes of YAML.
 	dir := filepath.Join(t.TempDir(), "policy")
 	rule := fmt.Sprintf(`# METADATA
@@ -298,33 +281,22 @@ sources:
 	writeHostile(t, filepath.Join(dir, "test_gate.rego"), []byte(rule))
 	writeHostile(t, filepath.Join(dir, "test-remedy.yaml"), []byte(remedy))
 	machine := filepath.Join(t.TempDir(), "machine.json")
-	if err := writeFacts(machine, eightGPUs()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, writeFacts(machine, eightGPUs()))
 	for _, id := range []string{"test-gate", "test-remedy"} {
 		code, out := runShown(t, "explain "+id, "explain", id, "--policy", dir)
-		if code != exitOK {
-			t.Errorf("explain %s: exit code %d", id, code)
-		}
-		if want := strings.Count(out, "first line\n"); want < 2 {
-			t.Errorf("explain %s lost line breaks:\n%s", id, out)
-		}
+		expect.Equal(t, exitOK, code, "explain %s: exit code", id)
+		expect.That(t, strings.Count(out, "first line\n") >= 2, "explain %s lost line breaks:\n%s", id, out)
 	}
 	runShown(t, "rules list", "rules", "list", "--policy", dir)
 	runShown(t, "completion", completeQuestion, "explain", "--policy", dir, "test")
 	checkShown(t, "check with a policy", "--from", machine, "--policy", dir, "--only", "test-gate")
 
 	var doc map[string]any
-	if err := yaml.Unmarshal([]byte(remedy), &doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal([]byte(remedy), &doc))
 	for _, field := range []string{"kind", visible} {
 		broken := maps.Clone(doc)
 		broken[field] = map[string]any{visible: visible}
-		raw, err := yaml.Marshal(broken)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(yaml.Marshal(broken))(t)
 		writeHostile(t, filepath.Join(dir, "test-remedy.yaml"), raw)
 		runShown(t, "explain with a remedy with a hostile "+field, "explain", "test-remedy", "--policy", dir)
 	}

@@ -8,19 +8,15 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestImagesInside checks that gpudoctor finds the same where it runs in the image: in a
 // process whose root folder is that of the image.
 func TestImagesInside(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := expect.Value(os.Executable())(t)
 	for _, c := range slices.Concat(faultyImages, goodImages) {
 		if c.target != nil {
 			continue // A file of the image is not the target.
@@ -41,9 +37,7 @@ func TestImagesInside(t *testing.T) {
 			if jsonErr := json.Unmarshal(out, &d); jsonErr != nil {
 				t.Fatal(err, jsonErr)
 			}
-			if diff := cmp.Diff(c.want, graveFindings(&d)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			expect.NoDiff(t, c.want, graveFindings(&d), "it")
 		})
 	}
 }

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -215,9 +214,7 @@ func TestImages(t *testing.T) {
 			t.Parallel()
 			for _, form := range append(slices.Clone(imagetest.Forms), imagetest.Registry) {
 				d := judgeImage(t, imagetest.Write(t, c.img, form), c.target)
-				if diff := cmp.Diff(c.want, graveFindings(d)); diff != "" {
-					t.Errorf("%s (-want +got)\n%s", form, diff)
-				}
+				expect.NoDiff(t, c.want, graveFindings(d), "%s", form)
 				wantExit := 0
 				if slices.ContainsFunc(c.want, func(w string) bool { return strings.HasPrefix(w, "high") || strings.HasPrefix(w, "critical") }) {
 					wantExit = 1
@@ -244,32 +241,23 @@ func TestImageAdvice(t *testing.T) {
 			for _, a := range d.Advice {
 				seen++
 				shell := slices.ContainsFunc(a.Apply.Commands, func(line string) bool { return strings.HasPrefix(line, "export ") || strings.HasPrefix(line, "unset ") })
-				if shell || len(a.Apply.Unset) > 0 {
-					t.Errorf("%s, %s: %s: %+v", c.name, form, a.Title, a.Apply)
-				}
+				expect.That(t, !shell && len(a.Apply.Unset) == 0, "%s, %s: %s: %+v", c.name, form, a.Title, a.Apply)
 			}
 			if c.name == "stubs on LD_LIBRARY_PATH" && !strings.Contains(strings.Join(d.Advice[0].Apply.Steps, " "), "ENV LD_LIBRARY_PATH=/usr/lib") {
 				t.Errorf("%s: %+v", form, d.Advice[0].Apply)
 			}
 		}
 	}
-	if seen < len(faultyImages) {
-		t.Errorf("%d pieces of advice for %d images", seen, len(faultyImages))
-	}
+	expect.That(t, seen >= len(faultyImages), "%d pieces of advice for %d images", seen, len(faultyImages))
 }
 
 func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Document {
 	t.Helper()
 	s := source{from: []string{at}}
-	if err := s.findImage(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	d, err := diagnose(context.Background(), request{
+	expect.NoError(t, s.findImage(t.Context()))
+	d := expect.Value(diagnose(context.Background(), request{
 		profile: rules.Image, failOn: report.Threshold(rules.High), source: s, target: target,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return d
 }
 
@@ -290,16 +278,11 @@ func TestImageRefused(t *testing.T) {
 	dir := t.TempDir()
 	made := func(name, content string) string {
 		at := filepath.Join(dir, name)
-		if err := os.WriteFile(at, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(at, []byte(content), 0o600))
 		return at
 	}
 	good := imagetest.Write(t, goodImages[0].img, imagetest.Docker)
-	raw, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile(good))(t)
 	output := filepath.Join(dir, "report.json")
 	for name, tt := range map[string]struct {
 		args []string
@@ -380,9 +363,7 @@ func TestImageFacts(t *testing.T) {
 			t.Fatalf("%s: exit code %d: %s", form, code, stderr.String())
 		}
 		var f facts.Facts
-		if err := json.Unmarshal(stdout.Bytes(), &f); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(stdout.Bytes(), &f))
 		var set []string
 		for _, v := range f.Env.Variables {
 			set = append(set, v.Name+"="+v.Value)
@@ -391,16 +372,9 @@ func TestImageFacts(t *testing.T) {
 			t.Errorf("got %v, %+v, %v", set, f.Image, f.Unknown)
 		}
 		at := filepath.Join(t.TempDir(), "facts.json")
-		if err := os.WriteFile(at, stdout.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		d, err := diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(faultyImages[0].want, graveFindings(d)); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
+		expect.NoError(t, os.WriteFile(at, stdout.Bytes(), 0o600))
+		d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}}}))(t)
+		expect.NoDiff(t, faultyImages[0].want, graveFindings(d), "it")
 	}
 	d := judgeImage(t, imagetest.Write(t, img, imagetest.Folder), nil)
 	if !slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }) {

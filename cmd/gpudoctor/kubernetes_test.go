@@ -13,16 +13,15 @@ import (
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // kubernetesExamples are the manifests of docs/examples/kubernetes.
 func kubernetesExamples(t *testing.T) []string {
 	t.Helper()
-	files := must(filepath.Glob("../../docs/examples/kubernetes/*.yaml"))
-	if len(files) != 2 {
-		t.Fatalf("manifests: %v", files)
-	}
+	files := expect.Value(filepath.Glob("../../docs/examples/kubernetes/*.yaml"))(t)
+	expect.Must(t, len(files) == 2, "manifests: %v", files)
 	return files
 }
 
@@ -43,7 +42,7 @@ func readJob(raw []byte) (*batchv1.Job, error) {
 func TestKubernetesFields(t *testing.T) {
 	t.Parallel()
 	for _, file := range kubernetesExamples(t) {
-		raw := must(os.ReadFile(file))
+		raw := expect.Value(os.ReadFile(file))(t)
 		job, err := readJob(raw)
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
@@ -55,9 +54,7 @@ func TestKubernetesFields(t *testing.T) {
 			"backoffLimit": "backOffLimit",
 		} {
 			broken := strings.Replace(string(raw), old, by, 1)
-			if broken == string(raw) {
-				t.Fatalf("%s has no %s", file, old)
-			}
+			expect.Must(t, broken != string(raw), "%s has no %s", file, old)
 			if _, err := readJob([]byte(broken)); err == nil {
 				t.Errorf("%s: %s is not found", file, by)
 			}
@@ -85,9 +82,7 @@ func checkJob(t *testing.T, file string, job *batchv1.Job) {
 	}
 	containers := map[string]corev1.Container{}
 	for _, c := range append(append([]corev1.Container{}, spec.InitContainers...), spec.Containers...) {
-		if len(validation.IsDNS1123Label(c.Name)) > 0 || containers[c.Name].Name != "" {
-			t.Errorf("%s: container %q", file, c.Name)
-		}
+		expect.That(t, len(validation.IsDNS1123Label(c.Name)) == 0 && containers[c.Name].Name == "", "%s: container %q", file, c.Name)
 		containers[c.Name] = c
 		for _, m := range c.VolumeMounts {
 			if v := volumes[m.Name]; m.MountPath == "/dev/shm" && (v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory) {
@@ -128,7 +123,7 @@ func TestKubernetesJudged(t *testing.T) {
 		if out, code := runIn(t, ".", "gpudoctor check --profile "+string(rules.Launch)+" --strict --from "+file); code != exitOK {
 			t.Errorf("%s: exit code %d:\n%s", file, code, out)
 		}
-		job := must(readJob(must(os.ReadFile(file))))
+		job := expect.Value(readJob(expect.Value(os.ReadFile(file))(t)))(t)
 		for _, c := range append(job.Spec.Template.Spec.InitContainers, job.Spec.Template.Spec.Containers...) {
 			if c.Name != "gpudoctor" {
 				continue

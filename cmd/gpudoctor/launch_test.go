@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -27,10 +28,7 @@ type launchCase struct {
 
 func readLaunchCase(t *testing.T, file string) launchCase {
 	t.Helper()
-	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(txtar.ParseFile(file))(t)
 	var c launchCase
 	for line := range strings.Lines(string(a.Comment)) {
 		line = strings.TrimSpace(line)
@@ -41,9 +39,7 @@ func readLaunchCase(t *testing.T, file string) launchCase {
 		}
 		c.healthy = c.healthy || line == "healthy"
 	}
-	if c.healthy == (len(c.want) > 0) {
-		t.Fatalf("%s says neither what is wanted nor that all is well, or both", file)
-	}
+	expect.Must(t, c.healthy != (len(c.want) > 0), "%s says neither what is wanted nor that all is well, or both", file)
 	slices.Sort(c.want)
 	return c
 }
@@ -62,9 +58,7 @@ func whereOf(t *testing.T, a *txtar.Archive, want string) string {
 				number = i + 1
 			}
 		}
-		if number == 0 {
-			t.Fatalf("no line of %s is %q", f.Name, text)
-		}
+		expect.Must(t, number != 0, "no line of %s is %q", f.Name, text)
 		return fmt.Sprintf("%s %s:%d", head, f.Name, number)
 	}
 	t.Fatalf("no file is named in %q", want)
@@ -74,18 +68,10 @@ func whereOf(t *testing.T, a *txtar.Archive, want string) string {
 // judgedFiles are the verdict of files, and their findings of medium or above.
 func judgedFiles(t *testing.T, file, target string) (*report.Document, []string) {
 	t.Helper()
-	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(txtar.ParseFile(file))(t)
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, must(txtar.FS(a))); err != nil {
-		t.Fatal(err)
-	}
-	d, err := diagnose(t.Context(), request{source: source{from: []string{dir}, target: target}, profile: rules.Launch, failOn: report.Threshold(rules.High), strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(dir, expect.Value(txtar.FS(a))(t)))
+	d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{dir}, target: target}, profile: rules.Launch, failOn: report.Threshold(rules.High), strict: true}))(t)
 	var got []string
 	for _, f := range d.Findings {
 		if f.Severity.Rank() <= rules.Medium.Rank() {
@@ -103,9 +89,7 @@ func TestLaunchFiles(t *testing.T) {
 	slowWithRace(t)
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/launches/*.txtar")
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d cases: %v", len(files), err)
-	}
+	expect.Must(t, err == nil && len(files) >= 30, "%d cases: %v", len(files), err)
 	good := 0
 	for _, file := range files {
 		c := readLaunchCase(t, file)
@@ -126,9 +110,7 @@ func TestLaunchFiles(t *testing.T) {
 			}
 		})
 	}
-	if good < len(files)/3 {
-		t.Errorf("%d of %d cases are good", good, len(files))
-	}
+	expect.That(t, good >= len(files)/3, "%d of %d cases are good", good, len(files))
 }
 
 // TestUnitsAreIndependent checks that what is found about each file of fixtures/launches is the same beside all the
@@ -138,10 +120,7 @@ func TestUnitsAreIndependent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	found := func(paths ...string) []string {
-		d, err := diagnose(t.Context(), request{source: source{from: paths}, profile: rules.Launch, failOn: report.Threshold(rules.High)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := expect.Value(diagnose(t.Context(), request{source: source{from: paths}, profile: rules.Launch, failOn: report.Threshold(rules.High)}))(t)
 		var all []string
 		for _, f := range d.Findings {
 			all = append(all, fmt.Sprintf("%s %d %s %s %s %s", filepath.Base(f.Object.File), f.Object.Line, f.Rule, f.Severity, f.Subject, strings.ReplaceAll(f.Message, dir+"/", "")))
@@ -150,16 +129,14 @@ func TestUnitsAreIndependent(t *testing.T) {
 		return all
 	}
 	var paths, alone []string
-	for _, file := range must(filepath.Glob("../../fixtures/launches/*.txtar")) {
+	for _, file := range expect.Value(filepath.Glob("../../fixtures/launches/*.txtar"))(t) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		if strings.HasPrefix(name, "slurm-conf") {
 			continue
 		}
-		for _, f := range must(txtar.ParseFile(file)).Files {
+		for _, f := range expect.Value(txtar.ParseFile(file))(t).Files {
 			path := filepath.Join(dir, name+"-"+filepath.Base(f.Name))
-			if err := os.WriteFile(path, f.Data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(path, f.Data, 0o600))
 			paths = append(paths, path)
 			alone = append(alone, found(path)...)
 		}
@@ -172,14 +149,5 @@ func TestUnitsAreIndependent(t *testing.T) {
 			t.Errorf("%s (+) and alone (-): %s", way, cmp.Diff(alone, got))
 		}
 	}
-	if len(alone) < 20 {
-		t.Errorf("only %d findings", len(alone))
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
+	expect.AtLeast(t, 20, len(alone), "findings")
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestLimits checks that under a low limit the program ends with a report, or with one line, a hint and exit code 2. Under
@@ -19,10 +21,7 @@ func TestLimits(t *testing.T) {
 		t.Skip("the race detector needs more address space than any limit leaves")
 	}
 	t.Parallel()
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	program = placed(t, program, folderForAll(t), "gpudoctor")
 	for _, tt := range []struct {
 		limit string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -31,9 +32,7 @@ func TestManual(t *testing.T) {
 		}
 		_, about, ok := strings.Cut(page, ".Ss "+c.HelpName+"\n")
 		about, _, _ = strings.Cut(about, "\n.Ss ")
-		if !ok {
-			t.Errorf("the page lacks %s", c.HelpName)
-		}
+		expect.That(t, ok, "the page lacks %s", c.HelpName)
 		for _, f := range c.Flags {
 			if name := " Fl -" + f.Names()[0]; !flags.Hidden(f) && !strings.Contains(about, name) {
 				t.Errorf("%s: the page lacks --%s", c.HelpName, f.Names()[0])

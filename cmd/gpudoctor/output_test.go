@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // oldRecording is longer than a recording of a machine without GPUs: a rest of
@@ -31,15 +32,10 @@ var oldRecording = []byte(strings.Repeat("before\n", 300_000))
 func TestSignalsWhileWriting(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	const runs = 24
 	begun := time.Now()
-	if err := exec.Command(program, "snapshot", "--probe", "off", "-o", filepath.Join(t.TempDir(), "r.txtar")).Run(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, exec.Command(program, "snapshot", "--probe", "off", "-o", filepath.Join(t.TempDir(), "r.txtar")).Run())
 	took := time.Since(begun)
 	ended, written := 0, 0
 	for n := range runs {
@@ -49,9 +45,7 @@ func TestSignalsWhileWriting(t *testing.T) {
 			writeTestFile(t, file, oldRecording)
 		}
 		c := exec.Command(program, "snapshot", "--probe", "off", "-o", file)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.Start())
 		time.AfterFunc(took*time.Duration(n+1)/runs, func() { _ = c.Process.Signal(syscall.SIGTERM) })
 		_ = c.Wait() // Its state tells how it ended.
 		switch code := c.ProcessState.ExitCode(); code {
@@ -66,9 +60,7 @@ func TestSignalsWhileWriting(t *testing.T) {
 		if (err != nil || !whole(content)) && (n%2 == 1 || !errors.Is(err, fs.ErrNotExist)) {
 			t.Errorf("the file holds %d bytes, %.40q..., %v", len(content), content, err)
 		}
-		if left := slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "r.txtar" }); len(left) > 0 {
-			t.Errorf("the folder also holds %q", left)
-		}
+		expect.Len(t, 0, slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "r.txtar" }), "the folder also holds")
 	}
 	t.Logf("%d were ended by the signal, %d had written the file", ended, written)
 }
@@ -80,9 +72,7 @@ func whole(content []byte) bool {
 
 func writeTestFile(t *testing.T, file string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, content, 0o600))
 }
 
 // TestSignalsWhileGathering checks that each signal that ends the program does so
@@ -93,9 +83,7 @@ func TestSignalsWhileGathering(t *testing.T) {
 	var all sync.WaitGroup // At once: each takes the grace, and most of it is waiting.
 	for _, s := range signalEnding {
 		signal, ok := s.(syscall.Signal)
-		if !ok {
-			t.Fatalf("%v has no number", s)
-		}
+		expect.Must(t, ok, "%v has no number", s)
 		all.Go(func() { signalWhileGathering(t, signal, false) })
 		if signal == syscall.SIGHUP || signal == syscall.SIGINT { // Go's runtime respects no others (package os/signal).
 			all.Go(func() { signalWhileGathering(t, signal, true) })
@@ -118,9 +106,7 @@ func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
 	t.Helper()
 	hear(t, signal)
 	fail := func(err error) bool {
-		if err != nil {
-			t.Errorf("%s, ignored %t: %v", signal, ignored, err)
-		}
+		expect.That(t, err == nil, "%s, ignored %t: %v", signal, ignored, err)
 		return err != nil
 	}
 	fifo := filepath.Join(t.TempDir(), "in")
@@ -179,9 +165,7 @@ func commandLines(t *testing.T) map[string][]string {
 	log := filepath.Join(t.TempDir(), "job.log")
 	writeTestFile(t, log, []byte("NCCL version 2.28.9+cuda13.0\n"))
 	machine := filepath.Join(t.TempDir(), "machine.json")
-	if err := writeFacts(machine, eightGPUs()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, writeFacts(machine, eightGPUs()))
 	all := map[string][]string{}
 	for _, line := range []string{
 		"check --only shm-too-small --from " + log + " -o " + filepath.Join(t.TempDir(), "r.md"),
@@ -314,189 +298,75 @@ func TestFileSizeLimit(t *testing.T) {
 		if content, err := os.ReadFile(filepath.Join(dir, "before.txtar")); err != nil || !bytes.Equal(content, oldRecording) {
 			t.Errorf("%s: the file holds %.40q, %v", line, content, err)
 		}
-		if left := slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "out" }); len(left) != 1 {
-			t.Errorf("%s: the folder holds %q", line, left)
-		}
+		expect.Len(t, 1, slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "out" }), "%s: the folder holds", line)
 	}
 }
 
-// TestOutputs checks for both commands that write files, and for what -o may
-// name, that the file is whole and has kept its mode and owner, or that the exit
-// code is 2, one line says why and nothing has changed. Package outfile holds the
-// same for many more targets; here they pass through the command line, as a user
-// who may not do everything.
+// TestOutputs checks, for a user who may not do everything and what -o may name, that the file is whole and has kept its mode
+// and owner, or that the exit code is 2, one line says why and nothing has changed. Package outfile has many more targets.
 func TestOutputs(t *testing.T) {
 	slowWithRace(t)
 	t.Parallel()
 	needsNoGPU(t)
 	const nobody = 65534
-	dir := t.TempDir()
-	for at := dir; at != filepath.Dir(os.TempDir()) && at != "/"; at = filepath.Dir(at) {
-		_ = os.Chmod(at, 0o755) // Of those that are not this user's, nobody may be able to pass.
-	}
-	log := filepath.Join(dir, "job.log")
-	writeTestFile(t, log, []byte("NCCL version 2.28.9+cuda13.0\n"))
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program = filepath.Join(dir, "gpudoctor")
-	if err := errors.Join(os.WriteFile(program, raw, 0o755), os.Chmod(log, 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	for _, command := range []struct {
-		end  string
-		args []string
-		mode fs.FileMode // Of a new file.
+	dir := folderForAll(t)
+	program := placed(t, expect.Value(exec.LookPath("gpudoctor"))(t), dir, "gpudoctor")
+	for _, to := range []struct {
+		name   string
+		mode   fs.FileMode // Of the file, 0 if there is none.
+		owner  int
+		dir    fs.FileMode // Of the folder.
+		denied bool
 	}{
-		{".md", []string{"check", "--only", "shm-too-small", "--from", log}, 0o644},
-		{".txtar", []string{"snapshot", "--probe", "off"}, 0o600},
+		{"new", 0, nobody, 0o755, false},
+		{"existing", 0o604, nobody, 0o755, false},
+		{"of another user, writable", 0o666, 0, 0o755, false},
+		{"of another user", 0o600, 0, 0o755, true},
+		{"read-only", 0o400, nobody, 0o755, true},
+		{"write-only", 0o200, nobody, 0o755, false},
+		{"in a folder that is not writable", 0o600, nobody, 0o555, false},
 	} {
-		for _, to := range []struct {
-			name  string
-			mode  fs.FileMode // Of the file, 0 if there is none.
-			other bool        // It is another user's.
-			dir   fs.FileMode // Of the folder.
-			fails string
-		}{
-			{name: "new", dir: 0o755},
-			{name: "existing", mode: 0o604, dir: 0o755},
-			{name: "of another user, writable", mode: 0o666, other: true, dir: 0o755},
-			{name: "of another user", mode: 0o600, other: true, dir: 0o755, fails: "permission denied"},
-			{name: "read-only", mode: 0o400, dir: 0o755, fails: "permission denied"},
-			{name: "write-only", mode: 0o200, dir: 0o755},
-			{name: "in a folder that is not writable", mode: 0o600, dir: 0o555},
-			{name: "new in a folder that is not writable", dir: 0o555, fails: "permission to write to "},
-		} {
-			t.Run(command.args[0]+" "+to.name, func(t *testing.T) {
-				if os.Getuid() != 0 && to.other {
-					t.Skip("needs root")
-				}
-				if command.args[0] == "check" && to.fails == "" && to.mode != 0o666 && to.mode != 0 {
-					t.Skip("as with a snapshot, which is faster")
-				}
-				where := filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "_"))
-				file := filepath.Join(where, "r"+command.end)
-				if err := os.Mkdir(where, 0o755); err != nil {
-					t.Fatal(err)
-				}
+		t.Run(to.name, func(t *testing.T) {
+			if os.Getuid() != 0 && to.owner == 0 {
+				t.Skip("needs root")
+			}
+			where := expect.Value(os.MkdirTemp(dir, ""))(t) //nolint:usetesting // Everybody may enter it, which is not so for t.TempDir.
+			file := filepath.Join(where, "r.txtar")
+			if to.mode != 0 {
+				writeTestFile(t, file, oldRecording)
+				expect.NoError(t, os.Chmod(file, to.mode))
+			}
+			if os.Getuid() == 0 {
 				if to.mode != 0 {
-					writeTestFile(t, file, oldRecording)
-					if err := os.Chmod(file, to.mode); err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, os.Chown(file, to.owner, to.owner))
 				}
-				if os.Getuid() == 0 {
-					if to.mode != 0 && !to.other {
-						err = os.Chown(file, nobody, nobody)
-					}
-					if err := errors.Join(err, os.Chown(where, nobody, nobody)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if err := os.Chmod(where, to.dir); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = os.Chmod(where, 0o755) }) // Else it could not be removed.
-				before, statErr := os.Stat(file)
+				expect.NoError(t, os.Chown(where, nobody, nobody))
+			}
+			expect.NoError(t, os.Chmod(where, to.dir))
+			t.Cleanup(func() { _ = os.Chmod(where, 0o755) }) // Else it could not be removed.
+			before, _ := os.Stat(file)
 
-				c := exec.Command("sh", append([]string{"-c", `umask 022; exec "$@"`, "sh", program}, append(command.args, "-o", file)...)...)
-				var said bytes.Buffer
-				c.Stderr, c.Env = &said, []string{"PATH=/usr/bin:/bin"}
-				if os.Getuid() == 0 {
-					c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+			c, _ := asNobody(program, where, "snapshot --probe off -o "+file)
+			out, _ := c.CombinedOutput() // Its state tells how it ended.
+			code := c.ProcessState.ExitCode()
+			after, err := os.Stat(file)
+			if err == nil && before != nil {
+				a, b := before.Sys().(*syscall.Stat_t), after.Sys().(*syscall.Stat_t) // As on Linux.
+				expect.That(t, a.Mode == b.Mode && a.Uid == b.Uid && a.Gid == b.Gid, "it was %v and is %v", before, after)
+			} else if err == nil {
+				expect.Equal(t, 0o600, after.Mode(), "mode of a new file")
+			}
+			_ = os.Chmod(file, 0o600) // This user may not be root.
+			content := expect.Value(os.ReadFile(file))(t)
+			if to.denied {
+				first, hint, _ := strings.Cut(string(out), "\n")
+				if code != exitError || first != "gpudoctor: -o "+file+": permission denied" || !strings.HasPrefix(hint, "hint: ") || !bytes.Equal(content, oldRecording) {
+					t.Errorf("exit code %d, %q; it holds %.40q", code, out, content)
 				}
-				_ = c.Run() // Its state tells how it ended.
-				code := c.ProcessState.ExitCode()
-
-				after, err := os.Stat(file)
-				if statErr == nil && err == nil {
-					a, b := before.Sys().(*syscall.Stat_t), after.Sys().(*syscall.Stat_t) // As on Linux.
-					if a.Mode != b.Mode || a.Uid != b.Uid || a.Gid != b.Gid {
-						t.Errorf("it was %v and is %v", before, after)
-					}
-				} else if err == nil && after.Mode() != command.mode {
-					t.Errorf("mode %s, want %s", after.Mode(), command.mode)
-				}
-				_ = os.Chmod(file, 0o600) // This user may not be root.
-				content, err := os.ReadFile(file)
-				if to.fails != "" {
-					first, hint, _ := strings.Cut(said.String(), "\n")
-					if code != exitError || !strings.HasPrefix(first, "gpudoctor: -o "+file+": "+to.fails) || !strings.HasPrefix(hint, "hint: ") {
-						t.Errorf("exit code %d, %q", code, &said)
-					}
-					if (to.mode == 0) != errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(content, oldRecording) {
-						t.Errorf("it holds %.40q, %v", content, err)
-					}
-				} else if code != exitOK || said.Len() > 0 || err != nil || len(content) == 0 || bytes.Contains(content, []byte("before\n")) {
-					t.Errorf("exit code %d, %q; it holds %.40q, %v", code, &said, content, err)
-				}
-				if left := names(t, where); len(left) > 1 {
-					t.Errorf("the folder holds %q", left)
-				}
-			})
-		}
-	}
-}
-
-// TestOutputsApart checks that no output is written over an input, another output
-// or what standard output is redirected to, however the names are spelled.
-func TestOutputsApart(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	writeTestFile(t, "in.txt", []byte("NCCL version 2.28.9+cuda13.0\n"))
-	writeTestFile(t, "out.md", nil)
-	for name, err := range map[string]error{
-		"hard": os.Link("in.txt", "hard.txt"), "soft": os.Symlink("in.txt", "soft.txt"),
-		"hard out": os.Link("out.md", "hard.md"), "sub": os.Mkdir("sub", 0o755),
-	} {
-		if err != nil {
-			t.Fatal(name, err)
-		}
-	}
-	for _, tt := range []struct {
-		args, want string
-	}{
-		{"--from in.txt -o in.txt", "-o in.txt is the same file as the input --from in.txt"},
-		{"--from in.txt -o sub/../in.txt", "-o sub/../in.txt is the same file as the input --from in.txt"},
-		{"--from in.txt -o hard.txt", "-o hard.txt is the same file as the input --from in.txt"},
-		{"--from soft.txt -o in.txt", "-o in.txt is the same file as the input --from soft.txt"},
-		{"--from in.txt -o r.json -o soft.txt", "-o soft.txt is the same file as the input --from in.txt"},
-		{"--with in.txt -o in.txt", "-o in.txt is the same file as the input --with in.txt"},
-		{"--from in.txt -o r.md -o r.md", "-o r.md is given twice"},
-		{"--from in.txt -o r.md -o sub/../r.md", "-o sub/../r.md is the same file as -o r.md"},
-		{"--from in.txt -o out.md -o hard.md", "-o hard.md is the same file as -o out.md"},
-		{"--from in.txt -o stdout.md", "-o stdout.md is the same file as standard output"},
-		{"--from - -o in.txt", "-o in.txt is the same file as the input --from -"},
-		{"--from sub --from in.txt -o sub/r.md", ""},
-		{"--from in.txt -o r.md -o r.txt -o r.json", ""},
-	} {
-		stdout, err := os.Create("stdout.md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		stdin, err := os.Open("in.txt")
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := exec.Command("gpudoctor", append([]string{"check", "--only", "shm-too-small"}, strings.Fields(tt.args)...)...)
-		var said bytes.Buffer
-		c.Stdin, c.Stdout, c.Stderr = stdin, stdout, &said
-		_ = c.Run() // Its state tells how it ended.
-		if err := errors.Join(stdin.Close(), stdout.Close()); err != nil {
-			t.Fatal(err)
-		}
-		first, hint, _ := strings.Cut(said.String(), "\n")
-		if tt.want == "" && (said.Len() > 0 || c.ProcessState.ExitCode() != exitOK) ||
-			tt.want != "" && (c.ProcessState.ExitCode() != exitError || first != "gpudoctor: "+tt.want || !strings.HasPrefix(hint, "hint: ")) {
-			t.Errorf("%s: %s, %q; want %q", tt.args, c.ProcessState, &said, tt.want)
-		}
-		if content, err := os.ReadFile("in.txt"); err != nil || string(content) != "NCCL version 2.28.9+cuda13.0\n" {
-			t.Fatalf("%s: the input holds %q, %v", tt.args, content, err)
-		}
+			} else if code != exitOK || len(out) > 0 || len(content) == 0 || bytes.Contains(content, []byte("before\n")) {
+				t.Errorf("exit code %d, %q; it holds %.40q", code, out, content)
+			}
+			expect.Len(t, 1, names(t, where), "the folder holds")
+		})
 	}
 }

@@ -2,17 +2,15 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // preCommitHook is a hook of .pre-commit-hooks.yaml. Its patterns are Python's; those here
@@ -27,14 +25,10 @@ type preCommitHook struct {
 func readPreCommitHooks(t *testing.T) map[string]preCommitHook {
 	t.Helper()
 	var list []preCommitHook
-	if err := yaml.Unmarshal(must(os.ReadFile("../../.pre-commit-hooks.yaml")), &list); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(expect.Value(os.ReadFile("../../.pre-commit-hooks.yaml"))(t), &list))
 	hooks := map[string]preCommitHook{}
 	for _, h := range list {
-		if h.Language != "golang" {
-			t.Errorf("%s: language %s", h.ID, h.Language)
-		}
+		expect.Equal(t, "golang", h.Language, "%s: language", h.ID)
 		hooks[h.ID] = h
 	}
 	return hooks
@@ -74,52 +68,6 @@ func TestPreCommitFiles(t *testing.T) {
 	}
 }
 
-// TestPreCommitLaunch runs the hook on the cases of fixtures/launches whose files it takes:
-// its exit code is that of the case.
-func TestPreCommitLaunch(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: TestLaunchFiles judges the same files")
-	}
-	hook := readPreCommitHooks(t)["gpudoctor-launch"]
-	files := must(filepath.Glob("../../fixtures/launches/*.txtar"))
-	codes := map[int]int{}
-	for _, file := range files {
-		c := readLaunchCase(t, file)
-		folder := t.TempDir()
-		if err := os.CopyFS(folder, must(txtar.FS(must(txtar.ParseFile(file))))); err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		all := true
-		err := fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() {
-				names = append(names, name)
-				all = all && hook.takes(name)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !all || c.target != "" {
-			continue
-		}
-		want := exitOK
-		if slices.ContainsFunc(c.want, func(s string) bool { return !strings.Contains(s, " medium ") }) {
-			want = exitFindings
-		}
-		out, code := hook.run(t, folder, append([]string{"--strict"}, names...)...)
-		if code != want {
-			t.Errorf("%s: exit code %d, want %d:\n%s", filepath.Base(file), code, want, out)
-		}
-		codes[want]++
-	}
-	if codes[exitOK] < 3 || codes[exitFindings] < 3 {
-		t.Errorf("cases by exit code: %v", codes)
-	}
-}
-
 // TestPreCommitNames checks that the name of a file is an argument whatever is in it, and
 // that one file with a fault fails the hook.
 func TestPreCommitNames(t *testing.T) {
@@ -130,20 +78,14 @@ func TestPreCommitNames(t *testing.T) {
 		extractLaunch(t, from, filepath.Join(folder, name))
 	}
 	hostile := "compose-$(touch hacked) ';touch hacked;'.yaml"
-	if err := os.Rename(filepath.Join(folder, "bad", "compose.yaml"), filepath.Join(folder, hostile)); err != nil {
-		t.Fatal(err)
-	}
-	if !hook.takes(hostile) {
-		t.Fatalf("%s is not taken", hostile)
-	}
+	expect.NoError(t, os.Rename(filepath.Join(folder, "bad", "compose.yaml"), filepath.Join(folder, hostile)))
+	expect.Must(t, hook.takes(hostile), "%s is not taken", hostile)
 	for want, names := range map[int][]string{exitOK: {"good/compose.yaml"}, exitFindings: {"good/compose.yaml", hostile}} {
 		if out, code := hook.run(t, folder, names...); code != want {
 			t.Errorf("%q: exit code %d, want %d:\n%s", names, code, want, out)
 		}
 	}
-	if found := must(filepath.Glob(filepath.Join(folder, "hacked*"))); len(found) > 0 {
-		t.Error("the name of a file was run")
-	}
+	expect.That(t, len(expect.Value(filepath.Glob(filepath.Join(folder, "hacked*")))(t)) == 0, "the name of a file was run")
 }
 
 // TestPreCommitFolder runs the hook that judges a folder, with its own and with a user's

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // parseRequest reads a command line of "gpudoctor check" as the program does.
@@ -46,19 +48,12 @@ func TestRecheck(t *testing.T) {
 	slowWithRace(t)
 	for _, name := range []string{"GPUDOCTOR_PROFILE", "GPUDOCTOR_FAIL_ON", "GPUDOCTOR_POLICY"} {
 		t.Setenv(name, "") // It is as it was after the test.
-		if err := os.Unsetenv(name); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Unsetenv(name))
 	}
-	policy, err := filepath.Abs(filepath.Join("testdata", "policy"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := expect.Value(filepath.Abs(filepath.Join("testdata", "policy")))(t)
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"my logs", "b.log", "c.log"} {
-		if err := os.WriteFile(name, []byte("NCCL INFO"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(name, []byte("NCCL INFO"), 0o600))
 	}
 	options := [][]string{
 		{"--from", "my logs"},

@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -28,10 +29,7 @@ import (
 func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 	t.Helper()
 	r := request{source: source{from: []string{"x"}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
-	verdict, err := known.rules.Evaluate(t.Context(), doc, rules.Options{Profile: r.profile, Memory: ruleMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	verdict := expect.Value(known.rules.Evaluate(t.Context(), doc, rules.Options{Profile: r.profile, Memory: ruleMemory}))(t)
 	ranking := r.rank(known.remedies, verdict.Findings, doc)
 	d := report.New(report.Input{
 		Profile: r.profile, FailOn: r.failOn, Rules: known.rules.Rules(), Facts: doc, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
@@ -66,11 +64,7 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 		t.Fatal(examples, err)
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("GPUDOCTOR_TEST_TEXTS")) { // More of them, by hand.
-		more, err := filepath.Glob(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		examples = append(examples, more...)
+		examples = append(examples, expect.Value(filepath.Glob(dir))(t)...)
 	}
 	for i, file := range examples {
 		if testing.Short() && i%8 > 0 {
@@ -106,9 +100,7 @@ func TestRedactOddHostNames(t *testing.T) {
 			redacted := recorded.RedactFacts(f)
 			redacted.Host.Hostname = ""
 			document, ok := asJSON(t, redacted).(map[string]any)
-			if !ok {
-				t.Fatal("facts are no object")
-			}
+			expect.Must(t, ok, "facts are no object")
 			return document
 		}
 		want := encode("zz-9-none")
@@ -166,10 +158,7 @@ func factsOf(t *testing.T, file string) *facts.Facts {
 // machine, which holds the corpus, tries every thing in every line.
 func corpus(t *testing.T) (things, lines []string) {
 	t.Helper()
-	raw, err := os.ReadFile("../../checks/internal/machine/testdata/planted.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile("../../checks/internal/machine/testdata/planted.tsv"))(t)
 	byKind, seen := map[string][]string{}, map[string]int{}
 	for pass := range 2 {
 		for row := range strings.Lines(string(raw)) {
@@ -222,12 +211,8 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	dir := t.TempDir()
 	input := filepath.Join(dir, "in.json")
 	var raw bytes.Buffer
-	if err := recorded.WriteFacts(&raw, plantedFacts(lines)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(input, raw.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, recorded.WriteFacts(&raw, plantedFacts(lines)))
+	expect.NoError(t, os.WriteFile(input, raw.Bytes(), 0o600))
 	output := func(args ...string) string {
 		var out, failure bytes.Buffer
 		if code := run(append([]string{"gpudoctor"}, args...), &out, &failure); code == exitError {
@@ -240,18 +225,12 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	said := output("check", "--from", input, "-o", file("r.txt"), "-o", file("r.json"), "-o", file("r.md"), "-o", file("r.html"), "--format", "json", "--verbose")
 	all := map[string]string{"facts": document}
 	for _, name := range []string{"r.txt", "r.json", "r.md", "r.html"} {
-		raw, err := os.ReadFile(file(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(file(name)))(t)
 		all[name] = html.UnescapeString(string(raw))
 	}
 	whole := map[string]string{"facts": output("facts", "--no-redact", "--from", input), "r.json": output("check", "--from", input, "--no-redact", "--format", "json")}
 	inJSON := func(thing string) string {
-		raw, err := json.Marshal(thing)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(json.Marshal(thing))(t)
 		return strings.ToLower(strings.NewReplacer(`\u0026`, "&").Replace(string(raw[1 : len(raw)-1])))
 	}
 	for i, thing := range things {
@@ -272,9 +251,7 @@ func TestNothingPlantedLeaves(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"zeus", "dgx-07", "Falcon42"} {
-		if !strings.Contains(said, name) {
-			t.Errorf("the name %s is not seen in a pipe, where names stay", name)
-		}
+		expect.That(t, strings.Contains(said, name), "the name %s is not seen in a pipe, where names stay", name)
 	}
 	for name, text := range all {
 		if name != "facts" && !strings.Contains(text, "Names, addresses and secrets are replaced") && !strings.Contains(text, `"redacted": "names"`) {
@@ -292,18 +269,13 @@ func TestNothingPlantedLeaves(t *testing.T) {
 			t.Errorf("%s has %s in the facts and %s in the report", m[2], inFacts[m[2]], m[1])
 		}
 	}
-	if same < 10 {
-		t.Errorf("only %d stand-ins were compared", same)
-	}
+	expect.AtLeast(t, 10, same, "stand-ins were compared")
 }
 
 // secretsPlanted counts the secrets, which stand behind the names.
 func secretsPlanted(t *testing.T) int {
 	t.Helper()
-	raw, err := os.ReadFile("../../checks/internal/machine/testdata/planted.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile("../../checks/internal/machine/testdata/planted.tsv"))(t)
 	n := 0
 	for _, kind := range []string{"secret", "password", "key"} {
 		n += strings.Count(string(raw), "\n"+kind+"\tthing\t")
@@ -314,10 +286,7 @@ func secretsPlanted(t *testing.T) int {
 // TestRedactWhere checks which version of a report goes where: that with names to a
 // terminal or a pipe alone.
 func TestRedactWhere(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(os.Create(filepath.Join(t.TempDir(), "out")))(t)
 	defer file.Close() //nolint:errcheck // Nothing is written.
 	r, pipe, err := os.Pipe()
 	if err != nil {
@@ -347,7 +316,5 @@ func TestRedactWhere(t *testing.T) {
 			}
 		}
 	}
-	if d.Host.Hostname != "atlas7" || d.Redacted != "" {
-		t.Error("the report itself was changed")
-	}
+	expect.That(t, d.Host.Hostname == "atlas7" && d.Redacted == "", "the report itself was changed")
 }

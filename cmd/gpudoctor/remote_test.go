@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -54,9 +55,7 @@ func TestImageLogin(t *testing.T) {
 		"broken": {file: `{"auths": "secret"}`, want: "its JSON is broken", hint: "docker login"},
 	} {
 		file := filepath.Join(t.TempDir(), "auth.json")
-		if err := os.WriteFile(file, []byte(tt.file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(tt.file), 0o600))
 		t.Setenv("REGISTRY_AUTH_FILE", file)
 		var stdout, stderr bytes.Buffer
 		code := run([]string{"gpudoctor", "image", ref}, &stdout, &stderr)
@@ -87,9 +86,7 @@ func TestImagePlatform(t *testing.T) {
 	}
 	ref := imagetest.Serve(t, nil).PushIndex("several", platforms, images)
 	grace := filepath.Join(t.TempDir(), "grace.json")
-	if err := os.WriteFile(grace, []byte(`{"schema": "gpudoctor.facts/v1", "host": {"arch": "arm64"}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(grace, []byte(`{"schema": "gpudoctor.facts/v1", "host": {"arch": "arm64"}}`), 0o600))
 	for _, tt := range []struct {
 		flags []string
 		want  string
@@ -101,9 +98,7 @@ func TestImagePlatform(t *testing.T) {
 	} {
 		r := parseRequest(t, append([]string{"--from", registry.Scheme + ref}, tt.flags...))
 		g := r.gather(t.Context())
-		if g.err != nil || g.facts.Image.Platform != tt.want {
-			t.Errorf("%v: got %+v, %v", tt.flags, g.facts, g.err)
-		}
+		expect.That(t, g.err == nil && g.facts.Image.Platform == tt.want, "%v: got %+v, %v", tt.flags, g.facts, g.err)
 	}
 }
 
@@ -123,9 +118,7 @@ func TestRegistryOnly(t *testing.T) {
 // --from takes it.
 func TestImageAgain(t *testing.T) {
 	s := source{from: []string{"127.0.0.1:1/org/app:1"}}
-	if err := s.findImage(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.findImage(t.Context()))
 	r := request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s}
 	got := parseRequest(t, r.recheck().Flags)
 	if got.source.remote == nil || got.source.remote.String() != s.remote.String() {
@@ -137,10 +130,7 @@ func TestImageAgain(t *testing.T) {
 // reads images from a registry; another asks the kernel for the addresses of interfaces, and
 // a third connects a child to itself, where it listens.
 func TestConnections(t *testing.T) {
-	list, err := exec.Command("go", "list", "-deps", "-f", `{{range .Imports}}{{$.ImportPath}} {{.}}{{"\n"}}{{end}}`, ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := expect.Value(exec.Command("go", "list", "-deps", "-f", `{{range .Imports}}{{$.ImportPath}} {{.}}{{"\n"}}{{end}}`, ".").Output())(t)
 	const own, only = "github.com/gpudoctor/gpudoctor/", "github.com/gpudoctor/gpudoctor/checks/image/registry"
 	found := false
 	for line := range strings.Lines(string(list)) {
@@ -152,7 +142,5 @@ func TestConnections(t *testing.T) {
 			t.Errorf("%s imports %s", from, to)
 		}
 	}
-	if !found {
-		t.Errorf("%s imports no package that opens connections: this test looks for the wrong ones", only)
-	}
+	expect.That(t, found, "%s imports no package that opens connections: this test looks for the wrong ones", only)
 }

@@ -4,23 +4,28 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// TestReportsOfAll checks, for all situations, what people need to act on a report.
+// TestReportsOfAll checks, for all situations, what people need to act on a report: that no area with a finding is ok, nor one whose
+// facts were not read or whose rules were not judged; that the report in Markdown is valid and short enough for a ticket; and that
+// the readers of others take each format for CI systems and monitors, with every finding, whatever was not examined, and the exit code.
 func TestReportsOfAll(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	seen := adviceTally{}
 	situations(t, func(s situation) {
@@ -29,23 +34,42 @@ func TestReportsOfAll(t *testing.T) {
 		for _, name := range []string{"text", "markdown", "html"} {
 			f, _ := report.FormatNamed(name)
 			var b bytes.Buffer
-			if err := f.Write(&b, d, report.Style{}); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, f.Write(&b, d, report.Style{}))
 			written[name] = b.String()
 		}
-		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, keepsUnits, marksCode, explainsTerms} {
-			for _, fault := range hold(d, written, seen) {
-				t.Errorf("%s: %s", s.name, fault)
+		faults := append(wrongAreas(known, s, d), gfmtest.Faults([]byte(written["markdown"]))...)
+		for _, l := range d.Areas {
+			seen["area "+string(l.State)]++
+		}
+		for _, format := range slices.Sorted(maps.Keys(formattest.Readers)) {
+			if fault := misread(d, format); fault != "" {
+				faults = append(faults, format+": "+fault)
 			}
 		}
-	})
-	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "terms", "reports without terms", "units in text", "units in html", "variables in code"} {
-		if seen[name] == 0 {
-			t.Errorf("nothing looked at: %s", name)
+		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{namesRules, titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, keepsUnits, marksCode, explainsTerms} {
+			faults = append(faults, hold(d, written, seen)...)
 		}
+		for _, fault := range faults {
+			t.Errorf("%s: %s", s.name, fault)
+		}
+	})
+	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "terms", "reports without terms", "units in text", "units in html", "variables in code", "area ok", "area note", "area problem", "area unknown", "area not-applicable"} {
+		expect.That(t, seen[name] != 0, "nothing looked at: %s", name)
 	}
 	t.Logf("looked at: %v", seen)
+}
+
+// namesRules checks that the report in Markdown fits into a ticket, and that it names the rule of every finding.
+func namesRules(d *report.Document, written map[string]string, _ adviceTally) (faults []string) {
+	if n := len(written["markdown"]); n > report.MaxMarkdown {
+		faults = append(faults, fmt.Sprintf("%d bytes of Markdown", n))
+	}
+	for _, f := range d.Findings {
+		if !strings.Contains(written["markdown"], "`"+f.Rule+"`") {
+			faults = append(faults, f.Rule+" is not named in Markdown")
+		}
+	}
+	return faults
 }
 
 var (
@@ -232,4 +256,88 @@ func explainsTerms(d *report.Document, written map[string]string, seen adviceTal
 		}
 	}
 	return faults
+}
+
+// ruleIDs are the rules of findings, sorted.
+func ruleIDs(findings []rules.Finding) []string {
+	ids := []string{}
+	for _, f := range findings {
+		ids = append(ids, f.Rule)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// misread says how a report in a format differs from the document; empty where it does not.
+func misread(d *report.Document, format string) string {
+	f, _ := report.FormatNamed(format)
+	var b bytes.Buffer
+	if err := f.Write(&b, d, report.Style{}); err != nil {
+		return err.Error()
+	}
+	r, err := formattest.Readers[format](b.Bytes())
+	if err != nil {
+		return err.Error()
+	}
+	var gaps []string
+	for _, reason := range d.Verdict.Reasons {
+		if reason.Code != report.ReasonFinding && reason.Code != report.ReasonWaived {
+			gaps = append(gaps, string(reason.Code))
+		}
+	}
+	slices.Sort(gaps)
+	slices.Sort(r.Gaps)
+	switch {
+	case !slices.Equal(r.Rules(false), ruleIDs(d.Findings)):
+		return "it has findings of " + strings.Join(r.Rules(false), " ")
+	case !slices.Equal(r.Rules(true), ruleIDs(d.AllFindings()[len(d.Findings):])):
+		return "it has waived findings of " + strings.Join(r.Rules(true), " ")
+	case !slices.Equal(r.Gaps, gaps):
+		return "it says that this was not examined: " + strings.Join(r.Gaps, " ")
+	case r.Broken != (d.Verdict.ExitCode > 1):
+		return "it does not tell the exit code"
+	case r.AllPassed && d.Verdict.State == report.Inconclusive:
+		return "it reads as a success, and is inconclusive"
+	}
+	return mistold(d, r, format)
+}
+
+// remedyLine is the line of a remedy.
+var remedyLine = regexp.MustCompile(`(?m)^(now|fix|or|more): .+ \(.+\)$`)
+
+// mistold says what of the findings a report does not tell.
+func mistold(d *report.Document, r formattest.Report, format string) string {
+	var told strings.Builder
+	fail := 0
+	for _, e := range r.Entries {
+		told.WriteString(e.Text + "\n")
+		if e.Fails {
+			fail++
+		}
+	}
+	failing := format == "sarif" || format == "junit" || format == "github"
+	if failing && (fail > 0) != (d.Verdict.ExitCode == 1) {
+		return "what fails in it does not fit the exit code"
+	}
+	if format == "prometheus" {
+		return ""
+	}
+	for _, f := range d.AllFindings() {
+		want := []string{f.Message}
+		for _, e := range f.Explains {
+			want = append(want, e.Message)
+		}
+		for _, text := range want {
+			if text = lines.Printable(text, false); len(text) < lines.MaxField/2 && !strings.Contains(told.String(), text) {
+				return "it does not say " + text
+			}
+		}
+		cured := slices.ContainsFunc(d.Advice, func(a remedies.Advice) bool {
+			return slices.Contains(a.Cures, remedies.Cure{Rule: f.Rule, Subject: f.Subject})
+		})
+		if cured && !slices.ContainsFunc(r.Entries, func(e formattest.Entry) bool { return e.Rule == f.Rule && remedyLine.MatchString(e.Text) }) {
+			return "it names no remedy for " + f.Rule
+		}
+	}
+	return ""
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -59,14 +60,9 @@ func healthyFacts(t *testing.T) map[rules.Profile]map[string]*facts.Facts {
 // documentOf is facts as JSON holds them.
 func documentOf(t *testing.T, f *facts.Facts) map[string]any {
 	t.Helper()
-	raw, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(f))(t)
 	var document map[string]any
-	if err := json.Unmarshal(raw, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(raw, &document))
 	return document
 }
 
@@ -102,14 +98,9 @@ func removing(t *testing.T, f *facts.Facts, path string, do func(how string, f *
 		if !change(document) {
 			return
 		}
-		raw, err := json.Marshal(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(json.Marshal(document))(t)
 		changed := &facts.Facts{}
-		if err := json.Unmarshal(raw, changed); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(raw, changed))
 		do(how, changed)
 	}
 	for i, all := 0, len(holders(documentOf(t, f), keys)); i < all; i += max(1, all-1) { // The first and the last.
@@ -161,17 +152,13 @@ func TestRequiredFacts(t *testing.T) {
 				}
 				removing(t, f, r.Fact, func(how string, f *facts.Facts) {
 					tried[r.Fact]++
-					if d := judge(t, k, f, s); d.Verdict.State == report.Healthy {
-						t.Errorf("%s without %s (%s) is healthy", name, r.Fact, how)
-					}
+					expect.That(t, judge(t, k, f, s).Verdict.State != report.Healthy, "%s without %s (%s) is healthy", name, r.Fact, how)
 				})
 			}
 		}
 	}
 	for _, r := range data.Required().Required {
-		if tried[r.Fact] == 0 {
-			t.Errorf("%s was never missing", r.Fact)
-		}
+		expect.That(t, tried[r.Fact] != 0, "%s was never missing", r.Fact)
 	}
 	t.Logf("%v", slices.Sorted(maps.Values(tried)))
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -40,10 +41,7 @@ const notRestricted = 77
 // runtime started the container.
 func inContainer(t *testing.T, to restricted.To, variables []string, line ...string) string {
 	t.Helper()
-	raw, err := json.Marshal(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(to))(t)
 	c := exec.Command("restricted", line...)
 	c.Env = slices.Concat(simulated{}.environment(t), variables, []string{restriction + "=" + string(raw)})
 	c.SysProcAttr = to.Attributes()
@@ -66,10 +64,7 @@ func TestGetpidDenied(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
 		for _, ulimit := range []string{"unlimited", "8000000"} { // With one, the program is guarded.
 			for _, line := range []string{"check", "--version"} {
-				raw, err := json.Marshal(restricted.To{Isolated: true, Deny: []uint32{unix.SYS_GETPID}, Errno: errno})
-				if err != nil {
-					t.Fatal(err)
-				}
+				raw := expect.Value(json.Marshal(restricted.To{Isolated: true, Deny: []uint32{unix.SYS_GETPID}, Errno: errno}))(t)
 				c := exec.Command("sh", "-c", "ulimit -v "+ulimit+"; exec restricted "+line)
 				c.Env = append(os.Environ(), restriction+"="+string(raw))
 				c.SysProcAttr = restricted.To{Isolated: true}.Attributes()
@@ -118,9 +113,7 @@ func TestRestrictedContainer(t *testing.T) {
 			t.Parallel()
 			got := strings.Join(strings.Fields(inContainer(t, asDocker, tt.variables, "check")), " ")
 			for _, want := range slices.Concat(named, tt.fixes) {
-				if !strings.Contains(got, want) {
-					t.Errorf("it does not say %q:\n%s", want, got)
-				}
+				expect.That(t, strings.Contains(got, want), "it does not say %q:\n%s", want, got)
 			}
 		})
 	}
@@ -142,8 +135,6 @@ func TestUnrestrictedContainer(t *testing.T) {
 		}
 	}
 	for _, rule := range []string{"shm-too-small", "container-caps"} {
-		if !slices.Contains(d.Passed, rule) {
-			t.Errorf("%s did not pass: %v", rule, d.Passed)
-		}
+		expect.That(t, slices.Contains(d.Passed, rule), "%s did not pass: %v", rule, d.Passed)
 	}
 }

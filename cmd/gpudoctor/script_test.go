@@ -16,18 +16,13 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestScripts runs the program as a person does.
 func TestScripts(t *testing.T) {
-	policy, err := filepath.Abs(filepath.Join("testdata", "policy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := expect.Value(filepath.Abs(filepath.Join("testdata", "policy")))(t)
+	schema := expect.Value(filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
 	names := []string{"*"}
 	if testing.Short() { // The others have little side by side that the race detector could look at.
 		names = []string{"pipe", "signal", "terminal"}
@@ -35,9 +30,7 @@ func TestScripts(t *testing.T) {
 	var files []string
 	for _, name := range names {
 		found, err := filepath.Glob(filepath.Join("testdata", "script", name+".txtar"))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("no script %s: %v", name, err)
-		}
+		expect.Must(t, err == nil && len(found) > 0, "no script %s: %v", name, err)
 		files = append(files, found...)
 	}
 	testscript.Run(t, testscript.Params{

@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The tests here put the shim of fixtures/drivers between the program and the
@@ -182,17 +183,11 @@ func observed(t *testing.T, s simulated, variables ...string) (judgement, *repor
 	t.Helper()
 	marker := runMarker + "=" + rand.Text()
 	e := s.prepare(t, append(variables, marker)...)()
-	if e.err != nil {
-		t.Fatalf("%v\nstandard error: %.2000s", e.err, e.stderr)
-	}
-	if e.stderr != "" {
-		t.Errorf("standard error: %.2000s", e.stderr)
-	}
+	expect.Must(t, e.err == nil, "%v\nstandard error: %.2000s", e.err, e.stderr)
+	expect.That(t, e.stderr == "", "standard error: %.2000s", e.stderr)
 	validate(t, e.stdout)
 	var d report.Document
-	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(e.stdout), &d))
 	if !within(gone, func() bool { return len(processes(marker)) == 0 }) {
 		t.Errorf("these processes are left: %v", processes(marker))
 	}
@@ -248,9 +243,7 @@ func TestGPURun(t *testing.T) {
 				t.Errorf("exit code %d, want %d (%v)", c.ProcessState.ExitCode(), tt.exit, err)
 			}
 			for _, words := range tt.contains {
-				if !strings.Contains(string(out), words) {
-					t.Errorf("it does not print %q:\n%s", words, out)
-				}
+				expect.That(t, strings.Contains(string(out), words), "it does not print %q:\n%s", words, out)
 			}
 			kept, err := os.ReadFile(results)
 			if rows := strings.Count(string(out), "\nquick "); tt.exit < 2 && (err != nil || bytes.Count(kept, []byte("\n")) != rows) {

@@ -28,6 +28,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The tests here run the whole program against the simulated drivers of
@@ -485,9 +486,7 @@ func TestFailClosed(t *testing.T) {
 				t.Skip("not with -short")
 			}
 			s.check(t, s.run(t))
-			if s.want.state == report.Healthy {
-				t.Error("it is wanted to be healthy")
-			}
+			expect.That(t, s.want.state != report.Healthy, "it is wanted to be healthy")
 		})
 	}
 }
@@ -525,9 +524,7 @@ func TestDeadline(t *testing.T) {
 			if took > most+slack/2 {
 				t.Errorf("it took %s with a deadline of %s", took.Round(time.Millisecond), most)
 			}
-			if e.exit == exitOK {
-				t.Error("exit code 0")
-			}
+			expect.That(t, e.exit != exitOK, "exit code 0")
 		})
 	}
 }
@@ -583,9 +580,7 @@ func TestNothingLeft(t *testing.T) {
 				for _, pid := range drivers.Daemons(t, number) {
 					t.Errorf("process %d is left; ended by the test: %v", pid, syscall.Kill(pid, syscall.SIGKILL))
 				}
-				if (e.exit == exitOK) != (then == "") {
-					t.Errorf("exit code %d: %s", e.exit, e.stderr)
-				}
+				expect.That(t, (e.exit == exitOK) == (then == ""), "exit code %d: %s", e.exit, e.stderr)
 			})
 		}
 	}
@@ -692,27 +687,17 @@ func (s simulated) run(t *testing.T) ending {
 // check holds a run against what is wanted of it.
 func (s simulated) check(t *testing.T, e ending) {
 	t.Helper()
-	if e.err != nil {
-		t.Fatalf("%v\nstandard error: %s", e.err, e.stderr)
-	}
-	if e.stderr != "" {
-		t.Errorf("standard error: %s", e.stderr)
-	}
+	expect.Must(t, e.err == nil, "%v\nstandard error: %s", e.err, e.stderr)
+	expect.Equal(t, "", e.stderr, "standard error")
 	validate(t, e.stdout)
 	var d report.Document
-	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(e.stdout), &d))
 	if diff := cmp.Diff(s.want, judged(e.exit, &d), cmp.AllowUnexported(judgement{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if d.Verdict.ExitCode != e.exit {
-		t.Errorf("the report says exit code %d, and it is %d", d.Verdict.ExitCode, e.exit)
-	}
+	expect.That(t, d.Verdict.ExitCode == e.exit, "the report says exit code %d, and it is %d", d.Verdict.ExitCode, e.exit)
 	for _, f := range d.Findings {
-		if f.Message == "" || len(f.Evidence) == 0 {
-			t.Errorf("%s of %s has no message or no evidence", f.Rule, f.Subject)
-		}
+		expect.That(t, f.Message != "" && len(f.Evidence) > 0, "%s of %s has no message or no evidence", f.Rule, f.Subject)
 	}
 }
 
@@ -724,14 +709,9 @@ var reportSchema = sync.OnceValues(func() (*validator.Schema, error) {
 // validate checks that standard output is one report that keeps the contract.
 func validate(t *testing.T, stdout string) {
 	t.Helper()
-	schema, err := reportSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := expect.Value(reportSchema())(t)
 	v, err := validator.UnmarshalJSON(strings.NewReader(stdout))
-	if err != nil {
-		t.Fatalf("standard output is no report: %v\n%.500s", err, stdout)
-	}
+	expect.Must(t, err == nil, "standard output is no report: %v\n%.500s", err, stdout)
 	if err := schema.Validate(v); err != nil {
 		t.Error(err)
 	}
@@ -805,8 +785,6 @@ func BenchmarkCheckSimulated(b *testing.B) {
 	for b.Loop() {
 		c := exec.Command(file, s.commandLine()...)
 		c.Env = env
-		if err := c.Run(); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, c.Run())
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // maxSize is the most bytes that the stripped program may have: 45 MB.
@@ -25,38 +27,26 @@ func TestSize(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-tags="+releaseTags, "-ldflags=-s -w", "-o", file, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := expect.Value(os.Stat(file))(t)
 	if info.Size() > maxSize {
 		t.Errorf("the stripped program has %d bytes, more than %d; go version -m and go tool nm -size show what is in it", info.Size(), maxSize)
 	}
 	t.Logf("%d bytes", info.Size())
 	for _, script := range []string{"../../.ci/release", "../../Dockerfile"} {
-		if !strings.Contains(string(must(os.ReadFile(script))), releaseTags) {
-			t.Errorf("%s builds without %s", script, releaseTags)
-		}
+		expect.That(t, strings.Contains(string(expect.Value(os.ReadFile(script))(t)), releaseTags), "%s builds without %s", script, releaseTags)
 	}
 }
 
 // TestLinked checks that the parts of OPA that would make the program 5 MB larger are
 // not linked: the rules are evaluated by v1/topdown.
 func TestLinked(t *testing.T) {
-	list, err := exec.Command("go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := expect.Value(exec.Command("go", "list", "-deps", ".").Output())(t)
 	const opa = "github.com/open-policy-agent/opa/"
 	packages := strings.Fields(string(list))
 	for _, name := range packages {
 		for _, heavy := range []string{opa + "v1/rego", opa + "v1/bundle", opa + "internal/compiler/wasm", "google.golang.org/protobuf/"} {
-			if strings.HasPrefix(name, heavy) {
-				t.Errorf("the program links %s", name)
-			}
+			expect.That(t, !strings.HasPrefix(name, heavy), "the program links %s", name)
 		}
 	}
-	if !slices.Contains(packages, opa+"v1/topdown") {
-		t.Errorf("%sv1/topdown is not among the %d packages", opa, len(packages))
-	}
+	expect.That(t, slices.Contains(packages, opa+"v1/topdown"), "%sv1/topdown is not among the %d packages", opa, len(packages))
 }

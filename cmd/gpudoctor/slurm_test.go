@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // slurm is a Slurm with two nodes on this machine (fixtures/slurm/cluster), whose GPUs are
@@ -46,9 +49,7 @@ func newSlurm(t *testing.T, prolog bool, faults map[string]string) slurm {
 	write := func(name, content string) {
 		t.Helper()
 		file := filepath.Join(s.folder, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		if err := os.WriteFile(file, []byte(content), 0o755); err != nil { //nolint:gosec // They are programs.
 			t.Fatal(err)
 		}
@@ -63,17 +64,15 @@ func newSlurm(t *testing.T, prolog bool, faults map[string]string) slurm {
 	for node, fault := range faults {
 		fmt.Fprintf(&doctor, "[ \"$SLURMD_NODENAME\" != %s ] || %s\n", node, fault)
 	}
-	fmt.Fprintf(&doctor, "exec %s \"$@\"\n", must(exec.LookPath("gpudoctor")))
+	fmt.Fprintf(&doctor, "exec %s \"$@\"\n", expect.Value(exec.LookPath("gpudoctor"))(t))
 	write("bin/gpudoctor", doctor.String())
 	write("bin/torchrun", "#!/bin/sh\necho \"torchrun of $SLURMD_NODENAME: $*\"\n")
 	if prolog {
 		const examples = "../../docs/examples/slurm/"
-		script := string(must(os.ReadFile(examples + "prolog")))
-		settings := string(must(os.ReadFile(examples + "gpudoctor.conf")))
+		script := string(expect.Value(os.ReadFile(examples + "prolog"))(t))
+		settings := string(expect.Value(os.ReadFile(examples + "gpudoctor.conf"))(t))
 		for old, by := range map[string]string{"gpudoctor=/usr/bin/gpudoctor": "gpudoctor=" + s.folder + "/bin/gpudoctor", "logs=/var/log/gpudoctor": "logs=" + s.logs} {
-			if strings.Count(script, "\n"+old+"\n") != 1 {
-				t.Fatalf("the prolog has no line %s", old)
-			}
+			expect.Must(t, strings.Count(script, "\n"+old+"\n") == 1, "the prolog has no line %s", old)
 			script = strings.Replace(script, old, by, 1)
 		}
 		write("prolog", script)
@@ -90,7 +89,7 @@ func (s slurm) run(t *testing.T, script string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, must(filepath.Abs("../../fixtures/slurm/cluster")), s.folder, "bash", "-c", script)
+	c := exec.CommandContext(ctx, expect.Value(filepath.Abs("../../fixtures/slurm/cluster"))(t), s.folder, "bash", "-c", script)
 	c.Dir = t.TempDir()
 	c.Env = []string{"PATH=" + s.folder + "/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8"}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
@@ -107,7 +106,7 @@ func (s slurm) run(t *testing.T, script string) string {
 func (s slurm) reports(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, file := range must(filepath.Glob(s.logs + "/*")) {
+	for _, file := range expect.Value(filepath.Glob(s.logs + "/*"))(t) {
 		names = append(names, filepath.Base(file))
 	}
 	return names
@@ -120,9 +119,7 @@ const nodes = "\nfor i in {1..100}; do sinfo --noheader --format=%T | grep -qE '
 // TestSlurmProlog checks that the prolog lets jobs onto good nodes, and that Slurm drains a
 // node of which it says that no job can run there, with the reason, and no other.
 func TestSlurmProlog(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: it starts a cluster")
-	}
+	night.NotShort(t, "it starts a cluster")
 	needsSlurm(t)
 	for _, tt := range []struct {
 		name    string
@@ -185,14 +182,10 @@ func TestSlurmProlog(t *testing.T) {
 			rest := s.run(t, tt.script+nodes)
 			for _, line := range tt.want {
 				_, after, ok := strings.Cut("\n"+rest, "\n"+line+"\n")
-				if !ok {
-					t.Fatalf("no line %q, or not in this order", line)
-				}
+				expect.Must(t, ok, "no line %q, or not in this order", line)
 				rest = after
 			}
-			if strings.Contains(rest, ": ") {
-				t.Errorf("also drained: %s", rest)
-			}
+			expect.That(t, !strings.Contains(rest, ": "), "also drained: %s", rest)
 			if got := s.reports(t); !slices.Equal(got, tt.reports) {
 				t.Errorf("reports %v, want %v", got, tt.reports)
 			}
@@ -203,12 +196,10 @@ func TestSlurmProlog(t *testing.T) {
 // TestSlurmBatch runs the example of a batch job: there is a report of each node, and the
 // training starts only if no node has a finding.
 func TestSlurmBatch(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: it starts a cluster")
-	}
+	night.NotShort(t, "it starts a cluster")
 	needsSlurm(t)
 	// Both nodes have the name of this host, so files are named after their numbers.
-	example := strings.Replace(string(must(os.ReadFile("../../docs/examples/slurm/train.sbatch"))), "%j-%N.txt", "%j-node%n.txt", 1)
+	example := strings.Replace(string(expect.Value(os.ReadFile("../../docs/examples/slurm/train.sbatch"))(t)), "%j-%N.txt", "%j-node%n.txt", 1)
 	for name, tt := range map[string]struct {
 		faults  map[string]string
 		code    int
@@ -219,9 +210,7 @@ func TestSlurmBatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSlurm(t, false, tt.faults)
-			if err := os.WriteFile(filepath.Join(s.folder, "train.sbatch"), []byte(example), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "train.sbatch"), []byte(example), 0o600))
 			settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
 			out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/train.sbatch; for i in {1..300}; do squeue --noheader | grep -q . || break; sleep 0.1; done; "+
 				"scontrol show job 1 | grep -o ' ExitCode=.*'; head -v -n 100 gpudoctor-1-*.txt slurm-1.out")
@@ -248,7 +237,7 @@ func TestSlurmBatch(t *testing.T) {
 func TestSlurmFiles(t *testing.T) {
 	slowWithRace(t)
 	t.Parallel()
-	_, list, _ := strings.Cut(string(must(os.ReadFile("../../docs/examples/slurm/prolog"))), "\nunfit=")
+	_, list, _ := strings.Cut(string(expect.Value(os.ReadFile("../../docs/examples/slurm/prolog"))(t)), "\nunfit=")
 	list, _, _ = strings.Cut(list, "\n")
 	for folder, line := range map[string]string{
 		".":                         "gpudoctor check --from example:h200x2 --only '" + list + "'",

@@ -31,6 +31,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The soak runs the program many times, many at once, on healthy machines, and
@@ -197,11 +198,7 @@ func TestSoak(t *testing.T) {
 	b := newSoakBench(t)
 	sources := b.sources(t)
 	for i, s := range sources {
-		v, err := b.once(t, soakRun{number: runs + i, source: s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.calm[s.name] = v
+		b.calm[s.name] = expect.Value(b.once(t, soakRun{number: runs + i, source: s}))(t)
 	}
 	var numbers []int
 	for n := range runs {
@@ -243,15 +240,10 @@ func TestSoak(t *testing.T) {
 func newSoakBench(t *testing.T) *soakBench {
 	t.Helper()
 	b := &soakBench{dir: folderForAll(t), calm: map[string]soakVerdict{}}
-	self, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := expect.Value(exec.LookPath("gpudoctor"))(t)
 	b.program = placed(t, stdcmp.Or(*soakProgram, self), b.dir, "gpudoctor")
 	b.limiter = filepath.Join(b.dir, limitedProgram)
-	if err := os.Link(placed(t, self, b.dir, "self"), b.limiter); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Link(placed(t, self, b.dir, "self"), b.limiter))
 	for _, entry := range (simulated{}).environment(t) {
 		if dirs, ok := strings.CutPrefix(entry, "LD_LIBRARY_PATH="); ok {
 			for dir := range strings.SplitSeq(dirs, ":") {
@@ -280,14 +272,9 @@ func (b *soakBench) sources(t *testing.T) []soakSource {
 	for _, from := range []string{
 		"hosts/h200x2.txtar", "hosts/model-8x-pcie.txtar", "hosts/model-mi300x8.txtar", "texts/h200x2-healthy-tree.txtar", "texts/h200x2-ifname-missing.txtar",
 	} {
-		raw, err := os.ReadFile(filepath.Join("..", "..", "fixtures", from))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(filepath.Join("..", "..", "fixtures", from)))(t)
 		file := filepath.Join(b.dir, filepath.Base(from))
-		if err := os.WriteFile(file, raw, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, raw, 0o644))
 		all = append(all, soakSource{from, false, append([]string{"check", "--from", file}, written...), reports})
 	}
 	return all

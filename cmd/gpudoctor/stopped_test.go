@@ -18,6 +18,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const (
@@ -77,9 +78,7 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 	c := s.command(t.Context(), append(s.commandLine(), "-o", filepath.Join(out, "report.json"), "-o", filepath.Join(out, "report.md")))
 	var stdout, stderr bytes.Buffer
 	c.Env, c.Stdout, c.Stderr = append(s.environment(t), "TMPDIR="+scratch, marker), &stdout, &stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Start())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -96,9 +95,7 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 	}) {
 		t.Fatalf("nothing hangs; the run has these processes: %v\nstandard error: %s", processes(marker), &stderr)
 	}
-	if err := c.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.Process.Signal(signal))
 	select {
 	case <-ended:
 	case <-time.After(gone):
@@ -114,9 +111,7 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 		t.Errorf("it wrote %q and %q", &stdout, &stderr)
 	}
 	for _, dir := range []string{out, scratch} {
-		if left := names(t, dir); len(left) > 0 {
-			t.Errorf("these files are left: %q", left)
-		}
+		expect.Len(t, 0, names(t, dir), "these files are left")
 	}
 	for _, name := range names(t, "/dev/shm") {
 		if !slices.Contains(before, name) && mine(filepath.Join("/dev/shm", name)) {

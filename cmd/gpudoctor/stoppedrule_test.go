@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // stoppedRules are the bodies of two rules that would never end.
@@ -53,28 +54,16 @@ func TestStoppedRules(t *testing.T) {
 			if code := run(append(args, tt.args...), &stdout, &stderr); code != tt.code || stderr.Len() > 0 {
 				t.Errorf("exit code %d and %q, want %d", code, &stderr, tt.code)
 			}
-			raw, err := os.ReadFile(filepath.Join(dir, "r.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := expect.Value(os.ReadFile(filepath.Join(dir, "r.json")))(t)
 			var document report.Document
-			if err := json.Unmarshal(raw, &document); err != nil {
-				t.Fatal(err)
-			}
-			if document.Verdict.State != tt.state || document.Verdict.ExitCode != tt.code {
-				t.Errorf("%+v", document.Verdict)
-			}
+			expect.NoError(t, json.Unmarshal(raw, &document))
+			expect.That(t, document.Verdict.State == tt.state && document.Verdict.ExitCode == tt.code, "%+v", document.Verdict)
 			var found []string
 			for _, f := range document.Findings {
 				found = append(found, f.Rule)
 			}
-			if !slices.Equal(found, tt.found) {
-				t.Errorf("found %v, want %v", found, tt.found)
-			}
-			markdown, err := os.ReadFile(filepath.Join(dir, "r.md"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.That(t, slices.Equal(found, tt.found), "found %v, want %v", found, tt.found)
+			markdown := expect.Value(os.ReadFile(filepath.Join(dir, "r.md")))(t)
 			for id := range stoppedRules {
 				if len(tt.args) > 0 && id == "endless" {
 					continue
@@ -98,9 +87,7 @@ func writeRule(t *testing.T, dir, id, body string) {
 	text := "# METADATA\n# title: T\n# description: D\n# custom:\n#   severity: high\n#   confidence: likely\n#   remedies: [reboot]\n" +
 		"package gpudoctor.rules." + pkg + "\n\n" +
 		`findings contains {"subject": "host", "message": "m", "evidence": [{"fact": "f", "value": 1, "source": "s"}]} if {` + "\n\t" + body + "\n}\n"
-	if err := os.WriteFile(filepath.Join(dir, pkg+".rego"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, pkg+".rego"), []byte(text), 0o600))
 }
 
 // toldInOneLine checks that a rule and its reason stand together, whatever breaks the lines of a terminal. Rules
@@ -109,7 +96,5 @@ func toldInOneLine(t *testing.T, format, text, id, reason string) {
 	t.Helper()
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "")), " ")
 	told := regexp.MustCompile(`(^|[ ,])` + id + `(, [a-z0-9-]+)* (\(` + regexp.QuoteMeta(reason) + `\)|\| ` + regexp.QuoteMeta(reason) + ` \|)`)
-	if !told.MatchString(flat) {
-		t.Errorf("%s does not say %q of %s:\n%s", format, reason, id, text)
-	}
+	expect.That(t, told.MatchString(flat), "%s does not say %q of %s:\n%s", format, reason, id, text)
 }

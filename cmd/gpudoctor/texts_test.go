@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -22,18 +23,13 @@ import (
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
+	expect.Must(t, err == nil && len(files) > 0, "no cases: %v", err)
 	for i, file := range files {
 		if testing.Short() && i%4 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := expect.Value(os.ReadFile(file))(t)
 			var want, first string
 			healthy := false
 			for line := range strings.Lines(string(txtar.Parse(raw).Comment)) {
@@ -48,10 +44,7 @@ func TestTexts(t *testing.T) {
 			if want == "" && !healthy {
 				t.Fatal("the comment says neither what is wanted nor that all is well")
 			}
-			d, err := diagnose(t.Context(), request{source: source{from: []string{file}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{file}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
 			got := ""
 			if len(d.Findings) > 0 {
 				f := d.Findings[0]
@@ -75,9 +68,7 @@ func TestTexts(t *testing.T) {
 func TestHealthyNoise(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*healthy*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
+	expect.Must(t, err == nil && len(files) > 0, "no cases: %v", err)
 	for i, how := range slices.Sorted(maps.Keys(texttest.Noises)) {
 		if testing.Short() && i%8 > 0 {
 			continue
@@ -88,25 +79,18 @@ func TestHealthyNoise(t *testing.T) {
 				// PyTorch writes "[rank3]:" before the traceback of an exception that ended the process.
 				file = files[(i+1)%len(files)]
 			}
-			a, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := expect.Value(txtar.ParseFile(file))(t)
 			dir := t.TempDir()
 			for _, f := range a.Files {
 				noisy := string(f.Data)
 				if noise := texttest.Noises[how]; !noise.Lines || strings.HasSuffix(f.Name, ".log") {
 					noisy = noise.Do(noisy)
 				}
-				if err := os.WriteFile(filepath.Join(dir, filepath.Base(f.Name)), []byte(noisy), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(f.Name)), []byte(noisy), 0o600))
 			}
 			d := concluded(t, dir)
 			for _, f := range d.Findings {
-				if f.Severity.Rank() <= rules.Medium.Rank() {
-					t.Errorf("%s: a false alarm: %s: %s", file, f.Rule, f.Message)
-				}
+				expect.That(t, f.Severity.Rank() > rules.Medium.Rank(), "%s: a false alarm: %s: %s", file, f.Rule, f.Message)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -18,22 +19,14 @@ func TestTreesJudged(t *testing.T) {
 	slowWithRace(t)
 	judge := func(from string) *report.Document {
 		t.Helper()
-		d, err := diagnose(t.Context(), request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
 		return d
 	}
 	for _, name := range fixtures.Examples() {
-		recording, err := fixtures.Example(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		recording := expect.Value(fixtures.Example(name))(t)
 		entries, _ := treetest.Split(t, recording)
 		file := filepath.Join(t.TempDir(), name+".tgz")
-		if err := os.WriteFile(file, treetest.Gzip(t, treetest.Tar(t, name, entries)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, treetest.Gzip(t, treetest.Tar(t, name, entries)), 0o600))
 		whole, copied := judge("example:"+name), judge(file)
 		if copied.Verdict.State == report.Healthy || copied.TextsOnly() {
 			t.Errorf("%s: the verdict on its files is %s, texts only: %t", name, copied.Verdict.State, copied.TextsOnly())
@@ -43,9 +36,7 @@ func TestTreesJudged(t *testing.T) {
 			found[f.Rule] = true
 		}
 		for _, f := range copied.Findings {
-			if !found[f.Rule] {
-				t.Errorf("%s: only its files show %s: %s", name, f.Rule, f.Message)
-			}
+			expect.That(t, found[f.Rule], "%s: only its files show %s: %s", name, f.Rule, f.Message)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -22,7 +23,7 @@ func without(t *testing.T, hidden, env []string, line string) (stdout, stderr st
 	t.Helper()
 	to := restricted.To{Hidden: hidden, Isolated: true}
 	c := exec.Command("restricted", strings.Fields(line)...)
-	c.Env = append(slices.Clone(env), restriction+"="+string(must(json.Marshal(to))))
+	c.Env = append(slices.Clone(env), restriction+"="+string(expect.Value(json.Marshal(to))(t)))
 	c.SysProcAttr = to.Attributes()
 	var out, said bytes.Buffer
 	c.Stdout, c.Stderr = &out, &said
@@ -62,9 +63,7 @@ func TestUnlisted(t *testing.T) {
 					want = exitOK
 				}
 				out, said, exit := without(t, hidden, os.Environ(), line)
-				if exit != want {
-					t.Errorf("%s: exit code %d, want %d: %s%s", line, exit, want, out, said)
-				}
+				expect.That(t, exit == want, "%s: exit code %d, want %d: %s%s", line, exit, want, out, said)
 				words := strings.Join(strings.Fields(out+said), " ")
 				if !listed && strings.Contains(strings.ToLower(allowed.Replace(words)), "no gpu") {
 					t.Errorf("%s: it says that there is no GPU:\n%s", line, out)

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // dead is a file system in which files named dead never answer, as on a network
@@ -47,9 +48,7 @@ func TestDeadShare(t *testing.T) {
 	dir := t.TempDir()
 	log, share := filepath.Join(dir, "job.log"), filepath.Join(dir, "dead.log")
 	for _, name := range []string{log, share} {
-		if err := os.WriteFile(name, []byte("NCCL version 2.21.5+cuda12.4\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(name, []byte("NCCL version 2.21.5+cuda12.4\n"), 0o600))
 	}
 	system := dead{end: make(chan struct{})}
 	t.Cleanup(func() { close(system.end) })

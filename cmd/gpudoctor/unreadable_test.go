@@ -17,6 +17,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // unreadable are entries of a folder that cannot be read, by what is said of them.
@@ -57,13 +58,10 @@ func judgedAsNobody(t *testing.T, program, dir, flags string) (d report.Document
 // others are judged, and that the verdict is not healthy; and that a link to one of the others is no such entry.
 func TestUnreadableEntries(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	dir := folderForAll(t)
 	program = placed(t, program, dir, "gpudoctor")
-	pod := must(txtar.ParseFile("../../fixtures/launches/pod-rdma-healthy.txtar")).Files[0].Data
+	pod := expect.Value(txtar.ParseFile("../../fixtures/launches/pod-rdma-healthy.txtar"))(t).Files[0].Data
 	makers := map[string]func(at string) error{"": func(at string) error { return os.Symlink("pod.yaml", at) }}
 	maps.Copy(makers, unreadable)
 	for said, maker := range makers {
@@ -106,9 +104,7 @@ func checkEntry(t *testing.T, name string, texts []facts.Text, problem string) {
 		good = good || text.Name == "pod.yaml" && len(text.Kinds) > 0
 		bad = bad || text.Name == "x.yaml" && (text.Unread != "") == (problem != "") && strings.Contains(text.Problem, problem)
 	}
-	if !good || !bad || len(texts) != 2 {
-		t.Errorf("%s: %+v", name, texts)
-	}
+	expect.That(t, good && bad && len(texts) == 2, "%s: %+v", name, texts)
 }
 
 // TestUnreadableAlone checks that a folder in which nothing is recognized and files give errors, as some in /sys do, is
@@ -119,7 +115,7 @@ func TestUnreadableAlone(t *testing.T) {
 	if _, err := os.ReadFile(folder + "/duplex"); err == nil || os.IsNotExist(err) {
 		t.Skipf("%s/duplex gives no error of its own: %v", folder, err)
 	}
-	program := placed(t, must(exec.LookPath("gpudoctor")), folderForAll(t), "gpudoctor")
+	program := placed(t, expect.Value(exec.LookPath("gpudoctor"))(t), folderForAll(t), "gpudoctor")
 	d, exit := judgedAsNobody(t, program, folder, "")
 	if exit != exitUnproven || d.Verdict.State != report.Inconclusive || !strings.Contains(strings.Join(d.Verdict.Missing, "\n"), "duplex: invalid argument") {
 		t.Errorf("exit code %d, %+v", exit, d.Verdict)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -27,14 +28,8 @@ func TestGoldenVerdicts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("nothing in it runs side by side")
 	}
-	cases, err := fixtures.Cases(os.DirFS("../../fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	recorded, err := os.ReadFile("../../fixtures/verdicts.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := expect.Value(fixtures.Cases(os.DirFS("../../fixtures")))(t)
+	recorded := expect.Value(os.ReadFile("../../fixtures/verdicts.txt"))(t)
 	want := map[string]string{} // Of each input, what is recorded.
 	for _, block := range regexp.MustCompile(`(?m)^\w.*\n(?: .*\n)*`).FindAllString(string(recorded), -1) {
 		name, _, _ := strings.Cut(block, ": ")
@@ -50,18 +45,13 @@ func TestGoldenVerdicts(t *testing.T) {
 		return false
 	}
 	add := func(kind, name string, d *report.Document) {
-		raw, err := json.Marshal(d.Facts())
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(json.Marshal(d.Facts()))(t)
 		fmt.Fprintf(&b, "%s %s: %s %d, facts %s", kind, name, d.Verdict.State, d.Verdict.ExitCode, digestOf(raw))
 		d.Timing, d.RulesDigest = report.Timing{}, "" // They differ from run to run, and with every comment in a rule.
 		for _, format := range []string{"text", "markdown", "html"} {
 			f, _ := report.FormatNamed(format)
 			var text bytes.Buffer
-			if err := f.Write(&text, d, report.Style{}); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, f.Write(&text, d, report.Style{}))
 			fmt.Fprintf(&b, ", %s %s", format, digestOf(text.Bytes()))
 		}
 		b.WriteByte('\n')
@@ -78,17 +68,13 @@ func TestGoldenVerdicts(t *testing.T) {
 	}
 	inputs := func(kind, pattern string, profile rules.Profile) {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no %s: %v", kind, err)
-		}
+		expect.Must(t, err == nil && len(files) > 0, "no %s: %v", kind, err)
 		for _, file := range files {
 			if leftOut(kind + " " + filepath.Base(file)) {
 				continue
 			}
 			d, err := diagnose(t.Context(), request{source: source{from: []string{file}}, profile: profile, failOn: report.Threshold(rules.High)})
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
+			expect.Must(t, err == nil, "%s: %v", file, err)
 			add(kind, filepath.Base(file), d)
 		}
 	}

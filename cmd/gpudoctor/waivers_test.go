@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -52,9 +53,7 @@ func waiving(t *testing.T, known knowledge, s situation, verdict *rules.Verdict,
 // counts as if there were none. A waiver of one rule is for the findings of this rule alone.
 func TestWaiversOfAll(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	known := learnt(t)
 	waivedFindings, inconclusive := 0, 0
 	try := night.Every(5) // Profiles alternate.
@@ -75,14 +74,10 @@ func TestWaiversOfAll(t *testing.T) {
 			if waived.Verdict.State == report.Inconclusive {
 				inconclusive++
 			}
-			if fault := wronglyWaived(plain, waived, found, strict); fault != "" {
-				t.Errorf("%s, strict %t: %s", s.name, strict, fault)
-			}
+			expect.Equal(t, "", wronglyWaived(plain, waived, found, strict), "%s, strict %t", s.name, strict)
 			if !strict {
 				for _, format := range slices.Sorted(maps.Keys(formattest.Readers)) {
-					if fault := misread(waived, format); fault != "" {
-						t.Errorf("%s, waived, %s: %s", s.name, format, fault)
-					}
+					expect.Equal(t, "", misread(waived, format), "%s, waived, %s", s.name, format)
 				}
 			}
 			expired := slices.Clone(all)

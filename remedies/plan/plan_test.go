@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -15,11 +14,7 @@ import (
 
 func known(t *testing.T) *remedies.Set {
 	t.Helper()
-	set, err := remedies.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return expect.Value(remedies.Load())(t)
 }
 
 // machineOf has some GPUs of one model on two NUMA nodes, each half of them on one.
@@ -132,9 +127,7 @@ func TestNeeds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := New(Input{Facts: test.facts, Remedies: known(t)})
-			if diff := cmp.Diff(test.want, written(p)); diff != "" {
-				t.Errorf("settings (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.want, written(p), "settings")
 			if p.Bind != test.bind || !slices.Equal(p.Unknown, test.unknown) {
 				t.Errorf("bind %v, unknown %v; want %v, %v", p.Bind, p.Unknown, test.bind, test.unknown)
 			}
@@ -159,9 +152,7 @@ func TestOrder(t *testing.T) {
 	for _, r := range New(Input{Facts: f, Remedies: known(t)}).Ranks {
 		order, nodes = append(order, r.Index), append(nodes, *r.Node)
 	}
-	if !slices.Equal(order, []int{0, 2, 1, 3}) || !slices.Equal(nodes, []int{0, 1, 0, 1}) {
-		t.Errorf("order %v on nodes %v", order, nodes)
-	}
+	expect.That(t, slices.Equal(order, []int{0, 2, 1, 3}) && slices.Equal(nodes, []int{0, 1, 0, 1}), "order %v on nodes %v", order, nodes)
 }
 
 // TestHostileNames checks that a name that would be a line or a command of its own is not taken.
@@ -182,9 +173,7 @@ func TestHostileNames(t *testing.T) {
 				t.Errorf("%q: %+v", name, r)
 			}
 		}
-		if p.Bind {
-			t.Errorf("%q: the CPUs of a node count as known", name)
-		}
+		expect.That(t, !p.Bind, "%q: the CPUs of a node count as known", name)
 	}
 }
 
@@ -205,14 +194,10 @@ func TestTable(t *testing.T) {
 		if _, ok := set.Remedy(need.Remedy); need.Remedy != "" && !ok {
 			t.Errorf("there is no remedy %q", need.Remedy)
 		}
-		if len(m.settingsOf(need, set)) == 0 {
-			t.Errorf("the need of %v sets nothing", need.When)
-		}
+		expect.That(t, len(m.settingsOf(need, set)) > 0, "the need of %v sets nothing", need.When)
 	}
 	for name := range conditions {
-		if !used[name] {
-			t.Errorf("no row needs the condition %q", name)
-		}
+		expect.That(t, used[name], "no row needs the condition %q", name)
 	}
 }
 
@@ -226,9 +211,7 @@ func TestFlags(t *testing.T) {
 			}
 		}
 		for _, line := range r.Apply.Modprobe {
-			if len(strings.Fields(line)) != 3 {
-				t.Errorf("%s: the line %q is no module option", r.ID, line)
-			}
+			expect.That(t, len(strings.Fields(line)) == 3, "%s: the line %q is no module option", r.ID, line)
 		}
 	}
 }
@@ -280,20 +263,14 @@ func TestAdvised(t *testing.T) {
 			}
 			advice := set.Rank(test.findings, remedies.Situation{Facts: f}).Advice
 			p := New(Input{Facts: f, Findings: test.findings, Advice: advice, Remedies: set})
-			if diff := cmp.Diff(test.want, written(p)); diff != "" {
-				t.Errorf("settings (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, test.want, written(p), "settings")
 			var steps []string
 			for _, s := range p.Steps {
 				steps = append(steps, s.Remedy)
 			}
-			if !slices.Equal(steps, test.steps) {
-				t.Errorf("steps %v, want %v", steps, test.steps)
-			}
+			expect.That(t, slices.Equal(steps, test.steps), "steps %v, want %v", steps, test.steps)
 			for _, s := range p.Settings {
-				if removed := s.Kind == Unset; removed != slices.Equal(s.Was, []string{"2"}) {
-					t.Errorf("%s %s was %q", s.Kind, s.Name, s.Was)
-				}
+				expect.That(t, (s.Kind == Unset) == slices.Equal(s.Was, []string{"2"}), "%s %s was %q", s.Kind, s.Name, s.Was)
 				if s.Remedy == "" || len(s.Cures) == 0 || !strings.HasPrefix(s.Reason, "Fault of ") {
 					t.Errorf("%+v: it does not say what it is for", s)
 				}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestAreas checks that the tables of areas and codes name nothing that is not there, and
@@ -31,17 +33,13 @@ func TestAreas(t *testing.T) {
 			usual[h.Between]++
 		}
 	}
-	if usual[true] != 1 || usual[false] != 1 {
-		t.Errorf("the usual ways are %v, want one between hosts and one within", usual)
-	}
+	expect.That(t, usual[true] == 1 && usual[false] == 1, "the usual ways are %v, want one between hosts and one within", usual)
 	for _, w := range table.Words {
 		if _, err := regexp.Compile(w.Like); err != nil {
 			t.Errorf("words %q: %v", w.Like, err)
 		}
 		for _, of := range append(slices.Clone(w.Of), w.Area) {
-			if !names[of] {
-				t.Errorf("words %q: there is no area %q", w.Like, of)
-			}
+			expect.That(t, names[of], "words %q: there is no area %q", w.Like, of)
 		}
 	}
 	for _, library := range table.Files {
@@ -50,9 +48,7 @@ func TestAreas(t *testing.T) {
 			t.Errorf("%s: the last pattern is %q, so that some file has no area", library.Library, last.Like)
 		}
 		for _, f := range library.Files {
-			if !names[f.Area] {
-				t.Errorf("%s: there is no area %q", library.Library, f.Area)
-			}
+			expect.That(t, names[f.Area], "%s: there is no area %q", library.Library, f.Area)
 		}
 	}
 	for _, list := range [][]Code{Codes().Errno, Codes().Completions, Codes().NCCL} {
@@ -68,9 +64,7 @@ func TestAreas(t *testing.T) {
 					t.Errorf("%s: what follows the meaning for all areas is never reached", c.Name)
 				}
 				for _, a := range m.Areas {
-					if !names[a] {
-						t.Errorf("%s: there is no area %q", c.Name, a)
-					}
+					expect.That(t, names[a], "%s: there is no area %q", c.Name, a)
 				}
 			}
 		}
@@ -84,9 +78,7 @@ func checkCauses(t *testing.T, of string, causes []string) {
 		if _, ok := Areas().Decides[cause]; !ok {
 			t.Errorf("%s: nothing decides whether %s is the cause", of, cause)
 		}
-		if slices.Contains(causes[:i], cause) {
-			t.Errorf("%s: %s stands twice", of, cause)
-		}
+		expect.That(t, !slices.Contains(causes[:i], cause), "%s: %s stands twice", of, cause)
 	}
 }
 
@@ -148,8 +140,6 @@ func TestAreaOf(t *testing.T) {
 		{"container-toolkit", "requirement error", "it failed", "container-requirement"},
 		{"no-library", "shm.cc", "it failed", ""},
 	} {
-		if got := AreaOf(of.library, of.file, of.said); got != of.want {
-			t.Errorf("%s %s %q: area %q, want %q", of.library, of.file, of.said, got, of.want)
-		}
+		expect.Equal(t, of.want, AreaOf(of.library, of.file, of.said), "%s %s %q: area", of.library, of.file, of.said)
 	}
 }

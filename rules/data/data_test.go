@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestTables reads each table: its type knows all that it says.
@@ -19,27 +21,20 @@ func TestTables(t *testing.T) {
 
 // TestFiles checks that each YAML file is a table.
 func TestFiles(t *testing.T) {
-	names, err := filepath.Glob("*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := expect.Value(filepath.Glob("*.yaml"))(t)
 	for i := range names {
 		names[i] = strings.TrimSuffix(names[i], ".yaml")
 	}
 	if !slices.Equal(names, Names()) {
 		t.Errorf("files of tables: %v, want %v", names, Names())
 	}
-	if Table("no-table") != nil {
-		t.Error("there is a table called no-table")
-	}
+	expect.That(t, Table("no-table") == nil, "there is a table called no-table")
 }
 
 // checkSources checks that a row, or a table, says where it is from.
 func checkSources(t *testing.T, of string, sources ...string) {
 	t.Helper()
-	if len(sources) == 0 {
-		t.Errorf("%s: no source", of)
-	}
+	expect.That(t, len(sources) > 0, "%s: no source", of)
 	for _, source := range sources {
 		if u, err := url.Parse(source); err != nil || u.Scheme != "https" || u.Host == "" {
 			t.Errorf("%s: the source %q is no https address", of, source)

@@ -3,6 +3,8 @@ package data
 import (
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestDriverErrors(t *testing.T) {
@@ -14,31 +16,21 @@ func TestDriverErrors(t *testing.T) {
 		}
 		classes[c.Name] = true
 	}
-	if !classes["other"] {
-		t.Error("no class for a code that names no cause")
-	}
+	expect.That(t, classes["other"], "no class for a code that names no cause")
 	last := 0
 	for _, c := range table.Codes {
-		if c.Code <= last {
-			t.Errorf("code %d comes after %d", c.Code, last)
-		}
+		expect.That(t, c.Code > last, "code %d comes after %d", c.Code, last)
 		last = c.Code
-		if names[c.Name] || c.Name == "" {
-			t.Errorf("code %d: the name %q is there twice, or is none", c.Code, c.Name)
-		}
+		expect.That(t, !names[c.Name] && c.Name != "", "code %d: the name %q is there twice, or is none", c.Code, c.Name)
 		names[c.Name] = true
-		if !classes[c.Class] {
-			t.Errorf("code %d: unknown class %q", c.Code, c.Class)
-		}
+		expect.That(t, classes[c.Class], "code %d: unknown class %q", c.Code, c.Class)
 		used[c.Class] = true
 		if c.InGPU && c.Class != "hardware" || c.Untried && c.JudgedBy != "" {
 			t.Errorf("code %d: in_gpu without hardware, or untried and judged by %q", c.Code, c.JudgedBy)
 		}
 	}
 	for _, c := range table.Classes {
-		if !used[c.Name] {
-			t.Errorf("no code is of the class %s", c.Name)
-		}
+		expect.That(t, used[c.Name], "no code is of the class %s", c.Name)
 	}
 	checkSources(t, "driver_errors", table.Sources...)
 }

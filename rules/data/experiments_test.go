@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestExperiments checks that each switch says which values turn it off and what is at fault
@@ -17,9 +19,7 @@ func TestExperiments(t *testing.T) {
 		if _, err := regexp.Compile(row.Off); err != nil || row.Off == "" || len(row.Names) == 0 || row.Words == "" || len(row.Causes) == 0 {
 			t.Errorf("%v: something is missing (%v)", row.Names, err)
 		}
-		if regexp.MustCompile(row.Off).MatchString("") {
-			t.Errorf("%v is off where it is not set", row.Names)
-		}
+		expect.That(t, !regexp.MustCompile(row.Off).MatchString(""), "%v is off where it is not set", row.Names)
 		if row.When != "" && row.When != "roce" && row.When != "infiniband" {
 			t.Errorf("%v: there is no network %q", row.Names, row.When)
 		}
@@ -39,7 +39,5 @@ func TestExperiments(t *testing.T) {
 			t.Errorf("%q: with %q %s is not off", w.Like, w.Value, w.Name)
 		}
 	}
-	if table.Faster <= 1 {
-		t.Errorf("a run is slow next to one that is %v times as fast", table.Faster)
-	}
+	expect.That(t, table.Faster > 1, "a run is slow next to one that is %v times as fast", table.Faster)
 }

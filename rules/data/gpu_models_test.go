@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestGPUModels(t *testing.T) {
@@ -77,23 +79,17 @@ func TestGPUModelOf(t *testing.T) {
 	first := map[string]bool{}
 	for name, want := range names {
 		got := GPUModelOf(name).Name
-		if got != want {
-			t.Errorf("the model of %q is %q, want %q", name, got, want)
-		}
+		expect.Equal(t, want, got, "the model of %q", name)
 		first[got] = true
 	}
 	for _, m := range GPUModels().Models {
-		if !first[m.Name] {
-			t.Errorf("no name leads to %s", m.Name)
-		}
+		expect.That(t, first[m.Name], "no name leads to %s", m.Name)
 	}
 }
 
 func TestGPUModelByID(t *testing.T) {
 	for id, want := range map[string]string{"0x74a1": "AMD Instinct MI300X", "0x738e": "AMD Instinct MI100", "0x0000": "", "": ""} {
-		if got := GPUModelByID(id).Name; got != want {
-			t.Errorf("the model with id %q is %q, want %q", id, got, want)
-		}
+		expect.Equal(t, want, GPUModelByID(id).Name, "the model with id %q", id)
 	}
 }
 
@@ -101,14 +97,10 @@ func TestNVIDIAFunctions(t *testing.T) {
 	n := GPUModels().NVIDIA
 	names := regexp.MustCompile(n.Names)
 	for name, want := range map[string]bool{"GA100 [A100 SXM4 40GB]": true, "Tesla K80": true, "AD102 [GeForce RTX 4090]": true, "MCP55 Ethernet": false} {
-		if got := names.MatchString(name); got != want {
-			t.Errorf("%q is a GPU's name: %v, want %v", name, got, want)
-		}
+		expect.Equal(t, want, names.MatchString(name), "%q is a GPU's name", name)
 	}
 	for _, id := range slices.Concat(n.NVSwitchIDs, []string{n.FirstGPUID, n.FirstResizableBARID}) {
-		if !regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id) {
-			t.Errorf("the id %q is none", id)
-		}
+		expect.That(t, regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id), "the id %q is none", id)
 	}
 }
 

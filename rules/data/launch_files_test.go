@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestLaunchFiles checks that each list of the table matches what it is for, and no name
@@ -72,9 +74,7 @@ func TestLaunchFiles(t *testing.T) {
 		for want, words := range map[bool][]string{true: list.yes, false: list.no} {
 			for _, word := range words {
 				got := slices.ContainsFunc(list.patterns, func(p string) bool { return regexp.MustCompile(p).MatchString(word) })
-				if got != want {
-					t.Errorf("%s matches %q: %v, want %v", name, word, got, want)
-				}
+				expect.Equal(t, want, got, "%s matches %q", name, word)
 			}
 		}
 	}
@@ -85,9 +85,7 @@ func TestLaunchFiles(t *testing.T) {
 func TestProviders(t *testing.T) {
 	for _, p := range LaunchFiles().Providers {
 		checkSources(t, p.Name, p.Source)
-		if len(p.Image)+len(p.Beside) == 0 || len(p.Settings) == 0 {
-			t.Errorf("%s is not recognised, or sets nothing", p.Name)
-		}
+		expect.That(t, len(p.Image)+len(p.Beside) > 0 && len(p.Settings) > 0, "%s is not recognised, or sets nothing", p.Name)
 		for _, pattern := range slices.Concat(p.Image, p.Beside, p.Mounts, p.Resources, slices.Collect(maps.Keys(p.Settings)), slices.Collect(maps.Values(p.Settings))) {
 			if _, err := regexp.Compile(pattern); err != nil {
 				t.Errorf("%s: %v", p.Name, err)

@@ -3,6 +3,8 @@ package data
 import (
 	"reflect"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestLimits checks that no value was forgotten, and that none lies on the wrong side of another.
@@ -17,9 +19,7 @@ func TestLimits(t *testing.T) {
 	for name, share := range map[string]float64{
 		"wrong_path": table.WrongPath, "staged": table.Staged,
 	} {
-		if share <= 0 || share >= 1 {
-			t.Errorf("%s is %v", name, share)
-		}
+		expect.That(t, share > 0 && share < 1, "%s is %v", name, share)
 	}
 	if d := table.Detour; d.Least >= d.Most || d.Least < table.Staged {
 		t.Errorf("a detour is %+v of a link, staging %v", d, table.Staged)
@@ -41,9 +41,7 @@ func TestCUDADrivers(t *testing.T) {
 	last := 0
 	old, major := Limits().OldCUDADrivers, Limits().CUDADrivers
 	for _, branch := range []int{old["7.0"], old["7.5"], old["8.0"], old["9.0"], old["9.1"], old["9.2"], old["10.0"], old["10.1"], old["10.2"], major["11"], major["12"], major["13"]} {
-		if branch <= last {
-			t.Errorf("driver %d comes after %d", branch, last)
-		}
+		expect.That(t, branch > last, "driver %d comes after %d", branch, last)
 		last = branch
 	}
 	if len(old)+len(major) != 12 {

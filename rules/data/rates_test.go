@@ -3,6 +3,8 @@ package data
 import (
 	"reflect"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestRates checks that no value was forgotten, and that fractions are fractions.
@@ -16,9 +18,7 @@ func TestRates(t *testing.T) {
 	}
 	for test, s := range table.Shares {
 		for _, share := range []float64{s.NVLink, s.PCIe, s.Far, s.Unknown, s.XGMI} {
-			if share < 0 || share >= 1 {
-				t.Errorf("%s: the share %v is none", test, share)
-			}
+			expect.That(t, share >= 0 && share < 1, "%s: the share %v is none", test, share)
 		}
 		if s.PCIe == 0 || s.Far == 0 || s.Far > s.PCIe || s.Unknown > s.PCIe {
 			t.Errorf("%s: a longer way counts as good only where a shorter one does, %+v", test, s)
@@ -27,9 +27,7 @@ func TestRates(t *testing.T) {
 	for name, share := range map[string]float64{
 		"collective": table.Collective.NVLink, "collective over PCIe": table.Collective.PCIe, "collective_network": table.CollectiveNetwork, "network": table.Network,
 	} {
-		if share <= 0 || share >= 1 {
-			t.Errorf("%s is %v", name, share)
-		}
+		expect.That(t, share > 0 && share < 1, "%s is %v", name, share)
 	}
 	checkSources(t, "rates", table.Sources...)
 }
@@ -40,13 +38,9 @@ func TestPaths(t *testing.T) {
 	last := table.Network
 	for i, path := range table.Paths {
 		share := table.GPUNetwork[path]
-		if share <= 0 || share > last {
-			t.Errorf("%s: a share of %v behind one of %v", path, share, last)
-		}
+		expect.That(t, share > 0 && share <= last, "%s: a share of %v behind one of %v", path, share, last)
 		last = share
-		if PathRank(path) != i {
-			t.Errorf("%s has the rank %d, want %d", path, PathRank(path), i)
-		}
+		expect.Equal(t, i, PathRank(path), "%s has the rank", path)
 	}
 	if len(table.GPUNetwork) != len(table.Paths) || PathRank(table.GDRPath) == len(table.Paths) || PathRank("") != len(table.Paths) {
 		t.Errorf("paths %v, shares %v, GPUDirect RDMA up to %s", table.Paths, table.GPUNetwork, table.GDRPath)
@@ -62,21 +56,13 @@ func TestPCIe(t *testing.T) {
 	}{
 		{2.5, 16, 4}, {5, 16, 8}, {8, 1, 0.985}, {8, 16, 15.754}, {16, 8, 15.754}, {16, 16, 31.508}, {32, 16, 63.015}, {64, 16, 121}, {20, 4, 9.846}, {1, 1, 0.1},
 	} {
-		if got := PCIeGBps(tt.gts, tt.width); got != tt.want {
-			t.Errorf("%v GT/s x%d: %v GB/s, want %v", tt.gts, tt.width, got, tt.want)
-		}
+		expect.Equal(t, tt.want, PCIeGBps(tt.gts, tt.width), "%v GT/s x%d", tt.gts, tt.width)
 	}
 	for generation := 1; generation <= len(Rates().PCIe); generation++ {
-		if got := PCIeGeneration(PCIeSpeedGTs(generation)); got != generation {
-			t.Errorf("generation %d is %d", generation, got)
-		}
-		if PCIeSpeedGTs(generation) <= PCIeSpeedGTs(generation-1) {
-			t.Errorf("generation %d is not faster than the one before", generation)
-		}
+		expect.Equal(t, generation, PCIeGeneration(PCIeSpeedGTs(generation)), "generation %d", generation)
+		expect.That(t, PCIeSpeedGTs(generation) > PCIeSpeedGTs(generation-1), "generation %d is not faster than the one before", generation)
 	}
-	if PCIeGeneration(20) != 0 || PCIeSpeedGTs(0) != 0 || PCIeSpeedGTs(99) != 0 {
-		t.Error("a speed or a generation that there is not")
-	}
+	expect.That(t, PCIeGeneration(20) == 0 && PCIeSpeedGTs(0) == 0 && PCIeSpeedGTs(99) == 0, "a speed or a generation that there is not")
 	if floor := Rates().HostFloor.GBps(); floor < 0.76 || floor > 1 {
 		t.Errorf("host copies are wrong below %v GB/s", floor)
 	}
@@ -90,8 +76,6 @@ func TestPortName(t *testing.T) {
 	}{
 		{"InfiniBand", 400, "NDR"}, {"InfiniBand", 123, ""}, {"Ethernet", 25, "25 GbE"}, {"Ethernet", 26, ""}, {"", 100, ""},
 	} {
-		if got := PortName(tt.layer, tt.gbps); got != tt.want {
-			t.Errorf("%s at %v Gb/s is %q, want %q", tt.layer, tt.gbps, got, tt.want)
-		}
+		expect.Equal(t, tt.want, PortName(tt.layer, tt.gbps), "%s at %v Gb/s", tt.layer, tt.gbps)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 var confidences = []string{"confirmed", "likely", "possible"}
@@ -40,15 +42,11 @@ func TestVariableRows(t *testing.T) {
 			}
 			continue
 		}
-		if row.Why == "" || strings.HasSuffix(row.Why, ".") {
-			t.Errorf("row %d, %s: why is %q", i, name, row.Why)
-		}
+		expect.That(t, row.Why != "" && !strings.HasSuffix(row.Why, "."), "row %d, %s: why is %q", i, name, row.Why)
 		if row.Severity != "by-loss" && !slices.Contains(severities, row.Severity) {
 			t.Errorf("row %d, %s: severity %q", i, name, row.Severity)
 		}
-		if !slices.Contains(confidences, row.Confidence) {
-			t.Errorf("row %d, %s: confidence %q", i, name, row.Confidence)
-		}
+		expect.That(t, slices.Contains(confidences, row.Confidence), "row %d, %s: confidence %q", i, name, row.Confidence)
 		if slices.Contains(row.Remedies, "nccl-p2p-level") != slices.Contains(table.Levels, row.Level) {
 			t.Errorf("row %d, %s: level %q with the remedies %v", i, name, row.Level, row.Remedies)
 		}
@@ -57,13 +55,9 @@ func TestVariableRows(t *testing.T) {
 		}
 	}
 	for name, words := range table.Losses {
-		if !losses[name] || words == "" {
-			t.Errorf("no row has the loss %s, or it says nothing", name)
-		}
+		expect.That(t, losses[name] && words != "", "no row has the loss %s, or it says nothing", name)
 	}
-	if len(losses) != len(table.Losses) {
-		t.Errorf("rows have the losses %v, and the table %v", losses, table.Losses)
-	}
+	expect.That(t, len(losses) == len(table.Losses), "rows have the losses %v, and the table %v", losses, table.Losses)
 	checkSources(t, "the table", table.Guide)
 }
 
@@ -108,18 +102,12 @@ func TestKnownVariables(t *testing.T) {
 func TestLevels(t *testing.T) {
 	table := Variables()
 	for _, level := range table.OldLevels {
-		if !slices.Contains(table.Levels, level) {
-			t.Errorf("old_levels: unknown level %s", level)
-		}
+		expect.That(t, slices.Contains(table.Levels, level), "old_levels: unknown level %s", level)
 	}
 	for path, level := range table.PathLevels {
-		if !slices.Contains(table.Levels, level) {
-			t.Errorf("path_levels: %s means the unknown level %s", path, level)
-		}
+		expect.That(t, slices.Contains(table.Levels, level), "path_levels: %s means the unknown level %s", path, level)
 	}
 	for _, name := range slices.Concat(table.Algorithms, table.Protocols) {
-		if name == "" || name != strings.ToLower(name) {
-			t.Errorf("the name %q is not in lower case", name)
-		}
+		expect.That(t, name != "" && name == strings.ToLower(name), "the name %q is not in lower case", name)
 	}
 }

@@ -3,6 +3,8 @@ package data
 import (
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // severities are those of a finding, from the worst.
@@ -15,16 +17,10 @@ func TestXIDs(t *testing.T) {
 	table := XIDs()
 	last, used := 0, map[string]bool{}
 	for _, x := range table.XIDs {
-		if x.Code <= last {
-			t.Errorf("Xid %d comes after %d", x.Code, last)
-		}
+		expect.That(t, x.Code > last, "Xid %d comes after %d", x.Code, last)
 		last = x.Code
-		if x.Name == "" {
-			t.Errorf("Xid %d has no name", x.Code)
-		}
-		if table.Actions[x.Action] == nil {
-			t.Errorf("Xid %d: unknown action %q", x.Code, x.Action)
-		}
+		expect.That(t, x.Name != "", "Xid %d has no name", x.Code)
+		expect.That(t, table.Actions[x.Action] != nil, "Xid %d: unknown action %q", x.Code, x.Action)
 		used[x.Action] = true
 		switch want, harmless := severityOfClass[x.Class]; {
 		case harmless && x.Severity != want:
@@ -36,9 +32,7 @@ func TestXIDs(t *testing.T) {
 		}
 	}
 	for action := range table.Actions {
-		if !used[action] {
-			t.Errorf("no Xid has the action %s", action)
-		}
+		expect.That(t, used[action], "no Xid has the action %s", action)
 	}
 	checkSources(t, "xids", table.Sources...)
 }
@@ -49,9 +43,7 @@ func TestSXIDs(t *testing.T) {
 		if s != "critical" && s != "high" && s != "noted" {
 			t.Errorf("SXids of severity %q", s)
 		}
-		if !slices.IsSorted(codes) {
-			t.Errorf("the SXids of severity %s are not sorted", s)
-		}
+		expect.That(t, slices.IsSorted(codes), "the SXids of severity %s are not sorted", s)
 		for _, code := range codes {
 			if severity[code] != "" || code < 10001 || code > 30006 { // The range of the driver (ctrl_dev_nvswitch.h).
 				t.Errorf("SXid %d is %s, and %q before", code, s, severity[code])
@@ -59,7 +51,5 @@ func TestSXIDs(t *testing.T) {
 			severity[code] = s
 		}
 	}
-	if len(severity) == 0 {
-		t.Error("no SXid")
-	}
+	expect.That(t, len(severity) > 0, "no SXid")
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestParse checks which words are references, and what they stand for.
@@ -56,9 +58,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := Parse(Scheme + ref.String())
-		if err != nil || again.String() != ref.String() {
-			t.Errorf("%q is %q, which is %q: %v", text, ref, again, err)
-		}
+		expect.That(t, err == nil && again.String() == ref.String(), "%q is %q, which is %q: %v", text, ref, again, err)
 	})
 }
 
@@ -94,9 +94,7 @@ func passwords(t *testing.T) []string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "auth.json")
 	raw := fmt.Sprintf(`{"auths": {"registry.test": {"auth": %q}}}`, base64.StdEncoding.EncodeToString([]byte("user:secret")))
-	if err := os.WriteFile(name, []byte(raw), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(name, []byte(raw), 0o600))
 	return []string{name}
 }
 
@@ -185,10 +183,7 @@ func TestPasswords(t *testing.T) {
 				registry(w, r)
 			}}}
 			maps.Copy(n.hosts, tt.others)
-			ref, err := Parse("registry.test/org/app:1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			ref := expect.Value(Parse("registry.test/org/app:1"))(t)
 			r := Open(ref, Options{Silence: time.Minute, Logins: passwords(t), transport: n})
 			body, err := r.Blob(t.Context(), "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 4)
 			if err == nil {
@@ -246,17 +241,12 @@ func TestLogins(t *testing.T) {
 		"entry without a password": {ref: "a.test/x", files: []string{`{"auths": {"a.test": {"auth": "c2VjcmV0"}}}`}, fails: "an entry of auths is broken"},
 		"large":                    {ref: "a.test/x", files: []string{strings.Repeat(" ", maxLogins+1)}, fails: "larger than 1 MiB"},
 	} {
-		ref, err := Parse(tt.ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ref := expect.Value(Parse(tt.ref))(t)
 		l := &logins{ref: ref}
 		for i, content := range tt.files {
 			file := filepath.Join(t.TempDir(), fmt.Sprint(i))
 			if content != "-" {
-				if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 			}
 			l.files = append(l.files, file)
 		}
@@ -289,8 +279,6 @@ func TestLoginFiles(t *testing.T) {
 			name, value, _ := strings.Cut(set, "=")
 			env[name] = value
 		}
-		if got := strings.Join(LoginFiles(func(name string) string { return env[name] }), " "); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.env, got, tt.want)
-		}
+		expect.Equal(t, tt.want, strings.Join(LoginFiles(func(name string) string { return env[name] }), " "), "%s", tt.env)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -23,13 +24,8 @@ var small = Sizes{File: 64 << 10, Locked: 64 << 10}
 // TestAsk checks that each attempt has an outcome here, and that nothing is left of them.
 func TestAsk(t *testing.T) {
 	before := namesIn(t, "/dev/shm")
-	a, err := Ask(t.Context(), true, small)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !a.Probed || len(a.Results) != len(all) {
-		t.Errorf("got %+v", a)
-	}
+	a := expect.Value(Ask(t.Context(), true, small))(t)
+	expect.That(t, a.Probed && len(a.Results) == len(all), "got %+v", a)
 	for name, r := range a.Results {
 		if r.Outcome == Unknown && r.Reason == "" || r.Outcome == Refused && (r.Call == "" || r.Errno == "" && name != Connection) {
 			t.Errorf("%s: got %+v", name, r)
@@ -60,13 +56,8 @@ func namesIn(t *testing.T, dir string) []string {
 
 // TestAskWithoutProbe checks that only the basic calls are made without the probe.
 func TestAskWithoutProbe(t *testing.T) {
-	a, err := Ask(t.Context(), false, small)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.Probed || len(a.Results) != len(basic) {
-		t.Errorf("got %+v", a)
-	}
+	a := expect.Value(Ask(t.Context(), false, small))(t)
+	expect.That(t, !a.Probed && len(a.Results) == len(basic), "got %+v", a)
 }
 
 func TestAskCanceled(t *testing.T) {
@@ -79,10 +70,7 @@ func TestAskCanceled(t *testing.T) {
 
 // TestUnknownAttempt checks that a child without an answer leaves a reason, and no outcome.
 func TestUnknownAttempt(t *testing.T) {
-	results, err := runAll(t.Context(), order{Names: []string{"moonshine", GetMempolicy}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := expect.Value(runAll(t.Context(), order{Names: []string{"moonshine", GetMempolicy}}, nil))(t)
 	if r := results["moonshine"]; r.Outcome != Unknown || r.Reason == "" {
 		t.Errorf("got %+v", r)
 	}
@@ -160,9 +148,7 @@ func TestChosen(t *testing.T) {
 		if name, address, ok := chosen(tt.links, tt.names, tt.family); ok {
 			got = name + " " + address.String()
 		}
-		if got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, tt.want, got, "%s", tt.name)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -60,10 +61,7 @@ func runRestricted() {
 // under makes attempts under a restriction.
 func under(t *testing.T, to restricted.To, names []string) map[string]Result {
 	t.Helper()
-	raw, err := json.Marshal(parent{To: &to, Sizes: Sizes{File: connectionBytes, Locked: 64 << 20}, Names: names})
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(parent{To: &to, Sizes: Sizes{File: connectionBytes, Locked: 64 << 20}, Names: names}))(t)
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), asRestricted+"="+string(raw))
 	c.SysProcAttr = to.Attributes()
@@ -71,9 +69,7 @@ func under(t *testing.T, to restricted.To, names []string) map[string]Result {
 	if os.IsPermission(err) {
 		t.Skipf("namespaces are not permitted here: %v", err)
 	}
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	expect.Must(t, err == nil, "%v: %s", err, out)
 	if why, is := strings.CutPrefix(string(out), "not restricted:"); is {
 		t.Skipf("not permitted here:%s", why)
 	}
@@ -89,7 +85,7 @@ func TestRestricted(t *testing.T) {
 		return Result{Outcome: Refused, Call: call, Errno: errno, Bytes: bytes}
 	}
 	fits := Result{Outcome: OK, Bytes: connectionBytes}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		to   restricted.To
 		want map[string]Result
 	}{
@@ -126,8 +122,7 @@ func TestRestricted(t *testing.T) {
 			Mbind: refused("mbind", "SIGSYS", 0), MovePages: refused("move_pages", "SIGSYS", 0), Mlock: {Outcome: OK},
 		}},
 		"no interface is up": {restricted.To{Offline: true}, map[string]Result{Connection: {Outcome: Refused, Call: "getifaddrs"}}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asked := slices.Clone(names)
@@ -138,9 +133,7 @@ func TestRestricted(t *testing.T) {
 			}
 			got := under(t, tt.to, asked)
 			for name, want := range tt.want {
-				if got[name] != want {
-					t.Errorf("%s: got %+v, want %+v", name, got[name], want)
-				}
+				expect.Equal(t, want, got[name], "%s", name)
 			}
 		})
 	}

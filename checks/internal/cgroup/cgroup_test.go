@@ -3,11 +3,13 @@ package cgroup
 import (
 	"io/fs"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestMemoryOf(t *testing.T) {
 	const gib = 1 << 30
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		files map[string]string
 		want  Memory
@@ -34,17 +36,14 @@ func TestMemoryOf(t *testing.T) {
 		}, Memory{gib, gib - 1024}, true},
 		{"no list of groups", map[string]string{"/sys/fs/cgroup/memory.max": "4096", "/sys/fs/cgroup/memory.current": "8192"}, Memory{4096, 8192}, true},
 		{"nonsense", map[string]string{"/proc/self/cgroup": "x\n0::relative\n0::/\n", "/sys/fs/cgroup/memory.max": "-5", "/sys/fs/cgroup/memory.current": "1e9"}, Memory{}, false},
-	}
-	for _, tt := range tests {
+	} {
 		got, ok := MemoryOf(func(name string) (string, error) {
 			if text, ok := tt.files[name]; ok {
 				return text, nil
 			}
 			return "", fs.ErrNotExist
 		})
-		if got != tt.want || ok != tt.ok {
-			t.Errorf("%s: got %+v, %t; want %+v, %t", tt.name, got, ok, tt.want, tt.ok)
-		}
+		expect.That(t, got == tt.want && ok == tt.ok, "%s: got %+v, %t; want %+v, %t", tt.name, got, ok, tt.want, tt.ok)
 	}
 }
 
@@ -64,9 +63,7 @@ func TestTasksOf(t *testing.T) {
 			}
 			return "", fs.ErrNotExist
 		})
-		if got != tt.want || ok != tt.ok || got.Left() < 0 {
-			t.Errorf("%s: got %+v, %t; want %+v, %t", name, got, ok, tt.want, tt.ok)
-		}
+		expect.That(t, got == tt.want && ok == tt.ok && got.Left() >= 0, "%s: got %+v, %t; want %+v, %t", name, got, ok, tt.want, tt.ok)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // script is what the task of that name does: it writes its first file to the
@@ -40,18 +40,13 @@ func TestFlood(t *testing.T) {
 		t.Run(fmt.Sprint(tt.task, " ", tt.stream), func(t *testing.T) {
 			start, cpu := time.Now(), spent(t)
 			var received, size int
-			r, err := Run(t.Context(), Spec{Task: tt.task, Args: tt.fd, Deadline: time.Minute, Receive: func(m json.RawMessage) {
+			r := expect.Value(Run(t.Context(), Spec{Task: tt.task, Args: tt.fd, Deadline: time.Minute, Receive: func(m json.RawMessage) {
 				received++
 				size += len(m)
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}}))(t)
 			took, cpu := time.Since(start), spent(t)-cpu
 			want := Result{Flooded: tt.stream, Signal: "SIGKILL", Stdout: r.Stdout, Stderr: r.Stderr, Malformed: r.Malformed, Recorded: r.Recorded}
-			if diff := cmp.Diff(want, r); diff != "" {
-				t.Errorf("Run (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, r, "Run")
 			if len(r.Stdout) > maxOutput || len(r.Stderr) > maxOutput || received == 0 || received > maxMessages {
 				t.Errorf("kept %d and %d bytes of output, received %d messages", len(r.Stdout), len(r.Stderr), received)
 			}
@@ -70,9 +65,7 @@ func TestFlood(t *testing.T) {
 func spent(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -80,17 +73,10 @@ func spent(t *testing.T) time.Duration {
 // task ran to its end.
 func TestUnsent(t *testing.T) {
 	var sizes []int
-	r, err := Run(t.Context(), Spec{Task: "unsendable", Receive: func(m json.RawMessage) { sizes = append(sizes, len(m)) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(Run(t.Context(), Spec{Task: "unsendable", Receive: func(m json.RawMessage) { sizes = append(sizes, len(m)) }}))(t)
 	want := Result{Finished: true, Exited: true, Unsent: 3, UnsentReason: "encode a message: json: unsupported value: NaN", Recorded: r.Recorded}
-	if diff := cmp.Diff(want, r); diff != "" {
-		t.Errorf("Run (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]int{maxMessage - envelopeBytes}, sizes); diff != "" {
-		t.Errorf("sizes of messages (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, r, "Run")
+	expect.NoDiff(t, []int{maxMessage - envelopeBytes}, sizes, "sizes of messages")
 }
 
 // TestBoundedRate checks by a clock of its own that no more is read than the burst
@@ -116,13 +102,9 @@ func TestBoundedRate(t *testing.T) {
 					t.Fatalf("chunks of %d every %s: %d bytes were read when %.0f were allowed", chunk, every, read, allowed)
 				}
 			}
-			if read != 200_000 {
-				t.Errorf("chunks of %d every %s: read %d bytes", chunk, every, read)
-			}
+			expect.That(t, read == 200_000, "chunks of %d every %s: read %d bytes", chunk, every, read)
 			slow := float64(chunk) <= limit.rate*every.Seconds() && int64(chunk) <= limit.burst
-			if slow != (paused == 0) {
-				t.Errorf("chunks of %d every %s: paused %s", chunk, every, paused)
-			}
+			expect.That(t, slow == (paused == 0), "chunks of %d every %s: paused %s", chunk, every, paused)
 		}
 	}
 }
@@ -134,20 +116,14 @@ func TestBoundedBytes(t *testing.T) {
 	for size, want := range map[int]bool{0: false, 1: false, 999: false, 1000: false, 1001: true, 5000: true} {
 		r := strings.NewReader(strings.Repeat("x", size))
 		kept := &tail{max: 10}
-		if got := drainInto(kept, r, limit); got != want {
-			t.Errorf("%d bytes: flooded %t, want %t", size, got, want)
-		}
+		expect.Equal(t, want, drainInto(kept, r, limit), "%d bytes: flooded", size)
 		if read := size - r.Len(); read > 1001 {
 			t.Errorf("%d bytes were read of %d", read, size)
 		}
-		if len(kept.buf) > 10 {
-			t.Errorf("kept %d bytes", len(kept.buf))
-		}
+		expect.That(t, len(kept.buf) <= 10, "kept %d bytes", len(kept.buf))
 	}
 	failing := io.MultiReader(strings.NewReader("x"), failingReader{})
-	if drainInto(io.Discard, failing, limit) {
-		t.Error("a pipe that breaks is taken for a flood")
-	}
+	expect.That(t, !drainInto(io.Discard, failing, limit), "a pipe that breaks is taken for a flood")
 }
 
 type failingReader struct{}
@@ -256,23 +232,17 @@ func FuzzInbox(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, chunk byte) {
 		var got []string
 		in := small(func(m json.RawMessage) {
-			if !json.Valid(m) {
-				t.Errorf("received %q, which is no JSON", m)
-			}
+			expect.That(t, json.Valid(m), "received %q, which is no JSON", m)
 			got = append(got, string(m))
 		})
 		r := bytes.NewReader(b)
 		flooded := in.read(chunks{r, int(chunk)%50 + 1})
 		messages, malformed, unsent, finished, wantFlooded := understood(b, in.longest, in.most, in.bounds.bytes)
-		if flooded != wantFlooded {
-			t.Fatalf("flooded %t, want %t", flooded, wantFlooded)
-		}
+		expect.Must(t, flooded == wantFlooded, "flooded %t, want %t", flooded, wantFlooded)
 		if read := len(b) - r.Len(); int64(read) > in.bounds.bytes+1 {
 			t.Errorf("%d bytes were read", read)
 		}
-		if diff := cmp.Diff(messages, got); diff != "" {
-			t.Errorf("messages (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, messages, got, "messages")
 		if in.malformed != malformed || in.unsent != unsent || in.finished != finished {
 			t.Errorf("malformed %d, unsent %d, finished %t; want %d, %d, %t", in.malformed, in.unsent, in.finished, malformed, unsent, finished)
 		}
@@ -347,30 +317,20 @@ func FuzzRun(f *testing.F) {
 		}
 		b := mangled(whole, steps)
 		file := filepath.Join(t.TempDir(), "messages")
-		if err := os.WriteFile(file, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		opened, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, b, 0o600))
+		opened := expect.Value(os.Open(file))(t)
 		defer shut(opened)
 		var got []string
-		r, err := Run(t.Context(), Spec{
+		r := expect.Value(Run(t.Context(), Spec{
 			Task: "script", Args: script{exits, code}, Files: []*os.File{opened}, Deadline: 30 * time.Second,
 			Receive: func(m json.RawMessage) { got = append(got, string(m)) },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		said := b
 		if !exits { // Main says the end.
 			said = append(slices.Clone(b), "{\"done\":true}\n"...)
 		}
 		messages, malformed, unsent, finished, flooded := understood(said, maxMessage, maxMessages, messageBounds.bytes)
-		if diff := cmp.Diff(messages, got); diff != "" {
-			t.Errorf("messages (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, messages, got, "messages")
 		if r.Finished != finished || r.Malformed != malformed || r.Unsent != unsent || (r.Flooded != "") != flooded {
 			t.Errorf("%+v; want finished %t, malformed %d, unsent %d, flooded %t", r, finished, malformed, unsent, flooded)
 		}

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // asParent is the environment variable that makes this test binary a parent
@@ -171,10 +171,7 @@ func run(ctx context.Context, t *testing.T, spec Spec) (outcome, Result) {
 	t.Helper()
 	var got outcome
 	spec.Receive = func(m json.RawMessage) { got.Messages += string(m) + " " }
-	r, err := Run(ctx, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(Run(ctx, spec))(t)
 	got.Result = r
 	got.Result.Stdout, got.Result.Stderr, got.Result.Recorded = "", "", false
 	return got, r
@@ -186,75 +183,55 @@ func TestRun(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		spec   Spec
-		want   outcome
+		said   string
+		want   Result
 		stderr string
 	}{
+		{"ok", Spec{Task: "echo", Args: map[string]int{"a": 1}, Env: []string{"GPUDOCTOR_TEST_EXTRA=here"}}, `{"a":1} "here" `, Result{Finished: true, Exited: true}, ""},
+		{"a task that fails", Spec{Task: "fail"}, "", Result{Finished: true, Failure: "no luck", Exited: true}, ""},
+		{"no such task", Spec{Task: "nonsense"}, "", Result{Finished: true, Failure: `no task "nonsense"`, Exited: true}, ""},
 		{
-			name: "ok",
-			spec: Spec{Task: "echo", Args: map[string]int{"a": 1}, Env: []string{"GPUDOCTOR_TEST_EXTRA=here"}},
-			want: outcome{`{"a":1} "here" `, Result{Finished: true, Exited: true}},
+			"a library that exits",
+			Spec{Task: "exit"},
+			"",
+			Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"},
+			"the library gave up",
 		},
 		{
-			name: "a task that fails",
-			spec: Spec{Task: "fail"},
-			want: outcome{"", Result{Finished: true, Failure: "no luck", Exited: true}},
+			"a panic keeps what was sent",
+			Spec{Task: "panic"},
+			`"before" `,
+			Result{Exited: true, Code: 2, Death: DeathByBug, Why: "panic: a bug"},
+			"panic: a bug",
 		},
 		{
-			name: "no such task",
-			spec: Spec{Task: "nonsense"},
-			want: outcome{"", Result{Finished: true, Failure: `no task "nonsense"`, Exited: true}},
+			"SIGSEGV",
+			Spec{Task: "signal", Args: int(syscall.SIGSEGV)},
+			`"before" `,
+			Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: sent},
+			"SIGSEGV",
 		},
 		{
-			name:   "a library that exits",
-			spec:   Spec{Task: "exit"},
-			want:   outcome{"", Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"}},
-			stderr: "the library gave up",
+			"SIGKILL",
+			Spec{Task: "signal", Args: int(syscall.SIGKILL)},
+			`"before" `,
+			Result{Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"},
+			"",
 		},
+		{"SIGTERM", Spec{Task: "signal", Args: int(syscall.SIGTERM)}, `"before" `, Result{Signal: "SIGTERM", Death: DeathByOther, Why: sent}, ""},
 		{
-			name:   "a panic keeps what was sent",
-			spec:   Spec{Task: "panic"},
-			want:   outcome{`"before" `, Result{Exited: true, Code: 2, Death: DeathByBug, Why: "panic: a bug"}},
-			stderr: "panic: a bug",
+			"a nil pointer",
+			Spec{Task: "nil-pointer"},
+			"",
+			Result{Exited: true, Code: 2, Death: DeathByBug, Why: "panic: runtime error: invalid memory address or nil pointer dereference"},
+			"invalid memory address",
 		},
-		{
-			name:   "SIGSEGV",
-			spec:   Spec{Task: "signal", Args: int(syscall.SIGSEGV)},
-			want:   outcome{`"before" `, Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: sent}},
-			stderr: "SIGSEGV",
-		},
-		{
-			name: "SIGKILL",
-			spec: Spec{Task: "signal", Args: int(syscall.SIGKILL)},
-			want: outcome{`"before" `, Result{Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"}},
-		},
-		{
-			name: "SIGTERM",
-			spec: Spec{Task: "signal", Args: int(syscall.SIGTERM)},
-			want: outcome{`"before" `, Result{Signal: "SIGTERM", Death: DeathByOther, Why: sent}},
-		},
-		{
-			name: "a nil pointer",
-			spec: Spec{Task: "nil-pointer"},
-			want: outcome{"", Result{
-				Exited: true, Code: 2, Death: DeathByBug, Why: "panic: runtime error: invalid memory address or nil pointer dereference",
-			}},
-			stderr: "invalid memory address",
-		},
-		{
-			name:   "much noise",
-			spec:   Spec{Task: "noise"},
-			want:   outcome{`"after" `, Result{Finished: true, Exited: true}},
-			stderr: "xxx\nlast line\n",
-		},
+		{"much noise", Spec{Task: "noise"}, `"after" `, Result{Finished: true, Exited: true}, "xxx\nlast line\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, r := run(t.Context(), t, tt.spec)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("Run (-want +got):\n%s", diff)
-			}
-			if !strings.Contains(r.Stderr, tt.stderr) {
-				t.Errorf("stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
-			}
+			expect.NoDiff(t, outcome{tt.said, tt.want}, got, "Run")
+			expect.That(t, strings.Contains(r.Stderr, tt.stderr), "stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
 			if len(r.Stderr) > maxOutput || len(r.Stdout) > maxOutput {
 				t.Errorf("kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)
 			}
@@ -281,9 +258,7 @@ func TestTalk(t *testing.T) {
 	if err != nil || !result.Finished || result.Failure != "" {
 		t.Fatalf("Run: %+v, %v", result, err)
 	}
-	if diff := cmp.Diff([]string{`"heard one"`, `"heard two"`}, got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{`"heard one"`, `"heard two"`}, got, "messages")
 	if b, err := io.ReadAll(r); err != nil || string(b) != "written by the child" {
 		t.Errorf("file holds %q, %v", b, err)
 	}
@@ -316,20 +291,13 @@ func TestDeadlineAndCancel(t *testing.T) {
 				}
 			}
 			start := time.Now()
-			got, err := Run(ctx, spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(Run(ctx, spec))(t)
 			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("took %s, want the deadline of 2 s and little more", took)
 			}
 			got.Stdout, got.Stderr, got.Recorded = "", "", false
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("Run (-want +got):\n%s", diff)
-			}
-			if len(pids) == 0 {
-				t.Fatal("the child sent no process id before it was ended")
-			}
+			expect.NoDiff(t, tt.want, got, "Run")
+			expect.Must(t, len(pids) > 0, "the child sent no process id before it was ended")
 			for _, pid := range pids {
 				awaitGone(t, pid)
 			}
@@ -358,10 +326,7 @@ func TestParentKilled(t *testing.T) {
 
 func killParent(t *testing.T, task string) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := expect.Value(os.Executable())(t)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -375,16 +340,9 @@ func killParent(t *testing.T, task string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(r).ReadBytes('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parent.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	line := expect.Value(bufio.NewReader(r).ReadBytes('\n'))(t)
+	expect.NoError(t, parent.Kill())
+	expect.Value(parent.Wait())(t)
 	for _, pid := range pidsIn(t, line) {
 		awaitGone(t, pid)
 	}
@@ -411,9 +369,7 @@ func pidsIn(t *testing.T, m []byte) []int {
 // be there as a zombie; one whose parent died may be.
 func awaitGone(t *testing.T, pid int) {
 	t.Helper()
-	if pid <= 1 {
-		t.Fatalf("process id %d", pid)
-	}
+	expect.Must(t, pid > 1, "process id %d", pid)
 	for range 500 {
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 		if err != nil {
@@ -444,13 +400,9 @@ func TestOwn(t *testing.T) {
 		}
 		cancel()
 	}})
-	if err != nil || child == 0 {
-		t.Fatalf("child %d, error %v", child, err)
-	}
+	expect.Must(t, err == nil && child != 0, "child %d, error %v", child, err)
 	for pid, want := range map[int]bool{os.Getpid(): true, child: true, os.Getppid(): false, 1: false, 0: false, -1: false} {
-		if got := Own(pid); got != want {
-			t.Errorf("Own(%d) = %t, want %t", pid, got, want)
-		}
+		expect.Equal(t, want, Own(pid), "Own(%d)", pid)
 	}
 }
 
@@ -462,25 +414,14 @@ func TestParentIn(t *testing.T) {
 		"7 (python) S x 1":         0,
 		"":                         0,
 	} {
-		if got := parentIn([]byte(stat)); got != want {
-			t.Errorf("parentIn(%q) = %d, want %d", stat, got, want)
-		}
+		expect.Equal(t, want, parentIn([]byte(stat)), "parentIn(%q)", stat)
 	}
 }
 
 func TestByHand(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	proc, err := os.StartProcess(exe, []string{exe, mark, "echo", "null"}, &os.ProcAttr{Files: []*os.File{nil, nil, nil}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	state, err := proc.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := expect.Value(os.Executable())(t)
+	proc := expect.Value(os.StartProcess(exe, []string{exe, mark, "echo", "null"}, &os.ProcAttr{Files: []*os.File{nil, nil, nil}}))(t)
+	state := expect.Value(proc.Wait())(t)
 	if got := state.ExitCode(); got != 2 {
 		t.Errorf("exit code %d of a child that nobody started, want 2", got)
 	}
@@ -501,15 +442,11 @@ noise of a library
 {"message":3}
 {"done":true}
 `))
-	if diff := cmp.Diff([]string{"1", `{"a":[2]}`}, got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"1", `{"a":[2]}`}, got, "messages")
 	if !in.finished || in.failure != "x" || in.malformed != 6 {
 		t.Errorf("finished %t, failure %q, malformed %d; want true, x, 6", in.finished, in.failure, in.malformed)
 	}
-	if in.unsent != 2 || in.unsentReason != "NaN" {
-		t.Errorf("unsent %d, %q; want 2, NaN", in.unsent, in.unsentReason)
-	}
+	expect.That(t, in.unsent == 2 && in.unsentReason == "NaN", "unsent %d, %q; want 2, NaN", in.unsent, in.unsentReason)
 }
 
 // TestWords checks that an error that a child tells is bounded, and stays UTF-8.
@@ -528,10 +465,7 @@ func TestWords(t *testing.T) {
 // outboxed has an inbox read one envelope.
 func outboxed(t *testing.T, e envelope) *inbox {
 	t.Helper()
-	line, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := expect.Value(json.Marshal(e))(t)
 	in := newInbox(nil)
 	in.read(bytes.NewReader(line))
 	return in
@@ -555,9 +489,7 @@ func TestTail(t *testing.T) {
 				t.Errorf("Write(%q) = %d, %v", w, n, err)
 			}
 		}
-		if got.String() != tt.want {
-			t.Errorf("after %q: %q, want %q", tt.writes, got, tt.want)
-		}
+		expect.That(t, got.String() == tt.want, "after %q: %q, want %q", tt.writes, got, tt.want)
 	}
 }
 
@@ -569,8 +501,6 @@ func TestCaughtSignal(t *testing.T) {
 		{"noise\nSIGABRT: abort\nPC=0x7f\n", "SIGABRT"},
 		{"the library ignores SIGSEGV: always\n", ""},
 	} {
-		if got := caughtSignal([]byte(tt.stderr)); got != tt.want {
-			t.Errorf("caughtSignal(%q) = %q, want %q", tt.stderr, got, tt.want)
-		}
+		expect.Equal(t, tt.want, caughtSignal([]byte(tt.stderr)), "caughtSignal(%q)", tt.stderr)
 	}
 }

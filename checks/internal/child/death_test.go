@@ -15,8 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func init() {
@@ -108,9 +109,7 @@ func TestBlame(t *testing.T) {
 			}
 		}
 	}
-	if blamed == 0 {
-		t.Error("no library is ever blamed")
-	}
+	expect.That(t, blamed != 0, "no library is ever blamed")
 }
 
 // TestInside checks that the calls under way survive the child's death.
@@ -124,15 +123,10 @@ func TestInside(t *testing.T) {
 		{syscall.SIGTERM, Result{Signal: "SIGTERM", Death: DeathByOther, Why: "sent by another process, or because of a limit"}},
 		{syscall.SIGSEGV, Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: "sent by another process, or because of a limit"}},
 	} {
-		r, err := Run(t.Context(), Spec{Task: "inside", Args: int(tt.signal), Deadline: 20 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Value(Run(t.Context(), Spec{Task: "inside", Args: int(tt.signal), Deadline: 20 * time.Second}))(t)
 		tt.want.Inside, tt.want.Recorded = []string{"libDies"}, true
 		r.Stdout, r.Stderr = "", ""
-		if diff := cmp.Diff(tt.want, r); diff != "" {
-			t.Errorf("signal %d (-want +got):\n%s", tt.signal, diff)
-		}
+		expect.NoDiff(t, tt.want, r, "signal %d", tt.signal)
 	}
 }
 
@@ -168,9 +162,7 @@ func TestWaitidDenied(t *testing.T) {
 	for _, denied := range []error{unix.ENOSYS, unix.EPERM} {
 		waitid = func(int, int, *unix.Siginfo, int, *unix.Rusage) error { return denied }
 		got, _ := run(t.Context(), t, Spec{Task: "echo", Args: 1, Deadline: 20 * time.Second})
-		if diff := cmp.Diff(outcome{`1 "" `, Result{Finished: true, Exited: true}}, got); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", denied, diff)
-		}
+		expect.NoDiff(t, outcome{`1 "" `, Result{Finished: true, Exited: true}}, got, "%v", denied)
 	}
 }
 
@@ -185,13 +177,9 @@ func FuzzReadRecord(f *testing.F) {
 		page := make([]byte, recordBytes+reportBytes)
 		copy(page[min(max(at, 0), len(page)):], b)
 		rec := readRecord(bytes.NewReader(page))
-		if !rec.known || len(rec.inside) > slots || len(rec.report) > reportBytes {
-			t.Errorf("%+v", rec)
-		}
+		expect.That(t, rec.known && len(rec.inside) <= slots && len(rec.report) <= reportBytes, "%+v", rec)
 		for _, name := range rec.inside {
-			if len(name) > nameBytes {
-				t.Errorf("%q", name)
-			}
+			expect.That(t, len(name) <= nameBytes, "%q", name)
 		}
 	})
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // asRoot is the environment variable that makes this test binary one of roots.
@@ -232,9 +234,7 @@ func runRoot(t *testing.T, name string, attributes *syscall.SysProcAttr) string 
 	if os.IsPermission(err) {
 		t.Skipf("namespaces are not permitted here: %v", err)
 	}
-	if err != nil {
-		t.Errorf("%s: %v", name, err)
-	}
+	expect.That(t, err == nil, "%s: %v", name, err)
 	return string(out)
 }
 
@@ -253,9 +253,7 @@ func TestNothingLeft(t *testing.T) {
 func TestExit(t *testing.T) {
 	t.Parallel()
 	lines := strings.Fields(runRoot(t, "exit", nil))
-	if len(lines) != 8 {
-		t.Errorf("it left %q, want 8 processes", lines)
-	}
+	expect.Len(t, 8, lines, "it left")
 	for _, line := range lines {
 		if pid, err := strconv.Atoi(line); err != nil || pid < 2 || !errors.Is(syscall.Kill(pid, syscall.SIGKILL), syscall.ESRCH) {
 			t.Errorf("process %s is left (%v)", line, err)

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestSignals checks that no number reaches kill(2) that means more than one process or group
@@ -58,7 +58,7 @@ func TestOneSignalDoor(t *testing.T) {
 	found := map[string]int{}
 	root := filepath.Join("..", "..", "..")
 	for _, dir := range []string{"checks", "cmd", "rules", "remedies"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
+		expect.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") {
 				return err
 			}
@@ -79,19 +79,14 @@ func TestOneSignalDoor(t *testing.T) {
 				found[short+": "+door]++
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	want := map[string]int{
 		"checks/internal/child/process_linux.go: unix.Kill":             1,
 		"checks/internal/child/process_linux.go: unix.PR_SET_PDEATHSIG": 1,
 		"checks/internal/child/process_other.go: proc.Kill":             1,
 	}
-	if diff := cmp.Diff(want, found); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, found, "it")
 }
 
 // signalsInGo are the names by which a Go file can send signals.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver/drivertest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestCheck checks that a result has a name even where the library tells none,
@@ -44,9 +45,7 @@ func TestLayout(t *testing.T) {
 		{"CUmemAccessDesc", unsafe.Sizeof(accessDesc{}), 12},
 		{"CUipcMemHandle", unsafe.Sizeof(gpudriver.IPCHandle{}), 64},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s has %d bytes, want %d", c.name, c.got, c.want)
-		}
+		expect.Equal(t, c.want, c.got, "%s has", c.name)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -78,10 +79,7 @@ func TestRegister(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					r := simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT="+verbs, "GPUDOCTOR_SIM_CUDA_FAULT="+d.cuda)
-					a, err := r.run(t.Context(), tries)
-					if err != nil {
-						t.Fatal(err)
-					}
+					a := expect.Value(r.run(t.Context(), tries))(t)
 					for i, want := range []string{h.want, d.want, p.want} {
 						if got := brief(a.Tried[i].Result); got != want {
 							t.Errorf("%s: got %s (%s), want %s", tries[i].Way, got, a.Tried[i].Result.Reason, want)
@@ -106,10 +104,7 @@ func TestRegisterHangs(t *testing.T) {
 			t.Parallel()
 			r := simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs, "GPUDOCTOR_SIM_CUDA_FAULT="+tt.cuda)
 			r.limits.Step = 3 * time.Second
-			a, err := r.run(t.Context(), []Try{{Way: Host, Device: "mlx5_0"}, {Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := expect.Value(r.run(t.Context(), []Try{{Way: Host, Device: "mlx5_0"}, {Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0}}))(t)
 			for _, tried := range a.Tried {
 				want := attempt.OK
 				if tried.Way == tt.way {
@@ -147,12 +142,9 @@ func TestRegisterWithout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			a, err := simulated(t, registerTask, tt.libraries, tt.env...).run(t.Context(), []Try{
+			a := expect.Value(simulated(t, registerTask, tt.libraries, tt.env...).run(t.Context(), []Try{
 				{Way: Host, Device: "mlx5_0"}, {Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			for i, want := range tt.want {
 				r := a.Tried[i].Result
 				if got := brief(r); got != want || want == "unknown" && !strings.Contains(r.Reason, tt.why) {
@@ -168,10 +160,7 @@ func TestRegisterOldLibraries(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ verbs, cuda []string }{{[]string{"-DOLD_VERBS"}, nil}, {nil, []string{"-DOLD_DRIVER"}}} {
 		r := &runner{task: registerTask, env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "verbs", tt.verbs...) + ":" + drivers.Build(t, "cuda", tt.cuda...)}}
-		a, err := r.run(t.Context(), []Try{{Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := expect.Value(r.run(t.Context(), []Try{{Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0}}))(t)
 		if got := brief(a.Tried[0].Result) + ", " + brief(a.Tried[1].Result); got != "unknown, ok" {
 			t.Errorf("%v: got %s: %s", tt, got, a.Tried[0].Result.Reason)
 		}
@@ -198,17 +187,12 @@ func TestRegisterPairs(t *testing.T) {
 	} {
 		t.Run(order, func(t *testing.T) {
 			t.Parallel()
-			a, err := simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_NICS=4", "GPUDOCTOR_SIM_VERBS_FAULT="+order).run(t.Context(), tries)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := expect.Value(simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_NICS=4", "GPUDOCTOR_SIM_VERBS_FAULT="+order).run(t.Context(), tries))(t)
 			got := map[string]int{}
 			for _, tried := range a.Tried {
 				got[brief(tried.Result)]++
 			}
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("got %v, want %v: %+v", got, want, a.Tried)
-			}
+			expect.That(t, fmt.Sprint(got) == fmt.Sprint(want), "got %v, want %v: %+v", got, want, a.Tried)
 		})
 	}
 }
@@ -223,14 +207,9 @@ func TestCanceled(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	a, err := simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT=hang-host").run(ctx, []Try{{Way: Host, Device: "mlx5_0"}, {Way: Host, Device: "mlx5_0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(simulated(t, registerTask, []string{"verbs", "cuda"}, "GPUDOCTOR_SIM_VERBS_FAULT=hang-host").run(ctx, []Try{{Way: Host, Device: "mlx5_0"}, {Way: Host, Device: "mlx5_0"}}))(t)
 	for _, tried := range a.Tried {
-		if got := brief(tried.Result); got != "unknown" {
-			t.Errorf("got %s", got)
-		}
+		expect.Equal(t, "unknown", brief(tried.Result), "it")
 	}
 }
 
@@ -243,12 +222,8 @@ func directFolder(t *testing.T) string {
 		t.Skipf("%s takes no file without a name past the page cache: %v", dir, err)
 	}
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd, &st); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Close(fd); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unix.Fstatfs(fd, &st))
+	expect.NoError(t, unix.Close(fd))
 	if free := st.Bavail * uint64(st.Bsize); free < leastFree || free < st.Blocks*uint64(st.Bsize)/leastShare {
 		t.Skipf("%s is nearly full", dir)
 	}
@@ -298,10 +273,7 @@ func TestRead(t *testing.T) {
 				if way == Direct {
 					env = append(env, forbidCompat)
 				}
-				a, err := readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}, env...), Try{Way: way, GPU: gpu0, Mount: dir})
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := expect.Value(readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}, env...), Try{Way: way, GPU: gpu0, Mount: dir}))(t)
 				if got := brief(a.Tried[0].Result); got != want {
 					t.Errorf("%s: got %s (%s), want %s", way, got, a.Tried[0].Result.Reason, want)
 				}
@@ -320,10 +292,7 @@ func TestReadHangs(t *testing.T) {
 	dir := directFolder(t)
 	r := simulated(t, readTask, []string{"cufile", "cuda"}, "GPUDOCTOR_SIM_CUFILE_FAULT=hang-handle")
 	r.limits.Step = 3 * time.Second
-	a, err := readOn(t.Context(), r, Try{Way: Configured, GPU: gpu0, Mount: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(readOn(t.Context(), r, Try{Way: Configured, GPU: gpu0, Mount: dir}))(t)
 	left, err := os.ReadDir(dir)
 	if got := a.Tried[0].Result; got.Outcome != attempt.Unknown || !strings.HasPrefix(got.Reason, "cuFileHandleRegister did not return") || err != nil || len(left) > 0 {
 		t.Errorf("got %+v, left %v, %v", got, left, err)
@@ -334,10 +303,7 @@ func TestReadHangs(t *testing.T) {
 func TestReadNoFile(t *testing.T) {
 	t.Parallel()
 	for _, mount := range []string{"/proc", "/nonexistent", "/dev/null"} {
-		a, err := readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}), Try{Way: Configured, GPU: gpu0, Mount: mount})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := expect.Value(readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}), Try{Way: Configured, GPU: gpu0, Mount: mount}))(t)
 		if r := a.Tried[0].Result; r.Outcome != attempt.Unknown || !strings.Contains(r.Reason, mount) {
 			t.Errorf("%s: got %+v", mount, r)
 		}
@@ -359,18 +325,14 @@ func TestReadWays(t *testing.T) {
 		for _, tried := range a.Tried {
 			got = append(got, tried.Way+" "+tried.Result.Outcome)
 		}
-		if strings.Join(got, ", ") != want {
-			t.Errorf("%s: got %v, want %s", order, got, want)
-		}
+		expect.That(t, strings.Join(got, ", ") == want, "%s: got %v, want %s", order, got, want)
 	}
 }
 
 // TestPattern checks that no two words of the file are equal, and none is the poison.
 func TestPattern(t *testing.T) {
 	b := pattern()
-	if len(b) != readBytes {
-		t.Fatalf("%d bytes", len(b))
-	}
+	expect.Must(t, len(b) == readBytes, "%d bytes", len(b))
 	words := make([]string, 0, len(b)/8)
 	for i := 0; i < len(b); i += 8 {
 		words = append(words, string(b[i:i+8]))

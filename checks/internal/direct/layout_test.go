@@ -3,6 +3,8 @@ package direct
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestLayout checks the sizes and places that cufile.h of CUDA 12.6 gives on 64-bit machines.
@@ -14,8 +16,6 @@ func TestLayout(t *testing.T) {
 		"CUfileDescr_t.handle":                {unsafe.Offsetof(d.fd), 8},
 		"CUfileDrvProps_t.nvfs.dcontrolflags": {unsafe.Offsetof(p.control), 28},
 	} {
-		if c[0] != c[1] {
-			t.Errorf("%s: %d, want %d", name, c[0], c[1])
-		}
+		expect.Equal(t, c[1], c[0], "%s", name)
 	}
 }

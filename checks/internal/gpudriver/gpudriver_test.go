@@ -9,15 +9,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestOneDoor checks that no other package calls a library beside NVML's, whose
 // package has one door of its own: what is not called here is on no record.
 func TestOneDoor(t *testing.T) {
-	list, err := exec.Command("go", "list", "-f", `{{.ImportPath}}: {{join .Imports " "}}`, "github.com/gpudoctor/gpudoctor/...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := expect.Value(exec.Command("go", "list", "-f", `{{.ImportPath}}: {{join .Imports " "}}`, "github.com/gpudoctor/gpudoctor/...").Output())(t)
 	doors := map[string]string{"ebitengine/purego": "gpudriver", "NVIDIA/go-nvml": "nvml"}
 	seen := 0
 	for line := range strings.Lines(string(list)) {
@@ -31,9 +30,7 @@ func TestOneDoor(t *testing.T) {
 			}
 		}
 	}
-	if seen < len(doors) {
-		t.Errorf("%d doors are seen, want %d", seen, len(doors))
-	}
+	expect.That(t, seen >= len(doors), "%d doors are seen, want %d", seen, len(doors))
 }
 
 func TestPath(t *testing.T) {
@@ -43,9 +40,7 @@ func TestPath(t *testing.T) {
 	if got, want := Path([]byte(maps), "libcuda"), "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04"; got != want {
 		t.Errorf("Path = %q, want %q", got, want)
 	}
-	if got := Path([]byte("7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n"), "libcuda"); got != "" {
-		t.Errorf("Path = %q, want none", got)
-	}
+	expect.Equal(t, "", Path([]byte("7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n"), "libcuda"), "Path")
 }
 
 func TestError(t *testing.T) {
@@ -53,9 +48,7 @@ func TestError(t *testing.T) {
 	if want := "start: cuInit: CUDA_ERROR_SYSTEM_NOT_READY (802): not yet"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
-	if !errors.Is(err, SystemNotReady) || errors.Is(err, OutOfMemory) {
-		t.Error("errors.Is does not tell the result")
-	}
+	expect.That(t, errors.Is(err, SystemNotReady) && !errors.Is(err, OutOfMemory), "errors.Is does not tell the result")
 }
 
 // TestMissing checks that a library without a function that all depends on is
@@ -83,9 +76,7 @@ func TestCheck(t *testing.T) {
 	if err := b.Free(0); !strings.HasPrefix(err.Error(), "cuMemFree:") {
 		t.Errorf("Free gives %v, want an error of cuMemFree", err)
 	}
-	if b.InitCall() != "cuInit" {
-		t.Errorf("the library starts by %q", b.InitCall())
-	}
+	expect.Equal(t, "cuInit", b.InitCall(), "the library starts by")
 }
 
 // TestCompiled checks that code is made once for each model, whoever asks at the same time,
@@ -102,9 +93,7 @@ func TestCompiled(t *testing.T) {
 		model := []string{"9.0", "10.0"}[i%2]
 		wg.Go(func() {
 			code, err := k.For(model, func() ([]byte, error) { made.Add(1); return []byte(model), nil })
-			if err != nil || string(code) != model {
-				t.Errorf("code %q for %s, error %v", code, model, err)
-			}
+			expect.That(t, err == nil && string(code) == model, "code %q for %s, error %v", code, model, err)
 		})
 	}
 	wg.Wait()

@@ -3,6 +3,7 @@ package gpudriver
 import (
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -21,8 +22,6 @@ func TestResults(t *testing.T) {
 		"TOO_MANY_PEERS": TooManyPeers, "NOT_PERMITTED": NotPermitted, "NOT_SUPPORTED": NotSupported, "SYSTEM_NOT_READY": SystemNotReady,
 		"SYSTEM_DRIVER_MISMATCH": DriverMismatch, "COMPAT_NOT_SUPPORTED_ON_DEVICE": CompatNotSupport,
 	} {
-		if numbers[name] != int(result) {
-			t.Errorf("%s is %d, and %d in the table", name, result, numbers[name])
-		}
+		expect.That(t, numbers[name] == int(result), "%s is %d, and %d in the table", name, result, numbers[name])
 	}
 }

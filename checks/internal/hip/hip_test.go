@@ -11,20 +11,16 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver/drivertest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // realLibrary is the runtime of Debian's package libamdhip64-5, which CI installs;
 // a test is skipped where it is not, unless GPUDOCTOR_WANT_HIP is set.
 func realLibrary(t *testing.T) string {
 	t.Helper()
-	found, err := filepath.Glob("/usr/lib/*/libamdhip64.so.5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := expect.Value(filepath.Glob("/usr/lib/*/libamdhip64.so.5"))(t)
 	if len(found) == 0 {
-		if os.Getenv("GPUDOCTOR_WANT_HIP") != "" {
-			t.Fatal("libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
-		}
+		expect.Must(t, os.Getenv("GPUDOCTOR_WANT_HIP") == "", "libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
 		t.Skip("libamdhip64.so.5 is not installed here")
 	}
 	return found[0]
@@ -33,14 +29,9 @@ func realLibrary(t *testing.T) string {
 // TestSymbols checks that every function that the door asks for is in a real
 // library, under that name.
 func TestSymbols(t *testing.T) {
-	file, err := elf.Open(realLibrary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(elf.Open(realLibrary(t)))(t)
 	symbols, err := file.DynamicSymbols()
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(err, file.Close()))
 	has := make(map[string]bool)
 	for _, s := range symbols {
 		if s.Section != elf.SHN_UNDEF {
@@ -52,9 +43,7 @@ func TestSymbols(t *testing.T) {
 	runtime, compiler := functions(&b, &c)
 	for _, names := range []map[string]any{runtime, compiler} {
 		for name := range names {
-			if !has[name] {
-				t.Errorf("the library has no %s", name)
-			}
+			expect.That(t, has[name], "the library has no %s", name)
 		}
 	}
 }
@@ -82,29 +71,19 @@ func TestOwner(t *testing.T) {
 		MemcpyAsync: memcpyCounter(&plain),
 		MemcpyPeerAsync: func(_ Pointer, to int32, _ Pointer, from int32, _ uint64, _ Stream) Result {
 			peer++
-			if to != 1 || from != 0 {
-				t.Errorf("copied from %d to %d", from, to)
-			}
+			expect.That(t, to == 1 && from == 0, "copied from %d to %d", from, to)
 			return gpudriver.Success
 		},
 	}
-	a, err := d.Alloc(0x800)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(d.Alloc(0x800))(t)
 	device = 1
-	b, err := d.Alloc(0x800)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(d.Alloc(0x800))(t)
 	for _, copied := range []struct{ dst, src Pointer }{{b + 16, a + 32}, {b, b + 64}, {0x9000, a}} {
 		if err := d.Copy(copied.dst, copied.src, 8, 0); err != nil {
 			t.Error(err)
 		}
 	}
-	if peer != 1 || plain != 2 {
-		t.Errorf("%d copies between devices and %d others, want 1 and 2", peer, plain)
-	}
+	expect.That(t, peer == 1 && plain == 2, "%d copies between devices and %d others, want 1 and 2", peer, plain)
 	if err := d.Free(b); err != nil {
 		t.Error(err)
 	}
@@ -122,9 +101,7 @@ func TestVersion(t *testing.T) {
 		if got, err := d.Version(); err != nil || got != want {
 			t.Errorf("version %d is %q (%v), want %q", v, got, err, want)
 		}
-		if lazy := v >= 6e7; (d.LazyPeerAccess == 1) != lazy {
-			t.Errorf("version %d opens memory with the flag %d", v, d.LazyPeerAccess)
-		}
+		expect.That(t, (d.LazyPeerAccess == 1) == (v >= 6e7), "version %d opens memory with the flag %d", v, d.LazyPeerAccess)
 	}
 	for _, v := range []int32{40421401, 80012345, 0, -1} {
 		d := newDriver()

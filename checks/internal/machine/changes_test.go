@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -27,10 +28,7 @@ func fixtureTexts(tb testing.TB) map[string]string {
 	}
 	all := make(map[string]string)
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(file))(tb)
 		for _, f := range txtar.Parse(raw).Files {
 			all[strings.TrimSuffix(filepath.Base(file), ".txtar")+":"+f.Name] = string(f.Data)
 		}
@@ -61,14 +59,8 @@ func TestGoldenRedactChanges(t *testing.T) {
 		t.Fatal(hosts, err)
 	}
 	for _, host := range hosts {
-		raw, err := os.ReadFile(host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := Parse(host, raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(os.ReadFile(host))(t)
+		m := expect.Value(Parse(host, raw))(t)
 		out := recordingRedactor{redact.New()}.memory(m)
 		for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
 			if n := out.nodes[name]; n == nil || string(n.read.value) != string(m.nodes[name].read.value) {
@@ -96,14 +88,8 @@ func jsonText(t *testing.T, raw []byte) string {
 	var v any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	if err := decoder.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	expect.NoError(t, decoder.Decode(&v))
+	return string(expect.Value(json.MarshalIndent(v, "", " "))(t))
 }
 
 // changedWords returns what differs between two texts of equal lines, word by

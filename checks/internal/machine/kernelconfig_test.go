@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // kernelConfigText is a configuration with enough options to be taken for one.
@@ -25,12 +25,8 @@ func TestKernelConfig(t *testing.T) {
 	packed := func(text string) string {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(w.Write([]byte(text)))(t)
+		expect.NoError(t, w.Close())
 		return b.String()
 	}
 	all := kernelConfigText("CONFIG_HSA_AMD=y", "CONFIG_HSA_AMD_P2P=y", "CONFIG_PCI_P2PDMA=y", "CONFIG_DMABUF_MOVE_NOTIFY=y", "CONFIG_HSA_AMD_SVM=y\n")
@@ -55,12 +51,8 @@ func TestKernelConfig(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseKernelConfig(strings.NewReader(tt.text), tt.compressed)
-			if (err == nil) != (tt.want != nil) {
-				t.Fatalf("got error %v", err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			expect.Must(t, (err == nil) == (tt.want != nil), "got error %v", err)
+			expect.NoDiff(t, tt.want, got, "it")
 		})
 	}
 }

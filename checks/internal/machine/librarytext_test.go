@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestLibraryText(t *testing.T) {
@@ -22,9 +24,7 @@ func TestLibraryText(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "libnccl.so.2")
-			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(path, []byte(c.content), 0o600))
 			if got, err := libraryText(path); got != c.want || err != nil {
 				t.Errorf("got %q, %v, want %q", got, err, c.want)
 			}

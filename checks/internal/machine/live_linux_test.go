@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestLiveFIFO checks that a FIFO without a writer blocks nobody.
 func TestLiveFIFO(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unix.Mkfifo(fifo, 0o600))
 	l := Live()
 	start := time.Now()
 	_, read := l.ReadFile(fifo, 10)

@@ -17,26 +17,22 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestLiveFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("small", "hello\n")
 	write("empty", "")
 	write("large", strings.Repeat("x", 3*scratchSize+7))
 	write("exact", strings.Repeat("y", scratchSize))
-	if err := os.Symlink("small", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "none"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Symlink("small", filepath.Join(dir, "link")))
+	expect.NoError(t, os.Mkdir(filepath.Join(dir, "none"), 0o700))
 	l := Live()
 	for _, tt := range []struct {
 		name  string
@@ -153,13 +149,9 @@ func TestPoolBound(t *testing.T) {
 			<-release
 			return 0, nil
 		})
-		if !errors.Is(err, ErrSlow) {
-			t.Fatalf("operation %d: got %v, want ErrSlow", i, err)
-		}
+		expect.Must(t, errors.Is(err, ErrSlow), "operation %d: got %v, want ErrSlow", i, err)
 	}
-	if got := begun.Load(); got != maxStuck {
-		t.Errorf("%d operations were begun, want %d", got, maxStuck)
-	}
+	expect.Equal(t, maxStuck, begun.Load(), "it")
 }
 
 func TestPlaceOf(t *testing.T) {
@@ -170,9 +162,7 @@ func TestPlaceOf(t *testing.T) {
 		{opStat, "/dev/nvidia0", "/dev/nvidia0"},
 		{opStat, "/mnt", "/mnt"},
 	} {
-		if got := placeOf(tt.op, tt.name); got != tt.want {
-			t.Errorf("%s %s: got %s, want %s", tt.op, tt.name, got, tt.want)
-		}
+		expect.Equal(t, tt.want, placeOf(tt.op, tt.name), "%s %s", tt.op, tt.name)
 	}
 }
 
@@ -180,9 +170,7 @@ func TestPlaceOf(t *testing.T) {
 func TestPoolConcurrent(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 16 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(strings.Repeat(fmt.Sprint(i), 1000)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(strings.Repeat(fmt.Sprint(i), 1000)), 0o600))
 	}
 	l := Live()
 	var wg sync.WaitGroup
@@ -226,9 +214,7 @@ func TestAskOnce(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			raw, err := l.Ask(t.Context(), "test once:a:b", answer)
-			if err != nil || string(raw) != "[1]" {
-				t.Errorf("got %s, %v", raw, err)
-			}
+			expect.That(t, err == nil && string(raw) == "[1]", "got %s, %v", raw, err)
 		})
 	}
 	<-begun
@@ -271,9 +257,7 @@ func TestAskCanceled(t *testing.T) {
 		defer a.mu.Unlock()
 		return a.all["test canceled"].askers == 2
 	}
-	if !eventually(waiting) {
-		t.Fatal("the second asker does not wait for the first one's answer")
-	}
+	expect.Must(t, eventually(waiting), "the second asker does not wait for the first one's answer")
 	cancelFirst()
 	if err := <-gone; !errors.Is(err, context.Canceled) || ended.Load() != 0 {
 		t.Errorf("the first asker: got %v, and the answer had ended %d times", err, ended.Load())
@@ -317,16 +301,12 @@ func TestLiveQuestions(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(raw, answer)
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", question, err)
-		}
+		expect.Must(t, err == nil, "%s: %v", question, err)
 	}
 	var environ []string
 	ask(AskEnviron, &environ)
 	for _, want := range []string{"NCCL_DEBUG=INFO", "NVIDIA_API_KEY=set", "KUBERNETES_SERVICE_HOST=set"} {
-		if !slices.Contains(environ, want) {
-			t.Errorf("environment: %q lacks %s", environ, want)
-		}
+		expect.That(t, slices.Contains(environ, want), "environment: %q lacks %s", environ, want)
 	}
 	var u Uname
 	ask(AskUname, &u)
@@ -335,9 +315,7 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	var ids IDs
 	ask(AskIDs, &ids)
-	if ids.UID != os.Geteuid() || ids.Groups == nil {
-		t.Errorf("ids: got %+v", ids)
-	}
+	expect.That(t, ids.UID == os.Geteuid() && ids.Groups != nil, "ids: got %+v", ids)
 	var limits map[string]Limit
 	ask(AskLimits, &limits)
 	if l, ok := limits["memlock"]; !ok || l.Hard != -1 && l.Soft > l.Hard {
@@ -345,19 +323,13 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	var st Statfs
 	ask(AskStatfs+"/proc", &st)
-	if st.Type != "proc" {
-		t.Errorf("statfs of /proc: got %+v", st)
-	}
+	expect.That(t, st.Type == "proc", "statfs of /proc: got %+v", st)
 	var access string
 	ask(AskAccess+"/dev/null", &access)
-	if access != "rw" {
-		t.Errorf("access to /dev/null: got %q", access)
-	}
+	expect.Equal(t, "rw", access, "access to /dev/null")
 	owner := Owner{UID: -1, GID: -1}
 	ask(AskOwner+"/proc/self/status", &owner)
-	if owner != (Owner{UID: os.Geteuid(), GID: os.Getegid()}) {
-		t.Errorf("owner of /proc/self/status: got %+v", owner)
-	}
+	expect.Equal(t, (Owner{UID: os.Geteuid(), GID: os.Getegid()}), owner, "owner of /proc/self/status")
 	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such", AskOwner + "/no/such"} {
 		if _, err := l.Ask(t.Context(), question, nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %v, want fs.ErrNotExist", question, err)
@@ -381,9 +353,7 @@ func TestLiveKernelLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(text) {
-		if !KernelLogWanted(line) {
-			t.Errorf("kept a line that nobody wants: %q", line)
-		}
+		expect.That(t, KernelLogWanted(line), "kept a line that nobody wants: %q", line)
 	}
 }
 
@@ -404,9 +374,7 @@ func TestKernelLogRecords(t *testing.T) {
 	} {
 		var log kernelLog
 		log.add([]byte(tt.record))
-		if got := log.text.String(); got != tt.want {
-			t.Errorf("%q: got %q, want %q", tt.record, got, tt.want)
-		}
+		expect.Equal(t, tt.want, log.text.String(), "%q", tt.record)
 	}
 }
 
@@ -429,12 +397,8 @@ func TestWanted(t *testing.T) {
 		"VLLM_SKIP_P2P_CHECK": true, "PYTORCH_CUDA_ALLOC_CONF": true, "GLOO_SOCKET_IFNAME": true,
 		"PATH": false, "AWS_SECRET_ACCESS_KEY": false, "nccl_debug": false, "USER": false, "HOMEX": false, "": false,
 	} {
-		if got := Wanted(name); got != want {
-			t.Errorf("%s: got %t, want %t", name, got, want)
-		}
+		expect.Equal(t, want, Wanted(name), "%s", name)
 	}
 	got := WantedEnviron([]string{"PATH=/bin", "NCCL_B=1=2", "NCCL_A=", "broken", "NVIDIA_API_KEY=x", "NCCL_IB_PKEY=0x8001"})
-	if diff := cmp.Diff([]string{"NCCL_A=", "NCCL_B=1=2", "NCCL_IB_PKEY=0x8001", "NVIDIA_API_KEY=set"}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"NCCL_A=", "NCCL_B=1=2", "NCCL_IB_PKEY=0x8001", "NVIDIA_API_KEY=set"}, got, "it")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestLoaderPaths checks that the paths of a file and those of the same bytes as a stream,
@@ -21,9 +22,7 @@ func TestLoaderPaths(t *testing.T) {
 		for _, places := range [][2]int{{5000, 20000}, {20000, 5000}, {300, 700}, {60000, 59000}} {
 			raw := imagetest.ELF(want.RPath, want.RunPath, places[0], places[1])
 			name := filepath.Join(t.TempDir(), "libtorch_cuda.so")
-			if err := os.WriteFile(name, raw, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(name, raw, 0o600))
 			if got, err := loaderPathsOf(name); got != want || err != nil {
 				t.Errorf("%v: got %+v, %v, want %+v", places, got, err, want)
 			}
@@ -32,15 +31,11 @@ func TestLoaderPaths(t *testing.T) {
 				for part := range bytes.Lines(raw) { // Any cut will do.
 					for len(part) > 0 {
 						n := min(size, len(part))
-						if _, err := f.Write(part[:n]); err != nil {
-							t.Fatal(err)
-						}
+						expect.Value(f.Write(part[:n]))(t)
 						part = part[n:]
 					}
 				}
-				if got := f.Paths(); got != want {
-					t.Errorf("%v in parts of %d: got %+v, want %+v", places, size, got, want)
-				}
+				expect.Equal(t, want, f.Paths(), "%v in parts of %d", places, size)
 			}
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // corpus are the things that must not be seen, and the lines that they stand in.
@@ -21,10 +23,7 @@ type corpus struct{ things, lines map[string][]string }
 // readCorpus reads testdata/planted.tsv.
 func readCorpus(tb testing.TB) corpus {
 	tb.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", "planted.tsv"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile(filepath.Join("testdata", "planted.tsv")))(tb)
 	c := corpus{map[string][]string{}, map[string][]string{}}
 	for line := range strings.Lines(string(raw)) {
 		if strings.HasPrefix(line, "#") {
@@ -51,9 +50,7 @@ func readCorpus(tb testing.TB) corpus {
 func TestPlanted(t *testing.T) {
 	c, tried := readCorpus(t), 0
 	for kind, lines := range c.lines {
-		if len(c.things[kind]) == 0 {
-			t.Fatalf("no things of the kind %s", kind)
-		}
+		expect.Must(t, len(c.things[kind]) > 0, "no things of the kind %s", kind)
 		for _, line := range lines {
 			for _, thing := range c.things[kind] {
 				tried++
@@ -61,17 +58,11 @@ func TestPlanted(t *testing.T) {
 				r := redact.New()
 				r.Study(text)
 				got := r.Text(text)
-				if strings.Contains(strings.ToLower(got), strings.ToLower(thing)) {
-					t.Errorf("%s %q is seen: %q", kind, thing, got)
-				}
-				if len(strings.Split(got, "\n")) != len(strings.Split(text, "\n")) {
-					t.Errorf("%q has other lines than %q", got, text)
-				}
+				expect.That(t, !strings.Contains(strings.ToLower(got), strings.ToLower(thing)), "%s %q is seen: %q", kind, thing, got)
+				expect.That(t, len(strings.Split(got, "\n")) == len(strings.Split(text, "\n")), "%q has other lines than %q", got, text)
 				again := redact.New()
 				again.Study(got)
-				if twice := again.Text(got); twice != got {
-					t.Errorf("%s: redacted twice: %q becomes %q", kind, got, twice)
-				}
+				expect.Equal(t, got, again.Text(got), "%s: redacted twice: %q becomes", kind, got)
 				if kind == "secret" || kind == "password" || kind == "key" {
 					if got := redact.NewSecrets().Text(text); strings.Contains(got, thing) {
 						t.Errorf("%s %q is seen where names stay: %q", kind, thing, got)
@@ -99,9 +90,7 @@ func (c corpus) text() string {
 // TestPlantedInSnapshot plants the corpus wherever a recording holds text: none of
 // it may be seen in the snapshot.
 func TestPlantedInSnapshot(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: nothing in it runs side by side")
-	}
+	night.NotShort(t, "nothing in it runs side by side")
 	c := readCorpus(t)
 	text := c.text()
 	src := &Memory{}
@@ -126,9 +115,7 @@ func TestPlantedInSnapshot(t *testing.T) {
 			_, _ = r.Ask(t.Context(), question, nil)
 		}
 		var b bytes.Buffer
-		if err := r.Write(&b, WriteOptions{KeepNames: keepNames}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, r.Write(&b, WriteOptions{KeepNames: keepNames}))
 		return b.String()
 	}
 	seen := strings.ToLower(snapshotOf(false))
@@ -144,15 +131,10 @@ func TestPlantedInSnapshot(t *testing.T) {
 			}
 		}
 	}
-	m, err := Parse("x", []byte(snapshotOf(false)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := expect.Value(Parse("x", []byte(snapshotOf(false))))(t)
 	first := &Recorder{seen: *m}
 	var again bytes.Buffer
-	if err := first.Write(&again, WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, first.Write(&again, WriteOptions{}))
 	if diff := cmp.Diff(snapshotOf(false), again.String()); diff != "" {
 		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
 	}

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestRedactText(t *testing.T) {
@@ -64,12 +63,8 @@ func TestRedactText(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := redact.New()
 			got := r.Text(tt.text)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			if again := redact.New().Text(got); again != got {
-				t.Errorf("redacted twice: %q becomes %q", got, again)
-			}
+			expect.NoDiff(t, tt.want, got, "it")
+			expect.Equal(t, got, redact.New().Text(got), "redacted twice: %q becomes", got)
 		})
 	}
 }
@@ -125,15 +120,11 @@ func TestRedactHosts(t *testing.T) {
 		{"host-1", "host-1"},
 		{"", ""},
 	} {
-		if got := r.Host(tt.name); got != tt.want {
-			t.Errorf("Host(%q): got %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, tt.want, r.Host(tt.name), "Host(%q)", tt.name)
 	}
 	const text = "dgx-07 kernel: nvidia on node0 with NUMA node0, dgx-07.ai.corp.example and store.ai.corp.example; not dgx-071, my-dgx-07"
 	const want = "host-1 kernel: nvidia on host-3 with NUMA node0, host-1.example.com and host-4.example.com; not dgx-071, my-host-1"
-	if diff := cmp.Diff(want, r.Text(text)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.NoDiff(t, want, r.Text(text), "it")
 }
 
 func TestRedactManyAddresses(t *testing.T) {
@@ -143,9 +134,7 @@ func TestRedactManyAddresses(t *testing.T) {
 		in := fmt.Sprintf("10.0.%d.%d", i/200, i%200)
 		seen[r.Text(in)] = true
 	}
-	if len(seen) != 2000 {
-		t.Errorf("2000 addresses have %d stand-ins", len(seen))
-	}
+	expect.That(t, len(seen) == 2000, "2000 addresses have %d stand-ins", len(seen))
 }
 
 func TestRedactJSON(t *testing.T) {
@@ -163,17 +152,10 @@ func TestRedactJSON(t *testing.T) {
 		`"gpus":[{"address":"0000:3b:00.0","bytes":151397597184,"serial":"serial-1","uuid":"GPU-00000000-0000-0000-0000-000000000002"},` +
 		`{"driver_version":"10.1.2.3","note":"card serial-1 on worker","serial":"N/A","uuid":"N/A"}],` +
 		`"hostname":"host-1","variables":[{"name":"NVIDIA_API_KEY","value":"redacted"},{"name":"NCCL_IB_PKEY","value":"0"}]}`
-	got, err := redact.New().JSON([]byte(in))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	got := expect.Value(redact.New().JSON([]byte(in)))(t)
+	expect.NoDiff(t, want, string(got), "it")
 	again, err := redact.New().JSON(got)
-	if err != nil || string(again) != want {
-		t.Errorf("redacted twice: %s, %v", again, err)
-	}
+	expect.That(t, err == nil && string(again) == want, "redacted twice: %s, %v", again, err)
 	if _, err := redact.New().JSON([]byte("{")); err == nil {
 		t.Error("half a document is no error")
 	}
@@ -209,18 +191,13 @@ func TestRedactMemory(t *testing.T) {
 		_, _ = r.Ask(t.Context(), question, nil)
 	}
 	var b bytes.Buffer
-	if err := r.Write(&b, WriteOptions{Version: "1"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Write(&b, WriteOptions{Version: "1"}))
 	for _, word := range []string{"trainer", "alice", "bob", "Boss", "secret", "lab.example", "a0:36", "a0369f", "1122334455"} {
 		if i := strings.Index(strings.ToLower(b.String()), strings.ToLower(word)); i >= 0 {
 			t.Errorf("%q is in the snapshot: %.80q", word, b.String()[i:])
 		}
 	}
-	m, err := Parse("x", b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := expect.Value(Parse("x", b.Bytes()))(t)
 	read := func(name string) string {
 		b, err := m.ReadFile(name, MaxFile)
 		if err != nil {
@@ -249,9 +226,7 @@ func TestRedactMemory(t *testing.T) {
 		{"config space", read("/sys/bus/pci/devices/0000:3b:00.0/config"), string(config)},
 		{"accounts", read("/etc/passwd"), "root:x:0:0::/root:/bin/sh\nuser2:x:1001:1001::/home/user2:/bin/sh\n"},
 	} {
-		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
-		}
+		expect.NoDiff(t, tt.want, tt.got, "%s", tt.what)
 	}
 	if names, err := m.ReadDir("/sys/class/net"); err != nil || len(names) != 1 || names[0] != "enx020000000001" {
 		t.Errorf("list of interfaces: got %q, %v", names, err)
@@ -272,9 +247,7 @@ func TestRedactKernelPaths(t *testing.T) {
 		src.Answer(AskUname, Uname{Node: host})
 		out := recordingRedactor{redact.New()}.memory(src)
 		for name := range src.nodes {
-			if out.nodes[name] == nil {
-				t.Errorf("on the host %s there is no %s", host, name)
-			}
+			expect.That(t, out.nodes[name] != nil, "on the host %s there is no %s", host, name)
 		}
 		for question := range src.answers {
 			if _, ok := out.answers[question]; !ok {
@@ -307,17 +280,12 @@ func FuzzRedact(f *testing.F) {
 		if other := redacted(text); other != once {
 			t.Errorf("not the same twice: %q and %q", once, other)
 		}
-		if strings.Count(once, "\n") != strings.Count(text, "\n") {
-			t.Errorf("%q has other lines than %q", once, text)
-		}
+		expect.That(t, strings.Count(once, "\n") == strings.Count(text, "\n"), "%q has other lines than %q", once, text)
 		secrets := redact.NewSecrets().Text(text)
 		if again := redact.NewSecrets().Text(secrets); again != secrets {
 			t.Errorf("secrets redacted twice: %q becomes %q, and then %q", text, secrets, again)
 		}
-		raw, err := json.Marshal(map[string]any{"serial": text, "x": []string{text, text}, "command": []string{text, "--password", text}, text: "hostname"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(json.Marshal(map[string]any{"serial": text, "x": []string{text, text}, "command": []string{text, "--password", text}, text: "hostname"}))(t)
 		if out, err := redact.New().JSON(raw); err != nil || !json.Valid(out) {
 			t.Errorf("%s becomes %s, %v", raw, out, err)
 		}
@@ -332,21 +300,13 @@ func TestRedactAMD(t *testing.T) {
 	const want = "simd_count 1216\nhive_id 144115188075855873\nunique_id 0\nlocation_id 3072\n"
 	const node = "/sys/class/kfd/kfd/topology/nodes/2/properties"
 	got := string(r.File(node, []byte(in)))
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if again := string(redact.New().File(node, []byte(got))); again != got {
-		t.Errorf("redacted twice: %q becomes %q", got, again)
-	}
+	expect.Equal(t, want, got, "it")
+	expect.Equal(t, got, string(redact.New().File(node, []byte(got))), "redacted twice: %q becomes", got)
 	for _, tt := range []struct{ id, want string }{
 		{"9876543210987654321\n", "144115188075855873\n"}, {"5\n", "144115188075855874\n"}, {"0\n", "0\n"}, {"no number\n", "0\n"},
 	} {
-		if got := string(r.File("/sys/devices/pci0000:00/0000:00:01.0/xgmi_hive_info/xgmi_hive_id", []byte(tt.id))); got != tt.want {
-			t.Errorf("hive %q: got %q, want %q", tt.id, got, tt.want)
-		}
+		expect.Equal(t, tt.want, string(r.File("/sys/devices/pci0000:00/0000:00:01.0/xgmi_hive_info/xgmi_hive_id", []byte(tt.id))), "hive %q", tt.id)
 	}
 	const link = "type 11\nnode_to 3\nweight 15\n"
-	if got := string(r.File("/sys/class/kfd/kfd/topology/nodes/2/io_links/1/properties", []byte(link))); got != link {
-		t.Errorf("a link: got %q", got)
-	}
+	expect.Equal(t, link, string(r.File("/sys/class/kfd/kfd/topology/nodes/2/io_links/1/properties", []byte(link))), "a link")
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // device is a PCI device of the machines below.
@@ -141,9 +142,7 @@ func snapshot(t *testing.T, src Source, opts WriteOptions) ([]byte, *Memory) {
 	r := NewRecorder(src)
 	visit(r)
 	var b bytes.Buffer
-	if err := r.Write(&b, opts); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Write(&b, opts))
 	visible(t, b.Bytes())
 	m, err := Parse("test.txtar", b.Bytes())
 	if err != nil {
@@ -173,9 +172,7 @@ func TestRoundTripRedacted(t *testing.T) {
 	if diff := cmp.Diff(string(first), string(again)); diff != "" {
 		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
 	}
-	if bytes.Contains(first, []byte("gpu-box-17")) {
-		t.Error("the host's name is in the snapshot")
-	}
+	expect.That(t, !bytes.Contains(first, []byte("gpu-box-17")), "the host's name is in the snapshot")
 }
 
 func TestRoundTripLive(t *testing.T) {
@@ -195,13 +192,8 @@ func TestRoundTripLive(t *testing.T) {
 	}
 	want := look(r)
 	var b bytes.Buffer
-	if err := r.Write(&b, WriteOptions{KeepNames: true}); err != nil {
-		t.Fatal(err)
-	}
-	replay, err := Parse("live", b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Write(&b, WriteOptions{KeepNames: true}))
+	replay := expect.Value(Parse("live", b.Bytes()))(t)
 	if diff := cmp.Diff(want, look(replay)); diff != "" {
 		t.Errorf("a replay gives other content or other words of failure (-live +replay):\n%s", diff)
 	}
@@ -219,13 +211,8 @@ func TestNotRecorded(t *testing.T) {
 	_, _ = r.ReadFile("/sys/long", 4)
 	_, _ = r.ReadDir("/sys/a")
 	var b bytes.Buffer
-	if err := r.Write(&b, WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	m, err := Parse("x", b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Write(&b, WriteOptions{}))
+	m := expect.Value(Parse("x", b.Bytes()))(t)
 	_, statErr := m.Stat("/sys/a/read")
 	_, linkErr := m.ReadLink("/sys/a/read")
 	_, listErr := m.ReadDir("/sys")
@@ -271,19 +258,12 @@ func TestRecordTooMuch(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := r.Write(&b, WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	m, err := Parse("x", b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Write(&b, WriteOptions{}))
+	m := expect.Value(Parse("x", b.Bytes()))(t)
 	if err := readErr(m, "/lib/1", 20<<20); err != nil {
 		t.Errorf("a file within the bound: %v", err)
 	}
-	if err := readErr(m, "/lib/2", 20<<20); !errors.Is(err, ErrNotRecorded) {
-		t.Errorf("a file beyond the bound: got %v, want ErrNotRecorded", err)
-	}
+	expect.ErrorIs(t, ErrNotRecorded, readErr(m, "/lib/2", 20<<20), "a file beyond the bound")
 }
 
 // TestByHand reads a snapshot as a person would write it: what it does not
@@ -313,10 +293,7 @@ dev/nvidiactl
 library not found
 -- etc/last --
 no end`
-	m, err := Parse("hand", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := expect.Value(Parse("hand", []byte(text)))(t)
 	read := func(name string) string {
 		b, err := m.ReadFile(name, 1000)
 		if err != nil {
@@ -348,9 +325,7 @@ no end`
 		{"text answer", ask(AskKernelLog), `"1.0 NVRM: x\n"<nil>`},
 		{"failed answer", ask(AskNVML), "library not found"},
 	} {
-		if tt.got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.what, tt.got, tt.want)
-		}
+		expect.Equal(t, tt.want, tt.got, "%s", tt.what)
 	}
 }
 
@@ -386,9 +361,7 @@ func TestParseErrors(t *testing.T) {
 		{head + "-- \"a --\n", `x.txtar:2: unterminated quoted name: "\"a"`},
 	} {
 		_, err := Parse("x.txtar", []byte(tt.text))
-		if err == nil || err.Error() != tt.want {
-			t.Errorf("%q:\n got %v\nwant %s", tt.text, err, tt.want)
-		}
+		expect.That(t, err != nil && err.Error() == tt.want, "%q:\n got %v\nwant %s", tt.text, err, tt.want)
 	}
 	if _, err := Parse("x", []byte("gpudoctor.snapshot/v7")); !errors.Is(err, ErrNewer) {
 		t.Errorf("got %v, want ErrNewer", err)
@@ -419,9 +392,7 @@ func TestLinkLoop(t *testing.T) {
 	m.AddLink("/b", "/a")
 	m.AddLink("/root", "/")
 	m.AddFile("/f", []byte("1"))
-	if err := readErr(m, "/a", 1); !errors.Is(err, ErrTooManyLinks) {
-		t.Errorf("got %v, want %v", err, ErrTooManyLinks)
-	}
+	expect.ErrorIs(t, ErrTooManyLinks, readErr(m, "/a", 1), "it")
 	if b, err := m.ReadFile("/root/root/f", 9); err != nil || string(b) != "1" {
 		t.Errorf("through a link to the root: got %q, %v", b, err)
 	}
@@ -469,9 +440,7 @@ func TestEveryCut(t *testing.T) {
 	r := NewRecorder(oddMachine())
 	visit(r)
 	var b bytes.Buffer
-	if err := r.Write(&b, WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Write(&b, WriteOptions{}))
 	whole, tried := b.Bytes(), 0
 	for end := range lineEnds(whole) {
 		for i, trailer := range trailers {
@@ -508,10 +477,7 @@ func TestEveryCutOfHosts(t *testing.T) {
 		t.Fatal(hosts, err)
 	}
 	for _, name := range hosts {
-		whole, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := expect.Value(os.ReadFile(name))(t)
 		lines, cuts := bytes.Count(whole, []byte("\n")), 40
 		if testing.Short() {
 			cuts = 10
@@ -528,9 +494,7 @@ func TestEveryCutOfHosts(t *testing.T) {
 		}
 		for _, trailer := range trailers {
 			err := checkParsed(t, name, slices.Concat(whole, []byte(trailer)))
-			if blank(trailer) != (err == nil) {
-				t.Errorf("%s, then %q: %v", name, trailer, err)
-			}
+			expect.That(t, blank(trailer) == (err == nil), "%s, then %q: %v", name, trailer, err)
 		}
 	}
 }
@@ -539,9 +503,7 @@ func FuzzParse(f *testing.F) {
 	r := NewRecorder(oddMachine())
 	visit(r)
 	var b bytes.Buffer
-	if err := r.Write(&b, WriteOptions{}); err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, r.Write(&b, WriteOptions{}))
 	recording := bytes.ReplaceAll(b.Bytes(), []byte("0123456789abcde\n"), nil) // Of /large; small seeds are tried more often.
 	for _, trailer := range trailers {
 		f.Add(slices.Concat(recording, []byte(trailer)))
@@ -586,9 +548,7 @@ func FuzzParse(f *testing.F) {
 		r := NewRecorder(m)
 		want := look(r)
 		var b bytes.Buffer
-		if err := r.Write(&b, WriteOptions{KeepNames: true}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, r.Write(&b, WriteOptions{KeepNames: true}))
 		visible(t, b.Bytes())
 		again, err := Parse("again", b.Bytes())
 		if err != nil {
@@ -612,20 +572,12 @@ func TestCutShort(t *testing.T) {
 	m.Answer(AskEnviron, []string{"NCCL_DEBUG=INFO"})
 	r := NewRecorder(m)
 	for _, name := range []string{"/sys/class/a", "/sys/class/b"} {
-		if _, err := r.ReadFile(name, 100); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(r.ReadFile(name, 100))(t)
 	}
-	if _, err := r.Ask(t.Context(), AskEnviron, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(r.Ask(t.Context(), AskEnviron, nil))(t)
 	var whole bytes.Buffer
-	if err := r.Write(&whole, WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Parse("whole", whole.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Write(&whole, WriteOptions{}))
+	expect.Value(Parse("whole", whole.Bytes()))(t)
 	for end := bytes.Index(whole.Bytes(), []byte("\n-- sys")) + 1; end < whole.Len()-len("-- !end --\n"); end++ {
 		if _, err := Parse("cut", whole.Bytes()[:end]); err == nil {
 			t.Fatalf("cut after %d of %d bytes it is taken for whole:\n%s", end, whole.Len(), whole.Bytes()[:end])

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/mountinfo"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestParse(t *testing.T) {
@@ -37,14 +38,10 @@ func TestParse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := mountinfo.Parse([]byte(c.text))
 			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Fatalf("error %v, want %q", err, c.err)
-				}
+				expect.Must(t, err != nil && strings.Contains(err.Error(), c.err), "error %v, want %q", err, c.err)
 				return
 			}
-			if err != nil || !reflect.DeepEqual(got, c.want) {
-				t.Errorf("got %v (%v), want %v", got, err, c.want)
-			}
+			expect.That(t, err == nil && reflect.DeepEqual(got, c.want), "got %v (%v), want %v", got, err, c.want)
 		})
 	}
 }

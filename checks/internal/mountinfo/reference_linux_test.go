@@ -8,17 +8,13 @@ import (
 	reference "github.com/moby/sys/mountinfo"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/mountinfo"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestOwnMounts compares what both make of the mounts of this process.
 func TestOwnMounts(t *testing.T) {
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if compare(t, b) == 0 {
-		t.Error("no mount was compared")
-	}
+	b := expect.Value(os.ReadFile("/proc/self/mountinfo"))(t)
+	expect.That(t, compare(t, b) != 0, "no mount was compared")
 }
 
 // FuzzParse checks that whatever the parser of github.com/moby/sys reads is read the same.
@@ -43,9 +39,7 @@ func compare(t *testing.T, b []byte) int {
 	if err != nil {
 		return 0 // It refuses lines of 64 KiB, too.
 	}
-	if gotErr != nil || len(got) != len(want) {
-		t.Fatalf("%d mounts (%v), want %d", len(got), gotErr, len(want))
-	}
+	expect.Must(t, gotErr == nil && len(got) == len(want), "%d mounts (%v), want %d", len(got), gotErr, len(want))
 	for i, w := range want {
 		if g := *got[i]; g != (mountinfo.Info{
 			Major: w.Major, Minor: w.Minor, Root: w.Root, Mountpoint: w.Mountpoint,

@@ -1,6 +1,10 @@
 package nccl
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
 
 // TestVersion checks how versions are written (NCCL_VERSION of nccl.h) and which are supported.
 func TestVersion(t *testing.T) {
@@ -31,8 +35,6 @@ func TestVersion(t *testing.T) {
 // TestResultNames checks that every number has a name, and that those of the header are theirs.
 func TestResultNames(t *testing.T) {
 	for r, want := range map[Result]string{0: "ncclSuccess", 2: "ncclSystemError", 5: "ncclInvalidUsage", 6: "ncclRemoteError", InProgress: "ncclInProgress", 8: "ncclResult_t 8", -1: "ncclResult_t -1"} {
-		if got := r.String(); got != want {
-			t.Errorf("%d: %s, want %s", int32(r), got, want)
-		}
+		expect.Equal(t, want, r.String(), "%d", int32(r))
 	}
 }

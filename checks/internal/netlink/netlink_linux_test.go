@@ -10,32 +10,23 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The addresses of this machine are those that the standard library finds.
 func TestAddresses(t *testing.T) {
-	got, err := addresses()
-	if err != nil {
-		t.Fatal(err)
-	}
-	interfaces, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(addresses())(t)
+	interfaces := expect.Value(net.Interfaces())(t)
 	for _, i := range interfaces {
-		addresses, err := i.Addrs()
-		if err != nil {
-			t.Fatal(err)
-		}
+		addresses := expect.Value(i.Addrs())(t)
 		var want []string
 		for _, a := range addresses {
 			want = append(want, a.String())
 		}
 		slices.Sort(want)
 		slices.Sort(got[i.Name])
-		if !slices.Equal(want, got[i.Name]) {
-			t.Errorf("%s: got %q, want %q", i.Name, got[i.Name], want)
-		}
+		expect.That(t, slices.Equal(want, got[i.Name]), "%s: got %q, want %q", i.Name, got[i.Name], want)
 	}
 }
 

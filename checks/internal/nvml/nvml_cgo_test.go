@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -35,11 +36,7 @@ func simulate(t *testing.T, fault string, flags ...string) {
 // answer asks, with little patience.
 func answer(t *testing.T) *Answer {
 	t.Helper()
-	a, err := ask(t.Context(), 3*time.Second, 20*time.Second, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return expect.Value(ask(t.Context(), 3*time.Second, 20*time.Second, Options{}))(t)
 }
 
 // h200 is what a healthy GPU of the simulated machine answers.
@@ -104,6 +101,11 @@ func healthy() *Answer {
 // TestAsk runs the door against the simulated library through every fault
 // that lets it answer to the end.
 func TestAsk(t *testing.T) {
+	fails := func(name string) func(*Answer) {
+		return func(a *Answer) {
+			*a = Answer{Outcome: Failed, ErrorName: name, Stage: "nvmlInit_v2", Driver: Driver{NVMLVersion: "13.580.159.04"}}
+		}
+	}
 	for _, tt := range []struct {
 		fault string
 		// change makes of the healthy answer the one that is wanted.
@@ -111,18 +113,9 @@ func TestAsk(t *testing.T) {
 	}{
 		{"", func(*Answer) {}},
 		{"hang-shutdown", func(*Answer) {}},
-		{"driver-mismatch", func(a *Answer) {
-			*a = Answer{
-				Outcome: Failed, ErrorName: "LIB_RM_VERSION_MISMATCH", Stage: "nvmlInit_v2",
-				Driver: Driver{NVMLVersion: "13.580.159.04"},
-			}
-		}},
-		{"driver-not-loaded", func(a *Answer) {
-			*a = Answer{Outcome: Failed, ErrorName: "DRIVER_NOT_LOADED", Stage: "nvmlInit_v2", Driver: Driver{NVMLVersion: "13.580.159.04"}}
-		}},
-		{"no-permission", func(a *Answer) {
-			*a = Answer{Outcome: Failed, ErrorName: "NO_PERMISSION", Stage: "nvmlInit_v2", Driver: Driver{NVMLVersion: "13.580.159.04"}}
-		}},
+		{"driver-mismatch", fails("LIB_RM_VERSION_MISMATCH")},
+		{"driver-not-loaded", fails("DRIVER_NOT_LOADED")},
+		{"no-permission", fails("NO_PERMISSION")},
 		{"no-permission-ecc", func(a *Answer) {
 			e := a.Devices[1].ECC
 			e.VolatileCorrected, e.VolatileUncorrected, e.AggregateCorrected, e.AggregateUncorrected = nil, nil, nil, nil
@@ -165,37 +158,25 @@ func TestAsk(t *testing.T) {
 		{"fabric-unhealthy", func(a *Answer) {
 			a.Devices[1].Fabric.Unhealthy = []string{"degraded-bandwidth", "incorrect-configuration"}
 		}},
-		{"remap-pending", func(a *Answer) {
-			a.Devices[1].RemappedRows = &facts.RemappedRows{Uncorrected: 1, Pending: true}
-		}},
+		{"remap-pending", func(a *Answer) { a.Devices[1].RemappedRows = &facts.RemappedRows{Uncorrected: 1, Pending: true} }},
 		{"ecc-uncorrected", func(a *Answer) {
 			a.Devices[1].ECC.VolatileUncorrected, a.Devices[1].ECC.AggregateUncorrected = new(int64(7)), new(int64(7))
 		}},
-		{"memory-unrepairable", func(a *Answer) {
-			a.Devices[1].ECC.UnrepairableMemory = new(true)
-		}},
-		{"repair-pending", func(a *Answer) {
-			a.Devices[1].ECC.ChannelRepairIsPending = new(true)
-		}},
-		{"mig-on", func(a *Answer) {
-			a.Devices[1].MIG, a.Devices[1].MIGPending = new(true), new(true)
-		}},
+		{"memory-unrepairable", func(a *Answer) { a.Devices[1].ECC.UnrepairableMemory = new(true) }},
+		{"repair-pending", func(a *Answer) { a.Devices[1].ECC.ChannelRepairIsPending = new(true) }},
+		{"mig-on", func(a *Answer) { a.Devices[1].MIG, a.Devices[1].MIGPending = new(true), new(true) }},
 		{"busy", func(a *Answer) { // The second process is the child itself.
 			a.Devices[1].MemoryUsedBytes = new(int64(4 << 30))
 			a.Devices[1].Processes = []Process{{PID: 4242, UsedBytes: new(int64(4 << 30))}}
 			a.Devices[1].Own = 1
 		}},
-		{"p2p-blocked", func(a *Answer) {
-			a.P2P[0].Read = "chipset-not-supported"
-		}},
+		{"p2p-blocked", func(a *Answer) { a.P2P[0].Read = "chipset-not-supported" }},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			simulate(t, tt.fault)
 			want := healthy()
 			tt.change(want)
-			if diff := cmp.Diff(want, answer(t)); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, answer(t), "answer")
 		})
 	}
 }
@@ -225,9 +206,7 @@ func TestAskStopped(t *testing.T) {
 			if tt.devices == 0 {
 				want.Devices = nil
 			}
-			if diff := cmp.Diff(&want, answer(t)); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, &want, answer(t), "answer")
 		})
 	}
 }
@@ -248,9 +227,7 @@ func TestOldDriver(t *testing.T) {
 			d.NVLinks[j].RemoteType = ""
 		}
 	}
-	if diff := cmp.Diff(want, answer(t)); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, answer(t), "answer")
 }
 
 // TestNVML12 asks a library that lacks only the functions that are looked up by
@@ -261,9 +238,7 @@ func TestNVML12(t *testing.T) {
 	for i := range want.Devices {
 		want.Devices[i].ECC.UnrepairableMemory, want.Devices[i].ECC.ChannelRepairIsPending = nil, nil
 	}
-	if diff := cmp.Diff(want, answer(t)); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, answer(t), "answer")
 }
 
 func TestManyGPUs(t *testing.T) {
@@ -283,12 +258,8 @@ func TestManyGPUs(t *testing.T) {
 		"0001:3b:00.0", "10000:0a:01.0", "0000:08:00.0", "0000:09:00.0",
 		"0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0", "0000:0d:00.0",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
-	if len(a.P2P) != 28 {
-		t.Errorf("%d pairs, want 28", len(a.P2P))
-	}
+	expect.NoDiff(t, want, got, "addresses")
+	expect.That(t, len(a.P2P) == 28, "%d pairs, want 28", len(a.P2P))
 }
 
 func TestNoLibrary(t *testing.T) {
@@ -298,15 +269,11 @@ func TestNoLibrary(t *testing.T) {
 		if a.Outcome == OK {
 			t.Skip("this machine has the real library")
 		}
-		if a.Outcome != NotFound {
-			t.Errorf("outcome %q (%s), want %q", a.Outcome, a.Reason, NotFound)
-		}
+		expect.That(t, a.Outcome == NotFound, "outcome %q (%s), want %q", a.Outcome, a.Reason, NotFound)
 	})
 	t.Run("empty file", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := os.WriteFile(dir+"/"+library, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(dir+"/"+library, nil, 0o600))
 		t.Setenv("LD_LIBRARY_PATH", dir)
 		a := answer(t)
 		if a.Outcome != Failed || a.ErrorName != "LIBRARY_NOT_LOADED" || !strings.Contains(a.Reason, "file too short") {
@@ -327,18 +294,12 @@ func TestAskCanceled(t *testing.T) {
 // TestNothingIsSet checks that the door calls no function that changes a
 // state: those of NVML are named for it.
 func TestNothingIsSet(t *testing.T) {
-	names, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := expect.Value(os.ReadDir("."))(t)
 	for _, name := range names {
 		if strings.HasSuffix(name.Name(), "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(name.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Value(os.ReadFile(name.Name()))(t)
 		for word := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r != '.' && (r < 'A' || r > 'z') }) {
 			_, method, _ := strings.Cut(word, ".")
 			if slices.ContainsFunc([]string{"Set", "Reset", "Clear", "Freeze", "Remove", "Create", "Destroy"}, func(verb string) bool {
@@ -356,10 +317,7 @@ func TestMet(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
 	t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", "hang-p2p")
 	var met []Device
-	a, err := ask(t.Context(), 2*time.Second, 20*time.Second, Options{Met: func(devices []Device) { met = devices }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(ask(t.Context(), 2*time.Second, 20*time.Second, Options{Met: func(devices []Device) { met = devices }}))(t)
 	if a.Outcome != Hang || len(met) != 2 || met[0].Address == "" || met[0].Processes == nil {
 		t.Errorf("outcome %s, met %+v", a.Outcome, met)
 	}
@@ -375,10 +333,7 @@ func TestStay(t *testing.T) {
 			simulate(t, fault)
 			var first *Answer
 			for _, stay := range []<-chan struct{}{nil, told, never} {
-				a, err := ask(t.Context(), 2*time.Second, 20*time.Second, Options{Stay: stay})
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := expect.Value(ask(t.Context(), 2*time.Second, 20*time.Second, Options{Stay: stay}))(t)
 				if first == nil {
 					first = a
 				}
@@ -386,9 +341,7 @@ func TestStay(t *testing.T) {
 					t.Errorf("another answer (-at once +later):\n%s", diff)
 				}
 			}
-			if (fault == "") != (first.Outcome == OK) {
-				t.Errorf("outcome %q with the fault %q", first.Outcome, fault)
-			}
+			expect.That(t, (fault == "") == (first.Outcome == OK), "outcome %q with the fault %q", first.Outcome, fault)
 		})
 	}
 }

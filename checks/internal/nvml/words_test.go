@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestAddress(t *testing.T) {
@@ -31,9 +30,7 @@ func TestAddress(t *testing.T) {
 		"garbage":          "",
 		"0000:-1:00.0":     "",
 	} {
-		if got := address(in); got != want {
-			t.Errorf("address(%q) = %q, want %q", in, got, want)
-		}
+		expect.Equal(t, want, address(in), "address(%q)", in)
 	}
 }
 
@@ -49,9 +46,7 @@ func TestUnhealthy(t *testing.T) {
 		{5 << 8, []string{"incorrect-configuration"}},
 		{0xffffffff, []string{"incorrect-configuration"}}, // 3 means nothing.
 	} {
-		if diff := cmp.Diff(tt.want, unhealthy(tt.mask)); diff != "" {
-			t.Errorf("unhealthy(%#x) (-want +got):\n%s", tt.mask, diff)
-		}
+		expect.NoDiff(t, tt.want, unhealthy(tt.mask), "unhealthy(%#x)", tt.mask)
 	}
 }
 
@@ -98,9 +93,7 @@ func TestWords(t *testing.T) {
 		{clusterUUID([16]byte{}), ""},
 		{clusterUUID([16]byte{0xde, 0xad, 15: 1}), "dead0000-0000-0000-0000-000000000001"},
 	} {
-		if tt.got != tt.want {
-			t.Errorf("%q, want %q", tt.got, tt.want)
-		}
+		expect.Equal(t, tt.want, tt.got, "it")
 	}
 	if got := bytesOf(math.MaxUint64); got != nil {
 		t.Errorf("bytesOf of the value that is not available = %d, want nil", *got)
@@ -141,9 +134,7 @@ func TestConclude(t *testing.T) {
 		var a assembly
 		a.take([]byte(`{"stage":"nvmlInit_v2"}`))
 		a.take([]byte(`noise`))
-		if diff := cmp.Diff(&tt.want, a.conclude(tt.result)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, &tt.want, a.conclude(tt.result), "%s", tt.name)
 	}
 }
 
@@ -158,12 +149,8 @@ func FuzzAddress(f *testing.F) {
 		if got == "" {
 			return
 		}
-		if !kernelForm.MatchString(got) {
-			t.Errorf("address(%q) = %q, which is no address", s, got)
-		}
-		if again := address(got); again != got {
-			t.Errorf("address(%q) = %q, want it unchanged", got, again)
-		}
+		expect.That(t, kernelForm.MatchString(got), "address(%q) = %q, which is no address", s, got)
+		expect.Equal(t, got, address(got), "address(%q)", got)
 	})
 }
 
@@ -177,9 +164,7 @@ func TestKept(t *testing.T) {
 	if d, p := len(a.answer.Devices), len(a.answer.P2P); d == 0 || d > maxDevices || p > maxDevices*maxDevices {
 		t.Errorf("%d devices and %d pairs are kept", d, p)
 	}
-	if len(a.answer.Driver.Version) > 0 {
-		t.Error("a piece that is too large is kept")
-	}
+	expect.That(t, len(a.answer.Driver.Version) == 0, "a piece that is too large is kept")
 }
 
 func FuzzPieces(f *testing.F) {
@@ -188,8 +173,6 @@ func FuzzPieces(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var a assembly
 		a.take(b)
-		if got := a.conclude(child.Result{Finished: true}); got.Outcome == "" {
-			t.Errorf("no outcome after %q", b)
-		}
+		expect.That(t, a.conclude(child.Result{Finished: true}).Outcome != "", "no outcome after %q", b)
 	})
 }

@@ -3,6 +3,8 @@ package redact
 import (
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestNotSecret checks that only secrets are taken for secrets: settings
@@ -25,9 +27,7 @@ func TestNotSecret(t *testing.T) {
 		"-----BEGIN CERTIFICATE-----", "ssh-keygen", "hostkey", "primary key (id)", "keyboard: us", "monkey=patched", "turkey: 5",
 		"sig=4 signal=SIGTERM", "signature: ok", "libcuda.so.1: version `libcuda.so.1' not found", "loginuid=1000", "loginctl enable-linger",
 	} {
-		if got := secrets(privateKeys(text)); got != text {
-			t.Errorf("%q becomes %q", text, got)
-		}
+		expect.Equal(t, text, secrets(privateKeys(text)), "%q becomes", text)
 	}
 	for _, v := range []struct{ name, value string }{
 		{"NCCL_IB_PKEY", "0x8001"},
@@ -44,9 +44,7 @@ func TestNotSecret(t *testing.T) {
 		{"NVIDIA_API_KEY", Withheld},
 		{"HF_TOKEN", ""},
 	} {
-		if SecretVariable(v.name, v.value) {
-			t.Errorf("%s=%s is taken for a secret", v.name, v.value)
-		}
+		expect.That(t, !SecretVariable(v.name, v.value), "%s=%s is taken for a secret", v.name, v.value)
 	}
 }
 
@@ -61,15 +59,11 @@ func TestPrivateKeys(t *testing.T) {
 		} {
 			for _, r := range []*Redactor{New(), NewSecrets()} {
 				got := r.Text(text)
-				if strings.Contains(got, "MIIE") || strings.Contains(got, "abc+") {
-					t.Errorf("%s: %q", kind, got)
-				}
+				expect.That(t, !strings.Contains(got, "MIIE") && !strings.Contains(got, "abc+"), "%s: %q", kind, got)
 				if strings.Contains(text, "before") && (!strings.HasPrefix(got, "before\n") || !strings.HasSuffix(got, "after the key\n")) {
 					t.Errorf("what stands around it is gone: %q", got)
 				}
-				if again := New().Text(got); again != got {
-					t.Errorf("redacted twice: %q becomes %q", got, again)
-				}
+				expect.Equal(t, got, New().Text(got), "redacted twice: %q becomes", got)
 			}
 		}
 	}

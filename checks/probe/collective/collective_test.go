@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -40,19 +39,14 @@ func (s simulated) run(t *testing.T) *probe.Collectives {
 	if strings.Contains(s.faults+s.cuda, "hang") || strings.Contains(s.faults, "stall") {
 		patience = 2 * time.Second
 	}
-	r, err := Run(t.Context(), Options{
+	r := expect.Value(Run(t.Context(), Options{
 		Mode: s.mode, Arms: s.arms, Patience: patience, Start: 2 * patience, Join: patience, Whole: time.Minute, FilesLimit: s.files,
 		Candidates: []probe.Candidate{{Path: library + "/libnccl.so.2", FoundBy: "option"}},
 		Env: slices.Concat([]string{
 			"LD_LIBRARY_PATH=" + driver, "NCCL_NVLS_ENABLE=0", fmt.Sprintf("GPUDOCTOR_SIM_GPUS=%d", s.gpus), "GPUDOCTOR_SIM_NCCL_FAULT=" + s.faults, "GPUDOCTOR_SIM_CUDA_FAULT=" + s.cuda,
 		}, s.env),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Remains {
-		t.Error("a process was left behind")
-	}
+	}))(t)
+	expect.That(t, !r.Remains, "a process was left behind")
 	return r
 }
 
@@ -118,9 +112,7 @@ func TestArms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := simulated{mode: probe.Full, gpus: 2, faults: c.faults}.run(t)
-			if diff := cmp.Diff(c.want, summary(r)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, c.want, summary(r), "it")
 			if r.Outcome != r.Arms[0].Outcome || r.Reason != r.Arms[0].Reason {
 				t.Errorf("outcome %s: %s, but that of the first arm is %s: %s", r.Outcome, r.Reason, r.Arms[0].Outcome, r.Arms[0].Reason)
 			}
@@ -153,14 +145,11 @@ func TestRCCL(t *testing.T) {
 	t.Parallel()
 	driver, library := drivers.Build(t, "hip"), drivers.Build(t, "rccl")
 	for faults, want := range map[string]string{"": "as-configured: ok (ok ok)", "wrong-any@0": "as-configured: corrupt (corrupt ok)"} {
-		r, err := Run(t.Context(), Options{
+		r := expect.Value(Run(t.Context(), Options{
 			Mode: probe.Quick, API: "hip", Arms: []string{probe.ArmConfigured}, Patience: 20 * time.Second, Start: 20 * time.Second, Join: 20 * time.Second,
 			Candidates: []probe.Candidate{{Path: library + "/librccl.so.1", FoundBy: "ld_cache"}},
 			Env:        []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=2", "GPUDOCTOR_SIM_NCCL_FAULT=" + faults},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if got := summary(r); len(got) != 1 || got[0] != want || r.Library != "rccl" {
 			t.Errorf("%q: %s: %q, want %q; %s", faults, r.Library, got, want, r.Reason)
 		}
@@ -182,15 +171,12 @@ func TestBusy(t *testing.T) {
 		{map[string]probe.User{"0000:06:00.0": user, "0000:07:00.0": user}, 1, probe.OK},
 		{map[string]probe.User{"0000:06:00.0": user, "0000:07:00.0": user, "0000:08:00.0": user}, 0, probe.Unknown},
 	} {
-		r, err := Run(t.Context(), Options{
+		r := expect.Value(Run(t.Context(), Options{
 			Mode: probe.Quick, Patience: 20 * time.Second, Start: 20 * time.Second, Join: 20 * time.Second,
 			Candidates: []probe.Candidate{{Path: library + "/libnccl.so.2", FoundBy: "ld_cache"}},
 			Busy:       func(context.Context) map[string]probe.User { return tt.busy },
 			Env:        []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=3"},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if len(r.GPUs) != tt.gpus || r.Outcome != tt.want || len(r.Left) != len(tt.busy) || tt.gpus == 0 && r.Cause != probe.CauseBusy {
 			t.Errorf("%d busy: %d GPUs, %s (%s), %+v", len(tt.busy), len(r.GPUs), r.Outcome, r.Cause, r.Left)
 		}

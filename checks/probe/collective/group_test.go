@@ -12,6 +12,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // fake is a group whose processes are played: each rank answers as a healthy one does, and change
@@ -131,15 +132,11 @@ func TestArmsKeepOff(t *testing.T) {
 	for _, a := range arms {
 		for name, value := range a.set {
 			off := map[string]string{"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_CUMEM_ENABLE": "0", "NCCL_NVLS_ENABLE": "0"}[name]
-			if value != off {
-				t.Errorf("arm %s sets %s=%s", a.name, name, value)
-			}
+			expect.That(t, value == off, "arm %s sets %s=%s", a.name, name, value)
 		}
 	}
 	for name, value := range map[string]string{"NCCL_NVLS_ENABLE": "1", "NCCL_CUMEM_ENABLE": "1"} {
-		if !slices.Contains(leftovers(map[string]string{name: value}, false), name) {
-			t.Errorf("cleaning leaves %s=%s", name, value)
-		}
+		expect.That(t, slices.Contains(leftovers(map[string]string{name: value}, false), name), "cleaning leaves %s=%s", name, value)
 	}
 }
 
@@ -230,9 +227,7 @@ func TestNVLSStaysOff(t *testing.T) {
 			}
 		}
 	}
-	if algorithmsTried == 0 {
-		t.Error("no run is without NCCL_ALGO")
-	}
+	expect.That(t, algorithmsTried != 0, "no run is without NCCL_ALGO")
 }
 
 // inForce are the variables that the library finds in an arm: those of the environment, and those of its files that

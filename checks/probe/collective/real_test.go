@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // realNCCL is NCCL as a wheel of PyTorch, a package or the environment has it.
@@ -59,9 +60,7 @@ func TestRealNCCL(t *testing.T) {
 			for _, a := range r.Arms {
 				t.Logf("%s without %v: %s %s %s %.0f ms; transports %v, network %s, warnings %q", a.Name, a.Unset, a.Outcome, a.Stage, a.Reason, a.Milliseconds, a.Transports, a.Network, a.Warnings)
 			}
-			if r.Outcome != c.first || r.Remains {
-				t.Fatalf("outcome %s, want %s: %s", r.Outcome, c.first, r.Reason)
-			}
+			expect.Must(t, r.Outcome == c.first && !r.Remains, "outcome %s, want %s: %s", r.Outcome, c.first, r.Reason)
 			if c.first == probe.OK {
 				verifiedOverTCP(t, &r.Arms[0])
 				return
@@ -114,8 +113,6 @@ func verifiedOverTCP(t *testing.T, a *probe.Arm) {
 func malformed(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "topo.xml")
-	if err := os.WriteFile(file, []byte("<system version=\"1\"><cpu"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte("<system version=\"1\"><cpu"), 0o600))
 	return file
 }

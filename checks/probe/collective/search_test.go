@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestCulprits checks, for up to 16 variables and by enumeration of one or two that break, alone or
@@ -37,9 +38,7 @@ func TestCulprits(t *testing.T) {
 						}
 						return works(unset), true
 					})
-					if !found || !works(set) {
-						t.Fatalf("of %d, %s and %s (together %t): %q, %t", n, one, other, together, set, found)
-					}
+					expect.Must(t, found && works(set), "of %d, %s and %s (together %t): %q, %t", n, one, other, together, set, found)
 					for k := range set {
 						if works(slices.Delete(slices.Clone(set), k, k+1)) {
 							t.Errorf("of %d, %s and %s (together %t): %q is not minimal", n, one, other, together, set)
@@ -97,9 +96,7 @@ func TestSearch(t *testing.T) {
 			}
 			best := r.Arms[1].Unset
 			for _, a := range r.Arms[2:] {
-				if a.Name != probe.ArmWithout {
-					t.Errorf("arm %s", a.Name)
-				}
+				expect.Equal(t, probe.ArmWithout, a.Name, "arm")
 				if a.Outcome == probe.OK && len(a.Unset) < len(best) {
 					best = a.Unset
 				}

@@ -2,18 +2,16 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -48,19 +46,14 @@ func simulateAPI(t *testing.T, api string, mode probe.Mode, gpus, faults string,
 	if strings.Contains(faults, "hang") {
 		patience = 2 * time.Second
 	}
-	r, err := Run(t.Context(), Options{
+	r := expect.Value(Run(t.Context(), Options{
 		Mode: mode, Patience: patience, Start: 2 * patience, API: api,
 		Env: append([]string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_GPUS=" + gpus, "GPUDOCTOR_SIM_CUDA_FAULT=" + faults}, env...),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if r.API != api && r.Library != "" {
 		t.Errorf("API %q by %s, want %s", r.API, r.Library, api)
 	}
-	if r.Left {
-		t.Error("a process was left behind")
-	}
+	expect.That(t, !r.Left, "a process was left behind")
 	return r
 }
 
@@ -143,9 +136,7 @@ func quick(t *testing.T, api string) {
 			if r.Outcome != c.outcome || (c.stage != "" && r.Stage != c.stage) {
 				t.Errorf("outcome %s in stage %q (%s), want %s in %q", r.Outcome, r.Stage, r.Reason, c.outcome, c.stage)
 			}
-			if diff := cmp.Diff(c.want, outcomes(r)); diff != "" {
-				t.Errorf("transfers (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, c.want, outcomes(r), "transfers")
 			for _, x := range r.Transfers {
 				if x.Outcome == probe.OK && x.Verified == "" {
 					t.Errorf("%s %s -> %s is ok and was not verified", x.Test, x.Source, x.Destination)
@@ -218,9 +209,7 @@ func full(t *testing.T, api string) {
 			// The cuMem way stands between the others in the order of pairs.
 			slices.Sort(got)
 			slices.Sort(c.want)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("transfers (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, c.want, got, "transfers")
 			for _, x := range r.Transfers {
 				if (x.Test == probe.TestHostToDevice || x.Test == probe.TestDeviceToHost) && (x.Outcome != probe.OK || x.GBps == nil || x.Verified == "") {
 					t.Errorf("host copy: %+v", x)
@@ -267,14 +256,10 @@ func TestIntermittent(t *testing.T) {
 	for _, x := range r.Transfers {
 		if x.Outcome == probe.Corrupt {
 			bad++
-			if x.Repeats < 1 || x.Repeats > attempts {
-				t.Errorf("%d of %d attempts were wrong", x.Repeats, attempts)
-			}
+			expect.That(t, x.Repeats >= 1 && x.Repeats <= attempts, "%d of %d attempts were wrong", x.Repeats, attempts)
 		}
 	}
-	if bad == 0 {
-		t.Error("nothing was found wrong")
-	}
+	expect.That(t, bad != 0, "nothing was found wrong")
 }
 
 // TestOldDriver checks that a driver that lacks a newer function is probed
@@ -282,9 +267,7 @@ func TestIntermittent(t *testing.T) {
 func TestOldDriver(t *testing.T) {
 	t.Parallel()
 	r := simulate(t, probe.Quick, "2", "", "-DOLD_DRIVER")
-	if diff := cmp.Diff([]string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}, outcomes(r)); diff != "" {
-		t.Errorf("transfers (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}, outcomes(r), "transfers")
 	if r.Peers[0].PerformanceRank != nil {
 		t.Errorf("performance rank %d from a driver that does not tell it", *r.Peers[0].PerformanceRank)
 	}
@@ -305,16 +288,12 @@ func TestHIP(t *testing.T) {
 		if i := slices.IndexFunc(r.Transfers, func(x probe.Transfer) bool { return x.Test == probe.TestInterprocess }); i < 0 || r.Transfers[i].Outcome != probe.OK {
 			t.Errorf("transfers %v", outcomes(r))
 		}
-		if r.DriverVersion != "5.2.21153" {
-			t.Errorf("version %q", r.DriverVersion)
-		}
+		expect.Equal(t, "5.2.21153", r.DriverVersion, "version")
 	})
 	t.Run("no compiler", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, apiHIP, probe.Quick, "2", "zeros@0>1", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-compiler"})
-		if diff := cmp.Diff([]string{"copy: corrupt(zeros) ok", "host-staged: ok"}, outcomes(r)); diff != "" {
-			t.Errorf("transfers (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, []string{"copy: corrupt(zeros) ok", "host-staged: ok"}, outcomes(r), "transfers")
 		if want := "hiprtcCompileProgram: HIPRTC_ERROR_COMPILATION: gpudoctor.hip:1:1: error: simulated"; !strings.Contains(r.SMTests, want) {
 			t.Errorf("SM tests: %q, want %q", r.SMTests, want)
 		}
@@ -324,9 +303,7 @@ func TestHIP(t *testing.T) {
 		r := simulateAPI(t, apiHIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-fine-grained"})
 		for _, x := range r.Transfers {
 			needs := x.Test == probe.TestHandshake || x.Test == probe.TestAtomics
-			if needs != (x.Outcome == probe.Unknown) {
-				t.Errorf("%s: %s (%s)", x.Test, x.Outcome, x.Reason)
-			}
+			expect.That(t, needs == (x.Outcome == probe.Unknown), "%s: %s (%s)", x.Test, x.Outcome, x.Reason)
 		}
 	})
 	t.Run("no GPU", func(t *testing.T) {
@@ -339,12 +316,9 @@ func TestHIP(t *testing.T) {
 	// Where there are both libraries, that one counts which has GPUs.
 	t.Run("CUDA without a GPU beside HIP", func(t *testing.T) {
 		t.Parallel()
-		r, err := Run(t.Context(), Options{Mode: probe.Quick, Env: []string{
+		r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, Env: []string{
 			"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda") + ":" + drivers.Build(t, "hip"), "GPUDOCTOR_SIM_CUDA_FAULT=error-init=100",
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		// Both obey the same order, so that HIP has none either: CUDA is told.
 		if r.Outcome != probe.Error || r.API != apiCUDA || r.Stage != stageInit || r.ErrorCode != 100 {
 			t.Errorf("outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
@@ -352,10 +326,7 @@ func TestHIP(t *testing.T) {
 	})
 	t.Run("HIP alone", func(t *testing.T) {
 		t.Parallel()
-		r, err := Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip")}}))(t)
 		if r.Outcome != probe.OK || r.API != apiHIP || len(r.Transfers) != 6 || r.DriverVersion != "6.2.41133" {
 			t.Errorf("outcome %s of %q: %s", r.Outcome, r.API, r.Reason)
 		}
@@ -365,28 +336,20 @@ func TestHIP(t *testing.T) {
 // TestNoDriver checks that a machine without a driver gives an unknown.
 func TestNoDriver(t *testing.T) {
 	t.Parallel()
-	r, err := Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, "libcuda.so.1") {
-		t.Errorf("outcome %s: %s", r.Outcome, r.Reason)
-	}
+	r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + t.TempDir()}}))(t)
+	expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, "libcuda.so.1"), "outcome %s: %s", r.Outcome, r.Reason)
 }
 
 // TestBusy checks that a GPU in use is left alone, and that this is said.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	dir := drivers.Build(t, "cuda")
-	r, err := Run(t.Context(), Options{
+	r := expect.Value(Run(t.Context(), Options{
 		Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_GPUS=3"},
 		Busy: func(context.Context) map[string]probe.User {
 			return map[string]probe.User{"0000:07:00.0": {PID: 4711, Program: "python3"}}
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for _, x := range r.Transfers {
 		touched := x.Source == "0000:07:00.0" || x.Destination == "0000:07:00.0"
 		if want := map[bool]probe.Outcome{true: probe.Unknown, false: probe.OK}[touched]; x.Outcome != want {
@@ -416,9 +379,7 @@ func TestSlowWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Outcome != probe.OK {
-		t.Errorf("outcome %s in stage %q: %s", r.Outcome, r.Stage, r.Reason)
-	}
+	expect.That(t, r.Outcome == probe.OK, "outcome %s in stage %q: %s", r.Outcome, r.Stage, r.Reason)
 }
 
 // TestInterrupted checks that an interruption ends the probe at once.
@@ -428,7 +389,5 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err := Run(ctx, Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_CUDA_FAULT=hang-init"}})
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v", err)
-	}
+	expect.ErrorIs(t, context.DeadlineExceeded, err, "error")
 }

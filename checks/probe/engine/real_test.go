@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestHIPOnCUDA runs the whole probe over the door to HIP on real GPUs of NVIDIA's,
@@ -24,13 +25,10 @@ func TestHIPOnCUDA(t *testing.T) {
 	}
 	for _, mode := range []probe.Mode{probe.Quick, probe.Full} {
 		t.Run(string(mode), func(t *testing.T) {
-			r, err := Run(t.Context(), Options{
+			r := expect.Value(Run(t.Context(), Options{
 				Mode: mode, API: apiHIP, Patience: 20 * time.Second,
 				Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip-on-cuda"), "GPUDOCTOR_NVRTC=" + nvrtc(t)},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if r.Outcome != probe.OK || r.API != apiHIP || r.SMTests != "" {
 				t.Fatalf("outcome %s of %q in %q: %s; SM tests: %q", r.Outcome, r.API, r.Stage, r.Reason, r.SMTests)
 			}
@@ -41,9 +39,7 @@ func TestHIPOnCUDA(t *testing.T) {
 					rate = fmt.Sprintf(" at %.1f GB/s", *x.GBps)
 				}
 				t.Logf("%-18s %s -> %s %s: %s%s, compared by %q", x.Test, x.Source, x.Destination, x.Way, x.Outcome, rate, x.Verified)
-				if x.Outcome != probe.OK {
-					t.Errorf("%s %s -> %s: %s (%s)", x.Test, x.Source, x.Destination, x.Outcome, x.Reason)
-				}
+				expect.That(t, x.Outcome == probe.OK, "%s %s -> %s: %s (%s)", x.Test, x.Source, x.Destination, x.Outcome, x.Reason)
 				if (x.Test == probe.TestCopy || x.Test == probe.TestStore || x.Test == probe.TestLoad) && x.Verified != "gpu" {
 					t.Errorf("%s %s -> %s was compared by %q", x.Test, x.Source, x.Destination, x.Verified)
 				}
@@ -77,24 +73,16 @@ func nvrtc(t *testing.T) string {
 // TestRealHIP checks that a real runtime of AMD's, on a machine without a GPU of
 // theirs, gives an unknown with its reason, and nothing worse.
 func TestRealHIP(t *testing.T) {
-	found, err := filepath.Glob("/usr/lib/*/libamdhip64.so.5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := expect.Value(filepath.Glob("/usr/lib/*/libamdhip64.so.5"))(t)
 	if _, err := os.Stat("/dev/kfd"); err == nil {
 		t.Skip("there may be a GPU of AMD's here")
 	}
 	if len(found) == 0 && os.Getenv("GPUDOCTOR_WANT_HIP") == "" {
 		t.Skip("libamdhip64.so.5 is not installed here")
 	}
-	r, err := Run(t.Context(), Options{Mode: probe.Quick, API: apiHIP})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, API: apiHIP}))(t)
 	if r.Outcome != probe.Unknown || r.API != apiHIP || r.Stage != stageInitHIP || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {
 		t.Errorf("outcome %s of %q in %q, signal %q: %s", r.Outcome, r.API, r.Stage, r.Signal, r.Reason)
 	}
-	if !strings.HasSuffix(filepath.Dir(r.Library), filepath.Dir(found[0])) {
-		t.Errorf("loaded %q, want the one of %s", r.Library, found[0])
-	}
+	expect.That(t, strings.HasSuffix(filepath.Dir(r.Library), filepath.Dir(found[0])), "loaded %q, want the one of %s", r.Library, found[0])
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // healthyMessages are what the child says of two healthy GPUs.
@@ -62,11 +63,7 @@ func encoded(tb testing.TB, list []message) [][]byte {
 	tb.Helper()
 	var lines [][]byte
 	for _, m := range list {
-		raw, err := json.Marshal(m)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		lines = append(lines, raw)
+		lines = append(lines, expect.Value(json.Marshal(m))(tb))
 	}
 	return lines
 }
@@ -106,15 +103,11 @@ func TestSessionNoticesLoss(t *testing.T) {
 	t.Parallel()
 	lines := encoded(t, healthyMessages())
 	want := heard(lines, finished, silence{})
-	if !sound(want) {
-		t.Fatalf("the whole stream gives %+v", want)
-	}
+	expect.Must(t, sound(want), "the whole stream gives %+v", want)
 	n := 0
 	hold := func(what string, changed [][]byte, result child.Result) {
 		n++
-		if got := heard(changed, result, silence{}); sound(got) {
-			t.Errorf("%s: the report is sound", what)
-		}
+		expect.That(t, !sound(heard(changed, result, silence{})), "%s: the report is sound", what)
 	}
 	for i := range lines {
 		without := slices.Concat(lines[:i], lines[i+1:])
@@ -200,12 +193,8 @@ func TestBlame(t *testing.T) {
 func blamed(t *testing.T, r *probe.Report, want bool, what string) {
 	t.Helper()
 	got := r.Outcome.Failed() || slices.ContainsFunc(r.Transfers, func(t probe.Transfer) bool { return t.Outcome.Failed() })
-	if got != want {
-		t.Errorf("%s: the driver is blamed: %t, want %t (%s, %s)", what, got, want, r.Outcome, r.Reason)
-	}
-	if sound(r) {
-		t.Errorf("%s: the report is sound", what)
-	}
+	expect.That(t, got == want, "%s: the driver is blamed: %t, want %t (%s, %s)", what, got, want, r.Outcome, r.Reason)
+	expect.That(t, !sound(r), "%s: the report is sound", what)
 }
 
 // TestKept checks that a child whose messages are all valid cannot make the report
@@ -235,10 +224,7 @@ func TestKept(t *testing.T) {
 			for i := range 1 << 17 { // As many as package child lets through.
 				m := next(i)
 				m.Number = i + 1
-				raw, err := json.Marshal(m)
-				if err != nil {
-					t.Fatal(err)
-				}
+				raw := expect.Value(json.Marshal(m))(t)
 				if s.receive(raw); s.garbled {
 					break
 				}

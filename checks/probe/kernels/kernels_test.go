@@ -1,6 +1,10 @@
 package kernels
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
 
 // TestPattern checks that the pattern never repeats within a buffer, nor
 // between transfers at one offset.
@@ -24,10 +28,7 @@ func TestCompareHost(t *testing.T) {
 	for i, x := range []byte{0xef, 0xbe, 0xad, 0xde, 0xef, 0xbe, 0xad, 0xde} {
 		b[40+i] = x
 	}
-	want := Comparison{Bad: 2, First: 2, Last: 5, Poison: 1, Zero: 1}
-	if got := CompareHost(b, 7); got != want {
-		t.Errorf("CompareHost: %+v, want %+v", got, want)
-	}
+	expect.Equal(t, Comparison{Bad: 2, First: 2, Last: 5, Poison: 1, Zero: 1}, CompareHost(b, 7), "CompareHost")
 }
 
 // TestSum checks that a sum differs from the pattern of each rank, from the sum without any

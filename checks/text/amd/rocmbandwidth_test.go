@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const rocmBandwidthText = `.....
@@ -52,16 +53,12 @@ const rocmBandwidthText = `.....
 
 func TestROCmBandwidth(t *testing.T) {
 	f := texttest.Parse("x", rocmBandwidthText)
-	if len(f.Benchmarks) != 2 {
-		t.Fatalf("got %+v", f.Benchmarks)
-	}
+	expect.Must(t, len(f.Benchmarks) == 2, "got %+v", f.Benchmarks)
 	b := f.Benchmarks[0]
 	if b.Tool != "rocm-bandwidth-test" || b.What != "copy" || len(b.Points) != 6 || !b.Complete {
 		t.Errorf("got %+v", b)
 	}
-	if f.Benchmarks[1].What != "bidirectional" {
-		t.Errorf("got %+v", f.Benchmarks[1])
-	}
+	expect.That(t, f.Benchmarks[1].What == "bidirectional", "got %+v", f.Benchmarks[1])
 	if p := testPoint(b, "GPU0", "GPU1"); p == nil || *p.GBps != 22.1 {
 		t.Errorf("got %+v", b.Points)
 	}
@@ -98,9 +95,7 @@ Bidirectional copy peak bandwidth GB/s [Local read / Remote write] (GPU-Executor
 
 func TestTransferBench(t *testing.T) {
 	f := texttest.Parse("x", transferBenchText)
-	if len(f.Benchmarks) != 2 {
-		t.Fatalf("got %+v", f.Benchmarks)
-	}
+	expect.Must(t, len(f.Benchmarks) == 2, "got %+v", f.Benchmarks)
 	b := f.Benchmarks[0]
 	if b.What != "copy" || b.Tool != "TransferBench" || *b.Points[3].GBps != 48.46 || testPoint(b, "GPU1", "GPU0") == nil || testPoint(b, "GPU0", "GPU0") != nil {
 		t.Errorf("got %+v", b)

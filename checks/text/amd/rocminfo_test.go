@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const rocminfoText = `ROCk module is loaded
@@ -84,9 +85,7 @@ func TestRocminfoFragments(t *testing.T) {
 			continue
 		}
 		for i, g := range f.GPUs.Devices {
-			if g.Architecture != c.architectures[i] {
-				t.Errorf("%s: got %+v", name, g)
-			}
+			expect.That(t, g.Architecture == c.architectures[i], "%s: got %+v", name, g)
 		}
 	}
 }
@@ -96,9 +95,7 @@ func TestRocmAgentEnumerator(t *testing.T) {
 	if len(f.GPUs.Devices) != 3 || f.GPUs.Devices[0].Architecture != "gfx908" || f.GPUs.Devices[2].Integrated == nil {
 		t.Errorf("got %+v", f.GPUs)
 	}
-	if len(f.Unknown) != 0 {
-		t.Errorf("got %+v", f.Unknown)
-	}
+	expect.Len(t, 0, f.Unknown, "it")
 	if f := texttest.Parse("x", "$ rocm_agent_enumerator | sort -u\ngfx000\ngfx908\n"); len(f.Unknown) != 1 {
 		t.Errorf("got %+v", f.Unknown)
 	}

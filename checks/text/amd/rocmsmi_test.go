@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const rocmSMITopologyText = `============================ ROCm System Management Interface ============================
@@ -32,18 +33,12 @@ GPU[0]		: (Topology) Numa Node: 0
 
 func TestROCmSMITopology(t *testing.T) {
 	f := texttest.Parse("x", rocmSMITopologyText)
-	if f.Links == nil || len(f.Links.Pairs) != 3 {
-		t.Fatalf("got %+v", f.Links)
-	}
+	expect.Must(t, f.Links != nil && len(f.Links.Pairs) == 3, "got %+v", f.Links)
 	want := map[string]string{"GPU0 GPU1": "xgmi", "GPU0 GPU2": "pcie", "GPU1 GPU2": "pcie"}
 	for _, p := range f.Links.Pairs {
-		if want[p.A+" "+p.B] != p.LinkType || p.Hops == nil || p.Weight == nil {
-			t.Errorf("got %+v", p)
-		}
+		expect.That(t, want[p.A+" "+p.B] == p.LinkType && p.Hops != nil && p.Weight != nil, "got %+v", p)
 	}
-	if len(f.GPUs.Devices) != 3 || f.GPUs.Devices[0].Vendor != "amd" {
-		t.Errorf("got %+v", f.GPUs)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 3 && f.GPUs.Devices[0].Vendor == "amd", "got %+v", f.GPUs)
 }
 
 // The addresses, when a later part tells them, go into the pairs as well.
@@ -56,9 +51,7 @@ func TestROCmSMIAddresses(t *testing.T) {
 	if p := f.Links.Between("0000:c1:00.0", "0000:c6:00.0"); p == nil || p.LinkType != "xgmi" {
 		t.Errorf("got %+v", f.Links)
 	}
-	if len(f.Software) != 1 || f.Software[0].Version != "6.7.0" {
-		t.Errorf("got %+v", f.Software)
-	}
+	expect.That(t, len(f.Software) == 1 && f.Software[0].Version == "6.7.0", "got %+v", f.Software)
 }
 
 func TestROCmSMITable(t *testing.T) {
@@ -84,9 +77,7 @@ GPU  Temp (DieEdge)  AvgPwr  SCLK    MCLK     Fan  Perf  PwrCap  VRAM%  GPU%
 `, 1, ""},
 	} {
 		f := texttest.Parse(name, c.text)
-		if f.GPUs == nil || len(f.GPUs.Devices) != c.gpus || f.GPUs.Devices[0].Name != c.name {
-			t.Errorf("%s: got %+v", name, f.GPUs)
-		}
+		expect.That(t, f.GPUs != nil && len(f.GPUs.Devices) == c.gpus && f.GPUs.Devices[0].Name == c.name, "%s: got %+v", name, f.GPUs)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // testGPU returns the GPU with an address, or fails.
@@ -57,9 +58,7 @@ func TestAMDSMIStatic(t *testing.T) {
 	if g := testGPU(t, f, "0000:26:00.0"); *g.Index != 1 || g.Integrated != nil {
 		t.Errorf("got %+v", g)
 	}
-	if len(f.Software) != 1 || f.Software[0].Name != "amdgpu" || f.Software[0].Version != "6.10.5" {
-		t.Errorf("got %+v", f.Software)
-	}
+	expect.That(t, len(f.Software) == 1 && f.Software[0].Name == "amdgpu" && f.Software[0].Version == "6.10.5", "got %+v", f.Software)
 }
 
 func TestAMDSMIMetricAndBadPages(t *testing.T) {
@@ -132,16 +131,12 @@ func TestAMDSMITable(t *testing.T) {
 	if g := testGPU(t, f, "0000:65:00.0"); g.Name != "" || *g.Index != 1 || g.ECC != nil {
 		t.Errorf("got %+v", g)
 	}
-	if len(f.Software) != 2 || f.Software[1].Name != "rocm" || f.Software[1].Version != "7.1.1" {
-		t.Errorf("got %+v", f.Software)
-	}
+	expect.That(t, len(f.Software) == 2 && f.Software[1].Name == "rocm" && f.Software[1].Version == "7.1.1", "got %+v", f.Software)
 }
 
 func TestAMDSMIVersion(t *testing.T) {
 	f := texttest.Parse("x", "AMDSMI Tool: 25.4.2+aca1101 | AMDSMI Library version: 25.4.0 | ROCm version: 6.4.1 | amdgpu version: 6.12.12 | amd_hsmp version: N/A\n")
-	if len(f.Software) != 2 || f.Software[0].Version != "6.4.1" || f.Software[1].Version != "6.12.12" {
-		t.Errorf("got %+v", f.Software)
-	}
+	expect.That(t, len(f.Software) == 2 && f.Software[0].Version == "6.4.1" && f.Software[1].Version == "6.12.12", "got %+v", f.Software)
 }
 
 const smiTopologyText = `ACCESS TABLE:
@@ -169,9 +164,7 @@ NUMA BW TABLE:
 
 func TestAMDSMITopology(t *testing.T) {
 	f := texttest.Parse("topo.txt", "$ amd-smi topology\n"+smiTopologyText)
-	if f.Links == nil || len(f.Links.Pairs) != 1 {
-		t.Fatalf("got %+v", f.Links)
-	}
+	expect.Must(t, f.Links != nil && len(f.Links.Pairs) == 1, "got %+v", f.Links)
 	p := f.Links.Pairs[0]
 	if p.A != "0000:05:00.0" || p.B != "0000:26:00.0" || p.LinkType != "xgmi" || *p.Hops != 1 || *p.Weight != 15 || p.Accessible == nil || *p.Accessible {
 		t.Errorf("got %+v", p)
@@ -234,9 +227,7 @@ func TestAMDJSONStatic(t *testing.T) {
 }
 `)
 	g := testGPU(t, f, "0000:c8:00.0")
-	if g.Name != "AMD Instinct MI210" || g.Architecture != "gfx90a" || g.PCIe.MaxGeneration != 4 {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.Name == "AMD Instinct MI210" && g.Architecture == "gfx90a" && g.PCIe.MaxGeneration == 4, "got %+v", g)
 }
 
 func TestROCmSMIJSON(t *testing.T) {
@@ -275,9 +266,7 @@ func testBounded(t *testing.T, text string) {
 func TestAMDSMILinkOfTwoReports(t *testing.T) {
 	f := texttest.Parse("smi.txt", "$ amd-smi metric --pcie -g 3\nGPU: 3\n    PCIE:\n        WIDTH: 8\n        SPEED: 32 GT/s\n"+
 		"$ amd-smi static --bus -g 3\nGPU: 3\n    BUS:\n        BDF: 0000:5d:00.0\n        MAX_PCIE_WIDTH: 16\n        MAX_PCIE_SPEED: 32 GT/s\n")
-	if f.GPUs == nil || len(f.GPUs.Devices) != 1 {
-		t.Fatalf("got %+v, want one GPU", f.GPUs)
-	}
+	expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 1, "got %+v, want one GPU", f.GPUs)
 	if l := f.GPUs.Devices[0].PCIe; l == nil || l.Width != 8 || l.MaxWidth != 16 {
 		t.Errorf("got link %+v, want 8 lanes of 16", l)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestTorchDevices(t *testing.T) {
@@ -24,9 +25,7 @@ func TestTorchDevices(t *testing.T) {
 		if f.Logs != nil && len(f.Logs.Messages) > 0 {
 			got = f.Logs.Messages[0].ID
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, got, "%q", text)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const bandwidthTestOutput = `[CUDA Bandwidth Test] - Starting...
@@ -55,17 +56,13 @@ func TestBandwidthTest(t *testing.T) {
 		"Device to Host, pageable: gpu-to-host GPU0 -> CPU 0.10 GPU0 -> CPU 6.65",
 		"Device to Device, pinned: local GPU0 -> GPU0 770.30",
 	}
-	if len(f.Benchmarks) != len(want) {
-		t.Fatalf("got %+v", f.Benchmarks)
-	}
+	expect.Must(t, len(f.Benchmarks) == len(want), "got %+v", f.Benchmarks)
 	for i, b := range f.Benchmarks {
 		if got := points(b); got != want[i] || !b.Complete || b.GPUNames[0] != "NVIDIA GeForce RTX 3090" {
 			t.Errorf("got %s, want %s", got, want[i])
 		}
 	}
-	if line := f.Benchmarks[0].Points[0].Line; line != 10 {
-		t.Errorf("line %d, want 10", line)
-	}
+	expect.Equal(t, 10, f.Benchmarks[0].Points[0].Line, "line")
 }
 
 // TestBandwidthTestNotJudged checks that the sum of several GPUs, and a GPU in a processor, are not

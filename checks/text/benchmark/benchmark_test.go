@@ -4,18 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestNCCLTests(t *testing.T) {
 	f := texttest.Parse("x.txt", texttest.NCCLTestsTable)
-	if len(f.Benchmarks) != 1 {
-		t.Fatalf("got %d tables", len(f.Benchmarks))
-	}
+	expect.Must(t, len(f.Benchmarks) == 1, "got %d tables", len(f.Benchmarks))
 	b := f.Benchmarks[0]
 	points := b.Points
 	b.Points = nil
@@ -24,9 +21,7 @@ func TestNCCLTests(t *testing.T) {
 		Tool: "nccl-tests", Test: "all_reduce", What: "collective", Ranks: 2, Nodes: 1,
 		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2, Lines: map[string]int{"wrong": 14},
 	}
-	if diff := cmp.Diff(want, b); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, b, "it")
 	if len(points) != 2 || points[1].Bytes != 64<<20 || *points[1].GBps != 37.28 || *points[1].ExpectedGBps != 450 {
 		t.Errorf("got %+v", points)
 	}
@@ -79,16 +74,12 @@ func TestP2PBandwidth(t *testing.T) {
 	for _, b := range f.Benchmarks {
 		got = append(got, b.What+" "+b.Points[0].A+" "+b.Points[0].B)
 	}
-	if diff := cmp.Diff([]string{"copy GPU0 GPU1", "copy GPU0 GPU1", "latency GPU0 GPU1"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"copy GPU0 GPU1", "copy GPU0 GPU1", "latency GPU0 GPU1"}, got, "it")
 	if *f.Benchmarks[0].P2P || !*f.Benchmarks[1].P2P || *f.Benchmarks[1].Points[0].GBps != 363.14 || *f.Benchmarks[2].Points[1].Microseconds != 3.34 {
 		t.Errorf("got %+v", f.Benchmarks)
 	}
 	want := []facts.GPUPeer{{A: "GPU0", B: "GPU1", Read: "ok", Write: "ok"}, {A: "GPU1", B: "GPU0", Read: "not-supported", Write: "not-supported"}}
-	if diff := cmp.Diff(want, f.GPUs.P2P); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.GPUs.P2P, "it")
 }
 
 func TestSimpleP2P(t *testing.T) {
@@ -123,9 +114,7 @@ func TestNVBandwidth(t *testing.T) {
 `
 	for name, text := range map[string]string{"text": nvbandwidthTable, "json": inJSON, "json without its first line": strings.TrimPrefix(inJSON, "{\n")} {
 		f := texttest.Parse("x.txt", text)
-		if len(f.Benchmarks) != 1 {
-			t.Fatalf("%s: got %+v", name, f.Benchmarks)
-		}
+		expect.Must(t, len(f.Benchmarks) == 1, "%s: got %+v", name, f.Benchmarks)
 		b := f.Benchmarks[0]
 		if b.What != "copy" || b.Test != "device_to_device_memcpy_write_ce" || !b.Complete || len(b.Points) != 2 ||
 			b.Points[0].A != "GPU1" || b.Points[0].B != "GPU0" || *b.Points[0].GBps != 396.43 {
@@ -222,9 +211,7 @@ func TestCUDADevices(t *testing.T) {
 		if f := texttest.Parse("x", line); f.GPUs != nil {
 			got = f.GPUs.Devices[0].Address
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, got, "%q", line)
 	}
 }
 
@@ -240,8 +227,6 @@ func TestNCCLTestsAlone(t *testing.T) {
 		head + device + "node7:1:1 [0] NCCL INFO cudaDriverVersion 12040\n" + head + device: 0,
 	} {
 		got := texttest.Parse("x.txt", text).Benchmarks
-		if len(got) == 0 || got[0].Jobs != want {
-			t.Errorf("%q: want %d processes of rank 0, got %v", text, want, got)
-		}
+		expect.That(t, len(got) > 0 && got[0].Jobs == want, "%q: want %d processes of rank 0, got %v", text, want, got)
 	}
 }

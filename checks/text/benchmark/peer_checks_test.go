@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const peerChecksHIP = `$ ./hip_p2p_min
@@ -33,15 +32,9 @@ func TestPeerMatrix(t *testing.T) {
 	for _, p := range f.GPUs.P2P {
 		got = append(got, fmt.Sprintf("%s>%s %s", p.A, p.B, p.Read))
 	}
-	if diff := cmp.Diff([]string{"GPU0>GPU1 ok", "GPU1>GPU0 not-supported"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if len(f.GPUs.Devices) != 2 || f.GPUs.Devices[0].Vendor != "amd" {
-		t.Errorf("got %+v", f.GPUs.Devices)
-	}
-	if len(f.Benchmarks) != 1 || f.Benchmarks[0].Wrong != nil || f.Benchmarks[0].Points[0].B != "GPU1" {
-		t.Errorf("got %+v", f.Benchmarks)
-	}
+	expect.NoDiff(t, []string{"GPU0>GPU1 ok", "GPU1>GPU0 not-supported"}, got, "it")
+	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].Vendor == "amd", "got %+v", f.GPUs.Devices)
+	expect.That(t, len(f.Benchmarks) == 1 && f.Benchmarks[0].Wrong == nil && f.Benchmarks[0].Points[0].B == "GPU1", "got %+v", f.Benchmarks)
 }
 
 func TestPeerCopy(t *testing.T) {
@@ -67,9 +60,7 @@ func TestPeerCopy(t *testing.T) {
 				got = "right"
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", line, diff)
-		}
+		expect.NoDiff(t, want, got, "%s", line)
 	}
 }
 

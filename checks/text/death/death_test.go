@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // told writes a death briefly.
@@ -129,9 +130,7 @@ func TestDeathsOfOthers(t *testing.T) {
 	value := traceback("/work/train.py", "ValueError: x")
 	one := func(name, text string) facts.Death {
 		f := texttest.Parse(name, text)
-		if f.Logs == nil || len(f.Logs.Deaths) != 1 {
-			t.Fatalf("got %+v of\n%s", f.Logs, text)
-		}
+		expect.Must(t, f.Logs != nil && len(f.Logs.Deaths) == 1, "got %+v of\n%s", f.Logs, text)
 		return f.Logs.Deaths[0]
 	}
 	if d := one("a.log", "Exception ignored in: <function f at 0x7f>\n"+value); !d.Ignored {

@@ -4,20 +4,20 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestAffinity(t *testing.T) {
 	const topo = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" +
 		"GPU0\t X \tSYS\t0-15,32-47\t0\t\tN/A\nGPU1\tSYS\t X \t16-31,48-63\t1\t\tN/A\n"
-	tests := []struct {
+	for _, test := range []struct {
 		name, text, allowed string
 		counts              [2]int
 	}{
 		{"the kernel's status", "Cpus_allowed_list:\t0-7\n", "0-7", [2]int{8, 0}},
 		{"taskset", "pid 4711's current affinity list: 0-7,40,48\n", "0-7,40,48", [2]int{9, 1}},
 		{"numactl", "physcpubind: 16 17 18 20\n", "16-18,20", [2]int{0, 4}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := texttest.Parse("a.txt", test.text+topo)
 			if f.NUMA == nil || f.NUMA.AllowedCPUs != test.allowed || len(f.NUMA.Nodes) != 2 {
@@ -49,9 +49,7 @@ func TestEnvironmentJSON(t *testing.T) {
 			got[v.Name] = v.Value
 		}
 	}
-	if len(got) != 2 || got["NCCL_DEBUG"] != "INFO" || got["FI_PROVIDER"] != "efa" {
-		t.Errorf("got %v", got)
-	}
+	expect.That(t, len(got) == 2 && got["NCCL_DEBUG"] == "INFO" && got["FI_PROVIDER"] == "efa", "got %v", got)
 }
 
 // TestNCCLOldStart: the forms of NCCL 2.2 to 2.4, and the list of CPUs of 2.27.
@@ -64,18 +62,14 @@ func TestNCCLOldStart(t *testing.T) {
 	if len(f.Logs.Transports) != 1 || f.Logs.Transports[0].SameHost == nil || *f.Logs.Transports[0].SameHost {
 		t.Errorf("got %+v", f.Logs.Transports)
 	}
-	if len(f.Logs.Affinities) != 1 || f.Logs.Affinities[0].CPUs != 64 {
-		t.Errorf("got %+v", f.Logs.Affinities)
-	}
+	expect.That(t, len(f.Logs.Affinities) == 1 && f.Logs.Affinities[0].CPUs == 64, "got %+v", f.Logs.Affinities)
 }
 
 // TestNCCLTestsCutTable: a table that begins with the names of its columns.
 func TestNCCLTestsCutTable(t *testing.T) {
 	f := texttest.Parse("a.log", "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"+
 		"     1048576        262144   float     sum    310.1    3.38    6.76  1e-06    308.0    3.40    6.81  1e-06\n")
-	if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 1 {
-		t.Errorf("got %+v", f.Benchmarks)
-	}
+	expect.That(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 1, "got %+v", f.Benchmarks)
 }
 
 func FuzzAffinity(f *testing.F) {

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // seeds are small texts of every kind of this area.
@@ -75,8 +76,6 @@ func TestHostXMLOfMachines(t *testing.T) {
 		if f.GPUs != nil {
 			got = len(f.GPUs.Devices)
 		}
-		if got != want || want != 8 {
-			t.Errorf("%s: %d GPUs, want %d", name, got, want)
-		}
+		expect.That(t, got == want && want == 8, "%s: %d GPUs, want %d", name, got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestKernelConfig(t *testing.T) {
@@ -22,9 +23,7 @@ func TestKernelConfig(t *testing.T) {
 		if f.GPUs != nil && f.GPUs.AMD != nil {
 			got = f.GPUs.AMD.KernelConfig
 		}
-		if !maps.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
+		expect.That(t, maps.Equal(got, c.want), "%s: got %v, want %v", c.name, got, c.want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/host"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestKernelLines(t *testing.T) {
@@ -30,15 +31,13 @@ func TestKernelLines(t *testing.T) {
 		if host := strings.Contains(prefix, "node7"); host != (e.Host == "node7") {
 			t.Errorf("%q: the host is %q", prefix, e.Host)
 		}
-		if seconds := strings.Contains(prefix, "12.8"); seconds != (e.Seconds == 12.803392) {
-			t.Errorf("%q: at %v", prefix, e.Seconds)
-		}
+		expect.That(t, strings.Contains(prefix, "12.8") == (e.Seconds == 12.803392), "%q: at %v", prefix, e.Seconds)
 	}
 }
 
 func TestKernelWindows(t *testing.T) {
 	const bar = "nvidia 0000:41:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space\n"
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text string
 		want []facts.KernelEvent
 	}{
@@ -68,8 +67,7 @@ func TestKernelWindows(t *testing.T) {
 		"a bridge of an empty slot":   {"pci 0000:17:00.0: BAR 15: no space for [mem size 0x00200000 64bit pref]\n", nil},
 		"I/O ports":                   {"pci 0000:17:00.0: BAR 13: no space for [io  size 0x1000]\n", nil},
 		"what the card has at a boot": {"pci 0000:c1:00.0: BAR 1 [mem 0x90630000000-0x9063fffffff 64bit pref]\n", nil},
-	}
-	for name, tt := range tests {
+	} {
 		var got []facts.KernelEvent
 		if f := texttest.Parse("d", tt.text); f.KernelLog != nil {
 			got = f.KernelLog.Events
@@ -80,14 +78,12 @@ func TestKernelWindows(t *testing.T) {
 		if len(got) == 0 {
 			got = nil
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, tt.want, got, "%s", name)
 	}
 }
 
 func TestKernelIOMMU(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text string
 		want facts.IOMMUFacts
 	}{
@@ -124,16 +120,13 @@ func TestKernelIOMMU(t *testing.T) {
 			"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n",
 			facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}},
 		},
-	}
-	for name, tt := range tests {
+	} {
 		f := texttest.Parse("d", tt.text)
 		if f.IOMMU == nil {
 			t.Errorf("%s: nothing was read", name)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, *f.IOMMU); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, tt.want, *f.IOMMU, "%s", name)
 	}
 }
 
@@ -171,16 +164,12 @@ kernel.numa_balancing = 1
 		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:10"},
 		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Family: 25, ModelNumber: 1, Sockets: 2, Threads: 128},
 	}
-	if diff := cmp.Diff(want, f.Host); diff != "" {
-		t.Errorf("host (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Host, "host")
 	numa := &facts.NUMAFacts{Balancing: new(1), Nodes: []facts.NUMANode{
 		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20, Distances: []int{10, 32}},
 		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20, Distances: []int{32, 10}},
 	}}
-	if diff := cmp.Diff(numa, f.NUMA); diff != "" {
-		t.Errorf("NUMA (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, numa, f.NUMA, "NUMA")
 }
 
 func TestHostGuest(t *testing.T) {
@@ -195,9 +184,7 @@ func TestHostGuest(t *testing.T) {
 
 func TestNumactlList(t *testing.T) {
 	for in, want := range map[string]string{"": "", "3": "3", "0 1 2 3 8": "0-3,8", "5 4 1": "1,4-5", "1 1 x 2": "1-2"} {
-		if got := host.NumactlList(in); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
+		expect.Equal(t, want, host.NumactlList(in), "%q", in)
 	}
 }
 
@@ -222,9 +209,7 @@ func TestSetpci(t *testing.T) {
 				}
 			}
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, got, "%q", text)
 	}
 }
 
@@ -246,9 +231,7 @@ func TestSetpciLoop(t *testing.T) {
 				got[len(u.Control)] = u.Count
 			}
 		}
-		if !cmp.Equal(want, got) {
-			t.Errorf("%q: got %v, want %v", text, got, want)
-		}
+		expect.That(t, cmp.Equal(want, got), "%q: got %v, want %v", text, got, want)
 	}
 }
 
@@ -313,7 +296,7 @@ func TestHostXML(t *testing.T) {
 }
 
 func TestPythonCopy(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text  string
 		wrong bool
 	}{
@@ -332,8 +315,7 @@ func TestPythonCopy(t *testing.T) {
 		"long after":         {"tensor([3., 7.], device='cuda:0')\n" + strings.Repeat("x\n", 30) + "tensor([0., 0.], device='cuda:1')\n", false},
 		"zeros were asked":   {"tensor([3., 7.], device='cuda:0')\n>>> torch.zeros(2): tensor([0., 0.], device='cuda:1')\n", false},
 		"in both directions": {"tensor([3.], device='cuda:1')\ntensor([0.], device='cuda:0')\ntensor([0.], device='cuda:0')\n", true},
-	}
-	for name, tt := range tests {
+	} {
 		f := texttest.Parse("app.log", tt.text)
 		if got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0; got != tt.wrong || len(f.Benchmarks) > 1 {
 			t.Errorf("%s: got %+v", name, f.Benchmarks)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestScriptOfContainer checks which variables the script of a container sets, and which are not known: those set in
@@ -23,17 +24,13 @@ func TestScriptOfContainer(t *testing.T) {
 		"python train.py NCCL_P2P_DISABLE=1":                                          "-",
 	} {
 		f := texttest.Parse("pod.yaml", fmt.Sprintf("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    image: i\n    command: [bash, -c, %q]\n    resources: {limits: {nvidia.com/gpu: 8}}\n", script))
-		if len(f.Launches) == 0 {
-			t.Fatalf("%s: no launch", script)
-		}
+		expect.Must(t, len(f.Launches) > 0, "%s: no launch", script)
 		l, got := f.Launches[0], "-"
 		if value, set := l.Variables["NCCL_P2P_DISABLE"]; set {
 			got = value
 		} else if l.Unknown["variables[NCCL_P2P_DISABLE]"] != "" {
 			got = "?"
 		}
-		if got != want {
-			t.Errorf("%s: got %s, want %s", script, got, want)
-		}
+		expect.Equal(t, want, got, "%s", script)
 	}
 }

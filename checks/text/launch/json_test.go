@@ -5,11 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const podJSON = `{
@@ -124,9 +123,7 @@ func TestLaunchJSON(t *testing.T) {
 		}
 		got := f.Launches[0]
 		got.Source, got.Line, got.Lines, got.Unit, got.Object = "", 0, nil, 0, ""
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, tt.want, got, "%s", name)
 	}
 }
 

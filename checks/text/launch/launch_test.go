@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // jsonForm is the launches of a text, without their places.
@@ -20,17 +21,14 @@ func jsonForm(t *testing.T, f *facts.Facts) string {
 	list := make([]string, 0, len(f.Launches))
 	for _, l := range f.Launches {
 		l.Source, l.Line, l.Lines, l.Unit, l.Object = "", 0, nil, 0, ""
-		b, err := json.Marshal(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := expect.Value(json.Marshal(l))(t)
 		list = append(list, strings.TrimSuffix(string(b), `,"source":"","line":0}`)+"}")
 	}
 	return strings.Join(list, "\n")
 }
 
 func TestLaunchLines(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
+	for name, test := range map[string]struct{ text, want string }{
 		"docker, every GPU": {
 			"docker run -it --gpus all --name train -v /data:/workspace train:1 bash",
 			`{"kind":"docker-run","name":"train","image":"train:1","command":["bash"],"gpus":-1,"gpu_vendor":"nvidia","mounts":["/data:/workspace"]}`,
@@ -98,8 +96,7 @@ func TestLaunchLines(t *testing.T) {
 			`{"kind":"torchrun","command":["torchrun","--nnodes","2","--nproc_per_node=8","x.py"],"processes":8,"nodes":2}`,
 		},
 		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"],"unknown":{"processes":"$N"}}`},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x.txt", test.text))); diff != "" {
 				t.Error(diff)
@@ -124,7 +121,7 @@ func openRest(text string, but ...string) string {
 }
 
 func TestLaunchDescriptions(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
+	for name, test := range map[string]struct{ text, want string }{
 		"a pod without shm": {
 			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: llm\nspec:\n  hostIPC: true\n  containers:\n  - name: c\n    image: img\n    args: [\"--tensor-parallel-size\", \"4\"]\n    env:\n    - name: NCCL_DEBUG\n      value: INFO\n    - name: SECRET\n      valueFrom: {secretKeyRef: {name: x, key: y}}\n    resources:\n      limits:\n        nvidia.com/gpu: 4\n        memory: 4Gi\n",
 			`{"kind":"kubernetes","name":"llm","image":"img","command":["--tensor-parallel-size","4"],"gpus":4,"gpu_vendor":"nvidia","ipc":"host","memory_bytes":4294967296,"variables":{"NCCL_DEBUG":"INFO"},"tensor_parallel":4,"resources":{"nvidia.com/gpu":"4"}}`,
@@ -166,8 +163,7 @@ func TestLaunchDescriptions(t *testing.T) {
 			"[\n    {\n        \"Name\": \"/train\",\n        \"HostConfig\": {\n            \"IpcMode\": \"private\",\n            \"ShmSize\": 67108864,\n            \"DeviceRequests\": [{\"Count\": -1, \"Capabilities\": [[\"gpu\"]]}]\n        },\n        \"Config\": {\"Image\": \"img\", \"Env\": [\"NCCL_DEBUG=INFO\"]}\n    }\n]\n",
 			`{"kind":"docker-inspect","name":"train","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":67108864,"ipc":"private","variables":{"NCCL_DEBUG":"INFO"}}`,
 		},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x.txt", test.text))); diff != "" {
 				t.Error(diff)
@@ -203,9 +199,7 @@ func TestEnvironment(t *testing.T) {
 				got = append(got, v.Name+"="+v.Value)
 			}
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: got %q, want %q", line, got, want)
-		}
+		expect.That(t, strings.Join(got, " ") == want, "%q: got %q, want %q", line, got, want)
 	}
 }
 
@@ -215,9 +209,7 @@ func TestLaunchSize(t *testing.T) {
 		if n := values.Size(text); n != nil {
 			got = *n
 		}
-		if got != want {
-			t.Errorf("%q: got %d, want %d", text, got, want)
-		}
+		expect.Equal(t, want, got, "%q", text)
 	}
 }
 
@@ -245,9 +237,7 @@ func FuzzLaunch(f *testing.F) {
 func bounded(t *testing.T, text string) {
 	for _, name := range []string{"x.txt", "x.yaml", "x.sh", "Dockerfile", "x.md", "x.json"} {
 		f := texttest.Parse(name, text)
-		if len(f.Launches) > launch.MaxList {
-			t.Errorf("%s: %d launches", name, len(f.Launches))
-		}
+		expect.That(t, len(f.Launches) <= launch.MaxList, "%s: %d launches", name, len(f.Launches))
 		for _, l := range f.Launches {
 			if len(l.Command) > launch.MaxCommand || len(l.Mounts) > launch.MaxList || len(l.Variables) > launch.MaxList || l.Line < 1 || l.Unit < 1 {
 				t.Errorf("%s: got %+v", name, l)

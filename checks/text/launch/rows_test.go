@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const container = "containers: [{name: main, image: i, resources: {limits: {nvidia.com/gpu: 8}}}]"
@@ -63,9 +64,7 @@ func TestControllers(t *testing.T) {
 			open = append(open, part)
 		}
 		slices.Sort(open)
-		if got := strings.Join(open, " "); got != want {
-			t.Errorf("%sgot %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, strings.Join(open, " "), "%sgot", text)
 	}
 }
 
@@ -119,14 +118,10 @@ func TestCPUOnly(t *testing.T) {
 		"torchrun --nnodes=2 x.py --use-cpu=false": false, "torchrun --nnodes=2 x.py --device=cuda": false, "torchrun --nnodes=2 x.py --backend nccl": false,
 	} {
 		f := texttest.Parse("x.sh", command+"\n")
-		if len(f.Launches) == 0 || f.Launches[0].CPUOnly != want {
-			t.Errorf("%s: %+v", command, f.Launches)
-		}
+		expect.That(t, len(f.Launches) > 0 && f.Launches[0].CPUOnly == want, "%s: %+v", command, f.Launches)
 	}
 	f := texttest.Parse("x.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - image: i\n    command: [bash, -c, 'cd /x && torchrun --nproc-per-node=4 x.py --backend gloo']\n")
-	if len(f.Launches) != 1 || !f.Launches[0].CPUOnly {
-		t.Errorf("%+v", f.Launches)
-	}
+	expect.That(t, len(f.Launches) == 1 && f.Launches[0].CPUOnly, "%+v", f.Launches)
 }
 
 func TestDockerfileRows(t *testing.T) {
@@ -187,9 +182,7 @@ func TestResources(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s%s", text, diff)
 		}
-		if strings.Contains(text, "${SHM}") != (l.Unknown["shm_bytes"] != "") {
-			t.Errorf("%s%v", text, l.Unknown)
-		}
+		expect.That(t, strings.Contains(text, "${SHM}") == (l.Unknown["shm_bytes"] != ""), "%s%v", text, l.Unknown)
 	}
 	for text, want := range map[string]facts.Launch{
 		"#SBATCH --ntasks-per-node=8 --cpus-per-task=4 --mem=64G\n":              {CPUs: new(32.0), MemoryBytes: size(64 << 30)},

@@ -10,10 +10,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestLaunchSettings(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
+	for name, test := range map[string]struct{ text, want string }{
 		"a node of slurm.conf":        {"NodeName=n[1-4] CPUs=128 Gres=gpu:h100:8,shard:16 State=UNKNOWN\n", `{"kind":"slurm-node","name":"n[1-4]","gpus":8}`},
 		"one of gres.conf":            {"NodeName=n1 Name=gpu Type=h100 File=/dev/nvidia[0-3,6]\n", `{"kind":"slurm-node","name":"n1","gpus":5}`},
 		"files by name":               {"NodeName=n1 Name=gpu File=/dev/nvidia0,/dev/nvidia1\n", `{"kind":"slurm-node","name":"n1","gpus":2}`},
@@ -40,8 +41,7 @@ func TestLaunchSettings(t *testing.T) {
 			"apiVersion: batch/v1\nkind: Job\nspec:\n  parallelism: 2\n  template:\n    spec:\n      containers:\n      - image: i\n        resources: {limits: {nvidia.com/gpu: 8}}\n",
 			`{"kind":"kubernetes","image":"i","gpus":8,"gpu_vendor":"nvidia","nodes":2,"resources":{"nvidia.com/gpu":"8"}}`,
 		},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x", test.text))); diff != "" {
 				t.Error(diff)
@@ -77,9 +77,7 @@ func TestTemplates(t *testing.T) {
 		Section: "launches", Fact: "[x]", Reason: "line 8 of x is a template, which says nothing until it is filled in",
 		Hint: "render it (helm template, kustomize build), and give the result",
 	}
-	if len(f.Unknown) != 1 || f.Unknown[0] != want {
-		t.Errorf("got %+v", f.Unknown)
-	}
+	expect.That(t, len(f.Unknown) == 1 && f.Unknown[0] == want, "got %+v", f.Unknown)
 }
 
 // TestWhatIsNotUnderstood checks that a manifest which is not read to its end says so, with
@@ -105,9 +103,7 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 		if want != "" {
 			want = "launches [x]: " + want
 		}
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, want, got, "it")
 	}
 }
 

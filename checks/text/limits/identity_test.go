@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestIdentity(t *testing.T) {
@@ -25,9 +26,7 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%q: no node", text)
 			continue
 		}
-		if got := f.Container.DeviceNodes[0].Access; got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, f.Container.DeviceNodes[0].Access, "%q", text)
 	}
 }
 

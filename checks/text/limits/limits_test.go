@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestLimits(t *testing.T) {
@@ -43,9 +44,7 @@ func TestLimits(t *testing.T) {
 	}, "\n")
 	f := texttest.Parse("x.txt", text)
 	c := f.Container
-	if c == nil || c.SHM == nil {
-		t.Fatalf("got %+v", c)
-	}
+	expect.Must(t, c != nil && c.SHM != nil, "got %+v", c)
 	for name, pair := range map[string][2]int64{
 		"memlock":      {number(c.MemlockSoftBytes), 64 << 10},
 		"memlock hard": {number(c.MemlockHardBytes), 16 << 20},
@@ -55,13 +54,9 @@ func TestLimits(t *testing.T) {
 		"capabilities": {int64(len(c.Capabilities)), 14},
 		"memory":       {f.Host.MemoryBytes, 503 << 30},
 	} {
-		if pair[0] != pair[1] {
-			t.Errorf("%s: got %d, want %d", name, pair[0], pair[1])
-		}
+		expect.Equal(t, pair[1], pair[0], "%s", name)
 	}
-	if c.Seccomp != "filter" || c.Inside == nil || !*c.Inside {
-		t.Errorf("got seccomp %q, inside %v", c.Seccomp, c.Inside)
-	}
+	expect.That(t, c.Seccomp == "filter" && c.Inside != nil && *c.Inside, "got seccomp %q, inside %v", c.Seccomp, c.Inside)
 	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
 	if diff := cmp.Diff(want, c.DeviceNodes); diff != "" {
 		t.Error(diff)
@@ -83,9 +78,7 @@ func TestSHM(t *testing.T) {
 		if f := texttest.Parse("x.txt", line+"\n"); f.Container != nil && f.Container.SHM != nil {
 			got = [2]int64{f.Container.SHM.SizeBytes, f.Container.SHM.FreeBytes}
 		}
-		if got != want {
-			t.Errorf("%q: got %v, want %v", line, got, want)
-		}
+		expect.Equal(t, want, got, "%q", line)
 	}
 }
 
@@ -96,9 +89,7 @@ func TestBareDeviceNodes(t *testing.T) {
 		"crw-rw---- 1 root video 195, 255 Nov  1 10:00 nvidiactl\n"+
 		"drwxr-xr-x 2 root root       80 Nov  1 10:00 nvidia-caps\n")
 	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
-	if f.Container == nil {
-		t.Fatal("no listing was found")
-	}
+	expect.Must(t, f.Container != nil, "no listing was found")
 	if diff := cmp.Diff(want, f.Container.DeviceNodes); diff != "" {
 		t.Error(diff)
 	}

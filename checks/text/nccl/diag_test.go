@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const diagHealthy = `node7:4021 NCCL DIAG === RAS Diagnostics ===
@@ -39,9 +40,7 @@ func TestNCCLDiagnostics(t *testing.T) {
 	if k := f.Texts[0].Kinds; len(k) != 1 || k[0].Kind != "nccl-diagnostics" || k[0].Lines != 17 {
 		t.Errorf("recognised as %+v", k)
 	}
-	if f.KernelLog != nil {
-		t.Errorf("an Xid of which nobody need care is in %+v", f.KernelLog)
-	}
+	expect.That(t, f.KernelLog == nil, "an Xid of which nobody need care is in %+v", f.KernelLog)
 	if f.IOMMU.Mode != "passthrough" || len(f.GPUs.Devices) != 2 || f.GPUs.Devices[1].Name != "NVIDIA H200" {
 		t.Errorf("got %+v and %+v", f.IOMMU, f.GPUs)
 	}
@@ -49,16 +48,10 @@ func TestNCCLDiagnostics(t *testing.T) {
 	for _, p := range f.Software {
 		versions[p.Name] = p.Version + " on " + p.Host
 	}
-	if diff := cmp.Diff(map[string]string{"cuda-driver": "13.1 on node7", "nvidia-driver": "590.48.01 on node7"}, versions); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, map[string]string{"cuda-driver": "13.1 on node7", "nvidia-driver": "590.48.01 on node7"}, versions, "it")
 	want := facts.RDMAPort{Device: "mlx5_0", Port: 1, Host: "node7", LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 400, Source: "x.txt", Line: 9}
-	if diff := cmp.Diff([]facts.RDMAPort{want}, f.NICs.RDMA); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Wrong != 0 || f.Benchmarks[0].Line != 15 {
-		t.Errorf("got %+v", f.Benchmarks)
-	}
+	expect.NoDiff(t, []facts.RDMAPort{want}, f.NICs.RDMA, "it")
+	expect.That(t, len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong == 0 && f.Benchmarks[0].Line == 15, "got %+v", f.Benchmarks)
 }
 
 func TestNCCLDiagnosticsComplaints(t *testing.T) {
@@ -103,13 +96,9 @@ node7:4021 NCCL DIAG [INFO] SXid 20034 detected 1 time (NVSwitch driver reported
 			fatal = " fatal"
 		}
 		got = append(got, e.ID+" "+e.Kind+" "+e.Host+fatal+" "+strings.Repeat("+", e.Count))
-		if e.Code == nil || e.Source != "x.txt" {
-			t.Errorf("got %+v", e)
-		}
+		expect.That(t, e.Code != nil && e.Source == "x.txt", "got %+v", e)
 	}
-	if diff := cmp.Diff([]string{"nccl-diag-xid xid node7.cluster.local ++", "nccl-diag-sxid sxid node8 fatal +"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"nccl-diag-xid xid node7.cluster.local ++", "nccl-diag-sxid sxid node8 fatal +"}, got, "it")
 }
 
 func FuzzNCCLDiagnostics(f *testing.F) {

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // said writes lines as one process of a host would.
@@ -120,9 +121,7 @@ func TestNCCLCommunicators(t *testing.T) {
 		},
 	} {
 		f := texttest.Parse("", c.text)
-		if f.Logs == nil || !reflect.DeepEqual(f.Logs.Communicators, c.want) {
-			t.Errorf("%s:\ngot  %+v\nwant %+v", name, f.Logs, c.want)
-		}
+		expect.That(t, f.Logs != nil && reflect.DeepEqual(f.Logs.Communicators, c.want), "%s:\ngot  %+v\nwant %+v", name, f.Logs, c.want)
 	}
 }
 
@@ -150,9 +149,7 @@ func TestNCCLVersions(t *testing.T) {
 			}
 			got = append(got, name)
 		}
-		if s := strings.Join(got, ", "); s != want {
-			t.Errorf("%q: got %q, want %q", text, s, want)
-		}
+		expect.Equal(t, want, strings.Join(got, ", "), "%q", text)
 	}
 }
 
@@ -186,9 +183,7 @@ func TestNCCLDevices(t *testing.T) {
 		"a/mlx5_0:1 InfiniBand 0  active", "a/mlx5_bond_0:1 Ethernet 0  active", "a/mlx5_7:1 Ethernet 400 0000:3b:00.0 active",
 		"b/mlx5_0:1 InfiniBand 0  active", "b/mlx5_1:1 InfiniBand 0  active",
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	expect.That(t, reflect.DeepEqual(got, want), "got  %q\nwant %q", got, want)
 	got = nil
 	for _, i := range f.NICs.Interfaces {
 		got = append(got, i.Host+"/"+i.Name+" "+strings.Join(i.Addresses, " "))
@@ -206,9 +201,7 @@ func TestNCCLChoices(t *testing.T) {
 		t.Errorf("got %+v, want %+v", f.Logs.Networks, want)
 	}
 	want := []facts.Affinity{{Host: "a", GPU: 1, Mask: "ff,0000000f", CPUs: 12, Source: "x", Line: 3}, {Host: "a", GPU: 0, Mask: "0-15,64-79", CPUs: 32, Source: "x", Line: 4}}
-	if !reflect.DeepEqual(f.Logs.Affinities, want) {
-		t.Errorf("got %+v, want %+v", f.Logs.Affinities, want)
-	}
+	expect.That(t, reflect.DeepEqual(f.Logs.Affinities, want), "got %+v, want %+v", f.Logs.Affinities, want)
 	if f := texttest.Parse("x", "hello\nworld\n"); f.Logs != nil {
 		t.Errorf("a text without NCCL: got %+v", f.Logs)
 	}
@@ -235,9 +228,7 @@ func TestNCCLHealthyLines(t *testing.T) {
 		"NVLS multicast support is not available on dev 0", "P2P is disabled between connected GPUs 0 and 1. You can repress this message with NCCL_IGNORE_DISABLED_P2P=1.",
 		"RAS client listening socket at ::1<28028>", "AllReduce: opCount 0 sendbuff 0x7f recvbuff 0x7f count 1 datatype 7 op 0 root 0 comm 0x10 [nranks=2] stream 0x5")
 	for _, m := range texttest.Parse("x", text).Logs.Messages {
-		if m.Role != "setting" {
-			t.Errorf("%s (%s): %s", m.ID, m.Role, m.Text)
-		}
+		expect.That(t, m.Role == "setting", "%s (%s): %s", m.ID, m.Role, m.Text)
 	}
 }
 
@@ -287,9 +278,7 @@ func FuzzNCCL(f *testing.F) {
 			t.Errorf("%d facts of %d lines", n, lines)
 		}
 		for _, c := range f.Logs.Communicators {
-			if c.Completed > c.Started || c.Started > c.Ranks || c.Ranks == 0 {
-				t.Errorf("%+v", c)
-			}
+			expect.That(t, c.Completed <= c.Started && c.Started <= c.Ranks && c.Ranks != 0, "%+v", c)
 		}
 	})
 }

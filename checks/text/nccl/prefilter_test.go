@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestPrefilteredLines checks of which lines NCCL's log is only counted.
@@ -23,8 +24,6 @@ func TestPrefilteredLines(t *testing.T) {
 		"NCCL INFO 0: Using network IB":                                 parse.Relevant,
 		"node1:2810:2811 [0] misc/x.cc:1 NCCL WARN Call to bind failed": parse.Relevant,
 	} {
-		if got := prefilter([]byte(line)); got != want {
-			t.Errorf("%q: got %d, want %d", line, got, want)
-		}
+		expect.Equal(t, want, prefilter([]byte(line)), "%q", line)
 	}
 }

@@ -4,11 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestRead checks what is taken from the log of the probe's own ranks.
@@ -32,9 +31,7 @@ node:7:8 [0] NCCL INFO ncclCommInitRank comm 0x55 rank 0 nranks 2 cudaDev 0 nvml
 		Network:    "Socket",
 		Warnings:   []string{"Cuda failure 'peer access is not supported'"},
 	}
-	if diff := cmp.Diff(want, nccl.Read(log, false)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, nccl.Read(log, false), "it")
 }
 
 // TestReadMessages checks that the warnings of ranks that failed are messages of the catalogue, without the host and

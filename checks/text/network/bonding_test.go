@@ -3,10 +3,9 @@ package network_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const bondingSample = `Ethernet Channel Bonding Driver: v5.15.0
@@ -42,7 +41,7 @@ func TestBonding(t *testing.T) {
 		Mode: "802.3ad", HashPolicy: "layer3+4", Up: &up, Members: []string{"eth2", "eth3"}, Down: []string{"eth3"},
 		Partner: "02:00:00:00:00:07", Aggregated: new(1), Source: "x.txt", Line: 1,
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		name, text string
 		change     func(*facts.Bond)
 	}{
@@ -50,15 +49,12 @@ func TestBonding(t *testing.T) {
 		"named by prompt":   {name: "x.txt", text: "root@n1:~# cat /proc/net/bonding/bond1\n" + bondingSample, change: func(b *facts.Bond) { b.Name, b.Host, b.Line = "bond1", "n1", 2 }},
 		"named by file":     {name: "proc/bond7.txt", text: bondingSample, change: func(b *facts.Bond) { b.Name, b.Source = "bond7", "proc/bond7.txt" }},
 		"first line is cut": {name: "x.txt", text: bondingSample[len("Ethernet Channel Bonding Driver: v5.15.0\n\n"):], change: func(*facts.Bond) {}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			expected := want
 			tt.change(&expected)
 			f := texttest.Parse(tt.name, tt.text)
-			if diff := cmp.Diff([]facts.Bond{expected}, f.NICs.Bonds); diff != "" {
-				t.Errorf("bonds (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, []facts.Bond{expected}, f.NICs.Bonds, "bonds")
 			if got := interfaces(f); len(got) != 2 || f.NICs.Interfaces[1].Carrier == nil || *f.NICs.Interfaces[1].Carrier {
 				t.Errorf("members = %q, want eth2 and eth3 without a carrier", got)
 			}

@@ -3,14 +3,13 @@ package network_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestFIInfo(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text string
 		want []string
 	}{
@@ -24,16 +23,13 @@ func TestFIInfo(t *testing.T) {
 		"none, older":         {text: "fi_getinfo: -61\n", want: []string{}},
 		"none, as people say": {text: "$ fi_info -p efa\n-61\n", want: []string{}},
 		"another provider":    {text: "provider: registry.terraform.io/hashicorp/aws\n  version: 5\nprovider: aws\nregion: x\n", want: nil},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			if f := texttest.Parse("x.txt", tt.text); f.NICs != nil {
 				got = f.NICs.Providers
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("providers (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got, "providers")
 		})
 	}
 }
@@ -44,15 +40,13 @@ func TestOFIVersions(t *testing.T) {
 		{Name: "aws-ofi-nccl", Version: "1.14.0", Host: "n1", Manager: "log", Source: "nccl.log", Line: 1},
 		{Name: "libfabric", Version: "1.22", Host: "n1", Manager: "log", Source: "nccl.log", Line: 2},
 	}
-	if diff := cmp.Diff(want, f.Software); diff != "" {
-		t.Errorf("software (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, f.Software, "software")
 }
 
 // TestNetworkMessages checks what forms of line mean, where two rows come near
 // each other.
 func TestNetworkMessages(t *testing.T) {
-	tests := map[string]string{
+	for line, want := range map[string]string{
 		"n:1:2 [0] NCCL WARN NET/OFI Request 0x1 completed with error. RC: 103. Error: 4124 (Unresponsive receiver (connection previously established)). Completed length: 0, Request: {}":     "ofi-peer-gone",
 		"n:1:2 [0] NCCL WARN NET/OFI Request 0x1 completed with error. RC: 103. Error: 13 (Unresponsive receiver (connection never established or unknown)). Completed length: 0, Request: {}": "ofi-peer-unreachable",
 		"n:1:2 [0] NCCL WARN NET/OFI Request 0x1 completed with error. RC: 21. Error: unknown error. Completed length: 0, Request: {}":                                                         "ofi-request-failed",
@@ -66,15 +60,12 @@ func TestNetworkMessages(t *testing.T) {
 		"127.0.0.1\tlocalhost localhost.localdomain": "",
 		"127.0.1.1 gpu7":                             "hosts-name-on-loopback",
 		"fi_getinfo: -61 (No data available)":        "ofi-fi-info-empty",
-	}
-	for line, want := range tests {
+	} {
 		got := ""
 		if f := texttest.Parse("x", line+"\n"); f.Logs != nil && len(f.Logs.Messages) > 0 {
 			got = f.Logs.Messages[0].ID
 		}
-		if got != want {
-			t.Errorf("%q is %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, got, "%q", line)
 	}
 }
 

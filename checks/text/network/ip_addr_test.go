@@ -5,12 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	live "github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // show writes an interface as one line: what is known of it.
@@ -44,7 +43,7 @@ func interfaces(f *facts.Facts) []string {
 }
 
 func TestInterfaces(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text string
 		want []string
 	}{
@@ -152,12 +151,9 @@ lo        Link encap:Local Loopback
 			text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n",
 			want: nil,
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, interfaces(texttest.Parse("x.txt", tt.text))); diff != "" {
-				t.Errorf("interfaces (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, interfaces(texttest.Parse("x.txt", tt.text)), "interfaces")
 		})
 	}
 }
@@ -171,9 +167,7 @@ func TestInterfacesAreBounded(t *testing.T) {
 		b.Write(raw)
 		b.WriteString(": <UP> mtu 1500 state UP\n")
 	}
-	if got := len(texttest.Parse("x", b.String()).NICs.Interfaces); got != network.MaxInterfaces {
-		t.Errorf("%d interfaces are kept, want %d", got, network.MaxInterfaces)
-	}
+	expect.Equal(t, network.MaxInterfaces, len(texttest.Parse("x", b.String()).NICs.Interfaces), "it")
 }
 
 // bounded fails when what was read is beyond its bounds.

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestNvsmiTable(t *testing.T) {
@@ -32,9 +33,7 @@ func TestNvsmiTable(t *testing.T) {
 	if mig := f.GPUs.Devices[1].MIG; mig == nil || !*mig {
 		t.Errorf("GPU 1: MIG is %v, want true", mig)
 	}
-	if f.Logs == nil || f.Logs.Messages[0].ID != "nvsmi-err" {
-		t.Errorf("the ERR! of GPU 1 is not noted: %+v", f.Logs)
-	}
+	expect.That(t, f.Logs != nil && f.Logs.Messages[0].ID == "nvsmi-err", "the ERR! of GPU 1 is not noted: %+v", f.Logs)
 }
 
 func TestNvsmiTableLayouts(t *testing.T) {
@@ -159,9 +158,7 @@ func TestNvsmiQueryParts(t *testing.T) {
 		t.Errorf("got %+v", f.GPUs)
 	}
 	f = texttest.Parse("a", "$ nvidia-smi -q -i 3 | grep -A 2 Fabric\n"+part)
-	if len(f.GPUs.Devices) != 1 || f.GPUs.Devices[0].Address != "GPU3" {
-		t.Errorf("got %+v", f.GPUs)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.Devices[0].Address == "GPU3", "got %+v", f.GPUs)
 	// What is listed again replaces what was counted before.
 	f = texttest.Parse("a", nvsmiQueryText+"\n$ nvidia-smi -q\n"+nvsmiQueryText)
 	if got := *f.GPUs.Devices[0].ECC.VolatileUncorrected; got != 5 {
@@ -203,9 +200,7 @@ func TestNvsmiXML(t *testing.T) {
 	// A document that breaks off gives what it holds, and is not the whole list.
 	broken, _, _ := strings.Cut(nvsmiXMLText, "<processes>")
 	f = texttest.Parse("smi.xml", broken)
-	if len(f.GPUs.Devices) != 1 || f.GPUs.NVML == "ok" || f.GPUs.Devices[0].Name != "NVIDIA GB200" {
-		t.Errorf("got %+v", f.GPUs)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.NVML != "ok" && f.GPUs.Devices[0].Name == "NVIDIA GB200", "got %+v", f.GPUs)
 }
 
 func TestNvsmiCSV(t *testing.T) {
@@ -259,9 +254,7 @@ func TestNvsmiList(t *testing.T) {
 		t.Errorf("got %+v", f.GPUs)
 	}
 	f = texttest.Parse("l.txt", "GPU 3: NVIDIA L4 (UUID: GPU-6d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\n")
-	if f.GPUs.NVML == "ok" || f.GPUs.Devices[0].Address != "GPU3" {
-		t.Errorf("a part of a list: got %+v", f.GPUs)
-	}
+	expect.That(t, f.GPUs.NVML != "ok" && f.GPUs.Devices[0].Address == "GPU3", "a part of a list: got %+v", f.GPUs)
 }
 
 // TestNvsmiJoin: a list by index and a table by address tell of the same GPUs.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const nvtopoText = "$ nvidia-smi topo -m\n" +
@@ -28,9 +29,7 @@ func TestNvtopo(t *testing.T) {
 	if p := nvtopoFind(f, "GPU0", "mlx5_2"); p == nil || p.Path != "PIX" || p.Kind != "gpu-nic" {
 		t.Errorf("got %+v", p)
 	}
-	if len(f.Links.Pairs) != 6 {
-		t.Errorf("got %+v", f.Links.Pairs)
-	}
+	expect.Len(t, 6, f.Links.Pairs, "it")
 	if k := f.Texts[0].Kinds; len(k) != 1 || k[0].Lines != 14 {
 		t.Errorf("got %+v", k)
 	}
@@ -105,9 +104,7 @@ GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-6d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)
 
 func TestNvlinkState(t *testing.T) {
 	f := texttest.Parse("nvlink.txt", nvlinkText)
-	if len(f.GPUs.Devices) != 2 || f.GPUs.NVML == "ok" {
-		t.Fatalf("got %+v", f.GPUs)
-	}
+	expect.Must(t, len(f.GPUs.Devices) == 2 && f.GPUs.NVML != "ok", "got %+v", f.GPUs)
 	a, b := f.GPUs.Devices[0].NVLinks, f.GPUs.Devices[1].NVLinks
 	if len(a) != 2 || !a[0].Active || a[0].SpeedMBps != 25000 || a[1].Active {
 		t.Errorf("got %+v", a)
@@ -116,9 +113,7 @@ func TestNvlinkState(t *testing.T) {
 		t.Errorf("got %+v", b)
 	}
 	dark := texttest.Parse("nvlink.txt", "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\nNVML: Unable to retrieve NVLink information as all links are inActive\n")
-	if dark.GPUs.Devices[0].NVLinks != nil || dark.Logs.Messages[0].ID != "nvlink-all-inactive" {
-		t.Errorf("got %+v", dark)
-	}
+	expect.That(t, dark.GPUs.Devices[0].NVLinks == nil && dark.Logs.Messages[0].ID == "nvlink-all-inactive", "got %+v", dark)
 }
 
 func FuzzNvtopo(f *testing.F) {

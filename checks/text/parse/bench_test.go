@@ -6,14 +6,13 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // BenchmarkScan looks for anchors alone.
 func BenchmarkScan(b *testing.B) {
 	var log bytes.Buffer
-	if err := texttest.WriteLog(&log, 32<<20, 1024); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, texttest.WriteLog(&log, 32<<20, 1024))
 	r := text.NewReading()
 	b.SetBytes(int64(log.Len()))
 	for b.Loop() {

@@ -3,6 +3,8 @@ package parse
 import (
 	"bytes"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestPlain checks which bytes make a line one that is not plain, at each place.
@@ -13,9 +15,7 @@ func TestPlain(t *testing.T) {
 			for at := range 20 {
 				line := bytes.Repeat([]byte{around}, 20)
 				line[at] = byte(c)
-				if got := plain(line); got != want {
-					t.Errorf("%q: got %t, want %t", line, got, want)
-				}
+				expect.Equal(t, want, plain(line), "%q", line)
 			}
 		}
 	}

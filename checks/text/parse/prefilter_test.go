@@ -7,6 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // parseWithoutPrefilters is Parse, with each line offered to every kind whose anchors
@@ -36,9 +37,7 @@ func TestPrefilters(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	if err := texttest.WriteLog(&log, 1<<20, 64); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, texttest.WriteLog(&log, 1<<20, 64))
 	sameWithoutPrefilters(t, "interleaved", log.String())
 	sameWithoutPrefilters(t, "subsystems", string(texttest.AllSubsystems(3)))
 }
@@ -50,9 +49,7 @@ func FuzzPrefilters(f *testing.F) {
 		f.Add(text[:min(len(text), largest)])
 	}
 	var log bytes.Buffer
-	if err := texttest.WriteLog(&log, 1, 8); err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, texttest.WriteLog(&log, 1, 8))
 	f.Add(log.String())
 	f.Add("copy cuda:0 -> cuda:1 ok\nGPU 0 to GPU 1 copied: mismatch\ngpu0=>gpu1 memcpy correct, GPU 0 TO device 1 transfer wrong data")
 	f.Add("nccl  2.18\n[conda] nccl\t2.1\n[\n  {\"HostConfig\": {\n}}\n]")

@@ -1,6 +1,10 @@
 package parse
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
 
 func TestPrompts(t *testing.T) {
 	for line, want := range map[string]string{
@@ -27,9 +31,7 @@ func TestPrompts(t *testing.T) {
 		"==> /proc/cmdline <==":             "cat /proc/cmdline",
 	} {
 		p, _ := PromptOf(line)
-		if p.Command != want {
-			t.Errorf("%q: got %q, want %q", line, p.Command, want)
-		}
+		expect.Equal(t, want, p.Command, "%q", line)
 	}
 }
 
@@ -45,8 +47,6 @@ func TestHasCommandBehindARunner(t *testing.T) {
 		`echo ulimit -l`:                             false,
 		`ssh node7 noulimit -l`:                      false,
 	} {
-		if got := HasCommand(line, "ulimit -l"); got != want {
-			t.Errorf("%s: got %v, want %v", line, got, want)
-		}
+		expect.Equal(t, want, HasCommand(line, "ulimit -l"), "%s", line)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The forms that speaker.go reads, as regular expressions.
@@ -45,15 +47,11 @@ func FuzzSpeaker(f *testing.F) {
 		if m := slurmRankForm.FindStringSubmatch(line); m != nil {
 			want = m[1]
 		}
-		if got := slurmRank(line); got != want {
-			t.Errorf("%q: got the label %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, slurmRank(line), "%q: got the label", line)
 		want = ""
 		if m := timeOfForm.FindStringSubmatch(line); m != nil {
 			want = m[1] + "T" + strings.ReplaceAll(m[2], ",", ".")
 		}
-		if got := timeOf(line); got != want {
-			t.Errorf("%q: got the time %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, timeOf(line), "%q: got the time", line)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // splitInto gives the lines of a text that comes in chunks of a size: the number, "~"
@@ -101,9 +103,7 @@ func FuzzSplit(f *testing.F) {
 			} else if data[len(data)-1] == '\r' {
 				return // Nothing but carriage returns: a line or none.
 			}
-			if strings.TrimSuffix(last, "~") != fmt.Sprint(lines) {
-				t.Errorf("the last line is %s, want %d", last, lines)
-			}
+			expect.That(t, strings.TrimSuffix(last, "~") == fmt.Sprint(lines), "the last line is %s, want %d", last, lines)
 		}
 	})
 }

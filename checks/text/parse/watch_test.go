@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestWatch checks that a change is put down to a line only until another one is
@@ -25,7 +27,5 @@ func TestWatch(t *testing.T) {
 	for _, o := range s.ledger.origins(s.Facts) {
 		got[o.Fact[strings.LastIndexByte(o.Fact, '.')+1:]] = o.Line
 	}
-	if fmt.Sprint(got) != "map[architecture:3 name:1]" {
-		t.Errorf("got %v", got)
-	}
+	expect.That(t, fmt.Sprint(got) == "map[architecture:3 name:1]", "got %v", got)
 }

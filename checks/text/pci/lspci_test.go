@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestLspciHeads(t *testing.T) {
@@ -33,12 +34,8 @@ func TestLspciHeads(t *testing.T) {
 			continue
 		}
 		d := f.PCI.Devices[0]
-		if got := fmt.Sprint(d.Address, " ", d.Class, " ", d.Vendor, " ", d.Device, " ", d.Kind); got != want {
-			t.Errorf("%q: got %q, want %q", line, got, want)
-		}
-		if !f.PCI.Partial {
-			t.Errorf("%q: one line is not the whole tree", line)
-		}
+		expect.Equal(t, want, fmt.Sprint(d.Address, " ", d.Class, " ", d.Vendor, " ", d.Device, " ", d.Kind), "%q", line)
+		expect.That(t, f.PCI.Partial, "%q: one line is not the whole tree", line)
 	}
 	for _, line := range []string{
 		"12:30:00.5 The VGA controller: it is slow",
@@ -64,27 +61,19 @@ func TestLspciVerbose(t *testing.T) {
 			Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 		},
 	}
-	if diff := cmp.Diff(want, port); diff != "" {
-		t.Errorf("port (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, port, "port")
 	gpu := texttest.PCIDevice(t, f, "0000:01:00.0")
 	if gpu.RootBus != "pci0000:00" || !cmp.Equal(gpu.Ancestors, []string{"0000:00:01.1"}) {
 		t.Errorf("the GPU is at %s below %v", gpu.RootBus, gpu.Ancestors)
 	}
-	if diff := cmp.Diff([]facts.BAR{
+	expect.NoDiff(t, []facts.BAR{
 		{Index: 0, SizeBytes: 16 << 20},
 		{Index: 1, SizeBytes: 256 << 20},
 		{Index: 3, Unassigned: true},
 		{Index: 5, SizeBytes: 128, IO: true},
-	}, gpu.BARs); diff != "" {
-		t.Errorf("BARs (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]facts.ResizableBAR{{Index: 0, SizeBytes: 16 << 20, MaxBytes: 16 << 20}, {Index: 1, SizeBytes: 256 << 20, MaxBytes: 32 << 30}}, gpu.ResizableBARs); diff != "" {
-		t.Errorf("resizable BARs (-want +got):\n%s", diff)
-	}
-	if gpu.ATS == nil || !gpu.ATS.Enabled {
-		t.Errorf("ATS is %+v", gpu.ATS)
-	}
+	}, gpu.BARs, "BARs")
+	expect.NoDiff(t, []facts.ResizableBAR{{Index: 0, SizeBytes: 16 << 20, MaxBytes: 16 << 20}, {Index: 1, SizeBytes: 256 << 20, MaxBytes: 32 << 30}}, gpu.ResizableBARs, "resizable BARs")
+	expect.That(t, gpu.ATS != nil && gpu.ATS.Enabled, "ATS is %+v", gpu.ATS)
 	if len(f.GPUs.Devices) != 1 || f.GPUs.Devices[0].Name != "GeForce RTX 4090" || f.GPUs.Devices[0].NVLinks == nil {
 		t.Errorf("GPUs are %+v", f.GPUs.Devices)
 	}
@@ -129,9 +118,7 @@ func TestLspciFragments(t *testing.T) {
 			t.Errorf("%s: nothing was read", name)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, f.PCI.UnnamedACS); diff != "" {
-			t.Errorf("%s: unnamed (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, tt.want, f.PCI.UnnamedACS, "%s: unnamed", name)
 		for address, want := range tt.named {
 			if d := texttest.PCIDevice(t, f, address); d.ACS == nil || !cmp.Equal(d.ACS.Control, want) {
 				t.Errorf("%s: %s has %+v, want %v", name, address, d.ACS, want)
@@ -176,7 +163,7 @@ func TestLspciDump(t *testing.T) {
 }
 
 func TestLspciTree(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text, gpu, root string
 		ancestors       []string
 		partial         bool
@@ -197,8 +184,7 @@ func TestLspciTree(t *testing.T) {
 			text: "           +-1d.4-[0c]--+-00.0  NVIDIA Corporation Device [10de:2684]\n           |            \\-00.1  NVIDIA Corporation Device [10de:22ba]\n",
 			gpu:  "0000:0c:00.0", partial: true,
 		},
-	}
-	for name, tt := range tests {
+	} {
 		f := texttest.Parse("tree.txt", tt.text)
 		d := texttest.PCIDevice(t, f, tt.gpu)
 		if d.Kind != "gpu" || d.RootBus != tt.root || !cmp.Equal(d.Ancestors, tt.ancestors) || f.PCI.Partial != tt.partial {
@@ -224,9 +210,7 @@ func TestLspciPlainRegions(t *testing.T) {
 	Memory at fe900000 (32-bit, non-prefetchable) [size=512K]
 	Kernel driver in use: amdgpu
 `)
-	if f.PCI == nil || len(f.PCI.Devices) != 1 {
-		t.Fatalf("devices: %+v", f.PCI)
-	}
+	expect.Must(t, f.PCI != nil && len(f.PCI.Devices) == 1, "devices: %+v", f.PCI)
 	var indices []int
 	for _, b := range f.PCI.Devices[0].BARs {
 		indices = append(indices, b.Index)
@@ -242,8 +226,6 @@ func TestLspciGone(t *testing.T) {
 		"1c:00.0 VGA compatible controller: NVIDIA Corporation TU102GL [Quadro RTX 6000/8000] (rev ff)\n"+
 		"1e:00.0 3D controller: NVIDIA Corporation TU102GL [Quadro RTX 6000/8000] (rev ff) (prog-if ff)\n")
 	for address, want := range map[string]bool{"0000:1a:00.0": false, "0000:1c:00.0": true, "0000:1e:00.0": true} {
-		if got := texttest.PCIDevice(t, f, address).OffBus; got != want {
-			t.Errorf("%s: off the bus: got %t, want %t", address, got, want)
-		}
+		expect.Equal(t, want, texttest.PCIDevice(t, f, address).OffBus, "%s: off the bus", address)
 	}
 }

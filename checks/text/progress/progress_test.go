@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The forms of PyTorch 2.9: the timeout names the collective, the status the group.
@@ -23,7 +24,7 @@ func of(rank string, lines ...string) string {
 }
 
 func TestProgress(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		want       string
 	}{
@@ -42,25 +43,17 @@ func TestProgress(t *testing.T) {
 			`[{"group":"0(default_pg)","rank":0,"enqueued":24,"completed":21},{"rank":0,"seq":99,"op":"ALLREDUCE","elements":1024}]`,
 		},
 		{"no rank", strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:"), `null`},
-	}
-	for _, tt := range tests {
+	} {
 		var list []facts.Progress
 		if logs := texttest.Parse("job.log", tt.text).Logs; logs != nil {
 			list = logs.Progress
 		}
 		for i := range list {
-			if list[i].Text == "" || list[i].Line == 0 || list[i].Source != "job.log" {
-				t.Errorf("%s: got %+v", tt.name, list[i])
-			}
+			expect.That(t, list[i].Text != "" && list[i].Line != 0 && list[i].Source == "job.log", "%s: got %+v", tt.name, list[i])
 			list[i].Text, list[i].Line, list[i].Source = "", 0, ""
 		}
-		raw, err := json.Marshal(list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.ReplaceAll(string(raw), `,"text":"","source":"","line":0`, ""); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
-		}
+		raw := expect.Value(json.Marshal(list))(t)
+		expect.Equal(t, tt.want, strings.ReplaceAll(string(raw), `,"text":"","source":"","line":0`, ""), "%s", tt.name)
 	}
 }
 

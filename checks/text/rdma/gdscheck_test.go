@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const gdscheckSample = ` GDS release version: 1.7.2.10
@@ -40,17 +41,13 @@ the end
 
 func TestGDSCheck(t *testing.T) {
 	f := texttest.Parse("x", "gdscheck says\n"+gdscheckSample)
-	if f.Storage == nil || f.Storage.GDS == nil {
-		t.Fatal("nothing was read")
-	}
+	expect.Must(t, f.Storage != nil && f.Storage.GDS != nil, "nothing was read")
 	g := f.Storage.GDS
 	for name, want := range map[string]string{
 		"NVMe": "unsupported", "NFS": "supported", "IBM Spectrum Scale": "unsupported",
 		"Mellanox PeerDirect": "disabled", "rdma library": "not loaded", "rdma_device_status": "up: 0 down: 0",
 	} {
-		if g.Drivers[name] != want {
-			t.Errorf("driver %s: got %q, want %q", name, g.Drivers[name], want)
-		}
+		expect.Equal(t, want, g.Drivers[name], "driver %s", name)
 	}
 	if len(g.Drivers) != 6 || g.Properties["properties.use_compat_mode"] != "true" || len(g.Properties) != 2 || g.IOMMU != "disabled" || g.Version != "2.17" || g.Line != 2 {
 		t.Errorf("got %+v", g)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const ibstatSample = `CA 'mlx5_0'
@@ -54,9 +55,7 @@ func TestIBStatFragments(t *testing.T) {
 
 func TestIBStatGUIDsTellNothing(t *testing.T) {
 	f := texttest.Parse("ibstat.txt", "VM_hostname node1\n0aaabbbbccccdddd\n0aaabbbbccccddde\nVM_hostname node2\n0aaabbbbccccdddf\n\n")
-	if f.NICs != nil || len(f.Texts[0].Kinds) != 1 || f.Texts[0].Kinds[0].Lines != 5 {
-		t.Errorf("got %+v, %+v", f.NICs, f.Texts[0])
-	}
+	expect.That(t, f.NICs == nil && len(f.Texts[0].Kinds) == 1 && f.Texts[0].Kinds[0].Lines == 5, "got %+v, %+v", f.NICs, f.Texts[0])
 }
 
 func FuzzIBStat(f *testing.F) {

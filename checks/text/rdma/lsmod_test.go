@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestLsmod(t *testing.T) {
@@ -42,9 +43,7 @@ func FuzzLsmod(f *testing.F) {
 		bounded(t, text)
 		if f := texttest.Parse("x", text); f.NICs != nil {
 			for _, m := range f.NICs.Modules {
-				if !slices.Contains(network.Modules, m) {
-					t.Errorf("the module %q is none of those that bear on RDMA", m)
-				}
+				expect.That(t, slices.Contains(network.Modules, m), "the module %q is none of those that bear on RDMA", m)
 			}
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const mlnxQoSSample = `$ mlnx_qos -i ens1f0
@@ -28,9 +29,7 @@ tc: 0 ratelimit: unlimited, tsa: vendor
 
 func TestMlnxQoS(t *testing.T) {
 	f := texttest.Parse("x", mlnxQoSSample+"$ mlnx_qos -i ens2f0\nDCBX mode: OS controlled\nPriority trust state: pcp\nPFC configuration:\n\tpriority    0   1   2   3   4   5   6   7\n\tenabled     0   0   0   0   0   0   0   0\n")
-	if f.NICs == nil || len(f.NICs.QoS) != 2 {
-		t.Fatalf("got %+v", f.NICs)
-	}
+	expect.Must(t, f.NICs != nil && len(f.NICs.QoS) == 2, "got %+v", f.NICs)
 	a, b := f.NICs.QoS[0], f.NICs.QoS[1]
 	if a.Interface != "ens1f0" || a.Trust != "dscp" || !slices.Equal(a.PFC, []int{3}) || a.Line != 2 {
 		t.Errorf("got %+v", a)

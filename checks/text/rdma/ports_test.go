@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // want compares the ports that a text gives with those that are expected,
@@ -28,9 +29,7 @@ func want(t *testing.T, text string, want []facts.RDMAPort) {
 	}
 	a, _ := json.MarshalIndent(got, "", " ")
 	b, _ := json.MarshalIndent(want, "", " ")
-	if string(a) != string(b) {
-		t.Errorf("%q:\ngot %s\nwant %s", text, a, b)
-	}
+	expect.That(t, string(a) == string(b), "%q:\ngot %s\nwant %s", text, a, b)
 }
 
 // bounded fails when a text gives more than the facts may hold.
@@ -44,9 +43,7 @@ func bounded(t *testing.T, text string) {
 		t.Errorf("too much: %d ports, %d QoS, %d modules", len(f.NICs.RDMA), len(f.NICs.QoS), len(f.NICs.Modules))
 	}
 	for _, p := range f.NICs.RDMA {
-		if len(p.GIDs) > rdma.MaxGIDs || p.Port < 0 || p.RateGbps < 0 {
-			t.Errorf("port %+v", p)
-		}
+		expect.That(t, len(p.GIDs) <= rdma.MaxGIDs && p.Port >= 0 && p.RateGbps >= 0, "port %+v", p)
 	}
 }
 

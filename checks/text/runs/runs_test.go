@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
@@ -275,24 +276,18 @@ var noCommand = map[string]bool{"headings": true, "headings in Markdown": true, 
 func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, with ended) {
 	t.Helper()
 	if noCommand[way] && (without.trains() && with.measures() || with.trains() && without.measures()) {
-		if len(f.Comparisons) > 0 {
-			t.Errorf("a training and a benchmark are compared: %+v", f.Comparisons)
-		}
+		expect.Len(t, 0, f.Comparisons, "a training and a benchmark are compared")
 		return
 	}
 	if without.outcome == "unknown" && with.outcome == "unknown" {
-		if len(f.Runs)+len(f.Comparisons) > 0 {
-			t.Errorf("nothing is known, and there are runs: %+v", f.Runs)
-		}
+		expect.That(t, len(f.Runs)+len(f.Comparisons) == 0, "nothing is known, and there are runs: %+v", f.Runs)
 		return
 	}
 	set := slices.IndexFunc(f.Runs, func(r facts.Run) bool { return r.Variables[v[0]] == v[1] })
 	plain := slices.IndexFunc(f.Runs, func(r facts.Run) bool { return r.Variables[v[0]] == "" })
 	// Where nothing stands under a heading or in a file there is no run.
 	if (set < 0 || plain < 0) && (without.outcome == "unknown" || with.outcome == "unknown") {
-		if len(f.Comparisons) > 0 {
-			t.Errorf("got %+v", f.Comparisons)
-		}
+		expect.Len(t, 0, f.Comparisons, "it")
 		return
 	}
 	if len(f.Runs) != 2 || set < 0 || plain < 0 {
@@ -403,9 +398,7 @@ func TestDifferences(t *testing.T) {
 		for _, c := range f.Comparisons {
 			got = append(got, strings.TrimSpace(c.Kind+" "+c.Name))
 		}
-		if strings.Join(got, ", ") != tt.want {
-			t.Errorf("%s: got %q, want %q: %+v", tt.what, got, tt.want, f.Runs)
-		}
+		expect.That(t, strings.Join(got, ", ") == tt.want, "%s: got %q, want %q: %+v", tt.what, got, tt.want, f.Runs)
 	}
 }
 
@@ -484,18 +477,14 @@ func FuzzRuns(f *testing.F) {
 	f.Add(strings.Repeat("$ ./t.sh\n^C\n$ NCCL_ALGO=Ring ./t.sh\nexit code 0\n", 100))
 	f.Fuzz(func(t *testing.T, content string) {
 		got := texttest.Parse("p2p-on.log", content)
-		if len(got.Runs) > 64 || len(got.Comparisons) > 64 {
-			t.Errorf("%d runs, %d comparisons", len(got.Runs), len(got.Comparisons))
-		}
+		expect.That(t, len(got.Runs) <= 64 && len(got.Comparisons) <= 64, "%d runs, %d comparisons", len(got.Runs), len(got.Comparisons))
 		for _, r := range got.Runs {
 			if !slices.Contains([]string{"ok", "failed", "hung", "unknown"}, r.Outcome) || r.Line < 1 || len(r.Variables) > 64 || len(r.Devices) > 64 {
 				t.Errorf("got %+v", r)
 			}
 		}
 		for _, c := range got.Comparisons {
-			if c.A < 0 || c.A >= c.B || c.B >= len(got.Runs) {
-				t.Errorf("got %+v", c)
-			}
+			expect.That(t, c.A >= 0 && c.A < c.B && c.B < len(got.Runs), "got %+v", c)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // shown is the commands of a text: its line, "?" if it may not run, and the words.
@@ -64,9 +65,7 @@ func TestWords(t *testing.T) {
 		"a b": "a|b", "a 'b c": "a|b c", `a "b c`: "a|b c", "a; b": "a", "a 2>&1 | b": "a", "a <image> c": "a", "if a b; then": "a|b", "": "", "# a": "",
 		"a {{ b }} c": "a|{{|b|}}|c", "it's a\"b": "its a\"b", "a && ": "a", ")": ")", "a (b) c": "a|(b)|c",
 	} {
-		if got := strings.Join(shell.Words(line), "|"); got != want {
-			t.Errorf("%q: got %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, strings.Join(shell.Words(line), "|"), "%q", line)
 	}
 }
 
@@ -78,13 +77,9 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := strings.Count(text, "\n") + 1
 		for _, c := range shell.Parse(text).Commands {
-			if c.Line < 1 || c.Line > lines || c.Block > c.Line {
-				t.Errorf("%q: line %d, block %d", text, c.Line, c.Block)
-			}
+			expect.That(t, c.Line >= 1 && c.Line <= lines && c.Block <= c.Line, "%q: line %d, block %d", text, c.Line, c.Block)
 			for _, w := range c.Words {
-				if w.From < 0 || w.From > w.To || w.To > len(text) {
-					t.Errorf("%q: %+v", text, w)
-				}
+				expect.That(t, w.From >= 0 && w.From <= w.To && w.To <= len(text), "%q: %+v", text, w)
 			}
 		}
 		shell.Words(text)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestCollectEnv(t *testing.T) {
@@ -40,9 +41,7 @@ cuDNN version: Probably one of the following:
 	if got := softwareOf(f); !slices.Equal(got, want) {
 		t.Errorf("software: got %q, want %q", got, want)
 	}
-	if f.Host == nil || f.Host.Distribution != "Ubuntu 22.04.4 LTS" || f.Host.Arch != "amd64" {
-		t.Errorf("host: got %+v", f.Host)
-	}
+	expect.That(t, f.Host != nil && f.Host.Distribution == "Ubuntu 22.04.4 LTS" && f.Host.Arch == "amd64", "host: got %+v", f.Host)
 	if f.GPUs == nil || len(f.GPUs.Devices) != 2 || f.GPUs.Driver.Version != "550.90.07" {
 		t.Fatalf("gpus: got %+v", f.GPUs)
 	}
@@ -66,9 +65,7 @@ vLLM Version                 : 0.9.2
 	if got := softwareOf(f); !slices.Equal(got, want) {
 		t.Errorf("software: got %q, want %q", got, want)
 	}
-	if f.GPUs == nil || len(f.GPUs.Devices) != 2 || f.GPUs.Devices[0].Vendor != "amd" {
-		t.Errorf("gpus: got %+v", f.GPUs)
-	}
+	expect.That(t, f.GPUs != nil && len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].Vendor == "amd", "gpus: got %+v", f.GPUs)
 }
 
 func TestDistribution(t *testing.T) {
@@ -78,9 +75,7 @@ func TestDistribution(t *testing.T) {
 		"short":       {"$ lsb_release -ds\nUbuntu 22.04.1 LTS\n$ lsb_release -is\nUbuntu\n", "Ubuntu 22.04.1 LTS"},
 	} {
 		h := texttest.Parse("a", tt.text).Host
-		if h == nil || h.Distribution != tt.description {
-			t.Errorf("%s: got %+v, want %+v", name, h, tt)
-		}
+		expect.That(t, h != nil && h.Distribution == tt.description, "%s: got %+v, want %+v", name, h, tt)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // softwareOf writes the packages of a text as "name version manager@host".
@@ -20,7 +21,7 @@ func softwareOf(f *facts.Facts) []string {
 }
 
 func TestPackages(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text string
 		want []string
 	}{
@@ -58,8 +59,7 @@ func TestPackages(t *testing.T) {
 		"image":       {"docker run --gpus all vllm/vllm-openai:v0.6.3.post1 --model x\n", []string{"vllm 0.6.3.post1 image"}},
 		"report":      {"torch version .................... 2.1.0+cu121\ndeepspeed info ................... 0.12.3, unknown, unknown\n", []string{"torch 2.1.0+cu121 ds_report", "deepspeed 0.12.3 ds_report"}},
 		"no versions": {"if torch  == 2:\n==== torch ====\nthe torch  was lit\nray  diagrams\n$ cat notes\n1.2.3\n", nil},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := softwareOf(texttest.Parse("a.txt", tt.text)); !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
@@ -74,13 +74,9 @@ func FuzzPackages(f *testing.F) {
 	f.Add("vLLM is using nccl==2.28.9\nCuda compilation tools, release 12.4, V12.4.131\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		f := texttest.Parse("a", text)
-		if len(f.Software) > parse.MaxEntries {
-			t.Errorf("%d packages", len(f.Software))
-		}
+		expect.That(t, len(f.Software) <= parse.MaxEntries, "%d packages", len(f.Software))
 		for _, p := range f.Software {
-			if p.Name == "" || p.Version == "" || p.Line < 1 {
-				t.Errorf("incomplete: %+v", p)
-			}
+			expect.That(t, p.Name != "" && p.Version != "" && p.Line >= 1, "incomplete: %+v", p)
 		}
 	})
 }

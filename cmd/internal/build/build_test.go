@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -32,10 +33,7 @@ func TestDigest(t *testing.T) {
 		{files("d/a", "1", "b", "2")},
 		{},
 	} {
-		digest, err := digestOf(all...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		digest := expect.Value(digestOf(all...))(t)
 		if first, known := seen[digest]; known {
 			t.Errorf("the files of %d have the digest of %d", i, first)
 		}
@@ -59,8 +57,6 @@ func TestRulesDigest(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil || n < 5 {
-			t.Errorf("%s: %d files, %v", name, n, err)
-		}
+		expect.That(t, err == nil && n >= 5, "%s: %d files, %v", name, n, err)
 	}
 }

@@ -25,7 +25,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -39,11 +41,7 @@ func TestGoldenSchema(t *testing.T) {
 		reflect.TypeFor[Change]():       {New, Gone, Changed},
 		reflect.TypeFor[report.State](): {report.Healthy, report.Findings, report.Inconclusive},
 	}, "rules", filepath.Join("cmd", "internal", "report"), filepath.Join("cmd", "internal", "compare"))
-	raw, err := lines.JSON(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.File(t, schemaFile, raw)
+	golden.File(t, schemaFile, expect.Value(lines.JSON(s))(t))
 }
 
 // filled makes a value in which everything is known: each list has one element, and each
@@ -119,9 +117,7 @@ func factsLeaves() []leaf {
 // the field is left out for a reason. What rules read is among them.
 func TestEveryFact(t *testing.T) {
 	all := factsLeaves()
-	if len(all) < 350 {
-		t.Fatalf("only %d places were found", len(all))
-	}
+	expect.Must(t, len(all) >= 350, "only %d places were found", len(all))
 	used := map[string]bool{}
 	for _, l := range all {
 		a, b := filled(reflect.TypeFor[facts.Facts](), 1), filled(reflect.TypeFor[facts.Facts](), 1)
@@ -198,15 +194,11 @@ func TestTables(t *testing.T) {
 	}
 	for of, names := range identities {
 		for _, name := range names {
-			if !known[of] || !fields[fieldID(of, name)] {
-				t.Errorf("identities: there is no list of %v with %s", of, name)
-			}
+			expect.That(t, known[of] && fields[fieldID(of, name)], "identities: there is no list of %v with %s", of, name)
 		}
 	}
 	for _, id := range slices.Concat(ordered, measured) {
-		if !fields[id] {
-			t.Errorf("the facts have no %s", id)
-		}
+		expect.That(t, fields[id], "the facts have no %s", id)
 	}
 	for pattern := range kindTable {
 		if !slices.ContainsFunc(factsLeaves(), func(l leaf) bool {
@@ -221,24 +213,17 @@ func TestTables(t *testing.T) {
 		}
 	}
 	for _, k := range kinds {
-		if headings[k] == "" {
-			t.Errorf("%s has no heading", k)
-		}
+		expect.That(t, headings[k] != "", "%s has no heading", k)
 	}
 }
 
 // exampleFacts are the facts of each recorded machine.
 func exampleFacts(t *testing.T) map[string]*facts.Facts {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
-	}
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	all := map[string]*facts.Facts{}
 	for _, name := range fixtures.Examples() {
-		raw, err := fixtures.Example(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := expect.Value(fixtures.Example(name))(t)
 		h, f, err := recorded.Open(name, bytes.NewReader(raw))
 		if err != nil {
 			t.Fatal(err)
@@ -254,14 +239,9 @@ func exampleFacts(t *testing.T) map[string]*facts.Facts {
 // copied is a copy of a document that shares nothing with it.
 func copied[T any](t *testing.T, v *T) *T {
 	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(v))(t)
 	out := new(T)
-	if err := json.Unmarshal(raw, out); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(raw, out))
 	return out
 }
 
@@ -380,9 +360,7 @@ func TestFindings(t *testing.T) {
 			for _, i := range compareFindings(tt.a, tt.b) {
 				got = append(got, string(i.Change)+" "+i.Path)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got, "it")
 		})
 	}
 }
@@ -416,14 +394,9 @@ func machine() *facts.Facts {
 // UUID is not.
 func TestMoved(t *testing.T) {
 	a := machine()
-	raw, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(json.Marshal(a))(t)
 	b := &facts.Facts{}
-	if err := json.Unmarshal(bytes.ReplaceAll(raw, []byte("0000:86:00.0"), []byte("0000:87:00.0")), b); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte("0000:86:00.0"), []byte("0000:87:00.0")), b))
 	d := Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a}, Input{Name: "b", Report: reportOf(b), Facts: b})
 	if len(d.Items) != 1 || d.Items[0].Kind != Part || d.Items[0].Before != "0000:86:00.0" || d.Items[0].After != "0000:87:00.0" {
 		t.Errorf("a GPU in another slot: got %+v", d.Items)
@@ -435,9 +408,7 @@ func TestMoved(t *testing.T) {
 	}
 	for _, shared := range []bool{true, false} {
 		d := Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a, SharedNames: shared}, Input{Name: "b", Report: reportOf(b), Facts: b, SharedNames: shared})
-		if followed := len(d.Items) == 1; followed != shared {
-			t.Errorf("stand-ins for UUIDs, shared: %v: got %+v", shared, d.Items)
-		}
+		expect.That(t, (len(d.Items) == 1) == shared, "stand-ins for UUIDs, shared: %v: got %+v", shared, d.Items)
 	}
 	a, c := machine(), machine()
 	c.GPUs.Devices[1].UUID = "GPU-1b5e0a52-0001-0001-0001-0000000000cc"
@@ -453,12 +424,8 @@ func TestMessages(t *testing.T) {
 		return &facts.Facts{Logs: &facts.LogFacts{Messages: []facts.Message{{ID: "nccl-timeout", Program: "nccl", Fields: fields}}}}
 	}
 	a := with(map[string]string{"pid": "1", "port": "4711", "peer": "3"})
-	if items := compareFacts(a, with(map[string]string{"pid": "2", "port": "4712", "peer": "3"})); len(items) > 0 {
-		t.Errorf("another process and port: got %+v", items)
-	}
-	if items := compareFacts(a, with(map[string]string{"pid": "1", "port": "4711", "peer": "4"})); len(items) != 1 {
-		t.Errorf("another peer: got %+v, want one difference", items)
-	}
+	expect.Len(t, 0, compareFacts(a, with(map[string]string{"pid": "2", "port": "4712", "peer": "3"})), "another process and port")
+	expect.Len(t, 1, compareFacts(a, with(map[string]string{"pid": "1", "port": "4711", "peer": "4"})), "another peer")
 }
 
 // TestFigures checks that a measured value differs only beyond what two measurements do.
@@ -480,9 +447,7 @@ func TestGoldenFormats(t *testing.T) {
 	d := sample()
 	for format, file := range map[string]string{"text": "diff.txt", "markdown": "diff.md", "json": "diff.json"} {
 		var b bytes.Buffer
-		if err := d.Write(&b, format, report.Style{ASCII: true}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, d.Write(&b, format, report.Style{ASCII: true}))
 		for _, r := range b.String() {
 			if r != '\n' && (r < ' ' || r > '~') && format != "json" {
 				t.Errorf("%s: the character %U is written", format, r)
@@ -528,21 +493,13 @@ func TestOrderOfKinds(t *testing.T) {
 
 // TestFollowsSchema checks that the document keeps the published contract.
 func TestFollowsSchema(t *testing.T) {
-	schema, err := validator.NewCompiler().Compile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := expect.Value(validator.NewCompiler().Compile(schemaFile))(t)
 	a := machine()
 	in := Input{Name: "a", Form: FormReport, Report: reportOf(a)}
 	for name, d := range map[string]*Difference{"every kind": sample(), "the same": Compare("1.0", in, in)} {
 		var b bytes.Buffer
-		if err := d.Write(&b, "json", report.Style{}); err != nil {
-			t.Fatal(err)
-		}
-		v, err := validator.UnmarshalJSON(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, d.Write(&b, "json", report.Style{}))
+		v := expect.Value(validator.UnmarshalJSON(&b))(t)
 		if err := schema.Validate(v); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/baseline"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -52,18 +53,14 @@ func TestSince(t *testing.T) {
 					}
 					got := map[string][]baseline.Compared{"remaining": b.Remaining, "cured": b.Cured, "not judged": b.NotJudged, "new": b.New}
 					for list, findings := range got {
-						if len(findings) != want[list] {
-							t.Errorf("%s: %+v, want %d", list, findings, want[list])
-						}
+						expect.Len(t, want[list], findings, "%s", list)
 						for _, f := range findings {
 							if advised := slices.Equal(f.Advised, []string{"disable-acs"}); f.Rule != rule || advised != (list != "new") || (f.Reason != "") != (list == "not judged") {
 								t.Errorf("%s: %+v", list, f)
 							}
 						}
 					}
-					if len(b.Entries()) == 0 {
-						t.Error("nothing is said")
-					}
+					expect.That(t, len(b.Entries()) > 0, "nothing is said")
 				})
 			}
 		}
@@ -104,9 +101,7 @@ func TestSinceVariables(t *testing.T) {
 	}
 	was := &report.Document{Findings: []rules.Finding{variable("NCCL_A"), variable("NCCL_B")}}
 	b := Since("1", Input{Report: was}, Input{Report: &report.Document{Findings: []rules.Finding{variable("NCCL_B")}}})
-	if len(b.Cured) != 1 || len(b.Remaining) != 1 || len(b.New)+len(b.NotJudged) != 0 {
-		t.Errorf("%+v", b)
-	}
+	expect.That(t, len(b.Cured) == 1 && len(b.Remaining) == 1 && len(b.New)+len(b.NotJudged) == 0, "%+v", b)
 }
 
 // TestSinceConsequences enumerates what became of a cause and how its consequence was judged: a consequence that was

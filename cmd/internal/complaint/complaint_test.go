@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestWrite(t *testing.T) {
 	base := errors.New("read host\x1b[2J.txtar: no\nsuch thing")
 	var b bytes.Buffer
 	Write(&b, Hinted(fmt.Errorf("open: %w", Hinted(base, "inner")), "outer"))
-	want := "gpudoctor: open: read host\\x1b[2J.txtar: no such thing\nhint: outer\nhint: inner\n"
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, "gpudoctor: open: read host\\x1b[2J.txtar: no such thing\nhint: outer\nhint: inner\n", b.String(), "it")
 }

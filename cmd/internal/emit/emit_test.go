@@ -15,7 +15,6 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -25,6 +24,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
@@ -38,11 +38,7 @@ func TestGoldenSchema(t *testing.T) {
 			plan.Mount, plan.KernelParameter, plan.Sysctl, plan.ModuleOption,
 		},
 	}, "remedies", filepath.Join("remedies", "plan"), filepath.Join("checks", "probe"))
-	raw, err := lines.JSON(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.File(t, filepath.Join("..", "..", "..", "docs", "plan.schema.json"), raw)
+	golden.File(t, filepath.Join("..", "..", "..", "docs", "plan.schema.json"), expect.Value(lines.JSON(s))(t))
 }
 
 // nasty is a value that means something else in each language, unless it is quoted.
@@ -104,9 +100,7 @@ func plans() map[string]*plan.Plan {
 func emitted(t *testing.T, target string, p *plan.Plan) string {
 	t.Helper()
 	to, known := emit.Named(target)
-	if !known {
-		t.Fatalf("there is no target %s", target)
-	}
+	expect.Must(t, known, "there is no target %s", target)
 	return to.Write(p, "")
 }
 
@@ -191,12 +185,8 @@ func output(t *testing.T, dir string, env []string, name string, args ...string)
 func saved(t *testing.T, dir, name, text string, perm os.FileMode) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), perm); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	expect.NoError(t, os.WriteFile(file, []byte(text), perm))
 	return file
 }
 
@@ -220,20 +210,14 @@ func isCompose(t *testing.T, p *plan.Plan, text string) {
 		Environment: types.Mapping{"IMAGE": "some/image"},
 	}
 	project, err := loader.LoadWithContext(t.Context(), details, func(o *loader.Options) { o.SetProjectName("job", true) })
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	expect.Must(t, err == nil, "%v\n%s", err, text)
 	job := project.Services["job"]
-	if job.Image != "some/image" {
-		t.Errorf("image %q", job.Image)
-	}
+	expect.Equal(t, "some/image", job.Image, "image")
 	if len(p.Settings) == 0 {
 		return
 	}
 	want := types.MappingWithEquals{"NCCL_NASTY": new(nasty), "NCCL_P2P_DISABLE": new("1"), "CUDA_VISIBLE_DEVICES": new("0,1"), "NCCL_SOCKET_IFNAME": nil}
-	if diff := cmp.Diff(want, job.Environment); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, job.Environment, "environment")
 	if job.ShmSize != 16<<30 || job.Ipc != "host" || job.NetworkMode != "host" || job.PidsLimit != -1 || !slices.Equal(job.CapAdd, []string{"SYS_NICE"}) || !slices.Equal(job.GroupAdd, []string{"render"}) {
 		t.Errorf("the service is %+v", job)
 	}
@@ -252,17 +236,13 @@ func isCompose(t *testing.T, p *plan.Plan, text string) {
 func isPod(t *testing.T, p *plan.Plan, text string) {
 	t.Helper()
 	document, err := yaml.YAMLToJSONStrict([]byte(text))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	expect.Must(t, err == nil, "%v\n%s", err, text)
 	var pod corev1.Pod
 	strict, err := json.UnmarshalStrict(document, &pod)
 	if err := errors.Join(append(strict, err)...); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if pod.Kind != "Pod" || len(pod.Spec.Containers) != 1 {
-		t.Fatalf("it is %+v", pod)
-	}
+	expect.Must(t, pod.Kind == "Pod" && len(pod.Spec.Containers) == 1, "it is %+v", pod)
 	job := pod.Spec.Containers[0]
 	if n := job.Resources.Limits["nvidia.com/gpu"]; p.Vendor == "nvidia" && int(n.Value()) != len(p.Ranks) {
 		t.Errorf("%v GPUs, want %d", n, len(p.Ranks))
@@ -271,9 +251,7 @@ func isPod(t *testing.T, p *plan.Plan, text string) {
 		return
 	}
 	want := []corev1.EnvVar{{Name: "NCCL_NASTY", Value: nasty}, {Name: "NCCL_P2P_DISABLE", Value: "1"}, {Name: "CUDA_VISIBLE_DEVICES", Value: "0,1"}}
-	if diff := cmp.Diff(want, job.Env); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, job.Env, "environment")
 	if added := job.SecurityContext.Capabilities.Add; !slices.Equal(added, []corev1.Capability{"SYS_NICE", "IPC_LOCK"}) || !pod.Spec.HostIPC || !pod.Spec.HostNetwork {
 		t.Errorf("capabilities %v, %+v", added, pod.Spec)
 	}
@@ -300,9 +278,7 @@ func isGRUB(t *testing.T, p *plan.Plan, text string) {
 	if len(p.Settings) > 0 {
 		want = append(want, "pci=disable_acs_redir=0000:17:00.0;0000:39:00.0", "iommu=pt", "quiet")
 	}
-	if !slices.Equal(words, want) {
-		t.Errorf("GRUB passes %q, want %q", words, want)
-	}
+	expect.That(t, slices.Equal(words, want), "GRUB passes %q, want %q", words, want)
 }
 
 // grubWords splits a line as GRUB's script language does (GNU GRUB manual, "Writing full
@@ -358,9 +334,7 @@ func isUnit(t *testing.T, p *plan.Plan, text string) {
 			t.Errorf("it lacks %q", strings.TrimSpace(want))
 		}
 	}
-	if one := strings.Contains(text, "NUMAMask=0\n"); one != (p.Bind && len(p.Ranks) == 1) {
-		t.Errorf("bound to a node: %v", one)
-	}
+	expect.Equal(t, (p.Bind && len(p.Ranks) == 1), strings.Contains(text, "NUMAMask=0\n"), "bound to a node")
 }
 
 // isConf checks what NCCL reads of it: as setEnvFile of its src/misc/param.cc, each line up to the
@@ -377,9 +351,7 @@ func isConf(t *testing.T, p *plan.Plan, text string) {
 	if len(p.Settings) > 0 {
 		want = map[string]string{"NCCL_NASTY": nasty, "NCCL_P2P_DISABLE": "1"}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("NCCL reads (-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "NCCL reads")
 }
 
 // isSysctl and isModprobe hold that each line is a comment or a setting.
@@ -404,9 +376,7 @@ func settingsOnly(t *testing.T, p *plan.Plan, text, setting string) {
 	if len(p.Settings) > 0 {
 		want = []string{setting}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("it sets %q, want %q", got, want)
-	}
+	expect.That(t, slices.Equal(got, want), "it sets %q, want %q", got, want)
 }
 
 // stub is a program that writes its arguments and some of its environment, a line each, instead
@@ -459,9 +429,7 @@ func TestStarted(t *testing.T) {
 			if target == "docker" { // The variables are the container's.
 				want = append(want[:len(want)-len(environment)], "NASTY=none", "P2P=none", "IFNAME=none")
 			}
-			if diff := cmp.Diff(want, started(t, target, full(), nil, "a b", "*")); diff != "" {
-				t.Errorf("it starts (-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, want, started(t, target, full(), nil, "a b", "*"), "it starts")
 		})
 	}
 }
@@ -491,9 +459,7 @@ func TestWords(t *testing.T) {
 	for _, width := range []int{0, 20, 40, 80, 200} {
 		for name, p := range plans() {
 			var b bytes.Buffer
-			if err := emit.Overview(&b, p, emit.Style{Width: width, ASCII: true}); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, emit.Overview(&b, p, emit.Style{Width: width, ASCII: true}))
 			flat := strings.Join(strings.Fields(b.String()), " ")
 			for _, s := range p.Settings {
 				if !strings.Contains(b.String(), emit.Words(s)) {

@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // Content before and after a write. The old one is longer, so that a rest of it
@@ -219,9 +221,7 @@ func TestWrite(t *testing.T) {
 				if want := perm &^ 0o027; info.Mode() != want {
 					t.Errorf("mode %s, want %s", info.Mode(), want)
 				}
-				if len(after) != len(before)+1 {
-					t.Errorf("these files were there and are there:\n%v\n%v", before, after)
-				}
+				expect.That(t, len(after) == len(before)+1, "these files were there and are there:\n%v\n%v", before, after)
 			})
 		}
 	}
@@ -248,9 +248,7 @@ func TestDevices(t *testing.T) {
 		link := link(t, dir, name, filepath.Base(name))
 		for _, name := range []string{name, link} {
 			do(t, Check(name))
-			if err := Write(t.Context(), name, newContent, Shared); !errors.Is(err, want) {
-				t.Errorf("%s: %v, want %v", name, err, want)
-			}
+			expect.ErrorIs(t, want, Write(t.Context(), name, newContent, Shared), "%s", name)
 			if info, err := os.Stat(name); err != nil || info.Mode()&fs.ModeCharDevice == 0 {
 				t.Errorf("%s is %v now, %v", name, info, err)
 			}
@@ -259,9 +257,7 @@ func TestDevices(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
-	if err := Write(ctx, fifo, newContent, Shared); !errors.Is(err, stop) {
-		t.Errorf("a FIFO that nobody reads: %v, want %v", err, stop)
-	}
+	expect.ErrorIs(t, stop, Write(ctx, fifo, newContent, Shared), "a FIFO that nobody reads")
 	r, err := os.OpenFile(fifo, os.O_RDWR, 0) // A reader that does not read.
 	do(t, err)
 	defer r.Close() //nolint:errcheck // It was only read.
@@ -414,9 +410,7 @@ func TestAbandon(t *testing.T) {
 	temporary.Store(&draft)
 	writing.Lock()
 	Abandon(time.Millisecond)
-	if all := listing(t, dir); len(all) != 2 {
-		t.Errorf("it left %v", all)
-	}
+	expect.Len(t, 2, listing(t, dir), "it left")
 	time.AfterFunc(50*time.Millisecond, writing.Unlock)
 	Abandon(time.Minute)
 	written := make(chan error)
@@ -463,9 +457,7 @@ func TestPlaces(t *testing.T) {
 	}
 	null, err := Find("/dev/null")
 	do(t, err)
-	if null.Same(null) {
-		t.Error("/dev/null can be written to once only")
-	}
+	expect.That(t, !null.Same(null), "/dev/null can be written to once only")
 	f, err := os.Open("a")
 	do(t, err)
 	defer f.Close() //nolint:errcheck // It was only read.
@@ -474,7 +466,5 @@ func TestPlaces(t *testing.T) {
 	if q, err := Find("hard"); err != nil || !p.Same(q) {
 		t.Errorf("an open file is another than that of its name: %v", err)
 	}
-	if _, err := io.ReadAll(f); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(io.ReadAll(f))(t)
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // The tests here look at pages in a real browser, as people do. They need Chromium,
@@ -107,21 +108,13 @@ func TestInBrowser(t *testing.T) {
 				b.open(t, file, v)
 				b.do(t, chromedp.Evaluate[chromedp.Void](axe))
 				s := value[seen](t, b, look)
-				if s.Wide > 0 {
-					t.Errorf("the page is %d pixels wider than the window", s.Wide)
-				}
+				expect.That(t, s.Wide <= 0, "the page is %d pixels wider than the window", s.Wide)
 				if len(s.Overlaps)+len(s.Outside) > 0 {
 					t.Errorf("labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
 				}
-				if pictured := s.Labels > 0; pictured == (h.name == "text") {
-					t.Errorf("the picture has %d labels", s.Labels)
-				}
-				if s.Hacked {
-					t.Error("a script of the facts ran")
-				}
-				if s.Passes < leastPasses {
-					t.Errorf("only %d rules of axe-core found something to judge", s.Passes)
-				}
+				expect.That(t, (s.Labels > 0) != (h.name == "text"), "the picture has %d labels", s.Labels)
+				expect.That(t, !s.Hacked, "a script of the facts ran")
+				expect.AtLeast(t, leastPasses, s.Passes, "rules of axe-core found something to judge")
 				for _, v := range s.Violations {
 					t.Error("axe-core: " + v)
 				}
@@ -141,9 +134,7 @@ func (b *tab) copies(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
 	buttons := value[int](t, b, `document.querySelectorAll("button.copy").length`)
-	if buttons < 3 {
-		t.Fatalf("the page has %d copy buttons", buttons)
-	}
+	expect.Must(t, buttons >= 3, "the page has %d copy buttons", buttons)
 	for i := range buttons {
 		button := fmt.Sprintf(`document.querySelectorAll("button.copy")[%d]`, i)
 		if !value[bool](t, b, button+`.checkVisibility()`) {
@@ -153,12 +144,8 @@ func (b *tab) copies(t *testing.T, file string) {
 		b.do(t, chromedp.Click(chromedp.JSPath(button)))
 		said := value[string](t, b, `new Promise(done => setTimeout(() => done(`+button+`.textContent), 50))`)
 		have := value[string](t, b, `navigator.clipboard.readText()`)
-		if !strings.HasPrefix(said, "Copied") {
-			t.Errorf("button %d says %q", i, said)
-		}
-		if have != want || want == "" {
-			t.Errorf("button %d copies %q, want %q", i, have, want)
-		}
+		expect.That(t, strings.HasPrefix(said, "Copied"), "button %d says %q", i, said)
+		expect.That(t, have == want && want != "", "button %d copies %q, want %q", i, have, want)
 	}
 	b.quiet(t)
 }
@@ -178,9 +165,7 @@ func (b *tab) searches(t *testing.T, file string) {
 		t.Errorf("the search shows %q", found)
 	}
 	b.shoot(t, "search")
-	if found := rows("no-such-fact"); len(found) != 0 {
-		t.Errorf("a search for what is not there shows %q", found)
-	}
+	expect.Len(t, 0, rows("no-such-fact"), "a search for what is not there shows")
 	if status := value[string](t, b, `document.getElementById("found").textContent`); !strings.HasPrefix(status, "0 of ") {
 		t.Errorf("the status says %q", status)
 	}
@@ -192,19 +177,14 @@ func (b *tab) followsBadge(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
 	b.do(t, chromedp.Focus(chromedp.CSS("svg.wide a.badge")), chromedp.KeyEvent("\r"))
-	target := value[string](t, b, `document.querySelector(":target")?.id ?? ""`)
-	if target != "finding-1" {
-		t.Errorf("the mark leads to %q", target)
-	}
+	expect.Equal(t, "finding-1", value[string](t, b, `document.querySelector(":target")?.id ?? ""`), "the mark leads to")
 }
 
 // showsScript checks that markup in the facts is shown as it is.
 func (b *tab) showsScript(t *testing.T, file string) {
 	t.Helper()
 	b.open(t, file, views[2])
-	if text := value[string](t, b, `document.body.textContent`); !strings.Contains(text, injected) {
-		t.Errorf("the page does not show %q", injected)
-	}
+	expect.That(t, strings.Contains(value[string](t, b, `document.body.textContent`), injected), "the page does not show %q", injected)
 }
 
 // injected would run if it were taken for markup.
@@ -213,20 +193,12 @@ const injected = `<script>window.hacked = true</script><img src=x onerror="windo
 // writeHosts writes the machines that are built here.
 func writeHosts(t *testing.T, program, folder string) {
 	t.Helper()
-	out, err := exec.Command(program, "facts", "--from", "example:model-8x-pcie-acs").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(exec.Command(program, "facts", "--from", "example:model-8x-pcie-acs").Output())(t)
 	write := func(name string, change func(f *facts.Facts)) {
-		f, err := recorded.ReadFacts(name, bytes.NewReader(out))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := expect.Value(recorded.ReadFacts(name, bytes.NewReader(out)))(t)
 		change(f)
 		var b bytes.Buffer
-		if err := recorded.WriteFacts(&b, f); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, recorded.WriteFacts(&b, f))
 		save(t, filepath.Join(folder, name), b.Bytes())
 	}
 	write("sixteen.json", func(f *facts.Facts) {
@@ -243,10 +215,7 @@ func writeHosts(t *testing.T, program, folder string) {
 			f.GPUs.Devices[i].Name = fmt.Sprint(strings.Repeat("Wide \u202e", i+1), injected)
 		}
 	})
-	raw, err := os.ReadFile("../../../fixtures/texts/support-case.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile("../../../fixtures/texts/support-case.txtar"))(t)
 	save(t, filepath.Join(folder, "support-case.txtar"), txtar.Format(txtar.Parse(raw)))
 }
 
@@ -259,9 +228,7 @@ func twice[T any](t *testing.T, list []T) []T {
 		t.Fatal(err)
 	}
 	var again []map[string]any
-	if err := json.Unmarshal(bytes.ReplaceAll(raw, []byte(`0000:`), []byte(`0001:`)), &again); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte(`0000:`), []byte(`0001:`)), &again))
 	for _, fields := range again {
 		for name, by := range map[string]float64{"numa_node": 2, "index": 8, "id": 2} {
 			if n, ok := fields[name].(float64); ok {
@@ -273,17 +240,13 @@ func twice[T any](t *testing.T, list []T) []T {
 		t.Fatal(err)
 	}
 	var more []T
-	if err := json.Unmarshal(raw, &more); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(raw, &more))
 	return append(list, more...)
 }
 
 func save(t *testing.T, file string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, data, 0o600))
 }
 
 // build builds the program.
@@ -312,11 +275,7 @@ func axeSource(t *testing.T) string {
 	if file == "" {
 		lacking(t, "GPUDOCTOR_AXE does not name axe-core's axe.min.js")
 	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
+	return string(expect.Value(os.ReadFile(file))(t))
 }
 
 // lacking skips the test, unless it is wanted.
@@ -355,14 +314,10 @@ func newBrowser(t *testing.T) *tab {
 	t.Cleanup(closeTab)
 	b := &tab{ctx: ctx}
 	// The first action starts the browser, which ends with its context.
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chromedp.CallBrowser(ctx, browser.SetPermission, browser.SetPermissionParams{
+	expect.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
+	expect.Value(chromedp.CallBrowser(ctx, browser.SetPermission, browser.SetPermissionParams{
 		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	b.console = make(chan string, 1000)
 	messages := chromedp.Console(ctx)
 	go func() {
@@ -400,9 +355,7 @@ func (b *tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, patience)
 	defer stop()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, chromedp.Do(ctx, steps...))
 }
 
 // patience is how long one look may take.
@@ -419,11 +372,7 @@ func got[T any](t *testing.T, b *tab, action chromedp.Action[T]) T {
 	t.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, patience)
 	defer stop()
-	v, err := chromedp.Run(ctx, action)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return expect.Value(chromedp.Run(ctx, action))(t)
 }
 
 // open opens a page as it is looked at.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestOutline(t *testing.T) {
@@ -61,9 +61,7 @@ func TestOutline(t *testing.T) {
 		"links: LINKS: bytes 9007199254740992, none NONE",
 		"links: LINKS.PAIRS[X Y]: a X, b Y, ok TRUE",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "it")
 }
 
 func TestShade(t *testing.T) {
@@ -73,18 +71,14 @@ func TestShade(t *testing.T) {
 	for _, c := range m.Rows[0].Cells {
 		got = append(got, c.Class)
 	}
-	if diff := cmp.Diff([]string{"heat4", "heat4", "heat2", "heat0", "", "slow"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []string{"heat4", "heat4", "heat2", "heat0", "", "slow"}, got, "it")
 }
 
 // TestPolicy checks that the policy names the style and the script as they stand in the
 // page, and that the page refers to nothing else.
 func TestPolicy(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(&b, &Report{Verdict: "</title><script>alert(1)</script>", Findings: []Finding{{Number: 1, Remedies: []Remedy{{Links: []string{"javascript:alert(1)"}}}}}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, Write(&b, &Report{Verdict: "</title><script>alert(1)</script>", Findings: []Finding{{Number: 1, Remedies: []Remedy{{Links: []string{"javascript:alert(1)"}}}}}}))
 	page := b.String()
 	for _, part := range []struct{ begin, end, directive string }{{"<style>", "</style>", "style-src"}, {"<script>", "</script>", "script-src"}} {
 		_, rest, _ := strings.Cut(page, part.begin)
@@ -97,8 +91,6 @@ func TestPolicy(t *testing.T) {
 		t.Errorf("the page has %d scripts", n)
 	}
 	for _, banned := range []string{` src=`, `<link`, `style="`, `onclick`, `href="javascript`, `url(`} {
-		if strings.Contains(page, banned) {
-			t.Errorf("the page has %q", banned)
-		}
+		expect.That(t, !strings.Contains(page, banned), "the page has %q", banned)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestMutations checks that files with slips of the keyboard are refused or changed as they
@@ -32,13 +34,9 @@ func TestMutations(t *testing.T) {
 		if (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) && !strings.HasPrefix(text, "#!") {
 			keepsMeaning(t, name, text, got)
 		}
-		if t.Failed() {
-			t.Fatalf("%s:\n%s", name, text)
-		}
+		expect.Must(t, !t.Failed(), "%s:\n%s", name, text)
 	}
-	if changed < 30 {
-		t.Errorf("%d files were changed", changed)
-	}
+	expect.AtLeast(t, 30, changed, "files were changed")
 }
 
 // mutated is a text with a few slips. Others are lines that may be moved in.

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -41,14 +43,9 @@ func cases(tb testing.TB) map[string]string {
 	all := map[string]string{}
 	for _, pattern := range []string{"../../../fixtures/launches/*.txtar", "testdata/*.txtar"} {
 		names, err := filepath.Glob(pattern)
-		if err != nil || len(names) == 0 {
-			tb.Fatalf("%s: %d files, %v", pattern, len(names), err)
-		}
+		expect.Must(tb, err == nil && len(names) > 0, "%s: %d files, %v", pattern, len(names), err)
 		for _, name := range names {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				tb.Fatal(err)
-			}
+			a := expect.Value(txtar.ParseFile(name))(tb)
 			for _, f := range a.Files {
 				all[strings.TrimSuffix(filepath.Base(name), ".txtar")+"/"+filepath.Base(f.Name)] = string(f.Data)
 			}
@@ -93,9 +90,7 @@ func keepsLines(t *testing.T, name, text string, got Result) {
 			budget += 4 // An entry of two lines, and the key above it.
 		}
 	}
-	if lost > budget {
-		t.Errorf("%s: %d lines of %d are lost, with %d changes:\n%s", name, lost, len(before), len(got.Changes), got.Text)
-	}
+	expect.That(t, lost <= budget, "%s: %d lines of %d are lost, with %d changes:\n%s", name, lost, len(before), len(got.Changes), got.Text)
 	for _, l := range after {
 		if strings.TrimSpace(l) != "" && strings.HasSuffix(text, "\n") && !strings.HasSuffix(l, "\n") {
 			t.Errorf("%s: a line lost its end: %q", name, l)
@@ -197,9 +192,7 @@ func keepsMeaning(t *testing.T, name, text string, got Result) {
 		return // A script reads as YAML as well.
 	}
 	after, err := documents(t, got.Text)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, got.Text)
-	}
+	expect.Must(t, err == nil, "%s: %v\n%s", name, err, got.Text)
 	budget := 0
 	for _, c := range got.Changes {
 		if strings.HasPrefix(c.What, "remove ") || c.What != "" {
@@ -212,10 +205,11 @@ func keepsMeaning(t *testing.T, name, text string, got Result) {
 }
 
 // TestFiles changes every launch file of the fixtures and of this package, with each setting
-// alone, and with all of them with each kind of line end, with and without the last.
+// alone, and with all of them with each kind of line end, with and without the last. With all of them, a script is still one, and a
+// file describes the jobs that it described.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	changed := 0
+	changed, scripts := 0, 0
 	for name, text := range cases(t) {
 		sets := [][]Want{settings(), settings()[:10]}
 		for _, w := range settings() {
@@ -226,8 +220,10 @@ func TestFiles(t *testing.T) {
 				if i > 1 && form != text {
 					continue
 				}
+				script := i == 0 && form == text && (filepath.Ext(name) == ".sh" || filepath.Ext(name) == ".sbatch")
 				got, ok := made(t, name, form, wants)
 				if !ok {
+					expect.That(t, !script, "%s is not changed", name)
 					continue
 				}
 				if len(got.Changes) > 0 {
@@ -235,6 +231,16 @@ func TestFiles(t *testing.T) {
 				}
 				if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
 					keepsMeaning(t, name, form, got)
+				}
+				if script {
+					isScript(t, name, got.Text)
+					scripts++
+				}
+				if i == 0 && form == text {
+					after := jobs(name, got.Text)
+					for job, n := range jobs(name, text) {
+						expect.That(t, after[job] == n, "%s: %s: %d, then %d in\n%s", name, job, n, after[job], got.Text)
+					}
 				}
 				if strings.Contains(form, "\r\n") && strings.Count(got.Text, "\n") != strings.Count(got.Text, "\r\n") {
 					t.Errorf("%s: line ends are mixed", name)
@@ -245,40 +251,32 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	if changed < 200 {
-		t.Errorf("only %d files were changed", changed)
-	}
+	expect.AtLeast(t, 200, changed, "files were changed")
+	expect.AtLeast(t, 8, scripts, "scripts")
 }
 
-// TestShells checks that scripts are still scripts, by the shell itself.
-func TestShells(t *testing.T) {
-	t.Parallel()
+// isScript checks that a script is still one, by the shell itself.
+func isScript(t *testing.T, name, text string) {
+	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash")
+		return
 	}
-	n := 0
-	for name, text := range cases(t) {
-		if ext := filepath.Ext(name); ext != ".sh" && ext != ".sbatch" {
-			continue
+	file := filepath.Join(t.TempDir(), "script")
+	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	out, err := exec.CommandContext(t.Context(), bash, "-n", file).CombinedOutput()
+	expect.That(t, err == nil, "%s: %v: %s\n%s", name, err, out, text)
+}
+
+// jobs counts the jobs that a file describes, by kind and object.
+func jobs(name, text string) map[string]int {
+	count := map[string]int{}
+	for _, l := range texttest.Parse(name, text).Launches {
+		if l.Kind != "shell" {
+			count[l.Kind+" "+l.Object]++
 		}
-		got, ok := made(t, name, text, settings())
-		if !ok {
-			t.Errorf("%s is not changed", name)
-			continue
-		}
-		file := filepath.Join(t.TempDir(), "script")
-		if err := os.WriteFile(file, []byte(got.Text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.CommandContext(t.Context(), bash, "-n", file).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s\n%s", name, err, out, got.Text)
-		}
-		n++
 	}
-	if n < 8 {
-		t.Errorf("%d scripts", n)
-	}
+	return count
 }
 
 // applied runs a program that applies a patch.
@@ -310,24 +308,14 @@ func TestApplied(t *testing.T) {
 					inPatch = "with space " + inPatch
 				}
 				file := filepath.Join(folder, inPatch)
-				if err := os.WriteFile(file, []byte(form), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				diff, err := got.Unified(inPatch, form)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(file, []byte(form), 0o600))
+				diff := expect.Value(got.Unified(inPatch, form))(t)
 				if out, err := applied(t, folder, diff, words...); err != nil {
 					t.Errorf("%s: %v: %v\n%s\n%s", name, words, err, out, diff)
 					continue
 				}
-				after, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if string(after) != got.Text {
-					t.Errorf("%s: %v gives\n%q\nnot\n%q", name, words, after, got.Text)
-				}
+				after := expect.Value(os.ReadFile(file))(t)
+				expect.That(t, string(after) == got.Text, "%s: %v gives\n%q\nnot\n%q", name, words, after, got.Text)
 				ran[words[0]]++
 			}
 		}
@@ -350,9 +338,7 @@ func FuzzMake(f *testing.F) {
 		got, ok := made(t, name, text, settings())
 		if ok && (strings.HasSuffix(name, "yaml") || strings.Contains(text, "containers:")) {
 			keepsMeaning(t, name, text, got)
-			if len(got.Text) > len(text)+100_000 {
-				t.Errorf("%d bytes became %d", len(text), len(got.Text))
-			}
+			expect.That(t, len(got.Text) <= len(text)+100_000, "%d bytes became %d", len(text), len(got.Text))
 		}
 	})
 }

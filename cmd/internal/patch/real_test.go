@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/json"
 	kyaml "sigs.k8s.io/yaml"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
@@ -145,10 +146,7 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("%s is not changed", name)
 			continue
 		}
-		after, err := documents(t, got.Text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		after := expect.Value(documents(t, got.Text))(t)
 		pods, err := podsOf(after)
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, got.Text)
@@ -164,9 +162,7 @@ func TestKubernetes(t *testing.T) {
 			}
 		}
 	}
-	if n < 25 {
-		t.Errorf("%d pods were read", n)
-	}
+	expect.AtLeast(t, 25, n, "pods were read")
 }
 
 // complete checks that containers with several GPUs have their settings.
@@ -242,9 +238,7 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	}
-	if n < 8 {
-		t.Errorf("%d compose files were read", n)
-	}
+	expect.AtLeast(t, 8, n, "compose files were read")
 }
 
 // project reads a compose file.
@@ -274,10 +268,7 @@ func TestGoldenPatches(t *testing.T) {
 			t.Errorf("%s is not changed", name)
 			continue
 		}
-		diff, err := got.Unified(filepath.Base(name), all[name])
-		if err != nil {
-			t.Fatal(err)
-		}
+		diff := expect.Value(got.Unified(filepath.Base(name), all[name]))(t)
 		fmt.Fprintf(b, "== %s\n%s", filepath.Base(name), diff)
 		for _, m := range got.Manual {
 			fmt.Fprintf(b, "by hand: %d: %s: %s: %s\n", m.Line, m.Where, m.What, m.Note)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestExtract checks that what people read is taken, each on its line, and nothing else.
@@ -30,13 +32,7 @@ func TestExtract(t *testing.T) {
 		"d.md.txt":   {"One code two", "", "", "", "four"},
 	}
 	folder := t.TempDir()
-	n, err := extract(tree, folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n != len(want) {
-		t.Errorf("%d files, want %d", n, len(want))
-	}
+	expect.Equal(t, len(want), expect.Value(extract(tree, folder))(t), "it")
 	for name, lines := range want {
 		got, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
@@ -53,8 +49,6 @@ func TestExtract(t *testing.T) {
 func TestExtractNames(t *testing.T) {
 	for name, text := range map[string]string{"a.go": "pack", "b.rego": "pack", "c.yaml": "a: [b"} {
 		_, err := extract(fstest.MapFS{name: {Data: []byte(text)}}, t.TempDir())
-		if err == nil || !strings.Contains(err.Error(), "read "+name+": ") {
-			t.Errorf("%s: got %v", name, err)
-		}
+		expect.That(t, err != nil && strings.Contains(err.Error(), "read "+name+": "), "%s: got %v", name, err)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func built(t *testing.T) *debug.BuildInfo {
 	t.Helper()
 	info, ok := debug.ReadBuildInfo()
-	if !ok || len(info.Deps) == 0 {
-		t.Fatal("the test holds no build information")
-	}
+	expect.Must(t, ok && len(info.Deps) > 0, "the test holds no build information")
 	return info
 }
 
@@ -25,9 +25,7 @@ func built(t *testing.T) *debug.BuildInfo {
 func TestSBOM(t *testing.T) {
 	info := built(t)
 	var first, second bytes.Buffer
-	if err := writeSBOM(&first, info); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, writeSBOM(&first, info))
 	if err := writeSBOM(&second, info); err != nil || first.String() != second.String() {
 		t.Errorf("the second bill of materials differs from the first: %v", err)
 	}
@@ -45,17 +43,13 @@ func TestSBOM(t *testing.T) {
 				t.Errorf("without %s: %v", m.Path, err)
 			}
 			var b bytes.Buffer
-			if err := writeSBOM(&b, with); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, writeSBOM(&b, with))
 			if err := complete(b.Bytes(), info); err == nil || !strings.Contains(err.Error(), m.Path) {
 				t.Errorf("a bill of materials without %s: %v", m.Path, err)
 			}
 		}
 	}
-	if err := complete([]byte("{"), info); err == nil {
-		t.Error("half a bill of materials is taken")
-	}
+	expect.Error(t, complete([]byte("{"), info), "half a bill of materials is taken")
 }
 
 // TestCheck checks that each property of a release is looked at.
@@ -138,9 +132,7 @@ func TestNewer(t *testing.T) {
 	order := []string{"0", "2.2.5", "2.3", "2.3.4", "2.14", "2.34", "2.41", "3.0"}
 	for i, a := range order {
 		for j, b := range order {
-			if got := newer(a, b); got != (i > j) {
-				t.Errorf("%s is newer than %s: %v", a, b, got)
-			}
+			expect.Equal(t, i > j, newer(a, b), "%s is newer than %s", a, b)
 		}
 	}
 }
@@ -148,15 +140,9 @@ func TestNewer(t *testing.T) {
 // TestLinked checks that what this test's own program needs is found: it is linked with
 // glibc, so it is not static.
 func TestLinked(t *testing.T) {
-	f, err := elf.Open("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Value(elf.Open("/proc/self/exe"))(t)
 	defer f.Close() //nolint:errcheck // It was only read.
-	libraries, err := f.ImportedLibraries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	libraries := expect.Value(f.ImportedLibraries())(t)
 	if err := static(f); (err == nil) != (len(libraries) == 0) {
 		t.Errorf("static: %v, libraries %q", err, libraries)
 	}
@@ -169,14 +155,9 @@ func TestLinked(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{nil, {"sbom"}, {"check", "x"}, {"sbom", "/nowhere"}, {"check", "/nowhere", "/nowhere"}, {"reach", "::"}, {"reach", "http://127.0.0.1:1/"}} {
 		var b bytes.Buffer
-		if err := run(args, &b); err == nil {
-			t.Errorf("%q is taken", args)
-		}
+		expect.Error(t, run(args, &b), "%q is taken", args)
 	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := expect.Value(os.Executable())(t)
 	var b bytes.Buffer
 	if err := run([]string{"sbom", program}, &b); err != nil || !strings.Contains(b.String(), "cyclonedx-go") {
 		t.Errorf("sbom: %v", err)

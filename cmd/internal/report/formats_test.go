@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -23,9 +24,7 @@ func ciFormats(t *testing.T) []Format {
 			all = append(all, f)
 		}
 	}
-	if len(all) != len(formattest.Readers) {
-		t.Fatalf("%d formats, %d readers", len(all), len(formattest.Readers))
-	}
+	expect.Must(t, len(all) == len(formattest.Readers), "%d formats, %d readers", len(all), len(formattest.Readers))
 	return all
 }
 
@@ -33,9 +32,7 @@ func ciFormats(t *testing.T) []Format {
 func readBack(t *testing.T, f Format, d *Document, s Style) formattest.Report {
 	t.Helper()
 	var b bytes.Buffer
-	if err := f.Write(&b, d, s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.Write(&b, d, s))
 	r, err := formattest.Readers[f.Name](b.Bytes())
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", f.Name, err, b.String())
@@ -48,9 +45,7 @@ func TestGoldenFormats(t *testing.T) {
 	for _, name := range []string{"acs", "hostile", "unproven", "waived"} {
 		for _, f := range ciFormats(t) {
 			var b bytes.Buffer
-			if err := f.Write(&b, samples()[name], Style{}); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, f.Write(&b, samples()[name], Style{}))
 			golden.File(t, filepath.Join("testdata", name+"."+f.Name+".golden"), b.Bytes())
 		}
 	}
@@ -162,15 +157,11 @@ func TestPlaces(t *testing.T) {
 			evidence = append(evidence, rules.Evidence{Fact: "x", Source: source})
 		}
 		in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low, Evidence: evidence}}
-		if got := New(in).issues(Style{})[0].Place; got != tt.want {
-			t.Errorf("%s: got %v, want %v", name, got, tt.want)
-		}
+		expect.Equal(t, tt.want, New(in).issues(Style{})[0].Place, "%s", name)
 		in.Folder = "logs/"
 		if tt.want.File == "job.log" {
 			tt.want.File = "logs/job.log"
 		}
-		if got := New(in).issues(Style{})[0].Place; got != tt.want {
-			t.Errorf("%s, in a folder: got %v, want %v", name, got, tt.want)
-		}
+		expect.Equal(t, tt.want, New(in).issues(Style{})[0].Place, "%s, in a folder", name)
 	}
 }

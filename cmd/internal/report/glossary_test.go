@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestIn checks, for each term, where it is used and where it is part of something else.
@@ -22,9 +24,7 @@ func TestIn(t *testing.T) {
 			term.Name + "x and " + term.Name: true,
 			"":                               false,
 		} {
-			if got := slices.Contains(TermsIn(text), term); got != want {
-				t.Errorf("%s in %q: got %v", term.Name, text, got)
-			}
+			expect.Equal(t, want, slices.Contains(TermsIn(text), term), "%s in %q", term.Name, text)
 		}
 	}
 }
@@ -32,18 +32,13 @@ func TestIn(t *testing.T) {
 // TestTerms checks that each term is explained once, briefly, and in the glossary of the
 // documents.
 func TestTerms(t *testing.T) {
-	document, err := os.ReadFile("../../../../docs/glossary.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := expect.Value(os.ReadFile("../../../docs/glossary.md"))(t)
 	seen := map[string]bool{}
 	for _, term := range glossary {
 		if words := len(strings.Fields(term.Means)); words < 3 || words > 17 {
 			t.Errorf("%s: %d words", term.Name, words)
 		}
-		if seen[term.Name] {
-			t.Errorf("%s twice", term.Name)
-		}
+		expect.That(t, !seen[term.Name], "%s twice", term.Name)
 		seen[term.Name] = true
 		listed := slices.ContainsFunc(strings.Split(string(document), "\n"), func(line string) bool {
 			name, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
@@ -52,8 +47,6 @@ func TestTerms(t *testing.T) {
 			}
 			return row && usesTerm(name, term.Name)
 		})
-		if !listed {
-			t.Errorf("docs/glossary.md does not list %s", term.Name)
-		}
+		expect.That(t, listed, "docs/glossary.md does not list %s", term.Name)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestJUnitSchema validates reports in JUnit XML against Jenkins' schema (xunit-plugin), in the
@@ -17,32 +19,21 @@ func TestJUnitSchema(t *testing.T) {
 	if folder == "" {
 		t.Skip("GPUDOCTOR_JUNIT names no folder with jenkins-junit.xsd; .ci/run sets it")
 	}
-	schema, err := os.ReadFile(filepath.Join(folder, "jenkins-junit.xsd"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := expect.Value(os.ReadFile(filepath.Join(folder, "jenkins-junit.xsd")))(t)
 	older := []byte(`<xs:element name="skipped" type="xs:string"/>`)
 	current := []byte(`<xs:element name="skipped"><xs:complexType mixed="true"><xs:attribute name="type"/><xs:attribute name="message"/></xs:complexType></xs:element>`)
-	if bytes.Count(schema, older) != 1 {
-		t.Fatal("the schema is another one")
-	}
+	expect.Must(t, bytes.Count(schema, older) == 1, "the schema is another one")
 	file := filepath.Join(t.TempDir(), "junit.xsd")
-	if err := os.WriteFile(file, bytes.Replace(schema, older, current, 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, bytes.Replace(schema, older, current, 1), 0o600))
 	reports, err := filepath.Glob(filepath.Join("testdata", "*.junit.golden"))
-	if err != nil || len(reports) < 4 {
-		t.Fatalf("%d reports: %v", len(reports), err)
-	}
+	expect.Must(t, err == nil && len(reports) >= 4, "%d reports: %v", len(reports), err)
 	for _, report := range reports {
 		if out, err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, report).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
 	broken := filepath.Join(t.TempDir(), "broken.xml")
-	if err := os.WriteFile(broken, []byte(`<testsuites><testsuite name="x" skipped="1"/></testsuites>`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(broken, []byte(`<testsuites><testsuite name="x" skipped="1"/></testsuites>`), 0o600))
 	if err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, broken).Run(); err == nil {
 		t.Error("a report without its sums is valid: the schema says nothing")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -35,9 +36,7 @@ func TestMarkdownIsValid(t *testing.T) {
 				t.Errorf("%s: line %d of the summary is %q", name, i+1, lines[2+i])
 			}
 		}
-		if lines[7] != "" {
-			t.Errorf("%s: the summary goes on with %q", name, lines[7])
-		}
+		expect.Equal(t, "", lines[7], "%s: the summary goes on with", name)
 	}
 }
 
@@ -48,13 +47,9 @@ func TestFaultsAreSeen(t *testing.T) {
 		"| a | b |\n| --- | --- |\n| c |\n", "| a | b |\n| --- | --- |\n| `c|d` | e |\n", "[a](b)\n", "![a](b)\n", "https://evil.example\n",
 		"```sh\na\n", "<details><summary>a</summary>\n\n<details><summary>b</summary>\n\n</details>\n\n</details>\n",
 	} {
-		if len(gfmtest.Faults([]byte(source))) == 0 {
-			t.Errorf("nothing is wrong with %q", source)
-		}
+		expect.That(t, len(gfmtest.Faults([]byte(source))) > 0, "nothing is wrong with %q", source)
 	}
-	if faults := gfmtest.Faults([]byte("<details><summary>Evidence: 2 facts</summary>\n\n| a |\n| --- |\n| `b\\|c` |\n\n</details>\n")); len(faults) > 0 {
-		t.Errorf("faults: %v", faults)
-	}
+	expect.Len(t, 0, gfmtest.Faults([]byte("<details><summary>Evidence: 2 facts</summary>\n\n| a |\n| --- |\n| `b\\|c` |\n\n</details>\n")), "faults")
 }
 
 // saying is a report in which every text from the machine is the same.
@@ -111,9 +106,7 @@ func TestMarkdownIsShort(t *testing.T) {
 		}
 	}
 	for _, e := range extents[:3] {
-		if !e.details || e.findings != extents[0].findings {
-			t.Error("something else than evidence is left out first")
-		}
+		expect.That(t, e.details && e.findings == extents[0].findings, "something else than evidence is left out first")
 	}
 }
 

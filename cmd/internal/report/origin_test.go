@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -78,8 +79,6 @@ func TestOrigins(t *testing.T) {
 		{"benchmarks", "all_reduce", "a.txt:30", "a.txt:30"},
 	} {
 		list := []rules.Finding{{Explains: []rules.Finding{{Evidence: []rules.Evidence{{Fact: c.fact, Value: c.value, Source: c.source}}}}}}
-		if got := fillOrigins(list, f)[0].Explains[0].Evidence[0].Source; got != c.want {
-			t.Errorf("%s = %v of %s is put down to %s, want %s", c.fact, c.value, c.source, got, c.want)
-		}
+		expect.Equal(t, c.want, fillOrigins(list, f)[0].Explains[0].Evidence[0].Source, "%s = %v of %s is put down to", c.fact, c.value, c.source)
 	}
 }

@@ -10,12 +10,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -34,9 +33,7 @@ func TestGolden(t *testing.T) {
 				continue
 			}
 			var b bytes.Buffer
-			if err := f.Write(&b, d, Style{Example: "h200x8"}); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, f.Write(&b, d, Style{Example: "h200x8"}))
 			golden.File(t, filepath.Join("testdata", name+f.Extension+".golden"), b.Bytes())
 		}
 	}
@@ -48,9 +45,7 @@ func TestGoldenHTML(t *testing.T) {
 	for _, name := range []string{"acs", "full", "hostile", "steps"} {
 		var b bytes.Buffer
 		f, _ := FormatNamed("html")
-		if err := f.Write(&b, samples()[name], Style{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, f.Write(&b, samples()[name], Style{}))
 		whole := said(b.Bytes())
 		if name != "acs" { // One of them shows the facts.
 			whole = listed.ReplaceAll(whole, nil)
@@ -101,9 +96,7 @@ func TestGoldenTopology(t *testing.T) {
 		"switched-topology": {Width: 80, Color: true}, "switched-topology-40": {Width: 20, ASCII: true},
 	} {
 		var b bytes.Buffer
-		if err := WriteTopology(&b, New(switched()), style); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, WriteTopology(&b, New(switched()), style))
 		golden.File(t, filepath.Join("testdata", file+".golden"), b.Bytes())
 		if style.Color {
 			continue
@@ -160,9 +153,7 @@ func TestGoldenTransfers(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		f, _ := FormatNamed(tt.format)
-		if err := f.WriteTransfers(&b, samples()[tt.sample], tt.style); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, f.WriteTransfers(&b, samples()[tt.sample], tt.style))
 		golden.File(t, filepath.Join("testdata", tt.file+".golden"), said(b.Bytes()))
 	}
 }
@@ -200,9 +191,7 @@ func TestTransfersExitCode(t *testing.T) {
 		{"one GPU, the driver fails", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Outcome = probe.Error }), 1},
 		{"two GPUs, no probe", fewGPUs(2, func(in *Input) { in.Facts.Transfers = nil }), 3},
 	} {
-		if got := TransfersExitCode(New(tt.in)); got != tt.want {
-			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
-		}
+		expect.Equal(t, tt.want, TransfersExitCode(New(tt.in)), "%s", tt.name)
 	}
 }
 
@@ -232,9 +221,7 @@ func TestFigures(t *testing.T) {
 		way("cudaIpc", 155), way("cuMem", 350),
 	}}}})
 	want := []string{"reads 393 GB/s (1 not tried)", "atomics not offered", "between processes 350 GB/s by cuMem, 155 GB/s by cudaIpc", "SM tests not tried: no PTX compiler"}
-	if diff := cmp.Diff(want, figures(d)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, figures(d), "it")
 }
 
 // TestOnlyNumbersAreReferredTo checks that a finding refers to another one by
@@ -281,9 +268,7 @@ func TestMissing(t *testing.T) {
 		{"not asked for", unproven(), []string{"transfers (the probe was not asked for)"}},
 		{"gave up", gaveUp(), []string{"transfers (4 transfers made the process useless that drove them; the rest was not tried)"}},
 	} {
-		if diff := cmp.Diff(tt.want, New(tt.in).Verdict.Missing); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, tt.want, New(tt.in).Verdict.Missing, "%s", tt.name)
 	}
 }
 
@@ -296,9 +281,7 @@ func TestOneScreen(t *testing.T) {
 		var b bytes.Buffer
 		writeText(&b, samples()[name], Style{Width: width, Example: "h200x8"})
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-		if len(lines) > 24 {
-			t.Errorf("%s takes %d lines, want at most 24", name, len(lines))
-		}
+		expect.That(t, len(lines) <= 24, "%s takes %d lines, want at most 24", name, len(lines))
 		for _, l := range lines {
 			if n := utf8.RuneCountInString(l); n > width {
 				t.Errorf("%s: line of %d columns: %s", name, n, l)
@@ -320,9 +303,7 @@ func TestNothingUnprintable(t *testing.T) {
 			}); i >= 0 {
 				t.Errorf("%s %+v: unprintable character at %d: %q", f.Name, s, i, b.Bytes()[i:min(i+20, b.Len())])
 			}
-			if !utf8.Valid(b.Bytes()) {
-				t.Errorf("%s %+v: not UTF-8", f.Name, s)
-			}
+			expect.That(t, utf8.Valid(b.Bytes()), "%s %+v: not UTF-8", f.Name, s)
 		}
 	}
 }
@@ -330,9 +311,7 @@ func TestNothingUnprintable(t *testing.T) {
 func TestQuietSaysNothingOfAHealthyMachine(t *testing.T) {
 	var b bytes.Buffer
 	writeText(&b, samples()["low"], Style{Quiet: true})
-	if got := b.String(); got != "" {
-		t.Errorf("got %q, want nothing", got)
-	}
+	expect.Equal(t, "", b.String(), "it")
 }
 
 func TestVerdict(t *testing.T) {
@@ -432,9 +411,7 @@ func TestWhySkipped(t *testing.T) {
 		{Rule: "c", Missing: []string{"env is not known"}, Lacks: in.Verdict.Skipped[2].Missing},
 		{Rule: "d", Missing: []string{"the rule failed: x (y)"}, Lacks: in.Verdict.Skipped[3].Missing, Fault: true},
 	} {
-		if diff := cmp.Diff(want, d.Skipped[i]); diff != "" {
-			t.Errorf("skipped (-want +got):\n%s", diff)
-		}
+		expect.NoDiff(t, want, d.Skipped[i], "skipped")
 	}
 	in.TextsOnly = true
 	ofTexts := New(in)
@@ -448,10 +425,7 @@ func TestWhySkipped(t *testing.T) {
 		{"texts", ofTexts, false, "0 rules passed, 4 could not be judged: d (the rule failed: x (y)); needs root (or CAP_SYS_ADMIN) (1); no module: (lsmod) (1); and other reasons (--verbose)."},
 		{"verbose", d, true, "0 rules passed, 4 could not be judged."},
 	} {
-		got := (&text{d: tt.d, style: Style{Verbose: tt.verbose}}).judged("")
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, tt.want, (&text{d: tt.d, style: Style{Verbose: tt.verbose}}).judged(""), "%s", tt.name)
 	}
 }
 
@@ -474,9 +448,7 @@ func TestPrintable(t *testing.T) {
 		{"tag\U000e0041", false, `tag\u{e0041}`},
 		{strings.Repeat("x", lines.MaxField+1), false, strings.Repeat("x", lines.MaxField) + "..."},
 	} {
-		if got := lines.Printable(tt.in, tt.ascii); got != tt.want {
-			t.Errorf("lines.Printable(%q, %v) = %q, want %q", tt.in, tt.ascii, got, tt.want)
-		}
+		expect.Equal(t, tt.want, lines.Printable(tt.in, tt.ascii), "lines.Printable(%q, %v)", tt.in, tt.ascii)
 	}
 }
 
@@ -491,9 +463,7 @@ func FuzzPrintable(f *testing.F) {
 			}
 		}
 		for _, md := range []string{gfm.Inline(s), gfm.Cell(s)} {
-			if strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n") {
-				t.Errorf("%q leaves its line: %q", s, md)
-			}
+			expect.That(t, !strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n"), "%q leaves its line: %q", s, md)
 		}
 		if bare := strings.ReplaceAll(gfm.Inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
 			t.Errorf("gfm.Inline(%q) = %q holds HTML", s, gfm.Inline(s))
@@ -504,9 +474,7 @@ func FuzzPrintable(f *testing.F) {
 func TestFormats(t *testing.T) {
 	for file, want := range map[string]string{"a.txt": "text", "dir.d/b.json": "json", "c.MD": "markdown", "d.pdf": "", "e": "", "r.sarif": "sarif", "r.xml": "junit", "r.prom": "prometheus", "r.": ""} {
 		f, ok := FormatOf(file)
-		if f.Name != want || ok != (want != "") {
-			t.Errorf("FormatOf(%q) = %q, %v, want %q", file, f.Name, ok, want)
-		}
+		expect.That(t, f.Name == want && ok == (want != ""), "FormatOf(%q) = %q, %v, want %q", file, f.Name, ok, want)
 	}
 	for _, name := range FormatNames() {
 		if _, ok := FormatNamed(name); !ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/contract"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -48,34 +49,22 @@ func TestGoldenSchema(t *testing.T) {
 func generate(t *testing.T) []byte {
 	t.Helper()
 	s := contract.Schema(t, Schema, &Document{}, enums, "checks", "rules", "remedies", filepath.Join("cmd", "internal"))
-	raw, err := lines.JSON(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
+	return expect.Value(lines.JSON(s))(t)
 }
 
 // TestDocumentsFollowSchema validates every sample against the contract.
 func TestDocumentsFollowSchema(t *testing.T) {
-	schema, err := validator.NewCompiler().Compile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := expect.Value(validator.NewCompiler().Compile(schemaFile))(t)
 	all := samples()
 	all["empty"] = New(nothing())
 	for name, d := range all {
 		var b bytes.Buffer
 		writeJSON(&b, d, Style{})
-		v, err := validator.UnmarshalJSON(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(validator.UnmarshalJSON(&b))(t)
 		if err := schema.Validate(v); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	wrong := map[string]any{"schema": "gpudoctor.report/v2"}
-	if schema.Validate(wrong) == nil {
-		t.Error("the schema accepts a document of another version that holds nothing")
-	}
+	expect.That(t, schema.Validate(wrong) != nil, "the schema accepts a document of another version that holds nothing")
 }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // keys are some keys of every kind.
@@ -36,12 +36,8 @@ func inFolders(t *testing.T, here, own string) {
 		if text == "" {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 }
 
@@ -61,10 +57,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFolders(t, tt.here, tt.own)
-			s, err := Load(keys)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := expect.Value(Load(keys))(t)
 			var got []string
 			for _, one := range s.all {
 				file := "own"
@@ -73,9 +66,7 @@ func TestLoad(t *testing.T) {
 				}
 				got = append(got, fmt.Sprintf("%s=%v %s:%d", one.Key, one.Values, file, one.Line))
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, got, "it")
 		})
 	}
 }
@@ -104,12 +95,8 @@ func TestFaults(t *testing.T) {
 			inFolders(t, tt.here, "")
 			_, err := Load(keys)
 			at, ok := errors.AsType[*Error](err)
-			if !ok || !strings.HasPrefix(err.Error(), tt.want) {
-				t.Fatalf("got %v, want %q", err, tt.want)
-			}
-			if !strings.HasPrefix(strings.Join(at.Hints, "\n"), tt.hint) {
-				t.Errorf("got the hints %q, want %q", at.Hints, tt.hint)
-			}
+			expect.Must(t, ok && strings.HasPrefix(err.Error(), tt.want), "got %v, want %q", err, tt.want)
+			expect.That(t, strings.HasPrefix(strings.Join(at.Hints, "\n"), tt.hint), "got the hints %q, want %q", at.Hints, tt.hint)
 		})
 	}
 }
@@ -146,13 +133,8 @@ func TestIgnored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFolders(t, "", "fail-on: low\n")
-			if err := make(t); err != nil {
-				t.Fatal(err)
-			}
-			s, err := Load(keys)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, make(t))
+			s := expect.Value(Load(keys))(t)
 			if _, set := s.Of("strict"); set || len(s.Ignored) == 0 {
 				t.Errorf("it was read, or nothing is said of it: %q", s.Ignored)
 			}
@@ -174,9 +156,7 @@ func TestOwnFile(t *testing.T) {
 	} {
 		t.Setenv("XDG_CONFIG_HOME", tt.xdg)
 		t.Setenv("HOME", tt.home)
-		if got := ownFile(); got != tt.want {
-			t.Errorf("XDG_CONFIG_HOME=%q HOME=%q: got %q, want %q", tt.xdg, tt.home, got, tt.want)
-		}
+		expect.Equal(t, tt.want, ownFile(), "XDG_CONFIG_HOME=%q HOME=%q", tt.xdg, tt.home)
 	}
 }
 
@@ -188,9 +168,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		all, _, err := parse("f", []byte(text), keys, false)
 		for _, s := range all {
-			if err != nil || s.Key == "policy" || len(s.Values) == 0 {
-				t.Errorf("%q: %+v and %v", text, s, err)
-			}
+			expect.That(t, err == nil && s.Key != "policy" && len(s.Values) > 0, "%q: %+v and %v", text, s, err)
 		}
 	})
 }

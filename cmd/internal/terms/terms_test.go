@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestFind(t *testing.T) {
@@ -38,9 +39,7 @@ func TestFind(t *testing.T) {
 		for _, term := range Find(strings.Fields(tt.words)) {
 			got = append(got, term.Name)
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("Find(%q) = %q, want %q", tt.words, got, tt.want)
-		}
+		expect.That(t, slices.Equal(got, tt.want), "Find(%q) = %q, want %q", tt.words, got, tt.want)
 	}
 }
 
@@ -60,10 +59,7 @@ func TestNames(t *testing.T) {
 
 // TestDocs checks that the table of exit codes in docs/report.md says the same.
 func TestDocs(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "report.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile(filepath.Join("..", "..", "..", "docs", "report.md")))(t)
 	doc := strings.ReplaceAll(string(raw), "`", "")
 	for _, term := range All() {
 		if row := "| " + term.Name + " | " + term.Means + " |"; term.Kind == ExitCode && !strings.Contains(doc, row) {

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // placed is a machine of n GPUs on two NUMA nodes, each below its own switch, with pairs.
@@ -55,12 +54,8 @@ func TestNear(t *testing.T) {
 		{GPU: "GPU 0", NICs: "mlx5_0 (PXB, 32 GB/s)", Drives: "0000:a0:00.0 (PIX)", CPUs: "0-7"},
 		{GPU: "GPU 1", NICs: "mlx5_0 (SYS)", CPUs: "8-15"},
 	}
-	if diff := cmp.Diff(want, m.Near); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := m.Near[0].String(); got != "NIC mlx5_0 (PXB, 32 GB/s), NVMe 0000:a0:00.0 (PIX), CPUs 0-7" {
-		t.Errorf("got %q", got)
-	}
+	expect.NoDiff(t, want, m.Near, "it")
+	expect.Equal(t, "NIC mlx5_0 (PXB, 32 GB/s), NVMe 0000:a0:00.0 (PIX), CPUs 0-7", m.Near[0].String(), "it")
 	flat := true
 	f.Links.VirtualTopology = &flat
 	if m := New(f, nil, asIs); len(m.Near) > 0 || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "without a topology file") {
@@ -132,9 +127,7 @@ func TestNotes(t *testing.T) {
 			if m == nil {
 				m = New(withPort(tt.facts), nil, asIs)
 			}
-			if diff := cmp.Diff(tt.want, m.Notes); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.NoDiff(t, tt.want, m.Notes, "it")
 		})
 	}
 }

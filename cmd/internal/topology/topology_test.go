@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // asIs cleans nothing.
@@ -70,9 +69,7 @@ func TestTree(t *testing.T) {
 |     ` + "`" + `- GPU 1  0000:04:00.0 [5.0 x8 of x16, 32 GB/s] [2]
 ` + "`" + `- NIC  0000:05:00.0
 `
-	if diff := cmp.Diff(want, text(m)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, text(m), "it")
 }
 
 // TestUnreadPorts checks that the kinds of bridges follow from their order where config
@@ -87,9 +84,7 @@ func TestUnreadPorts(t *testing.T) {
 	for _, r := range m.Rows(true) {
 		kinds = append(kinds, r.Kind)
 	}
-	if diff := cmp.Diff([]Kind{Processors, RootPort, Switch, GPU}, kinds); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, []Kind{Processors, RootPort, Switch, GPU}, kinds, "it")
 	if got := m.Root.Below[0].Below[0].Below[0].Up; got == nil || got.Port != c {
 		t.Errorf("the link above the GPU is %+v, want one at port %s", got, c)
 	}
@@ -176,9 +171,7 @@ func TestJoins(t *testing.T) {
 		for _, j := range m.Joins {
 			got = append(got, j.String())
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, tt.want, got, "%s", tt.name)
 		if links := m.Root.Below[0].Below[0].Links; links != tt.links {
 			t.Errorf("%s: GPU 0 has %q, want %q", tt.name, links, tt.links)
 		}

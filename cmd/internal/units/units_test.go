@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestSplit checks that each launch is in one unit, with those of the same text and number only; that the nodes of
@@ -37,9 +38,7 @@ func TestSplit(t *testing.T) {
 		{"b", 2, []string{"slurm", "shell", "torchrun", "slurm-node", "slurm-node"}, []string{"WARN false", "TRACE false"}},
 	}
 	got := Split(f)
-	if len(got) != len(want) {
-		t.Fatalf("%d units, want %d", len(got), len(want))
-	}
+	expect.Must(t, len(got) == len(want), "%d units, want %d", len(got), len(want))
 	for i, u := range got {
 		w := want[i]
 		var kinds, settings []string
@@ -52,8 +51,6 @@ func TestSplit(t *testing.T) {
 		if u.String() != w.object || u.Line != w.line || !slices.Equal(kinds, w.kinds) || !slices.Equal(settings, w.settings) {
 			t.Errorf("unit %d is %s at line %d: %v, %v; want %+v", i, u.Object, u.Line, kinds, settings, w)
 		}
-		if len(u.Facts.Texts) > 1 {
-			t.Errorf("%s has %d texts", u.Object, len(u.Facts.Texts))
-		}
+		expect.That(t, len(u.Facts.Texts) <= 1, "%s has %d texts", u.Object, len(u.Facts.Texts))
 	}
 }

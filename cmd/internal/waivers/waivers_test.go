@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -98,9 +99,7 @@ func TestLoad(t *testing.T) {
 		"too large":   {strings.Repeat("#", 65<<10), ": larger than 64 KiB", 0},
 	} {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
 		all, err := Load(file)
 		if len(all) != tt.n || (err == nil) != (tt.want == "") || err != nil && err.Error() != file+tt.want {
 			t.Errorf("%s: got %d and %v, want %q", name, len(all), err, tt.want)
@@ -141,9 +140,7 @@ func TestMatches(t *testing.T) {
 			}
 		}
 	}
-	if tried < 20000 {
-		t.Errorf("only %d were tried", tried)
-	}
+	expect.AtLeast(t, 20000, tried, "were tried")
 }
 
 // finding makes a finding with consequences.
@@ -213,18 +210,10 @@ func TestApply(t *testing.T) {
 		for _, w := range r.Unused {
 			unused = append(unused, w.Rule+" "+w.Subject)
 		}
-		if got := names(r.Findings); got != tt.counts {
-			t.Errorf("%s: %s count, want %s", name, got, tt.counts)
-		}
-		if got := names(waived); got != tt.waived {
-			t.Errorf("%s: %s are waived, want %s", name, got, tt.waived)
-		}
-		if got := strings.Join(unused, ", "); got != tt.unused {
-			t.Errorf("%s: %s are unused, want %s", name, got, tt.unused)
-		}
-		if names(verdict.Findings) != before {
-			t.Errorf("%s: the verdict was changed", name)
-		}
+		expect.Equal(t, tt.counts, names(r.Findings), "%s", name)
+		expect.Equal(t, tt.waived, names(waived), "%s", name)
+		expect.Equal(t, tt.unused, strings.Join(unused, ", "), "%s", name)
+		expect.That(t, names(verdict.Findings) == before, "%s: the verdict was changed", name)
 	}
 }
 
@@ -280,18 +269,12 @@ func FuzzAdd(f *testing.F) {
 			return
 		}
 		all, err := parseText(string(got))
-		if err != nil || len(all) == 0 {
-			t.Fatalf("%q does not read back: %v", got, err)
-		}
+		expect.Must(t, err == nil && len(all) > 0, "%q does not read back: %v", got, err)
 		last := all[len(all)-1]
 		w.File, w.Line = "f", line
-		if last != w {
-			t.Errorf("%q holds %+v, want %+v", got, last, w)
-		}
+		expect.Equal(t, w, last, "%q holds", got)
 		before, err := parseText(text)
-		if err != nil || len(before)+1 != len(all) {
-			t.Errorf("%d waivers became %d: %v", len(before), len(all), err)
-		}
+		expect.That(t, err == nil && len(before)+1 == len(all), "%d waivers became %d: %v", len(before), len(all), err)
 	})
 }
 

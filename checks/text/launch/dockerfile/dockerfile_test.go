@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func read(text string) *dockerfile.Image {
@@ -57,9 +58,7 @@ func TestVariables(t *testing.T) {
 		"FROM a AS b\nENV X=1\nFROM c AS b\nENV X=2\nFROM b\n":  "2",
 		"FROM a AS b\nENV X=1\nFROM b AS b\nENV Y=$X\nFROM b\n": "1",
 	} {
-		if got := read(text).Variables["X"].Value; got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, read(text).Variables["X"].Value, "%q", text)
 	}
 }
 
@@ -68,12 +67,8 @@ func TestImage(t *testing.T) {
 	if image.Base != "x:1" || image.User != "me" || image.UserLine != 5 || image.Variables["B"].Line != 4 || len(image.Runs) != 2 || len(image.Runs[0]) != 2 {
 		t.Errorf("got %+v", image)
 	}
-	if got := read("FROM a\nENV X_PATH=/a:$X_PATH\nENV X_PATH=/b:$X_PATH").Variables["X_PATH"].Value; got != "/b:/a:$X_PATH" {
-		t.Errorf("got %q", got)
-	}
-	if got := read("FROM $BASE").Base; got != "$BASE" {
-		t.Errorf("got %q", got)
-	}
+	expect.Equal(t, "/b:/a:$X_PATH", read("FROM a\nENV X_PATH=/a:$X_PATH\nENV X_PATH=/b:$X_PATH").Variables["X_PATH"].Value, "it")
+	expect.Equal(t, "$BASE", read("FROM $BASE").Base, "it")
 }
 
 // TestStageGraphs compares the variables in force with a model, for every way in which up to
@@ -126,9 +121,7 @@ func TestStageGraphs(t *testing.T) {
 		}
 	}
 	try(nil)
-	if checked < 500 {
-		t.Errorf("%d graphs", checked)
-	}
+	expect.AtLeast(t, 500, checked, "graphs")
 }
 
 func FuzzDockerfile(f *testing.F) {
@@ -137,9 +130,7 @@ func FuzzDockerfile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for name, v := range read(text).Variables {
-			if v.Line < 1 || v.Line > strings.Count(text, "\n")+1 {
-				t.Errorf("%s is at line %d", name, v.Line)
-			}
+			expect.That(t, v.Line >= 1 && v.Line <= strings.Count(text, "\n")+1, "%s is at line %d", name, v.Line)
 		}
 	})
 }

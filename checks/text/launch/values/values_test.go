@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestRefers(t *testing.T) {
@@ -12,9 +13,7 @@ func TestRefers(t *testing.T) {
 		"8g": false, "": false, "100$": false, "^mlx5_1": false, "{\"a\": 1}": false,
 		"$SHM": true, "${SHM}": true, "a$1": true, "$(nproc)": true, "`nproc`": true, "{{ .Values.shm }}": true, "{% if a %}": true, "$@": true, "$(NAME)": true,
 	} {
-		if got := values.Refers(text); got != want {
-			t.Errorf("%q: got %v", text, got)
-		}
+		expect.Equal(t, want, values.Refers(text), "%q", text)
 	}
 }
 
@@ -23,9 +22,7 @@ func TestCompose(t *testing.T) {
 		"${SHM:-8g}": "8g", "${SHM-8g}": "8g", "${A:-${B:-2}}": "2", "x-${A:-1}-y": "x-1-y", "${A:-}": "", "$$A": "$A", "a": "a",
 		"${SHM}": "${SHM}", "$SHM": "$SHM", "${SHM:?no}": "${SHM:?no}", "${SHM:+1}": "${SHM:+1}", "${SHM": "${SHM",
 	} {
-		if got := values.Compose(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, values.Compose(text), "%q", text)
 	}
 }
 
@@ -88,9 +85,7 @@ func TestScript(t *testing.T) {
 		lines := strings.Split(script, "\n")
 		value, state := values.Read(script + "\nlast").At(len(lines) + 1)("N")
 		got := map[values.State]string{values.Unset: "-", values.Known: value, values.Unknown: "?"}[state]
-		if got != want {
-			t.Errorf("%q: got %s, want %s", script, got, want)
-		}
+		expect.Equal(t, want, got, "%q", script)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
@@ -52,16 +53,12 @@ func TestInstructionsWhereTheJobRuns(t *testing.T) {
 		}
 	}
 	pod := &facts.Facts{Launches: []facts.Launch{{Kind: "command"}, {Kind: "kubernetes"}}}
-	if got := RunsBy(pod); got != "Kubernetes" {
-		t.Errorf("a pod runs by %q", got)
-	}
+	expect.Equal(t, "Kubernetes", RunsBy(pod), "a pod runs by")
 	for runtime, want := range map[string]string{
 		"docker": "docker run", "podman": "podman run", "containerd": "nerdctl run", "kubernetes": "Kubernetes", "crio": "Kubernetes",
 		"apptainer": "apptainer", "gvisor": "", "other": "", "": "",
 	} {
-		if got := RunsBy(&facts.Facts{Container: &facts.ContainerFacts{Runtime: runtime}}); got != want {
-			t.Errorf("%s runs by %q, want %q", runtime, got, want)
-		}
+		expect.Equal(t, want, RunsBy(&facts.Facts{Container: &facts.ContainerFacts{Runtime: runtime}}), "%s runs by", runtime)
 	}
 }
 
@@ -77,9 +74,7 @@ func TestInContainer(t *testing.T) {
 		if i, ok := InContainer(a, runs); ok {
 			got = strings.Join(i.Lines, "\n")
 		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", runs, got, want)
-		}
+		expect.Equal(t, want, got, "%q", runs)
 	}
 	for _, a := range []remedies.Apply{{Environment: map[string]string{"A": "1"}, Docker: []string{"-e A=1"}}, {}} {
 		if i, ok := InContainer(a, "docker run"); ok {
@@ -92,10 +87,7 @@ func TestInContainer(t *testing.T) {
 // until the next boot needs no reboot and does not persist, and all else takes what the
 // remedy takes.
 func TestEfforts(t *testing.T) {
-	set, err := remedies.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(remedies.Load())(t)
 	both := 0
 	for _, r := range set.Remedies() {
 		primary, _ := Instructions(r.Apply, "")
@@ -113,12 +105,8 @@ func TestEfforts(t *testing.T) {
 				want = "root, takes effect at once"
 				both++
 			}
-			if effort != want {
-				t.Errorf("%s, %s: got %q, want %q", r.ID, primary[i].Where, effort, want)
-			}
+			expect.Equal(t, want, effort, "%s, %s", r.ID, primary[i].Where)
 		}
 	}
-	if both < 2 {
-		t.Errorf("%d remedies hold until the next boot and for good", both)
-	}
+	expect.AtLeast(t, 2, both, "remedies hold until the next boot and for good")
 }

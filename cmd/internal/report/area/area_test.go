@@ -3,9 +3,8 @@ package area
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -49,9 +48,7 @@ func TestTelling(t *testing.T) {
 	for area := range want {
 		got[area] = telling(known(), area)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "it")
 	f := known()
 	f.PCI.Devices, f.IOMMU.Mode, f.Env.Variables, f.NICs.RDMA, f.KernelLog.Events = f.PCI.Devices[2:], "off", nil, nil, nil
 	f.Container, f.Libraries = &facts.ContainerFacts{Inside: new(false), MemlockSoftBytes: new(int64(-1))}, &facts.LibraryFacts{}
@@ -68,9 +65,7 @@ func TestTelling(t *testing.T) {
 	for area := range want {
 		got[area] = telling(f, area)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "it")
 }
 
 // TestTellingGPUDirect checks that what was really tried is told beside the ports and the drives, and that what is not
@@ -87,16 +82,10 @@ func TestTellingGPUDirect(t *testing.T) {
 		f := known()
 		f.Storage = &facts.StorageFacts{}
 		f.GPUDirect = &facts.GPUDirectFacts{NICs: []facts.DirectNIC{{GPUs: gpus}}}
-		if got := telling(f, rules.AreaNetwork); got != ports+want {
-			t.Errorf("got %q, want %q", got, ports+want)
-		}
-		if got := telling(f, rules.AreaStorage); got != drives {
-			t.Errorf("got %q, want %q", got, drives)
-		}
+		expect.Equal(t, ports+want, telling(f, rules.AreaNetwork), "it")
+		expect.Equal(t, drives, telling(f, rules.AreaStorage), "it")
 		f.GPUDirect.Reads = []facts.DirectRead{{Direct: &facts.CuFileRead{Outcome: "ok"}}, {Direct: &facts.CuFileRead{Outcome: "refused"}}, {}}
-		if got := telling(f, rules.AreaStorage); got != drives+", cuFile reads directly from 1 of 3 mounts" {
-			t.Errorf("got %q", got)
-		}
+		expect.Equal(t, drives+", cuFile reads directly from 1 of 3 mounts", telling(f, rules.AreaStorage), "it")
 	}
 }
 
@@ -151,8 +140,6 @@ func TestLines(t *testing.T) {
 				got[name] = l
 			}
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		expect.NoDiff(t, tt.want, got, "%s", tt.name)
 	}
 }

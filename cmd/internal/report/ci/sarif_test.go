@@ -3,6 +3,8 @@ package ci
 import (
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestSARIFTexts checks that no text from a machine becomes a link or a placeholder.
@@ -10,18 +12,12 @@ func TestSARIFTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"[click](http://evil)": "[click] (http://evil)", "{0} and {x}": "{{0}} and {{x}}", "plain [x] (y)": "plain [x] (y)",
 	} {
-		if got := sarifText(text); got != want {
-			t.Errorf("sarifText(%q) = %q, want %q", text, got, want)
-		}
+		expect.Equal(t, want, sarifText(text), "sarifText(%q)", text)
 	}
 	for file, want := range map[string]string{
 		"logs/job 1.log": "logs/job%201.log", "/etc/nccl.conf": "file:///etc/nccl.conf", "a:b.log": "./a:b.log", "x#y?z": "x%23y%3Fz", "../a%b": "../a%25b",
 	} {
-		if got := sarifURI(file); got != want {
-			t.Errorf("sarifURI(%q) = %q, want %q", file, got, want)
-		}
+		expect.Equal(t, want, sarifURI(file), "sarifURI(%q)", file)
 	}
-	if strings.Contains(sarifURI("a\nb"), "\n") {
-		t.Error("a line break is kept")
-	}
+	expect.That(t, !strings.Contains(sarifURI("a\nb"), "\n"), "a line break is kept")
 }

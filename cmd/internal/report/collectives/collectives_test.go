@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func sample(outcomes ...probe.Outcome) *probe.Collectives {
@@ -42,14 +43,10 @@ func TestExitCode(t *testing.T) {
 			case first == probe.Unknown:
 				want = 3
 			}
-			if got := ExitCode(sample(first, other)); got != want {
-				t.Errorf("%s, then %s: %d, want %d", first, other, got, want)
-			}
+			expect.Equal(t, want, ExitCode(sample(first, other)), "%s, then %s", first, other)
 		}
 	}
-	if ExitCode(nil) != 3 || ExitCode(sample()) != 3 {
-		t.Error("nothing that was run passes")
-	}
+	expect.That(t, ExitCode(nil) == 3 && ExitCode(sample()) == 3, "nothing that was run passes")
 }
 
 // TestWrite checks what every format says of a failure, and that JSON is the probe's own report.
@@ -58,13 +55,9 @@ func TestWrite(t *testing.T) {
 	c := sample(probe.Hang, probe.OK)
 	for _, format := range Formats {
 		var b bytes.Buffer
-		if err := Write(&b, format, c, true); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, Write(&b, format, c, true))
 		for _, want := range []string{"2.28.9", "/lib/libnccl.so.2", "/other/libnccl.so.2", "as-configured", "hang", "p2p-off", "rank 1", "last words", "shm"} {
-			if !strings.Contains(b.String(), want) {
-				t.Errorf("%s does not say %q:\n%s", format, want, b.String())
-			}
+			expect.That(t, strings.Contains(b.String(), want), "%s does not say %q:\n%s", format, want, b.String())
 		}
 		if format == "markdown" && strings.Contains(b.String(), "<b>") {
 			t.Errorf("markdown passes HTML on:\n%s", b.String())
@@ -94,17 +87,13 @@ func TestGains(t *testing.T) {
 		want string
 	}{{27.6, "P2P proven good: NCCL_P2P_DISABLE=1 would cost 92 %"}, {300, ""}, {328, ""}, {400, ""}} {
 		c := &probe.Collectives{Arms: []probe.Arm{arm(probe.ArmConfigured, 328), arm(probe.ArmP2POff, tt.rate), arm(probe.ArmInProcess, 1)}}
-		if got := strings.Join(Gains(c), "; "); got != tt.want {
-			t.Errorf("P2P off at %v GB/s: %q, want %q", tt.rate, got, tt.want)
-		}
+		expect.Equal(t, tt.want, strings.Join(Gains(c), "; "), "P2P off at %v GB/s", tt.rate)
 		for _, outcome := range []probe.Outcome{probe.Error, probe.Hang, probe.Corrupt, probe.Unknown} {
 			for i := range 2 {
 				own := *c
 				own.Arms = []probe.Arm{c.Arms[0], c.Arms[1]}
 				own.Arms[i].Outcome = outcome
-				if got := Gains(&own); len(got) > 0 {
-					t.Errorf("arm %d is %s: %q", i, outcome, got)
-				}
+				expect.Len(t, 0, Gains(&own), "arm %d is %s", i, outcome)
 			}
 		}
 	}
@@ -116,7 +105,5 @@ func TestGains(t *testing.T) {
 	if got, want := strings.Join(Gains(c), "; "), "NCCL_B costs 91 %"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if Gains(nil) != nil || Gains(&probe.Collectives{}) != nil {
-		t.Error("what was not run gains something")
-	}
+	expect.That(t, Gains(nil) == nil && Gains(&probe.Collectives{}) == nil, "what was not run gains something")
 }

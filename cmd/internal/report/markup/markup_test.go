@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -37,19 +38,14 @@ func TestSpans(t *testing.T) {
 				got = append(got, span.Text)
 			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", s, got, want)
-		}
+		expect.That(t, slices.Equal(got, want), "%q: got %q, want %q", s, got, want)
 	}
 }
 
 // sentences are those of all remedies.
 func sentences(t *testing.T) (all []string, commands []string) {
 	t.Helper()
-	set, err := remedies.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(remedies.Load())(t)
 	for _, r := range set.Remedies() {
 		for _, s := range append([]string{r.Description, r.Cost, r.Caution, r.Undo, r.Verify}, r.Apply.Steps...) {
 			all = append(all, remedies.Unfilled(s))
@@ -74,18 +70,12 @@ func TestSpansJoined(t *testing.T) {
 			joined += span.Text
 			if span.Code {
 				code++
-				if strings.Trim(span.Text, " ,;:.") != span.Text {
-					t.Errorf("%q in %q", span.Text, s)
-				}
+				expect.That(t, strings.Trim(span.Text, " ,;:.") == span.Text, "%q in %q", span.Text, s)
 			}
 		}
-		if joined != s {
-			t.Errorf("got %q of %q", joined, s)
-		}
+		expect.That(t, joined == s, "got %q of %q", joined, s)
 	}
-	if code < 100 {
-		t.Errorf("%d pieces of code in %d sentences", code, len(all))
-	}
+	expect.That(t, code >= 100, "%d pieces of code in %d sentences", code, len(all))
 }
 
 // TestProgramsOfCommands checks that each program of a command that remedies and rules give
@@ -101,9 +91,7 @@ func TestProgramsOfCommands(t *testing.T) {
 		}
 	}
 	for name := range programs {
-		if len(Spans("Run "+name+" -v to see it.")) != 3 {
-			t.Errorf("%s -v is not found", name)
-		}
+		expect.That(t, len(Spans("Run "+name+" -v to see it.")) == 3, "%s -v is not found", name)
 	}
 }
 
@@ -114,8 +102,6 @@ func FuzzSpans(f *testing.F) {
 		for _, span := range Spans(s) {
 			joined += span.Text
 		}
-		if joined != s {
-			t.Errorf("got %q of %q", joined, s)
-		}
+		expect.That(t, joined == s, "got %q of %q", joined, s)
 	})
 }
