@@ -11,14 +11,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 )
 
 func TestIOMMU(t *testing.T) {
 	tests := []struct {
 		name string
 		// change changes an eight-GPU machine whose groups are all identity.
-		change      func(tree *pcitree.Tree, gpus []*pcitree.Function)
+		change      func(tree *checktest.Tree, gpus []*checktest.Function)
 		mode        string
 		vendor      string
 		units       []string
@@ -26,7 +25,7 @@ func TestIOMMU(t *testing.T) {
 		unknown     []string
 	}{
 		{
-			"passthrough", func(*pcitree.Tree, []*pcitree.Function) {},
+			"passthrough", func(*checktest.Tree, []*checktest.Function) {},
 			"passthrough", "intel",
 			[]string{"dmar0", "dmar1"},
 			[]string{"intel_iommu=on", "iommu=pt"},
@@ -34,7 +33,7 @@ func TestIOMMU(t *testing.T) {
 		},
 		{
 			"translated, whatever the command line asks for",
-			func(tree *pcitree.Tree, _ []*pcitree.Function) {
+			func(tree *checktest.Tree, _ []*checktest.Function) {
 				tree.IOMMUUnits, tree.IOMMUType = []string{"ivhd0"}, "DMA-FQ"
 				tree.CommandLine = "quiet amd_iommu=on iommu.passthrough=1 pci=noaer,disable_acs_redir=0000:16:00.0 pci=nommconf pcie_acs_override=downstream"
 			},
@@ -45,7 +44,7 @@ func TestIOMMU(t *testing.T) {
 		},
 		{
 			"off",
-			func(tree *pcitree.Tree, _ []*pcitree.Function) { tree.IOMMUUnits, tree.CommandLine = nil, "quiet" },
+			func(tree *checktest.Tree, _ []*checktest.Function) { tree.IOMMUUnits, tree.CommandLine = nil, "quiet" },
 			"off", "",
 			[]string{},
 			[]string{},
@@ -53,7 +52,7 @@ func TestIOMMU(t *testing.T) {
 		},
 		{
 			"a GPU in no group is not translated",
-			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
+			func(tree *checktest.Tree, gpus []*checktest.Function) {
 				tree.IOMMUType, tree.CommandLine = "DMA", ""
 				gpus[5].Group = -1
 			},
@@ -64,7 +63,7 @@ func TestIOMMU(t *testing.T) {
 		},
 		{
 			"an old kernel that shows no type",
-			func(tree *pcitree.Tree, _ []*pcitree.Function) { tree.IOMMUType, tree.CommandLine = "", "" },
+			func(tree *checktest.Tree, _ []*checktest.Function) { tree.IOMMUType, tree.CommandLine = "", "" },
 			"", "intel",
 			[]string{"dmar0", "dmar1"},
 			[]string{},
@@ -73,7 +72,7 @@ func TestIOMMU(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tree, gpus, _ := pcitree.EightGPU()
+			tree, gpus, _ := checktest.EightGPU()
 			test.change(tree, gpus)
 			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 			got := f.IOMMU
@@ -94,7 +93,7 @@ func TestIOMMU(t *testing.T) {
 }
 
 func TestIOMMUMixed(t *testing.T) {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	m := checktest.MemoryOf(tree)
 	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", gpus[2].Group), []byte("DMA-FQ\n"))
 	f := gatherTopology(t, m, nil)
@@ -102,7 +101,7 @@ func TestIOMMUMixed(t *testing.T) {
 		t.Errorf("mode = %q, want mixed", f.IOMMU.Mode)
 	}
 	// A device that is neither GPU nor NIC does not decide.
-	tree, _, _ = pcitree.EightGPU()
+	tree, _, _ = checktest.EightGPU()
 	m = checktest.MemoryOf(tree)
 	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", tree.Functions[0].Group), []byte("DMA\n"))
 	if f = gatherTopology(t, m, nil); f.IOMMU.Mode != "passthrough" {

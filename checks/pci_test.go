@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
@@ -47,7 +46,7 @@ func deviceOf(tb testing.TB, f *facts.Facts, address string) facts.PCIDevice {
 	return facts.PCIDevice{}
 }
 
-func functionAt(tb testing.TB, tree *pcitree.Tree, address string) *pcitree.Function {
+func functionAt(tb testing.TB, tree *checktest.Tree, address string) *checktest.Function {
 	tb.Helper()
 	for _, f := range tree.Functions {
 		if f.Address == address {
@@ -59,10 +58,10 @@ func functionAt(tb testing.TB, tree *pcitree.Tree, address string) *pcitree.Func
 }
 
 func TestPCIPrivileged(t *testing.T) {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	port := functionAt(t, tree, "0000:17:00.0")
-	port.ACS = pcitree.ACSRedirect()
-	gpus[0].Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
+	port.ACS = checktest.ACSRedirect()
+	gpus[0].Link = checktest.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
 	gpus[0].UncorrectableStatus, gpus[0].CorrectableStatus = 1<<14|1<<21, 1<<0|1<<12
 	gpus[0].CorrectableTotal = 7
 	gpus[0].ATS = new(true)
@@ -108,7 +107,7 @@ func TestPCIPrivileged(t *testing.T) {
 }
 
 func TestPCIUnprivileged(t *testing.T) {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	m := &machine.Memory{}
 	tree.Write(m, false)
 	f := gatherTopology(t, m, nil)
@@ -137,14 +136,14 @@ func TestPCIUnprivileged(t *testing.T) {
 func TestPCIDamaged(t *testing.T) {
 	tests := []struct {
 		name   string
-		damage func(gpu *pcitree.Function)
+		damage func(gpu *checktest.Function)
 		// want changes what the undamaged GPU shows.
 		want    func(d *facts.PCIDevice)
 		unknown []string
 	}{
 		{
 			"fallen off the bus",
-			func(gpu *pcitree.Function) { gpu.OffBus = true },
+			func(gpu *checktest.Function) { gpu.OffBus = true },
 			func(d *facts.PCIDevice) {
 				*d = facts.PCIDevice{
 					Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
@@ -157,7 +156,7 @@ func TestPCIDamaged(t *testing.T) {
 		},
 		{
 			"cut off in the PCIe capability",
-			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x6a },
+			func(gpu *checktest.Function) { gpu.ConfigBytes = 0x6a },
 			func(d *facts.PCIDevice) {
 				d.ConfigBytes, d.Extended, d.ResizableBARs = 0x6a, false, nil
 				d.Link.Source = "sysfs"
@@ -167,13 +166,13 @@ func TestPCIDamaged(t *testing.T) {
 		},
 		{
 			"cut off in the extended capabilities",
-			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x162 },
+			func(gpu *checktest.Function) { gpu.ConfigBytes = 0x162 },
 			func(d *facts.PCIDevice) { d.ConfigBytes, d.Extended, d.ResizableBARs = 0x162, false, nil },
 			[]string{"devices.config: config space is truncated, or its capability list is invalid: 0000:18:00.0"},
 		},
 		{
 			"without extended space",
-			func(gpu *pcitree.Function) { gpu.ConfigBytes = 256 },
+			func(gpu *checktest.Function) { gpu.ConfigBytes = 256 },
 			func(d *facts.PCIDevice) {
 				d.ConfigBytes, d.Extended, d.ResizableBARs = 256, false, nil
 				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
@@ -182,16 +181,16 @@ func TestPCIDamaged(t *testing.T) {
 		},
 		{
 			"masked by a hypervisor",
-			func(gpu *pcitree.Function) { gpu.Masked = true },
+			func(gpu *checktest.Function) { gpu.Masked = true },
 			func(d *facts.PCIDevice) { d.Extended = false },
 			[]string{"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR): 0000:18:00.0"},
 		},
 	}
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	healthy := deviceOf(t, gatherTopology(t, checktest.MemoryOf(tree), nil), gpus[0].Address)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tree, gpus, _ := pcitree.EightGPU()
+			tree, gpus, _ := checktest.EightGPU()
 			test.damage(gpus[0])
 			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 			want := healthy
@@ -208,7 +207,7 @@ func TestPCIDamaged(t *testing.T) {
 }
 
 func TestPCIUnreadable(t *testing.T) {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	m := checktest.MemoryOf(tree)
 	dir := "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/" + gpus[0].Address
 	m.AddError(dir+"/config", machine.ErrSlow)
@@ -229,7 +228,7 @@ func TestPCIUnreadable(t *testing.T) {
 }
 
 func TestPCIFlatVM(t *testing.T) {
-	tree, gpus := pcitree.FlatVM(2)
+	tree, gpus := checktest.FlatVM(2)
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	wantHost := facts.PCIDevice{
 		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", NoNUMANode: true, RootBus: "pci0000:00",
@@ -252,9 +251,9 @@ func TestPCIFlatVM(t *testing.T) {
 }
 
 func TestPCIVirtualFunction(t *testing.T) {
-	tree, _, nics := pcitree.EightGPU()
+	tree, _, nics := checktest.EightGPU()
 	port := functionAt(t, tree, "0000:17:02.0") // Above NIC 0.
-	vf := port.Below.Add(0, 1, pcitree.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Driver: "mlx5_core", Physical: nics[0]})
+	vf := port.Below.Add(0, 1, checktest.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Driver: "mlx5_core", Physical: nics[0]})
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	got := deviceOf(t, f, vf.Address)
 	if !got.Virtual || got.OffBus || got.Vendor != "0x15b3" {
@@ -332,8 +331,8 @@ func (s *countingSource) ReadLink(name string) (string, error) {
 // TestPCIReads checks that functions which have no part in transfers cost
 // little: seven short reads each, and no config space.
 func TestPCIReads(t *testing.T) {
-	count := func(change func(bus *pcitree.Bus)) (reads, bytes int64) {
-		tree := &pcitree.Tree{}
+	count := func(change func(bus *checktest.Bus)) (reads, bytes int64) {
+		tree := &checktest.Tree{}
 		change(tree.Root(0, 0, 0))
 		s := &countingSource{Memory: checktest.MemoryOf(tree)}
 		g := checktest.On(s, &facts.Facts{})
@@ -342,11 +341,11 @@ func TestPCIReads(t *testing.T) {
 		}
 		return s.reads.Load(), s.bytes.Load()
 	}
-	reads, bytes := count(func(bus *pcitree.Bus) { bus.Other(1, 0) })
+	reads, bytes := count(func(bus *checktest.Bus) { bus.Other(1, 0) })
 	if reads > 7 || bytes > 64 {
 		t.Errorf("a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
 	}
-	reads, bytes = count(func(bus *pcitree.Bus) { bus.GPU(1, pcitree.Gen(5, 16)) })
+	reads, bytes = count(func(bus *checktest.Bus) { bus.GPU(1, checktest.Gen(5, 16)) })
 	if reads > 13 || bytes < 4096 {
 		t.Errorf("a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
 	}
