@@ -13,7 +13,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 

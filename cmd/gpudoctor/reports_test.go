@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
