@@ -1,0 +1,426 @@
+package host
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/container"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// NewLimits makes, for one reading, the kinds that show what a process or a container may use: limits,
+// capabilities, /dev/shm and device nodes.
+func NewLimits(*parse.Sink) parse.Family {
+	access := &nodesAccess{}
+	return parse.Family{Kinds: []*parse.Kind{limitsKind, ulimitKind, shmKind, processKind, nodesKind(access), identityKind(access)}}
+}
+
+// limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and
+// systemctl show that tell a limit.
+var limitsKind = &parse.Kind{
+	Name: "limits", Title: "Limits of a process", Command: "cat /proc/self/limits", Gives: []string{"container"},
+	Anchors: []string{
+		"max locked memory", "Max locked memory", "locked-in-memory", "MEMLOCK", "locked memory", "open files", "memlock",
+	},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		for _, form := range limitsForms {
+			if m := form.pattern.FindStringSubmatch(l.Text); m != nil {
+				return limitsSet(s, l, form, m)
+			}
+		}
+		return false
+	},
+}
+
+// limitsForm is one spelling of a limit.
+type limitsForm struct {
+	pattern *lazy.Regexp
+	// what is "memlock" or "nofile".
+	what string
+	// unit multiplies the figure.
+	unit int64
+}
+
+// limitsForms are those of bash ("max locked memory (kbytes, -l) 64"), zsh ("-l:
+// locked-in-memory size (kbytes) 64"), dash ("locked memory(kbytes) 64"), the
+// kernel (fs/proc/base.c), prlimit and systemd.
+var limitsForms = []limitsForm{
+	{lazy.New(`^\s*max locked memory\s+\((kbytes), -l\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{lazy.New(`^\s*-l:\s+locked-in-memory size \((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{lazy.New(`^\s*locked memory ?\((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{lazy.New(`^\s*(M)ax locked memory\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
+	{lazy.New(`^\s*(MEMLOCK)\s+max locked-in-memory address space\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
+	{lazy.New(`^\s*(LimitMEMLOCK)=(\d+|infinity)\s*$`), "memlock", 1},
+	{lazy.New(`^\s*(open files)\s+\(-n\)\s+(\d+|unlimited)\s*$`), "nofile", 1},
+	{lazy.New(`^\s*(M)ax open files\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "nofile", 1},
+}
+
+// limitsSet notes a limit; that of another host or process after it adds
+// nothing, unless it is lower: the ranks of a job need it everywhere.
+func limitsSet(s *parse.Sink, l parse.Line, form limitsForm, m []string) bool {
+	c := s.Container()
+	soft := values.Limit(m[2], form.unit)
+	var hard *int64
+	if len(m) > 3 {
+		hard = values.Limit(m[3], form.unit)
+	}
+	if limitsHard.MatchString(s.Prompt().Command) {
+		soft, hard = nil, soft
+	}
+	var softAt, hardAt **int64
+	var fact string
+	if form.what == "memlock" {
+		softAt, hardAt, fact = &c.MemlockSoftBytes, &c.MemlockHardBytes, "container.memlock_soft_bytes"
+	} else {
+		softAt, fact = &c.NOFILESoft, "container.nofile_soft"
+	}
+	limitsLower(softAt, soft)
+	if hardAt != nil {
+		limitsLower(hardAt, hard)
+	}
+	s.Told(fact, soft, l)
+	if hardAt != nil {
+		s.Told("container.memlock_hard_bytes", hard, l)
+	}
+	return true
+}
+
+// limitsHard is a command that shows hard limits.
+var limitsHard = lazy.New(`ulimit +-\w*H`)
+
+func limitsLower(at **int64, n *int64) {
+	if at == nil || n == nil {
+		return
+	}
+	if *at == nil || **at < 0 || *n >= 0 && *n < **at {
+		*at = n
+	}
+}
+
+// ulimitKind takes what "ulimit -l" prints: a number of KiB, or "unlimited".
+var ulimitKind = &parse.Kind{
+	Name: "ulimit", Title: "The limit of locked memory", Command: "ulimit -l", Gives: []string{"container"},
+	Commands: []string{"ulimit -l", "ulimit -Sl", "ulimit -Hl", "ulimit -lH", "ulimit -H -l"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && ulimitValue.MatchString(l.Text) && strings.Contains(in.Prompt().Command, "l")
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		l, _ := in.Next()
+		m := ulimitValue.FindStringSubmatch(l.Text)
+		limitsSet(s, l, limitsForm{what: "memlock", unit: 1024}, []string{"", "", m[1]})
+	},
+}
+
+var ulimitValue = lazy.New(`^\s*(\d{1,18}|unlimited)\s*$`)
+
+// shmKind takes lines that tell what is mounted at /dev/shm: rows of df and
+// mount, of /proc/mounts, mountinfo and findmnt.
+var shmKind = &parse.Kind{
+	Name: "shm", Title: "The size of /dev/shm", Command: "df -h /dev/shm", Gives: []string{"container"}, Anchors: []string{"/dev/shm"},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		if m := shmRow.FindStringSubmatch(l.Text); m != nil {
+			unit := int64(1024) // POSIX blocks of df -k; -B and -m are rare.
+			if shmMega.MatchString(s.Prompt().Command) {
+				unit = 1 << 20
+			}
+			size, free := shmSize(m[2], unit), shmSize(m[4], unit)
+			if size == nil || free == nil {
+				return false
+			}
+			shmSet(s, l, m[1], &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, FreeBytes: *free})
+			return true
+		}
+		for _, form := range shmMounts {
+			m := form.FindStringSubmatch(l.Text)
+			if m == nil {
+				continue
+			}
+			fields := form.SubexpNames()
+			source, options := m[slices.Index(fields, "source")], ","+m[slices.Index(fields, "options")]+","
+			fs := &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
+			if _, rest, ok := strings.Cut(options, ",size="); ok {
+				rest, _, _ = strings.Cut(rest, ",")
+				if size := values.Size(rest); size != nil {
+					// What is used is not told: all of it may be free.
+					fs.SizeBytes, fs.FreeBytes = *size, *size
+				}
+			}
+			if fs.SizeBytes == 0 { // tmpfs without a size has half of the memory.
+				mounted := true
+				s.Container().SHMMounted = &mounted
+				return true
+			}
+			shmSet(s, l, source, fs)
+			return true
+		}
+		return false
+	},
+}
+
+var (
+	// shmRow is a row of df, with or without the column of the type.
+	shmRow  = lazy.New(`^\s*(\S+)\s+(?:tmpfs\s+)?([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+\d{1,3}%\s+/dev/shm\s*$`)
+	shmMega = lazy.New(`\bdf .*-(?:m|BM|B1M)\b`)
+	// shmMounts are the rows of mount, /proc/mounts, mountinfo and findmnt.
+	shmMounts = []*lazy.Regexp{
+		lazy.New(`^\s*(?P<source>\S+) on /dev/shm type tmpfs \((?P<options>[^)]*)\)`),
+		lazy.New(`^\s*(?P<source>\S+) /dev/shm tmpfs (?P<options>\S+)`),
+		lazy.New(`^\s*\d+ \d+ \d+:\d+ \S+ /dev/shm (?:.* )?- tmpfs (?P<source>\S+) (?P<options>\S+)`),
+		lazy.New(`^[\s│├└─]*/dev/shm\s+(?P<source>\S+)\s+tmpfs\s+(?P<options>\S+)`),
+	}
+)
+
+// shmSize reads a figure of df: with -h in units of 1024, else in blocks.
+func shmSize(text string, unit int64) *int64 {
+	size := values.Size(text)
+	if size == nil || strings.ContainsAny(text, "KMGTP") {
+		return size
+	}
+	n := *size
+	if n > 1<<62/unit {
+		return nil
+	}
+	n *= unit
+	return &n
+}
+
+// shmSet notes the file system; of several the smallest counts.
+func shmSet(s *parse.Sink, l parse.Line, source string, fs *facts.FileSystem) {
+	c := s.Container()
+	mounted := true
+	c.SHMMounted = &mounted
+	if c.SHM == nil || fs.SizeBytes < c.SHM.SizeBytes {
+		c.SHM = fs
+		s.Told("container.shm", fs, l)
+	}
+	// Container engines call theirs "shm" (moby daemon/container_operations_unix.go,
+	// containerd pkg/oci WithDevShmSize); on machines it is called "tmpfs".
+	if inside := true; source == "shm" && c.Inside == nil {
+		c.Inside = &inside
+		c.Evidence = append(c.Evidence, "a file system of a container engine at /dev/shm")
+	}
+}
+
+// processKind takes lines of /proc/PID/status and capsh, and the memory that
+// free shows.
+var processKind = &parse.Kind{
+	Name: "process", Title: "Capabilities, seccomp and memory", Command: "grep -E 'CapEff|Seccomp' /proc/self/status", Gives: []string{"container", "host"},
+	Anchors: []string{"CapEff:", "Seccomp:", "Current: ", "MemTotal:", "Mem:  "},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		if m := processCapEff.FindStringSubmatch(l.Text); m != nil {
+			mask, err := strconv.ParseUint(m[1], 16, 64)
+			if err != nil || s.Container().Capabilities != nil {
+				return false
+			}
+			s.Container().Capabilities = append([]string{}, container.CapabilityNames(mask)...)
+			s.Told("container.capabilities", s.Container().Capabilities, l)
+			return true
+		}
+		if m := processCapsh.FindStringSubmatch(l.Text); m != nil && s.Container().Capabilities == nil {
+			list := []string{}
+			for name := range strings.SplitSeq(m[1], ",") {
+				if name = values.Capability(name); name != "" && len(list) < 64 {
+					list = append(list, escape.Printable(name, 60))
+				}
+			}
+			s.Container().Capabilities = list
+			s.Told("container.capabilities", list, l)
+			return true
+		}
+		if m := processSeccomp.FindStringSubmatch(l.Text); m != nil {
+			// Documentation/filesystems/proc.rst: 0, 1 and 2.
+			s.Container().Seccomp = map[string]string{"0": "none", "1": "strict", "2": "filter"}[m[1]]
+			s.Told("container.seccomp", s.Container().Seccomp, l)
+			return true
+		}
+		if m := processMemory.FindStringSubmatch(l.Text); m != nil && s.HostFacts().MemoryBytes == 0 {
+			text, unit := m[1]+m[2], int64(1)
+			if text == "" {
+				text, unit = m[3], 1024
+			}
+			size := values.Size(text)
+			if size == nil || *size > 1<<62/1024 {
+				return false
+			}
+			if unit == 1 && m[2] == "" { // free without -h counts KiB, with -b bytes, with -g GiB.
+				unit = 1024
+				if f := processFree.FindStringSubmatch(s.Prompt().Command); f != nil {
+					unit = map[string]int64{"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[f[1]]
+				}
+			}
+			s.HostFacts().MemoryBytes = *size * unit
+			s.Told("host.memory_bytes", s.HostFacts().MemoryBytes, l)
+			return true
+		}
+		return false
+	},
+}
+
+var (
+	processCapEff  = lazy.New(`^\s*CapEff:\s*([0-9a-f]{16})\s*$`)
+	processCapsh   = lazy.New(`^\s*Current: =? ?((?:cap_\w+,?)+)[+=]eip?`)
+	processSeccomp = lazy.New(`^\s*Seccomp:\s*([012])\s*$`)
+	processMemory  = lazy.New(`^\s*(?:Mem:\s+(\d{1,15}(?:\.\d+)?)([KMGT]i?)?\s+[\d.]+|MemTotal:\s+(\d{1,15}) kB)`)
+	processFree    = lazy.New(`\bfree\s+(?:-\w*\s+)*-\w*([bkmg])`)
+)
+
+// nodesKind takes listings of GPU and RDMA nodes in /dev.
+func nodesKind(access *nodesAccess) *parse.Kind {
+	return &parse.Kind{
+		Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
+		Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
+		Begins: func(in *parse.Lines) bool {
+			l, ok := in.Peek()
+			return ok && nodesWhole(in) && (nodesPath.MatchString(l.Text) || nodesFolder.MatchString(l.Text) || nodesBare.MatchString(l.Text))
+		},
+		Read: func(s *parse.Sink, in *parse.Lines) {
+			folder := ""
+			c := s.Container()
+			in.While(func(l parse.Line) bool {
+				text := strings.TrimSpace(l.Text)
+				if m := nodesFolder.FindStringSubmatch(text); m != nil {
+					folder = m[1]
+					return true
+				}
+				if text == "" || strings.HasPrefix(text, "total ") || strings.HasPrefix(text, "ls: ") {
+					return true
+				}
+				if nodesPath.MatchString(text) {
+					for word := range strings.FieldsSeq(text) {
+						if strings.HasPrefix(word, "/dev/") {
+							nodesAdd(s, access, c, path.Clean(word), text, l)
+						}
+					}
+					return true
+				}
+				if m := nodesBare.FindStringSubmatch(text); m != nil {
+					nodesAdd(s, access, c, "/dev/"+m[1], text, l)
+					return true
+				}
+				names := strings.Fields(text)
+				if len(names) == 0 || folder == "" {
+					return false
+				}
+				if strings.IndexByte("cdlb", text[0]) >= 0 && len(names) > 8 { // ls -l of a folder.
+					names = names[len(names)-1:]
+				}
+				known := false
+				for _, name := range names {
+					if nodesName.MatchString(name) {
+						nodesAdd(s, access, c, folder+"/"+name, text, l)
+						known = true
+					}
+				}
+				return known || strings.HasPrefix(text, "d")
+			})
+		},
+	}
+}
+
+// nodesWhole is true after a listing that leaves nothing out: one of a glob or
+// of a folder, and not of single nodes.
+func nodesWhole(in *parse.Lines) bool {
+	command := in.Prompt().Command
+	return command == "" || nodesCommand.MatchString(command)
+}
+
+var (
+	nodesCommand = lazy.New(`^(?:.*\s)?ls\b.*/dev(?:/nvidia\*|/kfd|/dri|/infiniband|/?\s*$|/? ?\|)`)
+	nodesPath    = lazy.New(`^(?:[cb][rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s)?/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)(?:\s+/dev/\S+)*$`)
+	// nodesBare is a line of "ls -l /dev | grep nvidia": the folder is not told.
+	nodesBare   = lazy.New(`^c[rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s(nvidia(?:\d+|ctl|-uvm|-uvm-tools|-modeset)|kfd)$`)
+	nodesFolder = lazy.New(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
+	nodesName   = lazy.New(`^(?:card\d+|renderD\d+|uverbs\d+|umad\d+|issm\d+|rdma_cm|nvidia-cap\d+|channel\d+|by-path|by-ibdev)$`)
+)
+
+// nodesAdd notes a node. The user who made the listing may open a node that
+// everybody may open; other nodes also require membership in their group.
+func nodesAdd(s *parse.Sink, access *nodesAccess, c *facts.ContainerFacts, node, text string, l parse.Line) {
+	if len(c.DeviceNodes) >= parse.MaxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == node }) {
+		return
+	}
+	n := facts.DeviceNode{Path: node}
+	if strings.HasPrefix(text, "crw-rw-rw-") || strings.HasPrefix(text, "crwxrwxrwx") {
+		n.Access = "rw"
+	}
+	c.DeviceNodes = append(c.DeviceNodes, n)
+	s.Told("container.device_nodes["+node+"]", &n, l)
+	if m := nodesOwned.FindStringSubmatch(text); m != nil && n.Access == "" {
+		o := nodesOwner{node: len(c.DeviceNodes) - 1, source: s.Source(), user: m[1], group: m[2]}
+		access.owned = append(access.owned, o)
+		access.settle(c, o)
+	}
+}
+
+// nodesOwned is a node that its owner and its group may open and nobody else,
+// as udev makes those of GPUs (root:render, or their numbers with ls -n). With
+// an access list ("+" after the mode), others may also open them.
+var nodesOwned = lazy.New(`^crw-rw----\.?\s+\d+\s+(\S+)\s+(\S+)\s+\d+,`)
+
+// nodesAccess is what one text says about nodes and about the user who opens them.
+type nodesAccess struct {
+	owned []nodesOwner
+	// user has the names and numbers that the user and its groups go by, and
+	// source is the text that tells them.
+	user, groups []string
+	source       string
+}
+
+// nodesOwner is a node, by its place in the list, with its owner and group, by
+// name or number.
+type nodesOwner struct {
+	node                int
+	source, user, group string
+}
+
+// settle says whether the user may open these nodes, where the same text shows
+// both; root may open them all, unless a namespace keeps it from that.
+func (a *nodesAccess) settle(c *facts.ContainerFacts, owners ...nodesOwner) {
+	if len(a.groups) == 0 || slices.Contains(a.user, "0") {
+		return
+	}
+	for _, o := range owners {
+		if o.source != a.source || o.node >= len(c.DeviceNodes) || c.DeviceNodes[o.node].Access != "" {
+			continue
+		}
+		c.DeviceNodes[o.node].Access = "none"
+		if slices.Contains(a.user, o.user) || slices.Contains(a.groups, o.group) {
+			c.DeviceNodes[o.node].Access = "rw"
+		}
+	}
+}
+
+// identityKind is what id prints of a user and its groups.
+func identityKind(access *nodesAccess) *parse.Kind {
+	return &parse.Kind{
+		Name: "id", Title: "A user and its groups", Command: "id", Gives: []string{"container"},
+		Anchors: []string{") gid="},
+		Line: func(s *parse.Sink, l parse.Line) bool {
+			m := identityLine.FindStringSubmatch(l.Text)
+			if m == nil || access.source == s.Source() {
+				return false
+			}
+			access.user, access.groups, access.source = []string{m[1], m[2]}, nil, s.Source()
+			for _, g := range identityGroup.FindAllStringSubmatch(m[3], parse.MaxEntries) {
+				access.groups = append(access.groups, g[1])
+				if g[2] != "" {
+					access.groups = append(access.groups, g[2])
+				}
+			}
+			access.settle(s.Container(), access.owned...)
+			return true
+		},
+	}
+}
+
+var (
+	identityLine  = lazy.New(`^\s*uid=(\d{1,10})\(([\w.@-]+)\) (gid=\S+(?: groups=\S+)?)`)
+	identityGroup = lazy.New(`(\d{1,10})(?:\(([\w.@-]+)\))?`)
+)

@@ -1,0 +1,109 @@
+package launch
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// maxParts bounds the parts of a launch whose lines are noted.
+const maxParts = 1024
+
+// noteLine notes the line of a part of a launch, by the part's name: "shm_bytes",
+// "variables[NCCL_DEBUG]". Line 0 is not known. A launch that one line describes has no such lines:
+// all of it stands there.
+func noteLine(l *facts.Launch, part string, line int) {
+	if line <= 0 || l.Lines[part] != 0 || len(l.Lines) > maxParts {
+		return
+	}
+	if l.Lines == nil {
+		l.Lines = make(map[string]int)
+	}
+	l.Lines[part] = line
+}
+
+// lineOf is the line of a part: that of the whole where it is one line, and
+// none where several lines describe the launch and it is not known which.
+func lineOf(l *facts.Launch, part string, at parse.Line) parse.Line {
+	if l.Lines != nil {
+		at.Number = l.Lines[part]
+	}
+	return at
+}
+
+// VariablePart names the part of a launch that is one of its variables.
+func VariablePart(name string) string { return "variables[" + name + "]" }
+
+// partWords are what a line says that sets a part of a launch, in the options
+// of the container programs and in what docker inspect and ECS print.
+var partWords = map[string][]string{
+	"shm_bytes":  {"--shm-size", `"ShmSize"`, `"sharedMemorySize"`, "size="},
+	"ipc":        {"--ipc", `"IpcMode"`, `"ipcMode"`},
+	"privileged": {"--privileged", `"Privileged"`, `"privileged"`},
+	"runtime":    {"--runtime", `"Runtime"`},
+	"devices":    {"--device", `"PathOnHost"`, `"hostPath"`},
+	"gpus":       {"--gpus", "--gres", "--gpus-per-node", "--gpus-per-task", "-G"},
+	"network":    {"--network", "--net"},
+	"user":       {"--user"},
+	"processes":  {"--ntasks-per-node", "--nproc-per-node", "--nproc_per_node", "--tensor-parallel-size", "--ntasks"},
+
+	"memlock_bytes": {"--ulimit"},
+}
+
+// findParts looks for the parts of a launch in the lines that describe it. The line of a part is the first one that says
+// what sets it; one that also shows the value is better.
+func findParts(l *facts.Launch, lines []parse.Line) {
+	if len(lines) < 2 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
+		noteLine(l, VariablePart(name), lineWith(lines, name, l.Variables[name]))
+	}
+	for part, words := range partWords {
+		for _, word := range words {
+			noteLine(l, part, lineWith(lines, word, ""))
+		}
+	}
+	if len(l.Lines) == 0 { // So that nobody takes the first line for that of all.
+		l.Lines = map[string]int{}
+	}
+}
+
+// lineWith is the first line that holds a word followed by a value, or else only the word; 0 if no line does.
+func lineWith(lines []parse.Line, word, value string) int {
+	first := 0
+	for _, l := range lines {
+		at := wholeWord(l.Text, word)
+		switch {
+		case at < 0:
+		case strings.Contains(l.Text[at+len(word):], value):
+			return l.Number
+		case first == 0:
+			first = l.Number
+		}
+	}
+	return first
+}
+
+// wholeWord is where a name begins in a line that is no part of a longer one; -1 where it does not stand there.
+func wholeWord(text, name string) int {
+	for from := 0; ; {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			return -1
+		}
+		i += from
+		end := i + len(name)
+		if (i == 0 || !nameByte(text[i-1]) || !nameByte(name[0])) && (end == len(text) || !nameByte(text[end])) {
+			return i
+		}
+		from = end
+	}
+}
+
+func nameByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}

@@ -1,0 +1,62 @@
+package arguments
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+)
+
+// FlagHelp is what help says of a flag.
+type FlagHelp struct {
+	Names []string // With dashes, letters first.
+	// Takes is the word that stands for its value, Usage what it does, Default the value
+	// without it; empty where there is none.
+	Takes, Usage, Default string
+}
+
+// HelpOf takes the description of a flag apart. What the flag takes stands in back quotes
+// in its usage: at its beginning and before a colon if it is no part of the sentence.
+func HelpOf(f cli.Flag) (h FlagHelp, ok bool) {
+	doc, ok := f.(cli.DocGenerationFlag)
+	if !ok {
+		return h, false
+	}
+	h.Usage = doc.GetUsage()
+	if before, rest, quoted := strings.Cut(h.Usage, "`"); quoted {
+		word, after, _ := strings.Cut(rest, "`")
+		h.Takes, h.Usage = word, before+word+after
+		if before == "" {
+			h.Usage = strings.TrimPrefix(after, ": ")
+		}
+	}
+	var long []string
+	for _, n := range f.Names() {
+		if len(n) == 1 {
+			h.Names = append(h.Names, "-"+n)
+		} else {
+			long = append(long, "--"+n)
+		}
+	}
+	h.Names = append(h.Names, long...)
+	if v := doc.GetDefaultText(); doc.TakesValue() && v != "" && v != "0s" {
+		h.Default = lines.Printable(strings.Trim(v, `"`), false)
+	}
+	return h, true
+}
+
+// Hidden reports whether a flag is an old name that no help shows.
+func Hidden(f cli.Flag) bool {
+	visible, hides := f.(cli.VisibleFlag)
+	return hides && !visible.IsVisible()
+}
+
+// Dashed writes a flag as it is typed: with one dash if it is a letter.
+func Dashed(name string) string {
+	name = strings.TrimLeft(name, "-")
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}

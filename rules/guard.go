@@ -1,0 +1,173 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// limitError says that a rule was stopped because it exceeded a limit.
+type limitError struct {
+	// Took is the limit of processor time, Bytes that of memory: the one
+	// that was exceeded; the other is 0.
+	Took  time.Duration
+	Bytes uint64
+}
+
+// Error says which limit was exceeded.
+func (e *limitError) Error() string {
+	if e.Bytes > 0 {
+		return fmt.Sprintf("needed more than %d MiB of memory", e.Bytes>>20)
+	}
+	return fmt.Sprintf("took longer than %s", e.Took.Round(time.Millisecond))
+}
+
+// watchEvery is how often memory is measured: a step of an evaluation adds some
+// 1 GB/s at most, which is 5 MB in that time.
+const watchEvery = 5 * time.Millisecond
+
+// withinLimits runs a function that ends soon after its context does. It returns a *limitError
+// if that takes longer, or the program more memory, than allowed. A panic is an error.
+func withinLimits[T any](ctx context.Context, limit, grace time.Duration, heap uint64, do func(context.Context) (T, error)) (T, error) {
+	if memoryInUse() > heap {
+		runtime.GC() // Garbage is not counted.
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go watchLimits(ctx, stop, limit, heap)
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			switch p := recover().(type) {
+			case nil:
+			case *limitError: // See stackGuard.
+				r.err = p
+			default:
+				r.err = fmt.Errorf("it panicked: %v", p)
+			}
+			done <- r
+		}()
+		r.value, r.err = do(ctx)
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		select {
+		case r = <-done:
+		case <-time.After(grace):
+			r.err = context.Cause(ctx)
+		}
+	}
+	var limited *limitError
+	if r.err != nil && errors.As(context.Cause(ctx), &limited) {
+		r.err = limited
+	}
+	return r.value, r.err
+}
+
+// programStart is when the program started.
+var programStart = time.Now()
+
+// watchLimits stops the function when it has used more processor time than limit, or
+// the memory in use grows by more than heap.
+func watchLimits(ctx context.Context, stop context.CancelCauseFunc, limit time.Duration, heap uint64) {
+	until := cpuTime() + limit
+	base := memoryInUse()
+	most := base + heap // What may be in use, garbage included, until the next check.
+	every := time.NewTicker(watchEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		if cpuTime() > until {
+			stop(&limitError{Took: limit})
+			return
+		}
+		if memoryInUse() <= most {
+			continue
+		}
+		runtime.GC()
+		live := memoryInUse()
+		if live > base+heap {
+			stop(&limitError{Bytes: heap})
+			return
+		}
+		most = live + heap
+	}
+}
+
+const (
+	// maxStack bounds the stacks while the user's rules are evaluated. Go ends the
+	// program, which nothing can prevent, where one needs more than 1 GB, or 250 MB on
+	// 32 bits.
+	maxStack = 64 << 20
+	// guardEvery is the number of steps between two checks of a stackGuard. A step takes less than
+	// 4 KiB of stack, so it checks at least every 4 MiB.
+	guardEvery = 1024
+)
+
+// stackGuard stops an evaluation between two steps of comparing lists. OPA compares
+// the elements of two lists by a call inside the call for the element before, and
+// does not look at its context meanwhile: the stack grows with the number of elements,
+// and a list that holds another many times over has any number of them. Following each
+// step takes time, so only the user's rules are watched.
+type stackGuard struct {
+	Context context.Context
+	steps   int
+}
+
+// Enabled makes it a topdown.QueryTracer.
+func (*stackGuard) Enabled() bool { return true }
+
+// Config says that it does not read variables.
+func (*stackGuard) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
+
+// TraceEvent panics with a *limitError if the evaluation has to end: a tracer has no
+// other way to stop it. See withinLimits.
+func (g *stackGuard) TraceEvent(topdown.Event) {
+	if g.steps++; g.steps%guardEvery != 0 {
+		return
+	}
+	if g.Context.Err() != nil {
+		if limited, ok := errors.AsType[*limitError](context.Cause(g.Context)); ok {
+			panic(limited)
+		}
+		panic(context.Cause(g.Context))
+	}
+	if readMetrics("/memory/classes/heap/stacks:bytes") > maxStack {
+		panic(&limitError{Bytes: maxStack})
+	}
+}
+
+// memoryInUse is the number of bytes of objects and stacks, including garbage that is not collected yet.
+func memoryInUse() uint64 {
+	return readMetrics("/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes")
+}
+
+// readMetrics returns the sum of metrics of the Go runtime.
+func readMetrics(names ...string) uint64 {
+	samples := make([]metrics.Sample, len(names))
+	for i, name := range names {
+		samples[i].Name = name
+	}
+	metrics.Read(samples)
+	var sum uint64
+	for _, s := range samples {
+		sum += s.Value.Uint64()
+	}
+	return sum
+}
