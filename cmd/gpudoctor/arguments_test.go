@@ -15,7 +15,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
@@ -246,7 +245,7 @@ func TestValueNeeded(t *testing.T) {
 				continue
 			}
 			for _, n := range f.Names() {
-				flag := flags.Dashed(n)
+				flag := arguments.Dashed(n)
 				for _, tt := range []struct {
 					args []string
 					want string

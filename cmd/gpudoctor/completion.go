@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/collectives"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -215,8 +214,8 @@ func (l question) flagAnswers() []answer {
 		if !repeats && slices.ContainsFunc(l.Flags, func(a arguments.Argument) bool { return a.Name == f.Names()[0] }) {
 			continue
 		}
-		help, ok := flags.HelpOf(f)
-		if !ok || flags.Hidden(f) {
+		help, ok := arguments.HelpOf(f)
+		if !ok || arguments.Hidden(f) {
 			continue
 		}
 		for _, n := range f.Names() {

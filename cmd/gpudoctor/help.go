@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 )
 
 // The help pages. Columns are aligned by the tabs (text/tabwriter).
@@ -40,7 +40,7 @@ commands:
 // describeFlag writes a flag as one line of a help page: its names, what it takes and
 // what it does.
 func describeFlag(f cli.Flag) string {
-	h, ok := flags.HelpOf(f)
+	h, ok := arguments.HelpOf(f)
 	if !ok {
 		return ""
 	}

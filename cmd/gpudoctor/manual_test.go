@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
@@ -34,7 +33,7 @@ func TestManual(t *testing.T) {
 		about, _, _ = strings.Cut(about, "\n.Ss ")
 		expect.That(t, ok, "the page lacks %s", c.HelpName)
 		for _, f := range c.Flags {
-			if name := " Fl -" + f.Names()[0]; !flags.Hidden(f) && !strings.Contains(about, name) {
+			if name := " Fl -" + f.Names()[0]; !arguments.Hidden(f) && !strings.Contains(about, name) {
 				t.Errorf("%s: the page lacks --%s", c.HelpName, f.Names()[0])
 			}
 		}

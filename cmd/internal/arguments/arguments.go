@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 )
 
 // Argument is one flag of a command line, with its value.
@@ -185,9 +184,9 @@ func (l *Line) Misnamed() bool { return len(l.Words) > 0 && len(l.Commands()) > 
 func (l *Line) checkValue(a Argument) error {
 	switch {
 	case a.Takes && !a.Given:
-		return complaint.Hinted(fmt.Errorf("%s needs a value", flags.Dashed(a.Typed)), l.help())
+		return complaint.Hinted(fmt.Errorf("%s needs a value", Dashed(a.Typed)), l.help())
 	case a.Takes && a.Value == "":
-		return complaint.Hinted(fmt.Errorf("%s has an empty value", flags.Dashed(a.Typed)), "leave the flag out, or give it a value")
+		return complaint.Hinted(fmt.Errorf("%s has an empty value", Dashed(a.Typed)), "leave the flag out, or give it a value")
 	}
 	return nil
 }
@@ -331,7 +330,7 @@ func UsageError(c *cli.Context, err error, _ bool) error {
 		if _, isTime := AllFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
 			hints = []string{"a time has a unit: 30s, 2m"}
 		}
-		return complaint.Hinted(fmt.Errorf("invalid value %s for %s", m[1], flags.Dashed(m[2])), hints...)
+		return complaint.Hinted(fmt.Errorf("invalid value %s for %s", m[1], Dashed(m[2])), hints...)
 	}
 	return complaint.Hinted(err, help)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
@@ -102,7 +102,7 @@ func (m *page) command(c *cli.Command) {
 	}
 	m.macro("Bl -tag -width Ds")
 	for _, f := range ownFlags(c) {
-		h, _ := flags.HelpOf(f)
+		h, _ := arguments.HelpOf(f)
 		names := make([]string, len(h.Names))
 		for i, n := range h.Names {
 			names[i] = "Fl " + strings.TrimPrefix(n, "-")
@@ -124,8 +124,8 @@ func (m *page) command(c *cli.Command) {
 // ownFlags are the flags of a command that help shows, without --help.
 func ownFlags(c *cli.Command) []cli.Flag {
 	return slices.DeleteFunc(slices.Clone(c.Flags), func(f cli.Flag) bool {
-		_, ok := flags.HelpOf(f)
-		return !ok || flags.Hidden(f) || f == cli.HelpFlag
+		_, ok := arguments.HelpOf(f)
+		return !ok || arguments.Hidden(f) || f == cli.HelpFlag
 	})
 }
 

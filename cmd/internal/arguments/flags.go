@@ -1,6 +1,4 @@
-// Package flags takes the descriptions of flags apart, for help, completion and the manual
-// page.
-package flags
+package arguments
 
 import (
 	"strings"
@@ -10,8 +8,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// Help is what help says of a flag.
-type Help struct {
+// FlagHelp is what help says of a flag.
+type FlagHelp struct {
 	Names []string // With dashes, letters first.
 	// Takes is the word that stands for its value, Usage what it does, Default the value
 	// without it; empty where there is none.
@@ -20,7 +18,7 @@ type Help struct {
 
 // HelpOf takes the description of a flag apart. What the flag takes stands in back quotes
 // in its usage: at its beginning and before a colon if it is no part of the sentence.
-func HelpOf(f cli.Flag) (h Help, ok bool) {
+func HelpOf(f cli.Flag) (h FlagHelp, ok bool) {
 	doc, ok := f.(cli.DocGenerationFlag)
 	if !ok {
 		return h, false

@@ -1,0 +1,28 @@
+package arguments
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
+)
+
+func TestHelpOf(t *testing.T) {
+	for _, tt := range []struct {
+		flag cli.Flag
+		want FlagHelp
+	}{
+		{&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "say less", DisableDefaultText: true}, FlagHelp{Names: []string{"-q", "--quiet"}, Usage: "say less"}},
+		{&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT`: write text"}, FlagHelp{Names: []string{"--format"}, Takes: "FORMAT", Usage: "write text", Default: "text"}},
+		{&cli.StringFlag{Name: "only", Usage: "judge `IDS` and no others"}, FlagHelp{Names: []string{"--only"}, Takes: "IDS", Usage: "judge IDS and no others"}},
+		{&cli.DurationFlag{Name: "deadline", Usage: "`TIME`: stop"}, FlagHelp{Names: []string{"--deadline"}, Takes: "TIME", Usage: "stop"}},
+	} {
+		got, ok := HelpOf(tt.flag)
+		if diff := cmp.Diff(tt.want, got); !ok || diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if !Hidden(&cli.BoolFlag{Name: "old", Hidden: true}) || Hidden(&cli.BoolFlag{Name: "new"}) {
+		t.Error("hidden flags are not told from others")
+	}
+}
