@@ -5,8 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/manual"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
@@ -26,9 +24,4 @@ gpudoctor man >/usr/local/share/man/man1/gpudoctor.1`,
 			})
 		},
 	}
-}
-
-// manualPage is the manual page of all commands.
-func manualPage(app *cli.App) string {
-	return manual.Page(app.Usage, arguments.Leaves(app.Commands), ownOnly)
 }

@@ -1,5 +1,4 @@
-// Package manual writes the manual page.
-package manual
+package main
 
 import (
 	"fmt"
@@ -14,26 +13,25 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
 )
 
-// date is when what the page says by hand was last changed. The page is the same
+// manualDate is when what the page says by hand was last changed. The page is the same
 // whenever it is made.
-const date = "November 22, 2026"
+const manualDate = "November 22, 2026"
 
-// page is a page in the language mdoc (mdoc(7)).
-type page struct {
+// manual is a page in the language mdoc (mdoc(7)).
+type manual struct {
 	strings.Builder
 	commands []*cli.Command
 }
 
-// Page makes the manual page from the commands, their flags and the terms. ownOnly are
-// the flags that only the user's own file of settings sets.
-func Page(usage string, commands []*cli.Command, ownOnly []string) string {
-	m := &page{commands: slices.DeleteFunc(slices.Clone(commands), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })}
-	m.macro("Dd %s", date)
+// manualPage makes the manual page from the commands, their flags and the terms.
+func manualPage(app *cli.App) string {
+	m := &manual{commands: slices.DeleteFunc(slices.Clone(arguments.Leaves(app.Commands)), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })}
+	m.macro("Dd %s", manualDate)
 	m.macro("Dt GPUDOCTOR 1")
 	m.macro("Os")
 	m.macro("Sh NAME")
 	m.macro("Nm gpudoctor")
-	m.macro("Nd %s", usage)
+	m.macro("Nd %s", app.Usage)
 	m.macro("Sh SYNOPSIS")
 	for _, c := range m.commands {
 		m.macro("Nm gpudoctor Cm %s", strings.Join(strings.Fields(c.HelpName)[1:], " "))
@@ -51,7 +49,7 @@ func Page(usage string, commands []*cli.Command, ownOnly []string) string {
 		m.command(c)
 	}
 	m.environment()
-	m.files(ownOnly)
+	m.files()
 	m.macro("Sh EXIT STATUS")
 	m.macro("Bl -tag -width Ds")
 	for _, t := range terms.All() {
@@ -84,7 +82,7 @@ func Page(usage string, commands []*cli.Command, ownOnly []string) string {
 }
 
 // command writes about one command.
-func (m *page) command(c *cli.Command) {
+func (m *manual) command(c *cli.Command) {
 	m.macro("Ss %s", c.HelpName)
 	m.text(strings.ToUpper(c.Usage[:1]) + c.Usage[1:] + ".")
 	for paragraph := range strings.SplitSeq(c.Description, "\n\n") {
@@ -130,7 +128,7 @@ func ownFlags(c *cli.Command) []cli.Flag {
 }
 
 // environment writes about the variables.
-func (m *page) environment() {
+func (m *manual) environment() {
 	variables := map[string]string{}
 	for _, c := range m.commands {
 		for _, f := range c.Flags {
@@ -160,7 +158,7 @@ func (m *page) environment() {
 }
 
 // files writes about the files of settings.
-func (m *page) files(ownOnly []string) {
+func (m *manual) files() {
 	m.macro("Sh FILES")
 	m.text("Both files are YAML. Each key is the name of a flag without its dashes, such as fail-on: medium. The file in the current directory takes precedence.")
 	m.macro("Bl -tag -width Ds")
@@ -175,12 +173,12 @@ func (m *page) files(ownOnly []string) {
 }
 
 // macro writes a line of a macro and its arguments.
-func (m *page) macro(format string, args ...any) {
+func (m *manual) macro(format string, args ...any) {
 	m.WriteString("." + fmt.Sprintf(format, args...) + "\n")
 }
 
 // text writes sentences, each on a line of its own.
-func (m *page) text(s string) {
+func (m *manual) text(s string) {
 	for sentence := range strings.SplitSeq(strings.ReplaceAll(s, ". ", ".\x00"), "\x00") {
 		for _, line := range lines.Wrap(sentence, pageWidth) {
 			m.WriteString(roff(line) + "\n")
@@ -192,7 +190,7 @@ func (m *page) text(s string) {
 const pageWidth = 74
 
 // literal writes lines as they are.
-func (m *page) literal(s string) {
+func (m *manual) literal(s string) {
 	m.macro("Bd -literal -offset indent")
 	for line := range strings.SplitSeq(s, "\n") {
 		m.WriteString(roff(line) + "\n")
