@@ -18,8 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
-	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
-
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -273,12 +271,12 @@ func (s *Set) ask(ctx context.Context, left budget, programs []*program, input a
 
 // boundedQuery is a query that is stopped when it takes too long or too much memory.
 func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, heap uint64, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	return guard.Within(ctx, limit, s.limits.grace, heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, p, input, rules) })
+	return withinLimits(ctx, limit, s.limits.grace, heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, p, input, rules) })
 }
 
 // failureOf returns why a rule gave no answer.
 func failureOf(err error) string {
-	if limited, ok := errors.AsType[*guard.Error](err); ok {
+	if limited, ok := errors.AsType[*limitError](err); ok {
 		return stopped + limited.Error()
 	}
 	return failed + reach.WithoutKeys(firstLine(err.Error()))
@@ -312,13 +310,13 @@ func (s *Set) newBudget(opts Options) budget {
 	if opts.Limit > 0 {
 		all, each = opts.Limit*(deadline.Rules/deadline.Rule), opts.Limit
 	}
-	return budget{guard.CPUTime() + min(cmp.Or(opts.Time, all), all), each, cmp.Or(opts.Memory, s.limits.heap)}
+	return budget{cpuTime() + min(cmp.Or(opts.Time, all), all), each, cmp.Or(opts.Memory, s.limits.heap)}
 }
 
 // together is what all rules may take in one query, share what a single rule may take after
 // that: never more than half of the remaining time, so that rules that do not end leave
 // time for those after them.
-func (b budget) together() time.Duration { return max((b.end-guard.CPUTime())/2, least) }
+func (b budget) together() time.Duration { return max((b.end-cpuTime())/2, least) }
 
 func (b budget) share() time.Duration { return max(min(b.each, b.together()), least) }
 
@@ -330,7 +328,7 @@ const least = 20 * time.Millisecond
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	var tracer topdown.QueryTracer
 	if s.own[rules[0].ID] {
-		tracer = &guard.Stack{Context: ctx}
+		tracer = &stackGuard{Context: ctx}
 	}
 	result, err := evaluate(ctx, p.compiler, p.store, p.queryBody(rules), "verdicts", input, tracer)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
-	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
@@ -129,14 +128,14 @@ func LoadWith(dir string) (*Set, error) {
 
 // loadWithin loads and compiles the user's rules, from a folder, within limits.
 func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set, error) {
-	s, err := guard.Within(context.Background(), most.compile, 0, maxCompileHeap, func(context.Context) (*Set, error) {
+	s, err := withinLimits(context.Background(), most.compile, 0, maxCompileHeap, func(context.Context) (*Set, error) {
 		s, err := load(builtin, user)
 		if err != nil {
 			return nil, err
 		}
 		return s, s.Compile("")
 	})
-	if limited, ok := errors.AsType[*guard.Error](err); ok {
+	if limited, ok := errors.AsType[*limitError](err); ok {
 		return nil, &Problem{File: dir, Reason: "compiling the policy " + limited.Error(), Hint: "make it smaller: fewer rules, less deeply nested"}
 	}
 	return s, err

@@ -15,7 +15,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"github.com/gpudoctor/gpudoctor/rules/internal/guard"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
@@ -58,8 +57,8 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, []Cover
 	}
 	all := maps.Clone(s.modules)
 	maps.Copy(all, tests)
-	p, err := guard.Within(ctx, s.limits.compile, 0, maxCompileHeap, func(context.Context) (*program, error) { return s.compiled(all, s.rules) })
-	if limited, ok := errors.AsType[*guard.Error](err); ok {
+	p, err := withinLimits(ctx, s.limits.compile, 0, maxCompileHeap, func(context.Context) (*program, error) { return s.compiled(all, s.rules) })
+	if limited, ok := errors.AsType[*limitError](err); ok {
 		return nil, nil, &Problem{File: dir, Reason: "compiling the tests " + limited.Error()}
 	}
 	if err != nil {
@@ -94,7 +93,7 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, []Cover
 
 // runTest says why a test fails; it is empty where the test passes.
 func (s *Set) runTest(ctx context.Context, p *program, test ast.Ref, ran *lineTracer) string {
-	passed, err := guard.Within(ctx, s.limits.rule, s.limits.grace, s.limits.heap, func(ctx context.Context) (bool, error) {
+	passed, err := withinLimits(ctx, s.limits.rule, s.limits.grace, s.limits.heap, func(ctx context.Context) (bool, error) {
 		return p.holds(ctx, test, ran)
 	})
 	switch {
@@ -119,7 +118,7 @@ func (p *program) holds(ctx context.Context, ref ast.Ref, ran *lineTracer) (bool
 		defer context.AfterFunc(ctx, cancel.Cancel)()
 		q := topdown.NewQuery(compiled).WithQueryCompiler(queryCompiler).WithCompiler(p.compiler).
 			WithStore(p.store).WithTransaction(txn).WithStrictBuiltinErrors(true).WithCancel(cancel).
-			WithQueryTracer(ran).WithQueryTracer(&guard.Stack{Context: ctx})
+			WithQueryTracer(ran).WithQueryTracer(&stackGuard{Context: ctx})
 		return q.Iter(ctx, func(topdown.QueryResult) error {
 			passed = true
 			return nil

@@ -1,18 +1,18 @@
 //go:build unix
 
-package guard
+package rules
 
 import (
 	"syscall"
 	"time"
 )
 
-// CPUTime is the processor time that this process has used. On a machine that is
+// cpuTime is the processor time that this process has used. On a machine that is
 // busy with other work, a rule may take long by the clock through no fault of its own.
-func CPUTime() time.Duration {
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return time.Since(started)
+		return time.Since(programStart)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
