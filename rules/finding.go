@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
 )
 
 // pciAddress is the form of a PCI address: domain:bus:device.function. The
@@ -43,7 +42,7 @@ func (s *Set) read(rule Rule, a answer) reading {
 	}
 	size := maxSaid
 	for _, t := range slices.Concat(a.findings, a.missing, a.notApplicable) {
-		if size = bounds.Measure(t.Value, size); size < 0 {
+		if size = measure(t.Value, size); size < 0 {
 			keep(fmt.Sprintf("%sreturned more than %d MiB", stopped, maxSaid>>20))
 			return out
 		}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
@@ -335,7 +334,7 @@ func hintFor(e *ast.Error) string {
 // machine): a rule must give the same answer anywhere and at any time.
 var capabilities = sync.OnceValue(func() *ast.Capabilities {
 	c := ast.CapabilitiesForThisVersion()
-	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool { return b.Nondeterministic || bounds.Refused(b.Name) })
+	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool { return b.Nondeterministic || refusedFunction(b.Name) })
 	c.AllowNet = []string{}
 	return c
 })

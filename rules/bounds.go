@@ -1,5 +1,4 @@
-// Package bounds limits the arguments and results of one call of a Rego function.
-package bounds
+package rules
 
 import (
 	"cmp"
@@ -34,33 +33,33 @@ const (
 	maxElements = 1 << 20
 )
 
-// refused are the functions that no rule may call, in addition to those whose result does not
+// refusedFunctions are the functions that no rule may call, in addition to those whose result does not
 // follow from the facts: those that read foreign formats or keys, which facts do not
 // contain, and those whose work is unbounded (graph.reachable_paths,
 // regex.globs_match, templates).
-var refused = []string{
+var refusedFunctions = []string{
 	"crypto.", "glob.", "graph.reachable_paths", "graphql.", "io.jwt.", "json.unmarshal", "providers.", "regex.globs_match",
 	"regex.template_match", "rego.parse_module", "strings.render_template", "yaml.",
 }
 
-// Refused reports whether no rule may call the function.
-func Refused(name string) bool {
-	return slices.ContainsFunc(refused, func(r string) bool { return strings.HasPrefix(name, r) })
+// refusedFunction reports whether no rule may call the function.
+func refusedFunction(name string) bool {
+	return slices.ContainsFunc(refusedFunctions, func(r string) bool { return strings.HasPrefix(name, r) })
 }
 
-// bound returns what is wrong with the operands of a call; empty if nothing is.
-type bound func(operands []*ast.Term) string
+// callBound returns what is wrong with the operands of a call; empty if nothing is.
+type callBound func(operands []*ast.Term) string
 
-// bounds are those of each function.
-var bounds = map[string]bound{
+// callBounds are those of each function.
+var callBounds = map[string]callBound{
 	"array.concat":  inElements,
 	"array.flatten": inBytes,
-	"bits.lsh":      both(inNumbers, func(o []*ast.Term) string { return atMost("bits", o[1], 4096) }),
-	"sprintf":       both(inBytes, inFormat),
+	"bits.lsh":      allBounds(inNumbers, func(o []*ast.Term) string { return atMost("bits", o[1], 4096) }),
+	"sprintf":       allBounds(inBytes, inFormat),
 	"units.parse":   inUnits, "units.parse_bytes": inUnits, "to_number": inUnits,
-	"replace": both(inBytes, inReplaced), "regex.replace": both(inBytes, inPattern(1), inReplaced), "strings.replace_n": both(inBytes, inReplacedN),
-	"regex.match": both(inBytes, inPattern(0)), "regex.split": both(inBytes, inPattern(0)), "regex.find_n": both(inBytes, inPattern(0)),
-	"regex.find_all_string_submatch_n": both(inBytes, inPattern(0)), "regex.is_valid": both(inBytes, inPattern(0)), "re_match": both(inBytes, inPattern(0)),
+	"replace": allBounds(inBytes, inReplaced), "regex.replace": allBounds(inBytes, inPattern(1), inReplaced), "strings.replace_n": allBounds(inBytes, inReplacedN),
+	"regex.match": allBounds(inBytes, inPattern(0)), "regex.split": allBounds(inBytes, inPattern(0)), "regex.find_n": allBounds(inBytes, inPattern(0)),
+	"regex.find_all_string_submatch_n": allBounds(inBytes, inPattern(0)), "regex.is_valid": allBounds(inBytes, inPattern(0)), "re_match": allBounds(inBytes, inPattern(0)),
 }
 
 func init() {
@@ -71,15 +70,15 @@ func init() {
 		"trim_left", "trim_prefix", "trim_right", "trim_space", "trim_suffix", "upper", "urlquery.decode", "urlquery.decode_object", "urlquery.encode",
 		"urlquery.encode_object",
 	} {
-		bounds[name] = inBytes
+		callBounds[name] = inBytes
 	}
 	for _, name := range []string{
 		"abs", "bits.and", "bits.negate", "bits.or", "bits.rsh", "bits.xor", "ceil", "div", "floor", "format_int", "minus", "mul", "numbers.range",
 		"numbers.range_step", "plus", "product", "rem", "round", "sum",
 	} {
-		bounds[name] = inNumbers
+		callBounds[name] = inNumbers
 	}
-	for name, within := range bounds {
+	for name, within := range callBounds {
 		call := topdown.GetBuiltin(name)
 		topdown.RegisterBuiltinFunc(name, func(c topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
 			if fault := within(operands); fault != "" {
@@ -90,7 +89,7 @@ func init() {
 	}
 }
 
-func both(all ...bound) bound {
+func allBounds(all ...callBound) callBound {
 	return func(operands []*ast.Term) string {
 		for _, one := range all {
 			if fault := one(operands); fault != "" {
@@ -105,19 +104,19 @@ func both(all ...bound) bound {
 func inBytes(operands []*ast.Term) string {
 	left := maxCallBytes
 	for _, o := range operands {
-		if left = Measure(o.Value, left); left < 0 {
+		if left = measure(o.Value, left); left < 0 {
 			return fmt.Sprintf("its arguments are larger than %d MiB", maxCallBytes>>20)
 		}
 	}
 	return ""
 }
 
-// Measure subtracts the size of a value, written out, from what is left, and stops when
+// measure subtracts the size of a value, written out, from what is left, and stops when
 // nothing is. A value may contain another many times, so it can be larger than the
 // memory that it takes.
-func Measure(v ast.Value, left int) int {
+func measure(v ast.Value, left int) int {
 	each := func(t *ast.Term) bool {
-		left = Measure(t.Value, left)
+		left = measure(t.Value, left)
 		return left < 0
 	}
 	left -= 2
@@ -199,7 +198,7 @@ func atMost(what string, t *ast.Term, most int) string {
 }
 
 // inPattern checks that the operand at that place is a regular expression of bounded length.
-func inPattern(at int) bound {
+func inPattern(at int) callBound {
 	return func(operands []*ast.Term) string {
 		if s, ok := operands[at].Value.(ast.String); ok && len(s) > maxPattern {
 			return fmt.Sprintf("the pattern is longer than %d KiB", maxPattern>>10)
@@ -212,7 +211,7 @@ func inPattern(at int) bound {
 func inReplaced(operands []*ast.Term) string {
 	text, _ := operands[0].Value.(ast.String)
 	replacement, _ := operands[2].Value.(ast.String)
-	return product(len(text)+1, len(replacement)+1)
+	return boundProduct(len(text)+1, len(replacement)+1)
 }
 
 // inReplacedN is the same for several replacements, keyed by what they replace.
@@ -225,10 +224,10 @@ func inReplacedN(operands []*ast.Term) string {
 			longest = max(longest, len(replacement))
 		})
 	}
-	return product(len(text)+1, longest+1)
+	return boundProduct(len(text)+1, longest+1)
 }
 
-func product(a, b int) string {
+func boundProduct(a, b int) string {
 	if a > 16*maxCallBytes/b {
 		return fmt.Sprintf("it could make more than %d MiB", 16*maxCallBytes>>20)
 	}
@@ -250,5 +249,5 @@ func inFormat(operands []*ast.Term) string {
 		}
 	}
 	verbs := 1 + strings.Count(string(format), "%")
-	return product(verbs, maxCallBytes-Measure(operands[1].Value, maxCallBytes)+1)
+	return boundProduct(verbs, maxCallBytes-measure(operands[1].Value, maxCallBytes)+1)
 }
