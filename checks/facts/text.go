@@ -1,6 +1,6 @@
 package facts
 
-import "github.com/gpudoctor/gpudoctor/checks/said"
+import "github.com/gpudoctor/gpudoctor/checks/probe"
 
 // The sections of this file are filled from texts that users give: logs,
 // outputs of commands, job descriptions (package checks/text). A live
@@ -177,11 +177,11 @@ type Progress struct {
 // What programs say is described in a package of its own, because the probe's library says the same.
 type (
 	// Message is one statement of a program.
-	Message = said.Message
+	Message = probe.Message
 	// Place is where in a library a message comes from.
-	Place = said.Place
+	Place = probe.Place
 	// Code is an error by number and name.
-	Code = said.Code
+	Code = probe.Code
 )
 
 // Communicator is a communicator of NCCL or RCCL.

@@ -1,7 +1,5 @@
 package probe
 
-import "github.com/gpudoctor/gpudoctor/checks/said"
-
 // The collectives, as Operation.Name names them.
 const (
 	// AllReduce is the sum over all ranks.
@@ -121,7 +119,7 @@ type Arm struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Messages are those of these warnings that the catalogue of messages knows, where the
 	// environment as it is fails: rules read them like those of a job's log.
-	Messages []said.Message `json:"messages,omitempty"`
+	Messages []Message `json:"messages,omitempty"`
 	// Milliseconds is the time that the run took.
 	Milliseconds float64 `json:"ms,omitempty"`
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/kernels"
-	"github.com/gpudoctor/gpudoctor/checks/said"
 )
 
 // group is the processes of one arm. They end together.
@@ -551,7 +550,7 @@ func (g *group) describe(a *probe.Arm) {
 }
 
 // placed are messages with the arm that they are from, and with ranks instead of ordinals of GPUs.
-func (g *group) placed(arm string, messages []said.Message) []said.Message {
+func (g *group) placed(arm string, messages []probe.Message) []probe.Message {
 	for i := range messages {
 		m := &messages[i]
 		m.Source, m.Order, m.Count, m.Ranks = probe.LogSource+arm, i, 1, 1

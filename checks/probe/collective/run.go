@@ -19,7 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/said"
 )
 
 // Options says how the collectives are run.
@@ -63,7 +62,7 @@ type Log struct {
 	Network    string
 	Warnings   []string
 	// Messages are of the process whose GPU has the ordinal Device.
-	Messages []said.Message
+	Messages []probe.Message
 }
 
 // The names by which programs load the libraries.

@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
-	"github.com/gpudoctor/gpudoctor/checks/said"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -62,7 +61,7 @@ func Read(text string, failed bool) collective.Log {
 
 // messagesOf is what a warning of a rank says; nothing where the catalogue does not know it. The name of
 // the host and the number of the process say nothing about a rank of our own.
-func messagesOf(line string) []said.Message {
+func messagesOf(line string) []probe.Message {
 	who := parse.Identify(line)
 	if _, behind, ok := strings.Cut(line, "] "); ok && strings.Contains(behind, levelWarn) {
 		line = behind
@@ -71,7 +70,7 @@ func messagesOf(line string) []said.Message {
 	if !known {
 		return nil
 	}
-	return []said.Message{{
+	return []probe.Message{{
 		ID: row.ID, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(line), maxOwnText), Fields: fields,
 		Place: row.PlaceOf(line), Device: who.Device(),
 	}}

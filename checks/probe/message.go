@@ -1,8 +1,7 @@
-// Package said describes what programs say in their logs, as the facts hold it. It holds only
-// types.
-package said
+package probe
 
-// Message is one statement of a program.
+// Message is one statement of a program in its log, as the facts hold it. The probe of collectives
+// has such messages as well, and package facts imports this one.
 type Message struct {
 	// ID is the row of the catalogue: "nccl-shm-extend-failed".
 	ID string `json:"id"`
