@@ -10,7 +10,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/remedies/size"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -336,7 +335,7 @@ func asks(l facts.Launch, flag string) bool {
 	case "--ulimit":
 		return value == "memlock=-1" && l.MemlockBytes != nil && *l.MemlockBytes == -1
 	case "--shm-size":
-		n, ok := size.Bytes(value)
+		n, ok := SizeBytes(value)
 		return ok && l.SHMBytes != nil && *l.SHMBytes >= n
 	}
 	return false

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
-	"github.com/gpudoctor/gpudoctor/remedies/size"
 )
 
 // yamlString quotes a string for YAML, of which JSON's strings are a part.
@@ -199,7 +199,7 @@ func (f *file) volumes() {
 		f.line("    - name: shm")
 		f.line("      emptyDir:")
 		f.line("        medium: Memory")
-		f.line("        sizeLimit: %s", size.Quantity(memory))
+		f.line("        sizeLimit: %s", remedies.SizeQuantity(memory))
 	}
 	for i, s := range mounts {
 		f.line("    - name: host-%d", i)

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
-	"github.com/gpudoctor/gpudoctor/remedies/size"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -41,7 +41,7 @@ func has(l *facts.Launch, w *Want) bool {
 	case plan.GPUs:
 		return usesGPUs(l) || l.Privileged && l.Runtime != ""
 	case plan.SharedMemory:
-		wanted, ok := size.Bytes(w.Value)
+		wanted, ok := remedies.SizeBytes(w.Value)
 		switch {
 		case !ok || shares(l.IPC):
 			return true

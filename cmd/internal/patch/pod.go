@@ -12,8 +12,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
+	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
-	"github.com/gpudoctor/gpudoctor/remedies/size"
 )
 
 // yamlForm changes pods, what has a template of pods, and compose files.
@@ -259,7 +259,7 @@ func (e *edit) podUnset(c *container) error {
 // podMemory gives a container /dev/shm of a size: its own volume is made larger, or one is
 // added and mounted.
 func (e *edit) podMemory(c *container) error {
-	quantity := size.Quantity(e.want.Value)
+	quantity := remedies.SizeQuantity(e.want.Value)
 	volumes := map[string]*yaml.Node{}
 	for _, v := range items(value(c.spec, "volumes")) {
 		volumes[text(value(v, "name"))] = parse.YAMLResolve(v)

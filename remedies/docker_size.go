@@ -1,13 +1,12 @@
-// Package size reads sizes as docker run takes them ("16g") and writes them for others.
-package size
+package remedies
 
 import (
 	"strconv"
 	"strings"
 )
 
-// Bytes reads a size in units of 1024, as units.RAMInBytes of docker does.
-func Bytes(size string) (int64, bool) {
+// SizeBytes reads a size in units of 1024, as units.RAMInBytes of docker does.
+func SizeBytes(size string) (int64, bool) {
 	shift, known := map[string]int{"b": 0, "k": 10, "m": 20, "g": 30}[strings.ToLower(size[max(len(size)-1, 0):])]
 	if known {
 		size = size[:len(size)-1]
@@ -16,8 +15,8 @@ func Bytes(size string) (int64, bool) {
 	return n << shift, err == nil
 }
 
-// Quantity is a size as a quantity of Kubernetes: "16Gi".
-func Quantity(size string) string {
+// SizeQuantity is a size as a quantity of Kubernetes: "16Gi".
+func SizeQuantity(size string) string {
 	unit := map[string]string{"k": "Ki", "m": "Mi", "g": "Gi"}[size[max(len(size)-1, 0):]]
 	if unit == "" {
 		return size

@@ -1,9 +1,9 @@
-package size_test
+package remedies_test
 
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/remedies/size"
+	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
 func TestSize(t *testing.T) {
@@ -14,11 +14,11 @@ func TestSize(t *testing.T) {
 		"16g": {16 << 30, "16Gi"}, "512m": {512 << 20, "512Mi"}, "64k": {64 << 10, "64Ki"}, "7b": {7, "7b"}, "7": {7, "7"}, "16G": {16 << 30, "16G"},
 		"": {-1, ""}, "g": {-1, "Gi"}, "x": {-1, "x"},
 	} {
-		n, ok := size.Bytes(text)
+		n, ok := remedies.SizeBytes(text)
 		if !ok {
 			n = -1
 		}
-		if quantity := size.Quantity(text); n != want.bytes || quantity != want.quantity {
+		if quantity := remedies.SizeQuantity(text); n != want.bytes || quantity != want.quantity {
 			t.Errorf("%q: got %d and %q, want %+v", text, n, quantity, want)
 		}
 	}
