@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
@@ -57,7 +56,7 @@ func setVariable(l *facts.Launch, name, value string) {
 		return
 	}
 	if refersTo(name, value) {
-		leaveOpen(l, value, place.Variable(name))
+		leaveOpen(l, value, VariablePart(name))
 		if name != searchPath {
 			return
 		}
@@ -124,10 +123,10 @@ func keepLaunch(s *reading, l *facts.Launch, at parse.Line, lines []parse.Line) 
 	}
 	l.Name, l.Image = escape.Printable(l.Name, 300), escape.Printable(l.Image, 300)
 	if l.Lines == nil {
-		place.Find(l, lines)
+		findParts(l, lines)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
-		s.Variable(name, l.Variables[name], place.Of(l, place.Variable(name), at))
+		s.Variable(name, l.Variables[name], lineOf(l, VariablePart(name), at))
 	}
 	if l.Kind != "shell" || l.MemlockBytes != nil || len(l.Unknown) > 0 { // Variables are told one by one.
 		s.Tell(parse.Event{Kind: parse.Launched, Launch: l, Line: at})
@@ -184,7 +183,7 @@ func readVariables(l *facts.Launch) {
 	if l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
 		return
 	}
-	leaveOpen(l, l.Unknown[place.Variable("NVIDIA_VISIBLE_DEVICES")], "gpus")
+	leaveOpen(l, l.Unknown[VariablePart("NVIDIA_VISIBLE_DEVICES")], "gpus")
 	if l.GPUs = countDevices(l.Variables["NVIDIA_VISIBLE_DEVICES"]); l.GPUs != nil {
 		l.GPUVendor = "nvidia"
 	}
@@ -256,7 +255,7 @@ func readScript(l *facts.Launch, c shell.Command) {
 		switch _, known := l.Variables[v[0]]; {
 		case !env.SteersCommunication(v[0]):
 		case known && l.Variables[v[0]] != v[1], c.Maybe:
-			leaveOpen(l, "set in a script", place.Variable(v[0]))
+			leaveOpen(l, "set in a script", VariablePart(v[0]))
 		default:
 			setVariable(l, v[0], v[1])
 		}
@@ -272,7 +271,7 @@ func ofLaunch(l *facts.Launch) values.Lookup {
 		if value, ok := l.Variables[name]; ok {
 			return value, values.Known
 		}
-		if l.Unknown[place.Variable(name)] != "" {
+		if l.Unknown[VariablePart(name)] != "" {
 			return "", values.Unknown
 		}
 		return "", values.Unset
@@ -552,7 +551,7 @@ func dockerVariable(l *facts.Launch, text string) {
 	case ok:
 		setVariable(l, name, value)
 	case variableName.MatchString(text):
-		leaveOpen(l, "$"+text, place.Variable(text))
+		leaveOpen(l, "$"+text, VariablePart(text))
 	default:
 		unresolved(l, "variables", text)
 	}
@@ -642,7 +641,7 @@ func dockerExec(s *reading, l *facts.Launch, words []string, at parse.Line) bool
 	for name, value := range l.Variables {
 		line := at
 		if len(s.block) > 1 {
-			line.Number = place.Line(s.block, name, value)
+			line.Number = lineWith(s.block, name, value)
 		}
 		s.Variable(name, value, line)
 	}

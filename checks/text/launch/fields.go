@@ -8,7 +8,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -119,7 +118,7 @@ func (w *yamlWalk) environment(l *facts.Launch, n *yaml.Node) {
 	for _, entry := range w.list(n) {
 		dockerVariable(l, yamlText(entry))
 		if name, _, _ := strings.Cut(yamlText(entry), "="); name != "" {
-			w.stands(l, place.Variable(name), entry)
+			w.stands(l, VariablePart(name), entry)
 		}
 	}
 	for name, value := range yamlMapping(n) {
@@ -128,6 +127,6 @@ func (w *yamlWalk) environment(l *facts.Launch, n *yaml.Node) {
 		} else {
 			setVariable(l, name, yamlText(value))
 		}
-		w.stands(l, place.Variable(name), value)
+		w.stands(l, VariablePart(name), value)
 	}
 }

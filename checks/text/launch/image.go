@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/dockerfile"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -40,7 +39,7 @@ func ofImage(image *dockerfile.Image) *facts.Launch {
 	for name, v := range image.Variables {
 		if env.SteersCommunication(name) {
 			setVariable(found, name, ownPath.ReplaceAllString(v.Value, ""))
-			found.Lines[place.Variable(name)] = v.Line
+			found.Lines[VariablePart(name)] = v.Line
 		}
 	}
 	if image.User != "" && !unresolved(found, "user", image.User) {
@@ -83,11 +82,11 @@ func installed(l *facts.Launch, run []parse.Line) {
 			case installing && python && pythonPackage.MatchString(word):
 				name := strings.Trim(word, `"'`)
 				appendTo(&l.PythonPackages, name)
-				place.Note(l, "python_packages["+name+"]", line.Number)
+				noteLine(l, "python_packages["+name+"]", line.Number)
 			case installing && !python && packageName.MatchString(word):
 				name := packageName.FindStringSubmatch(word)[1]
 				appendTo(&l.Packages, name)
-				place.Note(l, "packages["+name+"]", line.Number)
+				noteLine(l, "packages["+name+"]", line.Number)
 			}
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -95,7 +94,7 @@ func inspectPartKind(s *reading) *parse.Kind {
 					}
 				}
 			}
-			place.Find(l, lines)
+			findParts(l, lines)
 			keepLaunch(s, l, first, nil)
 		},
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
@@ -161,7 +160,7 @@ func scriptKind(s *reading) *parse.Kind {
 					words = words[1:]
 				}
 			}
-			place.Find(found, lines)
+			findParts(found, lines)
 			keepLaunch(s, found, first, nil)
 		},
 	}
@@ -189,7 +188,7 @@ func environmentKind(s *reading) *parse.Kind {
 					value = values.Expand(value, s.variables(l.Number))
 				}
 				if refersTo(v[0], value) || s.isExported(v[0], l.Text) {
-					s.set(place.Variable(v[0]), value, l.Number)
+					s.set(VariablePart(v[0]), value, l.Number)
 				}
 				if !values.Refers(value) || v[0] == searchPath && !strings.HasPrefix(value, "$") {
 					s.Variable(v[0], escape.Printable(value, maxValue), l)

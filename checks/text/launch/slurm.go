@@ -7,7 +7,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -97,7 +96,7 @@ func enrootKind(s *reading) *parse.Kind {
 			}) {
 				if m := enrootLine.FindStringSubmatch(l.Text); m != nil {
 					setVariable(found, m[1], escape.Printable(m[2], maxValue))
-					place.Note(found, place.Variable(m[1]), l.Number)
+					noteLine(found, VariablePart(m[1]), l.Number)
 				}
 			}
 			keepLaunch(s, found, first, nil)

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
@@ -221,7 +220,7 @@ func (s *reading) shells(scripts []part) {
 			leaveOpen(l, "set in a branch", v.part)
 		}
 		set[l][v.part] = v.value
-		place.Note(l, v.part, v.line)
+		noteLine(l, v.part, v.line)
 	}
 	for _, l := range shells {
 		for name, value := range set[l] {
@@ -240,9 +239,9 @@ func (s *reading) shells(scripts []part) {
 			continue
 		}
 		for name, value := range shell.Variables {
-			if l.Variables[name] == "" && shell.Lines[place.Variable(name)] < l.Line {
+			if l.Variables[name] == "" && shell.Lines[VariablePart(name)] < l.Line {
 				setVariable(l, name, value)
-				place.Note(l, place.Variable(name), shell.Lines[place.Variable(name)])
+				noteLine(l, VariablePart(name), shell.Lines[VariablePart(name)])
 			}
 		}
 	}

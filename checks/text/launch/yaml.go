@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
@@ -283,7 +282,7 @@ var (
 // up where it points to: the text stands there.
 func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 	if n = parse.YAMLResolve(n); n != nil && part != "" {
-		place.Note(l, part, w.at(n).Number)
+		noteLine(l, part, w.at(n).Number)
 	}
 }
 
@@ -291,7 +290,7 @@ func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 func (w *yamlWalk) standsWord(l *facts.Launch, words []*yaml.Node) {
 	for _, n := range words {
 		n = cmp.Or(parse.YAMLResolve(n), &yaml.Node{})
-		for _, word := range place.Words["processes"] {
+		for _, word := range partWords["processes"] {
 			before, _, found := strings.Cut(n.Value, word)
 			if !found || n.Style == yaml.FoldedStyle { // Its lines are joined.
 				continue
@@ -300,7 +299,7 @@ func (w *yamlWalk) standsWord(l *facts.Launch, words []*yaml.Node) {
 			if n.Style == yaml.LiteralStyle { // It begins below its mark.
 				line += 1 + strings.Count(before, "\n")
 			}
-			place.Note(l, "processes", line) // The first that is noted counts.
+			noteLine(l, "processes", line) // The first that is noted counts.
 		}
 	}
 }
@@ -668,7 +667,7 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
 			*list = make(map[string]string)
 		}
 		(*list)[escape.Printable(name, 300)] = escape.Printable(text, 300)
-		place.Note(l, part+"["+name+"]", w.at(n).Number)
+		noteLine(l, part+"["+name+"]", w.at(n).Number)
 	}
 }
 
@@ -699,12 +698,12 @@ func (w *yamlWalk) variables(l *facts.Launch, n *yaml.Node) {
 				return reference
 			}))
 		case child(entry, "valueFrom") != nil && variableName.MatchString(name):
-			leaveOpen(l, "valueFrom", place.Variable(name))
+			leaveOpen(l, "valueFrom", VariablePart(name))
 		default:
 			openNodes(l, entry, "variables")
 			continue
 		}
-		w.stands(l, place.Variable(name), child(entry, "name"))
+		w.stands(l, VariablePart(name), child(entry, "name"))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/text/launch/place"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -84,7 +84,7 @@ func variableFiles(f *facts.Facts) []facts.Launch {
 			i = len(all)
 			all = append(all, facts.Launch{Kind: "shell", Source: v.Source, Line: v.Line, Variables: map[string]string{}, Lines: map[string]int{}})
 		}
-		all[i].Variables[v.Name], all[i].Lines[place.Variable(v.Name)] = v.Value, v.Line
+		all[i].Variables[v.Name], all[i].Lines[launch.VariablePart(v.Name)] = v.Value, v.Line
 	}
 	return all
 }
@@ -103,7 +103,7 @@ func environment(launches []facts.Launch) *facts.EnvFacts {
 				values[name] = map[string]bool{}
 			}
 			values[name][l.Variables[name]] = true
-			line := cmp.Or(l.Lines[place.Variable(name)], l.Line)
+			line := cmp.Or(l.Lines[launch.VariablePart(name)], l.Line)
 			e.Variables = append(e.Variables, facts.Variable{Name: name, Value: l.Variables[name], Source: l.Source, Line: line, Effective: true})
 		}
 	}

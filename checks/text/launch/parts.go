@@ -1,6 +1,4 @@
-// Package place notes the lines in which the parts of a launch stand, by the parts' names: "shm_bytes",
-// "variables[NCCL_DEBUG]". A launch that one line describes has none: all of it stands there.
-package place
+package launch
 
 import (
 	"maps"
@@ -14,8 +12,10 @@ import (
 // maxParts bounds the parts of a launch whose lines are noted.
 const maxParts = 1024
 
-// Note notes the line of a part. Line 0 is not known.
-func Note(l *facts.Launch, part string, line int) {
+// noteLine notes the line of a part of a launch, by the part's name: "shm_bytes",
+// "variables[NCCL_DEBUG]". Line 0 is not known. A launch that one line describes has no such lines:
+// all of it stands there.
+func noteLine(l *facts.Launch, part string, line int) {
 	if line <= 0 || l.Lines[part] != 0 || len(l.Lines) > maxParts {
 		return
 	}
@@ -25,21 +25,21 @@ func Note(l *facts.Launch, part string, line int) {
 	l.Lines[part] = line
 }
 
-// Of is the line of a part: that of the whole where it is one line, and
+// lineOf is the line of a part: that of the whole where it is one line, and
 // none where several lines describe the launch and it is not known which.
-func Of(l *facts.Launch, part string, at parse.Line) parse.Line {
+func lineOf(l *facts.Launch, part string, at parse.Line) parse.Line {
 	if l.Lines != nil {
 		at.Number = l.Lines[part]
 	}
 	return at
 }
 
-// Variable names the part of a launch that is one of its variables.
-func Variable(name string) string { return "variables[" + name + "]" }
+// VariablePart names the part of a launch that is one of its variables.
+func VariablePart(name string) string { return "variables[" + name + "]" }
 
-// Words are what a line says that sets a part of a launch, in the options
+// partWords are what a line says that sets a part of a launch, in the options
 // of the container programs and in what docker inspect and ECS print.
-var Words = map[string][]string{
+var partWords = map[string][]string{
 	"shm_bytes":  {"--shm-size", `"ShmSize"`, `"sharedMemorySize"`, "size="},
 	"ipc":        {"--ipc", `"IpcMode"`, `"ipcMode"`},
 	"privileged": {"--privileged", `"Privileged"`, `"privileged"`},
@@ -53,18 +53,18 @@ var Words = map[string][]string{
 	"memlock_bytes": {"--ulimit"},
 }
 
-// Find looks for the parts of a launch in the lines that describe it. The line of a part is the first one that says
+// findParts looks for the parts of a launch in the lines that describe it. The line of a part is the first one that says
 // what sets it; one that also shows the value is better.
-func Find(l *facts.Launch, lines []parse.Line) {
+func findParts(l *facts.Launch, lines []parse.Line) {
 	if len(lines) < 2 {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
-		Note(l, Variable(name), Line(lines, name, l.Variables[name]))
+		noteLine(l, VariablePart(name), lineWith(lines, name, l.Variables[name]))
 	}
-	for part, words := range Words {
+	for part, words := range partWords {
 		for _, word := range words {
-			Note(l, part, Line(lines, word, ""))
+			noteLine(l, part, lineWith(lines, word, ""))
 		}
 	}
 	if len(l.Lines) == 0 { // So that nobody takes the first line for that of all.
@@ -72,8 +72,8 @@ func Find(l *facts.Launch, lines []parse.Line) {
 	}
 }
 
-// Line is the first line that holds a word followed by a value, or else only the word; 0 if no line does.
-func Line(lines []parse.Line, word, value string) int {
+// lineWith is the first line that holds a word followed by a value, or else only the word; 0 if no line does.
+func lineWith(lines []parse.Line, word, value string) int {
 	first := 0
 	for _, l := range lines {
 		at := wholeWord(l.Text, word)
