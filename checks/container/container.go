@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/mountinfo"
-
 	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -73,7 +71,7 @@ type reader struct {
 	h *host.Host
 	f facts.ContainerFacts
 	// mounts is nil when they could not be read.
-	mounts []*mountinfo.Info
+	mounts []*Mount
 	// devices are the names in /dev; nil when they could not be read.
 	devices []string
 }
@@ -83,13 +81,13 @@ func (c *reader) unknown(fact string, err error) {
 }
 
 // ReadMounts returns the mounts that this process sees.
-func ReadMounts(h *host.Host) ([]*mountinfo.Info, error) {
+func ReadMounts(h *host.Host) ([]*Mount, error) {
 	const file = "/proc/self/mountinfo"
 	b, err := h.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := mountinfo.Parse(b)
+	mounts, err := ParseMounts(b)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
@@ -98,7 +96,7 @@ func ReadMounts(h *host.Host) ([]*mountinfo.Info, error) {
 
 // mountAt returns what is mounted at a path: the last mount there hides the
 // others.
-func mountAt(mounts []*mountinfo.Info, at string) *mountinfo.Info {
+func mountAt(mounts []*Mount, at string) *Mount {
 	for _, m := range slices.Backward(mounts) {
 		if m.Mountpoint == at {
 			return m
@@ -108,7 +106,7 @@ func mountAt(mounts []*mountinfo.Info, at string) *mountinfo.Info {
 }
 
 // isReadOnly reports whether a mount, or its whole file system, is read-only.
-func isReadOnly(m *mountinfo.Info) bool {
+func isReadOnly(m *Mount) bool {
 	return hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro")
 }
 

@@ -7,8 +7,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/mountinfo"
-
 	"github.com/gpudoctor/gpudoctor/checks/container"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -38,12 +36,12 @@ func (r *reader) readMounts(f *facts.StorageFacts) {
 }
 
 // inSight are the mounts of data that no later one hides, the roots of file systems first.
-func inSight(all []*mountinfo.Info) []*mountinfo.Info {
-	last := make(map[string]*mountinfo.Info, len(all))
+func inSight(all []*container.Mount) []*container.Mount {
+	last := make(map[string]*container.Mount, len(all))
 	for _, m := range all {
 		last[m.Mountpoint] = m
 	}
-	var roots, parts []*mountinfo.Info
+	var roots, parts []*container.Mount
 	for _, m := range all {
 		switch {
 		case last[m.Mountpoint] != m || !holdsData(m.FSType):
@@ -57,7 +55,7 @@ func inSight(all []*mountinfo.Info) []*mountinfo.Info {
 }
 
 // mount describes one mount.
-func (r *reader) mount(m *mountinfo.Info, drives []facts.NVMeDrive) facts.Mount {
+func (r *reader) mount(m *container.Mount, drives []facts.NVMeDrive) facts.Mount {
 	o := facts.Mount{
 		Path: escape.Printable(m.Mountpoint, gather.MaxShown), Type: escape.Printable(m.FSType, gather.MaxShown),
 		ReadOnly: hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro"),
@@ -78,7 +76,7 @@ func (r *reader) mount(m *mountinfo.Info, drives []facts.NVMeDrive) facts.Mount 
 
 // device is the block device of a mount. File systems that span several devices (btrfs) have a number of
 // their own; their source names one device.
-func (r *reader) device(m *mountinfo.Info) string {
+func (r *reader) device(m *container.Mount) string {
 	name := ""
 	if m.Major == 0 {
 		name = path.Base(m.Source)

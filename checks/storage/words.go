@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/mountinfo"
+	"github.com/gpudoctor/gpudoctor/checks/container"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
@@ -163,7 +163,7 @@ func option(options, name string) string {
 
 // protocol is how a client reaches its file server: the option proto of NFS (nfs(5): rdma6 and tcp6 are
 // those over IPv6), and the network in the source of Lustre (o2ib is RDMA).
-func protocol(m *mountinfo.Info) string {
+func protocol(m *container.Mount) string {
 	switch m.FSType {
 	case "nfs", "nfs4":
 		switch option(m.VFSOptions, "proto") {

@@ -1,4 +1,4 @@
-package mountinfo_test
+package container_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 
 	reference "github.com/moby/sys/mountinfo"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/mountinfo"
+	"github.com/gpudoctor/gpudoctor/checks/container"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -35,13 +35,13 @@ func compare(t *testing.T, b []byte) int {
 	t.Helper()
 	complete := b[:bytes.LastIndexByte(b, '\n')+1]
 	want, err := reference.GetMountsFromReader(bytes.NewReader(complete), nil)
-	got, gotErr := mountinfo.Parse(b)
+	got, gotErr := container.ParseMounts(b)
 	if err != nil {
 		return 0 // It refuses lines of 64 KiB, too.
 	}
 	expect.Must(t, gotErr == nil && len(got) == len(want), "%d mounts (%v), want %d", len(got), gotErr, len(want))
 	for i, w := range want {
-		if g := *got[i]; g != (mountinfo.Info{
+		if g := *got[i]; g != (container.Mount{
 			Major: w.Major, Minor: w.Minor, Root: w.Root, Mountpoint: w.Mountpoint,
 			Options: w.Options, VFSOptions: w.VFSOptions, FSType: w.FSType, Source: w.Source,
 		}) {

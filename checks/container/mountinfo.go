@@ -1,7 +1,4 @@
-// Package mountinfo parses /proc/self/mountinfo, wherever the copy of it is read: the
-// parser of github.com/moby/sys exists on Linux only, and recordings are also judged on
-// other systems. The tests compare the two.
-package mountinfo
+package container
 
 import (
 	"bytes"
@@ -10,8 +7,8 @@ import (
 	"strings"
 )
 
-// Info is one mount, a line of proc_pid_mountinfo(5).
-type Info struct {
+// Mount is one mount, a line of proc_pid_mountinfo(5).
+type Mount struct {
 	// Major and Minor are the number of the device, of stat(2).
 	Major, Minor int
 	// Root is the folder in the file system that is mounted, Mountpoint where.
@@ -34,15 +31,17 @@ const (
 	fromSeparator   = 4
 )
 
-// Parse parses all lines. A last line that lacks its newline was truncated and is left out.
-func Parse(b []byte) ([]*Info, error) {
-	var all []*Info
+// ParseMounts parses /proc/self/mountinfo, wherever the copy of it is read: the parser of
+// github.com/moby/sys exists on Linux only, and recordings are also judged on other systems. The
+// tests compare the two. A last line that lacks its newline was truncated and is left out.
+func ParseMounts(b []byte) ([]*Mount, error) {
+	var all []*Mount
 	for line := range bytes.Lines(b) {
 		whole, complete := bytes.CutSuffix(line, []byte("\n"))
 		if !complete {
 			break
 		}
-		m, err := parseLine(string(bytes.TrimSuffix(whole, []byte("\r"))))
+		m, err := parseMount(string(bytes.TrimSuffix(whole, []byte("\r"))))
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +50,7 @@ func Parse(b []byte) ([]*Info, error) {
 	return all, nil
 }
 
-func parseLine(line string) (*Info, error) {
+func parseMount(line string) (*Mount, error) {
 	fields := strings.Split(line, " ")
 	// The options of the file system may contain spaces (cifs before Linux 3.10), so the
 	// separator is looked for from the end.
@@ -66,16 +65,16 @@ func parseLine(line string) (*Info, error) {
 	if !found {
 		return nil, fmt.Errorf("line %q is no mount: %q is no device number", line, fields[deviceField])
 	}
-	return &Info{
-		Major: number(major), Minor: number(minor),
-		Root: unescape(fields[rootField]), Mountpoint: unescape(fields[mountpointField]),
+	return &Mount{
+		Major: mountNumber(major), Minor: mountNumber(minor),
+		Root: unescapeMount(fields[rootField]), Mountpoint: unescapeMount(fields[mountpointField]),
 		Options: fields[optionsField], VFSOptions: fields[separator+3],
-		FSType: unescape(fields[separator+1]), Source: unescape(fields[separator+2]),
+		FSType: unescapeMount(fields[separator+1]), Source: unescapeMount(fields[separator+2]),
 	}, nil
 }
 
-// number is 0 for anything but a decimal number; the kernel writes no others.
-func number(text string) int {
+// mountNumber is 0 for anything but a decimal number; the kernel writes no others.
+func mountNumber(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		return 0
@@ -83,9 +82,9 @@ func number(text string) int {
 	return n
 }
 
-// unescape decodes the characters that the kernel writes as a backslash and three octal
+// unescapeMount decodes the characters that the kernel writes as a backslash and three octal
 // digits: space, tab, newline, backslash and # (fs/seq_file.c, mangle_path).
-func unescape(field string) string {
+func unescapeMount(field string) string {
 	if !strings.Contains(field, `\`) {
 		return field
 	}
