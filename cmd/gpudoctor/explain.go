@@ -13,8 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -35,7 +33,7 @@ gpudoctor explain likely         a severity, a confidence or a verdict`,
 			if s.Width == 0 {
 				e.width = 100
 			}
-			if found := terms.Find(c.Args().Slice()); len(found) > 0 {
+			if found := findTerms(c.Args().Slice()); len(found) > 0 {
 				e.terms(found)
 				return stdio.Write(c.App.Writer, e.write)
 			}
@@ -66,7 +64,7 @@ func (k knowledge) names() []string {
 	for _, r := range k.remedies.Remedies() {
 		names = append(names, r.ID)
 	}
-	names = append(names, terms.Names()...)
+	names = append(names, termNames()...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -94,7 +92,7 @@ func (e *explanation) write(w io.Writer) error {
 }
 
 // terms writes about words of the report.
-func (e *explanation) terms(found []terms.Term) {
+func (e *explanation) terms(found []reportTerm) {
 	for i, t := range found {
 		if i > 0 {
 			e.line("")

@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
 )
 
 // manualDate is when what the page says by hand was last changed. The page is the same
@@ -52,8 +51,8 @@ func manualPage(app *cli.App) string {
 	m.files()
 	m.macro("Sh EXIT STATUS")
 	m.macro("Bl -tag -width Ds")
-	for _, t := range terms.All() {
-		if t.Kind == terms.ExitCode {
+	for _, t := range allTerms {
+		if t.Kind == exitCodeTerm {
 			m.macro("It %s", t.Name)
 			m.text(strings.ToUpper(t.Means[:1]) + t.Means[1:] + ".")
 			m.text(t.Do)

@@ -1,4 +1,4 @@
-package terms
+package main
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-func TestFind(t *testing.T) {
+func TestFindTerms(t *testing.T) {
 	for _, tt := range []struct {
 		words string
 		want  []string
@@ -36,7 +36,7 @@ func TestFind(t *testing.T) {
 		{"acs-redirect", nil},
 	} {
 		var got []string
-		for _, term := range Find(strings.Fields(tt.words)) {
+		for _, term := range findTerms(strings.Fields(tt.words)) {
 			got = append(got, term.Name)
 		}
 		expect.That(t, slices.Equal(got, tt.want), "Find(%q) = %q, want %q", tt.words, got, tt.want)
@@ -44,25 +44,25 @@ func TestFind(t *testing.T) {
 }
 
 // TestNames checks that each name is found, and that every severity has one.
-func TestNames(t *testing.T) {
-	for _, name := range Names() {
-		if found := Find([]string{name}); len(found) != 1 && name != "exit" || len(found) == 0 {
+func TestTermNames(t *testing.T) {
+	for _, name := range termNames() {
+		if found := findTerms([]string{name}); len(found) != 1 && name != "exit" || len(found) == 0 {
 			t.Errorf("Find(%q) finds %d terms", name, len(found))
 		}
 	}
 	for _, severity := range report.Thresholds() {
-		if severity != string(report.Never) && !slices.Contains(Names(), severity) {
+		if severity != string(report.Never) && !slices.Contains(termNames(), severity) {
 			t.Errorf("the severity %s is not explained", severity)
 		}
 	}
 }
 
 // TestDocs checks that the table of exit codes in docs/report.md says the same.
-func TestDocs(t *testing.T) {
-	raw := expect.Value(os.ReadFile(filepath.Join("..", "..", "..", "docs", "report.md")))(t)
+func TestTermsInDocs(t *testing.T) {
+	raw := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.md")))(t)
 	doc := strings.ReplaceAll(string(raw), "`", "")
-	for _, term := range All() {
-		if row := "| " + term.Name + " | " + term.Means + " |"; term.Kind == ExitCode && !strings.Contains(doc, row) {
+	for _, term := range allTerms {
+		if row := "| " + term.Name + " | " + term.Means + " |"; term.Kind == exitCodeTerm && !strings.Contains(doc, row) {
 			t.Errorf("docs/report.md lacks the row %q", row)
 		}
 	}
