@@ -6,7 +6,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/death"
 	"github.com/gpudoctor/gpudoctor/checks/text/host"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
-	"github.com/gpudoctor/gpudoctor/checks/text/limits"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/text/network"
 	"github.com/gpudoctor/gpudoctor/checks/text/nvidia"
@@ -20,7 +19,7 @@ import (
 
 // registry has every family, in the order in which a line is offered to their kinds.
 var registry = parse.NewRegistry(
-	launch.New, limits.New, nvidia.New, amd.New, benchmark.New, rdma.New, network.New, pci.New, host.New, death.New, software.New, nccl.New, progress.New, runs.New,
+	launch.New, host.NewLimits, nvidia.New, amd.New, benchmark.New, rdma.New, network.New, pci.New, host.New, death.New, software.New, nccl.New, progress.New, runs.New,
 )
 
 // Kinds is every kind of text that is recognised.

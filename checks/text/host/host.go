@@ -1,5 +1,5 @@
 // Package host reads what the machine and its kernel show: logs, files in /proc and /sys,
-// topology.
+// topology, and what they let a process use.
 package host
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// New makes the kinds of this package for one reading.
+// New makes, for one reading, the kinds that show the machine.
 func New(s *parse.Sink) parse.Family {
 	kernel, groups := kernellog.NewReader(), make(iommuGroups)
 	return parse.Family{

@@ -1,4 +1,4 @@
-package limits_test
+package host_test
 
 import (
 	"testing"

@@ -1,6 +1,4 @@
-// Package limits reads what a process or a container may use: limits, capabilities, /dev/shm and
-// device nodes.
-package limits
+package host
 
 import (
 	"path"
@@ -16,8 +14,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// New makes the kinds of this package for one reading.
-func New(*parse.Sink) parse.Family {
+// NewLimits makes, for one reading, the kinds that show what a process or a container may use: limits,
+// capabilities, /dev/shm and device nodes.
+func NewLimits(*parse.Sink) parse.Family {
 	access := &nodesAccess{}
 	return parse.Family{Kinds: []*parse.Kind{limitsKind, ulimitKind, shmKind, processKind, nodesKind(access), identityKind(access)}}
 }
