@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/nvidia"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/pci"
-	"github.com/gpudoctor/gpudoctor/checks/text/progress"
 	"github.com/gpudoctor/gpudoctor/checks/text/rdma"
 	"github.com/gpudoctor/gpudoctor/checks/text/runs"
 	"github.com/gpudoctor/gpudoctor/checks/text/software"
@@ -19,7 +18,7 @@ import (
 
 // registry has every family, in the order in which a line is offered to their kinds.
 var registry = parse.NewRegistry(
-	launch.New, host.NewLimits, nvidia.New, amd.New, benchmark.New, rdma.New, network.New, pci.New, host.New, death.New, software.New, nccl.New, progress.New, runs.New,
+	launch.New, host.NewLimits, nvidia.New, amd.New, benchmark.New, rdma.New, network.New, pci.New, host.New, death.New, software.New, nccl.New, death.NewProgress, runs.New,
 )
 
 // Kinds is every kind of text that is recognised.

@@ -1,5 +1,6 @@
 // Package death reads how the processes of a job ended: tracebacks of Python, signals,
-// assertions, and exit codes that launchers report.
+// assertions, exit codes that launchers report, and how far each rank came before a watchdog
+// ended it.
 package death
 
 import "github.com/gpudoctor/gpudoctor/checks/text/parse"

@@ -1,6 +1,4 @@
-// Package progress reads how far each rank of a job came in its process groups, from
-// what the watchdogs of PyTorch print when a collective times out.
-package progress
+package death
 
 import (
 	"slices"
@@ -11,12 +9,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// maxText bounds the text of a line, as facts.Progress promises.
-const maxText = 300
+// maxProgressText bounds the text of a line, as facts.Progress promises.
+const maxProgressText = 300
 
-// New makes the reader for one reading. It has no kind of text of its own: the catalogue
-// of messages knows the lines.
-func New(s *parse.Sink) parse.Family {
+// NewProgress makes, for one reading, the reader of how far each rank of a job came in its process
+// groups, from what the watchdogs of PyTorch print when a collective times out. It has no kind of
+// text of its own: the catalogue of messages knows the lines.
+func NewProgress(s *parse.Sink) parse.Family {
 	w := &watchdogs{sink: s, latest: map[place]int{}}
 	s.Listen(w.hear)
 	return parse.Family{Finish: w.finish}
@@ -46,7 +45,7 @@ func (w *watchdogs) hear(e parse.Event) {
 	w.note(facts.Progress{
 		Group: e.Fields["group"], Rank: *rank, Seq: parse.Optional(e.Fields["seq"]), Op: e.Fields["op"], Elements: parse.Optional(e.Fields["numel_in"]),
 		Enqueued: parse.Optional(e.Fields["enqueued"]), Completed: parse.Optional(e.Fields["completed"]),
-		Text: escape.Printable(strings.TrimSpace(e.Line.Whole()), maxText), Source: w.sink.Source(), Line: e.Line.Number,
+		Text: escape.Printable(strings.TrimSpace(e.Line.Whole()), maxProgressText), Source: w.sink.Source(), Line: e.Line.Number,
 	})
 }
 

@@ -1,4 +1,4 @@
-package progress_test
+package death_test
 
 import (
 	"encoding/json"
