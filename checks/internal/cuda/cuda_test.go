@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver/drivertest"
+	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -54,7 +54,7 @@ func TestLayout(t *testing.T) {
 func TestFunctions(t *testing.T) {
 	var b gpudriver.Calls
 	var c calls
-	drivertest.Functions(t, functions(&b, &c), needed, &b, &c)
+	drivers.Bound(t, functions(&b, &c), needed, &b, &c)
 }
 
 // TestMissing checks that a call to a function that the library lacks says so.

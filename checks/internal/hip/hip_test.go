@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
-	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver/drivertest"
+	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -55,7 +55,7 @@ func TestFunctions(t *testing.T) {
 	var c calls
 	all, compiler := functions(&b, &c)
 	maps.Copy(all, compiler)
-	drivertest.Functions(t, all, needed, &b, &c)
+	drivers.Bound(t, all, needed, &b, &c)
 }
 
 // TestOwner checks that a copy between two devices names both, and that one into
