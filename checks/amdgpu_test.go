@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
@@ -300,7 +299,7 @@ func TestAMDNoTopology(t *testing.T) {
 	}
 	t.Run("no GPU of AMD", func(t *testing.T) {
 		m := &machine.Memory{}
-		tree, _ := pcitree.FlatVM(2)
+		tree, _ := checktest.FlatVM(2)
 		tree.Write(m, true)
 		addKFD(m, []aNode{aProcessor(), aGPU(1, "0000:99:00.0")})
 		if f := gatherAMD(t, m); f.GPUs.AMD != nil || len(f.GPUs.Devices) != 2 {
@@ -354,10 +353,10 @@ func TestAMDPartitions(t *testing.T) {
 }
 
 func TestAMDIntegrated(t *testing.T) {
-	tree := &pcitree.Tree{}
+	tree := &checktest.Tree{}
 	b := tree.Root(0, 0, -1)
-	apu := b.Add(8, 0, pcitree.Function{Class: 0x030000, Vendor: 0x1002, Device: 0x164e, Driver: "amdgpu", Port: pcitree.NoExpress})
-	card := radeon(b.Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil), pcitree.Gen(4, 16))
+	apu := b.Add(8, 0, checktest.Function{Class: 0x030000, Vendor: 0x1002, Device: 0x164e, Driver: "amdgpu", Port: checktest.NoExpress})
+	card := radeon(b.Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil), checktest.Gen(4, 16))
 	a := amdMachine{tree: tree, gpus: []string{card, apu.Address}, nodes: []aNode{
 		aProcessor(), aGPU(11, card, "gfx_target_version 120001"), aGPU(12, apu.Address, "gfx_target_version 100306"),
 	}}

@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -22,28 +21,28 @@ func TestHostPaths(t *testing.T) {
 	x16 := facts.HostPath{GPU: "0000:18:00.0", At: "0000:16:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015}
 	for _, tt := range []struct {
 		name   string
-		change func(tree *pcitree.Tree, gpu *pcitree.Function)
+		change func(tree *checktest.Tree, gpu *checktest.Function)
 		want   *facts.HostPath
 	}{
-		{"links that are alike", func(*pcitree.Tree, *pcitree.Function) {}, &x16},
-		{"an idle GPU", func(_ *pcitree.Tree, gpu *pcitree.Function) {
-			gpu.Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
+		{"links that are alike", func(*checktest.Tree, *checktest.Function) {}, &x16},
+		{"an idle GPU", func(_ *checktest.Tree, gpu *checktest.Function) {
+			gpu.Link = checktest.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
 		}, &x16},
-		{"a narrow uplink", func(tree *pcitree.Tree, _ *pcitree.Function) {
-			functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(4, 8)
+		{"a narrow uplink", func(tree *checktest.Tree, _ *checktest.Function) {
+			functionAt(t, tree, "0000:16:00.0").Link = checktest.Gen(4, 8)
 		}, &facts.HostPath{GPU: "0000:18:00.0", At: "0000:16:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754}},
-		{"an older GPU", func(_ *pcitree.Tree, gpu *pcitree.Function) {
-			gpu.Link = pcitree.Gen(3, 16)
+		{"an older GPU", func(_ *checktest.Tree, gpu *checktest.Function) {
+			gpu.Link = checktest.Gen(3, 16)
 		}, &facts.HostPath{GPU: "0000:18:00.0", At: "0000:18:00.0", SpeedGTs: 8, Width: 16, GBps: 15.754}},
-		{"an uplink that a hypervisor makes up", func(tree *pcitree.Tree, _ *pcitree.Function) {
+		{"an uplink that a hypervisor makes up", func(tree *checktest.Tree, _ *checktest.Function) {
 			up := functionAt(t, tree, "0000:16:00.0")
-			up.Vendor, up.Link = 0x1b36, pcitree.Gen(1, 1)
+			up.Vendor, up.Link = 0x1b36, checktest.Gen(1, 1)
 		}, nil},
-		{"a link without a speed", func(tree *pcitree.Tree, _ *pcitree.Function) {
-			functionAt(t, tree, "0000:16:00.0").Link, functionAt(t, tree, "0000:15:01.0").Link = pcitree.Link{}, pcitree.Link{}
+		{"a link without a speed", func(tree *checktest.Tree, _ *checktest.Function) {
+			functionAt(t, tree, "0000:16:00.0").Link, functionAt(t, tree, "0000:15:01.0").Link = checktest.Link{}, checktest.Link{}
 		}, nil},
 	} {
-		tree, gpus, _ := pcitree.EightGPU()
+		tree, gpus, _ := checktest.EightGPU()
 		tt.change(tree, gpus[0])
 		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 		expect.NoDiff(t, tt.want, f.Links.Host(gpus[0].Address), "%s", tt.name)
@@ -125,7 +124,7 @@ func TestCompareBenchmarks(t *testing.T) {
 // gatherCloud is the topology of the machine with EFA.
 func gatherCloud(t *testing.T) *facts.Facts {
 	t.Helper()
-	tree, _ := pcitree.EightWithEFA()
+	tree, _ := checktest.EightWithEFA()
 	f := gatherTopology(t, checktest.MemoryOf(tree), &facts.GPUFacts{})
 	f.NICs = &facts.NICFacts{}
 	return f
@@ -135,10 +134,10 @@ func gatherCloud(t *testing.T) *facts.Facts {
 // called the nearest, that the path of a pair does not depend on its direction, and that without one device the
 // paths of the others stay.
 func TestNearest(t *testing.T) {
-	eight, _, _ := pcitree.EightGPU()
-	cloud, _ := pcitree.EightWithEFA()
-	flat, _ := pcitree.FlatVM(8)
-	for name, tree := range map[string]*pcitree.Tree{"EightGPU": eight, "EightWithEFA": cloud, "FlatVM": flat} {
+	eight, _, _ := checktest.EightGPU()
+	cloud, _ := checktest.EightWithEFA()
+	flat, _ := checktest.FlatVM(8)
+	for name, tree := range map[string]*checktest.Tree{"EightGPU": eight, "EightWithEFA": cloud, "FlatVM": flat} {
 		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 		topology := newTopology(f)
 		for _, g := range affinity.Of(f) {

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -43,7 +42,7 @@ func TestIOMMU(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tree, gpus, _ := pcitree.EightGPU()
+			tree, gpus, _ := checktest.EightGPU()
 			tree.IOMMUUnits, tree.IOMMUType, tree.CommandLine = test.units, test.kind, test.commandLine
 			if test.ungrouped > 0 {
 				gpus[test.ungrouped].Group = -1
@@ -59,13 +58,13 @@ func TestIOMMU(t *testing.T) {
 }
 
 func TestIOMMUMixed(t *testing.T) {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	m := checktest.MemoryOf(tree)
 	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", gpus[2].Group), []byte("DMA-FQ\n"))
 	f := gatherTopology(t, m, nil)
 	expect.Equal(t, "mixed", f.IOMMU.Mode, "mode")
 	// A device that is neither GPU nor NIC does not decide.
-	tree, _, _ = pcitree.EightGPU()
+	tree, _, _ = checktest.EightGPU()
 	m = checktest.MemoryOf(tree)
 	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", tree.Functions[0].Group), []byte("DMA\n"))
 	if f = gatherTopology(t, m, nil); f.IOMMU.Mode != "passthrough" {

@@ -9,7 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -26,7 +25,7 @@ var wantPaths = [][]string{
 
 func TestLinkPaths(t *testing.T) {
 	for _, privileged := range []bool{true, false} {
-		tree, gpus, nics := pcitree.EightGPU()
+		tree, gpus, nics := checktest.EightGPU()
 		m := &machine.Memory{}
 		tree.Write(m, privileged)
 		f := gatherTopology(t, m, nil)
@@ -72,7 +71,7 @@ func TestLinkPaths(t *testing.T) {
 }
 
 func TestLinkBridges(t *testing.T) {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	for _, test := range []struct {
 		a, b    int
@@ -90,7 +89,7 @@ func TestLinkBridges(t *testing.T) {
 }
 
 func TestNarrowest(t *testing.T) {
-	type links = map[string]pcitree.Link
+	type links = map[string]checktest.Link
 	full := facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015}
 	const first, second = "0000:18:00.0", "0000:19:00.0" // GPUs 0 and 1.
 	for _, test := range []struct {
@@ -109,14 +108,14 @@ func TestNarrowest(t *testing.T) {
 		},
 		{
 			"a slot that can do less than the GPU", 0, 1,
-			links{"0000:17:00.0": pcitree.Gen(4, 8), first: {Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}},
+			links{"0000:17:00.0": checktest.Gen(4, 8), first: {Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}},
 			false,
 			&facts.NarrowestLink{At: first, SpeedGTs: 16, Width: 8, GBps: 15.754, BestGBps: 15.754},
 		},
-		{"a switch's uplink does not count where the traffic turns below it", 0, 1, links{"0000:16:00.0": pcitree.Gen(3, 4)}, false, &full},
+		{"a switch's uplink does not count where the traffic turns below it", 0, 1, links{"0000:16:00.0": checktest.Gen(3, 4)}, false, &full},
 		{
 			"a switch's uplink counts on the way through the root complex", 0, 4,
-			links{"0000:16:00.0": pcitree.Gen(3, 4), "0000:15:01.0": {Speed: 3, Width: 4, MaxSpeed: 5, MaxWidth: 16}},
+			links{"0000:16:00.0": checktest.Gen(3, 4), "0000:15:01.0": {Speed: 3, Width: 4, MaxSpeed: 5, MaxWidth: 16}},
 			false,
 			&facts.NarrowestLink{At: "0000:16:00.0", SpeedGTs: 8, Width: 4, GBps: 3.938, BestGBps: 3.938},
 		},
@@ -126,18 +125,18 @@ func TestNarrowest(t *testing.T) {
 			false,
 			&facts.NarrowestLink{At: "0000:3b:00.0", SpeedGTs: 32, Width: 8, GBps: 31.508, BestGBps: 63.015},
 		},
-		{"an emulated port above a real GPU", 0, 1, links{"0000:17:00.0": pcitree.Gen(1, 1)}, false, &full},
+		{"an emulated port above a real GPU", 0, 1, links{"0000:17:00.0": checktest.Gen(1, 1)}, false, &full},
 		{
 			"PCIe 6", 0, 1,
-			links{first: pcitree.Gen(6, 16), second: pcitree.Gen(6, 16), "0000:17:00.0": pcitree.Gen(6, 16), "0000:17:01.0": pcitree.Gen(6, 16)},
+			links{first: checktest.Gen(6, 16), second: checktest.Gen(6, 16), "0000:17:00.0": checktest.Gen(6, 16), "0000:17:01.0": checktest.Gen(6, 16)},
 			false,
 			&facts.NarrowestLink{At: first, SpeedGTs: 64, Width: 16, GBps: 121, BestGBps: 121},
 		},
 		{"a GPU off the bus: its port knows the link", 0, 1, links{"0000:17:00.0": {MaxSpeed: 5, MaxWidth: 16}}, true, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tree, gpus, _ := pcitree.EightGPU()
-			expect.Equal(t, pcitree.Gen(5, 16), gpus[0].Link, "link of a GPU")
+			tree, gpus, _ := checktest.EightGPU()
+			expect.Equal(t, checktest.Gen(5, 16), gpus[0].Link, "link of a GPU")
 			for address, link := range test.change {
 				functionAt(t, tree, address).Link = link
 			}
@@ -163,12 +162,12 @@ func TestPathWithoutNodes(t *testing.T) {
 		{"a machine whose nodes are not shown", 0, -1, -1, ""},
 	}
 	for _, test := range tests {
-		tree := &pcitree.Tree{}
+		tree := &checktest.Tree{}
 		for range test.nodes {
-			tree.Nodes = append(tree.Nodes, pcitree.Node{CPUs: "0", Distances: []int{10}})
+			tree.Nodes = append(tree.Nodes, checktest.Node{CPUs: "0", Distances: []int{10}})
 		}
-		a := tree.Root(0, 0x10, test.a).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
-		b := tree.Root(0, 0x20, test.b).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
+		a := tree.Root(0, 0x10, test.a).Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil).Below.GPU(0, checktest.Gen(4, 16))
+		b := tree.Root(0, 0x20, test.b).Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil).Below.GPU(0, checktest.Gen(4, 16))
 		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 		expect.Equal(t, test.want, f.Links.Between(a.Address, b.Address).Path, "%s: path", test.name)
 		if told := checktest.UnknownOf(f, "links") != nil; told != (test.want == "") {
@@ -181,17 +180,17 @@ func TestPathWithoutNodes(t *testing.T) {
 // have, below a shared switch, and a card of two GPUs.
 func TestSwitchOnCard(t *testing.T) {
 	for _, privileged := range []bool{true, false} {
-		tree := &pcitree.Tree{Nodes: []pcitree.Node{{CPUs: "0"}}}
-		link := pcitree.Gen(4, 16)
-		_, down := tree.Root(0, 0x10, 0).Bridge(1, pcitree.RootPort, link, nil).Below.Switch(2, link, nil)
-		var amd []*pcitree.Function
+		tree := &checktest.Tree{Nodes: []checktest.Node{{CPUs: "0"}}}
+		link := checktest.Gen(4, 16)
+		_, down := tree.Root(0, 0x10, 0).Bridge(1, checktest.RootPort, link, nil).Below.Switch(2, link, nil)
+		var amd []*checktest.Function
 		for _, port := range down {
 			_, card := port.Below.Switch(1, link, nil)
-			amd = append(amd, card[0].Below.Add(0, 0, pcitree.Function{
+			amd = append(amd, card[0].Below.Add(0, 0, checktest.Function{
 				Class: 0x038000, Vendor: 0x1002, Device: 0x740f, Driver: "amdgpu", Link: link,
 			}))
 		}
-		_, card := tree.Root(0, 0x80, 0).Bridge(1, pcitree.RootPort, link, nil).Below.Switch(2, link, nil)
+		_, card := tree.Root(0, 0x80, 0).Bridge(1, checktest.RootPort, link, nil).Below.Switch(2, link, nil)
 		left, right := card[0].Below.GPU(0, link), card[1].Below.GPU(0, link)
 		m := &machine.Memory{}
 		tree.Write(m, privileged)
@@ -267,7 +266,7 @@ func TestNVLinks(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tree, functions := pcitree.FlatVM(2 + test.others)
+			tree, functions := checktest.FlatVM(2 + test.others)
 			a, b := functions[0].Address, functions[1].Address
 			gpus := &facts.GPUFacts{Devices: []facts.GPU{
 				{Address: a, Vendor: "nvidia", NVLinks: test.a, Fabric: test.fabric},
@@ -310,7 +309,7 @@ func TestUsableNVLink(t *testing.T) {
 }
 
 func TestP2PStatus(t *testing.T) {
-	tree, functions := pcitree.FlatVM(3)
+	tree, functions := checktest.FlatVM(3)
 	a, b, c := functions[0].Address, functions[1].Address, functions[2].Address
 	gpus := &facts.GPUFacts{P2P: []facts.GPUPeer{
 		{A: a, B: b, Read: "ok", Write: "ok", NVLink: "unknown", Atomics: "ok"},
@@ -328,7 +327,7 @@ func TestP2PStatus(t *testing.T) {
 }
 
 func TestLinksFlatVM(t *testing.T) {
-	tree, functions := pcitree.FlatVM(2)
+	tree, functions := checktest.FlatVM(2)
 	a, b := functions[0].Address, functions[1].Address
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	want := &facts.Pair{
@@ -365,9 +364,9 @@ func TestLinksWithoutPCI(t *testing.T) {
 
 // TestLinksOfGuests checks that devices which guests have are left out.
 func TestLinksOfGuests(t *testing.T) {
-	tree, gpus, nics := pcitree.EightGPU()
+	tree, gpus, nics := checktest.EightGPU()
 	gpus[0].Driver, gpus[1].Driver, gpus[2].Driver = "vfio-pci", "nvgrace-gpu-vfio-pci", ""
-	free := functionAt(t, tree, "0000:17:02.0").Below.Add(0, 1, pcitree.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Physical: nics[0]})
+	free := functionAt(t, tree, "0000:17:02.0").Below.Add(0, 1, checktest.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Physical: nics[0]})
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	for pair, want := range map[[2]string]bool{
 		{gpus[0].Address, gpus[3].Address}: false,

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
@@ -75,7 +75,7 @@ const standInHive = "hive_id 144115188075855873"
 
 // amdMachine is a modelled machine with GPUs of AMD.
 type amdMachine struct {
-	tree  *pcitree.Tree
+	tree  *checktest.Tree
 	gpus  []string
 	nodes []aNode
 	// files are those of each GPU's PCI device.
@@ -136,7 +136,7 @@ func (a amdMachine) build() *machine.Memory {
 	m.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
 	m.AddFile("/proc/meminfo", []byte("MemTotal:      2113247808 kB\n"))
 	m.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
-	pcitree.WriteStorage(m)
+	checktest.WriteStorage(m)
 	m.Answer(storage.AskSettings, storage.Settings{})
 	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
 		m.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
@@ -184,13 +184,13 @@ const (
 
 // radeon puts a card with its own switch below a port: 1002:1478, 1002:1479,
 // the GPU and its audio function.
-func radeon(port *pcitree.Function, link pcitree.Link) string {
+func radeon(port *checktest.Function, link checktest.Link) string {
 	up, down := port.Below.Switch(1, link, nil)
 	up.Vendor, up.Device = 0x1002, 0x1478
 	down[0].Vendor, down[0].Device = 0x1002, 0x1479
 	bus := down[0].Below
-	gpu := bus.Add(0, 0, pcitree.Function{Class: 0x030000, Vendor: 0x1002, Device: 0x7551, Driver: "amdgpu", Link: link})
-	bus.Add(0, 1, pcitree.Function{Class: 0x040300, Vendor: 0x1002, Device: 0xab40, Driver: "snd_hda_intel", Link: link})
+	gpu := bus.Add(0, 0, checktest.Function{Class: 0x030000, Vendor: 0x1002, Device: 0x7551, Driver: "amdgpu", Link: link})
+	bus.Add(0, 1, checktest.Function{Class: 0x040300, Vendor: 0x1002, Device: 0xab40, Driver: "snd_hda_intel", Link: link})
 	return gpu.Address
 }
 
@@ -200,13 +200,13 @@ func radeon(port *pcitree.Function, link pcitree.Link) string {
 // ways), HIP's matrix and the one copy are told there; IOMMU, BARs, kernel and
 // versions are not, and stay unknown.
 func r9700x4() amdMachine {
-	a := amdMachine{tree: &pcitree.Tree{}}
-	link := pcitree.Link{} // Not told.
+	a := amdMachine{tree: &checktest.Tree{}}
+	link := checktest.Link{} // Not told.
 	for _, number := range []int{0x00, 0xe0} {
 		b := a.tree.Root(0, number, -1)
-		b.Add(0, 0, pcitree.Function{Class: 0x060000, Vendor: 0x1022, Device: 0x14a4, Port: pcitree.NoExpress})
+		b.Add(0, 0, checktest.Function{Class: 0x060000, Vendor: 0x1022, Device: 0x14a4, Port: checktest.NoExpress})
 		for _, device := range []int{1, 3} {
-			port := b.Bridge(device, pcitree.RootPort, link, pcitree.ACSOff())
+			port := b.Bridge(device, checktest.RootPort, link, checktest.ACSOff())
 			port.Vendor, port.Device = 0x1022, 0x14a5
 			a.gpus = append(a.gpus, radeon(port, link))
 		}
@@ -246,22 +246,22 @@ func accelerators(name string, mebibytes int, compute string) map[string]string 
 // accelerated is a server of two sockets with a switch for each GPU and a NIC,
 // in pass-through mode.
 func accelerated(cpu string, gpus int, device uint16, class uint32, generation, bar int) amdMachine {
-	a := amdMachine{cpu: cpu, told: true, tree: &pcitree.Tree{
-		Nodes: []pcitree.Node{
+	a := amdMachine{cpu: cpu, told: true, tree: &checktest.Tree{
+		Nodes: []checktest.Node{
 			{CPUs: "0-63", MemoryKiB: 1056411988, Distances: []int{10, 21}},
 			{CPUs: "64-127", MemoryKiB: 1056948224, Distances: []int{21, 10}},
 		},
 		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt",
 		IOMMUUnits:  []string{"ivhd0"}, IOMMUType: "identity",
 	}}
-	link := pcitree.Gen(generation, 16)
+	link := checktest.Gen(generation, 16)
 	for i := range gpus {
 		b := a.tree.Root(0, 0x05+0x1c*i, 2*i/gpus)
-		b.Add(0, 0, pcitree.Function{Class: 0x060000, Vendor: 0x8086, Device: 0x09a2, Port: pcitree.NoExpress})
-		_, down := b.Bridge(1, pcitree.RootPort, link, pcitree.ACSOff()).Below.Switch(2, link, pcitree.ACSOff())
-		a.gpus = append(a.gpus, down[0].Below.Add(0, 0, pcitree.Function{
+		b.Add(0, 0, checktest.Function{Class: 0x060000, Vendor: 0x8086, Device: 0x09a2, Port: checktest.NoExpress})
+		_, down := b.Bridge(1, checktest.RootPort, link, checktest.ACSOff()).Below.Switch(2, link, checktest.ACSOff())
+		a.gpus = append(a.gpus, down[0].Below.Add(0, 0, checktest.Function{
 			Class: class, Vendor: 0x1002, Device: device, Driver: "amdgpu", Link: link, ACS: nil,
-			BARs: []pcitree.BAR{{Index: 0, Bytes: uint64(bar) << 30, Flags: 0x14220c}, {Index: 2, Bytes: 2 << 20, Flags: 0x14220c}},
+			BARs: []checktest.BAR{{Index: 0, Bytes: uint64(bar) << 30, Flags: 0x14220c}, {Index: 2, Bytes: 2 << 20, Flags: 0x14220c}},
 		}).Address)
 		down[1].Below.NIC(0, link)
 	}

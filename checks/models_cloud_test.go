@@ -4,16 +4,16 @@ import (
 	"fmt"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // p5 is an EC2 instance p5.48xlarge. Its rates are those that HuggingFaceTB's training playbook
 // measured on one: 14.2 GB/s between host memory and a GPU, and 786 GB/s both ways between GPUs.
 func p5() *machine.Memory {
-	tree, gpus := pcitree.EightWithEFA()
+	tree, gpus := checktest.EightWithEFA()
 	m := model{tree: tree, amd: true}
 	for _, g := range gpus {
 		m.gpus = append(m.gpus, g.Address)

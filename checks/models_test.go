@@ -13,10 +13,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/netlink"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/storage"
@@ -28,7 +28,7 @@ import (
 // made up from published figures. Its file in fixtures/hosts begins with
 // "model-".
 type model struct {
-	tree *pcitree.Tree
+	tree *checktest.Tree
 	gpus []string
 	// rate is what a copy between two GPUs reaches, by their indices; 0 is
 	// one that delivers zeros.
@@ -62,7 +62,7 @@ const (
 // sockets. Rates are those of voipmonitor/rtx6kpro: 54 below one switch, 50
 // within a socket, 39 across; with redirected requests below a switch 25.
 func eightBehindSwitches(redirect bool) model {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	m := model{tree: tree}
 	socket := []int{0, 0, 0, 0, 1, 1, 1, 1}
 	below := []int{0, 0, 1, 1, 2, 3, 4, 4}
@@ -70,8 +70,8 @@ func eightBehindSwitches(redirect bool) model {
 		m.gpus = append(m.gpus, asWorkstation(g))
 	}
 	for _, f := range tree.Functions {
-		if redirect && f.Port == pcitree.Downstream {
-			f.ACS = pcitree.ACSRedirect()
+		if redirect && f.Port == checktest.Downstream {
+			f.ACS = checktest.ACSRedirect()
 		}
 	}
 	m.rate = func(a, b int) float64 {
@@ -93,25 +93,25 @@ func eightBehindSwitches(redirect bool) model {
 // reports success and delivers zeros, as unsloth's note on NVLINK_P2P tells
 // of such a machine.
 func twoWithZeros() model {
-	tree := &pcitree.Tree{
-		Nodes:       []pcitree.Node{{CPUs: "0-31", MemoryKiB: 263921408, Distances: []int{10}}},
+	tree := &checktest.Tree{
+		Nodes:       []checktest.Node{{CPUs: "0-31", MemoryKiB: 263921408, Distances: []int{10}}},
 		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/nvme0n1p2 ro quiet",
 		IOMMUUnits:  []string{"ivhd0"},
 		IOMMUType:   "DMA-FQ",
 	}
 	m := model{tree: tree, rate: func(int, int) float64 { return 0 }, amd: true}
-	link := pcitree.Gen(5, 16)
+	link := checktest.Gen(5, 16)
 	for _, number := range []int{0x40, 0xc0} {
 		b := tree.Root(0, number, 0)
-		b.Add(0, 0, pcitree.Function{Class: 0x060000, Vendor: 0x1022, Device: 0x14a4, Port: pcitree.NoExpress})
-		port := b.Bridge(1, pcitree.RootPort, link, pcitree.ACSRedirect())
+		b.Add(0, 0, checktest.Function{Class: 0x060000, Vendor: 0x1022, Device: 0x14a4, Port: checktest.NoExpress})
+		port := b.Bridge(1, checktest.RootPort, link, checktest.ACSRedirect())
 		port.Vendor, port.Device = 0x1022, 0x14a5
 		m.gpus = append(m.gpus, asWorkstation(port.Below.GPU(0, link)))
 	}
 	return m
 }
 
-func asWorkstation(g *pcitree.Function) string {
+func asWorkstation(g *checktest.Function) string {
 	g.Class, g.Device = 0x030000, workstationDevice
 	return g.Address
 }
@@ -136,7 +136,7 @@ func (m model) memory() *machine.Memory {
 	mem.AddFile("/proc/meminfo", []byte("MemTotal:       527843864 kB\n"))
 	mem.AddFile("/proc/cpuinfo", m.processors())
 	mem.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
-	pcitree.WriteStorage(mem)
+	checktest.WriteStorage(mem)
 	mem.Answer(storage.AskSettings, storage.Settings{})
 	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
 		mem.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))

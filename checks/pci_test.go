@@ -13,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -48,7 +47,7 @@ func deviceOf(tb testing.TB, f *facts.Facts, address string) facts.PCIDevice {
 	return facts.PCIDevice{}
 }
 
-func functionAt(tb testing.TB, tree *pcitree.Tree, address string) *pcitree.Function {
+func functionAt(tb testing.TB, tree *checktest.Tree, address string) *checktest.Function {
 	tb.Helper()
 	for _, f := range tree.Functions {
 		if f.Address == address {
@@ -60,10 +59,10 @@ func functionAt(tb testing.TB, tree *pcitree.Tree, address string) *pcitree.Func
 }
 
 func TestPCIPrivileged(t *testing.T) {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	port := functionAt(t, tree, "0000:17:00.0")
-	port.ACS = pcitree.ACSRedirect()
-	gpus[0].Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
+	port.ACS = checktest.ACSRedirect()
+	gpus[0].Link = checktest.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
 	gpus[0].UncorrectableStatus, gpus[0].CorrectableStatus = 1<<14|1<<21, 1<<0|1<<12
 	gpus[0].CorrectableTotal = 7
 	gpus[0].ATS = new(true)
@@ -105,7 +104,7 @@ func TestPCIPrivileged(t *testing.T) {
 }
 
 func TestPCIUnprivileged(t *testing.T) {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	m := &machine.Memory{}
 	tree.Write(m, false)
 	f := gatherTopology(t, m, nil)
@@ -136,36 +135,36 @@ func TestPCIDamaged(t *testing.T) {
 	noAER := func(d *device) { d.AER.Uncorrectable, d.AER.Correctable = nil, nil }
 	for _, test := range []struct {
 		name    string
-		damage  pcitree.Function // What is not zero, is put into the GPU.
-		want    func(d *device)  // It changes what the undamaged GPU shows.
+		damage  checktest.Function // What is not zero, is put into the GPU.
+		want    func(d *device)    // It changes what the undamaged GPU shows.
 		unknown string
 	}{
-		{"fallen off the bus", pcitree.Function{OffBus: true}, func(d *device) {
+		{"fallen off the bus", checktest.Function{OffBus: true}, func(d *device) {
 			*d = device{
 				Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
 				NUMANode: d.NUMANode, IOMMUGroup: d.IOMMUGroup, RootBus: d.RootBus, Ancestors: d.Ancestors, OffBus: true, BARs: d.BARs,
 				AER: &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 			}
 		}, "devices.config: config space reads as all ones: the device has fallen off the bus or has no power: 0000:18:00.0"},
-		{"cut off in the PCIe capability", pcitree.Function{ConfigBytes: 0x6a}, func(d *device) {
+		{"cut off in the PCIe capability", checktest.Function{ConfigBytes: 0x6a}, func(d *device) {
 			cut(0x6a)(d)
 			noAER(d)
 			d.Link.Source = "sysfs"
 		}, truncated},
-		{"cut off in the extended capabilities", pcitree.Function{ConfigBytes: 0x162}, cut(0x162), truncated},
-		{"without extended space", pcitree.Function{ConfigBytes: 256}, func(d *device) {
+		{"cut off in the extended capabilities", checktest.Function{ConfigBytes: 0x162}, cut(0x162), truncated},
+		{"without extended space", checktest.Function{ConfigBytes: 256}, func(d *device) {
 			cut(256)(d)
 			noAER(d)
 		}, "devices.extended: extended config space (ACS, ATS, AER, resizable BAR) is not shown: 0000:18:00.0"},
 		{
 			"masked by a hypervisor",
-			pcitree.Function{Masked: true},
+			checktest.Function{Masked: true},
 			func(d *device) { d.Extended = false },
 			"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR): 0000:18:00.0",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tree, gpus, _ := pcitree.EightGPU()
+			tree, gpus, _ := checktest.EightGPU()
 			want := deviceOf(t, gatherTopology(t, checktest.MemoryOf(tree), nil), gpus[0].Address)
 			gpus[0].OffBus, gpus[0].Masked = test.damage.OffBus, test.damage.Masked
 			if test.damage.ConfigBytes > 0 {
@@ -180,7 +179,7 @@ func TestPCIDamaged(t *testing.T) {
 }
 
 func TestPCIUnreadable(t *testing.T) {
-	tree, gpus, _ := pcitree.EightGPU()
+	tree, gpus, _ := checktest.EightGPU()
 	m := checktest.MemoryOf(tree)
 	dir := "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/" + gpus[0].Address
 	m.AddError(dir+"/config", machine.ErrSlow)
@@ -199,7 +198,7 @@ func TestPCIUnreadable(t *testing.T) {
 }
 
 func TestPCIFlatVM(t *testing.T) {
-	tree, gpus := pcitree.FlatVM(2)
+	tree, gpus := checktest.FlatVM(2)
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	wantHost := facts.PCIDevice{
 		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", NoNUMANode: true, RootBus: "pci0000:00",
@@ -218,9 +217,9 @@ func TestPCIFlatVM(t *testing.T) {
 }
 
 func TestPCIVirtualFunction(t *testing.T) {
-	tree, _, nics := pcitree.EightGPU()
+	tree, _, nics := checktest.EightGPU()
 	port := functionAt(t, tree, "0000:17:02.0") // Above NIC 0.
-	vf := port.Below.Add(0, 1, pcitree.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Driver: "mlx5_core", Physical: nics[0]})
+	vf := port.Below.Add(0, 1, checktest.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Driver: "mlx5_core", Physical: nics[0]})
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	got := deviceOf(t, f, vf.Address)
 	if !got.Virtual || got.OffBus || got.Vendor != "0x15b3" {
@@ -296,18 +295,18 @@ func (s *countingSource) ReadLink(name string) (string, error) {
 // TestPCIReads checks that functions which have no part in transfers cost
 // little: seven short reads each, and no config space.
 func TestPCIReads(t *testing.T) {
-	count := func(change func(bus *pcitree.Bus)) (reads, bytes int64) {
-		tree := &pcitree.Tree{}
+	count := func(change func(bus *checktest.Bus)) (reads, bytes int64) {
+		tree := &checktest.Tree{}
 		change(tree.Root(0, 0, 0))
 		s := &countingSource{Memory: checktest.MemoryOf(tree)}
 		g := checktest.On(s, &facts.Facts{})
 		expect.NoError(t, pci.Check.Gather(t.Context(), g))
 		return s.reads.Load(), s.bytes.Load()
 	}
-	reads, bytes := count(func(bus *pcitree.Bus) { bus.Other(1, 0) })
+	reads, bytes := count(func(bus *checktest.Bus) { bus.Other(1, 0) })
 	if reads > 7 || bytes > 64 {
 		t.Errorf("a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
 	}
-	reads, bytes = count(func(bus *pcitree.Bus) { bus.GPU(1, pcitree.Gen(5, 16)) })
+	reads, bytes = count(func(bus *checktest.Bus) { bus.GPU(1, checktest.Gen(5, 16)) })
 	expect.That(t, reads <= 13 && bytes >= 4096, "a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
 }

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // configOf returns the config space of a port that has every capability.
 func configOf() []byte {
-	t := &pcitree.Tree{}
-	f := t.Root(0, 0, -1).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 8), pcitree.ACSRedirect())
+	t := &checktest.Tree{}
+	f := t.Root(0, 0, -1).Bridge(1, checktest.RootPort, checktest.Gen(4, 8), checktest.ACSRedirect())
 	f.ATS, f.ResizableLog2MiB = new(bool), 13
 	return f.Config()
 }

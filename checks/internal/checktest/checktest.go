@@ -1,4 +1,5 @@
-// Package checktest runs checks on machines that a test makes up.
+// Package checktest runs checks on machines that a test makes up. It models the PCI tree of such a
+// machine, with true config space, and writes it as the files that Linux shows of one.
 package checktest
 
 import (
@@ -12,7 +13,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
-	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 )
 
 // On is a gathering of facts about a machine, as a check sees it. The management library
@@ -39,7 +39,7 @@ func One(t *testing.T, c *gather.Check, m *machine.Memory) *facts.Facts {
 }
 
 // MemoryOf writes a PCI tree as a privileged process sees it.
-func MemoryOf(tree *pcitree.Tree) *machine.Memory {
+func MemoryOf(tree *Tree) *machine.Memory {
 	m := &machine.Memory{}
 	tree.Write(m, true)
 	m.AddFile("/proc/self/status", []byte("Name:\tx\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))

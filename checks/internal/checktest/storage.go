@@ -1,4 +1,4 @@
-package pcitree
+package checktest
 
 // WriteStorage writes what the kernel shows of the storage of a machine that starts from a SATA drive and has
 // no other, and the mounts of a process there.

@@ -1,4 +1,4 @@
-package pcitree
+package checktest
 
 import (
 	"bytes"

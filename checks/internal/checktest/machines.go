@@ -1,4 +1,4 @@
-package pcitree
+package checktest
 
 // EightGPU is a bare-metal server of two sockets with eight GPUs behind PCIe
 // switches, and the names of its GPUs and NICs in order of address. Between

@@ -1,7 +1,4 @@
-// Package pcitree models the PCI tree of a machine that does not exist, with
-// true config space, and writes it as the files that Linux shows of one. It
-// serves tests and recorded machines that are made by hand.
-package pcitree
+package checktest
 
 import (
 	"fmt"
