@@ -27,7 +27,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules/data"
-
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 

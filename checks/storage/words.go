@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/container"
-
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"

@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
-
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 

@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 

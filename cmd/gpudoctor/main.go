@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 

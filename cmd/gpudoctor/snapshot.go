@@ -9,7 +9,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
-
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
-
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 

@@ -8,7 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
