@@ -282,16 +282,6 @@ func alwaysKnown(schema map[string]any, need string) (whole string, always bool)
 	return strings.TrimSuffix(need, "."+path[last]), slices.Contains(required, any(path[last]))
 }
 
-// inFacts reports whether a path exists in the facts.
-func inFacts(path string) bool {
-	schema, err := readSchema()
-	if err != nil {
-		return false
-	}
-	_, ok := schemaAt(schema, keysOf(path))
-	return ok
-}
-
 // readSchema reads the schema of the facts, once.
 var readSchema = sync.OnceValues(func() (map[string]any, error) {
 	var schema map[string]any

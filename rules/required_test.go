@@ -51,3 +51,13 @@ func TestRequired(t *testing.T) {
 		expect.That(t, used[name], "no row uses %s", name)
 	}
 }
+
+// inFacts reports whether a path exists in the facts.
+func inFacts(path string) bool {
+	schema, err := readSchema()
+	if err != nil {
+		return false
+	}
+	_, ok := schemaAt(schema, keysOf(path))
+	return ok
+}

@@ -24,7 +24,7 @@ Everything that can hang has a deadline. A stage never outlasts the command: wha
 func TestGoldenDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(intro)
-	for _, r := range Table() {
+	for _, r := range table() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.What, r.At, r.Then)
 	}
 	golden.File(t, filepath.Join("..", "..", "docs", "deadlines.md"), []byte(b.String()))

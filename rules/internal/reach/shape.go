@@ -32,14 +32,6 @@ func (s *Shape) None() bool { return !s.Any && !s.set && len(s.values) == 0 }
 // ValuesOf returns the shape of a term with one of these values.
 func ValuesOf(values ...ast.Value) *Shape { return &Shape{values: values} }
 
-// Field returns the shape of an object of which one field is known.
-func Field(name string, of *Shape) *Shape {
-	return &Shape{Any: true, Known: map[string]*Shape{name: of}}
-}
-
-// Collection returns the shape of an array with elements of one shape.
-func Collection(elements *Shape) *Shape { return collectionOf(Anything, elements) }
-
 // collectionOf returns the shape of a computed collection.
 func collectionOf(keys, elements *Shape) *Shape {
 	return &Shape{set: true, keys: keys, elements: elements}
