@@ -13,8 +13,6 @@ import (
 // dockerForm changes Dockerfiles: the variables that an image sets.
 type dockerForm struct{}
 
-func (dockerForm) target() string { return "docker" }
-
 // instruction is one of a Dockerfile, with its lines, counted from 0.
 type instruction struct {
 	name     string

@@ -21,8 +21,6 @@ type envForm struct {
 	exports bool
 }
 
-func (e envForm) target() string { return e.name }
-
 var (
 	envLine = lazy.New(`^(\s*(?:export\s+)?)([A-Za-z_]\w*)(=)(.*?)(\s*)$`)
 	unset   = lazy.New(`^\s*unset\s+[A-Za-z_]\w*\s*$`)

@@ -145,8 +145,6 @@ func check(text string) error {
 
 // form is how a kind of file is changed.
 type form interface {
-	// target is the target of gpudoctor advise --for that sets the same.
-	target() string
 	// propose adds the next edits of a file that was read.
 	propose(f *file) error
 }

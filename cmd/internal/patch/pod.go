@@ -19,8 +19,6 @@ import (
 // yamlForm changes pods, what has a template of pods, and compose files.
 type yamlForm struct{}
 
-func (yamlForm) target() string { return "kubernetes" }
-
 // container is a container or service of a file.
 type container struct {
 	launch *facts.Launch

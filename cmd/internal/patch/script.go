@@ -17,6 +17,7 @@ import (
 // they start.
 type scriptForm struct{ batch bool }
 
+// target is the target of gpudoctor advise --for that sets the same.
 func (form scriptForm) target() string {
 	if form.batch {
 		return "slurm"
