@@ -234,8 +234,6 @@ func TestScalarStyles(t *testing.T) {
 		for i := range got {
 			got[i].Command = want[0].Command // Line ends in it differ.
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.NoDiff(t, want, got, "%s", name)
 	}
 }

@@ -147,9 +147,7 @@ func TestArrays(t *testing.T) {
 		"A=(--a $(b))\nA+=(1)":              asWritten,
 	} {
 		lookup := values.Read(script + "\nx").At(strings.Count(script, "\n") + 2)
-		if got := values.Expand(asWritten, lookup); got != want {
-			t.Errorf("%q: got %q, want %q", script, got, want)
-		}
+		expect.Equal(t, want, values.Expand(asWritten, lookup), "%q", script)
 		bare := strings.ReplaceAll(want, `"`, "")
 		if got := values.Expand("x ${A[*]} y", lookup); want != asWritten && got != bare {
 			t.Errorf("%q, without quotes: got %q, want %q", script, got, bare)
