@@ -1,7 +1,8 @@
 package probe
 
-// Message is one statement of a program in its log, as the facts hold it. The probe of collectives
-// has such messages as well, and package facts imports this one.
+// The probe of collectives has messages like a job's log, and package facts imports this one.
+
+// Message is one statement of a program.
 type Message struct {
 	// ID is the row of the catalogue: "nccl-shm-extend-failed".
 	ID string `json:"id"`
