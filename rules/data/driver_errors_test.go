@@ -21,7 +21,7 @@ func TestDriverErrors(t *testing.T) {
 	for _, c := range table.Codes {
 		expect.That(t, c.Code > last, "code %d comes after %d", c.Code, last)
 		last = c.Code
-		expect.That(t, !names[c.Name] && c.Name != "", "code %d: the name %q is there twice, or is none", c.Code, c.Name)
+		expect.That(t, !names[c.Name] && c.Name != "", "code %d: the name %q is given twice, or is empty", c.Code, c.Name)
 		names[c.Name] = true
 		expect.That(t, classes[c.Class], "code %d: unknown class %q", c.Code, c.Class)
 		used[c.Class] = true

@@ -15,12 +15,12 @@ func TestGPUModels(t *testing.T) {
 	for _, m := range table.Models {
 		fault := func(format string, args ...any) { t.Helper(); t.Errorf(m.Name+": "+format, args...) }
 		if m.Name == "" || names[m.Name] {
-			fault("the name is there twice, or is none")
+			fault("the name is given twice, or is empty")
 		}
 		names[m.Name] = true
 		for _, id := range m.IDs {
 			if ids[id] || !regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id) {
-				fault("the id %q is there twice, or is none", id)
+				fault("the id %q is given twice, or is not valid", id)
 			}
 			ids[id] = true
 		}
@@ -34,7 +34,7 @@ func TestGPUModels(t *testing.T) {
 			m.NVLink:       {"", "board", "pair", "none"},
 		} {
 			if !slices.Contains(allowed, value) && !strings.HasPrefix(value, "gfx") {
-				fault("%q is none of %q", value, allowed)
+				fault("%q is not one of %q", value, allowed)
 			}
 		}
 		if (m.NVLink == "board") != (m.NVLinkGBps > 0) || m.NVLinkGBps > 1000 || m.XGMIGBps < 0 || m.XGMIGBps > 100 {
@@ -100,7 +100,7 @@ func TestNVIDIAFunctions(t *testing.T) {
 		expect.Equal(t, want, names.MatchString(name), "%q is a GPU's name", name)
 	}
 	for _, id := range slices.Concat(n.NVSwitchIDs, []string{n.FirstGPUID, n.FirstResizableBARID}) {
-		expect.That(t, regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id), "the id %q is none", id)
+		expect.That(t, regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id), "the id %q is not valid", id)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestAMDArchitectures(t *testing.T) {
 	seen := map[string]bool{}
 	for _, a := range slices.Concat(table.AMDInstinct, table.AMDIntegrated) {
 		if seen[a] || !regexp.MustCompile(`^gfx[0-9a-f]{3,4}$`).MatchString(a) {
-			t.Errorf("the architecture %q is there twice, or is none", a)
+			t.Errorf("the architecture %q is given twice, or is empty", a)
 		}
 		seen[a] = true
 	}

@@ -18,7 +18,7 @@ func TestRates(t *testing.T) {
 	}
 	for test, s := range table.Shares {
 		for _, share := range []float64{s.NVLink, s.PCIe, s.Far, s.Unknown, s.XGMI} {
-			expect.That(t, share >= 0 && share < 1, "%s: the share %v is none", test, share)
+			expect.That(t, share >= 0 && share < 1, "%s: the share %v is not between 0 and 1", test, share)
 		}
 		if s.PCIe == 0 || s.Far == 0 || s.Far > s.PCIe || s.Unknown > s.PCIe {
 			t.Errorf("%s: a longer way counts as good only where a shorter one does, %+v", test, s)

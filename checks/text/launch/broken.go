@@ -73,9 +73,9 @@ type fault struct {
 // whole parses the text that is being read, once, as YAML.
 func (s *reading) whole() ([]*yaml.Node, error) {
 	d := &s.documents
-	if d.source != s.Source() {
-		d.source = s.Source()
-		d.nodes, d.err = yamlNodes(s.Text())
+	if text := s.Text(); d.text != text {
+		d.text = text
+		d.nodes, d.err = yamlNodes(text)
 	}
 	return d.nodes, d.err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -236,4 +237,12 @@ func TestScalarStyles(t *testing.T) {
 		}
 		expect.NoDiff(t, want, got, "%s", name)
 	}
+}
+
+// TestLongManifests checks that a manifest which is too long to be parsed as a whole is read on behind a line that is no YAML.
+func TestLongManifests(t *testing.T) {
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  " + container + "\n"
+	padding := strings.Repeat("# "+strings.Repeat("x", 98)+"\n", parse.MaxWhole/100+1)
+	f := texttest.Parse("p.yaml", pod+"and it fails.\n\n"+pod+padding)
+	expect.Len(t, 2, f.Launches, "launches")
 }

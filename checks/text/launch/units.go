@@ -27,9 +27,9 @@ type reading struct {
 	}
 	// documents are those of a text that should be a manifest, up to the first that is broken, and why that is.
 	documents struct {
-		source string
-		nodes  []*yaml.Node
-		err    error
+		text  string
+		nodes []*yaml.Node
+		err   error
 	}
 	// block are the lines of the command that is being read, where it goes on over several.
 	block []parse.Line

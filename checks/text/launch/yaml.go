@@ -88,7 +88,7 @@ func yamlRead(s *reading, in *parse.Lines) {
 	size, count := 0, 0
 	// In a file that is valid to its end, each line belongs to it, whatever it looks like: a scalar may go on over several.
 	valid := false
-	if indent == 0 && checkedWhole(s) {
+	if indent == 0 && s.Text() != "" && checkedWhole(s) { // It is empty of a text that is too long to be checked.
 		_, err := s.whole()
 		valid = err == nil
 	}

@@ -43,7 +43,7 @@ func FuzzLsmod(f *testing.F) {
 		bounded(t, text)
 		if f := texttest.Parse("x", text); f.NICs != nil {
 			for _, m := range f.NICs.Modules {
-				expect.That(t, slices.Contains(network.Modules, m), "the module %q is none of those that bear on RDMA", m)
+				expect.That(t, slices.Contains(network.Modules, m), "the module %q is not one of those that bear on RDMA", m)
 			}
 		}
 	})

@@ -128,9 +128,9 @@ func one(text string, lookup Lookup, depth int) (n int, value string) {
 
 var (
 	plain = lazy.New(`^\$[A-Za-z_][A-Za-z0-9_]*`)
+	// array is all elements of an array: "${A[@]}".
+	array = lazy.New(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\[[@*]\]\}$`)
 	// braced is "${A}", with an operator and its word or without: ":-", "-", ":=", "=", ":?", "?", ":+", "+".
-	// array are all elements of an array.
-	array  = lazy.New(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\[[@*]\]\}$`)
 	braced = lazy.New(`^(?s)\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9])(?:(:?[-=?+])(.*))?\}$`)
 )
 
