@@ -79,7 +79,7 @@ func TestCases(t *testing.T) {
 	}
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	for i, c := range cases {
-		if testing.Short() && i%16 > 0 {
+		if night.Few() && i%16 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		t.Run(c.Name, func(t *testing.T) {

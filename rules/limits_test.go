@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // attacks are bodies of rules that would take time or memory without end, each in its
@@ -103,7 +104,10 @@ func TestAttacks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short")
 	}
-	for _, name := range slices.Sorted(maps.Keys(attacks)) {
+	for i, name := range slices.Sorted(maps.Keys(attacks)) {
+		if night.Few() && i%8 > 0 {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			s := expect.Value(policyOf(t, map[string]string{
 				"honest.rego": ruleText("honest", high, fires), "other.rego": ruleText("other", high, fires),
@@ -135,9 +139,8 @@ func attacker(body string) string {
 // TestPolicyBombs checks that a policy which takes time or memory without end to compile
 // gives one line.
 func TestPolicyBombs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short")
-	}
+	night.NotShort(t, "it compiles, side by side with nothing")
+	night.NotByDay(t, "it compiles for seconds")
 	const uses = "findings contains {} if x\n"
 	// The types are nested 13 deep, which takes 4^13 steps: seconds, and not for as long as
 	// the other tests run, since nothing stops a compiler that was given up on.

@@ -141,8 +141,8 @@ func TestWrappings(t *testing.T) {
 	tried, try := 0, night.Every(8)
 	texts := texttest.EveryText(t)
 	for i, name := range slices.Sorted(maps.Keys(texts)) {
-		if testing.Short() && i%8 > 0 {
-			continue // The race detector makes each many times as slow.
+		if night.Few() && i%8 > 0 {
+			continue
 		}
 		text := texts[name]
 		expect.Must(t, !strings.ContainsAny(text, "\r\x00"), "%s: holds what the wrappings add", name)

@@ -35,7 +35,7 @@ func TestNoiseRows(t *testing.T) {
 	t.Parallel()
 	tried, try := 0, night.Every(8)
 	for i, row := range message.Statements() {
-		if testing.Short() && i%256 > 0 {
+		if testing.Short() && i%256 > 0 || night.Few() && i%8 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		for _, example := range row.Examples {
@@ -115,7 +115,7 @@ func TestNoiseTexts(t *testing.T) {
 	delete(texts, "messages") // TestNoiseRows takes them one by one.
 	texts["lspci -vvv"], texts["nvidia-smi"], texts["all_reduce_perf"] = texttest.LspciVerbose, texttest.NvsmiTableText, texttest.NCCLTestsTable
 	for i, name := range slices.Sorted(maps.Keys(texts)) {
-		if testing.Short() && i%128 > 0 {
+		if testing.Short() && i%128 > 0 || night.Few() && i%4 > 0 {
 			continue
 		}
 		want := toldAnywhere(t, texts[name])

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // failedConnects are the lines by which libraries say that a connection failed: {a} is the
@@ -117,7 +118,7 @@ func TestAddresses(t *testing.T) {
 	for library, form := range failedConnects {
 		for _, row := range addressCauses {
 			for i, e := range connectErrors {
-				if tried++; testing.Short() && tried%32 > 0 {
+				if tried++; night.Few() && tried%32 > 0 {
 					continue
 				}
 				line := strings.NewReplacer("{a}", row.address, "{e}", e.words, "{n}", e.number).Replace(form)

@@ -194,7 +194,7 @@ func TestAdviceFits(t *testing.T) {
 		"documents", "advice", "advice followed", "withheld", "set", "unset", "edits", "kernel parameters", "docker flags", "commands", "steps",
 		"told in text", "told in verbose text", "told in markdown", "check again in text", "check again in markdown",
 	} {
-		expect.That(t, seen[what] != 0, "nothing was seen of: %s", what)
+		expect.That(t, seen[what] != 0 || night.Few(), "nothing was seen of: %s", what)
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%-20s %d", what, seen[what])

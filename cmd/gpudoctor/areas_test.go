@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -138,7 +139,7 @@ func TestAreasOfSomeRules(t *testing.T) {
 	known := learnt(t)
 	whole := healthyPair(t)
 	for i, rule := range known.rules.Rules() {
-		if testing.Short() && i%16 > 0 {
+		if night.Few() && i%16 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		if len(rule.Profiles) > 0 && !slices.Contains(rule.Profiles, rules.Training) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // slowCopies is how many copies from GPU 0 to GPU 1 the quick probe makes before it
@@ -56,8 +57,8 @@ func TestOthers(t *testing.T) {
 				}
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()
-					if testing.Short() && (path != "slow" || flag != "" && when != "before") {
-						t.Skip("not with -short")
+					if night.Few() && (path != "slow" || flag != "" && when != "before") {
+						t.Skip("not by day")
 					}
 					count := filepath.Join(t.TempDir(), "starts")
 					s.check(t, s.prepare(t, "GPUDOCTOR_SIM_NVML_COUNT="+count)())

@@ -141,8 +141,8 @@ func TestProbeNCCL(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && c.name != "healthy" && c.name != "wrong data by P2P" {
-				t.Skip("not with -short")
+			if night.Few() && c.name != "healthy" && c.name != "wrong data by P2P" {
+				t.Skip("not by day")
 			}
 			line := []string{"probe", "nccl", "--probe-timeout", "4s"}
 			if c.library != "" {
@@ -238,7 +238,7 @@ func TestCollectiveCures(t *testing.T) {
 		broken = "proven here (collectives of NCCL deliver wrong data without it, and are correct with it"
 		faster = "proven here (all-reduce of NCCL at "
 	)
-	for _, c := range []struct {
+	for _, c := range night.Some(3, []struct {
 		name, conf            string
 		settings              []string
 		cause, command, proof string
@@ -254,7 +254,7 @@ func TestCollectiveCures(t *testing.T) {
 		{"P2P left off", "", []string{"NCCL_P2P_DISABLE=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access in NCCL, which works here", "unset NCCL_P2P_DISABLE", faster, true},
 		{"P2P left off among others", "", []string{"NCCL_SHM_USE_CUDA_MEMCPY=1", "NCCL_P2P_LEVEL=LOC", "NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, "disables peer access", "unset NCCL_P2P_DISABLE", faster, true},
 		{"broken P2P", "", []string{"GPUDOCTOR_SIM_NCCL_FAULT=wrong-p2p@1"}, "Without peer-to-peer access they work", "export NCCL_P2P_DISABLE=1", broken, false},
-	} {
+	}) {
 		for _, mode := range []string{"quick", "full"} {
 			if mode == "quick" && !c.quick {
 				continue
@@ -318,7 +318,7 @@ func TestCollectivesWithoutReason(t *testing.T) {
 	needsNoGPU(t)
 	driver := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml")}
 	both := append(slices.Clone(driver), drivers.Build(t, "nccl"))
-	for _, c := range []struct {
+	for _, c := range night.Some(3, []struct {
 		name      string
 		libraries []string
 		env       []string
@@ -339,7 +339,7 @@ func TestCollectivesWithoutReason(t *testing.T) {
 		{"a variable and one GPU", both, []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_GPUS=1"}, nil, []string{probe.ArmConfigured}},
 		{"a choice of algorithms", both, []string{"NCCL_ALGO=Ring"}, nil, []string{probe.ArmConfigured}},
 		{"a pair that failed", both, []string{"GPUDOCTOR_SIM_CUDA_FAULT=corrupt-word@0>1"}, nil, []string{probe.ArmConfigured}},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out, _ := simulatedHost(t, c.libraries, t.TempDir(), c.env, append([]string{"check", "--format", "json"}, c.args...)...)
@@ -366,7 +366,7 @@ func TestSlowCollectives(t *testing.T) {
 	night.NotShort(t, "the other tests run the same side by side")
 	needsNoGPU(t)
 	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
-	for _, c := range []struct {
+	for _, c := range night.Some(3, []struct {
 		name      string
 		env, args []string
 		outcome   probe.Outcome
@@ -380,7 +380,7 @@ func TestSlowCollectives(t *testing.T) {
 		{"over sockets", []string{"GPUDOCTOR_SIM_NCCL_NO_P2P=1", "GPUDOCTOR_SIM_NCCL_NO_SHM=1", "NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-net=70"}, nil, probe.Slow, "collective-slow", false, "(via NET/Socket)"},
 		{"asked for", []string{"NCCL_P2P_DISABLE=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-shm=12"}, nil, probe.Slow, "env-misconfig", true, "disables peer access"},
 		{"not judged", []string{"NCCL_CROSS_NIC=1", "GPUDOCTOR_SIM_NCCL_FAULT=slow-p2p=12"}, []string{"--skip", "collective-slow"}, probe.Slow, "", false, ""},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, roomForLarge), append([]string{"check", "--format", "json", "--probe-timeout", calmTimeout.String(), "--deadline", "2m"}, c.args...)...)
@@ -414,7 +414,7 @@ func TestOwnLog(t *testing.T) {
 	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
 	const says = "GPUDOCTOR_SIM_NCCL_SAYS="
 	const full = says + "misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-AbC123 to 9637892 bytes, error: No space left on device (28)"
-	for _, c := range []struct {
+	for _, c := range night.Some(3, []struct {
 		name  string
 		env   []string
 		probe string
@@ -425,7 +425,7 @@ func TestOwnLog(t *testing.T) {
 		{"what works", []string{full}, "quick", "", exitOK},
 		{"another arm", []string{full, "GPUDOCTOR_SIM_NCCL_FAULT=fail-shm=2"}, "full", "collective-failed", exitUnproven},
 		{"an unknown message", []string{says + "misc/widget.cc:12 NCCL WARN The widget is at odds with itself", "GPUDOCTOR_SIM_NCCL_FAULT=error-init=2"}, "quick", "collective-failed", exitFindings},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, "NCCL_CROSS_NIC=1"), "check", "--probe", c.probe, "--format", "json")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // fence is a block of code in a document: what stands behind ```, and the lines.
@@ -19,9 +20,8 @@ var fence = regexp.MustCompile("(?ms)^```(\\S+)(?: (create|append) (\\S+))?\n(.*
 // repository: files are created or appended to as the blocks say, each command must
 // succeed, and print what stands below it.
 func TestContributing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles the program anew; the run without -short has it")
-	}
+	night.NotShort(t, "it compiles the program anew")
+	night.NotByDay(t, "it compiles the program anew")
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	text := expect.Value(os.ReadFile(filepath.Join(root, "CONTRIBUTING.md")))(t)

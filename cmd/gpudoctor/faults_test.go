@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -34,8 +35,8 @@ func TestFaults(t *testing.T) {
 	for half, faults := range halves {
 		named, judged := 0, 0
 		for i, name := range slices.Sorted(maps.Keys(faults)) {
-			if testing.Short() && i%32 > 0 {
-				continue // The race detector makes each many times as slow.
+			if night.Few() && i%8 > 0 {
+				continue
 			}
 			fault := faults[name]
 			for _, level := range []string{"unset", "warn", "info"} {

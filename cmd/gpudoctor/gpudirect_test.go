@@ -17,6 +17,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -95,8 +96,8 @@ func TestRegistrations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && name != "healthy" && name != "neither" {
-				t.Skip("not with -short")
+			if night.Few() && name != "healthy" && name != "neither" {
+				t.Skip("not by day")
 			}
 			to := restricted.To{Sys: sysWithNICs(t, tt.modules...)}
 			raw := expect.Value(json.Marshal(to))(t)

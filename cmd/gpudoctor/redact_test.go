@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -66,7 +67,7 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 		examples = append(examples, expect.Value(filepath.Glob(dir))(t)...)
 	}
 	for i, file := range examples {
-		if testing.Short() && i%8 > 0 {
+		if night.Few() && i%8 > 0 {
 			continue
 		}
 		f := factsOf(t, file)
@@ -106,7 +107,7 @@ func TestRedactOddHostNames(t *testing.T) {
 		words := map[string]bool{}
 		wordsIn(want, words)
 		for word := range words {
-			if len(word) < 3 || len(word) > 24 || testing.Short() && len(word)%5 > 0 {
+			if len(word) < 3 || len(word) > 24 || night.Few() && len(word)%5 > 0 {
 				continue
 			}
 			tried++

@@ -21,6 +21,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The tests here put the shim of fixtures/drivers between the program and the
@@ -141,11 +142,11 @@ func TestShim(t *testing.T) {
 		}
 	}
 	for _, f := range shimmedFaults() {
+		if !f.short && night.Few() {
+			continue
+		}
 		t.Run(strings.NewReplacer("@", " at ", ">", "-").Replace(f.fault), func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && !f.short {
-				t.Skip("not with -short")
-			}
 			s := simulated{mode: f.mode, steps: f.steps}
 			got, document := observed(t, s, "LD_PRELOAD="+shim, "GPUDOCTOR_SHIM_FAULT="+f.fault)
 			s.cuda = f.fault

@@ -29,6 +29,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The tests here run the whole program against the simulated drivers of
@@ -459,17 +460,19 @@ var hanging = []simulated{
 		"reboot", "driver-hang critical confirmed host", "driver-hang high likely host")},
 }
 
+// chosen are the rows that are tried: all, or those marked short.
+func chosen(rows []simulated) []simulated {
+	return slices.DeleteFunc(slices.Clone(rows), func(s simulated) bool { return !s.short && night.Few() })
+}
+
 // TestSimulated checks that each fault gives its outcomes, its finding and its
 // first remedy, and that a healthy machine is quiet.
 func TestSimulated(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	for _, s := range simulations {
+	for _, s := range chosen(simulations) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && !s.short {
-				t.Skip("not with -short")
-			}
 			s.check(t, s.run(t))
 		})
 	}
@@ -479,12 +482,9 @@ func TestSimulated(t *testing.T) {
 func TestFailClosed(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	for _, s := range failClosed {
+	for _, s := range chosen(failClosed) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && !s.short {
-				t.Skip("not with -short")
-			}
 			s.check(t, s.run(t))
 			expect.That(t, s.want.state != report.Healthy, "it is wanted to be healthy")
 		})
@@ -534,7 +534,7 @@ func TestDeadline(t *testing.T) {
 // until it hangs: nothing else is to take longer than its short timeout.
 func TestSimulatedHangs(t *testing.T) {
 	needsNoGPU(t)
-	runs := slices.DeleteFunc(slices.Clone(hanging), func(s simulated) bool { return testing.Short() && !s.short })
+	runs := chosen(hanging)
 	ended := make([]ending, len(runs))
 	var wg sync.WaitGroup
 	for i, s := range runs {

@@ -25,15 +25,14 @@ type slurm struct {
 	logs   string // Where the prolog keeps reports.
 }
 
-// needsSlurm skips a test where Slurm is not installed, unless GPUDOCTOR_WANT_SLURM is set.
+// needsSlurm skips a test where Slurm is not installed.
 func needsSlurm(t *testing.T) {
 	t.Helper()
 	needsNoGPU(t)
+	night.NotByDay(t, "it runs a cluster")
 	for _, program := range []string{"slurmctld", "slurmd", "munged"} {
-		if _, err := exec.LookPath(program); err != nil && os.Getenv("GPUDOCTOR_WANT_SLURM") != "" {
-			t.Fatal(err)
-		} else if err != nil {
-			t.Skipf("%s is not installed", program)
+		if _, err := exec.LookPath(program); err != nil {
+			night.Lacks(t, program+" is not installed")
 		}
 	}
 	if os.Getuid() != 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 const (
@@ -54,8 +55,8 @@ func TestStopped(t *testing.T) {
 		}{{syscall.SIGKILL, -1}, {syscall.SIGTERM, 143}, {syscall.SIGINT, 130}} {
 			t.Run(fmt.Sprintf("%s by %s", at.name, by.signal), func(t *testing.T) {
 				t.Parallel()
-				if testing.Short() && at.name != "copy" {
-					t.Skip("not with -short")
+				if night.Few() && at.name != "copy" {
+					t.Skip("not by day")
 				}
 				if by.signal == syscall.SIGKILL && strings.Contains(at.run.cuda, "daemon") {
 					t.Skip("nobody is left who would end it: the kernel kills the child at once")

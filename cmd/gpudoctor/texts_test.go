@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -25,7 +26,7 @@ func TestTexts(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
 	expect.Must(t, err == nil && len(files) > 0, "no cases: %v", err)
 	for i, file := range files {
-		if testing.Short() && i%4 > 0 {
+		if night.Few() && i%4 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestHealthyNoise(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/texts/*healthy*.txtar")
 	expect.Must(t, err == nil && len(files) > 0, "no cases: %v", err)
 	for i, how := range slices.Sorted(maps.Keys(texttest.Noises)) {
-		if testing.Short() && i%8 > 0 {
+		if night.Few() && i%8 > 0 {
 			continue
 		}
 		t.Run(how, func(t *testing.T) {

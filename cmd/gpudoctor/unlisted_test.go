@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
@@ -58,6 +59,9 @@ func TestUnlisted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for line, want := range unknown {
+				if night.Few() && line != "check" && line != "topo" {
+					continue
+				}
 				listed := name == "proc" // No GPU is in the list.
 				if listed && want == exitUnproven {
 					want = exitOK

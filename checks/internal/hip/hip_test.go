@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"testing"
 	"unsafe"
@@ -12,16 +11,16 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // realLibrary is the runtime of Debian's package libamdhip64-5, which CI installs;
-// a test is skipped where it is not, unless GPUDOCTOR_WANT_HIP is set.
+// a test is skipped where it is not.
 func realLibrary(t *testing.T) string {
 	t.Helper()
 	found := expect.Value(filepath.Glob("/usr/lib/*/libamdhip64.so.5"))(t)
 	if len(found) == 0 {
-		expect.Must(t, os.Getenv("GPUDOCTOR_WANT_HIP") == "", "libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
-		t.Skip("libamdhip64.so.5 is not installed here")
+		night.Lacks(t, "libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
 	}
 	return found[0]
 }

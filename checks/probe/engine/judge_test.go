@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // judgeFaults are faults of what judges the data: calls that succeed and do nothing
@@ -42,7 +43,7 @@ func proven(r *probe.Report) bool {
 }
 
 // TestJudge checks that two GPUs are proven to work only if nothing is wrong: for each fault of what judges the data, each
-// fault of the data, and both.
+// fault of the data, and, in CI, both.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	dir := drivers.Build(t, apiCUDA)
@@ -53,7 +54,7 @@ func TestJudge(t *testing.T) {
 			pairs = append(pairs, pair{j, d})
 		}
 	}
-	if testing.Short() {
+	if night.Few() {
 		pairs = slices.DeleteFunc(pairs, func(p pair) bool { return p.judge != "" && p.data != "" })
 	}
 	outcomes := map[string]int{}

@@ -25,12 +25,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The tests here look at pages in a real browser, as people do. They need Chromium,
 // and axe-core (github.com/dequelabs/axe-core), which judges accessibility: the
 // variable GPUDOCTOR_AXE names its file axe.min.js. Where they are not there the tests
-// are skipped, unless GPUDOCTOR_WANT_CHROMIUM is set.
+// are skipped.
 
 //go:embed testdata/look.js
 var look string
@@ -273,18 +274,9 @@ func axeSource(t *testing.T) string {
 	t.Helper()
 	file := os.Getenv("GPUDOCTOR_AXE")
 	if file == "" {
-		lacking(t, "GPUDOCTOR_AXE does not name axe-core's axe.min.js")
+		night.Lacks(t, "GPUDOCTOR_AXE does not name axe-core's axe.min.js")
 	}
 	return string(expect.Value(os.ReadFile(file))(t))
-}
-
-// lacking skips the test, unless it is wanted.
-func lacking(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("GPUDOCTOR_WANT_CHROMIUM") != "" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
 }
 
 // tab is a page in a browser, with what the browser says of it.
@@ -302,7 +294,7 @@ func newBrowser(t *testing.T) *tab {
 		}
 	}
 	if path == "" {
-		lacking(t, "no Chromium is installed")
+		night.Lacks(t, "no Chromium is installed")
 	}
 	// Without the background networking Chromium asks for nothing that is not local.
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
