@@ -24,7 +24,7 @@ func TestAdviceIsAccepted(t *testing.T) {
 	}
 	t.Parallel()
 	extension := map[string]string{"compose": ".compose.yaml", "kubernetes": ".pod.yaml", "slurm": ".sbatch", "docker": ".sh", "torchrun": ".sh", "mpi": ".sh"}
-	for _, example := range night.Some(5, fixtures.Examples()) {
+	for _, example := range night.Some(12, fixtures.Examples()) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -238,7 +238,7 @@ func TestCollectiveCures(t *testing.T) {
 		broken = "proven here (collectives of NCCL deliver wrong data without it, and are correct with it"
 		faster = "proven here (all-reduce of NCCL at "
 	)
-	for _, c := range night.Some(3, []struct {
+	for _, c := range night.Some(5, []struct {
 		name, conf            string
 		settings              []string
 		cause, command, proof string
@@ -318,7 +318,7 @@ func TestCollectivesWithoutReason(t *testing.T) {
 	needsNoGPU(t)
 	driver := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml")}
 	both := append(slices.Clone(driver), drivers.Build(t, "nccl"))
-	for _, c := range night.Some(3, []struct {
+	for _, c := range night.Some(5, []struct {
 		name      string
 		libraries []string
 		env       []string
@@ -366,7 +366,7 @@ func TestSlowCollectives(t *testing.T) {
 	night.NotShort(t, "the other tests run the same side by side")
 	needsNoGPU(t)
 	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
-	for _, c := range night.Some(3, []struct {
+	for _, c := range night.Some(5, []struct {
 		name      string
 		env, args []string
 		outcome   probe.Outcome
@@ -414,7 +414,7 @@ func TestOwnLog(t *testing.T) {
 	libraries := []string{drivers.Build(t, "cuda"), drivers.Build(t, "nvml"), drivers.Build(t, "nccl")}
 	const says = "GPUDOCTOR_SIM_NCCL_SAYS="
 	const full = says + "misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-AbC123 to 9637892 bytes, error: No space left on device (28)"
-	for _, c := range night.Some(3, []struct {
+	for _, c := range night.Some(5, []struct {
 		name  string
 		env   []string
 		probe string

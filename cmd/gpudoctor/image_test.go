@@ -210,7 +210,7 @@ var goodImages = []imageCase{
 
 // TestImages judges each image in each form: the findings are the same.
 func TestImages(t *testing.T) {
-	for _, c := range night.Some(3, slices.Concat(faultyImages, goodImages)) {
+	for _, c := range night.Some(6, slices.Concat(faultyImages, goodImages)) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for _, form := range append(slices.Clone(imagetest.Forms), imagetest.Registry) {

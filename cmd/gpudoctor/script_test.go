@@ -25,14 +25,14 @@ func TestScripts(t *testing.T) {
 	policy := expect.Value(filepath.Abs(filepath.Join("testdata", "policy")))(t)
 	schema := expect.Value(filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
 	names := []string{"*"}
-	if testing.Short() { // The others have little side by side that the race detector could look at.
-		names = []string{"pipe", "signal", "terminal"}
+	if night.Few() { // The others have little side by side that the race detector could look at.
+		names = []string{"pipe", "signal", "terminal", "usage"}
 	}
 	var files []string
 	for _, name := range names {
 		found, err := filepath.Glob(filepath.Join("testdata", "script", name+".txtar"))
 		expect.Must(t, err == nil && len(found) > 0, "no script %s: %v", name, err)
-		files = append(files, night.Some(4, found)...)
+		files = append(files, found...)
 	}
 	testscript.Run(t, testscript.Params{
 		Files: files,

@@ -568,8 +568,8 @@ func TestNothingLeft(t *testing.T) {
 		for _, then := range []string{"", "crash-version", "exit-version", "hang-version", "flood-version"} {
 			t.Run(daemon+" "+then, func(t *testing.T) {
 				t.Parallel()
-				if testing.Short() && then != "" {
-					t.Skip("not with -short")
+				if night.Few() && then != "" {
+					t.Skip("not by day")
 				}
 				number := rand.IntN(1e8)
 				s := simulated{cuda: fmt.Sprintf("%s-init=%d,%s", daemon, number, then), steps: 1}

@@ -32,6 +32,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // The soak runs the program many times, many at once, on healthy machines, and
@@ -187,10 +188,11 @@ type soakVerdict struct {
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	if testing.Short() && *soakRuns == 0 {
-		t.Skip("not with -short")
+	usual := 30
+	if night.Few() {
+		usual = 8
 	}
-	runs, atOnce := stdcmp.Or(*soakRuns, 30), stdcmp.Or(*soakAtOnce, 3*runtime.NumCPU())
+	runs, atOnce := stdcmp.Or(*soakRuns, usual), stdcmp.Or(*soakAtOnce, 3*runtime.NumCPU())
 	seed := *soakSeed
 	if seed == 0 {
 		seed = mathrand.Uint64()
