@@ -86,7 +86,7 @@ func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
 // attempts tries what the kernel allows. Without the probe, only what costs nothing is tried.
 func (d *doors) attempts(ctx context.Context, answer *attempt.Answer) error {
 	return d.host.AskBy(ctx, attempt.Question, func(ctx context.Context) (any, error) {
-		limits := data.Limits()
+		limits := data.Thresholds()
 		probing := d.options.Probe != "" && d.options.Probe != probe.Off
 		return attempt.Ask(ctx, probing, attempt.Sizes{File: limits.ShmConnectionBytes, Locked: limits.MemlockTooLowBytes})
 	}, answer)

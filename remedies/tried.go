@@ -111,7 +111,7 @@ func keepsNVLSOff(a *probe.Arm) bool {
 // rates are the bus bandwidths of an all-reduce in two arms that work, and whether they differ by
 // more than runs of one thing do. Of GPUs that others use they say nothing.
 func rates(f *facts.Facts, one, other *probe.Arm) (first, second float64, differ bool) {
-	limits := data.Limits()
+	limits := data.Thresholds()
 	first, second, _, ok := probe.Compared(one, other, limits.CollectiveLeastBytes)
 	if !ok || !one.Outcome.Correct() || !other.Outcome.Correct() || inUse(f) {
 		return first, second, false

@@ -17,7 +17,7 @@ const (
 // weigh compares the candidates of a finding with the results of the rules: what a rule
 // examined and did not find comes last. The finding then has the first cause, and its
 // remedies are those of all, unless it has its own.
-func (s *Set) weigh(f *Finding, v *Verdict, all []Finding) {
+func (s *Set) weigh(f *Finding, v *Result, all []Finding) {
 	if len(f.Candidates) == 0 {
 		return
 	}
@@ -66,7 +66,7 @@ func (s *Set) weigh(f *Finding, v *Verdict, all []Finding) {
 // against is what speaks against a cause: its rule had all it needs and found
 // nothing, or has nothing to judge here. It is empty if the rule has a finding or could
 // not be judged.
-func (v *Verdict) against(rule string, all []Finding) string {
+func (v *Result) against(rule string, all []Finding) string {
 	switch why, never := v.NotApplicable[rule]; {
 	case slices.ContainsFunc(all, func(f Finding) bool { return f.Rule == rule }):
 		return ""

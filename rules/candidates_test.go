@@ -14,17 +14,17 @@ func TestWeigh(t *testing.T) {
 	causes := []string{"shm-too-small", "ipc-namespace", "process-limits"}
 	for _, c := range []struct {
 		what    string
-		verdict Verdict
+		verdict Result
 		found   []Finding
 		order   []string
 	}{
 		{what: "nothing is known", order: causes},
-		{what: "the first was examined", verdict: Verdict{Passed: []string{"shm-too-small"}}, order: []string{"ipc-namespace", "process-limits", "shm-too-small"}},
-		{what: "the second does not apply", verdict: Verdict{NotApplicable: map[string]string{"ipc-namespace": "there is one rank"}}, order: []string{"shm-too-small", "process-limits", "ipc-namespace"}},
-		{what: "the second judges texts, and none was given", verdict: Verdict{NotApplicable: map[string]string{"ipc-namespace": noTexts}}, order: causes},
-		{what: "all were examined", verdict: Verdict{Passed: causes}, order: causes},
+		{what: "the first was examined", verdict: Result{Passed: []string{"shm-too-small"}}, order: []string{"ipc-namespace", "process-limits", "shm-too-small"}},
+		{what: "the second does not apply", verdict: Result{NotApplicable: map[string]string{"ipc-namespace": "there is one rank"}}, order: []string{"shm-too-small", "process-limits", "ipc-namespace"}},
+		{what: "the second judges texts, and none was given", verdict: Result{NotApplicable: map[string]string{"ipc-namespace": noTexts}}, order: causes},
+		{what: "all were examined", verdict: Result{Passed: causes}, order: causes},
 		// A rule that found something has not found nothing, whatever else it says.
-		{what: "the first has a finding", verdict: Verdict{Passed: []string{"shm-too-small"}}, found: []Finding{{Rule: "shm-too-small"}}, order: causes},
+		{what: "the first has a finding", verdict: Result{Passed: []string{"shm-too-small"}}, found: []Finding{{Rule: "shm-too-small"}}, order: causes},
 	} {
 		own, _ := set.Rule("failure-area")
 		f := own.finding()
@@ -52,12 +52,12 @@ func TestWeigh(t *testing.T) {
 func TestWeighOwnRemedies(t *testing.T) {
 	set := loaded(t)
 	f := Finding{Rule: "failure-area", Cause: "other", Remedies: []string{"reboot"}}
-	set.weigh(&f, &Verdict{}, nil)
+	set.weigh(&f, &Result{}, nil)
 	expect.That(t, f.Cause == "other", "cause %s without candidates", f.Cause)
 	for _, cause := range []string{"oom", "firewall", "no-such-cause", "wrong-nic", "gpu-fault"} {
 		f.Candidates = append(f.Candidates, Candidate{Cause: cause, For: "a reason"})
 	}
-	set.weigh(&f, &Verdict{}, nil)
+	set.weigh(&f, &Result{}, nil)
 	if f.Cause != "oom" || !slices.Equal(f.Remedies, []string{"reboot"}) || len(f.Candidates) != maxCandidates || f.Candidates[2].Cause != "wrong-nic" {
 		t.Errorf("cause %s, remedies %v, candidates %+v", f.Cause, f.Remedies, f.Candidates)
 	}

@@ -56,7 +56,7 @@ func (e *UnknownRuleError) Error() string {
 // malformed finding, is skipped with the reason and stops no other. What else it
 // found is still reported, so such a rule may have findings and also
 // be skipped.
-func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verdict, error) {
+func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Result, error) {
 	chosen, always, left, err := s.choose(opts)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		last = slices.DeleteFunc(slices.Clone(asked), func(r Rule) bool { return !r.Unexplained })
 		asked = slices.DeleteFunc(asked, func(r Rule) bool { return r.Unexplained })
 	}
-	h := hear(judged.Logs, judged.KernelLog)
+	h := byRowOf(judged.Logs, judged.KernelLog)
 	conditions := s.conditionRules(h)
 	remaining := s.newBudget(opts)
 	answers := map[string]reading{}
@@ -86,7 +86,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
-	s.addTold(answers, h, together(said, conditions))
+	s.addRows(answers, h, merged(said, conditions))
 	explaining := foremostKinds(asked, answers)
 	if judged.Transfers = Unexplained(f.Transfers, explaining); len(last) > 0 && judged.Transfers != nil {
 		rest, err := tables.ValueOf(&judged)
@@ -101,7 +101,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		}
 		foremostKinds(last, answers)
 	}
-	v := &Verdict{NotApplicable: left}
+	v := &Result{NotApplicable: left}
 	told := toldByTexts(f)
 	var findings []Finding
 	for _, rule := range always {

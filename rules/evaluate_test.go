@@ -66,7 +66,7 @@ func TestEvaluateOutcomes(t *testing.T) {
 		{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root"},
 	}}
 	got := expect.Value(s.Evaluate(t.Context(), f, Options{}))(t)
-	want := &Verdict{
+	want := &Result{
 		Findings: []Finding{{
 			Rule: "fails", Cause: "fails", Severity: High, Confidence: Likely, Title: "T", Subject: "host", Message: "m",
 			Evidence: []Evidence{{Fact: "f", Value: int64(1), Source: "s"}}, Remedies: []string{"r"},
@@ -143,7 +143,7 @@ func TestMalformedFinding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := expect.Value(policyOf(t, map[string]string{"bad.rego": ruleText("bad", high, tt.body)}))(t)
 			v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
-			want := &Verdict{NotApplicable: map[string]string{}, Skipped: []Skipped{
+			want := &Result{NotApplicable: map[string]string{}, Skipped: []Skipped{
 				faulty("bad", "the rule returned a malformed finding: "+tt.want),
 			}}
 			expect.NoDiff(t, want, v, "verdict")
@@ -209,7 +209,7 @@ func TestMissing(t *testing.T) {
 				sets[i] = files
 				s := expect.Value(load(sets[0], sets[1]))(t)
 				v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{Unknown: unknown}, Options{}))(t)
-				expect.NoDiff(t, &Verdict{NotApplicable: map[string]string{}, Skipped: []Skipped{want}}, v, "user %v", i == 1)
+				expect.NoDiff(t, &Result{NotApplicable: map[string]string{}, Skipped: []Skipped{want}}, v, "user %v", i == 1)
 			}
 		})
 	}

@@ -661,7 +661,7 @@ func variants(build func() *model) []variant {
 
 // alarms lists what a healthy machine must not get: findings of medium or above,
 // and rules that fail.
-func alarms(v *Verdict) []string {
+func alarms(v *Result) []string {
 	faults := ruleFaults(v)
 	for _, f := range v.Findings {
 		if f.Severity.Rank() <= Medium.Rank() {

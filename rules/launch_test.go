@@ -199,7 +199,7 @@ func (c *openCase) fill(values map[string]string) string {
 func TestOpenValues(t *testing.T) {
 	s := compiledSet(t)
 	for _, c := range openCases {
-		judge := func(t *testing.T, values map[string]string) (*Verdict, string) {
+		judge := func(t *testing.T, values map[string]string) (*Result, string) {
 			t.Helper()
 			text := c.fill(values)
 			return judgedUnits(t, s, texttest.Parse(c.name, text)), text
@@ -256,9 +256,9 @@ func TestVariablesElsewhere(t *testing.T) {
 }
 
 // judgedUnits are the verdicts of the units of a text as one.
-func judgedUnits(t *testing.T, s *Set, f *facts.Facts) *Verdict {
+func judgedUnits(t *testing.T, s *Set, f *facts.Facts) *Result {
 	t.Helper()
-	var all Verdict
+	var all Result
 	for _, u := range unitsOf(f) {
 		v := expect.Value(s.Evaluate(t.Context(), u, Options{Profile: Launch}))(t)
 		all.Findings = append(all.Findings, v.Findings...)
@@ -419,7 +419,7 @@ func without(t *testing.T, f *facts.Facts, i int, part string) *facts.Facts {
 }
 
 // graveOf are the findings of medium severity or above.
-func graveOf(v *Verdict) []string {
+func graveOf(v *Result) []string {
 	var all []string
 	for _, f := range v.Findings {
 		if f.Severity.Rank() <= Medium.Rank() {

@@ -362,7 +362,7 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 	}
 	var faults []string
 	for _, rule := range set.rules {
-		if !concludes(set.modules[rule.File]) && !toldOf(rule.ID) {
+		if !concludes(set.modules[rule.File]) && !hasRows(rule.ID) {
 			faults = append(faults, rule.File+": it has no findings, in Rego or of rows")
 		}
 		if !hasTest(modules[testFile(rule.File)], "test_unresolvable") { // Cases show that it fires, and that it is silent.
@@ -513,7 +513,7 @@ func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 }
 
 // ruleFaults lists the rules of a verdict that are themselves at fault.
-func ruleFaults(v *Verdict) []string {
+func ruleFaults(v *Result) []string {
 	var faults []string
 	for _, s := range v.Skipped {
 		if s.Fault {
@@ -524,7 +524,7 @@ func ruleFaults(v *Verdict) []string {
 }
 
 // ended says in a few words what became of a rule.
-func ended(v *Verdict, id string, found map[string]bool) string {
+func ended(v *Result, id string, found map[string]bool) string {
 	if i := slices.IndexFunc(v.Skipped, func(s Skipped) bool { return s.Rule == id }); i >= 0 {
 		return fmt.Sprintf("the rule was skipped: %v", v.Skipped[i].Missing)
 	}
@@ -541,7 +541,7 @@ func ended(v *Verdict, id string, found map[string]bool) string {
 }
 
 // caseFault compares a verdict with what a case wants.
-func caseFault(want fixtures.Want, v *Verdict) []string {
+func caseFault(want fixtures.Want, v *Result) []string {
 	var faults []string
 	var got []fixtures.Finding
 	everywhere := map[string]bool{}

@@ -218,7 +218,7 @@ func partialSets(file string, m *ast.Module) []error {
 			r.fault("write \""+name+" contains ... if { ... }\"", "%s is not a set", name)
 		}
 	}
-	if !found && !toldOf(ruleID(strings.TrimPrefix(reach.PackageName(m), rulesPackage))) {
+	if !found && !hasRows(ruleID(strings.TrimPrefix(reach.PackageName(m), rulesPackage))) {
 		r.fault("write \"findings contains {...} if { ... }\"", "the package has no findings")
 	}
 	return r.faults

@@ -310,7 +310,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 }
 
 // firedIn lists the rules that found something, consequences among them.
-func firedIn(v *Verdict) []string {
+func firedIn(v *Result) []string {
 	fired := map[string]bool{}
 	for _, f := range v.Findings {
 		fired[f.Rule] = true

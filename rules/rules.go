@@ -284,7 +284,7 @@ func (m Missing) Short() string {
 }
 
 // Verdict is what the rules say about one machine.
-type Verdict struct {
+type Result struct {
 	// Findings are the causes, consequences folded under them, the worst
 	// first.
 	Findings []Finding

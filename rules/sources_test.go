@@ -125,16 +125,16 @@ func TestSourcesOfGPUs(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	judged := []string{"gpu-missing", "gpu-fault", "amd-gpu-fault", "gpu-visibility"}
-	verdict := func(f *facts.Facts) *Verdict {
+	verdict := func(f *facts.Facts) *Result {
 		return expect.Value(set.Evaluate(t.Context(), f, Options{Only: judged}))(t)
 	}
 	// found are the findings that name a GPU, or all that CUDA lacks.
-	found := func(v *Verdict, address, source string) bool {
+	found := func(v *Result, address, source string) bool {
 		return slices.ContainsFunc(v.Findings, func(f Finding) bool {
 			return slices.Contains(f.Affects, address) && strings.Contains(f.Message, source) || f.Rule == "gpu-visibility" && f.Subject == "CUDA"
 		})
 	}
-	missing := func(v *Verdict) bool {
+	missing := func(v *Result) bool {
 		return slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Rule == "gpu-missing" })
 	}
 	combinations := 0

@@ -126,7 +126,7 @@ func TestSpecialised(t *testing.T) {
 }
 
 // said is a verdict as a document.
-func said(t *testing.T, v *Verdict) any {
+func said(t *testing.T, v *Result) any {
 	t.Helper()
 	raw := expect.Value(json.Marshal(v))(t)
 	var document any

@@ -41,7 +41,7 @@ type told struct {
 	facts  *facts.Facts // What they are about.
 	once   sync.Once
 	err    error
-	judged *rules.Verdict
+	judged *rules.Result
 	report *report.Document
 }
 
@@ -123,7 +123,7 @@ func tellOf(ctx context.Context, t *testing.T, known knowledge, s situation) *re
 
 // judgedAndTold makes the verdict and the report of a situation; those of one that tests
 // share are made once, by the first of them.
-func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situation) (*rules.Verdict, *report.Document) {
+func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situation) (*rules.Result, *report.Document) {
 	t.Helper()
 	shared := s.told
 	if shared == nil || shared.facts != s.facts {

@@ -97,7 +97,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	// does not use up.
 	choice.Time = max(r.options.Whole-time.Since(start), deadline.Ending)
 	var parts []report.Part
-	var verdict *rules.Verdict
+	var verdict *rules.Result
 	if r.profile == rules.Launch {
 		parts = units.Split(f)
 		verdict, err = units.Evaluate(ctx, known.rules, parts, choice)

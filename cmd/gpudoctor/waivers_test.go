@@ -34,7 +34,7 @@ func gapsOf(d *report.Document) []string {
 }
 
 // waiving makes the report of a situation with waivers, strict or not.
-func waiving(t *testing.T, known knowledge, s situation, verdict *rules.Verdict, all []waivers.Waiver, strict bool) *report.Document {
+func waiving(t *testing.T, known knowledge, s situation, verdict *rules.Result, all []waivers.Waiver, strict bool) *report.Document {
 	t.Helper()
 	in := report.Input{
 		Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, Strict: strict, TextsOnly: s.textsOnly,

@@ -24,7 +24,7 @@ package gpudoctor.rules.app_mismatch
 
 import data.gpudoctor.lib.collectives
 import data.gpudoctor.lib.logs
-import data.tables.limits
+import data.tables.thresholds
 
 # waiting are the operations on which the watchdogs of ranks gave up, by process
 # group and number. Numbers count within a group, so that only equal groups are
@@ -197,7 +197,7 @@ findings contains {
 	"messages": {expired},
 	"remedies": ["nccl-timeout", "fix-application"],
 } if {
-	number(expired.fields.timeout_ms) < limits.watchdog_ms
+	number(expired.fields.timeout_ms) < thresholds.watchdog_ms
 	not occupied
 }
 

@@ -44,7 +44,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpudirect
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
-import data.tables.limits as table
+import data.tables.thresholds as table
 
 soft := input.container.memlock_soft_bytes
 

@@ -57,13 +57,13 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
-import data.tables.limits
+import data.tables.thresholds
 
 place := input.container.shm
 
 # need is the least that one communicator takes when all of its GPUs go through host memory: each rank receives on 2
 # channels, from its neighbour in the ring and from one in the tree.
-need := ((count(surroundings.usable) * 2) * 2) * limits.shm_connection_bytes
+need := ((count(surroundings.usable) * 2) * 2) * thresholds.shm_connection_bytes
 
 finding(grade, severity, remedies, fields) := object.union(
 	{
@@ -96,19 +96,19 @@ findings contains finding(grade[0], severity, grade[1], {
 	"about": {
 		"size": place.size_bytes,
 		"free": place.free_bytes,
-		"default": ["the default" | place.size_bytes == limits.shm_default_bytes],
+		"default": ["the default" | place.size_bytes == thresholds.shm_default_bytes],
 		"use": use,
 	},
 	"evidence": [{"fact": sprintf("container.shm.%s", [f]), "value": place[f], "source": "statfs /dev/shm"} | some f in ["size_bytes", "free_bytes"]],
 }) if {
 	not place.read_only
-	place.free_bytes < limits.shm_recommended_bytes
-	grade := {true: ["used", ["clear-shm"]], false: ["small", enlarge]}[place.size_bytes >= limits.shm_recommended_bytes]
+	place.free_bytes < thresholds.shm_recommended_bytes
+	grade := {true: ["used", ["clear-shm"]], false: ["small", enlarge]}[place.size_bytes >= thresholds.shm_recommended_bytes]
 }
 
 # A file that was really refused, for another reason than the size and the mount.
 findings contains finding("refused", absent_severity, refused_remedies, {"about": {
-	"bytes": limits.shm_connection_bytes,
+	"bytes": thresholds.shm_connection_bytes,
 	"attempt": attempts.told(refused),
 	"why": object.get(refusals, object.get(refused, "errno", ""), "shared memory fails"),
 }}) if {
@@ -119,7 +119,7 @@ findings contains finding("refused", absent_severity, refused_remedies, {"about"
 
 exhausted if {
 	refused.errno == "ENOSPC"
-	place.free_bytes < limits.shm_recommended_bytes
+	place.free_bytes < thresholds.shm_recommended_bytes
 }
 
 # refusals are what the errors mean with which a file in it was refused (open(2), fallocate(2), mmap(2)).
@@ -208,7 +208,7 @@ told contains ["stated", "stated", logs.messages({
 # Ray continues elsewhere, other users of /dev/shm cannot.
 told contains ["hinted", "warned", {m |
 	some m in logs.by_id["ray-shm-too-small"]
-	to_number(m.fields.bytes) < limits.shm_recommended_bytes
+	to_number(m.fields.bytes) < thresholds.shm_recommended_bytes
 }]
 
 # NCCL names the file and not the error, as releases before 2.17 do, and as the last error that PyTorch repeats does.
@@ -246,7 +246,7 @@ told contains ["implied", "wordless", wordless] if {
 }
 
 # used_up is true where less is free than the default of container runtimes.
-used_up if place.free_bytes < limits.shm_default_bytes
+used_up if place.free_bytes < thresholds.shm_default_bytes
 
 # A full device without its path.
 full := logs.messages({"no-space-left"})
@@ -264,7 +264,7 @@ implied := small if {
 } else := ", and no space was left on a device" if count(full) > 0
 
 small := sprintf(", and /dev/shm has %s", [facts.bytes(place.size_bytes)]) if {
-	place.size_bytes < limits.shm_recommended_bytes
+	place.size_bytes < thresholds.shm_recommended_bytes
 } else := sprintf(", and %s %s", [launches.title(l), launches.shm_words(l)]) if {
 	l := sort(launches.small_shm)[0]
 } else := ", and NVIDIA's image found the default of 64 MB there at startup" if logs.said("ngc-shm-default")
@@ -277,7 +277,7 @@ told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
 	roomy
 } else := ["increase-shm", "share-ipc", "clear-shm"]
 
-roomy if place.size_bytes >= limits.shm_recommended_bytes
+roomy if place.size_bytes >= thresholds.shm_recommended_bytes
 
 # A container with the default, for a job of several GPUs, and nothing that says how it ended.
 findings contains {
@@ -311,7 +311,7 @@ findings contains {
 	"remedies": ["increase-shm", "share-ipc"],
 	"evidence": [{"fact": "container.shm.size_bytes", "value": place.size_bytes, "source": "/dev/shm"}],
 } if {
-	place.size_bytes < limits.shm_recommended_bytes
+	place.size_bytes < thresholds.shm_recommended_bytes
 	not counted
 	launches.several
 }

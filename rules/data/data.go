@@ -31,7 +31,7 @@ var tables = map[string]table{
 	"job_needs":     tableOf(JobNeeds),
 	"known_faults":  tableOf(KnownFaults),
 	"launch_files":  tableOf(LaunchFiles),
-	"limits":        tableOf(Limits),
+	"thresholds":    tableOf(Thresholds),
 	"rates":         tableOf(Rates),
 	"required":      tableOf(Required),
 	"variables":     tableOf(Variables),

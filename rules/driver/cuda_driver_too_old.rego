@@ -26,7 +26,7 @@ package gpudoctor.rules.cuda_driver_too_old
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
-import data.tables.limits
+import data.tables.thresholds
 
 # served is the newest CUDA that the driver serves here: what libcuda said to
 # the probe, which takes a compatibility library into account, else what NVML
@@ -45,7 +45,7 @@ served := {"version": surroundings.version(text), "text": text, "fact": "transfe
 served_evidence := {"fact": served.fact, "value": served.text, "source": served.source}
 
 # least_branch is the least driver branch of each major release of CUDA.
-least_branch[to_number(major)] := branch if some major, branch in limits.cuda_drivers
+least_branch[to_number(major)] := branch if some major, branch in thresholds.cuda_drivers
 
 # needing are the params for a release of CUDA.
 needing(major) := {"driver": least_branch[major], "cuda": major}
@@ -116,7 +116,7 @@ compat_remark := sprintf(". A compatibility library is installed (%s), but the l
 	path := sort([l.path | some l in compat; not l.loads])[0]
 }
 
-# A newer minor release works, with limits.
+# A newer minor release works, with thresholds.
 findings contains {
 	"subject": l.path,
 	"message": sprintf("The CUDA runtime %s is newer than the driver (CUDA %s), with the same major release: it works, except for run-time compilation from newer PTX and features of the newer release", [l.version, served.text]),
@@ -135,14 +135,14 @@ findings contains {
 # NCCL says that its calls cannot be captured in a graph with an older driver.
 findings contains {
 	"subject": "driver",
-	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: this needs %d or newer (%s)", [input.gpus.driver.version, limits.cuda_graphs_driver, m.text]),
+	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: this needs %d or newer (%s)", [input.gpus.driver.version, thresholds.cuda_graphs_driver, m.text]),
 	"severity": "critical",
 	"confidence": "confirmed",
 	"messages": [m],
-	"params": {"driver": limits.cuda_graphs_driver, "cuda": 11},
+	"params": {"driver": thresholds.cuda_graphs_driver, "cuda": 11},
 } if {
 	m := logs.first(logs.by_id["nccl-cuda-graphs-unsupported"])
-	surroundings.version(input.gpus.driver.version)[0] < limits.cuda_graphs_driver
+	surroundings.version(input.gpus.driver.version)[0] < thresholds.cuda_graphs_driver
 }
 
 # What programs say in a log: CUDA's errors 35, 36 and 222, and what PyTorch and the
@@ -245,7 +245,7 @@ nccl_needs contains {"package": p, "release": release, "branch": branch} if {
 	p.name in {"libnccl2", "libnccl-dev", "libnccl", "nccl"}
 	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,2})\.([0-9])$`, p.version, 1)
 	release := sprintf("%s.%s", [found[1], found[2]])
-	branch := object.get(limits.old_cuda_drivers, release, object.get(least_branch, to_number(found[1]), null))
+	branch := object.get(thresholds.old_cuda_drivers, release, object.get(least_branch, to_number(found[1]), null))
 	branch > surroundings.version(input.gpus.driver.version)[0]
 }
 

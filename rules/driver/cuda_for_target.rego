@@ -26,13 +26,13 @@ package gpudoctor.rules.cuda_for_target
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
 import data.gpudoctor.lib.surroundings
-import data.tables.limits
+import data.tables.thresholds
 
 # served is the newest major release of CUDA that the target's driver supports.
 served := surroundings.version(input.target.cuda)[0] if {
 	count(surroundings.version(input.target.cuda)) > 0
 } else := max([to_number(major) |
-	some major, least in limits.cuda_drivers
+	some major, least in thresholds.cuda_drivers
 	surroundings.version(input.target.driver)[0] >= least
 ])
 
@@ -63,22 +63,22 @@ compat contains l if {
 
 bridged(major) if {
 	some l in compat
-	surroundings.version(l.version)[0] >= limits.cuda_drivers[sprintf("%d", [major])]
+	surroundings.version(l.version)[0] >= thresholds.cuda_drivers[sprintf("%d", [major])]
 }
 
 findings contains {
 	"subject": "driver",
 	"message": sprintf("The image holds CUDA %d, which needs driver %d or newer, and the target has %s (CUDA %d)%s", [
 		major,
-		limits.cuda_drivers[sprintf("%d", [major])], input.target.driver, served, bridge_words(major),
+		thresholds.cuda_drivers[sprintf("%d", [major])], input.target.driver, served, bridge_words(major),
 	]),
 	"severity": severity(major),
 	"evidence": array.concat(sort(needed[major]), [target_evidence]),
-	"params": {"driver": limits.cuda_drivers[sprintf("%d", [major])], "cuda": major},
+	"params": {"driver": thresholds.cuda_drivers[sprintf("%d", [major])], "cuda": major},
 } if {
 	some major, _ in needed
 	major > served
-	limits.cuda_drivers[sprintf("%d", [major])]
+	thresholds.cuda_drivers[sprintf("%d", [major])]
 }
 
 severity(major) := "medium" if {
@@ -115,7 +115,7 @@ findings contains {
 		substring(facts.env.NVIDIA_REQUIRE_CUDA, 0, 80), input.target.driver, served,
 	]),
 	"evidence": [surroundings.variable_evidence(facts.variable.NVIDIA_REQUIRE_CUDA), target_evidence],
-	"params": {"driver": min({least | some major, least in limits.cuda_drivers; to_number(major) > served}), "cuda": served},
+	"params": {"driver": min({least | some major, least in thresholds.cuda_drivers; to_number(major) > served}), "cuda": served},
 } if {
 	count(required) > 0
 	count(refused) == count(required)

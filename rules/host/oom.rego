@@ -28,7 +28,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
-import data.tables.limits
+import data.tables.thresholds
 
 # device are the messages that a GPU's memory ran out. What else programs say of memory is
 # in the rows of the catalogue.
@@ -56,7 +56,7 @@ findings contains {
 	"evidence": [{"fact": "container.memory", "value": group, "source": "/sys/fs/cgroup: memory.max, memory.current"}],
 } if {
 	count(surroundings.usable) > 0
-	left < limits.group_memory_left_bytes
+	left < thresholds.group_memory_left_bytes
 }
 
 group := input.container.memory

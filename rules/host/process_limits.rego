@@ -24,7 +24,7 @@ package gpudoctor.rules.process_limits
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.own_connection
 import data.gpudoctor.lib.surroundings
-import data.tables.limits
+import data.tables.thresholds
 
 # Programs say themselves which limit they reached: the verdicts of these messages are
 # rows of the catalogue.
@@ -38,7 +38,7 @@ missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 findings contains {
 	"id": "low-limit",
 	"subject": "RLIMIT_NOFILE",
-	"message": sprintf("Processes here can open %d files, fewer than the kernel's default of %d. Each rank opens a file for every connection, shared segment and GPU, and data loaders open more", [soft, limits.open_files]),
+	"message": sprintf("Processes here can open %d files, fewer than the kernel's default of %d. Each rank opens a file for every connection, shared segment and GPU, and data loaders open more", [soft, thresholds.open_files]),
 	"severity": "low",
 	"confidence": "possible",
 	"evidence": [{"fact": "container.nofile_soft", "value": soft, "source": "/proc/self/limits"}],
@@ -46,7 +46,7 @@ findings contains {
 } if {
 	soft := input.container.nofile_soft
 	soft >= 0
-	soft < limits.open_files
+	soft < thresholds.open_files
 	not logs.given
 }
 
@@ -63,7 +63,7 @@ findings contains {
 	"evidence": [{"fact": "container.tasks", "value": tasks, "source": "/sys/fs/cgroup: pids.max, pids.current"}],
 } if {
 	count(surroundings.usable) > 0
-	left < limits.group_tasks_left
+	left < thresholds.group_tasks_left
 }
 
 tasks := input.container.tasks

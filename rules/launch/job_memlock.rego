@@ -18,7 +18,7 @@ package gpudoctor.rules.job_memlock
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.job
 import data.tables.launch_files as words
-import data.tables.limits
+import data.tables.thresholds
 
 # bounded are containers with RDMA devices that the limit of their runtime or a capability concerns.
 bounded contains l if {
@@ -57,11 +57,11 @@ findings contains {
 findings contains {
 	"subject": "RLIMIT_MEMLOCK", "remedies": [source[0]], "evidence": [job.fact(l, "memlock_bytes", l.memlock_bytes)],
 	"message": sprintf("%s limits locked memory to %s%s, and %s: memory registration with RDMA NICs fails", [job.opening(l), facts.bytes(l.memlock_bytes), source[1], use(l)]),
-	"severity": {true: "high", false: "medium"}[l.memlock_bytes <= limits.memlock_too_low_bytes],
+	"severity": {true: "high", false: "medium"}[l.memlock_bytes <= thresholds.memlock_too_low_bytes],
 } if {
 	some l in job.parts
 	l.memlock_bytes >= 0
-	l.memlock_bytes < limits.memlock_low_bytes
+	l.memlock_bytes < thresholds.memlock_low_bytes
 	source := in_force(l)
 }
 

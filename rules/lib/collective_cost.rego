@@ -5,7 +5,7 @@
 #   with and without them.
 package gpudoctor.lib.collective_cost
 
-import data.tables.limits
+import data.tables.thresholds
 
 # slower are the variables of the environment as it is, and the rate in GB/s with and
 # without them. Of several sets that were removed, it is the smallest that makes it faster.
@@ -16,13 +16,13 @@ slower := {"variables": least[0][1], "gbps": least[0][2], "without_gbps": least[
 
 faster contains c if {
 	some c in compared
-	c.without_gbps >= c.gbps * limits.collective_faster
+	c.without_gbps >= c.gbps * thresholds.collective_faster
 }
 
 # free are the variables that were removed, and without which it was not clearly faster.
 free contains name if {
 	some c in compared
-	c.without_gbps < c.gbps * limits.collective_faster
+	c.without_gbps < c.gbps * thresholds.collective_faster
 	some name in c.variables
 }
 
@@ -49,7 +49,7 @@ rates(a) := {op.bytes: op.bus_gbps |
 	some op in a.operations
 	op.name == "all-reduce"
 	op.outcome in correct
-	op.bytes >= limits.collective_least_bytes
+	op.bytes >= thresholds.collective_least_bytes
 	op.bus_gbps > 0
 }
 

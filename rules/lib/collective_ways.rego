@@ -7,7 +7,7 @@
 package gpudoctor.lib.collective_ways
 
 import data.gpudoctor.lib.logs
-import data.tables.limits
+import data.tables.thresholds
 
 # staged are the channels that NCCL sent through host memory, sockets those over TCP
 # between GPUs of one machine.
@@ -23,7 +23,7 @@ way(p) := "shm" if {
 } else := "tcp" if {
 	count(sockets) > 0
 } else := "around" if {
-	p.gbps < p.expected_gbps * limits.staged
+	p.gbps < p.expected_gbps * thresholds.staged
 } else := "unknown"
 
 # words says so.

@@ -3,7 +3,7 @@
 package gpudoctor.lib.launches
 
 import data.gpudoctor.lib.facts
-import data.tables.limits
+import data.tables.thresholds
 
 # isolating are the kinds of container that get a /dev/shm of their own: of 64 MiB, unless told otherwise (moby
 # daemon/config/config.go, podman's containers.conf, containerd's and CRI-O's sandboxes).
@@ -21,7 +21,7 @@ small_shm contains l if {
 	small(l)
 }
 
-small(l) if l.shm_bytes < limits.shm_recommended_bytes
+small(l) if l.shm_bytes < thresholds.shm_recommended_bytes
 
 small(l) if {
 	shows(l, {"shm_bytes", "mounts"})

@@ -7,7 +7,7 @@ package gpudoctor.lib.staging
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
-import data.tables.limits
+import data.tables.thresholds
 
 # remedies is that way where it helps. It is slower than most slow paths, so it
 # helps pairs where it was measured faster.
@@ -52,12 +52,12 @@ least_rate := min({t.gbps | some t in facts.staged_transfers})
 # was measured faster than peer access.
 faster(a, b) if {
 	direct := {t.gbps | some t in peers.sluggish[peers.key(a, b)]; t.test in peers.alone_tests}
-	rate(a, b) > limits.staged_faster * min(direct)
+	rate(a, b) > thresholds.staged_faster * min(direct)
 }
 
 # beats_crowd is the same where peer access is slow only while all GPUs
 # write at once.
 beats_crowd(a, b) if {
 	together := {t.gbps | some t in peers.sluggish[peers.key(a, b)]; t.test == "all-at-once"}
-	rate(a, b) > limits.staged_beats_crowd * min(together)
+	rate(a, b) > thresholds.staged_beats_crowd * min(together)
 }

@@ -31,7 +31,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
-import data.tables.limits
+import data.tables.thresholds
 
 # The program and the library do not fit.
 findings contains {
@@ -75,17 +75,17 @@ findings contains {
 	not before_graphs
 }
 
-before_graphs if driver_branch < limits.cuda_graphs_driver
+before_graphs if driver_branch < thresholds.cuda_graphs_driver
 
 driver_branch := surroundings.version(input.gpus.driver.version)[0]
 
 graph_reason := sprintf("it was built with CUDA before 11.3, because the driver (%s) is new enough", [input.gpus.driver.version]) if {
-	driver_branch >= limits.cuda_graphs_driver
-} else := sprintf("it was built with CUDA before 11.3, or the driver is older than %d", [limits.cuda_graphs_driver])
+	driver_branch >= thresholds.cuda_graphs_driver
+} else := sprintf("it was built with CUDA before 11.3, or the driver is older than %d", [thresholds.cuda_graphs_driver])
 
 default graph_confidence := "likely"
 
-graph_confidence := "confirmed" if driver_branch >= limits.cuda_graphs_driver
+graph_confidence := "confirmed" if driver_branch >= thresholds.cuda_graphs_driver
 
 default graph_versions := ""
 

@@ -25,7 +25,7 @@
 package gpudoctor.rules.rdma_link_errors
 
 import data.gpudoctor.lib.rdma
-import data.tables.limits
+import data.tables.thresholds
 
 # counted are the ports of this machine whose counters were read. Those of a text have no known age.
 counted contains p if {
@@ -36,7 +36,7 @@ counted contains p if {
 
 # bad are the counters of a port that grew too fast.
 bad(p) := {name: n |
-	some name, least in limits.link_errors
+	some name, least in thresholds.link_errors
 	n := p.counters[name]
 	n > 1
 	rdma.rate_per_hour(n) >= least

@@ -29,7 +29,7 @@ import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
-import data.tables.limits
+import data.tables.thresholds
 
 roce_ports contains p if {
 	some p in rdma.ports
@@ -195,7 +195,7 @@ findings contains {
 # slow is true of a counter of this machine that grew too slowly to matter.
 slow(p, n) if {
 	rdma.of_machine(p)
-	rdma.rate_per_hour(n) < limits.lost_packets_per_hour
+	rdma.rate_per_hour(n) < thresholds.lost_packets_per_hour
 }
 
 loss_severity := "high" if {

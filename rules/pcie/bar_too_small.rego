@@ -31,7 +31,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.tables.gpu_models as table
-import data.tables.limits
+import data.tables.thresholds
 
 # peers_wanted is true for a GPU that would talk to another over PCIe.
 peers_wanted(address) if address in pcie_ends
@@ -147,7 +147,7 @@ found contains {
 	"message": sprintf("The BAR of %s is 256 MiB, but cards of this generation can have one as large as their memory: %s. Peer access through BAR1, which modified drivers for GeForce provide, needs that.", [
 		named(left_small), unenlarged,
 	]),
-	"evidence": [{"fact": sprintf("pci.devices[%s].bars[1].size_bytes", [address]), "value": limits.bar_default_bytes, "source": pci.port_at(address)} | some address in sort(left_small)],
+	"evidence": [{"fact": sprintf("pci.devices[%s].bars[1].size_bytes", [address]), "value": thresholds.bar_default_bytes, "source": pci.port_at(address)} | some address in sort(left_small)],
 	"severity": "low",
 } if {
 	count(left_small) > 0
@@ -204,7 +204,7 @@ default tight_words := ""
 tight_words := " Others have a larger one, so the firmware supports it; these cards need a VBIOS with Resizable BAR." if {
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
-	g.bar1_bytes > limits.bar_fixed_most_bytes
+	g.bar1_bytes > thresholds.bar_fixed_most_bytes
 }
 
 refusal := {
@@ -477,7 +477,7 @@ left_small contains d.address if {
 	not d.address in windowed
 	some bar in d.bars
 	bar.index == 1
-	bar.size_bytes == limits.bar_default_bytes
+	bar.size_bytes == thresholds.bar_default_bytes
 	not d.driver == "vfio-pci"
 }
 
@@ -503,7 +503,7 @@ narrow[d.address] := bar.size_bytes if {
 	some bar in d.bars
 	bar.index == 0
 	bar.size_bytes > 0
-	bar.size_bytes <= limits.bar_default_bytes
+	bar.size_bytes <= thresholds.bar_default_bytes
 }
 
 # A driver could not map the memory of a GPU for its peer (CUDA 205). Drivers that put
@@ -514,7 +514,7 @@ tight[g.address] := g.bar1_bytes if {
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
 	g.bar1_bytes > 0
-	g.bar1_bytes <= limits.bar_fixed_most_bytes
+	g.bar1_bytes <= thresholds.bar_fixed_most_bytes
 }
 
 # outgrown are the models whose BAR1 ends below the memory that modified cards

@@ -37,7 +37,7 @@ import data.gpudoctor.lib.pcie_links
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.rdma
 import data.tables.gpu_models
-import data.tables.limits
+import data.tables.thresholds
 
 # link_fact is where each source has the width of a device's link.
 link_fact := {
@@ -364,7 +364,7 @@ slow_links[address] := {"speed": speed, "best": pcie_links.best(address).speed} 
 
 # busy is true of a GPU that worked when nvidia-smi was asked: its link does not
 # rest then.
-busy(g) if g.utilization_percent >= limits.busy_percent
+busy(g) if g.utilization_percent >= thresholds.busy_percent
 
 # held_low are GPUs whose link was at a lower generation than card and system can do
 # while they worked. A second GPU of the same model that worked too and had its

@@ -28,7 +28,7 @@ import data.gpudoctor.lib.collective_ways
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.restricting_settings
-import data.tables.limits
+import data.tables.thresholds
 
 # first is the environment as it is configured. The others differ from it on purpose.
 first := input.collectives.arms[0]
@@ -140,7 +140,7 @@ default severity := "medium"
 severity := "low" if {
 	count(asked) > 0
 } else := "high" if {
-	best.bus_gbps < (best.expected_gbps * best.threshold) * limits.wrong_path
+	best.bus_gbps < (best.expected_gbps * best.threshold) * thresholds.wrong_path
 }
 
 # nothing are the causes for which there is nothing to run.

@@ -31,7 +31,7 @@ import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.collective_ways
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.restricting_settings
-import data.tables.limits
+import data.tables.thresholds
 
 # left_to_others are the paths that other rules judge: those to the host's memory
 # (pcie-link-degraded) and those between machines (gdr-topology, roce-mtu-pfc,
@@ -68,7 +68,7 @@ on_purpose(b) if {
 grade(b, p) := "medium" if {
 	collective_way(b, p) == "around"
 } else := "high" if {
-	p.gbps < (p.expected_gbps * p.threshold) * limits.wrong_path
+	p.gbps < (p.expected_gbps * p.threshold) * thresholds.wrong_path
 } else := "medium"
 
 # collective_way is the way of a collective's value; undefined for another table.

@@ -42,7 +42,7 @@ import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.transfers
 import data.gpudoctor.lib.trials
-import data.tables.limits
+import data.tables.thresholds
 
 findings contains {
 	"id": "failing",
@@ -319,7 +319,7 @@ late[b] contains p.microseconds if {
 	some b in benchmarks.of.latency
 	b.p2p == true
 	some p in b.points
-	p.microseconds > limits.late_us
+	p.microseconds > thresholds.late_us
 }
 
 # broken_off are the benchmarks of peer copies that do not end: their table stops
@@ -501,7 +501,7 @@ unmoved contains m if {
 spinning if {
 	count(input.gpus.devices) > 1
 	every g in input.gpus.devices {
-		g.utilization_percent >= limits.spinning_percent
+		g.utilization_percent >= thresholds.spinning_percent
 	}
 }
 

@@ -28,7 +28,7 @@ import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.transfers
-import data.tables.limits
+import data.tables.thresholds
 
 # slow are the slow transfers of each ordered pair of GPUs, where nothing
 # worse happened on it.
@@ -45,7 +45,7 @@ slow_ways := {direction: ts | some direction, ts in slow}
 # a pair's fair share is a collapse even there.
 grade(ts) := "high" if {
 	some t in ts
-	t.fraction < max([limits.wrong_path * t.threshold, object.get(collapse, t.test, 0)])
+	t.fraction < max([thresholds.wrong_path * t.threshold, object.get(collapse, t.test, 0)])
 } else := "medium"
 
 collapse := {"all-at-once": 0.25}
@@ -110,13 +110,13 @@ hint("together", group) := " NVLink connects these GPUs: check for links and swi
 
 hint("alone", group) := " This is below a tenth of the link, which indicates staging through host memory." if {
 	some t in transfers.all(group)
-	t.fraction < limits.staged
+	t.fraction < thresholds.staged
 } else := " NVLink connects these GPUs: check for links that are down, and check the clocks." if {
 	peers.under_nvlink(object.keys(group))
 } else := sprintf(" About half of the link under one switch indicates a detour through the root port%s.", [unread_words(group)]) if {
 	some t in transfers.all(group)
-	t.fraction >= limits.detour.least
-	t.fraction <= limits.detour.most
+	t.fraction >= thresholds.detour.least
+	t.fraction <= thresholds.detour.most
 	some d, _ in group
 	turning[peers.key(d[0], d[1])]
 } else := ""

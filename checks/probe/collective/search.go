@@ -102,7 +102,7 @@ func shortest(failed *probe.Arm) (plan, func(*probe.Arm) bool) {
 // slower reports whether an arm that works is slower than another one by more than runs of one
 // thing differ.
 func slower(one, than *probe.Arm) bool {
-	limits := data.Limits()
+	limits := data.Thresholds()
 	gbps, thanGBps, _, ok := probe.Compared(one, than, limits.CollectiveLeastBytes)
 	return ok && thanGBps >= limits.CollectiveFaster*gbps
 }
@@ -110,7 +110,7 @@ func slower(one, than *probe.Arm) bool {
 // quickest is the shortest plan that shows that one arm is slower than another one, and whether
 // an arm that was run by it is as fast as that.
 func quickest(one, than *probe.Arm) (plan, func(*probe.Arm) bool) {
-	_, _, bytes, _ := probe.Compared(one, than, data.Limits().CollectiveLeastBytes)
+	_, _, bytes, _ := probe.Compared(one, than, data.Thresholds().CollectiveLeastBytes)
 	return plan{{probe.AllReduce, []int64{bytes}}}, func(a *probe.Arm) bool {
 		_, _, at, ok := probe.Compared(a, than, bytes)
 		return ok && at == bytes && !slower(a, than)

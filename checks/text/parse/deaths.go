@@ -121,7 +121,7 @@ func (log *deathLog) list(messages []facts.Message) []facts.Death {
 	}
 	for i := range log.deaths {
 		d := &log.deaths[i]
-		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), log.after(utterance{d.Source, d.Line, d.Rank, d.PID})
+		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), log.after(line{d.Source, d.Line, d.Rank, d.PID})
 	}
 	dated := !slices.ContainsFunc(log.deaths, func(d noted) bool { return d.Time == "" })
 	slices.SortStableFunc(log.deaths, func(a, b noted) int {
@@ -154,7 +154,7 @@ func placeOf(d *facts.Death, messages []facts.Message, timed bool) int {
 
 // after counts the steps that the process of a line reported after it. Lines that name
 // no process may be of any.
-func (log *deathLog) after(u utterance) int {
+func (log *deathLog) after(u line) int {
 	n := 0
 	for _, k := range log.steps {
 		if k.source != u.source || u.rank != nil && k.rank != nil && *u.rank != *k.rank || u.pid != 0 && k.pid != 0 && u.pid != k.pid {

@@ -30,22 +30,22 @@ const (
 type messageLog struct {
 	sink  *Sink
 	rows  map[string]*message.Statement
-	found map[string]*heard
-	order []*heard
+	found map[string]*found
+	order []*found
 	// variants counts the different messages of one form.
 	variants map[string]int
 }
 
 // heard is a message and who said it.
-type heard struct {
+type found struct {
 	message  facts.Message
 	speakers map[string]bool
 	// last is who said it last, and where.
-	last utterance
+	last line
 }
 
 // utterance is a line of a text, and the process that wrote it as far as that is known.
-type utterance struct {
+type line struct {
 	source string
 	line   int
 	rank   *int
@@ -54,7 +54,7 @@ type utterance struct {
 
 func newMessageLog(s *Sink) *messageLog {
 	m := &messageLog{
-		sink: s, rows: make(map[string]*message.Statement), found: make(map[string]*heard), variants: make(map[string]int),
+		sink: s, rows: make(map[string]*message.Statement), found: make(map[string]*found), variants: make(map[string]int),
 	}
 	for _, row := range message.Statements() {
 		m.rows[row.ID] = row
@@ -87,7 +87,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	}
 	if h == nil {
 		m.variants[id]++
-		h = &heard{speakers: make(map[string]bool), message: facts.Message{
+		h = &found{speakers: make(map[string]bool), message: facts.Message{
 			ID: id, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(l.Whole()), maxText), Fields: fields,
 			Host: cmp.Or(who.Host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
 			Source: m.sink.name, Line: l.Number,
@@ -100,7 +100,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 		m.order = append(m.order, h)
 	}
 	h.message.Count++
-	h.last = utterance{m.sink.name, l.Number, who.rank, who.pid}
+	h.last = line{m.sink.name, l.Number, who.rank, who.pid}
 	if len(h.speakers) < maxSpeakers {
 		h.speakers[who.key()] = true
 	}

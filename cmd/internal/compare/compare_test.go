@@ -283,7 +283,7 @@ func TestOrder(t *testing.T) {
 
 // reportOf is a report without findings about facts.
 func reportOf(f *facts.Facts, findings ...rules.Finding) *report.Document {
-	return report.New(report.Input{Version: "1.0", Profile: rules.Training, Facts: f, Verdict: rules.Verdict{Findings: findings}})
+	return report.New(report.Input{Version: "1.0", Profile: rules.Training, Facts: f, Verdict: rules.Result{Findings: findings}})
 }
 
 // mirrored is the difference with the sides exchanged.

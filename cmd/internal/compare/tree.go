@@ -262,5 +262,5 @@ func equal(a, b *node) bool {
 
 // near reports whether two measured values may be of one thing.
 func near(x, y float64) bool {
-	return max(math.Abs(x), math.Abs(y)) <= data.Limits().StagedFaster*min(math.Abs(x), math.Abs(y))
+	return max(math.Abs(x), math.Abs(y)) <= data.Thresholds().StagedFaster*min(math.Abs(x), math.Abs(y))
 }

@@ -46,7 +46,7 @@ func has(l *facts.Launch, w *Want) bool {
 		case !ok || shares(l.IPC):
 			return true
 		case l.SHMBytes != nil && len(w.Cures) == 0: // Somebody chose it, and it is no fault.
-			return *l.SHMBytes >= min(wanted, data.Limits().ShmRecommendedBytes)
+			return *l.SHMBytes >= min(wanted, data.Thresholds().ShmRecommendedBytes)
 		case l.SHMBytes != nil:
 			return *l.SHMBytes >= wanted
 		}

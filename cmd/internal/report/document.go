@@ -259,7 +259,7 @@ type Input struct {
 	Facts    *facts.Facts
 	// Verdict is what the rules say, and Waiving what waivers make of it; nil if there
 	// are no waivers.
-	Verdict  rules.Verdict
+	Verdict  rules.Result
 	Waiving  *waivers.Result
 	Advice   []remedies.Advice
 	Withheld []remedies.Withheld

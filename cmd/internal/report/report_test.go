@@ -376,7 +376,7 @@ func TestVerdict(t *testing.T) {
 func nothing() Input {
 	return Input{
 		Version: "0.1.0", Profile: rules.Training, FailOn: "high", Facts: &facts.Facts{Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.Unknown}},
-		Verdict: rules.Verdict{Findings: []rules.Finding{{Severity: rules.Low, Confidence: rules.Possible}}, Skipped: []rules.Skipped{{Rule: "acs-redirect"}}},
+		Verdict: rules.Result{Findings: []rules.Finding{{Severity: rules.Low, Confidence: rules.Possible}}, Skipped: []rules.Skipped{{Rule: "acs-redirect"}}},
 		Advice:  []remedies.Advice{{Kind: remedies.Fix}},
 	}
 }

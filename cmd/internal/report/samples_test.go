@@ -155,7 +155,7 @@ func healthy(n int) Input {
 	return Input{
 		Version: "0.1.0", Sources: []string{"this machine"}, Profile: rules.Training, FailOn: "high",
 		Facts: nvswitch(n),
-		Verdict: rules.Verdict{
+		Verdict: rules.Result{
 			Passed: passed,
 			Skipped: []rules.Skipped{
 				{Rule: "acs-redirect", Missing: []rules.Missing{{Fact: "pci.devices[].acs", Words: "no bridge above the GPUs is visible in this virtual machine"}}},
@@ -246,7 +246,7 @@ func acs() Input {
 	cures := []remedies.Cure{{Rule: "acs-redirect", Subject: "0000:40:01.1"}, {Rule: "acs-redirect", Subject: "0000:c0:01.1"}}
 	return accounted(Input{
 		Version: "0.1.0", Sources: []string{"this machine"}, Profile: rules.Training, FailOn: "high", Facts: f,
-		Verdict: rules.Verdict{Findings: []rules.Finding{bridge("0000:40:01.1", broken), bridge("0000:c0:01.1", broken)}, Passed: passed[:10]},
+		Verdict: rules.Result{Findings: []rules.Finding{bridge("0000:40:01.1", broken), bridge("0000:c0:01.1", broken)}, Passed: passed[:10]},
 		Advice: []remedies.Advice{
 			{
 				Remedy: "nccl-p2p-disable", Title: "Send data between GPUs through host memory", Kind: remedies.Workaround, Cures: cures,
@@ -327,7 +327,7 @@ func noGPUs() Input {
 	in.Facts.Transfers = nil
 	in.Facts.Links = &facts.LinkFacts{Pairs: []facts.Pair{}}
 	in.Facts.Unknown = []facts.Unknown{{Section: "transfers", Reason: "no NVIDIA driver library was found"}}
-	in.Verdict = rules.Verdict{
+	in.Verdict = rules.Result{
 		Passed: []string{"container-caps", "env-misconfig", "memlock-limit"},
 		NotApplicable: map[string]string{
 			"acs-redirect": "no GPU", "gpu-fault": "no GPU", "nvlink-down": "no GPU", "p2p-broken-platform": "no GPU", "fabric-manager": "no NVSwitch",

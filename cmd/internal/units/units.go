@@ -117,13 +117,13 @@ func environment(launches []facts.Launch) *facts.EnvFacts {
 }
 
 // Evaluate judges each unit, several at a time, and joins what the rules say of them.
-func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules.Options) (*rules.Verdict, error) {
+func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules.Options) (*rules.Result, error) {
 	if len(all) > 1 {
 		if err := set.Compile(opts.Profile); err != nil {
 			return nil, err
 		}
 	}
-	verdicts := make([]*rules.Verdict, len(all))
+	verdicts := make([]*rules.Result, len(all))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range all {
@@ -140,8 +140,8 @@ func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules
 
 // joined is what the rules say of all units. A rule that found something in one has not passed, and one that could not
 // judge a unit is skipped.
-func joined(all []report.Part, verdicts []*rules.Verdict) *rules.Verdict {
-	result := &rules.Verdict{NotApplicable: map[string]string{}}
+func joined(all []report.Part, verdicts []*rules.Result) *rules.Result {
+	result := &rules.Result{NotApplicable: map[string]string{}}
 	skipped := map[string]*rules.Skipped{}
 	type lack struct {
 		rule string

@@ -124,7 +124,7 @@ type Result struct {
 // Apply separates the findings that count from those that are waived. A waiver is for a
 // finding alone and not for its consequences: those that are not waived themselves count as
 // findings of their own. An expired waiver is a finding of its own.
-func Apply(verdict rules.Verdict, all []Waiver, today string) Result {
+func Apply(verdict rules.Result, all []Waiver, today string) Result {
 	a := application{all: all, today: today, used: make([]int, len(all))}
 	r := Result{Findings: a.split(verdict.Findings)}
 	for i, w := range all {
@@ -194,7 +194,7 @@ func (a *application) waiverOf(f rules.Finding) *Waiver {
 }
 
 // judged reports whether the rule was judged, so that it would have made a finding.
-func judged(v rules.Verdict, rule string) bool {
+func judged(v rules.Result, rule string) bool {
 	if slices.ContainsFunc(v.Skipped, func(s rules.Skipped) bool { return s.Rule == rule }) {
 		return false
 	}

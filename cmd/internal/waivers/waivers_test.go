@@ -163,7 +163,7 @@ func names(findings []rules.Finding) string {
 
 // TestApply checks what counts: a waiver is for a finding alone, never for its consequences.
 func TestApply(t *testing.T) {
-	verdict := rules.Verdict{
+	verdict := rules.Result{
 		Findings: []rules.Finding{
 			finding("cause", "x", rules.High, finding("effect", "x", rules.Critical, finding("job", "x", rules.High)), finding("other", "y", rules.Low)),
 			finding("alone", "z", rules.Medium),

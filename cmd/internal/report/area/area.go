@@ -48,7 +48,7 @@ type Input struct {
 	Facts   *facts.Facts
 	Rules   []rules.Rule
 	Profile rules.Profile
-	Verdict rules.Verdict
+	Verdict rules.Result
 	// TextsOnly is true where no machine was examined.
 	TextsOnly bool
 	// Paths is what became of the transfers between GPUs; its name is not read.

@@ -100,13 +100,13 @@ func TestLines(t *testing.T) {
 	below := rules.Finding{Rule: "acs", Severity: rules.Critical, Title: "ACS redirects", Explains: []rules.Finding{{Rule: "copy", Severity: rules.Critical, Title: "A copy fails"}}}
 	for _, tt := range []struct {
 		name    string
-		verdict rules.Verdict
+		verdict rules.Result
 		paths   Line
 		want    map[rules.Area]Line
 	}{
 		{
 			"all passed",
-			rules.Verdict{Passed: []string{"link", "acs", "fault", "copy"}, NotApplicable: map[string]string{"numa": "one node"}},
+			rules.Result{Passed: []string{"link", "acs", "fault", "copy"}, NotApplicable: map[string]string{"numa": "one node"}},
 			Line{State: OK, Summary: "2 of 2"},
 			map[rules.Area]Line{
 				rules.AreaPCIe: {State: OK, Summary: "2 GPUs at 4.0 x8 to 5.0 x16"}, rules.AreaNUMA: {State: NotApplicable, Summary: "one node"},
@@ -115,7 +115,7 @@ func TestLines(t *testing.T) {
 		},
 		{
 			"one not judged, one left out",
-			rules.Verdict{Passed: []string{"acs", "copy"}, Skipped: []rules.Skipped{{Rule: "link", Missing: []rules.Missing{{Fact: "pci", Reason: "hidden"}}}}},
+			rules.Result{Passed: []string{"acs", "copy"}, Skipped: []rules.Skipped{{Rule: "link", Missing: []rules.Missing{{Fact: "pci", Reason: "hidden"}}}}},
 			Line{State: Unknown, Summary: "no transfer was tried"},
 			map[rules.Area]Line{
 				rules.AreaPCIe: {State: Unknown, Summary: "hidden", Rules: []string{"link"}}, rules.AreaNUMA: {State: Unknown, Summary: "excluded by --only or --skip"},
@@ -124,7 +124,7 @@ func TestLines(t *testing.T) {
 		},
 		{
 			"findings",
-			rules.Verdict{Passed: []string{"link", "numa"}, Findings: []rules.Finding{below, bad}},
+			rules.Result{Passed: []string{"link", "numa"}, Findings: []rules.Finding{below, bad}},
 			Line{State: OK, Summary: "2 of 2"},
 			map[rules.Area]Line{
 				rules.AreaPCIe: {State: Problem, Summary: "ACS redirects", Rules: []string{"acs"}}, rules.AreaKernelLog: {State: Problem, Summary: "A GPU is faulty", Rules: []string{"fault"}},

@@ -127,7 +127,7 @@ func Gains(c *probe.Collectives) []string {
 	if c == nil || len(c.Arms) == 0 || !c.Arms[0].Outcome.Correct() {
 		return nil
 	}
-	limits := data.Limits()
+	limits := data.Thresholds()
 	var good, costly []string
 	least := math.MaxInt // Fewer variables say more.
 	for i := range c.Arms[1:] {

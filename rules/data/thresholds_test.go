@@ -9,7 +9,7 @@ import (
 
 // TestLimits checks that no value was forgotten, and that none lies on the wrong side of another.
 func TestLimits(t *testing.T) {
-	table := Limits()
+	table := Thresholds()
 	v := reflect.ValueOf(table).Elem()
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {
@@ -33,13 +33,13 @@ func TestLimits(t *testing.T) {
 	if want := int64(4*1024+512+4800+4) * 1024; table.ShmConnectionBytes != want {
 		t.Errorf("shm_connection_bytes is %d, want %d: Simple, LL, LL128 and a page", table.ShmConnectionBytes, want)
 	}
-	checkSources(t, "limits", table.Sources...)
+	checkSources(t, "thresholds", table.Sources...)
 }
 
 // TestCUDADrivers checks that a newer CUDA needs a newer driver.
 func TestCUDADrivers(t *testing.T) {
 	last := 0
-	old, major := Limits().OldCUDADrivers, Limits().CUDADrivers
+	old, major := Thresholds().OldCUDADrivers, Thresholds().CUDADrivers
 	for _, branch := range []int{old["7.0"], old["7.5"], old["8.0"], old["9.0"], old["9.1"], old["9.2"], old["10.0"], old["10.1"], old["10.2"], major["11"], major["12"], major["13"]} {
 		expect.That(t, branch > last, "driver %d comes after %d", branch, last)
 		last = branch

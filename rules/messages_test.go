@@ -63,9 +63,9 @@ func TestVerdicts(t *testing.T) {
 				verdict := expect.Value(set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}}))(t)
 				got = verdict.Findings
 			} else {
-				got = set.told(hear(f.Logs, f.KernelLog), given(v, row.ID, v.When...))[v.Rule]
+				got = set.rowFindings(byRowOf(f.Logs, f.KernelLog), given(v, row.ID, v.When...))[v.Rule]
 			}
-			said := hear(f.Logs, f.KernelLog)[row.ID]
+			said := byRowOf(f.Logs, f.KernelLog)[row.ID]
 			if len(said) != 1 {
 				t.Errorf("%s: %q is heard %d times", row.ID, example, len(said))
 				continue
@@ -116,8 +116,8 @@ func grades(v *message.Verdict) []message.Grade {
 
 // given is what a verdict goes by where a row was said, all values are known and some
 // conditions hold.
-func given(v *message.Verdict, row string, holds ...string) *circumstances {
-	said := &circumstances{Said: message.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
+func given(v *message.Verdict, row string, holds ...string) *situation {
+	said := &situation{Said: message.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
 	for _, name := range holds {
 		said.Holds[name] = true
 	}
@@ -130,7 +130,7 @@ func given(v *message.Verdict, row string, holds ...string) *circumstances {
 
 // checkTold checks that a finding of a message is whole. What the message said may hold
 // braces.
-func checkTold(t *testing.T, said utterance, got Finding) {
+func checkTold(t *testing.T, said entry, got Finding) {
 	t.Helper()
 	text := strings.ReplaceAll(got.Message, said.Text, "")
 	for _, value := range said.Fields {
@@ -160,7 +160,7 @@ func everyRow() []*message.Row {
 
 // heardOf is what is heard where lines of a row come one after the other; the last of them
 // was read first.
-func heardOf(row string, lines ...string) heard {
+func heardOf(row string, lines ...string) byRow {
 	logs, kernel := &facts.LogFacts{}, &facts.KernelLogFacts{Source: "dmesg"}
 	form := slices.IndexFunc(message.KernelForms(), func(k *message.KernelForm) bool { return k.ID == row })
 	for i, line := range lines {
@@ -170,7 +170,7 @@ func heardOf(row string, lines ...string) heard {
 			logs.Messages = slices.Insert(logs.Messages, 0, facts.Message{ID: row, Text: line, Source: "a", Line: 8 + i, Order: 8 + i})
 		}
 	}
-	return hear(logs, kernel)
+	return byRowOf(logs, kernel)
 }
 
 // TestToldConditions checks, of every verdict: without one of its conditions it is not
@@ -182,7 +182,7 @@ func TestToldConditions(t *testing.T) {
 	gaveWay, graded := 0, 0
 	for id, v := range message.Verdicts() {
 		messages := heardOf(id, "said first", "said later")
-		told := func(holds ...string) []Finding { return set.told(messages, given(v, id, holds...))[v.Rule] }
+		told := func(holds ...string) []Finding { return set.rowFindings(messages, given(v, id, holds...))[v.Rule] }
 		whole := told(v.When...)
 		if len(whole) != 1 || whole[0].Order != nil && *whole[0].Order != 8 || whole[0].Evidence[0].Value != "said first" || v.All != (len(whole[0].Evidence) == 2) {
 			t.Errorf("%s, twice: %v", id, whole)
@@ -228,7 +228,7 @@ func TestToldAlso(t *testing.T) {
 				said := given(v, id, v.When...)
 				said.Holds[name] = holds
 				said.shown = map[string][]Evidence{name: {{Fact: "a.fact"}}}
-				f := set.told(messages, said)[v.Rule][0]
+				f := set.rowFindings(messages, said)[v.Rule][0]
 				if slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) != holds {
 					t.Errorf("%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
 				}
@@ -243,12 +243,12 @@ func TestToldParams(t *testing.T) {
 	t.Parallel()
 	const row = "nvidia-devices-forbidden"
 	v := message.Verdicts()[row]
-	messages := hear(&facts.LogFacts{Messages: []facts.Message{
+	messages := byRowOf(&facts.LogFacts{Messages: []facts.Message{
 		{ID: row, Order: 1, Fields: map[string]string{"node": "/dev/nvidia1"}},
 		{ID: row, Order: 0, Fields: map[string]string{"node": "/dev/nvidia0"}},
 		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
 	}}, nil)
-	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
+	f := compiledSet(t).rowFindings(messages, given(v, row))[v.Rule][0]
 	expect.Equal(t, "[/dev/nvidia0 /dev/nvidia1]", fmt.Sprint(f.Params["nodes"]), "nodes")
 }
 
@@ -257,7 +257,7 @@ func TestToldConstantParams(t *testing.T) {
 	t.Parallel()
 	const row = "ucx-no-transports"
 	messages := heardOf(row, "said first", "said later")
-	f := compiledSet(t).told(messages, given(message.Verdicts()[row], row))["env-misconfig"][0]
+	f := compiledSet(t).rowFindings(messages, given(message.Verdicts()[row], row))["env-misconfig"][0]
 	expect.Equal(t, "[UCX_TLS UCX_NET_DEVICES]", fmt.Sprint(f.Params["variables"]), "variables")
 }
 
@@ -338,7 +338,7 @@ func TestWholeParams(t *testing.T) {
 	}
 	messages := heardOf(row, "said")
 	told := func(value *ast.Term) any {
-		said := saidBy(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
+		said := conditionsFrom(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
 		return messages.finding(Rule{}, message.Verdicts()[row], []string{row}, said).Params["gpus"]
 	}
 	if got := told(ast.ArrayTerm(ast.StringTerm("GPU0"))); !reflect.DeepEqual(got, []any{"GPU0"}) {
@@ -358,7 +358,7 @@ func TestFailedConditions(t *testing.T) {
 	for id, v := range message.Verdicts() {
 		h := heardOf(id, "said")
 		answers := map[string]reading{v.Rule: {}}
-		set.addTold(answers, h, answer{failure: "it failed"})
+		set.addRows(answers, h, answer{failure: "it failed"})
 		got := answers[v.Rule]
 		names, values := v.Conditions()
 		if want := len(names)+len(values) > 0; (len(got.faults) == 1) != want {
@@ -382,7 +382,7 @@ func TestToldSubjects(t *testing.T) {
 	const a, b = "0000:05:00.0", "0000:26:00.0"
 	told := func(events ...facts.KernelEvent) []string {
 		var got []string
-		for _, of := range set.told(hear(nil, &facts.KernelLogFacts{Events: events}), &circumstances{}) {
+		for _, of := range set.rowFindings(byRowOf(nil, &facts.KernelLogFacts{Events: events}), &situation{}) {
 			for _, f := range of {
 				got = append(got, fmt.Sprintf("%s %s of %v: %s (%d), %v", f.ID, f.Subject, f.Affects, f.Message, len(f.Evidence), f.Params))
 			}

@@ -56,8 +56,8 @@ func conditionsOf(modules map[string]*ast.Module) map[string]string {
 	return all
 }
 
-// toldOf reports whether a row of the catalogue gives findings of a rule.
-func toldOf(rule string) bool {
+// hasRows reports whether a row of the catalogue gives findings of a rule.
+func hasRows(rule string) bool {
 	for _, v := range message.Verdicts() {
 		if v.Rule == rule {
 			return true
@@ -66,35 +66,35 @@ func toldOf(rule string) bool {
 	return false
 }
 
-// utterance is the subject of a verdict: a message of a log, or an event of the kernel
+// entry is the subject of a verdict: a message of a log, or an event of the kernel
 // log, which is told like one.
-type utterance struct {
+type entry struct {
 	*facts.Message
 	// event is the kind of the event, and log the source of the kernel log; empty for
 	// a message.
 	event, log string
 }
 
-// heard are the messages and events in logs, by row, in their order.
-type heard map[string][]utterance
+// byRow are the messages and events in logs, by row, in their order.
+type byRow map[string][]entry
 
-func hear(logs *facts.LogFacts, kernel *facts.KernelLogFacts) heard {
-	h := heard{}
+func byRowOf(logs *facts.LogFacts, kernel *facts.KernelLogFacts) byRow {
+	h := byRow{}
 	if logs != nil {
 		for i := range logs.Messages {
 			m := &logs.Messages[i]
-			h[m.ID] = append(h[m.ID], utterance{Message: m})
+			h[m.ID] = append(h[m.ID], entry{Message: m})
 		}
 	}
 	if kernel != nil {
 		for i := range kernel.Events {
 			if e := &kernel.Events[i]; e.ID != "" {
-				h[e.ID] = append(h[e.ID], utterance{spoken(e, i), e.Kind, cmp.Or(kernel.Source, "kernel log")})
+				h[e.ID] = append(h[e.ID], entry{spoken(e, i), e.Kind, cmp.Or(kernel.Source, "kernel log")})
 			}
 		}
 	}
 	for _, all := range h {
-		slices.SortStableFunc(all, utterance.compare)
+		slices.SortStableFunc(all, entry.compare)
 	}
 	return h
 }
@@ -110,7 +110,7 @@ func spoken(e *facts.KernelEvent, order int) *facts.Message {
 }
 
 // compare sorts messages, which have an order across all texts, before events.
-func (u utterance) compare(other utterance) int {
+func (u entry) compare(other entry) int {
 	if (u.event == "") != (other.event == "") {
 		return cmp.Compare(u.event, other.event)
 	}
@@ -118,7 +118,7 @@ func (u utterance) compare(other utterance) int {
 }
 
 // evidence returns an event as evidence.
-func (u utterance) evidence() Evidence {
+func (u entry) evidence() Evidence {
 	return Evidence{Fact: fmt.Sprintf("kernel_log.events[%s]", u.event), Value: u.Text, Source: u.log}
 }
 
@@ -127,7 +127,7 @@ func compareMessages(a, b *facts.Message) int {
 }
 
 // verdicts are the verdicts of the rows that have messages, by row.
-func (h heard) verdicts() map[string]*message.Verdict {
+func (h byRow) verdicts() map[string]*message.Verdict {
 	all := map[string]*message.Verdict{}
 	for id, of := range h {
 		if v := message.VerdictOf(id, of[0].event != ""); v != nil {
@@ -139,7 +139,7 @@ func (h heard) verdicts() map[string]*message.Verdict {
 
 // conditionRules are the files of the conditions on which the verdicts depend that may be
 // reported.
-func (s *Set) conditionRules(h heard) []Rule {
+func (s *Set) conditionRules(h byRow) []Rule {
 	files := map[string]bool{}
 	for _, v := range h.verdicts() {
 		names, values := v.Conditions()
@@ -156,11 +156,11 @@ func (s *Set) conditionRules(h heard) []Rule {
 	return all
 }
 
-// addTold adds to the results of rules the findings of messages that mean something by
+// addRows adds to the results of rules the findings of messages that mean something by
 // themselves. If the conditions could not be evaluated, each rule that a verdict with
 // conditions belongs to has a fault, because a finding may be missing.
-func (s *Set) addTold(answers map[string]reading, h heard, known answer) {
-	for id, findings := range s.told(h, saidBy(h, known)) {
+func (s *Set) addRows(answers map[string]reading, h byRow, known answer) {
+	for id, findings := range s.rowFindings(h, conditionsFrom(h, known)) {
 		if a, asked := answers[id]; asked {
 			a.findings = append(a.findings, findings...)
 			answers[id] = a
@@ -179,12 +179,12 @@ func (s *Set) addTold(answers map[string]reading, h heard, known answer) {
 	}
 }
 
-// told are the findings of the messages with a verdict of their own, by rule: one
+// rowFindings are the findings of the messages with a verdict of their own, by rule: one
 // for each row of the catalogue or group of rows, and for each subject that its messages
 // fill in, of the first message of its form.
-func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
+func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
 	type voice struct{ rule, group, subject string }
-	all := map[voice]heard{} // What is told as one.
+	all := map[voice]byRow{} // What is told as one.
 	verdicts := h.verdicts()
 	for id, v := range verdicts {
 		if !v.Told(&said.Said) {
@@ -196,7 +196,7 @@ func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
 				key.subject = message.Fill(v.Subject.Value, u.Message, &said.Said)
 			}
 			if all[key] == nil {
-				all[key] = heard{}
+				all[key] = byRow{}
 			}
 			all[key][id] = append(all[key][id], u)
 		}
@@ -222,13 +222,13 @@ func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
 }
 
 // finding is the finding of rows that are reported as one, with the verdict of the first.
-func (h heard) finding(rule Rule, v *message.Verdict, rows []string, said *circumstances) Finding {
+func (h byRow) finding(rule Rule, v *message.Verdict, rows []string, said *situation) Finding {
 	first := h[rows[0]][0]
 	grade, when := v.GradeFor(&said.Said)
 	f := rule.finding()
 	f.ID, f.Message = v.ID, message.Fill(grade.Text, first.Message, &said.Said)
 	f.Severity, f.Confidence = cmp.Or(Severity(grade.Severity), f.Severity), cmp.Or(Confidence(grade.Confidence), f.Confidence)
-	var quoted []utterance
+	var quoted []entry
 	for i, row := range slices.Concat(rows, v.Also) {
 		messages := h[row]
 		if i < len(rows) && !v.All {
@@ -237,7 +237,7 @@ func (h heard) finding(rule Rule, v *message.Verdict, rows []string, said *circu
 		quoted = append(quoted, messages...)
 	}
 	var messages, speakers []*facts.Message
-	slices.SortStableFunc(quoted, utterance.compare)
+	slices.SortStableFunc(quoted, entry.compare)
 	for _, u := range quoted {
 		speakers = append(speakers, u.Message)
 		if u.event == "" {
@@ -299,8 +299,8 @@ func (f *Finding) param(name string, value any) {
 	f.Params[name] = value
 }
 
-// together is the combined answer of several files of conditions.
-func together(said map[string]answer, conditions []Rule) answer {
+// merged is the combined answer of several files of conditions.
+func merged(said map[string]answer, conditions []Rule) answer {
 	var all answer
 	for _, c := range conditions {
 		a := said[c.ID]
@@ -310,8 +310,8 @@ func together(said map[string]answer, conditions []Rule) answer {
 	return all
 }
 
-// circumstances are the conditions and values that verdicts depend on.
-type circumstances struct {
+// situation holds the conditions and values that verdicts depend on.
+type situation struct {
 	message.Said
 	// shown are the facts that prove conditions, by the condition's name.
 	shown map[string][]Evidence
@@ -321,7 +321,7 @@ type circumstances struct {
 }
 
 // holding are the names of the conditions that hold.
-func (c *circumstances) holding(names []string) []string {
+func (c *situation) holding(names []string) []string {
 	var all []string
 	for _, name := range names {
 		if message.IsCondition(name) && c.Holds[name] {
@@ -331,9 +331,9 @@ func (c *circumstances) holding(names []string) []string {
 	return all
 }
 
-// saidBy is what verdicts depend on: the messages, and the answer of the conditions.
-func saidBy(h heard, a answer) *circumstances {
-	s := &circumstances{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}, whole: map[string]any{}}
+// conditionsFrom is what verdicts depend on: the messages, and the answer of the conditions.
+func conditionsFrom(h byRow, a answer) *situation {
+	s := &situation{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}, whole: map[string]any{}}
 	for id := range h {
 		s.Rows[id] = true
 	}

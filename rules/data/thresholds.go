@@ -1,11 +1,11 @@
 package data
 
-// Limits returns the table of thresholds between good and bad values.
-var Limits = reader[LimitTable]("limits")
+// Thresholds returns the table of thresholds between good and bad values.
+var Thresholds = reader[ThresholdTable]("thresholds")
 
-// LimitTable holds the values with which facts are compared. The YAML file says for each
+// ThresholdTable holds the values with which facts are compared. The YAML file says for each
 // where it comes from.
-type LimitTable struct {
+type ThresholdTable struct {
 	Sources []string `json:"sources"`
 	// WrongPath is the fraction of the good rate below which a path is wrong.
 	WrongPath float64 `json:"wrong_path"`
