@@ -283,7 +283,7 @@ func (m Missing) Short() string {
 	return cmp.Or(m.Reason, m.Words, m.Fact+" is not known")
 }
 
-// Verdict is what the rules say about one machine.
+// Result is what the rules say about one machine.
 type Result struct {
 	// Findings are the causes, consequences folded under them, the worst
 	// first.
