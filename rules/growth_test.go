@@ -233,6 +233,7 @@ func tooFast(one, two, four int) bool { return float64(four-two) > 2.5*float64(m
 // GPUDOCTOR_ALL_GROWTH tries every case and way.
 func TestGrowth(t *testing.T) {
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	night.NotByDay(t, "it judges large machines")
 	_, every := os.LookupEnv("GPUDOCTOR_ALL_GROWTH")
 	m := newMeter(t)
 	all := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)

@@ -28,6 +28,7 @@ func TestGoldenVerdicts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("nothing in it runs side by side")
 	}
+	t.Parallel()
 	cases := expect.Value(fixtures.Cases(os.DirFS("../../fixtures")))(t)
 	recorded := expect.Value(os.ReadFile("../../fixtures/verdicts.txt"))(t)
 	want := map[string]string{} // Of each input, what is recorded.

@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 func TestMain(m *testing.M) {
@@ -90,7 +91,7 @@ func TestArms(t *testing.T) {
 	withP2P := func(line string) []string {
 		return all(map[string]string{probe.ArmConfigured: line, probe.ArmSHMOff: line, probe.ArmCuMemOff: line, probe.ArmInProcess: line})
 	}
-	for _, c := range []struct {
+	for _, c := range night.Some(6, []struct {
 		name, faults string
 		want         []string
 	}{
@@ -108,7 +109,7 @@ func TestArms(t *testing.T) {
 		{"hang in the start by P2P", "hang-init-p2p@1", withP2P("hang (unknown/ended hang)")},
 		{"hang in a collective by P2P", "stall-p2p@1", withP2P("hang (hang hang)")},
 		{"a rank crashes", "crash-exchange@1", all(map[string]string{"*": "error (unknown/ended error)", probe.ArmInProcess: "error (error error)"})},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := simulated{mode: probe.Full, gpus: 2, faults: c.faults}.run(t)
