@@ -195,8 +195,9 @@ findings contains {
 	not "Ethernet" in {p.link_layer | some p in n.ports}
 }
 
-# NCCL's own check compares what each rank gets over its NIC. One that is far below the rest of its job has a narrow
-# slot, a bad cable or a port of a lower rate; one that is above it is no fault.
+# NCCL's own check compares what each rank gets over its NIC. One that is far below
+# the rest of its job has a narrow slot, a bad cable or a port of a lower rate;
+# one that is above it is no fault.
 lagging contains m if {
 	some m in logs.by_id["nccl-diag-net-slow"]
 	to_number(m.fields.rate) < to_number(m.fields.median)
@@ -251,7 +252,8 @@ slow contains {"table": b, "points": ps, "worst": benchmarks.worst(ps)} if {
 	b.what in {"host-to-gpu", "gpu-to-host"}
 }
 
-# hopeless is true of a value that is too low for any slot: its bound is a rate, not a share of one.
+# hopeless is true of a value that is too low for any slot: its bound is a rate, not a share of
+# one.
 hopeless(p) if p.threshold == 1
 
 slow_copies contains {
@@ -324,9 +326,10 @@ remark(t) := "All values agree, so the switches above the GPUs may have narrower
 
 # An idle GPU lowers its link speed and is healthy, so only its speed under load counts.
 
-# slow are the links that are: first those of GPUs in the fastest performance state. An idle GPU lowers its link to 2.5
-# GT/s and is healthy, so its own word for the state is needed, NVML and config space must agree, and copies at full
-# speed refute it.
+# slow are the links that are: first those of GPUs in the fastest performance state. An
+# idle GPU lowers its link to 2.5 GT/s and is healthy, so its own word for the
+# state is needed, NVML and config space must agree, and copies at full speed
+# refute it.
 slow_links[g.address] := {"speed": speed, "best": pcie_links.best(g.address).speed} if {
 	some g in facts.named
 	pcie_links.physical(g.address)
@@ -359,11 +362,13 @@ slow_links[address] := {"speed": speed, "best": pcie_links.best(address).speed} 
 	speed < pcie_links.best(address).speed
 }
 
-# busy is true of a GPU that worked when nvidia-smi was asked: its link does not rest then.
+# busy is true of a GPU that worked when nvidia-smi was asked: its link does not
+# rest then.
 busy(g) if g.utilization_percent >= limits.busy_percent
 
-# held_low are GPUs whose link was at a lower generation than card and system can do while they worked. A second GPU of
-# the same model that worked too and had its full speed says that the system does not hold it down.
+# held_low are GPUs whose link was at a lower generation than card and system can do
+# while they worked. A second GPU of the same model that worked too and had its
+# full speed says that the system does not hold it down.
 held_low[g.address] := {"generation": g.pcie.generation, "best": g.pcie.max_generation} if {
 	some g in facts.named
 	pcie_links.real_hardware
@@ -402,9 +407,10 @@ narrow[address] := {"width": width, "best": pcie_links.best(address).width, "sou
 	width < pcie_links.best(address).width
 }
 
-# Without the port above there is NVML's maximum. It is documented as that of card and system together, yet boards that
-# split 16 lanes into two slots show 16 there, so it only makes one look. In a virtual machine it is the card's alone,
-# and a cloud's T4 in 8 lanes is as it should be.
+# Without the port above there is NVML's maximum. It is documented as that of
+# card and system together, yet boards that split 16 lanes into two slots show
+# 16 there, so it only makes one look. In a virtual machine it is the card's
+# alone, and a cloud's T4 in 8 lanes is as it should be.
 narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
 	some g in facts.named
 	pcie_links.real_hardware
@@ -436,7 +442,8 @@ widths_by_nvml := {g.address |
 
 a_card(d) if d.kind == "gpu"
 
-# grep has left out the kind of function; whoever selects one by its address (lspci -s) selects the suspect.
+# grep has left out the kind of function; whoever selects one by its address (lspci -s)
+# selects the suspect.
 a_card(d) if object.get(d, "class", "") == ""
 
 # told_narrow are the GPUs of which the kernel wrote at boot that a link on their
