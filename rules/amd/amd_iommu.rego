@@ -37,8 +37,7 @@ import data.gpudoctor.lib.logs
 # warned are RCCL's complaints that iommu=pt is not on the command line.
 warned := logs.by_id["rccl-iommu-pt-missing"]
 
-# passed is true where it is known that DMA is not translated, or that this was
-# asked for.
+# passed is true where it is known that DMA is not translated, or that this was asked for.
 passed if input.iommu.mode in {"passthrough", "off"}
 
 passed if {
@@ -89,10 +88,9 @@ findings contains {
 	[severity, confidence, remedies, message] := warning
 }
 
-# Radeon cards with peer access that hangs: the warning's advice is not for them. AMD's
-# page on several Radeon GPUs names the IOMMU first for applications that hang
-# (rocm.docs.amd.com/projects/radeon, "Application hangs on Multi-GPU systems"), so that
-# the warning is worth knowing where the job hangs.
+# Radeon cards with peer access that hangs: the warning's advice is not for them. AMD's page on several Radeon GPUs
+# names the IOMMU first for applications that hang (rocm.docs.amd.com/projects/radeon, "Application hangs on Multi-GPU
+# systems"), so that the warning is worth knowing where the job hangs.
 warning := [
 	"high", "possible", ["nccl-p2p-disable", "iommu-pt"],
 	"A communicator of Radeon GPUs did not initialize. RCCL's advice to set iommu=pt applies to Instinct accelerators. For Radeon GPUs with peer access over PCIe, AMD recommends remapping, the default, but names the IOMMU as the first suspect if several of them hang. Going through host memory avoids peer access",
@@ -202,8 +200,7 @@ generation_words := "; on MI200, whose tuning guide disables the IOMMU in the fi
 	amd.mi200
 } else := " instead of disabling it"
 
-# Radeon cards with peer access over PCIe need the opposite, but only if they would use
-# it.
+# Radeon cards with peer access over PCIe need the opposite, but only if they would use it.
 peers_over_pcie if count(amd.over_pcie) > 0
 
 peers_over_pcie if {

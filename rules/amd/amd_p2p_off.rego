@@ -34,9 +34,8 @@ import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 
-# wanting is true where AMD GPUs have nothing but PCIe to reach each other by, as
-# far as it is known how they are joined: a pair that the driver or its tools call
-# "pcie", or several Radeon cards, which have no xGMI.
+# wanting is true where AMD GPUs have nothing but PCIe to reach each other by, as far as it is known how they are
+# joined: a pair that the driver or its tools call "pcie", or several Radeon cards, which have no xGMI.
 wanting if {
 	count(amd.over_pcie) > 0
 	count({p | some p in amd.pairs; p.link_type == "xgmi"}) == 0
@@ -48,8 +47,7 @@ wanting if {
 	amd.only_radeon
 }
 
-# A program that was refused needs it, however the GPUs are connected: over xGMI it would
-# have it.
+# A program that was refused needs it, however the GPUs are connected: over xGMI it would have it.
 wanting if count(refused) > 0
 
 # denied is true where peer access is known to be refused. What works needs no option.

@@ -226,9 +226,8 @@ by_pcie_alone(gpus) if {
 	}
 }
 
-# bridged are accelerators on cards that a bridge (Infinity Fabric Link) can join:
-# without one PCIe alone is right, and a bridge that is fitted and not up looks
-# the same (ROCm/legacy-rocm-build issues 1503 and 2722).
+# bridged are accelerators on cards that a bridge (Infinity Fabric Link) can join: without one PCIe alone is right, and
+# a bridge that is fitted and not up looks the same (ROCm/legacy-rocm-build issues 1503 and 2722).
 bridged := {g.address |
 	some g in amd.gpus
 	gpu_models.model[g.name].xgmi_bridge
@@ -240,9 +239,8 @@ hives[g.kfd.hive] contains g.address if {
 	g.kfd.hive != ""
 }
 
-# hiveless are accelerators of a meshed board that the compute driver lists outside
-# of any hive, although others of the model are in one. A virtual function sees no
-# hive.
+# hiveless are accelerators of a meshed board that the compute driver lists outside of any hive, although others of the
+# model are in one. A virtual function sees no hive.
 hiveless := {g.address |
 	some g in amd.gpus
 	g.address in meshed

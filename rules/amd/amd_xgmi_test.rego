@@ -104,8 +104,7 @@ test_partitions_are_no_links if {
 # in_hive is an accelerator that the compute driver lists as a node of a hive.
 xgmi_in_hive(i, hive) := {"address": xgmi_address(i), "vendor": "amd", "name": "AMD Instinct MI300X", "kfd": {"node": i, "hive": hive}}
 
-# driven are accelerators that are bound to the driver, of which the last is no node of
-# the compute driver.
+# driven are accelerators that are bound to the driver, of which the last is no node of the compute driver.
 driven(hive) := {
 	"gpus": {"amd": {"kfd": "ok"}, "devices": [xgmi_in_hive(1, hive), xgmi_in_hive(2, hive), {"address": xgmi_address(3), "vendor": "amd"}]},
 	"pci": {"devices": [{"address": xgmi_address(i), "kind": "gpu", "vendor": "0x1002", "device": "0x74a1", "driver": "amdgpu"} | some i in [1, 2, 3]]},

@@ -51,8 +51,7 @@ as_set(variable) := sprintf("%s=%s, set %s,", [variable, facts.env[variable], su
 # setting is the evidence for a variable's value, where it has one.
 setting(variable) := [surroundings.variable_evidence(facts.variable[variable]) | facts.variable[variable]]
 
-# demanded are the messages that name a variable without which a program exits,
-# by the variable.
+# demanded are the messages that name a variable without which a program exits, by the variable.
 demanded[m.fields.variable] contains m if {
 	some m in logs.messages({"hsa-variable-required", "hsa-variable-please-set"})
 	m.fields.variable != ""
@@ -76,8 +75,7 @@ standing(variable, wanted) := sprintf("; it is set to that %s, but did not reach
 	facts.env[variable]
 } else := ""
 
-# advised are variables that a library misses and does without: the messages, and the
-# value that they ask for.
+# advised are variables that a library misses and does without: the messages, and the value that they ask for.
 advised[m.fields.variable] contains [m, m.fields.value] if {
 	some m in logs.by_id["hsa-variable-advised"]
 	m.fields.variable != ""
@@ -108,8 +106,7 @@ advised_severity(variable) := "medium" if {
 	count({m | some m in logs.complaints; m.role == "cause"}) == 0
 } else := "low"
 
-# override is the architecture that HSA_OVERRIDE_GFX_VERSION gives to all GPUs:
-# "10.3.0" is gfx1030, "9.0.10" gfx90a.
+# override is the architecture that HSA_OVERRIDE_GFX_VERSION gives to all GPUs: "10.3.0" is gfx1030, "9.0.10" gfx90a.
 override := sprintf("gfx%s%s%s", [parts[0], hex(parts[1]), hex(parts[2])]) if {
 	parts := split(facts.env.HSA_OVERRIDE_GFX_VERSION, ".")
 	count(parts) == 3
@@ -190,11 +187,10 @@ unmapped := {m |
 	endswith(m.fields.file, "transport/p2p.cc")
 }
 
-# The same where no text tells how the variable is set. ROCr has two ways, the
-# kernel driver's own (KFD, the default of ROCm 6.3), which the kernel of
-# kernel.org does not have, and DMA-BUF; an image may choose one for the other
-# (ROCR-Runtime issue 270, rccl issue 1454, rocm-systems issue 2209). RCCL does
-# not try before it uses it (rocm-systems pull 7864).
+# The same where no text tells how the variable is set. ROCr has two ways, the kernel driver's own (KFD, the default of
+# ROCm 6.3), which the kernel of kernel.org does not have, and DMA-BUF; an image may choose one for the other
+# (ROCR-Runtime issue 270, rccl issue 1454, rocm-systems issue 2209). RCCL does not try before it uses it (rocm-systems
+# pull 7864).
 findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["high", "possible"], message, {
 	"messages": unshared,
 	"params": {"variable": "HSA_ENABLE_IPC_MODE_LEGACY", "value": "0"},
@@ -249,9 +245,8 @@ sibling := {
 	"gfx1101": "11.0.0", "gfx1102": "11.0.0",
 }
 
-# From ROCm 7.13 on the runtime gives scratch memory back after each launch on
-# MI200, which makes collectives of small messages several times slower
-# (RCCL's CHANGELOG, known issues; docs/how-to/rccl-usage-tips.rst).
+# From ROCm 7.13 on the runtime gives scratch memory back after each launch on MI200, which makes collectives of small
+# messages several times slower (RCCL's CHANGELOG, known issues; docs/how-to/rccl-usage-tips.rst).
 findings contains on("HSA_NO_SCRATCH_RECLAIM", ["low", "likely"], message, {
 	"evidence": [use.evidence],
 	"params": {"variable": "HSA_NO_SCRATCH_RECLAIM", "value": "1"},

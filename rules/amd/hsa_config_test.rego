@@ -91,8 +91,7 @@ test_fires_on_code_that_hip_does_not_find if {
 	[f.subject, f.confidence, f.params.value] == ["gfx1032", "likely", "10.3.0"]
 	found(unmatched) == set() # The row's verdict tells it.
 
-	# An accelerator has code, cards of two generations need other answers, and
-	# where an override is set it is what fails.
+	# An accelerator has code, cards of two generations need other answers, and where an override is set it is what fails.
 	found(object.union(unmatched, machine([{"architecture": "gfx942"}]))) == set()
 	found(object.union(unmatched, machine([{"architecture": "gfx1032"}, {"architecture": "gfx1101"}]))) == set()
 	found(object.union(object.union(unmatched, override), machine([{"architecture": "gfx1032"}]))) == {["HSA_OVERRIDE_GFX_VERSION", "high", "possible", ["unset-env"]]}

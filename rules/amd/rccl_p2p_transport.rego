@@ -42,9 +42,8 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
-# copied are what shows that HIP's copies between GPUs arrive: the probe's, and
-# those of programs of other people. What they call a success need not have been
-# compared.
+# copied are what shows that HIP's copies between GPUs arrive: the probe's, and those of programs of other people. What
+# they call a success need not have been compared.
 copied contains {"fact": "transfers.transfers", "value": sprintf("copy %s: %s", [facts.pair_name(t.source, t.destination), t.outcome]), "source": "probe (HIP)"} if {
 	input.transfers.api == "hip"
 	some t in facts.peer_transfers
@@ -109,14 +108,12 @@ of_amd if {
 
 of_amd if library_versions.on_amd
 
-# standing are the signs that RCCL hung: ranks that did not finish their start, a table
-# that ends early, a watchdog.
+# standing are the signs that RCCL hung: ranks that did not finish their start, a table that ends early, a watchdog.
 standing if amd.stuck
 
 standing if count(logs.stalled) > 0
 
-# broken are messages that mapping a peer's memory failed, or that RCCL's kernels
-# or the process died of it.
+# broken are messages that mapping a peer's memory failed, or that RCCL's kernels or the process died of it.
 broken := logs.messages({
 	"hip-ipc-failed", "hip-peer-access-failed", "hip-peer-access-not-enabled", "nccl-ipc-open-failed", "nccl-ipc-handle-failed",
 	"rocr-memory-fault", "rocr-gpu-hang", "nccl-cuda-invalid-argument", "nccl-cuda-illegal-access",
@@ -190,8 +187,7 @@ findings contains transport("needed", quoted, {
 	count(copied) + count(amd.offered) == 0
 }
 
-# The same from evidence: copies by HIP work, and RCCL's log over P2P stops or ends in an
-# error.
+# The same from evidence: copies by HIP work, and RCCL's log over P2P stops or ends in an error.
 findings contains transport("seen", broken, {
 	"affects": sort(affected),
 	"message": sprintf("%s, but RCCL %s over its P2P transport (%d channels in the log). %s%s", [what_works, how_it_fails, sum([t.channels | some t in over_p2p]), explanation, outlook]),
@@ -295,8 +291,7 @@ not_applicable contains "no AMD GPU" if amd.absent
 # Candidate causes where HIP's copies between AMD GPUs arrive and RCCL over P2P fails: what the facts support,
 # what they rule out, and how to distinguish the rest.
 
-# candidates are what a lasting fix may be, in the order in which to look: how each
-# is checked, and what helps.
+# candidates are what a lasting fix may be, in the order in which to look: how each is checked, and what helps.
 candidates := [
 	{
 		"name": "the versions of ROCm and RCCL", "remedy": "upgrade-rocm",

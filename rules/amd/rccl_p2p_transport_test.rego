@@ -96,8 +96,7 @@ test_silent_where_rccl_runs if {
 	found(seen("ok", {"messages": [told], "communicators": [started], "transports": [channel]})) == set()
 }
 
-# What the facts speak for stands before what is open, and what they rule out is
-# not advised.
+# What the facts speak for stands before what is open, and what they rule out is not advised.
 test_weighs_the_candidates if {
 	r9700 := [
 		{"address": a, "vendor": "amd", "name": "AMD Radeon AI PRO R9700", "architecture": "gfx1201", "memory_bytes": 34342961152, "visible_memory_bytes": 268435456},

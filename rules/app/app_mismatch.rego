@@ -26,10 +26,9 @@ import data.gpudoctor.lib.collectives
 import data.gpudoctor.lib.logs
 import data.tables.thresholds
 
-# waiting are the operations on which the watchdogs of ranks gave up, by process
-# group and number. Numbers count within a group, so that only equal groups are
-# compared; where the line does not name the group, equal numbers may be of different
-# ones. Point-to-point operations differ on their two sides as they should.
+# waiting are the operations on which the watchdogs of ranks gave up, by process group and number. Numbers count within
+# a group, so that only equal groups are compared; where the line does not name the group, equal numbers may be of
+# different ones. Point-to-point operations differ on their two sides as they should.
 waiting[[object.get(m.fields, "group", ""), m.fields.seq]] contains m if {
 	some m in logs.by_id["torch-watchdog-timeout"]
 	m.fields.op in collectives.names
@@ -214,10 +213,9 @@ findings contains {
 	b.jobs > 1
 }
 
-# first_calls are the first collectives of communicators, by the number of
-# ranks. All ranks of one communicator must begin with the same call. A process
-# may have several communicators of one size: only where as many processes as
-# there are ranks made one such call each, and not one made two, it is one.
+# first_calls are the first collectives of communicators, by the number of ranks. All ranks of one communicator must
+# begin with the same call. A process may have several communicators of one size: only where as many processes as there
+# are ranks made one such call each, and not one made two, it is one.
 first_calls[m.fields.nranks] contains m if some m in logs.by_id["nccl-first-collective"]
 
 findings contains {
@@ -237,8 +235,7 @@ findings contains {
 
 call(m) := sprintf("%s of %s elements of type %s", [m.fields.op, m.fields.count, m.fields.type])
 
-# The desynchronization report lists what ranks began at one number in
-# neighbouring lines.
+# The desynchronization report lists what ranks began at one number in neighbouring lines.
 findings contains {
 	"subject": "job",
 	"message": sprintf("The desynchronization report shows different operations with the same sequence number: ranks %s started %s, ranks %s started %s", [a.fields.ranks, a.fields.op, b.fields.ranks, b.fields.op]),

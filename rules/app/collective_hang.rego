@@ -101,8 +101,7 @@ candidates := [{"cause": cause, "for": reason} |
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given
 
-# The watchdog gave up, and the lines do not show that all ranks waited in one collective,
-# nor that they did not.
+# The watchdog gave up, and the lines do not show that all ranks waited in one collective, nor that they did not.
 missing contains {"fact": "logs.progress", "words": "the log does not show in which collective each rank waited"} if {
 	some _ in logs.messages({"torch-watchdog-timeout", "torch-work-status"})
 	count(collectives.standing) == 0

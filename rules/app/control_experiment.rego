@@ -224,8 +224,7 @@ evidence(run) := {
 
 assignment(name, run) := sprintf("%s=%s", [name, trials.value(run, name)])
 
-# better starts a message with the run that works better, and verb continues with the
-# other.
+# better starts a message with the run that works better, and verb continues with the other.
 better(slow) := {true: "A run is at least twice as fast", false: "A run works"}[slow]
 
 verb(_, true) := "slower"

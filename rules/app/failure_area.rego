@@ -97,8 +97,7 @@ of_area(place) := [{"cause": cause, "for": "it causes many failures in that code
 	not cause in trials.cleared # An experiment shows that it makes no difference.
 ]
 
-# chosen is the most informative message: the first that is neither a mere consequence nor
-# a passing warning.
+# chosen is the most informative message: the first that is neither a mere consequence nor a passing warning.
 chosen := best[0] if {
 	firm := {p | some p in placed; not p.m.id in passing}
 	direct := {p | some p in firm; p.m.role != "consequence"}
@@ -107,8 +106,7 @@ chosen := best[0] if {
 	best := sort([p | some p in pool; p.m.order == least])
 }
 
-# beside are the messages of the same area, and the trace of the failure through the
-# callers.
+# beside are the messages of the same area, and the trace of the failure through the callers.
 beside := {m |
 	some m in logs.complaints
 	m.place.area == chosen.m.place.area

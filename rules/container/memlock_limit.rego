@@ -142,8 +142,7 @@ findings contains finding("note", {"about": {"soft": soft}, "confidence": confid
 	soft < table.memlock_default_bytes
 }
 
-# refused are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too
-# low.
+# refused are the messages that the kernel refused to lock memory for a NIC, or that a program found the limit too low.
 refused := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
 	"mpi-queue-no-memory", "mscclpp-no-memory", "efa-no-memory",

@@ -28,9 +28,8 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
 
-# served is the newest CUDA that the driver serves here: what libcuda said to
-# the probe, which takes a compatibility library into account, else what NVML
-# says, else what follows from the driver's branch.
+# served is the newest CUDA that the driver serves here: what libcuda said to the probe, which takes a compatibility
+# library into account, else what NVML says, else what follows from the driver's branch.
 served := {"version": surroundings.version(text), "text": text, "fact": "transfers.driver_version", "source": "cuDriverGetVersion"} if {
 	text := input.transfers.driver_version
 	surroundings.version(text)
@@ -50,8 +49,7 @@ least_branch[to_number(major)] := branch if some major, branch in thresholds.cud
 # needing are the params for a release of CUDA.
 needing(major) := {"driver": least_branch[major], "cuda": major}
 
-# runtimes are the CUDA runtimes that programs here take: the one that the
-# loader takes, and those of Python packages.
+# runtimes are the CUDA runtimes that programs here take: the one that the loader takes, and those of Python packages.
 runtimes contains l if {
 	some l in input.libraries.files
 	l.kind == "libcudart"
@@ -164,8 +162,7 @@ findings contains {
 	count(claims) > 0
 }
 
-# CUDA says the same where it finds no libcuda at all, as in a container that was
-# started without GPUs.
+# CUDA says the same where it finds no libcuda at all, as in a container that was started without GPUs.
 claims_confidence := "possible" if {
 	count(launches.without_gpus) > 0
 	every m in claims {
@@ -194,8 +191,7 @@ default serves := ""
 
 serves := sprintf(" The driver supports CUDA %s.", [served.text])
 
-# wanted_params are for the release of CUDA that a message names, or the newest that the
-# packages are built for.
+# wanted_params are for the release of CUDA that a message names, or the newest that the packages are built for.
 default wanted_params := {}
 
 wanted_params := needing(max(named)) if {
@@ -203,9 +199,8 @@ wanted_params := needing(max(named)) if {
 	count(named) > 0
 }
 
-# The packages show that the program is built for a newer CUDA major release than the
-# driver supports; only a newer driver helps. If an environment has packages of two
-# releases, the texts do not show which is used.
+# The packages show that the program is built for a newer CUDA major release than the driver supports; only a newer
+# driver helps. If an environment has packages of two releases, the texts do not show which is used.
 findings contains {
 	"id": "built",
 	"subject": "driver",
@@ -223,8 +218,7 @@ findings contains {
 
 package_evidence(p) := {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)}
 
-# runtime_packages are the packages of CUDA's runtime, and those that are built for
-# one, by its major release.
+# runtime_packages are the packages of CUDA's runtime, and those that are built for one, by its major release.
 runtime_packages[major] contains p if {
 	some p in input.software
 	p.name in {"cuda-runtime", "nvidia-cuda-runtime"}
@@ -237,9 +231,8 @@ runtime_packages[to_number(found[1])] contains p if {
 	some found in regex.find_all_string_submatch_n(form, text, 1)
 }
 
-# nccl_needs are the packages of NCCL that are built for a CUDA which needs a newer driver
-# than the one that is named. NCCL includes the runtime that it was built with, and none
-# of it runs on an older driver.
+# nccl_needs are the packages of NCCL that are built for a CUDA which needs a newer driver than the one that is named.
+# NCCL includes the runtime that it was built with, and none of it runs on an older driver.
 nccl_needs contains {"package": p, "release": release, "branch": branch} if {
 	some p in input.software
 	p.name in {"libnccl2", "libnccl-dev", "libnccl", "nccl"}

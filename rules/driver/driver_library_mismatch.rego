@@ -80,8 +80,7 @@ confidence_of(kind) := "confirmed" if {
 	said[kind]
 } else := "likely"
 
-# answered is true of a library that worked when it was called: the program then did not
-# use the loader's choice.
+# answered is true of a library that worked when it was called: the program then did not use the loader's choice.
 answered("libcuda") if {
 	input.transfers.outcome == "ok"
 	count(surroundings.offered) > 0
@@ -294,9 +293,8 @@ not_applicable contains "no NVIDIA GPU here" if {
 
 kernel_driver := input.gpus.driver.kernel_version
 
-# kinds are the libraries that belong to the driver, not to a toolkit, and what another
-# version than the kernel driver's does to each. Without NVML NCCL does not start;
-# without the compiler only some programs fail.
+# kinds are the libraries that belong to the driver, not to a toolkit, and what another version than the kernel driver's
+# does to each. Without NVML NCCL does not start; without the compiler only some programs fail.
 kinds := {
 	"libcuda": {"severity": "critical", "refusal": "CUDA fails to start (error 803)"},
 	"libnvidia-ml": {"severity": "critical", "refusal": "NVML fails to start (driver/library version mismatch)"},
@@ -330,8 +328,7 @@ nameless contains l if {
 	not l.version
 }
 
-# mismatched are those that the loader takes and that have another version than the
-# kernel's module.
+# mismatched are those that the loader takes and that have another version than the kernel's module.
 mismatched contains l if {
 	some l in real
 	l.loads
@@ -371,9 +368,8 @@ at_home(l) if {
 	l.version == kernel_driver
 }
 
-# baked is true of a file that belongs to the image: it is no mount of its own,
-# and not in a folder that container platforms mount as a whole (Google's
-# device plugin, Apptainer, the driver container of the GPU operator).
+# baked is true of a file that belongs to the image: it is no mount of its own, and not in a folder that container
+# platforms mount as a whole (Google's device plugin, Apptainer, the driver container of the GPU operator).
 baked(l) if {
 	not l.mounted
 	not platform_folder(l.path)
@@ -386,9 +382,8 @@ platform_folder(path) if {
 
 evidence(l) := image_files.evidence(l)
 
-# way_out takes the folder that leads to a library off the loader's path, or the variable
-# that names the library. The author of an image edits its ENV, and cannot take a folder
-# of the system off the path.
+# way_out takes the folder that leads to a library off the loader's path, or the variable that names the library. The
+# author of an image edits its ENV, and cannot take a folder of the system off the path.
 way_out(l) := ["unset-env"] if {
 	l.found_by == "ld_preload"
 } else := ["remove-driver-libraries"] if {
@@ -404,8 +399,7 @@ led_by(l) := {"variable": "LD_PRELOAD"} if {
 	surroundings.image
 } else := {"folder": folder(l.path)}
 
-# kept are the folders of LD_LIBRARY_PATH that remain: none where one of them could not be
-# typed as it is.
+# kept are the folders of LD_LIBRARY_PATH that remain: none where one of them could not be typed as it is.
 default kept := []
 
 kept := rest if {

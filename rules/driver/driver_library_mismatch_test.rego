@@ -113,8 +113,7 @@ test_fires_where_compat_is_refused if {
 }
 
 test_silent_in_a_clean_image if {
-	# A mount point that a container runtime left, a compatibility library, and
-	# what platforms mount as a folder.
+	# A mount point that a container runtime left, a compatibility library, and what platforms mount as a folder.
 	found(image([
 		object.union(library("libcuda", "535.104.05"), {"empty": true, "loads": false}),
 		object.union(compat, {"loads": false}),

@@ -204,8 +204,7 @@ findings contains {
 	"order": first.order,
 } if first := logs.first(unequal)
 
-# The framework's own all-reduce failed with what expandable segments make it fail with, and the variable is not
-# known.
+# The framework's own all-reduce failed with what expandable segments make it fail with, and the variable is not known.
 findings contains {
 	"grade": "segments",
 	"subject": "PYTORCH_CUDA_ALLOC_CONF",

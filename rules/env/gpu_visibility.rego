@@ -309,8 +309,7 @@ beyond_sight contains m if {
 
 # In a container no driver means that the container toolkit brought no libraries: it does so for images that set
 # NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where the launch sets it (enroot doc/standard-hooks.md, 98-nvidia.sh;
-# Docker's --gpus sets it, Apptainer's --nv stands for it). Outside of one the row has the verdict of
-# driver-not-loaded.
+# Docker's --gpus sets it, Apptainer's --nv stands for it). Outside of one the row has the verdict of driver-not-loaded.
 findings contains finding("no-driver", "GPUs", "NVIDIA_VISIBLE_DEVICES", {
 	"about": l,
 	"messages": logs.by_id["torch-no-driver"],

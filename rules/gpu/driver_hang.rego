@@ -56,8 +56,7 @@ by_transfer if {
 # starting are the probe's stages that are no test.
 starting := {"load library", "cuInit", "hipInit", "devices", "peer access query", "contexts", "memory", "peer access", "kernels", "cleanup"}
 
-# gpus are those that the driver serves, or the one that it did not come back
-# from.
+# gpus are those that the driver serves, or the one that it did not come back from.
 gpus := named if {
 	count(named) > 0
 } else := sort([address | some address in facts.gpus; driven(address)])
@@ -153,8 +152,7 @@ default step := "its startup"
 
 step := sprintf("the step %q", [input.transfers.stage]) if input.transfers.stage != ""
 
-# named is the GPU for which the step was under way, where it does one at a
-# time.
+# named is the GPU for which the step was under way, where it does one at a time.
 default named := []
 
 named := [input.transfers.gpu] if input.transfers.gpu != ""

@@ -37,8 +37,7 @@ events[[xid.event_place(e), e.code]] contains e if {
 	not damaged(e)
 }
 
-# damaged is true of events that gpu-fault judges: launches that no program asked
-# for.
+# damaged is true of events that gpu-fault judges: launches that no program asked for.
 damaged(e) if {
 	e.code == 13
 	xid.impossible_checks[xid.event_place(e)]

@@ -59,8 +59,7 @@ signs[place] contains logged("xid", es, xid.severity(code), words, xid.remedies(
 	words := sprintf("the kernel log has Xid %d (%s), %s", [code, xid.name(code), xid.times(es)])
 }
 
-# events are the Xids of one code at one GPU, without those of NVLinks, which nvlink-down
-# reports.
+# events are the Xids of one code at one GPU, without those of NVLinks, which nvlink-down reports.
 events[[xid.event_place(e), e.code]] contains e if {
 	some e in input.kernel_log.events
 	e.kind == "xid"
@@ -69,11 +68,10 @@ events[[xid.event_place(e), e.code]] contains e if {
 	not e.code in gpu_state.nvlink_xids
 }
 
-# A launch that no program can have asked for: the GPU's scheduler (SKED) checks
-# the descriptor of a kernel, which the CUDA runtime builds within the limits, and
-# finds most of its fields impossible at once. Such a descriptor was damaged on the
-# way to the GPU or in its memory; a riser, a slot or a cable is the first suspect
-# (noonghunna/club-3090 issue 751). Single failed checks are a program's error.
+# A launch that no program can have asked for: the GPU's scheduler (SKED) checks the descriptor of a kernel, which the
+# CUDA runtime builds within the limits, and finds most of its fields impossible at once. Such a descriptor was damaged
+# on the way to the GPU or in its memory; a riser, a slot or a cable is the first suspect (noonghunna/club-3090 issue
+# 751). Single failed checks are a program's error.
 signs[address] contains logged("xid", xid.impossible_launches[address], "high", words, ["reseat-or-fix-pcie-link", "reset-gpu", "replace-hardware"]) if {
 	some address, checks in xid.impossible_checks
 	words := sprintf("it rejected a kernel whose descriptor is invalid in %d ways at once (Xid 13, %s): commands or data are corrupted on the way to it, over PCIe, or in its memory", [
@@ -81,9 +79,8 @@ signs[address] contains logged("xid", xid.impossible_launches[address], "high", 
 	])
 }
 
-# An error of PCIe that was not corrected, for which the kernel asks the driver of
-# the GPU and gets no answer (report_error_detected, drivers/pci/pcie/err.c): the
-# GPU is gone until a reset.
+# An error of PCIe that was not corrected, for which the kernel asks the driver of the GPU and gets no answer
+# (report_error_detected, drivers/pci/pcie/err.c): the GPU is gone until a reset.
 signs[xid.event_place(e)] contains logged("aer", {e}, "high", words, ["reseat-or-fix-pcie-link", "reboot", "replace-hardware"]) if {
 	some e in input.kernel_log.events
 	e.id == "kernel-aer-no-recovery"
@@ -96,8 +93,7 @@ signs[address] contains logged("nvrm", es, "high", words, ["reboot-or-reload-dri
 	words := "the driver could not initialize it (RmInitAdapter failed), so no program can use it: its firmware does not start, it lacks power, or it is badly seated"
 }
 
-# statements are messages that may name a GPU, in their field gpu. Each row: severity,
-# confidence, words and what helps.
+# statements are messages that may name a GPU, in their field gpu. Each row: severity, confidence, words and what helps.
 statements := {
 	"gpu-handle-failed": ["critical", "confirmed", "it does not respond to the driver", gpu_state.off_bus],
 	"nvsmi-err": ["high", "likely", "nvidia-smi cannot read its state (ERR!)", gpu_state.reset],
@@ -168,9 +164,8 @@ findings contains {
 	count(withheld) > 0
 }
 
-# Data that is lost on the way through host memory too was not lost between
-# the GPUs. It needs the GPU that all failing transfers have in common, where
-# there is one.
+# Data that is lost on the way through host memory too was not lost between the GPUs. It needs the GPU that all failing
+# transfers have in common, where there is one.
 staged_failures contains t if {
 	some t in input.transfers.transfers
 	t.test == "host-staged"
@@ -210,8 +205,7 @@ findings contains {
 	involved := accused
 }
 
-# beside_staged are the transfers between the same GPUs that failed without the
-# host.
+# beside_staged are the transfers between the same GPUs that failed without the host.
 beside_staged contains t if {
 	some s in staged_failures
 	some failed in [peers.trouble, peers.sluggish]

@@ -52,8 +52,7 @@ test_in_pci_and_not_in_nvml if {
 	count(gpu_fault.findings) == 0 with input as object.union(root, {"container": {"driver_devices": [{"address": a, "excluded": true}]}})
 }
 
-# A scheduler keeps GPUs from a job by a device cgroup; a driver that gave one up
-# says so in the kernel log.
+# A scheduler keeps GPUs from a job by a device cgroup; a driver that gave one up says so in the kernel log.
 test_kept_from_a_user if {
 	graded(gpu_fault.findings) == {[a, "low", "possible"]} with input as absent
 	failed := {"kernel_log": {"events": [{"kind": "nvrm", "address": a, "message": "NVRM: GPU 0000:01:00.0: RmInitAdapter failed!", "count": 1}]}}

@@ -89,9 +89,8 @@ listed.tree := {d.address | some d in input.pci.devices} if {
 	count([g | some g in of_vendor; pci.device[g.address]]) > 0
 }
 
-# lacking are the sources that lack a GPU which CUDA, HIP or what manages the GPUs shows.
-# What the tree shows, and NVML or AMD's compute driver lack, is left to gpu-fault and
-# amd-gpu-fault.
+# lacking are the sources that lack a GPU which CUDA, HIP or what manages the GPUs shows. What the tree shows, and NVML
+# or AMD's compute driver lack, is left to gpu-fault and amd-gpu-fault.
 lacking[address] contains source if {
 	some from in ["api", "management"]
 	some address in (listed[from] - lost)
@@ -111,9 +110,8 @@ same(address) := split(address, ".")[0] if {
 # lost are GPUs that their driver reports as lost: gpu-fault reports them.
 lost := {g.address | some g in of_vendor; object.get(g, "error", "") != ""}
 
-# hidden is true where something explains that CUDA or HIP offers fewer GPUs than there are: a
-# list of GPUs with no more entries than it offers, MIG, of which CUDA offers one instance, or
-# device nodes.
+# hidden is true where something explains that CUDA or HIP offers fewer GPUs than there are: a list of GPUs with no more
+# entries than it offers, MIG, of which CUDA offers one instance, or device nodes.
 hidden if {
 	some left in visible.kept
 	count({entry | some entry in left}) <= count(input.transfers.devices)

@@ -25,9 +25,8 @@ on := {g.address | some g in facts.named; g.mig == true}
 
 off := {g.address | some g in facts.named; g.mig == false}
 
-# All GPUs alike look intended, as for a machine that serves many small
-# models. One odd GPU among others looks left over, and a job that takes all
-# of them fails on it.
+# All GPUs alike look intended, as for a machine that serves many small models. One odd GPU among others looks left
+# over, and a job that takes all of them fails on it.
 findings contains {
 	"subject": subject,
 	"affects": sort(on),
@@ -85,8 +84,7 @@ twice := logs.messages({"nccl-duplicate-gpu"}) | {m | some m in logs.by_id["nccl
 # unseen are messages of programs that find no GPU, or too few.
 unseen := logs.messages({"cuda-invalid-device", "too-few-gpus", "cuda-no-device", "torch-sees-no-gpu"})
 
-# named_instance are errors of programs that take the list of GPUs for numbers,
-# and were given the names of instances.
+# named_instance are errors of programs that take the list of GPUs for numbers, and were given the names of instances.
 named_instance := logs.messages({"mig-name-refused"})
 
 # A job over several instances fails, as it has here or will: CUDA enumerates one
@@ -110,9 +108,8 @@ findings contains {
 
 spans if count(slices) > 0
 
-# A process sees only one instance, so a program that uses the next GPU by its number
-# finds none. A GPU in MIG mode without instances offers CUDA nothing (MIG user guide,
-# "CUDA device enumeration").
+# A process sees only one instance, so a program that uses the next GPU by its number finds none. A GPU in MIG mode
+# without instances offers CUDA nothing (MIG user guide, "CUDA device enumeration").
 spans if {
 	count(on) > 0
 	count(off) == 0

@@ -27,8 +27,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.peers
 
-# answers are what NVML says of a pair's reads and writes, where it refuses;
-# else what the CUDA driver says.
+# answers are what NVML says of a pair's reads and writes, where it refuses; else what the CUDA driver says.
 answers(p) := peers.refusals(p) if {
 	count(peers.refusals(p)) > 0
 } else := {"cuda"} if {
@@ -48,12 +47,10 @@ meaning := {
 	"cuda-alone": ["refused by CUDA", "NVML gave no reason."],
 }
 
-# expected_answers come from the design of a platform; a better one is another
-# machine, not another setting.
+# expected_answers come from the design of a platform; a better one is another machine, not another setting.
 expected_answers := {"chipset-not-supported", "topology-not-supported", "cuda-alone"}
 
-# consumer is true for GeForce and TITAN cards, whose drivers offer no peer
-# access over PCIe.
+# consumer is true for GeForce and TITAN cards, whose drivers offer no peer access over PCIe.
 consumer(address) if regex.match(`GeForce|TITAN`, facts.gpu[address].name)
 
 partitioned(address) if facts.gpu[address].mig == true
@@ -127,15 +124,13 @@ findings contains {
 	pairs := {p | some p in refused; kind(p) == k}
 }
 
-# stopped are the messages with which a program exits because it lacks peer access:
-# Accelerate's check of the model, and the driver's error 217
-# (cudaErrorPeerAccessUnsupported), which a program gets if it uses peer access without
-# checking whether it is supported. NCCL checks before it uses peer access
-# (src/transport/p2p.cc, p2pCanConnect); its own error 217 is about other memory.
+# stopped are the messages with which a program exits because it lacks peer access: Accelerate's check of the model, and
+# the driver's error 217 (cudaErrorPeerAccessUnsupported), which a program gets if it uses peer access without checking
+# whether it is supported. NCCL checks before it uses peer access (src/transport/p2p.cc, p2pCanConnect); its own error
+# 217 is about other memory.
 stopped := logs.messages({"accelerate-peer-access-unsupported", "cuda-peer-unsupported", "hip-peer-access-failed"}) | own_all_reduce
 
-# own_all_reduce are those of a server's custom all-reduce, which ignores NCCL's
-# variables.
+# own_all_reduce are those of a server's custom all-reduce, which ignores NCCL's variables.
 own_all_reduce := logs.messages({"trtllm-no-peer-access"}) | {m |
 	some m in logs.by_id["vllm-custom-all-reduce-failed"]
 	m.fields.error == "peer access is not supported between these two devices"
@@ -179,9 +174,8 @@ findings contains {
 	count(told_offered) == 0
 }
 
-# closed are the pairs of AMD GPUs between which their driver offers no access, as its
-# tools show it (rocm-bandwidth-test, rocm-smi --showtopoaccess). In the same xGMI hive
-# that is a fault, which amd-xgmi reports.
+# closed are the pairs of AMD GPUs between which their driver offers no access, as its tools show it
+# (rocm-bandwidth-test, rocm-smi --showtopoaccess). In the same xGMI hive that is a fault, which amd-xgmi reports.
 closed contains p if {
 	some p in facts.gpu_pairs
 	p.accessible == false

@@ -62,8 +62,7 @@ test_different_models_are_expected_to if {
 
 advice(document) := f.remedies if some f in p2p_unsupported_gpu.findings with input as document
 
-# Who does not know the cards, or whether MIG splits them, cannot call it
-# unexpected.
+# Who does not know the cards, or whether MIG splits them, cannot call it unexpected.
 test_unresolvable_cards if {
 	bare := machine("NVIDIA L40S", "not-supported")
 	unnamed := object.union(bare, {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "mig": false} | some x in [a, b]]}})

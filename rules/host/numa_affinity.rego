@@ -44,8 +44,7 @@ node_gpus[g.numa_node] contains g.address if {
 	g.address in used
 }
 
-# used are the usable GPUs by address; where only device nodes are known, none
-# can be placed.
+# used are the usable GPUs by address; where only device nodes are known, none can be placed.
 used := surroundings.usable & facts.gpus
 
 findings contains {
@@ -104,8 +103,7 @@ subjects(gpus) := sprintf("GPU %s is", [facts.list(gpus)]) if {
 	count(gpus) == 1
 } else := sprintf("%d GPUs (%s) are", [count(gpus), facts.list(gpus)])
 
-# distance_remark says how far the nearest node is on which it may run; 10
-# means local (ACPI SLIT).
+# distance_remark says how far the nearest node is on which it may run; 10 means local (ACPI SLIT).
 distance_remark(n) := sprintf(" (distance %d, local is 10)", [nearest]) if {
 	nearest := min([distance |
 		some i, distance in n.distances
@@ -197,11 +195,10 @@ not_applicable contains "no GPU is visible here" if count(surroundings.usable) =
 # What NCCL, Open MPI and programs log about the CPUs that a process can run on. Each element of found is a
 # finding of rule numa-affinity, without the fields that all of them share.
 
-# masks are the CPUs that NCCL kept to for each GPU of each host, as its log shows
-# them ("Setting affinity for GPU 0 to ff", src/init.cc): those near the GPU, of
-# those that the launcher gave to the process (src/graph/topo.cc,
-# ncclTopoGetCpuAffinity). So more than one for the same GPU is the launchers'
-# doing, and the fewest CPUs are what one of them left.
+# masks are the CPUs that NCCL kept to for each GPU of each host, as its log shows them ("Setting affinity for GPU 0 to
+# ff", src/init.cc): those near the GPU, of those that the launcher gave to the process (src/graph/topo.cc,
+# ncclTopoGetCpuAffinity). So more than one for the same GPU is the launchers' doing, and the fewest CPUs are what one
+# of them left.
 masks[[object.get(a, "host", ""), a.gpu]] contains a if {
 	some a in input.logs.affinities
 	a.cpus > 0
@@ -217,8 +214,7 @@ shown(runs) := [{"fact": sprintf("logs.affinities[GPU%d]", [a.gpu]), "value": a.
 # The launcher's CPUs are the reason first, which NCCL can be told to ignore.
 by_launcher := ["ignore-cpu-affinity", "bind-numa"]
 
-# narrowed are the GPUs for which one run kept to half of the CPUs of another, or
-# fewer.
+# narrowed are the GPUs for which one run kept to half of the CPUs of another, or fewer.
 narrowed contains key if {
 	some key, least in fewest
 	least * 2 <= most[key]
@@ -240,10 +236,9 @@ default launcher_words := ""
 
 launcher_words := " (srun --cpu-bind, mpirun --bind-to)." if count({l | some l in logs.launches; l.kind in {"slurm", "mpirun"}}) > 0
 
-# pinned are the GPUs for which NCCL had one core, or the two threads of one,
-# while another GPU of the host had another: the launcher binds each rank to a
-# core (mpirun does so for two ranks, and with --bind-to core). NCCL's threads and
-# the program's then share it.
+# pinned are the GPUs for which NCCL had one core, or the two threads of one, while another GPU of the host had another:
+# the launcher binds each rank to a core (mpirun does so for two ranks, and with --bind-to core). NCCL's threads and the
+# program's then share it.
 pinned contains key if {
 	some key, runs in masks
 	not key in narrowed
@@ -271,8 +266,7 @@ more_pinned := sprintf(", and for %d others", [count(pinned) - 1]) if {
 	count(pinned) > 1
 } else := ""
 
-# A small part of the CPUs of a NUMA node. A job that was given few CPUs must look so; it
-# is worth knowing.
+# A small part of the CPUs of a NUMA node. A job that was given few CPUs must look so; it is worth knowing.
 told_by_logs contains {
 	"id": "few-cpus",
 	"message": sprintf("NCCL uses %d CPUs for GPU %d, but its NUMA node has %d: the launcher binds the process to few CPUs, which NCCL's threads share with the program.", [
@@ -302,10 +296,9 @@ fewest_node_cpus := min({n |
 # GPUs of the rank then share that core (mpirun(1), NVIDIA/nccl issue 644).
 core_bound := logs.messages({"mpi-rank-bound-core"})
 
-# refused are the words of a program that tried to keep to the CPUs near its GPU,
-# and may run on none of them: the kernel answers EINVAL where no CPU of the set is
-# in the cpuset of the process (sched_setaffinity(2)). Programs that set what NVML
-# says of a GPU end there (dask-cuda, NeMo, cosmos-predict1).
+# refused are the words of a program that tried to keep to the CPUs near its GPU, and may run on none of them: the
+# kernel answers EINVAL where no CPU of the set is in the cpuset of the process (sched_setaffinity(2)). Programs that
+# set what NVML says of a GPU end there (dask-cuda, NeMo, cosmos-predict1).
 refused := logs.messages({"affinity-refused", "nccl-affinity-failed"}) | {m |
 	some m in logs.messages({"python-sets-affinity"})
 	some error in logs.messages({"python-invalid-argument"})

@@ -2,8 +2,7 @@ package gpudoctor.rules.numa_affinity_test
 
 import data.gpudoctor.rules.numa_affinity
 
-# machine has two nodes with a GPU each, of which this process may use so many
-# CPUs.
+# machine has two nodes with a GPU each, of which this process may use so many CPUs.
 machine(first, second, balancing) := {
 	"gpus": {"nvml": "ok", "devices": [
 		{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true},

@@ -30,8 +30,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
 
-# device are the messages that a GPU's memory ran out. What else programs say of memory is
-# in the rows of the catalogue.
+# device are the messages that a GPU's memory ran out. What else programs say of memory is in the rows of the catalogue.
 device := logs.messages({"torch-out-of-memory", "vllm-memory-short"}) | {m |
 	some m in logs.by_id["nccl-cuda-out-of-memory"]
 	not known_faults.of_host_memory(m)

@@ -18,8 +18,7 @@ test_unresolvable_without_logs if {
 	count(oom.findings) == 0 with input as {}
 }
 
-# Below NCCL's transport by shared memory it is host memory that was asked for:
-# rule cumem-host tells.
+# Below NCCL's transport by shared memory it is host memory that was asked for: rule cumem-host tells.
 test_silent_for_host_memory_of_cumem if {
 	failed := object.union(message("nccl-cuda-out-of-memory", "cause", 2), {"fields": {"file": "include/alloc.h"}})
 	trace := message("nccl-shm-trace", "setting", 3)

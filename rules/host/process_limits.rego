@@ -26,8 +26,7 @@ import data.gpudoctor.lib.own_connection
 import data.gpudoctor.lib.surroundings
 import data.tables.thresholds
 
-# Programs say themselves which limit they reached: the verdicts of these messages are
-# rows of the catalogue.
+# Programs say themselves which limit they reached: the verdicts of these messages are rows of the catalogue.
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	input.texts

@@ -60,8 +60,7 @@ instinct if {
 	regex.match(`(?i)^MI`, m.fields.gpu)
 }
 
-# only_radeon and only_instinct are true where every GPU whose family is known is
-# of that one.
+# only_radeon and only_instinct are true where every GPU whose family is known is of that one.
 only_radeon if {
 	radeon
 	not instinct
@@ -106,8 +105,7 @@ peer_access if {
 
 peer_access if count(offered) > 0
 
-# offered are the ordered pairs of AMD GPUs for which HIP or the driver says that
-# one reaches the memory of the other.
+# offered are the ordered pairs of AMD GPUs for which HIP or the driver says that one reaches the memory of the other.
 offered contains [p.a, p.b] if {
 	some p in input.gpus.p2p
 	p.read == "ok"
@@ -128,10 +126,9 @@ offered contains direction if {
 	some direction in [[p.a, p.b], [p.b, p.a]]
 }
 
-# small_bars are the GPUs of which the CPU, and therefore a peer, sees only part of the
-# memory, with that part. The driver requires both sizes to be equal before it offers peer
-# access over PCIe (amdgpu_device.c, amdgpu_device_is_peer_accessible: real_vram_size ==
-# visible_vram_size); a twentieth allows for rounded sizes.
+# small_bars are the GPUs of which the CPU, and therefore a peer, sees only part of the memory, with that part. The
+# driver requires both sizes to be equal before it offers peer access over PCIe (amdgpu_device.c,
+# amdgpu_device_is_peer_accessible: real_vram_size == visible_vram_size); a twentieth allows for rounded sizes.
 small_bars[g.address] := g.visible_memory_bytes if {
 	some g in gpus
 	is_number(g.visible_memory_bytes)
@@ -148,9 +145,8 @@ large_bars := {g.address |
 	not small_bars[g.address]
 }
 
-# p2p_options are what the kernel must be built with (amdgpu-docs,
-# docs/conceptual/iommu.rst); CONFIG_HSA_AMD_P2P depends on the other two
-# (drivers/gpu/drm/amd/amdkfd/Kconfig).
+# p2p_options are what the kernel must be built with (amdgpu-docs, docs/conceptual/iommu.rst); CONFIG_HSA_AMD_P2P
+# depends on the other two (drivers/gpu/drm/amd/amdkfd/Kconfig).
 p2p_options := ["CONFIG_HSA_AMD_P2P", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"]
 
 # kernel_lacks are those that the kernel is known to be without. Where the one that
@@ -230,8 +226,7 @@ discrete := {g.address |
 	not g.address in integrated
 }
 
-# crashes are messages that a program of AMD's software, or one under it, died
-# or could not use a GPU.
+# crashes are messages that a program of AMD's software, or one under it, died or could not use a GPU.
 crash_ids := {
 	"process-segmentation-fault", "rocr-memory-fault", "rocr-gpu-hang", "hsa-status-error", "rocblas-no-kernels", "hip-no-code-object",
 	"hip-invalid-device", "hip-shared-object-failed",

@@ -14,8 +14,7 @@ low[i] contains p if {
 	p.gbps < p.expected_gbps * p.threshold
 }
 
-# worst is the value that reaches the least part of what its links carry; of several the
-# first.
+# worst is the value that reaches the least part of what its links carry; of several the first.
 worst(points) := sort([[share(p), p.line, p] | some p in points])[0][2]
 
 # share is what part of the links' rate a value reaches.
@@ -35,9 +34,8 @@ of[b.what] contains b if some b in input.benchmarks
 # points are a table's values, none where it broke off before the first.
 points(b) := object.get(b, "points", [])
 
-# job_failed is true where a text shows that a job does not run as it should: by a
-# complaint, or a benchmark that broke off or found wrong values. A redirected
-# request that a translating IOMMU drops shows itself as a hang, as a failed
+# job_failed is true where a text shows that a job does not run as it should: by a complaint, or a benchmark that broke
+# off or found wrong values. A redirected request that a translating IOMMU drops shows itself as a hang, as a failed
 # completion of the NIC, or as an illegal address in a kernel.
 job_failed if logs.failed
 
@@ -54,11 +52,10 @@ wrong contains b if {
 	b.wrong > 0
 }
 
-# collapsed are measurements of collectives over RoCE whose bus bandwidth breaks
-# down as messages grow: to a quarter of what smaller ones had reached, or less.
-# Rates grow with the size and then stay (nccl-tests doc/PERFORMANCE.md); a
-# network that drops packets under load does that (NVIDIA/nccl#378). A message
-# of 1 MiB is beyond the change of protocols, which makes smaller steps.
+# collapsed are measurements of collectives over RoCE whose bus bandwidth breaks down as messages grow: to a quarter of
+# what smaller ones had reached, or less. Rates grow with the size and then stay (nccl-tests doc/PERFORMANCE.md); a
+# network that drops packets under load does that (NVIDIA/nccl#378). A message of 1 MiB is beyond the change of
+# protocols, which makes smaller steps.
 collapsed contains {"benchmark": b, "peak": best, "worst": last} if {
 	rdma.link in {"roce", "mixed"}
 	rdma_in_use

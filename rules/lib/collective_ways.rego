@@ -9,8 +9,7 @@ package gpudoctor.lib.collective_ways
 import data.gpudoctor.lib.logs
 import data.tables.thresholds
 
-# staged are the channels that NCCL sent through host memory, sockets those over TCP
-# between GPUs of one machine.
+# staged are the channels that NCCL sent through host memory, sockets those over TCP between GPUs of one machine.
 staged := sort([t | some t in input.logs.transports; t.kind == "shm"])
 
 sockets := sort([t | some t in input.logs.transports; t.kind == "net"; t.network == "Socket"; t.same_host == true])

@@ -82,9 +82,8 @@ standing contains {"group": "", "ranks": count(ranks), "op": started.fields.op, 
 	{to_number(r) | some r in ranks} == {r | some r in numbers.range(0, count(ranks) - 1)}
 }
 
-# interleaved is true where the ranks that stand have more than one communicator for all of
-# them. Two ranks that use these in different orders block each other, and each then waits
-# in a collective that all began.
+# interleaved is true where the ranks that stand have more than one communicator for all of them. Two ranks that use
+# these in different orders block each other, and each then waits in a collective that all began.
 interleaved(stuck) if count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
 
 # only is the one element of a set that has no other.
@@ -93,15 +92,13 @@ only(elements) := e if {
 	some e in elements
 }
 
-# alike is true where no two ranks pass data of different sizes to an operation that has
-# one size.
+# alike is true where no two ranks pass data of different sizes to an operation that has one size.
 alike(op, _) if not op in even
 
 alike(_, ranks) if count({p.elements | some p in ranks}) < 2
 
-# apart are, of each group, the rank that waits in the earliest collective and the one that
-# waits in the latest, if these differ. A group in which a rank appears twice is left out:
-# that rank was restarted.
+# apart are, of each group, the rank that waits in the earliest collective and the one that waits in the latest, if
+# these differ. A group in which a rank appears twice is left out: that rank was restarted.
 apart contains {"group": group, "early": early, "late": late, "distance": late.number - early.number} if {
 	some group, ranks in waiting
 	count(ranks) == count({p.rank | some p in ranks})

@@ -54,8 +54,7 @@ values contains ["gpu_chooser", visible.chooser]
 # One of them hides all GPUs.
 holds contains "gpus_hidden" if visible.hidden
 
-# There should be GPUs: a machine without any is no fault, and PyTorch's report says so
-# of each laptop.
+# There should be GPUs: a machine without any is no fault, and PyTorch's report says so of each laptop.
 holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
 
 holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
@@ -75,8 +74,7 @@ values contains ["visible_gpus", sprintf("%d", [visible.available])]
 # What looks like one GPU are instances of one.
 holds contains "several_mig_instances" if visible.instances
 
-# A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for
-# the others.
+# A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for the others.
 holds contains "cause_stated" if {
 	some m in logs.complaints
 	m.role == "cause"

@@ -8,8 +8,7 @@ package gpudoctor.lib.connections
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 
-# chosen are the interfaces that NCCL says it takes, with the message that says so.
-# place is the place in its list.
+# chosen are the interfaces that NCCL says it takes, with the message that says so. place is the place in its list.
 chosen contains {"name": item[1], "address": item[2], "place": i, "message": m} if {
 	some m in logs.messages({"nccl-bootstrap-interface", "nccl-net-interface"})
 	some i, item in regex.find_all_string_submatch_n(`([A-Za-z][\w.-]*):([0-9a-fA-F.:]+)(?:%[\w.-]+)?<`, m.fields.interfaces, 32)
@@ -42,10 +41,9 @@ kinds := {
 	"Software caused connection abort": "aborted", "Host is down": "aborted",
 }
 
-# last_words are the rows with which a program gives up on a connection that was never
-# established; tries are those for one of several attempts, for an established connection
-# that was lost, or for an error only. Unix sockets, which connect processes of one host,
-# and InfiniBand, which also has timeouts, are not among them.
+# last_words are the rows with which a program gives up on a connection that was never established; tries are those for
+# one of several attempts, for an established connection that was lost, or for an error only. Unix sockets, which
+# connect processes of one host, and InfiniBand, which also has timeouts, are not among them.
 last_words := {
 	"nccl-connect-refused", "nccl-connect-timed-out", "nccl-connect-no-route", "nccl-connect-failed", "nccl-connect-retries-exhausted",
 	"nccl-net-connect-timeout", "gloo-connect-failed", "gloo-connect-loopback", "openmpi-tcp-connect-failed",
@@ -83,8 +81,7 @@ unanswered contains f if {
 	f.kind in {"timed-out", "no-route", "unreachable"}
 }
 
-# earliest is the first of a set of failures, or of choices: of several at one place
-# any, but always the same.
+# earliest is the first of a set of failures, or of choices: of several at one place any, but always the same.
 earliest(set_) := f if {
 	least := min({f.message.order | some f in set_})
 	f := sort([f | some f in set_; f.message.order == least])[0]
@@ -162,8 +159,7 @@ bad_choices contains c if {
 	astray(c)
 }
 
-# useless_failed is true where a connection to an address failed that means something
-# else on each machine.
+# useless_failed is true where a connection to an address failed that means something else on each machine.
 useless_failed if {
 	some f in failures
 	useless(f.remote)
@@ -186,16 +182,14 @@ astray(c) if {
 	networks.bridge_address(f.remote)
 }
 
-# A veth may have an address that the peers reach, as in a pod. Names that
-# bridges and private networks have are surer.
+# A veth may have an address that the peers reach, as in a pod. Names that bridges and private networks have are surer.
 astray(c) if {
 	networks.virtual(c.name)
 	not strings.any_prefix_match(c.name, ["veth", "ip6tnl"])
 }
 
-# choice_told is true if a bad choice itself shows the fault. Ranks that connected on
-# several machines did so over this interface; a connection that failed later still
-# counts.
+# choice_told is true if a bad choice itself shows the fault. Ranks that connected on several machines did so over this
+# interface; a connection that failed later still counts.
 choice_told if {
 	networks.troubled
 	not networks.met
@@ -217,9 +211,8 @@ choice_told if {
 	not useless(other.address)
 }
 
-# bad_remotes are connections to an address that means something else on each machine.
-# They leave the generic messages to themselves: what refuses a connection on 127.0.0.1
-# may be any service.
+# bad_remotes are connections to an address that means something else on each machine. They leave the generic messages
+# to themselves: what refuses a connection on 127.0.0.1 may be any service.
 bad_remotes contains f if {
 	some f in hard_failures
 	useless(f.remote)
@@ -253,11 +246,10 @@ narrow_used contains n if {
 	c.name == n.name
 }
 
-# scattered is true when private IPv4 addresses of several hosts differ in their
-# first 16 bits and in the interface's name, and a connection failed. Networks
-# that are wider than that usually have one name for the interface. NCCL 2.18
-# to 2.23 tries again on a socket that failed, which the kernel answers with
-# "Software caused connection abort" whatever came first (NVIDIA/nccl#1515).
+# scattered is true when private IPv4 addresses of several hosts differ in their first 16 bits and in the interface's
+# name, and a connection failed. Networks that are wider than that usually have one name for the interface. NCCL 2.18 to
+# 2.23 tries again on a socket that failed, which the kernel answers with "Software caused connection abort" whatever
+# came first (NVIDIA/nccl#1515).
 scattered if {
 	count({networks.host_of(c.message) | some c in first_choices}) > 1
 	count({array.slice(split(c.address, "."), 0, 2) | some c in first_choices; contains(c.address, ".")}) > 1

@@ -21,8 +21,7 @@ of_first_rank := [d |
 	object.get(d, "rank", launcher.rank) == launcher.rank
 ]
 
-# launcher is torchrun's report of the process that failed first, or the first that
-# another launcher names.
+# launcher is torchrun's report of the process that failed first, or the first that another launcher names.
 launcher := [d | some d in input.logs.deaths; d.first][0] if {
 	count([d | some d in input.logs.deaths; d.first]) > 0
 } else := [d | some d in input.logs.deaths; d.what in {"exit", "signal"}; is_number(d.rank)][0]
@@ -70,8 +69,7 @@ by_itself(d) if {
 	count(out_of_memory) == 0
 }
 
-# A launcher ends the other ranks with SIGTERM; if the launcher saw a rank end first,
-# another process ended it.
+# A launcher ends the other ranks with SIGTERM; if the launcher saw a rank end first, another process ended it.
 by_itself(d) if {
 	d.what == "signal"
 	d.class == "SIGTERM"

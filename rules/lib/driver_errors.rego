@@ -25,12 +25,10 @@ hardware := {c.code | some c in table.codes; c.class == "hardware"}
 # in_gpu are those of them that stay where no GPU accesses another.
 in_gpu := {c.code | some c in table.codes; c.in_gpu}
 
-# untried are codes that a transfer can fail with and that say nothing of the path: the
-# probe could not try.
+# untried are codes that a transfer can fail with and that say nothing of the path: the probe could not try.
 untried := {c.code | some c in table.codes; c.untried}
 
-# judged are the codes of a driver that says itself what it lacks, which other rules
-# judge.
+# judged are the codes of a driver that says itself what it lacks, which other rules judge.
 judged := {c.code | some c in table.codes; c.judged_by}
 
 # nvml are NVML's errors for a GPU that it knows and cannot use.

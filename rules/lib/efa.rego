@@ -11,9 +11,8 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
 
-# expected is true when the job is meant to use EFA: the devices are there,
-# or were asked for, or the settings name them, or the plugin itself recognized
-# an instance that has them.
+# expected is true when the job is meant to use EFA: the devices are there, or were asked for, or the settings name
+# them, or the plugin itself recognized an instance that has them.
 expected if count(surroundings.efa_devices) > 0
 
 expected if {
@@ -35,8 +34,7 @@ expected if {
 
 expected if logs.said("ofi-platform")
 
-# fi_info lists the provider only where one of its devices can be opened. A job on one
-# machine does not need it.
+# fi_info lists the provider only where one of its devices can be opened. A job on one machine does not need it.
 expected if {
 	between_machines
 	some p in input.nics.providers

@@ -20,8 +20,7 @@ listed := {g.address | some g in named} if named
 # offered are the GPUs that the driver offered to the probe.
 offered := {d.address | some d in input.transfers.devices} if count(input.transfers.devices) > 0
 
-# several is true unless fewer than two GPUs are known: who knows of no GPU has nothing
-# to miss.
+# several is true unless fewer than two GPUs are known: who knows of no GPU has nothing to miss.
 several if count(gpus) > 1
 
 several if not gpus
@@ -59,9 +58,8 @@ gpus_at(place) := [address | some address in [place]; address in gpus]
 # named are the GPUs whose address is known: that of a lost one may not be.
 named := [g | some g in input.gpus.devices; is_address(g.address)] if is_array(input.gpus.devices)
 
-# is_address is true for a PCI address as a finding may name it, and for the name of a GPU
-# of which a text shows only the index ("GPU3"). Facts that were cut, or written by hand,
-# may contain something else.
+# is_address is true for a PCI address as a finding may name it, and for the name of a GPU of which a text shows only
+# the index ("GPU3"). Facts that were cut, or written by hand, may contain something else.
 is_address(text) if regex.match(`^([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]{1,4})$`, text)
 
 # pairs are those whose ends are known.
@@ -109,8 +107,7 @@ peer_tests := {
 	"handshake", "atomics", "between-processes",
 }
 
-# peer_transfers are the transfers between two GPUs without the host, of all
-# tests.
+# peer_transfers are the transfers between two GPUs without the host, of all tests.
 peer_transfers := {t |
 	some t in input.transfers.transfers
 	t.test in peer_tests
@@ -150,8 +147,7 @@ few(names) := list(names) if {
 	count(names) <= 4
 } else := sprintf("%s and %d more", [concat(", ", array.slice(sort(names), 0, 3)), count(names) - 3])
 
-# bytes writes a number of bytes for people: "64 MiB", "1.5 GiB", "unlimited"
-# for -1 as the kernel means it.
+# bytes writes a number of bytes for people: "64 MiB", "1.5 GiB", "unlimited" for -1 as the kernel means it.
 bytes(n) := "unlimited" if {
 	n < 0
 } else := scaled(n, (1024 * 1024) * 1024, "GiB") if {
@@ -166,8 +162,7 @@ scaled(n, unit, name) := sprintf("%d %s", [n / unit, name]) if {
 	n % unit == 0
 } else := sprintf("%.1f %s", [n / unit, name])
 
-# read_at says where a fact was read: the line of a text that told it, else the place where
-# a live machine has it.
+# read_at says where a fact was read: the line of a text that told it, else the place where a live machine has it.
 read_at(fact, live) := sprintf("%s:%d", [o.source, o.line]) if {
 	some o in input.origins
 	o.fact == fact

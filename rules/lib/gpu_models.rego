@@ -26,8 +26,7 @@ architectures contains architecture({"name": name}) if {
 	some name in b.gpu_names
 }
 
-# architecture of a GPU is what a program states ("Ada Lovelace", "gfx942:sramecc+"), or
-# what the name tells.
+# architecture of a GPU is what a program states ("Ada Lovelace", "gfx942:sramecc+"), or what the name tells.
 architecture(g) := stated if {
 	stated := lower(regex.find_n(`^\w+`, g.architecture, 1)[0])
 } else := known if {

@@ -10,8 +10,7 @@ import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 
-# nvlink_xids are the Xids by which the driver reports a fault of an NVLink: 74, and 144
-# to 150 of NVLink 5.
+# nvlink_xids are the Xids by which the driver reports a fault of an NVLink: 74, and 144 to 150 of NVLink 5.
 nvlink_xids := {74, 144, 145, 146, 147, 148, 149, 150}
 
 # seen is a sign that the facts show for certain.
@@ -80,9 +79,8 @@ signs[g.address] contains seen(severity, words, of_gpu(g.address, "recovery_acti
 	source := "nvmlDeviceGetFieldValues (NVML_FI_DEV_GET_GPU_RECOVERY_ACTION)"
 }
 
-# In the PCI tree, bound to NVIDIA's driver, and not in NVML although that answered: the
-# driver dropped it. A GPU that is bound to another driver, excluded from the driver, or
-# not passed to a container is that way on purpose.
+# In the PCI tree, bound to NVIDIA's driver, and not in NVML although that answered: the driver dropped it. A GPU that
+# is bound to another driver, excluded from the driver, or not passed to a container is that way on purpose.
 missed := {g.address |
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
@@ -115,8 +113,7 @@ excluded contains d.address if {
 	d.excluded == true
 }
 
-# A device that is gone answers every read with ones. One that its driver has
-# not claimed may be switched off by intent.
+# A device that is gone answers every read with ones. One that its driver has not claimed may be switched off by intent.
 signs[g.address] contains seen("critical", words, sprintf("pci.devices[%s].off_bus", [g.address]), true, source, off_bus) if {
 	some g in input.gpus.devices
 	pci.device[g.address].off_bus == true

@@ -76,9 +76,8 @@ runtimes contains {"library": l, "release": release} if {
 	count(release) > 1
 }
 
-# rocm are the releases of ROCm that the image holds, each with the file of the HIP runtime that
-# states it: libamdhip64.so.6.2.60203 is of ROCm 6.2.3 (ROCm/clr, hipamd/CMakeLists.txt,
-# ROCM_LIBPATCH_VERSION).
+# rocm are the releases of ROCm that the image holds, each with the file of the HIP runtime that states it:
+# libamdhip64.so.6.2.60203 is of ROCm 6.2.3 (ROCm/clr, hipamd/CMakeLists.txt, ROCM_LIBPATCH_VERSION).
 rocm contains [sprintf("%d.%d.%d", [floor(n / 10000), floor(n / 100) % 100, n % 100]), l] if {
 	some [_, l] in copies("libamdhip64")
 	numbers := surroundings.version(l.version)

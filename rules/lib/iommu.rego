@@ -27,10 +27,9 @@ params := {"vendor": vendor}
 # words are those of the kernel command line, wherever it was read.
 words := {word | some word in input.host.command_line} | {word | some word in input.iommu.command_line}
 
-# passing are those that ask the IOMMU to leave addresses alone, off those that switch
-# it off, translating those that switch translation on
-# (Documentation/admin-guide/kernel-parameters.txt). On Intel's processors that takes a
-# parameter on most distributions, on AMD's it is the default.
+# passing are those that ask the IOMMU to leave addresses alone, off those that switch it off, translating those that
+# switch translation on (Documentation/admin-guide/kernel-parameters.txt). On Intel's processors that takes a parameter
+# on most distributions, on AMD's it is the default.
 passing := words & {"iommu=pt", "iommu.passthrough=1", "iommu.passthrough=y"}
 
 off := {word | some word in words; regex.match(`^(iommu=(off|soft)|(intel|amd)_iommu=off|intel_iommu=.*\boff)$`, word)}

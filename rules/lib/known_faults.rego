@@ -12,9 +12,8 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.tables.known_faults as table
 
-# of_host_memory is true of an allocation that failed below NCCL's transport by
-# shared memory, as the next lines of the same process show, in the versions that
-# take it through cuMem without trying first: it asks for host memory, however
+# of_host_memory is true of an allocation that failed below NCCL's transport by shared memory, as the next lines of the
+# same process show, in the versions that take it through cuMem without trying first: it asks for host memory, however
 # CUDA names the error.
 of_host_memory(m) if {
 	endswith(m.fields.file, "alloc.h")
@@ -172,9 +171,8 @@ corrupted contains {"fact": "benchmarks", "value": b.wrong, "source": sprintf("%
 	b.wrong > 0
 }
 
-# shown is how a fault of the table shows here: {evidence, order}; undefined
-# where it does not. Rows with neither message nor symptom show by their
-# circumstances alone.
+# shown is how a fault of the table shows here: {evidence, order}; undefined where it does not. Rows with neither
+# message nor symptom show by their circumstances alone.
 shown(row) := {"evidence": [logs.evidence(first)], "order": first.order} if {
 	first := logs.first({m | some id in row.said; some m in logs.by_id[id]; not has_field(m, row)})
 } else := {"evidence": [logs.evidence(first)], "order": first.order} if {
@@ -199,8 +197,7 @@ fits(row) if {
 	}
 }
 
-# found are the faults of a library that show here, with the version that has
-# them.
+# found are the faults of a library that show here, with the version that has them.
 found[library] contains {"row": row, "version": use.version, "evidence": array.concat(how.evidence, [use.evidence]), "order": object.get(how, "order", null)} if {
 	some row in table.rows
 	library := row.library

@@ -17,8 +17,7 @@ below(numbers, row) if numbers < surroundings.version(row.since)
 
 above(numbers, row) if numbers >= surroundings.version(row.fixed)
 
-# on_amd is true where the job runs on AMD's GPUs: RCCL answers there to NCCL's
-# names.
+# on_amd is true where the job runs on AMD's GPUs: RCCL answers there to NCCL's names.
 on_amd if {
 	some p in input.software
 	p.name in {"rccl", "rocm", "hip"}
@@ -31,9 +30,8 @@ on_amd if {
 	m.program in {"rccl", "hip"}
 }
 
-# used are the versions of a library that count: those that a log states, which
-# were loaded, else those of packages and of this machine's files where all of
-# them say the same.
+# used are the versions of a library that count: those that a log states, which were loaded, else those of packages and
+# of this machine's files where all of them say the same.
 used["nccl"] := stated_nccl if {
 	not on_amd
 	count(stated_nccl) > 0
@@ -93,8 +91,7 @@ installed_nccl contains {"version": core(l.version), "evidence": {"fact": "libra
 # is_nccl_package is true of the names under which managers of packages know NCCL.
 is_nccl_package(name) if regex.match(`^(nvidia-nccl-cu[0-9]+|libnccl2?|nccl|vllm-nccl-cu[0-9]+)$`, name)
 
-# core is a version without what a packager adds: "2.27.7-1+cuda12.9" and
-# "2.19.3.1" are 2.27.7 and 2.19.3.
+# core is a version without what a packager adds: "2.27.7-1+cuda12.9" and "2.19.3.1" are 2.27.7 and 2.19.3.
 core(version) := regex.find_n(`^[0-9]+(?:\.[0-9]+){0,2}`, version, 1)[0]
 
 package_evidence(p) := {

@@ -20,8 +20,7 @@ test_ranges if {
 	library_versions.range_words({}) == "no version without it is known"
 }
 
-# What was loaded counts before what is installed, and installed ones count only
-# where they agree.
+# What was loaded counts before what is installed, and installed ones count only where they agree.
 test_which_version_counts if {
 	log := package_("nccl", "2.28.9", "log")
 	used("nccl", [log, package_("nvidia-nccl-cu12", "2.14.3", "pip")]) == {"2.28.9"}

@@ -39,8 +39,7 @@ said(id) if count(by_id[id]) > 0
 # messages are the messages of any of these rows.
 messages(ids) := {m | some id in ids; some m in by_id[id]}
 
-# first is the earliest of a set of messages; of several at one place any, but
-# always the same.
+# first is the earliest of a set of messages; of several at one place any, but always the same.
 first(set_) := m if {
 	least := min({other.order | some other in set_})
 	m := sort({other | some other in set_; other.order == least})[0]
@@ -53,8 +52,7 @@ evidence(m) := {
 	"source": at(m),
 }
 
-# log_of is where in the facts the log of a message is: that of the probe's own library is with
-# the collectives.
+# log_of is where in the facts the log of a message is: that of the probe's own library is with the collectives.
 log_of(m) := sprintf("collectives.arms[%s]", [trim_prefix(m.source, "probe, arm ")]) if {
 	own(m)
 } else := "logs"
@@ -76,8 +74,7 @@ at(m) := sprintf("%s:%d", [m.source, m.line]) if {
 	m.source != ""
 } else := "an unknown place"
 
-# who names the process that said it, as far as the line tells: "rank 3 on
-# node7", "node7, process 12", or nothing.
+# who names the process that said it, as far as the line tells: "rank 3 on node7", "node7, process 12", or nothing.
 who(m) := sprintf("rank %d on %s", [m.rank, m.host]) if {
 	m.host
 	is_number(m.rank)
@@ -96,10 +93,9 @@ complaints := {m | some m in input.logs.messages; not overcome(m); m.role in {"c
 # failed is true if a log reports a failure.
 failed if count(complaints) > 0
 
-# stalled are the signs that a collective began and does not end: a table of
-# nccl-tests that stops before its first row although its ranks are known, or
-# vLLM's workers that do not answer. A text that was cut looks the same, so that
-# it counts only together with what can make a collective hang.
+# stalled are the signs that a collective began and does not end: a table of nccl-tests that stops before its first row
+# although its ranks are known, or vLLM's workers that do not answer. A text that was cut looks the same, so that it
+# counts only together with what can make a collective hang.
 stalled contains {"fact": "benchmarks", "value": b.test, "source": at(b)} if {
 	some b in input.benchmarks
 	b.what == "collective"

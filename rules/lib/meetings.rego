@@ -23,9 +23,8 @@ meeting contains address if {
 
 meeting_option := `^--(?:master[_-]addr|rdzv[_-]endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|dist[_-]url|init[_-]method)(?:=|$)`
 
-# off_meeting are the connections that failed over another network than that of the
-# rendezvous address, if this machine has an interface in each. The ranks exchanged their
-# addresses over the rendezvous, so its network reaches the peers.
+# off_meeting are the connections that failed over another network than that of the rendezvous address, if this machine
+# has an interface in each. The ranks exchanged their addresses over the rendezvous, so its network reaches the peers.
 off_meeting contains {"message": f.message, "remote": f.remote, "taken": taken, "meant": meant, "address": address} if {
 	some f in connections.unanswered
 	some taken in input.nics.interfaces

@@ -31,9 +31,8 @@ multi_node if count(hosts) > 1
 
 multi_node if met
 
-# Ray writes the address behind the process only for those on other machines than
-# the driver: "(RayWorkerWrapper pid=12, ip=10.0.0.2)". It does so before lines of
-# any program, so that no row of the catalogue has it as a field.
+# Ray writes the address behind the process only for those on other machines than the driver: "(RayWorkerWrapper pid=12,
+# ip=10.0.0.2)". It does so before lines of any program, so that no row of the catalogue has it as a field.
 multi_node if {
 	some m in input.logs.messages
 	regex.match(`\(\w+ pid=\d+, ip=\d`, m.text)
@@ -90,8 +89,7 @@ loopback(address) if strings.any_prefix_match(address, ["127.", "::1", "localhos
 # 4291), so that a peer needs to know by which interface to send.
 link_local(address) if strings.any_prefix_match(lower(address), ["fe80:", "169.254."])
 
-# nobody is true of an address that no host has: "any", and that of a broadcast (RFC
-# 1122, 3.2.1.3).
+# nobody is true of an address that no host has: "any", and that of a broadcast (RFC 1122, 3.2.1.3).
 nobody(address) if address in {"0.0.0.0", "::", "255.255.255.255"}
 
 # bridge_address is true of an address from the networks that Docker, libvirt and Podman
@@ -102,17 +100,15 @@ bridge_address(address) if strings.any_prefix_match(address, ["172.17.", "192.16
 # bridges of containers and virtual machines, and ends of their pairs.
 virtual(name) if regex.match(`^(docker|br-|virbr|veth|cni|cbr|cali|lxc|lxd|podman|kube-bridge|kube-ipvs|nodelocaldns|vmnet|vboxnet|vnet|dummy|nerdctl|ip6tnl|sit\d|tunl\d|azv)`, name)
 
-# private_bridge is true of the names that programs give to the bridges whose networks
-# bridge_address knows.
+# private_bridge is true of the names that programs give to the bridges whose networks bridge_address knows.
 private_bridge(name) if strings.any_prefix_match(name, ["docker", "virbr", "podman", "cni", "br-"])
 
 # inside_machine is true of the names of only bridges: a veth may be the end of a pod, and
 # a bridge of another name may have the machine's own address.
 inside_machine(name) if regex.match(`^(docker|virbr|br-[0-9a-f]{12}$|podman|cni|lxcbr|lxdbr)`, name)
 
-# patterns reads the value of NCCL_SOCKET_IFNAME or NCCL_IB_HCA: a list of
-# prefixes, or, behind "=", of whole names; "^" leaves out instead (nccl
-# src/misc/utils.cc, parseStringList; src/misc/socket.cc).
+# patterns reads the value of NCCL_SOCKET_IFNAME or NCCL_IB_HCA: a list of prefixes, or, behind "=", of whole names; "^"
+# leaves out instead (nccl src/misc/utils.cc, parseStringList; src/misc/socket.cc).
 patterns(value) := {name |
 	some part in split(trim_left(value, "^="), ",")
 	name := split(trim_left(trim_space(part), "^="), ":")[0]
@@ -214,8 +210,7 @@ with_addresses if {
 # ipv4_of are the IPv4 addresses of an interface, with their netmasks.
 ipv4_of(n) := {a | some a in object.get(n, "addresses", []); not contains(a, ":"); contains(a, "/")}
 
-# narrow is true of an interface that has no network around it: of a tunnel, and of
-# one with addresses of 32 bits.
+# narrow is true of an interface that has no network around it: of a tunnel, and of one with addresses of 32 bits.
 narrow(n) if n.kind == "tunnel"
 
 narrow(n) if {

@@ -8,9 +8,8 @@ package gpudoctor.lib.pci
 import data.gpudoctor.lib.facts
 import data.tables.rates
 
-# bare_metal is true if no hypervisor is below this kernel. Texts that users send rarely
-# show this; anyone who runs lspci or reads the kernel log is assumed to be on a real
-# machine, unless something shows otherwise.
+# bare_metal is true if no hypervisor is below this kernel. Texts that users send rarely show this; anyone who runs
+# lspci or reads the kernel log is assumed to be on a real machine, unless something shows otherwise.
 bare_metal if facts.is_guest == false
 
 bare_metal if {
@@ -32,11 +31,10 @@ parent(address) := device[d.ancestors[last]] if {
 	last >= 0
 }
 
-# redirecting_bits are the ACS controls that send a peer request or completion
-# up to the root complex instead of straight to the peer. The kernel counts
-# the same three (pci_bridge_has_acs_redir, drivers/pci/p2pdma.c). SrcValid
-# checks the requester's number, UpstreamFwd lets redirected traffic turn
-# round, and TransBlk stops translated requests; none of them redirects.
+# redirecting_bits are the ACS controls that send a peer request or completion up to the root complex instead of
+# straight to the peer. The kernel counts the same three (pci_bridge_has_acs_redir, drivers/pci/p2pdma.c). SrcValid
+# checks the requester's number, UpstreamFwd lets redirected traffic turn around, and TransBlk stops translated
+# requests; none of them redirects.
 redirecting_bits := {"ReqRedir", "CmpltRedir", "EgressCtrl"}
 
 # redirects are the redirecting bits that are switched on in one port.
@@ -45,23 +43,20 @@ redirects(address) := {bit |
 	bit in redirecting_bits
 }
 
-# emulated is true for a bridge that exists in a hypervisor only: its bits and
-# its link say nothing about the real path. Where it is not known whether this is
-# a virtual machine, such bridges tell.
+# emulated is true for a bridge that exists in a hypervisor only: its bits and its link say nothing about the real path.
+# Where it is not known whether this is a virtual machine, such bridges tell.
 emulated(address) if device[address].vendor in rates.emulated_vendors
 
-# exempt is true for a port that lets translated requests through to a peer
-# although it redirects others (ACS Direct Translated P2P, PCIe base
-# specification 6.12.3), when both ends of the path translate (ATS).
+# exempt is true for a port that lets translated requests through to a peer although it redirects others (ACS Direct
+# Translated P2P, PCIe base specification 6.12.3), when both ends of the path translate (ATS).
 exempt(address, a, b) if {
 	"DirectTrans" in device[address].acs.control
 	device[a].ats.enabled == true
 	device[b].ats.enabled == true
 }
 
-# redirecting are the ports of a path whose ACS bits redirect its traffic. The
-# bridge at which the path turns is left out: traffic turns below it and never
-# crosses its upper side.
+# redirecting are the ports of a path whose ACS bits redirect its traffic. The bridge at which the path turns is left
+# out: traffic turns below it and never crosses its upper side.
 redirecting(pair) := {address |
 	some address in pair.bridges
 	not_turning_at(pair, address)
@@ -72,8 +67,7 @@ redirecting(pair) := {address |
 
 not_turning_at(pair, address) if object.get(pair, "common_bridge", "") != address
 
-# domains are the types of the IOMMU domains in force for a device, where the
-# kernel tells them.
+# domains are the types of the IOMMU domains in force for a device, where the kernel tells them.
 domains[address] contains g.type if {
 	some g in input.iommu.groups
 	some address in g.devices
@@ -98,9 +92,8 @@ untranslated(address) if {
 	input.iommu.default_domain == "passthrough"
 }
 
-# translates_by_default is true if the kernel log shows that an IOMMU is active, and that
-# it translates by default. The line on the default alone proves nothing: kernels without
-# an IOMMU also write it (drivers/iommu/iommu.c).
+# translates_by_default is true if the kernel log shows that an IOMMU is active, and that it translates by default. The
+# line on the default alone proves nothing: kernels without an IOMMU also write it (drivers/iommu/iommu.c).
 translates_by_default if {
 	input.iommu.default_domain == "translated"
 	input.iommu.vendor in {"intel", "amd"}

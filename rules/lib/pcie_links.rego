@@ -30,8 +30,7 @@ above[address] contains e if {
 	some address in array.concat([e], [x | some x in pci.device[e].ancestors])
 }
 
-# physical is false if a hypervisor emulates the link: it then shows a configuration, not
-# the wiring.
+# physical is false if a hypervisor emulates the link: it then shows a configuration, not the wiring.
 physical(address) if {
 	pci.bare_metal
 	not pci.emulated(pci.parent(address).address)

@@ -10,17 +10,15 @@ import data.gpudoctor.lib.facts
 # copies are the copies from GPU to GPU that arrived at full speed.
 copies := {t | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "ok"}
 
-# proven is true when copies between GPUs were tried, each of them arrived
-# at the speed that its path allows, and no other test of peer access failed
-# or was slow. Pairs without peer access do not count.
+# proven is true when copies between GPUs were tried, each of them arrived at the speed that its path allows, and no
+# other test of peer access failed or was slow. Pairs without peer access do not count.
 proven if {
 	count(copies) > 0
 	not broken
 	not slow
 }
 
-# broken is true when a transfer between GPUs failed or delivered wrong
-# data.
+# broken is true when a transfer between GPUs failed or delivered wrong data.
 broken if count(facts.failed_peer_transfers) > 0
 
 # slow is true when a transfer between GPUs was slower than its path.

@@ -23,8 +23,7 @@ both_nvidia(pair) if {
 	vendor(pair.b) == "nvidia"
 }
 
-# joined is how two GPUs are joined: "nvlink", "pcie", or "unknown" if
-# the NVLinks are not known.
+# joined is how two GPUs are joined: "nvlink", "pcie", or "unknown" if the NVLinks are not known.
 joined(pair) := "nvlink" if {
 	pair.nvlinks > 0
 } else := "pcie" if {
@@ -68,9 +67,8 @@ passed_on(pair) if {
 
 bound(address) if pci.device[address].driver != ""
 
-# whole is true for a GPU that is known not to be split by MIG: NVML says so, or
-# it is of a kind that cannot be, for which NVML says nothing (before Ampere, and
-# Ampere and Ada but for the A100 and A30).
+# whole is true for a GPU that is known not to be split by MIG: NVML says so, or it is of a kind that cannot be, for
+# which NVML says nothing (before Ampere, and Ampere and Ada but for the A100 and A30).
 whole(address) if facts.gpu[address].mig == false
 
 whole(address) if {
@@ -84,8 +82,7 @@ named(t) := object.filter(t, ["test", "source", "destination", "way"])
 # key names an unordered pair.
 key(a, b) := sort([a, b])
 
-# failed is true for a transfer between GPUs that hung, failed or delivered
-# wrong data.
+# failed is true for a transfer between GPUs that hung, failed or delivered wrong data.
 failed(t) if t.outcome in {"corrupt", "hang"}
 
 failed(t) if {
@@ -109,16 +106,14 @@ transfers_of := {k: ts | some k, ts in gathered}
 # access is what the driver answers for each ordered pair.
 access := {[p.source, p.destination]: p.access | some p in input.transfers.peers}
 
-# refused is true for two GPUs to which the driver offers no peer access in at
-# least one direction.
+# refused is true for two GPUs to which the driver offers no peer access in at least one direction.
 refused(pair) if access[[pair.a, pair.b]] == false
 
 refused(pair) if access[[pair.b, pair.a]] == false
 
 refused(pair) if count(refusals(pair)) > 0
 
-# refusals are the answers of NVML, other than "ok", for reads and writes
-# between two GPUs.
+# refusals are the answers of NVML, other than "ok", for reads and writes between two GPUs.
 refusals(pair) := {answer |
 	some capability in ["read", "write"]
 	answer := pair.p2p[capability]
@@ -135,8 +130,7 @@ trouble[k] contains t if {
 	not object.get(t, "call", "") in asking
 }
 
-# asking are the calls that ask whether there is peer access: where they fail, it
-# is not known to be offered.
+# asking are the calls that ask whether there is peer access: where they fail, it is not known to be offered.
 asking := {"cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer"}
 
 # sluggish are the transfers of two GPUs that arrived too slowly, by their key.
@@ -183,12 +177,10 @@ transfer_evidence(pairs) := [{
 	some p in sort(pairs)
 ]
 
-# alone_tests are the tests whose rate is that of one pair, one way, with
-# nothing else under way.
+# alone_tests are the tests whose rate is that of one pair, one way, with nothing else under way.
 alone_tests := {"copy", "copy-read", "sm-store", "sm-load"}
 
-# seen says in a few words what became of transfers, for evidence: each test
-# with its outcome.
+# seen says in a few words what became of transfers, for evidence: each test with its outcome.
 seen(ts) := sort({sprintf("%s: %s", [t.test, t.outcome]) | some t in ts})
 
 # shorten names a few addresses and counts the rest, so that a subject stays
@@ -238,8 +230,7 @@ slow_of(pairs) := alone if {
 # span writes the least and the greatest of some rates.
 span(rates) := concat(" to ", [decimal(rate) | some rate in sort({min(rates), max(rates)})])
 
-# decimal writes a number with one digit after the point. (sprintf knows %.1f
-# for a number with a fraction only.)
+# decimal writes a number with one digit after the point. (sprintf knows %.1f for a number with a fraction only.)
 decimal(x) := sprintf("%d.0", [x]) if {
 	x == floor(x)
 } else := sprintf("%.1f", [x])

@@ -9,25 +9,21 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-# retry_exceeded are the messages that a NIC repeated what it sent and was never
-# answered (completion status 12).
+# retry_exceeded are the messages that a NIC repeated what it sent and was never answered (completion status 12).
 retry_exceeded := logs.messages(["nccl-ib-completion-retry-exceeded", "rdma-retry-exceeded"])
 
-# port_errors are the messages that the verbs library reported a port error,
-# port_returns that the port became active again, device_errors that a whole
-# NIC failed.
+# port_errors are the messages that the verbs library reported a port error, port_returns that the port became active
+# again, device_errors that a whole NIC failed.
 port_errors := logs.messages(["nccl-ib-port-error", "ucx-port-error"])
 
 port_returns := logs.messages(["nccl-ib-port-active", "ucx-port-active"])
 
 device_errors := logs.messages(["nccl-ib-device-fatal", "ucx-device-fatal"])
 
-# unconnected are the messages that a queue pair could not be connected, by the
-# reason. A wrong GID index gives EINVAL or ENODATA, a GID without a route ENETUNREACH or
-# EHOSTUNREACH, a peer whose hardware address is not found ETIMEDOUT, and a GID
-# whose interface is down or not in the process's network namespace ENODEV
-# (linux drivers/infiniband/core/cache.c, rdma_read_gid_attr_ndev_rcu; addr.c,
-# roce_resolve_route_from_path).
+# unconnected are the messages that a queue pair could not be connected, by the reason. A wrong GID index gives EINVAL
+# or ENODATA, a GID without a route ENETUNREACH or EHOSTUNREACH, a peer whose hardware address is not found ETIMEDOUT,
+# and a GID whose interface is down or not in the process's network namespace ENODEV (linux
+# drivers/infiniband/core/cache.c, rdma_read_gid_attr_ndev_rcu; addr.c, roce_resolve_route_from_path).
 unconnected[reason] contains m if {
 	some m in logs.messages([
 		"nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out",

@@ -118,8 +118,7 @@ words_known(value, known) if {
 	}
 }
 
-# holds is true of a circumstance that a row names in when or unless and that is known to be so. Some look at the
-# value.
+# holds is true of a circumstance that a row names in when or unless and that is known to be so. Some look at the value.
 holds("image", _) if surroundings.image
 
 # A stage of a Dockerfile is judged: its settings are the image's own.

@@ -38,9 +38,8 @@ good(a, b) if {
 	arm - {"ok", "slow"} == set()
 }
 
-# rate is the rate that the control arm through host memory reached
-# between two GPUs, or, where it was not tried between these, the least that it
-# reached between others.
+# rate is the rate that the control arm through host memory reached between two GPUs, or, where it was not tried between
+# these, the least that it reached between others.
 rate(a, b) := min(rates) if {
 	rates := {t.gbps | some t in of[peers.key(a, b)]; t in facts.staged_transfers}
 	count(rates) > 0
@@ -48,15 +47,13 @@ rate(a, b) := min(rates) if {
 
 least_rate := min({t.gbps | some t in facts.staged_transfers})
 
-# faster is true for two GPUs between which the way through host memory
-# was measured faster than peer access.
+# faster is true for two GPUs between which the way through host memory was measured faster than peer access.
 faster(a, b) if {
 	direct := {t.gbps | some t in peers.sluggish[peers.key(a, b)]; t.test in peers.alone_tests}
 	rate(a, b) > thresholds.staged_faster * min(direct)
 }
 
-# beats_crowd is the same where peer access is slow only while all GPUs
-# write at once.
+# beats_crowd is the same where peer access is slow only while all GPUs write at once.
 beats_crowd(a, b) if {
 	together := {t.gbps | some t in peers.sluggish[peers.key(a, b)]; t.test == "all-at-once"}
 	rate(a, b) > thresholds.staged_beats_crowd * min(together)

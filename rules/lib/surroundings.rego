@@ -49,8 +49,7 @@ usable := offered if {
 
 nvml_gpus := {g.address | some g in input.gpus.devices; g.vendor == "nvidia"; g.in_nvml} if is_array(input.gpus.devices)
 
-# usable_amd are the AMD GPUs of a machine, or of a container the render nodes that it was given, where those are
-# fewer.
+# usable_amd are the AMD GPUs of a machine, or of a container the render nodes that it was given, where those are fewer.
 usable_amd := render_nodes if {
 	facts.in_container
 	count(render_nodes) < count(of_vendor.amd)

@@ -56,8 +56,7 @@ reasons(ts) := {t.reason | some t in ts; t.reason != ""}
 
 reasons_text(ts) := concat("; ", sort(reasons(ts))) if count(reasons(ts)) > 0
 
-# what names the transfers of a group, became says what became of them, each outcome
-# with its tests, the worst first.
+# what names the transfers of a group, became says what became of them, each outcome with its tests, the worst first.
 what(group) := sprintf("Transfers from GPU %s to %s", [d[0], d[1]]) if {
 	count(group) == 1
 	some d, ts in group

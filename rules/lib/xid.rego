@@ -24,9 +24,8 @@ remedies(code) := xids.actions[meaning[code].action]
 
 remedies(code) := ["other"] if not meaning[code]
 
-# impossible_checks are, by GPU, the checks of a kernel's descriptor that failed
-# (Xid 13, "SKEDCHECK06_REGISTER_COUNT failed"), where they are so many that no
-# program can have asked for it: a launch beyond the limits fails one or two.
+# impossible_checks are, by GPU, the checks of a kernel's descriptor that failed (Xid 13, "SKEDCHECK06_REGISTER_COUNT
+# failed"), where they are so many that no program can have asked for it: a launch beyond the limits fails one or two.
 impossible_checks[address] := checks if {
 	some address, _ in launch_checks
 	checks := {c | some [c, _] in launch_checks[address]}
@@ -82,9 +81,8 @@ source := input.kernel_log.source if {
 	input.kernel_log.source != ""
 } else := "kernel log"
 
-# stillborn are GPUs that the driver could not start, as its messages have it, for
-# a reason that no other rule has: modules of the wrong kind or version are for
-# driver-library-mismatch, and BARs without room for bar-too-small.
+# stillborn are GPUs that the driver could not start, as its messages have it, for a reason that no other rule has:
+# modules of the wrong kind or version are for driver-library-mismatch, and BARs without room for bar-too-small.
 stillborn[event_place(e)] contains e if {
 	count(input.texts) > 0
 	some e in input.kernel_log.events

@@ -34,17 +34,15 @@ import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 
-# mapping are failures of CUDA in the transport by shared memory that older
-# versions of NCCL cannot have: a file in /dev/shm needs no access of a GPU to
-# another's memory.
+# mapping are failures of CUDA in the transport by shared memory that older versions of NCCL cannot have: a file in
+# /dev/shm needs no access of a GPU to another's memory.
 mapping contains m if {
 	some id in ["nccl-cuda-peer-access-unsupported", "nccl-cuda-not-permitted", "nccl-cuda-not-supported", "nccl-cuda-os-call-failed", "nccl-cuda-invalid-device", "nccl-cuda-invalid-argument"]
 	some m in logs.by_id[id]
 	endswith(m.fields.file, "shm.cc")
 }
 
-# refused are failures to allocate, which do not say whether host memory was
-# asked for.
+# refused are failures to allocate, which do not say whether host memory was asked for.
 refused contains m if {
 	some id in ["nccl-cuda-invalid-argument", "nccl-cuda-not-permitted", "nccl-cuda-not-supported", "nccl-cuda-os-call-failed", "nccl-cuda-out-of-memory", "nccl-cuda-invalid-device"]
 	some m in logs.by_id[id]
@@ -55,8 +53,7 @@ switched_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
 
 switched_off if facts.env.NCCL_CUMEM_ENABLE == "0"
 
-# too_old is true where NCCL is known to be older than its use of cuMem for the
-# host.
+# too_old is true where NCCL is known to be older than its use of cuMem for the host.
 too_old if {
 	some use in library_versions.used.nccl
 	not library_versions.in_range({"since": "2.23.4"}, use.version)

@@ -59,9 +59,8 @@ findings contains {
 	m := logs.first(logs.by_id["nccl-library-missing"])
 }
 
-# An NCCL that was built with CUDA before 11.3 cannot be captured in a graph, as
-# the packages for CUDA 11 (nvidia-nccl-cu11) were: whoever captures its calls
-# (vLLM, SGLang) takes another build (vllm issues 3069, 5679).
+# An NCCL that was built with CUDA before 11.3 cannot be captured in a graph, as the packages for CUDA 11
+# (nvidia-nccl-cu11) were: whoever captures its calls (vLLM, SGLang) takes another build (vllm issues 3069, 5679).
 findings contains {
 	"subject": "nccl",
 	"message": sprintf("NCCL%s cannot be captured in a CUDA graph: %s. NCCL packages for CUDA 11 are built this way; a package for CUDA 12, which the framework requires, works", [graph_versions, graph_reason]),
@@ -178,9 +177,8 @@ order := {"order": logs.first(garbage).order} if {
 	count(garbage) > 0
 } else := {"order": logs.first(logs.complaints).order} if logs.failed
 
-# A network plugin on a part of the hosts: the others fall back to what is built in,
-# and the two do not understand each other's connections (NVIDIA/nccl issue 1634). Of
-# one text, as the logs of two runs may well differ.
+# A network plugin on a part of the hosts: the others fall back to what is built in, and the two do not understand each
+# other's connections (NVIDIA/nccl issue 1634). Of one text, as the logs of two runs may well differ.
 by_network[n.source][n.name] contains n.host if {
 	some n in input.logs.networks
 	n.host != ""
@@ -223,9 +221,8 @@ findings contains {
 	count({v | some v in logs.by_id["nccl-version-mismatch"]}) == 0
 }
 
-# A library that the loader takes for everybody, because a variable names its folder or
-# itself, and that is older than the one of a Python package: PyTorch may take the one and
-# another library of the process the other.
+# A library that the loader takes for everybody, because a variable names its folder or itself, and that is older than
+# the one of a Python package: PyTorch may take the one and another library of the process the other.
 findings contains {
 	"id": "shadowed",
 	"subject": "nccl",

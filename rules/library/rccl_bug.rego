@@ -94,8 +94,7 @@ workaround_set if {
 	lower(v.value) == "simple"
 }
 
-# If neither the bug's own message nor a hanging job was seen, it is the next thing to
-# check.
+# If neither the bug's own message nor a hanging job was seen, it is the next thing to check.
 severity(f) := object.get(f.row, "severity", "high") if {
 	shows(f)
 } else := "medium"
@@ -111,9 +110,8 @@ shows(_) if count(known_faults.symptoms.hang) > 0
 
 shows(f) if f.row.symptom == "stall"
 
-# codeless are messages of RCCL, or of a job over it, that the library holds no code
-# for a GPU (HIP 98 and 209, HIP's hipErrorInvalidDeviceFunction and
-# hipErrorNoBinaryForGpu): RCCL's own kernels are compiled for a list of
+# codeless are messages of RCCL, or of a job over it, that the library holds no code for a GPU (HIP 98 and 209, HIP's
+# hipErrorInvalidDeviceFunction and hipErrorNoBinaryForGpu): RCCL's own kernels are compiled for a list of
 # architectures, which each release and each wheel chooses.
 codeless := {m |
 	some m in logs.by_id["hip-no-code-object"]

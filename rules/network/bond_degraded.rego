@@ -28,8 +28,7 @@ import data.gpudoctor.lib.rdma
 
 no_partner := "00:00:00:00:00:00"
 
-# ports_over are the names of the RDMA ports by host and interface, and speeds those of the
-# interfaces.
+# ports_over are the names of the RDMA ports by host and interface, and speeds those of the interfaces.
 ports_over[networks.host_of(p)][p.netdev] contains rdma.plain_name(p) if some p in rdma.ports
 
 speeds[networks.host_of(n)][n.name] contains n.speed_gbps if {

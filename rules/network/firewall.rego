@@ -42,8 +42,7 @@ findings contains finding("blocked", f, meaning[f.kind], "critical", confidence)
 	confidence := blocked_confidence(f)
 }
 
-# What is refused, broken off or only told in passing has other explanations as
-# well.
+# What is refused, broken off or only told in passing has other explanations as well.
 findings contains finding("doubtful", f, object.union(meaning, doubts)[f.kind], doubtful_severity(f), "possible") if {
 	not astray
 	f := connections.earliest(doubtful)
@@ -70,8 +69,7 @@ doubts := {
 	"aborted": "The cause may be a firewall, or another service at that address",
 }
 
-# blocked are a program's last words on a connection to an address that other
-# machines can reach.
+# blocked are a program's last words on a connection to an address that other machines can reach.
 blocked contains f if {
 	some f in connections.hard_failures
 	meaning[f.kind]
@@ -107,8 +105,7 @@ doubtful_severity(f) := "high" if {
 	f.hard
 } else := "medium"
 
-# astray is true when the ranks took interfaces that do not lead to each other:
-# then nothing needs to block them.
+# astray is true when the ranks took interfaces that do not lead to each other: then nothing needs to block them.
 astray if connections.scattered
 
 astray if count(((connections.bad_choices | connections.narrow_used) | meetings.off_meeting)) > 0
@@ -124,9 +121,8 @@ to(f) := sprintf(" to %s", [f.remote]) if {
 	f.remote != ""
 } else := ""
 
-# A service mesh proxy intercepts each connection of a pod, accepts it itself and then
-# drops it, if it does not know the port or requires encryption. A rank sees a connection
-# that was established and then lost.
+# A service mesh proxy intercepts each connection of a pod, accepts it itself and then drops it, if it does not know the
+# port or requires encryption. A rank sees a connection that was established and then lost.
 findings contains {
 	"subject": "service mesh",
 	"message": sprintf("A service mesh proxy (Istio, Linkerd) is in front of the pods (%s), and %s", [logs.at(logs.first(proxies)), observed]),

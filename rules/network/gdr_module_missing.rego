@@ -102,9 +102,8 @@ findings contains {
 	count(gpudirect.registered) == 0
 }
 
-# What a person looked at: the directory of modules that registered with the
-# RDMA stack is not there, and channels go without. Other machines of the job
-# may have it: their channels then are direct.
+# What a person looked at: the directory of modules that registered with the RDMA stack is not there, and channels go
+# without. Other machines of the job may have it: their channels then are direct.
 findings contains {
 	"id": "no-client",
 	"subject": "GPUDirect RDMA",
@@ -127,8 +126,7 @@ elsewhere := " on this machine, but is loaded on another machine of the job, who
 	count(rdma.direct_channels) > 0
 } else := ""
 
-# GDRCopy has its own module, which affects only programs that use GDRCopy: UCX, NVSHMEM,
-# and NCCL's flush.
+# GDRCopy has its own module, which affects only programs that use GDRCopy: UCX, NVSHMEM, and NCCL's flush.
 copying := logs.messages({"gdrcopy-symbol", "gdrcopy-module-missing", "ucx-gdrcopy-unavailable"})
 
 findings contains {

@@ -99,9 +99,8 @@ findings contains {
 	count(rdma.direct_channels) == 0
 }
 
-# across are the GPUs whose nearest NIC is on the other side of the CPU: farther than the
-# default distance up to which NCCL uses GPUDirect RDMA (PXB, src/graph/paths.cc,
-# ncclTopoCheckGdr).
+# across are the GPUs whose nearest NIC is on the other side of the CPU: farther than the default distance up to which
+# NCCL uses GPUDirect RDMA (PXB, src/graph/paths.cc, ncclTopoCheckGdr).
 across contains gpu if {
 	some gpu, paths in nic_paths
 	not direct(paths)
@@ -271,8 +270,7 @@ direct(types) if count(types & {path | some path in array.slice(rates.paths, 0, 
 
 reach := [n | some i, path in rates.paths; path == rates.gdr_path; n := i + 1][0]
 
-# nearest are the NICs at the shortest distance of each GPU, by the name of the RDMA device
-# where it is known.
+# nearest are the NICs at the shortest distance of each GPU, by the name of the RDMA device where it is known.
 nearest[p.a] contains nic(p.b) if {
 	some p in input.links.pairs
 	p.kind == "gpu-nic"

@@ -80,8 +80,7 @@ sure_lost := "confirmed" if {
 
 others_failed := {m | some m in logs.complaints; not m in lost}
 
-# The kernel's lines. At start-up every unused port has its cable "unplugged",
-# and links that come up were down before.
+# The kernel's lines. At start-up every unused port has its cable "unplugged", and links that come up were down before.
 findings contains {
 	"subject": cable_subject(m),
 	"message": sprintf("The kernel reports for a NIC: %s. %s", [trouble(m), cable_advice]),
@@ -199,9 +198,8 @@ grade(p) := ["critical", "likely"] if {
 	p.state == "down"
 } else := ["low", "possible"]
 
-# went_down is true of a port of this machine that had a link since the driver was loaded, and lost it
-# (PortCounters LinkDowned of the InfiniBand specification, 16.1.3.5). A second port that is not used
-# never had one.
+# went_down is true of a port of this machine that had a link since the driver was loaded, and lost it (PortCounters
+# LinkDowned of the InfiniBand specification, 16.1.3.5). A second port that is not used never had one.
 went_down(p) if {
 	rdma.of_machine(p)
 	p.state == "down"
@@ -225,8 +223,7 @@ signs_of_use(p) if went_down(p)
 
 signs_of_use(_) if networks.multi_node
 
-# Transfers that were never answered, on a fabric where only a dead link, a
-# dead peer or routing can be the reason.
+# Transfers that were never answered, on a fabric where only a dead link, a dead peer or routing can be the reason.
 findings contains {
 	"id": "unanswered",
 	"subject": subject(first),

@@ -24,8 +24,7 @@ package gpudoctor.rules.network_libraries_missing
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.image_files
 
-# plugins are copies of the plugin for libfabric: those that state their version, and those
-# in its folders.
+# plugins are copies of the plugin for libfabric: those that state their version, and those in its folders.
 plugins contains l if {
 	some l in image_files.files
 	l.kind == "nccl-net"

@@ -45,8 +45,7 @@ drivers_known if {
 	d.driver
 }
 
-# live is true where the RDMA devices were read from the machine: a text of the PCI tree may leave out the
-# drivers.
+# live is true where the RDMA devices were read from the machine: a text of the PCI tree may leave out the drivers.
 live if is_array(input.nics.rdma)
 
 findings contains {

@@ -76,9 +76,8 @@ warned_on_aws if {
 	m.fields.level == "WARN"
 }
 
-# A collective that does not end over Slingshot. The logs of such a job contain only its
-# watchdog's message. libfabric's default memory monitor is one known cause, and a
-# libfabric other than the system's is the next.
+# A collective that does not end over Slingshot. The logs of such a job contain only its watchdog's message. libfabric's
+# default memory monitor is one known cause, and a libfabric other than the system's is the next.
 findings contains {
 	"id": "hung",
 	"subject": "network",
@@ -210,9 +209,8 @@ taken_evidence(n) := array.concat(
 	logs.all_evidence(logs.messages({"nccl-net-plugin-not-found"})),
 )
 
-# Up to 1.10 the plugin sets NCCL_TOPO_FILE to a file that it brings for the type
-# of instance. With a part of the GPUs, or with another version of NCCL, that
-# file does not fit; from 1.11 on the plugin writes one of what is there
+# Up to 1.10 the plugin sets NCCL_TOPO_FILE to a file that it brings for the type of instance. With a part of the GPUs,
+# or with another version of NCCL, that file does not fit; from 1.11 on the plugin writes one of what is there
 # (aws-ofi-nccl issue 785).
 findings contains {
 	"subject": "network",
@@ -228,8 +226,7 @@ findings contains {
 	m := logs.first(logs.messages({"nccl-topo-file-invalid", "nccl-topo-attribute-missing", "nccl-topo-file-missing"}))
 }
 
-# This machine has EFA, and no plugin for it that a program here would find. A job may bring its own,
-# in a container.
+# This machine has EFA, and no plugin for it that a program here would find. A job may bring its own, in a container.
 findings contains {
 	"id": "not-installed",
 	"subject": "aws-ofi-nccl",

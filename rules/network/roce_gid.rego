@@ -43,8 +43,7 @@ refused contains m if {
 	some m in object.get(rdma.unconnected, error, set())
 }
 
-# elsewhere is true when the log names another reason for the same lines: a port
-# that was lost.
+# elsewhere is true when the log names another reason for the same lines: a port that was lost.
 elsewhere if count(rdma.port_errors | rdma.device_errors) > 0
 
 elsewhere if rdma.link == "infiniband"
@@ -63,9 +62,8 @@ findings contains {
 	not elsewhere
 }
 
-# unread are NCCL's own words that an entry of the table of GIDs cannot be read: it
-# looks through all of them for the best, and in a container with a network of its
-# own most belong to interfaces elsewhere.
+# unread are NCCL's own words that an entry of the table of GIDs cannot be read: it looks through all of them for the
+# best, and in a container with a network of its own most belong to interfaces elsewhere.
 unread := logs.messages({"nccl-ib-gid-unread"}) | {m |
 	some m in logs.by_id["nccl-ib-call-failed"]
 	m.fields.call == "ibv_query_gid"
@@ -118,8 +116,7 @@ verdict := sprintf("GID index %d is set, and %s", [rdma.gid_index, fault]) if {
 	rdma.gid_index
 } else := "NCCL up to 2.20 uses GID index 0 unless NCCL_IB_GID_INDEX is set to that of RoCE v2 (often 3), and it is not set"
 
-# by_nccl is true if NCCL or RCCL says so. UCX chooses the GID itself, and the choice of
-# other programs is not known.
+# by_nccl is true if NCCL or RCCL says so. UCX chooses the GID itself, and the choice of other programs is not known.
 by_nccl if {
 	some m in bad
 	m.program in {"nccl", "rccl"}
@@ -206,8 +203,7 @@ routable(g) if {
 	not startswith(lower(g.gid), "fe80")
 }
 
-# routable_everywhere are the indices at which every known table has a GID of
-# RoCE v2 with an address.
+# routable_everywhere are the indices at which every known table has a GID of RoCE v2 with an address.
 routable_everywhere := {i | some i, ports in routable_in; count(ports) == count(tables)}
 
 routable_in[g.index] contains p if {
@@ -241,8 +237,7 @@ poverty(g) := "of RoCE v1, which is not routed" if {
 	startswith(lower(g.gid), "fe80")
 }
 
-# Without a failure, an index that is empty cannot work, and one that is not routed works
-# only in one Ethernet segment.
+# Without a failure, an index that is empty cannot work, and one that is not routed works only in one Ethernet segment.
 findings contains {
 	"id": "index",
 	"subject": "NCCL_IB_GID_INDEX",

@@ -37,12 +37,10 @@ roce_ports contains p if {
 	not lost(p)
 }
 
-# A port whose state is not known may be active. (A negated membership of a field
-# that is missing does not hold.)
+# A port whose state is not known may be active. (A negated membership of a field that is missing does not hold.)
 lost(p) if p.state in {"down", "init"}
 
-# failed is true when transfers over this network were given up, and no lost
-# port explains it.
+# failed is true when transfers over this network were given up, and no lost port explains it.
 failed if {
 	count(rdma.retry_exceeded) > 0
 	count(rdma.port_errors | rdma.device_errors) == 0
@@ -50,8 +48,7 @@ failed if {
 
 failure := array.slice(logs.all_evidence(rdma.retry_exceeded), 0, 3)
 
-# worked is true when the same job had moved data before: the addresses are
-# right then.
+# worked is true when the same job had moved data before: the addresses are right then.
 worked if {
 	some c in input.logs.communicators
 	c.completed > 0

@@ -51,9 +51,8 @@ interfaces_shown(list) := [{"fact": sprintf("nics.interfaces[%s].addresses", [n.
 # asked_fact shows what NCCL was told, if anything.
 asked_fact := [variable_fact("NCCL_SOCKET_IFNAME") | networks.asked]
 
-# Two interfaces in one network: the kernel sends by the first of two equal routes,
-# whatever the job's setting. NCCL binds only its listening sockets (NVIDIA/nccl#1581). If
-# the verbs library carries the data, this does not matter.
+# Two interfaces in one network: the kernel sends by the first of two equal routes, whatever the job's setting. NCCL
+# binds only its listening sockets (NVIDIA/nccl#1581). If the verbs library carries the data, this does not matter.
 findings contains {
 	"subject": "network",
 	"message": sprintf("%s and %s%s are both in the network of %s: traffic to a peer leaves by the first matching route, although the job was configured to use %s. Give each interface its own network (a longer netmask), or give the other one's route a larger metric", [used.name, other.name, on(host), network, used.name]),
@@ -107,9 +106,8 @@ findings contains {
 	astray := connections.earliest(meetings.off_meeting)
 }
 
-# NCCL chose an address without a network around it (/32), or a tunnel, while another
-# interface of the machine has a network, and its peer did not respond. On some clouds all
-# addresses are like this, and then prove nothing.
+# NCCL chose an address without a network around it (/32), or a tunnel, while another interface of the machine has a
+# network, and its peer did not respond. On some clouds all addresses are like this, and then prove nothing.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "narrow",
 	"message": sprintf("NCCL chose %s (%s), which reaches only one endpoint, and the peer at %s did not respond; %s is in a network with others: set NCCL_SOCKET_IFNAME to it", [c.name, c.address, f.remote, facts.list({n.name | some n in networks.broader})]),
@@ -121,8 +119,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	f := connections.earliest(connections.unanswered)
 }
 
-# A job over several machines used an interface that ends inside the machine, and did not
-# start.
+# A job over several machines used an interface that ends inside the machine, and did not start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
 	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [networks.speaker(c.message), c.name, c.address, networks.why(c), told]),
@@ -140,8 +137,7 @@ told := sprintf(". NCCL_SOCKET_IFNAME=%s selected it", [networks.asked]) if {
 	networks.asked
 } else := ""
 
-# A connection was tried to an address that means something else on each
-# machine.
+# A connection was tried to an address that means something else on each machine.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "peer-address",
 	"message": sprintf("A rank tried to connect to %s, and %s: %s. The peer chose the wrong interface and advertised its address", [
@@ -156,8 +152,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	[severity, confidence] := grade(f)
 }
 
-# On one machine a refused connection to itself only says that the process at
-# the other end is gone.
+# On one machine a refused connection to itself only says that the process at the other end is gone.
 grade(f) := ["high", "possible"] if {
 	not networks.multi_node
 	networks.loopback(f.remote)
@@ -175,8 +170,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	connections.scattered
 }
 
-# No route into the network at all: the interface that was taken does not lead
-# there.
+# No route into the network at all: the interface that was taken does not lead there.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "no-route",
 	"message": sprintf("This machine has no route to the network of a peer (%s): the ranks connect over an interface that not all of them have", [shown(f.remote)]),
@@ -215,8 +209,7 @@ findings contains object.union(
 	names := {n.name | some n in interfaces}
 	count(networks.taken(name, names)) == 0
 
-	# Where a program took an interface by that name, the list is of another place, the
-	# host instead of the container, say.
+	# Where a program took an interface by that name, the list is of another place, the host instead of the container, say.
 	count(networks.taken(name, {c.name | some c in connections.chosen})) == 0
 }
 

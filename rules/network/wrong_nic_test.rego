@@ -117,8 +117,7 @@ test_fires_for_a_container_that_pytorch_waits_for if {
 	not says(log([store]), "172.17.0.2")
 }
 
-# A job that hangs says nothing: an address of one cable next to one of a network
-# is enough.
+# A job that hangs says nothing: an address of one cable next to one of a network is enough.
 test_fires_without_a_word_of_failure if {
 	document := log([using("a", "veth12:169.254.3.4<0>"), using("b", "ens5:10.12.4.80<0>")])
 	says(document, "veth12")

@@ -47,8 +47,7 @@ complaints := logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch",
 # NVSwitches answer through NICs, the same words say that their driver is missing.
 unserved := logs.messages({"fm-service-failed", "fm-service-missing", "fm-no-switches"})
 
-# mismatches are the versions that the fabric manager and its driver have by the
-# words of the one or the other.
+# mismatches are the versions that the fabric manager and its driver have by the words of the one or the other.
 mismatches := {[m.fields.manager, m.fields.driver] |
 	some m in logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch"})
 	m.fields.manager
@@ -80,18 +79,16 @@ broken if count(complaints) > 0
 
 broken if count(unsettled) > 0
 
-# Where this machine's own fabric manager serves the fabric, and nothing says
-# that the fabric is complete, a manager that does not run, or cannot because of
-# its version, is the reason why nothing will start.
+# Where this machine's own fabric manager serves the fabric, and nothing says that the fabric is complete, a manager
+# that does not run, or cannot because of its version, is the reason why nothing will start.
 broken if {
 	in_tree
 	count(members) == 0
 	cannot_run
 }
 
-# Texts seldom show the PCI tree. Eight GPUs of the kind that only boards with
-# NVSwitches hold are such a board, and a job that fails there without its fabric
-# manager fails for that (pytorch issue 129749: a hang, not 802).
+# Texts seldom show the PCI tree. Eight GPUs of the kind that only boards with NVSwitches hold are such a board, and a
+# job that fails there without its fabric manager fails for that (pytorch issue 129749: a hang, not 802).
 broken if {
 	count(input.texts) > 0
 	board
@@ -121,8 +118,7 @@ blacked_out if {
 
 broken if blacked_out
 
-# unlisted is true where the packages of the driver are known, and the fabric
-# manager is not among them.
+# unlisted is true where the packages of the driver are known, and the fabric manager is not among them.
 unlisted if {
 	count(packages) == 0
 	count({p.name | some p in input.software; regex.match(`^(?:kmod-)?nvidia-`, p.name)}) > 1
@@ -231,8 +227,7 @@ evidence := array.concat(fabric_evidence, array.concat(
 	logs.all_evidence(unserved),
 ))
 
-# The fabric is complete, so something configured it; it is not looked after
-# now, or will not be after the next restart.
+# The fabric is complete, so something configured it; it is not looked after now, or will not be after the next restart.
 complete if {
 	count(members) > 0
 	count(unsettled) == 0
@@ -348,9 +343,8 @@ packages := {split(p.version, "-")[0] |
 	regex.match(`^[0-9]{3}\.`, p.version)
 }
 
-# stopped is true when the processes of this machine are seen and the fabric
-# manager is not among them. In a virtual machine it may run on the host, in a
-# container it runs outside.
+# stopped is true when the processes of this machine are seen and the fabric manager is not among them. In a virtual
+# machine it may run on the host, in a container it runs outside.
 stopped if {
 	manager.running == false
 	facts.is_guest == false

@@ -120,10 +120,9 @@ health_remedies(parts) := ["start-fabric-manager", "match-fabric-manager", "rese
 	"incorrect-configuration" in parts
 } else := ["reset-gpu", "reboot", "replace-hardware"]
 
-# Counters since the driver was loaded cannot distinguish a burst at start from a link
-# that is failing now, so they give only a low finding. DCGM warns at the first replay or
-# recovery within its interval; CRC errors are corrected and matter at a rate, which one
-# reading does not give.
+# Counters since the driver was loaded cannot distinguish a burst at start from a link that is failing now, so they give
+# only a low finding. DCGM warns at the first replay or recovery within its interval; CRC errors are corrected and
+# matter at a rate, which one reading does not give.
 findings contains {
 	"subject": address,
 	"affects": [address],
@@ -284,8 +283,7 @@ not_applicable contains "no NVLink here" if {
 # What NVML and nvidia-smi report about the NVLinks: how many of them are active, and how many a GPU should
 # have, according to its peers and to what connects the GPUs.
 
-# links are the NVLinks of each GPU that has any, and whose were read. A GPU in
-# MIG mode does not use them.
+# links are the NVLinks of each GPU that has any, and whose were read. A GPU in MIG mode does not use them.
 links := {g.address: g.nvlinks |
 	some g in facts.named
 	not g.mig == true
@@ -319,10 +317,9 @@ most(address) := max(active_of[facts.gpu[address].name])
 
 active_of[facts.gpu[address].name] contains n if some address, n in active
 
-# short is how many links a GPU should have, if that is more than it has. Behind
-# NVSwitches every link of a GPU leads to one, and none may be down (NVIDIA's health
-# validation allows 0). This also holds for all GPUs at once: an NVSwitch that is lost
-# takes links from every one.
+# short is how many links a GPU should have, if that is more than it has. Behind NVSwitches every link of a GPU leads to
+# one, and none may be down (NVIDIA's health validation allows 0). This also holds for all GPUs at once: an NVSwitch
+# that is lost takes links from every one.
 short[address] := expected if {
 	switched
 	some address, _ in links
@@ -344,8 +341,7 @@ short[address] := expected if {
 	active[address] < expected
 }
 
-# A card of four links or fewer has a single bridge, which takes all (RTX 3090,
-# A30, A40, RTX A6000).
+# A card of four links or fewer has a single bridge, which takes all (RTX 3090, A30, A40, RTX A6000).
 short[address] := expected if {
 	not switched
 	some address, ls in links
@@ -356,9 +352,8 @@ short[address] := expected if {
 	most(address) == active[address]
 }
 
-# A single module (SXM) that was shown alone: its board wires all its links, so
-# that some which are up and some which are not are a loss. Part of a machine may
-# look like that where a cloud lets it, which a text of one GPU does not tell.
+# A single module (SXM) that was shown alone: its board wires all its links, so that some which are up and some which
+# are not are a loss. Part of a machine may look like that where a cloud lets it, which a text of one GPU does not tell.
 short[address] := expected if {
 	not switched
 	some address, ls in links
@@ -378,9 +373,8 @@ all_down if {
 	}
 }
 
-# A matrix of topology counts the NVLinks of each pair. Behind NVSwitches all
-# pairs of whole GPUs have the same number, and one GPU whose pairs have fewer has
-# lost links.
+# A matrix of topology counts the NVLinks of each pair. Behind NVSwitches all pairs of whole GPUs have the same number,
+# and one GPU whose pairs have fewer has lost links.
 switched_pairs := {p | some p in facts.gpu_pairs; p.nvswitch == true; is_number(p.nvlinks)}
 
 switched_of[address] contains p if {

@@ -31,9 +31,8 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.tables.variables
 
-# failures are CUDA's errors in NCCL's own file for NVLS (transport/nvls.cc), NCCL's
-# message for it since 2.27, and the calls with which others do the same. Out of memory
-# has rows of its own, and 802 is a fabric that never was ready.
+# failures are CUDA's errors in NCCL's own file for NVLS (transport/nvls.cc), NCCL's message for it since 2.27, and the
+# calls with which others do the same. Out of memory has rows of its own, and 802 is a fabric that never was ready.
 failures contains m if {
 	some m in logs.complaints
 	endswith(m.fields.file, "nvls.cc")

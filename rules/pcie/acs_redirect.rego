@@ -143,8 +143,7 @@ remedies(name, pairs) := [] if {
 	count(input.texts) > 0
 } else := array.concat(["disable-acs"], staging.remedies(pairs))
 
-# pass_through is not a remedy if it is known to be in force, nor for Radeon cards, for
-# which AMD recommends remapping.
+# pass_through is not a remedy if it is known to be in force, nor for Radeon cards, for which AMD recommends remapping.
 pass_through(pairs) := ["iommu-pt"] if {
 	not radeon_alone
 	not untranslated(pairs)
@@ -161,9 +160,8 @@ untranslated(pairs) if {
 	}
 }
 
-# amd_alone is true if all known GPUs are AMD's: their driver treats a path that ACS
-# redirects as one through the host bridge, and offers it if the kernel trusts that
-# (pci_p2pdma_distance), so NVIDIA's advice does not apply to them.
+# amd_alone is true if all known GPUs are AMD's: their driver treats a path that ACS redirects as one through the host
+# bridge, and offers it if the kernel trusts that (pci_p2pdma_distance), so NVIDIA's advice does not apply to them.
 amd_alone if {
 	amd.present
 	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
@@ -271,11 +269,9 @@ not_applicable contains "fewer than two GPUs" if {
 # The pairs of GPUs, and of a GPU and a NIC, that communicate over PCIe bridges, the bridges on their paths that
 # redirect peer traffic, and how much this matters to each pair.
 
-# judged are the pairs whose traffic would cross PCIe bridges as it stands:
-# GPUs that NVLink does not join and to which the driver does not refuse peer
-# access, and a GPU with a NIC below the same switch (NCCL uses GPUDirect RDMA
-# up to PXB, src/graph/paths.cc; beyond that traffic goes through the CPU by
-# choice).
+# judged are the pairs whose traffic would cross PCIe bridges as it stands: GPUs that NVLink does not join and to which
+# the driver does not refuse peer access, and a GPU with a NIC below the same switch (NCCL uses GPUDirect RDMA up to
+# PXB, src/graph/paths.cc; beyond that traffic goes through the CPU by choice).
 judged contains p if {
 	some p in facts.gpu_pairs
 	peers.joined(p) != "nvlink"
@@ -290,9 +286,8 @@ judged contains p if {
 
 nic_pairs := {p | some p in facts.pairs; p.kind == "gpu-nic"}
 
-# affected are the judged pairs with a redirecting bridge on their path. The bridges of a
-# virtual machine are the hypervisor's own, whatever vendor ids they have (QEMU has Intel
-# root ports and TI switches).
+# affected are the judged pairs with a redirecting bridge on their path. The bridges of a virtual machine are the
+# hypervisor's own, whatever vendor ids they have (QEMU has Intel root ports and TI switches).
 affected := {p: bridges |
 	not facts.is_guest == true
 	some p in judged

@@ -49,9 +49,8 @@ test_silent_with_direct_translated_p2p if {
 	count(acs_redirect.findings) == 1 with input as one_end
 }
 
-# The way through host memory is advised where peer access fails, or where it
-# was measured faster. Pass-through is advised where data is lost, unless it is
-# in force.
+# The way through host memory is advised where peer access fails, or where it was measured faster. Pass-through is
+# advised where data is lost, unless it is in force.
 test_advice_fits_the_fault if {
 	advice(machine(on)) == [["disable-acs"]]
 	advice(with_transfers("slow")) == [["disable-acs"]]

@@ -45,9 +45,8 @@ pcie_ends contains address if {
 	some address in [p.a, p.b]
 }
 
-# The window affects NVIDIA's own peer-to-peer access only if the driver uses BAR1 for it,
-# so a small one that cannot grow (T4) gives only a low finding. One that the card could
-# enlarge is a missed setting.
+# The window affects NVIDIA's own peer-to-peer access only if the driver uses BAR1 for it, so a small one that cannot
+# grow (T4) gives only a low finding. One that the card could enlarge is a missed setting.
 grade(address, size) := ["medium", "confirmed"] if {
 	growable(address, size)
 	peers_wanted(address)
@@ -93,8 +92,7 @@ found contains {
 	gpus := {address | some address, _ in small; kind(address) == k}
 }
 
-# xgmi_joined is true for a GPU that reaches each other one over xGMI, which needs no
-# BAR.
+# xgmi_joined is true for a GPU that reaches each other one over xGMI, which needs no BAR.
 xgmi_joined(address) if address in (peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs))
 
 xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
@@ -257,8 +255,7 @@ not_applicable contains "the GPUs here have no BAR over their memory, as on cohe
 # GPU BARs for which the kernel found no address space, in the PCI tree and in the kernel log. Each sign has the
 # GPUs, words and evidence.
 
-# A memory BAR for which the kernel found no room: the driver cannot reach the
-# GPU at all, or not its memory.
+# A memory BAR for which the kernel found no room: the driver cannot reach the GPU at all, or not its memory.
 roomless[d.address] contains bar.index if {
 	some address in facts.gpus
 	d := pci.device[address]
@@ -332,9 +329,8 @@ asked_for(es) := sprintf("%s of BAR %d", [facts.bytes(max(sizes)), max(bars)]) i
 	count(bars) > 0
 } else := "a BAR"
 
-# unsized are lines of AMD's driver that say for themselves that the BAR over the
-# memory keeps the size which the firmware gave it (amdgpu_device.c,
-# amdgpu_device_resize_fb_bar). Many of them name no GPU.
+# unsized are lines of AMD's driver that say for themselves that the BAR over the memory keeps the size which the
+# firmware gave it (amdgpu_device.c, amdgpu_device_resize_fb_bar). Many of them name no GPU.
 unsized contains e if {
 	some e in pci.events.bar
 	e.id in {"amdgpu-bar-resize-failed", "amdgpu-bar-no-address-space"}
@@ -369,9 +365,8 @@ signs contains {
 	some e in unmappable
 }
 
-# A window of a bridge that found no room, although nothing but the memory of a
-# GPU needs one as large. Where it is not known which bridges are above a GPU, it may
-# be below this one.
+# A window of a bridge that found no room, although nothing but the memory of a GPU needs one as large. Where it is not
+# known which bridges are above a GPU, it may be below this one.
 cramped[e.address] contains e if {
 	some e in pci.events["bridge-window"]
 	count(below(e.address) | unplaced) > 0
@@ -418,9 +413,8 @@ below_words(gpus) := sprintf("above GPU %s", [facts.list(gpus)]) if {
 # Which BARs are smaller than the memory that they should cover, according to NVML, the drivers and the PCI
 # tree, and which could be larger.
 
-# window is the size of the BAR through which a GPU's memory is seen. NVML
-# says it for NVIDIA's; on AMD's it is BAR 0. A coherent platform (GH200,
-# GB10) has none, and none is not a small one.
+# window is the size of the BAR through which a GPU's memory is seen. NVML says it for NVIDIA's; on AMD's it is BAR 0. A
+# coherent platform (GH200, GB10) has none, and none is not a small one.
 window(g) := g.bar1_bytes if {
 	g.vendor == "nvidia"
 }
@@ -432,9 +426,8 @@ window(g) := bar.size_bytes if {
 	bar.size_bytes > 0
 }
 
-# small are the GPUs whose window covers less than half of their memory. Half,
-# because a window is a power of two and the memory that NVML counts is not:
-# an RTX PRO 6000 shows 96 GiB of its 128 GiB window.
+# small are the GPUs whose window covers less than half of their memory. Half, because a window is a power of two and
+# the memory that NVML counts is not: an RTX PRO 6000 shows 96 GiB of its 128 GiB window.
 small[g.address] := size if {
 	some g in facts.named
 	size := window(g)
@@ -449,8 +442,7 @@ small[g.address] := size if {
 # AMD's driver reports how much of the memory is visible, and requires all of it to be.
 small[address] := size if some address, size in amd.small_bars
 
-# growable is the largest size that the card's Resizable BAR offers for its
-# memory, where that is more than it has.
+# growable is the largest size that the card's Resizable BAR offers for its memory, where that is more than it has.
 growable(address, size) := largest if {
 	largest := max({bar.max_bytes | some bar in pci.device[address].resizable_bars})
 	largest > size
@@ -495,9 +487,8 @@ growing[d.address] := r if {
 	r.size_bytes * 16 <= r.max_bytes
 }
 
-# narrow are the AMD GPUs whose window has the size that every card starts with
-# (256 MiB): no card for ROCm has so little memory. Their driver offers peer access
-# only through a window that covers all.
+# narrow are the AMD GPUs whose window has the size that every card starts with (256 MiB): no card for ROCm has so
+# little memory. Their driver offers peer access only through a window that covers all.
 narrow[d.address] := bar.size_bytes if {
 	some d in listed["0x1002"]
 	some bar in d.bars
@@ -506,10 +497,9 @@ narrow[d.address] := bar.size_bytes if {
 	bar.size_bytes <= thresholds.bar_default_bytes
 }
 
-# A driver could not map the memory of a GPU for its peer (CUDA 205). Drivers that put
-# peer access through BAR1 need it to cover the memory, and no GPU that such a driver is
-# for has less than 2 GiB (aikitoria/open-gpu-kernel-modules issue 22: two of three
-# cards at 256 MiB).
+# A driver could not map the memory of a GPU for its peer (CUDA 205). Drivers that put peer access through BAR1 need it
+# to cover the memory, and no GPU that such a driver is for has less than 2 GiB (aikitoria/open-gpu-kernel-modules issue
+# 22: two of three cards at 256 MiB).
 tight[g.address] := g.bar1_bytes if {
 	some g in input.gpus.devices
 	g.vendor == "nvidia"

@@ -201,9 +201,8 @@ found contains {
 # translating are what says that the IOMMU translates.
 translating := iommu.translating | {words | pci.translates_by_default; words := "its default domain is translated"}
 
-# A parameter is no state: the firmware may have no IOMMU on. It counts where a
-# job over PCIe fails, and the state itself is not told. On AMD's processors a command line
-# without any says as much.
+# A parameter is no state: the firmware may have no IOMMU on. It counts where a job over PCIe fails, and the state
+# itself is not told. On AMD's processors a command line without any says as much.
 found contains {
 	"id": "asked",
 	"message": sprintf("%s, and a job on NVIDIA GPUs that are connected only by PCIe fails. If the IOMMU is on, NVIDIA does not support peer-to-peer transfers through its translation on bare metal: they may hang or deliver wrong data.", [asked[0]]),
@@ -288,8 +287,7 @@ no_guests := false if facts.is_passthrough_host == true
 # at once.
 of_texts := array.concat(lasting, ["nccl-p2p-disable"])
 
-# stopgap is NCCL's variable, which helps those who run NCCL until the machine is
-# fixed, and no other program.
+# stopgap is NCCL's variable, which helps those who run NCCL until the machine is fixed, and no other program.
 default stopgap := []
 
 stopgap := ["nccl-p2p-disable"] if input.transfers
@@ -301,8 +299,7 @@ stopgap := ["nccl-p2p-disable"] if {
 
 stopgap := ["nccl-p2p-disable"] if count(input.logs.communicators) > 0
 
-# The pairs of NVIDIA GPUs between which an IOMMU translates, or may translate, and their accesses that it
-# blocked.
+# The pairs of NVIDIA GPUs between which an IOMMU translates, or may translate, and their accesses that it blocked.
 
 # group is the IOMMU group of each device.
 group[address] := g if {
@@ -310,9 +307,8 @@ group[address] := g if {
 	some address in g.devices
 }
 
-# judged are the pairs of NVIDIA GPUs on bare metal that communicate over PCIe. AMD's GPUs
-# need the opposite on some models, and an Arm SMMU serves Grace's coherent links, so
-# neither is judged here.
+# judged are the pairs of NVIDIA GPUs on bare metal that communicate over PCIe. AMD's GPUs need the opposite on some
+# models, and an Arm SMMU serves Grace's coherent links, so neither is judged here.
 judged contains p if {
 	pci.bare_metal
 	some p in over_pcie
@@ -330,8 +326,7 @@ affected contains p if {
 	pci.translated(address)
 }
 
-# standing is how much the translation matters to one pair. A measurement takes precedence
-# over what the facts imply.
+# standing is how much the translation matters to one pair. A measurement takes precedence over what the facts imply.
 standing(p) := peers.standing(p) if {
 	peers.standing(p)
 } else := unmeasured(p)

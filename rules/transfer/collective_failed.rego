@@ -52,8 +52,7 @@ reason(a) := object.get(a, "reason", "the reason is not known")
 
 library := upper(object.get(input.collectives, "library", "nccl"))
 
-# works are the arms that work and say most of the part that fails, the one that decides most
-# first.
+# works are the arms that work and say most of the part that fails, the one that decides most first.
 order := ["cleaned", "limits-raised", "nvls-off", "cumem-off", "p2p-off", "shm-off", "p2p-shm-off", "in-process"]
 
 works := [name | some name in order; name in good]
@@ -201,8 +200,7 @@ arm_evidence(name, a) := {
 	"source": "probe",
 }
 
-# A fallback of the library that fails: a job uses it where the transport that it prefers is
-# not available.
+# A fallback of the library that fails: a job uses it where the transport that it prefers is not available.
 findings contains {
 	"id": "fallback",
 	"subject": "host",

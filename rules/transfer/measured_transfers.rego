@@ -33,9 +33,8 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.restricting_settings
 import data.tables.thresholds
 
-# left_to_others are the paths that other rules judge: those to the host's memory
-# (pcie-link-degraded) and those between machines (gdr-topology, roce-mtu-pfc,
-# pcie-link-degraded).
+# left_to_others are the paths that other rules judge: those to the host's memory (pcie-link-degraded) and those between
+# machines (gdr-topology, roce-mtu-pfc, pcie-link-degraded).
 left_to_others := {"host-to-gpu", "gpu-to-host", "network"}
 
 findings contains {

@@ -143,10 +143,9 @@ signs contains {
 	count(broken_off) > 0
 }
 
-# A collective that does not begin to move over peer-to-peer transfers which cross
-# PCIe, and nothing else is known against it: the transfers do not arrive, which on
-# bare metal is the work of ACS or of an IOMMU (NCCL user guide, troubleshooting). A
-# text that was cut looks the same.
+# A collective that does not begin to move over peer-to-peer transfers which cross PCIe, and nothing else is known
+# against it: the transfers do not arrive, which on bare metal is the work of ACS or of an IOMMU (NCCL user guide,
+# troubleshooting). A text that was cut looks the same.
 signs contains {
 	"id": "sign",
 	"message": "A collective over peer-to-peer transfers that cross PCIe started and has not moved any data. Unless the text was cut off: on bare metal, ACS that redirects and an IOMMU that translates stop such transfers; with NCCL_P2P_DISABLE=1 it then runs",
@@ -167,9 +166,8 @@ signs contains {
 # ruled_out is true where the job fails just as well without peer access.
 ruled_out if "p2p-broken-platform" in trials.cleared
 
-# The setting is a fault of its own, whatever other signs there are, except where data
-# was seen to arrive wrong. garbage is what a model writes when its weights or
-# activations do.
+# The setting is a fault of its own, whatever other signs there are, except where data was seen to arrive wrong. garbage
+# is what a model writes when its weights or activations do.
 signs contains object.union(
 	{
 		"subject": name,
@@ -194,8 +192,7 @@ default forced_cures := ["unset-env", "iommu-pt"]
 
 forced_cures := ["unset-env", "nccl-p2p-disable", "iommu-pt"] if count(radeons) > 1
 
-# A log that ends early may have been cut by whoever sent it: without a
-# complaint it is worth knowing and no more.
+# A log that ends early may have been cut by whoever sent it: without a complaint it is worth knowing and no more.
 signs contains {
 	"id": "guess",
 	"message": "NCCL's log ends after its communicator was created, between GeForce cards without NVLink: if the driver offers them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first collective hangs.",
@@ -209,10 +206,9 @@ signs contains {
 	count(ended_early) > 0
 }
 
-# A watchdog's timeout names no cause. On one machine, between cards that PCIe
-# joins, a first collective that all ranks came to and none leaves is peer access
-# that does not work; a slow rank alone looks the same where nothing shows the GPUs
-# busy (vllm issues 5484 and 14025, lightning issue 19425, SkyRL pull 325).
+# A watchdog's timeout names no cause. On one machine, between cards that PCIe joins, a first collective that all ranks
+# came to and none leaves is peer access that does not work; a slow rank alone looks the same where nothing shows the
+# GPUs busy (vllm issues 5484 and 14025, lightning issue 19425, SkyRL pull 325).
 signs contains {
 	"id": "guess",
 	"message": sprintf("The first collective of the job never ended (%s), on one machine whose GPUs communicate over PCIe%s. Either peer-to-peer transfers are lost on the path, because of a translating IOMMU, ACS or a driver that offers access which does not work, or a rank was late; NCCL_P2P_DISABLE=1 distinguishes the two", [
@@ -263,9 +259,8 @@ not_applicable contains "the driver offers no peer access between these GPUs" if
 
 # Variables that make a program use peer access without a check, where no NVLink connects the GPUs.
 
-# forced are variables that make a program use peer access which it would otherwise not
-# use, or check first. llama.cpp checks only that its own variable is set, not the value.
-# Over NVLink that is right.
+# forced are variables that make a program use peer access which it would otherwise not use, or check first. llama.cpp
+# checks only that its own variable is set, not the value. Over NVLink that is right.
 forced[name] := v if {
 	some name in {"GGML_CUDA_P2P", "VLLM_SKIP_P2P_CHECK", "SGLANG_SKIP_P2P_CHECK"}
 	v := facts.variable[name]
@@ -305,8 +300,7 @@ bench_words(b) := sprintf("%s, %s to %s", [b.test, b.points[0].a, b.points[0].b]
 	b.points[0].a != ""
 } else := b.tool
 
-# told_wrong are the transfers of NCCL's own check with wrong data, by whether NVLink
-# connects the two GPUs.
+# told_wrong are the transfers of NCCL's own check with wrong data, by whether NVLink connects the two GPUs.
 told_wrong[over_nvlink] contains m if {
 	some m in logs.by_id["nccl-diag-p2p-mismatch"]
 	over_nvlink := m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}
@@ -345,9 +339,8 @@ only_fails(way, other, group) if {
 	}
 }
 
-# Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor
-# IOMMU has a part in it, and in a virtual machine both are the host's. Pass-through cures
-# only what it is not known to be in force for.
+# Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor IOMMU has a part in it, and in
+# a virtual machine both are the host's. Pass-through cures only what it is not known to be in force for.
 remedies(k, group) := process_remedies(group) if {
 	k.paths == exported
 } else := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
@@ -382,9 +375,8 @@ untranslated(group) if {
 	}
 }
 
-# Peer access that the driver offers and that does not work is the platform's fault. cures
-# are what lets copies arrive there: host memory for NCCL's, and for all others the
-# removal of what blocks them on the platform.
+# Peer access that the driver offers and that does not work is the platform's fault. cures are what lets copies arrive
+# there: host memory for NCCL's, and for all others the removal of what blocks them on the platform.
 cures := array.concat(["nccl-p2p-disable"], platform_cures)
 
 platform_cures := ["upgrade-driver"] if {
@@ -396,9 +388,8 @@ platform_cures := ["upgrade-driver"] if {
 # What logs, benchmarks and trials show about them, on one machine where the path between the GPUs is PCIe, and
 # what rules out peer access as the cause.
 
-# compared are two runs of one benchmark: the one does not end, and the other, with
-# peer access disabled, does. That is the check that NVIDIA recommends first. If runs are
-# distinguished, the rule control-experiment judges them.
+# compared are two runs of one benchmark: the one does not end, and the other, with peer access disabled, does. That is
+# the check that NVIDIA recommends first. If runs are distinguished, the rule control-experiment judges them.
 compared contains b if {
 	count(object.get(input, "runs", [])) == 0
 	some b in benchmarks.of.collective
@@ -436,10 +427,9 @@ nvlink_shown if {
 	count(object.get(g, "nvlinks", [])) > 0
 }
 
-# ended_early are the communicators between GeForce cards whose log ends with them, as
-# when a collective never ends. Drivers 525 to 535 offered peer access between Ada cards
-# that does not work (NVIDIA/nccl-tests issue 117), and modified drivers offer it on
-# platforms that lose data.
+# ended_early are the communicators between GeForce cards whose log ends with them, as when a collective never ends.
+# Drivers 525 to 535 offered peer access between Ada cards that does not work (NVIDIA/nccl-tests issue 117), and
+# modified drivers offer it on platforms that lose data.
 ended_early contains c if {
 	some c in input.logs.communicators
 	c.library == "nccl"
@@ -482,9 +472,8 @@ switched_off := {v |
 	v.value == "1"
 }
 
-# unmoved are the signs that a job's very first collective never ended: the first
-# number of a process group at the watchdog, none completed when it gave up, or
-# vLLM's workers that do not answer while their GPUs compute without end.
+# unmoved are the signs that a job's very first collective never ended: the first number of a process group at the
+# watchdog, none completed when it gave up, or vLLM's workers that do not answer while their GPUs compute without end.
 unmoved contains m if {
 	some [id, field, value] in [["torch-watchdog-timeout", "seq", "1"], ["torch-work-status", "completed", "-1"]]
 	some m in logs.by_id[id]
@@ -544,8 +533,7 @@ failures := {direction: ts | some direction, ts in broken}
 
 worst(ts) := [outcome | some outcome in ["hang", "corrupt", "error"]; outcome in {t.outcome | some t in ts}][0]
 
-# kind groups ordered pairs that fail alike, so that a broken platform with
-# eight GPUs gives one finding, not 56.
+# kind groups ordered pairs that fail alike, so that a broken platform with eight GPUs gives one finding, not 56.
 kind(ts) := {"worst": worst(ts), "paths": transfers.paths(ts)}
 
 # exported: only between processes, the driver's export of memory is at fault, and a
@@ -596,8 +584,7 @@ remark("copies only", group, ts) := "Loads and stores of the SMs work: only the 
 	count(enabling_calls(ts)) == 0
 }
 
-# The driver offers peer access and then fails to switch it on, so that no transfer
-# was begun.
+# The driver offers peer access and then fails to switch it on, so that no transfer was begun.
 remark("not switched on", _, ts) := sprintf("It cannot even be enabled (%s).", [concat(", ", sort(calls))]) if {
 	calls := enabling_calls(ts)
 	count(calls) > 0
@@ -626,8 +613,7 @@ remark("staged", group, _) := "The same data arrived correctly through host memo
 	staged_good(group)
 }
 
-# fine is true when a test of one way through the GPU was right over each of
-# these pairs.
+# fine is true when a test of one way through the GPU was right over each of these pairs.
 fine(group, way) if {
 	every d in object.keys(group) {
 		some t in peers.transfers_of[peers.key(d[0], d[1])]

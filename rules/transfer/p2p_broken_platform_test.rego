@@ -169,8 +169,7 @@ test_latency_of_a_wait_in_vain if {
 	count(p2p_broken_platform.findings) == 0 with input as latencies(49206.88, false)
 }
 
-# standing is a table of nccl-tests that stops before its first row, on GPUs of a
-# model, over a transport.
+# standing is a table of nccl-tests that stops before its first row, on GPUs of a model, over a transport.
 standing(model, kind) := {
 	"logs": {"messages": [], "transports": [{"kind": kind, "channels": 2, "source": "a.log", "line": 2}]},
 	"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "complete": false, "gpu_names": [model], "source": "a.log", "line": 9}],
@@ -347,8 +346,7 @@ test_radeon if {
 	"iommu-remap" in advice(wrong, object.union(peer_cures_radeon, {"iommu": {"mode": "passthrough"}}))
 }
 
-# Neither firmware nor IOMMU has a part in NVLink, and both are the host's in a
-# virtual machine.
+# Neither firmware nor IOMMU has a part in NVLink, and both are the host's in a virtual machine.
 test_advice_fits_the_platform if {
 	advice(wrong, guest) == ["nccl-p2p-disable", "upgrade-driver"]
 	joined := {"links": {"pairs": [{"a": peer_cures_a, "b": peer_cures_b, "kind": "gpu-gpu", "nvlinks": 18, "bridges": []}]}}

@@ -30,8 +30,7 @@ import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.transfers
 import data.tables.thresholds
 
-# slow are the slow transfers of each ordered pair of GPUs, where nothing
-# worse happened on it.
+# slow are the slow transfers of each ordered pair of GPUs, where nothing worse happened on it.
 slow[[t.source, t.destination]] contains t if {
 	some k, ts in peers.sluggish
 	count([t | some t in peers.trouble[k]]) == 0

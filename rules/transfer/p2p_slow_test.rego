@@ -21,8 +21,7 @@ machine(transfers) := {
 
 staged(gbps) := {"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": gbps}
 
-# A cure of what is known to be sound is no cure, and the way through host memory
-# is slower than most slow paths.
+# A cure of what is known to be sound is no cure, and the way through host memory is slower than most slow paths.
 test_advice_fits_the_path if {
 	slow := machine([transfer("copy", a, b, 28)])
 	advice(slow) == ["iommu-pt", "update-bios"]
