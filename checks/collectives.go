@@ -127,7 +127,7 @@ func fileSettings(f *facts.Facts) map[string]string {
 // absent reports whether a cause means that there is nothing to run.
 func absent(c probe.Cause) bool { return c == probe.CauseNoLibrary || c == probe.CauseNoDevice }
 
-// maxCandidates bounds the copies of the library that are told.
+// maxCandidates bounds the copies of the library that are reported.
 const maxCandidates = 16
 
 // candidates are the copies of NCCL or RCCL, in the order in which a job would take them: what

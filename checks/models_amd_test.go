@@ -197,7 +197,7 @@ func radeon(port *checktest.Function, link checktest.Link) string {
 // r9700x4 is the workstation of the first seed (shared/seeds/000_304cc93339ae5cef.txt):
 // four Radeon AI PRO R9700 on an ASRock WRX90 WS EVO. Their addresses, the links
 // of amd-smi topology (PCIE, weight 40, NC, 64 and 32 bit atomics, DMA, not both
-// ways), HIP's matrix and the one copy are told there; IOMMU, BARs, kernel and
+// ways), HIP's matrix and the one copy are reported there; IOMMU, BARs, kernel and
 // versions are not, and stay unknown.
 func r9700x4() amdMachine {
 	a := amdMachine{tree: &checktest.Tree{}}

@@ -273,7 +273,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestFoldSameFault checks that one fault is told once.
+// TestFoldSameFault checks that one fault is reported once.
 func TestFoldSameFault(t *testing.T) {
 	const one, two = "0000:01:00.0", "0000:02:00.0"
 	f := func(rule, cause, subject string, severity Severity, affects ...string) Finding {

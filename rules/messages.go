@@ -67,7 +67,7 @@ func hasRows(rule string) bool {
 }
 
 // entry is the subject of a verdict: a message of a log, or an event of the kernel
-// log, which is told like one.
+// log, which is treated like one.
 type entry struct {
 	*facts.Message
 	// event is the kind of the event, and log the source of the kernel log; empty for

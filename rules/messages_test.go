@@ -174,8 +174,8 @@ func heardOf(row string, lines ...string) byRow {
 }
 
 // TestToldConditions checks, of every verdict: without one of its conditions it is not
-// told, beside a row or a condition that it gives way to neither; each grade is told
-// where its conditions alone hold; and of several messages the first is told.
+// told, beside a row or a condition that it gives way to neither; each grade is reported
+// where its conditions alone hold; and of several messages the first is reported.
 func TestToldConditions(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
@@ -350,7 +350,7 @@ func TestWholeParams(t *testing.T) {
 }
 
 // TestFailedConditions checks, for every verdict, that its rule is at fault where the
-// conditions that it names could not be asked, whether it is told without them or not.
+// conditions that it names could not be asked, whether it is reported without them or not.
 func TestFailedConditions(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)

@@ -89,7 +89,7 @@ func TestCircular(t *testing.T) {
 }
 
 // TestFirstOf enumerates which of three kinds of findings hold, beside one that
-// first_of does not name: only the first of them is told, and the other one always.
+// first_of does not name: only the first of them is reported, and the other one always.
 func TestFirstOf(t *testing.T) {
 	t.Parallel()
 	rule := Rule{ID: "a", FirstOf: []string{"x", "y", "z"}}

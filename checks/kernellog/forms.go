@@ -76,7 +76,7 @@ var leading = lazy.New(`^(?:NVRM: )?(?:GPU(?: at PCI:)? ?)?(?:([\w-]+) )?([0-9a-
 
 // device returns the address that a message begins with, and the driver before it.
 func device(text string) (driver, address string) {
-	// Few messages have an address there, and most of them are told by a look.
+	// Few messages have an address there, and most of them are seen by a look.
 	if head, _, _ := strings.Cut(text[:min(len(text), 64)], "("); strings.Count(head, ":") < 2 {
 		return "", ""
 	}

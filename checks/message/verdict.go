@@ -41,11 +41,11 @@ type Verdict struct {
 	// Grades are what it says instead in some cases; the first whose
 	// conditions hold counts, and what it leaves out is as in Grade.
 	Grades []Case `yaml:"grades,omitempty"`
-	// When and Unless say when the verdict is told at all: each is the id of a row of
+	// When and Unless say when the verdict is reported at all: each is the id of a row of
 	// which there is a message, or the name of a condition.
 	When   []string `yaml:"when,omitempty"`
 	Unless []string `yaml:"unless,omitempty"`
-	// Group joins rows: of those of one group only the one that was said first is told,
+	// Group joins rows: of those of one group only the one that was said first is reported,
 	// and the messages of the others are evidence as well.
 	Group string `yaml:"group,omitempty"`
 	// All shows every message of the row, or of the group, as evidence, not the first

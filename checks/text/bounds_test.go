@@ -276,7 +276,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// TestMaxBytes checks, for each limit: no more is read, what was read is told, and
+// TestMaxBytes checks, for each limit: no more is read, what was read is reported, and
 // a limit that leaves anything out is named, and only that.
 func TestMaxBytes(t *testing.T) {
 	const lines = 4
@@ -353,7 +353,7 @@ func (s *stalls) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestReadDeadline checks that what was read before the deadline is told, and what
+// TestReadDeadline checks that what was read before the deadline is reported, and what
 // was not is named: of a pipe that never ends, in whatever it comes packed.
 func TestReadDeadline(t *testing.T) {
 	tarball := tarred(t, "a.log", known, "b.log", known)

@@ -25,7 +25,7 @@ func TestOverwrittenLine(t *testing.T) {
 }
 
 // TestCutLines checks, for lines around the bound and in all forms of their ends, that
-// a line of which a part was not read is told, with how much, and no other.
+// a line of which a part was not read is reported, with how much, and no other.
 func TestCutLines(t *testing.T) {
 	for _, over := range []int{-1, 0, 1, 1000, parse.ChunkBytes, 2*parse.ChunkBytes + 7} {
 		for _, end := range []string{"\n", "\r\n", "\r", ""} {

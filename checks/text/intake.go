@@ -461,7 +461,7 @@ type text struct {
 	list *listing
 }
 
-// stream reads a text, or what is packed in it. What it is is told by its
+// stream reads a text, or what is packed in it. What it is follows from its
 // first bytes.
 func (t *intake) stream(ctx context.Context, in text) error {
 	if t.full() {

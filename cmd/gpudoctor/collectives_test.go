@@ -360,7 +360,7 @@ func TestCollectivesWithoutReason(t *testing.T) {
 const roomForLarge = "GPUDOCTOR_SIM_MEMORY=83886080"
 
 // TestSlowCollectives checks that a healthy machine gets no finding, that one whose all-reduce is far slower than the
-// links gets one that names the way it takes, and that a setting that explains it is told instead.
+// links gets one that names the way it takes, and that a setting that explains it is reported instead.
 func TestSlowCollectives(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "the other tests run the same side by side")

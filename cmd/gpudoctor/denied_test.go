@@ -48,7 +48,7 @@ func asNobody(program, dir, line string, env ...string) (c *exec.Cmd, other bool
 }
 
 // TestForeignHome checks that settings that the user may not read are ignored, and that
-// this is told: containers that run with any user ID often have the HOME of root.
+// this is reported: containers that run with any user ID often have the HOME of root.
 func TestForeignHome(t *testing.T) {
 	program := expect.Value(exec.LookPath("gpudoctor"))(t)
 	dir := folderForAll(t)

@@ -227,7 +227,7 @@ func TestOutputFails(t *testing.T) {
 }
 
 // TestClosedStreams checks, for every set of closed standard streams, that what is
-// meant for one never gets into a file, and that a report that was lost is told
+// meant for one never gets into a file, and that a report that was lost is reported
 // by the exit code.
 func TestClosedStreams(t *testing.T) {
 	slowWithRace(t)
@@ -277,7 +277,7 @@ func TestClosedStreams(t *testing.T) {
 }
 
 // TestFileSizeLimit checks that a limit on the size of files (RLIMIT_FSIZE), whose
-// signal SIGXFSZ ends other programs, is told like a full disk.
+// signal SIGXFSZ ends other programs, is reported like a full disk.
 func TestFileSizeLimit(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)

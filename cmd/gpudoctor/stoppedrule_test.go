@@ -21,7 +21,7 @@ var stoppedRules = map[string]string{
 	"memory-bomb": "x := [[i, j, k] | some i in numbers.range(1, 1000); some j in numbers.range(1, 1000); some k in numbers.range(1, 1000)]\n\tcount(x) == 1",
 }
 
-// TestStoppedRules checks that a rule which is stopped is told in every format, that
+// TestStoppedRules checks that a rule which is stopped is reported in every format, that
 // what others find is reported, and that nothing is called healthy.
 func TestStoppedRules(t *testing.T) {
 	slowWithRace(t)

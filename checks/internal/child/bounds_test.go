@@ -69,7 +69,7 @@ func spent(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestUnsent checks that a message that could not be sent is told, although the
+// TestUnsent checks that a message that could not be sent is reported, although the
 // task ran to its end.
 func TestUnsent(t *testing.T) {
 	var sizes []int

@@ -140,7 +140,7 @@ func (e *envelope) whole() bool {
 // Run runs a task in a child and waits for its end, at most until the
 // deadline and 2 s more. A child that writes without end is ended before. All that
 // it wrote is read. An error means that there was no child; whatever a child did
-// is told by the Result.
+// is in the Result.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	if spec.Deadline > 0 {
 		var cancel context.CancelFunc

@@ -219,7 +219,7 @@ func ask(ctx context.Context, step, total time.Duration, o Options) (*Answer, er
 
 // Bounds of what is kept of a child in which a library may write whatever it likes.
 // The largest machine has 72 GPUs (GB200 NVL72), which MIG does not make more of
-// here, and a GPU with 18 NVLinks is told in 6 KiB.
+// here, and a GPU with 18 NVLinks takes 6 KiB.
 const (
 	maxDevices = 256
 	maxPiece   = 256 << 10

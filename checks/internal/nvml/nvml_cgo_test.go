@@ -311,7 +311,7 @@ func TestNothingIsSet(t *testing.T) {
 	}
 }
 
-// TestMet checks that the GPUs are told before the pairs are asked, so that a
+// TestMet checks that the GPUs are reported before the pairs are asked, so that a
 // hang among the pairs keeps nobody waiting for them.
 func TestMet(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))

@@ -115,7 +115,7 @@ func privateKeys(s string) string {
 		if to == len(s) && strings.HasSuffix(match, "\n") {
 			end = "\n"
 		}
-		// There are as many lines as before: places are told by their numbers.
+		// There are as many lines as before: places are given by their numbers.
 		lines := strings.Repeat("\n"+redacted, strings.Count(strings.TrimSuffix(match, end), "\n"))
 		return "-----BEGIN PRIVATE KEY----- " + redacted + " -----END PRIVATE KEY-----" + lines + end
 	})

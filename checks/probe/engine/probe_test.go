@@ -219,7 +219,7 @@ func full(t *testing.T, api string) {
 	}
 }
 
-// TestRates checks that a slow path is told by its rate, also one that is slow
+// TestRates checks that a slow path is given by its rate, also one that is slow
 // only while others are busy.
 func TestRates(t *testing.T) {
 	find := func(r *probe.Report, test, source string) float64 {
@@ -319,7 +319,7 @@ func TestHIP(t *testing.T) {
 		r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, Env: []string{
 			"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda") + ":" + drivers.Build(t, "hip"), "GPUDOCTOR_SIM_CUDA_FAULT=error-init=100",
 		}}))(t)
-		// Both obey the same order, so that HIP has none either: CUDA is told.
+		// Both obey the same order, so that HIP has none either: CUDA is named.
 		if r.Outcome != probe.Error || r.API != apiCUDA || r.Stage != stageInit || r.ErrorCode != 100 {
 			t.Errorf("outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
 		}

@@ -77,7 +77,7 @@ func agree(k, p *facts.Progress) bool {
 	return same(k.Seq, p.Seq) && same(k.Completed, p.Completed) && (k.Op == "" || p.Op == "" || k.Op == p.Op)
 }
 
-// same reports whether two numbers are equal, as far as both are told.
+// same reports whether two numbers are equal, as far as both are known.
 func same(a, b *int) bool { return a == nil || b == nil || *a == *b }
 
 // within reports whether two lines are about one collective: both name it, or one names it

@@ -57,7 +57,7 @@ type traceback struct {
 	// last is the line of its last frame, ended that of its exception.
 	last, ended int
 	// linked is the line that says that the next traceback is of the same chain,
-	// ignored that which says that the next one ended nothing.
+	// ignored is the line that marks the next traceback as handled.
 	linked, ignored int
 	// fatal is the signal of faulthandler, whose frames come innermost first.
 	fatal string

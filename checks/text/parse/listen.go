@@ -28,7 +28,7 @@ type Event struct {
 
 // Listen has a function called with each event. Facts keep what differs, once; who
 // compares parts of a text has to know where each thing stands. The lines of events need
-// not be in order: a block's are told when it is read.
+// not be in order: a block's are reported when it is read.
 func (s *Sink) Listen(hear func(Event)) { s.listeners = append(s.listeners, hear) }
 
 // Tell tells the listeners of an event.

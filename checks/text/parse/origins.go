@@ -330,7 +330,7 @@ func listLeaves(path string, before, after reflect.Value, emit func(fact, value 
 		if old.IsValid() {
 			continue
 		}
-		// One line tells a whole entry, and false is told as well: a link is down.
+		// One line tells a whole entry, and false is reported as well: a link is down.
 		for _, field := range fieldsOf(after.Type().Elem()) {
 			if f := after.Index(i).Field(field.index); f.Kind() == reflect.Bool && !f.Bool() && !field.omitted {
 				emit(at+"."+field.name, "false", false)

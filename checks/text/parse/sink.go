@@ -80,7 +80,7 @@ func (s *Sink) Host() string { return s.Prompt().Host }
 
 // Told notes that a line tells a value of a fact. fact is its path as rules
 // write it: "container.shm.size_bytes", "env.variables[NCCL_DEBUG]". Of a
-// structure, to which value points, all parts that are set are told there.
+// structure, to which value points, all parts that are set are reported there.
 func (s *Sink) Told(fact string, value any, l Line) {
 	leaves(fact, reflect.Value{}, reflect.ValueOf(value), true, func(fact, value string, _ bool) {
 		s.ledger.note(fact, value, s.name, l.Number)
@@ -94,7 +94,7 @@ func (s *Sink) Watch(fact string, object any, l Line) {
 	s.ledger.watch(fact, object, s.name, l.Number)
 }
 
-// Settle ends the watching of all objects: what changed is told by their lines.
+// Settle ends the watching of all objects: what changed is reported by their lines.
 func (s *Sink) Settle() { s.ledger.close() }
 
 // Unwatch ends the watching of an object whose change no one line tells: a sum.

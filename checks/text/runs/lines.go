@@ -150,7 +150,7 @@ func resultOf(text string) (mark, bool) {
 }
 
 // prefixed reads a command without a prompt that sets variables for itself: "VAR=1 python
-// train.py". Those that launch jobs are told as launches, whatever they set.
+// train.py". Those that launch jobs are reported as launches, whatever they set.
 func prefixed(text string) (mark, bool) {
 	if !strings.Contains(text, "=") || len(launch.Settings(text)) == 0 {
 		return mark{}, false

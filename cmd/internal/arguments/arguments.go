@@ -15,7 +15,7 @@ import (
 
 // Argument is one flag of a command line, with its value.
 type Argument struct {
-	// Name is the flag's first name; that which was typed if no command has
+	// Name is the flag's first name; the name as typed if no command has
 	// such a flag.
 	Name string
 	// Typed is the flag as it was typed, without its value.

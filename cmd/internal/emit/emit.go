@@ -1,5 +1,5 @@
 // Package emit writes a plan in the form that a launcher, a container runtime or a part of the
-// system takes. Every setting stands beside its reason; what a form cannot set is told at its
+// system takes. Every setting stands beside its reason; what a form cannot set is reported at its
 // end.
 package emit
 

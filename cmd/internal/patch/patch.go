@@ -1,6 +1,6 @@
 // Package patch changes a file that describes a job so that it has the settings of a plan.
 // It edits lines: what is not removed or changed for a reason stays byte for byte, with its
-// comments, its order and its line endings. What cannot be changed safely is told and left.
+// comments, its order and its line endings. What cannot be changed safely is reported and left.
 package patch
 
 import (

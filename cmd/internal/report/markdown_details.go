@@ -216,7 +216,7 @@ func (m *markdown) rules() {
 	m.reasons("Facts that were not read", "fact", unread)
 }
 
-// maxOther bounds the reasons of one kind that are told: JSON has all.
+// maxOther bounds the reasons of one kind that are reported: JSON has all.
 const maxOther = 12
 
 // reasons folds a table of names by their reason, the commonest first.

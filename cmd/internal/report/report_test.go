@@ -250,7 +250,7 @@ func TestOnlyNumbersAreReferredTo(t *testing.T) {
 	}
 }
 
-// TestMissing checks that what is missing is told with its reasons and with the
+// TestMissing checks that what is missing is reported with its reasons and with the
 // way to have it.
 func TestMissing(t *testing.T) {
 	for _, tt := range []struct {
@@ -393,7 +393,7 @@ func TestNewOfNothing(t *testing.T) {
 	}
 }
 
-// TestWhySkipped checks that what a rule lacked is told by its fields: no bracket
+// TestWhySkipped checks that what a rule lacked is given by its fields: no bracket
 // or colon in words is taken for anything, and that the last line does not say again what
 // the areas of a machine say, or --verbose, which lists all that was lacked.
 func TestWhySkipped(t *testing.T) {

@@ -71,7 +71,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestFaults checks that each fault is told with its file and line.
+// TestFaults checks that each fault is reported with its file and line.
 func TestFaults(t *testing.T) {
 	for name, tt := range map[string]struct {
 		here, want, hint string
@@ -102,7 +102,7 @@ func TestFaults(t *testing.T) {
 }
 
 // TestIgnored checks that a file in the current directory that another user may have
-// written is not read, and that this is told.
+// written is not read, and that this is reported.
 func TestIgnored(t *testing.T) {
 	for name, make := range map[string]func(t *testing.T) error{
 		"a link": func(*testing.T) error {

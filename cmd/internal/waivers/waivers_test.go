@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestFaults checks that each fault is told with its line and a hint.
+// TestFaults checks that each fault is reported with its line and a hint.
 func TestFaults(t *testing.T) {
 	const sound = "waivers:\n- {rule: a, reason: r, expires: 2027-05-31}\n"
 	for name, tt := range map[string]struct{ text, want, hint string }{

@@ -68,7 +68,7 @@ func TestTelling(t *testing.T) {
 	expect.NoDiff(t, want, got, "it")
 }
 
-// TestTellingGPUDirect checks that what was really tried is told beside the ports and the drives, and that what is not
+// TestTellingGPUDirect checks that what was really tried is shown beside the ports and the drives, and that what is not
 // known is not.
 func TestTellingGPUDirect(t *testing.T) {
 	ok, refused := &facts.Attempt{Outcome: "ok"}, &facts.Attempt{Outcome: "refused"}

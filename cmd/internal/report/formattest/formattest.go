@@ -234,7 +234,7 @@ func readJUnit(raw []byte) (r Report, err error) {
 // command matches a workflow command with its properties.
 var command = lazy.New(`^::(error|warning|notice) (?:file=([^,:]+),)?(?:line=(\d+),)?title=([^,:]+)::(.*)$`)
 
-// readGitHub decodes workflow commands, and holds that the library of others writes the same.
+// readGitHub decodes workflow commands, and checks that the library of others writes the same.
 func readGitHub(raw []byte) (r Report, err error) {
 	decode := strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",").Replace
 	for line := range strings.Lines(string(raw)) {
