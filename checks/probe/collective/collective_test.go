@@ -36,12 +36,12 @@ type simulated struct {
 func (s simulated) run(t *testing.T) *probe.Collectives {
 	t.Helper()
 	driver, library := drivers.Build(t, "cuda"), drivers.Build(t, "nccl", s.flags...)
-	patience := 20 * time.Second // Where nothing is to hang, a busy test machine gets time.
+	patience := 2 * time.Minute // Where nothing is to hang, a busy test machine gets time.
 	if strings.Contains(s.faults+s.cuda, "hang") || strings.Contains(s.faults, "stall") {
 		patience = 2 * time.Second
 	}
 	r := expect.Value(Run(t.Context(), Options{
-		Mode: s.mode, Arms: s.arms, Patience: patience, Start: 2 * patience, Join: patience, Whole: time.Minute, FilesLimit: s.files,
+		Mode: s.mode, Arms: s.arms, Patience: patience, Start: 2 * patience, Join: patience, Whole: 5 * time.Minute, FilesLimit: s.files,
 		Candidates: []probe.Candidate{{Path: library + "/libnccl.so.2", FoundBy: "option"}},
 		Env: slices.Concat([]string{
 			"LD_LIBRARY_PATH=" + driver, "NCCL_NVLS_ENABLE=0", fmt.Sprintf("GPUDOCTOR_SIM_GPUS=%d", s.gpus), "GPUDOCTOR_SIM_NCCL_FAULT=" + s.faults, "GPUDOCTOR_SIM_CUDA_FAULT=" + s.cuda,
@@ -147,7 +147,7 @@ func TestRCCL(t *testing.T) {
 	driver, library := drivers.Build(t, "hip"), drivers.Build(t, "rccl")
 	for faults, want := range map[string]string{"": "as-configured: ok (ok ok)", "wrong-any@0": "as-configured: corrupt (corrupt ok)"} {
 		r := expect.Value(Run(t.Context(), Options{
-			Mode: probe.Quick, API: "hip", Arms: []string{probe.ArmConfigured}, Patience: 20 * time.Second, Start: 20 * time.Second, Join: 20 * time.Second,
+			Mode: probe.Quick, API: "hip", Arms: []string{probe.ArmConfigured}, Patience: 2 * time.Minute, Start: 2 * time.Minute, Join: 2 * time.Minute,
 			Candidates: []probe.Candidate{{Path: library + "/librccl.so.1", FoundBy: "ld_cache"}},
 			Env:        []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=2", "GPUDOCTOR_SIM_NCCL_FAULT=" + faults},
 		}))(t)
@@ -173,7 +173,7 @@ func TestBusy(t *testing.T) {
 		{map[string]probe.User{"0000:06:00.0": user, "0000:07:00.0": user, "0000:08:00.0": user}, 0, probe.Unknown},
 	} {
 		r := expect.Value(Run(t.Context(), Options{
-			Mode: probe.Quick, Patience: 20 * time.Second, Start: 20 * time.Second, Join: 20 * time.Second,
+			Mode: probe.Quick, Patience: 2 * time.Minute, Start: 2 * time.Minute, Join: 2 * time.Minute,
 			Candidates: []probe.Candidate{{Path: library + "/libnccl.so.2", FoundBy: "ld_cache"}},
 			Busy:       func(context.Context) map[string]probe.User { return tt.busy },
 			Env:        []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=3"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
@@ -16,8 +17,14 @@ import (
 )
 
 // fake is a group whose processes are played: each rank answers as a healthy one does, and change
-// may replace each message by others. counts is how many messages each rank sent.
+// may replace each message by others. counts is how many messages each rank sent. Its clock is synctest's.
 func fake(t *testing.T, change func(rank, number int, raw json.RawMessage) []json.RawMessage, end child.Result) (a probe.Arm, counts [2]int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { a, counts = converse(t, change, end) })
+	return a, counts
+}
+
+func converse(t *testing.T, change func(rank, number int, raw json.RawMessage) []json.RawMessage, end child.Result) (a probe.Arm, counts [2]int) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
