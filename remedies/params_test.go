@@ -72,12 +72,12 @@ func unread(s *Set, params, remedies []string) []string {
 	return slices.DeleteFunc(slices.Clone(params), func(name string) bool { return reads[name] || informative[name] != "" })
 }
 
-// TestVerdictParams checks that a template of the remedies reads each param of a verdict: a
+// TestFindingParams checks that a template of the remedies reads each param of a finding: a
 // misspelt name would leave a gap where the value is known.
-func TestVerdictParams(t *testing.T) {
+func TestFindingParams(t *testing.T) {
 	s := builtin(t)
 	set := expect.Value(rules.Load())(t)
-	for id, v := range message.Verdicts() {
+	for id, v := range message.Templates() {
 		rule, _ := set.Rule(v.Rule)
 		grades := []message.Grade{v.Grade}
 		for _, c := range v.Grades {

@@ -22,8 +22,8 @@ func TestCausesAreNamed(t *testing.T) {
 			continue
 		}
 		classes := []string{row.Program}
-		if row.Verdict != nil {
-			classes = append(classes, "rule "+row.Verdict.Rule)
+		if row.Finding != nil {
+			classes = append(classes, "rule "+row.Finding.Rule)
 		}
 		if !try(classes...) {
 			continue
@@ -32,7 +32,7 @@ func TestCausesAreNamed(t *testing.T) {
 			verdict := expect.Value(set.Evaluate(t.Context(), factsOfLine(t, row.ID, example), Options{}))(t)
 			named := slices.ContainsFunc(verdict.Findings, func(f Finding) bool {
 				rule, ok := set.Rule(f.Rule)
-				return ok && !rule.LastResort && (row.Verdict == nil || len(row.Verdict.When) > 0 || f.Rule == row.Verdict.Rule)
+				return ok && !rule.LastResort && (row.Finding == nil || len(row.Finding.When) > 0 || f.Rule == row.Finding.Rule)
 			})
 			expect.That(t, named, "%s states a cause, and %q has no finding that names one", row.ID, example)
 		}

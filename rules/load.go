@@ -81,7 +81,7 @@ type Set struct {
 	modules map[string]*ast.Module
 	// builtin parses the built-in rules when they are needed; nil if modules holds all.
 	builtin *builtinRules
-	// conditions are the files of the conditions that verdicts name.
+	// conditions are the files of the conditions that templates name.
 	conditions map[string]string
 	checked    bool            // Compile with all checks: some rules are the user's own.
 	own        map[string]bool // The rules that are the user's own, by id.

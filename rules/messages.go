@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// conditionFiles is the prefix of the files that say which conditions of the verdicts of
+// conditionFiles is the prefix of the files that say which conditions of the templates of
 // messages hold, and what those quote from the facts. They are evaluated like rules.
 const conditionFiles = "lib/conditions_"
 
@@ -58,7 +58,7 @@ func conditionsOf(modules map[string]*ast.Module) map[string]string {
 
 // hasRows reports whether a row of the catalogue gives findings of a rule.
 func hasRows(rule string) bool {
-	for _, v := range message.Verdicts() {
+	for _, v := range message.Templates() {
 		if v.Rule == rule {
 			return true
 		}
@@ -66,7 +66,7 @@ func hasRows(rule string) bool {
 	return false
 }
 
-// entry is the subject of a verdict: a message of a log, or an event of the kernel
+// entry is the subject of a template: a message of a log, or an event of the kernel
 // log, which is treated like one.
 type entry struct {
 	*facts.Message
@@ -126,22 +126,22 @@ func compareMessages(a, b *facts.Message) int {
 	return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Text, b.Text))
 }
 
-// verdicts are the verdicts of the rows that have messages, by row.
-func (h byRow) verdicts() map[string]*message.Verdict {
-	all := map[string]*message.Verdict{}
+// templates are the templates of the rows that have messages, by row.
+func (h byRow) templates() map[string]*message.Template {
+	all := map[string]*message.Template{}
 	for id, of := range h {
-		if v := message.VerdictOf(id, of[0].event != ""); v != nil {
+		if v := message.TemplateOf(id, of[0].event != ""); v != nil {
 			all[id] = v
 		}
 	}
 	return all
 }
 
-// conditionRules are the files of the conditions on which the verdicts depend that may be
+// conditionRules are the files of the conditions on which the templates depend that may be
 // reported.
 func (s *Set) conditionRules(h byRow) []Rule {
 	files := map[string]bool{}
-	for _, v := range h.verdicts() {
+	for _, v := range h.templates() {
 		names, values := v.Conditions()
 		for _, name := range slices.Concat(names, values) {
 			if file, ok := s.conditions[name]; ok { // A test checks that each is defined.
@@ -157,7 +157,7 @@ func (s *Set) conditionRules(h byRow) []Rule {
 }
 
 // addRows adds to the results of rules the findings of messages that mean something by
-// themselves. If the conditions could not be evaluated, each rule that a verdict with
+// themselves. If the conditions could not be evaluated, each rule that a template with
 // conditions belongs to has a fault, because a finding may be missing.
 func (s *Set) addRows(answers map[string]reading, h byRow, known answer) {
 	for id, findings := range s.rowFindings(h, conditionsFrom(h, known)) {
@@ -169,7 +169,7 @@ func (s *Set) addRows(answers map[string]reading, h byRow, known answer) {
 	if known.failure == "" {
 		return
 	}
-	for _, v := range h.verdicts() {
+	for _, v := range h.templates() {
 		names, values := v.Conditions()
 		a, asked := answers[v.Rule]
 		if asked && len(names)+len(values) > 0 && !slices.Contains(a.faults, known.failure) {
@@ -179,14 +179,14 @@ func (s *Set) addRows(answers map[string]reading, h byRow, known answer) {
 	}
 }
 
-// rowFindings are the findings of the messages with a verdict of their own, by rule: one
+// rowFindings are the findings of the messages with a template of their own, by rule: one
 // for each row of the catalogue or group of rows, and for each subject that its messages
 // fill in, of the first message of its form.
 func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
 	type voice struct{ rule, group, subject string }
 	all := map[voice]byRow{} // What is told as one.
-	verdicts := h.verdicts()
-	for id, v := range verdicts {
+	templates := h.templates()
+	for id, v := range templates {
 		if !v.Told(&said.Said) {
 			continue
 		}
@@ -208,12 +208,12 @@ func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
 			continue
 		}
 		rows := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(of[a][0].compare(of[b][0]), cmp.Compare(a, b)) })
-		for _, id := range verdicts[rows[0]].Also {
+		for _, id := range templates[rows[0]].Also {
 			if of[id] == nil {
 				of[id] = h[id]
 			}
 		}
-		findings[rule.ID] = append(findings[rule.ID], of.finding(rule, verdicts[rows[0]], rows, said))
+		findings[rule.ID] = append(findings[rule.ID], of.finding(rule, templates[rows[0]], rows, said))
 	}
 	for _, of := range findings {
 		slices.SortStableFunc(of, Finding.Compare)
@@ -221,8 +221,8 @@ func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
 	return findings
 }
 
-// finding is the finding of rows that are reported as one, with the verdict of the first.
-func (h byRow) finding(rule Rule, v *message.Verdict, rows []string, said *situation) Finding {
+// finding is the finding of rows that are reported as one, with the template of the first.
+func (h byRow) finding(rule Rule, v *message.Template, rows []string, said *situation) Finding {
 	first := h[rows[0]][0]
 	grade, when := v.GradeFor(&said.Said)
 	f := rule.finding()
@@ -310,7 +310,7 @@ func merged(said map[string]answer, conditions []Rule) answer {
 	return all
 }
 
-// situation holds the conditions and values that verdicts depend on.
+// situation holds the conditions and values that templates depend on.
 type situation struct {
 	message.Said
 	// shown are the facts that prove conditions, by the condition's name.
@@ -331,7 +331,7 @@ func (c *situation) holding(names []string) []string {
 	return all
 }
 
-// conditionsFrom is what verdicts depend on: the messages, and the answer of the conditions.
+// conditionsFrom is what templates depend on: the messages, and the answer of the conditions.
 func conditionsFrom(h byRow, a answer) *situation {
 	s := &situation{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}, whole: map[string]any{}}
 	for id := range h {

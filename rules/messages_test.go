@@ -29,23 +29,23 @@ func factsOfLine(t *testing.T, row, line string) *facts.Facts {
 	return read.Facts
 }
 
-// TestVerdicts checks, for every example of every row with a verdict, that a log with
-// that line has the finding of the verdict: of a rule that exists, with a severity and
+// TestFindingsOfRows checks, for every example of every row with a template, that a log with
+// that line has the finding of the template: of a rule that exists, with a severity and
 // a confidence, remedies that the rule names, the line as evidence, and no gap in its
-// text. Of a verdict that asks for conditions, or gives way to one, it holds so with the
-// former given alone: an example may show what the verdict gives way to.
-func TestVerdicts(t *testing.T) {
+// text. Of a template that asks for conditions, or gives way to one, it holds so with the
+// former given alone: an example may show what the template gives way to.
+func TestFindingsOfRows(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	tried := 0
 	for i, row := range everyRow() {
-		v := row.Verdict
+		v := row.Finding
 		if v == nil || night.Few() && i%32 > 0 {
 			continue // The race detector makes each many times as slow.
 		}
 		rule, ok := set.Rule(v.Rule)
 		if !ok {
-			t.Errorf("%s: the verdict's rule %s does not exist", row.ID, v.Rule)
+			t.Errorf("%s: the template's rule %s does not exist", row.ID, v.Rule)
 			continue
 		}
 		for _, grade := range grades(v) {
@@ -83,30 +83,30 @@ func TestVerdicts(t *testing.T) {
 			checkTold(t, said[0], got[at])
 		}
 	}
-	expect.That(t, tried != 0, "no row has a verdict")
+	expect.That(t, tried != 0, "no row has a template")
 }
 
-// TestVerdictsOfRoles checks that a message which says only of what kind a failure is, or
+// TestFindingsOfRoles checks that a message which says only of what kind a failure is, or
 // that it follows from another, never makes a confirmed finding alone.
-func TestVerdictsOfRoles(t *testing.T) {
+func TestFindingsOfRoles(t *testing.T) {
 	t.Parallel()
 	set := wholeSet(t)
 	tried := 0
 	for _, row := range message.Statements() {
-		if row.Verdict == nil || row.Role != "category" && row.Role != "consequence" {
+		if row.Finding == nil || row.Role != "category" && row.Role != "consequence" {
 			continue
 		}
 		tried++
-		rule, _ := set.Rule(row.Verdict.Rule)
-		if cmp.Or(row.Verdict.Confidence, string(rule.Confidence)) == string(Confirmed) {
-			t.Errorf("%s has the role %s, and its verdict is confirmed by nothing else", row.ID, row.Role)
+		rule, _ := set.Rule(row.Finding.Rule)
+		if cmp.Or(row.Finding.Confidence, string(rule.Confidence)) == string(Confirmed) {
+			t.Errorf("%s has the role %s, and its template is confirmed by nothing else", row.ID, row.Role)
 		}
 	}
-	expect.That(t, tried != 0, "no row of these roles has a verdict")
+	expect.That(t, tried != 0, "no row of these roles has a template")
 }
 
-// grades are all that a verdict may say.
-func grades(v *message.Verdict) []message.Grade {
+// grades are all that a template may say.
+func grades(v *message.Template) []message.Grade {
 	all := []message.Grade{v.Grade}
 	for _, c := range v.Grades {
 		all = append(all, c.Grade)
@@ -114,9 +114,9 @@ func grades(v *message.Verdict) []message.Grade {
 	return all
 }
 
-// given is what a verdict goes by where a row was said, all values are known and some
+// given is what a template goes by where a row was said, all values are known and some
 // conditions hold.
-func given(v *message.Verdict, row string, holds ...string) *situation {
+func given(v *message.Template, row string, holds ...string) *situation {
 	said := &situation{Said: message.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
 	for _, name := range holds {
 		said.Holds[name] = true
@@ -173,14 +173,14 @@ func heardOf(row string, lines ...string) byRow {
 	return byRowOf(logs, kernel)
 }
 
-// TestToldConditions checks, of every verdict: without one of its conditions it is not
+// TestConditionsDecide checks, of every template: without one of its conditions it is not
 // told, beside a row or a condition that it gives way to neither; each grade is reported
 // where its conditions alone hold; and of several messages the first is reported.
-func TestToldConditions(t *testing.T) {
+func TestConditionsDecide(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	gaveWay, graded := 0, 0
-	for id, v := range message.Verdicts() {
+	for id, v := range message.Templates() {
 		messages := heardOf(id, "said first", "said later")
 		told := func(holds ...string) []Finding { return set.rowFindings(messages, given(v, id, holds...))[v.Rule] }
 		whole := told(v.When...)
@@ -208,7 +208,7 @@ func TestToldConditions(t *testing.T) {
 			checkTold(t, messages[id][0], f[0])
 		}
 	}
-	expect.That(t, gaveWay != 0 && graded != 0, "%d rows or conditions before which a verdict gives way, %d grades", gaveWay, graded)
+	expect.That(t, gaveWay != 0 && graded != 0, "%d rows or conditions before which a template gives way, %d grades", gaveWay, graded)
 }
 
 // TestToldAlso checks that the facts of a condition that is also shown are evidence where
@@ -217,7 +217,7 @@ func TestToldAlso(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	tried := 0
-	for id, v := range message.Verdicts() {
+	for id, v := range message.Templates() {
 		messages := heardOf(id, "")
 		for _, name := range v.Also {
 			if !message.IsCondition(name) {
@@ -235,14 +235,14 @@ func TestToldAlso(t *testing.T) {
 			}
 		}
 	}
-	expect.That(t, tried != 0, "no verdict shows a condition")
+	expect.That(t, tried != 0, "no template shows a condition")
 }
 
 // TestToldParams checks that a list of a parameter is of all messages, each value once.
 func TestToldParams(t *testing.T) {
 	t.Parallel()
 	const row = "nvidia-devices-forbidden"
-	v := message.Verdicts()[row]
+	v := message.Templates()[row]
 	messages := byRowOf(&facts.LogFacts{Messages: []facts.Message{
 		{ID: row, Order: 1, Fields: map[string]string{"node": "/dev/nvidia1"}},
 		{ID: row, Order: 0, Fields: map[string]string{"node": "/dev/nvidia0"}},
@@ -257,11 +257,11 @@ func TestToldConstantParams(t *testing.T) {
 	t.Parallel()
 	const row = "ucx-no-transports"
 	messages := heardOf(row, "said first", "said later")
-	f := compiledSet(t).rowFindings(messages, given(message.Verdicts()[row], row))["env-misconfig"][0]
+	f := compiledSet(t).rowFindings(messages, given(message.Templates()[row], row))["env-misconfig"][0]
 	expect.Equal(t, "[UCX_TLS UCX_NET_DEVICES]", fmt.Sprint(f.Params["variables"]), "variables")
 }
 
-// TestConditionNames checks that every name that a verdict uses is a row of the catalogue
+// TestConditionNames checks that every name that a template uses is a row of the catalogue
 // or is defined in one file of conditions, and that every name defined there is used.
 func TestConditionNames(t *testing.T) {
 	t.Parallel()
@@ -298,7 +298,7 @@ func TestConditionNames(t *testing.T) {
 	for _, row := range everyRow() {
 		rows[row.ID] = true
 	}
-	for id, v := range message.Verdicts() {
+	for id, v := range message.Templates() {
 		names, values := v.Conditions()
 		for _, name := range names {
 			used["holds"][name] = true
@@ -323,7 +323,7 @@ func TestConditionNames(t *testing.T) {
 	}
 	for set, names := range used {
 		for name := range defined[set] {
-			expect.That(t, names[name], "%s: no verdict uses %s", where, name)
+			expect.That(t, names[name], "%s: no template uses %s", where, name)
 		}
 	}
 }
@@ -333,13 +333,13 @@ func TestConditionNames(t *testing.T) {
 func TestWholeParams(t *testing.T) {
 	t.Parallel()
 	const row, place = "cuda-nvlink", "{@all_gpus}"
-	if message.Verdicts()[row].Params["gpus"].Value != place {
-		t.Fatalf("%s has the params %v", row, message.Verdicts()[row].Params)
+	if message.Templates()[row].Params["gpus"].Value != place {
+		t.Fatalf("%s has the params %v", row, message.Templates()[row].Params)
 	}
 	messages := heardOf(row, "said")
 	told := func(value *ast.Term) any {
 		said := conditionsFrom(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
-		return messages.finding(Rule{}, message.Verdicts()[row], []string{row}, said).Params["gpus"]
+		return messages.finding(Rule{}, message.Templates()[row], []string{row}, said).Params["gpus"]
 	}
 	if got := told(ast.ArrayTerm(ast.StringTerm("GPU0"))); !reflect.DeepEqual(got, []any{"GPU0"}) {
 		t.Errorf("a list becomes %v", got)
@@ -349,13 +349,13 @@ func TestWholeParams(t *testing.T) {
 	}
 }
 
-// TestFailedConditions checks, for every verdict, that its rule is at fault where the
+// TestFailedConditions checks, for every template, that its rule is at fault where the
 // conditions that it names could not be asked, whether it is reported without them or not.
 func TestFailedConditions(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	untold := 0
-	for id, v := range message.Verdicts() {
+	for id, v := range message.Templates() {
 		h := heardOf(id, "said")
 		answers := map[string]reading{v.Rule: {}}
 		set.addRows(answers, h, answer{failure: "it failed"})
@@ -368,7 +368,7 @@ func TestFailedConditions(t *testing.T) {
 			untold++
 		}
 	}
-	expect.That(t, untold != 0, "no verdict waits for a condition")
+	expect.That(t, untold != 0, "no template waits for a condition")
 }
 
 // TestToldSubjects checks that there is a finding for each GPU where the subject has a place,

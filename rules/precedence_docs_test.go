@@ -94,7 +94,7 @@ func TestKindsExist(t *testing.T) {
 		})
 	}
 	told := map[string]bool{}
-	for _, v := range message.Verdicts() {
+	for _, v := range message.Templates() {
 		told[v.Rule+"/"+v.ID] = true
 	}
 	named := 0

@@ -96,7 +96,7 @@ func TestFaultsInLog(t *testing.T) {
 	named := rowsOf(wholeSet(t).modules["amd/amd_gpu_fault.rego"])
 	told := 0
 	for _, row := range message.KernelForms() {
-		if row.Verdict == nil || row.Verdict.Rule != "amd-gpu-fault" {
+		if row.Finding == nil || row.Finding.Rule != "amd-gpu-fault" {
 			continue
 		}
 		told++

@@ -38,8 +38,8 @@ type Row struct {
 	Like string `yaml:"like,omitempty"`
 	// Unlike is a pattern that the line must not match.
 	Unlike string `yaml:"unlike,omitempty"`
-	// Verdict is what the message means by itself; nil if a rule decides.
-	Verdict *Verdict `yaml:"verdict,omitempty"`
+	// Finding is what the message means by itself; nil if a rule decides.
+	Finding *Template `yaml:"finding,omitempty"`
 	// Source is where the form is from: a file of the program at a version,
 	// or a page.
 	Source string `yaml:"source"`
@@ -147,7 +147,7 @@ func readRows[T any](files fs.FS, names []string, prepare func(*T) (*Row, error)
 		}
 		all = append(all, rows...)
 	}
-	return all, shareVerdicts(common)
+	return all, shareTemplates(common)
 }
 
 // prepare checks of a row what a machine can check.
@@ -158,8 +158,8 @@ func (t *Statement) prepare() error {
 	case !slices.Contains(roles, t.Role):
 		return fmt.Errorf("the role %q is not one of %q", t.Role, roles)
 	}
-	if most := mostSevere[t.Role]; most != nil && t.Verdict != nil && !slices.Contains(most, t.Verdict.Severity) {
-		return fmt.Errorf("the row is a %s, which reports no failure, so its verdict must be one of %q", t.Role, most)
+	if most := mostSevere[t.Role]; most != nil && t.Finding != nil && !slices.Contains(most, t.Finding.Severity) {
+		return fmt.Errorf("the row is a %s, which reports no failure, so its finding must be one of %q", t.Role, most)
 	}
 	return t.Row.prepare(t.Like)
 }
@@ -185,8 +185,8 @@ func (r *Row) prepare(like string) error {
 	case len(r.Anchors) == 0 || len(r.Examples) == 0:
 		return errors.New("anchors or examples are missing")
 	}
-	if r.Verdict != nil && r.Verdict.As == "" {
-		if err := r.Verdict.check(r); err != nil {
+	if r.Finding != nil && r.Finding.As == "" {
+		if err := r.Finding.check(r); err != nil {
 			return err
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestShare checks that a row may take the verdict of another row, of another file as
-// well, and that one without a verdict of its own has none to give.
+// TestShare checks that a row may take the template of another row, of another file as
+// well, and that one without a template of its own has none to give.
 func TestShare(t *testing.T) {
 	t.Parallel()
-	row := func(id, verdict string) string {
-		return strings.NewReplacer("ID", id, "VERDICT", verdict).Replace(
-			"- {id: ID, program: p, says: s, role: cause, anchors: [anchor], source: s, examples: [anchor], verdict: {VERDICT}}\n")
+	row := func(id, finding string) string {
+		return strings.NewReplacer("ID", id, "FINDING", finding).Replace(
+			"- {id: ID, program: p, says: s, role: cause, anchors: [anchor], source: s, examples: [anchor], finding: {FINDING}}\n")
 	}
 	files := func(second string) fstest.MapFS {
 		return fstest.MapFS{
@@ -28,31 +28,31 @@ func TestShare(t *testing.T) {
 		}
 	}
 	rows := expect.Value(readStatements(files("rule: r, subject: s, text: t")))(t)
-	if rows[0].Verdict != rows[1].Verdict || rows[2].Verdict != rows[1].Verdict || rows[1].Verdict.Text != "t" || rows[1].Verdict.Group != "second" {
-		t.Errorf("%v, %v, %v", rows[0].Verdict, rows[1].Verdict, rows[2].Verdict)
+	if rows[0].Finding != rows[1].Finding || rows[2].Finding != rows[1].Finding || rows[1].Finding.Text != "t" || rows[1].Finding.Group != "second" {
+		t.Errorf("%v, %v, %v", rows[0].Finding, rows[1].Finding, rows[2].Finding)
 	}
-	for verdict, want := range map[string]string{
-		"as: third":        "has no verdict of its own",
-		"as: third, id: x": "has no verdict of its own",
+	for finding, want := range map[string]string{
+		"as: third":        "has no finding of its own",
+		"as: third, id: x": "has no finding of its own",
 		"rule: r, subject: s, text: t, unless: [third]": "excludes its own message",
 		"rule: r, subject: [s, u], text: t":             "the subject is a list of more than one element",
 		"rule: r, subject: s, text: t, params: {p: []}": "the list is empty",
 	} {
-		if _, err := readStatements(files(verdict)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", verdict, err)
+		if _, err := readStatements(files(finding)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", finding, err)
 		}
 	}
 }
 
-// TestVerdictOfNoComplaint checks that a row which is no complaint raises no alarm by itself,
+// TestTemplateOfNoComplaint checks that a row which is no complaint raises no alarm by itself,
 // and a warning none above medium.
-func TestVerdictOfNoComplaint(t *testing.T) {
+func TestTemplateOfNoComplaint(t *testing.T) {
 	t.Parallel()
 	for severity, refused := range map[string]bool{"info": false, "low": false, "medium": true, "high": true, "": true} {
 		for role, refused := range map[string]bool{"setting": refused, "warning": refused && severity != "medium", "cause": false} {
 			row := &Statement{Program: "p", Role: role, Row: Row{
 				ID: "a-row", Says: "s", Source: "s", Anchors: []string{"an anchor"}, Examples: []string{"an anchor"},
-				Verdict: &Verdict{Rule: "r", Subject: Param{Value: "s"}, Grade: Grade{Severity: severity, Text: "t"}},
+				Finding: &Template{Rule: "r", Subject: Param{Value: "s"}, Grade: Grade{Severity: severity, Text: "t"}},
 			}}
 			if err := row.prepare(); (err != nil) != refused {
 				t.Errorf("severity %q of a %s: %v", severity, role, err)
@@ -86,21 +86,21 @@ func TestFillWho(t *testing.T) {
 	}
 }
 
-// TestVerdictsHaveFields checks that each place {name} of a verdict is a field of a row that
-// has this verdict: words may stand in for a field that a line lacks ({name|words}), and a
+// TestTemplatesHaveFields checks that each place {name} of a template is a field of a row that
+// has this template: words may stand in for a field that a line lacks ({name|words}), and a
 // name that no row has would show them always.
-func TestVerdictsHaveFields(t *testing.T) {
+func TestTemplatesHaveFields(t *testing.T) {
 	t.Parallel()
 	rows := expect.Value(readStatements(os.DirFS(".")))(t)
-	fields, owner := map[*Verdict][]string{}, map[*Verdict]string{}
+	fields, owner := map[*Template][]string{}, map[*Template]string{}
 	for _, row := range rows {
-		if row.Verdict == nil {
+		if row.Finding == nil {
 			continue
 		}
 		like, err := regexp.Compile(row.Like)
 		expect.Must(t, err == nil, "%s: %v", row.ID, err)
-		fields[row.Verdict] = append(fields[row.Verdict], like.SubexpNames()...)
-		owner[row.Verdict] = cmp.Or(owner[row.Verdict], row.ID)
+		fields[row.Finding] = append(fields[row.Finding], like.SubexpNames()...)
+		owner[row.Finding] = cmp.Or(owner[row.Finding], row.ID)
 	}
 	for v, id := range owner {
 		texts := v.texts()
@@ -110,7 +110,7 @@ func TestVerdictsHaveFields(t *testing.T) {
 		for _, place := range placeholder.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
 			name := place[2]
 			if place[1] == "" && !slices.Contains([]string{"text", "words", "who"}, name) && !slices.Contains(fields[v], name) {
-				t.Errorf("%s: the verdict has the place %s, and like has no group %q", id, place[0], name)
+				t.Errorf("%s: the finding has the place %s, and like has no group %q", id, place[0], name)
 			}
 		}
 	}

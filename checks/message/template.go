@@ -16,11 +16,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Verdict is what a message means by itself: a finding of a rule. Where that depends on
+// Template is what a message means by itself: a finding of a rule. Where that depends on
 // other facts, it names conditions; they are stated in Rego, in
 // rules/lib/conditions_*.rego. Reasoning that needs more is a rule's own.
-type Verdict struct {
-	// As is the id of a row whose verdict is this row's as well: both are one statement in
+type Template struct {
+	// As is the id of a row whose template is this row's as well: both are one statement in
 	// two programs' forms, and told as one. It stands alone.
 	As string `yaml:"as,omitempty"`
 	// Rule is the rule whose finding it is.
@@ -41,7 +41,7 @@ type Verdict struct {
 	// Grades are what it says instead in some cases; the first whose
 	// conditions hold counts, and what it leaves out is as in Grade.
 	Grades []Case `yaml:"grades,omitempty"`
-	// When and Unless say when the verdict is reported at all: each is the id of a row of
+	// When and Unless say when the template is reported at all: each is the id of a row of
 	// which there is a message, or the name of a condition.
 	When   []string `yaml:"when,omitempty"`
 	Unless []string `yaml:"unless,omitempty"`
@@ -151,7 +151,7 @@ func Filled(text string, messages []*facts.Message, s *Said) []string {
 // UnknownWords stand for a field that the line lacks.
 const UnknownWords = "(not told)"
 
-// Said is what a verdict goes by.
+// Said is what a template goes by.
 type Said struct {
 	// Rows are the ids of the rows of which there are messages.
 	Rows map[string]bool
@@ -170,11 +170,11 @@ func (s *Said) allow(when, unless []string) bool {
 	return !slices.ContainsFunc(when, func(name string) bool { return !holds(name) }) && !slices.ContainsFunc(unless, holds)
 }
 
-// Told reports whether the verdict is told.
-func (v *Verdict) Told(s *Said) bool { return s.allow(v.When, v.Unless) }
+// Told reports whether the template is told.
+func (v *Template) Told(s *Said) bool { return s.allow(v.When, v.Unless) }
 
-// GradeFor is the grade that counts, and the conditions that it and the verdict rest on.
-func (v *Verdict) GradeFor(s *Said) (g Grade, when []string) {
+// GradeFor is the grade that counts, and the conditions that it and the template rest on.
+func (v *Template) GradeFor(s *Said) (g Grade, when []string) {
 	for _, c := range v.Grades {
 		if !s.allow(c.When, c.Unless) {
 			continue
@@ -245,8 +245,8 @@ func (g *Grade) texts() []string {
 	return texts
 }
 
-// Conditions are the names of the conditions that the verdict asks for, and of values.
-func (v *Verdict) Conditions() (conditions, values []string) {
+// Conditions are the names of the conditions that the template asks for, and of values.
+func (v *Template) Conditions() (conditions, values []string) {
 	names := slices.Concat(v.When, v.Unless, v.Also)
 	texts := v.texts()
 	for _, c := range v.Grades {
@@ -263,57 +263,57 @@ func (v *Verdict) Conditions() (conditions, values []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return !IsCondition(name) }), values
 }
 
-// check says what a machine can find wrong with the verdict of a row.
-func (v *Verdict) check(row *Row) error {
+// check says what a machine can find wrong with the template of a row.
+func (v *Template) check(row *Row) error {
 	switch {
 	case v.As != "":
 		return nil // Checked where it is shared.
 	case v.Rule == "" || v.Subject.Value == "" || v.Text == "":
-		return errors.New("the verdict has no rule, subject or text")
+		return errors.New("the finding has no rule, subject or text")
 	case len(v.Subject.More) > 0:
 		return errors.New("the subject is a list of more than one element")
 	case slices.Contains(v.Unless, row.ID):
-		return errors.New("the verdict excludes its own message (unless)")
+		return errors.New("the finding excludes its own message (unless)")
 	}
 	texts := []string{v.Text, v.Subject.Value, v.Affects}
 	for i, c := range v.Grades {
 		if len(c.When)+len(c.Unless) == 0 {
-			return fmt.Errorf("grade %d of the verdict has no conditions", i+1)
+			return fmt.Errorf("grade %d of the finding has no conditions", i+1)
 		}
 		texts = append(texts, c.Text)
 	}
 	for _, text := range texts {
 		if strings.ContainsAny(placeholder.ReplaceAllString(text, ""), "{}") {
-			return fmt.Errorf("the verdict's text has a brace that is not part of a {field}: %q", text)
+			return fmt.Errorf("the finding's text has a brace that is not part of a {field}: %q", text)
 		}
 	}
 	return nil
 }
 
-// shareVerdicts gives each row whose verdict is that of another (as) that verdict, and
+// shareTemplates gives each row whose template is that of another (as) that template, and
 // makes one group of the rows that share one.
-func shareVerdicts(rows []*Row) error {
+func shareTemplates(rows []*Row) error {
 	byID := make(map[string]*Row, len(rows))
 	for _, row := range rows {
 		byID[row.ID] = row
 	}
-	shared := map[*Verdict]string{}
+	shared := map[*Template]string{}
 	for _, row := range rows {
-		if row.Verdict == nil || row.Verdict.As == "" {
+		if row.Finding == nil || row.Finding.As == "" {
 			continue
 		}
-		as := byID[row.Verdict.As]
-		if as == nil || as.Verdict == nil || as.Verdict.Rule == "" {
-			return fmt.Errorf("%s: %s has no verdict of its own", row.ID, row.Verdict.As)
+		as := byID[row.Finding.As]
+		if as == nil || as.Finding == nil || as.Finding.Rule == "" {
+			return fmt.Errorf("%s: %s has no finding of its own", row.ID, row.Finding.As)
 		}
-		if !reflect.DeepEqual(row.Verdict, &Verdict{As: as.ID}) {
-			return fmt.Errorf("%s: a verdict that uses the one of %s (as) has no other keys", row.ID, as.ID)
+		if !reflect.DeepEqual(row.Finding, &Template{As: as.ID}) {
+			return fmt.Errorf("%s: a finding that uses the one of %s (as) has no other keys", row.ID, as.ID)
 		}
-		if err := as.Verdict.check(row); err != nil {
+		if err := as.Finding.check(row); err != nil {
 			return fmt.Errorf("%s: %w", row.ID, err)
 		}
-		shared[as.Verdict] = as.ID
-		row.Verdict = as.Verdict
+		shared[as.Finding] = as.ID
+		row.Finding = as.Finding
 	}
 	for v, id := range shared {
 		v.Group = cmp.Or(v.Group, id)
@@ -321,37 +321,37 @@ func shareVerdicts(rows []*Row) error {
 	return nil
 }
 
-// Verdicts are the rows that have a verdict, by id.
-var Verdicts = sync.OnceValue(func() map[string]*Verdict {
-	all := maps.Clone(verdictsOfStatements())
-	maps.Copy(all, verdictsOfKernelForms())
+// Templates are the rows that have a template, by id.
+var Templates = sync.OnceValue(func() map[string]*Template {
+	all := maps.Clone(templatesOfStatements())
+	maps.Copy(all, templatesOfKernelForms())
 	return all
 })
 
 var (
-	verdictsOfStatements = sync.OnceValue(func() map[string]*Verdict {
-		return verdictsOf(Statements(), func(t *Statement) *Row { return &t.Row })
+	templatesOfStatements = sync.OnceValue(func() map[string]*Template {
+		return templatesOf(Statements(), func(t *Statement) *Row { return &t.Row })
 	})
-	verdictsOfKernelForms = sync.OnceValue(func() map[string]*Verdict {
-		return verdictsOf(KernelForms(), func(k *KernelForm) *Row { return &k.Row })
+	templatesOfKernelForms = sync.OnceValue(func() map[string]*Template {
+		return templatesOf(KernelForms(), func(k *KernelForm) *Row { return &k.Row })
 	})
 )
 
-func verdictsOf[T any](rows []T, common func(T) *Row) map[string]*Verdict {
-	all := map[string]*Verdict{}
+func templatesOf[T any](rows []T, common func(T) *Row) map[string]*Template {
+	all := map[string]*Template{}
 	for _, row := range rows {
-		if r := common(row); r.Verdict != nil {
-			all[r.ID] = r.Verdict
+		if r := common(row); r.Finding != nil {
+			all[r.ID] = r.Finding
 		}
 	}
 	return all
 }
 
-// VerdictOf is the verdict of a row, if it has one: of an event of the kernel log or of a
+// TemplateOf is the template of a row, if it has one: of an event of the kernel log or of a
 // message. It reads no more of the catalogue than that takes.
-func VerdictOf(id string, event bool) *Verdict {
+func TemplateOf(id string, event bool) *Template {
 	if event {
-		return verdictsOfKernelForms()[id]
+		return templatesOfKernelForms()[id]
 	}
-	return verdictsOfStatements()[id]
+	return templatesOfStatements()[id]
 }
