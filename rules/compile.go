@@ -38,6 +38,8 @@ type program struct {
 	modules map[string]*ast.Module
 	// store holds the tables that the modules read.
 	store storage.Store
+
+	queries sync.Map // What prepared made, by the rules' ids.
 }
 
 // serves reports whether a program can evaluate a rule on facts of a profile.

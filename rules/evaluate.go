@@ -330,7 +330,7 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 	if s.own[rules[0].ID] {
 		tracer = &stackGuard{Context: ctx}
 	}
-	result, err := evaluate(ctx, p.compiler, p.store, p.queryBody(rules), "verdicts", input, tracer)
+	result, err := p.evaluate(ctx, p.prepared(rules), "verdicts", input, tracer)
 	if err != nil {
 		return nil, err
 	}

@@ -424,7 +424,8 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 			all = append(all, ast.NewTerm(set.modules[name].Package.Path))
 		}
 	}
-	query, store := ast.NewBody(ast.Equality.Expr(ast.VarTerm("x"), ast.ArrayTerm(all...))), tables.Store(data.Names())
+	p := &program{compiler: compiler, store: tables.Store(data.Names())}
+	query := p.prepare(ast.NewBody(ast.Equality.Expr(ast.VarTerm("x"), ast.ArrayTerm(all...))))
 	var faults []string
 	for _, c := range cases {
 		judged := *c.Facts
@@ -433,7 +434,7 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 			judged.Profile = string(Training)
 		}
 		input := expect.Value(tables.ValueOf(&judged))(t)
-		if _, err := evaluate(t.Context(), compiler, store, query, "x", input, coverage); err != nil {
+		if _, err := p.evaluate(t.Context(), query, "x", input, coverage); err != nil {
 			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
 		}
 	}

@@ -4,31 +4,53 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// evaluate compiles a query, evaluates it against the input and returns the value
-// of the variable name. The query must have exactly one result. The store holds what
-// rules read in addition to packages and the input. tracer may be nil.
+// query is a compiled query; it may be evaluated any number of times, also at the same time.
+type query struct {
+	compiler ast.QueryCompiler
+	body     ast.Body
+	err      error
+}
+
+// prepared is the query for what these rules define. It is compiled once.
+func (p *program) prepared(rules []Rule) query {
+	ids := make([]string, len(rules))
+	for i, rule := range rules {
+		ids[i] = rule.ID
+	}
+	once, _ := p.queries.LoadOrStore(strings.Join(ids, " "), sync.OnceValue(func() query { return p.prepare(p.queryBody(rules)) }))
+	return once.(func() query)() //nolint:forcetypeassert // Nothing else is stored.
+}
+
+func (p *program) prepare(body ast.Body) query {
+	c := p.compiler.QueryCompiler()
+	body, err := c.Compile(body)
+	return query{c, body, err}
+}
+
+// evaluate evaluates a query against the input and returns the value of the variable
+// name. The query must have exactly one result. tracer may be nil.
 //
 // It does what OPA's package rego does for a query that is already parsed. That
 // package also links the compiler to WebAssembly, bundles and Protocol Buffers,
 // which make the program 5 MB larger.
-func evaluate(ctx context.Context, compiler *ast.Compiler, store storage.Store, query ast.Body, name ast.Var, input ast.Value, tracer topdown.QueryTracer) (ast.Value, error) {
-	queryCompiler := compiler.QueryCompiler()
-	compiled, err := queryCompiler.Compile(query)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the rules: %w", err)
+func (p *program) evaluate(ctx context.Context, query query, name ast.Var, input ast.Value, tracer topdown.QueryTracer) (ast.Value, error) {
+	if query.err != nil {
+		return nil, fmt.Errorf("prepare the rules: %w", query.err)
 	}
 	var results []ast.Value
-	err = storage.Txn(ctx, store, storage.TransactionParams{}, func(txn storage.Transaction) error {
+	err := storage.Txn(ctx, p.store, storage.TransactionParams{}, func(txn storage.Transaction) error {
 		cancel := topdown.NewCancel()
 		defer context.AfterFunc(ctx, cancel.Cancel)()
-		q := topdown.NewQuery(compiled).WithQueryCompiler(queryCompiler).WithCompiler(compiler).
-			WithStore(store).WithTransaction(txn).WithInput(ast.NewTerm(input)).
+		q := topdown.NewQuery(query.body).WithQueryCompiler(query.compiler).WithCompiler(p.compiler).
+			WithStore(p.store).WithTransaction(txn).WithInput(ast.NewTerm(input)).
 			WithStrictBuiltinErrors(true).WithCancel(cancel)
 		if tracer != nil {
 			q = q.WithQueryTracer(tracer)
