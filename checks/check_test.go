@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // gatheringOn is a gathering of facts about a host with the doors of one.
@@ -65,6 +66,7 @@ func isCheck(section string) bool {
 // it does, and must find the same where it is given only those that it comes after.
 func TestSectionsApart(t *testing.T) {
 	t.Parallel()
+	night.NotShort(t, "nothing in it runs side by side")
 	for _, name := range fixtures.Examples() {
 		recording := expect.Value(fixtures.Example(name))(t)
 		h := expect.Value(recorded.OpenSnapshot(name, bytes.NewReader(recording)))(t)

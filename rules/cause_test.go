@@ -15,6 +15,7 @@ import (
 // eighth row, and one of each program and of each rule.
 func TestCausesAreNamed(t *testing.T) {
 	t.Parallel()
+	night.NotShort(t, "nothing in it runs side by side")
 	set := compiledSet(t)
 	try := night.Every(8)
 	for _, row := range message.Statements() {

@@ -13,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // openCase is a file that describes a job, with fields whose values are marked: "<<KEY>>".
@@ -197,6 +198,7 @@ func (c *openCase) fill(values map[string]string) string {
 // finding and to no pass of a rule that reads it, for each field of each kind of file, and
 // that the same field is judged where it has a value.
 func TestOpenValues(t *testing.T) {
+	night.NotShort(t, "nothing in it runs side by side")
 	s := compiledSet(t)
 	for _, c := range openCases {
 		judge := func(t *testing.T, values map[string]string) (*Result, string) {
@@ -342,6 +344,7 @@ func foundIn(t *testing.T, s *Set, f *facts.Facts) []string {
 // does not show its value; that the order of launches means nothing; and that a unit which uses
 // no GPU has no finding but that Kubernetes refuses it.
 func TestUnknownParts(t *testing.T) {
+	night.NotShort(t, "nothing in it runs side by side")
 	s := compiledSet(t)
 	tried := 0
 	for name, unit := range launchUnits(t) {

@@ -90,6 +90,7 @@ var compiledOnce = sync.OnceValues(func() (*Set, error) {
 // compiled for the profile, and for facts without those of texts. What rules that are compiled for the facts of each case find is checked by TestLibrary.
 func TestSpecialised(t *testing.T) {
 	t.Parallel()
+	night.NotShort(t, "nothing in it runs side by side")
 	whole := compiledSet(t)
 	ofProfile, withoutTexts := loaded(t), loaded(t)
 	expect.NoError(t, errors.Join(ofProfile.Compile(Training), withoutTexts.Compile(Training, TextSections...)))

@@ -26,6 +26,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/image"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 const lib = "usr/lib/x86_64-linux-gnu/"
@@ -298,6 +299,7 @@ func damage(b blobs, digest string, raw []byte) {
 
 // TestLimits checks that what an image may hold is bounded.
 func TestLimits(t *testing.T) {
+	night.NotShort(t, "nothing in it runs side by side")
 	many := make([]imagetest.File, 1000)
 	for i := range many {
 		many[i] = imagetest.File{Name: fmt.Sprintf("usr/lib/%d", i), Target: strings.Repeat("x", 100)}

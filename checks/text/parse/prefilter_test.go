@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
 // parseWithoutPrefilters is Parse, with each line offered to every kind whose anchors
@@ -31,10 +32,9 @@ func sameWithoutPrefilters(t *testing.T, name, text string) {
 // TestPrefilters checks that the texts of the repository tell the same without
 // prefilters.
 func TestPrefilters(t *testing.T) {
-	if !testing.Short() { // The race detector makes each many times as slow.
-		for name, text := range texttest.EveryText(t) {
-			sameWithoutPrefilters(t, name, text)
-		}
+	night.NotShort(t, "nothing in it runs side by side")
+	for name, text := range texttest.EveryText(t) {
+		sameWithoutPrefilters(t, name, text)
 	}
 	var log bytes.Buffer
 	expect.NoError(t, texttest.WriteLog(&log, 1<<20, 64))
