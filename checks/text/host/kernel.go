@@ -39,7 +39,7 @@ func kernelText(line string) string {
 		if seconds, host, _ := kernellog.Message(text); seconds > 0 || host != "" {
 			return text
 		}
-		inner, ok := parse.Peel(text)
+		inner, ok := parse.StripPrefix(text)
 		if !ok {
 			break
 		}

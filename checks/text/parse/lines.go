@@ -18,13 +18,13 @@ func Size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
 
 // Line is one line of a text, without its end and without terminal escapes.
 type Line struct {
-	// Text is what it holds, without what launchers put before it (see marks); a tab
+	// Text is what it holds, without what launchers put before it (see prefixesLen); a tab
 	// stays a tab.
 	Text string
-	// whole is the line with its marks, without what stands behind it (see uncovered);
+	// whole is the line with its sure prefixes, without what follows it (see withoutSuffix);
 	// empty if it has none.
 	whole string
-	// bare is the line without its marks.
+	// bare is the line without its sure prefixes.
 	bare string
 	// said is what the line says in the form of a program's own line, where it quotes one
 	// in another form.
@@ -46,8 +46,8 @@ type Line struct {
 
 // of sets what a line holds.
 func (l *Line) of(text string) {
-	n := marks(text)
-	l.Text = uncovered(text[n:])
+	n := prefixesLen(text)
+	l.Text = withoutSuffix(text[n:])
 	l.whole, l.bare = "", l.Text
 	if n > 0 {
 		l.whole = text[:n] + l.Text
@@ -60,21 +60,21 @@ func (l Line) Whole() string { return cmp.Or(l.whole, l.bare, l.Text) }
 // Quoted is how many times a line is quoted, as Markdown and e-mail do it, and how far it is
 // indented.
 func (l Line) Quoted() (times, indented int) {
-	if l.bare == "" || !strings.ContainsRune(" \t>", rune(l.bare[0])) && !strings.Contains(l.bare[:min(len(l.bare), markBytes)], ">") {
+	if l.bare == "" || !strings.ContainsRune(" \t>", rune(l.bare[0])) && !strings.Contains(l.bare[:min(len(l.bare), prefixBytes)], ">") {
 		return 0, 0
 	}
-	for _, layer := range layersOf(l.bare) {
+	for _, p := range prefixesOf(l.bare) {
 		switch {
-		case layer.form == nil:
-			indented += len(layer.sign)
-		case strings.HasPrefix(layer.sign, ">"):
-			times += len(layer.sign)
+		case p.form == nil:
+			indented += len(p.sign)
+		case strings.HasPrefix(p.sign, ">"):
+			times += len(p.sign)
 		}
 	}
 	return times, indented
 }
 
-// Label is what stands before the line that tells which process wrote it: its marks, or the
+// Label is what stands before the line that tells which process wrote it: its prefixes, or the
 // label of a task ("3: "); empty if it has neither.
 func (l Line) Label() string {
 	if n := len(l.whole) - len(l.bare); n > 0 {
@@ -115,8 +115,8 @@ type Prompt struct {
 type Lines struct {
 	name   string
 	prompt Prompt
-	// prompted are the layers that were taken off the line of the prompt.
-	prompted []layer
+	// prompted are the prefixes that were taken off the line of the prompt.
+	prompted []prefix
 	// fetch returns the next line of the text; it is called once for each.
 	fetch func() (Line, bool)
 	// reached, if set, is told the number of the next line whenever a reader
@@ -125,10 +125,10 @@ type Lines struct {
 	ahead   []Line
 	// buffer is where ahead begins once it is empty.
 	buffer []Line
-	// layers are taken off each line: those of the block that is being read.
-	layers []layer
-	ended  bool
-	taken  int
+	// prefixes are taken off each line: those of the block that is being read.
+	prefixes []prefix
+	ended    bool
+	taken    int
 }
 
 // Name is the text's name.
@@ -173,8 +173,8 @@ func (in *Lines) Ahead(n int) []Line {
 			in.ended = true
 			break
 		}
-		if len(in.layers) > 0 {
-			l.Text = without(l.bare, in.layers)
+		if len(in.prefixes) > 0 {
+			l.Text = withoutPrefixes(l.bare, in.prefixes)
 		}
 		in.ahead = append(in.ahead, l)
 		if cap(in.ahead) > cap(in.buffer) {
@@ -195,32 +195,32 @@ func (in *Lines) Ahead(n int) []Line {
 	return lines
 }
 
-// peelTo sets what is taken off the lines that come.
-func (in *Lines) peelTo(layers []layer) {
-	if len(layers) == 0 && len(in.layers) == 0 {
+// strip sets what is taken off the lines that come.
+func (in *Lines) strip(prefixes []prefix) {
+	if len(prefixes) == 0 && len(in.prefixes) == 0 {
 		return
 	}
-	in.layers = layers
+	in.prefixes = prefixes
 	for i := range in.ahead {
-		in.ahead[i].Text = without(in.ahead[i].bare, layers)
+		in.ahead[i].Text = withoutPrefixes(in.ahead[i].bare, prefixes)
 	}
 }
 
-// linesShared is how many lines below one tell whether its trimmings are theirs as well.
+// linesShared is how many lines below one tell whether its prefixes are theirs as well.
 const linesShared = 6
 
-// shared is how many of the layers of the next line those below it have as well; 0 where
+// shared is how many of the prefixes of the next line those below it have as well; 0 where
 // there are none.
-func (in *Lines) shared(layers []layer) int {
-	in.peelTo(nil)
+func (in *Lines) shared(prefixes []prefix) int {
+	in.strip(nil)
 	below := in.Ahead(1 + linesShared)
-	common, seen := len(layers), false
+	common, seen := len(prefixes), false
 	for i, l := range below {
 		if i == 0 || strings.TrimSpace(l.bare) == "" {
 			continue
 		}
 		seen = true
-		if common = min(common, commonLayers(layers, l.bare)); common == 0 {
+		if common = min(common, commonPrefixes(prefixes, l.bare)); common == 0 {
 			return 0
 		}
 	}
@@ -264,9 +264,9 @@ func (in *Lines) skip() bool {
 	if !l.prompt {
 		return true
 	}
-	if p, layers, ok := promptIn(l.bare); ok {
+	if p, prefixes, ok := promptIn(l.bare); ok {
 		p.Line = l.Number
-		in.prompt, in.prompted = p, layers
+		in.prompt, in.prompted = p, prefixes
 	} else if strings.HasPrefix(l.Text, "*** ls: ") && in.prompt.Line == l.Number-1 {
 		in.prompt.Line = l.Number // It belongs to the heading above; see headingOf.
 	}
@@ -280,7 +280,7 @@ func clean(b []byte) string {
 			return -1
 		}
 		return c
-	}, strings.ToValidUTF8(string(appendClear(nil, b)), "\ufffd"))
+	}, strings.ToValidUTF8(string(appendUnescaped(nil, b)), "\ufffd"))
 }
 
 // plain reports whether a line consists only of printable ASCII and tabs.
@@ -367,21 +367,21 @@ func PromptOf(line string) (Prompt, bool) {
 // isLabel reports whether a text is all what a launcher or grep puts before a line: "node7: ",
 // "[node7:1234] " and "job.log:" before "# Using devices" are no prompt.
 func isLabel(text string) bool {
-	inner, _, ok := peel(text)
+	inner, _, ok := stripPrefix(text)
 	return ok && inner == ""
 }
 
 // promptIn reads a shell prompt that may be quoted or indented.
-func promptIn(line string) (p Prompt, layers []layer, ok bool) {
-	for range maxMarks {
+func promptIn(line string) (p Prompt, prefixes []prefix, ok bool) {
+	for range maxPrefixes {
 		if p, ok = PromptOf(line); ok {
-			return p, layers, true
+			return p, prefixes, true
 		}
-		inner, l, more := peel(line)
+		inner, l, more := stripPrefix(line)
 		if !more {
 			break
 		}
-		line, layers = inner, append(layers, l)
+		line, prefixes = inner, append(prefixes, l)
 	}
 	return Prompt{}, nil, false
 }

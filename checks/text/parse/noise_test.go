@@ -54,18 +54,18 @@ func FuzzNoise(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		if n := marks(line); n < 0 || n > len(line) {
+		if n := prefixesLen(line); n < 0 || n > len(line) {
 			t.Fatalf("%q: marks of %d bytes", line, n)
 		}
-		for i := range trimmings {
-			if trimmings[i].form.FindString(line[:min(len(line), markBytes)]) != "" && !trimmings[i].may(line) && trimmings[i].form != names.form {
+		for i := range prefixForms {
+			if prefixForms[i].form.FindString(line[:min(len(line), prefixBytes)]) != "" && !prefixForms[i].may(line) && prefixForms[i].form != names.form {
 				t.Errorf("%q: form %d is passed over", line, i)
 			}
 		}
-		if inner, _, ok := peel(line); ok && (len(inner) >= len(line) || !strings.Contains(line, inner)) {
+		if inner, _, ok := stripPrefix(line); ok && (len(inner) >= len(line) || !strings.Contains(line, inner)) {
 			t.Errorf("%q: %q is left", line, inner)
 		}
-		if n := len(appendClear(nil, []byte(line))); n > len(line) {
+		if n := len(appendUnescaped(nil, []byte(line))); n > len(line) {
 			t.Errorf("%q: %d bytes are left", line, n)
 		}
 	})

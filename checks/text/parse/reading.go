@@ -186,7 +186,7 @@ func (r *Reading) block(in *Lines, l Line) {
 		in.skip()
 		return
 	}
-	defer in.peelTo(nil)
+	defer in.strip(nil)
 	before := in.taken
 	kind.Read(r.Sink, in)
 	r.Sink.ledger.close()
@@ -198,23 +198,23 @@ func (r *Reading) block(in *Lines, l Line) {
 }
 
 // kindBelow returns the kind of the block that begins at the next line, be it behind
-// trimmings: those that the lines below have as well are tried first, then none, then more
+// prefixes: those that the lines below have as well are tried first, then none, then more
 // of them.
 func (r *Reading) kindBelow(in *Lines, l Line) *Kind {
 	if !r.mayBegin(in, l) {
 		return nil
 	}
-	layers := layersOf(l.bare)
-	if _, quoted, ok := promptIn(l.bare); l.prompt && ok && len(quoted) > 0 && in.shared(layers) >= len(quoted) {
+	prefixes := prefixesOf(l.bare)
+	if _, quoted, ok := promptIn(l.bare); l.prompt && ok && len(quoted) > 0 && in.shared(prefixes) >= len(quoted) {
 		return nil // It is skipped as a prompt.
 	}
 	first := 0
 	if l.Number == in.prompt.Line+1 && len(in.prompted) > 0 {
-		first = commonLayers(in.prompted, l.bare)
-	} else if len(layers) > 0 {
-		first = in.shared(layers)
+		first = commonPrefixes(in.prompted, l.bare)
+	} else if len(prefixes) > 0 {
+		first = in.shared(prefixes)
 	}
-	for i := range len(layers) + 1 {
+	for i := range len(prefixes) + 1 {
 		depth := i
 		switch {
 		case i == 0:
@@ -222,12 +222,12 @@ func (r *Reading) kindBelow(in *Lines, l Line) *Kind {
 		case i <= first:
 			depth = i - 1
 		}
-		in.peelTo(layers[:depth])
+		in.strip(prefixes[:depth])
 		if k := r.kindOf(in, l); k != nil {
 			return k
 		}
 	}
-	in.peelTo(nil)
+	in.strip(nil)
 	return nil
 }
 
@@ -283,7 +283,7 @@ func (r *Reading) lineOrPiece(l Line) {
 }
 
 // line offers a line to what takes lines by themselves: as it stands, and without the
-// trimmings that it may have.
+// prefixes that it may have.
 func (r *Reading) line(l Line) {
 	if statements := r.kindsOf(l); !statements || r.Sink.source != NoSource && (r.Sink.source != Data || !toldByServer.MatchString(l.Text)) {
 		return
@@ -367,11 +367,11 @@ func (r *Reading) kindsOf(l Line) (statements bool) {
 
 // lineOf offers a line to a kind, and reports whether it understood it.
 func (r *Reading) lineOf(k *Kind, l Line) bool {
-	for range maxMarks {
+	for range maxPrefixes {
 		if k.Line(r.Sink, l) {
 			return true
 		}
-		inner, _, ok := peel(l.Text)
+		inner, _, ok := stripPrefix(l.Text)
 		if !ok {
 			break
 		}
@@ -381,10 +381,10 @@ func (r *Reading) lineOf(k *Kind, l Line) bool {
 }
 
 // statementIn returns the first of the catalogue's rows, of those whose anchors a line
-// holds, that it matches, and its fields: those without trimmings, where these are found
+// holds, that it matches, and its fields: those without prefixes, where these are found
 // there as well.
 func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statement, fields map[string]string, ok bool) {
-	for range maxMarks {
+	for range maxPrefixes {
 		if row == nil {
 			row, fields = r.statementOf(line, takers)
 		} else if below, ok := row.Match(line); !ok || !sameKeys(below, fields) {
@@ -392,7 +392,7 @@ func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statem
 		} else {
 			fields = below
 		}
-		inner, _, more := peel(line)
+		inner, _, more := stripPrefix(line)
 		if !more {
 			break
 		}

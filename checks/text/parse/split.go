@@ -140,11 +140,11 @@ func (s *splitter) line(c *chunk, from, to int, overwritten bool) {
 	text := c.data[from:to]
 	l := lineAt{from: int32(from), to: int32(to), plain: plain(text), numbered: s.numbered, overwritten: overwritten}
 	s.numbered = false
-	if !s.mayBeVeiled(text, l.plain) {
+	if !s.mayBeEscaped(text, l.plain) {
 		s.add(c, l)
 		return
 	}
-	for part := range bytes.SplitSeq(s.clear(text, l.plain), []byte("\n")) {
+	for part := range bytes.SplitSeq(s.unescape(text, l.plain), []byte("\n")) {
 		l.from = int32(len(c.data))
 		c.data = append(c.data, part...)
 		l.to, l.plain = int32(len(c.data)), plain(part)

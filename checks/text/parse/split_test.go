@@ -71,7 +71,7 @@ func FuzzSplit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
 		for i, b := range data {
 			if b == 0 || b == 0x1b || b == '&' || b == '{' || b >= 0x80 {
-				data[i] = '0' // Whether a zero byte is dropped depends on its neighbours, and clear changes the others.
+				data[i] = '0' // Whether a zero byte is dropped depends on its neighbours, and unescape changes the others.
 			}
 		}
 		chunk := 1 + len(data)*int(size)/256

@@ -153,7 +153,7 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 			for j := i; j <= end; j++ {
 				piece := text(j)
 				if between == " " {
-					piece = []byte(uncovered(string(piece)))
+					piece = []byte(withoutSuffix(string(piece)))
 				}
 				pieces = append(pieces, piece)
 			}
@@ -191,16 +191,16 @@ var betweenOutputs = lazy.New(`^(?:\d{1,2}[.)] (?:.*\b[A-Z][A-Z0-9]*_[A-Z0-9_]+=
 // isCommand reports whether a line is a command as somebody typed it, or a heading: no
 // message goes on in the line after it.
 func isCommand(line []byte) bool {
-	head := string(line[:min(len(line), markBytes)])
+	head := string(line[:min(len(line), prefixBytes)])
 	_, prompt := PromptOf(head)
 	return prompt || strings.HasPrefix(head, "+ ") || strings.HasPrefix(head, "# ") || strings.HasPrefix(head, "## ")
 }
 
-// beginsAnew reports whether a line begins as those of logs do: with a mark, a time or
+// beginsAnew reports whether a line begins as those of logs do: with a prefix, a time or
 // the process that wrote it.
 func beginsAnew(line []byte) bool {
-	head := string(line[:min(len(line), markBytes)])
-	if marks(head) > 0 || freshStart.MatchString(head) || betweenOutputs.MatchString(head) || trimmings[0].form.MatchString(head) {
+	head := string(line[:min(len(line), prefixBytes)])
+	if prefixesLen(head) > 0 || freshStart.MatchString(head) || betweenOutputs.MatchString(head) || prefixForms[0].form.MatchString(head) {
 		return true
 	}
 	if isCommand(line) {
@@ -214,12 +214,12 @@ func beginsAnew(line []byte) bool {
 // alikePut reports whether the same was put before two lines. What may be a name is part of
 // what they say, unless it is one name.
 func alikePut(a, b []byte) bool {
-	_, first, trimmed := peel(string(a[:min(len(a), markBytes)]))
-	_, second, too := peel(string(b[:min(len(b), markBytes)]))
+	_, first, trimmed := stripPrefix(string(a[:min(len(a), prefixBytes)]))
+	_, second, too := stripPrefix(string(b[:min(len(b), prefixBytes)]))
 	if !trimmed || !too || first != second {
 		return false
 	}
-	_, name := names.trim(string(a[:min(len(a), markBytes)]))
+	_, name := names.trim(string(a[:min(len(a), prefixBytes)]))
 	return first.form != names || bytes.HasPrefix(b, []byte(name))
 }
 

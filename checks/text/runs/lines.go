@@ -110,8 +110,8 @@ func quotesCommand(text string) bool {
 	if strings.HasSuffix(text, `\`) {
 		return true
 	}
-	inner, ok := parse.Peel(text)
-	for ; ok; inner, ok = parse.Peel(inner) {
+	inner, ok := parse.StripPrefix(text)
+	for ; ok; inner, ok = parse.StripPrefix(inner) {
 		_, prompt := parse.PromptOf(inner)
 		_, command := prefixed(inner)
 		if prompt || command || optionForm.MatchString(inner) {

@@ -93,7 +93,7 @@ func judge(in Input, area rules.Area) judgement {
 			continue
 		}
 		j.all = append(j.all, rule.ID)
-		findings := of(rule.ID, in.Verdict.Findings, "")
+		findings := findingsOf(rule.ID, in.Verdict.Findings, "")
 		elsewhere := len(findings) > 0
 		findings = slices.DeleteFunc(findings, func(f finding) bool { return !concerns(f.Finding, rule.Areas, area) })
 		if len(findings) > 0 {
@@ -121,14 +121,14 @@ func judge(in Input, area rules.Area) judgement {
 	return j
 }
 
-// of lists the findings of a rule among some that stand under a cause.
-func of(rule string, findings []rules.Finding, cause string) []finding {
+// findingsOf lists the findings of a rule among some that stand under a cause.
+func findingsOf(rule string, findings []rules.Finding, cause string) []finding {
 	var all []finding
 	for _, f := range findings {
 		if f.Rule == rule {
 			all = append(all, finding{f, cause})
 		}
-		all = append(all, of(rule, f.Explains, f.Rule)...)
+		all = append(all, findingsOf(rule, f.Explains, f.Rule)...)
 	}
 	return all
 }
@@ -174,7 +174,7 @@ func (j judgement) line(in Input, area rules.Area) Line {
 	case paths.State == OK && j.passed:
 		l.State = OK
 	case j.passed:
-		l.State, l.Summary = OK, telling(in.Facts, area)+inPart(in.Facts, area)
+		l.State, l.Summary = OK, summary(in.Facts, area)+inPart(in.Facts, area)
 	default:
 		l.State, l.Summary = NotApplicable, several(j.notApplicable)
 	}

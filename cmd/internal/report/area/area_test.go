@@ -46,7 +46,7 @@ func TestTelling(t *testing.T) {
 	}
 	got := map[rules.Area]string{}
 	for area := range want {
-		got[area] = telling(known(), area)
+		got[area] = summary(known(), area)
 	}
 	expect.NoDiff(t, want, got, "it")
 	f := known()
@@ -63,7 +63,7 @@ func TestTelling(t *testing.T) {
 	}
 	got = map[rules.Area]string{}
 	for area := range want {
-		got[area] = telling(f, area)
+		got[area] = summary(f, area)
 	}
 	expect.NoDiff(t, want, got, "it")
 }
@@ -82,10 +82,10 @@ func TestTellingGPUDirect(t *testing.T) {
 		f := known()
 		f.Storage = &facts.StorageFacts{}
 		f.GPUDirect = &facts.GPUDirectFacts{NICs: []facts.DirectNIC{{GPUs: gpus}}}
-		expect.Equal(t, ports+want, telling(f, rules.AreaNetwork), "it")
-		expect.Equal(t, drives, telling(f, rules.AreaStorage), "it")
+		expect.Equal(t, ports+want, summary(f, rules.AreaNetwork), "it")
+		expect.Equal(t, drives, summary(f, rules.AreaStorage), "it")
 		f.GPUDirect.Reads = []facts.DirectRead{{Direct: &facts.CuFileRead{Outcome: "ok"}}, {Direct: &facts.CuFileRead{Outcome: "refused"}}, {}}
-		expect.Equal(t, drives+", cuFile reads directly from 1 of 3 mounts", telling(f, rules.AreaStorage), "it")
+		expect.Equal(t, drives+", cuFile reads directly from 1 of 3 mounts", summary(f, rules.AreaStorage), "it")
 	}
 }
 

@@ -12,22 +12,22 @@ import (
 // What programs for chat, browsers, terminals and collectors of logs do to the characters
 // of a line is undone before anchors are looked for.
 
-// mayBeVeiled reports whether a line may hold what clear undoes.
-func (s *splitter) mayBeVeiled(line []byte, plain bool) bool {
+// mayBeEscaped reports whether a line may hold what unescape undoes.
+func (s *splitter) mayBeEscaped(line []byte, plain bool) bool {
 	return !plain || s.entities && bytes.IndexByte(line, '&') >= 0 || len(line) > 0 && line[len(line)-1] == '}' && bytes.Contains(line, openObject)
 }
 
 // openObject begins an object of JSON with a member.
 var openObject = []byte(`{"`)
 
-// clear undoes what was done to the characters of a line. What an object of JSON holds
+// unescape undoes what was done to the characters of a line. What an object of JSON holds
 // may be several lines.
-func (s *splitter) clear(line []byte, plain bool) []byte {
+func (s *splitter) unescape(line []byte, plain bool) []byte {
 	if said, ok := saidIn(line); ok {
 		line = said
 	}
 	if !plain {
-		line = appendClear(nil, line)
+		line = appendUnescaped(nil, line)
 	}
 	if s.entities && !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("<?")) {
 		line = []byte(htmlEntities.Replace(string(line)))
@@ -47,7 +47,7 @@ var htmlEntities = strings.NewReplacer(
 // syslog has them.
 func saidIn(line []byte) (said []byte, ok bool) {
 	from := bytes.Index(line, openObject)
-	if from < 0 || line[len(line)-1] != '}' || from > maxMarks*markBytes || marks(string(line[:from])) != from {
+	if from < 0 || line[len(line)-1] != '}' || from > maxPrefixes*prefixBytes || prefixesLen(string(line[:from])) != from {
 		return nil, false
 	}
 	var members map[string]json.RawMessage
@@ -82,11 +82,11 @@ func saidIn(line []byte) (said []byte, ok bool) {
 	return []byte(head + strings.TrimRight(message, "\r\n")), true
 }
 
-// appendClear appends a line without terminal escapes, and with the quotes, blanks and
+// appendUnescaped appends a line without terminal escapes, and with the quotes, blanks and
 // invisible characters of programs for chat as a terminal has them.
-func appendClear(to, line []byte) []byte {
+func appendUnescaped(to, line []byte) []byte {
 	for i := 0; i < len(line); {
-		n, with := veiled(line[i:])
+		n, with := escaped(line[i:])
 		if n == 0 {
 			to = append(to, line[i])
 			i++
@@ -98,9 +98,9 @@ func appendClear(to, line []byte) []byte {
 	return to
 }
 
-// veiled is the length of what stands at the beginning of a text for something else, and
+// escaped is the length of what is written for something else at the beginning of a text, and
 // what that is; 0 if the text begins with itself.
-func veiled(text []byte) (n int, with string) {
+func escaped(text []byte) (n int, with string) {
 	const generalPunctuation = 3 // Bytes of U+2000 to U+206F in UTF-8, e2 80 80 to e2 81 af.
 	switch text[0] {
 	case 0x1b:

@@ -6,25 +6,25 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// What launchers, collectors of logs and people put before a line is taken off it. Marks
-// are sure: nothing else has their form, and they are taken off each line. Trimmings are
-// not ("3: " is the label of a task, an interface of ip addr, or a line of a table), and
-// are taken off where a line as it stands means nothing.
+// What launchers, collectors of logs and people put before a line is taken off it. Some
+// prefixes are sure: nothing else has their form, and they are taken off each line. Those
+// of the prefixForms are not ("3: " is the label of a task, an interface of ip addr, or a
+// line of a table), and are taken off where a line as it is means nothing.
 
-// maxMarks bounds how many of them stand before one line.
-const maxMarks = 8
+// maxPrefixes bounds how many of them one line has.
+const maxPrefixes = 8
 
-// markBytes bounds one of them.
-const markBytes = 200
+// prefixBytes bounds one of them.
+const prefixBytes = 200
 
 // dateBytes is the length of a time as ctime(3) writes it.
 const dateBytes = len("Thu Aug 21 16:02:40 2025")
 
-// marks is how many bytes of marks a line begins with.
-func marks(line string) int {
+// prefixesLen is the length of the sure prefixes of a line.
+func prefixesLen(line string) int {
 	at := 0
-	for range maxMarks {
-		n := mark(line[at:])
+	for range maxPrefixes {
+		n := prefixLen(line[at:])
 		if n == 0 {
 			break
 		}
@@ -33,70 +33,70 @@ func marks(line string) int {
 	return at
 }
 
-// uncovered takes off a line what stands behind it and does not belong to it: blanks, a
+// withoutSuffix takes off a line what follows it and does not belong to it: blanks, a
 // line break of HTML, and the marks of code in Markdown, around all of it or all of an
 // item of a list.
-func uncovered(line string) string {
+func withoutSuffix(line string) string {
 	if line == "" {
 		return line
 	}
 	switch line[len(line)-1] {
 	case ' ', '\t':
-		return uncovered(strings.TrimRight(line, " \t"))
+		return withoutSuffix(strings.TrimRight(line, " \t"))
 	case '>':
 		for _, end := range []string{"<br>", "<br/>", "<br />"} {
 			if rest, ok := strings.CutSuffix(line, end); ok {
-				return uncovered(rest)
+				return withoutSuffix(rest)
 			}
 		}
 	case '`', '*':
 		if said, ok := strings.CutSuffix(line, "```"); ok && !strings.Contains(said, "```") && strings.TrimSpace(said) != "" {
-			return uncovered(said) // The fence began lines above.
+			return withoutSuffix(said) // The fence began lines above.
 		}
 		before := len(line) - len(strings.TrimLeft(line, " -+>"))
 		for _, code := range []string{"```", "`", "**"} {
 			inside, ok := strings.CutPrefix(line[before:], code)
 			if inside, ends := strings.CutSuffix(inside, code); ok && ends && !strings.Contains(inside, code) {
-				return uncovered(line[:before] + inside)
+				return withoutSuffix(line[:before] + inside)
 			}
 		}
 	}
 	return line
 }
 
-// mark is the length of the mark that a text begins with; 0 if there is no mark.
-func mark(text string) int {
+// prefixLen is the length of the sure prefix that a text begins with; 0 if there is none.
+func prefixLen(text string) int {
 	if text == "" {
 		return 0
 	}
-	head := text[:min(len(text), markBytes)]
+	head := text[:min(len(text), prefixBytes)]
 	switch c := head[0]; {
 	case c == '[':
-		return bracketMark(head)
+		return bracketLen(head)
 	case len(head) > dateBytes && head[dateBytes] == '[' && strings.Contains(head, "]<std"): // mpirun --timestamp-output
-		if n := bracketMark(head[dateBytes:]); n > 0 {
+		if n := bracketLen(head[dateBytes:]); n > 0 {
 			return dateBytes + n
 		}
 		return 0
 	case c == '(':
-		return rayMark(head)
+		return rayLen(head)
 	case IsDigit(c):
-		if n := criMark(head); n > 0 {
+		if n := criLen(head); n > 0 {
 			return n
 		}
-		return composeMark(head)
+		return composeLen(head)
 	case HostByte(c):
-		return composeMark(head)
+		return composeLen(head)
 	}
 	return 0
 }
 
-// bracketMark is the length of "[1,0]<stdout>:" (mpirun --tag-output),
+// bracketLen is the length of "[1,0]<stdout>:" (mpirun --tag-output),
 // "[prterun-node7-4021@1,0]<stderr>: " (Open MPI 5, schizo/ompi of PRRTE),
 // "[1,mpirank:0,algo-1]<stderr>:" (SageMaker), "[pod/train-0/pytorch] " (kubectl logs
 // --prefix), "[default0]:" (torchrun --tee, of torch/distributed/elastic/multiprocessing/tail_log.py)
 // and "[rank3]:" (torch/distributed, the hook for exceptions).
-func bracketMark(head string) int {
+func bracketLen(head string) int {
 	end := strings.IndexByte(head, ']')
 	if end < 2 {
 		return 0
@@ -125,7 +125,7 @@ func bracketMark(head string) int {
 }
 
 // blankIf is the length of the blank at the beginning of a text, where one belongs to
-// the mark before it.
+// the prefix before it.
 func blankIf(text string, belongs bool) int {
 	if belongs && strings.HasPrefix(text, " ") {
 		return 1
@@ -133,10 +133,10 @@ func blankIf(text string, belongs bool) int {
 	return 0
 }
 
-// rayMark is the length of "(Worker pid=12, ip=10.0.0.2) " (Ray, python/ray/_private/worker.py,
+// rayLen is the length of "(Worker pid=12, ip=10.0.0.2) " (Ray, python/ray/_private/worker.py,
 // print_worker_logs) and "(EngineCore_0 pid=382) " (vLLM, vllm/utils/system_utils.py,
 // decorate_logs).
-func rayMark(head string) int {
+func rayLen(head string) int {
 	end := strings.Index(head, ") ")
 	if end < 0 && strings.HasSuffix(head, ")") {
 		end = len(head) - 1
@@ -147,9 +147,9 @@ func rayMark(head string) int {
 	return min(end+len(") "), len(head))
 }
 
-// criMark is the length of "2025-08-21T16:02:40.1Z stdout F ", the head of a line of the
+// criLen is the length of "2025-08-21T16:02:40.1Z stdout F ", the head of a line of the
 // Kubernetes CRI (kubelet, pkg/kubelet/kuberuntime/logs).
-func criMark(head string) int {
+func criLen(head string) int {
 	time, rest, _ := strings.Cut(head, " ")
 	if !isTime(time) || len(rest) < len("stdout F") || rest[:len("std")] != "std" {
 		return 0
@@ -161,9 +161,9 @@ func criMark(head string) int {
 	return 0
 }
 
-// composeMark is the length of "trainer-1  | ", as docker compose writes it: a name
+// composeLen is the length of "trainer-1  | ", as docker compose writes it: a name
 // that ends in a number, blanks that align the names, and a bar.
-func composeMark(head string) int {
+func composeLen(head string) int {
 	i := 0
 	for i < len(head) && HostByte(head[i]) {
 		i++
@@ -180,20 +180,20 @@ func composeMark(head string) int {
 	return min(i+len("| "), len(head))
 }
 
-// trimming is a form of what may be taken off the front of a line.
-type trimming struct {
+// prefixForm is a form of prefix that is not sure.
+type prefixForm struct {
 	form *lazy.Regexp
 	// may is false of most lines that do not have the form, and true of all that do.
 	may func(line string) bool
-	// ends are what stands behind the line where such stands before it: "`", " |".
+	// ends are what follows the line where such a prefix is before it: "`", " |".
 	ends map[string]string
 }
 
 // level is how grave a line is to the one who logged it, with what stands around it.
 const level = `(?:[|] )?\[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?(?: {0,8}[:-]| {1,8}[|] [\w.<>:]+:\d+ -)?(?: |$)`
 
-// The forms of trimmings.
-var trimmings = []trimming{
+// The forms of prefixes that are not sure.
+var prefixForms = []prefixForm{
 	// A time in front: ISO and its relatives, those of syslog and of date(1), a clock,
 	// seconds since 1970, in brackets or not, and what logs put between it and what they
 	// say: a level, the host and the program of syslog. GitHub puts the job and the step
@@ -219,7 +219,7 @@ var trimmings = []trimming{
 }
 
 // labels and names are the second and the last of the forms.
-var labels, names = &trimmings[1], &trimmings[len(trimmings)-1]
+var labels, names = &prefixForms[1], &prefixForms[len(prefixForms)-1]
 
 // beginsWith is the may of a form that begins with one of some bytes.
 func beginsWith(signs string) func(line string) bool {
@@ -234,7 +234,7 @@ func mayBeTime(line string) bool {
 	case c >= 'A' && c <= 'Z' && len(line) > 3 && line[3] == ' ': // "Aug 21", "Thu Aug 21"
 		return true
 	}
-	return strings.IndexByte(line[:min(len(line), markBytes)], '\t') > 0
+	return strings.IndexByte(line[:min(len(line), prefixBytes)], '\t') > 0
 }
 
 // mayBeNamed is the may of names: a word with a colon. "node7:4021:4077 [3] NCCL WARN"
@@ -255,11 +255,11 @@ func mayBeNamed(line string) bool {
 
 // trim takes this form off a line, and returns what it took; that is empty if the line
 // does not have it.
-func (t *trimming) trim(line string) (inner, taken string) {
+func (t *prefixForm) trim(line string) (inner, taken string) {
 	if line == "" || !t.may(line) {
 		return line, ""
 	}
-	taken = t.form.FindString(line[:min(len(line), markBytes)])
+	taken = t.form.FindString(line[:min(len(line), prefixBytes)])
 	inner = line[len(taken):]
 	if end := t.ends[strings.TrimSpace(taken)]; end != "" {
 		inner = strings.TrimRight(strings.TrimSuffix(inner, end), " ")
@@ -267,66 +267,66 @@ func (t *trimming) trim(line string) (inner, taken string) {
 	return inner, taken
 }
 
-// layer is one trimming that was found: of a form, or, where that is nil, an indentation.
-type layer struct {
-	form *trimming
+// prefix is one that was found and is not sure: of a form, or, where that is nil, an indentation.
+type prefix struct {
+	form *prefixForm
 	// sign is what was taken off: of an indentation, and of a form that has several signs.
 	sign string
 }
 
-// layerOf is the layer that a form took off.
-func layerOf(t *trimming, taken string) layer {
+// prefixOf is the prefix that a form took off.
+func prefixOf(t *prefixForm, taken string) prefix {
 	if t.ends == nil {
-		return layer{form: t}
+		return prefix{form: t}
 	}
-	return layer{form: t, sign: strings.TrimSpace(taken)}
+	return prefix{form: t, sign: strings.TrimSpace(taken)}
 }
 
-// peel takes the first trimming off a line without marks; ok is false if it has none.
-func peel(line string) (inner string, l layer, ok bool) {
-	for i := range trimmings {
-		if inner, taken := trimmings[i].trim(line); taken != "" {
-			return inner[marks(inner):], layerOf(&trimmings[i], taken), true
+// stripPrefix takes the first prefix off a line that has no sure one; ok is false if it has none.
+func stripPrefix(line string) (inner string, l prefix, ok bool) {
+	for i := range prefixForms {
+		if inner, taken := prefixForms[i].trim(line); taken != "" {
+			return inner[prefixesLen(inner):], prefixOf(&prefixForms[i], taken), true
 		}
 	}
 	inner = strings.TrimLeft(line, " \t")
-	return inner, layer{sign: line[:len(line)-len(inner)]}, len(inner) < len(line)
+	return inner, prefix{sign: line[:len(line)-len(inner)]}, len(inner) < len(line)
 }
 
-// without takes layers off a line, those of them that it has. An indentation may be shorter
+// withoutPrefixes takes prefixes off a line, those of them that it has. An indentation may be shorter
 // than that of another line.
-func without(line string, layers []layer) string {
-	for _, l := range layers {
+func withoutPrefixes(line string, prefixes []prefix) string {
+	for _, l := range prefixes {
 		if l.form == nil {
 			for n := 0; n < len(l.sign) && line != "" && line[0] == l.sign[n]; n++ {
 				line = line[1:]
 			}
 			continue
 		}
-		if inner, taken := l.form.trim(line); taken != "" && layerOf(l.form, taken) == l {
-			line = inner[marks(inner):]
+		if inner, taken := l.form.trim(line); taken != "" && prefixOf(l.form, taken) == l {
+			line = inner[prefixesLen(inner):]
 		}
 	}
 	return line
 }
 
-// layersOf are the trimmings of a line, from its front on.
-func layersOf(line string) []layer {
-	var layers []layer
-	for range maxMarks {
-		inner, l, ok := peel(line)
+// prefixesOf are the prefixes of a line that are not sure, from its front on.
+func prefixesOf(line string) []prefix {
+	var prefixes []prefix
+	for range maxPrefixes {
+		inner, l, ok := stripPrefix(line)
 		if !ok {
 			break
 		}
-		line, layers = inner, append(layers, l)
+		line, prefixes = inner, append(prefixes, l)
 	}
-	return layers
+	return prefixes
 }
 
-// commonLayers is how many of some layers another line has, from its front on.
-func commonLayers(layers []layer, line string) int {
-	for i, want := range layers {
-		inner, got, ok := peel(line)
+// commonPrefixes is how many of some prefixes another line has, from its front on.
+func commonPrefixes(prefixes []prefix, line string) int {
+	for i, want := range prefixes {
+		inner, got, ok := stripPrefix(line)
 		if !ok || got.form != want.form || !strings.HasPrefix(got.sign, want.sign) {
 			return i
 		}
@@ -335,12 +335,12 @@ func commonLayers(layers []layer, line string) int {
 			line = got.sign[len(want.sign):] + inner
 		}
 	}
-	return len(layers)
+	return len(prefixes)
 }
 
-// Peel removes the outermost prefix that was put before a line; ok is false
+// StripPrefix removes the outermost prefix that was put before a line; ok is false
 // if there is no prefix.
-func Peel(line string) (inner string, ok bool) {
-	inner, _, ok = peel(line)
+func StripPrefix(line string) (inner string, ok bool) {
+	inner, _, ok = stripPrefix(line)
 	return inner, ok
 }

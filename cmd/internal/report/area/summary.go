@@ -14,29 +14,29 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// telling gives the facts of an area that say most.
-func telling(f *facts.Facts, area rules.Area) string {
+// summary gives the facts of an area that say most.
+func summary(f *facts.Facts, area rules.Area) string {
 	switch area {
 	case rules.AreaGPUs:
-		return ofGPUs(f.GPUs)
+		return gpuSummary(f.GPUs)
 	case rules.AreaPCIe:
-		return ofPCIe(f)
+		return pcieSummary(f)
 	case rules.AreaIOMMU:
-		return ofIOMMU(f.IOMMU)
+		return iommuSummary(f.IOMMU)
 	case rules.AreaNUMA:
-		return ofNUMA(f.NUMA)
+		return numaSummary(f.NUMA)
 	case rules.AreaContainer:
-		return ofContainer(f.Container)
+		return containerSummary(f.Container)
 	case rules.AreaLibraries:
-		return ofLibraries(f.Libraries)
+		return librarySummary(f.Libraries)
 	case rules.AreaEnvironment:
-		return ofEnvironment(f.Env)
+		return environmentSummary(f.Env)
 	case rules.AreaNetwork:
-		return ofNetwork(f.NICs) + ofRegistrations(f.GPUDirect)
+		return networkSummary(f.NICs) + registrationSummary(f.GPUDirect)
 	case rules.AreaStorage:
-		return ofStorage(f.Storage) + ofReads(f.GPUDirect)
+		return storageSummary(f.Storage) + readSummary(f.GPUDirect)
 	case rules.AreaKernelLog:
-		return ofKernelLog(f.KernelLog)
+		return kernelLogSummary(f.KernelLog)
 	case rules.AreaJob:
 		return "the logs report no failure"
 	default:
@@ -44,7 +44,7 @@ func telling(f *facts.Facts, area rules.Area) string {
 	}
 }
 
-func ofGPUs(g *facts.GPUFacts) string {
+func gpuSummary(g *facts.GPUFacts) string {
 	parts := []string{lines.Count(len(g.Devices), "GPU")}
 	withECC, on, links, active := 0, 0, 0, 0
 	for _, d := range g.Devices {
@@ -78,8 +78,8 @@ func ofGPUs(g *facts.GPUFacts) string {
 // Specification 6.0, section 4.2).
 var generations = map[float64]int{2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}
 
-// ofPCIe says how fast the links of the GPUs are at their best: one at rest is slower.
-func ofPCIe(f *facts.Facts) string {
+// pcieSummary says how fast the links of the GPUs are at their best: one at rest is slower.
+func pcieSummary(f *facts.Facts) string {
 	type link struct{ generation, width int }
 	var links []link
 	for _, d := range f.PCI.Devices {
@@ -106,7 +106,7 @@ func ofPCIe(f *facts.Facts) string {
 	return said
 }
 
-func ofIOMMU(i *facts.IOMMUFacts) string {
+func iommuSummary(i *facts.IOMMUFacts) string {
 	switch mode := cmp.Or(i.Mode, i.DefaultDomain); mode {
 	case "":
 		return lines.Count(len(i.Groups), "group")
@@ -119,7 +119,7 @@ func ofIOMMU(i *facts.IOMMUFacts) string {
 	}
 }
 
-func ofNUMA(n *facts.NUMAFacts) string {
+func numaSummary(n *facts.NUMAFacts) string {
 	said := lines.Count(len(n.Nodes), "node")
 	if n.Balancing != nil {
 		said += map[bool]string{true: ", automatic balancing off", false: ", automatic balancing on"}[*n.Balancing == 0]
@@ -127,7 +127,7 @@ func ofNUMA(n *facts.NUMAFacts) string {
 	return said
 }
 
-func ofContainer(c *facts.ContainerFacts) string {
+func containerSummary(c *facts.ContainerFacts) string {
 	var parts []string
 	switch {
 	case c.Inside == nil:
@@ -156,7 +156,7 @@ var libraries = []struct{ kind, name string }{
 	{"libcudart", "CUDA runtime"},
 }
 
-func ofLibraries(l *facts.LibraryFacts) string {
+func librarySummary(l *facts.LibraryFacts) string {
 	var parts []string
 	for _, wanted := range libraries {
 		var versions []string
@@ -175,7 +175,7 @@ func ofLibraries(l *facts.LibraryFacts) string {
 	return strings.Join(parts, ", ")
 }
 
-func ofEnvironment(e *facts.EnvFacts) string {
+func environmentSummary(e *facts.EnvFacts) string {
 	var names []string
 	for _, v := range e.Variables {
 		if v.Effective && !slices.Contains(names, v.Name) {
@@ -192,7 +192,7 @@ func ofEnvironment(e *facts.EnvFacts) string {
 	return "set: " + strings.Join(names, ", ")
 }
 
-func ofNetwork(n *facts.NICFacts) string {
+func networkSummary(n *facts.NICFacts) string {
 	active := 0
 	for _, p := range n.RDMA {
 		if p.State == "active" {
@@ -205,7 +205,7 @@ func ofNetwork(n *facts.NICFacts) string {
 	return fmt.Sprintf("%d of %s active", active, lines.Count(len(n.RDMA), "RDMA port"))
 }
 
-func ofStorage(s *facts.StorageFacts) string {
+func storageSummary(s *facts.StorageFacts) string {
 	parts := []string{lines.Count(len(s.Drives), "NVMe drive")}
 	if len(s.Arrays) > 0 {
 		parts = append(parts, lines.Count(len(s.Arrays), "md array"))
@@ -216,8 +216,8 @@ func ofStorage(s *facts.StorageFacts) string {
 	return strings.Join(parts, ", ")
 }
 
-// ofRegistrations tells the memory of how many GPUs a NIC registered, and in which ways all of these.
-func ofRegistrations(d *facts.GPUDirectFacts) string {
+// registrationSummary tells the memory of how many GPUs a NIC registered, and in which ways all of these.
+func registrationSummary(d *facts.GPUDirectFacts) string {
 	if d == nil {
 		return ""
 	}
@@ -249,8 +249,8 @@ func ofRegistrations(d *facts.GPUDirectFacts) string {
 	return words
 }
 
-// ofReads tells from how many mounts cuFile read directly.
-func ofReads(d *facts.GPUDirectFacts) string {
+// readSummary tells from how many mounts cuFile read directly.
+func readSummary(d *facts.GPUDirectFacts) string {
 	if d == nil {
 		return ""
 	}
@@ -266,7 +266,7 @@ func ofReads(d *facts.GPUDirectFacts) string {
 	return fmt.Sprintf(", cuFile reads directly from %d of %s", n, lines.Count(len(d.Reads), "mount"))
 }
 
-func ofKernelLog(k *facts.KernelLogFacts) string {
+func kernelLogSummary(k *facts.KernelLogFacts) string {
 	n := 0
 	for _, e := range k.Events {
 		n += max(1, e.Count)
