@@ -25,10 +25,11 @@ by_words[sorted_words(k)] contains k if some k, _ in variables.known
 sorted_words(name) := sort(split(name, "_"))
 
 # Two names differ by one letter that is missing, added or wrong, when they share what is left after leaving out one
-# letter, or one is what is left of the other.
+# letter, or one is what is left of the other. All words but one or, where the letter is "_", two are the same.
 one_letter_off(name) := {k |
 	some length in numbers.range(count(name) - 1, count(name) + 1)
 	some k in by_length[length]
+	count({word | some word in split(name, "_")} - {word | some word in split(k, "_")}) < 3
 	count((shortened(k) | {k}) & (shortened(name) | {name})) > 0
 }
 

@@ -36,10 +36,13 @@ var (
 // line is a line as YAML, by its number in the description. Lines of the template's own are
 // empty, and its expressions are quoted.
 func (t *template) line(text string, number int) string {
-	if !yamlTemplate.MatchString(text) {
+	if !strings.Contains(text, "{") || !yamlTemplate.MatchString(text) {
 		t.veiled[number] = t.depth > 0
+		if !strings.Contains(text, "{{") && !strings.Contains(text, "{%") {
+			return text
+		}
 		m := templateValue.FindStringSubmatch(text)
-		if !templated.MatchString(text) || m == nil || strings.ContainsRune(`"'[#`, rune(m[2][0])) {
+		if m == nil || strings.ContainsRune(`"'[#`, rune(m[2][0])) {
 			return text
 		}
 		return m[1] + "'" + strings.ReplaceAll(m[2], "'", "''") + "'"

@@ -146,12 +146,16 @@ func scriptsIn(name, text string, form parse.Source) []part {
 		line := strings.TrimSpace(lines[i])
 		end, another := i, false // The last line of a part that begins below this one, and whether another script begins here.
 		isComment := strings.HasPrefix(line, "#")
-		switch m := hereBegins.FindStringSubmatch(line); {
-		case m != nil && form != parse.Data && !isComment:
-			end = below(lines, i, func(l string) bool { return strings.TrimSpace(l) == m[1] })
+		var here []string
+		if form != parse.Data && !isComment && strings.Contains(line, "<<") {
+			here = hereBegins.FindStringSubmatch(line)
+		}
+		switch {
+		case here != nil:
+			end = below(lines, i, func(l string) bool { return strings.TrimSpace(l) == here[1] })
 		case form == parse.NoSource && fence.MatchString(line):
 			end = below(lines, i, fence.MatchString)
-		case form == parse.Data && yamlLiteral.MatchString(lines[i]) && !isComment:
+		case form == parse.Data && !isComment && strings.ContainsAny(line, "|>") && yamlLiteral.MatchString(lines[i]):
 			indent := indentation(lines[i])
 			end = below(lines, i, func(l string) bool { return strings.TrimSpace(l) != "" && indentation(l) <= indent })
 			if end == i {
