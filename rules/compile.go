@@ -73,7 +73,11 @@ func (s *Set) Compile(profile Profile, absent ...string) error {
 			for _, section := range absent {
 				known[section] = reach.Undefined
 			}
-			programs, err = s.compiledFor(&reach.Shape{Any: true, Known: known}, modules, all)
+			hands := maxPrograms
+			if profile == Launch {
+				hands = 1 // Many units are judged in parallel.
+			}
+			programs, err = s.compiledFor(&reach.Shape{Any: true, Known: known}, modules, all, hands)
 		}
 		for _, p := range programs {
 			if err == nil && profile != "" {
@@ -118,12 +122,12 @@ func (s *Set) programs(rules []Rule, input ast.Object, profile Profile) ([]*prog
 	if err != nil {
 		return nil, err
 	}
-	return s.compiledFor(reach.ValuesOf(input), modules, rules)
+	return s.compiledFor(reach.ValuesOf(input), modules, rules, maxPrograms)
 }
 
-// compiledFor compiles what rules need for facts of a shape, in parallel.
-func (s *Set) compiledFor(shape *reach.Shape, modules map[string]*ast.Module, rules []Rule) ([]*program, error) {
-	hands := deal(rules, modules, min(maxPrograms, runtime.GOMAXPROCS(0)))
+// compiledFor compiles what rules need for facts of a shape, into some programs at most, in parallel.
+func (s *Set) compiledFor(shape *reach.Shape, modules map[string]*ast.Module, rules []Rule, most int) ([]*program, error) {
+	hands := deal(rules, modules, min(most, runtime.GOMAXPROCS(0)))
 	list, errs := make([]*program, len(hands)), make([]error, len(hands))
 	var wg sync.WaitGroup
 	for i, hand := range hands {
