@@ -105,6 +105,7 @@ test_severities if {
 		[adapters(1, "NCCL_IB_GID_INDEX", "3"), "low"],
 		[object.union(adapters(1, "NCCL_IB_GID_INDEX", "3"), nccl("2.18.5")), ""],
 		[adapters(1, "NCCL_IB_TIMEOUT", "22"), ""],
+		[adapters(1, "NCCL_IB_TIMEOUT", "0"), "low"],
 		[adapters(12, "NCCL_IB_HCA", "mlx5_1,mlx5_2"), "low"],
 		[adapters(12, "NCCL_IB_HCA", "=mlx5_1"), ""],
 		[with_efa("FI_PROVIDER", "tcp"), "high"],
