@@ -365,7 +365,7 @@ func TestBusy(t *testing.T) {
 // to find out which GPUs are busy.
 func TestSlowWord(t *testing.T) {
 	t.Parallel()
-	const start = 2 * time.Second
+	const start = 5 * time.Second
 	r, err := Run(t.Context(), Options{
 		Mode: probe.Quick, Start: start, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda")},
 		Busy: func(ctx context.Context) map[string]probe.User {
