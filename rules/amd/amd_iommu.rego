@@ -1,27 +1,22 @@
 # METADATA
 # title: The IOMMU mode does not suit the AMD GPUs
 # description: >-
-#   AMD's Instinct accelerators need IOMMU pass-through (iommu=pt). With a
-#   translating IOMMU, transfers between GPUs hang or are slow, typically when a
-#   communicator starts. Radeon cards need remapping when they use PCIe peer
-#   access. RCCL's warning about iommu=pt only looks for these words on the
-#   kernel command line. It does not recognize pass-through that is the kernel's
-#   default or that is set by another name. This rule has not been tested on AMD
+#   AMD's Instinct accelerators need IOMMU pass-through (iommu=pt). With a translating IOMMU, transfers between GPUs
+#   hang or are slow, typically when a communicator starts. Radeon cards need remapping when they use PCIe peer access.
+#   RCCL's warning about iommu=pt only looks for these words on the kernel command line. It does not recognize
+#   pass-through that is the kernel's default or that is set by another name. This rule has not been tested on AMD
 #   hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
 #     description: The IOMMU modes that Instinct and Radeon GPUs need
-#   - ref: https://github.com/ROCm/rccl/issues/1129
-#     description: rccl-tests on two MI100 hang until iommu=pt is set
+#   - {ref: https://github.com/ROCm/rccl/issues/1129, description: rccl-tests on two MI100 hang until iommu=pt is set}
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/init.cc
 #     description: RCCL's warning only compares words
 # custom:
 #   severity: high
 #   confidence: likely
 #   areas: [iommu]
-#   needs:
-#     - gpus.devices
-#     - [iommu.mode, iommu.groups]
+#   needs: [gpus.devices, [iommu.mode, iommu.groups]]
 #   remedies: [iommu-pt, iommu-remap, nccl-p2p-disable]
 #   first_of: [warned, unasked]
 #   explains: [p2p-broken-platform, p2p-slow, "faults > amd-iommu/in-force", "warned > amd-iommu/in-force"]
@@ -123,7 +118,6 @@ whose := "Instinct GPUs" if {
 default stuck_confidence := "possible"
 
 stuck_confidence := "likely" if amd.instinct
-
 stuck_confidence := "likely" if translated
 
 # RCCL prints nothing at its default level, so the kernel's messages decide.
@@ -243,7 +237,6 @@ no_peers_words := ". The driver offers no peer access between them here; this is
 default radeon_severity := "low"
 
 radeon_severity := "medium" if no_peers
-
 radeon_severity := "high" if amd.stuck
 
 default radeon_confidence := "possible"
@@ -255,11 +248,8 @@ radeon_confidence := "likely" if {
 }
 
 judged if count(warned) > 0
-
 judged if count(faults) > 0
-
 judged if translated
-
 judged if passed
 
 missing contains {"fact": "gpus", "words": "it is not known whether there are AMD GPUs"} if {

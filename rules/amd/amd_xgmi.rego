@@ -1,12 +1,10 @@
 # METADATA
 # title: An xGMI hive is incomplete or faulty
 # description: >-
-#   In an xGMI hive, every pair of accelerators is connected over xGMI. If two
-#   GPUs that have xGMI links to others are connected only by PCIe, or if an
-#   accelerator of a fully meshed board is outside the hive, a link did not come
-#   up. Traffic on that path is slower by an order of magnitude. The driver
-#   counts link errors as RAS block xgmi_wafl. This rule has not been tested on
-#   AMD hardware.
+#   In an xGMI hive, every pair of accelerators is connected over xGMI. If two GPUs that have xGMI links to others are
+#   connected only by PCIe, or if an accelerator of a fully meshed board is outside the hive, a link did not come up.
+#   Traffic on that path is slower by an order of magnitude. The driver counts link errors as RAS block xgmi_wafl. This
+#   rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/gpu-arch/mi300.html
 #     description: The accelerators of a board of MI300X are fully meshed
@@ -16,9 +14,7 @@
 #   severity: high
 #   confidence: likely
 #   areas: [paths]
-#   needs:
-#     - gpus.devices[].name
-#     - ["links.pairs[].link_type", "gpus.devices[].xgmi_errors", "gpus.devices[].kfd.hive"]
+#   needs: ["gpus.devices[].name", ["links.pairs[].link_type", "gpus.devices[].xgmi_errors", "gpus.devices[].kfd.hive"]]
 #   remedies: [reboot-or-reload-driver, reset-amd-gpu, replace-hardware]
 #   first_of: [missed, outside, hiveless]
 #   explains: [p2p-slow, "uncorrected > amd-xgmi/corrected", "uncorrected > amd-xgmi/counted"]
@@ -102,9 +98,7 @@ findings contains {
 	"evidence": [{"fact": sprintf("gpus.devices[%s].xgmi_errors", [address]), "value": n, "source": "rocm-smi --showxgmierr, or amd-smi metric"}],
 	"params": {"gpu": address},
 	"remedies": ["reset-amd-gpu", "replace-hardware"],
-} if {
-	some address, n in counted
-}
+} if some address, n in counted
 
 # The driver's own counters of the links (RAS block xgmi_wafl), since it was loaded. If a
 # tool also counted, that finding reports it.
@@ -147,11 +141,8 @@ findings contains incomplete("lost", lost, message, evidence, retry) if {
 }
 
 seen if count(links) > 0
-
 seen if count(counted) > 0
-
 seen if count(wafl) > 0
-
 seen if count(hives) > 0
 
 seen if {

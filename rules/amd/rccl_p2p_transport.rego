@@ -1,13 +1,11 @@
 # METADATA
 # title: HIP copies between GPUs work, but RCCL over P2P fails
 # description: >-
-#   HIP reports peer access between AMD GPUs and its copies between them arrive,
-#   but RCCL, or a program that uses it, fails or hangs until its P2P transport
-#   is disabled. The two mechanisms differ. A HIP copy is one command to a copy
-#   engine. RCCL maps the peer GPU's memory into each process (HIP IPC, or
-#   DMA-BUF), and kernels on both GPUs store into it and wait for each other's
-#   stores. So the hardware path works, and the fault is elsewhere. This rule
-#   has not been tested on AMD hardware.
+#   HIP reports peer access between AMD GPUs and its copies between them arrive, but RCCL, or a program that uses it,
+#   fails or hangs until its P2P transport is disabled. The two mechanisms differ. A HIP copy is one command to a copy
+#   engine. RCCL maps the peer GPU's memory into each process (HIP IPC, or DMA-BUF), and kernels on both GPUs store into
+#   it and wait for each other's stores. So the hardware path works, and the fault is elsewhere. This rule has not been
+#   tested on AMD hardware.
 # related_resources:
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/transport/p2p.cc
 #     description: What RCCL's P2P transport maps, and when it is used
@@ -26,8 +24,7 @@
 #   severity: critical
 #   confidence: likely
 #   areas: [paths]
-#   needs:
-#     - job-told
+#   needs: [job-told]
 #   first_of: [needed, seen]
 #   remedies: [nccl-p2p-disable, upgrade-rocm, iommu-remap, iommu-pt, disable-acs, enable-rebar, enable-amd-p2p, hsa-env, update-bios]
 #   profiles: [training]
@@ -110,7 +107,6 @@ of_amd if library_versions.on_amd
 
 # standing are the signs that RCCL hung: ranks that did not finish their start, a table that ends early, a watchdog.
 standing if amd.stuck
-
 standing if count(logs.stalled) > 0
 
 # broken are messages that mapping a peer's memory failed, or that RCCL's kernels or the process died of it.
@@ -207,7 +203,6 @@ findings contains transport("seen", broken, {
 }
 
 fails if standing
-
 fails if count(broken) > 0
 
 default how_it_fails := "hangs"
@@ -255,9 +250,7 @@ findings contains {
 	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[1], d[0])]), "value": "not offered", "source": offered_at} | some i, d in sort(lopsided); i < 4],
 	"params": params,
 	"remedies": ["nccl-p2p-disable", "update-bios", "enable-rebar", "upgrade-rocm"],
-} if {
-	count(lopsided) > 0
-}
+} if count(lopsided) > 0
 
 what_works := sprintf("HIP offers peer access between the GPUs, and %s", [copies]) if {
 	count(copied) > 0
@@ -446,7 +439,6 @@ cleared contains "the BAR" if {
 }
 
 speaks contains "the kernel's options" if count(amd.kernel_lacks) > 0
-
 speaks contains "the kernel's options" if amd.p2p_switched_off
 
 cleared contains "the kernel's options" if {

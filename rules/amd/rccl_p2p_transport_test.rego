@@ -46,9 +46,7 @@ test_silent_on_nvidia if {
 	found(object.union(object.remove(story, ["gpus"]), {"gpus": {"devices": nvidia, "p2p": matrix}, "logs": {"messages": [object.union(sentence, {"fields": {"gpu": ""}})]}})) == set()
 }
 
-test_silent_where_copies_fail if {
-	found(object.union(story, {"benchmarks": [object.union(copy, {"wrong": 1})]})) == set()
-}
+test_silent_where_copies_fail if found(object.union(story, {"benchmarks": [object.union(copy, {"wrong": 1})]})) == set()
 
 transfer(source, destination, outcome) := {"test": "copy", "source": source, "destination": destination, "outcome": outcome}
 
