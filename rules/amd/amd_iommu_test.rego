@@ -18,7 +18,9 @@ hung(name) := {
 	"logs": {"messages": [warning], "communicators": [{"started": 2, "completed": 0}]},
 }
 
-found(document) := {[object.get(f, "grade", object.get(f, "id", "")), object.get(f, "severity", ""), object.get(f, "confidence", "")] | some f in amd_iommu.findings with input as document}
+found(document) := {[object.get(f, "grade", object.get(f, "id", "")), object.get(f, "severity", ""), object.get(f, "confidence", "")] |
+	some f in amd_iommu.findings with input as document
+}
 
 fault := {"kind": "amd-vi-fault", "address": "0000:43:00.0", "message": "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:43:00.0 domain=0x0]"}
 

@@ -125,7 +125,9 @@ findings contains {
 	b.uncorrectable > 0
 }
 
-kfd_evidence(gpus, fact, value, source) := [{"fact": sprintf("gpus.devices[%s].%s", [address, fact]), "value": value, "source": source} | some address in sort(gpus)]
+kfd_evidence(gpus, fact, value, source) := [{"fact": sprintf("gpus.devices[%s].%s", [address, fact]), "value": value, "source": source} |
+	some address in sort(gpus)
+]
 
 findings contains incomplete("hiveless", hiveless, {}, kfd_evidence(hiveless, "kfd.hive", "", "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)")) if {
 	count(hiveless) > 0

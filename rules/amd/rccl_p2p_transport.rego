@@ -32,7 +32,8 @@
 #   grades:
 #     needed:
 #       confidence: possible
-#       text: "{works}, but a program runs only with NCCL_P2P_DISABLE=1. {explanation}[ Ruled out here: {ruled_out:comma}.]"
+#       text: >-
+#         {works}, but a program runs only with NCCL_P2P_DISABLE=1. {explanation}[ Ruled out here: {ruled_out:comma}.]
 #     needed-unseen:
 #       severity: high
 #       confidence: possible

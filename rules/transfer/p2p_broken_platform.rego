@@ -68,8 +68,8 @@
 #         NCCL_P2P_DISABLE=1 it then runs
 #     forced: >-
 #       {subject} is set (to {value}), which makes the program use peer access between the GPUs without a check, and no
-#       NVLink connects them: peer copies over PCIe are lost on machines whose IOMMU or ACS blocks them, and the model then
-#       produces garbage.[ {here}]
+#       NVLink connects them: peer copies over PCIe are lost on machines whose IOMMU or ACS blocks them, and the model
+#       then produces garbage.[ {here}]
 #     ended-early:
 #       severity: low
 #       confidence: possible
@@ -484,8 +484,8 @@ unmoved contains m if {
 	spinning
 }
 
-# spinning is true where all GPUs are shown busy: the kernels of a collective wait in a loop, so that its ranks have come
-# to it, and none is late or still loads.
+# spinning is true where all GPUs are shown busy: the kernels of a collective wait in a loop, so that its ranks have
+# come to it, and none is late or still loads.
 spinning if {
 	count(input.gpus.devices) > 1
 	every g in input.gpus.devices {

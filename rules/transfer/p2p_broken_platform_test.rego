@@ -8,7 +8,9 @@ b := "0000:02:00.0"
 
 c := "0000:03:00.0"
 
-graded(document) := {[object.get(f, "grade", object.get(f, "id", "")), object.get(f, "severity", ""), object.get(f, "confidence", "")] | some f in rule.findings with input as document}
+graded(document) := {[object.get(f, "grade", object.get(f, "id", "")), object.get(f, "severity", ""), object.get(f, "confidence", "")] |
+	some f in rule.findings with input as document
+}
 
 only(document) := f if {
 	found := rule.findings with input as document
@@ -30,7 +32,8 @@ probed(transfers) := {"transfers": {
 }}
 
 test_fires_once_for_a_whole_machine if {
-	f := only(probed([object.union(transfer("copy", s, d, "corrupt"), {"bad_bytes": 67108864, "first_bad": 0, "found": "zeros"}) | some s in [a, b, c]; some d in [a, b, c]; s != d]))
+	zeros := {"bad_bytes": 67108864, "first_bad": 0, "found": "zeros"}
+	f := only(probed([object.union(transfer("copy", s, d, "corrupt"), zeros) | some s in [a, b, c]; some d in [a, b, c]; s != d]))
 	[f.grade, f.subject, f.affects, count(f.evidence)] == ["failing", "host", [a, b, c], 12]
 	f.about.what == "Transfers over 6 of 6 ordered pairs of GPUs"
 	contains(f.about.became, "zeros arrived; up to 64 MiB wrong, from offset 0")
@@ -126,7 +129,7 @@ mismatch(path) := log([message("nccl-diag-p2p-mismatch", {"role": "cause", "fiel
 # standing is a table of nccl-tests that stops before its first row, on GPUs of a model, over a transport.
 standing(model, kind) := {
 	"logs": {"messages": [], "transports": [{"kind": kind, "channels": 2, "source": "a.log", "line": 2}]},
-	"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "complete": false, "gpu_names": [model], "source": "a.log", "line": 9}],
+	"benchmarks": [object.union(run([], false), {"gpu_names": [model]})],
 }
 
 geforce := object.union(gpus("nvidia", "NVIDIA GeForce RTX 4090"), {"logs": {"messages": [], "communicators": [{"library": "nccl", "ranks": 2, "source": "nccl.log", "line": 10}]}})
@@ -210,7 +213,7 @@ test_silent if {
 		[unmoved("1"), busy(3), {"logs": {"transports": [{"kind": "shm", "channels": 2, "source": "a.log", "line": 2}]}}],
 		[unmoved("1"), busy(3), {"launches": [{"kind": "slurm", "nodes": 2, "source": "b.txt", "line": 1}]}],
 		[unmoved("1"), {"gpus": {"devices": [{"vendor": "nvidia", "address": a, "name": "NVIDIA H100 80GB HBM3", "nvlinks": [{"active": true}]}]}}],
-		[unmoved("1"), busy(3), {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "ranks": 2, "points": [{"bytes": 8}], "complete": true, "source": "c", "line": 1}]}],
+		[unmoved("1"), busy(3), {"benchmarks": [run([{"bytes": 8}], true)]}],
 	] {
 		graded(object.union_n(row)) == set()
 	}
