@@ -1,10 +1,9 @@
 # METADATA
 # title: An AMD GPU is faulty
 # description: >-
-#   The AMD driver or AMD's tools report a GPU fault: uncorrectable memory
-#   errors, more bad pages than the threshold, a GPU that does not start, a
-#   failed reset, or a hung engine. Programs on the GPU fail, and every job that
-#   includes it fails with them. This rule has not been tested on AMD hardware.
+#   The AMD driver or AMD's tools report a GPU fault: uncorrectable memory errors, more bad pages than the threshold, a
+#   GPU that does not start, a failed reset, or a hung engine. Programs on the GPU fail, and every job that includes it
+#   fails with them. This rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://docs.kernel.org/gpu/amdgpu/ras.html
 #     description: Errors that the driver counts, and bad pages
@@ -15,9 +14,7 @@
 #   severity: high
 #   confidence: likely
 #   areas: [gpus, kernel-log]
-#   needs:
-#     - gpus.devices
-#     - [kernel_log, "gpus.devices[].ras"]
+#   needs: [gpus.devices, [kernel_log, "gpus.devices[].ras"]]
 #   remedies: [reset-amd-gpu, reboot, replace-hardware, upgrade-rocm]
 #   explains: [p2p-broken-platform, p2p-slow, transfer-failed, "logged > amd-gpu-fault/hung"]
 #   profiles: [training]
@@ -90,9 +87,7 @@ findings contains {
 	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": input.kernel_log.source} | some e in sort(es)],
 	"params": {"gpu": place},
 	"remedies": ["reboot", "replace-hardware"],
-} if {
-	some place, es in stillborn
-}
+} if some place, es in stillborn
 
 named(place) := "an AMD GPU" if {
 	place == "host"

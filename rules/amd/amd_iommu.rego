@@ -1,32 +1,77 @@
 # METADATA
 # title: The IOMMU mode does not suit the AMD GPUs
 # description: >-
-#   AMD's Instinct accelerators need IOMMU pass-through (iommu=pt). With a
-#   translating IOMMU, transfers between GPUs hang or are slow, typically when a
-#   communicator starts. Radeon cards need remapping when they use PCIe peer
-#   access. RCCL's warning about iommu=pt only looks for these words on the
-#   kernel command line. It does not recognize pass-through that is the kernel's
-#   default or that is set by another name. This rule has not been tested on AMD
+#   AMD's Instinct accelerators need IOMMU pass-through (iommu=pt). With a translating IOMMU, transfers between GPUs
+#   hang or are slow, typically when a communicator starts. Radeon cards need remapping when they use PCIe peer access.
+#   RCCL's warning about iommu=pt only looks for these words on the kernel command line. It does not recognize
+#   pass-through that is the kernel's default or that is set by another name. This rule has not been tested on AMD
 #   hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
 #     description: The IOMMU modes that Instinct and Radeon GPUs need
-#   - ref: https://github.com/ROCm/rccl/issues/1129
-#     description: rccl-tests on two MI100 hang until iommu=pt is set
+#   - {ref: https://github.com/ROCm/rccl/issues/1129, description: rccl-tests on two MI100 hang until iommu=pt is set}
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/init.cc
 #     description: RCCL's warning only compares words
 # custom:
 #   severity: high
 #   confidence: likely
 #   areas: [iommu]
-#   needs:
-#     - gpus.devices
-#     - [iommu.mode, iommu.groups]
+#   needs: [gpus.devices, [iommu.mode, iommu.groups]]
 #   remedies: [iommu-pt, iommu-remap, nccl-p2p-disable]
 #   first_of: [warned, unasked]
 #   explains: [p2p-broken-platform, p2p-slow, "faults > amd-iommu/in-force", "warned > amd-iommu/in-force"]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     radeon-stuck:
+#       confidence: possible
+#       remedies: [nccl-p2p-disable, iommu-pt]
+#       text: >-
+#         A communicator of Radeon GPUs did not initialize. RCCL's advice to set iommu=pt applies to Instinct
+#         accelerators. For Radeon GPUs with peer access over PCIe, AMD recommends remapping, the default, but names the
+#         IOMMU as the first suspect if several of them hang. Going through host memory avoids peer access
+#     radeon:
+#       severity: low
+#       confidence: possible
+#       remedies: [nccl-p2p-disable, iommu-pt]
+#       text: >-
+#         RCCL finds no iommu=pt on the kernel command line. AMD recommends pass-through for Instinct accelerators and
+#         remapping, the default, for Radeon GPUs, but names the IOMMU as the first suspect if applications on several
+#         Radeon GPUs hang. If the job hangs, go through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt
+#     stuck:
+#       severity: critical
+#       remedies: [iommu-pt, nccl-p2p-disable]
+#       text: >-
+#         RCCL finds no iommu=pt on the kernel command line[, and {translates}], and a communicator did not initialize.
+#         If the IOMMU translates the DMA of {whose}, their transfers hang; set iommu=pt on the kernel command line for
+#         pass-through
+#     advised:
+#       severity: low
+#       confidence: possible
+#       remedies: [iommu-pt]
+#       text: >-
+#         RCCL finds no iommu=pt on the kernel command line. RCCL looks only for these words; if the IOMMU does
+#         translate, AMD recommends pass-through for Instinct GPUs
+#     unasked:
+#       remedies: [iommu-pt, nccl-p2p-disable]
+#       text: >-
+#         A collective of AMD GPUs hangs, and the kernel command line does not set pass-through for their DMA[, which
+#         {translates}]. If the IOMMU translates the DMA of Instinct GPUs, their transfers hang; set iommu=pt for
+#         pass-through
+#     faults: >-
+#       The IOMMU blocked accesses by {blocked}: transfers of {whose} to addresses that it does not translate for them
+#       fail
+#     translated:
+#       severity: low
+#       remedies: [iommu-pt]
+#       text: >-
+#         The IOMMU translates the DMA of Instinct GPUs. AMD recommends pass-through (iommu=pt){generation}, for speed
+#         between GPUs and NICs and because transfers between GPUs over PCIe may hang
+#     not-remapped:
+#       remedies: [iommu-remap, nccl-p2p-disable]
+#       text: >-
+#         The IOMMU {mode}, and {cards} Radeon GPUs can use peer access only over PCIe. AMD recommends remapping, the
+#         default, for them: the kernel then maps a peer's memory to addresses that the other GPU can use[. {no_peers}]
 package gpudoctor.rules.amd_iommu
 
 import data.gpudoctor.lib.amd
@@ -56,85 +101,61 @@ in_force if input.iommu.mode in {"passthrough", "off", "translated", "mixed"}
 
 translated if input.iommu.mode in {"translated", "mixed"}
 
-# faults are accesses of AMD GPUs that the IOMMU refused.
+# faults are accesses of AMD GPUs that the IOMMU refused. The address, or the driver's name at the start of the line,
+# shows whose they were.
 faults contains e if {
 	some e in input.kernel_log.events
 	e.kind in {"amd-vi-fault", "dmar-fault"}
-	some g in amd.gpus
-	g.address == e.address
+	of_amd(e)
 }
 
-# The driver's name at the start of the line shows whose accesses they were.
-faults contains e if {
-	some e in input.kernel_log.events
-	e.kind in {"amd-vi-fault", "dmar-fault"}
-	e.fields.driver == "amdgpu"
-}
+of_amd(e) if e.fields.driver == "amdgpu"
+of_amd(e) if e.address in {g.address | some g in amd.gpus}
 
 # The meaning of RCCL's warning depends on the family of the GPUs, and on whether a
 # communicator initialized: most machines that show it work.
-findings contains {
-	"id": "warned",
-	"subject": "host",
-	"message": message,
-	"severity": severity,
-	"confidence": confidence,
-	"messages": warned,
-	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "the IOMMU groups, or the kernel log"} | translated],
-	"remedies": remedies,
-} if {
+findings contains object.union(
+	{
+		"id": "warned",
+		"subject": "host",
+		"about": {"translates": ["the IOMMU does translate" | translated], "whose": {true: "Instinct GPUs", false: "AMD's accelerators"}[instinct]},
+		"messages": warned,
+		"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "the IOMMU groups, or the kernel log"} | translated],
+	},
+	warning,
+) if {
 	count(warned) > 0
 	not passed
-	[severity, confidence, remedies, message] := warning
 }
 
 # Radeon cards with peer access that hangs: the warning's advice is not for them. AMD's page on several Radeon GPUs
 # names the IOMMU first for applications that hang (rocm.docs.amd.com/projects/radeon, "Application hangs on Multi-GPU
 # systems"), so that the warning is worth knowing where the job hangs.
-warning := [
-	"high", "possible", ["nccl-p2p-disable", "iommu-pt"],
-	"A communicator of Radeon GPUs did not initialize. RCCL's advice to set iommu=pt applies to Instinct accelerators. For Radeon GPUs with peer access over PCIe, AMD recommends remapping, the default, but names the IOMMU as the first suspect if several of them hang. Going through host memory avoids peer access",
-] if {
+warning := {"grade": "radeon-stuck"} if {
 	amd.only_radeon
 	amd.stuck
-} else := [
-	"low", "possible", ["nccl-p2p-disable", "iommu-pt"],
-	"RCCL finds no iommu=pt on the kernel command line. AMD recommends pass-through for Instinct accelerators and remapping, the default, for Radeon GPUs, but names the IOMMU as the first suspect if applications on several Radeon GPUs hang. If the job hangs, go through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt",
-] if {
+} else := {"grade": "radeon"} if {
 	amd.only_radeon
-} else := [
-	"critical", stuck_confidence, ["iommu-pt", "nccl-p2p-disable"],
-	sprintf("RCCL finds no iommu=pt on the kernel command line%s, and a communicator did not initialize. If the IOMMU translates the DMA of %s, their transfers hang; set iommu=pt on the kernel command line for pass-through", [translated_words, whose]),
-] if {
+} else := {"grade": "stuck", "confidence": {true: "likely", false: "possible"}[suspicious]} if {
 	amd.stuck
-} else := [
-	"low", "possible", ["iommu-pt"],
-	"RCCL finds no iommu=pt on the kernel command line. RCCL looks only for these words; if the IOMMU does translate, AMD recommends pass-through for Instinct GPUs",
-]
+} else := {"grade": "advised"}
 
-default translated_words := ""
+default instinct := false
 
-translated_words := ", and the IOMMU does translate" if translated
+instinct if amd.instinct
 
-whose := "Instinct GPUs" if {
-	amd.instinct
-} else := "AMD's accelerators"
+default suspicious := false
 
-default stuck_confidence := "possible"
-
-stuck_confidence := "likely" if amd.instinct
-
-stuck_confidence := "likely" if translated
+suspicious if instinct
+suspicious if translated
 
 # RCCL prints nothing at its default level, so the kernel's messages decide.
 findings contains {
 	"id": "unasked",
 	"subject": "host",
-	"message": sprintf("A collective of AMD GPUs hangs, and the kernel command line does not set pass-through for their DMA%s. If the IOMMU translates the DMA of Instinct GPUs, their transfers hang; set iommu=pt for pass-through", [default_mode[1]]),
-	"severity": "high",
-	"confidence": default_mode[0],
+	"about": {"translates": ["translates by default" | by_default]},
+	"confidence": {true: "likely", false: "possible"}[by_default],
 	"evidence": array.concat(sort(logs.stalled), [{"fact": "host.command_line", "value": concat(" ", input.host.command_line), "source": "/proc/cmdline"}]),
-	"remedies": ["iommu-pt", "nccl-p2p-disable"],
 } if {
 	count(input.host.command_line) > 0
 	not passed
@@ -143,30 +164,27 @@ findings contains {
 	count(logs.stalled) > 0
 }
 
-default default_mode := ["possible", ""]
+default by_default := false
 
-default_mode := ["likely", ", which translates by default"] if input.iommu.default_domain == "translated"
+by_default if input.iommu.default_domain == "translated"
 
 # The IOMMU refuses accesses of a GPU: no guess is needed.
 findings contains {
 	"id": "faults",
 	"subject": "host",
-	"affects": sort({e.address | some e in faults}),
-	"message": sprintf("The IOMMU blocked accesses by %s: transfers of %s to addresses that it does not translate for them fail", [facts.list({e.address | some e in faults}), whose_faults]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": input.kernel_log.source} |
-		some e in sort(faults)
-	],
+	"affects": sort(blocked),
+	"about": {"blocked": blocked, "whose": {true: "Radeon GPUs", false: "AMD GPUs"}[radeon]},
+	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": input.kernel_log.source} | some e in sort(faults)],
 	"remedies": cures,
 } if {
 	count(faults) > 0
 	not facts.is_passthrough_host == true
+	blocked := {e.address | some e in faults}
 }
 
-whose_faults := "Radeon GPUs" if {
-	amd.only_radeon
-} else := "AMD GPUs"
+default radeon := false
+
+radeon if amd.only_radeon
 
 # cures: AMD recommends remapping for Radeon cards, but if the IOMMU blocks their accesses
 # to each other, only pass-through or running without peer access helps.
@@ -177,16 +195,10 @@ cures := ["nccl-p2p-disable", "iommu-pt"] if {
 	passed
 } else := ["iommu-pt", "nccl-p2p-disable"]
 
-# What is in force, seen on the machine, without a complaint.
-findings contains {
-	"id": "in-force",
-	"subject": "host",
-	"message": sprintf("The IOMMU translates the DMA of Instinct GPUs. AMD recommends pass-through (iommu=pt)%s, for speed between GPUs and NICs and because transfers between GPUs over PCIe may hang", [generation_words]),
-	"severity": "low",
-	"confidence": "likely",
-	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
-	"remedies": ["iommu-pt"],
-} if {
+# in_force_evidence is what the machine itself shows, without a complaint.
+in_force_evidence := [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}]
+
+findings contains {"id": "in-force", "grade": "translated", "subject": "host", "about": {"generation": generation_words}, "evidence": in_force_evidence} if {
 	input.iommu.mode == "translated"
 	amd.instinct
 	count(amd.gpus) > 1
@@ -208,6 +220,8 @@ peers_over_pcie if {
 	count(amd.pairs) == 0
 }
 
+default no_peers := false
+
 no_peers if {
 	count(amd.over_pcie) > 0
 	every p in amd.over_pcie {
@@ -217,12 +231,16 @@ no_peers if {
 
 findings contains {
 	"id": "in-force",
+	"grade": "not-remapped",
 	"subject": "host",
-	"message": sprintf("The IOMMU %s, and %d Radeon GPUs can use peer access only over PCIe. AMD recommends remapping, the default, for them: the kernel then maps a peer's memory to addresses that the other GPU can use%s", [radeon_mode, count(amd.discrete), no_peers_words]),
+	"about": {
+		"mode": {"passthrough": "passes DMA through (iommu=pt)", "off": "is off"}[input.iommu.mode],
+		"cards": count(amd.discrete),
+		"no_peers": ["The driver offers no peer access between them here; this is one of the conditions for it" | no_peers],
+	},
 	"severity": radeon_severity,
-	"confidence": radeon_confidence,
-	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
-	"remedies": ["iommu-remap", "nccl-p2p-disable"],
+	"confidence": {true: "likely", false: "possible"}[[radeon_severity, input.iommu.mode] == ["low", "passthrough"]],
+	"evidence": in_force_evidence,
 } if {
 	input.iommu.mode in {"passthrough", "off"}
 	amd.only_radeon
@@ -232,34 +250,17 @@ findings contains {
 	not facts.is_passthrough_host == true
 }
 
-radeon_mode := {"passthrough": "passes DMA through (iommu=pt)", "off": "is off"}[input.iommu.mode]
-
-default no_peers_words := ""
-
-no_peers_words := ". The driver offers no peer access between them here; this is one of the conditions for it" if no_peers
-
-# A driver that could offer peer access but does not is worth a reboot. A job that hangs
-# with a setting that is not recommended may hang because of it.
-default radeon_severity := "low"
-
-radeon_severity := "medium" if no_peers
-
-radeon_severity := "high" if amd.stuck
-
-default radeon_confidence := "possible"
-
-radeon_confidence := "likely" if {
-	input.iommu.mode == "passthrough"
-	not amd.stuck
-	not no_peers
-}
+# A driver that could offer peer access but does not is worth a reboot. A job that hangs with a setting that is not
+# recommended may hang because of it.
+radeon_severity := "high" if {
+	amd.stuck
+} else := "medium" if {
+	no_peers
+} else := "low"
 
 judged if count(warned) > 0
-
 judged if count(faults) > 0
-
 judged if translated
-
 judged if passed
 
 missing contains {"fact": "gpus", "words": "it is not known whether there are AMD GPUs"} if {

@@ -18,41 +18,77 @@ hung(name) := {
 	"logs": {"messages": [warning], "communicators": [{"started": 2, "completed": 0}]},
 }
 
-found(document) := {[f.severity, f.confidence, f.remedies] | some f in amd_iommu.findings with input as document}
-
-test_fires_on_a_hang if {
-	found(hung("AMD Instinct MI100")) == {["critical", "likely", ["iommu-pt", "nccl-p2p-disable"]]}
-	found(hung("")) == {["critical", "possible", ["iommu-pt", "nccl-p2p-disable"]]}
-	some f in amd_iommu.findings with input as object.union(hung("AMD Instinct MI100"), {"iommu": {"mode": "translated"}})
-	contains(f.message, "does translate")
-	{m.order | some m in f.messages} == {3}
-}
-
-test_silent_where_it_is_passed_through if {
-	every fact in [
-		{"iommu": {"mode": "passthrough"}},
-		{"iommu": {"units": []}},
-		{"host": {"command_line": ["ro", "iommu.passthrough=1"]}},
-		{"iommu": {"command_line": ["iommu=pt"]}},
-	] {
-		found(object.union(hung("AMD Instinct MI100"), fact)) == set()
-	}
+found(document) := {[object.get(f, "grade", object.get(f, "id", "")), object.get(f, "severity", ""), object.get(f, "confidence", "")] |
+	some f in amd_iommu.findings with input as document
 }
 
 fault := {"kind": "amd-vi-fault", "address": "0000:43:00.0", "message": "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:43:00.0 domain=0x0]"}
 
 faulty(name) := {"gpus": {"devices": gpus(name)}, "kernel_log": {"source": "dmesg.txt", "events": [fault]}}
 
-test_silent_on_faults_of_others if {
-	found(object.union(faulty("AMD Instinct MI210"), {"host": {"virtualization": {"kind": "none", "guest": false, "passthrough_host": true}}})) == set()
-	found({"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]}, "kernel_log": {"source": "x", "events": [fault]}}) == set()
+table := {"tool": "rccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "gpu_names": ["AMD Instinct MI100"], "complete": false, "source": "out.txt", "line": 2}
+
+quiet := {"benchmarks": [table], "host": {"command_line": ["root=/dev/sda1", "ro"]}}
+
+# cards are on a machine whose command line asks for pass-through: what is in force counts.
+cards(name, mode) := {"gpus": {"devices": gpus(name)}, "iommu": {"mode": mode}, "host": {"command_line": ["ro", "iommu=pt"]}}
+
+joined(accessible) := {"links": {"pairs": [{"a": "0000:06:00.0", "b": "0000:43:00.0", "kind": "gpu-gpu", "link_type": "pcie", "accessible": accessible}]}}
+
+stuck := {"logs": {"messages": [], "communicators": [{"started": 2, "completed": 0}]}}
+
+r9700 := "AMD Radeon AI PRO R9700"
+
+guest := {"host": {"virtualization": {"kind": "kvm", "guest": true}}}
+
+test_findings if {
+	every row in [
+		[hung("AMD Instinct MI100"), {}, ["stuck", "", "likely"]],
+		[hung(""), {}, ["stuck", "", "possible"]],
+		[quiet, {}, ["unasked", "", "possible"]],
+		[quiet, {"iommu": {"default_domain": "translated"}}, ["unasked", "", "likely"]],
+		[cards("AMD Instinct MI300X", "translated"), {}, ["translated", "", ""]],
+		[cards(r9700, "passthrough"), {}, ["not-remapped", "low", "likely"]],
+		[cards(r9700, "passthrough"), joined(false), ["not-remapped", "medium", "possible"]],
+		[cards(r9700, "passthrough"), object.union(joined(false), stuck), ["not-remapped", "high", "possible"]],
+		[cards(r9700, "off"), joined(true), ["not-remapped", "low", "possible"]],
+	] {
+		found(object.union(row[0], row[1])) == {row[2]}
+	}
+	some f in amd_iommu.findings with input as object.union(hung("AMD Instinct MI100"), {"iommu": {"mode": "translated"}})
+	f.grade == "stuck"
+	[f.id, f.about.translates] == ["warned", ["the IOMMU does translate"]]
+	every name, words in {"AMD Instinct MI250X": "256 threads", "AMD Instinct MI300X": "instead of disabling it"} {
+		some g in amd_iommu.findings with input as cards(name, "translated")
+		contains(g.about.generation, words)
+	}
+
+	# rocm-smi without addresses: the driver's name in the line says whose it was.
+	named := object.union(fault, {"fields": {"driver": "amdgpu"}})
+	some h in amd_iommu.findings with input as {
+		"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "name": "AMD Radeon RX 7900 XTX"}]},
+		"kernel_log": {"source": "journal.txt", "events": [named]},
+	}
+	[h.id, h.about.whose, h.remedies] == ["faults", "Radeon GPUs", ["nccl-p2p-disable", "iommu-pt"]]
 }
 
-test_low_on_a_translated_machine if {
-	document := {"gpus": {"devices": gpus("AMD Instinct MI210")}, "iommu": {"mode": "translated"}}
-	found(document) == {["low", "likely", ["iommu-pt"]]}
-	found(object.union(document, {"host": {"virtualization": {"kind": "kvm", "guest": true}}})) == set()
-	found(object.union(document, {"gpus": {"devices": gpus("AMD Radeon PRO W7900")}})) == set()
+test_silent if {
+	every document in [
+		object.union(hung("AMD Instinct MI100"), {"iommu": {"mode": "passthrough"}}),
+		object.union(hung("AMD Instinct MI100"), {"iommu": {"units": []}}),
+		object.union(hung("AMD Instinct MI100"), {"host": {"command_line": ["ro", "iommu.passthrough=1"]}}),
+		object.union(hung("AMD Instinct MI100"), {"iommu": {"command_line": ["iommu=pt"]}}),
+		object.union(faulty("AMD Instinct MI210"), {"host": {"virtualization": {"kind": "none", "guest": false, "passthrough_host": true}}}),
+		object.union(faulty("x"), {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]}}),
+		object.union(cards("AMD Instinct MI210", "translated"), guest),
+		cards(r9700, "translated"),
+		cards("AMD Instinct MI300X", "passthrough"),
+		object.union(quiet, {"host": {"command_line": ["root=/dev/sda1", "iommu=pt"]}}),
+		object.remove(quiet, ["host"]),
+		object.union(quiet, {"benchmarks": [object.union(table, {"gpu_names": ["Radeon RX 7900 XTX"]})]}),
+	] {
+		found(document) == set()
+	}
 }
 
 test_unresolvable if {
@@ -62,43 +98,4 @@ test_unresolvable if {
 	count(amd_iommu.missing) == 0 with input as {"gpus": {"devices": gpus("x")}, "iommu": {"mode": "passthrough"}}
 	count(amd_iommu.missing) == 0 with input as object.union(faulty("x"), {})
 	count(amd_iommu.not_applicable) == 1 with input as {"gpus": {"devices": []}}
-}
-
-table := {"tool": "rccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "gpu_names": ["AMD Instinct MI100"], "complete": false, "source": "out.txt", "line": 2}
-
-test_a_table_that_stands_still if {
-	quiet := {"benchmarks": [table], "host": {"command_line": ["root=/dev/sda1", "ro"]}}
-	found(quiet) == {["high", "possible", ["iommu-pt", "nccl-p2p-disable"]]}
-	found(object.union(quiet, {"iommu": {"default_domain": "translated"}})) == {["high", "likely", ["iommu-pt", "nccl-p2p-disable"]]}
-	found({"benchmarks": [table], "host": {"command_line": ["root=/dev/sda1", "iommu=pt"]}}) == set()
-	found({"benchmarks": [table]}) == set()
-	found({"benchmarks": [object.union(table, {"gpu_names": ["Radeon RX 7900 XTX"]})], "host": {"command_line": ["ro"]}}) == set()
-}
-
-# rocm-smi without addresses: the driver's name in the line says whose it was.
-test_fires_on_a_fault_in_the_drivers_name if {
-	named := object.union(fault, {"fields": {"driver": "amdgpu"}, "message": "amdgpu 0000:43:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0014 address=0xf081000000 flags=0x0020]"})
-	document := {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "name": "AMD Radeon RX 7900 XTX"}]}, "kernel_log": {"source": "journal.txt", "events": [named]}}
-	found(document) == {["high", "likely", ["nccl-p2p-disable", "iommu-pt"]]}
-}
-
-cards(name, mode) := {"gpus": {"devices": gpus(name)}, "iommu": {"mode": mode}, "host": {"command_line": ["ro", "iommu=pt"]}}
-
-joined(accessible) := {"links": {"pairs": [{"a": "0000:06:00.0", "b": "0000:43:00.0", "kind": "gpu-gpu", "link_type": "pcie", "accessible": accessible}]}}
-
-test_radeon_wants_remapping if {
-	found(cards("AMD Radeon AI PRO R9700", "passthrough")) == {["low", "likely", ["iommu-remap", "nccl-p2p-disable"]]}
-	found(cards("AMD Radeon AI PRO R9700", "translated")) == set()
-	found(object.union(cards("AMD Radeon AI PRO R9700", "passthrough"), joined(false))) == {["medium", "possible", ["iommu-remap", "nccl-p2p-disable"]]}
-	found(object.union(cards("AMD Radeon AI PRO R9700", "off"), joined(true))) == {["low", "possible", ["iommu-remap", "nccl-p2p-disable"]]}
-}
-
-# What is in force counts, not what the command line asks for.
-test_the_state_counts if {
-	found(cards("AMD Instinct MI300X", "translated")) == {["low", "likely", ["iommu-pt"]]}
-	found(cards("AMD Instinct MI300X", "passthrough")) == set()
-	some f in amd_iommu.findings with input as cards("AMD Instinct MI250X", "translated")
-	contains(f.message, "256 threads")
-	some g in amd_iommu.findings with input as cards("AMD Instinct MI300X", "translated")
-	contains(g.message, "instead of disabling it")
 }

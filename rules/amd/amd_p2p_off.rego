@@ -1,14 +1,11 @@
 # METADATA
 # title: AMD's driver offers no peer access over PCIe
 # description: >-
-#   The amdgpu driver allows peer access over PCIe between two GPUs if the
-#   kernel was built for it (CONFIG_HSA_AMD_P2P, which depends on
-#   CONFIG_PCI_P2PDMA and CONFIG_DMABUF_MOVE_NOTIFY), its module parameter
-#   pcie_p2p is on, all memory of both is visible, and the chipset forwards
-#   between them. If one of these is missing, RCCL falls back to host memory,
-#   with a fraction of the bandwidth, and programs that require peer access
-#   fail. xGMI needs none of this. This rule has not been tested on AMD
-#   hardware.
+#   The amdgpu driver allows peer access over PCIe between two GPUs if the kernel was built for it (CONFIG_HSA_AMD_P2P,
+#   which depends on CONFIG_PCI_P2PDMA and CONFIG_DMABUF_MOVE_NOTIFY), its module parameter pcie_p2p is on, all memory
+#   of both is visible, and the chipset forwards between them. If one of these is missing, RCCL falls back to host
+#   memory, with a fraction of the bandwidth, and programs that require peer access fail. xGMI needs none of this. This
+#   rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/gpu/drm/amd/amdgpu/amdgpu_device.c
 #     description: The conditions in amdgpu_device_is_peer_accessible, and the driver's messages
@@ -21,9 +18,7 @@
 #   severity: medium
 #   confidence: likely
 #   areas: [paths]
-#   needs:
-#     - gpus.devices
-#     - [gpus.amd.kernel_config, gpus.amd.parameters.pcie_p2p]
+#   needs: [gpus.devices, [gpus.amd.kernel_config, gpus.amd.parameters.pcie_p2p]]
 #   remedies: [enable-amd-p2p, nccl-p2p-disable, plan-without-peer-access]
 #   explains: [p2p-unsupported-gpu]
 #   profiles: [training]
@@ -121,7 +116,6 @@ kernel_confidence := "confirmed" if {
 affected := sort({address | some p in amd.over_pcie; some address in [p.a, p.b]; facts.is_address(address)})
 
 judged if is_object(input.gpus.amd.kernel_config)
-
 judged if is_object(input.gpus.amd.parameters)
 
 judged if {

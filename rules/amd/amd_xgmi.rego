@@ -1,12 +1,10 @@
 # METADATA
 # title: An xGMI hive is incomplete or faulty
 # description: >-
-#   In an xGMI hive, every pair of accelerators is connected over xGMI. If two
-#   GPUs that have xGMI links to others are connected only by PCIe, or if an
-#   accelerator of a fully meshed board is outside the hive, a link did not come
-#   up. Traffic on that path is slower by an order of magnitude. The driver
-#   counts link errors as RAS block xgmi_wafl. This rule has not been tested on
-#   AMD hardware.
+#   In an xGMI hive, every pair of accelerators is connected over xGMI. If two GPUs that have xGMI links to others are
+#   connected only by PCIe, or if an accelerator of a fully meshed board is outside the hive, a link did not come up.
+#   Traffic on that path is slower by an order of magnitude. The driver counts link errors as RAS block xgmi_wafl. This
+#   rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/gpu-arch/mi300.html
 #     description: The accelerators of a board of MI300X are fully meshed
@@ -16,14 +14,46 @@
 #   severity: high
 #   confidence: likely
 #   areas: [paths]
-#   needs:
-#     - gpus.devices[].name
-#     - ["links.pairs[].link_type", "gpus.devices[].xgmi_errors", "gpus.devices[].kfd.hive"]
+#   needs: ["gpus.devices[].name", ["links.pairs[].link_type", "gpus.devices[].xgmi_errors", "gpus.devices[].kfd.hive"]]
 #   remedies: [reboot-or-reload-driver, reset-amd-gpu, replace-hardware]
 #   first_of: [missed, outside, hiveless]
 #   explains: [p2p-slow, "uncorrected > amd-xgmi/corrected", "uncorrected > amd-xgmi/counted"]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     missed: >-
+#       {count} pairs of a hive are connected only by PCIe, {pairs}, although both GPUs of each have xGMI links to
+#       others: the links between them did not come up
+#     outside: >-
+#       {gpus} has no xGMI link to any other GPU, although xGMI connects the rest of the board: the hive is incomplete,
+#       and RCCL uses PCIe to reach it
+#     none:
+#       remedies: [reboot-or-reload-driver, replace-hardware]
+#       text: >-
+#         No xGMI link connects the {count} accelerators, which are fully meshed on their board: the hive did not form,
+#         and they use PCIe to reach each other
+#     bridged:
+#       severity: low
+#       confidence: possible
+#       remedies: [replace-hardware, reboot-or-reload-driver]
+#       text: >-
+#         The {count} accelerators are connected only by PCIe. That is normal without a bridge (Infinity Fabric Link).
+#         With a bridge, the hive did not form: the bridge needs a card in each of its slots, all cards must be seated
+#         in it, and the host's firmware, not a virtual machine, must initialize them together.
+#     reported:
+#       severity: medium
+#       remedies: [reset-amd-gpu, replace-hardware]
+#       text: "AMD's tools report errors on the xGMI links of {subject} ({count})"
+#     counted:
+#       remedies: [reset-amd-gpu, reboot-or-reload-driver, replace-hardware]
+#       text: "The driver has counted {count} uncorrectable errors on the xGMI links of {subject} since it was loaded"
+#     hiveless: >-
+#       {gpus} {gpus:is/are} in no xGMI hive, although {others} others of the same model are: its links did not come up,
+#       or the driver could not initialize it together with the rest
+#     lost: >-
+#       {gpus} {gpus:is/are} not in the topology of AMD's compute driver, which has an xGMI hive of {others} others of
+#       the same model. The hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot shows why it
+#       was not initialized
 package gpudoctor.rules.amd_xgmi
 
 import data.gpudoctor.lib.amd
@@ -31,60 +61,34 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
 
 # incomplete is a finding on the hive.
-incomplete(kind, gpus, message, evidence, remedies) := {
+incomplete(kind, gpus, about, evidence) := {
 	"id": kind,
 	"subject": "host",
 	"affects": [address | some address in sort(gpus); facts.is_address(address)],
-	"message": message,
-	"severity": "high",
-	"confidence": "likely",
+	"about": object.union({"gpus": gpus, "count": count(gpus), "others": count(others_in_hives)}, about),
 	"evidence": evidence,
 	"params": {"gpus": sort(gpus)},
-	"remedies": remedies,
 }
 
-# retry are the remedies for a link that did not come up.
-retry := ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"]
-
-pairs_evidence(ps) := [e |
+pairs_evidence(ps) := [{
+	"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
+	"value": p.link_type,
+	"source": "amd-smi topology, or rocm-smi --showtopo",
+} |
 	some p in sort(ps)
-	e := {
-		"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
-		"value": p.link_type,
-		"source": "amd-smi topology, or rocm-smi --showtopo",
-	}
 ]
 
-findings contains incomplete("missed", gpus, message, pairs_evidence(missed), retry) if {
+findings contains incomplete("missed", gpus, {"count": count(missed), "pairs": {facts.pair_name(p.a, p.b) | some p in missed}}, pairs_evidence(missed)) if {
 	count(missed) > 0
 	gpus := {a | some p in missed; some a in [p.a, p.b]}
-	message := sprintf("%d pairs of a hive are connected only by PCIe, %s, although both GPUs of each have xGMI links to others: the links between them did not come up", [
-		count(missed),
-		facts.list({facts.pair_name(p.a, p.b) | some p in missed}),
-	])
 }
 
-findings contains incomplete("outside", outside, message, pairs_evidence(ps), retry) if {
-	count(outside) > 0
-	ps := {p | some p in links; count({p.a, p.b} & outside) > 0}
-	message := sprintf("%s has no xGMI link to any other GPU, although xGMI connects the rest of the board: the hive is incomplete, and RCCL uses PCIe to reach it", [facts.list(outside)])
-}
+findings contains incomplete("outside", outside, {}, pairs_evidence({p | some p in links; count({p.a, p.b} & outside) > 0})) if count(outside) > 0
 
-# A board of accelerators that are all connected only by PCIe.
-findings contains incomplete("none", meshed, message, pairs_evidence(links), ["reboot-or-reload-driver", "replace-hardware"]) if {
-	by_pcie_alone(meshed)
-	message := sprintf("No xGMI link connects the %d accelerators, which are fully meshed on their board: the hive did not form, and they use PCIe to reach each other", [count(meshed)])
-}
-
-findings contains object.union(
-	incomplete(
-		"bridged", bridged, message, pairs_evidence(links),
-		["replace-hardware", "reboot-or-reload-driver"],
-	),
-	{"severity": "low", "confidence": "possible"},
-) if {
-	by_pcie_alone(bridged)
-	message := sprintf("The %d accelerators are connected only by PCIe. That is normal without a bridge (Infinity Fabric Link). With a bridge, the hive did not form: the bridge needs a card in each of its slots, all cards must be seated in it, and the host's firmware, not a virtual machine, must initialize them together.", [count(bridged)])
+# A board of accelerators that are all connected only by PCIe, and cards that a bridge can join.
+findings contains incomplete(kind, gpus, {}, pairs_evidence(links)) if {
+	some kind, gpus in {"none": meshed, "bridged": bridged}
+	by_pcie_alone(gpus)
 }
 
 # counted are the GPUs of which a tool counts errors of links.
@@ -95,16 +99,12 @@ counted := {g.address: g.xgmi_errors |
 
 findings contains {
 	"id": "counted",
+	"grade": "reported",
 	"subject": address,
-	"message": sprintf("AMD's tools report errors on the xGMI links of %s (%d)", [address, n]),
-	"severity": "medium",
-	"confidence": "likely",
+	"about": {"count": n},
 	"evidence": [{"fact": sprintf("gpus.devices[%s].xgmi_errors", [address]), "value": n, "source": "rocm-smi --showxgmierr, or amd-smi metric"}],
 	"params": {"gpu": address},
-	"remedies": ["reset-amd-gpu", "replace-hardware"],
-} if {
-	some address, n in counted
-}
+} if some address, n in counted
 
 # The driver's own counters of the links (RAS block xgmi_wafl), since it was loaded. If a
 # tool also counted, that finding reports it.
@@ -117,41 +117,31 @@ findings contains {
 	"id": "counted",
 	"subject": address,
 	"affects": [address | facts.is_address(address)],
-	"message": sprintf("The driver has counted %d uncorrectable errors on the xGMI links of %s since it was loaded", [b.uncorrectable, address]),
-	"severity": "high",
-	"confidence": "likely",
+	"about": {"count": b.uncorrectable},
 	"evidence": [{"fact": sprintf("gpus.devices[%s].ras[xgmi_wafl].uncorrectable", [address]), "value": b.uncorrectable, "source": "ras/xgmi_wafl_err_count"}],
 	"params": {"gpu": address},
-	"remedies": ["reset-amd-gpu", "reboot-or-reload-driver", "replace-hardware"],
 } if {
 	some address, b in wafl
 	b.uncorrectable > 0
 }
 
-findings contains incomplete("hiveless", hiveless, message, evidence, retry) if {
+kfd_evidence(gpus, fact, value, source) := [{"fact": sprintf("gpus.devices[%s].%s", [address, fact]), "value": value, "source": source} |
+	some address in sort(gpus)
+]
+
+findings contains incomplete("hiveless", hiveless, {}, kfd_evidence(hiveless, "kfd.hive", "", "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)")) if {
 	count(hiveless) > 0
 	not facts.is_guest == true
-	message := sprintf("%s in no xGMI hive, although %d others of the same model are: its links did not come up, or the driver could not initialize it together with the rest", [is_are(hiveless), count(others_in_hives)])
-	evidence := [{"fact": sprintf("gpus.devices[%s].kfd.hive", [address]), "value": "", "source": "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)"} | some address in sort(hiveless)]
 }
 
-is_are(set_) := sprintf("%s is", [facts.list(set_)]) if {
-	count(set_) == 1
-} else := sprintf("%s are", [facts.list(set_)])
-
-findings contains incomplete("lost", lost, message, evidence, retry) if {
+findings contains incomplete("lost", lost, {}, kfd_evidence(lost, "kfd", "none", "/sys/class/kfd/kfd/topology")) if {
 	count(lost) > 0
 	not facts.in_container == true
-	message := sprintf("%s not in the topology of AMD's compute driver, which has an xGMI hive of %d others of the same model. The hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot shows why it was not initialized", [is_are(lost), count(others_in_hives)])
-	evidence := [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(lost)]
 }
 
 seen if count(links) > 0
-
 seen if count(counted) > 0
-
 seen if count(wafl) > 0
-
 seen if count(hives) > 0
 
 seen if {
@@ -168,9 +158,6 @@ not_applicable contains "fewer than two AMD GPUs" if {
 	amd.no_pair
 	not seen
 }
-
-# How AMD accelerators are connected, according to their topology and the compute driver's hives, and which of
-# them lack a link or a hive.
 
 # links are the pairs of which it is known how they are joined. Partitions of
 # one accelerator differ in the function of their address alone.

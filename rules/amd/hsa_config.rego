@@ -1,12 +1,10 @@
 # METADATA
 # title: A variable of AMD's runtime is missing or wrong
 # description: >-
-#   Variables control the HSA runtime, HIP and RCCL. Some versions of RCCL
-#   refuse to start without a variable that they name. Others, left over or set
-#   by an image, break programs. A fake architecture (HSA_OVERRIDE_GFX_VERSION)
-#   applies to every GPU of the process, and the legacy way to share memory
-#   (HSA_ENABLE_IPC_MODE_LEGACY) fails with newer drivers. This rule has not
-#   been tested on AMD hardware.
+#   Variables control the HSA runtime, HIP and RCCL. Some versions of RCCL refuse to start without a variable that they
+#   name. Others, left over or set by an image, break programs. A fake architecture (HSA_OVERRIDE_GFX_VERSION) applies
+#   to every GPU of the process, and the legacy way to share memory (HSA_ENABLE_IPC_MODE_LEGACY) fails with newer
+#   drivers. This rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/projects/ROCR-Runtime/en/latest/environment_variables.html
 #     description: Variables of ROCr
@@ -24,9 +22,7 @@
 #   severity: high
 #   confidence: likely
 #   areas: [environment]
-#   needs:
-#     - [env, job-told]
-#     - [gpus.devices, job-told]
+#   needs: [[env, job-told], [gpus.devices, job-told]]
 #   explains: [build-unsupported/no-kernels]
 #   remedies: [hsa-env, unset-env, nccl-p2p-disable, upgrade-rocm]
 #   profiles: [training]

@@ -1,13 +1,11 @@
 # METADATA
 # title: HIP copies between GPUs work, but RCCL over P2P fails
 # description: >-
-#   HIP reports peer access between AMD GPUs and its copies between them arrive,
-#   but RCCL, or a program that uses it, fails or hangs until its P2P transport
-#   is disabled. The two mechanisms differ. A HIP copy is one command to a copy
-#   engine. RCCL maps the peer GPU's memory into each process (HIP IPC, or
-#   DMA-BUF), and kernels on both GPUs store into it and wait for each other's
-#   stores. So the hardware path works, and the fault is elsewhere. This rule
-#   has not been tested on AMD hardware.
+#   HIP reports peer access between AMD GPUs and its copies between them arrive, but RCCL, or a program that uses it,
+#   fails or hangs until its P2P transport is disabled. The two mechanisms differ. A HIP copy is one command to a copy
+#   engine. RCCL maps the peer GPU's memory into each process (HIP IPC, or DMA-BUF), and kernels on both GPUs store into
+#   it and wait for each other's stores. So the hardware path works, and the fault is elsewhere. This rule has not been
+#   tested on AMD hardware.
 # related_resources:
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/transport/p2p.cc
 #     description: What RCCL's P2P transport maps, and when it is used
@@ -26,12 +24,34 @@
 #   severity: critical
 #   confidence: likely
 #   areas: [paths]
-#   needs:
-#     - job-told
+#   needs: [job-told]
 #   first_of: [needed, seen]
 #   remedies: [nccl-p2p-disable, upgrade-rocm, iommu-remap, iommu-pt, disable-acs, enable-rebar, enable-amd-p2p, hsa-env, update-bios]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     needed:
+#       confidence: possible
+#       text: >-
+#         {works}, but a program runs only with NCCL_P2P_DISABLE=1. {explanation}[ Ruled out here: {ruled_out:comma}.]
+#     needed-unseen:
+#       severity: high
+#       confidence: possible
+#       text: >-
+#         A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. It is not known
+#         whether HIP's own copies between the GPUs arrive, which would distinguish a broken path from a broken
+#         transport (gpudoctor probe p2p --probe full).[ Ruled out here: {ruled_out:comma}.]
+#     seen: >-
+#       {works}, but RCCL {fails} over its P2P transport ({channels} channels in the log). {explanation}[ Ruled out
+#       here: {ruled_out:comma}.]
+#     lopsided:
+#       severity: high
+#       remedies: [nccl-p2p-disable, update-bios, enable-rebar, upgrade-rocm]
+#       text: >-
+#         HIP offers peer access in only one direction between {count} pairs of GPUs ({pairs}, and not back). Each end
+#         of RCCL queries its own direction: one uses the P2P transport and the other host memory, and they fail with
+#         "invalid argument" or a shared memory size that is impossible. The cause is where the firmware placed the MMIO
+#         windows, or a small BAR on one of the two
 package gpudoctor.rules.rccl_p2p_transport
 
 import data.gpudoctor.lib.amd
@@ -110,7 +130,6 @@ of_amd if library_versions.on_amd
 
 # standing are the signs that RCCL hung: ranks that did not finish their start, a table that ends early, a watchdog.
 standing if amd.stuck
-
 standing if count(logs.stalled) > 0
 
 # broken are messages that mapping a peer's memory failed, or that RCCL's kernels or the process died of it.
@@ -126,8 +145,6 @@ otherwise_said if {
 	not m in broken
 }
 
-p2p_off if facts.env.NCCL_P2P_DISABLE == "1"
-
 # explanation distinguishes the copy engine from RCCL's transport.
 explanation := concat(" ", [
 	"A HIP copy is one command to a copy engine of the GPU (SDMA).",
@@ -137,31 +154,19 @@ explanation := concat(" ", [
 ])
 
 # transport has the fields that all findings on RCCL's transport share.
-transport(kind, messages, rest) := object.union(
+transport(about, rest) := object.union(
 	{
-		"id": kind,
 		"subject": "host",
-		"messages": messages,
+		"about": object.union({"works": works, "explanation": explanation, "ruled_out": [c.name | some c in candidates; c.name in (cleared - speaks)]}, about),
 		"params": params,
 		"steps": steps,
-		"remedies": remedies,
+		"remedies": array.concat(["nccl-p2p-disable"], [c.remedy | some c in array.concat(supported, undecided)]),
 	},
 	rest,
 )
 
 # A text says that it needs the transport off, and shows that HIP's copies arrive.
-findings contains transport("needed", quoted, {
-	"affects": sort(affected),
-	"message": sprintf("%s, but a program runs only with NCCL_P2P_DISABLE=1. %s%s", [what_works, explanation, outlook]),
-	"severity": "critical",
-	"confidence": needed_confidence,
-	"evidence": array.concat(array.slice(sort(copied), 0, 2), reached),
-}) if {
-	needed_here
-	count(copied) + count(amd.offered) > 0
-}
-
-needed_here if {
+findings contains transport({}, object.union({"id": "needed", "messages": quoted}, shown)) if {
 	count(needed) > 0
 	amd.present
 	not spoiled
@@ -170,28 +175,20 @@ needed_here if {
 # quoted are the first of those sentences.
 quoted := array.slice([m | some [_, m] in sort([[m.order, m] | some m in needed])], 0, 2)
 
-default needed_confidence := "possible"
-
-needed_confidence := "likely" if {
-	count(copied) > 0
-	count(amd.offered) > 0
-}
-
-# Nothing shows how HIP's own copies do.
-findings contains transport("needed", quoted, {
-	"message": sprintf("A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. It is not known whether HIP's own copies between the GPUs arrive, which would distinguish a broken path from a broken transport (gpudoctor probe p2p --probe full).%s", [outlook]),
-	"severity": "high",
-	"confidence": "possible",
-}) if {
-	needed_here
+# shown is what is known of HIP's own copies besides.
+shown := {"grade": "needed-unseen"} if {
 	count(copied) + count(amd.offered) == 0
+} else := {
+	"affects": sort(affected),
+	"confidence": {true: "likely", false: "possible"}[(count(copied) * count(amd.offered)) > 0],
+	"evidence": array.concat(array.slice(sort(copied), 0, 2), reached),
 }
 
 # The same from evidence: copies by HIP work, and RCCL's log over P2P stops or ends in an error.
-findings contains transport("seen", broken, {
+findings contains transport({"fails": how_it_fails, "channels": sum([t.channels | some t in over_p2p])}, {
+	"id": "seen",
 	"affects": sort(affected),
-	"message": sprintf("%s, but RCCL %s over its P2P transport (%d channels in the log). %s%s", [what_works, how_it_fails, sum([t.channels | some t in over_p2p]), explanation, outlook]),
-	"severity": "critical",
+	"messages": broken,
 	"confidence": seen_confidence,
 	"evidence": array.concat(
 		[{"fact": sprintf("logs.transports[%s]", [t.kind]), "value": t.channels, "source": logs.at(t)} | some t in array.slice(sort(over_p2p), 0, 2)],
@@ -203,11 +200,10 @@ findings contains transport("seen", broken, {
 	fails
 	not spoiled
 	not otherwise_said
-	not p2p_off
+	not facts.env.NCCL_P2P_DISABLE == "1"
 }
 
 fails if standing
-
 fails if count(broken) > 0
 
 default how_it_fails := "hangs"
@@ -245,21 +241,18 @@ withheld contains [p.source, p.destination] if {
 }
 
 findings contains {
+	"grade": "lopsided",
 	"subject": "host",
 	"affects": sort({address | some d in lopsided; some address in d; facts.is_address(address)}),
-	"message": sprintf("HIP offers peer access in only one direction between %d pairs of GPUs (%s, and not back). Each end of RCCL queries its own direction: one uses the P2P transport and the other host memory, and they fail with \"invalid argument\" or a shared memory size that is impossible. The cause is where the firmware placed the MMIO windows, or a small BAR on one of the two", [
-		count(lopsided), concat("; ", [facts.pair_name(d[0], d[1]) | some i, d in sort(lopsided); i < 4]),
-	]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[1], d[0])]), "value": "not offered", "source": offered_at} | some i, d in sort(lopsided); i < 4],
+	"about": {"count": count(lopsided), "pairs": concat("; ", [facts.pair_name(d[0], d[1]) | some d in few_lopsided])},
+	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[1], d[0])]), "value": "not offered", "source": offered_at} | some d in few_lopsided],
 	"params": params,
-	"remedies": ["nccl-p2p-disable", "update-bios", "enable-rebar", "upgrade-rocm"],
 } if {
 	count(lopsided) > 0
+	few_lopsided := array.slice(sort(lopsided), 0, 4)
 }
 
-what_works := sprintf("HIP offers peer access between the GPUs, and %s", [copies]) if {
+works := sprintf("HIP offers peer access between the GPUs, and %s", [copies]) if {
 	count(copied) > 0
 	count(amd.offered) > 0
 } else := sprintf("HIP works between the GPUs: %s", [copies]) if {
@@ -288,9 +281,6 @@ missing contains {"fact": "transfers", "words": "it is not known whether HIP's c
 
 not_applicable contains "no AMD GPU" if amd.absent
 
-# Candidate causes where HIP's copies between AMD GPUs arrive and RCCL over P2P fails: what the facts support,
-# what they rule out, and how to distinguish the rest.
-
 # candidates are what a lasting fix may be, in the order in which to look: how each is checked, and what helps.
 candidates := [
 	{
@@ -299,8 +289,8 @@ candidates := [
 		"command": "cat /opt/rocm/.info/version; python3 -c 'import torch; print(torch.version.hip, torch.cuda.nccl.version())'",
 	},
 	{
-		"name": "the IOMMU", "remedy": iommu_remedy,
-		"look": sprintf("IOMMU: AMD recommends %s (identity is pass-through, DMA and DMA-FQ are remapping)", [iommu_wanted]),
+		"name": "the IOMMU", "remedy": iommu.remedy,
+		"look": sprintf("IOMMU: AMD recommends %s (identity is pass-through, DMA and DMA-FQ are remapping)", [iommu.wanted]),
 		"command": "cat /sys/kernel/iommu_groups/*/type | sort | uniq -c",
 	},
 	{
@@ -331,32 +321,18 @@ supported := [c | some c in candidates; c.name in speaks]
 undecided := [c | some c in candidates; not c.name in (speaks | cleared)]
 
 # steps are what the facts support, then what is open, then how to distinguish them.
-steps := array.concat(
-	array.concat(
-		[step(c, sprintf("%s. The facts support this", [c.look])) | some c in supported],
-		[step(c, c.look) | some c in undecided],
-	),
-	[
-		{
-			"look": "To find which of them it is, run rccl-tests with and without NCCL_P2P_DISABLE=1, and with NCCL_PROTO=Simple",
-			"command": "all_reduce_perf -b 8 -e 128M -f 2 -g 2",
-		},
-		{
-			"look": "Also run gpudoctor's own stores, handshakes and transfers between processes, which use the same mechanisms as RCCL",
-			"command": "gpudoctor probe p2p --probe full",
-		},
-	],
-)
-
-step(c, look) := {"look": look, "command": c.command}
-
-# outlook names what the facts rule out.
-outlook := sprintf(" Ruled out here: %s.", [concat(", ", [c.name | some c in candidates; c.name in (cleared - speaks)])]) if {
-	count(cleared - speaks) > 0
-} else := ""
-
-# remedies have the same order: the workaround, what the facts support, and what is open.
-remedies := array.concat(["nccl-p2p-disable"], [c.remedy | some c in array.concat(supported, undecided)])
+steps := array.flatten([
+	[{"look": sprintf("%s. The facts support this", [c.look]), "command": c.command} | some c in supported],
+	[{"look": c.look, "command": c.command} | some c in undecided],
+	{
+		"look": "To find which of them it is, run rccl-tests with and without NCCL_P2P_DISABLE=1, and with NCCL_PROTO=Simple",
+		"command": "all_reduce_perf -b 8 -e 128M -f 2 -g 2",
+	},
+	{
+		"look": "Also run gpudoctor's own stores, handshakes and transfers between processes, which use the same mechanisms as RCCL",
+		"command": "gpudoctor probe p2p --probe full",
+	},
+])
 
 params := {"bridges": bridges, "bridge": bridges[0], "variable": "HSA_FORCE_FINE_GRAIN_PCIE", "value": "1", "vendor": "amd"}
 
@@ -370,60 +346,39 @@ version_words := sprintf("%s%s", [fault_words, protocol_words])
 
 fault_words := sprintf("A known bug of %s (see rccl-bug)", [concat(" and ", sort(known))]) if {
 	count(known) > 0
-} else := sprintf("The versions of ROCm and RCCL%s: check for known bugs (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO), and whether a newer version works", [told_words])
+} else := sprintf("The versions of ROCm and RCCL%s: check for known bugs (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO), and whether a newer version works", [
+	concat("", [sprintf(", here %s", [concat(", ", sort(told))]) | count(told) > 0]),
+])
 
-default told_words := ""
-
-told_words := sprintf(", here %s", [concat(", ", sort(told))]) if count(told) > 0
-
-default protocol_words := ""
-
-protocol_words := ". On RDNA4 (gfx12), RCCL of ROCm 7.2 to 7.12 hangs with the LL protocol; NCCL_PROTO=Simple confirms this" if amd.radeon
+protocol_words := concat("", [". On RDNA4 (gfx12), RCCL of ROCm 7.2 to 7.12 hangs with the LL protocol; NCCL_PROTO=Simple confirms this" | amd.radeon])
 
 names := {"rocm": "ROCm", "rccl": "RCCL"}
 
-known contains sprintf("%s %s", [name, f.version]) if {
-	some library, name in names
-	some f in known_faults.found[library]
-}
+known := {sprintf("%s %s", [name, f.version]) | some library, name in names; some f in known_faults.found[library]}
 
-told contains sprintf("%s %s", [name, use.version]) if {
-	some library, name in names
-	some use in library_versions.used[library]
-}
+told := {sprintf("%s %s", [name, use.version]) | some library, name in names; some use in library_versions.used[library]}
 
 speaks contains "the versions of ROCm and RCCL" if count(known) > 0
 
-iommu_remedy := "iommu-pt" if {
+# iommu is what suits the GPUs: Instinct GPUs are at ease with pass-through, Radeon GPUs with remapping.
+iommu := {
+	"wanted": "pass-through for Instinct GPUs",
+	"remedy": "iommu-pt", "fits": {"passthrough", "off"}, "misfits": {"translated", "mixed"},
+} if {
 	amd.only_instinct
-} else := "iommu-remap"
-
-iommu_wanted := "pass-through for Instinct GPUs" if {
-	amd.only_instinct
-} else := "remapping, the default, for Radeon GPUs with peer access over PCIe" if {
+} else := {
+	"wanted": "remapping, the default, for Radeon GPUs with peer access over PCIe",
+	"remedy": "iommu-remap", "fits": {"translated"}, "misfits": {"passthrough", "mixed"},
+} if {
 	amd.only_radeon
-} else := "remapping for Radeon GPUs with peer access over PCIe, and pass-through for Instinct GPUs"
-
-# Instinct GPUs are at ease with pass-through, Radeon GPUs with remapping.
-speaks contains "the IOMMU" if {
-	amd.only_instinct
-	input.iommu.mode in {"translated", "mixed"}
+} else := {
+	"wanted": "remapping for Radeon GPUs with peer access over PCIe, and pass-through for Instinct GPUs",
+	"remedy": "iommu-remap", "fits": set(), "misfits": set(),
 }
 
-speaks contains "the IOMMU" if {
-	amd.only_radeon
-	input.iommu.mode in {"passthrough", "mixed"}
-}
+speaks contains "the IOMMU" if input.iommu.mode in iommu.misfits
 
-cleared contains "the IOMMU" if {
-	amd.only_instinct
-	input.iommu.mode in {"passthrough", "off"}
-}
-
-cleared contains "the IOMMU" if {
-	amd.only_radeon
-	input.iommu.mode == "translated"
-}
+cleared contains "the IOMMU" if input.iommu.mode in iommu.fits
 
 speaks contains "ACS" if count(redirecting) > 0
 
@@ -446,7 +401,6 @@ cleared contains "the BAR" if {
 }
 
 speaks contains "the kernel's options" if count(amd.kernel_lacks) > 0
-
 speaks contains "the kernel's options" if amd.p2p_switched_off
 
 cleared contains "the kernel's options" if {

@@ -27,27 +27,31 @@ story := {
 	"logs": {"messages": [sentence]},
 }
 
-found(document) := {[f.severity, f.confidence, f.remedies[0]] | some f in rccl_p2p_transport.findings with input as document}
+only(document) := f if {
+	fs := rccl_p2p_transport.findings with input as document
+	count(fs) == 1
+	some f in fs
+}
 
-message(document) := concat("", {f.message | some f in rccl_p2p_transport.findings with input as document})
-
-cures(document) := [r | some f in rccl_p2p_transport.findings with input as document; some r in f.remedies]
-
-test_fires_with_less_known if {
-	found(object.remove(story, ["benchmarks"])) == {["critical", "possible", "nccl-p2p-disable"]}
-	found({"gpus": {"devices": cards, "p2p": null}, "benchmarks": [copy], "logs": {"messages": [sentence]}}) == {["critical", "possible", "nccl-p2p-disable"]}
+test_needed if {
 	alone := {"gpus": {"devices": cards, "p2p": null}, "logs": {"messages": [sentence]}}
-	found(alone) == {["high", "possible", "nccl-p2p-disable"]}
-	contains(message(alone), "is not known")
-}
-
-test_silent_on_nvidia if {
-	nvidia := [object.union(g, {"vendor": "nvidia"}) | some g in cards]
-	found(object.union(object.remove(story, ["gpus"]), {"gpus": {"devices": nvidia, "p2p": matrix}, "logs": {"messages": [object.union(sentence, {"fields": {"gpu": ""}})]}})) == set()
-}
-
-test_silent_where_copies_fail if {
-	found(object.union(story, {"benchmarks": [object.union(copy, {"wrong": 1})]})) == set()
+	nvidia := {"devices": [object.union(g, {"vendor": "nvidia"}) | some g in cards], "p2p": matrix}
+	every row in [
+		[object.remove(story, ["benchmarks"]), "possible"],
+		[object.union(alone, {"benchmarks": [copy]}), "possible"],
+		[story, "likely"],
+	] {
+		f := only(row[0])
+		[f.id, f.confidence, f.remedies[0]] == ["needed", row[1], "nccl-p2p-disable"]
+		not f.grade
+	}
+	only(alone).grade == "needed-unseen"
+	every document in [
+		object.union(object.remove(story, ["gpus"]), {"gpus": nvidia, "logs": {"messages": [object.union(sentence, {"fields": {"gpu": ""}})]}}),
+		object.union(story, {"benchmarks": [object.union(copy, {"wrong": 1})]}),
+	] {
+		count(rccl_p2p_transport.findings) == 0 with input as document
+	}
 }
 
 transfer(source, destination, outcome) := {"test": "copy", "source": source, "destination": destination, "outcome": outcome}
@@ -77,23 +81,27 @@ unmapped := {
 
 stuck := seen("ok", {"messages": [], "communicators": [started], "transports": [channel]})
 
-test_fires_on_a_log_that_breaks if {
-	log := {"messages": [unmapped], "communicators": [object.union(started, {"completed": 2})], "transports": [channel]}
-	found(seen("ok", log)) == {["critical", "likely", "nccl-p2p-disable"]}
-	some f in rccl_p2p_transport.findings with input as seen("ok", log)
-	{m.order | some m in f.messages} == {2}
-	faulted := {"messages": [object.union(unmapped, {"id": "rocr-memory-fault"})], "communicators": [object.union(started, {"completed": 2})], "transports": [channel]}
-	found(seen("ok", faulted)) == {["critical", "possible", "nccl-p2p-disable"]}
-}
+ended := {"messages": [unmapped], "communicators": [object.union(started, {"completed": 2})], "transports": [channel]}
 
-test_silent_where_rccl_runs if {
-	log := {"messages": [], "communicators": [object.union(started, {"completed": 2})], "transports": [channel]}
-	found(seen("ok", log)) == set()
-	found(seen("ok", {"messages": [], "communicators": [started], "transports": [object.union(channel, {"kind": "shm"})]})) == set()
-	found(seen("corrupt", {"messages": [], "communicators": [started], "transports": [channel]})) == set()
-	found(object.union(stuck, {"env": {"variables": [{"name": "NCCL_P2P_DISABLE", "value": "1", "source": "environment", "effective": true}]}})) == set()
-	told := {"id": "oom", "program": "hip", "role": "cause", "text": "out of memory", "source": "rccl.log", "line": 12, "order": 1, "fields": {}}
-	found(seen("ok", {"messages": [told], "communicators": [started], "transports": [channel]})) == set()
+test_seen if {
+	every row in [
+		[ended, "fails", "likely"],
+		[object.union(ended, {"messages": [object.union(unmapped, {"id": "rocr-memory-fault"})]}), "fails", "possible"],
+		[stuck.logs, "hangs", "likely"],
+	] {
+		f := only(seen("ok", row[0]))
+		[f.id, f.about.fails, f.confidence] == ["seen", row[1], row[2]]
+	}
+	other := {"id": "oom", "program": "hip", "role": "cause", "text": "out of memory", "source": "rccl.log", "line": 12, "order": 1, "fields": {}}
+	every document in [
+		seen("ok", object.union(ended, {"messages": []})),
+		seen("ok", object.union(stuck.logs, {"transports": [object.union(channel, {"kind": "shm"})]})),
+		seen("corrupt", stuck.logs),
+		object.union(stuck, {"env": {"variables": [{"name": "NCCL_P2P_DISABLE", "value": "1", "source": "environment", "effective": true}]}}),
+		seen("ok", object.union(stuck.logs, {"messages": [other]})),
+	] {
+		count(rccl_p2p_transport.findings) == 0 with input as document
+	}
 }
 
 # What the facts speak for stands before what is open, and what they rule out is not advised.
@@ -113,9 +121,10 @@ test_weighs_the_candidates if {
 		"benchmarks": [object.union(copy, {"wrong": 0})],
 		"logs": {"messages": [sentence]},
 	}
-	cures(document) == ["nccl-p2p-disable", "upgrade-rocm", "iommu-remap", "disable-acs", "enable-rebar", "enable-amd-p2p", "hsa-env"]
-	contains(looks(document)[0], "A known bug of ROCm 7.2.1")
-	count([l | some l in looks(document); endswith(l, "The facts support this")]) == 6
+	f := only(document)
+	f.remedies == ["nccl-p2p-disable", "upgrade-rocm", "iommu-remap", "disable-acs", "enable-rebar", "enable-amd-p2p", "hsa-env"]
+	startswith(f.steps[0].look, "A known bug of ROCm 7.2.1")
+	count([s | some s in f.steps; endswith(s.look, "The facts support this")]) == 6
 
 	healthy := object.union(document, {
 		"iommu": {"mode": "translated"},
@@ -124,19 +133,18 @@ test_weighs_the_candidates if {
 		"software": [{"name": "rocm", "version": "6.4.0", "manager": "log", "source": "v", "line": 1}],
 		"env": {"variables": []},
 	})
-	cures(healthy) == ["nccl-p2p-disable", "upgrade-rocm", "hsa-env"]
-	contains(message(healthy), "Ruled out here: the IOMMU, ACS, the BAR, the kernel's options")
+	only(healthy).remedies == ["nccl-p2p-disable", "upgrade-rocm", "hsa-env"]
+	only(healthy).about.ruled_out == ["the IOMMU", "ACS", "the BAR", "the kernel's options"]
 }
 
 test_instinct_wants_pass_through if {
 	mi := [object.union(g, {"name": "AMD Instinct MI210", "architecture": "gfx90a"}) | some g in cards]
 	base := {"gpus": {"devices": mi, "p2p": matrix}, "benchmarks": [copy], "logs": {"messages": [object.union(sentence, {"fields": {"gpu": "MI210"}})]}}
-	"iommu-pt" in cures(base)
-	not "iommu-remap" in cures(base)
-	cures(object.union(base, {"iommu": {"mode": "translated"}}))[1] == "iommu-pt"
-	not "iommu-pt" in cures(object.union(base, {"iommu": {"mode": "off"}}))
-	off := object.union(base, {"gpus": {"devices": mi, "p2p": matrix, "amd": {"kfd": "ok", "parameters": {"pcie_p2p": "N"}}}})
-	cures(off)[1] == "enable-amd-p2p"
+	"iommu-pt" in only(base).remedies
+	not "iommu-remap" in only(base).remedies
+	only(object.union(base, {"iommu": {"mode": "translated"}})).remedies[1] == "iommu-pt"
+	not "iommu-pt" in only(object.union(base, {"iommu": {"mode": "off"}})).remedies
+	only(object.union(base, {"gpus": {"amd": {"kfd": "ok", "parameters": {"pcie_p2p": "N"}}}})).remedies[1] == "enable-amd-p2p"
 }
 
 test_unresolvable if {
@@ -147,18 +155,11 @@ test_unresolvable if {
 }
 
 test_fires_on_access_in_one_direction if {
-	one_way := {"gpus": {"devices": cards, "p2p": [{"a": a, "b": b, "read": "ok", "write": "ok"}, {"a": b, "b": a, "read": "not-supported", "write": "not-supported"}]}}
-	found(one_way) == {["high", "likely", "nccl-p2p-disable"]}
-	contains(message(one_way), "0000:03:00.0 -> 0000:06:00.0, and not back")
-	probed := {"gpus": {"devices": cards, "p2p": null}, "transfers": {"api": "hip", "outcome": "ok", "peers": [{"source": a, "destination": b, "access": false}, {"source": b, "destination": a, "access": true}]}}
-	found(probed) == {["high", "likely", "nccl-p2p-disable"]}
-	found({"gpus": {"devices": cards, "p2p": matrix}}) == set()
-	refused := [{"a": a, "b": b, "read": "not-supported", "write": "not-supported"}, {"a": b, "b": a, "read": "not-supported", "write": "not-supported"}]
-	found({"gpus": {"devices": cards, "p2p": refused}, "links": {"pairs": [pair]}}) == set()
+	refused := {"a": b, "b": a, "read": "not-supported", "write": "not-supported"}
+	probed := {"api": "hip", "outcome": "ok", "peers": [{"source": a, "destination": b, "access": false}, {"source": b, "destination": a, "access": true}]}
+	only({"gpus": {"devices": cards, "p2p": [matrix[0], refused]}}).about.pairs == "0000:03:00.0 -> 0000:06:00.0"
+	only({"gpus": {"devices": cards, "p2p": null}, "transfers": probed}).grade == "lopsided"
+	every document in [{"p2p": matrix}, {"p2p": [object.union(refused, {"a": a, "b": b}), refused]}] {
+		count(rccl_p2p_transport.findings) == 0 with input as {"gpus": object.union({"devices": cards}, document), "links": {"pairs": [pair]}}
+	}
 }
-
-# looks are what a finding wants looked at.
-looks(document) := [s.look |
-	some f in rccl_p2p_transport.findings with input as document
-	some s in f.steps
-]

@@ -1,22 +1,19 @@
 # METADATA
 # title: A rank failed on its own
 # description: >-
-#   One process of the job ended with an exception, an assertion, a signal or an
-#   exit of its own, before any communication error. The other ranks then wait
-#   for it until a timeout, or lose the connection to it. These are
+#   One process of the job ended with an exception, an assertion, a signal or an exit of its own, before any
+#   communication error. The other ranks then wait for it until a timeout, or lose the connection to it. These are
 #   consequences: communication is not at fault.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/elastic/errors.html
 #     description: How torchrun finds the process that failed first, and @record
 #   - ref: https://docs.python.org/3/library/faulthandler.html
 #     description: Shows where a Python program was when a signal ended it
-#   - ref: https://man7.org/linux/man-pages/man7/signal.7.html
-#     description: What each signal means
+#   - {ref: https://man7.org/linux/man-pages/man7/signal.7.html, description: What each signal means}
 # custom:
 #   severity: high
 #   confidence: likely
-#   needs:
-#     - job-told
+#   needs: [job-told]
 #   remedies: [fix-application, free-memory, other]
 #   explains: [oom/ended, app-mismatch/waited, app-mismatch/behind, app-mismatch/missing]
 #   profiles: [training]
@@ -35,9 +32,7 @@ findings contains {
 	"params": params(d),
 	"remedies": remedies(d),
 	"order": d.order,
-} if {
-	d := deaths.first
-}
+} if d := deaths.first
 
 # params say where to look first, as far as the log tells.
 params(d) := {key: value |

@@ -1,9 +1,8 @@
 # METADATA
 # title: Ranks are out of step
 # description: >-
-#   All ranks of a communicator must run the same collectives in the same order
-#   with data of the same shape, agree on the number of ranks, and each have a
-#   unique rank. If the program or its launch breaks this, jobs hang, fail or
+#   All ranks of a communicator must run the same collectives in the same order with data of the same shape, agree on
+#   the number of ranks, and each have a unique rank. If the program or its launch breaks this, jobs hang, fail or
 #   corrupt data on a healthy machine. A timeout alone does not prove it.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications
@@ -15,8 +14,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   needs:
-#     - job-told
+#   needs: [job-told]
 #   remedies: [fix-application, correct-launch, nccl-timeout, other]
 #   profiles: [training]
 #   since: "0.1"
@@ -101,9 +99,7 @@ findings contains {
 	"messages": {pair.idle, pair.waits},
 	"params": {"late_rank": pair.idle.rank, "out_of_step": "yes"},
 	"remedies": ["fix-application", "nccl-timeout"],
-} if {
-	pair := sort(behind)[0]
-}
+} if pair := sort(behind)[0]
 
 # The ranks of one group stopped in different collectives.
 findings contains {

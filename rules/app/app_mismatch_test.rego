@@ -6,147 +6,110 @@ message(id, fields) := {"id": id, "program": "pytorch", "role": "category", "tex
 
 log(messages) := {"logs": {"messages": messages}}
 
-watchdog(fields, order) := object.union(message("torch-watchdog-timeout", fields), {"order": order})
+# gave_up is what the watchdogs of two ranks say, each of the collective that it gave up.
+gave_up(one, other) := log([object.union(message("torch-watchdog-timeout", fields), {"order": i + 1, "rank": i}) | some i, fields in [one, other]])
 
-test_watchdogs_name_different_sizes if {
-	messages := [watchdog({"group": "0", "seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1), watchdog({"group": "0", "seq": "7", "op": "ALLREDUCE", "numel_in": "8"}, 2)]
-	some f in app_mismatch.findings with input as log(messages)
-	contains(f.message, "4 and 8")
-}
+reduce(fields) := object.union({"group": "0", "seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, fields)
 
-test_without_the_group_it_is_possible if {
-	messages := [watchdog({"seq": "7", "op": "ALLREDUCE"}, 1), watchdog({"seq": "7", "op": "_ALLGATHER_BASE"}, 2)]
-	some f in app_mismatch.findings with input as log(messages)
-	f.confidence == "possible"
-}
+nameless(fields) := object.remove(reduce(fields), ["group"])
 
-# A timeout alone, other groups, other numbers and uneven operations show nothing.
-test_silent_for_timeouts if {
-	one := watchdog({"group": "0", "seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1)
-	count(app_mismatch.findings) == 0 with input as log([one])
-	count(app_mismatch.findings) == 0 with input as log([one, watchdog({"group": "1", "seq": "7", "op": "BROADCAST", "numel_in": "4"}, 2)])
-	count(app_mismatch.findings) == 0 with input as log([one, watchdog({"group": "0", "seq": "8", "op": "BROADCAST", "numel_in": "4"}, 2)])
-	count(app_mismatch.findings) == 0 with input as log([watchdog({"group": "0", "seq": "7", "op": "ALLTOALL", "numel_in": "4"}, 1), watchdog({"group": "0", "seq": "7", "op": "ALLTOALL", "numel_in": "5"}, 2)])
-	count(app_mismatch.findings) == 0 with input as log([watchdog({"group": "0", "seq": "7", "op": "SEND"}, 1), watchdog({"group": "0", "seq": "7", "op": "RECV"}, 2)])
-}
+desync(line, ranks, op) := object.union(message("torch-desync-started", {"ranks": ranks, "op": op}), {"line": line, "order": line})
 
-test_desynchronization_report if {
-	a := object.union(message("torch-desync-started", {"ranks": "0, 1", "op": "ALLREDUCE"}), {"line": 10})
-	b := object.union(message("torch-desync-started", {"ranks": "2", "op": "BROADCAST"}), {"line": 11, "order": 3})
-	some f in app_mismatch.findings with input as log([a, b])
-	contains(f.message, "ranks 0, 1 started ALLREDUCE")
-	count(app_mismatch.findings) == 0 with input as log([a, object.union(b, {"line": 13})])
-}
-
-test_more_processes_than_ranks if {
-	some f in app_mismatch.findings with input as log([message("torch-store-barrier-timeout", {"world": "2", "joined": "4"})])
-	contains(f.message, "4 processes joined a job of 2 ranks")
-	count(app_mismatch.findings) == 0 with input as log([message("torch-store-barrier-waiting", {"world": "4", "joined": "2"})])
-}
-
-test_unresolvable if {
-	count(app_mismatch.missing) == 1 with input as {}
-	count(app_mismatch.findings) == 0 with input as {}
-}
-
-test_without_the_group_sizes_are_possible if {
-	one := object.union(watchdog({"seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1), {"rank": 0})
-	two := object.union(watchdog({"seq": "7", "op": "ALLREDUCE", "numel_in": "8"}, 2), {"rank": 1})
-	some f in app_mismatch.findings with input as log([one, two])
-	f.confidence == "possible"
-	contains(f.message, "4 and 8")
-	count(app_mismatch.findings) == 0 with input as log([one, object.union(two, {"rank": 0})])
-}
+joined(id, fields) := log([message(id, fields)])
 
 begin(elements, ranks, order) := object.union(message("nccl-first-collective", {"op": "Broadcast", "count": elements, "type": "4", "nranks": "4"}), {"role": "setting", "ranks": ranks, "order": order, "pid": 100 + order})
-
-# More speakers than ranks have several communicators.
-test_first_collectives_differ if {
-	some f in app_mismatch.findings with input as log([begin("53", 3, 4), begin("900", 1, 2)])
-	f.severity == "critical"
-	count(app_mismatch.findings) == 0 with input as log([begin("53", 4, 1), begin("900", 4, 2)])
-	count(app_mismatch.findings) == 0 with input as log([begin("53", 4, 1)])
-	count(app_mismatch.findings) == 0 with input as log([begin("53", 1, 1), begin("900", 1, 2)])
-	count(app_mismatch.findings) == 0 with input as log([begin("53", 2, 1), object.union(begin("900", 2, 2), {"pid": 101})])
-}
 
 status(rank, group, enqueued, completed) := object.union(
 	message("torch-work-status", {"group": group, "enqueued": enqueued, "completed": completed}),
 	{"rank": rank, "order": rank},
 )
 
-test_a_rank_with_nothing_left_to_do if {
-	some f in app_mismatch.findings with input as log([status(0, "0", "12", "11"), status(1, "0", "11", "11")])
-	f.severity == "high"
-	contains(f.message, "rank 1 never called it")
-	f.params == {"late_rank": 1, "out_of_step": "yes"}
-	f.remedies[0] == "fix-application"
-
-	# In another group, and further back, numbers say nothing of each other.
-	count(app_mismatch.findings) == 0 with input as log([status(0, "0", "12", "11"), status(1, "1", "11", "11")])
-	count(app_mismatch.findings) == 0 with input as log([status(0, "0", "12", "11"), status(1, "0", "9", "9")])
-	count(app_mismatch.findings) == 0 with input as log([status(0, "0", "12", "11"), status(1, "0", "12", "11")])
-}
-
 expired(ms, line) := object.union(message("torch-watchdog-timeout", {"seq": "9", "op": "ALLGATHER", "timeout_ms": ms}), {"line": line, "order": 7})
 
-test_a_short_timeout if {
-	some f in app_mismatch.findings with input as log([expired("60000", 30)])
-	f.confidence == "possible"
-	f.remedies[0] == "nccl-timeout"
-	contains(f.message, "after 60 s, which is a custom timeout")
-	count(app_mismatch.findings) == 0 with input as log([expired("600000", 30)])
-}
+work(id, line, fields) := object.union(message(id, {}), object.union({"line": line, "order": line, "role": "setting"}, fields))
 
-test_a_checkpoint_before_the_timeout if {
-	writing := object.union(message("checkpoint-writing", {}), {"line": 20, "order": 5, "role": "setting"})
-	some f in app_mismatch.findings with input as log([writing, expired("1800000", 30)])
-	contains(f.message, "aborted a collective after 1800 s")
-	count(f.evidence) == 2
-	count(app_mismatch.findings) == 0 with input as log([writing, expired("1800000", 400)])
-	count(app_mismatch.findings) == 0 with input as log([writing])
-}
-
-test_other_work_before_the_timeout if {
-	evaluating := object.union(message("rank-evaluates", {}), {"line": 25, "order": 6, "role": "setting", "rank": 3})
-	loading := object.union(message("rank-loads", {}), {"line": 20, "order": 5, "role": "setting", "rank": 2})
-	some f in app_mismatch.findings with input as log([loading, evaluating, expired("60000", 30)])
-	startswith(f.message, "Rank 3 ran an evaluation shortly before")
-	count(app_mismatch.findings) == 1 with input as log([loading, evaluating, expired("60000", 30)])
-}
-
-test_processes_that_do_not_know_of_each_other if {
-	table := {"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "jobs": 6, "ranks": 6, "source": "run.txt", "line": 2}
-	some f in app_mismatch.findings with input as {"benchmarks": [table]}
-	f.confidence == "confirmed"
-	contains(f.message, "6 processes of nccl-tests call themselves rank 0")
-	count(app_mismatch.missing) == 0 with input as {"benchmarks": [table]}
-	count(app_mismatch.findings) == 0 with input as {"benchmarks": [object.remove(table, ["jobs"])]}
-}
+table := {"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "jobs": 6, "ranks": 6, "source": "run.txt", "line": 2}
 
 stopped(rank, seq, op) := {"group": "0(default_pg)", "rank": rank, "seq": seq, "op": op, "enqueued": 30, "completed": seq - 1, "text": "said", "source": "a.log", "line": rank + 1}
 
-test_fires_apart if {
-	messages := [watchdog({"seq": "7", "op": "ALLREDUCE", "timeout_ms": "15000"}, 1)]
-	some f in app_mismatch.findings with input as {"logs": {"messages": messages, "progress": [stopped(0, 7, "ALLREDUCE"), stopped(1, 9, "BROADCAST")]}}
-	f.id == "apart"
-	f.confidence == "likely"
-	contains(f.message, "rank 0 waits in ALLREDUCE number 7 and rank 1 in BROADCAST number 9")
-	some g in app_mismatch.findings with input as {"logs": {"messages": messages, "progress": [stopped(0, 7, "ALLREDUCE"), stopped(1, 8, "BROADCAST")]}}
-	g.confidence == "possible"
+# progress is a job whose ranks stopped in these collectives, with so many communicators.
+progress(stops, messages, communicators) := {"logs": {
+	"messages": messages, "progress": stops,
+	"communicators": [{"id": sprintf("0x%d", [i]), "ranks": 2, "library": "nccl", "source": "a.log", "line": 1} | some i in numbers.range(1, communicators)],
+}}
+
+gave_up_early := [message("torch-watchdog-timeout", {"seq": "7", "op": "ALLREDUCE", "timeout_ms": "15000"})]
+
+together := [stopped(0, 7, "ALLREDUCE"), stopped(1, 7, "ALLREDUCE")]
+
+test_fires if {
+	every row in [
+		[gave_up(reduce({}), reduce({"numel_in": "8"})), ["critical", "confirmed", "fix-application"], "4 and 8"],
+		# Without the group it is possible.
+		[gave_up(nameless({}), nameless({"op": "_ALLGATHER_BASE"})), ["high", "possible", "fix-application"], "different operations"],
+		[gave_up(nameless({}), nameless({"numel_in": "8"})), ["high", "possible", "fix-application"], "4 and 8"],
+		[log([desync(10, "0, 1", "ALLREDUCE"), desync(11, "2", "BROADCAST")]), ["critical", "likely", "fix-application"], "ranks 0, 1 started ALLREDUCE"],
+		[joined("torch-store-barrier-timeout", {"world": "2", "joined": "4"}), ["critical", "likely", "fix-application"], "4 processes joined a job of 2 ranks"],
+		[log([begin("53", 3, 4), begin("900", 1, 2)]), ["critical", "likely", "fix-application"], "communicator of 4 ranks"],
+		[log([status(0, "0", "12", "11"), status(1, "0", "11", "11")]), ["high", "likely", "fix-application"], "rank 1 never called it"],
+		# A short timeout, or work of one rank before it.
+		[log([expired("60000", 30)]), ["high", "possible", "nccl-timeout"], "after 60 s, which is a custom timeout"],
+		[log([work("checkpoint-writing", 20, {}), expired("1800000", 30)]), ["high", "possible", "nccl-timeout"], "aborted a collective after 1800 s"],
+		[
+			log([work("rank-loads", 20, {"rank": 2}), work("rank-evaluates", 25, {"rank": 3}), expired("60000", 30)]),
+			["high", "possible", "nccl-timeout"], "Rank 3 ran an evaluation shortly before",
+		],
+		[{"benchmarks": [table]}, ["high", "confirmed", "fix-application"], "6 processes of nccl-tests call themselves rank 0"],
+		[
+			progress([stopped(0, 7, "ALLREDUCE"), stopped(1, 9, "BROADCAST")], gave_up_early, 1),
+			["high", "likely", "fix-application"], "rank 0 waits in ALLREDUCE number 7 and rank 1 in BROADCAST number 9",
+		],
+		[progress([stopped(0, 7, "ALLREDUCE"), stopped(1, 8, "BROADCAST")], gave_up_early, 1), ["high", "possible", "fix-application"], "rank 1 in BROADCAST"],
+		[progress(together, [], 2), ["high", "possible", "fix-application"], "more than one communicator"],
+	] {
+		found := app_mismatch.findings with input as row[0]
+		{[f.severity, f.confidence, f.remedies[0]] | some f in found} == {row[1]}
+		{true | some f in found; contains(f.message, row[2])} == {true}
+	}
+	some f in app_mismatch.findings with input as log([status(0, "0", "12", "11"), status(1, "0", "11", "11")])
+	f.params == {"late_rank": 1, "out_of_step": "yes"}
+	count(app_mismatch.missing) == 0 with input as {"benchmarks": [table]}
 }
 
-# Where every rank came to the collective, none was late.
-test_silent_where_all_wait if {
-	messages := [watchdog({"seq": "7", "op": "ALLREDUCE", "timeout_ms": "15000"}, 1)]
-	communicators := [{"ranks": 2, "library": "nccl", "source": "a.log", "line": 1}]
-	count(app_mismatch.findings) == 0 with input as {"logs": {"messages": messages, "communicators": communicators, "progress": [stopped(0, 7, "ALLREDUCE"), stopped(1, 7, "ALLREDUCE")]}}
+test_silent if {
+	every document in [
+		# A timeout alone, other groups, other numbers and uneven operations show nothing.
+		log([message("torch-watchdog-timeout", reduce({}))]),
+		gave_up(reduce({}), reduce({"group": "1", "op": "BROADCAST"})),
+		gave_up(reduce({}), reduce({"seq": "8", "op": "BROADCAST"})),
+		gave_up(reduce({"op": "ALLTOALL"}), reduce({"op": "ALLTOALL", "numel_in": "5"})),
+		gave_up(reduce({"op": "SEND"}), reduce({"op": "RECV"})),
+		# Of one rank, another size shows nothing.
+		log([object.union(message("torch-watchdog-timeout", nameless({"numel_in": size})), {"rank": 0}) | some size in ["4", "8"]]),
+		log([desync(10, "0, 1", "ALLREDUCE"), desync(13, "2", "BROADCAST")]),
+		joined("torch-store-barrier-waiting", {"world": "4", "joined": "2"}),
+		# More speakers than ranks have several communicators.
+		log([begin("53", 4, 1), begin("900", 4, 2)]),
+		log([begin("53", 4, 1)]),
+		log([begin("53", 1, 1), begin("900", 1, 2)]),
+		log([begin("53", 2, 1), object.union(begin("900", 2, 2), {"pid": 101})]),
+		# In another group, and further back, numbers say nothing of each other.
+		log([status(0, "0", "12", "11"), status(1, "1", "11", "11")]),
+		log([status(0, "0", "12", "11"), status(1, "0", "9", "9")]),
+		log([status(0, "0", "12", "11"), status(1, "0", "12", "11")]),
+		log([expired("600000", 30)]),
+		log([work("checkpoint-writing", 20, {}), expired("1800000", 400)]),
+		log([work("checkpoint-writing", 20, {})]),
+		{"benchmarks": [object.remove(table, ["jobs"])]},
+		# Where every rank came to the collective, none was late.
+		progress(together, gave_up_early, 1),
+		progress(together, [], 1),
+	] {
+		count(app_mismatch.findings) == 0 with input as document
+	}
 }
 
-test_fires_interleaved if {
-	communicators := [{"id": id, "ranks": 2, "library": "nccl", "source": "a.log", "line": 1} | some id in ["0x1", "0x2"]]
-	progress := [stopped(0, 7, "ALLREDUCE"), stopped(1, 7, "ALLREDUCE")]
-	some f in app_mismatch.findings with input as {"logs": {"messages": [], "communicators": communicators, "progress": progress}}
-	f.id == "interleaved"
-	count(app_mismatch.findings) == 0 with input as {"logs": {"messages": [], "communicators": array.slice(communicators, 0, 1), "progress": progress}}
+test_unresolvable if {
+	count(app_mismatch.missing) == 1 with input as {}
+	count(app_mismatch.findings) == 0 with input as {}
 }

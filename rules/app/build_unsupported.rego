@@ -1,9 +1,8 @@
 # METADATA
 # title: The program is not built for this GPU or platform
 # description: >-
-#   A CUDA or HIP program contains code for the GPU generations that it was
-#   built for, and a framework may be built without CUDA or NCCL. On another GPU
-#   or platform, its first kernel or first process group fails. Communication is
+#   A CUDA or HIP program contains code for the GPU generations that it was built for, and a framework may be built
+#   without CUDA or NCCL. On another GPU or platform, its first kernel or first process group fails. Communication is
 #   not involved.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
@@ -16,8 +15,7 @@
 #   severity: high
 #   confidence: confirmed
 #   cause: app-failure
-#   needs:
-#     - job-told
+#   needs: [job-told]
 #   remedies: [fix-application, fix-visible-devices]
 #   profiles: [training]
 #   since: "0.2"

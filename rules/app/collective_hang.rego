@@ -1,10 +1,9 @@
 # METADATA
 # title: A collective hangs although all ranks joined it
 # description: >-
-#   Every rank of a process group began the same collective, and none finished it: no
-#   rank is late, none called another operation, and none died. The transport between
-#   the GPUs has stopped. The log does not say why; what carries the data narrows it to a
-#   few causes, which the finding lists with what would decide.
+#   Every rank of a process group began the same collective, and none finished it: no rank is late, none called another
+#   operation, and none died. The transport between the GPUs has stopped. The log does not say why; what carries the
+#   data narrows it to a few causes, which the finding lists with what would decide.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: What NVIDIA checks first where collectives hang
@@ -17,8 +16,7 @@
 #   confidence: likely
 #   symptom: true
 #   cause: other
-#   needs:
-#     - job-told
+#   needs: [job-told]
 #   remedies: [other]
 #   explains: [job-failed, failure-area]
 #   profiles: [training]

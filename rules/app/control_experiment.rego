@@ -1,10 +1,9 @@
 # METADATA
 # title: One of two runs with a single difference fails
 # description: >-
-#   The input has several runs of a program: with and without a variable, on
-#   different GPUs, or with different library versions. If two runs differ in
-#   exactly one thing and only one works, that thing, or what it disables, is at
-#   fault. Nothing in a log is stronger evidence.
+#   The input has several runs of a program: with and without a variable, on different GPUs, or with different library
+#   versions. If two runs differ in exactly one thing and only one works, that thing, or what it disables, is at fault.
+#   Nothing in a log is stronger evidence.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable disables
@@ -14,9 +13,7 @@
 #   severity: critical
 #   confidence: likely
 #   cause: other
-#   needs:
-#     - [comparisons, job-told]
-#     - [runs, job-told]
+#   needs: [[comparisons, job-told], [runs, job-told]]
 #   remedies: [unset-env, nccl-p2p-disable, iommu-pt, iommu-remap, disable-acs, update-bios, upgrade-driver, increase-shm, nccl-shm-disable, share-ipc, set-gid-index, fix-mtu-pfc, nccl-ib-disable, bring-port-up, set-ib-hca, set-net-gdr-level, load-nvidia-peermem, nccl-nvls-disable, start-fabric-manager, nccl-cumem-host-disable, nccl-cumem-disable, set-socket-ifname, upgrade-nccl, downgrade-nccl, nccl-algo, nccl-proto, upgrade-rocm, replace-hardware, reset-gpu, open-firewall, other]
 #   profiles: [training]
 #   since: "0.1"
@@ -88,9 +85,7 @@ findings contains object.union(compared(h["with"], h.without, false), {
 	"confidence": "possible",
 	"severity": "high",
 	"remedies": ["other"],
-}) if {
-	some h in trials.helpful
-}
+}) if some h in trials.helpful
 
 # A GPU that all failing runs have in common.
 findings contains object.union(compared(first_good, first_bad, false), {
@@ -152,9 +147,7 @@ findings contains object.union(compared(g.few, g.many, false), {
 	"severity": "high",
 	"confidence": "possible",
 	"remedies": by_size[g.kind].remedies,
-}) if {
-	some g in trials.grown
-}
+}) if some g in trials.grown
 
 by_size := {
 	"gpus": {

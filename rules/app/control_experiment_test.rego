@@ -16,9 +16,7 @@ with_and_without(name, value, without, with_it) := pair("variable", name, run({}
 
 causes(found) := {f.candidates[0].cause | some f in found}
 
-found(facts) := fs if {
-	fs := control_experiment.findings with input as facts
-}
+found(facts) := fs if fs := control_experiment.findings with input as facts
 
 test_fires_for_each_switch if {
 	every t in [

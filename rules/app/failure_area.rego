@@ -1,24 +1,19 @@
 # METADATA
 # title: The location of a library failure narrows its cause
 # description: >-
-#   Even a message that the catalog does not know shows where it comes from:
-#   NCCL and RCCL print the source file, UCX its component, libfabric its
-#   provider, and many lines contain an error code of the operating system, CUDA
-#   or RDMA. Each area of a library has a few likely causes, and a code or
-#   variable in the line narrows them down. The finding lists the remaining
-#   causes, the evidence for and against each, and what would decide between
-#   them.
+#   Even a message that the catalog does not know shows where it comes from: NCCL and RCCL print the source file, UCX
+#   its component, libfabric its provider, and many lines contain an error code of the operating system, CUDA or RDMA.
+#   Each area of a library has a few likely causes, and a code or variable in the line narrows them down. The finding
+#   lists the remaining causes, the evidence for and against each, and what would decide between them.
 # related_resources:
-#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/debug.cc
-#     description: The format of NCCL's log lines
+#   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/debug.cc, description: The format of NCCL's log lines}
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/include/checks.h
 #     description: The trace lines that NCCL's functions print when they fail
 # custom:
 #   severity: high
 #   confidence: possible
 #   cause: other
-#   needs:
-#     - job-told
+#   needs: [job-told]
 #   remedies: [other]
 #   last_resort: true
 #   explains: [job-failed]
@@ -75,7 +70,6 @@ meaning(code, _) := causes if {
 }
 
 fits(means, area) if area in means.areas
-
 fits(means, _) if not means.areas
 
 of_variables(place) := [{"cause": "env-misconfig", "for": sprintf("the line names %s", [concat(" and ", place.variables)])} | place.variables]

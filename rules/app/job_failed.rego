@@ -1,21 +1,18 @@
 # METADATA
 # title: A job failed, and the input does not show why
 # description: >-
-#   The log reports failures ("unhandled system error", a watchdog timeout, a
-#   connection closed by a remote peer), but each of them is a category or a
-#   consequence, not a cause. Start with the first failure on the rank that
-#   failed first. The verdict lists which further logs would find the cause.
+#   The log reports failures ("unhandled system error", a watchdog timeout, a connection closed by a remote peer), but
+#   each of them is a category or a consequence, not a cause. Start with the first failure on the rank that failed
+#   first. The verdict lists which further logs would find the cause.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL's errors are categories; its WARN lines have the details
-#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc
-#     description: The texts of ncclGetErrorString
+#   - {ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc, description: The texts of ncclGetErrorString}
 # custom:
 #   severity: high
 #   confidence: possible
 #   cause: other
-#   needs:
-#     - job-told
+#   needs: [job-told]
 #   remedies: [other]
 #   last_resort: true
 #   profiles: [training]
@@ -29,18 +26,14 @@ findings contains {
 	"message": sprintf("%sThe first reported failure is at %s%s. %s", [observed, logs.at(first), by, remark]),
 	"evidence": array.slice(logs.all_evidence(complaints), 0, 3),
 	"order": first.order,
-} if {
-	count(complaints) > 0
-}
+} if count(complaints) > 0
 
 # observed is torchrun's report on the rank that failed first.
 default observed := ""
 
 observed := sprintf("torchrun saw rank %s on %s fail first (exit code %s%s): start with its output. ", [
 	m.fields.rank, object.get(m.fields, "host", "its host"), object.get(m.fields, "exitcode", "unknown"), signal(m),
-]) if {
-	m := logs.first(logs.by_id["torch-first-failure"])
-}
+]) if m := logs.first(logs.by_id["torch-first-failure"])
 
 signal(m) := sprintf(", %s", [m.fields.signal]) if {
 	m.fields.signal

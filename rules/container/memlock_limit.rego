@@ -276,6 +276,4 @@ missing contains {"fact": "container.device_nodes", "words": "it is not known wh
 enough if soft < 0
 enough if soft >= table.memlock_low_bytes
 
-not_applicable contains "no RDMA device is available: only RDMA needs locked memory" if {
-	count(surroundings.rdma_nodes) == 0
-}
+not_applicable contains "no RDMA device is available: only RDMA needs locked memory" if count(surroundings.rdma_nodes) == 0

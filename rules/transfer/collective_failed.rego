@@ -1,10 +1,9 @@
 # METADATA
 # title: Collectives of NCCL or RCCL fail
 # description: >-
-#   The probe ran all-reduce, messages and all-to-all with the library that a job would
-#   load, and they hung, failed or delivered wrong data. The same was tried without
-#   single transports and without the library's variables: what works then says which
-#   part fails.
+#   The probe ran all-reduce, messages and all-to-all with the library that a job would load, and they hung, failed or
+#   delivered wrong data. The same was tried without single transports and without the library's variables: what works
+#   then says which part fails.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: What NVIDIA checks first where collectives fail
@@ -16,8 +15,7 @@
 #   symptom: true
 #   own_log: true
 #   cause: other
-#   needs:
-#     - collectives.outcome
+#   needs: [collectives.outcome]
 #   remedies: [nccl-p2p-disable, nccl-shm-disable, nccl-cumem-disable, nccl-nvls-disable, increase-shm, unset-env, raise-process-limits, raise-memlock, raise-memlock-limits, set-socket-ifname, upgrade-nccl, upgrade-driver, reboot-or-reload-driver, other]
 #   profiles: [training]
 #   since: "0.4"
@@ -140,7 +138,6 @@ cures := {
 default variable_cures := ["other"]
 
 variable_cures := ["unset-env"] if count(unset) == 1
-
 variable_cures := ["unset-env"] if count(found_culprits) > 1
 
 default rendezvous_cures := []
@@ -188,9 +185,7 @@ findings contains {
 	"severity": severity_of[first.outcome],
 	"confidence": "confirmed",
 	"remedies": cures[kind],
-} if {
-	first.outcome in bad
-}
+} if first.outcome in bad
 
 affected := sort({address | some address in input.collectives.gpus; facts.is_address(address)})
 

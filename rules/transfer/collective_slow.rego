@@ -1,10 +1,9 @@
 # METADATA
 # title: Collectives of NCCL or RCCL are slower than the links
 # description: >-
-#   The probe's all-reduce delivers correct sums, but its bus bandwidth is far below what
-#   the links between the GPUs carry. The library then mostly takes another way than these
-#   links: host memory, or sockets. Its log shows which. The thresholds are those for
-#   tables of nccl-tests.
+#   The probe's all-reduce delivers correct sums, but its bus bandwidth is far below what the links between the GPUs
+#   carry. The library then mostly takes another way than these links: host memory, or sockets. Its log shows which. The
+#   thresholds are those for tables of nccl-tests.
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
 #     description: What bus bandwidth is, and how it compares with the links
@@ -15,9 +14,7 @@
 #   confidence: confirmed
 #   symptom: true
 #   cause: p2p-broken-platform
-#   needs:
-#     - collectives.arms[].operations[].expected_gbps
-#     - collectives.arms[].operations[].threshold
+#   needs: ["collectives.arms[].operations[].expected_gbps", "collectives.arms[].operations[].threshold"]
 #   remedies: [upgrade-nccl, upgrade-driver, update-bios, reset-gpu, other]
 #   profiles: [training]
 #   since: "0.4"
@@ -45,7 +42,6 @@ judged := [op |
 best := sort([[op.bus_gbps, op] | some op in judged])[count(judged) - 1][1]
 
 slow if best.bus_gbps < best.expected_gbps * best.threshold
-
 slow if first.outcome == "slow"
 
 findings contains {

@@ -1,17 +1,14 @@
 # METADATA
 # title: Benchmark results between GPUs are slow or wrong
 # description: >-
-#   A table of p2pBandwidthLatencyTest, nvbandwidth or nccl-tests has values far
-#   below what the links between the GPUs carry, or counts wrong values. The
-#   thresholds are the same fractions as for gpudoctor's own transfers; if the
-#   texts do not show the links, the NVLinks that a model always has apply.
+#   A table of p2pBandwidthLatencyTest, nvbandwidth or nccl-tests has values far below what the links between the GPUs
+#   carry, or counts wrong values. The thresholds are the same fractions as for gpudoctor's own transfers; if the texts
+#   do not show the links, the NVLinks that a model always has apply.
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
 #     description: What bus bandwidth is, and how it compares with the links
-#   - ref: https://github.com/NVIDIA/nvbandwidth
-#     description: The reference measurement of the paths
-#   - ref: https://github.com/Azure/azurehpc-health-checks
-#     description: Acceptance values of healthy machines
+#   - {ref: https://github.com/NVIDIA/nvbandwidth, description: The reference measurement of the paths}
+#   - {ref: https://github.com/Azure/azurehpc-health-checks, description: Acceptance values of healthy machines}
 # custom:
 #   severity: medium
 #   confidence: confirmed
@@ -98,8 +95,6 @@ findings contains {
 	"confidence": "confirmed",
 	"evidence": [benchmarks.evidence(b, "wrong", b.wrong)],
 	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"],
-} if {
-	some b in benchmarks.wrong
-}
+} if some b in benchmarks.wrong
 
 missing contains {"fact": "benchmarks", "words": "no table of a benchmark was given"} if not input.benchmarks

@@ -1,9 +1,8 @@
 # METADATA
 # title: Peer-to-peer transfers fail although the driver offers them
 # description: >-
-#   The driver reports peer access between GPUs, but transfers between them
-#   hang, fail, or report success and deliver wrong data. Programs that rely on
-#   the driver, including NCCL, then hang or compute with garbage.
+#   The driver reports peer access between GPUs, but transfers between them hang, fail, or report success and deliver
+#   wrong data. Programs that rely on the driver, including NCCL, then hang or compute with garbage.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NVIDIA on peer access that is reported but does not work.
@@ -11,21 +10,81 @@
 #     description: What cuDeviceCanAccessPeer guarantees.
 #   - ref: https://github.com/ggml-org/llama.cpp/blob/master/docs/multi-gpu.md
 #     description: >-
-#       llama.cpp uses peer access only if GGML_CUDA_P2P is set, to any value,
-#       because it corrupts outputs on some boards.
+#       llama.cpp uses peer access only if GGML_CUDA_P2P is set, to any value, because it corrupts outputs on some
+#       boards.
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#iommu-on-linux
 #     description: Peer copies through a translating IOMMU are not supported on bare metal.
 # custom:
 #   severity: critical
 #   confidence: confirmed
 #   symptom: true
-#   needs:
-#     - transfers-tried
+#   needs: [transfers-tried]
 #   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware, disable-custom-all-reduce]
 #   explains: [transfer-failed, control-experiment/p2p-broken-platform, collective-hang/on-one-host, collective-failed/p2p, collective-slow]
 #   first_of: [failing, wrong, sign, guess]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     failing: "{what} {became}, although the driver offers peer access.[ {remarks}]"
+#     exported:
+#       severity: high
+#       text: >-
+#         {what} {became} if the memory belongs to another process, but work within one process.[ The driver or the
+#         kernel reported: {reasons}.]
+#     wrong: >-
+#       A copy between GPUs reports success and delivers wrong data ({copies}). On bare metal, this indicates an IOMMU
+#       that translates, or ACS that redirects, on the path.
+#     wrong-checked: >-
+#       NCCL's own check moved data between GPUs and found different bytes there, although the driver offers peer
+#       access: {copies}. On bare metal, the first suspects are an IOMMU that translates and ACS that redirects.
+#     wrong-over-nvlink:
+#       remedies: [nccl-p2p-disable, reset-gpu, reboot-or-reload-driver, replace-hardware]
+#       text: >-
+#         NCCL's own check moved data between GPUs and found different bytes there, although the driver offers peer
+#         access: {copies}.
+#     late:
+#       confidence: likely
+#       text: >-
+#         With peer access, the latency between GPUs is up to {us} us, although any path takes less than 100: writes of
+#         one GPU do not reach the other, and the test waits until it times out. On bare metal, this indicates an IOMMU
+#         that translates, or ACS that redirects, on the path.
+#     compared:
+#       confidence: likely
+#       text: >-
+#         A collective hangs with peer access and works without it (NCCL_P2P_DISABLE=1): the driver offers peer access
+#         that does not work on this platform. On bare metal, the first suspects are an IOMMU that translates and ACS
+#         that redirects.
+#     broken-off:
+#       severity: high
+#       confidence: possible
+#       text: "{tools:comma} does not finish: copies with peer access hang or fail."
+#     stalled:
+#       severity: medium
+#       confidence: possible
+#       remedies: [nccl-p2p-disable, disable-acs, iommu-pt, iommu-off, update-bios, upgrade-driver]
+#       text: >-
+#         A collective over peer-to-peer transfers that cross PCIe started and has not moved any data. Unless the text
+#         was cut off: on bare metal, ACS that redirects and an IOMMU that translates stop such transfers; with
+#         NCCL_P2P_DISABLE=1 it then runs
+#     forced: >-
+#       {subject} is set (to {value}), which makes the program use peer access between the GPUs without a check, and no
+#       NVLink connects them: peer copies over PCIe are lost on machines whose IOMMU or ACS blocks them, and the model
+#       then produces garbage.[ {here}]
+#     ended-early:
+#       severity: low
+#       confidence: possible
+#       remedies: [nccl-p2p-disable, upgrade-driver, iommu-pt]
+#       text: >-
+#         NCCL's log ends after its communicator was created, between GeForce cards without NVLink: if the driver offers
+#         them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first
+#         collective hangs.
+#     first-collective:
+#       severity: high
+#       confidence: possible
+#       text: >-
+#         The first collective of the job never ended ({at}), on one machine whose GPUs communicate over PCIe[,
+#         {tried}]. Either peer-to-peer transfers are lost on the path, because of a translating IOMMU, ACS or a driver
+#         that offers access which does not work, or a rank was late; NCCL_P2P_DISABLE=1 distinguishes the two
 package gpudoctor.rules.p2p_broken_platform
 
 import data.gpudoctor.lib.amd
@@ -46,115 +105,90 @@ import data.tables.thresholds
 
 findings contains {
 	"id": "failing",
+	"grade": {true: "exported", false: "failing"}[k.paths == exported],
 	"subject": transfers.subject(group),
 	"affects": transfers.gpus(group),
-	"message": message(k.paths, group),
-	"evidence": array.concat(offered(group), transfers.evidence(group, {"test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"})),
-	"accounts_for": transfers.accounted(transfers.all(group) | slow_too(group)),
+	"about": {
+		"what": transfers.what(group),
+		"became": transfers.became(ts),
+		"remarks": concat(" ", remarks(group)),
+		# The name of an error is in what became of them.
+		"reasons": concat("; ", sort(transfers.reasons(ts) - {t.error_name | some t in ts})),
+	},
+	"evidence": array.concat(
+		[{"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]), "value": true, "source": "cuDeviceCanAccessPeer"} |
+			some d in sort(object.keys(group))
+			peers.access[d] == true
+		],
+		transfers.evidence(group, {"test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"}),
+	),
+	"accounts_for": transfers.accounted(ts | slow_too(group)),
 	"params": {"pairs": transfers.pairs(group), "staged_good": staged_good(group)},
-	"severity": {true: "high", false: "critical"}[k.paths == exported],
 	"remedies": remedies(k, group),
 } if {
 	some k in {kind(ts) | some ts in failures}
 	group := {direction: ts | some direction, ts in failures; kind(ts) == k}
-}
-
-message(paths, group) := sprintf("%s %s if the memory belongs to another process, but work within one process.%s", [
-	transfers.what(group), transfers.became(ts), driver_words(ts),
-]) if {
-	paths == exported
 	ts := transfers.all(group)
-} else := concat(" ", array.concat(
-	[sprintf("%s %s, although the driver offers peer access.", [transfers.what(group), transfers.became(transfers.all(group))])],
-	remarks(group),
-))
-
-# driver_words leaves out what the name of an error has said.
-driver_words(ts) := sprintf(" The driver or the kernel reported: %s.", [concat("; ", sort(left))]) if {
-	left := transfers.reasons(ts) - {t.error_name | some t in ts}
-	count(left) > 0
-} else := ""
+}
 
 # What texts show without the probe (params of both objects are joined).
-findings contains object.union({"subject": "host", "severity": "critical", "params": iommu.params, "remedies": cures}, s) if {
-	some s in signs
-}
-
-mark := "On bare metal, this indicates an IOMMU that translates, or ACS that redirects, on the path."
-
-suspects := "On bare metal, the first suspects are an IOMMU that translates and ACS that redirects."
+findings contains object.union({"subject": "host", "params": iommu.params}, s) if some s in signs
 
 signs contains {
 	"id": "wrong",
-	"message": sprintf("A copy between GPUs reports success and delivers wrong data (%s). %s", [
-		concat("; ", sort({bench_words(b) | some b in wrong})), mark,
-	]),
+	"about": {"copies": concat("; ", sort({bench_words(b) | some b in wrong}))},
 	"evidence": [benchmarks.evidence(b, "wrong", b.wrong) | some b in sort(wrong)],
-	"confidence": "confirmed",
-} if {
-	count(wrong) > 0
+	"remedies": cures,
+} if count(wrong) > 0
+
+# NCCL's own check, by whether NVLink connects the two GPUs.
+signs contains object.union(
+	{
+		"id": "wrong",
+		"grade": {true: "wrong-over-nvlink", false: "wrong-checked"}[over_nvlink],
+		"about": {"copies": {sprintf("GPU %s to %s over %s (%s)", [m.fields.from, m.fields.to, m.fields.path, m.fields.what]) | some m in ms}},
+		"messages": ms,
+		"params": {"gpus": all_gpus},
+	},
+	{true: {}, false: {"remedies": cures}}[over_nvlink],
+) if {
+	some over_nvlink, ms in mismatches
 }
 
-signs contains {
-	"id": "wrong",
-	"message": sprintf("NCCL's own check moved data between GPUs and found different bytes there, although the driver offers peer access: %s.%s", [
-		facts.list({sprintf("GPU %s to %s over %s (%s)", [m.fields.from, m.fields.to, m.fields.path, m.fields.what]) | some m in ms}),
-		{true: "", false: concat(" ", ["", suspects])}[over_nvlink],
-	]),
-	"messages": ms,
-	"params": {"gpus": all_gpus},
-	"confidence": "confirmed",
-	"remedies": {true: ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "replace-hardware"], false: cures}[over_nvlink],
-} if {
-	some over_nvlink, ms in told_wrong
+mismatches[over_nvlink] contains m if {
+	some m in logs.by_id["nccl-diag-p2p-mismatch"]
+	over_nvlink := m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}
 }
 
 all_gpus := [address | some address in facts.gpus]
 
 signs contains {
 	"id": "sign",
-	"message": sprintf("With peer access, the latency between GPUs is up to %v us, although any path takes less than 100: writes of one GPU do not reach the other, and the test waits until it times out. %s", [
-		round(max(union({us | some us in late}))), mark,
-	]),
+	"grade": "late",
+	"about": {"us": round(max(union({us | some us in late})))},
 	"evidence": [benchmarks.evidence(b, "points", max(us)) | some b, us in late],
-	"confidence": "likely",
-} if {
-	count(late) > 0
-}
+	"remedies": cures,
+} if count(late) > 0
 
 signs contains {
 	"id": "sign",
-	"message": sprintf("A collective hangs with peer access and works without it (NCCL_P2P_DISABLE=1): the driver offers peer access that does not work on this platform. %s", [suspects]),
-	"evidence": [object.union(benchmarks.evidence(b, "test", b.test), {"fact": "benchmarks"}) |
-		some b in sort(compared)
-	],
-	"confidence": "likely",
-} if {
-	count(compared) > 0
-}
+	"grade": "compared",
+	"evidence": [object.union(benchmarks.evidence(b, "test", b.test), {"fact": "benchmarks"}) | some b in sort(compared)],
+	"remedies": cures,
+} if count(compared) > 0
 
 signs contains {
 	"id": "sign",
-	"message": sprintf("%s does not finish: copies with peer access hang or fail.", [concat(", ", sort({b.tool | some b in broken_off}))]),
+	"grade": "broken-off",
+	"about": {"tools": {b.tool | some b in broken_off}},
 	"evidence": [benchmarks.evidence(b, "complete", false) | some b in sort(broken_off)],
-	"severity": "high",
-	"confidence": "possible",
-} if {
-	count(broken_off) > 0
-}
+	"remedies": cures,
+} if count(broken_off) > 0
 
 # A collective that does not begin to move over peer-to-peer transfers which cross PCIe, and nothing else is known
 # against it: the transfers do not arrive, which on bare metal is the work of ACS or of an IOMMU (NCCL user guide,
 # troubleshooting). A text that was cut looks the same.
-signs contains {
-	"id": "sign",
-	"message": "A collective over peer-to-peer transfers that cross PCIe started and has not moved any data. Unless the text was cut off: on bare metal, ACS that redirects and an IOMMU that translates stop such transfers; with NCCL_P2P_DISABLE=1 it then runs",
-	"evidence": sort(logs.stalled),
-	"params": {"gpus": all_gpus},
-	"severity": "medium",
-	"confidence": "possible",
-	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "iommu-off", "update-bios", "upgrade-driver"],
-} if {
+signs contains {"id": "sign", "grade": "stalled", "evidence": sort(logs.stalled), "params": {"gpus": all_gpus}} if {
 	count(logs.stalled) > 0
 	count(logs.complaints) == 0
 	some t in input.logs.transports
@@ -168,57 +202,43 @@ ruled_out if "p2p-broken-platform" in trials.cleared
 
 # The setting is a fault of its own, whatever other signs there are, except where data was seen to arrive wrong. garbage
 # is what a model writes when its weights or activations do.
-signs contains object.union(
-	{
-		"subject": name,
-		"message": sprintf("%s is set (to %q), which makes the program use peer access between the GPUs without a check, and no NVLink connects them: peer copies over PCIe are lost on machines whose IOMMU or ACS blocks them, and the model then produces garbage.%s", [
-			name, v.value, {true: " This happens here.", false: ""}[count(garbage) > 0],
-		]),
-		"evidence": [surroundings.variable_evidence(v)],
-		"messages": garbage,
-		"params": {"variable": name},
-		"remedies": forced_cures,
-	},
-	{true: {"severity": "critical", "confidence": "likely"}, false: {"severity": "low", "confidence": "possible"}}[count(garbage) > 0],
-) if {
+signs contains {
+	"grade": "forced",
+	"subject": name,
+	"about": {"value": sprintf("%q", [v.value]), "here": ["This happens here." | count(garbage) > 0]},
+	"severity": {true: "critical", false: "low"}[count(garbage) > 0],
+	"confidence": {true: "likely", false: "possible"}[count(garbage) > 0],
+	"evidence": [surroundings.variable_evidence(v)],
+	"messages": garbage,
+	"params": {"variable": name},
+	# RCCL has its own switch, in addition to the program's.
+	"remedies": array.flatten(["unset-env", ["nccl-p2p-disable" | count(radeons) > 1], "iommu-pt"]),
+} if {
 	some name, v in forced
 	count(wrong) + count(failures) == 0
 }
 
 garbage := logs.messages({"model-output-degenerate"})
 
-# RCCL has its own switch, in addition to the program's.
-default forced_cures := ["unset-env", "iommu-pt"]
-
-forced_cures := ["unset-env", "nccl-p2p-disable", "iommu-pt"] if count(radeons) > 1
-
 # A log that ends early may have been cut by whoever sent it: without a complaint it is worth knowing and no more.
 signs contains {
 	"id": "guess",
-	"message": "NCCL's log ends after its communicator was created, between GeForce cards without NVLink: if the driver offers them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first collective hangs.",
-	"evidence": [{"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)} |
-		some c in sort(ended_early)
-	],
+	"grade": "ended-early",
+	"evidence": [{"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)} | some c in sort(ended_early)],
 	"severity": {true: "high", false: "low"}[count(logs.complaints) > 0],
-	"confidence": "possible",
-	"remedies": ["nccl-p2p-disable", "upgrade-driver", "iommu-pt"],
-} if {
-	count(ended_early) > 0
-}
+} if count(ended_early) > 0
 
 # A watchdog's timeout names no cause. On one machine, between cards that PCIe joins, a first collective that all ranks
 # came to and none leaves is peer access that does not work; a slow rank alone looks the same where nothing shows the
 # GPUs busy (vllm issues 5484 and 14025, lightning issue 19425, SkyRL pull 325).
 signs contains {
 	"id": "guess",
-	"message": sprintf("The first collective of the job never ended (%s), on one machine whose GPUs communicate over PCIe%s. Either peer-to-peer transfers are lost on the path, because of a translating IOMMU, ACS or a driver that offers access which does not work, or a rank was late; NCCL_P2P_DISABLE=1 distinguishes the two", [
-		logs.at(logs.first(unmoved)), tried_words,
-	]),
+	"grade": "first-collective",
+	"about": {"at": logs.at(logs.first(unmoved)), "tried": tried},
 	"messages": unmoved,
 	"params": {"gpus": all_gpus},
-	"severity": "high",
-	"confidence": {true: "possible", false: "likely"}[tried_words == ""],
-	"remedies": array.flatten(["nccl-p2p-disable", own_all_reduce, platform_cures]),
+	"confidence": {true: "possible", false: "likely"}[tried == ""],
+	"remedies": array.flatten(["nccl-p2p-disable", ["disable-custom-all-reduce" | logs.said("vllm-workers-stuck")], platform_cures]),
 } if {
 	count(unmoved) > 0
 	on_pcie
@@ -226,13 +246,11 @@ signs contains {
 	not excluded
 }
 
-tried_words := ", and works with peer access disabled (NCCL_P2P_DISABLE=1)" if {
+tried := "and works with peer access disabled (NCCL_P2P_DISABLE=1)" if {
 	served_then
-} else := ", and all of them are permanently busy" if {
+} else := "and all of them are permanently busy" if {
 	spinning
 } else := ""
-
-own_all_reduce := [remedy | some remedy in ["disable-custom-all-reduce"]; logs.said("vllm-workers-stuck")]
 
 missing contains {"fact": "transfers", "words": "the probe did not run, so no transfer was tried"} if {
 	facts.several
@@ -257,8 +275,6 @@ not_applicable contains "the driver offers no peer access between these GPUs" if
 	}
 }
 
-# Variables that make a program use peer access without a check, where no NVLink connects the GPUs.
-
 # forced are variables that make a program use peer access which it would otherwise not use, or check first. llama.cpp
 # checks only that its own variable is set, not the value. Over NVLink that is right.
 forced[name] := v if {
@@ -275,8 +291,8 @@ left_off(name, value) if {
 
 only_pcie if peers.over_pcie
 
-# Radeon cards have no link but PCIe, except a few with a bridge (Radeon Pro VII,
-# W6800X Duo). Where llama.cpp lists several, peer access goes over it.
+# Radeon cards have no link but PCIe, except a few with a bridge (Radeon Pro VII, W6800X Duo). Where llama.cpp lists
+# several, peer access goes over it.
 only_pcie if count(radeons) > 1
 
 radeons := {m.fields.index |
@@ -284,11 +300,8 @@ radeons := {m.fields.index |
 	regex.match(`Radeon.*(?:RX|R9700|W[67][0-9]{3}\b)`, m.fields.name)
 }
 
-# What benchmarks and NCCL's own check show about copies over peer access: wrong values, endless waits, and
-# tables that end early.
-
-# wrong are the copies between GPUs with values that were found wrong: a tensor that was
-# printed before and after, a benchmark that checks (simpleP2P).
+# wrong are the copies between GPUs with values that were found wrong: a tensor that was printed before and after, a
+# benchmark that checks (simpleP2P).
 wrong contains b if {
 	some what in ["copy", "copy-read", "bidirectional"]
 	some b in benchmarks.of[what]
@@ -300,15 +313,8 @@ bench_words(b) := sprintf("%s, %s to %s", [b.test, b.points[0].a, b.points[0].b]
 	b.points[0].a != ""
 } else := b.tool
 
-# told_wrong are the transfers of NCCL's own check with wrong data, by whether NVLink connects the two GPUs.
-told_wrong[over_nvlink] contains m if {
-	some m in logs.by_id["nccl-diag-p2p-mismatch"]
-	over_nvlink := m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}
-}
-
-# late are the latencies of p2pBandwidthLatencyTest with peer access that no path
-# has: its kernel waits for a word that does not arrive until a limit of tens of
-# milliseconds ends the wait.
+# late are the latencies of p2pBandwidthLatencyTest with peer access that no path has: its kernel waits for a word that
+# does not arrive until a limit of tens of milliseconds ends the wait.
 late[b] contains p.microseconds if {
 	some b in benchmarks.of.latency
 	b.p2p == true
@@ -316,8 +322,8 @@ late[b] contains p.microseconds if {
 	p.microseconds > thresholds.late_us
 }
 
-# broken_off are the benchmarks of peer copies that do not end: their table stops
-# where peer access comes on. Where the driver refused a mapping, that is why.
+# broken_off are the benchmarks of peer copies that do not end: their table stops where peer access comes on. Where the
+# driver refused a mapping, that is why.
 broken_off contains b if {
 	some b in input.benchmarks
 	b.tool in {"p2pBandwidthLatencyTest", "simpleP2P"}
@@ -325,11 +331,8 @@ broken_off contains b if {
 	count(logs.mapping_refused) == 0
 }
 
-# By platform, and by how the probe's transfers failed: host memory for NCCL's copies, and for all others the
-# removal of what blocks them.
-
-# only_fails is true where one way of giving memory to another process fails
-# over each of these pairs, and the other is right.
+# only_fails is true where one way of giving memory to another process fails over each of these pairs, and the other is
+# right.
 only_fails(way, other, group) if {
 	{t.way | some t in transfers.all(group)} == {way}
 	every d in object.keys(group) {
@@ -385,9 +388,6 @@ platform_cures := ["upgrade-driver"] if {
 	amd.only_radeon
 } else := ["iommu-pt", "iommu-off", "disable-acs", "update-bios", "upgrade-driver"]
 
-# What logs, benchmarks and trials show about them, on one machine where the path between the GPUs is PCIe, and
-# what rules out peer access as the cause.
-
 # compared are two runs of one benchmark: the one does not end, and the other, with peer access disabled, does. That is
 # the check that NVIDIA recommends first. If runs are distinguished, the rule control-experiment judges them.
 compared contains b if {
@@ -400,8 +400,8 @@ compared contains b if {
 	count(switched_off) > 0
 }
 
-# on_pcie is true on one machine of NVIDIA GPUs where a matrix shows PCIe between
-# them, or the model is a card, and nothing shows an NVLink.
+# on_pcie is true on one machine of NVIDIA GPUs where a matrix shows PCIe between them, or the model is a card, and
+# nothing shows an NVLink.
 on_pcie if {
 	over_pcie
 	not networks.multi_node
@@ -445,16 +445,15 @@ newer_geforce := {g |
 	model.architecture in {"ada", "blackwell"}
 }
 
-# excluded is true where a log states a cause, collectives ran (a table with values), a
-# transport shows that peer access is not used, or a job fails just as well without it.
+# excluded is true where a log states a cause, collectives ran (a table with values), a transport shows that peer access
+# is not used, or a job fails just as well without it.
 excluded if {
 	some m in logs.complaints
 	m.role == "cause"
 }
 
 excluded if count(moved) > 0
-
-excluded if "p2p-broken-platform" in trials.cleared
+excluded if ruled_out
 
 excluded if {
 	some t in input.logs.transports
@@ -485,8 +484,8 @@ unmoved contains m if {
 	spinning
 }
 
-# spinning is true where all GPUs are shown busy: the kernels of a collective wait
-# in a loop, so that its ranks have come to it, and none is late or still loads.
+# spinning is true where all GPUs are shown busy: the kernels of a collective wait in a loop, so that its ranks have
+# come to it, and none is late or still loads.
 spinning if {
 	count(input.gpus.devices) > 1
 	every g in input.gpus.devices {
@@ -518,27 +517,21 @@ kept_off if {
 	count({l | some l in without_peer_access; l.source == v.source; l.line == v.line}) == 0
 }
 
-# The probe's failed transfers by ordered pair, how they group, and what the transfers that arrived show about
-# the faulty part.
-
-# broken are the failed transfers of each ordered pair. If data is also lost through host
-# memory, the GPU is at fault, not the path between them.
-broken[[t.source, t.destination]] contains t if {
+# failures are the failed transfers of each ordered pair. If data is also lost through host memory, the GPU is at fault,
+# not the path between them.
+failures[[t.source, t.destination]] contains t if {
 	some ts in peers.trouble
 	some t in ts
 	not staging.failed(t.source, t.destination)
 }
-
-failures := {direction: ts | some direction, ts in broken}
 
 worst(ts) := [outcome | some outcome in ["hang", "corrupt", "error"]; outcome in {t.outcome | some t in ts}][0]
 
 # kind groups ordered pairs that fail alike, so that a broken platform with eight GPUs gives one finding, not 56.
 kind(ts) := {"worst": worst(ts), "paths": transfers.paths(ts)}
 
-# exported: only between processes, the driver's export of memory is at fault, and a
-# single process works. If one of the two mechanisms works, programs that use it work;
-# NCCL uses cuMem by default.
+# exported: only between processes, the driver's export of memory is at fault, and a single process works. If one of
+# the two mechanisms works, programs that use it work; NCCL uses cuMem by default.
 exported := {"between processes"}
 
 # slow_too are the transfers of the same pairs that arrived slowly.
@@ -547,15 +540,6 @@ slow_too(group) := {t |
 	some t in peers.sluggish[peers.key(d[0], d[1])]
 	[t.source, t.destination] == d
 }
-
-offered(group) := [{
-	"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]),
-	"value": true,
-	"source": "cuDeviceCanAccessPeer",
-} |
-	some d in sort(object.keys(group))
-	peers.access[d] == true
-]
 
 # remarks point to the part that is at fault.
 remarks(group) := sort({text | some name in remark_names; text := remark(name, group, transfers.all(group))})
@@ -597,9 +581,7 @@ remark("at times", _, ts) := "It is intermittent: on a retry, the same transfer 
 	t.repeats < t.attempts
 }
 
-remark("together", _, ts) := "Each pair works separately: it fails only while all GPUs write at once." if {
-	transfers.tests(ts) == {"all-at-once"}
-}
+remark("together", _, ts) := "Each pair works separately: it fails only while all GPUs write at once." if transfers.tests(ts) == {"all-at-once"}
 
 remark("atomics", _, ts) := "Copies, loads and stores work: only atomic operations on the peer's memory are lost." if {
 	transfers.tests(ts) == {"atomics"}

@@ -1,22 +1,19 @@
 # METADATA
 # title: Transfers are slower than their links allow
 # description: >-
-#   All data arrives, but slower than the path's narrowest link allows.
-#   Transfers that are slow one at a time indicate the path (a detour through
-#   the root complex, host staging, a degraded link). Transfers that are slow
-#   only while all GPUs write at once indicate a shared switch uplink.
+#   All data arrives, but slower than the path's narrowest link allows. Transfers that are slow one at a time indicate
+#   the path (a detour through the root complex, host staging, a degraded link). Transfers that are slow only while all
+#   GPUs write at once indicate a shared switch uplink.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NVIDIA on slow GPU-to-GPU communication.
-#   - ref: https://github.com/NVIDIA/nvbandwidth
-#     description: The reference measurement of these paths.
+#   - {ref: https://github.com/NVIDIA/nvbandwidth, description: The reference measurement of these paths.}
 # custom:
 #   severity: medium
 #   confidence: confirmed
 #   symptom: true
 #   cause: p2p-broken-platform
-#   needs:
-#     - transfers-measured
+#   needs: [transfers-measured]
 #   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-disable, nccl-p2p-level, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
 #   explains: [transfer-failed, collective-slow]
 #   profiles: [training]
@@ -39,9 +36,8 @@ slow[[t.source, t.destination]] contains t if {
 
 slow_ways := {direction: ts | some direction, ts in slow}
 
-# grade: "high" means that more than half of what healthy machines reach is lost. All at
-# once, the threshold is lax since pairs share links that none of them shows; a quarter of
-# a pair's fair share is a collapse even there.
+# grade: "high" means that more than half of what healthy machines reach is lost. All at once, the threshold is lax
+# since pairs share links that none of them shows; a quarter of a pair's fair share is a collapse even there.
 grade(ts) := "high" if {
 	some t in ts
 	t.fraction < max([thresholds.wrong_path * t.threshold, object.get(collapse, t.test, 0)])

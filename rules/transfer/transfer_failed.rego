@@ -1,10 +1,9 @@
 # METADATA
 # title: The probe of the GPUs failed, and no other rule explains it
 # description: >-
-#   The last resort for probe results. It covers only failed transfers, GPUs and
-#   driver steps that no finding of another rule explains, so that a failure is
-#   reported even if its cause is not known. The driver's error code narrows
-#   down the remedies.
+#   The last resort for probe results. It covers only failed transfers, GPUs and driver steps that no finding of another
+#   rule explains, so that a failure is reported even if its cause is not known. The driver's error code narrows down
+#   the remedies.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 #     description: The error codes of the CUDA driver (CUresult).
@@ -14,8 +13,7 @@
 #   severity: critical
 #   confidence: confirmed
 #   cause: other
-#   needs:
-#     - transfers.outcome
+#   needs: [transfers.outcome]
 #   remedies: [nccl-p2p-disable, reset-gpu, reboot-or-reload-driver, upgrade-driver, start-fabric-manager, free-memory, fix-visible-devices, pass-device-nodes, grant-device-access, replace-hardware, other]
 #   unexplained: true
 #   since: "0.2"
@@ -55,9 +53,7 @@ findings contains {
 	"severity": severity_of[kind[0]],
 	"confidence": "confirmed",
 	"remedies": remedies(kind, ts),
-} if {
-	some kind, ts in failures
-}
+} if some kind, ts in failures
 
 # shown bounds the transfers that stand as evidence.
 shown := 8
@@ -122,9 +118,7 @@ findings contains {
 	"severity": severity_of[kind[0]],
 	"confidence": "confirmed",
 	"remedies": device_remedies(kind),
-} if {
-	some kind, gpus in unready
-}
+} if some kind, gpus in unready
 
 step_became := {"corrupt": "it delivered wrong data", "hang": "it hung", "error": "it failed", "slow": "it was too slow"}
 
@@ -134,8 +128,7 @@ unready[ending(d)] contains d.address if {
 	facts.is_address(d.address)
 }
 
-# device_remedies: where a GPU or the driver does not start, no way between GPUs is
-# at fault.
+# device_remedies: where a GPU or the driver does not start, no way between GPUs is at fault.
 device_remedies(kind) := [r | some r in driver_errors.class(kind[1]).remedies; r != "nccl-p2p-disable"] if {
 	kind[0] == "error"
 } else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
@@ -173,8 +166,7 @@ stopped := sprintf("the process that drives the GPUs exited with code %d before 
 	input.transfers.cause == "flooded"
 } else := step_became[whole[0]]
 
-# no_gpu: CUDA says that it finds no GPU (CUDA_ERROR_NO_DEVICE), and nothing else
-# shows one. That is no failure.
+# no_gpu: CUDA says that it finds no GPU (CUDA_ERROR_NO_DEVICE), and nothing else shows one. That is no failure.
 no_gpu if {
 	code_of(input.transfers) == driver_errors.code.NO_DEVICE
 	input.gpus.devices
