@@ -1,9 +1,9 @@
 # METADATA
 # title: A device node, a permission or a capability is missing
 # description: >-
-#   A container sees only the device nodes that are passed in, can use only those that its user can open, and by
-#   default cannot make the NUMA calls that NCCL uses to place host memory. Without nvidia-uvm or nvidiactl, CUDA does
-#   not start. Without NUMA calls, NCCL 2.24 to 2.26.3 fails when it uses host memory.
+#   A container sees only the device nodes that are passed in, can use only those that its user can open, and by default
+#   cannot make the NUMA calls that NCCL uses to place host memory. Without nvidia-uvm or nvidiactl, CUDA does not
+#   start. Without NUMA calls, NCCL 2.24 to 2.26.3 fails when it uses host memory.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable
 #     description: cuMem host memory, on by default since 2.24, and its fallback
@@ -31,8 +31,9 @@
 #     unlisted:
 #       severity: critical
 #       text: >-
-#         {gpus} GPU nodes are in /dev, but {subject} is not, and CUDA failed ({said}): it needs that node for all memory. Load the module on the host
-#         before the container starts (nvidia-modprobe -u -c=0), and pass the node in
+#         {gpus} GPU nodes are in /dev, but {subject} is not, and CUDA failed ({said}): it needs that node for all
+#         memory. Load the module on the host before the container starts (nvidia-modprobe -u -c=0), and pass the node
+#         in
 #     closed: "This process cannot open {closed}: the nodes' permissions, a device cgroup or a user namespace forbids it"
 #     closed-in-container: "This process cannot open {closed}: run the container with --group-add for the groups render and video that own the nodes"
 #     closed-on-host: "This process cannot open {closed}: the user is not in the groups render and video that own the nodes"
@@ -47,7 +48,8 @@
 #       severity: low
 #       confidence: possible
 #       text: >-
-#         The machine has {nics:InfiniBand NIC}, but none of their device nodes was passed into this container: a job over several machines uses TCP
+#         The machine has {nics:InfiniBand NIC}, but none of their device nodes was passed into this container: a job
+#         over several machines uses TCP
 #     rdma-not-passed: >-
 #       NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The machine has RDMA devices with a link ({linked:comma}), and
 #       the job uses TCP instead
@@ -55,8 +57,8 @@
 #       severity: critical
 #       confidence: confirmed
 #       text: >-
-#         NCCL_NET=IB restricts NCCL to its own InfiniBand and RoCE transport, and NCCL finds no RDMA device in {container}: /dev/infiniband was not
-#         passed in. So the job ends instead of falling back to TCP
+#         NCCL_NET=IB restricts NCCL to its own InfiniBand and RoCE transport, and NCCL finds no RDMA device in
+#         {container}: /dev/infiniband was not passed in. So the job ends instead of falling back to TCP
 #     efa-not-passed: >-
 #       libfabric finds no device ({at}), and {container} was started without any of /dev/infiniband, so it cannot use EFA. Pass in
 #       --device=/dev/infiniband/uverbs0, one for each EFA interface, or request the resource vpc.amazonaws.com/efa

@@ -1,10 +1,9 @@
 # METADATA
 # title: Ranks on one machine do not share namespaces
 # description: >-
-#   NCCL uses peer access and shared memory only between ranks with the same host identity and the same /dev/shm.
-#   Ranks in separate containers, each with a private /dev/shm, use the network even within one machine, which is many
-#   times slower than NVLink or PCIe. The Unix sockets that NCCL uses to pass memory handles belong to the network
-#   namespace.
+#   NCCL uses peer access and shared memory only between ranks with the same host identity and the same /dev/shm. Ranks
+#   in separate containers, each with a private /dev/shm, use the network even within one machine, which is many times
+#   slower than NVLink or PCIe. The Unix sockets that NCCL uses to pass memory handles belong to the network namespace.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: How containers share the host's namespaces
@@ -20,39 +19,43 @@
 #   since: "0.1"
 #   grades:
 #     part: >-
-#       This container has {given} of the machine's {total} GPUs and its own IPC namespace and /dev/shm. If the other ranks of a job run in other
-#       containers of this machine, NCCL sends their traffic over the network instead of NVLink, PCIe or shared memory[; NCCL_HOSTID={hostid} was set
-#       to make them one host, which needs a shared /dev/shm]
+#       This container has {given} of the machine's {total} GPUs and its own IPC namespace and /dev/shm. If the other
+#       ranks of a job run in other containers of this machine, NCCL sends their traffic over the network instead of
+#       NVLink, PCIe or shared memory[; NCCL_HOSTID={hostid} was set to make them one host, which needs a shared
+#       /dev/shm]
 #     unreached:
 #       severity: high
 #       text: >-
-#         {who}: NCCL reached no process at the Unix socket of another rank on this host. Either that process had ended, or the ranks run in
-#         containers with separate network namespaces, which the socket's name is local to. A firewall is not the cause
+#         {who}: NCCL reached no process at the Unix socket of another rank on this host. Either that process had ended,
+#         or the ranks run in containers with separate network namespaces, which the socket's name is local to. A
+#         firewall is not the cause
 #     walled:
 #       severity: high
 #       confidence: likely
 #       text: >-
-#         NCCL's own check finds that processes on one host cannot map each other's GPU memory ({handles}, {pairs}). The usual cause is ranks in
-#         containers with separate namespaces or GPUs
+#         NCCL's own check finds that processes on one host cannot map each other's GPU memory ({handles}, {pairs}). The
+#         usual cause is ranks in containers with separate namespaces or GPUs
 #     over-network:
 #       severity: medium
 #       confidence: likely
 #       text: >-
-#         {channels} channels between ranks of one host use the network ({networks:comma}): NCCL treats the ranks as on different hosts, or found
-#         neither peer access nor a shared /dev/shm between them, as with containers that have separate IPC namespaces
+#         {channels} channels between ranks of one host use the network ({networks:comma}): NCCL treats the ranks as on
+#         different hosts, or found neither peer access nor a shared /dev/shm between them, as with containers that have
+#         separate IPC namespaces
 #     side-by-side:
 #       severity: medium
 #       confidence: likely
 #       text: >-
-#         {containers} containers that are started side by side each have their own IPC namespace and /dev/shm, and the log shows channels over the
-#         network ({networks:comma}): NCCL finds neither peer access nor shared memory between ranks in different containers, although they run on one
-#         machine
+#         {containers} containers that are started side by side each have their own IPC namespace and /dev/shm, and the
+#         log shows channels over the network ({networks:comma}): NCCL finds neither peer access nor shared memory
+#         between ranks in different containers, although they run on one machine
 #     one-gpu-each:
 #       severity: critical
 #       confidence: likely
 #       text: >-
-#         {title} has only its own GPU, and {opener} opens the memory of a GPU in another container ({at}), which CUDA allows only if both GPUs are
-#         visible. Give every container all GPUs of the machine and a shared IPC namespace, and select GPUs in the program
+#         {title} has only its own GPU, and {opener} opens the memory of a GPU in another container ({at}), which CUDA
+#         allows only if both GPUs are visible. Give every container all GPUs of the machine and a shared IPC namespace,
+#         and select GPUs in the program
 package gpudoctor.rules.ipc_namespace
 
 import data.gpudoctor.lib.facts

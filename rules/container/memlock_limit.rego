@@ -1,9 +1,9 @@
 # METADATA
 # title: The limit on locked memory is too low for RDMA
 # description: >-
-#   An RDMA NIC reads and writes memory that is locked and registered with it, and the kernel counts this memory
-#   against RLIMIT_MEMLOCK. With the default of 64 KiB or 8 MiB, registration fails with "Cannot allocate memory" as
-#   soon as NCCL, MPI or UCX open their buffers, or the job falls back to TCP.
+#   An RDMA NIC reads and writes memory that is locked and registered with it, and the kernel counts this memory against
+#   RLIMIT_MEMLOCK. With the default of 64 KiB or 8 MiB, registration fails with "Cannot allocate memory" as soon as
+#   NCCL, MPI or UCX open their buffers, or the job falls back to TCP.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL requires an unlimited memlock in containers
@@ -21,20 +21,20 @@
 #   since: "0.1"
 #   grades:
 #     limit: >-
-#       The limit on locked memory is {soft:bytes} here[ (a program can raise it itself: the hard limit is {hard})], and RDMA devices are available
-#       ({nodes}): {consequence}
+#       The limit on locked memory is {soft:bytes} here[ (a program can raise it itself: the hard limit is {hard})], and
+#       RDMA devices are available ({nodes}): {consequence}
 #     in-use: "The limit on locked memory is {soft:bytes} here, and RDMA is in use ({users}): {consequence}"
 #     registration: "Registering memory of the host with {device} was refused ({attempt}). {remark}"
 #     locking:
 #       severity: medium
 #       text: >-
-#         Locking {bytes:bytes} of memory was refused here ({attempt}), and RDMA devices are available ({nodes}): memory registration with the NIC
-#         probably fails as well
+#         Locking {bytes:bytes} of memory was refused here ({attempt}), and RDMA devices are available ({nodes}): memory
+#         registration with the NIC probably fails as well
 #     note:
 #       severity: info
 #       text: >-
-#         The limit on locked memory is {soft:bytes} in this container: CUDA's pinned memory does not count against it, but memory registration with
-#         an RDMA NIC would fail
+#         The limit on locked memory is {soft:bytes} in this container: CUDA's pinned memory does not count against it,
+#         but memory registration with an RDMA NIC would fail
 #     unexplained: "An allocation of memory or of a NIC queue failed ({at}), and the line gives no reason. {remark}"
 #     refused: {severity: critical, text: "Memory registration with a NIC failed ({at}). {remark}"}
 package gpudoctor.rules.memlock_limit

@@ -23,7 +23,8 @@
 #     read-only: "/dev/shm is mounted read-only: shared memory fails"
 #     small: "/dev/shm has {size:bytes}[ ({default} of container runtimes)], {free:bytes} free. {use}"
 #     used: >-
-#       /dev/shm has {size:bytes}, of which {free:bytes} are free: unused files of earlier jobs (nccl-*, torch_*, sem.*) can be deleted. {use}
+#       /dev/shm has {size:bytes}, of which {free:bytes} are free: unused files of earlier jobs (nccl-*, torch_*, sem.*)
+#       can be deleted. {use}
 #     refused: "A file of {bytes:bytes} could not be made in /dev/shm ({attempt}): {why}"
 #     stated: {severity: critical, confidence: confirmed, text: "{who}: /dev/shm has too little space, according to the program"}
 #     warned: {confidence: confirmed, text: "{who}: /dev/shm has only {size}, according to Ray: NCCL and data loader workers also need it"}

@@ -20,8 +20,8 @@
 #     unmounted: "/sys is not mounted: NCCL cannot locate the {gpus} GPUs{consequence}"
 #     masked: "/sys is mounted, but /sys/bus/pci/devices lists no device: NCCL cannot locate the {gpus} GPUs{consequence}"
 #     virtual: >-
-#       This {place} shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which GPUs share a switch or a socket. If the
-#       provider has a topology file for this machine type, use it
+#       This {place} shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which GPUs
+#       share a switch or a socket. If the provider has a topology file for this machine type, use it
 #     virtual-nics: >-
 #       This {place} shows a virtual PCI tree: no bridge is above any of {gpus} GPUs, so NCCL cannot see which NIC is near which GPU. If the provider
 #       has a topology file for this machine type, use it

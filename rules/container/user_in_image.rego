@@ -1,9 +1,9 @@
 # METADATA
 # title: The image runs as a user whose memory is limited
 # description: >-
-#   An RDMA NIC needs locked memory. Root in a container may lock any amount with the capability IPC_LOCK; another
-#   user does not get a capability that is added at launch, and is bound by the limit on locked memory, 64 KiB or 8
-#   MiB by default.
+#   An RDMA NIC needs locked memory. Root in a container may lock any amount with the capability IPC_LOCK; another user
+#   does not get a capability that is added at launch, and is bound by the limit on locked memory, 64 KiB or 8 MiB by
+#   default.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL requires an unlimited memlock in containers
@@ -18,8 +18,8 @@
 #   since: "0.2"
 #   grades:
 #     user: >-
-#       The image runs as user {user} and holds libibverbs: --cap-add IPC_LOCK has no effect for that user, so jobs over RDMA need an unlimited
-#       memlock at launch
+#       The image runs as user {user} and holds libibverbs: --cap-add IPC_LOCK has no effect for that user, so jobs over
+#       RDMA need an unlimited memlock at launch
 package gpudoctor.rules.user_in_image
 
 import data.gpudoctor.lib.image_files

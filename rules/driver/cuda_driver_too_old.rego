@@ -1,11 +1,9 @@
 # METADATA
 # title: The driver is too old for the CUDA runtime
 # description: >-
-#   A CUDA runtime works with every driver of its own major release or newer
-#   (minor version compatibility, since CUDA 11). With older drivers it works
-#   only with a compatibility library on a data center GPU. With a driver of an
-#   older major release, programs fail with "CUDA driver version is insufficient
-#   for CUDA runtime version".
+#   A CUDA runtime works with every driver of its own major release or newer (minor version compatibility, since CUDA
+#   11). With older drivers it works only with a compatibility library on a data center GPU. With a driver of an older
+#   major release, programs fail with "CUDA driver version is insufficient for CUDA runtime version".
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
 #     description: The minimum driver of each CUDA major release

@@ -1,11 +1,10 @@
 # METADATA
 # title: The image needs a newer driver than its target has
 # description: >-
-#   An image brings its own CUDA runtime, and runs with the driver of the machine
-#   that it is started on. A driver of an older major release serves it only
-#   through a compatibility library, and only on data center GPUs.
-#   NVIDIA_REQUIRE_CUDA makes the container toolkit refuse to start the image on
-#   such a machine. The target is given by --driver or --target.
+#   An image brings its own CUDA runtime, and runs with the driver of the machine that it is started on. A driver of an
+#   older major release serves it only through a compatibility library, and only on data center GPUs.
+#   NVIDIA_REQUIRE_CUDA makes the container toolkit refuse to start the image on such a machine. The target is given by
+#   --driver or --target.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
 #     description: The minimum driver of each CUDA major release

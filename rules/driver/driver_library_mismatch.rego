@@ -1,11 +1,10 @@
 # METADATA
 # title: The driver's libraries do not match the kernel driver
 # description: >-
-#   libcuda, libnvidia-ml and the kernel module are parts of one driver and must
-#   have the same version. After an update without a reboot, or in an image that
-#   contains driver libraries, they differ, and CUDA or NVML fail to start. A
-#   link-time stub of the CUDA toolkit on the library path has the same effect,
-#   and so does a compatibility library that is older than the driver.
+#   libcuda, libnvidia-ml and the kernel module are parts of one driver and must have the same version. After an update
+#   without a reboot, or in an image that contains driver libraries, they differ, and CUDA or NVML fail to start. A
+#   link-time stub of the CUDA toolkit on the library path has the same effect, and so does a compatibility library that
+#   is older than the driver.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
 #     description: The purpose of the compatibility libraries, and errors 803 and 804

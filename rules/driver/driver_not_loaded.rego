@@ -1,10 +1,9 @@
 # METADATA
 # title: The NVIDIA kernel driver is not loaded or does not respond
 # description: >-
-#   nvidia-smi, NVML and CUDA access the GPUs through the driver's kernel
-#   modules. If these are not loaded, as after a kernel update for which they
-#   were not built, or do not respond, no program finds a GPU. In a container,
-#   the host's driver is the one in use.
+#   nvidia-smi, NVML and CUDA access the GPUs through the driver's kernel modules. If these are not loaded, as after a
+#   kernel update for which they were not built, or do not respond, no program finds a GPU. In a container, the host's
+#   driver is the one in use.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
 #     description: 'NVML_ERROR_DRIVER_NOT_LOADED: the NVIDIA driver is not loaded'

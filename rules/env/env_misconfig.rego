@@ -1,9 +1,9 @@
 # METADATA
 # title: A variable is misconfigured or left over
 # description: >-
-#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP control how GPUs communicate. A setting
-#   made for another machine, for a fault that is gone, or for a library that has since renamed it costs bandwidth or
-#   has no effect. Settings may also come from /etc/nccl.conf or ~/.nccl.conf.
+#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP control how GPUs communicate. A setting made
+#   for another machine, for a fault that is gone, or for a library that has since renamed it costs bandwidth or has no
+#   effect. Settings may also come from /etc/nccl.conf or ~/.nccl.conf.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: What each NCCL variable does; tuning and debugging variables are not for production
@@ -19,40 +19,42 @@
 #   grades:
 #     setting: "{subject}={value}, set {where}, {why}[: {loss}][ (measured here: {measured})][ (NCCL reads a number here, and treats {word} as 0)]"
 #     measured: >-
-#       {settings:comma}: all-reduce runs at {gbps} GB/s as the environment is configured, and at {without} GB/s without, measured here
+#       {settings:comma}: all-reduce runs at {gbps} GB/s as the environment is configured, and at {without} GB/s
+#       without, measured here
 #     loopback:
 #       severity: critical
 #       confidence: possible
 #       remedies: [unset-env]
 #       text: >-
-#         The job runs on several machines, but ranks try to connect to {address}, which on each machine is the machine itself: {said}. The address
-#         must be one that the other machines can reach. A host name may resolve to it through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu
+#         The job runs on several machines, but ranks try to connect to {address}, which on each machine is the machine
+#         itself: {said}. The address must be one that the other machines can reach. A host name may resolve to it
+#         through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu
 #     unmet:
 #       severity: critical
 #       remedies: [unset-env]
 #       text: >-
-#         The job has one node, but its ranks cannot reach the rendezvous address: {said}. MASTER_ADDR (--master_addr, --rdzv_endpoint) must be an
-#         address of this machine, such as 127.0.0.1
+#         The job has one node, but its ranks cannot reach the rendezvous address: {said}. MASTER_ADDR (--master_addr,
+#         --rdzv_endpoint) must be an address of this machine, such as 127.0.0.1
 #     unequal:
 #       severity: medium
 #       remedies: [unset-env]
 #       text: >-
-#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on it: otherwise collectives can
-#         hang or fail
+#         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on
+#         it: otherwise collectives can hang or fail
 #     segments:
 #       severity: medium
 #       confidence: possible
 #       remedies: [disable-custom-all-reduce, unset-env]
 #       text: >-
-#         The framework's custom all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True causes this; it
-#         is not known whether it is set here
+#         The framework's custom all-reduce could not share memory between processes.
+#         PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True causes this; it is not known whether it is set here
 #     word: "{subject}={value}, set {where}, is a word, but NCCL reads a number: the value counts as 0"
 #     misspelt: {confidence: possible, text: "{subject}={value|}, set {where}, is not a known variable; did you mean {meant}?"}
 #     no-transport:
 #       severity: high
 #       text: >-
-#         {subject}={value}, and UCX finds no transport between two of its endpoints: the list excludes what UCX needs for its messages (tcp with an
-#         interface such as lo or eth0, or a device that reaches the peer)
+#         {subject}={value}, and UCX finds no transport between two of its endpoints: the list excludes what UCX needs
+#         for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)
 #     roce:
 #       severity: high
 #       confidence: possible

@@ -2,10 +2,10 @@
 # title: A variable hides GPUs
 # description: >-
 #   CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES select the GPUs that a program sees.
-#   NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES select the GPUs and libraries of a container. An invalid
-#   entry silently ends the list, so programs run with fewer GPUs than intended, or with none. In logs, this shows as
-#   "invalid device ordinal", as a missing GPU, or as two ranks on one GPU. The parts about AMD GPUs have not been
-#   tested on AMD hardware.
+#   NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES select the GPUs and libraries of a container. An invalid entry
+#   silently ends the list, so programs run with fewer GPUs than intended, or with none. In logs, this shows as "invalid
+#   device ordinal", as a missing GPU, or as two ranks on one GPU. The parts about AMD GPUs have not been tested on AMD
+#   hardware.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES and the effect of an invalid entry
@@ -30,54 +30,59 @@
 #   grades:
 #     none: '{subject}="{value|}", set {where}, hides {total:GPU}, so none is left: an empty value, -1 and NoDevFiles mean none'
 #     hides: >-
-#       {subject}="{value|}", set {where}, hides {total:GPU}, so none is left: its first entry, "{entry}", matches no GPU here (indices start at 0)
+#       {subject}="{value|}", set {where}, hides {total:GPU}, so none is left: its first entry, "{entry}", matches no
+#       GPU here (indices start at 0)
 #     cut:
 #       severity: medium
 #       text: >-
-#         {subject}={value}, set {where}, has the entry "{entry|}", which matches none of {total:GPU} here (indices start at 0), so that entry and all
-#         after it are dropped: {kept} of {listed} remain
+#         {subject}={value}, set {where}, has the entry "{entry|}", which matches none of {total:GPU} here (indices
+#         start at 0), so that entry and all after it are dropped: {kept} of {listed} remain
 #     twice: {confidence: possible, text: "{subject}={value}, set {where}, names {twice} twice: CUDA treats such a list as invalid"}
 #     part: {severity: info, text: "{subject}={value}, set {where}, leaves {kept} of {total:GPU}"}
 #     recounted:
 #       severity: low
 #       text: >-
-#         {subject}={value}, set {where}, counts from 0 among the {left:GPU} that ROCR_VISIBLE_DEVICES={rocr} leaves. It is safer to set only one of
-#         the two
+#         {subject}={value}, set {where}, counts from 0 among the {left:GPU} that ROCR_VISIBLE_DEVICES={rocr} leaves. It
+#         is safer to set only one of the two
 #     none-requested: '{subject}="{value|}", set {where}, requests no GPU from the container toolkit; this machine has {total}'
 #     capabilities: >-
-#       {subject}={value}, set {where}, omits {capability}: the container toolkit then does not mount {library}, and there is none here
+#       {subject}={value}, set {where}, omits {capability}: the container toolkit then does not mount {library}, and
+#       there is none here
 #     cuda-none:
 #       confidence: confirmed
 #       text: >-
-#         NVML shows {total:GPU} but CUDA offers none, although no variable hides them. The usual cause is a missing /dev/nvidia-uvm, a library of
-#         another driver or a device cgroup
+#         NVML shows {total:GPU} but CUDA offers none, although no variable hides them. The usual cause is a missing
+#         /dev/nvidia-uvm, a library of another driver or a device cgroup
 #     stacked: >-
-#       ROCR_VISIBLE_DEVICES={rocr} leaves {left:GPU}, numbered from 0 from then on, and {subject}={value} selects among those: {beyond}
-#       {beyond:does/do} not exist[, and a program failed to open {failed}]. Set only one of the two variables.
+#       ROCR_VISIBLE_DEVICES={rocr} leaves {left:GPU}, numbered from 0 from then on, and {subject}={value} selects among
+#       those: {beyond} {beyond:does/do} not exist[, and a program failed to open {failed}]. Set only one of the two
+#       variables.
 #     refused:
 #       severity: critical
 #       text: "The GPU that a program selected does not exist ({said}): {variable}={value|}, set {where}, lists fewer GPUs"
 #     gpu-of-another:
 #       severity: critical
 #       text: >-
-#         A rank accesses the GPU of another ({said}) that its process does not see, as when each task or container gets only one GPU
-#         (--gpus-per-task, --gpu-bind, a list with one GPU). Let the ranks of a machine see all of its GPUs, and select by local rank
+#         A rank accesses the GPU of another ({said}) that its process does not see, as when each task or container gets
+#         only one GPU (--gpus-per-task, --gpu-bind, a list with one GPU). Let the ranks of a machine see all of its
+#         GPUs, and select by local rank
 #     no-driver:
 #       severity: critical
 #       text: >-
-#         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is set, in the image or at launch,
-#         and NVIDIA_DRIVER_CAPABILITIES includes compute
+#         The container of {image|the job} has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is
+#         set, in the image or at launch, and NVIDIA_DRIVER_CAPABILITIES includes compute
 #     choosing-pod: >-
 #       {title} requests {gpus|some} GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES={value} itself. This overrides the GPUs that the device plugin
 #       chose, so pods share one GPU while others are idle
 #     privileged-pod:
 #       severity: medium
 #       text: >-
-#         {title} requests {gpus} of {total:GPU} and is privileged, so it sees all GPUs of the node, including those of other pods, and programs use
-#         the first ones. Remove privileged and add only the capabilities it needs, or set NVIDIA_VISIBLE_DEVICES to what the device plugin chose
+#         {title} requests {gpus} of {total:GPU} and is privileged, so it sees all GPUs of the node, including those of
+#         other pods, and programs use the first ones. Remove privileged and add only the capabilities it needs, or set
+#         NVIDIA_VISIBLE_DEVICES to what the device plugin chose
 #     guessed: >-
-#       Ranks {ranks} did not select a GPU and all use GPU {gpu}, and their first collective did not end: call torch.cuda.set_device(local_rank), or
-#       pass a device_id to init_process_group, before the first barrier
+#       Ranks {ranks} did not select a GPU and all use GPU {gpu}, and their first collective did not end: call
+#       torch.cuda.set_device(local_rank), or pass a device_id to init_process_group, before the first barrier
 #     integrated-used: >-
 #       The program uses the integrated GPU ({integrated:comma}) as well as {cards:comma}[, and it {crashed}]. Exclude it: set HIP_VISIBLE_DEVICES to
 #       the indices of only the cards
@@ -87,13 +92,13 @@
 #     integrated-first:
 #       severity: low
 #       text: >-
-#         HIP lists the integrated GPU as device 0, before {cards:card}: a program that uses the first GPU runs on it, and RCCL over all of them
-#         includes it. Set HIP_VISIBLE_DEVICES to the indices of only the cards to exclude it
+#         HIP lists the integrated GPU as device 0, before {cards:card}: a program that uses the first GPU runs on it,
+#         and RCCL over all of them includes it. Set HIP_VISIBLE_DEVICES to the indices of only the cards to exclude it
 #     integrated-kernels:
 #       severity: critical
 #       text: >-
-#         A program runs on the integrated GPU {architecture}, for which ROCm's libraries have no kernels. Exclude it: set HIP_VISIBLE_DEVICES to the
-#         indices of only the cards
+#         A program runs on the integrated GPU {architecture}, for which ROCm's libraries have no kernels. Exclude it:
+#         set HIP_VISIBLE_DEVICES to the indices of only the cards
 package gpudoctor.rules.gpu_visibility
 
 import data.gpudoctor.lib.amd

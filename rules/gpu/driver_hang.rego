@@ -1,9 +1,8 @@
 # METADATA
 # title: The GPU driver hangs, crashes or fails to start
 # description: >-
-#   The driver did not initialize for the probe, or the management library did
-#   not respond in time. Every program that uses the GPUs will have the same
-#   problem. The usual cause is a faulty GPU, or a driver that waits for one.
+#   The driver did not initialize for the probe, or the management library did not respond in time. Every program that
+#   uses the GPUs will have the same problem. The usual cause is a faulty GPU, or a driver that waits for one.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/xid-errors/index.html
 #     description: What the kernel log reports about a GPU that no longer responds.

@@ -1,10 +1,9 @@
 # METADATA
 # title: The kernel log has GPU events that do not indicate a fault
 # description: >-
-#   Xids that are caused by an error in a program, that follow from another
-#   event, or that need no action now. They matter if a job failed at the same
-#   time, but are not evidence against the GPU. An Xid that gpudoctor does not
-#   know may be any fault: look it up in NVIDIA's catalog.
+#   Xids that are caused by an error in a program, that follow from another event, or that need no action now. They
+#   matter if a job failed at the same time, but are not evidence against the GPU. An Xid that gpudoctor does not know
+#   may be any fault: look it up in NVIDIA's catalog.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
 #     description: NVIDIA's catalog of Xid codes.

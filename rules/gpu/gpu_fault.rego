@@ -1,9 +1,8 @@
 # METADATA
 # title: A GPU, or the path to it, is faulty
 # description: >-
-#   The kernel log, the management library or the PCI bus reports a GPU fault:
-#   the GPU fell off the bus, has uncorrectable memory errors, or does not
-#   respond. Programs on it fail, and every job that includes it fails with
+#   The kernel log, the management library or the PCI bus reports a GPU fault: the GPU fell off the bus, has
+#   uncorrectable memory errors, or does not respond. Programs on it fail, and every job that includes it fails with
 #   them.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html

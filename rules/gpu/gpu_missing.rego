@@ -1,11 +1,10 @@
 # METADATA
 # title: Not every source shows the same GPUs
 # description: >-
-#   The management library (NVML), or AMD's compute driver, lists GPUs that CUDA
-#   or HIP does not offer, or the other way round, or the PCI tree lacks one of
-#   them. No variable, MIG mode, device node or error of the GPU explains the
-#   difference. Programs run without the GPU, or fail on it, and nothing was
-#   tested on it. The parts about AMD GPUs have not been tested on AMD hardware.
+#   The management library (NVML), or AMD's compute driver, lists GPUs that CUDA or HIP does not offer, or the other way
+#   round, or the PCI tree lacks one of them. No variable, MIG mode, device node or error of the GPU explains the
+#   difference. Programs run without the GPU, or fail on it, and nothing was tested on it. The parts about AMD GPUs have
+#   not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES, which hides GPUs from CUDA and not from NVML

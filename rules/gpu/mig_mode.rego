@@ -1,9 +1,8 @@
 # METADATA
 # title: MIG is enabled, and MIG instances have no peer access
 # description: >-
-#   A GPU in MIG mode is split into instances that cannot access each other or
-#   any other GPU directly, over PCIe or NVLink. This may be intended, but a job
-#   over several GPUs needs MIG disabled.
+#   A GPU in MIG mode is split into instances that cannot access each other or any other GPU directly, over PCIe or
+#   NVLink. This may be intended, but a job over several GPUs needs MIG disabled.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
 #     description: NVIDIA lists peer-to-peer access, over PCIe or NVLink, as unsupported in MIG mode.

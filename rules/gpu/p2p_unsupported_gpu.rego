@@ -1,9 +1,8 @@
 # METADATA
 # title: The driver offers no peer access between GPUs
 # description: >-
-#   The driver does not support direct access between these GPUs. Nothing is
-#   broken: NCCL falls back to host memory automatically. This costs bandwidth
-#   and latency, and is unexpected on data center and workstation GPUs.
+#   The driver does not support direct access between these GPUs. Nothing is broken: NCCL falls back to host memory
+#   automatically. This costs bandwidth and latency, and is unexpected on data center and workstation GPUs.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PEER__ACCESS.html
 #     description: cuDeviceCanAccessPeer determines support; NVIDIA publishes no list of models.

@@ -1,11 +1,9 @@
 # METADATA
 # title: Processes cannot run near their GPU
 # description: >-
-#   Each GPU is attached to one NUMA node. A process that can run only on
-#   another node reaches its GPU over the link between the sockets. This reduces
-#   bandwidth and adds latency for host copies and for all traffic through host
-#   memory. Automatic NUMA balancing unmaps pages to see who uses them and
-#   migrates them, which makes timings vary.
+#   Each GPU is attached to one NUMA node. A process that can run only on another node reaches its GPU over the link
+#   between the sockets. This reduces bandwidth and adds latency for host copies and for all traffic through host
+#   memory. Automatic NUMA balancing unmaps pages to see who uses them and migrates them, which makes timings vary.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ignore-cpu-affinity
 #     description: NCCL follows the job's CPU affinity by default

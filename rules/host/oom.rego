@@ -1,9 +1,8 @@
 # METADATA
 # title: Out of memory
 # description: >-
-#   A GPU or the machine had too little free memory. The process that requested
-#   it fails, or the kernel kills one; the ranks that wait for it then report a
-#   lost connection or a collective timeout.
+#   A GPU or the machine had too little free memory. The process that requested it fails, or the kernel kills one; the
+#   ranks that wait for it then report a lost connection or a collective timeout.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management
 #     description: How PyTorch allocates and caches GPU memory

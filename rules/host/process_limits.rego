@@ -1,10 +1,9 @@
 # METADATA
 # title: A limit on open files, processes or segments was reached
 # description: >-
-#   Connections, shared memory objects and data loaders use file descriptors and
-#   threads. When RLIMIT_NOFILE, the number of processes, pids.max of a control
-#   group or the kernel's limit on System V segments is reached, ranks fail
-#   while they connect or start workers.
+#   Connections, shared memory objects and data loaders use file descriptors and threads. When RLIMIT_NOFILE, the number
+#   of processes, pids.max of a control group or the kernel's limit on System V segments is reached, ranks fail while
+#   they connect or start workers.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/multiprocessing.html#sharing-strategies
 #     description: Sharing with file descriptors, and what to do when they run out

@@ -1,9 +1,5 @@
-# METADATA
-# title: AMD GPUs
-# description: >-
-#   Readings of the facts about AMD GPUs that rules share. The two families have
-#   different needs: Instinct accelerators need IOMMU pass-through, Radeon cards
-#   need remapping. None of this has been tested on AMD hardware.
+# AMD GPUs. Readings of the facts about AMD GPUs that rules share. The two families have different needs: Instinct
+# accelerators need IOMMU pass-through, Radeon cards need remapping. None of this has been tested on AMD hardware.
 package gpudoctor.lib.amd
 
 import data.gpudoctor.lib.gpu_models

@@ -1,7 +1,4 @@
-# METADATA
-# title: Benchmark results
-# description: >-
-#   Readings of benchmark tables that rules share.
+# Benchmark results. Readings of benchmark tables that rules share.
 package gpudoctor.lib.benchmarks
 
 import data.gpudoctor.lib.logs

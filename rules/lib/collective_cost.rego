@@ -1,8 +1,5 @@
-# METADATA
-# title: What variables cost in collectives
-# description: >-
-#   The variables without which an all-reduce is clearly faster, as the probe measured it
-#   with and without them.
+# What variables cost in collectives. The variables without which an all-reduce is clearly faster, as the probe measured
+# it with and without them.
 package gpudoctor.lib.collective_cost
 
 import data.tables.thresholds

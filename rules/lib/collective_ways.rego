@@ -1,9 +1,5 @@
-# METADATA
-# title: Which way a slow collective went
-# description: >-
-#   What shows the way of a collective on one machine that is slower than the links of
-#   the GPUs: NCCL's log names the transport of each channel, and a rate far below that of
-#   the links excludes them.
+# Which way a slow collective went. What shows the way of a collective on one machine that is slower than the links of
+# the GPUs: NCCL's log names the transport of each channel, and a rate far below that of the links excludes them.
 package gpudoctor.lib.collective_ways
 
 import data.gpudoctor.lib.logs

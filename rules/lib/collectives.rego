@@ -1,9 +1,6 @@
-# METADATA
-# title: Where the ranks stand in their collectives
-# description: >-
-#   In which collective each rank of a process group waited when a watchdog gave up, and
-#   whether all of them had come to the same one. A group counts only where its size is
-#   known and each of its ranks was heard.
+# Where the ranks stand in their collectives. In which collective each rank of a process group waited when a watchdog
+# gave up, and whether all of them had come to the same one. A group counts only where its size is known and each of its
+# ranks was heard.
 package gpudoctor.lib.collectives
 
 import data.gpudoctor.lib.facts

@@ -1,11 +1,6 @@
-# METADATA
-# title: GPU conditions for findings of messages
-# description: >-
-#   A row of the message catalog can limit its finding, or its severity, to
-#   conditions by name (when, unless), and can quote a value of the facts
-#   ({@name}). Each name is defined once and holds only where the facts show it:
-#   what is not known does not hold. These conditions are about GPUs and their
-#   drivers.
+# GPU conditions for findings of messages. A row of the message catalog can limit its finding, or its severity, to
+# conditions by name (when, unless), and can quote a value of the facts ({@name}). Each name is defined once and holds
+# only where the facts show it: what is not known does not hold. These conditions are about GPUs and their drivers.
 package gpudoctor.lib.conditions_gpu
 
 import data.gpudoctor.lib.amd

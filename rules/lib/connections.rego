@@ -1,8 +1,5 @@
-# METADATA
-# title: Interfaces and connections
-# description: >-
-#   Which network interfaces the ranks of a job chose, which connections failed,
-#   and which choices do not reach the peers.
+# Interfaces and connections. Which network interfaces the ranks of a job chose, which connections failed, and which
+# choices do not reach the peers.
 package gpudoctor.lib.connections
 
 import data.gpudoctor.lib.logs

@@ -1,9 +1,5 @@
-# METADATA
-# title: The rank that failed first on its own
-# description: >-
-#   Which of the logged exceptions, signals and exit codes come from the program
-#   itself: no communication, GPU or machine error precedes them or appears in
-#   their text.
+# The rank that failed first on its own. Which of the logged exceptions, signals and exit codes come from the program
+# itself: no communication, GPU or machine error precedes them or appears in their text.
 package gpudoctor.lib.deaths
 
 import data.gpudoctor.lib.logs

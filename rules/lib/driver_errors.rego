@@ -1,8 +1,4 @@
-# METADATA
-# title: Driver error codes
-# description: >-
-#   The entries of the table of CUDA driver, HIP and NVML errors
-#   (rules/data/driver_errors.yaml).
+# Driver error codes. The entries of the table of CUDA driver, HIP and NVML errors (rules/data/driver_errors.yaml).
 package gpudoctor.lib.driver_errors
 
 import data.tables.driver_errors as table

@@ -1,8 +1,4 @@
-# METADATA
-# title: EFA and where to expect it
-# description: >-
-#   Whether a job should use EFA, and what shows that its machines are AWS
-#   instances.
+# EFA and where to expect it. Whether a job should use EFA, and what shows that its machines are AWS instances.
 package gpudoctor.lib.efa
 
 import data.gpudoctor.lib.facts

@@ -1,9 +1,5 @@
-# METADATA
-# title: GPUs, pairs, variables and transfers
-# description: >-
-#   Readings of the facts that many rules need. Each is undefined, not empty or
-#   false, if the section that it reads is not known: count(facts.gpus) < 2
-#   holds only if GPUs could be enumerated.
+# GPUs, pairs, variables and transfers. Readings of the facts that many rules need. Each is undefined, not empty or
+# false, if the section that it reads is not known: count(facts.gpus) < 2 holds only if GPUs could be enumerated.
 package gpudoctor.lib.facts
 
 # gpus are the addresses of all GPUs that the PCI tree, the management library or the CUDA

@@ -1,8 +1,5 @@
-# METADATA
-# title: GPU models
-# description: >-
-#   The entries of the table of GPU models (rules/data/gpu_models.yaml) for the
-#   GPUs in the facts and the texts.
+# GPU models. The entries of the table of GPU models (rules/data/gpu_models.yaml) for the GPUs in the facts and the
+# texts.
 package gpudoctor.lib.gpu_models
 
 import data.tables.gpu_models as table

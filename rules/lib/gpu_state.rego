@@ -1,9 +1,5 @@
-# METADATA
-# title: Signs of a fault in a GPU's state
-# description: >-
-#   Signs of a faulty GPU in its current state: NVML's answers, the bus, and
-#   what happened when the probe initialized it. Each sign has a severity, a
-#   confidence, words, evidence and remedies.
+# Signs of a fault in a GPU's state. Signs of a faulty GPU in its current state: NVML's answers, the bus, and what
+# happened when the probe initialized it. Each sign has a severity, a confidence, words, evidence and remedies.
 package gpudoctor.lib.gpu_state
 
 import data.gpudoctor.lib.driver_errors

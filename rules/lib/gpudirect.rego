@@ -1,8 +1,5 @@
-# METADATA
-# title: What NICs and drives really reach of the GPUs' memory
-# description: >-
-#   Outcomes of registrations with NICs and of reads by cuFile that children of
-#   gpudoctor made with the full probe. Each set is empty if nothing was tried.
+# What NICs and drives really reach of the GPUs' memory. Outcomes of registrations with NICs and of reads by cuFile that
+# children of gpudoctor made with the full probe. Each set is empty if nothing was tried.
 package gpudoctor.lib.gpudirect
 
 import data.gpudoctor.lib.attempts

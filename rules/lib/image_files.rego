@@ -1,7 +1,4 @@
-# METADATA
-# title: The files of a container image
-# description: >-
-#   Which copies of the libraries an image holds, and which layer each comes from.
+# The files of a container image. Which copies of the libraries an image holds, and which layer each comes from.
 package gpudoctor.lib.image_files
 
 import data.gpudoctor.lib.surroundings

@@ -1,7 +1,4 @@
-# METADATA
-# title: The IOMMU
-# description: >-
-#   Which vendor's IOMMU it is, and what the kernel command line sets.
+# The IOMMU. Which vendor's IOMMU it is, and what the kernel command line sets.
 package gpudoctor.lib.iommu
 
 import data.gpudoctor.lib.facts

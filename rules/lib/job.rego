@@ -1,8 +1,6 @@
-# METADATA
-# title: What a file says of one job
-# description: >-
-#   Readings of one unit of a file: a container, whose command is a part of it, a stage of a Dockerfile, or a script
-#   with its header, its limits and the commands that it starts. A value that the file does not show is undefined.
+# What a file says of one job. Readings of one unit of a file: a container, whose command is a part of it, a stage of a
+# Dockerfile, or a script with its header, its limits and the commands that it starts. A value that the file does not
+# show is undefined.
 package gpudoctor.lib.job
 
 import data.gpudoctor.lib.facts

@@ -1,8 +1,5 @@
-# METADATA
-# title: Known faults of library versions
-# description: >-
-#   Which rows of the table of known faults (rules/data/known_faults.yaml) apply
-#   here. The rules nccl-bug, rccl-bug and rccl-p2p-transport read it.
+# Known faults of library versions. Which rows of the table of known faults (rules/data/known_faults.yaml) apply here.
+# The rules nccl-bug, rccl-bug and rccl-p2p-transport read it.
 package gpudoctor.lib.known_faults
 
 import data.gpudoctor.lib.facts

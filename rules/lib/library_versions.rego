@@ -1,7 +1,4 @@
-# METADATA
-# title: Versions of NCCL, RCCL and ROCm
-# description: >-
-#   The versions in the texts or on this machine, and how they compare.
+# Versions of NCCL, RCCL and ROCm. The versions in the texts or on this machine, and how they compare.
 package gpudoctor.lib.library_versions
 
 import data.gpudoctor.lib.surroundings

@@ -1,8 +1,5 @@
-# METADATA
-# title: Log messages of programs
-# description: >-
-#   Readings of log messages that rules share. Each is empty if no log was
-#   given: a missing log proves nothing.
+# Log messages of programs. Readings of log messages that rules share. Each is empty if no log was given: a missing log
+# proves nothing.
 package gpudoctor.lib.logs
 
 # by_id are the messages of each row of the catalogue.

@@ -1,8 +1,5 @@
-# METADATA
-# title: Rendezvous addresses of ranks
-# description: >-
-#   The rendezvous addresses of a job's ranks, and connections that were tried
-#   over another network.
+# Rendezvous addresses of ranks. The rendezvous addresses of a job's ranks, and connections that were tried over another
+# network.
 package gpudoctor.lib.meetings
 
 import data.gpudoctor.lib.connections

@@ -1,9 +1,6 @@
-# METADATA
-# title: Machines, interfaces and addresses
-# description: >-
-#   Whether a job spans several machines, what the names and addresses of
-#   network interfaces mean, and which of them a job was configured to use. How
-#   its processes then used them is in lib/connections.rego.
+# Machines, interfaces and addresses. Whether a job spans several machines, what the names and addresses of network
+# interfaces mean, and which of them a job was configured to use. How its processes then used them is in
+# lib/connections.rego.
 package gpudoctor.lib.networks
 
 import data.gpudoctor.lib.facts

@@ -1,11 +1,6 @@
-# METADATA
-# title: A TCP connection of a process to itself
-# description: >-
-#   NCCL's ranks of one machine find each other over TCP, at the address of one
-#   interface. A process that cannot connect to itself there cannot reach the
-#   others. Each element of blocked, limited and missing is a finding of the
-#   rules firewall, process-limits and wrong-nic, without the fields that all of
-#   them share.
+# A TCP connection of a process to itself. NCCL's ranks of one machine find each other over TCP, at the address of one
+# interface. A process that cannot connect to itself there cannot reach the others. Each element of blocked, limited and
+# missing is a finding of the rules firewall, process-limits and wrong-nic, without the fields that all of them share.
 package gpudoctor.lib.own_connection
 
 import data.gpudoctor.lib.attempts

@@ -1,8 +1,5 @@
-# METADATA
-# title: The PCI tree
-# description: >-
-#   Readings of the PCI tree: devices by address, the ports above them, and
-#   which Access Control Services bits redirect peer traffic.
+# The PCI tree. Readings of the PCI tree: devices by address, the ports above them, and which Access Control Services
+# bits redirect peer traffic.
 package gpudoctor.lib.pci
 
 import data.gpudoctor.lib.facts

@@ -1,8 +1,5 @@
-# METADATA
-# title: The PCIe links above GPUs and NICs
-# description: >-
-#   Which links are on the path of a GPU or NIC, what both ends of each support,
-#   whether the reported link is real, and what was measured and counted on it.
+# The PCIe links above GPUs and NICs. Which links are on the path of a GPU or NIC, what both ends of each support,
+# whether the reported link is real, and what was measured and counted on it.
 package gpudoctor.lib.pcie_links
 
 import data.gpudoctor.lib.facts

@@ -1,8 +1,5 @@
-# METADATA
-# title: Peer access between all GPUs
-# description: >-
-#   Whether peer access is offered, works and is fast over all pairs of GPUs,
-#   and what its absence costs.
+# Peer access between all GPUs. Whether peer access is offered, works and is fast over all pairs of GPUs, and what its
+# absence costs.
 package gpudoctor.lib.peer_access
 
 import data.gpudoctor.lib.facts

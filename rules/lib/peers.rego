@@ -1,9 +1,5 @@
-# METADATA
-# title: Known data about each pair of GPUs
-# description: >-
-#   Combines what the links, the driver and the probe show about a pair of GPUs,
-#   so that all rules weigh them alike: a measurement takes precedence over what
-#   the facts imply.
+# Known data about each pair of GPUs. Combines what the links, the driver and the probe show about a pair of GPUs, so
+# that all rules weigh them alike: a measurement takes precedence over what the facts imply.
 package gpudoctor.lib.peers
 
 import data.gpudoctor.lib.driver_errors

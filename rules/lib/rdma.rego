@@ -1,8 +1,5 @@
-# METADATA
-# title: RDMA on a machine, in logs and in tool output
-# description: >-
-#   Readings that the network rules share. Each set is empty if neither the
-#   machine nor a text shows it.
+# RDMA on a machine, in logs and in tool output. Readings that the network rules share. Each set is empty if neither the
+# machine nor a text shows it.
 package gpudoctor.lib.rdma
 
 import data.gpudoctor.lib.facts

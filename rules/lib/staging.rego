@@ -1,8 +1,5 @@
-# METADATA
-# title: Transfers through host memory
-# description: >-
-#   The result of the probe's control transfers between two GPUs, which go
-#   through host memory, and whether they are faster than peer access.
+# Transfers through host memory. The result of the probe's control transfers between two GPUs, which go through host
+# memory, and whether they are faster than peer access.
 package gpudoctor.lib.staging
 
 import data.gpudoctor.lib.facts

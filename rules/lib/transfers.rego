@@ -1,8 +1,5 @@
-# METADATA
-# title: Transfers between GPUs and their results
-# description: >-
-#   Groups the probe's transfers by ordered pair and describes their results. A
-#   group maps ordered pairs, the directions, to their transfers.
+# Transfers between GPUs and their results. Groups the probe's transfers by ordered pair and describes their results. A
+# group maps ordered pairs, the directions, to their transfers.
 package gpudoctor.lib.transfers
 
 import data.gpudoctor.lib.facts

@@ -1,9 +1,5 @@
-# METADATA
-# title: Results of control experiments
-# description: >-
-#   Two runs that differ in one thing, and their results: which of them fails,
-#   what the difference disables, and therefore what is at fault and what is
-#   not.
+# Results of control experiments. Two runs that differ in one thing, and their results: which of them fails, what the
+# difference disables, and therefore what is at fault and what is not.
 package gpudoctor.lib.trials
 
 import data.gpudoctor.lib.facts

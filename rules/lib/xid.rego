@@ -1,8 +1,5 @@
-# METADATA
-# title: NVIDIA driver error codes in the kernel log
-# description: >-
-#   The entries of the table of Xids and SXids (rules/data/xids.yaml) for the
-#   events in the kernel log.
+# NVIDIA driver error codes in the kernel log. The entries of the table of Xids and SXids (rules/data/xids.yaml) for the
+# events in the kernel log.
 package gpudoctor.lib.xid
 
 import data.tables.xids

@@ -1,12 +1,10 @@
 # METADATA
 # title: NCCL cannot share host memory through cuMem
 # description: >-
-#   Since 2.24, NCCL allocates the host memory that its ranks share with the
-#   CUDA driver (cuMem) instead of a file in /dev/shm, if the driver supports
-#   CUDA 12.6 or newer. This needs NUMA calls, which containers block without
-#   the capability SYS_NICE, and on GPUs without peer access some drivers refuse
-#   to map it. Up to 2.26.2, NCCL then fails. Since 2.26.3, each rank tests it
-#   first and falls back to /dev/shm, unless ranks get different results.
+#   Since 2.24, NCCL allocates the host memory that its ranks share with the CUDA driver (cuMem) instead of a file in
+#   /dev/shm, if the driver supports CUDA 12.6 or newer. This needs NUMA calls, which containers block without the
+#   capability SYS_NICE, and on GPUs without peer access some drivers refuse to map it. Up to 2.26.2, NCCL then fails.
+#   Since 2.26.3, each rank tests it first and falls back to /dev/shm, unless ranks get different results.
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl/issues/1838
 #     description: Error 217 of shm.cc on GPUs without peer access

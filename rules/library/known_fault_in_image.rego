@@ -1,9 +1,8 @@
 # METADATA
 # title: The image's NCCL or RCCL has a known fault on its target
 # description: >-
-#   Some versions of NCCL and RCCL do not support a newer GPU, or fail on it.
-#   The GPUs of the target are given by --target. Without it, only the version
-#   is known.
+#   Some versions of NCCL and RCCL do not support a newer GPU, or fail on it. The GPUs of the target are given by
+#   --target. Without it, only the version is known.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html
 #     description: What each version of NCCL fixes

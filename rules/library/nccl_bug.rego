@@ -1,11 +1,9 @@
 # METADATA
 # title: This version of NCCL has a bug that shows here
 # description: >-
-#   Some versions of NCCL have bugs that later ones fix: they do not support a
-#   newer GPU, hang in certain circumstances, or crash instead of reporting what
-#   is missing. A bug is reported if the version is known and the bug's symptom
-#   shows, if only versions with the bug print a message, or if the installed
-#   version does not support the GPUs.
+#   Some versions of NCCL have bugs that later ones fix: they do not support a newer GPU, hang in certain circumstances,
+#   or crash instead of reporting what is missing. A bug is reported if the version is known and the bug's symptom
+#   shows, if only versions with the bug print a message, or if the installed version does not support the GPUs.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html
 #     description: What each version of NCCL fixes

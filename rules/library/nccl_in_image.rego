@@ -1,10 +1,9 @@
 # METADATA
 # title: The image holds several versions of NCCL or RCCL
 # description: >-
-#   Programs of one image that load different versions of NCCL cannot communicate
-#   with each other, and a newer program fails with an older library. This happens
-#   where a package of the distribution and PyTorch's own package bring one each,
-#   or where packages for two releases of CUDA overwrite each other.
+#   Programs of one image that load different versions of NCCL cannot communicate with each other, and a newer program
+#   fails with an older library. This happens where a package of the distribution and PyTorch's own package bring one
+#   each, or where packages for two releases of CUDA overwrite each other.
 # related_resources:
 #   - ref: https://github.com/pytorch/pytorch/issues/119932
 #     description: Another package's libnccl comes before PyTorch's

@@ -1,11 +1,9 @@
 # METADATA
 # title: Ranks have different versions of NCCL, or a program loads the wrong one
 # description: >-
-#   Ranks of a job exchange addresses and descriptions in a format that changes
-#   between NCCL versions. Ranks of different versions read garbage: an address
-#   with no family, a message of the wrong size. Since 2.23, NCCL reports this
-#   itself. A program that was built with one version but loads an older one
-#   lacks its newer functions.
+#   Ranks of a job exchange addresses and descriptions in a format that changes between NCCL versions. Ranks of
+#   different versions read garbage: an address with no family, a message of the wrong size. Since 2.23, NCCL reports
+#   this itself. A program that was built with one version but loads an older one lacks its newer functions.
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl/issues/1267
 #     description: Nodes with 2.20.5 and 2.19.3, and an address of family 0

@@ -1,9 +1,8 @@
 # METADATA
 # title: This version of RCCL or ROCm has a bug that shows here
 # description: >-
-#   Some ROCm releases include RCCL versions with bugs that other releases do
-#   not have. A bug is reported if a text shows the release, and the GPUs or
-#   messages match those that the bug affects.
+#   Some ROCm releases include RCCL versions with bugs that other releases do not have. A bug is reported if a text
+#   shows the release, and the GPUs or messages match those that the bug affects.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/about/release-notes.html
 #     description: Known and fixed issues of each release of ROCm

@@ -1,11 +1,9 @@
 # METADATA
 # title: A bond does not use all its links
 # description: >-
-#   A bond of network interfaces carries the rate of its members only if all of
-#   them have a link, the switch joined them (LACP), and the traffic is
-#   distributed over them. Connections between two hosts all take one member if
-#   the bond distributes by MAC or IP addresses only (layer2, layer2+3), and one
-#   queue pair of RDMA always takes one.
+#   A bond of network interfaces carries the rate of its members only if all of them have a link, the switch joined them
+#   (LACP), and the traffic is distributed over them. Connections between two hosts all take one member if the bond
+#   distributes by MAC or IP addresses only (layer2, layer2+3), and one queue pair of RDMA always takes one.
 # related_resources:
 #   - ref: https://docs.kernel.org/networking/bonding.html
 #     description: Modes, hash policies and the files of a bond

@@ -1,11 +1,9 @@
 # METADATA
 # title: Connections between hosts are blocked
 # description: >-
-#   Ranks connect to each other on ports that the kernel picks, in both
-#   directions. If a host firewall, a cloud security group or a Kubernetes
-#   network policy allows only some ports, connections time out or are rejected
-#   with "No route to host". With EFA, which needs a rule for all traffic of the
-#   security group to itself, peers never respond.
+#   Ranks connect to each other on ports that the kernel picks, in both directions. If a host firewall, a cloud security
+#   group or a Kubernetes network policy allows only some ports, connections time out or are rejected with "No route to
+#   host". With EFA, which needs a rule for all traffic of the security group to itself, peers never respond.
 # related_resources:
 #   - ref: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html
 #     description: EFA needs a security group that allows all traffic to and from itself

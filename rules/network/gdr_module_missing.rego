@@ -1,13 +1,11 @@
 # METADATA
 # title: GPUDirect RDMA is not available
 # description: >-
-#   A NIC can access GPU memory directly only with kernel support: the module
-#   nvidia-peermem (nv_peer_mem before driver 470), or DMA-BUF, which needs
-#   kernel 5.12 or newer and NVIDIA's open modules. The module needs an RDMA
-#   stack with peer memory (MLNX_OFED, DOCA-OFED), of the version that it was
-#   built with. Without either, NCCL uses host memory, and programs that
-#   register GPU memory with the NIC fail. The full probe registers memory and
-#   settles which of the two works.
+#   A NIC can access GPU memory directly only with kernel support: the module nvidia-peermem (nv_peer_mem before driver
+#   470), or DMA-BUF, which needs kernel 5.12 or newer and NVIDIA's open modules. The module needs an RDMA stack with
+#   peer memory (MLNX_OFED, DOCA-OFED), of the version that it was built with. Without either, NCCL uses host memory,
+#   and programs that register GPU memory with the NIC fail. The full probe registers memory and settles which of the
+#   two works.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/gpudirect-rdma/
 #     description: Requirements of the module and of DMA-BUF

@@ -1,11 +1,10 @@
 # METADATA
 # title: NIC and GPU are too far apart for GPUDirect RDMA
 # description: >-
-#   By default, NCCL lets a NIC access GPU memory directly only if both are
-#   below the same PCIe switches (NCCL_NET_GDR_LEVEL, default PXB); through the
-#   CPU, the path over host memory is usually as fast or faster. A machine whose
-#   NICs are all on another socket, or whose PCI tree is virtual, then uses host
-#   memory although GPUDirect RDMA itself works.
+#   By default, NCCL lets a NIC access GPU memory directly only if both are below the same PCIe switches
+#   (NCCL_NET_GDR_LEVEL, default PXB); through the CPU, the path over host memory is usually as fast or faster. A
+#   machine whose NICs are all on another socket, or whose PCI tree is virtual, then uses host memory although GPUDirect
+#   RDMA itself works.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-net-gdr-level
 #     description: The distances

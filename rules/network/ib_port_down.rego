@@ -1,11 +1,10 @@
 # METADATA
 # title: An RDMA port is not active
 # description: >-
-#   A port without a link carries no traffic: a cable is unplugged or faulty, a
-#   switch port is off, or an InfiniBand fabric has no subnet manager. If a port
-#   goes down during a job, the verbs library reports "port error", and the
-#   peers' NICs retransmit until they give up (completion status 12), which is a
-#   consequence. An unused port may be down.
+#   A port without a link carries no traffic: a cable is unplugged or faulty, a switch port is off, or an InfiniBand
+#   fabric has no subnet manager. If a port goes down during a job, the verbs library reports "port error", and the
+#   peers' NICs retransmit until they give up (completion status 12), which is a consequence. An unused port may be
+#   down.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL's requirements for the network

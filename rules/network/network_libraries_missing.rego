@@ -1,10 +1,9 @@
 # METADATA
 # title: The image lacks libraries for RDMA
 # description: >-
-#   NCCL reaches InfiniBand and RoCE NICs through libibverbs and the provider of
-#   the NIC, and EFA through the plugin aws-ofi-nccl, which needs libfabric.
-#   Without them it uses TCP, which is several times slower. The NICs of the
-#   target are given by --target.
+#   NCCL reaches InfiniBand and RoCE NICs through libibverbs and the provider of the NIC, and EFA through the plugin
+#   aws-ofi-nccl, which needs libfabric. Without them it uses TCP, which is several times slower. The NICs of the target
+#   are given by --target.
 # related_resources:
 #   - ref: https://github.com/linux-rdma/rdma-core
 #     description: libibverbs and its providers

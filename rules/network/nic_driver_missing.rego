@@ -1,11 +1,10 @@
 # METADATA
 # title: A network adapter lacks its driver
 # description: >-
-#   An RDMA adapter is in the PCI tree, but no driver is bound to it, or the
-#   driver for Ethernet alone: NCCL finds no RDMA device for it and uses another
-#   adapter or TCP. After an update of the kernel, the modules of an installed RDMA
-#   stack are often missing. On a host that gives its adapters to virtual
-#   machines, an adapter without a driver is normal.
+#   An RDMA adapter is in the PCI tree, but no driver is bound to it, or the driver for Ethernet alone: NCCL finds no
+#   RDMA device for it and uses another adapter or TCP. After an update of the kernel, the modules of an installed RDMA
+#   stack are often missing. On a host that gives its adapters to virtual machines, an adapter without a driver is
+#   normal.
 # related_resources:
 #   - ref: https://github.com/linux-rdma/rdma-core/blob/v55.0/Documentation/udev.md
 #     description: How the modules for RDMA are loaded

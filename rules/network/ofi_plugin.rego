@@ -1,9 +1,8 @@
 # METADATA
 # title: NCCL's plugin for EFA and libfabric is missing or does not work
 # description: >-
-#   On EFA, NCCL needs a plugin, aws-ofi-nccl, which in turn needs libfabric and
-#   the devices. If the plugin is not found, finds no device, or does not match
-#   libfabric, NCCL exits or falls back to TCP, which is several times slower.
+#   On EFA, NCCL needs a plugin, aws-ofi-nccl, which in turn needs libfabric and the devices. If the plugin is not
+#   found, finds no device, or does not match libfabric, NCCL exits or falls back to TCP, which is several times slower.
 # related_resources:
 #   - ref: https://github.com/aws/aws-ofi-nccl
 #     description: The plugin and its requirements

@@ -1,10 +1,9 @@
 # METADATA
 # title: An RDMA link has errors
 # description: >-
-#   The counters of an RDMA port show bit errors, or that its link went down
-#   again and again. The causes are a dirty or worn cable or transceiver, a bad
-#   seat, or a port of a switch. Each error costs retransmissions; a link that goes down
-#   stops transfers, which then time out.
+#   The counters of an RDMA port show bit errors, or that its link went down again and again. The causes are a dirty or
+#   worn cable or transceiver, a bad seat, or a port of a switch. Each error costs retransmissions; a link that goes
+#   down stops transfers, which then time out.
 # related_resources:
 #   - ref: https://github.com/linux-rdma/rdma-core/blob/v55.0/infiniband-diags/etc/error_thresholds
 #     description: The thresholds of ibqueryerrors

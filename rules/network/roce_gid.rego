@@ -1,12 +1,10 @@
 # METADATA
 # title: RoCE uses a GID that does not reach the peer
 # description: >-
-#   A RoCE port has several GIDs: version 1 and version 2, link-local and with
-#   its IP addresses. Only version 2 GIDs with an address are routed. NCCL up to
-#   2.20 uses index 0, which is usually a link-local GID of version 1: the TCP
-#   connection succeeds, and the first transfer gets no response (completion
-#   status 12). Since 2.21, NCCL finds the right GID itself, and an index that
-#   is still set selects a wrong one on some NICs.
+#   A RoCE port has several GIDs: version 1 and version 2, link-local and with its IP addresses. Only version 2 GIDs
+#   with an address are routed. NCCL up to 2.20 uses index 0, which is usually a link-local GID of version 1: the TCP
+#   connection succeeds, and the first transfer gets no response (completion status 12). Since 2.21, NCCL finds the
+#   right GID itself, and an index that is still set selects a wrong one on some NICs.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ib-gid-index
 #     description: The GID index, and since which version NCCL chooses it

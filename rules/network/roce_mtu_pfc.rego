@@ -1,11 +1,10 @@
 # METADATA
 # title: The RoCE network loses packets, or MTUs do not match
 # description: >-
-#   RoCE expects a network without packet loss. If flow control (PFC) or
-#   congestion control (ECN) is not configured on NICs and switches alike,
-#   bursts are dropped, the NIC retransmits from the lost packet, and the rate
-#   collapses or the transfer is aborted (completion status 12). An Ethernet MTU
-#   that a switch or the peer does not support loses every large packet.
+#   RoCE expects a network without packet loss. If flow control (PFC) or congestion control (ECN) is not configured on
+#   NICs and switches alike, bursts are dropped, the NIC retransmits from the lost packet, and the rate collapses or the
+#   transfer is aborted (completion status 12). An Ethernet MTU that a switch or the peer does not support loses every
+#   large packet.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: Counters that indicate packet loss

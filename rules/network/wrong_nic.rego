@@ -1,11 +1,10 @@
 # METADATA
 # title: The job uses a network interface that does not reach its peers
 # description: >-
-#   NCCL and Gloo set up connections over one IP interface, which they choose
-#   themselves or from NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME. If that
-#   interface does not exist, is down, is the loopback interface or a container
-#   bridge, or is on a different network from the peers, the job fails or hangs
-#   at startup. A job on one machine can use any interface.
+#   NCCL and Gloo set up connections over one IP interface, which they choose themselves or from NCCL_SOCKET_IFNAME and
+#   GLOO_SOCKET_IFNAME. If that interface does not exist, is down, is the loopback interface or a container bridge, or
+#   is on a different network from the peers, the job fails or hangs at startup. A job on one machine can use any
+#   interface.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 #     description: NCCL_SOCKET_IFNAME, NCCL_IB_HCA and the default choice

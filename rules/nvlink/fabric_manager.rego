@@ -1,9 +1,8 @@
 # METADATA
 # title: The NVSwitch fabric is not ready
 # description: >-
-#   On a machine with NVSwitches, the fabric manager must configure the fabric
-#   before CUDA can start (error 802 until then), and it must have exactly the
-#   driver's version. Without it, no program can use a GPU.
+#   On a machine with NVSwitches, the fabric manager must configure the fabric before CUDA can start (error 802 until
+#   then), and it must have exactly the driver's version. Without it, no program can use a GPU.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
 #     description: What the fabric manager does, where it runs, and why its version must match the driver's.

@@ -1,16 +1,14 @@
 # METADATA
 # title: NVLinks are down or unhealthy
 # description: >-
-#   A GPU has fewer active NVLinks than GPUs of the same model, or the fabric
-#   reports that it is degraded. Traffic then shares the remaining links or
-#   falls back to PCIe, and a collective is as slow as its slowest GPU.
+#   A GPU has fewer active NVLinks than GPUs of the same model, or the fabric reports that it is degraded. Traffic then
+#   shares the remaining links or falls back to PCIe, and a collective is as slow as its slowest GPU.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/gpu-debug-guidelines/index.html
 #     description: How NVIDIA diagnoses NVLink faults.
 #   - ref: https://docs.nvidia.com/health-validation/reference/checks/nvlink
 #     description: >-
-#       NVIDIA's health validation allows no inactive NVLink, and recommends a
-#       reset, then a reboot, then service.
+#       NVIDIA's health validation allows no inactive NVLink, and recommends a reset, then a reboot, then service.
 # custom:
 #   severity: high
 #   confidence: likely

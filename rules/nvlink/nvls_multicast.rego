@@ -1,11 +1,9 @@
 # METADATA
 # title: Multicast over the NVSwitches (NVLS) fails
 # description: >-
-#   NCCL uses multicast objects for reductions and copies in the NVSwitches
-#   (NVLink SHARP). The driver offers them, but creating or binding one fails,
-#   usually because the fabric manager was stopped, started or updated while
-#   GPUs were in use, and the GPUs have not been reset since. NCCL then fails to
-#   start with "unhandled cuda error".
+#   NCCL uses multicast objects for reductions and copies in the NVSwitches (NVLink SHARP). The driver offers them, but
+#   creating or binding one fails, usually because the fabric manager was stopped, started or updated while GPUs were in
+#   use, and the GPUs have not been reset since. NCCL then fails to start with "unhandled cuda error".
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl-tests/issues/276
 #     description: 'NVIDIA on CUDA failures in nvls.cc: the fabric manager was restarted without a GPU reset'

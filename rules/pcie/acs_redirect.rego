@@ -1,11 +1,9 @@
 # METADATA
 # title: ACS redirects peer-to-peer traffic
 # description: >-
-#   A PCIe bridge between two GPUs, or between a GPU and a NIC, has Access
-#   Control Services bits set that redirect peer requests or completions to the
-#   root complex. Traffic that should turn around in a switch then crosses the
-#   CPU. It is slow and, together with a translating IOMMU, may hang or be lost
-#   while the driver reports success.
+#   A PCIe bridge between two GPUs, or between a GPU and a NIC, has Access Control Services bits set that redirect peer
+#   requests or completions to the root complex. Traffic that should turn around in a switch then crosses the CPU. It is
+#   slow and, together with a translating IOMMU, may hang or be lost while the driver reports success.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NVIDIA recommends disabling ACS on bare metal, and keeping it on where devices are passed to guests.

@@ -1,9 +1,8 @@
 # METADATA
 # title: The BAR does not cover the GPU's memory
 # description: >-
-#   Other devices access a GPU's memory through a window, its BAR. A BAR much
-#   smaller than the memory limits GPUDirect RDMA and every form of peer-to-peer
-#   access that uses it; AMD's driver then offers no peer access.
+#   Other devices access a GPU's memory through a window, its BAR. A BAR much smaller than the memory limits GPUDirect
+#   RDMA and every form of peer-to-peer access that uses it; AMD's driver then offers no peer access.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/gpudirect-rdma/index.html
 #     description: BAR1 limits how much memory GPUDirect RDMA can pin.

@@ -1,15 +1,13 @@
 # METADATA
 # title: The IOMMU translates DMA between GPUs
 # description: >-
-#   The kernel has put NVIDIA GPUs that communicate over PCIe into translated
-#   IOMMU domains. NVIDIA does not support peer-to-peer transfers through a
-#   translating IOMMU on bare metal: they may hang or deliver wrong data while
-#   the driver reports success.
+#   The kernel has put NVIDIA GPUs that communicate over PCIe into translated IOMMU domains. NVIDIA does not support
+#   peer-to-peer transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data while the
+#   driver reports success.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#iommu-on-linux
 #     description: >-
-#       On bare-metal Linux, the IOMMU must be off for PCIe peer-to-peer copies,
-#       which may otherwise corrupt memory.
+#       On bare-metal Linux, the IOMMU must be off for PCIe peer-to-peer copies, which may otherwise corrupt memory.
 #   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-kernel-iommu_groups
 #     description: The type file of a group shows what is in force.
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/iommu/amd/iommu.c

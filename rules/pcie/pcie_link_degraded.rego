@@ -1,9 +1,8 @@
 # METADATA
 # title: A PCIe link runs below what both ends support
 # description: >-
-#   A link on the path of a GPU or NIC has fewer lanes than both ends support,
-#   or stays at a lower speed under load. The usual cause is a card that is not
-#   fully seated, a riser, a retimer or a BIOS setting.
+#   A link on the path of a GPU or NIC has fewer lanes than both ends support, or stays at a lower speed under load. The
+#   usual cause is a card that is not fully seated, a riser, a retimer or a BIOS setting.
 # related_resources:
 #   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
 #     description: current_link_speed, current_link_width and their maxima.

@@ -1,12 +1,10 @@
 # METADATA
 # title: GPUDirect Storage is not used or slow
 # description: >-
-#   GPUDirect Storage (GDS) is set up here, but cuFile cannot use it and reads
-#   and writes through host memory instead (compatibility mode): slower, with a
-#   load on the processors, and without an error. It needs the module nvidia_fs
-#   with a storage driver that registers with it, or PCI P2PDMA of the kernel;
-#   local drives need ext4 with ordered journaling, or XFS. A translating IOMMU,
-#   or ACS that redirects, slows it down. That cuFile and its cufile.json are
+#   GPUDirect Storage (GDS) is set up here, but cuFile cannot use it and reads and writes through host memory instead
+#   (compatibility mode): slower, with a load on the processors, and without an error. It needs the module nvidia_fs
+#   with a storage driver that registers with it, or PCI P2PDMA of the kernel; local drives need ext4 with ordered
+#   journaling, or XFS. A translating IOMMU, or ACS that redirects, slows it down. That cuFile and its cufile.json are
 #   installed does not mean that GDS is set up: they are part of the CUDA toolkit.
 # related_resources:
 #   - ref: https://docs.nvidia.com/gpudirect-storage/api-reference-guide/topics/cufile-compatibility.html

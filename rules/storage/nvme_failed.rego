@@ -1,9 +1,8 @@
 # METADATA
 # title: An NVMe drive failed
 # description: >-
-#   The kernel gave up on an NVMe drive, or the drive no longer answers on the
-#   PCIe bus. Its file systems fail or are gone, and an array that it belongs to
-#   is degraded.
+#   The kernel gave up on an NVMe drive, or the drive no longer answers on the PCIe bus. Its file systems fail or are
+#   gone, and an array that it belongs to is degraded.
 # related_resources:
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/nvme/host/core.c
 #     description: The states of a controller (nvme_change_ctrl_state); dead is final

@@ -1,10 +1,9 @@
 # METADATA
 # title: The PCIe link of an NVMe drive runs below what both ends support
 # description: >-
-#   The link of an NVMe drive has fewer lanes, or a lower speed, than the drive
-#   and the port above it support. Unlike a GPU, a drive does not lower them at
-#   rest. The usual cause is a drive or cable that is not fully seated, a
-#   backplane, a retimer or a BIOS setting.
+#   The link of an NVMe drive has fewer lanes, or a lower speed, than the drive and the port above it support. Unlike a
+#   GPU, a drive does not lower them at rest. The usual cause is a drive or cable that is not fully seated, a backplane,
+#   a retimer or a BIOS setting.
 # related_resources:
 #   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
 #     description: current_link_speed, current_link_width and their maxima

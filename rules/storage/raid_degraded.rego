@@ -1,9 +1,8 @@
 # METADATA
 # title: An md array is degraded or not started
 # description: >-
-#   An array of the md driver lacks a device, or the kernel has not started it.
-#   A degraded array still works: it is slower, above all while it is being
-#   rebuilt, and one more failure may lose its data. Data on an array that is not
+#   An array of the md driver lacks a device, or the kernel has not started it. A degraded array still works: it is
+#   slower, above all while it is being rebuilt, and one more failure may lose its data. Data on an array that is not
 #   started, or that lost a device without redundancy, cannot be read.
 # related_resources:
 #   - ref: https://docs.kernel.org/admin-guide/md.html
@@ -18,21 +17,22 @@
 #   since: "0.2"
 #   grades:
 #     degraded: >-
-#       The array {array}[ ({level})] lacks {degraded:device}[ of {disks}][ ({failed:few} failed)];
-#       nothing rebuilds it, and one more failure may lose its data
+#       The array {array}[ ({level})] lacks {degraded:device}[ of {disks}][ ({failed:few} failed)]; nothing rebuilds it,
+#       and one more failure may lose its data
 #     recover:
 #       severity: low
 #       text: >-
-#         The array {array}[ ({level})] lacks {degraded:device}[ of {disks}][ ({failed:few} failed)];
-#         it is being rebuilt[ ({progress} % done)], which takes bandwidth from jobs
+#         The array {array}[ ({level})] lacks {degraded:device}[ of {disks}][ ({failed:few} failed)]; it is being
+#         rebuilt[ ({progress} % done)], which takes bandwidth from jobs
 #     broken: >-
-#       The array {array}[ ({level})] lost a device and has no redundancy[ ({failed:few} failed)]: its data cannot be read
+#       The array {array}[ ({level})] lost a device and has no redundancy[ ({failed:few} failed)]: its data cannot be
+#       read
 #     inactive:
 #       severity: low
 #       confidence: likely
 #       text: >-
-#         The array {array}[ ({level})] is assembled, but not started[ (it has {members:few})]: a device is missing, or its
-#         devices are left from an array that is no longer used
+#         The array {array}[ ({level})] is assembled, but not started[ (it has {members:few})]: a device is missing, or
+#         its devices are left from an array that is no longer used
 package gpudoctor.rules.raid_degraded
 
 # arrays are those that are meant to be active: a container only holds the metadata of others.
