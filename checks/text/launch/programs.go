@@ -150,6 +150,23 @@ func (f *family) next(words []string) (name, value string, rest []string) {
 	return name, value, rest
 }
 
+// DockerOptions finds the options of docker run in the words behind it: where each begins, and at the end where the image stands.
+// open is a variable that stands for some of them.
+func DockerOptions(words []string) (starts []int, open string) {
+	f, rest := familyOf("docker"), words
+	for {
+		starts = append(starts, len(words)-len(rest))
+		switch {
+		case len(rest) > 0 && strings.HasPrefix(rest[0], "-") && rest[0] != "--":
+			_, _, rest = f.next(rest)
+		case standsForOptions(rest):
+			open, rest = rest[0], rest[1:]
+		default:
+			return starts, open
+		}
+	}
+}
+
 // wrappers are programs that run the command behind them, with those of their options that take a value.
 var wrappers = map[string][]string{
 	"sudo": {"-u", "-g"}, "env": {"-u"}, "nohup": nil, "time": nil, "exec": nil, "stdbuf": nil, "unbuffer": nil,
