@@ -150,19 +150,30 @@ func (f *family) next(words []string) (name, value string, rest []string) {
 	return name, value, rest
 }
 
-// DockerOptions finds the options of docker run in the words behind it: where each begins, and at the end where the image stands.
-// open is a variable that stands for some of them.
-func DockerOptions(words []string) (starts []int, open string) {
-	f, rest := familyOf("docker"), words
+// DockerRun finds docker run, or the same of another engine, in the words of a command: the words at which its options begin,
+// and at the end where the image stands. open is a variable that stands for further options. Of another command, options is empty.
+func DockerRun(words []string) (engine string, options []int, open string) {
+	i := slices.IndexFunc(words, func(w string) bool { return familyOf(w).Kind == "docker-run" })
+	if i < 0 {
+		return "", nil, ""
+	}
+	engine, rest := baseName(words[i]), words[i+1:]
+	if len(rest) > 0 && rest[0] == "container" {
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || rest[0] != "run" && rest[0] != "create" {
+		return "", nil, ""
+	}
+	rest = rest[1:]
 	for {
-		starts = append(starts, len(words)-len(rest))
+		options = append(options, len(words)-len(rest))
 		switch {
 		case len(rest) > 0 && strings.HasPrefix(rest[0], "-") && rest[0] != "--":
-			_, _, rest = f.next(rest)
+			_, _, rest = familyOf(engine).next(rest)
 		case standsForOptions(rest):
 			open, rest = rest[0], rest[1:]
 		default:
-			return starts, open
+			return engine, options, open
 		}
 	}
 }

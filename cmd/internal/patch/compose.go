@@ -40,7 +40,7 @@ func (d *document) service(c *container) error {
 	case plan.Device:
 		return d.set(n, "["+w.Name+":"+w.Name+"]", "devices")
 	case plan.Group:
-		for _, g := range items(value(n, "group_add")) {
+		for _, g := range items(n, "group_add") {
 			if text(g) == w.Name || strings.Trim(text(g), "0123456789") == "" || !stated(text(g)) { // A number may be that group's.
 				return nil
 			}
@@ -68,7 +68,7 @@ func (d *document) service(c *container) error {
 func (d *document) serviceLimit(n *yaml.Node) error {
 	w := d.want
 	if w.Name == "pids" {
-		if text(value(n, "pids_limit")) == w.Value {
+		if text(n, "pids_limit") == w.Value {
 			return nil
 		}
 		return d.set(n, w.Value, "pids_limit")
@@ -78,7 +78,7 @@ func (d *document) serviceLimit(n *yaml.Node) error {
 		hard = soft
 	}
 	old := value(n, "ulimits", w.Name)
-	oldSoft, oldHard := text(value(old, "soft")), text(value(old, "hard"))
+	oldSoft, oldHard := text(old, "soft"), text(old, "hard")
 	switch isScalar := old != nil && old.Kind == yaml.ScalarNode; {
 	case old == nil && both:
 		return d.set(n, "{soft: "+soft+", hard: "+hard+"}", "ulimits", w.Name)

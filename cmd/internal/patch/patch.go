@@ -88,17 +88,14 @@ var (
 	ErrKind   = errors.New("no description of a job that can be changed was recognized")
 )
 
-// TemplateError is a file with templates, which say nothing until they are filled in.
-type TemplateError struct{ Line int }
-
-func (e TemplateError) Error() string {
-	return fmt.Sprintf("line %d is a template, which says nothing until it is filled in", e.Line)
+// Error is a fault of a file that must be removed before it can be changed.
+type Error struct {
+	Reason string
+	// Hints say how.
+	Hints []string
 }
 
-// SyntaxError is a file that does not parse.
-type SyntaxError struct{ Detail string }
-
-func (e SyntaxError) Error() string { return "it is not valid YAML: " + e.Detail }
+func (e *Error) Error() string { return e.Reason }
 
 // Make changes a file.
 func Make(ctx context.Context, r Request) (Result, error) {
@@ -268,17 +265,8 @@ var remark = lazy.New(`^#(?:$|[^!A-Z]|[A-Z][^A-Z])`)
 // marginOf is the blanks with which a line begins.
 func marginOf(text string) string { return text[:len(text)-len(strings.TrimLeft(text, " \t"))] }
 
-// meets reports whether two edits are of the same lines. Lines may be added before one that
-// is changed.
-func (s *splice) meets(o *splice) bool {
-	switch {
-	case s.del == 0 && o.del == 0:
-		return s.at == o.at
-	case s.del == 0:
-		return o.at < s.at && s.at < o.at+o.del
-	}
-	return o.del == 0 && o.meets(s) || o.del > 0 && s.at < o.at+o.del && o.at < s.at+s.del
-}
+// meets reports whether two edits touch each other.
+func (s *splice) meets(o *splice) bool { return s.at <= o.at+o.del && o.at <= s.at+s.del }
 
 // apply makes the proposed edits, from the end of the file to its beginning. A changed line keeps its end, and a file
 // without a final line end stays so.
@@ -387,16 +375,20 @@ func (f *file) form() (propose func(*file) error, err error) {
 	ending := strings.ToLower(filepath.Ext(f.Name))
 	isYAML := ending == ".yaml" || ending == ".yml"
 	isBatch := !isYAML && slices.ContainsFunc(f.lines, func(l line) bool { return strings.HasPrefix(l.text, "#SBATCH") })
+	variables, isVariables := ofVariables(f)
 	switch {
 	case !isScript && (kinds["kubernetes"] || kinds["compose"]):
 		if i := slices.IndexFunc(f.lines, func(l line) bool { return strings.Contains(l.text, "{{") }); i >= 0 {
-			return nil, TemplateError{i + 1}
+			return nil, &Error{
+				fmt.Sprintf("line %d is a template, which says nothing until it is filled in", i+1),
+				[]string{"render it (helm template, kustomize build), and give the result", "gpudoctor advise --for kubernetes writes what to add"},
+			}
 		}
 		return proposeYAML, nil
 	case !isScript && kinds["dockerfile"]:
 		return proposeDockerfile, nil
-	case (len(kinds) == 0 || len(kinds) == 1 && kinds["shell"]) && isEnvFile(f): // A job is more than what a script sets.
-		return variablesOf(f).propose, nil
+	case isVariables && (len(kinds) == 0 || len(kinds) == 1 && kinds["shell"]): // A job is more than what a script sets.
+		return variables.propose, nil
 	case !isScript && !isBatch && !slices.Contains(scriptNames, ending): // A log, a document, or a manifest with a fault.
 		return nil, ErrKind
 	case slices.ContainsFunc(ofScripts, func(kind string) bool { return kinds[kind] }):

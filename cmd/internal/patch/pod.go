@@ -94,7 +94,7 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 	if _, list := own(n, "containers"); list != nil && list.Kind == yaml.SequenceNode {
 		for _, item := range list.Content {
 			if node := parse.YAMLResolve(item); node != nil {
-				d.keep(all, &container{name: text(value(item, "name")), node: item, spec: n, launch: d.launchAt(node.Line, "kubernetes")}, item)
+				d.keep(all, &container{name: text(item, "name"), node: item, spec: n, launch: d.launchAt(node.Line, "kubernetes")}, item)
 			}
 		}
 		return
@@ -153,11 +153,7 @@ func (d *document) write(c *container) error {
 	case c.node.Kind == yaml.AliasNode:
 		return unsafeAt(c.node, "it is an alias of another part of the file")
 	case w.Kind == plan.Unset:
-		key, env := own(c.node, c.environment())
-		if env == nil || env.Kind == yaml.AliasNode { // It goes where it stands, for all that share it.
-			key, env = nil, value(c.node, c.environment())
-		}
-		return d.unset(env, key, 0)
+		return d.unset(c)
 	case w.Kind == plan.Variable:
 		return d.variable(c)
 	case w.Kind == plan.Device && c.spec != nil:
@@ -186,92 +182,94 @@ func (c *container) environment() string {
 	return "env"
 }
 
-// variable sets a variable of a container, which has its variables as a mapping, or as a list of texts or of mappings.
-func (d *document) variable(c *container) error {
-	w := d.want
-	key, env := c.environment(), value(c.node, c.environment())
-	sign, isMapping := "$", c.spec == nil && (env == nil || env.Kind != yaml.SequenceNode)
-	if c.spec != nil {
-		sign = "$("
-	}
-	escaped := strings.ReplaceAll(w.Value, sign, "$"+sign)
-	by, item := strconv.Quote(escaped), "["+strconv.Quote(w.Name+"="+escaped)+"]"
-	if c.spec != nil {
-		item = fmt.Sprintf("[{name: %s, value: %s}]", w.Name, by)
-	}
-	var at, found *yaml.Node // Where the variable is set, and its value there.
-	old, set := "", true
-	if isMapping {
-		if found = value(env, w.Name); found != nil {
-			at, old, set = found, text(found), found.Tag != "!!null"
-		}
-	}
-	for _, n := range items(env) {
-		name, value, hasValue := strings.Cut(text(n), "=")
-		if c.spec != nil {
-			name = text(below(n, "name", 0))
-		}
-		if name != w.Name || at != nil {
-			continue
-		}
-		if at, found, old, set = n, n, value, hasValue; c.spec != nil {
-			_, found = own(parse.YAMLResolve(n), "value")
-			old, set = text(found), found != nil
-		} else if !set {
-			return nil // It comes from the shell.
-		}
-	}
-	switch {
-	case at == nil && isMapping:
-		return d.set(c.node, by, key, w.Name)
-	case at == nil:
-		return d.set(c.node, item, key)
-	case set && (same(old, w.Value) || same(old, escaped)):
-		return nil
-	case !set || !stated(old):
-		return unsafeAt(at, "its value comes from elsewhere")
-	case at.Kind == yaml.AliasNode:
-		return unsafeAt(at, "it is an alias of another part of the file")
-	case isMapping:
-		return d.set(c.node, by, key, w.Name)
-	case c.spec == nil:
-		by = w.Name + "=" + escaped
-		if at.Style != 0 || strings.ContainsAny(by, "#:,[]{}&*!|>'\"%@` ") {
-			by = strconv.Quote(by)
-		}
-	}
-	return d.replace(found, by)
+// variable is where a container sets a variable.
+type variable struct {
+	name, value string
+	// at is the key or item that sets it, holder what holds that, and by the node of the value; nil where it comes from elsewhere.
+	at, holder, by *yaml.Node
 }
 
-// unset removes a variable from a mapping or list of them, or from one merged in.
-func (d *document) unset(env, above *yaml.Node, depth int) error {
+// variablesOf are the variables of a mapping, of a list of texts or of mappings, and behind them those that are merged in.
+func variablesOf(env *yaml.Node, depth int) (all []variable) {
 	env = parse.YAMLResolve(env)
 	if env == nil || depth > 4 {
 		return nil
 	}
+	var merged []variable
 	for i, n := range env.Content {
-		isMapping := env.Kind == yaml.MappingNode
-		name, old, _ := strings.Cut(text(n), "=")
-		switch {
-		case isMapping && i%2 == 1:
+		v := variable{at: n, holder: env}
+		switch isMapping := env.Kind == yaml.MappingNode; {
+		case isMapping && i%2 == 0:
+			continue
+		case isMapping && env.Content[i-1].Value == "<<" || depth > 0 && !isMapping:
+			merged = append(merged, variablesOf(n, depth+1)...)
 			continue
 		case isMapping:
-			name, old = n.Value, text(env.Content[i+1])
-		case text(n) == "":
-			name, old = text(value(n, "name")), text(value(n, "value"))
-		}
-		switch {
-		case isMapping && name == "<<":
-			n = env.Content[i+1]
-		case isMapping || depth == 0:
-			if d.want.removes(name, old) {
-				return d.cut(n, above, env)
+			v.at, v.name, v.value = env.Content[i-1], env.Content[i-1].Value, text(n)
+			if n.Tag != "!!null" {
+				v.by = n
 			}
+		case text(n) != "":
+			var isSet bool
+			if v.name, v.value, isSet = strings.Cut(text(n), "="); isSet {
+				v.by = n
+			}
+		default:
+			v.name, v.value = text(n, "name"), text(n, "value")
+			_, v.by = own(parse.YAMLResolve(n), "value")
+		}
+		all = append(all, v)
+	}
+	return append(all, merged...)
+}
+
+// variable sets a variable of a container.
+func (d *document) variable(c *container) error {
+	w, key, sign := d.want, c.environment(), "$"
+	if c.spec != nil {
+		sign = "$("
+	}
+	escaped := strings.ReplaceAll(w.Value, sign, "$"+sign)
+	env, by := value(c.node, key), strconv.Quote(escaped)
+	all := variablesOf(env, 0)
+	i := slices.IndexFunc(all, func(v variable) bool { return v.name == w.Name })
+	var v variable
+	if i >= 0 {
+		v = all[i]
+	}
+	switch isMapping := c.spec == nil && (env == nil || env.Kind != yaml.SequenceNode); {
+	case i >= 0 && v.by != nil && (same(v.value, w.Value) || same(v.value, escaped)):
+		return nil
+	case i >= 0 && (v.by == nil || !stated(v.value)):
+		return unsafeAt(v.at, "its value comes from elsewhere")
+	case isMapping:
+		return d.set(c.node, by, key, w.Name)
+	case i < 0 && c.spec != nil:
+		return d.set(c.node, fmt.Sprintf("[{name: %s, value: %s}]", w.Name, by), key)
+	case i < 0:
+		return d.set(c.node, "["+strconv.Quote(w.Name+"="+escaped)+"]", key)
+	case v.at.Kind == yaml.AliasNode:
+		return unsafeAt(v.at, "it is an alias of another part of the file")
+	case c.spec == nil:
+		by = w.Name + "=" + escaped
+		if v.at.Style != 0 || strings.ContainsAny(by, "#:,[]{}&*!|>'\"%@` ") {
+			by = strconv.Quote(by)
+		}
+	}
+	return d.replace(v.by, by)
+}
+
+// unset removes a variable of a container where it stands, for all that share it.
+func (d *document) unset(c *container) error {
+	key, env := own(c.node, c.environment())
+	for _, v := range variablesOf(value(c.node, c.environment()), 0) {
+		if !d.want.removes(v.name, v.value) {
 			continue
 		}
-		if err := d.unset(n, nil, depth+1); err != nil {
-			return err
+		if v.holder != env {
+			key = nil // It stands elsewhere.
 		}
+		return d.cut(v.at, key, v.holder)
 	}
 	return nil
 }
@@ -290,7 +288,7 @@ func (d *document) pod(c *container) error {
 			return d.set(c.spec, "true", map[string]string{"ipc": "hostIPC", "network": "hostNetwork"}[w.Name])
 		}
 	case plan.Mount:
-		isThere := func(volume *yaml.Node) bool { return text(value(volume, "hostPath", "path")) == w.Name }
+		isThere := func(volume *yaml.Node) bool { return text(volume, "hostPath", "path") == w.Name }
 		path, options, _ := strings.Cut(w.Value, ":")
 		if options == "ro" {
 			path += ", readOnly: true"
@@ -315,8 +313,8 @@ func (d *document) noteDevices(c *container) {
 // volumesOf are the volumes of a pod, by name.
 func volumesOf(spec *yaml.Node) map[string]*yaml.Node {
 	volumes := map[string]*yaml.Node{}
-	for _, v := range items(value(spec, "volumes")) {
-		volumes[text(value(v, "name"))] = parse.YAMLResolve(v)
+	for _, v := range items(spec, "volumes") {
+		volumes[text(v, "name")] = parse.YAMLResolve(v)
 	}
 	return volumes
 }
@@ -336,12 +334,12 @@ func lastOf(volumes map[string]*yaml.Node, holds func(*yaml.Node) bool) string {
 func (d *document) podMemory(c *container) error {
 	size := remedies.SizeQuantity(d.want.Value)
 	both := "medium: Memory, sizeLimit: " + size
-	volumes, mounts := volumesOf(c.spec), items(value(c.node, "volumeMounts"))
+	volumes, mounts := volumesOf(c.spec), items(c.node, "volumeMounts")
 	i := slices.IndexFunc(mounts, isMemoryMount)
 	if i < 0 {
 		return d.mount(c, sharedVolume(c.spec, volumes), "shm", "/dev/shm", "emptyDir: {"+both+"}")
 	}
-	volume := volumes[text(value(mounts[i], "name"))]
+	volume := volumes[text(mounts[i], "name")]
 	_, empty := own(volume, "emptyDir")
 	switch {
 	case volume == nil:
@@ -350,7 +348,7 @@ func (d *document) podMemory(c *container) error {
 		return nil
 	case empty.Kind == yaml.ScalarNode && empty.Tag != "!!null":
 		return unsafeAt(empty, "emptyDir has another form there")
-	case strings.EqualFold(text(value(empty, "medium")), "Memory"):
+	case strings.EqualFold(text(empty, "medium"), "Memory"):
 		return d.set(volume, size, "emptyDir", "sizeLimit")
 	case empty.Kind == yaml.MappingNode && len(empty.Content) == 0:
 		d.place = "volumes"
@@ -361,7 +359,7 @@ func (d *document) podMemory(c *container) error {
 
 // isMemoryMount reports whether a volume is mounted at /dev/shm.
 func isMemoryMount(m *yaml.Node) bool {
-	return strings.TrimRight(text(value(m, "mountPath")), "/") == "/dev/shm"
+	return strings.TrimRight(text(m, "mountPath"), "/") == "/dev/shm"
 }
 
 // sharedVolume is a volume in memory that another container of the pod has at /dev/shm, or
@@ -369,15 +367,15 @@ func isMemoryMount(m *yaml.Node) bool {
 func sharedVolume(spec *yaml.Node, volumes map[string]*yaml.Node) string {
 	elsewhere := map[string]bool{}
 	for _, key := range []string{"containers", "initContainers"} {
-		for _, other := range items(value(spec, key)) {
-			for _, m := range items(value(other, "volumeMounts")) {
-				name := text(value(m, "name"))
+		for _, other := range items(spec, key) {
+			for _, m := range items(other, "volumeMounts") {
+				name := text(m, "name")
 				elsewhere[name] = elsewhere[name] || !isMemoryMount(m)
 			}
 		}
 	}
 	return lastOf(volumes, func(v *yaml.Node) bool {
-		return strings.EqualFold(text(value(v, "emptyDir", "medium")), "Memory") && !elsewhere[text(value(v, "name"))]
+		return strings.EqualFold(text(v, "emptyDir", "medium"), "Memory") && !elsewhere[text(v, "name")]
 	})
 }
 

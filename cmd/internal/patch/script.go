@@ -71,41 +71,34 @@ func (s *script) begin(at int) int {
 }
 
 var (
-	envLine = lazy.New(`^(\s*(?:export\s+)?)([A-Za-z_]\w*)=(.*?)\s*$`)
+	envLine = lazy.New(`^\s*(export\s+)?([A-Za-z_]\w*)=(.*?)\s*$`)
 	unset   = lazy.New(`^\s*unset\s+[A-Za-z_]\w*\s*$`)
 )
 
 // configurations are the names of the files that NCCL and RCCL read.
 var configurations = []string{"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.conf"}
 
-// isEnvFile reports whether a file holds variables and nothing else: of communication, or
-// by its name those of an environment.
-func isEnvFile(f *file) bool {
+// ofVariables is how a file is changed that holds variables and nothing else: of communication, or by its name those of an
+// environment. A shell or a container engine reads it, or NCCL.
+func ofVariables(f *file) (form scriptForm, ok bool) {
 	base := path.Base(filepath.ToSlash(f.Name))
-	found := slices.Contains(configurations, base) || strings.Contains(strings.ToLower(base), "env")
+	form = scriptForm{target: "env", onlyVariables: true, plain: true}
+	if slices.Contains(configurations, base) {
+		form.target, f.bare = "nccl.conf", "="
+	}
+	ok = form.target == "nccl.conf" || strings.Contains(strings.ToLower(base), "env")
 	for _, l := range f.lines {
-		switch t := strings.TrimSpace(l.text); {
-		case t == "" || strings.HasPrefix(t, "#") || unset.MatchString(t):
-		case envLine.MatchString(l.text):
-			found = found || env.SteersCommunication(envLine.FindStringSubmatch(l.text)[2])
-		default:
-			return false
+		switch t, m := strings.TrimSpace(l.text), envLine.FindStringSubmatch(l.text); {
+		case strings.HasPrefix(t, "#!") || unset.MatchString(t):
+			form.plain = false
+		case m != nil:
+			ok = ok || env.SteersCommunication(m[2])
+			form.plain = form.plain && m[1] == ""
+		case t != "" && t[0] != '#':
+			return form, false
 		}
 	}
-	return found
-}
-
-// variablesOf is how a file of variables is changed: one that a shell or a container engine reads, or NCCL's own.
-func variablesOf(f *file) scriptForm {
-	if slices.Contains(configurations, path.Base(filepath.ToSlash(f.Name))) {
-		f.bare = "="
-		return scriptForm{"nccl.conf", true, true}
-	}
-	isShell := slices.ContainsFunc(f.lines, func(l line) bool {
-		t := strings.TrimSpace(l.text)
-		return strings.HasPrefix(t, "export ") || strings.HasPrefix(t, "unset ") || strings.HasPrefix(t, "#!")
-	})
-	return scriptForm{"env", true, !isShell}
+	return form, ok
 }
 
 // plainCommands are the lines of a file of variables that no shell reads, as commands.
@@ -178,32 +171,13 @@ type run struct {
 	open    string
 }
 
-// engines are the programs that start containers with the options of docker run.
-var engines = []string{"docker", "podman", "nerdctl", "nvidia-docker"}
-
 // runOf is a command as one that starts a container; nil if it does not.
 func runOf(c *command) *run {
-	for i := range c.Words {
-		engine := path.Base(c.Words[i].Value)
-		if !slices.Contains(engines, engine) {
-			continue
-		}
-		rest := c.Values()[i+1:]
-		if len(rest) > 0 && rest[0] == "container" {
-			rest = rest[1:]
-		}
-		if len(rest) == 0 || rest[0] != "run" && rest[0] != "create" {
-			return nil
-		}
-		r := &run{command: c, engine: engine}
-		rest = rest[1:]
-		r.options, r.open = launch.DockerOptions(rest)
-		for j := range r.options {
-			r.options[j] += len(c.Words) - len(rest)
-		}
-		return r
+	r := &run{command: c}
+	if r.engine, r.options, r.open = launch.DockerRun(c.Values()); len(r.options) == 0 {
+		return nil
 	}
-	return nil
+	return r
 }
 
 // runAt is the command that starts a container from a line; nil if there are two of them.
@@ -478,16 +452,13 @@ func (s *script) first(text string) {
 	at, added := 0, false
 	for i, l := range s.lines {
 		t := strings.TrimSpace(l.text)
-		if strings.HasPrefix(t, "#SBATCH") || strings.HasPrefix(t, "#") && at == i && l.origin > 0 {
-			at = i + 1
+		isComment := strings.HasPrefix(t, "#")
+		isAdded := l.origin == 0 && (strings.HasPrefix(t, "export ") || strings.HasPrefix(t, "unset "))
+		if isAdded || strings.HasPrefix(t, "#SBATCH") || isComment && at == i && l.origin > 0 {
+			at, added = i+1, isAdded
 		}
-		if t != "" && !strings.HasPrefix(t, "#") {
+		if t != "" && !isComment && !isAdded {
 			break
-		}
-	}
-	for i := at; i < len(s.lines) && (s.lines[i].origin == 0 || s.lines[i].text == ""); i++ {
-		if t := s.lines[i].text; s.lines[i].origin == 0 && (strings.HasPrefix(t, "export ") || strings.HasPrefix(t, "unset ")) {
-			at, added = i+1, true
 		}
 	}
 	edits := []*splice{{at: at, ins: []string{text}}}

@@ -44,11 +44,16 @@ func (e errUnsafe) Error() string { return e.note }
 // unsafeAt is the error of an edit of a node.
 func unsafeAt(n *yaml.Node, note string) error { return errUnsafe{n.Line - 1, note} }
 
+// invalid is the error of a file that does not parse.
+func invalid(detail string) error {
+	return &Error{"it is not valid YAML: " + detail, []string{"correct it first"}}
+}
+
 // parseYAML reads the documents of a file.
 func parseYAML(f *file) (*document, error) {
 	for i, l := range f.lines {
 		if strings.ContainsAny(l.text, "\r\u0085\u2028\u2029") {
-			return nil, SyntaxError{"line " + strconv.Itoa(i+1) + " has a line end of another kind"}
+			return nil, invalid("line " + strconv.Itoa(i+1) + " has a line end of another kind")
 		}
 	}
 	d := &document{file: f, limits: map[*yaml.Node]int{}, listStep: -1, referred: map[*yaml.Node]bool{}}
@@ -57,7 +62,7 @@ func parseYAML(f *file) (*document, error) {
 		if err := decoder.Decode(&n); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, SyntaxError{err.Error()}
+			return nil, invalid(err.Error())
 		}
 		d.roots = append(d.roots, n.Content...)
 	}
@@ -199,43 +204,20 @@ func own(m *yaml.Node, name string) (key, value *yaml.Node) {
 	return key, value
 }
 
-// value is the value of a key, where the mapping has it or merges it in; nil for none.
-func value(m *yaml.Node, names ...string) *yaml.Node {
-	n := parse.YAMLResolve(m)
-	for _, name := range names {
-		n = below(n, name, 0)
+// value is the value at a path of keys, where the mappings have it or merge it in; nil for none.
+func value(n *yaml.Node, path ...string) *yaml.Node {
+	for _, name := range path {
+		n = parse.YAMLMapping(n)[name]
 	}
-	return n
+	return parse.YAMLResolve(n)
 }
 
-func below(m *yaml.Node, name string, depth int) (found *yaml.Node) {
-	m = parse.YAMLResolve(m)
-	if m == nil || depth > 4 {
-		return nil
-	}
-	if _, v := own(m, name); v != nil {
-		return parse.YAMLResolve(v)
-	}
-	for i, c := range m.Content {
-		isMerged := m.Kind == yaml.MappingNode && i%2 == 1 && m.Content[i-1].Value == "<<"
-		if found == nil && (isMerged || m.Kind == yaml.SequenceNode && depth > 0) {
-			found = below(c, name, depth+1)
-		}
-	}
-	return found
-}
-
-// text is a plain value; empty for other nodes.
-func text(n *yaml.Node) string {
-	if n = parse.YAMLResolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return ""
-	}
-	return n.Value
-}
+// text is the plain value at a path of keys; empty for other nodes.
+func text(n *yaml.Node, path ...string) string { return parse.YAMLText(value(n, path...)) }
 
 // items are those of a list.
-func items(n *yaml.Node) []*yaml.Node {
-	if n = parse.YAMLResolve(n); n == nil || n.Kind != yaml.SequenceNode {
+func items(n *yaml.Node, path ...string) []*yaml.Node {
+	if n = value(n, path...); n == nil || n.Kind != yaml.SequenceNode {
 		return nil
 	}
 	return n.Content
