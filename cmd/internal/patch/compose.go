@@ -13,26 +13,19 @@ import (
 // service writes the setting into a service of a compose file.
 func (d *document) service(c *container) error {
 	w, n := d.want, c.node
-	refers := func(key string) error {
-		if old := value(n, key); !stated(text(old)) {
-			return unsafeAt(old, "its value refers to a variable")
-		}
-		return nil
+	namespace := map[string]string{"ipc": "ipc", "network": "network_mode"}[w.Name]
+	key := map[plan.Kind]string{plan.GPUs: "gpus", plan.SharedMemory: "shm_size", plan.Namespace: namespace}[w.Kind]
+	if !stated(text(n, key)) {
+		return unsafeAt(value(n, key), "its value refers to a variable")
 	}
 	switch w.Kind {
 	case plan.GPUs:
-		if err := refers("gpus"); err != nil {
-			return err
-		}
 		return d.set(n, "[{driver: nvidia, count: all, capabilities: [gpu]}]", "deploy", "resources", "reservations", "devices")
 	case plan.SharedMemory:
-		if err := refers("shm_size"); err != nil {
-			return err
-		}
 		if slices.Contains(c.launch.Mounts, "tmpfs:/dev/shm") {
 			return errUnsafe{c.from - 1, "a tmpfs at /dev/shm has the size"}
 		}
-		return d.set(n, w.Value, "shm_size")
+		return d.set(n, w.Value, key)
 	case plan.Limit:
 		return d.serviceLimit(n)
 	case plan.Capability:
@@ -47,10 +40,6 @@ func (d *document) service(c *container) error {
 		}
 		return d.set(n, "["+w.Name+"]", "group_add")
 	case plan.Namespace:
-		key := map[string]string{"ipc": "ipc", "network": "network_mode"}[w.Name]
-		if err := refers(key); err != nil {
-			return err
-		}
 		for _, other := range []string{"networks", "ports"} {
 			if old := value(n, other); old != nil && w.Name == "network" {
 				return unsafeAt(old, "with network_mode: host, "+other+" must go")

@@ -58,17 +58,13 @@ func proposeDockerfile(f *file) error {
 		return strings.HasPrefix(strings.ToLower(strings.ReplaceAll(l.text, " ", "")), "#escape=")
 	})
 	image := &f.launches[at]
-	for k := range f.Wants {
-		w := &f.Wants[k]
-		f.want = w
+	f.write("", func(w *Want) {
 		value, set := image.Variables[w.Name]
 		number := image.Lines["variables["+w.Name+"]"]
 		all := s.assignments(w.Name, true)
 		i := slices.IndexFunc(all, func(a assigned) bool { return s.lineOf(a.Words[a.index].From) == number-1 })
 		isThere := func(env string) bool { return strings.Contains(env, w.Name) }
 		switch {
-		case len(f.splices) > 0:
-			return nil
 		case w.Kind == plan.Unset && (!set || len(w.Values) == 0 || !w.removes(w.Name, value)):
 		case w.Kind == plan.Unset && i >= 0:
 			s.drop(all[i])
@@ -84,6 +80,6 @@ func proposeDockerfile(f *file) error {
 		default:
 			f.propose("ENV", last.behind, "", &splice{at: last.behind, ins: []string{"ENV " + w.Name + "=" + remedies.Quote(w.Value)}})
 		}
-	}
+	})
 	return nil
 }

@@ -180,6 +180,10 @@ func newFile(r Request) *file {
 	if strings.Count(text, "\r\n")*2 > len(f.lines) {
 		f.eol = "\r\n"
 	}
+	if f.Vendor != "" && !slices.ContainsFunc(f.Wants, func(w Want) bool { return w.Kind == plan.GPUs }) { // Of AMD's GPUs, plans have the device nodes.
+		gpus := plan.Setting{Kind: plan.GPUs, Value: "all", Reason: "The device plugin gives the container its GPUs.", For: []string{"kubernetes"}}
+		f.Wants = append([]Want{{Setting: gpus}}, f.Wants...)
+	}
 	return f
 }
 
@@ -204,6 +208,16 @@ func (f *file) read(ctx context.Context) error {
 		}
 	})
 	return r.Read(ctx, f.Name, strings.NewReader(f.body()))
+}
+
+// write writes settings in turn, up to the first that proposes edits: the next one is written when the file was read again.
+func (f *file) write(where string, setting func(*Want)) {
+	f.where = where
+	before := len(f.splices)
+	for i := 0; i < len(f.Wants) && len(f.splices) == before; i++ {
+		f.want = &f.Wants[i]
+		setting(f.want)
+	}
 }
 
 // propose proposes edits that belong together, with the reason above a line if it is not the last one that stands in the place, and

@@ -42,48 +42,33 @@ func proposeYAML(f *file) error {
 		return ErrKind
 	}
 	for _, c := range chosen(all) {
-		f.where = c.name
-		before := len(f.splices)
-		for _, w := range f.concerning(c) {
-			f.want = w
-			if unsafe, ok := errors.AsType[errUnsafe](d.write(c)); ok {
+		f.write(c.name, func(w *Want) {
+			if !f.concernsContainer(c, w) {
+				return
+			}
+			if unsafe, ok := errors.AsType[errUnsafe](d.setting(c)); ok {
 				f.byHand(unsafe.at, unsafe.note)
 			}
-			if len(f.splices) > before {
-				break // The next one is written when the file was read again.
-			}
-		}
+		})
 	}
 	return nil
 }
 
-// concerning returns the settings that concern a container and that its form can set.
-func (f *file) concerning(c *container) []*Want {
+// concernsContainer reports whether a setting concerns a container, and its form can set it.
+func (f *file) concernsContainer(c *container, w *Want) bool {
 	name := "kubernetes"
 	if c.spec == nil {
 		name = "compose"
 	}
 	target, _ := emit.Named(name)
-	var all []*Want
-	gpus := false
-	for i := range f.Wants {
-		w := &f.Wants[i]
-		gpus = gpus || w.Kind == plan.GPUs
-		sets := target.Sets(w.Setting)
-		switch {
-		case w.Kind == plan.Unset: // A variable of the machine's own does not reach a container; of its own, any can lose one.
-			sets = len(w.Values) > 0
-		case w.Kind == plan.Device && c.spec != nil:
-			sets = w.IsFor(name)
-		}
-		if sets && f.concerns(w, c.launch, c.from, c.to) {
-			all = append(all, w)
-		}
+	sets := target.Sets(w.Setting)
+	switch {
+	case w.Kind == plan.Unset: // A variable of the machine's own does not reach a container; of its own, any can lose one.
+		sets = len(w.Values) > 0
+	case w.Kind == plan.Device && c.spec != nil:
+		sets = w.IsFor(name)
 	}
-	if c.spec != nil && !gpus && f.Vendor != "" { // Of AMD's GPUs, plans have the device nodes.
-		all = slices.Insert(all, 0, &Want{Setting: plan.Setting{Kind: plan.GPUs, Value: "all", Reason: "The device plugin gives the container its GPUs."}})
-	}
-	return all
+	return sets && f.concerns(w, c.launch, c.from, c.to)
 }
 
 // containers finds containers and services, as the reader of manifests does.
@@ -146,8 +131,8 @@ func chosen(all []*container) []*container {
 	return using
 }
 
-// write writes the setting into a container.
-func (d *document) write(c *container) error {
+// setting writes the setting into a container.
+func (d *document) setting(c *container) error {
 	w := d.want
 	switch {
 	case c.node.Kind == yaml.AliasNode:

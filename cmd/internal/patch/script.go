@@ -143,10 +143,7 @@ func (form scriptForm) propose(f *file) error {
 		}
 	}
 	target, _ := emit.Named(form.target)
-	for k := range f.Wants {
-		w := &f.Wants[k]
-		f.want, f.where = w, ""
-		before := len(f.splices)
+	s.write("", func(w *Want) {
 		switch {
 		case w.Kind != plan.Variable && w.Kind != plan.Unset:
 		case w.Kind == plan.Unset && (s.unset() || len(w.Values) > 0):
@@ -155,10 +152,7 @@ func (form scriptForm) propose(f *file) error {
 		case ranks && target.Sets(w.Setting):
 			s.export()
 		}
-		if len(f.splices) > before {
-			return nil
-		}
-	}
+	})
 	return nil
 }
 
@@ -195,10 +189,6 @@ func (s *script) runAt(number int) (found *run) {
 
 // container gives a container that the script starts what it lacks.
 func (s *script) container(l *facts.Launch, only bool) {
-	s.where = "docker run"
-	if l.Name != "" {
-		s.where += " " + lines.Printable(l.Name, false)
-	}
 	if !usesGPUs(l) && (!only || l.GPUs != nil || l.Processes == nil && l.TensorParallel == nil) {
 		return
 	}
@@ -208,10 +198,7 @@ func (s *script) container(l *facts.Launch, only bool) {
 	}
 	target, _ := emit.Named("docker")
 	var lacking []string
-	for k := range s.Wants {
-		w := &s.Wants[k]
-		s.want = w
-		before := len(s.splices)
+	s.write(strings.TrimSpace("docker run "+lines.Printable(l.Name, false)), func(w *Want) {
 		switch value := l.Variables[w.Name]; {
 		case w.Kind == plan.Unset || !target.Sets(w.Setting) || !s.concerns(w, l, l.Line, last) || has(l, w):
 		case w.Kind == plan.Variable && value != "" && same(value, w.Value):
@@ -220,13 +207,10 @@ func (s *script) container(l *facts.Launch, only bool) {
 		default:
 			s.option(r)
 		}
-		if len(s.splices) > before {
-			return
-		}
-	}
+	})
 	if len(lacking) > 0 {
-		r := Remark{Line: s.origin(l.Line - 1), Where: s.where, What: strings.Join(lacking, " "), Note: "its options are not written out there"}
-		s.manual = appendNew(s.manual, r)
+		hidden := Remark{Line: s.origin(l.Line - 1), Where: s.where, What: strings.Join(lacking, " "), Note: "its options are not written out there"}
+		s.manual = appendNew(s.manual, hidden)
 	}
 }
 
@@ -422,7 +406,7 @@ func (s *script) export() {
 	w := s.want
 	all := s.assignments(w.Name, false)
 	isUnset := func(c command) bool { v := c.Values(); return v[0] == "unset" && slices.Contains(v, w.Name) }
-	switch at := s.within(w.Name+"=", false); {
+	switch at := s.inside(w.Name+"=", false); {
 	case w.Kind == plan.Unset:
 		if len(all) == 0 && !slices.ContainsFunc(s.commands, isUnset) {
 			s.first("unset " + w.Name)
@@ -476,13 +460,13 @@ func (s *script) unset() (found bool) {
 	w := s.want
 	for _, a := range s.assignments(w.Name, true) {
 		number := s.lineOf(a.Words[a.index].From)
-		if len(w.Values) > 0 && w.removes(w.Name, a.value) && s.file.within(w, s.begin(number)+1, number+1) {
+		if len(w.Values) > 0 && w.removes(w.Name, a.value) && s.within(w, s.begin(number)+1, number+1) {
 			found = true
 			s.drop(a)
 		}
 	}
 	for _, v := range w.Values { // Inside quotes, or in a list of variables.
-		if at := s.within(w.Name+"="+v, true); at >= 0 && s.file.within(w, s.begin(s.lineOf(at))+1, s.lineOf(at)+1) {
+		if at := s.inside(w.Name+"="+v, true); at >= 0 && s.within(w, s.begin(s.lineOf(at))+1, s.lineOf(at)+1) {
 			s.byHand(s.lineOf(at), "it is set there in a form that is not read")
 			found = true
 		}
@@ -490,8 +474,8 @@ func (s *script) unset() (found bool) {
 	return found
 }
 
-// within is the byte of a word that holds an assignment as a part; -1 where there is none.
-func (s *script) within(setting string, containers bool) int {
+// inside is the byte of a word that holds an assignment as a part; -1 where there is none.
+func (s *script) inside(setting string, containers bool) int {
 	for k := range s.commands {
 		if c := &s.commands[k]; !s.plain && (containers || runOf(c) == nil) {
 			for _, w := range c.Words {
