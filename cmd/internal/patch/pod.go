@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +19,8 @@ import (
 // container is a container or service of a file.
 type container struct {
 	launch *facts.Launch
+	// kind is that of the launch, and of the target of gpudoctor advise --for: "kubernetes" or "compose".
+	kind string
 	// name is for people.
 	name string
 	// node describes it, and spec is the pod around it; nil for a service.
@@ -43,11 +44,8 @@ func proposeYAML(f *file) error {
 	}
 	for _, c := range chosen(all) {
 		f.write(c.name, func(w *Want) {
-			if !f.concernsContainer(c, w) {
-				return
-			}
-			if unsafe, ok := errors.AsType[errUnsafe](d.setting(c)); ok {
-				f.byHand(unsafe.at, unsafe.note)
+			if f.concernsContainer(c, w) {
+				d.setting(c)
 			}
 		})
 	}
@@ -56,17 +54,13 @@ func proposeYAML(f *file) error {
 
 // concernsContainer reports whether a setting concerns a container, and its form can set it.
 func (f *file) concernsContainer(c *container, w *Want) bool {
-	name := "kubernetes"
-	if c.spec == nil {
-		name = "compose"
-	}
-	target, _ := emit.Named(name)
+	target, _ := emit.Named(c.kind)
 	sets := target.Sets(w.Setting)
 	switch {
 	case w.Kind == plan.Unset: // A variable of the machine's own does not reach a container; of its own, any can lose one.
 		sets = len(w.Values) > 0
 	case w.Kind == plan.Device && c.spec != nil:
-		sets = w.IsFor(name)
+		sets = w.IsFor(c.kind)
 	}
 	return sets && f.concerns(w, c.launch, c.from, c.to)
 }
@@ -79,7 +73,7 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 	if _, list := own(n, "containers"); list != nil && list.Kind == yaml.SequenceNode {
 		for _, item := range list.Content {
 			if node := parse.YAMLResolve(item); node != nil {
-				d.keep(all, &container{name: text(item, "name"), node: item, spec: n, launch: d.launchAt(node.Line, "kubernetes")}, item)
+				d.keep(all, &container{kind: "kubernetes", name: text(item, "name"), node: item, spec: n}, item, node.Line)
 			}
 		}
 		return
@@ -87,7 +81,7 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 	if _, services := own(n, "services"); depth == 0 && services != nil && services.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(services.Content); i += 2 {
 			key := services.Content[i]
-			d.keep(all, &container{name: key.Value, node: services.Content[i+1], launch: d.launchAt(key.Line, "compose")}, key)
+			d.keep(all, &container{kind: "compose", name: key.Value, node: services.Content[i+1]}, key, key.Line)
 		}
 		return
 	}
@@ -96,19 +90,11 @@ func (d *document) containers(n *yaml.Node, depth int, all *[]*container) {
 	}
 }
 
-// launchAt is the launch that begins at a line.
-func (f *file) launchAt(number int, kind string) *facts.Launch {
-	i := slices.IndexFunc(f.launches, func(l facts.Launch) bool { return l.Line == number && l.Kind == kind })
-	if i < 0 {
-		return nil
-	}
-	return &f.launches[i]
-}
-
-// keep keeps a container that the reader of texts knows.
-func (d *document) keep(all *[]*container, c *container, at *yaml.Node) {
-	if node := parse.YAMLResolve(c.node); c.launch != nil && node != nil && node.Kind == yaml.MappingNode {
-		c.from, c.to = at.Line, d.limits[at]
+// keep keeps a container that the reader of texts knows at a line.
+func (d *document) keep(all *[]*container, c *container, at *yaml.Node, number int) {
+	i := slices.IndexFunc(d.launches, func(l facts.Launch) bool { return l.Line == number && l.Kind == c.kind })
+	if node := parse.YAMLResolve(c.node); i >= 0 && node != nil && node.Kind == yaml.MappingNode {
+		c.launch, c.from, c.to = &d.launches[i], at.Line, d.limits[at]
 		*all = append(*all, c)
 	}
 }
@@ -132,40 +118,35 @@ func chosen(all []*container) []*container {
 }
 
 // setting writes the setting into a container.
-func (d *document) setting(c *container) error {
+func (d *document) setting(c *container) bool {
 	w := d.want
 	switch {
 	case c.node.Kind == yaml.AliasNode:
-		return unsafeAt(c.node, "it is an alias of another part of the file")
+		return d.fail(c.node, "it is an alias of another part of the file")
 	case w.Kind == plan.Unset:
 		return d.unset(c)
 	case w.Kind == plan.Variable:
 		return d.variable(c)
 	case w.Kind == plan.Device && c.spec != nil:
 		d.noteDevices(c)
-		return nil
+		return true
 	case has(c.launch, w):
-		return nil
+		return true
 	case w.Kind == plan.Capability && !isRoot(c.launch.User):
 		note := "It runs as user " + c.launch.User + ", for whom an added capability is not in force."
 		if c.spec != nil {
 			note += " Run it as root, or raise the limits of the container runtime."
 		}
 		d.note(words(w), note)
-		return nil
+		return true
 	case c.spec == nil:
 		return d.service(c)
 	}
 	return d.pod(c)
 }
 
-// environment is the key of a container's variables.
-func (c *container) environment() string {
-	if c.spec == nil {
-		return "environment"
-	}
-	return "env"
-}
+// environment are the keys of a container's variables.
+var environment = map[string]string{"kubernetes": "env", "compose": "environment"}
 
 // variable is where a container sets a variable.
 type variable struct {
@@ -209,8 +190,8 @@ func variablesOf(env *yaml.Node, depth int) (all []variable) {
 }
 
 // variable sets a variable of a container.
-func (d *document) variable(c *container) error {
-	w, key, sign := d.want, c.environment(), "$"
+func (d *document) variable(c *container) bool {
+	w, key, sign := d.want, environment[c.kind], "$"
 	if c.spec != nil {
 		sign = "$("
 	}
@@ -224,9 +205,9 @@ func (d *document) variable(c *container) error {
 	}
 	switch isMapping := c.spec == nil && (env == nil || env.Kind != yaml.SequenceNode); {
 	case i >= 0 && v.by != nil && (same(v.value, w.Value) || same(v.value, escaped)):
-		return nil
+		return true
 	case i >= 0 && (v.by == nil || !stated(v.value)):
-		return unsafeAt(v.at, "its value comes from elsewhere")
+		return d.fail(v.at, "its value comes from elsewhere")
 	case isMapping:
 		return d.set(c.node, by, key, w.Name)
 	case i < 0 && c.spec != nil:
@@ -234,7 +215,7 @@ func (d *document) variable(c *container) error {
 	case i < 0:
 		return d.set(c.node, "["+strconv.Quote(w.Name+"="+escaped)+"]", key)
 	case v.at.Kind == yaml.AliasNode:
-		return unsafeAt(v.at, "it is an alias of another part of the file")
+		return d.fail(v.at, "it is an alias of another part of the file")
 	case c.spec == nil:
 		by = w.Name + "=" + escaped
 		if v.at.Style != 0 || strings.ContainsAny(by, "#:,[]{}&*!|>'\"%@` ") {
@@ -245,9 +226,9 @@ func (d *document) variable(c *container) error {
 }
 
 // unset removes a variable of a container where it stands, for all that share it.
-func (d *document) unset(c *container) error {
-	key, env := own(c.node, c.environment())
-	for _, v := range variablesOf(value(c.node, c.environment()), 0) {
+func (d *document) unset(c *container) bool {
+	key, env := own(c.node, environment[c.kind])
+	for _, v := range variablesOf(value(c.node, environment[c.kind]), 0) {
 		if !d.want.removes(v.name, v.value) {
 			continue
 		}
@@ -256,11 +237,11 @@ func (d *document) unset(c *container) error {
 		}
 		return d.cut(v.at, key, v.holder)
 	}
-	return nil
+	return true
 }
 
 // pod writes the setting into a container of a pod.
-func (d *document) pod(c *container) error {
+func (d *document) pod(c *container) bool {
 	switch w := d.want; w.Kind {
 	case plan.GPUs:
 		return d.set(c.node, strconv.Itoa(d.ranksOf(c.launch)), "resources", "limits", d.Vendor+".com/gpu")
@@ -282,7 +263,7 @@ func (d *document) pod(c *container) error {
 		return d.mount(c, lastOf(volumes, isThere), "host", path, "hostPath: {path: "+w.Name+"}")
 	default: // A pod cannot set it.
 	}
-	return nil
+	return true
 }
 
 // noteDevices tells that a pod gets RDMA devices from a plugin of the cluster, unless it asks
@@ -316,7 +297,7 @@ func lastOf(volumes map[string]*yaml.Node, holds func(*yaml.Node) bool) string {
 
 // podMemory gives a container /dev/shm of a size: its own volume is made larger, or one is
 // added and mounted.
-func (d *document) podMemory(c *container) error {
+func (d *document) podMemory(c *container) bool {
 	size := remedies.SizeQuantity(d.want.Value)
 	both := "medium: Memory, sizeLimit: " + size
 	volumes, mounts := volumesOf(c.spec), items(c.node, "volumeMounts")
@@ -328,11 +309,11 @@ func (d *document) podMemory(c *container) error {
 	_, empty := own(volume, "emptyDir")
 	switch {
 	case volume == nil:
-		return unsafeAt(mounts[i], "its volume is not among those of the pod")
+		return d.fail(mounts[i], "its volume is not among those of the pod")
 	case empty == nil: // Of another kind, whose size is not known here.
-		return nil
+		return true
 	case empty.Kind == yaml.ScalarNode && empty.Tag != "!!null":
-		return unsafeAt(empty, "emptyDir has another form there")
+		return d.fail(empty, "emptyDir has another form there")
 	case strings.EqualFold(text(empty, "medium"), "Memory"):
 		return d.set(volume, size, "emptyDir", "sizeLimit")
 	case empty.Kind == yaml.MappingNode && len(empty.Content) == 0:
@@ -365,7 +346,7 @@ func sharedVolume(spec *yaml.Node, volumes map[string]*yaml.Node) string {
 }
 
 // mount mounts a volume of the pod, which is added first where it has none: of a name that is free, and not if it cannot be mounted.
-func (d *document) mount(c *container, volume, name, path, source string) error {
+func (d *document) mount(c *container, volume, name, path, source string) bool {
 	if volume != "" {
 		return d.set(c.node, "[{name: "+volume+", mountPath: "+path+"}]", "volumeMounts")
 	}
@@ -375,9 +356,9 @@ func (d *document) mount(c *container, volume, name, path, source string) error 
 		free = name + "-" + strconv.Itoa(i)
 	}
 	proposed, said := len(d.splices), maps.Clone(d.said)
-	err := d.mount(c, free, name, path, source)
-	if d.splices, d.said = d.splices[:proposed], said; err != nil {
-		return err
+	isPossible := d.mount(c, free, name, path, source)
+	if d.splices, d.said = d.splices[:proposed], said; !isPossible {
+		return false
 	}
 	return d.set(c.spec, "[{name: "+free+", "+source+"}]", "volumes")
 }

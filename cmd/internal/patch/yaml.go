@@ -33,16 +33,11 @@ type document struct {
 	place string
 }
 
-// errUnsafe is why an edit is left to a person.
-type errUnsafe struct {
-	at   int
-	note string
+// fail notes that the setting is left to a person, because of a node.
+func (d *document) fail(n *yaml.Node, note string) bool {
+	d.byHand(n.Line-1, note)
+	return false
 }
-
-func (e errUnsafe) Error() string { return e.note }
-
-// unsafeAt is the error of an edit of a node.
-func unsafeAt(n *yaml.Node, note string) error { return errUnsafe{n.Line - 1, note} }
 
 // invalid is the error of a file that does not parse.
 func invalid(detail string) error {
@@ -176,20 +171,21 @@ func (d *document) blockOf(text string, indent int) ([]string, error) {
 }
 
 // put proposes lines, below the reason. That of a line that is changed stands above it.
-func (d *document) put(at, del int, margin string, ins []string) error {
+func (d *document) put(at, del int, margin string, ins []string) bool {
 	place := d.place
 	if del > 0 {
 		place = strconv.Itoa(d.origin(at))
 	}
 	d.propose(place, at, margin, &splice{at: at, del: del, ins: ins})
-	return nil
+	return true
 }
 
 // putBlock proposes to add a value that is given in brackets, without the first lines of it.
-func (d *document) putBlock(at, indent int, text string, without int) error {
+func (d *document) putBlock(at, indent int, text string, without int) bool {
 	ins, err := d.blockOf(text, indent)
 	if err != nil || len(ins) <= without {
-		return errUnsafe{at - 1, "its value has another form there"}
+		d.byHand(at-1, "its value has another form there")
+		return false
 	}
 	return d.put(at, 0, marginOf(ins[without]), ins[without:])
 }
@@ -224,12 +220,12 @@ func items(n *yaml.Node, path ...string) []*yaml.Node {
 }
 
 // set makes a mapping have a value at a path of keys, whatever it has of it: a scalar is
-// replaced, items are added to a list. The value is YAML on one line.
-func (d *document) set(m *yaml.Node, by string, path ...string) error {
+// replaced, items are added to a list. The value is YAML on one line. It reports whether that could be done.
+func (d *document) set(m *yaml.Node, by string, path ...string) bool {
 	d.place = path[0]
 	for i, name := range path {
 		if m.Kind != yaml.MappingNode {
-			return unsafeAt(m, path[max(i-1, 0)]+" is no mapping there")
+			return d.fail(m, path[max(i-1, 0)]+" is no mapping there")
 		}
 		nested := by
 		for _, name := range slices.Backward(path[i+1:]) {
@@ -239,13 +235,13 @@ func (d *document) set(m *yaml.Node, by string, path ...string) error {
 		isLast, isScalar := i == len(path)-1, !strings.ContainsRune("{[", rune(nested[0]))
 		switch {
 		case key == nil && !isScalar && value(m, name) != nil:
-			return unsafeAt(m, name+" is merged in from another part of the file")
+			return d.fail(m, name+" is merged in from another part of the file")
 		case key == nil:
 			return d.add(m, name+": "+nested)
 		case v.Kind == yaml.AliasNode:
-			return unsafeAt(v, name+" is an alias of another part of the file")
+			return d.fail(v, name+" is an alias of another part of the file")
 		case v.Anchor != "" && d.referred[v]:
-			return unsafeAt(v, name+" is also used by other parts of the file")
+			return d.fail(v, name+" is also used by other parts of the file")
 		case v.Kind == yaml.ScalarNode && v.Tag == "!!null" && !isScalar:
 			return d.fill(m, key, v, nested)
 		case isLast && by[0] == '[':
@@ -253,42 +249,42 @@ func (d *document) set(m *yaml.Node, by string, path ...string) error {
 		case isLast && v.Kind == yaml.ScalarNode:
 			return d.replace(v, by)
 		case isLast:
-			return unsafeAt(v, name+" has another form there")
+			return d.fail(v, name+" has another form there")
 		}
 		m = v
 	}
-	return nil
+	return true
 }
 
 // add adds a key with its value to a mapping.
-func (d *document) add(m *yaml.Node, entry string) error {
+func (d *document) add(m *yaml.Node, entry string) bool {
 	if m.Style&yaml.FlowStyle != 0 {
 		return d.inFlow(m, entry)
 	}
 	if len(m.Content) == 0 {
-		return unsafeAt(m, "it is empty there")
+		return d.fail(m, "it is empty there")
 	}
 	first, last := m.Content[0], m.Content[len(m.Content)-2]
 	indent := first.Column - 1
 	if last != first && !d.isFirst(last) {
-		return unsafeAt(last, "its keys do not begin lines of their own")
+		return d.fail(last, "its keys do not begin lines of their own")
 	}
 	return d.putBlock(d.end(last, indent), indent, "{"+entry+"}", 0)
 }
 
 // fill gives a key without a value one.
-func (d *document) fill(m, key, v *yaml.Node, by string) error {
+func (d *document) fill(m, key, v *yaml.Node, by string) bool {
 	indent := key.Column - 1
 	if m.Style&yaml.FlowStyle != 0 || v.Value != "" || d.end(key, indent) != key.Line {
-		return unsafeAt(key, key.Value+" has no value there")
+		return d.fail(key, key.Value+" has no value there")
 	}
 	return d.putBlock(key.Line, indent, "{"+key.Value+": "+by+"}", 1)
 }
 
 // extend adds an item to a list, in quotes where the last one is.
-func (d *document) extend(key, v *yaml.Node, item string) error {
+func (d *document) extend(key, v *yaml.Node, item string) bool {
 	if v.Kind != yaml.SequenceNode {
-		return unsafeAt(v, key.Value+" is no list there")
+		return d.fail(v, key.Value+" is no list there")
 	}
 	last := v
 	if len(v.Content) > 0 {
@@ -302,7 +298,7 @@ func (d *document) extend(key, v *yaml.Node, item string) error {
 	}
 	dash, ok := d.dash(last)
 	if !ok {
-		return unsafeAt(last, "its items do not begin lines of their own")
+		return d.fail(last, "its items do not begin lines of their own")
 	}
 	return d.putBlock(d.end(last, dash), dash, "["+item+"]", 0)
 }
@@ -320,10 +316,10 @@ func quotedAs(n *yaml.Node, quoted, otherwise string) string {
 }
 
 // inFlow adds to a mapping or list that stands in brackets on one line.
-func (d *document) inFlow(n *yaml.Node, added string) error {
+func (d *document) inFlow(n *yaml.Node, added string) bool {
 	from, to, ok := d.span(n)
 	if !ok {
-		return unsafeAt(n, "it stands in brackets over several lines")
+		return d.fail(n, "it stands in brackets over several lines")
 	}
 	old := d.lines[n.Line-1].text
 	inside := strings.TrimRight(old[from:to-1], " ")
@@ -366,7 +362,7 @@ func (d *document) span(n *yaml.Node) (from, to int, ok bool) {
 }
 
 // replace replaces a scalar, in the same quotes.
-func (d *document) replace(n *yaml.Node, by string) error {
+func (d *document) replace(n *yaml.Node, by string) bool {
 	from, to, ok := d.span(n)
 	isQuoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
 	if !isQuoted && n.Line <= len(d.lines) {
@@ -375,7 +371,7 @@ func (d *document) replace(n *yaml.Node, by string) error {
 		ok = n.Style == 0 && n.Value != "" && strings.HasPrefix(d.lines[n.Line-1].text[from:], n.Value)
 	}
 	if !ok || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
-		return unsafeAt(n, "its value has another form there")
+		return d.fail(n, "its value has another form there")
 	}
 	if n.Style&yaml.SingleQuotedStyle != 0 {
 		by = quotedAs(n, by, by)
@@ -386,7 +382,7 @@ func (d *document) replace(n *yaml.Node, by string) error {
 
 // cut removes an item of a list, or a key with its value, that stands on lines of its
 // own. The key above it goes with the last one.
-func (d *document) cut(n *yaml.Node, above, holder *yaml.Node) error {
+func (d *document) cut(n *yaml.Node, above, holder *yaml.Node) bool {
 	size, indent, ok := 2, n.Column-1, d.isFirst(n)
 	if holder.Kind == yaml.SequenceNode {
 		size = 1
@@ -395,15 +391,15 @@ func (d *document) cut(n *yaml.Node, above, holder *yaml.Node) error {
 		}
 	}
 	if _, v := own(holder, n.Value); !ok || holder.Style&yaml.FlowStyle != 0 || n.Anchor != "" || size == 2 && v.Anchor != "" {
-		return unsafeAt(n, "it does not stand on a line of its own")
+		return d.fail(n, "it does not stand on a line of its own")
 	}
 	begin, end := n.Line-1, d.end(n, indent)
 	if len(holder.Content) == size {
 		if above == nil || holder.Anchor != "" || !d.isFirst(above) {
-			return unsafeAt(n, "nothing would be left of what holds it")
+			return d.fail(n, "nothing would be left of what holds it")
 		}
 		begin, end = above.Line-1, d.end(above, above.Column-1)
 	}
 	d.remove(begin, end-begin)
-	return nil
+	return true
 }
