@@ -279,8 +279,19 @@ var remark = lazy.New(`^#(?:$|[^!A-Z]|[A-Z][^A-Z])`)
 // marginOf is the blanks with which a line begins.
 func marginOf(text string) string { return text[:len(text)-len(strings.TrimLeft(text, " \t"))] }
 
-// meets reports whether two edits touch each other.
-func (s *splice) meets(o *splice) bool { return s.at <= o.at+o.del && o.at <= s.at+s.del }
+// meets reports whether two edits are of the same lines. Lines may be added before one that
+// is changed.
+func (s *splice) meets(o *splice) bool {
+	switch {
+	case s.del == 0 && o.del == 0:
+		return s.at == o.at
+	case s.del == 0:
+		return o.at < s.at && s.at < o.at+o.del
+	case o.del == 0:
+		return o.meets(s)
+	}
+	return s.at < o.at+o.del && o.at < s.at+s.del
+}
 
 // apply makes the proposed edits, from the end of the file to its beginning. A changed line keeps its end, and a file
 // without a final line end stays so.

@@ -13,10 +13,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// maxDepth bounds how deep a document is followed, and maxSpan a value on a line that is changed.
 const (
+	// maxDepth bounds how deep a document is followed.
 	maxDepth = 60
-	maxSpan  = 16 << 10
+	// maxSpan bounds a line that is changed, and maxQuoted a value in quotes on it.
+	maxSpan   = 64 << 10
+	maxQuoted = 4 << 10
 )
 
 // document is a YAML file with the lines on which its parts stand.
@@ -102,8 +104,14 @@ func (d *document) before(n *yaml.Node) string {
 	if n.Line < 1 || n.Line > len(d.lines) {
 		return ""
 	}
-	text := []rune(d.lines[n.Line-1].text)
-	return string(text[:min(n.Column-1, len(text))])
+	text, column := d.lines[n.Line-1].text, 1
+	for i := range text {
+		if column == n.Column {
+			return text[:i]
+		}
+		column++
+	}
+	return text
 }
 
 // isFirst reports whether nothing stands before a node on its line.
@@ -335,42 +343,47 @@ func (d *document) inFlow(n *yaml.Node, added string) bool {
 	return d.put(n.Line-1, 1, marginOf(old), []string{old[:from] + inside + added + blank + old[to-1:]})
 }
 
-// span are the bytes of a line where a value in quotes or brackets begins and ends: where the parser
-// finds all of it.
+// span are the bytes of a line where a value begins and ends that stands on one line.
 func (d *document) span(n *yaml.Node) (from, to int, ok bool) {
-	if n.Line > len(d.lines) {
+	from = len(d.before(n))
+	at := from
+	if n.Anchor != "" {
+		at += len("&" + n.Anchor + " ")
+	}
+	if n.Line > len(d.lines) || at >= len(d.lines[n.Line-1].text) || len(d.lines[n.Line-1].text) > maxSpan {
 		return 0, 0, false
 	}
 	text := d.lines[n.Line-1].text
-	from = len(d.before(n))
-	// What an alias stands for is not there.
-	rest := strings.ReplaceAll(text[from:min(len(text), from+maxSpan)], "*", "_")
-	for to, tries := 1, 0; to <= len(rest) && tries < 100; to++ {
-		if !strings.ContainsRune("}]\"'", rune(rest[to-1])) {
-			continue
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return from, at + len("*"+n.Value), true
+	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
+		for to := at + 2; to <= min(len(text), at+maxQuoted); to++ {
+			var read string
+			if text[to-1] == text[at] && yaml.Unmarshal([]byte(text[at:to]), &read) == nil && read == n.Value {
+				return from, to, true
+			}
 		}
-		tries++
-		var read yaml.Node
-		if yaml.Unmarshal([]byte(rest[:to]), &read) != nil || len(read.Content) == 0 {
-			continue
-		}
-		if whole := read.Content[0]; whole.Kind == n.Kind && len(whole.Content) == len(n.Content) && whole.Value == strings.ReplaceAll(n.Value, "*", "_") {
-			return from, from + to, true
+		return 0, 0, false
+	case n.Kind == yaml.ScalarNode:
+		return from, at + len(n.Value), n.Style == 0 && strings.HasPrefix(text[at:], n.Value)
+	case len(n.Content) == 0:
+		at++
+	default:
+		last := n.Content[len(n.Content)-1]
+		if _, at, ok = d.span(last); !ok || last.Line != n.Line {
+			return 0, 0, false
 		}
 	}
-	return 0, 0, false
+	rest := strings.TrimLeft(text[at:], " ,")
+	isClosed := strings.HasPrefix(rest, map[yaml.Kind]string{yaml.MappingNode: "}", yaml.SequenceNode: "]"}[n.Kind])
+	return from, len(text) - len(rest) + 1, isClosed && n.Style&yaml.FlowStyle != 0
 }
 
 // replace replaces a scalar, in the same quotes.
 func (d *document) replace(n *yaml.Node, by string) bool {
 	from, to, ok := d.span(n)
-	isQuoted := n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
-	if !isQuoted && n.Line <= len(d.lines) {
-		from = len(d.before(n))
-		to = from + len(n.Value)
-		ok = n.Style == 0 && n.Value != "" && strings.HasPrefix(d.lines[n.Line-1].text[from:], n.Value)
-	}
-	if !ok || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
+	if !ok || n.Anchor != "" || to == from {
 		return d.fail(n, "its value has another form there")
 	}
 	if n.Style&yaml.SingleQuotedStyle != 0 {
