@@ -169,15 +169,6 @@ func (d *document) block(n *yaml.Node, indent int) (all []string) {
 	return all
 }
 
-// blockOf writes a value that is given in brackets over several lines.
-func (d *document) blockOf(text string, indent int) ([]string, error) {
-	var n yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &n); err != nil {
-		return nil, err
-	}
-	return d.block(n.Content[0], indent), nil
-}
-
 // put proposes lines, below the reason. That of a line that is changed stands above it.
 func (d *document) put(at, del int, margin string, ins []string) bool {
 	place := d.place
@@ -190,8 +181,12 @@ func (d *document) put(at, del int, margin string, ins []string) bool {
 
 // putBlock proposes to add a value that is given in brackets, without the first lines of it.
 func (d *document) putBlock(at, indent int, text string, without int) bool {
-	ins, err := d.blockOf(text, indent)
-	if err != nil || len(ins) <= without {
+	var n yaml.Node
+	var ins []string
+	if err := yaml.Unmarshal([]byte(text), &n); err == nil && len(n.Content) > 0 {
+		ins = d.block(n.Content[0], indent)
+	}
+	if len(ins) <= without {
 		d.byHand(at-1, "its value has another form there")
 		return false
 	}
@@ -231,6 +226,10 @@ func items(n *yaml.Node, path ...string) []*yaml.Node {
 // replaced, items are added to a list. The value is YAML on one line. It reports whether that could be done.
 func (d *document) set(m *yaml.Node, by string, path ...string) bool {
 	d.place = path[0]
+	var read yaml.Node
+	if yaml.Unmarshal([]byte(by), &read) != nil || len(read.Content) == 0 {
+		return d.fail(m, "its value cannot be written there")
+	}
 	for i, name := range path {
 		if m.Kind != yaml.MappingNode {
 			return d.fail(m, path[max(i-1, 0)]+" is no mapping there")
@@ -240,7 +239,7 @@ func (d *document) set(m *yaml.Node, by string, path ...string) bool {
 			nested = "{" + name + ": " + nested + "}"
 		}
 		key, v := own(m, name)
-		isLast, isScalar := i == len(path)-1, !strings.ContainsRune("{[", rune(nested[0]))
+		isLast, isScalar := i == len(path)-1, !strings.HasPrefix(nested, "{") && !strings.HasPrefix(nested, "[")
 		switch {
 		case key == nil && !isScalar && value(m, name) != nil:
 			return d.fail(m, name+" is merged in from another part of the file")
@@ -252,7 +251,7 @@ func (d *document) set(m *yaml.Node, by string, path ...string) bool {
 			return d.fail(v, name+" is also used by other parts of the file")
 		case v.Kind == yaml.ScalarNode && v.Tag == "!!null" && !isScalar:
 			return d.fill(m, key, v, nested)
-		case isLast && by[0] == '[':
+		case isLast && strings.HasPrefix(by, "["):
 			return d.extend(key, v, by[1:len(by)-1])
 		case isLast && v.Kind == yaml.ScalarNode:
 			return d.replace(v, by)
@@ -298,7 +297,7 @@ func (d *document) extend(key, v *yaml.Node, item string) bool {
 	if len(v.Content) > 0 {
 		last = v.Content[len(v.Content)-1]
 	}
-	if !strings.ContainsRune("{\"", rune(item[0])) && last.Kind == yaml.ScalarNode {
+	if !strings.HasPrefix(item, "{") && !strings.HasPrefix(item, `"`) && last.Kind == yaml.ScalarNode {
 		item = quotedAs(last, strconv.Quote(item), item)
 	}
 	if v.Style&yaml.FlowStyle != 0 {
