@@ -92,7 +92,11 @@ func (p *patching) write(c *cli.Context, r request, d *report.Document, needs *p
 	}
 	made, err := patch.Make(c.Context, patch.Request{Name: name, Text: before, Wants: wants, GPUs: len(needs.Ranks), Vendor: needs.Vendor})
 	if err != nil {
-		return p.refused(err)
+		hints := []string{takesPatched}
+		if fault, ok := errors.AsType[*patch.Error](err); ok {
+			hints = fault.Hints
+		}
+		return complaint.Hinted(fmt.Errorf("--diff %s: %w", complaint.Quote(name), err), hints...)
 	}
 	folder, err := os.Getwd()
 	if err != nil {
@@ -106,10 +110,7 @@ func (p *patching) write(c *cli.Context, r request, d *report.Document, needs *p
 	tell := func(format string, args ...any) {
 		_, _ = fmt.Fprintln(os.Stderr, "gpudoctor: "+lines.Printable(fmt.Sprintf(format, args...), false)) // It is a remark.
 	}
-	for _, m := range made.Changes {
-		tell("%s", m.In(name))
-	}
-	for _, m := range made.Notes {
+	for _, m := range slices.Concat(made.Changes, made.Notes) {
 		tell("%s", m.In(name))
 	}
 	for _, m := range made.Manual {
@@ -151,18 +152,6 @@ func (p *patching) judge(r request, machine *report.Document) {
 	p.request.source = source{from: []string{p.name}, judgedFor: machine.Facts()}
 	p.request.options = gather.Options{Whole: r.options.Whole}
 	p.request.profile = rules.Launch
-}
-
-// refused words why the file cannot be changed.
-func (p *patching) refused(err error) error {
-	err = fmt.Errorf("--diff %s: %w", complaint.Quote(p.name), err)
-	if _, ok := errors.AsType[patch.TemplateError](err); ok {
-		return complaint.Hinted(err, "render it (helm template, kustomize build), and give the result", "gpudoctor advise --for kubernetes writes what to add")
-	}
-	if _, ok := errors.AsType[patch.SyntaxError](err); ok {
-		return complaint.Hinted(err, "correct it first")
-	}
-	return complaint.Hinted(err, takesPatched)
 }
 
 // diagnosis is that of the file with a text; nil where nothing in it is judged.

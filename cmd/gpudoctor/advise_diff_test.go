@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/patch"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -109,17 +108,4 @@ func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan)
 	again, err := patch.Make(t.Context(), ask(made.Text))
 	expect.That(t, err == nil && again.Text == made.Text, "%s: it is patched again: %v\n%s\n---\n%s", name, err, made.Text, again.Text)
 	return len(made.Changes) > 0
-}
-
-// FuzzPatchedText checks that a text that was patched is still read as a launch.
-func FuzzPatchedText(f *testing.F) {
-	f.Add("pod.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    resources: {limits: {nvidia.com/gpu: 8}}\n")
-	f.Add("run.sh", "#!/bin/sh\ndocker run --gpus all image torchrun --nproc-per-node=8 train.py\n")
-	wants := []patch.Want{{Setting: plan.Setting{Kind: plan.SharedMemory, Value: "16g", Reason: "It is needed."}}}
-	f.Fuzz(func(t *testing.T, name, text string) {
-		made, err := patch.Make(t.Context(), patch.Request{Name: name, Text: text, Wants: wants, GPUs: 8, Vendor: "nvidia"})
-		if err == nil && len(made.Changes) > 0 && len(texttest.Parse(name, made.Text).Launches) == 0 {
-			t.Errorf("no launch is left in\n%s", made.Text)
-		}
-	})
 }

@@ -100,7 +100,7 @@ func (s *reading) fault() fault {
 	}
 	for _, n := range documents {
 		// Of a key that an object of Kubernetes has twice, kubectl takes the last (sigs.k8s.io/yaml, YAMLToJSON).
-		last := yamlMapping(n)["apiVersion"] != nil
+		last := parse.YAMLMapping(n)["apiVersion"] != nil
 		if why, line := rejected(n, nil, last); line > 0 && (f.line == 0 || line < f.line) {
 			f.why, f.line = why, line
 		}
@@ -146,7 +146,7 @@ func jsonFault(text string) fault {
 		}
 		f.why, f.line = err.Error(), 1+strings.Count(text[:at], "\n")
 	} else if n := parse.JSONNodes(text); n != nil {
-		f.why, f.line = rejected(n, nil, yamlMapping(n)["apiVersion"] != nil)
+		f.why, f.line = rejected(n, nil, parse.YAMLMapping(n)["apiVersion"] != nil)
 	}
 	return f
 }
@@ -175,8 +175,8 @@ func rejected(n *yaml.Node, above []*yaml.Node, last bool) (why string, line int
 
 // unfinished is the kind of an object that needs containers and has none; empty if that is not so.
 func unfinished(n *yaml.Node) string {
-	m := yamlMapping(n)
-	if kind := yamlText(m["kind"]); kind != "TrainJob" && m["apiVersion"] != nil && workload.MatchString("kind: "+kind) && !hasKey(n, "containers") {
+	m := parse.YAMLMapping(n)
+	if kind := parse.YAMLText(m["kind"]); kind != "TrainJob" && m["apiVersion"] != nil && workload.MatchString("kind: "+kind) && !hasKey(n, "containers") {
 		return kind
 	}
 	return ""

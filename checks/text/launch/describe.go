@@ -104,6 +104,6 @@ func describeRead(s *reading, in *parse.Lines) {
 	})
 	pods, _ := yamlNodes(manifest.String())
 	for _, pod := range pods {
-		(&yamlWalk{sink: s, first: first}).pod(yamlMapping(pod), yamlContext{kind: describedPod})
+		(&yamlWalk{sink: s, first: first}).pod(parse.YAMLMapping(pod), yamlContext{kind: describedPod})
 	}
 }

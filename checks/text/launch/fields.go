@@ -46,7 +46,7 @@ var (
 // fields gives a launch what the fields of a description set.
 func (w *yamlWalk) fields(l *facts.Launch, n *yaml.Node, all ...string) {
 	n = parse.YAMLResolve(n)
-	m := yamlMapping(n) // Once for all fields: it may be made of many others.
+	m := parse.YAMLMapping(n) // Once for all fields: it may be made of many others.
 	for _, field := range all {
 		path, option, _ := strings.Cut(field, " ")
 		key, rest, _ := strings.Cut(path, ".")
@@ -66,9 +66,9 @@ func (w *yamlWalk) fields(l *facts.Launch, n *yaml.Node, all ...string) {
 		case key == "":
 			w.option(l, n, option)
 		case !isCondition:
-			unresolved(l, setBy(option), yamlText(n))
+			unresolved(l, setBy(option), parse.YAMLText(n))
 			w.fields(l, below, rest+" "+option)
-		case yamlText(below) == value:
+		case parse.YAMLText(below) == value:
 			w.fields(l, n, rest+" "+option)
 		}
 	}
@@ -82,12 +82,12 @@ func setBy(option string) string {
 
 // child is what stands below a key. As in Go's JSON, its case does not matter.
 func child(n *yaml.Node, key string) *yaml.Node {
-	return cmp.Or(yamlMapping(n)[key], parse.YAMLBelow(n, key))
+	return cmp.Or(parse.YAMLMapping(n)[key], parse.YAMLBelow(n, key))
 }
 
 // option reads a field as the option, and notes its line.
 func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, option string) {
-	at, text := n, yamlText(n)
+	at, text := n, parse.YAMLText(n)
 	name, form, hasForm := strings.Cut(option, "=")
 	if hasForm {
 		at = nil
@@ -116,16 +116,16 @@ func (w *yamlWalk) option(l *facts.Launch, n *yaml.Node, option string) {
 // environment reads variables: a mapping, or a list of "NAME=value". One without a value has that of the shell.
 func (w *yamlWalk) environment(l *facts.Launch, n *yaml.Node) {
 	for _, entry := range w.list(n) {
-		dockerVariable(l, yamlText(entry))
-		if name, _, _ := strings.Cut(yamlText(entry), "="); name != "" {
+		dockerVariable(l, parse.YAMLText(entry))
+		if name, _, _ := strings.Cut(parse.YAMLText(entry), "="); name != "" {
 			w.stands(l, VariablePart(name), entry)
 		}
 	}
-	for name, value := range yamlMapping(n) {
+	for name, value := range parse.YAMLMapping(n) {
 		if value == nil || value.Tag == "!!null" {
 			dockerVariable(l, name)
 		} else {
-			setVariable(l, name, yamlText(value))
+			setVariable(l, name, parse.YAMLText(value))
 		}
 		w.stands(l, VariablePart(name), value)
 	}

@@ -55,11 +55,11 @@ func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
 
 // task reads a container of a task definition, or of the answer to aws ecs describe-task-definition.
 func (w *yamlWalk) task(definition, container *yaml.Node) {
-	l := &facts.Launch{Kind: "ecs", Name: yamlText(child(container, "name")), Image: yamlText(child(container, "image")), Lines: map[string]int{}}
+	l := &facts.Launch{Kind: "ecs", Name: parse.YAMLText(child(container, "name")), Image: parse.YAMLText(child(container, "image")), Lines: map[string]int{}}
 	l.Object = escape.Printable("task/"+l.Name, 200)
 	l.Command = append(w.texts(child(container, "entryPoint")), w.texts(child(container, "command"))...)
 	w.fields(l, definition, taskFields...)
-	if mode := yamlText(child(definition, "networkMode")); mode == "host" || values.Refers(mode) {
+	if mode := parse.YAMLText(child(definition, "networkMode")); mode == "host" || values.Refers(mode) {
 		set(l, "network", mode)
 	}
 	w.fields(l, container, taskContainerFields...)
@@ -159,9 +159,9 @@ var (
 
 // inspected reads a container.
 func (w *yamlWalk) inspected(n *yaml.Node) {
-	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(yamlText(child(n, "Name")), "/"), Image: yamlText(parse.YAMLBelow(n, "Config", "Image")), Lines: map[string]int{}}
+	l := &facts.Launch{Kind: "docker-inspect", Name: strings.TrimPrefix(parse.YAMLText(child(n, "Name")), "/"), Image: parse.YAMLText(parse.YAMLBelow(n, "Config", "Image")), Lines: map[string]int{}}
 	l.Object = escape.Printable("container/"+l.Name, 200)
-	if path := yamlText(child(n, "Path")); path != "" {
+	if path := parse.YAMLText(child(n, "Path")); path != "" {
 		l.Command = append([]string{path}, w.texts(child(n, "Args"))...)
 	}
 	w.fields(l, n, inspectFields...)

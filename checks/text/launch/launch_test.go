@@ -146,6 +146,10 @@ func TestLaunchDescriptions(t *testing.T) {
 			"image: img\nshm_size: 1g\ndeploy:\n  resources:\n    reservations:\n      devices:\n        - capabilities: [gpu]\n          count: all\n",
 			`{"kind":"compose","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":1073741824}`,
 		},
+		"mappings that are merged": {
+			"x-a: &a\n  ipc: host\nx-b: &b\n  ipc: private\n  shm_size: 1g\nservices:\n  c:\n    <<: [*a, *b]\n    image: img\n    gpus: all\n",
+			`{"kind":"compose","name":"c","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":1073741824,"ipc":"host"}`,
+		},
 		"a template": {
 			"spec:\n  containers:\n  - name: c\n    image: img\n{{- if .Values.x }}\n    resources:\n      limits:\n        amd.com/gpu: 8\n{{- end }}\n",
 			`{"kind":"kubernetes","name":"c","image":"img","gpu_vendor":"amd","unknown":{"gpus":"{{8}}","resources":"{{8}}"}}`,

@@ -151,10 +151,10 @@ const searchPath = "LD_LIBRARY_PATH"
 // openNodes is a mapping of a description. Parts of a launch are not known where a template or a
 // variable stands for all of it ("resources: {{ toYaml .Values.resources }}").
 func openNodes(l *facts.Launch, n *yaml.Node, parts ...string) map[string]*yaml.Node {
-	if text := yamlText(n); values.Refers(text) {
+	if text := parse.YAMLText(n); values.Refers(text) {
 		leaveOpen(l, text, parts...)
 	}
-	return yamlMapping(n)
+	return parse.YAMLMapping(n)
 }
 
 // optionsVariable reports whether a word stands for options of a command: "$ARGS", "$@", "${OPTS[@]}".

@@ -30,8 +30,6 @@ const (
 	maxVisits = 100000
 	// maxDocuments bounds the documents of a manifest.
 	maxDocuments = 4096
-	// maxMerged bounds the entries that "<<" merges into one mapping: the same anchor may be merged many times.
-	maxMerged = 10000
 )
 
 // yamlKind takes descriptions in YAML: Kubernetes objects of any kind that hold containers, compose files, and pieces
@@ -156,7 +154,7 @@ func yamlDocuments(s *reading, text string, first parse.Line, filled *template) 
 			begin = len(s.Facts.Launches)
 			if filled != nil {
 				w.rest = filled.rest
-				filled.fill(n, yamlMapping(n)["apiVersion"] == nil, 0)
+				filled.fill(n, parse.YAMLMapping(n)["apiVersion"] == nil, 0)
 			}
 			w.visit(n, yamlContext{})
 		}
@@ -203,34 +201,34 @@ type yamlContext struct {
 
 // enter goes into a mapping: an object, or a group of replicas with a name.
 func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
-	metadata := yamlMapping(m["metadata"])
-	name := cmp.Or(yamlText(metadata["name"]), yamlText(metadata["generateName"]))
-	c.name = cmp.Or(yamlText(metadata["name"]), c.name)
-	if kind := yamlText(m["kind"]); kind != "" && c.key != "template" && (m["apiVersion"] != nil || m["metadata"] != nil || m["spec"] != nil) {
-		c.kind, c.apiVersion, c.object = kind, yamlText(m["apiVersion"]), ""
+	metadata := parse.YAMLMapping(m["metadata"])
+	name := cmp.Or(parse.YAMLText(metadata["name"]), parse.YAMLText(metadata["generateName"]))
+	c.name = cmp.Or(parse.YAMLText(metadata["name"]), c.name)
+	if kind := parse.YAMLText(m["kind"]); kind != "" && c.key != "template" && (m["apiVersion"] != nil || m["metadata"] != nil || m["spec"] != nil) {
+		c.kind, c.apiVersion, c.object = kind, parse.YAMLText(m["apiVersion"]), ""
 		c.into(kind)
 		c.into(name)
 		c.ignored, c.networks, c.claims = nil, nil, nil
 	} else if m["template"] != nil || m["spec"] != nil {
-		c.into(cmp.Or(yamlText(m["groupName"]), yamlText(m["name"])))
+		c.into(cmp.Or(parse.YAMLText(m["groupName"]), parse.YAMLText(m["name"])))
 	}
 	for _, n := range w.list(m["volumeClaimTemplates"]) {
-		c.claims = append(slices.Clip(c.claims), yamlText(yamlMapping(yamlMapping(n)["metadata"])["name"]))
+		c.claims = append(slices.Clip(c.claims), parse.YAMLText(parse.YAMLMapping(parse.YAMLMapping(n)["metadata"])["name"]))
 	}
 	if m["extraPodSpec"] != nil { // A service of Dynamo.
 		c.resources = m["resources"]
 	}
-	for key, n := range yamlMapping(metadata["annotations"]) {
+	for key, n := range parse.YAMLMapping(metadata["annotations"]) {
 		if key == "k8s.v1.cni.cncf.io/networks" {
-			c.networks = w.networks(yamlText(n))
+			c.networks = w.networks(parse.YAMLText(n))
 		}
 		rule, ok := strings.CutPrefix(key, "gpudoctor.io/ignore.")
 		switch {
 		case !ok || len(c.ignored) >= maxList:
-		case strings.TrimSpace(yamlText(n)) == "":
+		case strings.TrimSpace(parse.YAMLText(n)) == "":
 			w.sink.withoutReason(escape.Printable(rule, 100), w.at(n).Number)
 		default:
-			c.ignored = append(c.ignored, facts.Ignored{Rule: escape.Printable(rule, 100), Reason: escape.Printable(yamlText(n), 300), Line: w.at(n).Number})
+			c.ignored = append(c.ignored, facts.Ignored{Rule: escape.Printable(rule, 100), Reason: escape.Printable(parse.YAMLText(n), 300), Line: w.at(n).Number})
 		}
 	}
 	slices.SortFunc(c.ignored, func(a, b facts.Ignored) int { return cmp.Compare(a.Line, b.Line) })
@@ -239,7 +237,7 @@ func (c *yamlContext) enter(w *yamlWalk, m map[string]*yaml.Node) {
 // networks reads the networks that Multus adds to a pod: "a, space/b@net1", or a list in JSON.
 func (w *yamlWalk) networks(text string) (list []string) {
 	for _, n := range w.list(parse.JSONNodes(text)) {
-		appendTo(&list, yamlText(yamlMapping(n)["name"]))
+		appendTo(&list, parse.YAMLText(parse.YAMLMapping(n)["name"]))
 	}
 	if len(list) == 0 {
 		for name := range strings.SplitSeq(text, ",") {
@@ -320,21 +318,21 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		}
 		return
 	}
-	m := yamlMapping(n)
+	m := parse.YAMLMapping(n)
 	c.enter(w, m)
 	if m["template"] != nil { // A Job.
-		c.count(yamlText(m["parallelism"]))
+		c.count(parse.YAMLText(m["parallelism"]))
 	}
 	if m["workerTemplate"] != nil { // A LeaderWorkerSet.
-		c.count(yamlText(m["size"]))
+		c.count(parse.YAMLText(m["size"]))
 	}
 	for key, child := range m {
 		if strings.HasSuffix(key, "ReplicaSpecs") { // Of Kubeflow's jobs.
 			c.count(replicasOf(child))
 		}
 	}
-	if name := yamlText(m["name"]); m["value"] != nil && env.SteersCommunication(name) && !values.Refers(yamlText(m["value"])) { // An entry of a container's env.
-		w.sink.Variable(name, escape.Printable(yamlText(m["value"]), maxValue), w.at(m["name"]))
+	if name := parse.YAMLText(m["name"]); m["value"] != nil && env.SteersCommunication(name) && !values.Refers(parse.YAMLText(m["value"])) { // An entry of a container's env.
+		w.sink.Variable(name, escape.Printable(parse.YAMLText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {
 	case isSequence(m["containerDefinitions"]):
@@ -350,14 +348,14 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		}
 	case m["image"] != nil && w.pasted(c) && isComposeService(m):
 		w.service(nil, n, c)
-	case m["run"] != nil && yamlMapping(m["resources"])["accelerators"] != nil:
+	case m["run"] != nil && parse.YAMLMapping(m["resources"])["accelerators"] != nil:
 		w.sky(n, m)
 	case m["image"] != nil && isContainer(m), c.isModel(m), c.apiVersion == "" && asksForGPU(m["resources"]):
 		w.container(n, nil, c)
 	default:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			child := c.below(n.Content[i].Value)
-			if w.pasted(c) && isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
+			if w.pasted(c) && isCompose(parse.YAMLMapping(n.Content[i+1])) { // A service without the line "services:".
 				w.service(n.Content[i], n.Content[i+1], child)
 			} else {
 				w.visit(n.Content[i+1], child)
@@ -379,40 +377,6 @@ func (c *yamlContext) count(text string) {
 	}
 }
 
-// yamlMapping returns the entries of a mapping, those that "<<" merges in among them.
-func yamlMapping(n *yaml.Node) map[string]*yaml.Node { return yamlMerged(n, 0, new(maxMerged)) }
-
-func yamlMerged(n *yaml.Node, depth int, left *int) map[string]*yaml.Node {
-	n = parse.YAMLResolve(n)
-	if n == nil || n.Kind != yaml.MappingNode || depth > 4 || depth > 0 && *left < len(n.Content) {
-		return nil
-	}
-	if depth > 0 {
-		*left -= len(n.Content)/2 + 1
-	}
-	m := make(map[string]*yaml.Node, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == "<<" {
-			for name, value := range yamlMerged(n.Content[i+1], depth+1, left) {
-				if m[name] == nil {
-					m[name] = value
-				}
-			}
-			continue
-		}
-		m[n.Content[i].Value] = parse.YAMLResolve(n.Content[i+1])
-	}
-	return m
-}
-
-// yamlText is a plain value; empty if n is not one.
-func yamlText(n *yaml.Node) string {
-	if n = parse.YAMLResolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return ""
-	}
-	return n.Value
-}
-
 // list is a list's entries; a plain value is a list of one. A list that is longer than
 // what is read of it is not understood.
 func (w *yamlWalk) list(n *yaml.Node) []*yaml.Node {
@@ -429,7 +393,7 @@ func (w *yamlWalk) list(n *yaml.Node) []*yaml.Node {
 
 func (w *yamlWalk) texts(n *yaml.Node) (list []string) {
 	for _, entry := range w.list(n) {
-		list = append(list, yamlText(entry))
+		list = append(list, parse.YAMLText(entry))
 	}
 	return list
 }
@@ -437,8 +401,8 @@ func (w *yamlWalk) texts(n *yaml.Node) (list []string) {
 func isSequence(n *yaml.Node) bool { return n != nil && n.Kind == yaml.SequenceNode }
 
 func isServices(n *yaml.Node) bool {
-	for _, service := range yamlMapping(n) {
-		if m := yamlMapping(service); m["image"] != nil || m["build"] != nil || isCompose(m) {
+	for _, service := range parse.YAMLMapping(n) {
+		if m := parse.YAMLMapping(service); m["image"] != nil || m["build"] != nil || isCompose(m) {
 			return true
 		}
 	}
@@ -447,8 +411,8 @@ func isServices(n *yaml.Node) bool {
 
 // isCompose is true for a mapping with keys that only a service of compose has.
 func isCompose(m map[string]*yaml.Node) bool {
-	deploy := yamlMapping(m["deploy"])
-	return m["shm_size"] != nil || yamlMapping(deploy["resources"])["reservations"] != nil ||
+	deploy := parse.YAMLMapping(m["deploy"])
+	return m["shm_size"] != nil || parse.YAMLMapping(deploy["resources"])["reservations"] != nil ||
 		m["image"] != nil && isComposeService(m)
 }
 
@@ -463,8 +427,8 @@ func hasAny(m map[string]*yaml.Node, keys ...string) bool {
 
 // asksForGPU is true of resources with a GPU.
 func asksForGPU(n *yaml.Node) bool {
-	for _, amounts := range yamlMapping(n) {
-		for name := range yamlMapping(amounts) {
+	for _, amounts := range parse.YAMLMapping(n) {
+		for name := range parse.YAMLMapping(amounts) {
 			if isGPU(name) {
 				return true
 			}
@@ -486,8 +450,8 @@ func isContainer(m map[string]*yaml.Node) bool {
 // replicasOf is the number of replicas of a job's parts, or what stands for it.
 func replicasOf(n *yaml.Node) string {
 	total := 0
-	for role, part := range yamlMapping(n) {
-		text := cmp.Or(yamlText(yamlMapping(part)["replicas"]), "1")
+	for role, part := range parse.YAMLMapping(n) {
+		text := cmp.Or(parse.YAMLText(parse.YAMLMapping(part)["replicas"]), "1")
 		if role == "Launcher" { // MPIJob: it starts the workers.
 			continue
 		}
@@ -519,27 +483,27 @@ func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
 
 // container reads one container of a pod.
 func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlContext) {
-	m := yamlMapping(n)
+	m := parse.YAMLMapping(n)
 	if m == nil {
 		return
 	}
 	l := &facts.Launch{
-		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: imageOf(m["image"]),
+		Kind: "kubernetes", Name: cmp.Or(c.name, parse.YAMLText(m["name"])), Image: imageOf(m["image"]),
 		Command: append(w.texts(m["command"]), w.texts(m["args"])...), Ignored: slices.Clone(c.ignored),
 	}
-	c.into(yamlText(m["name"]))
+	c.into(parse.YAMLText(m["name"]))
 	l.Object, l.Networks = c.object, c.networks
 	l.Lines = map[string]int{}
 	for key, part := range map[string]string{"hostIPC": "ipc", "hostPID": "pid", "hostNetwork": "network"} {
 		w.stands(l, part, pod[key])
-		if text := yamlText(pod[key]); !unresolved(l, part, text) && text == "true" {
+		if text := parse.YAMLText(pod[key]); !unresolved(l, part, text) && text == "true" {
 			set(l, part, "host")
 		}
 	}
 	w.set(l, "runtime", pod["runtimeClassName"])
 	set(l, "nodes", c.nodes)
 	w.standsWord(l, slices.Concat(w.list(m["command"]), w.list(m["args"])))
-	if text := yamlText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
+	if text := parse.YAMLText(m["gpus"]); text != "" { // Of a chart: whether of a pod or of the job is not known.
 		leaveOpen(l, "gpus: "+text, "gpus")
 	}
 	resources := cmp.Or(m["resources"], m["resourcesPerNode"], c.resources)
@@ -549,20 +513,20 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.resources(l, resources)
 	security := openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	w.set(l, "privileged", security["privileged"])
-	w.set(l, "user", cmp.Or(security["runAsUser"], yamlMapping(pod["securityContext"])["runAsUser"]))
+	w.set(l, "user", cmp.Or(security["runAsUser"], parse.YAMLMapping(pod["securityContext"])["runAsUser"]))
 	w.variables(l, m["env"])
 	w.fields(l, n, podFields...)
 	openNodes(l, pod["volumes"], "mounts", "shm_bytes")
 	openNodes(l, m["volumeMounts"], "mounts", "shm_bytes")
 	volumes := make(map[string]map[string]*yaml.Node)
 	for _, entry := range slices.Concat(w.list(pod["volumes"]), w.list(m["extraVolumes"])) { // extraVolumes are a chart's.
-		v := yamlMapping(entry)
-		volumes[yamlText(v["name"])] = v
+		v := parse.YAMLMapping(entry)
+		volumes[parse.YAMLText(v["name"])] = v
 	}
 	for _, entry := range slices.Concat(w.list(m["volumeMounts"]), w.list(m["extraVolumeMounts"])) {
-		mount := yamlMapping(entry)
+		mount := parse.YAMLMapping(entry)
 		w.mount(l, mount, volumes)
-		if name := yamlText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !values.Refers(name) {
+		if name := parse.YAMLText(mount["name"]); pod != nil && name != "" && volumes[name] == nil && !slices.Contains(c.claims, name) && !values.Refers(name) {
 			appendTo(&l.UndefinedVolumes, name)
 			w.stands(l, "undefined_volumes["+name+"]", mount["name"])
 		}
@@ -577,22 +541,22 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 // set gives a part of a launch the value of a node, whose line it notes.
 func (w *yamlWalk) set(l *facts.Launch, part string, n *yaml.Node) {
 	w.stands(l, part, n)
-	set(l, part, yamlText(n))
+	set(l, part, parse.YAMLText(n))
 }
 
 // sky reads a task of SkyPilot, which runs on machines or in pods that it sets up
 // (https://docs.skypilot.co/en/latest/reference/yaml-spec.html).
 func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
-	l := &facts.Launch{Kind: "kubernetes", Name: yamlText(m["name"]), Object: "task", Command: []string{"bash", "-c", yamlText(m["run"])}, Lines: map[string]int{}}
+	l := &facts.Launch{Kind: "kubernetes", Name: parse.YAMLText(m["name"]), Object: "task", Command: []string{"bash", "-c", parse.YAMLText(m["run"])}, Lines: map[string]int{}}
 	if l.Name != "" {
 		l.Object += "/" + escape.Printable(l.Name, 100)
 	}
 	l.Nodes = new(1)
 	w.set(l, "nodes", m["num_nodes"])
 	w.environment(l, m["envs"])
-	accelerators := yamlMapping(m["resources"])["accelerators"]
+	accelerators := parse.YAMLMapping(m["resources"])["accelerators"]
 	w.stands(l, "gpus", accelerators)
-	text := yamlText(accelerators)
+	text := parse.YAMLText(accelerators)
 	_, count, ok := strings.Cut(text, ":") // "H100:8"
 	switch {
 	case unresolved(l, "gpus", text):
@@ -609,9 +573,9 @@ func (w *yamlWalk) sky(n *yaml.Node, m map[string]*yaml.Node) {
 
 // imageOf is an image as one word, or as the values of a chart give it.
 func imageOf(n *yaml.Node) string {
-	m := yamlMapping(n)
-	tag := cmp.Or(yamlText(m["tag"]), yamlText(m["digest"]))
-	return cmp.Or(yamlText(n), strings.TrimSuffix(yamlText(m["repository"])+":"+tag, ":"))
+	m := parse.YAMLMapping(n)
+	tag := cmp.Or(parse.YAMLText(m["tag"]), parse.YAMLText(m["digest"]))
+	return cmp.Or(parse.YAMLText(n), strings.TrimSuffix(parse.YAMLText(m["repository"])+":"+tag, ":"))
 }
 
 // resources reads what a container requests, and its limits.
@@ -634,7 +598,7 @@ func (w *yamlWalk) resources(l *facts.Launch, n *yaml.Node) {
 
 // amount notes one resource. A limit counts for more than a request.
 func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
-	text := yamlText(n)
+	text := parse.YAMLText(n)
 	if n == nil || text == "" && !isGPU(name) {
 		return
 	}
@@ -688,10 +652,10 @@ func cores(text string) *float64 {
 func (w *yamlWalk) variables(l *facts.Launch, n *yaml.Node) {
 	openNodes(l, n, "variables")
 	for _, entry := range w.list(n) {
-		name, value := yamlText(child(entry, "name")), child(entry, "value")
+		name, value := parse.YAMLText(child(entry, "name")), child(entry, "value")
 		switch {
 		case value != nil:
-			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(yamlText(value), func(reference string) string {
+			setVariable(l, name, kubernetesReference.ReplaceAllStringFunc(parse.YAMLText(value), func(reference string) string {
 				if value, ok := l.Variables[reference[2:len(reference)-1]]; ok {
 					return value
 				}
@@ -714,13 +678,13 @@ func isGPU(name string) bool {
 
 // mount notes a volume: at /dev/shm a memory volume or the host's directory stands for its size.
 func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes map[string]map[string]*yaml.Node) {
-	name, target := yamlText(mount["name"]), strings.TrimRight(yamlText(mount["mountPath"]), "/")
+	name, target := parse.YAMLText(mount["name"]), strings.TrimRight(parse.YAMLText(mount["mountPath"]), "/")
 	volume := volumes[name]
 	empty := openNodes(l, volume["emptyDir"], "mounts", "shm_bytes")
-	source := cmp.Or(yamlText(yamlMapping(volume["hostPath"])["path"]), name)
+	source := cmp.Or(parse.YAMLText(parse.YAMLMapping(volume["hostPath"])["path"]), name)
 	if empty != nil {
 		source = "emptyDir"
-		if medium := yamlText(empty["medium"]); medium != "" {
+		if medium := parse.YAMLText(empty["medium"]); medium != "" {
 			source = "emptyDir-" + strings.ToLower(medium)
 		}
 		if target == "/dev/shm" {
@@ -732,17 +696,17 @@ func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes m
 
 // service reads one service; key is its name, with which it begins, or nil.
 func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
-	m := yamlMapping(n)
+	m := parse.YAMLMapping(n)
 	if m == nil {
 		return
 	}
-	name, begin := yamlText(key), n
+	name, begin := parse.YAMLText(key), n
 	if key != nil {
 		begin = key
 	}
 	l := &facts.Launch{
-		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Lines: map[string]int{},
-		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, yamlText(m["container_name"])), "/"), 200),
+		Kind: "compose", Name: cmp.Or(parse.YAMLText(m["container_name"]), name, c.name), Image: parse.YAMLText(m["image"]), Lines: map[string]int{},
+		Object: escape.Printable(strings.TrimSuffix("service/"+cmp.Or(name, parse.YAMLText(m["container_name"])), "/"), 200),
 	}
 	set(l, "nodes", c.nodes)
 	w.fields(l, n, serviceFields...)
@@ -750,7 +714,7 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	w.standsWord(l, slices.Concat(w.list(m["entrypoint"]), w.list(m["command"])))
 	for _, key := range []string{"entrypoint", "command"} {
 		words := w.texts(m[key])
-		if text := yamlText(m[key]); text != "" {
+		if text := parse.YAMLText(m[key]); text != "" {
 			words = shell.Words(text)
 		}
 		l.Command = append(l.Command, words...)
@@ -784,20 +748,20 @@ func (w *yamlWalk) reservations(l *facts.Launch, n *yaml.Node) {
 	}
 	openNodes(l, n, "gpus")
 	for _, entry := range w.list(n) {
-		device := yamlMapping(entry)
+		device := parse.YAMLMapping(entry)
 		capabilities := w.texts(device["capabilities"])
-		if !slices.Contains(capabilities, "gpu") && yamlText(device["driver"]) != "nvidia" {
-			unresolved(l, "gpus", strings.Join(append(capabilities, yamlText(device["driver"])), ","))
+		if !slices.Contains(capabilities, "gpu") && parse.YAMLText(device["driver"]) != "nvidia" {
+			unresolved(l, "gpus", strings.Join(append(capabilities, parse.YAMLText(device["driver"])), ","))
 			continue
 		}
 		l.GPUVendor = "nvidia"
 		w.stands(l, "gpus", cmp.Or(device["count"], device["device_ids"], entry))
 		switch ids := w.texts(device["device_ids"]); {
-		case unresolved(l, "gpus", strings.Join(ids, ",")), unresolved(l, "gpus", yamlText(device["count"])):
+		case unresolved(l, "gpus", strings.Join(ids, ",")), unresolved(l, "gpus", parse.YAMLText(device["count"])):
 		case len(ids) > 0:
 			l.GPUs = new(len(ids))
 		default: // "all", or no count, which is all.
-			l.GPUs = cmp.Or(parseCount(yamlText(device["count"])), countDevices("all"))
+			l.GPUs = cmp.Or(parseCount(parse.YAMLText(device["count"])), countDevices("all"))
 		}
 	}
 }

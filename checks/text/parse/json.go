@@ -148,3 +148,52 @@ func YAMLResolve(n *yaml.Node) *yaml.Node {
 	}
 	return nil
 }
+
+// maxMerged bounds the entries that "<<" merges into one mapping: the same anchor may be merged many times.
+const maxMerged = 10000
+
+// YAMLMapping returns the entries of a mapping, those that "<<" merges in among them.
+func YAMLMapping(n *yaml.Node) map[string]*yaml.Node {
+	if n = YAMLResolve(n); n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	return yamlMerged(n, 0, new(maxMerged))
+}
+
+// yamlMerged returns the entries of a mapping, or of those in a list, of which the first one counts.
+func yamlMerged(n *yaml.Node, depth int, left *int) map[string]*yaml.Node {
+	n = YAMLResolve(n)
+	if n == nil || depth > 4 || depth > 0 && *left < len(n.Content) {
+		return nil
+	}
+	if depth > 0 {
+		*left -= len(n.Content)/2 + 1
+	}
+	m := make(map[string]*yaml.Node, len(n.Content)/2)
+	for i, c := range n.Content {
+		key := "<<"
+		if n.Kind == yaml.MappingNode {
+			key = n.Content[i-i%2].Value
+		}
+		switch {
+		case n.Kind == yaml.MappingNode && i%2 == 0:
+		case key != "<<":
+			m[key] = YAMLResolve(c)
+		default:
+			for name, value := range yamlMerged(c, depth+1, left) {
+				if m[name] == nil {
+					m[name] = value
+				}
+			}
+		}
+	}
+	return m
+}
+
+// YAMLText is a plain value; empty if n is not one.
+func YAMLText(n *yaml.Node) string {
+	if n = YAMLResolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return ""
+	}
+	return n.Value
+}

@@ -11,34 +11,21 @@ import (
 
 // Unified is the difference to the text before, as patch -p1 and git apply take it.
 func (r *Result) Unified(name, before string) (string, error) {
-	old := slices.Collect(strings.Lines(before))
 	var edits []udiff.Edit
-	var pending strings.Builder
-	next, at := 0, 0 // The line of the original that comes next, and where it begins.
-	flush := func(to int) {
-		from := at
-		for ; next < to; next++ {
-			at += len(old[next])
-		}
-		if pending.Len() > 0 || at > from {
-			edits = append(edits, udiff.Edit{Start: from, End: at, New: pending.String()})
-			pending.Reset()
-		}
-	}
-	for i, l := range r.lines {
-		text := l.text + l.eol
-		if i == 0 {
-			text = r.prefix + text
-		}
-		if l.origin == 0 || old[l.origin-1] != text {
-			pending.WriteString(text)
+	old := slices.Collect(strings.Lines(before))
+	next, from := 0, 0 // The line of the original that comes next, and where it begins.
+	added := ""
+	for _, l := range append(slices.Clip(r.lines), line{origin: len(old) + 1}) {
+		if isLast := l.origin > len(old); !isLast && (l.origin == 0 || l.text+l.eol != old[l.origin-1]) {
+			added += l.text + l.eol
 			continue
 		}
-		flush(l.origin - 1)
-		at += len(text)
-		next++
+		removed := len(strings.Join(old[next:l.origin-1], ""))
+		if removed > 0 || added != "" {
+			edits = append(edits, udiff.Edit{Start: from, End: from + removed, New: added})
+		}
+		next, from, added = l.origin, from+removed+len(l.text+l.eol), ""
 	}
-	flush(len(old))
 	return udiff.ToUnified(quotedName("a/"+name), quotedName("b/"+name), before, edits, udiff.DefaultContextLines)
 }
 

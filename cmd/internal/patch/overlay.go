@@ -20,7 +20,7 @@ func (o Overlay) Stat(name string) (fs.FileInfo, error) {
 	if err != nil || name != o.Name {
 		return info, err
 	}
-	return overlaid{info, int64(len(o.Text))}, nil
+	return overlaid{info, strings.NewReader(o.Text)}, nil
 }
 
 // Open opens a file.
@@ -28,30 +28,24 @@ func (o Overlay) Open(name string) (files.File, error) {
 	if name != o.Name {
 		return o.OS.Open(name)
 	}
-	info, err := o.Stat(name)
+	info, err := o.OS.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	return &overlaidFile{strings.NewReader(o.Text), info}, nil
+	return overlaid{info, strings.NewReader(o.Text)}, nil
 }
 
-// overlaid describes a file with another text.
+// overlaid is a file with another text.
 type overlaid struct {
 	fs.FileInfo
-	size int64
+	*strings.Reader
 }
 
 // Size is that of the other text.
-func (o overlaid) Size() int64 { return o.size }
-
-// overlaidFile is the other text as a file.
-type overlaidFile struct {
-	*strings.Reader
-	info fs.FileInfo
-}
+func (o overlaid) Size() int64 { return o.Reader.Size() }
 
 // Stat describes the file.
-func (f *overlaidFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (o overlaid) Stat() (fs.FileInfo, error) { return o, nil }
 
 // Close does nothing.
-func (f *overlaidFile) Close() error { return nil }
+func (overlaid) Close() error { return nil }

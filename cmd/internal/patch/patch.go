@@ -18,6 +18,7 @@ import (
 	texts "github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
@@ -28,6 +29,8 @@ const (
 	// maxRounds bounds how often the file is read again: each time, one setting of each
 	// container is written.
 	maxRounds = 100
+	// width is that of comments, in columns.
+	width = 100
 )
 
 // Want is a setting that the file should have.
@@ -65,11 +68,6 @@ type Remark struct {
 	Note string
 }
 
-// remark is the remark on a change.
-func (w *Want) remark(where string) *Remark {
-	return &Remark{Where: where, What: words(w), Note: emit.Why(w.Setting)}
-}
-
 // Result is the file with its changes.
 type Result struct {
 	// Text is the text with the changes, the same as before if there are none.
@@ -79,8 +77,7 @@ type Result struct {
 	// Notes are what the file cannot say.
 	Notes []Remark
 
-	lines  []line
-	prefix string
+	lines []line
 }
 
 // The errors of files that cannot be changed.
@@ -91,77 +88,62 @@ var (
 	ErrKind   = errors.New("no description of a job that can be changed was recognized")
 )
 
-// TemplateError is a file with templates, which say nothing until they are filled in.
-type TemplateError struct{ Line int }
-
-func (e TemplateError) Error() string {
-	return fmt.Sprintf("line %d is a template, which says nothing until it is filled in", e.Line)
+// Error is a fault of a file that must be removed before it can be changed.
+type Error struct {
+	Reason string
+	// Hints say how.
+	Hints []string
 }
 
-// SyntaxError is a file that does not parse.
-type SyntaxError struct{ Detail string }
-
-func (e SyntaxError) Error() string { return "it is not valid YAML: " + e.Detail }
+func (e *Error) Error() string { return e.Reason }
 
 // Make changes a file.
 func Make(ctx context.Context, r Request) (Result, error) {
-	if err := check(r.Text); err != nil {
+	switch {
+	case len(r.Text) > MaxBytes || strings.Count(r.Text, "\n") > maxLines:
+		return Result{}, ErrLarge
+	case !utf8.ValidString(r.Text) || strings.ContainsRune(r.Text, 0):
+		return Result{}, ErrBinary
+	}
+	f := newFile(r)
+	if err := f.read(ctx); err != nil {
 		return Result{}, err
 	}
-	begun, err := newFile(r)
-	if err != nil {
-		return Result{}, err
-	}
-	f := begun
+	propose, err := f.form()
 	for range maxRounds {
-		if ctx.Err() != nil {
-			return Result{}, context.Cause(ctx)
-		}
-		if err := f.read(ctx); err != nil {
+		if err != nil {
 			return Result{}, err
 		}
 		f.manual, f.notes = nil, nil
-		if err := f.form.propose(f); err != nil {
+		if err := propose(f); err != nil {
 			return Result{}, err
 		}
 		if len(f.splices) == 0 {
-			return f.result(r.Text), nil
+			return f.result(), nil
 		}
 		f.apply()
+		err = f.read(ctx)
 	}
 	return Result{}, errors.New("its settings cannot be changed by single edits")
-}
-
-// check refuses what is no text or too large.
-func check(text string) error {
-	switch {
-	case len(text) > MaxBytes || strings.Count(text, "\n") > maxLines:
-		return ErrLarge
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-		return ErrBinary
-	}
-	return nil
-}
-
-// form is how a kind of file is changed.
-type form interface {
-	// propose adds the next edits of a file that was read.
-	propose(f *file) error
 }
 
 // file is a file while it is changed.
 type file struct {
 	Request
-	form   form
 	lines  []line
 	prefix string // A byte order mark.
 	eol    string
 	// launches are what the reader of texts sees in it.
 	launches []facts.Launch
-	splices  []*splice
-	changes  []Remark
-	manual   []Remark
-	notes    []Remark
+	// want is the setting that is being written, and where the container that gets it; empty for the file.
+	want  *Want
+	where string
+	// bare are the characters that comments must not contain.
+	bare    string
+	splices []*splice
+	changes []Remark
+	manual  []Remark
+	notes   []Remark
 	// said are the reasons that stand as the last comment in the places that were changed.
 	said map[string]string
 	// added are the options that were added to commands.
@@ -181,46 +163,28 @@ type splice struct {
 	change  *Remark
 }
 
-// newFile splits a text into lines and says how it is changed.
-func newFile(r Request) (*file, error) {
+// newFile splits a text into lines.
+func newFile(r Request) *file {
 	f := &file{Request: r, eol: "\n", said: map[string]string{}, added: map[string]bool{}}
-	text := r.Text
-	if rest, ok := strings.CutPrefix(text, "\ufeff"); ok {
-		f.prefix, text = "\ufeff", rest
+	text, marked := strings.CutPrefix(r.Text, "\ufeff")
+	if marked {
+		f.prefix = "\ufeff"
 	}
-	crlf := 0
 	for l := range strings.Lines(text) {
-		content, eol := l, ""
-		for _, end := range []string{"\r\n", "\n"} {
-			if rest, ok := strings.CutSuffix(l, end); ok {
-				content, eol = rest, end
-				break
-			}
+		content, ended := strings.CutSuffix(l, "\n")
+		if ended {
+			content = strings.TrimSuffix(content, "\r")
 		}
-		if eol == "\r\n" {
-			crlf++
-		}
-		f.lines = append(f.lines, line{content, eol, len(f.lines) + 1})
+		f.lines = append(f.lines, line{content, l[len(content):], len(f.lines) + 1})
 	}
-	if crlf*2 > len(f.lines) {
+	if strings.Count(text, "\r\n")*2 > len(f.lines) {
 		f.eol = "\r\n"
 	}
-	if err := f.read(context.Background()); err != nil {
-		return nil, err
+	if f.Vendor != "" && !slices.ContainsFunc(f.Wants, func(w Want) bool { return w.Kind == plan.GPUs }) { // Of AMD's GPUs, plans have the device nodes.
+		gpus := plan.Setting{Kind: plan.GPUs, Value: "all", Reason: "The device plugin gives the container its GPUs.", For: []string{"kubernetes"}}
+		f.Wants = append([]Want{{Setting: gpus}}, f.Wants...)
 	}
-	var err error
-	f.form, err = f.formOf()
-	return f, err
-}
-
-// text is the text as it is now.
-func (f *file) text() string {
-	var b strings.Builder
-	b.WriteString(f.prefix)
-	for _, l := range f.lines {
-		b.WriteString(l.text + l.eol)
-	}
-	return b.String()
+	return f
 }
 
 // body is the text for a parser: without a byte order mark, with plain line ends.
@@ -243,56 +207,77 @@ func (f *file) read(ctx context.Context) error {
 			f.launches = append(f.launches, l)
 		}
 	})
-	err := r.Read(ctx, f.Name, strings.NewReader(f.body()))
-	return err
+	return r.Read(ctx, f.Name, strings.NewReader(f.body()))
 }
 
-// launchAt is the launch that begins at a line.
-func (f *file) launchAt(number int, kind string) *facts.Launch {
-	for i := range f.launches {
-		if f.launches[i].Line == number && f.launches[i].Kind == kind {
-			return &f.launches[i]
-		}
+// write writes settings in turn, up to the first that proposes edits: the next one is written when the file was read again.
+func (f *file) write(where string, setting func(*Want)) {
+	f.where = where
+	before := len(f.splices)
+	for i := 0; i < len(f.Wants) && len(f.splices) == before; i++ {
+		f.want = &f.Wants[i]
+		setting(f.want)
 	}
-	return nil
 }
 
-// splice proposes edits that belong together, unless one of the same lines is proposed
-// already, which is made first.
-func (f *file) splice(all ...*splice) bool {
+// propose proposes edits that belong together, with the reason above a line if it is not the last one that stands in the place, and
+// is not -1. An edit of lines for which another is proposed already waits until that is made.
+func (f *file) propose(place string, above int, margin string, all ...*splice) {
+	place = f.where + "\x00" + place
+	if above >= 0 && f.said[place] != f.want.comment() {
+		all = slices.Insert(all, 1, &splice{at: above, ins: f.reason(margin)}) // Of several at a line, the last one comes to stand first.
+	}
 	for _, s := range all {
 		if slices.ContainsFunc(f.splices, s.meets) {
-			return false
+			return
 		}
 	}
+	all[0].change = &Remark{Where: f.where, What: words(f.want), Note: emit.Why(f.want.Setting)}
 	f.splices = append(f.splices, all...)
-	return true
+	f.said[place] = f.want.comment()
 }
 
-// removal is an edit that removes lines, with the comment directly above that says why they are there. A
+// reason is why the setting is made, as comments.
+func (f *file) reason(margin string) (all []string) {
+	text := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(f.bare, r) {
+			return ' '
+		}
+		return r
+	}, f.want.comment())
+	for _, l := range lines.Paragraphs(text, max(width-len(margin)-2, 40)) {
+		all = append(all, margin+"# "+lines.Printable(l, false))
+	}
+	return all
+}
+
+// remove proposes to remove lines, with the comment directly above that says why they are there. A
 // comment that heads a group stays: a blank line is above it, and other lines of the group follow.
-func (f *file) removal(at, del int, w *Want, where string) *splice {
-	indent := func(i int) int { return len(f.lines[i].text) - len(strings.TrimLeft(f.lines[i].text, " \t")) }
+func (f *file) remove(at, del int) {
 	plain := func(i int) string {
 		if i < 0 || i >= len(f.lines) {
 			return ""
 		}
 		return strings.TrimSpace(f.lines[i].text)
 	}
+	isBeside := func(i int) bool { return marginOf(f.lines[i].text) == marginOf(f.lines[at].text) }
 	first := at
-	for first > 0 && remark.MatchString(plain(first-1)) && indent(first-1) == indent(at) {
+	for first > 0 && remark.MatchString(plain(first-1)) && isBeside(first-1) {
 		first--
 	}
 	end := at + del
-	follows := end < len(f.lines) && plain(end) != "" && !strings.HasPrefix(plain(end), "#") && indent(end) == indent(at)
+	follows := plain(end) != "" && !strings.HasPrefix(plain(end), "#") && isBeside(end)
 	if plain(first-1) == "" && follows {
 		first = at
 	}
-	return &splice{at: first, del: end - first, change: w.remark(where)}
+	f.propose("", -1, "", &splice{at: first, del: end - first})
 }
 
 // remark is a comment for people: no first line of a script, directive, or option of a batch system.
 var remark = lazy.New(`^#(?:$|[^!A-Z]|[A-Z][^A-Z])`)
+
+// marginOf is the blanks with which a line begins.
+func marginOf(text string) string { return text[:len(text)-len(strings.TrimLeft(text, " \t"))] }
 
 // meets reports whether two edits are of the same lines. Lines may be added before one that
 // is changed.
@@ -303,41 +288,40 @@ func (s *splice) meets(o *splice) bool {
 	case s.del == 0:
 		return o.at < s.at && s.at < o.at+o.del
 	case o.del == 0:
-		return s.at < o.at && o.at < s.at+s.del
+		return o.meets(s)
 	}
 	return s.at < o.at+o.del && o.at < s.at+s.del
 }
 
-// apply makes the proposed edits, from the end of the file to its beginning.
+// apply makes the proposed edits, from the end of the file to its beginning. A changed line keeps its end, and a file
+// without a final line end stays so.
 func (f *file) apply() {
+	ended := len(f.lines) == 0 || f.lines[len(f.lines)-1].eol != ""
 	slices.SortStableFunc(f.splices, func(a, b *splice) int { return cmp.Or(b.at-a.at, b.del-a.del) })
 	for _, s := range f.splices {
 		if s.change != nil {
-			s.change.Line = f.origin(s.at)
-			if s.del == 0 {
-				s.change.Line = f.origin(s.at - 1)
-			}
+			s.change.Line = f.origin(s.at + min(s.del, 1) - 1)
 			f.changes = append(f.changes, *s.change)
 		}
-		old := f.lines[s.at:min(s.at+s.del, len(f.lines))]
-		var ins []line
+		old := f.lines[s.at : s.at+s.del]
+		ins := make([]line, len(s.ins))
 		for i, t := range s.ins {
-			l := line{text: t, eol: f.eol}
-			if from := i - (len(s.ins) - len(old)); len(s.ins) >= len(old) && from >= 0 { // A changed line keeps its end.
-				l.eol, l.origin = old[from].eol, old[from].origin
+			ins[i] = line{text: t, eol: f.eol}
+			if i < len(old) && len(s.ins) == len(old) {
+				ins[i].eol, ins[i].origin = old[i].eol, old[i].origin
 			}
-			ins = append(ins, l)
 		}
-		if last := len(f.lines) - 1; s.at > last && last >= 0 && f.lines[last].eol == "" && len(ins) > 0 {
-			f.lines[last].eol, ins[len(ins)-1].eol = f.eol, "" // A file without a final line end stays so.
-		}
-		ended := len(f.lines) > 0 && f.lines[len(f.lines)-1].eol != ""
-		f.lines = append(f.lines[:s.at:s.at], append(ins, f.lines[min(s.at+s.del, len(f.lines)):]...)...)
-		if last := len(f.lines) - 1; last >= 0 && !ended && f.lines[last].eol != "" {
-			f.lines[last].eol = ""
-		}
+		f.lines = slices.Concat(f.lines[:s.at], ins, f.lines[s.at+s.del:])
 	}
 	f.splices = nil
+	for i := range f.lines {
+		switch isLast := i == len(f.lines)-1; {
+		case isLast && !ended:
+			f.lines[i].eol = ""
+		case f.lines[i].eol == "":
+			f.lines[i].eol = f.eol
+		}
+	}
 }
 
 // origin is the number that a line has in the original, or that of the line before it.
@@ -350,28 +334,35 @@ func (f *file) origin(at int) int {
 	return 1
 }
 
-// byHand notes what cannot be changed safely. The line is counted from 0.
-func (f *file) byHand(w *Want, where string, at int, note string) {
-	m := Remark{Line: f.origin(at), Where: where, What: words(w), Note: note}
-	if !slices.Contains(f.manual, m) && len(f.manual) < maxLines {
-		f.manual = append(f.manual, m)
-	}
+// byHand notes that the setting cannot be written safely. The line is counted from 0.
+func (f *file) byHand(at int, note string) {
+	f.manual = appendNew(f.manual, Remark{Line: f.origin(at), Where: f.where, What: words(f.want), Note: note})
 }
 
 // note notes what the file cannot say.
-func (f *file) note(where, what, note string) {
-	n := Remark{Where: where, What: what, Note: note}
-	if !slices.Contains(f.notes, n) && len(f.notes) < maxLines {
-		f.notes = append(f.notes, n)
+func (f *file) note(what, note string) {
+	f.notes = appendNew(f.notes, Remark{Where: f.where, What: what, Note: note})
+}
+
+func appendNew(all []Remark, r Remark) []Remark {
+	if slices.Contains(all, r) || len(all) >= maxLines {
+		return all
 	}
+	return append(all, r)
 }
 
 // result is the outcome when nothing is left to do.
-func (f *file) result(before string) Result {
+func (f *file) result() Result {
+	var b strings.Builder
+	if len(f.lines) > 0 {
+		f.lines[0].text = f.prefix + f.lines[0].text
+	}
+	for _, l := range f.lines {
+		b.WriteString(l.text + l.eol)
+	}
 	slices.SortStableFunc(f.changes, func(a, b Remark) int { return a.Line - b.Line })
-	f.changes = slices.Compact(f.changes)
-	r := Result{Text: f.text(), Changes: f.changes, Manual: f.manual, Notes: f.notes, lines: f.lines, prefix: f.prefix}
-	if r.Text == before {
+	r := Result{Text: b.String(), Changes: slices.Compact(f.changes), Manual: f.manual, Notes: f.notes, lines: f.lines}
+	if r.Text == f.Text {
 		r.Changes = nil
 	}
 	return r
@@ -399,49 +390,44 @@ func (f *file) within(w *Want, from, to int) bool {
 	return len(w.Lines) == 0 || slices.ContainsFunc(f.lines[max(from-1, 0):min(to, len(f.lines))], func(l line) bool { return slices.Contains(w.Lines, l.origin) })
 }
 
-// formOf says how the file is changed, by what the reader found in it.
-func (f *file) formOf() (form, error) {
-	kinds := map[string]int{}
-	jobs := 0 // Not what a script sets.
-	for _, l := range f.launches {
-		if kinds[l.Kind] == 0 {
-			kinds[l.Kind] = l.Line
-		}
-		if l.Kind != "shell" {
-			jobs++
-		}
+// form is how the file is changed, by what the reader found in it.
+func (f *file) form() (propose func(*file) error, err error) {
+	kinds := map[string]bool{}
+	for i := range f.launches {
+		kinds[f.launches[i].Kind] = true
 	}
 	isScript := len(f.lines) > 0 && strings.HasPrefix(f.lines[0].text, "#!")
-	switch {
-	case !isScript && (kinds["kubernetes"] > 0 || kinds["compose"] > 0):
-		return yamlForm{}, f.noTemplate()
-	case !isScript && kinds["dockerfile"] > 0:
-		return dockerForm{}, nil
-	case jobs == 0 && isEnvFile(f):
-		return newEnvForm(f), nil
-	}
 	ending := strings.ToLower(filepath.Ext(f.Name))
-	batch := slices.ContainsFunc(f.lines, func(l line) bool { return strings.HasPrefix(l.text, "#SBATCH") }) && ending != ".yaml" && ending != ".yml"
-	if !isScript && !batch && !slices.Contains(scriptNames, ending) {
-		return nil, ErrKind // A log, a document, or a manifest with a fault.
-	}
-	for _, kind := range []string{"slurm", "docker-run", "apptainer", "mpirun", "torchrun", "command", "shell"} {
-		if kinds[kind] > 0 {
-			return scriptForm{batch: kinds["slurm"] > 0}, nil
+	isYAML := ending == ".yaml" || ending == ".yml"
+	isBatch := !isYAML && slices.ContainsFunc(f.lines, func(l line) bool { return strings.HasPrefix(l.text, "#SBATCH") })
+	variables, isVariables := ofVariables(f)
+	switch {
+	case !isScript && (kinds["kubernetes"] || kinds["compose"]):
+		if i := slices.IndexFunc(f.lines, func(l line) bool { return strings.Contains(l.text, "{{") }); i >= 0 {
+			return nil, &Error{
+				fmt.Sprintf("line %d is a template, which says nothing until it is filled in", i+1),
+				[]string{"render it (helm template, kustomize build), and give the result", "gpudoctor advise --for kubernetes writes what to add"},
+			}
 		}
+		return proposeYAML, nil
+	case !isScript && kinds["dockerfile"]:
+		return proposeDockerfile, nil
+	case isVariables && (len(kinds) == 0 || len(kinds) == 1 && kinds["shell"]): // A job is more than what a script sets.
+		return variables.propose, nil
+	case !isScript && !isBatch && !slices.Contains(scriptNames, ending): // A log, a document, or a manifest with a fault.
+		return nil, ErrKind
+	case slices.ContainsFunc(ofScripts, func(kind string) bool { return kinds[kind] }):
+		target := "env"
+		if kinds["slurm"] {
+			target = "slurm"
+		}
+		return scriptForm{target: target}.propose, nil
 	}
 	return nil, ErrKind
 }
 
-// scriptNames are the ends of the names of shell scripts.
-var scriptNames = []string{".sh", ".bash", ".sbatch", ".slurm", ".job"}
-
-// noTemplate refuses a manifest that is a template.
-func (f *file) noTemplate() error {
-	for i, l := range f.lines {
-		if strings.Contains(l.text, "{{") {
-			return TemplateError{i + 1}
-		}
-	}
-	return nil
-}
+var (
+	// ofScripts are the kinds of launches that scripts start, and scriptNames the ends of their names.
+	ofScripts   = []string{"slurm", "docker-run", "apptainer", "mpirun", "torchrun", "command", "shell"}
+	scriptNames = []string{".sh", ".bash", ".sbatch", ".slurm", ".job"}
+)

@@ -1,11 +1,14 @@
 package patch
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -78,20 +81,15 @@ func made(t *testing.T, name, text string, wants []Want) (Result, bool) {
 	return got, true
 }
 
-// keepsLines checks that the lines of the original are in the result, in order and byte for
-// byte, but for as many as were changed or removed.
+// keepsLines checks that the patch takes no more lines of the original away than were changed or removed, and that line ends stay. TestApplied
+// checks that it is the difference.
 func keepsLines(t *testing.T, name, text string, got Result) {
 	t.Helper()
-	before, after := slices.Collect(strings.Lines(text)), slices.Collect(strings.Lines(got.Text))
-	lost := len(before) - common(before, after)
-	budget := 0
-	for _, c := range got.Changes {
-		if c.What != "" {
-			budget += 4 // An entry of two lines, and the key above it.
-		}
-	}
-	expect.That(t, lost <= budget, "%s: %d lines of %d are lost, with %d changes:\n%s", name, lost, len(before), len(got.Changes), got.Text)
-	for _, l := range after {
+	diff := expect.Value(got.Unified(name, text))(t)
+	lost := strings.Count(diff, "\n-") // Its heading does not begin behind a line end.
+	// An entry of two lines goes with the key above it and its comment.
+	expect.That(t, lost <= 4*len(got.Changes), "%s: %d lines are lost, with %d changes:\n%s", name, lost, len(got.Changes), diff)
+	for l := range strings.Lines(got.Text) {
 		if strings.TrimSpace(l) != "" && strings.HasSuffix(text, "\n") && !strings.HasSuffix(l, "\n") {
 			t.Errorf("%s: a line lost its end: %q", name, l)
 		}
@@ -101,107 +99,56 @@ func keepsLines(t *testing.T, name, text string, got Result) {
 	}
 }
 
-// common is the length of the longest common subsequence.
-func common(a, b []string) int {
-	row := make([]int, len(b)+1)
-	for _, x := range a {
-		diagonal := 0
-		for j, y := range b {
-			old := row[j+1]
-			if x == y {
-				row[j+1] = diagonal + 1
-			} else {
-				row[j+1] = max(row[j+1], row[j])
-			}
-			diagonal = old
-		}
-	}
-	return row[len(b)]
-}
-
-// deviations counts what a document says that another does not: keys and items that are
-// missing, and values that differ.
-func deviations(before, after any) int {
-	switch b := before.(type) {
-	case map[string]any:
-		a, ok := after.(map[string]any)
-		if !ok {
-			return 1
-		}
-		n := 0
-		for key, value := range b {
-			if other, has := a[key]; has {
-				n += deviations(value, other)
-			} else {
-				n++
-			}
-		}
-		return n
-	case []any:
-		a, ok := after.([]any)
-		if !ok {
-			return 1
-		}
-		// The cheapest way to find the items in order.
-		row := make([]int, len(a)+1)
-		for _, x := range b {
-			diagonal := row[0]
-			row[0]++
-			for j, y := range a {
-				old := row[j+1]
-				row[j+1] = min(row[j+1]+1, row[j], diagonal+deviations(x, y))
-				diagonal = old
-			}
-		}
-		return row[len(a)]
-	}
-	if before == nil || reflect.DeepEqual(before, after) {
-		return 0
-	}
-	return 1
-}
-
 // documents are those of a YAML file.
-func documents(t *testing.T, text string) ([]any, error) {
-	t.Helper()
-	var all []any
+func documents(text string) (all []*yaml.Node, err error) {
 	for d := yaml.NewDecoder(strings.NewReader(text)); ; {
-		var n yaml.Node
-		if err := d.Decode(&n); err != nil {
-			if err.Error() == "EOF" {
-				return all, nil
-			}
+		n := new(yaml.Node)
+		if err := d.Decode(n); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
 			return nil, err
 		}
-		var v any
-		if err := n.Decode(&v); err != nil {
-			return nil, err
+		all = append(all, n)
+	}
+}
+
+// count counts the plain values of a document, by the keys above each.
+func count(n *yaml.Node, path string, by int, all map[string]int) {
+	for i, c := range n.Content {
+		switch {
+		case n.Kind != yaml.MappingNode:
+			count(c, path+"[]", by, all)
+		case i%2 == 1:
+			count(c, path+"."+n.Content[i-1].Value, by, all)
 		}
-		all = append(all, v)
+	}
+	if len(n.Content) == 0 && n.Tag != "!!null" {
+		all[path+"="+n.Value] += by
 	}
 }
 
 // keepsMeaning checks that a YAML file says what it said before, but for its changes.
 func keepsMeaning(t *testing.T, name, text string, got Result) {
 	t.Helper()
-	before, err := documents(t, text)
-	if err != nil || len(before) == 0 {
+	before, err := documents(text)
+	if err != nil || len(before) == 0 || before[0].Content[0].Kind == yaml.ScalarNode { // A script reads as YAML as well.
 		return
 	}
-	if _, isText := before[0].(string); isText {
-		return // A script reads as YAML as well.
-	}
-	after, err := documents(t, got.Text)
+	after, err := documents(got.Text)
 	expect.Must(t, err == nil, "%s: %v\n%s", name, err, got.Text)
-	budget := 0
-	for _, c := range got.Changes {
-		if strings.HasPrefix(c.What, "remove ") || c.What != "" {
-			budget++
+	lost, missing := map[string]int{}, 0
+	for _, n := range before {
+		count(n, "", 1, lost)
+	}
+	for _, n := range after {
+		count(n, "", -1, lost)
+	}
+	for leaf, n := range lost {
+		if !strings.HasSuffix(leaf, ".name=NCCL_P2P_DISABLE") { // It goes with its value.
+			missing += max(n, 0)
 		}
 	}
-	if n := deviations(before, after); n > budget {
-		t.Errorf("%s: %d things that it said are missing, with %d changes:\n%s", name, n, budget, got.Text)
-	}
+	expect.That(t, missing <= len(got.Changes), "%s: %d things that it said are missing, with %d changes:\n%s", name, missing, len(got.Changes), got.Text)
 }
 
 // TestFiles changes every launch file of the fixtures and of this package, with each setting
@@ -326,7 +273,61 @@ func TestApplied(t *testing.T) {
 	t.Log(fmt.Sprint(ran))
 }
 
-// FuzzMake checks that any text is either refused or changed as it must be.
+// TestMutations checks that files with slips of the keyboard are refused or changed as they
+// must be: lines that are lost, doubled, moved in or indented, and characters too many or
+// too few.
+func TestMutations(t *testing.T) {
+	t.Parallel()
+	all := cases(t)
+	names := slices.Sorted(maps.Keys(all))
+	var pool []string
+	for _, name := range names {
+		pool = append(pool, strings.SplitAfter(all[name], "\n")...)
+	}
+	source := rand.New(rand.NewPCG(1, 2))
+	changed := 0
+	for range map[bool]int{true: 200, false: 800}[testing.Short()] {
+		name := names[source.IntN(len(names))]
+		text := mutated(source, all[name], pool)
+		got, ok := made(t, name, text, settings())
+		if !ok || len(got.Changes) == 0 {
+			continue
+		}
+		changed++
+		if (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) && !strings.HasPrefix(text, "#!") {
+			keepsMeaning(t, name, text, got)
+		}
+		expect.Must(t, !t.Failed(), "%s:\n%s", name, text)
+	}
+	expect.AtLeast(t, 30, changed, "files were changed")
+}
+
+// mutated is a text with a few slips. Others are lines that may be moved in.
+func mutated(source *rand.Rand, text string, others []string) string {
+	lines := strings.SplitAfter(text, "\n")
+	for range 1 + source.IntN(4) {
+		i := source.IntN(len(lines))
+		at := source.IntN(len(lines[i]) + 1)
+		switch before, after := lines[i][:at], lines[i][at:]; source.IntN(6) {
+		case 0:
+			lines[i] = ""
+		case 1:
+			lines = slices.Insert(lines, i, lines[source.IntN(len(lines))])
+		case 2:
+			lines = slices.Insert(lines, i, others[source.IntN(len(others))])
+		case 3:
+			const signs = "{}[]:,#&*!|>'\"\\ -$\t\n~<;"
+			lines[i] = before + string(signs[source.IntN(len(signs))]) + after
+		case 4:
+			lines[i] = before + after[min(1, len(after)):]
+		case 5:
+			lines[i] = " " + lines[i]
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// FuzzMake checks that any text is either refused or changed as it must be, and is still read as a launch.
 func FuzzMake(f *testing.F) {
 	for name, text := range cases(f) {
 		f.Add(name, text)
@@ -340,5 +341,6 @@ func FuzzMake(f *testing.F) {
 			keepsMeaning(t, name, text, got)
 			expect.That(t, len(got.Text) <= len(text)+100_000, "%d bytes became %d", len(text), len(got.Text))
 		}
+		expect.That(t, len(got.Changes) == 0 || len(jobs(name, got.Text)) >= len(jobs(name, text)), "jobs are lost in\n%s", got.Text)
 	})
 }

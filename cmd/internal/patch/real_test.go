@@ -12,6 +12,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
+	"gopkg.in/yaml.v3"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,36 +49,21 @@ var kinds = map[string]func() (any, func() *corev1.PodSpec){
 	},
 }
 
-// podsOf are the pods of a manifest, read with Kubernetes' own decoder: an unknown field, a
+// podsOf are the pods of documents, read with Kubernetes' own decoder: an unknown field, a
 // field twice, a value of another type and a malformed quantity are errors.
-func podsOf(v any) ([]*corev1.PodSpec, error) {
-	m, ok := v.(map[string]any)
-	if list, isList := v.([]any); isList {
-		var all []*corev1.PodSpec
-		for _, item := range list {
-			more, err := podsOf(item)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, more...)
+func podsOf(nodes []*yaml.Node) (all []*corev1.PodSpec, err error) {
+	for _, n := range nodes {
+		kind, version := text(n, "kind"), text(n, "apiVersion")
+		var more []*corev1.PodSpec
+		if create, known := kinds[kind]; known && version != "" {
+			object, spec := create()
+			more, err = []*corev1.PodSpec{spec()}, strict(n, object)
+		} else if kind == "" && value(n, "containers") != nil {
+			spec := new(corev1.PodSpec)
+			more, err = []*corev1.PodSpec{spec}, strict(n, spec)
+		} else {
+			more, err = podsOf(n.Content)
 		}
-		return all, nil
-	}
-	if !ok {
-		return nil, nil
-	}
-	kind, _ := m["kind"].(string)
-	if create, known := kinds[kind]; known && m["apiVersion"] != nil {
-		object, spec := create()
-		return []*corev1.PodSpec{spec()}, strict(m, object)
-	}
-	if m["containers"] != nil && kind == "" {
-		spec := new(corev1.PodSpec)
-		return []*corev1.PodSpec{spec}, strict(m, spec)
-	}
-	var all []*corev1.PodSpec
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		more, err := podsOf(m[key])
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +72,11 @@ func podsOf(v any) ([]*corev1.PodSpec, error) {
 	return all, nil
 }
 
-func strict(v, into any) error {
+func strict(n *yaml.Node, into any) error {
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return err
+	}
 	raw, err := kyaml.Marshal(v)
 	if err != nil {
 		return err
@@ -133,7 +123,7 @@ func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for name, text := range cases(t) {
-		before, err := documents(t, text)
+		before, err := documents(text)
 		if err != nil || !strings.Contains(text, "containers:") {
 			continue
 		}
@@ -146,7 +136,7 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("%s is not changed", name)
 			continue
 		}
-		after := expect.Value(documents(t, got.Text))(t)
+		after := expect.Value(documents(got.Text))(t)
 		pods, err := podsOf(after)
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, got.Text)

@@ -1,48 +1,54 @@
 package patch
 
 import (
+	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
+	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
-// scriptForm changes shell scripts: the variables that they export, and the containers that
-// they start.
-type scriptForm struct{ batch bool }
+type (
+	word    = shell.Word
+	command = shell.Command
+)
 
-// target is the target of gpudoctor advise --for that sets the same.
-func (form scriptForm) target() string {
-	if form.batch {
-		return "slurm"
-	}
-	return "env"
+// scriptForm changes shell scripts: the variables that they export, and the containers that they start; and files that hold
+// variables and nothing else.
+type scriptForm struct {
+	// target is the target of gpudoctor advise --for that sets the same.
+	target string
+	// onlyVariables is true of a file of variables, and plain if no shell reads it.
+	onlyVariables, plain bool
 }
 
-// script is a shell script while it is changed.
+// script is a file that consists of commands, while it is changed.
 type script struct {
 	*file
+	scriptForm
 	text     string
 	starts   []int // The bytes at which lines begin.
 	commands []command
-	closed   bool
+	isShell  bool
 }
 
-func newScript(f *file, instruction bool) *script {
-	s := &script{file: f, text: f.body()}
+func newScript(f *file, form scriptForm) *script {
+	s := &script{file: f, scriptForm: form, text: f.body()}
 	at := 0
 	for _, l := range f.lines {
 		s.starts = append(s.starts, at)
 		at += len(l.text) + 1
-	}
-	if !instruction {
-		s.commands, s.closed = commandsOf(s.text, false)
 	}
 	return s
 }
@@ -64,16 +70,71 @@ func (s *script) begin(at int) int {
 	return at
 }
 
+var (
+	envLine = lazy.New(`^\s*(export\s+)?([A-Za-z_]\w*)=(.*?)\s*$`)
+	unset   = lazy.New(`^\s*unset\s+[A-Za-z_]\w*\s*$`)
+)
+
+// configurations are the names of the files that NCCL and RCCL read.
+var configurations = []string{"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.conf"}
+
+// ofVariables is how a file is changed that holds variables and nothing else: of communication, or by its name those of an
+// environment. A shell or a container engine reads it, or NCCL.
+func ofVariables(f *file) (form scriptForm, ok bool) {
+	base := path.Base(filepath.ToSlash(f.Name))
+	form = scriptForm{target: "env", onlyVariables: true, plain: true}
+	if slices.Contains(configurations, base) {
+		form.target, f.bare = "nccl.conf", "="
+	}
+	ok = form.target == "nccl.conf" || strings.Contains(strings.ToLower(base), "env")
+	for _, l := range f.lines {
+		switch t, m := strings.TrimSpace(l.text), envLine.FindStringSubmatch(l.text); {
+		case strings.HasPrefix(t, "#!") || unset.MatchString(t):
+			form.plain = false
+		case m != nil:
+			ok = ok || env.SteersCommunication(m[2])
+			form.plain = form.plain && m[1] == ""
+		case t != "" && t[0] != '#':
+			return form, false
+		}
+	}
+	return form, ok
+}
+
+// plainCommands are the lines of a file of variables that no shell reads, as commands.
+func (s *script) plainCommands() (all []command) {
+	for i, l := range s.lines {
+		m := envLine.FindStringSubmatchIndex(l.text)
+		if m == nil {
+			continue
+		}
+		value := l.text[m[6]:m[7]]
+		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		w := word{Value: l.text[m[4]:m[5]] + "=" + value, From: s.starts[i] + m[4], To: s.starts[i] + m[7]}
+		all = append(all, command{Words: []word{w}, Line: i + 1, First: true, Last: true})
+	}
+	return all
+}
+
 func (form scriptForm) propose(f *file) error {
-	ranks, given := form.ranks(f)
-	s := newScript(f, false)
-	if !s.closed {
+	s := newScript(f, form)
+	if form.plain {
+		s.commands = s.plainCommands()
+	} else if read := shell.Parse(s.text); read.Whole {
+		s.commands, s.isShell = read.Commands, true
+	} else {
 		return ErrQuote
 	}
-	containers := 0
+	containers, ranks := 0, form.onlyVariables // Whether it starts something outside of containers.
 	for i := range f.launches {
-		if f.launches[i].Kind == "docker-run" {
+		switch f.launches[i].Kind {
+		case "docker-run":
 			containers++
+		case "shell":
+		default:
+			ranks = true
 		}
 	}
 	for i := range f.launches {
@@ -81,126 +142,76 @@ func (form scriptForm) propose(f *file) error {
 			s.container(l, containers == 1)
 		}
 	}
-	for k := range f.Wants {
-		w := &f.Wants[k]
-		if w.Kind != plan.Variable && w.Kind != plan.Unset {
-			continue
+	target, _ := emit.Named(form.target)
+	s.write("", func(w *Want) {
+		switch {
+		case w.Kind != plan.Variable && w.Kind != plan.Unset:
+		case w.Kind == plan.Unset && (s.unset() || len(w.Values) > 0):
+		case w.Kind == plan.Unset && form.plain:
+			f.note(words(w), "Such a file cannot remove a variable that is set elsewhere.")
+		case ranks && target.Sets(w.Setting):
+			s.export()
 		}
-		before := len(f.splices)
-		if w.Kind == plan.Unset && s.remove(w) || !given || !ranks.Sets(w.Setting) || w.Kind == plan.Unset && len(w.Values) > 0 {
-			if len(f.splices) > before {
-				return nil
-			}
-			continue
-		}
-		s.export(w)
-		if len(f.splices) > before {
-			return nil
-		}
-	}
+	})
 	return nil
 }
 
-// ranks is the target that sets what the script itself starts, if it starts something
-// outside of containers.
-func (form scriptForm) ranks(f *file) (*emit.Target, bool) {
-	target, _ := emit.Named(form.target())
-	return &target, slices.ContainsFunc(f.launches, func(l facts.Launch) bool { return l.Kind != "docker-run" && l.Kind != "shell" })
+// run is a command that starts a container.
+type run struct {
+	*command
+	engine string
+	// options are the words at which its options begin, and at the end where the image stands; open is a variable that may stand for more.
+	options []int
+	open    string
 }
 
-// dockerRun is where the options of docker run begin among the words of a command; -1 if it
-// is another.
-func dockerRun(c *command) int {
-	for i := 0; i+1 < len(c.Words); i++ {
-		if !slices.Contains(engines, path.Base(c.Words[i].Value)) {
-			continue
-		}
-		if c.Words[i+1].Value == "container" {
-			i++
-		}
-		if i+1 < len(c.Words) && (c.Words[i+1].Value == "run" || c.Words[i+1].Value == "create") {
-			return i + 2
-		}
-		return -1
+// runOf is a command as one that starts a container; nil if it does not.
+func runOf(c *command) *run {
+	r := &run{command: c}
+	if r.engine, r.options, r.open = launch.DockerRun(c.Values()); len(r.options) == 0 {
+		return nil
 	}
-	return -1
+	return r
 }
 
-// engines are the programs that start containers with the options of docker run.
-var engines = []string{"docker", "podman", "nerdctl", "nvidia-docker"}
+// runAt is the command that starts a container from a line; nil if there are two of them.
+func (s *script) runAt(number int) (found *run) {
+	for i := range s.commands {
+		if r := runOf(&s.commands[i]); r != nil && s.begin(s.lineOf(r.Words[r.options[0]-1].From)) == number-1 {
+			if found != nil {
+				return nil
+			}
+			found = r
+		}
+	}
+	return found
+}
 
 // container gives a container that the script starts what it lacks.
 func (s *script) container(l *facts.Launch, only bool) {
-	where := "docker run"
-	if l.Name != "" {
-		where += " " + lines.Printable(l.Name, false)
-	}
-	starts := l.Processes != nil || l.TensorParallel != nil
-	if !usesGPUs(l) && (!only || l.GPUs != nil || !starts) {
+	if !usesGPUs(l) && (!only || l.GPUs != nil || l.Processes == nil && l.TensorParallel == nil) {
 		return
 	}
-	var c *command
-	for i := range s.commands {
-		if at := dockerRun(&s.commands[i]); at >= 0 && s.begin(s.lineOf(s.commands[i].Words[at-1].From)) == l.Line-1 {
-			if c != nil {
-				c = nil
-				break // Two of them on one line.
-			}
-			c = &s.commands[i]
-		}
+	r, last := s.runAt(l.Line), l.Line
+	if r != nil {
+		last = s.lineOf(r.Words[len(r.Words)-1].From) + 1
 	}
 	target, _ := emit.Named("docker")
 	var lacking []string
-	for k := range s.Wants {
-		w := &s.Wants[k]
-		from, to := l.Line, l.Line
-		if c != nil {
-			to = s.lineOf(c.Words[len(c.Words)-1].From) + 1
-		}
-		if w.Kind == plan.Unset || !target.Sets(w.Setting) || !s.concerns(w, l, from, to) || has(l, w) {
-			continue
-		}
-		if w.Kind == plan.Variable && (same(l.Variables[w.Name], w.Value) && l.Variables[w.Name] != "") {
-			continue
-		}
-		if c == nil || s.hidden(l, c) {
+	s.write(strings.TrimSpace("docker run "+lines.Printable(l.Name, false)), func(w *Want) {
+		switch value := l.Variables[w.Name]; {
+		case w.Kind == plan.Unset || !target.Sets(w.Setting) || !s.concerns(w, l, l.Line, last) || has(l, w):
+		case w.Kind == plan.Variable && value != "" && same(value, w.Value):
+		case r == nil || r.open != "" && slices.Contains(slices.Collect(maps.Values(l.Unknown)), r.open): // Its value is not known.
 			lacking = append(lacking, words(w))
-			continue
+		default:
+			s.option(r)
 		}
-		before := len(s.splices)
-		s.option(l, c, w, where)
-		if len(s.splices) > before {
-			return
-		}
-	}
+	})
 	if len(lacking) > 0 {
-		s.manual = append(s.manual, Remark{Line: s.origin(l.Line - 1), Where: where, What: strings.Join(lacking, " "), Note: "its options are not written out there"})
+		hidden := Remark{Line: s.origin(l.Line - 1), Where: s.where, What: strings.Join(lacking, " "), Note: "its options are not written out there"}
+		s.manual = appendNew(s.manual, hidden)
 	}
-}
-
-// hidden reports whether a variable of the script may hold options of a command: one that
-// stands without quotes before them, or all words of a list.
-func (s *script) hidden(l *facts.Launch, c *command) bool {
-	for i := dockerRun(c); i < len(c.Words); i++ {
-		w := c.Words[i]
-		if strings.Contains(w.Value, "[@]}") || strings.Contains(w.Value, "[*]}") || w.Value == "$@" || w.Value == "$*" {
-			return true
-		}
-		if w.Value != l.Image {
-			continue
-		}
-		if !strings.HasPrefix(s.text[w.From:], "$") { // In quotes, it is one word.
-			return false
-		}
-		for _, part := range []string{"ARG", "OPT", "FLAG", "PARAM"} {
-			if strings.Contains(strings.ToUpper(w.Value), part) {
-				return true
-			}
-		}
-		name, _, _ := strings.Cut(strings.Join(l.Command[:min(1, len(l.Command))], ""), "=")
-		return strings.HasPrefix(name, "$") || slices.Contains(bareOptions, name) || slices.Contains(valuedOptions, name)
-	}
-	return false
 }
 
 // flag is the option of a container engine that makes a setting.
@@ -214,29 +225,23 @@ func flag(w *Want, engine string) string {
 	return emit.Words(w.Setting)
 }
 
+// alike are other names of options.
+var alike = map[string]string{"-e": "--env", "--net": "--network", "-v": "--volume"}
+
 // option gives a command an option, or replaces the value that it has there.
-func (s *script) option(l *facts.Launch, c *command, w *Want, where string) {
-	run := dockerRun(c)
-	engine := path.Base(c.Words[run-2].Value)
-	if engine == "container" {
-		engine = path.Base(c.Words[run-3].Value)
-	}
-	name, value, _ := strings.Cut(flag(w, engine), "=")
-	names := map[string][]string{"--env": {"--env", "-e"}, "--network": {"--network", "--net"}, "--volume": {"--volume", "-v"}}[name]
-	if names == nil {
-		names = []string{name}
-	}
-	for i := run; i < len(c.Words) && c.Words[i].Value != l.Image; i++ {
-		word := c.Words[i]
-		own, old, joined := strings.Cut(word.Value, "=")
-		if !slices.Contains(names, own) {
+func (s *script) option(r *run) {
+	w := s.want
+	name, value, _ := strings.Cut(flag(w, r.engine), "=")
+	for j, i := range r.options[:len(r.options)-1] {
+		own, old, joined := strings.Cut(r.Words[i].Value, "=")
+		if own != name && alike[own] != name {
 			continue
 		}
 		if !joined {
-			if i++; i >= len(c.Words) {
-				break
+			if i++; i == r.options[j+1] {
+				continue
 			}
-			word, old = c.Words[i], c.Words[i].Value
+			old = r.Words[i].Value
 		}
 		switch w.Kind {
 		case plan.Variable, plan.Limit:
@@ -244,7 +249,7 @@ func (s *script) option(l *facts.Launch, c *command, w *Want, where string) {
 			if oldKey, _, oldSet := strings.Cut(old, "="); set && oldKey != key {
 				continue
 			} else if set && !oldSet {
-				s.byHand(w, where, s.lineOf(word.From), "its value comes from elsewhere")
+				s.byHand(s.lineOf(r.Words[i].From), "its value comes from elsewhere")
 				return
 			}
 		case plan.Group:
@@ -256,153 +261,104 @@ func (s *script) option(l *facts.Launch, c *command, w *Want, where string) {
 			continue
 		default: // It stands once.
 		}
-		if old == value {
-			return
-		}
-		if !stated(old) {
-			s.byHand(w, where, s.lineOf(word.From), "its value refers to a variable")
-			return
-		}
 		by := remedies.Quote(value)
 		if joined {
 			by = own + "=" + by
 		}
-		s.change(c, word, by, w, where)
+		switch {
+		case old == value:
+		case !stated(old):
+			s.byHand(s.lineOf(r.Words[i].From), "its value refers to a variable")
+		default:
+			s.change(r.command, r.Words[i], by)
+		}
 		return
 	}
-	s.insert(l, c, run, remedies.Quote(flag(w, engine)), w, where)
+	s.insert(r, remedies.Quote(flag(w, r.engine)))
 }
 
-// comment proposes the reason as comments above a command, where one may stand.
-func (s *script) comment(c *command, w *Want, where string) []*splice {
-	at := s.lineOf(c.Words[0].From)
-	before := s.text[s.starts[at]:c.Words[0].From]
-	if !c.First || strings.TrimSpace(before) != "" || s.begin(at) != at || s.said[s.place(c, where)] == w.comment() {
-		return nil
+// above is the line above which comments about a command may stand, and how it begins; -1 where none may.
+func (s *script) above(c *command) (at int, margin string) {
+	at = s.lineOf(c.Words[0].From)
+	if !c.First || s.begin(at) != at {
+		return -1, ""
 	}
-	return []*splice{{at: at, ins: reason(w, before, "")}}
+	return at, marginOf(s.lines[at].text)
 }
 
 // place is a command, for the comments above it.
-func (s *script) place(c *command, where string) string {
-	return where + "\x00" + strconv.Itoa(s.origin(s.lineOf(c.Words[0].From)))
+func (s *script) place(c *command) string {
+	return strconv.Itoa(s.origin(s.lineOf(c.Words[0].From)))
 }
 
-// reason is why a setting is made, as comments, without the characters that they must not
-// have.
-func reason(w *Want, margin, bare string) []string {
-	text := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(bare, r) {
-			return ' '
-		}
-		return r
-	}, w.comment())
-	var all []string
-	for _, l := range lines.Paragraphs(text, max(width-len(margin)-2, 40)) {
-		all = append(all, margin+"# "+lines.Printable(l, false))
-	}
-	return all
+// replaced is the edit of a line that replaces bytes of the text.
+func (s *script) replaced(from, to int, by string) *splice {
+	at := s.lineOf(from)
+	text := s.lines[at].text
+	return &splice{at: at, del: 1, ins: []string{text[:from-s.starts[at]] + by + text[to-s.starts[at]:]}}
 }
 
 // change replaces a word.
-func (s *script) change(c *command, old word, by string, w *Want, where string) {
-	at := s.lineOf(old.From)
-	if s.lineOf(old.To-1) != at {
-		s.byHand(w, where, at, "it stands on several lines")
+func (s *script) change(c *command, old word, by string) {
+	if at := s.lineOf(old.From); s.lineOf(old.To-1) != at {
+		s.byHand(at, "it stands on several lines")
 		return
 	}
-	text := s.lines[at].text
-	all := append(s.comment(c, w, where), &splice{
-		at: at, del: 1, ins: []string{text[:old.From-s.starts[at]] + by + text[old.To-s.starts[at]:]},
-		change: w.remark(where),
-	})
-	if s.splice(all...) {
-		s.said[s.place(c, where)] = w.comment()
-	}
+	above, margin := s.above(c)
+	s.file.propose(s.place(c), above, margin, s.replaced(old.From, old.To, by))
 }
 
 // insert adds an option behind docker run and those that were added before: on a line of its
 // own where the others have one.
-func (s *script) insert(l *facts.Launch, c *command, run int, option string, w *Want, where string) {
-	for run < len(c.Words) && s.added[s.place(c, where)+"\x00"+s.text[c.Words[run].From:c.Words[run].To]] {
-		run++
+func (s *script) insert(r *run, option string) {
+	next := r.options[0]
+	place := s.place(r.command) + "\x00" + s.where + "\x00"
+	for next < len(r.Words) && s.added[place+s.text[r.Words[next].From:r.Words[next].To]] {
+		next++
 	}
-	last := c.Words[run-1]
-	at := s.lineOf(last.To - 1)
-	text := s.lines[at].text
-	change := w.remark(where)
-	edit := &splice{at: at, del: 1, ins: []string{text[:last.To-s.starts[at]] + " " + option + text[last.To-s.starts[at]:]}, change: change}
-	if end, ok := s.complete(l, c, run, at); ok && strings.TrimSpace(text[end-s.starts[at]:]) == `\` && at+1 < len(s.lines) {
-		next := s.lines[at+1].text
-		margin := next[:len(next)-len(strings.TrimLeft(next, " \t"))]
-		for at+2 < len(s.lines) && s.lines[at+1].origin == 0 && strings.HasSuffix(s.lines[at+1].text, `\`) {
-			at++ // Behind what was added before.
+	s.added[place+option] = true
+	behind := r.Words[next-1].To
+	at := s.lineOf(behind - 1)
+	edit := s.replaced(behind, behind, " "+option)
+	for next < len(r.Words) && s.lineOf(r.Words[next].From) == at {
+		next++
+	}
+	end := r.Words[next-1].To
+	if slices.Contains(r.options, next) && next < len(r.Words) && s.lineOf(end-1) == at && strings.TrimSpace(s.lines[at].text[end-s.starts[at]:]) == `\` {
+		at++
+		margin := marginOf(s.lines[at].text)
+		for s.lines[at].origin == 0 && at+1 < len(s.lines) && strings.HasSuffix(s.lines[at].text, `\`) { // Behind what was added before.
+			at++
 		}
-		edit = &splice{at: at + 1, ins: []string{margin + option + ` \`}, change: change}
+		edit = &splice{at: at, ins: []string{margin + option + ` \`}}
 	}
-	if s.splice(append(s.comment(c, w, where), edit)...) {
-		s.said[s.place(c, where)] = w.comment()
-		s.added[s.place(c, where)+"\x00"+option] = true
-	}
+	above, margin := s.above(r.command)
+	s.file.propose(s.place(r.command), above, margin, edit)
 }
 
-// complete reports whether the options on a line have their values there, and the image is
-// below. end is the byte behind the last word of the line.
-func (s *script) complete(l *facts.Launch, c *command, run, at int) (end int, ok bool) {
-	end = c.Words[run-1].To
-	open := false // Whether the word before may take a value.
-	for _, word := range c.Words[run:] {
-		if s.lineOf(word.From) != at {
-			break
-		}
-		if s.lineOf(word.To-1) != at {
-			return end, false
-		}
-		end = word.To
-		isOption := strings.HasPrefix(word.Value, "-")
-		if word.Value == l.Image || !isOption && !open {
-			return end, false
-		}
-		open = isOption && !strings.Contains(word.Value, "=") && !slices.Contains(bareOptions, word.Value)
-	}
-	return end, !open
-}
-
-// bareOptions are options of docker run without a value.
-var bareOptions = []string{"--rm", "--init", "--privileged", "--interactive", "--tty", "--detach", "-i", "-t", "-d", "-it", "-ti", "-dit", "-itd"}
-
-// valuedOptions are the most frequent ones with a value.
-var valuedOptions = []string{
-	"--cap-add", "--device", "--env", "--env-file", "--gpus", "--group-add", "--hostname", "--ipc", "--mount", "--name", "--net", "--network", "--pid",
-	"--publish", "--runtime", "--security-opt", "--shm-size", "--ulimit", "--user", "--volume", "--workdir", "-e", "-h", "-p", "-u", "-v", "-w",
-}
-
-// setters are the words behind which assignments stand.
-var setters = []string{"export", "declare", "typeset", "readonly", "local", "env", "-x", "-e", "--env", "-genv", "-env"}
+// setters are the words behind which assignments stand, and options those among them that go with the assignment.
+var (
+	setters = []string{"export", "declare", "typeset", "readonly", "local", "env", "ENV"}
+	options = []string{"-e", "--env", "-x", "-genv", "-env"}
+)
 
 // assigned is where a command sets a variable.
 type assigned struct {
-	command *command
-	index   int
-	value   string
+	*command
+	index int
+	value string
 }
 
 // assignments are the places where the script sets a variable, outside of containers or in
 // all commands.
-func (s *script) assignments(name string, containers bool) []assigned {
-	var all []assigned
+func (s *script) assignments(name string, containers bool) (all []assigned) {
 	for k := range s.commands {
 		c := &s.commands[k]
-		run := dockerRun(c)
-		if !containers && run >= 0 {
+		if !containers && runOf(c) != nil {
 			continue
 		}
 		for i, w := range c.Words {
-			v := w.Value
-			if rest, ok := strings.CutPrefix(v, "--env="); ok {
-				v = rest
-			}
-			if value, ok := strings.CutPrefix(v, name+"="); ok {
+			if value, ok := strings.CutPrefix(strings.TrimPrefix(w.Value, "--env="), name+"="); ok {
 				all = append(all, assigned{c, i, value})
 			}
 		}
@@ -410,117 +366,122 @@ func (s *script) assignments(name string, containers bool) []assigned {
 	return all
 }
 
-// export sets or removes a variable at the beginning of the script, or changes the value that
-// it has there.
-func (s *script) export(w *Want) {
-	if w.Kind == plan.Unset {
-		for _, c := range s.commands {
-			if len(c.Words) > 1 && c.Words[0].Value == "unset" && slices.ContainsFunc(c.Words, func(o word) bool { return o.Value == w.Name }) {
-				return
-			}
-		}
-		if len(s.assignments(w.Name, false)) == 0 {
-			s.first(w, "unset "+w.Name)
-		}
-		return
+// assign gives a variable its value where it is set. It reports whether it was changed.
+func (s *script) assign(a assigned) bool {
+	w, old := s.want, a.Words[a.index]
+	at := s.lineOf(old.From)
+	prefix := w.Name + "="
+	if strings.HasPrefix(s.text[old.From:], "--env=") {
+		prefix = "--env=" + prefix
 	}
+	value, ok := s.quoted(at)
+	switch {
+	case same(a.value, w.Value) || !ok:
+	case !stated(a.value):
+		s.byHand(at, "its value refers to a variable")
+	case !strings.HasPrefix(s.text[old.From:old.To], prefix):
+		s.byHand(at, "its value has another form there")
+	default:
+		s.change(a.command, old, prefix+value)
+		return true
+	}
+	return false
+}
+
+// quoted is the value of a variable as the file has it.
+func (s *script) quoted(at int) (value string, ok bool) {
+	if !s.plain {
+		return remedies.Quote(s.want.Value), true
+	}
+	if strings.ContainsAny(s.want.Value, " \t#$'\"\\`") {
+		s.byHand(at, "programs that read such files disagree on how to quote it")
+		return "", false
+	}
+	return s.want.Value, true
+}
+
+// export sets or removes a variable at the beginning of the script or the end of a file of variables, or changes the
+// value that it has there.
+func (s *script) export() {
+	w := s.want
 	all := s.assignments(w.Name, false)
-	for _, a := range all {
-		old := a.command.Words[a.index]
-		switch {
-		case same(a.value, w.Value):
-		case !stated(a.value):
-			s.byHand(w, "", s.lineOf(old.From), "its value refers to a variable")
-		default:
-			name, _, _ := strings.Cut(s.text[old.From:old.To], "=")
-			if name == "--env" {
-				name += "=" + w.Name
-			}
-			if name != w.Name && name != "--env="+w.Name {
-				s.byHand(w, "", s.lineOf(old.From), "its value has another form there")
-				continue
-			}
-			s.change(a.command, old, name+"="+remedies.Quote(w.Value), w, "")
-			return
+	isUnset := func(c command) bool { v := c.Values(); return v[0] == "unset" && slices.Contains(v, w.Name) }
+	switch at := s.inside(w.Name+"=", false); {
+	case w.Kind == plan.Unset:
+		if len(all) == 0 && !slices.ContainsFunc(s.commands, isUnset) {
+			s.first("unset " + w.Name)
+		}
+	case slices.ContainsFunc(all, s.assign) || len(all) > 0:
+	case at >= 0:
+		s.byHand(s.lineOf(at), "it is set there in a form that is not read")
+	default:
+		value, ok := s.quoted(0)
+		text := w.Name + "=" + value
+		if !s.plain {
+			text = "export " + text
+		}
+		if ok {
+			s.first(text)
 		}
 	}
-	if len(all) > 0 {
-		return
-	}
-	if at := s.within(w.Name+"=", false); at >= 0 {
-		s.byHand(w, "", s.lineOf(at), "it is set there in a form that is not read")
-		return
-	}
-	s.first(w, "export "+w.Name+"="+remedies.Quote(w.Value))
 }
 
 // first writes a line at the beginning of the script, behind its header and what was written
-// before.
-func (s *script) first(w *Want, text string) {
+// before, and in a file of variables at its end.
+func (s *script) first(text string) {
+	if s.onlyVariables {
+		s.file.propose("export", len(s.lines), "", &splice{at: len(s.lines), ins: []string{text}})
+		return
+	}
 	at, added := 0, false
 	for i, l := range s.lines {
 		t := strings.TrimSpace(l.text)
-		if strings.HasPrefix(t, "#SBATCH") || strings.HasPrefix(t, "#") && at == i && l.origin > 0 {
-			at = i + 1
+		isComment := strings.HasPrefix(t, "#")
+		isAdded := l.origin == 0 && (strings.HasPrefix(t, "export ") || strings.HasPrefix(t, "unset "))
+		if isAdded || strings.HasPrefix(t, "#SBATCH") || isComment && at == i && l.origin > 0 {
+			at, added = i+1, isAdded
 		}
-		if t != "" && !strings.HasPrefix(t, "#") {
+		if t != "" && !isComment && !isAdded {
 			break
 		}
 	}
-	for i := at; i < len(s.lines) && (s.lines[i].origin == 0 || s.lines[i].text == ""); i++ {
-		if t := s.lines[i].text; s.lines[i].origin == 0 && (strings.HasPrefix(t, "export ") || strings.HasPrefix(t, "unset ")) {
-			at, added = i+1, true
-		}
-	}
-	var ins []string
-	if !added && at > 0 {
-		ins = append(ins, "")
-	}
-	if s.said["export"] != w.comment() {
-		ins = append(ins, reason(w, "", "")...)
-	}
-	ins = append(ins, text)
+	edits := []*splice{{at: at, ins: []string{text}}}
 	if !added && at < len(s.lines) && strings.TrimSpace(s.lines[at].text) != "" {
-		ins = append(ins, "")
+		edits[0].ins = append(edits[0].ins, "")
 	}
-	if s.splice(&splice{at: at, ins: ins, change: w.remark("")}) {
-		s.said["export"] = w.comment()
+	if !added && at > 0 {
+		edits = append(edits, &splice{at: at, ins: []string{""}})
 	}
+	s.file.propose("export", at, "", edits...)
 }
 
-// remove removes a variable wherever the script sets it so. It reports whether it is set.
-func (s *script) remove(w *Want) bool {
-	if len(w.Values) == 0 {
-		return false
-	}
-	found := false
+// unset removes a variable wherever the script sets it so. It reports whether it is set.
+func (s *script) unset() (found bool) {
+	w := s.want
 	for _, a := range s.assignments(w.Name, true) {
-		old := a.command.Words[a.index]
-		if number := s.lineOf(old.From); !w.removes(w.Name, a.value) || !s.file.within(w, s.begin(number)+1, number+1) {
-			continue
+		number := s.lineOf(a.Words[a.index].From)
+		if len(w.Values) > 0 && w.removes(w.Name, a.value) && s.within(w, s.begin(number)+1, number+1) {
+			found = true
+			s.drop(a)
 		}
-		found = true
-		s.drop(a, w)
 	}
 	for _, v := range w.Values { // Inside quotes, or in a list of variables.
-		if at := s.within(w.Name+"="+v, true); at >= 0 && s.file.within(w, s.begin(s.lineOf(at))+1, s.lineOf(at)+1) {
-			s.byHand(w, "", s.lineOf(at), "it is set there in a form that is not read")
+		if at := s.inside(w.Name+"="+v, true); at >= 0 && s.within(w, s.begin(s.lineOf(at))+1, s.lineOf(at)+1) {
+			s.byHand(s.lineOf(at), "it is set there in a form that is not read")
 			found = true
 		}
 	}
 	return found
 }
 
-// within is the byte of a word that holds an assignment as a part; -1 where there is none.
-func (s *script) within(setting string, containers bool) int {
+// inside is the byte of a word that holds an assignment as a part; -1 where there is none.
+func (s *script) inside(setting string, containers bool) int {
 	for k := range s.commands {
-		c := &s.commands[k]
-		if !containers && dockerRun(c) >= 0 {
-			continue
-		}
-		for _, w := range c.Words {
-			if at := strings.Index(strings.TrimPrefix(w.Value, "--env="), setting); at > 0 {
-				return w.From
+		if c := &s.commands[k]; !s.plain && (containers || runOf(c) == nil) {
+			for _, w := range c.Words {
+				if strings.Index(strings.TrimPrefix(w.Value, "--env="), setting) > 0 {
+					return w.From
+				}
 			}
 		}
 	}
@@ -528,61 +489,54 @@ func (s *script) within(setting string, containers bool) int {
 }
 
 // drop removes an assignment from its command, and the command with the last one.
-func (s *script) drop(a assigned, w *Want) {
-	c := a.command
-	old := c.Words[a.index]
-	at := s.lineOf(old.From)
-	change := w.remark("")
+func (s *script) drop(a assigned) {
+	i, old := a.index, a.Words[a.index]
+	at, before := s.lineOf(old.From), ""
+	if i > 0 {
+		before = a.Words[i-1].Value
+	}
 	from := old.From
-	if i := a.index; i > 0 && slices.Contains([]string{"-e", "--env", "-x", "-genv", "-env"}, c.Words[i-1].Value) {
-		from = c.Words[i-1].From
-	} else if i > 0 && !strings.HasPrefix(old.Value, "--env=") && !slices.Contains(setters, c.Words[i-1].Value) && !strings.Contains(c.Words[i-1].Value, "=") {
-		s.byHand(w, "", at, "it is set there in a form that is not read")
+	if slices.Contains(options, before) {
+		from = a.Words[i-1].From
+	} else if i > 0 && !strings.HasPrefix(old.Value, "--env=") && !slices.Contains(setters, before) && !strings.Contains(before, "=") {
+		s.byHand(at, "it is set there in a form that is not read")
 		return
 	}
-	whole := len(c.Words) == 1 || len(c.Words) == 2 && a.index == 1 && c.Words[0].Value == "export"
-	if whole {
-		begin := s.lineOf(c.Words[0].From)
-		if !c.First || !c.Last || s.begin(begin) != begin || s.onlyCommand(begin, at) {
-			s.byHand(w, "", at, "it does not stand on a line of its own")
+	begin := s.lineOf(a.Words[0].From)
+	text := s.lines[at].text
+	isMoved := i == 1 && (before == "export" || before == "ENV")
+	switch {
+	case len(a.Words) == 1 || len(a.Words) == 2 && isMoved:
+		if end := s.lineOf(old.To - 1); !a.First || !a.Last || s.begin(begin) != begin || !s.isLeft(begin, end) {
+			s.byHand(at, "it does not stand on a line of its own")
+		} else {
+			s.remove(begin, end-begin+1)
+		}
+		return
+	case s.lineOf(from) != at || s.lineOf(old.To-1) != at:
+		s.byHand(at, "it stands on several lines")
+		return
+	}
+	head, tail := text[:from-s.starts[at]], text[old.To-s.starts[at]:]
+	edits := []*splice{{at: at, del: 1}}
+	switch onOwnLine := strings.TrimSpace(head) == ""; {
+	case onOwnLine && strings.TrimSpace(tail) == `\`:
+	case onOwnLine && strings.TrimSpace(tail) == "" && i > 0: // The last one: the line above does not go on.
+		above, goesOn := strings.CutSuffix(s.lines[at-1].text, `\`)
+		if !goesOn || strings.HasPrefix(strings.TrimSpace(above), "#") {
+			s.byHand(at, "a comment stands between it and the others")
 			return
 		}
-		s.splice(s.removal(begin, at-begin+1, w, ""))
-		return
-	}
-	if s.lineOf(from) != at || s.lineOf(old.To-1) != at {
-		s.byHand(w, "", at, "it stands on several lines")
-		return
-	}
-	text := s.lines[at].text
-	before, after := text[:from-s.starts[at]], text[old.To-s.starts[at]:]
-	switch {
-	case strings.TrimSpace(before) == "" && strings.TrimSpace(after) == `\`: // A line of its own.
-		s.splice(&splice{at: at, del: 1, change: change})
-	case strings.TrimSpace(before) == "" && strings.TrimSpace(after) == "" && at > 0 && strings.HasSuffix(s.lines[at-1].text, `\`):
-		above := strings.TrimRight(strings.TrimSuffix(s.lines[at-1].text, `\`), " \t")
-		s.splice(&splice{at: at - 1, del: 1, ins: []string{above}, change: change}, &splice{at: at, del: 1})
-	case strings.TrimSpace(before) == "":
-		s.splice(&splice{at: at, del: 1, ins: []string{before + strings.TrimLeft(after, " \t")}, change: change})
+		edits = []*splice{{at: at - 1, del: 1, ins: []string{strings.TrimRight(above, " \t")}}, {at: at, del: 1}}
+	case onOwnLine:
+		edits[0].ins = []string{head + strings.TrimLeft(tail, " \t")}
 	default:
-		s.splice(&splice{at: at, del: 1, ins: []string{strings.TrimRight(before, " \t") + after}, change: change})
+		edits[0].ins = []string{strings.TrimRight(head, " \t") + tail}
 	}
+	s.file.propose("", -1, "", edits...)
 }
 
-// onlyCommand reports whether the lines are all that a branch or loop around them has.
-func (s *script) onlyCommand(from, to int) bool {
-	opens, closes := false, false
-	for i := from - 1; i >= 0; i-- {
-		if t := strings.TrimSpace(s.lines[i].text); t != "" && !strings.HasPrefix(t, "#") {
-			opens = slices.ContainsFunc([]string{"then", "do", "else", "{", "(", ")", "in"}, func(end string) bool { return strings.HasSuffix(t, end) })
-			break
-		}
-	}
-	for i := to + 1; i < len(s.lines); i++ {
-		if t := strings.TrimSpace(s.lines[i].text); t != "" && !strings.HasPrefix(t, "#") {
-			closes = slices.ContainsFunc([]string{"fi", "done", "else", "elif", "}", ")", ";;", "esac"}, func(begin string) bool { return strings.HasPrefix(t, begin) })
-			break
-		}
-	}
-	return opens && closes
+// isLeft reports whether what is left of a script without some lines is one: a branch or loop needs a command.
+func (s *script) isLeft(from, to int) bool {
+	return !s.isShell || shell.Parse(s.text[:s.starts[from]]+s.text[s.starts[to]+len(s.lines[to].text)+1:]).Whole
 }

@@ -1,164 +1,126 @@
 package patch
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// maxDepth bounds how deep a document is followed.
-const maxDepth = 60
-
-// width is that of comments, in columns.
-const width = 100
+const (
+	// maxDepth bounds how deep a document is followed.
+	maxDepth = 60
+	// maxSpan bounds a line that is changed, and maxQuoted a value in quotes on it.
+	maxSpan   = 64 << 10
+	maxQuoted = 4 << 10
+)
 
 // document is a YAML file with the lines on which its parts stand.
 type document struct {
 	*file
 	roots []*yaml.Node
-	// limits are, by key or item, the line before which it ends, counted from 0.
+	// limits are, by node, the line before which it ends, counted from 0.
 	limits map[*yaml.Node]int
 	// step is by how much a mapping is indented below its key, and listStep a list.
 	step, listStep int
 	// referred are the nodes to which aliases point.
 	referred map[*yaml.Node]bool
+	// place is the key of the container that is changed.
+	place string
 }
 
-// errUnsafe is why an edit is left to a person.
-type errUnsafe struct {
-	at   int
-	note string
+// fail notes that the setting is left to a person, because of a node.
+func (d *document) fail(n *yaml.Node, note string) bool {
+	d.byHand(n.Line-1, note)
+	return false
 }
 
-func (e errUnsafe) Error() string { return e.note }
-
-// unsafeAt is the error of an edit of a node.
-func unsafeAt(n *yaml.Node, note string) error { return errUnsafe{n.Line - 1, note} }
+// invalid is the error of a file that does not parse.
+func invalid(detail string) error {
+	return &Error{"it is not valid YAML: " + detail, []string{"correct it first"}}
+}
 
 // parseYAML reads the documents of a file.
 func parseYAML(f *file) (*document, error) {
 	for i, l := range f.lines {
 		if strings.ContainsAny(l.text, "\r\u0085\u2028\u2029") {
-			return nil, SyntaxError{"line " + strconv.Itoa(i+1) + " has a line end of another kind"}
+			return nil, invalid("line " + strconv.Itoa(i+1) + " has a line end of another kind")
 		}
 	}
-	d := &document{file: f, limits: map[*yaml.Node]int{}, step: 2, listStep: 2, referred: map[*yaml.Node]bool{}}
-	decoder := yaml.NewDecoder(strings.NewReader(f.body()))
-	for len(d.roots) < maxLines {
+	d := &document{file: f, limits: map[*yaml.Node]int{}, listStep: -1, referred: map[*yaml.Node]bool{}}
+	for decoder := yaml.NewDecoder(strings.NewReader(f.body())); ; {
 		var n yaml.Node
-		err := decoder.Decode(&n)
-		if errors.Is(err, io.EOF) {
+		if err := decoder.Decode(&n); errors.Is(err, io.EOF) {
 			break
+		} else if err != nil {
+			return nil, invalid(err.Error())
 		}
-		if err != nil {
-			return nil, SyntaxError{err.Error()}
-		}
-		if len(n.Content) == 1 {
-			d.roots = append(d.roots, n.Content[0])
-		}
+		d.roots = append(d.roots, n.Content...)
 	}
-	stepped, listed := false, false
-	for i, root := range d.roots {
-		limit := len(f.lines)
-		if i+1 < len(d.roots) {
-			limit = min(limit, d.roots[i+1].Line-1)
-		}
-		for at := max(root.Line-1, 0) + 1; at < limit; at++ {
-			if t := f.lines[at].text; strings.HasPrefix(t, "---") || strings.HasPrefix(t, "...") {
-				limit = at
-			}
-		}
-		d.bound(root, limit, 0, &stepped, &listed)
+	for _, root := range d.roots {
+		d.measure(root, len(f.lines))
+	}
+	if d.step = cmp.Or(d.step, 2); d.listStep < 0 {
+		d.listStep = 2
 	}
 	return d, nil
 }
 
-// bound notes where the parts of a node end, and how the file is indented.
-func (d *document) bound(n *yaml.Node, limit, depth int, stepped, listed *bool) {
-	if n == nil || depth > maxDepth {
-		return
-	}
-	switch n.Kind {
-	case yaml.AliasNode:
+// measure notes where the parts of a node end, and how the file is indented.
+func (d *document) measure(n *yaml.Node, limit int) {
+	if n.Kind == yaml.AliasNode {
 		d.referred[n.Alias] = true
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key, value, end := n.Content[i], n.Content[i+1], limit
-			if i+2 < len(n.Content) {
-				end = n.Content[i+2].Line - 1
-			}
-			d.limits[key] = end
-			if first := firstOf(value); first != nil && n.Style&yaml.FlowStyle == 0 && value.Style&yaml.FlowStyle == 0 && first.Line > key.Line {
-				switch by := first.Column - key.Column; {
-				case value.Kind == yaml.MappingNode && by > 0 && !*stepped:
-					d.step, *stepped = by, true
-				case value.Kind == yaml.SequenceNode && !*listed:
-					if dash, ok := d.dash(first); ok {
-						d.listStep, *listed = max(dash-(key.Column-1), 0), true
-					}
-				}
-			}
-			d.bound(value, end, depth+1, stepped, listed)
+	}
+	size := 1
+	if n.Kind == yaml.MappingNode {
+		size = 2
+	}
+	for i, c := range n.Content {
+		d.limits[c] = limit
+		if next := i - i%size + size; next < len(n.Content) {
+			d.limits[c] = n.Content[next].Line - 1
 		}
-	case yaml.SequenceNode:
-		for i, item := range n.Content {
-			end := limit
-			if i+1 < len(n.Content) {
-				end = n.Content[i+1].Line - 1
+		if i%size == 1 && len(c.Content) > 0 && c.Style&yaml.FlowStyle == 0 {
+			by := c.Content[0].Column - n.Content[i-1].Column
+			switch dash, ok := d.dash(c.Content[0]); {
+			case c.Kind == yaml.MappingNode && d.step == 0 && c.Content[0].Line > n.Content[i-1].Line:
+				d.step = max(by, 0)
+			case c.Kind == yaml.SequenceNode && d.listStep < 0 && ok:
+				d.listStep = max(dash-n.Content[i-1].Column+1, 0)
 			}
-			d.limits[item] = end
-			d.bound(item, end, depth+1, stepped, listed)
 		}
-	default: // A scalar ends where it stands.
+		d.measure(c, d.limits[c])
 	}
 }
 
-// firstOf is the first part of a node.
-func firstOf(n *yaml.Node) *yaml.Node {
-	if len(n.Content) == 0 {
-		return nil
+// before is what stands before a node on its line.
+func (d *document) before(n *yaml.Node) string {
+	if n.Line < 1 || n.Line > len(d.lines) {
+		return ""
 	}
-	return n.Content[0]
+	text, column := d.lines[n.Line-1].text, 1
+	for i := range text {
+		if column == n.Column {
+			return text[:i]
+		}
+		column++
+	}
+	return text
 }
+
+// isFirst reports whether nothing stands before a node on its line.
+func (d *document) isFirst(n *yaml.Node) bool { return strings.Trim(d.before(n), " ") == "" }
 
 // dash is the column of the dash before an item, counted from 0.
 func (d *document) dash(item *yaml.Node) (int, bool) {
-	if item.Kind == yaml.MappingNode && item.Style&yaml.FlowStyle == 0 && len(item.Content) > 0 {
-		if item.Line != item.Content[0].Line {
-			return 0, false // An anchor, or a dash alone.
-		}
-		item = item.Content[0]
-	}
-	at, ok := d.offset(item.Line, item.Column)
-	if !ok {
-		return 0, false
-	}
-	before := strings.TrimRight(d.lines[item.Line-1].text[:at], " ")
-	if !strings.HasSuffix(before, "-") || strings.Trim(before, " -") != "" {
-		return 0, false
-	}
-	return len(before) - 1, true
-}
-
-// offset is the byte of a line at which a column begins.
-func (d *document) offset(number, column int) (int, bool) {
-	if number < 1 || number > len(d.lines) {
-		return 0, false
-	}
-	text, at := d.lines[number-1].text, 0
-	for range column - 1 {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		at += size
-	}
-	return at, at < len(text)
+	before := strings.TrimRight(d.before(item), " ")
+	return len(before) - 1, strings.HasSuffix(before, "-") && strings.Trim(before, " -") == ""
 }
 
 // end is the line after the last one of a key's value or an item, which stands at an
@@ -167,449 +129,289 @@ func (d *document) end(n *yaml.Node, indent int) int {
 	end := n.Line
 	for at := n.Line; at < d.limits[n]; at++ {
 		text := d.lines[at].text
-		rest := strings.TrimLeft(text, " ")
-		if rest != "" && strings.TrimSpace(rest) != "" && (rest[0] != '#' || len(text)-len(rest) > indent) {
+		if strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") { // The document ends.
+			break
+		}
+		if t := strings.TrimSpace(text); t != "" && (t[0] != '#' || len(marginOf(text)) > indent) {
 			end = at + 1
 		}
 	}
 	return end
 }
 
-// tree is what is added: a scalar as YAML has it, a mapping or a list.
-type tree struct {
-	scalar string
-	keys   []string
-	values []*tree
-	items  []*tree
-}
-
-func scalar(s string) *tree { return &tree{scalar: s} }
-
-func list(items ...*tree) *tree { return &tree{items: items} }
-
-// mapping is a mapping of keys and values in turn.
-func mapping(pairs ...any) *tree {
-	t := new(tree)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		t.keys, t.values = append(t.keys, pairs[i].(string)), append(t.values, pairs[i+1].(*tree))
-	}
-	return t
-}
-
-// block writes a key with a value, indented.
-func (d *document) block(indent int, key string, t *tree) []string {
+// block writes a value over several lines, indented.
+func (d *document) block(n *yaml.Node, indent int) (all []string) {
 	margin := strings.Repeat(" ", indent)
-	switch {
-	case len(t.items) > 0:
-		all := []string{margin + key + ":"}
-		for _, item := range t.items {
-			all = append(all, d.item(indent+d.listStep, item)...)
+	switch n.Kind {
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			lines := d.block(item, indent+2)
+			all = append(append(all, margin+"- "+lines[0][indent+2:]), lines[1:]...)
 		}
-		return all
-	case len(t.keys) > 0:
-		all := []string{margin + key + ":"}
-		for i, k := range t.keys {
-			all = append(all, d.block(indent+d.step, k, t.values[i])...)
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, v := margin+n.Content[i].Value+":", n.Content[i+1]
+			switch v.Kind {
+			case yaml.SequenceNode:
+				all = append(append(all, key), d.block(v, indent+d.listStep)...)
+			case yaml.MappingNode:
+				all = append(append(all, key), d.block(v, indent+d.step)...)
+			default:
+				all = append(all, key+" "+d.block(v, 0)[0])
+			}
 		}
-		return all
-	}
-	return []string{strings.TrimRight(margin+key+": "+t.scalar, " ")}
-}
-
-// item writes an item of a list, whose dash is indented.
-func (d *document) item(indent int, t *tree) []string {
-	margin := strings.Repeat(" ", indent)
-	if len(t.keys) == 0 {
-		return []string{margin + "- " + t.flow()}
-	}
-	var all []string
-	for i, k := range t.keys {
-		all = append(all, d.block(indent+2, k, t.values[i])...)
-	}
-	all[0] = margin + "- " + all[0][indent+2:]
-	return all
-}
-
-// flow writes a value on one line.
-func (t *tree) flow() string {
-	var parts []string
-	switch {
-	case len(t.items) > 0:
-		for _, item := range t.items {
-			parts = append(parts, item.flow())
+	default:
+		if n.Style&yaml.DoubleQuotedStyle != 0 {
+			return []string{margin + strconv.Quote(n.Value)}
 		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case len(t.keys) > 0:
-		return "{" + t.pairs() + "}"
-	}
-	return t.scalar
-}
-
-// pairs writes the keys of a mapping on one line.
-func (t *tree) pairs() string {
-	var parts []string
-	for i, k := range t.keys {
-		parts = append(parts, strings.TrimRight(k+": "+t.values[i].flow(), " "))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// quoted is a string for YAML.
-func quoted(s string) string { return strconv.Quote(s) }
-
-// edit is one change of a document, on behalf of a want.
-type edit struct {
-	*document
-	want *Want
-	// where is the container, place the key in it that is changed.
-	where, place string
-}
-
-// comment is the reason as comments, indented.
-func (e *edit) comment(indent int) []string {
-	var all []string
-	margin := strings.Repeat(" ", indent)
-	for _, l := range lines.Paragraphs(e.want.comment(), max(width-indent-2, 40)) {
-		all = append(all, margin+"# "+lines.Printable(l, false))
+		return []string{margin + n.Value}
 	}
 	return all
 }
 
-// put proposes lines, below the reason unless that stands there for the lines before.
-func (e *edit) put(at, del, indent int, ins []string) {
-	place := e.where + "\x00" + e.place
-	if e.said[place] != e.want.comment() || del > 0 {
-		ins = append(e.comment(indent), ins...)
+// put proposes lines, below the reason. That of a line that is changed stands above it.
+func (d *document) put(at, del int, margin string, ins []string) bool {
+	place := d.place
+	if del > 0 {
+		place = strconv.Itoa(d.origin(at))
 	}
-	if e.splice(&splice{at: at, del: del, ins: ins, change: e.want.remark(e.where)}) {
-		e.said[place] = e.want.comment()
-	}
+	d.propose(place, at, margin, &splice{at: at, del: del, ins: ins})
+	return true
 }
 
-// entry is the own key and value of a mapping; nil where it has none. merged is true where
-// the key comes from another mapping.
-func entry(m *yaml.Node, name string) (key, value *yaml.Node, merged bool) {
-	for i := 0; m != nil && m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
-		switch {
-		case m.Content[i].Value == name && m.Content[i].Tag != "!!merge":
-			key, value = m.Content[i], m.Content[i+1] // The last one counts.
-		case m.Content[i].Value == "<<":
-			merged = merged || mergedHas(m.Content[i+1], name, 0)
-		}
+// putBlock proposes to add a value that is given in brackets, without the first lines of it.
+func (d *document) putBlock(at, indent int, text string, without int) bool {
+	var n yaml.Node
+	var ins []string
+	if err := yaml.Unmarshal([]byte(text), &n); err == nil && len(n.Content) > 0 {
+		ins = d.block(n.Content[0], indent)
 	}
-	return key, value, merged && key == nil
-}
-
-// mergedHas reports whether what "<<" merges in has a key.
-func mergedHas(n *yaml.Node, name string, depth int) bool {
-	n = parse.YAMLResolve(n)
-	if n == nil || depth > 4 {
+	if len(ins) <= without {
+		d.byHand(at-1, "its value has another form there")
 		return false
 	}
-	if n.Kind == yaml.SequenceNode {
-		return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return mergedHas(c, name, depth+1) })
-	}
-	key, _, merged := entry(n, name)
-	return key != nil || merged
+	return d.put(at, 0, marginOf(ins[without]), ins[without:])
 }
 
-// value is the value of a key, where the mapping has it or merges it in; nil for none.
-func value(m *yaml.Node, names ...string) *yaml.Node {
-	n := parse.YAMLResolve(m)
-	for _, name := range names {
-		n = below(n, name, 0)
-	}
-	return n
-}
-
-func below(m *yaml.Node, name string, depth int) *yaml.Node {
-	m = parse.YAMLResolve(m)
-	if m == nil || depth > 4 {
-		return nil
-	}
-	if m.Kind == yaml.SequenceNode && depth > 0 {
-		for _, c := range m.Content {
-			if n := below(c, name, depth+1); n != nil {
-				return n
-			}
-		}
-		return nil
-	}
-	if _, v, _ := entry(m, name); v != nil {
-		return parse.YAMLResolve(v)
-	}
-	for i := 0; m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
-		if m.Content[i].Value == "<<" {
-			if n := below(m.Content[i+1], name, depth+1); n != nil {
-				return n
-			}
+// own is the own key and value of a mapping, the last one of the name; nil where it has none.
+func own(m *yaml.Node, name string) (key, value *yaml.Node) {
+	for i := 0; m != nil && m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == name && m.Content[i].Tag != "!!merge" {
+			key, value = m.Content[i], m.Content[i+1]
 		}
 	}
-	return nil
+	return key, value
 }
 
-// text is a plain value; empty for other nodes.
-func text(n *yaml.Node) string {
-	if n = parse.YAMLResolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return ""
+// value is the value at a path of keys, where the mappings have it or merge it in; nil for none.
+func value(n *yaml.Node, path ...string) *yaml.Node {
+	for _, name := range path {
+		n = parse.YAMLMapping(n)[name]
 	}
-	return n.Value
+	return parse.YAMLResolve(n)
 }
+
+// text is the plain value at a path of keys; empty for other nodes.
+func text(n *yaml.Node, path ...string) string { return parse.YAMLText(value(n, path...)) }
 
 // items are those of a list.
-func items(n *yaml.Node) []*yaml.Node {
-	if n = parse.YAMLResolve(n); n == nil || n.Kind != yaml.SequenceNode {
+func items(n *yaml.Node, path ...string) []*yaml.Node {
+	if n = value(n, path...); n == nil || n.Kind != yaml.SequenceNode {
 		return nil
 	}
 	return n.Content
 }
 
 // set makes a mapping have a value at a path of keys, whatever it has of it: a scalar is
-// replaced, items are added to a list.
-func (e *edit) set(m *yaml.Node, t *tree, path ...string) error {
-	e.place = path[0]
+// replaced, items are added to a list. The value is YAML on one line. It reports whether that could be done.
+func (d *document) set(m *yaml.Node, by string, path ...string) bool {
+	d.place = path[0]
+	var read yaml.Node
+	if yaml.Unmarshal([]byte(by), &read) != nil || len(read.Content) == 0 {
+		return d.fail(m, "its value cannot be written there")
+	}
 	for i, name := range path {
 		if m.Kind != yaml.MappingNode {
-			return unsafeAt(m, path[max(i-1, 0)]+" is no mapping there")
+			return d.fail(m, path[max(i-1, 0)]+" is no mapping there")
 		}
-		key, v, merged := entry(m, name)
-		rest := path[i+1:]
+		nested := by
+		for _, name := range slices.Backward(path[i+1:]) {
+			nested = "{" + name + ": " + nested + "}"
+		}
+		key, v := own(m, name)
+		isLast, isScalar := i == len(path)-1, !strings.HasPrefix(nested, "{") && !strings.HasPrefix(nested, "[")
 		switch {
-		case merged && (len(rest) > 0 || t.scalar == ""):
-			return unsafeAt(m, name+" is merged in from another part of the file")
+		case key == nil && !isScalar && value(m, name) != nil:
+			return d.fail(m, name+" is merged in from another part of the file")
 		case key == nil:
-			return e.add(m, name, nested(rest, t))
+			return d.add(m, name+": "+nested)
 		case v.Kind == yaml.AliasNode:
-			return unsafeAt(v, name+" is an alias of another part of the file")
-		case v.Anchor != "" && e.referred[v]:
-			return unsafeAt(v, name+" is also used by other parts of the file")
-		case v.Kind == yaml.ScalarNode && v.Tag == "!!null" && (len(rest) > 0 || t.scalar == ""):
-			return e.fill(m, key, v, nested(rest, t))
-		case len(rest) == 0 && len(t.items) > 0:
-			return e.extend(key, v, t)
-		case len(rest) == 0 && v.Kind == yaml.ScalarNode:
-			return e.replace(v, t.scalar)
-		case len(rest) == 0:
-			return unsafeAt(v, name+" has another form there")
+			return d.fail(v, name+" is an alias of another part of the file")
+		case v.Anchor != "" && d.referred[v]:
+			return d.fail(v, name+" is also used by other parts of the file")
+		case v.Kind == yaml.ScalarNode && v.Tag == "!!null" && !isScalar:
+			return d.fill(m, key, v, nested)
+		case isLast && strings.HasPrefix(by, "["):
+			return d.extend(key, v, by[1:len(by)-1])
+		case isLast && v.Kind == yaml.ScalarNode:
+			return d.replace(v, by)
+		case isLast:
+			return d.fail(v, name+" has another form there")
 		}
 		m = v
 	}
-	return nil
+	return true
 }
 
-// nested is a value below keys.
-func nested(path []string, t *tree) *tree {
-	for _, name := range slices.Backward(path) {
-		t = mapping(name, t)
-	}
-	return t
-}
-
-// add adds a key to a mapping.
-func (e *edit) add(m *yaml.Node, name string, t *tree) error {
+// add adds a key with its value to a mapping.
+func (d *document) add(m *yaml.Node, entry string) bool {
 	if m.Style&yaml.FlowStyle != 0 {
-		return e.inFlow(m, strings.TrimRight(name+": "+t.flow(), " "))
+		return d.inFlow(m, entry)
 	}
 	if len(m.Content) == 0 {
-		return unsafeAt(m, "it is empty there")
+		return d.fail(m, "it is empty there")
 	}
 	first, last := m.Content[0], m.Content[len(m.Content)-2]
 	indent := first.Column - 1
-	if !e.alone(last, indent) && last != first {
-		return unsafeAt(last, "its keys do not begin lines of their own")
+	if last != first && !d.isFirst(last) {
+		return d.fail(last, "its keys do not begin lines of their own")
 	}
-	e.put(e.end(last, indent), 0, indent, e.block(indent, name, t))
-	return nil
-}
-
-// alone reports whether a key begins its line, at an indentation of spaces.
-func (d *document) alone(key *yaml.Node, indent int) bool {
-	at, ok := d.offset(key.Line, key.Column)
-	return ok && at == indent && strings.Trim(d.lines[key.Line-1].text[:at], " ") == ""
+	return d.putBlock(d.end(last, indent), indent, "{"+entry+"}", 0)
 }
 
 // fill gives a key without a value one.
-func (e *edit) fill(m, key, v *yaml.Node, t *tree) error {
-	if m.Style&yaml.FlowStyle != 0 || v.Value != "" || e.end(key, key.Column-1) != key.Line {
-		return unsafeAt(key, key.Value+" has no value there")
-	}
+func (d *document) fill(m, key, v *yaml.Node, by string) bool {
 	indent := key.Column - 1
-	ins := e.block(indent, key.Value, t)[1:]
-	if len(ins) == 0 {
-		return unsafeAt(key, key.Value+" has no value there")
+	if m.Style&yaml.FlowStyle != 0 || v.Value != "" || d.end(key, indent) != key.Line {
+		return d.fail(key, key.Value+" has no value there")
 	}
-	margin := ins[0][:len(ins[0])-len(strings.TrimLeft(ins[0], " "))]
-	e.put(key.Line, 0, len(margin), ins)
-	return nil
+	return d.putBlock(key.Line, indent, "{"+key.Value+": "+by+"}", 1)
 }
 
-// extend adds items to a list.
-func (e *edit) extend(key, v *yaml.Node, t *tree) error {
-	if v.Kind == yaml.SequenceNode && len(v.Content) > 0 { // In quotes where the others are.
-		for i, item := range t.items {
-			if plain := item.scalar; plain != "" && plain[0] != '"' {
-				switch last := v.Content[len(v.Content)-1]; {
-				case last.Style&yaml.DoubleQuotedStyle != 0:
-					t.items[i] = scalar(quoted(plain))
-				case last.Style&yaml.SingleQuotedStyle != 0 && !strings.Contains(plain, "'"):
-					t.items[i] = scalar("'" + plain + "'")
-				}
-			}
-		}
+// extend adds an item to a list, in quotes where the last one is.
+func (d *document) extend(key, v *yaml.Node, item string) bool {
+	if v.Kind != yaml.SequenceNode {
+		return d.fail(v, key.Value+" is no list there")
 	}
-	switch {
-	case v.Kind != yaml.SequenceNode:
-		return unsafeAt(v, key.Value+" is no list there")
-	case v.Style&yaml.FlowStyle != 0:
-		var parts []string
-		for _, item := range t.items {
-			parts = append(parts, item.flow())
-		}
-		return e.inFlow(v, strings.Join(parts, ", "))
+	last := v
+	if len(v.Content) > 0 {
+		last = v.Content[len(v.Content)-1]
 	}
-	last := v.Content[len(v.Content)-1]
-	dash, ok := e.dash(last)
+	if !strings.HasPrefix(item, "{") && !strings.HasPrefix(item, `"`) && last.Kind == yaml.ScalarNode {
+		item = quotedAs(last, strconv.Quote(item), item)
+	}
+	if v.Style&yaml.FlowStyle != 0 {
+		return d.inFlow(v, item)
+	}
+	dash, ok := d.dash(last)
 	if !ok {
-		return unsafeAt(last, "its items do not begin lines of their own")
+		return d.fail(last, "its items do not begin lines of their own")
 	}
-	var ins []string
-	for _, item := range t.items {
-		ins = append(ins, e.item(dash, item)...)
+	return d.putBlock(d.end(last, dash), dash, "["+item+"]", 0)
+}
+
+// quotedAs is a text in the quotes that a scalar has, else as it is otherwise.
+func quotedAs(n *yaml.Node, quoted, otherwise string) string {
+	plain, err := strconv.Unquote(quoted)
+	switch {
+	case err == nil && n.Style&yaml.SingleQuotedStyle != 0 && !strings.Contains(plain, "'"):
+		return "'" + plain + "'"
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		return quoted
 	}
-	e.put(e.end(last, dash), 0, dash, ins)
-	return nil
+	return otherwise
 }
 
 // inFlow adds to a mapping or list that stands in brackets on one line.
-func (e *edit) inFlow(n *yaml.Node, added string) error {
-	from, to, ok := e.brackets(n)
+func (d *document) inFlow(n *yaml.Node, added string) bool {
+	from, to, ok := d.span(n)
 	if !ok {
-		return unsafeAt(n, "it stands in brackets over several lines")
+		return d.fail(n, "it stands in brackets over several lines")
 	}
-	old := e.lines[n.Line-1].text
-	inside := strings.TrimRight(old[from+1:to], " ")
-	blank := old[from+1+len(inside) : to]
+	old := d.lines[n.Line-1].text
+	inside := strings.TrimRight(old[from:to-1], " ")
+	blank := old[from+len(inside) : to-1]
 	switch {
-	case strings.TrimSpace(inside) == "":
-		inside, blank = "", ""
+	case len(n.Content) == 0:
+		blank = ""
 	case strings.HasSuffix(inside, ","):
 		inside += " "
 	default:
 		inside += ", "
 	}
-	e.put(n.Line-1, 1, len(old)-len(strings.TrimLeft(old, " ")), []string{old[:from+1] + inside + added + blank + old[to:]})
-	return nil
+	return d.put(n.Line-1, 1, marginOf(old), []string{old[:from] + inside + added + blank + old[to-1:]})
 }
 
-// brackets are the bytes of a line where a mapping or list in brackets begins and ends.
-func (d *document) brackets(n *yaml.Node) (from, to int, ok bool) {
-	from, ok = d.offset(n.Line, n.Column)
-	if !ok {
-		return 0, 0, false
-	}
-	text := d.lines[n.Line-1].text
+// span are the bytes of a line where a value begins and ends that stands on one line.
+func (d *document) span(n *yaml.Node) (from, to int, ok bool) {
+	from = len(d.before(n))
+	at := from
 	if n.Anchor != "" {
-		from += max(strings.IndexAny(text[from:], "{["), 0)
+		at += len("&" + n.Anchor + " ")
 	}
-	if !strings.ContainsRune("{[", rune(text[from])) {
-		return 0, 0, false
-	}
-	depth := 0
-	for i := from; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '"', '\'':
-			if i > 0 && !strings.ContainsRune(" {[,:", rune(text[i-1])) {
-				continue // Within a plain word.
-			}
-			end := closing(text, i)
-			if end < 0 {
-				return 0, 0, false
-			}
-			i = end
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return from, i, true
-			}
-		case '#':
-			if text[i-1] == ' ' {
-				return 0, 0, false
-			}
-		}
-	}
-	return 0, 0, false
-}
-
-// closing is where the quoted string ends that begins at a byte; -1 where it does not.
-func closing(text string, at int) int {
-	for i := at + 1; i < len(text); i++ {
-		switch {
-		case text[at] == '"' && text[i] == '\\':
-			i++
-		case text[i] != text[at]:
-		case text[at] == '\'' && i+1 < len(text) && text[i+1] == '\'':
-			i++
-		default:
-			return i
-		}
-	}
-	return -1
-}
-
-// replace replaces a scalar, in the same quotes.
-func (e *edit) replace(n *yaml.Node, by string) error {
-	from, to, ok := e.scalarAt(n)
-	if !ok {
-		return unsafeAt(n, "its value has another form there")
-	}
-	old := e.lines[n.Line-1].text
-	if plain, err := strconv.Unquote(by); err == nil && n.Style&yaml.SingleQuotedStyle != 0 && !strings.Contains(plain, "'") {
-		by = "'" + plain + "'"
-	}
-	e.put(n.Line-1, 1, len(old)-len(strings.TrimLeft(old, " ")), []string{old[:from] + by + old[to:]})
-	return nil
-}
-
-// scalarAt are the bytes of a line where a scalar begins and ends.
-func (d *document) scalarAt(n *yaml.Node) (from, to int, ok bool) {
-	from, ok = d.offset(n.Line, n.Column)
-	if !ok || n.Anchor != "" || n.Kind != yaml.ScalarNode {
+	if n.Line > len(d.lines) || at >= len(d.lines[n.Line-1].text) || len(d.lines[n.Line-1].text) > maxSpan {
 		return 0, 0, false
 	}
 	text := d.lines[n.Line-1].text
 	switch {
+	case n.Kind == yaml.AliasNode:
+		return from, at + len("*"+n.Value), true
 	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
-		if text[from] != '"' && text[from] != '\'' {
+		for to := at + 2; to <= min(len(text), at+maxQuoted); to++ {
+			var read string
+			if text[to-1] == text[at] && yaml.Unmarshal([]byte(text[at:to]), &read) == nil && read == n.Value {
+				return from, to, true
+			}
+		}
+		return 0, 0, false
+	case n.Kind == yaml.ScalarNode:
+		return from, at + len(n.Value), n.Style == 0 && strings.HasPrefix(text[at:], n.Value)
+	case len(n.Content) == 0:
+		at++
+	default:
+		last := n.Content[len(n.Content)-1]
+		if _, at, ok = d.span(last); !ok || last.Line != n.Line {
 			return 0, 0, false
 		}
-		end := closing(text, from)
-		return from, end + 1, end > 0
-	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 || n.Value == "":
-		return 0, 0, false
 	}
-	to = from + len(n.Value)
-	if !strings.HasPrefix(text[from:], n.Value) || strings.Trim(text[to:], " ") != "" && !strings.ContainsRune(" ,}]", rune(text[to])) {
-		return 0, 0, false
-	}
-	return from, to, true
+	rest := strings.TrimLeft(text[at:], " ,")
+	isClosed := strings.HasPrefix(rest, map[yaml.Kind]string{yaml.MappingNode: "}", yaml.SequenceNode: "]"}[n.Kind])
+	return from, len(text) - len(rest) + 1, isClosed && n.Style&yaml.FlowStyle != 0
 }
 
-// remove removes an item of a list, or a key with its value, that stands on lines of its
+// replace replaces a scalar, in the same quotes.
+func (d *document) replace(n *yaml.Node, by string) bool {
+	from, to, ok := d.span(n)
+	if !ok || n.Anchor != "" || to == from {
+		return d.fail(n, "its value has another form there")
+	}
+	if n.Style&yaml.SingleQuotedStyle != 0 {
+		by = quotedAs(n, by, by)
+	}
+	old := d.lines[n.Line-1].text
+	return d.put(n.Line-1, 1, marginOf(old), []string{old[:from] + by + old[to:]})
+}
+
+// cut removes an item of a list, or a key with its value, that stands on lines of its
 // own. The key above it goes with the last one.
-func (e *edit) remove(n *yaml.Node, indent int, above, holder *yaml.Node) error {
-	begin, end := n.Line-1, e.end(n, indent)
-	first := e.lines[begin].text
-	if strings.TrimLeft(first[:min(indent, len(first))], " ") != "" {
-		return errUnsafe{begin, "it does not stand on a line of its own"}
-	}
-	single := holder.Kind == yaml.SequenceNode && len(holder.Content) == 1 || holder.Kind == yaml.MappingNode && len(holder.Content) == 2
-	if single {
-		if above == nil || holder.Anchor != "" || !e.alone(above, above.Column-1) {
-			return errUnsafe{begin, "nothing would be left of what holds it"}
+func (d *document) cut(n *yaml.Node, above, holder *yaml.Node) bool {
+	size, indent, ok := 2, n.Column-1, d.isFirst(n)
+	if holder.Kind == yaml.SequenceNode {
+		size = 1
+		if indent, ok = d.dash(n); ok {
+			ok = n.Kind != yaml.AliasNode && strings.Trim(d.lines[n.Line-1].text[:indent], " ") == ""
 		}
-		begin, end = above.Line-1, e.end(above, above.Column-1)
 	}
-	e.splice(e.removal(begin, end-begin, e.want, e.where))
-	return nil
+	if _, v := own(holder, n.Value); !ok || holder.Style&yaml.FlowStyle != 0 || n.Anchor != "" || size == 2 && v.Anchor != "" {
+		return d.fail(n, "it does not stand on a line of its own")
+	}
+	begin, end := n.Line-1, d.end(n, indent)
+	if len(holder.Content) == size {
+		if above == nil || holder.Anchor != "" || !d.isFirst(above) {
+			return d.fail(n, "nothing would be left of what holds it")
+		}
+		begin, end = above.Line-1, d.end(above, above.Column-1)
+	}
+	d.remove(begin, end-begin)
+	return true
 }

@@ -25,6 +25,8 @@ type instruction struct {
 	name   string
 	lines  []parse.Line
 	escape byte
+	// begin is the byte of its first line at which what is behind its name begins.
+	begin int
 }
 
 // joined is the text in one line.
@@ -67,7 +69,7 @@ func (f *File) Line(l parse.Line) bool {
 		text = f.goesOn(l.Text)
 	case m != "":
 		belongs = Instruction.MatchString(l.Text)
-		f.instructions = append(f.instructions, instruction{name: strings.ToUpper(strings.TrimSpace(m)), escape: cmp.Or(f.escape, '\\')})
+		f.instructions = append(f.instructions, instruction{name: strings.ToUpper(strings.TrimSpace(m)), escape: cmp.Or(f.escape, '\\'), begin: len(m)})
 		text = f.goesOn(l.Text[len(m):])
 	default:
 		return isBlank
@@ -93,34 +95,57 @@ func (f *File) goesOn(text string) string {
 	return text
 }
 
-// word is one of an instruction's, without its quotes. It is literal if single quotes are around its value.
-type word struct {
-	text    string
-	line    int
+// Word is one of an instruction's: its text without its quotes, and where it stands, by its lines and the bytes in them.
+type Word struct {
+	Text                 string
+	Line, From, Last, To int
+	// literal is true if single quotes are around its value.
 	literal bool
 }
 
+// Instructed is an instruction of a Dockerfile, from its first line to its last, with the words behind its name.
+type Instructed struct {
+	Name        string
+	First, Last int
+	Words       []Word
+}
+
+// Instructions are those that were read.
+func (f *File) Instructions() (all []Instructed) {
+	for _, in := range f.instructions {
+		all = append(all, Instructed{in.name, in.lines[0].Number, in.lines[len(in.lines)-1].Number, in.words()})
+	}
+	return all
+}
+
 // words splits what follows the name of an instruction at its blanks, outside of quotes and of braces.
-func (in *instruction) words() []word {
-	var all []word
+func (in *instruction) words() []Word {
+	var all []Word
 	var b strings.Builder
-	quote, braces, literal := byte(0), 0, false
-	line := 0 // Of the word under way, 0 outside of one.
+	quote, braces := byte(0), 0
+	var w Word // The one under way; its line is 0 outside of one.
 	end := func() {
-		if line > 0 {
-			all = append(all, word{b.String(), line, literal})
+		if w.Line > 0 {
+			w.Text = b.String()
+			all = append(all, w)
 		}
 		b.Reset()
-		line, literal = 0, false
+		w = Word{}
 	}
-	for _, l := range in.lines {
+	for n, l := range in.lines {
+		begin := 0
+		if n == 0 {
+			begin = in.begin
+		}
 		for i := 0; i < len(l.Text); i++ {
 			c := l.Text[i]
 			if quote == 0 && braces == 0 && (c == ' ' || c == '\t') {
 				end()
 				continue
 			}
-			line = cmp.Or(line, l.Number)
+			if w.Line == 0 {
+				w.Line, w.From = l.Number, begin+i
+			}
 			switch {
 			case c == in.escape && quote != '\'' && i+1 < len(l.Text):
 				i++
@@ -129,7 +154,7 @@ func (in *instruction) words() []word {
 				}
 				b.WriteByte(l.Text[i])
 			case quote == 0 && (c == '"' || c == '\''):
-				quote, literal = c, literal || c == '\''
+				quote, w.literal = c, w.literal || c == '\''
 			case quote != 0 && c == quote:
 				quote = 0
 			default:
@@ -140,6 +165,7 @@ func (in *instruction) words() []word {
 				}
 				b.WriteByte(c)
 			}
+			w.Last, w.To = l.Number, begin+i+1
 		}
 	}
 	end()
