@@ -129,36 +129,31 @@ var decimal = lazy.New(`\b[0-9]+(?:\.[0-9]+)?(?: (?:GB/s|Gb/s|us|ms|%))`)
 
 // compareJudged lists the rules that are judged on one side only.
 func compareJudged(a, b *report.Document) []Item {
-	reasons := func(d *report.Document) map[string]string {
-		by := map[string]string{}
-		for _, s := range d.Skipped {
-			by[s.Rule] = strings.Join(s.Missing, "; ")
-		}
-		return by
-	}
-	before, after := reasons(a), reasons(b)
-	judged := func(d *report.Document, rule string) bool {
-		return slices.Contains(d.Passed, rule) || slices.ContainsFunc(flat(d.AllFindings(), ""), func(o one) bool { return o.said.Rule == rule })
-	}
-	item := func(rule string) Item {
-		return Item{Kind: Reading, Path: "skipped[" + rule + "]", pattern: "skipped[]", at: rule}
-	}
+	return append(skippedOnly(New, b, a), skippedOnly(Gone, a, b)...)
+}
+
+// skippedOnly lists the rules that were skipped in a report and judged in the other.
+func skippedOnly(change Change, d, other *report.Document) []Item {
 	var items []Item
-	for _, s := range b.Skipped {
-		if _, also := before[s.Rule]; !also && judged(a, s.Rule) {
-			i := item(s.Rule)
-			i.Change, i.After = New, after[s.Rule]
-			items = append(items, i)
+	for _, s := range d.Skipped {
+		also := slices.ContainsFunc(other.Skipped, func(o report.Skipped) bool { return o.Rule == s.Rule })
+		if also || !judged(other, s.Rule) {
+			continue
 		}
-	}
-	for _, s := range a.Skipped {
-		if _, also := after[s.Rule]; !also && judged(b, s.Rule) {
-			i := item(s.Rule)
-			i.Change, i.Before = Gone, before[s.Rule]
-			items = append(items, i)
+		i := Item{Kind: Reading, Change: change, Path: "skipped[" + s.Rule + "]", pattern: "skipped[]", at: s.Rule}
+		if reason := strings.Join(s.Missing, "; "); change == New {
+			i.After = reason
+		} else {
+			i.Before = reason
 		}
+		items = append(items, i)
 	}
 	return items
+}
+
+// judged reports whether a rule passed in a report or found something.
+func judged(d *report.Document, rule string) bool {
+	return slices.Contains(d.Passed, rule) || slices.ContainsFunc(flat(d.AllFindings(), ""), func(o one) bool { return o.said.Rule == rule })
 }
 
 // factsOf are the facts that a report holds.

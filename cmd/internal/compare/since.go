@@ -98,8 +98,7 @@ func notJudged(d *report.Document, rule string) string {
 	if reason, is := d.NotApplicable[rule]; is {
 		return "does not apply now: " + reason
 	}
-	judged := slices.Contains(d.Passed, rule) || slices.ContainsFunc(flat(d.AllFindings(), ""), func(o one) bool { return o.said.Rule == rule })
-	if !judged {
+	if !judged(d, rule) {
 		return "not judged now: the rule was not applied"
 	}
 	return ""

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,14 +45,13 @@ func nodeOf(v reflect.Value, f field) *node {
 		if v.IsNil() {
 			return nil
 		}
-		n := nodeOf(v.Elem(), field{id: f.id})
-		return n
+		return nodeOf(v.Elem(), field{id: f.id})
 	case reflect.Struct:
 		return structNode(v)
 	case reflect.Map:
 		n := &node{value: v.Interface(), parts: map[string]*node{}, list: true}
 		for _, key := range v.MapKeys() {
-			if !strings.HasSuffix(f.id, ".Fields") || noiseFields[key.String()] == "" {
+			if !strings.HasSuffix(f.id, ".Fields") || !leftOut("fields."+key.String()) {
 				n.parts[key.String()] = nodeOf(v.MapIndex(key), field{id: f.id})
 			}
 		}
@@ -69,7 +67,7 @@ func nodeOf(v reflect.Value, f field) *node {
 	if f.empty && v.IsZero() {
 		return nil
 	}
-	return &node{value: v.Interface(), figure: slices.Contains(measured, f.id)}
+	return &node{value: v.Interface(), figure: slices.Contains(tables().Measured, f.id)}
 }
 
 func structNode(v reflect.Value) *node {
@@ -81,23 +79,13 @@ func structNode(v reflect.Value) *node {
 		if name == "-" || leftOut(id) {
 			continue
 		}
-		n.parts[name] = nodeOf(v.Field(i), field{id: id, empty: options == "omitempty", ordered: slices.Contains(ordered, id)})
+		n.parts[name] = nodeOf(v.Field(i), field{id: id, empty: options == "omitempty", ordered: slices.Contains(tables().Ordered, id)})
 	}
 	return n
 }
 
-// fieldID is the name of a field: "facts.GPU.MIG".
-func fieldID(of reflect.Type, name string) string {
-	return path.Base(of.PkgPath()) + "." + of.Name() + "." + name
-}
-
-// leftOut reports whether a field is no difference between machines.
-func leftOut(id string) bool {
-	return noise[id] != "" || noise[id[strings.LastIndexByte(id, '.'):]] != ""
-}
-
 func listNode(v reflect.Value, f field) *node {
-	identity, isList := identities[v.Type().Elem()]
+	identity, isList := tables().identities[v.Type().Elem().String()]
 	if !isList {
 		return &node{value: scalars(v, f.ordered)}
 	}

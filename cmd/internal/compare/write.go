@@ -125,40 +125,12 @@ func (i Item) sentence(said string) string {
 	return text
 }
 
-// nouns are what people call the elements of a list.
-var nouns = map[string]string{
-	"transfers.transfers":    "transfer",
-	"transfers.peers":        "peer access",
-	"transfers.devices":      "GPU in the probe",
-	"gpus.devices":           "GPU",
-	"pci.devices":            "PCI device",
-	"links.pairs":            "path",
-	"env.variables":          "variable",
-	"libraries.files":        "library",
-	"libraries.packages":     "Python package",
-	"image.layers":           "layer",
-	"kernel_log.events":      "kernel log event",
-	"container.device_nodes": "device node",
-	"nics.rdma":              "RDMA port",
-	"nics.interfaces":        "interface",
-	"storage.drives":         "NVMe drive",
-	"storage.arrays":         "md array",
-	"storage.mounts":         "mount",
-	"gpudirect.nics":         "registration with",
-	"gpudirect.reads":        "cuFile read from",
-	"iommu.groups":           "IOMMU group",
-	"numa.nodes":             "NUMA node",
-	"software":               "package",
-	"unknown":                "not known:",
-	"skipped":                "not judged:",
-}
-
 // label is a path as people read it: "GPU 0000:3b:00.0 mig" of
 // "gpus.devices[0000:3b:00.0].mig".
 func label(path string) string {
 	list, rest, ok := strings.Cut(path, "[")
 	name, field, closed := strings.Cut(rest, "]")
-	noun := nouns[list]
+	noun := tables().Nouns[list]
 	if !ok || !closed || noun == "" {
 		return path
 	}
