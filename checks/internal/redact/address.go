@@ -61,7 +61,7 @@ func (r *Redactor) colonAddress(s string) string {
 	case width(groups, 2):
 		switch len(groups) {
 		case macBytes, euiBytes, ipoibBytes:
-			return r.mac(groups, ":")
+			return r.mac(s)
 		}
 		return s
 	case width(groups, 4) && len(groups) == 4:
@@ -83,73 +83,29 @@ func assigned(a netip.Addr) bool {
 	return a.IsLinkLocalUnicast() || a.IsPrivate() || a.As16()[0]&0xe0 == 0x20 || a.As16()[0] == 0xfe
 }
 
-// mac redacts an address that is written as pairs of digits. Zeros and ones,
-// which stand for none and for all, are left.
-func (r *Redactor) mac(groups []string, separator string) string {
-	s := strings.ToLower(strings.Join(groups, ""))
-	if strings.Trim(s, "0") == "" || strings.Trim(s, "f") == "" || isMACStandIn(s) {
-		return strings.Join(groups, separator)
-	}
-	standIn := macStandIn(r.number(kindMAC, s), len(groups))
-	pairs := make([]string, len(groups))
-	for i := range pairs {
-		pairs[i] = standIn[2*i : 2*i+2]
-	}
-	return strings.Join(pairs, separator)
-}
-
-// macStandIn returns a locally administered address (bit 1 of the first byte)
-// as hex digits.
-func macStandIn(n, length int) string { return fmt.Sprintf("02%0*x", 2*length-2, n) }
-
-func isMACStandIn(digits string) bool {
-	return strings.HasPrefix(digits, "02") && strings.Trim(digits[2:len(digits)-6], "0") == ""
-}
-
-var (
-	dashedMAC = lazy.New(`[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){5,6}`)
-	namedMAC  = lazy.New(`\benx[0-9a-f]{12}\b`)
-	bareGUID  = lazy.New(`(?i)guid["']?[ =:]{1,3}["']?(?:0x)?[0-9a-f]{16}\b`)
-)
-
-// macs redacts MAC addresses in other forms: with dashes, after the hardware
-// type as boot loaders pass it (BOOTIF=01-...), and in names of interfaces;
-// and GUIDs without colons.
-func (r *Redactor) macs(s string) string {
-	if strings.Count(s, "-") >= macBytes-1 {
-		s = replace(s, dashedMAC, func(s string, from, to int) string {
-			match := s[from:to]
-			prev, next := before(s, from), after(s, to)
-			if isWord(prev) || prev == '-' || isWord(next) || next == '-' || !strings.ContainsAny(match, "abcdefABCDEF") {
-				return match // A part of something longer, or a date.
-			}
-			groups := strings.Split(match, "-")
-			if len(groups) > macBytes {
-				return groups[0] + "-" + r.mac(groups[1:], "-")
-			}
-			return r.mac(groups, "-")
-		})
-	}
-	if strings.Contains(s, "enx") {
-		s = replace(s, namedMAC, func(s string, from, to int) string {
-			digits := s[from+len("enx") : to]
-			if isMACStandIn(digits) {
-				return s[from:to]
-			}
-			return "enx" + macStandIn(r.number(kindMAC, digits), macBytes)
-		})
-	}
-	if !strings.Contains(s, "uid") && !strings.Contains(s, "UID") {
+// mac redacts an address that is written as pairs of digits, with what stands
+// between them. Zeros and ones, which stand for none and for all, are left.
+func (r *Redactor) mac(s string) string {
+	digits := strings.ToLower(strings.Map(func(c rune) rune {
+		if c == ':' || c == '-' || c == '.' {
+			return -1
+		}
+		return c
+	}, s))
+	last := len(digits) - 6 // Digits that count.
+	if strings.Trim(digits, "0") == "" || strings.Trim(digits, "f") == "" || strings.HasPrefix(digits, "02") && strings.Trim(digits[2:last], "0") == "" {
 		return s
 	}
-	return replace(s, bareGUID, func(s string, from, to int) string {
-		i := to - 16
-		n, err := strconv.ParseUint(s[i:to], 16, 64)
-		if err != nil {
-			return s[from:to]
+	// Bit 1 of the first byte: locally administered.
+	standIn := fmt.Sprintf("02%0*x", len(digits)-2, r.number(kindMAC, digits))
+	out := []byte(s)
+	for i, next := 0, 0; i < len(out); i++ {
+		if isAlnum(out[i]) {
+			out[i] = standIn[next]
+			next++
 		}
-		return s[from:i] + fmt.Sprintf("%016x", r.guid(n))
-	})
+	}
+	return string(out)
 }
 
 // guidStandIn begins the stand-ins of GUIDs: it is locally administered.
@@ -164,14 +120,35 @@ func (r *Redactor) guid(n uint64) uint64 {
 	return guidStandIn + uint64(r.number(kindGUID, strconv.FormatUint(n, 16)))
 }
 
-// guidText redacts a GUID of four groups.
+// guidText redacts a GUID of 16 digits, which may be in four groups.
 func (r *Redactor) guidText(s string) string {
 	n, err := strconv.ParseUint(strings.ReplaceAll(s, ":", ""), 16, 64)
 	if err != nil {
 		return s
 	}
 	n = r.guid(n)
+	if !strings.Contains(s, ":") {
+		return fmt.Sprintf("%016x", n)
+	}
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", n>>48, n>>32&0xffff, n>>16&0xffff, n&0xffff)
+}
+
+// gidHalf redacts the lower half of a GID as NCCL prints it: its bytes in the order of
+// the network, read as a number of the host.
+func (r *Redactor) gidHalf(s string) string {
+	n, err := strconv.ParseUint(s, 16, 64)
+	if err != nil {
+		return s
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], n)
+	if b[0] == 0 && b[1] == 0 && b[2] == 0xff && b[3] == 0xff { // An IPv4 address.
+		v4 := r.ipv4Address(netip.AddrFrom4([4]byte(b[4:]))).As4()
+		copy(b[4:], v4[:])
+	} else {
+		binary.BigEndian.PutUint64(b[:], r.guid(binary.BigEndian.Uint64(b[:])))
+	}
+	return fmt.Sprintf("%X", binary.LittleEndian.Uint64(b[:]))
 }
 
 // Prefixes of IPv6 networks.

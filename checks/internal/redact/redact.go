@@ -70,6 +70,10 @@ const (
 	kindIPv4     kind = "ipv4"
 	kindIPv4Rest kind = "ipv4 rest"
 	kindLocal4   kind = "link-local ipv4"
+
+	kindResource  kind = "resource"
+	kindAccount   kind = "account"
+	kindContainer kind = "container"
 )
 
 // redacted stands for a secret. They are all alike.
@@ -166,13 +170,21 @@ func (r *Redactor) line(s string, addresses bool) string {
 
 // Numbers replaces what identifies by number: UUIDs, GUIDs and addresses.
 func (r *Redactor) Numbers(s string, addresses bool) string {
-	s = r.uuids(s)
-	s = r.colons(s)
-	s = r.macs(s)
+	s = r.apply(numberForms, r.colons(s))
 	if addresses {
 		s = r.ipv4(s)
 	}
 	return s
+}
+
+// counted returns a number with as many digits as what it stands for. One that begins
+// with zeros is a stand-in.
+func (r *Redactor) counted(k kind, digits string) string {
+	const zeros = "00000000"
+	if strings.HasPrefix(digits, zeros) {
+		return digits
+	}
+	return fmt.Sprintf("%0*x", len(digits), r.number(k, digits))
 }
 
 // replace replaces the matches of a pattern for which f has something else.
@@ -214,9 +226,6 @@ func isWord(c byte) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// homeFolder finds a user's name where home folders usually lie.
-var homeFolder = lazy.New(`/(?:home|Users|users)/[^/\s:"',;=()<>|\[\]*$]+`)
-
 // userStandIn is what the name of a user becomes.
 var userStandIn = lazy.New(`^user[0-9]+$`)
 
@@ -257,13 +266,7 @@ func (r *Redactor) users(s string) string {
 			}
 		}
 	}
-	if !strings.Contains(s, "ome/") && !strings.Contains(s, "sers/") {
-		return s
-	}
-	return replace(s, homeFolder, func(s string, from, to int) string {
-		i := strings.LastIndexByte(s[from:to], '/') + 1
-		return s[from:from+i] + r.user(s[from+i:to])
-	})
+	return s
 }
 
 // LearnHome notes a home folder, whose last part is taken for the user's name.
@@ -306,22 +309,8 @@ func (r *Redactor) serialNumbers(s string) string {
 	})
 }
 
-var uuidPattern = lazy.New(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}`)
-
 // uuidStandIn begins the stand-ins of UUIDs; those that begin so are left.
 const uuidStandIn = "00000000-0000-0000-0000-"
-
-func (r *Redactor) uuids(s string) string {
-	if strings.Count(s, "-") < 4 {
-		return s
-	}
-	return replace(s, uuidPattern, func(s string, from, to int) string {
-		if isWord(before(s, from)) || isWord(after(s, to)) {
-			return s[from:to]
-		}
-		return r.uuid(s[from:to])
-	})
-}
 
 func (r *Redactor) uuid(s string) string {
 	s = strings.ToLower(s)

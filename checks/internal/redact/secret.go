@@ -251,21 +251,10 @@ func random(value string) bool {
 	if len(value) < least || isNumber(value) || isPath(value) || strings.ContainsAny(value, " \t(){}<>|*") {
 		return false
 	}
-	var seen [256]bool
-	kinds, distinct := 0, 0
-	var lowerCase, upperCase, digit bool
-	for i := range len(value) {
-		c := value[i]
-		if !seen[c] {
-			seen[c] = true
-			distinct++
-		}
-		lowerCase = lowerCase || 'a' <= c && c <= 'z'
-		upperCase = upperCase || 'A' <= c && c <= 'Z'
-		digit = digit || isDigit(c)
-	}
-	for _, there := range []bool{lowerCase, upperCase, digit} {
-		if there {
+	digit := strings.ContainsAny(value, "0123456789")
+	kinds := 0
+	for _, kind := range []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"} {
+		if strings.ContainsAny(value, kind) {
 			kinds++
 		}
 	}
@@ -275,9 +264,16 @@ func random(value string) bool {
 	case strings.Trim(lower(value), "0123456789abcdef") == "" && digit && len(value) >= long:
 		return true
 	case kinds == 3:
-		return distinct >= least-1
+		return distinct(value) >= least-1
 	}
-	return kinds == 2 && len(value) >= long && distinct >= 10 && !strings.ContainsAny(value, "/.")
+	return kinds == 2 && len(value) >= long && distinct(value) >= 10 && !strings.ContainsAny(value, "/.")
+}
+
+// distinct counts the different bytes of a text.
+func distinct(s string) int {
+	bytes := []byte(s)
+	slices.Sort(bytes)
+	return len(slices.Compact(bytes))
 }
 
 // setting is how a name and a value stand together.

@@ -180,7 +180,7 @@ var hostStandIn = lazy.New(`^host-(?:[0-9]+|\[[0-9,-]+\])$`)
 // noHost are words that stand where the name of a host is expected.
 var noHost = []string{
 	"version", "kernel", "release", "localhost", "(none)", "none", "null", "nil", "true", "false", "unknown", "any", "auto", "env", "static", "c10d", "etcd", "etcd-v2", "file",
-	"info", "warn", "warning", "error", "debug", "trace", "fatal", "critical", "notice", "is", "not", "redacted", "example", "sha256", "not-set",
+	"pci", "info", "warn", "warning", "error", "debug", "trace", "fatal", "critical", "notice", "is", "not", "redacted", "example", "sha256", "not-set",
 	"default", "required", "self", "here", "unset", "host", "hostname", "private", "bridge", "the", "this", "a", "an", "and", "or", "of", "at", "on", "to", "from", "for",
 }
 
