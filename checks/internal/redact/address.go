@@ -13,32 +13,25 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// colonRun finds groups of hex digits between colons: MAC and IPv6 addresses,
-// GUIDs, but also PCI addresses and times.
-var colonRun = lazy.New(`[0-9A-Fa-f]*(?::[0-9A-Fa-f]*){2,}`)
-
-func (r *Redactor) colons(s string) string {
-	if strings.Count(s, ":") < 2 {
-		return s
+// colons redacts groups of hex digits between colons: MAC and IPv6 addresses, GUIDs, but
+// also PCI addresses and times.
+func (r *Redactor) colons(s string, from, to int) string {
+	// A group that is the end or the beginning of a word is no part of an address.
+	start, end := from, to
+	if isWord(before(s, from)) {
+		start += strings.IndexByte(s[start:end], ':') + 1
 	}
-	return replace(s, colonRun, func(s string, from, to int) string {
-		// A group that is the end or the beginning of a word is no part of an address.
-		start, end := from, to
-		if isWord(before(s, from)) {
-			start += strings.IndexByte(s[start:end], ':') + 1
-		}
-		if isWord(after(s, to)) {
-			end = start + max(strings.LastIndexByte(s[start:end], ':'), 0)
-		}
-		// So is a single colon at either end: "addr:", "fe80::1: timeout".
-		for end-start >= 2 && s[start] == ':' && s[start+1] != ':' {
-			start++
-		}
-		for end-start >= 2 && s[end-1] == ':' && s[end-2] != ':' {
-			end--
-		}
-		return s[from:start] + r.colonAddress(s[start:end]) + s[end:to]
-	})
+	if isWord(after(s, to)) {
+		end = start + max(strings.LastIndexByte(s[start:end], ':'), 0)
+	}
+	// So is a single colon at either end: "addr:", "fe80::1: timeout".
+	for end-start >= 2 && s[start] == ':' && s[start+1] != ':' {
+		start++
+	}
+	for end-start >= 2 && s[end-1] == ':' && s[end-2] != ':' {
+		end--
+	}
+	return s[from:start] + r.colonAddress(s[start:end]) + s[end:to]
 }
 
 // Lengths of addresses that are written as pairs of hex digits.
@@ -204,21 +197,6 @@ var dotted = lazy.New(`[0-9]{1,3}(?:\.[0-9]{1,3}){3}`)
 
 // versionWord ends the text before a version.
 var versionWord = lazy.New(`(?i)(?:version|release|firmware|bios|driver|build|\bver|\brev|\bfw|\bv)["']?[\s:=("'\[]*$`)
-
-// ipv4 redacts IPv4 addresses, and leaves versions.
-func (r *Redactor) ipv4(s string) string {
-	if strings.Count(s, ".") < 3 {
-		return s
-	}
-	return replace(s, dotted, func(s string, from, to int) string {
-		match := s[from:to]
-		a, err := netip.ParseAddr(match)
-		if err != nil || isVersion(s, from, to) {
-			return match
-		}
-		return r.ipv4Address(a).String()
-	})
-}
 
 // isVersion reports whether four numbers are a version or a part of something
 // longer, by what stands around them.

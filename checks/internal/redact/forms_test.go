@@ -144,3 +144,12 @@ func TestKept(t *testing.T) {
 		expect.Equal(t, text, redactedOnce(text), "%q becomes", text)
 	}
 }
+
+// TestFormsCompile checks that the pattern of every form compiles, and names what stands there.
+func TestFormsCompile(t *testing.T) {
+	for _, forms := range [][]form{secretForms, keyForms, nameForms, numberForms, addressForms} {
+		for _, f := range forms {
+			expect.That(t, len(f.hints) > 0 && strings.Join(f.pattern.SubexpNames(), "") != "", "a form with the hints %q has no hint or no group", f.hints)
+		}
+	}
+}

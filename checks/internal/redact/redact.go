@@ -5,7 +5,6 @@ package redact
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -43,10 +42,6 @@ type Redactor struct {
 	domains map[string]bool
 	// domainOf is the domain of the first host of each name.
 	domainOf map[string]string
-	// homes are the users of home folders outside /home, homeDirs the folders that
-	// hold these.
-	homes    map[string]string
-	homeDirs []string
 	// listed counts the hosts of lists.
 	listed int
 	// ipv4Seen are the IPv4 addresses by their first number, sorted.
@@ -83,7 +78,7 @@ const redacted = "redacted"
 func New() *Redactor {
 	return &Redactor{
 		standIns: make(map[kind]map[string]int), words: make(map[string]string), parts: make(map[string]int),
-		domains: make(map[string]bool), domainOf: make(map[string]string), homes: make(map[string]string), ipv4Seen: make(map[byte][]ipv4Pair),
+		domains: make(map[string]bool), domainOf: make(map[string]string), ipv4Seen: make(map[byte][]ipv4Pair),
 	}
 }
 
@@ -122,7 +117,7 @@ func (r *Redactor) Content(s string, addresses bool) string {
 	if !utf8.ValidString(s) {
 		return r.broken(s, addresses)
 	}
-	s = privateKeys(s)
+	s = apply(keyForms, s, secretOf)
 	var out strings.Builder
 	out.Grow(len(s))
 	name := "" // Of a secret whose value is on the next line.
@@ -159,9 +154,9 @@ func (r *Redactor) line(s string, addresses bool) string {
 	if r.secretsOnly {
 		return s
 	}
-	s = r.named(s)
-	s = r.users(s)
-	s = r.serialNumbers(s)
+	if strings.ContainsAny(s, " \t=@/:[") { // Something stands around a name.
+		s = apply(nameForms, s, r.standIn)
+	}
 	if r.studying {
 		return s
 	}
@@ -170,9 +165,9 @@ func (r *Redactor) line(s string, addresses bool) string {
 
 // Numbers replaces what identifies by number: UUIDs, GUIDs and addresses.
 func (r *Redactor) Numbers(s string, addresses bool) string {
-	s = r.apply(numberForms, r.colons(s))
+	s = apply(numberForms, s, r.standIn)
 	if addresses {
-		s = r.ipv4(s)
+		s = apply(addressForms, s, r.standIn)
 	}
 	return s
 }
@@ -185,24 +180,6 @@ func (r *Redactor) counted(k kind, digits string) string {
 		return digits
 	}
 	return fmt.Sprintf("%0*x", len(digits), r.number(k, digits))
-}
-
-// replace replaces the matches of a pattern for which f has something else.
-// F is given the text and where the match lies in it.
-func replace(s string, pattern *lazy.Regexp, f func(s string, from, to int) string) string {
-	matches := pattern.FindAllStringIndex(s, -1)
-	if matches == nil {
-		return s
-	}
-	var b strings.Builder
-	last := 0
-	for _, m := range matches {
-		b.WriteString(s[last:m[0]])
-		b.WriteString(f(s, m[0], m[1]))
-		last = m[1]
-	}
-	b.WriteString(s[last:])
-	return b.String()
 }
 
 // before and after return the byte next to a match, 0 at the end of the text.
@@ -246,38 +223,11 @@ func systemUser(name string) bool {
 	return name == "root" || name == "nobody" || strings.Trim(name, "0123456789") == "" || strings.ContainsAny(name, "$*<>{}")
 }
 
-// users replaces the names of users in paths.
-func (r *Redactor) users(s string) string {
-	for _, dir := range r.homeDirs {
-		for at := 0; ; {
-			i := strings.Index(s[at:], dir)
-			if i < 0 {
-				break
-			}
-			from := at + i + len(dir)
-			at = from
-			for at < len(s) && (isWord(s[at]) || s[at] == '-' || s[at] == '.') {
-				at++
-			}
-			at = from + len(strings.TrimRight(s[from:at], ".-"))
-			if user, ok := r.homes[s[from-len(dir):at]]; ok {
-				s = s[:from] + user + s[at:]
-				at = from + len(user)
-			}
-		}
-	}
-	return s
-}
-
 // LearnHome notes a home folder, whose last part is taken for the user's name.
 func (r *Redactor) LearnHome(home string) {
 	home = path.Clean(home)
 	if dir, name := path.Split(home); path.IsAbs(home) && name != "" && name != "root" && dir != "/home/" && dir != "/" {
-		r.homes[home] = r.user(name)
-		const most = 16 // Folders that hold home folders; each is looked for in each line.
-		if !slices.Contains(r.homeDirs, dir) && len(r.homeDirs) < most {
-			r.homeDirs = append(r.homeDirs, dir)
-		}
+		r.learn(home[1:], dir[1:]+r.user(name))
 	}
 }
 
@@ -293,20 +243,6 @@ func (r *Redactor) serial(number string) string {
 		r.learn(trimmed, standIn)
 	}
 	return standIn
-}
-
-// serialNumber finds what a program calls a serial number.
-var serialNumber = lazy.New(`(?i)serial[ _-]?(?:number|no\.?)["']?\s*[:=]\s*["']?[A-Za-z0-9][A-Za-z0-9._-]{3,}`)
-
-func (r *Redactor) serialNumbers(s string) string {
-	if !strings.Contains(s, "erial") && !strings.Contains(s, "ERIAL") {
-		return s
-	}
-	return replace(s, serialNumber, func(s string, from, to int) string {
-		match := s[from:to]
-		i := strings.LastIndexAny(match, "\"' :=\t") + 1
-		return match[:i] + r.serial(match[i:])
-	})
 }
 
 // uuidStandIn begins the stand-ins of UUIDs; those that begin so are left.

@@ -10,115 +10,92 @@ import (
 // This file finds secrets: by the shapes that issuers publish for their tokens,
 // by the words beside them, and as private keys.
 
-// tokenShape is how the tokens of an issuer look. Every match holds the literal,
-// which is looked for first.
-type tokenShape struct {
-	literal string
-	shape   *lazy.Regexp
+// secretForms are the forms of tokens that their issuers publish, and places where
+// passwords stand. Prefixes and alphabets are those that github.com/gitleaks/gitleaks
+// (config/gitleaks.toml) and GitHub's list of supported secret scanning patterns name;
+// lengths are lower bounds, so that a token that was cut is found as well.
+var secretForms = []form{
+	formOf(`\b(?P<token>hf_[A-Za-z0-9]{16,})`, "hf_"),                                                                 // Hugging Face.
+	formOf(`\b(?P<token>api_org_[A-Za-z0-9]{16,})`, "api_org_"),                                                       // Hugging Face, of an organisation.
+	formOf(`\b(?P<token>gh[pousr]_[A-Za-z0-9]{16,})`, "gh"),                                                           // GitHub.
+	formOf(`\b(?P<token>github_pat_[A-Za-z0-9_]{16,})`, "github_pat_"),                                                // GitHub.
+	formOf(`\b(?P<token>gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[A-Za-z0-9_.-]{16,})`, "gl"),            // GitLab.
+	formOf(`(?:^|[^\w-])(?P<long>sk-[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*)`, "sk-"),                                       // OpenAI, Anthropic, DeepSeek, OpenRouter.
+	formOf(`\b(?P<token>AKIA[A-Z0-9]{12,})`, "KIA"),                                                                   // AWS.
+	formOf(`\b(?P<token>ASIA[A-Z0-9]{12,})`, "SIA"),                                                                   // AWS, for a session.
+	formOf(`\b(?P<token>ABIA[A-Z0-9]{12,})`, "ABIA"),                                                                  // AWS.
+	formOf(`\b(?P<token>ACCA[A-Z0-9]{12,})`, "ACCA"),                                                                  // AWS.
+	formOf(`\b(?P<token>bedrock-api-key-[A-Za-z0-9+/=_-]+)`, "bedrock-api-key-"),                                      // AWS.
+	formOf(`\b(?P<token>xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{8,})`, "xox"),                                         // Slack.
+	formOf(`\b(?P<token>xapp-[A-Za-z0-9-]{8,})`, "xapp-"),                                                             // Slack.
+	formOf(`(?P<token>hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]+)`, "hooks.slack.com/"),       // Slack.
+	formOf(`\b(?P<token>npm_[A-Za-z0-9]{16,})`, "npm_"),                                                               // npm.
+	formOf(`\b(?P<token>pypi-[A-Za-z0-9_-]{16,})`, "pypi-"),                                                           // PyPI.
+	formOf(`\b(?P<token>rubygems_[a-f0-9]{16,})`, "rubygems_"),                                                        // RubyGems.
+	formOf(`\b(?P<token>dckr_[a-z]{3}_[A-Za-z0-9_-]{16,})`, "dckr_"),                                                  // Docker.
+	formOf(`\b(?P<token>AIza[A-Za-z0-9_-]{16,})`, "AIza"),                                                             // Google.
+	formOf(`\b(?P<token>ya29\.[A-Za-z0-9_-]{8,})`, "ya29."),                                                           // Google, OAuth.
+	formOf(`\b(?P<token>GOCSPX-[A-Za-z0-9_-]{8,})`, "GOCSPX-"),                                                        // Google, OAuth.
+	formOf(`(?P<token>[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,})`, "Q~"),                                          // Microsoft Entra.
+	formOf(`\bsig=(?P<token>[A-Za-z0-9%+/=_-]{16,})`, "sig="),                                                         // Azure, shared access signature.
+	formOf(`\b(?P<token>nvapi-[A-Za-z0-9_-]{8,})`, "nvapi-"),                                                          // NVIDIA.
+	formOf(`\b(?P<token>eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*)`, "eyJ"),                                           // JSON web tokens (RFC 7519): base64 of {".
+	formOf(`\b(?P<token>[a-z]{2,5}_live_[A-Za-z0-9]{8,})`, "_live_"),                                                  // Stripe and its like.
+	formOf(`\b(?P<token>(?:sk|rk|pk|whsec)_test_[A-Za-z0-9]{8,})`, "_test_"),                                          // Stripe.
+	formOf(`\b(?P<token>SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})`, "SG."),                                          // SendGrid.
+	formOf(`\b(?P<token>shp(?:at|ca|pa|ss)_[a-fA-F0-9]{16,})`, "shp"),                                                 // Shopify.
+	formOf(`\b(?P<token>do[opr]_v1_[a-f0-9]{16,})`, "_v1_"),                                                           // DigitalOcean.
+	formOf(`\b(?P<token>dapi[a-f0-9]{16,})`, "dapi"),                                                                  // Databricks.
+	formOf(`\b(?P<token>hv[sbr]\.[A-Za-z0-9_-]{16,})`, "hv"),                                                          // HashiCorp Vault.
+	formOf(`\b(?P<token>tskey-[a-z]+-[A-Za-z0-9-]{8,})`, "tskey-"),                                                    // Tailscale.
+	formOf(`\b(?P<token>gsk_[A-Za-z0-9]{16,})`, "gsk_"),                                                               // Groq.
+	formOf(`\b(?P<token>r8_[A-Za-z0-9]{16,})`, "r8_"),                                                                 // Replicate.
+	formOf(`\b(?P<token>pplx-[A-Za-z0-9]{16,})`, "pplx-"),                                                             // Perplexity.
+	formOf(`\b(?P<token>xai-[A-Za-z0-9]{16,})`, "xai-"),                                                               // xAI.
+	formOf(`\b(?P<token>wandb_v1_[A-Za-z0-9_]{16,})`, "wandb_"),                                                       // Weights & Biases.
+	formOf(`\b(?P<token>glsa_[A-Za-z0-9_]{16,})`, "glsa_"),                                                            // Grafana.
+	formOf(`\b(?P<token>glc_[A-Za-z0-9+/=]{16,})`, "glc_"),                                                            // Grafana Cloud.
+	formOf(`\b(?P<token>sntry[su]_[A-Za-z0-9+/=_-]{16,})`, "sntry"),                                                   // Sentry.
+	formOf(`\b(?P<token>ATATT3[A-Za-z0-9_=-]{16,})`, "ATATT"),                                                         // Atlassian.
+	formOf(`\b(?P<token>NRAK-[A-Z0-9]{16,})`, "NRAK-"),                                                                // New Relic.
+	formOf(`\b(?P<token>PMAK-[a-f0-9-]{16,})`, "PMAK-"),                                                               // Postman.
+	formOf(`\b(?P<token>lin_api_[A-Za-z0-9]{16,})`, "lin_api_"),                                                       // Linear.
+	formOf(`\b(?P<token>AGE-SECRET-KEY-1[A-Z0-9]{16,})`, "AGE-SECRET-KEY-"),                                           // age.
+	formOf(`\b(?P<token>dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{16,})`, "dp."),                                 // Doppler.
+	formOf(`\b(?P<token>secret_[A-Za-z0-9]{32,})`, "secret_"),                                                         // Notion.
+	formOf(`\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=(?P<token>[A-Za-z0-9%+/=&_-]{16,})`, "AccountKey"), // Azure, connection strings.
+	// The user and the password of a URL (RFC 3986, 3.2.1); a password may hold an @ that is not escaped.
+	formOf(`://(?P<token>[^/\s"'<>]+)@`, "://"),
+	// Flags of one letter that passwords follow.
+	formOf(`\bsshpass\s+-p\s*["']?(?P<value>[^\s"']+)`, "sshpass"),
+	formOf(`\bcurl\s(?:[^;|&\n]*?\s)??(?:-u|--user|--proxy-user)[\s=]*["']?(?P<value>[^\s"']+)`, "curl"),
+	formOf(`\bwget\s(?:[^;|&\n]*?\s)??(?:--user|--proxy-user)[\s=]*["']?(?P<value>[^\s"']+)`, "wget"),
+	formOf(`\b(?:docker|podman|nerdctl|helm)\s+(?:registry\s+)?login\s(?:[^;|&\n]*?\s)??-p[\s=]*["']?(?P<value>[^\s"']+)`, "login"),
+	formOf(`\bmysql\w*\s(?:[^;|&\n]*?\s)??-p["']?(?P<value>[^\s"']+)`, "mysql"),
 }
 
-// tokenShapes are the forms of tokens that their issuers publish. Prefixes and
-// alphabets are those that github.com/gitleaks/gitleaks (config/gitleaks.toml)
-// and GitHub's list of supported secret scanning patterns name; lengths are lower
-// bounds, so that a token that was cut is found as well.
-var tokenShapes = []tokenShape{
-	{"hf_", lazy.New(`\bhf_[A-Za-z0-9]{16,}`)},                                                                 // Hugging Face.
-	{"api_org_", lazy.New(`\bapi_org_[A-Za-z0-9]{16,}`)},                                                       // Hugging Face, of an organisation.
-	{"gh", lazy.New(`\bgh[pousr]_[A-Za-z0-9]{16,}`)},                                                           // GitHub.
-	{"github_pat_", lazy.New(`\bgithub_pat_[A-Za-z0-9_]{16,}`)},                                                // GitHub.
-	{"gl", lazy.New(`\bgl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[A-Za-z0-9_.-]{16,}`)},            // GitLab.
-	{"sk-", lazy.New(`\bsk-[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*`)},                                                // OpenAI, Anthropic, DeepSeek, OpenRouter.
-	{"KIA", lazy.New(`\bAKIA[A-Z0-9]{12,}`)},                                                                   // AWS.
-	{"SIA", lazy.New(`\bASIA[A-Z0-9]{12,}`)},                                                                   // AWS, for a session.
-	{"ABIA", lazy.New(`\bABIA[A-Z0-9]{12,}`)},                                                                  // AWS.
-	{"ACCA", lazy.New(`\bACCA[A-Z0-9]{12,}`)},                                                                  // AWS.
-	{"bedrock-api-key-", lazy.New(`\bbedrock-api-key-[A-Za-z0-9+/=_-]+`)},                                      // AWS.
-	{"xox", lazy.New(`\bxox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{8,}`)},                                         // Slack.
-	{"xapp-", lazy.New(`\bxapp-[A-Za-z0-9-]{8,}`)},                                                             // Slack.
-	{"hooks.slack.com/", lazy.New(`hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]+`)},       // Slack.
-	{"npm_", lazy.New(`\bnpm_[A-Za-z0-9]{16,}`)},                                                               // npm.
-	{"pypi-", lazy.New(`\bpypi-[A-Za-z0-9_-]{16,}`)},                                                           // PyPI.
-	{"rubygems_", lazy.New(`\brubygems_[a-f0-9]{16,}`)},                                                        // RubyGems.
-	{"dckr_", lazy.New(`\bdckr_[a-z]{3}_[A-Za-z0-9_-]{16,}`)},                                                  // Docker.
-	{"AIza", lazy.New(`\bAIza[A-Za-z0-9_-]{16,}`)},                                                             // Google.
-	{"ya29.", lazy.New(`\bya29\.[A-Za-z0-9_-]{8,}`)},                                                           // Google, OAuth.
-	{"GOCSPX-", lazy.New(`\bGOCSPX-[A-Za-z0-9_-]{8,}`)},                                                        // Google, OAuth.
-	{"Q~", lazy.New(`[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,}`)},                                          // Microsoft Entra.
-	{"sig=", lazy.New(`\bsig=[A-Za-z0-9%+/=_-]{16,}`)},                                                         // Azure, shared access signature.
-	{"nvapi-", lazy.New(`\bnvapi-[A-Za-z0-9_-]{8,}`)},                                                          // NVIDIA.
-	{"eyJ", lazy.New(`\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`)},                                           // JSON web tokens (RFC 7519): base64 of {".
-	{"_live_", lazy.New(`\b[a-z]{2,5}_live_[A-Za-z0-9]{8,}`)},                                                  // Stripe and its like.
-	{"_test_", lazy.New(`\b(?:sk|rk|pk|whsec)_test_[A-Za-z0-9]{8,}`)},                                          // Stripe.
-	{"SG.", lazy.New(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},                                          // SendGrid.
-	{"shp", lazy.New(`\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{16,}`)},                                                 // Shopify.
-	{"_v1_", lazy.New(`\bdo[opr]_v1_[a-f0-9]{16,}`)},                                                           // DigitalOcean.
-	{"dapi", lazy.New(`\bdapi[a-f0-9]{16,}`)},                                                                  // Databricks.
-	{"hv", lazy.New(`\bhv[sbr]\.[A-Za-z0-9_-]{16,}`)},                                                          // HashiCorp Vault.
-	{"tskey-", lazy.New(`\btskey-[a-z]+-[A-Za-z0-9-]{8,}`)},                                                    // Tailscale.
-	{"gsk_", lazy.New(`\bgsk_[A-Za-z0-9]{16,}`)},                                                               // Groq.
-	{"r8_", lazy.New(`\br8_[A-Za-z0-9]{16,}`)},                                                                 // Replicate.
-	{"pplx-", lazy.New(`\bpplx-[A-Za-z0-9]{16,}`)},                                                             // Perplexity.
-	{"xai-", lazy.New(`\bxai-[A-Za-z0-9]{16,}`)},                                                               // xAI.
-	{"wandb_", lazy.New(`\bwandb_v1_[A-Za-z0-9_]{16,}`)},                                                       // Weights & Biases.
-	{"glsa_", lazy.New(`\bglsa_[A-Za-z0-9_]{16,}`)},                                                            // Grafana.
-	{"glc_", lazy.New(`\bglc_[A-Za-z0-9+/=]{16,}`)},                                                            // Grafana Cloud.
-	{"sntry", lazy.New(`\bsntry[su]_[A-Za-z0-9+/=_-]{16,}`)},                                                   // Sentry.
-	{"ATATT", lazy.New(`\bATATT3[A-Za-z0-9_=-]{16,}`)},                                                         // Atlassian.
-	{"NRAK-", lazy.New(`\bNRAK-[A-Z0-9]{16,}`)},                                                                // New Relic.
-	{"PMAK-", lazy.New(`\bPMAK-[a-f0-9-]{16,}`)},                                                               // Postman.
-	{"lin_api_", lazy.New(`\blin_api_[A-Za-z0-9]{16,}`)},                                                       // Linear.
-	{"AGE-SECRET-KEY-", lazy.New(`\bAGE-SECRET-KEY-1[A-Z0-9]{16,}`)},                                           // age.
-	{"dp.", lazy.New(`\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{16,}`)},                                 // Doppler.
-	{"secret_", lazy.New(`\bsecret_[A-Za-z0-9]{32,}`)},                                                         // Notion.
-	{"AccountKey", lazy.New(`\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=[A-Za-z0-9%+/=&_-]{16,}`)}, // Azure, connection strings.
+// keyForms are private keys as PEM (RFC 7468), OpenSSH and PGP write them: the first line
+// and all that can be of the content, with the line breaks as they are or as escapes.
+var keyForms = []form{
+	formOf(`(?P<pem>-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=\s\\]|[A-Za-z-]+: [^\n\\]*)*(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?)`, "PRIVATE KEY"),
 }
 
-// tokens replaces what looks like a token.
-func tokens(s string) string {
-	const shortest = 12 // Characters of the shortest that is found.
-	if len(s) < shortest {
-		return s
+// secretOf returns what stands for a secret in s.
+func secretOf(what, secret, s string, _, to int) string {
+	const least = 20 // Characters of a token whose prefix is a common one.
+	switch {
+	case what == "long" && len(secret) < least, what == "value" && plainSetting(secret):
+		return secret
+	case what != "pem":
+		return redacted
 	}
-	for _, t := range tokenShapes {
-		if !strings.Contains(s, t.literal) {
-			continue
-		}
-		s = replace(s, t.shape, func(s string, from, to int) string {
-			match := s[from:to]
-			switch {
-			case before(s, from) == '-' && t.literal == "sk-": // A part of a longer name.
-				return match
-			case t.literal == "sk-" && len(match) < 20:
-				return match
-			case strings.HasSuffix(t.literal, "=") || t.literal == "AccountKey":
-				return match[:strings.IndexByte(match, '=')+1] + redacted
-			}
-			return redacted
-		})
+	end := ""
+	if to == len(s) && strings.HasSuffix(secret, "\n") {
+		end = "\n"
 	}
-	return s
-}
-
-// pemBlock is a private key as PEM (RFC 7468), OpenSSH and PGP write them: its
-// first line and all that can be of its content, with the line breaks as they are
-// or as escapes.
-var pemBlock = lazy.New(`-----BEGIN ([A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----(?:[A-Za-z0-9+/=\s\\]|[A-Za-z-]+: [^\n\\]*)*(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?`)
-
-// privateKeys replaces private keys.
-func privateKeys(s string) string {
-	if !strings.Contains(s, "PRIVATE KEY") {
-		return s
-	}
-	return replace(s, pemBlock, func(s string, from, to int) string {
-		match := s[from:to]
-		end := ""
-		if to == len(s) && strings.HasSuffix(match, "\n") {
-			end = "\n"
-		}
-		// There are as many lines as before: places are given by their numbers.
-		lines := strings.Repeat("\n"+redacted, strings.Count(strings.TrimSuffix(match, end), "\n"))
-		return "-----BEGIN PRIVATE KEY----- " + redacted + " -----END PRIVATE KEY-----" + lines + end
-	})
+	// There are as many lines as before: places are given by their numbers.
+	lines := strings.Repeat("\n"+redacted, strings.Count(strings.TrimSuffix(secret, end), "\n"))
+	return "-----BEGIN PRIVATE KEY----- " + redacted + " -----END PRIVATE KEY-----" + lines + end
 }
 
 // secretHints are parts of all words that make the value beside them a secret.
@@ -329,11 +306,7 @@ func SecretVariable(name, value string) bool {
 
 // secrets replaces the secrets of one line.
 func secrets(s string) string {
-	s = tokens(s)
-	if strings.Contains(s, "@") && strings.Contains(s, "://") {
-		s = userinfo.ReplaceAllString(s, "://"+redacted+"@")
-	}
-	s = shortFlags(s)
+	s = apply(secretForms, s, secretOf)
 	low := lower(s)
 	if !hasHint(low) {
 		return s
@@ -360,37 +333,6 @@ func namedValues(s string) string {
 		}
 	}
 	return out.String() + s[last:]
-}
-
-// userinfo is the user and the password of a URL (RFC 3986, 3.2.1); a password
-// may hold an @ that is not escaped.
-var userinfo = lazy.New(`://[^/\s"'<>]+@`)
-
-// passwordFlags are flags of one letter that passwords follow, by program.
-var passwordFlags = []tokenShape{
-	{"sshpass", lazy.New(`\bsshpass\s+-p\s*["']?([^\s"']+)`)},
-	{"curl", lazy.New(`\bcurl\s(?:[^;|&\n]*?\s)??(?:-u|--user|--proxy-user)[\s=]*["']?([^\s"']+)`)},
-	{"wget", lazy.New(`\bwget\s(?:[^;|&\n]*?\s)??(?:--user|--proxy-user)[\s=]*["']?([^\s"']+)`)},
-	{"login", lazy.New(`\b(?:docker|podman|nerdctl|helm)\s+(?:registry\s+)?login\s(?:[^;|&\n]*?\s)??-p[\s=]*["']?([^\s"']+)`)},
-	{"mysql", lazy.New(`\bmysql\w*\s(?:[^;|&\n]*?\s)??-p["']?([^\s"']+)`)},
-}
-
-func shortFlags(s string) string {
-	for _, f := range passwordFlags {
-		if !strings.Contains(s, f.literal) {
-			continue
-		}
-		var out strings.Builder
-		last := 0
-		for _, m := range f.shape.FindAllStringSubmatchIndex(s, -1) {
-			if value := s[m[2]:m[3]]; !plainSetting(value) {
-				out.WriteString(s[last:m[2]] + redacted)
-				last = m[3]
-			}
-		}
-		s = out.String() + s[last:]
-	}
-	return s
 }
 
 // secretSettings replaces the values that stand beside names of secrets.
