@@ -236,7 +236,7 @@ var simulations = []simulated{
 	}, "reset-gpu", "p2p-slow high confirmed host")},
 
 	// What the full probe alone sees.
-	{name: "stale handshake flags", cuda: "stale-flags@1>0", mode: probe.Full, want: broken(changed(healthyFull, "handshake: hang"), "gpu0 -> gpu1")},
+	{name: "stale handshake flags", cuda: "stale-flags@1>0", mode: probe.Full, patience: 20 * time.Second, want: broken(changed(healthyFull, "handshake: hang"), "gpu0 -> gpu1")},
 	{name: "lost atomics", cuda: "lost-atomics@0>1", mode: probe.Full, want: broken(changed(healthyFull, "atomics: corrupt ok"), "gpu0 -> gpu1")},
 	{name: "lost between processes", cuda: "ipc-dropped", mode: probe.Full, want: sick("ok", changed(healthyFull,
 		"between-processes/cuMem: corrupt(poison) corrupt(poison)", "between-processes/cudaIpc: corrupt(poison) corrupt(poison)",

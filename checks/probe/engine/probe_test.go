@@ -41,10 +41,12 @@ func eachAPI(t *testing.T, short string, run func(t *testing.T, api string)) {
 func simulateAPI(t *testing.T, api string, mode probe.Mode, gpus, faults string, env []string, flags ...string) *probe.Report {
 	t.Helper()
 	dir := drivers.Build(t, api, flags...)
-	// Where nothing is to hang, a busy test machine gets time.
-	patience := 2 * time.Minute
-	if strings.Contains(faults, "hang") {
+	patience := 2 * time.Minute // Where nothing is late, a busy test machine gets time.
+	switch {
+	case strings.Contains(faults, "hang"):
 		patience = 2 * time.Second
+	case strings.Contains(faults, "-flags"): // A handshake gets a fifth: less than all its rounds take with slow flags.
+		patience = 20 * time.Second
 	}
 	r := expect.Value(Run(t.Context(), Options{
 		Mode: mode, Patience: patience, Start: 2 * patience, API: api,
