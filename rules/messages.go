@@ -187,7 +187,7 @@ func (s *Set) rowFindings(h byRow, said *situation) map[string][]Finding {
 	all := map[voice]byRow{} // What is told as one.
 	templates := h.templates()
 	for id, v := range templates {
-		if !v.Told(&said.Said) {
+		if !v.Applies(&said.Said) {
 			continue
 		}
 		for _, u := range h[id] {

@@ -170,8 +170,8 @@ func (s *Said) allow(when, unless []string) bool {
 	return !slices.ContainsFunc(when, func(name string) bool { return !holds(name) }) && !slices.ContainsFunc(unless, holds)
 }
 
-// Told reports whether the template is told.
-func (v *Template) Told(s *Said) bool { return s.allow(v.When, v.Unless) }
+// Applies reports whether its conditions hold.
+func (v *Template) Applies(s *Said) bool { return s.allow(v.When, v.Unless) }
 
 // GradeFor is the grade that counts, and the conditions that it and the template rest on.
 func (v *Template) GradeFor(s *Said) (g Grade, when []string) {

@@ -328,7 +328,7 @@ var simulations = []simulated{
 		"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok",
 	}, "gpu1 -> gpu0")},
 	{name: "HIP without code for the GPU", libraries: hip, cuda: "error-module=209", want: unproven([]string{"copy: ok ok"})},
-	{name: "HIP stale handshake flags", libraries: hip, cuda: "stale-flags@1>0", mode: probe.Full, want: broken(changed(healthyHIP, "handshake: hang"), "gpu0 -> gpu1")},
+	{name: "HIP stale handshake flags", libraries: hip, cuda: "stale-flags@1>0", mode: probe.Full, patience: 20 * time.Second, want: broken(changed(healthyHIP, "handshake: hang"), "gpu0 -> gpu1")},
 	{name: "HIP lost atomics", libraries: hip, cuda: "lost-atomics@0>1", mode: probe.Full, want: broken(changed(healthyHIP, "atomics: corrupt ok"), "gpu0 -> gpu1")},
 	{name: "HIP lost between processes", libraries: hip, cuda: "ipc-dropped", mode: probe.Full, want: sick("ok", changed(healthyHIP,
 		"between-processes/hipIpc: corrupt(poison) corrupt(poison)",

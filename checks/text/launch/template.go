@@ -22,8 +22,12 @@ type template struct {
 
 func newTemplate() *template { return &template{veiled: map[int]bool{}} }
 
+// isTemplated reports whether a text has an expression or a statement of a template.
+func isTemplated(text string) bool {
+	return strings.Contains(text, "{{") || strings.Contains(text, "{%")
+}
+
 var (
-	templated = lazy.New(`\{\{|\{%`)
 	// templateBegins and templateEnds are lines that begin or end a branch or a loop.
 	templateBegins = lazy.New(`^\s*\{[{%]-?\s*(?:if|range|with|for|block|define)\b`)
 	templateEnds   = lazy.New(`^\s*\{[{%]-?\s*end(?:if|for|with)?\b`)
@@ -38,7 +42,7 @@ var (
 func (t *template) line(text string, number int) string {
 	if !strings.Contains(text, "{") || !yamlTemplate.MatchString(text) {
 		t.veiled[number] = t.depth > 0
-		if !strings.Contains(text, "{{") && !strings.Contains(text, "{%") {
+		if !isTemplated(text) {
 			return text
 		}
 		m := templateValue.FindStringSubmatch(text)

@@ -117,7 +117,7 @@ func yamlRead(s *reading, in *parse.Lines) {
 		b.WriteByte('\n')
 	}
 	// A template's lines (Helm, Jinja) are no YAML until it is filled in.
-	if i := slices.IndexFunc(lines, func(l parse.Line) bool { return templated.MatchString(l.Text) }); i >= 0 {
+	if i := slices.IndexFunc(lines, func(l parse.Line) bool { return isTemplated(l.Text) }); i >= 0 {
 		notUnderstood(s, fmt.Sprintf("line %d of %s is a template, which says nothing until it is filled in", lines[i].Number, s.Source()),
 			"render it (helm template, kustomize build), and give the result")
 	}
