@@ -64,6 +64,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Resu
 	judged := *f
 	judged.KernelLog = kernellog.Identify(f.KernelLog)
 	judged.Logs = withOwnLog(f.Logs, f.Collectives)
+	judged.Logs = withJob(&judged)
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
 	input, err := tables.ValueOf(&judged)
 	if err != nil {

@@ -430,6 +430,7 @@ func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []strin
 	for _, c := range cases {
 		judged := *c.Facts
 		judged.KernelLog, judged.Logs = kernellog.Identify(judged.KernelLog), withOwnLog(judged.Logs, judged.Collectives)
+		judged.Logs = withJob(&judged)
 		if judged.Profile = c.Want.Profile; judged.Profile == "" {
 			judged.Profile = string(Training)
 		}

@@ -6,8 +6,19 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/job"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
+
+// withJob returns the logs with the story of the job that they tell.
+func withJob(f *facts.Facts) *facts.LogFacts {
+	if f.Logs == nil {
+		return nil
+	}
+	told := *f.Logs
+	told.Job = job.Of(f)
+	return &told
+}
 
 // withOwnLog returns logs with the messages of the probe's own library, where these count.
 func withOwnLog(logs *facts.LogFacts, c *probe.Collectives) *facts.LogFacts {

@@ -95,8 +95,31 @@ type LogFacts struct {
 	// Progress is how far the ranks came in their process groups, as the watchdogs of
 	// PyTorch report when a collective times out.
 	Progress []Progress `json:"progress,omitempty"`
+	// Job is what follows from all of this, made when the facts are judged.
+	Job *Job `json:"job,omitempty"`
 	// Truncated is true when there were more messages than are kept.
 	Truncated bool `json:"truncated,omitempty"`
+}
+
+// Job is which process of a job failed first, and who knows of it (package job).
+type Job struct {
+	// WentOn is true if the complaints that something does not end were followed by many
+	// steps of work, Ended if a launcher says that a process ended.
+	WentOn bool `json:"went_on,omitempty"`
+	Ended  bool `json:"ended,omitempty"`
+	// First is the end that the others follow, and Alike are the other ranks that ended so.
+	First *Death `json:"first,omitempty"`
+	Alike []int  `json:"alike,omitempty"`
+	// Lost is the process of which others say that it is gone, if nothing else tells why.
+	Lost *Lost `json:"lost,omitempty"`
+}
+
+// Lost is a process that ended without a word.
+type Lost struct {
+	// Rank is its rank, or the ranks of several; empty if nobody names it.
+	Rank string `json:"rank,omitempty"`
+	// ToldBy are the messages that say so, by their order.
+	ToldBy []int `json:"told_by"`
 }
 
 // Death is the end of a process, or an exception that may have ended one.

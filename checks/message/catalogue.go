@@ -64,6 +64,9 @@ type Statement struct {
 	// tells it better than the source file does: a socket that its peer closed, for one, is
 	// no fault of the code for sockets.
 	Area string `yaml:"area,omitempty"`
+	// PeerGone is true if the message says that another process is gone; its field peer_rank
+	// is that one's rank.
+	PeerGone bool `yaml:"peer_gone,omitempty"`
 }
 
 // KernelForm is one row of the catalogue of kernel messages: a form of line that tells
@@ -97,6 +100,15 @@ const kernelFile = "kernel.yaml"
 // Statements is the catalogue but for kernel messages, in the order in which a line is
 // compared: the first row that matches counts.
 var Statements = sync.OnceValue(func() []*Statement { return embedded(readStatements) })
+
+// PeerGone are the statements that another process is gone, by id.
+var PeerGone = sync.OnceValue(func() map[string]bool {
+	gone := map[string]bool{}
+	for _, s := range Statements() {
+		gone[s.ID] = s.PeerGone
+	}
+	return gone
+})
 
 // KernelForms are the forms of kernel messages, in the order in which a line is compared.
 var KernelForms = sync.OnceValue(func() []*KernelForm { return embedded(readKernelForms) })

@@ -20,7 +20,6 @@
 #   since: "0.3"
 package gpudoctor.rules.app_failure
 
-import data.gpudoctor.lib.deaths
 import data.gpudoctor.lib.logs
 
 findings contains {
@@ -32,7 +31,9 @@ findings contains {
 	"params": params(d),
 	"remedies": remedies(d),
 	"order": d.order,
-} if d := deaths.first
+} if d := first
+
+first := input.logs.job.first
 
 # params say where to look first, as far as the log tells.
 params(d) := {key: value |
@@ -95,19 +96,11 @@ place(d) := sprintf(" (%s:%d, in %s)", [d.file, d.file_line, d.function]) if {
 
 # also counts the other ranks of which the same is told.
 also := sprintf("; %d other ranks died in the same way", [n]) if {
-	n := count(alike)
+	n := count(input.logs.job.alike)
 	n > 1
 } else := "; one other rank died in the same way" if {
-	count(alike) == 1
+	count(input.logs.job.alike) == 1
 } else := ""
-
-alike := {other.rank |
-	some other in deaths.own
-	other.what == deaths.first.what
-	other.class == deaths.first.class
-	object.get(other, "file_line", 0) == object.get(deaths.first, "file_line", 0)
-	other.rank != deaths.first.rank
-}
 
 remark := "Timeouts and closed connections of the other ranks are consequences: communication is not at fault" if {
 	count(aftermath) > 0
@@ -123,8 +116,8 @@ aftermath contains m if {
 }
 
 unexplained_exit if {
-	deaths.first.what == "exit"
-	object.get(deaths.first, "code", 1) == 1
+	first.what == "exit"
+	object.get(first, "code", 1) == 1
 }
 
 confidence(d) := "confirmed" if {
@@ -132,7 +125,7 @@ confidence(d) := "confirmed" if {
 	d.uncaught
 } else := "confirmed" if {
 	d.what == "exception"
-	count(deaths.ends) > 0
+	input.logs.job.ended
 } else := "confirmed" if {
 	d.what == "assertion"
 } else := "possible" if {
@@ -146,6 +139,23 @@ remedies(d) := ["free-memory", "fix-application", "other"] if {
 	d.class == "SIGKILL"
 } else := ["fix-application", "other"]
 
+# A process that only others tell of: they lost the connection to it, or its sign of life.
+findings contains {
+	"id": "lost",
+	"subject": "job",
+	"message": sprintf("%s ended, and the input does not hold what it said last: others only report that it is gone. Its own output, its launcher or the kernel log of its machine (the OOM killer) shows why", [lost_words]),
+	"messages": {m | some m in logs.complaints; m.order in input.logs.job.lost.told_by},
+	"confidence": "possible",
+	"params": {"failed_rank": lost.rank | lost.rank},
+	"remedies": ["fix-application", "free-memory", "other"],
+} if lost
+
+lost := input.logs.job.lost
+
+lost_words := sprintf("Rank %s", [lost.rank]) if {
+	lost.rank
+} else := "A process of the job"
+
 # An assertion of device code whose own line is not in the text.
 findings contains {
 	"id": "device-assertion",
@@ -157,7 +167,7 @@ findings contains {
 	"remedies": ["fix-application"],
 } if {
 	m := logs.first(logs.by_id["cuda-assert"])
-	not deaths.first
+	not first
 }
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

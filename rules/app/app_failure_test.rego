@@ -4,7 +4,7 @@ import data.gpudoctor.rules.app_failure
 
 death(what, more) := object.union({"what": what, "reporter": "torchrun", "text": "said", "source": "a.log", "line": 20, "begins": 10, "order": 0, "count": 1}, more)
 
-log(deaths, messages) := {"texts": [{"name": "a.log", "lines": 30, "bytes": 9, "kinds": []}], "logs": {"messages": messages, "deaths": deaths}}
+log(job, messages) := {"logs": {"messages": messages, "job": job}}
 
 said(id, role) := {"id": id, "program": "pytorch", "role": role, "text": "said", "source": "a.log", "line": 25, "order": 0, "count": 1, "ranks": 1}
 
@@ -22,27 +22,36 @@ test_fires_by_what_ended_it if {
 		[death("exit", {}), "possible", "A process of the job exited on its own. The input has no communication error"],
 		[death("assertion", {"said": "t < n", "file": "Loss.cu", "file_line": 4}), "confirmed", "A process of the job failed an assertion of its own: t < n (Loss.cu:4)"],
 	] {
-		some f in app_failure.findings with input as log([told[0]], [])
+		some f in app_failure.findings with input as log({"first": told[0]}, [])
 		f.confidence == told[1]
 		startswith(f.message, told[2])
 	}
-	some f in app_failure.findings with input as log([death("signal", {"class": "SIGKILL"})], [])
+	some f in app_failure.findings with input as log({"first": death("signal", {"class": "SIGKILL"})}, [])
 	f.remedies[0] == "free-memory"
 }
 
 test_fires_where_others_died_alike if {
-	some f in app_failure.findings with input as log([raised, object.union(raised, {"rank": 4})], [])
+	some f in app_failure.findings with input as log({"first": raised, "alike": [4]}, [])
 	contains(f.message, "; one other rank died in the same way.")
-	some g in app_failure.findings with input as log([object.remove(raised, ["uncaught"])], [])
+	f.confidence == "confirmed"
+	some g in app_failure.findings with input as log({"first": object.remove(raised, ["uncaught", "said"]), "alike": [4, 5]}, [])
+	contains(g.message, "2 other ranks")
 	g.confidence == "likely"
-	some h in app_failure.findings with input as log([object.remove(object.union(raised, {"said": sprintf("%s end", [concat("", ["abc" | some _ in numbers.range(1, 99)])])}), ["uncaught"]), death("exit", {"code": 1, "line": 30})], [])
+	long := concat("", ["abc" | some _ in numbers.range(1, 99)])
+	some h in app_failure.findings with input as log({"first": object.remove(object.union(raised, {"said": long}), ["uncaught"]), "ended": true}, [])
 	h.confidence == "confirmed"
-	some i in app_failure.findings with input as log([object.remove(raised, ["said"]), object.union(raised, {"rank": 4}), object.union(raised, {"rank": 5})], [])
-	contains(i.message, "2 other ranks")
+}
+
+test_fires_where_others_lost_it if {
+	every told in [[{"rank": "3", "told_by": [0]}, "Rank 3 ended"], [{"told_by": [0]}, "A process of the job ended"]] {
+		some f in app_failure.findings with input as log({"lost": told[0]}, [said("gloo-peer-closed", "consequence")])
+		startswith(f.message, told[1])
+		count(f.messages) == 1
+	}
 }
 
 test_fires_for_an_assertion_of_device_code if {
-	some f in app_failure.findings with input as log([], [said("cuda-assert", "category")])
+	some f in app_failure.findings with input as log({}, [said("cuda-assert", "category")])
 	startswith(f.message, "A kernel of the program failed an assertion")
 }
 

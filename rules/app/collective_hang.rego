@@ -24,7 +24,6 @@
 package gpudoctor.rules.collective_hang
 
 import data.gpudoctor.lib.collectives
-import data.gpudoctor.lib.deaths
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.trials
@@ -43,8 +42,10 @@ findings contains {
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 } if {
 	count(stated) == 0
-	not deaths.first
+	not died
 }
+
+died if input.logs.job.first
 
 stuck := sort(collectives.standing)[0]
 
@@ -106,5 +107,5 @@ missing contains {"fact": "logs.progress", "words": "the log does not show in wh
 	count(collectives.apart) == 0
 	not logs.went_on
 	count(stated) == 0
-	not deaths.first
+	not died
 }

@@ -12,23 +12,11 @@ by_id[m.id] contains m if {
 # more steps behind all of them and no process ended: a watchdog of PyTorch with
 # TORCH_NCCL_ASYNC_ERROR_HANDLING=0 and the server of vLLM only say it.
 overcome(m) if {
-	m.id in waits
+	m.id in {"torch-watchdog-timeout", "torch-work-status", "torch-other-rank-failed", "vllm-workers-stuck"}
 	went_on
 }
 
-waits := {"torch-watchdog-timeout", "torch-work-status", "torch-other-rank-failed", "vllm-workers-stuck"}
-
-went_on if {
-	pending := [m | some m in input.logs.messages; m.id in waits; m.role == "category"]
-	count(pending) > 0
-	every m in pending {
-		m.steps_after >= many_steps
-	}
-	count([d | some d in input.logs.deaths; d.what in {"signal", "exit"}]) == 0
-}
-
-# many_steps are as many as are counted behind a line.
-many_steps := 8
+went_on if input.logs.job.went_on
 
 # said is true of a row of which there is a message.
 said(id) if count(by_id[id]) > 0

@@ -1,0 +1,298 @@
+// Package job tells which process of a job failed first, from all that its texts say about
+// the ends of processes. What others report behind that end is its consequence.
+package job
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/message"
+)
+
+const (
+	// manySteps is how many steps of work are counted behind a line: so many show that the
+	// work went on.
+	manySteps = 8
+	// nearEnd is how many lines may follow an exception before the end of the text that it
+	// ends: other threads and the launcher write some.
+	nearEnd = 40
+	// exceptionCode is Python's exit code after an uncaught exception.
+	exceptionCode = 1
+)
+
+// Of is the story of the job that the facts tell of; nil without a log.
+func Of(f *facts.Facts) *facts.Job {
+	if f.Logs == nil {
+		return nil
+	}
+	s := newStory(f)
+	j := &facts.Job{WentOn: s.wentOn, Ended: len(s.ends) > 0}
+	var own []*facts.Death
+	for i := range f.Logs.Deaths {
+		if d := &f.Logs.Deaths[i]; s.byItself(d) && !s.preceded(d) {
+			own = append(own, d)
+		}
+	}
+	j.First = s.first(own)
+	if j.First == nil {
+		j.Lost = s.lost()
+		return j
+	}
+	alike := map[int]bool{}
+	for _, d := range own {
+		like := d.Class != "" && d.What == j.First.What && d.Class == j.First.Class && d.FileLine == j.First.FileLine
+		if like && d.Rank != nil && j.First.Rank != nil && *d.Rank != *j.First.Rank {
+			alike[*d.Rank] = true
+		}
+	}
+	j.Alike = slices.Sorted(maps.Keys(alike))
+	return j
+}
+
+// story is what the facts say, as the questions below need it.
+type story struct {
+	facts *facts.Facts
+	// complaints are the messages that something is wrong, without those that the job outlived;
+	// trouble are those of communication, a GPU or the machine, in order.
+	complaints, trouble []*facts.Message
+	wentOn              bool
+	// ends are the words of launchers that a process ended.
+	ends []*facts.Death
+	// launcher is the report of the process that failed first.
+	launcher *facts.Death
+	lines    map[string]int
+}
+
+// waits are the rows that say that something does not end. With TORCH_NCCL_ASYNC_ERROR_HANDLING=0 the
+// watchdog of PyTorch only says so, as the server of vLLM does.
+var waits = map[string]bool{"torch-watchdog-timeout": true, "torch-work-status": true, "torch-other-rank-failed": true, "vllm-workers-stuck": true}
+
+func newStory(f *facts.Facts) *story {
+	s := &story{facts: f, lines: map[string]int{}}
+	for _, t := range f.Texts {
+		s.lines[t.Name] = max(s.lines[t.Name], t.Lines)
+	}
+	for i := range f.Logs.Deaths {
+		d := &f.Logs.Deaths[i]
+		if d.What != "signal" && d.What != "exit" {
+			continue
+		}
+		s.ends = append(s.ends, d)
+		if s.launcher == nil && (d.Rank != nil || d.First) || s.launcher != nil && d.First && !s.launcher.First {
+			s.launcher = d
+		}
+	}
+	pending, outlived := 0, 0
+	for _, m := range f.Logs.Messages {
+		if waits[m.ID] && m.Role == "category" {
+			pending++
+			if m.StepsAfter >= manySteps {
+				outlived++
+			}
+		}
+	}
+	s.wentOn = pending > 0 && outlived == pending && len(s.ends) == 0
+	for i := range f.Logs.Messages {
+		m := &f.Logs.Messages[i]
+		if s.wentOn && waits[m.ID] || !slices.Contains([]string{"cause", "category", "consequence"}, m.Role) {
+			continue
+		}
+		s.complaints = append(s.complaints, m)
+		if m.Role != "consequence" && !ofProcess(m) {
+			s.trouble = append(s.trouble, m)
+		}
+	}
+	return s
+}
+
+// ofProcess reports whether a message only says that a process ended, or how.
+func ofProcess(m *facts.Message) bool {
+	return strings.HasPrefix(m.ID, "process-") || m.ID == "torch-first-failure" || m.ID == "cuda-assert"
+}
+
+// first is the end that the others follow: a launcher's report of the rank counts more than the order.
+// The launcher may be the only one to name the process.
+func (s *story) first(own []*facts.Death) *facts.Death {
+	if len(own) == 0 {
+		return nil
+	}
+	chosen := own[0]
+	if s.launcher != nil {
+		of := func(d *facts.Death) bool { return d.Rank == nil || sameRank(d.Rank, s.launcher.Rank) }
+		if i := slices.IndexFunc(own, of); i >= 0 {
+			chosen = own[i]
+		}
+	}
+	d := *chosen
+	if d.Rank == nil && s.launcher != nil && (d.PID == 0 || d.PID == s.launcher.PID) {
+		d.Rank, d.Host, d.PID = s.launcher.Rank, cmp.Or(s.launcher.Host, d.Host), cmp.Or(s.launcher.PID, d.PID)
+	}
+	return &d
+}
+
+func sameRank(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// byItself reports whether the program brought an end on itself.
+func (s *story) byItself(d *facts.Death) bool {
+	switch {
+	case d.What == "exception":
+		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(b) }) && !s.claimed(d)
+	case d.What == "assertion":
+		return !libraries().MatchString(d.File)
+	case d.Class == "SIGSEGV" || d.Class == "SIGILL" || d.Class == "SIGFPE": // The kernel raises these for what the process did itself.
+		return true
+	case d.Class == "SIGABRT" || d.Class == "SIGKILL": // These may come from outside, and from PyTorch when a watchdog aborted.
+		return !s.outOfMemory()
+	case d.What == "signal": // A launcher ends the other ranks with SIGTERM.
+		return d.Class == "SIGTERM" && d.First
+	case d.Code != nil && *d.Code != exceptionCode:
+		return true
+	}
+	return !slices.ContainsFunc(s.facts.Logs.Deaths, func(o facts.Death) bool {
+		return o.What == "exception" && s.cameThrough(&o) && !launchers[leaf(o.Class)]
+	})
+}
+
+// launchers are the exceptions with which launchers end, once a process has failed.
+var launchers = map[string]bool{
+	"ChildFailedError": true, "CalledProcessError": true, "ProcessExitedException": true, "ProcessRaisedException": true, "SignalException": true, "SystemExit": true,
+}
+
+// outOfMemory reports whether memory ran out: the kernel kills a process then.
+func (s *story) outOfMemory() bool {
+	return slices.ContainsFunc(s.facts.Logs.Messages, func(m facts.Message) bool { return m.ID == "torch-host-out-of-memory" || m.ID == "torch-out-of-memory" }) ||
+		s.facts.KernelLog != nil && slices.ContainsFunc(s.facts.KernelLog.Events, func(e facts.KernelEvent) bool { return e.Kind == "oom" })
+}
+
+// cameThrough reports whether an exception ended its process, as far as the text shows: it was
+// uncaught, no steps came after it, and the job failed or the text ends there.
+func (s *story) cameThrough(d *facts.Death) bool {
+	if d.Uncaught {
+		return true
+	}
+	if d.Ignored || d.StepsAfter == manySteps || d.StepsAfter > 1 && (len(s.ends) == 0 || len(s.trouble) > 0) {
+		return false
+	}
+	lines, known := s.lines[d.Source]
+	return len(s.complaints) > 0 || len(s.ends) > 0 || known && lines-d.Line <= nearEnd
+}
+
+// preceded reports whether there was trouble before a death. What another process says does not
+// count where a launcher saw this one end first, otherwise than by an exception.
+func (s *story) preceded(d *facts.Death) bool {
+	witnessed := d.First && d.Rank != nil && (d.Code == nil || *d.Code != exceptionCode)
+	return slices.ContainsFunc(s.trouble, func(m *facts.Message) bool {
+		if witnessed && (m.Rank != nil && *m.Rank != *d.Rank || m.Rank == nil && m.PID != d.PID) {
+			return false
+		}
+		return m.Source == d.Source && m.Line < d.Begins || m.Time != "" && d.Time != "" && d.Time > s.began()
+	})
+}
+
+// began is the time of the first trouble that has one.
+func (s *story) began() string {
+	first := ""
+	for _, m := range s.trouble {
+		if m.Time != "" && (first == "" || m.Time < first) {
+			first = m.Time
+		}
+	}
+	return first
+}
+
+// claimed reports whether the line of an exception, or of one like it, is a message of the catalogue.
+func (s *story) claimed(d *facts.Death) bool {
+	return slices.ContainsFunc(s.facts.Logs.Deaths, func(o facts.Death) bool {
+		return o.What == d.What && o.Class == d.Class && o.Said == d.Said && slices.ContainsFunc(s.complaints, func(m *facts.Message) bool {
+			return m.Source == o.Source && m.Line == o.Line && !strings.HasPrefix(m.ID, "process-")
+		})
+	})
+}
+
+// lost are the processes of which others only say that they are gone; nil where something else is
+// wrong too.
+func (s *story) lost() *facts.Lost {
+	gone := message.PeerGone()
+	var l facts.Lost
+	for _, m := range s.complaints {
+		if m.Role != "consequence" && !gone[m.ID] {
+			return nil
+		}
+		if gone[m.ID] {
+			l.ToldBy = append(l.ToldBy, m.Order)
+			if rank := m.Fields["peer_rank"]; rank != "" {
+				l.Rank = rank
+			}
+		}
+	}
+	if len(l.ToldBy) == 0 {
+		return nil
+	}
+	return &l
+}
+
+func printed(d *facts.Death) string { return d.Class + ": " + d.Said }
+
+// itsOwn reports whether an exception, as it is printed, is of the program: those of Python's own
+// that only a program's mistake raises, and others unless their class or words speak of communication,
+// GPUs, the machine's limits, or another process that failed.
+func itsOwn(printed string) bool {
+	class, _, _ := strings.Cut(printed, ":")
+	if programming[leaf(class)] {
+		return true
+	}
+	said := deviceNumber.ReplaceAllString(printed[len(class):], "")
+	return !foreignClass().MatchString(leaf(class)) && !foreignWords().MatchString(said)
+}
+
+var deviceNumber = lazy.New(`cuda:\d+`)
+
+// leaf is a class without its modules, and of Ray's wrapper the class that it wraps.
+func leaf(class string) string {
+	class = strings.TrimSuffix(class, ")")
+	return class[strings.LastIndexAny(class, ".(")+1:]
+}
+
+// programming are the exceptions of https://docs.python.org/3/library/exceptions.html that only a
+// program's mistake raises.
+var programming = setOf("ArithmeticError", "AttributeError", "FloatingPointError", "IndentationError", "IndexError", "JSONDecodeError", "KeyError", "LookupError",
+	"ModuleNotFoundError", "NameError", "OverflowError", "RecursionError", "StopIteration", "SyntaxError", "TabError", "TypeError", "UnboundLocalError",
+	"UnicodeDecodeError", "UnicodeEncodeError", "ZeroDivisionError")
+
+func setOf(names ...string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+var (
+	libraries    = anyOf(`(?i)nccl|rccl|ucx|ucp_|uct_|ibv|libfabric|gloo|psm2`)
+	foreignClass = anyOf(
+		`(?i)nccl|rccl|cuda|hip|nvml|xla|jax|accelerator|outofmemory|memoryerror|^oom`,
+		`dist(?:backend|network|store|queue|error)|rendezvous|collective|barrier`,
+		`connect|timeout|timedout|expired|network|socket|gaierror|brokenpipe|eoferror|grpc|rpc|http|ssl|zmq`,
+		`died|crash|dead|killed|cancel|interrupt|childfailed|calledprocess|processraised|processexited|brokenprocess|signal|^empty$|systemexit|actor`,
+		`permission`,
+	)
+	foreignWords = anyOf(
+		`(?i)nccl|rccl|\bcuda|cudnn|cublas|cusolver|\bhip\b|hiperror|\bhsa\b|\bgpus?\b|\bdriver|nvidia|nvml|triton|kernel image`,
+		`gloo|c10d|\bucx\b|\bmpi\b|rdma|ibv_|libfabric|infiniband|store|socket|connect|\btcp|\bport\b|address (?:already )?in use|unreachable|resolve`,
+		`time(?:d)?[ -]?out|collective|all_?reduce|all_?gather|process group|default group|\bpeer|p2p|nvlink|rank \d+ |world[ _]size`,
+		`shared memory|/dev/|/sys/|/proc/|\bshm|memlock|\bmemory\b|too many open files|resource temporarily|cannot allocate|not permitted|permission denied`,
+		`\.so\b|undefined symbol|glibc|shared object|dataloader worker|worker\w* (?:process|failed|died|exited|proc)|exited unexpectedly|background process`,
+		`root cause|see (?:the )?(?:stack trace|log|above|error)|terminated|killed|signal`,
+	)
+)
+
+// anyOf compiles a pattern of alternatives when it is first used.
+func anyOf(parts ...string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(strings.Join(parts, "|")) })
+}

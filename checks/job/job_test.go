@@ -1,0 +1,163 @@
+package job
+
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
+
+// raised is an uncaught exception in lines 10 to 20 of a text.
+func raised(class, words string) facts.Death {
+	return facts.Death{What: "exception", Class: class, Said: words, Uncaught: true, Source: "a.log", Line: 20, Begins: 10}
+}
+
+// ended is what a launcher says in line 40.
+func ended(what, class string, code, rank int) facts.Death {
+	d := facts.Death{What: what, Class: class, Source: "a.log", Line: 40, Begins: 40}
+	if code >= 0 {
+		d.Code = &code
+	}
+	if rank >= 0 {
+		d.Rank = &rank
+	}
+	return d
+}
+
+func said(id, role string, line int) facts.Message {
+	return facts.Message{ID: id, Role: role, Source: "a.log", Line: line}
+}
+
+func with(d facts.Death, change func(*facts.Death)) facts.Death {
+	change(&d)
+	return d
+}
+
+func first(d *facts.Death) { d.First = true }
+
+func TestItsOwn(t *testing.T) {
+	t.Parallel()
+	for printed, want := range map[string]bool{
+		"KeyError: 'x'": true, "ValueError: bad": true, "trainer.BadBatch: no label": true, "ray.exceptions.RayTaskError(ValueError): bad": true,
+		"AssertionError: ": true, "TypeError: nccl": true, "RuntimeError: expected cuda:0": true,
+		"torch.distributed.DistBackendError: x": false, "RuntimeError: NCCL error in: x": false, "torch.OutOfMemoryError: x": false,
+		"ConnectionResetError: [Errno 104]": false, "ImportError: libcudart.so.12: cannot open shared object file": false, "EOFError: ": false,
+		"OSError: [Errno 24] Too many open files": false, "KeyboardInterrupt: ": false, "RuntimeError: CUDA error: x": false,
+		"RuntimeError: Engine core initialization failed. See root cause above.": false, "ray.exceptions.ActorDiedError: x": false,
+		"jax.errors.JaxRuntimeError: INTERNAL: x": false,
+	} {
+		expect.That(t, itsOwn(printed) == want, "%s: of the program %v, want %v", printed, !want, want)
+	}
+}
+
+// TestFirst checks which end the others follow; -1 is no rank, and no class is no end of the program's own.
+func TestFirst(t *testing.T) {
+	t.Parallel()
+	key := raised("KeyError", "a")
+	caught := with(key, func(d *facts.Death) { d.Uncaught = false })
+	steps := func(n int) facts.Death { return with(caught, func(d *facts.Death) { d.StepsAfter = n }) }
+	trouble, killed := said("nccl-system-error", "category", 5), said("process-killed", "category", 5)
+	lost := said("nccl-closed-by-peer", "consequence", 5)
+	of := func(d facts.Death, rank int) facts.Death { return with(d, func(d *facts.Death) { d.Rank = &rank }) }
+	elsewhere := with(key, func(d *facts.Death) { d.Source, d.Time = "b.log", "2025-11-22T10:10:00" })
+	earlier := said("nccl-system-error", "category", 5)
+	earlier.Time = "2025-11-22T10:00:00"
+	exit9 := with(ended("exit", "", 9, 1), first)
+	other := said("nccl-system-error", "category", 5)
+	other.Rank = new(int)
+	own := other
+	own.Rank = exit9.Rank
+	for name, c := range map[string]struct {
+		deaths   []facts.Death
+		messages []facts.Message
+		oom      bool
+		class    string
+		rank     int
+	}{
+		"by the launcher":                  {deaths: []facts.Death{of(key, 0), of(raised("ValueError", "b"), 3), with(ended("exit", "", 1, 3), first)}, class: "ValueError", rank: 3},
+		"the launcher names the rank":      {deaths: []facts.Death{key, with(ended("exit", "", 1, 3), first)}, class: "KeyError", rank: 3},
+		"another launcher does":            {deaths: []facts.Death{key, ended("exit", "", 1, 2)}, class: "KeyError", rank: 2},
+		"SIGSEGV":                          {deaths: []facts.Death{ended("signal", "SIGSEGV", -1, -1)}, class: "SIGSEGV", rank: -1},
+		"SIGKILL":                          {deaths: []facts.Death{ended("signal", "SIGKILL", -1, -1)}, class: "SIGKILL", rank: -1},
+		"SIGKILL without memory":           {deaths: []facts.Death{ended("signal", "SIGKILL", -1, -1)}, oom: true},
+		"SIGTERM of the launcher":          {deaths: []facts.Death{ended("signal", "SIGTERM", -1, 1)}},
+		"SIGTERM first":                    {deaths: []facts.Death{with(ended("signal", "SIGTERM", -1, 1), first)}, class: "SIGTERM", rank: 1},
+		"exit behind communication":        {deaths: []facts.Death{raised("DistBackendError", "NCCL"), ended("exit", "", 1, 1)}},
+		"an assertion of its own":          {deaths: []facts.Death{{What: "assertion", Class: "-", File: "Loss.cu"}}, class: "-", rank: -1},
+		"an assertion of a library":        {deaths: []facts.Death{{What: "assertion", Class: "-", File: "src/nccl_net.c"}}},
+		"trouble before":                   {deaths: []facts.Death{key}, messages: []facts.Message{trouble}},
+		"a consequence before":             {deaths: []facts.Death{key}, messages: []facts.Message{lost}, class: "KeyError", rank: -1},
+		"trouble after":                    {deaths: []facts.Death{key}, messages: []facts.Message{said("nccl-system-error", "category", 30)}, class: "KeyError", rank: -1},
+		"the word of an end before":        {deaths: []facts.Death{key}, messages: []facts.Message{killed}, class: "KeyError", rank: -1},
+		"trouble before, by time":          {deaths: []facts.Death{elsewhere}, messages: []facts.Message{earlier}},
+		"claimed by a row":                 {deaths: []facts.Death{raised("ValueError", "a")}, messages: []facts.Message{said("vllm-memory-short", "cause", 20)}},
+		"behind communication":             {deaths: []facts.Death{with(key, func(d *facts.Death) { d.Behind = []string{"DistBackendError: x"} })}},
+		"behind another of its own":        {deaths: []facts.Death{with(key, func(d *facts.Death) { d.Behind = []string{"IndexError: x"} })}, class: "KeyError", rank: -1},
+		"caught, near the end":             {deaths: []facts.Death{caught}, class: "KeyError", rank: -1},
+		"ignored":                          {deaths: []facts.Death{with(caught, func(d *facts.Death) { d.Ignored = true })}},
+		"many steps after":                 {deaths: []facts.Death{steps(8)}},
+		"some steps after":                 {deaths: []facts.Death{steps(3)}},
+		"some steps of others, and an end": {deaths: []facts.Death{steps(3), ended("exit", "", 1, -1)}, class: "KeyError", rank: -1},
+		// What others say of a rank that the launcher saw end first is its consequence, unless Python's exit code
+		// hides an exception.
+		"witnessed, others in trouble":       {deaths: []facts.Death{exit9}, messages: []facts.Message{other}, rank: 1},
+		"witnessed, itself in trouble":       {deaths: []facts.Death{exit9}, messages: []facts.Message{own}, class: "none"},
+		"witnessed with an exception's code": {deaths: []facts.Death{with(ended("exit", "", 1, 1), first)}, messages: []facts.Message{other}, class: "none"},
+	} {
+		f := &facts.Facts{Texts: []facts.Text{{Name: "a.log", Lines: 50}}, Logs: &facts.LogFacts{Deaths: c.deaths, Messages: c.messages}}
+		if c.oom {
+			f.KernelLog = &facts.KernelLogFacts{Events: []facts.KernelEvent{{Kind: "oom"}}}
+		}
+		d := Of(f).First
+		switch {
+		case c.class == "none" || c.class == "" && c.rank == 0:
+			expect.That(t, d == nil, "%s: %+v, want none", name, d)
+		case d == nil:
+			t.Errorf("%s: none, want %s", name, c.class)
+		default:
+			rank := -1
+			if d.Rank != nil {
+				rank = *d.Rank
+			}
+			expect.That(t, d.Class == c.class && rank == c.rank, "%s: %s of rank %d, want %s of %d", name, d.Class, rank, c.class, c.rank)
+		}
+	}
+}
+
+// TestFar checks that far from the end of a text only a failure shows that nobody caught an exception.
+func TestFar(t *testing.T) {
+	t.Parallel()
+	caught := with(raised("KeyError", "a"), func(d *facts.Death) { d.Uncaught = false })
+	of := func(messages ...facts.Message) bool {
+		return Of(&facts.Facts{Texts: []facts.Text{{Name: "a.log", Lines: 5000}}, Logs: &facts.LogFacts{Deaths: []facts.Death{caught}, Messages: messages}}).First != nil
+	}
+	expect.That(t, !of() && of(said("torch-store-closed", "consequence", 90)), "an exception far from the end counts without a failure, or not with one")
+}
+
+// TestWentOn checks that a job went on where each complaint that something does not end is followed by many steps.
+func TestWentOn(t *testing.T) {
+	t.Parallel()
+	of := func(deaths []facts.Death, steps ...int) bool {
+		var messages []facts.Message
+		for _, n := range steps {
+			m := said("torch-watchdog-timeout", "category", 5)
+			m.StepsAfter = n
+			messages = append(messages, m)
+		}
+		return Of(&facts.Facts{Logs: &facts.LogFacts{Deaths: deaths, Messages: messages}}).WentOn
+	}
+	expect.That(t, of(nil, 8, 8) && !of(nil, 8, 3) && !of(nil) && !of([]facts.Death{ended("exit", "", 1, -1)}, 8, 8), "a job went on, or did not, in another case")
+}
+
+// TestLost checks that a process is lost where others only say that it is gone.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	gone := said("gloo-peer-closed", "consequence", 5)
+	of := func(deaths []facts.Death, messages ...facts.Message) *facts.Lost {
+		return Of(&facts.Facts{Logs: &facts.LogFacts{Deaths: deaths, Messages: messages}}).Lost
+	}
+	expect.That(t, of(nil, gone) != nil, "a peer that is gone is not lost")
+	expect.That(t, of(nil, gone, said("nccl-shm-extend-failed", "cause", 3)) == nil, "lost although a cause is known")
+	expect.That(t, of(nil, said("torch-store-timed-out", "consequence", 3)) == nil, "lost although nobody says so")
+	expect.That(t, of([]facts.Death{ended("signal", "SIGSEGV", -1, 1)}, gone) == nil, "lost although its end is known")
+}
