@@ -95,6 +95,8 @@ type LogFacts struct {
 	// Progress is how far the ranks came in their process groups, as the watchdogs of
 	// PyTorch report when a collective times out.
 	Progress []Progress `json:"progress,omitempty"`
+	// Unequal are the variables of which ranks of one communicator have different values.
+	Unequal []Unequal `json:"unequal,omitempty"`
 	// Job is what follows from all of this, made when the facts are judged.
 	Job *Job `json:"job,omitempty"`
 	// Truncated is true when there were more messages than are kept.
@@ -112,6 +114,23 @@ type Job struct {
 	Alike []int  `json:"alike,omitempty"`
 	// Lost is the process of which others say that it is gone, if nothing else tells why.
 	Lost *Lost `json:"lost,omitempty"`
+}
+
+// Unequal is a variable that not all ranks have alike.
+type Unequal struct {
+	Name string `json:"name"`
+	// Values are the different ones, each with the lowest rank that has it.
+	Values []RankValue `json:"values"`
+}
+
+// RankValue is the value of a variable on one rank.
+type RankValue struct {
+	Rank int `json:"rank"`
+	// Set is false where the rank has not set the variable; then there is no value and no line.
+	Set    bool   `json:"set"`
+	Value  string `json:"value,omitempty"`
+	Source string `json:"source,omitempty"`
+	Line   int    `json:"line,omitempty"`
 }
 
 // Lost is a process that ended without a word.
@@ -151,6 +170,9 @@ type Death struct {
 	// Ignored if Python or a logger says that it continued.
 	Uncaught bool `json:"uncaught,omitempty"`
 	Ignored  bool `json:"ignored,omitempty"`
+	// TopLevel is true if the outermost frame is a program's own: who catches an exception
+	// prints it from the function that does.
+	TopLevel bool `json:"top_level,omitempty"`
 	// StepsAfter counts the lines after it, up to 8, in which the process, or one
 	// that the lines do not name, reports another step of its work.
 	StepsAfter int `json:"steps_after,omitempty"`

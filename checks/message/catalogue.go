@@ -203,18 +203,29 @@ func (r *Row) prepare(like string) error {
 		}
 	}
 	if like != "" {
-		r.like = pattern.New(like)
+		r.like = pattern.New(normal(like))
 	}
 	if r.Unlike != "" {
-		r.unlike = pattern.New(r.Unlike)
+		r.unlike = pattern.New(normal(r.Unlike))
 	}
 	for _, a := range r.Anchors {
 		if len(a) < leastAnchor {
 			return fmt.Errorf("the anchor %q is shorter than %d bytes", a, leastAnchor)
 		}
+		if either := normal(a + " "); strings.Contains(either, colon) {
+			r.Anchors = append(r.Anchors, strings.TrimSuffix(either, " "), strings.TrimSuffix(strings.ReplaceAll(either, colon, blankColon), " "))
+		}
 	}
 	return nil
 }
+
+// People and programs write a colon with or without a blank before it. A line and a form are compared without.
+const (
+	colon      = ": "
+	blankColon = " : "
+)
+
+func normal(text string) string { return strings.ReplaceAll(text, blankColon, colon) }
 
 // leastAnchor is the length of the shortest anchor: shorter ones are in too many lines.
 const leastAnchor = 4
@@ -255,6 +266,7 @@ func (r *Row) Match(line string) (fields map[string]string, ok bool) {
 // Each reports whether a line is of this form, and gives each field that the line fills to
 // take.
 func (r *Row) Each(line string, take func(name, value string)) bool {
+	line = normal(line)
 	if r.like != nil && !r.like.May(line) || r.unlike != nil && r.unlike.Match(line) {
 		return false
 	}

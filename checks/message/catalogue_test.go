@@ -40,3 +40,20 @@ func TestCatalogue(t *testing.T) {
 		}
 	}
 }
+
+// TestNormalForm checks that a blank more or less before a colon makes no other message of an example.
+func TestNormalForm(t *testing.T) {
+	for _, row := range Statements() {
+		for _, example := range row.Examples {
+			for _, form := range []string{normal(example), strings.ReplaceAll(normal(example), colon, blankColon)} {
+				got, _, ok := Of(form)
+				if strings.Contains(row.Like+row.Unlike, `::`) || strings.HasPrefix(row.Like, "^") { // Who wrote a line is told by colons as well.
+					continue
+				}
+				if !ok || got.ID != row.ID {
+					t.Errorf("%s: %q is of %+v", row.ID, form, got)
+				}
+			}
+		}
+	}
+}

@@ -242,10 +242,17 @@ var knownVariables = sync.OnceValue(func() map[string]bool {
 // library (FI_HMEM, NCCL_CONFIG_INITIALIZER).
 var ownPrefixes = lazy.New(`^(?:UCX|OFI_NCCL|GLOO|TORCH_NCCL|MASTER)_`)
 
-// variablesIn are the variables of libraries that a text names, each once.
+// advice is the end of what stands before a variable that a line only recommends or explains.
+var advice = lazy.New(`(?i)(?:\b(?:by setting|by exporting|(?:try|please|can|could|should|must|may|to|and|or|consider|not) (?:\w+ly )?(?:set(?:ting)?|export(?:ing)?|us(?:e|ing)|unset)|use|see|via|e\.g\.|for example|usage:.*|hint:.*|tip:.*|defaults?(?: to| is)?:?|force-enable \w+)|\(default:?)[ :("'` + "`" + `]*$`)
+
+// variablesIn are the variables of libraries that a text names as set or read, each once.
 func variablesIn(words string) []string {
 	var all []string
-	for _, name := range variable.FindAllString(words, -1) {
+	for _, at := range variable.FindAllStringIndex(words, -1) {
+		name := words[at[0]:at[1]]
+		if advice.MatchString(words[:at[0]]) {
+			continue
+		}
 		if (knownVariables()[name] || ownPrefixes.MatchString(name)) && !slices.Contains(all, name) && len(all) < maxCodes && !strings.HasPrefix(name, "NCCL_DEBUG") {
 			all = append(all, name)
 		}

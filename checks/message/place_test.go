@@ -35,8 +35,10 @@ func TestPlaceOf(t *testing.T) {
 		"OSError: [Errno 28] No space left on device":                                                                                                            "ENOSPC",
 		"RuntimeError: CUDA error: device-side assert triggered":                                                                                                 "ASSERT",
 		"hipErrorInvalidDevice was returned":                                                                                                                     "INVALID_DEVICE",
-		"step 3: loss 0.2":                                                                                                                                       "",
-		"error 3":                                                                                                                                                "",
+		"[E821 16:02:40 ProcessGroupNCCL.cpp:736] No trace. You can enable it by setting TORCH_NCCL_TRACE_BUFFER_SIZE to a non-zero value":                       "c10d ProcessGroupNCCL general",
+		"n7:4:5 [3] init.cc:4 NCCL WARN It failed; try setting NCCL_P2P_DISABLE=1, or use NCCL_IB_DISABLE (default: NCCL_SHM_DISABLE=0)":                         "nccl init.cc general",
+		"step 3: loss 0.2": "",
+		"error 3":          "",
 	} {
 		if got := told(PlaceOf(line)); got != want {
 			t.Errorf("%s:\n got %q\nwant %q", line, got, want)

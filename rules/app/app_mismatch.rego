@@ -186,15 +186,28 @@ findings contains {
 findings contains {
 	"id": "waited",
 	"subject": "job",
-	"message": sprintf("The watchdog aborted a collective after %d s, which is a custom timeout: the default is 600 s. One rank that loads, evaluates or writes for longer than that ends the job", [round(number(expired.fields.timeout_ms) / 1000)]),
+	"message": sprintf("The watchdog aborted a collective after %d s, which is a custom timeout: the default is 600 s. %s", [round(number(expired.fields.timeout_ms) / 1000), late]),
 	"severity": "high",
 	"confidence": "possible",
 	"messages": {expired},
-	"remedies": ["nccl-timeout", "fix-application"],
+	"remedies": {true: ["nccl-timeout", "fix-application"], false: ["fix-application", "nccl-timeout"]}[count(reporting) != 1],
 } if {
 	number(expired.fields.timeout_ms) < thresholds.watchdog_ms
 	not occupied
 }
+
+# reporting are the ranks whose watchdog gave up. Where the others are silent, the reason is with them.
+reporting contains m.rank if some m in logs.by_id["torch-watchdog-timeout"]
+
+silent := {r | some r in numbers.range(0, max(collectives.sizes) - 1)} - reporting
+
+late := sprintf("Rank %d reports none: it ended, is busy or waits elsewhere, or its output is not here. Start there", [only]) if {
+	count(silent) == 1
+	some only in silent
+} else := sprintf("Only rank %d reports one: another rank ended, is busy or waits elsewhere, or its output is not here. Start there", [only]) if {
+	count(reporting) == 1
+	some only in reporting
+} else := "One rank that loads, evaluates or writes for longer than that ends the job"
 
 # Each process of a test believes to be the only one.
 findings contains {

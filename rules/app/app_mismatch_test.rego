@@ -54,6 +54,8 @@ test_fires if {
 		[log([status(0, "0", "12", "11"), status(1, "0", "11", "11")]), ["high", "likely", "fix-application"], "rank 1 never called it"],
 		# A short timeout, or work of one rank before it.
 		[log([expired("60000", 30)]), ["high", "possible", "nccl-timeout"], "after 60 s, which is a custom timeout"],
+		[log([object.union(expired("60000", 30), {"rank": 0})]), ["high", "possible", "fix-application"], "Only rank 0 reports one"],
+		[object.union(log([object.union(expired("60000", 30), {"rank": 0})]), {"env": {"variables": [{"name": "WORLD_SIZE", "value": "2", "source": "a.log", "effective": true}]}}), ["high", "possible", "fix-application"], "Rank 1 reports none"],
 		[log([work("checkpoint-writing", 20, {}), expired("1800000", 30)]), ["high", "possible", "nccl-timeout"], "aborted a collective after 1800 s"],
 		[
 			log([work("rank-loads", 20, {"rank": 2}), work("rank-evaluates", 25, {"rank": 3}), expired("60000", 30)]),

@@ -10,6 +10,8 @@ type ExperimentTable struct {
 	Sources  []string     `json:"sources"`
 	Switches []Switch     `json:"switches"`
 	Words    []SwitchWord `json:"words"`
+	// Options are the flags of programs that switch.
+	Options []SwitchOption `json:"options"`
 	// Ignored are variables that change nothing about how data moves.
 	Ignored []string `json:"ignored"`
 	// Devices are the variables that choose GPUs.
@@ -41,6 +43,13 @@ type Switch struct {
 	// env-misconfig if empty.
 	Reverse string `json:"reverse,omitempty"`
 	Source  string `json:"source"`
+}
+
+// SwitchOption is a flag of a command that sets what a switch is about.
+type SwitchOption struct {
+	Flag  string `json:"flag"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // SwitchWord is how headings and file names express a setting in words.

@@ -14,7 +14,13 @@
 #   confidence: likely
 #   needs: [env.variables]
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
-#   explains: [restricts > collective-slow]
+#   explains:
+#     - restricts > collective-slow
+#     - differs > nccl-version-mismatch
+#     - differs > collective-hang
+#     - differs > app-mismatch/waited
+#     - differs > failure-area
+#     - differs > job-failed
 #   since: "0.1"
 #   grades:
 #     setting: "{subject}={value}, set {where}, {why}[: {loss}][ (measured here: {measured})][ (NCCL reads a number here, and treats {word} as 0)]"
@@ -41,6 +47,12 @@
 #       text: >-
 #         NCCL's diagnostics report that the ranks of one job have different values of {subject}, but they must agree on
 #         it: otherwise collectives can hang or fail
+#     differs:
+#       severity: critical
+#       remedies: [unset-env]
+#       text: >-
+#         The ranks of one communicator have different values of {subject}: {values:comma}. They must agree on it:
+#         otherwise they send data that the others do not expect, or over a way that the others do not use
 #     segments:
 #       severity: medium
 #       confidence: possible
@@ -205,6 +217,31 @@ findings contains {
 	"params": {"variable": first.fields.variable, "source": variables.guide},
 	"order": first.order,
 } if first := logs.first(unequal)
+
+# Ranks whose logs show that they were started with other settings, where the job failed and no rank died of its own.
+findings contains {
+	"id": "differs",
+	"grade": "differs",
+	"subject": facts.list({u.name | some u in differing}),
+	"about": {"values": [of_ranks(u) | some u in differing]},
+	"evidence": [{"fact": "logs.unequal", "value": sprintf("%s=%s", [u.name, v.value]), "source": logs.at(v)} | some u in differing; some v in u.values; v.set],
+	"params": {"variable": differing[0].name, "source": variables.guide},
+	"order": logs.first(logs.complaints).order,
+} if {
+	count(differing) > 0
+	logs.failed
+	not died
+}
+
+differing := [u | some u in input.logs.unequal; u.name in variables.joint]
+
+of_ranks(u) := concat(" and ", [sprintf("%s on rank %d", [setting_of(u, v), v.rank]) | some v in u.values])
+
+setting_of(u, v) := sprintf("%s=%s", [u.name, v.value]) if {
+	v.set
+} else := sprintf("%s not set", [u.name])
+
+died if input.logs.job.first
 
 # The framework's own all-reduce failed with what expandable segments make it fail with, and the variable is not known.
 findings contains {

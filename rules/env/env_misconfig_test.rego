@@ -168,6 +168,10 @@ test_grades if {
 	}
 	grades(said("nccl-diag-environment", {"variable": "NCCL_PROTO", "count": "8"})) == {"unequal"}
 	grades(said("nccl-diag-environment", {"variable": "NCCL_DEBUG_FILE", "count": "8"})) == set()
+	differs := {"unequal": [{"name": "NCCL_PROTO", "values": [{"rank": 0, "set": true, "value": "LL", "source": "a.log", "line": 2}, {"rank": 1, "set": false}]}]}
+	job := said("nccl-internal-error", {})
+	grades({"logs": object.union(job.logs, differs)}) == {"differs"}
+	grades({"logs": object.union(job.logs, object.union(differs, {"job": {"first": {"what": "exit"}}}))}) == set()
 	custom := said("vllm-custom-all-reduce-failed", {"error": "invalid argument"})
 	grades(custom) == {"segments"}
 	grades(object.union(custom, set("PYTORCH_ALLOC_CONF", "a:b"))) == set()

@@ -218,8 +218,9 @@ var hooked = lazy.New(`\[rank\d+\]: *$`)
 // note takes a frame. Frames come outermost first.
 func (b *traceback) note(m []string) {
 	file := m[2]
-	b.inner = file
 	d := &b.death
+	d.TopLevel = b.inner == "" && m[4] == "<module>" || b.inner != "" && d.TopLevel
+	b.inner = file
 	d.RaisedIn = escape.Printable(file, maxName)
 	if library.MatchString(file) && b.own {
 		return

@@ -77,6 +77,7 @@ type log struct {
 	affinities []facts.Affinity
 	// nics are the last list of NICs of each host, to skip equal ones.
 	nics map[string]string
+	set  settings
 }
 
 // comm is a communicator under construction.
@@ -120,7 +121,7 @@ func newLog() *log {
 	return &log{
 		hosts: make(map[string]int32), byID: make(map[string]*comm), byPointer: make(map[string]*comm),
 		byThread: make(map[string]*comm), channels: make(map[string]map[string]int),
-		pairs: make(map[pair]*channelCount), hostOf: make(map[int32]int32), nics: make(map[string]string),
+		pairs: make(map[pair]*channelCount), hostOf: make(map[int32]int32), nics: make(map[string]string), set: newSettings(),
 	}
 }
 
@@ -276,7 +277,7 @@ func (n *log) read(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 	case len(body) > 0 && body[0] >= '0' && body[0] <= '9':
 		return n.counts(s, body, who)
 	}
-	if strings.Contains(body, " set ") && n.variable(s, l, body) {
+	if strings.Contains(body, " set ") && n.variable(s, l, body, who) {
 		return true
 	}
 	if strings.Contains(body, "comm") && strings.Contains(body, "rank ") && n.communicator(s, l, body, who) {
@@ -503,6 +504,7 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	if what != 0 && rank < c.Ranks { // 2.2 to 2.4 do not say that a start is complete: it only names the ranks.
 		n.mark(c, rank, what)
 	}
+	n.set.begin(who.process(), c, rank)
 	if len(n.byPointer) < maxRanks {
 		n.byPointer[pointer] = c
 	}
@@ -721,7 +723,7 @@ func listSize(list string) int {
 //	NCCL_SOCKET_IFNAME set by environment to eth0
 //	NCCL_IB_HCA set to mlx5_0
 //	TUNER/Plugin: NCCL_TUNER_PLUGIN set to /opt/tuner.so
-func (n *log) variable(s *parse.Sink, l parse.Line, body string) bool {
+func (n *log) variable(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 	before, value, ok := strings.Cut(body, " set by environment to ")
 	if !ok {
 		if before, value, ok = strings.Cut(body, " set to "); !ok {
@@ -743,6 +745,7 @@ func (n *log) variable(s *parse.Sink, l parse.Line, body string) bool {
 		value = v
 	}
 	s.Variable(name, value, l)
+	n.set.note(who.process(), name, value, s, l)
 	return true
 }
 
@@ -981,6 +984,7 @@ func (n *log) finish(s *parse.Sink) {
 	logs.Transports = transports
 	logs.Networks = n.networks
 	logs.Affinities = n.affinities
+	logs.Unequal = n.set.unequal()
 }
 
 func sortedRanks(seen map[int32]uint8) []int32 {

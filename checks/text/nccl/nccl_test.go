@@ -282,3 +282,39 @@ func FuzzNCCL(f *testing.F) {
 		}
 	})
 }
+
+// TestUnequal checks which settings of two ranks are told to differ.
+func TestUnequal(t *testing.T) {
+	rank := func(n int, settings ...string) string {
+		var b strings.Builder
+		for _, l := range settings {
+			fmt.Fprintf(&b, "a:40%d:40%d [%d] NCCL INFO %s\n", n, n, n, l)
+		}
+		return b.String()
+	}
+	start := func(n int, id, what string) string {
+		return rank(n, fmt.Sprintf("ncclCommInitRank comm 0x7%d rank %d nranks 2 cudaDev %d nvmlDev %d busId 3000 commId %s - Init %s", n, n, n, n, id, what))
+	}
+	set := func(name, value string) string { return name + " set by environment to " + value + "." }
+	for _, c := range []struct{ what, text, want string }{
+		{"equal", start(0, "0x5", "START") + start(1, "0x5", "START") + rank(0, set("NCCL_PROTO", "1")) + rank(1, set("NCCL_PROTO", "1")), ""},
+		{"different", start(0, "0x5", "START") + start(1, "0x5", "START") + rank(0, set("NCCL_P2P_DISABLE", "1")) + rank(1, set("NCCL_P2P_DISABLE", "0")), "NCCL_P2P_DISABLE 0=1 1=0"},
+		{"set before the start", rank(0, set("NCCL_P2P_DISABLE", "1")) + start(0, "0x5", "START") + start(1, "0x5", "START") + rank(1, set("NCCL_P2P_DISABLE", "0")), "NCCL_P2P_DISABLE 0=1 1=0"},
+		{"not set, and started", rank(0, set("NCCL_ALGO", "1")) + start(0, "0x5", "START") + start(1, "0x5", "COMPLETE"), "NCCL_ALGO 0=1 1 unset"},
+		{"not set so far", rank(0, set("NCCL_ALGO", "1")) + start(0, "0x5", "START") + start(1, "0x5", "START"), ""},
+		{"two jobs", start(0, "0x5", "START") + start(1, "0x6", "START") + rank(0, set("NCCL_ALGO", "1")) + rank(1, set("NCCL_ALGO", "0")), ""},
+	} {
+		var got []string
+		for _, u := range texttest.Parse("nccl.log", c.text).Logs.Unequal {
+			got = append(got, u.Name)
+			for _, v := range u.Values {
+				if v.Set {
+					got = append(got, fmt.Sprintf("%d=%s", v.Rank, v.Value))
+				} else {
+					got = append(got, fmt.Sprintf("%d unset", v.Rank))
+				}
+			}
+		}
+		expect.That(t, strings.Join(got, " ") == c.want, "%s: got %q, want %q", c.what, got, c.want)
+	}
+}

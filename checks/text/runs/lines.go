@@ -39,7 +39,9 @@ var (
 	// exitForm is how shells, launchers and schedulers say how a process ended.
 	exitForm = lazy.New(`(?i)\bexit(?:ed)?[ _]?(?:with )?(?:code|status)\s*[:=]?\s*(-?\d{1,3})\b`)
 	// passedForm is what tests say: the CUDA samples, pytest, CTest.
-	passedForm = lazy.New(`\bPASSED\b|\bTest passed\b|^\W*\d+ passed\b`)
+	passedForm = lazy.New(`\bPASSED\b|\bTest passed\b|^\W*\d+ passed\b|` + answer + `"[^"]*\pL{2}[^"]* [^"]*\pL{2}`)
+	// clientForm is a command that asks the server that runs.
+	clientForm = lazy.New(`^(?:time )?(?:curl|wget|http)\b`)
 	failedForm = lazy.New(`\bTest failed\b|core dumped`)
 	// stepForm is a line of a training's log: a loss, and the number of a step.
 	stepForm = lazy.New(`(?i)\b(?:step|iter|iteration|epoch|batch)\b\s*[:=#\[(/]?\s*(\d{1,9})\b`)
@@ -57,6 +59,9 @@ var (
 	logLine = lazy.New(`^(?:\d\d:\d\d|\[|\d{4}-|[A-Z]\d{4} |\S+:\d+:\d+ )`)
 )
 
+// answer begins a server's answer of a model, as its API gives it (message row model-output-degenerate).
+const answer = `"(?:content|text|response)": ?`
+
 // line notes what a line is for runs.
 func (r *recorder) line(l parse.Line) {
 	note := func(m mark) {
@@ -69,7 +74,7 @@ func (r *recorder) line(l parse.Line) {
 		return
 	}
 	if p, ok := parse.PromptOf(l.Text); ok {
-		if !beginsForm.MatchString(l.Text) {
+		if !beginsForm.MatchString(l.Text) && !clientForm.MatchString(p.Command) {
 			note(mark{kind: prompt, value: p.Command, host: p.Host})
 		}
 		return

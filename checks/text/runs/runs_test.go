@@ -368,6 +368,7 @@ func TestDifferences(t *testing.T) {
 		{"what a log says it read", texts{
 			file("default.log", ncclInfo("NCCL_DEBUG set by environment to INFO")+dies), file("nop2p.log", ncclInfo("NCCL_P2P_DISABLE set by environment to 1")+"PASSED\n"),
 		}, "variable NCCL_P2P_DISABLE"},
+		{"an option of a server that answers", texts{file("a", run("vllm serve m -tp 2", "$ curl localhost\n{\"text\":\"!!!!!!!!!!!!!!!!!!!!!!!!\"}\n")+run("vllm serve m -tp 2 --disable-custom-all-reduce", "$ curl localhost\n{\"text\": \" Paris, and more\"}\n"))}, "variable custom-all-reduce"},
 		// Not one thing alone.
 		{"two variables", texts{file("a", run("./all_reduce_perf -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, ""},
 		{"a variable and the number of GPUs", texts{file("a", run("./all_reduce_perf -g 4", head(4)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, ""},

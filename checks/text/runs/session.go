@@ -372,6 +372,12 @@ func (s *session) started(m mark) {
 	for _, v := range variables {
 		r.set(v[0], v[1])
 	}
+	for _, o := range data.Experiments().Options {
+		if i := slices.Index(words, o.Flag); i >= 0 {
+			r.set(o.Name, o.Value)
+			words = slices.Delete(slices.Clone(words), i, i+1)
+		}
+	}
 	if len(words) > 0 {
 		r.commanded(words)
 	}
