@@ -34,6 +34,35 @@ func TestFoldByKind(t *testing.T) {
 	}
 }
 
+// evidenceKinds are what rules rest on when they name the cause of one failure, the strongest first (docs/rules.md). What
+// stands between the second and the last, a program's message that names the component, a setting in force and an error
+// code, is judged by rows and by failure-area, whose candidates come in that order.
+var evidenceKinds = [][]string{
+	{"control-experiment"}, {"app-failure/exception", "app-failure/exit", "app-failure/assertion"}, {"failure-area", "nccl-bug", "rccl-bug"}, {"job-failed"},
+}
+
+// TestEvidenceKinds checks that of two kinds of evidence for one failure the weaker never stands above the stronger.
+func TestEvidenceKinds(t *testing.T) {
+	t.Parallel()
+	s := expect.Value(Load())(t)
+	of := func(key string) Finding {
+		rule, id, _ := strings.Cut(key, "/")
+		return Finding{Rule: rule, ID: id, Cause: rule, Severity: High, Confidence: Likely, Subject: key, Order: new(int)}
+	}
+	for i, stronger := range evidenceKinds {
+		for _, weaker := range evidenceKinds[i+1:] {
+			for _, a := range stronger {
+				for _, b := range weaker {
+					strong, weak := of(a), of(b)
+					weak.Severity, weak.Confidence = Critical, Confirmed
+					causes := fold([]Finding{weak, strong}, s.rules)
+					expect.That(t, len(causes) == 1 && causes[0].Rule == strong.Rule, "%s and %s: %v", a, b, causes)
+				}
+			}
+		}
+	}
+}
+
 // TestFoldAtDistance checks that what a consequence explains goes under its cause too,
 // where the consequence itself was not found.
 func TestFoldAtDistance(t *testing.T) {

@@ -15,7 +15,17 @@
 #   confidence: likely
 #   needs: [job-told]
 #   remedies: [fix-application, free-memory, other]
-#   explains: [oom/ended, app-mismatch/waited, app-mismatch/behind, app-mismatch/missing]
+#   explains:
+#     - oom/ended
+#     - app-mismatch/waited
+#     - app-mismatch/behind
+#     - app-mismatch/missing
+#     - exception > nccl-bug
+#     - assertion > nccl-bug
+#     - exit > nccl-bug
+#     - exception > rccl-bug
+#     - assertion > rccl-bug
+#     - exit > rccl-bug
 #   profiles: [training]
 #   since: "0.3"
 package gpudoctor.rules.app_failure
