@@ -42,9 +42,22 @@ passing := {"ucx-warning", "libfabric-warning", "c10d-warning"}
 
 # A code is stronger evidence than a variable in the line, and a variable than the area. A
 # code with only one meaning is used without the others.
-candidates_of(place) := of_codes(place) if {
+candidates_of(place) := array.flatten([of_variables(place), of_settings(place), of_area(place), of_codes(place)]) if {
+	vague(place)
+} else := of_codes(place) if {
 	count(of_codes(place)) == 1
 } else := array.concat(array.concat(of_codes(place), of_variables(place)), array.concat(of_settings(place), of_area(place)))
+
+# vague is true of a code that says the same of anything, in an area that has causes: the component that the text names
+# says more.
+vague(place) if {
+	some code in place.codes
+	code.space == "cuda"
+	some row in driver_errors.codes
+	row.code == code.number
+	row.class == "other"
+	count(of_area(place)) > 0
+}
 
 of_codes(place) := [{"cause": cause, "for": sprintf("the error is %s", [code.name])} |
 	some code in object.get(place, "codes", [])
@@ -147,6 +160,7 @@ default confidence := "possible"
 confidence := "likely" if {
 	logs.failed
 	count(of_codes(chosen.m.place)) == 1
+	not vague(chosen.m.place)
 }
 
 # A warning alone may be harmless, but that is rare for NCCL and its plugins.
