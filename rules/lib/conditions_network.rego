@@ -26,7 +26,7 @@ holds contains "one_node" if networks.single_node
 holds contains "several_nodes" if networks.multi_node
 
 # A launcher lost a host, or ended before its ranks began.
-holds contains "launcher_lost_host" if logs.said("openmpi-daemon-lost")
+holds contains "launcher_lost_host" if count(logs.messages({"openmpi-daemon-lost", "mpi-agent-failed"})) > 0
 
 holds contains "launcher_lost_host" if {
 	some m in logs.by_id["launcher-name-unknown"]

@@ -24,6 +24,13 @@ test_bind_to_foreign_address if {
 	not holds("bind_to_foreign_address", given([{"id": "nccl-bind-failed", "fields": {"error": "Address already in use"}}]))
 }
 
+test_launcher_lost_host if {
+	every id in ["openmpi-daemon-lost", "mpi-agent-failed"] {
+		holds("launcher_lost_host", given([{"id": id}]))
+	}
+	not holds("launcher_lost_host", given([{"id": "ssh-login-failed"}]))
+}
+
 test_gloo if {
 	other := {"id": "gloo-connect-failed", "fields": {"remote": "10.0.0.7", "error": "Connection refused"}}
 	holds("gloo_peer_named", given([other]))

@@ -31,7 +31,7 @@ kinds := {
 	"Connection refused": "refused", "socket-refused": "refused",
 	"Connection timed out": "timed-out", "socket-timed-out": "timed-out", "torch-store-timed-out": "timed-out",
 	"torch-store-try-timed-out": "timed-out", "torch-store-silent": "timed-out", "torch-store-not-listening": "refused",
-	"ray-gcs-unreachable": "timed-out",
+	"ray-gcs-unreachable": "timed-out", "gloo-connect-timeout": "timed-out",
 	"-111": "refused", "-110": "timed-out", "-113": "no-route", "-101": "unreachable",
 	"No route to host": "no-route", "socket-no-route": "no-route",
 	"Network is unreachable": "unreachable", "socket-unreachable": "unreachable",
@@ -43,8 +43,8 @@ kinds := {
 # connect processes of one host, and InfiniBand, which also has timeouts, are not among them.
 last_words := {
 	"nccl-connect-refused", "nccl-connect-timed-out", "nccl-connect-no-route", "nccl-connect-failed", "nccl-connect-retries-exhausted",
-	"nccl-net-connect-timeout", "gloo-connect-failed", "gloo-connect-loopback", "openmpi-tcp-connect-failed",
-	"ucx-connect-failed", "libfabric-connect-failed",
+	"nccl-net-connect-timeout", "gloo-connect-failed", "gloo-connect-loopback", "gloo-connect-timeout", "gloo-dial-failed",
+	"gloo-dial-loopback", "hydra-connect-failed", "openmpi-tcp-connect-failed", "ucx-connect-failed", "libfabric-connect-failed",
 }
 
 tries := {

@@ -29,6 +29,9 @@ test_reads_failures if {
 	failure("nccl-connect-failed", {"error": "Software caused connection abort"}) == {["aborted", "", true]}
 	failure("nccl-connect-failed", {"error": "Bad file descriptor"}) == set()
 	failure("gloo-connect-loopback", {"remote": "127.0.0.1", "error": "Connection refused"}) == {["refused", "127.0.0.1", true]}
+	failure("gloo-dial-failed", {"remote": "10.0.0.7", "error": "Connection refused"}) == {["refused", "10.0.0.7", true]}
+	failure("gloo-connect-timeout", {"remote": "10.0.0.7"}) == {["timed-out", "10.0.0.7", true]}
+	failure("hydra-connect-failed", {"error": "Connection refused"}) == {["refused", "", true]}
 	failure("nccl-connect-retrying", {"error": "Connection refused"}) == {["refused", "", false]}
 	failure("nccl-socket-timed-out", {"remote": "10.0.0.1", "error": "Connection timed out"}) == {["timed-out", "10.0.0.1", false]}
 	failure("torch-store-timed-out", {"host": "10.0.0.1"}) == {["timed-out", "10.0.0.1", false]}

@@ -154,7 +154,7 @@ held_up := [observed, "possible", set()] if {
 # broken are connections that were established and lost, or were refused.
 broken := logs.messages({
 	"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
-	"gloo-peer-closed", "gloo-connect-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
+	"gloo-peer-closed", "gloo-connect-failed", "gloo-dial-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
 })
 
 # A process cannot reach itself.

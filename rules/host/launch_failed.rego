@@ -1,0 +1,24 @@
+# METADATA
+# title: The launcher or scheduler did not start the job, or ended it
+# description: >-
+#   mpirun, mpiexec or Slurm refused the way in which the job was started, could not start ranks on a host, or ended the
+#   job for a reason of its own: a time limit, another job, a node that failed. Communication is not at fault, and what
+#   ranks report afterwards is a consequence.
+# related_resources:
+#   - ref: https://docs.open-mpi.org/en/v5.0.x/launching-apps/index.html
+#     description: How Open MPI starts ranks, by ssh and under a scheduler
+#   - {ref: https://slurm.schedmd.com/mpi_guide.html, description: Which PMI each MPI needs under Slurm}
+# custom:
+#   severity: critical
+#   confidence: confirmed
+#   cause: other
+#   areas: [job]
+#   needs: [job-told]
+#   remedies: [fix-launch, open-firewall, other]
+#   profiles: [training]
+#   since: "0.4"
+package gpudoctor.rules.launch_failed
+
+import data.gpudoctor.lib.logs
+
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given
