@@ -40,8 +40,7 @@ func sectionsOf(t *testing.T, f *facts.Facts) map[string]string {
 	return sections
 }
 
-// withSections is a document with those sections of another one that keep says, and
-// nothing that the two share.
+// withSections is a document with those sections of another one that keep says, and nothing that the two share.
 func withSections(t *testing.T, f *facts.Facts, keep func(section string) bool) *facts.Facts {
 	t.Helper()
 	text := expect.Value(json.Marshal(f))(t)
@@ -80,9 +79,7 @@ func TestSectionsApart(t *testing.T) {
 				}
 				after := sectionsOf(t, f)
 				for section := range after {
-					if section != c.Name && after[section] != before[section] {
-						t.Errorf("%s: the check %s writes into %s", name, c.Name, section)
-					}
+					expect.That(t, section == c.Name || after[section] == before[section], "%s: the check %s writes into %s", name, c.Name, section)
 				}
 				return after[c.Name]
 			}

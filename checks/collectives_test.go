@@ -53,9 +53,7 @@ func TestCandidates(t *testing.T) {
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[probe.Cause]bool{probe.CauseNoLibrary: true, probe.CauseNoDevice: true, probe.CauseBusy: false, probe.CauseKilled: false, "": false} {
-		if absent(cause) != want {
-			t.Errorf("%q: %t", cause, !want)
-		}
+		expect.That(t, absent(cause) == want, "%q: %t", cause, !want)
 	}
 }
 

@@ -24,9 +24,8 @@ func gpuFacts(t *testing.T, m *machine.Memory, pci *facts.PCIFacts) (*facts.GPUF
 	return g.Facts.GPUs, g.Unknowns()
 }
 
-// gpuTree is a PCI tree of GPUs "nvidia ADDRESS", "amd ADDRESS", "vfio
-// ADDRESS" (NVIDIA's, given to a guest), "virtual ADDRESS", and "switch
-// ADDRESS".
+// gpuTree is a PCI tree of GPUs "nvidia ADDRESS", "amd ADDRESS", "vfio ADDRESS" (NVIDIA's, given to a guest), "virtual
+// ADDRESS", and "switch ADDRESS".
 func gpuTree(devices ...string) *facts.PCIFacts {
 	tree := &facts.PCIFacts{Devices: []facts.PCIDevice{}}
 	for _, s := range devices {
@@ -78,11 +77,7 @@ func TestGPUsJoin(t *testing.T) {
 		{"no PCI tree", nil, devices{at(0, a)}, gpus{{Address: a, Vendor: "nvidia", InNVML: true, Index: new(0)}}},
 		{"in order of address, not of index", gpuTree("nvidia "+a, "nvidia "+b), devices{at(0, b), at(1, a)}, gpus{both(1, a), both(0, b)}},
 		{"missing in NVML", gpuTree("nvidia "+a, "nvidia "+b), devices{at(0, a)}, gpus{both(0, a), pci(b)}},
-		{
-			"missing in PCI", gpuTree("nvidia " + a),
-			devices{at(0, a), at(1, b)},
-			gpus{both(0, a), {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
-		},
+		{"missing in PCI", gpuTree("nvidia " + a), devices{at(0, a), at(1, b)}, gpus{both(0, a), {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}}},
 		{"AMD", gpuTree("amd " + a), nil, gpus{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
 		{"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"), devices{at(0, a)}, gpus{both(0, a)}},
 		{
@@ -95,11 +90,7 @@ func TestGPUsJoin(t *testing.T) {
 			devices{lost(0), lost(1)},
 			gpus{silent(pci(a), nil), silent(pci(b), nil)},
 		},
-		{
-			"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b),
-			devices{lost(1)},
-			gpus{silent(facts.GPU{}, new(1)), pci(a), pci(b)},
-		},
+		{"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b), devices{lost(1)}, gpus{silent(facts.GPU{}, new(1)), pci(a), pci(b)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &machine.Memory{}
@@ -235,9 +226,7 @@ func TestGPUsUnreadable(t *testing.T) {
 	m.AddFile("/proc/driver/nvidia/params", nil)
 	m.AnswerError(machine.AskNVML, errors.New("fork/exec: resource temporarily unavailable"))
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
-	if got.NVML != "error" || got.Driver.KernelVersion != "" {
-		t.Errorf("NVML %q, kernel version %q, want an error and nothing", got.NVML, got.Driver.KernelVersion)
-	}
+	expect.That(t, got.NVML == "error" && got.Driver.KernelVersion == "", "NVML %q, kernel version %q, want an error and nothing", got.NVML, got.Driver.KernelVersion)
 	want := []string{
 		"gpus driver.kernel_version: read /proc/driver/nvidia/version: permission denied +hint",
 		"gpus devices: NVIDIA's management library fails: fork/exec: resource temporarily unavailable",
@@ -331,9 +320,7 @@ func TestParseDriverVersion(t *testing.T) {
 		{"", "", nil},
 	} {
 		got, open := parseDriverVersion(tt.text)
-		if got != tt.want || !cmp.Equal(open, tt.open) {
-			t.Errorf("parseDriverVersion(%q) = %q, %v, want %q, %v", tt.text, got, open, tt.want, tt.open)
-		}
+		expect.That(t, got == tt.want && cmp.Equal(open, tt.open), "parseDriverVersion(%q) = %q, %v, want %q, %v", tt.text, got, open, tt.want, tt.open)
 	}
 }
 
@@ -343,17 +330,13 @@ func FuzzDriverFiles(f *testing.F) {
 	f.Add("EnableMSI: 1\nRegistryDwords: \"\"\n:\n: x\n\"\": \"\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		version, open := parseDriverVersion(text)
-		if (version == "") != (open == nil) || !strings.Contains(text, version) {
-			t.Errorf("parseDriverVersion(%q) = %q, %v", text, version, open)
-		}
-		if n := len(parseDriverParams(text)); n > strings.Count(text, ":") || n > 500 {
-			t.Errorf("%d parameters in %q", n, text)
-		}
+		expect.That(t, (version == "") == (open == nil) && strings.Contains(text, version), "parseDriverVersion(%q) = %q, %v", text, version, open)
+		n := len(parseDriverParams(text))
+		expect.That(t, n <= strings.Count(text, ":") && n <= 500, "%d parameters in %q", n, text)
 	})
 }
 
-// TestSilentGPUHasNoPairs checks that a GPU of which not even the address is
-// known stands in no pair.
+// TestSilentGPUHasNoPairs checks that a GPU of which not even the address is known stands in no pair.
 func TestSilentGPUHasNoPairs(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
 	g := checktest.On(&machine.Memory{}, &facts.Facts{

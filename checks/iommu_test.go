@@ -101,20 +101,14 @@ func TestIOMMUHidden(t *testing.T) {
 		{
 			"groups of a platform that lists no units",
 			func(m *machine.Memory) { m.AddFile("/sys/kernel/iommu_groups/0/type", []byte("identity\n")) },
-			&facts.IOMMUFacts{
-				Mode: "passthrough", CommandLine: []string{},
-				Groups: []facts.IOMMUGroup{{ID: 0, Type: "identity", Devices: []string{}}},
-			},
+			&facts.IOMMUFacts{Mode: "passthrough", CommandLine: []string{}, Groups: []facts.IOMMUGroup{{ID: 0, Type: "identity", Devices: []string{}}}},
 			[]string{"units: list /sys/class/iommu: no such file or directory"},
 		},
 		{
 			"no group, and units that cannot be read",
 			func(m *machine.Memory) { m.AddDir("/sys/kernel/iommu_groups") },
 			&facts.IOMMUFacts{Groups: []facts.IOMMUGroup{}, CommandLine: []string{}},
-			[]string{
-				"mode: there is no IOMMU group, and the list of IOMMU units cannot be read",
-				"units: list /sys/class/iommu: no such file or directory",
-			},
+			[]string{"mode: there is no IOMMU group, and the list of IOMMU units cannot be read", "units: list /sys/class/iommu: no such file or directory"},
 		},
 		{
 			"without the PCI section the groups name their devices",
@@ -150,7 +144,5 @@ func TestIOMMUHidden(t *testing.T) {
 func TestIOMMUGroupsHiddenFromContainer(t *testing.T) {
 	pci := []facts.PCIDevice{{Address: "0000:01:00.0", Kind: "gpu", IOMMUGroup: new(3)}}
 	mode, unknown := iommuMode(&facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}}, &facts.PCIFacts{Devices: pci})
-	if mode != "" || unknown != "devices belong to IOMMU groups, but the groups are hidden" {
-		t.Errorf("mode, unknown = %q, %q; want no mode where groups are hidden", mode, unknown)
-	}
+	expect.That(t, mode == "" && unknown == "devices belong to IOMMU groups, but the groups are hidden", "mode, unknown = %q, %q; want no mode where groups are hidden", mode, unknown)
 }

@@ -22,10 +22,7 @@ func TestKernelLogUnreadable(t *testing.T) {
 			&fs.PathError{Op: "open", Path: "/dev/kmsg", Err: fs.ErrPermission},
 			facts.Unknown{Section: "kernel_log", Reason: "this user is not allowed to read the kernel log", Hint: "run as root, or allow it with sysctl kernel.dmesg_restrict=0"},
 		},
-		{
-			errors.New("no such device"),
-			facts.Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"},
-		},
+		{errors.New("no such device"), facts.Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"}},
 	} {
 		var m machine.Memory
 		m.AnswerError(machine.AskKernelLog, tt.err)

@@ -24,14 +24,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-// model is a machine that nobody recorded: its tree, driver and transfers are
-// made up from published figures. Its file in fixtures/hosts begins with
-// "model-".
+// model is a machine that nobody recorded: its tree, driver and transfers are made up from published figures. Its file
+// in fixtures/hosts begins with "model-".
 type model struct {
 	tree *checktest.Tree
 	gpus []string
-	// rate is what a copy between two GPUs reaches, by their indices; 0 is
-	// one that delivers zeros.
+	// rate is what a copy between two GPUs reaches, by their indices; 0 is one that delivers zeros.
 	rate func(a, b int) float64
 	amd  bool // The processors are AMD's.
 }
@@ -58,9 +56,8 @@ const (
 	workstationBAR1   = 98304 << 20
 )
 
-// eightBehindSwitches is a server with eight GPUs behind PCIe switches on two
-// sockets. Rates are those of voipmonitor/rtx6kpro: 54 below one switch, 50
-// within a socket, 39 across; with redirected requests below a switch 25.
+// eightBehindSwitches is a server with eight GPUs behind PCIe switches on two sockets. Rates are those of
+// voipmonitor/rtx6kpro: 54 below one switch, 50 within a socket, 39 across; with redirected requests below a switch 25.
 func eightBehindSwitches(redirect bool) model {
 	tree, gpus, _ := checktest.EightGPU()
 	m := model{tree: tree}
@@ -88,10 +85,9 @@ func eightBehindSwitches(redirect bool) model {
 	return m
 }
 
-// twoWithZeros is a workstation with two GPUs on root ports of one socket,
-// whose IOMMU translates, with redirection on at both root ports. Every copy
-// reports success and delivers zeros, as unsloth's note on NVLINK_P2P tells
-// of such a machine.
+// twoWithZeros is a workstation with two GPUs on root ports of one socket, whose IOMMU translates, with redirection on
+// at both root ports. Every copy reports success and delivers zeros, as unsloth's note on NVLINK_P2P tells of such a
+// machine.
 func twoWithZeros() model {
 	tree := &checktest.Tree{
 		Nodes:       []checktest.Node{{CPUs: "0-31", MemoryKiB: 263921408, Distances: []int{10}}},
@@ -230,9 +226,8 @@ var models = map[string]*machine.Memory{
 	"model-mi250x4":     mi250x4().build(),
 }
 
-// TestGoldenModels checks that the files of the modelled machines are what this test
-// makes, and that a replay of each gives the same facts as the model itself.
-// Run make update after a change of what checks read.
+// TestGoldenModels checks that the files of the modelled machines are what this test makes, and that a replay of each
+// gives the same facts as the model itself. Run make update after a change of what checks read.
 func TestGoldenModels(t *testing.T) {
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
@@ -95,9 +93,7 @@ func TestPCIPrivileged(t *testing.T) {
 		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 	}
 	expect.NoDiff(t, wantACS, got.ACS, "ACS")
-	if got.PortType != "downstream-port" || got.Kind != "bridge" {
-		t.Errorf("port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
-	}
+	expect.That(t, got.PortType == "downstream-port" && got.Kind == "bridge", "port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
 	if reasons := checktest.UnknownOf(f, "pci"); reasons != nil {
 		t.Errorf("unknown = %q, want none", reasons)
 	}
@@ -187,9 +183,8 @@ func TestPCIUnreadable(t *testing.T) {
 	m.AddError("/sys/bus/pci/devices/0000:15:01.0/config", fs.ErrPermission)
 	m.AddDir("/sys/bus/pci/devices/not an address")
 	f := gatherTopology(t, m, nil)
-	if got := deviceOf(t, f, gpus[0].Address); got.Kind != "" || got.Class != "" {
-		t.Errorf("kind, class = %q, %q; want none where class cannot be read", got.Kind, got.Class)
-	}
+	got := deviceOf(t, f, gpus[0].Address)
+	expect.That(t, got.Kind == "" && got.Class == "", "kind, class = %q, %q; want none where class cannot be read", got.Kind, got.Class)
 	want := []string{
 		"devices.class: class, vendor or device cannot be read: " + gpus[0].Address,
 		"devices.config: config space cannot be read (permission denied): 0000:15:01.0",
@@ -222,12 +217,8 @@ func TestPCIVirtualFunction(t *testing.T) {
 	vf := port.Below.Add(0, 1, checktest.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Driver: "mlx5_core", Physical: nics[0]})
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	got := deviceOf(t, f, vf.Address)
-	if !got.Virtual || got.OffBus || got.Vendor != "0x15b3" {
-		t.Errorf("virtual, off bus, vendor = %t, %t, %s; want true, false, 0x15b3", got.Virtual, got.OffBus, got.Vendor)
-	}
-	if diff := cmp.Diff(deviceOf(t, f, nics[0].Address).Link, got.Link); diff != "" {
-		t.Errorf("link (-physical +virtual):\n%s", diff)
-	}
+	expect.That(t, got.Virtual && !got.OffBus && got.Vendor == "0x15b3", "virtual, off bus, vendor = %t, %t, %s; want true, false, 0x15b3", got.Virtual, got.OffBus, got.Vendor)
+	expect.NoDiff(t, deviceOf(t, f, nics[0].Address).Link, got.Link, "link")
 }
 
 func TestPCIMissing(t *testing.T) {
@@ -238,7 +229,7 @@ func TestPCIMissing(t *testing.T) {
 }
 
 func TestPCIKind(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		class, vendor, device, address string
 		ancestors                      []string
 		want                           string
@@ -265,15 +256,13 @@ func TestPCIKind(t *testing.T) {
 		{"0x0c0600", "0x1077", "0x7322", "0000:43:00.0", nil, "nic"},
 		{"", "0x10de", "0x22ba", "0000:01:00.1", nil, ""},
 		{"0x030000", "", "", "0000:01:00.0", nil, ""},
-	}
-	for _, test := range tests {
+	} {
 		d := facts.PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}
 		expect.Equal(t, test.want, pci.KindOf(&d), "kind of %s %s:%s at %s", test.class, test.vendor, test.device, test.address)
 	}
 }
 
-// countingSource counts the files that are read and the links that are
-// followed.
+// countingSource counts the files that are read and the links that are followed.
 type countingSource struct {
 	*machine.Memory
 
@@ -304,9 +293,7 @@ func TestPCIReads(t *testing.T) {
 		return s.reads.Load(), s.bytes.Load()
 	}
 	reads, bytes := count(func(bus *checktest.Bus) { bus.Other(1, 0) })
-	if reads > 7 || bytes > 64 {
-		t.Errorf("a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
-	}
+	expect.That(t, reads <= 7 && bytes <= 64, "a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
 	reads, bytes = count(func(bus *checktest.Bus) { bus.GPU(1, checktest.Gen(5, 16)) })
 	expect.That(t, reads <= 13 && bytes >= 4096, "a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
 }

@@ -37,7 +37,8 @@ func TestFit(t *testing.T) {
 	level.Params = map[string]any{"variable": "NCCL_P2P_LEVEL", "level": "SYS"}
 	opposite := level
 	opposite.Remedies = []string{"unset-env", "nccl-p2p-level"}
-	tests := map[string]struct {
+	s := builtin(t)
+	for name, tt := range map[string]struct {
 		findings []rules.Finding
 		facts    *facts.Facts
 		advice   string
@@ -66,9 +67,7 @@ func TestFit(t *testing.T) {
 			&facts.Facts{Launches: []facts.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}, {Kind: "compose"}}},
 			"add-sys-nice share-ipc", nil,
 		},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			ranking := s.Rank(tt.findings, Situation{Facts: tt.facts})
 			expect.Equal(t, tt.advice, order(ranking.Advice), "advice")
@@ -140,12 +139,8 @@ func TestEdits(t *testing.T) {
 				expect.Equal(t, "NCCL_P2P_DISABLE=1", e.Remove, "it removes")
 			}
 			expect.NoDiff(t, tt.edits, edits, "edits")
-			if got := slices.Equal(a.Apply.Unset, []string{"NCCL_P2P_DISABLE"}); got != tt.unset {
-				t.Errorf("it unsets %q", a.Apply.Unset)
-			}
-			if !slices.Equal(a.Needs, tt.needs) || a.Lasts != tt.lasts {
-				t.Errorf("it takes %v and lasts %s, want %v and %s", a.Needs, a.Lasts, tt.needs, tt.lasts)
-			}
+			expect.That(t, slices.Equal(a.Apply.Unset, []string{"NCCL_P2P_DISABLE"}) == tt.unset, "it unsets %q", a.Apply.Unset)
+			expect.That(t, slices.Equal(a.Needs, tt.needs) && a.Lasts == tt.lasts, "it takes %v and lasts %s, want %v and %s", a.Needs, a.Lasts, tt.needs, tt.lasts)
 		})
 	}
 }
@@ -159,9 +154,8 @@ func TestForms(t *testing.T) {
 		Slurm:      []string{"#SBATCH --export=ALL,A=x,B=2"},
 	}
 	expect.NoDiff(t, want, got, "forms")
-	if set := podVariables(got.Kubernetes); !cmp.Equal(set, got.Environment) {
-		t.Errorf("a pod reads %v", set)
-	}
+	set := podVariables(got.Kubernetes)
+	expect.That(t, cmp.Equal(set, got.Environment), "a pod reads %v", set)
 }
 
 // TestRemovalsApart checks that variables which are removed in different ways are

@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// informative are the params that no template has to read, with who reads them. Programs
-// read them in the JSON report.
+// informative are the params that no template has to read, with who reads them. Programs read them in the JSON report.
 var informative = map[string]string{
 	"fault":          "package rules: findings of one fault are told as one",
 	"variable":       "package rules and the report: findings about different variables stand apart",
@@ -36,8 +35,7 @@ var informative = map[string]string{
 // informativeOfRules are such params of findings in Rego, which are templates' elsewhere.
 var informativeOfRules = []string{"driver", "gpus", "vendor"}
 
-// unread lists the params that no template of the remedies reads and that are not
-// informative.
+// unread lists the params that no template of the remedies reads and that are not informative.
 func unread(s *Set, params, remedies []string) []string {
 	reads := map[string]bool{}
 	read := func(name string) { // As params.values looks it up.
@@ -121,8 +119,7 @@ func TestUnread(t *testing.T) {
 		{[]string{"devices"}, []string{"reseat-or-fix-pcie-link"}, nil},
 		{[]string{"devices"}, nil, []string{"devices"}},
 	} {
-		if got := unread(s, tt.params, tt.remedies); !slices.Equal(got, tt.want) {
-			t.Errorf("%v of %v: %v, want %v", tt.params, tt.remedies, got, tt.want)
-		}
+		got := unread(s, tt.params, tt.remedies)
+		expect.That(t, slices.Equal(got, tt.want), "%v of %v: %v, want %v", tt.params, tt.remedies, got, tt.want)
 	}
 }

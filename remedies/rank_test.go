@@ -72,11 +72,7 @@ func TestRankOrder(t *testing.T) {
 			findings{high("shm-too-small", "increase-shm", "nccl-shm-disable")},
 			nil, "increase-shm nccl-shm-disable",
 		},
-		{
-			"the worst finding first",
-			findings{finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"), doubtful},
-			nil, "raise-memlock unset-env",
-		},
+		{"the worst finding first", findings{finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"), doubtful}, nil, "raise-memlock unset-env"},
 		{"the surer finding first", findings{doubtful, high("env-misconfig", "unset-env")}, nil, "unset-env raise-memlock"},
 		{
 			"what cures more first",
@@ -123,7 +119,8 @@ func TestBands(t *testing.T) {
 	upgrade := func(severity rules.Severity) rules.Finding {
 		return finding("cuda-driver-too-old", severity, rules.Likely, "upgrade-driver")
 	}
-	tests := map[string]struct {
+	s := builtin(t)
+	for name, tt := range map[string]struct {
 		findings []rules.Finding
 		want     [][]string // What each advice unsets.
 		cures    []int      // How many findings each advice cures.
@@ -150,9 +147,7 @@ func TestBands(t *testing.T) {
 			want:     [][]string{nil},
 			cures:    []int{3},
 		},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			for _, order := range []string{"as they are", "reversed"} {
 				var unset [][]string
@@ -170,15 +165,13 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestLeadsOfBands checks that a finding is told its own advice where a remedy
-// has several.
+// TestLeadsOfBands checks that a finding is told its own advice where a remedy has several.
 func TestLeadsOfBands(t *testing.T) {
 	findings := []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low)}
 	advice := builtin(t).Rank(findings, Situation{}).Advice
 	for _, f := range findings {
-		if fix := LeadsOf(advice, []rules.Finding{f}).Fix; fix == nil || !slices.Equal(fix.Apply.Unset, []string{f.Subject}) {
-			t.Errorf("%s: got %+v, want to unset it alone", f.Subject, fix)
-		}
+		fix := LeadsOf(advice, []rules.Finding{f}).Fix
+		expect.That(t, fix != nil && slices.Equal(fix.Apply.Unset, []string{f.Subject}), "%s: got %+v, want to unset it alone", f.Subject, fix)
 	}
 }
 
@@ -201,7 +194,8 @@ func TestWhy(t *testing.T) {
 }
 
 func TestLeads(t *testing.T) {
-	tests := map[string]struct {
+	s := builtin(t)
+	for name, tt := range map[string]struct {
 		finding  rules.Finding
 		proofs   map[string]Proof
 		now, fix string
@@ -212,9 +206,7 @@ func TestLeads(t *testing.T) {
 		"no fix":                      {finding: finding("x", rules.High, rules.Likely, "nccl-p2p-level"), now: "nccl-p2p-level"},
 		"the workaround does no good": {finding: acs(), proofs: map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven}}, fix: "disable-acs"},
 		"nothing":                     {finding: finding("x", rules.High, rules.Likely)},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			leads := LeadsOf(s.Rank([]rules.Finding{tt.finding}, Situation{Proofs: tt.proofs}).Advice, []rules.Finding{tt.finding})
 			id := func(a *Advice) string {
@@ -238,9 +230,8 @@ func TestTemplates(t *testing.T) {
 	expect.NoDiff(t, wantCommands, got.Apply.Commands, "commands")
 	wantKernel := []string{"pci=disable_acs_redir=0000:40:01.1;0000:40:03.1"}
 	expect.NoDiff(t, wantKernel, got.Apply.KernelCommandLine, "kernel command line")
-	if want := "gpudoctor check --only acs-redirect,p2p-broken-platform, as root;"; !strings.HasPrefix(got.Verify, want) {
-		t.Errorf("verify = %q, want it to begin with %q", got.Verify, want)
-	}
+	want := "gpudoctor check --only acs-redirect,p2p-broken-platform, as root;"
+	expect.That(t, strings.HasPrefix(got.Verify, want), "verify = %q, want it to begin with %q", got.Verify, want)
 }
 
 func TestFill(t *testing.T) {
@@ -291,8 +282,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// FuzzFill checks that no param brings a character into a command that means
-// something to a shell.
+// FuzzFill checks that no param brings a character into a command that means something to a shell.
 func FuzzFill(f *testing.F) {
 	f.Add("0000:3b:00.0")
 	f.Add("`id`")
@@ -300,9 +290,7 @@ func FuzzFill(f *testing.F) {
 	f.Add("é")
 	f.Fuzz(func(t *testing.T, value string) {
 		got := newFiller([]rules.Finding{{Params: map[string]any{"gpu": value}}}, Recheck{}).list([]string{"{{.gpu}}"})
-		if len(got) > 1 || len(got) == 1 && strings.Trim(got[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+:,/-") != "" {
-			t.Errorf("%q became %q", value, got)
-		}
+		expect.That(t, len(got) <= 1 && (len(got) != 1 || strings.Trim(got[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+:,/-") == ""), "%q became %q", value, got)
 	})
 }
 

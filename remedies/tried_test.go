@@ -3,8 +3,6 @@ package remedies
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -38,17 +36,12 @@ func TestTriedBy(t *testing.T) {
 			}
 			for i, a := range advised {
 				p, tried := triedBy(f, a)
-				if tried != (want != "") || p.Outcome != want && tried {
-					t.Errorf("%s, then %s: got %t, %+v, want %q", before, after, tried, p, want)
-				}
-				if tried && (p.Before != before || p.After != after || (p.GBps != nil) != (want == Proven && i == 0)) {
-					t.Errorf("%s, then %s: got %+v", before, after, p)
-				}
+				expect.That(t, tried == (want != "") && (p.Outcome == want || !tried), "%s, then %s: got %t, %+v, want %q", before, after, tried, p, want)
+				expect.That(t, !tried || p.Before == before && p.After == after && (p.GBps != nil) == (want == Proven && i == 0), "%s, then %s: got %+v", before, after, p)
 			}
 			for _, a := range []Apply{{}, {Environment: map[string]string{"NCCL_P2P_DISABLE": "0"}}, {Unset: []string{"NCCL_A"}}, {Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}, Unset: []string{"NCCL_A"}}} {
-				if p, tried := triedBy(f, a); tried {
-					t.Errorf("%+v was not tried, and has the proof %+v", a, p)
-				}
+				p, tried := triedBy(f, a)
+				expect.That(t, !tried, "%+v was not tried, and has the proof %+v", a, p)
 			}
 		}
 	}
@@ -60,9 +53,7 @@ func TestTriedBy(t *testing.T) {
 		Outcome: Proven, Detail: "collectives of NCCL hang without it, and are correct with it",
 		Tried: []string{"NCCL_P2P_DISABLE=1"}, Before: probe.Hang, After: probe.OK,
 	}
-	if diff := cmp.Diff(want, p); diff != "" {
-		t.Error(diff)
-	}
+	expect.NoDiff(t, want, p, "it")
 }
 
 // timed is an arm that works, with an all-reduce at a rate.
@@ -80,10 +71,9 @@ func TestRates(t *testing.T) {
 	p2p := map[string]string{"NCCL_P2P_DISABLE": "1"}
 	for _, rate := range []float64{5, 50, 79, 81, 100, 124, 126, 400} {
 		for _, c := range []struct {
-			name  string
-			bytes int64
-			used  bool
-			says  bool
+			name       string
+			bytes      int64
+			used, says bool
 		}{{"large", large, false, true}, {"small", 1 << 20, false, false}, {"in use", large, true, false}} {
 			f := &facts.Facts{Collectives: &probe.Collectives{Library: "nccl", GPUs: []string{"a"}, Arms: []probe.Arm{
 				timed(probe.ArmConfigured, nil, nil, c.bytes, usual),
@@ -116,9 +106,8 @@ func TestRates(t *testing.T) {
 		}
 	}
 	cost := MeasuredCost{BeforeGBps: 328, GBps: 27.6, Percent: 91.6}
-	if got, want := cost.String(), "measured here: all-reduce at 27.6 instead of 328 GB/s (92 % less)"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	got, want := cost.String(), "measured here: all-reduce at 27.6 instead of 328 GB/s (92 % less)"
+	expect.That(t, got == want, "got %q, want %q", got, want)
 }
 
 // TestProvenByItself checks, for each culprit among three variables that findings of any severity name,

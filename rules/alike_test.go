@@ -23,9 +23,8 @@ func TestInertLast(t *testing.T) {
 	for _, g := range Groups(all) {
 		got = append(got, g[0].Subject)
 	}
-	if want := []string{"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_DEBUG"}; !slices.Equal(got, want) {
-		t.Errorf("groups = %q, want %q", got, want)
-	}
+	want := []string{"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_DEBUG"}
+	expect.That(t, slices.Equal(got, want), "groups = %q, want %q", got, want)
 }
 
 func TestAlike(t *testing.T) {

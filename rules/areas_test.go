@@ -14,17 +14,13 @@ func TestAreas(t *testing.T) {
 	s := expect.Value(Load())(t)
 	found := map[Area]bool{}
 	for _, rule := range s.Rules() {
-		if len(rule.Areas) == 0 || slices.Contains(rule.Areas, AreaPolicy) {
-			t.Errorf("%s (%s) belongs to %v; name custom.areas", rule.ID, rule.File, rule.Areas)
-		}
+		expect.That(t, len(rule.Areas) != 0 && !slices.Contains(rule.Areas, AreaPolicy), "%s (%s) belongs to %v; name custom.areas", rule.ID, rule.File, rule.Areas)
 		for _, area := range rule.Areas {
 			found[area] = true
 		}
 	}
 	for _, area := range Areas() {
-		if !found[area] && area != AreaPolicy {
-			t.Errorf("no rule belongs to %s", area)
-		}
+		expect.That(t, found[area] || area == AreaPolicy, "no rule belongs to %s", area)
 	}
 	const text = `# METADATA
 # title: Mine

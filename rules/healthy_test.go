@@ -243,8 +243,7 @@ func (m *model) guest() *model {
 	return m
 }
 
-// inside puts the process into a container that was given the first count GPUs
-// and has a /dev/shm of its own.
+// inside puts the process into a container that was given the first count GPUs and has a /dev/shm of its own.
 func (m *model) inside(runtime string, count int, shmBytes int64) *model {
 	c := m.Container
 	c.Inside, c.Runtime, c.SHM = new(true), runtime, shm(shmBytes)
@@ -535,8 +534,7 @@ var healthy = map[string]func() *model{
 		return m.env("CUDA_VISIBLE_DEVICES=0", "SLURM_NTASKS_PER_NODE=1")
 	},
 	"DGX-1": func() *model {
-		// Each GPU reaches four others, two of them by two links (the DGX-1
-		// system architecture whitepaper).
+		// Each GPU reaches four others, two of them by two links (the DGX-1 system architecture whitepaper).
 		m := machine(slices.Repeat([]card{v100}, 8)...).nvlinked("gpu", 6, func(i, j int) bool { return i/4 == j/4 || j-i == 4 })
 		for i := range m.Links.Pairs {
 			if p := &m.Links.Pairs[i]; *p.NVLinks > 0 {
@@ -600,8 +598,7 @@ var cudaImageFiles = []facts.Library{
 	{Kind: "libnccl", Path: "/usr/lib/x86_64-linux-gnu/libnccl.so.2", Version: "2.28.3+cuda12.8", FoundBy: "ld_cache", Loads: true},
 }
 
-// ngcImage is what NVIDIA's PyTorch images set beside that (HPC-X's Open MPI
-// and UCX, and names of versions).
+// ngcImage is what NVIDIA's PyTorch images set beside that (HPC-X's Open MPI and UCX, and names of versions).
 var ngcImage = []string{
 	"NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,video", "NVIDIA_REQUIRE_CUDA=cuda>=9.0", "NVIDIA_PRODUCT_NAME=PyTorch", "NVIDIA_PYTORCH_VERSION=25.09", "NVIDIA_BUILD_ID=1",
 	"CUDA_VERSION=13.0.1.012", "CUDA_DRIVER_VERSION=580.82.07", "CUDA_CACHE_DISABLE=1", "CUDA_HOME=/usr/local/cuda", "CUDA_MODULE_LOADING=LAZY", "_CUDA_COMPAT_PATH=/usr/local/cuda/compat",
@@ -659,8 +656,7 @@ func variants(build func() *model) []variant {
 	return list
 }
 
-// alarms lists what a healthy machine must not get: findings of medium or above,
-// and rules that fail.
+// alarms lists what a healthy machine must not get: findings of medium or above, and rules that fail.
 func alarms(v *Result) []string {
 	faults := ruleFaults(v)
 	for _, f := range v.Findings {

@@ -19,8 +19,7 @@ import (
 // openCase is a file that describes a job, with fields whose values are marked: "<<KEY>>".
 type openCase struct {
 	name, text string
-	// fields have, by key, a good value, a bad one, if the field alone can be at fault, and
-	// the rules that read it.
+	// fields have, by key, a good value, a bad one, if the field alone can be at fault, and the rules that read it.
 	fields map[string]openField
 	// references are how such a file refers to a value that it does not show.
 	references []string
@@ -194,9 +193,8 @@ func (c *openCase) fill(values map[string]string) string {
 	return text
 }
 
-// TestOpenValues checks that a value of a launch file that the file does not show leads to no
-// finding and to no pass of a rule that reads it, for each field of each kind of file, and
-// that the same field is judged where it has a value.
+// TestOpenValues checks that a value of a launch file that the file does not show leads to no finding and to no pass of
+// a rule that reads it, for each field of each kind of file, and that the same field is judged where it has a value.
 func TestOpenValues(t *testing.T) {
 	night.NotShort(t, "nothing in it runs side by side")
 	s := compiledSet(t)
@@ -213,9 +211,8 @@ func TestOpenValues(t *testing.T) {
 			for _, key := range slices.Sorted(maps.Keys(c.fields)) {
 				field := c.fields[key]
 				if field.bad != "" {
-					if v, text := judge(t, map[string]string{key: field.bad}); len(v.Findings) == 0 {
-						t.Errorf("%s\nno finding with the bad value of %s", text, key)
-					}
+					v, text := judge(t, map[string]string{key: field.bad})
+					expect.That(t, len(v.Findings) != 0, "%s\nno finding with the bad value of %s", text, key)
 				}
 				for _, reference := range c.references {
 					v, text := judge(t, map[string]string{key: reference})
@@ -223,9 +220,7 @@ func TestOpenValues(t *testing.T) {
 						t.Errorf("%s\n%s: finding of %s: %s", text, key, found.Rule, found.Message)
 					}
 					for rule := range strings.FieldsSeq(field.rules) {
-						if !slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == rule }) {
-							t.Errorf("%s\n%s: %s is not skipped", text, key, rule)
-						}
+						expect.That(t, slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == rule }), "%s\n%s: %s is not skipped", text, key, rule)
 					}
 				}
 			}
@@ -247,9 +242,8 @@ func TestVariablesElsewhere(t *testing.T) {
 	} {
 		for disabled := range 2 {
 			v := judgedUnits(t, s, texttest.Parse(name, fmt.Sprintf(text, disabled)))
-			if found := graveOf(v); (len(found) > 0) != (disabled == 1) {
-				t.Errorf("%s, NCCL_P2P_DISABLE=%d: %v", name, disabled, found)
-			}
+			found := graveOf(v)
+			expect.That(t, (len(found) > 0) == (disabled == 1), "%s, NCCL_P2P_DISABLE=%d: %v", name, disabled, found)
 			if slices.Contains(v.Passed, "job-variables") || disabled == 0 && !slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == "job-variables" }) {
 				t.Errorf("%s, NCCL_P2P_DISABLE=%d: passed %v, skipped %v", name, disabled, v.Passed, v.Skipped)
 			}
@@ -355,27 +349,22 @@ func TestUnknownParts(t *testing.T) {
 				unknown := without(t, unit, i, part)
 				v := expect.Value(s.Evaluate(t.Context(), unknown, Options{Profile: Launch}))(t)
 				for _, f := range v.Findings {
-					if !slices.Contains(before, f.Rule) {
-						t.Errorf("%s: without %s of launch %d also %s: %s", name, part, i, f.Rule, f.Message)
-					}
+					expect.That(t, slices.Contains(before, f.Rule), "%s: without %s of launch %d also %s: %s", name, part, i, f.Rule, f.Message)
 				}
 			}
 		}
 		reversed := *unit
 		reversed.Launches = slices.Clone(unit.Launches)
 		slices.Reverse(reversed.Launches)
-		if after := foundIn(t, s, &reversed); !slices.Equal(before, after) {
-			t.Errorf("%s: %v, in reverse order %v", name, before, after)
-		}
+		after := foundIn(t, s, &reversed)
+		expect.That(t, slices.Equal(before, after), "%s: %v, in reverse order %v", name, before, after)
 		idle := *unit
 		idle.Launches = slices.Clone(unit.Launches)
 		for i := range idle.Launches {
 			idle.Launches[i].CPUOnly = true
 		}
 		found := slices.DeleteFunc(foundIn(t, s, &idle), func(rule string) bool { return rule == "manifest-refused" })
-		if len(found) > 0 && idle.Launches[0].Kind != "slurm-node" {
-			t.Errorf("%s: without a GPU: %v", name, found)
-		}
+		expect.That(t, len(found) == 0 || idle.Launches[0].Kind == "slurm-node", "%s: without a GPU: %v", name, found)
 	}
 	expect.AtLeast(t, 250, tried, "parts were tried")
 }

@@ -29,10 +29,9 @@ func factsOfLine(t *testing.T, row, line string) *facts.Facts {
 	return read.Facts
 }
 
-// TestFindingsOfRows checks, for every example of every row with a template, that a log with
-// that line has the finding of the template: of a rule that exists, with a severity and
-// a confidence, remedies that the rule names, the line as evidence, and no gap in its
-// text. Of a template that asks for conditions, or gives way to one, it holds so with the
+// TestFindingsOfRows checks, for every example of every row with a template, that a log with that line has the finding
+// of the template: of a rule that exists, with a severity and a confidence, remedies that the rule names, the line as
+// evidence, and no gap in its text. Of a template that asks for conditions, or gives way to one, it holds so with the
 // former given alone: an example may show what the template gives way to.
 func TestFindingsOfRows(t *testing.T) {
 	t.Parallel()
@@ -98,9 +97,7 @@ func TestFindingsOfRoles(t *testing.T) {
 		}
 		tried++
 		rule, _ := set.Rule(row.Finding.Rule)
-		if cmp.Or(row.Finding.Confidence, string(rule.Confidence)) == string(Confirmed) {
-			t.Errorf("%s has the role %s, and its template is confirmed by nothing else", row.ID, row.Role)
-		}
+		expect.That(t, cmp.Or(row.Finding.Confidence, string(rule.Confidence)) != string(Confirmed), "%s has the role %s, and its template is confirmed by nothing else", row.ID, row.Role)
 	}
 	expect.That(t, tried != 0, "no row of these roles has a template")
 }
@@ -114,8 +111,7 @@ func grades(v *message.Template) []message.Grade {
 	return all
 }
 
-// given is what a template goes by where a row was said, all values are known and some
-// conditions hold.
+// given is what a template goes by where a row was said, all values are known and some conditions hold.
 func given(v *message.Template, row string, holds ...string) *situation {
 	said := &situation{Said: message.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
 	for _, name := range holds {
@@ -128,8 +124,7 @@ func given(v *message.Template, row string, holds ...string) *situation {
 	return said
 }
 
-// checkTold checks that a finding of a message is whole. What the message said may hold
-// braces.
+// checkTold checks that a finding of a message is whole. What the message said may hold braces.
 func checkTold(t *testing.T, said entry, got Finding) {
 	t.Helper()
 	text := strings.ReplaceAll(got.Message, said.Text, "")
@@ -141,9 +136,7 @@ func checkTold(t *testing.T, said entry, got Finding) {
 	}
 	expect.That(t, got.Severity.Rank() != len(severities), "%s: the severity %q is none of %q", said.ID, got.Severity, severities)
 	expect.That(t, got.Confidence.Rank() != len(confidences), "%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
-	if (got.Order == nil) != (said.event != "") || len(got.Remedies) == 0 {
-		t.Errorf("%s: a finding without order or remedies: %+v", said.ID, got)
-	}
+	expect.That(t, (got.Order == nil) == (said.event != "") && len(got.Remedies) != 0, "%s: a finding without order or remedies: %+v", said.ID, got)
 }
 
 // everyRow is each row of the catalogue: messages, and forms of kernel messages.
@@ -158,8 +151,7 @@ func everyRow() []*message.Row {
 	return all
 }
 
-// heardOf is what is heard where lines of a row come one after the other; the last of them
-// was read first.
+// heardOf is what is heard where lines of a row come one after the other; the last of them was read first.
 func heardOf(row string, lines ...string) byRow {
 	logs, kernel := &facts.LogFacts{}, &facts.KernelLogFacts{Source: "dmesg"}
 	form := slices.IndexFunc(message.KernelForms(), func(k *message.KernelForm) bool { return k.ID == row })
@@ -211,8 +203,7 @@ func TestConditionsDecide(t *testing.T) {
 	expect.That(t, gaveWay != 0 && graded != 0, "%d rows or conditions before which a template gives way, %d grades", gaveWay, graded)
 }
 
-// TestToldAlso checks that the facts of a condition that is also shown are evidence where
-// it holds, and only there.
+// TestToldAlso checks that the facts of a condition that is also shown are evidence where it holds, and only there.
 func TestToldAlso(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
@@ -229,9 +220,7 @@ func TestToldAlso(t *testing.T) {
 				said.Holds[name] = holds
 				said.shown = map[string][]Evidence{name: {{Fact: "a.fact"}}}
 				f := set.rowFindings(messages, said)[v.Rule][0]
-				if slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) != holds {
-					t.Errorf("%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
-				}
+				expect.That(t, slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) == holds, "%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
 			}
 		}
 	}
@@ -287,9 +276,8 @@ func TestConditionNames(t *testing.T) {
 				name = string(written)
 			}
 			expect.That(t, name != "", "%s: the name of a condition is to be written out", rule.Location)
-			if other := files[name]; other != "" && other != file {
-				t.Errorf("%s is defined in %s and in %s", name, other, file)
-			}
+			other := files[name]
+			expect.That(t, other == "" || other == file, "%s is defined in %s and in %s", name, other, file)
 			of[name], files[name] = true, file
 		}
 	}
@@ -313,9 +301,7 @@ func TestConditionNames(t *testing.T) {
 			others = slices.Concat(others, c.When, c.Unless)
 		}
 		for _, name := range others {
-			if !message.IsCondition(name) && !rows[name] {
-				t.Errorf("%s: %s is no row", id, name)
-			}
+			expect.That(t, message.IsCondition(name) || rows[name], "%s: %s is no row", id, name)
 		}
 	}
 	for name := range defined["shown"] {
@@ -333,9 +319,7 @@ func TestConditionNames(t *testing.T) {
 func TestWholeParams(t *testing.T) {
 	t.Parallel()
 	const row, place = "cuda-nvlink", "{@all_gpus}"
-	if message.Templates()[row].Params["gpus"].Value != place {
-		t.Fatalf("%s has the params %v", row, message.Templates()[row].Params)
-	}
+	expect.Must(t, message.Templates()[row].Params["gpus"].Value == place, "%s has the params %v", row, message.Templates()[row].Params)
 	messages := heardOf(row, "said")
 	told := func(value *ast.Term) any {
 		said := conditionsFrom(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
@@ -361,9 +345,7 @@ func TestFailedConditions(t *testing.T) {
 		set.addRows(answers, h, answer{failure: "it failed"})
 		got := answers[v.Rule]
 		names, values := v.Conditions()
-		if want := len(names)+len(values) > 0; (len(got.faults) == 1) != want {
-			t.Errorf("%s: faults %q with the conditions %q and the values %q", id, got.faults, names, values)
-		}
+		expect.That(t, (len(got.faults) == 1) == (len(names)+len(values) > 0), "%s: faults %q with the conditions %q and the values %q", id, got.faults, names, values)
 		if len(got.findings) == 0 {
 			untold++
 		}
@@ -415,8 +397,6 @@ func TestToldSubjects(t *testing.T) {
 			[]string{"corrected host of []: The driver corrected errors on xGMI links: it happened (1), map[gpus:[host]]"},
 		},
 	} {
-		if !slices.Equal(tt.got, tt.want) {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, strings.Join(tt.got, "\n"), strings.Join(tt.want, "\n"))
-		}
+		expect.That(t, slices.Equal(tt.got, tt.want), "%s: got\n%s\nwant\n%s", name, strings.Join(tt.got, "\n"), strings.Join(tt.want, "\n"))
 	}
 }

@@ -14,13 +14,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestMutants checks that facts which are cut or spoilt make no rule fail, and
-// that what is missing never makes a healthy machine sick: not known is not
-// false.
+// TestMutants checks that facts which are cut or spoilt make no rule fail, and that what is missing never makes a
+// healthy machine sick: not known is not false.
 //
-// Each kind of fact ("gpus.devices[].bar1_bytes") is taken away, wherever it
-// stands, from one machine. Which machine that is follows from the kind's place
-// in the alphabet; GPUDOCTOR_ALL_MUTANTS takes it from every machine that has it.
+// Each kind of fact ("gpus.devices[].bar1_bytes") is taken away, wherever it stands, from one machine. Which machine
+// that is follows from the kind's place in the alphabet; GPUDOCTOR_ALL_MUTANTS takes it from every machine that has it.
 // By day every tenth kind is spoilt, and one of each section in each way.
 func TestMutants(t *testing.T) {
 	t.Parallel()
@@ -82,9 +80,8 @@ var refuting = map[string]string{
 	"gpudirect.nics[].host.bytes": "a registration larger than the limit on locked memory shows that it does not count",
 }
 
-// always is true of a member that the document has at any time, so that it is
-// not unknown when it is taken away, and of a mark, which means no where it is
-// left out.
+// always is true of a member that the document has at any time, so that it is not unknown when it is taken away, and of
+// a mark, which means no where it is left out.
 func always(t *testing.T, f *facts.Facts, kind string) bool {
 	t.Helper()
 	// The second is a count, and left out where it is 0.
@@ -106,8 +103,7 @@ type document struct {
 	profile  Profile
 }
 
-// documents are all cases, and the healthy machines as root sees them with the
-// probe.
+// documents are all cases, and the healthy machines as root sees them with the probe.
 func documents(t *testing.T) []document {
 	t.Helper()
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
@@ -133,8 +129,7 @@ func written(tb testing.TB, f *facts.Facts) map[string]any {
 	return d
 }
 
-// kindsOf lists the kinds of facts in a document, in order: its paths, with []
-// for whatever index.
+// kindsOf lists the kinds of facts in a document, in order: its paths, with [] for whatever index.
 func kindsOf(document map[string]any) []string {
 	kinds := map[string]bool{}
 	visit(document, "", func(_ map[string]any, _, kind string) { kinds[kind] = true })

@@ -27,10 +27,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestNeedsAreNeeded checks, by mutation, that a rule passes only if what it needs
-// is known: for every rule and every healthy document in which it passes, each of
-// its needs is taken away in turn. By day that is one document for each need of each
-// rule, and every eighth.
+// TestNeedsAreNeeded checks, by mutation, that a rule passes only if what it needs is known: for every rule and every
+// healthy document in which it passes, each of its needs is taken away in turn. By day that is one document for each
+// need of each rule, and every eighth.
 func TestNeedsAreNeeded(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
@@ -243,11 +242,10 @@ var saysNo = map[string]string{
 	"pcie-link-degraded pci.devices[].port_type":      "it tells a switch's own link from that of the GPU below it, which is judged all the same",
 }
 
-// TestUnknownNeverPasses checks that what is not known never lets a rule pass that
-// finds a fault where it is known: in every case in which rules fire, each kind of
-// fact is taken away in turn. A rule may still fire, be skipped, or have nothing to
-// judge. In CI each rule loses each kind whose name its file mentions once, and every 32nd
-// is tried; by day only these.
+// TestUnknownNeverPasses checks that what is not known never lets a rule pass that finds a fault where it is known: in
+// every case in which rules fire, each kind of fact is taken away in turn. A rule may still fire, be skipped, or have
+// nothing to judge. In CI each rule loses each kind whose name its file mentions once, and every 32nd is tried; by day
+// only these.
 func TestUnknownNeverPasses(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
@@ -349,11 +347,10 @@ var toldByOneLine = map[string][]string{
 	"ib-port-down": {"ibdev2netdev", "rdma-link", "ibv_devinfo", "nccl-log", "nccl-diagnostics", "ibstat", "ibstatus"},
 }
 
-// TestOneLineTexts checks that a text of one line lets no rule pass but those of
-// which it holds all that they need: each example of the catalogue of messages,
-// each line of the recorded texts, and each line of what the tests of package
-// evidence read, which are of nearly every kind. Of lines that give the same facts
-// one is judged, by day every eighth of these and one of each kind.
+// TestOneLineTexts checks that a text of one line lets no rule pass but those of which it holds all that they need:
+// each example of the catalogue of messages, each line of the recorded texts, and each line of what the tests of
+// package evidence read, which are of nearly every kind. Of lines that give the same facts one is judged, by day every
+// eighth of these and one of each kind.
 func TestOneLineTexts(t *testing.T) {
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	set := compiledSet(t)
@@ -398,9 +395,7 @@ func TestOneLineTexts(t *testing.T) {
 		}
 		v := expect.Value(set.Evaluate(t.Context(), read.Facts, Options{}))(t)
 		for _, id := range v.Passed {
-			if !slices.ContainsFunc(own, func(k string) bool { return slices.Contains(toldByOneLine[id], k) }) {
-				t.Errorf("%s passes by one line of kind %q: %s", id, own, line)
-			}
+			expect.That(t, slices.ContainsFunc(own, func(k string) bool { return slices.Contains(toldByOneLine[id], k) }), "%s passes by one line of kind %q: %s", id, own, line)
 		}
 	}
 	t.Logf("%d lines, %d different ones of %d kinds", len(lines), len(shapes), len(kinds))

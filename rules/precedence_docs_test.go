@@ -105,9 +105,7 @@ func TestKindsExist(t *testing.T) {
 		}
 		named++
 		of, ok := set.Rule(rule)
-		if !ok || !told[key] && !written[of.File][kind] && !written[""][kind] {
-			t.Errorf("%s has no findings with the id %s", rule, kind)
-		}
+		expect.That(t, ok && (told[key] || written[of.File][kind] || written[""][kind]), "%s has no findings with the id %s", rule, kind)
 	}
 	for _, rule := range set.rules {
 		for _, e := range rule.explanations() {

@@ -9,8 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestFoldByKind checks, for every way to write an entry of explains, which findings of
-// two rules go under each other.
+// TestFoldByKind checks, for every way to write an entry of explains, which findings of two rules go under each other.
 func TestFoldByKind(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -40,15 +39,13 @@ func TestFoldAtDistance(t *testing.T) {
 	t.Parallel()
 	rules := []Rule{{ID: "a", Explains: []string{"b/x"}}, {ID: "b", Explains: []string{"x > c", "d"}}, {ID: "c"}, {ID: "d"}}
 	for _, effect := range []string{"c", "d"} {
-		if got := fold([]Finding{{Rule: "a", Severity: High}, {Rule: effect, Severity: High}}, rules); len(got) != 1 || got[0].Rule != "a" {
-			t.Errorf("%s: %v", effect, got)
-		}
+		got := fold([]Finding{{Rule: "a", Severity: High}, {Rule: effect, Severity: High}}, rules)
+		expect.That(t, len(got) == 1 && got[0].Rule == "a", "%s: %v", effect, got)
 	}
 }
 
-// TestCircular enumerates all pairs of explanations between two rules with two kinds of
-// findings each: those that let a finding be a consequence of itself are refused, and
-// folding ends for all others.
+// TestCircular enumerates all pairs of explanations between two rules with two kinds of findings each: those that let a
+// finding be a consequence of itself are refused, and folding ends for all others.
 func TestCircular(t *testing.T) {
 	t.Parallel()
 	keys := []string{"", "x", "y"}
@@ -137,8 +134,7 @@ func TestFirstOfLists(t *testing.T) {
 	}
 }
 
-// TestCircularKinds checks that a kind of finding may explain another one of its own
-// rule, and not itself.
+// TestCircularKinds checks that a kind of finding may explain another one of its own rule, and not itself.
 func TestCircularKinds(t *testing.T) {
 	t.Parallel()
 	for entries, want := range map[string]bool{

@@ -44,12 +44,8 @@ func wholeSet(tb testing.TB) *Set {
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
 	whole, lean := wholeSet(t), loaded(t)
-	if diff := cmp.Diff(whole.rules, lean.rules); diff != "" {
-		t.Errorf("(-parsed +read):\n%s", diff)
-	}
-	if diff := cmp.Diff(whole.conditions, lean.conditions); diff != "" {
-		t.Errorf("conditions (-parsed +read):\n%s", diff)
-	}
+	expect.NoDiff(t, whole.rules, lean.rules, "it")
+	expect.NoDiff(t, whole.conditions, lean.conditions, "conditions")
 	packages := map[string]bool{}
 	for _, m := range whole.modules {
 		packages[reach.PackageName(m)] = true
@@ -67,9 +63,8 @@ func TestBuiltin(t *testing.T) {
 		for file, m := range modules {
 			ast.WalkRefs(m, func(ref ast.Ref) bool {
 				words := strings.Split(ref.String(), ".")
-				if name := strings.Join(words[min(1, len(words)):min(4, len(words))], "."); words[0] == "data" && packages[name] && !has[name] {
-					t.Errorf("%s: %s refers to %s, which is not parsed", rule.ID, file, ref)
-				}
+				name := strings.Join(words[min(1, len(words)):min(4, len(words))], ".")
+				expect.That(t, words[0] != "data" || !packages[name] || has[name], "%s: %s refers to %s, which is not parsed", rule.ID, file, ref)
 				return false
 			})
 		}
@@ -94,9 +89,8 @@ func TestSpecialised(t *testing.T) {
 	whole := compiledSet(t)
 	ofProfile, withoutTexts := loaded(t), loaded(t)
 	expect.NoError(t, errors.Join(ofProfile.Compile(Training), withoutTexts.Compile(Training, TextSections...)))
-	if n := len(ofProfile.ready[0].compiler.Modules); n >= len(whole.ready[0].modules) {
-		t.Errorf("the profile needs %d of %d modules", n, len(whole.ready[0].modules))
-	}
+	n := len(ofProfile.ready[0].compiler.Modules)
+	expect.That(t, n < len(whole.ready[0].modules), "the profile needs %d of %d modules", n, len(whole.ready[0].modules))
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	every, compared, kinds, try := 211, 0, 0, night.Every(8)
 	for i, c := range cases {
@@ -117,9 +111,8 @@ func TestSpecialised(t *testing.T) {
 			want := expect.Value(whole.Evaluate(t.Context(), f, Options{}))(t)
 			lean := []*Set{loaded(t), ofProfile, withoutTexts}[compared%3]
 			got := expect.Value(lean.Evaluate(t.Context(), f, Options{}))(t)
-			if diff := cmp.Diff(said(t, want), said(t, got)); diff != "" {
-				t.Fatalf("case %s, facts %d, comparison %d (-all rules +some):\n%s", c.Name, i, compared, diff)
-			}
+			diff := cmp.Diff(said(t, want), said(t, got))
+			expect.Must(t, diff == "", "case %s, facts %d, comparison %d (-all rules +some):\n%s", c.Name, i, compared, diff)
 			compared++
 		}
 	}

@@ -30,8 +30,7 @@ func TestPolicyReadsTables(t *testing.T) {
 	}
 }
 
-// TestSpecialisedByTable checks that a definition is left out that no row of a table
-// allows, and no other.
+// TestSpecialisedByTable checks that a definition is left out that no row of a table allows, and no other.
 func TestSpecialisedByTable(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{
@@ -48,9 +47,8 @@ func TestSpecialisedByTable(t *testing.T) {
 		m := expect.Value(ast.ParseModuleWithOpts("t.rego", "package gpudoctor.rules.t\nimport data.tables.xids\nfindings contains true if { "+body+" }", ast.ParserOptions{RegoVersion: ast.RegoV1}))(t)
 		modules := map[string]*ast.Module{"t.rego": m}
 		kept := reach.Specialised(modules, setsOf([]Rule{{ID: "t", File: "t.rego"}}, packagesOf(modules)), reach.Anything)["t.rego"].Rules
-		if got := len(kept) == 1 && !kept[0].Head.Assign; got != want {
-			t.Errorf("%s may hold: %v, want %v (%v)", body, got, want, kept)
-		}
+		got := len(kept) == 1 && !kept[0].Head.Assign
+		expect.That(t, got == want, "%s may hold: %v, want %v (%v)", body, got, want, kept)
 	}
 }
 
@@ -102,9 +100,8 @@ func TestTableRemedies(t *testing.T) {
 	}
 }
 
-// TestCircumstances checks that each circumstance that a table names is one that the
-// module which reads the table can tell, that each of those is named, and that each
-// message is one of the catalogue.
+// TestCircumstances checks that each circumstance that a table names is one that the module which reads the table can
+// tell, that each of those is named, and that each message is one of the catalogue.
 func TestCircumstances(t *testing.T) {
 	t.Parallel()
 	messages := map[string]bool{}
@@ -147,15 +144,12 @@ type named struct{ circumstances, messages []string }
 // comparison is a circumstance that compares a version.
 var comparison = regexp.MustCompile(`^nccl(<|>=)[0-9.]+$`)
 
-// circumstancesOf are the circumstances that a module tells: those of which its
-// function holds is defined.
+// circumstancesOf are the circumstances that a module tells: those of which its function holds is defined.
 func circumstancesOf(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	text := expect.Value(fs.ReadFile(Files, file))(t)
 	modules, faults := parse(map[string][]byte{file: text}, false)
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
+	expect.Must(t, len(faults) == 0, "%v", faults)
 	can := map[string]bool{}
 	for _, rule := range modules[file].Rules {
 		if reach.HeadName(rule) == "holds" {

@@ -132,9 +132,7 @@ func TestUplink(t *testing.T) {
 	if want := "the PCIe 4.0 x8 uplink of the switch at 0001:17:00.0"; basis != want {
 		t.Errorf("%q, want %q", basis, want)
 	}
-	if got := affinity.UplinkBasis(f, &facts.HostPath{At: "0000:99:00.0", SpeedGTs: 8, Width: 4}); got != "the PCIe 3.0 x4 link of the bridge at 0000:99:00.0" {
-		t.Errorf("%q", got)
-	}
+	expect.Equal(t, "the PCIe 3.0 x4 link of the bridge at 0000:99:00.0", affinity.UplinkBasis(f, &facts.HostPath{At: "0000:99:00.0", SpeedGTs: 8, Width: 4}), "basis")
 	for _, tt := range []struct {
 		bases []string
 		want  string

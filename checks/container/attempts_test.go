@@ -59,9 +59,8 @@ func TestAttemptsWithoutProbe(t *testing.T) {
 func TestAttemptsOfOlderRecordings(t *testing.T) {
 	m := attempted(nil)
 	delete(m.answers, attempt.Question)
-	if c := checktest.One(t, Check, m.build()).Container; c.GetMempolicy != "EPERM" || c.Mlock != "EPERM" || c.Attempts != nil {
-		t.Errorf("got %+v", c)
-	}
+	c := checktest.One(t, Check, m.build()).Container
+	expect.That(t, c.GetMempolicy == "EPERM" && c.Mlock == "EPERM" && c.Attempts == nil, "got %+v", c)
 }
 
 // TestAttemptsAreUntrusted checks that no answer of a recording becomes an outcome that attempts cannot have, and
@@ -77,9 +76,7 @@ func TestAttemptsAreUntrusted(t *testing.T) {
 	} {
 		got := checktest.One(t, Check, attempted(answer).build())
 		c := got.Container
-		if c.GetMempolicy == "" && reasonOf(got, "get_mempolicy") == "" {
-			t.Errorf("%s: get_mempolicy is unknown without a reason", name)
-		}
+		expect.That(t, c.GetMempolicy != "" || reasonOf(got, "get_mempolicy") != "", "%s: get_mempolicy is unknown without a reason", name)
 		if c.Attempts == nil {
 			expect.That(t, reasonOf(got, "attempts") != "", "%s: nothing was tried, without a reason", name)
 			continue
@@ -87,8 +84,7 @@ func TestAttemptsAreUntrusted(t *testing.T) {
 		if c.Attempts.Mbind != nil || c.Attempts.LockedMemory != nil || reasonOf(got, "attempts.mbind") == "" || reasonOf(got, "attempts.locked_memory") == "" {
 			t.Errorf("%s: got %+v, %v", name, c.Attempts, got.Unknown)
 		}
-		if a := c.Attempts.Connection; a != nil && (a.Address != "" || a.Interface != `eth0\n`) {
-			t.Errorf("%s: got %+v", name, a)
-		}
+		a := c.Attempts.Connection
+		expect.That(t, a == nil || a.Address == "" && a.Interface == `eth0\n`, "%s: got %+v", name, a)
 	}
 }

@@ -226,10 +226,7 @@ func TestContainerUnreadable(t *testing.T) {
 }
 
 func TestContainerMissingMounts(t *testing.T) {
-	m := aMachine{
-		files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw\n"},
-		links: newNamespaces,
-	}
+	m := aMachine{files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw\n"}, links: newNamespaces}
 	got := checktest.One(t, Check, m.build()).Container
 	want := &facts.ContainerFacts{
 		Inside: new(true), Runtime: "other",
@@ -280,8 +277,6 @@ func FuzzGPUInformation(f *testing.F) {
 	f.Add([]byte("Device Minor: -1\nBus Location: 0000\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := parseGPUInformation(b)
-		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > gather.MaxShown || facts.Address(d.Address) != d.Address {
-			t.Errorf("bad device %+v", d)
-		}
+		expect.That(t, (d.Minor == nil || *d.Minor >= 0) && len(d.Model) <= gather.MaxShown && facts.Address(d.Address) == d.Address, "bad device %+v", d)
 	})
 }

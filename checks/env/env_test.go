@@ -129,12 +129,8 @@ func FuzzConf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		settings, broken := parseConf(b)
 		for _, s := range settings {
-			if !IsVariableName(s.Name) || len(s.Value) > confValue || !utf8.ValidString(s.Value) || s.Line < 1 {
-				t.Errorf("bad setting %+v", s)
-			}
-			if escape.Printable(s.Value, len(s.Value)) != s.Value && !strings.ContainsRune(s.Value, utf8.RuneError) {
-				t.Errorf("unescaped value %q", s.Value)
-			}
+			expect.That(t, IsVariableName(s.Name) && len(s.Value) <= confValue && utf8.ValidString(s.Value) && s.Line >= 1, "bad setting %+v", s)
+			expect.That(t, escape.Printable(s.Value, len(s.Value)) == s.Value || strings.ContainsRune(s.Value, utf8.RuneError), "unescaped value %q", s.Value)
 		}
 		for _, l := range broken {
 			expect.That(t, l.line >= 1 && l.reason != "", "bad line %+v", l)

@@ -17,8 +17,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-// TestReader checks that what is read is what is there, in whatever pieces it comes,
-// up to an error, which stays.
+// TestReader checks that what is read is what is there, in whatever pieces it comes, up to an error, which stays.
 func TestReader(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 3*blockBytes/16+1)
 	for name, from := range map[string]func(io.Reader) io.Reader{
@@ -35,20 +34,16 @@ func TestReader(t *testing.T) {
 			if ended := errors.Is(last, io.EOF); ended && err != nil || !ended && !errors.Is(err, last) {
 				t.Errorf("%s: got %v, want %v", name, err, last)
 			}
-			if !bytes.Equal(got.Bytes(), data) {
-				t.Errorf("%s: got %d bytes that differ", name, got.Len())
-			}
-			if _, again := r.Read(make([]byte, 1)); !errors.Is(again, last) {
-				t.Errorf("%s: then %v, want %v", name, again, last)
-			}
+			expect.That(t, bytes.Equal(got.Bytes(), data), "%s: got %d bytes that differ", name, got.Len())
+			_, again := r.Read(make([]byte, 1))
+			expect.That(t, errors.Is(again, last), "%s: then %v, want %v", name, again, last)
 			r.Close()
 			<-closed
 		}
 	}
 }
 
-// TestReaderAt checks that any part of a file is what is there, and an error where it
-// is.
+// TestReaderAt checks that any part of a file is what is there, and an error where it is.
 func TestReaderAt(t *testing.T) {
 	data := make([]byte, 2*blockBytes+100)
 	for i := range data {
@@ -61,12 +56,8 @@ func TestReaderAt(t *testing.T) {
 				p := make([]byte, n)
 				read, err := r.ReadAt(p, int64(at))
 				want := max(0, min(n, end-at))
-				if read != want || !bytes.Equal(p[:read], data[min(at, len(data)):][:want]) {
-					t.Errorf("%d from %d: got %d, want %d", n, at, read, want)
-				}
-				if (err != nil) != (want < n) || err != nil && end < len(data) && !errors.Is(err, errBroken) {
-					t.Errorf("%d from %d: %v", n, at, err)
-				}
+				expect.That(t, read == want && bytes.Equal(p[:read], data[min(at, len(data)):][:want]), "%d from %d: got %d, want %d", n, at, read, want)
+				expect.That(t, (err != nil) == (want < n) && (err == nil || end >= len(data) || errors.Is(err, errBroken)), "%d from %d: %v", n, at, err)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestReal(t *testing.T) {
@@ -21,9 +22,8 @@ func TestReal(t *testing.T) {
 		"/dev/gpu/": "/sys/devices/pci0/0000:01:00.0",
 		"/sys/bus/pci/devices/0000:01:00.0/vendor": "/sys/devices/pci0/0000:01:00.0/vendor",
 	} {
-		if got, err := h.Real(name); err != nil || got != want {
-			t.Errorf("%s leads to %s (%v), want %s", name, got, err, want)
-		}
+		got, err := h.Real(name)
+		expect.That(t, err == nil && got == want, "%s leads to %s (%v), want %s", name, got, err, want)
 	}
 	if _, err := h.Real("/dev/gpu/none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a path that leads nowhere gives %v", err)

@@ -41,8 +41,7 @@ var small = imagetest.Image{
 	},
 }
 
-// TestForms checks that the facts of an image are the same in every form, but for what
-// only some forms have.
+// TestForms checks that the facts of an image are the same in every form, but for what only some forms have.
 func TestForms(t *testing.T) {
 	var want []string
 	for _, form := range slices.Backward(append(slices.Clone(imagetest.Forms), imagetest.Registry)) {
@@ -66,9 +65,8 @@ func TestForms(t *testing.T) {
 		if want == nil {
 			want = got
 		}
-		if diff := cmp.Diff(want, got); diff != "" || len(want) != 3 {
-			t.Errorf("%s (-want +got)\n%s", form, diff)
-		}
+		diff := cmp.Diff(want, got)
+		expect.That(t, diff == "" && len(want) == 3, "%s (-want +got)\n%s", form, diff)
 		expect.Equal(t, form, f.Image.Form, "got the form")
 		if f.Image.Environment == "configuration" && (f.Image.User != "1000" || !maps.Equal(f.Image.Labels, map[string]string{"com.nvidia.cuda.version": "12.4"}) || f.Image.Platform != "linux/amd64") {
 			t.Errorf("%s: %+v", form, f.Image)
@@ -87,9 +85,7 @@ func TestFolders(t *testing.T) {
 	for _, form := range imagetest.Forms {
 		img := expect.Value(image.Open(t.Context(), imagetest.Write(t, img, form), true, usualOptions))(t)
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
-		if len(f.Libraries.Files) != 1 || !slices.Equal(f.Libraries.Files[0].RPath, want) || f.Libraries.Files[0].RunPath != nil {
-			t.Errorf("%s: got %+v", form, f.Libraries.Files)
-		}
+		expect.That(t, len(f.Libraries.Files) == 1 && slices.Equal(f.Libraries.Files[0].RPath, want) && f.Libraries.Files[0].RunPath == nil, "%s: got %+v", form, f.Libraries.Files)
 	}
 }
 
@@ -102,12 +98,10 @@ func TestPacked(t *testing.T) {
 		for _, name := range []string{at, at + ".gz"} {
 			img, err := image.Open(t.Context(), name, true, usualOptions)
 			expect.Must(t, err == nil, "%s: %v", form, err)
-			if got := img.Facts(); got.Form != form {
-				t.Errorf("%s: %+v", form, got)
-			}
-			if _, err := img.Host().Stat("/" + lib + "libnccl.so.2"); err != nil {
-				t.Errorf("%s: %v", form, err)
-			}
+			got := img.Facts()
+			expect.That(t, got.Form == form, "%s: %+v", form, got)
+			_, err = img.Host().Stat("/" + lib + "libnccl.so.2")
+			expect.That(t, err == nil, "%s: %v", form, err)
 		}
 	}
 }
@@ -319,9 +313,8 @@ func TestLimits(t *testing.T) {
 	} {
 		limits := image.DefaultLimits
 		tt.change(&limits)
-		if _, err := image.Open(t.Context(), layout(t, tt.layer, nil), true, image.Options{Limits: limits}); !errors.Is(err, tt.want) {
-			t.Errorf("%s: got %v, want %v", name, err, tt.want)
-		}
+		_, err := image.Open(t.Context(), layout(t, tt.layer, nil), true, image.Options{Limits: limits})
+		expect.That(t, errors.Is(err, tt.want), "%s: got %v, want %v", name, err, tt.want)
 	}
 }
 
@@ -361,9 +354,8 @@ func TestCancelled(t *testing.T) {
 	at := imagetest.Write(t, small, imagetest.Layout)
 	ctx, cancel := context.WithTimeout(t.Context(), -time.Second)
 	defer cancel()
-	if _, err := image.Open(ctx, at, true, usualOptions); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
+	_, err := image.Open(ctx, at, true, usualOptions)
+	expect.That(t, errors.Is(err, context.DeadlineExceeded), "got %v", err)
 }
 
 // TestTickets checks that what people send in a ticket is not taken for an image.
@@ -382,15 +374,13 @@ func TestTickets(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "ticket.tar")
 		write(t, file, tarOf(t, files...))
 		for _, at := range []string{dir, file} {
-			if is, err := image.Is(at, false); is || err != nil {
-				t.Errorf("%s, %s: %v %v", name, at, is, err)
-			}
+			is, err := image.Is(at, false)
+			expect.That(t, !is && err == nil, "%s, %s: %v %v", name, at, is, err)
 		}
 	}
 }
 
-// FuzzLayer checks that no layer makes the reader fail in another way than with an error,
-// or read more than its limits.
+// FuzzLayer checks that no layer makes the reader fail in another way than with an error, or read more than its limits.
 func FuzzLayer(f *testing.F) {
 	f.Add(tarOf(f, small.Layers[0].Files...))
 	f.Add(gzipped(tarOf(f, small.Layers[1].Files...)))

@@ -220,9 +220,8 @@ func TestRemoteLies(t *testing.T) {
 		m.Layers[0].Size += by
 		lie := expect.Value(json.Marshal(m))(t)
 		ref := server.PushManifest(lie, types.OCIManifestSchema1, "lie")
-		if _, err := openRemote(t.Context(), t, ref, usualOptions); err == nil {
-			t.Errorf("a layer of %d bytes more: it was read", by)
-		}
+		_, err := openRemote(t.Context(), t, ref, usualOptions)
+		expect.That(t, err != nil, "a layer of %d bytes more: it was read", by)
 	}
 }
 
@@ -246,9 +245,7 @@ func TestPlatforms(t *testing.T) {
 	several := server.PushIndex("several", platforms, images)
 	first := expect.Value(registry.Parse(several))(t)
 	d, raw, err := registry.Open(first, registry.Options{Silence: time.Minute}).Resolve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	inner := expect.Value(json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": types.OCIImageIndex, "manifests": []any{d}}))(t)
 	server.PushManifest(raw, types.OCIImageIndex, d.Digest.String())
 	nested := server.PushManifest(inner, types.OCIImageIndex, "nested")
@@ -278,34 +275,27 @@ func TestPlatforms(t *testing.T) {
 			o.Platform, _ = image.ParsePlatform(tt.platform)
 		}
 		img, err := openRemote(t.Context(), t, tt.ref, o)
-		if !errors.Is(err, tt.is) || err == nil && img.Facts().Labels["com.nvidia.of"] != tt.want {
-			t.Errorf("%s for %q %q: got %v", tt.ref, tt.platform, tt.arch, err)
-		}
+		expect.That(t, errors.Is(err, tt.is) && (err != nil || img.Facts().Labels["com.nvidia.of"] == tt.want), "%s for %q %q: got %v", tt.ref, tt.platform, tt.arch, err)
 		if err == nil && img.Facts().Name != tt.ref {
 			t.Errorf("%s: its name is %s", tt.ref, img.Facts().Name)
 		}
-		if errors.Is(err, image.ErrPlatform) && !strings.Contains(err.Error(), "amd64") {
-			t.Errorf("it does not say what there is: %v", err)
-		}
+		expect.That(t, !errors.Is(err, image.ErrPlatform) || strings.Contains(err.Error(), "amd64"), "it does not say what there is: %v", err)
 	}
 	for _, text := range []string{"", "linux", "amd64", "linux/", "windows/amd64", "linux/amd64/", "linux/amd64/v1/x", "Linux/AMD64", "linux/amd64\n"} {
-		if p, ok := image.ParsePlatform(text); ok {
-			t.Errorf("%q is the platform %s", text, p)
-		}
+		p, ok := image.ParsePlatform(text)
+		expect.That(t, !ok, "%q is the platform %s", text, p)
 	}
 }
 
-// TestRemoteEnds checks that a reading from a registry ends with its context, and leaves
-// nothing running.
+// TestRemoteEnds checks that a reading from a registry ends with its context, and leaves nothing running.
 func TestRemoteEnds(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{"silence": silent(10), "no end": endless("application/json")} {
 		server := imagetest.Serve(t, answers("/blobs/", answer))
 		ref := server.Push(small.Build(t), "1")
 		before := runtime.NumGoroutine()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if _, err := openRemote(ctx, t, ref, usualOptions); err == nil {
-			t.Errorf("%s: it was read", name)
-		}
+		_, err := openRemote(ctx, t, ref, usualOptions)
+		expect.That(t, err != nil, "%s: it was read", name)
 		cancel()
 		for range 100 {
 			if runtime.NumGoroutine() <= before {
@@ -313,8 +303,7 @@ func TestRemoteEnds(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		if n := runtime.NumGoroutine(); n > before {
-			t.Errorf("%s: %d goroutines, %d before", name, n, before)
-		}
+		n := runtime.NumGoroutine()
+		expect.That(t, n <= before, "%s: %d goroutines, %d before", name, n, before)
 	}
 }

@@ -97,9 +97,8 @@ func TestToldApart(t *testing.T) {
 	want := []string{
 		"amdgpu-reset-begun ", "amdgpu-reset-failed ", "amdgpu-errors-uncorrected ", "amdgpu-xgmi-errors-uncorrected ", "kernel-xid-after 31", "kernel-xid-after 145",
 	}
-	if diff := cmp.Diff(want, got); diff != "" || events[1].Count != 2 {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	expect.That(t, diff == "" && events[1].Count == 2, "(-want +got):\n%s", diff)
 }
 
 // TestIdentify checks that events which have ids, or which no form fits, stay as they are.

@@ -14,9 +14,8 @@ import (
 func TestKernelLogEvents(t *testing.T) {
 	no, yes := new(false), new(true)
 	for _, tt := range []struct {
-		name string
-		log  string
-		want []facts.KernelEvent
+		name, log string
+		want      []facts.KernelEvent
 	}{
 		{"nothing", "", []facts.KernelEvent{}},
 		{
@@ -81,9 +80,7 @@ func TestKernelLogEvents(t *testing.T) {
 3.3 {1}[Hardware Error]:   section_type: PCIe error
 3.4 {1}[Hardware Error]:   device_id: 0000:11:01.0
 3.5 {1}[Hardware Error]:   vendor_id: 0x1002, device_id: 0x74a1
-`, []facts.KernelEvent{
-				{Kind: "aer", Address: "0000:11:01.0", Fatal: yes, Message: "{1}[Hardware Error]:   device_id: 0000:11:01.0", Seconds: 3.4, Count: 1},
-			},
+`, []facts.KernelEvent{{Kind: "aer", Address: "0000:11:01.0", Fatal: yes, Message: "{1}[Hardware Error]:   device_id: 0000:11:01.0", Seconds: 3.4, Count: 1}},
 		},
 		{
 			"IOMMU", `
@@ -165,9 +162,8 @@ func TestKernelLogEvents(t *testing.T) {
 			for i := range events { // TestForms holds these.
 				events[i].ID, events[i].Fields = "", nil
 			}
-			if diff := cmp.Diff(tt.want, events); diff != "" || !whole {
-				t.Errorf("whole: %t, events (-want +got):\n%s", whole, diff)
-			}
+			diff := cmp.Diff(tt.want, events)
+			expect.That(t, diff == "" && whole, "whole: %t, events (-want +got):\n%s", whole, diff)
 		})
 	}
 }
@@ -190,12 +186,8 @@ func FuzzKernelLog(f *testing.F) {
 		events, _ := Parse(log)
 		expect.That(t, len(events) <= MaxEvents, "%d events", len(events))
 		for _, e := range events {
-			if e.Kind == "" || e.Count < 1 || len(e.Message) > maxMessage || e.Seconds < 0 {
-				t.Errorf("bad event %+v", e)
-			}
-			if e.Address != "" && facts.Address(e.Address) != e.Address {
-				t.Errorf("address %q is not canonical", e.Address)
-			}
+			expect.That(t, e.Kind != "" && e.Count >= 1 && len(e.Message) <= maxMessage && e.Seconds >= 0, "bad event %+v", e)
+			expect.That(t, e.Address == "" || facts.Address(e.Address) == e.Address, "address %q is not canonical", e.Address)
 		}
 	})
 }
@@ -211,8 +203,6 @@ func TestKernelMessage(t *testing.T) {
 		{"febr 08 12:57:43 node7 kernel: " + message, "node7"},
 	} {
 		_, host, got := Message(tt.line)
-		if host != tt.host || got != message {
-			t.Errorf("KernelMessage(%q): got host %q, message %q; want %q, %q", tt.line, host, got, tt.host, message)
-		}
+		expect.That(t, host == tt.host && got == message, "KernelMessage(%q): got host %q, message %q; want %q, %q", tt.line, host, got, tt.host, message)
 	}
 }

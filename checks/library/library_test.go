@@ -20,8 +20,7 @@ import (
 // oneRoot is the mount table of a machine with one file system.
 const oneRoot = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
 
-// makeLdCache builds a loader's cache from names and paths, with the flags of
-// x86-64.
+// makeLdCache builds a loader's cache from names and paths, with the flags of x86-64.
 func makeLdCache(entries ...cacheEntry) []byte {
 	b := append([]byte(cacheMagic), make([]byte, cacheHeader-len(cacheMagic))...)
 	binary.LittleEndian.PutUint32(b[20:], uint32(len(entries)))
@@ -211,9 +210,7 @@ func TestLibraries(t *testing.T) {
 				m.AddDir(site + "nvidia_nccl_cu11-2.21.5.dist-info")
 				m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
 			},
-			[]facts.Library{
-				{Kind: "libnccl", Path: "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.21.5", FoundBy: byPython},
-			},
+			[]facts.Library{{Kind: "libnccl", Path: "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.21.5", FoundBy: byPython}},
 		},
 		{
 			"no cache: the folders of ld.so.conf are looked into, though the loader does not know them", nil,
@@ -306,9 +303,7 @@ func TestLibrariesBound(t *testing.T) {
 		m.AddFile(fmt.Sprintf("/a/libnccl-net-%d.so", i), nil)
 	}
 	got := checktest.One(t, Check, &m).Libraries
-	if len(got.Files) != maxLibraries || !got.Truncated {
-		t.Errorf("got %d files, truncated %t, want %d and true", len(got.Files), got.Truncated, maxLibraries)
-	}
+	expect.That(t, len(got.Files) == maxLibraries && got.Truncated, "got %d files, truncated %t, want %d and true", len(got.Files), got.Truncated, maxLibraries)
 }
 
 func TestLdCache(t *testing.T) {
@@ -341,9 +336,7 @@ func TestLdCache(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseLdCache(tt.in)
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(cacheEntry{})); diff != "" {
-				t.Errorf("entries (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, "", cmp.Diff(tt.want, got, cmp.AllowUnexported(cacheEntry{})), "difference of entries")
 			if message := fmt.Sprint(err); tt.fail != "" && message != tt.fail || tt.fail == "" && err != nil {
 				t.Errorf("error %v, want %q", err, tt.fail)
 			}
@@ -356,9 +349,7 @@ func FuzzLdCache(f *testing.F) {
 	f.Add([]byte(oldCacheMagic + "\x00\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		entries, err := parseLdCache(b)
-		if err != nil && entries != nil {
-			t.Errorf("entries %v beside the error %v", entries, err)
-		}
+		expect.That(t, err == nil || entries == nil, "entries %v beside the error %v", entries, err)
 		expect.That(t, len(entries) <= len(b)/cacheEntryBytes, "%d entries from %d bytes", len(entries), len(b))
 		for _, e := range entries {
 			expect.That(t, e.name != "" && e.path != "" && !strings.ContainsRune(e.path, 0), "bad entry %+v", e)
@@ -388,8 +379,7 @@ func FuzzLibraryName(f *testing.F) {
 			return
 		}
 		expect.That(t, kind.name != "" && strings.Trim(numbers, "0123456789.") == "", "%q: kind %q, numbers %q", file, kind.name, numbers)
-		if v := versionOfName(kind, file); v != "" && v != numbers {
-			t.Errorf("%q: version %q, numbers %q", file, v, numbers)
-		}
+		v := versionOfName(kind, file)
+		expect.That(t, v == "" || v == numbers, "%q: version %q, numbers %q", file, v, numbers)
 	})
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestCatalogue checks that each row is found by its own examples, and by no
-// row before it.
+// TestCatalogue checks that each row is found by its own examples, and by no row before it.
 func TestCatalogue(t *testing.T) {
 	rows := expect.Value(readStatements(os.DirFS(".")))(t)
 	for _, row := range rows {

@@ -106,13 +106,10 @@ func TestNetwork(t *testing.T) {
 		cmpopts.IgnoreFields(facts.QoS{}, "Source"), cmpopts.IgnoreFields(facts.RDMAPort{}, "Source")); diff != "" {
 		t.Errorf("nics (-want +got):\n%s", diff)
 	}
-	if got := checktest.UnknownOf(f, "nics"); !slices.Equal(got, []string{"qos.pfc: DCB_CMD_IEEE_GET: operation not supported"}) {
-		t.Errorf("unknown: %q", got)
-	}
+	expect.NoDiff(t, []string{"qos.pfc: DCB_CMD_IEEE_GET: operation not supported"}, checktest.UnknownOf(f, "nics"), "unknown")
 }
 
-// Without /sys nothing is known, and the reason is; without RDMA, bonds or modules it is known that there is
-// none.
+// Without /sys nothing is known, and the reason is; without RDMA, bonds or modules it is known that there is none.
 func TestNothing(t *testing.T) {
 	var masked machine.Memory
 	f := checktest.One(t, network.Check, &masked)
@@ -187,14 +184,10 @@ func FuzzFiles(f *testing.F) {
 		n := checktest.One(t, network.Check, &m).NICs
 		bad := func(s string) bool { return len(s) > 64 || strings.ContainsAny(s, "\x1b\n") }
 		for _, i := range n.Interfaces {
-			if bad(i.Name) || bad(i.Kind) || bad(i.State) || slices.ContainsFunc(i.Addresses, bad) || i.MTU < 0 || i.SpeedGbps < 0 {
-				t.Errorf("got %+v", i)
-			}
+			expect.That(t, !bad(i.Name) && !bad(i.Kind) && !bad(i.State) && !slices.ContainsFunc(i.Addresses, bad) && i.MTU >= 0 && i.SpeedGbps >= 0, "got %+v", i)
 		}
 		for _, b := range n.Bonds {
-			if bad(b.Mode) || bad(b.HashPolicy) || bad(b.Partner) || len(b.Members) > 64 || slices.ContainsFunc(b.Members, bad) {
-				t.Errorf("got %+v", b)
-			}
+			expect.That(t, !bad(b.Mode) && !bad(b.HashPolicy) && !bad(b.Partner) && len(b.Members) <= 64 && !slices.ContainsFunc(b.Members, bad), "got %+v", b)
 		}
 	})
 }

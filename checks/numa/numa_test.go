@@ -85,9 +85,7 @@ func TestParseCPUList(t *testing.T) {
 		{"a-b", nil, false},
 	} {
 		got, err := parseCPUList(test.in)
-		if (err == nil) != test.ok || !slices.Equal(got, test.want) {
-			t.Errorf("%q = %v, %v; want %v, ok %t", test.in, got, err, test.want, test.ok)
-		}
+		expect.That(t, (err == nil) == test.ok && slices.Equal(got, test.want), "%q = %v, %v; want %v, ok %t", test.in, got, err, test.want, test.ok)
 	}
 }
 
@@ -104,9 +102,8 @@ func TestCPUListCommon(t *testing.T) {
 	} {
 		a, _ := parseCPUList(test.a)
 		b, _ := parseCPUList(test.b)
-		if ab, ba := a.common(b), b.common(a); ab != test.want || ba != test.want {
-			t.Errorf("%q and %q have %d, %d in common; want %d", test.a, test.b, ab, ba, test.want)
-		}
+		ab, ba := a.common(b), b.common(a)
+		expect.That(t, ab == test.want && ba == test.want, "%q and %q have %d, %d in common; want %d", test.a, test.b, ab, ba, test.want)
 	}
 }
 
@@ -121,12 +118,9 @@ func FuzzCPUList(f *testing.F) {
 			return
 		}
 		for i, r := range a {
-			if r.first > r.last || r.last > maxCPU || i > 0 && r.first <= a[i-1].last+1 {
-				t.Errorf("%q = %v, want ranges in order and apart", one, a)
-			}
+			expect.That(t, r.first <= r.last && r.last <= maxCPU && (i <= 0 || r.first > a[i-1].last+1), "%q = %v, want ranges in order and apart", one, a)
 		}
-		if n := a.common(b); n != b.common(a) || n > min(a.common(a), b.common(b)) {
-			t.Errorf("%q and %q have %d in common", one, other, n)
-		}
+		n := a.common(b)
+		expect.That(t, n == b.common(a) && n <= min(a.common(a), b.common(b)), "%q and %q have %d in common", one, other, n)
 	})
 }

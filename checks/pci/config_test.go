@@ -110,11 +110,7 @@ func TestParseResource(t *testing.T) {
 			"0x00000000f6000000 0x00000000f6ffffff 0x0000000000040200\n0x000000000000e000 0x000000000000e07f 0x0000000000040101\n",
 			[]facts.BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 1, SizeBytes: 128, IO: true}},
 		},
-		{
-			"no room",
-			"0x0000000000000000 0x0000001fffffffff 0x000000002014220c\n",
-			[]facts.BAR{{Index: 0, SizeBytes: 128 << 30, Unassigned: true}},
-		},
+		{"no room", "0x0000000000000000 0x0000001fffffffff 0x000000002014220c\n", []facts.BAR{{Index: 0, SizeBytes: 128 << 30, Unassigned: true}}},
 		{"the ROM is no BAR", "0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0x1000 0x1fff 0x200\n", []facts.BAR{}},
 		{"garbage", "x y z\n1 2\n0x2000 0x1000 0x200\n0x0 0xffffffffffffffff 0x200\n", []facts.BAR{}},
 	} {
@@ -160,9 +156,7 @@ func FuzzConfig(f *testing.F) {
 		var d facts.PCIDevice
 		readConfig(&d, b)
 		expect.That(t, d.ConfigBytes <= min(len(b), 4096), "%d bytes of %d read", d.ConfigBytes, len(b))
-		if d.Extended && d.ConfigBytes <= 256 {
-			t.Errorf("extended space read from %d bytes", d.ConfigBytes)
-		}
+		expect.That(t, !d.Extended || d.ConfigBytes > 256, "extended space read from %d bytes", d.ConfigBytes)
 		if l := d.Link; l != nil && (l.Width > 32 || l.MaxWidth > 32 || l.SpeedGTs > 64 || l.MaxSpeedGTs > 64) {
 			t.Errorf("link %+v", *l)
 		}
@@ -182,17 +176,15 @@ func FuzzResource(f *testing.F) {
 		if total := parseAERTotal(b); total != nil && *total < 0 {
 			t.Errorf("AER total %d", *total)
 		}
-		if speed := parseLinkSpeed(string(b)); math.IsNaN(speed) || speed < 0 || speed > 64 {
-			t.Errorf("speed %g", speed)
-		}
+		speed := parseLinkSpeed(string(b))
+		expect.That(t, !math.IsNaN(speed) && speed >= 0 && speed <= 64, "speed %g", speed)
 	})
 }
 
 func TestParsePCIPath(t *testing.T) {
 	for _, test := range []struct {
-		path      string
-		root      string
-		ancestors []string
+		path, root string
+		ancestors  []string
 	}{
 		{"/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00", []string{"0000:00:01.0"}},
 		{"/sys/devices/pci0000:00/0000:00:06.0", "pci0000:00", nil},
@@ -202,8 +194,6 @@ func TestParsePCIPath(t *testing.T) {
 		{"/sys/bus/pci/devices/0000:01:00.0", "", nil},
 	} {
 		root, ancestors := parsePath(test.path)
-		if root != test.root || !slices.Equal(ancestors, test.ancestors) {
-			t.Errorf("%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)
-		}
+		expect.That(t, root == test.root && slices.Equal(ancestors, test.ancestors), "%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)
 	}
 }

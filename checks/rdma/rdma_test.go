@@ -123,13 +123,11 @@ func TestPortsUnreadable(t *testing.T) {
 func TestNoDevices(t *testing.T) {
 	var m machine.Memory
 	m.AddDir("/sys/class/net")
-	if _, err := rdma.Ports(checktest.On(&m, &facts.Facts{})); err == nil {
-		t.Error("a kernel without RDMA gives no error")
-	}
+	_, err := rdma.Ports(checktest.On(&m, &facts.Facts{}))
+	expect.That(t, err != nil, "a kernel without RDMA gives no error")
 	m.AddDir("/sys/class/infiniband")
-	if got, unknown := ports(t, &m); got == nil || len(got) != 0 || len(unknown) != 0 {
-		t.Errorf("an empty folder gives %v, unknown %q", got, unknown)
-	}
+	got, unknown := ports(t, &m)
+	expect.That(t, got != nil && len(got) == 0 && len(unknown) == 0, "an empty folder gives %v, unknown %q", got, unknown)
 }
 
 // What is read is bounded, whatever the files hold: names, ports, GIDs and values.
@@ -153,13 +151,10 @@ func FuzzPorts(f *testing.F) {
 		f := &facts.Facts{}
 		got := expect.Value(rdma.Ports(checktest.On(&m, f)))(t)
 		for _, p := range got {
-			if len(p.GIDs) > 256 || len(p.Netdev) > gather.MaxShown || strings.ContainsAny(p.Device+p.Netdev, "\x1b\n") || p.RateGbps < 0 {
-				t.Errorf("got %+v", p)
-			}
+			expect.That(t, len(p.GIDs) <= 256 && len(p.Netdev) <= gather.MaxShown && !strings.ContainsAny(p.Device+p.Netdev, "\x1b\n") && p.RateGbps >= 0, "got %+v", p)
 			for _, g := range p.GIDs {
-				if a, err := netip.ParseAddr(g.GID); err != nil || a.IsUnspecified() || strings.ContainsAny(g.GID, "\x1b%") {
-					t.Errorf("GID %q", g.GID)
-				}
+				a, err := netip.ParseAddr(g.GID)
+				expect.That(t, err == nil && !a.IsUnspecified() && !strings.ContainsAny(g.GID, "\x1b%"), "GID %q", g.GID)
 			}
 			for name, n := range p.Counters {
 				expect.That(t, n >= 0, "counter %s is %d", name, n)

@@ -51,9 +51,7 @@ func recordedFacts() *facts.Facts {
 func TestFactsRoundTrip(t *testing.T) {
 	var b bytes.Buffer
 	expect.NoError(t, WriteFacts(&b, recordedFacts()))
-	if !bytes.HasPrefix(b.Bytes(), []byte("{\n  \"schema\": \"gpudoctor.facts/v1\",\n")) || !bytes.Contains(b.Bytes(), []byte(`"<1>"`)) {
-		t.Errorf("not as it should look:\n%s", b.Bytes())
-	}
+	expect.That(t, bytes.HasPrefix(b.Bytes(), []byte("{\n  \"schema\": \"gpudoctor.facts/v1\",\n")) && bytes.Contains(b.Bytes(), []byte(`"<1>"`)), "not as it should look:\n%s", b.Bytes())
 	first := b.String()
 	got := expect.Value(ReadFacts("facts.json", &b))(t)
 	expect.NoDiff(t, recordedFacts(), got, "it")
@@ -96,9 +94,8 @@ func TestReadFactsErrors(t *testing.T) {
 	}
 }
 
-// TestReadFactsRetired checks that a field that was retired is accepted whatever it
-// holds and dropped, that the facts have it no more, and that a name like it, or the
-// same one elsewhere, is refused.
+// TestReadFactsRetired checks that a field that was retired is accepted whatever it holds and dropped, that the facts
+// have it no more, and that a name like it, or the same one elsewhere, is refused.
 func TestReadFactsRetired(t *testing.T) {
 	empty := expect.Value(ReadFacts("empty.json", strings.NewReader(at("", ""))))(t)
 	for _, field := range facts.RetiredFields() {
@@ -113,21 +110,17 @@ func TestReadFactsRetired(t *testing.T) {
 			}
 			var b bytes.Buffer
 			expect.NoError(t, WriteFacts(&b, f))
-			if name := field.Path[strings.LastIndex(field.Path, ".")+1:]; strings.Contains(b.String(), `"`+name+`"`) {
-				t.Errorf("%s is written again:\n%s", field.Path, b.String())
-			}
+			expect.That(t, !strings.Contains(b.String(), `"`+field.Path[strings.LastIndex(field.Path, ".")+1:]+`"`), "%s is written again:\n%s", field.Path, b.String())
 		}
 		for _, path := range []string{field.Path + "s", "x" + field.Path, "numa." + field.Path} {
-			if _, err := ReadFacts("typo.json", strings.NewReader(at(path, "1"))); err == nil || !strings.Contains(err.Error(), "unknown field") {
-				t.Errorf("%s: got %v, want an unknown field", path, err)
-			}
+			_, err := ReadFacts("typo.json", strings.NewReader(at(path, "1")))
+			expect.That(t, err != nil && strings.Contains(err.Error(), "unknown field"), "%s: got %v, want an unknown field", path, err)
 		}
 	}
 	expect.NoDiff(t, &facts.Facts{Schema: facts.FactsSchema}, empty, "it")
 }
 
-// at writes a facts document that holds a value at a path, with a list of one entry
-// wherever the facts have a list.
+// at writes a facts document that holds a value at a path, with a list of one entry wherever the facts have a list.
 func at(path, value string) string {
 	t, open, shut := reflect.TypeFor[facts.Facts](), "", ""
 	names := strings.Split(path, ".")
@@ -171,12 +164,8 @@ func TestFactsRedact(t *testing.T) {
 	want.Env.Variables[1].Value, want.Env.Variables[1].Source = "/home/user1/topo.xml", "/home/user1/.nccl.conf"
 	want.KernelLog.Events[0].Message = "host-1: NVRM: Xid (PCI:0000:3b:00): 79"
 	expect.NoDiff(t, want, got, "it")
-	if diff := cmp.Diff(recordedFacts(), f); diff != "" {
-		t.Errorf("the facts themselves were changed (-before +after):\n%s", diff)
-	}
-	if diff := cmp.Diff(got, RedactFacts(got)); diff != "" {
-		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
-	}
+	expect.NoDiff(t, recordedFacts(), f, "the facts themselves were changed")
+	expect.NoDiff(t, got, RedactFacts(got), "redacting twice changes something")
 }
 
 func TestRecordHost(t *testing.T) {
@@ -207,9 +196,7 @@ func TestRecordHost(t *testing.T) {
 		replay, f, err := Open("host", &b)
 		expect.Must(t, err == nil && f == nil, "got facts %v, %v", f, err)
 		expect.That(t, replay.Recorded(), "a snapshot does not say that it is a recording")
-		if diff := cmp.Diff(want, look(replay)); diff != "" {
-			t.Errorf("(-machine +replay)\n%s", diff)
-		}
+		expect.NoDiff(t, want, look(replay), "it")
 	}
 }
 
@@ -253,8 +240,7 @@ func FuzzReadFacts(f *testing.F) {
 		}
 		var b bytes.Buffer
 		expect.NoError(t, WriteFacts(&b, RedactFacts(f)))
-		if _, err := ReadFacts("again", &b); err != nil {
-			t.Errorf("what was written cannot be read: %v", err)
-		}
+		_, err = ReadFacts("again", &b)
+		expect.That(t, err == nil, "what was written cannot be read: %v", err)
 	})
 }

@@ -73,9 +73,8 @@ func TestLargeFile(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "cufile.json")
 	expect.NoError(t, os.WriteFile(at, []byte("{}"), 0o600))
 	expect.NoError(t, os.Truncate(at, 100<<20))
-	if _, err := settings(host.Live(), at); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
-		t.Errorf("got %v", err)
-	}
+	_, err := settings(host.Live(), at)
+	expect.That(t, err != nil && strings.Contains(err.Error(), "more than 1048576 bytes"), "got %v", err)
 }
 
 func TestTruth(t *testing.T) {
@@ -99,9 +98,7 @@ func FuzzConfig(f *testing.F) {
 		before := bytes.Clone(b)
 		got, err := parseConfig(b)
 		expect.That(t, bytes.Equal(b, before), "the input was changed")
-		if err != nil && got != nil {
-			t.Errorf("got %q and %v", got, err)
-		}
+		expect.That(t, err == nil || got == nil, "got %q and %v", got, err)
 		for name, value := range got {
 			if !isProperty(name) || value != "true" && value != "false" && name != "properties.rdma_peer_affinity_policy" || !deviceName.MatchString(value) {
 				t.Errorf("%q: %q", name, value)
@@ -117,9 +114,7 @@ func FuzzModules(f *testing.F) {
 		got := parseModules(b)
 		expect.That(t, len(got) == len(gdsDrivers), "%d drivers", len(got))
 		for name, value := range got {
-			if value != "supported" && value != "unsupported" {
-				t.Errorf("%s: %q", name, value)
-			}
+			expect.That(t, value == "supported" || value == "unsupported", "%s: %q", name, value)
 		}
 	})
 }

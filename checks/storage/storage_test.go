@@ -252,9 +252,8 @@ func TestCircle(t *testing.T) {
 	addVirtual(m, "dm-2", "253:2", "dm-1", "dm-2")
 	mounts(m, `253:1 / /data rw - xfs /dev/mapper/x rw`)
 	f := checktest.One(t, storage.Check, m)
-	if got := f.Storage.Mounts; len(got) != 1 || !slices.Equal(got[0].Drives, []string{"nvme1"}) {
-		t.Errorf("got %+v", got)
-	}
+	got := f.Storage.Mounts
+	expect.That(t, len(got) == 1 && slices.Equal(got[0].Drives, []string{"nvme1"}), "got %+v", got)
 }
 
 // An array that lacks a member lists those that it has.
@@ -283,9 +282,8 @@ func TestManyMounts(t *testing.T) {
 	}
 	mounts(m, append(lines, `0:5 / /x rw - tmpfs x rw`, `9:1 / /usr/lib/x rw - xfs /dev/md1 rw`)...)
 	f := checktest.One(t, storage.Check, m)
-	if s := f.Storage; len(s.Mounts)+s.MountsLeft != 1001 || len(s.Mounts) > 100 || s.Mounts[0].Path != "/mnt/0000" {
-		t.Errorf("%d listed, %d counted", len(s.Mounts), s.MountsLeft)
-	}
+	s := f.Storage
+	expect.That(t, len(s.Mounts)+s.MountsLeft == 1001 && len(s.Mounts) <= 100 && s.Mounts[0].Path == "/mnt/0000", "%d listed, %d counted", len(s.Mounts), s.MountsLeft)
 }
 
 // A file server that does not answer holds nothing up: no mount point is opened.

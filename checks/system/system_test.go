@@ -131,14 +131,12 @@ func FuzzHostFiles(f *testing.F) {
 	f.Add([]byte(bareCPU))
 	f.Add([]byte("PRETTY_NAME=\"x\nID='\nMemTotal: 99999999999999999999 kB\nMemTotal: 4 kB\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if c := parseCPUInfo(b); c.Threads < 0 || c.Family < 0 || len(c.Model) > gather.MaxShown || c.hypervisor && !c.flags {
-			t.Errorf("bad CPU %+v", c)
-		}
+		c := parseCPUInfo(b)
+		expect.That(t, c.Threads >= 0 && c.Family >= 0 && len(c.Model) <= gather.MaxShown && (!c.hypervisor || c.flags), "bad CPU %+v", c)
 		for name, value := range parseOSRelease(b) {
 			expect.That(t, env.IsVariableName(name) && len(value) <= gather.MaxShown, "bad setting %q=%q", name, value)
 		}
-		if n := parseMemTotal(b); n < 0 {
-			t.Errorf("MemTotal %d", n)
-		}
+		n := parseMemTotal(b)
+		expect.That(t, n >= 0, "MemTotal %d", n)
 	})
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-// TestGoldenDocs checks that docs/evidence.md lists every kind of text, and the
-// messages by program.
+// TestGoldenDocs checks that docs/evidence.md lists every kind of text, and the messages by program.
 func TestGoldenDocs(t *testing.T) {
 	const path = "../../docs/evidence.md"
 	raw := expect.Value(os.ReadFile(path))(t)

@@ -47,9 +47,7 @@ func FuzzRead(f *testing.F) {
 			expect.Error(t, err, "neither facts nor an error")
 			return
 		}
-		if err == nil && len(got.Facts.Texts) == 0 && got.Recording == "" {
-			t.Error("neither texts nor an error")
-		}
+		expect.That(t, err != nil || len(got.Facts.Texts) != 0 || got.Recording != "", "neither texts nor an error")
 		checkTexts(t, got, most)
 		if got.Recording != "" {
 			return
@@ -69,9 +67,8 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 	t.Helper()
 	lines, read := map[string]int{}, int64(0)
 	for _, text := range got.Facts.Texts {
-		if _, twice := lines[text.Name]; twice {
-			t.Errorf("two texts are called %q", text.Name)
-		}
+		_, twice := lines[text.Name]
+		expect.That(t, !twice, "two texts are called %q", text.Name)
 		lines[text.Name] = text.Lines
 		read += text.Bytes
 		if text.Kinds == nil || text.Unread != "" && text.Problem == "" || text.Lines == 0 && text.Problem == "" {

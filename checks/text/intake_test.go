@@ -122,9 +122,7 @@ func TestRead(t *testing.T) {
 				case "file": // An archive that is all that was given needs no name.
 					for i, want := range tt.want {
 						_, member, _ := strings.Cut(want, ":")
-						if found[i] != want && found[i] != member {
-							t.Errorf("file: found in %q, want %q", found, tt.want)
-						}
+						expect.That(t, found[i] == want || found[i] == member, "file: found in %q, want %q", found, tt.want)
 					}
 				default:
 					expect.That(t, slices.Equal(found, tt.want), "%s: found in %q, want %q", way, found, tt.want)
@@ -155,9 +153,7 @@ func TestReadRefuses(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "it")
 			expect.NoError(t, os.WriteFile(path, tt.data, 0o600))
 			_, err := text.Read(t.Context(), []string{path}, text.Options{})
-			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %v, want %q in one line", err, tt.want)
-			}
+			expect.That(t, err != nil && strings.Contains(err.Error(), tt.want) && !strings.Contains(err.Error(), "\n"), "got %v, want %q in one line", err, tt.want)
 		})
 	}
 	if _, err := text.Read(t.Context(), []string{t.TempDir()}, text.Options{}); err == nil || !strings.Contains(err.Error(), "no files in it") {
@@ -165,8 +161,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadFolder checks that what is no text in a folder is listed and passed
-// over: a pipe would wait for ever.
+// TestReadFolder checks that what is no text in a folder is listed and passed over: a pipe would wait for ever.
 func TestReadFolder(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) {
@@ -230,8 +225,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLongLine checks that a line without an end is cut, takes little memory,
-// and that the lines after it are read.
+// TestLongLine checks that a line without an end is cut, takes little memory, and that the lines after it are read.
 func TestLongLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -240,12 +234,10 @@ func TestLongLine(t *testing.T) {
 	r := io.MultiReader(strings.NewReader("first\n"), long, strings.NewReader("\n"+known))
 	got := expect.Value(text.Read(t.Context(), []string{"-"}, text.Options{Stdin: r}))(t)
 	runtime.ReadMemStats(&after)
-	if m := got.Facts.Logs.Messages; len(m) != 1 || m[0].Line != 3 {
-		t.Errorf("got %+v", m)
-	}
-	if grown := after.Sys - before.Sys; after.Sys > before.Sys && grown > 100<<20 {
-		t.Errorf("took %d MiB", grown>>20)
-	}
+	m := got.Facts.Logs.Messages
+	expect.That(t, len(m) == 1 && m[0].Line == 3, "got %+v", m)
+	grown := after.Sys - before.Sys
+	expect.That(t, after.Sys <= before.Sys || grown <= 100<<20, "took %d MiB", grown>>20)
 }
 
 // TestReadStops checks that an endless pipe is given up when it is asked to be.
@@ -253,21 +245,17 @@ func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &endless{line: []byte("y\n"), left: 1 << 62}
 	go cancel()
-	if _, err := text.Read(ctx, []string{"-"}, text.Options{Stdin: r}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err := text.Read(ctx, []string{"-"}, text.Options{Stdin: r})
+	expect.That(t, errors.Is(err, context.Canceled), "got %v", err)
 }
 
-// TestRecordingAmongTexts checks that a machine's own facts stay, and that what
-// a log tells of a job is added.
+// TestRecordingAmongTexts checks that a machine's own facts stay, and that what a log tells of a job is added.
 func TestRecordingAmongTexts(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "facts.json"), []byte(`{"schema": "gpudoctor.facts/v1", "host": {"kernel": "6.8"}}`), 0o600) //nolint:errcheck // Read fails if it is not there.
 	os.WriteFile(filepath.Join(dir, "job.log"), []byte(known), 0o600)                                                            //nolint:errcheck // As above.
 	got := expect.Value(text.Read(t.Context(), []string{dir}, text.Options{}))(t)
-	if got.Recording != "facts.json" || got.Facts.Host == nil || got.Facts.Host.Kernel != "6.8" || got.Facts.Logs == nil || len(got.Facts.Texts) != 1 {
-		t.Errorf("got %+v", got)
-	}
+	expect.That(t, got.Recording == "facts.json" && got.Facts.Host != nil && got.Facts.Host.Kernel == "6.8" && got.Facts.Logs != nil && len(got.Facts.Texts) == 1, "got %+v", got)
 }
 
 func TestJoinEnv(t *testing.T) {
@@ -280,7 +268,6 @@ func TestJoinEnv(t *testing.T) {
 	for _, v := range got.Env.Variables {
 		list = append(list, fmt.Sprintf("%s=%s %t", v.Name, v.Value, v.Effective))
 	}
-	if want := []string{"NCCL_ALGO=Tree true", "NCCL_DEBUG=INFO true", "NCCL_DEBUG=WARN false"}; !slices.Equal(list, want) {
-		t.Errorf("got %q, want %q", list, want)
-	}
+	want := []string{"NCCL_ALGO=Tree true", "NCCL_DEBUG=INFO true", "NCCL_DEBUG=WARN false"}
+	expect.That(t, slices.Equal(list, want), "got %q, want %q", list, want)
 }

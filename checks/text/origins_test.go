@@ -10,8 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// placesIn reads texts, each with its name before it, and gives the places of
-// their facts.
+// placesIn reads texts, each with its name before it, and gives the places of their facts.
 func placesIn(texts ...string) map[string]string {
 	r := text.NewReading()
 	for i := 0; i+1 < len(texts); i += 2 {
@@ -124,19 +123,15 @@ func TestLaunchPlaces(t *testing.T) {
 		for part, line := range c.want {
 			expect.Equal(t, line, got[part], "%s: %s is in line", name, part)
 		}
-		if c.want == nil && got != nil {
-			t.Errorf("%s: got %v", name, got)
-		}
+		expect.That(t, c.want != nil || got == nil, "%s: got %v", name, got)
 		for _, v := range f.Env.Variables {
-			if want := max(c.want["variables["+v.Name+"]"], 1); v.Line != want {
-				t.Errorf("%s: the variable %s is in line %d, want %d", name, v.Name, v.Line, want)
-			}
+			want := max(c.want["variables["+v.Name+"]"], 1)
+			expect.That(t, v.Line == want, "%s: the variable %s is in line %d, want %d", name, v.Name, v.Line, want)
 		}
 	}
 }
 
-// FuzzPlaces checks of any two texts that a place is a line of the text that it
-// names, and is given once for a fact.
+// FuzzPlaces checks of any two texts that a place is a line of the text that it names, and is given once for a fact.
 func FuzzPlaces(f *testing.F) {
 	f.Add(texttest.LspciVerbose, placesQuery)
 	f.Add(texttest.NvsmiTableText, "services:\n  s:\n    image: i\n    shm_size: 1g\n")

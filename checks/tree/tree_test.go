@@ -69,9 +69,7 @@ func TestLinksStayInside(t *testing.T) {
 	m := tree.New(&tree.Budget{})
 	add := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	const function = "/sys/devices/pci0000:00/0000:00:01.0"
 	add(m.AddFile(function+"/vendor", strings.NewReader("0x10de\n")))
@@ -127,9 +125,8 @@ func TestContent(t *testing.T) {
 func TestMasked(t *testing.T) {
 	m := tree.New(&tree.Budget{})
 	expect.NoError(t, m.AddDir("/sys/bus/pci/devices"))
-	if names, err := m.Host().Dir("/sys/bus/pci/devices"); !errors.Is(err, machine.ErrNotRecorded) {
-		t.Errorf("got %q, %v", names, err)
-	}
+	names, err := m.Host().Dir("/sys/bus/pci/devices")
+	expect.That(t, errors.Is(err, machine.ErrNotRecorded), "got %q, %v", names, err)
 }
 
 func TestBounds(t *testing.T) {
@@ -169,9 +166,8 @@ func TestUname(t *testing.T) {
 			expect.NoError(t, m.AddFile(at, strings.NewReader(data)))
 		}
 		var got machine.Uname
-		if err := m.Host().Ask(t.Context(), machine.AskUname, &got); err != nil && c.arch+c.release != "" || got.Release != c.release || got.Machine != c.arch {
-			t.Errorf("%s: got %+v, %v", name, got, err)
-		}
+		err := m.Host().Ask(t.Context(), machine.AskUname, &got)
+		expect.That(t, (err == nil || c.arch+c.release == "") && got.Release == c.release && got.Machine == c.arch, "%s: got %+v, %v", name, got, err)
 	}
 }
 

@@ -11,9 +11,7 @@ func TestDriverErrors(t *testing.T) {
 	table := DriverErrors()
 	classes, used, names := map[string]bool{}, map[string]bool{"other": true}, map[string]bool{}
 	for _, c := range slices.Concat(table.Classes, table.NVML) {
-		if classes[c.Name] || c.Words == "" || len(c.Remedies) == 0 {
-			t.Errorf("class %q is there twice, says nothing or has no remedy", c.Name)
-		}
+		expect.That(t, !classes[c.Name] && c.Words != "" && len(c.Remedies) != 0, "class %q is there twice, says nothing or has no remedy", c.Name)
 		classes[c.Name] = true
 	}
 	expect.That(t, classes["other"], "no class for a code that names no cause")

@@ -87,9 +87,8 @@ func TestProviders(t *testing.T) {
 		checkSources(t, p.Name, p.Source)
 		expect.That(t, len(p.Image)+len(p.Beside) > 0 && len(p.Settings) > 0, "%s is not recognised, or sets nothing", p.Name)
 		for _, pattern := range slices.Concat(p.Image, p.Beside, p.Mounts, p.Resources, slices.Collect(maps.Keys(p.Settings)), slices.Collect(maps.Values(p.Settings))) {
-			if _, err := regexp.Compile(pattern); err != nil {
-				t.Errorf("%s: %v", p.Name, err)
-			}
+			_, err := regexp.Compile(pattern)
+			expect.That(t, err == nil, "%s: %v", p.Name, err)
 		}
 	}
 }

@@ -35,9 +35,7 @@ func TestAsk(t *testing.T) {
 		}
 	}
 	for _, name := range namesIn(t, "/dev/shm") {
-		if strings.HasPrefix(name, "gpudoctor") && !slices.Contains(before, name) {
-			t.Errorf("/dev/shm/%s was left behind", name)
-		}
+		expect.That(t, !strings.HasPrefix(name, "gpudoctor") || slices.Contains(before, name), "/dev/shm/%s was left behind", name)
 	}
 }
 
@@ -63,9 +61,8 @@ func TestAskWithoutProbe(t *testing.T) {
 func TestAskCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if a, err := Ask(ctx, true, small); err == nil {
-		t.Errorf("got %+v", a)
-	}
+	a, err := Ask(ctx, true, small)
+	expect.That(t, err != nil, "got %+v", a)
 }
 
 // TestUnknownAttempt checks that a child without an answer leaves a reason, and no outcome.
@@ -102,9 +99,8 @@ func TestEnding(t *testing.T) {
 
 func TestChecked(t *testing.T) {
 	for _, r := range []Result{{}, {Outcome: "fine"}, {Outcome: Unknown}} {
-		if got := r.checked(); got.Outcome != Unknown || got.Reason == "" {
-			t.Errorf("%+v: got %+v", r, got)
-		}
+		got := r.checked()
+		expect.That(t, got.Outcome == Unknown && got.Reason != "", "%+v: got %+v", r, got)
 	}
 }
 
@@ -156,8 +152,7 @@ func TestChosen(t *testing.T) {
 func resultsOf(t *testing.T, out []byte) map[string]Result {
 	t.Helper()
 	var results map[string]Result
-	if err := json.Unmarshal(out, &results); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	err := json.Unmarshal(out, &results)
+	expect.Must(t, err == nil, "%v: %s", err, out)
 	return results
 }

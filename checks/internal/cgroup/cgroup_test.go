@@ -68,9 +68,8 @@ func TestTasksOf(t *testing.T) {
 }
 
 func TestLeft(t *testing.T) {
-	if left := (Memory{LimitBytes: 10, UsedBytes: 12}).Left(); left != 0 {
-		t.Errorf("over the limit, %d bytes are left", left)
-	}
+	left := (Memory{LimitBytes: 10, UsedBytes: 12}).Left()
+	expect.That(t, left == 0, "over the limit, %d bytes are left", left)
 }
 
 func FuzzMemoryOf(f *testing.F) {
@@ -90,8 +89,6 @@ func FuzzMemoryOf(f *testing.F) {
 			}
 			return stat, nil
 		})
-		if ok && (m.LimitBytes < 0 || m.UsedBytes < 0 || m.Left() < 0 || m.Left() > m.LimitBytes) {
-			t.Errorf("got %+v", m)
-		}
+		expect.That(t, !ok || m.LimitBytes >= 0 && m.UsedBytes >= 0 && m.Left() >= 0 && m.Left() <= m.LimitBytes, "got %+v", m)
 	})
 }

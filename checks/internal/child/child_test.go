@@ -232,9 +232,7 @@ func TestRun(t *testing.T) {
 			got, r := run(t.Context(), t, tt.spec)
 			expect.NoDiff(t, outcome{tt.said, tt.want}, got, "Run")
 			expect.That(t, strings.Contains(r.Stderr, tt.stderr), "stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
-			if len(r.Stderr) > maxOutput || len(r.Stdout) > maxOutput {
-				t.Errorf("kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)
-			}
+			expect.That(t, len(r.Stderr) <= maxOutput && len(r.Stdout) <= maxOutput, "kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)
 		})
 	}
 }
@@ -242,9 +240,7 @@ func TestRun(t *testing.T) {
 // TestTalk checks that a child gets the files and the words of its parent.
 func TestTalk(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer shut(r)
 	input := make(chan any, 2)
 	input <- "one"
@@ -255,9 +251,7 @@ func TestTalk(t *testing.T) {
 		Receive: func(m json.RawMessage) { got = append(got, string(m)) },
 	})
 	shut(w)
-	if err != nil || !result.Finished || result.Failure != "" {
-		t.Fatalf("Run: %+v, %v", result, err)
-	}
+	expect.Must(t, err == nil && result.Finished && result.Failure == "", "Run: %+v, %v", result, err)
 	expect.NoDiff(t, []string{`"heard one"`, `"heard two"`}, got, "messages")
 	if b, err := io.ReadAll(r); err != nil || string(b) != "written by the child" {
 		t.Errorf("file holds %q, %v", b, err)
@@ -266,10 +260,9 @@ func TestTalk(t *testing.T) {
 
 func TestDeadlineAndCancel(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		task   string
-		cancel bool
-		want   Result
+		name, task string
+		cancel     bool
+		want       Result
 	}{
 		{"hang", "hang", false, Result{Signal: "SIGKILL", TimedOut: true}},
 		{"hang that ignores SIGTERM", "hang-deaf", false, Result{Signal: "SIGKILL", TimedOut: true}},
@@ -292,9 +285,8 @@ func TestDeadlineAndCancel(t *testing.T) {
 			}
 			start := time.Now()
 			got := expect.Value(Run(ctx, spec))(t)
-			if took := time.Since(start); took > time.Minute {
-				t.Errorf("took %s, want the deadline of 2 s and little more", took)
-			}
+			took := time.Since(start)
+			expect.That(t, took <= time.Minute, "took %s, want the deadline of 2 s and little more", took)
 			got.Stdout, got.Stderr, got.Recorded = "", "", false
 			expect.NoDiff(t, tt.want, got, "Run")
 			expect.Must(t, len(pids) > 0, "the child sent no process id before it was ended")
@@ -328,18 +320,11 @@ func killParent(t *testing.T, task string) {
 	t.Helper()
 	exe := expect.Value(os.Executable())(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer shut(r)
-	parent, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{
-		Env:   append(os.Environ(), asParent+"="+task),
-		Files: []*os.File{nil, w, os.Stderr},
-	})
+	parent, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{Env: append(os.Environ(), asParent+"="+task), Files: []*os.File{nil, w, os.Stderr}})
 	shut(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	line := expect.Value(bufio.NewReader(r).ReadBytes('\n'))(t)
 	expect.NoError(t, parent.Kill())
 	expect.Value(parent.Wait())(t)
@@ -353,15 +338,11 @@ func pidsIn(t *testing.T, m []byte) []int {
 	t.Helper()
 	var pids []int
 	if bytes.HasPrefix(m, []byte("[")) {
-		if err := json.Unmarshal(m, &pids); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.Unmarshal(m, &pids))
 		return pids
 	}
 	pid, err := strconv.Atoi(string(bytes.TrimSpace(m)))
-	if err != nil {
-		t.Error(err)
-	}
+	expect.That(t, err == nil, "%v", err)
 	return []int{pid}
 }
 
@@ -422,9 +403,8 @@ func TestByHand(t *testing.T) {
 	exe := expect.Value(os.Executable())(t)
 	proc := expect.Value(os.StartProcess(exe, []string{exe, mark, "echo", "null"}, &os.ProcAttr{Files: []*os.File{nil, nil, nil}}))(t)
 	state := expect.Value(proc.Wait())(t)
-	if got := state.ExitCode(); got != 2 {
-		t.Errorf("exit code %d of a child that nobody started, want 2", got)
-	}
+	got := state.ExitCode()
+	expect.That(t, got == 2, "exit code %d of a child that nobody started, want 2", got)
 }
 
 func TestInbox(t *testing.T) {
@@ -443,9 +423,7 @@ noise of a library
 {"done":true}
 `))
 	expect.NoDiff(t, []string{"1", `{"a":[2]}`}, got, "messages")
-	if !in.finished || in.failure != "x" || in.malformed != 6 {
-		t.Errorf("finished %t, failure %q, malformed %d; want true, x, 6", in.finished, in.failure, in.malformed)
-	}
+	expect.That(t, in.finished && in.failure == "x" && in.malformed == 6, "finished %t, failure %q, malformed %d; want true, x, 6", in.finished, in.failure, in.malformed)
 	expect.That(t, in.unsent == 2 && in.unsentReason == "NaN", "unsent %d, %q; want 2, NaN", in.unsent, in.unsentReason)
 }
 
@@ -456,9 +434,8 @@ func TestWords(t *testing.T) {
 		strings.Repeat("x", maxWords-1) + "é": maxWords - 1,
 	} {
 		r := outboxed(t, envelope{Done: true, Failure: in})
-		if got := r.failure; len(got) != want || !strings.HasPrefix(in, got) {
-			t.Errorf("of %d bytes %d are kept, want %d", len(in), len(got), want)
-		}
+		got := r.failure
+		expect.That(t, len(got) == want && strings.HasPrefix(in, got), "of %d bytes %d are kept, want %d", len(in), len(got), want)
 	}
 }
 
@@ -485,9 +462,8 @@ func TestTail(t *testing.T) {
 	} {
 		got := &tail{max: 5}
 		for _, w := range tt.writes {
-			if n, err := got.Write([]byte(w)); n != len(w) || err != nil {
-				t.Errorf("Write(%q) = %d, %v", w, n, err)
-			}
+			n, err := got.Write([]byte(w))
+			expect.That(t, n == len(w) && err == nil, "Write(%q) = %d, %v", w, n, err)
 		}
 		expect.That(t, got.String() == tt.want, "after %q: %q, want %q", tt.writes, got, tt.want)
 	}

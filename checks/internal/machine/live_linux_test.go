@@ -19,9 +19,7 @@ func TestLiveFIFO(t *testing.T) {
 	start := time.Now()
 	_, read := l.ReadFile(fifo, 10)
 	_, list := l.ReadDir(fifo)
-	if !errors.Is(read, errIrregular) || list == nil || time.Since(start) > fileDeadline/2 {
-		t.Errorf("got %v and %v after %s", read, list, time.Since(start))
-	}
+	expect.That(t, errors.Is(read, errIrregular) && list != nil && time.Since(start) <= fileDeadline/2, "got %v and %v after %s", read, list, time.Since(start))
 }
 
 func TestOpenFiles(t *testing.T) {

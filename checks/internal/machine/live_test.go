@@ -49,14 +49,11 @@ func TestLiveFiles(t *testing.T) {
 		{"large", scratchSize + 1, scratchSize + 1},
 	} {
 		b, err := l.ReadFile(filepath.Join(dir, tt.name), tt.limit)
-		if err != nil || len(b) != tt.want {
-			t.Errorf("read %s, at most %d: got %d bytes, %v; want %d", tt.name, tt.limit, len(b), err, tt.want)
-		}
+		expect.That(t, err == nil && len(b) == tt.want, "read %s, at most %d: got %d bytes, %v; want %d", tt.name, tt.limit, len(b), err, tt.want)
 	}
 	names, err := l.ReadDir(dir)
-	if diff := cmp.Diff([]string{"empty", "exact", "large", "link", "none", "small"}, names); diff != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
-	}
+	diff := cmp.Diff([]string{"empty", "exact", "large", "link", "none", "small"}, names)
+	expect.That(t, diff == "" && err == nil, "%v (-want +got)\n%s", err, diff)
 	if names, err := l.ReadDir(filepath.Join(dir, "none")); err != nil || names == nil || len(names) != 0 {
 		t.Errorf("empty folder: got %#v, %v", names, err)
 	}
@@ -79,8 +76,7 @@ func TestLiveErrors(t *testing.T) {
 	_, stat := l.Stat(filepath.Join(dir, "absent"))
 	for _, tt := range []struct {
 		what    string
-		err     error
-		is      error
+		err, is error
 		op, msg string
 	}{
 		{"absent file", absent, fs.ErrNotExist, "read", "no such file or directory"},
@@ -100,9 +96,8 @@ func TestLiveErrors(t *testing.T) {
 	}
 }
 
-// TestPoolSlow checks that an operation that hangs costs its caller no more
-// than the deadline, closes the folder that it hangs in and no other, and
-// opens it again once it ends.
+// TestPoolSlow checks that an operation that hangs costs its caller no more than the deadline, closes the folder that
+// it hangs in and no other, and opens it again once it ends.
 func TestPoolSlow(t *testing.T) {
 	p := newPool(20 * time.Millisecond)
 	release := make(chan struct{})
@@ -122,22 +117,18 @@ func TestPoolSlow(t *testing.T) {
 		{"/sys/deadly", nil},
 		{"/sys/fine", nil},
 	} {
-		if _, err := run(p, opRead, tt.name, fine); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
-			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
-		}
+		_, err := run(p, opRead, tt.name, fine)
+		expect.That(t, errors.Is(err, tt.want) && (tt.want != nil || err == nil), "%s: got %v, want %v", tt.name, err, tt.want)
 	}
 	var inPath *fs.PathError
 	if _, err := run(p, opRead, "/sys/dead/file", fine); !errors.As(err, &inPath) || inPath.Op != opRead {
 		t.Errorf("%v is no fs.PathError of the operation", err)
 	}
 	close(release)
-	if !eventually(func() bool { _, err := run(p, opRead, "/sys/dead/file", fine); return err == nil }) {
-		t.Error("the folder stays closed after the operation in it has ended")
-	}
+	expect.That(t, eventually(func() bool { _, err := run(p, opRead, "/sys/dead/file", fine); return err == nil }), "the folder stays closed after the operation in it has ended")
 }
 
-// TestPoolBound checks that no more than a bounded number of operations is
-// left behind.
+// TestPoolBound checks that no more than a bounded number of operations is left behind.
 func TestPoolBound(t *testing.T) {
 	p := newPool(time.Millisecond)
 	release := make(chan struct{})
@@ -228,9 +219,8 @@ func TestAskOnce(t *testing.T) {
 	}
 }
 
-// TestAskCanceled checks that an answer is called off when the last of its
-// askers has gone, not before, that the last one waits for its end, and that
-// the question can be asked again.
+// TestAskCanceled checks that an answer is called off when the last of its askers has gone, not before, that the last
+// one waits for its end, and that the question can be asked again.
 func TestAskCanceled(t *testing.T) {
 	var calls, ended atomic.Int32
 	begun := make(chan struct{}, 10)
@@ -281,9 +271,8 @@ func TestAskFailures(t *testing.T) {
 		"test channel":       `answer to "test channel": json: unsupported type: chan int`,
 		"test unknown:thing": "test unknown:: unsupported operation",
 	} {
-		if raw, err := Live().Ask(t.Context(), question, by[question]); err == nil || err.Error() != want {
-			t.Errorf("%s: got %s, %v; want %s", question, raw, err, want)
-		}
+		raw, err := Live().Ask(t.Context(), question, by[question])
+		expect.That(t, err != nil && err.Error() == want, "%s: got %s, %v; want %s", question, raw, err, want)
 	}
 }
 
@@ -331,9 +320,8 @@ func TestLiveQuestions(t *testing.T) {
 	ask(AskOwner+"/proc/self/status", &owner)
 	expect.Equal(t, (Owner{UID: os.Geteuid(), GID: os.Getegid()}), owner, "owner of /proc/self/status")
 	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such", AskOwner + "/no/such"} {
-		if _, err := l.Ask(t.Context(), question, nil); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: got %v, want fs.ErrNotExist", question, err)
-		}
+		_, err := l.Ask(t.Context(), question, nil)
+		expect.That(t, errors.Is(err, fs.ErrNotExist), "%s: got %v, want fs.ErrNotExist", question, err)
 	}
 }
 
@@ -349,9 +337,7 @@ func TestLiveKernelLog(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(raw, &text)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for line := range strings.Lines(text) {
 		expect.That(t, KernelLogWanted(line), "kept a line that nobody wants: %q", line)
 	}
@@ -384,9 +370,8 @@ func FuzzKernelLog(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record []byte) {
 		var log kernelLog
 		log.add(record)
-		if text := log.text.String(); strings.Count(text, "\n") > 1 || text != "" && !strings.HasSuffix(text, "\n") {
-			t.Errorf("%q gives %q, which is not one line", record, text)
-		}
+		text := log.text.String()
+		expect.That(t, strings.Count(text, "\n") <= 1 && (text == "" || strings.HasSuffix(text, "\n")), "%q gives %q, which is not one line", record, text)
 	})
 }
 

@@ -96,11 +96,9 @@ func FuzzNetlink(f *testing.F) {
 	f.Add(message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0}, attribute(dcbIEEE, attribute(dcbPFC, 8, 255)...)))
 	f.Add(attribute(1, 2, 3))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, err := readFlowControl(b); err == nil && len(got.Priorities) > 8 {
-			t.Errorf("got %v", got)
-		}
-		if _, prefix, ok := addressOf(b); ok && prefix.Addr() == (netip.Addr{}) {
-			t.Errorf("got %v", prefix)
-		}
+		got, err := readFlowControl(b)
+		expect.That(t, err != nil || len(got.Priorities) <= 8, "got %v", got)
+		_, prefix, ok := addressOf(b)
+		expect.That(t, !ok || prefix.Addr() != (netip.Addr{}), "got %v", prefix)
 	})
 }

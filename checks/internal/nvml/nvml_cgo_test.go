@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
@@ -96,14 +94,11 @@ func healthy() *Answer {
 			h200(0, a, "GPU-00000000-0000-0000-0000-000000000001"),
 			h200(1, b, "GPU-00000000-0000-0000-0000-000000000002"),
 		},
-		P2P: []facts.GPUPeer{
-			{A: a, B: b, Read: "ok", Write: "ok", NVLink: "ok", Atomics: "ok"},
-		},
+		P2P: []facts.GPUPeer{{A: a, B: b, Read: "ok", Write: "ok", NVLink: "ok", Atomics: "ok"}},
 	}
 }
 
-// TestAsk runs the door against the simulated library through every fault
-// that lets it answer to the end.
+// TestAsk runs the door against the simulated library through every fault that lets it answer to the end.
 func TestAsk(t *testing.T) {
 	fails := func(name string) func(*Answer) {
 		return func(a *Answer) {
@@ -185,8 +180,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskStopped runs the door through the faults that end it early: what
-// came before is kept, and the step is named.
+// TestAskStopped runs the door through the faults that end it early: what came before is kept, and the step is named.
 func TestAskStopped(t *testing.T) {
 	nvmlOnly := Driver{NVMLVersion: "13.580.159.04"}
 	for _, tt := range []struct {
@@ -234,8 +228,7 @@ func TestOldDriver(t *testing.T) {
 	expect.NoDiff(t, want, answer(t), "answer")
 }
 
-// TestNVML12 asks a library that lacks only the functions that are looked up by
-// hand.
+// TestNVML12 asks a library that lacks only the functions that are looked up by hand.
 func TestNVML12(t *testing.T) {
 	simulate(t, "", "-DNVML_12")
 	want := healthy()
@@ -251,17 +244,13 @@ func TestManyGPUs(t *testing.T) {
 	t.Setenv("GPUDOCTOR_SIM_ADDRESSES", "0001:3B:00.0,10000:0A:01.0")
 	start := time.Now()
 	a := answer(t)
-	if took := time.Since(start); took > time.Minute {
-		t.Errorf("8 GPUs took %s", took)
-	}
+	took := time.Since(start)
+	expect.That(t, took <= time.Minute, "8 GPUs took %s", took)
 	var got []string
 	for _, d := range a.Devices {
 		got = append(got, d.Address)
 	}
-	want := []string{
-		"0001:3b:00.0", "10000:0a:01.0", "0000:08:00.0", "0000:09:00.0",
-		"0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0", "0000:0d:00.0",
-	}
+	want := []string{"0001:3b:00.0", "10000:0a:01.0", "0000:08:00.0", "0000:09:00.0", "0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0", "0000:0d:00.0"}
 	expect.NoDiff(t, want, got, "addresses")
 	expect.That(t, len(a.P2P) == 28, "%d pairs, want 28", len(a.P2P))
 }
@@ -280,9 +269,7 @@ func TestNoLibrary(t *testing.T) {
 		expect.NoError(t, os.WriteFile(dir+"/"+library, nil, 0o600))
 		t.Setenv("LD_LIBRARY_PATH", dir)
 		a := answer(t)
-		if a.Outcome != Failed || a.ErrorName != "LIBRARY_NOT_LOADED" || !strings.Contains(a.Reason, "file too short") {
-			t.Errorf("answer %+v, want the loader's reason", a)
-		}
+		expect.That(t, a.Outcome == Failed && a.ErrorName == "LIBRARY_NOT_LOADED" && strings.Contains(a.Reason, "file too short"), "answer %+v, want the loader's reason", a)
 	})
 }
 
@@ -290,13 +277,11 @@ func TestAskCanceled(t *testing.T) {
 	simulate(t, "hang-init")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	if a, err := Ask(ctx, Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Ask = %+v, %v, want context.Canceled", a, err)
-	}
+	a, err := Ask(ctx, Options{})
+	expect.That(t, errors.Is(err, context.Canceled), "Ask = %+v, %v, want context.Canceled", a, err)
 }
 
-// TestNothingIsSet checks that the door calls no function that changes a
-// state: those of NVML are named for it.
+// TestNothingIsSet checks that the door calls no function that changes a state: those of NVML are named for it.
 func TestNothingIsSet(t *testing.T) {
 	names := expect.Value(os.ReadDir("."))(t)
 	for _, name := range names {
@@ -322,13 +307,10 @@ func TestMet(t *testing.T) {
 	t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", "hang-p2p")
 	var met []Device
 	a := expect.Value(ask(t.Context(), 2*time.Second, 20*time.Second, Options{Met: func(devices []Device) { met = devices }}))(t)
-	if a.Outcome != Hang || len(met) != 2 || met[0].Address == "" || met[0].Processes == nil {
-		t.Errorf("outcome %s, met %+v", a.Outcome, met)
-	}
+	expect.That(t, a.Outcome == Hang && len(met) == 2 && met[0].Address != "" && met[0].Processes != nil, "outcome %s, met %+v", a.Outcome, met)
 }
 
-// TestStay checks that the answer is the same whether the process leaves at once, is told
-// to leave, or is never told.
+// TestStay checks that the answer is the same whether the process leaves at once, is told to leave, or is never told.
 func TestStay(t *testing.T) {
 	told, never := make(chan struct{}), make(chan struct{})
 	close(told)
@@ -341,9 +323,7 @@ func TestStay(t *testing.T) {
 				if first == nil {
 					first = a
 				}
-				if diff := cmp.Diff(first, a); diff != "" {
-					t.Errorf("another answer (-at once +later):\n%s", diff)
-				}
+				expect.NoDiff(t, first, a, "another answer")
 			}
 			expect.That(t, (fault == "") == (first.Outcome == OK), "outcome %q with the fault %q", first.Outcome, fault)
 		})

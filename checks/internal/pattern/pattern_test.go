@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestNeedsOf checks which literals a match needs.
@@ -16,9 +18,8 @@ func TestNeedsOf(t *testing.T) {
 		`foobar|\d+`:                                nil,
 		`ab.*cd`:                                    nil,
 	} {
-		if got := New(expression).literals(); !slices.EqualFunc(got, want, slices.Equal[literals]) {
-			t.Errorf("%s: got %q, want %q", expression, got, want)
-		}
+		got := New(expression).literals()
+		expect.That(t, slices.EqualFunc(got, want, slices.Equal[literals]), "%s: got %q, want %q", expression, got, want)
 	}
 }
 

@@ -184,8 +184,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// FuzzDecode checks that what is taken for a message of a rank has an outcome that exists and a time
-// that can be.
+// FuzzDecode checks that what is taken for a message of a rank has an outcome that exists and a time that can be.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"n":1,"rank":0,"result":{"seconds":1e-5,"verified":"gpu"}}`)
 	f.Add(`{"n":1,"failure":{"outcome":"ok"}}`)

@@ -28,9 +28,7 @@ func TestKernelLines(t *testing.T) {
 		if e.Kind != "xid" || e.Code == nil || *e.Code != 79 || e.Address != "0000:3b:00.0" || e.Message != xid || e.Source != "dmesg.txt" || e.Line != 2 {
 			t.Errorf("%q: got %+v", prefix, e)
 		}
-		if host := strings.Contains(prefix, "node7"); host != (e.Host == "node7") {
-			t.Errorf("%q: the host is %q", prefix, e.Host)
-		}
+		expect.That(t, strings.Contains(prefix, "node7") == (e.Host == "node7"), "%q: the host is %q", prefix, e.Host)
 		expect.That(t, strings.Contains(prefix, "12.8") == (e.Seconds == 12.803392), "%q: at %v", prefix, e.Seconds)
 	}
 }
@@ -41,10 +39,8 @@ func TestKernelWindows(t *testing.T) {
 		text string
 		want []facts.KernelEvent
 	}{
-		"no room": {bar, []facts.KernelEvent{{ID: "kernel-bar-no-room", Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}}},
-		"room in a later pass": {
-			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x47ffffffff 64bit pref]: assigned\n", nil,
-		},
+		"no room":              {bar, []facts.KernelEvent{{ID: "kernel-bar-no-room", Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}}},
+		"room in a later pass": {bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x47ffffffff 64bit pref]: assigned\n", nil},
 		"a smaller one in a later pass": {
 			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x400fffffff 64bit pref]: assigned\n",
 			[]facts.KernelEvent{{ID: "kernel-bar-no-room", Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}},
@@ -95,18 +91,13 @@ func TestKernelIOMMU(t *testing.T) {
 			"[    0.73] iommu: Default domain type: Passthrough (set via kernel command line)\n[    0.9] DMAR: Intel(R) Virtualization Technology for Directed I/O\n",
 			facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "intel"},
 		},
-		"passed through, before Linux 5.3": {
-			"AMD-Vi: Initialized for Passthrough Mode\n", facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "amd"},
-		},
-		"no IOMMU": {"iommu: Default domain type: Translated\n", facts.IOMMUFacts{DefaultDomain: "translated"}},
+		"passed through, before Linux 5.3": {"AMD-Vi: Initialized for Passthrough Mode\n", facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "amd"}},
+		"no IOMMU":                         {"iommu: Default domain type: Translated\n", facts.IOMMUFacts{DefaultDomain: "translated"}},
 		"groups": {
 			"/sys/kernel/iommu_groups/14/type:DMA-FQ\n[ 0.8] pci 0000:41:00.0: Adding to iommu group 14\n/sys/kernel/iommu_groups/2/type:identity\n",
 			facts.IOMMUFacts{Groups: []facts.IOMMUGroup{{ID: 2, Type: "identity", Devices: []string{}}, {ID: 14, Type: "DMA-FQ", Devices: []string{"0000:41:00.0"}}}},
 		},
-		"units": {
-			"$ ls /sys/class/iommu\nivhd0  ivhd1\n$ uname -r\n6.8.0\n",
-			facts.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"},
-		},
+		"units": {"$ ls /sys/class/iommu\nivhd0  ivhd1\n$ uname -r\n6.8.0\n", facts.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"}},
 		"units in the long form": {
 			"$ ls -l /sys/class/iommu/\ntotal 0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar0 -> ../../devices/virtual/iommu/dmar0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar1 -> ../../devices/virtual/iommu/dmar1\n",
 			facts.IOMMUFacts{Units: []string{"dmar0", "dmar1"}, Vendor: "intel"},
@@ -174,9 +165,8 @@ kernel.numa_balancing = 1
 
 func TestHostGuest(t *testing.T) {
 	f := texttest.Parse("lscpu.txt", "Hypervisor vendor:                       KVM\nFlags: fpu vme hypervisor\n")
-	if v := f.Host.Virtualization; v == nil || !v.Guest || v.Kind != "kvm" {
-		t.Errorf("got %+v", v)
-	}
+	v := f.Host.Virtualization
+	expect.That(t, v != nil && v.Guest && v.Kind == "kvm", "got %+v", v)
 	if f := texttest.Parse("lspci.txt", "\tFlags: bus master, fast devsel, latency 0\n"); f.Host != nil {
 		t.Errorf("a device's flags are no processor's: %+v", f.Host)
 	}
@@ -240,14 +230,11 @@ func TestSysfs(t *testing.T) {
 		"/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/current_link_width:8\n"+
 		"/sys/bus/pci/devices/0000:3b:00.0/max_link_width:16\n/sys/bus/pci/devices/0000:3b:00.0/max_link_speed:16.0 GT/s PCIe\n"+
 		"/sys/bus/pci/devices/0000:af:00.0/numa_node:-1\n")
-	if none := texttest.PCIDevice(t, f, "0000:af:00.0"); none.NUMANode != nil || !none.NoNUMANode {
-		t.Errorf("got %+v", none)
-	}
+	none := texttest.PCIDevice(t, f, "0000:af:00.0")
+	expect.That(t, none.NUMANode == nil && none.NoNUMANode, "got %+v", none)
 	d := texttest.PCIDevice(t, f, "0000:3b:00.0")
 	want := &facts.PCIeLink{Width: 8, MaxWidth: 16, MaxSpeedGTs: 16, Source: "x:4"}
-	if d.Kind != "gpu" || d.NUMANode == nil || *d.NUMANode != 1 || d.NoNUMANode || !cmp.Equal(want, d.Link) {
-		t.Errorf("got %+v, link %+v", d, d.Link)
-	}
+	expect.That(t, d.Kind == "gpu" && d.NUMANode != nil && *d.NUMANode == 1 && !d.NoNUMANode && cmp.Equal(want, d.Link), "got %+v, link %+v", d, d.Link)
 }
 
 func TestHostXML(t *testing.T) {
@@ -263,16 +250,11 @@ func TestHostXML(t *testing.T) {
 </system>
 `
 	f := texttest.Parse("topo.xml", "NCCL wrote:\n"+nccl+"after\n")
-	if len(f.GPUs.Devices) != 2 || *f.GPUs.Devices[1].Index != 1 || f.GPUs.Devices[0].ComputeCapability != "8.0" {
-		t.Fatalf("GPUs are %+v", f.GPUs.Devices)
-	}
+	expect.Must(t, len(f.GPUs.Devices) == 2 && *f.GPUs.Devices[1].Index == 1 && f.GPUs.Devices[0].ComputeCapability == "8.0", "GPUs are %+v", f.GPUs.Devices)
 	p := f.Links.Between("0000:41:00.0", "0000:61:00.0")
-	if p == nil || p.NVLinks == nil || *p.NVLinks != 4 || p.NVSwitch {
-		t.Errorf("the pair is %+v", p)
-	}
-	if n := f.NUMA.Nodes; len(n) != 1 || n[0].ID != 1 || n[0].CPUs != "16-32" {
-		t.Errorf("NUMA nodes are %+v", n)
-	}
+	expect.That(t, p != nil && p.NVLinks != nil && *p.NVLinks == 4 && !p.NVSwitch, "the pair is %+v", p)
+	n := f.NUMA.Nodes
+	expect.That(t, len(n) == 1 && n[0].ID == 1 && n[0].CPUs == "16-32", "NUMA nodes are %+v", n)
 	if d := texttest.PCIDevice(t, f, "0000:41:00.0"); d.NUMANode == nil || *d.NUMANode != 1 || d.RootBus != "" || d.Link.MaxSpeedGTs != 16 {
 		t.Errorf("the GPU is %+v", d)
 	}
@@ -290,9 +272,7 @@ func TestHostXML(t *testing.T) {
 </topology>
 `
 	d := texttest.PCIDevice(t, texttest.Parse("lstopo.xml", hwloc), "0000:41:00.0")
-	if d.RootBus != "pci0000:40" || !cmp.Equal(d.Ancestors, []string{"0000:40:01.1"}) || d.Kind != "gpu" || d.NUMANode == nil || *d.NUMANode != 1 {
-		t.Errorf("got %+v", d)
-	}
+	expect.That(t, d.RootBus == "pci0000:40" && cmp.Equal(d.Ancestors, []string{"0000:40:01.1"}) && d.Kind == "gpu" && d.NUMANode != nil && *d.NUMANode == 1, "got %+v", d)
 }
 
 func TestPythonCopy(t *testing.T) {
@@ -339,14 +319,8 @@ DMA-FQ
 $ cat /proc/sys/kernel/numa_balancing
 1
 `)
-	if len(f.PCI.Devices) != 1 {
-		t.Fatalf("got %+v", f.PCI.Devices)
-	}
+	expect.Must(t, len(f.PCI.Devices) == 1, "got %+v", f.PCI.Devices)
 	d := f.PCI.Devices[0]
-	if d.Address != "0000:3b:00.0" || d.Link.Width != 8 || d.Link.MaxWidth != 16 || d.Link.MaxSpeedGTs != 32 || d.NUMANode != nil {
-		t.Errorf("got %+v", d)
-	}
-	if len(f.IOMMU.Groups) != 1 || f.IOMMU.Groups[0].Type != "DMA-FQ" || *f.NUMA.Balancing != 1 {
-		t.Errorf("got %+v, %+v", f.IOMMU, f.NUMA)
-	}
+	expect.That(t, d.Address == "0000:3b:00.0" && d.Link.Width == 8 && d.Link.MaxWidth == 16 && d.Link.MaxSpeedGTs == 32 && d.NUMANode == nil, "got %+v", d)
+	expect.That(t, len(f.IOMMU.Groups) == 1 && f.IOMMU.Groups[0].Type == "DMA-FQ" && *f.NUMA.Balancing == 1, "got %+v, %+v", f.IOMMU, f.NUMA)
 }

@@ -48,9 +48,7 @@ node:9:9 [1] misc/widget.cc:12 NCCL WARN The widget is at odds with itself
 		t.Errorf("ranks that work: %+v", got)
 	}
 	got := nccl.Read(log, true).Messages
-	if len(got) != 2 || got[0].ID != "nccl-shm-no-space" || got[1].ID != "nccl-warning" {
-		t.Fatalf("got %+v", got)
-	}
+	expect.Must(t, len(got) == 2 && got[0].ID == "nccl-shm-no-space" && got[1].ID == "nccl-warning", "got %+v", got)
 	m := got[0]
 	if m.Role != "cause" || m.Host != "" || m.PID != 0 || m.Device == nil || *m.Device != 0 || m.Place == nil || m.Place.Area != "shm" || m.Fields["bytes"] != "9637892" || !strings.HasPrefix(m.Text, "misc/shmutils.cc:87 NCCL WARN") {
 		t.Errorf("got %+v, place %+v", m, m.Place)

@@ -43,8 +43,7 @@ func TestOFIVersions(t *testing.T) {
 	expect.NoDiff(t, want, f.Software, "software")
 }
 
-// TestNetworkMessages checks what forms of line mean, where two rows come near
-// each other.
+// TestNetworkMessages checks what forms of line mean, where two rows come near each other.
 func TestNetworkMessages(t *testing.T) {
 	for line, want := range map[string]string{
 		"n:1:2 [0] NCCL WARN NET/OFI Request 0x1 completed with error. RC: 103. Error: 4124 (Unresponsive receiver (connection previously established)). Completed length: 0, Request: {}":     "ofi-peer-gone",

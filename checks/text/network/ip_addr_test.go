@@ -138,19 +138,13 @@ lo        Link encap:Local Loopback
           inet addr:127.0.0.1  Mask:255.0.0.0
           UP LOOPBACK RUNNING  MTU:65536  Metric:1
 `,
-			want: []string{
-				"docker0 up bridge mtu 1500 172.17.0.1/16 fe80::42/64", "eno2 down ethernet mtu 1500",
-				"lo up loopback mtu 65536 127.0.0.1/8",
-			},
+			want: []string{"docker0 up bridge mtu 1500 172.17.0.1/16 fe80::42/64", "eno2 down ethernet mtu 1500", "lo up loopback mtu 65536 127.0.0.1/8"},
 		},
 		"ethtool": {
 			text: "Settings for eth1:\n\tSpeed: Unknown!\n\tDuplex: Unknown! (255)\n\tLink detected: no (No cable)\nSettings for eth2:\n\tSpeed: 100000Mb/s\n\tLink detected: yes\n",
 			want: []string{"eth1  ethernet no-carrier", "eth2  ethernet"},
 		},
-		"no interface": {
-			text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n",
-			want: nil,
-		},
+		"no interface": {text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n", want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect.NoDiff(t, tt.want, interfaces(texttest.Parse("x.txt", tt.text)), "interfaces")
@@ -181,9 +175,7 @@ func bounded(t *testing.T, f *facts.Facts) {
 	}
 	for i := range f.NICs.Interfaces {
 		n := &f.NICs.Interfaces[i]
-		if len(n.Addresses) > network.MaxAddresses || !live.IsName(n.Name) {
-			t.Errorf("interface %q with %d addresses", n.Name, len(n.Addresses))
-		}
+		expect.That(t, len(n.Addresses) <= network.MaxAddresses && live.IsName(n.Name), "interface %q with %d addresses", n.Name, len(n.Addresses))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // FuzzAnchors checks that the automaton finds what a plain search finds.
@@ -31,8 +33,7 @@ func FuzzAnchors(f *testing.F) {
 				t.Errorf("the key %q found in %q: %t, want %t", key, line, got, want)
 			}
 		}
-		if held := set.holding(line, keys); !slices.Equal(held, exact) {
-			t.Errorf("%q holds %v, and %v are found in it", line, held, exact)
-		}
+		held := set.holding(line, keys)
+		expect.That(t, slices.Equal(held, exact), "%q holds %v, and %v are found in it", line, held, exact)
 	})
 }

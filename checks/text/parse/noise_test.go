@@ -3,6 +3,8 @@ package parse
 import (
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestMarks checks what is taken off each line, and that who wrote it is known still.
@@ -41,9 +43,7 @@ func TestMarks(t *testing.T) {
 		if who.rank != nil {
 			rank = *who.rank
 		}
-		if l.Text != want.text || who.Host != want.host || rank != want.rank {
-			t.Errorf("%q: got %q of %q, rank %d, want %+v", line, l.Text, who.Host, rank, want)
-		}
+		expect.That(t, l.Text == want.text && who.Host == want.host && rank == want.rank, "%q: got %q of %q, rank %d, want %+v", line, l.Text, who.Host, rank, want)
 	}
 }
 
@@ -62,9 +62,8 @@ func FuzzNoise(f *testing.F) {
 				t.Errorf("%q: form %d is passed over", line, i)
 			}
 		}
-		if inner, _, ok := stripPrefix(line); ok && (len(inner) >= len(line) || !strings.Contains(line, inner)) {
-			t.Errorf("%q: %q is left", line, inner)
-		}
+		inner, _, ok := stripPrefix(line)
+		expect.That(t, !ok || len(inner) < len(line) && strings.Contains(line, inner), "%q: %q is left", line, inner)
 		if n := len(appendUnescaped(nil, []byte(line))); n > len(line) {
 			t.Errorf("%q: %d bytes are left", line, n)
 		}

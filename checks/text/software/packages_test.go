@@ -1,7 +1,6 @@
 package software_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -61,9 +60,7 @@ func TestPackages(t *testing.T) {
 		"no versions": {"if torch  == 2:\n==== torch ====\nthe torch  was lit\nray  diagrams\n$ cat notes\n1.2.3\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := softwareOf(texttest.Parse("a.txt", tt.text)); !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			expect.NoDiff(t, tt.want, softwareOf(texttest.Parse("a.txt", tt.text)), "it")
 		})
 	}
 }
