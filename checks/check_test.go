@@ -67,8 +67,7 @@ func TestSectionsApart(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "nothing in it runs side by side")
 	for _, name := range fixtures.Examples() {
-		recording := expect.Value(fixtures.Example(name))(t)
-		h := expect.Value(recorded.OpenSnapshot(name, bytes.NewReader(recording)))(t)
+		h := expect.Value(recorded.OpenSnapshot(name, bytes.NewReader(expect.Value(fixtures.Example(name))(t))))(t)
 		whole, _ := Gather(t.Context(), h, gather.Options{})
 		for _, c := range All {
 			gather := func(f *facts.Facts) string {

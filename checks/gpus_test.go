@@ -343,9 +343,5 @@ func TestSilentGPUHasNoPairs(t *testing.T) {
 		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
 	})
 	expect.NoError(t, linksCheck.Gather(t.Context(), g))
-	var got []string
-	for _, p := range g.Facts.Links.Pairs {
-		got = append(got, p.A+" "+p.B)
-	}
-	expect.NoDiff(t, []string{a + " " + b}, got, "pairs")
+	expect.NoDiff(t, []string{a + " " + b}, expect.Map(g.Facts.Links.Pairs, func(p facts.Pair) string { return p.A + " " + p.B }), "pairs")
 }

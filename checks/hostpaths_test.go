@@ -42,8 +42,7 @@ func TestHostPaths(t *testing.T) {
 	} {
 		tree, gpus, _ := checktest.EightGPU()
 		tt.change(tree, gpus[0])
-		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-		expect.NoDiff(t, tt.want, f.Links.Host(gpus[0].Address), "%s", tt.name)
+		expect.NoDiff(t, tt.want, gatherTopology(t, checktest.MemoryOf(tree), nil).Links.Host(gpus[0].Address), "%s", tt.name)
 	}
 	expect.That(t, (*facts.LinkFacts)(nil).Host("x") == nil, "a way without links")
 }
@@ -156,8 +155,7 @@ func TestNearest(t *testing.T) {
 		without.PCI = &facts.PCIFacts{Devices: slices.DeleteFunc(slices.Clone(f.PCI.Devices), func(d facts.PCIDevice) bool {
 			return d.Address == f.Links.Pairs[0].A
 		})}
-		g := checktest.On(&machine.Memory{}, &without)
-		expect.NoError(t, linksCheck.Gather(t.Context(), g))
+		expect.NoError(t, linksCheck.Gather(t.Context(), checktest.On(&machine.Memory{}, &without)))
 		for _, p := range without.Links.Pairs {
 			expect.NoDiff(t, f.Links.Between(p.A, p.B), &p, "%s without a GPU", name)
 		}

@@ -372,7 +372,6 @@ func TestLinksBounded(t *testing.T) {
 			f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: address, Kind: "gpu", RootBus: "pci0000:00"})
 		}
 	}
-	g := checktest.On(&machine.Memory{}, f)
-	expect.NoError(t, linksCheck.Gather(t.Context(), g))
+	expect.NoError(t, linksCheck.Gather(t.Context(), checktest.On(&machine.Memory{}, f)))
 	expect.Equal(t, maxPairs, len(f.Links.Pairs), "it")
 }

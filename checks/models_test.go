@@ -237,8 +237,7 @@ func TestGoldenModels(t *testing.T) {
 			expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "model"}))
 			path := "../fixtures/hosts/" + name + ".txtar"
 			golden.File(t, path, file.Bytes())
-			replayed := expect.Value(recorded.OpenSnapshot(path, &file))(t)
-			again, _ := Gather(t.Context(), replayed, gather.Options{})
+			again, _ := Gather(t.Context(), expect.Value(recorded.OpenSnapshot(path, &file))(t), gather.Options{})
 			var a, b bytes.Buffer
 			expect.NoError(t, recorded.WriteFacts(&a, live))
 			expect.NoError(t, recorded.WriteFacts(&b, again))

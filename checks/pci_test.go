@@ -118,8 +118,7 @@ func TestPCIUnprivileged(t *testing.T) {
 		Section: "pci", Fact: "devices.config", Reason: "config space beyond 64 bytes needs root",
 		Hint: "run as root (in a container with --cap-add SYS_ADMIN)",
 	}}
-	gotUnknown := slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section != "pci" })
-	expect.NoDiff(t, wantUnknown, gotUnknown, "unknown")
+	expect.NoDiff(t, wantUnknown, slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section != "pci" }), "unknown")
 }
 
 func TestPCIDamaged(t *testing.T) {
@@ -288,8 +287,7 @@ func TestPCIReads(t *testing.T) {
 		tree := &checktest.Tree{}
 		change(tree.Root(0, 0, 0))
 		s := &countingSource{Memory: checktest.MemoryOf(tree)}
-		g := checktest.On(s, &facts.Facts{})
-		expect.NoError(t, pci.Check.Gather(t.Context(), g))
+		expect.NoError(t, pci.Check.Gather(t.Context(), checktest.On(s, &facts.Facts{})))
 		return s.reads.Load(), s.bytes.Load()
 	}
 	reads, bytes := count(func(bus *checktest.Bus) { bus.Other(1, 0) })

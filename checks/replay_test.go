@@ -30,6 +30,5 @@ func TestReplayOfThisMachine(t *testing.T) {
 	var snapshot bytes.Buffer
 	expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{KeepNames: true}))
 	t.Logf("the snapshot has %d bytes", snapshot.Len())
-	replay := expect.Value(recorded.OpenSnapshot("snapshot", &snapshot))(t)
-	expect.NoDiff(t, want, document(replay), "it")
+	expect.NoDiff(t, want, document(expect.Value(recorded.OpenSnapshot("snapshot", &snapshot))(t)), "it")
 }

@@ -191,10 +191,7 @@ func TestWithoutOwn(t *testing.T) {
 	seen, hidden := []int{10, 11}, []int{900, 901}
 	for n := range len(seen) + 1 {
 		for k := range len(hidden) + 1 {
-			var list []nvml.Process
-			for _, pid := range append(slices.Clone(hidden[:k]), seen[:n]...) {
-				list = append(list, nvml.Process{PID: pid})
-			}
+			list := expect.Map(append(slices.Clone(hidden[:k]), seen[:n]...), func(pid int) nvml.Process { return nvml.Process{PID: pid} })
 			left := withoutOwn(host.New(m), list)
 			want := n + max(0, k-1)
 			expect.That(t, len(left) == want, "of %d that can be seen and %d that cannot %d are left, want %d", n, k, len(left), want)

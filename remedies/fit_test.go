@@ -71,10 +71,7 @@ func TestFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ranking := s.Rank(tt.findings, Situation{Facts: tt.facts})
 			expect.Equal(t, tt.advice, order(ranking.Advice), "advice")
-			var withheld []string
-			for _, w := range ranking.Withheld {
-				withheld = append(withheld, w.Setting+" "+w.Reason)
-			}
+			withheld := expect.Map(ranking.Withheld, func(w Withheld) string { return w.Setting + " " + w.Reason })
 			slices.Sort(withheld)
 			expect.NoDiff(t, tt.withheld, withheld, "withheld")
 		})

@@ -30,8 +30,7 @@ var loaded = sync.OnceValues(Load)
 // and that every remedy is named by a rule, or is spare for a reason.
 func TestRemediesAndRulesMeet(t *testing.T) {
 	s := builtin(t)
-	set := expect.Value(rules.Load())(t)
-	all := set.Rules()
+	all := expect.Value(rules.Load())(t).Rules()
 	expect.NoError(t, s.Check(all))
 	expect.Must(t, len(all) > 0, "there are no rules yet")
 	used := map[string]bool{}
@@ -130,8 +129,7 @@ func TestLoadWith(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			expect.Must(t, strings.Contains(good, tt.old), "the remedy does not hold %q", tt.old)
 			dir := t.TempDir()
-			text := strings.Replace(good, tt.old, tt.replacement, 1)
-			expect.NoError(t, os.WriteFile(filepath.Join(dir, tt.name), []byte(text), 0o600))
+			expect.NoError(t, os.WriteFile(filepath.Join(dir, tt.name), []byte(strings.Replace(good, tt.old, tt.replacement, 1)), 0o600))
 			s, err := LoadWith(dir)
 			if tt.want == "" {
 				expect.NoError(t, err)

@@ -48,10 +48,7 @@ func unread(s *Set, params, remedies []string) []string {
 			continue
 		}
 		r.walk(func(text string) {
-			var names []string
-			for _, slot := range slots(text) {
-				names = append(names, slot.name)
-			}
+			names := expect.Map(slots(text), func(slot slot) string { return slot.name })
 			conditions, _ := conditionsOf(text)
 			for _, when := range conditions {
 				names = append(names, when.name)

@@ -27,11 +27,7 @@ func finding(rule string, severity rules.Severity, confidence rules.Confidence, 
 }
 
 func order(advice []Advice) string {
-	var ids []string
-	for _, a := range advice {
-		ids = append(ids, a.Remedy)
-	}
-	return strings.Join(ids, " ")
+	return strings.Join(expect.Map(advice, func(a Advice) string { return a.Remedy }), " ")
 }
 
 func TestRankOrder(t *testing.T) {
@@ -224,12 +220,10 @@ func TestLeads(t *testing.T) {
 
 func TestTemplates(t *testing.T) {
 	advice := builtin(t).Rank([]rules.Finding{acs()}, Situation{}).Advice
-	i := slices.IndexFunc(advice, func(a Advice) bool { return a.Remedy == "disable-acs" })
-	got := advice[i]
+	got := advice[slices.IndexFunc(advice, func(a Advice) bool { return a.Remedy == "disable-acs" })]
 	wantCommands := []string{"setpci -s 0000:40:01.1 ECAP_ACS+0x6.w=0000", "setpci -s 0000:40:03.1 ECAP_ACS+0x6.w=0000"}
 	expect.NoDiff(t, wantCommands, got.Apply.Commands, "commands")
-	wantKernel := []string{"pci=disable_acs_redir=0000:40:01.1;0000:40:03.1"}
-	expect.NoDiff(t, wantKernel, got.Apply.KernelCommandLine, "kernel command line")
+	expect.NoDiff(t, []string{"pci=disable_acs_redir=0000:40:01.1;0000:40:03.1"}, got.Apply.KernelCommandLine, "kernel command line")
 	want := "gpudoctor check --only acs-redirect,p2p-broken-platform, as root;"
 	expect.That(t, strings.HasPrefix(got.Verify, want), "verify = %q, want it to begin with %q", got.Verify, want)
 }

@@ -41,11 +41,7 @@ findings contains {} if false
 		if err != nil {
 			got = err.Error()
 		} else {
-			var all []string
-			for _, area := range s.Rules()[0].Areas {
-				all = append(all, string(area))
-			}
-			got = strings.Join(all, ", ")
+			got = strings.Join(expect.Map(s.Rules()[0].Areas, func(area Area) string { return string(area) }), ", ")
 		}
 		expect.That(t, strings.Contains(got, want), "areas [%s]: got %q, want %q", named, got, want)
 	}

@@ -49,9 +49,7 @@ const (
 )
 
 // finds writes a rule's body that finds one fault with further keys.
-func finds(more string) string {
-	return strings.Replace(fires, `"message"`, more+`, "message"`, 1)
-}
+func finds(more string) string { return strings.Replace(fires, `"message"`, more+`, "message"`, 1) }
 
 func TestEvaluateOutcomes(t *testing.T) {
 	s := expect.Value(policyOf(t, map[string]string{
@@ -106,11 +104,7 @@ func TestEvaluateChoice(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			} else {
-				var ids []string
-				for _, f := range v.Findings {
-					ids = append(ids, f.Rule)
-				}
-				got = strings.Join(ids, " ")
+				got = strings.Join(expect.Map(v.Findings, func(f Finding) string { return f.Rule }), " ")
 			}
 			expect.Equal(t, tt.want, got, "it")
 		})
@@ -156,11 +150,7 @@ func TestMalformedAmongOthers(t *testing.T) {
 		"good.rego": ruleText("good", high, fires),
 	}))(t)
 	v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
-	var found []string
-	for _, f := range v.Findings {
-		found = append(found, f.Rule)
-	}
-	expect.NoDiff(t, []string{"bad", "good"}, found, "findings")
+	expect.NoDiff(t, []string{"bad", "good"}, expect.Map(v.Findings, func(f Finding) string { return f.Rule }), "findings")
 	const no = "which is neither a PCI address in lower case nor GPU and a number"
 	want := []Skipped{faulty("bad",
 		`the rule returned a malformed finding: affects holds "", `+no,
@@ -254,10 +244,7 @@ func TestFold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, f := range fold(tt.findings, all) {
-				var under []string
-				for _, e := range f.Explains {
-					under = append(under, e.Rule)
-				}
+				under := expect.Map(f.Explains, func(e Finding) string { return e.Rule })
 				got = append(got, f.Rule+"/"+string(f.Severity)+"/"+string(f.Confidence)+"("+strings.Join(under, " ")+")")
 			}
 			expect.NoDiff(t, tt.want, got, "folded")
@@ -302,10 +289,7 @@ func TestFoldSameFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, f := range fold(tt.findings, nil) {
-				var under []string
-				for _, e := range f.Explains {
-					under = append(under, e.Subject)
-				}
+				under := expect.Map(f.Explains, func(e Finding) string { return e.Subject })
 				got = append(got, fmt.Sprintf("%s %s %s(%s)", f.Rule, f.Subject, f.Severity, strings.Join(under, " ")))
 			}
 			expect.NoDiff(t, tt.want, got, "folded")
@@ -520,8 +504,7 @@ func TestOldKernelEvents(t *testing.T) {
 	}
 	f := factsOfLine(t, "kernel", log.String())
 	of := func(f *facts.Facts) []Finding {
-		verdict := expect.Value(compiledSet(t).Evaluate(t.Context(), f, Options{}))(t)
-		return verdict.Findings
+		return expect.Value(compiledSet(t).Evaluate(t.Context(), f, Options{}))(t).Findings
 	}
 	want := of(f)
 	for i := range f.KernelLog.Events {

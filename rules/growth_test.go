@@ -101,8 +101,7 @@ func listsOf(document map[string]any) []string {
 // times are the facts with each entry n times, or nil where no Go type holds them.
 func (g growth) times(tb testing.TB, n int) *facts.Facts {
 	tb.Helper()
-	grown := g.grow(g.document, "", n)
-	b := expect.Value(json.Marshal(grown))(tb)
+	b := expect.Value(json.Marshal(g.grow(g.document, "", n)))(tb)
 	f := &facts.Facts{}
 	if json.Unmarshal(b, f) != nil {
 		return nil
@@ -234,8 +233,7 @@ func TestGrowth(t *testing.T) {
 	seen := map[string]bool{}
 	tried, n := 0, 0
 	for _, c := range all {
-		document := written(t, c.Facts)
-		ws := ways(document)
+		ws := ways(written(t, c.Facts))
 		for _, f := range c.Want.Findings {
 			if seen[f.Rule] && !every {
 				continue

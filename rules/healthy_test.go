@@ -347,9 +347,7 @@ var healthy = map[string]func() *model{
 	"4 x A100 PCIe, NVLink bridges on pairs": func() *model {
 		return machine(a100PCIe, a100PCIe, a100PCIe, a100PCIe).nvlinked("gpu", 12, func(i, j int) bool { return i/2 == j/2 })
 	},
-	"4 x L40S, cloud": func() *model {
-		return machine(l40s, l40s, l40s, l40s).guest().refused("topology-not-supported")
-	},
+	"4 x L40S, cloud": func() *model { return machine(l40s, l40s, l40s, l40s).guest().refused("topology-not-supported") },
 	"8 x H100, all with MIG": func() *model {
 		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).refused("not-supported")
 		for i := range m.GPUs.Devices {

@@ -59,8 +59,7 @@ func TestFindingsOfRows(t *testing.T) {
 			f := factsOfLine(t, row.ID, example)
 			var got []Finding
 			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, message.IsCondition) {
-				verdict := expect.Value(set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}}))(t)
-				got = verdict.Findings
+				got = expect.Value(set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}}))(t).Findings
 			} else {
 				got = set.rowFindings(byRowOf(f.Logs, f.KernelLog), given(v, row.ID, v.When...))[v.Rule]
 			}
@@ -141,10 +140,7 @@ func checkTold(t *testing.T, said entry, got Finding) {
 
 // everyRow is each row of the catalogue: messages, and forms of kernel messages.
 func everyRow() []*message.Row {
-	var all []*message.Row
-	for _, t := range message.Statements() {
-		all = append(all, &t.Row)
-	}
+	all := expect.Map(message.Statements(), func(t *message.Statement) *message.Row { return &t.Row })
 	for _, k := range message.KernelForms() {
 		all = append(all, &k.Row)
 	}
@@ -245,8 +241,7 @@ func TestToldParams(t *testing.T) {
 func TestToldConstantParams(t *testing.T) {
 	t.Parallel()
 	const row = "ucx-no-transports"
-	messages := heardOf(row, "said first", "said later")
-	f := compiledSet(t).rowFindings(messages, given(message.Templates()[row], row))["env-misconfig"][0]
+	f := compiledSet(t).rowFindings(heardOf(row, "said first", "said later"), given(message.Templates()[row], row))["env-misconfig"][0]
 	expect.Equal(t, "[UCX_TLS UCX_NET_DEVICES]", fmt.Sprint(f.Params["variables"]), "variables")
 }
 

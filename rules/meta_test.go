@@ -237,9 +237,7 @@ func foreignRef(m *ast.Module) string {
 // ruleFaults checks one rule's metadata beyond what loading it does.
 func (l library) ruleFaults(rule Rule, m *ast.Module) []string {
 	var faults []string
-	fault := func(format string, args ...any) {
-		faults = append(faults, rule.File+": "+fmt.Sprintf(format, args...))
-	}
+	fault := func(format string, args ...any) { faults = append(faults, rule.File+": "+fmt.Sprintf(format, args...)) }
 	if area := path.Dir(rule.File); !slices.Contains(areas, area) {
 		fault("%s is not one of the areas %s", area, strings.Join(areas, ", "))
 	}
@@ -348,11 +346,7 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 	t.Helper()
 	modules, errs := parse(l.files(t), true)
 	if len(errs) > 0 {
-		var faults []string
-		for _, err := range errs {
-			faults = append(faults, err.Error())
-		}
-		return faults
+		return expect.Map(errs, func(err error) string { return err.Error() })
 	}
 	var faults []string
 	for _, rule := range set.rules {
@@ -457,9 +451,7 @@ func concludes(m *ast.Module) bool {
 }
 
 func hasTest(m *ast.Module, prefix string) bool {
-	return m != nil && slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool {
-		return strings.HasPrefix(r.Head.Name.String(), prefix)
-	})
+	return m != nil && slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return strings.HasPrefix(r.Head.Name.String(), prefix) })
 }
 
 // caseFaults runs every case, and checks that each rule has one that fires it

@@ -51,10 +51,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 		}
 		for _, need := range slices.Sorted(maps.Keys(users)) {
 			ids := users[need]
-			var classes []string
-			for _, id := range ids {
-				classes = append(classes, id+" "+need)
-			}
+			classes := expect.Map(ids, func(id string) string { return id + " " + need })
 			if !try(classes...) {
 				continue
 			}

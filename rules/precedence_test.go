@@ -143,7 +143,6 @@ func TestCircularKinds(t *testing.T) {
 		"x > a/y;y > a/x": true,
 		"x > a":           true,
 	} {
-		rules := []Rule{{ID: "a", Explains: strings.Split(entries, ";")}, {ID: "b"}}
-		expect.Equal(t, want, circular(rules)["a"], "%s: circular", entries)
+		expect.Equal(t, want, circular([]Rule{{ID: "a", Explains: strings.Split(entries, ";")}, {ID: "b"}})["a"], "%s: circular", entries)
 	}
 }

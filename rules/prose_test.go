@@ -67,8 +67,7 @@ func TestNoCodeReadsProse(t *testing.T) {
 			return err
 		}
 		goFiles++
-		file := filepath.ToSlash(strings.TrimPrefix(name, ".."+string(filepath.Separator)))
-		lines, n, err := goProse(file, text)
+		lines, n, err := goProse(filepath.ToSlash(strings.TrimPrefix(name, ".."+string(filepath.Separator))), text)
 		calls += n
 		for _, line := range lines {
 			t.Error(line)

@@ -35,8 +35,7 @@ func loaded(tb testing.TB) *Set {
 // wholeSet are the built-in rules, all of them parsed.
 func wholeSet(tb testing.TB) *Set {
 	tb.Helper()
-	files := expect.Value(regoFiles(Files))(tb)
-	return expect.Value(load(files, nil))(tb)
+	return expect.Value(load(expect.Value(regoFiles(Files))(tb), nil))(tb)
 }
 
 // TestBuiltin checks that what is read of the built-in rules before they are parsed is what they say, and that
@@ -109,8 +108,7 @@ func TestSpecialised(t *testing.T) {
 		}
 		for i, f := range all {
 			want := expect.Value(whole.Evaluate(t.Context(), f, Options{}))(t)
-			lean := []*Set{loaded(t), ofProfile, withoutTexts}[compared%3]
-			got := expect.Value(lean.Evaluate(t.Context(), f, Options{}))(t)
+			got := expect.Value([]*Set{loaded(t), ofProfile, withoutTexts}[compared%3].Evaluate(t.Context(), f, Options{}))(t)
 			diff := cmp.Diff(said(t, want), said(t, got))
 			expect.Must(t, diff == "", "case %s, facts %d, comparison %d (-all rules +some):\n%s", c.Name, i, compared, diff)
 			compared++

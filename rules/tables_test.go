@@ -147,8 +147,7 @@ var comparison = regexp.MustCompile(`^nccl(<|>=)[0-9.]+$`)
 // circumstancesOf are the circumstances that a module tells: those of which its function holds is defined.
 func circumstancesOf(t *testing.T, file string) map[string]bool {
 	t.Helper()
-	text := expect.Value(fs.ReadFile(Files, file))(t)
-	modules, faults := parse(map[string][]byte{file: text}, false)
+	modules, faults := parse(map[string][]byte{file: expect.Value(fs.ReadFile(Files, file))(t)}, false)
 	expect.Must(t, len(faults) == 0, "%v", faults)
 	can := map[string]bool{}
 	for _, rule := range modules[file].Rules {

@@ -127,8 +127,7 @@ func TestNetworkRate(t *testing.T) {
 func TestUplink(t *testing.T) {
 	f := roce()
 	f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: "0001:17:00.0", PortType: "upstream-port"})
-	h := &f.Links.Hosts[0]
-	basis := affinity.UplinkBasis(f, h)
+	basis := affinity.UplinkBasis(f, &f.Links.Hosts[0])
 	if want := "the PCIe 4.0 x8 uplink of the switch at 0001:17:00.0"; basis != want {
 		t.Errorf("%q, want %q", basis, want)
 	}

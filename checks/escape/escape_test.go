@@ -32,8 +32,7 @@ func TestJSON(t *testing.T) {
 			all.WriteRune(r)
 		}
 	}
-	raw := expect.Value(json.Marshal(all.String()))(t)
-	escaped := JSON(raw)
+	escaped := JSON(expect.Value(json.Marshal(all.String()))(t))
 	for _, r := range string(escaped) {
 		expect.Must(t, Visible(r), "%U is not escaped", r)
 	}

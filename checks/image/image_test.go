@@ -93,8 +93,7 @@ func TestFolders(t *testing.T) {
 func TestPacked(t *testing.T) {
 	for _, form := range []string{imagetest.Docker, imagetest.Archive, imagetest.Tar} {
 		at := imagetest.Write(t, small, form)
-		raw := expect.Value(os.ReadFile(at))(t)
-		expect.NoError(t, os.WriteFile(at+".gz", gzipped(raw), 0o600))
+		expect.NoError(t, os.WriteFile(at+".gz", gzipped(expect.Value(os.ReadFile(at))(t)), 0o600))
 		for _, name := range []string{at, at + ".gz"} {
 			img, err := image.Open(t.Context(), name, true, usualOptions)
 			expect.Must(t, err == nil, "%s: %v", form, err)
@@ -268,8 +267,7 @@ func TestBroken(t *testing.T) {
 		}), want: "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := tt.at(t)
-			_, err := image.Open(t.Context(), at, true, usualOptions)
+			_, err := image.Open(t.Context(), tt.at(t), true, usualOptions)
 			switch {
 			case err == nil:
 				t.Fatal("it was read")

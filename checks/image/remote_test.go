@@ -33,8 +33,7 @@ func openRemote(ctx context.Context, t *testing.T, name string, o image.Options)
 // openRemoteWithin does so where the registry may send nothing for some time.
 func openRemoteWithin(ctx context.Context, t *testing.T, name string, silence time.Duration, o image.Options) (*image.Image, error) {
 	t.Helper()
-	ref := expect.Value(registry.Parse(name))(t)
-	return image.OpenRemote(ctx, ref, registry.Options{Silence: silence}, o)
+	return image.OpenRemote(ctx, expect.Value(registry.Parse(name))(t), registry.Options{Silence: silence}, o)
 }
 
 var usualOptions = image.Options{Limits: image.DefaultLimits}
@@ -101,8 +100,7 @@ func TestRemoteHostile(t *testing.T) {
 	layers := expect.Value(built.Layers())(t)
 	first := expect.Value(layers[0].Digest())(t)
 	config := expect.Value(built.ConfigName())(t)
-	stream := expect.Value(layers[0].Compressed())(t)
-	layer := expect.Value(io.ReadAll(stream))(t)
+	layer := expect.Value(io.ReadAll(expect.Value(layers[0].Compressed())(t)))(t)
 	sends := func(raw []byte) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw) } // Or nobody reads it.
 	}
@@ -218,8 +216,7 @@ func TestRemoteLies(t *testing.T) {
 		var m v1.Manifest
 		expect.NoError(t, json.Unmarshal(raw, &m))
 		m.Layers[0].Size += by
-		lie := expect.Value(json.Marshal(m))(t)
-		ref := server.PushManifest(lie, types.OCIManifestSchema1, "lie")
+		ref := server.PushManifest(expect.Value(json.Marshal(m))(t), types.OCIManifestSchema1, "lie")
 		_, err := openRemote(t.Context(), t, ref, usualOptions)
 		expect.That(t, err != nil, "a layer of %d bytes more: it was read", by)
 	}
@@ -243,8 +240,7 @@ func TestPlatforms(t *testing.T) {
 		images = append(images, img.Build(t))
 	}
 	several := server.PushIndex("several", platforms, images)
-	first := expect.Value(registry.Parse(several))(t)
-	d, raw, err := registry.Open(first, registry.Options{Silence: time.Minute}).Resolve(t.Context())
+	d, raw, err := registry.Open(expect.Value(registry.Parse(several))(t), registry.Options{Silence: time.Minute}).Resolve(t.Context())
 	expect.NoError(t, err)
 	inner := expect.Value(json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": types.OCIImageIndex, "manifests": []any{d}}))(t)
 	server.PushManifest(raw, types.OCIImageIndex, d.Digest.String())
@@ -290,8 +286,7 @@ func TestPlatforms(t *testing.T) {
 // TestRemoteEnds checks that a reading from a registry ends with its context, and leaves nothing running.
 func TestRemoteEnds(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{"silence": silent(10), "no end": endless("application/json")} {
-		server := imagetest.Serve(t, answers("/blobs/", answer))
-		ref := server.Push(small.Build(t), "1")
+		ref := imagetest.Serve(t, answers("/blobs/", answer)).Push(small.Build(t), "1")
 		before := runtime.NumGoroutine()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		_, err := openRemote(ctx, t, ref, usualOptions)

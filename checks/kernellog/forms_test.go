@@ -90,10 +90,7 @@ func TestToldApart(t *testing.T) {
 3.0 NVRM: Xid (PCI:0000:3b:00): 45, pid=1, Ch 00000008, caused by previous Xid 31
 3.1 NVRM: Xid (PCI:0000:3b:00): 45, pid=1, Ch 00000009, caused by previous Xid 145
 `)
-	var got []string
-	for _, e := range events {
-		got = append(got, e.ID+" "+e.Fields["previous"])
-	}
+	got := expect.Map(events, func(e facts.KernelEvent) string { return e.ID + " " + e.Fields["previous"] })
 	want := []string{
 		"amdgpu-reset-begun ", "amdgpu-reset-failed ", "amdgpu-errors-uncorrected ", "amdgpu-xgmi-errors-uncorrected ", "kernel-xid-after 31", "kernel-xid-after 145",
 	}

@@ -49,10 +49,7 @@ func TestNUMAMissing(t *testing.T) {
 	g := checktest.On(m, &facts.Facts{})
 	expect.NoError(t, Check.Gather(t.Context(), g))
 	expect.NoDiff(t, &facts.NUMAFacts{Nodes: []facts.NUMANode{{}}}, g.Facts.NUMA, "section")
-	var got []string
-	for _, u := range g.Unknowns() {
-		got = append(got, u.Fact+": "+u.Reason)
-	}
+	got := expect.Map(g.Unknowns(), func(u facts.Unknown) string { return u.Fact + ": " + u.Reason })
 	want := []string{
 		`balancing: read /proc/sys/kernel/numa_balancing: not a number: "on"`,
 		"allowed_cpus: /proc/self/status does not show the CPUs that this process may use",

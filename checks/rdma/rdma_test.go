@@ -148,8 +148,7 @@ func FuzzPorts(f *testing.F) {
 			files[fmt.Sprintf("gids/%d", i)] = gid
 		}
 		device(&m, name, "0000:1c:00.0", files)
-		f := &facts.Facts{}
-		got := expect.Value(rdma.Ports(checktest.On(&m, f)))(t)
+		got := expect.Value(rdma.Ports(checktest.On(&m, &facts.Facts{})))(t)
 		for _, p := range got {
 			expect.That(t, len(p.GIDs) <= 256 && len(p.Netdev) <= gather.MaxShown && !strings.ContainsAny(p.Device+p.Netdev, "\x1b\n") && p.RateGbps >= 0, "got %+v", p)
 			for _, g := range p.GIDs {

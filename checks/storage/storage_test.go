@@ -251,8 +251,7 @@ func TestCircle(t *testing.T) {
 	addVirtual(m, "dm-1", "253:1", "dm-2", "nvme1n1p1")
 	addVirtual(m, "dm-2", "253:2", "dm-1", "dm-2")
 	mounts(m, `253:1 / /data rw - xfs /dev/mapper/x rw`)
-	f := checktest.One(t, storage.Check, m)
-	got := f.Storage.Mounts
+	got := checktest.One(t, storage.Check, m).Storage.Mounts
 	expect.That(t, len(got) == 1 && slices.Equal(got[0].Drives, []string{"nvme1"}), "got %+v", got)
 }
 
@@ -281,8 +280,7 @@ func TestManyMounts(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`0:%d / /mnt/%04d rw - nfs4 filer:/%d rw,proto=tcp`, i+100, i, i))
 	}
 	mounts(m, append(lines, `0:5 / /x rw - tmpfs x rw`, `9:1 / /usr/lib/x rw - xfs /dev/md1 rw`)...)
-	f := checktest.One(t, storage.Check, m)
-	s := f.Storage
+	s := checktest.One(t, storage.Check, m).Storage
 	expect.That(t, len(s.Mounts)+s.MountsLeft == 1001 && len(s.Mounts) <= 100 && s.Mounts[0].Path == "/mnt/0000", "%d listed, %d counted", len(s.Mounts), s.MountsLeft)
 }
 

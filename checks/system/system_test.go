@@ -119,10 +119,7 @@ func TestHostUnreadable(t *testing.T) {
 	m.AnswerError(machine.AskIDs, errors.New("no ids"))
 	got := checktest.One(t, Check, &m)
 	expect.NoDiff(t, &facts.HostFacts{}, got.Host, "host")
-	var f []string
-	for _, u := range got.Unknown {
-		f = append(f, u.Fact)
-	}
+	f := expect.Map(got.Unknown, func(u facts.Unknown) string { return u.Fact })
 	want := []string{"hostname", "distribution", "command_line", "cpu", "memory_bytes", "uptime_seconds", "root", "virtualization"}
 	expect.NoDiff(t, want, f, "unknown facts")
 }

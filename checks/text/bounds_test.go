@@ -223,8 +223,7 @@ func TestReadFaults(t *testing.T) {
 				t.Errorf("%s: %v; recognised: %v", name, err, kinds)
 			}
 			if !slices.ContainsFunc(got.Facts.Texts, func(text facts.Text) bool {
-				named := strings.Contains(text.Name, "sub") || r.what == "alone"
-				return named && text.Unread == facts.UnreadError && text.Problem != ""
+				return (strings.Contains(text.Name, "sub") || r.what == "alone") && text.Unread == facts.UnreadError && text.Problem != ""
 			}) {
 				t.Errorf("%s: it is not named as not read: %+v", name, got.Facts.Texts)
 			}

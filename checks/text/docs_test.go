@@ -17,8 +17,7 @@ import (
 // TestGoldenDocs checks that docs/evidence.md lists every kind of text, and the messages by program.
 func TestGoldenDocs(t *testing.T) {
 	const path = "../../docs/evidence.md"
-	raw := expect.Value(os.ReadFile(path))(t)
-	want := replaceBetween(t, string(raw), "kinds", kindsTable())
+	want := replaceBetween(t, string(expect.Value(os.ReadFile(path))(t)), "kinds", kindsTable())
 	want = replaceBetween(t, want, "messages", messagesTable())
 	golden.File(t, path, []byte(want))
 }

@@ -164,9 +164,7 @@ func TestReadRefuses(t *testing.T) {
 // TestReadFolder checks that what is no text in a folder is listed and passed over: a pipe would wait for ever.
 func TestReadFolder(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name string, data []byte) {
-		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
-	}
+	write := func(name string, data []byte) { expect.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600)) }
 	write("a.log", []byte(known))
 	write("core", []byte("\x7fELF\x00\x00"))
 	expect.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
@@ -196,10 +194,7 @@ func TestReadFolders(t *testing.T) {
 		"job.log more/job.log":                     {"two"},
 	} {
 		got := expect.Value(text.Read(t.Context(), from, text.Options{}))(t)
-		var names []string
-		for _, text := range got.Facts.Texts {
-			names = append(names, text.Name)
-		}
+		names := expect.Map(got.Facts.Texts, func(text facts.Text) string { return text.Name })
 		expect.That(t, strings.Join(names, " ") == want, "%v: %v, want %s", from, names, want)
 	}
 }
@@ -230,8 +225,7 @@ func TestLongLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	long := &endless{line: []byte("no end "), left: 256 << 20}
-	r := io.MultiReader(strings.NewReader("first\n"), long, strings.NewReader("\n"+known))
+	r := io.MultiReader(strings.NewReader("first\n"), &endless{line: []byte("no end "), left: 256 << 20}, strings.NewReader("\n"+known))
 	got := expect.Value(text.Read(t.Context(), []string{"-"}, text.Options{Stdin: r}))(t)
 	runtime.ReadMemStats(&after)
 	m := got.Facts.Logs.Messages
@@ -264,10 +258,7 @@ func TestJoinEnv(t *testing.T) {
 	}
 	got := text.Join(&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "INFO")}}},
 		&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "WARN"), v("NCCL_ALGO", "Tree")}}})
-	var list []string
-	for _, v := range got.Env.Variables {
-		list = append(list, fmt.Sprintf("%s=%s %t", v.Name, v.Value, v.Effective))
-	}
+	list := expect.Map(got.Env.Variables, func(v facts.Variable) string { return fmt.Sprintf("%s=%s %t", v.Name, v.Value, v.Effective) })
 	want := []string{"NCCL_ALGO=Tree true", "NCCL_DEBUG=INFO true", "NCCL_DEBUG=WARN false"}
 	expect.That(t, slices.Equal(list, want), "got %q, want %q", list, want)
 }

@@ -36,8 +36,7 @@ func TestJoinNetworks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text})
-			expect.NoDiff(t, &tt.want, got.NICs, "joined")
+			expect.NoDiff(t, &tt.want, text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text}).NICs, "joined")
 		})
 	}
 }
@@ -63,8 +62,7 @@ func TestJoinStorage(t *testing.T) {
 		"a machine without anything": {nil, &facts.StorageFacts{GDS: told}, &facts.StorageFacts{GDS: told}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := text.Join(&facts.Facts{Storage: tt.machine}, &facts.Facts{Storage: tt.text})
-			expect.NoDiff(t, tt.want, got.Storage, "joined")
+			expect.NoDiff(t, tt.want, text.Join(&facts.Facts{Storage: tt.machine}, &facts.Facts{Storage: tt.text}).Storage, "joined")
 		})
 	}
 }

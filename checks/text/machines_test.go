@@ -75,8 +75,7 @@ func TestMachinesAsTrees(t *testing.T) {
 
 func gathered(t *testing.T, recording []byte) *facts.Facts {
 	t.Helper()
-	h := expect.Value(recorded.OpenSnapshot("recording", bytes.NewReader(recording)))(t)
-	f, _ := checks.Gather(t.Context(), h, gather.Options{})
+	f, _ := checks.Gather(t.Context(), expect.Value(recorded.OpenSnapshot("recording", bytes.NewReader(recording)))(t), gather.Options{})
 	return f
 }
 
@@ -121,8 +120,7 @@ func TestMachineAndTexts(t *testing.T) {
 		treetest.Entry{Path: "proc/interrupts", Data: []byte("  0: 1\n")},
 	)
 	of := save(t, "m.tar", treetest.Tar(t, "sosreport-node7", entries))
-	got := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t)
-	f := got.Facts
+	f := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t).Facts
 	expect.That(t, f.Host.Kernel == "6.8.0-41-generic" && f.Host.Arch == "amd64" && slices.Contains(f.Host.CommandLine, "iommu=pt"), "the host is %+v", f.Host)
 	expect.That(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "the kernel log is %+v", f.KernelLog)
 	if len(f.PCI.Devices) != 2 || f.PCI.Partial || f.PCI.Devices[0].Link == nil || f.PCI.Devices[0].Link.Width != 8 || f.PCI.Devices[1].Link != nil {
@@ -239,8 +237,7 @@ func TestZstd(t *testing.T) {
 	}
 	// A frame with a window of 128 MiB (RFC 8878, 3.1.1.1.2), and one that is all of 4 GiB.
 	for name, head := range map[string]string{"window": "\x28\xb5\x2f\xfd\x00\x88", "single": "\x28\xb5\x2f\xfd\xa0\x00\x00\x00\xff"} {
-		raw := append([]byte(head), "\x01\x00\x00"...)
-		_, err := text.Read(t.Context(), []string{save(t, name+".zst", raw)}, text.Options{})
+		_, err := text.Read(t.Context(), []string{save(t, name+".zst", append([]byte(head), "\x01\x00\x00"...))}, text.Options{})
 		expect.That(t, err != nil && (strings.Contains(err.Error(), "window size exceeded") || strings.Contains(err.Error(), "exceeds")), "%s: %v", name, err)
 	}
 }

@@ -45,8 +45,7 @@ func TestKeepsRecorded(t *testing.T) {
 	}
 	seen := 0
 	for _, name := range fixtures.Examples() {
-		recording := expect.Value(fixtures.Example(name))(t)
-		entries, _ := treetest.Split(t, recording)
+		entries, _ := treetest.Split(t, expect.Value(fixtures.Example(name))(t))
 		for _, e := range entries {
 			_, at, ok := tree.Split(e.Path)
 			if !ok || e.Dir || unread(at) {

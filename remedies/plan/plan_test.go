@@ -53,11 +53,7 @@ func port(f *facts.Facts, device, address string, rate float64, nearest ...int) 
 
 // written are the settings of a plan in short.
 func written(p *Plan) []string {
-	var all []string
-	for _, s := range p.Settings {
-		all = append(all, strings.TrimSuffix(string(s.Kind)+" "+s.Name+"="+s.Value, "="))
-	}
-	return all
+	return expect.Map(p.Settings, func(s Setting) string { return strings.TrimSuffix(string(s.Kind)+" "+s.Name+"="+s.Value, "=") })
 }
 
 func TestNeeds(t *testing.T) {
@@ -252,10 +248,7 @@ func TestAdvised(t *testing.T) {
 			advice := set.Rank(test.findings, remedies.Situation{Facts: f}).Advice
 			p := New(Input{Facts: f, Findings: test.findings, Advice: advice, Remedies: set})
 			expect.NoDiff(t, test.want, written(p), "settings")
-			var steps []string
-			for _, s := range p.Steps {
-				steps = append(steps, s.Remedy)
-			}
+			steps := expect.Map(p.Steps, func(s Step) string { return s.Remedy })
 			expect.That(t, slices.Equal(steps, test.steps), "steps %v, want %v", steps, test.steps)
 			for _, s := range p.Settings {
 				expect.That(t, (s.Kind == Unset) == slices.Equal(s.Was, []string{"2"}), "%s %s was %q", s.Kind, s.Name, s.Was)

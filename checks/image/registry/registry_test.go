@@ -180,8 +180,7 @@ func TestPasswords(t *testing.T) {
 				registry(w, r)
 			}}}
 			maps.Copy(n.hosts, tt.others)
-			ref := expect.Value(Parse("registry.test/org/app:1"))(t)
-			r := Open(ref, Options{Silence: time.Minute, Logins: passwords(t), transport: n})
+			r := Open(expect.Value(Parse("registry.test/org/app:1"))(t), Options{Silence: time.Minute, Logins: passwords(t), transport: n})
 			body, err := r.Blob(t.Context(), "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 4)
 			if err == nil {
 				raw, readErr := io.ReadAll(body)

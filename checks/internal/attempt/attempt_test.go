@@ -45,11 +45,7 @@ func namesIn(t *testing.T, dir string) []string {
 	if err != nil {
 		t.Log(err)
 	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
+	return expect.Map(entries, func(e os.DirEntry) string { return e.Name() })
 }
 
 // TestAskWithoutProbe checks that only the basic calls are made without the probe.

@@ -140,8 +140,7 @@ func TestInboxBounds(t *testing.T) {
 		{"too many bytes", strings.Repeat(strings.Repeat("x", 90)+"\n", 10) + strings.Repeat("x", 76) + "\n" + done, true},
 	} {
 		in := small(nil)
-		r := strings.NewReader(tt.in)
-		flooded := in.read(r)
+		flooded := in.read(strings.NewReader(tt.in))
 		// That the end stood there before the flood's last byte is no matter.
 		if flooded != tt.flooded || (!flooded && !in.finished) {
 			t.Errorf("%s: flooded %t, finished %t; want flooded %t", tt.name, flooded, in.finished, tt.flooded)

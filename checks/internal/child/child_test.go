@@ -58,9 +58,7 @@ func init() {
 		}
 		return send(os.Getenv("GPUDOCTOR_TEST_EXTRA"))
 	})
-	Register("fail", func(context.Context, json.RawMessage, func(any) error) error {
-		return errors.New("no luck")
-	})
+	Register("fail", func(context.Context, json.RawMessage, func(any) error) error { return errors.New("no luck") })
 	Register("panic", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
 		_ = send("before")
 		panic("a bug")
@@ -402,8 +400,7 @@ func TestParentIn(t *testing.T) {
 func TestByHand(t *testing.T) {
 	exe := expect.Value(os.Executable())(t)
 	proc := expect.Value(os.StartProcess(exe, []string{exe, mark, "echo", "null"}, &os.ProcAttr{Files: []*os.File{nil, nil, nil}}))(t)
-	state := expect.Value(proc.Wait())(t)
-	got := state.ExitCode()
+	got := expect.Value(proc.Wait())(t).ExitCode()
 	expect.That(t, got == 2, "exit code %d of a child that nobody started, want 2", got)
 }
 
@@ -433,8 +430,7 @@ func TestWords(t *testing.T) {
 		"": 0, "no luck": 7, strings.Repeat("x", maxWords): maxWords, strings.Repeat("x", maxWords+1): maxWords,
 		strings.Repeat("x", maxWords-1) + "é": maxWords - 1,
 	} {
-		r := outboxed(t, envelope{Done: true, Failure: in})
-		got := r.failure
+		got := outboxed(t, envelope{Done: true, Failure: in}).failure
 		expect.That(t, len(got) == want && strings.HasPrefix(in, got), "of %d bytes %d are kept, want %d", len(in), len(got), want)
 	}
 }

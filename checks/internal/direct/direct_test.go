@@ -29,10 +29,7 @@ const gpu0, gpu1 = "0000:06:00.0", "0000:07:00.0"
 // simulated is a runner on the simulated libraries.
 func simulated(t *testing.T, task string, libraries []string, env ...string) *runner {
 	t.Helper()
-	var dirs []string
-	for _, name := range libraries {
-		dirs = append(dirs, drivers.Build(t, name))
-	}
+	dirs := expect.Map(libraries, func(name string) string { return drivers.Build(t, name) })
 	return &runner{task: task, env: append([]string{"LD_LIBRARY_PATH=" + strings.Join(dirs, ":")}, env...), limits: Limits{Step: 2 * time.Minute, All: 5 * time.Minute}}
 }
 
@@ -305,10 +302,7 @@ func TestReadWays(t *testing.T) {
 	for order, want := range map[string]string{"": "direct ok", "no-gds=5010": "direct refused, configured ok", "wrong-data": "direct corrupt", "short": "direct unknown"} {
 		t.Setenv("GPUDOCTOR_SIM_CUFILE_FAULT", order)
 		a := Read(t.Context(), gpu0, dir, Limits{})
-		var got []string
-		for _, tried := range a.Tried {
-			got = append(got, tried.Way+" "+tried.Result.Outcome)
-		}
+		got := expect.Map(a.Tried, func(tried Tried) string { return tried.Way + " " + tried.Result.Outcome })
 		expect.That(t, strings.Join(got, ", ") == want, "%s: got %v, want %s", order, got, want)
 	}
 }

@@ -125,8 +125,7 @@ func TestPlantedInSnapshot(t *testing.T) {
 			}
 		}
 	}
-	m := expect.Value(Parse("x", []byte(snapshotOf(false))))(t)
-	first := &Recorder{seen: *m}
+	first := &Recorder{seen: *expect.Value(Parse("x", []byte(snapshotOf(false))))(t)}
 	var again bytes.Buffer
 	expect.NoError(t, first.Write(&again, WriteOptions{}))
 	expect.NoDiff(t, snapshotOf(false), again.String(), "redacting twice changes something")

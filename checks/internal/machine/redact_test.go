@@ -61,8 +61,7 @@ func TestRedactText(t *testing.T) {
 		{"serial number", "Serial Number : 1654922003141\nSerial Number : N/A\nboard 1654922003141 x", "Serial Number : serial-1\nSerial Number : N/A\nboard serial-1 x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := redact.New()
-			got := r.Text(tt.text)
+			got := redact.New().Text(tt.text)
 			expect.NoDiff(t, tt.want, got, "it")
 			expect.Equal(t, got, redact.New().Text(got), "redacted twice: %q becomes", got)
 		})

@@ -19,11 +19,7 @@ func TestAddresses(t *testing.T) {
 	got := expect.Value(addresses())(t)
 	interfaces := expect.Value(net.Interfaces())(t)
 	for _, i := range interfaces {
-		addresses := expect.Value(i.Addrs())(t)
-		var want []string
-		for _, a := range addresses {
-			want = append(want, a.String())
-		}
+		want := expect.Map(expect.Value(i.Addrs())(t), func(a net.Addr) string { return a.String() })
 		slices.Sort(want)
 		slices.Sort(got[i.Name])
 		expect.That(t, slices.Equal(want, got[i.Name]), "%s: got %q, want %q", i.Name, got[i.Name], want)

@@ -246,10 +246,7 @@ func TestManyGPUs(t *testing.T) {
 	a := answer(t)
 	took := time.Since(start)
 	expect.That(t, took <= time.Minute, "8 GPUs took %s", took)
-	var got []string
-	for _, d := range a.Devices {
-		got = append(got, d.Address)
-	}
+	got := expect.Map(a.Devices, func(d Device) string { return d.Address })
 	want := []string{"0001:3b:00.0", "10000:0a:01.0", "0000:08:00.0", "0000:09:00.0", "0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0", "0000:0d:00.0"}
 	expect.NoDiff(t, want, got, "addresses")
 	expect.That(t, len(a.P2P) == 28, "%d pairs, want 28", len(a.P2P))

@@ -61,11 +61,7 @@ func healthyMessages() []message {
 // encoded are messages as they come through the pipe.
 func encoded(tb testing.TB, list []message) [][]byte {
 	tb.Helper()
-	var lines [][]byte
-	for _, m := range list {
-		lines = append(lines, expect.Value(json.Marshal(m))(tb))
-	}
-	return lines
+	return expect.Map(list, func(m message) []byte { return expect.Value(json.Marshal(m))(tb) })
 }
 
 // heard is the report that a session makes of messages and of the child's end.

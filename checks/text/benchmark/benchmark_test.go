@@ -65,10 +65,7 @@ P2P=Enabled Latency (P2P Writes) Matrix (us)
 
 func TestP2PBandwidth(t *testing.T) {
 	f := texttest.Parse("x.txt", p2pBandwidthTable)
-	var got []string
-	for _, b := range f.Benchmarks {
-		got = append(got, b.What+" "+b.Points[0].A+" "+b.Points[0].B)
-	}
+	got := expect.Map(f.Benchmarks, func(b facts.Benchmark) string { return b.What + " " + b.Points[0].A + " " + b.Points[0].B })
 	expect.NoDiff(t, []string{"copy GPU0 GPU1", "copy GPU0 GPU1", "latency GPU0 GPU1"}, got, "it")
 	expect.That(t, !*f.Benchmarks[0].P2P && *f.Benchmarks[1].P2P && *f.Benchmarks[1].Points[0].GBps == 363.14 && *f.Benchmarks[2].Points[1].Microseconds == 3.34, "got %+v", f.Benchmarks)
 	want := []facts.GPUPeer{{A: "GPU0", B: "GPU1", Read: "ok", Write: "ok"}, {A: "GPU1", B: "GPU0", Read: "not-supported", Write: "not-supported"}}
@@ -177,8 +174,7 @@ func FuzzBenchmarks(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		f := texttest.Parse("x", text)
-		n := len(f.Benchmarks)
+		n := len(texttest.Parse("x", text).Benchmarks)
 		expect.That(t, n <= parse.MaxEntries, "%d tables", n)
 	})
 }

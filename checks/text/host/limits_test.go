@@ -55,8 +55,7 @@ func TestLimits(t *testing.T) {
 		expect.Equal(t, pair[1], pair[0], "%s", name)
 	}
 	expect.That(t, c.Seccomp == "filter" && c.Inside != nil && *c.Inside, "got seccomp %q, inside %v", c.Seccomp, c.Inside)
-	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
-	expect.NoDiff(t, want, c.DeviceNodes, "it")
+	expect.NoDiff(t, []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}, c.DeviceNodes, "it")
 }
 
 func TestSHM(t *testing.T) {

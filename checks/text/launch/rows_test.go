@@ -228,7 +228,6 @@ func TestScalarStyles(t *testing.T) {
 // TestLongManifests checks that a manifest which is too long to be parsed as a whole is read on behind a line that is no YAML.
 func TestLongManifests(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  " + container + "\n"
-	padding := strings.Repeat("# "+strings.Repeat("x", 98)+"\n", parse.MaxWhole/100+1)
-	f := texttest.Parse("p.yaml", pod+"and it fails.\n\n"+pod+padding)
+	f := texttest.Parse("p.yaml", pod+"and it fails.\n\n"+pod+strings.Repeat("# "+strings.Repeat("x", 98)+"\n", parse.MaxWhole/100+1))
 	expect.Len(t, 2, f.Launches, "launches")
 }

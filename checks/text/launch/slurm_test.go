@@ -113,8 +113,7 @@ func TestYAMLBombs(t *testing.T) {
 	}
 	for name, text := range map[string]string{"lists": lists.String(), "merges": merges.String()} {
 		t.Run(name, func(t *testing.T) {
-			tail := "  containers:\n  - image: i\n    <<: *a12\n    resources: {limits: {nvidia.com/gpu: 8}}\n"
-			f := texttest.Parse("x", text+tail)
+			f := texttest.Parse("x", text+"  containers:\n  - image: i\n    <<: *a12\n    resources: {limits: {nvidia.com/gpu: 8}}\n")
 			expect.That(t, len(f.Launches) == 1 && f.Launches[0].GPUs != nil, "got %+v", f.Launches)
 		})
 	}

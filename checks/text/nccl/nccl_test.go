@@ -155,10 +155,7 @@ func TestNCCLVariables(t *testing.T) {
 		"NCCL_P2P_DISABLE set by environment to 1.", "NCCL_SOCKET_IFNAME set by environment to ^lo,docker0", "NCCL_IB_HCA set to =mlx5_0:1,mlx5_1:1",
 		"TUNER/Plugin: NCCL_TUNER_PLUGIN set to /opt/tuner.so", "NCCL_HOSTID set by environment to node.", "P2P Chunksize set to 524288", "Comm config Blocking set to 1",
 		"NCCL_NET_GDR_LEVEL set by environment to PHB", "NCCL_IB_TC set by environment to -1."))
-	var got []string
-	for _, v := range f.Env.Variables {
-		got = append(got, v.Name+"="+v.Value)
-	}
+	got := expect.Map(f.Env.Variables, func(v facts.Variable) string { return v.Name + "=" + v.Value })
 	want := "NCCL_P2P_DISABLE=1 NCCL_SOCKET_IFNAME=^lo,docker0 NCCL_IB_HCA==mlx5_0:1,mlx5_1:1 NCCL_TUNER_PLUGIN=/opt/tuner.so NCCL_HOSTID=node. NCCL_NET_GDR_LEVEL=PHB NCCL_IB_TC=-1"
 	s := strings.Join(got, " ")
 	expect.That(t, s == want, "got  %s\nwant %s", s, want)

@@ -215,10 +215,7 @@ func TestNvsmiCSV(t *testing.T) {
 			t.Errorf("%s: no GPU", name)
 			continue
 		}
-		var got []string
-		for _, g := range f.GPUs.Devices {
-			got = append(got, g.Address)
-		}
+		got := expect.Map(f.GPUs.Devices, func(g facts.GPU) string { return g.Address })
 		if !reflect.DeepEqual(got, c.gpus) || f.GPUs.NVML != c.nvml || f.GPUs.Driver.Version != c.driver || f.GPUs.Devices[0].ComputeCapability != c.compute {
 			t.Errorf("%s: got %v, %+v", name, got, f.GPUs)
 		}

@@ -16,9 +16,7 @@ const nvtopoText = "$ nvidia-smi topo -m\n" +
 	"NIC0\tPIX\tSYS\tSYS\t X \t\t\t\t\n" +
 	"\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n\n  NIC0: mlx5_2\n"
 
-func nvtopoFind(f *facts.Facts, a, b string) *facts.Pair {
-	return f.Links.Between(a, b)
-}
+func nvtopoFind(f *facts.Facts, a, b string) *facts.Pair { return f.Links.Between(a, b) }
 
 func TestNvtopo(t *testing.T) {
 	f := texttest.Parse("topo.txt", nvtopoText)
@@ -73,8 +71,7 @@ func TestNvtopoPeers(t *testing.T) {
 		"$ nvidia-smi topo -p2p a\n" + matrix("NS"):  {Atomics: "not-supported"},
 		matrix("GNS"): {Read: "gpu-not-supported"},
 	} {
-		f := texttest.Parse("p2p.txt", text)
-		p := nvtopoFind(f, "GPU0", "GPU1")
+		p := nvtopoFind(texttest.Parse("p2p.txt", text), "GPU0", "GPU1")
 		expect.That(t, p != nil && p.P2P != nil && *p.P2P == want, "%q: got %+v, want %+v", text, p, want)
 	}
 	if f := texttest.Parse("p2p.txt", matrix("NS")); f.Links != nil {

@@ -110,8 +110,7 @@ func FuzzSplit(f *testing.F) {
 func TestEndOfStream(t *testing.T) {
 	buffer := make([]byte, 8)
 	for _, want := range []error{io.EOF, io.ErrUnexpectedEOF, nil} {
-		r := io.MultiReader(strings.NewReader("abc"), endingIn(want))
-		n, err := readFull(r, buffer)
+		n, err := readFull(io.MultiReader(strings.NewReader("abc"), endingIn(want)), buffer)
 		expect.That(t, n >= 3 && errors.Is(err, want), "got %d, %v, want %v", n, err, want)
 	}
 }

@@ -194,10 +194,7 @@ func TestLspciPlainRegions(t *testing.T) {
 	Kernel driver in use: amdgpu
 `)
 	expect.Must(t, f.PCI != nil && len(f.PCI.Devices) == 1, "devices: %+v", f.PCI)
-	var indices []int
-	for _, b := range f.PCI.Devices[0].BARs {
-		indices = append(indices, b.Index)
-	}
+	indices := expect.Map(f.PCI.Devices[0].BARs, func(b facts.BAR) int { return b.Index })
 	if !slices.Equal(indices, []int{0, 2, 4, 5}) || f.PCI.Devices[0].BARs[0].SizeBytes != 256<<20 {
 		t.Errorf("BARs: %+v", f.PCI.Devices[0].BARs)
 	}

@@ -12,10 +12,9 @@ import (
 
 // softwareOf writes the packages of a text as "name version manager@host".
 func softwareOf(f *facts.Facts) []string {
-	var list []string
-	for _, p := range f.Software {
-		list = append(list, strings.TrimSuffix(p.Name+" "+p.Version+" "+p.Manager+"@"+p.Host, "@"))
-	}
+	list := expect.Map(f.Software, func(p facts.Package) string {
+		return strings.TrimSuffix(p.Name+" "+p.Version+" "+p.Manager+"@"+p.Host, "@")
+	})
 	return list
 }
 

@@ -82,10 +82,8 @@ func TestScript(t *testing.T) {
 		"N='a;b'":                           "?",
 		"N=4\nrun() {\n x\n N=8\n}\nrun\ny": "?",
 	} {
-		lines := strings.Split(script, "\n")
-		value, state := values.Read(script + "\nlast").At(len(lines) + 1)("N")
-		got := map[values.State]string{values.Unset: "-", values.Known: value, values.Unknown: "?"}[state]
-		expect.Equal(t, want, got, "%q", script)
+		value, state := values.Read(script + "\nlast").At(len(strings.Split(script, "\n")) + 1)("N")
+		expect.Equal(t, want, map[values.State]string{values.Unset: "-", values.Known: value, values.Unknown: "?"}[state], "%q", script)
 	}
 }
 
@@ -109,8 +107,7 @@ func FuzzScript(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		lines := strings.Count(text, "\n") + 2
-		lookup := values.Read(text).At(lines)
+		lookup := values.Read(text).At(strings.Count(text, "\n") + 2)
 		value, state := lookup("N")
 		expect.That(t, state != values.Known || !values.Refers(value), "%q is known", value)
 		values.Expand(text, lookup)
