@@ -80,16 +80,8 @@ func TestGPUsJoin(t *testing.T) {
 		{"missing in PCI", gpuTree("nvidia " + a), devices{at(0, a), at(1, b)}, gpus{both(0, a), {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}}},
 		{"AMD", gpuTree("amd " + a), nil, gpus{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
 		{"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"), devices{at(0, a)}, gpus{both(0, a)}},
-		{
-			"one silent GPU is the one left over", gpuTree("nvidia "+a, "nvidia "+b, "vfio "+c),
-			devices{at(0, a), lost(1)},
-			gpus{both(0, a), silent(pci(b), new(1)), pci(c)},
-		},
-		{
-			"two with one error: which index is which is not known", gpuTree("nvidia "+a, "nvidia "+b),
-			devices{lost(0), lost(1)},
-			gpus{silent(pci(a), nil), silent(pci(b), nil)},
-		},
+		{"one silent GPU is the one left over", gpuTree("nvidia "+a, "nvidia "+b, "vfio "+c), devices{at(0, a), lost(1)}, gpus{both(0, a), silent(pci(b), new(1)), pci(c)}},
+		{"two with one error: which index is which is not known", gpuTree("nvidia "+a, "nvidia "+b), devices{lost(0), lost(1)}, gpus{silent(pci(a), nil), silent(pci(b), nil)}},
 		{"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b), devices{lost(1)}, gpus{silent(facts.GPU{}, new(1)), pci(a), pci(b)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -158,10 +150,7 @@ func TestGPUsUnknown(t *testing.T) {
 		{"no GPU, no door", none, &nvml.Answer{Outcome: nvml.NotBuilt, Reason: "no cgo"}, "not-built", nil},
 		{"no GPU, library of an image", none, &nvml.Answer{Outcome: nvml.Failed, ErrorName: "DRIVER_NOT_LOADED", Stage: "nvmlInit_v2"}, "error", nil},
 		{"no GPU, not recorded", none, nil, "not-asked", nil},
-		{
-			"GPU, no library", nvidia, &nvml.Answer{Outcome: nvml.NotFound}, "not-found",
-			[]string{section + "NVIDIA's management library (libnvidia-ml.so.1) is not found +hint"},
-		},
+		{"GPU, no library", nvidia, &nvml.Answer{Outcome: nvml.NotFound}, "not-found", []string{section + "NVIDIA's management library (libnvidia-ml.so.1) is not found +hint"}},
 		{"GPU, no door", nvidia, &nvml.Answer{Outcome: nvml.NotBuilt, Reason: "no cgo"}, "not-built", []string{section + "no cgo +hint"}},
 		{"GPU, not recorded", nvidia, nil, "not-asked", []string{section + "NVIDIA's management library was not queried for this recording +hint"}},
 		{

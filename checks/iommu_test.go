@@ -33,13 +33,7 @@ func TestIOMMU(t *testing.T) {
 		},
 		{"off", []string{}, "identity", "quiet", 0, "off", "", []string{}, nil},
 		{"a GPU in no group is not translated", []string{"dmar0", "dmar1"}, "DMA", "", 5, "mixed", "intel", []string{}, nil},
-		{
-			"an old kernel that shows no type",
-			[]string{"dmar0", "dmar1"},
-			"", "", 0, "", "intel",
-			[]string{},
-			[]string{"mode: the kernel does not say the type of each IOMMU group"},
-		},
+		{"an old kernel that shows no type", []string{"dmar0", "dmar1"}, "", "", 0, "", "intel", []string{}, []string{"mode: the kernel does not say the type of each IOMMU group"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := checktest.EightGPU()

@@ -96,12 +96,7 @@ func TestNarrowest(t *testing.T) {
 		want   *facts.NarrowestLink
 	}{
 		{"all at their best", 0, 1, nil, false, &full},
-		{
-			"an idle GPU", 0, 1,
-			links{second: {Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}},
-			false,
-			&facts.NarrowestLink{At: second, SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015},
-		},
+		{"an idle GPU", 0, 1, links{second: {Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}}, false, &facts.NarrowestLink{At: second, SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015}},
 		{
 			"a slot that can do less than the GPU", 0, 1,
 			links{"0000:17:00.0": checktest.Gen(4, 8), first: {Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}},

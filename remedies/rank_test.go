@@ -63,18 +63,10 @@ func TestRankOrder(t *testing.T) {
 			findings{finding("acs-redirect", rules.High, rules.Confirmed, "disable-acs", "iommu-pt", "nccl-p2p-disable")},
 			proven("nccl-p2p-disable"), "disable-acs nccl-p2p-disable iommu-pt",
 		},
-		{
-			"a risky workaround does not come before the fix",
-			findings{high("shm-too-small", "increase-shm", "nccl-shm-disable")},
-			nil, "increase-shm nccl-shm-disable",
-		},
+		{"a risky workaround does not come before the fix", findings{high("shm-too-small", "increase-shm", "nccl-shm-disable")}, nil, "increase-shm nccl-shm-disable"},
 		{"the worst finding first", findings{finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"), doubtful}, nil, "raise-memlock unset-env"},
 		{"the surer finding first", findings{doubtful, high("env-misconfig", "unset-env")}, nil, "unset-env raise-memlock"},
-		{
-			"what cures more first",
-			findings{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
-			nil, "nccl-p2p-disable iommu-pt disable-acs",
-		},
+		{"what cures more first", findings{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")}, nil, "nccl-p2p-disable iommu-pt disable-acs"},
 		{
 			"what leads for each finding, then what else helps", findings{
 				high("a", "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"), high("b", "increase-shm", "share-ipc", "mount-sys"),
@@ -86,11 +78,7 @@ func TestRankOrder(t *testing.T) {
 			findings{high("a", "disable-acs", "iommu-pt", "update-bios"), high("b", "increase-shm", "update-bios")},
 			nil, "update-bios disable-acs increase-shm iommu-pt",
 		},
-		{
-			"the rule's order among equals",
-			findings{high("container-caps", "add-sys-nice", "add-ipc-lock", "mount-sys")},
-			nil, "add-sys-nice add-ipc-lock mount-sys",
-		},
+		{"the rule's order among equals", findings{high("container-caps", "add-sys-nice", "add-ipc-lock", "mount-sys")}, nil, "add-sys-nice add-ipc-lock mount-sys"},
 		{"an unknown remedy is left out", findings{high("x", "pray", "unset-env")}, nil, "unset-env"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

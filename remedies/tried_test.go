@@ -86,9 +86,7 @@ func TestRates(t *testing.T) {
 			}
 			faster, slower := c.says && rate > 125, c.says && rate < 80
 			p, proven := triedBy(f, Apply{Unset: []string{"NCCL_B"}})
-			if proven != faster || proven && (p.Outcome != Proven || *p.BeforeGBps != usual || *p.GBps != rate) {
-				t.Errorf("%s, %v GB/s: %t, %+v", c.name, rate, proven, p)
-			}
+			expect.That(t, proven == faster && (!proven || p.Outcome == Proven && *p.BeforeGBps == usual && *p.GBps == rate), "%s, %v GB/s: %t, %+v", c.name, rate, proven, p)
 			if _, proven := triedBy(f, Apply{Unset: []string{"NCCL_A"}}); proven {
 				t.Errorf("%s, %v GB/s: the innocent NCCL_A is proven", c.name, rate)
 			}

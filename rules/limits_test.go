@@ -110,8 +110,7 @@ func TestAttacks(t *testing.T) {
 			}))(t)
 			s.limits.rule, s.limits.rules, s.limits.grace = 50*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 			v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{}))(t)
-			found := expect.Map(v.Findings, func(f Finding) string { return f.Rule })
-			expect.That(t, slices.Equal(found, []string{"honest", "other"}), "found %v", found)
+			expect.NoDiff(t, []string{"honest", "other"}, expect.Map(v.Findings, func(f Finding) string { return f.Rule }), "found")
 			expect.That(t, len(v.Skipped) == 1 && v.Skipped[0].Rule == "attack" && v.Skipped[0].Fault, "skipped %+v, passed %v", v.Skipped, v.Passed)
 			t.Log(v.Skipped)
 		})

@@ -375,10 +375,7 @@ func TestToldSubjects(t *testing.T) {
 				"logged 0000:26:00.0 of []: The kernel log reports that GPU 0000:26:00.0 found uncorrectable memory (poison): it happened 0000:26:00.0 (2), map[gpu:0000:26:00.0]",
 			},
 		},
-		"no GPU": {
-			told(event("amdgpu-queue-silent", "")),
-			[]string{"logged host of []: The kernel log reports that an AMD GPU does not answer its driver: it happened (1), map[gpu:host]"},
-		},
+		"no GPU": {told(event("amdgpu-queue-silent", "")), []string{"logged host of []: The kernel log reports that an AMD GPU does not answer its driver: it happened (1), map[gpu:host]"}},
 		"several": {
 			told(event("amdgpu-xgmi-errors-uncorrected", b), event("amdgpu-xgmi-hive-failed", a), event("amdgpu-xgmi-hive-failed", "")),
 			[]string{"uncorrected host of [0000:05:00.0 0000:26:00.0]: The driver reports uncorrectable errors on xGMI links: it happened 0000:26:00.0 (3), map[gpus:[0000:26:00.0 0000:05:00.0]]"},
@@ -387,10 +384,7 @@ func TestToldSubjects(t *testing.T) {
 			told(event("amdgpu-xgmi-errors-corrected", b), event("amdgpu-xgmi-errors-corrected", "")),
 			[]string{"corrected 0000:26:00.0 of [0000:26:00.0]: The driver corrected errors on xGMI links: it happened 0000:26:00.0 (2), map[gpus:[0000:26:00.0]]"},
 		},
-		"none of several": {
-			told(event("amdgpu-xgmi-errors-corrected", "")),
-			[]string{"corrected host of []: The driver corrected errors on xGMI links: it happened (1), map[gpus:[host]]"},
-		},
+		"none of several": {told(event("amdgpu-xgmi-errors-corrected", "")), []string{"corrected host of []: The driver corrected errors on xGMI links: it happened (1), map[gpus:[host]]"}},
 	} {
 		expect.That(t, slices.Equal(tt.got, tt.want), "%s: got\n%s\nwant\n%s", name, strings.Join(tt.got, "\n"), strings.Join(tt.want, "\n"))
 	}

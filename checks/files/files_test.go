@@ -31,9 +31,8 @@ func TestReader(t *testing.T) {
 			})
 			var got bytes.Buffer
 			_, err := io.Copy(&got, r)
-			if ended := errors.Is(last, io.EOF); ended && err != nil || !ended && !errors.Is(err, last) {
-				t.Errorf("%s: got %v, want %v", name, err, last)
-			}
+			ended := errors.Is(last, io.EOF)
+			expect.That(t, (!ended || err == nil) && (ended || errors.Is(err, last)), "%s: got %v, want %v", name, err, last)
 			expect.That(t, bytes.Equal(got.Bytes(), data), "%s: got %d bytes that differ", name, got.Len())
 			_, again := r.Read(make([]byte, 1))
 			expect.That(t, errors.Is(again, last), "%s: then %v, want %v", name, again, last)

@@ -41,9 +41,7 @@ func TestParseConfig(t *testing.T) {
 		"large":                  {"{}" + strings.Repeat(" ", maxConfig), nil, "more than"},
 	} {
 		got, err := parseConfig([]byte(c.file))
-		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-			t.Errorf("%s: error %v, want %q", name, err, c.err)
-		}
+		expect.That(t, (c.err != "" || err == nil) && (c.err == "" || err != nil && strings.Contains(err.Error(), c.err)), "%s: error %v, want %q", name, err, c.err)
 		expect.That(t, maps.Equal(got, c.want), "%s: got %q, want %q", name, got, c.want)
 	}
 }

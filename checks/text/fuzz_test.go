@@ -71,9 +71,7 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 		expect.That(t, !twice, "two texts are called %q", text.Name)
 		lines[text.Name] = text.Lines
 		read += text.Bytes
-		if text.Kinds == nil || text.Unread != "" && text.Problem == "" || text.Lines == 0 && text.Problem == "" {
-			t.Errorf("neither read nor a reason: %+v", text)
-		}
+		expect.That(t, text.Kinds != nil && (text.Unread == "" || text.Problem != "") && (text.Lines != 0 || text.Problem != ""), "neither read nor a reason: %+v", text)
 		for _, k := range text.Kinds {
 			expect.That(t, k.Line >= 1 && k.Line <= text.Lines && k.Lines >= 1, "%s: %+v", text.Name, k)
 		}

@@ -19,11 +19,7 @@ func TestJoinNetworks(t *testing.T) {
 			facts.NICFacts{RDMA: []facts.RDMAPort{told, other}},
 			facts.NICFacts{RDMA: []facts.RDMAPort{own, other}},
 		},
-		"a container without ports": {
-			facts.NICFacts{RDMA: []facts.RDMAPort{}},
-			facts.NICFacts{RDMA: []facts.RDMAPort{told}},
-			facts.NICFacts{RDMA: []facts.RDMAPort{told}},
-		},
+		"a container without ports": {facts.NICFacts{RDMA: []facts.RDMAPort{}}, facts.NICFacts{RDMA: []facts.RDMAPort{told}}, facts.NICFacts{RDMA: []facts.RDMAPort{told}}},
 		"what only tools print": {
 			facts.NICFacts{Modules: []string{}},
 			facts.NICFacts{Providers: []string{"efa"}, Modules: []string{"efa"}, ModulesPartial: true},

@@ -54,10 +54,7 @@ func TestPlaces(t *testing.T) {
 				gpu + ".name": "smi.txt:2", // In the words of nvidia-smi, not of lspci.
 			},
 		},
-		"a sum has no line of its own": {
-			[]string{"smi.txt", placesQuery},
-			map[string]string{gpu + ".ecc.volatile_uncorrected": "", gpu + ".ecc.aggregate_uncorrected": "smi.txt:9"},
-		},
+		"a sum has no line of its own": {[]string{"smi.txt", placesQuery}, map[string]string{gpu + ".ecc.volatile_uncorrected": "", gpu + ".ecc.aggregate_uncorrected": "smi.txt:9"}},
 		"of two texts the one whose value counts": {
 			[]string{"before.txt", placesQuery, "after.txt", strings.Replace(placesQuery, ": 4", ": 5", 1)},
 			map[string]string{gpu + ".remapped_rows.uncorrected": "after.txt:12", gpu + ".remapped_rows.pending": "before.txt:13"},

@@ -188,13 +188,7 @@ func TestRun(t *testing.T) {
 		{"ok", Spec{Task: "echo", Args: map[string]int{"a": 1}, Env: []string{"GPUDOCTOR_TEST_EXTRA=here"}}, `{"a":1} "here" `, Result{Finished: true, Exited: true}, ""},
 		{"a task that fails", Spec{Task: "fail"}, "", Result{Finished: true, Failure: "no luck", Exited: true}, ""},
 		{"no such task", Spec{Task: "nonsense"}, "", Result{Finished: true, Failure: `no task "nonsense"`, Exited: true}, ""},
-		{
-			"a library that exits",
-			Spec{Task: "exit"},
-			"",
-			Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"},
-			"the library gave up",
-		},
+		{"a library that exits", Spec{Task: "exit"}, "", Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"}, "the library gave up"},
 		{
 			"a panic keeps what was sent",
 			Spec{Task: "panic"},

@@ -102,9 +102,7 @@ func TestDenied(t *testing.T) {
 					t.Skip(got)
 				}
 				none := strings.Count(got, ": no child\n") == 3
-				if err != nil || strings.Contains(got, string(DeathByLibrary)) || got != usual && (!tt.needed || !none) {
-					t.Errorf("%v\n%s", err, got)
-				}
+				expect.That(t, err == nil && !strings.Contains(got, string(DeathByLibrary)) && (got == usual || tt.needed && none), "%v\n%s", err, got)
 			})
 		}
 	}

@@ -151,9 +151,8 @@ func snapshot(t *testing.T, src Source, opts WriteOptions) ([]byte, *Memory) {
 func TestRoundTrip(t *testing.T) {
 	want := visit(oddMachine())
 	written, replay := snapshot(t, oddMachine(), WriteOptions{Version: "1.2.3", KeepNames: true})
-	if diff := cmp.Diff(want, visit(replay)); diff != "" {
-		t.Errorf("a replay answers otherwise than the machine (-machine +replay):\n%s\n%s", diff, written)
-	}
+	diff := cmp.Diff(want, visit(replay))
+	expect.That(t, diff == "", "a replay answers otherwise than the machine (-machine +replay):\n%s\n%s", diff, written)
 	again, _ := snapshot(t, replay, WriteOptions{Version: "1.2.3", KeepNames: true})
 	expect.NoDiff(t, string(written), string(again), "the recording of a replay differs")
 	if got := txtar.Format(txtar.Parse(written)); !bytes.Equal(got, written) {

@@ -56,9 +56,8 @@ func TestAddressOf(t *testing.T) {
 		"long prefix":    {slices.Concat([]byte{unix.AF_INET, 33, 0, 0, 7, 0, 0, 0}, attribute(unix.IFA_ADDRESS, 10, 0, 0, 5)), ""},
 	} {
 		index, prefix, ok := addressOf(tt.data)
-		if got := prefix.String(); ok != (tt.want != "") || ok && (got != tt.want || index != 7) {
-			t.Errorf("%s: got %s of interface %d, %v; want %q", name, got, index, ok, tt.want)
-		}
+		got := prefix.String()
+		expect.That(t, ok == (tt.want != "") && (!ok || got == tt.want && index == 7), "%s: got %s of interface %d, %v; want %q", name, got, index, ok, tt.want)
 	}
 }
 

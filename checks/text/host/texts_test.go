@@ -83,10 +83,7 @@ func TestKernelIOMMU(t *testing.T) {
 		text string
 		want facts.IOMMUFacts
 	}{
-		"translated": {
-			"[    0.73] iommu: Default domain type: Translated\n[    0.90] AMD-Vi: Interrupt remapping enabled\n",
-			facts.IOMMUFacts{DefaultDomain: "translated", Vendor: "amd"},
-		},
+		"translated": {"[    0.73] iommu: Default domain type: Translated\n[    0.90] AMD-Vi: Interrupt remapping enabled\n", facts.IOMMUFacts{DefaultDomain: "translated", Vendor: "amd"}},
 		"passed through by a parameter": {
 			"[    0.73] iommu: Default domain type: Passthrough (set via kernel command line)\n[    0.9] DMAR: Intel(R) Virtualization Technology for Directed I/O\n",
 			facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "intel"},
@@ -102,15 +99,9 @@ func TestKernelIOMMU(t *testing.T) {
 			"$ ls -l /sys/class/iommu/\ntotal 0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar0 -> ../../devices/virtual/iommu/dmar0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar1 -> ../../devices/virtual/iommu/dmar1\n",
 			facts.IOMMUFacts{Units: []string{"dmar0", "dmar1"}, Vendor: "intel"},
 		},
-		"no units": {"$ ls -l /sys/class/iommu\ntotal 0\n", facts.IOMMUFacts{Units: []string{}}},
-		"command line": {
-			"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n",
-			facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}},
-		},
-		"command line of a boot": {
-			"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n",
-			facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}},
-		},
+		"no units":               {"$ ls -l /sys/class/iommu\ntotal 0\n", facts.IOMMUFacts{Units: []string{}}},
+		"command line":           {"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n", facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}}},
+		"command line of a boot": {"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n", facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}}},
 	} {
 		f := texttest.Parse("d", tt.text)
 		if f.IOMMU == nil {

@@ -112,9 +112,7 @@ func TestLaunchJSON(t *testing.T) {
 			`{"Binds":null,"NetworkMode":"bridge","IpcMode":"private","ShmSize":67108864,"Privileged":false}` + "\n",
 			facts.Launch{Kind: "docker-inspect", IPC: "private", Network: "bridge", SHMBytes: size(64 << 20)},
 		},
-		"inspected, one number": {
-			"$ docker inspect -f '{{.HostConfig.ShmSize}}' trainer\n67108864\n", facts.Launch{Kind: "docker-inspect", SHMBytes: size(64 << 20)},
-		},
+		"inspected, one number": {"$ docker inspect -f '{{.HostConfig.ShmSize}}' trainer\n67108864\n", facts.Launch{Kind: "docker-inspect", SHMBytes: size(64 << 20)}},
 	} {
 		f := texttest.Parse("x.txt", tt.text)
 		if len(f.Launches) != 1 {

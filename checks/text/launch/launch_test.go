@@ -235,9 +235,7 @@ func bounded(t *testing.T, text string) {
 		expect.That(t, len(f.Launches) <= launch.MaxList, "%s: %d launches", name, len(f.Launches))
 		for _, l := range f.Launches {
 			expect.That(t, len(l.Command) <= launch.MaxCommand && len(l.Mounts) <= launch.MaxList && len(l.Variables) <= launch.MaxList && l.Line >= 1 && l.Unit >= 1, "%s: got %+v", name, l)
-			if l.GPUs != nil && *l.GPUs < -1 || l.SHMBytes != nil && *l.SHMBytes < 0 {
-				t.Errorf("%s: got %+v", name, l)
-			}
+			expect.That(t, (l.GPUs == nil || *l.GPUs >= -1) && (l.SHMBytes == nil || *l.SHMBytes >= 0), "%s: got %+v", name, l)
 		}
 	}
 }

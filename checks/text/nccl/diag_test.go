@@ -70,10 +70,8 @@ func TestNCCLDiagnosticsComplaints(t *testing.T) {
 		"[INFO] ECC: uncorrected volatile errors on rank(s) {1,3,...} (N=40) (worst=2) across 64 ranks in comm 0x12": {
 			"nccl-diag-ecc", map[string]string{"ranks": "{1,3,...}", "worst": "2"},
 		},
-		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12": {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
-		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO": {
-			"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"},
-		},
+		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12":   {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
+		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO": {"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"}},
 	} {
 		f := texttest.Parse("x.txt", "node7:4021 NCCL DIAG "+line+"\n")
 		expect.That(t, len(f.Logs.Messages) == 1 && f.Logs.Messages[0].ID == want.id && cmp.Diff(want.fields, f.Logs.Messages[0].Fields) == "", "%s:\ngot %+v", line, f.Logs.Messages)
