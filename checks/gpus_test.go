@@ -113,7 +113,7 @@ func TestGPUsDriver(t *testing.T) {
 		P2P: []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	})
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
-	want := &facts.GPUFacts{
+	expect.NoDiff(t, &facts.GPUFacts{
 		Driver: facts.GPUDriver{
 			Version: "580.159.04", KernelVersion: "580.159.04", Open: new(true), NVMLVersion: "13.580.159.04", CUDAVersion: "13.0",
 			Parameters: map[string]string{"EnableMSI": "1", "RegistryDwords": "", "RmMsg": "a: b"},
@@ -129,8 +129,7 @@ func TestGPUsDriver(t *testing.T) {
 		NVSwitches: new(0),
 		NVML:       "ok",
 		P2P:        []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
-	}
-	expect.NoDiff(t, want, got, "facts")
+	}, got, "facts")
 	expect.Len(t, 0, unknown, "unknown")
 }
 
@@ -173,16 +172,12 @@ func TestGPUsUnknown(t *testing.T) {
 			"killed", nvidia, &nvml.Answer{Outcome: nvml.Ended, Death: child.DeathByOther, Reason: "SIGKILL, such as by the kernel's OOM killer", Stage: "nvmlInit_v2"}, "ended",
 			[]string{section + "the process that queries NVIDIA's management library was ended in nvmlInit_v2: SIGKILL, such as by the kernel's OOM killer +hint"},
 		},
-		{
-			"refused", nvidia,
-			&nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", Refused: []nvml.Refusal{
-				{Function: "nvmlDeviceGetTotalEccErrors", Error: "NO_PERMISSION"}, {Function: "nvmlDeviceGetUUID", Error: "UNKNOWN"},
-			}}}}, "ok",
-			[]string{
-				"gpus devices.ecc: nvmlDeviceGetTotalEccErrors of 0000:06:00.0 returns NO_PERMISSION +hint",
-				"gpus devices: nvmlDeviceGetUUID of 0000:06:00.0 returns UNKNOWN",
-			},
-		},
+		{"refused", nvidia, &nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", Refused: []nvml.Refusal{
+			{Function: "nvmlDeviceGetTotalEccErrors", Error: "NO_PERMISSION"}, {Function: "nvmlDeviceGetUUID", Error: "UNKNOWN"},
+		}}}}, "ok", []string{
+			"gpus devices.ecc: nvmlDeviceGetTotalEccErrors of 0000:06:00.0 returns NO_PERMISSION +hint",
+			"gpus devices: nvmlDeviceGetUUID of 0000:06:00.0 returns UNKNOWN",
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &machine.Memory{}
@@ -216,11 +211,10 @@ func TestGPUsUnreadable(t *testing.T) {
 	m.AnswerError(machine.AskNVML, errors.New("fork/exec: resource temporarily unavailable"))
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
 	expect.That(t, got.NVML == "error" && got.Driver.KernelVersion == "", "NVML %q, kernel version %q, want an error and nothing", got.NVML, got.Driver.KernelVersion)
-	want := []string{
+	expect.NoDiff(t, []string{
 		"gpus driver.kernel_version: read /proc/driver/nvidia/version: permission denied +hint",
 		"gpus devices: NVIDIA's management library fails: fork/exec: resource temporarily unavailable",
-	}
-	expect.NoDiff(t, want, reasons(unknown), "unknown")
+	}, reasons(unknown), "unknown")
 }
 
 func TestFabricManager(t *testing.T) {

@@ -88,11 +88,10 @@ func TestPCIPrivileged(t *testing.T) {
 	expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
 
 	got := deviceOf(t, f, port.Address)
-	wantACS := &facts.ACS{
+	expect.NoDiff(t, &facts.ACS{
 		Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
-	}
-	expect.NoDiff(t, wantACS, got.ACS, "ACS")
+	}, got.ACS, "ACS")
 	expect.That(t, got.PortType == "downstream-port" && got.Kind == "bridge", "port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
 	if reasons := checktest.UnknownOf(f, "pci"); reasons != nil {
 		t.Errorf("unknown = %q, want none", reasons)
@@ -105,20 +104,18 @@ func TestPCIUnprivileged(t *testing.T) {
 	tree.Write(m, false)
 	f := gatherTopology(t, m, nil)
 	got := deviceOf(t, f, gpus[3].Address)
-	want := facts.PCIDevice{
+	expect.NoDiff(t, facts.PCIDevice{
 		Address: gpus[3].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
 		NUMANode: new(0), IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors,
 		ConfigBytes: 64,
 		Link:        &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
 		AER:         &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 		BARs:        got.BARs,
-	}
-	expect.NoDiff(t, want, got, "GPU")
-	wantUnknown := []facts.Unknown{{
+	}, got, "GPU")
+	expect.NoDiff(t, []facts.Unknown{{
 		Section: "pci", Fact: "devices.config", Reason: "config space beyond 64 bytes needs root",
 		Hint: "run as root (in a container with --cap-add SYS_ADMIN)",
-	}}
-	expect.NoDiff(t, wantUnknown, slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section != "pci" }), "unknown")
+	}}, slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section != "pci" }), "unknown")
 }
 
 func TestPCIDamaged(t *testing.T) {
@@ -184,26 +181,23 @@ func TestPCIUnreadable(t *testing.T) {
 	f := gatherTopology(t, m, nil)
 	got := deviceOf(t, f, gpus[0].Address)
 	expect.That(t, got.Kind == "" && got.Class == "", "kind, class = %q, %q; want none where class cannot be read", got.Kind, got.Class)
-	want := []string{
+	expect.NoDiff(t, []string{
 		"devices.class: class, vendor or device cannot be read: " + gpus[0].Address,
 		"devices.config: config space cannot be read (permission denied): 0000:15:01.0",
-	}
-	expect.NoDiff(t, want, checktest.UnknownOf(f, "pci"), "unknown")
+	}, checktest.UnknownOf(f, "pci"), "unknown")
 }
 
 func TestPCIFlatVM(t *testing.T) {
 	tree, gpus := checktest.FlatVM(2)
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-	wantHost := facts.PCIDevice{
+	expect.NoDiff(t, facts.PCIDevice{
 		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", NoNUMANode: true, RootBus: "pci0000:00",
-	}
-	expect.NoDiff(t, wantHost, deviceOf(t, f, "0000:00:00.0"), "host bridge")
-	wantNIC := facts.PCIDevice{
+	}, deviceOf(t, f, "0000:00:00.0"), "host bridge")
+	expect.NoDiff(t, facts.PCIDevice{
 		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci",
 		NoNUMANode: true, RootBus: "pci0000:00", ConfigBytes: 256,
 		BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
-	}
-	expect.NoDiff(t, wantNIC, deviceOf(t, f, "0000:00:02.0"), "virtio NIC")
+	}, deviceOf(t, f, "0000:00:02.0"), "virtio NIC")
 	gpu := deviceOf(t, f, gpus[0].Address)
 	if gpu.Extended || gpu.NUMANode != nil || !gpu.NoNUMANode || gpu.Ancestors != nil || gpu.BARs[1].SizeBytes != 256<<30 {
 		t.Errorf("GPU = %+v, want no whole extended space, no node, no ancestors, a BAR of 256 GiB", gpu)

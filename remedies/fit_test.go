@@ -145,12 +145,11 @@ func TestEdits(t *testing.T) {
 // TestForms checks that the ways to set a variable say the same.
 func TestForms(t *testing.T) {
 	got := Apply{Environment: map[string]string{"B": "2", "A": "x"}}.WithForms()
-	want := Apply{
+	expect.NoDiff(t, Apply{
 		Environment: map[string]string{"B": "2", "A": "x"}, Docker: []string{"-e A=x", "-e B=2"},
 		Kubernetes: "env:\n  - {name: A, value: \"x\"}\n  - {name: B, value: \"2\"}\n",
 		Slurm:      []string{"#SBATCH --export=ALL,A=x,B=2"},
-	}
-	expect.NoDiff(t, want, got, "forms")
+	}, got, "forms")
 	set := podVariables(got.Kubernetes)
 	expect.That(t, cmp.Equal(set, got.Environment), "a pod reads %v", set)
 }

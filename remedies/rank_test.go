@@ -67,12 +67,10 @@ func TestRankOrder(t *testing.T) {
 		{"the worst finding first", findings{finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"), doubtful}, nil, "raise-memlock unset-env"},
 		{"the surer finding first", findings{doubtful, high("env-misconfig", "unset-env")}, nil, "unset-env raise-memlock"},
 		{"what cures more first", findings{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")}, nil, "nccl-p2p-disable iommu-pt disable-acs"},
-		{
-			"what leads for each finding, then what else helps", findings{
-				high("a", "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"), high("b", "increase-shm", "share-ipc", "mount-sys"),
-				finding("c", rules.Low, rules.Likely, "disable-numa-balancing"),
-			}, nil, "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing",
-		},
+		{"what leads for each finding, then what else helps", findings{
+			high("a", "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"), high("b", "increase-shm", "share-ipc", "mount-sys"),
+			finding("c", rules.Low, rules.Likely, "disable-numa-balancing"),
+		}, nil, "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing"},
 		{
 			"a fix of two findings stands with the first",
 			findings{high("a", "disable-acs", "iommu-pt", "update-bios"), high("b", "increase-shm", "update-bios")},
@@ -109,13 +107,9 @@ func TestBands(t *testing.T) {
 		want     [][]string // What each advice unsets.
 		cures    []int      // How many findings each advice cures.
 	}{
-		"a fault, and two that are none": {
-			findings: []rules.Finding{
-				variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info),
-			},
-			want:  [][]string{{"NCCL_P2P_DISABLE"}, {"NCCL_NVLS_ENABLE"}, {"NVSHMEM_DISABLE_NVLS"}},
-			cures: []int{1, 1, 1},
-		},
+		"a fault, and two that are none": {findings: []rules.Finding{
+			variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info),
+		}, want: [][]string{{"NCCL_P2P_DISABLE"}, {"NCCL_NVLS_ENABLE"}, {"NVSHMEM_DISABLE_NVLS"}}, cures: []int{1, 1, 1}},
 		"two faults": {
 			findings: []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.Medium)},
 			want:     [][]string{{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}},
@@ -168,13 +162,12 @@ func TestWhy(t *testing.T) {
 	for _, a := range advice {
 		got[a.Remedy] = a.Why
 	}
-	want := map[string]string{
+	expect.NoDiff(t, map[string]string{
 		"nccl-p2p-disable": "cures 1 critical finding and 1 more, confirmed; measured here: 11.2 GB/s, correct; no root, this job only",
 		"disable-acs":      "cures 1 critical finding, confirmed; root and a reboot, lasting",
 		"iommu-pt":         "cures 1 critical finding, confirmed; root and a reboot, lasting",
 		"disable-mig":      "cures 1 high finding, likely; root and a reload of the driver, lasting; medium risk",
-	}
-	expect.NoDiff(t, want, got, "why")
+	}, got, "why")
 }
 
 func TestLeads(t *testing.T) {

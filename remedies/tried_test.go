@@ -49,11 +49,10 @@ func TestTriedBy(t *testing.T) {
 		{Name: probe.ArmConfigured, Outcome: probe.Hang}, {Name: probe.ArmP2POff, Outcome: probe.OK, Set: map[string]string{"NCCL_P2P_DISABLE": "1"}},
 	}}}
 	p, _ := triedBy(f, advised[0])
-	want := Proof{
+	expect.NoDiff(t, Proof{
 		Outcome: Proven, Detail: "collectives of NCCL hang without it, and are correct with it",
 		Tried: []string{"NCCL_P2P_DISABLE=1"}, Before: probe.Hang, After: probe.OK,
-	}
-	expect.NoDiff(t, want, p, "it")
+	}, p, "it")
 }
 
 // timed is an arm that works, with an all-reduce at a rate.

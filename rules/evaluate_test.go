@@ -64,7 +64,7 @@ func TestEvaluateOutcomes(t *testing.T) {
 		{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root"},
 	}}
 	got := expect.Value(s.Evaluate(t.Context(), f, Options{}))(t)
-	want := &Result{
+	expect.NoDiff(t, &Result{
 		Findings: []Finding{{
 			Rule: "fails", Cause: "fails", Severity: High, Confidence: Likely, Title: "T", Subject: "host", Message: "m",
 			Evidence: []Evidence{{Fact: "f", Value: int64(1), Source: "s"}}, Remedies: []string{"r"},
@@ -75,8 +75,7 @@ func TestEvaluateOutcomes(t *testing.T) {
 			{Rule: "skips", Missing: []Missing{{Fact: "pci.devices[].acs", Reason: "config space beyond 64 bytes needs root", Words: "hidden"}}},
 		},
 		NotApplicable: map[string]string{"not-here": "no GPU"},
-	}
-	expect.NoDiff(t, want, got, "verdict")
+	}, got, "verdict")
 }
 
 func TestEvaluateChoice(t *testing.T) {

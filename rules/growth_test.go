@@ -75,26 +75,11 @@ type growth struct {
 // listsOf are the paths of all lists in a document.
 func listsOf(document map[string]any) []string {
 	found := map[string]bool{}
-	var walk func(v any, path string)
-	walk = func(v any, path string) {
-		switch v := v.(type) {
-		case map[string]any:
-			for key, member := range v {
-				if path != "" {
-					key = path + "." + key
-				}
-				walk(member, key)
-			}
-		case []any:
-			if len(v) > 0 {
-				found[path] = true
-			}
-			for _, element := range v {
-				walk(element, path+"[]")
-			}
+	visit(document, "", func(object map[string]any, key, kind string) {
+		if list, ok := object[key].([]any); ok && len(list) > 0 {
+			found[kind] = true
 		}
-	}
-	walk(document, "")
+	})
 	return slices.Sorted(maps.Keys(found))
 }
 

@@ -368,13 +368,10 @@ func TestToldSubjects(t *testing.T) {
 		return got
 	}
 	for name, tt := range map[string]struct{ got, want []string }{
-		"each GPU": {
-			told(event("amdgpu-poison-created", b), event("amdgpu-poison-consumed", b), event("amdgpu-poison-created", a)),
-			[]string{
-				"logged 0000:05:00.0 of []: The kernel log reports that GPU 0000:05:00.0 found uncorrectable memory (poison): it happened 0000:05:00.0 (1), map[gpu:0000:05:00.0]",
-				"logged 0000:26:00.0 of []: The kernel log reports that GPU 0000:26:00.0 found uncorrectable memory (poison): it happened 0000:26:00.0 (2), map[gpu:0000:26:00.0]",
-			},
-		},
+		"each GPU": {told(event("amdgpu-poison-created", b), event("amdgpu-poison-consumed", b), event("amdgpu-poison-created", a)), []string{
+			"logged 0000:05:00.0 of []: The kernel log reports that GPU 0000:05:00.0 found uncorrectable memory (poison): it happened 0000:05:00.0 (1), map[gpu:0000:05:00.0]",
+			"logged 0000:26:00.0 of []: The kernel log reports that GPU 0000:26:00.0 found uncorrectable memory (poison): it happened 0000:26:00.0 (2), map[gpu:0000:26:00.0]",
+		}},
 		"no GPU": {told(event("amdgpu-queue-silent", "")), []string{"logged host of []: The kernel log reports that an AMD GPU does not answer its driver: it happened (1), map[gpu:host]"}},
 		"several": {
 			told(event("amdgpu-xgmi-errors-uncorrected", b), event("amdgpu-xgmi-hive-failed", a), event("amdgpu-xgmi-hive-failed", "")),

@@ -121,13 +121,14 @@ func documents(t *testing.T) []document {
 	return list
 }
 
-func written(tb testing.TB, f *facts.Facts) map[string]any {
+// reread is a value as another type reads its JSON.
+func reread[T any](tb testing.TB, v any) (read T) {
 	tb.Helper()
-	b := expect.Value(json.Marshal(f))(tb)
-	var d map[string]any
-	expect.NoError(tb, json.Unmarshal(b, &d))
-	return d
+	expect.NoError(tb, json.Unmarshal(expect.Value(json.Marshal(v))(tb), &read))
+	return read
 }
+
+func written(tb testing.TB, f *facts.Facts) map[string]any { return reread[map[string]any](tb, f) }
 
 // kindsOf lists the kinds of facts in a document, in order: its paths, with [] for whatever index.
 func kindsOf(document map[string]any) []string {
@@ -205,7 +206,7 @@ var mutations = []mutation{
 // or nil where there is none to spoil. Facts that the Go types refuse are none.
 func (m mutation) of(t *testing.T, original map[string]any, kind string) *facts.Facts {
 	t.Helper()
-	copied := deepCopy(original).(map[string]any)
+	copied := reread[map[string]any](t, original)
 	changed := false
 	visit(copied, "", func(object map[string]any, key, k string) {
 		if k == kind {
@@ -221,22 +222,4 @@ func (m mutation) of(t *testing.T, original map[string]any, kind string) *facts.
 		return nil
 	}
 	return f
-}
-
-func deepCopy(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		c := make(map[string]any, len(v))
-		for key, value := range v {
-			c[key] = deepCopy(value)
-		}
-		return c
-	case []any:
-		c := make([]any, len(v))
-		for i, element := range v {
-			c[i] = deepCopy(element)
-		}
-		return c
-	}
-	return v
 }

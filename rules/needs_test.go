@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"encoding/json"
 	"fmt"
 	goast "go/ast"
 	"go/parser"
@@ -55,7 +54,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 			if !try(classes...) {
 				continue
 			}
-			mutant := deepCopy(d.document).(map[string]any)
+			mutant := reread[map[string]any](t, d.document)
 			for n := range strings.SplitSeq(need, "|") {
 				switch n {
 				case "job-told-if-given": // A text that tells nothing of a job.
@@ -184,11 +183,7 @@ func remove(v any, path []string) {
 }
 
 func factsOf(t *testing.T, document map[string]any) *facts.Facts {
-	t.Helper()
-	b := expect.Value(json.Marshal(document))(t)
-	f := &facts.Facts{}
-	expect.NoError(t, json.Unmarshal(b, f))
-	return f
+	return reread[*facts.Facts](t, document)
 }
 
 // TestHealthyCasesPass checks that a rule is not skipped in its own healthy case:

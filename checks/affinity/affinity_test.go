@@ -43,7 +43,7 @@ func roce() *facts.Facts {
 
 func TestOf(t *testing.T) {
 	f := roce()
-	want := []affinity.GPU{
+	expect.NoDiff(t, []affinity.GPU{
 		{
 			Address: "0000:18:00.0", CPUs: "0-47",
 			NICs:   []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "PXB", GBps: 63}},
@@ -53,8 +53,7 @@ func TestOf(t *testing.T) {
 			Address: "0001:19:00.0", CPUs: "48-95", Host: &f.Links.Hosts[0],
 			NICs: []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "SYS", GBps: 63}},
 		},
-	}
-	expect.NoDiff(t, want, affinity.Of(f), "it")
+	}, affinity.Of(f), "it")
 	if got := affinity.Of(&facts.Facts{}); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}

@@ -26,12 +26,11 @@ func TestAttempts(t *testing.T) {
 	}}).build())
 	c := got.Container
 	expect.That(t, c.GetMempolicy == "SIGSYS" && c.Mlock == "ok", "got %q and %q", c.GetMempolicy, c.Mlock)
-	want := &facts.Attempts{
+	expect.NoDiff(t, &facts.Attempts{
 		LockedMemory: &facts.Attempt{Outcome: "ok", Bytes: 64 << 20},
 		SetMempolicy: &facts.Attempt{Outcome: "ok"}, Mbind: &facts.Attempt{Outcome: "refused", Call: "mbind", Errno: "EPERM"}, MovePages: &facts.Attempt{Outcome: "ok"},
 		Connection: &facts.Attempt{Outcome: "ok", Interface: "eth0", Address: "10.0.0.5"},
-	}
-	expect.NoDiff(t, want, c.Attempts, "attempts")
+	}, c.Attempts, "attempts")
 	expect.Equal(t, "only 5 KiB are free", reasonOf(got, "attempts.shared_memory"), "shared memory is unknown because of")
 }
 

@@ -95,7 +95,7 @@ func TestContainerDocker(t *testing.T) {
 		},
 	}
 	got := checktest.One(t, Check, m.build())
-	want := &facts.ContainerFacts{
+	expect.NoDiff(t, &facts.ContainerFacts{
 		Inside:           new(true),
 		Runtime:          "docker",
 		Evidence:         []string{"/.dockerenv", "/proc/self/mountinfo: /", "/proc/self/mountinfo: /etc/hosts"},
@@ -129,8 +129,7 @@ func TestContainerDocker(t *testing.T) {
 		PrivateIPC:   new(true),
 		PrivatePID:   new(true),
 		PrivateUser:  new(false),
-	}
-	expect.NoDiff(t, want, got.Container, "container")
+	}, got.Container, "container")
 	expect.Len(t, 0, got.Unknown, "unknown")
 }
 
@@ -228,12 +227,11 @@ func TestContainerUnreadable(t *testing.T) {
 func TestContainerMissingMounts(t *testing.T) {
 	m := aMachine{files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw\n"}, links: newNamespaces}
 	got := checktest.One(t, Check, m.build()).Container
-	want := &facts.ContainerFacts{
+	expect.NoDiff(t, &facts.ContainerFacts{
 		Inside: new(true), Runtime: "other",
 		SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false),
 		PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
-	}
-	expect.NoDiff(t, want, got, "container")
+	}, got, "container")
 }
 
 func TestContainerGroups(t *testing.T) {

@@ -64,12 +64,9 @@ func TestReadConfig(t *testing.T) {
 			"reserved link speed and width", func(b bytes) bytes { b[0x72], b[0x73] = 0xff, 0xff; return b },
 			func(d *device) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
 		},
-		{
-			"reserved payload sizes", func(b bytes) bytes { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b },
-			func(d *device) {
-				d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
-			},
-		},
+		{"reserved payload sizes", func(b bytes) bytes { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b }, func(d *device) {
+			d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
+		}},
 		{
 			"largest resizable BAR in the upper half of control", func(b bytes) bytes { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b },
 			func(d *device) { d.ResizableBARs[0].MaxBytes = 1 << 48 },

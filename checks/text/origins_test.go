@@ -45,15 +45,12 @@ func TestPlaces(t *testing.T) {
 		texts []string
 		want  map[string]string
 	}{
-		"a GPU that lspci shows and nvidia-smi describes": {
-			[]string{"lspci.txt", texttest.LspciVerbose, "smi.txt", placesQuery},
-			map[string]string{
-				gpu + ".remapped_rows.uncorrected": "smi.txt:12", gpu + ".remapped_rows.pending": "smi.txt:13",
-				port + ".acs.control": "lspci.txt:16", port + ".acs": "lspci.txt:16", port + ".acs.capability": "lspci.txt:15",
-				port + ".link.width": "lspci.txt:13", port + ".link.max_width": "lspci.txt:12",
-				gpu + ".name": "smi.txt:2", // In the words of nvidia-smi, not of lspci.
-			},
-		},
+		"a GPU that lspci shows and nvidia-smi describes": {[]string{"lspci.txt", texttest.LspciVerbose, "smi.txt", placesQuery}, map[string]string{
+			gpu + ".remapped_rows.uncorrected": "smi.txt:12", gpu + ".remapped_rows.pending": "smi.txt:13",
+			port + ".acs.control": "lspci.txt:16", port + ".acs": "lspci.txt:16", port + ".acs.capability": "lspci.txt:15",
+			port + ".link.width": "lspci.txt:13", port + ".link.max_width": "lspci.txt:12",
+			gpu + ".name": "smi.txt:2", // In the words of nvidia-smi, not of lspci.
+		}},
 		"a sum has no line of its own": {[]string{"smi.txt", placesQuery}, map[string]string{gpu + ".ecc.volatile_uncorrected": "", gpu + ".ecc.aggregate_uncorrected": "smi.txt:9"}},
 		"of two texts the one whose value counts": {
 			[]string{"before.txt", placesQuery, "after.txt", strings.Replace(placesQuery, ": 4", ": 5", 1)},

@@ -77,12 +77,11 @@ func TestOneSignalDoor(t *testing.T) {
 			return err
 		}))
 	}
-	want := map[string]int{
+	expect.NoDiff(t, map[string]int{
 		"checks/internal/child/process_linux.go: unix.Kill":             1,
 		"checks/internal/child/process_linux.go: unix.PR_SET_PDEATHSIG": 1,
 		"checks/internal/child/process_other.go: proc.Kill":             1,
-	}
-	expect.NoDiff(t, want, found, "it")
+	}, found, "it")
 }
 
 // signalsInGo are the names by which a Go file can send signals.

@@ -17,11 +17,10 @@ func TestNCCLTests(t *testing.T) {
 	points := b.Points
 	b.Points = nil
 	wrong := int64(3)
-	want := facts.Benchmark{
+	expect.NoDiff(t, facts.Benchmark{
 		Tool: "nccl-tests", Test: "all_reduce", What: "collective", Ranks: 2, Nodes: 1,
 		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2, Lines: map[string]int{"wrong": 14},
-	}
-	expect.NoDiff(t, want, b, "it")
+	}, b, "it")
 	expect.That(t, len(points) == 2 && points[1].Bytes == 64<<20 && *points[1].GBps == 37.28 && *points[1].ExpectedGBps == 450, "got %+v", points)
 }
 

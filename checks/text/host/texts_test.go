@@ -141,12 +141,11 @@ node   0   1
 	Product Name: ROMED8-2T
 kernel.numa_balancing = 1
 `)
-	want := &facts.HostFacts{
+	expect.NoDiff(t, &facts.HostFacts{
 		Hostname: "node7", Kernel: "5.15.0-91-generic", Arch: "amd64", Board: "ASRockRack ROMED8-2T",
 		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:10"},
 		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Family: 25, ModelNumber: 1, Sockets: 2, Threads: 128},
-	}
-	expect.NoDiff(t, want, f.Host, "host")
+	}, f.Host, "host")
 	numa := &facts.NUMAFacts{Balancing: new(1), Nodes: []facts.NUMANode{
 		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20, Distances: []int{10, 32}},
 		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20, Distances: []int{32, 10}},

@@ -46,7 +46,7 @@ func TestLspciHeads(t *testing.T) {
 func TestLspciVerbose(t *testing.T) {
 	f := texttest.Parse("lspci.txt", texttest.LspciVerbose)
 	port := texttest.PCIDevice(t, f, "0000:00:01.1")
-	want := facts.PCIDevice{
+	expect.NoDiff(t, facts.PCIDevice{
 		Address: "0000:00:01.1", Class: "0x060400", Vendor: "0x1022", Kind: "bridge", Driver: "pcieport", NUMANode: new(1), IOMMUGroup: new(14),
 		ConfigBytes: 4096, PortType: "root-port", Extended: true, RelaxedOrdering: new(true),
 		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 512, ReadRequestBytes: 512,
@@ -55,8 +55,7 @@ func TestLspciVerbose(t *testing.T) {
 			Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 			Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 		},
-	}
-	expect.NoDiff(t, want, port, "port")
+	}, port, "port")
 	gpu := texttest.PCIDevice(t, f, "0000:01:00.0")
 	expect.That(t, gpu.RootBus == "pci0000:00" && cmp.Equal(gpu.Ancestors, []string{"0000:00:01.1"}), "the GPU is at %s below %v", gpu.RootBus, gpu.Ancestors)
 	expect.NoDiff(t, []facts.BAR{
