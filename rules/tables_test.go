@@ -34,15 +34,10 @@ func TestPolicyReadsTables(t *testing.T) {
 func TestSpecialisedByTable(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{
-		"some x in xids.xids; x.code == 79":               true,
-		"some x in xids.xids; x.code == 1":                false,
-		"79 in {c | c := xids.xids[_].code}":              true,
-		"xids.sxids.critical":                             true,
-		"xids.sxids.harmless":                             false,
-		"xids.xids[_].class == input.class":               true,
-		"data.tables.xids.actions.reset[_] == \"reboot\"": true,
-		"data.tables.xids.actions.reset[_] == \"pray\"":   false,
-		"data.tables[input.class]":                        true,
+		"some x in xids.xids; x.code == 79": true, "some x in xids.xids; x.code == 1": false, "79 in {c | c := xids.xids[_].code}": true,
+		"xids.sxids.critical": true, "xids.sxids.harmless": false, "xids.xids[_].class == input.class": true,
+		"data.tables.xids.actions.reset[_] == \"reboot\"": true, "data.tables.xids.actions.reset[_] == \"pray\"": false,
+		"data.tables[input.class]": true,
 	} {
 		m := expect.Value(ast.ParseModuleWithOpts("t.rego", "package gpudoctor.rules.t\nimport data.tables.xids\nfindings contains true if { "+body+" }", ast.ParserOptions{RegoVersion: ast.RegoV1}))(t)
 		modules := map[string]*ast.Module{"t.rego": m}

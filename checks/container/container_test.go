@@ -236,12 +236,8 @@ func TestContainerMissingMounts(t *testing.T) {
 
 func TestContainerGroups(t *testing.T) {
 	got := checktest.One(t, Check, aMachine{files: map[string]string{
-		"/proc/self/cgroup":             "0::/\n",
-		"/sys/fs/cgroup/memory.max":     "1073741824\n",
-		"/sys/fs/cgroup/memory.current": "536870912\n",
-		"/sys/fs/cgroup/memory.stat":    "inactive_file 268435456\n",
-		"/sys/fs/cgroup/pids.max":       "2048\n",
-		"/sys/fs/cgroup/pids.current":   "12\n",
+		"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "1073741824\n", "/sys/fs/cgroup/memory.current": "536870912\n",
+		"/sys/fs/cgroup/memory.stat": "inactive_file 268435456\n", "/sys/fs/cgroup/pids.max": "2048\n", "/sys/fs/cgroup/pids.current": "12\n",
 	}}.build()).Container
 	expect.NoDiff(t, &facts.GroupMemory{LimitBytes: 1 << 30, InUseBytes: 1 << 28}, got.Memory, "memory")
 	expect.NoDiff(t, &facts.GroupTasks{Limit: 2048, Used: 12}, got.Tasks, "tasks")

@@ -117,8 +117,7 @@ func TestParseResource(t *testing.T) {
 
 func TestParseLink(t *testing.T) {
 	for in, want := range map[string]float64{
-		"32.0 GT/s PCIe": 32, "8 GT/s": 8, "2.5 GT/s": 2.5, "64.0 GT/s PCIe": 64,
-		"Unknown": 0, "Unknown speed": 0, "": 0, "NaN": 0, "7 GT/s": 0,
+		"32.0 GT/s PCIe": 32, "8 GT/s": 8, "2.5 GT/s": 2.5, "64.0 GT/s PCIe": 64, "Unknown": 0, "Unknown speed": 0, "": 0, "NaN": 0, "7 GT/s": 0,
 	} {
 		expect.Equal(t, want, parseLinkSpeed(in), "speed %q", in)
 	}

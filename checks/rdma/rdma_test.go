@@ -54,9 +54,8 @@ func TestPorts(t *testing.T) {
 	var m machine.Memory
 	device(&m, "mlx5_0", "0000:1c:00.0", map[string]string{
 		"link_layer": "InfiniBand", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)", "lid": "0x5", "sm_lid": "0x1",
-		"gids/0": "fe80:0000:0000:0000:0200:0000:0000:0001", "gids/1": "0000:0000:0000:0000:0000:0000:0000:0000",
-		"counters/symbol_error": "3", "counters/link_downed": "1", "counters/port_xmit_data": "99", "hw_counters/out_of_sequence": "0",
-		"counters/port_rcv_errors": "N/A (no PMA)",
+		"gids/0": "fe80:0000:0000:0000:0200:0000:0000:0001", "gids/1": "0000:0000:0000:0000:0000:0000:0000:0000", "counters/symbol_error": "3",
+		"counters/link_downed": "1", "counters/port_xmit_data": "99", "hw_counters/out_of_sequence": "0", "counters/port_rcv_errors": "N/A (no PMA)",
 	})
 	device(&m, "mlx5_bond_0", "0000:3e:00.0", table(map[string]string{
 		"link_layer": "Ethernet", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "200 Gb/sec (4X HDR)", "lid": "0x0",

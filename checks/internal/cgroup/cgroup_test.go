@@ -24,8 +24,7 @@ func TestMemoryOf(t *testing.T) {
 			"/proc/self/cgroup": "0::/user.slice\n", "/sys/fs/cgroup/user.slice/memory.max": "max\n", "/sys/fs/cgroup/user.slice/memory.current": "5\n",
 		}, Memory{}, false},
 		{"the group above leaves less", map[string]string{
-			"/proc/self/cgroup":                 "0::/pod/one\n",
-			"/sys/fs/cgroup/pod/one/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/one/memory.current": "0\n",
+			"/proc/self/cgroup": "0::/pod/one\n", "/sys/fs/cgroup/pod/one/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/one/memory.current": "0\n",
 			"/sys/fs/cgroup/pod/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/memory.current": "2147483000\n",
 		}, Memory{2 * gib, 2147483000}, true},
 		{"version 1", map[string]string{

@@ -381,11 +381,7 @@ func TestOwn(t *testing.T) {
 
 func TestParentIn(t *testing.T) {
 	for stat, want := range map[string]int{
-		"7 (python) S 42 7 7 0 -1": 42,
-		"7 (a) S 1 (b) R 43 7":     43,
-		"7 (python) S":             0,
-		"7 (python) S x 1":         0,
-		"":                         0,
+		"7 (python) S 42 7 7 0 -1": 42, "7 (a) S 1 (b) R 43 7": 43, "7 (python) S": 0, "7 (python) S x 1": 0, "": 0,
 	} {
 		expect.Equal(t, want, parentIn([]byte(stat)), "parentIn(%q)", stat)
 	}

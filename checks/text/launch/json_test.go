@@ -127,11 +127,8 @@ func TestLaunchJSON(t *testing.T) {
 
 func TestJSONClosed(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"a": [1, 2`:              `{"a": [1]}`,
-		`{"a": {"b": "x"}, "c": "`: `{"a": {"b": "x"}}`,
-		`{"a": {"b": "x"}`:         `{"a": {"b": "x"}}`,
-		`{"a, b": 1, "c": {`:       `{"a, b": 1, "c": {}}`,
-		``:                         ``,
+		`{"a": [1, 2`: `{"a": [1]}`, `{"a": {"b": "x"}, "c": "`: `{"a": {"b": "x"}}`, `{"a": {"b": "x"}`: `{"a": {"b": "x"}}`,
+		`{"a, b": 1, "c": {`: `{"a, b": 1, "c": {}}`, ``: ``,
 	} {
 		got := parse.JSONClosed(text)
 		expect.That(t, got == want && (got == "" || json.Valid([]byte(got))), "jsonClosed(%q) = %q, want %q", text, got, want)
