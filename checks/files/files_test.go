@@ -60,9 +60,7 @@ func TestReaderAt(t *testing.T) {
 			}
 		}
 	}
-	if _, err := NewReaderAt(t.Context(), bytes.NewReader(data), 0).ReadAt(nil, -1); err == nil {
-		t.Error("a place before the beginning is taken")
-	}
+	expect.Fails(NewReaderAt(t.Context(), bytes.NewReader(data), 0).ReadAt(nil, -1))(t, nil, "a place before the beginning is taken")
 }
 
 // failsAt is a file that cannot be read from a place on.

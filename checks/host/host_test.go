@@ -25,9 +25,7 @@ func TestReal(t *testing.T) {
 		got, err := h.Real(name)
 		expect.That(t, err == nil && got == want, "%s leads to %s (%v), want %s", name, got, err, want)
 	}
-	if _, err := h.Real("/dev/gpu/none"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a path that leads nowhere gives %v", err)
-	}
+	expect.Fails(h.Real("/dev/gpu/none"))(t, fs.ErrNotExist, "a path that leads nowhere")
 	var failed *fs.PathError
 	if _, err := h.Real("/dev/round"); !errors.As(err, &failed) || failed.Op != "resolve" || failed.Path != "/dev/round" {
 		t.Errorf("a link to itself gives %v", err)

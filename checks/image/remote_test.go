@@ -209,16 +209,13 @@ func TestRemoteLies(t *testing.T) {
 		_, _ = w.Write(append(raw, ' ')) // Or nobody reads it.
 	}))
 	other.Push(built, "1")
-	if _, err := openRemote(t.Context(), t, other.Host+"/org/app@"+digest, usualOptions); !errors.Is(err, image.ErrDamaged) {
-		t.Errorf("another manifest: got %v", err)
-	}
+	expect.Fails(openRemote(t.Context(), t, other.Host+"/org/app@"+digest, usualOptions))(t, image.ErrDamaged, "another manifest")
 	for _, by := range []int64{-1, 1, -1 << 40, 1 << 40} {
 		var m v1.Manifest
 		expect.NoError(t, json.Unmarshal(raw, &m))
 		m.Layers[0].Size += by
 		ref := server.PushManifest(expect.Value(json.Marshal(m))(t), types.OCIManifestSchema1, "lie")
-		_, err := openRemote(t.Context(), t, ref, usualOptions)
-		expect.That(t, err != nil, "a layer of %d bytes more: it was read", by)
+		expect.Fails(openRemote(t.Context(), t, ref, usualOptions))(t, nil, "a layer of %d bytes more: it was read", by)
 	}
 }
 
@@ -289,8 +286,7 @@ func TestRemoteEnds(t *testing.T) {
 		ref := imagetest.Serve(t, answers("/blobs/", answer)).Push(small.Build(t), "1")
 		before := runtime.NumGoroutine()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		_, err := openRemote(ctx, t, ref, usualOptions)
-		expect.That(t, err != nil, "%s: it was read", name)
+		expect.Fails(openRemote(ctx, t, ref, usualOptions))(t, nil, "%s: it was read", name)
 		cancel()
 		for range 100 {
 			if runtime.NumGoroutine() <= before {

@@ -38,8 +38,7 @@ func TestShare(t *testing.T) {
 		"rule: r, subject: [s, u], text: t":             "the subject is a list of more than one element",
 		"rule: r, subject: s, text: t, params: {p: []}": "the list is empty",
 	} {
-		_, err := readStatements(files(finding))
-		expect.That(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", finding, err)
+		expect.Fails(readStatements(files(finding)))(t, want, "%s", finding)
 	}
 }
 

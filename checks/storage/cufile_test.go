@@ -58,9 +58,7 @@ func TestSettings(t *testing.T) {
 	if s, err := settings(h, "/job.json"); err != nil || s.Path != "/job.json" || s.Properties["properties.use_pci_p2pdma"] != "true" {
 		t.Errorf("named: %+v, %v", s, err)
 	}
-	if _, err := settings(h, "/none.json"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("named and not there: %v", err)
-	}
+	expect.Fails(settings(h, "/none.json"))(t, fs.ErrNotExist, "named and not there")
 	if _, err := settings(h, "job.json"); !errors.Is(err, errRelative) {
 		t.Errorf("relative: %v", err)
 	}
@@ -71,8 +69,7 @@ func TestLargeFile(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "cufile.json")
 	expect.NoError(t, os.WriteFile(at, []byte("{}"), 0o600))
 	expect.NoError(t, os.Truncate(at, 100<<20))
-	_, err := settings(host.Live(), at)
-	expect.That(t, err != nil && strings.Contains(err.Error(), "more than 1048576 bytes"), "got %v", err)
+	expect.Fails(settings(host.Live(), at))(t, "more than 1048576 bytes", "it")
 }
 
 func TestTruth(t *testing.T) {

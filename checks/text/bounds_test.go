@@ -385,8 +385,7 @@ func TestReadCancelled(t *testing.T) {
 	end := make(chan struct{})
 	defer close(end)
 	pipe := &stalls{strings.NewReader(known), func() { cancel(why) }, end}
-	_, err := text.Read(ctx, []string{"-"}, text.Options{Stdin: pipe})
-	expect.That(t, errors.Is(err, why), "got %v", err)
+	expect.Fails(text.Read(ctx, []string{"-"}, text.Options{Stdin: pipe}))(t, why, "it")
 }
 
 // TestMembersLeftOut checks that each member of an archive that is not read is

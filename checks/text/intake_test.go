@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -156,9 +155,7 @@ func TestReadRefuses(t *testing.T) {
 			expect.That(t, err != nil && strings.Contains(err.Error(), tt.want) && !strings.Contains(err.Error(), "\n"), "got %v, want %q in one line", err, tt.want)
 		})
 	}
-	if _, err := text.Read(t.Context(), []string{t.TempDir()}, text.Options{}); err == nil || !strings.Contains(err.Error(), "no files in it") {
-		t.Errorf("an empty folder: %v", err)
-	}
+	expect.Fails(text.Read(t.Context(), []string{t.TempDir()}, text.Options{}))(t, "no files in it", "an empty folder")
 }
 
 // TestReadFolder checks that what is no text in a folder is listed and passed over: a pipe would wait for ever.
@@ -239,8 +236,7 @@ func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &endless{line: []byte("y\n"), left: 1 << 62}
 	go cancel()
-	_, err := text.Read(ctx, []string{"-"}, text.Options{Stdin: r})
-	expect.That(t, errors.Is(err, context.Canceled), "got %v", err)
+	expect.Fails(text.Read(ctx, []string{"-"}, text.Options{Stdin: r}))(t, context.Canceled, "it")
 }
 
 // TestRecordingAmongTexts checks that a machine's own facts stay, and that what a log tells of a job is added.

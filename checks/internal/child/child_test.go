@@ -292,9 +292,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 func TestNoChild(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, Spec{Task: "echo"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Run with a context that is canceled: %v, want context.Canceled", err)
-	}
+	expect.Fails(Run(ctx, Spec{Task: "echo"}))(t, context.Canceled, "Run with a context that is canceled")
 	if _, err := Run(t.Context(), Spec{Task: "echo", Args: func() {}}); err == nil {
 		t.Error("Run with arguments that are no JSON: no error")
 	}

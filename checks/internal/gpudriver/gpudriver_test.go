@@ -78,9 +78,7 @@ func TestCompiled(t *testing.T) {
 	var k Compiled
 	var made atomic.Int32
 	failed := errors.New("no compiler")
-	if _, err := k.For("9.0", func() ([]byte, error) { return nil, failed }); !errors.Is(err, failed) {
-		t.Errorf("error %v, want %v", err, failed)
-	}
+	expect.Fails(k.For("9.0", func() ([]byte, error) { return nil, failed }))(t, failed, "it")
 	var wg sync.WaitGroup
 	for i := range 32 {
 		model := []string{"9.0", "10.0"}[i%2]

@@ -103,9 +103,7 @@ func TestVersion(t *testing.T) {
 // TestMissing checks that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
 	d := newDriver()
-	if _, err := d.AllocShared(8); !errors.Is(err, gpudriver.ErrMissing) {
-		t.Errorf("a call that the library lacks gives %v", err)
-	}
+	expect.Fails(d.AllocShared(8))(t, gpudriver.ErrMissing, "a call that the library lacks")
 	if _, err := d.LoadModule("x", gpudriver.Fast); !errors.Is(err, gpudriver.ErrMissing) {
 		t.Errorf("kernels without a compiler give %v", err)
 	}

@@ -103,9 +103,7 @@ func TestPoolSlow(t *testing.T) {
 	release := make(chan struct{})
 	hang := func([]byte) (int, error) { <-release; return 1, nil }
 	fine := func([]byte) (int, error) { return 2, nil }
-	if _, err := run(p, opRead, "/sys/dead/file", hang); !errors.Is(err, ErrSlow) {
-		t.Fatalf("got %v, want ErrSlow", err)
-	}
+	expect.Fails(run(p, opRead, "/sys/dead/file", hang))(t, ErrSlow, "it")
 	for _, tt := range []struct {
 		name string
 		want error
@@ -320,8 +318,7 @@ func TestLiveQuestions(t *testing.T) {
 	ask(AskOwner+"/proc/self/status", &owner)
 	expect.Equal(t, (Owner{UID: os.Geteuid(), GID: os.Getegid()}), owner, "owner of /proc/self/status")
 	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such", AskOwner + "/no/such"} {
-		_, err := l.Ask(t.Context(), question, nil)
-		expect.That(t, errors.Is(err, fs.ErrNotExist), "%s: got %v, want fs.ErrNotExist", question, err)
+		expect.Fails(l.Ask(t.Context(), question, nil))(t, fs.ErrNotExist, "%s", question)
 	}
 }
 

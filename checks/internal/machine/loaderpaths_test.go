@@ -39,9 +39,7 @@ func TestLoaderPaths(t *testing.T) {
 			}
 		}
 	}
-	if _, err := loaderPathsOf(t.TempDir()); err == nil {
-		t.Error("a folder was read")
-	}
+	expect.Fails(loaderPathsOf(t.TempDir()))(t, nil, "a folder was read")
 }
 
 func FuzzLoaderPaths(f *testing.F) {

@@ -153,8 +153,7 @@ func TestRedactJSON(t *testing.T) {
 	expect.NoDiff(t, want, string(got), "it")
 	again, err := redact.New().JSON(got)
 	expect.That(t, err == nil && string(again) == want, "redacted twice: %s, %v", again, err)
-	_, err = redact.New().JSON([]byte("{"))
-	expect.Error(t, err, "half a document is no error")
+	expect.Fails(redact.New().JSON([]byte("{")))(t, nil, "half a document")
 }
 
 // TestRedactMemory checks that a redacted recording hangs together: what leads to a file still does.

@@ -347,24 +347,18 @@ func TestParseErrors(t *testing.T) {
 		_, err := Parse("x.txtar", []byte(tt.text))
 		expect.That(t, err != nil && err.Error() == tt.want, "%q:\n got %v\nwant %s", tt.text, err, tt.want)
 	}
-	if _, err := Parse("x", []byte("gpudoctor.snapshot/v7")); !errors.Is(err, ErrNewer) {
-		t.Errorf("got %v, want ErrNewer", err)
-	}
+	expect.Fails(Parse("x", []byte("gpudoctor.snapshot/v7")))(t, ErrNewer, "it")
 }
 
 func TestParseBounds(t *testing.T) {
 	many := "gpudoctor.snapshot/v1\n-- a/ --\n" + strings.Repeat("n\n", maxEntries)
-	if _, err := Parse("x", []byte(many)); err == nil || !strings.Contains(err.Error(), "more than 200000 entries") {
-		t.Errorf("many names: got %v", err)
-	}
+	expect.Fails(Parse("x", []byte(many)))(t, "more than 200000 entries", "many names")
 	var deep strings.Builder
 	deep.WriteString("gpudoctor.snapshot/v1\n")
 	for i := range 1000 {
 		fmt.Fprintf(&deep, "-- %d/%s --\n", i, strings.TrimSuffix(strings.Repeat("a/", 1000), "/"))
 	}
-	if _, err := Parse("x", []byte(deep.String())); err == nil || !strings.Contains(err.Error(), "more than 400000 paths") {
-		t.Errorf("deep paths: got %v", err)
-	}
+	expect.Fails(Parse("x", []byte(deep.String())))(t, "more than 400000 paths", "deep paths")
 	if _, err := Parse("x", make([]byte, MaxSnapshot+1)); err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") {
 		t.Errorf("large: got %v", err)
 	}
@@ -554,8 +548,6 @@ func TestCutShort(t *testing.T) {
 	expect.NoError(t, r.Write(&whole, WriteOptions{}))
 	expect.Value(Parse("whole", whole.Bytes()))(t)
 	for end := bytes.Index(whole.Bytes(), []byte("\n-- sys")) + 1; end < whole.Len()-len("-- !end --\n"); end++ {
-		if _, err := Parse("cut", whole.Bytes()[:end]); err == nil {
-			t.Fatalf("cut after %d of %d bytes it is taken for whole:\n%s", end, whole.Len(), whole.Bytes()[:end])
-		}
+		expect.Fails(Parse("cut", whole.Bytes()[:end]))(t, nil, "cut after %d of %d bytes it is taken for whole:\n%s", end, whole.Len(), whole.Bytes()[:end])
 	}
 }

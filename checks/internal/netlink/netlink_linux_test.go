@@ -67,23 +67,15 @@ func TestFlowControl(t *testing.T) {
 	if got, err := readFlowControl(answer); err != nil || !slices.Equal(got.Priorities, []int{3, 7}) {
 		t.Errorf("got %v (%v), want priorities 3 and 7", got, err)
 	}
-	if _, err := readFlowControl(message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0})); !errors.Is(err, errNotShown) {
-		t.Errorf("without PFC: %v", err)
-	}
+	expect.Fails(readFlowControl(message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0})))(t, errNotShown, "without PFC")
 	refused := binary.NativeEndian.AppendUint32(nil, ^uint32(unix.EOPNOTSUPP)+1)
-	if _, err := readFlowControl(message(unix.NLMSG_ERROR, refused)); !errors.Is(err, unix.EOPNOTSUPP) {
-		t.Errorf("refused: %v", err)
-	}
+	expect.Fails(readFlowControl(message(unix.NLMSG_ERROR, refused)))(t, unix.EOPNOTSUPP, "refused")
 	// The request is what the kernel reads: it knows the interface, whose driver has no DCB.
-	if _, err := flowControl("lo"); !errors.Is(err, unix.EOPNOTSUPP) {
-		t.Errorf("lo: %v, want that its driver does not support it", err)
-	}
+	expect.Fails(flowControl("lo"))(t, unix.EOPNOTSUPP, "lo")
 	if _, err := flowControl("none-such"); !errors.Is(err, unix.ENODEV) {
 		t.Errorf("an interface that does not exist: %v", err)
 	}
-	if _, err := flowControl(strings.Repeat("x", 16)); !errors.Is(err, unix.EINVAL) {
-		t.Error("a name that is too long is asked for")
-	}
+	expect.Fails(flowControl(strings.Repeat("x", 16)))(t, unix.EINVAL, "a name that is too long is asked for")
 }
 
 // Whatever the kernel answers, what is read of it is bounded.

@@ -356,6 +356,5 @@ func TestInterrupted(t *testing.T) {
 	dir := drivers.Build(t, "cuda")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := Run(ctx, Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_CUDA_FAULT=hang-init"}})
-	expect.ErrorIs(t, context.DeadlineExceeded, err, "error")
+	expect.Fails(Run(ctx, Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_CUDA_FAULT=hang-init"}}))(t, context.DeadlineExceeded, "error")
 }
