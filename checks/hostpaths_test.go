@@ -108,10 +108,7 @@ func TestCompareBenchmarks(t *testing.T) {
 		f.Logs = &facts.LogFacts{Transports: []facts.Transport{{Kind: tt.way}}}
 		CompareBenchmarks(f)
 		p := f.Benchmarks[0].Points[0]
-		if p.ExpectedGBps == nil {
-			t.Errorf("%s: nothing to compare with", tt.name)
-			continue
-		}
+		expect.Must(t, p.ExpectedGBps != nil, "%s: nothing to compare with", tt.name)
 		expect.Equal(t, tt.want, fmt.Sprint(*p.ExpectedGBps, " x ", *p.Threshold, " by ", p.Basis), "%s", tt.name)
 		expect.That(t, tt.benchmark.Points[0].ExpectedGBps == nil, "%s: the table of the texts was changed", tt.name)
 	}
@@ -165,8 +162,7 @@ func TestNearest(t *testing.T) {
 // TestNearestDrives checks that each GPU of the machine with EFA has its four NICs and its drive.
 func TestNearestDrives(t *testing.T) {
 	f := gatherCloud(t)
-	n := len(f.Links.Pairs)
-	expect.That(t, n == 28+8*32+8*8, "%d pairs", n)
+	expect.Equal(t, 28+8*32+8*8, len(f.Links.Pairs), "it")
 	for _, g := range affinity.Of(f) {
 		if len(g.NICs) != 4 || len(g.Drives) != 1 || g.NICs[0].Path != "PIX" || g.Drives[0].Path != "PIX" || g.Drives[0].GBps != 15.754 {
 			t.Errorf("%s has %v and %v", g.Address, g.NICs, g.Drives)

@@ -56,8 +56,7 @@ func TestLinkPaths(t *testing.T) {
 			}
 			expect.Equal(t, wantNICs[i], got, "privileged %t: GPU %d to NICs", privileged, i)
 		}
-		n := len(f.Links.Pairs)
-		expect.That(t, n == 28+32, "%d pairs, want 60", n)
+		expect.Equal(t, 28+32, len(f.Links.Pairs), "it")
 		v := f.Links.VirtualTopology
 		expect.That(t, v != nil && !*v, "virtual topology = %v, want false", v)
 		if reasons := checktest.UnknownOf(f, "links"); reasons != nil {
@@ -285,8 +284,7 @@ func TestUsableNVLink(t *testing.T) {
 		{7, 106250, 106.25},
 		{0, 0, 0},
 	} {
-		got := usableGBps((&facts.NVLink{Version: test.version, SpeedMBps: test.mbps}))
-		expect.That(t, got == test.want, "version %d at %d MB/s carries %g, want %g", test.version, test.mbps, got, test.want)
+		expect.Equal(t, test.want, usableGBps((&facts.NVLink{Version: test.version, SpeedMBps: test.mbps})), "version %d at %d MB/s carries", test.version, test.mbps)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -150,8 +148,7 @@ func TestForms(t *testing.T) {
 		Kubernetes: "env:\n  - {name: A, value: \"x\"}\n  - {name: B, value: \"2\"}\n",
 		Slurm:      []string{"#SBATCH --export=ALL,A=x,B=2"},
 	}, got, "forms")
-	set := podVariables(got.Kubernetes)
-	expect.That(t, cmp.Equal(set, got.Environment), "a pod reads %v", set)
+	expect.NoDiff(t, got.Environment, podVariables(got.Kubernetes), "a pod reads")
 }
 
 // TestRemovalsApart checks that variables which are removed in different ways are

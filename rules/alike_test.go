@@ -20,8 +20,7 @@ func TestInertLast(t *testing.T) {
 	all := []Finding{setting("NCCL_DEBUG", true), setting("NCCL_P2P_DISABLE", false), setting("NCCL_NVLS_ENABLE", false), setting("NCCL_P2P_DISABLE", false)}
 	slices.SortFunc(all, Finding.Compare)
 	got := expect.Map(Groups(all), func(g []Finding) string { return g[0].Subject })
-	want := []string{"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_DEBUG"}
-	expect.That(t, slices.Equal(got, want), "groups = %q, want %q", got, want)
+	expect.NoDiff(t, []string{"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_DEBUG"}, got, "groups")
 }
 
 func TestAlike(t *testing.T) {

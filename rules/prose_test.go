@@ -314,10 +314,7 @@ func TestProseIsSeen(t *testing.T) {
 		`x := sprintf("%s", [t.reason]); x`:                                    0,
 	} {
 		m, err := ast.ParseModuleWithOpts("x.rego", "package p\n\nt := input.t\n\nr if {\n\t"+body+"\n}\n", ast.ParserOptions{RegoVersion: ast.RegoV1})
-		if err != nil {
-			t.Errorf("%s: %v", body, err)
-			continue
-		}
+		expect.Must(t, err == nil, "%s: %v", body, err)
 		if lines, _ := regoProse("x.rego", m, true); len(lines) != want {
 			t.Errorf("%s: %q, want %d", body, lines, want)
 		}

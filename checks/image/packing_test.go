@@ -55,10 +55,7 @@ func TestPackings(t *testing.T) {
 		"zstd": pack.EncodeAll(plain, nil), "zstd frames": frames.Bytes(), "zstd:chunked": chunked.Bytes(),
 	} {
 		img, err := image.Open(t.Context(), layout(t, raw, nil), true, usualOptions)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		expect.Must(t, err == nil, "%s: %v", name, err)
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
 		expect.That(t, len(f.Libraries.Files) == 1 && f.Libraries.Files[0].Version == "2.18.3", "%s: got %+v", name, f.Libraries.Files)
 		expect.Fails(image.Open(t.Context(), layout(t, raw[:len(raw)-len(raw)/3], nil), true, usualOptions))(t, nil, "%s: two thirds of it were read", name)

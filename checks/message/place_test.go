@@ -38,8 +38,7 @@ func TestPlaceOf(t *testing.T) {
 		"step 3: loss 0.2":                                                                                                                                       "",
 		"error 3":                                                                                                                                                "",
 	} {
-		got := told(PlaceOf(line))
-		expect.That(t, got == want, "%s:\n got %q\nwant %q", line, got, want)
+		expect.Equal(t, want, told(PlaceOf(line)), "%s", line)
 	}
 }
 

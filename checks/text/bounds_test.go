@@ -369,10 +369,7 @@ func TestReadDeadline(t *testing.T) {
 		t.Cleanup(func() { close(end) })
 		pipe := &stalls{strings.NewReader(tt.data), sync.OnceFunc(func() { close(ctx.done) }), end}
 		got, err := text.Read(ctx, []string{"-"}, text.Options{Stdin: pipe})
-		if got.Facts == nil || len(got.Facts.Texts) == 0 {
-			t.Errorf("%s: no texts: %v", name, err)
-			continue
-		}
+		expect.Must(t, got.Facts != nil && len(got.Facts.Texts) != 0, "%s: no texts: %v", name, err)
 		expect.That(t, slices.ContainsFunc(got.Facts.Texts, func(t facts.Text) bool { return t.Unread == facts.UnreadTime && t.Problem != "" }), "%s: not named: %+v", name, got.Facts.Texts)
 		expect.That(t, tt.heard || errors.Is(err, text.ErrDeadline), "%s: the error is %v", name, err)
 	}

@@ -255,6 +255,5 @@ func TestJoinEnv(t *testing.T) {
 	got := text.Join(&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "INFO")}}},
 		&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "WARN"), v("NCCL_ALGO", "Tree")}}})
 	list := expect.Map(got.Env.Variables, func(v facts.Variable) string { return fmt.Sprintf("%s=%s %t", v.Name, v.Value, v.Effective) })
-	want := []string{"NCCL_ALGO=Tree true", "NCCL_DEBUG=INFO true", "NCCL_DEBUG=WARN false"}
-	expect.That(t, slices.Equal(list, want), "got %q, want %q", list, want)
+	expect.NoDiff(t, []string{"NCCL_ALGO=Tree true", "NCCL_DEBUG=INFO true", "NCCL_DEBUG=WARN false"}, list, "variables")
 }

@@ -48,8 +48,7 @@ func TestNoiseRows(t *testing.T) {
 				}
 				noise := texttest.Noises[how]
 				tried++
-				got := said(noise.Do(example + "\n"))
-				expect.That(t, slices.Equal(got, want), "%s: %q: got %q, want %q", how, example, got, want)
+				expect.NoDiff(t, want, said(noise.Do(example+"\n")), "%s: %q", how, example)
 			}
 			for _, width := range []int{80, 100, 120} {
 				if !try(strconv.Itoa(width)) {

@@ -109,10 +109,7 @@ func TestLaunchPlaces(t *testing.T) {
 		},
 	} {
 		f := texttest.Parse("x.txt", c.text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s: %d launches", name, len(f.Launches))
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s: %d launches", name, len(f.Launches))
 		got := f.Launches[0].Lines
 		for part, line := range c.want {
 			expect.Equal(t, line, got[part], "%s: %s is in line", name, part)

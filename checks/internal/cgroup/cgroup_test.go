@@ -67,8 +67,7 @@ func TestTasksOf(t *testing.T) {
 }
 
 func TestLeft(t *testing.T) {
-	left := (Memory{LimitBytes: 10, UsedBytes: 12}).Left()
-	expect.That(t, left == 0, "over the limit, %d bytes are left", left)
+	expect.Equal(t, 0, (Memory{LimitBytes: 10, UsedBytes: 12}).Left(), "over the limit")
 }
 
 func FuzzMemoryOf(f *testing.F) {

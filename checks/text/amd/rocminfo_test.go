@@ -74,10 +74,7 @@ func TestRocminfoFragments(t *testing.T) {
 		"no prompt": {"Agent 2\n*******\n  Name:                    gfx90a\n  Marketing Name:          AMD Instinct MI250X\n", []string{"gfx90a"}},
 	} {
 		f := texttest.Parse(name, c.text)
-		if f.GPUs == nil || len(f.GPUs.Devices) != len(c.architectures) {
-			t.Errorf("%s: got %+v", name, f.GPUs)
-			continue
-		}
+		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == len(c.architectures), "%s: got %+v", name, f.GPUs)
 		for i, g := range f.GPUs.Devices {
 			expect.That(t, g.Architecture == c.architectures[i], "%s: got %+v", name, g)
 		}

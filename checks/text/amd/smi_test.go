@@ -192,10 +192,7 @@ func TestAMDJSONTopology(t *testing.T) {
 		"with values": strings.ReplaceAll(whole, `"weight": 40`, `"weight": {"value": 40, "unit": "N/A"}`),
 	} {
 		f := texttest.Parse(name, text)
-		if f.Links == nil || len(f.Links.Pairs) != 1 {
-			t.Errorf("%s: got %+v", name, f.Links)
-			continue
-		}
+		expect.Must(t, f.Links != nil && len(f.Links.Pairs) == 1, "%s: got %+v", name, f.Links)
 		p := f.Links.Pairs[0]
 		if p.A != "0000:03:00.0" || p.B != "0000:0c:00.0" || p.LinkType != "pcie" || p.Hops == nil || *p.Hops != 2 || p.Weight == nil || *p.Weight != 40 || !*p.Accessible {
 			t.Errorf("%s: got %+v", name, p)

@@ -96,10 +96,7 @@ func TestPerftestGPU(t *testing.T) {
 		"not named":  {"", "", "the port of mlx5_bond_0", 0.8},
 	} {
 		f := texttest.Parse("x.txt", topology+port+tt.before+table)
-		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 1 {
-			t.Errorf("%s: got %+v", name, f.Benchmarks)
-			continue
-		}
+		expect.Must(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 1, "%s: got %+v", name, f.Benchmarks)
 		b := f.Benchmarks[0]
 		if p := b.Points[0]; b.Memory != "gpu" || b.QueuePairs != 1 || p.B != tt.gpu || p.Basis != tt.basis || p.Threshold == nil || *p.Threshold != tt.threshold || *p.ExpectedGBps != 25 {
 			t.Errorf("%s: got %+v", name, b)

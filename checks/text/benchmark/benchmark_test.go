@@ -154,10 +154,7 @@ func TestPerftestExpected(t *testing.T) {
 		"reads are free": {table("", "RDMA_Read"), "host", "", 0},
 	} {
 		f := texttest.Parse("x.txt", tt.text)
-		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 2 || len(f.NICs.RDMA) != 1 {
-			t.Errorf("%s: got %+v, %+v", name, f.Benchmarks, f.NICs)
-			continue
-		}
+		expect.Must(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 2 && len(f.NICs.RDMA) == 1, "%s: got %+v, %+v", name, f.Benchmarks, f.NICs)
 		b := f.Benchmarks[0]
 		small, large := b.Points[0], b.Points[1]
 		got := 0.0

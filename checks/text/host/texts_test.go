@@ -20,10 +20,7 @@ func TestKernelLines(t *testing.T) {
 		"kern  :err   : [   12.803392] ", "<3>[   12.803392] ", "[   12.803392] [   T123] ",
 	} {
 		f := texttest.Parse("dmesg.txt", "before\n"+prefix+xid+"\n")
-		if f.KernelLog == nil || len(f.KernelLog.Events) != 1 {
-			t.Errorf("%q: got %+v", prefix, f.KernelLog)
-			continue
-		}
+		expect.Must(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "%q: got %+v", prefix, f.KernelLog)
 		e := f.KernelLog.Events[0]
 		if e.Kind != "xid" || e.Code == nil || *e.Code != 79 || e.Address != "0000:3b:00.0" || e.Message != xid || e.Source != "dmesg.txt" || e.Line != 2 {
 			t.Errorf("%q: got %+v", prefix, e)
@@ -104,10 +101,7 @@ func TestKernelIOMMU(t *testing.T) {
 		"command line of a boot": {"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n", facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}}},
 	} {
 		f := texttest.Parse("d", tt.text)
-		if f.IOMMU == nil {
-			t.Errorf("%s: nothing was read", name)
-			continue
-		}
+		expect.Must(t, f.IOMMU != nil, "%s: nothing was read", name)
 		expect.NoDiff(t, tt.want, *f.IOMMU, "%s", name)
 	}
 }

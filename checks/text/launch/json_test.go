@@ -115,10 +115,7 @@ func TestLaunchJSON(t *testing.T) {
 		"inspected, one number": {"$ docker inspect -f '{{.HostConfig.ShmSize}}' trainer\n67108864\n", facts.Launch{Kind: "docker-inspect", SHMBytes: size(64 << 20)}},
 	} {
 		f := texttest.Parse("x.txt", tt.text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s: %d launches: %+v", name, len(f.Launches), f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s: %d launches: %+v", name, len(f.Launches), f.Launches)
 		got := f.Launches[0]
 		got.Source, got.Line, got.Lines, got.Unit, got.Object = "", 0, nil, 0, ""
 		expect.NoDiff(t, tt.want, got, "%s", name)

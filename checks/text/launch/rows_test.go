@@ -54,10 +54,7 @@ func TestControllers(t *testing.T) {
 	} {
 		text = strings.ReplaceAll(text, "Specs_", "Specs:\n    Worker")
 		f := texttest.Parse("x.yaml", text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s%+v", text, f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s%+v", text, f.Launches)
 		var open []string
 		for part := range f.Launches[0].Unknown {
 			open = append(open, part)
@@ -133,10 +130,7 @@ func TestDockerfileRows(t *testing.T) {
 		"FROM a AS b\nENV NCCL_P2P_DISABLE=1\nRUN export NCCL_DEBUG=x\nFROM c\nRUN <<E\nexport NCCL_DEBUG=y\nulimit -l 64\nE\n": {Image: "c"},
 	} {
 		f := texttest.Parse("Dockerfile", text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s%+v", text, f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s%+v", text, f.Launches)
 		l := f.Launches[0]
 		got := facts.Launch{Image: l.Image, Packages: l.Packages, PythonPackages: l.PythonPackages, Variables: l.Variables}
 		expect.NoDiff(t, want, got, "%s", text)
@@ -166,10 +160,7 @@ func TestResources(t *testing.T) {
 		"services:\n  a:\n    image: i\n    cpus: 4\n    mem_limit: 1g\n    shm_size: ${SHM}\n":                                                                                                                           {CPUs: new(4.0), MemoryBytes: size(1 << 30)},
 	} {
 		f := texttest.Parse("x.yaml", text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s%+v", text, f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s%+v", text, f.Launches)
 		l := f.Launches[0]
 		got := facts.Launch{GPUs: l.GPUs, CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Networks: l.Networks, UndefinedVolumes: l.UndefinedVolumes, Requests: l.Requests, Resources: l.Resources}
 		expect.NoDiff(t, want, got, "%s", text)
@@ -183,10 +174,7 @@ func TestResources(t *testing.T) {
 		"docker run --gpus all -m $MEM i\n":              {Unknown: map[string]string{"memory_bytes": "$MEM"}},
 	} {
 		f := texttest.Parse("x.sh", text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s%+v", text, f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s%+v", text, f.Launches)
 		l := f.Launches[0]
 		expect.NoDiff(t, want, facts.Launch{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Unknown: l.Unknown}, "%s", text)
 	}

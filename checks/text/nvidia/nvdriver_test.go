@@ -63,10 +63,7 @@ func TestNvfabric(t *testing.T) {
 		"[INFO] Fabric Manager version 550.54.15 is running with the following configuration options\n":                                                                             {Version: "550.54.15"},
 	} {
 		f := texttest.Parse("a", text)
-		if f.GPUs == nil || f.GPUs.Driver.FabricManager == nil {
-			t.Errorf("%q: nothing", text)
-			continue
-		}
+		expect.Must(t, f.GPUs != nil && f.GPUs.Driver.FabricManager != nil, "%q: nothing", text)
 		got := f.GPUs.Driver.FabricManager
 		if got.Version != want.Version || (got.Running == nil) != (want.Running == nil) || got.Running != nil && *got.Running != *want.Running {
 			t.Errorf("%q: got %+v, want %+v", text, got, want)

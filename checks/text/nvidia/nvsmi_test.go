@@ -27,8 +27,7 @@ func TestNvsmiTable(t *testing.T) {
 		MIG: new(false), MIGPending: new(true), ECC: &facts.ECC{Enabled: true, VolatileUncorrected: &ecc},
 		Processes: []facts.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: &used}},
 	}
-	got := f.GPUs.Devices[0]
-	expect.That(t, reflect.DeepEqual(got, want), "got %+v, want %+v", got, want)
+	expect.NoDiff(t, want, f.GPUs.Devices[0], "it")
 	mig := f.GPUs.Devices[1].MIG
 	expect.That(t, mig != nil && *mig, "GPU 1: MIG is %v, want true", mig)
 	expect.That(t, f.Logs != nil && f.Logs.Messages[0].ID == "nvsmi-err", "the ERR! of GPU 1 is not noted: %+v", f.Logs)
@@ -54,10 +53,7 @@ func TestNvsmiTableLayouts(t *testing.T) {
 		},
 	} {
 		f := texttest.Parse("smi.txt", c.text)
-		if f.GPUs == nil || len(f.GPUs.Devices) == 0 {
-			t.Errorf("%s: no GPU", name)
-			continue
-		}
+		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) != 0, "%s: no GPU", name)
 		g := f.GPUs.Devices[0]
 		if f.GPUs.Driver.Version != c.driver || f.GPUs.Driver.CUDAVersion != c.cuda || g.Address != c.gpu || g.MemoryBytes != c.memory || f.GPUs.NVML != c.nvml {
 			t.Errorf("%s: got %+v, %+v", name, f.GPUs, g)
@@ -152,8 +148,7 @@ func TestNvsmiQueryParts(t *testing.T) {
 	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.Devices[0].Address == "GPU3", "got %+v", f.GPUs)
 	// What is listed again replaces what was counted before.
 	f = texttest.Parse("a", nvsmiQueryText+"\n$ nvidia-smi -q\n"+nvsmiQueryText)
-	got := *f.GPUs.Devices[0].ECC.VolatileUncorrected
-	expect.That(t, got == 5, "listed twice: %d uncorrected errors, want 5", got)
+	expect.Equal(t, 5, *f.GPUs.Devices[0].ECC.VolatileUncorrected, "listed twice")
 }
 
 const nvsmiXMLText = `<?xml version="1.0" ?>
@@ -211,10 +206,7 @@ func TestNvsmiCSV(t *testing.T) {
 		"cut by a pipe": {text: "$ nvidia-smi --query-gpu=index,name --format=csv | head -2\nindex, name\n0, NVIDIA H200\n", gpus: []string{"GPU0"}},
 	} {
 		f := texttest.Parse("smi.txt", c.text)
-		if f.GPUs == nil {
-			t.Errorf("%s: no GPU", name)
-			continue
-		}
+		expect.Must(t, f.GPUs != nil, "%s: no GPU", name)
 		got := expect.Map(f.GPUs.Devices, func(g facts.GPU) string { return g.Address })
 		if !reflect.DeepEqual(got, c.gpus) || f.GPUs.NVML != c.nvml || f.GPUs.Driver.Version != c.driver || f.GPUs.Devices[0].ComputeCapability != c.compute {
 			t.Errorf("%s: got %v, %+v", name, got, f.GPUs)
@@ -272,12 +264,8 @@ func TestNvsmiUtilization(t *testing.T) {
 		"then a matrix": {"index, name, utilization.gpu [%]\n0, Tesla V100-PCIE-32GB, 99 %\n$ nvidia-smi topo -m\n\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t0-15\t0\n", new(99)},
 	} {
 		f := texttest.Parse("smi.txt", c.text)
-		if f.GPUs == nil || len(f.GPUs.Devices) != 1 {
-			t.Errorf("%s: got %+v, want one GPU", name, f.GPUs)
-			continue
-		}
-		got := f.GPUs.Devices[0].UtilizationPercent
-		expect.That(t, reflect.DeepEqual(got, c.want), "%s: got %v, want %v", name, got, c.want)
+		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 1, "%s: got %+v, want one GPU", name, f.GPUs)
+		expect.NoDiff(t, c.want, f.GPUs.Devices[0].UtilizationPercent, "%s", name)
 	}
 }
 
@@ -293,10 +281,7 @@ func TestNvsmiLoadAndLinkOfOneMoment(t *testing.T) {
 		"both, later, at work": {[]string{link, "index, pcie.link.gen.current, utilization.gpu [%]\n0, 3, 97 %\n"}, 97},
 	} {
 		f := texttest.Parse("smi.txt", strings.Join(c.texts, "\n$ date\n\n"))
-		if f.GPUs == nil || len(f.GPUs.Devices) != 1 {
-			t.Errorf("%s: got %+v, want one GPU", name, f.GPUs)
-			continue
-		}
+		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 1, "%s: got %+v, want one GPU", name, f.GPUs)
 		g := f.GPUs.Devices[0]
 		if g.UtilizationPercent == nil || *g.UtilizationPercent != c.want || g.PCIe.MaxGeneration != 4 {
 			t.Errorf("%s: got load %v, link %+v; want load %d", name, g.UtilizationPercent, g.PCIe, c.want)

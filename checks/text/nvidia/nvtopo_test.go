@@ -39,10 +39,7 @@ func TestNvtopoLayouts(t *testing.T) {
 		"in the middle": {"I see this:\n\tGPU0\tGPU1\nGPU0\t X \tPXB\nGPU1\tPXB\t X \nWhy?\n", "PXB"},
 	} {
 		f := texttest.Parse("topo.txt", c.text)
-		if f.Links == nil {
-			t.Errorf("%s: nothing", name)
-			continue
-		}
+		expect.Must(t, f.Links != nil, "%s: nothing", name)
 		p := nvtopoFind(f, "GPU0", "GPU1")
 		expect.That(t, p != nil && p.Path == c.path && p.NVLinks != nil && *p.NVLinks == 0, "%s: got %+v, want %s", name, p, c.path)
 	}

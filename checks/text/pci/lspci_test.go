@@ -29,10 +29,7 @@ func TestLspciHeads(t *testing.T) {
 		"40:01.1 PCI bridge: Some New Maker Root Port (rev 1)":                                                          "0000:40:01.1 0x060400   bridge",
 	} {
 		f := texttest.Parse("lspci.txt", line+"\n")
-		if f.PCI == nil || len(f.PCI.Devices) != 1 {
-			t.Errorf("%q: got %+v", line, f.PCI)
-			continue
-		}
+		expect.Must(t, f.PCI != nil && len(f.PCI.Devices) == 1, "%q: got %+v", line, f.PCI)
 		d := f.PCI.Devices[0]
 		expect.Equal(t, want, fmt.Sprint(d.Address, " ", d.Class, " ", d.Vendor, " ", d.Device, " ", d.Kind), "%q", line)
 		expect.That(t, f.PCI.Partial, "%q: one line is not the whole tree", line)
@@ -99,10 +96,7 @@ func TestLspciFragments(t *testing.T) {
 		"numbered lines": {text: "17:" + redirecting, want: []facts.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 1}}},
 	} {
 		f := texttest.Parse("a.txt", tt.text)
-		if f.PCI == nil {
-			t.Errorf("%s: nothing was read", name)
-			continue
-		}
+		expect.Must(t, f.PCI != nil, "%s: nothing was read", name)
 		expect.NoDiff(t, tt.want, f.PCI.UnnamedACS, "%s: unnamed", name)
 		for address, want := range tt.named {
 			d := texttest.PCIDevice(t, f, address)
