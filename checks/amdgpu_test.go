@@ -179,21 +179,18 @@ func TestAMDAccess(t *testing.T) {
 				t.Errorf("link %q, accessible (-want +got):\n%s", p.LinkType, diff)
 			}
 			// Of GPUs that are not listed nothing is said.
-			if p := gatherAMD(t, m).Links.Between(a, "0000:e3:00.0"); p.Accessible != nil || p.LinkType != "" {
-				t.Errorf("a GPU that is not listed: %+v", p)
-			}
+			p = gatherAMD(t, m).Links.Between(a, "0000:e3:00.0")
+			expect.That(t, p.Accessible == nil && p.LinkType == "", "a GPU that is not listed: %+v", p)
 		})
 	}
 	t.Run("a kernel that has no p2p_links", func(t *testing.T) {
 		m := &machine.Memory{}
 		m.AddFile(kfdNodes+"/1/gpu_id", []byte("7\n"))
 		m.AddDir(kfdNodes + "/1/io_links")
-		if _, all, err := readKFDLinks(t.Context(), host.New(m), 1, "io_links"); !all || err != nil {
-			t.Errorf("io_links: %v, %v", all, err)
-		}
-		if _, all, err := readKFDLinks(t.Context(), host.New(m), 1, "p2p_links"); all || !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("p2p_links: %v, %v", all, err)
-		}
+		_, all, err := readKFDLinks(t.Context(), host.New(m), 1, "io_links")
+		expect.That(t, all && err == nil, "io_links: %v, %v", all, err)
+		_, all, err = readKFDLinks(t.Context(), host.New(m), 1, "p2p_links")
+		expect.That(t, !all && errors.Is(err, fs.ErrNotExist), "p2p_links: %v, %v", all, err)
 	})
 }
 
@@ -331,9 +328,8 @@ func TestAMDPartitions(t *testing.T) {
 			want := &facts.KFDNode{Node: 2, GPUID: 1000, Hive: "0x0200000000000001", Nodes: []int{2, 3, 4, 5, 6, 7, 8, 9}}
 			expect.NoDiff(t, want, g.KFD, "node")
 			expect.That(t, g.ComputePartition == "CPX" && g.MemoryPartition == "NPS4" && len(g.Processes) == 1 && *g.Processes[0].UsedBytes == 3<<20, "GPU %+v", g)
-			if p := f.Links.Between(g.Address, f.GPUs.Devices[7].Address); p.XGMIGBps != 64 || !*p.Accessible {
-				t.Errorf("pair %+v", p)
-			}
+			p := f.Links.Between(g.Address, f.GPUs.Devices[7].Address)
+			expect.That(t, p.XGMIGBps == 64 && *p.Accessible, "pair %+v", p)
 		})
 	}
 }

@@ -59,9 +59,8 @@ func TestLinkPaths(t *testing.T) {
 		expect.Equal(t, 28+32, len(f.Links.Pairs), "it")
 		v := f.Links.VirtualTopology
 		expect.That(t, v != nil && !*v, "virtual topology = %v, want false", v)
-		if reasons := checktest.UnknownOf(f, "links"); reasons != nil {
-			t.Errorf("unknown = %q, want none", reasons)
-		}
+		reasons := checktest.UnknownOf(f, "links")
+		expect.That(t, reasons == nil, "unknown = %q, want none", reasons)
 	}
 }
 
@@ -184,9 +183,8 @@ func TestSwitchOnCard(t *testing.T) {
 		f := gatherTopology(t, m, nil)
 		p := f.Links.Between(amd[0].Address, amd[1].Address)
 		expect.That(t, p.Path == "PXB" && len(p.Bridges) == 6 && p.NVLinks != nil && *p.NVLinks == 0, "privileged %t: AMD pair %+v, want PXB over six bridges, no NVLink", privileged, p)
-		if p := f.Links.Between(left.Address, right.Address); p.Path != "PIX" || p.NVLinks != nil {
-			t.Errorf("privileged %t: pair of one card %+v, want PIX and NVLinks not known", privileged, p)
-		}
+		p = f.Links.Between(left.Address, right.Address)
+		expect.That(t, p.Path == "PIX" && p.NVLinks == nil, "privileged %t: pair of one card %+v, want PIX and NVLinks not known", privileged, p)
 	}
 }
 

@@ -93,9 +93,8 @@ func TestPCIPrivileged(t *testing.T) {
 		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 	}, got.ACS, "ACS")
 	expect.That(t, got.PortType == "downstream-port" && got.Kind == "bridge", "port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
-	if reasons := checktest.UnknownOf(f, "pci"); reasons != nil {
-		t.Errorf("unknown = %q, want none", reasons)
-	}
+	reasons := checktest.UnknownOf(f, "pci")
+	expect.That(t, reasons == nil, "unknown = %q, want none", reasons)
 }
 
 func TestPCIUnprivileged(t *testing.T) {

@@ -131,9 +131,8 @@ func TestTransfersSection(t *testing.T) {
 					got = append(got, u.Reason)
 				}
 			}
-			if joined := strings.Join(got, "; "); !strings.Contains(joined, c.unknown) || (c.unknown == "") != (joined == "") {
-				t.Errorf("unknown %q, want %q", joined, c.unknown)
-			}
+			joined := strings.Join(got, "; ")
+			expect.That(t, strings.Contains(joined, c.unknown) && (c.unknown == "") == (joined == ""), "unknown %q, want %q", joined, c.unknown)
 		})
 	}
 }

@@ -139,9 +139,8 @@ func TestLoadWith(t *testing.T) {
 			}
 			expect.Must(t, err != nil, "no error, want %q", tt.want)
 			expect.Equal(t, tt.want, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), "error")
-			if _, ok := errors.AsType[*rules.Problem](err); !ok {
-				t.Errorf("error is a %T, want a *rules.Problem", err)
-			}
+			_, ok := errors.AsType[*rules.Problem](err)
+			expect.That(t, ok, "error is a %T, want a *rules.Problem", err)
 		})
 	}
 }

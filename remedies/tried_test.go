@@ -86,20 +86,17 @@ func TestRates(t *testing.T) {
 			faster, slower := c.says && rate > 125, c.says && rate < 80
 			p, proven := triedBy(f, Apply{Unset: []string{"NCCL_B"}})
 			expect.That(t, proven == faster && (!proven || p.Outcome == Proven && *p.BeforeGBps == usual && *p.GBps == rate), "%s, %v GB/s: %t, %+v", c.name, rate, proven, p)
-			if _, proven := triedBy(f, Apply{Unset: []string{"NCCL_A"}}); proven {
-				t.Errorf("%s, %v GB/s: the innocent NCCL_A is proven", c.name, rate)
-			}
+			_, proven = triedBy(f, Apply{Unset: []string{"NCCL_A"}})
+			expect.That(t, !proven, "%s, %v GB/s: the innocent NCCL_A is proven", c.name, rate)
 			if cost := costOf(f, p2p); (cost != nil) != slower || slower && (cost.BeforeGBps != usual || cost.GBps != rate || cost.Percent != 100-rate) {
 				t.Errorf("%s, %v GB/s: the cost of NCCL_P2P_DISABLE is %+v", c.name, rate, cost)
 			}
 			// In force, it costs what is gained without it.
 			f.Env = &facts.EnvFacts{Variables: []facts.Variable{{Name: "NCCL_B", Value: "1", Effective: true}}}
-			if cost := costOf(f, map[string]string{"NCCL_B": "1"}); (cost != nil) != faster || faster && (cost.BeforeGBps != rate || cost.GBps != usual) {
-				t.Errorf("%s, %v GB/s: the cost of NCCL_B=1 in force is %+v", c.name, rate, cost)
-			}
-			if cost := costOf(f, map[string]string{"NCCL_B": "2"}); cost != nil {
-				t.Errorf("%s, %v GB/s: NCCL_B=2 was never tried, and costs %+v", c.name, rate, cost)
-			}
+			cost := costOf(f, map[string]string{"NCCL_B": "1"})
+			expect.That(t, (cost != nil) == faster && (!faster || cost.BeforeGBps == rate && cost.GBps == usual), "%s, %v GB/s: the cost of NCCL_B=1 in force is %+v", c.name, rate, cost)
+			cost = costOf(f, map[string]string{"NCCL_B": "2"})
+			expect.That(t, cost == nil, "%s, %v GB/s: NCCL_B=2 was never tried, and costs %+v", c.name, rate, cost)
 		}
 	}
 	cost := MeasuredCost{BeforeGBps: 328, GBps: 27.6, Percent: 91.6}

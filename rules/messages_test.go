@@ -320,12 +320,10 @@ func TestWholeParams(t *testing.T) {
 		said := conditionsFrom(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
 		return messages.finding(Rule{}, message.Templates()[row], []string{row}, said).Params["gpus"]
 	}
-	if got := told(ast.ArrayTerm(ast.StringTerm("GPU0"))); !reflect.DeepEqual(got, []any{"GPU0"}) {
-		t.Errorf("a list becomes %v", got)
-	}
-	if got := told(ast.StringTerm("")); got != nil {
-		t.Errorf("an empty text becomes %v", got)
-	}
+	got := told(ast.ArrayTerm(ast.StringTerm("GPU0")))
+	expect.That(t, reflect.DeepEqual(got, []any{"GPU0"}), "a list becomes %v", got)
+	got = told(ast.StringTerm(""))
+	expect.That(t, got == nil, "an empty text becomes %v", got)
 }
 
 // TestFailedConditions checks, for every template, that its rule is at fault where the

@@ -315,9 +315,8 @@ func TestProseIsSeen(t *testing.T) {
 	} {
 		m, err := ast.ParseModuleWithOpts("x.rego", "package p\n\nt := input.t\n\nr if {\n\t"+body+"\n}\n", ast.ParserOptions{RegoVersion: ast.RegoV1})
 		expect.Must(t, err == nil, "%s: %v", body, err)
-		if lines, _ := regoProse("x.rego", m, true); len(lines) != want {
-			t.Errorf("%s: %q, want %d", body, lines, want)
-		}
+		lines, _ := regoProse("x.rego", m, true)
+		expect.That(t, len(lines) == want, "%s: %q, want %d", body, lines, want)
 	}
 }
 

@@ -113,9 +113,8 @@ func TestEnvUnreadable(t *testing.T) {
 
 	var dark machine.Memory
 	dark.AnswerError(machine.AskEnviron, errors.New("no answer"))
-	if got := checktest.One(t, Check, &dark); got.Env != nil || len(got.Unknown) != 1 {
-		t.Errorf("without an environment: got section %v and unknown %v, want no section and one reason", got.Env, got.Unknown)
-	}
+	got = checktest.One(t, Check, &dark)
+	expect.That(t, got.Env == nil && len(got.Unknown) == 1, "without an environment: got section %v and unknown %v, want no section and one reason", got.Env, got.Unknown)
 }
 
 func FuzzConf(f *testing.F) {

@@ -129,24 +129,18 @@ func TestOS(t *testing.T) {
 	name := filepath.Join(dir, "a")
 	expect.NoError(t, os.WriteFile(name, []byte("text"), 0o600))
 	var system System = OS{}
-	if info, err := system.Stat(name); err != nil || info.Size() != 4 {
-		t.Errorf("stat: %v", err)
-	}
-	if entries, err := system.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("list: %v", err)
-	}
+	info, err := system.Stat(name)
+	expect.That(t, err == nil && info.Size() == 4, "stat: %v", err)
+	entries, err := system.ReadDir(dir)
+	expect.That(t, err == nil && len(entries) == 1, "list: %v", err)
 	f := expect.Value(system.Open(name))(t)
-	if got, err := io.ReadAll(f); err != nil || string(got) != "text" {
-		t.Errorf("read: %q, %v", got, err)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	got, err := io.ReadAll(f)
+	expect.That(t, err == nil && string(got) == "text", "read: %q, %v", got, err)
+	err = f.Close()
+	expect.That(t, err == nil, "%v", err)
 	expect.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
-	if entries, err := system.ReadDir(filepath.Join(dir, "empty")); err != nil || len(entries) != 0 {
-		t.Errorf("list nothing: %v", err)
-	}
-	if f, err := system.Open(name + "x"); f != nil || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("open what is not there: %v, %v", f, err)
-	}
+	entries, err = system.ReadDir(filepath.Join(dir, "empty"))
+	expect.That(t, err == nil && len(entries) == 0, "list nothing: %v", err)
+	f, err = system.Open(name + "x")
+	expect.That(t, f == nil && errors.Is(err, fs.ErrNotExist), "open what is not there: %v, %v", f, err)
 }

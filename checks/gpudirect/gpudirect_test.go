@@ -230,9 +230,8 @@ func TestNothingToTry(t *testing.T) {
 		got, unknown := run(t, &alive{}, f)
 		expect.That(t, got == nil && len(unknown) == 1 && unknown[0].Kind == facts.NotAsked, "%s: got %+v, %v", name, got, unknown)
 	}
-	if got, unknown := run(t, &machine.Memory{}, on(probe.Quick, 2, 2)); got != nil || len(unknown) != 1 {
-		t.Errorf("an empty machine: got %+v, %v", got, unknown)
-	}
+	got, unknown := run(t, &machine.Memory{}, on(probe.Quick, 2, 2))
+	expect.That(t, got == nil && len(unknown) == 1, "an empty machine: got %+v, %v", got, unknown)
 }
 
 // TestHostileAnswer checks that what a recording claims is bounded, and that nothing but the three outcomes is taken
@@ -300,9 +299,8 @@ func TestPairs(t *testing.T) {
 			for _, g := range gpusOf(f) {
 				expect.That(t, seen[g], "%d GPUs, %d NICs: %s is not tried with its nearest NIC", gpus, nics, g)
 			}
-			if n := len(tries(list, with)); n != len(list)+2*count || n > maxTried {
-				t.Errorf("%d tries", n)
-			}
+			n := len(tries(list, with))
+			expect.That(t, n == len(list)+2*count && n <= maxTried, "%d tries", n)
 		}
 	}
 }

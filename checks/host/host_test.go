@@ -27,7 +27,6 @@ func TestReal(t *testing.T) {
 	}
 	expect.Fails(h.Real("/dev/gpu/none"))(t, fs.ErrNotExist, "a path that leads nowhere")
 	var failed *fs.PathError
-	if _, err := h.Real("/dev/round"); !errors.As(err, &failed) || failed.Op != "resolve" || failed.Path != "/dev/round" {
-		t.Errorf("a link to itself gives %v", err)
-	}
+	_, err := h.Real("/dev/round")
+	expect.That(t, errors.As(err, &failed) && failed.Op == "resolve" && failed.Path == "/dev/round", "a link to itself gives %v", err)
 }

@@ -52,11 +52,9 @@ func TestForms(t *testing.T) {
 		for _, l := range f.Libraries.Files {
 			got = append(got, fmt.Sprint(l.Kind, " ", l.Path, " ", l.RealPath, " ", l.Version, " ", l.Loads))
 			layered := form != imagetest.Folder && form != imagetest.Tar
-			switch {
-			case layered != (l.Layer != nil):
-				t.Errorf("%s: %s has the layer %v", form, l.Path, l.Layer)
-			case layered && l.Kind == "libcudart" && (l.Layer.Index != 2 || l.Layer.Command != "RUN apt-get install -y cuda" || len(l.Layer.Digest) != 71):
-				t.Errorf("%s: %s comes from %+v", form, l.Path, *l.Layer)
+			expect.Must(t, layered == (l.Layer != nil), "%s: %s has the layer %v", form, l.Path, l.Layer)
+			if layered && l.Kind == "libcudart" {
+				expect.That(t, l.Layer.Index == 2 && l.Layer.Command == "RUN apt-get install -y cuda" && len(l.Layer.Digest) == 71, "%s: %s comes from %+v", form, l.Path, *l.Layer)
 			}
 		}
 		for _, v := range f.Env.Variables {
@@ -268,14 +266,9 @@ func TestBroken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := image.Open(t.Context(), tt.at(t), true, usualOptions)
-			switch {
-			case err == nil:
-				t.Fatal("it was read")
-			case tt.is != nil && !errors.Is(err, tt.is), !strings.Contains(err.Error(), tt.want):
-				t.Errorf("got %v, want %s%v", err, tt.want, tt.is)
-			case strings.Contains(err.Error(), "\n"):
-				t.Errorf("more than a line: %q", err)
-			}
+			expect.Must(t, err != nil, "it was read")
+			expect.That(t, (tt.is == nil || errors.Is(err, tt.is)) && strings.Contains(err.Error(), tt.want), "got %v, want %s%v", err, tt.want, tt.is)
+			expect.That(t, !strings.Contains(err.Error(), "\n"), "more than a line: %q", err)
 		})
 	}
 }

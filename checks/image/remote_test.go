@@ -181,14 +181,9 @@ func TestRemoteHostile(t *testing.T) {
 				silence = time.Second
 			}
 			_, err := openRemoteWithin(t.Context(), t, ref, silence, usualOptions)
-			switch {
-			case err == nil:
-				t.Fatal("it was read")
-			case tt.is != nil && !errors.Is(err, tt.is), !strings.Contains(err.Error(), tt.want):
-				t.Errorf("got %v, want %s, %v", err, tt.want, tt.is)
-			case strings.ContainsAny(err.Error(), "\n\x1b"), len(err.Error()) > 500:
-				t.Errorf("not a line: %q", err)
-			}
+			expect.Must(t, err != nil, "it was read")
+			expect.That(t, (tt.is == nil || errors.Is(err, tt.is)) && strings.Contains(err.Error(), tt.want), "got %v, want %s, %v", err, tt.want, tt.is)
+			expect.That(t, !strings.ContainsAny(err.Error(), "\n\x1b") && len(err.Error()) <= 500, "not a line: %q", err)
 		})
 	}
 }
@@ -201,9 +196,8 @@ func TestRemoteLies(t *testing.T) {
 	server := imagetest.Serve(t, nil)
 	server.Push(built, "1")
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(raw))
-	if _, err := openRemote(t.Context(), t, server.Host+"/org/app@"+digest, usualOptions); err != nil {
-		t.Errorf("by its digest: %v", err)
-	}
+	_, err := openRemote(t.Context(), t, server.Host+"/org/app@"+digest, usualOptions)
+	expect.That(t, err == nil, "by its digest: %v", err)
 	other := imagetest.Serve(t, answers("/manifests/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		_, _ = w.Write(append(raw, ' ')) // Or nobody reads it.

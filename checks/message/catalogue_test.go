@@ -30,12 +30,8 @@ func TestCatalogue(t *testing.T) {
 				_, ok := s.Match(example)
 				return ok && slices.ContainsFunc(s.Anchors, func(a string) bool { return strings.Contains(example, a) })
 			})
-			switch {
-			case i < 0:
-				t.Errorf("%s: no row matches its example %q", row.ID, example)
-			case Statements()[i].ID != row.ID:
-				t.Errorf("%s: its example %q is taken by %s", row.ID, example, Statements()[i].ID)
-			}
+			expect.Must(t, i >= 0, "%s: no row matches its example %q", row.ID, example)
+			expect.Equal(t, row.ID, Statements()[i].ID, "%s: its example %q is taken by", row.ID, example)
 		}
 	}
 }

@@ -85,9 +85,8 @@ func TestReadFactsErrors(t *testing.T) {
 	expect.Fails(ReadFacts("x", strings.NewReader(`{"schema": "gpudoctor.facts/v9"}`)))(t, ErrNewer, "a newer schema")
 	deep := strings.Repeat("[", 1<<20)
 	expect.Fails(ReadFacts("x", strings.NewReader(head+`"pci": `+deep)))(t, nil, "a document that is nested without end")
-	if _, err := ReadFacts("x", endlessFile{}); err == nil || err.Error() != "read x: larger than 64 MiB" {
-		t.Errorf("an endless file: got %v", err)
-	}
+	_, err := ReadFacts("x", endlessFile{})
+	expect.That(t, err != nil && err.Error() == "read x: larger than 64 MiB", "an endless file: got %v", err)
 }
 
 // TestReadFactsRetired checks that a field that was retired is accepted whatever it holds and dropped, that the facts
@@ -216,9 +215,8 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	expect.Fails(OpenSnapshot("s", strings.NewReader("{}")))(t, machine.ErrNotSnapshot, "it")
-	if h, err := OpenSnapshot("s", strings.NewReader("gpudoctor.snapshot/v1\n-- a --\n")); err != nil || h == nil {
-		t.Errorf("an empty snapshot: got %v, %v", h, err)
-	}
+	h, err := OpenSnapshot("s", strings.NewReader("gpudoctor.snapshot/v1\n-- a --\n"))
+	expect.That(t, err == nil && h != nil, "an empty snapshot: got %v, %v", h, err)
 }
 
 func FuzzReadFacts(f *testing.F) {

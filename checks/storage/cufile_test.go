@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -52,16 +51,12 @@ func TestSettings(t *testing.T) {
 	var m machine.Memory
 	m.AddFile("/job.json", []byte(`{"properties": {"use_pci_p2pdma": true}}`))
 	h := host.New(&m)
-	if s, err := settings(h, ""); err != nil || s.Path != "" {
-		t.Errorf("without a file: %+v, %v", s, err)
-	}
-	if s, err := settings(h, "/job.json"); err != nil || s.Path != "/job.json" || s.Properties["properties.use_pci_p2pdma"] != "true" {
-		t.Errorf("named: %+v, %v", s, err)
-	}
+	s, err := settings(h, "")
+	expect.That(t, err == nil && s.Path == "", "without a file: %+v, %v", s, err)
+	s, err = settings(h, "/job.json")
+	expect.That(t, err == nil && s.Path == "/job.json" && s.Properties["properties.use_pci_p2pdma"] == "true", "named: %+v, %v", s, err)
 	expect.Fails(settings(h, "/none.json"))(t, fs.ErrNotExist, "named and not there")
-	if _, err := settings(h, "job.json"); !errors.Is(err, errRelative) {
-		t.Errorf("relative: %v", err)
-	}
+	expect.Fails(settings(h, "job.json"))(t, errRelative, "relative")
 }
 
 // A file of 100 MB is not read: what is beyond the bound is an error, on a live machine.

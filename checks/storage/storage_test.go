@@ -176,9 +176,8 @@ func TestStorage(t *testing.T) {
 func TestNothing(t *testing.T) {
 	var masked machine.Memory
 	f := checktest.One(t, storage.Check, &masked)
-	if got := checktest.UnknownOf(f, "storage"); f.Storage != nil || !slices.Equal(got, []string{": /sys/block is not visible here"}) {
-		t.Errorf("masked: %+v, unknown %q", f.Storage, got)
-	}
+	got := checktest.UnknownOf(f, "storage")
+	expect.That(t, f.Storage == nil && slices.Equal(got, []string{": /sys/block is not visible here"}), "masked: %+v, unknown %q", f.Storage, got)
 	var bare machine.Memory
 	bare.AddDir("/sys/block")
 	bare.AddDir("/sys/module")
@@ -198,9 +197,8 @@ func TestNothing(t *testing.T) {
 		old.AddError(folder, machine.ErrNotRecorded)
 	}
 	f = checktest.One(t, storage.Check, &old)
-	if got := checktest.UnknownOf(f, "storage"); f.Storage != nil || !slices.Equal(got, []string{": not recorded"}) {
-		t.Errorf("an old recording: %+v, unknown %q", f.Storage, got)
-	}
+	got = checktest.UnknownOf(f, "storage")
+	expect.That(t, f.Storage == nil && slices.Equal(got, []string{": not recorded"}), "an old recording: %+v, unknown %q", f.Storage, got)
 }
 
 // Each file that fails leaves its own fact unknown, and never becomes a value.

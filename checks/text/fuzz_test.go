@@ -78,9 +78,8 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 	}
 	expect.That(t, read <= most*(1+text.MaxDepth), "%d bytes are read", read)
 	place := func(what, source string, line int) {
-		if n, known := lines[source]; !known || line < 1 || line > n {
-			t.Errorf("%s is of %q, line %d, which has %d", what, source, line, n)
-		}
+		n, known := lines[source]
+		expect.That(t, known && line >= 1 && line <= n, "%s is of %q, line %d, which has %d", what, source, line, n)
 	}
 	if got.Recording != "" {
 		return // It names texts of its own.

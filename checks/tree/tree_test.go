@@ -102,18 +102,14 @@ func TestContent(t *testing.T) {
 		expect.NoError(t, m.AddFile(at, bytes.NewReader(data)))
 	}
 	h := m.Host()
-	if s, err := h.Text(function + "/class"); err != nil || s != "0x030200" {
-		t.Errorf("class is %q, %v", s, err)
-	}
-	if b, err := h.Read(function + "/ras/gpu_vram_bad_pages"); err != nil || len(b) != 0 {
-		t.Errorf("an empty list is %q, %v", b, err)
-	}
-	if b, err := h.ReadPart(function+"/config", 4096); err != nil || len(b) != 64 {
-		t.Errorf("the header has %d bytes, %v", len(b), err)
-	}
-	if b, err := h.ReadPart("/sys/devices/pci0000:00/0000:00:02.0/config", 4096); err != nil || len(b) != 4096 {
-		t.Errorf("config space has %d bytes, %v", len(b), err)
-	}
+	s, err := h.Text(function + "/class")
+	expect.That(t, err == nil && s == "0x030200", "class is %q, %v", s, err)
+	b, err := h.Read(function + "/ras/gpu_vram_bad_pages")
+	expect.That(t, err == nil && len(b) == 0, "an empty list is %q, %v", b, err)
+	b, err = h.ReadPart(function+"/config", 4096)
+	expect.That(t, err == nil && len(b) == 64, "the header has %d bytes, %v", len(b), err)
+	b, err = h.ReadPart("/sys/devices/pci0000:00/0000:00:02.0/config", 4096)
+	expect.That(t, err == nil && len(b) == 4096, "config space has %d bytes, %v", len(b), err)
 	expect.Fails(h.Read("/proc/cpuinfo"))(t, machine.ErrNotRecorded, "a file of /proc of which nothing was taken")
 }
 

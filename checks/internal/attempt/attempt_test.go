@@ -64,12 +64,10 @@ func TestAskCanceled(t *testing.T) {
 // TestUnknownAttempt checks that a child without an answer leaves a reason, and no outcome.
 func TestUnknownAttempt(t *testing.T) {
 	results := expect.Value(runAll(t.Context(), order{Names: []string{"moonshine", GetMempolicy}}, nil))(t)
-	if r := results["moonshine"]; r.Outcome != Unknown || r.Reason == "" {
-		t.Errorf("got %+v", r)
-	}
-	if r := results[GetMempolicy]; r.Outcome == Unknown {
-		t.Errorf("the next one was not made: %+v", r)
-	}
+	r := results["moonshine"]
+	expect.That(t, r.Outcome == Unknown && r.Reason != "", "got %+v", r)
+	r = results[GetMempolicy]
+	expect.That(t, r.Outcome != Unknown, "the next one was not made: %+v", r)
 }
 
 // TestEnding checks that an end of the child is never an outcome, unless a filter caused it.

@@ -53,10 +53,7 @@ func init() {
 		return nil
 	})
 	Register("echo", func(_ context.Context, args json.RawMessage, send func(any) error) error {
-		if err := send(args); err != nil {
-			return err
-		}
-		return send(os.Getenv("GPUDOCTOR_TEST_EXTRA"))
+		return errors.Join(send(args), send(os.Getenv("GPUDOCTOR_TEST_EXTRA")))
 	})
 	Register("fail", func(context.Context, json.RawMessage, func(any) error) error { return errors.New("no luck") })
 	Register("panic", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
@@ -245,9 +242,8 @@ func TestTalk(t *testing.T) {
 	shut(w)
 	expect.Must(t, err == nil && result.Finished && result.Failure == "", "Run: %+v, %v", result, err)
 	expect.NoDiff(t, []string{`"heard one"`, `"heard two"`}, got, "messages")
-	if b, err := io.ReadAll(r); err != nil || string(b) != "written by the child" {
-		t.Errorf("file holds %q, %v", b, err)
-	}
+	b, err := io.ReadAll(r)
+	expect.That(t, err == nil && string(b) == "written by the child", "file holds %q, %v", b, err)
 }
 
 func TestDeadlineAndCancel(t *testing.T) {
@@ -293,9 +289,7 @@ func TestNoChild(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	expect.Fails(Run(ctx, Spec{Task: "echo"}))(t, context.Canceled, "Run with a context that is canceled")
-	if _, err := Run(t.Context(), Spec{Task: "echo", Args: func() {}}); err == nil {
-		t.Error("Run with arguments that are no JSON: no error")
-	}
+	expect.Fails(Run(t.Context(), Spec{Task: "echo", Args: func() {}}))(t, nil, "Run with arguments that are no JSON")
 }
 
 // TestParentKilled checks that a child ends with a parent that is killed by SIGKILL, even if

@@ -28,9 +28,8 @@ func TestCheck(t *testing.T) {
 		err := d.Check(nil, r)
 		expect.That(t, errors.As(err, &e) && e.Name == want, "result %d: %v, want the name %s", r, err, want)
 	}
-	if err := d.Check(nil, gpudriver.Success); err != nil {
-		t.Errorf("success is %v", err)
-	}
+	err := d.Check(nil, gpudriver.Success)
+	expect.That(t, err == nil, "success is %v", err)
 }
 
 // TestLayout checks the sizes that cuda.h gives its structures on 64-bit machines.

@@ -62,13 +62,11 @@ func TestCheck(t *testing.T) {
 	b.Calls.Init = func(uint32) Result { return NoDevice }
 	got, want := b.Init(), (&Error{Call: "cuInit", Result: NoDevice, Name: "E100", Text: "text"})
 	expect.That(t, errors.Is(got, NoDevice) && got.Error() == want.Error(), "Init gives %v, want %v", got, want)
-	if err := b.Free(0); !errors.Is(err, ErrMissing) || !strings.HasPrefix(err.Error(), "cuMemFree_v2:") {
-		t.Errorf("Free gives %v without the function", err)
-	}
+	err := b.Free(0)
+	expect.That(t, errors.Is(err, ErrMissing) && strings.HasPrefix(err.Error(), "cuMemFree_v2:"), "Free gives %v without the function", err)
 	b.Calls.MemFree = func(Pointer) Result { return InvalidValue }
-	if err := b.Free(0); !strings.HasPrefix(err.Error(), "cuMemFree:") {
-		t.Errorf("Free gives %v, want an error of cuMemFree", err)
-	}
+	err = b.Free(0)
+	expect.That(t, strings.HasPrefix(err.Error(), "cuMemFree:"), "Free gives %v, want an error of cuMemFree", err)
 	expect.Equal(t, "cuInit", b.InitCall(), "the library starts by")
 }
 

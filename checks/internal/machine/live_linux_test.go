@@ -35,8 +35,7 @@ func TestOpenFiles(t *testing.T) {
 		{head + "Max open files\n", Limit{}, false},
 		{head, Limit{}, false},
 	} {
-		if got, ok := openFiles([]byte(tt.text)); got != tt.want || ok != tt.ok {
-			t.Errorf("%q: got %v, %t; want %v, %t", tt.text, got, ok, tt.want, tt.ok)
-		}
+		got, ok := openFiles([]byte(tt.text))
+		expect.That(t, got == tt.want && ok == tt.ok, "%q: got %v, %t; want %v, %t", tt.text, got, ok, tt.want, tt.ok)
 	}
 }

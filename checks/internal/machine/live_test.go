@@ -54,15 +54,12 @@ func TestLiveFiles(t *testing.T) {
 	names, err := l.ReadDir(dir)
 	diff := cmp.Diff([]string{"empty", "exact", "large", "link", "none", "small"}, names)
 	expect.That(t, diff == "" && err == nil, "%v (-want +got)\n%s", err, diff)
-	if names, err := l.ReadDir(filepath.Join(dir, "none")); err != nil || names == nil || len(names) != 0 {
-		t.Errorf("empty folder: got %#v, %v", names, err)
-	}
-	if target, err := l.ReadLink(filepath.Join(dir, "link")); err != nil || target != "small" {
-		t.Errorf("link: got %q, %v", target, err)
-	}
-	if info, err := l.Stat(filepath.Join(dir, "link")); err != nil || info.Size != 6 || !info.Mode.IsRegular() {
-		t.Errorf("stat: got %v, %v", info, err)
-	}
+	names, err = l.ReadDir(filepath.Join(dir, "none"))
+	expect.That(t, err == nil && names != nil && len(names) == 0, "empty folder: got %#v, %v", names, err)
+	target, err := l.ReadLink(filepath.Join(dir, "link"))
+	expect.That(t, err == nil && target == "small", "link: got %q, %v", target, err)
+	info, err := l.Stat(filepath.Join(dir, "link"))
+	expect.That(t, err == nil && info.Size == 6 && info.Mode.IsRegular(), "stat: got %v, %v", info, err)
 }
 
 func TestLiveErrors(t *testing.T) {
@@ -87,12 +84,8 @@ func TestLiveErrors(t *testing.T) {
 		{"absent path", stat, fs.ErrNotExist, "stat", "no such file or directory"},
 	} {
 		var inPath *fs.PathError
-		switch {
-		case !errors.As(tt.err, &inPath):
-			t.Errorf("%s: %v is no fs.PathError", tt.what, tt.err)
-		case inPath.Op != tt.op || tt.is != nil && !errors.Is(tt.err, tt.is) || runtime.GOOS == "linux" && inPath.Err.Error() != tt.msg:
-			t.Errorf("%s: got %v", tt.what, tt.err)
-		}
+		expect.Must(t, errors.As(tt.err, &inPath), "%s: %v is no fs.PathError", tt.what, tt.err)
+		expect.That(t, inPath.Op == tt.op && (tt.is == nil || errors.Is(tt.err, tt.is)) && (runtime.GOOS != "linux" || inPath.Err.Error() == tt.msg), "%s: got %v", tt.what, tt.err)
 	}
 }
 
@@ -254,9 +247,8 @@ func TestAskCanceled(t *testing.T) {
 	if err := <-gone; !errors.Is(err, context.Canceled) || ended.Load() != 1 {
 		t.Errorf("the last asker: got %v, and the answer had ended %d times", err, ended.Load())
 	}
-	if raw, err := l.Ask(t.Context(), "test canceled", answer); err != nil || string(raw) != `"second"` {
-		t.Errorf("asked again: got %s, %v", raw, err)
-	}
+	raw, err := l.Ask(t.Context(), "test canceled", answer)
+	expect.That(t, err == nil && string(raw) == `"second"`, "asked again: got %s, %v", raw, err)
 }
 
 func TestAskFailures(t *testing.T) {
@@ -297,9 +289,8 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	var u Uname
 	ask(AskUname, &u)
-	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err != nil || u.Release != strings.TrimSpace(string(release)) {
-		t.Errorf("uname: got release %q, want %q", u.Release, release)
-	}
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	expect.That(t, err == nil && u.Release == strings.TrimSpace(string(release)), "uname: got release %q, want %q", u.Release, release)
 	var ids IDs
 	ask(AskIDs, &ids)
 	expect.That(t, ids.UID == os.Geteuid() && ids.Groups != nil, "ids: got %+v", ids)

@@ -245,9 +245,8 @@ func TestRecordTooMuch(t *testing.T) {
 	var b bytes.Buffer
 	expect.NoError(t, r.Write(&b, WriteOptions{}))
 	m := expect.Value(Parse("x", b.Bytes()))(t)
-	if err := readErr(m, "/lib/1", 20<<20); err != nil {
-		t.Errorf("a file within the bound: %v", err)
-	}
+	err := readErr(m, "/lib/1", 20<<20)
+	expect.That(t, err == nil, "a file within the bound: %v", err)
 	expect.ErrorIs(t, ErrNotRecorded, readErr(m, "/lib/2", 20<<20), "a file beyond the bound")
 }
 
@@ -359,9 +358,7 @@ func TestParseBounds(t *testing.T) {
 		fmt.Fprintf(&deep, "-- %d/%s --\n", i, strings.TrimSuffix(strings.Repeat("a/", 1000), "/"))
 	}
 	expect.Fails(Parse("x", []byte(deep.String())))(t, "more than 400000 paths", "deep paths")
-	if _, err := Parse("x", make([]byte, MaxSnapshot+1)); err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") {
-		t.Errorf("large: got %v", err)
-	}
+	expect.Fails(Parse("x", make([]byte, MaxSnapshot+1)))(t, "larger than 64 MiB", "large")
 }
 
 func TestLinkLoop(t *testing.T) {
@@ -400,12 +397,8 @@ func blank(trailer string) bool { return strings.TrimSpace(trailer) == "" }
 func checkParsed(t *testing.T, what string, text []byte) error {
 	t.Helper()
 	m, err := Parse("x.txtar", text)
-	switch {
-	case err == nil && m == nil:
-		t.Fatalf("%s: neither a machine nor an error", what)
-	case err != nil && (!strings.HasPrefix(err.Error(), "x.txtar:") || strings.Contains(err.Error(), "\n")):
-		t.Errorf("%s: not one line that names the place: %v", what, err)
-	}
+	expect.Must(t, err != nil || m != nil, "%s: neither a machine nor an error", what)
+	expect.That(t, err == nil || strings.HasPrefix(err.Error(), "x.txtar:") && !strings.Contains(err.Error(), "\n"), "%s: not one line that names the place: %v", what, err)
 	return err
 }
 

@@ -2,7 +2,6 @@ package netlink
 
 import (
 	"encoding/binary"
-	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -64,17 +63,14 @@ func TestAddressOf(t *testing.T) {
 func TestFlowControl(t *testing.T) {
 	pfc := append([]byte{8, 0b1000_1000, 0, 0, 0, 0}, make([]byte, 128)...)
 	answer := message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0}, attribute(dcbIfname, 'e', 0), attribute(dcbIEEE, attribute(dcbPFC, pfc...)...))
-	if got, err := readFlowControl(answer); err != nil || !slices.Equal(got.Priorities, []int{3, 7}) {
-		t.Errorf("got %v (%v), want priorities 3 and 7", got, err)
-	}
+	got, err := readFlowControl(answer)
+	expect.That(t, err == nil && slices.Equal(got.Priorities, []int{3, 7}), "got %v (%v), want priorities 3 and 7", got, err)
 	expect.Fails(readFlowControl(message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0})))(t, errNotShown, "without PFC")
 	refused := binary.NativeEndian.AppendUint32(nil, ^uint32(unix.EOPNOTSUPP)+1)
 	expect.Fails(readFlowControl(message(unix.NLMSG_ERROR, refused)))(t, unix.EOPNOTSUPP, "refused")
 	// The request is what the kernel reads: it knows the interface, whose driver has no DCB.
 	expect.Fails(flowControl("lo"))(t, unix.EOPNOTSUPP, "lo")
-	if _, err := flowControl("none-such"); !errors.Is(err, unix.ENODEV) {
-		t.Errorf("an interface that does not exist: %v", err)
-	}
+	expect.Fails(flowControl("none-such"))(t, unix.ENODEV, "an interface that does not exist")
 	expect.Fails(flowControl(strings.Repeat("x", 16)))(t, unix.EINVAL, "a name that is too long is asked for")
 }
 

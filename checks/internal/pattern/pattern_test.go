@@ -33,9 +33,8 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		p := New(expression)
-		if got, want := p.Find(text), p.expression.FindStringSubmatch(text); !slices.Equal(got, want) {
-			t.Errorf("%q in %q: got %q, want %q", expression, text, got, want)
-		}
+		got, want := p.Find(text), p.expression.FindStringSubmatch(text)
+		expect.That(t, slices.Equal(got, want), "%q in %q: got %q, want %q", expression, text, got, want)
 		if got, want := p.Match(text), p.expression.MatchString(text); got != want {
 			t.Errorf("%q in %q: got %t, want %t", expression, text, got, want)
 		}

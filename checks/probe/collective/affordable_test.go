@@ -28,15 +28,13 @@ func TestAffordable(t *testing.T) {
 					continue
 				}
 				once := seconds * float64(bytes) / float64(smaller)
-				if all := once * float64(n+1); all > mostSeconds {
-					t.Fatalf("%d bytes after %d in %g s: %d bytes %d times take %g s", asked, smaller, seconds, bytes, n, all)
-				}
+				all := once * float64(n+1)
+				expect.Must(t, all <= mostSeconds, "%d bytes after %d in %g s: %d bytes %d times take %g s", asked, smaller, seconds, bytes, n, all)
 				twice := 4 * once
 				expect.Must(t, bytes >= asked || twice > mostSeconds, "%d bytes after %d in %g s: only %d bytes, though the double takes %g s", asked, smaller, seconds, bytes, twice)
 			}
 		}
 	}
-	if bytes, _ := affordable(64*mib, mib, float64(mib)/0.1e9); bytes < 32*mib {
-		t.Errorf("at 0.1 GB/s only %d bytes are measured", bytes)
-	}
+	bytes, _ := affordable(64*mib, mib, float64(mib)/0.1e9)
+	expect.That(t, bytes >= 32*mib, "at 0.1 GB/s only %d bytes are measured", bytes)
 }

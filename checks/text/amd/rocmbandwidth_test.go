@@ -57,9 +57,8 @@ func TestROCmBandwidth(t *testing.T) {
 	b := f.Benchmarks[0]
 	expect.That(t, b.Tool == "rocm-bandwidth-test" && b.What == "copy" && len(b.Points) == 6 && b.Complete, "got %+v", b)
 	expect.That(t, f.Benchmarks[1].What == "bidirectional", "got %+v", f.Benchmarks[1])
-	if p := testPoint(b, "GPU0", "GPU1"); p == nil || *p.GBps != 22.1 {
-		t.Errorf("got %+v", b.Points)
-	}
+	p := testPoint(b, "GPU0", "GPU1")
+	expect.That(t, p != nil && *p.GBps == 22.1, "got %+v", b.Points)
 	if p := f.Links.Between("0000:63:00.0", "0000:43:00.0"); p == nil || p.Accessible == nil || *p.Accessible {
 		t.Errorf("got %+v", f.Links)
 	}
@@ -96,9 +95,8 @@ func TestTransferBench(t *testing.T) {
 	expect.Must(t, len(f.Benchmarks) == 2, "got %+v", f.Benchmarks)
 	b := f.Benchmarks[0]
 	expect.That(t, b.What == "copy" && b.Tool == "TransferBench" && *b.Points[3].GBps == 48.46 && testPoint(b, "GPU1", "GPU0") != nil && testPoint(b, "GPU0", "GPU0") == nil, "got %+v", b)
-	if b := f.Benchmarks[1]; b.What != "bidirectional" || testPoint(b, "GPU0", "GPU1") == nil {
-		t.Errorf("got %+v", b)
-	}
+	b = f.Benchmarks[1]
+	expect.That(t, b.What == "bidirectional" && testPoint(b, "GPU0", "GPU1") != nil, "got %+v", b)
 }
 
 func TestTransferBenchAllToAll(t *testing.T) {

@@ -22,12 +22,10 @@ func TestAffinity(t *testing.T) {
 			f := texttest.Parse("a.txt", test.text+topo)
 			expect.Must(t, f.NUMA != nil && f.NUMA.AllowedCPUs == test.allowed && len(f.NUMA.Nodes) == 2, "got %+v, want %s and two nodes", f.NUMA, test.allowed)
 			for i, want := range test.counts {
-				if got := f.NUMA.Nodes[i].AllowedCPUs; got == nil || *got != want {
-					t.Errorf("node %d: got %v, want %d", i, got, want)
-				}
-				if got := f.GPUs.Devices[i].NUMANode; got == nil || *got != i {
-					t.Errorf("GPU %d: got node %v", i, got)
-				}
+				got := f.NUMA.Nodes[i].AllowedCPUs
+				expect.That(t, got != nil && *got == want, "node %d: got %v, want %d", i, got, want)
+				got = f.GPUs.Devices[i].NUMANode
+				expect.That(t, got != nil && *got == i, "GPU %d: got node %v", i, got)
 			}
 		})
 	}

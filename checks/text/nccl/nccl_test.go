@@ -184,9 +184,8 @@ func TestNCCLChoices(t *testing.T) {
 	expect.NoDiff(t, []facts.NetworkChoice{{Host: "a", Name: "AWS Libfabric", Source: "x", Line: 1, Count: 2}}, f.Logs.Networks, "networks")
 	want := []facts.Affinity{{Host: "a", GPU: 1, Mask: "ff,0000000f", CPUs: 12, Source: "x", Line: 3}, {Host: "a", GPU: 0, Mask: "0-15,64-79", CPUs: 32, Source: "x", Line: 4}}
 	expect.That(t, reflect.DeepEqual(f.Logs.Affinities, want), "got %+v, want %+v", f.Logs.Affinities, want)
-	if f := texttest.Parse("x", "hello\nworld\n"); f.Logs != nil {
-		t.Errorf("a text without NCCL: got %+v", f.Logs)
-	}
+	f = texttest.Parse("x", "hello\nworld\n")
+	expect.That(t, f.Logs == nil, "a text without NCCL: got %+v", f.Logs)
 }
 
 // TestNCCLHealthyLines checks that lines of healthy runs, alarming as some look, are no complaint.

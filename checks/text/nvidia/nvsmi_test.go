@@ -121,22 +121,14 @@ func TestNvsmiQuery(t *testing.T) {
 	f := texttest.Parse("smi-q.txt", nvsmiQueryText)
 	expect.Must(t, f.GPUs.NVML == "ok" && len(f.GPUs.Devices) == 2 && f.GPUs.Driver.Version == "535.161.08", "got %+v", f.GPUs)
 	g := f.GPUs.Devices[0]
-	switch {
-	case g.Name != "NVIDIA H100 80GB HBM3" || g.Architecture != "hopper" || *g.Index != 0 || *f.GPUs.Devices[1].Index != 1:
-		t.Errorf("got %+v", g)
-	case *g.MIG || !*g.MIGPending || g.RecoveryAction != "gpu-reset" || *g.BAR1Bytes != 131072<<20:
-		t.Errorf("got %+v", g)
-	case g.PCIe.Width != 8 || g.PCIe.MaxWidth != 16 || g.PCIe.DeviceMaxGeneration != 5 || *g.PCIe.Replays != 12:
-		t.Errorf("got %+v", g.PCIe)
-	case !g.ECC.Enabled || *g.ECC.VolatileCorrected != 3 || *g.ECC.VolatileUncorrected != 5:
-		t.Errorf("got %+v", g.ECC)
-	case *g.RemappedRows != facts.RemappedRows{Uncorrected: 3, Pending: true}:
-		t.Errorf("got %+v", g.RemappedRows)
-	case g.Fabric.State != "completed" || g.Fabric.Status != "INSUFFICIENT_RESOURCES" || !reflect.DeepEqual(g.Fabric.Unhealthy, []string{"degraded-bandwidth"}):
-		t.Errorf("got %+v", g.Fabric)
-	case len(g.Processes) != 1 || g.Processes[0].Name != "python3" || *g.Processes[0].UsedBytes != 512<<20:
-		t.Errorf("got %+v", g.Processes)
-	}
+	expect.That(t, g.Name == "NVIDIA H100 80GB HBM3" && g.Architecture == "hopper" && *g.Index == 0 && *f.GPUs.Devices[1].Index == 1, "got %+v", g)
+	expect.That(t, !*g.MIG && *g.MIGPending && g.RecoveryAction == "gpu-reset" && *g.BAR1Bytes == 131072<<20, "got %+v", g)
+	expect.That(t, g.PCIe.Width == 8 && g.PCIe.MaxWidth == 16 && g.PCIe.DeviceMaxGeneration == 5 && *g.PCIe.Replays == 12, "got %+v", g.PCIe)
+	expect.That(t, g.ECC.Enabled && *g.ECC.VolatileCorrected == 3 && *g.ECC.VolatileUncorrected == 5, "got %+v", g.ECC)
+	expect.NoDiff(t, &facts.RemappedRows{Uncorrected: 3, Pending: true}, g.RemappedRows, "remapped rows")
+	expect.That(t, g.Fabric.State == "completed" && g.Fabric.Status == "INSUFFICIENT_RESOURCES", "got %+v", g.Fabric)
+	expect.NoDiff(t, []string{"degraded-bandwidth"}, g.Fabric.Unhealthy, "fabric")
+	expect.That(t, len(g.Processes) == 1 && g.Processes[0].Name == "python3" && *g.Processes[0].UsedBytes == 512<<20, "got %+v", g.Processes)
 }
 
 // TestNvsmiQueryParts: grep leaves the sections of all GPUs one below the other.

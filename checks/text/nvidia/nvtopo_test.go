@@ -22,9 +22,8 @@ func TestNvtopo(t *testing.T) {
 	f := texttest.Parse("topo.txt", nvtopoText)
 	p := nvtopoFind(f, "GPU0", "GPU1")
 	expect.That(t, p != nil && *p.NVLinks == 12 && p.NVSwitch && p.Kind == "gpu-gpu" && p.Path == "", "got %+v", p)
-	if p := nvtopoFind(f, "GPU0", "mlx5_2"); p == nil || p.Path != "PIX" || p.Kind != "gpu-nic" {
-		t.Errorf("got %+v", p)
-	}
+	p = nvtopoFind(f, "GPU0", "mlx5_2")
+	expect.That(t, p != nil && p.Path == "PIX" && p.Kind == "gpu-nic", "got %+v", p)
 	expect.Len(t, 6, f.Links.Pairs, "it")
 	k := f.Texts[0].Kinds
 	expect.That(t, len(k) == 1 && k[0].Lines == 14, "got %+v", k)

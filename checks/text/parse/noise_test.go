@@ -54,9 +54,8 @@ func FuzzNoise(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		if n := prefixesLen(line); n < 0 || n > len(line) {
-			t.Fatalf("%q: marks of %d bytes", line, n)
-		}
+		n := prefixesLen(line)
+		expect.Must(t, n >= 0 && n <= len(line), "%q: marks of %d bytes", line, n)
 		for i := range prefixForms {
 			if prefixForms[i].form.FindString(line[:min(len(line), prefixBytes)]) != "" && !prefixForms[i].may(line) && prefixForms[i].form != names.form {
 				t.Errorf("%q: form %d is passed over", line, i)
@@ -64,8 +63,7 @@ func FuzzNoise(f *testing.F) {
 		}
 		inner, _, ok := stripPrefix(line)
 		expect.That(t, !ok || len(inner) < len(line) && strings.Contains(line, inner), "%q: %q is left", line, inner)
-		if n := len(appendUnescaped(nil, []byte(line))); n > len(line) {
-			t.Errorf("%q: %d bytes are left", line, n)
-		}
+		n = len(appendUnescaped(nil, []byte(line)))
+		expect.That(t, n <= len(line), "%q: %d bytes are left", line, n)
 	})
 }
