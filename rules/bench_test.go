@@ -92,7 +92,7 @@ func BenchmarkGrowth(b *testing.B) {
 	for _, c := range all {
 		for _, f := range c.Want.Findings {
 			b.Run(c.Name+"/"+f.Rule, func(b *testing.B) {
-				g := ways(written(b, c.Facts))["all lists: copies of other places"]
+				g := ways(reread[map[string]any](b, c.Facts))["all lists: copies of other places"]
 				documents := []*facts.Facts{g.times(b, 16), g.times(b, 32), g.times(b, 64)}
 				took := make([]time.Duration, len(documents))
 				for b.Loop() {

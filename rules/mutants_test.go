@@ -86,7 +86,7 @@ func always(t *testing.T, f *facts.Facts, kind string) bool {
 	t.Helper()
 	// The second is a count, and left out where it is 0.
 	left := []string{"libraries.files[].compat", "logs.messages[].steps_after", "logs.transports[].gdr"}
-	return slices.Contains(left, kind) || slices.Contains(kindsOf(written(t, f)), kind)
+	return slices.Contains(left, kind) || slices.Contains(kindsOf(reread[map[string]any](t, f)), kind)
 }
 
 // unstated is true of a part of a file of a job: where it is left out, the file does not state it. What is unknown there
@@ -109,14 +109,14 @@ func documents(t *testing.T) []document {
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	var list []document
 	for _, c := range cases {
-		list = append(list, document{"case " + c.Name, strings.HasSuffix(c.Name, "-healthy"), written(t, c.Facts), Profile(c.Want.Profile)})
+		list = append(list, document{"case " + c.Name, strings.HasSuffix(c.Name, "-healthy"), reread[map[string]any](t, c.Facts), Profile(c.Want.Profile)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(healthy)) {
 		m := healthy[name]()
 		if len(m.cards) > 0 && m.GPUs.NVML == "ok" {
 			m.probed()
 		}
-		list = append(list, document{name, !judgedOtherwise[name], written(t, m.Facts), Training})
+		list = append(list, document{name, !judgedOtherwise[name], reread[map[string]any](t, m.Facts), Training})
 	}
 	return list
 }
@@ -127,8 +127,6 @@ func reread[T any](tb testing.TB, v any) (read T) {
 	expect.NoError(tb, json.Unmarshal(expect.Value(json.Marshal(v))(tb), &read))
 	return read
 }
-
-func written(tb testing.TB, f *facts.Facts) map[string]any { return reread[map[string]any](tb, f) }
 
 // kindsOf lists the kinds of facts in a document, in order: its paths, with [] for whatever index.
 func kindsOf(document map[string]any) []string {

@@ -38,7 +38,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 		if !d.healthy {
 			continue
 		}
-		v := expect.Value(set.Evaluate(t.Context(), factsOf(t, d.document), Options{Profile: d.profile}))(t)
+		v := expect.Value(set.Evaluate(t.Context(), reread[*facts.Facts](t, d.document), Options{Profile: d.profile}))(t)
 		users := map[string][]string{} // The rules that pass, by need.
 		for _, id := range v.Passed {
 			rule, _ := set.Rule(id)
@@ -69,7 +69,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 					remove(mutant, keysOf(pathOf(n)))
 				}
 			}
-			v := expect.Value(set.Evaluate(t.Context(), factsOf(t, mutant), Options{Profile: d.profile, Only: ids}))(t)
+			v := expect.Value(set.Evaluate(t.Context(), reread[*facts.Facts](t, mutant), Options{Profile: d.profile, Only: ids}))(t)
 			tried += len(ids)
 			for _, id := range v.Passed {
 				t.Errorf("%s: %s passes without %s", d.name, id, need)
@@ -182,10 +182,6 @@ func remove(v any, path []string) {
 	}
 }
 
-func factsOf(t *testing.T, document map[string]any) *facts.Facts {
-	return reread[*facts.Facts](t, document)
-}
-
 // TestHealthyCasesPass checks that a rule is not skipped in its own healthy case:
 // that it finds nothing there is worth something only if it could judge.
 func TestHealthyCasesPass(t *testing.T) {
@@ -258,7 +254,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 		for _, id := range ids {
 			fired[id] = true
 		}
-		document := written(t, c.Facts)
+		document := reread[map[string]any](t, c.Facts)
 		for _, kind := range kindsOf(document) {
 			var classes []string
 			name := kind[strings.LastIndexByte(kind, '.')+1:]
@@ -377,7 +373,7 @@ func TestOneLineTexts(t *testing.T) {
 				kinds[k.Kind] = true
 			}
 		}
-		shape := fmt.Sprint(own, shapeOf(written(t, read.Facts)), roles(read.Facts))
+		shape := fmt.Sprint(own, shapeOf(reread[map[string]any](t, read.Facts)), roles(read.Facts))
 		if shapes[shape] {
 			continue
 		}

@@ -96,7 +96,7 @@ func TestSpecialised(t *testing.T) {
 			continue
 		}
 		all := []*facts.Facts{c.Facts}
-		document := written(t, c.Facts)
+		document := reread[map[string]any](t, c.Facts)
 		for _, kind := range kindsOf(document) {
 			if kinds++; kinds%every > 0 {
 				continue
