@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
@@ -175,9 +173,8 @@ func TestAMDAccess(t *testing.T) {
 				tt.change(m)
 			}
 			p := pairOfAMD(gatherAMD(t, m))
-			if diff := cmp.Diff(tt.want, p.Accessible); diff != "" || p.LinkType != tt.linkType {
-				t.Errorf("link %q, accessible (-want +got):\n%s", p.LinkType, diff)
-			}
+			expect.NoDiff(t, tt.want, p.Accessible, "accessible")
+			expect.Equal(t, tt.linkType, p.LinkType, "link")
 			// Of GPUs that are not listed nothing is said.
 			p = gatherAMD(t, m).Links.Between(a, "0000:e3:00.0")
 			expect.That(t, p.Accessible == nil && p.LinkType == "", "a GPU that is not listed: %+v", p)
@@ -371,9 +368,7 @@ func TestAMDRate(t *testing.T) {
 		{"nothing told, and the number of links differs", "0x740c", kfdLink{weight: 15}, 0},
 		{"nonsense", "0x740c", kfdLink{weight: 15, minMBps: 1, maxMBps: 1 << 40}, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			expect.Equal(t, tt.want, mi300(tt.device).xgmiGBps(&facts.Pair{A: "a", B: "b"}, tt.link), "it")
-		})
+		expect.Equal(t, tt.want, mi300(tt.device).xgmiGBps(&facts.Pair{A: "a", B: "b"}, tt.link), "%s", tt.name)
 	}
 }
 

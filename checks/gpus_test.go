@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
@@ -303,7 +301,8 @@ func TestParseDriverVersion(t *testing.T) {
 		{"", "", nil},
 	} {
 		got, open := parseDriverVersion(tt.text)
-		expect.That(t, got == tt.want && cmp.Equal(open, tt.open), "parseDriverVersion(%q) = %q, %v, want %q, %v", tt.text, got, open, tt.want, tt.open)
+		expect.Equal(t, tt.want, got, "version of %q", tt.text)
+		expect.NoDiff(t, tt.open, open, "open modules of %q", tt.text)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
@@ -39,7 +37,6 @@ func TestKernelLog(t *testing.T) {
 	want := &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{
 		{ID: "kernel-xid", Kind: "xid", Code: new(13), Address: "0000:03:00.0", Message: "NVRM: Xid (0000:03:00): 13, 0003", Seconds: 84, Count: 1},
 	}}
-	if diff := cmp.Diff(want, got.KernelLog); diff != "" || len(got.Unknown) > 0 {
-		t.Errorf("unknown: %v, kernel log (-want +got):\n%s", got.Unknown, diff)
-	}
+	expect.NoDiff(t, want, got.KernelLog, "kernel log")
+	expect.Len(t, 0, got.Unknown, "unknown")
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
@@ -241,9 +239,7 @@ func TestGoldenModels(t *testing.T) {
 			var a, b bytes.Buffer
 			expect.NoError(t, recorded.WriteFacts(&a, live))
 			expect.NoError(t, recorded.WriteFacts(&b, again))
-			if a.String() != b.String() {
-				t.Error("the replay gives other facts than the model\n" + cmp.Diff(a.String(), b.String()))
-			}
+			expect.NoDiff(t, a.String(), b.String(), "a replay of the model")
 		})
 	}
 }

@@ -251,9 +251,7 @@ func TestFill(t *testing.T) {
 		"of several libraries":      {[]rules.Finding{said("ucx-any-row", "linux-any-row"), said("rccl-any-row")}, `-e {{.prefixes | join " -e "}}`, []string{"-e UCX -e NCCL -e RCCL"}},
 		"an object is not a value":  {[]rules.Finding{one(map[string]any{"gpu": map[string]any{"a": "b"}})}, "x {{.gpu}}", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item}), "list")
-		})
+		expect.NoDiff(t, tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item}), "%s: list", name)
 	}
 }
 
@@ -288,9 +286,7 @@ func TestProofs(t *testing.T) {
 	}
 	s := builtin(t)
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, tt.want, s.Proofs(tt.report), "proofs")
-		})
+		expect.NoDiff(t, tt.want, s.Proofs(tt.report), "%s: proofs", name)
 	}
 }
 

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
@@ -63,8 +61,8 @@ func TestForms(t *testing.T) {
 		if want == nil {
 			want = got
 		}
-		diff := cmp.Diff(want, got)
-		expect.That(t, diff == "" && len(want) == 3, "%s (-want +got)\n%s", form, diff)
+		expect.NoDiff(t, want, got, "%s", form)
+		expect.Len(t, 3, want, "%s", form)
 		expect.Equal(t, form, f.Image.Form, "got the form")
 		if f.Image.Environment == "configuration" && (f.Image.User != "1000" || !maps.Equal(f.Image.Labels, map[string]string{"com.nvidia.cuda.version": "12.4"}) || f.Image.Platform != "linux/amd64") {
 			t.Errorf("%s: %+v", form, f.Image)

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/message"
@@ -94,8 +92,8 @@ func TestToldApart(t *testing.T) {
 	want := []string{
 		"amdgpu-reset-begun ", "amdgpu-reset-failed ", "amdgpu-errors-uncorrected ", "amdgpu-xgmi-errors-uncorrected ", "kernel-xid-after 31", "kernel-xid-after 145",
 	}
-	diff := cmp.Diff(want, got)
-	expect.That(t, diff == "" && events[1].Count == 2, "(-want +got):\n%s", diff)
+	expect.NoDiff(t, want, got, "events")
+	expect.Equal(t, 2, events[1].Count, "count")
 }
 
 // TestIdentify checks that events which have ids, or which no form fits, stay as they are.

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
@@ -189,9 +187,8 @@ func TestNothing(t *testing.T) {
 		Drives: []facts.NVMeDrive{}, Arrays: []facts.RAIDArray{}, Mounts: []facts.Mount{},
 		GDS: &facts.GDS{Loaded: new(false), Properties: map[string]string{}, Source: "/proc/driver/nvidia-fs"},
 	}
-	if diff := cmp.Diff(want, f.Storage); diff != "" || len(f.Unknown) > 0 {
-		t.Errorf("bare: unknown %q (-want +got):\n%s", f.Unknown, diff)
-	}
+	expect.NoDiff(t, want, f.Storage, "bare")
+	expect.Len(t, 0, f.Unknown, "bare: unknown")
 	var old machine.Memory
 	for _, folder := range []string{"/sys/block", "/sys/class/nvme"} {
 		old.AddError(folder, machine.ErrNotRecorded)

@@ -31,9 +31,7 @@ func TestJoinNetworks(t *testing.T) {
 			facts.NICFacts{Interfaces: []facts.Interface{{Name: "lo"}, {Name: "eth0", Host: "node2"}}},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, &tt.want, text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text}).NICs, "joined")
-		})
+		expect.NoDiff(t, &tt.want, text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text}).NICs, "%s: joined", name)
 	}
 }
 
@@ -54,8 +52,6 @@ func TestJoinStorage(t *testing.T) {
 		"a text without GDS":         {machine, &facts.StorageFacts{}, machine},
 		"a machine without anything": {nil, &facts.StorageFacts{GDS: told}, &facts.StorageFacts{GDS: told}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, tt.want, text.Join(&facts.Facts{Storage: tt.machine}, &facts.Facts{Storage: tt.text}).Storage, "joined")
-		})
+		expect.NoDiff(t, tt.want, text.Join(&facts.Facts{Storage: tt.machine}, &facts.Facts{Storage: tt.text}).Storage, "%s: joined", name)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -94,9 +92,8 @@ func TestSearch(t *testing.T) {
 					best = a.Unset
 				}
 			}
-			if diff := cmp.Diff(want, best); diff != "" || len(r.Untried) > 0 {
-				t.Errorf("untried %q (-want +got):\n%s", r.Untried, diff)
-			}
+			expect.NoDiff(t, want, best, "best")
+			expect.Len(t, 0, r.Untried, "untried")
 		})
 	}
 }

@@ -95,9 +95,7 @@ func TestLaunchLines(t *testing.T) {
 		},
 		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"],"unknown":{"processes":"$N"}}`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, test.want, jsonForm(t, texttest.Parse("x.txt", test.text)), "it")
-		})
+		expect.NoDiff(t, test.want, jsonForm(t, texttest.Parse("x.txt", test.text)), "%s", name)
 	}
 }
 
@@ -161,9 +159,7 @@ func TestLaunchDescriptions(t *testing.T) {
 			`{"kind":"docker-inspect","name":"train","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":67108864,"ipc":"private","variables":{"NCCL_DEBUG":"INFO"}}`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, test.want, jsonForm(t, texttest.Parse("x.txt", test.text)), "it")
-		})
+		expect.NoDiff(t, test.want, jsonForm(t, texttest.Parse("x.txt", test.text)), "%s", name)
 	}
 }
 

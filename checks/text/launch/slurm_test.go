@@ -40,9 +40,7 @@ func TestLaunchSettings(t *testing.T) {
 			`{"kind":"kubernetes","image":"i","gpus":8,"gpu_vendor":"nvidia","nodes":2,"resources":{"nvidia.com/gpu":"8"}}`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, test.want, jsonForm(t, texttest.Parse("x", test.text)), "it")
-		})
+		expect.NoDiff(t, test.want, jsonForm(t, texttest.Parse("x", test.text)), "%s", name)
 	}
 }
 

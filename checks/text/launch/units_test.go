@@ -103,9 +103,7 @@ func TestUnits(t *testing.T) {
 		"stages":                 {"Dockerfile", "FROM a AS b\nENV NCCL_DEBUG=a\nFROM c AS d\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/d NCCL_DEBUG=b"}},
 		"the last stage":         {"Dockerfile", "FROM a AS b\nFROM c\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/final NCCL_DEBUG=b"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, test.want, unitsOf(texttest.Parse(test.file, test.text)), "it")
-		})
+		expect.NoDiff(t, test.want, unitsOf(texttest.Parse(test.file, test.text)), "%s", name)
 	}
 }
 

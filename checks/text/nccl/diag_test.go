@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -74,7 +72,8 @@ func TestNCCLDiagnosticsComplaints(t *testing.T) {
 		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO": {"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"}},
 	} {
 		f := texttest.Parse("x.txt", "node7:4021 NCCL DIAG "+line+"\n")
-		expect.That(t, len(f.Logs.Messages) == 1 && f.Logs.Messages[0].ID == want.id && cmp.Diff(want.fields, f.Logs.Messages[0].Fields) == "", "%s:\ngot %+v", line, f.Logs.Messages)
+		expect.Must(t, len(f.Logs.Messages) == 1 && f.Logs.Messages[0].ID == want.id, "%s:\ngot %+v", line, f.Logs.Messages)
+		expect.NoDiff(t, want.fields, f.Logs.Messages[0].Fields, "%s", line)
 	}
 }
 

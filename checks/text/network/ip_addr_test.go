@@ -131,9 +131,7 @@ lo        Link encap:Local Loopback
 		},
 		"no interface": {text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n", want: nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, tt.want, interfaces(texttest.Parse("x.txt", tt.text)), "interfaces")
-		})
+		expect.NoDiff(t, tt.want, interfaces(texttest.Parse("x.txt", tt.text)), "%s: interfaces", name)
 	}
 }
 

@@ -58,9 +58,7 @@ func TestPackages(t *testing.T) {
 		"report":      {"torch version .................... 2.1.0+cu121\ndeepspeed info ................... 0.12.3, unknown, unknown\n", []string{"torch 2.1.0+cu121 ds_report", "deepspeed 0.12.3 ds_report"}},
 		"no versions": {"if torch  == 2:\n==== torch ====\nthe torch  was lit\nray  diagrams\n$ cat notes\n1.2.3\n", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, tt.want, softwareOf(texttest.Parse("a.txt", tt.text)), "it")
-		})
+		expect.NoDiff(t, tt.want, softwareOf(texttest.Parse("a.txt", tt.text)), "%s", name)
 	}
 }
 
