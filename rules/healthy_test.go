@@ -97,6 +97,8 @@ func machine(cards ...card) *model {
 		for _, kind := range []string{"libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler"} {
 			m.library(facts.Library{Kind: kind, Path: "/usr/lib/x86_64-linux-gnu/" + kind + ".so.1", Version: driver, FoundBy: "ld_cache", Loads: true})
 		}
+	} else {
+		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
 	}
 	return m
 }
@@ -315,14 +317,16 @@ func (m *model) unprivileged() *model {
 	return m
 }
 
+// hgx is a machine with eight H100 and four NVSwitches.
+func hgx() *model { return machine(slices.Repeat([]card{h100}, 8)...).switched(4) }
+
+// driverParts is what containers are usually given of the driver.
+const driverParts = "NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+
 // healthy are machines as they are found, with nothing wrong.
 var healthy = map[string]func() *model{
-	"no GPU": func() *model {
-		m := machine()
-		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
-		return m
-	},
-	"8 x H100, HGX": func() *model { return machine(slices.Repeat([]card{h100}, 8)...).switched(4) },
+	"no GPU":        func() *model { return machine() },
+	"8 x H100, HGX": func() *model { return hgx() },
 	"8 x A100, DGX": func() *model { return machine(slices.Repeat([]card{a100SXM}, 8)...).switched(6) },
 	"8 x H200, virtual machine": func() *model {
 		m := machine(slices.Repeat([]card{h200}, 8)...).switched(0).guest()
@@ -349,7 +353,7 @@ var healthy = map[string]func() *model{
 	},
 	"4 x L40S, cloud": func() *model { return machine(l40s, l40s, l40s, l40s).guest().refused("topology-not-supported") },
 	"8 x H100, all with MIG": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).refused("not-supported")
+		m := hgx().refused("not-supported")
 		for i := range m.GPUs.Devices {
 			m.GPUs.Devices[i].MIG, m.GPUs.Devices[i].MIGPending = new(true), new(true)
 		}
@@ -451,17 +455,10 @@ var healthy = map[string]func() *model{
 		m.NUMA.Balancing = new(0)
 		return m.nodes("/dev/kfd")
 	},
-	"docker, 1 of 8": func() *model {
-		return machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 1, 64<<20).
-			env("NVIDIA_VISIBLE_DEVICES=0", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
-	},
-	"docker, all GPUs and --shm-size": func() *model {
-		return machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 8, 16<<30).
-			env("NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
-	},
+	"docker, 1 of 8":                  func() *model { return hgx().inside("docker", 1, 64<<20).env("NVIDIA_VISIBLE_DEVICES=0", driverParts) },
+	"docker, all GPUs and --shm-size": func() *model { return hgx().inside("docker", 8, 16<<30).env("NVIDIA_VISIBLE_DEVICES=all", driverParts) },
 	"docker, 4 of 8 and --ipc=host": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 4, 512<<30).
-			env("NVIDIA_VISIBLE_DEVICES=0,1,2,3", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
+		m := hgx().inside("docker", 4, 512<<30).env("NVIDIA_VISIBLE_DEVICES=0,1,2,3", driverParts)
 		m.Container.PrivateIPC = new(false)
 		return m
 	},
@@ -471,21 +468,17 @@ var healthy = map[string]func() *model{
 		return m
 	},
 	"pod with one GPU": func() *model {
-		return machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("kubernetes", 1, 64<<20).
-			env("NVIDIA_VISIBLE_DEVICES=GPU-00000000-0000-0000-0000-000000000001", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
+		return hgx().inside("kubernetes", 1, 64<<20).env("NVIDIA_VISIBLE_DEVICES=GPU-00000000-0000-0000-0000-000000000001", driverParts)
 	},
 	"enroot under Slurm": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("enroot", 8, 512<<30).
-			env("NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility", "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7", "SLURM_NTASKS_PER_NODE=8")
+		m := hgx().inside("enroot", 8, 512<<30).env("NVIDIA_VISIBLE_DEVICES=all", driverParts, "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7", "SLURM_NTASKS_PER_NODE=8")
 		c := m.Container
 		c.Seccomp, c.GetMempolicy, c.PrivateIPC, c.PrivatePID = "none", "ok", new(false), new(false)
 		c.Capabilities, c.MemlockSoftBytes, c.MemlockHardBytes = []string{}, new(int64(-1)), new(int64(-1))
 		return m.nodes("/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm")
 	},
 	"CUDA image under build": func() *model {
-		m := machine().inside("docker", 0, 64<<20).env(cudaImage...)
-		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
-		return m.library(cudaImageFiles...)
+		return machine().inside("docker", 0, 64<<20).env(cudaImage...).library(cudaImageFiles...)
 	},
 	"CUDA image under build on a machine with GPUs": func() *model {
 		m := machine(h100, h100).inside("docker", 0, 64<<20).env(cudaImage...)
@@ -496,13 +489,9 @@ var healthy = map[string]func() *model{
 		m.Libraries.Files = cudaImageFiles
 		return m
 	},
-	"NGC image": func() *model {
-		return machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 8, 16<<30).env(ngcImage...).library(cudaImageFiles...)
-	},
+	"NGC image": func() *model { return hgx().inside("docker", 8, 16<<30).env(ngcImage...).library(cudaImageFiles...) },
 	"NGC image under build": func() *model {
-		m := machine().inside("docker", 0, 64<<20).env(ngcImage...)
-		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
-		return m.library(cudaImageFiles...)
+		return machine().inside("docker", 0, 64<<20).env(ngcImage...).library(cudaImageFiles...)
 	},
 	"PyTorch from pip": func() *model {
 		const site = "/usr/local/lib/python3.12/site-packages/nvidia/"
@@ -520,7 +509,7 @@ var healthy = map[string]func() *model{
 		).env("LD_LIBRARY_PATH=/opt/conda/lib", "CUDA_VISIBLE_DEVICES=0,1")
 	},
 	"Slurm job with one GPU of eight": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).unprivileged()
+		m := hgx().unprivileged()
 		for i := 1; i < 8; i++ {
 			m.GPUs.Devices[i] = facts.GPU{Address: gpu(i), Vendor: "nvidia", InPCI: true}
 		}
@@ -563,7 +552,7 @@ var healthy = map[string]func() *model{
 		return m
 	},
 	"variables in common use": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).nodes("/dev/infiniband/uverbs0").env(
+		m := hgx().nodes("/dev/infiniband/uverbs0").env(
 			"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,NET", "NCCL_SOCKET_IFNAME=eth0", "NCCL_IB_HCA=mlx5", "NCCL_IB_GID_INDEX=3", "NCCL_IB_TIMEOUT=22", "NCCL_IB_QPS_PER_CONNECTION=4",
 			"NCCL_IB_RETRY_CNT=7", "NCCL_IB_TC=106", "NCCL_IB_SL=0", "NCCL_CROSS_NIC=1", "NCCL_NET_GDR_LEVEL=PHB", "NCCL_ASYNC_ERROR_HANDLING=1", "NCCL_BLOCKING_WAIT=0",
 			"TORCH_NCCL_ASYNC_ERROR_HANDLING=1", "TORCH_NCCL_AVOID_RECORD_STREAMS=1", "TORCH_NCCL_TRACE_BUFFER_SIZE=2000", "TORCH_NCCL_ENABLE_MONITORING=0", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=1800",
