@@ -101,12 +101,8 @@ func TestGPUsDriver(t *testing.T) {
 		Outcome: nvml.OK,
 		Driver:  nvml.Driver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
 		Devices: []nvml.Device{{
-			Address:   "0000:06:00.0",
-			NVLinks:   []facts.NVLink{},
-			Processes: []nvml.Process{{PID: 4242, UsedBytes: new(int64(1))}, {PID: 99}},
-			PCIe:      &facts.GPULink{Generation: 5},
-			ECC:       &facts.ECC{Enabled: true},
-			Fabric:    &facts.Fabric{State: "not-supported"},
+			Address: "0000:06:00.0", NVLinks: []facts.NVLink{}, Processes: []nvml.Process{{PID: 4242, UsedBytes: new(int64(1))}, {PID: 99}},
+			PCIe: &facts.GPULink{Generation: 5}, ECC: &facts.ECC{Enabled: true}, Fabric: &facts.Fabric{State: "not-supported"},
 		}},
 		P2P: []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	})
@@ -117,16 +113,11 @@ func TestGPUsDriver(t *testing.T) {
 			Parameters: map[string]string{"EnableMSI": "1", "RegistryDwords": "", "RmMsg": "a: b"},
 		},
 		Devices: []facts.GPU{{
-			Address: "0000:06:00.0", Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0),
-			NVLinks:   []facts.NVLink{},
+			Address: "0000:06:00.0", Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0), NVLinks: []facts.NVLink{},
 			Processes: []facts.GPUProcess{{PID: 4242, Name: "python3", UsedBytes: new(int64(1))}, {PID: 99}},
-			PCIe:      &facts.GPULink{Generation: 5},
-			ECC:       &facts.ECC{Enabled: true},
-			Fabric:    &facts.Fabric{State: "not-supported"},
+			PCIe:      &facts.GPULink{Generation: 5}, ECC: &facts.ECC{Enabled: true}, Fabric: &facts.Fabric{State: "not-supported"},
 		}},
-		NVSwitches: new(0),
-		NVML:       "ok",
-		P2P:        []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
+		NVSwitches: new(0), NVML: "ok", P2P: []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	}, got, "facts")
 	expect.Len(t, 0, unknown, "unknown")
 }

@@ -245,8 +245,7 @@ func accelerated(cpu string, gpus int, device uint16, class uint32, generation, 
 			{CPUs: "0-63", MemoryKiB: 1056411988, Distances: []int{10, 21}},
 			{CPUs: "64-127", MemoryKiB: 1056948224, Distances: []int{21, 10}},
 		},
-		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt",
-		IOMMUUnits:  []string{"ivhd0"}, IOMMUType: "identity",
+		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt", IOMMUUnits: []string{"ivhd0"}, IOMMUType: "identity",
 	}}
 	link := checktest.Gen(generation, 16)
 	for i := range gpus {

@@ -89,9 +89,7 @@ func eightBehindSwitches(redirect bool) model {
 func twoWithZeros() model {
 	tree := &checktest.Tree{
 		Nodes:       []checktest.Node{{CPUs: "0-31", MemoryKiB: 263921408, Distances: []int{10}}},
-		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/nvme0n1p2 ro quiet",
-		IOMMUUnits:  []string{"ivhd0"},
-		IOMMUType:   "DMA-FQ",
+		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/nvme0n1p2 ro quiet", IOMMUUnits: []string{"ivhd0"}, IOMMUType: "DMA-FQ",
 	}
 	m := model{tree: tree, rate: func(int, int) float64 { return 0 }, amd: true}
 	link := checktest.Gen(5, 16)

@@ -67,10 +67,9 @@ func TestPCIPrivileged(t *testing.T) {
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 
 	want := facts.PCIDevice{
-		Address: gpus[0].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
-		NUMANode: new(0), IOMMUGroup: new(gpus[0].Group), RootBus: "pci0000:15",
-		Ancestors:   []string{"0000:15:01.0", "0000:16:00.0", "0000:17:00.0"},
-		ConfigBytes: 4096, PortType: "endpoint",
+		Address: gpus[0].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia", NUMANode: new(0),
+		IOMMUGroup: new(gpus[0].Group), RootBus: "pci0000:15", Ancestors: []string{"0000:15:01.0", "0000:16:00.0", "0000:17:00.0"}, ConfigBytes: 4096,
+		PortType:        "endpoint",
 		Link:            &facts.PCIeLink{SpeedGTs: 2.5, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
 		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
 		Extended: true, ATS: &facts.ATS{Enabled: true},
@@ -104,12 +103,11 @@ func TestPCIUnprivileged(t *testing.T) {
 	f := gatherTopology(t, m, nil)
 	got := deviceOf(t, f, gpus[3].Address)
 	expect.NoDiff(t, facts.PCIDevice{
-		Address: gpus[3].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
-		NUMANode: new(0), IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors,
-		ConfigBytes: 64,
-		Link:        &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
-		AER:         &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
-		BARs:        got.BARs,
+		Address: gpus[3].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia", NUMANode: new(0),
+		IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors, ConfigBytes: 64,
+		Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
+		AER:  &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+		BARs: got.BARs,
 	}, got, "GPU")
 	expect.NoDiff(t, []facts.Unknown{{
 		Section: "pci", Fact: "devices.config", Reason: "config space beyond 64 bytes needs root",
@@ -193,9 +191,8 @@ func TestPCIFlatVM(t *testing.T) {
 		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", NoNUMANode: true, RootBus: "pci0000:00",
 	}, deviceOf(t, f, "0000:00:00.0"), "host bridge")
 	expect.NoDiff(t, facts.PCIDevice{
-		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci",
-		NoNUMANode: true, RootBus: "pci0000:00", ConfigBytes: 256,
-		BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
+		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci", NoNUMANode: true,
+		RootBus: "pci0000:00", ConfigBytes: 256, BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
 	}, deviceOf(t, f, "0000:00:02.0"), "virtio NIC")
 	gpu := deviceOf(t, f, gpus[0].Address)
 	if gpu.Extended || gpu.NUMANode != nil || !gpu.NoNUMANode || gpu.Ancestors != nil || gpu.BARs[1].SizeBytes != 256<<30 {

@@ -16,8 +16,7 @@ import (
 func acs() rules.Finding {
 	return rules.Finding{
 		Rule: "acs-redirect", Subject: "0000:40:01.1", Severity: rules.Critical, Confidence: rules.Confirmed,
-		Remedies: []string{"disable-acs", "iommu-pt", "nccl-p2p-disable"},
-		Params:   map[string]any{"bridges": []any{"0000:40:01.1", "0000:40:03.1"}},
+		Remedies: []string{"disable-acs", "iommu-pt", "nccl-p2p-disable"}, Params: map[string]any{"bridges": []any{"0000:40:01.1", "0000:40:03.1"}},
 		Explains: []rules.Finding{{Rule: "p2p-broken-platform"}},
 	}
 }

@@ -18,8 +18,7 @@ func eightGPUs() *facts.Facts {
 	f := &facts.Facts{
 		Schema: facts.FactsSchema,
 		Host:   &facts.HostFacts{Virtualization: &facts.Virtualization{Kind: "none", PassthroughHost: &no}},
-		PCI:    &facts.PCIFacts{}, Links: &facts.LinkFacts{}, GPUs: &facts.GPUFacts{NVML: "ok"},
-		Env: &facts.EnvFacts{Variables: []facts.Variable{}},
+		PCI:    &facts.PCIFacts{}, Links: &facts.LinkFacts{}, GPUs: &facts.GPUFacts{NVML: "ok"}, Env: &facts.EnvFacts{Variables: []facts.Variable{}},
 	}
 	for i := range 200 {
 		f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{

@@ -77,8 +77,7 @@ func machine(cards ...card) *model {
 			Seccomp: "none", GetMempolicy: "ok", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
 			DeviceNodes: []facts.DeviceNode{}, PrivateIPC: new(false), PrivatePID: new(false), PrivateUser: new(false),
 		},
-		Env:       &facts.EnvFacts{Variables: []facts.Variable{}},
-		Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
+		Env: &facts.EnvFacts{Variables: []facts.Variable{}}, Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
 		KernelLog: &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{}},
 	}}
 	for i, c := range cards {

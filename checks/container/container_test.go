@@ -96,23 +96,15 @@ func TestContainerDocker(t *testing.T) {
 	}
 	got := checktest.One(t, Check, m.build())
 	expect.NoDiff(t, &facts.ContainerFacts{
-		Inside:           new(true),
-		Runtime:          "docker",
-		Evidence:         []string{"/.dockerenv", "/proc/self/mountinfo: /", "/proc/self/mountinfo: /etc/hosts"},
-		SHM:              &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
-		SHMMounted:       new(true),
-		MemlockSoftBytes: new(int64(65536)),
-		MemlockHardBytes: new(int64(-1)),
-		NOFILESoft:       new(int64(1024)),
+		Inside: new(true), Runtime: "docker",
+		Evidence:   []string{"/.dockerenv", "/proc/self/mountinfo: /", "/proc/self/mountinfo: /etc/hosts"},
+		SHM:        &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
+		SHMMounted: new(true), MemlockSoftBytes: new(int64(65536)), MemlockHardBytes: new(int64(-1)), NOFILESoft: new(int64(1024)),
 		Capabilities: []string{
 			"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
 			"NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP",
 		},
-		Seccomp:      "filter",
-		GetMempolicy: "EPERM",
-		Mlock:        "ok",
-		SysMounted:   new(true),
-		PCIVisible:   new(true),
+		Seccomp: "filter", GetMempolicy: "EPERM", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
 		DeviceNodes: []facts.DeviceNode{
 			{Path: "/dev/dri/renderD128", Access: "r"},
 			{Path: "/dev/infiniband/uverbs0", Access: "rw"},
@@ -125,10 +117,7 @@ func TestContainerDocker(t *testing.T) {
 			{Address: "0000:3b:00.0", Minor: new(2), Model: "NVIDIA H200"},
 			{Address: "0000:4b:00.0", Minor: new(3), Model: "NVIDIA H200"},
 		},
-		MissingNodes: []string{"/dev/nvidia2"},
-		PrivateIPC:   new(true),
-		PrivatePID:   new(true),
-		PrivateUser:  new(false),
+		MissingNodes: []string{"/dev/nvidia2"}, PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
 	}, got.Container, "container")
 	expect.Len(t, 0, got.Unknown, "unknown")
 }
@@ -228,9 +217,8 @@ func TestContainerMissingMounts(t *testing.T) {
 	m := aMachine{files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw\n"}, links: newNamespaces}
 	got := checktest.One(t, Check, m.build()).Container
 	expect.NoDiff(t, &facts.ContainerFacts{
-		Inside: new(true), Runtime: "other",
-		SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false),
-		PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
+		Inside: new(true), Runtime: "other", SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false), PrivateIPC: new(true),
+		PrivatePID: new(true), PrivateUser: new(false),
 	}, got, "container")
 }
 

@@ -22,8 +22,7 @@ func TestReadConfig(t *testing.T) {
 	full := facts.PCIDevice{
 		ConfigBytes: 4096, PortType: "root-port",
 		Link:            &facts.PCIeLink{SpeedGTs: 16, Width: 8, MaxSpeedGTs: 16, MaxWidth: 8, Source: "config"},
-		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
-		Extended: true,
+		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true), Extended: true,
 		ACS: &facts.ACS{
 			Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 			Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},

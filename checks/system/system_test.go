@@ -45,14 +45,12 @@ func TestHost(t *testing.T) {
 	}
 	got := checktest.One(t, Check, &m)
 	expect.NoDiff(t, &facts.HostFacts{
-		Hostname: "gpu7", Kernel: "6.8.0-31-generic", Arch: "amd64",
-		Distribution:   "Ubuntu 24.04 LTS",
+		Hostname: "gpu7", Kernel: "6.8.0-31-generic", Arch: "amd64", Distribution: "Ubuntu 24.04 LTS",
 		CommandLine:    []string{"BOOT_IMAGE=/vmlinuz", "root=UUID=1", "ro", "iommu=pt"},
 		Virtualization: &facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag", PassthroughHost: new(false)},
 		Vendor:         "Supermicro", Product: "SYS-821GE-TNHR", Board: "Supermicro X13DEG-OAD", BIOS: "2.1",
 		CPU:         &facts.CPU{Vendor: "GenuineIntel", Model: "Intel(R) Xeon(R)", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 2},
-		MemoryBytes: 1056000000 << 10, UptimeSeconds: new(1209600.25),
-		Root: new(true),
+		MemoryBytes: 1056000000 << 10, UptimeSeconds: new(1209600.25), Root: new(true),
 	}, got.Host, "host")
 	expect.Len(t, 0, got.Unknown, "unknown")
 }

@@ -20,11 +20,8 @@ func known(t *testing.T) *remedies.Set {
 // machineOf has some GPUs of one model on two NUMA nodes, each half of them on one.
 func machineOf(gpus int) *facts.Facts {
 	f := &facts.Facts{
-		GPUs:  &facts.GPUFacts{},
-		PCI:   &facts.PCIFacts{},
-		NICs:  &facts.NICFacts{},
-		Links: &facts.LinkFacts{},
-		NUMA:  &facts.NUMAFacts{Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-15"}, {ID: 1, CPUs: "16-31"}, {ID: 2}}},
+		GPUs: &facts.GPUFacts{}, PCI: &facts.PCIFacts{}, NICs: &facts.NICFacts{}, Links: &facts.LinkFacts{},
+		NUMA: &facts.NUMAFacts{Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-15"}, {ID: 1, CPUs: "16-31"}, {ID: 2}}},
 	}
 	for i := range gpus {
 		address := addressOf(i)
@@ -224,9 +221,7 @@ func TestAdvised(t *testing.T) {
 		"the job alone": {findings: []rules.Finding{finding("env-misconfig", rules.High, "unset-env")}, want: []string{"unset NCCL_P2P_DISABLE"}},
 		"by hand, and a workaround": {
 			findings: []rules.Finding{finding("gpu-fault", rules.High, "update-bios", "nccl-p2p-disable")},
-			want:     []string{"variable NCCL_P2P_DISABLE=1"},
-			steps:    []string{"update-bios"},
-			until:    "Update the machine's BIOS and firmware",
+			want:     []string{"variable NCCL_P2P_DISABLE=1"}, steps: []string{"update-bios"}, until: "Update the machine's BIOS and firmware",
 		},
 		"a remark": {findings: []rules.Finding{finding("numa-affinity", rules.Low, "disable-numa-balancing")}},
 		"two faults with one cure": {

@@ -44,36 +44,18 @@ func answer(t *testing.T) *Answer {
 // h200 is what a healthy GPU of the simulated machine answers.
 func h200(index int, address, uuid string) Device {
 	d := Device{
-		Index:              index,
-		Address:            address,
-		UUID:               uuid,
-		Name:               "NVIDIA H200",
-		Architecture:       "hopper",
-		ComputeCapability:  "9.0",
-		MemoryBytes:        new(int64(143771 << 20)),
-		MemoryUsedBytes:    new(int64(0)),
-		BAR1Bytes:          new(int64(256 << 30)),
-		PCIe:               &facts.GPULink{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
-		PerformanceState:   new(0),
-		Persistence:        new(true),
-		ComputeMode:        "default",
-		VirtualizationMode: "passthrough",
-		MIG:                new(false),
-		MIGPending:         new(false),
+		Index: index, Address: address, UUID: uuid, Name: "NVIDIA H200", Architecture: "hopper", ComputeCapability: "9.0",
+		MemoryBytes: new(int64(143771 << 20)), MemoryUsedBytes: new(int64(0)), BAR1Bytes: new(int64(256 << 30)),
+		PCIe:             &facts.GPULink{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
+		PerformanceState: new(0), Persistence: new(true), ComputeMode: "default", VirtualizationMode: "passthrough", MIG: new(false),
+		MIGPending: new(false),
 		ECC: &facts.ECC{
-			Enabled:                true,
-			VolatileCorrected:      new(int64(0)),
-			VolatileUncorrected:    new(int64(0)),
-			AggregateCorrected:     new(int64(0)),
-			AggregateUncorrected:   new(int64(0)),
-			SRAMThresholdExceeded:  new(false),
-			UnrepairableMemory:     new(false),
+			Enabled: true, VolatileCorrected: new(int64(0)), VolatileUncorrected: new(int64(0)), AggregateCorrected: new(int64(0)),
+			AggregateUncorrected: new(int64(0)), SRAMThresholdExceeded: new(false), UnrepairableMemory: new(false),
 			ChannelRepairIsPending: new(false),
 		},
-		RemappedRows:   &facts.RemappedRows{},
-		RecoveryAction: "none",
-		Fabric:         &facts.Fabric{State: "completed", Status: "SUCCESS"},
-		Processes:      []Process{},
+		RemappedRows: &facts.RemappedRows{}, RecoveryAction: "none", Fabric: &facts.Fabric{State: "completed", Status: "SUCCESS"},
+		Processes: []Process{},
 	}
 	for link := range 18 {
 		d.NVLinks = append(d.NVLinks, facts.NVLink{
@@ -138,8 +120,7 @@ func TestAsk(t *testing.T) {
 			for i, d := range a.Devices {
 				a.Devices[i] = Device{
 					Index: d.Index, Address: d.Address, UUID: d.UUID, Name: d.Name, ComputeCapability: d.ComputeCapability,
-					MemoryBytes: d.MemoryBytes, MemoryUsedBytes: d.MemoryUsedBytes,
-					NVLinks: []facts.NVLink{}, Processes: []Process{},
+					MemoryBytes: d.MemoryBytes, MemoryUsedBytes: d.MemoryUsedBytes, NVLinks: []facts.NVLink{}, Processes: []Process{},
 				}
 			}
 			a.P2P[0].NVLink = "not-supported"

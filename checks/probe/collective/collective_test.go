@@ -175,8 +175,7 @@ func TestBusy(t *testing.T) {
 		r := expect.Value(Run(t.Context(), Options{
 			Mode: probe.Quick, Patience: 2 * time.Minute, Start: 2 * time.Minute, Join: 2 * time.Minute,
 			Candidates: []probe.Candidate{{Path: library + "/libnccl.so.2", FoundBy: "ld_cache"}},
-			Busy:       func(context.Context) map[string]probe.User { return tt.busy },
-			Env:        []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=3"},
+			Busy:       func(context.Context) map[string]probe.User { return tt.busy }, Env: []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=3"},
 		}))(t)
 		if len(r.GPUs) != tt.gpus || r.Outcome != tt.want || len(r.Left) != len(tt.busy) || tt.gpus == 0 && r.Cause != probe.CauseBusy {
 			t.Errorf("%d busy: %d GPUs, %s (%s), %+v", len(tt.busy), len(r.GPUs), r.Outcome, r.Cause, r.Left)

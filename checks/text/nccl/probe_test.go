@@ -27,9 +27,8 @@ node:7:8 [0] NCCL INFO ncclCommInitRank comm 0x55 rank 0 nranks 2 cudaDev 0 nvml
 `
 	expect.NoDiff(t, collective.Log{
 		Transports: []probe.CollectiveTransport{{A: 0, B: 1, Kind: "p2p-cumem", Channels: 2}, {A: 1, B: 0, Kind: "shm", Channels: 1}},
-		Channels:   map[string]int{"coll": 2, "collnet": 2, "nvls": 16, "p2p": 2},
-		Network:    "Socket",
-		Warnings:   []string{"Cuda failure 'peer access is not supported'"},
+		Channels:   map[string]int{"coll": 2, "collnet": 2, "nvls": 16, "p2p": 2}, Network: "Socket",
+		Warnings: []string{"Cuda failure 'peer access is not supported'"},
 	}, nccl.Read(log, false), "it")
 }
 
