@@ -325,7 +325,7 @@ const driverParts = "NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 // healthy are machines as they are found, with nothing wrong.
 var healthy = map[string]func() *model{
 	"no GPU":        func() *model { return machine() },
-	"8 x H100, HGX": func() *model { return hgx() },
+	"8 x H100, HGX": hgx,
 	"8 x A100, DGX": func() *model { return machine(slices.Repeat([]card{a100SXM}, 8)...).switched(6) },
 	"8 x H200, virtual machine": func() *model {
 		m := machine(slices.Repeat([]card{h200}, 8)...).switched(0).guest()
