@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
@@ -65,9 +63,8 @@ func TestAMDAccelerator(t *testing.T) {
 		Processes: []facts.GPUProcess{{PID: 777, Name: "python3", UsedBytes: new(int64(4 << 30))}},
 	}
 	expect.NoDiff(t, want, f.GPUs.Devices[0], "GPU")
-	if got := f.GPUs.Devices[1].Processes; got == nil || len(got) != 0 {
-		t.Errorf("a GPU that a process opened and holds no memory on is used by %v", got)
-	}
+	got := f.GPUs.Devices[1].Processes
+	expect.That(t, got != nil && len(got) == 0, "a GPU that a process opened and holds no memory on is used by %v", got)
 	expect.NoDiff(t, []string{`devices.ras: 0000:08:00.0: sdma_err_count says "Query currently inaccessible"`}, gapsOfGPUs(f), "unknown")
 	driver := &facts.AMDDriver{
 		Loaded: new(true), Version: "6.12.12", KFD: "ok", ROCm: "6.4.1-83",
@@ -81,9 +78,7 @@ func TestAMDAccelerator(t *testing.T) {
 			continue
 		}
 		pairs++
-		if p.LinkType != "xgmi" || p.XGMIGBps != 64 || *p.Hops != 1 || *p.Weight != 15 || !*p.Accessible || p.Atomics != "64,32" || !*p.DMA {
-			t.Errorf("pair %+v", p)
-		}
+		expect.That(t, p.LinkType == "xgmi" && p.XGMIGBps == 64 && *p.Hops == 1 && *p.Weight == 15 && *p.Accessible && p.Atomics == "64,32" && *p.DMA, "pair %+v", p)
 	}
 	expect.That(t, pairs == 28, "%d pairs, want 28", pairs)
 	busy := busyAMD(t.Context(), host.New(m), 0)
@@ -98,9 +93,8 @@ func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
 		m.AddError(dir+"/ras/"+block+"_err_count", machine.ErrSlow)
 	}
 	f := gatherAMD(t, m)
-	if got := gapsOfGPUs(f); len(got) != 1 || !strings.HasPrefix(got[0], "devices.ras: read ") {
-		t.Errorf("unknown: %q", got)
-	}
+	got := gapsOfGPUs(f)
+	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "devices.ras: read "), "unknown: %q", got)
 	if f.GPUs.Devices[2].RAS != nil || f.GPUs.Devices[2].XGMIErrors != nil || len(f.GPUs.Devices[3].RAS) != 6 {
 		t.Errorf("RAS %v and %v", f.GPUs.Devices[2].RAS, f.GPUs.Devices[3].RAS)
 	}
@@ -132,9 +126,7 @@ func TestAMDWorkstation(t *testing.T) {
 	}
 	expect.NoDiff(t, []string{"0000:03:00.0", "0000:06:00.0", "0000:e3:00.0", "0000:e6:00.0"}, addresses, "addresses")
 	for _, p := range f.Links.Pairs {
-		if p.LinkType != "pcie" || !*p.Accessible || *p.Weight != 40 || p.Atomics != "64,32" || !*p.DMA || p.XGMIGBps != 0 || p.Narrowest != nil {
-			t.Errorf("pair %+v", p)
-		}
+		expect.That(t, p.LinkType == "pcie" && *p.Accessible && *p.Weight == 40 && p.Atomics == "64,32" && *p.DMA && p.XGMIGBps == 0 && p.Narrowest == nil, "pair %+v", p)
 	}
 	expect.That(t, f.IOMMU.Mode == "" && f.GPUs.AMD.KernelConfig == nil, "more is known than the seed tells: %+v %+v", f.IOMMU, f.GPUs.AMD)
 }
@@ -181,25 +173,21 @@ func TestAMDAccess(t *testing.T) {
 				tt.change(m)
 			}
 			p := pairOfAMD(gatherAMD(t, m))
-			if diff := cmp.Diff(tt.want, p.Accessible); diff != "" || p.LinkType != tt.linkType {
-				t.Errorf("link %q, accessible (-want +got):\n%s", p.LinkType, diff)
-			}
+			expect.NoDiff(t, tt.want, p.Accessible, "accessible")
+			expect.Equal(t, tt.linkType, p.LinkType, "link")
 			// Of GPUs that are not listed nothing is said.
-			if p := gatherAMD(t, m).Links.Between(a, "0000:e3:00.0"); p.Accessible != nil || p.LinkType != "" {
-				t.Errorf("a GPU that is not listed: %+v", p)
-			}
+			p = gatherAMD(t, m).Links.Between(a, "0000:e3:00.0")
+			expect.That(t, p.Accessible == nil && p.LinkType == "", "a GPU that is not listed: %+v", p)
 		})
 	}
 	t.Run("a kernel that has no p2p_links", func(t *testing.T) {
 		m := &machine.Memory{}
 		m.AddFile(kfdNodes+"/1/gpu_id", []byte("7\n"))
 		m.AddDir(kfdNodes + "/1/io_links")
-		if _, all, err := readKFDLinks(t.Context(), host.New(m), 1, "io_links"); !all || err != nil {
-			t.Errorf("io_links: %v, %v", all, err)
-		}
-		if _, all, err := readKFDLinks(t.Context(), host.New(m), 1, "p2p_links"); all || !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("p2p_links: %v, %v", all, err)
-		}
+		_, all, err := readKFDLinks(t.Context(), host.New(m), 1, "io_links")
+		expect.That(t, all && err == nil, "io_links: %v, %v", all, err)
+		_, all, err = readKFDLinks(t.Context(), host.New(m), 1, "p2p_links")
+		expect.That(t, !all && errors.Is(err, fs.ErrNotExist), "p2p_links: %v, %v", all, err)
 	})
 }
 
@@ -251,9 +239,7 @@ func TestAMDTopologyUnreadable(t *testing.T) {
 					listed++
 				}
 			}
-			if f.GPUs.AMD.KFD != tt.state || listed != tt.listed {
-				t.Errorf("%s, %d GPUs; want %s, %d", f.GPUs.AMD.KFD, listed, tt.state, tt.listed)
-			}
+			expect.That(t, f.GPUs.AMD.KFD == tt.state && listed == tt.listed, "%s, %d GPUs; want %s, %d", f.GPUs.AMD.KFD, listed, tt.state, tt.listed)
 			i := slices.IndexFunc(gapsOfGPUs(f), func(s string) bool { return strings.HasPrefix(s, "devices.kfd:") })
 			got := ""
 			if i >= 0 {
@@ -272,10 +258,9 @@ func TestAMDNoTopology(t *testing.T) {
 		return m
 	}
 	for _, tt := range []struct {
-		name   string
-		change func(m *machine.Memory)
-		state  string
-		want   string
+		name        string
+		change      func(m *machine.Memory)
+		state, want string
 	}{
 		{"absent, as in a container that hides it", func(*machine.Memory) {}, "absent", "/sys/class/kfd/kfd does not exist"},
 		{"not to be listed", func(m *machine.Memory) { m.AddError(kfdNodes, fs.ErrPermission) }, "unreadable", "list " + kfdNodes + ": permission denied"},
@@ -286,9 +271,7 @@ func TestAMDNoTopology(t *testing.T) {
 			a.tree.Write(m, true)
 			tt.change(m)
 			f := gatherAMD(t, m)
-			if f.GPUs.AMD == nil || f.GPUs.AMD.KFD != tt.state || !*f.GPUs.AMD.Loaded {
-				t.Fatalf("driver %+v", f.GPUs.AMD)
-			}
+			expect.Must(t, f.GPUs.AMD != nil && f.GPUs.AMD.KFD == tt.state && *f.GPUs.AMD.Loaded, "driver %+v", f.GPUs.AMD)
 			if !slices.ContainsFunc(gapsOfGPUs(f), func(s string) bool { return strings.Contains(s, tt.want) }) {
 				t.Errorf("unknown: %q does not tell %q", gapsOfGPUs(f), tt.want)
 			}
@@ -302,9 +285,8 @@ func TestAMDNoTopology(t *testing.T) {
 		tree, _ := checktest.FlatVM(2)
 		tree.Write(m, true)
 		addKFD(m, []aNode{aProcessor(), aGPU(1, "0000:99:00.0")})
-		if f := gatherAMD(t, m); f.GPUs.AMD != nil || len(f.GPUs.Devices) != 2 {
-			t.Errorf("%+v", f.GPUs)
-		}
+		f := gatherAMD(t, m)
+		expect.That(t, f.GPUs.AMD == nil && len(f.GPUs.Devices) == 2, "%+v", f.GPUs)
 	})
 }
 
@@ -342,12 +324,9 @@ func TestAMDPartitions(t *testing.T) {
 			g := f.GPUs.Devices[0]
 			want := &facts.KFDNode{Node: 2, GPUID: 1000, Hive: "0x0200000000000001", Nodes: []int{2, 3, 4, 5, 6, 7, 8, 9}}
 			expect.NoDiff(t, want, g.KFD, "node")
-			if g.ComputePartition != "CPX" || g.MemoryPartition != "NPS4" || len(g.Processes) != 1 || *g.Processes[0].UsedBytes != 3<<20 {
-				t.Errorf("GPU %+v", g)
-			}
-			if p := f.Links.Between(g.Address, f.GPUs.Devices[7].Address); p.XGMIGBps != 64 || !*p.Accessible {
-				t.Errorf("pair %+v", p)
-			}
+			expect.That(t, g.ComputePartition == "CPX" && g.MemoryPartition == "NPS4" && len(g.Processes) == 1 && *g.Processes[0].UsedBytes == 3<<20, "GPU %+v", g)
+			p := f.Links.Between(g.Address, f.GPUs.Devices[7].Address)
+			expect.That(t, p.XGMIGBps == 64 && *p.Accessible, "pair %+v", p)
 		})
 	}
 }
@@ -389,9 +368,7 @@ func TestAMDRate(t *testing.T) {
 		{"nothing told, and the number of links differs", "0x740c", kfdLink{weight: 15}, 0},
 		{"nonsense", "0x740c", kfdLink{weight: 15, minMBps: 1, maxMBps: 1 << 40}, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			expect.Equal(t, tt.want, mi300(tt.device).xgmiGBps(&facts.Pair{A: "a", B: "b"}, tt.link), "it")
-		})
+		expect.Equal(t, tt.want, mi300(tt.device).xgmiGBps(&facts.Pair{A: "a", B: "b"}, tt.link), "%s", tt.name)
 	}
 }
 
@@ -404,8 +381,7 @@ func TestAMDExpectation(t *testing.T) {
 	for _, tt := range []struct {
 		name, test, device string
 		pair               facts.Pair
-		gbps               float64
-		expected           float64
+		gbps, expected     float64
 		want               probe.Outcome
 	}{
 		{"one link, copy engine", probe.TestCopy, "0x74a1", xgmi(64), 33.9, 64, probe.OK},
@@ -429,9 +405,7 @@ func TestAMDExpectation(t *testing.T) {
 			if transfer.ExpectedGBps != nil {
 				got = *transfer.ExpectedGBps
 			}
-			if got != tt.expected || transfer.Outcome != tt.want {
-				t.Errorf("expected %v, %s (%s); want %v, %s", got, transfer.Outcome, transfer.Reason, tt.expected, tt.want)
-			}
+			expect.That(t, got == tt.expected && transfer.Outcome == tt.want, "expected %v, %s (%s); want %v, %s", got, transfer.Outcome, transfer.Reason, tt.expected, tt.want)
 		})
 	}
 }
@@ -463,9 +437,7 @@ func TestROCmVersion(t *testing.T) {
 			for _, u := range c.Unknowns() {
 				told += u.Reason
 			}
-			if (told == "") != (tt.unknown == "") || !strings.Contains(told, tt.unknown) {
-				t.Errorf("unknown %q, want %q", told, tt.unknown)
-			}
+			expect.That(t, (told == "") == (tt.unknown == "") && strings.Contains(told, tt.unknown), "unknown %q, want %q", told, tt.unknown)
 		})
 	}
 }
@@ -494,10 +466,7 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 }
 
 func TestAMDNodesGroup(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		access string
-	}{
+	for _, tt := range []struct{ name, access string }{
 		{"in the group", "rw"},
 		{"not in the group", "none"},
 	} {
@@ -537,9 +506,8 @@ func FuzzKFD(f *testing.F) {
 		for _, c := range []*gather.Check{gpusCheck, linksCheck} {
 			expect.NoError(t, c.Gather(t.Context(), pci))
 		}
-		if n := len(pci.Facts.GPUs.Devices); n > 6 {
-			t.Errorf("%d GPUs", n)
-		}
+		n := len(pci.Facts.GPUs.Devices)
+		expect.That(t, n <= 6, "%d GPUs", n)
 		for _, p := range pci.Facts.Links.Pairs {
 			expect.That(t, p.XGMIGBps >= 0 && p.XGMIGBps <= 10_000_000, "%v GB/s", p.XGMIGBps)
 		}

@@ -40,8 +40,7 @@ func sectionsOf(t *testing.T, f *facts.Facts) map[string]string {
 	return sections
 }
 
-// withSections is a document with those sections of another one that keep says, and
-// nothing that the two share.
+// withSections is a document with those sections of another one that keep says, and nothing that the two share.
 func withSections(t *testing.T, f *facts.Facts, keep func(section string) bool) *facts.Facts {
 	t.Helper()
 	text := expect.Value(json.Marshal(f))(t)
@@ -68,8 +67,7 @@ func TestSectionsApart(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "nothing in it runs side by side")
 	for _, name := range fixtures.Examples() {
-		recording := expect.Value(fixtures.Example(name))(t)
-		h := expect.Value(recorded.OpenSnapshot(name, bytes.NewReader(recording)))(t)
+		h := expect.Value(recorded.OpenSnapshot(name, bytes.NewReader(expect.Value(fixtures.Example(name))(t))))(t)
 		whole, _ := Gather(t.Context(), h, gather.Options{})
 		for _, c := range All {
 			gather := func(f *facts.Facts) string {
@@ -80,9 +78,7 @@ func TestSectionsApart(t *testing.T) {
 				}
 				after := sectionsOf(t, f)
 				for section := range after {
-					if section != c.Name && after[section] != before[section] {
-						t.Errorf("%s: the check %s writes into %s", name, c.Name, section)
-					}
+					expect.That(t, section == c.Name || after[section] == before[section], "%s: the check %s writes into %s", name, c.Name, section)
 				}
 				return after[c.Name]
 			}

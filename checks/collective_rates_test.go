@@ -62,11 +62,10 @@ func TestCollectiveThresholds(t *testing.T) {
 	off := false
 	shares := data.Rates().Collective
 	for _, m := range []struct {
-		name      string
-		gpus      int
-		facts     *facts.Facts
-		rate      float64
-		threshold float64
+		name            string
+		gpus            int
+		facts           *facts.Facts
+		rate, threshold float64
 	}{
 		{"a model with NVSwitches", 8, collectiveMachine(8, "NVIDIA H100 80GB HBM3", joined(18, 450, true)), 450, shares.NVLink},
 		{"a model of which no link is known", 2, collectiveMachine(2, "NVIDIA H200", facts.Pair{}), 450, shares.NVLink},
@@ -92,12 +91,9 @@ func TestCollectiveThresholds(t *testing.T) {
 				if want != probe.Unknown && (op.ExpectedGBps == nil || *op.ExpectedGBps != m.rate || *op.Threshold != m.threshold || op.Basis == "" || op.Fraction == nil) {
 					t.Errorf("%s: got %+v", m.name, op)
 				}
-				if c.Arms[0].Operations[0].ExpectedGBps != nil || c.Arms[0].Operations[0].Outcome != probe.OK {
-					t.Errorf("%s: 8 bytes are judged: %+v", m.name, c.Arms[0].Operations[0])
-				}
-				if other := c.Arms[1]; other.Outcome != probe.OK || other.Operations[2].ExpectedGBps != nil {
-					t.Errorf("%s: the arm %s is judged: %+v", m.name, other.Name, other)
-				}
+				expect.That(t, c.Arms[0].Operations[0].ExpectedGBps == nil && c.Arms[0].Operations[0].Outcome == probe.OK, "%s: 8 bytes are judged: %+v", m.name, c.Arms[0].Operations[0])
+				other := c.Arms[1]
+				expect.That(t, other.Outcome == probe.OK && other.Operations[2].ExpectedGBps == nil, "%s: the arm %s is judged: %+v", m.name, other.Name, other)
 			}
 		}
 	}
@@ -157,9 +153,8 @@ func TestCollectiveNotJudged(t *testing.T) {
 		"small":         judge(machine(), func(c *probe.Collectives) { c.Arms[0].Operations[1].Bytes = 8 << 20 }),
 		"no rate":       judge(machine(), func(c *probe.Collectives) { c.Arms[0].Operations[1].BusGBps = nil }),
 	} {
-		if op := c.Arms[0].Operations[1]; c.Outcome != probe.OK || op.Threshold != nil || op.Outcome != probe.OK {
-			t.Errorf("%s: %s, %+v", name, c.Outcome, op)
-		}
+		op := c.Arms[0].Operations[1]
+		expect.That(t, c.Outcome == probe.OK && op.Threshold == nil && op.Outcome == probe.OK, "%s: %s, %+v", name, c.Outcome, op)
 	}
 	for _, outcome := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
 		c := judge(machine(), func(c *probe.Collectives) { c.Outcome, c.Arms[0].Outcome = outcome, outcome })

@@ -41,10 +41,7 @@ func TestCandidates(t *testing.T) {
 		{"NVIDIA", []facts.Library{cache, rccl}, nil, "", []string{cache.Path}},
 	} {
 		f := &facts.Facts{Libraries: &facts.LibraryFacts{Files: tt.files}, GPUs: tt.gpus}
-		var got []string
-		for _, c := range candidates(gather.New(nil, f, gather.Options{NCCL: tt.nccl})) {
-			got = append(got, c.Path)
-		}
+		got := expect.Map(candidates(gather.New(nil, f, gather.Options{NCCL: tt.nccl})), func(c probe.Candidate) string { return c.Path })
 		expect.NoDiff(t, tt.want, got, "%s", tt.name)
 	}
 }
@@ -53,9 +50,7 @@ func TestCandidates(t *testing.T) {
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[probe.Cause]bool{probe.CauseNoLibrary: true, probe.CauseNoDevice: true, probe.CauseBusy: false, probe.CauseKilled: false, "": false} {
-		if absent(cause) != want {
-			t.Errorf("%q: %t", cause, !want)
-		}
+		expect.That(t, absent(cause) == want, "%q: %t", cause, !want)
 	}
 }
 

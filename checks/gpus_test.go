@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
@@ -24,9 +22,8 @@ func gpuFacts(t *testing.T, m *machine.Memory, pci *facts.PCIFacts) (*facts.GPUF
 	return g.Facts.GPUs, g.Unknowns()
 }
 
-// gpuTree is a PCI tree of GPUs "nvidia ADDRESS", "amd ADDRESS", "vfio
-// ADDRESS" (NVIDIA's, given to a guest), "virtual ADDRESS", and "switch
-// ADDRESS".
+// gpuTree is a PCI tree of GPUs "nvidia ADDRESS", "amd ADDRESS", "vfio ADDRESS" (NVIDIA's, given to a guest), "virtual
+// ADDRESS", and "switch ADDRESS".
 func gpuTree(devices ...string) *facts.PCIFacts {
 	tree := &facts.PCIFacts{Devices: []facts.PCIDevice{}}
 	for _, s := range devices {
@@ -78,28 +75,12 @@ func TestGPUsJoin(t *testing.T) {
 		{"no PCI tree", nil, devices{at(0, a)}, gpus{{Address: a, Vendor: "nvidia", InNVML: true, Index: new(0)}}},
 		{"in order of address, not of index", gpuTree("nvidia "+a, "nvidia "+b), devices{at(0, b), at(1, a)}, gpus{both(1, a), both(0, b)}},
 		{"missing in NVML", gpuTree("nvidia "+a, "nvidia "+b), devices{at(0, a)}, gpus{both(0, a), pci(b)}},
-		{
-			"missing in PCI", gpuTree("nvidia " + a),
-			devices{at(0, a), at(1, b)},
-			gpus{both(0, a), {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
-		},
+		{"missing in PCI", gpuTree("nvidia " + a), devices{at(0, a), at(1, b)}, gpus{both(0, a), {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}}},
 		{"AMD", gpuTree("amd " + a), nil, gpus{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
 		{"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"), devices{at(0, a)}, gpus{both(0, a)}},
-		{
-			"one silent GPU is the one left over", gpuTree("nvidia "+a, "nvidia "+b, "vfio "+c),
-			devices{at(0, a), lost(1)},
-			gpus{both(0, a), silent(pci(b), new(1)), pci(c)},
-		},
-		{
-			"two with one error: which index is which is not known", gpuTree("nvidia "+a, "nvidia "+b),
-			devices{lost(0), lost(1)},
-			gpus{silent(pci(a), nil), silent(pci(b), nil)},
-		},
-		{
-			"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b),
-			devices{lost(1)},
-			gpus{silent(facts.GPU{}, new(1)), pci(a), pci(b)},
-		},
+		{"one silent GPU is the one left over", gpuTree("nvidia "+a, "nvidia "+b, "vfio "+c), devices{at(0, a), lost(1)}, gpus{both(0, a), silent(pci(b), new(1)), pci(c)}},
+		{"two with one error: which index is which is not known", gpuTree("nvidia "+a, "nvidia "+b), devices{lost(0), lost(1)}, gpus{silent(pci(a), nil), silent(pci(b), nil)}},
+		{"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b), devices{lost(1)}, gpus{silent(facts.GPU{}, new(1)), pci(a), pci(b)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &machine.Memory{}
@@ -120,34 +101,24 @@ func TestGPUsDriver(t *testing.T) {
 		Outcome: nvml.OK,
 		Driver:  nvml.Driver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
 		Devices: []nvml.Device{{
-			Address:   "0000:06:00.0",
-			NVLinks:   []facts.NVLink{},
-			Processes: []nvml.Process{{PID: 4242, UsedBytes: new(int64(1))}, {PID: 99}},
-			PCIe:      &facts.GPULink{Generation: 5},
-			ECC:       &facts.ECC{Enabled: true},
-			Fabric:    &facts.Fabric{State: "not-supported"},
+			Address: "0000:06:00.0", NVLinks: []facts.NVLink{}, Processes: []nvml.Process{{PID: 4242, UsedBytes: new(int64(1))}, {PID: 99}},
+			PCIe: &facts.GPULink{Generation: 5}, ECC: &facts.ECC{Enabled: true}, Fabric: &facts.Fabric{State: "not-supported"},
 		}},
 		P2P: []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	})
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
-	want := &facts.GPUFacts{
+	expect.NoDiff(t, &facts.GPUFacts{
 		Driver: facts.GPUDriver{
 			Version: "580.159.04", KernelVersion: "580.159.04", Open: new(true), NVMLVersion: "13.580.159.04", CUDAVersion: "13.0",
 			Parameters: map[string]string{"EnableMSI": "1", "RegistryDwords": "", "RmMsg": "a: b"},
 		},
 		Devices: []facts.GPU{{
-			Address: "0000:06:00.0", Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0),
-			NVLinks:   []facts.NVLink{},
+			Address: "0000:06:00.0", Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0), NVLinks: []facts.NVLink{},
 			Processes: []facts.GPUProcess{{PID: 4242, Name: "python3", UsedBytes: new(int64(1))}, {PID: 99}},
-			PCIe:      &facts.GPULink{Generation: 5},
-			ECC:       &facts.ECC{Enabled: true},
-			Fabric:    &facts.Fabric{State: "not-supported"},
+			PCIe:      &facts.GPULink{Generation: 5}, ECC: &facts.ECC{Enabled: true}, Fabric: &facts.Fabric{State: "not-supported"},
 		}},
-		NVSwitches: new(0),
-		NVML:       "ok",
-		P2P:        []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
-	}
-	expect.NoDiff(t, want, got, "facts")
+		NVSwitches: new(0), NVML: "ok", P2P: []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
+	}, got, "facts")
 	expect.Len(t, 0, unknown, "unknown")
 }
 
@@ -167,10 +138,7 @@ func TestGPUsUnknown(t *testing.T) {
 		{"no GPU, no door", none, &nvml.Answer{Outcome: nvml.NotBuilt, Reason: "no cgo"}, "not-built", nil},
 		{"no GPU, library of an image", none, &nvml.Answer{Outcome: nvml.Failed, ErrorName: "DRIVER_NOT_LOADED", Stage: "nvmlInit_v2"}, "error", nil},
 		{"no GPU, not recorded", none, nil, "not-asked", nil},
-		{
-			"GPU, no library", nvidia, &nvml.Answer{Outcome: nvml.NotFound}, "not-found",
-			[]string{section + "NVIDIA's management library (libnvidia-ml.so.1) is not found +hint"},
-		},
+		{"GPU, no library", nvidia, &nvml.Answer{Outcome: nvml.NotFound}, "not-found", []string{section + "NVIDIA's management library (libnvidia-ml.so.1) is not found +hint"}},
 		{"GPU, no door", nvidia, &nvml.Answer{Outcome: nvml.NotBuilt, Reason: "no cgo"}, "not-built", []string{section + "no cgo +hint"}},
 		{"GPU, not recorded", nvidia, nil, "not-asked", []string{section + "NVIDIA's management library was not queried for this recording +hint"}},
 		{
@@ -193,16 +161,12 @@ func TestGPUsUnknown(t *testing.T) {
 			"killed", nvidia, &nvml.Answer{Outcome: nvml.Ended, Death: child.DeathByOther, Reason: "SIGKILL, such as by the kernel's OOM killer", Stage: "nvmlInit_v2"}, "ended",
 			[]string{section + "the process that queries NVIDIA's management library was ended in nvmlInit_v2: SIGKILL, such as by the kernel's OOM killer +hint"},
 		},
-		{
-			"refused", nvidia,
-			&nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", Refused: []nvml.Refusal{
-				{Function: "nvmlDeviceGetTotalEccErrors", Error: "NO_PERMISSION"}, {Function: "nvmlDeviceGetUUID", Error: "UNKNOWN"},
-			}}}}, "ok",
-			[]string{
-				"gpus devices.ecc: nvmlDeviceGetTotalEccErrors of 0000:06:00.0 returns NO_PERMISSION +hint",
-				"gpus devices: nvmlDeviceGetUUID of 0000:06:00.0 returns UNKNOWN",
-			},
-		},
+		{"refused", nvidia, &nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", Refused: []nvml.Refusal{
+			{Function: "nvmlDeviceGetTotalEccErrors", Error: "NO_PERMISSION"}, {Function: "nvmlDeviceGetUUID", Error: "UNKNOWN"},
+		}}}}, "ok", []string{
+			"gpus devices.ecc: nvmlDeviceGetTotalEccErrors of 0000:06:00.0 returns NO_PERMISSION +hint",
+			"gpus devices: nvmlDeviceGetUUID of 0000:06:00.0 returns UNKNOWN",
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &machine.Memory{}
@@ -235,14 +199,11 @@ func TestGPUsUnreadable(t *testing.T) {
 	m.AddFile("/proc/driver/nvidia/params", nil)
 	m.AnswerError(machine.AskNVML, errors.New("fork/exec: resource temporarily unavailable"))
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
-	if got.NVML != "error" || got.Driver.KernelVersion != "" {
-		t.Errorf("NVML %q, kernel version %q, want an error and nothing", got.NVML, got.Driver.KernelVersion)
-	}
-	want := []string{
+	expect.That(t, got.NVML == "error" && got.Driver.KernelVersion == "", "NVML %q, kernel version %q, want an error and nothing", got.NVML, got.Driver.KernelVersion)
+	expect.NoDiff(t, []string{
 		"gpus driver.kernel_version: read /proc/driver/nvidia/version: permission denied +hint",
 		"gpus devices: NVIDIA's management library fails: fork/exec: resource temporarily unavailable",
-	}
-	expect.NoDiff(t, want, reasons(unknown), "unknown")
+	}, reasons(unknown), "unknown")
 }
 
 func TestFabricManager(t *testing.T) {
@@ -331,9 +292,8 @@ func TestParseDriverVersion(t *testing.T) {
 		{"", "", nil},
 	} {
 		got, open := parseDriverVersion(tt.text)
-		if got != tt.want || !cmp.Equal(open, tt.open) {
-			t.Errorf("parseDriverVersion(%q) = %q, %v, want %q, %v", tt.text, got, open, tt.want, tt.open)
-		}
+		expect.Equal(t, tt.want, got, "version of %q", tt.text)
+		expect.NoDiff(t, tt.open, open, "open modules of %q", tt.text)
 	}
 }
 
@@ -343,26 +303,18 @@ func FuzzDriverFiles(f *testing.F) {
 	f.Add("EnableMSI: 1\nRegistryDwords: \"\"\n:\n: x\n\"\": \"\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		version, open := parseDriverVersion(text)
-		if (version == "") != (open == nil) || !strings.Contains(text, version) {
-			t.Errorf("parseDriverVersion(%q) = %q, %v", text, version, open)
-		}
-		if n := len(parseDriverParams(text)); n > strings.Count(text, ":") || n > 500 {
-			t.Errorf("%d parameters in %q", n, text)
-		}
+		expect.That(t, (version == "") == (open == nil) && strings.Contains(text, version), "parseDriverVersion(%q) = %q, %v", text, version, open)
+		n := len(parseDriverParams(text))
+		expect.That(t, n <= strings.Count(text, ":") && n <= 500, "%d parameters in %q", n, text)
 	})
 }
 
-// TestSilentGPUHasNoPairs checks that a GPU of which not even the address is
-// known stands in no pair.
+// TestSilentGPUHasNoPairs checks that a GPU of which not even the address is known stands in no pair.
 func TestSilentGPUHasNoPairs(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
 	g := checktest.On(&machine.Memory{}, &facts.Facts{
 		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
 	})
 	expect.NoError(t, linksCheck.Gather(t.Context(), g))
-	var got []string
-	for _, p := range g.Facts.Links.Pairs {
-		got = append(got, p.A+" "+p.B)
-	}
-	expect.NoDiff(t, []string{a + " " + b}, got, "pairs")
+	expect.NoDiff(t, []string{a + " " + b}, expect.Map(g.Facts.Links.Pairs, func(p facts.Pair) string { return p.A + " " + p.B }), "pairs")
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
@@ -44,8 +42,7 @@ func TestHostPaths(t *testing.T) {
 	} {
 		tree, gpus, _ := checktest.EightGPU()
 		tt.change(tree, gpus[0])
-		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-		expect.NoDiff(t, tt.want, f.Links.Host(gpus[0].Address), "%s", tt.name)
+		expect.NoDiff(t, tt.want, gatherTopology(t, checktest.MemoryOf(tree), nil).Links.Host(gpus[0].Address), "%s", tt.name)
 	}
 	expect.That(t, (*facts.LinkFacts)(nil).Host("x") == nil, "a way without links")
 }
@@ -99,8 +96,7 @@ func TestCompareBenchmarks(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		benchmark facts.Benchmark
-		way       string
-		want      string
+		way, want string
 	}{
 		{"host copies", facts.Benchmark{What: "host-to-gpu", Points: value(14.2)}, "", "15.754 x 0.5 by the PCIe 4.0 x8 uplink of the switch above a GPU"},
 		{"over NVLink", facts.Benchmark{What: "collective", GPUNames: []string{h100Name, h100Name}, Points: value(364.9)}, "p2p-cumem", "450 x 0.35 by the NVLinks of " + h100Name},
@@ -112,10 +108,7 @@ func TestCompareBenchmarks(t *testing.T) {
 		f.Logs = &facts.LogFacts{Transports: []facts.Transport{{Kind: tt.way}}}
 		CompareBenchmarks(f)
 		p := f.Benchmarks[0].Points[0]
-		if p.ExpectedGBps == nil {
-			t.Errorf("%s: nothing to compare with", tt.name)
-			continue
-		}
+		expect.Must(t, p.ExpectedGBps != nil, "%s: nothing to compare with", tt.name)
 		expect.Equal(t, tt.want, fmt.Sprint(*p.ExpectedGBps, " x ", *p.Threshold, " by ", p.Basis), "%s", tt.name)
 		expect.That(t, tt.benchmark.Points[0].ExpectedGBps == nil, "%s: the table of the texts was changed", tt.name)
 	}
@@ -147,27 +140,21 @@ func TestNearest(t *testing.T) {
 					continue
 				}
 				listed := slices.ContainsFunc(near, func(n affinity.Near) bool { return n.Address == p.B })
-				if rank := data.PathRank(p.Path) - data.PathRank(near[0].Path); rank < 0 || (rank == 0) != listed {
-					t.Errorf("%s: %s has the nearest %v, and %s at %s", name, g.Address, near, p.B, p.Path)
-				}
+				rank := data.PathRank(p.Path) - data.PathRank(near[0].Path)
+				expect.That(t, rank >= 0 && (rank == 0) == listed, "%s: %s has the nearest %v, and %s at %s", name, g.Address, near, p.B, p.Path)
 			}
 		}
 		for _, p := range f.Links.Pairs {
 			back := topology.wayBetween(p.B, p.A)
-			if back.path != p.Path || back.common != p.CommonBridge || len(back.bridges) != len(p.Bridges) {
-				t.Errorf("%s: %s to %s is %s, and back %s", name, p.A, p.B, p.Path, back.path)
-			}
+			expect.That(t, back.path == p.Path && back.common == p.CommonBridge && len(back.bridges) == len(p.Bridges), "%s: %s to %s is %s, and back %s", name, p.A, p.B, p.Path, back.path)
 		}
 		without := *f
 		without.PCI = &facts.PCIFacts{Devices: slices.DeleteFunc(slices.Clone(f.PCI.Devices), func(d facts.PCIDevice) bool {
 			return d.Address == f.Links.Pairs[0].A
 		})}
-		g := checktest.On(&machine.Memory{}, &without)
-		expect.NoError(t, linksCheck.Gather(t.Context(), g))
+		expect.NoError(t, linksCheck.Gather(t.Context(), checktest.On(&machine.Memory{}, &without)))
 		for _, p := range without.Links.Pairs {
-			if diff := cmp.Diff(f.Links.Between(p.A, p.B), &p); diff != "" {
-				t.Errorf("%s without a GPU (-before +after):\n%s", name, diff)
-			}
+			expect.NoDiff(t, f.Links.Between(p.A, p.B), &p, "%s without a GPU", name)
 		}
 	}
 }
@@ -175,15 +162,11 @@ func TestNearest(t *testing.T) {
 // TestNearestDrives checks that each GPU of the machine with EFA has its four NICs and its drive.
 func TestNearestDrives(t *testing.T) {
 	f := gatherCloud(t)
-	if n := len(f.Links.Pairs); n != 28+8*32+8*8 {
-		t.Errorf("%d pairs", n)
-	}
+	expect.Equal(t, 28+8*32+8*8, len(f.Links.Pairs), "it")
 	for _, g := range affinity.Of(f) {
 		if len(g.NICs) != 4 || len(g.Drives) != 1 || g.NICs[0].Path != "PIX" || g.Drives[0].Path != "PIX" || g.Drives[0].GBps != 15.754 {
 			t.Errorf("%s has %v and %v", g.Address, g.NICs, g.Drives)
 		}
-		if g.Host == nil || g.Host.GBps != 15.754 || g.Host.At == g.Address {
-			t.Errorf("%s reaches its processor by %+v", g.Address, g.Host)
-		}
+		expect.That(t, g.Host != nil && g.Host.GBps == 15.754 && g.Host.At != g.Address, "%s reaches its processor by %+v", g.Address, g.Host)
 	}
 }

@@ -33,13 +33,7 @@ func TestIOMMU(t *testing.T) {
 		},
 		{"off", []string{}, "identity", "quiet", 0, "off", "", []string{}, nil},
 		{"a GPU in no group is not translated", []string{"dmar0", "dmar1"}, "DMA", "", 5, "mixed", "intel", []string{}, nil},
-		{
-			"an old kernel that shows no type",
-			[]string{"dmar0", "dmar1"},
-			"", "", 0, "", "intel",
-			[]string{},
-			[]string{"mode: the kernel does not say the type of each IOMMU group"},
-		},
+		{"an old kernel that shows no type", []string{"dmar0", "dmar1"}, "", "", 0, "", "intel", []string{}, []string{"mode: the kernel does not say the type of each IOMMU group"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := checktest.EightGPU()
@@ -88,49 +82,33 @@ func TestIOMMUHidden(t *testing.T) {
 			&facts.IOMMUFacts{Units: []string{"smmu3.0x0000000012000000"}, Vendor: "arm", Groups: []facts.IOMMUGroup{}, CommandLine: []string{}},
 			[]string{"mode: IOMMU units are listed, but their groups are hidden"},
 		},
-		{
-			"neither can be read",
-			func(m *machine.Memory) { m.AddError("/sys/kernel/iommu_groups", fs.ErrPermission) },
-			&facts.IOMMUFacts{CommandLine: []string{}},
-			[]string{
-				"groups: list /sys/kernel/iommu_groups: permission denied",
-				"mode: the kernel's list of IOMMU groups cannot be read",
-				"units: list /sys/class/iommu: no such file or directory",
-			},
-		},
+		{"neither can be read", func(m *machine.Memory) { m.AddError("/sys/kernel/iommu_groups", fs.ErrPermission) }, &facts.IOMMUFacts{CommandLine: []string{}}, []string{
+			"groups: list /sys/kernel/iommu_groups: permission denied",
+			"mode: the kernel's list of IOMMU groups cannot be read",
+			"units: list /sys/class/iommu: no such file or directory",
+		}},
 		{
 			"groups of a platform that lists no units",
 			func(m *machine.Memory) { m.AddFile("/sys/kernel/iommu_groups/0/type", []byte("identity\n")) },
-			&facts.IOMMUFacts{
-				Mode: "passthrough", CommandLine: []string{},
-				Groups: []facts.IOMMUGroup{{ID: 0, Type: "identity", Devices: []string{}}},
-			},
+			&facts.IOMMUFacts{Mode: "passthrough", CommandLine: []string{}, Groups: []facts.IOMMUGroup{{ID: 0, Type: "identity", Devices: []string{}}}},
 			[]string{"units: list /sys/class/iommu: no such file or directory"},
 		},
 		{
 			"no group, and units that cannot be read",
 			func(m *machine.Memory) { m.AddDir("/sys/kernel/iommu_groups") },
 			&facts.IOMMUFacts{Groups: []facts.IOMMUGroup{}, CommandLine: []string{}},
-			[]string{
-				"mode: there is no IOMMU group, and the list of IOMMU units cannot be read",
-				"units: list /sys/class/iommu: no such file or directory",
-			},
+			[]string{"mode: there is no IOMMU group, and the list of IOMMU units cannot be read", "units: list /sys/class/iommu: no such file or directory"},
 		},
-		{
-			"without the PCI section the groups name their devices",
-			func(m *machine.Memory) {
-				m.AddDir("/sys/class/iommu/virtio0")
-				m.AddFile("/sys/kernel/iommu_groups/10/type", []byte("DMA\n"))
-				m.AddDir("/sys/kernel/iommu_groups/10/devices/0000:01:00.0")
-				m.AddDir("/sys/kernel/iommu_groups/10/devices/NVDA0001:00")
-				m.AddFile("/sys/kernel/iommu_groups/9/type", []byte("identity\n"))
-			},
-			&facts.IOMMUFacts{
-				Units: []string{"virtio0"}, Vendor: "virtio", Mode: "mixed", CommandLine: []string{},
-				Groups: []facts.IOMMUGroup{{ID: 9, Type: "identity", Devices: []string{}}, {ID: 10, Type: "DMA", Devices: []string{"0000:01:00.0"}}},
-			},
-			nil,
-		},
+		{"without the PCI section the groups name their devices", func(m *machine.Memory) {
+			m.AddDir("/sys/class/iommu/virtio0")
+			m.AddFile("/sys/kernel/iommu_groups/10/type", []byte("DMA\n"))
+			m.AddDir("/sys/kernel/iommu_groups/10/devices/0000:01:00.0")
+			m.AddDir("/sys/kernel/iommu_groups/10/devices/NVDA0001:00")
+			m.AddFile("/sys/kernel/iommu_groups/9/type", []byte("identity\n"))
+		}, &facts.IOMMUFacts{
+			Units: []string{"virtio0"}, Vendor: "virtio", Mode: "mixed", CommandLine: []string{},
+			Groups: []facts.IOMMUGroup{{ID: 9, Type: "identity", Devices: []string{}}, {ID: 10, Type: "DMA", Devices: []string{"0000:01:00.0"}}},
+		}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := &machine.Memory{}
@@ -150,7 +128,5 @@ func TestIOMMUHidden(t *testing.T) {
 func TestIOMMUGroupsHiddenFromContainer(t *testing.T) {
 	pci := []facts.PCIDevice{{Address: "0000:01:00.0", Kind: "gpu", IOMMUGroup: new(3)}}
 	mode, unknown := iommuMode(&facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}}, &facts.PCIFacts{Devices: pci})
-	if mode != "" || unknown != "devices belong to IOMMU groups, but the groups are hidden" {
-		t.Errorf("mode, unknown = %q, %q; want no mode where groups are hidden", mode, unknown)
-	}
+	expect.That(t, mode == "" && unknown == "devices belong to IOMMU groups, but the groups are hidden", "mode, unknown = %q, %q; want no mode where groups are hidden", mode, unknown)
 }

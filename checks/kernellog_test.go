@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
@@ -22,10 +20,7 @@ func TestKernelLogUnreadable(t *testing.T) {
 			&fs.PathError{Op: "open", Path: "/dev/kmsg", Err: fs.ErrPermission},
 			facts.Unknown{Section: "kernel_log", Reason: "this user is not allowed to read the kernel log", Hint: "run as root, or allow it with sysctl kernel.dmesg_restrict=0"},
 		},
-		{
-			errors.New("no such device"),
-			facts.Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"},
-		},
+		{errors.New("no such device"), facts.Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"}},
 	} {
 		var m machine.Memory
 		m.AnswerError(machine.AskKernelLog, tt.err)
@@ -42,7 +37,6 @@ func TestKernelLog(t *testing.T) {
 	want := &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{
 		{ID: "kernel-xid", Kind: "xid", Code: new(13), Address: "0000:03:00.0", Message: "NVRM: Xid (0000:03:00): 13, 0003", Seconds: 84, Count: 1},
 	}}
-	if diff := cmp.Diff(want, got.KernelLog); diff != "" || len(got.Unknown) > 0 {
-		t.Errorf("unknown: %v, kernel log (-want +got):\n%s", got.Unknown, diff)
-	}
+	expect.NoDiff(t, want, got.KernelLog, "kernel log")
+	expect.Len(t, 0, got.Unknown, "unknown")
 }

@@ -51,22 +51,16 @@ func TestLinkPaths(t *testing.T) {
 					got += " "
 				}
 				p := f.Links.Between(gpu.Address, nic.Address)
-				if p.Kind != "gpu-nic" || p.A != gpu.Address || p.NVLinks != nil || p.P2P != nil {
-					t.Errorf("pair %+v, want the GPU first and nothing said of NVLink", p)
-				}
+				expect.That(t, p.Kind == "gpu-nic" && p.A == gpu.Address && p.NVLinks == nil && p.P2P == nil, "pair %+v, want the GPU first and nothing said of NVLink", p)
 				got += p.Path
 			}
 			expect.Equal(t, wantNICs[i], got, "privileged %t: GPU %d to NICs", privileged, i)
 		}
-		if n := len(f.Links.Pairs); n != 28+32 {
-			t.Errorf("%d pairs, want 60", n)
-		}
-		if v := f.Links.VirtualTopology; v == nil || *v {
-			t.Errorf("virtual topology = %v, want false", v)
-		}
-		if reasons := checktest.UnknownOf(f, "links"); reasons != nil {
-			t.Errorf("unknown = %q, want none", reasons)
-		}
+		expect.Equal(t, 28+32, len(f.Links.Pairs), "it")
+		v := f.Links.VirtualTopology
+		expect.That(t, v != nil && !*v, "virtual topology = %v, want false", v)
+		reasons := checktest.UnknownOf(f, "links")
+		expect.That(t, reasons == nil, "unknown = %q, want none", reasons)
 	}
 }
 
@@ -100,12 +94,7 @@ func TestNarrowest(t *testing.T) {
 		want   *facts.NarrowestLink
 	}{
 		{"all at their best", 0, 1, nil, false, &full},
-		{
-			"an idle GPU", 0, 1,
-			links{second: {Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}},
-			false,
-			&facts.NarrowestLink{At: second, SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015},
-		},
+		{"an idle GPU", 0, 1, links{second: {Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}}, false, &facts.NarrowestLink{At: second, SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015}},
 		{
 			"a slot that can do less than the GPU", 0, 1,
 			links{"0000:17:00.0": checktest.Gen(4, 8), first: {Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}},
@@ -148,7 +137,7 @@ func TestNarrowest(t *testing.T) {
 }
 
 func TestPathWithoutNodes(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		nodes int // Of the machine.
 		a, b  int // Of the two devices; -1 none.
@@ -160,8 +149,7 @@ func TestPathWithoutNodes(t *testing.T) {
 		{"neither named", 2, -1, -1, ""},
 		{"a machine of one node", 1, -1, -1, "NODE"},
 		{"a machine whose nodes are not shown", 0, -1, -1, ""},
-	}
-	for _, test := range tests {
+	} {
 		tree := &checktest.Tree{}
 		for range test.nodes {
 			tree.Nodes = append(tree.Nodes, checktest.Node{CPUs: "0", Distances: []int{10}})
@@ -186,9 +174,7 @@ func TestSwitchOnCard(t *testing.T) {
 		var amd []*checktest.Function
 		for _, port := range down {
 			_, card := port.Below.Switch(1, link, nil)
-			amd = append(amd, card[0].Below.Add(0, 0, checktest.Function{
-				Class: 0x038000, Vendor: 0x1002, Device: 0x740f, Driver: "amdgpu", Link: link,
-			}))
+			amd = append(amd, card[0].Below.Add(0, 0, checktest.Function{Class: 0x038000, Vendor: 0x1002, Device: 0x740f, Driver: "amdgpu", Link: link}))
 		}
 		_, card := tree.Root(0, 0x80, 0).Bridge(1, checktest.RootPort, link, nil).Below.Switch(2, link, nil)
 		left, right := card[0].Below.GPU(0, link), card[1].Below.GPU(0, link)
@@ -196,12 +182,9 @@ func TestSwitchOnCard(t *testing.T) {
 		tree.Write(m, privileged)
 		f := gatherTopology(t, m, nil)
 		p := f.Links.Between(amd[0].Address, amd[1].Address)
-		if p.Path != "PXB" || len(p.Bridges) != 6 || p.NVLinks == nil || *p.NVLinks != 0 {
-			t.Errorf("privileged %t: AMD pair %+v, want PXB over six bridges, no NVLink", privileged, p)
-		}
-		if p := f.Links.Between(left.Address, right.Address); p.Path != "PIX" || p.NVLinks != nil {
-			t.Errorf("privileged %t: pair of one card %+v, want PIX and NVLinks not known", privileged, p)
-		}
+		expect.That(t, p.Path == "PXB" && len(p.Bridges) == 6 && p.NVLinks != nil && *p.NVLinks == 0, "privileged %t: AMD pair %+v, want PXB over six bridges, no NVLink", privileged, p)
+		p = f.Links.Between(left.Address, right.Address)
+		expect.That(t, p.Path == "PIX" && p.NVLinks == nil, "privileged %t: pair of one card %+v, want PIX and NVLinks not known", privileged, p)
 	}
 }
 
@@ -239,7 +222,7 @@ func TestNVLinks(t *testing.T) {
 	}
 	down := toSwitch
 	down.Active = false
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		others int // GPUs beside the two.
 		status string
@@ -263,8 +246,7 @@ func TestNVLinks(t *testing.T) {
 		{"bridge of four narrow links (GA102)", 0, "ok", nvlinks(4, to(facts.NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:04.0")), nvlinks(4, to(facts.NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:03.0")), nil, new(4), false, 56.248},
 		{"none", 0, "not-supported", []facts.NVLink{}, []facts.NVLink{}, nil, new(0), false, 0},
 		{"one not known", 0, "ok", nvlinks(4, hopper), nil, nil, nil, false, 0},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, functions := checktest.FlatVM(2 + test.others)
 			a, b := functions[0].Address, functions[1].Address
@@ -277,9 +259,7 @@ func TestNVLinks(t *testing.T) {
 			}
 			p := gatherTopology(t, checktest.MemoryOf(tree), gpus).Links.Between(a, b)
 			expect.NoDiff(t, test.links, p.NVLinks, "NVLinks")
-			if p.NVSwitch != test.nvsw || math.Abs(p.NVLinkGBps-test.gbps) > 0.001 {
-				t.Errorf("NVSwitch, GB/s = %t, %g; want %t, %g", p.NVSwitch, p.NVLinkGBps, test.nvsw, test.gbps)
-			}
+			expect.That(t, p.NVSwitch == test.nvsw && !(math.Abs(p.NVLinkGBps-test.gbps) > 0.001), "NVSwitch, GB/s = %t, %g; want %t, %g", p.NVSwitch, p.NVLinkGBps, test.nvsw, test.gbps)
 		})
 	}
 }
@@ -302,9 +282,7 @@ func TestUsableNVLink(t *testing.T) {
 		{7, 106250, 106.25},
 		{0, 0, 0},
 	} {
-		if got := usableGBps((&facts.NVLink{Version: test.version, SpeedMBps: test.mbps})); got != test.want {
-			t.Errorf("version %d at %d MB/s carries %g, want %g", test.version, test.mbps, got, test.want)
-		}
+		expect.Equal(t, test.want, usableGBps((&facts.NVLink{Version: test.version, SpeedMBps: test.mbps})), "version %d at %d MB/s carries", test.version, test.mbps)
 	}
 }
 
@@ -335,9 +313,8 @@ func TestLinksFlatVM(t *testing.T) {
 		Narrowest: &facts.NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
 	}
 	expect.NoDiff(t, want, f.Links.Between(b, a), "pair")
-	if v := f.Links.VirtualTopology; v == nil || !*v {
-		t.Errorf("virtual topology = %v, want true", v)
-	}
+	v := f.Links.VirtualTopology
+	expect.That(t, v != nil && *v, "virtual topology = %v, want true", v)
 	expect.Equal(t, "off", f.IOMMU.Mode, "IOMMU mode")
 	expect.That(t, f.Links.Between(a, a) == nil && (*facts.LinkFacts)(nil).Between(a, b) == nil, "a pair that is not there was found")
 }
@@ -351,9 +328,7 @@ func TestLinksWithoutPCI(t *testing.T) {
 	}}}
 	g := checktest.On(&machine.Memory{}, f)
 	expect.NoError(t, linksCheck.Gather(t.Context(), g))
-	want := &facts.LinkFacts{Pairs: []facts.Pair{{
-		A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450,
-	}}}
+	want := &facts.LinkFacts{Pairs: []facts.Pair{{A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}}}
 	expect.NoDiff(t, want, f.Links, "section")
 	if !slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }) {
 		t.Errorf("unknown = %v, want the path", g.Unknowns())
@@ -388,7 +363,6 @@ func TestLinksBounded(t *testing.T) {
 			f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: address, Kind: "gpu", RootBus: "pci0000:00"})
 		}
 	}
-	g := checktest.On(&machine.Memory{}, f)
-	expect.NoError(t, linksCheck.Gather(t.Context(), g))
+	expect.NoError(t, linksCheck.Gather(t.Context(), checktest.On(&machine.Memory{}, f)))
 	expect.Equal(t, maxPairs, len(f.Links.Pairs), "it")
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/storage"
 )
 
-// aNode is a node of a made-up topology of amdkfd. Node numbers are the places
-// in the list.
+// aNode is a node of a made-up topology of amdkfd. Node numbers are the places in the list.
 type aNode struct {
 	// id is the driver's number for a GPU; 0 is a processor.
 	id int64
@@ -54,8 +53,7 @@ func addKFD(m *machine.Memory, nodes []aNode) {
 	}
 }
 
-// aProcessor is a node of a processor, aGPU one of a GPU at an address
-// "0000:0c:00.0", with more lines.
+// aProcessor is a node of a processor, aGPU one of a GPU at an address "0000:0c:00.0", with more lines.
 func aProcessor() aNode {
 	return aNode{properties: []string{"cpu_cores_count 64", "simd_count 0", "vendor_id 4130", "location_id 0", "hive_id 0"}}
 }
@@ -81,8 +79,7 @@ type amdMachine struct {
 	// files are those of each GPU's PCI device.
 	files map[string]string
 	cpu   string
-	// told is false where no more is known than the kernel's topology and
-	// what HIP answered.
+	// told is false where no more is known than the kernel's topology and what HIP answered.
 	told  bool
 	probe *probe.Report
 }
@@ -182,8 +179,7 @@ const (
 		"processor\t: 1\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Intel(R) Xeon(R) Platinum 8480C\nphysical id\t: 1\nflags\t\t: fpu vme\n\n"
 )
 
-// radeon puts a card with its own switch below a port: 1002:1478, 1002:1479,
-// the GPU and its audio function.
+// radeon puts a card with its own switch below a port: 1002:1478, 1002:1479, the GPU and its audio function.
 func radeon(port *checktest.Function, link checktest.Link) string {
 	up, down := port.Below.Switch(1, link, nil)
 	up.Vendor, up.Device = 0x1002, 0x1478
@@ -194,11 +190,10 @@ func radeon(port *checktest.Function, link checktest.Link) string {
 	return gpu.Address
 }
 
-// r9700x4 is the workstation of the first seed (shared/seeds/000_304cc93339ae5cef.txt):
-// four Radeon AI PRO R9700 on an ASRock WRX90 WS EVO. Their addresses, the links
-// of amd-smi topology (PCIE, weight 40, NC, 64 and 32 bit atomics, DMA, not both
-// ways), HIP's matrix and the one copy are reported there; IOMMU, BARs, kernel and
-// versions are not, and stay unknown.
+// r9700x4 is the workstation of the first seed (shared/seeds/000_304cc93339ae5cef.txt): four Radeon AI PRO R9700 on an
+// ASRock WRX90 WS EVO. Their addresses, the links of amd-smi topology (PCIE, weight 40, NC, 64 and 32 bit atomics, DMA,
+// not both ways), HIP's matrix and the one copy are reported there; IOMMU, BARs, kernel and versions are not, and stay
+// unknown.
 func r9700x4() amdMachine {
 	a := amdMachine{tree: &checktest.Tree{}}
 	link := checktest.Link{} // Not told.
@@ -243,16 +238,14 @@ func accelerators(name string, mebibytes int, compute string) map[string]string 
 	return files
 }
 
-// accelerated is a server of two sockets with a switch for each GPU and a NIC,
-// in pass-through mode.
+// accelerated is a server of two sockets with a switch for each GPU and a NIC, in pass-through mode.
 func accelerated(cpu string, gpus int, device uint16, class uint32, generation, bar int) amdMachine {
 	a := amdMachine{cpu: cpu, told: true, tree: &checktest.Tree{
 		Nodes: []checktest.Node{
 			{CPUs: "0-63", MemoryKiB: 1056411988, Distances: []int{10, 21}},
 			{CPUs: "64-127", MemoryKiB: 1056948224, Distances: []int{21, 10}},
 		},
-		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt",
-		IOMMUUnits:  []string{"ivhd0"}, IOMMUType: "identity",
+		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt", IOMMUUnits: []string{"ivhd0"}, IOMMUType: "identity",
 	}}
 	link := checktest.Gen(generation, 16)
 	for i := range gpus {
@@ -268,9 +261,8 @@ func accelerated(cpu string, gpus int, device uint16, class uint32, generation, 
 	return a
 }
 
-// mi300x8 is a server with eight MI300X, each two of which are joined by one
-// xGMI link (rccl-topo_8p_940.xml; 64 GB/s, stas00/ml-engineering). The rates
-// are those that others measured: 33.9 by copy engine, 47.7 by kernels.
+// mi300x8 is a server with eight MI300X, each two of which are joined by one xGMI link (rccl-topo_8p_940.xml; 64 GB/s,
+// stas00/ml-engineering). The rates are those that others measured: 33.9 by copy engine, 47.7 by kernels.
 func mi300x8() amdMachine {
 	a := accelerated(xeon, 8, 0x74a1, 0x120000, 5, 256)
 	a.tree.IOMMUUnits = []string{"dmar0", "dmar1"}
@@ -301,9 +293,8 @@ func mi300x8() amdMachine {
 	return a
 }
 
-// mi250x4 is a server with two MI250, each of which is two GPUs: four links in
-// the package, one between the first of each and one between the second, and
-// two steps for the others (rccl-topo_8p_90a.xml has eight of these;
+// mi250x4 is a server with two MI250, each of which is two GPUs: four links in the package, one between the first of
+// each and one between the second, and two steps for the others (rccl-topo_8p_90a.xml has eight of these;
 // gpu-arch/mi250 of AMD's documentation).
 func mi250x4() amdMachine {
 	a := accelerated(epyc, 4, 0x740c, 0x038000, 4, 64)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
@@ -24,14 +22,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-// model is a machine that nobody recorded: its tree, driver and transfers are
-// made up from published figures. Its file in fixtures/hosts begins with
-// "model-".
+// model is a machine that nobody recorded: its tree, driver and transfers are made up from published figures. Its file
+// in fixtures/hosts begins with "model-".
 type model struct {
 	tree *checktest.Tree
 	gpus []string
-	// rate is what a copy between two GPUs reaches, by their indices; 0 is
-	// one that delivers zeros.
+	// rate is what a copy between two GPUs reaches, by their indices; 0 is one that delivers zeros.
 	rate func(a, b int) float64
 	amd  bool // The processors are AMD's.
 }
@@ -58,9 +54,8 @@ const (
 	workstationBAR1   = 98304 << 20
 )
 
-// eightBehindSwitches is a server with eight GPUs behind PCIe switches on two
-// sockets. Rates are those of voipmonitor/rtx6kpro: 54 below one switch, 50
-// within a socket, 39 across; with redirected requests below a switch 25.
+// eightBehindSwitches is a server with eight GPUs behind PCIe switches on two sockets. Rates are those of
+// voipmonitor/rtx6kpro: 54 below one switch, 50 within a socket, 39 across; with redirected requests below a switch 25.
 func eightBehindSwitches(redirect bool) model {
 	tree, gpus, _ := checktest.EightGPU()
 	m := model{tree: tree}
@@ -88,16 +83,13 @@ func eightBehindSwitches(redirect bool) model {
 	return m
 }
 
-// twoWithZeros is a workstation with two GPUs on root ports of one socket,
-// whose IOMMU translates, with redirection on at both root ports. Every copy
-// reports success and delivers zeros, as unsloth's note on NVLINK_P2P tells
-// of such a machine.
+// twoWithZeros is a workstation with two GPUs on root ports of one socket, whose IOMMU translates, with redirection on
+// at both root ports. Every copy reports success and delivers zeros, as unsloth's note on NVLINK_P2P tells of such a
+// machine.
 func twoWithZeros() model {
 	tree := &checktest.Tree{
 		Nodes:       []checktest.Node{{CPUs: "0-31", MemoryKiB: 263921408, Distances: []int{10}}},
-		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/nvme0n1p2 ro quiet",
-		IOMMUUnits:  []string{"ivhd0"},
-		IOMMUType:   "DMA-FQ",
+		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/nvme0n1p2 ro quiet", IOMMUUnits: []string{"ivhd0"}, IOMMUType: "DMA-FQ",
 	}
 	m := model{tree: tree, rate: func(int, int) float64 { return 0 }, amd: true}
 	link := checktest.Gen(5, 16)
@@ -230,9 +222,8 @@ var models = map[string]*machine.Memory{
 	"model-mi250x4":     mi250x4().build(),
 }
 
-// TestGoldenModels checks that the files of the modelled machines are what this test
-// makes, and that a replay of each gives the same facts as the model itself.
-// Run make update after a change of what checks read.
+// TestGoldenModels checks that the files of the modelled machines are what this test makes, and that a replay of each
+// gives the same facts as the model itself. Run make update after a change of what checks read.
 func TestGoldenModels(t *testing.T) {
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
@@ -242,14 +233,11 @@ func TestGoldenModels(t *testing.T) {
 			expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "model"}))
 			path := "../fixtures/hosts/" + name + ".txtar"
 			golden.File(t, path, file.Bytes())
-			replayed := expect.Value(recorded.OpenSnapshot(path, &file))(t)
-			again, _ := Gather(t.Context(), replayed, gather.Options{})
+			again, _ := Gather(t.Context(), expect.Value(recorded.OpenSnapshot(path, &file))(t), gather.Options{})
 			var a, b bytes.Buffer
 			expect.NoError(t, recorded.WriteFacts(&a, live))
 			expect.NoError(t, recorded.WriteFacts(&b, again))
-			if a.String() != b.String() {
-				t.Error("the replay gives other facts than the model\n" + cmp.Diff(a.String(), b.String()))
-			}
+			expect.NoDiff(t, a.String(), b.String(), "a replay of the model")
 		})
 	}
 }

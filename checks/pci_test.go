@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
@@ -69,10 +67,9 @@ func TestPCIPrivileged(t *testing.T) {
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 
 	want := facts.PCIDevice{
-		Address: gpus[0].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
-		NUMANode: new(0), IOMMUGroup: new(gpus[0].Group), RootBus: "pci0000:15",
-		Ancestors:   []string{"0000:15:01.0", "0000:16:00.0", "0000:17:00.0"},
-		ConfigBytes: 4096, PortType: "endpoint",
+		Address: gpus[0].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia", NUMANode: new(0),
+		IOMMUGroup: new(gpus[0].Group), RootBus: "pci0000:15", Ancestors: []string{"0000:15:01.0", "0000:16:00.0", "0000:17:00.0"}, ConfigBytes: 4096,
+		PortType:        "endpoint",
 		Link:            &facts.PCIeLink{SpeedGTs: 2.5, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
 		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
 		Extended: true, ATS: &facts.ATS{Enabled: true},
@@ -90,17 +87,13 @@ func TestPCIPrivileged(t *testing.T) {
 	expect.NoDiff(t, want, deviceOf(t, f, gpus[0].Address), "GPU")
 
 	got := deviceOf(t, f, port.Address)
-	wantACS := &facts.ACS{
+	expect.NoDiff(t, &facts.ACS{
 		Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
-	}
-	expect.NoDiff(t, wantACS, got.ACS, "ACS")
-	if got.PortType != "downstream-port" || got.Kind != "bridge" {
-		t.Errorf("port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
-	}
-	if reasons := checktest.UnknownOf(f, "pci"); reasons != nil {
-		t.Errorf("unknown = %q, want none", reasons)
-	}
+	}, got.ACS, "ACS")
+	expect.That(t, got.PortType == "downstream-port" && got.Kind == "bridge", "port = %s %s; want a downstream port, a bridge", got.PortType, got.Kind)
+	reasons := checktest.UnknownOf(f, "pci")
+	expect.That(t, reasons == nil, "unknown = %q, want none", reasons)
 }
 
 func TestPCIUnprivileged(t *testing.T) {
@@ -109,21 +102,17 @@ func TestPCIUnprivileged(t *testing.T) {
 	tree.Write(m, false)
 	f := gatherTopology(t, m, nil)
 	got := deviceOf(t, f, gpus[3].Address)
-	want := facts.PCIDevice{
-		Address: gpus[3].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
-		NUMANode: new(0), IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors,
-		ConfigBytes: 64,
-		Link:        &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
-		AER:         &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
-		BARs:        got.BARs,
-	}
-	expect.NoDiff(t, want, got, "GPU")
-	wantUnknown := []facts.Unknown{{
+	expect.NoDiff(t, facts.PCIDevice{
+		Address: gpus[3].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia", NUMANode: new(0),
+		IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors, ConfigBytes: 64,
+		Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
+		AER:  &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+		BARs: got.BARs,
+	}, got, "GPU")
+	expect.NoDiff(t, []facts.Unknown{{
 		Section: "pci", Fact: "devices.config", Reason: "config space beyond 64 bytes needs root",
 		Hint: "run as root (in a container with --cap-add SYS_ADMIN)",
-	}}
-	gotUnknown := slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section != "pci" })
-	expect.NoDiff(t, wantUnknown, gotUnknown, "unknown")
+	}}, slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section != "pci" }), "unknown")
 }
 
 func TestPCIDamaged(t *testing.T) {
@@ -187,29 +176,24 @@ func TestPCIUnreadable(t *testing.T) {
 	m.AddError("/sys/bus/pci/devices/0000:15:01.0/config", fs.ErrPermission)
 	m.AddDir("/sys/bus/pci/devices/not an address")
 	f := gatherTopology(t, m, nil)
-	if got := deviceOf(t, f, gpus[0].Address); got.Kind != "" || got.Class != "" {
-		t.Errorf("kind, class = %q, %q; want none where class cannot be read", got.Kind, got.Class)
-	}
-	want := []string{
+	got := deviceOf(t, f, gpus[0].Address)
+	expect.That(t, got.Kind == "" && got.Class == "", "kind, class = %q, %q; want none where class cannot be read", got.Kind, got.Class)
+	expect.NoDiff(t, []string{
 		"devices.class: class, vendor or device cannot be read: " + gpus[0].Address,
 		"devices.config: config space cannot be read (permission denied): 0000:15:01.0",
-	}
-	expect.NoDiff(t, want, checktest.UnknownOf(f, "pci"), "unknown")
+	}, checktest.UnknownOf(f, "pci"), "unknown")
 }
 
 func TestPCIFlatVM(t *testing.T) {
 	tree, gpus := checktest.FlatVM(2)
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-	wantHost := facts.PCIDevice{
+	expect.NoDiff(t, facts.PCIDevice{
 		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", NoNUMANode: true, RootBus: "pci0000:00",
-	}
-	expect.NoDiff(t, wantHost, deviceOf(t, f, "0000:00:00.0"), "host bridge")
-	wantNIC := facts.PCIDevice{
-		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci",
-		NoNUMANode: true, RootBus: "pci0000:00", ConfigBytes: 256,
-		BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
-	}
-	expect.NoDiff(t, wantNIC, deviceOf(t, f, "0000:00:02.0"), "virtio NIC")
+	}, deviceOf(t, f, "0000:00:00.0"), "host bridge")
+	expect.NoDiff(t, facts.PCIDevice{
+		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci", NoNUMANode: true,
+		RootBus: "pci0000:00", ConfigBytes: 256, BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
+	}, deviceOf(t, f, "0000:00:02.0"), "virtio NIC")
 	gpu := deviceOf(t, f, gpus[0].Address)
 	if gpu.Extended || gpu.NUMANode != nil || !gpu.NoNUMANode || gpu.Ancestors != nil || gpu.BARs[1].SizeBytes != 256<<30 {
 		t.Errorf("GPU = %+v, want no whole extended space, no node, no ancestors, a BAR of 256 GiB", gpu)
@@ -222,12 +206,8 @@ func TestPCIVirtualFunction(t *testing.T) {
 	vf := port.Below.Add(0, 1, checktest.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Driver: "mlx5_core", Physical: nics[0]})
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	got := deviceOf(t, f, vf.Address)
-	if !got.Virtual || got.OffBus || got.Vendor != "0x15b3" {
-		t.Errorf("virtual, off bus, vendor = %t, %t, %s; want true, false, 0x15b3", got.Virtual, got.OffBus, got.Vendor)
-	}
-	if diff := cmp.Diff(deviceOf(t, f, nics[0].Address).Link, got.Link); diff != "" {
-		t.Errorf("link (-physical +virtual):\n%s", diff)
-	}
+	expect.That(t, got.Virtual && !got.OffBus && got.Vendor == "0x15b3", "virtual, off bus, vendor = %t, %t, %s; want true, false, 0x15b3", got.Virtual, got.OffBus, got.Vendor)
+	expect.NoDiff(t, deviceOf(t, f, nics[0].Address).Link, got.Link, "link")
 }
 
 func TestPCIMissing(t *testing.T) {
@@ -238,7 +218,7 @@ func TestPCIMissing(t *testing.T) {
 }
 
 func TestPCIKind(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		class, vendor, device, address string
 		ancestors                      []string
 		want                           string
@@ -265,15 +245,13 @@ func TestPCIKind(t *testing.T) {
 		{"0x0c0600", "0x1077", "0x7322", "0000:43:00.0", nil, "nic"},
 		{"", "0x10de", "0x22ba", "0000:01:00.1", nil, ""},
 		{"0x030000", "", "", "0000:01:00.0", nil, ""},
-	}
-	for _, test := range tests {
+	} {
 		d := facts.PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}
 		expect.Equal(t, test.want, pci.KindOf(&d), "kind of %s %s:%s at %s", test.class, test.vendor, test.device, test.address)
 	}
 }
 
-// countingSource counts the files that are read and the links that are
-// followed.
+// countingSource counts the files that are read and the links that are followed.
 type countingSource struct {
 	*machine.Memory
 
@@ -299,14 +277,11 @@ func TestPCIReads(t *testing.T) {
 		tree := &checktest.Tree{}
 		change(tree.Root(0, 0, 0))
 		s := &countingSource{Memory: checktest.MemoryOf(tree)}
-		g := checktest.On(s, &facts.Facts{})
-		expect.NoError(t, pci.Check.Gather(t.Context(), g))
+		expect.NoError(t, pci.Check.Gather(t.Context(), checktest.On(s, &facts.Facts{})))
 		return s.reads.Load(), s.bytes.Load()
 	}
 	reads, bytes := count(func(bus *checktest.Bus) { bus.Other(1, 0) })
-	if reads > 7 || bytes > 64 {
-		t.Errorf("a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
-	}
+	expect.That(t, reads <= 7 && bytes <= 64, "a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
 	reads, bytes = count(func(bus *checktest.Bus) { bus.GPU(1, checktest.Gen(5, 16)) })
 	expect.That(t, reads <= 13 && bytes >= 4096, "a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
 }

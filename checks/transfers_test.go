@@ -55,9 +55,7 @@ func TestExpect(t *testing.T) {
 			x := probe.Transfer{Test: c.test, Source: b, Destination: a, Outcome: probe.OK, GBps: &c.gbps}
 			judgeSpeed(f, c.devices, &x)
 			expect.That(t, x.Outcome == c.want, "%s (%s), want %s", x.Outcome, x.Reason, c.want)
-			if x.Outcome == probe.Slow && (x.Fraction == nil || x.Threshold == nil || !strings.Contains(x.Reason, "GB/s")) {
-				t.Errorf("slow without its reason: %+v", x)
-			}
+			expect.That(t, x.Outcome != probe.Slow || x.Fraction != nil && x.Threshold != nil && strings.Contains(x.Reason, "GB/s"), "slow without its reason: %+v", x)
 		})
 	}
 }
@@ -133,16 +131,14 @@ func TestTransfersSection(t *testing.T) {
 					got = append(got, u.Reason)
 				}
 			}
-			if joined := strings.Join(got, "; "); !strings.Contains(joined, c.unknown) || (c.unknown == "") != (joined == "") {
-				t.Errorf("unknown %q, want %q", joined, c.unknown)
-			}
+			joined := strings.Join(got, "; ")
+			expect.That(t, strings.Contains(joined, c.unknown) && (c.unknown == "") == (joined == ""), "unknown %q, want %q", joined, c.unknown)
 		})
 	}
 }
 
-// TestExpectUnderLoad checks, for each use of the GPUs and each outcome, that a rate
-// below the expectation is slow just where nobody is known to have used them, and
-// that what became of the data stands.
+// TestExpectUnderLoad checks, for each use of the GPUs and each outcome, that a rate below the expectation is slow just
+// where nobody is known to have used them, and that what became of the data stands.
 func TestExpectUnderLoad(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
 	pair := facts.Pair{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}
@@ -177,9 +173,7 @@ func TestExpectUnderLoad(t *testing.T) {
 						// A recording is judged again, where nobody may be seen any more.
 						again := x
 						judgeSpeed(&facts.Facts{Links: f.Links}, 2, &again)
-						if busy && (again.Outcome != probe.Unknown || again.Threshold != nil) {
-							t.Errorf("judged again it is %+v", again)
-						}
+						expect.That(t, !busy || again.Outcome == probe.Unknown && again.Threshold == nil, "judged again it is %+v", again)
 					}
 				}
 			}
@@ -196,14 +190,10 @@ func TestWithoutOwn(t *testing.T) {
 	seen, hidden := []int{10, 11}, []int{900, 901}
 	for n := range len(seen) + 1 {
 		for k := range len(hidden) + 1 {
-			var list []nvml.Process
-			for _, pid := range append(slices.Clone(hidden[:k]), seen[:n]...) {
-				list = append(list, nvml.Process{PID: pid})
-			}
+			list := expect.Map(append(slices.Clone(hidden[:k]), seen[:n]...), func(pid int) nvml.Process { return nvml.Process{PID: pid} })
 			left := withoutOwn(host.New(m), list)
-			if want := n + max(0, k-1); len(left) != want {
-				t.Errorf("of %d that can be seen and %d that cannot %d are left, want %d", n, k, len(left), want)
-			}
+			want := n + max(0, k-1)
+			expect.That(t, len(left) == want, "of %d that can be seen and %d that cannot %d are left, want %d", n, k, len(left), want)
 			for _, pid := range seen[:n] {
 				expect.That(t, slices.ContainsFunc(left, func(p nvml.Process) bool { return p.PID == pid }), "process %d was left out", pid)
 			}

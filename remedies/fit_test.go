@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -37,7 +35,8 @@ func TestFit(t *testing.T) {
 	level.Params = map[string]any{"variable": "NCCL_P2P_LEVEL", "level": "SYS"}
 	opposite := level
 	opposite.Remedies = []string{"unset-env", "nccl-p2p-level"}
-	tests := map[string]struct {
+	s := builtin(t)
+	for name, tt := range map[string]struct {
 		findings []rules.Finding
 		facts    *facts.Facts
 		advice   string
@@ -66,16 +65,11 @@ func TestFit(t *testing.T) {
 			&facts.Facts{Launches: []facts.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}, {Kind: "compose"}}},
 			"add-sys-nice share-ipc", nil,
 		},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			ranking := s.Rank(tt.findings, Situation{Facts: tt.facts})
 			expect.Equal(t, tt.advice, order(ranking.Advice), "advice")
-			var withheld []string
-			for _, w := range ranking.Withheld {
-				withheld = append(withheld, w.Setting+" "+w.Reason)
-			}
+			withheld := expect.Map(ranking.Withheld, func(w Withheld) string { return w.Setting + " " + w.Reason })
 			slices.Sort(withheld)
 			expect.NoDiff(t, tt.withheld, withheld, "withheld")
 		})
@@ -140,12 +134,8 @@ func TestEdits(t *testing.T) {
 				expect.Equal(t, "NCCL_P2P_DISABLE=1", e.Remove, "it removes")
 			}
 			expect.NoDiff(t, tt.edits, edits, "edits")
-			if got := slices.Equal(a.Apply.Unset, []string{"NCCL_P2P_DISABLE"}); got != tt.unset {
-				t.Errorf("it unsets %q", a.Apply.Unset)
-			}
-			if !slices.Equal(a.Needs, tt.needs) || a.Lasts != tt.lasts {
-				t.Errorf("it takes %v and lasts %s, want %v and %s", a.Needs, a.Lasts, tt.needs, tt.lasts)
-			}
+			expect.That(t, slices.Equal(a.Apply.Unset, []string{"NCCL_P2P_DISABLE"}) == tt.unset, "it unsets %q", a.Apply.Unset)
+			expect.That(t, slices.Equal(a.Needs, tt.needs) && a.Lasts == tt.lasts, "it takes %v and lasts %s, want %v and %s", a.Needs, a.Lasts, tt.needs, tt.lasts)
 		})
 	}
 }
@@ -153,15 +143,12 @@ func TestEdits(t *testing.T) {
 // TestForms checks that the ways to set a variable say the same.
 func TestForms(t *testing.T) {
 	got := Apply{Environment: map[string]string{"B": "2", "A": "x"}}.WithForms()
-	want := Apply{
+	expect.NoDiff(t, Apply{
 		Environment: map[string]string{"B": "2", "A": "x"}, Docker: []string{"-e A=x", "-e B=2"},
 		Kubernetes: "env:\n  - {name: A, value: \"x\"}\n  - {name: B, value: \"2\"}\n",
 		Slurm:      []string{"#SBATCH --export=ALL,A=x,B=2"},
-	}
-	expect.NoDiff(t, want, got, "forms")
-	if set := podVariables(got.Kubernetes); !cmp.Equal(set, got.Environment) {
-		t.Errorf("a pod reads %v", set)
-	}
+	}, got, "forms")
+	expect.NoDiff(t, got.Environment, podVariables(got.Kubernetes), "a pod reads")
 }
 
 // TestRemovalsApart checks that variables which are removed in different ways are

@@ -10,9 +10,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// transient are commands whose effect the next boot ends; those of passing are
-// over with the process, and those of lasting outlive a boot, or repair what then
-// stays repaired.
+// transient are commands whose effect the next boot ends; those of passing are over with the process, and those of
+// lasting outlive a boot, or repair what then stays repaired.
 var (
 	transient = regexp.MustCompile(`^(sysctl -w|setpci|mount|modprobe -r|modprobe) `)
 	passing   = regexp.MustCompile(`^(export|numactl) `)
@@ -20,12 +19,10 @@ var (
 	asRoot    = regexp.MustCompile(`^(sysctl|setpci|mount|modprobe|systemctl|nvidia-smi (mig|-i|--gpu-reset)|amd-smi reset)`)
 )
 
-// reloads are remedies whose commands load a driver afresh: what they do is a
-// repair, which a boot does as well.
+// reloads are remedies whose commands load a driver afresh: what they do is a repair, which a boot does as well.
 var reloads = []string{"reboot-or-reload-driver", "reload-amd-driver"}
 
-// TestLasts checks what each remedy takes, how long it lasts and of what kind it is
-// to what it does.
+// TestLasts checks what each remedy takes, how long it lasts and of what kind it is to what it does.
 func TestLasts(t *testing.T) {
 	checked := 0
 	for _, r := range builtin(t).Remedies() {
@@ -81,9 +78,7 @@ func TestLasts(t *testing.T) {
 		}
 		if len(a.Environment) > 0 {
 			for _, flag := range a.Docker {
-				if setting := regexp.MustCompile(`^-e (\w+)=`).FindStringSubmatch(flag); setting != nil {
-					t.Errorf("%s: %s is derived from environment", r.ID, flag)
-				}
+				expect.That(t, regexp.MustCompile(`^-e (\w+)=`).FindStringSubmatch(flag) == nil, "%s: %s is derived from environment", r.ID, flag)
 			}
 		}
 	}

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -30,11 +29,8 @@ var loaded = sync.OnceValues(Load)
 // and that every remedy is named by a rule, or is spare for a reason.
 func TestRemediesAndRulesMeet(t *testing.T) {
 	s := builtin(t)
-	set := expect.Value(rules.Load())(t)
-	all := set.Rules()
-	if err := s.Check(all); err != nil {
-		t.Error(err)
-	}
+	all := expect.Value(rules.Load())(t).Rules()
+	expect.NoError(t, s.Check(all))
 	expect.Must(t, len(all) > 0, "there are no rules yet")
 	used := map[string]bool{}
 	for _, rule := range all {
@@ -46,17 +42,12 @@ func TestRemediesAndRulesMeet(t *testing.T) {
 		if r.Vendor != "" && used[r.FormOf] {
 			continue // It stands in for the one that a rule names.
 		}
-		if !used[r.ID] && spare[r.ID] == "" {
-			t.Errorf("%s.yaml: no rule names it", r.ID)
-		}
-		if used[r.ID] && spare[r.ID] != "" {
-			t.Errorf("%s.yaml: a rule names it; take it off the spare ones", r.ID)
-		}
+		expect.That(t, used[r.ID] || spare[r.ID] != "", "%s.yaml: no rule names it", r.ID)
+		expect.That(t, !used[r.ID] || spare[r.ID] == "", "%s.yaml: a rule names it; take it off the spare ones", r.ID)
 	}
 	for id := range spare {
-		if _, ok := s.Remedy(id); !ok {
-			t.Errorf("the spare remedy %s does not exist", id)
-		}
+		_, ok := s.Remedy(id)
+		expect.That(t, ok, "the spare remedy %s does not exist", id)
 	}
 }
 
@@ -92,9 +83,7 @@ func TestCases(t *testing.T) {
 			if len(advice) > 0 {
 				got = advice[0].ID()
 			}
-			if got != c.Want.FirstRemedy && (c.Want.FirstRemedy != "" || len(c.Want.Findings) == 0) {
-				t.Errorf("first remedy = %q, want %q", got, c.Want.FirstRemedy)
-			}
+			expect.That(t, got == c.Want.FirstRemedy || c.Want.FirstRemedy == "" && len(c.Want.Findings) != 0, "first remedy = %q, want %q", got, c.Want.FirstRemedy)
 		})
 	}
 }
@@ -115,7 +104,7 @@ sources: ["https://example.com"]
 
 func TestLoadWith(t *testing.T) {
 	night.NotShort(t, "nothing in it runs side by side")
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		name, old, replacement string
 		want                   string // The error, behind the folder's name; none when empty.
 	}{
@@ -135,28 +124,22 @@ func TestLoadWith(t *testing.T) {
 		"a gap":           {name: "own.yaml", old: ", steps: [\"{{without .bridge}}find the bridge\"]", want: "own.yaml: apply does not say what to do when {{.bridge}} is not known"},
 		"a gap in words":  {name: "own.yaml", old: "title: Do it", replacement: "title: Do {{.bridge}}", want: "own.yaml: {{.bridge}} has no text for when it is not known"},
 		"id taken":        {name: "iommu-pt.yaml", old: "id: own", replacement: "id: iommu-pt", want: "iommu-pt.yaml: the remedy id iommu-pt is taken by iommu-pt.yaml"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			expect.Must(t, strings.Contains(good, tt.old), "the remedy does not hold %q", tt.old)
 			dir := t.TempDir()
-			text := strings.Replace(good, tt.old, tt.replacement, 1)
-			expect.NoError(t, os.WriteFile(filepath.Join(dir, tt.name), []byte(text), 0o600))
+			expect.NoError(t, os.WriteFile(filepath.Join(dir, tt.name), []byte(strings.Replace(good, tt.old, tt.replacement, 1)), 0o600))
 			s, err := LoadWith(dir)
 			if tt.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, ok := s.Remedy("own"); !ok {
-					t.Error("the user's remedy is not there")
-				}
+				expect.NoError(t, err)
+				_, ok := s.Remedy("own")
+				expect.That(t, ok, "the user's remedy is not there")
 				return
 			}
 			expect.Must(t, err != nil, "no error, want %q", tt.want)
 			expect.Equal(t, tt.want, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)), "error")
-			if _, ok := errors.AsType[*rules.Problem](err); !ok {
-				t.Errorf("error is a %T, want a *rules.Problem", err)
-			}
+			_, ok := errors.AsType[*rules.Problem](err)
+			expect.That(t, ok, "error is a %T, want a *rules.Problem", err)
 		})
 	}
 }
@@ -174,8 +157,6 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("{{{"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, faults := decode("own.yaml", text)
-		if len(faults) == 0 && cmp.Equal(r, Remedy{}) {
-			t.Error("an empty remedy was taken")
-		}
+		expect.That(t, len(faults) != 0 || !reflect.DeepEqual(r, Remedy{}), "an empty remedy was taken")
 	})
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// informative are the params that no template has to read, with who reads them. Programs
-// read them in the JSON report.
+// informative are the params that no template has to read, with who reads them. Programs read them in the JSON report.
 var informative = map[string]string{
 	"fault":          "package rules: findings of one fault are told as one",
 	"variable":       "package rules and the report: findings about different variables stand apart",
@@ -36,8 +35,7 @@ var informative = map[string]string{
 // informativeOfRules are such params of findings in Rego, which are templates' elsewhere.
 var informativeOfRules = []string{"driver", "gpus", "vendor"}
 
-// unread lists the params that no template of the remedies reads and that are not
-// informative.
+// unread lists the params that no template of the remedies reads and that are not informative.
 func unread(s *Set, params, remedies []string) []string {
 	reads := map[string]bool{}
 	read := func(name string) { // As params.values looks it up.
@@ -50,10 +48,7 @@ func unread(s *Set, params, remedies []string) []string {
 			continue
 		}
 		r.walk(func(text string) {
-			var names []string
-			for _, slot := range slots(text) {
-				names = append(names, slot.name)
-			}
+			names := expect.Map(slots(text), func(slot slot) string { return slot.name })
 			conditions, _ := conditionsOf(text)
 			for _, when := range conditions {
 				names = append(names, when.name)
@@ -118,11 +113,9 @@ func TestUnread(t *testing.T) {
 		{[]string{"bridges", "bridgez", "fault"}, []string{"disable-acs"}, []string{"bridgez"}},
 		{[]string{"node", "nodes", "gpu"}, []string{"pass-device-nodes"}, []string{"gpu"}},
 		{[]string{"gpu", "gpus", "driver"}, []string{"reset-gpu"}, []string{"driver"}},
-		{[]string{"devices"}, []string{"reseat-or-fix-pcie-link"}, nil},
+		{[]string{"devices"}, []string{"reseat-or-fix-pcie-link"}, []string{}},
 		{[]string{"devices"}, nil, []string{"devices"}},
 	} {
-		if got := unread(s, tt.params, tt.remedies); !slices.Equal(got, tt.want) {
-			t.Errorf("%v of %v: %v, want %v", tt.params, tt.remedies, got, tt.want)
-		}
+		expect.NoDiff(t, tt.want, unread(s, tt.params, tt.remedies), "%v of %v", tt.params, tt.remedies)
 	}
 }

@@ -16,8 +16,7 @@ import (
 func acs() rules.Finding {
 	return rules.Finding{
 		Rule: "acs-redirect", Subject: "0000:40:01.1", Severity: rules.Critical, Confidence: rules.Confirmed,
-		Remedies: []string{"disable-acs", "iommu-pt", "nccl-p2p-disable"},
-		Params:   map[string]any{"bridges": []any{"0000:40:01.1", "0000:40:03.1"}},
+		Remedies: []string{"disable-acs", "iommu-pt", "nccl-p2p-disable"}, Params: map[string]any{"bridges": []any{"0000:40:01.1", "0000:40:03.1"}},
 		Explains: []rules.Finding{{Rule: "p2p-broken-platform"}},
 	}
 }
@@ -27,11 +26,7 @@ func finding(rule string, severity rules.Severity, confidence rules.Confidence, 
 }
 
 func order(advice []Advice) string {
-	var ids []string
-	for _, a := range advice {
-		ids = append(ids, a.Remedy)
-	}
-	return strings.Join(ids, " ")
+	return strings.Join(expect.Map(advice, func(a Advice) string { return a.Remedy }), " ")
 }
 
 func TestRankOrder(t *testing.T) {
@@ -67,38 +62,20 @@ func TestRankOrder(t *testing.T) {
 			findings{finding("acs-redirect", rules.High, rules.Confirmed, "disable-acs", "iommu-pt", "nccl-p2p-disable")},
 			proven("nccl-p2p-disable"), "disable-acs nccl-p2p-disable iommu-pt",
 		},
-		{
-			"a risky workaround does not come before the fix",
-			findings{high("shm-too-small", "increase-shm", "nccl-shm-disable")},
-			nil, "increase-shm nccl-shm-disable",
-		},
-		{
-			"the worst finding first",
-			findings{finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"), doubtful},
-			nil, "raise-memlock unset-env",
-		},
+		{"a risky workaround does not come before the fix", findings{high("shm-too-small", "increase-shm", "nccl-shm-disable")}, nil, "increase-shm nccl-shm-disable"},
+		{"the worst finding first", findings{finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"), doubtful}, nil, "raise-memlock unset-env"},
 		{"the surer finding first", findings{doubtful, high("env-misconfig", "unset-env")}, nil, "unset-env raise-memlock"},
-		{
-			"what cures more first",
-			findings{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
-			nil, "nccl-p2p-disable iommu-pt disable-acs",
-		},
-		{
-			"what leads for each finding, then what else helps", findings{
-				high("a", "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"), high("b", "increase-shm", "share-ipc", "mount-sys"),
-				finding("c", rules.Low, rules.Likely, "disable-numa-balancing"),
-			}, nil, "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing",
-		},
+		{"what cures more first", findings{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")}, nil, "nccl-p2p-disable iommu-pt disable-acs"},
+		{"what leads for each finding, then what else helps", findings{
+			high("a", "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"), high("b", "increase-shm", "share-ipc", "mount-sys"),
+			finding("c", rules.Low, rules.Likely, "disable-numa-balancing"),
+		}, nil, "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing"},
 		{
 			"a fix of two findings stands with the first",
 			findings{high("a", "disable-acs", "iommu-pt", "update-bios"), high("b", "increase-shm", "update-bios")},
 			nil, "update-bios disable-acs increase-shm iommu-pt",
 		},
-		{
-			"the rule's order among equals",
-			findings{high("container-caps", "add-sys-nice", "add-ipc-lock", "mount-sys")},
-			nil, "add-sys-nice add-ipc-lock mount-sys",
-		},
+		{"the rule's order among equals", findings{high("container-caps", "add-sys-nice", "add-ipc-lock", "mount-sys")}, nil, "add-sys-nice add-ipc-lock mount-sys"},
 		{"an unknown remedy is left out", findings{high("x", "pray", "unset-env")}, nil, "unset-env"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -123,18 +100,15 @@ func TestBands(t *testing.T) {
 	upgrade := func(severity rules.Severity) rules.Finding {
 		return finding("cuda-driver-too-old", severity, rules.Likely, "upgrade-driver")
 	}
-	tests := map[string]struct {
+	s := builtin(t)
+	for name, tt := range map[string]struct {
 		findings []rules.Finding
 		want     [][]string // What each advice unsets.
 		cures    []int      // How many findings each advice cures.
 	}{
-		"a fault, and two that are none": {
-			findings: []rules.Finding{
-				variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info),
-			},
-			want:  [][]string{{"NCCL_P2P_DISABLE"}, {"NCCL_NVLS_ENABLE"}, {"NVSHMEM_DISABLE_NVLS"}},
-			cures: []int{1, 1, 1},
-		},
+		"a fault, and two that are none": {findings: []rules.Finding{
+			variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info),
+		}, want: [][]string{{"NCCL_P2P_DISABLE"}, {"NCCL_NVLS_ENABLE"}, {"NVSHMEM_DISABLE_NVLS"}}, cures: []int{1, 1, 1}},
 		"two faults": {
 			findings: []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.Medium)},
 			want:     [][]string{{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}},
@@ -150,9 +124,7 @@ func TestBands(t *testing.T) {
 			want:     [][]string{nil},
 			cures:    []int{3},
 		},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			for _, order := range []string{"as they are", "reversed"} {
 				var unset [][]string
@@ -170,15 +142,13 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestLeadsOfBands checks that a finding is told its own advice where a remedy
-// has several.
+// TestLeadsOfBands checks that a finding is told its own advice where a remedy has several.
 func TestLeadsOfBands(t *testing.T) {
 	findings := []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low)}
 	advice := builtin(t).Rank(findings, Situation{}).Advice
 	for _, f := range findings {
-		if fix := LeadsOf(advice, []rules.Finding{f}).Fix; fix == nil || !slices.Equal(fix.Apply.Unset, []string{f.Subject}) {
-			t.Errorf("%s: got %+v, want to unset it alone", f.Subject, fix)
-		}
+		fix := LeadsOf(advice, []rules.Finding{f}).Fix
+		expect.That(t, fix != nil && slices.Equal(fix.Apply.Unset, []string{f.Subject}), "%s: got %+v, want to unset it alone", f.Subject, fix)
 	}
 }
 
@@ -191,17 +161,17 @@ func TestWhy(t *testing.T) {
 	for _, a := range advice {
 		got[a.Remedy] = a.Why
 	}
-	want := map[string]string{
+	expect.NoDiff(t, map[string]string{
 		"nccl-p2p-disable": "cures 1 critical finding and 1 more, confirmed; measured here: 11.2 GB/s, correct; no root, this job only",
 		"disable-acs":      "cures 1 critical finding, confirmed; root and a reboot, lasting",
 		"iommu-pt":         "cures 1 critical finding, confirmed; root and a reboot, lasting",
 		"disable-mig":      "cures 1 high finding, likely; root and a reload of the driver, lasting; medium risk",
-	}
-	expect.NoDiff(t, want, got, "why")
+	}, got, "why")
 }
 
 func TestLeads(t *testing.T) {
-	tests := map[string]struct {
+	s := builtin(t)
+	for name, tt := range map[string]struct {
 		finding  rules.Finding
 		proofs   map[string]Proof
 		now, fix string
@@ -212,9 +182,7 @@ func TestLeads(t *testing.T) {
 		"no fix":                      {finding: finding("x", rules.High, rules.Likely, "nccl-p2p-level"), now: "nccl-p2p-level"},
 		"the workaround does no good": {finding: acs(), proofs: map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven}}, fix: "disable-acs"},
 		"nothing":                     {finding: finding("x", rules.High, rules.Likely)},
-	}
-	s := builtin(t)
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			leads := LeadsOf(s.Rank([]rules.Finding{tt.finding}, Situation{Proofs: tt.proofs}).Advice, []rules.Finding{tt.finding})
 			id := func(a *Advice) string {
@@ -232,15 +200,12 @@ func TestLeads(t *testing.T) {
 
 func TestTemplates(t *testing.T) {
 	advice := builtin(t).Rank([]rules.Finding{acs()}, Situation{}).Advice
-	i := slices.IndexFunc(advice, func(a Advice) bool { return a.Remedy == "disable-acs" })
-	got := advice[i]
+	got := advice[slices.IndexFunc(advice, func(a Advice) bool { return a.Remedy == "disable-acs" })]
 	wantCommands := []string{"setpci -s 0000:40:01.1 ECAP_ACS+0x6.w=0000", "setpci -s 0000:40:03.1 ECAP_ACS+0x6.w=0000"}
 	expect.NoDiff(t, wantCommands, got.Apply.Commands, "commands")
-	wantKernel := []string{"pci=disable_acs_redir=0000:40:01.1;0000:40:03.1"}
-	expect.NoDiff(t, wantKernel, got.Apply.KernelCommandLine, "kernel command line")
-	if want := "gpudoctor check --only acs-redirect,p2p-broken-platform, as root;"; !strings.HasPrefix(got.Verify, want) {
-		t.Errorf("verify = %q, want it to begin with %q", got.Verify, want)
-	}
+	expect.NoDiff(t, []string{"pci=disable_acs_redir=0000:40:01.1;0000:40:03.1"}, got.Apply.KernelCommandLine, "kernel command line")
+	want := "gpudoctor check --only acs-redirect,p2p-broken-platform, as root;"
+	expect.That(t, strings.HasPrefix(got.Verify, want), "verify = %q, want it to begin with %q", got.Verify, want)
 }
 
 func TestFill(t *testing.T) {
@@ -285,14 +250,11 @@ func TestFill(t *testing.T) {
 		"of several libraries":      {[]rules.Finding{said("ucx-any-row", "linux-any-row"), said("rccl-any-row")}, `-e {{.prefixes | join " -e "}}`, []string{"-e UCX -e NCCL -e RCCL"}},
 		"an object is not a value":  {[]rules.Finding{one(map[string]any{"gpu": map[string]any{"a": "b"}})}, "x {{.gpu}}", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item}), "list")
-		})
+		expect.NoDiff(t, tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item}), "%s: list", name)
 	}
 }
 
-// FuzzFill checks that no param brings a character into a command that means
-// something to a shell.
+// FuzzFill checks that no param brings a character into a command that means something to a shell.
 func FuzzFill(f *testing.F) {
 	f.Add("0000:3b:00.0")
 	f.Add("`id`")
@@ -300,9 +262,7 @@ func FuzzFill(f *testing.F) {
 	f.Add("é")
 	f.Fuzz(func(t *testing.T, value string) {
 		got := newFiller([]rules.Finding{{Params: map[string]any{"gpu": value}}}, Recheck{}).list([]string{"{{.gpu}}"})
-		if len(got) > 1 || len(got) == 1 && strings.Trim(got[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+:,/-") != "" {
-			t.Errorf("%q became %q", value, got)
-		}
+		expect.That(t, len(got) <= 1 && (len(got) != 1 || strings.Trim(got[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+:,/-") == ""), "%q became %q", value, got)
 	})
 }
 
@@ -325,9 +285,7 @@ func TestProofs(t *testing.T) {
 	}
 	s := builtin(t)
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, tt.want, s.Proofs(tt.report), "proofs")
-		})
+		expect.NoDiff(t, tt.want, s.Proofs(tt.report), "%s: proofs", name)
 	}
 }
 

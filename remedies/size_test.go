@@ -3,6 +3,7 @@ package remedies_test
 import (
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
@@ -18,8 +19,7 @@ func TestSize(t *testing.T) {
 		if !ok {
 			n = -1
 		}
-		if quantity := remedies.SizeQuantity(text); n != want.bytes || quantity != want.quantity {
-			t.Errorf("%q: got %d and %q, want %+v", text, n, quantity, want)
-		}
+		quantity := remedies.SizeQuantity(text)
+		expect.That(t, n == want.bytes && quantity == want.quantity, "%q: got %d and %q, want %+v", text, n, quantity, want)
 	}
 }

@@ -3,8 +3,6 @@ package remedies
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -38,17 +36,12 @@ func TestTriedBy(t *testing.T) {
 			}
 			for i, a := range advised {
 				p, tried := triedBy(f, a)
-				if tried != (want != "") || p.Outcome != want && tried {
-					t.Errorf("%s, then %s: got %t, %+v, want %q", before, after, tried, p, want)
-				}
-				if tried && (p.Before != before || p.After != after || (p.GBps != nil) != (want == Proven && i == 0)) {
-					t.Errorf("%s, then %s: got %+v", before, after, p)
-				}
+				expect.That(t, tried == (want != "") && (p.Outcome == want || !tried), "%s, then %s: got %t, %+v, want %q", before, after, tried, p, want)
+				expect.That(t, !tried || p.Before == before && p.After == after && (p.GBps != nil) == (want == Proven && i == 0), "%s, then %s: got %+v", before, after, p)
 			}
 			for _, a := range []Apply{{}, {Environment: map[string]string{"NCCL_P2P_DISABLE": "0"}}, {Unset: []string{"NCCL_A"}}, {Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}, Unset: []string{"NCCL_A"}}} {
-				if p, tried := triedBy(f, a); tried {
-					t.Errorf("%+v was not tried, and has the proof %+v", a, p)
-				}
+				p, tried := triedBy(f, a)
+				expect.That(t, !tried, "%+v was not tried, and has the proof %+v", a, p)
 			}
 		}
 	}
@@ -56,13 +49,10 @@ func TestTriedBy(t *testing.T) {
 		{Name: probe.ArmConfigured, Outcome: probe.Hang}, {Name: probe.ArmP2POff, Outcome: probe.OK, Set: map[string]string{"NCCL_P2P_DISABLE": "1"}},
 	}}}
 	p, _ := triedBy(f, advised[0])
-	want := Proof{
+	expect.NoDiff(t, Proof{
 		Outcome: Proven, Detail: "collectives of NCCL hang without it, and are correct with it",
 		Tried: []string{"NCCL_P2P_DISABLE=1"}, Before: probe.Hang, After: probe.OK,
-	}
-	if diff := cmp.Diff(want, p); diff != "" {
-		t.Error(diff)
-	}
+	}, p, "it")
 }
 
 // timed is an arm that works, with an all-reduce at a rate.
@@ -80,10 +70,9 @@ func TestRates(t *testing.T) {
 	p2p := map[string]string{"NCCL_P2P_DISABLE": "1"}
 	for _, rate := range []float64{5, 50, 79, 81, 100, 124, 126, 400} {
 		for _, c := range []struct {
-			name  string
-			bytes int64
-			used  bool
-			says  bool
+			name       string
+			bytes      int64
+			used, says bool
 		}{{"large", large, false, true}, {"small", 1 << 20, false, false}, {"in use", large, true, false}} {
 			f := &facts.Facts{Collectives: &probe.Collectives{Library: "nccl", GPUs: []string{"a"}, Arms: []probe.Arm{
 				timed(probe.ArmConfigured, nil, nil, c.bytes, usual),
@@ -96,29 +85,23 @@ func TestRates(t *testing.T) {
 			}
 			faster, slower := c.says && rate > 125, c.says && rate < 80
 			p, proven := triedBy(f, Apply{Unset: []string{"NCCL_B"}})
-			if proven != faster || proven && (p.Outcome != Proven || *p.BeforeGBps != usual || *p.GBps != rate) {
-				t.Errorf("%s, %v GB/s: %t, %+v", c.name, rate, proven, p)
-			}
-			if _, proven := triedBy(f, Apply{Unset: []string{"NCCL_A"}}); proven {
-				t.Errorf("%s, %v GB/s: the innocent NCCL_A is proven", c.name, rate)
-			}
+			expect.That(t, proven == faster && (!proven || p.Outcome == Proven && *p.BeforeGBps == usual && *p.GBps == rate), "%s, %v GB/s: %t, %+v", c.name, rate, proven, p)
+			_, proven = triedBy(f, Apply{Unset: []string{"NCCL_A"}})
+			expect.That(t, !proven, "%s, %v GB/s: the innocent NCCL_A is proven", c.name, rate)
 			if cost := costOf(f, p2p); (cost != nil) != slower || slower && (cost.BeforeGBps != usual || cost.GBps != rate || cost.Percent != 100-rate) {
 				t.Errorf("%s, %v GB/s: the cost of NCCL_P2P_DISABLE is %+v", c.name, rate, cost)
 			}
 			// In force, it costs what is gained without it.
 			f.Env = &facts.EnvFacts{Variables: []facts.Variable{{Name: "NCCL_B", Value: "1", Effective: true}}}
-			if cost := costOf(f, map[string]string{"NCCL_B": "1"}); (cost != nil) != faster || faster && (cost.BeforeGBps != rate || cost.GBps != usual) {
-				t.Errorf("%s, %v GB/s: the cost of NCCL_B=1 in force is %+v", c.name, rate, cost)
-			}
-			if cost := costOf(f, map[string]string{"NCCL_B": "2"}); cost != nil {
-				t.Errorf("%s, %v GB/s: NCCL_B=2 was never tried, and costs %+v", c.name, rate, cost)
-			}
+			cost := costOf(f, map[string]string{"NCCL_B": "1"})
+			expect.That(t, (cost != nil) == faster && (!faster || cost.BeforeGBps == rate && cost.GBps == usual), "%s, %v GB/s: the cost of NCCL_B=1 in force is %+v", c.name, rate, cost)
+			cost = costOf(f, map[string]string{"NCCL_B": "2"})
+			expect.That(t, cost == nil, "%s, %v GB/s: NCCL_B=2 was never tried, and costs %+v", c.name, rate, cost)
 		}
 	}
 	cost := MeasuredCost{BeforeGBps: 328, GBps: 27.6, Percent: 91.6}
-	if got, want := cost.String(), "measured here: all-reduce at 27.6 instead of 328 GB/s (92 % less)"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	got, want := cost.String(), "measured here: all-reduce at 27.6 instead of 328 GB/s (92 % less)"
+	expect.That(t, got == want, "got %q, want %q", got, want)
 }
 
 // TestProvenByItself checks, for each culprit among three variables that findings of any severity name,

@@ -19,13 +19,8 @@ func TestInertLast(t *testing.T) {
 	}
 	all := []Finding{setting("NCCL_DEBUG", true), setting("NCCL_P2P_DISABLE", false), setting("NCCL_NVLS_ENABLE", false), setting("NCCL_P2P_DISABLE", false)}
 	slices.SortFunc(all, Finding.Compare)
-	var got []string
-	for _, g := range Groups(all) {
-		got = append(got, g[0].Subject)
-	}
-	if want := []string{"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_DEBUG"}; !slices.Equal(got, want) {
-		t.Errorf("groups = %q, want %q", got, want)
-	}
+	got := expect.Map(Groups(all), func(g []Finding) string { return g[0].Subject })
+	expect.NoDiff(t, []string{"NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_DEBUG"}, got, "groups")
 }
 
 func TestAlike(t *testing.T) {

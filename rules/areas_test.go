@@ -14,17 +14,13 @@ func TestAreas(t *testing.T) {
 	s := expect.Value(Load())(t)
 	found := map[Area]bool{}
 	for _, rule := range s.Rules() {
-		if len(rule.Areas) == 0 || slices.Contains(rule.Areas, AreaPolicy) {
-			t.Errorf("%s (%s) belongs to %v; name custom.areas", rule.ID, rule.File, rule.Areas)
-		}
+		expect.That(t, len(rule.Areas) != 0 && !slices.Contains(rule.Areas, AreaPolicy), "%s (%s) belongs to %v; name custom.areas", rule.ID, rule.File, rule.Areas)
 		for _, area := range rule.Areas {
 			found[area] = true
 		}
 	}
 	for _, area := range Areas() {
-		if !found[area] && area != AreaPolicy {
-			t.Errorf("no rule belongs to %s", area)
-		}
+		expect.That(t, found[area] || area == AreaPolicy, "no rule belongs to %s", area)
 	}
 	const text = `# METADATA
 # title: Mine
@@ -45,11 +41,7 @@ findings contains {} if false
 		if err != nil {
 			got = err.Error()
 		} else {
-			var all []string
-			for _, area := range s.Rules()[0].Areas {
-				all = append(all, string(area))
-			}
-			got = strings.Join(all, ", ")
+			got = strings.Join(expect.Map(s.Rules()[0].Areas, func(area Area) string { return string(area) }), ", ")
 		}
 		expect.That(t, strings.Contains(got, want), "areas [%s]: got %q, want %q", named, got, want)
 	}

@@ -37,9 +37,7 @@ func TestWeigh(t *testing.T) {
 			order = append(order, o.Cause)
 			expect.That(t, o.Title != "" && o.Shows != "" && o.For == "a reason", "%s: candidate %+v lacks something", c.what, o)
 		}
-		if !slices.Equal(order, c.order) || f.Cause != c.order[0] {
-			t.Errorf("%s: order %v, cause %s, want %v", c.what, order, f.Cause, c.order)
-		}
+		expect.That(t, slices.Equal(order, c.order) && f.Cause == c.order[0], "%s: order %v, cause %s, want %v", c.what, order, f.Cause, c.order)
 		first, _ := set.Rule(c.order[0])
 		if len(f.Remedies) < 2 || !slices.Equal(f.Remedies[:firstRemedies], first.Remedies[:firstRemedies]) {
 			t.Errorf("%s: remedies %v, want those of %s first", c.what, f.Remedies, first.ID)

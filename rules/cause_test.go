@@ -9,10 +9,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestCausesAreNamed checks that each example of a row that states a cause, given alone as
-// a log, has a finding of a rule that says more than that a job failed; and where the row
-// has a verdict that nothing stands in the way of, one of that rule. By day that is every
-// eighth row, and one of each program and of each rule.
+// TestCausesAreNamed checks that each example of a row that states a cause, given alone as a log, has a finding of a
+// rule that says more than that a job failed; and where the row has a verdict that nothing stands in the way of, one of
+// that rule. By day that is every eighth row, and one of each program and of each rule.
 func TestCausesAreNamed(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "nothing in it runs side by side")

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/util"
 
@@ -49,9 +48,7 @@ const (
 )
 
 // finds writes a rule's body that finds one fault with further keys.
-func finds(more string) string {
-	return strings.Replace(fires, `"message"`, more+`, "message"`, 1)
-}
+func finds(more string) string { return strings.Replace(fires, `"message"`, more+`, "message"`, 1) }
 
 func TestEvaluateOutcomes(t *testing.T) {
 	s := expect.Value(policyOf(t, map[string]string{
@@ -66,7 +63,7 @@ func TestEvaluateOutcomes(t *testing.T) {
 		{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root"},
 	}}
 	got := expect.Value(s.Evaluate(t.Context(), f, Options{}))(t)
-	want := &Result{
+	expect.NoDiff(t, &Result{
 		Findings: []Finding{{
 			Rule: "fails", Cause: "fails", Severity: High, Confidence: Likely, Title: "T", Subject: "host", Message: "m",
 			Evidence: []Evidence{{Fact: "f", Value: int64(1), Source: "s"}}, Remedies: []string{"r"},
@@ -77,8 +74,7 @@ func TestEvaluateOutcomes(t *testing.T) {
 			{Rule: "skips", Missing: []Missing{{Fact: "pci.devices[].acs", Reason: "config space beyond 64 bytes needs root", Words: "hidden"}}},
 		},
 		NotApplicable: map[string]string{"not-here": "no GPU"},
-	}
-	expect.NoDiff(t, want, got, "verdict")
+	}, got, "verdict")
 }
 
 func TestEvaluateChoice(t *testing.T) {
@@ -87,7 +83,7 @@ func TestEvaluateChoice(t *testing.T) {
 		"one_b.rego": ruleText("one-b", high, fires),
 		"img.rego":   ruleText("img", high+"#   profiles: [image]\n", fires),
 	}))(t)
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		opts Options
 		want string // The rules that fire, or the error.
 	}{
@@ -99,19 +95,14 @@ func TestEvaluateChoice(t *testing.T) {
 		"another profile": {opts: Options{Only: []string{"img"}}, want: ""},
 		"misspelt":        {opts: Options{Only: []string{"one-c"}}, want: `unknown rule "one-c"; did you mean one-a?`},
 		"unknown":         {opts: Options{Skip: []string{"something-else"}}, want: `unknown rule "something-else"`},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := s.Evaluate(t.Context(), &facts.Facts{}, tt.opts)
 			got := ""
 			if err != nil {
 				got = err.Error()
 			} else {
-				var ids []string
-				for _, f := range v.Findings {
-					ids = append(ids, f.Rule)
-				}
-				got = strings.Join(ids, " ")
+				got = strings.Join(expect.Map(v.Findings, func(f Finding) string { return f.Rule }), " ")
 			}
 			expect.Equal(t, tt.want, got, "it")
 		})
@@ -143,9 +134,7 @@ func TestMalformedFinding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := expect.Value(policyOf(t, map[string]string{"bad.rego": ruleText("bad", high, tt.body)}))(t)
 			v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
-			want := &Result{NotApplicable: map[string]string{}, Skipped: []Skipped{
-				faulty("bad", "the rule returned a malformed finding: "+tt.want),
-			}}
+			want := &Result{NotApplicable: map[string]string{}, Skipped: []Skipped{faulty("bad", "the rule returned a malformed finding: "+tt.want)}}
 			expect.NoDiff(t, want, v, "verdict")
 		})
 	}
@@ -159,11 +148,7 @@ func TestMalformedAmongOthers(t *testing.T) {
 		"good.rego": ruleText("good", high, fires),
 	}))(t)
 	v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{}, Options{}))(t)
-	var found []string
-	for _, f := range v.Findings {
-		found = append(found, f.Rule)
-	}
-	expect.NoDiff(t, []string{"bad", "good"}, found, "findings")
+	expect.NoDiff(t, []string{"bad", "good"}, expect.Map(v.Findings, func(f Finding) string { return f.Rule }), "findings")
 	const no = "which is neither a PCI address in lower case nor GPU and a number"
 	want := []Skipped{faulty("bad",
 		`the rule returned a malformed finding: affects holds "", `+no,
@@ -172,9 +157,8 @@ func TestMalformedAmongOthers(t *testing.T) {
 	expect.NoDiff(t, want, v.Skipped, "skipped")
 }
 
-// TestMissing checks what an entry of missing is taken for, in a built-in rule and
-// in one of the user's: a text alone is words, of which no part is a path, and
-// only the user may give one. What is malformed makes the rule skipped, never
+// TestMissing checks what an entry of missing is taken for, in a built-in rule and in one of the user's: a text alone
+// is words, of which no part is a path, and only the user may give one. What is malformed makes the rule skipped, never
 // passed.
 func TestMissing(t *testing.T) {
 	unknown := []facts.Unknown{{Section: "pci", Fact: "devices", Reason: "no root"}, {Section: "gpus", Reason: "no NVML"}}
@@ -182,7 +166,7 @@ func TestMissing(t *testing.T) {
 		return faulty("one", "the rule returned a malformed entry of missing: "+reason)
 	}
 	skipped := func(missing ...Missing) Skipped { return Skipped{Rule: "one", Missing: missing} }
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		body          string
 		builtin, user Skipped // The same when user is empty.
 	}{
@@ -197,8 +181,7 @@ func TestMissing(t *testing.T) {
 		"an unknown key":   {body: `missing contains {"fact": "env", "word": "w"}`, builtin: malformed(`it has the unknown key "word"`)},
 		"words no text":    {body: `missing contains {"fact": "env", "words": ["w"]}`, builtin: malformed("words is not a string")},
 		"not applicable":   {body: `not_applicable contains {"words": "w"}`, builtin: faulty("one", "the rule returned a malformed entry of not_applicable: it is not a string")},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string][]byte{"one.rego": []byte(ruleText("one", high, "findings contains {} if false\n"+tt.body+"\n"))}
 			for i, want := range []Skipped{tt.builtin, tt.user} {
@@ -217,15 +200,14 @@ func TestMissing(t *testing.T) {
 
 // TestMissingString checks how what a rule lacked is shown.
 func TestMissingString(t *testing.T) {
-	tests := map[Missing][2]string{ // All of it, and in short.
+	for m, want := range map[Missing][2]string{ // All of it, and in short.
 		{Fact: "a.b"}:                                {"a.b is not known", "a.b is not known"},
 		{Words: "w (x): y"}:                          {"w (x): y", "w (x): y"},
 		{Fact: "a.b", Words: "w (x)"}:                {"a.b: w (x)", "w (x)"},
 		{Fact: "a.b", Reason: "r"}:                   {"a.b: r", "r"},
 		{Fact: "a.b", Reason: "r", Words: "w (x)"}:   {"a.b: w (x) (r)", "r"},
 		{Fact: "a.b", Reason: "same", Words: "same"}: {"a.b: same", "same"},
-	}
-	for m, want := range tests {
+	} {
 		expect.Equal(t, want, [2]string{m.String(), m.Short()}, "%#v is shown as", m)
 	}
 }
@@ -234,9 +216,7 @@ func TestEvaluateCancelled(t *testing.T) {
 	s := expect.Value(policyOf(t, map[string]string{"one.rego": ruleText("one", high, fires)}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Evaluate(ctx, &facts.Facts{}, Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error = %v, want context.Canceled", err)
-	}
+	expect.Fails(s.Evaluate(ctx, &facts.Facts{}, Options{}))(t, context.Canceled, "it")
 }
 
 func TestFold(t *testing.T) {
@@ -245,7 +225,7 @@ func TestFold(t *testing.T) {
 	f := func(rule string, severity Severity, confidence Confidence, affects ...string) Finding {
 		return Finding{Rule: rule, Subject: rule, Severity: severity, Confidence: confidence, Affects: affects}
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		findings []Finding
 		want     []string // rule/severity/confidence(consequences)
 	}{
@@ -257,15 +237,11 @@ func TestFold(t *testing.T) {
 		"through another rule": {[]Finding{f("acs", High, Likely, one), f("slow", Medium, Confirmed, one)}, []string{"acs/high/confirmed(slow)"}},
 		"at two removes":       {[]Finding{f("acs", High, Likely, one), f("broken", High, Likely, one, two), f("slow", Medium, Likely, two, three)}, []string{"acs/high/likely(broken slow)"}},
 		"the higher cause":     {[]Finding{f("bios", Critical, Possible, one), f("acs", High, Likely, one), f("broken", Low, Likely, one)}, []string{"bios/critical/possible(broken)", "acs/high/likely()"}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, f := range fold(tt.findings, all) {
-				var under []string
-				for _, e := range f.Explains {
-					under = append(under, e.Rule)
-				}
+				under := expect.Map(f.Explains, func(e Finding) string { return e.Rule })
 				got = append(got, f.Rule+"/"+string(f.Severity)+"/"+string(f.Confidence)+"("+strings.Join(under, " ")+")")
 			}
 			expect.NoDiff(t, tt.want, got, "folded")
@@ -290,7 +266,7 @@ func TestFoldSameFault(t *testing.T) {
 	}
 	events := f("gpu-events", "gpu-fault", one, Info, one)
 	broken, table := f("broken", "broken", "host", Critical), f("table", "broken", "a table", Critical)
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		findings []Finding
 		want     []string // rule subject severity(consequences)
 	}{
@@ -306,15 +282,11 @@ func TestFoldSameFault(t *testing.T) {
 		"one rule, one fault in two ways":       {[]Finding{with(f("bug", "bug", "nccl", High), "a"), with(f("bug", "bug", "nccl", Critical), "a")}, []string{"bug nccl critical(nccl)"}},
 		"one rule, two faults of one version":   {[]Finding{seen(with(f("bug", "bug", "nccl", High), "a"), 1), seen(with(f("bug", "bug", "nccl", Critical), "b"), 1)}, []string{"bug nccl critical()", "bug nccl high()"}},
 		"one rule, a GPU and the whole, unsaid": {[]Finding{fault("host", Critical), fault(one, High, one)}, []string{"gpu-fault host critical()", "gpu-fault 0000:01:00.0 high()"}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, f := range fold(tt.findings, nil) {
-				var under []string
-				for _, e := range f.Explains {
-					under = append(under, e.Subject)
-				}
+				under := expect.Map(f.Explains, func(e Finding) string { return e.Subject })
 				got = append(got, fmt.Sprintf("%s %s %s(%s)", f.Rule, f.Subject, f.Severity, strings.Join(under, " ")))
 			}
 			expect.NoDiff(t, tt.want, got, "folded")
@@ -347,7 +319,7 @@ func TestReasons(t *testing.T) {
 		{Section: "gpus", Reason: "no library"},
 		{Section: "numa", Fact: "nodes.distances", Reason: "hidden"},
 	}
-	tests := map[string]string{ // The reason of each fact.
+	for fact, want := range map[string]string{ // The reason of each fact.
 		"pci.devices.acs":                "needs root",
 		"pci.devices[].acs.control":      "needs root",
 		"pci.devices[0000:3b:00.0].link": "no PCI",
@@ -357,16 +329,13 @@ func TestReasons(t *testing.T) {
 		"numa.nodes":                     "hidden",
 		"links":                          "",
 		"":                               "",
-	}
-	for fact, want := range tests {
-		if got := withReasons([]Missing{{Fact: fact, Words: "needs root"}}, unknown); got[0].Reason != want || got[0].Words != "needs root" {
-			t.Errorf("withReasons(%q) = %+v, want the reason %q", fact, got[0], want)
-		}
+	} {
+		got := withReasons([]Missing{{Fact: fact, Words: "needs root"}}, unknown)
+		expect.That(t, got[0].Reason == want && got[0].Words == "needs root", "withReasons(%q) = %+v, want the reason %q", fact, got[0], want)
 	}
 }
 
-// TestInputValue checks that the input is what the facts' JSON says, without
-// what is null.
+// TestInputValue checks that the input is what the facts' JSON says, without what is null.
 func TestInputValue(t *testing.T) {
 	yes, node, bytes := true, 1, int64(1)<<40
 	f := &facts.Facts{
@@ -386,9 +355,7 @@ func TestInputValue(t *testing.T) {
 	var doc any
 	expect.NoError(t, util.UnmarshalJSON(text, &doc))
 	want := expect.Value(ast.InterfaceToValue(withoutNull(doc)))(t)
-	if diff := cmp.Diff(strings.Split(want.String(), ","), strings.Split(got.String(), ",")); diff != "" {
-		t.Errorf("input (-JSON +got):\n%s", diff)
-	}
+	expect.NoDiff(t, strings.Split(want.String(), ","), strings.Split(got.String(), ","), "input")
 	expect.That(t, got.Compare(want) == 0, "the values differ although their texts do not")
 }
 
@@ -418,7 +385,7 @@ func TestLoadWith(t *testing.T) {
 	needs := func(path string) string {
 		return strings.Replace(good, "severity: high", "severity: high\n#   needs: ["+path+"]", 1)
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		file, text string
 		want       string // The error, behind the folder's name; none when empty.
 	}{
@@ -439,8 +406,7 @@ func TestLoadWith(t *testing.T) {
 		"unknown as false": {"own.rego", good + "x if not input.pci\n", `own.rego:11: "not input..." also holds when the fact is not known`},
 		"unused variable":  {"own.rego", good + "missing contains \"x\" if y := 1\n", "own.rego:11: assigned var y unused"},
 		"file differs":     {"other.rego", good, "other.rego:8: the file's name differs from the package's last part own"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, filepath.FromSlash(tt.file))
@@ -448,12 +414,9 @@ func TestLoadWith(t *testing.T) {
 			expect.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
 			s, err := LoadWith(dir)
 			if tt.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if rule, ok := s.Rule("own"); ok != (tt.file != ".git/own.rego") || ok && rule.File != file {
-					t.Errorf("Rule(own) = %+v, %v", rule, ok)
-				}
+				expect.NoError(t, err)
+				rule, ok := s.Rule("own")
+				expect.That(t, ok == (tt.file != ".git/own.rego") && (!ok || rule.File == file), "Rule(own) = %+v, %v", rule, ok)
 				return
 			}
 			expect.Must(t, err != nil, "no error, want %q", tt.want)
@@ -466,9 +429,7 @@ func TestLoadWith(t *testing.T) {
 		})
 	}
 	t.Run("no folder", func(t *testing.T) {
-		if _, err := LoadWith(filepath.Join(t.TempDir(), "nothing")); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("error = %v, want os.ErrNotExist", err)
-		}
+		expect.Fails(LoadWith(filepath.Join(t.TempDir(), "nothing")))(t, os.ErrNotExist, "it")
 	})
 }
 
@@ -478,9 +439,8 @@ func TestTakenID(t *testing.T) {
 		map[string][]byte{"pcie/one.rego": []byte(ruleText("one", high, fires))},
 		map[string][]byte{"own/one.rego": []byte(ruleText("one", high, fires))},
 	)
-	if want := "own/one.rego:8: the rule id one is taken by pcie/one.rego"; err == nil || err.Error() != want {
-		t.Errorf("error = %v, want %s", err, want)
-	}
+	want := "own/one.rego:8: the rule id one is taken by pcie/one.rego"
+	expect.That(t, err != nil && err.Error() == want, "error = %v, want %s", err, want)
 }
 
 func TestNearest(t *testing.T) {
@@ -540,15 +500,13 @@ func TestOldKernelEvents(t *testing.T) {
 	}
 	f := factsOfLine(t, "kernel", log.String())
 	of := func(f *facts.Facts) []Finding {
-		verdict := expect.Value(compiledSet(t).Evaluate(t.Context(), f, Options{}))(t)
-		return verdict.Findings
+		return expect.Value(compiledSet(t).Evaluate(t.Context(), f, Options{}))(t).Findings
 	}
 	want := of(f)
 	for i := range f.KernelLog.Events {
 		f.KernelLog.Events[i].ID, f.KernelLog.Events[i].Fields = "", nil
 	}
-	if diff := cmp.Diff(want, of(f)); diff != "" || len(want) < 8 {
-		t.Errorf("%d findings with ids, without (-want +got):\n%s", len(want), diff)
-	}
+	expect.NoDiff(t, want, of(f), "findings without ids")
+	expect.AtLeast(t, 8, len(want), "findings with ids")
 	expect.That(t, f.KernelLog.Events[0].ID == "", "the facts were changed in place")
 }

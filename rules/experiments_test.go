@@ -11,9 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// TestExperiments checks, from transcripts on, which cause a switch speaks for by what became
-// of the runs with and without it, that nothing is said where both end alike, and that the
-// variable is then no misconfiguration.
+// TestExperiments checks, from transcripts on, which cause a switch speaks for by what became of the runs with and
+// without it, that nothing is said where both end alike, and that the variable is then no misconfiguration.
 func TestExperiments(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")

@@ -47,9 +47,7 @@ func TestFill(t *testing.T) {
 	} {
 		got, err := fill(text, values(t, `{"a": "x", "n": 2, "one": 1, "f": 0.25, "list": ["c", "a", "b"], "long": ["5", "4", "3", "2", "1"], "empty": "",
 			"size": 67108864, "half": 1610612736, "all": -1, "object": {}}`))
-		if want == "" && err == nil || want != "" && (got != want || err != nil) {
-			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
-		}
+		expect.That(t, (want != "" || err != nil) && (want == "" || got == want && err == nil), "%q: %q, %v; want %q", text, got, err, want)
 	}
 }
 

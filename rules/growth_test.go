@@ -23,8 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
-// steps counts the steps of an evaluation, as a measure of its work that is the same
-// on every run.
+// steps counts the steps of an evaluation, as a measure of its work that is the same on every run.
 type steps struct{ n int }
 
 func (*steps) Enabled() bool { return true }
@@ -59,9 +58,7 @@ func (m *meter) evaluate(tb testing.TB, id string, f *facts.Facts, more ...rego.
 		m.queries[id] = q
 	}
 	input, err := tables.ValueOf(f)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, err)
 	_, err = q.Eval(tb.Context(), append(more, rego.EvalParsedInput(input))...)
 	return err
 }
@@ -78,34 +75,18 @@ type growth struct {
 // listsOf are the paths of all lists in a document.
 func listsOf(document map[string]any) []string {
 	found := map[string]bool{}
-	var walk func(v any, path string)
-	walk = func(v any, path string) {
-		switch v := v.(type) {
-		case map[string]any:
-			for key, member := range v {
-				if path != "" {
-					key = path + "." + key
-				}
-				walk(member, key)
-			}
-		case []any:
-			if len(v) > 0 {
-				found[path] = true
-			}
-			for _, element := range v {
-				walk(element, path+"[]")
-			}
+	visit(document, "", func(object map[string]any, key, kind string) {
+		if list, ok := object[key].([]any); ok && len(list) > 0 {
+			found[kind] = true
 		}
-	}
-	walk(document, "")
+	})
 	return slices.Sorted(maps.Keys(found))
 }
 
 // times are the facts with each entry n times, or nil where no Go type holds them.
 func (g growth) times(tb testing.TB, n int) *facts.Facts {
 	tb.Helper()
-	grown := g.grow(g.document, "", n)
-	b := expect.Value(json.Marshal(grown))(tb)
+	b := expect.Value(json.Marshal(g.grow(g.document, "", n)))(tb)
 	f := &facts.Facts{}
 	if json.Unmarshal(b, f) != nil {
 		return nil
@@ -208,13 +189,12 @@ var kinds = []string{
 
 // ways are those in which a document may grow.
 func ways(document map[string]any) map[string]growth {
-	variations := map[string]func(string) bool{
+	all := map[string]growth{}
+	for variation, varied := range map[string]func(string) bool{
 		"copies in other lines":             func(string) bool { return false },
 		"copies of other places":            func(key string) bool { return slices.Contains(places, key) },
 		"copies that differ but for a kind": func(key string) bool { return !slices.Contains(kinds, key) },
-	}
-	all := map[string]growth{}
-	for variation, varied := range variations {
+	} {
 		for _, list := range append(listsOf(document), "") {
 			all[cmp.Or(list, "all lists")+": "+variation] = growth{document, list, varied}
 		}
@@ -222,15 +202,13 @@ func ways(document map[string]any) map[string]growth {
 	return all
 }
 
-// tooFast reports whether something grows by more than 2.5 times per doubling, at sizes
-// of 1, 2 and 4. What does not grow with the size is left out, and so is a start of a
-// few hundred steps.
+// tooFast reports whether something grows by more than 2.5 times per doubling, at sizes of 1, 2 and 4. What does not
+// grow with the size is left out, and so is a start of a few hundred steps.
 func tooFast(one, two, four int) bool { return float64(four-two) > 2.5*float64(max(two-one, 200)) }
 
-// TestGrowth checks that no rule takes more than n log n steps of what it reads. Each
-// case grows in each of its lists and in all at once, and each rule that fires in it
-// is evaluated alone. One case of each rule, and all lists at once and every 15th way, stand for all;
-// GPUDOCTOR_ALL_GROWTH tries every case and way.
+// TestGrowth checks that no rule takes more than n log n steps of what it reads. Each case grows in each of its lists
+// and in all at once, and each rule that fires in it is evaluated alone. One case of each rule, and all lists at once
+// and every 15th way, stand for all; GPUDOCTOR_ALL_GROWTH tries every case and way.
 func TestGrowth(t *testing.T) {
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	night.NotByDay(t, "it judges large machines")
@@ -240,8 +218,7 @@ func TestGrowth(t *testing.T) {
 	seen := map[string]bool{}
 	tried, n := 0, 0
 	for _, c := range all {
-		document := written(t, c.Facts)
-		ws := ways(document)
+		ws := ways(reread[map[string]any](t, c.Facts))
 		for _, f := range c.Want.Findings {
 			if seen[f.Rule] && !every {
 				continue

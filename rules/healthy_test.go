@@ -77,8 +77,7 @@ func machine(cards ...card) *model {
 			Seccomp: "none", GetMempolicy: "ok", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
 			DeviceNodes: []facts.DeviceNode{}, PrivateIPC: new(false), PrivatePID: new(false), PrivateUser: new(false),
 		},
-		Env:       &facts.EnvFacts{Variables: []facts.Variable{}},
-		Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
+		Env: &facts.EnvFacts{Variables: []facts.Variable{}}, Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
 		KernelLog: &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{}},
 	}}
 	for i, c := range cards {
@@ -97,6 +96,8 @@ func machine(cards ...card) *model {
 		for _, kind := range []string{"libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler"} {
 			m.library(facts.Library{Kind: kind, Path: "/usr/lib/x86_64-linux-gnu/" + kind + ".so.1", Version: driver, FoundBy: "ld_cache", Loads: true})
 		}
+	} else {
+		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
 	}
 	return m
 }
@@ -243,8 +244,7 @@ func (m *model) guest() *model {
 	return m
 }
 
-// inside puts the process into a container that was given the first count GPUs
-// and has a /dev/shm of its own.
+// inside puts the process into a container that was given the first count GPUs and has a /dev/shm of its own.
 func (m *model) inside(runtime string, count int, shmBytes int64) *model {
 	c := m.Container
 	c.Inside, c.Runtime, c.SHM = new(true), runtime, shm(shmBytes)
@@ -316,14 +316,16 @@ func (m *model) unprivileged() *model {
 	return m
 }
 
+// hgx is a machine with eight H100 and four NVSwitches.
+func hgx() *model { return machine(slices.Repeat([]card{h100}, 8)...).switched(4) }
+
+// driverParts is what containers are usually given of the driver.
+const driverParts = "NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+
 // healthy are machines as they are found, with nothing wrong.
 var healthy = map[string]func() *model{
-	"no GPU": func() *model {
-		m := machine()
-		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
-		return m
-	},
-	"8 x H100, HGX": func() *model { return machine(slices.Repeat([]card{h100}, 8)...).switched(4) },
+	"no GPU":        func() *model { return machine() },
+	"8 x H100, HGX": hgx,
 	"8 x A100, DGX": func() *model { return machine(slices.Repeat([]card{a100SXM}, 8)...).switched(6) },
 	"8 x H200, virtual machine": func() *model {
 		m := machine(slices.Repeat([]card{h200}, 8)...).switched(0).guest()
@@ -348,11 +350,9 @@ var healthy = map[string]func() *model{
 	"4 x A100 PCIe, NVLink bridges on pairs": func() *model {
 		return machine(a100PCIe, a100PCIe, a100PCIe, a100PCIe).nvlinked("gpu", 12, func(i, j int) bool { return i/2 == j/2 })
 	},
-	"4 x L40S, cloud": func() *model {
-		return machine(l40s, l40s, l40s, l40s).guest().refused("topology-not-supported")
-	},
+	"4 x L40S, cloud": func() *model { return machine(l40s, l40s, l40s, l40s).guest().refused("topology-not-supported") },
 	"8 x H100, all with MIG": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).refused("not-supported")
+		m := hgx().refused("not-supported")
 		for i := range m.GPUs.Devices {
 			m.GPUs.Devices[i].MIG, m.GPUs.Devices[i].MIGPending = new(true), new(true)
 		}
@@ -454,17 +454,10 @@ var healthy = map[string]func() *model{
 		m.NUMA.Balancing = new(0)
 		return m.nodes("/dev/kfd")
 	},
-	"docker, 1 of 8": func() *model {
-		return machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 1, 64<<20).
-			env("NVIDIA_VISIBLE_DEVICES=0", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
-	},
-	"docker, all GPUs and --shm-size": func() *model {
-		return machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 8, 16<<30).
-			env("NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
-	},
+	"docker, 1 of 8":                  func() *model { return hgx().inside("docker", 1, 64<<20).env("NVIDIA_VISIBLE_DEVICES=0", driverParts) },
+	"docker, all GPUs and --shm-size": func() *model { return hgx().inside("docker", 8, 16<<30).env("NVIDIA_VISIBLE_DEVICES=all", driverParts) },
 	"docker, 4 of 8 and --ipc=host": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 4, 512<<30).
-			env("NVIDIA_VISIBLE_DEVICES=0,1,2,3", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
+		m := hgx().inside("docker", 4, 512<<30).env("NVIDIA_VISIBLE_DEVICES=0,1,2,3", driverParts)
 		m.Container.PrivateIPC = new(false)
 		return m
 	},
@@ -474,21 +467,17 @@ var healthy = map[string]func() *model{
 		return m
 	},
 	"pod with one GPU": func() *model {
-		return machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("kubernetes", 1, 64<<20).
-			env("NVIDIA_VISIBLE_DEVICES=GPU-00000000-0000-0000-0000-000000000001", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
+		return hgx().inside("kubernetes", 1, 64<<20).env("NVIDIA_VISIBLE_DEVICES=GPU-00000000-0000-0000-0000-000000000001", driverParts)
 	},
 	"enroot under Slurm": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("enroot", 8, 512<<30).
-			env("NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility", "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7", "SLURM_NTASKS_PER_NODE=8")
+		m := hgx().inside("enroot", 8, 512<<30).env("NVIDIA_VISIBLE_DEVICES=all", driverParts, "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7", "SLURM_NTASKS_PER_NODE=8")
 		c := m.Container
 		c.Seccomp, c.GetMempolicy, c.PrivateIPC, c.PrivatePID = "none", "ok", new(false), new(false)
 		c.Capabilities, c.MemlockSoftBytes, c.MemlockHardBytes = []string{}, new(int64(-1)), new(int64(-1))
 		return m.nodes("/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm")
 	},
 	"CUDA image under build": func() *model {
-		m := machine().inside("docker", 0, 64<<20).env(cudaImage...)
-		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
-		return m.library(cudaImageFiles...)
+		return machine().inside("docker", 0, 64<<20).env(cudaImage...).library(cudaImageFiles...)
 	},
 	"CUDA image under build on a machine with GPUs": func() *model {
 		m := machine(h100, h100).inside("docker", 0, 64<<20).env(cudaImage...)
@@ -499,13 +488,9 @@ var healthy = map[string]func() *model{
 		m.Libraries.Files = cudaImageFiles
 		return m
 	},
-	"NGC image": func() *model {
-		return machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 8, 16<<30).env(ngcImage...).library(cudaImageFiles...)
-	},
+	"NGC image": func() *model { return hgx().inside("docker", 8, 16<<30).env(ngcImage...).library(cudaImageFiles...) },
 	"NGC image under build": func() *model {
-		m := machine().inside("docker", 0, 64<<20).env(ngcImage...)
-		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
-		return m.library(cudaImageFiles...)
+		return machine().inside("docker", 0, 64<<20).env(ngcImage...).library(cudaImageFiles...)
 	},
 	"PyTorch from pip": func() *model {
 		const site = "/usr/local/lib/python3.12/site-packages/nvidia/"
@@ -523,7 +508,7 @@ var healthy = map[string]func() *model{
 		).env("LD_LIBRARY_PATH=/opt/conda/lib", "CUDA_VISIBLE_DEVICES=0,1")
 	},
 	"Slurm job with one GPU of eight": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).unprivileged()
+		m := hgx().unprivileged()
 		for i := 1; i < 8; i++ {
 			m.GPUs.Devices[i] = facts.GPU{Address: gpu(i), Vendor: "nvidia", InPCI: true}
 		}
@@ -535,8 +520,7 @@ var healthy = map[string]func() *model{
 		return m.env("CUDA_VISIBLE_DEVICES=0", "SLURM_NTASKS_PER_NODE=1")
 	},
 	"DGX-1": func() *model {
-		// Each GPU reaches four others, two of them by two links (the DGX-1
-		// system architecture whitepaper).
+		// Each GPU reaches four others, two of them by two links (the DGX-1 system architecture whitepaper).
 		m := machine(slices.Repeat([]card{v100}, 8)...).nvlinked("gpu", 6, func(i, j int) bool { return i/4 == j/4 || j-i == 4 })
 		for i := range m.Links.Pairs {
 			if p := &m.Links.Pairs[i]; *p.NVLinks > 0 {
@@ -567,7 +551,7 @@ var healthy = map[string]func() *model{
 		return m
 	},
 	"variables in common use": func() *model {
-		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).nodes("/dev/infiniband/uverbs0").env(
+		m := hgx().nodes("/dev/infiniband/uverbs0").env(
 			"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,NET", "NCCL_SOCKET_IFNAME=eth0", "NCCL_IB_HCA=mlx5", "NCCL_IB_GID_INDEX=3", "NCCL_IB_TIMEOUT=22", "NCCL_IB_QPS_PER_CONNECTION=4",
 			"NCCL_IB_RETRY_CNT=7", "NCCL_IB_TC=106", "NCCL_IB_SL=0", "NCCL_CROSS_NIC=1", "NCCL_NET_GDR_LEVEL=PHB", "NCCL_ASYNC_ERROR_HANDLING=1", "NCCL_BLOCKING_WAIT=0",
 			"TORCH_NCCL_ASYNC_ERROR_HANDLING=1", "TORCH_NCCL_AVOID_RECORD_STREAMS=1", "TORCH_NCCL_TRACE_BUFFER_SIZE=2000", "TORCH_NCCL_ENABLE_MONITORING=0", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=1800",
@@ -600,8 +584,7 @@ var cudaImageFiles = []facts.Library{
 	{Kind: "libnccl", Path: "/usr/lib/x86_64-linux-gnu/libnccl.so.2", Version: "2.28.3+cuda12.8", FoundBy: "ld_cache", Loads: true},
 }
 
-// ngcImage is what NVIDIA's PyTorch images set beside that (HPC-X's Open MPI
-// and UCX, and names of versions).
+// ngcImage is what NVIDIA's PyTorch images set beside that (HPC-X's Open MPI and UCX, and names of versions).
 var ngcImage = []string{
 	"NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,video", "NVIDIA_REQUIRE_CUDA=cuda>=9.0", "NVIDIA_PRODUCT_NAME=PyTorch", "NVIDIA_PYTORCH_VERSION=25.09", "NVIDIA_BUILD_ID=1",
 	"CUDA_VERSION=13.0.1.012", "CUDA_DRIVER_VERSION=580.82.07", "CUDA_CACHE_DISABLE=1", "CUDA_HOME=/usr/local/cuda", "CUDA_MODULE_LOADING=LAZY", "_CUDA_COMPAT_PATH=/usr/local/cuda/compat",
@@ -659,8 +642,7 @@ func variants(build func() *model) []variant {
 	return list
 }
 
-// alarms lists what a healthy machine must not get: findings of medium or above,
-// and rules that fail.
+// alarms lists what a healthy machine must not get: findings of medium or above, and rules that fail.
 func alarms(v *Result) []string {
 	faults := ruleFaults(v)
 	for _, f := range v.Findings {

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -19,14 +18,23 @@ import (
 // openCase is a file that describes a job, with fields whose values are marked: "<<KEY>>".
 type openCase struct {
 	name, text string
-	// fields have, by key, a good value, a bad one, if the field alone can be at fault, and
-	// the rules that read it.
+	// fields have, by key, what differs from openFields.
 	fields map[string]openField
 	// references are how such a file refers to a value that it does not show.
 	references []string
 }
 
+// openField is a good value of a field, a bad one, if the field alone can be at fault, and the rules that read it.
 type openField struct{ good, bad, rules string }
+
+// openFields are the fields of all cases, by key; a case names those that differ.
+var openFields = map[string]openField{
+	"ranks": {"8", "16", "job-gpus job-shm"}, "shm": {"16g", "64m", "job-shm"}, "ipc": {"private", "", "job-shm"}, "network": {"host", "bridge", "job-network"},
+	"privileged": {"false", "", "job-memlock job-devices"}, "user": {"root", "", "job-memlock"}, "cap": {"SYS_NICE", "", "job-memlock"}, "memlock": {"-1", "65536", "job-memlock"},
+	"device": {"/dev/fuse", "", "job-devices job-memlock"}, "mount": {"/data", "", "job-shm"}, "ifname": {"ens1", "", "job-network job-variables"},
+	"net": {"IB", "Socket", "job-variables job-devices"}, "capabilities": {"all", "utility", "job-runtime"}, "p2p": {"0", "1", "job-variables"},
+	"path": {"/a", "/usr/local/cuda/lib64/stubs", "job-libraries"}, "visible": {"0,1,2,3,4,5,6,7", "0", "job-gpus"}, "gpus": {"8", "4", "job-gpus job-shm job-devices"},
+}
 
 // openCases are the kinds of file. Each of them is good with the good values.
 var openCases = []openCase{
@@ -59,14 +67,6 @@ var openCases = []openCase{
               count: <<gpus>>
               capabilities: [gpu]
 `,
-		fields: map[string]openField{
-			"ranks": {"8", "16", "job-gpus job-shm"}, "shm": {"16g", "64m", "job-shm"}, "ipc": {"private", "", "job-shm"},
-			"network": {"host", "bridge", "job-network"}, "privileged": {"false", "", "job-memlock job-devices"}, "user": {"root", "", "job-memlock"},
-			"cap": {"SYS_NICE", "", "job-memlock"}, "memlock": {"-1", "65536", "job-memlock"}, "device": {"/dev/fuse", "", "job-devices job-memlock"},
-			"mount": {"/data", "", "job-shm"}, "ifname": {"ens1", "", "job-network job-variables"}, "net": {"IB", "Socket", "job-variables job-devices"},
-			"capabilities": {"all", "utility", "job-runtime"}, "p2p": {"0", "1", "job-variables"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "job-libraries"},
-			"gpus": {"8", "4", "job-gpus job-shm job-devices"},
-		},
 		references: []string{"${X}", "$X", "${X:?no}", "'{{ .Values.x }}'"},
 	},
 	{
@@ -76,14 +76,6 @@ docker run --gpus <<gpus>> --shm-size <<shm>> --ipc <<ipc>> --network <<network>
   --device /dev/infiniband --device <<device>> -v /data:<<mount>> -e NCCL_NET=<<net>> -e NCCL_SOCKET_IFNAME=<<ifname>> -e NCCL_P2P_DISABLE=<<p2p>> \
   -e NVIDIA_DRIVER_CAPABILITIES=<<capabilities>> -e LD_LIBRARY_PATH=<<path>> train:1 torchrun --nproc-per-node=<<ranks>> train.py
 `,
-		fields: map[string]openField{
-			"ranks": {"8", "16", "job-gpus job-shm"}, "shm": {"16g", "64m", "job-shm"}, "ipc": {"private", "", "job-shm"},
-			"network": {"host", "bridge", "job-network"}, "user": {"root", "", "job-memlock"}, "cap": {"SYS_NICE", "", "job-memlock"},
-			"memlock": {"-1", "65536", "job-memlock"}, "device": {"/dev/fuse", "", "job-devices job-memlock"}, "mount": {"/data", "", "job-shm"},
-			"ifname": {"ens1", "", "job-network job-variables"}, "net": {"IB", "Socket", "job-variables job-devices"}, "capabilities": {"all", "utility", "job-runtime"},
-			"p2p": {"0", "1", "job-variables"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "job-libraries"},
-			"gpus": {"8", "4", "job-gpus job-shm job-devices"},
-		},
 		references: []string{"$X", `"$X"`, "${X}", "$(x)", "`x`", "{{x}}"},
 	},
 	{
@@ -125,11 +117,8 @@ spec:
     emptyDir: {medium: "<<medium>>", sizeLimit: <<shm>>}
 `,
 		fields: map[string]openField{
-			"ranks": {"8", "16", "job-gpus job-shm"}, "shm": {"16Gi", "64Mi", "job-shm"}, "ipc": {"false", "", "job-shm"},
-			"network": {"true", "", "job-network"}, "privileged": {"false", "", "job-memlock job-devices"}, "user": {"0", "1000", "job-memlock"},
-			"cap": {"SYS_NICE", "", "job-memlock"}, "ifname": {"ens1", "", "job-network job-variables"}, "net": {"IB", "Socket", "job-variables job-devices"},
-			"p2p": {"0", "1", "job-variables"}, "visible": {"0,1,2,3,4,5,6,7", "0", "job-gpus"}, "gpus": {"8", "16", "job-gpus job-shm job-devices"},
-			"hca": {"1", "", "job-memlock job-devices"}, "medium": {"Memory", "", "job-shm"},
+			"shm": {"16Gi", "64Mi", "job-shm"}, "ipc": {"false", "", "job-shm"}, "network": {"true", "", "job-network"}, "user": {"0", "1000", "job-memlock"},
+			"gpus": {"8", "16", "job-gpus job-shm job-devices"}, "hca": {"1", "", "job-memlock job-devices"}, "medium": {"Memory", "", "job-shm"},
 		},
 		references: []string{"${X}", "$(X)", "{{ .Values.x }}"},
 	},
@@ -147,25 +136,19 @@ srun torchrun --nnodes=<<nnodes>> --nproc-per-node=<<ranks>> train.py
 `,
 		fields: map[string]openField{
 			"nodes": {"2", "1", "job-nodes"}, "gpus": {"8", "4", "job-gpus"}, "tasks": {"1", "8", "job-nodes"}, "memlock": {"unlimited", "64", "job-memlock"},
-			"p2p": {"0", "1", "job-variables"}, "visible": {"0,1,2,3,4,5,6,7", "0", "job-gpus"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "job-libraries"},
 			"nnodes": {"2", "4", "job-nodes"}, "ranks": {"8", "16", "job-gpus"},
 		},
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
 	{
-		name: "mpi.sh",
-		text: "#!/bin/bash\nmpirun -H <<hosts>> -npernode <<ranks>> -x NCCL_P2P_DISABLE=<<p2p>> -x CUDA_VISIBLE_DEVICES=<<visible>> all_reduce_perf -b 8\n",
-		fields: map[string]openField{
-			"hosts": {"a,b", "", "job-nodes"}, "ranks": {"8", "16", "job-gpus"}, "p2p": {"0", "1", "job-variables"}, "visible": {"0,1,2,3,4,5,6,7", "0", "job-gpus"},
-		},
+		name:       "mpi.sh",
+		text:       "#!/bin/bash\nmpirun -H <<hosts>> -npernode <<ranks>> -x NCCL_P2P_DISABLE=<<p2p>> -x CUDA_VISIBLE_DEVICES=<<visible>> all_reduce_perf -b 8\n",
+		fields:     map[string]openField{"hosts": {"a,b", "", "job-nodes"}, "ranks": {"8", "16", "job-gpus"}},
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
 	{
-		name: "Dockerfile",
-		text: "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN make\nENV NCCL_P2P_DISABLE=<<p2p>>\nENV LD_LIBRARY_PATH=<<path>>\nENV NVIDIA_DRIVER_CAPABILITIES <<capabilities>>\n",
-		fields: map[string]openField{
-			"p2p": {"0", "1", "job-variables"}, "path": {"/a", "/usr/local/cuda/lib64/stubs", "job-libraries"}, "capabilities": {"all", "utility", "job-runtime"},
-		},
+		name:       "Dockerfile",
+		text:       "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN make\nENV NCCL_P2P_DISABLE=<<p2p>>\nENV LD_LIBRARY_PATH=<<path>>\nENV NVIDIA_DRIVER_CAPABILITIES <<capabilities>>\n",
 		references: []string{"$X", `"$X"`, "${X}", "{{x}}"},
 	},
 	{
@@ -175,16 +158,22 @@ srun torchrun --nnodes=<<nnodes>> --nproc-per-node=<<ranks>> train.py
   "resourceRequirements": [{"type": "GPU", "value": "<<gpus>>"}],
   "environment": [{"name": "NCCL_P2P_DISABLE", "value": "<<p2p>>"}]}]}
 `,
-		fields: map[string]openField{
-			"ranks": {"8", "16", "job-gpus"}, "gpus": {"8", "4", "job-gpus"}, "p2p": {"0", "1", "job-variables"},
-		},
+		fields:     map[string]openField{"ranks": {"8", "16", "job-gpus"}, "gpus": {"8", "4", "job-gpus"}},
 		references: []string{"${X}", "$X", "{{x}}"},
 	},
 }
 
+// all are the fields whose places are in the text.
+func (c *openCase) all() map[string]openField {
+	all := maps.Clone(openFields)
+	maps.Copy(all, c.fields)
+	maps.DeleteFunc(all, func(key string, _ openField) bool { return !strings.Contains(c.text, "<<"+key+">>") })
+	return all
+}
+
 func (c *openCase) fill(values map[string]string) string {
 	text := c.text
-	for key, field := range c.fields {
+	for key, field := range c.all() {
 		value, ok := values[key]
 		if !ok {
 			value = field.good
@@ -194,9 +183,8 @@ func (c *openCase) fill(values map[string]string) string {
 	return text
 }
 
-// TestOpenValues checks that a value of a launch file that the file does not show leads to no
-// finding and to no pass of a rule that reads it, for each field of each kind of file, and
-// that the same field is judged where it has a value.
+// TestOpenValues checks that a value of a launch file that the file does not show leads to no finding and to no pass of
+// a rule that reads it, for each field of each kind of file, and that the same field is judged where it has a value.
 func TestOpenValues(t *testing.T) {
 	night.NotShort(t, "nothing in it runs side by side")
 	s := compiledSet(t)
@@ -210,12 +198,11 @@ func TestOpenValues(t *testing.T) {
 			if v, text := judge(t, nil); len(v.Skipped) > 0 || len(graveOf(v)) > 0 {
 				t.Fatalf("%s\nskipped %v, findings %v", text, v.Skipped, graveOf(v))
 			}
-			for _, key := range slices.Sorted(maps.Keys(c.fields)) {
-				field := c.fields[key]
+			for _, key := range slices.Sorted(maps.Keys(c.all())) {
+				field := c.all()[key]
 				if field.bad != "" {
-					if v, text := judge(t, map[string]string{key: field.bad}); len(v.Findings) == 0 {
-						t.Errorf("%s\nno finding with the bad value of %s", text, key)
-					}
+					v, text := judge(t, map[string]string{key: field.bad})
+					expect.That(t, len(v.Findings) != 0, "%s\nno finding with the bad value of %s", text, key)
 				}
 				for _, reference := range c.references {
 					v, text := judge(t, map[string]string{key: reference})
@@ -223,9 +210,7 @@ func TestOpenValues(t *testing.T) {
 						t.Errorf("%s\n%s: finding of %s: %s", text, key, found.Rule, found.Message)
 					}
 					for rule := range strings.FieldsSeq(field.rules) {
-						if !slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == rule }) {
-							t.Errorf("%s\n%s: %s is not skipped", text, key, rule)
-						}
+						expect.That(t, slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == rule }), "%s\n%s: %s is not skipped", text, key, rule)
 					}
 				}
 			}
@@ -247,9 +232,8 @@ func TestVariablesElsewhere(t *testing.T) {
 	} {
 		for disabled := range 2 {
 			v := judgedUnits(t, s, texttest.Parse(name, fmt.Sprintf(text, disabled)))
-			if found := graveOf(v); (len(found) > 0) != (disabled == 1) {
-				t.Errorf("%s, NCCL_P2P_DISABLE=%d: %v", name, disabled, found)
-			}
+			found := graveOf(v)
+			expect.That(t, (len(found) > 0) == (disabled == 1), "%s, NCCL_P2P_DISABLE=%d: %v", name, disabled, found)
 			if slices.Contains(v.Passed, "job-variables") || disabled == 0 && !slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == "job-variables" }) {
 				t.Errorf("%s, NCCL_P2P_DISABLE=%d: passed %v, skipped %v", name, disabled, v.Passed, v.Skipped)
 			}
@@ -307,7 +291,7 @@ func launchUnits(t *testing.T) map[string]*facts.Facts {
 	all := map[string]*facts.Facts{}
 	for _, c := range openCases {
 		bad := map[string]string{}
-		for key, field := range c.fields {
+		for key, field := range c.all() {
 			bad[key] = field.bad
 		}
 		for i, u := range unitsOf(texttest.Parse(c.name, c.fill(bad))) {
@@ -352,30 +336,23 @@ func TestUnknownParts(t *testing.T) {
 		for i, l := range unit.Launches {
 			for _, part := range slices.Sorted(maps.Keys(partsOf(t, l))) {
 				tried++
-				unknown := without(t, unit, i, part)
-				v := expect.Value(s.Evaluate(t.Context(), unknown, Options{Profile: Launch}))(t)
+				v := expect.Value(s.Evaluate(t.Context(), without(t, unit, i, part), Options{Profile: Launch}))(t)
 				for _, f := range v.Findings {
-					if !slices.Contains(before, f.Rule) {
-						t.Errorf("%s: without %s of launch %d also %s: %s", name, part, i, f.Rule, f.Message)
-					}
+					expect.That(t, slices.Contains(before, f.Rule), "%s: without %s of launch %d also %s: %s", name, part, i, f.Rule, f.Message)
 				}
 			}
 		}
 		reversed := *unit
 		reversed.Launches = slices.Clone(unit.Launches)
 		slices.Reverse(reversed.Launches)
-		if after := foundIn(t, s, &reversed); !slices.Equal(before, after) {
-			t.Errorf("%s: %v, in reverse order %v", name, before, after)
-		}
+		expect.NoDiff(t, before, foundIn(t, s, &reversed), "%s", name)
 		idle := *unit
 		idle.Launches = slices.Clone(unit.Launches)
 		for i := range idle.Launches {
 			idle.Launches[i].CPUOnly = true
 		}
 		found := slices.DeleteFunc(foundIn(t, s, &idle), func(rule string) bool { return rule == "manifest-refused" })
-		if len(found) > 0 && idle.Launches[0].Kind != "slurm-node" {
-			t.Errorf("%s: without a GPU: %v", name, found)
-		}
+		expect.That(t, len(found) == 0 || idle.Launches[0].Kind == "slurm-node", "%s: without a GPU: %v", name, found)
 	}
 	expect.AtLeast(t, 250, tried, "parts were tried")
 }
@@ -386,9 +363,7 @@ var described = []string{"kind", "object", "unit", "name", "image", "command", "
 // partsOf are the parts of a launch that have a value, its variables each.
 func partsOf(t *testing.T, l facts.Launch) map[string]any {
 	t.Helper()
-	text := expect.Value(json.Marshal(l))(t)
-	var parts map[string]any
-	expect.NoError(t, json.Unmarshal(text, &parts))
+	parts := reread[map[string]any](t, l)
 	maps.DeleteFunc(parts, func(part string, _ any) bool { return slices.Contains(described, part) })
 	for name := range l.Variables {
 		parts["variables["+name+"]"] = nil

@@ -49,8 +49,7 @@ var attacks = map[string]string{
 	"squares":            `s40 == 1`,
 }
 
-// recursions are bodies of rules that would let OPA's comparison of lists call itself
-// until Go ends the program.
+// recursions are bodies of rules that would let OPA's comparison of lists call itself until Go ends the program.
 var recursions = map[string]string{
 	"laughs unified":    `laughs == laughs_too`,
 	"laughs of objects": `boxes == boxes_too`,
@@ -74,8 +73,7 @@ func doubled(line string) string {
 	return b.String()
 }
 
-// TestStack checks that a rule is stopped whose evaluation would overflow the stack,
-// however much time it has.
+// TestStack checks that a rule is stopped whose evaluation would overflow the stack, however much time it has.
 func TestStack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short")
@@ -88,13 +86,10 @@ func TestStack(t *testing.T) {
 	s := expect.Value(policyOf(t, files))(t)
 	s.limits.heap = 1 << 30
 	v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{}))(t)
-	if len(v.Findings) != 1 || v.Findings[0].Rule != "honest" || len(v.Skipped) != len(recursions) {
-		t.Errorf("found %v, skipped %v", v.Findings, v.Skipped)
-	}
+	expect.That(t, len(v.Findings) == 1 && v.Findings[0].Rule == "honest" && len(v.Skipped) == len(recursions), "found %v, skipped %v", v.Findings, v.Skipped)
 	for _, skipped := range v.Skipped {
-		if got, want := skipped.Missing[0].Words, stopped+"needed more than 64 MiB of memory"; got != want {
-			t.Errorf("%s: %s; want %s", skipped.Rule, got, want)
-		}
+		got, want := skipped.Missing[0].Words, stopped+"needed more than 64 MiB of memory"
+		expect.That(t, got == want, "%s: %s; want %s", skipped.Rule, got, want)
 	}
 }
 
@@ -115,14 +110,8 @@ func TestAttacks(t *testing.T) {
 			}))(t)
 			s.limits.rule, s.limits.rules, s.limits.grace = 50*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 			v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{}))(t)
-			var found []string
-			for _, f := range v.Findings {
-				found = append(found, f.Rule)
-			}
-			expect.That(t, slices.Equal(found, []string{"honest", "other"}), "found %v", found)
-			if len(v.Skipped) != 1 || v.Skipped[0].Rule != "attack" || !v.Skipped[0].Fault {
-				t.Errorf("skipped %+v, passed %v", v.Skipped, v.Passed)
-			}
+			expect.NoDiff(t, []string{"honest", "other"}, expect.Map(v.Findings, func(f Finding) string { return f.Rule }), "found")
+			expect.That(t, len(v.Skipped) == 1 && v.Skipped[0].Rule == "attack" && v.Skipped[0].Fault, "skipped %+v, passed %v", v.Skipped, v.Passed)
 			t.Log(v.Skipped)
 		})
 	}
@@ -136,8 +125,7 @@ func attacker(body string) string {
 	return ballast + strings.Replace(fires, "}]}\n", "}]} if {\n\t"+body+"\n}\n", 1)
 }
 
-// TestPolicyBombs checks that a policy which takes time or memory without end to compile
-// gives one line.
+// TestPolicyBombs checks that a policy which takes time or memory without end to compile gives one line.
 func TestPolicyBombs(t *testing.T) {
 	night.NotShort(t, "it compiles, side by side with nothing")
 	night.NotByDay(t, "it compiles for seconds")
@@ -180,8 +168,7 @@ func faultsAreLines(t *testing.T, err error) {
 	}
 }
 
-// FuzzPolicy checks that no text of a rule makes the doctor fail, or keeps it busy
-// beyond the limits.
+// FuzzPolicy checks that no text of a rule makes the doctor fail, or keeps it busy beyond the limits.
 func FuzzPolicy(f *testing.F) {
 	if testing.Short() {
 		f.Skip("not with -short")
@@ -203,8 +190,7 @@ func FuzzPolicy(f *testing.F) {
 			return
 		}
 		s.limits = most
-		if _, err := s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{}); err != nil {
-			t.Error(err)
-		}
+		_, err = s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{})
+		expect.That(t, err == nil, "%v", err)
 	})
 }

@@ -29,10 +29,9 @@ func factsOfLine(t *testing.T, row, line string) *facts.Facts {
 	return read.Facts
 }
 
-// TestFindingsOfRows checks, for every example of every row with a template, that a log with
-// that line has the finding of the template: of a rule that exists, with a severity and
-// a confidence, remedies that the rule names, the line as evidence, and no gap in its
-// text. Of a template that asks for conditions, or gives way to one, it holds so with the
+// TestFindingsOfRows checks, for every example of every row with a template, that a log with that line has the finding
+// of the template: of a rule that exists, with a severity and a confidence, remedies that the rule names, the line as
+// evidence, and no gap in its text. Of a template that asks for conditions, or gives way to one, it holds so with the
 // former given alone: an example may show what the template gives way to.
 func TestFindingsOfRows(t *testing.T) {
 	t.Parallel()
@@ -60,8 +59,7 @@ func TestFindingsOfRows(t *testing.T) {
 			f := factsOfLine(t, row.ID, example)
 			var got []Finding
 			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, message.IsCondition) {
-				verdict := expect.Value(set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}}))(t)
-				got = verdict.Findings
+				got = expect.Value(set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}}))(t).Findings
 			} else {
 				got = set.rowFindings(byRowOf(f.Logs, f.KernelLog), given(v, row.ID, v.When...))[v.Rule]
 			}
@@ -98,9 +96,7 @@ func TestFindingsOfRoles(t *testing.T) {
 		}
 		tried++
 		rule, _ := set.Rule(row.Finding.Rule)
-		if cmp.Or(row.Finding.Confidence, string(rule.Confidence)) == string(Confirmed) {
-			t.Errorf("%s has the role %s, and its template is confirmed by nothing else", row.ID, row.Role)
-		}
+		expect.That(t, cmp.Or(row.Finding.Confidence, string(rule.Confidence)) != string(Confirmed), "%s has the role %s, and its template is confirmed by nothing else", row.ID, row.Role)
 	}
 	expect.That(t, tried != 0, "no row of these roles has a template")
 }
@@ -114,8 +110,7 @@ func grades(v *message.Template) []message.Grade {
 	return all
 }
 
-// given is what a template goes by where a row was said, all values are known and some
-// conditions hold.
+// given is what a template goes by where a row was said, all values are known and some conditions hold.
 func given(v *message.Template, row string, holds ...string) *situation {
 	said := &situation{Said: message.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
 	for _, name := range holds {
@@ -128,8 +123,7 @@ func given(v *message.Template, row string, holds ...string) *situation {
 	return said
 }
 
-// checkTold checks that a finding of a message is whole. What the message said may hold
-// braces.
+// checkTold checks that a finding of a message is whole. What the message said may hold braces.
 func checkTold(t *testing.T, said entry, got Finding) {
 	t.Helper()
 	text := strings.ReplaceAll(got.Message, said.Text, "")
@@ -141,25 +135,19 @@ func checkTold(t *testing.T, said entry, got Finding) {
 	}
 	expect.That(t, got.Severity.Rank() != len(severities), "%s: the severity %q is none of %q", said.ID, got.Severity, severities)
 	expect.That(t, got.Confidence.Rank() != len(confidences), "%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
-	if (got.Order == nil) != (said.event != "") || len(got.Remedies) == 0 {
-		t.Errorf("%s: a finding without order or remedies: %+v", said.ID, got)
-	}
+	expect.That(t, (got.Order == nil) == (said.event != "") && len(got.Remedies) != 0, "%s: a finding without order or remedies: %+v", said.ID, got)
 }
 
 // everyRow is each row of the catalogue: messages, and forms of kernel messages.
 func everyRow() []*message.Row {
-	var all []*message.Row
-	for _, t := range message.Statements() {
-		all = append(all, &t.Row)
-	}
+	all := expect.Map(message.Statements(), func(t *message.Statement) *message.Row { return &t.Row })
 	for _, k := range message.KernelForms() {
 		all = append(all, &k.Row)
 	}
 	return all
 }
 
-// heardOf is what is heard where lines of a row come one after the other; the last of them
-// was read first.
+// heardOf is what is heard where lines of a row come one after the other; the last of them was read first.
 func heardOf(row string, lines ...string) byRow {
 	logs, kernel := &facts.LogFacts{}, &facts.KernelLogFacts{Source: "dmesg"}
 	form := slices.IndexFunc(message.KernelForms(), func(k *message.KernelForm) bool { return k.ID == row })
@@ -211,8 +199,7 @@ func TestConditionsDecide(t *testing.T) {
 	expect.That(t, gaveWay != 0 && graded != 0, "%d rows or conditions before which a template gives way, %d grades", gaveWay, graded)
 }
 
-// TestToldAlso checks that the facts of a condition that is also shown are evidence where
-// it holds, and only there.
+// TestToldAlso checks that the facts of a condition that is also shown are evidence where it holds, and only there.
 func TestToldAlso(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
@@ -229,9 +216,7 @@ func TestToldAlso(t *testing.T) {
 				said.Holds[name] = holds
 				said.shown = map[string][]Evidence{name: {{Fact: "a.fact"}}}
 				f := set.rowFindings(messages, said)[v.Rule][0]
-				if slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) != holds {
-					t.Errorf("%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
-				}
+				expect.That(t, slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) == holds, "%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
 			}
 		}
 	}
@@ -256,8 +241,7 @@ func TestToldParams(t *testing.T) {
 func TestToldConstantParams(t *testing.T) {
 	t.Parallel()
 	const row = "ucx-no-transports"
-	messages := heardOf(row, "said first", "said later")
-	f := compiledSet(t).rowFindings(messages, given(message.Templates()[row], row))["env-misconfig"][0]
+	f := compiledSet(t).rowFindings(heardOf(row, "said first", "said later"), given(message.Templates()[row], row))["env-misconfig"][0]
 	expect.Equal(t, "[UCX_TLS UCX_NET_DEVICES]", fmt.Sprint(f.Params["variables"]), "variables")
 }
 
@@ -287,9 +271,8 @@ func TestConditionNames(t *testing.T) {
 				name = string(written)
 			}
 			expect.That(t, name != "", "%s: the name of a condition is to be written out", rule.Location)
-			if other := files[name]; other != "" && other != file {
-				t.Errorf("%s is defined in %s and in %s", name, other, file)
-			}
+			other := files[name]
+			expect.That(t, other == "" || other == file, "%s is defined in %s and in %s", name, other, file)
 			of[name], files[name] = true, file
 		}
 	}
@@ -313,9 +296,7 @@ func TestConditionNames(t *testing.T) {
 			others = slices.Concat(others, c.When, c.Unless)
 		}
 		for _, name := range others {
-			if !message.IsCondition(name) && !rows[name] {
-				t.Errorf("%s: %s is no row", id, name)
-			}
+			expect.That(t, message.IsCondition(name) || rows[name], "%s: %s is no row", id, name)
 		}
 	}
 	for name := range defined["shown"] {
@@ -333,20 +314,16 @@ func TestConditionNames(t *testing.T) {
 func TestWholeParams(t *testing.T) {
 	t.Parallel()
 	const row, place = "cuda-nvlink", "{@all_gpus}"
-	if message.Templates()[row].Params["gpus"].Value != place {
-		t.Fatalf("%s has the params %v", row, message.Templates()[row].Params)
-	}
+	expect.Must(t, message.Templates()[row].Params["gpus"].Value == place, "%s has the params %v", row, message.Templates()[row].Params)
 	messages := heardOf(row, "said")
 	told := func(value *ast.Term) any {
 		said := conditionsFrom(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
 		return messages.finding(Rule{}, message.Templates()[row], []string{row}, said).Params["gpus"]
 	}
-	if got := told(ast.ArrayTerm(ast.StringTerm("GPU0"))); !reflect.DeepEqual(got, []any{"GPU0"}) {
-		t.Errorf("a list becomes %v", got)
-	}
-	if got := told(ast.StringTerm("")); got != nil {
-		t.Errorf("an empty text becomes %v", got)
-	}
+	got := told(ast.ArrayTerm(ast.StringTerm("GPU0")))
+	expect.That(t, reflect.DeepEqual(got, []any{"GPU0"}), "a list becomes %v", got)
+	got = told(ast.StringTerm(""))
+	expect.That(t, got == nil, "an empty text becomes %v", got)
 }
 
 // TestFailedConditions checks, for every template, that its rule is at fault where the
@@ -361,9 +338,7 @@ func TestFailedConditions(t *testing.T) {
 		set.addRows(answers, h, answer{failure: "it failed"})
 		got := answers[v.Rule]
 		names, values := v.Conditions()
-		if want := len(names)+len(values) > 0; (len(got.faults) == 1) != want {
-			t.Errorf("%s: faults %q with the conditions %q and the values %q", id, got.faults, names, values)
-		}
+		expect.That(t, (len(got.faults) == 1) == (len(names)+len(values) > 0), "%s: faults %q with the conditions %q and the values %q", id, got.faults, names, values)
 		if len(got.findings) == 0 {
 			untold++
 		}
@@ -391,17 +366,11 @@ func TestToldSubjects(t *testing.T) {
 		return got
 	}
 	for name, tt := range map[string]struct{ got, want []string }{
-		"each GPU": {
-			told(event("amdgpu-poison-created", b), event("amdgpu-poison-consumed", b), event("amdgpu-poison-created", a)),
-			[]string{
-				"logged 0000:05:00.0 of []: The kernel log reports that GPU 0000:05:00.0 found uncorrectable memory (poison): it happened 0000:05:00.0 (1), map[gpu:0000:05:00.0]",
-				"logged 0000:26:00.0 of []: The kernel log reports that GPU 0000:26:00.0 found uncorrectable memory (poison): it happened 0000:26:00.0 (2), map[gpu:0000:26:00.0]",
-			},
-		},
-		"no GPU": {
-			told(event("amdgpu-queue-silent", "")),
-			[]string{"logged host of []: The kernel log reports that an AMD GPU does not answer its driver: it happened (1), map[gpu:host]"},
-		},
+		"each GPU": {told(event("amdgpu-poison-created", b), event("amdgpu-poison-consumed", b), event("amdgpu-poison-created", a)), []string{
+			"logged 0000:05:00.0 of []: The kernel log reports that GPU 0000:05:00.0 found uncorrectable memory (poison): it happened 0000:05:00.0 (1), map[gpu:0000:05:00.0]",
+			"logged 0000:26:00.0 of []: The kernel log reports that GPU 0000:26:00.0 found uncorrectable memory (poison): it happened 0000:26:00.0 (2), map[gpu:0000:26:00.0]",
+		}},
+		"no GPU": {told(event("amdgpu-queue-silent", "")), []string{"logged host of []: The kernel log reports that an AMD GPU does not answer its driver: it happened (1), map[gpu:host]"}},
 		"several": {
 			told(event("amdgpu-xgmi-errors-uncorrected", b), event("amdgpu-xgmi-hive-failed", a), event("amdgpu-xgmi-hive-failed", "")),
 			[]string{"uncorrected host of [0000:05:00.0 0000:26:00.0]: The driver reports uncorrectable errors on xGMI links: it happened 0000:26:00.0 (3), map[gpus:[0000:26:00.0 0000:05:00.0]]"},
@@ -410,13 +379,8 @@ func TestToldSubjects(t *testing.T) {
 			told(event("amdgpu-xgmi-errors-corrected", b), event("amdgpu-xgmi-errors-corrected", "")),
 			[]string{"corrected 0000:26:00.0 of [0000:26:00.0]: The driver corrected errors on xGMI links: it happened 0000:26:00.0 (2), map[gpus:[0000:26:00.0]]"},
 		},
-		"none of several": {
-			told(event("amdgpu-xgmi-errors-corrected", "")),
-			[]string{"corrected host of []: The driver corrected errors on xGMI links: it happened (1), map[gpus:[host]]"},
-		},
+		"none of several": {told(event("amdgpu-xgmi-errors-corrected", "")), []string{"corrected host of []: The driver corrected errors on xGMI links: it happened (1), map[gpus:[host]]"}},
 	} {
-		if !slices.Equal(tt.got, tt.want) {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, strings.Join(tt.got, "\n"), strings.Join(tt.want, "\n"))
-		}
+		expect.That(t, slices.Equal(tt.got, tt.want), "%s: got\n%s\nwant\n%s", name, strings.Join(tt.got, "\n"), strings.Join(tt.want, "\n"))
 	}
 }

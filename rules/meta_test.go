@@ -74,7 +74,7 @@ func formatRego(name string, text []byte) ([]byte, error) {
 // it breaks a library that keeps the contract in one place at a time.
 func TestLibraryBites(t *testing.T) {
 	const rule, ruleTest = "pcie/slow_link.rego", "pcie/slow_link_test.rego"
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		file, old, replacement string
 		want                   string // A part of the only fault's text; none when empty.
 	}{
@@ -118,22 +118,15 @@ func TestLibraryBites(t *testing.T) {
 		"failing test":              {file: ruleTest, old: "gpu(16)\n	count", replacement: "gpu(8)\n	count", want: "test_silent fails"},
 		"not covered":               {file: rule, old: "not_applicable contains", replacement: "never(x) if {\n\tx > 1\n\tx > 2\n\tx > 3\n\tx > 4\n}\n\nnot_applicable contains", want: "% of it"},
 		"no case":                   {file: "cases/slow-link/want.json", old: "\"rule\": \"slow-link\"", replacement: "\"rule\": \"slow-lonk\"", want: "no case fires it"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			archive := readArchive(t, "testdata/policy.txtar")
 			if tt.file != "" {
 				breakFile(t, archive, tt.file, tt.old, tt.replacement)
 			}
 			got := libraryOf(t, archive).faults(t)
-			switch {
-			case tt.want == "" && len(got) > 0:
-				t.Errorf("faults = %q, want none", got)
-			case tt.want != "" && len(got) == 0:
-				t.Errorf("no fault, want %q", tt.want)
-			case tt.want != "" && !slices.ContainsFunc(got, func(f string) bool { return strings.Contains(f, tt.want) }):
-				t.Errorf("faults = %q, want %q", got, tt.want)
-			}
+			has := slices.ContainsFunc(got, func(f string) bool { return strings.Contains(f, tt.want) })
+			expect.That(t, has == (tt.want != ""), "faults = %q, want %q", got, tt.want)
 			for _, f := range got {
 				expect.That(t, !strings.Contains(f, "\n"), "fault %q has several lines", f)
 			}
@@ -167,8 +160,7 @@ func libraryOf(t *testing.T, a *txtar.Archive) library {
 	return library{rules: fsys, fixtures: fsys}
 }
 
-// faults lists what breaks the contract. Later checks are left out while the
-// rules do not even load.
+// faults lists what breaks the contract. Later checks are left out while the rules do not even load.
 func (l library) faults(t *testing.T) []string {
 	t.Helper()
 	files := expect.Value(regoFiles(l.rules))(t)
@@ -239,9 +231,7 @@ func foreignRef(m *ast.Module) string {
 // ruleFaults checks one rule's metadata beyond what loading it does.
 func (l library) ruleFaults(rule Rule, m *ast.Module) []string {
 	var faults []string
-	fault := func(format string, args ...any) {
-		faults = append(faults, rule.File+": "+fmt.Sprintf(format, args...))
-	}
+	fault := func(format string, args ...any) { faults = append(faults, rule.File+": "+fmt.Sprintf(format, args...)) }
 	if area := path.Dir(rule.File); !slices.Contains(areas, area) {
 		fault("%s is not one of the areas %s", area, strings.Join(areas, ", "))
 	}
@@ -270,8 +260,7 @@ func (l library) ruleFaults(rule Rule, m *ast.Module) []string {
 	return faults
 }
 
-// missingFaults checks that each entry of missing is written out as an object
-// that names a path of the facts.
+// missingFaults checks that each entry of missing is written out as an object that names a path of the facts.
 func missingFaults(file string, m *ast.Module) []string {
 	var faults []string
 	for _, rule := range m.Rules {
@@ -336,9 +325,7 @@ func (l library) formatFaults(t *testing.T) []string {
 func (l library) files(t *testing.T) map[string][]byte {
 	t.Helper()
 	names, err := fs.Glob(l.rules, "*/*.rego")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	files := map[string][]byte{}
 	for _, name := range names {
 		if files[name], err = fs.ReadFile(l.rules, name); err != nil {
@@ -348,17 +335,12 @@ func (l library) files(t *testing.T) map[string][]byte {
 	return files
 }
 
-// testFaults runs the Rego tests and checks that they are there and cover
-// their files.
+// testFaults runs the Rego tests and checks that they are there and cover their files.
 func (l library) testFaults(t *testing.T, set *Set) []string {
 	t.Helper()
 	modules, errs := parse(l.files(t), true)
 	if len(errs) > 0 {
-		var faults []string
-		for _, err := range errs {
-			faults = append(faults, err.Error())
-		}
-		return faults
+		return expect.Map(errs, func(err error) string { return err.Error() })
 	}
 	var faults []string
 	for _, rule := range set.rules {
@@ -464,9 +446,7 @@ func concludes(m *ast.Module) bool {
 }
 
 func hasTest(m *ast.Module, prefix string) bool {
-	return m != nil && slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool {
-		return strings.HasPrefix(r.Head.Name.String(), prefix)
-	})
+	return m != nil && slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return strings.HasPrefix(r.Head.Name.String(), prefix) })
 }
 
 // caseFaults runs every case, and checks that each rule has one that fires it
@@ -548,9 +528,7 @@ func caseFault(want fixtures.Want, v *Result) []string {
 	var got []fixtures.Finding
 	everywhere := map[string]bool{}
 	for _, f := range v.Findings {
-		got = append(got, fixtures.Finding{
-			Rule: f.Rule, Subject: f.Subject, Severity: string(f.Severity), Confidence: string(f.Confidence),
-		})
+		got = append(got, fixtures.Finding{Rule: f.Rule, Subject: f.Subject, Severity: string(f.Severity), Confidence: string(f.Confidence)})
 		everywhere[f.Rule] = true
 		for _, e := range f.Explains {
 			everywhere[e.Rule] = true
@@ -583,13 +561,10 @@ func caseFault(want fixtures.Want, v *Result) []string {
 	return faults
 }
 
-// TestForbiddenBuiltins checks that functions which reach out of the facts are
-// not there for a rule.
+// TestForbiddenBuiltins checks that functions which reach out of the facts are not there for a rule.
 func TestForbiddenBuiltins(t *testing.T) {
 	all := ast.CapabilitiesForThisVersion().Builtins
-	for _, name := range []string{
-		"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "time.now_ns", "uuid.rfc4122",
-	} {
+	for _, name := range []string{"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "time.now_ns", "uuid.rfc4122"} {
 		named := func(b *ast.Builtin) bool { return b.Name == name }
 		expect.That(t, slices.ContainsFunc(all, named), "OPA has no function %s", name)
 		expect.That(t, !slices.ContainsFunc(capabilities().Builtins, named), "a rule may call %s", name)

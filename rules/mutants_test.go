@@ -14,13 +14,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestMutants checks that facts which are cut or spoilt make no rule fail, and
-// that what is missing never makes a healthy machine sick: not known is not
-// false.
+// TestMutants checks that facts which are cut or spoilt make no rule fail, and that what is missing never makes a
+// healthy machine sick: not known is not false.
 //
-// Each kind of fact ("gpus.devices[].bar1_bytes") is taken away, wherever it
-// stands, from one machine. Which machine that is follows from the kind's place
-// in the alphabet; GPUDOCTOR_ALL_MUTANTS takes it from every machine that has it.
+// Each kind of fact ("gpus.devices[].bar1_bytes") is taken away, wherever it stands, from one machine. Which machine
+// that is follows from the kind's place in the alphabet; GPUDOCTOR_ALL_MUTANTS takes it from every machine that has it.
 // By day every tenth kind is spoilt, and one of each section in each way.
 func TestMutants(t *testing.T) {
 	t.Parallel()
@@ -82,14 +80,13 @@ var refuting = map[string]string{
 	"gpudirect.nics[].host.bytes": "a registration larger than the limit on locked memory shows that it does not count",
 }
 
-// always is true of a member that the document has at any time, so that it is
-// not unknown when it is taken away, and of a mark, which means no where it is
-// left out.
+// always is true of a member that the document has at any time, so that it is not unknown when it is taken away, and of
+// a mark, which means no where it is left out.
 func always(t *testing.T, f *facts.Facts, kind string) bool {
 	t.Helper()
 	// The second is a count, and left out where it is 0.
 	left := []string{"libraries.files[].compat", "logs.messages[].steps_after", "logs.transports[].gdr"}
-	return slices.Contains(left, kind) || slices.Contains(kindsOf(written(t, f)), kind)
+	return slices.Contains(left, kind) || slices.Contains(kindsOf(reread[map[string]any](t, f)), kind)
 }
 
 // unstated is true of a part of a file of a job: where it is left out, the file does not state it. What is unknown there
@@ -106,35 +103,32 @@ type document struct {
 	profile  Profile
 }
 
-// documents are all cases, and the healthy machines as root sees them with the
-// probe.
+// documents are all cases, and the healthy machines as root sees them with the probe.
 func documents(t *testing.T) []document {
 	t.Helper()
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	var list []document
 	for _, c := range cases {
-		list = append(list, document{"case " + c.Name, strings.HasSuffix(c.Name, "-healthy"), written(t, c.Facts), Profile(c.Want.Profile)})
+		list = append(list, document{"case " + c.Name, strings.HasSuffix(c.Name, "-healthy"), reread[map[string]any](t, c.Facts), Profile(c.Want.Profile)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(healthy)) {
 		m := healthy[name]()
 		if len(m.cards) > 0 && m.GPUs.NVML == "ok" {
 			m.probed()
 		}
-		list = append(list, document{name, !judgedOtherwise[name], written(t, m.Facts), Training})
+		list = append(list, document{name, !judgedOtherwise[name], reread[map[string]any](t, m.Facts), Training})
 	}
 	return list
 }
 
-func written(tb testing.TB, f *facts.Facts) map[string]any {
+// reread is a value as another type reads its JSON.
+func reread[T any](tb testing.TB, v any) (read T) {
 	tb.Helper()
-	b := expect.Value(json.Marshal(f))(tb)
-	var d map[string]any
-	expect.NoError(tb, json.Unmarshal(b, &d))
-	return d
+	expect.NoError(tb, json.Unmarshal(expect.Value(json.Marshal(v))(tb), &read))
+	return read
 }
 
-// kindsOf lists the kinds of facts in a document, in order: its paths, with []
-// for whatever index.
+// kindsOf lists the kinds of facts in a document, in order: its paths, with [] for whatever index.
 func kindsOf(document map[string]any) []string {
 	kinds := map[string]bool{}
 	visit(document, "", func(_ map[string]any, _, kind string) { kinds[kind] = true })
@@ -210,7 +204,7 @@ var mutations = []mutation{
 // or nil where there is none to spoil. Facts that the Go types refuse are none.
 func (m mutation) of(t *testing.T, original map[string]any, kind string) *facts.Facts {
 	t.Helper()
-	copied := deepCopy(original).(map[string]any)
+	copied := reread[map[string]any](t, original)
 	changed := false
 	visit(copied, "", func(object map[string]any, key, k string) {
 		if k == kind {
@@ -226,22 +220,4 @@ func (m mutation) of(t *testing.T, original map[string]any, kind string) *facts.
 		return nil
 	}
 	return f
-}
-
-func deepCopy(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		c := make(map[string]any, len(v))
-		for key, value := range v {
-			c[key] = deepCopy(value)
-		}
-		return c
-	case []any:
-		c := make([]any, len(v))
-		for i, element := range v {
-			c[i] = deepCopy(element)
-		}
-		return c
-	}
-	return v
 }

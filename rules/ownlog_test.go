@@ -87,13 +87,11 @@ func TestOwnLogCauses(t *testing.T) {
 			if first.Rule != tt.rule || !has(first.Explains, "collective-failed") || has(found, "collective-failed") || has(first.Explains, "job-failed") {
 				t.Errorf("%q, %s: found %+v", tt.line, outcome, found)
 			}
-			if e := first.Evidence[0]; e.Source != "probe, arm as-configured" || e.Value != tt.line {
-				t.Errorf("%q, %s: evidence %+v", tt.line, outcome, e)
-			}
+			e := first.Evidence[0]
+			expect.That(t, e.Source == "probe, arm as-configured" && e.Value == tt.line, "%q, %s: evidence %+v", tt.line, outcome, e)
 		}
-		if found := judge(ranWith(probe.OK, probe.Error, 1, ownMessage(t, probe.ArmP2POff, tt.line))); tt.rule != "" && has(found, tt.rule) {
-			t.Errorf("%q of another arm: found %+v", tt.line, found)
-		}
+		found := judge(ranWith(probe.OK, probe.Error, 1, ownMessage(t, probe.ArmP2POff, tt.line)))
+		expect.That(t, tt.rule == "" || !has(found, tt.rule), "%q of another arm: found %+v", tt.line, found)
 		expect.Len(t, 0, judge(ranWith(probe.OK, probe.OK, 0, ownMessage(t, probe.ArmConfigured, tt.line))), "%q, and everything works: found", tt.line)
 	}
 }

@@ -54,22 +54,19 @@ func TestGoldenPrecedence(t *testing.T) {
 		}
 	}
 	b.WriteString("\n## Last resorts\n\nThese say only that something failed, and go under whatever names a cause: ")
-	var last []string
-	for _, rule := range set.rules {
-		if rule.LastResort || rule.Unexplained {
-			last = append(last, "`"+rule.ID+"`")
+	listed := func(is func(Rule) bool) string {
+		var ids []string
+		for _, rule := range set.rules {
+			if is(rule) {
+				ids = append(ids, "`"+rule.ID+"`")
+			}
 		}
+		slices.Sort(ids)
+		return strings.Join(ids, ", ") + ".\n"
 	}
-	slices.Sort(last)
-	b.WriteString(strings.Join(last, ", ") + ".\n")
+	b.WriteString(listed(func(r Rule) bool { return r.LastResort || r.Unexplained }))
 	b.WriteString("\n## Failures with a log\n\nThese report a failure in which the probe's own library wrote a log, and go under a finding that quotes a cause from it: ")
-	var logged []string
-	for _, rule := range set.rules {
-		if rule.OwnLog {
-			logged = append(logged, "`"+rule.ID+"`")
-		}
-	}
-	b.WriteString(strings.Join(logged, ", ") + ".\n")
+	b.WriteString(listed(func(r Rule) bool { return r.OwnLog }))
 	golden.File(t, filepath.Join("..", "docs", "precedence.md"), []byte(b.String()))
 }
 
@@ -105,9 +102,7 @@ func TestKindsExist(t *testing.T) {
 		}
 		named++
 		of, ok := set.Rule(rule)
-		if !ok || !told[key] && !written[of.File][kind] && !written[""][kind] {
-			t.Errorf("%s has no findings with the id %s", rule, kind)
-		}
+		expect.That(t, ok && (told[key] || written[of.File][kind] || written[""][kind]), "%s has no findings with the id %s", rule, kind)
 	}
 	for _, rule := range set.rules {
 		for _, e := range rule.explanations() {

@@ -17,9 +17,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// What gpudoctor says to people is prose: the reason why a fact is not known, the
-// words of a rule. No code and no rule may look into it, since then a better
-// sentence changes a verdict; meaning travels in fields of its own.
+// What gpudoctor says to people is prose: the reason why a fact is not known, the words of a rule. No code and no rule
+// may look into it, since then a better sentence changes a verdict; meaning travels in fields of its own.
 
 // prose are the names of fields and variables that hold it. A variable of package
 // checks and below that is called words holds those of a text that is read.
@@ -68,8 +67,7 @@ func TestNoCodeReadsProse(t *testing.T) {
 			return err
 		}
 		goFiles++
-		file := filepath.ToSlash(strings.TrimPrefix(name, ".."+string(filepath.Separator)))
-		lines, n, err := goProse(file, text)
+		lines, n, err := goProse(filepath.ToSlash(strings.TrimPrefix(name, ".."+string(filepath.Separator))), text)
 		calls += n
 		for _, line := range lines {
 			t.Error(line)
@@ -78,9 +76,7 @@ func TestNoCodeReadsProse(t *testing.T) {
 	}))
 	files := expect.Value(regoFiles(os.DirFS(".")))(t)
 	modules, errs := parse(files, true)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	expect.Must(t, len(errs) == 0, "%v", errs)
 	for name, m := range modules {
 		if strings.HasPrefix(name, "testdata/") {
 			continue
@@ -98,8 +94,7 @@ func TestNoCodeReadsProse(t *testing.T) {
 // isProse reports whether a name is one of those that hold prose.
 func isProse(name string) bool { return slices.Contains(prose, strings.ToLower(name)) }
 
-// goProse lists where a Go file looks into prose, and counts where it looks into
-// a text at all.
+// goProse lists where a Go file looks into prose, and counts where it looks into a text at all.
 func goProse(name string, text []byte) (lines []string, calls int, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, 0)
@@ -264,8 +259,7 @@ func regoProseIn(t *ast.Term, isHeld func(field string) bool) string {
 	return ""
 }
 
-// TestProseIsSeen checks that each way to look into prose is found, and that other
-// uses of it are let through.
+// TestProseIsSeen checks that each way to look into prose is found, and that other uses of it are let through.
 func TestProseIsSeen(t *testing.T) {
 	for body, want := range map[string]int{
 		`strings.Contains(u.Reason, "root")`:                        1,
@@ -320,18 +314,13 @@ func TestProseIsSeen(t *testing.T) {
 		`x := sprintf("%s", [t.reason]); x`:                                    0,
 	} {
 		m, err := ast.ParseModuleWithOpts("x.rego", "package p\n\nt := input.t\n\nr if {\n\t"+body+"\n}\n", ast.ParserOptions{RegoVersion: ast.RegoV1})
-		if err != nil {
-			t.Errorf("%s: %v", body, err)
-			continue
-		}
-		if lines, _ := regoProse("x.rego", m, true); len(lines) != want {
-			t.Errorf("%s: %q, want %d", body, lines, want)
-		}
+		expect.Must(t, err == nil, "%s: %v", body, err)
+		lines, _ := regoProse("x.rego", m, true)
+		expect.That(t, len(lines) == want, "%s: %q, want %d", body, lines, want)
 	}
 }
 
-// isRegoWording reports whether a term is a text that is written out, or a
-// collection of such.
+// isRegoWording reports whether a term is a text that is written out, or a collection of such.
 func isRegoWording(t *ast.Term) bool {
 	switch v := t.Value.(type) {
 	case ast.String:

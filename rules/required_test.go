@@ -35,9 +35,8 @@ func TestRequired(t *testing.T) {
 	for _, r := range data.Required().Required {
 		expect.That(t, inFacts(r.Fact), "%s is no fact", r.Fact)
 		for _, name := range []string{r.Holds, r.If} {
-			if c := requirements[name]; name != "" && (c.holds == nil || c.is == "") {
-				t.Errorf("%s: no condition %q", r.Fact, name)
-			}
+			c := requirements[name]
+			expect.That(t, name == "" || c.holds != nil && c.is != "", "%s: no condition %q", r.Fact, name)
 			used[name] = true
 		}
 		expect.That(t, len(r.Profiles) > 0 && r.Reason != "", "%s: no profile, or no reason", r.Fact)

@@ -18,15 +18,13 @@ import (
 // schemaFile is the file of factsSchema.
 const schemaFile = "facts.schema.json"
 
-// TestGoldenFactsSchema checks that facts.schema.json equals the Go types. Run
-// make update after a change of the facts.
+// TestGoldenFactsSchema checks that facts.schema.json equals the Go types. Run make update after a change of the facts.
 func TestGoldenFactsSchema(t *testing.T) {
 	golden.File(t, schemaFile, generateSchema(t))
 }
 
-// generateSchema makes the schema of the facts from the Go types, without
-// references, because OPA's type checker takes it so, and with the fields'
-// comments as descriptions.
+// generateSchema makes the schema of the facts from the Go types, without references, because OPA's type checker takes
+// it so, and with the fields' comments as descriptions.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := &jsonschema.Reflector{Anonymous: true, ExpandedStruct: true, DoNotReference: true}
@@ -63,8 +61,7 @@ func allowNull(s *jsonschema.Schema) {
 	}
 }
 
-// TestSchemaTakesFacts checks that the schema accepts what the Go types write
-// and refuses what they do not know.
+// TestSchemaTakesFacts checks that the schema accepts what the Go types write and refuses what they do not know.
 func TestSchemaTakesFacts(t *testing.T) {
 	raw := expect.Value(readSchema())(t)
 	c := jsonschemavalidate.NewCompiler()
@@ -83,9 +80,7 @@ func TestSchemaTakesFacts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc, err := jsonschemavalidate.UnmarshalJSON(strings.NewReader(tt.facts))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			err = schema.Validate(doc)
 			expect.That(t, (err == nil) == tt.valid, "Validate(%s) = %v, want valid = %v", tt.facts, err, tt.valid)
 		})

@@ -74,8 +74,7 @@ func giveNodes(f *facts.Facts, v vendorOf, _ []int) {
 	}
 }
 
-// explanations are what explains that CUDA or HIP offers fewer GPUs than there are. They
-// explain nothing else.
+// explanations are what explains that CUDA or HIP offers fewer GPUs than there are. They explain nothing else.
 var explanations = map[string]func(f *facts.Facts, v vendorOf, lacks []int){
 	"a list": choose, "device nodes": giveNodes,
 	"nodes without access": func(f *facts.Facts, v vendorOf, lacks []int) {
@@ -118,10 +117,9 @@ var unread = map[string]func(f *facts.Facts){
 	"no device nodes":               func(f *facts.Facts) { f.Container.DeviceNodes = nil },
 }
 
-// TestSourcesOfGPUs checks, for up to three GPUs and each subset of them that a source
-// lacks, that a difference without explanation is a finding that names the source and the
-// GPUs, that one with an explanation is none, and that an unknown source gives neither a
-// finding nor a rule that passes.
+// TestSourcesOfGPUs checks, for up to three GPUs and each subset of them that a source lacks, that a difference without
+// explanation is a finding that names the source and the GPUs, that one with an explanation is none, and that an
+// unknown source gives neither a finding nor a rule that passes.
 func TestSourcesOfGPUs(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "nothing in it runs side by side")

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -35,8 +34,7 @@ func loaded(tb testing.TB) *Set {
 // wholeSet are the built-in rules, all of them parsed.
 func wholeSet(tb testing.TB) *Set {
 	tb.Helper()
-	files := expect.Value(regoFiles(Files))(tb)
-	return expect.Value(load(files, nil))(tb)
+	return expect.Value(load(expect.Value(regoFiles(Files))(tb), nil))(tb)
 }
 
 // TestBuiltin checks that what is read of the built-in rules before they are parsed is what they say, and that
@@ -44,12 +42,8 @@ func wholeSet(tb testing.TB) *Set {
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
 	whole, lean := wholeSet(t), loaded(t)
-	if diff := cmp.Diff(whole.rules, lean.rules); diff != "" {
-		t.Errorf("(-parsed +read):\n%s", diff)
-	}
-	if diff := cmp.Diff(whole.conditions, lean.conditions); diff != "" {
-		t.Errorf("conditions (-parsed +read):\n%s", diff)
-	}
+	expect.NoDiff(t, whole.rules, lean.rules, "it")
+	expect.NoDiff(t, whole.conditions, lean.conditions, "conditions")
 	packages := map[string]bool{}
 	for _, m := range whole.modules {
 		packages[reach.PackageName(m)] = true
@@ -67,9 +61,8 @@ func TestBuiltin(t *testing.T) {
 		for file, m := range modules {
 			ast.WalkRefs(m, func(ref ast.Ref) bool {
 				words := strings.Split(ref.String(), ".")
-				if name := strings.Join(words[min(1, len(words)):min(4, len(words))], "."); words[0] == "data" && packages[name] && !has[name] {
-					t.Errorf("%s: %s refers to %s, which is not parsed", rule.ID, file, ref)
-				}
+				name := strings.Join(words[min(1, len(words)):min(4, len(words))], ".")
+				expect.That(t, words[0] != "data" || !packages[name] || has[name], "%s: %s refers to %s, which is not parsed", rule.ID, file, ref)
 				return false
 			})
 		}
@@ -94,9 +87,8 @@ func TestSpecialised(t *testing.T) {
 	whole := compiledSet(t)
 	ofProfile, withoutTexts := loaded(t), loaded(t)
 	expect.NoError(t, errors.Join(ofProfile.Compile(Training), withoutTexts.Compile(Training, TextSections...)))
-	if n := len(ofProfile.ready[0].compiler.Modules); n >= len(whole.ready[0].modules) {
-		t.Errorf("the profile needs %d of %d modules", n, len(whole.ready[0].modules))
-	}
+	n := len(ofProfile.ready[0].compiler.Modules)
+	expect.That(t, n < len(whole.ready[0].modules), "the profile needs %d of %d modules", n, len(whole.ready[0].modules))
 	cases := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(t)
 	every, compared, kinds, try := 211, 0, 0, night.Every(8)
 	for i, c := range cases {
@@ -104,7 +96,7 @@ func TestSpecialised(t *testing.T) {
 			continue
 		}
 		all := []*facts.Facts{c.Facts}
-		document := written(t, c.Facts)
+		document := reread[map[string]any](t, c.Facts)
 		for _, kind := range kindsOf(document) {
 			if kinds++; kinds%every > 0 {
 				continue
@@ -115,24 +107,13 @@ func TestSpecialised(t *testing.T) {
 		}
 		for i, f := range all {
 			want := expect.Value(whole.Evaluate(t.Context(), f, Options{}))(t)
-			lean := []*Set{loaded(t), ofProfile, withoutTexts}[compared%3]
-			got := expect.Value(lean.Evaluate(t.Context(), f, Options{}))(t)
-			if diff := cmp.Diff(said(t, want), said(t, got)); diff != "" {
-				t.Fatalf("case %s, facts %d, comparison %d (-all rules +some):\n%s", c.Name, i, compared, diff)
-			}
+			got := expect.Value([]*Set{loaded(t), ofProfile, withoutTexts}[compared%3].Evaluate(t.Context(), f, Options{}))(t)
+			diff := cmp.Diff(reread[any](t, want), reread[any](t, got))
+			expect.Must(t, diff == "", "case %s, facts %d, comparison %d (-all rules +some):\n%s", c.Name, i, compared, diff)
 			compared++
 		}
 	}
 	t.Logf("%d comparisons", compared)
-}
-
-// said is a verdict as a document.
-func said(t *testing.T, v *Result) any {
-	t.Helper()
-	raw := expect.Value(json.Marshal(v))(t)
-	var document any
-	expect.NoError(t, json.Unmarshal(raw, &document))
-	return document
 }
 
 // TestPackageAsValue checks that a package which a rule uses as one value keeps all its
@@ -161,84 +142,29 @@ func TestShapes(t *testing.T) {
 	}))(t)
 	for want, bodies := range map[bool][]string{
 		true: {
-			`input.gpus[_].vendor == "amd"`,
-			`some g in input.gpus; g.vendor != "intel"`,
-			`not input.missing`,
-			`not input.text`,
-			`count(sets) == 1`,
-			`sets.a`,
-			`count(sets.a) == 0`,
-			`count([g | some g in input.gpus; g.vendor == "amd"]) > 0`,
-			`some i; input.gpus[i].n == 1`,
-			`by_vendor["amd"]`,
-			`some v in ["intel", "amd"]; by_vendor[v]`,
-			`of("amd")`,
-			`truth(1, false)`,
-			`x := {"a": [y | y := input.missing]}; x`,
-			`every g in input.none { g.x }`,
-			`union({input.none, set()}) != set()`,
-			`not "x" in empty`,
-			`other == 2`,
-			`input.gpus[0].n == 1.0`,
-			`[a, b] := [1, input.text]; a == b`,
-			`[a, _] := input.none; a`,
-			`object.get(input, "missing", 1) == 1`,
-			`input.gpus[i].vendor == "amd"; input.gpus[i].n == 1`,
-			`startswith(input.text, "a")`,
-			`some g in input.gpus; not g.vendor; g.vendor`,
-			`"amd" in {g.vendor | some g in input.gpus}`,
-			`some by_vendor in input.gpus; by_vendor.vendor == "amd"`,
-			`{"amd", "intel"} & {g.vendor | some g in input.gpus} != set()`,
-			`fixed.a == 1`,
-			`data.gpudoctor.rules.t.by_vendor["amd"]`,
-			`data.gpudoctor.rules["t"]["by_vendor"][input.gpus[_].vendor]`,
-			`not by_vendor["intel"]; by_vendor["amd"]`,
-			`"nvidia" = input.gpus[_].vendor`,
-			`x := [1, 2]; x[0] == 2`,
-			`input.missing with input.missing as 1`,
-			`x := input.gpus[_].n; not x > 5`,
-			`some k, _ in input; k == "gpus"`,
-			`some [a, b] in [[1, 2], [3, 4]]; a == 3`,
-			`walk(input, [path, value]); value == "abc"`,
-			`default_one == 1`,
-			`chain == "second"`,
+			`input.gpus[_].vendor == "amd"`, `some g in input.gpus; g.vendor != "intel"`, `not input.missing`, `not input.text`, `count(sets) == 1`,
+			`sets.a`, `count(sets.a) == 0`, `count([g | some g in input.gpus; g.vendor == "amd"]) > 0`, `some i; input.gpus[i].n == 1`,
+			`by_vendor["amd"]`, `some v in ["intel", "amd"]; by_vendor[v]`, `of("amd")`, `truth(1, false)`, `x := {"a": [y | y := input.missing]}; x`,
+			`every g in input.none { g.x }`, `union({input.none, set()}) != set()`, `not "x" in empty`, `other == 2`, `input.gpus[0].n == 1.0`,
+			`[a, b] := [1, input.text]; a == b`, `[a, _] := input.none; a`, `object.get(input, "missing", 1) == 1`,
+			`input.gpus[i].vendor == "amd"; input.gpus[i].n == 1`, `startswith(input.text, "a")`, `some g in input.gpus; not g.vendor; g.vendor`,
+			`"amd" in {g.vendor | some g in input.gpus}`, `some by_vendor in input.gpus; by_vendor.vendor == "amd"`,
+			`{"amd", "intel"} & {g.vendor | some g in input.gpus} != set()`, `fixed.a == 1`, `data.gpudoctor.rules.t.by_vendor["amd"]`,
+			`data.gpudoctor.rules["t"]["by_vendor"][input.gpus[_].vendor]`, `not by_vendor["intel"]; by_vendor["amd"]`,
+			`"nvidia" = input.gpus[_].vendor`, `x := [1, 2]; x[0] == 2`, `input.missing with input.missing as 1`, `x := input.gpus[_].n; not x > 5`,
+			`some k, _ in input; k == "gpus"`, `some [a, b] in [[1, 2], [3, 4]]; a == 3`, `walk(input, [path, value]); value == "abc"`,
+			`default_one == 1`, `chain == "second"`,
 		},
 		false: {
-			`some g in input.gpus; g.vendor == "intel"`,
-			`input.missing`,
-			`count(input.none) > 0`,
-			`count([g | some g in input.gpus; g.vendor == "intel"]) > 0`,
-			`some i, g in input.gpus; i > 7`,
-			`some i; input.gpus[i].n == 2`,
-			`by_vendor["intel"]`,
-			`some v in ["intel", "other"]; by_vendor[v]`,
-			`of("intel")`,
-			`x := {"a": input.missing}; x`,
-			`every g in input.missing { g.x }`,
-			`some s in empty; s`,
-			`other == 3`,
-			`max(input.none) == 1`,
-			`object.get(input.missing, "a", 1) == 1`,
-			`"intel" in {g.vendor | some g in input.gpus}`,
-			`gpus := input.none; some g in gpus; g`,
-			`input.text == input.gpus[_].vendor`,
-			`false`,
-			`count({"amd"} & {v | some v in input.none}) == 1`,
-			`fixed.b`,
-			`fixed[input.text]`,
-			`data.gpudoctor.rules.t.by_vendor["intel"]`,
-			`x = input.missing`,
-			`"intel" = input.gpus[_].vendor`,
-			`x := input.gpus[_].vendor; x == "intel"`,
-			`x := {1, 2}; some y in x; y == 3`,
-			`x := {1, 2}; x[3]`,
-			`input["gpus"][_].n > 5`,
-			`some k, _ in input; k == "nothing"`,
-			`some k, v in {"a": 1, "b": 2}; k == "c"`,
-			`some k, v in {"a": 1, "b": 2}; v == 3`,
-			`some [a, b] in [[1, 2], [3, 4]]; a == 9`,
-			`default_one == 5`,
-			`chain == "first"`,
+			`some g in input.gpus; g.vendor == "intel"`, `input.missing`, `count(input.none) > 0`,
+			`count([g | some g in input.gpus; g.vendor == "intel"]) > 0`, `some i, g in input.gpus; i > 7`, `some i; input.gpus[i].n == 2`,
+			`by_vendor["intel"]`, `some v in ["intel", "other"]; by_vendor[v]`, `of("intel")`, `x := {"a": input.missing}; x`,
+			`every g in input.missing { g.x }`, `some s in empty; s`, `other == 3`, `max(input.none) == 1`, `object.get(input.missing, "a", 1) == 1`,
+			`"intel" in {g.vendor | some g in input.gpus}`, `gpus := input.none; some g in gpus; g`, `input.text == input.gpus[_].vendor`, `false`,
+			`count({"amd"} & {v | some v in input.none}) == 1`, `fixed.b`, `fixed[input.text]`, `data.gpudoctor.rules.t.by_vendor["intel"]`,
+			`x = input.missing`, `"intel" = input.gpus[_].vendor`, `x := input.gpus[_].vendor; x == "intel"`, `x := {1, 2}; some y in x; y == 3`,
+			`x := {1, 2}; x[3]`, `input["gpus"][_].n > 5`, `some k, _ in input; k == "nothing"`, `some k, v in {"a": 1, "b": 2}; k == "c"`,
+			`some k, v in {"a": 1, "b": 2}; v == 3`, `some [a, b] in [[1, 2], [3, 4]]; a == 9`, `default_one == 5`, `chain == "first"`,
 		},
 	} {
 		for _, body := range bodies {

@@ -30,27 +30,20 @@ func TestPolicyReadsTables(t *testing.T) {
 	}
 }
 
-// TestSpecialisedByTable checks that a definition is left out that no row of a table
-// allows, and no other.
+// TestSpecialisedByTable checks that a definition is left out that no row of a table allows, and no other.
 func TestSpecialisedByTable(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{
-		"some x in xids.xids; x.code == 79":               true,
-		"some x in xids.xids; x.code == 1":                false,
-		"79 in {c | c := xids.xids[_].code}":              true,
-		"xids.sxids.critical":                             true,
-		"xids.sxids.harmless":                             false,
-		"xids.xids[_].class == input.class":               true,
-		"data.tables.xids.actions.reset[_] == \"reboot\"": true,
-		"data.tables.xids.actions.reset[_] == \"pray\"":   false,
-		"data.tables[input.class]":                        true,
+		"some x in xids.xids; x.code == 79": true, "some x in xids.xids; x.code == 1": false, "79 in {c | c := xids.xids[_].code}": true,
+		"xids.sxids.critical": true, "xids.sxids.harmless": false, "xids.xids[_].class == input.class": true,
+		"data.tables.xids.actions.reset[_] == \"reboot\"": true, "data.tables.xids.actions.reset[_] == \"pray\"": false,
+		"data.tables[input.class]": true,
 	} {
 		m := expect.Value(ast.ParseModuleWithOpts("t.rego", "package gpudoctor.rules.t\nimport data.tables.xids\nfindings contains true if { "+body+" }", ast.ParserOptions{RegoVersion: ast.RegoV1}))(t)
 		modules := map[string]*ast.Module{"t.rego": m}
 		kept := reach.Specialised(modules, setsOf([]Rule{{ID: "t", File: "t.rego"}}, packagesOf(modules)), reach.Anything)["t.rego"].Rules
-		if got := len(kept) == 1 && !kept[0].Head.Assign; got != want {
-			t.Errorf("%s may hold: %v, want %v (%v)", body, got, want, kept)
-		}
+		got := len(kept) == 1 && !kept[0].Head.Assign
+		expect.That(t, got == want, "%s may hold: %v, want %v (%v)", body, got, want, kept)
 	}
 }
 
@@ -102,9 +95,8 @@ func TestTableRemedies(t *testing.T) {
 	}
 }
 
-// TestCircumstances checks that each circumstance that a table names is one that the
-// module which reads the table can tell, that each of those is named, and that each
-// message is one of the catalogue.
+// TestCircumstances checks that each circumstance that a table names is one that the module which reads the table can
+// tell, that each of those is named, and that each message is one of the catalogue.
 func TestCircumstances(t *testing.T) {
 	t.Parallel()
 	messages := map[string]bool{}
@@ -147,15 +139,11 @@ type named struct{ circumstances, messages []string }
 // comparison is a circumstance that compares a version.
 var comparison = regexp.MustCompile(`^nccl(<|>=)[0-9.]+$`)
 
-// circumstancesOf are the circumstances that a module tells: those of which its
-// function holds is defined.
+// circumstancesOf are the circumstances that a module tells: those of which its function holds is defined.
 func circumstancesOf(t *testing.T, file string) map[string]bool {
 	t.Helper()
-	text := expect.Value(fs.ReadFile(Files, file))(t)
-	modules, faults := parse(map[string][]byte{file: text}, false)
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
+	modules, faults := parse(map[string][]byte{file: expect.Value(fs.ReadFile(Files, file))(t)}, false)
+	expect.Must(t, len(faults) == 0, "%v", faults)
 	can := map[string]bool{}
 	for _, rule := range modules[file].Rules {
 		if reach.HeadName(rule) == "holds" {

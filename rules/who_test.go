@@ -27,9 +27,8 @@ func TestWho(t *testing.T) {
 					input := expect.Value(tables.ValueOf(m))(t)
 					answer, err := query.Eval(t.Context(), rego.EvalParsedInput(input))
 					expect.Must(t, err == nil && len(answer) == 1, "%v is named %v: %v", input, answer, err)
-					if got, want := answer[0].Bindings["name"], message.Fill("{who}", m, &message.Said{}); got != want {
-						t.Errorf("%v is %q in Rego and %q in Go", input, got, want)
-					}
+					got, want := answer[0].Bindings["name"], message.Fill("{who}", m, &message.Said{})
+					expect.That(t, got == want, "%v is %q in Rego and %q in Go", input, got, want)
 				}
 			}
 		}

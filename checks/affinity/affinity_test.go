@@ -43,7 +43,7 @@ func roce() *facts.Facts {
 
 func TestOf(t *testing.T) {
 	f := roce()
-	want := []affinity.GPU{
+	expect.NoDiff(t, []affinity.GPU{
 		{
 			Address: "0000:18:00.0", CPUs: "0-47",
 			NICs:   []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "PXB", GBps: 63}},
@@ -53,11 +53,9 @@ func TestOf(t *testing.T) {
 			Address: "0001:19:00.0", CPUs: "48-95", Host: &f.Links.Hosts[0],
 			NICs: []affinity.Near{{Address: "0000:2c:00.0", Device: "mlx5_bond_0", Path: "SYS", GBps: 63}},
 		},
-	}
-	expect.NoDiff(t, want, affinity.Of(f), "it")
-	if got := affinity.Of(&facts.Facts{}); got != nil {
-		t.Errorf("of nothing: %v", got)
-	}
+	}, affinity.Of(f), "it")
+	got := affinity.Of(&facts.Facts{})
+	expect.That(t, got == nil, "of nothing: %v", got)
 	// Without RDMA devices every NIC counts.
 	f.NICs = nil
 	if got := affinity.Of(f)[0].NICs; len(got) != 1 || got[0].Name() != "0000:01:00.0" {
@@ -85,9 +83,8 @@ func TestPathTo(t *testing.T) {
 		expect.Equal(t, tt.want, got, "%s to %s", tt.gpu, tt.device)
 	}
 	f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: "0002:19:00.0"})
-	if p := affinity.PathTo(f, "0000:19:00.0", "mlx5_bond_0"); p != nil {
-		t.Errorf("an address of two GPUs: %v", p)
-	}
+	p := affinity.PathTo(f, "0000:19:00.0", "mlx5_bond_0")
+	expect.That(t, p == nil, "an address of two GPUs: %v", p)
 }
 
 func TestPortRate(t *testing.T) {
@@ -107,34 +104,28 @@ func TestPortRate(t *testing.T) {
 		rate, basis := affinity.PortRate(f, tt.device, tt.pairs)
 		expect.Equal(t, tt.want, fmt.Sprint(rate, " ", basis), "%s with %d queue pairs", tt.device, tt.pairs)
 	}
-	if rate, _ := affinity.PortRate(&facts.Facts{}, "mlx5_0", 1); rate != 0 {
-		t.Errorf("of nothing: %v", rate)
-	}
+	rate, _ := affinity.PortRate(&facts.Facts{}, "mlx5_0", 1)
+	expect.That(t, rate == 0, "of nothing: %v", rate)
 }
 
 func TestNetworkRate(t *testing.T) {
 	f := roce()
-	if rate, basis := affinity.NetworkRate(f); rate != 25 || basis != "the NIC near each GPU" {
-		t.Errorf("%v of %s", rate, basis)
-	}
+	rate, basis := affinity.NetworkRate(f)
+	expect.That(t, rate == 25 && basis == "the NIC near each GPU", "%v of %s", rate, basis)
 	f.NICs.RDMA[0].RateGbps = 0
 	f.NICs.Bonds = nil
-	if rate, _ := affinity.NetworkRate(f); rate != 0 {
-		t.Errorf("of a port without a rate: %v", rate)
-	}
+	rate, _ = affinity.NetworkRate(f)
+	expect.That(t, rate == 0, "of a port without a rate: %v", rate)
 }
 
 func TestUplink(t *testing.T) {
 	f := roce()
 	f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: "0001:17:00.0", PortType: "upstream-port"})
-	h := &f.Links.Hosts[0]
-	basis := affinity.UplinkBasis(f, h)
+	basis := affinity.UplinkBasis(f, &f.Links.Hosts[0])
 	if want := "the PCIe 4.0 x8 uplink of the switch at 0001:17:00.0"; basis != want {
 		t.Errorf("%q, want %q", basis, want)
 	}
-	if got := affinity.UplinkBasis(f, &facts.HostPath{At: "0000:99:00.0", SpeedGTs: 8, Width: 4}); got != "the PCIe 3.0 x4 link of the bridge at 0000:99:00.0" {
-		t.Errorf("%q", got)
-	}
+	expect.Equal(t, "the PCIe 3.0 x4 link of the bridge at 0000:99:00.0", affinity.UplinkBasis(f, &facts.HostPath{At: "0000:99:00.0", SpeedGTs: 8, Width: 4}), "basis")
 	for _, tt := range []struct {
 		bases []string
 		want  string

@@ -26,12 +26,11 @@ func TestAttempts(t *testing.T) {
 	}}).build())
 	c := got.Container
 	expect.That(t, c.GetMempolicy == "SIGSYS" && c.Mlock == "ok", "got %q and %q", c.GetMempolicy, c.Mlock)
-	want := &facts.Attempts{
+	expect.NoDiff(t, &facts.Attempts{
 		LockedMemory: &facts.Attempt{Outcome: "ok", Bytes: 64 << 20},
 		SetMempolicy: &facts.Attempt{Outcome: "ok"}, Mbind: &facts.Attempt{Outcome: "refused", Call: "mbind", Errno: "EPERM"}, MovePages: &facts.Attempt{Outcome: "ok"},
 		Connection: &facts.Attempt{Outcome: "ok", Interface: "eth0", Address: "10.0.0.5"},
-	}
-	expect.NoDiff(t, want, c.Attempts, "attempts")
+	}, c.Attempts, "attempts")
 	expect.Equal(t, "only 5 KiB are free", reasonOf(got, "attempts.shared_memory"), "shared memory is unknown because of")
 }
 
@@ -59,9 +58,8 @@ func TestAttemptsWithoutProbe(t *testing.T) {
 func TestAttemptsOfOlderRecordings(t *testing.T) {
 	m := attempted(nil)
 	delete(m.answers, attempt.Question)
-	if c := checktest.One(t, Check, m.build()).Container; c.GetMempolicy != "EPERM" || c.Mlock != "EPERM" || c.Attempts != nil {
-		t.Errorf("got %+v", c)
-	}
+	c := checktest.One(t, Check, m.build()).Container
+	expect.That(t, c.GetMempolicy == "EPERM" && c.Mlock == "EPERM" && c.Attempts == nil, "got %+v", c)
 }
 
 // TestAttemptsAreUntrusted checks that no answer of a recording becomes an outcome that attempts cannot have, and
@@ -77,9 +75,7 @@ func TestAttemptsAreUntrusted(t *testing.T) {
 	} {
 		got := checktest.One(t, Check, attempted(answer).build())
 		c := got.Container
-		if c.GetMempolicy == "" && reasonOf(got, "get_mempolicy") == "" {
-			t.Errorf("%s: get_mempolicy is unknown without a reason", name)
-		}
+		expect.That(t, c.GetMempolicy != "" || reasonOf(got, "get_mempolicy") != "", "%s: get_mempolicy is unknown without a reason", name)
 		if c.Attempts == nil {
 			expect.That(t, reasonOf(got, "attempts") != "", "%s: nothing was tried, without a reason", name)
 			continue
@@ -87,8 +83,7 @@ func TestAttemptsAreUntrusted(t *testing.T) {
 		if c.Attempts.Mbind != nil || c.Attempts.LockedMemory != nil || reasonOf(got, "attempts.mbind") == "" || reasonOf(got, "attempts.locked_memory") == "" {
 			t.Errorf("%s: got %+v, %v", name, c.Attempts, got.Unknown)
 		}
-		if a := c.Attempts.Connection; a != nil && (a.Address != "" || a.Interface != `eth0\n`) {
-			t.Errorf("%s: got %+v", name, a)
-		}
+		a := c.Attempts.Connection
+		expect.That(t, a == nil || a.Address == "" && a.Interface == `eth0\n`, "%s: got %+v", name, a)
 	}
 }

@@ -95,24 +95,16 @@ func TestContainerDocker(t *testing.T) {
 		},
 	}
 	got := checktest.One(t, Check, m.build())
-	want := &facts.ContainerFacts{
-		Inside:           new(true),
-		Runtime:          "docker",
-		Evidence:         []string{"/.dockerenv", "/proc/self/mountinfo: /", "/proc/self/mountinfo: /etc/hosts"},
-		SHM:              &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
-		SHMMounted:       new(true),
-		MemlockSoftBytes: new(int64(65536)),
-		MemlockHardBytes: new(int64(-1)),
-		NOFILESoft:       new(int64(1024)),
+	expect.NoDiff(t, &facts.ContainerFacts{
+		Inside: new(true), Runtime: "docker",
+		Evidence:   []string{"/.dockerenv", "/proc/self/mountinfo: /", "/proc/self/mountinfo: /etc/hosts"},
+		SHM:        &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
+		SHMMounted: new(true), MemlockSoftBytes: new(int64(65536)), MemlockHardBytes: new(int64(-1)), NOFILESoft: new(int64(1024)),
 		Capabilities: []string{
 			"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
 			"NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP",
 		},
-		Seccomp:      "filter",
-		GetMempolicy: "EPERM",
-		Mlock:        "ok",
-		SysMounted:   new(true),
-		PCIVisible:   new(true),
+		Seccomp: "filter", GetMempolicy: "EPERM", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
 		DeviceNodes: []facts.DeviceNode{
 			{Path: "/dev/dri/renderD128", Access: "r"},
 			{Path: "/dev/infiniband/uverbs0", Access: "rw"},
@@ -125,12 +117,8 @@ func TestContainerDocker(t *testing.T) {
 			{Address: "0000:3b:00.0", Minor: new(2), Model: "NVIDIA H200"},
 			{Address: "0000:4b:00.0", Minor: new(3), Model: "NVIDIA H200"},
 		},
-		MissingNodes: []string{"/dev/nvidia2"},
-		PrivateIPC:   new(true),
-		PrivatePID:   new(true),
-		PrivateUser:  new(false),
-	}
-	expect.NoDiff(t, want, got.Container, "container")
+		MissingNodes: []string{"/dev/nvidia2"}, PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
+	}, got.Container, "container")
 	expect.Len(t, 0, got.Unknown, "unknown")
 }
 
@@ -226,27 +214,18 @@ func TestContainerUnreadable(t *testing.T) {
 }
 
 func TestContainerMissingMounts(t *testing.T) {
-	m := aMachine{
-		files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw\n"},
-		links: newNamespaces,
-	}
+	m := aMachine{files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw\n"}, links: newNamespaces}
 	got := checktest.One(t, Check, m.build()).Container
-	want := &facts.ContainerFacts{
-		Inside: new(true), Runtime: "other",
-		SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false),
-		PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
-	}
-	expect.NoDiff(t, want, got, "container")
+	expect.NoDiff(t, &facts.ContainerFacts{
+		Inside: new(true), Runtime: "other", SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false), PrivateIPC: new(true),
+		PrivatePID: new(true), PrivateUser: new(false),
+	}, got, "container")
 }
 
 func TestContainerGroups(t *testing.T) {
 	got := checktest.One(t, Check, aMachine{files: map[string]string{
-		"/proc/self/cgroup":             "0::/\n",
-		"/sys/fs/cgroup/memory.max":     "1073741824\n",
-		"/sys/fs/cgroup/memory.current": "536870912\n",
-		"/sys/fs/cgroup/memory.stat":    "inactive_file 268435456\n",
-		"/sys/fs/cgroup/pids.max":       "2048\n",
-		"/sys/fs/cgroup/pids.current":   "12\n",
+		"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "1073741824\n", "/sys/fs/cgroup/memory.current": "536870912\n",
+		"/sys/fs/cgroup/memory.stat": "inactive_file 268435456\n", "/sys/fs/cgroup/pids.max": "2048\n", "/sys/fs/cgroup/pids.current": "12\n",
 	}}.build()).Container
 	expect.NoDiff(t, &facts.GroupMemory{LimitBytes: 1 << 30, InUseBytes: 1 << 28}, got.Memory, "memory")
 	expect.NoDiff(t, &facts.GroupTasks{Limit: 2048, Used: 12}, got.Tasks, "tasks")
@@ -280,8 +259,6 @@ func FuzzGPUInformation(f *testing.F) {
 	f.Add([]byte("Device Minor: -1\nBus Location: 0000\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := parseGPUInformation(b)
-		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > gather.MaxShown || facts.Address(d.Address) != d.Address {
-			t.Errorf("bad device %+v", d)
-		}
+		expect.That(t, (d.Minor == nil || *d.Minor >= 0) && len(d.Model) <= gather.MaxShown && facts.Address(d.Address) == d.Address, "bad device %+v", d)
 	})
 }

@@ -40,8 +40,7 @@ func TestNested(t *testing.T) {
 	}
 	expect.That(t, Kill+Judge < Ending, "%s are kept for the end, which takes %s", Ending, Kill+Judge)
 	for whole := Least; whole < time.Hour; whole += whole / 3 {
-		if w := Within(whole); w <= 0 || w >= whole {
-			t.Errorf("of %s %s are left", whole, w)
-		}
+		w := Within(whole)
+		expect.That(t, w > 0 && w < whole, "of %s %s are left", whole, w)
 	}
 }

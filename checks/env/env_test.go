@@ -48,15 +48,10 @@ func TestEnvSources(t *testing.T) {
 			files{home: "NCCL_DEBUG=INFO\n", "/srv/job.conf": "NCCL_DEBUG=WARN\nNCCL_DEBUG=TRACE\n"},
 			"NCCL_CONF_FILE=/srv/job.conf environment*, NCCL_DEBUG=WARN /srv/job.conf:1*, NCCL_DEBUG=TRACE /srv/job.conf:2", nil,
 		},
-		{
-			"NCCL_CONF_FILE that leads nowhere",
-			environ{"NCCL_CONF_FILE=/srv/gone.conf"},
-			nil, "NCCL_CONF_FILE=/srv/gone.conf environment*",
-			[]facts.Unknown{{
-				Section: "env", Fact: "variables", Reason: "NCCL_CONF_FILE names /srv/gone.conf, which does not exist",
-				Hint: "set NCCL_CONF_FILE to the absolute path of a readable file",
-			}},
-		},
+		{"NCCL_CONF_FILE that leads nowhere", environ{"NCCL_CONF_FILE=/srv/gone.conf"}, nil, "NCCL_CONF_FILE=/srv/gone.conf environment*", []facts.Unknown{{
+			Section: "env", Fact: "variables", Reason: "NCCL_CONF_FILE names /srv/gone.conf, which does not exist",
+			Hint: "set NCCL_CONF_FILE to the absolute path of a readable file",
+		}}},
 		{
 			"NCCL and RCCL each take their own file",
 			environ{"HOME=/root"},
@@ -118,9 +113,8 @@ func TestEnvUnreadable(t *testing.T) {
 
 	var dark machine.Memory
 	dark.AnswerError(machine.AskEnviron, errors.New("no answer"))
-	if got := checktest.One(t, Check, &dark); got.Env != nil || len(got.Unknown) != 1 {
-		t.Errorf("without an environment: got section %v and unknown %v, want no section and one reason", got.Env, got.Unknown)
-	}
+	got = checktest.One(t, Check, &dark)
+	expect.That(t, got.Env == nil && len(got.Unknown) == 1, "without an environment: got section %v and unknown %v, want no section and one reason", got.Env, got.Unknown)
 }
 
 func FuzzConf(f *testing.F) {
@@ -129,12 +123,8 @@ func FuzzConf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		settings, broken := parseConf(b)
 		for _, s := range settings {
-			if !IsVariableName(s.Name) || len(s.Value) > confValue || !utf8.ValidString(s.Value) || s.Line < 1 {
-				t.Errorf("bad setting %+v", s)
-			}
-			if escape.Printable(s.Value, len(s.Value)) != s.Value && !strings.ContainsRune(s.Value, utf8.RuneError) {
-				t.Errorf("unescaped value %q", s.Value)
-			}
+			expect.That(t, IsVariableName(s.Name) && len(s.Value) <= confValue && utf8.ValidString(s.Value) && s.Line >= 1, "bad setting %+v", s)
+			expect.That(t, escape.Printable(s.Value, len(s.Value)) == s.Value || strings.ContainsRune(s.Value, utf8.RuneError), "unescaped value %q", s.Value)
 		}
 		for _, l := range broken {
 			expect.That(t, l.line >= 1 && l.reason != "", "bad line %+v", l)

@@ -10,25 +10,21 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestVisible goes through all characters: none that is visible is of a kind that
-// steers a terminal or hides.
+// TestVisible goes through all characters: none that is visible is of a kind that steers a terminal or hides.
 func TestVisible(t *testing.T) {
 	hidden := []*unicode.RangeTable{
 		unicode.C, unicode.Z, unicode.Bidi_Control, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point,
 		unicode.Noncharacter_Code_Point, unicode.Join_Control,
 	}
 	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if Visible(r) && r != ' ' && unicode.In(r, hidden...) {
-			t.Errorf("%U is visible", r)
-		}
+		expect.That(t, !Visible(r) || r == ' ' || !unicode.In(r, hidden...), "%U is visible", r)
 	}
 	for _, r := range " aZ~äß中日本ギ→°µ✓é" {
 		expect.That(t, Visible(r), "%q is not visible", r)
 	}
 }
 
-// TestJSON goes through all characters: what was encoded is what is decoded, and
-// no character of it is hidden.
+// TestJSON goes through all characters: what was encoded is what is decoded, and no character of it is hidden.
 func TestJSON(t *testing.T) {
 	var all strings.Builder
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -36,13 +32,11 @@ func TestJSON(t *testing.T) {
 			all.WriteRune(r)
 		}
 	}
-	raw := expect.Value(json.Marshal(all.String()))(t)
-	escaped := JSON(raw)
+	escaped := JSON(expect.Value(json.Marshal(all.String()))(t))
 	for _, r := range string(escaped) {
 		expect.Must(t, Visible(r), "%U is not escaped", r)
 	}
 	var got string
-	if err := json.Unmarshal(escaped, &got); err != nil || got != all.String() {
-		t.Errorf("it is decoded as something else: %v", err)
-	}
+	err := json.Unmarshal(escaped, &got)
+	expect.That(t, err == nil && got == all.String(), "it is decoded as something else: %v", err)
 }

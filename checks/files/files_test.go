@@ -17,8 +17,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-// TestReader checks that what is read is what is there, in whatever pieces it comes,
-// up to an error, which stays.
+// TestReader checks that what is read is what is there, in whatever pieces it comes, up to an error, which stays.
 func TestReader(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 3*blockBytes/16+1)
 	for name, from := range map[string]func(io.Reader) io.Reader{
@@ -32,23 +31,18 @@ func TestReader(t *testing.T) {
 			})
 			var got bytes.Buffer
 			_, err := io.Copy(&got, r)
-			if ended := errors.Is(last, io.EOF); ended && err != nil || !ended && !errors.Is(err, last) {
-				t.Errorf("%s: got %v, want %v", name, err, last)
-			}
-			if !bytes.Equal(got.Bytes(), data) {
-				t.Errorf("%s: got %d bytes that differ", name, got.Len())
-			}
-			if _, again := r.Read(make([]byte, 1)); !errors.Is(again, last) {
-				t.Errorf("%s: then %v, want %v", name, again, last)
-			}
+			ended := errors.Is(last, io.EOF)
+			expect.That(t, (!ended || err == nil) && (ended || errors.Is(err, last)), "%s: got %v, want %v", name, err, last)
+			expect.That(t, bytes.Equal(got.Bytes(), data), "%s: got %d bytes that differ", name, got.Len())
+			_, again := r.Read(make([]byte, 1))
+			expect.That(t, errors.Is(again, last), "%s: then %v, want %v", name, again, last)
 			r.Close()
 			<-closed
 		}
 	}
 }
 
-// TestReaderAt checks that any part of a file is what is there, and an error where it
-// is.
+// TestReaderAt checks that any part of a file is what is there, and an error where it is.
 func TestReaderAt(t *testing.T) {
 	data := make([]byte, 2*blockBytes+100)
 	for i := range data {
@@ -61,18 +55,12 @@ func TestReaderAt(t *testing.T) {
 				p := make([]byte, n)
 				read, err := r.ReadAt(p, int64(at))
 				want := max(0, min(n, end-at))
-				if read != want || !bytes.Equal(p[:read], data[min(at, len(data)):][:want]) {
-					t.Errorf("%d from %d: got %d, want %d", n, at, read, want)
-				}
-				if (err != nil) != (want < n) || err != nil && end < len(data) && !errors.Is(err, errBroken) {
-					t.Errorf("%d from %d: %v", n, at, err)
-				}
+				expect.That(t, read == want && bytes.Equal(p[:read], data[min(at, len(data)):][:want]), "%d from %d: got %d, want %d", n, at, read, want)
+				expect.That(t, (err != nil) == (want < n) && (err == nil || end >= len(data) || errors.Is(err, errBroken)), "%d from %d: %v", n, at, err)
 			}
 		}
 	}
-	if _, err := NewReaderAt(t.Context(), bytes.NewReader(data), 0).ReadAt(nil, -1); err == nil {
-		t.Error("a place before the beginning is taken")
-	}
+	expect.Fails(NewReaderAt(t.Context(), bytes.NewReader(data), 0).ReadAt(nil, -1))(t, nil, "a place before the beginning is taken")
 }
 
 // failsAt is a file that cannot be read from a place on.
@@ -141,24 +129,18 @@ func TestOS(t *testing.T) {
 	name := filepath.Join(dir, "a")
 	expect.NoError(t, os.WriteFile(name, []byte("text"), 0o600))
 	var system System = OS{}
-	if info, err := system.Stat(name); err != nil || info.Size() != 4 {
-		t.Errorf("stat: %v", err)
-	}
-	if entries, err := system.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("list: %v", err)
-	}
+	info, err := system.Stat(name)
+	expect.That(t, err == nil && info.Size() == 4, "stat: %v", err)
+	entries, err := system.ReadDir(dir)
+	expect.That(t, err == nil && len(entries) == 1, "list: %v", err)
 	f := expect.Value(system.Open(name))(t)
-	if got, err := io.ReadAll(f); err != nil || string(got) != "text" {
-		t.Errorf("read: %q, %v", got, err)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	got, err := io.ReadAll(f)
+	expect.That(t, err == nil && string(got) == "text", "read: %q, %v", got, err)
+	err = f.Close()
+	expect.That(t, err == nil, "%v", err)
 	expect.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
-	if entries, err := system.ReadDir(filepath.Join(dir, "empty")); err != nil || len(entries) != 0 {
-		t.Errorf("list nothing: %v", err)
-	}
-	if f, err := system.Open(name + "x"); f != nil || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("open what is not there: %v, %v", f, err)
-	}
+	entries, err = system.ReadDir(filepath.Join(dir, "empty"))
+	expect.That(t, err == nil && len(entries) == 0, "list nothing: %v", err)
+	f, err = system.Open(name + "x")
+	expect.That(t, f == nil && errors.Is(err, fs.ErrNotExist), "open what is not there: %v, %v", f, err)
 }

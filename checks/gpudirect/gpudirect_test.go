@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/attempt"
@@ -97,9 +95,7 @@ func words(d *facts.GPUDirectFacts) string {
 // TestRegistrations checks the facts that follow from each behavior of the libraries, that what is unknown has a
 // reason and no outcome, and that a recording replays all of it.
 func TestRegistrations(t *testing.T) {
-	for _, tt := range []struct {
-		verbs, cuda, want, reason string
-	}{
+	for _, tt := range []struct{ verbs, cuda, want, reason string }{
 		{"", "", "mlx5_0 host=ok 06=ok/ok\nmlx5_1 host=ok 07=ok/ok\n", ""},
 		{"error-peermem=14", "", "mlx5_0 host=ok 06=ok/refused EFAULT\nmlx5_1 host=ok 07=ok/refused EFAULT\n", ""},
 		{"error-peermem=14,error-dmabuf-mr=95@0", "", "mlx5_0 host=ok 06=refused EOPNOTSUPP/refused EFAULT\nmlx5_1 host=ok 07=ok/refused EFAULT\n", ""},
@@ -120,9 +116,8 @@ func TestRegistrations(t *testing.T) {
 			if words(got) != tt.want {
 				t.Errorf("got\n%swant\n%s%v", words(got), tt.want, unknown)
 			}
-			if reasons := fmt.Sprint(unknown); tt.reason == "" && len(unknown) > 0 || !strings.Contains(reasons, tt.reason) {
-				t.Errorf("the reasons are %v, want %q", reasons, tt.reason)
-			}
+			reasons := fmt.Sprint(unknown)
+			expect.That(t, (tt.reason != "" || len(unknown) == 0) && strings.Contains(reasons, tt.reason), "the reasons are %v, want %q", reasons, tt.reason)
 			var snapshot bytes.Buffer
 			expect.NoError(t, recording.Write(&snapshot, host.RecordOptions{Version: "test"}))
 			h := expect.Value(host.ParseSnapshot("test", snapshot.Bytes()))(t)
@@ -130,9 +125,7 @@ func TestRegistrations(t *testing.T) {
 			again := checktest.On(nil, &own)
 			again.Host = h
 			expect.NoError(t, Check.Gather(t.Context(), again))
-			if diff := cmp.Diff(got, own.GPUDirect); diff != "" {
-				t.Errorf("the replay differs: %s", diff)
-			}
+			expect.NoDiff(t, own.GPUDirect, got, "the replay")
 		})
 	}
 }
@@ -171,9 +164,7 @@ func TestReads(t *testing.T) {
 			if strings.Contains(fmt.Sprint(unknown), home) && strings.Contains(fmt.Sprint(unknown), "no file") {
 				t.Skip(unknown)
 			}
-			if len(got.Reads) != 1 || got.Reads[0].Mount != home || got.NICs != nil {
-				t.Fatalf("got %+v, %v", got, unknown)
-			}
+			expect.Must(t, len(got.Reads) == 1 && got.Reads[0].Mount == home && got.NICs == nil, "got %+v, %v", got, unknown)
 			var parts []string
 			for name, r := range map[string]*facts.CuFileRead{"direct": got.Reads[0].Direct, "configured": got.Reads[0].Configured} {
 				if r != nil {
@@ -200,9 +191,7 @@ func TestLate(t *testing.T) {
 		own := *f
 		g := checktest.On(&alive{}, &own)
 		expect.NoError(t, Check.Gather(ctx, g))
-		if after > time.Second && ctx.Err() != nil {
-			t.Errorf("after %s: it took longer", after)
-		}
+		expect.That(t, after <= time.Second || ctx.Err() == nil, "after %s: it took longer", after)
 		if d := own.GPUDirect; d != nil && (len(d.NICs) > 0 && d.NICs[0].Host != nil || len(d.Reads) > 0 && d.Reads[0].Direct != nil) || len(g.Unknowns()) < 2 {
 			t.Errorf("after %s: got %+v, %v", after, d, g.Unknowns())
 		}
@@ -232,20 +221,17 @@ func TestNothingToTry(t *testing.T) {
 		"a GPU in use": busy, "NICs are not known": unread, "cuFile alone": toolkit, "compatibility mode forced": forced, "a system folder": system,
 		"a file server": network, "read-only": readOnly,
 	} {
-		if got, unknown := run(t, &alive{}, f); got != nil || len(unknown) > 0 {
-			t.Errorf("%s: got %+v, %v", name, got, unknown)
-		}
+		got, unknown := run(t, &alive{}, f)
+		expect.That(t, got == nil && len(unknown) == 0, "%s: got %+v, %v", name, got, unknown)
 	}
 	hip := on(probe.Full, 2, 2)
 	hip.Transfers.API = "hip"
 	for name, f := range map[string]*facts.Facts{"quick": on(probe.Quick, 2, 2), "HIP": hip} {
-		if got, unknown := run(t, &alive{}, f); got != nil || len(unknown) != 1 || unknown[0].Kind != facts.NotAsked {
-			t.Errorf("%s: got %+v, %v", name, got, unknown)
-		}
+		got, unknown := run(t, &alive{}, f)
+		expect.That(t, got == nil && len(unknown) == 1 && unknown[0].Kind == facts.NotAsked, "%s: got %+v, %v", name, got, unknown)
 	}
-	if got, unknown := run(t, &machine.Memory{}, on(probe.Quick, 2, 2)); got != nil || len(unknown) != 1 {
-		t.Errorf("an empty machine: got %+v, %v", got, unknown)
-	}
+	got, unknown := run(t, &machine.Memory{}, on(probe.Quick, 2, 2))
+	expect.That(t, got == nil && len(unknown) == 1, "an empty machine: got %+v, %v", got, unknown)
 }
 
 // TestHostileAnswer checks that what a recording claims is bounded, and that nothing but the three outcomes is taken
@@ -265,14 +251,10 @@ func TestHostileAnswer(t *testing.T) {
 	f.NICs = on(probe.Full, 1, 1).NICs
 	got, unknown := run(t, m, f)
 	raw, err := json.Marshal(got)
-	if err != nil || len(raw) > 4<<20 || strings.ContainsAny(string(raw)+fmt.Sprint(unknown), "\x1b\x00") {
-		t.Errorf("%d bytes, %v", len(raw), err)
-	}
+	expect.That(t, err == nil && len(raw) <= 4<<20 && !strings.ContainsAny(string(raw)+fmt.Sprint(unknown), "\x1b\x00"), "%d bytes, %v", len(raw), err)
 	for _, n := range got.NICs {
 		for _, o := range append([]*facts.Attempt{n.Host}, outcomesOf(n.GPUs)...) {
-			if o != nil && (o.Outcome != attempt.OK && o.Outcome != attempt.Refused || o.Bytes < 0) {
-				t.Fatalf("got %+v", o)
-			}
+			expect.Must(t, o == nil || (o.Outcome == attempt.OK || o.Outcome == attempt.Refused) && o.Bytes >= 0, "got %+v", o)
 		}
 	}
 }
@@ -317,9 +299,8 @@ func TestPairs(t *testing.T) {
 			for _, g := range gpusOf(f) {
 				expect.That(t, seen[g], "%d GPUs, %d NICs: %s is not tried with its nearest NIC", gpus, nics, g)
 			}
-			if n := len(tries(list, with)); n != len(list)+2*count || n > maxTried {
-				t.Errorf("%d tries", n)
-			}
+			n := len(tries(list, with))
+			expect.That(t, n == len(list)+2*count && n <= maxTried, "%d tries", n)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestReal(t *testing.T) {
@@ -21,15 +22,11 @@ func TestReal(t *testing.T) {
 		"/dev/gpu/": "/sys/devices/pci0/0000:01:00.0",
 		"/sys/bus/pci/devices/0000:01:00.0/vendor": "/sys/devices/pci0/0000:01:00.0/vendor",
 	} {
-		if got, err := h.Real(name); err != nil || got != want {
-			t.Errorf("%s leads to %s (%v), want %s", name, got, err, want)
-		}
+		got, err := h.Real(name)
+		expect.That(t, err == nil && got == want, "%s leads to %s (%v), want %s", name, got, err, want)
 	}
-	if _, err := h.Real("/dev/gpu/none"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a path that leads nowhere gives %v", err)
-	}
+	expect.Fails(h.Real("/dev/gpu/none"))(t, fs.ErrNotExist, "a path that leads nowhere")
 	var failed *fs.PathError
-	if _, err := h.Real("/dev/round"); !errors.As(err, &failed) || failed.Op != "resolve" || failed.Path != "/dev/round" {
-		t.Errorf("a link to itself gives %v", err)
-	}
+	_, err := h.Real("/dev/round")
+	expect.That(t, errors.As(err, &failed) && failed.Op == "resolve" && failed.Path == "/dev/round", "a link to itself gives %v", err)
 }

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/image"
@@ -41,8 +39,7 @@ var small = imagetest.Image{
 	},
 }
 
-// TestForms checks that the facts of an image are the same in every form, but for what
-// only some forms have.
+// TestForms checks that the facts of an image are the same in every form, but for what only some forms have.
 func TestForms(t *testing.T) {
 	var want []string
 	for _, form := range slices.Backward(append(slices.Clone(imagetest.Forms), imagetest.Registry)) {
@@ -53,11 +50,9 @@ func TestForms(t *testing.T) {
 		for _, l := range f.Libraries.Files {
 			got = append(got, fmt.Sprint(l.Kind, " ", l.Path, " ", l.RealPath, " ", l.Version, " ", l.Loads))
 			layered := form != imagetest.Folder && form != imagetest.Tar
-			switch {
-			case layered != (l.Layer != nil):
-				t.Errorf("%s: %s has the layer %v", form, l.Path, l.Layer)
-			case layered && l.Kind == "libcudart" && (l.Layer.Index != 2 || l.Layer.Command != "RUN apt-get install -y cuda" || len(l.Layer.Digest) != 71):
-				t.Errorf("%s: %s comes from %+v", form, l.Path, *l.Layer)
+			expect.Must(t, layered == (l.Layer != nil), "%s: %s has the layer %v", form, l.Path, l.Layer)
+			if layered && l.Kind == "libcudart" {
+				expect.That(t, l.Layer.Index == 2 && l.Layer.Command == "RUN apt-get install -y cuda" && len(l.Layer.Digest) == 71, "%s: %s comes from %+v", form, l.Path, *l.Layer)
 			}
 		}
 		for _, v := range f.Env.Variables {
@@ -66,9 +61,8 @@ func TestForms(t *testing.T) {
 		if want == nil {
 			want = got
 		}
-		if diff := cmp.Diff(want, got); diff != "" || len(want) != 3 {
-			t.Errorf("%s (-want +got)\n%s", form, diff)
-		}
+		expect.NoDiff(t, want, got, "%s", form)
+		expect.Len(t, 3, want, "%s", form)
 		expect.Equal(t, form, f.Image.Form, "got the form")
 		if f.Image.Environment == "configuration" && (f.Image.User != "1000" || !maps.Equal(f.Image.Labels, map[string]string{"com.nvidia.cuda.version": "12.4"}) || f.Image.Platform != "linux/amd64") {
 			t.Errorf("%s: %+v", form, f.Image)
@@ -87,9 +81,7 @@ func TestFolders(t *testing.T) {
 	for _, form := range imagetest.Forms {
 		img := expect.Value(image.Open(t.Context(), imagetest.Write(t, img, form), true, usualOptions))(t)
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
-		if len(f.Libraries.Files) != 1 || !slices.Equal(f.Libraries.Files[0].RPath, want) || f.Libraries.Files[0].RunPath != nil {
-			t.Errorf("%s: got %+v", form, f.Libraries.Files)
-		}
+		expect.That(t, len(f.Libraries.Files) == 1 && slices.Equal(f.Libraries.Files[0].RPath, want) && f.Libraries.Files[0].RunPath == nil, "%s: got %+v", form, f.Libraries.Files)
 	}
 }
 
@@ -97,17 +89,14 @@ func TestFolders(t *testing.T) {
 func TestPacked(t *testing.T) {
 	for _, form := range []string{imagetest.Docker, imagetest.Archive, imagetest.Tar} {
 		at := imagetest.Write(t, small, form)
-		raw := expect.Value(os.ReadFile(at))(t)
-		expect.NoError(t, os.WriteFile(at+".gz", gzipped(raw), 0o600))
+		expect.NoError(t, os.WriteFile(at+".gz", gzipped(expect.Value(os.ReadFile(at))(t)), 0o600))
 		for _, name := range []string{at, at + ".gz"} {
 			img, err := image.Open(t.Context(), name, true, usualOptions)
 			expect.Must(t, err == nil, "%s: %v", form, err)
-			if got := img.Facts(); got.Form != form {
-				t.Errorf("%s: %+v", form, got)
-			}
-			if _, err := img.Host().Stat("/" + lib + "libnccl.so.2"); err != nil {
-				t.Errorf("%s: %v", form, err)
-			}
+			got := img.Facts()
+			expect.That(t, got.Form == form, "%s: %+v", form, got)
+			_, err = img.Host().Stat("/" + lib + "libnccl.so.2")
+			expect.That(t, err == nil, "%s: %v", form, err)
 		}
 	}
 }
@@ -274,16 +263,10 @@ func TestBroken(t *testing.T) {
 		}), want: "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := tt.at(t)
-			_, err := image.Open(t.Context(), at, true, usualOptions)
-			switch {
-			case err == nil:
-				t.Fatal("it was read")
-			case tt.is != nil && !errors.Is(err, tt.is), !strings.Contains(err.Error(), tt.want):
-				t.Errorf("got %v, want %s%v", err, tt.want, tt.is)
-			case strings.Contains(err.Error(), "\n"):
-				t.Errorf("more than a line: %q", err)
-			}
+			_, err := image.Open(t.Context(), tt.at(t), true, usualOptions)
+			expect.Must(t, err != nil, "it was read")
+			expect.That(t, (tt.is == nil || errors.Is(err, tt.is)) && strings.Contains(err.Error(), tt.want), "got %v, want %s%v", err, tt.want, tt.is)
+			expect.That(t, !strings.Contains(err.Error(), "\n"), "more than a line: %q", err)
 		})
 	}
 }
@@ -319,9 +302,8 @@ func TestLimits(t *testing.T) {
 	} {
 		limits := image.DefaultLimits
 		tt.change(&limits)
-		if _, err := image.Open(t.Context(), layout(t, tt.layer, nil), true, image.Options{Limits: limits}); !errors.Is(err, tt.want) {
-			t.Errorf("%s: got %v, want %v", name, err, tt.want)
-		}
+		_, err := image.Open(t.Context(), layout(t, tt.layer, nil), true, image.Options{Limits: limits})
+		expect.That(t, errors.Is(err, tt.want), "%s: got %v, want %v", name, err, tt.want)
 	}
 }
 
@@ -361,9 +343,7 @@ func TestCancelled(t *testing.T) {
 	at := imagetest.Write(t, small, imagetest.Layout)
 	ctx, cancel := context.WithTimeout(t.Context(), -time.Second)
 	defer cancel()
-	if _, err := image.Open(ctx, at, true, usualOptions); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
+	expect.Fails(image.Open(ctx, at, true, usualOptions))(t, context.DeadlineExceeded, "it")
 }
 
 // TestTickets checks that what people send in a ticket is not taken for an image.
@@ -382,15 +362,13 @@ func TestTickets(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "ticket.tar")
 		write(t, file, tarOf(t, files...))
 		for _, at := range []string{dir, file} {
-			if is, err := image.Is(at, false); is || err != nil {
-				t.Errorf("%s, %s: %v %v", name, at, is, err)
-			}
+			is, err := image.Is(at, false)
+			expect.That(t, !is && err == nil, "%s, %s: %v %v", name, at, is, err)
 		}
 	}
 }
 
-// FuzzLayer checks that no layer makes the reader fail in another way than with an error,
-// or read more than its limits.
+// FuzzLayer checks that no layer makes the reader fail in another way than with an error, or read more than its limits.
 func FuzzLayer(f *testing.F) {
 	f.Add(tarOf(f, small.Layers[0].Files...))
 	f.Add(gzipped(tarOf(f, small.Layers[1].Files...)))

@@ -55,21 +55,15 @@ func TestPackings(t *testing.T) {
 		"zstd": pack.EncodeAll(plain, nil), "zstd frames": frames.Bytes(), "zstd:chunked": chunked.Bytes(),
 	} {
 		img, err := image.Open(t.Context(), layout(t, raw, nil), true, usualOptions)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		expect.Must(t, err == nil, "%s: %v", name, err)
 		f, _ := checks.GatherImage(t.Context(), img, gather.Options{})
 		expect.That(t, len(f.Libraries.Files) == 1 && f.Libraries.Files[0].Version == "2.18.3", "%s: got %+v", name, f.Libraries.Files)
-		if _, err := image.Open(t.Context(), layout(t, raw[:len(raw)-len(raw)/3], nil), true, usualOptions); err == nil {
-			t.Errorf("%s: two thirds of it were read", name)
-		}
+		expect.Fails(image.Open(t.Context(), layout(t, raw[:len(raw)-len(raw)/3], nil), true, usualOptions))(t, nil, "%s: two thirds of it were read", name)
 	}
 }
 
-// TestMembers checks that whatever a member of a layer is, it is never taken for a library or
-// for settings unless it is a file of the image, and that nothing of the machine is read
-// through it.
+// TestMembers checks that whatever a member of a layer is, it is never taken for a library or for settings unless it is
+// a file of the image, and that nothing of the machine is read through it.
 func TestMembers(t *testing.T) {
 	for _, kind := range []byte{tar.TypeChar, tar.TypeBlock, tar.TypeFifo, tar.TypeSymlink, tar.TypeDir, tar.TypeCont, 'V', 'Z', 0x80} {
 		for _, name := range []string{lib + "libnccl.so.2", lib + "libcuda.so.1", "etc/nccl.conf", "dev/nvidia0", "etc/passwd"} {
@@ -80,9 +74,8 @@ func TestMembers(t *testing.T) {
 				head.Linkname = "../../../../../../../../etc/hostname"
 			}
 			err := w.WriteHeader(head)
-			if closeErr := w.Close(); err != nil || closeErr != nil {
-				t.Fatalf("%q: %v, %v", kind, err, closeErr)
-			}
+			closeErr := w.Close()
+			expect.Must(t, err == nil && closeErr == nil, "%q: %v, %v", kind, err, closeErr)
 			img, err := image.Open(t.Context(), layout(t, b.Bytes(), nil), true, usualOptions)
 			if err != nil {
 				expect.That(t, !strings.Contains(err.Error(), "\n"), "%q %s: more than a line: %q", kind, name, err)
@@ -120,11 +113,9 @@ func TestManyFiles(t *testing.T) {
 	before := heap()
 	img := expect.Value(image.Open(t.Context(), at, true, usualOptions))(t)
 	expect.Equal(t, files+1, img.Facts().Files, "it")
-	if _, err := img.Host().Stat("/" + lib + "libnccl.so.2.18.3"); err != nil {
-		t.Error(err)
-	}
-	if used := int64(heap()) - int64(before); used > 32<<20 {
-		t.Errorf("%d bytes are kept of %d files", used, files)
-	}
+	_, err := img.Host().Stat("/" + lib + "libnccl.so.2.18.3")
+	expect.That(t, err == nil, "%v", err)
+	used := int64(heap()) - int64(before)
+	expect.That(t, used <= 32<<20, "%d bytes are kept of %d files", used, files)
 	runtime.KeepAlive(img)
 }

@@ -33,8 +33,7 @@ func openRemote(ctx context.Context, t *testing.T, name string, o image.Options)
 // openRemoteWithin does so where the registry may send nothing for some time.
 func openRemoteWithin(ctx context.Context, t *testing.T, name string, silence time.Duration, o image.Options) (*image.Image, error) {
 	t.Helper()
-	ref := expect.Value(registry.Parse(name))(t)
-	return image.OpenRemote(ctx, ref, registry.Options{Silence: silence}, o)
+	return image.OpenRemote(ctx, expect.Value(registry.Parse(name))(t), registry.Options{Silence: silence}, o)
 }
 
 var usualOptions = image.Options{Limits: image.DefaultLimits}
@@ -101,8 +100,7 @@ func TestRemoteHostile(t *testing.T) {
 	layers := expect.Value(built.Layers())(t)
 	first := expect.Value(layers[0].Digest())(t)
 	config := expect.Value(built.ConfigName())(t)
-	stream := expect.Value(layers[0].Compressed())(t)
-	layer := expect.Value(io.ReadAll(stream))(t)
+	layer := expect.Value(io.ReadAll(expect.Value(layers[0].Compressed())(t)))(t)
 	sends := func(raw []byte) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw) } // Or nobody reads it.
 	}
@@ -183,14 +181,9 @@ func TestRemoteHostile(t *testing.T) {
 				silence = time.Second
 			}
 			_, err := openRemoteWithin(t.Context(), t, ref, silence, usualOptions)
-			switch {
-			case err == nil:
-				t.Fatal("it was read")
-			case tt.is != nil && !errors.Is(err, tt.is), !strings.Contains(err.Error(), tt.want):
-				t.Errorf("got %v, want %s, %v", err, tt.want, tt.is)
-			case strings.ContainsAny(err.Error(), "\n\x1b"), len(err.Error()) > 500:
-				t.Errorf("not a line: %q", err)
-			}
+			expect.Must(t, err != nil, "it was read")
+			expect.That(t, (tt.is == nil || errors.Is(err, tt.is)) && strings.Contains(err.Error(), tt.want), "got %v, want %s, %v", err, tt.want, tt.is)
+			expect.That(t, !strings.ContainsAny(err.Error(), "\n\x1b") && len(err.Error()) <= 500, "not a line: %q", err)
 		})
 	}
 }
@@ -203,26 +196,20 @@ func TestRemoteLies(t *testing.T) {
 	server := imagetest.Serve(t, nil)
 	server.Push(built, "1")
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(raw))
-	if _, err := openRemote(t.Context(), t, server.Host+"/org/app@"+digest, usualOptions); err != nil {
-		t.Errorf("by its digest: %v", err)
-	}
+	_, err := openRemote(t.Context(), t, server.Host+"/org/app@"+digest, usualOptions)
+	expect.That(t, err == nil, "by its digest: %v", err)
 	other := imagetest.Serve(t, answers("/manifests/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		_, _ = w.Write(append(raw, ' ')) // Or nobody reads it.
 	}))
 	other.Push(built, "1")
-	if _, err := openRemote(t.Context(), t, other.Host+"/org/app@"+digest, usualOptions); !errors.Is(err, image.ErrDamaged) {
-		t.Errorf("another manifest: got %v", err)
-	}
+	expect.Fails(openRemote(t.Context(), t, other.Host+"/org/app@"+digest, usualOptions))(t, image.ErrDamaged, "another manifest")
 	for _, by := range []int64{-1, 1, -1 << 40, 1 << 40} {
 		var m v1.Manifest
 		expect.NoError(t, json.Unmarshal(raw, &m))
 		m.Layers[0].Size += by
-		lie := expect.Value(json.Marshal(m))(t)
-		ref := server.PushManifest(lie, types.OCIManifestSchema1, "lie")
-		if _, err := openRemote(t.Context(), t, ref, usualOptions); err == nil {
-			t.Errorf("a layer of %d bytes more: it was read", by)
-		}
+		ref := server.PushManifest(expect.Value(json.Marshal(m))(t), types.OCIManifestSchema1, "lie")
+		expect.Fails(openRemote(t.Context(), t, ref, usualOptions))(t, nil, "a layer of %d bytes more: it was read", by)
 	}
 }
 
@@ -244,11 +231,8 @@ func TestPlatforms(t *testing.T) {
 		images = append(images, img.Build(t))
 	}
 	several := server.PushIndex("several", platforms, images)
-	first := expect.Value(registry.Parse(several))(t)
-	d, raw, err := registry.Open(first, registry.Options{Silence: time.Minute}).Resolve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, raw, err := registry.Open(expect.Value(registry.Parse(several))(t), registry.Options{Silence: time.Minute}).Resolve(t.Context())
+	expect.NoError(t, err)
 	inner := expect.Value(json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": types.OCIImageIndex, "manifests": []any{d}}))(t)
 	server.PushManifest(raw, types.OCIImageIndex, d.Digest.String())
 	nested := server.PushManifest(inner, types.OCIImageIndex, "nested")
@@ -278,34 +262,25 @@ func TestPlatforms(t *testing.T) {
 			o.Platform, _ = image.ParsePlatform(tt.platform)
 		}
 		img, err := openRemote(t.Context(), t, tt.ref, o)
-		if !errors.Is(err, tt.is) || err == nil && img.Facts().Labels["com.nvidia.of"] != tt.want {
-			t.Errorf("%s for %q %q: got %v", tt.ref, tt.platform, tt.arch, err)
-		}
+		expect.That(t, errors.Is(err, tt.is) && (err != nil || img.Facts().Labels["com.nvidia.of"] == tt.want), "%s for %q %q: got %v", tt.ref, tt.platform, tt.arch, err)
 		if err == nil && img.Facts().Name != tt.ref {
 			t.Errorf("%s: its name is %s", tt.ref, img.Facts().Name)
 		}
-		if errors.Is(err, image.ErrPlatform) && !strings.Contains(err.Error(), "amd64") {
-			t.Errorf("it does not say what there is: %v", err)
-		}
+		expect.That(t, !errors.Is(err, image.ErrPlatform) || strings.Contains(err.Error(), "amd64"), "it does not say what there is: %v", err)
 	}
 	for _, text := range []string{"", "linux", "amd64", "linux/", "windows/amd64", "linux/amd64/", "linux/amd64/v1/x", "Linux/AMD64", "linux/amd64\n"} {
-		if p, ok := image.ParsePlatform(text); ok {
-			t.Errorf("%q is the platform %s", text, p)
-		}
+		p, ok := image.ParsePlatform(text)
+		expect.That(t, !ok, "%q is the platform %s", text, p)
 	}
 }
 
-// TestRemoteEnds checks that a reading from a registry ends with its context, and leaves
-// nothing running.
+// TestRemoteEnds checks that a reading from a registry ends with its context, and leaves nothing running.
 func TestRemoteEnds(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{"silence": silent(10), "no end": endless("application/json")} {
-		server := imagetest.Serve(t, answers("/blobs/", answer))
-		ref := server.Push(small.Build(t), "1")
+		ref := imagetest.Serve(t, answers("/blobs/", answer)).Push(small.Build(t), "1")
 		before := runtime.NumGoroutine()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if _, err := openRemote(ctx, t, ref, usualOptions); err == nil {
-			t.Errorf("%s: it was read", name)
-		}
+		expect.Fails(openRemote(ctx, t, ref, usualOptions))(t, nil, "%s: it was read", name)
 		cancel()
 		for range 100 {
 			if runtime.NumGoroutine() <= before {
@@ -313,8 +288,7 @@ func TestRemoteEnds(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		if n := runtime.NumGoroutine(); n > before {
-			t.Errorf("%s: %d goroutines, %d before", name, n, before)
-		}
+		n := runtime.NumGoroutine()
+		expect.That(t, n <= before, "%s: %d goroutines, %d before", name, n, before)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/message"
@@ -90,16 +88,12 @@ func TestToldApart(t *testing.T) {
 3.0 NVRM: Xid (PCI:0000:3b:00): 45, pid=1, Ch 00000008, caused by previous Xid 31
 3.1 NVRM: Xid (PCI:0000:3b:00): 45, pid=1, Ch 00000009, caused by previous Xid 145
 `)
-	var got []string
-	for _, e := range events {
-		got = append(got, e.ID+" "+e.Fields["previous"])
-	}
+	got := expect.Map(events, func(e facts.KernelEvent) string { return e.ID + " " + e.Fields["previous"] })
 	want := []string{
 		"amdgpu-reset-begun ", "amdgpu-reset-failed ", "amdgpu-errors-uncorrected ", "amdgpu-xgmi-errors-uncorrected ", "kernel-xid-after 31", "kernel-xid-after 145",
 	}
-	if diff := cmp.Diff(want, got); diff != "" || events[1].Count != 2 {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.NoDiff(t, want, got, "events")
+	expect.Equal(t, 2, events[1].Count, "count")
 }
 
 // TestIdentify checks that events which have ids, or which no form fits, stay as they are.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -14,13 +12,11 @@ import (
 func TestKernelLogEvents(t *testing.T) {
 	no, yes := new(false), new(true)
 	for _, tt := range []struct {
-		name string
-		log  string
-		want []facts.KernelEvent
+		name, log string
+		want      []facts.KernelEvent
 	}{
 		{"nothing", "", []facts.KernelEvent{}},
-		{
-			"a healthy machine", `
+		{"a healthy machine", `
 0.000000 Linux version 6.8.0
 0.812345 DMAR: IOMMU enabled
 1.200000 pci 0000:17:00.0: BAR 7: no space for [mem size 0x00800000 64bit pref]
@@ -30,35 +26,29 @@ func TestKernelLogEvents(t *testing.T) {
 9.300000 NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05
 9.400000 NVRM: GPU at PCI:0000:17:00: GPU-00000000-0000-0000-0000-000000000000
 9.500000 amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 uses VM inv eng 0 on hub 0
-`, []facts.KernelEvent{},
-		},
-		{
-			"Xid, old and new, with a MIG instance", `
+`, []facts.KernelEvent{}},
+		{"Xid, old and new, with a MIG instance", `
 81.000001 NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
 81.000002 NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.
 82.500000 NVRM: Xid (PCI:0000:3B:00 GPU-I:05): 31, pid=12, name=python
 83.000000 NVRM: Xid (PCI:0000:3b:00): 31, pid=13, name=python
 84.000000 NVRM: Xid (0000:03:00): 13, 0003
 `, []facts.KernelEvent{
-				{Kind: "xid", Code: new(79), Address: "0000:01:00.0", Message: "NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", Seconds: 81.000001, Count: 1},
-				{Kind: "nvrm", Address: "0000:01:00.0", Message: "NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.", Seconds: 81.000002, Count: 1},
-				{Kind: "xid", Code: new(31), Address: "0000:3b:00.0", Message: "NVRM: Xid (PCI:0000:3B:00 GPU-I:05): 31, pid=12, name=python", Seconds: 82.5, Count: 2},
-				{Kind: "xid", Code: new(13), Address: "0000:03:00.0", Message: "NVRM: Xid (0000:03:00): 13, 0003", Seconds: 84, Count: 1},
-			},
-		},
-		{
-			"SXid", `
+			{Kind: "xid", Code: new(79), Address: "0000:01:00.0", Message: "NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", Seconds: 81.000001, Count: 1},
+			{Kind: "nvrm", Address: "0000:01:00.0", Message: "NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.", Seconds: 81.000002, Count: 1},
+			{Kind: "xid", Code: new(31), Address: "0000:3b:00.0", Message: "NVRM: Xid (PCI:0000:3B:00 GPU-I:05): 31, pid=12, name=python", Seconds: 82.5, Count: 2},
+			{Kind: "xid", Code: new(13), Address: "0000:03:00.0", Message: "NVRM: Xid (0000:03:00): 13, 0003", Seconds: 84, Count: 1},
+		}},
+		{"SXid", `
 5.0 nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up
 6.0 nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)
 7.0 nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Data {0x00000000}
 `, []facts.KernelEvent{
-				{Kind: "sxid", Code: new(20034), Address: "0000:c1:00.0", Fatal: yes, Message: "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up", Seconds: 5, Count: 1},
-				{Kind: "sxid", Code: new(12028), Address: "0000:c1:00.0", Fatal: no, Message: "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)", Seconds: 6, Count: 1},
-				{Kind: "sxid", Code: new(12028), Address: "0000:c1:00.0", Message: "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Data {0x00000000}", Seconds: 7, Count: 1},
-			},
-		},
-		{
-			"AER in both wordings, a pair of lines counted once", `
+			{Kind: "sxid", Code: new(20034), Address: "0000:c1:00.0", Fatal: yes, Message: "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up", Seconds: 5, Count: 1},
+			{Kind: "sxid", Code: new(12028), Address: "0000:c1:00.0", Fatal: no, Message: "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)", Seconds: 6, Count: 1},
+			{Kind: "sxid", Code: new(12028), Address: "0000:c1:00.0", Message: "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Data {0x00000000}", Seconds: 7, Count: 1},
+		}},
+		{"AER in both wordings, a pair of lines counted once", `
 54.1 pcieport 0000:00:07.0: AER: Multiple Corrected error received: 0000:2b:00.0
 54.2 nvidia 0000:2b:00.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Transmitter ID)
 54.3 nvidia 0000:2b:00.0:   device [10de:2330] error status/mask=00001100/00002000
@@ -68,25 +58,19 @@ func TestKernelLogEvents(t *testing.T) {
 61.0 pcieport 0000:00:01.0: DPC: containment event, status:0x1f01: unmasked uncorrectable error detected
 62.0 pcieport 0000:00:02.0: AER: Uncorrected (Non-Fatal) error received: id=0010
 `, []facts.KernelEvent{
-				{Kind: "aer", Address: "0000:2b:00.0", Fatal: no, Message: "pcieport 0000:00:07.0: AER: Multiple Corrected error received: 0000:2b:00.0", Seconds: 54.1, Count: 2},
-				{Kind: "aer", Address: "0000:01:00.0", Fatal: yes, Message: "pcieport 0000:00:01.0: AER: Uncorrectable (Fatal) error message received from 0000:01:00.0", Seconds: 60, Count: 1},
-				{Kind: "aer", Address: "0000:00:01.0", Message: "pcieport 0000:00:01.0: DPC: containment event, status:0x1f01: unmasked uncorrectable error detected", Seconds: 61, Count: 1},
-				{Kind: "aer", Address: "0000:00:02.0", Fatal: no, Message: "pcieport 0000:00:02.0: AER: Uncorrected (Non-Fatal) error received: id=0010", Seconds: 62, Count: 1},
-			},
-		},
-		{
-			"an error that the firmware handled first", `
+			{Kind: "aer", Address: "0000:2b:00.0", Fatal: no, Message: "pcieport 0000:00:07.0: AER: Multiple Corrected error received: 0000:2b:00.0", Seconds: 54.1, Count: 2},
+			{Kind: "aer", Address: "0000:01:00.0", Fatal: yes, Message: "pcieport 0000:00:01.0: AER: Uncorrectable (Fatal) error message received from 0000:01:00.0", Seconds: 60, Count: 1},
+			{Kind: "aer", Address: "0000:00:01.0", Message: "pcieport 0000:00:01.0: DPC: containment event, status:0x1f01: unmasked uncorrectable error detected", Seconds: 61, Count: 1},
+			{Kind: "aer", Address: "0000:00:02.0", Fatal: no, Message: "pcieport 0000:00:02.0: AER: Uncorrected (Non-Fatal) error received: id=0010", Seconds: 62, Count: 1},
+		}},
+		{"an error that the firmware handled first", `
 3.1 {1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1
 3.2 {1}[Hardware Error]: event severity: fatal
 3.3 {1}[Hardware Error]:   section_type: PCIe error
 3.4 {1}[Hardware Error]:   device_id: 0000:11:01.0
 3.5 {1}[Hardware Error]:   vendor_id: 0x1002, device_id: 0x74a1
-`, []facts.KernelEvent{
-				{Kind: "aer", Address: "0000:11:01.0", Fatal: yes, Message: "{1}[Hardware Error]:   device_id: 0000:11:01.0", Seconds: 3.4, Count: 1},
-			},
-		},
-		{
-			"IOMMU", `
+`, []facts.KernelEvent{{Kind: "aer", Address: "0000:11:01.0", Fatal: yes, Message: "{1}[Hardware Error]:   device_id: 0000:11:01.0", Seconds: 3.4, Count: 1}}},
+		{"IOMMU", `
 0.5 iommu: Default domain type: Passthrough (set via kernel command line)
 0.6 pci 0000:40:01.1: disabled ACS redirect
 0.7 pci 0000:40:03.1: Configured ACS to 0x11
@@ -97,30 +81,26 @@ func TestKernelLogEvents(t *testing.T) {
 9.3 AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x0000 address=0xf0 flags=0x0010]
 9.4 nvidia 0000:c1:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0012 address=0xf0 flags=0x0020]
 `, []facts.KernelEvent{
-				{Kind: "iommu-mode", Message: "iommu: Default domain type: Passthrough (set via kernel command line)", Seconds: 0.5, Count: 1},
-				{Kind: "acs-disabled", Address: "0000:40:01.1", Message: "pci 0000:40:01.1: disabled ACS redirect", Seconds: 0.6, Count: 1},
-				{Kind: "acs-disabled", Address: "0000:40:03.1", Message: "pci 0000:40:03.1: Configured ACS to 0x11", Seconds: 0.7, Count: 1},
-				{Kind: "dmar-fault", Address: "0000:3b:00.0", Message: "DMAR: [DMA Write NO_PASID] Request device [3b:00.0] fault addr 0xd0000000 [fault reason 0x05] PTE Write access is not set", Seconds: 9, Count: 2},
-				{Kind: "dmar-fault", Address: "0000:5e:00.1", Message: "DMAR:[DMA Read] Request device [5e:00.1] fault addr 0", Seconds: 9.2, Count: 1},
-				{Kind: "amd-vi-fault", Address: "0000:41:00.0", Message: "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x0000 address=0xf0 flags=0x0010]", Seconds: 9.3, Count: 1},
-				{Kind: "amd-vi-fault", Address: "0000:c1:00.0", Message: "nvidia 0000:c1:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0012 address=0xf0 flags=0x0020]", Seconds: 9.4, Count: 1},
-			},
-		},
-		{
-			"messages of several lines", `
+			{Kind: "iommu-mode", Message: "iommu: Default domain type: Passthrough (set via kernel command line)", Seconds: 0.5, Count: 1},
+			{Kind: "acs-disabled", Address: "0000:40:01.1", Message: "pci 0000:40:01.1: disabled ACS redirect", Seconds: 0.6, Count: 1},
+			{Kind: "acs-disabled", Address: "0000:40:03.1", Message: "pci 0000:40:03.1: Configured ACS to 0x11", Seconds: 0.7, Count: 1},
+			{Kind: "dmar-fault", Address: "0000:3b:00.0", Message: "DMAR: [DMA Write NO_PASID] Request device [3b:00.0] fault addr 0xd0000000 [fault reason 0x05] PTE Write access is not set", Seconds: 9, Count: 2},
+			{Kind: "dmar-fault", Address: "0000:5e:00.1", Message: "DMAR:[DMA Read] Request device [5e:00.1] fault addr 0", Seconds: 9.2, Count: 1},
+			{Kind: "amd-vi-fault", Address: "0000:41:00.0", Message: "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x0000 address=0xf0 flags=0x0010]", Seconds: 9.3, Count: 1},
+			{Kind: "amd-vi-fault", Address: "0000:c1:00.0", Message: "nvidia 0000:c1:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0012 address=0xf0 flags=0x0020]", Seconds: 9.4, Count: 1},
+		}},
+		{"messages of several lines", `
 37.1 NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:
 37.1 NVRM: BAR1 is 0M @ 0x0 (PCI:0000:56:00.0)
 40.0 NVRM: API mismatch: the client has the version 550.54.14, but\x0aNVRM: this kernel module has the version 545.23.08.  Please\x0aNVRM: make sure that this kernel module and all NVIDIA driver
 41.0 NVRM: API mismatch: the client 'python' has the version 550.54.14,
 41.1 NVRM: Xid (PCI:0000:56:00): 48, pid=1
 `, []facts.KernelEvent{
-				{Kind: "bar", Address: "0000:56:00.0", Message: "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:56:00.0)", Seconds: 37.1, Count: 1},
-				{Kind: "nvrm", Message: "NVRM: API mismatch: the client has the version 550.54.14, but this kernel module has the version 545.23.08.  Please", Seconds: 40, Count: 2},
-				{Kind: "xid", Code: new(48), Address: "0000:56:00.0", Message: "NVRM: Xid (PCI:0000:56:00): 48, pid=1", Seconds: 41.1, Count: 1},
-			},
-		},
-		{
-			"drivers, links, windows and memory", `
+			{Kind: "bar", Address: "0000:56:00.0", Message: "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:56:00.0)", Seconds: 37.1, Count: 1},
+			{Kind: "nvrm", Message: "NVRM: API mismatch: the client has the version 550.54.14, but this kernel module has the version 545.23.08.  Please", Seconds: 40, Count: 2},
+			{Kind: "xid", Code: new(48), Address: "0000:56:00.0", Message: "NVRM: Xid (PCI:0000:56:00): 48, pid=1", Seconds: 41.1, Count: 1},
+		}},
+		{"drivers, links, windows and memory", `
 1.0 pci 0000:56:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space
 1.1 pci 0000:56:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x2 link at 0000:55:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)
 2.0 NVRM: GPU 0000:57:00.0: RmInitAdapter failed! (0x62:0xffff:1863)
@@ -133,41 +113,37 @@ func TestKernelLogEvents(t *testing.T) {
 5.0 oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task=python3,pid=2343,uid=0
 5.1 Memory cgroup out of memory: Killed process 2343 (python3) total-vm:1kB
 `, []facts.KernelEvent{
-				{Kind: "bar", Address: "0000:56:00.0", BAR: new(1), SizeBytes: 128 << 30, Message: "pci 0000:56:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space", Seconds: 1, Count: 1},
-				{Kind: "pcie-link", Address: "0000:56:00.0", Message: "pci 0000:56:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x2 link at 0000:55:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)", Seconds: 1.1, Count: 1},
-				{Kind: "nvrm", Address: "0000:57:00.0", Message: "NVRM: GPU 0000:57:00.0: RmInitAdapter failed! (0x62:0xffff:1863)", Seconds: 2, Count: 1},
-				{Kind: "nvrm", Address: "0000:58:00.0", Message: "nvidia: probe of 0000:58:00.0 failed with error -1", Seconds: 2.1, Count: 1},
-				{Kind: "nvrm", Address: "0000:59:00.0", Message: "nvidia 0000:59:00.0: probe with driver nvidia failed with error -1", Seconds: 2.2, Count: 1},
-				{Kind: "pcie-link", Address: "0000:50:01.0", Message: "pcieport 0000:50:01.0: pciehp: Slot(5): Link Down", Seconds: 3, Count: 1},
-				{Kind: "amdgpu", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: socket: 0, die: 0 2 uncorrectable hardware errors detected in xgmi_wafl block", Seconds: 4, Count: 1},
-				{Kind: "amdgpu", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: GPU reset begin!", Seconds: 4.1, Count: 1},
-				{Kind: "amdgpu", Message: "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=1, emitted seq=2", Seconds: 4.2, Count: 1},
-				{Kind: "oom", Message: "Memory cgroup out of memory: Killed process 2343 (python3) total-vm:1kB", Seconds: 5.1, Count: 1},
-			},
-		},
-		{
-			"AMD GPUs without room", `
+			{Kind: "bar", Address: "0000:56:00.0", BAR: new(1), SizeBytes: 128 << 30, Message: "pci 0000:56:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space", Seconds: 1, Count: 1},
+			{Kind: "pcie-link", Address: "0000:56:00.0", Message: "pci 0000:56:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x2 link at 0000:55:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)", Seconds: 1.1, Count: 1},
+			{Kind: "nvrm", Address: "0000:57:00.0", Message: "NVRM: GPU 0000:57:00.0: RmInitAdapter failed! (0x62:0xffff:1863)", Seconds: 2, Count: 1},
+			{Kind: "nvrm", Address: "0000:58:00.0", Message: "nvidia: probe of 0000:58:00.0 failed with error -1", Seconds: 2.1, Count: 1},
+			{Kind: "nvrm", Address: "0000:59:00.0", Message: "nvidia 0000:59:00.0: probe with driver nvidia failed with error -1", Seconds: 2.2, Count: 1},
+			{Kind: "pcie-link", Address: "0000:50:01.0", Message: "pcieport 0000:50:01.0: pciehp: Slot(5): Link Down", Seconds: 3, Count: 1},
+			{Kind: "amdgpu", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: socket: 0, die: 0 2 uncorrectable hardware errors detected in xgmi_wafl block", Seconds: 4, Count: 1},
+			{Kind: "amdgpu", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: GPU reset begin!", Seconds: 4.1, Count: 1},
+			{Kind: "amdgpu", Message: "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=1, emitted seq=2", Seconds: 4.2, Count: 1},
+			{Kind: "oom", Message: "Memory cgroup out of memory: Killed process 2343 (python3) total-vm:1kB", Seconds: 5.1, Count: 1},
+		}},
+		{"AMD GPUs without room", `
 1.000000 [drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).
 1.100000 amdgpu 0000:05:00.0: amdgpu: Not enough PCI address space for a large BAR.
 1.200000 amdgpu: probe of 0000:c5:00.0 failed with error -12
 1.300000 amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22
 1.400000 snd_hda_intel: probe of 0000:05:00.1 failed with error -12
 `, []facts.KernelEvent{
-				{Kind: "bar", Message: "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", Seconds: 1, Count: 1},
-				{Kind: "bar", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: Not enough PCI address space for a large BAR.", Seconds: 1.1, Count: 1},
-				{Kind: "amdgpu", Address: "0000:c5:00.0", Code: new(12), Message: "amdgpu: probe of 0000:c5:00.0 failed with error -12", Seconds: 1.2, Count: 1},
-				{Kind: "amdgpu", Address: "0000:c6:00.0", Code: new(22), Message: "amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22", Seconds: 1.3, Count: 1},
-			},
-		},
+			{Kind: "bar", Message: "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", Seconds: 1, Count: 1},
+			{Kind: "bar", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: Not enough PCI address space for a large BAR.", Seconds: 1.1, Count: 1},
+			{Kind: "amdgpu", Address: "0000:c5:00.0", Code: new(12), Message: "amdgpu: probe of 0000:c5:00.0 failed with error -12", Seconds: 1.2, Count: 1},
+			{Kind: "amdgpu", Address: "0000:c6:00.0", Code: new(22), Message: "amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22", Seconds: 1.3, Count: 1},
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			events, whole := Parse(tt.log)
 			for i := range events { // TestForms holds these.
 				events[i].ID, events[i].Fields = "", nil
 			}
-			if diff := cmp.Diff(tt.want, events); diff != "" || !whole {
-				t.Errorf("whole: %t, events (-want +got):\n%s", whole, diff)
-			}
+			expect.That(t, whole, "the log is cut")
+			expect.NoDiff(t, tt.want, events, "events")
 		})
 	}
 }
@@ -190,12 +166,8 @@ func FuzzKernelLog(f *testing.F) {
 		events, _ := Parse(log)
 		expect.That(t, len(events) <= MaxEvents, "%d events", len(events))
 		for _, e := range events {
-			if e.Kind == "" || e.Count < 1 || len(e.Message) > maxMessage || e.Seconds < 0 {
-				t.Errorf("bad event %+v", e)
-			}
-			if e.Address != "" && facts.Address(e.Address) != e.Address {
-				t.Errorf("address %q is not canonical", e.Address)
-			}
+			expect.That(t, e.Kind != "" && e.Count >= 1 && len(e.Message) <= maxMessage && e.Seconds >= 0, "bad event %+v", e)
+			expect.That(t, e.Address == "" || facts.Address(e.Address) == e.Address, "address %q is not canonical", e.Address)
 		}
 	})
 }
@@ -211,8 +183,6 @@ func TestKernelMessage(t *testing.T) {
 		{"febr 08 12:57:43 node7 kernel: " + message, "node7"},
 	} {
 		_, host, got := Message(tt.line)
-		if host != tt.host || got != message {
-			t.Errorf("KernelMessage(%q): got host %q, message %q; want %q, %q", tt.line, host, got, tt.host, message)
-		}
+		expect.That(t, host == tt.host && got == message, "KernelMessage(%q): got host %q, message %q; want %q, %q", tt.line, host, got, tt.host, message)
 	}
 }

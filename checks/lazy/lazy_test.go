@@ -23,9 +23,8 @@ func TestRegexp(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if got := r.FindStringSubmatch("xa12"); fmt.Sprint(got) != "[a12 a 12]" || r.SubexpIndex("n") != 2 {
-				t.Errorf("got %q", got)
-			}
+			got := r.FindStringSubmatch("xa12")
+			expect.That(t, fmt.Sprint(got) == "[a12 a 12]" && r.SubexpIndex("n") == 2, "got %q", got)
 		})
 	}
 	all.Wait()

@@ -20,8 +20,7 @@ import (
 // oneRoot is the mount table of a machine with one file system.
 const oneRoot = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
 
-// makeLdCache builds a loader's cache from names and paths, with the flags of
-// x86-64.
+// makeLdCache builds a loader's cache from names and paths, with the flags of x86-64.
 func makeLdCache(entries ...cacheEntry) []byte {
 	b := append([]byte(cacheMagic), make([]byte, cacheHeader-len(cacheMagic))...)
 	binary.LittleEndian.PutUint32(b[20:], uint32(len(entries)))
@@ -73,25 +72,17 @@ func TestLibraries(t *testing.T) {
 		want    []facts.Library
 	}{
 		{"an empty machine", nil, func(*machine.Memory) {}, []facts.Library{}},
-		{
-			"a driver in the cache", nil,
-			func(m *machine.Memory) {
-				addDriver(m)
-				m.AddFile("/etc/ld.so.cache", driverCache)
-			},
-			[]facts.Library{cuda, again, ml, mlAgain},
-		},
-		{
-			"a driver that the container runtime mounted", nil,
-			func(m *machine.Memory) {
-				addDriver(m)
-				m.AddFile("/proc/self/mountinfo", []byte("9 1 8:1 /x "+lib64+"libcuda.so.580.95.05 ro - ext4 /dev/sda1 ro\n"))
-			},
-			[]facts.Library{
-				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", FoundBy: byDefault, Loads: true, Mounted: true},
-				{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", FoundBy: byDefault, Loads: true},
-			},
-		},
+		{"a driver in the cache", nil, func(m *machine.Memory) {
+			addDriver(m)
+			m.AddFile("/etc/ld.so.cache", driverCache)
+		}, []facts.Library{cuda, again, ml, mlAgain}},
+		{"a driver that the container runtime mounted", nil, func(m *machine.Memory) {
+			addDriver(m)
+			m.AddFile("/proc/self/mountinfo", []byte("9 1 8:1 /x "+lib64+"libcuda.so.580.95.05 ro - ext4 /dev/sda1 ro\n"))
+		}, []facts.Library{
+			{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", FoundBy: byDefault, Loads: true, Mounted: true},
+			{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", FoundBy: byDefault, Loads: true},
+		}},
 		{
 			"LD_LIBRARY_PATH comes before the cache; stubs and compat are known by their folder",
 			[]string{"LD_LIBRARY_PATH=/usr/local/cuda/lib64/stubs::/usr/local/cuda/compat:relative"},
@@ -113,162 +104,112 @@ func TestLibraries(t *testing.T) {
 				ml, mlAgain,
 			},
 		},
-		{
-			"a stub that was linked or copied to where the driver's library belongs", nil,
-			func(m *machine.Memory) {
-				m.AddInfo("/usr/local/cuda/lib64/stubs/libcuda.so", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
-				m.AddLink("/usr/lib/libcuda.so.1", "/usr/local/cuda/lib64/stubs/libcuda.so")
-				m.AddInfo("/usr/lib/libnvidia-ml.so.1", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
-			},
-			[]facts.Library{
-				{Kind: "libcuda", Path: "/usr/lib/libcuda.so.1", RealPath: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byDefault, Stub: true, Loads: true},
-				{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byToolkit, Stub: true},
-				{Kind: "libnvidia-ml", Path: "/usr/lib/libnvidia-ml.so.1", FoundBy: byDefault, Stub: true, Loads: true},
-			},
-		},
-		{
-			"mount points left over in an image: empty, and dangling", nil,
-			func(m *machine.Memory) {
-				m.AddFile(lib64+"libcuda.so.535.54.03", nil)
-				m.AddLink(lib64+"libcuda.so.1", "libcuda.so.535.54.03")
-				m.AddLink(lib64+"libnvidia-ml.so.1", "libnvidia-ml.so.535.54.03")
-			},
-			[]facts.Library{
-				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.535.54.03", Version: "535.54.03", FoundBy: byDefault, Loads: true, Empty: true},
-			},
-		},
+		{"a stub that was linked or copied to where the driver's library belongs", nil, func(m *machine.Memory) {
+			m.AddInfo("/usr/local/cuda/lib64/stubs/libcuda.so", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
+			m.AddLink("/usr/lib/libcuda.so.1", "/usr/local/cuda/lib64/stubs/libcuda.so")
+			m.AddInfo("/usr/lib/libnvidia-ml.so.1", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
+		}, []facts.Library{
+			{Kind: "libcuda", Path: "/usr/lib/libcuda.so.1", RealPath: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byDefault, Stub: true, Loads: true},
+			{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byToolkit, Stub: true},
+			{Kind: "libnvidia-ml", Path: "/usr/lib/libnvidia-ml.so.1", FoundBy: byDefault, Stub: true, Loads: true},
+		}},
+		{"mount points left over in an image: empty, and dangling", nil, func(m *machine.Memory) {
+			m.AddFile(lib64+"libcuda.so.535.54.03", nil)
+			m.AddLink(lib64+"libcuda.so.1", "libcuda.so.535.54.03")
+			m.AddLink(lib64+"libnvidia-ml.so.1", "libnvidia-ml.so.535.54.03")
+		}, []facts.Library{
+			{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.535.54.03", Version: "535.54.03", FoundBy: byDefault, Loads: true, Empty: true},
+		}},
 		{
 			"a small stand-in that was put first is no stub",
 			[]string{"LD_LIBRARY_PATH=/sim"},
 			func(m *machine.Memory) { m.AddFile("/sim/libcuda.so.1", []byte("\x7fELF\x02")) },
 			[]facts.Library{{Kind: "libcuda", Path: "/sim/libcuda.so.1", FoundBy: byLibraryPath, Loads: true}},
 		},
-		{
-			"a library of 32 bits is passed over",
-			[]string{"LD_LIBRARY_PATH=/old:/new"},
-			func(m *machine.Memory) {
-				m.AddFile("/old/libnccl.so.2", []byte("\x7fELF\x01"))
-				m.AddFile("/new/libnccl.so.2", []byte("\x7fELF\x02"))
-				m.Answer(machine.AskLibraryText+"/new/libnccl.so.2", "NCCL version 2.28.9")
-			},
-			[]facts.Library{
-				{Kind: "libnccl", Path: "/old/libnccl.so.2", FoundBy: byLibraryPath},
-				{Kind: "libnccl", Path: "/new/libnccl.so.2", Version: "2.28.9", FoundBy: byLibraryPath, Loads: true},
-			},
-		},
-		{
-			"LD_PRELOAD comes before all",
-			[]string{"LD_PRELOAD=/x/libnccl.so.2.21.5 /x/libother.so"},
-			func(m *machine.Memory) {
-				m.AddInfo("/x/libnccl.so.2.21.5", big)
-				m.AddInfo("/usr/lib64/libnccl.so.2.28.9", big)
-				m.AddLink("/usr/lib64/libnccl.so.2", "libnccl.so.2.28.9")
-			},
-			[]facts.Library{
-				{Kind: "libnccl", Path: "/x/libnccl.so.2.21.5", Version: "2.21.5", FoundBy: byPreload, Loads: true},
-				{Kind: "libnccl", Path: "/usr/lib64/libnccl.so.2", RealPath: "/usr/lib64/libnccl.so.2.28.9", Version: "2.28.9", FoundBy: byDefault},
-			},
-		},
-		{
-			"several runtimes, each with its own name", nil,
-			func(m *machine.Memory) {
-				for _, v := range []string{"11.8.89", "12.4.127", "13.0.48"} {
-					m.AddInfo("/usr/lib64/libcudart.so."+v, big)
-				}
-				m.AddLink("/usr/lib64/libcudart.so.11.0", "libcudart.so.11.8.89")
-				m.AddLink("/usr/lib64/libcudart.so.12", "libcudart.so.12.4.127")
-				m.AddLink("/usr/lib64/libcudart.so", "libcudart.so.12")
-			},
-			[]facts.Library{
-				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.11.0", RealPath: "/usr/lib64/libcudart.so.11.8.89", Version: "11.8.89", FoundBy: byDefault, Loads: true},
-				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.12", RealPath: "/usr/lib64/libcudart.so.12.4.127", Version: "12.4.127", FoundBy: byDefault, Loads: true},
-				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.13.0.48", Version: "13.0.48", FoundBy: byDefault},
-			},
-		},
-		{
-			"Python's packages, with the version of their metadata",
-			[]string{"VIRTUAL_ENV=/srv/venv", "HOME=/root"},
-			func(m *machine.Memory) {
-				const site = "/srv/venv/lib/python3.12/site-packages/"
-				m.AddInfo(site+"nvidia/nccl/lib/libnccl.so.2", big)
-				m.AddFile(site+"nvidia_nccl_cu12-2.27.3.dist-info/METADATA", nil)
-				m.AddInfo(site+"nvidia/cu13/lib/libcudart.so.13", big)
-				m.AddFile(site+"nvidia_cuda_runtime-13.0.48.dist-info/METADATA", nil)
-				m.AddInfo(site+"torch/lib/libcudart-d0da41ae.so.11.0", big)
-			},
-			[]facts.Library{
-				{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13", Version: "13.0.48", FoundBy: byPython},
-				{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/torch/lib/libcudart-d0da41ae.so.11.0", FoundBy: byPython},
-				{Kind: "libnccl", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.27.3", FoundBy: byPython},
-			},
-		},
-		{
-			"two packages that overwrite each other: the content decides", nil,
-			func(m *machine.Memory) {
-				const site = "/usr/lib/python3/dist-packages/"
-				m.AddFile(site+"nvidia/nccl/lib/libnccl.so.2", []byte("\x7fELF\x02"))
-				m.Answer(machine.AskLibraryText+site+"nvidia/nccl/lib/libnccl.so.2", "NCCL version 2.21.5")
-				m.AddDir(site + "nvidia_nccl_cu11-2.21.5.dist-info")
-				m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
-			},
-			[]facts.Library{
-				{Kind: "libnccl", Path: "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.21.5", FoundBy: byPython},
-			},
-		},
-		{
-			"no cache: the folders of ld.so.conf are looked into, though the loader does not know them", nil,
-			func(m *machine.Memory) {
-				m.AddFile("/etc/ld.so.conf", []byte("include /etc/ld.so.conf.d/*.conf\n"))
-				m.AddFile("/etc/ld.so.conf.d/rocm.conf", []byte("# ROCm\n/opt/amd/lib\n"))
-				m.AddInfo("/opt/amd/lib/libamdhip64.so.6.2.60204", big)
-				m.AddLink("/opt/amd/lib/libamdhip64.so.6", "libamdhip64.so.6.2.60204")
-				m.AddInfo("/opt/amd/lib/librccl.so.1.0.60204", big)
-				m.Answer(machine.AskLibraryText+"/opt/amd/lib/librccl.so.1.0.60204", "RCCL version 2.20.5")
-			},
-			[]facts.Library{
-				{Kind: "libamdhip64", Path: "/opt/amd/lib/libamdhip64.so.6", RealPath: "/opt/amd/lib/libamdhip64.so.6.2.60204", Version: "6.2.60204", FoundBy: byToolkit},
-				{Kind: "librccl", Path: "/opt/amd/lib/librccl.so.1.0.60204", Version: "2.20.5", FoundBy: byToolkit},
-			},
-		},
-		{
-			"ROCm with its tools' libraries, and the runtime that the loader is not told of",
-			[]string{"ROCM_PATH=/srv/rocm"},
-			func(m *machine.Memory) {
-				for _, file := range []string{"libamd_smi.so.25.4.60401", "libhiprtc.so.6.4.60401", "librocm_smi64.so.7.5.60401", "librocprofiler-register.so.0.4.0", "libhsa-runtime64.so.1.15.60401"} {
-					m.AddInfo("/opt/rocm/lib/"+file, big)
-				}
-				m.AddInfo("/srv/rocm/lib/libamdhip64.so.6.4.60401", big)
-				m.AddLink("/srv/rocm/lib/libamdhip64.so.6", "libamdhip64.so.6.4.60401")
-			},
-			[]facts.Library{
-				{Kind: "libamdhip64", Path: "/srv/rocm/lib/libamdhip64.so.6", RealPath: "/srv/rocm/lib/libamdhip64.so.6.4.60401", Version: "6.4.60401", FoundBy: byToolkit},
-				{Kind: "libhiprtc", Path: "/opt/rocm/lib/libhiprtc.so.6.4.60401", Version: "6.4.60401", FoundBy: byToolkit},
-				{Kind: "libhsa-runtime64", Path: "/opt/rocm/lib/libhsa-runtime64.so.1.15.60401", Version: "1.15.60401", FoundBy: byToolkit},
-				{Kind: "libamd_smi", Path: "/opt/rocm/lib/libamd_smi.so.25.4.60401", Version: "25.4.60401", FoundBy: byToolkit},
-				{Kind: "librocm_smi64", Path: "/opt/rocm/lib/librocm_smi64.so.7.5.60401", Version: "7.5.60401", FoundBy: byToolkit},
-				{Kind: "librocprofiler-register", Path: "/opt/rocm/lib/librocprofiler-register.so.0.4.0", Version: "0.4.0", FoundBy: byToolkit},
-			},
-		},
-		{
-			"ROCm as Python packages", nil,
-			func(m *machine.Memory) {
-				site := "/usr/lib/python3/dist-packages/"
-				m.AddInfo(site+"_rocm_sdk_core/lib/libamdhip64.so.7", big)
-				m.AddInfo(site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", big)
-				m.Answer(machine.AskLibraryText+site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", "RCCL version 2.26.6")
-			},
-			[]facts.Library{
-				{Kind: "libamdhip64", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_core/lib/libamdhip64.so.7", FoundBy: byPython},
-				{Kind: "librccl", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", Version: "2.26.6", FoundBy: byPython},
-			},
-		},
-		{
-			"plugins", nil,
-			func(m *machine.Memory) {
-				m.AddInfo("/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", big)
-			},
-			[]facts.Library{{Kind: "nccl-net", Path: "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", FoundBy: byToolkit}},
-		},
+		{"a library of 32 bits is passed over", []string{"LD_LIBRARY_PATH=/old:/new"}, func(m *machine.Memory) {
+			m.AddFile("/old/libnccl.so.2", []byte("\x7fELF\x01"))
+			m.AddFile("/new/libnccl.so.2", []byte("\x7fELF\x02"))
+			m.Answer(machine.AskLibraryText+"/new/libnccl.so.2", "NCCL version 2.28.9")
+		}, []facts.Library{
+			{Kind: "libnccl", Path: "/old/libnccl.so.2", FoundBy: byLibraryPath},
+			{Kind: "libnccl", Path: "/new/libnccl.so.2", Version: "2.28.9", FoundBy: byLibraryPath, Loads: true},
+		}},
+		{"LD_PRELOAD comes before all", []string{"LD_PRELOAD=/x/libnccl.so.2.21.5 /x/libother.so"}, func(m *machine.Memory) {
+			m.AddInfo("/x/libnccl.so.2.21.5", big)
+			m.AddInfo("/usr/lib64/libnccl.so.2.28.9", big)
+			m.AddLink("/usr/lib64/libnccl.so.2", "libnccl.so.2.28.9")
+		}, []facts.Library{
+			{Kind: "libnccl", Path: "/x/libnccl.so.2.21.5", Version: "2.21.5", FoundBy: byPreload, Loads: true},
+			{Kind: "libnccl", Path: "/usr/lib64/libnccl.so.2", RealPath: "/usr/lib64/libnccl.so.2.28.9", Version: "2.28.9", FoundBy: byDefault},
+		}},
+		{"several runtimes, each with its own name", nil, func(m *machine.Memory) {
+			for _, v := range []string{"11.8.89", "12.4.127", "13.0.48"} {
+				m.AddInfo("/usr/lib64/libcudart.so."+v, big)
+			}
+			m.AddLink("/usr/lib64/libcudart.so.11.0", "libcudart.so.11.8.89")
+			m.AddLink("/usr/lib64/libcudart.so.12", "libcudart.so.12.4.127")
+			m.AddLink("/usr/lib64/libcudart.so", "libcudart.so.12")
+		}, []facts.Library{
+			{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.11.0", RealPath: "/usr/lib64/libcudart.so.11.8.89", Version: "11.8.89", FoundBy: byDefault, Loads: true},
+			{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.12", RealPath: "/usr/lib64/libcudart.so.12.4.127", Version: "12.4.127", FoundBy: byDefault, Loads: true},
+			{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.13.0.48", Version: "13.0.48", FoundBy: byDefault},
+		}},
+		{"Python's packages, with the version of their metadata", []string{"VIRTUAL_ENV=/srv/venv", "HOME=/root"}, func(m *machine.Memory) {
+			const site = "/srv/venv/lib/python3.12/site-packages/"
+			m.AddInfo(site+"nvidia/nccl/lib/libnccl.so.2", big)
+			m.AddFile(site+"nvidia_nccl_cu12-2.27.3.dist-info/METADATA", nil)
+			m.AddInfo(site+"nvidia/cu13/lib/libcudart.so.13", big)
+			m.AddFile(site+"nvidia_cuda_runtime-13.0.48.dist-info/METADATA", nil)
+			m.AddInfo(site+"torch/lib/libcudart-d0da41ae.so.11.0", big)
+		}, []facts.Library{
+			{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13", Version: "13.0.48", FoundBy: byPython},
+			{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/torch/lib/libcudart-d0da41ae.so.11.0", FoundBy: byPython},
+			{Kind: "libnccl", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.27.3", FoundBy: byPython},
+		}},
+		{"two packages that overwrite each other: the content decides", nil, func(m *machine.Memory) {
+			const site = "/usr/lib/python3/dist-packages/"
+			m.AddFile(site+"nvidia/nccl/lib/libnccl.so.2", []byte("\x7fELF\x02"))
+			m.Answer(machine.AskLibraryText+site+"nvidia/nccl/lib/libnccl.so.2", "NCCL version 2.21.5")
+			m.AddDir(site + "nvidia_nccl_cu11-2.21.5.dist-info")
+			m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
+		}, []facts.Library{{Kind: "libnccl", Path: "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.21.5", FoundBy: byPython}}},
+		{"no cache: the folders of ld.so.conf are looked into, though the loader does not know them", nil, func(m *machine.Memory) {
+			m.AddFile("/etc/ld.so.conf", []byte("include /etc/ld.so.conf.d/*.conf\n"))
+			m.AddFile("/etc/ld.so.conf.d/rocm.conf", []byte("# ROCm\n/opt/amd/lib\n"))
+			m.AddInfo("/opt/amd/lib/libamdhip64.so.6.2.60204", big)
+			m.AddLink("/opt/amd/lib/libamdhip64.so.6", "libamdhip64.so.6.2.60204")
+			m.AddInfo("/opt/amd/lib/librccl.so.1.0.60204", big)
+			m.Answer(machine.AskLibraryText+"/opt/amd/lib/librccl.so.1.0.60204", "RCCL version 2.20.5")
+		}, []facts.Library{
+			{Kind: "libamdhip64", Path: "/opt/amd/lib/libamdhip64.so.6", RealPath: "/opt/amd/lib/libamdhip64.so.6.2.60204", Version: "6.2.60204", FoundBy: byToolkit},
+			{Kind: "librccl", Path: "/opt/amd/lib/librccl.so.1.0.60204", Version: "2.20.5", FoundBy: byToolkit},
+		}},
+		{"ROCm with its tools' libraries, and the runtime that the loader is not told of", []string{"ROCM_PATH=/srv/rocm"}, func(m *machine.Memory) {
+			for _, file := range []string{"libamd_smi.so.25.4.60401", "libhiprtc.so.6.4.60401", "librocm_smi64.so.7.5.60401", "librocprofiler-register.so.0.4.0", "libhsa-runtime64.so.1.15.60401"} {
+				m.AddInfo("/opt/rocm/lib/"+file, big)
+			}
+			m.AddInfo("/srv/rocm/lib/libamdhip64.so.6.4.60401", big)
+			m.AddLink("/srv/rocm/lib/libamdhip64.so.6", "libamdhip64.so.6.4.60401")
+		}, []facts.Library{
+			{Kind: "libamdhip64", Path: "/srv/rocm/lib/libamdhip64.so.6", RealPath: "/srv/rocm/lib/libamdhip64.so.6.4.60401", Version: "6.4.60401", FoundBy: byToolkit},
+			{Kind: "libhiprtc", Path: "/opt/rocm/lib/libhiprtc.so.6.4.60401", Version: "6.4.60401", FoundBy: byToolkit},
+			{Kind: "libhsa-runtime64", Path: "/opt/rocm/lib/libhsa-runtime64.so.1.15.60401", Version: "1.15.60401", FoundBy: byToolkit},
+			{Kind: "libamd_smi", Path: "/opt/rocm/lib/libamd_smi.so.25.4.60401", Version: "25.4.60401", FoundBy: byToolkit},
+			{Kind: "librocm_smi64", Path: "/opt/rocm/lib/librocm_smi64.so.7.5.60401", Version: "7.5.60401", FoundBy: byToolkit},
+			{Kind: "librocprofiler-register", Path: "/opt/rocm/lib/librocprofiler-register.so.0.4.0", Version: "0.4.0", FoundBy: byToolkit},
+		}},
+		{"ROCm as Python packages", nil, func(m *machine.Memory) {
+			site := "/usr/lib/python3/dist-packages/"
+			m.AddInfo(site+"_rocm_sdk_core/lib/libamdhip64.so.7", big)
+			m.AddInfo(site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", big)
+			m.Answer(machine.AskLibraryText+site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", "RCCL version 2.26.6")
+		}, []facts.Library{
+			{Kind: "libamdhip64", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_core/lib/libamdhip64.so.7", FoundBy: byPython},
+			{Kind: "librccl", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", Version: "2.26.6", FoundBy: byPython},
+		}},
+		{"plugins", nil, func(m *machine.Memory) {
+			m.AddInfo("/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", big)
+		}, []facts.Library{{Kind: "nccl-net", Path: "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", FoundBy: byToolkit}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m machine.Memory
@@ -289,12 +230,11 @@ func TestLibrariesUnreadable(t *testing.T) {
 	m.AddFile("/etc/ld.so.cache", []byte("not a cache"))
 	m.AddError("/usr/lib64", fs.ErrPermission)
 	got := checktest.One(t, Check, &m)
-	want := []facts.Unknown{
+	expect.NoDiff(t, []facts.Unknown{
 		{Section: "libraries", Fact: "files", Reason: "LD_LIBRARY_PATH is not known: read the environment: no answer"},
 		{Section: "libraries", Fact: "files.mounted", Reason: "read /proc/self/mountinfo: permission denied", Hint: "run as root"},
 		{Section: "libraries", Fact: "files", Reason: "/etc/ld.so.cache: not a cache of the glibc loader"},
-	}
-	expect.NoDiff(t, want, got.Unknown[:min(3, len(got.Unknown))], "unknown")
+	}, got.Unknown[:min(3, len(got.Unknown))], "unknown")
 	expect.NoDiff(t, []facts.Library{}, got.Libraries.Files, "files")
 }
 
@@ -306,9 +246,7 @@ func TestLibrariesBound(t *testing.T) {
 		m.AddFile(fmt.Sprintf("/a/libnccl-net-%d.so", i), nil)
 	}
 	got := checktest.One(t, Check, &m).Libraries
-	if len(got.Files) != maxLibraries || !got.Truncated {
-		t.Errorf("got %d files, truncated %t, want %d and true", len(got.Files), got.Truncated, maxLibraries)
-	}
+	expect.That(t, len(got.Files) == maxLibraries && got.Truncated, "got %d files, truncated %t, want %d and true", len(got.Files), got.Truncated, maxLibraries)
 }
 
 func TestLdCache(t *testing.T) {
@@ -341,9 +279,7 @@ func TestLdCache(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseLdCache(tt.in)
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(cacheEntry{})); diff != "" {
-				t.Errorf("entries (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, "", cmp.Diff(tt.want, got, cmp.AllowUnexported(cacheEntry{})), "difference of entries")
 			if message := fmt.Sprint(err); tt.fail != "" && message != tt.fail || tt.fail == "" && err != nil {
 				t.Errorf("error %v, want %q", err, tt.fail)
 			}
@@ -356,9 +292,7 @@ func FuzzLdCache(f *testing.F) {
 	f.Add([]byte(oldCacheMagic + "\x00\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		entries, err := parseLdCache(b)
-		if err != nil && entries != nil {
-			t.Errorf("entries %v beside the error %v", entries, err)
-		}
+		expect.That(t, err == nil || entries == nil, "entries %v beside the error %v", entries, err)
 		expect.That(t, len(entries) <= len(b)/cacheEntryBytes, "%d entries from %d bytes", len(entries), len(b))
 		for _, e := range entries {
 			expect.That(t, e.name != "" && e.path != "" && !strings.ContainsRune(e.path, 0), "bad entry %+v", e)
@@ -388,8 +322,7 @@ func FuzzLibraryName(f *testing.F) {
 			return
 		}
 		expect.That(t, kind.name != "" && strings.Trim(numbers, "0123456789.") == "", "%q: kind %q, numbers %q", file, kind.name, numbers)
-		if v := versionOfName(kind, file); v != "" && v != numbers {
-			t.Errorf("%q: version %q, numbers %q", file, v, numbers)
-		}
+		v := versionOfName(kind, file)
+		expect.That(t, v == "" || v == numbers, "%q: version %q, numbers %q", file, v, numbers)
 	})
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestCatalogue checks that each row is found by its own examples, and by no
-// row before it.
+// TestCatalogue checks that each row is found by its own examples, and by no row before it.
 func TestCatalogue(t *testing.T) {
 	rows := expect.Value(readStatements(os.DirFS(".")))(t)
 	for _, row := range rows {
@@ -31,12 +30,8 @@ func TestCatalogue(t *testing.T) {
 				_, ok := s.Match(example)
 				return ok && slices.ContainsFunc(s.Anchors, func(a string) bool { return strings.Contains(example, a) })
 			})
-			switch {
-			case i < 0:
-				t.Errorf("%s: no row matches its example %q", row.ID, example)
-			case Statements()[i].ID != row.ID:
-				t.Errorf("%s: its example %q is taken by %s", row.ID, example, Statements()[i].ID)
-			}
+			expect.Must(t, i >= 0, "%s: no row matches its example %q", row.ID, example)
+			expect.Equal(t, row.ID, Statements()[i].ID, "%s: its example %q is taken by", row.ID, example)
 		}
 	}
 }

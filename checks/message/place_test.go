@@ -40,9 +40,7 @@ func TestPlaceOf(t *testing.T) {
 		"step 3: loss 0.2": "",
 		"error 3":          "",
 	} {
-		if got := told(PlaceOf(line)); got != want {
-			t.Errorf("%s:\n got %q\nwant %q", line, got, want)
-		}
+		expect.Equal(t, want, told(PlaceOf(line)), "%s", line)
 	}
 }
 
@@ -60,17 +58,14 @@ func TestAreasUsed(t *testing.T) {
 	}
 	for _, row := range Statements() {
 		used[row.Area] = true
-		if row.Area != "" && !slices.ContainsFunc(table.Areas, func(a data.Area) bool { return a.Name == row.Area }) {
-			t.Errorf("%s: there is no area %q", row.ID, row.Area)
-		}
+		expect.That(t, row.Area == "" || slices.ContainsFunc(table.Areas, func(a data.Area) bool { return a.Name == row.Area }), "%s: there is no area %q", row.ID, row.Area)
 	}
 	for _, a := range table.Areas {
 		expect.That(t, used[a.Name], "no file, no words and no row are of area %s", a.Name)
 	}
 }
 
-// TestPlaceOfRow checks that the area of a row counts more than that of the file, also where
-// the line shows no file.
+// TestPlaceOfRow checks that the area of a row counts more than that of the file, also where the line shows no file.
 func TestPlaceOfRow(t *testing.T) {
 	row := &Statement{Program: "nccl", Area: "connection"}
 	for line, want := range map[string]string{
@@ -94,16 +89,13 @@ func told(p *facts.Place) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }
 
-// TestEveryCode checks that each code is found by its name, its words and its number in
-// each form of line that has one, and that of two codes whose words overlap the longer
-// counts.
+// TestEveryCode checks that each code is found by its name, its words and its number in each form of line that has one,
+// and that of two codes whose words overlap the longer counts.
 func TestEveryCode(t *testing.T) {
 	want := func(line, space, name string) {
 		t.Helper()
 		p := PlaceOf(line)
-		if p == nil || !slices.ContainsFunc(p.Codes, func(c facts.Code) bool { return c.Space == space && c.Name == name }) {
-			t.Errorf("%s: %+v, want %s", line, p, name)
-		}
+		expect.That(t, p != nil && slices.ContainsFunc(p.Codes, func(c facts.Code) bool { return c.Space == space && c.Name == name }), "%s: %+v, want %s", line, p, name)
 	}
 	const warn = "n7:4:5 [3] misc/new.cc:73 NCCL WARN "
 	for _, c := range data.Codes().Errno {

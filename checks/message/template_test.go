@@ -38,9 +38,7 @@ func TestShare(t *testing.T) {
 		"rule: r, subject: [s, u], text: t":             "the subject is a list of more than one element",
 		"rule: r, subject: s, text: t, params: {p: []}": "the list is empty",
 	} {
-		if _, err := readStatements(files(finding)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", finding, err)
-		}
+		expect.Fails(readStatements(files(finding)))(t, want, "%s", finding)
 	}
 }
 
@@ -54,22 +52,18 @@ func TestTemplateOfNoComplaint(t *testing.T) {
 				ID: "a-row", Says: "s", Source: "s", Anchors: []string{"an anchor"}, Examples: []string{"an anchor"},
 				Finding: &Template{Rule: "r", Subject: Param{Value: "s"}, Grade: Grade{Severity: severity, Text: "t"}},
 			}}
-			if err := row.prepare(); (err != nil) != refused {
-				t.Errorf("severity %q of a %s: %v", severity, role, err)
-			}
+			err := row.prepare()
+			expect.That(t, (err != nil) == refused, "severity %q of a %s: %v", severity, role, err)
 		}
 	}
 }
 
-// TestParamFilled checks that a list holds what each message fills into each of its
-// elements, and each value once.
+// TestParamFilled checks that a list holds what each message fills into each of its elements, and each value once.
 func TestParamFilled(t *testing.T) {
 	t.Parallel()
 	said := []*facts.Message{{Fields: map[string]string{"a": "1"}}, {Fields: map[string]string{"a": "1", "b": "2"}}}
 	p := Param{List: true, Value: "{a}", More: []string{"{b}", "2", "3", "{c}"}}
-	if got := p.Filled(said, &Said{}); !slices.Equal(got, []string{"1", "2", "3"}) {
-		t.Errorf("got %q", got)
-	}
+	expect.NoDiff(t, []string{"1", "2", "3"}, p.Filled(said, &Said{}), "it")
 }
 
 func TestFillWho(t *testing.T) {
@@ -86,9 +80,8 @@ func TestFillWho(t *testing.T) {
 	}
 }
 
-// TestTemplatesHaveFields checks that each place {name} of a template is a field of a row that
-// has this template: words may stand in for a field that a line lacks ({name|words}), and a
-// name that no row has would show them always.
+// TestTemplatesHaveFields checks that each place {name} of a template is a field of a row that has this template: words
+// may stand in for a field that a line lacks ({name|words}), and a name that no row has would show them always.
 func TestTemplatesHaveFields(t *testing.T) {
 	t.Parallel()
 	rows := expect.Value(readStatements(os.DirFS(".")))(t)

@@ -95,8 +95,7 @@ func TestNetwork(t *testing.T) {
 			Name: "bond0", Mode: "802.3ad", HashPolicy: "layer3+4", Up: up, Members: []string{"reth0", "reth1"}, Down: []string{"reth1"},
 			Partner: "00:00:5e:00:01:01", Aggregated: new(1),
 		}},
-		Modules: []string{"mlx5_ib", "nvidia_peermem"},
-		QoS:     []facts.QoS{{Interface: "reth0", PFC: []int{3}, ECN: []int{3, 4, 5}}},
+		Modules: []string{"mlx5_ib", "nvidia_peermem"}, QoS: []facts.QoS{{Interface: "reth0", PFC: []int{3}, ECN: []int{3, 4, 5}}},
 		RDMA: []facts.RDMAPort{{
 			Device: "mlx5_bond_0", Port: 1, Address: "0000:1c:00.0", LinkLayer: "Ethernet", State: "active", Netdev: "bond0", AllowedMTU: 4096,
 			GIDs: []facts.GID{{GID: "fe80::1", Type: "RoCE v2", Netdev: "bond0"}},
@@ -106,13 +105,10 @@ func TestNetwork(t *testing.T) {
 		cmpopts.IgnoreFields(facts.QoS{}, "Source"), cmpopts.IgnoreFields(facts.RDMAPort{}, "Source")); diff != "" {
 		t.Errorf("nics (-want +got):\n%s", diff)
 	}
-	if got := checktest.UnknownOf(f, "nics"); !slices.Equal(got, []string{"qos.pfc: DCB_CMD_IEEE_GET: operation not supported"}) {
-		t.Errorf("unknown: %q", got)
-	}
+	expect.NoDiff(t, []string{"qos.pfc: DCB_CMD_IEEE_GET: operation not supported"}, checktest.UnknownOf(f, "nics"), "unknown")
 }
 
-// Without /sys nothing is known, and the reason is; without RDMA, bonds or modules it is known that there is
-// none.
+// Without /sys nothing is known, and the reason is; without RDMA, bonds or modules it is known that there is none.
 func TestNothing(t *testing.T) {
 	var masked machine.Memory
 	f := checktest.One(t, network.Check, &masked)
@@ -187,14 +183,10 @@ func FuzzFiles(f *testing.F) {
 		n := checktest.One(t, network.Check, &m).NICs
 		bad := func(s string) bool { return len(s) > 64 || strings.ContainsAny(s, "\x1b\n") }
 		for _, i := range n.Interfaces {
-			if bad(i.Name) || bad(i.Kind) || bad(i.State) || slices.ContainsFunc(i.Addresses, bad) || i.MTU < 0 || i.SpeedGbps < 0 {
-				t.Errorf("got %+v", i)
-			}
+			expect.That(t, !bad(i.Name) && !bad(i.Kind) && !bad(i.State) && !slices.ContainsFunc(i.Addresses, bad) && i.MTU >= 0 && i.SpeedGbps >= 0, "got %+v", i)
 		}
 		for _, b := range n.Bonds {
-			if bad(b.Mode) || bad(b.HashPolicy) || bad(b.Partner) || len(b.Members) > 64 || slices.ContainsFunc(b.Members, bad) {
-				t.Errorf("got %+v", b)
-			}
+			expect.That(t, !bad(b.Mode) && !bad(b.HashPolicy) && !bad(b.Partner) && len(b.Members) <= 64 && !slices.ContainsFunc(b.Members, bad), "got %+v", b)
 		}
 	})
 }

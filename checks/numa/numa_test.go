@@ -49,10 +49,7 @@ func TestNUMAMissing(t *testing.T) {
 	g := checktest.On(m, &facts.Facts{})
 	expect.NoError(t, Check.Gather(t.Context(), g))
 	expect.NoDiff(t, &facts.NUMAFacts{Nodes: []facts.NUMANode{{}}}, g.Facts.NUMA, "section")
-	var got []string
-	for _, u := range g.Unknowns() {
-		got = append(got, u.Fact+": "+u.Reason)
-	}
+	got := expect.Map(g.Unknowns(), func(u facts.Unknown) string { return u.Fact + ": " + u.Reason })
 	want := []string{
 		`balancing: read /proc/sys/kernel/numa_balancing: not a number: "on"`,
 		"allowed_cpus: /proc/self/status does not show the CPUs that this process may use",
@@ -85,9 +82,7 @@ func TestParseCPUList(t *testing.T) {
 		{"a-b", nil, false},
 	} {
 		got, err := parseCPUList(test.in)
-		if (err == nil) != test.ok || !slices.Equal(got, test.want) {
-			t.Errorf("%q = %v, %v; want %v, ok %t", test.in, got, err, test.want, test.ok)
-		}
+		expect.That(t, (err == nil) == test.ok && slices.Equal(got, test.want), "%q = %v, %v; want %v, ok %t", test.in, got, err, test.want, test.ok)
 	}
 }
 
@@ -96,17 +91,12 @@ func TestCPUListCommon(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"0-15", "0-15", 16},
-		{"0-15,32-47", "8-39", 16},
-		{"0-3", "4-7", 0},
-		{"", "0-7", 0},
-		{"0,2,4,6", "0-6", 4},
+		{"0-15", "0-15", 16}, {"0-15,32-47", "8-39", 16}, {"0-3", "4-7", 0}, {"", "0-7", 0}, {"0,2,4,6", "0-6", 4},
 	} {
 		a, _ := parseCPUList(test.a)
 		b, _ := parseCPUList(test.b)
-		if ab, ba := a.common(b), b.common(a); ab != test.want || ba != test.want {
-			t.Errorf("%q and %q have %d, %d in common; want %d", test.a, test.b, ab, ba, test.want)
-		}
+		ab, ba := a.common(b), b.common(a)
+		expect.That(t, ab == test.want && ba == test.want, "%q and %q have %d, %d in common; want %d", test.a, test.b, ab, ba, test.want)
 	}
 }
 
@@ -121,12 +111,9 @@ func FuzzCPUList(f *testing.F) {
 			return
 		}
 		for i, r := range a {
-			if r.first > r.last || r.last > maxCPU || i > 0 && r.first <= a[i-1].last+1 {
-				t.Errorf("%q = %v, want ranges in order and apart", one, a)
-			}
+			expect.That(t, r.first <= r.last && r.last <= maxCPU && (i <= 0 || r.first > a[i-1].last+1), "%q = %v, want ranges in order and apart", one, a)
 		}
-		if n := a.common(b); n != b.common(a) || n > min(a.common(a), b.common(b)) {
-			t.Errorf("%q and %q have %d in common", one, other, n)
-		}
+		n := a.common(b)
+		expect.That(t, n == b.common(a) && n <= min(a.common(a), b.common(b)), "%q and %q have %d in common", one, other, n)
 	})
 }

@@ -22,8 +22,7 @@ func TestReadConfig(t *testing.T) {
 	full := facts.PCIDevice{
 		ConfigBytes: 4096, PortType: "root-port",
 		Link:            &facts.PCIeLink{SpeedGTs: 16, Width: 8, MaxSpeedGTs: 16, MaxWidth: 8, Source: "config"},
-		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
-		Extended: true,
+		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true), Extended: true,
 		ACS: &facts.ACS{
 			Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 			Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
@@ -64,12 +63,9 @@ func TestReadConfig(t *testing.T) {
 			"reserved link speed and width", func(b bytes) bytes { b[0x72], b[0x73] = 0xff, 0xff; return b },
 			func(d *device) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
 		},
-		{
-			"reserved payload sizes", func(b bytes) bytes { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b },
-			func(d *device) {
-				d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
-			},
-		},
+		{"reserved payload sizes", func(b bytes) bytes { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b }, func(d *device) {
+			d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
+		}},
 		{
 			"largest resizable BAR in the upper half of control", func(b bytes) bytes { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b },
 			func(d *device) { d.ResizableBARs[0].MaxBytes = 1 << 48 },
@@ -110,11 +106,7 @@ func TestParseResource(t *testing.T) {
 			"0x00000000f6000000 0x00000000f6ffffff 0x0000000000040200\n0x000000000000e000 0x000000000000e07f 0x0000000000040101\n",
 			[]facts.BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 1, SizeBytes: 128, IO: true}},
 		},
-		{
-			"no room",
-			"0x0000000000000000 0x0000001fffffffff 0x000000002014220c\n",
-			[]facts.BAR{{Index: 0, SizeBytes: 128 << 30, Unassigned: true}},
-		},
+		{"no room", "0x0000000000000000 0x0000001fffffffff 0x000000002014220c\n", []facts.BAR{{Index: 0, SizeBytes: 128 << 30, Unassigned: true}}},
 		{"the ROM is no BAR", "0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0x1000 0x1fff 0x200\n", []facts.BAR{}},
 		{"garbage", "x y z\n1 2\n0x2000 0x1000 0x200\n0x0 0xffffffffffffffff 0x200\n", []facts.BAR{}},
 	} {
@@ -124,8 +116,7 @@ func TestParseResource(t *testing.T) {
 
 func TestParseLink(t *testing.T) {
 	for in, want := range map[string]float64{
-		"32.0 GT/s PCIe": 32, "8 GT/s": 8, "2.5 GT/s": 2.5, "64.0 GT/s PCIe": 64,
-		"Unknown": 0, "Unknown speed": 0, "": 0, "NaN": 0, "7 GT/s": 0,
+		"32.0 GT/s PCIe": 32, "8 GT/s": 8, "2.5 GT/s": 2.5, "64.0 GT/s PCIe": 64, "Unknown": 0, "Unknown speed": 0, "": 0, "NaN": 0, "7 GT/s": 0,
 	} {
 		expect.Equal(t, want, parseLinkSpeed(in), "speed %q", in)
 	}
@@ -160,9 +151,7 @@ func FuzzConfig(f *testing.F) {
 		var d facts.PCIDevice
 		readConfig(&d, b)
 		expect.That(t, d.ConfigBytes <= min(len(b), 4096), "%d bytes of %d read", d.ConfigBytes, len(b))
-		if d.Extended && d.ConfigBytes <= 256 {
-			t.Errorf("extended space read from %d bytes", d.ConfigBytes)
-		}
+		expect.That(t, !d.Extended || d.ConfigBytes > 256, "extended space read from %d bytes", d.ConfigBytes)
 		if l := d.Link; l != nil && (l.Width > 32 || l.MaxWidth > 32 || l.SpeedGTs > 64 || l.MaxSpeedGTs > 64) {
 			t.Errorf("link %+v", *l)
 		}
@@ -182,17 +171,15 @@ func FuzzResource(f *testing.F) {
 		if total := parseAERTotal(b); total != nil && *total < 0 {
 			t.Errorf("AER total %d", *total)
 		}
-		if speed := parseLinkSpeed(string(b)); math.IsNaN(speed) || speed < 0 || speed > 64 {
-			t.Errorf("speed %g", speed)
-		}
+		speed := parseLinkSpeed(string(b))
+		expect.That(t, !math.IsNaN(speed) && speed >= 0 && speed <= 64, "speed %g", speed)
 	})
 }
 
 func TestParsePCIPath(t *testing.T) {
 	for _, test := range []struct {
-		path      string
-		root      string
-		ancestors []string
+		path, root string
+		ancestors  []string
 	}{
 		{"/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00", []string{"0000:00:01.0"}},
 		{"/sys/devices/pci0000:00/0000:00:06.0", "pci0000:00", nil},
@@ -202,8 +189,6 @@ func TestParsePCIPath(t *testing.T) {
 		{"/sys/bus/pci/devices/0000:01:00.0", "", nil},
 	} {
 		root, ancestors := parsePath(test.path)
-		if root != test.root || !slices.Equal(ancestors, test.ancestors) {
-			t.Errorf("%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)
-		}
+		expect.That(t, root == test.root && slices.Equal(ancestors, test.ancestors), "%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)
 	}
 }

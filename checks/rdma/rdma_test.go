@@ -54,9 +54,8 @@ func TestPorts(t *testing.T) {
 	var m machine.Memory
 	device(&m, "mlx5_0", "0000:1c:00.0", map[string]string{
 		"link_layer": "InfiniBand", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)", "lid": "0x5", "sm_lid": "0x1",
-		"gids/0": "fe80:0000:0000:0000:0200:0000:0000:0001", "gids/1": "0000:0000:0000:0000:0000:0000:0000:0000",
-		"counters/symbol_error": "3", "counters/link_downed": "1", "counters/port_xmit_data": "99", "hw_counters/out_of_sequence": "0",
-		"counters/port_rcv_errors": "N/A (no PMA)",
+		"gids/0": "fe80:0000:0000:0000:0200:0000:0000:0001", "gids/1": "0000:0000:0000:0000:0000:0000:0000:0000", "counters/symbol_error": "3",
+		"counters/link_downed": "1", "counters/port_xmit_data": "99", "hw_counters/out_of_sequence": "0", "counters/port_rcv_errors": "N/A (no PMA)",
 	})
 	device(&m, "mlx5_bond_0", "0000:3e:00.0", table(map[string]string{
 		"link_layer": "Ethernet", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "200 Gb/sec (4X HDR)", "lid": "0x0",
@@ -123,13 +122,10 @@ func TestPortsUnreadable(t *testing.T) {
 func TestNoDevices(t *testing.T) {
 	var m machine.Memory
 	m.AddDir("/sys/class/net")
-	if _, err := rdma.Ports(checktest.On(&m, &facts.Facts{})); err == nil {
-		t.Error("a kernel without RDMA gives no error")
-	}
+	expect.Fails(rdma.Ports(checktest.On(&m, &facts.Facts{})))(t, nil, "a kernel without RDMA")
 	m.AddDir("/sys/class/infiniband")
-	if got, unknown := ports(t, &m); got == nil || len(got) != 0 || len(unknown) != 0 {
-		t.Errorf("an empty folder gives %v, unknown %q", got, unknown)
-	}
+	got, unknown := ports(t, &m)
+	expect.That(t, got != nil && len(got) == 0 && len(unknown) == 0, "an empty folder gives %v, unknown %q", got, unknown)
 }
 
 // What is read is bounded, whatever the files hold: names, ports, GIDs and values.
@@ -150,16 +146,12 @@ func FuzzPorts(f *testing.F) {
 			files[fmt.Sprintf("gids/%d", i)] = gid
 		}
 		device(&m, name, "0000:1c:00.0", files)
-		f := &facts.Facts{}
-		got := expect.Value(rdma.Ports(checktest.On(&m, f)))(t)
+		got := expect.Value(rdma.Ports(checktest.On(&m, &facts.Facts{})))(t)
 		for _, p := range got {
-			if len(p.GIDs) > 256 || len(p.Netdev) > gather.MaxShown || strings.ContainsAny(p.Device+p.Netdev, "\x1b\n") || p.RateGbps < 0 {
-				t.Errorf("got %+v", p)
-			}
+			expect.That(t, len(p.GIDs) <= 256 && len(p.Netdev) <= gather.MaxShown && !strings.ContainsAny(p.Device+p.Netdev, "\x1b\n") && p.RateGbps >= 0, "got %+v", p)
 			for _, g := range p.GIDs {
-				if a, err := netip.ParseAddr(g.GID); err != nil || a.IsUnspecified() || strings.ContainsAny(g.GID, "\x1b%") {
-					t.Errorf("GID %q", g.GID)
-				}
+				a, err := netip.ParseAddr(g.GID)
+				expect.That(t, err == nil && !a.IsUnspecified() && !strings.ContainsAny(g.GID, "\x1b%"), "GID %q", g.GID)
 			}
 			for name, n := range p.Counters {
 				expect.That(t, n >= 0, "counter %s is %d", name, n)

@@ -51,9 +51,7 @@ func recordedFacts() *facts.Facts {
 func TestFactsRoundTrip(t *testing.T) {
 	var b bytes.Buffer
 	expect.NoError(t, WriteFacts(&b, recordedFacts()))
-	if !bytes.HasPrefix(b.Bytes(), []byte("{\n  \"schema\": \"gpudoctor.facts/v1\",\n")) || !bytes.Contains(b.Bytes(), []byte(`"<1>"`)) {
-		t.Errorf("not as it should look:\n%s", b.Bytes())
-	}
+	expect.That(t, bytes.HasPrefix(b.Bytes(), []byte("{\n  \"schema\": \"gpudoctor.facts/v1\",\n")) && bytes.Contains(b.Bytes(), []byte(`"<1>"`)), "not as it should look:\n%s", b.Bytes())
 	first := b.String()
 	got := expect.Value(ReadFacts("facts.json", &b))(t)
 	expect.NoDiff(t, recordedFacts(), got, "it")
@@ -84,21 +82,15 @@ func TestReadFactsErrors(t *testing.T) {
 		_, err := ReadFacts("f.json", strings.NewReader(tt.text))
 		expect.That(t, err != nil && err.Error() == tt.want, "%s\n got %v\nwant %s", tt.text, err, tt.want)
 	}
-	if _, err := ReadFacts("x", strings.NewReader(`{"schema": "gpudoctor.facts/v9"}`)); !errors.Is(err, ErrNewer) {
-		t.Errorf("a newer schema: got %v, want ErrNewer", err)
-	}
+	expect.Fails(ReadFacts("x", strings.NewReader(`{"schema": "gpudoctor.facts/v9"}`)))(t, ErrNewer, "a newer schema")
 	deep := strings.Repeat("[", 1<<20)
-	if _, err := ReadFacts("x", strings.NewReader(head+`"pci": `+deep)); err == nil {
-		t.Error("a document that is nested without end is no error")
-	}
-	if _, err := ReadFacts("x", endlessFile{}); err == nil || err.Error() != "read x: larger than 64 MiB" {
-		t.Errorf("an endless file: got %v", err)
-	}
+	expect.Fails(ReadFacts("x", strings.NewReader(head+`"pci": `+deep)))(t, nil, "a document that is nested without end")
+	_, err := ReadFacts("x", endlessFile{})
+	expect.That(t, err != nil && err.Error() == "read x: larger than 64 MiB", "an endless file: got %v", err)
 }
 
-// TestReadFactsRetired checks that a field that was retired is accepted whatever it
-// holds and dropped, that the facts have it no more, and that a name like it, or the
-// same one elsewhere, is refused.
+// TestReadFactsRetired checks that a field that was retired is accepted whatever it holds and dropped, that the facts
+// have it no more, and that a name like it, or the same one elsewhere, is refused.
 func TestReadFactsRetired(t *testing.T) {
 	empty := expect.Value(ReadFacts("empty.json", strings.NewReader(at("", ""))))(t)
 	for _, field := range facts.RetiredFields() {
@@ -113,21 +105,16 @@ func TestReadFactsRetired(t *testing.T) {
 			}
 			var b bytes.Buffer
 			expect.NoError(t, WriteFacts(&b, f))
-			if name := field.Path[strings.LastIndex(field.Path, ".")+1:]; strings.Contains(b.String(), `"`+name+`"`) {
-				t.Errorf("%s is written again:\n%s", field.Path, b.String())
-			}
+			expect.That(t, !strings.Contains(b.String(), `"`+field.Path[strings.LastIndex(field.Path, ".")+1:]+`"`), "%s is written again:\n%s", field.Path, b.String())
 		}
 		for _, path := range []string{field.Path + "s", "x" + field.Path, "numa." + field.Path} {
-			if _, err := ReadFacts("typo.json", strings.NewReader(at(path, "1"))); err == nil || !strings.Contains(err.Error(), "unknown field") {
-				t.Errorf("%s: got %v, want an unknown field", path, err)
-			}
+			expect.Fails(ReadFacts("typo.json", strings.NewReader(at(path, "1"))))(t, "unknown field", "%s", path)
 		}
 	}
 	expect.NoDiff(t, &facts.Facts{Schema: facts.FactsSchema}, empty, "it")
 }
 
-// at writes a facts document that holds a value at a path, with a list of one entry
-// wherever the facts have a list.
+// at writes a facts document that holds a value at a path, with a list of one entry wherever the facts have a list.
 func at(path, value string) string {
 	t, open, shut := reflect.TypeFor[facts.Facts](), "", ""
 	names := strings.Split(path, ".")
@@ -171,12 +158,8 @@ func TestFactsRedact(t *testing.T) {
 	want.Env.Variables[1].Value, want.Env.Variables[1].Source = "/home/user1/topo.xml", "/home/user1/.nccl.conf"
 	want.KernelLog.Events[0].Message = "host-1: NVRM: Xid (PCI:0000:3b:00): 79"
 	expect.NoDiff(t, want, got, "it")
-	if diff := cmp.Diff(recordedFacts(), f); diff != "" {
-		t.Errorf("the facts themselves were changed (-before +after):\n%s", diff)
-	}
-	if diff := cmp.Diff(got, RedactFacts(got)); diff != "" {
-		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
-	}
+	expect.NoDiff(t, recordedFacts(), f, "the facts themselves were changed")
+	expect.NoDiff(t, got, RedactFacts(got), "redacting twice changes something")
 }
 
 func TestRecordHost(t *testing.T) {
@@ -207,9 +190,7 @@ func TestRecordHost(t *testing.T) {
 		replay, f, err := Open("host", &b)
 		expect.Must(t, err == nil && f == nil, "got facts %v, %v", f, err)
 		expect.That(t, replay.Recorded(), "a snapshot does not say that it is a recording")
-		if diff := cmp.Diff(want, look(replay)); diff != "" {
-			t.Errorf("(-machine +replay)\n%s", diff)
-		}
+		expect.NoDiff(t, want, look(replay), "it")
 	}
 }
 
@@ -233,12 +214,9 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%q: got host %t, facts %t, %v", tt.text, h != nil, f != nil, err)
 		}
 	}
-	if _, err := OpenSnapshot("s", strings.NewReader("{}")); !errors.Is(err, machine.ErrNotSnapshot) {
-		t.Errorf("got %v, want ErrNotSnapshot", err)
-	}
-	if h, err := OpenSnapshot("s", strings.NewReader("gpudoctor.snapshot/v1\n-- a --\n")); err != nil || h == nil {
-		t.Errorf("an empty snapshot: got %v, %v", h, err)
-	}
+	expect.Fails(OpenSnapshot("s", strings.NewReader("{}")))(t, machine.ErrNotSnapshot, "it")
+	h, err := OpenSnapshot("s", strings.NewReader("gpudoctor.snapshot/v1\n-- a --\n"))
+	expect.That(t, err == nil && h != nil, "an empty snapshot: got %v, %v", h, err)
 }
 
 func FuzzReadFacts(f *testing.F) {
@@ -253,8 +231,7 @@ func FuzzReadFacts(f *testing.F) {
 		}
 		var b bytes.Buffer
 		expect.NoError(t, WriteFacts(&b, RedactFacts(f)))
-		if _, err := ReadFacts("again", &b); err != nil {
-			t.Errorf("what was written cannot be read: %v", err)
-		}
+		_, err = ReadFacts("again", &b)
+		expect.That(t, err == nil, "what was written cannot be read: %v", err)
 	})
 }

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -41,9 +40,7 @@ func TestParseConfig(t *testing.T) {
 		"large":                  {"{}" + strings.Repeat(" ", maxConfig), nil, "more than"},
 	} {
 		got, err := parseConfig([]byte(c.file))
-		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-			t.Errorf("%s: error %v, want %q", name, err, c.err)
-		}
+		expect.That(t, (c.err != "" || err == nil) && (c.err == "" || err != nil && strings.Contains(err.Error(), c.err)), "%s: error %v, want %q", name, err, c.err)
 		expect.That(t, maps.Equal(got, c.want), "%s: got %q, want %q", name, got, c.want)
 	}
 }
@@ -54,18 +51,12 @@ func TestSettings(t *testing.T) {
 	var m machine.Memory
 	m.AddFile("/job.json", []byte(`{"properties": {"use_pci_p2pdma": true}}`))
 	h := host.New(&m)
-	if s, err := settings(h, ""); err != nil || s.Path != "" {
-		t.Errorf("without a file: %+v, %v", s, err)
-	}
-	if s, err := settings(h, "/job.json"); err != nil || s.Path != "/job.json" || s.Properties["properties.use_pci_p2pdma"] != "true" {
-		t.Errorf("named: %+v, %v", s, err)
-	}
-	if _, err := settings(h, "/none.json"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("named and not there: %v", err)
-	}
-	if _, err := settings(h, "job.json"); !errors.Is(err, errRelative) {
-		t.Errorf("relative: %v", err)
-	}
+	s, err := settings(h, "")
+	expect.That(t, err == nil && s.Path == "", "without a file: %+v, %v", s, err)
+	s, err = settings(h, "/job.json")
+	expect.That(t, err == nil && s.Path == "/job.json" && s.Properties["properties.use_pci_p2pdma"] == "true", "named: %+v, %v", s, err)
+	expect.Fails(settings(h, "/none.json"))(t, fs.ErrNotExist, "named and not there")
+	expect.Fails(settings(h, "job.json"))(t, errRelative, "relative")
 }
 
 // A file of 100 MB is not read: what is beyond the bound is an error, on a live machine.
@@ -73,9 +64,7 @@ func TestLargeFile(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "cufile.json")
 	expect.NoError(t, os.WriteFile(at, []byte("{}"), 0o600))
 	expect.NoError(t, os.Truncate(at, 100<<20))
-	if _, err := settings(host.Live(), at); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
-		t.Errorf("got %v", err)
-	}
+	expect.Fails(settings(host.Live(), at))(t, "more than 1048576 bytes", "it")
 }
 
 func TestTruth(t *testing.T) {
@@ -99,9 +88,7 @@ func FuzzConfig(f *testing.F) {
 		before := bytes.Clone(b)
 		got, err := parseConfig(b)
 		expect.That(t, bytes.Equal(b, before), "the input was changed")
-		if err != nil && got != nil {
-			t.Errorf("got %q and %v", got, err)
-		}
+		expect.That(t, err == nil || got == nil, "got %q and %v", got, err)
 		for name, value := range got {
 			if !isProperty(name) || value != "true" && value != "false" && name != "properties.rdma_peer_affinity_policy" || !deviceName.MatchString(value) {
 				t.Errorf("%q: %q", name, value)
@@ -117,9 +104,7 @@ func FuzzModules(f *testing.F) {
 		got := parseModules(b)
 		expect.That(t, len(got) == len(gdsDrivers), "%d drivers", len(got))
 		for name, value := range got {
-			if value != "supported" && value != "unsupported" {
-				t.Errorf("%s: %q", name, value)
-			}
+			expect.That(t, value == "supported" || value == "unsupported", "%s: %q", name, value)
 		}
 	})
 }

@@ -65,18 +65,14 @@ func copyFolder(t *testing.T, from *machine.Memory, to *tree.Machine, at string)
 			if tree.Keeps(name) {
 				err = to.AddLink(name, target)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			continue
 		}
 		if b, err := from.ReadFile(name, 1<<20); err == nil {
 			if tree.Keeps(name) {
 				err = to.AddFile(name, bytes.NewReader(b))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			continue
 		}
 		if !tree.Prunes(name) {

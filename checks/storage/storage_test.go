@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
@@ -143,7 +141,7 @@ func TestStorage(t *testing.T) {
 	for _, name := range unsupported {
 		registered[name] = "unsupported"
 	}
-	want := &facts.StorageFacts{
+	expect.NoDiff(t, &facts.StorageFacts{
 		Drives: []facts.NVMeDrive{drive(0), drive(1), drive(2), drive(3)},
 		Arrays: []facts.RAIDArray{
 			{Name: "md0", Level: "raid1", State: "active", Disks: 2, Degraded: new(1), Sync: "recover", SyncPercent: new(25.0), Members: []facts.RAIDMember{member("nvme0n1p1"), member("nvme1n1p1")}},
@@ -167,8 +165,7 @@ func TestStorage(t *testing.T) {
 			Properties:   map[string]string{"properties.use_pci_p2pdma": "true", "properties.use_compat_mode": "true"},
 			KernelP2PDMA: new(true), Source: "/proc/driver/nvidia-fs",
 		},
-	}
-	expect.NoDiff(t, want, f.Storage, "storage")
+	}, f.Storage, "storage")
 	expect.Len(t, 0, checktest.UnknownOf(f, "storage"), "unknown")
 }
 
@@ -177,9 +174,8 @@ func TestStorage(t *testing.T) {
 func TestNothing(t *testing.T) {
 	var masked machine.Memory
 	f := checktest.One(t, storage.Check, &masked)
-	if got := checktest.UnknownOf(f, "storage"); f.Storage != nil || !slices.Equal(got, []string{": /sys/block is not visible here"}) {
-		t.Errorf("masked: %+v, unknown %q", f.Storage, got)
-	}
+	got := checktest.UnknownOf(f, "storage")
+	expect.That(t, f.Storage == nil && slices.Equal(got, []string{": /sys/block is not visible here"}), "masked: %+v, unknown %q", f.Storage, got)
 	var bare machine.Memory
 	bare.AddDir("/sys/block")
 	bare.AddDir("/sys/module")
@@ -191,17 +187,15 @@ func TestNothing(t *testing.T) {
 		Drives: []facts.NVMeDrive{}, Arrays: []facts.RAIDArray{}, Mounts: []facts.Mount{},
 		GDS: &facts.GDS{Loaded: new(false), Properties: map[string]string{}, Source: "/proc/driver/nvidia-fs"},
 	}
-	if diff := cmp.Diff(want, f.Storage); diff != "" || len(f.Unknown) > 0 {
-		t.Errorf("bare: unknown %q (-want +got):\n%s", f.Unknown, diff)
-	}
+	expect.NoDiff(t, want, f.Storage, "bare")
+	expect.Len(t, 0, f.Unknown, "bare: unknown")
 	var old machine.Memory
 	for _, folder := range []string{"/sys/block", "/sys/class/nvme"} {
 		old.AddError(folder, machine.ErrNotRecorded)
 	}
 	f = checktest.One(t, storage.Check, &old)
-	if got := checktest.UnknownOf(f, "storage"); f.Storage != nil || !slices.Equal(got, []string{": not recorded"}) {
-		t.Errorf("an old recording: %+v, unknown %q", f.Storage, got)
-	}
+	got = checktest.UnknownOf(f, "storage")
+	expect.That(t, f.Storage == nil && slices.Equal(got, []string{": not recorded"}), "an old recording: %+v, unknown %q", f.Storage, got)
 }
 
 // Each file that fails leaves its own fact unknown, and never becomes a value.
@@ -251,10 +245,8 @@ func TestCircle(t *testing.T) {
 	addVirtual(m, "dm-1", "253:1", "dm-2", "nvme1n1p1")
 	addVirtual(m, "dm-2", "253:2", "dm-1", "dm-2")
 	mounts(m, `253:1 / /data rw - xfs /dev/mapper/x rw`)
-	f := checktest.One(t, storage.Check, m)
-	if got := f.Storage.Mounts; len(got) != 1 || !slices.Equal(got[0].Drives, []string{"nvme1"}) {
-		t.Errorf("got %+v", got)
-	}
+	got := checktest.One(t, storage.Check, m).Storage.Mounts
+	expect.That(t, len(got) == 1 && slices.Equal(got[0].Drives, []string{"nvme1"}), "got %+v", got)
 }
 
 // An array that lacks a member lists those that it has.
@@ -282,10 +274,8 @@ func TestManyMounts(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`0:%d / /mnt/%04d rw - nfs4 filer:/%d rw,proto=tcp`, i+100, i, i))
 	}
 	mounts(m, append(lines, `0:5 / /x rw - tmpfs x rw`, `9:1 / /usr/lib/x rw - xfs /dev/md1 rw`)...)
-	f := checktest.One(t, storage.Check, m)
-	if s := f.Storage; len(s.Mounts)+s.MountsLeft != 1001 || len(s.Mounts) > 100 || s.Mounts[0].Path != "/mnt/0000" {
-		t.Errorf("%d listed, %d counted", len(s.Mounts), s.MountsLeft)
-	}
+	s := checktest.One(t, storage.Check, m).Storage
+	expect.That(t, len(s.Mounts)+s.MountsLeft == 1001 && len(s.Mounts) <= 100 && s.Mounts[0].Path == "/mnt/0000", "%d listed, %d counted", len(s.Mounts), s.MountsLeft)
 }
 
 // A file server that does not answer holds nothing up: no mount point is opened.

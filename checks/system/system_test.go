@@ -44,17 +44,14 @@ func TestHost(t *testing.T) {
 		m.AddFile(name, []byte(data))
 	}
 	got := checktest.One(t, Check, &m)
-	want := &facts.HostFacts{
-		Hostname: "gpu7", Kernel: "6.8.0-31-generic", Arch: "amd64",
-		Distribution:   "Ubuntu 24.04 LTS",
+	expect.NoDiff(t, &facts.HostFacts{
+		Hostname: "gpu7", Kernel: "6.8.0-31-generic", Arch: "amd64", Distribution: "Ubuntu 24.04 LTS",
 		CommandLine:    []string{"BOOT_IMAGE=/vmlinuz", "root=UUID=1", "ro", "iommu=pt"},
 		Virtualization: &facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag", PassthroughHost: new(false)},
 		Vendor:         "Supermicro", Product: "SYS-821GE-TNHR", Board: "Supermicro X13DEG-OAD", BIOS: "2.1",
 		CPU:         &facts.CPU{Vendor: "GenuineIntel", Model: "Intel(R) Xeon(R)", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 2},
-		MemoryBytes: 1056000000 << 10, UptimeSeconds: new(1209600.25),
-		Root: new(true),
-	}
-	expect.NoDiff(t, want, got.Host, "host")
+		MemoryBytes: 1056000000 << 10, UptimeSeconds: new(1209600.25), Root: new(true),
+	}, got.Host, "host")
 	expect.Len(t, 0, got.Unknown, "unknown")
 }
 
@@ -119,10 +116,7 @@ func TestHostUnreadable(t *testing.T) {
 	m.AnswerError(machine.AskIDs, errors.New("no ids"))
 	got := checktest.One(t, Check, &m)
 	expect.NoDiff(t, &facts.HostFacts{}, got.Host, "host")
-	var f []string
-	for _, u := range got.Unknown {
-		f = append(f, u.Fact)
-	}
+	f := expect.Map(got.Unknown, func(u facts.Unknown) string { return u.Fact })
 	want := []string{"hostname", "distribution", "command_line", "cpu", "memory_bytes", "uptime_seconds", "root", "virtualization"}
 	expect.NoDiff(t, want, f, "unknown facts")
 }
@@ -131,14 +125,12 @@ func FuzzHostFiles(f *testing.F) {
 	f.Add([]byte(bareCPU))
 	f.Add([]byte("PRETTY_NAME=\"x\nID='\nMemTotal: 99999999999999999999 kB\nMemTotal: 4 kB\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if c := parseCPUInfo(b); c.Threads < 0 || c.Family < 0 || len(c.Model) > gather.MaxShown || c.hypervisor && !c.flags {
-			t.Errorf("bad CPU %+v", c)
-		}
+		c := parseCPUInfo(b)
+		expect.That(t, c.Threads >= 0 && c.Family >= 0 && len(c.Model) <= gather.MaxShown && (!c.hypervisor || c.flags), "bad CPU %+v", c)
 		for name, value := range parseOSRelease(b) {
 			expect.That(t, env.IsVariableName(name) && len(value) <= gather.MaxShown, "bad setting %q=%q", name, value)
 		}
-		if n := parseMemTotal(b); n < 0 {
-			t.Errorf("MemTotal %d", n)
-		}
+		n := parseMemTotal(b)
+		expect.That(t, n >= 0, "MemTotal %d", n)
 	})
 }

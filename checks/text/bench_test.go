@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// BenchmarkReadAllSubsystems reads the log of 150 hosts. With -cpu 1 it is the speed of
-// one core.
+// BenchmarkReadAllSubsystems reads the log of 150 hosts. With -cpu 1 it is the speed of one core.
 func BenchmarkReadAllSubsystems(b *testing.B) {
 	log := texttest.AllSubsystems(150)
 	b.SetBytes(int64(len(log)))

@@ -162,10 +162,9 @@ func kindsOf(f *facts.Facts) map[string]bool {
 	return all
 }
 
-// TestReadFaults checks, for each operation that can fail or never end, at each
-// place of a file, for each form of the file, alone, beside others and in a folder:
-// the others are read, and the one is named as not read. Alone, it is an error of
-// one line.
+// TestReadFaults checks, for each operation that can fail or never end, at each place of a file, for each form of the
+// file, alone, beside others and in a folder: the others are read, and the one is named as not read. Alone, it is an
+// error of one line.
 func TestReadFaults(t *testing.T) {
 	forms := map[string]string{
 		"plain": known + known, "gzip": string(gzipped([]byte(known))), "tar": string(tarred(t, "in.log", known)),
@@ -224,8 +223,7 @@ func TestReadFaults(t *testing.T) {
 				t.Errorf("%s: %v; recognised: %v", name, err, kinds)
 			}
 			if !slices.ContainsFunc(got.Facts.Texts, func(text facts.Text) bool {
-				named := strings.Contains(text.Name, "sub") || r.what == "alone"
-				return named && text.Unread == facts.UnreadError && text.Problem != ""
+				return (strings.Contains(text.Name, "sub") || r.what == "alone") && text.Unread == facts.UnreadError && text.Problem != ""
 			}) {
 				t.Errorf("%s: it is not named as not read: %+v", name, got.Facts.Texts)
 			}
@@ -313,9 +311,7 @@ func TestMaxBytes(t *testing.T) {
 			}
 			expect.That(t, read <= limit, "%s, %d of %d: %d were read", form, limit, whole, read)
 			expect.Equal(t, limit < whole, named, "%s, %d of %d: named as cut", form, limit, whole)
-			if least := int(read)/len(line(0)) - 1; heard < least || limit >= whole && heard != 2*lines {
-				t.Errorf("%s, %d of %d: %d lines are heard", form, limit, whole, heard)
-			}
+			expect.That(t, heard >= (int(read)/len(line(0))-1) && (limit < whole || heard == 2*lines), "%s, %d of %d: %d lines are heard", form, limit, whole, heard)
 		}
 	}
 }
@@ -373,30 +369,20 @@ func TestReadDeadline(t *testing.T) {
 		t.Cleanup(func() { close(end) })
 		pipe := &stalls{strings.NewReader(tt.data), sync.OnceFunc(func() { close(ctx.done) }), end}
 		got, err := text.Read(ctx, []string{"-"}, text.Options{Stdin: pipe})
-		if got.Facts == nil || len(got.Facts.Texts) == 0 {
-			t.Errorf("%s: no texts: %v", name, err)
-			continue
-		}
-		if !slices.ContainsFunc(got.Facts.Texts, func(t facts.Text) bool { return t.Unread == facts.UnreadTime && t.Problem != "" }) {
-			t.Errorf("%s: not named: %+v", name, got.Facts.Texts)
-		}
-		if !tt.heard && !errors.Is(err, text.ErrDeadline) {
-			t.Errorf("%s: the error is %v", name, err)
-		}
+		expect.Must(t, got.Facts != nil && len(got.Facts.Texts) != 0, "%s: no texts: %v", name, err)
+		expect.That(t, slices.ContainsFunc(got.Facts.Texts, func(t facts.Text) bool { return t.Unread == facts.UnreadTime && t.Problem != "" }), "%s: not named: %+v", name, got.Facts.Texts)
+		expect.That(t, tt.heard || errors.Is(err, text.ErrDeadline), "%s: the error is %v", name, err)
 	}
 }
 
-// TestReadCancelled checks that a pipe to which nobody writes does not keep a
-// context waiting that is cancelled.
+// TestReadCancelled checks that a pipe to which nobody writes does not keep a context waiting that is cancelled.
 func TestReadCancelled(t *testing.T) {
 	why := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	end := make(chan struct{})
 	defer close(end)
 	pipe := &stalls{strings.NewReader(known), func() { cancel(why) }, end}
-	if _, err := text.Read(ctx, []string{"-"}, text.Options{Stdin: pipe}); !errors.Is(err, why) {
-		t.Errorf("got %v", err)
-	}
+	expect.Fails(text.Read(ctx, []string{"-"}, text.Options{Stdin: pipe}))(t, why, "it")
 }
 
 // TestMembersLeftOut checks that each member of an archive that is not read is
@@ -455,9 +441,7 @@ func TestMembersLeftOut(t *testing.T) {
 			"link": "a symbolic link", "hard": "a hard link", "fifo": "not a regular file", "null": "not a regular file", "sda": "not a regular file",
 			"link0": "a symbolic link", "link14": "a symbolic link", "and 25 more in x": "a symbolic link",
 		}, 25},
-		"zip": {inZip.Bytes(), map[string]string{
-			"link": "a symbolic link", "fifo": "not a regular file", "secret": "encrypted", "lzma": "method 14", "crc": "checksum", "last.log": "",
-		}, 0},
+		"zip": {inZip.Bytes(), map[string]string{"link": "a symbolic link", "fifo": "not a regular file", "secret": "encrypted", "lzma": "method 14", "crc": "checksum", "last.log": ""}, 0},
 	} {
 		got, err := text.Read(t.Context(), []string{"x"}, text.Options{Files: newTree(t, map[string]string{"x": string(tt.data)}, fault{})})
 		expect.Must(t, err == nil, "%s: %v", name, err)
@@ -469,9 +453,7 @@ func TestMembersLeftOut(t *testing.T) {
 		}
 		for member, want := range tt.want {
 			said, listed := problems[member]
-			if !listed || (said == "") != (want == "") || !strings.Contains(said, want) {
-				t.Errorf("%s: %s: %q, want %q", name, member, said, want)
-			}
+			expect.That(t, listed && (said == "") == (want == "") && strings.Contains(said, want), "%s: %s: %q, want %q", name, member, said, want)
 		}
 		expect.That(t, more == tt.more, "%s: %d more, want %d: %v", name, more, tt.more, problems)
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestOverwrittenLine checks that what a program says is heard where a progress bar
-// took its place on the screen.
+// TestOverwrittenLine checks that what a program says is heard where a progress bar took its place on the screen.
 func TestOverwrittenLine(t *testing.T) {
 	said := strings.TrimSuffix(known, "\n")
 	for _, text := range []string{
@@ -39,9 +38,7 @@ func TestCutLines(t *testing.T) {
 				if over > 0 {
 					want = fmt.Sprintf("%d of its lines are longer than 64 KiB: %s of them were not read", count, parse.Size(int64(count*over)))
 				}
-				if got.Problem != want || (got.Unread == facts.UnreadLines) != (over > 0) {
-					t.Errorf("%d bytes more, end %q, %d times: %q, want %q", over, end, count, got.Problem, want)
-				}
+				expect.That(t, got.Problem == want && (got.Unread == facts.UnreadLines) == (over > 0), "%d bytes more, end %q, %d times: %q, want %q", over, end, count, got.Problem, want)
 				expect.That(t, got.Bytes == int64(len(text)), "%d bytes more, end %q: %d bytes, want %d", over, end, got.Bytes, len(text))
 			}
 		}

@@ -14,12 +14,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-// TestGoldenDocs checks that docs/evidence.md lists every kind of text, and the
-// messages by program.
+// TestGoldenDocs checks that docs/evidence.md lists every kind of text, and the messages by program.
 func TestGoldenDocs(t *testing.T) {
 	const path = "../../docs/evidence.md"
-	raw := expect.Value(os.ReadFile(path))(t)
-	want := replaceBetween(t, string(raw), "kinds", kindsTable())
+	want := replaceBetween(t, string(expect.Value(os.ReadFile(path))(t)), "kinds", kindsTable())
 	want = replaceBetween(t, want, "messages", messagesTable())
 	golden.File(t, path, []byte(want))
 }
@@ -73,16 +71,10 @@ func messagesTable() string {
 func TestKinds(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, k := range text.Kinds() {
-		switch {
-		case seen[k.Name]:
-			t.Errorf("%s stands twice", k.Name)
-		case k.Name == "" || k.Title == "" || len(k.Gives) == 0 && k.Name != facts.KindObject:
-			t.Errorf("%s: name, title or sections are missing", k.Name)
-		case len(k.Anchors) == 0 && len(k.Commands) == 0:
-			t.Errorf("%s: neither anchors nor commands", k.Name)
-		case (k.Line == nil) == (k.Read == nil) || (k.Read == nil) != (k.Begins == nil):
-			t.Errorf("%s: it takes lines by Line, or blocks by Begins and Read", k.Name)
-		}
+		expect.That(t, !seen[k.Name], "%s stands twice", k.Name)
+		expect.That(t, k.Name != "" && k.Title != "" && (len(k.Gives) != 0 || k.Name == facts.KindObject), "%s: name, title or sections are missing", k.Name)
+		expect.That(t, len(k.Anchors)+len(k.Commands) != 0, "%s: neither anchors nor commands", k.Name)
+		expect.That(t, (k.Line == nil) != (k.Read == nil) && (k.Read == nil) == (k.Begins == nil), "%s: it takes lines by Line, or blocks by Begins and Read", k.Name)
 		seen[k.Name] = true
 	}
 }

@@ -20,8 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// frames puts a text into pieces of Docker's raw stream, those of standard output
-// and of standard error by turns.
+// frames puts a text into pieces of Docker's raw stream, those of standard output and of standard error by turns.
 func frames(pieces ...string) string {
 	var b strings.Builder
 	for i, piece := range pieces {
@@ -105,8 +104,7 @@ func beforeLines(prefix string) func(string) string {
 	}
 }
 
-// appendedUTF16 is what a shell of Windows makes of ">>" to a file in UTF-8. It
-// holds of ASCII.
+// appendedUTF16 is what a shell of Windows makes of ">>" to a file in UTF-8. It holds of ASCII.
 func appendedUTF16(s string) string {
 	half := strings.IndexByte(s, '\n') + 1
 	for _, c := range s[half:] {
@@ -126,9 +124,7 @@ func appendedUTF16(s string) string {
 func told(tb testing.TB, said string) string {
 	tb.Helper()
 	got, err := text.Read(tb.Context(), []string{"-"}, text.Options{Stdin: strings.NewReader(said)})
-	if got.Facts == nil {
-		tb.Fatal(err)
-	}
+	expect.Must(tb, got.Facts != nil, "%v", err)
 	for i := range got.Facts.Texts {
 		got.Facts.Texts[i].Bytes = 0
 	}

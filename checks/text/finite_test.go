@@ -40,9 +40,8 @@ func TestNoInfinity(t *testing.T) {
 					}
 					return instead
 				})
-				if _, err := json.Marshal(texttest.Parse(filepath.Base(file), text)); err != nil {
-					t.Errorf("%s with %s instead of each %d. number: %v", file, instead, every, err)
-				}
+				_, err := json.Marshal(texttest.Parse(filepath.Base(file), text))
+				expect.That(t, err == nil, "%s with %s instead of each %d. number: %v", file, instead, every, err)
 			}
 		}
 	}

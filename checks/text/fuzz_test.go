@@ -47,9 +47,7 @@ func FuzzRead(f *testing.F) {
 			expect.Error(t, err, "neither facts nor an error")
 			return
 		}
-		if err == nil && len(got.Facts.Texts) == 0 && got.Recording == "" {
-			t.Error("neither texts nor an error")
-		}
+		expect.That(t, err != nil || len(got.Facts.Texts) != 0 || got.Recording != "", "neither texts nor an error")
 		checkTexts(t, got, most)
 		if got.Recording != "" {
 			return
@@ -69,23 +67,19 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 	t.Helper()
 	lines, read := map[string]int{}, int64(0)
 	for _, text := range got.Facts.Texts {
-		if _, twice := lines[text.Name]; twice {
-			t.Errorf("two texts are called %q", text.Name)
-		}
+		_, twice := lines[text.Name]
+		expect.That(t, !twice, "two texts are called %q", text.Name)
 		lines[text.Name] = text.Lines
 		read += text.Bytes
-		if text.Kinds == nil || text.Unread != "" && text.Problem == "" || text.Lines == 0 && text.Problem == "" {
-			t.Errorf("neither read nor a reason: %+v", text)
-		}
+		expect.That(t, text.Kinds != nil && (text.Unread == "" || text.Problem != "") && (text.Lines != 0 || text.Problem != ""), "neither read nor a reason: %+v", text)
 		for _, k := range text.Kinds {
 			expect.That(t, k.Line >= 1 && k.Line <= text.Lines && k.Lines >= 1, "%s: %+v", text.Name, k)
 		}
 	}
 	expect.That(t, read <= most*(1+text.MaxDepth), "%d bytes are read", read)
 	place := func(what, source string, line int) {
-		if n, known := lines[source]; !known || line < 1 || line > n {
-			t.Errorf("%s is of %q, line %d, which has %d", what, source, line, n)
-		}
+		n, known := lines[source]
+		expect.That(t, known && line >= 1 && line <= n, "%s is of %q, line %d, which has %d", what, source, line, n)
 	}
 	if got.Recording != "" {
 		return // It names texts of its own.

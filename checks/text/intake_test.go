@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -122,9 +121,7 @@ func TestRead(t *testing.T) {
 				case "file": // An archive that is all that was given needs no name.
 					for i, want := range tt.want {
 						_, member, _ := strings.Cut(want, ":")
-						if found[i] != want && found[i] != member {
-							t.Errorf("file: found in %q, want %q", found, tt.want)
-						}
+						expect.That(t, found[i] == want || found[i] == member, "file: found in %q, want %q", found, tt.want)
 					}
 				default:
 					expect.That(t, slices.Equal(found, tt.want), "%s: found in %q, want %q", way, found, tt.want)
@@ -155,23 +152,16 @@ func TestReadRefuses(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "it")
 			expect.NoError(t, os.WriteFile(path, tt.data, 0o600))
 			_, err := text.Read(t.Context(), []string{path}, text.Options{})
-			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %v, want %q in one line", err, tt.want)
-			}
+			expect.That(t, err != nil && strings.Contains(err.Error(), tt.want) && !strings.Contains(err.Error(), "\n"), "got %v, want %q in one line", err, tt.want)
 		})
 	}
-	if _, err := text.Read(t.Context(), []string{t.TempDir()}, text.Options{}); err == nil || !strings.Contains(err.Error(), "no files in it") {
-		t.Errorf("an empty folder: %v", err)
-	}
+	expect.Fails(text.Read(t.Context(), []string{t.TempDir()}, text.Options{}))(t, "no files in it", "an empty folder")
 }
 
-// TestReadFolder checks that what is no text in a folder is listed and passed
-// over: a pipe would wait for ever.
+// TestReadFolder checks that what is no text in a folder is listed and passed over: a pipe would wait for ever.
 func TestReadFolder(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name string, data []byte) {
-		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
-	}
+	write := func(name string, data []byte) { expect.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600)) }
 	write("a.log", []byte(known))
 	write("core", []byte("\x7fELF\x00\x00"))
 	expect.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
@@ -201,10 +191,7 @@ func TestReadFolders(t *testing.T) {
 		"job.log more/job.log":                     {"two"},
 	} {
 		got := expect.Value(text.Read(t.Context(), from, text.Options{}))(t)
-		var names []string
-		for _, text := range got.Facts.Texts {
-			names = append(names, text.Name)
-		}
+		names := expect.Map(got.Facts.Texts, func(text facts.Text) string { return text.Name })
 		expect.That(t, strings.Join(names, " ") == want, "%v: %v, want %s", from, names, want)
 	}
 }
@@ -230,22 +217,18 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLongLine checks that a line without an end is cut, takes little memory,
-// and that the lines after it are read.
+// TestLongLine checks that a line without an end is cut, takes little memory, and that the lines after it are read.
 func TestLongLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	long := &endless{line: []byte("no end "), left: 256 << 20}
-	r := io.MultiReader(strings.NewReader("first\n"), long, strings.NewReader("\n"+known))
+	r := io.MultiReader(strings.NewReader("first\n"), &endless{line: []byte("no end "), left: 256 << 20}, strings.NewReader("\n"+known))
 	got := expect.Value(text.Read(t.Context(), []string{"-"}, text.Options{Stdin: r}))(t)
 	runtime.ReadMemStats(&after)
-	if m := got.Facts.Logs.Messages; len(m) != 1 || m[0].Line != 3 {
-		t.Errorf("got %+v", m)
-	}
-	if grown := after.Sys - before.Sys; after.Sys > before.Sys && grown > 100<<20 {
-		t.Errorf("took %d MiB", grown>>20)
-	}
+	m := got.Facts.Logs.Messages
+	expect.That(t, len(m) == 1 && m[0].Line == 3, "got %+v", m)
+	grown := after.Sys - before.Sys
+	expect.That(t, after.Sys <= before.Sys || grown <= 100<<20, "took %d MiB", grown>>20)
 }
 
 // TestReadStops checks that an endless pipe is given up when it is asked to be.
@@ -253,21 +236,16 @@ func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &endless{line: []byte("y\n"), left: 1 << 62}
 	go cancel()
-	if _, err := text.Read(ctx, []string{"-"}, text.Options{Stdin: r}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	expect.Fails(text.Read(ctx, []string{"-"}, text.Options{Stdin: r}))(t, context.Canceled, "it")
 }
 
-// TestRecordingAmongTexts checks that a machine's own facts stay, and that what
-// a log tells of a job is added.
+// TestRecordingAmongTexts checks that a machine's own facts stay, and that what a log tells of a job is added.
 func TestRecordingAmongTexts(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "facts.json"), []byte(`{"schema": "gpudoctor.facts/v1", "host": {"kernel": "6.8"}}`), 0o600) //nolint:errcheck // Read fails if it is not there.
 	os.WriteFile(filepath.Join(dir, "job.log"), []byte(known), 0o600)                                                            //nolint:errcheck // As above.
 	got := expect.Value(text.Read(t.Context(), []string{dir}, text.Options{}))(t)
-	if got.Recording != "facts.json" || got.Facts.Host == nil || got.Facts.Host.Kernel != "6.8" || got.Facts.Logs == nil || len(got.Facts.Texts) != 1 {
-		t.Errorf("got %+v", got)
-	}
+	expect.That(t, got.Recording == "facts.json" && got.Facts.Host != nil && got.Facts.Host.Kernel == "6.8" && got.Facts.Logs != nil && len(got.Facts.Texts) == 1, "got %+v", got)
 }
 
 func TestJoinEnv(t *testing.T) {
@@ -276,11 +254,6 @@ func TestJoinEnv(t *testing.T) {
 	}
 	got := text.Join(&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "INFO")}}},
 		&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "WARN"), v("NCCL_ALGO", "Tree")}}})
-	var list []string
-	for _, v := range got.Env.Variables {
-		list = append(list, fmt.Sprintf("%s=%s %t", v.Name, v.Value, v.Effective))
-	}
-	if want := []string{"NCCL_ALGO=Tree true", "NCCL_DEBUG=INFO true", "NCCL_DEBUG=WARN false"}; !slices.Equal(list, want) {
-		t.Errorf("got %q, want %q", list, want)
-	}
+	list := expect.Map(got.Env.Variables, func(v facts.Variable) string { return fmt.Sprintf("%s=%s %t", v.Name, v.Value, v.Effective) })
+	expect.NoDiff(t, []string{"NCCL_ALGO=Tree true", "NCCL_DEBUG=INFO true", "NCCL_DEBUG=WARN false"}, list, "variables")
 }

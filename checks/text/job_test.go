@@ -19,11 +19,7 @@ func TestJoinNetworks(t *testing.T) {
 			facts.NICFacts{RDMA: []facts.RDMAPort{told, other}},
 			facts.NICFacts{RDMA: []facts.RDMAPort{own, other}},
 		},
-		"a container without ports": {
-			facts.NICFacts{RDMA: []facts.RDMAPort{}},
-			facts.NICFacts{RDMA: []facts.RDMAPort{told}},
-			facts.NICFacts{RDMA: []facts.RDMAPort{told}},
-		},
+		"a container without ports": {facts.NICFacts{RDMA: []facts.RDMAPort{}}, facts.NICFacts{RDMA: []facts.RDMAPort{told}}, facts.NICFacts{RDMA: []facts.RDMAPort{told}}},
 		"what only tools print": {
 			facts.NICFacts{Modules: []string{}},
 			facts.NICFacts{Providers: []string{"efa"}, Modules: []string{"efa"}, ModulesPartial: true},
@@ -35,10 +31,7 @@ func TestJoinNetworks(t *testing.T) {
 			facts.NICFacts{Interfaces: []facts.Interface{{Name: "lo"}, {Name: "eth0", Host: "node2"}}},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got := text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text})
-			expect.NoDiff(t, &tt.want, got.NICs, "joined")
-		})
+		expect.NoDiff(t, &tt.want, text.Join(&facts.Facts{NICs: &tt.machine}, &facts.Facts{NICs: &tt.text}).NICs, "%s: joined", name)
 	}
 }
 
@@ -51,20 +44,14 @@ func TestJoinStorage(t *testing.T) {
 	}
 	told := &facts.GDS{Version: "2.17", Drivers: map[string]string{"NVMe": "supported"}, IOMMU: "disabled", Source: "gdscheck.txt", Line: 3}
 	for name, tt := range map[string]struct{ machine, text, want *facts.StorageFacts }{
-		"both": {
-			machine, &facts.StorageFacts{GDS: told},
-			&facts.StorageFacts{
-				Drives: machine.Drives,
-				GDS:    &facts.GDS{Loaded: new(true), Version: "2.28", Config: "/etc/cufile.json", Drivers: told.Drivers, IOMMU: "disabled", Source: "gdscheck.txt", Line: 3},
-			},
-		},
+		"both": {machine, &facts.StorageFacts{GDS: told}, &facts.StorageFacts{
+			Drives: machine.Drives,
+			GDS:    &facts.GDS{Loaded: new(true), Version: "2.28", Config: "/etc/cufile.json", Drivers: told.Drivers, IOMMU: "disabled", Source: "gdscheck.txt", Line: 3},
+		}},
 		"a text alone":               {&facts.StorageFacts{Drives: machine.Drives}, &facts.StorageFacts{GDS: told}, &facts.StorageFacts{Drives: machine.Drives, GDS: told}},
 		"a text without GDS":         {machine, &facts.StorageFacts{}, machine},
 		"a machine without anything": {nil, &facts.StorageFacts{GDS: told}, &facts.StorageFacts{GDS: told}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got := text.Join(&facts.Facts{Storage: tt.machine}, &facts.Facts{Storage: tt.text})
-			expect.NoDiff(t, tt.want, got.Storage, "joined")
-		})
+		expect.NoDiff(t, tt.want, text.Join(&facts.Facts{Storage: tt.machine}, &facts.Facts{Storage: tt.text}).Storage, "%s: joined", name)
 	}
 }

@@ -66,9 +66,8 @@ func TestMachinesAsTrees(t *testing.T) {
 				for _, text := range got.Facts.Texts {
 					expect.That(t, strings.HasSuffix(text.Name, "etc/os-release") && text.Unread == "", "%s: the text %+v", of, text)
 				}
-				if diff := gocmp.Diff(want, plain(got.Facts)); diff != "" {
-					t.Errorf("%s (-recording +tree):\n%s", of, diff)
-				}
+				diff := gocmp.Diff(want, plain(got.Facts))
+				expect.That(t, diff == "", "%s (-recording +tree):\n%s", of, diff)
 			}
 		})
 	}
@@ -76,8 +75,7 @@ func TestMachinesAsTrees(t *testing.T) {
 
 func gathered(t *testing.T, recording []byte) *facts.Facts {
 	t.Helper()
-	h := expect.Value(recorded.OpenSnapshot("recording", bytes.NewReader(recording)))(t)
-	f, _ := checks.Gather(t.Context(), h, gather.Options{})
+	f, _ := checks.Gather(t.Context(), expect.Value(recorded.OpenSnapshot("recording", bytes.NewReader(recording)))(t), gather.Options{})
 	return f
 }
 
@@ -122,11 +120,8 @@ func TestMachineAndTexts(t *testing.T) {
 		treetest.Entry{Path: "proc/interrupts", Data: []byte("  0: 1\n")},
 	)
 	of := save(t, "m.tar", treetest.Tar(t, "sosreport-node7", entries))
-	got := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t)
-	f := got.Facts
-	if f.Host.Kernel != "6.8.0-41-generic" || f.Host.Arch != "amd64" || !slices.Contains(f.Host.CommandLine, "iommu=pt") {
-		t.Errorf("the host is %+v", f.Host)
-	}
+	f := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t).Facts
+	expect.That(t, f.Host.Kernel == "6.8.0-41-generic" && f.Host.Arch == "amd64" && slices.Contains(f.Host.CommandLine, "iommu=pt"), "the host is %+v", f.Host)
 	expect.That(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "the kernel log is %+v", f.KernelLog)
 	if len(f.PCI.Devices) != 2 || f.PCI.Partial || f.PCI.Devices[0].Link == nil || f.PCI.Devices[0].Link.Width != 8 || f.PCI.Devices[1].Link != nil {
 		t.Errorf("the PCI devices are %+v", f.PCI)
@@ -136,9 +131,7 @@ func TestMachineAndTexts(t *testing.T) {
 		expect.That(t, u.Section != "kernel_log", "still unknown: %+v", u)
 	}
 	for _, o := range f.Origins {
-		if o.Fact == "host.kernel" && o.Value != f.Host.Kernel {
-			t.Errorf("the origin %+v is of another value", o)
-		}
+		expect.That(t, o.Fact != "host.kernel" || o.Value == f.Host.Kernel, "the origin %+v is of another value", o)
 	}
 	names := []string{}
 	for _, text := range f.Texts {
@@ -153,9 +146,8 @@ func TestSeveralMachines(t *testing.T) {
 	treetest.Folder(t, filepath.Join(folder, "node1"), machineFiles())
 	treetest.Folder(t, filepath.Join(folder, "node2"), machineFiles())
 	_, err := text.Read(t.Context(), []string{folder}, text.Options{})
-	if want := ": " + filepath.Join(folder, "node1") + ", " + filepath.Join(folder, "node2"); !errors.Is(err, text.ErrSeveral) || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("got %v, want an error that names%s", err, want)
-	}
+	want := ": " + filepath.Join(folder, "node1") + ", " + filepath.Join(folder, "node2")
+	expect.That(t, errors.Is(err, text.ErrSeveral) && strings.HasSuffix(err.Error(), want), "got %v, want an error that names%s", err, want)
 	// The root folder of a container on the machine is no other machine.
 	treetest.Folder(t, filepath.Join(folder, "node1/run/containers/1"), machineFiles())
 	got, err := text.Read(t.Context(), []string{filepath.Join(folder, "node1")}, text.Options{})
@@ -165,9 +157,7 @@ func TestSeveralMachines(t *testing.T) {
 		treetest.Folder(t, filepath.Join(many, strings.Repeat("n", i+1)), machineFiles())
 	}
 	_, err = text.Read(t.Context(), []string{many}, text.Options{})
-	if !errors.Is(err, text.ErrSeveral) || strings.Count(err.Error(), ", ") != 16 || !strings.HasSuffix(err.Error(), ", and others") {
-		t.Errorf("got %v", err)
-	}
+	expect.That(t, errors.Is(err, text.ErrSeveral) && strings.Count(err.Error(), ", ") == 16 && strings.HasSuffix(err.Error(), ", and others"), "got %v", err)
 }
 
 // TestCutTree checks that a tree that ends before its time, at any byte, shows no value that the whole
@@ -187,12 +177,8 @@ func TestCutTree(t *testing.T) {
 				continue // There is nothing in it yet.
 			}
 			f := got.Facts
-			if !slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Unread != "" }) {
-				t.Errorf("%s, cut at %d: it is not said: %+v", name, end, f.Texts)
-			}
-			if f.IOMMU.Mode != "" || f.IOMMU.Units != nil && name == "scattered" {
-				t.Errorf("%s, cut at %d: the IOMMU is %+v", name, end, f.IOMMU)
-			}
+			expect.That(t, slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Unread != "" }), "%s, cut at %d: it is not said: %+v", name, end, f.Texts)
+			expect.That(t, f.IOMMU.Mode == "" && (f.IOMMU.Units == nil || name != "scattered"), "%s, cut at %d: the IOMMU is %+v", name, end, f.IOMMU)
 			if f.PCI != nil && len(f.PCI.Devices) != 2 {
 				t.Errorf("%s, cut at %d: %d PCI devices", name, end, len(f.PCI.Devices))
 			}
@@ -204,8 +190,7 @@ func TestCutTree(t *testing.T) {
 	}
 }
 
-// TestXZ checks that what xz -9 has compressed is read, and that what claims to need more memory than
-// that is not.
+// TestXZ checks that what xz -9 has compressed is read, and that what claims to need more memory than that is not.
 func TestXZ(t *testing.T) {
 	const packed = "fd377a585a000004e6d6b446020021011c00000010cf58cc01001c4e43434c2076657273696f6e20322e32382e392b6375646131332e300a" +
 		"0000000023d4bdae1248631c0001351d441bb1e11fb6f37d010000000004595a"
@@ -216,15 +201,12 @@ func TestXZ(t *testing.T) {
 	}
 	for end := range len(data) {
 		got, err := text.Read(t.Context(), []string{save(t, "nccl.log.xz", data[:end])}, text.Options{})
-		if err == nil && got.Facts.Texts[0].Unread == "" {
-			t.Errorf("cut at %d, it passes for whole", end)
-		}
+		expect.That(t, err != nil || got.Facts.Texts[0].Unread != "", "cut at %d, it passes for whole", end)
 	}
 	huge := slices.Clone(data)
 	huge[16] = 40 // The size of the dictionary, 4 GiB (the .xz file format 1.2.0, 5.3.1), and the checksum of its head.
 	binary.LittleEndian.PutUint32(huge[20:], crc32.ChecksumIEEE(huge[12:20]))
-	_, err = text.Read(t.Context(), []string{save(t, "nccl.log.xz", huge)}, text.Options{})
-	expect.That(t, err != nil && strings.Contains(err.Error(), "dictionary size exceeds max"), "a dictionary of 4 GiB gives %v", err)
+	expect.Fails(text.Read(t.Context(), []string{save(t, "nccl.log.xz", huge)}, text.Options{}))(t, "dictionary size exceeds max", "a dictionary of 4 GiB")
 }
 
 // packZstd is a text that is compressed with zstd.
@@ -246,22 +228,15 @@ func TestZstd(t *testing.T) {
 	archive := packZstd(t, string(tarred(t, "logs/nccl.log.zst", string(data))), 1<<20)
 	for name, raw := range map[string][]byte{"nccl.log.zst": data, "skip.zst": skipped, "ticket.tar.zst": archive, "two.zst": append(slices.Clone(data), data...)} {
 		got, err := text.Read(t.Context(), []string{save(t, name, raw)}, text.Options{})
-		if err != nil || len(got.Facts.Software) == 0 || got.Facts.Software[0].Version != "2.28.9" {
-			t.Errorf("%s: got %+v, %v", name, got.Facts, err)
-		}
+		expect.That(t, err == nil && len(got.Facts.Software) != 0 && got.Facts.Software[0].Version == "2.28.9", "%s: got %+v, %v", name, got.Facts, err)
 	}
 	for end := range len(data) {
 		got, err := text.Read(t.Context(), []string{save(t, "nccl.log.zst", data[:end])}, text.Options{})
-		if err == nil && got.Facts.Texts[0].Unread == "" {
-			t.Errorf("cut at %d, it passes for whole", end)
-		}
+		expect.That(t, err != nil || got.Facts.Texts[0].Unread != "", "cut at %d, it passes for whole", end)
 	}
 	// A frame with a window of 128 MiB (RFC 8878, 3.1.1.1.2), and one that is all of 4 GiB.
 	for name, head := range map[string]string{"window": "\x28\xb5\x2f\xfd\x00\x88", "single": "\x28\xb5\x2f\xfd\xa0\x00\x00\x00\xff"} {
-		raw := append([]byte(head), "\x01\x00\x00"...)
-		_, err := text.Read(t.Context(), []string{save(t, name+".zst", raw)}, text.Options{})
-		if err == nil || !strings.Contains(err.Error(), "window size exceeded") && !strings.Contains(err.Error(), "exceeds") {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := text.Read(t.Context(), []string{save(t, name+".zst", append([]byte(head), "\x01\x00\x00"...))}, text.Options{})
+		expect.That(t, err != nil && (strings.Contains(err.Error(), "window size exceeded") || strings.Contains(err.Error(), "exceeds")), "%s: %v", name, err)
 	}
 }

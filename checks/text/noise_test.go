@@ -28,9 +28,8 @@ func said(content string) []string {
 	return all
 }
 
-// TestNoiseRows checks that every message of the catalogue is the same message, with the
-// same fields, behind whatever was put around its line. By day that is one noise for each
-// row, each noise, and every eighth of the rest.
+// TestNoiseRows checks that every message of the catalogue is the same message, with the same fields, behind whatever
+// was put around its line. By day that is one noise for each row, each noise, and every eighth of the rest.
 func TestNoiseRows(t *testing.T) {
 	t.Parallel()
 	tried, try := 0, night.Every(8)
@@ -49,9 +48,7 @@ func TestNoiseRows(t *testing.T) {
 				}
 				noise := texttest.Noises[how]
 				tried++
-				if got := said(noise.Do(example + "\n")); !slices.Equal(got, want) {
-					t.Errorf("%s: %q: got %q, want %q", how, example, got, want)
-				}
+				expect.NoDiff(t, want, said(noise.Do(example+"\n")), "%s: %q", how, example)
 			}
 			for _, width := range []int{80, 100, 120} {
 				if !try(strconv.Itoa(width)) {
@@ -95,9 +92,7 @@ func placeless(v any) any {
 func toldAnywhere(tb testing.TB, content string) string {
 	tb.Helper()
 	raw, err := json.Marshal(texttest.Parse("job.log", content))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, err)
 	var v any
 	expect.NoError(tb, json.Unmarshal(raw, &v))
 	if raw, err = json.MarshalIndent(placeless(v), "", " "); err != nil {
@@ -106,8 +101,7 @@ func toldAnywhere(tb testing.TB, content string) string {
 	return string(raw)
 }
 
-// TestNoiseTexts checks the same of every text, logs and the outputs of commands, by day with
-// some of the noises each.
+// TestNoiseTexts checks the same of every text, logs and the outputs of commands, by day with some of the noises each.
 func TestNoiseTexts(t *testing.T) {
 	t.Parallel()
 	try := night.Every(8)
@@ -154,9 +148,7 @@ func TestColumns(t *testing.T) {
 		"nvidia-smi -L": "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-000000000001)\n",
 	} {
 		want := toldAnywhere(t, table)
-		if !strings.Contains(want, "[") && !strings.Contains(want, ": {") {
-			t.Errorf("%s: tells nothing", name)
-		}
+		expect.That(t, strings.Contains(want, "[") || strings.Contains(want, ": {"), "%s: tells nothing", name)
 		for how, aligned := range map[string]string{
 			"column -t": texttest.Columns(table), "one blank": oneBlank(table), "tabs to blanks": strings.ReplaceAll(table, "\t", "        "),
 		} {

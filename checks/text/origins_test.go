@@ -10,8 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// placesIn reads texts, each with its name before it, and gives the places of
-// their facts.
+// placesIn reads texts, each with its name before it, and gives the places of their facts.
 func placesIn(texts ...string) map[string]string {
 	r := text.NewReading()
 	for i := 0; i+1 < len(texts); i += 2 {
@@ -46,19 +45,13 @@ func TestPlaces(t *testing.T) {
 		texts []string
 		want  map[string]string
 	}{
-		"a GPU that lspci shows and nvidia-smi describes": {
-			[]string{"lspci.txt", texttest.LspciVerbose, "smi.txt", placesQuery},
-			map[string]string{
-				gpu + ".remapped_rows.uncorrected": "smi.txt:12", gpu + ".remapped_rows.pending": "smi.txt:13",
-				port + ".acs.control": "lspci.txt:16", port + ".acs": "lspci.txt:16", port + ".acs.capability": "lspci.txt:15",
-				port + ".link.width": "lspci.txt:13", port + ".link.max_width": "lspci.txt:12",
-				gpu + ".name": "smi.txt:2", // In the words of nvidia-smi, not of lspci.
-			},
-		},
-		"a sum has no line of its own": {
-			[]string{"smi.txt", placesQuery},
-			map[string]string{gpu + ".ecc.volatile_uncorrected": "", gpu + ".ecc.aggregate_uncorrected": "smi.txt:9"},
-		},
+		"a GPU that lspci shows and nvidia-smi describes": {[]string{"lspci.txt", texttest.LspciVerbose, "smi.txt", placesQuery}, map[string]string{
+			gpu + ".remapped_rows.uncorrected": "smi.txt:12", gpu + ".remapped_rows.pending": "smi.txt:13",
+			port + ".acs.control": "lspci.txt:16", port + ".acs": "lspci.txt:16", port + ".acs.capability": "lspci.txt:15",
+			port + ".link.width": "lspci.txt:13", port + ".link.max_width": "lspci.txt:12",
+			gpu + ".name": "smi.txt:2", // In the words of nvidia-smi, not of lspci.
+		}},
+		"a sum has no line of its own": {[]string{"smi.txt", placesQuery}, map[string]string{gpu + ".ecc.volatile_uncorrected": "", gpu + ".ecc.aggregate_uncorrected": "smi.txt:9"}},
 		"of two texts the one whose value counts": {
 			[]string{"before.txt", placesQuery, "after.txt", strings.Replace(placesQuery, ": 4", ": 5", 1)},
 			map[string]string{gpu + ".remapped_rows.uncorrected": "after.txt:12", gpu + ".remapped_rows.pending": "before.txt:13"},
@@ -116,27 +109,20 @@ func TestLaunchPlaces(t *testing.T) {
 		},
 	} {
 		f := texttest.Parse("x.txt", c.text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s: %d launches", name, len(f.Launches))
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s: %d launches", name, len(f.Launches))
 		got := f.Launches[0].Lines
 		for part, line := range c.want {
 			expect.Equal(t, line, got[part], "%s: %s is in line", name, part)
 		}
-		if c.want == nil && got != nil {
-			t.Errorf("%s: got %v", name, got)
-		}
+		expect.That(t, c.want != nil || got == nil, "%s: got %v", name, got)
 		for _, v := range f.Env.Variables {
-			if want := max(c.want["variables["+v.Name+"]"], 1); v.Line != want {
-				t.Errorf("%s: the variable %s is in line %d, want %d", name, v.Name, v.Line, want)
-			}
+			want := max(c.want["variables["+v.Name+"]"], 1)
+			expect.That(t, v.Line == want, "%s: the variable %s is in line %d, want %d", name, v.Name, v.Line, want)
 		}
 	}
 }
 
-// FuzzPlaces checks of any two texts that a place is a line of the text that it
-// names, and is given once for a fact.
+// FuzzPlaces checks of any two texts that a place is a line of the text that it names, and is given once for a fact.
 func FuzzPlaces(f *testing.F) {
 	f.Add(texttest.LspciVerbose, placesQuery)
 	f.Add(texttest.NvsmiTableText, "services:\n  s:\n    image: i\n    shm_size: 1g\n")

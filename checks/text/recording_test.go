@@ -11,9 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestTextAfterRecording checks that what follows the end of a recording is the
-// same wherever the recording comes from: blank lines are nothing, and anything
-// else is one line that names the place.
+// TestTextAfterRecording checks that what follows the end of a recording is the same wherever the recording comes from:
+// blank lines are nothing, and anything else is one line that names the place.
 func TestTextAfterRecording(t *testing.T) {
 	const recording = "gpudoctor.snapshot/v1\nrecorded by gpudoctor 1\nunlisted: not-recorded\n-- proc/cmdline --\nquiet\n-- !end --\n"
 	for _, tt := range []struct {

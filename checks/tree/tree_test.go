@@ -45,8 +45,7 @@ func TestKeepsRecorded(t *testing.T) {
 	}
 	seen := 0
 	for _, name := range fixtures.Examples() {
-		recording := expect.Value(fixtures.Example(name))(t)
-		entries, _ := treetest.Split(t, recording)
+		entries, _ := treetest.Split(t, expect.Value(fixtures.Example(name))(t))
 		for _, e := range entries {
 			_, at, ok := tree.Split(e.Path)
 			if !ok || e.Dir || unread(at) {
@@ -69,9 +68,7 @@ func TestLinksStayInside(t *testing.T) {
 	m := tree.New(&tree.Budget{})
 	add := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	const function = "/sys/devices/pci0000:00/0000:00:01.0"
 	add(m.AddFile(function+"/vendor", strings.NewReader("0x10de\n")))
@@ -105,21 +102,15 @@ func TestContent(t *testing.T) {
 		expect.NoError(t, m.AddFile(at, bytes.NewReader(data)))
 	}
 	h := m.Host()
-	if s, err := h.Text(function + "/class"); err != nil || s != "0x030200" {
-		t.Errorf("class is %q, %v", s, err)
-	}
-	if b, err := h.Read(function + "/ras/gpu_vram_bad_pages"); err != nil || len(b) != 0 {
-		t.Errorf("an empty list is %q, %v", b, err)
-	}
-	if b, err := h.ReadPart(function+"/config", 4096); err != nil || len(b) != 64 {
-		t.Errorf("the header has %d bytes, %v", len(b), err)
-	}
-	if b, err := h.ReadPart("/sys/devices/pci0000:00/0000:00:02.0/config", 4096); err != nil || len(b) != 4096 {
-		t.Errorf("config space has %d bytes, %v", len(b), err)
-	}
-	if _, err := h.Read("/proc/cpuinfo"); !errors.Is(err, machine.ErrNotRecorded) {
-		t.Errorf("a file of /proc of which nothing was taken gives %v", err)
-	}
+	s, err := h.Text(function + "/class")
+	expect.That(t, err == nil && s == "0x030200", "class is %q, %v", s, err)
+	b, err := h.Read(function + "/ras/gpu_vram_bad_pages")
+	expect.That(t, err == nil && len(b) == 0, "an empty list is %q, %v", b, err)
+	b, err = h.ReadPart(function+"/config", 4096)
+	expect.That(t, err == nil && len(b) == 64, "the header has %d bytes, %v", len(b), err)
+	b, err = h.ReadPart("/sys/devices/pci0000:00/0000:00:02.0/config", 4096)
+	expect.That(t, err == nil && len(b) == 4096, "config space has %d bytes, %v", len(b), err)
+	expect.Fails(h.Read("/proc/cpuinfo"))(t, machine.ErrNotRecorded, "a file of /proc of which nothing was taken")
 }
 
 // TestMasked checks that a /sys of folders alone, as of a container that masks it, does not show that
@@ -127,9 +118,8 @@ func TestContent(t *testing.T) {
 func TestMasked(t *testing.T) {
 	m := tree.New(&tree.Budget{})
 	expect.NoError(t, m.AddDir("/sys/bus/pci/devices"))
-	if names, err := m.Host().Dir("/sys/bus/pci/devices"); !errors.Is(err, machine.ErrNotRecorded) {
-		t.Errorf("got %q, %v", names, err)
-	}
+	names, err := m.Host().Dir("/sys/bus/pci/devices")
+	expect.That(t, errors.Is(err, machine.ErrNotRecorded), "got %q, %v", names, err)
 }
 
 func TestBounds(t *testing.T) {
@@ -169,9 +159,8 @@ func TestUname(t *testing.T) {
 			expect.NoError(t, m.AddFile(at, strings.NewReader(data)))
 		}
 		var got machine.Uname
-		if err := m.Host().Ask(t.Context(), machine.AskUname, &got); err != nil && c.arch+c.release != "" || got.Release != c.release || got.Machine != c.arch {
-			t.Errorf("%s: got %+v, %v", name, got, err)
-		}
+		err := m.Host().Ask(t.Context(), machine.AskUname, &got)
+		expect.That(t, (err == nil || c.arch+c.release == "") && got.Release == c.release && got.Machine == c.arch, "%s: got %+v, %v", name, got, err)
 	}
 }
 

@@ -20,11 +20,8 @@ func known(t *testing.T) *remedies.Set {
 // machineOf has some GPUs of one model on two NUMA nodes, each half of them on one.
 func machineOf(gpus int) *facts.Facts {
 	f := &facts.Facts{
-		GPUs:  &facts.GPUFacts{},
-		PCI:   &facts.PCIFacts{},
-		NICs:  &facts.NICFacts{},
-		Links: &facts.LinkFacts{},
-		NUMA:  &facts.NUMAFacts{Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-15"}, {ID: 1, CPUs: "16-31"}, {ID: 2}}},
+		GPUs: &facts.GPUFacts{}, PCI: &facts.PCIFacts{}, NICs: &facts.NICFacts{}, Links: &facts.LinkFacts{},
+		NUMA: &facts.NUMAFacts{Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-15"}, {ID: 1, CPUs: "16-31"}, {ID: 2}}},
 	}
 	for i := range gpus {
 		address := addressOf(i)
@@ -53,11 +50,7 @@ func port(f *facts.Facts, device, address string, rate float64, nearest ...int) 
 
 // written are the settings of a plan in short.
 func written(p *Plan) []string {
-	var all []string
-	for _, s := range p.Settings {
-		all = append(all, strings.TrimSuffix(string(s.Kind)+" "+s.Name+"="+s.Value, "="))
-	}
-	return all
+	return expect.Map(p.Settings, func(s Setting) string { return strings.TrimSuffix(string(s.Kind)+" "+s.Name+"="+s.Value, "=") })
 }
 
 func TestNeeds(t *testing.T) {
@@ -128,13 +121,9 @@ func TestNeeds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := New(Input{Facts: test.facts, Remedies: known(t)})
 			expect.NoDiff(t, test.want, written(p), "settings")
-			if p.Bind != test.bind || !slices.Equal(p.Unknown, test.unknown) {
-				t.Errorf("bind %v, unknown %v; want %v, %v", p.Bind, p.Unknown, test.bind, test.unknown)
-			}
+			expect.That(t, p.Bind == test.bind && slices.Equal(p.Unknown, test.unknown), "bind %v, unknown %v; want %v, %v", p.Bind, p.Unknown, test.bind, test.unknown)
 			for _, s := range p.Settings {
-				if s.Reason == "" || strings.ContainsAny(s.Reason+s.Value, "{}") {
-					t.Errorf("%s %s: value %q, reason %q", s.Kind, s.Name, s.Value, s.Reason)
-				}
+				expect.That(t, s.Reason != "" && !strings.ContainsAny(s.Reason+s.Value, "{}"), "%s %s: value %q, reason %q", s.Kind, s.Name, s.Value, s.Reason)
 			}
 		})
 	}
@@ -164,14 +153,10 @@ func TestHostileNames(t *testing.T) {
 		port(f, name, "0000:02:00.0", 100, 1)
 		p := New(Input{Facts: f, Remedies: known(t)})
 		for _, s := range p.Settings {
-			if s.Name == "NCCL_IB_HCA" || name != "" && strings.Contains(s.Reason+s.Value, name) {
-				t.Errorf("%q: %+v", name, s)
-			}
+			expect.That(t, s.Name != "NCCL_IB_HCA" && (name == "" || !strings.Contains(s.Reason+s.Value, name)), "%q: %+v", name, s)
 		}
 		for _, r := range p.Ranks {
-			if len(r.NICs) > 0 && r.NICs[0] != "mlx5_7" || name != "" && strings.Contains(r.CPUs, name) {
-				t.Errorf("%q: %+v", name, r)
-			}
+			expect.That(t, (len(r.NICs) == 0 || r.NICs[0] == "mlx5_7") && (name == "" || !strings.Contains(r.CPUs, name)), "%q: %+v", name, r)
 		}
 		expect.That(t, !p.Bind, "%q: the CPUs of a node count as known", name)
 	}
@@ -186,14 +171,12 @@ func TestTable(t *testing.T) {
 	m := study(machineOf(2))
 	for _, need := range data.JobNeeds().Needs {
 		for _, name := range need.When {
-			if _, ok := conditions[name]; !ok {
-				t.Errorf("there is no condition %q", name)
-			}
+			_, ok := conditions[name]
+			expect.That(t, ok, "there is no condition %q", name)
 			used[name] = true
 		}
-		if _, ok := set.Remedy(need.Remedy); need.Remedy != "" && !ok {
-			t.Errorf("there is no remedy %q", need.Remedy)
-		}
+		_, ok := set.Remedy(need.Remedy)
+		expect.That(t, need.Remedy == "" || ok, "there is no remedy %q", need.Remedy)
 		expect.That(t, len(m.settingsOf(need, set)) > 0, "the need of %v sets nothing", need.When)
 	}
 	for name := range conditions {
@@ -206,9 +189,8 @@ func TestTable(t *testing.T) {
 func TestFlags(t *testing.T) {
 	for _, r := range known(t).Remedies() {
 		for _, flag := range r.Apply.Docker {
-			if _, ok := ofFlag(flag); !ok && !strings.HasPrefix(flag, "--cpuset-mems=") {
-				t.Errorf("%s: the flag %q is no setting", r.ID, flag)
-			}
+			_, ok := ofFlag(flag)
+			expect.That(t, ok || strings.HasPrefix(flag, "--cpuset-mems="), "%s: the flag %q is no setting", r.ID, flag)
 		}
 		for _, line := range r.Apply.Modprobe {
 			expect.That(t, len(strings.Fields(line)) == 3, "%s: the line %q is no module option", r.ID, line)
@@ -227,25 +209,19 @@ func finding(rule string, severity rules.Severity, ids ...string) rules.Finding 
 // a job cannot fix it; nothing for remarks, and what cannot be written as a step.
 func TestAdvised(t *testing.T) {
 	for name, test := range map[string]struct {
-		findings []rules.Finding
-		want     []string
-		steps    []string
-		until    string
+		findings    []rules.Finding
+		want, steps []string
+		until       string
 	}{
 		"the kernel, and a workaround": {
 			findings: []rules.Finding{finding("p2p-broken-platform", rules.Critical, "iommu-pt", "nccl-p2p-disable")},
 			want:     []string{"variable NCCL_P2P_DISABLE=1", "kernel-parameter iommu=pt"},
 			until:    "Set the IOMMU to pass-through",
 		},
-		"the job alone": {
-			findings: []rules.Finding{finding("env-misconfig", rules.High, "unset-env")},
-			want:     []string{"unset NCCL_P2P_DISABLE"},
-		},
+		"the job alone": {findings: []rules.Finding{finding("env-misconfig", rules.High, "unset-env")}, want: []string{"unset NCCL_P2P_DISABLE"}},
 		"by hand, and a workaround": {
 			findings: []rules.Finding{finding("gpu-fault", rules.High, "update-bios", "nccl-p2p-disable")},
-			want:     []string{"variable NCCL_P2P_DISABLE=1"},
-			steps:    []string{"update-bios"},
-			until:    "Update the machine's BIOS and firmware",
+			want:     []string{"variable NCCL_P2P_DISABLE=1"}, steps: []string{"update-bios"}, until: "Update the machine's BIOS and firmware",
 		},
 		"a remark": {findings: []rules.Finding{finding("numa-affinity", rules.Low, "disable-numa-balancing")}},
 		"two faults with one cure": {
@@ -264,16 +240,10 @@ func TestAdvised(t *testing.T) {
 			advice := set.Rank(test.findings, remedies.Situation{Facts: f}).Advice
 			p := New(Input{Facts: f, Findings: test.findings, Advice: advice, Remedies: set})
 			expect.NoDiff(t, test.want, written(p), "settings")
-			var steps []string
-			for _, s := range p.Steps {
-				steps = append(steps, s.Remedy)
-			}
-			expect.That(t, slices.Equal(steps, test.steps), "steps %v, want %v", steps, test.steps)
+			expect.NoDiff(t, test.steps, expect.Map(p.Steps, func(s Step) string { return s.Remedy }), "steps")
 			for _, s := range p.Settings {
 				expect.That(t, (s.Kind == Unset) == slices.Equal(s.Was, []string{"2"}), "%s %s was %q", s.Kind, s.Name, s.Was)
-				if s.Remedy == "" || len(s.Cures) == 0 || !strings.HasPrefix(s.Reason, "Fault of ") {
-					t.Errorf("%+v: it does not say what it is for", s)
-				}
+				expect.That(t, s.Remedy != "" && len(s.Cures) != 0 && strings.HasPrefix(s.Reason, "Fault of "), "%+v: it does not say what it is for", s)
 			}
 			if len(p.Settings) > 0 && !strings.HasPrefix(p.Settings[0].Until, test.until) || test.until == "" && len(p.Settings) > 0 && p.Settings[0].Until != "" {
 				t.Errorf("until %q, want %q", p.Settings[0].Until, test.until)

@@ -9,8 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestAreas checks that the tables of areas and codes name nothing that is not there, and
-// that each pattern is right.
+// TestAreas checks that the tables of areas and codes name nothing that is not there, and that each pattern is right.
 func TestAreas(t *testing.T) {
 	table := Areas()
 	checkSources(t, "areas", table.Sources...)
@@ -25,9 +24,8 @@ func TestAreas(t *testing.T) {
 	}
 	usual := map[bool]int{}
 	for _, h := range table.Hangs {
-		if _, err := regexp.Compile(h.Kinds); err != nil || h.Words == "" || h.Kinds == "" && !h.Usual || len(h.Causes) == 0 {
-			t.Errorf("a way of collectives %+v: %v", h, err)
-		}
+		_, err := regexp.Compile(h.Kinds)
+		expect.That(t, err == nil && h.Words != "" && (h.Kinds != "" || h.Usual) && len(h.Causes) != 0, "a way of collectives %+v: %v", h, err)
 		checkCauses(t, h.Words, h.Causes)
 		if h.Usual {
 			usual[h.Between]++
@@ -35,18 +33,15 @@ func TestAreas(t *testing.T) {
 	}
 	expect.That(t, usual[true] == 1 && usual[false] == 1, "the usual ways are %v, want one between hosts and one within", usual)
 	for _, w := range table.Words {
-		if _, err := regexp.Compile(w.Like); err != nil {
-			t.Errorf("words %q: %v", w.Like, err)
-		}
+		_, err := regexp.Compile(w.Like)
+		expect.That(t, err == nil, "words %q: %v", w.Like, err)
 		for _, of := range append(slices.Clone(w.Of), w.Area) {
 			expect.That(t, names[of], "words %q: there is no area %q", w.Like, of)
 		}
 	}
 	for _, library := range table.Files {
 		last := library.Files[len(library.Files)-1]
-		if !slices.Equal(last.Like, []string{"**"}) {
-			t.Errorf("%s: the last pattern is %q, so that some file has no area", library.Library, last.Like)
-		}
+		expect.That(t, slices.Equal(last.Like, []string{"**"}), "%s: the last pattern is %q, so that some file has no area", library.Library, last.Like)
 		for _, f := range library.Files {
 			expect.That(t, names[f.Area], "%s: there is no area %q", library.Library, f.Area)
 		}
@@ -54,15 +49,11 @@ func TestAreas(t *testing.T) {
 	for _, list := range [][]Code{Codes().Errno, Codes().Completions, Codes().NCCL} {
 		seen := map[int]bool{}
 		for _, c := range list {
-			if seen[c.Number] || c.Name == "" || c.Words == "" {
-				t.Errorf("code %d %s: it is there twice, or lacks its name or words", c.Number, c.Name)
-			}
+			expect.That(t, !seen[c.Number] && c.Name != "" && c.Words != "", "code %d %s: it is there twice, or lacks its name or words", c.Number, c.Name)
 			seen[c.Number] = true
 			for i, m := range c.Means {
 				checkCauses(t, c.Name, m.Causes)
-				if len(m.Areas) == 0 && i < len(c.Means)-1 {
-					t.Errorf("%s: what follows the meaning for all areas is never reached", c.Name)
-				}
+				expect.That(t, len(m.Areas) != 0 || i >= len(c.Means)-1, "%s: what follows the meaning for all areas is never reached", c.Name)
 				for _, a := range m.Areas {
 					expect.That(t, names[a], "%s: there is no area %q", c.Name, a)
 				}
@@ -75,15 +66,13 @@ func TestAreas(t *testing.T) {
 func checkCauses(t *testing.T, of string, causes []string) {
 	t.Helper()
 	for i, cause := range causes {
-		if _, ok := Areas().Decides[cause]; !ok {
-			t.Errorf("%s: nothing decides whether %s is the cause", of, cause)
-		}
+		_, ok := Areas().Decides[cause]
+		expect.That(t, ok, "%s: nothing decides whether %s is the cause", of, cause)
 		expect.That(t, !slices.Contains(causes[:i], cause), "%s: %s stands twice", of, cause)
 	}
 }
 
-// TestAreaOf checks that files are placed by their patterns, and that words overrule only
-// the files that they are for.
+// TestAreaOf checks that files are placed by their patterns, and that words overrule only the files that they are for.
 func TestAreaOf(t *testing.T) {
 	for _, of := range []struct{ library, file, said, want string }{
 		{"nccl", "misc/shmutils.cc", "it failed", "shm"},

@@ -13,9 +13,8 @@ import (
 // TestTables reads each table: its type knows all that it says.
 func TestTables(t *testing.T) {
 	for name, table := range tables {
-		if err := read(name, table.empty()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := read(name, table.empty())
+		expect.That(t, err == nil, "%s: %v", name, err)
 	}
 }
 
@@ -36,8 +35,7 @@ func checkSources(t *testing.T, of string, sources ...string) {
 	t.Helper()
 	expect.That(t, len(sources) > 0, "%s: no source", of)
 	for _, source := range sources {
-		if u, err := url.Parse(source); err != nil || u.Scheme != "https" || u.Host == "" {
-			t.Errorf("%s: the source %q is no https address", of, source)
-		}
+		u, err := url.Parse(source)
+		expect.That(t, err == nil && u.Scheme == "https" && u.Host != "", "%s: the source %q is no https address", of, source)
 	}
 }

@@ -11,9 +11,7 @@ func TestDriverErrors(t *testing.T) {
 	table := DriverErrors()
 	classes, used, names := map[string]bool{}, map[string]bool{"other": true}, map[string]bool{}
 	for _, c := range slices.Concat(table.Classes, table.NVML) {
-		if classes[c.Name] || c.Words == "" || len(c.Remedies) == 0 {
-			t.Errorf("class %q is there twice, says nothing or has no remedy", c.Name)
-		}
+		expect.That(t, !classes[c.Name] && c.Words != "" && len(c.Remedies) != 0, "class %q is there twice, says nothing or has no remedy", c.Name)
 		classes[c.Name] = true
 	}
 	expect.That(t, classes["other"], "no class for a code that names no cause")
@@ -25,9 +23,7 @@ func TestDriverErrors(t *testing.T) {
 		names[c.Name] = true
 		expect.That(t, classes[c.Class], "code %d: unknown class %q", c.Code, c.Class)
 		used[c.Class] = true
-		if c.InGPU && c.Class != "hardware" || c.Untried && c.JudgedBy != "" {
-			t.Errorf("code %d: in_gpu without hardware, or untried and judged by %q", c.Code, c.JudgedBy)
-		}
+		expect.That(t, (!c.InGPU || c.Class == "hardware") && (!c.Untried || c.JudgedBy == ""), "code %d: in_gpu without hardware, or untried and judged by %q", c.Code, c.JudgedBy)
 	}
 	for _, c := range table.Classes {
 		expect.That(t, used[c.Name], "no code is of the class %s", c.Name)

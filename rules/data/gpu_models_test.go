@@ -50,7 +50,8 @@ func TestGPUModels(t *testing.T) {
 // TestGPUModelOf checks what the table says of names as drivers, lspci and people write
 // them, and that each row is the first for some name.
 func TestGPUModelOf(t *testing.T) {
-	names := map[string]string{
+	first := map[string]bool{}
+	for name, want := range map[string]string{
 		"NVIDIA GB300": "GB300", "NVIDIA GB200": "GB200", "NVIDIA GB10": "GB10", "NVIDIA B300 SXM6 AC": "B300", "NVIDIA B200": "B200", "B100": "B100",
 		"NVIDIA GH200 480GB": "GH200", "NVIDIA H200 NVL": "H200 NVL", "NVIDIA H200": "H200", "NVIDIA H100 NVL": "H100 NVL", "NVIDIA H100 PCIe": "H100 PCIe",
 		"NVIDIA H100 80GB HBM3": "H100 SXM", "GH100 [H100 SXM5 80GB]": "H100 SXM", "8x h100": "H100", "NVIDIA H800": "H800", "NVIDIA H800 PCIe": "H800 PCIe",
@@ -75,9 +76,7 @@ func TestGPUModelOf(t *testing.T) {
 		"Tesla P40": "P40", "Tesla P4": "P4", "Tesla M60": "M60", "Tesla M40 24GB": "M40", "Tesla M10": "M10", "NVIDIA Graphics Device Blackwell": "a Blackwell GPU",
 		"Hopper": "a Hopper GPU", "Ampere": "an Ampere GPU", "NVIDIA X1-SXM9": "a GPU module", "GeForce MX450": "a GeForce", "NVIDIA TITAN V": "a card",
 		"Orin (nvgpu)": "Jetson", "Tesla K80": "", "": "",
-	}
-	first := map[string]bool{}
-	for name, want := range names {
+	} {
 		got := GPUModelOf(name).Name
 		expect.Equal(t, want, got, "the model of %q", name)
 		first[got] = true
@@ -107,9 +106,7 @@ func TestNVIDIAFunctions(t *testing.T) {
 // TestAcceptedLanes checks that each id is one, and that the lanes are fewer than all 16.
 func TestAcceptedLanes(t *testing.T) {
 	for id, lanes := range GPUModels().AcceptedLanes {
-		if !regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id) || !slices.Contains([]int{1, 2, 4, 8}, lanes) {
-			t.Errorf("the model with id %q is good with %d lanes", id, lanes)
-		}
+		expect.That(t, regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id) && slices.Contains([]int{1, 2, 4, 8}, lanes), "the model with id %q is good with %d lanes", id, lanes)
 	}
 }
 
@@ -117,9 +114,7 @@ func TestAMDArchitectures(t *testing.T) {
 	table := GPUModels()
 	seen := map[string]bool{}
 	for _, a := range slices.Concat(table.AMDInstinct, table.AMDIntegrated) {
-		if seen[a] || !regexp.MustCompile(`^gfx[0-9a-f]{3,4}$`).MatchString(a) {
-			t.Errorf("the architecture %q is given twice, or is empty", a)
-		}
+		expect.That(t, !seen[a] && regexp.MustCompile(`^gfx[0-9a-f]{3,4}$`).MatchString(a), "the architecture %q is given twice, or is empty", a)
 		seen[a] = true
 	}
 }

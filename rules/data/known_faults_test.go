@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 var (
@@ -17,9 +19,7 @@ func TestKnownFaults(t *testing.T) {
 	rows := KnownFaults().Rows
 	ids := map[string]bool{}
 	for _, row := range rows {
-		if ids[row.ID] || !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(row.ID) {
-			t.Errorf("the id %q is there twice, or is none", row.ID)
-		}
+		expect.That(t, !ids[row.ID] && regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(row.ID), "the id %q is there twice, or is none", row.ID)
 		ids[row.ID] = true
 	}
 	for _, row := range rows {

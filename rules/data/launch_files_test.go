@@ -44,11 +44,7 @@ func TestLaunchFiles(t *testing.T) {
 			[]string{"/usr/local/cuda/compat", "/usr/local/cuda-12.4/compat", "/usr/local/cuda/compat/", "/usr/local/cuda/compat/lib.real"},
 			[]string{"/usr/local/cuda/lib64", "/opt/compat", "/usr/local/cuda/compatible", "/usr/local/cuda/compat/lib"},
 		},
-		"host_folders": {
-			table.HostFolders,
-			[]string{"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/x86_64-linux-gnu"},
-			[]string{"/usr/local/lib", "/usr/local/nvidia/bin"},
-		},
+		"host_folders": {table.HostFolders, []string{"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/x86_64-linux-gnu"}, []string{"/usr/local/lib", "/usr/local/nvidia/bin"}},
 		"without_nccl": {
 			table.WithoutNCCL,
 			[]string{"ollama/ollama:0.12", "ghcr.io/ggml-org/llama.cpp:server-cuda", "/usr/bin/nvidia-smi", "nvidia-smi -L", "ubuntu:22.04", "nvidia/cuda:12.4.1-base-ubuntu22.04"},
@@ -87,9 +83,8 @@ func TestProviders(t *testing.T) {
 		checkSources(t, p.Name, p.Source)
 		expect.That(t, len(p.Image)+len(p.Beside) > 0 && len(p.Settings) > 0, "%s is not recognised, or sets nothing", p.Name)
 		for _, pattern := range slices.Concat(p.Image, p.Beside, p.Mounts, p.Resources, slices.Collect(maps.Keys(p.Settings)), slices.Collect(maps.Values(p.Settings))) {
-			if _, err := regexp.Compile(pattern); err != nil {
-				t.Errorf("%s: %v", p.Name, err)
-			}
+			_, err := regexp.Compile(pattern)
+			expect.That(t, err == nil, "%s: %v", p.Name, err)
 		}
 	}
 }

@@ -20,9 +20,7 @@ func TestRates(t *testing.T) {
 		for _, share := range []float64{s.NVLink, s.PCIe, s.Far, s.Unknown, s.XGMI} {
 			expect.That(t, share >= 0 && share < 1, "%s: the share %v is not between 0 and 1", test, share)
 		}
-		if s.PCIe == 0 || s.Far == 0 || s.Far > s.PCIe || s.Unknown > s.PCIe {
-			t.Errorf("%s: a longer way counts as good only where a shorter one does, %+v", test, s)
-		}
+		expect.That(t, s.PCIe != 0 && s.Far != 0 && s.Far <= s.PCIe && s.Unknown <= s.PCIe, "%s: a longer way counts as good only where a shorter one does, %+v", test, s)
 	}
 	for name, share := range map[string]float64{
 		"collective": table.Collective.NVLink, "collective over PCIe": table.Collective.PCIe, "collective_network": table.CollectiveNetwork, "network": table.Network,
@@ -63,9 +61,8 @@ func TestPCIe(t *testing.T) {
 		expect.That(t, PCIeSpeedGTs(generation) > PCIeSpeedGTs(generation-1), "generation %d is not faster than the one before", generation)
 	}
 	expect.That(t, PCIeGeneration(20) == 0 && PCIeSpeedGTs(0) == 0 && PCIeSpeedGTs(99) == 0, "a speed or a generation that there is not")
-	if floor := Rates().HostFloor.GBps(); floor < 0.76 || floor > 1 {
-		t.Errorf("host copies are wrong below %v GB/s", floor)
-	}
+	floor := Rates().HostFloor.GBps()
+	expect.That(t, floor >= 0.76 && floor <= 1, "host copies are wrong below %v GB/s", floor)
 }
 
 func TestPortName(t *testing.T) {

@@ -24,15 +24,12 @@ func TestLimits(t *testing.T) {
 	if d := table.Detour; d.Least >= d.Most || d.Least < table.Staged {
 		t.Errorf("a detour is %+v of a link, staging %v", d, table.Staged)
 	}
-	if table.StagedFaster <= 1 || table.StagedBeatsCrowd < table.StagedFaster {
-		t.Errorf("host memory is faster by %v, and %v in a crowd", table.StagedFaster, table.StagedBeatsCrowd)
-	}
+	expect.That(t, table.StagedFaster > 1 && table.StagedBeatsCrowd >= table.StagedFaster, "host memory is faster by %v, and %v in a crowd", table.StagedFaster, table.StagedBeatsCrowd)
 	if table.MemlockTooLowBytes >= table.MemlockLowBytes || table.ShmDefaultBytes >= table.ShmRecommendedBytes || table.BARDefaultBytes >= table.BARFixedMostBytes || table.BusyPercent >= table.SpinningPercent {
 		t.Error("a limit lies on the wrong side of another")
 	}
-	if want := int64(4*1024+512+4800+4) * 1024; table.ShmConnectionBytes != want {
-		t.Errorf("shm_connection_bytes is %d, want %d: Simple, LL, LL128 and a page", table.ShmConnectionBytes, want)
-	}
+	want := int64(4*1024+512+4800+4) * 1024
+	expect.That(t, table.ShmConnectionBytes == want, "shm_connection_bytes is %d, want %d: Simple, LL, LL128 and a page", table.ShmConnectionBytes, want)
 	checkSources(t, "thresholds", table.Sources...)
 }
 
@@ -44,7 +41,5 @@ func TestCUDADrivers(t *testing.T) {
 		expect.That(t, branch > last, "driver %d comes after %d", branch, last)
 		last = branch
 	}
-	if len(old)+len(major) != 12 {
-		t.Errorf("%d releases of CUDA, want 12", len(old)+len(major))
-	}
+	expect.That(t, len(old)+len(major) == 12, "%d releases of CUDA, want 12", len(old)+len(major))
 }

@@ -17,35 +17,23 @@ func TestVariableRows(t *testing.T) {
 	table := Variables()
 	losses := map[string]bool{}
 	for i, row := range table.Rows {
-		if len(row.Names) == 0 {
-			t.Errorf("row %d names no variable", i)
-			continue
-		}
+		expect.Must(t, len(row.Names) != 0, "row %d names no variable", i)
 		name := row.Names[0]
 		for _, n := range row.Names {
-			if strings.HasPrefix(n, "NCCL_") && table.Known[n] == "" {
-				t.Errorf("row %d: %s is no variable that NCCL reads or has read", i, n)
-			}
-			if row.Source == "" && !strings.HasPrefix(n, "NCCL_") && !row.Silent {
-				t.Errorf("row %d: %s is not NCCL's, and the row has no source", i, n)
-			}
+			expect.That(t, !strings.HasPrefix(n, "NCCL_") || table.Known[n] != "", "row %d: %s is no variable that NCCL reads or has read", i, n)
+			expect.That(t, row.Source != "" || strings.HasPrefix(n, "NCCL_") || row.Silent, "row %d: %s is not NCCL's, and the row has no source", i, n)
 		}
-		if _, err := regexp.Compile(row.Like); err != nil {
-			t.Errorf("row %d, %s: %v", i, name, err)
-		}
+		_, err := regexp.Compile(row.Like)
+		expect.That(t, err == nil, "row %d, %s: %v", i, name, err)
 		if row.Loss != "" {
 			losses[row.Loss] = true
 		}
 		if row.Silent {
-			if row.Severity != "" || row.Confidence != "" || row.Why != "" || len(row.Remedies) > 0 {
-				t.Errorf("row %d, %s: it is silent, and says something", i, name)
-			}
+			expect.That(t, row.Severity == "" && row.Confidence == "" && row.Why == "" && len(row.Remedies) == 0, "row %d, %s: it is silent, and says something", i, name)
 			continue
 		}
 		expect.That(t, row.Why != "" && !strings.HasSuffix(row.Why, "."), "row %d, %s: why is %q", i, name, row.Why)
-		if row.Severity != "by-loss" && !slices.Contains(severities, row.Severity) {
-			t.Errorf("row %d, %s: severity %q", i, name, row.Severity)
-		}
+		expect.That(t, row.Severity == "by-loss" || slices.Contains(severities, row.Severity), "row %d, %s: severity %q", i, name, row.Severity)
 		expect.That(t, slices.Contains(confidences, row.Confidence), "row %d, %s: confidence %q", i, name, row.Confidence)
 		if slices.Contains(row.Remedies, "nccl-p2p-level") != slices.Contains(table.Levels, row.Level) {
 			t.Errorf("row %d, %s: level %q with the remedies %v", i, name, row.Level, row.Remedies)
@@ -66,9 +54,8 @@ func TestVariableRowsDecide(t *testing.T) {
 	always := map[string]int{}
 	for i, row := range Variables().Rows {
 		for _, name := range row.Names {
-			if above, ok := always[name]; ok {
-				t.Errorf("row %d never decides for %s: row %d always does", i, name, above)
-			}
+			above, ok := always[name]
+			expect.That(t, !ok, "row %d never decides for %s: row %d always does", i, name, above)
 			if row.fitsAlways() {
 				always[name] = i
 			}
@@ -83,19 +70,13 @@ func (r VariableRow) fitsAlways() bool {
 func TestKnownVariables(t *testing.T) {
 	table := Variables()
 	for name, kind := range table.Known {
-		if !regexp.MustCompile(`^NCCL_[A-Z0-9_]+$`).MatchString(name) || kind != "number" && kind != "text" {
-			t.Errorf("known: %s: %s", name, kind)
-		}
+		expect.That(t, regexp.MustCompile(`^NCCL_[A-Z0-9_]+$`).MatchString(name) && (kind == "number" || kind == "text"), "known: %s: %s", name, kind)
 	}
 	for i, name := range table.Joint {
-		if table.Known[name] == "" || slices.Contains(table.Joint[:i], name) {
-			t.Errorf("joint: %s is not known, or is there twice", name)
-		}
+		expect.That(t, table.Known[name] != "" && !slices.Contains(table.Joint[:i], name), "joint: %s is not known, or is there twice", name)
 	}
 	for name, meant := range table.Misspelt {
-		if table.Known[name] != "" || table.Known[meant] == "" {
-			t.Errorf("misspelt: %s is known, or %s, which it means, is not", name, meant)
-		}
+		expect.That(t, table.Known[name] == "" && table.Known[meant] != "", "misspelt: %s is known, or %s, which it means, is not", name, meant)
 	}
 }
 

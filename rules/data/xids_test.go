@@ -40,9 +40,7 @@ func TestXIDs(t *testing.T) {
 func TestSXIDs(t *testing.T) {
 	severity := map[int]string{}
 	for s, codes := range XIDs().SXIDs {
-		if s != "critical" && s != "high" && s != "noted" {
-			t.Errorf("SXids of severity %q", s)
-		}
+		expect.That(t, s == "critical" || s == "high" || s == "noted", "SXids of severity %q", s)
 		expect.That(t, slices.IsSorted(codes), "the SXids of severity %s are not sorted", s)
 		for _, code := range codes {
 			if severity[code] != "" || code < 10001 || code > 30006 { // The range of the driver (ctrl_dev_nvswitch.h).

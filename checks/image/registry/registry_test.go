@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -40,14 +41,12 @@ func TestParse(t *testing.T) {
 		"user:password@ghcr.io/a": "", "ghcr.io/../a": "", "ghcr.io/a b": "", "ghcr.io/a\n": "", "https://ghcr.io/a": "",
 	} {
 		ref, err := Parse(text)
-		if got := ref.String(); err == nil && got != want || (err != nil) != (want == "") {
-			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
-		}
+		got := ref.String()
+		expect.That(t, (err != nil || got == want) && (err != nil) == (want == ""), "%q: got %q, %v, want %q", text, got, err, want)
 	}
 }
 
-// FuzzParse checks that a reference that is accepted stands for the same image when it is
-// written in full.
+// FuzzParse checks that a reference that is accepted stands for the same image when it is written in full.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"docker://ubuntu", "ghcr.io/a/b:c", "a.b/c@sha256:0", "[::1]:5/a"} {
 		f.Add(text)
@@ -98,9 +97,8 @@ func passwords(t *testing.T) []string {
 	return []string{name}
 }
 
-// TestPasswords checks to which hosts a password is sent, whatever the registry answers: to
-// itself, and to the host that it names for logging in. Requests that must not be sent at all
-// are not.
+// TestPasswords checks to which hosts a password is sent, whatever the registry answers: to itself, and to the host
+// that it names for logging in. Requests that must not be sent at all are not.
 func TestPasswords(t *testing.T) {
 	basic := func(next http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -183,31 +181,22 @@ func TestPasswords(t *testing.T) {
 				registry(w, r)
 			}}}
 			maps.Copy(n.hosts, tt.others)
-			ref := expect.Value(Parse("registry.test/org/app:1"))(t)
-			r := Open(ref, Options{Silence: time.Minute, Logins: passwords(t), transport: n})
+			r := Open(expect.Value(Parse("registry.test/org/app:1"))(t), Options{Silence: time.Minute, Logins: passwords(t), transport: n})
 			body, err := r.Blob(t.Context(), "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 4)
 			if err == nil {
 				raw, readErr := io.ReadAll(body)
-				if closeErr := body.Close(); string(raw) != "blob" || readErr != nil || closeErr != nil {
-					t.Errorf("got %q, %v, %v", raw, readErr, closeErr)
-				}
+				closeErr := body.Close()
+				expect.That(t, string(raw) == "blob" && readErr == nil && closeErr == nil, "got %q, %v, %v", raw, readErr, closeErr)
 			}
-			if got := strings.Join(n.asked, "|"); got != tt.want {
-				t.Errorf("asked\n%s\nwant\n%s", got, tt.want)
-			}
-			switch {
-			case !errors.Is(err, tt.fails):
-				t.Errorf("got %v, want %v", err, tt.fails)
-			case err == nil:
-			case strings.Contains(err.Error(), "secret"), strings.Contains(err.Error(), "signature"), strings.Contains(err.Error(), "\n"):
-				t.Errorf("it tells too much: %v", err)
-			}
+			got := strings.Join(n.asked, "|")
+			expect.That(t, got == tt.want, "asked\n%s\nwant\n%s", got, tt.want)
+			expect.That(t, errors.Is(err, tt.fails), "got %v, want %v", err, tt.fails)
+			expect.That(t, !regexp.MustCompile(`secret|signature|\n`).MatchString(fmt.Sprint(err)), "it tells too much: %v", err)
 		})
 	}
 }
 
-// TestLogins checks which entry of which file counts, and what is said where only a program
-// may know the password.
+// TestLogins checks which entry of which file counts, and what is said where only a program may know the password.
 func TestLogins(t *testing.T) {
 	of := func(name, password string) string {
 		return `"` + name + `": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("user:"+password)) + `"}`
@@ -252,15 +241,11 @@ func TestLogins(t *testing.T) {
 		}
 		c, err := l.credential(t.Context(), ref.ref.Host())
 		_, helper := l.found()
-		if got := c.Password + c.RefreshToken + c.AccessToken; got != tt.want || helper != tt.helper || (err != nil) != (tt.fails != "") {
-			t.Errorf("%s: got %q, %q, %v", name, got, helper, err)
-		}
-		if err != nil && (!strings.Contains(err.Error(), tt.fails) || strings.Contains(err.Error(), "secret")) {
-			t.Errorf("%s: got %v, want %s", name, err, tt.fails)
-		}
-		if c, err := l.credential(t.Context(), "other.test"); c.Password+c.RefreshToken != "" || err != nil {
-			t.Errorf("%s: another host gets %q, %v", name, c.Password, err)
-		}
+		got := c.Password + c.RefreshToken + c.AccessToken
+		expect.That(t, got == tt.want && helper == tt.helper && (err != nil) == (tt.fails != ""), "%s: got %q, %q, %v", name, got, helper, err)
+		expect.That(t, err == nil || strings.Contains(err.Error(), tt.fails) && !strings.Contains(err.Error(), "secret"), "%s: got %v, want %s", name, err, tt.fails)
+		c, err = l.credential(t.Context(), "other.test")
+		expect.That(t, c.Password+c.RefreshToken == "" && err == nil, "%s: another host gets %q, %v", name, c.Password, err)
 	}
 }
 

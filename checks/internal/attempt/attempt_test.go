@@ -35,9 +35,7 @@ func TestAsk(t *testing.T) {
 		}
 	}
 	for _, name := range namesIn(t, "/dev/shm") {
-		if strings.HasPrefix(name, "gpudoctor") && !slices.Contains(before, name) {
-			t.Errorf("/dev/shm/%s was left behind", name)
-		}
+		expect.That(t, !strings.HasPrefix(name, "gpudoctor") || slices.Contains(before, name), "/dev/shm/%s was left behind", name)
 	}
 }
 
@@ -47,11 +45,7 @@ func namesIn(t *testing.T, dir string) []string {
 	if err != nil {
 		t.Log(err)
 	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
+	return expect.Map(entries, func(e os.DirEntry) string { return e.Name() })
 }
 
 // TestAskWithoutProbe checks that only the basic calls are made without the probe.
@@ -63,20 +57,17 @@ func TestAskWithoutProbe(t *testing.T) {
 func TestAskCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if a, err := Ask(ctx, true, small); err == nil {
-		t.Errorf("got %+v", a)
-	}
+	a, err := Ask(ctx, true, small)
+	expect.That(t, err != nil, "got %+v", a)
 }
 
 // TestUnknownAttempt checks that a child without an answer leaves a reason, and no outcome.
 func TestUnknownAttempt(t *testing.T) {
 	results := expect.Value(runAll(t.Context(), order{Names: []string{"moonshine", GetMempolicy}}, nil))(t)
-	if r := results["moonshine"]; r.Outcome != Unknown || r.Reason == "" {
-		t.Errorf("got %+v", r)
-	}
-	if r := results[GetMempolicy]; r.Outcome == Unknown {
-		t.Errorf("the next one was not made: %+v", r)
-	}
+	r := results["moonshine"]
+	expect.That(t, r.Outcome == Unknown && r.Reason != "", "got %+v", r)
+	r = results[GetMempolicy]
+	expect.That(t, r.Outcome != Unknown, "the next one was not made: %+v", r)
 }
 
 // TestEnding checks that an end of the child is never an outcome, unless a filter caused it.
@@ -102,9 +93,8 @@ func TestEnding(t *testing.T) {
 
 func TestChecked(t *testing.T) {
 	for _, r := range []Result{{}, {Outcome: "fine"}, {Outcome: Unknown}} {
-		if got := r.checked(); got.Outcome != Unknown || got.Reason == "" {
-			t.Errorf("%+v: got %+v", r, got)
-		}
+		got := r.checked()
+		expect.That(t, got.Outcome == Unknown && got.Reason != "", "%+v: got %+v", r, got)
 	}
 }
 
@@ -156,8 +146,7 @@ func TestChosen(t *testing.T) {
 func resultsOf(t *testing.T, out []byte) map[string]Result {
 	t.Helper()
 	var results map[string]Result
-	if err := json.Unmarshal(out, &results); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	err := json.Unmarshal(out, &results)
+	expect.Must(t, err == nil, "%v: %s", err, out)
 	return results
 }

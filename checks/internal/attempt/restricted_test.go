@@ -107,12 +107,8 @@ func TestRestricted(t *testing.T) {
 		"8 MiB of locked memory": {restricted.To{Powerless: true, Limited: true, Memlock: 8 << 20}, map[string]Result{
 			LockedMemory: refused("mlock2", "ENOMEM", 64<<20), Mlock: {Outcome: OK},
 		}},
-		"no locked memory": {restricted.To{Powerless: true, Limited: true}, map[string]Result{
-			LockedMemory: refused("mlock2", "EPERM", 64<<10), Mlock: refused("mlock", "EPERM", 0),
-		}},
-		"an old kernel": {restricted.To{Deny: []uint32{unix.SYS_MLOCK2}, Errno: unix.ENOSYS}, map[string]Result{
-			LockedMemory: {Outcome: Unknown, Reason: "this kernel has no mlock2"},
-		}},
+		"no locked memory": {restricted.To{Powerless: true, Limited: true}, map[string]Result{LockedMemory: refused("mlock2", "EPERM", 64<<10), Mlock: refused("mlock", "EPERM", 0)}},
+		"an old kernel":    {restricted.To{Deny: []uint32{unix.SYS_MLOCK2}, Errno: unix.ENOSYS}, map[string]Result{LockedMemory: {Outcome: Unknown, Reason: "this kernel has no mlock2"}}},
 		"Docker's filter": {restricted.To{Deny: restricted.NUMACalls, Errno: unix.EPERM}, map[string]Result{
 			GetMempolicy: refused("get_mempolicy", "EPERM", 0), SetMempolicy: refused("set_mempolicy", "EPERM", 0),
 			Mbind: refused("mbind", "EPERM", 0), MovePages: refused("move_pages", "EPERM", 0), Mlock: {Outcome: OK},
@@ -148,12 +144,9 @@ func TestRestrictedSockets(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", errno), func(t *testing.T) {
 				t.Parallel()
 				r := under(t, restricted.To{Deny: []uint32{call}, Errno: errno}, []string{Connection})[Connection]
-				if r.Outcome == OK || r.Outcome == Unknown && r.Reason == "" {
-					t.Errorf("got %+v", r)
-				}
-				if want := map[bool]string{true: "SIGSYS", false: unix.ErrnoName(errno)}[errno == 0]; r.Outcome == Refused && r.Errno != want {
-					t.Errorf("got %+v, want %s", r, want)
-				}
+				expect.That(t, r.Outcome != OK && (r.Outcome != Unknown || r.Reason != ""), "got %+v", r)
+				want := map[bool]string{true: "SIGSYS", false: unix.ErrnoName(errno)}[errno == 0]
+				expect.That(t, r.Outcome != Refused || r.Errno == want, "got %+v, want %s", r, want)
 			})
 		}
 	}

@@ -24,8 +24,7 @@ func TestMemoryOf(t *testing.T) {
 			"/proc/self/cgroup": "0::/user.slice\n", "/sys/fs/cgroup/user.slice/memory.max": "max\n", "/sys/fs/cgroup/user.slice/memory.current": "5\n",
 		}, Memory{}, false},
 		{"the group above leaves less", map[string]string{
-			"/proc/self/cgroup":                 "0::/pod/one\n",
-			"/sys/fs/cgroup/pod/one/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/one/memory.current": "0\n",
+			"/proc/self/cgroup": "0::/pod/one\n", "/sys/fs/cgroup/pod/one/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/one/memory.current": "0\n",
 			"/sys/fs/cgroup/pod/memory.max": "2147483648\n", "/sys/fs/cgroup/pod/memory.current": "2147483000\n",
 		}, Memory{2 * gib, 2147483000}, true},
 		{"version 1", map[string]string{
@@ -68,9 +67,7 @@ func TestTasksOf(t *testing.T) {
 }
 
 func TestLeft(t *testing.T) {
-	if left := (Memory{LimitBytes: 10, UsedBytes: 12}).Left(); left != 0 {
-		t.Errorf("over the limit, %d bytes are left", left)
-	}
+	expect.Equal(t, 0, (Memory{LimitBytes: 10, UsedBytes: 12}).Left(), "over the limit")
 }
 
 func FuzzMemoryOf(f *testing.F) {
@@ -90,8 +87,6 @@ func FuzzMemoryOf(f *testing.F) {
 			}
 			return stat, nil
 		})
-		if ok && (m.LimitBytes < 0 || m.UsedBytes < 0 || m.Left() < 0 || m.Left() > m.LimitBytes) {
-			t.Errorf("got %+v", m)
-		}
+		expect.That(t, !ok || m.LimitBytes >= 0 && m.UsedBytes >= 0 && m.Left() >= 0 && m.Left() <= m.LimitBytes, "got %+v", m)
 	})
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// script is what the task of that name does: it writes its first file to the
-// message pipe and exits, or returns.
+// script is what the task of that name does: it writes its first file to the message pipe and exits, or returns.
 type script struct {
 	Exits bool
 	Code  byte
@@ -69,8 +68,7 @@ func spent(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestUnsent checks that a message that could not be sent is reported, although the
-// task ran to its end.
+// TestUnsent checks that a message that could not be sent is reported, although the task ran to its end.
 func TestUnsent(t *testing.T) {
 	var sizes []int
 	r := expect.Value(Run(t.Context(), Spec{Task: "unsendable", Receive: func(m json.RawMessage) { sizes = append(sizes, len(m)) }}))(t)
@@ -79,9 +77,8 @@ func TestUnsent(t *testing.T) {
 	expect.NoDiff(t, []int{maxMessage - envelopeBytes}, sizes, "sizes of messages")
 }
 
-// TestBoundedRate checks by a clock of its own that no more is read than the burst
-// and the rate allow, whatever the sizes of the reads, and that less costs no
-// pause.
+// TestBoundedRate checks by a clock of its own that no more is read than the burst and the rate allow, whatever the
+// sizes of the reads, and that less costs no pause.
 func TestBoundedRate(t *testing.T) {
 	limit := bounds{bytes: 1 << 20, burst: 10_000, rate: 1000}
 	for _, chunk := range []int{1, 7, 100, 4096, 9999, 10_000, 20_000, 100_000} {
@@ -98,9 +95,7 @@ func TestBoundedRate(t *testing.T) {
 					break
 				}
 				allowed := float64(limit.burst) + limit.rate*clock.Sub(begin).Seconds()
-				if float64(read) > allowed+1 {
-					t.Fatalf("chunks of %d every %s: %d bytes were read when %.0f were allowed", chunk, every, read, allowed)
-				}
+				expect.Must(t, float64(read) <= allowed+1, "chunks of %d every %s: %d bytes were read when %.0f were allowed", chunk, every, read, allowed)
 			}
 			expect.That(t, read == 200_000, "chunks of %d every %s: read %d bytes", chunk, every, read)
 			slow := float64(chunk) <= limit.rate*every.Seconds() && int64(chunk) <= limit.burst
@@ -109,17 +104,15 @@ func TestBoundedRate(t *testing.T) {
 	}
 }
 
-// TestBoundedBytes checks that as much as the bound is no flood, and one byte more
-// is, of which no more is read.
+// TestBoundedBytes checks that as much as the bound is no flood, and one byte more is, of which no more is read.
 func TestBoundedBytes(t *testing.T) {
 	limit := bounds{bytes: 1000, burst: 1 << 20, rate: 1 << 20}
 	for size, want := range map[int]bool{0: false, 1: false, 999: false, 1000: false, 1001: true, 5000: true} {
 		r := strings.NewReader(strings.Repeat("x", size))
 		kept := &tail{max: 10}
 		expect.Equal(t, want, drainInto(kept, r, limit), "%d bytes: flooded", size)
-		if read := size - r.Len(); read > 1001 {
-			t.Errorf("%d bytes were read of %d", read, size)
-		}
+		read := size - r.Len()
+		expect.That(t, read <= 1001, "%d bytes were read of %d", read, size)
 		expect.That(t, len(kept.buf) <= 10, "kept %d bytes", len(kept.buf))
 	}
 	failing := io.MultiReader(strings.NewReader("x"), failingReader{})
@@ -134,9 +127,8 @@ func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") 
 func TestInboxBounds(t *testing.T) {
 	done := `{"done":true}` + "\n"
 	for _, tt := range []struct {
-		name    string
-		in      string
-		flooded bool
+		name, in string
+		flooded  bool
 	}{
 		{"as long as may be", `{"message":"` + strings.Repeat("x", 85) + `"}` + "\n" + done, false},
 		{"a message too long", `{"message":"` + strings.Repeat("x", 86) + `"}` + "\n" + done, true},
@@ -148,8 +140,7 @@ func TestInboxBounds(t *testing.T) {
 		{"too many bytes", strings.Repeat(strings.Repeat("x", 90)+"\n", 10) + strings.Repeat("x", 76) + "\n" + done, true},
 	} {
 		in := small(nil)
-		r := strings.NewReader(tt.in)
-		flooded := in.read(r)
+		flooded := in.read(strings.NewReader(tt.in))
 		// That the end stood there before the flood's last byte is no matter.
 		if flooded != tt.flooded || (!flooded && !in.finished) {
 			t.Errorf("%s: flooded %t, finished %t; want flooded %t", tt.name, flooded, in.finished, tt.flooded)
@@ -164,8 +155,7 @@ func small(receive func(json.RawMessage)) *inbox {
 	return in
 }
 
-// understood is what an inbox is to make of messages: the reference for the
-// fuzzing, in the plainest words.
+// understood is what an inbox is to make of messages: the reference for the fuzzing, in the plainest words.
 func understood(b []byte, longest, most int, total int64) (messages []string, malformed, unsent int, finished, flooded bool) {
 	if int64(len(b)) > total {
 		b, flooded = b[:total+1], true
@@ -239,17 +229,15 @@ func FuzzInbox(f *testing.F) {
 		flooded := in.read(chunks{r, int(chunk)%50 + 1})
 		messages, malformed, unsent, finished, wantFlooded := understood(b, in.longest, in.most, in.bounds.bytes)
 		expect.Must(t, flooded == wantFlooded, "flooded %t, want %t", flooded, wantFlooded)
-		if read := len(b) - r.Len(); int64(read) > in.bounds.bytes+1 {
-			t.Errorf("%d bytes were read", read)
-		}
+		read := len(b) - r.Len()
+		expect.That(t, int64(read) <= in.bounds.bytes+1, "%d bytes were read", read)
 		expect.NoDiff(t, messages, got, "messages")
 		if in.malformed != malformed || in.unsent != unsent || in.finished != finished {
 			t.Errorf("malformed %d, unsent %d, finished %t; want %d, %d, %t", in.malformed, in.unsent, in.finished, malformed, unsent, finished)
 		}
 		_ = parentIn(b) // It must not panic.
-		if s := caughtSignal(b); s != "" && !strings.HasPrefix(s, "SIG") {
-			t.Errorf("caughtSignal = %q", s)
-		}
+		s := caughtSignal(b)
+		expect.That(t, s == "" || strings.HasPrefix(s, "SIG"), "caughtSignal = %q", s)
 	})
 }
 
@@ -261,8 +249,7 @@ type chunks struct {
 
 func (c chunks) Read(p []byte) (int, error) { return c.r.Read(p[:min(len(p), c.n)]) }
 
-// mangled does to a conversation what may become of one: each step is a pair of
-// bytes, an operation and a place.
+// mangled does to a conversation what may become of one: each step is a pair of bytes, an operation and a place.
 func mangled(lines []string, steps []byte) []byte {
 	lines = slices.Clone(lines)
 	for ; len(steps) >= 2 && len(lines) > 0; steps = steps[2:] {
@@ -291,9 +278,8 @@ func mangled(lines []string, steps []byte) []byte {
 	return []byte(strings.Join(lines, ""))
 }
 
-// FuzzRun has a real child say what a child would say after something went wrong,
-// and exit or return. Whatever it is, Run returns, tells no more messages than
-// there were lines, and takes only a child that said so for one that finished.
+// FuzzRun has a real child say what a child would say after something went wrong, and exit or return. Whatever it is,
+// Run returns, tells no more messages than there were lines, and takes only a child that said so for one that finished.
 func FuzzRun(f *testing.F) {
 	whole := []string{
 		`{"message":{"stage":"copy"}}` + "\n", `{"message":{"begin":{"test":"copy"}}}` + "\n",
@@ -334,8 +320,6 @@ func FuzzRun(f *testing.F) {
 		if r.Finished != finished || r.Malformed != malformed || r.Unsent != unsent || (r.Flooded != "") != flooded {
 			t.Errorf("%+v; want finished %t, malformed %d, unsent %d, flooded %t", r, finished, malformed, unsent, flooded)
 		}
-		if r.TimedOut || r.Canceled || r.Left || r.Death != "" == (finished || flooded) {
-			t.Errorf("%+v, crashed %t", r, r.Death != "")
-		}
+		expect.That(t, !r.TimedOut && !r.Canceled && !r.Left && r.Death != "" != (finished || flooded), "%+v, crashed %t", r, r.Death != "")
 	})
 }

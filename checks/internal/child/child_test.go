@@ -53,14 +53,9 @@ func init() {
 		return nil
 	})
 	Register("echo", func(_ context.Context, args json.RawMessage, send func(any) error) error {
-		if err := send(args); err != nil {
-			return err
-		}
-		return send(os.Getenv("GPUDOCTOR_TEST_EXTRA"))
+		return errors.Join(send(args), send(os.Getenv("GPUDOCTOR_TEST_EXTRA")))
 	})
-	Register("fail", func(context.Context, json.RawMessage, func(any) error) error {
-		return errors.New("no luck")
-	})
+	Register("fail", func(context.Context, json.RawMessage, func(any) error) error { return errors.New("no luck") })
 	Register("panic", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
 		_ = send("before")
 		panic("a bug")
@@ -190,13 +185,7 @@ func TestRun(t *testing.T) {
 		{"ok", Spec{Task: "echo", Args: map[string]int{"a": 1}, Env: []string{"GPUDOCTOR_TEST_EXTRA=here"}}, `{"a":1} "here" `, Result{Finished: true, Exited: true}, ""},
 		{"a task that fails", Spec{Task: "fail"}, "", Result{Finished: true, Failure: "no luck", Exited: true}, ""},
 		{"no such task", Spec{Task: "nonsense"}, "", Result{Finished: true, Failure: `no task "nonsense"`, Exited: true}, ""},
-		{
-			"a library that exits",
-			Spec{Task: "exit"},
-			"",
-			Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"},
-			"the library gave up",
-		},
+		{"a library that exits", Spec{Task: "exit"}, "", Result{Exited: true, Code: 7, Death: DeathUnknown, Why: "for an unknown reason"}, "the library gave up"},
 		{
 			"a panic keeps what was sent",
 			Spec{Task: "panic"},
@@ -232,9 +221,7 @@ func TestRun(t *testing.T) {
 			got, r := run(t.Context(), t, tt.spec)
 			expect.NoDiff(t, outcome{tt.said, tt.want}, got, "Run")
 			expect.That(t, strings.Contains(r.Stderr, tt.stderr), "stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
-			if len(r.Stderr) > maxOutput || len(r.Stdout) > maxOutput {
-				t.Errorf("kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)
-			}
+			expect.That(t, len(r.Stderr) <= maxOutput && len(r.Stdout) <= maxOutput, "kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)
 		})
 	}
 }
@@ -242,9 +229,7 @@ func TestRun(t *testing.T) {
 // TestTalk checks that a child gets the files and the words of its parent.
 func TestTalk(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer shut(r)
 	input := make(chan any, 2)
 	input <- "one"
@@ -255,21 +240,17 @@ func TestTalk(t *testing.T) {
 		Receive: func(m json.RawMessage) { got = append(got, string(m)) },
 	})
 	shut(w)
-	if err != nil || !result.Finished || result.Failure != "" {
-		t.Fatalf("Run: %+v, %v", result, err)
-	}
+	expect.Must(t, err == nil && result.Finished && result.Failure == "", "Run: %+v, %v", result, err)
 	expect.NoDiff(t, []string{`"heard one"`, `"heard two"`}, got, "messages")
-	if b, err := io.ReadAll(r); err != nil || string(b) != "written by the child" {
-		t.Errorf("file holds %q, %v", b, err)
-	}
+	b, err := io.ReadAll(r)
+	expect.That(t, err == nil && string(b) == "written by the child", "file holds %q, %v", b, err)
 }
 
 func TestDeadlineAndCancel(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		task   string
-		cancel bool
-		want   Result
+		name, task string
+		cancel     bool
+		want       Result
 	}{
 		{"hang", "hang", false, Result{Signal: "SIGKILL", TimedOut: true}},
 		{"hang that ignores SIGTERM", "hang-deaf", false, Result{Signal: "SIGKILL", TimedOut: true}},
@@ -292,9 +273,8 @@ func TestDeadlineAndCancel(t *testing.T) {
 			}
 			start := time.Now()
 			got := expect.Value(Run(ctx, spec))(t)
-			if took := time.Since(start); took > time.Minute {
-				t.Errorf("took %s, want the deadline of 2 s and little more", took)
-			}
+			took := time.Since(start)
+			expect.That(t, took <= time.Minute, "took %s, want the deadline of 2 s and little more", took)
 			got.Stdout, got.Stderr, got.Recorded = "", "", false
 			expect.NoDiff(t, tt.want, got, "Run")
 			expect.Must(t, len(pids) > 0, "the child sent no process id before it was ended")
@@ -308,12 +288,8 @@ func TestDeadlineAndCancel(t *testing.T) {
 func TestNoChild(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, Spec{Task: "echo"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Run with a context that is canceled: %v, want context.Canceled", err)
-	}
-	if _, err := Run(t.Context(), Spec{Task: "echo", Args: func() {}}); err == nil {
-		t.Error("Run with arguments that are no JSON: no error")
-	}
+	expect.Fails(Run(ctx, Spec{Task: "echo"}))(t, context.Canceled, "Run with a context that is canceled")
+	expect.Fails(Run(t.Context(), Spec{Task: "echo", Args: func() {}}))(t, nil, "Run with arguments that are no JSON")
 }
 
 // TestParentKilled checks that a child ends with a parent that is killed by SIGKILL, even if
@@ -328,18 +304,11 @@ func killParent(t *testing.T, task string) {
 	t.Helper()
 	exe := expect.Value(os.Executable())(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer shut(r)
-	parent, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{
-		Env:   append(os.Environ(), asParent+"="+task),
-		Files: []*os.File{nil, w, os.Stderr},
-	})
+	parent, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{Env: append(os.Environ(), asParent+"="+task), Files: []*os.File{nil, w, os.Stderr}})
 	shut(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	line := expect.Value(bufio.NewReader(r).ReadBytes('\n'))(t)
 	expect.NoError(t, parent.Kill())
 	expect.Value(parent.Wait())(t)
@@ -353,15 +322,11 @@ func pidsIn(t *testing.T, m []byte) []int {
 	t.Helper()
 	var pids []int
 	if bytes.HasPrefix(m, []byte("[")) {
-		if err := json.Unmarshal(m, &pids); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, json.Unmarshal(m, &pids))
 		return pids
 	}
 	pid, err := strconv.Atoi(string(bytes.TrimSpace(m)))
-	if err != nil {
-		t.Error(err)
-	}
+	expect.That(t, err == nil, "%v", err)
 	return []int{pid}
 }
 
@@ -408,11 +373,7 @@ func TestOwn(t *testing.T) {
 
 func TestParentIn(t *testing.T) {
 	for stat, want := range map[string]int{
-		"7 (python) S 42 7 7 0 -1": 42,
-		"7 (a) S 1 (b) R 43 7":     43,
-		"7 (python) S":             0,
-		"7 (python) S x 1":         0,
-		"":                         0,
+		"7 (python) S 42 7 7 0 -1": 42, "7 (a) S 1 (b) R 43 7": 43, "7 (python) S": 0, "7 (python) S x 1": 0, "": 0,
 	} {
 		expect.Equal(t, want, parentIn([]byte(stat)), "parentIn(%q)", stat)
 	}
@@ -421,10 +382,7 @@ func TestParentIn(t *testing.T) {
 func TestByHand(t *testing.T) {
 	exe := expect.Value(os.Executable())(t)
 	proc := expect.Value(os.StartProcess(exe, []string{exe, mark, "echo", "null"}, &os.ProcAttr{Files: []*os.File{nil, nil, nil}}))(t)
-	state := expect.Value(proc.Wait())(t)
-	if got := state.ExitCode(); got != 2 {
-		t.Errorf("exit code %d of a child that nobody started, want 2", got)
-	}
+	expect.Equal(t, 2, expect.Value(proc.Wait())(t).ExitCode(), "exit code")
 }
 
 func TestInbox(t *testing.T) {
@@ -443,9 +401,7 @@ noise of a library
 {"done":true}
 `))
 	expect.NoDiff(t, []string{"1", `{"a":[2]}`}, got, "messages")
-	if !in.finished || in.failure != "x" || in.malformed != 6 {
-		t.Errorf("finished %t, failure %q, malformed %d; want true, x, 6", in.finished, in.failure, in.malformed)
-	}
+	expect.That(t, in.finished && in.failure == "x" && in.malformed == 6, "finished %t, failure %q, malformed %d; want true, x, 6", in.finished, in.failure, in.malformed)
 	expect.That(t, in.unsent == 2 && in.unsentReason == "NaN", "unsent %d, %q; want 2, NaN", in.unsent, in.unsentReason)
 }
 
@@ -455,10 +411,8 @@ func TestWords(t *testing.T) {
 		"": 0, "no luck": 7, strings.Repeat("x", maxWords): maxWords, strings.Repeat("x", maxWords+1): maxWords,
 		strings.Repeat("x", maxWords-1) + "é": maxWords - 1,
 	} {
-		r := outboxed(t, envelope{Done: true, Failure: in})
-		if got := r.failure; len(got) != want || !strings.HasPrefix(in, got) {
-			t.Errorf("of %d bytes %d are kept, want %d", len(in), len(got), want)
-		}
+		got := outboxed(t, envelope{Done: true, Failure: in}).failure
+		expect.That(t, len(got) == want && strings.HasPrefix(in, got), "of %d bytes %d are kept, want %d", len(in), len(got), want)
 	}
 }
 
@@ -485,9 +439,8 @@ func TestTail(t *testing.T) {
 	} {
 		got := &tail{max: 5}
 		for _, w := range tt.writes {
-			if n, err := got.Write([]byte(w)); n != len(w) || err != nil {
-				t.Errorf("Write(%q) = %d, %v", w, n, err)
-			}
+			n, err := got.Write([]byte(w))
+			expect.That(t, n == len(w) && err == nil, "Write(%q) = %d, %v", w, n, err)
 		}
 		expect.That(t, got.String() == tt.want, "after %q: %q, want %q", tt.writes, got, tt.want)
 	}

@@ -49,9 +49,8 @@ func init() {
 	})
 }
 
-// TestBlame checks, for every end of a child, what is known of it and every call
-// under way, that a library is blamed only for what happened inside one of its
-// calls or in a thread of its own, and never for a signal from outside.
+// TestBlame checks, for every end of a child, what is known of it and every call under way, that a library is blamed
+// only for what happened inside one of its calls or in a thread of its own, and never for a signal from outside.
 func TestBlame(t *testing.T) {
 	ends := []Result{{Exited: true}, {Exited: true, Code: 1}, {Exited: true, Code: 2}, {}}
 	for _, name := range append(slices.Clone(crashSignals), "SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGXCPU", "SIGPIPE", "SIGQUIT") {
@@ -155,8 +154,7 @@ func TestNothingIsLost(t *testing.T) {
 	all.Wait()
 }
 
-// TestWaitidDenied checks that a filter that denies the wait for a child is not
-// taken for the child's end.
+// TestWaitidDenied checks that a filter that denies the wait for a child is not taken for the child's end.
 func TestWaitidDenied(t *testing.T) {
 	defer func() { waitid = unix.Waitid }()
 	for _, denied := range []error{unix.ENOSYS, unix.EPERM} {
@@ -166,8 +164,7 @@ func TestWaitidDenied(t *testing.T) {
 	}
 }
 
-// FuzzReadRecord checks that no record crashes the parent, or is larger than what
-// it may be.
+// FuzzReadRecord checks that no record crashes the parent, or is larger than what it may be.
 func FuzzReadRecord(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 1, 0, 0, 0}, 0)
 	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255}, slotsAt)

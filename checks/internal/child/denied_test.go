@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // asDenied is the environment variable that makes this test binary a parent to whom
@@ -44,8 +46,7 @@ func deny(call uint32, with unix.Errno) error {
 	return nil
 }
 
-// runDenied runs children of a few kinds under the filter, and prints what became
-// of each.
+// runDenied runs children of a few kinds under the filter, and prints what became of each.
 func runDenied() {
 	var call uint32
 	var with unix.Errno
@@ -101,9 +102,7 @@ func TestDenied(t *testing.T) {
 					t.Skip(got)
 				}
 				none := strings.Count(got, ": no child\n") == 3
-				if err != nil || strings.Contains(got, string(DeathByLibrary)) || got != usual && (!tt.needed || !none) {
-					t.Errorf("%v\n%s", err, got)
-				}
+				expect.That(t, err == nil && !strings.Contains(got, string(DeathByLibrary)) && (got == usual || tt.needed && none), "%v\n%s", err, got)
 			})
 		}
 	}
@@ -122,9 +121,8 @@ func TestGetpidDenied(t *testing.T) {
 			t.Skip(err, string(out))
 		}
 		const none = "0 messages, finished false, \"unknown\", \n"
-		if want := "echo: " + none + "inside: " + none + "signal: " + none + "another process: 0, <nil>\n"; err != nil || string(out) != want {
-			t.Errorf("%v: %v, got\n%swant\n%s", with, err, out, want)
-		}
+		want := "echo: " + none + "inside: " + none + "signal: " + none + "another process: 0, <nil>\n"
+		expect.That(t, err == nil && string(out) == want, "%v: %v, got\n%swant\n%s", with, err, out, want)
 	}
 }
 

@@ -70,9 +70,7 @@ func (l leaving) start() (pid int, err error) {
 	if l.Twice {
 		script = "sleep 1000 & echo $!"
 	}
-	attr := &os.ProcAttr{
-		Files: []*os.File{nil, w, os.Stderr, os.NewFile(messageFD, "messages")}, Sys: &syscall.SysProcAttr{Setsid: l.Session},
-	}
+	attr := &os.ProcAttr{Files: []*os.File{nil, w, os.Stderr, os.NewFile(messageFD, "messages")}, Sys: &syscall.SysProcAttr{Setsid: l.Session}}
 	if l.Cleared {
 		attr.Env = []string{}
 	}
@@ -243,9 +241,8 @@ func runRoot(t *testing.T, name string, attributes *syscall.SysProcAttr) string 
 func TestNothingLeft(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"one by one", "at once"} {
-		if out := runRoot(t, name, nil); out != "" {
-			t.Errorf("%s:\n%s", name, out)
-		}
+		out := runRoot(t, name, nil)
+		expect.That(t, out == "", "%s:\n%s", name, out)
 	}
 }
 
@@ -255,9 +252,8 @@ func TestExit(t *testing.T) {
 	lines := strings.Fields(runRoot(t, "exit", nil))
 	expect.Len(t, 8, lines, "it left")
 	for _, line := range lines {
-		if pid, err := strconv.Atoi(line); err != nil || pid < 2 || !errors.Is(syscall.Kill(pid, syscall.SIGKILL), syscall.ESRCH) {
-			t.Errorf("process %s is left (%v)", line, err)
-		}
+		pid, err := strconv.Atoi(line)
+		expect.That(t, err == nil && pid >= 2 && errors.Is(syscall.Kill(pid, syscall.SIGKILL), syscall.ESRCH), "process %s is left (%v)", line, err)
 	}
 }
 
@@ -268,8 +264,7 @@ func TestUnclaimed(t *testing.T) {
 	for name, attributes := range map[string]*syscall.SysProcAttr{
 		"with a child": {Cloneflags: unix.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}, "process 1": {Cloneflags: unix.CLONE_NEWPID},
 	} {
-		if out := runRoot(t, name, attributes); out != "" {
-			t.Errorf("%s:\n%s", name, out)
-		}
+		out := runRoot(t, name, attributes)
+		expect.That(t, out == "", "%s:\n%s", name, out)
 	}
 }

@@ -38,22 +38,18 @@ func TestSignals(t *testing.T) {
 		sent = nil
 		err := sigkill(n)
 		means := int(int32(n)) // To the kernel.
-		if allowed := means == n && n != math.MinInt32 && (n > 1 || n < -1); allowed != (err == nil) || allowed != (len(sent) == 1) {
-			t.Errorf("%d: %v, sent %v, want it sent: %t", n, err, sent, allowed)
-		}
+		allowed := means == n && n != math.MinInt32 && (n > 1 || n < -1)
+		expect.That(t, allowed == (err == nil) && allowed == (len(sent) == 1), "%d: %v, sent %v, want it sent: %t", n, err, sent, allowed)
 		sent = nil
 		family.pids = map[int]bool{n: true} // No other test runs now.
 		kill(&os.Process{Pid: n})
 		for _, pid := range sent {
-			if pid != int(int32(pid)) || -2 < pid && pid < 2 {
-				t.Errorf("a child with the number %d: %d is signaled", n, pid)
-			}
+			expect.That(t, pid == int(int32(pid)) && (-2 >= pid || pid >= 2), "a child with the number %d: %d is signaled", n, pid)
 		}
 	}
 }
 
-// TestOneSignalDoor checks that nothing else in the program sends a signal, or has the kernel or
-// package os send one.
+// TestOneSignalDoor checks that nothing else in the program sends a signal, or has the kernel or package os send one.
 func TestOneSignalDoor(t *testing.T) {
 	found := map[string]int{}
 	root := filepath.Join("..", "..", "..")
@@ -81,12 +77,11 @@ func TestOneSignalDoor(t *testing.T) {
 			return err
 		}))
 	}
-	want := map[string]int{
+	expect.NoDiff(t, map[string]int{
 		"checks/internal/child/process_linux.go: unix.Kill":             1,
 		"checks/internal/child/process_linux.go: unix.PR_SET_PDEATHSIG": 1,
 		"checks/internal/child/process_other.go: proc.Kill":             1,
-	}
-	expect.NoDiff(t, want, found, "it")
+	}, found, "it")
 }
 
 // signalsInGo are the names by which a Go file can send signals.

@@ -25,17 +25,14 @@ func TestCheck(t *testing.T) {
 	d.c.GetErrorName = name
 	for r, want := range map[Result]string{gpudriver.OutOfMemory: "CUDA_ERROR_OUT_OF_MEMORY", gpudriver.DriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", 4711: "CUDA_ERROR"} {
 		var e *gpudriver.Error
-		if err := d.Check(nil, r); !errors.As(err, &e) || e.Name != want {
-			t.Errorf("result %d: %v, want the name %s", r, err, want)
-		}
+		err := d.Check(nil, r)
+		expect.That(t, errors.As(err, &e) && e.Name == want, "result %d: %v, want the name %s", r, err, want)
 	}
-	if err := d.Check(nil, gpudriver.Success); err != nil {
-		t.Errorf("success is %v", err)
-	}
+	err := d.Check(nil, gpudriver.Success)
+	expect.That(t, err == nil, "success is %v", err)
 }
 
-// TestLayout checks the sizes that cuda.h gives its structures on 64-bit
-// machines.
+// TestLayout checks the sizes that cuda.h gives its structures on 64-bit machines.
 func TestLayout(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -49,8 +46,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestFunctions checks that each function of the door is looked up, and that all that
-// are needed are among them.
+// TestFunctions checks that each function of the door is looked up, and that all that are needed are among them.
 func TestFunctions(t *testing.T) {
 	var b gpudriver.Calls
 	var c calls
@@ -59,7 +55,5 @@ func TestFunctions(t *testing.T) {
 
 // TestMissing checks that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
-	if _, err := newDriver().IPCHandle(0); !errors.Is(err, gpudriver.ErrMissing) {
-		t.Errorf("a call that the library lacks gives %v", err)
-	}
+	expect.Fails(newDriver().IPCHandle(0))(t, gpudriver.ErrMissing, "a call that the library lacks")
 }

@@ -29,10 +29,7 @@ const gpu0, gpu1 = "0000:06:00.0", "0000:07:00.0"
 // simulated is a runner on the simulated libraries.
 func simulated(t *testing.T, task string, libraries []string, env ...string) *runner {
 	t.Helper()
-	var dirs []string
-	for _, name := range libraries {
-		dirs = append(dirs, drivers.Build(t, name))
-	}
+	dirs := expect.Map(libraries, func(name string) string { return drivers.Build(t, name) })
 	return &runner{task: task, env: append([]string{"LD_LIBRARY_PATH=" + strings.Join(dirs, ":")}, env...), limits: Limits{Step: 2 * time.Minute, All: 5 * time.Minute}}
 }
 
@@ -52,11 +49,7 @@ type fault struct{ verbs, cuda, want string }
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	ways := map[string][]fault{
-		Host: {
-			{want: "ok"},
-			{verbs: "error-host=12", want: "refused ibv_reg_mr ENOMEM"},
-			{verbs: "crash-host", want: "unknown"},
-		},
+		Host: {{want: "ok"}, {verbs: "error-host=12", want: "refused ibv_reg_mr ENOMEM"}, {verbs: "crash-host", want: "unknown"}},
 		DMABuf: {
 			{want: "ok"},
 			{verbs: "error-dmabuf-mr=95", want: "refused ibv_reg_dmabuf_mr EOPNOTSUPP"},
@@ -64,11 +57,7 @@ func TestRegister(t *testing.T) {
 			{cuda: "error-dmabuf=2", want: "unknown"},
 			{verbs: "crash-dmabuf-mr", want: "unknown"},
 		},
-		Peermem: {
-			{want: "ok"},
-			{verbs: "error-peermem=14", want: "refused ibv_reg_mr EFAULT"},
-			{verbs: "exit-peermem=3", want: "unknown"},
-		},
+		Peermem: {{want: "ok"}, {verbs: "error-peermem=14", want: "refused ibv_reg_mr EFAULT"}, {verbs: "exit-peermem=3", want: "unknown"}},
 	}
 	tries := []Try{{Way: Host, Device: "mlx5_0"}, {Way: DMABuf, Device: "mlx5_0", GPU: gpu0}, {Way: Peermem, Device: "mlx5_0", GPU: gpu0}}
 	for _, h := range ways[Host] {
@@ -123,11 +112,10 @@ func TestRegisterHangs(t *testing.T) {
 func TestRegisterWithout(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name      string
-		libraries []string
-		env       []string
-		want      [3]string
-		why       string
+		name           string
+		libraries, env []string
+		want           [3]string
+		why            string
 	}{
 		{"no libibverbs", []string{"cuda"}, nil, [3]string{"unknown", "unknown", "unknown"}, "load libibverbs"},
 		{"no libcuda", []string{"verbs"}, nil, [3]string{"ok", "unknown", "unknown"}, "load the CUDA driver"},
@@ -234,10 +222,7 @@ func directFolder(t *testing.T) string {
 // the working directory.
 func TestRead(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		cufile, cuda       string
-		direct, configured string
-	}{
+	for _, tt := range []struct{ cufile, cuda, direct, configured string }{
 		{"", "", "ok", "ok"},
 		{"log", "", "ok", "ok"},
 		{"no-gds=5008", "", "refused cuFileHandleRegister CU_FILE_IO_NOT_SUPPORTED", "ok"},
@@ -279,9 +264,8 @@ func TestRead(t *testing.T) {
 				}
 			}
 			left, err := os.ReadDir(dir)
-			if _, log := os.Stat("cufile.log"); err != nil || len(left) > 0 || log == nil {
-				t.Errorf("left: %v, %v, cufile.log: %v", left, err, log)
-			}
+			_, log := os.Stat("cufile.log")
+			expect.That(t, err == nil && len(left) == 0 && log != nil, "left: %v, %v, cufile.log: %v", left, err, log)
 		})
 	}
 }
@@ -304,14 +288,11 @@ func TestReadNoFile(t *testing.T) {
 	t.Parallel()
 	for _, mount := range []string{"/proc", "/nonexistent", "/dev/null"} {
 		a := expect.Value(readOn(t.Context(), simulated(t, readTask, []string{"cufile", "cuda"}), Try{Way: Configured, GPU: gpu0, Mount: mount}))(t)
-		if r := a.Tried[0].Result; r.Outcome != attempt.Unknown || !strings.Contains(r.Reason, mount) {
-			t.Errorf("%s: got %+v", mount, r)
-		}
+		r := a.Tried[0].Result
+		expect.That(t, r.Outcome == attempt.Unknown && strings.Contains(r.Reason, mount), "%s: got %+v", mount, r)
 	}
 	a, err := readOn(t.Context(), simulated(t, readTask, []string{"cuda"}), Try{Way: Configured, GPU: gpu0, Mount: "/tmp"})
-	if err != nil || a.Tried[0].Result.Outcome != attempt.Unknown || !strings.Contains(a.Tried[0].Result.Reason, "load cuFile") {
-		t.Errorf("without libcufile: got %+v, %v", a, err)
-	}
+	expect.That(t, err == nil && a.Tried[0].Result.Outcome == attempt.Unknown && strings.Contains(a.Tried[0].Result.Reason, "load cuFile"), "without libcufile: got %+v, %v", a, err)
 }
 
 // TestReadWays checks that the second way is tried exactly where the first is refused.
@@ -321,10 +302,7 @@ func TestReadWays(t *testing.T) {
 	for order, want := range map[string]string{"": "direct ok", "no-gds=5010": "direct refused, configured ok", "wrong-data": "direct corrupt", "short": "direct unknown"} {
 		t.Setenv("GPUDOCTOR_SIM_CUFILE_FAULT", order)
 		a := Read(t.Context(), gpu0, dir, Limits{})
-		var got []string
-		for _, tried := range a.Tried {
-			got = append(got, tried.Way+" "+tried.Result.Outcome)
-		}
+		got := expect.Map(a.Tried, func(tried Tried) string { return tried.Way + " " + tried.Result.Outcome })
 		expect.That(t, strings.Join(got, ", ") == want, "%s: got %v, want %s", order, got, want)
 	}
 }
@@ -338,7 +316,6 @@ func TestPattern(t *testing.T) {
 		words = append(words, string(b[i:i+8]))
 	}
 	slices.Sort(words)
-	if n := len(slices.Compact(words)); n != readBytes/8 || slices.Contains(words, "\x97\xe1\xc3\xa5\x97\xe1\xc3\xa5") {
-		t.Errorf("%d different words", n)
-	}
+	n := len(slices.Compact(words))
+	expect.That(t, n == readBytes/8 && !slices.Contains(words, "\x97\xe1\xc3\xa5\x97\xe1\xc3\xa5"), "%d different words", n)
 }

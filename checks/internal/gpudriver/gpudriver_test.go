@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,27 +36,22 @@ func TestPath(t *testing.T) {
 	const maps = `7f0000000000-7f0000001000 r--p 00000000 08:01 42 /usr/lib/x86_64-linux-gnu/libc.so.6
 7f0000002000-7f0000003000 r-xp 00000000 08:01 43                         /usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04
 `
-	if got, want := Path([]byte(maps), "libcuda"), "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04"; got != want {
-		t.Errorf("Path = %q, want %q", got, want)
-	}
+	got, want := Path([]byte(maps), "libcuda"), "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04"
+	expect.That(t, got == want, "Path = %q, want %q", got, want)
 	expect.Equal(t, "", Path([]byte("7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n"), "libcuda"), "Path")
 }
 
 func TestError(t *testing.T) {
 	err := fmt.Errorf("start: %w", &Error{Call: "cuInit", Result: SystemNotReady, Name: "CUDA_ERROR_SYSTEM_NOT_READY", Text: "not yet"})
-	if want := "start: cuInit: CUDA_ERROR_SYSTEM_NOT_READY (802): not yet"; err.Error() != want {
-		t.Errorf("error %q, want %q", err, want)
-	}
+	want := "start: cuInit: CUDA_ERROR_SYSTEM_NOT_READY (802): not yet"
+	expect.That(t, err.Error() == want, "error %q, want %q", err, want)
 	expect.That(t, errors.Is(err, SystemNotReady) && !errors.Is(err, OutOfMemory), "errors.Is does not tell the result")
 }
 
-// TestMissing checks that a library without a function that all depends on is
-// told from one that lacks a newer one.
+// TestMissing checks that a library without a function that all depends on is told from one that lacks a newer one.
 func TestMissing(t *testing.T) {
 	b := Base{Needed: []string{"cuInit", "cuDeviceGet"}, missing: map[string]bool{"cuInit": true, "cuMemCreate": true}}
-	if got := b.Missing(); !slices.Equal(got, []string{"cuInit"}) {
-		t.Errorf("Missing = %v, want cuInit alone", got)
-	}
+	expect.NoDiff(t, []string{"cuInit"}, b.Missing(), "Missing")
 }
 
 // TestCheck checks that an error names the function as its documentation does, and that
@@ -66,16 +60,13 @@ func TestCheck(t *testing.T) {
 	b := Base{Describe: func(r Result) (string, string) { return fmt.Sprintf("E%d", r), "text" }}
 	b.names = map[any]string{&b.Calls.MemFree: "cuMemFree_v2", &b.Calls.Init: "cuInit"}
 	b.Calls.Init = func(uint32) Result { return NoDevice }
-	if got, want := b.Init(), (&Error{Call: "cuInit", Result: NoDevice, Name: "E100", Text: "text"}); !errors.Is(got, NoDevice) || got.Error() != want.Error() {
-		t.Errorf("Init gives %v, want %v", got, want)
-	}
-	if err := b.Free(0); !errors.Is(err, ErrMissing) || !strings.HasPrefix(err.Error(), "cuMemFree_v2:") {
-		t.Errorf("Free gives %v without the function", err)
-	}
+	got, want := b.Init(), (&Error{Call: "cuInit", Result: NoDevice, Name: "E100", Text: "text"})
+	expect.That(t, errors.Is(got, NoDevice) && got.Error() == want.Error(), "Init gives %v, want %v", got, want)
+	err := b.Free(0)
+	expect.That(t, errors.Is(err, ErrMissing) && strings.HasPrefix(err.Error(), "cuMemFree_v2:"), "Free gives %v without the function", err)
 	b.Calls.MemFree = func(Pointer) Result { return InvalidValue }
-	if err := b.Free(0); !strings.HasPrefix(err.Error(), "cuMemFree:") {
-		t.Errorf("Free gives %v, want an error of cuMemFree", err)
-	}
+	err = b.Free(0)
+	expect.That(t, strings.HasPrefix(err.Error(), "cuMemFree:"), "Free gives %v, want an error of cuMemFree", err)
 	expect.Equal(t, "cuInit", b.InitCall(), "the library starts by")
 }
 
@@ -85,9 +76,7 @@ func TestCompiled(t *testing.T) {
 	var k Compiled
 	var made atomic.Int32
 	failed := errors.New("no compiler")
-	if _, err := k.For("9.0", func() ([]byte, error) { return nil, failed }); !errors.Is(err, failed) {
-		t.Errorf("error %v, want %v", err, failed)
-	}
+	expect.Fails(k.For("9.0", func() ([]byte, error) { return nil, failed }))(t, failed, "it")
 	var wg sync.WaitGroup
 	for i := range 32 {
 		model := []string{"9.0", "10.0"}[i%2]

@@ -14,8 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// realLibrary is the runtime of Debian's package libamdhip64-5, which CI installs;
-// a test is skipped where it is not.
+// realLibrary is the runtime of Debian's package libamdhip64-5, which CI installs; a test is skipped where it is not.
 func realLibrary(t *testing.T) string {
 	t.Helper()
 	found := expect.Value(filepath.Glob("/usr/lib/*/libamdhip64.so.5"))(t)
@@ -25,8 +24,7 @@ func realLibrary(t *testing.T) string {
 	return found[0]
 }
 
-// TestSymbols checks that every function that the door asks for is in a real
-// library, under that name.
+// TestSymbols checks that every function that the door asks for is in a real library, under that name.
 func TestSymbols(t *testing.T) {
 	file := expect.Value(elf.Open(realLibrary(t)))(t)
 	symbols, err := file.DynamicSymbols()
@@ -47,8 +45,7 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// TestFunctions checks that each function of the door is looked up, and that all that
-// are needed are among them.
+// TestFunctions checks that each function of the door is looked up, and that all that are needed are among them.
 func TestFunctions(t *testing.T) {
 	var b gpudriver.Calls
 	var c calls
@@ -78,48 +75,36 @@ func TestOwner(t *testing.T) {
 	device = 1
 	b := expect.Value(d.Alloc(0x800))(t)
 	for _, copied := range []struct{ dst, src Pointer }{{b + 16, a + 32}, {b, b + 64}, {0x9000, a}} {
-		if err := d.Copy(copied.dst, copied.src, 8, 0); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, d.Copy(copied.dst, copied.src, 8, 0))
 	}
 	expect.That(t, peer == 1 && plain == 2, "%d copies between devices and %d others, want 1 and 2", peer, plain)
-	if err := d.Free(b); err != nil {
-		t.Error(err)
-	}
-	if _, ours := d.owner(b); ours {
-		t.Error("memory that was given back has an owner")
-	}
+	expect.NoError(t, d.Free(b))
+	_, ours := d.owner(b)
+	expect.That(t, !ours, "memory that was given back has an owner")
 }
 
-// TestVersion checks how a version is read, which are refused, and which flag opens
-// memory of another process.
+// TestVersion checks how a version is read, which are refused, and which flag opens memory of another process.
 func TestVersion(t *testing.T) {
 	for v, want := range map[int32]string{50221153: "5.2.21153", 60241133: "6.2.41133", 70051831: "7.0.51831"} {
 		d := newDriver()
 		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
-		if got, err := d.Version(); err != nil || got != want {
-			t.Errorf("version %d is %q (%v), want %q", v, got, err, want)
-		}
+		got, err := d.Version()
+		expect.That(t, err == nil && got == want, "version %d is %q (%v), want %q", v, got, err, want)
 		expect.That(t, (d.LazyPeerAccess == 1) == (v >= 6e7), "version %d opens memory with the flag %d", v, d.LazyPeerAccess)
 	}
 	for _, v := range []int32{40421401, 80012345, 0, -1} {
 		d := newDriver()
 		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
-		if got, err := d.Version(); !errors.Is(err, gpudriver.ErrVersion) {
-			t.Errorf("version %d is taken for %q", v, got)
-		}
+		got, err := d.Version()
+		expect.That(t, errors.Is(err, gpudriver.ErrVersion), "version %d is taken for %q", v, got)
 	}
 }
 
 // TestMissing checks that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
 	d := newDriver()
-	if _, err := d.AllocShared(8); !errors.Is(err, gpudriver.ErrMissing) {
-		t.Errorf("a call that the library lacks gives %v", err)
-	}
-	if _, err := d.LoadModule("x", gpudriver.Fast); !errors.Is(err, gpudriver.ErrMissing) {
-		t.Errorf("kernels without a compiler give %v", err)
-	}
+	expect.Fails(d.AllocShared(8))(t, gpudriver.ErrMissing, "a call that the library lacks")
+	expect.Fails(d.LoadModule("x", gpudriver.Fast))(t, gpudriver.ErrMissing, "kernels without a compiler give")
 }
 
 func memcpyCounter(n *int) func(dst, src unsafe.Pointer, bytes uint64, kind int32, s Stream) Result {

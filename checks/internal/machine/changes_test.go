@@ -36,9 +36,8 @@ func fixtureTexts(tb testing.TB) map[string]string {
 	return all
 }
 
-// TestGoldenRedactChanges lists every word of the repository's texts and recordings that
-// redacting changes, with what becomes of it. A word on the list that is neither a name nor
-// a secret is a fault: evidence is spoilt.
+// TestGoldenRedactChanges lists every word of the repository's texts and recordings that redacting changes, with what
+// becomes of it. A word on the list that is neither a name nor a secret is a fault: evidence is spoilt.
 func TestGoldenRedactChanges(t *testing.T) {
 	texts := fixtureTexts(t)
 	var list strings.Builder
@@ -92,8 +91,7 @@ func jsonText(t *testing.T, raw []byte) string {
 	return string(expect.Value(json.MarshalIndent(v, "", " "))(t))
 }
 
-// changedWords returns what differs between two texts of equal lines, word by
-// word, each change once.
+// changedWords returns what differs between two texts of equal lines, word by word, each change once.
 func changedWords(from, to string) []string {
 	word := regexp.MustCompile(`\S+`)
 	var all []string

@@ -25,21 +25,17 @@ func TestLibraryText(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "libnccl.so.2")
 			expect.NoError(t, os.WriteFile(path, []byte(c.content), 0o600))
-			if got, err := libraryText(path); got != c.want || err != nil {
-				t.Errorf("got %q, %v, want %q", got, err, c.want)
-			}
+			got, err := libraryText(path)
+			expect.That(t, got == c.want && err == nil, "got %q, %v, want %q", got, err, c.want)
 		})
 	}
 	// Wherever it stands in relation to the parts, it is found whole.
 	for at := libraryPart - 64; at < libraryPart+8; at++ {
 		content := append(bytes.Repeat([]byte("x"), at), "NCCL version 2.28.9+cuda13.0 and more text that follows after it"...)
-		if got, err := findText(bytes.NewReader(content), time.Now().Add(time.Minute)); got != "NCCL version 2.28.9+cuda13.0" || err != nil {
-			t.Fatalf("at %d: got %q, %v", at, got, err)
-		}
+		got, err := findText(bytes.NewReader(content), time.Now().Add(time.Minute))
+		expect.Must(t, got == "NCCL version 2.28.9+cuda13.0" && err == nil, "at %d: got %q, %v", at, got, err)
 	}
-	if _, err := libraryText(t.TempDir()); err == nil {
-		t.Error("a folder was searched")
-	}
+	expect.Fails(libraryText(t.TempDir()))(t, nil, "a folder was searched")
 }
 
 func FuzzLibraryText(f *testing.F) {
@@ -47,8 +43,6 @@ func FuzzLibraryText(f *testing.F) {
 	f.Add([]byte("CCL version NCCL version 1."))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := findText(bytes.NewReader(b), time.Now().Add(time.Minute))
-		if err != nil || (got != "" && !bytes.Contains(b, []byte(got))) {
-			t.Errorf("got %q, %v", got, err)
-		}
+		expect.That(t, err == nil && (got == "" || bytes.Contains(b, []byte(got))), "got %q, %v", got, err)
 	})
 }

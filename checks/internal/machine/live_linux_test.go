@@ -19,9 +19,7 @@ func TestLiveFIFO(t *testing.T) {
 	start := time.Now()
 	_, read := l.ReadFile(fifo, 10)
 	_, list := l.ReadDir(fifo)
-	if !errors.Is(read, errIrregular) || list == nil || time.Since(start) > fileDeadline/2 {
-		t.Errorf("got %v and %v after %s", read, list, time.Since(start))
-	}
+	expect.That(t, errors.Is(read, errIrregular) && list != nil && time.Since(start) <= fileDeadline/2, "got %v and %v after %s", read, list, time.Since(start))
 }
 
 func TestOpenFiles(t *testing.T) {
@@ -37,8 +35,7 @@ func TestOpenFiles(t *testing.T) {
 		{head + "Max open files\n", Limit{}, false},
 		{head, Limit{}, false},
 	} {
-		if got, ok := openFiles([]byte(tt.text)); got != tt.want || ok != tt.ok {
-			t.Errorf("%q: got %v, %t; want %v, %t", tt.text, got, ok, tt.want, tt.ok)
-		}
+		got, ok := openFiles([]byte(tt.text))
+		expect.That(t, got == tt.want && ok == tt.ok, "%q: got %v, %t; want %v, %t", tt.text, got, ok, tt.want, tt.ok)
 	}
 }

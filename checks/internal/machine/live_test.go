@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -49,23 +47,17 @@ func TestLiveFiles(t *testing.T) {
 		{"large", scratchSize + 1, scratchSize + 1},
 	} {
 		b, err := l.ReadFile(filepath.Join(dir, tt.name), tt.limit)
-		if err != nil || len(b) != tt.want {
-			t.Errorf("read %s, at most %d: got %d bytes, %v; want %d", tt.name, tt.limit, len(b), err, tt.want)
-		}
+		expect.That(t, err == nil && len(b) == tt.want, "read %s, at most %d: got %d bytes, %v; want %d", tt.name, tt.limit, len(b), err, tt.want)
 	}
 	names, err := l.ReadDir(dir)
-	if diff := cmp.Diff([]string{"empty", "exact", "large", "link", "none", "small"}, names); diff != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
-	}
-	if names, err := l.ReadDir(filepath.Join(dir, "none")); err != nil || names == nil || len(names) != 0 {
-		t.Errorf("empty folder: got %#v, %v", names, err)
-	}
-	if target, err := l.ReadLink(filepath.Join(dir, "link")); err != nil || target != "small" {
-		t.Errorf("link: got %q, %v", target, err)
-	}
-	if info, err := l.Stat(filepath.Join(dir, "link")); err != nil || info.Size != 6 || !info.Mode.IsRegular() {
-		t.Errorf("stat: got %v, %v", info, err)
-	}
+	expect.NoError(t, err)
+	expect.NoDiff(t, []string{"empty", "exact", "large", "link", "none", "small"}, names, "names")
+	names, err = l.ReadDir(filepath.Join(dir, "none"))
+	expect.That(t, err == nil && names != nil && len(names) == 0, "empty folder: got %#v, %v", names, err)
+	target, err := l.ReadLink(filepath.Join(dir, "link"))
+	expect.That(t, err == nil && target == "small", "link: got %q, %v", target, err)
+	info, err := l.Stat(filepath.Join(dir, "link"))
+	expect.That(t, err == nil && info.Size == 6 && info.Mode.IsRegular(), "stat: got %v, %v", info, err)
 }
 
 func TestLiveErrors(t *testing.T) {
@@ -79,8 +71,7 @@ func TestLiveErrors(t *testing.T) {
 	_, stat := l.Stat(filepath.Join(dir, "absent"))
 	for _, tt := range []struct {
 		what    string
-		err     error
-		is      error
+		err, is error
 		op, msg string
 	}{
 		{"absent file", absent, fs.ErrNotExist, "read", "no such file or directory"},
@@ -91,26 +82,19 @@ func TestLiveErrors(t *testing.T) {
 		{"absent path", stat, fs.ErrNotExist, "stat", "no such file or directory"},
 	} {
 		var inPath *fs.PathError
-		switch {
-		case !errors.As(tt.err, &inPath):
-			t.Errorf("%s: %v is no fs.PathError", tt.what, tt.err)
-		case inPath.Op != tt.op || tt.is != nil && !errors.Is(tt.err, tt.is) || runtime.GOOS == "linux" && inPath.Err.Error() != tt.msg:
-			t.Errorf("%s: got %v", tt.what, tt.err)
-		}
+		expect.Must(t, errors.As(tt.err, &inPath), "%s: %v is no fs.PathError", tt.what, tt.err)
+		expect.That(t, inPath.Op == tt.op && (tt.is == nil || errors.Is(tt.err, tt.is)) && (runtime.GOOS != "linux" || inPath.Err.Error() == tt.msg), "%s: got %v", tt.what, tt.err)
 	}
 }
 
-// TestPoolSlow checks that an operation that hangs costs its caller no more
-// than the deadline, closes the folder that it hangs in and no other, and
-// opens it again once it ends.
+// TestPoolSlow checks that an operation that hangs costs its caller no more than the deadline, closes the folder that
+// it hangs in and no other, and opens it again once it ends.
 func TestPoolSlow(t *testing.T) {
 	p := newPool(20 * time.Millisecond)
 	release := make(chan struct{})
 	hang := func([]byte) (int, error) { <-release; return 1, nil }
 	fine := func([]byte) (int, error) { return 2, nil }
-	if _, err := run(p, opRead, "/sys/dead/file", hang); !errors.Is(err, ErrSlow) {
-		t.Fatalf("got %v, want ErrSlow", err)
-	}
+	expect.Fails(run(p, opRead, "/sys/dead/file", hang))(t, ErrSlow, "it")
 	for _, tt := range []struct {
 		name string
 		want error
@@ -122,22 +106,18 @@ func TestPoolSlow(t *testing.T) {
 		{"/sys/deadly", nil},
 		{"/sys/fine", nil},
 	} {
-		if _, err := run(p, opRead, tt.name, fine); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
-			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
-		}
+		_, err := run(p, opRead, tt.name, fine)
+		expect.That(t, errors.Is(err, tt.want) && (tt.want != nil || err == nil), "%s: got %v, want %v", tt.name, err, tt.want)
 	}
 	var inPath *fs.PathError
 	if _, err := run(p, opRead, "/sys/dead/file", fine); !errors.As(err, &inPath) || inPath.Op != opRead {
 		t.Errorf("%v is no fs.PathError of the operation", err)
 	}
 	close(release)
-	if !eventually(func() bool { _, err := run(p, opRead, "/sys/dead/file", fine); return err == nil }) {
-		t.Error("the folder stays closed after the operation in it has ended")
-	}
+	expect.That(t, eventually(func() bool { _, err := run(p, opRead, "/sys/dead/file", fine); return err == nil }), "the folder stays closed after the operation in it has ended")
 }
 
-// TestPoolBound checks that no more than a bounded number of operations is
-// left behind.
+// TestPoolBound checks that no more than a bounded number of operations is left behind.
 func TestPoolBound(t *testing.T) {
 	p := newPool(time.Millisecond)
 	release := make(chan struct{})
@@ -228,9 +208,8 @@ func TestAskOnce(t *testing.T) {
 	}
 }
 
-// TestAskCanceled checks that an answer is called off when the last of its
-// askers has gone, not before, that the last one waits for its end, and that
-// the question can be asked again.
+// TestAskCanceled checks that an answer is called off when the last of its askers has gone, not before, that the last
+// one waits for its end, and that the question can be asked again.
 func TestAskCanceled(t *testing.T) {
 	var calls, ended atomic.Int32
 	begun := make(chan struct{}, 10)
@@ -266,9 +245,8 @@ func TestAskCanceled(t *testing.T) {
 	if err := <-gone; !errors.Is(err, context.Canceled) || ended.Load() != 1 {
 		t.Errorf("the last asker: got %v, and the answer had ended %d times", err, ended.Load())
 	}
-	if raw, err := l.Ask(t.Context(), "test canceled", answer); err != nil || string(raw) != `"second"` {
-		t.Errorf("asked again: got %s, %v", raw, err)
-	}
+	raw, err := l.Ask(t.Context(), "test canceled", answer)
+	expect.That(t, err == nil && string(raw) == `"second"`, "asked again: got %s, %v", raw, err)
 }
 
 func TestAskFailures(t *testing.T) {
@@ -281,9 +259,8 @@ func TestAskFailures(t *testing.T) {
 		"test channel":       `answer to "test channel": json: unsupported type: chan int`,
 		"test unknown:thing": "test unknown:: unsupported operation",
 	} {
-		if raw, err := Live().Ask(t.Context(), question, by[question]); err == nil || err.Error() != want {
-			t.Errorf("%s: got %s, %v; want %s", question, raw, err, want)
-		}
+		raw, err := Live().Ask(t.Context(), question, by[question])
+		expect.That(t, err != nil && err.Error() == want, "%s: got %s, %v; want %s", question, raw, err, want)
 	}
 }
 
@@ -310,9 +287,8 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	var u Uname
 	ask(AskUname, &u)
-	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err != nil || u.Release != strings.TrimSpace(string(release)) {
-		t.Errorf("uname: got release %q, want %q", u.Release, release)
-	}
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	expect.That(t, err == nil && u.Release == strings.TrimSpace(string(release)), "uname: got release %q, want %q", u.Release, release)
 	var ids IDs
 	ask(AskIDs, &ids)
 	expect.That(t, ids.UID == os.Geteuid() && ids.Groups != nil, "ids: got %+v", ids)
@@ -331,9 +307,7 @@ func TestLiveQuestions(t *testing.T) {
 	ask(AskOwner+"/proc/self/status", &owner)
 	expect.Equal(t, (Owner{UID: os.Geteuid(), GID: os.Getegid()}), owner, "owner of /proc/self/status")
 	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such", AskOwner + "/no/such"} {
-		if _, err := l.Ask(t.Context(), question, nil); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: got %v, want fs.ErrNotExist", question, err)
-		}
+		expect.Fails(l.Ask(t.Context(), question, nil))(t, fs.ErrNotExist, "%s", question)
 	}
 }
 
@@ -349,9 +323,7 @@ func TestLiveKernelLog(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(raw, &text)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for line := range strings.Lines(text) {
 		expect.That(t, KernelLogWanted(line), "kept a line that nobody wants: %q", line)
 	}
@@ -384,9 +356,8 @@ func FuzzKernelLog(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record []byte) {
 		var log kernelLog
 		log.add(record)
-		if text := log.text.String(); strings.Count(text, "\n") > 1 || text != "" && !strings.HasSuffix(text, "\n") {
-			t.Errorf("%q gives %q, which is not one line", record, text)
-		}
+		text := log.text.String()
+		expect.That(t, strings.Count(text, "\n") <= 1 && (text == "" || strings.HasSuffix(text, "\n")), "%q gives %q, which is not one line", record, text)
 	})
 }
 

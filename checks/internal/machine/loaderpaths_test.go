@@ -23,9 +23,8 @@ func TestLoaderPaths(t *testing.T) {
 			raw := imagetest.ELF(want.RPath, want.RunPath, places[0], places[1])
 			name := filepath.Join(t.TempDir(), "libtorch_cuda.so")
 			expect.NoError(t, os.WriteFile(name, raw, 0o600))
-			if got, err := loaderPathsOf(name); got != want || err != nil {
-				t.Errorf("%v: got %+v, %v, want %+v", places, got, err, want)
-			}
+			got, err := loaderPathsOf(name)
+			expect.That(t, got == want && err == nil, "%v: got %+v, %v, want %+v", places, got, err, want)
 			for _, size := range []int{64, 100, 511, 4096, 10000, 1 << 20} {
 				var f PathFinder
 				for part := range bytes.Lines(raw) { // Any cut will do.
@@ -39,9 +38,7 @@ func TestLoaderPaths(t *testing.T) {
 			}
 		}
 	}
-	if _, err := loaderPathsOf(t.TempDir()); err == nil {
-		t.Error("a folder was read")
-	}
+	expect.Fails(loaderPathsOf(t.TempDir()))(t, nil, "a folder was read")
 }
 
 func FuzzLoaderPaths(f *testing.F) {
@@ -54,8 +51,7 @@ func FuzzLoaderPaths(f *testing.F) {
 			rest = rest[n:]
 		}
 		whole, err := loaderPaths(bytes.NewReader(raw))
-		if got := finder.Paths(); err == nil && got.RPath != "" && got.RPath != whole.RPath {
-			t.Errorf("got %+v, want %+v", got, whole)
-		}
+		got := finder.Paths()
+		expect.That(t, err != nil || got.RPath == "" || got.RPath == whole.RPath, "got %+v, want %+v", got, whole)
 	})
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
@@ -44,9 +42,8 @@ func readCorpus(tb testing.TB) corpus {
 	return c
 }
 
-// TestPlanted puts every thing of the corpus into every line of its kind: the
-// thing must not be seen in what comes out, whatever the line is part of, and
-// redacting that again must change nothing.
+// TestPlanted puts every thing of the corpus into every line of its kind: the thing must not be seen in what comes out,
+// whatever the line is part of, and redacting that again must change nothing.
 func TestPlanted(t *testing.T) {
 	c, tried := readCorpus(t), 0
 	for kind, lines := range c.lines {
@@ -64,9 +61,8 @@ func TestPlanted(t *testing.T) {
 				again.Study(got)
 				expect.Equal(t, got, again.Text(got), "%s: redacted twice: %q becomes", kind, got)
 				if kind == "secret" || kind == "password" || kind == "key" {
-					if got := redact.NewSecrets().Text(text); strings.Contains(got, thing) {
-						t.Errorf("%s %q is seen where names stay: %q", kind, thing, got)
-					}
+					got := redact.NewSecrets().Text(text)
+					expect.That(t, !strings.Contains(got, thing), "%s %q is seen where names stay: %q", kind, thing, got)
 				}
 			}
 		}
@@ -87,8 +83,7 @@ func (c corpus) text() string {
 	return b.String()
 }
 
-// TestPlantedInSnapshot plants the corpus wherever a recording holds text: none of
-// it may be seen in the snapshot.
+// TestPlantedInSnapshot plants the corpus wherever a recording holds text: none of it may be seen in the snapshot.
 func TestPlantedInSnapshot(t *testing.T) {
 	night.NotShort(t, "nothing in it runs side by side")
 	c := readCorpus(t)
@@ -123,19 +118,14 @@ func TestPlantedInSnapshot(t *testing.T) {
 	for kind, things := range c.things {
 		for _, thing := range things {
 			thing = strings.ToLower(thing)
-			if !strings.Contains(control, thing) {
-				t.Errorf("%s %q is not in the snapshot that is not redacted: the test tests nothing", kind, thing)
-			}
+			expect.That(t, strings.Contains(control, thing), "%s %q is not in the snapshot that is not redacted: the test tests nothing", kind, thing)
 			if i := strings.Index(seen, thing); i >= 0 {
 				t.Errorf("%s %q is seen: %q", kind, thing, seen[max(0, i-60):min(len(seen), i+60)])
 			}
 		}
 	}
-	m := expect.Value(Parse("x", []byte(snapshotOf(false))))(t)
-	first := &Recorder{seen: *m}
+	first := &Recorder{seen: *expect.Value(Parse("x", []byte(snapshotOf(false))))(t)}
 	var again bytes.Buffer
 	expect.NoError(t, first.Write(&again, WriteOptions{}))
-	if diff := cmp.Diff(snapshotOf(false), again.String()); diff != "" {
-		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
-	}
+	expect.NoDiff(t, snapshotOf(false), again.String(), "redacting twice changes something")
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 func TestProcessSeen(t *testing.T) {
@@ -12,8 +14,7 @@ func TestProcessSeen(t *testing.T) {
 		t.Skipf("this system shows no processes: %v", err)
 	}
 	for name, want := range map[string]bool{strings.TrimSpace(string(own)): true, "no such name": false, "": false} {
-		if got, err := processSeen(name); got != want || err != nil {
-			t.Errorf("processSeen(%q) = %t, %v, want %t", name, got, err, want)
-		}
+		got, err := processSeen(name)
+		expect.That(t, got == want && err == nil, "processSeen(%q) = %t, %v, want %t", name, got, err, want)
 	}
 }

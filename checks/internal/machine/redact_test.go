@@ -61,8 +61,7 @@ func TestRedactText(t *testing.T) {
 		{"serial number", "Serial Number : 1654922003141\nSerial Number : N/A\nboard 1654922003141 x", "Serial Number : serial-1\nSerial Number : N/A\nboard serial-1 x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := redact.New()
-			got := r.Text(tt.text)
+			got := redact.New().Text(tt.text)
 			expect.NoDiff(t, tt.want, got, "it")
 			expect.Equal(t, got, redact.New().Text(got), "redacted twice: %q becomes", got)
 		})
@@ -102,9 +101,7 @@ func TestRedactLeaves(t *testing.T) {
 	} {
 		r := redact.New()
 		r.Study(text)
-		if got := r.Text(text); got != text {
-			t.Errorf("\n got %q\nwant it unchanged: %q", got, text)
-		}
+		expect.Equal(t, text, r.Text(text), "a text without a name")
 	}
 }
 
@@ -156,13 +153,10 @@ func TestRedactJSON(t *testing.T) {
 	expect.NoDiff(t, want, string(got), "it")
 	again, err := redact.New().JSON(got)
 	expect.That(t, err == nil && string(again) == want, "redacted twice: %s, %v", again, err)
-	if _, err := redact.New().JSON([]byte("{")); err == nil {
-		t.Error("half a document is no error")
-	}
+	expect.Fails(redact.New().JSON([]byte("{")))(t, nil, "half a document")
 }
 
-// TestRedactMemory checks that a redacted recording hangs together: what leads
-// to a file still does.
+// TestRedactMemory checks that a redacted recording hangs together: what leads to a file still does.
 func TestRedactMemory(t *testing.T) {
 	config := configSpace()
 	binary.LittleEndian.PutUint32(config[0x100:], 0x1480_0001) // AER, the next capability at 0x148.
@@ -200,9 +194,7 @@ func TestRedactMemory(t *testing.T) {
 	m := expect.Value(Parse("x", b.Bytes()))(t)
 	read := func(name string) string {
 		b, err := m.ReadFile(name, MaxFile)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.That(t, err == nil, "%v", err)
 		return string(b)
 	}
 	ask := func(question string) string {
@@ -228,13 +220,11 @@ func TestRedactMemory(t *testing.T) {
 	} {
 		expect.NoDiff(t, tt.want, tt.got, "%s", tt.what)
 	}
-	if names, err := m.ReadDir("/sys/class/net"); err != nil || len(names) != 1 || names[0] != "enx020000000001" {
-		t.Errorf("list of interfaces: got %q, %v", names, err)
-	}
+	names, err := m.ReadDir("/sys/class/net")
+	expect.That(t, err == nil && len(names) == 1 && names[0] == "enx020000000001", "list of interfaces: got %q, %v", names, err)
 }
 
-// TestRedactKernelPaths checks that the paths of the kernel stay, whatever a host is
-// called.
+// TestRedactKernelPaths checks that the paths of the kernel stay, whatever a host is called.
 func TestRedactKernelPaths(t *testing.T) {
 	for _, host := range []string{"node1", "nvidia0", "devices", "system", "class", "mlx5_0", "shm", "meminfo"} {
 		src := &Memory{}
@@ -250,16 +240,13 @@ func TestRedactKernelPaths(t *testing.T) {
 			expect.That(t, out.nodes[name] != nil, "on the host %s there is no %s", host, name)
 		}
 		for question := range src.answers {
-			if _, ok := out.answers[question]; !ok {
-				t.Errorf("on the host %s nobody answers %s", host, question)
-			}
+			_, ok := out.answers[question]
+			expect.That(t, ok, "on the host %s nobody answers %s", host, question)
 		}
-		if b, err := out.ReadFile("/sys/devices/system/cpu/cpu0/node1/meminfo", 100); err != nil || !strings.Contains(string(b), "MemTotal") {
-			t.Errorf("on the host %s a link leads nowhere: %q, %v", host, b, err)
-		}
-		if b, err := out.ReadFile("/proc/sys/kernel/hostname", 100); err != nil || string(b) != "host-1\n" {
-			t.Errorf("the host %s is called %q, %v", host, b, err)
-		}
+		b, err := out.ReadFile("/sys/devices/system/cpu/cpu0/node1/meminfo", 100)
+		expect.That(t, err == nil && strings.Contains(string(b), "MemTotal"), "on the host %s a link leads nowhere: %q, %v", host, b, err)
+		b, err = out.ReadFile("/proc/sys/kernel/hostname", 100)
+		expect.That(t, err == nil && string(b) == "host-1\n", "the host %s is called %q, %v", host, b, err)
 	}
 }
 
@@ -277,18 +264,14 @@ func FuzzRedact(f *testing.F) {
 			return r.Text(text)
 		}
 		once := redacted(text)
-		if other := redacted(text); other != once {
-			t.Errorf("not the same twice: %q and %q", once, other)
-		}
+		other := redacted(text)
+		expect.That(t, other == once, "not the same twice: %q and %q", once, other)
 		expect.That(t, strings.Count(once, "\n") == strings.Count(text, "\n"), "%q has other lines than %q", once, text)
 		secrets := redact.NewSecrets().Text(text)
-		if again := redact.NewSecrets().Text(secrets); again != secrets {
-			t.Errorf("secrets redacted twice: %q becomes %q, and then %q", text, secrets, again)
-		}
+		expect.Equal(t, secrets, redact.NewSecrets().Text(secrets), "secrets redacted twice: %q", text)
 		raw := expect.Value(json.Marshal(map[string]any{"serial": text, "x": []string{text, text}, "command": []string{text, "--password", text}, text: "hostname"}))(t)
-		if out, err := redact.New().JSON(raw); err != nil || !json.Valid(out) {
-			t.Errorf("%s becomes %s, %v", raw, out, err)
-		}
+		out, err := redact.New().JSON(raw)
+		expect.That(t, err == nil && json.Valid(out), "%s becomes %s, %v", raw, out, err)
 	})
 }
 

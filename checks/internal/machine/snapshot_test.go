@@ -37,8 +37,7 @@ func configSpace() []byte {
 	return b
 }
 
-// hiddenCharacters are some of those that steer a terminal, turn the direction of
-// writing or do not show.
+// hiddenCharacters are some of those that steer a terminal, turn the direction of writing or do not show.
 const hiddenCharacters = "\x01\x1b\x7f\u0085\u009b\u00a0\u00ad\u034f\u061c\u200b\u200e\u2028\u202e\u2066\u3164\ufe0f\ufeff\ue000\U000e0041\U000e0100"
 
 // visible reports a character of a recording that does not show.
@@ -54,8 +53,7 @@ func visible(t *testing.T, recording []byte) {
 	}
 }
 
-// oddMachine returns one that shows each kind of thing that a recording has
-// to keep, under names that try its notation.
+// oddMachine returns one that shows each kind of thing that a recording has to keep, under names that try its notation.
 func oddMachine() *Memory {
 	m := &Memory{}
 	m.AddLink(device, "../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0")
@@ -146,22 +144,17 @@ func snapshot(t *testing.T, src Source, opts WriteOptions) ([]byte, *Memory) {
 	expect.NoError(t, r.Write(&b, opts))
 	visible(t, b.Bytes())
 	m, err := Parse("test.txtar", b.Bytes())
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, b.Bytes())
-	}
+	expect.Must(t, err == nil, "%v in\n%s", err, b.Bytes())
 	return b.Bytes(), m
 }
 
 func TestRoundTrip(t *testing.T) {
 	want := visit(oddMachine())
 	written, replay := snapshot(t, oddMachine(), WriteOptions{Version: "1.2.3", KeepNames: true})
-	if diff := cmp.Diff(want, visit(replay)); diff != "" {
-		t.Errorf("a replay answers otherwise than the machine (-machine +replay):\n%s\n%s", diff, written)
-	}
+	diff := cmp.Diff(want, visit(replay))
+	expect.That(t, diff == "", "a replay answers otherwise than the machine (-machine +replay):\n%s\n%s", diff, written)
 	again, _ := snapshot(t, replay, WriteOptions{Version: "1.2.3", KeepNames: true})
-	if diff := cmp.Diff(string(written), string(again)); diff != "" {
-		t.Errorf("the recording of a replay differs (-first +second):\n%s", diff)
-	}
+	expect.NoDiff(t, string(written), string(again), "the recording of a replay differs")
 	if got := txtar.Format(txtar.Parse(written)); !bytes.Equal(got, written) {
 		t.Errorf("package txtar reads it otherwise:\n%s", cmp.Diff(string(written), string(got)))
 	}
@@ -170,9 +163,7 @@ func TestRoundTrip(t *testing.T) {
 func TestRoundTripRedacted(t *testing.T) {
 	first, replay := snapshot(t, oddMachine(), WriteOptions{})
 	again, _ := snapshot(t, replay, WriteOptions{})
-	if diff := cmp.Diff(string(first), string(again)); diff != "" {
-		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
-	}
+	expect.NoDiff(t, string(first), string(again), "redacting twice changes something")
 	expect.That(t, !bytes.Contains(first, []byte("gpu-box-17")), "the host's name is in the snapshot")
 }
 
@@ -194,10 +185,7 @@ func TestRoundTripLive(t *testing.T) {
 	want := look(r)
 	var b bytes.Buffer
 	expect.NoError(t, r.Write(&b, WriteOptions{KeepNames: true}))
-	replay := expect.Value(Parse("live", b.Bytes()))(t)
-	if diff := cmp.Diff(want, look(replay)); diff != "" {
-		t.Errorf("a replay gives other content or other words of failure (-live +replay):\n%s", diff)
-	}
+	expect.NoDiff(t, want, look(expect.Value(Parse("live", b.Bytes()))(t)), "a replay gives other content or other words of failure")
 }
 
 func TestNotRecorded(t *testing.T) {
@@ -219,9 +207,8 @@ func TestNotRecorded(t *testing.T) {
 	_, listErr := m.ReadDir("/sys")
 	_, askErr := m.Ask(t.Context(), AskIDs, nil)
 	for _, tt := range []struct {
-		what string
-		err  error
-		want error
+		what      string
+		err, want error
 	}{
 		{"a file that was listed, not read", readErr(m, "/sys/a/unread", 9), ErrNotRecorded},
 		{"a file that the folder's list lacks", readErr(m, "/sys/a/absent", 9), fs.ErrNotExist},
@@ -235,9 +222,7 @@ func TestNotRecorded(t *testing.T) {
 		{"a folder that was not listed", listErr, ErrNotRecorded},
 		{"a question", askErr, ErrNotRecorded},
 	} {
-		if !errors.Is(tt.err, tt.want) || tt.want == nil && tt.err != nil {
-			t.Errorf("%s: got %v, want %v", tt.what, tt.err, tt.want)
-		}
+		expect.That(t, errors.Is(tt.err, tt.want) && (tt.want != nil || tt.err == nil), "%s: got %v, want %v", tt.what, tt.err, tt.want)
 	}
 }
 
@@ -254,21 +239,18 @@ func TestRecordTooMuch(t *testing.T) {
 	}
 	r := NewRecorder(src)
 	for i := range 3 {
-		if b, err := r.ReadFile(fmt.Sprintf("/lib/%d", i), 20<<20); err != nil || len(b) != len(big) {
-			t.Fatalf("file %d: got %d bytes, %v", i, len(b), err)
-		}
+		b, err := r.ReadFile(fmt.Sprintf("/lib/%d", i), 20<<20)
+		expect.Must(t, err == nil && len(b) == len(big), "file %d: got %d bytes, %v", i, len(b), err)
 	}
 	var b bytes.Buffer
 	expect.NoError(t, r.Write(&b, WriteOptions{}))
 	m := expect.Value(Parse("x", b.Bytes()))(t)
-	if err := readErr(m, "/lib/1", 20<<20); err != nil {
-		t.Errorf("a file within the bound: %v", err)
-	}
+	err := readErr(m, "/lib/1", 20<<20)
+	expect.That(t, err == nil, "a file within the bound: %v", err)
 	expect.ErrorIs(t, ErrNotRecorded, readErr(m, "/lib/2", 20<<20), "a file beyond the bound")
 }
 
-// TestByHand reads a snapshot as a person would write it: what it does not
-// hold is not there.
+// TestByHand reads a snapshot as a person would write it: what it does not hold is not there.
 func TestByHand(t *testing.T) {
 	const text = `gpudoctor.snapshot/v1
 A machine with one GPU.
@@ -364,27 +346,19 @@ func TestParseErrors(t *testing.T) {
 		_, err := Parse("x.txtar", []byte(tt.text))
 		expect.That(t, err != nil && err.Error() == tt.want, "%q:\n got %v\nwant %s", tt.text, err, tt.want)
 	}
-	if _, err := Parse("x", []byte("gpudoctor.snapshot/v7")); !errors.Is(err, ErrNewer) {
-		t.Errorf("got %v, want ErrNewer", err)
-	}
+	expect.Fails(Parse("x", []byte("gpudoctor.snapshot/v7")))(t, ErrNewer, "it")
 }
 
 func TestParseBounds(t *testing.T) {
 	many := "gpudoctor.snapshot/v1\n-- a/ --\n" + strings.Repeat("n\n", maxEntries)
-	if _, err := Parse("x", []byte(many)); err == nil || !strings.Contains(err.Error(), "more than 200000 entries") {
-		t.Errorf("many names: got %v", err)
-	}
+	expect.Fails(Parse("x", []byte(many)))(t, "more than 200000 entries", "many names")
 	var deep strings.Builder
 	deep.WriteString("gpudoctor.snapshot/v1\n")
 	for i := range 1000 {
 		fmt.Fprintf(&deep, "-- %d/%s --\n", i, strings.TrimSuffix(strings.Repeat("a/", 1000), "/"))
 	}
-	if _, err := Parse("x", []byte(deep.String())); err == nil || !strings.Contains(err.Error(), "more than 400000 paths") {
-		t.Errorf("deep paths: got %v", err)
-	}
-	if _, err := Parse("x", make([]byte, MaxSnapshot+1)); err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") {
-		t.Errorf("large: got %v", err)
-	}
+	expect.Fails(Parse("x", []byte(deep.String())))(t, "more than 400000 paths", "deep paths")
+	expect.Fails(Parse("x", make([]byte, MaxSnapshot+1)))(t, "larger than 64 MiB", "large")
 }
 
 func TestLinkLoop(t *testing.T) {
@@ -394,9 +368,8 @@ func TestLinkLoop(t *testing.T) {
 	m.AddLink("/root", "/")
 	m.AddFile("/f", []byte("1"))
 	expect.ErrorIs(t, ErrTooManyLinks, readErr(m, "/a", 1), "it")
-	if b, err := m.ReadFile("/root/root/f", 9); err != nil || string(b) != "1" {
-		t.Errorf("through a link to the root: got %q, %v", b, err)
-	}
+	b, err := m.ReadFile("/root/root/f", 9)
+	expect.That(t, err == nil && string(b) == "1", "through a link to the root: got %q, %v", b, err)
 }
 
 // trailers are what may follow a recording, or the place where it was cut off.
@@ -420,23 +393,17 @@ func lineEnds(text []byte) iter.Seq[int] {
 // blank reports whether a trailer says nothing.
 func blank(trailer string) bool { return strings.TrimSpace(trailer) == "" }
 
-// checkParsed checks what every text must do: it is parsed, or there is one line
-// that names the place.
+// checkParsed checks what every text must do: it is parsed, or there is one line that names the place.
 func checkParsed(t *testing.T, what string, text []byte) error {
 	t.Helper()
 	m, err := Parse("x.txtar", text)
-	switch {
-	case err == nil && m == nil:
-		t.Fatalf("%s: neither a machine nor an error", what)
-	case err != nil && (!strings.HasPrefix(err.Error(), "x.txtar:") || strings.Contains(err.Error(), "\n")):
-		t.Errorf("%s: not one line that names the place: %v", what, err)
-	}
+	expect.Must(t, err != nil || m != nil, "%s: neither a machine nor an error", what)
+	expect.That(t, err == nil || strings.HasPrefix(err.Error(), "x.txtar:") && !strings.Contains(err.Error(), "\n"), "%s: not one line that names the place: %v", what, err)
 	return err
 }
 
-// TestEveryCut cuts a recording behind each of its lines, and puts each trailer
-// behind the cut. None may be taken for a whole recording but the whole one, with
-// nothing or blank lines behind it.
+// TestEveryCut cuts a recording behind each of its lines, and puts each trailer behind the cut. None may be taken for a
+// whole recording but the whole one, with nothing or blank lines behind it.
 func TestEveryCut(t *testing.T) {
 	r := NewRecorder(oddMachine())
 	visit(r)
@@ -539,9 +506,7 @@ func FuzzParse(f *testing.F) {
 			}
 			for _, question := range questions {
 				raw, err := src.Ask(context.Background(), question, nil)
-				if err == nil && !json.Valid(raw) {
-					t.Fatalf("the answer to %q is no JSON: %q", question, raw)
-				}
+				expect.Must(t, err != nil || json.Valid(raw), "the answer to %q is no JSON: %q", question, raw)
 				out = append(out, fmt.Sprintf("%q %s %v", question, escape.JSON(raw), err))
 			}
 			return out
@@ -552,20 +517,16 @@ func FuzzParse(f *testing.F) {
 		expect.NoError(t, r.Write(&b, WriteOptions{KeepNames: true}))
 		visible(t, b.Bytes())
 		again, err := Parse("again", b.Bytes())
-		if err != nil {
-			t.Fatalf("%v in\n%s", err, b.Bytes())
-		}
-		if diff := cmp.Diff(want, look(again)); diff != "" {
-			t.Errorf("(-first +second)\n%s\n%s", diff, b.Bytes())
-		}
+		expect.Must(t, err == nil, "%v in\n%s", err, b.Bytes())
+		diff := cmp.Diff(want, look(again))
+		expect.That(t, diff == "", "(-first +second)\n%s\n%s", diff, b.Bytes())
 		if len(data) < 1<<9 {
 			_ = recordingRedactor{redact.New()}.memory(m) // It must not panic; FuzzRedact tries texts.
 		}
 	})
 }
 
-// TestCutShort checks that a recording which lost its end on the way is not
-// taken for one of a machine that shows less.
+// TestCutShort checks that a recording which lost its end on the way is not taken for one of a machine that shows less.
 func TestCutShort(t *testing.T) {
 	m := &Memory{}
 	m.AddFile("/sys/class/a", []byte("1\n"))
@@ -580,8 +541,6 @@ func TestCutShort(t *testing.T) {
 	expect.NoError(t, r.Write(&whole, WriteOptions{}))
 	expect.Value(Parse("whole", whole.Bytes()))(t)
 	for end := bytes.Index(whole.Bytes(), []byte("\n-- sys")) + 1; end < whole.Len()-len("-- !end --\n"); end++ {
-		if _, err := Parse("cut", whole.Bytes()[:end]); err == nil {
-			t.Fatalf("cut after %d of %d bytes it is taken for whole:\n%s", end, whole.Len(), whole.Bytes()[:end])
-		}
+		expect.Fails(Parse("cut", whole.Bytes()[:end]))(t, nil, "cut after %d of %d bytes it is taken for whole:\n%s", end, whole.Len(), whole.Bytes()[:end])
 	}
 }

@@ -2,7 +2,6 @@ package netlink
 
 import (
 	"encoding/binary"
-	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -19,11 +18,7 @@ func TestAddresses(t *testing.T) {
 	got := expect.Value(addresses())(t)
 	interfaces := expect.Value(net.Interfaces())(t)
 	for _, i := range interfaces {
-		addresses := expect.Value(i.Addrs())(t)
-		var want []string
-		for _, a := range addresses {
-			want = append(want, a.String())
-		}
+		want := expect.Map(expect.Value(i.Addrs())(t), func(a net.Addr) string { return a.String() })
 		slices.Sort(want)
 		slices.Sort(got[i.Name])
 		expect.That(t, slices.Equal(want, got[i.Name]), "%s: got %q, want %q", i.Name, got[i.Name], want)
@@ -60,35 +55,23 @@ func TestAddressOf(t *testing.T) {
 		"long prefix":    {slices.Concat([]byte{unix.AF_INET, 33, 0, 0, 7, 0, 0, 0}, attribute(unix.IFA_ADDRESS, 10, 0, 0, 5)), ""},
 	} {
 		index, prefix, ok := addressOf(tt.data)
-		if got := prefix.String(); ok != (tt.want != "") || ok && (got != tt.want || index != 7) {
-			t.Errorf("%s: got %s of interface %d, %v; want %q", name, got, index, ok, tt.want)
-		}
+		got := prefix.String()
+		expect.That(t, ok == (tt.want != "") && (!ok || got == tt.want && index == 7), "%s: got %s of interface %d, %v; want %q", name, got, index, ok, tt.want)
 	}
 }
 
 func TestFlowControl(t *testing.T) {
 	pfc := append([]byte{8, 0b1000_1000, 0, 0, 0, 0}, make([]byte, 128)...)
 	answer := message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0}, attribute(dcbIfname, 'e', 0), attribute(dcbIEEE, attribute(dcbPFC, pfc...)...))
-	if got, err := readFlowControl(answer); err != nil || !slices.Equal(got.Priorities, []int{3, 7}) {
-		t.Errorf("got %v (%v), want priorities 3 and 7", got, err)
-	}
-	if _, err := readFlowControl(message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0})); !errors.Is(err, errNotShown) {
-		t.Errorf("without PFC: %v", err)
-	}
+	got, err := readFlowControl(answer)
+	expect.That(t, err == nil && slices.Equal(got.Priorities, []int{3, 7}), "got %v (%v), want priorities 3 and 7", got, err)
+	expect.Fails(readFlowControl(message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0})))(t, errNotShown, "without PFC")
 	refused := binary.NativeEndian.AppendUint32(nil, ^uint32(unix.EOPNOTSUPP)+1)
-	if _, err := readFlowControl(message(unix.NLMSG_ERROR, refused)); !errors.Is(err, unix.EOPNOTSUPP) {
-		t.Errorf("refused: %v", err)
-	}
+	expect.Fails(readFlowControl(message(unix.NLMSG_ERROR, refused)))(t, unix.EOPNOTSUPP, "refused")
 	// The request is what the kernel reads: it knows the interface, whose driver has no DCB.
-	if _, err := flowControl("lo"); !errors.Is(err, unix.EOPNOTSUPP) {
-		t.Errorf("lo: %v, want that its driver does not support it", err)
-	}
-	if _, err := flowControl("none-such"); !errors.Is(err, unix.ENODEV) {
-		t.Errorf("an interface that does not exist: %v", err)
-	}
-	if _, err := flowControl(strings.Repeat("x", 16)); !errors.Is(err, unix.EINVAL) {
-		t.Error("a name that is too long is asked for")
-	}
+	expect.Fails(flowControl("lo"))(t, unix.EOPNOTSUPP, "lo")
+	expect.Fails(flowControl("none-such"))(t, unix.ENODEV, "an interface that does not exist")
+	expect.Fails(flowControl(strings.Repeat("x", 16)))(t, unix.EINVAL, "a name that is too long is asked for")
 }
 
 // Whatever the kernel answers, what is read of it is bounded.
@@ -96,11 +79,9 @@ func FuzzNetlink(f *testing.F) {
 	f.Add(message(unix.RTM_GETDCB, []byte{0, dcbIEEEGet, 0, 0}, attribute(dcbIEEE, attribute(dcbPFC, 8, 255)...)))
 	f.Add(attribute(1, 2, 3))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, err := readFlowControl(b); err == nil && len(got.Priorities) > 8 {
-			t.Errorf("got %v", got)
-		}
-		if _, prefix, ok := addressOf(b); ok && prefix.Addr() == (netip.Addr{}) {
-			t.Errorf("got %v", prefix)
-		}
+		got, err := readFlowControl(b)
+		expect.That(t, err != nil || len(got.Priorities) <= 8, "got %v", got)
+		_, prefix, ok := addressOf(b)
+		expect.That(t, !ok || prefix.Addr() != (netip.Addr{}), "got %v", prefix)
 	})
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
@@ -46,36 +44,18 @@ func answer(t *testing.T) *Answer {
 // h200 is what a healthy GPU of the simulated machine answers.
 func h200(index int, address, uuid string) Device {
 	d := Device{
-		Index:              index,
-		Address:            address,
-		UUID:               uuid,
-		Name:               "NVIDIA H200",
-		Architecture:       "hopper",
-		ComputeCapability:  "9.0",
-		MemoryBytes:        new(int64(143771 << 20)),
-		MemoryUsedBytes:    new(int64(0)),
-		BAR1Bytes:          new(int64(256 << 30)),
-		PCIe:               &facts.GPULink{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
-		PerformanceState:   new(0),
-		Persistence:        new(true),
-		ComputeMode:        "default",
-		VirtualizationMode: "passthrough",
-		MIG:                new(false),
-		MIGPending:         new(false),
+		Index: index, Address: address, UUID: uuid, Name: "NVIDIA H200", Architecture: "hopper", ComputeCapability: "9.0",
+		MemoryBytes: new(int64(143771 << 20)), MemoryUsedBytes: new(int64(0)), BAR1Bytes: new(int64(256 << 30)),
+		PCIe:             &facts.GPULink{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
+		PerformanceState: new(0), Persistence: new(true), ComputeMode: "default", VirtualizationMode: "passthrough", MIG: new(false),
+		MIGPending: new(false),
 		ECC: &facts.ECC{
-			Enabled:                true,
-			VolatileCorrected:      new(int64(0)),
-			VolatileUncorrected:    new(int64(0)),
-			AggregateCorrected:     new(int64(0)),
-			AggregateUncorrected:   new(int64(0)),
-			SRAMThresholdExceeded:  new(false),
-			UnrepairableMemory:     new(false),
+			Enabled: true, VolatileCorrected: new(int64(0)), VolatileUncorrected: new(int64(0)), AggregateCorrected: new(int64(0)),
+			AggregateUncorrected: new(int64(0)), SRAMThresholdExceeded: new(false), UnrepairableMemory: new(false),
 			ChannelRepairIsPending: new(false),
 		},
-		RemappedRows:   &facts.RemappedRows{},
-		RecoveryAction: "none",
-		Fabric:         &facts.Fabric{State: "completed", Status: "SUCCESS"},
-		Processes:      []Process{},
+		RemappedRows: &facts.RemappedRows{}, RecoveryAction: "none", Fabric: &facts.Fabric{State: "completed", Status: "SUCCESS"},
+		Processes: []Process{},
 	}
 	for link := range 18 {
 		d.NVLinks = append(d.NVLinks, facts.NVLink{
@@ -96,14 +76,11 @@ func healthy() *Answer {
 			h200(0, a, "GPU-00000000-0000-0000-0000-000000000001"),
 			h200(1, b, "GPU-00000000-0000-0000-0000-000000000002"),
 		},
-		P2P: []facts.GPUPeer{
-			{A: a, B: b, Read: "ok", Write: "ok", NVLink: "ok", Atomics: "ok"},
-		},
+		P2P: []facts.GPUPeer{{A: a, B: b, Read: "ok", Write: "ok", NVLink: "ok", Atomics: "ok"}},
 	}
 }
 
-// TestAsk runs the door against the simulated library through every fault
-// that lets it answer to the end.
+// TestAsk runs the door against the simulated library through every fault that lets it answer to the end.
 func TestAsk(t *testing.T) {
 	fails := func(name string) func(*Answer) {
 		return func(a *Answer) {
@@ -143,8 +120,7 @@ func TestAsk(t *testing.T) {
 			for i, d := range a.Devices {
 				a.Devices[i] = Device{
 					Index: d.Index, Address: d.Address, UUID: d.UUID, Name: d.Name, ComputeCapability: d.ComputeCapability,
-					MemoryBytes: d.MemoryBytes, MemoryUsedBytes: d.MemoryUsedBytes,
-					NVLinks: []facts.NVLink{}, Processes: []Process{},
+					MemoryBytes: d.MemoryBytes, MemoryUsedBytes: d.MemoryUsedBytes, NVLinks: []facts.NVLink{}, Processes: []Process{},
 				}
 			}
 			a.P2P[0].NVLink = "not-supported"
@@ -185,8 +161,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskStopped runs the door through the faults that end it early: what
-// came before is kept, and the step is named.
+// TestAskStopped runs the door through the faults that end it early: what came before is kept, and the step is named.
 func TestAskStopped(t *testing.T) {
 	nvmlOnly := Driver{NVMLVersion: "13.580.159.04"}
 	for _, tt := range []struct {
@@ -234,8 +209,7 @@ func TestOldDriver(t *testing.T) {
 	expect.NoDiff(t, want, answer(t), "answer")
 }
 
-// TestNVML12 asks a library that lacks only the functions that are looked up by
-// hand.
+// TestNVML12 asks a library that lacks only the functions that are looked up by hand.
 func TestNVML12(t *testing.T) {
 	simulate(t, "", "-DNVML_12")
 	want := healthy()
@@ -251,17 +225,10 @@ func TestManyGPUs(t *testing.T) {
 	t.Setenv("GPUDOCTOR_SIM_ADDRESSES", "0001:3B:00.0,10000:0A:01.0")
 	start := time.Now()
 	a := answer(t)
-	if took := time.Since(start); took > time.Minute {
-		t.Errorf("8 GPUs took %s", took)
-	}
-	var got []string
-	for _, d := range a.Devices {
-		got = append(got, d.Address)
-	}
-	want := []string{
-		"0001:3b:00.0", "10000:0a:01.0", "0000:08:00.0", "0000:09:00.0",
-		"0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0", "0000:0d:00.0",
-	}
+	took := time.Since(start)
+	expect.That(t, took <= time.Minute, "8 GPUs took %s", took)
+	got := expect.Map(a.Devices, func(d Device) string { return d.Address })
+	want := []string{"0001:3b:00.0", "10000:0a:01.0", "0000:08:00.0", "0000:09:00.0", "0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0", "0000:0d:00.0"}
 	expect.NoDiff(t, want, got, "addresses")
 	expect.That(t, len(a.P2P) == 28, "%d pairs, want 28", len(a.P2P))
 }
@@ -280,9 +247,7 @@ func TestNoLibrary(t *testing.T) {
 		expect.NoError(t, os.WriteFile(dir+"/"+library, nil, 0o600))
 		t.Setenv("LD_LIBRARY_PATH", dir)
 		a := answer(t)
-		if a.Outcome != Failed || a.ErrorName != "LIBRARY_NOT_LOADED" || !strings.Contains(a.Reason, "file too short") {
-			t.Errorf("answer %+v, want the loader's reason", a)
-		}
+		expect.That(t, a.Outcome == Failed && a.ErrorName == "LIBRARY_NOT_LOADED" && strings.Contains(a.Reason, "file too short"), "answer %+v, want the loader's reason", a)
 	})
 }
 
@@ -290,13 +255,11 @@ func TestAskCanceled(t *testing.T) {
 	simulate(t, "hang-init")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	if a, err := Ask(ctx, Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Ask = %+v, %v, want context.Canceled", a, err)
-	}
+	a, err := Ask(ctx, Options{})
+	expect.That(t, errors.Is(err, context.Canceled), "Ask = %+v, %v, want context.Canceled", a, err)
 }
 
-// TestNothingIsSet checks that the door calls no function that changes a
-// state: those of NVML are named for it.
+// TestNothingIsSet checks that the door calls no function that changes a state: those of NVML are named for it.
 func TestNothingIsSet(t *testing.T) {
 	names := expect.Value(os.ReadDir("."))(t)
 	for _, name := range names {
@@ -322,13 +285,10 @@ func TestMet(t *testing.T) {
 	t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", "hang-p2p")
 	var met []Device
 	a := expect.Value(ask(t.Context(), 2*time.Second, 20*time.Second, Options{Met: func(devices []Device) { met = devices }}))(t)
-	if a.Outcome != Hang || len(met) != 2 || met[0].Address == "" || met[0].Processes == nil {
-		t.Errorf("outcome %s, met %+v", a.Outcome, met)
-	}
+	expect.That(t, a.Outcome == Hang && len(met) == 2 && met[0].Address != "" && met[0].Processes != nil, "outcome %s, met %+v", a.Outcome, met)
 }
 
-// TestStay checks that the answer is the same whether the process leaves at once, is told
-// to leave, or is never told.
+// TestStay checks that the answer is the same whether the process leaves at once, is told to leave, or is never told.
 func TestStay(t *testing.T) {
 	told, never := make(chan struct{}), make(chan struct{})
 	close(told)
@@ -341,9 +301,7 @@ func TestStay(t *testing.T) {
 				if first == nil {
 					first = a
 				}
-				if diff := cmp.Diff(first, a); diff != "" {
-					t.Errorf("another answer (-at once +later):\n%s", diff)
-				}
+				expect.NoDiff(t, first, a, "another answer")
 			}
 			expect.That(t, (fault == "") == (first.Outcome == OK), "outcome %q with the fault %q", first.Outcome, fault)
 		})

@@ -15,17 +15,13 @@ func TestRealLibrary(t *testing.T) {
 	start := time.Now()
 	a, err := Ask(t.Context(), Options{})
 	took := time.Since(start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if a.Outcome != OK {
 		t.Skipf("NVML: %s %s %s (%s)", a.Outcome, a.ErrorName, a.Reason, a.Stage)
 	}
 	text := expect.Value(json.Marshal(a))(t)
 	t.Logf("in %s: %s", took, text)
-	if a.Driver.Version == "" || a.Driver.NVMLVersion == "" || a.Driver.CUDAVersion == "" {
-		t.Errorf("driver %+v, want all versions", a.Driver)
-	}
+	expect.That(t, a.Driver.Version != "" && a.Driver.NVMLVersion != "" && a.Driver.CUDAVersion != "", "driver %+v, want all versions", a.Driver)
 	answering := 0
 	for _, d := range a.Devices {
 		if d.Error != "" {
@@ -36,12 +32,9 @@ func TestRealLibrary(t *testing.T) {
 			t.Errorf("GPU %d: address %q, UUID %q, name %q, memory %v, want all", d.Index, d.Address, d.UUID, d.Name, d.MemoryBytes)
 		}
 		for _, link := range d.NVLinks {
-			if link.Active && (link.Version == 0 || link.SpeedMBps == 0) {
-				t.Errorf("GPU %d: NVLink %+v, want a version and a speed", d.Index, link)
-			}
+			expect.That(t, !link.Active || link.Version != 0 && link.SpeedMBps != 0, "GPU %d: NVLink %+v, want a version and a speed", d.Index, link)
 		}
 	}
-	if want := answering * (answering - 1); len(a.P2P) != want {
-		t.Errorf("%d pairs of %d GPUs, want %d", len(a.P2P), answering, want)
-	}
+	want := answering * (answering - 1)
+	expect.That(t, len(a.P2P) == want, "%d pairs of %d GPUs, want %d", len(a.P2P), answering, want)
 }

@@ -77,9 +77,7 @@ func TestFieldNumber(t *testing.T) {
 		{7, bits(1), 0, false},
 	} {
 		got, ok := fieldNumber(tt.kind, tt.value)
-		if got != tt.want || ok != tt.ok {
-			t.Errorf("fieldNumber(%d, %x) = %d, %t, want %d, %t", tt.kind, tt.value, got, ok, tt.want, tt.ok)
-		}
+		expect.That(t, got == tt.want && ok == tt.ok, "fieldNumber(%d, %x) = %d, %t, want %d, %t", tt.kind, tt.value, got, ok, tt.want, tt.ok)
 	}
 }
 
@@ -161,9 +159,8 @@ func TestKept(t *testing.T) {
 		a.take(fmt.Appendf(nil, `{"device":{"index":%d},"p2p":[%s{"a":"x"}]}`, i, strings.Repeat(`{"a":"x"},`, maxDevices)))
 	}
 	a.take(fmt.Appendf(nil, `{"driver":{"version":"%0*d"}}`, maxPiece, 0))
-	if d, p := len(a.answer.Devices), len(a.answer.P2P); d == 0 || d > maxDevices || p > maxDevices*maxDevices {
-		t.Errorf("%d devices and %d pairs are kept", d, p)
-	}
+	d, p := len(a.answer.Devices), len(a.answer.P2P)
+	expect.That(t, d != 0 && d <= maxDevices && p <= maxDevices*maxDevices, "%d devices and %d pairs are kept", d, p)
 	expect.That(t, len(a.answer.Driver.Version) == 0, "a piece that is too large is kept")
 }
 

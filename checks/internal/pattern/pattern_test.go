@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestNeedsOf checks which literals a match needs.
@@ -16,9 +18,8 @@ func TestNeedsOf(t *testing.T) {
 		`foobar|\d+`:                                nil,
 		`ab.*cd`:                                    nil,
 	} {
-		if got := New(expression).literals(); !slices.EqualFunc(got, want, slices.Equal[literals]) {
-			t.Errorf("%s: got %q, want %q", expression, got, want)
-		}
+		got := New(expression).literals()
+		expect.That(t, slices.EqualFunc(got, want, slices.Equal[literals]), "%s: got %q, want %q", expression, got, want)
 	}
 }
 
@@ -32,9 +33,8 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		p := New(expression)
-		if got, want := p.Find(text), p.expression.FindStringSubmatch(text); !slices.Equal(got, want) {
-			t.Errorf("%q in %q: got %q, want %q", expression, text, got, want)
-		}
+		got, want := p.Find(text), p.expression.FindStringSubmatch(text)
+		expect.That(t, slices.Equal(got, want), "%q in %q: got %q, want %q", expression, text, got, want)
 		if got, want := p.Match(text), p.expression.MatchString(text); got != want {
 			t.Errorf("%q in %q: got %t, want %t", expression, text, got, want)
 		}

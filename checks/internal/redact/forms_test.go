@@ -108,12 +108,9 @@ var marked = regexp.MustCompile(`«([^»]*)»`)
 func TestForms(t *testing.T) {
 	expect.AtLeast(t, 40, len(planted), "forms")
 	for _, line := range planted {
-		text := strings.NewReplacer("«", "", "»", "").Replace(line)
-		got := redactedOnce(text)
+		got := redactedOnce(strings.NewReplacer("«", "", "»", "").Replace(line))
 		for _, thing := range marked.FindAllStringSubmatch(line, -1) {
-			if strings.Contains(strings.ToLower(got), strings.ToLower(thing[1])) {
-				t.Errorf("%q is seen:\n%s", thing[1], got)
-			}
+			expect.That(t, !strings.Contains(strings.ToLower(got), strings.ToLower(thing[1])), "%q is seen:\n%s", thing[1], got)
 		}
 		expect.Equal(t, got, redactedOnce(got), "redacted twice: %q becomes", got)
 	}

@@ -175,8 +175,7 @@ func TestBusy(t *testing.T) {
 		r := expect.Value(Run(t.Context(), Options{
 			Mode: probe.Quick, Patience: 2 * time.Minute, Start: 2 * time.Minute, Join: 2 * time.Minute,
 			Candidates: []probe.Candidate{{Path: library + "/libnccl.so.2", FoundBy: "ld_cache"}},
-			Busy:       func(context.Context) map[string]probe.User { return tt.busy },
-			Env:        []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=3"},
+			Busy:       func(context.Context) map[string]probe.User { return tt.busy }, Env: []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=3"},
 		}))(t)
 		if len(r.GPUs) != tt.gpus || r.Outcome != tt.want || len(r.Left) != len(tt.busy) || tt.gpus == 0 && r.Cause != probe.CauseBusy {
 			t.Errorf("%d busy: %d GPUs, %s (%s), %+v", len(tt.busy), len(r.GPUs), r.Outcome, r.Cause, r.Left)
@@ -184,15 +183,12 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// FuzzDecode checks that what is taken for a message of a rank has an outcome that exists and a time
-// that can be.
+// FuzzDecode checks that what is taken for a message of a rank has an outcome that exists and a time that can be.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"n":1,"rank":0,"result":{"seconds":1e-5,"verified":"gpu"}}`)
 	f.Add(`{"n":1,"failure":{"outcome":"ok"}}`)
 	f.Fuzz(func(t *testing.T, raw string) {
 		m, ok := decode([]byte(raw))
-		if ok && (m.Failure != nil && m.Failure.Outcome == probe.OK || m.Result != nil && !(m.Result.Seconds >= 0)) {
-			t.Errorf("%s is taken for a message", raw)
-		}
+		expect.That(t, !ok || (m.Failure == nil || m.Failure.Outcome != probe.OK) && (m.Result == nil || m.Result.Seconds >= 0), "%s is taken for a message", raw)
 	})
 }

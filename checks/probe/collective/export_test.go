@@ -7,10 +7,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
-// RunOnOneGPU runs the collectives with two ranks on the first GPU. NCCL takes two ranks on one GPU
-// only where they seem to be on different hosts (NCCL_HOSTID; src/init.cc compares the hash of the
-// host and the address of the GPU), so that they reach each other over the network, by TCP on one
-// machine without a NIC.
+// RunOnOneGPU runs the collectives with two ranks on the first GPU. NCCL takes two ranks on one GPU only where they
+// seem to be on different hosts (NCCL_HOSTID; src/init.cc compares the hash of the host and the address of the GPU), so
+// that they reach each other over the network, by TCP on one machine without a NIC.
 func RunOnOneGPU(ctx context.Context, o Options) *probe.Collectives {
 	s := newSession(o)
 	ctx, stop := context.WithTimeout(ctx, s.options.Whole)

@@ -133,9 +133,7 @@ func TestGroupNoticesLoss(t *testing.T) {
 // TestArmsKeepOff checks that no arm turns on what an environment turned off: NVLS above all.
 func TestArmsKeepOff(t *testing.T) {
 	env := map[string]string{"NCCL_NVLS_ENABLE": "0", "NCCL_CUMEM_ENABLE": "0", "NCCL_MNNVL_ENABLE": "0", "NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_X": "y"}
-	if got := leftovers(env, false); !slices.Equal(got, []string{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_X"}) {
-		t.Errorf("cleaning removes %q", got)
-	}
+	expect.NoDiff(t, []string{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_X"}, leftovers(env, false), "cleaning removes")
 	for _, a := range arms {
 		for name, value := range a.set {
 			off := map[string]string{"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_CUMEM_ENABLE": "0", "NCCL_NVLS_ENABLE": "0"}[name]

@@ -99,9 +99,7 @@ func verifiedOverTCP(t *testing.T, a *probe.Arm) {
 	t.Helper()
 	verified(t, a)
 	for _, name := range []string{probe.AllReduce, probe.SendReceive, probe.AllToAll} {
-		if !slices.ContainsFunc(a.Operations, func(o probe.Operation) bool { return o.Name == name && o.Bytes >= 32<<20 }) {
-			t.Errorf("no %s of 32 MiB and more", name)
-		}
+		expect.That(t, slices.ContainsFunc(a.Operations, func(o probe.Operation) bool { return o.Name == name && o.Bytes >= 32<<20 }), "no %s of 32 MiB and more", name)
 	}
 	if len(a.Transports) == 0 || slices.ContainsFunc(a.Transports, func(x probe.CollectiveTransport) bool {
 		return x.Kind != "net" || !strings.EqualFold(x.Network, "socket")

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -40,13 +38,9 @@ func TestCulprits(t *testing.T) {
 					})
 					expect.Must(t, found && works(set), "of %d, %s and %s (together %t): %q, %t", n, one, other, together, set, found)
 					for k := range set {
-						if works(slices.Delete(slices.Clone(set), k, k+1)) {
-							t.Errorf("of %d, %s and %s (together %t): %q is not minimal", n, one, other, together, set)
-						}
+						expect.That(t, !works(slices.Delete(slices.Clone(set), k, k+1)), "of %d, %s and %s (together %t): %q is not minimal", n, one, other, together, set)
 					}
-					if (i == j || together) && runs > maxSearch {
-						t.Errorf("of %d, %s: %d runs", n, one, runs)
-					}
+					expect.That(t, i != j && !together || runs <= maxSearch, "of %d, %s: %d runs", n, one, runs)
 				}
 			}
 		}
@@ -63,13 +57,10 @@ func TestCulpritsUnknown(t *testing.T) {
 			runs++
 			return runs <= stop && slices.Contains(unset, "NCCL_B") && slices.Contains(unset, "NCCL_D"), runs <= stop
 		})
-		if found != (runs <= stop) || found != slices.Equal(set, []string{"NCCL_B", "NCCL_D"}) {
-			t.Errorf("after %d runs: %q, %t", stop, set, found)
-		}
+		expect.That(t, found == (runs <= stop) && found == slices.Equal(set, []string{"NCCL_B", "NCCL_D"}), "after %d runs: %q, %t", stop, set, found)
 	}
-	if set, found := culprits(all, func([]string) (bool, bool) { return false, true }); found {
-		t.Errorf("nothing but all together cures, which was not run by itself: %q", set)
-	}
+	set, found := culprits(all, func([]string) (bool, bool) { return false, true })
+	expect.That(t, !found, "nothing but all together cures, which was not run by itself: %q", set)
 }
 
 // TestSearch checks, with the simulated library, that each culprit among several variables is found, one
@@ -101,15 +92,13 @@ func TestSearch(t *testing.T) {
 					best = a.Unset
 				}
 			}
-			if diff := cmp.Diff(want, best); diff != "" || len(r.Untried) > 0 {
-				t.Errorf("untried %q (-want +got):\n%s", r.Untried, diff)
-			}
+			expect.NoDiff(t, want, best, "best")
+			expect.Len(t, 0, r.Untried, "untried")
 		})
 	}
 }
 
-// TestShortest checks that the short plan runs what failed, and that a run that did not come so far
-// shows nothing.
+// TestShortest checks that the short plan runs what failed, and that a run that did not come so far shows nothing.
 func TestShortest(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{probe.AllReduce, probe.SendReceive, probe.AllToAll} {
@@ -117,12 +106,8 @@ func TestShortest(t *testing.T) {
 			failed := probe.Arm{Operations: []probe.Operation{{Name: probe.AllReduce, Bytes: 8, Outcome: probe.OK}, {Name: name, Bytes: 64 * mib, Outcome: outcome}}}
 			todo, shows := shortest(&failed)
 			last := todo[len(todo)-1]
-			if last.name != name || !slices.Equal(last.bytes, []int64{64 * mib}) || todo[0].name != probe.AllReduce {
-				t.Errorf("%s %s: %+v", name, outcome, todo)
-			}
-			if shows(&probe.Arm{Outcome: probe.OK, Operations: failed.Operations[:1]}) {
-				t.Errorf("%s %s: a run without it shows that it works", name, outcome)
-			}
+			expect.That(t, last.name == name && slices.Equal(last.bytes, []int64{64 * mib}) && todo[0].name == probe.AllReduce, "%s %s: %+v", name, outcome, todo)
+			expect.That(t, !shows(&probe.Arm{Outcome: probe.OK, Operations: failed.Operations[:1]}), "%s %s: a run without it shows that it works", name, outcome)
 		}
 	}
 }
@@ -153,8 +138,7 @@ func TestLimitsRaised(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%d files, %d needed: %v, want %v; %q", tt.files, tt.needs, got, tt.want, summary(r))
 		}
-		if last := r.Arms[len(r.Arms)-1]; len(tt.want) > 1 && (len(last.Raised) != 1 || last.Raised[limitFiles] == 0) {
-			t.Errorf("%d files, %d needed: the last arm raised %v", tt.files, tt.needs, last.Raised)
-		}
+		last := r.Arms[len(r.Arms)-1]
+		expect.That(t, len(tt.want) <= 1 || len(last.Raised) == 1 && last.Raised[limitFiles] != 0, "%d files, %d needed: the last arm raised %v", tt.files, tt.needs, last.Raised)
 	}
 }

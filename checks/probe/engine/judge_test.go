@@ -11,12 +11,12 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// judgeFaults are faults of what judges the data: calls that succeed and do nothing
-// (error-CALL=0), copies and kernels that do something else, and numbers that cannot be. harmless
-// are those that change nothing of what is judged.
+// judgeFaults are faults of what judges the data: calls that succeed and do nothing (error-CALL=0), copies and kernels
+// that do something else, and numbers that cannot be. harmless are those that change nothing of what is judged.
 var (
 	judgeFaults = []string{
 		"error-count=0", "count=-1", "count=1000000", "count=0", "error-device=0@1", "error-address=0@1", "error-context=0@1", "error-current=0@1", "error-current-device=0@1", "error-current-device=201@1", "error-alloc=0@1", "error-alloc=2",
@@ -152,9 +152,8 @@ func TestParts(t *testing.T) {
 				if x.Outcome != probe.Corrupt || x.Found != c.found || !strings.Contains(x.Reason, reason) {
 					t.Errorf("%s (%s): %s; want %s: %s", x.Outcome, x.Found, x.Reason, c.found, reason)
 				}
-				if first, last := orNone(x.FirstBad), orNone(x.LastBad); first != c.first || last != c.last {
-					t.Errorf("bytes %d to %d are wrong, want %d to %d", first, last, c.first, c.last)
-				}
+				first, last := orNone(x.FirstBad), orNone(x.LastBad)
+				expect.That(t, first == c.first && last == c.last, "bytes %d to %d are wrong, want %d to %d", first, last, c.first, c.last)
 			}
 		})
 	}
@@ -180,11 +179,8 @@ func TestAddresses(t *testing.T) {
 		{"\x1b[2J", `"\x1b[2j" as the PCI address`},
 	} {
 		r := simulateAPI(t, apiCUDA, probe.Quick, fmt.Sprint(1+strings.Count(c.addresses, ",")), "", []string{"GPUDOCTOR_SIM_ADDRESSES=" + c.addresses})
-		if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, c.reason) || len(r.Transfers) > 0 {
-			t.Errorf("%q: %s: %s; want %s", c.addresses, r.Outcome, r.Reason, c.reason)
-		}
+		expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, c.reason) && len(r.Transfers) == 0, "%q: %s: %s; want %s", c.addresses, r.Outcome, r.Reason, c.reason)
 	}
-	if r := simulate(t, probe.Quick, "2", "error-address=0@1"); r.Outcome != probe.Unknown || !strings.Contains(r.Reason, `"" as the PCI address`) {
-		t.Errorf("no address: %s: %s", r.Outcome, r.Reason)
-	}
+	r := simulate(t, probe.Quick, "2", "error-address=0@1")
+	expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, `"" as the PCI address`), "no address: %s: %s", r.Outcome, r.Reason)
 }

@@ -52,15 +52,12 @@ func simulateAPI(t *testing.T, api string, mode probe.Mode, gpus, faults string,
 		Mode: mode, Patience: patience, Start: 2 * patience, API: api,
 		Env: append([]string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_GPUS=" + gpus, "GPUDOCTOR_SIM_CUDA_FAULT=" + faults}, env...),
 	}))(t)
-	if r.API != api && r.Library != "" {
-		t.Errorf("API %q by %s, want %s", r.API, r.Library, api)
-	}
+	expect.That(t, r.API == api || r.Library == "", "API %q by %s, want %s", r.API, r.Library, api)
 	expect.That(t, !r.Left, "a process was left behind")
 	return r
 }
 
-// outcomes condenses a report: for each test the outcomes of its pairs, in
-// order, as in "copy: ok corrupt".
+// outcomes condenses a report: for each test the outcomes of its pairs, in order, as in "copy: ok corrupt".
 func outcomes(r *probe.Report) []string {
 	var lines []string
 	for _, x := range r.Transfers {
@@ -97,21 +94,15 @@ func quick(t *testing.T, api string) {
 		want         []string
 	}{
 		{"healthy", "", probe.OK, "", healthy},
-		{"corrupt first page", "corrupt-first-page@0>1", probe.OK, "", []string{
-			"copy: corrupt(other) ok", "sm-store: corrupt(other) ok", "sm-load: corrupt(other) ok", "host-staged: ok",
-		}},
+		{"corrupt first page", "corrupt-first-page@0>1", probe.OK, "", []string{"copy: corrupt(other) ok", "sm-store: corrupt(other) ok", "sm-load: corrupt(other) ok", "host-staged: ok"}},
 		{"zeros", "zeros", probe.OK, "", []string{
 			"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok",
 		}},
 		{"owner never sees stores", "dropped-sm", probe.OK, "", []string{
 			"copy: ok ok", "sm-store: corrupt(poison) corrupt(poison)", "sm-load: corrupt(poison) corrupt(poison)", "host-staged: ok ok",
 		}},
-		{"one direction only", "dropped@1>0", probe.OK, "", []string{
-			"copy: ok corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
-		}},
-		{"refused", "refused", probe.OK, "", []string{
-			"copy: unsupported unsupported", "sm-store: unsupported unsupported", "sm-load: unsupported unsupported",
-		}},
+		{"one direction only", "dropped@1>0", probe.OK, "", []string{"copy: ok corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok"}},
+		{"refused", "refused", probe.OK, "", []string{"copy: unsupported unsupported", "sm-store: unsupported unsupported", "sm-load: unsupported unsupported"}},
 		{"error of a copy", "error-copy=1@0>1", probe.OK, "", []string{"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
 		{"error of enabling", "error-peer=711@0>1", probe.OK, "", []string{"copy: error ok", "sm-store: ok", "sm-load: ok", "host-staged: ok"}},
 		{"a copy hangs", "hang-copy@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok"}},
@@ -135,17 +126,11 @@ func quick(t *testing.T, api string) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := simulateAPI(t, api, probe.Quick, "2", c.faults, nil)
-			if r.Outcome != c.outcome || (c.stage != "" && r.Stage != c.stage) {
-				t.Errorf("outcome %s in stage %q (%s), want %s in %q", r.Outcome, r.Stage, r.Reason, c.outcome, c.stage)
-			}
+			expect.That(t, r.Outcome == c.outcome && (c.stage == "" || r.Stage == c.stage), "outcome %s in stage %q (%s), want %s in %q", r.Outcome, r.Stage, r.Reason, c.outcome, c.stage)
 			expect.NoDiff(t, c.want, outcomes(r), "transfers")
 			for _, x := range r.Transfers {
-				if x.Outcome == probe.OK && x.Verified == "" {
-					t.Errorf("%s %s -> %s is ok and was not verified", x.Test, x.Source, x.Destination)
-				}
-				if x.Outcome != probe.OK && x.Reason == "" {
-					t.Errorf("%s %s -> %s is %s without a reason", x.Test, x.Source, x.Destination, x.Outcome)
-				}
+				expect.That(t, x.Outcome != probe.OK || x.Verified != "", "%s %s -> %s is ok and was not verified", x.Test, x.Source, x.Destination)
+				expect.That(t, x.Outcome == probe.OK || x.Reason != "", "%s %s -> %s is %s without a reason", x.Test, x.Source, x.Destination, x.Outcome)
 			}
 		})
 	}
@@ -156,9 +141,7 @@ func quick(t *testing.T, api string) {
 func TestLinkerHangs(t *testing.T) {
 	t.Parallel()
 	r := simulate(t, probe.Quick, "3", "hang-link-add")
-	if r.Outcome != probe.Hang || r.Stage != stageKernels || r.Call != "cuLinkAddData_v2" {
-		t.Errorf("outcome %s in stage %q, call %q", r.Outcome, r.Stage, r.Call)
-	}
+	expect.That(t, r.Outcome == probe.Hang && r.Stage == stageKernels && r.Call == "cuLinkAddData_v2", "outcome %s in stage %q, call %q", r.Outcome, r.Stage, r.Call)
 }
 
 // TestFull checks that the full probe sees what the quick one cannot.
@@ -213,16 +196,13 @@ func full(t *testing.T, api string) {
 			slices.Sort(c.want)
 			expect.NoDiff(t, c.want, got, "transfers")
 			for _, x := range r.Transfers {
-				if (x.Test == probe.TestHostToDevice || x.Test == probe.TestDeviceToHost) && (x.Outcome != probe.OK || x.GBps == nil || x.Verified == "") {
-					t.Errorf("host copy: %+v", x)
-				}
+				expect.That(t, x.Test != probe.TestHostToDevice && x.Test != probe.TestDeviceToHost || x.Outcome == probe.OK && x.GBps != nil && x.Verified != "", "host copy: %+v", x)
 			}
 		})
 	}
 }
 
-// TestRates checks that a slow path is given by its rate, also one that is slow
-// only while others are busy.
+// TestRates checks that a slow path is given by its rate, also one that is slow only while others are busy.
 func TestRates(t *testing.T) {
 	find := func(r *probe.Report, test, source string) float64 {
 		for _, x := range r.Transfers {
@@ -236,16 +216,14 @@ func TestRates(t *testing.T) {
 	t.Run("one pair", func(t *testing.T) {
 		t.Parallel()
 		r := simulate(t, probe.Quick, "2", "slow=20@0>1")
-		if slow, fast := find(r, probe.TestCopy, "0000:06:00.0"), find(r, probe.TestCopy, "0000:07:00.0"); slow > fast/10 {
-			t.Errorf("%.1f GB/s on the slow way, %.1f on the other", slow, fast)
-		}
+		slow, fast := find(r, probe.TestCopy, "0000:06:00.0"), find(r, probe.TestCopy, "0000:07:00.0")
+		expect.That(t, slow <= fast/10, "%.1f GB/s on the slow way, %.1f on the other", slow, fast)
 	})
 	t.Run("together", func(t *testing.T) {
 		t.Parallel()
 		r := simulate(t, probe.Full, "3", "slow-together=20")
-		if alone, together := find(r, probe.TestCopy, "0000:06:00.0"), find(r, probe.TestAllAtOnce, "0000:06:00.0"); together > alone/4 {
-			t.Errorf("%.1f GB/s alone, %.1f together", alone, together)
-		}
+		alone, together := find(r, probe.TestCopy, "0000:06:00.0"), find(r, probe.TestAllAtOnce, "0000:06:00.0")
+		expect.That(t, together <= alone/4, "%.1f GB/s alone, %.1f together", alone, together)
 	})
 }
 
@@ -264,8 +242,7 @@ func TestIntermittent(t *testing.T) {
 	expect.That(t, bad != 0, "nothing was found wrong")
 }
 
-// TestOldDriver checks that a driver that lacks a newer function is probed
-// with what it has.
+// TestOldDriver checks that a driver that lacks a newer function is probed with what it has.
 func TestOldDriver(t *testing.T) {
 	t.Parallel()
 	r := simulate(t, probe.Quick, "2", "", "-DOLD_DRIVER")
@@ -296,9 +273,8 @@ func TestHIP(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, apiHIP, probe.Quick, "2", "zeros@0>1", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-compiler"})
 		expect.NoDiff(t, []string{"copy: corrupt(zeros) ok", "host-staged: ok"}, outcomes(r), "transfers")
-		if want := "hiprtcCompileProgram: HIPRTC_ERROR_COMPILATION: gpudoctor.hip:1:1: error: simulated"; !strings.Contains(r.SMTests, want) {
-			t.Errorf("SM tests: %q, want %q", r.SMTests, want)
-		}
+		want := "hiprtcCompileProgram: HIPRTC_ERROR_COMPILATION: gpudoctor.hip:1:1: error: simulated"
+		expect.That(t, strings.Contains(r.SMTests, want), "SM tests: %q, want %q", r.SMTests, want)
 	})
 	t.Run("no memory for kernels that talk", func(t *testing.T) {
 		t.Parallel()
@@ -322,16 +298,12 @@ func TestHIP(t *testing.T) {
 			"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda") + ":" + drivers.Build(t, "hip"), "GPUDOCTOR_SIM_CUDA_FAULT=error-init=100",
 		}}))(t)
 		// Both obey the same order, so that HIP has none either: CUDA is named.
-		if r.Outcome != probe.Error || r.API != apiCUDA || r.Stage != stageInit || r.ErrorCode != 100 {
-			t.Errorf("outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
-		}
+		expect.That(t, r.Outcome == probe.Error && r.API == apiCUDA && r.Stage == stageInit && r.ErrorCode == 100, "outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
 	})
 	t.Run("HIP alone", func(t *testing.T) {
 		t.Parallel()
 		r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip")}}))(t)
-		if r.Outcome != probe.OK || r.API != apiHIP || len(r.Transfers) != 6 || r.DriverVersion != "6.2.41133" {
-			t.Errorf("outcome %s of %q: %s", r.Outcome, r.API, r.Reason)
-		}
+		expect.That(t, r.Outcome == probe.OK && r.API == apiHIP && len(r.Transfers) == 6 && r.DriverVersion == "6.2.41133", "outcome %s of %q: %s", r.Outcome, r.API, r.Reason)
 	})
 }
 
@@ -354,17 +326,13 @@ func TestBusy(t *testing.T) {
 	}))(t)
 	for _, x := range r.Transfers {
 		touched := x.Source == "0000:07:00.0" || x.Destination == "0000:07:00.0"
-		if want := map[bool]probe.Outcome{true: probe.Unknown, false: probe.OK}[touched]; x.Outcome != want {
-			t.Errorf("%s %s -> %s: %s (%s), want %s", x.Test, x.Source, x.Destination, x.Outcome, x.Reason, want)
-		}
-		if touched && !strings.Contains(x.Reason, "in use by process 4711 (python3)") {
-			t.Errorf("%s %s -> %s: reason %q", x.Test, x.Source, x.Destination, x.Reason)
-		}
+		want := map[bool]probe.Outcome{true: probe.Unknown, false: probe.OK}[touched]
+		expect.That(t, x.Outcome == want, "%s %s -> %s: %s (%s), want %s", x.Test, x.Source, x.Destination, x.Outcome, x.Reason, want)
+		expect.That(t, !touched || strings.Contains(x.Reason, "in use by process 4711 (python3)"), "%s %s -> %s: reason %q", x.Test, x.Source, x.Destination, x.Reason)
 	}
 }
 
-// TestSlowWord checks that the driver is not blamed for the time that it takes
-// to find out which GPUs are busy.
+// TestSlowWord checks that the driver is not blamed for the time that it takes to find out which GPUs are busy.
 func TestSlowWord(t *testing.T) {
 	t.Parallel()
 	const start = 5 * time.Second
@@ -378,9 +346,7 @@ func TestSlowWord(t *testing.T) {
 			return nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	expect.That(t, r.Outcome == probe.OK, "outcome %s in stage %q: %s", r.Outcome, r.Stage, r.Reason)
 }
 
@@ -390,6 +356,5 @@ func TestInterrupted(t *testing.T) {
 	dir := drivers.Build(t, "cuda")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := Run(ctx, Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_CUDA_FAULT=hang-init"}})
-	expect.ErrorIs(t, context.DeadlineExceeded, err, "error")
+	expect.Fails(Run(ctx, Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_CUDA_FAULT=hang-init"}}))(t, context.DeadlineExceeded, "error")
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestHIPOnCUDA runs the whole probe over the door to HIP on real GPUs of NVIDIA's,
-// through a library that hands HIP's calls on to libcuda and the compiler's to
-// NVRTC (fixtures/drivers/hip.c). It shows that the door's calls are made as the
-// header says, that the kernels in HIP C++ are right, and that the probe's logic
-// holds for either API. Of AMD's hardware and software it shows nothing.
+// TestHIPOnCUDA runs the whole probe over the door to HIP on real GPUs of NVIDIA's, through a library that hands HIP's
+// calls on to libcuda and the compiler's to NVRTC (fixtures/drivers/hip.c). It shows that the door's calls are made as
+// the header says, that the kernels in HIP C++ are right, and that the probe's logic holds for either API. Of AMD's
+// hardware and software it shows nothing.
 func TestHIPOnCUDA(t *testing.T) {
 	if _, err := os.Stat("/dev/nvidia1"); err != nil {
 		t.Skip("there are no two GPUs of NVIDIA's here")
@@ -30,9 +29,7 @@ func TestHIPOnCUDA(t *testing.T) {
 				Mode: mode, API: apiHIP, Patience: 20 * time.Second,
 				Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip-on-cuda"), "GPUDOCTOR_NVRTC=" + nvrtc(t)},
 			}))(t)
-			if r.Outcome != probe.OK || r.API != apiHIP || r.SMTests != "" {
-				t.Fatalf("outcome %s of %q in %q: %s; SM tests: %q", r.Outcome, r.API, r.Stage, r.Reason, r.SMTests)
-			}
+			expect.Must(t, r.Outcome == probe.OK && r.API == apiHIP && r.SMTests == "", "outcome %s of %q in %q: %s; SM tests: %q", r.Outcome, r.API, r.Stage, r.Reason, r.SMTests)
 			var tests []string
 			for _, x := range r.Transfers {
 				rate := ""
@@ -48,9 +45,8 @@ func TestHIPOnCUDA(t *testing.T) {
 					tests = append(tests, x.Test)
 				}
 			}
-			if want := map[probe.Mode]int{probe.Quick: 3, probe.Full: len(reportOrder)}[mode]; len(tests) != want {
-				t.Errorf("%d tests were made, want %d: %v", len(tests), want, tests)
-			}
+			want := map[probe.Mode]int{probe.Quick: 3, probe.Full: len(reportOrder)}[mode]
+			expect.That(t, len(tests) == want, "%d tests were made, want %d: %v", len(tests), want, tests)
 		})
 	}
 }

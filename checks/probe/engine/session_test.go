@@ -61,11 +61,7 @@ func healthyMessages() []message {
 // encoded are messages as they come through the pipe.
 func encoded(tb testing.TB, list []message) [][]byte {
 	tb.Helper()
-	var lines [][]byte
-	for _, m := range list {
-		lines = append(lines, expect.Value(json.Marshal(m))(tb))
-	}
-	return lines
+	return expect.Map(list, func(m message) []byte { return expect.Value(json.Marshal(m))(tb) })
 }
 
 // heard is the report that a session makes of messages and of the child's end.
@@ -161,9 +157,8 @@ func TestSessionHang(t *testing.T) {
 	}
 }
 
-// TestBlame checks, for every end of the process after every message, that the
-// driver is blamed only where the process says that it was at work: no outcome
-// beside unknown comes of any other end.
+// TestBlame checks, for every end of the process after every message, that the driver is blamed only where the process
+// says that it was at work: no outcome beside unknown comes of any other end.
 func TestBlame(t *testing.T) {
 	t.Parallel()
 	lines := encoded(t, healthyMessages())
@@ -197,9 +192,8 @@ func blamed(t *testing.T, r *probe.Report, want bool, what string) {
 	expect.That(t, !sound(r), "%s: the report is sound", what)
 }
 
-// TestKept checks that a child whose messages are all valid cannot make the report
-// grow without end, and that what it costs to take each does not grow with what
-// was taken.
+// TestKept checks that a child whose messages are all valid cannot make the report grow without end, and that what it
+// costs to take each does not grow with what was taken.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(i int) message{
@@ -230,15 +224,13 @@ func TestKept(t *testing.T) {
 				}
 			}
 			r := s.report
-			if n := len(r.Devices) + len(r.Peers) + len(r.Transfers) + len(s.under) + len(s.steps) + len(r.Stages); !s.garbled || n > maxTransfers || s.kept > maxKept+maxMessage*2 {
-				t.Errorf("%d things and %d bytes are kept, and it goes on: %t", n, s.kept, !s.garbled)
-			}
+			n := len(r.Devices) + len(r.Peers) + len(r.Transfers) + len(s.under) + len(s.steps) + len(r.Stages)
+			expect.That(t, s.garbled && n <= maxTransfers && s.kept <= maxKept+maxMessage*2, "%d things and %d bytes are kept, and it goes on: %t", n, s.kept, !s.garbled)
 		})
 	}
 }
 
-// TestValidForever checks that a child that says something valid forever, always in
-// time, is ended with the whole.
+// TestValidForever checks that a child that says something valid forever, always in time, is ended with the whole.
 func TestValidForever(t *testing.T) {
 	t.Parallel()
 	life, stop := context.WithCancel(t.Context())
@@ -253,14 +245,12 @@ func TestValidForever(t *testing.T) {
 			}
 		}
 	}()
-	if quiet := s.listen(life); !quiet.late {
-		t.Errorf("it ended with %+v", quiet)
-	}
+	quiet := s.listen(life)
+	expect.That(t, quiet.late, "it ended with %+v", quiet)
 }
 
-// FuzzSession checks the same for streams that are mixed up at random: whatever
-// comes, a report is sound only if it equals that of the whole stream, and nothing
-// crashes.
+// FuzzSession checks the same for streams that are mixed up at random: whatever comes, a report is sound only if it
+// equals that of the whole stream, and nothing crashes.
 func FuzzSession(f *testing.F) {
 	lines := encoded(f, healthyMessages())
 	want := heard(lines, finished, silence{})
@@ -314,22 +304,16 @@ func TestBetter(t *testing.T) {
 		for _, outcome := range []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown} {
 			for _, second := range rates {
 				got := better(probe.Transfer{Outcome: probe.OK, GBps: first}, probe.Transfer{Outcome: outcome, GBps: second})
-				if outcome.Failed() && got.Outcome != outcome {
-					t.Errorf("%s is forgotten", outcome)
-				}
+				expect.That(t, !outcome.Failed() || got.Outcome == outcome, "%s is forgotten", outcome)
 				if first != nil && outcome == probe.OK && (got.GBps == nil || *got.GBps < *first || second != nil && *got.GBps < *second) {
 					t.Errorf("of %v and %v stands %v", first, second, got.GBps)
 				}
-				if first != nil && outcome == probe.Unknown && (got.Outcome != probe.OK || got.GBps != first) {
-					t.Errorf("a rate is given up for one that is not known: %+v", got)
-				}
+				expect.That(t, first == nil || outcome != probe.Unknown || got.Outcome == probe.OK && got.GBps == first, "a rate is given up for one that is not known: %+v", got)
 			}
 		}
 	}
 	for _, bad := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error} {
-		if got := better(probe.Transfer{Outcome: bad}, probe.Transfer{Outcome: probe.OK, GBps: new(400.0)}); got.Outcome != bad {
-			t.Errorf("%s is forgotten", bad)
-		}
+		expect.That(t, better(probe.Transfer{Outcome: bad}, probe.Transfer{Outcome: probe.OK, GBps: new(400.0)}).Outcome == bad, "%s is forgotten", bad)
 	}
 }
 
@@ -343,13 +327,10 @@ func TestStepBlamed(t *testing.T) {
 				{Number: 1, Stage: stageContexts}, {Number: 2, Step: &step{Name: a, GPU: "a"}}, {Number: 3, Step: &step{Name: b, GPU: "b"}},
 			})
 			died := heard(lines, child.Result{Death: child.DeathByLibrary, Exited: true, Recorded: true}, silence{})
-			if want := preparation[min(i, j)]; died.Stage != want || died.GPU != "" {
-				t.Errorf("ended in %s and %s: %s on GPU %q, want %s and none", a, b, died.Stage, died.GPU, want)
-			}
+			want := preparation[min(i, j)]
+			expect.That(t, died.Stage == want && died.GPU == "", "ended in %s and %s: %s on GPU %q, want %s and none", a, b, died.Stage, died.GPU, want)
 			hung := heard(lines, child.Result{Canceled: true, Recorded: true, Inside: []string{"x", "y"}}, silence{tooLong: time.Second})
-			if hung.Stage != a || hung.GPU != "a" {
-				t.Errorf("hung in %s and %s: %s on GPU %q, want %s on a", a, b, hung.Stage, hung.GPU, a)
-			}
+			expect.That(t, hung.Stage == a && hung.GPU == "a", "hung in %s and %s: %s on GPU %q, want %s on a", a, b, hung.Stage, hung.GPU, a)
 		}
 	}
 }

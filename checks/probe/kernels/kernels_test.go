@@ -6,16 +6,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestPattern checks that the pattern never repeats within a buffer, nor
-// between transfers at one offset.
+// TestPattern checks that the pattern never repeats within a buffer, nor between transfers at one offset.
 func TestPattern(t *testing.T) {
 	seen := make(map[uint64]bool)
 	for _, s := range []uint64{Seed(0, 0, 1, 0), Seed(0, 1, 0, 0), Seed(0, 0, 1, 1), Seed(1, 0, 1, 0), Seed(5, 15, 14, 2)} {
 		for i := range uint64(1 << 14) {
 			w := Pattern(s, i)
-			if seen[w] || w == Poison || w == 0 {
-				t.Fatalf("word %#x of seed %#x at %d is not unique", w, s, i)
-			}
+			expect.Must(t, !seen[w] && w != Poison && w != 0, "word %#x of seed %#x at %d is not unique", w, s, i)
 			seen[w] = true
 		}
 	}
@@ -39,13 +36,9 @@ func TestSum(t *testing.T) {
 		sum := Sum(seed, ranks, i)
 		for r := range uint64(ranks) {
 			own := Pattern(seed+r*RankStep, i)
-			if sum == own || sum-own == sum || sum+own == sum {
-				t.Fatalf("index %d: rank %d does not show in the sum", i, r)
-			}
+			expect.Must(t, sum != own && sum-own != sum && sum+own != sum, "index %d: rank %d does not show in the sum", i, r)
 			for j := range uint64(1 << 6) {
-				if r > 0 && Pattern(seed, j) == own {
-					t.Fatalf("word %d of rank %d is word %d of rank 0", i, r, j)
-				}
+				expect.Must(t, r <= 0 || Pattern(seed, j) != own, "word %d of rank %d is word %d of rank 0", i, r, j)
 			}
 		}
 	}

@@ -55,13 +55,10 @@ func TestROCmBandwidth(t *testing.T) {
 	f := texttest.Parse("x", rocmBandwidthText)
 	expect.Must(t, len(f.Benchmarks) == 2, "got %+v", f.Benchmarks)
 	b := f.Benchmarks[0]
-	if b.Tool != "rocm-bandwidth-test" || b.What != "copy" || len(b.Points) != 6 || !b.Complete {
-		t.Errorf("got %+v", b)
-	}
+	expect.That(t, b.Tool == "rocm-bandwidth-test" && b.What == "copy" && len(b.Points) == 6 && b.Complete, "got %+v", b)
 	expect.That(t, f.Benchmarks[1].What == "bidirectional", "got %+v", f.Benchmarks[1])
-	if p := testPoint(b, "GPU0", "GPU1"); p == nil || *p.GBps != 22.1 {
-		t.Errorf("got %+v", b.Points)
-	}
+	p := testPoint(b, "GPU0", "GPU1")
+	expect.That(t, p != nil && *p.GBps == 22.1, "got %+v", b.Points)
 	if p := f.Links.Between("0000:63:00.0", "0000:43:00.0"); p == nil || p.Accessible == nil || *p.Accessible {
 		t.Errorf("got %+v", f.Links)
 	}
@@ -97,12 +94,9 @@ func TestTransferBench(t *testing.T) {
 	f := texttest.Parse("x", transferBenchText)
 	expect.Must(t, len(f.Benchmarks) == 2, "got %+v", f.Benchmarks)
 	b := f.Benchmarks[0]
-	if b.What != "copy" || b.Tool != "TransferBench" || *b.Points[3].GBps != 48.46 || testPoint(b, "GPU1", "GPU0") == nil || testPoint(b, "GPU0", "GPU0") != nil {
-		t.Errorf("got %+v", b)
-	}
-	if b := f.Benchmarks[1]; b.What != "bidirectional" || testPoint(b, "GPU0", "GPU1") == nil {
-		t.Errorf("got %+v", b)
-	}
+	expect.That(t, b.What == "copy" && b.Tool == "TransferBench" && *b.Points[3].GBps == 48.46 && testPoint(b, "GPU1", "GPU0") != nil && testPoint(b, "GPU0", "GPU0") == nil, "got %+v", b)
+	b = f.Benchmarks[1]
+	expect.That(t, b.What == "bidirectional" && testPoint(b, "GPU0", "GPU1") != nil, "got %+v", b)
 }
 
 func TestTransferBenchAllToAll(t *testing.T) {
@@ -114,9 +108,7 @@ GPU 01   51.133        N/A        51.133      51.133
 
 RTotal   51.133     51.295       102.428
 `)
-	if len(f.Benchmarks) != 1 || f.Benchmarks[0].Test != "a2a" || f.Benchmarks[0].What != "other" || len(f.Benchmarks[0].Points) != 2 {
-		t.Errorf("got %+v", f.Benchmarks)
-	}
+	expect.That(t, len(f.Benchmarks) == 1 && f.Benchmarks[0].Test == "a2a" && f.Benchmarks[0].What == "other" && len(f.Benchmarks[0].Points) == 2, "got %+v", f.Benchmarks)
 }
 
 func FuzzROCmBandwidth(f *testing.F) {

@@ -56,17 +56,11 @@ Agent 3
 
 func TestRocminfo(t *testing.T) {
 	f := texttest.Parse("x", "$ rocminfo\n"+rocminfoText+"next\n")
-	if len(f.GPUs.Devices) != 2 {
-		t.Fatalf("got %+v", f.GPUs.Devices)
-	}
+	expect.Must(t, len(f.GPUs.Devices) == 2, "got %+v", f.GPUs.Devices)
 	g := testGPU(t, f, "0000:03:00.0")
-	if g.Name != "AMD Radeon AI PRO R9700" || g.Architecture != "gfx1201" || g.Vendor != "amd" || *g.Index != 0 || g.UUID == "" || g.Integrated != nil {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.Name == "AMD Radeon AI PRO R9700" && g.Architecture == "gfx1201" && g.Vendor == "amd" && *g.Index == 0 && g.UUID != "" && g.Integrated == nil, "got %+v", g)
 	g = testGPU(t, f, "0000:78:00.0")
-	if g.Architecture != "gfx942" || g.Integrated == nil || !*g.Integrated || *g.Index != 1 {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.Architecture == "gfx942" && g.Integrated != nil && *g.Integrated && *g.Index == 1, "got %+v", g)
 }
 
 func TestRocminfoFragments(t *testing.T) {
@@ -80,10 +74,7 @@ func TestRocminfoFragments(t *testing.T) {
 		"no prompt": {"Agent 2\n*******\n  Name:                    gfx90a\n  Marketing Name:          AMD Instinct MI250X\n", []string{"gfx90a"}},
 	} {
 		f := texttest.Parse(name, c.text)
-		if f.GPUs == nil || len(f.GPUs.Devices) != len(c.architectures) {
-			t.Errorf("%s: got %+v", name, f.GPUs)
-			continue
-		}
+		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == len(c.architectures), "%s: got %+v", name, f.GPUs)
 		for i, g := range f.GPUs.Devices {
 			expect.That(t, g.Architecture == c.architectures[i], "%s: got %+v", name, g)
 		}
@@ -92,13 +83,10 @@ func TestRocminfoFragments(t *testing.T) {
 
 func TestRocmAgentEnumerator(t *testing.T) {
 	f := texttest.Parse("x", "$ rocm_agent_enumerator\ngfx000\ngfx908\ngfx908\ngfx1036\n")
-	if len(f.GPUs.Devices) != 3 || f.GPUs.Devices[0].Architecture != "gfx908" || f.GPUs.Devices[2].Integrated == nil {
-		t.Errorf("got %+v", f.GPUs)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 3 && f.GPUs.Devices[0].Architecture == "gfx908" && f.GPUs.Devices[2].Integrated != nil, "got %+v", f.GPUs)
 	expect.Len(t, 0, f.Unknown, "it")
-	if f := texttest.Parse("x", "$ rocm_agent_enumerator | sort -u\ngfx000\ngfx908\n"); len(f.Unknown) != 1 {
-		t.Errorf("got %+v", f.Unknown)
-	}
+	f = texttest.Parse("x", "$ rocm_agent_enumerator | sort -u\ngfx000\ngfx908\n")
+	expect.That(t, len(f.Unknown) == 1, "got %+v", f.Unknown)
 }
 
 func TestROCmVersionFile(t *testing.T) {
@@ -107,9 +95,8 @@ func TestROCmVersionFile(t *testing.T) {
 		"$ cut -d- -f1 /opt/rocm/.info/version\n7.2.1\n":              "7.2.1",
 		"$ cat /opt/rocm-5.7.1/.info/version-utils\n5.7.1-98~22.04\n": "5.7.1",
 	} {
-		if f := texttest.Parse("x", text); len(f.Software) != 1 || f.Software[0].Name != "rocm" || f.Software[0].Version != want {
-			t.Errorf("%q: got %+v", text, f.Software)
-		}
+		f := texttest.Parse("x", text)
+		expect.That(t, len(f.Software) == 1 && f.Software[0].Name == "rocm" && f.Software[0].Version == want, "%q: got %+v", text, f.Software)
 	}
 }
 

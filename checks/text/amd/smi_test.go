@@ -55,9 +55,8 @@ func TestAMDSMIStatic(t *testing.T) {
 		g.PCIe == nil || g.PCIe.MaxWidth != 16 || g.PCIe.MaxGeneration != 5 || g.MemoryBytes != 196592<<20 {
 		t.Errorf("got %+v", g)
 	}
-	if g := testGPU(t, f, "0000:26:00.0"); *g.Index != 1 || g.Integrated != nil {
-		t.Errorf("got %+v", g)
-	}
+	g = testGPU(t, f, "0000:26:00.0")
+	expect.That(t, *g.Index == 1 && g.Integrated == nil, "got %+v", g)
 	expect.That(t, len(f.Software) == 1 && f.Software[0].Name == "amdgpu" && f.Software[0].Version == "6.10.5", "got %+v", f.Software)
 }
 
@@ -85,28 +84,19 @@ GPU: 1
     XGMI_ERR: NO_ERRORS
 `)
 	g := testGPU(t, f, "GPU0")
-	if g.PCIe == nil || g.PCIe.Width != 8 || g.PCIe.Generation != 4 || g.PCIe.Replays == nil || *g.PCIe.Replays != 3 {
-		t.Errorf("link: got %+v", g.PCIe)
-	}
-	if g.ECC == nil || g.ECC.VolatileUncorrected == nil || *g.ECC.VolatileUncorrected != 2 || g.ECC.VolatileCorrected != nil {
-		t.Errorf("ecc: got %+v", g.ECC)
-	}
-	if g.XGMIErrors == nil || *g.XGMIErrors != 1 || g.RetiredPages == nil || *g.RetiredPages != 1 {
-		t.Errorf("got %+v", g)
-	}
-	if g := testGPU(t, f, "GPU1"); g.RetiredPages == nil || *g.RetiredPages != 0 || g.XGMIErrors == nil || *g.XGMIErrors != 0 || g.ECC != nil {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.PCIe != nil && g.PCIe.Width == 8 && g.PCIe.Generation == 4 && g.PCIe.Replays != nil && *g.PCIe.Replays == 3, "link: got %+v", g.PCIe)
+	expect.That(t, g.ECC != nil && g.ECC.VolatileUncorrected != nil && *g.ECC.VolatileUncorrected == 2 && g.ECC.VolatileCorrected == nil, "ecc: got %+v", g.ECC)
+	expect.That(t, g.XGMIErrors != nil && *g.XGMIErrors == 1 && g.RetiredPages != nil && *g.RetiredPages == 1, "got %+v", g)
+	g = testGPU(t, f, "GPU1")
+	expect.That(t, g.RetiredPages != nil && *g.RetiredPages == 0 && g.XGMIErrors != nil && *g.XGMIErrors == 0 && g.ECC == nil, "got %+v", g)
 }
 
 func TestAMDSMIGrepped(t *testing.T) {
 	f := texttest.Parse("x", "        MARKET_NAME: AMD Radeon RX 7900 XTX\n        MARKET_NAME: 0x164e\n")
-	if g := testGPU(t, f, "GPU0"); g.Name != "AMD Radeon RX 7900 XTX" {
-		t.Errorf("got %+v", g)
-	}
-	if g := testGPU(t, f, "GPU1"); g.Name != "" {
-		t.Errorf("got %+v", g)
-	}
+	g := testGPU(t, f, "GPU0")
+	expect.That(t, g.Name == "AMD Radeon RX 7900 XTX", "got %+v", g)
+	g = testGPU(t, f, "GPU1")
+	expect.That(t, g.Name == "", "got %+v", g)
 }
 
 func TestAMDSMITable(t *testing.T) {
@@ -125,12 +115,9 @@ func TestAMDSMITable(t *testing.T) {
 +-------------------------------------+----------------------------------------+
 `)
 	g := testGPU(t, f, "0000:05:00.0")
-	if g.Name != "AMD Instinct MI300X" || *g.Index != 0 || g.ECC == nil || *g.ECC.VolatileUncorrected != 4 {
-		t.Errorf("got %+v", g)
-	}
-	if g := testGPU(t, f, "0000:65:00.0"); g.Name != "" || *g.Index != 1 || g.ECC != nil {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, g.Name == "AMD Instinct MI300X" && *g.Index == 0 && g.ECC != nil && *g.ECC.VolatileUncorrected == 4, "got %+v", g)
+	g = testGPU(t, f, "0000:65:00.0")
+	expect.That(t, g.Name == "" && *g.Index == 1 && g.ECC == nil, "got %+v", g)
 	expect.That(t, len(f.Software) == 2 && f.Software[1].Name == "rocm" && f.Software[1].Version == "7.1.1", "got %+v", f.Software)
 }
 
@@ -166,12 +153,9 @@ func TestAMDSMITopology(t *testing.T) {
 	f := texttest.Parse("topo.txt", "$ amd-smi topology\n"+smiTopologyText)
 	expect.Must(t, f.Links != nil && len(f.Links.Pairs) == 1, "got %+v", f.Links)
 	p := f.Links.Pairs[0]
-	if p.A != "0000:05:00.0" || p.B != "0000:26:00.0" || p.LinkType != "xgmi" || *p.Hops != 1 || *p.Weight != 15 || p.Accessible == nil || *p.Accessible {
-		t.Errorf("got %+v", p)
-	}
-	if g := testGPU(t, f, "0000:26:00.0"); *g.Index != 1 {
-		t.Errorf("got %+v", g)
-	}
+	expect.That(t, p.A == "0000:05:00.0" && p.B == "0000:26:00.0" && p.LinkType == "xgmi" && *p.Hops == 1 && *p.Weight == 15 && p.Accessible != nil && !*p.Accessible, "got %+v", p)
+	g := testGPU(t, f, "0000:26:00.0")
+	expect.That(t, *g.Index == 1, "got %+v", g)
 }
 
 func TestAMDJSONTopology(t *testing.T) {
@@ -203,10 +187,7 @@ func TestAMDJSONTopology(t *testing.T) {
 		"with values": strings.ReplaceAll(whole, `"weight": 40`, `"weight": {"value": 40, "unit": "N/A"}`),
 	} {
 		f := texttest.Parse(name, text)
-		if f.Links == nil || len(f.Links.Pairs) != 1 {
-			t.Errorf("%s: got %+v", name, f.Links)
-			continue
-		}
+		expect.Must(t, f.Links != nil && len(f.Links.Pairs) == 1, "%s: got %+v", name, f.Links)
 		p := f.Links.Pairs[0]
 		if p.A != "0000:03:00.0" || p.B != "0000:0c:00.0" || p.LinkType != "pcie" || p.Hops == nil || *p.Hops != 2 || p.Weight == nil || *p.Weight != 40 || !*p.Accessible {
 			t.Errorf("%s: got %+v", name, p)
@@ -233,12 +214,9 @@ func TestAMDJSONStatic(t *testing.T) {
 func TestROCmSMIJSON(t *testing.T) {
 	f := texttest.Parse("x", `{"card0": {"Card series": "AMD Instinct MI100", "PCI Bus": "0000:2F:00.0"}, "card1": {"PCI Bus": "0000:03:00.0"}, "system": {"Driver version": "6.3.6", "(Topology) Weight between DRM devices 0 and 1": "40", "(Topology) Link type between DRM devices 0 and 1": "PCIE"}}
 `)
-	if g := testGPU(t, f, "0000:2f:00.0"); g.Name != "AMD Instinct MI100" {
-		t.Errorf("got %+v", g)
-	}
-	if f.Links == nil || len(f.Links.Pairs) != 1 || f.Links.Pairs[0].LinkType != "pcie" || *f.Links.Pairs[0].Weight != 40 {
-		t.Errorf("got %+v", f.Links)
-	}
+	g := testGPU(t, f, "0000:2f:00.0")
+	expect.That(t, g.Name == "AMD Instinct MI100", "got %+v", g)
+	expect.That(t, f.Links != nil && len(f.Links.Pairs) == 1 && f.Links.Pairs[0].LinkType == "pcie" && *f.Links.Pairs[0].Weight == 40, "got %+v", f.Links)
 }
 
 func FuzzAMDSMI(f *testing.F) {
@@ -267,7 +245,6 @@ func TestAMDSMILinkOfTwoReports(t *testing.T) {
 	f := texttest.Parse("smi.txt", "$ amd-smi metric --pcie -g 3\nGPU: 3\n    PCIE:\n        WIDTH: 8\n        SPEED: 32 GT/s\n"+
 		"$ amd-smi static --bus -g 3\nGPU: 3\n    BUS:\n        BDF: 0000:5d:00.0\n        MAX_PCIE_WIDTH: 16\n        MAX_PCIE_SPEED: 32 GT/s\n")
 	expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 1, "got %+v, want one GPU", f.GPUs)
-	if l := f.GPUs.Devices[0].PCIe; l == nil || l.Width != 8 || l.MaxWidth != 16 {
-		t.Errorf("got link %+v, want 8 lanes of 16", l)
-	}
+	l := f.GPUs.Devices[0].PCIe
+	expect.That(t, l != nil && l.Width == 8 && l.MaxWidth == 16, "got link %+v, want 8 lanes of 16", l)
 }

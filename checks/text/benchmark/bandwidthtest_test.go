@@ -47,8 +47,7 @@ func points(b facts.Benchmark) string {
 	return s
 }
 
-// TestBandwidthTest checks that a copy is judged where no text shows the GPU's link, and that
-// small ones are not.
+// TestBandwidthTest checks that a copy is judged where no text shows the GPU's link, and that small ones are not.
 func TestBandwidthTest(t *testing.T) {
 	f := texttest.Parse("x.txt", bandwidthTestOutput+"some other line\n")
 	want := []string{
@@ -58,9 +57,8 @@ func TestBandwidthTest(t *testing.T) {
 	}
 	expect.Must(t, len(f.Benchmarks) == len(want), "got %+v", f.Benchmarks)
 	for i, b := range f.Benchmarks {
-		if got := points(b); got != want[i] || !b.Complete || b.GPUNames[0] != "NVIDIA GeForce RTX 3090" {
-			t.Errorf("got %s, want %s", got, want[i])
-		}
+		got := points(b)
+		expect.That(t, got == want[i] && b.Complete && b.GPUNames[0] == "NVIDIA GeForce RTX 3090", "got %s, want %s", got, want[i])
 	}
 	expect.Equal(t, 10, f.Benchmarks[0].Points[0].Line, "line")
 }
@@ -81,8 +79,7 @@ func TestBandwidthTestNotJudged(t *testing.T) {
 	}
 }
 
-// TestPerftestGPU checks that a table of a GPU's memory names the GPU, and is compared with what its
-// path carries.
+// TestPerftestGPU checks that a table of a GPU's memory names the GPU, and is compared with what its path carries.
 func TestPerftestGPU(t *testing.T) {
 	const topology = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\tX\tNV18\tPIX\t0-47\t0\tN/A\nGPU1\tNV18\tX\tSYS\t48-95\t1\tN/A\nNIC0\tPIX\tSYS\tX\n" +
 		"\nLegend:\n\n  X    = Self\n  PIX  = Connection traversing at most a single PCIe bridge\n\nNIC Legend:\n\n  NIC0: mlx5_bond_0\n\n"
@@ -99,10 +96,7 @@ func TestPerftestGPU(t *testing.T) {
 		"not named":  {"", "", "the port of mlx5_bond_0", 0.8},
 	} {
 		f := texttest.Parse("x.txt", topology+port+tt.before+table)
-		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 1 {
-			t.Errorf("%s: got %+v", name, f.Benchmarks)
-			continue
-		}
+		expect.Must(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 1, "%s: got %+v", name, f.Benchmarks)
 		b := f.Benchmarks[0]
 		if p := b.Points[0]; b.Memory != "gpu" || b.QueuePairs != 1 || p.B != tt.gpu || p.Basis != tt.basis || p.Threshold == nil || *p.Threshold != tt.threshold || *p.ExpectedGBps != 25 {
 			t.Errorf("%s: got %+v", name, b)
@@ -110,9 +104,7 @@ func TestPerftestGPU(t *testing.T) {
 	}
 	// The GPU of one table is not that of the next, which is of the host's memory.
 	two := texttest.Parse("x.txt", "Picking device No. 1\n"+table+strings.TrimPrefix(table, "allocated GPU buffer address at 00007f6eff000000 pointer=0x7f6eff000000\n"))
-	if len(two.Benchmarks) != 2 || two.Benchmarks[1].Memory != "host" || two.Benchmarks[1].Points[0].B != "" {
-		t.Errorf("got %+v", two.Benchmarks)
-	}
+	expect.That(t, len(two.Benchmarks) == 2 && two.Benchmarks[1].Memory == "host" && two.Benchmarks[1].Points[0].B == "", "got %+v", two.Benchmarks)
 }
 
 func FuzzBandwidthTest(f *testing.F) {
@@ -121,9 +113,7 @@ func FuzzBandwidthTest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, b := range texttest.Parse("x", text).Benchmarks {
 			for _, p := range b.Points {
-				if p.GBps != nil && *p.GBps < 0 || p.Bytes < 0 || p.Line < 1 {
-					t.Errorf("got %+v", p)
-				}
+				expect.That(t, (p.GBps == nil || !(*p.GBps < 0)) && p.Bytes >= 0 && p.Line >= 1, "got %+v", p)
 			}
 		}
 	})

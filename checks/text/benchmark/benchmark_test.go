@@ -17,18 +17,14 @@ func TestNCCLTests(t *testing.T) {
 	points := b.Points
 	b.Points = nil
 	wrong := int64(3)
-	want := facts.Benchmark{
+	expect.NoDiff(t, facts.Benchmark{
 		Tool: "nccl-tests", Test: "all_reduce", What: "collective", Ranks: 2, Nodes: 1,
 		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2, Lines: map[string]int{"wrong": 14},
-	}
-	expect.NoDiff(t, want, b, "it")
-	if len(points) != 2 || points[1].Bytes != 64<<20 || *points[1].GBps != 37.28 || *points[1].ExpectedGBps != 450 {
-		t.Errorf("got %+v", points)
-	}
+	}, b, "it")
+	expect.That(t, len(points) == 2 && points[1].Bytes == 64<<20 && *points[1].GBps == 37.28 && *points[1].ExpectedGBps == 450, "got %+v", points)
 }
 
-// TestNCCLTestsOldLayouts checks the rows of NCCL 1 and 2.4, and a table that
-// broke off.
+// TestNCCLTestsOldLayouts checks the rows of NCCL 1 and 2.4, and a table that broke off.
 func TestNCCLTestsOldLayouts(t *testing.T) {
 	for row, want := range map[string]float64{
 		"     8388608       2097152   float     sum    162.0   51.79   90.63    N/A    160.0   52.44   91.77    N/A":         91.77,
@@ -36,9 +32,7 @@ func TestNCCLTestsOldLayouts(t *testing.T) {
 		"     8388608       2097152   float    none       0    162.0   51.79   90.63      0    160.0   52.44   89.77      0": 90.63,
 	} {
 		f := texttest.Parse("x.txt", "nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor)\n# Using devices\n"+row+"\n^C\n")
-		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 1 || *f.Benchmarks[0].Points[0].GBps != want || f.Benchmarks[0].Complete {
-			t.Errorf("%s: got %+v", row, f.Benchmarks)
-		}
+		expect.That(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 1 && *f.Benchmarks[0].Points[0].GBps == want && !f.Benchmarks[0].Complete, "%s: got %+v", row, f.Benchmarks)
 	}
 }
 
@@ -70,14 +64,9 @@ P2P=Enabled Latency (P2P Writes) Matrix (us)
 
 func TestP2PBandwidth(t *testing.T) {
 	f := texttest.Parse("x.txt", p2pBandwidthTable)
-	var got []string
-	for _, b := range f.Benchmarks {
-		got = append(got, b.What+" "+b.Points[0].A+" "+b.Points[0].B)
-	}
+	got := expect.Map(f.Benchmarks, func(b facts.Benchmark) string { return b.What + " " + b.Points[0].A + " " + b.Points[0].B })
 	expect.NoDiff(t, []string{"copy GPU0 GPU1", "copy GPU0 GPU1", "latency GPU0 GPU1"}, got, "it")
-	if *f.Benchmarks[0].P2P || !*f.Benchmarks[1].P2P || *f.Benchmarks[1].Points[0].GBps != 363.14 || *f.Benchmarks[2].Points[1].Microseconds != 3.34 {
-		t.Errorf("got %+v", f.Benchmarks)
-	}
+	expect.That(t, !*f.Benchmarks[0].P2P && *f.Benchmarks[1].P2P && *f.Benchmarks[1].Points[0].GBps == 363.14 && *f.Benchmarks[2].Points[1].Microseconds == 3.34, "got %+v", f.Benchmarks)
 	want := []facts.GPUPeer{{A: "GPU0", B: "GPU1", Read: "ok", Write: "ok"}, {A: "GPU1", B: "GPU0", Read: "not-supported", Write: "not-supported"}}
 	expect.NoDiff(t, want, f.GPUs.P2P, "it")
 }
@@ -90,9 +79,7 @@ Verification error @ element 1: val = 0.000000, ref = 4.000000
 Verification error @ element 2: val = 0.000000, ref = 8.000000
 Test failed!
 `)
-	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Wrong != 2 || *f.Benchmarks[0].Points[0].GBps != 19.87 || len(f.GPUs.P2P) != 2 {
-		t.Errorf("got %+v", f.Benchmarks)
-	}
+	expect.That(t, len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong == 2 && *f.Benchmarks[0].Points[0].GBps == 19.87 && len(f.GPUs.P2P) == 2, "got %+v", f.Benchmarks)
 }
 
 const nvbandwidthTable = `Running device_to_device_memcpy_write_ce.
@@ -135,15 +122,11 @@ func TestPerftest(t *testing.T) {
  65536      5000             370.12             368.00               0.701904
 ---------------------------------------------------------------------------------------
 `)
-	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Points[0].GBps != 46 || f.Benchmarks[0].Test != "RDMA_Write BW" || !f.Benchmarks[0].Complete {
-		t.Fatalf("got %+v", f.Benchmarks)
-	}
-	if p := f.NICs.RDMA[0]; p.Device != "mlx5_0" || p.LinkLayer != "Ethernet" || p.MTU != 4096 {
-		t.Errorf("got %+v", p)
-	}
-	if b := f.Benchmarks[0]; b.Memory != "host" || b.Points[0].A != "mlx5_0" || b.Points[0].ExpectedGBps != nil {
-		t.Errorf("got %+v, where no text tells the port's rate", b)
-	}
+	expect.Must(t, len(f.Benchmarks) == 1 && *f.Benchmarks[0].Points[0].GBps == 46 && f.Benchmarks[0].Test == "RDMA_Write BW" && f.Benchmarks[0].Complete, "got %+v", f.Benchmarks)
+	p := f.NICs.RDMA[0]
+	expect.That(t, p.Device == "mlx5_0" && p.LinkLayer == "Ethernet" && p.MTU == 4096, "got %+v", p)
+	b := f.Benchmarks[0]
+	expect.That(t, b.Memory == "host" && b.Points[0].A == "mlx5_0" && b.Points[0].ExpectedGBps == nil, "got %+v, where no text tells the port's rate", b)
 }
 
 // TestPerftestExpected checks what a bandwidth between machines is measured by.
@@ -171,19 +154,14 @@ func TestPerftestExpected(t *testing.T) {
 		"reads are free": {table("", "RDMA_Read"), "host", "", 0},
 	} {
 		f := texttest.Parse("x.txt", tt.text)
-		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 2 || len(f.NICs.RDMA) != 1 {
-			t.Errorf("%s: got %+v, %+v", name, f.Benchmarks, f.NICs)
-			continue
-		}
+		expect.Must(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 2 && len(f.NICs.RDMA) == 1, "%s: got %+v, %+v", name, f.Benchmarks, f.NICs)
 		b := f.Benchmarks[0]
 		small, large := b.Points[0], b.Points[1]
 		got := 0.0
 		if large.ExpectedGBps != nil {
 			got = *large.ExpectedGBps
 		}
-		if b.Memory != tt.memory || got != tt.expected || large.Basis != tt.basis || small.ExpectedGBps != nil {
-			t.Errorf("%s: got %+v", name, b)
-		}
+		expect.That(t, b.Memory == tt.memory && got == tt.expected && large.Basis == tt.basis && small.ExpectedGBps == nil, "%s: got %+v", name, b)
 	}
 }
 
@@ -192,10 +170,8 @@ func FuzzBenchmarks(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		f := texttest.Parse("x", text)
-		if n := len(f.Benchmarks); n > parse.MaxEntries {
-			t.Errorf("%d tables", n)
-		}
+		n := len(texttest.Parse("x", text).Benchmarks)
+		expect.That(t, n <= parse.MaxEntries, "%d tables", n)
 	})
 }
 
@@ -215,8 +191,7 @@ func TestCUDADevices(t *testing.T) {
 	}
 }
 
-// Processes of a build without MPI write one list each; two runs, one after the
-// other, are something else.
+// Processes of a build without MPI write one list each; two runs, one after the other, are something else.
 func TestNCCLTestsAlone(t *testing.T) {
 	device := "#  Rank  0 Group  0 Pid   2214 on node7 device  0 [0x53] NVIDIA H100 80GB HBM3\n"
 	head := "# nThread 1 nGpus 1 minBytes 8 maxBytes 128\n# Using devices\n"

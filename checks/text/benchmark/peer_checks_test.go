@@ -68,8 +68,7 @@ func FuzzPeerChecks(f *testing.F) {
 	f.Add(peerChecksHIP)
 	f.Add("torch.cuda.can_device_access_peer(0, 1) = True\n" + strings.Repeat("copy cuda:0 -> cuda:1 mismatch\n", 3))
 	f.Fuzz(func(t *testing.T, text string) {
-		if n := len(texttest.Parse("x", text).Benchmarks); n > parse.MaxEntries {
-			t.Errorf("%d tables", n)
-		}
+		n := len(texttest.Parse("x", text).Benchmarks)
+		expect.That(t, n <= parse.MaxEntries, "%d tables", n)
 	})
 }

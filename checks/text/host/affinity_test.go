@@ -20,16 +20,12 @@ func TestAffinity(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := texttest.Parse("a.txt", test.text+topo)
-			if f.NUMA == nil || f.NUMA.AllowedCPUs != test.allowed || len(f.NUMA.Nodes) != 2 {
-				t.Fatalf("got %+v, want %s and two nodes", f.NUMA, test.allowed)
-			}
+			expect.Must(t, f.NUMA != nil && f.NUMA.AllowedCPUs == test.allowed && len(f.NUMA.Nodes) == 2, "got %+v, want %s and two nodes", f.NUMA, test.allowed)
 			for i, want := range test.counts {
-				if got := f.NUMA.Nodes[i].AllowedCPUs; got == nil || *got != want {
-					t.Errorf("node %d: got %v, want %d", i, got, want)
-				}
-				if got := f.GPUs.Devices[i].NUMANode; got == nil || *got != i {
-					t.Errorf("GPU %d: got node %v", i, got)
-				}
+				got := f.NUMA.Nodes[i].AllowedCPUs
+				expect.That(t, got != nil && *got == want, "node %d: got %v, want %d", i, got, want)
+				got = f.GPUs.Devices[i].NUMANode
+				expect.That(t, got != nil && *got == i, "GPU %d: got node %v", i, got)
 			}
 		})
 	}
@@ -56,12 +52,8 @@ func TestEnvironmentJSON(t *testing.T) {
 func TestNCCLOldStart(t *testing.T) {
 	f := texttest.Parse("a.log", "n1:1:5 [0] NCCL INFO comm 0x7f10 rank 0 nranks 2\nn2:1:5 [0] NCCL INFO comm 0x7f20 rank 1 nranks 2 cudaDev 0 nvmlDev 0\n"+
 		"n1:1:5 [0] NCCL INFO Ring 00 : 1 -> 0 [receive] via NET/Socket/0\nn1:1:5 [0] NCCL INFO Setting affinity for GPU 0 to 0-31,64-95\n")
-	if len(f.Logs.Communicators) != 1 || len(f.Logs.Communicators[0].Hosts) != 2 || f.Logs.Communicators[0].Started != 0 {
-		t.Errorf("got %+v", f.Logs.Communicators)
-	}
-	if len(f.Logs.Transports) != 1 || f.Logs.Transports[0].SameHost == nil || *f.Logs.Transports[0].SameHost {
-		t.Errorf("got %+v", f.Logs.Transports)
-	}
+	expect.That(t, len(f.Logs.Communicators) == 1 && len(f.Logs.Communicators[0].Hosts) == 2 && f.Logs.Communicators[0].Started == 0, "got %+v", f.Logs.Communicators)
+	expect.That(t, len(f.Logs.Transports) == 1 && f.Logs.Transports[0].SameHost != nil && !*f.Logs.Transports[0].SameHost, "got %+v", f.Logs.Transports)
 	expect.That(t, len(f.Logs.Affinities) == 1 && f.Logs.Affinities[0].CPUs == 64, "got %+v", f.Logs.Affinities)
 }
 

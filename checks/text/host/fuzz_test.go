@@ -41,9 +41,7 @@ func FuzzHostTexts(f *testing.F) {
 		}
 		if f.PCI != nil {
 			for _, d := range f.PCI.Devices {
-				if len(d.Ancestors) > 256 || facts.Address(d.Address) != d.Address {
-					t.Errorf("%q has %d ancestors", d.Address, len(d.Ancestors))
-				}
+				expect.That(t, len(d.Ancestors) <= 256 && facts.Address(d.Address) == d.Address, "%q has %d ancestors", d.Address, len(d.Ancestors))
 			}
 		}
 	})

@@ -22,10 +22,7 @@ func TestIdentity(t *testing.T) {
 		listing: "",
 	} {
 		f := texttest.Parse("x", text)
-		if f.Container == nil || len(f.Container.DeviceNodes) != 1 {
-			t.Errorf("%q: no node", text)
-			continue
-		}
+		expect.Must(t, f.Container != nil && len(f.Container.DeviceNodes) == 1, "%q: no node", text)
 		expect.Equal(t, want, f.Container.DeviceNodes[0].Access, "%q", text)
 	}
 }

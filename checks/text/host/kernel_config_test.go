@@ -36,9 +36,7 @@ func FuzzKernelConfig(f *testing.F) {
 			return
 		}
 		for name, value := range facts.GPUs.AMD.KernelConfig {
-			if value != "y" && value != "m" && value != "n" {
-				t.Errorf("%s is %q", name, value)
-			}
+			expect.That(t, value == "y" || value == "m" || value == "n", "%s is %q", name, value)
 		}
 	})
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -57,10 +55,7 @@ func TestLimits(t *testing.T) {
 		expect.Equal(t, pair[1], pair[0], "%s", name)
 	}
 	expect.That(t, c.Seccomp == "filter" && c.Inside != nil && *c.Inside, "got seccomp %q, inside %v", c.Seccomp, c.Inside)
-	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
-	if diff := cmp.Diff(want, c.DeviceNodes); diff != "" {
-		t.Error(diff)
-	}
+	expect.NoDiff(t, []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}, c.DeviceNodes, "it")
 }
 
 func TestSHM(t *testing.T) {
@@ -90,12 +85,9 @@ func TestBareDeviceNodes(t *testing.T) {
 		"drwxr-xr-x 2 root root       80 Nov  1 10:00 nvidia-caps\n")
 	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
 	expect.Must(t, f.Container != nil, "no listing was found")
-	if diff := cmp.Diff(want, f.Container.DeviceNodes); diff != "" {
-		t.Error(diff)
-	}
-	if f := texttest.Parse("x.txt", "$ ls -l /dev/nvidia0 | cat\ncrw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n"); f.Container != nil {
-		t.Errorf("want no listing of a single node, got %v", f.Container)
-	}
+	expect.NoDiff(t, want, f.Container.DeviceNodes, "it")
+	f = texttest.Parse("x.txt", "$ ls -l /dev/nvidia0 | cat\ncrw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n")
+	expect.That(t, f.Container == nil, "want no listing of a single node, got %v", f.Container)
 }
 
 func FuzzLimits(f *testing.F) {

@@ -20,17 +20,12 @@ func TestKernelLines(t *testing.T) {
 		"kern  :err   : [   12.803392] ", "<3>[   12.803392] ", "[   12.803392] [   T123] ",
 	} {
 		f := texttest.Parse("dmesg.txt", "before\n"+prefix+xid+"\n")
-		if f.KernelLog == nil || len(f.KernelLog.Events) != 1 {
-			t.Errorf("%q: got %+v", prefix, f.KernelLog)
-			continue
-		}
+		expect.Must(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "%q: got %+v", prefix, f.KernelLog)
 		e := f.KernelLog.Events[0]
 		if e.Kind != "xid" || e.Code == nil || *e.Code != 79 || e.Address != "0000:3b:00.0" || e.Message != xid || e.Source != "dmesg.txt" || e.Line != 2 {
 			t.Errorf("%q: got %+v", prefix, e)
 		}
-		if host := strings.Contains(prefix, "node7"); host != (e.Host == "node7") {
-			t.Errorf("%q: the host is %q", prefix, e.Host)
-		}
+		expect.That(t, strings.Contains(prefix, "node7") == (e.Host == "node7"), "%q: the host is %q", prefix, e.Host)
 		expect.That(t, strings.Contains(prefix, "12.8") == (e.Seconds == 12.803392), "%q: at %v", prefix, e.Seconds)
 	}
 }
@@ -41,10 +36,8 @@ func TestKernelWindows(t *testing.T) {
 		text string
 		want []facts.KernelEvent
 	}{
-		"no room": {bar, []facts.KernelEvent{{ID: "kernel-bar-no-room", Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}}},
-		"room in a later pass": {
-			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x47ffffffff 64bit pref]: assigned\n", nil,
-		},
+		"no room":              {bar, []facts.KernelEvent{{ID: "kernel-bar-no-room", Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}}},
+		"room in a later pass": {bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x47ffffffff 64bit pref]: assigned\n", nil},
 		"a smaller one in a later pass": {
 			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x400fffffff 64bit pref]: assigned\n",
 			[]facts.KernelEvent{{ID: "kernel-bar-no-room", Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}},
@@ -87,45 +80,28 @@ func TestKernelIOMMU(t *testing.T) {
 		text string
 		want facts.IOMMUFacts
 	}{
-		"translated": {
-			"[    0.73] iommu: Default domain type: Translated\n[    0.90] AMD-Vi: Interrupt remapping enabled\n",
-			facts.IOMMUFacts{DefaultDomain: "translated", Vendor: "amd"},
-		},
+		"translated": {"[    0.73] iommu: Default domain type: Translated\n[    0.90] AMD-Vi: Interrupt remapping enabled\n", facts.IOMMUFacts{DefaultDomain: "translated", Vendor: "amd"}},
 		"passed through by a parameter": {
 			"[    0.73] iommu: Default domain type: Passthrough (set via kernel command line)\n[    0.9] DMAR: Intel(R) Virtualization Technology for Directed I/O\n",
 			facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "intel"},
 		},
-		"passed through, before Linux 5.3": {
-			"AMD-Vi: Initialized for Passthrough Mode\n", facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "amd"},
-		},
-		"no IOMMU": {"iommu: Default domain type: Translated\n", facts.IOMMUFacts{DefaultDomain: "translated"}},
+		"passed through, before Linux 5.3": {"AMD-Vi: Initialized for Passthrough Mode\n", facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "amd"}},
+		"no IOMMU":                         {"iommu: Default domain type: Translated\n", facts.IOMMUFacts{DefaultDomain: "translated"}},
 		"groups": {
 			"/sys/kernel/iommu_groups/14/type:DMA-FQ\n[ 0.8] pci 0000:41:00.0: Adding to iommu group 14\n/sys/kernel/iommu_groups/2/type:identity\n",
 			facts.IOMMUFacts{Groups: []facts.IOMMUGroup{{ID: 2, Type: "identity", Devices: []string{}}, {ID: 14, Type: "DMA-FQ", Devices: []string{"0000:41:00.0"}}}},
 		},
-		"units": {
-			"$ ls /sys/class/iommu\nivhd0  ivhd1\n$ uname -r\n6.8.0\n",
-			facts.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"},
-		},
+		"units": {"$ ls /sys/class/iommu\nivhd0  ivhd1\n$ uname -r\n6.8.0\n", facts.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"}},
 		"units in the long form": {
 			"$ ls -l /sys/class/iommu/\ntotal 0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar0 -> ../../devices/virtual/iommu/dmar0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar1 -> ../../devices/virtual/iommu/dmar1\n",
 			facts.IOMMUFacts{Units: []string{"dmar0", "dmar1"}, Vendor: "intel"},
 		},
-		"no units": {"$ ls -l /sys/class/iommu\ntotal 0\n", facts.IOMMUFacts{Units: []string{}}},
-		"command line": {
-			"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n",
-			facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}},
-		},
-		"command line of a boot": {
-			"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n",
-			facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}},
-		},
+		"no units":               {"$ ls -l /sys/class/iommu\ntotal 0\n", facts.IOMMUFacts{Units: []string{}}},
+		"command line":           {"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n", facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}}},
+		"command line of a boot": {"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n", facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}}},
 	} {
 		f := texttest.Parse("d", tt.text)
-		if f.IOMMU == nil {
-			t.Errorf("%s: nothing was read", name)
-			continue
-		}
+		expect.Must(t, f.IOMMU != nil, "%s: nothing was read", name)
 		expect.NoDiff(t, tt.want, *f.IOMMU, "%s", name)
 	}
 }
@@ -159,12 +135,11 @@ node   0   1
 	Product Name: ROMED8-2T
 kernel.numa_balancing = 1
 `)
-	want := &facts.HostFacts{
+	expect.NoDiff(t, &facts.HostFacts{
 		Hostname: "node7", Kernel: "5.15.0-91-generic", Arch: "amd64", Board: "ASRockRack ROMED8-2T",
 		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:10"},
 		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Family: 25, ModelNumber: 1, Sockets: 2, Threads: 128},
-	}
-	expect.NoDiff(t, want, f.Host, "host")
+	}, f.Host, "host")
 	numa := &facts.NUMAFacts{Balancing: new(1), Nodes: []facts.NUMANode{
 		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20, Distances: []int{10, 32}},
 		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20, Distances: []int{32, 10}},
@@ -174,12 +149,10 @@ kernel.numa_balancing = 1
 
 func TestHostGuest(t *testing.T) {
 	f := texttest.Parse("lscpu.txt", "Hypervisor vendor:                       KVM\nFlags: fpu vme hypervisor\n")
-	if v := f.Host.Virtualization; v == nil || !v.Guest || v.Kind != "kvm" {
-		t.Errorf("got %+v", v)
-	}
-	if f := texttest.Parse("lspci.txt", "\tFlags: bus master, fast devsel, latency 0\n"); f.Host != nil {
-		t.Errorf("a device's flags are no processor's: %+v", f.Host)
-	}
+	v := f.Host.Virtualization
+	expect.That(t, v != nil && v.Guest && v.Kind == "kvm", "got %+v", v)
+	f = texttest.Parse("lspci.txt", "\tFlags: bus master, fast devsel, latency 0\n")
+	expect.That(t, f.Host == nil, "a device's flags are no processor's: %+v", f.Host)
 }
 
 func TestNumactlList(t *testing.T) {
@@ -240,14 +213,11 @@ func TestSysfs(t *testing.T) {
 		"/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/current_link_width:8\n"+
 		"/sys/bus/pci/devices/0000:3b:00.0/max_link_width:16\n/sys/bus/pci/devices/0000:3b:00.0/max_link_speed:16.0 GT/s PCIe\n"+
 		"/sys/bus/pci/devices/0000:af:00.0/numa_node:-1\n")
-	if none := texttest.PCIDevice(t, f, "0000:af:00.0"); none.NUMANode != nil || !none.NoNUMANode {
-		t.Errorf("got %+v", none)
-	}
+	none := texttest.PCIDevice(t, f, "0000:af:00.0")
+	expect.That(t, none.NUMANode == nil && none.NoNUMANode, "got %+v", none)
 	d := texttest.PCIDevice(t, f, "0000:3b:00.0")
 	want := &facts.PCIeLink{Width: 8, MaxWidth: 16, MaxSpeedGTs: 16, Source: "x:4"}
-	if d.Kind != "gpu" || d.NUMANode == nil || *d.NUMANode != 1 || d.NoNUMANode || !cmp.Equal(want, d.Link) {
-		t.Errorf("got %+v, link %+v", d, d.Link)
-	}
+	expect.That(t, d.Kind == "gpu" && d.NUMANode != nil && *d.NUMANode == 1 && !d.NoNUMANode && cmp.Equal(want, d.Link), "got %+v, link %+v", d, d.Link)
 }
 
 func TestHostXML(t *testing.T) {
@@ -263,16 +233,11 @@ func TestHostXML(t *testing.T) {
 </system>
 `
 	f := texttest.Parse("topo.xml", "NCCL wrote:\n"+nccl+"after\n")
-	if len(f.GPUs.Devices) != 2 || *f.GPUs.Devices[1].Index != 1 || f.GPUs.Devices[0].ComputeCapability != "8.0" {
-		t.Fatalf("GPUs are %+v", f.GPUs.Devices)
-	}
+	expect.Must(t, len(f.GPUs.Devices) == 2 && *f.GPUs.Devices[1].Index == 1 && f.GPUs.Devices[0].ComputeCapability == "8.0", "GPUs are %+v", f.GPUs.Devices)
 	p := f.Links.Between("0000:41:00.0", "0000:61:00.0")
-	if p == nil || p.NVLinks == nil || *p.NVLinks != 4 || p.NVSwitch {
-		t.Errorf("the pair is %+v", p)
-	}
-	if n := f.NUMA.Nodes; len(n) != 1 || n[0].ID != 1 || n[0].CPUs != "16-32" {
-		t.Errorf("NUMA nodes are %+v", n)
-	}
+	expect.That(t, p != nil && p.NVLinks != nil && *p.NVLinks == 4 && !p.NVSwitch, "the pair is %+v", p)
+	n := f.NUMA.Nodes
+	expect.That(t, len(n) == 1 && n[0].ID == 1 && n[0].CPUs == "16-32", "NUMA nodes are %+v", n)
 	if d := texttest.PCIDevice(t, f, "0000:41:00.0"); d.NUMANode == nil || *d.NUMANode != 1 || d.RootBus != "" || d.Link.MaxSpeedGTs != 16 {
 		t.Errorf("the GPU is %+v", d)
 	}
@@ -290,9 +255,7 @@ func TestHostXML(t *testing.T) {
 </topology>
 `
 	d := texttest.PCIDevice(t, texttest.Parse("lstopo.xml", hwloc), "0000:41:00.0")
-	if d.RootBus != "pci0000:40" || !cmp.Equal(d.Ancestors, []string{"0000:40:01.1"}) || d.Kind != "gpu" || d.NUMANode == nil || *d.NUMANode != 1 {
-		t.Errorf("got %+v", d)
-	}
+	expect.That(t, d.RootBus == "pci0000:40" && cmp.Equal(d.Ancestors, []string{"0000:40:01.1"}) && d.Kind == "gpu" && d.NUMANode != nil && *d.NUMANode == 1, "got %+v", d)
 }
 
 func TestPythonCopy(t *testing.T) {
@@ -339,14 +302,8 @@ DMA-FQ
 $ cat /proc/sys/kernel/numa_balancing
 1
 `)
-	if len(f.PCI.Devices) != 1 {
-		t.Fatalf("got %+v", f.PCI.Devices)
-	}
+	expect.Must(t, len(f.PCI.Devices) == 1, "got %+v", f.PCI.Devices)
 	d := f.PCI.Devices[0]
-	if d.Address != "0000:3b:00.0" || d.Link.Width != 8 || d.Link.MaxWidth != 16 || d.Link.MaxSpeedGTs != 32 || d.NUMANode != nil {
-		t.Errorf("got %+v", d)
-	}
-	if len(f.IOMMU.Groups) != 1 || f.IOMMU.Groups[0].Type != "DMA-FQ" || *f.NUMA.Balancing != 1 {
-		t.Errorf("got %+v, %+v", f.IOMMU, f.NUMA)
-	}
+	expect.That(t, d.Address == "0000:3b:00.0" && d.Link.Width == 8 && d.Link.MaxWidth == 16 && d.Link.MaxSpeedGTs == 32 && d.NUMANode == nil, "got %+v", d)
+	expect.That(t, len(f.IOMMU.Groups) == 1 && f.IOMMU.Groups[0].Type == "DMA-FQ" && *f.NUMA.Balancing == 1, "got %+v, %+v", f.IOMMU, f.NUMA)
 }

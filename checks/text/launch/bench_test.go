@@ -6,6 +6,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // BenchmarkManifests reads a folder of 400 small manifests and scripts.
@@ -18,8 +19,7 @@ func BenchmarkManifests(b *testing.B) {
 			texttest.Text(r, fmt.Sprintf("p%d.yaml", i), fmt.Sprintf(pod, i))
 			texttest.Text(r, fmt.Sprintf("p%d.sh", i), fmt.Sprintf(script, i+1))
 		}
-		if n := len(r.Finish().Launches); n < 600 {
-			b.Fatalf("%d launches", n)
-		}
+		n := len(r.Finish().Launches)
+		expect.Must(b, n >= 600, "%d launches", n)
 	}
 }

@@ -112,15 +112,10 @@ func TestLaunchJSON(t *testing.T) {
 			`{"Binds":null,"NetworkMode":"bridge","IpcMode":"private","ShmSize":67108864,"Privileged":false}` + "\n",
 			facts.Launch{Kind: "docker-inspect", IPC: "private", Network: "bridge", SHMBytes: size(64 << 20)},
 		},
-		"inspected, one number": {
-			"$ docker inspect -f '{{.HostConfig.ShmSize}}' trainer\n67108864\n", facts.Launch{Kind: "docker-inspect", SHMBytes: size(64 << 20)},
-		},
+		"inspected, one number": {"$ docker inspect -f '{{.HostConfig.ShmSize}}' trainer\n67108864\n", facts.Launch{Kind: "docker-inspect", SHMBytes: size(64 << 20)}},
 	} {
 		f := texttest.Parse("x.txt", tt.text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s: %d launches: %+v", name, len(f.Launches), f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s: %d launches: %+v", name, len(f.Launches), f.Launches)
 		got := f.Launches[0]
 		got.Source, got.Line, got.Lines, got.Unit, got.Object = "", 0, nil, 0, ""
 		expect.NoDiff(t, tt.want, got, "%s", name)
@@ -129,16 +124,11 @@ func TestLaunchJSON(t *testing.T) {
 
 func TestJSONClosed(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"a": [1, 2`:              `{"a": [1]}`,
-		`{"a": {"b": "x"}, "c": "`: `{"a": {"b": "x"}}`,
-		`{"a": {"b": "x"}`:         `{"a": {"b": "x"}}`,
-		`{"a, b": 1, "c": {`:       `{"a, b": 1, "c": {}}`,
-		``:                         ``,
+		`{"a": [1, 2`: `{"a": [1]}`, `{"a": {"b": "x"}, "c": "`: `{"a": {"b": "x"}}`, `{"a": {"b": "x"}`: `{"a": {"b": "x"}}`,
+		`{"a, b": 1, "c": {`: `{"a, b": 1, "c": {}}`, ``: ``,
 	} {
 		got := parse.JSONClosed(text)
-		if got != want || got != "" && !json.Valid([]byte(got)) {
-			t.Errorf("jsonClosed(%q) = %q, want %q", text, got, want)
-		}
+		expect.That(t, got == want && (got == "" || json.Valid([]byte(got))), "jsonClosed(%q) = %q, want %q", text, got, want)
 	}
 }
 
@@ -147,9 +137,8 @@ func FuzzLaunchJSON(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if n := len(texttest.Parse("x", text).Launches); n > parse.MaxEntries {
-			t.Errorf("%d launches", n)
-		}
+		n := len(texttest.Parse("x", text).Launches)
+		expect.That(t, n <= parse.MaxEntries, "%d launches", n)
 	})
 }
 
@@ -161,14 +150,10 @@ func before(text, word string) string {
 
 func TestPartsOfInspectAndPods(t *testing.T) {
 	f := texttest.Parse("x.txt", "$ docker inspect e | jq .[0].HostConfig\n{\n  \"Privileged\": true,\n  \"Devices\": [\n    {\"PathOnHost\": \"/dev/infiniband/uverbs0\"}\n  ],\n  \"IpcMode\": \"host\"\n}\n")
-	if len(f.Launches) != 1 || !f.Launches[0].Privileged || len(f.Launches[0].Devices) != 1 || f.Launches[0].IPC != "host" {
-		t.Errorf("got %+v", f.Launches)
-	}
+	expect.That(t, len(f.Launches) == 1 && f.Launches[0].Privileged && len(f.Launches[0].Devices) == 1 && f.Launches[0].IPC == "host", "got %+v", f.Launches)
 	if f = texttest.Parse("x.txt", described+"torchrun --nproc-per-node=4 train.py --lr 1\n"); len(f.Launches) != 2 || f.Launches[1].Kind != "torchrun" {
 		t.Errorf("behind a described pod: got %+v", f.Launches)
 	}
 	f = texttest.Parse("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: w\nspec:\n  containers:\n  - name: worker\n    image: a\n    resources:\n      limits:\n        nvidia.com/gpu: 2\n  - name: proxy\n    image: b\n    args: [proxy]\n")
-	if len(f.Launches) != 2 || f.Launches[1].GPUs == nil || *f.Launches[1].GPUs != 0 || *f.Launches[0].GPUs != 2 {
-		t.Errorf("got %+v", f.Launches)
-	}
+	expect.That(t, len(f.Launches) == 2 && f.Launches[1].GPUs != nil && *f.Launches[1].GPUs == 0 && *f.Launches[0].GPUs == 2, "got %+v", f.Launches)
 }

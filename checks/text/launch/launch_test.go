@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch/values"
@@ -97,11 +95,7 @@ func TestLaunchLines(t *testing.T) {
 		},
 		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"],"unknown":{"processes":"$N"}}`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x.txt", test.text))); diff != "" {
-				t.Error(diff)
-			}
-		})
+		expect.NoDiff(t, test.want, jsonForm(t, texttest.Parse("x.txt", test.text)), "%s", name)
 	}
 }
 
@@ -138,10 +132,7 @@ func TestLaunchDescriptions(t *testing.T) {
 			"services:\n  vllm:\n    image: img\n    command: --model m --tensor-parallel-size 2\n    ipc: host\n    shm_size: '8gb'\n    ulimits:\n      memlock: -1\n    cap_add: [SYS_NICE]\n    environment:\n      - NCCL_P2P_DISABLE=1\n    deploy:\n      resources:\n        reservations:\n          devices:\n            - driver: nvidia\n              device_ids: ['0', '1']\n              capabilities: [gpu]\n",
 			`{"kind":"compose","name":"vllm","image":"img","command":["--model","m","--tensor-parallel-size","2"],"gpus":2,"gpu_vendor":"nvidia","shm_bytes":8589934592,"ipc":"host","cap_add":["SYS_NICE"],"memlock_bytes":-1,"variables":{"NCCL_P2P_DISABLE":"1"},"tensor_parallel":2}`,
 		},
-		"a service by itself": {
-			"  tgi:\n    image: img\n",
-			"",
-		},
+		"a service by itself": {"  tgi:\n    image: img\n", ""},
 		"a piece of a service": {
 			"image: img\nshm_size: 1g\ndeploy:\n  resources:\n    reservations:\n      devices:\n        - capabilities: [gpu]\n          count: all\n",
 			`{"kind":"compose","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":1073741824}`,
@@ -168,11 +159,7 @@ func TestLaunchDescriptions(t *testing.T) {
 			`{"kind":"docker-inspect","name":"train","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":67108864,"ipc":"private","variables":{"NCCL_DEBUG":"INFO"}}`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x.txt", test.text))); diff != "" {
-				t.Error(diff)
-			}
-		})
+		expect.NoDiff(t, test.want, jsonForm(t, texttest.Parse("x.txt", test.text)), "%s", name)
 	}
 }
 
@@ -243,12 +230,8 @@ func bounded(t *testing.T, text string) {
 		f := texttest.Parse(name, text)
 		expect.That(t, len(f.Launches) <= launch.MaxList, "%s: %d launches", name, len(f.Launches))
 		for _, l := range f.Launches {
-			if len(l.Command) > launch.MaxCommand || len(l.Mounts) > launch.MaxList || len(l.Variables) > launch.MaxList || l.Line < 1 || l.Unit < 1 {
-				t.Errorf("%s: got %+v", name, l)
-			}
-			if l.GPUs != nil && *l.GPUs < -1 || l.SHMBytes != nil && *l.SHMBytes < 0 {
-				t.Errorf("%s: got %+v", name, l)
-			}
+			expect.That(t, len(l.Command) <= launch.MaxCommand && len(l.Mounts) <= launch.MaxList && len(l.Variables) <= launch.MaxList && l.Line >= 1 && l.Unit >= 1, "%s: got %+v", name, l)
+			expect.That(t, (l.GPUs == nil || *l.GPUs >= -1) && (l.SHMBytes == nil || *l.SHMBytes >= 0), "%s: got %+v", name, l)
 		}
 	}
 }
@@ -257,11 +240,7 @@ func bounded(t *testing.T, text string) {
 // comments and texts between its instructions, are read to their end.
 func TestRestOfFiles(t *testing.T) {
 	f := texttest.Parse("compose.yaml", "x-env: &env\n  TZ: UTC\nservices:\n  a:\n    image: x\n    gpus: all\n    environment:\n      <<: *env\n      NCCL_DEBUG: WARN\n")
-	if len(f.Launches) != 1 || f.Launches[0].Line != 4 || f.Launches[0].Variables["TZ"] != "UTC" || f.Launches[0].Variables["NCCL_DEBUG"] != "WARN" {
-		t.Errorf("%+v", f.Launches)
-	}
+	expect.That(t, len(f.Launches) == 1 && f.Launches[0].Line == 4 && f.Launches[0].Variables["TZ"] == "UTC" && f.Launches[0].Variables["NCCL_DEBUG"] == "WARN", "%+v", f.Launches)
 	f = texttest.Parse("Dockerfile", "FROM a\nENV X=1 \\\n    # why\n\n    NCCL_DEBUG=INFO\nRUN <<EOF\nFROM=here\nEOF\nUSER 7\n")
-	if len(f.Launches) != 1 || f.Launches[0].User != "7" || f.Launches[0].Image != "a" || f.Launches[0].Variables["NCCL_DEBUG"] != "INFO" {
-		t.Errorf("%+v", f.Launches)
-	}
+	expect.That(t, len(f.Launches) == 1 && f.Launches[0].User == "7" && f.Launches[0].Image == "a" && f.Launches[0].Variables["NCCL_DEBUG"] == "INFO", "%+v", f.Launches)
 }

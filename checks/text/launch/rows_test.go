@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
@@ -56,10 +54,7 @@ func TestControllers(t *testing.T) {
 	} {
 		text = strings.ReplaceAll(text, "Specs_", "Specs:\n    Worker")
 		f := texttest.Parse("x.yaml", text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s%+v", text, f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s%+v", text, f.Launches)
 		var open []string
 		for part := range f.Launches[0].Unknown {
 			open = append(open, part)
@@ -79,9 +74,7 @@ func TestModels(t *testing.T) {
 		"name: t\nnum_nodes: 2\nresources:\n  accelerators: H100:8\nrun: |\n  torchrun --nproc-per-node=8 x.py\n":                                                                                                                                               8,
 	} {
 		f := texttest.Parse("x.yaml", text)
-		if len(f.Launches) != 1 || f.Launches[0].GPUs == nil || *f.Launches[0].GPUs != gpus || f.Launches[0].Unknown["shm_bytes"] == "" {
-			t.Errorf("%s%+v", text, f.Launches)
-		}
+		expect.That(t, len(f.Launches) == 1 && f.Launches[0].GPUs != nil && *f.Launches[0].GPUs == gpus && f.Launches[0].Unknown["shm_bytes"] != "", "%s%+v", text, f.Launches)
 	}
 }
 
@@ -94,18 +87,16 @@ func TestLogsInSources(t *testing.T) {
 		"x.json": "{\"a\": 1,\n\"description\": \"" + said + "\"}", "Dockerfile": "FROM a\n# " + said, "compose.yaml": "# " + said, "x.cu": "// " + said,
 		"job": "#!/bin/bash\n# " + said, "pod": pod + "# " + said, "standard input": pod + "# " + said, "x.ipynb": said, "x.j2": said,
 	} {
-		if f := texttest.Parse(name, text+"\n"); f.Logs != nil || f.KernelLog != nil {
-			t.Errorf("%s: %+v", name, f.Logs)
-		}
+		f := texttest.Parse(name, text+"\n")
+		expect.That(t, f.Logs == nil && f.KernelLog == nil, "%s: %+v", name, f.Logs)
 	}
 	for name, text := range map[string]string{
 		"x.log": said, "x.txt": pod + said, "x.md": said, "x": said, "ticket.txt": "#!/bin/bash\n" + said, "standard input": said,
 		"status.yaml": pod + "status:\n  containerStatuses:\n  - state:\n      waiting:\n        message: '" + said + "'",
 		"log.json":    "{\"log\": \"" + strings.ReplaceAll(said, `"`, `\"`) + "\"}\n{\"log\": \"x\"}",
 	} {
-		if f := texttest.Parse(name, text+"\n"); f.Logs == nil || len(f.Logs.Messages) != 1 {
-			t.Errorf("%s: %+v", name, f.Logs)
-		}
+		f := texttest.Parse(name, text+"\n")
+		expect.That(t, f.Logs != nil && len(f.Logs.Messages) == 1, "%s: %+v", name, f.Logs)
 	}
 }
 
@@ -139,15 +130,10 @@ func TestDockerfileRows(t *testing.T) {
 		"FROM a AS b\nENV NCCL_P2P_DISABLE=1\nRUN export NCCL_DEBUG=x\nFROM c\nRUN <<E\nexport NCCL_DEBUG=y\nulimit -l 64\nE\n": {Image: "c"},
 	} {
 		f := texttest.Parse("Dockerfile", text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s%+v", text, f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s%+v", text, f.Launches)
 		l := f.Launches[0]
 		got := facts.Launch{Image: l.Image, Packages: l.Packages, PythonPackages: l.PythonPackages, Variables: l.Variables}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s%s", text, diff)
-		}
+		expect.NoDiff(t, want, got, "%s", text)
 		if l.Variables["NCCL_P2P_DISABLE"] == "" && f.Env != nil && len(f.Env.Variables) > len(l.Variables) {
 			t.Errorf("%s%+v", text, f.Env)
 		}
@@ -174,15 +160,10 @@ func TestResources(t *testing.T) {
 		"services:\n  a:\n    image: i\n    cpus: 4\n    mem_limit: 1g\n    shm_size: ${SHM}\n":                                                                                                                           {CPUs: new(4.0), MemoryBytes: size(1 << 30)},
 	} {
 		f := texttest.Parse("x.yaml", text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s%+v", text, f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s%+v", text, f.Launches)
 		l := f.Launches[0]
 		got := facts.Launch{GPUs: l.GPUs, CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Networks: l.Networks, UndefinedVolumes: l.UndefinedVolumes, Requests: l.Requests, Resources: l.Resources}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s%s", text, diff)
-		}
+		expect.NoDiff(t, want, got, "%s", text)
 		expect.That(t, strings.Contains(text, "${SHM}") == (l.Unknown["shm_bytes"] != ""), "%s%v", text, l.Unknown)
 	}
 	for text, want := range map[string]facts.Launch{
@@ -193,14 +174,9 @@ func TestResources(t *testing.T) {
 		"docker run --gpus all -m $MEM i\n":              {Unknown: map[string]string{"memory_bytes": "$MEM"}},
 	} {
 		f := texttest.Parse("x.sh", text)
-		if len(f.Launches) != 1 {
-			t.Errorf("%s%+v", text, f.Launches)
-			continue
-		}
+		expect.Must(t, len(f.Launches) == 1, "%s%+v", text, f.Launches)
 		l := f.Launches[0]
-		if diff := cmp.Diff(want, facts.Launch{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Unknown: l.Unknown}); diff != "" {
-			t.Errorf("%s%s", text, diff)
-		}
+		expect.NoDiff(t, want, facts.Launch{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Unknown: l.Unknown}, "%s", text)
 	}
 }
 
@@ -217,9 +193,7 @@ func TestScalarStyles(t *testing.T) {
 		return all
 	}
 	want := pod(` ["torchrun --nproc-per-node=8 python t.py"]`)
-	if len(want) != 1 || want[0].GPUs == nil || want[0].Processes == nil {
-		t.Fatalf("the container on one line: %+v", want)
-	}
+	expect.Must(t, len(want) == 1 && want[0].GPUs != nil && want[0].Processes != nil, "the container on one line: %+v", want)
 	for name, args := range map[string]string{
 		"quoted, in a list":          " [\"torchrun \\\n      --nproc-per-node=8 python t.py\"]",
 		"quoted, folded":             " [\"torchrun\n      --nproc-per-node=8\n\n\n      python t.py\"]",
@@ -242,7 +216,6 @@ func TestScalarStyles(t *testing.T) {
 // TestLongManifests checks that a manifest which is too long to be parsed as a whole is read on behind a line that is no YAML.
 func TestLongManifests(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  " + container + "\n"
-	padding := strings.Repeat("# "+strings.Repeat("x", 98)+"\n", parse.MaxWhole/100+1)
-	f := texttest.Parse("p.yaml", pod+"and it fails.\n\n"+pod+padding)
+	f := texttest.Parse("p.yaml", pod+"and it fails.\n\n"+pod+strings.Repeat("# "+strings.Repeat("x", 98)+"\n", parse.MaxWhole/100+1))
 	expect.Len(t, 2, f.Launches, "launches")
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
@@ -42,11 +40,7 @@ func TestLaunchSettings(t *testing.T) {
 			`{"kind":"kubernetes","image":"i","gpus":8,"gpu_vendor":"nvidia","nodes":2,"resources":{"nvidia.com/gpu":"8"}}`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x", test.text))); diff != "" {
-				t.Error(diff)
-			}
-		})
+		expect.NoDiff(t, test.want, jsonForm(t, texttest.Parse("x", test.text)), "%s", name)
 	}
 }
 
@@ -64,9 +58,8 @@ func TestSameInTwoFiles(t *testing.T) {
 		r := text.NewReading()
 		texttest.Text(r, "a", content)
 		texttest.Text(r, "b", content)
-		if f := r.Finish(); len(f.Launches) != want {
-			t.Errorf("%q: %d launches, want %d", content, len(f.Launches), want)
-		}
+		f := r.Finish()
+		expect.That(t, len(f.Launches) == want, "%q: %d launches, want %d", content, len(f.Launches), want)
 	}
 }
 
@@ -80,8 +73,7 @@ func TestTemplates(t *testing.T) {
 	expect.That(t, len(f.Unknown) == 1 && f.Unknown[0] == want, "got %+v", f.Unknown)
 }
 
-// TestWhatIsNotUnderstood checks that a manifest which is not read to its end says so, with
-// the line.
+// TestWhatIsNotUnderstood checks that a manifest which is not read to its end says so, with the line.
 func TestWhatIsNotUnderstood(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n"
 	var many strings.Builder
@@ -119,10 +111,8 @@ func TestYAMLBombs(t *testing.T) {
 	}
 	for name, text := range map[string]string{"lists": lists.String(), "merges": merges.String()} {
 		t.Run(name, func(t *testing.T) {
-			tail := "  containers:\n  - image: i\n    <<: *a12\n    resources: {limits: {nvidia.com/gpu: 8}}\n"
-			if f := texttest.Parse("x", text+tail); len(f.Launches) != 1 || f.Launches[0].GPUs == nil {
-				t.Errorf("got %+v", f.Launches)
-			}
+			f := texttest.Parse("x", text+"  containers:\n  - image: i\n    <<: *a12\n    resources: {limits: {nvidia.com/gpu: 8}}\n")
+			expect.That(t, len(f.Launches) == 1 && f.Launches[0].GPUs != nil, "got %+v", f.Launches)
 		})
 	}
 }

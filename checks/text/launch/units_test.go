@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // unitsOf is what each unit of a text holds: its launches by kind and object, and the variables that they
@@ -100,17 +99,11 @@ func TestUnits(t *testing.T) {
 		"set in a branch":        {"x.sh", "if x; then\n  export NCCL_DEBUG=a\nfi\ntorchrun --nnodes=2 x.py\n", []string{"shell variables[NCCL_DEBUG]? | torchrun"}},
 		"set and not exported":   {"x.sh", "NCCL_DEBUG=a\ntorchrun --nnodes=2 x.py\n", []string{"torchrun"}},
 		"set and exported later": {"x.sh", "NCCL_DEBUG=a\nexport NCCL_DEBUG\ntorchrun --nnodes=2 x.py\n", []string{"shell NCCL_DEBUG=a | torchrun"}},
-		"a task definition": {
-			"x.json", taskJSON, []string{"ecs task/main FI_PROVIDER=efa memlock=-1"},
-		},
-		"stages":         {"Dockerfile", "FROM a AS b\nENV NCCL_DEBUG=a\nFROM c AS d\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/d NCCL_DEBUG=b"}},
-		"the last stage": {"Dockerfile", "FROM a AS b\nFROM c\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/final NCCL_DEBUG=b"}},
+		"a task definition":      {"x.json", taskJSON, []string{"ecs task/main FI_PROVIDER=efa memlock=-1"}},
+		"stages":                 {"Dockerfile", "FROM a AS b\nENV NCCL_DEBUG=a\nFROM c AS d\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/d NCCL_DEBUG=b"}},
+		"the last stage":         {"Dockerfile", "FROM a AS b\nFROM c\nENV NCCL_DEBUG=b\n", []string{"dockerfile stage/final NCCL_DEBUG=b"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, unitsOf(texttest.Parse(test.file, test.text))); diff != "" {
-				t.Error(diff)
-			}
-		})
+		expect.NoDiff(t, test.want, unitsOf(texttest.Parse(test.file, test.text)), "%s", name)
 	}
 }
 
@@ -119,10 +112,7 @@ func TestIgnored(t *testing.T) {
 	const ignore = "# gpudoctor:ignore job-shm: no NCCL"
 	a, b := "  - name: a\n    image: i\n", "  - name: b\n    image: i\n"
 	head := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  containers:\n"
-	for name, test := range map[string]struct {
-		file, text string
-		want       string
-	}{
+	for name, test := range map[string]struct{ file, text, want string }{
 		"in a container":       {"x.yaml", head + a + "    " + ignore + "\n" + b, "a"},
 		"above a container":    {"x.yaml", head + "  " + ignore + "\n" + a + b, "a"},
 		"at the end of a line": {"x.yaml", head + a + b[:len(b)-1] + " " + ignore + "\n", "b"},
@@ -150,8 +140,7 @@ func TestIgnored(t *testing.T) {
 		"z.sh":       ignore + "\ntrue\ntorchrun --nnodes=2 x.py\n",
 		"Dockerfile": "FROM a\n" + ignore + "\nENV NCCL_DEBUG=b\n",
 	} {
-		if f := texttest.Parse(file, text); len(f.Launches) != 1 || len(f.Launches[0].Ignored) != 1 {
-			t.Errorf("%s: got %+v", file, f.Launches)
-		}
+		f := texttest.Parse(file, text)
+		expect.That(t, len(f.Launches) == 1 && len(f.Launches[0].Ignored) == 1, "%s: got %+v", file, f.Launches)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -37,13 +35,10 @@ func TestNCCLDiagnostics(t *testing.T) {
 	if n := len(f.Logs.Messages); n > 0 {
 		t.Errorf("a report without a complaint gave %d messages: %+v", n, f.Logs.Messages)
 	}
-	if k := f.Texts[0].Kinds; len(k) != 1 || k[0].Kind != "nccl-diagnostics" || k[0].Lines != 17 {
-		t.Errorf("recognised as %+v", k)
-	}
+	k := f.Texts[0].Kinds
+	expect.That(t, len(k) == 1 && k[0].Kind == "nccl-diagnostics" && k[0].Lines == 17, "recognised as %+v", k)
 	expect.That(t, f.KernelLog == nil, "an Xid of which nobody need care is in %+v", f.KernelLog)
-	if f.IOMMU.Mode != "passthrough" || len(f.GPUs.Devices) != 2 || f.GPUs.Devices[1].Name != "NVIDIA H200" {
-		t.Errorf("got %+v and %+v", f.IOMMU, f.GPUs)
-	}
+	expect.That(t, f.IOMMU.Mode == "passthrough" && len(f.GPUs.Devices) == 2 && f.GPUs.Devices[1].Name == "NVIDIA H200", "got %+v and %+v", f.IOMMU, f.GPUs)
 	versions := map[string]string{}
 	for _, p := range f.Software {
 		versions[p.Name] = p.Version + " on " + p.Host
@@ -73,15 +68,12 @@ func TestNCCLDiagnosticsComplaints(t *testing.T) {
 		"[INFO] ECC: uncorrected volatile errors on rank(s) {1,3,...} (N=40) (worst=2) across 64 ranks in comm 0x12": {
 			"nccl-diag-ecc", map[string]string{"ranks": "{1,3,...}", "worst": "2"},
 		},
-		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12": {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
-		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO": {
-			"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"},
-		},
+		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12":   {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
+		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO": {"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"}},
 	} {
 		f := texttest.Parse("x.txt", "node7:4021 NCCL DIAG "+line+"\n")
-		if len(f.Logs.Messages) != 1 || f.Logs.Messages[0].ID != want.id || cmp.Diff(want.fields, f.Logs.Messages[0].Fields) != "" {
-			t.Errorf("%s:\ngot %+v", line, f.Logs.Messages)
-		}
+		expect.Must(t, len(f.Logs.Messages) == 1 && f.Logs.Messages[0].ID == want.id, "%s:\ngot %+v", line, f.Logs.Messages)
+		expect.NoDiff(t, want.fields, f.Logs.Messages[0].Fields, "%s", line)
 	}
 }
 

@@ -50,9 +50,7 @@ func TestNCCLTransports(t *testing.T) {
 	} {
 		f := texttest.Parse("nccl.log", c.text)
 		c.want.Source, c.want.Line = "nccl.log", 1
-		if f.Logs == nil || len(f.Logs.Transports) != 1 || !reflect.DeepEqual(f.Logs.Transports[0], c.want) {
-			t.Errorf("%q:\ngot  %+v\nwant %+v", c.text, f.Logs, c.want)
-		}
+		expect.That(t, f.Logs != nil && len(f.Logs.Transports) == 1 && reflect.DeepEqual(f.Logs.Transports[0], c.want), "%q:\ngot  %+v\nwant %+v", c.text, f.Logs, c.want)
 	}
 	for _, text := range []string{
 		said("a", "Channel 00/24 :    0   1"), said("a", "Ring 00 : 0 -> 1 -> 0"), said("a", "Channel 00/0 : 0[0] -> 1[1] via P2P"),
@@ -71,9 +69,8 @@ func TestNCCLHostOfRank(t *testing.T) {
 	channel := "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0"
 	for other, same := range map[string]bool{"a": true, "b": false} {
 		f := texttest.Parse("x", said("a", fmt.Sprintf(start, 0, 0))+said(other, fmt.Sprintf(start, 1, 1))+said("a", channel))
-		if got := f.Logs.Transports; len(got) != 1 || got[0].SameHost == nil || *got[0].SameHost != same {
-			t.Errorf("%s: got %+v", other, got)
-		}
+		got := f.Logs.Transports
+		expect.That(t, len(got) == 1 && got[0].SameHost != nil && *got[0].SameHost == same, "%s: got %+v", other, got)
 	}
 }
 
@@ -82,27 +79,21 @@ func TestNCCLCommunicators(t *testing.T) {
 		text string
 		want []facts.Communicator
 	}{
-		"2.28, one rank does not end": {
-			"n1:1:5 [0] NCCL INFO ncclCommInitRankConfig comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START\n" +
-				"n2:1:5 [0] NCCL INFO [Rank 1] ncclCommInitRankConfig comm 0x10 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START\n" +
-				"n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0\n" +
-				"n1:1:5 [0] NCCL INFO 16 coll channels, 0 collnet channels, 8 nvls channels, 24 p2p channels, 24 p2p channels per peer\n" +
-				"n1:1:5 [0] NCCL INFO ncclCommInitRankConfig comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init COMPLETE\n",
-			[]facts.Communicator{{
-				ID: "0x5a", Library: "nccl", Ranks: 2, Nodes: 2, Hosts: []string{"n1", "n2"}, Started: 2, Completed: 1, Incomplete: []int{1},
-				Channels: map[string]int{"coll": 16, "collnet": 0, "nvls": 8, "p2p": 24}, Line: 1,
-			}},
-		},
-		"2.12, two one after the other": {
-			"n1:1:5 [0] NCCL INFO 2 coll channels, 4 p2p channels, 2 p2p channels per peer\n" +
-				"n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 2 cudaDev 0 busId 3000 - Init COMPLETE\n" +
-				"n1:2:6 [1] NCCL INFO comm 0x20 rank 1 nranks 2 cudaDev 1 busId 4000 - Init COMPLETE\n" +
-				"n1:1:5 [0] NCCL INFO comm 0x30 rank 0 nranks 2 cudaDev 0 busId 3000 - Init COMPLETE\n",
-			[]facts.Communicator{
-				{Library: "nccl", Ranks: 2, Hosts: []string{"n1"}, Started: 2, Completed: 2, Channels: map[string]int{"coll": 2, "p2p": 4}, Line: 2},
-				{Library: "nccl", Ranks: 2, Hosts: []string{"n1"}, Started: 1, Completed: 1, Line: 4},
-			},
-		},
+		"2.28, one rank does not end": {"n1:1:5 [0] NCCL INFO ncclCommInitRankConfig comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START\n" +
+			"n2:1:5 [0] NCCL INFO [Rank 1] ncclCommInitRankConfig comm 0x10 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START\n" +
+			"n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0\n" +
+			"n1:1:5 [0] NCCL INFO 16 coll channels, 0 collnet channels, 8 nvls channels, 24 p2p channels, 24 p2p channels per peer\n" +
+			"n1:1:5 [0] NCCL INFO ncclCommInitRankConfig comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init COMPLETE\n", []facts.Communicator{{
+			ID: "0x5a", Library: "nccl", Ranks: 2, Nodes: 2, Hosts: []string{"n1", "n2"}, Started: 2, Completed: 1, Incomplete: []int{1},
+			Channels: map[string]int{"coll": 16, "collnet": 0, "nvls": 8, "p2p": 24}, Line: 1,
+		}}},
+		"2.12, two one after the other": {"n1:1:5 [0] NCCL INFO 2 coll channels, 4 p2p channels, 2 p2p channels per peer\n" +
+			"n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 2 cudaDev 0 busId 3000 - Init COMPLETE\n" +
+			"n1:2:6 [1] NCCL INFO comm 0x20 rank 1 nranks 2 cudaDev 1 busId 4000 - Init COMPLETE\n" +
+			"n1:1:5 [0] NCCL INFO comm 0x30 rank 0 nranks 2 cudaDev 0 busId 3000 - Init COMPLETE\n", []facts.Communicator{
+			{Library: "nccl", Ranks: 2, Hosts: []string{"n1"}, Started: 2, Completed: 2, Channels: map[string]int{"coll": 2, "p2p": 4}, Line: 2},
+			{Library: "nccl", Ranks: 2, Hosts: []string{"n1"}, Started: 1, Completed: 1, Line: 4},
+		}},
 		"2.4": {
 			"n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 1 cudaDev 0 nvmlDev 3 - Init COMPLETE\n",
 			[]facts.Communicator{{Library: "nccl", Ranks: 1, Hosts: []string{"n1"}, Started: 1, Completed: 1, Line: 1}},
@@ -158,14 +149,9 @@ func TestNCCLVariables(t *testing.T) {
 		"NCCL_P2P_DISABLE set by environment to 1.", "NCCL_SOCKET_IFNAME set by environment to ^lo,docker0", "NCCL_IB_HCA set to =mlx5_0:1,mlx5_1:1",
 		"TUNER/Plugin: NCCL_TUNER_PLUGIN set to /opt/tuner.so", "NCCL_HOSTID set by environment to node.", "P2P Chunksize set to 524288", "Comm config Blocking set to 1",
 		"NCCL_NET_GDR_LEVEL set by environment to PHB", "NCCL_IB_TC set by environment to -1."))
-	var got []string
-	for _, v := range f.Env.Variables {
-		got = append(got, v.Name+"="+v.Value)
-	}
+	got := expect.Map(f.Env.Variables, func(v facts.Variable) string { return v.Name + "=" + v.Value })
 	want := "NCCL_P2P_DISABLE=1 NCCL_SOCKET_IFNAME=^lo,docker0 NCCL_IB_HCA==mlx5_0:1,mlx5_1:1 NCCL_TUNER_PLUGIN=/opt/tuner.so NCCL_HOSTID=node. NCCL_NET_GDR_LEVEL=PHB NCCL_IB_TC=-1"
-	if s := strings.Join(got, " "); s != want {
-		t.Errorf("got  %s\nwant %s", s, want)
-	}
+	expect.Equal(t, want, strings.Join(got, " "), "it")
 }
 
 func TestNCCLDevices(t *testing.T) {
@@ -188,27 +174,21 @@ func TestNCCLDevices(t *testing.T) {
 	for _, i := range f.NICs.Interfaces {
 		got = append(got, i.Host+"/"+i.Name+" "+strings.Join(i.Addresses, " "))
 	}
-	if want := []string{"a/eth0 10.1.2.3", "a/ib0 fe80::1", "b/eth0 10.1.2.4"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	expect.NoDiff(t, []string{"a/eth0 10.1.2.3", "a/ib0 fe80::1", "b/eth0 10.1.2.4"}, got, "addresses")
 }
 
 func TestNCCLChoices(t *testing.T) {
 	f := texttest.Parse("x", said("a", "Using network AWS Libfabric", "Using network AWS Libfabric", "Setting affinity for GPU 1 to ff,0000000f",
 		"ncclTopoGetCpuAffinity: Affinity for GPU 0 is 0-15,64-79. (GPU affinity = 0-15,64-79 ; CPU affinity = 0-127).",
 		"ncclTopoGetCpuAffinity: Affinity for GPU 2 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-31)."))
-	if want := []facts.NetworkChoice{{Host: "a", Name: "AWS Libfabric", Source: "x", Line: 1, Count: 2}}; !reflect.DeepEqual(f.Logs.Networks, want) {
-		t.Errorf("got %+v, want %+v", f.Logs.Networks, want)
-	}
+	expect.NoDiff(t, []facts.NetworkChoice{{Host: "a", Name: "AWS Libfabric", Source: "x", Line: 1, Count: 2}}, f.Logs.Networks, "networks")
 	want := []facts.Affinity{{Host: "a", GPU: 1, Mask: "ff,0000000f", CPUs: 12, Source: "x", Line: 3}, {Host: "a", GPU: 0, Mask: "0-15,64-79", CPUs: 32, Source: "x", Line: 4}}
 	expect.That(t, reflect.DeepEqual(f.Logs.Affinities, want), "got %+v, want %+v", f.Logs.Affinities, want)
-	if f := texttest.Parse("x", "hello\nworld\n"); f.Logs != nil {
-		t.Errorf("a text without NCCL: got %+v", f.Logs)
-	}
+	f = texttest.Parse("x", "hello\nworld\n")
+	expect.That(t, f.Logs == nil, "a text without NCCL: got %+v", f.Logs)
 }
 
-// TestNCCLHealthyLines checks that lines of healthy runs, alarming as some
-// look, are no complaint.
+// TestNCCLHealthyLines checks that lines of healthy runs, alarming as some look, are no complaint.
 func TestNCCLHealthyLines(t *testing.T) {
 	text := said("a",
 		"NET/Plugin: Could not find: libnccl-net.so", "NET/Plugin : No plugin found (libnccl-net.so), using internal implementation",
@@ -274,9 +254,8 @@ func FuzzNCCL(f *testing.F) {
 			return
 		}
 		lines := strings.Count(text, "\n") + 1
-		if n := len(f.Logs.Communicators) + len(f.Logs.Transports) + len(f.Logs.Networks) + len(f.Logs.Affinities); n > lines {
-			t.Errorf("%d facts of %d lines", n, lines)
-		}
+		n := len(f.Logs.Communicators) + len(f.Logs.Transports) + len(f.Logs.Networks) + len(f.Logs.Affinities)
+		expect.That(t, n <= lines, "%d facts of %d lines", n, lines)
 		for _, c := range f.Logs.Communicators {
 			expect.That(t, c.Completed <= c.Started && c.Started <= c.Ranks && c.Ranks != 0, "%+v", c)
 		}

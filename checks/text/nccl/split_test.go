@@ -1,6 +1,10 @@
 package nccl
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+)
 
 func TestNCCLSpeaker(t *testing.T) {
 	for text, want := range map[string]speaker{
@@ -18,8 +22,7 @@ func TestNCCLSpeaker(t *testing.T) {
 		"[3] NCCL INFO Using network IB":                                                     {},
 		"12:34 NCCL INFO Using network IB":                                                   {},
 	} {
-		if _, got, level := split(text); got != want || level != levelInfo {
-			t.Errorf("%q: got %+v %q, want %+v", text, got, level, want)
-		}
+		_, got, level := split(text)
+		expect.That(t, got == want && level == levelInfo, "%q: got %+v %q, want %+v", text, got, level, want)
 	}
 }

@@ -55,9 +55,8 @@ func TestBonding(t *testing.T) {
 			tt.change(&expected)
 			f := texttest.Parse(tt.name, tt.text)
 			expect.NoDiff(t, []facts.Bond{expected}, f.NICs.Bonds, "bonds")
-			if got := interfaces(f); len(got) != 2 || f.NICs.Interfaces[1].Carrier == nil || *f.NICs.Interfaces[1].Carrier {
-				t.Errorf("members = %q, want eth2 and eth3 without a carrier", got)
-			}
+			got := interfaces(f)
+			expect.That(t, len(got) == 2 && f.NICs.Interfaces[1].Carrier != nil && !*f.NICs.Interfaces[1].Carrier, "members = %q, want eth2 and eth3 without a carrier", got)
 		})
 	}
 }

@@ -36,15 +36,13 @@ func TestFIInfo(t *testing.T) {
 
 func TestOFIVersions(t *testing.T) {
 	f := texttest.Parse("nccl.log", "n1:41:41 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.14.0\nn1:41:41 [0] NCCL INFO NET/OFI Using Libfabric version 1.22\n")
-	want := []facts.Package{
+	expect.NoDiff(t, []facts.Package{
 		{Name: "aws-ofi-nccl", Version: "1.14.0", Host: "n1", Manager: "log", Source: "nccl.log", Line: 1},
 		{Name: "libfabric", Version: "1.22", Host: "n1", Manager: "log", Source: "nccl.log", Line: 2},
-	}
-	expect.NoDiff(t, want, f.Software, "software")
+	}, f.Software, "software")
 }
 
-// TestNetworkMessages checks what forms of line mean, where two rows come near
-// each other.
+// TestNetworkMessages checks what forms of line mean, where two rows come near each other.
 func TestNetworkMessages(t *testing.T) {
 	for line, want := range map[string]string{
 		"n:1:2 [0] NCCL WARN NET/OFI Request 0x1 completed with error. RC: 103. Error: 4124 (Unresponsive receiver (connection previously established)). Completed length: 0, Request: {}":     "ofi-peer-gone",

@@ -47,8 +47,7 @@ func TestInterfaces(t *testing.T) {
 		text string
 		want []string
 	}{
-		"ip addr": {
-			text: `1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000
+		"ip addr": {text: `1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000
     link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00
     inet 127.0.0.1/8 scope host lo
        valid_lft forever preferred_lft forever
@@ -73,20 +72,12 @@ func TestInterfaces(t *testing.T) {
     inet 10.8.0.2 peer 10.8.0.1/32 scope global tun0
 9: eno3: <BROADCAST,MULTICAST> mtu 1500 qdisc noop state DOWN mode DEFAULT group default qlen 1000
 10: eth0.100@eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP group default
-`,
-			want: []string{
-				"lo up loopback mtu 65536 127.0.0.1/8",
-				"ens5f0np0 up ethernet mtu 9000 in bond0",
-				"eno2 down ethernet no-carrier mtu 1500",
-				"bond0 up bond mtu 9000 10.1.0.5/16 fe80::1/64",
-				"docker0 down bridge no-carrier mtu 1500 172.17.0.1/16",
-				"veth12ab up veth mtu 1500 in docker0",
-				"ibp12s0 up infiniband mtu 2044",
-				"tun0 up tunnel mtu 1500 10.8.0.2/32",
-				"eno3 down ethernet mtu 1500",
-				"eth0.100 up vlan mtu 1500",
-			},
-		},
+`, want: []string{
+			"lo up loopback mtu 65536 127.0.0.1/8", "ens5f0np0 up ethernet mtu 9000 in bond0", "eno2 down ethernet no-carrier mtu 1500",
+			"bond0 up bond mtu 9000 10.1.0.5/16 fe80::1/64", "docker0 down bridge no-carrier mtu 1500 172.17.0.1/16",
+			"veth12ab up veth mtu 1500 in docker0", "ibp12s0 up infiniband mtu 2044", "tun0 up tunnel mtu 1500 10.8.0.2/32",
+			"eno3 down ethernet mtu 1500", "eth0.100 up vlan mtu 1500",
+		}},
 		"ip addr cut by grep": {
 			text: "root@node4:~# ip a | grep inet\n    inet 127.0.0.1/8 scope host lo\n    inet 10.1.0.6/16 brd 10.1.255.255 scope global dynamic noprefixroute eth0\n",
 			want: []string{"lo  loopback on node4 127.0.0.1/8", "eth0  ethernet on node4 10.1.0.6/16"},
@@ -107,8 +98,7 @@ func TestInterfaces(t *testing.T) {
 			text: "default via 10.1.0.1 dev eth0 proto dhcp src 10.1.0.6 metric 100 \n10.1.0.0/16 dev eth0 proto kernel scope link src 10.1.0.6 metric 100 \n172.17.0.0/16 dev docker0 proto kernel scope link src 172.17.0.1 linkdown \n",
 			want: []string{"eth0  ethernet 10.1.0.6/16", "docker0  bridge no-carrier 172.17.0.1/16"},
 		},
-		"ifconfig": {
-			text: `eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500
+		"ifconfig": {text: `eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500
         inet 192.168.3.8  netmask 255.255.240.0  broadcast 192.168.15.255
         inet6 fe80::aa:1  prefixlen 64  scopeid 0x20<link>
         ether 02:00:00:00:00:01  txqueuelen 1000  (Ethernet)
@@ -120,14 +110,11 @@ eth1: flags=4099<UP,BROADCAST,MULTICAST>  mtu 1500
 lo: flags=73<UP,LOOPBACK,RUNNING>  mtu 65536
         inet 127.0.0.1  netmask 255.0.0.0
         loop  txqueuelen 1000  (Local Loopback)
-`,
-			want: []string{
-				"eth0 up ethernet mtu 1500 192.168.3.8/20 fe80::aa:1/64", "eth1 up ethernet no-carrier mtu 1500",
-				"lo up loopback mtu 65536 127.0.0.1/8",
-			},
-		},
-		"ifconfig of old": {
-			text: `docker0   Link encap:Ethernet  HWaddr 02:42:00:00:00:01
+`, want: []string{
+			"eth0 up ethernet mtu 1500 192.168.3.8/20 fe80::aa:1/64", "eth1 up ethernet no-carrier mtu 1500",
+			"lo up loopback mtu 65536 127.0.0.1/8",
+		}},
+		"ifconfig of old": {text: `docker0   Link encap:Ethernet  HWaddr 02:42:00:00:00:01
           inet addr:172.17.0.1  Bcast:0.0.0.0  Mask:255.255.0.0
           inet6 addr: fe80::42/64 Scope:Link
           UP BROADCAST RUNNING MULTICAST  MTU:1500  Metric:1
@@ -137,24 +124,14 @@ eno2      Link encap:Ethernet  HWaddr 02:00:00:00:00:02
 lo        Link encap:Local Loopback
           inet addr:127.0.0.1  Mask:255.0.0.0
           UP LOOPBACK RUNNING  MTU:65536  Metric:1
-`,
-			want: []string{
-				"docker0 up bridge mtu 1500 172.17.0.1/16 fe80::42/64", "eno2 down ethernet mtu 1500",
-				"lo up loopback mtu 65536 127.0.0.1/8",
-			},
-		},
+`, want: []string{"docker0 up bridge mtu 1500 172.17.0.1/16 fe80::42/64", "eno2 down ethernet mtu 1500", "lo up loopback mtu 65536 127.0.0.1/8"}},
 		"ethtool": {
 			text: "Settings for eth1:\n\tSpeed: Unknown!\n\tDuplex: Unknown! (255)\n\tLink detected: no (No cable)\nSettings for eth2:\n\tSpeed: 100000Mb/s\n\tLink detected: yes\n",
 			want: []string{"eth1  ethernet no-carrier", "eth2  ethernet"},
 		},
-		"no interface": {
-			text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n",
-			want: nil,
-		},
+		"no interface": {text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n", want: nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			expect.NoDiff(t, tt.want, interfaces(texttest.Parse("x.txt", tt.text)), "interfaces")
-		})
+		expect.NoDiff(t, tt.want, interfaces(texttest.Parse("x.txt", tt.text)), "%s: interfaces", name)
 	}
 }
 
@@ -181,9 +158,7 @@ func bounded(t *testing.T, f *facts.Facts) {
 	}
 	for i := range f.NICs.Interfaces {
 		n := &f.NICs.Interfaces[i]
-		if len(n.Addresses) > network.MaxAddresses || !live.IsName(n.Name) {
-			t.Errorf("interface %q with %d addresses", n.Name, len(n.Addresses))
-		}
+		expect.That(t, len(n.Addresses) <= network.MaxAddresses && live.IsName(n.Name), "interface %q with %d addresses", n.Name, len(n.Addresses))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 const nvdriverBugReport = `____________________________________________
@@ -40,23 +41,17 @@ func TestNvdriver(t *testing.T) {
 	if d.KernelVersion != "570.86.15" || d.Open == nil || !*d.Open || d.Parameters["EnableResizableBar"] != "1" || d.Parameters["RegistryDwords"] != "RMIntrLockingMode=1" {
 		t.Errorf("got %+v", d)
 	}
-	if len(f.GPUs.Devices) != 1 || f.GPUs.Devices[0].Name != "NVIDIA H100 80GB HBM3" || f.GPUs.Devices[0].Address != "0000:18:00.0" {
-		t.Errorf("got %+v", f.GPUs.Devices)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.Devices[0].Name == "NVIDIA H100 80GB HBM3" && f.GPUs.Devices[0].Address == "0000:18:00.0", "got %+v", f.GPUs.Devices)
 	if f = texttest.Parse("a", "$ cat /sys/module/nvidia/version\n535.183.01\n"); f.GPUs == nil || f.GPUs.Driver.KernelVersion != "535.183.01" {
 		t.Errorf("got %+v", f.GPUs)
 	}
 	f = texttest.Parse("dmesg", "[    9.1] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n")
-	if f.GPUs.Driver.KernelVersion != "535.183.01" || *f.GPUs.Driver.Open {
-		t.Errorf("got %+v", f.GPUs.Driver)
-	}
+	expect.That(t, f.GPUs.Driver.KernelVersion == "535.183.01" && !*f.GPUs.Driver.Open, "got %+v", f.GPUs.Driver)
 }
 
 func TestNvdriverModinfo(t *testing.T) {
 	f := texttest.Parse("a", "filename:       /lib/modules/6.8.0-40-generic/updates/dkms/nvidia.ko.zst\nalias:          char-major-195-*\nversion:        550.90.07\n")
-	if len(f.Software) != 1 || f.Software[0].Version != "550.90.07" || f.Software[0].Manager != "modinfo" || f.GPUs != nil {
-		t.Errorf("got %+v", f.Software)
-	}
+	expect.That(t, len(f.Software) == 1 && f.Software[0].Version == "550.90.07" && f.Software[0].Manager == "modinfo" && f.GPUs == nil, "got %+v", f.Software)
 }
 
 func TestNvfabric(t *testing.T) {
@@ -68,10 +63,7 @@ func TestNvfabric(t *testing.T) {
 		"[INFO] Fabric Manager version 550.54.15 is running with the following configuration options\n":                                                                             {Version: "550.54.15"},
 	} {
 		f := texttest.Parse("a", text)
-		if f.GPUs == nil || f.GPUs.Driver.FabricManager == nil {
-			t.Errorf("%q: nothing", text)
-			continue
-		}
+		expect.Must(t, f.GPUs != nil && f.GPUs.Driver.FabricManager != nil, "%q: nothing", text)
 		got := f.GPUs.Driver.FabricManager
 		if got.Version != want.Version || (got.Running == nil) != (want.Running == nil) || got.Running != nil && *got.Running != *want.Running {
 			t.Errorf("%q: got %+v, want %+v", text, got, want)

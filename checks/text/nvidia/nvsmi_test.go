@@ -27,12 +27,9 @@ func TestNvsmiTable(t *testing.T) {
 		MIG: new(false), MIGPending: new(true), ECC: &facts.ECC{Enabled: true, VolatileUncorrected: &ecc},
 		Processes: []facts.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: &used}},
 	}
-	if got := f.GPUs.Devices[0]; !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if mig := f.GPUs.Devices[1].MIG; mig == nil || !*mig {
-		t.Errorf("GPU 1: MIG is %v, want true", mig)
-	}
+	expect.NoDiff(t, want, f.GPUs.Devices[0], "it")
+	mig := f.GPUs.Devices[1].MIG
+	expect.That(t, mig != nil && *mig, "GPU 1: MIG is %v, want true", mig)
 	expect.That(t, f.Logs != nil && f.Logs.Messages[0].ID == "nvsmi-err", "the ERR! of GPU 1 is not noted: %+v", f.Logs)
 }
 
@@ -49,20 +46,14 @@ func TestNvsmiTableLayouts(t *testing.T) {
 				"+-------------------------------+----------------------+----------------------+\n",
 			driver: "375.66", gpu: "0000:06:00.0", memory: 22939 << 20,
 		},
-		"a line that grep left": {
-			text: "|   0  Tesla V100-SXM2...  On   | 00000000:1A:00.0 Off |                    0 |\n",
-			gpu:  "0000:1a:00.0",
-		},
+		"a line that grep left": {text: "|   0  Tesla V100-SXM2...  On   | 00000000:1A:00.0 Off |                    0 |\n", gpu: "0000:1a:00.0"},
 		"one GPU asked for": {
 			text: strings.Replace(texttest.NvsmiTableText, "$ nvidia-smi\n", "$ nvidia-smi -i 0\n", 1), driver: "610.43.02", cuda: "13.3",
 			gpu: "0000:1b:00.0", memory: 81920 << 20,
 		},
 	} {
 		f := texttest.Parse("smi.txt", c.text)
-		if f.GPUs == nil || len(f.GPUs.Devices) == 0 {
-			t.Errorf("%s: no GPU", name)
-			continue
-		}
+		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) != 0, "%s: no GPU", name)
 		g := f.GPUs.Devices[0]
 		if f.GPUs.Driver.Version != c.driver || f.GPUs.Driver.CUDAVersion != c.cuda || g.Address != c.gpu || g.MemoryBytes != c.memory || f.GPUs.NVML != c.nvml {
 			t.Errorf("%s: got %+v, %+v", name, f.GPUs, g)
@@ -128,42 +119,28 @@ GPU 00000000:2A:00.0
 
 func TestNvsmiQuery(t *testing.T) {
 	f := texttest.Parse("smi-q.txt", nvsmiQueryText)
-	if f.GPUs.NVML != "ok" || len(f.GPUs.Devices) != 2 || f.GPUs.Driver.Version != "535.161.08" {
-		t.Fatalf("got %+v", f.GPUs)
-	}
+	expect.Must(t, f.GPUs.NVML == "ok" && len(f.GPUs.Devices) == 2 && f.GPUs.Driver.Version == "535.161.08", "got %+v", f.GPUs)
 	g := f.GPUs.Devices[0]
-	switch {
-	case g.Name != "NVIDIA H100 80GB HBM3" || g.Architecture != "hopper" || *g.Index != 0 || *f.GPUs.Devices[1].Index != 1:
-		t.Errorf("got %+v", g)
-	case *g.MIG || !*g.MIGPending || g.RecoveryAction != "gpu-reset" || *g.BAR1Bytes != 131072<<20:
-		t.Errorf("got %+v", g)
-	case g.PCIe.Width != 8 || g.PCIe.MaxWidth != 16 || g.PCIe.DeviceMaxGeneration != 5 || *g.PCIe.Replays != 12:
-		t.Errorf("got %+v", g.PCIe)
-	case !g.ECC.Enabled || *g.ECC.VolatileCorrected != 3 || *g.ECC.VolatileUncorrected != 5:
-		t.Errorf("got %+v", g.ECC)
-	case *g.RemappedRows != facts.RemappedRows{Uncorrected: 3, Pending: true}:
-		t.Errorf("got %+v", g.RemappedRows)
-	case g.Fabric.State != "completed" || g.Fabric.Status != "INSUFFICIENT_RESOURCES" || !reflect.DeepEqual(g.Fabric.Unhealthy, []string{"degraded-bandwidth"}):
-		t.Errorf("got %+v", g.Fabric)
-	case len(g.Processes) != 1 || g.Processes[0].Name != "python3" || *g.Processes[0].UsedBytes != 512<<20:
-		t.Errorf("got %+v", g.Processes)
-	}
+	expect.That(t, g.Name == "NVIDIA H100 80GB HBM3" && g.Architecture == "hopper" && *g.Index == 0 && *f.GPUs.Devices[1].Index == 1, "got %+v", g)
+	expect.That(t, !*g.MIG && *g.MIGPending && g.RecoveryAction == "gpu-reset" && *g.BAR1Bytes == 131072<<20, "got %+v", g)
+	expect.That(t, g.PCIe.Width == 8 && g.PCIe.MaxWidth == 16 && g.PCIe.DeviceMaxGeneration == 5 && *g.PCIe.Replays == 12, "got %+v", g.PCIe)
+	expect.That(t, g.ECC.Enabled && *g.ECC.VolatileCorrected == 3 && *g.ECC.VolatileUncorrected == 5, "got %+v", g.ECC)
+	expect.NoDiff(t, &facts.RemappedRows{Uncorrected: 3, Pending: true}, g.RemappedRows, "remapped rows")
+	expect.That(t, g.Fabric.State == "completed" && g.Fabric.Status == "INSUFFICIENT_RESOURCES", "got %+v", g.Fabric)
+	expect.NoDiff(t, []string{"degraded-bandwidth"}, g.Fabric.Unhealthy, "fabric")
+	expect.That(t, len(g.Processes) == 1 && g.Processes[0].Name == "python3" && *g.Processes[0].UsedBytes == 512<<20, "got %+v", g.Processes)
 }
 
 // TestNvsmiQueryParts: grep leaves the sections of all GPUs one below the other.
 func TestNvsmiQueryParts(t *testing.T) {
 	part := "    Fabric\n        State                             : In Progress\n        Status                            : N/A\n"
 	f := texttest.Parse("a", "$ nvidia-smi -q | grep -A 2 Fabric\n"+part+"--\n"+strings.Replace(part, "In Progress", "Completed", 1))
-	if len(f.GPUs.Devices) != 2 || f.GPUs.NVML == "ok" || f.GPUs.Devices[0].Fabric.State != "in-progress" || f.GPUs.Devices[1].Fabric.State != "completed" {
-		t.Errorf("got %+v", f.GPUs)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.NVML != "ok" && f.GPUs.Devices[0].Fabric.State == "in-progress" && f.GPUs.Devices[1].Fabric.State == "completed", "got %+v", f.GPUs)
 	f = texttest.Parse("a", "$ nvidia-smi -q -i 3 | grep -A 2 Fabric\n"+part)
 	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.Devices[0].Address == "GPU3", "got %+v", f.GPUs)
 	// What is listed again replaces what was counted before.
 	f = texttest.Parse("a", nvsmiQueryText+"\n$ nvidia-smi -q\n"+nvsmiQueryText)
-	if got := *f.GPUs.Devices[0].ECC.VolatileUncorrected; got != 5 {
-		t.Errorf("listed twice: %d uncorrected errors, want 5", got)
-	}
+	expect.Equal(t, 5, *f.GPUs.Devices[0].ECC.VolatileUncorrected, "listed twice")
 }
 
 const nvsmiXMLText = `<?xml version="1.0" ?>
@@ -189,9 +166,7 @@ const nvsmiXMLText = `<?xml version="1.0" ?>
 
 func TestNvsmiXML(t *testing.T) {
 	f := texttest.Parse("smi.xml", nvsmiXMLText)
-	if f.GPUs == nil || f.GPUs.NVML != "ok" || len(f.GPUs.Devices) != 1 || f.GPUs.Driver.CUDAVersion != "12.4" {
-		t.Fatalf("got %+v", f.GPUs)
-	}
+	expect.Must(t, f.GPUs != nil && f.GPUs.NVML == "ok" && len(f.GPUs.Devices) == 1 && f.GPUs.Driver.CUDAVersion == "12.4", "got %+v", f.GPUs)
 	g := f.GPUs.Devices[0]
 	if g.Address != "0008:06:00.0" || g.Name != "NVIDIA GB200" || g.MIG != nil || g.PCIe.Width != 16 || *g.BAR1Bytes != 512<<30 ||
 		*g.ECC.AggregateUncorrected != 2 || !g.RemappedRows.Failed || g.Fabric.CliqueID != 32766 || len(g.Processes) != 1 {
@@ -205,46 +180,33 @@ func TestNvsmiXML(t *testing.T) {
 
 func TestNvsmiCSV(t *testing.T) {
 	for name, c := range map[string]struct {
-		text    string
-		gpus    []string
-		nvml    string
-		driver  string
-		compute string
+		text                  string
+		gpus                  []string
+		nvml, driver, compute string
 	}{
 		"with a header": {
 			text: "$ nvidia-smi --query-gpu=index,name,driver_version,compute_cap --format=csv\nindex, name, driver_version, compute_cap\n0, NVIDIA L4, 550.54.15, 8.9\n1, NVIDIA L4, 550.54.15, 8.9\n",
 			gpus: []string{"GPU0", "GPU1"}, nvml: "ok", driver: "550.54.15", compute: "8.9",
 		},
-		"without a prompt": {
-			text: "index, pci.bus_id, memory.total [MiB]\n4, 00000000:84:00.0, 22939 MiB\n", gpus: []string{"0000:84:00.0"},
-		},
+		"without a prompt": {text: "index, pci.bus_id, memory.total [MiB]\n4, 00000000:84:00.0, 22939 MiB\n", gpus: []string{"0000:84:00.0"}},
 		"without a header": {
 			text: "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n1, NVIDIA H200\n$ ls\n", gpus: []string{"GPU0", "GPU1"}, nvml: "ok",
 		},
 		"one GPU, no index": {
 			text: "$ nvidia-smi -i 2 --query-gpu=name,compute_cap --format=csv,noheader\nTesla T4, 7.5\n", gpus: []string{"GPU2"}, compute: "7.5",
 		},
-		"cut by a pipe": {
-			text: "$ nvidia-smi --query-gpu=index,name --format=csv | head -2\nindex, name\n0, NVIDIA H200\n", gpus: []string{"GPU0"},
-		},
+		"cut by a pipe": {text: "$ nvidia-smi --query-gpu=index,name --format=csv | head -2\nindex, name\n0, NVIDIA H200\n", gpus: []string{"GPU0"}},
 	} {
 		f := texttest.Parse("smi.txt", c.text)
-		if f.GPUs == nil {
-			t.Errorf("%s: no GPU", name)
-			continue
-		}
-		var got []string
-		for _, g := range f.GPUs.Devices {
-			got = append(got, g.Address)
-		}
+		expect.Must(t, f.GPUs != nil, "%s: no GPU", name)
+		got := expect.Map(f.GPUs.Devices, func(g facts.GPU) string { return g.Address })
 		if !reflect.DeepEqual(got, c.gpus) || f.GPUs.NVML != c.nvml || f.GPUs.Driver.Version != c.driver || f.GPUs.Devices[0].ComputeCapability != c.compute {
 			t.Errorf("%s: got %v, %+v", name, got, f.GPUs)
 		}
 	}
 	for _, text := range []string{"name, age\nBob, 12\n", "index, value\n0, 1\n", "Dear name, you\n"} {
-		if f := texttest.Parse("mail.txt", text); f.GPUs != nil {
-			t.Errorf("%q: got %+v, want nothing", text, f.GPUs)
-		}
+		f := texttest.Parse("mail.txt", text)
+		expect.That(t, f.GPUs == nil, "%q: got %+v, want nothing", text, f.GPUs)
 	}
 }
 
@@ -260,9 +222,7 @@ func TestNvsmiList(t *testing.T) {
 // TestNvsmiJoin: a list by index and a table by address tell of the same GPUs.
 func TestNvsmiJoin(t *testing.T) {
 	f := texttest.Parse("both.txt", "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\n"+texttest.NvsmiTableText)
-	if len(f.GPUs.Devices) != 2 || f.GPUs.Devices[0].UUID == "" || f.GPUs.Devices[0].Address != "0000:1b:00.0" {
-		t.Errorf("got %+v", f.GPUs.Devices)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].UUID != "" && f.GPUs.Devices[0].Address == "0000:1b:00.0", "got %+v", f.GPUs.Devices)
 }
 
 // nvsmiBounded fails where a text makes more facts than it has room for.
@@ -274,9 +234,7 @@ func nvsmiBounded(t *testing.T, f *facts.Facts) {
 	if f.Links != nil && len(f.Links.Pairs) > parse.MaxEntries+parse.MaxDevices {
 		t.Errorf("%d pairs", len(f.Links.Pairs))
 	}
-	if len(f.Software) > parse.MaxEntries || len(f.Origins) > parse.MaxOrigins {
-		t.Errorf("%d packages, %d origins", len(f.Software), len(f.Origins))
-	}
+	expect.That(t, len(f.Software) <= parse.MaxEntries && len(f.Origins) <= parse.MaxOrigins, "%d packages, %d origins", len(f.Software), len(f.Origins))
 }
 
 func FuzzNvsmi(f *testing.F) {
@@ -298,13 +256,8 @@ func TestNvsmiUtilization(t *testing.T) {
 		"then a matrix": {"index, name, utilization.gpu [%]\n0, Tesla V100-PCIE-32GB, 99 %\n$ nvidia-smi topo -m\n\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t0-15\t0\n", new(99)},
 	} {
 		f := texttest.Parse("smi.txt", c.text)
-		if f.GPUs == nil || len(f.GPUs.Devices) != 1 {
-			t.Errorf("%s: got %+v, want one GPU", name, f.GPUs)
-			continue
-		}
-		if got := f.GPUs.Devices[0].UtilizationPercent; !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
-		}
+		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 1, "%s: got %+v, want one GPU", name, f.GPUs)
+		expect.NoDiff(t, c.want, f.GPUs.Devices[0].UtilizationPercent, "%s", name)
 	}
 }
 
@@ -320,10 +273,7 @@ func TestNvsmiLoadAndLinkOfOneMoment(t *testing.T) {
 		"both, later, at work": {[]string{link, "index, pcie.link.gen.current, utilization.gpu [%]\n0, 3, 97 %\n"}, 97},
 	} {
 		f := texttest.Parse("smi.txt", strings.Join(c.texts, "\n$ date\n\n"))
-		if f.GPUs == nil || len(f.GPUs.Devices) != 1 {
-			t.Errorf("%s: got %+v, want one GPU", name, f.GPUs)
-			continue
-		}
+		expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 1, "%s: got %+v, want one GPU", name, f.GPUs)
 		g := f.GPUs.Devices[0]
 		if g.UtilizationPercent == nil || *g.UtilizationPercent != c.want || g.PCIe.MaxGeneration != 4 {
 			t.Errorf("%s: got load %v, link %+v; want load %d", name, g.UtilizationPercent, g.PCIe, c.want)

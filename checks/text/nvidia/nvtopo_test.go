@@ -16,23 +16,17 @@ const nvtopoText = "$ nvidia-smi topo -m\n" +
 	"NIC0\tPIX\tSYS\tSYS\t X \t\t\t\t\n" +
 	"\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n\n  NIC0: mlx5_2\n"
 
-func nvtopoFind(f *facts.Facts, a, b string) *facts.Pair {
-	return f.Links.Between(a, b)
-}
+func nvtopoFind(f *facts.Facts, a, b string) *facts.Pair { return f.Links.Between(a, b) }
 
 func TestNvtopo(t *testing.T) {
 	f := texttest.Parse("topo.txt", nvtopoText)
 	p := nvtopoFind(f, "GPU0", "GPU1")
-	if p == nil || *p.NVLinks != 12 || !p.NVSwitch || p.Kind != "gpu-gpu" || p.Path != "" {
-		t.Errorf("got %+v", p)
-	}
-	if p := nvtopoFind(f, "GPU0", "mlx5_2"); p == nil || p.Path != "PIX" || p.Kind != "gpu-nic" {
-		t.Errorf("got %+v", p)
-	}
+	expect.That(t, p != nil && *p.NVLinks == 12 && p.NVSwitch && p.Kind == "gpu-gpu" && p.Path == "", "got %+v", p)
+	p = nvtopoFind(f, "GPU0", "mlx5_2")
+	expect.That(t, p != nil && p.Path == "PIX" && p.Kind == "gpu-nic", "got %+v", p)
 	expect.Len(t, 6, f.Links.Pairs, "it")
-	if k := f.Texts[0].Kinds; len(k) != 1 || k[0].Lines != 14 {
-		t.Errorf("got %+v", k)
-	}
+	k := f.Texts[0].Kinds
+	expect.That(t, len(k) == 1 && k[0].Lines == 14, "got %+v", k)
 }
 
 func TestNvtopoLayouts(t *testing.T) {
@@ -44,26 +38,18 @@ func TestNvtopoLayouts(t *testing.T) {
 		"in the middle": {"I see this:\n\tGPU0\tGPU1\nGPU0\t X \tPXB\nGPU1\tPXB\t X \nWhy?\n", "PXB"},
 	} {
 		f := texttest.Parse("topo.txt", c.text)
-		if f.Links == nil {
-			t.Errorf("%s: nothing", name)
-			continue
-		}
-		if p := nvtopoFind(f, "GPU0", "GPU1"); p == nil || p.Path != c.path || p.NVLinks == nil || *p.NVLinks != 0 {
-			t.Errorf("%s: got %+v, want %s", name, p, c.path)
-		}
+		expect.Must(t, f.Links != nil, "%s: nothing", name)
+		p := nvtopoFind(f, "GPU0", "GPU1")
+		expect.That(t, p != nil && p.Path == c.path && p.NVLinks != nil && *p.NVLinks == 0, "%s: got %+v, want %s", name, p, c.path)
 	}
 	failed := texttest.Parse("topo.txt", "\tGPU0\tGPU1\tCPU Affinity\nFailed to run topology matrix\n")
-	if failed.Links != nil || failed.Logs == nil || failed.Logs.Messages[0].ID != "nvsmi-topo-failed" {
-		t.Errorf("got %+v, %+v", failed.Links, failed.Logs)
-	}
+	expect.That(t, failed.Links == nil && failed.Logs != nil && failed.Logs.Messages[0].ID == "nvsmi-topo-failed", "got %+v, %+v", failed.Links, failed.Logs)
 }
 
 func TestNvtopoNUMA(t *testing.T) {
 	f := texttest.Parse("both.txt", texttest.NvsmiTableText+"\n"+nvtopoText)
 	for _, d := range f.PCI.Devices {
-		if d.Address == "0000:1c:00.0" && (d.NUMANode == nil || *d.NUMANode != 0) {
-			t.Errorf("got %+v", d)
-		}
+		expect.That(t, d.Address != "0000:1c:00.0" || d.NUMANode != nil && *d.NUMANode == 0, "got %+v", d)
 	}
 	if p := nvtopoFind(f, "0000:1b:00.0", "0000:1c:00.0"); p == nil {
 		t.Errorf("the pair does not bear the addresses: %+v", f.Links.Pairs)
@@ -81,14 +67,11 @@ func TestNvtopoPeers(t *testing.T) {
 		"$ nvidia-smi topo -p2p a\n" + matrix("NS"):  {Atomics: "not-supported"},
 		matrix("GNS"): {Read: "gpu-not-supported"},
 	} {
-		f := texttest.Parse("p2p.txt", text)
-		if p := nvtopoFind(f, "GPU0", "GPU1"); p == nil || p.P2P == nil || *p.P2P != want {
-			t.Errorf("%q: got %+v, want %+v", text, p, want)
-		}
+		p := nvtopoFind(texttest.Parse("p2p.txt", text), "GPU0", "GPU1")
+		expect.That(t, p != nil && p.P2P != nil && *p.P2P == want, "%q: got %+v, want %+v", text, p, want)
 	}
-	if f := texttest.Parse("p2p.txt", matrix("NS")); f.Links != nil {
-		t.Errorf("a matrix that may be of atomics: got %+v", f.Links)
-	}
+	f := texttest.Parse("p2p.txt", matrix("NS"))
+	expect.That(t, f.Links == nil, "a matrix that may be of atomics: got %+v", f.Links)
 }
 
 const nvlinkText = `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)
@@ -106,12 +89,8 @@ func TestNvlinkState(t *testing.T) {
 	f := texttest.Parse("nvlink.txt", nvlinkText)
 	expect.Must(t, len(f.GPUs.Devices) == 2 && f.GPUs.NVML != "ok", "got %+v", f.GPUs)
 	a, b := f.GPUs.Devices[0].NVLinks, f.GPUs.Devices[1].NVLinks
-	if len(a) != 2 || !a[0].Active || a[0].SpeedMBps != 25000 || a[1].Active {
-		t.Errorf("got %+v", a)
-	}
-	if len(b) != 2 || !b[0].Active || *b[0].ReplayErrors != 4 || *b[0].RecoveryErrors != 1 || *b[0].CRCErrors != 0 {
-		t.Errorf("got %+v", b)
-	}
+	expect.That(t, len(a) == 2 && a[0].Active && a[0].SpeedMBps == 25000 && !a[1].Active, "got %+v", a)
+	expect.That(t, len(b) == 2 && b[0].Active && *b[0].ReplayErrors == 4 && *b[0].RecoveryErrors == 1 && *b[0].CRCErrors == 0, "got %+v", b)
 	dark := texttest.Parse("nvlink.txt", "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\nNVML: Unable to retrieve NVLink information as all links are inActive\n")
 	expect.That(t, dark.GPUs.Devices[0].NVLinks == nil && dark.Logs.Messages[0].ID == "nvlink-all-inactive", "got %+v", dark)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // FuzzAnchors checks that the automaton finds what a plain search finds.
@@ -27,12 +29,9 @@ func FuzzAnchors(f *testing.F) {
 			if got, want := slices.Contains(exact, taker), strings.Contains(line, list[0]); got != want {
 				t.Errorf("%q found in %q: %t, want %t", list[0], line, got, want)
 			}
-			if got, want := slices.Contains(keys, taker), strings.Contains(line, key); got != want {
-				t.Errorf("the key %q found in %q: %t, want %t", key, line, got, want)
-			}
+			got, want := slices.Contains(keys, taker), strings.Contains(line, key)
+			expect.That(t, got == want, "the key %q found in %q: %t, want %t", key, line, got, want)
 		}
-		if held := set.holding(line, keys); !slices.Equal(held, exact) {
-			t.Errorf("%q holds %v, and %v are found in it", line, held, exact)
-		}
+		expect.NoDiff(t, exact, set.holding(line, keys), "%q holds", line)
 	})
 }

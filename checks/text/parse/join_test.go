@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestNameGPUs checks, for every way in which three GPUs can share two indices, that a
@@ -39,8 +38,8 @@ func TestNameGPUs(t *testing.T) {
 			}
 			if first == nil {
 				first = s.Facts
-			} else if diff := cmp.Diff(first.GPUs, s.Facts.GPUs); diff != "" {
-				t.Fatalf("indices %03b (-first +again):\n%s", indices, diff)
+			} else {
+				expect.NoDiff(t, first.GPUs, s.Facts.GPUs, "indices %03b", indices)
 			}
 		}
 	}

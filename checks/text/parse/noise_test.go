@@ -3,6 +3,8 @@ package parse
 import (
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestMarks checks what is taken off each line, and that who wrote it is known still.
@@ -41,9 +43,7 @@ func TestMarks(t *testing.T) {
 		if who.rank != nil {
 			rank = *who.rank
 		}
-		if l.Text != want.text || who.Host != want.host || rank != want.rank {
-			t.Errorf("%q: got %q of %q, rank %d, want %+v", line, l.Text, who.Host, rank, want)
-		}
+		expect.That(t, l.Text == want.text && who.Host == want.host && rank == want.rank, "%q: got %q of %q, rank %d, want %+v", line, l.Text, who.Host, rank, want)
 	}
 }
 
@@ -54,19 +54,16 @@ func FuzzNoise(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		if n := prefixesLen(line); n < 0 || n > len(line) {
-			t.Fatalf("%q: marks of %d bytes", line, n)
-		}
+		n := prefixesLen(line)
+		expect.Must(t, n >= 0 && n <= len(line), "%q: marks of %d bytes", line, n)
 		for i := range prefixForms {
 			if prefixForms[i].form.FindString(line[:min(len(line), prefixBytes)]) != "" && !prefixForms[i].may(line) && prefixForms[i].form != names.form {
 				t.Errorf("%q: form %d is passed over", line, i)
 			}
 		}
-		if inner, _, ok := stripPrefix(line); ok && (len(inner) >= len(line) || !strings.Contains(line, inner)) {
-			t.Errorf("%q: %q is left", line, inner)
-		}
-		if n := len(appendUnescaped(nil, []byte(line))); n > len(line) {
-			t.Errorf("%q: %d bytes are left", line, n)
-		}
+		inner, _, ok := stripPrefix(line)
+		expect.That(t, !ok || len(inner) < len(line) && strings.Contains(line, inner), "%q: %q is left", line, inner)
+		n = len(appendUnescaped(nil, []byte(line)))
+		expect.That(t, n <= len(line), "%q: %d bytes are left", line, n)
 	})
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// parseWithoutPrefilters is Parse, with each line offered to every kind whose anchors
-// it holds.
+// parseWithoutPrefilters is Parse, with each line offered to every kind whose anchors it holds.
 func parseWithoutPrefilters(name, content string) *facts.Facts {
 	r := text.NewReading()
 	r.WithoutPrefilters()
@@ -29,8 +28,7 @@ func sameWithoutPrefilters(t *testing.T, name, text string) {
 	}
 }
 
-// TestPrefilters checks that the texts of the repository tell the same without
-// prefilters.
+// TestPrefilters checks that the texts of the repository tell the same without prefilters.
 func TestPrefilters(t *testing.T) {
 	night.NotShort(t, "nothing in it runs side by side")
 	for name, text := range texttest.EveryText(t) {

@@ -37,15 +37,9 @@ func TestPrompts(t *testing.T) {
 
 func TestHasCommandBehindARunner(t *testing.T) {
 	for line, want := range map[string]bool{
-		`ulimit -l`:                                  true,
-		`sudo ulimit -l`:                             true,
-		`srun --gres=gpu:4 bash -c "ulimit -l"`:      true,
-		`ssh node7 'ulimit -l'`:                      true,
-		`kubectl exec -it pod -- ulimit -l`:          true,
-		`docker exec c /usr/bin/ulimit -l | tail -1`: true,
-		`srun bash -c "ulimit -la"`:                  false,
-		`echo ulimit -l`:                             false,
-		`ssh node7 noulimit -l`:                      false,
+		`ulimit -l`: true, `sudo ulimit -l`: true, `srun --gres=gpu:4 bash -c "ulimit -l"`: true, `ssh node7 'ulimit -l'`: true,
+		`kubectl exec -it pod -- ulimit -l`: true, `docker exec c /usr/bin/ulimit -l | tail -1`: true, `srun bash -c "ulimit -la"`: false,
+		`echo ulimit -l`: false, `ssh node7 noulimit -l`: false,
 	} {
 		expect.Equal(t, want, HasCommand(line, "ulimit -l"), "%s", line)
 	}

@@ -56,9 +56,8 @@ func TestSplit(t *testing.T) {
 		"a\nb\x00c\x00\n\x00": {"1 a", "2 bc"},
 		"\n\n":                {"1 ", "2 "},
 	} {
-		if got, _ := splitInto([]byte(text), 1<<20); !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		got, _ := splitInto([]byte(text), 1<<20)
+		expect.That(t, slices.Equal(got, want), "%q: got %q, want %q", text, got, want)
 	}
 }
 
@@ -92,9 +91,8 @@ func FuzzSplit(f *testing.F) {
 			_, text, _ := strings.Cut(l, " ")
 			said += len(text)
 		}
-		if there := len(data) - bytes.Count(data, []byte("\n")) - bytes.Count(data, []byte("\r")); said != there {
-			t.Errorf("%d of %d bytes are in a line", said, there)
-		}
+		there := len(data) - bytes.Count(data, []byte("\n")) - bytes.Count(data, []byte("\r"))
+		expect.That(t, said == there, "%d of %d bytes are in a line", said, there)
 		if n := bytes.Count(data, []byte("\n")); n > 0 && len(want) > 0 {
 			last, _, _ := strings.Cut(want[len(want)-1], " ")
 			lines := n
@@ -108,15 +106,12 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// TestEndOfStream checks that a compressed stream that was cut off is told from the
-// end of a text.
+// TestEndOfStream checks that a compressed stream that was cut off is told from the end of a text.
 func TestEndOfStream(t *testing.T) {
 	buffer := make([]byte, 8)
 	for _, want := range []error{io.EOF, io.ErrUnexpectedEOF, nil} {
-		r := io.MultiReader(strings.NewReader("abc"), endingIn(want))
-		if n, err := readFull(r, buffer); n < 3 || !errors.Is(err, want) {
-			t.Errorf("got %d, %v, want %v", n, err, want)
-		}
+		n, err := readFull(io.MultiReader(strings.NewReader("abc"), endingIn(want)), buffer)
+		expect.That(t, n >= 3 && errors.Is(err, want), "got %d, %v, want %v", n, err, want)
 	}
 }
 

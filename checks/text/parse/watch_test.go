@@ -8,8 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// TestWatch checks that a change is put down to a line only until another one is
-// looked at.
+// TestWatch checks that a change is put down to a line only until another one is looked at.
 func TestWatch(t *testing.T) {
 	s := NewSink()
 	s.begin("a.txt", "", &Prompt{})

@@ -29,29 +29,21 @@ func TestLspciHeads(t *testing.T) {
 		"40:01.1 PCI bridge: Some New Maker Root Port (rev 1)":                                                          "0000:40:01.1 0x060400   bridge",
 	} {
 		f := texttest.Parse("lspci.txt", line+"\n")
-		if f.PCI == nil || len(f.PCI.Devices) != 1 {
-			t.Errorf("%q: got %+v", line, f.PCI)
-			continue
-		}
+		expect.Must(t, f.PCI != nil && len(f.PCI.Devices) == 1, "%q: got %+v", line, f.PCI)
 		d := f.PCI.Devices[0]
 		expect.Equal(t, want, fmt.Sprint(d.Address, " ", d.Class, " ", d.Vendor, " ", d.Device, " ", d.Kind), "%q", line)
 		expect.That(t, f.PCI.Partial, "%q: one line is not the whole tree", line)
 	}
-	for _, line := range []string{
-		"12:30:00.5 The VGA controller: it is slow",
-		"01:00.0 my controller: NVIDIA",
-		"loss controller: 0.5",
-	} {
-		if f := texttest.Parse("x.log", line+"\n"); f.PCI != nil {
-			t.Errorf("%q: got %+v", line, f.PCI)
-		}
+	for _, line := range []string{"12:30:00.5 The VGA controller: it is slow", "01:00.0 my controller: NVIDIA", "loss controller: 0.5"} {
+		f := texttest.Parse("x.log", line+"\n")
+		expect.That(t, f.PCI == nil, "%q: got %+v", line, f.PCI)
 	}
 }
 
 func TestLspciVerbose(t *testing.T) {
 	f := texttest.Parse("lspci.txt", texttest.LspciVerbose)
 	port := texttest.PCIDevice(t, f, "0000:00:01.1")
-	want := facts.PCIDevice{
+	expect.NoDiff(t, facts.PCIDevice{
 		Address: "0000:00:01.1", Class: "0x060400", Vendor: "0x1022", Kind: "bridge", Driver: "pcieport", NUMANode: new(1), IOMMUGroup: new(14),
 		ConfigBytes: 4096, PortType: "root-port", Extended: true, RelaxedOrdering: new(true),
 		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 512, ReadRequestBytes: 512,
@@ -60,12 +52,9 @@ func TestLspciVerbose(t *testing.T) {
 			Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 			Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 		},
-	}
-	expect.NoDiff(t, want, port, "port")
+	}, port, "port")
 	gpu := texttest.PCIDevice(t, f, "0000:01:00.0")
-	if gpu.RootBus != "pci0000:00" || !cmp.Equal(gpu.Ancestors, []string{"0000:00:01.1"}) {
-		t.Errorf("the GPU is at %s below %v", gpu.RootBus, gpu.Ancestors)
-	}
+	expect.That(t, gpu.RootBus == "pci0000:00" && cmp.Equal(gpu.Ancestors, []string{"0000:00:01.1"}), "the GPU is at %s below %v", gpu.RootBus, gpu.Ancestors)
 	expect.NoDiff(t, []facts.BAR{
 		{Index: 0, SizeBytes: 16 << 20},
 		{Index: 1, SizeBytes: 256 << 20},
@@ -74,23 +63,20 @@ func TestLspciVerbose(t *testing.T) {
 	}, gpu.BARs, "BARs")
 	expect.NoDiff(t, []facts.ResizableBAR{{Index: 0, SizeBytes: 16 << 20, MaxBytes: 16 << 20}, {Index: 1, SizeBytes: 256 << 20, MaxBytes: 32 << 30}}, gpu.ResizableBARs, "resizable BARs")
 	expect.That(t, gpu.ATS != nil && gpu.ATS.Enabled, "ATS is %+v", gpu.ATS)
-	if len(f.GPUs.Devices) != 1 || f.GPUs.Devices[0].Name != "GeForce RTX 4090" || f.GPUs.Devices[0].NVLinks == nil {
-		t.Errorf("GPUs are %+v", f.GPUs.Devices)
-	}
+	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.Devices[0].Name == "GeForce RTX 4090" && f.GPUs.Devices[0].NVLinks != nil, "GPUs are %+v", f.GPUs.Devices)
 }
 
 func TestLspciWithoutRoot(t *testing.T) {
 	f := texttest.Parse("lspci.txt", "3b:00.0 3D controller: NVIDIA Corporation GA100 (rev a1)\n\tSubsystem: NVIDIA Corporation Device 145f\n\tCapabilities: <access denied>\n\tKernel driver in use: nvidia\n")
-	if d := texttest.PCIDevice(t, f, "0000:3b:00.0"); d.ConfigBytes != 64 || d.Extended {
-		t.Errorf("got %d bytes, extended %v", d.ConfigBytes, d.Extended)
-	}
+	d := texttest.PCIDevice(t, f, "0000:3b:00.0")
+	expect.That(t, d.ConfigBytes == 64 && !d.Extended, "got %d bytes, extended %v", d.ConfigBytes, d.Extended)
 }
 
 func TestLspciFragments(t *testing.T) {
 	const redirecting = "\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-\n"
 	const quiet = "\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-\n"
 	on, off := []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, []string{}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		text  string
 		named map[string][]string
 		want  []facts.UnnamedACS
@@ -107,31 +93,22 @@ func TestLspciFragments(t *testing.T) {
 			// The second line behind 3a:09.0 is of a function that grep left out.
 			want: []facts.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 5}},
 		},
-		"numbered lines": {
-			text: "17:" + redirecting,
-			want: []facts.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 1}},
-		},
-	}
-	for name, tt := range tests {
+		"numbered lines": {text: "17:" + redirecting, want: []facts.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 1}}},
+	} {
 		f := texttest.Parse("a.txt", tt.text)
-		if f.PCI == nil {
-			t.Errorf("%s: nothing was read", name)
-			continue
-		}
+		expect.Must(t, f.PCI != nil, "%s: nothing was read", name)
 		expect.NoDiff(t, tt.want, f.PCI.UnnamedACS, "%s: unnamed", name)
 		for address, want := range tt.named {
-			if d := texttest.PCIDevice(t, f, address); d.ACS == nil || !cmp.Equal(d.ACS.Control, want) {
-				t.Errorf("%s: %s has %+v, want %v", name, address, d.ACS, want)
-			}
+			d := texttest.PCIDevice(t, f, address)
+			expect.That(t, d.ACS != nil && cmp.Equal(d.ACS.Control, want), "%s: %s has %+v, want %v", name, address, d.ACS, want)
 		}
 	}
 }
 
 func TestLspciCutTreeIsNotPlaced(t *testing.T) {
 	f := texttest.Parse("a.txt", "3a:08.0 PCI bridge: PLX Technology, Inc. PEX 8796\n\tBus: primary=3a, secondary=3b, subordinate=3b, sec-latency=0\n\n3b:00.0 3D controller: NVIDIA Corporation GA100\n\tKernel driver in use: nvidia\n")
-	if d := texttest.PCIDevice(t, f, "0000:3b:00.0"); d.RootBus != "" {
-		t.Errorf("the switch above is not a root port, yet the root bus is %q", d.RootBus)
-	}
+	d := texttest.PCIDevice(t, f, "0000:3b:00.0")
+	expect.That(t, d.RootBus == "", "the switch above is not a root port, yet the root bus is %q", d.RootBus)
 }
 
 // lspciDumpOf is a dump as lspci -xxxx prints one.
@@ -195,9 +172,8 @@ func TestLspciTree(t *testing.T) {
 
 func TestLspciLoopEnds(t *testing.T) {
 	f := texttest.Parse("a.txt", "01:00.0 PCI bridge: A Root Port\n\tBus: primary=02, secondary=02, subordinate=02\n02:00.0 PCI bridge: B Root Port\n\tBus: primary=01, secondary=01, subordinate=01\n")
-	if d := texttest.PCIDevice(t, f, "0000:02:00.0"); d.RootBus != "" {
-		t.Errorf("two bridges below each other stand at %q", d.RootBus)
-	}
+	d := texttest.PCIDevice(t, f, "0000:02:00.0")
+	expect.That(t, d.RootBus == "", "two bridges below each other stand at %q", d.RootBus)
 }
 
 // lspci -v leaves the numbers of the BARs out.
@@ -211,10 +187,7 @@ func TestLspciPlainRegions(t *testing.T) {
 	Kernel driver in use: amdgpu
 `)
 	expect.Must(t, f.PCI != nil && len(f.PCI.Devices) == 1, "devices: %+v", f.PCI)
-	var indices []int
-	for _, b := range f.PCI.Devices[0].BARs {
-		indices = append(indices, b.Index)
-	}
+	indices := expect.Map(f.PCI.Devices[0].BARs, func(b facts.BAR) int { return b.Index })
 	if !slices.Equal(indices, []int{0, 2, 4, 5}) || f.PCI.Devices[0].BARs[0].SizeBytes != 256<<20 {
 		t.Errorf("BARs: %+v", f.PCI.Devices[0].BARs)
 	}

@@ -69,9 +69,7 @@ func TestIBVDevinfoFragments(t *testing.T) {
 	want(t, "$ ibv_devinfo -d mlx5_4 | grep link_layer\n            link_layer:     Ethernet\n", []facts.RDMAPort{
 		{Device: "mlx5_4", Port: 1, LinkLayer: "Ethernet"},
 	})
-	want(t, "my ports:\n   state:   PORT_DOWN (1)\n   state:   PORT_ACTIVE (4)\n", []facts.RDMAPort{
-		{Port: 1, State: "down"}, {Port: 1, State: "active"},
-	})
+	want(t, "my ports:\n   state:   PORT_DOWN (1)\n   state:   PORT_ACTIVE (4)\n", []facts.RDMAPort{{Port: 1, State: "down"}, {Port: 1, State: "active"}})
 }
 
 func FuzzIBVDevinfo(f *testing.F) {

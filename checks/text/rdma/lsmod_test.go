@@ -30,9 +30,7 @@ func TestLsmod(t *testing.T) {
 		if f.NICs != nil && f.NICs.Modules != nil {
 			got, partial = strings.Join(f.NICs.Modules, " "), f.NICs.ModulesPartial
 		}
-		if got != c.want || partial != c.partial {
-			t.Errorf("%s: got %q partial %v, want %q partial %v", c.name, got, partial, c.want, c.partial)
-		}
+		expect.That(t, got == c.want && partial == c.partial, "%s: got %q partial %v, want %q partial %v", c.name, got, partial, c.want, c.partial)
 	}
 }
 

@@ -31,12 +31,8 @@ func TestMlnxQoS(t *testing.T) {
 	f := texttest.Parse("x", mlnxQoSSample+"$ mlnx_qos -i ens2f0\nDCBX mode: OS controlled\nPriority trust state: pcp\nPFC configuration:\n\tpriority    0   1   2   3   4   5   6   7\n\tenabled     0   0   0   0   0   0   0   0\n")
 	expect.Must(t, f.NICs != nil && len(f.NICs.QoS) == 2, "got %+v", f.NICs)
 	a, b := f.NICs.QoS[0], f.NICs.QoS[1]
-	if a.Interface != "ens1f0" || a.Trust != "dscp" || !slices.Equal(a.PFC, []int{3}) || a.Line != 2 {
-		t.Errorf("got %+v", a)
-	}
-	if b.Interface != "ens2f0" || b.Trust != "pcp" || b.PFC == nil || len(b.PFC) != 0 {
-		t.Errorf("got %+v", b)
-	}
+	expect.That(t, a.Interface == "ens1f0" && a.Trust == "dscp" && slices.Equal(a.PFC, []int{3}) && a.Line == 2, "got %+v", a)
+	expect.That(t, b.Interface == "ens2f0" && b.Trust == "pcp" && b.PFC != nil && len(b.PFC) == 0, "got %+v", b)
 }
 
 func FuzzMlnxQoS(f *testing.F) {

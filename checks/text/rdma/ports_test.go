@@ -12,8 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// want compares the ports that a text gives with those that are expected,
-// leaving out where they stand.
+// want compares the ports that a text gives with those that are expected, leaving out where they stand.
 func want(t *testing.T, text string, want []facts.RDMAPort) {
 	t.Helper()
 	f := texttest.Parse("x.txt", text)
@@ -22,9 +21,7 @@ func want(t *testing.T, text string, want []facts.RDMAPort) {
 		got = f.NICs.RDMA
 	}
 	for i := range got {
-		if got[i].Source != "x.txt" || got[i].Line < 1 {
-			t.Errorf("port %s has no place: %+v", got[i].Device, got[i])
-		}
+		expect.That(t, got[i].Source == "x.txt" && got[i].Line >= 1, "port %s has no place: %+v", got[i].Device, got[i])
 		got[i].Source, got[i].Line = "", 0
 	}
 	a, _ := json.MarshalIndent(got, "", " ")

@@ -53,10 +53,8 @@ func TestParse(t *testing.T) {
 		}
 	}
 	// A block that goes on behind what is parsed at a time is one block.
-	long := "if a; then\n" + strings.Repeat("b c\n", 12000)
-	if s := shell.Parse("x\n" + long + "fi\nd"); len(s.Blocks) != 1 || s.Blocks[0].First != 2 || !s.Commands[len(s.Commands)-1].Maybe {
-		t.Errorf("%+v", s.Blocks)
-	}
+	s := shell.Parse("x\n" + ("if a; then\n" + strings.Repeat("b c\n", 12000)) + "fi\nd")
+	expect.That(t, len(s.Blocks) == 1 && s.Blocks[0].First == 2 && s.Commands[len(s.Commands)-1].Maybe, "%+v", s.Blocks)
 }
 
 func TestWords(t *testing.T) {

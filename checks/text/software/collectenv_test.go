@@ -38,16 +38,12 @@ cuDNN version: Probably one of the following:
 		"torch 2.4.0+cu121 collect_env", "cuda-runtime 12.1 collect_env", "nvidia-driver 550.90.07 collect_env",
 		"nvidia-nccl-cu12 2.20.5 pip", "pytorch-cuda 12.1 conda",
 	}
-	if got := softwareOf(f); !slices.Equal(got, want) {
-		t.Errorf("software: got %q, want %q", got, want)
-	}
+	got := softwareOf(f)
+	expect.That(t, slices.Equal(got, want), "software: got %q, want %q", got, want)
 	expect.That(t, f.Host != nil && f.Host.Distribution == "Ubuntu 22.04.4 LTS" && f.Host.Arch == "amd64", "host: got %+v", f.Host)
-	if f.GPUs == nil || len(f.GPUs.Devices) != 2 || f.GPUs.Driver.Version != "550.90.07" {
-		t.Fatalf("gpus: got %+v", f.GPUs)
-	}
-	if g := f.GPUs.Devices[1]; g.Name != "NVIDIA H100 80GB HBM3" || g.Vendor != "nvidia" || g.Index == nil || *g.Index != 1 {
-		t.Errorf("gpu: got %+v", g)
-	}
+	expect.Must(t, f.GPUs != nil && len(f.GPUs.Devices) == 2 && f.GPUs.Driver.Version == "550.90.07", "gpus: got %+v", f.GPUs)
+	g := f.GPUs.Devices[1]
+	expect.That(t, g.Name == "NVIDIA H100 80GB HBM3" && g.Vendor == "nvidia" && g.Index != nil && *g.Index == 1, "gpu: got %+v", g)
 }
 
 // vLLM's report pads its names, and ROCm's has AMD's.
@@ -62,9 +58,8 @@ vLLM Version                 : 0.9.2
 `
 	f := texttest.Parse("env.txt", text)
 	want := []string{"torch 2.7.0+rocm6.3 collect_env", "hip 6.3.42133-1b9c17779 collect_env", "rocm 6.3.42133-1b9c17779 collect_env", "vllm 0.9.2 collect_env"}
-	if got := softwareOf(f); !slices.Equal(got, want) {
-		t.Errorf("software: got %q, want %q", got, want)
-	}
+	got := softwareOf(f)
+	expect.That(t, slices.Equal(got, want), "software: got %q, want %q", got, want)
 	expect.That(t, f.GPUs != nil && len(f.GPUs.Devices) == 2 && f.GPUs.Devices[0].Vendor == "amd", "gpus: got %+v", f.GPUs)
 }
 

@@ -1,7 +1,6 @@
 package software_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,10 +12,9 @@ import (
 
 // softwareOf writes the packages of a text as "name version manager@host".
 func softwareOf(f *facts.Facts) []string {
-	var list []string
-	for _, p := range f.Software {
-		list = append(list, strings.TrimSuffix(p.Name+" "+p.Version+" "+p.Manager+"@"+p.Host, "@"))
-	}
+	list := expect.Map(f.Software, func(p facts.Package) string {
+		return strings.TrimSuffix(p.Name+" "+p.Version+" "+p.Manager+"@"+p.Host, "@")
+	})
 	return list
 }
 
@@ -60,11 +58,7 @@ func TestPackages(t *testing.T) {
 		"report":      {"torch version .................... 2.1.0+cu121\ndeepspeed info ................... 0.12.3, unknown, unknown\n", []string{"torch 2.1.0+cu121 ds_report", "deepspeed 0.12.3 ds_report"}},
 		"no versions": {"if torch  == 2:\n==== torch ====\nthe torch  was lit\nray  diagrams\n$ cat notes\n1.2.3\n", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got := softwareOf(texttest.Parse("a.txt", tt.text)); !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
+		expect.NoDiff(t, tt.want, softwareOf(texttest.Parse("a.txt", tt.text)), "%s", name)
 	}
 }
 

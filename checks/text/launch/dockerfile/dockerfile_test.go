@@ -64,9 +64,7 @@ func TestVariables(t *testing.T) {
 
 func TestImage(t *testing.T) {
 	image := read("ARG TAG=1\nFROM x:${TAG} AS b\nENV A=1 \\\n  B=2\nUSER me\nRUN a \\\n  b\nFROM b\nRUN c")
-	if image.Base != "x:1" || image.User != "me" || image.UserLine != 5 || image.Variables["B"].Line != 4 || len(image.Runs) != 2 || len(image.Runs[0]) != 2 {
-		t.Errorf("got %+v", image)
-	}
+	expect.That(t, image.Base == "x:1" && image.User == "me" && image.UserLine == 5 && image.Variables["B"].Line == 4 && len(image.Runs) == 2 && len(image.Runs[0]) == 2, "got %+v", image)
 	expect.Equal(t, "/b:/a:$X_PATH", read("FROM a\nENV X_PATH=/a:$X_PATH\nENV X_PATH=/b:$X_PATH").Variables["X_PATH"].Value, "it")
 	expect.Equal(t, "$BASE", read("FROM $BASE").Base, "it")
 }

@@ -30,62 +30,18 @@ func TestCompose(t *testing.T) {
 // not known, and a dash where N is not set.
 func TestScript(t *testing.T) {
 	for script, want := range map[string]string{
-		"x":                                 "-",
-		"N=8":                               "8",
-		"N=8 # eight":                       "8",
-		"export N=\"8\"":                    "8",
-		"export M=1 N='8'":                  "8",
-		"readonly N=8":                      "8",
-		"N=8; x":                            "8",
-		"M=8\nN=$M":                         "8",
-		"N=${M:-8}":                         "8",
-		"N=${1:-8}":                         "8",
-		"N=8\nN=4":                          "4",
-		": ${N:=8}":                         "8",
-		"N=4\n: ${N:=8}":                    "4",
-		"# N=8":                             "-",
-		"N=8 torchrun x":                    "-",
-		"echo N=8":                          "-",
-		"cat <<EOF\nN=8\nEOF":               "-",
-		"N=8\ncat <<EOF\nN=4\nEOF":          "8",
-		"echo '\nN=8\n'":                    "-",
-		"N=8\nif a; then b; fi":             "8",
-		"N=8\nfor i in 1 2; do x $i; done":  "8",
-		"N=8\nf() {\n x\n}":                 "8",
-		"N=8\nsource venv/bin/activate":     "8",
-		"N=\\\n8":                           "8",
-		"if a; then\nN=8\nfi":               "?",
-		"N=4\nif a; then N=8; fi":           "?",
-		"N=4\n[ a ] && N=8":                 "?",
-		"N=4\nx || N=8":                     "?",
-		"for N in 1 2; do\nx":               "?",
-		"N=1\nwhile a; do\nx\nN=8\ndone":    "?",
-		"N=1\nwhile a; do\nx $N\ny":         "1",
-		"case $1 in\na) N=8 ;;\nesac":       "?",
-		"f() {\nN=8\n}\nf":                  "?",
-		"N=4\n(N=8)":                        "?",
-		"N=$(nproc)":                        "?",
-		"N=`nproc`":                         "?",
-		"N=$((2 * 4))":                      "?",
-		"N=$M":                              "?",
-		"N=4\nN+=1":                         "?",
-		"N=(1 2)":                           "?",
-		"read N":                            "?",
-		"N=4\nread -r M N":                  "?",
-		"N=4\nunset N":                      "?",
-		"N=4\nprintf -v N 8":                "?",
-		"N=4\nsource env.sh":                "?",
-		"N=4\n. ./env.sh":                   "?",
-		"N=4\neval $X":                      "?",
-		"source env.sh":                     "?",
-		"source env.sh\nN=8":                "8",
-		"N='a;b'":                           "?",
-		"N=4\nrun() {\n x\n N=8\n}\nrun\ny": "?",
+		"x": "-", "N=8": "8", "N=8 # eight": "8", "export N=\"8\"": "8", "export M=1 N='8'": "8", "readonly N=8": "8", "N=8; x": "8", "M=8\nN=$M": "8",
+		"N=${M:-8}": "8", "N=${1:-8}": "8", "N=8\nN=4": "4", ": ${N:=8}": "8", "N=4\n: ${N:=8}": "4", "# N=8": "-", "N=8 torchrun x": "-",
+		"echo N=8": "-", "cat <<EOF\nN=8\nEOF": "-", "N=8\ncat <<EOF\nN=4\nEOF": "8", "echo '\nN=8\n'": "-", "N=8\nif a; then b; fi": "8",
+		"N=8\nfor i in 1 2; do x $i; done": "8", "N=8\nf() {\n x\n}": "8", "N=8\nsource venv/bin/activate": "8", "N=\\\n8": "8",
+		"if a; then\nN=8\nfi": "?", "N=4\nif a; then N=8; fi": "?", "N=4\n[ a ] && N=8": "?", "N=4\nx || N=8": "?", "for N in 1 2; do\nx": "?",
+		"N=1\nwhile a; do\nx\nN=8\ndone": "?", "N=1\nwhile a; do\nx $N\ny": "1", "case $1 in\na) N=8 ;;\nesac": "?", "f() {\nN=8\n}\nf": "?",
+		"N=4\n(N=8)": "?", "N=$(nproc)": "?", "N=`nproc`": "?", "N=$((2 * 4))": "?", "N=$M": "?", "N=4\nN+=1": "?", "N=(1 2)": "?", "read N": "?",
+		"N=4\nread -r M N": "?", "N=4\nunset N": "?", "N=4\nprintf -v N 8": "?", "N=4\nsource env.sh": "?", "N=4\n. ./env.sh": "?",
+		"N=4\neval $X": "?", "source env.sh": "?", "source env.sh\nN=8": "8", "N='a;b'": "?", "N=4\nrun() {\n x\n N=8\n}\nrun\ny": "?",
 	} {
-		lines := strings.Split(script, "\n")
-		value, state := values.Read(script + "\nlast").At(len(lines) + 1)("N")
-		got := map[values.State]string{values.Unset: "-", values.Known: value, values.Unknown: "?"}[state]
-		expect.Equal(t, want, got, "%q", script)
+		value, state := values.Read(script + "\nlast").At(len(strings.Split(script, "\n")) + 1)("N")
+		expect.Equal(t, want, map[values.State]string{values.Unset: "-", values.Known: value, values.Unknown: "?"}[state], "%q", script)
 	}
 }
 
@@ -93,15 +49,11 @@ func TestScript(t *testing.T) {
 // reads it, is not known there.
 func TestScriptBlocks(t *testing.T) {
 	for script, line := range map[string]int{
-		"N=1\nwhile a; do\nx $N\nN=2\ndone":  3,
-		"N=1\nrun() {\nx $N\n}\nN=2\nrun":    3,
-		"N=1\nif a; then\nN=2\nx $N\nfi\ny":  4,
-		"for N in 1 2\ndo\nx $N\ndone":       3,
-		"N=1\nfor i in a; do x; N=2; done\n": 3,
+		"N=1\nwhile a; do\nx $N\nN=2\ndone": 3, "N=1\nrun() {\nx $N\n}\nN=2\nrun": 3, "N=1\nif a; then\nN=2\nx $N\nfi\ny": 4,
+		"for N in 1 2\ndo\nx $N\ndone": 3, "N=1\nfor i in a; do x; N=2; done\n": 3,
 	} {
-		if value, state := values.Read(script).At(line)("N"); state != values.Unknown {
-			t.Errorf("%q: got %q", script, value)
-		}
+		value, state := values.Read(script).At(line)("N")
+		expect.That(t, state == values.Unknown, "%q: got %q", script, value)
 	}
 }
 
@@ -110,11 +62,9 @@ func FuzzScript(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		lines := strings.Count(text, "\n") + 2
-		lookup := values.Read(text).At(lines)
-		if value, state := lookup("N"); state == values.Known && values.Refers(value) {
-			t.Errorf("%q is known", value)
-		}
+		lookup := values.Read(text).At(strings.Count(text, "\n") + 2)
+		value, state := lookup("N")
+		expect.That(t, state != values.Known || !values.Refers(value), "%q is known", value)
 		values.Expand(text, lookup)
 		values.Compose(text)
 	})
@@ -124,33 +74,17 @@ func FuzzScript(f *testing.F) {
 func TestArrays(t *testing.T) {
 	const asWritten = `x "${A[@]}" y`
 	for script, want := range map[string]string{
-		"A=(--a 1)":                         `x "--a" "1" y`,
-		"declare -a A=(--a 1)":              `x "--a" "1" y`,
-		"A=(\n  --a # one\n  # two\n  1\n)": `x "--a" "1" y`,
-		"N=1\nA=(--a=$N)":                   `x "--a=1" y`,
-		"A=(--a=$N ${M})":                   `x "--a=$N" "${M}" y`,
-		"A=(--a)\nA+=(1)":                   `x "--a" "1" y`,
-		"A=(--a)\nA=(1)":                    `x "1" y`,
-		"A=(--a)\nif b; then\nc\nfi":        `x "--a" y`,
-		"A=('--a')":                         `x "--a" y`,
-		"":                                  asWritten,
-		"A=(--a \"1 2\")":                   asWritten,
-		"A=($(cat a))":                      asWritten,
-		"A=(*)":                             asWritten,
-		"A=(--a)\nA=1":                      asWritten,
-		"A=(--a)\nA[1]=2":                   asWritten,
-		"A=(--a)\nread -a A":                asWritten,
-		"A=(--a)\nunset A":                  asWritten,
-		"A=(--a)\nmapfile A <f":             asWritten,
-		"A=(--a)\n. ./env.sh":               asWritten,
-		"A=(--a)\nif b; then\nA+=(1)\nfi":   asWritten,
-		"A=(--a $(b))\nA+=(1)":              asWritten,
+		"A=(--a 1)": `x "--a" "1" y`, "declare -a A=(--a 1)": `x "--a" "1" y`, "A=(\n  --a # one\n  # two\n  1\n)": `x "--a" "1" y`,
+		"N=1\nA=(--a=$N)": `x "--a=1" y`, "A=(--a=$N ${M})": `x "--a=$N" "${M}" y`, "A=(--a)\nA+=(1)": `x "--a" "1" y`, "A=(--a)\nA=(1)": `x "1" y`,
+		"A=(--a)\nif b; then\nc\nfi": `x "--a" y`, "A=('--a')": `x "--a" y`, "": asWritten, "A=(--a \"1 2\")": asWritten, "A=($(cat a))": asWritten,
+		"A=(*)": asWritten, "A=(--a)\nA=1": asWritten, "A=(--a)\nA[1]=2": asWritten, "A=(--a)\nread -a A": asWritten, "A=(--a)\nunset A": asWritten,
+		"A=(--a)\nmapfile A <f": asWritten, "A=(--a)\n. ./env.sh": asWritten, "A=(--a)\nif b; then\nA+=(1)\nfi": asWritten,
+		"A=(--a $(b))\nA+=(1)": asWritten,
 	} {
 		lookup := values.Read(script + "\nx").At(strings.Count(script, "\n") + 2)
 		expect.Equal(t, want, values.Expand(asWritten, lookup), "%q", script)
 		bare := strings.ReplaceAll(want, `"`, "")
-		if got := values.Expand("x ${A[*]} y", lookup); want != asWritten && got != bare {
-			t.Errorf("%q, without quotes: got %q, want %q", script, got, bare)
-		}
+		got := values.Expand("x ${A[*]} y", lookup)
+		expect.That(t, want == asWritten || got == bare, "%q, without quotes: got %q, want %q", script, got, bare)
 	}
 }
