@@ -11,7 +11,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   cause: other
+#   cause: app-failure
 #   areas: [job]
 #   needs: [job-told]
 #   remedies: [fix-launch, open-firewall, other]

@@ -103,6 +103,10 @@ func TestDeaths(t *testing.T) {
 			"  Process name: [[26867,1],3]\n  Exit code:    9\nmpirun noticed that process rank 2 with PID 12 on node node7 exited on signal 9 (Killed).\n",
 			[]string{`exit rank 3 pid 0 host "": :  code 9 line 2-2`, `signal rank 2 pid 12 host "node7": SIGKILL:  line 3-3`},
 		},
+		"mpiexec": {
+			"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 12 RUNNING AT node7\n=   EXIT CODE: 139\nx: node8: rank 4 died from signal 9\n",
+			[]string{`signal rank - pid 0 host "": SIGSEGV:  code 139 line 3-3`, `signal rank 4 pid 0 host "node8": SIGKILL:  line 4-4`},
+		},
 		"assertion": {"python: src/a.cpp:12: void f(int): Assertion `n > 0' failed.\n", []string{`assertion rank - pid 0 host "": : n > 0 at src/a.cpp:12 void f(int) line 1-1`}},
 		"device assertion": {
 			"../a/Loss.cu:242: kernel: block: [0,0,0], thread: [4,0,0] Assertion `t < n` failed.\n../a/Loss.cu:242: kernel: block: [0,0,0], thread: [5,0,0] Assertion `t < n` failed.\n",

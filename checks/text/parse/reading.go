@@ -294,6 +294,12 @@ func (r *Reading) line(l Line) {
 	}
 	r.Sink.messages.add(row.ID, fields, l)
 	r.recognised("messages", l.Number, 1)
+	if said := fields[ncclSaid]; said != "" { // XLA quotes NCCL in its own line.
+		l.said = message.AsWarning(said)
+		if quoted, fields, ok := message.Of(l.said); ok {
+			r.Sink.messages.add(quoted.ID, fields, l)
+		}
+	}
 	if row.ID == announcement && len(r.announced) < maxAnnounced {
 		r.announced = append(r.announced, l.Label())
 	}
@@ -303,6 +309,8 @@ const (
 	// announcement is the row by which programs announce the last warning of NCCL: they
 	// print ncclGetLastError behind it, which is the warning without file and level.
 	announcement = "nccl-last-error"
+	// ncclSaid is the field of a row that quotes the last warning.
+	ncclSaid = "said_by_nccl"
 	// maxAnnounced bounds the processes whose quotation is waited for.
 	maxAnnounced = 64
 )
