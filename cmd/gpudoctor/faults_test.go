@@ -44,6 +44,9 @@ func TestFaults(t *testing.T) {
 					continue
 				}
 				file := filepath.Join("../../fixtures/faults/logs", name, level+".log")
+				if _, err := os.Stat(file); half != "learned" && half != "held" && os.IsNotExist(err) {
+					continue // What names no level is made with one or two.
+				}
 				d := concluded(t, file)
 				var first rules.Finding
 				if len(d.Findings) > 0 {

@@ -208,11 +208,11 @@ findings contains {
 # Garbage only: different versions, or a foreign process at the port.
 findings contains {
 	"subject": "nccl",
-	"message": "What a rank read from another at startup is garbage. The usual cause is different versions of NCCL on the nodes; compare them (NCCL_DEBUG=VERSION on each node)",
+	"message": "What a rank read from another is not what it expects. The usual causes are different versions of NCCL, and settings that differ between ranks (NCCL_ALGO, NCCL_PROTO, numbers of channels): NCCL_DEBUG=INFO on each rank shows both",
 	"severity": "high",
 	"confidence": "possible",
 	"messages": {m},
-	"remedies": ["same-nccl-everywhere"],
+	"remedies": ["same-nccl-everywhere", "unset-env"],
 } if {
 	m := logs.first(logs.messages(["nccl-address-family-unknown", "nccl-message-truncated"]))
 	count(differing) == 0
