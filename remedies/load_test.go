@@ -43,7 +43,7 @@ func TestRemediesAndRulesMeet(t *testing.T) {
 		}
 	}
 	for _, r := range s.Remedies() {
-		if r.Vendor != "" && used[r.FormOf] {
+		if r.Vendor+r.Scheduler != "" && used[r.FormOf] {
 			continue // It stands in for the one that a rule names.
 		}
 		if !used[r.ID] && spare[r.ID] == "" {
