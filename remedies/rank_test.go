@@ -407,6 +407,7 @@ func TestSuiting(t *testing.T) {
 		"messages of HIP":               {said("hip"), "pass-device-nodes", "pass-amd-devices"},
 		"messages of CUDA":              {said("cuda"), "pass-device-nodes", "pass-device-nodes"},
 		"an image of ROCm":              {&facts.Facts{Launches: []facts.Launch{{Image: "rocm/pytorch"}}}, "pass-device-nodes", "pass-amd-devices"},
+		"libraries of ROCm":             {&facts.Facts{Libraries: &facts.LibraryFacts{Files: []facts.Library{{Kind: "libamdhip64"}}}}, "pass-device-nodes", "pass-amd-devices"},
 		"GPUs of NVIDIA":                {&facts.Facts{GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia"}}}, Logs: said("hip").Logs}, "pass-device-nodes", "pass-device-nodes"},
 		"a variable that Slurm sets":    {slurm, "fix-visible-devices", "set-slurm-binding"},
 		"one that the batch script set": {script, "fix-visible-devices", "fix-visible-devices"},

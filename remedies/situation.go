@@ -179,10 +179,16 @@ func vendorOf(f *facts.Facts) string {
 		}
 		return first
 	}
-	if f.Transfers != nil && f.Transfers.API == "hip" || slices.ContainsFunc(f.Launches, forAMD) || spokenOf(f, "hip", "rocr", "rocm", "rocblas", "rccl") && !spokenOf(f, "cuda", "nvml", "nvidia-smi", "nvidia-driver") {
+	if f.Transfers != nil && f.Transfers.API == "hip" || slices.ContainsFunc(f.Launches, forAMD) || spokenOf(f, "hip", "rocr", "rocm", "rocblas", "rccl") && !spokenOf(f, "cuda", "nvml", "nvidia-smi", "nvidia-driver") ||
+		has(f, "libamdhip64") && !has(f, "libcuda", "libcudart") {
 		return "amd"
 	}
 	return ""
+}
+
+// has reports whether a library of one of the kinds is installed.
+func has(f *facts.Facts, kinds ...string) bool {
+	return f.Libraries != nil && slices.ContainsFunc(f.Libraries.Files, func(l facts.Library) bool { return slices.Contains(kinds, l.Kind) })
 }
 
 // forAMD reports whether a launch asks for AMD GPUs, or is of an image for them.
