@@ -14,7 +14,7 @@
 #   severity: high
 #   confidence: confirmed
 #   areas: [gpus, kernel-log]
-#   needs: [kernel_log.events]
+#   needs: [kernel_log.events, gpus.devices]
 #   explains: ["gpu-visibility/no-gpu"]
 #   remedies: [move-slot, update-bios]
 #   profiles: [training]
