@@ -262,14 +262,14 @@ func prefixesOf(f rules.Finding) []any {
 }
 
 // paramsOf merges the params of findings. The ids of their rules, and of those
-// whose findings they explain, become "rules", and the affected GPUs become
+// whose findings they explain, become "rules", each rule has a param of its own ("rule_app_mismatch"), and the affected GPUs become
 // "gpus", unless a param says which; the subject takes their place if it is a
 // GPU. The prefixes of a library's variables become "prefixes". What
 // follows from other params is in derived.
 func paramsOf(findings []rules.Finding) params {
 	p := params{}
 	for _, f := range findings {
-		p.add(map[string]any{"rules": f.Rule})
+		p.add(map[string]any{"rules": f.Rule, "rule_" + strings.ReplaceAll(f.Rule, "-", "_"): "yes"})
 		for _, e := range f.Explains {
 			p.add(map[string]any{"rules": e.Rule})
 		}

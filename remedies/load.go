@@ -30,7 +30,7 @@ var Files embed.FS
 type Set struct {
 	byID    map[string]Remedy
 	aliases map[string]string // A retired id and the one in force.
-	forms   map[string]string // A general remedy and its form for the GPUs' vendor.
+	forms   map[string]string // A general remedy and its form for the GPUs' vendor or the scheduler.
 }
 
 // Load returns the built-in remedies.

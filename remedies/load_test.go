@@ -39,7 +39,7 @@ func TestRemediesAndRulesMeet(t *testing.T) {
 		}
 	}
 	for _, r := range s.Remedies() {
-		if r.Vendor != "" && used[r.FormOf] {
+		if r.Vendor+r.Scheduler != "" && used[r.FormOf] {
 			continue // It stands in for the one that a rule names.
 		}
 		expect.That(t, used[r.ID] || spare[r.ID] != "", "%s.yaml: no rule names it", r.ID)

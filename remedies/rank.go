@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -144,13 +145,14 @@ func inOrder(advice []Advice, findings []rules.Finding) []Advice {
 
 func isSlight(f rules.Finding) bool { return f.Severity.Rank() > rules.Medium.Rank() }
 
-// ForVendor returns the remedies in their form for a machine whose GPUs are all from
-// one vendor.
-func (s *Set) ForVendor(vendor string) *Set {
+// Suiting returns the remedies in their forms for what the facts show: GPUs that are all from
+// one vendor, and a scheduler.
+func (s *Set) Suiting(f *facts.Facts) *Set {
+	vendor, scheduler := vendorOf(f), schedulerOf(f)
 	own := *s
 	own.forms = make(map[string]string)
 	for id, r := range s.byID {
-		if r.FormOf != "" && r.Vendor != "" && r.Vendor == vendor {
+		if r.FormOf != "" && (r.Vendor != "" && r.Vendor == vendor || r.Scheduler != "" && r.Scheduler == scheduler) {
 			own.forms[r.FormOf] = id
 		}
 	}
@@ -174,6 +176,9 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 		seen := map[string]bool{} // A finding counts once, also under an alias.
 		for place, name := range f.Remedies {
 			r, ok := s.form(name)
+			if general, _ := s.Remedy(name); r.Scheduler != "" && here.ownSetting(general, f) {
+				r = general
+			}
 			if !ok || seen[r.ID] {
 				continue
 			}
@@ -210,7 +215,7 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 	return list
 }
 
-// form returns the remedy of that id, in its form for the GPUs of this machine.
+// form returns the remedy of that id, in its form for the GPUs and the scheduler of this machine.
 func (s *Set) form(id string) (Remedy, bool) {
 	r, ok := s.Remedy(id)
 	if form := s.forms[r.ID]; form != "" {

@@ -344,3 +344,45 @@ func TestVersionConditions(t *testing.T) {
 	}
 	expect.Equal(t, "old new", strings.Join(newFiller(nil, Recheck{}).here(Situation{}).list(items), " "), "without facts")
 }
+
+// TestSuiting checks which form of a remedy the facts call for.
+func TestSuiting(t *testing.T) {
+	said := func(program string) *facts.Facts {
+		return &facts.Facts{Logs: &facts.LogFacts{Messages: []facts.Message{{Program: program}}}}
+	}
+	set := func(source string) *facts.Facts {
+		return withEnv(facts.Variable{Name: "SLURM_PROCID", Value: "3", Source: "job.log", Effective: true}, facts.Variable{Name: "CUDA_VISIBLE_DEVICES", Value: "0", Source: source, Line: 2, Effective: true})
+	}
+	slurm := set("job.log")
+	slurm.Texts = []facts.Text{{Name: "job.log", Kinds: []facts.TextKind{{Kind: "nccl-log"}}}}
+	script := set("job.sh")
+	script.Texts = []facts.Text{{Name: "job.sh", Kinds: []facts.TextKind{{Kind: "sbatch"}}}}
+	for name, tt := range map[string]struct {
+		facts        *facts.Facts
+		remedy, want string
+	}{
+		"no facts":                      {&facts.Facts{}, "pass-device-nodes", "pass-device-nodes"},
+		"messages of HIP":               {said("hip"), "pass-device-nodes", "pass-amd-devices"},
+		"messages of CUDA":              {said("cuda"), "pass-device-nodes", "pass-device-nodes"},
+		"an image of ROCm":              {&facts.Facts{Launches: []facts.Launch{{Image: "rocm/pytorch"}}}, "pass-device-nodes", "pass-amd-devices"},
+		"libraries of ROCm":             {&facts.Facts{Libraries: &facts.LibraryFacts{Files: []facts.Library{{Kind: "libamdhip64"}}}}, "pass-device-nodes", "pass-amd-devices"},
+		"GPUs of NVIDIA":                {&facts.Facts{GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia"}}}, Logs: said("hip").Logs}, "pass-device-nodes", "pass-device-nodes"},
+		"a variable that Slurm sets":    {slurm, "fix-visible-devices", "set-slurm-binding"},
+		"one that the batch script set": {script, "fix-visible-devices", "fix-visible-devices"},
+		"a job that Slurm saw fail":     {&facts.Facts{Logs: &facts.LogFacts{Deaths: []facts.Death{{Reporter: "slurm"}}}}, "fix-visible-devices", "set-slurm-binding"},
+	} {
+		f := finding("gpu-visibility", rules.High, rules.Likely, tt.remedy)
+		f.Params = map[string]any{"variable": "CUDA_VISIBLE_DEVICES"}
+		got := builtin(t).Suiting(tt.facts).Rank([]rules.Finding{f}, Situation{Facts: tt.facts}).Advice
+		expect.That(t, len(got) == 1 && got[0].ID() == tt.want, "%s: got %v", name, got)
+	}
+}
+
+// TestOutOfStep checks that ranks out of step are spoken of for that cause alone.
+func TestOutOfStep(t *testing.T) {
+	for rule, want := range map[string]bool{"app-mismatch": true, "app-failure": false, "gpu-visibility": false, "oom": false} {
+		a := builtin(t).Rank([]rules.Finding{finding(rule, rules.High, rules.Likely, "fix-application")}, Situation{}).Advice[0]
+		expect.Equal(t, want, strings.Contains(strings.Join(a.Apply.Steps, "\n"), "out of step"), "%s: out of step is", rule)
+		expect.That(t, len(a.Apply.Steps) > 0, "%s: no steps", rule)
+	}
+}

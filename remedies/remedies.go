@@ -46,8 +46,11 @@ type Remedy struct {
 	// Vendor is the vendor of the GPUs that the form is for, "amd": on a machine with only those,
 	// it replaces the general remedy.
 	Vendor string `yaml:"vendor,omitempty" json:"vendor,omitempty"`
-	Title  string `yaml:"title" json:"title"`
-	Kind   Kind   `yaml:"kind" json:"kind"`
+	// Scheduler is the scheduler that the form is for, "slurm": where a job runs under it, it replaces
+	// the general remedy, unless a file of the user sets the variable that the general one removes.
+	Scheduler string `yaml:"scheduler,omitempty" json:"scheduler,omitempty"`
+	Title     string `yaml:"title" json:"title"`
+	Kind      Kind   `yaml:"kind" json:"kind"`
 	// Description says what it changes, in one or two sentences.
 	Description string `yaml:"description" json:"description"`
 	// Cost is what it costs: speed, isolation, downtime.

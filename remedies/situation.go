@@ -169,6 +169,53 @@ func (s Situation) editable(name string) []Edit {
 	return all
 }
 
+// vendorOf is the one vendor of all GPUs; empty where there are several. Where no GPU is known,
+// what was asked for them tells: the probe's runtime, a container, messages and libraries.
+func vendorOf(f *facts.Facts) string {
+	if f.GPUs != nil && len(f.GPUs.Devices) > 0 {
+		first := f.GPUs.Devices[0].Vendor
+		if slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Vendor != first }) {
+			return ""
+		}
+		return first
+	}
+	if f.Transfers != nil && f.Transfers.API == "hip" || slices.ContainsFunc(f.Launches, forAMD) || spokenOf(f, "hip", "rocr", "rocm", "rocblas", "rccl") && !spokenOf(f, "cuda", "nvml", "nvidia-smi", "nvidia-driver") ||
+		has(f, "libamdhip64") && !has(f, "libcuda", "libcudart") {
+		return "amd"
+	}
+	return ""
+}
+
+// has reports whether a library of one of the kinds is installed.
+func has(f *facts.Facts, kinds ...string) bool {
+	return f.Libraries != nil && slices.ContainsFunc(f.Libraries.Files, func(l facts.Library) bool { return slices.Contains(kinds, l.Kind) })
+}
+
+// forAMD reports whether a launch asks for AMD GPUs, or is of an image for them.
+func forAMD(l facts.Launch) bool {
+	return l.GPUVendor == "amd" || l.GPUVendor == "" && strings.Contains(l.Image, "rocm")
+}
+
+// spokenOf reports whether one of the programs left a message.
+func spokenOf(f *facts.Facts, programs ...string) bool {
+	return f.Logs != nil && slices.ContainsFunc(f.Logs.Messages, func(m facts.Message) bool { return slices.Contains(programs, m.Program) })
+}
+
+// schedulerOf is the scheduler of the job that the facts show; empty if they show none.
+func schedulerOf(f *facts.Facts) string {
+	if f.Env != nil && slices.ContainsFunc(f.Env.Variables, func(v facts.Variable) bool { return strings.HasPrefix(v.Name, "SLURM_") }) ||
+		slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Kind == "slurm" }) ||
+		f.Logs != nil && slices.ContainsFunc(f.Logs.Deaths, func(d facts.Death) bool { return d.Reporter == "slurm" }) {
+		return "slurm"
+	}
+	return ""
+}
+
+// ownSetting reports whether a file of the user sets what a remedy unsets because of a finding.
+func (s Situation) ownSetting(r Remedy, f rules.Finding) bool {
+	return slices.ContainsFunc(newFiller([]rules.Finding{f}, Recheck{}).list(r.Apply.Unset), func(name string) bool { return len(s.editable(name)) > 0 })
+}
+
 // removalOf is the removal of what a remedy unsets because of a finding.
 func (s Situation) removalOf(r Remedy, f rules.Finding) string {
 	if len(r.Apply.Unset) == 0 {

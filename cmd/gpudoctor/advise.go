@@ -153,7 +153,7 @@ func planOf(d *report.Document, policy string) (*plan.Plan, error) {
 		return nil, err
 	}
 	p := plan.New(plan.Input{
-		Version: version, Machine: d.Host.Summary, Facts: d.Facts(), Findings: d.Findings, Advice: d.Advice, Remedies: known.remedies.ForVendor(onlyVendor(d.Facts())),
+		Version: version, Machine: d.Host.Summary, Facts: d.Facts(), Findings: d.Findings, Advice: d.Advice, Remedies: known.remedies.Suiting(d.Facts()),
 	})
 	return recorded.Redact(recorded.NewSecretsRedactor(), p), nil
 }

@@ -181,7 +181,7 @@ func (p *patching) wanted(ctx context.Context, needs *plan.Plan) ([]patch.Want, 
 		return nil, err
 	}
 	for _, part := range d.Parts() {
-		own := plan.New(plan.Input{Facts: part.Facts, Findings: part.Findings, Advice: part.Advice, Remedies: known.remedies.ForVendor(onlyVendor(part.Facts))})
+		own := plan.New(plan.Input{Facts: part.Facts, Findings: part.Findings, Advice: part.Advice, Remedies: known.remedies.Suiting(part.Facts)})
 		for _, s := range own.Settings {
 			contrary := slices.ContainsFunc(needs.Settings, func(o plan.Setting) bool { return o.Kind == plan.Variable && o.Name == s.Name && s.Name != "" })
 			if w, ok := patch.Cure(s, part.Findings, part.Advice, p.name); ok && !contrary {

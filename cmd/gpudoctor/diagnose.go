@@ -150,7 +150,7 @@ func (r request) probed() bool {
 
 // rank says what can be done about the findings.
 func (r request) rank(known *remedies.Set, findings []rules.Finding, f *facts.Facts) remedies.Ranking {
-	return known.ForVendor(onlyVendor(f)).Rank(findings, remedies.Situation{
+	return known.Suiting(f).Rank(findings, remedies.Situation{
 		Facts: f, Proofs: known.Proofs(f.Transfers), Recheck: r.recheck(),
 	})
 }
@@ -218,22 +218,6 @@ func (r request) recheck() remedies.Recheck {
 	}
 	files := slices.ContainsFunc(slices.Concat(r.source.from, r.source.with), func(name string) bool { return !strings.HasPrefix(name, examplePrefix) })
 	return remedies.Recheck{Flags: flags, Files: files}
-}
-
-// onlyVendor is the one vendor of all GPUs; empty where there are several. Where
-// none is known, the runtime tells that was asked for them.
-func onlyVendor(f *facts.Facts) string {
-	if f.GPUs == nil || len(f.GPUs.Devices) == 0 {
-		if f.Transfers != nil && f.Transfers.API == "hip" {
-			return "amd"
-		}
-		return ""
-	}
-	first := f.GPUs.Devices[0].Vendor
-	if slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Vendor != first }) {
-		return ""
-	}
-	return first
 }
 
 // knowledge is the rules and remedies that the request is judged by, with the

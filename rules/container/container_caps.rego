@@ -21,7 +21,7 @@
 #     - container.capabilities
 #     - container.get_mempolicy
 #     - [gpus.devices, container.driver_devices]
-#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, reload-amd-driver, upgrade-amd-driver, other]
+#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, pass-imex-channel, nccl-mnnvl-disable, enable-ibgda, unset-env, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, reload-amd-driver, upgrade-amd-driver, other]
 #   first_of: [rdma-device-closed, rdma-not-passed]
 #   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing"]
 #   profiles: [training]
@@ -72,6 +72,10 @@
 #       severity: critical
 #       remedies: [pass-device-nodes, other]
 #       text: "{container} was started without GPUs (neither --gpus nor --runtime=nvidia), and a program in it finds no driver"
+#     without-amd-gpus:
+#       severity: critical
+#       remedies: [pass-amd-devices, other]
+#       text: "{container} was started without GPUs (neither --device=/dev/kfd nor --device=/dev/dri), and HIP finds none in it"
 package gpudoctor.rules.container_caps
 
 import data.gpudoctor.lib.attempts
@@ -253,7 +257,7 @@ unpassed(id, grade, messages, about) := {
 	"messages": messages,
 	"evidence": launches.devices_evidence(launches.without_rdma),
 	"params": {"nodes": ["/dev/infiniband"]},
-	"remedies": {"rdma-not-passed": ["pass-rdma-devices", "pass-device-nodes", "add-ipc-lock"], "efa-not-passed": ["pass-device-nodes", "pass-rdma-devices"]}[id],
+	"remedies": ["pass-rdma-devices", "add-ipc-lock"],
 }
 
 # NCCL finds no RDMA device, while one of the machine has a link, and the job asks for RDMA.
@@ -375,12 +379,17 @@ numa_evidence := array.flatten([
 # Programs find no driver, or no GPU, in a container that was started without GPUs.
 findings contains {
 	"id": "without-gpus",
-	"subject": "/dev/nvidia*",
+	"grade": grade,
+	"subject": subject,
 	"about": {"container": launches.title(sort(launches.without_gpus)[0])},
 	"messages": blind,
 	"evidence": [launches.evidence(l) | some l in launches.without_gpus],
 } if {
-	blind := logs.messages({"cuda-insufficient-driver", "cuda-no-device", "torch-sees-no-gpu", "ngc-driver-not-detected"})
+	some [grade, subject, rows] in [
+		["without-gpus", "/dev/nvidia*", {"cuda-insufficient-driver", "cuda-no-device", "torch-sees-no-gpu", "ngc-driver-not-detected"}],
+		["without-amd-gpus", "/dev/kfd", {"hip-no-device"}],
+	]
+	blind := logs.messages(rows)
 	count(blind) > 0
 }
 

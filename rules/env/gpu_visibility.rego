@@ -23,7 +23,7 @@
 #   areas: [gpus, environment]
 #   needs: [env.variables, container.inside, libraries.files, [gpus.devices, container.device_nodes]]
 #   explains: [build-unsupported/no-kernels]
-#   remedies: [fix-visible-devices, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios, nccl-p2p-disable]
+#   remedies: [fix-visible-devices, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
 #   profiles: [training]
 #   since: "0.1"

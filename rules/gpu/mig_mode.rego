@@ -11,7 +11,7 @@
 #   confidence: likely
 #   needs:
 #     - gpus.devices
-#   remedies: [disable-mig, reset-gpu]
+#   remedies: [disable-mig, separate-mig-instances, reset-gpu]
 #   explains: [p2p-unsupported-gpu, gpu-visibility]
 #   profiles: [training]
 #   since: "0.1"
@@ -100,7 +100,7 @@ findings contains {
 	"params": {"gpus": sort(on)},
 	"severity": slices_severity,
 	"confidence": slices_confidence,
-	"remedies": ["disable-mig"],
+	"remedies": ["disable-mig", "separate-mig-instances"],
 } if {
 	spans
 }

@@ -77,6 +77,15 @@ holds contains "cause_stated" if {
 	m.id != "rocblas-no-kernels"
 }
 
+# The NVIDIA driver is loaded: nvidia-smi has shown its version somewhere, or the kernel does.
+holds contains "driver_answered" if {
+	some p in input.software
+	p.name == "nvidia-driver"
+	p.manager == "nvidia-smi"
+}
+
+holds contains "driver_answered" if input.gpus.driver.kernel_version
+
 # The job runs in a container.
 holds contains "job_in_container" if count(launches.enclosed) > 0
 

@@ -20,7 +20,7 @@
 #   confidence: likely
 #   needs:
 #     - [nics.modules, job-connected]
-#   remedies: [load-nvidia-peermem, enable-dmabuf, upgrade-nccl, other]
+#   remedies: [load-nvidia-peermem, enable-dmabuf, enable-ibgda, upgrade-nccl, other]
 #   profiles: [training]
 #   first_of:
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > refused > unregistered

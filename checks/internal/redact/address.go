@@ -195,8 +195,9 @@ func (r *Redactor) network(high uint64) uint64 {
 // dotted finds four numbers with dots between them.
 var dotted = lazy.New(`[0-9]{1,3}(?:\.[0-9]{1,3}){3}`)
 
-// versionWord ends the text before a version.
-var versionWord = lazy.New(`(?i)(?:version|release|firmware|bios|driver|build|\bver|\brev|\bfw|\bv)["']?[\s:=("'\[]*$`)
+// versionWord ends the text before a version: a word for it, or the name of a program.
+var versionWord = lazy.New(`(?i)(?:(?:version|release|firmware|bios|driver|build|\bver|\brev|\bfw|\bv)(?:["']?[\s:=("'\[]*| is )|` +
+	`\b(?:rocm|hip|rocr|rocblas|miopen|[nr]ccl|cuda|cudnn|cublas|nvshmem|ucx|ucc|ofed|mofed|libfabric|efa|openmpi|open mpi|torch|pytorch|kernel)["']?[\s("'\[]*)$`)
 
 // isVersion reports whether four numbers are a version or a part of something
 // longer, by what stands around them.

@@ -98,6 +98,8 @@ var planted = []string{
 	"NCCL INFO NET/IB: Dev 0 Port 1 qpn 1234 mtu 5 GID 3 (0/«0D0C0B0A»FFFF0000)",
 	"NCCL INFO NET/IB: Dev 0 Port 1 qpn 1234 mtu 5 LID 7 subnet-prefix 80FE GID 0 (80FE/«12AB03FEFFA1420E»)",
 	"switch port mac «0c42.a103.ab12» learnt",
+	// Addresses behind words that may also stand before a version.
+	"libfabric tcp://«10.11.12.13»:4000", "UCX connects to «10.11.12.13»", "ROCm host «10.11.12.13»", "efa: «10.11.12.13»",
 	"IPoIB lladdr 00:00:10:49:fe:80:00:00:00:00:00:00:«0c:42:a1:03:00:ab:12:34»",
 }
 
@@ -136,6 +138,7 @@ func TestKept(t *testing.T) {
 		"Build-ID 3f5c1d2e4b6a79880123456789abcdef01234567", "NCCL version 2.27.3+cuda12.9", "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.",
 		"arn:aws:s3:::public", "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0", "NCCL INFO GID 3 (0/0)", "pip 1234.5678.9012",
 		"i-know sg-1 vpc-cni subnet-manager fs-cache", "SLURM_JOB_ID=123 SLURM_NTASKS=16", "driver 580.159.04 on sm_90", "2025-08-19T10:21:07.123456Z",
+		"ROCm 6.4.0.0 and HIP 6.4.43482.0", "ROCm \"6.4.0.0\"", "the driver is 10.2.0.4", "v6.4.0.0", "version is 6.4.0.0", "UCX (1.18.0.1)", "MOFED 5.8.1.1",
 		"[1755598867.123456] x", "process 123456789012 bytes 123456789012",
 	} {
 		expect.Equal(t, text, redactedOnce(text), "%q becomes", text)
