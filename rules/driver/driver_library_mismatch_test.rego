@@ -61,11 +61,13 @@ test_findings if {
 		[[packaged("3:460.73.01-1.el8"), unknown_error], ["critical", "likely"]],
 	] {
 		found := driver_library_mismatch.findings with input as object.union_n(row[0])
-		{[object.get(f, "severity", "critical"), object.get(f, "confidence", "likely")] | some f in found} == {row[1]}
+		[[object.get(f, "severity", "critical"), object.get(f, "confidence", "likely")] | some f in found] == [row[1]]
 	}
 }
 
 test_what_is_said if {
+	driver_library_mismatch.findings[_].subject == "driver" with input as object.union(machine([cuda("580.159.04")]), failed(803))
+	driver_library_mismatch.findings[_].subject == "libcuda" with input as object.union(machine([compat({"version": "590.10.01"})]), failed(804))
 	some f in driver_library_mismatch.findings with input as object.union(machine([cuda("575.10.01")]), inside)
 	contains(f.message, "part of the image")
 	f.remedies[0] == "remove-driver-libraries"
