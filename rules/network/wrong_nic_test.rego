@@ -13,7 +13,11 @@ bridged := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.
 
 # listed are interfaces as a text lists them.
 listed(interfaces) := {"nics": {"interfaces": [object.union({"state": "up", "source": "ip.txt", "line": i + 1}, n) | some i, n in interfaces]}}
-eth0(more) := listed([{"name": "lo", "kind": "loopback", "addresses": ["127.0.0.1/8"]}, object.union({"name": "eth0", "kind": "ethernet", "addresses": ["10.0.0.1/24"]}, more)])
+eth0(host, more) := listed([object.union({"host": host}, n) | some n in [
+	{"name": "lo", "kind": "loopback", "addresses": ["127.0.0.1/8"]},
+	object.union({"name": "eth0", "kind": "ethernet", "addresses": ["10.0.0.1/24"]}, more),
+]])
+
 two(first, second) := listed([{"name": "eno1", "addresses": [first]}, {"name": "enp3s0", "addresses": [second]}])
 
 both := [using("a", "enp3s0:192.168.5.15<0>"), using("b", "enp3s0:192.168.5.13<0>")]
@@ -36,9 +40,9 @@ test_findings if {
 		[[log([failed("b", "127.0.0.1", "Connection refused")])], {["high", "possible"]}],
 		[[log([failed("b", "127.0.0.1", "Connection refused"), using("a", "eth0:10.0.0.2<0>")])], {["critical", "likely"]}],
 		[[log([using("a", "eth0:10.0.0.4<0>"), using("b", "ens3:192.168.7.4<0>"), timed_out("10.0.0.4")])], {["critical", "likely"]}],
-		[[eth0({}), asked("ib0"), log([timed_out("10.0.0.4")])], {["critical", "likely"]}],
-		[[eth0({}), asked("ens"), log([using("pod", "ens5:10.0.0.4<0>")])], set()],
-		[[eth0({"state": "down", "addresses": []}), asked("eth0")], {["high", "confirmed"]}],
+		[[eth0("", {}), asked("ib0"), log([timed_out("10.0.0.4")])], {["critical", "likely"]}],
+		[[eth0("", {}), asked("ens"), log([using("pod", "ens5:10.0.0.4<0>")])], set()],
+		[[eth0("", {"state": "down", "addresses": []}), asked("eth0")], {["high", "confirmed"]}],
 		[[{"launches": [{"nodes": 2}]}, asked("lo")], {["high", "likely"]}],
 		[[asked("lo")], set()],
 		[[hca("mlx5_8:1")], {["high", "confirmed"]}],
@@ -75,7 +79,7 @@ test_what_is_said if {
 		[[bridged, asked("docker0")], "selected it"],
 		[[bridged, asked("^lo")], "must also exclude"],
 		[[log([{"id": "nccl-connect-no-route", "fields": {"error": "Network is unreachable"}}])], "(not named)"],
-		[[listed([{"name": "eth0", "host": "n4", "addresses": ["10.0.0.1/24"]}]), asked("ib0")], "on n4"],
+		[[eth0("n4", {}), asked("ib0")], "on n4"],
 		[[two_networks, variable("MASTER_ADDR", "10.20.4.11")], "rendezvous address of the ranks is 10.20.4.11"],
 		[[store({"any_host": "head"})], "no route to the network of a peer (10.9.0.4)"],
 	] {
