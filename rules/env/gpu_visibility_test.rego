@@ -29,8 +29,6 @@ test_lists if {
 	every row in [
 		[cuda("0,1,2,2"), "twice"],
 		[cuda("MIG-12345678"), ""],
-		# Without UUIDs to compare with, a UUID passes.
-		# In a container the GPUs that were given count, under numbers from 0 on.
 		[machine("amd", {"HIP_VISIBLE_DEVICES": "-1"}), "none"],
 	] {
 		grades(row[0]) == {g | some g in [row[1]]; g != ""}
@@ -152,9 +150,7 @@ test_ranks_that_guess_one_gpu if {
 	stuck := message("torch-watchdog-timeout", {"seq": "1", "op": "ALLREDUCE"}, 5)
 	f := only(log([guess("0", "0"), guess("1", "0"), stuck]))
 	[f.grade, f.about] == ["guessed", {"ranks": {"0", "1"}, "gpu": "0"}]
-	every messages in [[guess("0", "0"), guess("1", "1"), stuck]] {
-		grades(log(messages)) == set()
-	}
+	grades(log([guess("0", "0"), guess("1", "1"), stuck])) == set()
 }
 
 test_unresolvable if count(gpu_visibility.missing) == 2 with input as {}
