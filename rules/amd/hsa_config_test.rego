@@ -80,7 +80,7 @@ test_silent if {
 		[unmapped("HIP", "enqueue.cc")],
 		[unmapped("Cuda", "transport/p2p.cc")],
 		[unbuilt("gfx1036")],
-		# The row's verdict tells it. An accelerator has code, and cards of two generations need other answers.
+		# Cards of two generations need other answers.
 		[unmatched, cards(["gfx1032", "gfx1101"])],
 		[rocm("7.2.0"), cards(["gfx90a"])],
 		[rocm("7.13.0.0"), cards(["gfx942"])],

@@ -47,7 +47,6 @@ test_findings if {
 		[[no_uvm, outside, said("cuda-unknown-error")], "unlisted"],
 		[[whole, outside, said("cuda-unknown-error")], ""],
 		[[whole, closed(["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"])], "closed"],
-		# A listing that does not tell what a user may do is no refusal.
 		[[machine("amd", []), closed(["/dev/kfd", "/dev/dri/renderD128"])], "closed-in-container"],
 		[[closed(["/dev/kfd"]), said("hip-no-device")], "closed-on-host"],
 		[[closed(["/dev/kfd"])], ""],

@@ -28,8 +28,6 @@ test_sizes if {
 		[machine(8, 512, 512), ["small", "medium", "likely", ["increase-shm", "share-ipc"]]],
 		[machine(8, 900, 900), ["small", "low", "likely", ["increase-shm", "share-ipc"]]],
 		[with_container(machine(2, 64, 64), {"runtime": "apptainer"}), ["small", "high", "likely", ["remount-shm"]]],
-		# Of eight GPUs that /sys shows, one was given to this container.
-		# NVLinked GPUs exchange nothing through shared memory.
 		[with_container(joined(machine(2, 1, 1)), {"shm": {"read_only": true}}), ["read-only", "medium", "likely", ["increase-shm", "share-ipc", "nccl-shm-disable"]]],
 		[with_container(machine(1, 1, 1), {"shm": {"read_only": true}}), ["read-only", "low", "likely", ["increase-shm", "share-ipc"]]],
 		# What was really tried.
@@ -68,7 +66,6 @@ test_told if {
 		[[cause("ray-shm-too-small", {"bytes": "17179869184"})], set()],
 		[[category(["nccl-shm-create-failed"])], {"unnamed"}],
 		[[cause("nccl-shm-create-failed", {"error": "Permission denied"})], set()],
-		# A bus error, or a full device, alone is not enough.
 		[[category(["process-bus-error", "bus-error-in-nccl"])], {"bus-error"}],
 		[[category(["process-bus-error", "no-space-left"])], {"bus-error", "full-alone"}],
 		[[category(["no-space-left"]), started([run])], {"full"}],
