@@ -8,6 +8,7 @@ both := "0000:01:00.0 and 0000:02:00.0"
 
 machine(changes) := {"gpus": {"nvml": "ok", "devices": [object.union({"address": a, "vendor": "nvidia", "in_pci": true, "in_nvml": true}, changes)]}}
 logged(events) := {"kernel_log": {"source": "/dev/kmsg", "events": [object.union({"address": a, "message": "x", "seconds": 12.5, "count": 1}, e) | some e in events]}}
+dropped := object.union_n([machine({"in_nvml": false}), logged([]), {"pci": {"devices": [{"address": a, "driver": "nvidia"}]}, "container": {"inside": false}}])
 transfers(list) := {"transfers": {"transfers": [{"test": "host-staged", "source": s, "destination": d, "outcome": outcome} | some [s, d, outcome] in list]}}
 said(id, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 9, "order": 4}]}}
 unrecovered(driver) := {"kind": "aer", "id": "kernel-aer-no-recovery", "fields": {"driver": driver}}
@@ -21,7 +22,8 @@ test_findings if {
 		[[machine({}), logged([{"kind": "sxid", "code": 20034}])], {[a, "high", "likely"]}],
 		[[machine({}), logged([{"kind": "sxid", "code": 39999}])], {[a, "medium", "possible"]}],
 		# A scheduler keeps GPUs from a job by a device cgroup; a driver that gave one up says so in the kernel log.
-		[[machine({"in_nvml": false}), logged([]), {"pci": {"devices": [{"address": a, "driver": "nvidia"}]}, "container": {"inside": false}}], {[a, "low", "possible"]}],
+		[[dropped], {[a, "low", "possible"]}],
+		[[dropped, {"container": {"driver_devices": [{"address": a, "excluded": true}]}}], set()],
 		# The way through host memory fails.
 		[[machine({}), transfers([[a, b, "corrupt"]])], {[both, "critical", "confirmed"]}],
 		[[machine({}), transfers([[a, b, "corrupt"], ["0000:03:00.0", a, "corrupt"]])], {[a, "critical", "confirmed"]}],
