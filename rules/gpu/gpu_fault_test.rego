@@ -8,7 +8,14 @@ both := "0000:01:00.0 and 0000:02:00.0"
 
 machine(changes) := {"gpus": {"nvml": "ok", "devices": [object.union({"address": a, "vendor": "nvidia", "in_pci": true, "in_nvml": true}, changes)]}}
 logged(events) := {"kernel_log": {"source": "/dev/kmsg", "events": [object.union({"address": a, "message": "x", "seconds": 12.5, "count": 1}, e) | some e in events]}}
-dropped := object.union_n([machine({"in_nvml": false}), logged([]), {"pci": {"devices": [{"address": a, "driver": "nvidia"}]}, "container": {"inside": false}}])
+function(more) := {"pci": {"devices": [object.union({"address": a}, more)]}}
+dropped := object.union_n([machine({"in_nvml": false}), logged([]), function({"driver": "nvidia"}), {"container": {"inside": false}}])
+root := {"host": {"root": true}}
+listed(revisions) := {
+	"texts": [{"name": "lspci.txt"}],
+	"pci": {"devices": [{"address": address, "kind": "gpu", "vendor": "0x10de", "off_bus": off} | some address, off in revisions]},
+}
+
 transfers(list) := {"transfers": {"transfers": [{"test": "host-staged", "source": s, "destination": d, "outcome": outcome} | some [s, d, outcome] in list]}}
 said(id, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 9, "order": 4}]}}
 unrecovered(driver) := {"kind": "aer", "id": "kernel-aer-no-recovery", "fields": {"driver": driver}}
@@ -23,7 +30,19 @@ test_findings if {
 		[[machine({}), logged([{"kind": "sxid", "code": 39999}])], {[a, "medium", "possible"]}],
 		# A scheduler keeps GPUs from a job by a device cgroup; a driver that gave one up says so in the kernel log.
 		[[dropped], {[a, "low", "possible"]}],
-		[[dropped, {"container": {"driver_devices": [{"address": a, "excluded": true}]}}], set()],
+		[[dropped, logged([{"kind": "nvrm"}])], {[a, "high", "confirmed"]}],
+		[[dropped, root], {[a, "high", "confirmed"]}],
+		[[dropped, root, function({"driver": "vfio-pci"})], set()],
+		[[dropped, root, {"container": {"inside": true}}], set()],
+		[[dropped, root, {"container": {"driver_devices": [{"address": a, "excluded": true}]}}], set()],
+		# All that it answers is ones; one that no driver has, as in a notebook, sleeps.
+		[[machine({}), function({"off_bus": true, "driver": "nvidia"})], {[a, "critical", "confirmed"]}],
+		[[machine({}), function({"off_bus": true})], set()],
+		[[listed({a: false, b: true})], {[b, "critical", "likely"]}],
+		[[listed({a: true})], set()],
+		# The probe initializes it.
+		[[machine({}), {"transfers": {"devices": [{"address": a, "outcome": "hang"}]}}], {[a, "critical", "confirmed"]}],
+		[[machine({}), {"transfers": {"devices": [{"address": a, "outcome": "error", "error_code": 46}]}}], set()],
 		# The way through host memory fails.
 		[[machine({}), transfers([[a, b, "corrupt"]])], {[both, "critical", "confirmed"]}],
 		[[machine({}), transfers([[a, b, "corrupt"], ["0000:03:00.0", a, "corrupt"]])], {[a, "critical", "confirmed"]}],

@@ -62,9 +62,9 @@ test_findings if {
 }
 
 # The ranks met over one network and connect over another.
-two_networks := object.union_n([
+two_networks(command) := object.union_n([
 	log([failed("b", "192.168.19.14", "No route to host")]),
-	{"launches": [{"kind": "torchrun", "command": [], "source": "run.txt", "line": 1}]},
+	{"launches": [{"kind": "torchrun", "command": command, "source": "run.txt", "line": 1}]},
 	listed([{"name": "em1", "kind": "ethernet", "addresses": ["192.168.19.15/24"]}, {"name": "em4", "kind": "ethernet", "addresses": ["10.20.4.12/24"]}]),
 ])
 
@@ -80,7 +80,9 @@ test_what_is_said if {
 		[[bridged, asked("^lo")], "must also exclude"],
 		[[log([{"id": "nccl-connect-no-route", "fields": {"error": "Network is unreachable"}}])], "(not named)"],
 		[[eth0("n4", {}), asked("ib0")], "on n4"],
-		[[two_networks, variable("MASTER_ADDR", "10.20.4.11")], "rendezvous address of the ranks is 10.20.4.11"],
+		[[two_networks(["torchrun", "--rdzv_endpoint=10.20.4.11:29500"])], "which em4 reaches"],
+		[[two_networks(["torchrun", "--master_addr", "10.20.4.11"])], "over the network of em1"],
+		[[two_networks([]), variable("MASTER_ADDR", "10.20.4.11")], "rendezvous address of the ranks is 10.20.4.11"],
 		[[store({"any_host": "head"})], "no route to the network of a peer (10.9.0.4)"],
 	] {
 		some f in wrong_nic.findings with input as object.union_n(row[0])

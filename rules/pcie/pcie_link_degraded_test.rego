@@ -79,6 +79,7 @@ test_findings if {
 		[object.union(machine(full, full), t4), {gpu: ["low", "likely"]}],
 		# In a virtual machine, the other end is not known.
 		[object.union(bare_metal, cards([object.union(pcie(3, 8, 3), {"virtualization_mode": "passthrough"})])), {}],
+		[object.union(bare_metal, cards([pcie(3, 8, 3)])), {gpu: ["low", "possible"]}],
 		# What the kernel wrote.
 		[object.union(at_boot("pci", "4"), cards([{}])), {gpu: ["medium", "likely"]}],
 		[object.union(at_boot("pci", "16"), cards([{}])), {}],
