@@ -28,6 +28,7 @@ refusal := {"messages": [{"id": "hip-peer-access-failed", "program": "hip", "rol
 test_silent_where_it_is_not_needed if {
 	found(machine(without, object.union(pcie, {"accessible": true}))) == set()
 	found(machine(object.union(off, without), {"link_type": "xgmi"})) == set()
+	found(machine({"kernel_config": {"CONFIG_HSA_AMD_P2P": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "n"}, "parameters": {"pcie_p2p": "Y"}}, pcie)) == set()
 }
 
 test_unresolvable if {

@@ -60,6 +60,7 @@ test_findings if {
 		[[said("nccl-ib-no-device"), active, env("NCCL_IB_HCA", "mlx5_0"), launched({"kind": "docker-run", "gpus": -1})], "rdma-not-passed"],
 		[[said("nccl-ib-no-device"), active, launched({"kind": "docker-run", "gpus": -1})], ""],
 		[[said("nccl-ib-no-device"), active, launched({"kind": "slurm", "nodes": 2, "mounts": ["/lustre:/data"]})], "rdma-not-passed"],
+		[[said("nccl-ib-no-device"), active, launched({"kind": "slurm", "nodes": 2, "mounts": ["/dev/infiniband:/dev/infiniband"]})], ""],
 		[[said("nccl-network-not-found"), env("NCCL_NET", "IB"), launched({"kind": "docker-inspect"})], "rdma-barred"],
 		[[said("nccl-network-not-found"), launched({"kind": "docker-inspect"})], ""],
 		[[said("ofi-fi-info-empty"), launched({"kind": "docker-run", "gpus": -1}), {"nics": {"providers": ["efa"]}}], "efa-not-passed"],

@@ -29,6 +29,13 @@ test_lists if {
 	every row in [
 		[cuda("0,1,2,2"), "twice"],
 		[cuda("MIG-12345678"), ""],
+		[cuda("GPU-ffff"), "hides"],
+		[cuda("GPU-10"), "part"],
+		# Without UUIDs to compare with, a UUID passes.
+		[json.remove(cuda("GPU-ffff"), ["gpus/devices/0/uuid"]), "part"],
+		[cuda("3, 2, 01, +0"), ""],
+		# In a container the GPUs that were given count, under numbers from 0 on.
+		[object.union(inside({"CUDA_VISIBLE_DEVICES": "2,3"}, ["nvidia2", "nvidia3"]), {"gpus": {"nvml": "not-built"}}), "hides"],
 		[machine("amd", {"HIP_VISIBLE_DEVICES": "-1"}), "none"],
 	] {
 		grades(row[0]) == {g | some g in [row[1]]; g != ""}

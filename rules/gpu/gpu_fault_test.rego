@@ -20,9 +20,9 @@ transfers(list) := {"transfers": {"transfers": [{"test": "host-staged", "source"
 said(id, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 9, "order": 4}]}}
 unrecovered(driver) := {"kind": "aer", "id": "kernel-aer-no-recovery", "fields": {"driver": driver}}
 
-skedcheck := logged([{"kind": "xid", "code": 13, "id": "kernel-xid-launch-check", "fields": {"check": sprintf("SKEDCHECK%s", [name])}} |
-	some name in ["02_LOCAL_MEMORY_LOW_SIZE", "05_LOCAL_MEMORY_TOTAL_SIZE", "06_REGISTER_COUNT", "11_TOTAL_THREADS"]
-])
+checks := ["02_LOCAL_MEMORY_LOW_SIZE", "05_LOCAL_MEMORY_TOTAL_SIZE", "06_REGISTER_COUNT", "11_TOTAL_THREADS"]
+skedcheck(names) := logged([{"kind": "xid", "code": 13, "id": "kernel-xid-launch-check", "fields": {"check": sprintf("SKEDCHECK%s", [name])}} | some name in names])
+unstarted(more) := object.union({"texts": [{"name": "dmesg.txt"}]}, logged(array.concat([{"kind": "nvrm", "id": "nvrm-init-failed"}], more)))
 
 test_findings if {
 	every row in [
@@ -51,9 +51,14 @@ test_findings if {
 		[[said("gpu-handle-failed", {})], {["host", "critical", "confirmed"]}],
 		[[machine({}), said("gpu-handle-failed", {"gpu": "00000000:01:00.0", "reason": "Unknown Error"})], {[a, "critical", "confirmed"]}],
 		[[machine({"index": 5}), said("nvsmi-err", {"gpu": "5"})], {[a, "high", "likely"]}],
-		[[machine({}), skedcheck], {[a, "high", "likely"]}],
+		[[machine({}), skedcheck(checks)], {[a, "high", "likely"]}],
+		[[machine({}), skedcheck(array.slice(checks, 2, 4))], set()],
 		[[logged([unrecovered("nvme")])], set()],
-		[[{"texts": [{"name": "dmesg.txt"}]}, logged([{"kind": "nvrm", "id": "nvrm-init-failed"}])], {[a, "high", "likely"]}],
+		# The driver could not start it, for no other reason.
+		[[unstarted([])], {[a, "high", "likely"]}],
+		[[unstarted([{"kind": "nvrm", "id": "nvrm-open-modules-required"}])], set()],
+		[[unstarted([{"kind": "bar"}])], set()],
+		[[object.remove(unstarted([]), ["texts"])], set()],
 	] {
 		found := gpu_fault.findings with input as object.union_n(row[0])
 		{[f.subject, f.severity, f.confidence] | some f in found} == row[1]
@@ -63,7 +68,7 @@ test_findings if {
 test_advice if {
 	every row in [
 		[said("gpu-handle-failed", {}), "reboot"],
-		[object.union(machine({}), skedcheck), "reseat-or-fix-pcie-link"],
+		[object.union(machine({}), skedcheck(checks)), "reseat-or-fix-pcie-link"],
 		[logged([unrecovered("nvidia")]), "reseat-or-fix-pcie-link"],
 	] {
 		some f in gpu_fault.findings with input as row[0]

@@ -4,6 +4,11 @@ import data.gpudoctor.rules.oom
 
 message(id, role, order) := {"id": id, "program": "x", "role": role, "text": id, "source": "a.log", "line": order + 1, "order": order, "count": 1}
 
+test_fires_for_a_gpu if {
+	some f in oom.findings with input as {"logs": {"messages": [message("torch-out-of-memory", "cause", 0)]}}
+	f.subject == "GPU memory"
+}
+
 test_unresolvable_without_logs if count(oom.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 
 # Below NCCL's transport by shared memory it is host memory that was asked for: rule cumem-host tells.

@@ -8,9 +8,9 @@ bare(more) := object.union({"kind": "kubernetes", "command": ["torchrun"], "proc
 given(devices) := {"kind": "docker-run", "devices": devices, "source": "run.sh", "line": 1}
 
 test_fires if {
-	every more in [{"processes": 1, "image": "nvcr.io/nvidia/pytorch:25.09-py3"}] {
-		found(bare(more)) == {["/dev/nvidia*", "medium"]}
-	}
+	found(bare({"processes": 1, "image": "nvcr.io/nvidia/pytorch:25.09-py3"})) == {["/dev/nvidia*", "medium"]}
+	found(given(["/dev/kfd"])) == {["/dev/dri", "high"]}
+	found(pod({"kind": "enroot-conf", "variables": {"ENROOT_RESTRICT_DEV": "yes"}})) == {["/dev/infiniband", "low"]}
 	found(pod({"variables": {"NCCL_IB_HCA": "mlx5_0"}})) == {["/dev/infiniband", "medium"]}
 	count(job_devices.findings) == 1 with input as {"pci": {"devices": [{"class": "0x020700"}]}, "launches": [pod({"nodes": 2})]}
 }

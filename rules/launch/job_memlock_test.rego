@@ -8,6 +8,7 @@ run(more) := object.union({"kind": "docker-run", "devices": ["/dev/infiniband"],
 script(bytes, nodes) := found([{"kind": "shell", "memlock_bytes": bytes, "source": "a", "line": 3}, {"kind": "slurm", "nodes": nodes, "source": "a", "line": 2}])
 
 test_fires if {
+	found([pod({"cap_add": ["IPC_LOCK"], "user": "1000"})]) == {"medium"}
 	script(536870912, 4) == {"medium"}
 	target := {"nics": {"rdma": [{"state": "active"}]}, "launches": [run({"devices": [], "gpus": 2, "memlock_bytes": 65536})]}
 	count(job_memlock.findings) == 1 with input as target

@@ -12,6 +12,7 @@ machine(l) := all if all := {f.subject | some f in job_network.findings} with in
 on_host(name, value) := machine({"kind": "docker-run", "network": "host", "variables": {name: value}, "source": "run.sh", "line": 1})
 
 test_fires if {
+	machine({"kind": "docker-run", "gpus": -1, "nodes": 2, "source": "run.sh", "line": 1}) == {"network"}
 	on_host("NCCL_IB_HCA", "mlx4_0") == {"NCCL_IB_HCA"}
 	machine({"kind": "slurm", "variables": {"GLOO_SOCKET_IFNAME": "eth0"}, "source": "job.sh", "line": 1}) == {"GLOO_SOCKET_IFNAME"}
 }

@@ -11,6 +11,9 @@ pod := {"kind": "kubernetes", "nodes": 2, "command": ["torchrun", "--nnodes", "4
 node(gpus, source) := {"kind": "slurm-node", "name": "a[1-4]", "gpus": gpus, "source": source, "line": 1}
 
 test_fires if {
+	found([batch({"tasks": 8}), run("-q", 8)]) == {"ranks"}
+	found([node(8, "slurm.conf"), node(4, "gres.conf")]) == {"a[1-4]"}
+	found([batch({}), node(4, "slurm.conf")]) == {"GPUs"}
 	found([pod]) == {"nodes"}
 	found([batch({}), run("--nnodes=3:4", 8)]) == {"nodes"}
 }

@@ -6,6 +6,7 @@ found(more) := all if all := {f.severity | some f in job_shm.findings} with inpu
 pod(more) := object.union({"kind": "kubernetes", "gpus": 8, "source": "pod.yaml", "line": 3}, more)
 
 test_fires if {
+	found({"shm_mounted": true, "mounts": ["emptyDir:/dev/shm"]}) == {"medium"}
 	found({"variables": {"NCCL_FASTRAK_CTRL_DEV": "eth0"}}) == {"low"}
 	nvlinks := {
 		"gpus": {"devices": [{"address": a, "vendor": "nvidia"} | some a in ["0000:01:00.0", "0000:02:00.0"]]},

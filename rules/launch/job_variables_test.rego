@@ -9,6 +9,8 @@ severities(name, value, more) := {f[1] | some f in found(object.union(more, {"va
 test_fires if {
 	found({"nodes": 2, "command": ["torchrun", "--rdzv_endpoint", "127.0.0.1:29500"]}) == {["MASTER_ADDR", "high"]}
 	severities("NCCL_NET", "Socket", {"devices": ["/dev/infiniband"]}) == {"medium"}
+	severities("NCCL_IB_DISABLE", "1", {"resources": {"rdma/hca": "1"}}) == {"medium"}
+	severities("NCCL_BUFFSIZE", "true", {}) | severities("NCCL_SOCKET_IFNAMES", "eth0", {}) == {"low"}
 }
 
 # What is only possible on an unknown machine is low, and so is what concerns a single GPU or a benchmark.

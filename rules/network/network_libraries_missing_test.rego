@@ -10,6 +10,7 @@ plugin := object.union(lib("nccl-net", "/opt/amazon/ofi-nccl/lib/libnccl-net.so"
 image(files, rdma) := {"profile": "image", "libraries": {"files": files}, "target": {"source": "t", "rdma": rdma}}
 subjects(document) := {f.subject | some f in r.findings with input as document}
 
+test_fires if subjects({"libraries": {"files": [nccl, plugin]}}) == {"libfabric"}
 test_fires_efa if subjects(image([nccl], ["efa"])) == {"aws-ofi-nccl"}
 test_fires_provider if subjects(image([nccl, lib("libibverbs", "/usr/lib/libibverbs.so.1")], ["mlx5"])) == {"libmlx5"}
 

@@ -22,6 +22,11 @@ test_fires_collective if {
 	f.remedies[0] == "nccl-p2p-level"
 }
 
+test_fires_wrong_values if {
+	some f in measured_transfers.findings with input as {"benchmarks": [object.union(collective(440), {"wrong": 12})]}
+	f.severity == "critical"
+}
+
 test_silent_on_purpose if {
 	count(measured_transfers.findings) == 0 with input as object.union({"benchmarks": [collective(27)]}, env("NCCL_P2P_DISABLE", "1"))
 }

@@ -27,6 +27,11 @@ probed(transfers) := {"transfers": {
 	"transfers": transfers,
 }}
 
+test_fires_once_for_a_whole_machine if {
+	f := only(probed([transfer("copy", s, d, "corrupt") | some s in [a, b, c]; some d in [a, b, c]; s != d]))
+	[f.subject, f.affects, count(f.evidence), f.about.what] == ["host", [a, b, c], 12, "Transfers over 6 of 6 ordered pairs of GPUs"]
+}
+
 one(test, outcome, fields) := object.union(transfer(test, a, b, outcome), fields)
 
 # What arrived points to the part that is at fault.
