@@ -16,6 +16,7 @@ test_a_table_of_wrong_values_has_no_order if {
 	document := {"software": loaded("2.17.1"), "benchmarks": [{"wrong": 3, "source": "b.txt", "line": 9}]}
 	some f in nccl_bug.findings with input as document
 	f.params.fault == "tree-ll128"
+	not f.order
 }
 
 test_unresolvable if count(nccl_bug.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}

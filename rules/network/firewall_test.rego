@@ -32,6 +32,7 @@ test_fires_on_silence if {
 test_doubts_what_has_other_reasons if {
 	grades(log([failed("10.0.0.4", "Connection refused")])) == {["low", "possible"]}
 	grades(object.union(log([failed("10.0.0.4", "Connection refused")]), {"launches": [{"nodes": 2}]})) == {["high", "possible"]}
+	grades(log([{"id": "socket-timed-out", "program": "socket", "role": "category", "text": "x", "fields": {"remote": "10.0.0.7"}}])) == {["medium", "possible"]}
 	grades(log([oom, failed("10.0.0.4", "Connection refused")])) == set()
 }
 

@@ -77,6 +77,7 @@ over_layer(gbps, layer) := {"benchmarks": [perftest(gbps)], "nics": {"rdma": [{"
 
 test_fires_slow_network if {
 	some f in roce_mtu_pfc.findings with input as over_layer(20, "Ethernet")
+	contains(f.message, "160 Gb/s")
 	f.remedies[0] == "fix-mtu-pfc"
 }
 
