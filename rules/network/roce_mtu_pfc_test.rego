@@ -58,6 +58,18 @@ test_fires_where_the_bandwidth_collapses if {
 	g.confidence == "likely"
 }
 
+# Small messages, a curve that grows or stays, and TCP say nothing of it.
+test_silent_where_it_does_not if {
+	tcp := {"logs": {"messages": [], "networks": [{"name": "Socket", "source": "t.log", "line": 1, "count": 1}]}}
+	every document in [
+		measured([point(1024, 9.0), point(1048576, 4.1), point(8388608, 7.75), point(33554432, 9.5)]),
+		measured([point(1048576, 10), point(8388608, 8), point(33554432, 6)]),
+		object.union(measured([point(1048576, 4.1), point(8388608, 7.75), point(33554432, 0.55)]), tcp),
+	] {
+		count(roce_mtu_pfc.findings) == 0 with input as document
+	}
+}
+
 # The state of a port is not always shown.
 test_ports_of_unknown_state_count if {
 	stateless := {"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "counters": {"out_of_sequence": 12}, "source": "d", "line": 1}

@@ -58,6 +58,7 @@ test_findings if {
 		[[log([both[0]]), over_tcp, two("192.168.3.15/20", "192.168.5.15/20")], {["low", "likely"]}],
 		[[log(both), over_tcp, two("192.168.3.15/24", "192.168.5.15/24")], set()],
 		[[log(both), two("192.168.3.15/20", "192.168.5.15/20")], set()],
+		[[apart("rsip:172.30.12.4<0>", {"name": "rsip", "addresses": ["172.30.12.4/32"]}), listed([{"name": "rsip", "addresses": ["172.30.12.4/32"]}])], set()],
 		[[apart("rsip:172.30.12.4<0>", {"name": "rsip", "addresses": ["172.30.12.4/32"]}), asked("rsip")], set()],
 		[[apart("wg0:10.9.0.2<0>", {"name": "wg0", "kind": "tunnel", "addresses": ["10.9.0.2/24"]})], {["critical", "likely"]}],
 	] {
