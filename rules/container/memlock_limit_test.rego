@@ -43,6 +43,7 @@ test_limits if {
 	}
 	f := only(machine({"mlock": "ENOMEM", "memlock_hard_bytes": -1}))
 	[count(f.evidence), f.about.hard] == [2, ["unlimited"]]
+	only(machine({"runtime": "enroot"})).remedies == ["raise-memlock-limits"]
 	only(machine({"runtime": "kubernetes"})).remedies == ["add-ipc-lock", "raise-memlock"]
 }
 
