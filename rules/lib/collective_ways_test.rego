@@ -10,6 +10,7 @@ tcp := {"kind": "net", "network": "Socket", "same_host": true, "channels": 2, "a
 test_ways if {
 	collective_ways.way(point(3)) == "tcp" with input as channels([tcp])
 	contains(collective_ways.words("tcp"), "over TCP") with input as channels([tcp])
+	count(collective_ways.evidence("tcp")) == 1 with input as channels([tcp])
 	collective_ways.way(point(100)) == "unknown" with input as {}
 	collective_ways.way(point(3)) == "around" with input as channels([object.union(tcp, {"same_host": false})])
 }

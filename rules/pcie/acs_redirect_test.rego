@@ -22,16 +22,20 @@ guests := {"host": {"virtualization": {"guest": false, "passthrough_host": true}
 # gpus are those of the machine, of a vendor.
 gpus(vendor) := {"gpus": {"devices": [{"address": address, "vendor": vendor, "nvlinks": []} | some address in [a, b]]}}
 
-machine := object.union(gpus("nvidia"), {
+# tree are the bridges with these bits, and the GPUs with or without address translation.
+tree(bits, translates) := object.union(gpus("nvidia"), {
 	"host": {"virtualization": {"guest": false}},
 	"links": {"pairs": [pair]},
 	"pci": {"devices": array.concat(
-		[port(address, {}) | some address in pair.bridges],
-		[{"address": address, "vendor": "0x10de", "class": "0x030200", "kind": "gpu", "driver": "nvidia", "extended": true, "ats": {"enabled": false}} |
-			some address in [a, b]
+		[port(address, {"acs": {"capability": on, "control": bits}}) | some address in pair.bridges],
+		[{"address": address, "vendor": "0x10de", "class": "0x030200", "kind": "gpu", "driver": "nvidia", "extended": true, "ats": {"enabled": ats}} |
+			some address, ats in translates
 		],
 	)},
 })
+
+machine := tree(on, {a: false, b: false})
+direct(second) := tree(array.concat(on, ["DirectTrans"]), {a: true, b: second})
 
 transfers(outcome) := {"transfers": {"outcome": "ok", "transfers": [
 	{"test": "copy", "source": a, "destination": b, "outcome": outcome},
@@ -83,6 +87,7 @@ test_findings if {
 test_advice if {
 	every row in [
 		[[transfers("corrupt"), {"iommu": {"mode": "off"}}], ["nccl-p2p-disable", "disable-acs"]],
+		[[transfers("corrupt"), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a, b]}]}}], ["nccl-p2p-disable", "disable-acs"]],
 		[[guests], []],
 		[[guests, transfers("hang")], ["nccl-p2p-disable"]],
 		[[{"texts": [{"name": "lspci.txt", "lines": 1, "bytes": 1, "kinds": []}]}], ["disable-acs", "nccl-p2p-disable"]],
@@ -90,6 +95,11 @@ test_advice if {
 		found := acs_redirect.findings with input as object.union(machine, object.union_n(row[0]))
 		{f.remedies | some f in found} == {row[1]}
 	}
+}
+
+test_direct_translated_p2p if {
+	count(acs_redirect.findings) == 0 with input as direct(true)
+	count(acs_redirect.findings) == 1 with input as direct(false)
 }
 
 test_counts_many_ports if {
