@@ -14,11 +14,17 @@ machine(libraries) := {
 	"libraries": {"files": libraries},
 }
 
-said(id, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 1, "order": 2}]}}
+said(id, fields) := {"logs": {"messages": [{
+	"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 1, "order": 2,
+}]}}
+
 graphs := said("nccl-cuda-graphs-unsupported", {})
 driver(version) := {"gpus": {"driver": {"version": version}}}
 serving(version) := {"gpus": {"driver": {"cuda_version": version}}}
-packages(list) := {"software": [{"name": name, "version": version, "manager": "pip", "source": "a.txt", "line": 1} | some name, version in list]}
+packages(list) := {"software": [{"name": name, "version": version, "manager": "pip", "source": "a.txt", "line": 1} |
+	some name, version in list
+]}
+
 failed := said("nccl-unhandled-cuda-error", {})
 
 test_findings if {
@@ -28,7 +34,10 @@ test_findings if {
 		[[machine([runtime({}), compat({"loads": true})])], set()],
 		[[machine([runtime({})]), {"transfers": {"driver_version": "13.0"}}], set()],
 		[[said("cuda-compat-unsupported", {})], {["critical", "likely"]}],
-		[[said("cuda-insufficient-driver", {}), {"launches": [{"kind": "docker-run", "source": "a.txt", "line": 1}]}], {["critical", "possible"]}],
+		[
+			[said("cuda-insufficient-driver", {}), {"launches": [{"kind": "docker-run", "source": "a.txt", "line": 1}]}],
+			{["critical", "possible"]},
+		],
 		[[serving("12.8"), packages({"torch": "2.9.0+cu130"})], {["critical", "likely"]}],
 		[[serving("12.8"), packages({"nvidia-cuda-runtime": "13.0.96", "nvidia-nccl-cu13": "2.28.9"})], {["critical", "likely"]}],
 		[[serving("12.8"), packages({"torch": "2.6.0+cu124"})], set()],

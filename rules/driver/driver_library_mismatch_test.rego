@@ -44,7 +44,9 @@ packaged(version) := {
 	"software": [{"name": "libnvidia-compute-460", "version": version, "manager": "apt-history", "source": "a.txt", "line": 1}],
 }
 
-unknown_error := {"logs": {"messages": [{"id": "cuda-unknown-error", "program": "cuda", "role": "category", "text": "x", "source": "a.log", "line": 1, "order": 1, "count": 1}]}}
+unknown_error := {"logs": {"messages": [{
+	"id": "cuda-unknown-error", "program": "cuda", "role": "category", "text": "x", "source": "a.log", "line": 1, "order": 1, "count": 1,
+}]}}
 
 test_findings if {
 	every row in [
@@ -84,7 +86,10 @@ test_what_is_said if {
 test_silent if {
 	every document in [
 		# What answered is not what the loader would take: another path was meant.
-		[machine([cuda("575.10.01"), library("libnvidia-ml", "575.10.01", {})]), {"gpus": {"nvml": "ok"}, "transfers": {"outcome": "ok", "devices": [{"address": "0000:01:00.0"}]}}],
+		[
+			machine([cuda("575.10.01"), library("libnvidia-ml", "575.10.01", {})]),
+			{"gpus": {"nvml": "ok"}, "transfers": {"outcome": "ok", "devices": [{"address": "0000:01:00.0"}]}},
+		],
 		# A mount point that a container runtime left, a compatibility library, and what platforms mount as a folder.
 		[image([
 			library("libcuda", "535.104.05", {"empty": true, "loads": false}), compat({"loads": false}),

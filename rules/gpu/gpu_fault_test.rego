@@ -7,7 +7,10 @@ b := "0000:02:00.0"
 both := "0000:01:00.0 and 0000:02:00.0"
 
 machine(changes) := {"gpus": {"nvml": "ok", "devices": [object.union({"address": a, "vendor": "nvidia", "in_pci": true, "in_nvml": true}, changes)]}}
-logged(events) := {"kernel_log": {"source": "/dev/kmsg", "events": [object.union({"address": a, "message": "x", "seconds": 12.5, "count": 1}, e) | some e in events]}}
+logged(events) := {"kernel_log": {"source": "/dev/kmsg", "events": [object.union({"address": a, "message": "x", "seconds": 12.5, "count": 1}, e) |
+	some e in events
+]}}
+
 function(more) := {"pci": {"devices": [object.union({"address": a}, more)]}}
 dropped := object.union_n([machine({"in_nvml": false}), logged([]), function({"driver": "nvidia"}), {"container": {"inside": false}}])
 root := {"host": {"root": true}}
@@ -16,12 +19,21 @@ listed(revisions) := {
 	"pci": {"devices": [{"address": address, "kind": "gpu", "vendor": "0x10de", "off_bus": off} | some address, off in revisions]},
 }
 
-transfers(list) := {"transfers": {"transfers": [{"test": "host-staged", "source": s, "destination": d, "outcome": outcome} | some [s, d, outcome] in list]}}
-said(id, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 9, "order": 4}]}}
+transfers(list) := {"transfers": {"transfers": [{"test": "host-staged", "source": s, "destination": d, "outcome": outcome} |
+	some [s, d, outcome] in list
+]}}
+
+said(id, fields) := {"logs": {"messages": [{
+	"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 9, "order": 4,
+}]}}
+
 unrecovered(driver) := {"kind": "aer", "id": "kernel-aer-no-recovery", "fields": {"driver": driver}}
 
 checks := ["02_LOCAL_MEMORY_LOW_SIZE", "05_LOCAL_MEMORY_TOTAL_SIZE", "06_REGISTER_COUNT", "11_TOTAL_THREADS"]
-skedcheck(names) := logged([{"kind": "xid", "code": 13, "id": "kernel-xid-launch-check", "fields": {"check": sprintf("SKEDCHECK%s", [name])}} | some name in names])
+skedcheck(names) := logged([{"kind": "xid", "code": 13, "id": "kernel-xid-launch-check", "fields": {"check": sprintf("SKEDCHECK%s", [name])}} |
+	some name in names
+])
+
 unstarted(more) := object.union({"texts": [{"name": "dmesg.txt"}]}, logged(array.concat([{"kind": "nvrm", "id": "nvrm-init-failed"}], more)))
 
 test_findings if {

@@ -30,7 +30,10 @@ shown_by_amd(accessible, link_type) := object.union(gpus({"vendor": "amd"}), pai
 
 test_findings if {
 	every row in [
-		[[machine({"name": "NVIDIA H100", "mig": false}), nvml("not-supported"), pair({"nvlinks": 18, "p2p": {"read": "not-supported", "write": "not-supported"}})], {"high"}],
+		[
+			[machine({"name": "NVIDIA H100", "mig": false}), nvml("not-supported"), pair({"nvlinks": 18, "p2p": {"read": "not-supported", "write": "not-supported"}})],
+			{"high"},
+		],
 		[[unasked, refused_by_cuda], {"low"}],
 		[[unasked], set()],
 		# Who does not know the cards, or whether MIG splits them, cannot call it unexpected.

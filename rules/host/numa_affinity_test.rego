@@ -4,7 +4,9 @@ import data.gpudoctor.rules.numa_affinity
 
 # machine has two nodes, of which this process may use so many CPUs, and a GPU on each.
 machine(first, second) := {
-	"gpus": {"nvml": "ok", "devices": [{"address": x, "vendor": "nvidia", "in_pci": true, "in_nvml": true} | some x in ["0000:01:00.0", "0000:81:00.0"]]},
+	"gpus": {"nvml": "ok", "devices": [{"address": x, "vendor": "nvidia", "in_pci": true, "in_nvml": true} |
+		some x in ["0000:01:00.0", "0000:81:00.0"]
+	]},
 	"pci": {"devices": functions({"numa_node": 1})},
 	"numa": {"balancing": 0, "allowed_cpus": "0-15", "nodes": [
 		{"id": 0, "cpus": "0-15", "allowed_cpus": first, "distances": [10, 32]},
@@ -43,7 +45,10 @@ test_findings if {
 		[spoke([said("nccl-affinity-empty", 1, {"near": "48-95", "allowed": "0-7"})]), {["affinity", "medium"]}],
 		[spoke([said("rccl-numa-balancing", 1, {})]), {["kernel.numa_balancing", "low"]}],
 		# A rank bound to one core, in a job that uses GPUs.
-		[object.union(spoke([bound]), {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "source": "a.log", "line": 3}]}), {["affinity", "medium"]}],
+		[
+			object.union(spoke([bound]), {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "source": "a.log", "line": 3}]}),
+			{["affinity", "medium"]},
+		],
 		[object.union(spoke([bound]), {"logs": {"communicators": [{"started": 1, "completed": 1}]}}), {["affinity", "medium"]}],
 		[spoke([bound]), set()],
 	] {
@@ -77,7 +82,10 @@ test_masks if {
 test_unresolvable if {
 	every row in [
 		[{}, 2],
-		[object.union(machine(16, 16), {"numa": {"nodes": [{"id": 0, "cpus": "0-15", "distances": [10, 32]}, {"id": 1, "cpus": "16-31", "distances": [32, 10]}]}}), 1],
+		[
+			object.union(machine(16, 16), {"numa": {"nodes": [{"id": 0, "cpus": "0-15", "distances": [10, 32]}, {"id": 1, "cpus": "16-31", "distances": [32, 10]}]}}),
+			1,
+		],
 		[spoke([said("affinity-refused", 1, {})]), 0],
 	] {
 		count(numa_affinity.missing) == row[1] with input as row[0]

@@ -9,14 +9,19 @@ loaded := modules(["nvidia_peermem", "ib_core"])
 absent := modules(["ib_core"])
 disabled := said("nccl-gdr-nic-disabled", {"text": "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'"})
 gone := log([said("peermem-no-clients", {"role": "setting"})])
-channels(gdrs) := {"logs": {"transports": [{"kind": "net", "network": "IB", "same_host": false, "gdr": gdr, "channels": 4, "source": "a.log", "line": 9} | some gdr in gdrs]}}
+channels(gdrs) := {"logs": {"transports": [{"kind": "net", "network": "IB", "same_host": false, "gdr": gdr, "channels": 4, "source": "a.log", "line": 9} |
+	some gdr in gdrs
+]}}
+
 other_symbol := log([said("gdrcopy-symbol", {"fields": {"symbol": "nvidia_p2p_get_pages"}})])
 unloaded := log([said("gdrcopy-module-missing", {"text": "gdr_open error: Is gdrdrv driver installed and loaded?"})])
 
 live(kernel) := {
 	"host": {"kernel": kernel},
 	"gpus": {"driver": {}, "devices": [{"address": "0000:19:00.0", "vendor": "nvidia"}]},
-	"nics": {"modules": ["mlx5_ib"], "rdma": [{"device": "mlx5_0", "port": 1, "state": "active", "address": "0000:1c:00.0", "source": "/sys/class/infiniband/mlx5_0/ports/1", "line": 0}]},
+	"nics": {"modules": ["mlx5_ib"], "rdma": [{
+		"device": "mlx5_0", "port": 1, "state": "active", "address": "0000:1c:00.0", "source": "/sys/class/infiniband/mlx5_0/ports/1", "line": 0,
+	}]},
 }
 
 ok := {"outcome": "ok", "bytes": 2097152}
@@ -48,7 +53,10 @@ test_findings if {
 		[[other_symbol], [["gdrdrv", "medium", "confirmed"]]],
 		[[unloaded], [["gdrdrv", "medium", "likely"]]],
 		[[log([said("ucx-gdrcopy-unavailable", {})])], [["gdrdrv", "medium", "likely"]]],
-		[[tried({"host": ok}, {"dmabuf": no("ibv_reg_dmabuf_mr", "EOPNOTSUPP"), "peermem": no("ibv_reg_mr", "EFAULT")}), log([disabled])], [["GPUDirect RDMA", "medium", ""]]],
+		[
+			[tried({"host": ok}, {"dmabuf": no("ibv_reg_dmabuf_mr", "EOPNOTSUPP"), "peermem": no("ibv_reg_mr", "EFAULT")}), log([disabled])],
+			[["GPUDirect RDMA", "medium", ""]],
+		],
 	] {
 		found := gdr_module_missing.findings with input as object.union_n(row[0])
 		[[f.subject, object.get(f, "severity", ""), object.get(f, "confidence", "")] | some f in found] == row[1]
@@ -58,7 +66,10 @@ test_findings if {
 test_what_is_said if {
 	every row in [
 		[[log([disabled]), loaded], "not registered"],
-		[[log([disabled]), {"env": {"variables": [{"name": "NCCL_DMABUF_ENABLE", "value": "0", "source": "x", "effective": true}]}}], "NCCL_DMABUF_ENABLE"],
+		[
+			[log([disabled]), {"env": {"variables": [{"name": "NCCL_DMABUF_ENABLE", "value": "0", "source": "x", "effective": true}]}}],
+			"NCCL_DMABUF_ENABLE",
+		],
 		[[log([disabled, said("nccl-dmabuf-available", {})])], "the RDMA stack does not"],
 		[[gone, channels([false, true])], "on another machine"],
 		[[other_symbol], "another version of the NVIDIA driver"],

@@ -2,9 +2,15 @@ package gpudoctor.rules.gdr_topology_test
 
 import data.gpudoctor.rules.gdr_topology
 
-said(id, text) := {"logs": {"messages": [{"id": id, "program": "nccl", "role": "setting", "text": text, "source": "a.log", "line": 7, "order": 2, "count": 1, "ranks": 1}]}}
+said(id, text) := {"logs": {"messages": [{
+	"id": id, "program": "nccl", "role": "setting", "text": text, "source": "a.log", "line": 7, "order": 2, "count": 1, "ranks": 1,
+}]}}
+
 far := said("nccl-gdr-too-far", "GPU Direct RDMA Disabled for GPU ca000 / HCA 0 (distance 7 > 4)")
-channel := {"logs": {"transports": [{"kind": "net", "network": "IB", "same_host": false, "gdr": false, "channels": 4, "source": "a.log", "line": 9}]}}
+channel := {"logs": {"transports": [{
+	"kind": "net", "network": "IB", "same_host": false, "gdr": false, "channels": 4, "source": "a.log", "line": 9,
+}]}}
+
 level(value) := {"env": {"variables": [{"name": "NCCL_NET_GDR_LEVEL", "value": value, "source": "job.sh", "effective": true}]}}
 pair(gpu, nic, path) := {"a": gpu, "b": nic, "kind": "gpu-nic", "path": path, "bridges": []}
 path(type) := {"links": {"pairs": [pair("GPU0", "NIC0", type)]}}

@@ -12,7 +12,10 @@ asked(value) := variable("NCCL_SOCKET_IFNAME", value)
 bridged := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), timed_out("172.17.0.1")])
 
 # listed are interfaces as a text lists them.
-listed(interfaces) := {"nics": {"interfaces": [object.union({"state": "up", "source": "ip.txt", "line": i + 1}, n) | some i, n in interfaces]}}
+listed(interfaces) := {"nics": {"interfaces": [object.union({"state": "up", "source": "ip.txt", "line": i + 1}, n) |
+	some i, n in interfaces
+]}}
+
 eth0(host, more) := listed([object.union({"host": host}, n) | some n in [
 	{"name": "lo", "kind": "loopback", "addresses": ["127.0.0.1/8"]},
 	object.union({"name": "eth0", "kind": "ethernet", "addresses": ["10.0.0.1/24"]}, more),
@@ -51,14 +54,20 @@ test_findings if {
 		[[log([using("a", "veth12:169.254.3.4<0>"), using("b", "ens5:10.12.4.80<0>")])], {["critical", "likely"]}],
 		[[log([using("a", "veth12:169.254.3.4<0>"), using("b", "veth9:169.254.3.5<0>")])], set()],
 		[[log([using("a", "ens5:10.12.4.77<0>"), using("b", "ens5:10.12.4.80<0>")])], set()],
-		[[log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), {"id": "x", "host": "b"}])], {["critical", "likely"]}],
+		[
+			[log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), {"id": "x", "host": "b"}])],
+			{["critical", "likely"]},
+		],
 		[[log([using("a", "eth0:172.17.0.2<0>"), using("b", "eth0:172.17.0.3<0>"), {"id": "x", "host": "b"}])], set()],
 		# Two interfaces in one network.
 		[[log(both), over_tcp, two("192.168.3.15/20", "192.168.5.15/20")], {["medium", "likely"]}],
 		[[log([both[0]]), over_tcp, two("192.168.3.15/20", "192.168.5.15/20")], {["low", "likely"]}],
 		[[log(both), over_tcp, two("192.168.3.15/24", "192.168.5.15/24")], set()],
 		[[log(both), two("192.168.3.15/20", "192.168.5.15/20")], set()],
-		[[apart("rsip:172.30.12.4<0>", {"name": "rsip", "addresses": ["172.30.12.4/32"]}), listed([{"name": "rsip", "addresses": ["172.30.12.4/32"]}])], set()],
+		[
+			[apart("rsip:172.30.12.4<0>", {"name": "rsip", "addresses": ["172.30.12.4/32"]}), listed([{"name": "rsip", "addresses": ["172.30.12.4/32"]}])],
+			set(),
+		],
 		[[apart("rsip:172.30.12.4<0>", {"name": "rsip", "addresses": ["172.30.12.4/32"]}), asked("rsip")], set()],
 		[[apart("wg0:10.9.0.2<0>", {"name": "wg0", "kind": "tunnel", "addresses": ["10.9.0.2/24"]})], {["critical", "likely"]}],
 	] {
@@ -88,8 +97,14 @@ test_what_is_said if {
 		[[eth0("n4", {}), asked("ib0")], "on n4"],
 		[[eth0("", {}), variable("GLOO_SOCKET_IFNAME", "eth")], "GLOO_SOCKET_IFNAME=eth matches no interface"],
 		[[eth0("", {"addresses": []}), asked("eth0")], "has no address"],
-		[[log([using("a", "virbr7:10.4.4.1<0>"), using("b", "eth0:10.0.0.2<0>"), {"id": "x", "role": "category", "host": "b"}])], "ends inside the machine"],
-		[[log([{"id": "torch-store-timed-out", "role": "category", "fields": {"host": "172.17.0.2"}}]), {"launches": [{"nodes": 2}]}], "172.17.0.2"],
+		[
+			[log([using("a", "virbr7:10.4.4.1<0>"), using("b", "eth0:10.0.0.2<0>"), {"id": "x", "role": "category", "host": "b"}])],
+			"ends inside the machine",
+		],
+		[
+			[log([{"id": "torch-store-timed-out", "role": "category", "fields": {"host": "172.17.0.2"}}]), {"launches": [{"nodes": 2}]}],
+			"172.17.0.2",
+		],
 		[[store({"any_host": "head", "host": "0.0.0.0"})], "no host has that address"],
 		[[two_networks(["torchrun", "--rdzv_endpoint=10.20.4.11:29500"])], "which em4 reaches"],
 		[[two_networks(["torchrun", "--master_addr", "10.20.4.11"])], "over the network of em1"],

@@ -21,7 +21,10 @@ running := {"running": true, "version": "580.95.05"}
 stopped := fine({"running": false})
 guest := {"host": {"virtualization": {"guest": true}}}
 
-said(id, role, fields) := {"logs": {"messages": [{"id": id, "program": "cuda", "role": role, "text": "x", "fields": fields, "source": "app.log", "line": 3, "order": 5}]}}
+said(id, role, fields) := {"logs": {"messages": [{
+	"id": id, "program": "cuda", "role": role, "text": "x", "fields": fields, "source": "app.log", "line": 3, "order": 5,
+}]}}
+
 hung := said("torch-watchdog-timeout", "category", {})
 no_device := said("cuda-no-device", "category", {})
 
@@ -42,11 +45,16 @@ switched := {
 	"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "name": "A100-SXM4-40GB"}]},
 }
 
-driver_packages := {"software": [{"name": n, "version": "460.32.03-1.el7", "manager": "rpm", "source": "b", "line": i + 1} | some i, n in ["nvidia-driver", "nvidia-driver-libs"]]}
+driver_packages := {"software": [{"name": n, "version": "460.32.03-1.el7", "manager": "rpm", "source": "b", "line": i + 1} |
+	some i, n in ["nvidia-driver", "nvidia-driver-libs"]
+]}
 
 test_findings if {
 	every row in [
-		[[fine(running), {"transfers": {"outcome": "ok", "devices": [{"address": gpus[0], "outcome": "error", "error_code": 802}]}}], {["critical", "confirmed"]}],
+		[
+			[fine(running), {"transfers": {"outcome": "ok", "devices": [{"address": gpus[0], "outcome": "error", "error_code": 802}]}}],
+			{["critical", "confirmed"]},
+		],
 		[[fine({"running": true, "version": "575.57.08"})], {["medium", "likely"]}],
 		[[stopped, {"gpus": {"nvml": "error", "devices": [{"address": x} | some x in gpus]}}], {["critical", "likely"]}],
 		# It runs elsewhere.
@@ -61,7 +69,10 @@ test_findings if {
 		[[switched, no_device], {["critical", "possible"]}],
 		[[switched, no_device, driver_packages], {["critical", "likely"]}],
 		[[object.remove(switched, ["pci"]), no_device], set()],
-		[[switched, no_device, {"env": {"variables": [{"name": "CUDA_VISIBLE_DEVICES", "value": "", "source": "e", "effective": true}]}}], set()],
+		[
+			[switched, no_device, {"env": {"variables": [{"name": "CUDA_VISIBLE_DEVICES", "value": "", "source": "e", "effective": true}]}}],
+			set(),
+		],
 		[[said("nvswitch-version-mismatch", "cause", {"driver": "450.80.02", "manager": "450.51.06"})], {["critical", "confirmed"]}],
 		[[said("fm-umad-missing", "cause", {})], {["critical", "confirmed"]}],
 	] {

@@ -16,8 +16,14 @@ unhealthy(why) := {"fabric": {"state": "completed", "unhealthy": [why]}}
 counting(replays, recoveries) := h200(a, {"nvlinks": [object.union(l, {"replay_errors": replays, "recovery_errors": recoveries, "crc_errors": 12}) | some l in links(18, 18)]})
 pair(x, y, more) := object.union({"a": x, "b": y, "kind": "gpu-gpu", "nvlinks": 18, "nvswitch": true}, more)
 cards(name) := {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": name} | some x in ["GPU0", "GPU1"]]}}
-dark(role) := {"logs": {"messages": [{"id": "nvlink-all-inactive", "program": "x", "role": role, "text": "all links are inActive", "source": "app.log", "line": 9, "order": 4}]}}
-xids(events) := {"kernel_log": {"source": "dmesg", "events": [object.union({"kind": "xid", "code": 45, "message": "x", "count": 1}, e) | some e in events]}}
+dark(role) := {"logs": {"messages": [{
+	"id": "nvlink-all-inactive", "program": "x", "role": role, "text": "all links are inActive", "source": "app.log", "line": 9, "order": 4,
+}]}}
+
+xids(events) := {"kernel_log": {"source": "dmesg", "events": [object.union({"kind": "xid", "code": 45, "message": "x", "count": 1}, e) |
+	some e in events
+]}}
+
 after(address, previous) := {"id": "kernel-xid-after", "address": address, "fields": {"previous": previous}}
 
 test_findings if {
@@ -30,7 +36,10 @@ test_findings if {
 		[machine(4, [counting(0, 1)]), {[a, "low"]}],
 		[machine(4, [counting(3, 0)]), {[a, "info"]}],
 		# NVML contradicts the links.
-		[object.union(machine(4, [h200(a, {}), h200(b, {})]), {"links": {"pairs": [pair(a, b, {"p2p": {"nvlink": "not-supported"}})]}}), {["0000:01:00.0 -> 0000:02:00.0", "medium"]}],
+		[
+			object.union(machine(4, [h200(a, {}), h200(b, {})]), {"links": {"pairs": [pair(a, b, {"p2p": {"nvlink": "not-supported"}})]}}),
+			{["0000:01:00.0 -> 0000:02:00.0", "medium"]},
+		],
 		# A matrix shows a GPU with fewer links.
 		[
 			{

@@ -59,7 +59,9 @@ failing := {"logs": {"messages": [{
 	"source": "nccl.log", "line": 3, "order": 0, "count": 1, "ranks": 1,
 }]}}
 
-job_test(complete) := {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": complete, "source": "t", "line": 1}]}
+job_test(complete) := {"benchmarks": [{
+	"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": complete, "source": "t", "line": 1,
+}]}
 
 # plx is the port of a switch, root that of the processor.
 plx(more) := port("0000:3a:08.0", object.union({"vendor": "0x10b5"}, more))
@@ -87,7 +89,10 @@ test_findings if {
 test_advice if {
 	every row in [
 		[[transfers("corrupt"), {"iommu": {"mode": "off"}}], ["nccl-p2p-disable", "disable-acs"]],
-		[[transfers("corrupt"), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a, b]}]}}], ["nccl-p2p-disable", "disable-acs"]],
+		[
+			[transfers("corrupt"), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a, b]}]}}],
+			["nccl-p2p-disable", "disable-acs"],
+		],
 		[[guests], []],
 		[[guests, transfers("hang")], ["nccl-p2p-disable"]],
 		[[{"texts": [{"name": "lspci.txt", "lines": 1, "bytes": 1, "kinds": []}]}], ["disable-acs", "nccl-p2p-disable"]],

@@ -13,7 +13,9 @@ functions(list) := {"pci": {"devices": [object.union({"address": a, "kind": "gpu
 rebar(size, largest) := {"resizable_bars": [{"index": 1, "size_bytes": size, "max_bytes": largest * gib}]}
 pair(more) := {"links": {"pairs": [object.union({"a": a, "b": b, "kind": "gpu-gpu"}, more)]}}
 window(size) := {"bars": [{"index": 0, "size_bytes": size}]}
-said(id) := {"logs": {"messages": [{"id": id, "program": "cuda", "role": "category", "text": "x", "source": "run.txt", "line": 1, "order": 1}]}}
+said(id) := {"logs": {"messages": [{
+	"id": id, "program": "cuda", "role": "category", "text": "x", "source": "run.txt", "line": 1, "order": 1,
+}]}}
 
 event(kind, address, extra) := object.union(
 	{"kind": kind, "address": address, "message": "x", "seconds": 1, "count": 1, "source": "dmesg.txt", "line": 5},
@@ -98,7 +100,10 @@ test_what_is_said if {
 test_advice if {
 	every row in [
 		[[said("cuda-map-failed"), rtx_4090], ["enable-rebar", "nccl-p2p-disable", "update-bios"]],
-		[[said("cuda-map-failed"), cards([{"name": "NVIDIA GeForce RTX 4090 D", "memory_bytes": 48 * gib}])], ["nccl-p2p-disable", "replace-hardware"]],
+		[
+			[said("cuda-map-failed"), cards([{"name": "NVIDIA GeForce RTX 4090 D", "memory_bytes": 48 * gib}])],
+			["nccl-p2p-disable", "replace-hardware"],
+		],
 		[[log([resizing])], ["enable-rebar", "update-bios"]],
 	] {
 		found := bar_too_small.findings with input as object.union_n(row[0])

@@ -26,7 +26,9 @@ transfers(outcome) := {"transfers": {"outcome": "ok", "transfers": [
 text := {"texts": [{"name": "dmesg.txt", "lines": 1, "bytes": 1, "kinds": []}]}
 logged(event) := {"kernel_log": {"source": "dmesg.txt", "events": [object.union({"message": "x", "count": 4, "source": "dmesg.txt", "line": 8}, event)]}}
 refused := logged({"kind": "amd-vi-fault", "address": a, "fields": {"driver": "nvidia"}})
-intel_fault := object.union(gpus("nvidia"), logged({"kind": "dmar-fault", "address": a, "message": "DMAR: [DMA Write] Request device [41:00.0] fault addr f1000000"}))
+intel_fault := object.union(gpus("nvidia"), logged({
+	"kind": "dmar-fault", "address": a, "message": "DMAR: [DMA Write] Request device [41:00.0] fault addr f1000000",
+}))
 
 boot := object.union_n([text, gpus("nvidia"), pair, logged({"kind": "iommu-mode", "line": 1}), {
 	"iommu": {"vendor": "amd", "default_domain": "translated", "units": [], "groups": []},
@@ -44,12 +46,22 @@ asked_for(words) := object.union_n([text, gpus("nvidia"), {
 	"origins": [{"fact": "iommu.command_line", "source": "cmdline.txt", "line": 1}],
 }])
 
-wrong_copy := {"benchmarks": [{"tool": "pytorch", "test": "x", "what": "copy", "wrong": 2, "complete": true, "source": "app.log", "line": 7}]}
-broken_off := {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "source": "t", "line": 1}]}
-complaint := {"logs": {"messages": [{"id": "x-y", "program": "nccl", "role": "category", "text": "x", "source": "t", "line": 1, "order": 0, "count": 1, "ranks": 1}]}}
+wrong_copy := {"benchmarks": [{
+	"tool": "pytorch", "test": "x", "what": "copy", "wrong": 2, "complete": true, "source": "app.log", "line": 7,
+}]}
+
+broken_off := {"benchmarks": [{
+	"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "source": "t", "line": 1,
+}]}
+
+complaint := {"logs": {"messages": [{
+	"id": "x-y", "program": "nccl", "role": "category", "text": "x", "source": "t", "line": 1, "order": 0, "count": 1, "ranks": 1,
+}]}}
 
 hung := {
-	"benchmarks": [{"tool": "nccl-tests", "test": "collective", "what": "collective", "ranks": 2, "complete": false, "source": "a", "line": 9}],
+	"benchmarks": [{
+		"tool": "nccl-tests", "test": "collective", "what": "collective", "ranks": 2, "complete": false, "source": "a", "line": 9,
+	}],
 	"logs": {"messages": [], "transports": [{"kind": "p2p-direct", "channels": 2, "source": "a", "line": 4}]},
 }
 

@@ -30,7 +30,9 @@ busy(speed, generation) := object.union(machine(link(speed, 16, 32, 16), full), 
 
 good_copies := {
 	"links": {"pairs": [{"a": gpu, "b": other, "kind": "gpu-gpu", "nvlinks": 0}]},
-	"transfers": {"outcome": "ok", "transfers": [{"test": "copy", "source": s, "destination": d, "outcome": "ok"} | some [s, d] in [[gpu, other], [other, gpu]]]},
+	"transfers": {"outcome": "ok", "transfers": [{"test": "copy", "source": s, "destination": d, "outcome": "ok"} |
+		some [s, d] in [[gpu, other], [other, gpu]]
+	]},
 }
 
 # A Tesla T4 in a slot of 8 lanes.
@@ -48,15 +50,21 @@ at_boot(driver, width) := {"kernel_log": {"source": "dmesg.txt", "events": [{
 # shown is one function as lspci writes it.
 shown(kind, class, width) := {
 	"texts": [{"name": "lspci.txt"}],
-	"pci": {"partial": true, "devices": [{"address": gpu, "kind": kind, "class": class, "vendor": "", "device": "", "link": link(8, width, 16, 16)}]},
+	"pci": {"partial": true, "devices": [{
+		"address": gpu, "kind": kind, "class": class, "vendor": "", "device": "", "link": link(8, width, 16, 16),
+	}]},
 }
 
 network(layer) := {
 	"benchmarks": [{
 		"tool": "perftest", "test": "RDMA_Write BW", "what": "network", "memory": "host", "source": "bw.txt", "line": 4, "complete": true,
-		"points": [{"a": "mlx5_0", "bytes": 65536, "gbps": 13, "expected_gbps": 50, "threshold": 0.8, "basis": "the port of mlx5_0", "line": 9}],
+		"points": [{
+			"a": "mlx5_0", "bytes": 65536, "gbps": 13, "expected_gbps": 50, "threshold": 0.8, "basis": "the port of mlx5_0", "line": 9,
+		}],
 	}],
-	"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active", "link_layer": layer, "rate_gbps": 400, "source": "i.txt", "line": 2}]},
+	"nics": {"rdma": [{
+		"device": "mlx5_0", "port": 1, "state": "active", "link_layer": layer, "rate_gbps": 400, "source": "i.txt", "line": 2,
+	}]},
 }
 
 lag(rate) := {"logs": {"messages": [{
@@ -121,7 +129,9 @@ test_narrow if {
 # copies is a table of two values between host memory and GPUs in slots of 63 GB/s.
 copies(rates) := {"benchmarks": [{
 	"tool": "nvbandwidth", "test": "host_to_device_memcpy_ce", "what": "host-to-gpu", "source": "nvb.txt", "line": 3, "complete": true,
-	"points": [{"a": "CPU", "b": sprintf("GPU%d", [i]), "gbps": gbps, "expected_gbps": 63, "threshold": 0.5, "basis": "the GPU's PCIe link", "line": 6} | some i, gbps in rates],
+	"points": [{"a": "CPU", "b": sprintf("GPU%d", [i]), "gbps": gbps, "expected_gbps": 63, "threshold": 0.5, "basis": "the GPU's PCIe link", "line": 6} |
+		some i, gbps in rates
+	],
 }]}
 
 # Values that agree may be those of narrow uplinks, unless the ways to the processors are known.

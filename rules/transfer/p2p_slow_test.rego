@@ -78,7 +78,10 @@ test_what_is_said if {
 test_silent if {
 	every transfers in [
 		[transfer("copy", a, b, 10), object.union(transfer("copy", b, a, 10), {"outcome": "corrupt"})],
-		[object.union(transfer("host-to-device", "node0", a, 3), {"outcome": "unknown", "cause": "busy", "user": {"pid": 7}}), fine("copy", a, b)],
+		[
+			object.union(transfer("host-to-device", "node0", a, 3), {"outcome": "unknown", "cause": "busy", "user": {"pid": 7}}),
+			fine("copy", a, b),
+		],
 	] {
 		count(p2p_slow.findings) == 0 with input as machine(transfers)
 	}
