@@ -1,5 +1,6 @@
 package gpudoctor.rules.gpu_visibility_test
 
+import data.gpudoctor.lib.visible_devices
 import data.gpudoctor.rules.gpu_visibility
 
 env(settings) := {"env": {"variables": [{"name": name, "value": value, "source": "environment", "effective": true} | some name, value in settings]}}
@@ -34,8 +35,11 @@ test_lists if {
 		# Without UUIDs to compare with, a UUID passes.
 		[json.remove(cuda("GPU-ffff"), ["gpus/devices/0/uuid"]), "part"],
 		[cuda("3, 2, 01, +0"), ""],
+		[cuda("0,1,8,2"), "cut"],
+		[object.union(cuda(""), {"gpus": {"nvml": "not-found", "devices": []}}), ""],
 		# In a container the GPUs that were given count, under numbers from 0 on.
 		[object.union(inside({"CUDA_VISIBLE_DEVICES": "2,3"}, ["nvidia2", "nvidia3"]), {"gpus": {"nvml": "not-built"}}), "hides"],
+		[object.union(cuda("2,3"), {"gpus": {"nvml": "not-built"}}), "part"],
 		[machine("amd", {"HIP_VISIBLE_DEVICES": "-1"}), "none"],
 	] {
 		grades(row[0]) == {g | some g in [row[1]]; g != ""}
@@ -160,4 +164,7 @@ test_ranks_that_guess_one_gpu if {
 	grades(log([guess("0", "0"), guess("1", "1"), stuck])) == set()
 }
 
-test_unresolvable if count(gpu_visibility.missing) == 2 with input as {}
+test_unresolvable if {
+	count(gpu_visibility.missing) == 2 with input as {}
+	visible_devices.chooser == "CUDA_VISIBLE_DEVICES" with input as {}
+}

@@ -54,6 +54,7 @@ test_ranks_outnumber_gpus if {
 }
 
 test_several_mig_instances if {
+	"several_mig_instances" in of(setting("CUDA_VISIBLE_DEVICES", "MIG-a,MIG-b"))
 	"several_mig_instances" in of({"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "mig": true}]}})
 	not "several_mig_instances" in of(setting("CUDA_VISIBLE_DEVICES", "MIG-a"))
 }

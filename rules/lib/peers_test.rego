@@ -6,6 +6,8 @@ a := "0000:01:00.0"
 b := "0000:02:00.0"
 pair := {"a": a, "b": b, "kind": "gpu-gpu"}
 
+test_decimal if [peers.decimal(12), peers.decimal(12.3)] == ["12.0", "12.3"]
+
 test_vendor if {
 	peers.both_nvidia(pair) with input as {"pci": {"devices": [{"address": x, "vendor": "0x10de"} | some x in [a, b]]}}
 }

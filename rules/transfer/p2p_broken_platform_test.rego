@@ -82,6 +82,13 @@ test_advice_fits_the_platform if {
 	}
 }
 
+# Access that CUDA refuses is p2p-unsupported-gpu's.
+test_silent_where_access_is_refused if {
+	peers := [{"source": s, "destination": d, "access": false} | some [s, d] in [[a, b], [b, a]]]
+	document := object.union(gpus("nvidia", "x"), {"transfers": {"outcome": "ok", "transfers": [one("copy", "error", {})], "peers": peers}})
+	count(rule.findings) == 0 with input as document
+}
+
 test_unresolvable if {
 	count(rule.findings) == 0 with input as gpus("nvidia", "x")
 	count(rule.missing) == 1 with input as gpus("nvidia", "x")
