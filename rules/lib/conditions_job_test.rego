@@ -16,7 +16,9 @@ given(launch) := names if {
 }
 
 test_container_without_rdma if {
-	not "container_without_rdma" in given({"kind": "torchrun"})
+	every launch in [{"devices": ["/dev/infiniband"]}, {"privileged": true}, {"resources": {"rdma/hca_shared": "1"}}, {"kind": "torchrun"}] {
+		not "container_without_rdma" in given(launch)
+	}
 	"container_without_rdma" in given({"kind": "slurm", "image": "nvcr.io/x"})
 	some ["container_without_rdma", fact] in conditions_job.shown with input as {"launches": [{"kind": "docker-run", "source": "run.txt", "line": 1}]}
 	fact == {"fact": "launches[docker-run].devices", "value": "none", "source": "run.txt:1"}

@@ -11,6 +11,9 @@ variable(name, value) := {"env": {"variables": [{"name": name, "value": value, "
 asked(value) := variable("NCCL_SOCKET_IFNAME", value)
 bridged := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), timed_out("172.17.0.1")])
 
+# A failure that is none of a connection, where the ranks had not met.
+other_failure := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), {"id": "x", "host": "b"}])
+
 # listed are interfaces as a text lists them.
 listed(interfaces) := {"nics": {"interfaces": [object.union({"state": "up", "source": "ip.txt", "line": i + 1}, n) |
 	some i, n in interfaces
@@ -25,6 +28,8 @@ two(first, second) := listed([{"name": "eno1", "addresses": [first]}, {"name": "
 
 both := [using("a", "enp3s0:192.168.5.15<0>"), using("b", "enp3s0:192.168.5.13<0>")]
 over_tcp := {"logs": {"networks": [{"name": "Socket", "source": "nccl.log", "line": 9, "count": 1}]}}
+
+rsip := {"name": "rsip", "addresses": ["172.30.12.4/32"]}
 
 # Interfaces of which one has an address without a network, and a peer that is not in the network of the other.
 apart(used, interface) := object.union(
@@ -54,21 +59,17 @@ test_findings if {
 		[[log([using("a", "veth12:169.254.3.4<0>"), using("b", "ens5:10.12.4.80<0>")])], {["critical", "likely"]}],
 		[[log([using("a", "veth12:169.254.3.4<0>"), using("b", "veth9:169.254.3.5<0>")])], set()],
 		[[log([using("a", "ens5:10.12.4.77<0>"), using("b", "ens5:10.12.4.80<0>")])], set()],
-		[
-			[log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), {"id": "x", "host": "b"}])],
-			{["critical", "likely"]},
-		],
+		[[other_failure], {["critical", "likely"]}],
+		[[other_failure, {"logs": {"communicators": [{"nodes": 2, "started": 2, "completed": 2}]}}], set()],
 		[[log([using("a", "eth0:172.17.0.2<0>"), using("b", "eth0:172.17.0.3<0>"), {"id": "x", "host": "b"}])], set()],
 		# Two interfaces in one network.
 		[[log(both), over_tcp, two("192.168.3.15/20", "192.168.5.15/20")], {["medium", "likely"]}],
 		[[log([both[0]]), over_tcp, two("192.168.3.15/20", "192.168.5.15/20")], {["low", "likely"]}],
 		[[log(both), over_tcp, two("192.168.3.15/24", "192.168.5.15/24")], set()],
 		[[log(both), two("192.168.3.15/20", "192.168.5.15/20")], set()],
-		[
-			[apart("rsip:172.30.12.4<0>", {"name": "rsip", "addresses": ["172.30.12.4/32"]}), listed([{"name": "rsip", "addresses": ["172.30.12.4/32"]}])],
-			set(),
-		],
-		[[apart("rsip:172.30.12.4<0>", {"name": "rsip", "addresses": ["172.30.12.4/32"]}), asked("rsip")], set()],
+		[[apart("rsip:172.30.12.4<0>", rsip), listed([rsip])], set()],
+		[[apart("rsip:172.30.12.4<0>", rsip)], {["critical", "likely"]}],
+		[[apart("rsip:172.30.12.4<0>", rsip), asked("rsip")], set()],
 		[[apart("wg0:10.9.0.2<0>", {"name": "wg0", "kind": "tunnel", "addresses": ["10.9.0.2/24"]})], {["critical", "likely"]}],
 	] {
 		found := wrong_nic.findings with input as object.union_n(row[0])
