@@ -28,6 +28,7 @@ only(document) := f if {
 
 test_lists if {
 	every row in [
+		[cuda(""), "none"],
 		[cuda("0,1,2,2"), "twice"],
 		[cuda("MIG-12345678"), ""],
 		[cuda("GPU-ffff"), "hides"],
