@@ -53,6 +53,7 @@ test_findings if {
 		[[unmapped("HIP", "transport/p2p.cc")], ["HSA_ENABLE_IPC_MODE_LEGACY", "high", "possible", ["hsa-env", "nccl-p2p-disable", "upgrade-rocm"]]],
 		[[unbuilt("gfx1032")], ["gfx1032", "medium", "possible", ["hsa-env"]]],
 		[[unmatched, cards(["gfx1032"])], ["gfx1032", "high", "likely", ["hsa-env"]]],
+		[[rocm("7.13.0.0"), cards(["gfx90a"])], ["HSA_NO_SCRATCH_RECLAIM", "low", "likely", ["hsa-env"]]],
 		[[rocm("7.13.0.0"), machine([{"name": "AMD Instinct MI250X"}])], ["HSA_NO_SCRATCH_RECLAIM", "low", "likely", ["hsa-env"]]],
 	] {
 		found(joined(row[0])) == {row[1]}

@@ -9,6 +9,8 @@ tasks := {"kind": "slurm", "gpus": 4, "processes": 8, "tasks": 8, "source": "job
 
 test_fires if {
 	found([pod({"kind": "docker-run", "gpus": -1, "variables": {"CUDA_VISIBLE_DEVICES": "none"}})]) == {["CUDA_VISIBLE_DEVICES", "critical"]}
+	found([pod({"tensor_parallel": 8, "pipeline_parallel": 2})]) == {["GPUs", "high"]}
+	found([pod({"variables": {"CUDA_VISIBLE_DEVICES": "0"}, "processes": 8})]) == {["CUDA_VISIBLE_DEVICES", "high"]}
 	found([pod({"processes": 4, "command": ["torchrun"]})]) == {["GPUs", "low"]}
 	found([tasks]) == {["GPUs", "medium"]}
 	found([tasks, {"kind": "slurm", "command": ["torchrun"], "processes": 8, "source": "job.sh", "line": 9}]) == {["GPUs", "high"]}

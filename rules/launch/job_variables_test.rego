@@ -20,6 +20,19 @@ test_fires_mildly if {
 	severities("NCCL_PROTO", "LL128", {}) | severities("NVIDIA_DRIVER_CAPABILITIES", "video", {"kind": "dockerfile"}) == {"low"}
 }
 
+script(exports, more) := all if all := {f.evidence[0].source | some f in job_variables.findings} with input as {
+	"profile": "launch",
+	"env": {"variables": [{"name": "NCCL_P2P_DISABLE", "value": value, "source": "job.sh", "line": 4, "effective": true} | some value in exports]},
+	"launches": [{"kind": "slurm", "gpus": 8, "nodes": 2, "source": "job.sh", "line": 2}, object.union({"kind": "slurm", "command": ["python"], "source": "job.sh", "line": 6}, more)],
+}
+
+# What a script exports is said once, and what one command sets is of that command alone.
+test_fires_for_scripts if {
+	script(["1"], {}) == {"job.sh:4"}
+	script(["1"], {"variables": {"NCCL_P2P_DISABLE": "1"}}) == {"job.sh:6"}
+	script(["1", "0"], {}) | script(["1"], {"kind": "shell", "unknown": {"variables[NCCL_P2P_DISABLE]": "$X"}}) == set()
+}
+
 # What a provider documents is no misconfiguration.
 test_silent if {
 	severities("NCCL_PROTO", "simple", {"resources": {"vpc.amazonaws.com/efa": "4"}}) == set()

@@ -53,6 +53,7 @@ test_fires_where_the_bandwidth_collapses if {
 	f := only("loss", bad)
 	f.severity == "high"
 	f.confidence == "possible"
+	contains(f.message, "7.75")
 	counted := {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "counters": {"out_of_sequence": 7}, "source": "d", "line": 1}]}}
 	some g in roce_mtu_pfc.findings with input as object.union(bad, counted)
 	g.confidence == "likely"
