@@ -97,6 +97,7 @@ registering(soft, call, errno) := object.union(machine({"memlock_soft_bytes": so
 
 test_registration if {
 	graded(registering(-1, "ibv_reg_mr", "ENOMEM")) == {["registration", "medium", "likely"]}
+	graded(registering(65536, "ibv_reg_mr", "EPERM")) == {["limit", "high", "likely"]}
 	graded(registering(65536, "ibv_open_device", "ENOMEM")) == {["limit", "high", "likely"]}
 }
 

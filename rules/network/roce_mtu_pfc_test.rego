@@ -94,4 +94,7 @@ test_fires_slow_network if {
 	f.remedies[0] == "fix-mtu-pfc"
 }
 
-test_silent_network_of_others if count(roce_mtu_pfc.findings) == 0 with input as over_layer(20, "InfiniBand")
+test_silent_network_of_others if {
+	count(roce_mtu_pfc.findings) == 0 with input as over_layer(20, "InfiniBand")
+	count(roce_mtu_pfc.findings) == 0 with input as over_layer(48, "Ethernet")
+}
