@@ -42,6 +42,7 @@ test_findings if {
 		[[log([said("rccl-gdr-no-peer-memory", {"program": "rccl"})])], [["GPUDirect RDMA", "low", ""]]],
 		[[absent, channels([false])], [["GPUDirect RDMA", "medium", ""]]],
 		[[absent, channels([true])], []],
+		[[absent, channels([false]), {"nics": {"modules_partial": true}}], []],
 		[[log([said("nccl-gdr-nic-disabled", {"fields": {"network": "Socket"}})])], []],
 		[[log([disabled]), channels([true])], []],
 		# No module registered.
