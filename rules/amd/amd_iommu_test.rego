@@ -27,23 +27,18 @@ fault := {"kind": "amd-vi-fault", "address": "0000:43:00.0", "message": "AMD-Vi:
 faulty(name) := {"gpus": {"devices": gpus(name)}, "kernel_log": {"source": "dmesg.txt", "events": [fault]}}
 
 table := {"tool": "rccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "gpu_names": ["AMD Instinct MI100"], "complete": false, "source": "out.txt", "line": 2}
-
 quiet := {"benchmarks": [table], "host": {"command_line": ["root=/dev/sda1", "ro"]}}
 
 # cards are on a machine whose command line asks for pass-through: what is in force counts.
 cards(name, mode) := {"gpus": {"devices": gpus(name)}, "iommu": {"mode": mode}, "host": {"command_line": ["ro", "iommu=pt"]}}
-
 joined(accessible) := {"links": {"pairs": [{"a": "0000:06:00.0", "b": "0000:43:00.0", "kind": "gpu-gpu", "link_type": "pcie", "accessible": accessible}]}}
 
 stuck := {"logs": {"messages": [], "communicators": [{"started": 2, "completed": 0}]}}
-
 r9700 := "AMD Radeon AI PRO R9700"
-
 guest := {"host": {"virtualization": {"kind": "kvm", "guest": true}}}
 
 test_findings if {
 	every row in [
-		[hung("AMD Instinct MI100"), {}, ["stuck", "", "likely"]],
 		[hung(""), {}, ["stuck", "", "possible"]],
 		[quiet, {}, ["unasked", "", "possible"]],
 		[quiet, {"iommu": {"default_domain": "translated"}}, ["unasked", "", "likely"]],
@@ -56,7 +51,6 @@ test_findings if {
 		found(object.union(row[0], row[1])) == {row[2]}
 	}
 	some f in amd_iommu.findings with input as object.union(hung("AMD Instinct MI100"), {"iommu": {"mode": "translated"}})
-	f.grade == "stuck"
 	[f.id, f.about.translates] == ["warned", ["the IOMMU does translate"]]
 	every name, words in {"AMD Instinct MI250X": "256 threads", "AMD Instinct MI300X": "instead of disabling it"} {
 		some g in amd_iommu.findings with input as cards(name, "translated")
@@ -77,14 +71,11 @@ test_silent if {
 		object.union(hung("AMD Instinct MI100"), {"iommu": {"mode": "passthrough"}}),
 		object.union(hung("AMD Instinct MI100"), {"iommu": {"units": []}}),
 		object.union(hung("AMD Instinct MI100"), {"host": {"command_line": ["ro", "iommu.passthrough=1"]}}),
-		object.union(hung("AMD Instinct MI100"), {"iommu": {"command_line": ["iommu=pt"]}}),
 		object.union(faulty("AMD Instinct MI210"), {"host": {"virtualization": {"kind": "none", "guest": false, "passthrough_host": true}}}),
 		object.union(faulty("x"), {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]}}),
 		object.union(cards("AMD Instinct MI210", "translated"), guest),
 		cards(r9700, "translated"),
-		cards("AMD Instinct MI300X", "passthrough"),
 		object.union(quiet, {"host": {"command_line": ["root=/dev/sda1", "iommu=pt"]}}),
-		object.remove(quiet, ["host"]),
 		object.union(quiet, {"benchmarks": [object.union(table, {"gpu_names": ["Radeon RX 7900 XTX"]})]}),
 	] {
 		found(document) == set()
@@ -93,9 +84,6 @@ test_silent if {
 
 test_unresolvable if {
 	count(amd_iommu.missing) == 1 with input as {}
-	count(amd_iommu.missing) == 1 with input as {"gpus": {"devices": gpus("AMD Instinct MI210")}}
 	count(amd_iommu.missing) == 0 with input as hung("AMD Instinct MI100")
-	count(amd_iommu.missing) == 0 with input as {"gpus": {"devices": gpus("x")}, "iommu": {"mode": "passthrough"}}
 	count(amd_iommu.missing) == 0 with input as object.union(faulty("x"), {})
-	count(amd_iommu.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }

@@ -3,9 +3,7 @@ package gpudoctor.rules.amd_p2p_off_test
 import data.gpudoctor.rules.amd_p2p_off
 
 a := "0000:03:00.0"
-
 b := "0000:06:00.0"
-
 cards := [{"address": address, "vendor": "amd", "name": "AMD Radeon PRO W7900"} | some address in [a, b]]
 
 machine(driver, pair) := {
@@ -14,9 +12,7 @@ machine(driver, pair) := {
 }
 
 off := {"parameters": {"pcie_p2p": "N"}}
-
 without := {"kernel_config": {"CONFIG_HSA_AMD_P2P": "n", "CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "n"}}
-
 pcie := {"link_type": "pcie"}
 
 found(document) := {[f.subject, f.severity, f.confidence, f.remedies[0]] | some f in amd_p2p_off.findings with input as document}
@@ -24,9 +20,6 @@ found(document) := {[f.subject, f.severity, f.confidence, f.remedies[0]] | some 
 test_fires_on_the_kernel if {
 	found(machine(without, pcie)) == {["kernel", "medium", "likely", "enable-amd-p2p"]}
 	found(machine(object.union(without, {"version": "6.10.5"}), pcie)) == {["kernel", "medium", "possible", "enable-amd-p2p"]}
-	found(machine(without, object.union(pcie, {"accessible": false}))) == {["kernel", "medium", "confirmed", "enable-amd-p2p"]}
-	some f in amd_p2p_off.findings with input as object.union(machine(without, pcie), {"host": {"kernel": "6.8.0-generic"}})
-	contains(f.message, "The kernel 6.8.0-generic was built without CONFIG_DMABUF_MOVE_NOTIFY and CONFIG_HSA_AMD_P2P")
 }
 
 refusal := {"messages": [{"id": "hip-peer-access-failed", "program": "hip", "role": "category", "text": "HIP error: peer access is not supported between these two devices", "source": "x", "line": 1, "order": 0, "fields": {}}]}
@@ -36,14 +29,12 @@ test_silent_where_it_is_not_needed if {
 	found(machine(without, object.union(pcie, {"accessible": true}))) == set()
 	found(machine(object.union(off, without), {"link_type": "xgmi"})) == set()
 	found(machine({"kernel_config": {"CONFIG_HSA_AMD_P2P": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "n"}, "parameters": {"pcie_p2p": "Y"}}, pcie)) == set()
-	found(machine({"kernel_config": {}}, pcie)) == set()
 }
 
 test_unresolvable if {
 	count(amd_p2p_off.missing) == 1 with input as {}
 	count(amd_p2p_off.missing) == 0 with input as machine(off, pcie)
 	count(amd_p2p_off.missing) == 0 with input as {"kernel_log": {"source": "dmesg.txt", "events": [{"id": "amdgpu-p2p-unsupported", "kind": "amdgpu"}]}}
-	count(amd_p2p_off.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
 
 # A program that HIP refused, and what a search in the kernel's configuration shows.

@@ -2,134 +2,82 @@ package gpudoctor.rules.cuda_driver_too_old_test
 
 import data.gpudoctor.rules.cuda_driver_too_old
 
-runtime(version) := {
-	"kind": "libcudart",
-	"path": "/venv/nvidia/cuda_runtime/lib/libcudart.so",
-	"version": version,
-	"found_by": "python",
-}
+runtime(more) := object.union({"kind": "libcudart", "path": "/venv/nvidia/cuda_runtime/lib/libcudart.so", "version": "13.0.88", "found_by": "python"}, more)
+compat(more) := object.union({"kind": "libcuda", "path": "/usr/local/cuda/compat/libcuda.so.1", "version": "580.65.06", "compat": true}, more)
 
-# machine has a driver that serves a version of CUDA, and these libraries.
-machine(served, libraries) := {
+# machine has a driver that serves CUDA 12.4, and these libraries.
+machine(libraries) := {
 	"gpus": {
-		"nvml": "ok",
-		"driver": {"cuda_version": served},
+		"nvml": "ok", "driver": {"cuda_version": "12.4"},
 		"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true}],
 	},
 	"libraries": {"files": libraries},
 }
 
-severities(document) := {object.get(f, "severity", "high") |
-	some f in cuda_driver_too_old.findings with input as document
+said(id, fields) := {"logs": {"messages": [{
+	"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 1, "order": 2,
+}]}}
+
+graphs := said("nccl-cuda-graphs-unsupported", {})
+driver(version) := {"gpus": {"driver": {"version": version}}}
+serving(version) := {"gpus": {"driver": {"cuda_version": version}}}
+packages(list) := {"software": [{"name": name, "version": version, "manager": "pip", "source": "a.txt", "line": 1} |
+	some name, version in list
+]}
+
+failed := said("nccl-unhandled-cuda-error", {})
+
+test_findings if {
+	every row in [
+		# A toolkit that lies beside is used by nobody, and what the probe found decides.
+		[[machine([runtime({"found_by": "toolkit"})])], set()],
+		[[machine([runtime({}), compat({"loads": true})])], set()],
+		[[machine([runtime({})]), {"transfers": {"driver_version": "13.0"}}], set()],
+		[[said("cuda-compat-unsupported", {})], {["critical", "likely"]}],
+		[
+			[said("cuda-insufficient-driver", {}), {"launches": [{"kind": "docker-run", "source": "a.txt", "line": 1}]}],
+			{["critical", "possible"]},
+		],
+		[[serving("12.8"), packages({"torch": "2.9.0+cu130"})], {["critical", "likely"]}],
+		[[serving("12.8"), packages({"nvidia-cuda-runtime": "13.0.96", "nvidia-nccl-cu13": "2.28.9"})], {["critical", "likely"]}],
+		[[serving("12.8"), packages({"torch": "2.6.0+cu124"})], set()],
+		[[serving("12.8"), packages({"nvidia-nccl-cu12": "2.21.5", "nvidia-nccl-cu13": "2.28.9"})], set()],
+		[[graphs, driver("450.80.02")], {["critical", "confirmed"]}],
+		[[graphs, driver("510.47.03")], set()],
+		# A package of NCCL for a newer CUDA than the driver serves.
+		[[packages({"libnccl2": "2.1.2-1+cuda9.0"}), driver("375.66"), failed], {["critical", "likely"]}],
+		[[packages({"libnccl2": "2.21.5-1+cuda12.4"}), driver("470.82.01"), failed], {["critical", "likely"]}],
+		[[packages({"libnccl2": "2.21.5-1+cuda12.4"}), driver("470.82.01")], {["low", "possible"]}],
+		[[packages({"libnccl2": "2.9.8-1+cuda10.2"}), driver("440.33.01"), failed], set()],
+	] {
+		found := cuda_driver_too_old.findings with input as object.union_n(row[0])
+		{[object.get(f, "severity", ""), object.get(f, "confidence", "")] | some f in found} == row[1]
+	}
 }
 
-# A toolkit that lies beside is used by nobody.
-test_silent_on_a_toolkit_that_is_not_loaded if {
-	severities(machine("12.4", [object.union(runtime("13.0.88"), {"found_by": "toolkit"})])) == set()
-	severities(machine("12.4", [object.union(runtime("13.0.88"), {"found_by": "ld_cache", "loads": true})])) == {"high"}
-}
-
-compat := {"kind": "libcuda", "path": "/usr/local/cuda/compat/libcuda.so.1", "version": "580.65.06", "compat": true}
-
-test_compat_serves if {
-	severities(machine("12.4", [runtime("13.0.88"), object.union(compat, {"loads": true})])) == set()
-	some f in cuda_driver_too_old.findings with input as machine("12.4", [runtime("13.0.88"), compat])
-	contains(f.message, "the loader does not use it")
-	severities(machine("12.4", [runtime("13.0.88"), object.union(compat, {"loads": true, "version": "550.54.15"})])) == {"high"}
-}
-
-test_probe_decides if {
-	document := object.union(machine("12.4", [runtime("13.0.88")]), {"transfers": {"driver_version": "13.0"}})
-	severities(document) == set()
-}
-
-test_fires_on_nccl_for_a_newer_cuda if {
-	nccl := {"kind": "libnccl", "path": "/x/libnccl.so.2", "version": "2.28.9+cuda13.0", "found_by": "python"}
-	some f in cuda_driver_too_old.findings with input as machine("12.4", [nccl])
-	contains(f.message, "built for CUDA 13")
-	severities(machine("13.0", [nccl])) == set()
-}
-
-test_unresolvable if {
-	count(cuda_driver_too_old.missing) == 1 with input as {}
-	count(cuda_driver_too_old.findings) == 0 with input as {}
-	document := {"libraries": {"files": [runtime("13.0.88")]}}
-	count(cuda_driver_too_old.missing) == 1 with input as document
-	count(cuda_driver_too_old.findings) == 0 with input as document
-}
-
-said(id, text, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": text, "fields": fields, "source": "app.log", "line": 1, "order": 2}]}}
-
-test_a_log_says_it if {
-	text := "CUDA error: CUDA driver version is insufficient for CUDA runtime version"
-	document := object.union(said("cuda-insufficient-driver", text, {}), {
-		"gpus": {"driver": {"cuda_version": "11.4"}},
-		"software": [{"name": "torch", "version": "2.7.0+cu128"}, {"name": "cuda-runtime", "version": "12.8.57"}],
-	})
-	some f in cuda_driver_too_old.findings with input as document
-	[f.severity, f.confidence] == ["critical", "confirmed"]
-	f.params == {"cuda": 12, "driver": 525}
+test_what_is_said if {
+	some f in cuda_driver_too_old.findings with input as object.union_n([
+		said("cuda-insufficient-driver", {}), serving("11.4"),
+		packages({"torch": "2.7.0+cu128", "cuda-runtime": "12.8.57"}),
+	])
+	[f.severity, f.confidence, f.params] == ["critical", "confirmed", {"cuda": 12, "driver": 525}]
 	contains(f.message, "supports CUDA 11.4")
-	some g in cuda_driver_too_old.findings with input as said("nccl-cuda-driver-too-old", text, {"error": "35"})
-	g.params == {}
-	some h in cuda_driver_too_old.findings with input as said("container-cuda-requirement", "unsatisfied condition: cuda>=12.4", {"wanted": "12.4"})
-	h.params.cuda == 12
-}
-
-test_804_in_a_log if {
-	some f in cuda_driver_too_old.findings with input as said("cuda-compat-unsupported", "Error 804: forward compatibility was attempted on non supported HW", {})
-	[f.confidence, f.remedies[0]] == ["likely", "upgrade-driver"]
-}
-
-bare := {"kind": "docker-run", "source": "a.txt", "line": 1}
-
-test_possible_in_a_container_without_gpus if {
-	document := object.union(said("cuda-insufficient-driver", "CUDA driver version is insufficient for CUDA runtime version", {}), {"launches": [bare]})
-	some f in cuda_driver_too_old.findings with input as document
-	f.confidence == "possible"
-}
-
-packages(list) := {
-	"gpus": {"driver": {"cuda_version": "12.8"}},
-	"software": [{"name": name, "version": version, "manager": "pip", "source": "a.txt", "line": 1} | some name, version in list],
-}
-
-test_packages_tell_it if {
-	every list in [{"torch": "2.9.0+cu130"}, {"nvidia-cuda-runtime": "13.0.96", "nvidia-nccl-cu13": "2.28.9"}] {
-		some f in cuda_driver_too_old.findings with input as packages(list)
-		[f.severity, f.confidence] == ["critical", "likely"]
-		f.params.cuda == 13
-	}
-	every list in [{"torch": "2.6.0+cu124"}, {"nvidia-nccl-cu12": "2.21.5", "nvidia-nccl-cu13": "2.28.9"}] {
-		count(cuda_driver_too_old.findings) == 0 with input as packages(list)
+	some g in cuda_driver_too_old.findings with input as machine([runtime({}), compat({})])
+	contains(g.message, "the loader does not use it")
+	some h in cuda_driver_too_old.findings with input as machine([{"kind": "libnccl", "path": "/x/libnccl.so.2", "version": "2.28.9+cuda13.0", "found_by": "python"}])
+	contains(h.message, "built for CUDA 13")
+	some i in cuda_driver_too_old.findings with input as said("nccl-cuda-driver-too-old", {"error": "35"})
+	i.params == {}
+	some j in cuda_driver_too_old.findings with input as said("container-cuda-requirement", {"wanted": "12.4"})
+	j.params.cuda == 12
+	some k in cuda_driver_too_old.findings with input as object.union(serving("12.8"), packages({"torch": "2.9.0+cu130"}))
+	k.params.cuda == 13
+	some l in cuda_driver_too_old.findings with input as object.union(graphs, driver("450.80.02"))
+	l.subject == "driver"
+	every document in [said("cuda-compat-unsupported", {}), object.union_n([packages({"libnccl2": "2.1.2-1+cuda9.0"}), driver("375.66"), failed])] {
+		some m in cuda_driver_too_old.findings with input as document
+		m.remedies[0] == "upgrade-driver"
 	}
 }
 
-test_graphs_need_a_driver if {
-	refused := said("nccl-cuda-graphs-unsupported", "NCCL cannot be captured in a graph", {})
-	some f in cuda_driver_too_old.findings with input as object.union(refused, {"gpus": {"driver": {"version": "450.80.02"}}})
-	[f.subject, f.confidence] == ["driver", "confirmed"]
-	count(cuda_driver_too_old.findings) == 0 with input as object.union(refused, {"gpus": {"driver": {"version": "510.47.03"}}})
-}
-
-# built_with is a package of NCCL for a CUDA, beside a driver.
-built_with(version, driver) := {
-	"gpus": {"driver": {"version": driver}},
-	"software": [{"name": "libnccl2", "version": version, "manager": "dpkg", "source": "a.txt", "line": 1}],
-}
-
-test_nccl_for_a_newer_cuda_than_the_driver_serves if {
-	failed := {"logs": {"messages": [{
-		"id": "nccl-unhandled-cuda-error", "program": "nccl", "role": "category", "text": "unhandled cuda error", "source": "a", "line": 1, "order": 0,
-		"count": 1, "ranks": 1,
-	}]}}
-	every pair in [["2.1.2-1+cuda9.0", "375.66"], ["2.9.8-1+cuda11.0", "440.33.01"], ["2.21.5-1+cuda12.4", "470.82.01"]] {
-		some f in cuda_driver_too_old.findings with input as object.union(built_with(pair[0], pair[1]), failed)
-		[f.severity, f.confidence, f.remedies[0]] == ["critical", "likely", "upgrade-driver"]
-		some g in cuda_driver_too_old.findings with input as built_with(pair[0], pair[1])
-		g.severity == "low"
-	}
-	every pair in [["2.1.2-1+cuda8.0", "375.66"], ["2.21.5-1+cuda12.4", "535.154.05"], ["2.9.8-1+cuda10.2", "440.33.01"]] {
-		count(cuda_driver_too_old.findings) == 0 with input as object.union(built_with(pair[0], pair[1]), failed)
-	}
-}
+test_unresolvable if count(cuda_driver_too_old.missing) == 1 with input as {}

@@ -3,30 +3,24 @@ package gpudoctor.rules.driver_library_mismatch_test
 import data.gpudoctor.rules.driver_library_mismatch
 
 # library is a file of the driver that the loader takes.
-library(kind, version) := {
-	"kind": kind,
-	"path": sprintf("/usr/lib/x86_64-linux-gnu/%s.so.1", [kind]),
-	"real_path": sprintf("/usr/lib/x86_64-linux-gnu/%s.so.%s", [kind, version]),
-	"version": version,
-	"found_by": "ld_cache",
-	"loads": true,
-}
+library(kind, version, more) := object.union(
+	{
+		"kind": kind,
+		"path": sprintf("/usr/lib/x86_64-linux-gnu/%s.so.1", [kind]),
+		"real_path": sprintf("/usr/lib/x86_64-linux-gnu/%s.so.%s", [kind, version]),
+		"version": version, "found_by": "ld_cache", "loads": true,
+	},
+	more,
+)
 
-compat := object.union(library("libcuda", "570.86.10"), {"path": "/usr/local/cuda/compat/libcuda.so.1", "compat": true})
-
-stub := {
-	"kind": "libcuda",
-	"path": "/usr/local/cuda/lib64/stubs/libcuda.so.1",
-	"found_by": "ld_library_path",
-	"stub": true,
-	"loads": true,
-}
+cuda(version) := library("libcuda", version, {})
+compat(more) := library("libcuda", "570.86.10", object.union({"path": "/usr/local/cuda/compat/libcuda.so.1", "compat": true}, more))
+stub(more) := object.union({"kind": "libcuda", "path": "/opt/stubs/libcuda.so.1", "found_by": "ld_library_path", "stub": true, "loads": true}, more)
 
 # machine has a kernel driver 580.159.04 and these libraries.
 machine(libraries) := {
 	"gpus": {
-		"nvml": "not-asked",
-		"driver": {"kernel_version": "580.159.04"},
+		"nvml": "not-asked", "driver": {"kernel_version": "580.159.04"},
 		"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true}],
 	},
 	"container": {"inside": false, "device_nodes": [{"path": "/dev/nvidia0", "access": "rw"}]},
@@ -40,155 +34,91 @@ image(libraries) := {
 	"libraries": {"files": libraries},
 }
 
-found(document) := {[f.subject, object.get(f, "severity", "critical"), object.get(f, "confidence", "likely")] |
-	some f in driver_library_mismatch.findings with input as document
-}
-
-only(document) := f if {
-	fs := driver_library_mismatch.findings with input as document
-	count(fs) == 1
-	some f in fs
-}
-
-test_fires_for_the_compiler if {
-	f := only(machine([library("libnvidia-ptxjitcompiler", "575.10.01")]))
-	f.severity == "medium"
-}
-
-test_told_by_the_libraries_alone if {
-	silent := [library("libcuda", "580.159.04")]
-	cuda := object.union(machine(silent), {"transfers": {"outcome": "error", "error_code": 803}})
-	found(cuda) == {["driver", "critical", "confirmed"]}
-	nvml := object.union(machine(silent), {"gpus": {"nvml": "error", "nvml_error": "NVML_ERROR_LIB_RM_VERSION_MISMATCH"}})
-	only(nvml).subject == "driver"
-	stubbed := object.union(machine([]), {"transfers": {"outcome": "error", "error_code": 34, "error_name": "CUDA_ERROR_STUB_LIBRARY"}})
-	only(stubbed).remedies == ["remove-from-library-path"]
-}
-
-# What answered is not what the loader would take: another path was meant.
-test_silent_when_it_works if {
-	document := object.union(machine([library("libcuda", "575.10.01"), library("libnvidia-ml", "575.10.01")]), {
-		"gpus": {"nvml": "ok"},
-		"transfers": {"outcome": "ok", "devices": [{"address": "0000:01:00.0"}]},
-	})
-	found(document) == set()
-}
-
-test_mismatch_of_an_image if {
-	document := object.union(machine([library("libcuda", "575.10.01")]), {"container": {"inside": true}})
-	f := only(document)
-	f.remedies[0] == "remove-driver-libraries"
-	contains(f.message, "part of the image")
-}
-
-test_fires_on_stubs if {
-	f := only(machine([stub]))
-	f.severity == "high"
-	startswith(stub.path, sprintf("%s/libcuda", [f.params.folder]))
-	f.remedies == ["remove-from-library-path"]
-	contains(f.message, "from LD_LIBRARY_PATH")
-	contains(only(machine([object.union(stub, {"found_by": "ld_cache"})])).message, "ldconfig")
-	only(machine([object.union(stub, {"found_by": "ld_cache"})])).remedies == ["remove-from-library-path"]
-	only(machine([object.union(stub, {"found_by": "ld_preload"})])).params.variable == "LD_PRELOAD"
-	contains(only(machine([object.union(stub, {"found_by": "ld_preload"})])).message, "LD_PRELOAD")
-	contains(only(image([object.union(stub, {"found_by": "default_path"})])).message, "as libcuda: programs fail")
-	confirmed := object.union(machine([stub]), {"transfers": {"outcome": "error", "error_code": 34}})
-	only(confirmed).confidence == "confirmed"
-}
-
-test_fires_on_older_compat if {
-	f := only(machine([compat]))
-	f.severity == "medium"
-	refused := object.union(machine([compat]), {"transfers": {"outcome": "error", "error_code": 803}})
-	only(refused).severity == "critical"
-	only(refused).confidence == "confirmed"
-}
-
-test_fires_where_compat_is_refused if {
-	document := object.union(machine([object.union(compat, {"version": "590.10.01"})]), {"transfers": {"outcome": "error", "error_code": 804}})
-	f := only(document)
-	f.subject == "libcuda"
-	f.confidence == "confirmed"
-	count(f.evidence) == 2
-}
-
-test_silent_in_a_clean_image if {
-	# A mount point that a container runtime left, a compatibility library, and what platforms mount as a folder.
-	found(image([
-		object.union(library("libcuda", "535.104.05"), {"empty": true, "loads": false}),
-		object.union(compat, {"loads": false}),
-		object.union(library("libcuda", "535.104.05"), {"path": "/usr/local/nvidia/lib64/libcuda.so.1"}),
-	])) == set()
-}
-
-test_info_when_an_image_fits if {
-	document := object.union(machine([library("libcuda", "580.159.04")]), {"container": {"inside": true, "runtime": "docker"}})
-	only(document).severity == "info"
-	mounted := object.union(machine([object.union(library("libcuda", "580.159.04"), {"mounted": true})]), {"container": {"inside": true, "runtime": "docker"}})
-	found(mounted) == set()
-}
-
-# Windows brings the driver of WSL, with numbers of its own.
-test_silent_in_wsl if {
-	found(machine([object.union(library("libcuda", "110.1.1"), {"path": "/usr/lib/wsl/lib/libcuda.so.1"})])) == set()
-}
-
-test_unresolvable_without_libraries if {
-	count(driver_library_mismatch.missing) == 1 with input as {}
-	count(driver_library_mismatch.findings) == 0 with input as {}
-}
-
-test_unresolvable_without_kernel_driver if {
-	document := json.remove(machine([library("libcuda", "580.159.04")]), ["gpus/driver/kernel_version", "container"])
-	count(driver_library_mismatch.missing) == 2 with input as document
-	count(driver_library_mismatch.findings) == 0 with input as document
-}
-
-# Who judges a whole machine for the profile image looks at its own driver.
-test_silent_at_home if {
-	document := object.union(machine([library("libcuda", "580.159.04")]), {"profile": "image"})
-	found(document) == set()
-	foreign := object.union(machine([library("libcuda", "535.104.05")]), {"profile": "image"})
-	count(found(foreign)) == 1
-}
-
-# The driver of the target decides, and what only the loader's cache knows does not come first.
-test_fires_on_compat_for_a_target if {
-	path := object.union(compat, {"found_by": "ld_library_path"})
-	f := only(object.union(image([path]), {"target": {"source": "--driver", "driver": "580.65.06"}}))
-	[f.severity, f.remedies] == ["high", ["remove-from-image-path"]]
-	found(object.union(image([path]), {"target": {"source": "--driver", "driver": "550.54.15"}})) == set()
-	found(object.union(image([object.union(compat, {"found_by": "ld_cache"})]), {"target": {"source": "--driver", "driver": "580.65.06"}})) == set()
-}
+failed(code) := {"transfers": {"outcome": "error", "error_code": code}}
+inside := {"container": {"inside": true, "runtime": "docker"}}
+target(driver) := {"target": {"source": "--driver", "driver": driver}}
+on_path := compat({"found_by": "ld_library_path"})
 
 packaged(version) := {
 	"gpus": {"driver": {"kernel_version": "460.56"}},
 	"software": [{"name": "libnvidia-compute-460", "version": version, "manager": "apt-history", "source": "a.txt", "line": 1}],
 }
 
-test_packages_of_another_version if {
-	some f in driver_library_mismatch.findings with input as packaged("460.73.01-0ubuntu0.20.04.1")
-	[f.severity, f.remedies[0]] == ["medium", "reboot-or-reload-driver"]
-	m := {"id": "cuda-unknown-error", "program": "cuda", "role": "category", "text": "x", "source": "a.log", "line": 1, "order": 1, "count": 1}
-	some g in driver_library_mismatch.findings with input as object.union(packaged("3:460.73.01-1.el8"), {"logs": {"messages": [m]}})
-	g.severity == "critical"
-	count(driver_library_mismatch.findings) == 0 with input as packaged("460.56-0ubuntu0.20.04.1")
+unknown_error := {"logs": {"messages": [{
+	"id": "cuda-unknown-error", "program": "cuda", "role": "category", "text": "x", "source": "a.log", "line": 1, "order": 1, "count": 1,
+}]}}
+
+test_findings if {
+	every row in [
+		[[machine([library("libnvidia-ptxjitcompiler", "575.10.01", {})])], ["medium", "likely"]],
+		[[machine([cuda("580.159.04")]), failed(803)], ["critical", "confirmed"]],
+		[[machine([compat({})])], ["medium", "likely"]],
+		[[machine([compat({"version": "590.10.01"})]), failed(804)], ["critical", "confirmed"]],
+		[[machine([stub({})]), failed(34)], ["high", "confirmed"]],
+		[[machine([cuda("580.159.04")]), inside], ["info", "likely"]],
+		[[machine([cuda("535.104.05")]), {"profile": "image"}], ["high", "likely"]],
+		# The driver of the target decides.
+		[[image([on_path]), target("580.65.06")], ["high", "likely"]],
+		[[packaged("460.73.01-0ubuntu0.20.04.1")], ["medium", "likely"]],
+		[[packaged("3:460.73.01-1.el8"), unknown_error], ["critical", "likely"]],
+	] {
+		found := driver_library_mismatch.findings with input as object.union_n(row[0])
+		[[object.get(f, "severity", "critical"), object.get(f, "confidence", "likely")] | some f in found] == [row[1]]
+	}
 }
 
-driver_libraries_machine(files) := {"gpus": {"driver": {"kernel_version": "580.159.04"}}, "libraries": {"files": files}}
+test_what_is_said if {
+	driver_library_mismatch.findings[_].subject == "driver" with input as object.union(machine([cuda("580.159.04")]), failed(803))
+	driver_library_mismatch.findings[_].subject == "libcuda" with input as object.union(machine([compat({"version": "590.10.01"})]), failed(804))
+	some f in driver_library_mismatch.findings with input as object.union(machine([cuda("575.10.01")]), inside)
+	contains(f.message, "part of the image")
+	f.remedies[0] == "remove-driver-libraries"
+	some g in driver_library_mismatch.findings with input as object.union(machine([]), failed(34))
+	g.remedies == ["remove-from-library-path"]
+	some h in driver_library_mismatch.findings with input as machine([stub({"found_by": "ld_preload"})])
+	h.params.variable == "LD_PRELOAD"
+	some i in driver_library_mismatch.findings with input as object.union(image([on_path]), target("580.65.06"))
+	i.remedies == ["remove-from-image-path"]
+	some j in driver_library_mismatch.findings with input as packaged("460.73.01-0ubuntu0.20.04.1")
+	j.remedies[0] == "reboot-or-reload-driver"
+}
 
-libcuda(path, version) := {"kind": "libcuda", "path": path, "version": version, "loads": true, "found_by": "ld_cache"}
+test_silent if {
+	every document in [
+		# What answered is not what the loader would take: another path was meant.
+		[
+			machine([cuda("575.10.01"), library("libnvidia-ml", "575.10.01", {})]),
+			{"gpus": {"nvml": "ok"}, "transfers": {"outcome": "ok", "devices": [{"address": "0000:01:00.0"}]}},
+		],
+		# A mount point that a container runtime left, a compatibility library, and what platforms mount as a folder.
+		[image([
+			library("libcuda", "535.104.05", {"empty": true, "loads": false}), compat({"loads": false}),
+			library("libcuda", "535.104.05", {"path": "/usr/local/nvidia/lib64/libcuda.so.1"}),
+		])],
+		# Windows brings the driver of WSL, with numbers of its own.
+		[machine([library("libcuda", "110.1.1", {"path": "/usr/lib/wsl/lib/libcuda.so.1"})])],
+		# Who judges a whole machine for the profile image looks at its own driver.
+		[machine([cuda("580.159.04")]), {"profile": "image"}],
+		[image([on_path]), target("550.54.15")],
+		[packaged("460.56-0ubuntu0.20.04.1")],
+	] {
+		count(driver_library_mismatch.findings) == 0 with input as object.union_n(document)
+	}
+}
 
-driver_libraries_stub := object.union(libcuda("/opt/stubs/libcuda.so.1", ""), {"stub": true, "found_by": "ld_library_path"})
-
-driver_libraries_image(value) := object.union(driver_libraries_machine([driver_libraries_stub]), {"profile": "image", "image": {"form": "oci-layout"}, "env": {"variables": [{"name": "LD_LIBRARY_PATH", "value": value}]}})
+with_path(value) := {
+	"profile": "image", "image": {"form": "oci-layout"}, "gpus": {"driver": {"kernel_version": "580.159.04"}},
+	"libraries": {"files": [stub({})]}, "env": {"variables": [{"name": "LD_LIBRARY_PATH", "value": value}]},
+}
 
 test_the_way_out_of_an_image if {
-	driver_library_mismatch.way_out(driver_libraries_stub) == ["remove-from-image-path"] with input as driver_libraries_image("/opt/stubs")
-	driver_library_mismatch.way_out(object.union(driver_libraries_stub, {"found_by": "default_path"})) == ["remove-driver-libraries"] with input as driver_libraries_image("")
-	driver_library_mismatch.led_by(driver_libraries_stub) == {"folder": "/opt/stubs", "kept": ["/usr/lib", "/opt/x"]} with input as driver_libraries_image("/usr/lib:/opt/stubs/:/opt/x:")
-	driver_library_mismatch.kept == [] with input as driver_libraries_image("/opt/stubs")
-	driver_library_mismatch.kept == [] with input as driver_libraries_image("/usr/lib:/opt/stubs:/opt/a b")
-	driver_library_mismatch.kept == [] with input as driver_libraries_image("/usr/lib:/opt/stubs:$HOME/lib")
-	driver_library_mismatch.kept == [] with input as driver_libraries_image("/usr/lib:/opt/stubs:/opt/../etc")
+	driver_library_mismatch.way_out(stub({"found_by": "default_path"})) == ["remove-driver-libraries"] with input as with_path("")
+	driver_library_mismatch.led_by(stub({})) == {"folder": "/opt/stubs", "kept": ["/usr/lib", "/opt/x"]} with input as with_path("/usr/lib:/opt/stubs/:/opt/x:")
+	driver_library_mismatch.kept == [] with input as with_path("/usr/lib:/opt/stubs:$HOME/lib")
+	driver_library_mismatch.kept == [] with input as with_path("/usr/lib:/opt/stubs:/opt/../etc")
+}
+
+test_unresolvable if {
+	count(driver_library_mismatch.missing) == 1 with input as {}
+	count(driver_library_mismatch.missing) == 2 with input as json.remove(machine([cuda("580.159.04")]), ["gpus/driver/kernel_version", "container"])
 }

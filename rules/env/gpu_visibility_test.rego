@@ -1,6 +1,6 @@
 package gpudoctor.rules.gpu_visibility_test
 
-import data.gpudoctor.lib.visible_devices as visible
+import data.gpudoctor.lib.visible_devices
 import data.gpudoctor.rules.gpu_visibility
 
 env(settings) := {"env": {"variables": [{"name": name, "value": value, "source": "environment", "effective": true} | some name, value in settings]}}
@@ -15,13 +15,9 @@ machine(vendor, settings) := object.union(env(settings), {
 })
 
 cuda(value) := machine("nvidia", {"CUDA_VISIBLE_DEVICES": value})
-
 nodes(names) := [{"path": sprintf("/dev/%s", [name]), "access": "rw"} | some name in names]
-
 inside(settings, given) := object.union(machine("nvidia", settings), {"container": {"inside": true, "device_nodes": nodes(given)}})
-
 grades(document) := {f.grade | some f in gpu_visibility.findings with input as document}
-
 severities(document) := {f.severity | some f in gpu_visibility.findings with input as document}
 
 only(document) := f if {
@@ -33,34 +29,22 @@ only(document) := f if {
 test_lists if {
 	every row in [
 		[cuda(""), "none"],
-		[cuda("-1"), "none"],
-		[cuda("NoDevFiles"), "none"],
-		[cuda("7"), "hides"],
-		[cuda("GPU-ffff"), "hides"],
-		[cuda("0,1,-1,2"), "cut"],
-		[cuda("0,1,8,2"), "cut"],
 		[cuda("0,1,2,2"), "twice"],
-		[cuda("2,3"), "part"],
-		[cuda("GPU-10"), "part"],
-		[cuda("0,1,2,3"), ""],
-		[cuda("3, 2, 01, +0"), ""],
 		[cuda("MIG-12345678"), ""],
-		[machine("nvidia", {}), ""],
+		[cuda("GPU-ffff"), "hides"],
+		[cuda("GPU-10"), "part"],
 		# Without UUIDs to compare with, a UUID passes.
 		[json.remove(cuda("GPU-ffff"), ["gpus/devices/0/uuid"]), "part"],
+		[cuda("3, 2, 01, +0"), ""],
+		[cuda("0,1,8,2"), "cut"],
 		[object.union(cuda(""), {"gpus": {"nvml": "not-found", "devices": []}}), ""],
 		# In a container the GPUs that were given count, under numbers from 0 on.
 		[object.union(inside({"CUDA_VISIBLE_DEVICES": "2,3"}, ["nvidia2", "nvidia3"]), {"gpus": {"nvml": "not-built"}}), "hides"],
 		[object.union(cuda("2,3"), {"gpus": {"nvml": "not-built"}}), "part"],
 		[machine("amd", {"HIP_VISIBLE_DEVICES": "-1"}), "none"],
-		[machine("amd", {"CUDA_VISIBLE_DEVICES": "9"}), "hides"],
-		[machine("amd", {"ROCR_VISIBLE_DEVICES": "0,1,2,3"}), ""],
 	] {
 		grades(row[0]) == {g | some g in [row[1]]; g != ""}
 	}
-	only(object.union(cuda("-1"), {"transfers": {"outcome": "error", "error_code": 100}})).confidence == "confirmed"
-	f := only(cuda("0,1,8,2"))
-	[f.severity, f.about.kept, f.about.listed] == ["medium", 2, 4]
 	only(cuda("0,1,-1")).severity == "low"
 }
 
@@ -68,14 +52,9 @@ test_lists if {
 test_both_of_rocm if {
 	grades(machine("amd", {"HIP_VISIBLE_DEVICES": "2,3", "ROCR_VISIBLE_DEVICES": "2,3"})) == {"hides", "part"}
 	grades(machine("amd", {"HIP_VISIBLE_DEVICES": "0,1", "ROCR_VISIBLE_DEVICES": "2,3"})) == {"recounted", "part"}
-	both := machine("amd", {"ROCR_VISIBLE_DEVICES": "2,3", "HIP_VISIBLE_DEVICES": "1,2"})
-	visible.kept == {"ROCR_VISIBLE_DEVICES": ["2", "3"], "HIP_VISIBLE_DEVICES": ["1"]} with input as both
 	f := only(env({"ROCR_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "1"}))
 	[f.grade, f.severity, f.about.beyond, f.params.variable] == ["stacked", "high", {"1"}, "HIP_VISIBLE_DEVICES"]
-	g := only(object.union(env({"ROCR_VISIBLE_DEVICES": "1", "CUDA_VISIBLE_DEVICES": "0,1"}), log([ordinal])))
-	[g.severity, g.params.variable] == ["critical", "ROCR_VISIBLE_DEVICES"]
 	grades(env({"ROCR_VISIBLE_DEVICES": "2,3", "HIP_VISIBLE_DEVICES": "0,1"})) == set()
-	grades(env({"HIP_VISIBLE_DEVICES": "1"})) == set()
 	grades(object.union(machine("amd", {"ROCR_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "0,1"}), log([ordinal]))) == {"cut", "part", "refused"}
 }
 
@@ -89,7 +68,6 @@ test_what_the_container_toolkit_is_asked_for if {
 			object.union(inside({"NVIDIA_VISIBLE_DEVICES": "void"}, []), {"gpus": {"devices": []}, "container": {"driver_devices": [{"address": "0000:01:00.0"}]}}),
 			[], {"none-requested"},
 		],
-		[inside({"NVIDIA_DRIVER_CAPABILITIES": "utility, video"}, ["nvidia0"]), [], {"capabilities"}],
 		[inside({"NVIDIA_DRIVER_CAPABILITIES": "utility"}, ["nvidia0"]), [{"kind": "libcuda", "path": "/x", "stub": true}], {"capabilities"}],
 		[inside({"NVIDIA_DRIVER_CAPABILITIES": "utility"}, ["nvidia0"]), [{"kind": "libcuda", "path": "/x"}], set()],
 		[inside({"NVIDIA_DRIVER_CAPABILITIES": "all"}, ["nvidia0"]), [], set()],
@@ -115,11 +93,9 @@ log(messages) := {"logs": {"messages": messages}}
 ordinal := message("hip-invalid-device", {}, 2)
 
 launched(l) := {"launches": [object.union({"name": "b", "source": "a.txt", "line": 1}, l)]}
-
 device(index, architecture) := message("ggml-rocm-device", {"name": architecture, "architecture": architecture}, index)
 
 listed := [device(0, "gfx1201"), device(1, "gfx1036")]
-
 crash := message("process-segmentation-fault", {}, 5)
 
 desktop(first, second) := {"gpus": {"devices": [
@@ -150,7 +126,6 @@ test_integrated_gpu if {
 test_a_gpu_of_another_rank if {
 	refusal := log([message("nccl-ipc-open-failed", {"error": "11"}, 3)])
 	every row in [
-		[log([message("nccl-cuda-invalid-device", {"file": "transport/p2p.cc"}, 3)]), true],
 		[log([message("nccl-cuda-invalid-device", {}, 3)]), true],
 		[log([message("nccl-cuda-invalid-device", {"file": "transport/shm.cc"}, 3)]), false],
 		[log([message("nccl-ipc-open-failed", {"error": "101"}, 3)]), true],
@@ -169,7 +144,6 @@ test_launches if {
 	no_driver := log([message("torch-no-driver", {}, 2)])
 	every row in [
 		[object.union(no_driver, launched({"kind": "slurm", "image": "ubuntu.sqsh", "gpus": 2})), "no-driver"],
-		[no_driver, ""],
 		[launched(object.union(pod, {"variables": {"NVIDIA_VISIBLE_DEVICES": "0"}})), "choosing-pod"],
 		[launched(object.union(pod, {"variables": {"NVIDIA_VISIBLE_DEVICES": "void"}})), ""],
 		[launched(object.union(pod, {"variables": {"NVIDIA_VISIBLE_DEVICES": "0"}, "kind": "compose"})), ""],
@@ -188,15 +162,10 @@ test_ranks_that_guess_one_gpu if {
 	stuck := message("torch-watchdog-timeout", {"seq": "1", "op": "ALLREDUCE"}, 5)
 	f := only(log([guess("0", "0"), guess("1", "0"), stuck]))
 	[f.grade, f.about] == ["guessed", {"ranks": {"0", "1"}, "gpu": "0"}]
-	every messages in [[guess("0", "0"), guess("1", "0")], [guess("0", "0"), guess("8", "0"), stuck], [guess("0", "0"), guess("1", "1"), stuck]] {
-		grades(log(messages)) == set()
-	}
+	grades(log([guess("0", "0"), guess("1", "1"), stuck])) == set()
 }
 
 test_unresolvable if {
 	count(gpu_visibility.missing) == 2 with input as {}
-	count(gpu_visibility.findings) == 0 with input as {}
-	count(gpu_visibility.missing) == 1 with input as json.remove(machine("nvidia", {}), ["env"])
-	visible.chooser == "CUDA_VISIBLE_DEVICES" with input as {}
-	count(gpu_visibility.not_applicable) == 1 with input as object.union(cuda(""), {"gpus": {"devices": []}})
+	visible_devices.chooser == "CUDA_VISIBLE_DEVICES" with input as {}
 }

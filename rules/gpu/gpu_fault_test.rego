@@ -3,158 +3,89 @@ package gpudoctor.rules.gpu_fault_test
 import data.gpudoctor.rules.gpu_fault
 
 a := "0000:01:00.0"
-
 b := "0000:02:00.0"
+both := "0000:01:00.0 and 0000:02:00.0"
 
-healthy := {
-	"address": a, "vendor": "nvidia", "in_pci": true, "in_nvml": true, "recovery_action": "none",
-	"ecc": {"enabled": true, "volatile_corrected": 3, "volatile_uncorrected": 0, "aggregate_uncorrected": 2, "retired_pages_pending": false},
-	"remapped_rows": {"corrected": 1, "uncorrected": 0, "pending": false, "failed": false},
-}
+machine(changes) := {"gpus": {"nvml": "ok", "devices": [object.union({"address": a, "vendor": "nvidia", "in_pci": true, "in_nvml": true}, changes)]}}
+logged(events) := {"kernel_log": {"source": "/dev/kmsg", "events": [object.union({"address": a, "message": "x", "seconds": 12.5, "count": 1}, e) |
+	some e in events
+]}}
 
-machine(changes) := {
-	"gpus": {"nvml": "ok", "devices": [object.union(healthy, changes)]},
-	"kernel_log": {"source": "/dev/kmsg", "events": []},
-}
-
-logged(events) := object.union(machine({}), {"kernel_log": {"source": "/dev/kmsg", "events": events}})
-
-event(kind, code, n) := {"kind": kind, "code": code, "address": a, "message": sprintf("NVRM: Xid (PCI:0000:01:00): %d", [code]), "seconds": 12.5, "count": n}
-
-graded(found) := {[f.subject, f.severity, f.confidence] | some f in found}
-
-test_one_finding_a_gpu if {
-	lost := object.union(logged([event("xid", 79, 1), event("xid", 119, 1)]), {"gpus": machine({"error": "GPU_IS_LOST"}).gpus})
-	found := gpu_fault.findings with input as lost
-	graded(found) == {[a, "critical", "confirmed"]}
-	some f in found
-	count(f.evidence) == 3
-}
-
-test_sxids if {
-	graded(gpu_fault.findings) == {[a, "critical", "likely"]} with input as logged([event("sxid", 23007, 1)])
-	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as logged([event("sxid", 20034, 1)])
-	graded(gpu_fault.findings) == {[a, "critical", "likely"]} with input as logged([object.union(event("sxid", 11012, 1), {"fatal": true})])
-	count(gpu_fault.findings) == 0 with input as logged([event("sxid", 20001, 40)])
-	graded(gpu_fault.findings) == {[a, "medium", "possible"]} with input as logged([event("sxid", 39999, 1)])
-}
-
-absent := object.union(machine({"in_nvml": false}), {
-	"pci": {"devices": [{"address": a, "driver": "nvidia"}]},
-	"container": {"inside": false},
-})
-
-test_in_pci_and_not_in_nvml if {
-	root := object.union(absent, {"host": {"root": true}})
-	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as root
-	count(gpu_fault.findings) == 0 with input as object.union(root, {"pci": {"devices": [{"address": a, "driver": "vfio-pci"}]}})
-	count(gpu_fault.findings) == 0 with input as object.union(root, {"container": {"inside": true}})
-	count(gpu_fault.findings) == 0 with input as object.union(root, {"container": {"driver_devices": [{"address": a, "excluded": true}]}})
-}
-
-# A scheduler keeps GPUs from a job by a device cgroup; a driver that gave one up says so in the kernel log.
-test_kept_from_a_user if {
-	graded(gpu_fault.findings) == {[a, "low", "possible"]} with input as absent
-	failed := {"kernel_log": {"events": [{"kind": "nvrm", "address": a, "message": "NVRM: GPU 0000:01:00.0: RmInitAdapter failed!", "count": 1}]}}
-	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as object.union(absent, failed)
-}
-
-test_all_ones if {
-	gone := object.union(machine({}), {"pci": {"devices": [{"address": a, "off_bus": true, "driver": "nvidia"}]}})
-	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as gone
-	asleep := object.union(machine({}), {"pci": {"devices": [{"address": a, "off_bus": true}]}})
-	count(gpu_fault.findings) == 0 with input as asleep
-}
-
-test_a_gpu_that_does_not_get_ready if {
-	hung := object.union(machine({}), {"transfers": {"devices": [{"address": a, "outcome": "hang"}]}})
-	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as hung
-	busy := object.union(machine({}), {"transfers": {"devices": [{"address": a, "outcome": "error", "error_code": 46}]}})
-	count(gpu_fault.findings) == 0 with input as busy
-}
-
-staged(source, destination, outcome) := {"test": "host-staged", "source": source, "destination": destination, "outcome": outcome}
-
-test_control_arm_fails if {
-	one := object.union(machine({}), {"transfers": {"transfers": [staged(a, b, "corrupt")]}})
-	graded(gpu_fault.findings) == {["0000:01:00.0 and 0000:02:00.0", "critical", "confirmed"]} with input as one
-	common := object.union(machine({}), {"transfers": {"transfers": [staged(a, b, "corrupt"), staged("0000:03:00.0", a, "corrupt")]}})
-	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as common
-	count(gpu_fault.findings) == 0 with input as object.union(machine({}), {"transfers": {"transfers": [staged(a, b, "ok")]}})
-}
-
-test_unresolvable if {
-	count(gpu_fault.findings) == 0 with input as {}
-	count(gpu_fault.missing) == 1 with input as {}
-	dumb := {"gpus": {"nvml": "hang", "devices": [{"address": a, "vendor": "nvidia"}]}, "kernel_log": {"events": []}}
-	count(gpu_fault.missing) == 1 with input as dumb
-}
-
-said(id, text, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": text, "fields": fields, "source": "app.log", "line": 9, "order": 4}]}}
-
-test_a_log_says_it if {
-	some f in gpu_fault.findings with input as said("gpu-handle-failed", "Unable to determine the device handle", {})
-	[f.subject, f.severity, f.confidence, f.remedies[0]] == ["host", "critical", "confirmed", "reboot"]
-	{m.order | some m in f.messages} == {4}
-}
-
-test_a_log_names_the_gpu if {
-	lost := said("gpu-handle-failed", "Unable to determine the device handle", {"gpu": "00000000:01:00.0", "reason": "Unknown Error"})
-	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as object.union(machine({}), lost)
-	indexed := said("nvsmi-err", "ERR!", {"gpu": "5"})
-	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as object.union(machine({"index": 5}), indexed)
-}
-
-skedcheck(names) := logged([object.union(event("xid", 13, 1), {"id": "kernel-xid-launch-check", "fields": {"check": sprintf("SKEDCHECK%s", [name])}}) | some name in names])
-
-test_impossible_launches if {
-	all := ["02_LOCAL_MEMORY_LOW_SIZE", "05_LOCAL_MEMORY_TOTAL_SIZE", "06_REGISTER_COUNT", "11_TOTAL_THREADS"]
-	some f in gpu_fault.findings with input as skedcheck(all)
-	[f.severity, f.confidence, f.remedies[0]] == ["high", "likely", "reseat-or-fix-pcie-link"]
-	count(f.evidence) == 4
-	count(gpu_fault.findings) == 0 with input as skedcheck(["06_REGISTER_COUNT", "11_TOTAL_THREADS"])
-	nowhere := object.union(skedcheck(all), {"kernel_log": {"events": [object.union(e, {"address": ""}) | some e in skedcheck(all).kernel_log.events]}})
-	graded(gpu_fault.findings) == {["host", "high", "likely"]} with input as nowhere
-}
-
-test_fires_on_a_pcie_error_that_the_driver_does_not_survive if {
-	some f in gpu_fault.findings with input as {"kernel_log": {"events": [{
-		"id": "kernel-aer-no-recovery", "kind": "aer", "address": "0000:02:00.0", "count": 1, "fields": {"driver": "nvidia"},
-		"message": "nvidia 0000:02:00.0: can't recover (no error_detected callback)",
-	}]}}
-	f.severity == "high"
-	f.remedies[0] == "reseat-or-fix-pcie-link"
-}
-
-test_leaves_other_devices_errors_alone if {
-	count(gpu_fault.findings) == 0 with input as {"kernel_log": {"events": [{
-		"id": "kernel-aer-no-recovery", "kind": "aer", "address": "0000:05:00.0", "count": 1, "fields": {"driver": "nvme"},
-		"message": "nvme 0000:05:00.0: can't recover (no error_detected callback)",
-	}]}}
-}
-
-# listed is a bus as lspci lists it, without drivers.
+function(more) := {"pci": {"devices": [object.union({"address": a}, more)]}}
+dropped := object.union_n([machine({"in_nvml": false}), logged([]), function({"driver": "nvidia"}), {"container": {"inside": false}}])
+root := {"host": {"root": true}}
 listed(revisions) := {
 	"texts": [{"name": "lspci.txt"}],
 	"pci": {"devices": [{"address": address, "kind": "gpu", "vendor": "0x10de", "off_bus": off} | some address, off in revisions]},
 }
 
-test_fires_on_a_gpu_that_lspci_shows_as_gone if {
-	some f in gpu_fault.findings with input as listed({"0000:1a:00.0": false, "0000:1c:00.0": true})
-	[f.subject, f.severity, f.confidence] == ["0000:1c:00.0", "critical", "likely"]
-	f.remedies[0] == "reboot"
+transfers(list) := {"transfers": {"transfers": [{"test": "host-staged", "source": s, "destination": d, "outcome": outcome} |
+	some [s, d, outcome] in list
+]}}
 
-	# The discrete GPU of a notebook sleeps.
-	count(gpu_fault.findings) == 0 with input as listed({"0000:01:00.0": true})
+said(id, fields) := {"logs": {"messages": [{
+	"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 9, "order": 4,
+}]}}
+
+unrecovered(driver) := {"kind": "aer", "id": "kernel-aer-no-recovery", "fields": {"driver": driver}}
+
+checks := ["02_LOCAL_MEMORY_LOW_SIZE", "05_LOCAL_MEMORY_TOTAL_SIZE", "06_REGISTER_COUNT", "11_TOTAL_THREADS"]
+skedcheck(names) := logged([{"kind": "xid", "code": 13, "id": "kernel-xid-launch-check", "fields": {"check": sprintf("SKEDCHECK%s", [name])}} |
+	some name in names
+])
+
+unstarted(more) := object.union({"texts": [{"name": "dmesg.txt"}]}, logged(array.concat([{"kind": "nvrm", "id": "nvrm-init-failed"}], more)))
+
+test_findings if {
+	every row in [
+		[[machine({}), logged([{"kind": "sxid", "code": 20034}])], {[a, "high", "likely"]}],
+		[[machine({}), logged([{"kind": "sxid", "code": 39999}])], {[a, "medium", "possible"]}],
+		# A scheduler keeps GPUs from a job by a device cgroup; a driver that gave one up says so in the kernel log.
+		[[dropped], {[a, "low", "possible"]}],
+		[[dropped, logged([{"kind": "nvrm"}])], {[a, "high", "confirmed"]}],
+		[[dropped, root], {[a, "high", "confirmed"]}],
+		[[dropped, root, function({"driver": "vfio-pci"})], set()],
+		[[dropped, root, {"container": {"inside": true}}], set()],
+		[[dropped, root, {"container": {"driver_devices": [{"address": a, "excluded": true}]}}], set()],
+		# All that it answers is ones; one that no driver has, as in a notebook, sleeps.
+		[[machine({}), function({"off_bus": true, "driver": "nvidia"})], {[a, "critical", "confirmed"]}],
+		[[machine({}), function({"off_bus": true})], set()],
+		[[listed({a: false, b: true})], {[b, "critical", "likely"]}],
+		[[listed({a: true})], set()],
+		# The probe initializes it.
+		[[machine({}), {"transfers": {"devices": [{"address": a, "outcome": "hang"}]}}], {[a, "critical", "confirmed"]}],
+		[[machine({}), {"transfers": {"devices": [{"address": a, "outcome": "error", "error_code": 46}]}}], set()],
+		# The way through host memory fails.
+		[[machine({}), transfers([[a, b, "corrupt"]])], {[both, "critical", "confirmed"]}],
+		[[machine({}), transfers([[a, b, "corrupt"], ["0000:03:00.0", a, "corrupt"]])], {[a, "critical", "confirmed"]}],
+		[[machine({}), transfers([[a, b, "ok"]])], set()],
+		# A log says it.
+		[[said("gpu-handle-failed", {})], {["host", "critical", "confirmed"]}],
+		[[machine({}), said("gpu-handle-failed", {"gpu": "00000000:01:00.0", "reason": "Unknown Error"})], {[a, "critical", "confirmed"]}],
+		[[machine({"index": 5}), said("nvsmi-err", {"gpu": "5"})], {[a, "high", "likely"]}],
+		[[machine({}), skedcheck(checks)], {[a, "high", "likely"]}],
+		[[machine({}), skedcheck(array.slice(checks, 2, 4))], set()],
+		[[logged([unrecovered("nvme")])], set()],
+		# The driver could not start it, for no other reason.
+		[[unstarted([])], {[a, "high", "likely"]}],
+		[[unstarted([{"kind": "nvrm", "id": "nvrm-open-modules-required"}])], set()],
+		[[unstarted([{"kind": "bar"}])], set()],
+		[[object.remove(unstarted([]), ["texts"])], set()],
+	] {
+		found := gpu_fault.findings with input as object.union_n(row[0])
+		{[f.subject, f.severity, f.confidence] | some f in found} == row[1]
+	}
 }
 
-# What a kernel log alone tells of GPUs that did not start.
-stillborn_log(messages) := {"texts": [{"name": "dmesg.txt"}], "kernel_log": {"events": [object.union({"kind": "nvrm", "count": 1}, m) | some m in messages]}}
-
-test_a_gpu_that_the_driver_could_not_start if {
-	failed := {"id": "nvrm-init-failed", "address": a, "message": "NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x62:0x65:1792)"}
-	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as stillborn_log([failed])
-	count(gpu_fault.findings) == 0 with input as stillborn_log([failed, {"id": "nvrm-open-modules-required", "message": "x"}])
-	count(gpu_fault.findings) == 0 with input as stillborn_log([failed, {"kind": "bar", "address": a, "message": "BAR 1: no space"}])
-	count(gpu_fault.findings) == 0 with input as object.remove(stillborn_log([failed]), ["texts"])
+test_advice if {
+	every row in [
+		[said("gpu-handle-failed", {}), "reboot"],
+		[object.union(machine({}), skedcheck(checks)), "reseat-or-fix-pcie-link"],
+		[logged([unrecovered("nvidia")]), "reseat-or-fix-pcie-link"],
+	] {
+		some f in gpu_fault.findings with input as row[0]
+		f.remedies[0] == row[1]
+	}
 }
+
+test_unresolvable if count(gpu_fault.findings) == 0 with input as {}

@@ -3,11 +3,9 @@ package gpudoctor.rules.mig_mode_test
 import data.gpudoctor.rules.mig_mode
 
 a := "0000:01:00.0"
-
 b := "0000:02:00.0"
 
 gpu(address, on) := {"address": address, "vendor": "nvidia", "mig": on}
-
 machine(devices) := {"gpus": {"nvml": "ok", "devices": devices}}
 
 test_pending if {
@@ -19,16 +17,12 @@ test_pending if {
 test_unresolvable if {
 	dumb := {"gpus": {"nvml": "hang", "devices": [{"address": a}, {"address": b}]}}
 	count(mig_mode.findings) == 0 with input as dumb
-	count(mig_mode.missing) == 1 with input as dumb
-	count(mig_mode.missing) == 1 with input as {}
 }
 
 test_not_applicable if {
 	count(mig_mode.not_applicable) == 1 with input as machine([])
 	count(mig_mode.not_applicable) == 1 with input as machine([{"address": a}])
 }
-
-duplicate := {"logs": {"messages": [{"id": "nccl-duplicate-gpu", "program": "nccl", "role": "cause", "text": "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000", "source": "nccl.log", "line": 2, "order": 1}]}}
 
 test_a_job_that_asks_for_instances if {
 	pod := {"launches": [{"kind": "kubernetes", "name": "llm", "resources": {"nvidia.com/mig-1g.10gb": "2"}, "source": "pod.yaml", "line": 8}]}
@@ -50,7 +44,6 @@ said(id, text) := {"logs": {"messages": [{"id": id, "program": "cuda", "role": "
 test_a_program_that_finds_no_gpu_beside_instances if {
 	some f in mig_mode.findings with input as object.union(split_gpu, said("cuda-invalid-device", "CUDA error: invalid device ordinal"))
 	f.severity == "critical"
-	{m.order | some m in f.messages} == {4}
 	count(mig_mode.findings) == 0 with input as said("cuda-invalid-device", "CUDA error: invalid device ordinal")
 }
 

@@ -3,100 +3,22 @@ package gpudoctor.rules.p2p_unsupported_gpu_test
 import data.gpudoctor.rules.p2p_unsupported_gpu
 
 a := "0000:01:00.0"
-
 b := "0000:02:00.0"
 
-pair(status) := {"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0, "p2p": {"read": status, "write": status}}
-
-machine(name, status) := {
-	"host": {"virtualization": {"guest": false}},
-	"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": name, "mig": false} | some x in [a, b]]},
-	"links": {"pairs": [pair(status)]},
-}
-
-cuda(answer) := {"transfers": {"peers": [
-	{"source": a, "destination": b, "access": answer},
-	{"source": b, "destination": a, "access": answer},
-]}}
-
-severities(found) := {f.severity | some f in found}
-
-test_virtual_machine if {
-	guest := object.union(machine("NVIDIA A10G", "gpu-not-supported"), {"host": {"virtualization": {"guest": true}}})
-	severities(p2p_unsupported_gpu.findings) == {"low"} with input as guest
-}
-
-test_nvlink_should_be_offered if {
-	joined := object.union(machine("NVIDIA H100", "not-supported"), {"links": {"pairs": [object.union(pair("not-supported"), {"nvlinks": 18})]}})
-	severities(p2p_unsupported_gpu.findings) == {"high"} with input as joined
-}
-
-test_cuda_contradicts_nvml if {
-	some f in p2p_unsupported_gpu.findings with input as object.union(machine("NVIDIA L40S", "ok"), cuda(false))
-	f.severity == "medium"
-	contains(f.message, "although NVML says OK")
-}
-
-test_cuda_alone if {
-	unasked := object.union(machine("NVIDIA L40S", "ok"), {"links": {"pairs": [object.remove(pair("ok"), ["p2p"])]}})
-	some f in p2p_unsupported_gpu.findings with input as object.union(unasked, cuda(false))
-	f.severity == "low"
-	count(f.evidence) == 2
-}
-
-test_unresolvable if {
-	unasked := object.union(machine("NVIDIA L40S", "ok"), {"links": {"pairs": [object.remove(pair("ok"), ["p2p"])]}})
-	count(p2p_unsupported_gpu.findings) == 0 with input as unasked
-	count(p2p_unsupported_gpu.missing) == 1 with input as unasked
-	count(p2p_unsupported_gpu.missing) == 1 with input as {}
-}
-
-test_different_models_are_expected_to if {
-	mixed := object.union(machine("Tesla T4", "not-supported"), {"gpus": {"devices": [
-		{"address": a, "vendor": "nvidia", "name": "Tesla T4"},
-		{"address": b, "vendor": "nvidia", "name": "NVIDIA L4"},
-	]}})
-	severities(p2p_unsupported_gpu.findings) == {"low"} with input as mixed
-	advice(mixed) == ["plan-without-peer-access"]
-}
-
-advice(document) := f.remedies if some f in p2p_unsupported_gpu.findings with input as document
-
-# Who does not know the cards, or whether MIG splits them, cannot call it unexpected.
-test_unresolvable_cards if {
-	bare := machine("NVIDIA L40S", "not-supported")
-	unnamed := object.union(bare, {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "mig": false} | some x in [a, b]]}})
-	severities(p2p_unsupported_gpu.findings) == {"low"} with input as unnamed
-	unasked := object.union(bare, {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": "NVIDIA H100 PCIe", "compute_capability": "9.0"} | some x in [a, b]]}})
-	severities(p2p_unsupported_gpu.findings) == {"low"} with input as unasked
-	ada := object.union(bare, {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": "NVIDIA L40S", "compute_capability": "8.9"} | some x in [a, b]]}})
-	severities(p2p_unsupported_gpu.findings) == {"medium"} with input as ada
-}
+pair(more) := {"links": {"pairs": [object.union({"a": a, "b": b, "kind": "gpu-gpu"}, more)]}}
+nvml(status) := pair({"nvlinks": 0, "p2p": {"read": status, "write": status}})
+gpus(more) := {"gpus": {"devices": [object.union({"address": x, "vendor": "nvidia"}, more) | some x in [a, b]]}}
+machine(more) := object.union({"host": {"virtualization": {"guest": false}}}, gpus(more))
+l40s := machine({"name": "NVIDIA L40S", "mig": false})
+unasked := object.union(l40s, pair({"nvlinks": 0}))
+refused_by_cuda := {"transfers": {"peers": [{"source": x, "destination": y, "access": false} | some [x, y] in [[a, b], [b, a]]]}}
 
 # What programs say when they give up.
-
 stop(id, fields) := {"logs": {"messages": [{
 	"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
 }]}}
 
-test_fires_where_a_program_gives_up if {
-	found := p2p_unsupported_gpu.findings with input as stop("accelerate-peer-access-unsupported", {"model": "RTX 4000"})
-	some f in found
-	f.severity == "critical"
-	f.remedies == ["nccl-p2p-disable"]
-	{m.order | some m in f.messages} == {1}
-	contains(f.message, "accelerate launch")
-	named := object.union(stop("cuda-peer-unsupported", {}), {"gpus": {"devices": [{"address": "GPU0", "name": "Tesla P40"}]}})
-	some g in p2p_unsupported_gpu.findings with input as named
-	contains(g.message, "(Tesla P40)")
-	contains(g.message, "without checking")
-}
-
-test_silent_on_other_complaints if {
-	count(p2p_unsupported_gpu.findings) == 0 with input as stop("cuda-out-of-memory", {})
-	count(p2p_unsupported_gpu.findings) == 0 with input as stop("nccl-cuda-peer-access-unsupported", {"error": "217"})
-	count(p2p_unsupported_gpu.findings) == 0 with input as stop("vllm-custom-all-reduce-failed", {"error": "invalid argument"})
-}
+no_peers := {"error": "peer access is not supported between these two devices"}
 
 # What a program was told, where nobody tells how the GPUs are joined.
 told_by_cuda(first, second) := {"gpus": {"devices": [], "p2p": [
@@ -104,36 +26,58 @@ told_by_cuda(first, second) := {"gpus": {"devices": [], "p2p": [
 	{"a": "GPU1", "b": "GPU0", "read": second, "write": second},
 ]}}
 
-test_takes_the_word_of_a_program if {
-	some f in p2p_unsupported_gpu.findings with input as told_by_cuda("not-supported", "not-supported")
-	f.severity == "low"
-	f.affects == ["GPU0", "GPU1"]
-	f.remedies == ["nccl-p2p-disable"]
-	count(f.evidence) == 2
+shown_by_amd(accessible, link_type) := object.union(gpus({"vendor": "amd"}), pair({"accessible": accessible, "link_type": link_type}))
+
+test_findings if {
+	every row in [
+		[
+			[machine({"name": "NVIDIA H100", "mig": false}), nvml("not-supported"), pair({"nvlinks": 18, "p2p": {"read": "not-supported", "write": "not-supported"}})],
+			{"high"},
+		],
+		[[unasked, refused_by_cuda], {"low"}],
+		[[unasked], set()],
+		# Who does not know the cards, or whether MIG splits them, cannot call it unexpected.
+		[[machine({"mig": false}), nvml("not-supported")], {"low"}],
+		[[machine({"name": "NVIDIA H100 PCIe", "compute_capability": "9.0"}), nvml("not-supported")], {"low"}],
+		[[machine({"name": "NVIDIA L40S", "compute_capability": "8.9"}), nvml("not-supported")], {"medium"}],
+		[[stop("vllm-custom-all-reduce-failed", {"error": "invalid argument"})], set()],
+		[[stop("accelerate-peer-access-unsupported", {"model": "RTX 4000"})], {"critical"}],
+		[[told_by_cuda("not-supported", "not-supported")], {"low"}],
+		[[told_by_cuda("not-supported", "ok")], set()],
+		[[shown_by_amd(true, "pcie")], set()],
+		[[shown_by_amd(false, "xgmi")], set()],
+	] {
+		found := p2p_unsupported_gpu.findings with input as object.union_n(row[0])
+		{f.severity | some f in found} == row[1]
+	}
 }
 
-test_leaves_a_program_with_some_access_alone if {
-	count(p2p_unsupported_gpu.findings) == 0 with input as told_by_cuda("not-supported", "ok")
-}
-
-# What AMD's tools show.
-shown_by_amd(accessible, link_type) := {
-	"gpus": {"devices": [{"address": address, "vendor": "amd"} | some address in ["0000:05:00.0", "0000:85:00.0"]]},
-	"links": {"pairs": [{"a": "0000:05:00.0", "b": "0000:85:00.0", "kind": "gpu-gpu", "accessible": accessible, "link_type": link_type}]},
-}
-
-test_tells_of_amd_gpus_that_do_not_reach_each_other if {
-	some f in p2p_unsupported_gpu.findings with input as shown_by_amd(false, "pcie")
-	[f.severity, f.confidence, f.remedies[0]] == ["low", "confirmed", "nccl-p2p-disable"]
-	count(p2p_unsupported_gpu.missing) == 0 with input as shown_by_amd(false, "pcie")
-	count(p2p_unsupported_gpu.findings) == 0 with input as shown_by_amd(true, "pcie")
-	count(p2p_unsupported_gpu.findings) == 0 with input as shown_by_amd(false, "xgmi")
+test_what_is_said if {
+	every row in [
+		[[l40s, nvml("ok"), refused_by_cuda], "although NVML says OK"],
+		[[stop("accelerate-peer-access-unsupported", {"model": "RTX 4000"})], "accelerate launch"],
+		[[stop("cuda-peer-unsupported", {}), {"gpus": {"devices": [{"address": "GPU0", "name": "Tesla P40"}]}}], "(Tesla P40)"],
+		[[stop("cuda-peer-unsupported", {})], "without checking"],
+	] {
+		some f in p2p_unsupported_gpu.findings with input as object.union_n(row[0])
+		contains(f.message, row[1])
+	}
 }
 
 # A server's own all-reduce heeds no variable of NCCL.
-test_names_the_all_reduce_that_stops if {
-	every m in [stop("trtllm-no-peer-access", {"a": "0", "b": "1"}), stop("vllm-custom-all-reduce-failed", {"error": "peer access is not supported between these two devices"})] {
-		some f in p2p_unsupported_gpu.findings with input as m
-		f.remedies == ["disable-custom-all-reduce", "nccl-p2p-disable"]
+test_advice if {
+	every row in [
+		[stop("accelerate-peer-access-unsupported", {"model": "RTX 4000"}), ["nccl-p2p-disable"], 0],
+		[stop("trtllm-no-peer-access", {"a": "0", "b": "1"}), ["disable-custom-all-reduce", "nccl-p2p-disable"], 0],
+		[stop("vllm-custom-all-reduce-failed", no_peers), ["disable-custom-all-reduce", "nccl-p2p-disable"], 0],
+		[told_by_cuda("not-supported", "not-supported"), ["nccl-p2p-disable"], 2],
+	] {
+		found := p2p_unsupported_gpu.findings with input as row[0]
+		{[f.remedies, count(object.get(f, "evidence", []))] | some f in found} == {[row[1], row[2]]}
 	}
+}
+
+test_unresolvable if {
+	count(p2p_unsupported_gpu.findings) == 0 with input as unasked
+	count(p2p_unsupported_gpu.missing) == 0 with input as shown_by_amd(false, "pcie")
 }

@@ -2,160 +2,92 @@ package gpudoctor.rules.numa_affinity_test
 
 import data.gpudoctor.rules.numa_affinity
 
-# machine has two nodes with a GPU each, of which this process may use so many CPUs.
-machine(first, second, balancing) := {
-	"gpus": {"nvml": "ok", "devices": [
-		{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true},
-		{"address": "0000:81:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true},
+# machine has two nodes, of which this process may use so many CPUs, and a GPU on each.
+machine(first, second) := {
+	"gpus": {"nvml": "ok", "devices": [{"address": x, "vendor": "nvidia", "in_pci": true, "in_nvml": true} |
+		some x in ["0000:01:00.0", "0000:81:00.0"]
 	]},
-	"pci": {"devices": [
-		{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0},
-		{"address": "0000:81:00.0", "kind": "gpu", "numa_node": 1},
+	"pci": {"devices": functions({"numa_node": 1})},
+	"numa": {"balancing": 0, "allowed_cpus": "0-15", "nodes": [
+		{"id": 0, "cpus": "0-15", "allowed_cpus": first, "distances": [10, 32]},
+		{"id": 1, "cpus": "16-31", "allowed_cpus": second, "distances": [32, 10]},
 	]},
-	"numa": {
-		"balancing": balancing,
-		"allowed_cpus": "0-15",
-		"nodes": [
-			{"id": 0, "cpus": "0-15", "allowed_cpus": first, "distances": [10, 32]},
-			{"id": 1, "cpus": "16-31", "allowed_cpus": second, "distances": [32, 10]},
-		],
-	},
 }
 
-found(document) := {[f.subject, f.severity] | some f in numa_affinity.findings with input as document}
-
-# nodeless is the machine whose second GPU has no node.
-nodeless := object.union(machine(16, 16, 0), {"pci": {"devices": [
-	{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0},
-	{"address": "0000:81:00.0", "kind": "gpu", "no_numa_node": true},
-]}})
-
-test_fires_without_a_node if {
-	some f in numa_affinity.findings with input as nodeless
-	[f.subject, f.severity, f.affects, f.remedies] == ["host", "low", ["0000:81:00.0"], ["update-bios"]]
-	some g in numa_affinity.findings with input as object.union(nodeless, {"host": {"virtualization": {"guest": true}}})
-	g.remedies == []
-}
-
-test_silent_without_a_node if {
-	one_node := object.union(nodeless, {"numa": {"nodes": [{"id": 0, "cpus": "0-31", "allowed_cpus": 32, "distances": [10]}]}})
-	found(one_node) == set()
-	not_known := object.union(nodeless, {"pci": {"devices": [{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0}, {"address": "0000:81:00.0", "kind": "gpu"}]}})
-	found(not_known) == set()
-	told_by_text := json.patch(nodeless, [{"op": "add", "path": "/gpus/devices/1/numa_node", "value": 1}])
-	found(told_by_text) == set()
-}
-
-test_fires_for_several if {
-	document := object.union(machine(0, 16, 0), {"pci": {"devices": [
-		{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0},
-		{"address": "0000:81:00.0", "kind": "gpu", "numa_node": 0},
-	]}})
-	some f in numa_affinity.findings with input as document
-	contains(f.message, "2 GPUs (0000:01:00.0 and 0000:81:00.0) are on NUMA node 0")
-}
-
-test_unresolvable_without_numa if {
-	count(numa_affinity.missing) == 2 with input as {}
-	count(numa_affinity.findings) == 0 with input as {}
-	count(numa_affinity.missing) == 1 with input as json.remove(machine(16, 16, 0), ["gpus"])
-}
-
-test_unresolvable_without_affinity if {
-	document := object.union(machine(16, 16, 0), {"numa": {"nodes": [
-		{"id": 0, "cpus": "0-15", "distances": [10, 32]},
-		{"id": 1, "cpus": "16-31", "distances": [32, 10]},
-	]}})
-	count(numa_affinity.missing) == 1 with input as document
-}
-
-test_unresolvable_without_nodes_of_gpus if {
-	document := object.union(machine(16, 16, 0), {"pci": {"devices": [{"address": "0000:01:00.0"}, {"address": "0000:81:00.0"}]}})
-	count(numa_affinity.missing) == 1 with input as document
-}
+functions(second) := [{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0}, object.union({"address": "0000:81:00.0", "kind": "gpu"}, second)]
+second_gpu(facts) := object.union(machine(16, 16), {"pci": {"devices": functions(facts)}})
+nodeless := second_gpu({"no_numa_node": true})
 
 # What NCCL's log shows of the CPUs that it keeps to.
-
-kept(host, gpu, cpus, source) := {"host": host, "gpu": gpu, "mask": "f", "cpus": cpus, "source": source, "line": 4}
-
-test_fires_where_one_launcher_leaves_fewer_cpus if {
-	log := {"logs": {"messages": [], "affinities": [kept("n1", 0, 8, "srun.log"), kept("n1", 0, 24, "mpirun.log"), kept("n1", 1, 24, "mpirun.log")]}}
-	found(log) == {["affinity", "medium"]}
-	some f in numa_affinity.findings with input as log
-	f.remedies == ["ignore-cpu-affinity", "bind-numa"]
-	[e.source | some e in f.evidence] == ["srun.log:4", "mpirun.log:4"]
-	launched := object.union(log, {"launches": [{"kind": "slurm", "source": "srun.log", "line": 1}]})
-	some g in numa_affinity.findings with input as launched
-	contains(g.message, "srun")
-}
-
-test_a_small_part_of_a_node_is_worth_knowing if {
-	log := {
-		"logs": {"messages": [], "affinities": [kept("n1", 0, 4, "a.log")]},
-		"numa": {"nodes": [{"id": 0, "cpus": "0-31,64-95", "memory_bytes": 1, "distances": [10]}]},
-	}
-	found(log) == {["affinity", "low"]}
-}
-
-# Each rank bound to a core of its own.
-
-bound(gpu, mask, cpus) := {"host": "n1", "gpu": gpu, "mask": mask, "cpus": cpus, "source": "a.log", "line": gpu + 1}
-
-# nvidia-smi topo -m tells the nodes of GPUs that have no address.
-test_fires_for_a_far_gpu_of_a_text if {
-	some f in numa_affinity.findings with input as {
-		"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "numa_node": 0}, {"address": "GPU1", "vendor": "nvidia", "numa_node": 1}]},
-		"numa": {"allowed_cpus": "0-7", "nodes": [
-			{"id": 0, "cpus": "0-15", "allowed_cpus": 8, "distances": []},
-			{"id": 1, "cpus": "16-31", "allowed_cpus": 0, "distances": []},
-		]},
-	}
-	f.affects == ["GPU1"]
-}
+kept(gpu, mask, cpus, source) := {"host": "n1", "gpu": gpu, "mask": mask, "cpus": cpus, "source": source, "line": 4}
+log(affinities) := {"logs": {"messages": [], "affinities": affinities}}
+launchers := log([kept(0, "f", 8, "srun.log"), kept(0, "f", 24, "mpirun.log"), kept(1, "f", 24, "mpirun.log")])
 
 # What programs and libraries say of the CPUs that they may run on.
-
 said(id, line, fields) := {"id": id, "program": "x", "role": "cause", "text": id, "source": "job.log", "line": line, "order": line, "fields": fields}
-
 spoke(messages) := {"logs": {"messages": messages}}
+bound := object.union(said("mpi-rank-bound-core", 1, {"rank": "0", "core": "0"}), {"role": "setting"})
 
-test_fires_on_a_refused_affinity if {
-	found(spoke([said("affinity-refused", 1, {})])) == {["affinity", "high"]}
-	found(spoke([said("nccl-affinity-failed", 1, {})])) == {["affinity", "high"]}
-	found(spoke([said("python-sets-affinity", 4, {}), said("python-invalid-argument", 5, {})])) == {["affinity", "high"]}
-	count(numa_affinity.missing) == 0 with input as spoke([said("affinity-refused", 1, {})])
-	found(spoke([said("python-sets-affinity", 4, {})])) == set()
-	found(spoke([said("python-invalid-argument", 4, {}), said("python-sets-affinity", 40, {})])) == set()
+test_findings if {
+	every row in [
+		[object.union(nodeless, {"numa": {"nodes": [{"id": 0, "cpus": "0-31", "allowed_cpus": 32, "distances": [10]}]}}), set()],
+		[second_gpu({}), set()],
+		[json.patch(nodeless, [{"op": "add", "path": "/gpus/devices/1/numa_node", "value": 1}]), set()],
+		[launchers, {["affinity", "medium"]}],
+		# A small part of a node.
+		[
+			object.union(log([kept(0, "f", 4, "a.log")]), {"numa": {"nodes": [{"id": 0, "cpus": "0-31,64-95", "memory_bytes": 1, "distances": [10]}]}}),
+			{["affinity", "low"]},
+		],
+		[spoke([said("nccl-affinity-failed", 1, {})]), {["affinity", "high"]}],
+		[spoke([said("python-sets-affinity", 4, {}), said("python-invalid-argument", 5, {})]), {["affinity", "high"]}],
+		[spoke([said("python-invalid-argument", 4, {}), said("python-sets-affinity", 40, {})]), set()],
+		[spoke([said("nccl-affinity-empty", 1, {"near": "48-95", "allowed": "0-7"})]), {["affinity", "medium"]}],
+		[spoke([said("rccl-numa-balancing", 1, {})]), {["kernel.numa_balancing", "low"]}],
+		# A rank bound to one core, in a job that uses GPUs.
+		[
+			object.union(spoke([bound]), {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "source": "a.log", "line": 3}]}),
+			{["affinity", "medium"]},
+		],
+		[object.union(spoke([bound]), {"logs": {"communicators": [{"started": 1, "completed": 1}]}}), {["affinity", "medium"]}],
+		[spoke([bound]), set()],
+	] {
+		found := numa_affinity.findings with input as row[0]
+		{[f.subject, f.severity] | some f in found} == row[1]
+	}
 }
 
-test_fires_on_no_cpu_near_the_gpu if {
-	found(spoke([said("nccl-affinity-empty", 1, {"near": "48-95", "allowed": "0-7"})])) == {["affinity", "medium"]}
-	found(spoke([said("nccl-affinity-empty", 1, {"near": " ", "allowed": "0-7"})])) == set()
+test_what_is_said if {
+	some f in numa_affinity.findings with input as object.union(nodeless, {"host": {"virtualization": {"guest": true}}})
+	f.remedies == []
+	some g in numa_affinity.findings with input as object.union(machine(0, 16), {"pci": {"devices": functions({"numa_node": 0})}})
+	contains(g.message, "2 GPUs (0000:01:00.0 and 0000:81:00.0) are on NUMA node 0")
+	some h in numa_affinity.findings with input as object.union(launchers, {"launches": [{"kind": "slurm", "source": "srun.log", "line": 1}]})
+	contains(h.message, "srun")
+	h.remedies == ["ignore-cpu-affinity", "bind-numa"]
+	[e.source | some e in h.evidence] == ["srun.log:4", "mpirun.log:4"]
 }
 
-test_low_on_the_word_of_rccl_of_balancing if {
-	found(spoke([said("rccl-numa-balancing", 1, {})])) == {["kernel.numa_balancing", "low"]}
+test_masks if {
+	every row in [
+		[[kept(0, "ff", 8, "a.log"), kept(0, "ffffff", 24, "a.log")], {"narrowed"}],
+		[[kept(0, "01", 1, "a.log"), kept(1, "02", 1, "a.log")], {"pinned"}],
+		[[kept(0, "03", 2, "a.log"), kept(1, "03", 2, "a.log")], set()],
+	] {
+		found := numa_affinity.told_by_logs with input as log(row[0])
+		{f.id | some f in found} == row[1]
+	}
 }
 
-test_fires_on_a_rank_bound_to_one_core if {
-	bound_message := object.union(said("mpi-rank-bound-core", 1, {"rank": "0", "core": "0"}), {"role": "setting"})
-	document := object.union(spoke([bound_message]), {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "source": "a.log", "line": 3}]})
-	found(document) == {["affinity", "medium"]}
-	count(numa_affinity.missing) == 0 with input as document
-	found(spoke([bound_message])) == set()
-	started := {"logs": {"messages": [bound_message], "communicators": [{"started": 1, "completed": 1}]}}
-	found(started) == {["affinity", "medium"]}
-}
-
-cpu_affinity_kept(gpu, mask, cpus) := {"host": "n1", "gpu": gpu, "mask": mask, "cpus": cpus, "source": "a.log", "line": gpu + 1}
-
-log(affinities) := {"logs": {"messages": [], "affinities": affinities}}
-
-kinds(document) := {f.id | some f in found} if found := numa_affinity.told_by_logs with input as document
-
-test_found if {
-	kinds(log([cpu_affinity_kept(0, "ff", 8), cpu_affinity_kept(0, "ffffff", 24)])) == {"narrowed"}
-	kinds(log([cpu_affinity_kept(0, "01", 1), cpu_affinity_kept(1, "02", 1)])) == {"pinned"}
-	kinds(log([cpu_affinity_kept(0, "03", 2), cpu_affinity_kept(1, "03", 2)])) == set()
-	kinds(log([cpu_affinity_kept(0, "ff", 8), cpu_affinity_kept(0, "fff", 12)])) == set()
+test_unresolvable if {
+	every row in [
+		[{}, 2],
+		[
+			object.union(machine(16, 16), {"numa": {"nodes": [{"id": 0, "cpus": "0-15", "distances": [10, 32]}, {"id": 1, "cpus": "16-31", "distances": [32, 10]}]}}),
+			1,
+		],
+		[spoke([said("affinity-refused", 1, {})]), 0],
+	] {
+		count(numa_affinity.missing) == row[1] with input as row[0]
+	}
 }

@@ -3,17 +3,11 @@ package gpudoctor.rules.job_gpus_test
 import data.gpudoctor.rules.job_gpus
 
 found(ls) := all if all := {[f.subject, object.get(f, "severity", "high")] | some f in job_gpus.findings} with input as {"launches": ls}
-
 pod(more) := object.union({"kind": "kubernetes", "name": "train", "gpus": 8, "source": "pod.yaml", "line": 3}, more)
-
-chosen(name, value) := found([pod({"variables": {name: value}})])
 
 tasks := {"kind": "slurm", "gpus": 4, "processes": 8, "tasks": 8, "source": "job.sh", "line": 2}
 
 test_fires if {
-	chosen("CUDA_VISIBLE_DEVICES", "0,1,2,9") == {["CUDA_VISIBLE_DEVICES", "high"]}
-	chosen("CUDA_VISIBLE_DEVICES", "8") == {["CUDA_VISIBLE_DEVICES", "critical"]}
-	chosen("HIP_VISIBLE_DEVICES", "") == {["HIP_VISIBLE_DEVICES", "critical"]}
 	found([pod({"kind": "docker-run", "gpus": -1, "variables": {"CUDA_VISIBLE_DEVICES": "none"}})]) == {["CUDA_VISIBLE_DEVICES", "critical"]}
 	found([pod({"tensor_parallel": 8, "pipeline_parallel": 2})]) == {["GPUs", "high"]}
 	found([pod({"variables": {"CUDA_VISIBLE_DEVICES": "0"}, "processes": 8})]) == {["CUDA_VISIBLE_DEVICES", "high"]}
@@ -24,7 +18,6 @@ test_fires if {
 }
 
 test_silent if {
-	chosen("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7") == set()
 	every more in [{"tensor_parallel": 4, "data_parallel": 2, "command": ["vllm"]}, {"processes": 4, "command": ["bash", "-c"]}] {
 		found([pod(more)]) == set()
 	}

@@ -17,5 +17,4 @@ test_fires if found({}) == {"cpu", "memory"}
 
 # A pod may use more than it requests.
 test_silent if found({"lines": {"cpus": 12, "memory_bytes": 13}}) == set()
-
 test_unresolvable if count(job_resources.missing) == 1 with input as {"launches": [pod({"unknown": {"cpus": "${X}"}})]}

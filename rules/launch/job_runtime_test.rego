@@ -3,13 +3,9 @@ package gpudoctor.rules.job_runtime_test
 import data.gpudoctor.rules.job_runtime
 
 found(ls) := all if all := {object.get(f, "severity", "high") | some f in job_runtime.findings} with input as {"launches": ls}
-
 pod(more) := object.union({"kind": "kubernetes", "source": "pod.yaml", "line": 3}, more)
-
 gpus(n) := {"gpus": n, "resources": {"nvidia.com/gpu": format_int(n, 10)}}
-
 visible(value, more) := found([object.union(pod(more), {"variables": {"NVIDIA_VISIBLE_DEVICES": value}})])
-
 capable(value, more) := found([object.union(pod(more), {"variables": {"NVIDIA_DRIVER_CAPABILITIES": value}})])
 
 job(value) := found([

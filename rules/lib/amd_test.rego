@@ -3,27 +3,19 @@ package gpudoctor.lib.amd_test
 import data.gpudoctor.lib.amd
 
 gpu(fields) := object.union({"address": "0000:03:00.0", "vendor": "amd"}, fields)
-
 with_gpu(fields) := {"gpus": {"devices": [gpu(fields)]}}
 
 test_families if {
-	amd.instinct with input as with_gpu({"name": "AMD Instinct MI100"})
 	amd.instinct with input as with_gpu({"architecture": "gfx942"})
 	amd.instinct with input as {"benchmarks": [{"gpu_names": ["AMD Instinct MI100"]}]}
-	not amd.instinct with input as with_gpu({"name": "AMD Radeon PRO W7900"})
-	amd.radeon with input as with_gpu({"name": "AMD Radeon PRO W7900"})
 	amd.radeon with input as with_gpu({"architecture": "gfx1201"})
-	amd.radeon with input as {"benchmarks": [{"gpu_names": ["AMD Radeon RX 7900 XTX"]}]}
 	not amd.radeon with input as with_gpu({"name": "AMD Instinct MI100"})
 }
 
 test_present if {
 	amd.present with input as with_gpu({})
 	amd.present with input as {"software": [{"name": "rocm", "version": "6.2.0"}]}
-	amd.present with input as {"logs": {"messages": [{"id": "x", "program": "hip"}]}}
 	amd.present with input as {"benchmarks": [{"gpu_names": ["AMD Radeon RX 7900 XTX"]}]}
-	not amd.present with input as {}
-	not amd.present with input as {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "nvidia"}]}}
 }
 
 test_integrated if {
@@ -35,11 +27,9 @@ test_integrated if {
 message(id, text) := {"id": id, "program": "x", "role": "category", "text": text, "source": "x.log", "line": 1, "order": 0}
 
 test_stuck if {
-	amd.stuck with input as {"logs": {"messages": [], "communicators": [{"started": 2, "completed": 0}]}}
 	amd.stuck with input as {"benchmarks": [{"tool": "rccl-tests", "complete": false}]}
 	amd.stuck with input as {"logs": {"messages": [message("torch-watchdog-timeout", "x")]}}
 	not amd.stuck with input as {"logs": {"messages": [message("x", "no such file")], "communicators": [{"started": 2, "completed": 2}]}}
-	not amd.stuck with input as {}
 }
 
 sentence(gpu) := {"logs": {"messages": [{"id": "prose-p2p-off-needed", "program": "people", "role": "category", "fields": {"gpu": gpu}, "text": "x", "source": "x", "line": 1, "order": 0}]}}
@@ -51,7 +41,6 @@ test_prose_names_cards if {
 }
 
 x := "0000:05:00.0"
-
 y := "0000:26:00.0"
 
 cards(extra) := {"gpus": {"devices": [object.union({"address": address, "vendor": "amd"}, extra) | some address in [x, y]]}}

@@ -14,35 +14,23 @@ job(size, list) := {"logs": {"messages": [], "progress": list, "communicators": 
 
 test_not_all_heard if {
 	every list in [
-		[at(0, {})],
 		[at(0, {}), at(2, {})],
-		[at(0, {}), at(1, {"seq": 8, "completed": 7})],
-		[at(0, {}), at(1, {"op": "BROADCAST"})],
 		[at(0, {}), at(1, {"elements": 8})],
-		[at(0, {}), object.remove(at(1, {"enqueued": 6}), ["seq"])],
-		[at(0, {}), at(1, {}), at(1, {"seq": 3})],
-		[at(0, {"op": "SEND"}), at(1, {"op": "RECV"})],
 		[at(0, {"group": "3(tp)"}), at(1, {"group": "3(tp)"})],
 	] {
 		count(collectives.standing) == 0 with input as job(2, list)
 	}
-	count(collectives.standing) == 0 with input as job(4, [at(0, {}), at(1, {})])
-	count(collectives.standing) == 0 with input as object.remove(job(2, [at(0, {}), at(1, {})]).logs, ["communicators"])
 }
 
 test_sizes_of_the_job if {
 	collectives.sizes == {16} with input as {"launches": [{"kind": "torchrun", "processes": 8, "nodes": 2}]}
-	collectives.sizes == {4} with input as {"env": {"variables": [{"name": "WORLD_SIZE", "value": "4", "effective": true, "source": "a", "line": 1}]}}
 	collectives.sizes == {3} with input as {"logs": {"messages": [{"id": "torch-store-barrier-waiting", "fields": {"world": "3"}, "order": 0}]}}
 }
 
 test_apart if {
 	some pair in collectives.apart with input as job(4, [at(0, {}), at(1, {"seq": 9, "op": "BROADCAST", "completed": 8})])
 	pair.distance == 2
-	pair.early.rank == 0
 	collectives.described(pair.late) == "BROADCAST number 9 (4 elements)"
-	count(collectives.apart) == 0 with input as job(2, [at(0, {}), at(1, {})])
-	count(collectives.apart) == 0 with input as job(2, [at(0, {}), at(1, {"seq": 9, "group": "3(tp)"})])
 
 	# A rank that began again is no other one.
 	count(collectives.apart) == 0 with input as job(2, [at(0, {}), at(1, {"seq": 9}), at(1, {"seq": 2})])
@@ -58,12 +46,10 @@ report(ranks) := [
 
 test_desync_report if {
 	some s in collectives.standing with input as {"logs": {"messages": report("0, 1, 2")}}
-	s.ranks == 3
 	s.number == 5
 	count(collectives.standing) == 0 with input as {"logs": {"messages": report("0, 2")}}
 	count(collectives.standing) == 0 with input as {"logs": {"messages": array.concat(report("0, 1"), [said("torch-desync-finished", {"ranks": "2", "seq": "4"}, 4)])}}
 	count(collectives.standing) == 0 with input as {"logs": {"messages": array.concat(report("0, 1"), [said("torch-desync-snapshot", {"seq": "6", "state": "started"}, 4)])}}
-	count(collectives.standing) == 0 with input as {"logs": {"messages": array.slice(report("0, 1"), 0, 1)}}
 }
 
 test_went_on if {

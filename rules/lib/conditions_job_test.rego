@@ -16,8 +16,7 @@ given(launch) := names if {
 }
 
 test_container_without_rdma if {
-	"container_without_rdma" in given({})
-	every launch in [{"devices": ["/dev/infiniband"]}, {"privileged": true}, {"resources": {"rdma/hca_shared": "1"}}, {"mounts": ["/dev/infiniband:/dev/infiniband"]}, {"kind": "torchrun"}] {
+	every launch in [{"devices": ["/dev/infiniband"]}, {"privileged": true}, {"resources": {"rdma/hca_shared": "1"}}, {"kind": "torchrun"}] {
 		not "container_without_rdma" in given(launch)
 	}
 	"container_without_rdma" in given({"kind": "slurm", "image": "nvcr.io/x"})
@@ -27,7 +26,6 @@ test_container_without_rdma if {
 
 test_container_without_imex if {
 	"container_without_imex" in given({"gpus": 4})
-	not "container_without_imex" in given({"privileged": true})
 	not "container_without_imex" in given({"devices": ["/dev/nvidia-caps-imex-channels/channel0"]})
 	pod := {"launches": [{"kind": "kubernetes", "name": "w", "source": "pod.yaml", "line": 1}]}
 	["container_without_imex", "the pod w"] in conditions_job.values with input as pod
@@ -42,15 +40,11 @@ setting(name, value) := {"env": {"variables": [{"name": name, "value": value, "s
 
 # of are the conditions that hold for facts, and quoted the values.
 of(facts) := names if names := conditions_job.holds with input as facts
-
 quoted(facts) := object.union_n([{pair[0]: pair[1]} | some pair in pairs]) if pairs := conditions_job.values with input as facts
-
 said(id, role) := {"logs": {"messages": [{"id": id, "role": role, "program": "x", "text": "said", "source": "a.log", "line": 1, "order": 0}]}}
 
 test_gpus_hidden if {
-	every value in ["", "-1", "NoDevFiles,0"] {
-		"gpus_hidden" in of(setting("CUDA_VISIBLE_DEVICES", value))
-	}
+	"gpus_hidden" in of(setting("CUDA_VISIBLE_DEVICES", "NoDevFiles,0"))
 	not "gpus_hidden" in of(setting("CUDA_VISIBLE_DEVICES", "0,-1"))
 }
 
@@ -59,7 +53,6 @@ test_ranks_outnumber_gpus if {
 	"ranks_outnumber_gpus" in of(crowded)
 	[quoted(crowded).ranks, quoted(crowded).visible_gpus] == ["4", "2"]
 	not "ranks_outnumber_gpus" in of(object.union(crowded, {"launches": [{"kind": "torchrun", "processes": 2}]}))
-	not "ranks_outnumber_gpus" in of({"launches": crowded.launches})
 }
 
 test_several_mig_instances if {

@@ -3,7 +3,6 @@ package gpudoctor.lib.conditions_network_test
 import data.gpudoctor.lib.conditions_network
 
 given(rows) := {"logs": {"messages": [object.union({"program": "nccl", "role": "cause", "source": "a.log", "count": 1, "ranks": 1, "order": i, "line": i + 1, "text": row.id}, row) | some i, row in rows]}}
-
 holds(condition, document) if condition in conditions_network.holds with input as document
 
 value(key, document) := known[0] if {
@@ -44,7 +43,6 @@ test_ray_node_here if {
 	unknown := given([{"id": "ray-node-unknown", "fields": {"address": "10.5.0.9"}}])
 	here := {"nics": {"interfaces": [{"name": "eno1", "addresses": ["10.5.0.9/24"]}]}}
 	value("ray_node_here", object.union(unknown, here)) == " (here it is that of eno1)"
-	not value("ray_node_here", unknown)
 }
 
 test_failed_before_efa if {
@@ -62,7 +60,6 @@ test_efa if {
 	fact.value == "efa"
 	not holds("efa_expected", {})
 	holds("failed_beside_ofi", given([{"id": "nccl-x"}]))
-	not holds("failed_beside_ofi", given([{"id": "ofi-no-protocol"}]))
 	value("then_tcp", {"logs": {"communicators": [{"nodes": 2}]}})
 	value("ofi_versions", {"software": [{"name": "libfabric", "version": "1.17"}]}) == " (libfabric 1.17)"
 }
@@ -76,5 +73,4 @@ test_rdma if {
 	fact.value == ["ib_core"]
 	some ["peermem_loaded", other] in conditions_network.shown with input as {"nics": {"modules": ["nvidia_peermem"]}}
 	other.fact == "nics.modules"
-	value("with_ofed", {"software": [{"name": "ofed", "version": "5.0-2.1.8"}]}) == " (MLNX_OFED 5.0-2.1.8)"
 }

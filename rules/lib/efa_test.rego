@@ -16,7 +16,6 @@ test_expects_efa if {
 	efa.expected with input as {"env": {"variables": [{"name": "FI_EFA_USE_DEVICE_RDMA", "value": "1", "effective": true}]}}
 	efa.expected with input as {"nics": {"rdma": [{"device": "rdmap16s27"}]}}
 	efa.expected with input as {"logs": {"messages": [object.union(says(0, "a", "x"), {"id": "ofi-platform"})]}}
-	not efa.expected with input as {"pci": {"devices": [{"address": "0000:00:1e.0", "vendor": "0x1d0f", "device": "0xec20"}]}}
 }
 
 test_efa_by_its_provider if {

@@ -24,7 +24,6 @@ test_redirecting if {
 }
 
 test_texts_are_taken_for_bare_metal if {
-	pci.bare_metal with input as {"host": {"virtualization": {"guest": false}}}
 	pci.bare_metal with input as {"texts": [{"name": "x"}]}
 	not pci.bare_metal with input as {"texts": [{"name": "x"}], "host": {"virtualization": {"guest": true}}}
 	not pci.bare_metal with input as {"texts": [{"name": "x"}], "links": {"virtual_topology": true}}

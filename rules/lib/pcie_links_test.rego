@@ -3,13 +3,9 @@ package gpudoctor.lib.pcie_links_test
 import data.gpudoctor.lib.pcie_links
 
 gpu := "0000:03:00.0"
-
 nic := "0000:04:00.0"
-
 root := "0000:00:01.0"
-
 upstream := "0000:01:00.0"
-
 downstream := "0000:02:00.0"
 
 device(address, port, up, speed, width) := {
@@ -32,11 +28,7 @@ machine := {
 	]},
 }
 
-guest := {"host": {"virtualization": {"guest": true}}}
-
 test_names if {
-	pcie_links.described(upstream) == "switch 0000:01:00.0" with input as machine
-	pcie_links.described(gpu) == "GPU 0000:03:00.0" with input as machine
 	pcie_links.described(nic) == "NIC 0000:04:00.0" with input as machine
 	pcie_links.described(root) == root with input as machine
 }
@@ -47,7 +39,6 @@ measured(test, nvlinks) := object.union(machine, {
 })
 
 test_slow_transfers if {
-	count(pcie_links.slow_transfers(upstream)) == 1 with input as measured("copy", 0)
 	pcie_links.slow_words(gpu) != "" with input as measured("copy", 0)
 	pcie_links.slow_words(gpu) == "" with input as measured("copy", 4)
 	pcie_links.slow_words(gpu) == "" with input as measured("all-at-once", 0)

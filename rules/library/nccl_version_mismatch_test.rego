@@ -3,7 +3,6 @@ package gpudoctor.rules.nccl_version_mismatch_test
 import data.gpudoctor.rules.nccl_version_mismatch
 
 message(id) := {"id": id, "program": "nccl", "role": "cause", "text": "said", "source": "a.log", "line": 3, "order": 2, "count": 1, "ranks": 1}
-
 wheel(name, version, host) := {"name": name, "version": version, "manager": "pip", "host": host, "source": sprintf("%s.txt", [host]), "line": 2}
 
 hosts := [
@@ -33,10 +32,7 @@ test_garbage_alone_is_possible if {
 	{"fact": "software", "words": "no text shows the versions of NCCL by host"} in nccl_version_mismatch.missing with input as document
 }
 
-test_unresolvable if {
-	count(nccl_version_mismatch.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
-	count(nccl_version_mismatch.findings) == 0 with input as {}
-}
+test_unresolvable if count(nccl_version_mismatch.missing) == 1 with input as {"texts": [{"name": "notes.txt"}]}
 
 test_built_before_graphs if {
 	refused := {"logs": {"messages": [message("nccl-cuda-graphs-unsupported")]}}
@@ -62,8 +58,6 @@ test_fires_where_a_part_of_the_hosts_has_the_plugin if {
 }
 
 test_silent_on_plugins_of_two_runs if {
-	runs := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n2", "IBext_v8", "b.log")]}}
-	count(nccl_version_mismatch.findings) == 0 with input as runs
 	tried := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n1", "IBext_v8", "a.log")]}}
 	count(nccl_version_mismatch.findings) == 0 with input as tried
 	tcp := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n2", "Socket", "a.log")]}}
@@ -77,7 +71,4 @@ shadow(version, found_by) := {"libraries": {"files": [
 
 test_silent_where_the_order_is_right if {
 	count(nccl_version_mismatch.findings) == 0 with input as shadow("2.27.3", "ld_library_path")
-	count(nccl_version_mismatch.findings) == 0 with input as shadow("2.28.9", "ld_library_path")
-	count(nccl_version_mismatch.findings) == 0 with input as shadow("2.18.3", "ld_cache")
-	count(nccl_version_mismatch.missing) == 0 with input as shadow("2.18.3", "ld_cache")
 }

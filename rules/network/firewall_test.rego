@@ -5,13 +5,11 @@ import data.gpudoctor.rules.firewall
 base := {"program": "nccl", "role": "cause", "source": "nccl.log", "count": 1, "ranks": 1}
 
 log(rows) := {"logs": {"messages": [object.union(object.union(base, {"order": i, "line": i + 1}), row) | some i, row in rows]}}
-
 failed(remote, error) := {"id": "nccl-connect-failed", "text": "NCCL WARN Connect to a peer failed", "fields": {"remote": remote, "error": error}}
 
 oom := {"id": "pytorch-cuda-oom", "program": "pytorch", "text": "CUDA out of memory"}
 
 setting(id, more) := object.union({"id": id, "program": "kernel", "role": "setting", "text": id}, more)
-
 using(host, interfaces) := {"id": "nccl-bootstrap-interface", "role": "setting", "host": host, "text": "Bootstrap : Using x", "fields": {"interfaces": interfaces}}
 
 # grades are those of the metadata where a finding has none.
@@ -26,28 +24,15 @@ second(f, all) if {
 	other.id == "blocked"
 }
 
-says(document, words) if {
-	some f in told(document)
-	contains(f.message, words)
-}
-
 test_fires_on_silence if {
-	grades(log([failed("10.0.0.4", "Connection timed out")])) == {["critical", "likely"]}
-	grades(log([failed("10.0.0.4", "No route to host")])) == {["critical", "likely"]}
-	active := setting("firewall-ufw-active", {})
-	says(log([failed("10.0.0.4", "No route to host"), active]), "that a firewall is on")
 	block := setting("kernel-ufw-block", {"fields": {"from": "10.0.0.5", "to": "10.0.0.4"}})
 	grades(log([failed("10.0.0.4", "No route to host"), block])) == {["critical", "confirmed"]}
-	says(log([{"id": "gloo-connect-failed", "program": "gloo", "text": "x", "fields": {"error": "Connection timed out"}}]), "A connection failed")
 }
 
 test_doubts_what_has_other_reasons if {
 	grades(log([failed("10.0.0.4", "Connection refused")])) == {["low", "possible"]}
 	grades(object.union(log([failed("10.0.0.4", "Connection refused")]), {"launches": [{"nodes": 2}]})) == {["high", "possible"]}
-	soft := {"id": "socket-timed-out", "program": "socket", "role": "category", "text": "x", "fields": {"remote": "10.0.0.7"}}
-	grades(log([soft])) == {["medium", "possible"]}
-	store := {"id": "torch-store-timed-out", "program": "pytorch", "role": "category", "text": "x", "fields": {"host": "10.0.0.1", "port": "29500"}}
-	grades(log([store])) == {["medium", "possible"]}
+	grades(log([{"id": "socket-timed-out", "program": "socket", "role": "category", "text": "x", "fields": {"remote": "10.0.0.7"}}])) == {["medium", "possible"]}
 	grades(log([oom, failed("10.0.0.4", "Connection refused")])) == set()
 }
 
@@ -56,15 +41,9 @@ test_leaves_wrong_interfaces_to_their_rule if {
 	grades(log([failed("172.17.0.1", "Connection timed out")])) == set()
 	apart := [using("a", "eth0:10.0.0.4<0>"), using("b", "ens3:192.168.7.4<0>"), failed("10.0.0.4", "Connection timed out")]
 	grades(log(apart)) == {["critical", "possible"]}
-	bridge := [using("a", "docker0:172.17.0.1<0>"), using("b", "eth0:10.0.0.4<0>"), failed("10.0.0.4", "Connection timed out")]
-	grades(log(bridge)) == {["critical", "possible"]}
 }
 
-test_unresolvable if {
-	count(firewall.missing) == 1 with input as {}
-	count(firewall.missing) == 0 with input as log([])
-	count(firewall.findings) == 0 with input as {}
-}
+test_unresolvable if count(firewall.missing) == 1 with input as {}
 
 sidecar := setting("kubernetes-sidecar", {"program": "kubernetes"})
 
@@ -73,9 +52,6 @@ store(text) := {"id": "torch-store-closed", "program": "pytorch", "role": "conse
 test_fires_on_a_service_mesh if {
 	document := log([sidecar, store("recvValue failed on SocketImpl: failed to recv, got 0 bytes")])
 	grades(document) == {["high", "likely"]}
-	says(document, "sidecar.istio.io/inject")
-	grades(log([store("failed to recv, got 0 bytes")])) == set()
-	grades(log([sidecar])) == set()
 	grades(log([oom, sidecar, store("failed to recv, got 0 bytes")])) == set()
 }
 
@@ -85,5 +61,4 @@ test_suspects_a_service_mesh_of_silence if {
 	grades(object.union(log([sidecar]), began(0))) == {["high", "possible"]}
 	grades(object.union(log([sidecar]), began(2))) == set()
 	grades(object.union(log([sidecar, oom]), began(0))) == set()
-	grades(began(0)) == set()
 }

@@ -2,124 +2,67 @@ package gpudoctor.rules.roce_gid_test
 
 import data.gpudoctor.rules.roce_gid
 
-said(id, text) := {
-	"id": id, "program": "nccl", "role": "cause", "text": text,
-	"source": "a.log", "line": 7, "order": 2, "count": 1, "ranks": 1,
-}
+said(id, more) := {"logs": {"messages": [object.union(
+	{"id": id, "program": "nccl", "role": "cause", "text": "x", "source": "a.log", "line": 7, "order": 2, "count": 1, "ranks": 1},
+	more,
+)]}}
 
-with_fields(m, fields) := object.union(m, {"fields": fields})
-
-old_error := with_fields(said("nccl-ib-completion-retry-exceeded", "Got completion with error 12"), {"form": "error"})
-
-new_error := with_fields(said("nccl-ib-completion-retry-exceeded", "Got completion with status=12"), {"local_gid": "::ffff:10.4.0.1", "remote_gid": "::ffff:10.5.0.9"})
-
-log(messages) := {"logs": {"messages": messages}}
-
+old_error := said("nccl-ib-completion-retry-exceeded", {"fields": {"form": "error"}})
+new_error := said("nccl-ib-completion-retry-exceeded", {"fields": {"local_gid": "::ffff:10.4.0.1", "remote_gid": "::ffff:10.5.0.9"}})
 nccl(version) := {"software": [{"name": "nccl", "version": version, "manager": "log", "source": "a.log", "line": 1}]}
+index(n) := {"env": {"variables": [{"name": "NCCL_IB_GID_INDEX", "value": n, "source": "a.log", "line": 2, "effective": true}]}}
+port(more) := {"nics": {"rdma": [object.union({"device": "mlx5_0", "port": 1, "state": "active", "link_layer": "Ethernet", "source": "g", "line": 1}, more)]}}
 
-index(n) := {"env": {"variables": [{"name": "NCCL_IB_GID_INDEX", "value": sprintf("%d", [n]), "source": "a.log", "line": 2, "effective": true}]}}
-
-gids := [
+table := port({"gids": [
 	{"index": 0, "gid": "fe80::1", "type": "RoCE v1"},
 	{"index": 1, "gid": "fe80::1", "type": "RoCE v2"},
 	{"index": 2, "gid": "::ffff:10.0.0.1", "type": "RoCE v1"},
 	{"index": 3, "gid": "::ffff:10.0.0.1", "type": "RoCE v2"},
-]
+]})
 
-table := {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "gids": gids, "source": "g", "line": 1}]}}
-
-roce := {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "source": "g", "line": 1}]}}
-
-merged(parts) := object.union_n(parts)
-
-test_fires_index_that_should_go if {
-	some f in roce_gid.findings with input as merged([log([new_error]), nccl("2.27.3"), index(3)])
-	f.confidence == "likely"
-	f.remedies == ["set-gid-index", "unset-env"]
-	f.params.variable == "NCCL_IB_GID_INDEX"
-	contains(f.message, "10.4.0.1")
-}
-
-test_fires_chosen_and_still_unanswered if {
-	some f in roce_gid.findings with input as merged([log([new_error]), nccl("2.27.3")])
-	f.confidence == "possible"
-}
-
-test_fires_index_without_a_table if {
-	some f in roce_gid.findings with input as merged([log([old_error]), roce, index(3)])
-	f.confidence == "possible"
-	contains(f.message, "show_gids")
-}
-
-test_fires_wrong_index if {
-	every n in [0, 1, 2, 9] {
-		some f in roce_gid.findings with input as merged([log([old_error]), table, index(n)])
-		f.confidence == "likely"
-		f.params.gid_index == 3
-		contains(f.message, "at index 3")
-		some g in roce_gid.findings with input as merged([table, index(n)])
-		g.subject == "NCCL_IB_GID_INDEX"
-		g.severity == {true: "high", false: "low"}[n == 9]
+test_findings if {
+	every row in [
+		[[new_error, nccl("2.27.3"), index("3")], "likely", "10.4.0.1"],
+		[[old_error, port({}), index("3")], "possible", "show_gids"],
+		[[old_error, table, index("1")], "likely", "at index 3"],
+		[[old_error, table, index("2")], "likely", "at index 3"],
+		[[said("nccl-ib-modify-qp-invalid", {"fields": {"error": "Invalid argument"}}), port({}), nccl("2.23.4")], "likely", "queue pair"],
+		[[said("rdma-retry-exceeded", {"program": "rdma", "fields": {"link": "RoCE"}})], "possible", "ib_write_bw"],
+		[[said("rdma-gid-missing", {})], "confirmed", ""],
+		# ENODEV: the GID's interface is not in this network namespace.
+		[[said("nccl-ib-modify-qp-unreachable", {"fields": {"error": "No such device"}}), port({})], "likely", "network namespace"],
+	] {
+		some f in roce_gid.findings with input as object.union_n(row[0])
+		[f.confidence, contains(f.message, row[2])] == [row[1], true]
 	}
 }
 
-test_fires_refused if {
-	some f in roce_gid.findings with input as merged([log([with_fields(said("nccl-ib-modify-qp-invalid", "x"), {"error": "Invalid argument"})]), roce, nccl("2.23.4")])
-	f.confidence == "likely"
-	contains(f.message, "queue pair")
+test_advice if {
+	some f in roce_gid.findings with input as object.union_n([new_error, nccl("2.27.3"), index("3")])
+	[f.remedies, f.params.variable] == [["set-gid-index", "unset-env"], "NCCL_IB_GID_INDEX"]
+	some g in roce_gid.findings with input as object.union_n([old_error, table, index("1")])
+	g.params.gid_index == 3
+	every n, severity in {"1": "low", "0": "low", "9": "high"} {
+		some h in roce_gid.findings with input as object.union(table, index(n))
+		[h.subject, h.severity] == ["NCCL_IB_GID_INDEX", severity]
+	}
+	some i in roce_gid.findings with input as object.union(said("nccl-ib-modify-qp-unreachable", {"fields": {"error": "No such device"}}), port({}))
+	i.remedies == ["set-gid-index", "set-ib-hca", "other"]
 }
 
-test_fires_for_other_programs if {
-	m := object.union(said("rdma-retry-exceeded", "x"), {"program": "rdma", "fields": {"link": "RoCE"}})
-	some f in roce_gid.findings with input as log([m])
-	f.confidence == "possible"
-	contains(f.message, "ib_write_bw")
+test_a_table_that_cannot_be_read if {
+	some f in roce_gid.findings with input as said("nccl-ib-gid-unread", {})
+	[f.id, f.remedies[0]] == ["unread", "set-gid-index"]
+	count(roce_gid.findings) == 1 with input as said("nccl-ib-call-failed", {"fields": {"call": "ibv_query_gid"}})
+	count(roce_gid.findings) == 0 with input as said("nccl-ib-call-failed", {"fields": {"call": "ibv_open_device"}})
 }
 
-test_fires_gid_missing if {
-	some f in roce_gid.findings with input as log([said("rdma-gid-missing", "No suitable GID found on mlx5_bond_1/")])
-	f.confidence == "confirmed"
+test_silent if {
+	count(roce_gid.in_tables) == 0 with input as port({"gids": [], "source": "a.txt"})
+	count(roce_gid.in_tables) == 0 with input as port({"gids": [], "link_layer": "Unknown", "source": "/sys/class/infiniband/rdmap0s6/ports/1", "line": 0})
 }
 
 test_unresolvable if {
 	count(roce_gid.findings) == 0 with input as {}
-	count(roce_gid.missing) == 1 with input as {}
-	count(roce_gid.missing) == 0 with input as log([old_error])
-}
-
-# ENODEV: the GID's interface is not in this network namespace.
-test_fires_for_a_gid_without_an_interface if {
-	some f in roce_gid.findings with input as merged([log([with_fields(said("nccl-ib-modify-qp-unreachable", "x"), {"error": "No such device"})]), roce])
-	f.confidence == "likely"
-	f.remedies == ["set-gid-index", "set-ib-hca", "other"]
-	contains(f.message, "network namespace")
-}
-
-test_fires_for_a_table_that_cannot_be_read if {
-	some f in roce_gid.findings with input as log([said("nccl-ib-gid-unread", "NET/IB: read failed in ncclIbRoceGetVersionNum: Invalid argument")])
-	[f.id, f.remedies[0]] == ["unread", "set-gid-index"]
-	call := object.union(said("nccl-ib-call-failed", "Call to ibv_query_gid failed"), {"fields": {"call": "ibv_query_gid"}})
-	count(roce_gid.findings) == 1 with input as log([call])
-	other := object.union(call, {"fields": {"call": "ibv_open_device"}})
-	count(roce_gid.findings) == 0 with input as log([other])
-}
-
-port(name, gids) := {
-	"device": name, "port": 1, "state": "active", "link_layer": "Ethernet", "gids": gids,
-	"source": sprintf("/sys/class/infiniband/%s/ports/1", [name]), "line": 0,
-}
-
-machine(ports) := {"nics": {"rdma": ports}}
-
-v1 := {"index": 0, "gid": "fe80::1", "type": "RoCE v1"}
-
-v2 := {"index": 1, "gid": "fe80::1", "type": "RoCE v2"}
-
-test_silent if {
-	count(roce_gid.in_tables) == 0 with input as machine([port("mlx5_0", [v1, v2])])
-	count(roce_gid.in_tables) == 0 with input as machine([port("mlx5_0", [{"index": 0, "gid": "fe80::1"}])])
-	count(roce_gid.in_tables) == 0 with input as machine([object.remove(port("mlx5_0", []), ["gids"])])
-	count(roce_gid.in_tables) == 0 with input as machine([object.union(port("mlx5_0", []), {"state": "down"})])
-	count(roce_gid.in_tables) == 0 with input as machine([object.union(port("mlx5_0", []), {"source": "a.txt", "line": 1})])
-	count(roce_gid.in_tables) == 0 with input as machine([object.union(port("rdmap0s6", []), {"link_layer": "Unknown"})])
+	count(roce_gid.missing) == 0 with input as old_error
 }

@@ -2,181 +2,121 @@ package gpudoctor.rules.wrong_nic_test
 
 import data.gpudoctor.rules.wrong_nic
 
-base := {"program": "nccl", "role": "cause", "source": "nccl.log", "count": 1, "ranks": 1}
+base := {"program": "nccl", "role": "cause", "source": "nccl.log", "count": 1, "ranks": 1, "text": "x"}
+log(rows) := {"logs": {"messages": [object.union_n([base, {"order": i, "line": i + 1}, row]) | some i, row in rows]}}
+using(host, interfaces) := {"id": "nccl-bootstrap-interface", "role": "setting", "host": host, "fields": {"interfaces": interfaces}}
+failed(host, remote, error) := {"id": "nccl-connect-failed", "host": host, "fields": {"remote": remote, "error": error}}
+timed_out(remote) := failed("b", remote, "Connection timed out")
+variable(name, value) := {"env": {"variables": [{"name": name, "value": value, "effective": true}]}}
+asked(value) := variable("NCCL_SOCKET_IFNAME", value)
+bridged := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), timed_out("172.17.0.1")])
 
-log(rows) := {"logs": {"messages": [object.union(object.union(base, {"order": i, "line": i + 1}), row) | some i, row in rows]}}
+# A failure that is none of a connection, where the ranks had not met.
+other_failure := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), {"id": "x", "host": "b"}])
 
-using(host, interfaces) := {"id": "nccl-bootstrap-interface", "role": "setting", "host": host, "text": "Bootstrap : Using x", "fields": {"interfaces": interfaces}}
+# listed are interfaces as a text lists them.
+listed(interfaces) := {"nics": {"interfaces": [object.union({"state": "up", "source": "ip.txt", "line": i + 1}, n) |
+	some i, n in interfaces
+]}}
 
-failed(host, remote, error) := {"id": "nccl-connect-failed", "host": host, "text": "NCCL WARN Connect to a peer failed", "fields": {"remote": remote, "error": error}}
+eth0(host, more) := listed([object.union({"host": host}, n) | some n in [
+	{"name": "lo", "kind": "loopback", "addresses": ["127.0.0.1/8"]},
+	object.union({"name": "eth0", "kind": "ethernet", "addresses": ["10.0.0.1/24"]}, more),
+]])
 
-asked(value) := {"env": {"variables": [{"name": "NCCL_SOCKET_IFNAME", "value": value, "effective": true}]}}
+two(first, second) := listed([{"name": "eno1", "addresses": [first]}, {"name": "enp3s0", "addresses": [second]}])
 
-# grades are those of the metadata where a finding has none.
-grades(document) := {[object.get(f, "severity", "critical"), object.get(f, "confidence", "likely")] | some f in wrong_nic.findings with input as document}
+both := [using("a", "enp3s0:192.168.5.15<0>"), using("b", "enp3s0:192.168.5.13<0>")]
+over_tcp := {"logs": {"networks": [{"name": "Socket", "source": "nccl.log", "line": 9, "count": 1}]}}
 
-kinds(document) := {f.id | some f in wrong_nic.findings with input as document}
+rsip := {"name": "rsip", "addresses": ["172.30.12.4/32"]}
 
-says(document, words) if {
-	some f in wrong_nic.findings with input as document
-	contains(f.message, words)
-}
+# Interfaces of which one has an address without a network, and a peer that is not in the network of the other.
+apart(used, interface) := object.union(
+	log([using("a", used), failed("a", "172.30.12.9", "Connection timed out")]),
+	listed([{"name": "ib0", "addresses": ["10.128.0.4/14"]}, interface]),
+)
 
-test_fires_on_a_bridge_between_machines if {
-	document := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), failed("b", "172.17.0.1", "Connection timed out")])
-	grades(document) == {["critical", "likely"]}
-	says(document, "bridge inside the machine")
-	says(object.union(document, asked("docker0")), "selected it")
-	says(object.union(document, asked("^lo")), "must also exclude")
-	loopback := log([using("a", "lo:127.0.0.1<0>"), using("b", "lo:127.0.0.1<0>"), failed("b", "127.0.0.1", "Connection refused")])
-	says(loopback, "has that address for itself")
-	link := log([using("a", "eth5:fe80::1%eth5<0>"), using("b", "eth0:10.0.0.2<0>"), failed("b", "fe80::1", "Connection timed out")])
-	says(link, "only one link")
-	named := log([using("a", "virbr7:10.4.4.1<0>"), using("b", "eth0:10.0.0.2<0>"), {"id": "x", "role": "category", "text": "NCCL error", "host": "b"}])
-	says(named, "ends inside the machine")
-}
+hca(value) := object.union(
+	variable("NCCL_IB_HCA", value),
+	{"nics": {"rdma": [{"device": "mlx5_0", "source": "ibstat", "line": 1}, {"device": "mlx5_1", "source": "ibstat", "line": 9}]}},
+)
 
-# They met: what failed later is no matter of the bootstrap.
-test_silent_when_they_met if {
-	document := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), {"id": "x", "role": "cause", "text": "CUDA out of memory", "host": "b"}])
-	grades(document) == {["critical", "likely"]}
-	cloud := log([using("a", "eth0:172.17.0.2<0>"), using("b", "eth0:172.17.0.3<0>"), {"id": "x", "role": "cause", "text": "CUDA out of memory", "host": "b"}])
-	grades(cloud) == set()
-	met := object.union(document, {"logs": {"communicators": [{"nodes": 2, "started": 2, "completed": 2}]}})
-	grades(met) == set()
-}
-
-test_fires_on_an_address_of_a_bridge if {
-	grades(log([failed("b", "172.17.0.1", "Connection timed out")])) == {["critical", "likely"]}
-	grades(log([failed("b", "127.0.0.1", "Connection refused")])) == {["high", "possible"]}
-	grades(log([failed("b", "127.0.0.1", "Connection refused"), using("a", "eth0:10.0.0.2<0>")])) == {["critical", "likely"]}
-}
-
-test_fires_on_different_networks if {
-	document := log([using("a", "eth0:10.0.0.4<0>"), using("b", "ens3:192.168.7.4<0>"), failed("b", "10.0.0.4", "Connection timed out")])
-	says(document, "different networks")
-	grades(document) == {["critical", "likely"]}
-}
-
-test_fires_without_a_route if says(log([failed("b", "10.0.0.4", "Network is unreachable")]), "no route to the network of a peer (10.0.0.4)")
-
-test_names_no_peer_where_none_is_told if {
-	says(log([{"id": "nccl-connect-no-route", "text": "NCCL WARN x", "fields": {"error": "Network is unreachable"}}]), "(not named)")
-}
-
-interface(name, state, addresses) := {"name": name, "kind": "ethernet", "state": state, "addresses": addresses, "source": "ip.txt", "line": 2}
-
-list(interfaces) := {"nics": {"interfaces": array.concat([{"name": "lo", "kind": "loopback", "state": "up", "addresses": ["127.0.0.1/8"], "source": "ip.txt", "line": 1}], interfaces)}}
-
-test_compares_with_the_list if {
-	up := list([interface("eth0", "up", ["10.0.0.1/24"])])
-	grades(object.union(up, asked("eth0"))) == set()
-	grades(object.union(up, asked("^docker"))) == set()
-	grades(object.union(up, asked("ib0"))) == {["high", "likely"]}
-	grades(object.union(object.union(up, asked("ib0")), log([failed("b", "10.0.0.4", "Connection timed out")]))) == {["critical", "likely"]}
-	grades(object.union(object.union(up, asked("ens")), log([using("pod", "ens5:10.0.0.4<0>")]))) == set()
-	grades(object.union(list([interface("eth0", "down", [])]), asked("eth0"))) == {["high", "confirmed"]}
-	says(object.union(list([interface("eth0", "down", [])]), asked("eth0")), "is down")
-	says(object.union(list([interface("eth0", "up", [])]), asked("eth0")), "has no address")
-	gloo_asked := {"env": {"variables": [{"name": "GLOO_SOCKET_IFNAME", "value": "eth", "effective": true}]}}
-	says(object.union(up, gloo_asked), "GLOO_SOCKET_IFNAME=eth matches no interface")
-	on := {"nics": {"interfaces": [object.union(n, {"host": "n4"}) | some n in up.nics.interfaces]}}
-	says(object.union(on, asked("ib0")), "on n4")
-}
-
-test_fires_on_loopback_by_variable if {
-	grades(object.union({"launches": [{"nodes": 2}]}, asked("lo"))) == {["high", "likely"]}
-	grades(asked("lo")) == set()
-	grades(object.union({"launches": [{"nodes": 2}]}, asked("docker0,eth0"))) == set()
-}
-
-test_compares_rdma_devices if {
-	document := {
-		"env": {"variables": [{"name": "NCCL_IB_HCA", "value": "mlx5_8:1", "effective": true}]},
-		"nics": {"rdma": [{"device": "mlx5_0", "source": "ibstat", "line": 1}, {"device": "mlx5_1", "source": "ibstat", "line": 9}]},
+test_findings if {
+	every row in [
+		[[log([timed_out("172.17.0.1")])], {["critical", "likely"]}],
+		[[log([failed("b", "127.0.0.1", "Connection refused")])], {["high", "possible"]}],
+		[[log([failed("b", "127.0.0.1", "Connection refused"), using("a", "eth0:10.0.0.2<0>")])], {["critical", "likely"]}],
+		[[log([using("a", "eth0:10.0.0.4<0>"), using("b", "ens3:192.168.7.4<0>"), timed_out("10.0.0.4")])], {["critical", "likely"]}],
+		[[eth0("", {}), asked("ib0"), log([timed_out("10.0.0.4")])], {["critical", "likely"]}],
+		[[eth0("", {}), asked("ens"), log([using("pod", "ens5:10.0.0.4<0>")])], set()],
+		[[eth0("", {"state": "down", "addresses": []}), asked("eth0")], {["high", "confirmed"]}],
+		[[{"launches": [{"nodes": 2}]}, asked("lo")], {["high", "likely"]}],
+		[[asked("lo")], set()],
+		[[hca("mlx5_8:1")], {["high", "confirmed"]}],
+		[[hca("mlx5_0:1,mlx5_1:1")], set()],
+		# A job that hangs says nothing: an address of one cable next to one of a network is enough.
+		[[log([using("a", "veth12:169.254.3.4<0>"), using("b", "ens5:10.12.4.80<0>")])], {["critical", "likely"]}],
+		[[log([using("a", "veth12:169.254.3.4<0>"), using("b", "veth9:169.254.3.5<0>")])], set()],
+		[[log([using("a", "ens5:10.12.4.77<0>"), using("b", "ens5:10.12.4.80<0>")])], set()],
+		[[other_failure], {["critical", "likely"]}],
+		[[other_failure, {"logs": {"communicators": [{"nodes": 2, "started": 2, "completed": 2}]}}], set()],
+		[[log([using("a", "eth0:172.17.0.2<0>"), using("b", "eth0:172.17.0.3<0>"), {"id": "x", "host": "b"}])], set()],
+		# Two interfaces in one network.
+		[[log(both), over_tcp, two("192.168.3.15/20", "192.168.5.15/20")], {["medium", "likely"]}],
+		[[log([both[0]]), over_tcp, two("192.168.3.15/20", "192.168.5.15/20")], {["low", "likely"]}],
+		[[log(both), over_tcp, two("192.168.3.15/24", "192.168.5.15/24")], set()],
+		[[log(both), two("192.168.3.15/20", "192.168.5.15/20")], set()],
+		[[apart("rsip:172.30.12.4<0>", rsip), listed([rsip])], set()],
+		[[apart("rsip:172.30.12.4<0>", rsip)], {["critical", "likely"]}],
+		[[apart("rsip:172.30.12.4<0>", rsip), asked("rsip")], set()],
+		[[apart("wg0:10.9.0.2<0>", {"name": "wg0", "kind": "tunnel", "addresses": ["10.9.0.2/24"]})], {["critical", "likely"]}],
+	] {
+		found := wrong_nic.findings with input as object.union_n(row[0])
+		{[object.get(f, "severity", "critical"), object.get(f, "confidence", "likely")] | some f in found} == row[1]
 	}
-	grades(document) == {["high", "confirmed"]}
-	good := json.patch(document, [{"op": "replace", "path": "env/variables/0/value", "value": "mlx5_0:1,mlx5_1:1"}])
-	grades(good) == set()
-}
-
-test_unresolvable if {
-	count(wrong_nic.missing) == 1 with input as {}
-	count(wrong_nic.missing) == 0 with input as log([])
-	count(wrong_nic.findings) == 0 with input as {}
-}
-
-# What one machine's log shows of a peer's choice.
-test_fires_for_a_link_local_peer if {
-	says(log([failed("n1", "fe80::8c3a:beff:fe95:79e7", "Connection timed out")]), "fe80::8c3a:beff:fe95:79e7")
-}
-
-test_fires_for_a_container_that_pytorch_waits_for if {
-	store := {"id": "torch-store-timed-out", "program": "pytorch", "role": "category", "text": "x", "fields": {"host": "172.17.0.2"}}
-	says(object.union(log([store]), {"launches": [{"nodes": 2}]}), "172.17.0.2")
-	not says(log([store]), "172.17.0.2")
-}
-
-# A job that hangs says nothing: an address of one cable next to one of a network is enough.
-test_fires_without_a_word_of_failure if {
-	document := log([using("a", "veth12:169.254.3.4<0>"), using("b", "ens5:10.12.4.80<0>")])
-	says(document, "veth12")
-	grades(log([using("a", "veth12:169.254.3.4<0>"), using("b", "veth9:169.254.3.5<0>")])) == set()
-	grades(log([using("a", "ens5:10.12.4.77<0>"), using("b", "ens5:10.12.4.80<0>")])) == set()
-}
-
-listed(interfaces) := {"nics": {"interfaces": [object.union({"state": "up", "source": "ip.txt", "line": i + 1}, n) | some i, n in interfaces]}}
-
-over_tcp(rows) := object.union(log(rows), {"logs": {"messages": log(rows).logs.messages, "networks": [{"name": "Socket", "source": "nccl.log", "line": 9, "count": 1}]}})
-
-two(a, b) := listed([{"name": "eno1", "addresses": [a]}, {"name": "enp3s0", "addresses": [b]}])
-
-test_fires_on_interfaces_in_one_network if {
-	rows := [using("a", "enp3s0:192.168.5.15<0>"), using("b", "enp3s0:192.168.5.13<0>")]
-	document := object.union(over_tcp(rows), two("192.168.3.15/20", "192.168.5.15/20"))
-	grades(document) == {["medium", "likely"]}
-	says(document, "longer netmask")
-	grades(object.union(over_tcp([rows[0]]), two("192.168.3.15/20", "192.168.5.15/20"))) == {["low", "likely"]}
-	grades(object.union(over_tcp(rows), two("192.168.3.15/24", "192.168.5.15/24"))) == set()
-	grades(object.union(log(rows), two("192.168.3.15/20", "192.168.5.15/20"))) == set()
-}
-
-test_fires_on_an_address_without_a_network if {
-	rows := [using("a", "rsip:172.30.12.4<0>"), failed("a", "172.30.12.9", "Connection timed out")]
-	interfaces := [{"name": "ib0", "addresses": ["10.128.0.4/14"]}, {"name": "rsip", "addresses": ["172.30.12.4/32"]}]
-	document := object.union(log(rows), listed(interfaces))
-	grades(document) == {["critical", "likely"]}
-	says(document, "reaches only one endpoint")
-	grades(object.union(document, asked("rsip"))) == set()
-	grades(object.union(log([rows[0]]), listed(interfaces))) == set()
-	grades(object.union(log(rows), listed([interfaces[1]]))) == set()
-	grades(object.union(log([using("a", "wg0:10.9.0.2<0>"), rows[1]]), listed([interfaces[0], {"name": "wg0", "kind": "tunnel", "addresses": ["10.9.0.2/24"]}]))) == {["critical", "likely"]}
 }
 
 # The ranks met over one network and connect over another.
-two_networks(command) := object.union(log([failed("b", "192.168.19.14", "No route to host")]), {
-	"launches": [{"kind": "torchrun", "command": command, "source": "run.txt", "line": 1}],
-	"nics": {"interfaces": [
-		{"name": "em1", "state": "up", "kind": "ethernet", "addresses": ["192.168.19.15/24"], "source": "ip.txt", "line": 2},
-		{"name": "em4", "state": "up", "kind": "ethernet", "addresses": ["10.20.4.12/24"], "source": "ip.txt", "line": 3},
-	]},
-})
+two_networks(command) := object.union_n([
+	log([failed("b", "192.168.19.14", "No route to host")]),
+	{"launches": [{"kind": "torchrun", "command": command, "source": "run.txt", "line": 1}]},
+	listed([{"name": "em1", "kind": "ethernet", "addresses": ["192.168.19.15/24"]}, {"name": "em4", "kind": "ethernet", "addresses": ["10.20.4.12/24"]}]),
+])
 
-test_fires_where_ranks_met_elsewhere if {
-	says(two_networks(["torchrun", "--rdzv_endpoint=10.20.4.11:29500", "train.py"]), "which em4 reaches")
-	says(two_networks(["torchrun", "--master_addr", "10.20.4.11", "train.py"]), "over the network of em1")
-	not says(two_networks(["torchrun", "--master_addr", "192.168.19.14", "train.py"]), "rendezvous address")
-	variable := object.union(two_networks([]), {"env": {"variables": [{"name": "MASTER_ADDR", "value": "10.20.4.11", "effective": true}]}})
-	says(variable, "rendezvous address of the ranks is 10.20.4.11")
+# The store of PyTorch, all of whose addresses failed.
+store(more) := log([using("a", "eth0:10.0.0.1<0>"), using("b", "eth0:10.0.0.2<0>"), {
+	"id": "torch-store-connect-failed", "program": "pytorch", "host": "b",
+	"fields": object.union({"host": "10.9.0.4", "error": "Network is unreachable"}, more),
+}])
+
+test_what_is_said if {
+	every row in [
+		[[bridged, asked("docker0")], "selected it"],
+		[[bridged, asked("^lo")], "must also exclude"],
+		[[log([{"id": "nccl-connect-no-route", "fields": {"error": "Network is unreachable"}}])], "(not named)"],
+		[[eth0("n4", {}), asked("ib0")], "on n4"],
+		[[eth0("", {}), variable("GLOO_SOCKET_IFNAME", "eth")], "GLOO_SOCKET_IFNAME=eth matches no interface"],
+		[[eth0("", {"addresses": []}), asked("eth0")], "has no address"],
+		[
+			[log([using("a", "virbr7:10.4.4.1<0>"), using("b", "eth0:10.0.0.2<0>"), {"id": "x", "role": "category", "host": "b"}])],
+			"ends inside the machine",
+		],
+		[
+			[log([{"id": "torch-store-timed-out", "role": "category", "fields": {"host": "172.17.0.2"}}]), {"launches": [{"nodes": 2}]}],
+			"172.17.0.2",
+		],
+		[[store({"any_host": "head", "host": "0.0.0.0"})], "no host has that address"],
+		[[two_networks(["torchrun", "--rdzv_endpoint=10.20.4.11:29500"])], "which em4 reaches"],
+		[[two_networks(["torchrun", "--master_addr", "10.20.4.11"])], "over the network of em1"],
+		[[two_networks([]), variable("MASTER_ADDR", "10.20.4.11")], "rendezvous address of the ranks is 10.20.4.11"],
+		[[store({"any_host": "head"})], "no route to the network of a peer (10.9.0.4)"],
+	] {
+		some f in wrong_nic.findings with input as object.union_n(row[0])
+		contains(f.message, row[1])
+	}
+	found := wrong_nic.findings with input as store({})
+	not "no-route" in {f.id | some f in found}
 }
 
-# The store of PyTorch, all of whose addresses failed, and one that no host has.
-test_fires_where_pytorch_gave_up if {
-	store := {"id": "torch-store-connect-failed", "program": "pytorch", "host": "b", "text": "DistNetworkError", "fields": {"host": "10.9.0.4", "any_host": "head", "error": "Network is unreachable"}}
-	document := log([using("a", "eth0:10.0.0.1<0>"), using("b", "eth0:10.0.0.2<0>"), store])
-	says(document, "no route to the network of a peer (10.9.0.4)")
-	one := json.patch(document, [{"op": "remove", "path": "/logs/messages/2/fields/any_host"}])
-	not "no-route" in kinds(one)
-	nobody := json.patch(document, [{"op": "replace", "path": "/logs/messages/2/fields/host", "value": "0.0.0.0"}])
-	says(nobody, "no host has that address")
-}
+test_unresolvable if count(wrong_nic.missing) == 1 with input as {}

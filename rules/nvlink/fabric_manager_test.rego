@@ -4,167 +4,119 @@ import data.gpudoctor.rules.fabric_manager
 
 gpus := ["0000:19:00.0", "0000:3b:00.0"]
 
-machine(fabric, manager) := {
+# machine has four switches, GPUs in a state, and a service.
+machine(fabrics, manager) := {
 	"host": {"virtualization": {"guest": false}},
 	"pci": {"devices": [{"address": "0000:07:00.0", "kind": "nvswitch"}]},
 	"gpus": {
 		"nvml": "ok", "nvswitches": 4,
 		"driver": {"version": "580.95.05", "kernel_version": "580.95.05", "fabric_manager": manager},
-		"devices": [{"address": x, "vendor": "nvidia", "fabric": fabric} | some x in gpus],
+		"devices": [{"address": gpus[i], "vendor": "nvidia", "fabric": fabric} | some i, fabric in fabrics],
 	},
 }
 
 complete := {"state": "completed", "status": "SUCCESS"}
-
+fine(manager) := machine([complete, complete], manager)
 running := {"running": true, "version": "580.95.05"}
-
-not_ready := {"transfers": {"outcome": "error", "stage": "cuInit", "error_code": 802, "error_name": "CUDA_ERROR_SYSTEM_NOT_READY"}}
-
+stopped := fine({"running": false})
 guest := {"host": {"virtualization": {"guest": true}}}
 
-grades(found) := {[f.severity, f.confidence] | some f in found}
-
-test_confirmed_by_cuda if {
-	found := fabric_manager.findings with input as object.union(machine({"state": "in-progress"}, running), not_ready)
-	grades(found) == {["critical", "confirmed"]}
-	by_device := {"transfers": {"outcome": "ok", "devices": [{"address": gpus[0], "outcome": "error", "error_code": 802}]}}
-	grades(fabric_manager.findings) == {["critical", "confirmed"]} with input as object.union(machine(complete, running), by_device)
-}
-
-test_registration_failed if {
-	some f in fabric_manager.findings with input as machine({"state": "completed", "status": "ERROR_NOT_SUPPORTED"}, running)
-	f.severity == "critical"
-	contains(f.message, "ERROR_NOT_SUPPORTED")
-}
-
-test_version_mismatch if {
-	found := fabric_manager.findings with input as machine({"state": "not-started"}, {"running": false, "version": "575.57.08"})
-	some f in found
-	f.severity == "critical"
-	f.remedies[0] == "match-fabric-manager"
-	contains(f.message, "575.57.08")
-	grades(fabric_manager.findings) == {["medium", "likely"]} with input as machine(complete, {"running": true, "version": "575.57.08"})
-}
-
-test_without_nvml if {
-	dumb := object.union(machine(complete, {"running": false}), {"gpus": {"nvml": "error", "devices": [{"address": x} | some x in gpus]}})
-	grades(fabric_manager.findings) == {["critical", "likely"]} with input as dumb
-}
-
-test_silent_where_it_runs_elsewhere if {
-	count(fabric_manager.findings) == 0 with input as object.union(machine(complete, {"running": false}), guest)
-	tray := object.union(machine(complete, {"running": false}), {"pci": {"devices": []}})
-	count(fabric_manager.findings) == 0 with input as tray
-	blind := object.union(tray, {"gpus": {"nvml": "error", "devices": [{"address": x} | some x in gpus]}})
-	count(fabric_manager.findings) == 0 with input as blind
-	contained := object.union(machine(complete, {"running": false}), {"container": {"private_pid": true}})
-	count(fabric_manager.findings) == 0 with input as contained
-}
-
-test_unresolvable if {
-	count(fabric_manager.findings) == 0 with input as {}
-	count(fabric_manager.missing) == 1 with input as {}
-	silent := {"host": {"virtualization": {"guest": true}}, "gpus": {"nvswitches": 4, "devices": [{"address": gpus[0]}]}}
-	count(fabric_manager.findings) == 0 with input as silent
-	count(fabric_manager.missing) == 1 with input as silent
-}
-
-test_few_gpus_are_named if {
-	odd := object.union(machine(complete, running), {"gpus": {"devices": [
-		{"address": gpus[0], "vendor": "nvidia", "fabric": {"state": "in-progress"}},
-		{"address": gpus[1], "vendor": "nvidia", "fabric": complete},
-	]}})
-	some f in fabric_manager.findings with input as odd
-	contains(f.message, sprintf("of GPU %s is in progress", [gpus[0]]))
-}
-
-said(id, role, text, fields) := {"logs": {"messages": [{"id": id, "program": "cuda", "role": role, "text": text, "fields": fields, "source": "app.log", "line": 3, "order": 5}]}}
-
-test_the_fabric_manager_says_it if {
-	versions := {"manager": "550.127.05", "driver": "550.120"}
-	some f in fabric_manager.findings with input as said("fm-version-mismatch", "cause", "fabric manager ...", versions)
-	f.remedies[0] == "match-fabric-manager"
-	contains(f.message, "550.127.05")
-	some g in fabric_manager.findings with input as said("fm-switch-fatal", "cause", "detected NVSwitch fatal error", {"sxid": "20034"})
-	g.remedies[0] == "reset-all-gpus"
-	contains(g.message, "20034")
-	some h in fabric_manager.findings with input as said("fm-topology", "cause", "detected number of", {})
-	h.severity == "critical"
-}
-
-test_a_service_that_fails_alone_is_none if {
-	failed := said("fm-service-failed", "category", "nvidia-fabricmanager.service: Failed with result 'exit-code'.", {})
-	count(fabric_manager.findings) == 0 with input as failed
-	ready := {"logs": {"messages": [
-		{"id": "fm-service-failed", "program": "systemd", "role": "category", "text": "x", "source": "a", "line": 1, "order": 0},
-		{"id": "cuda-system-not-ready", "program": "cuda", "role": "cause", "text": "system not yet initialized", "source": "a", "line": 2, "order": 1},
-	]}}
-	some f in fabric_manager.findings with input as ready
-	contains(f.message, "service")
-	[count(f.evidence), count(f.messages)] == [1, 1]
-}
-
-hung := {"logs": {"messages": [{
-	"id": "torch-watchdog-timeout", "program": "pytorch", "role": "category", "text": "Watchdog caught collective operation timeout",
-	"source": "a.log", "line": 1, "order": 0,
+said(id, role, fields) := {"logs": {"messages": [{
+	"id": id, "program": "cuda", "role": role, "text": "x", "fields": fields, "source": "app.log", "line": 3, "order": 5,
 }]}}
 
-board(model, running, packaged) := {
+hung := said("torch-watchdog-timeout", "category", {})
+no_device := said("cuda-no-device", "category", {})
+
+# board is a machine of eight GPUs of a model, of which texts tell.
+board(model, active, packaged) := {
 	"texts": [{"name": "a"}],
 	"gpus": {
-		"driver": {"version": "550.54.15", "fabric_manager": {"running": running}},
+		"driver": {"version": "550.54.15", "fabric_manager": {"running": active}},
 		"devices": [{"address": sprintf("GPU%d", [i]), "vendor": "nvidia", "name": model} | some i in numbers.range(0, 7)],
 	},
 	"software": [{"name": "nvidia-fabricmanager-550", "version": packaged, "manager": "dpkg", "source": "a", "line": 2}],
 }
 
-test_hang_on_a_board_without_its_manager if {
-	some f in fabric_manager.findings with input as object.union(hung, board("NVIDIA H100 80GB HBM3", false, "550.90.07-1"))
-	f.severity == "critical"
-	f.remedies[0] == "match-fabric-manager"
-	contains(f.message, "version 550.90.07 and the driver 550.54.15")
-	some g in fabric_manager.findings with input as object.union(hung, board("NVIDIA A100-SXM4-80GB", false, "550.54.15-1"))
-	g.remedies[0] == "start-fabric-manager"
-
-	# Cards in slots need none, nor does a job that runs, nor one whose manager runs.
-	count(fabric_manager.findings) == 0 with input as object.union(hung, board("NVIDIA H100 PCIe", false, "550.54.15-1"))
-	count(fabric_manager.findings) == 0 with input as board("NVIDIA H100 80GB HBM3", false, "550.54.15-1")
-	count(fabric_manager.findings) == 0 with input as object.union(hung, board("NVIDIA H100 80GB HBM3", true, "550.54.15-1"))
-}
-
-test_fires_on_the_word_of_the_driver_of_the_switches if {
-	text := "nvidia-nvswitch: Version mismatch, kernel version 450.80.02 user version 450.51.06"
-	some f in fabric_manager.findings with input as said("nvswitch-version-mismatch", "cause", text, {"driver": "450.80.02", "manager": "450.51.06"})
-	[f.severity, f.confidence, f.remedies[0]] == ["critical", "confirmed", "match-fabric-manager"]
-	contains(f.message, "450.51.06 and the driver 450.80.02")
-}
-
-# switched_machine is one whose lspci shows NVSwitches, as a text tells of it.
-switched_machine := {
+# switched is one whose lspci shows NVSwitches.
+switched := {
 	"texts": [{"name": "a.txt"}],
 	"pci": {"devices": [{"address": "0000:c4:00.0", "kind": "nvswitch"}]},
 	"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "name": "A100-SXM4-40GB"}]},
 }
 
-driver_packages := {"software": [{"name": n, "version": "460.32.03-1.el7", "manager": "rpm", "source": "b", "line": i + 1} | some i, n in ["nvidia-driver", "nvidia-driver-libs"]]}
+driver_packages := {"software": [{"name": n, "version": "460.32.03-1.el7", "manager": "rpm", "source": "b", "line": i + 1} |
+	some i, n in ["nvidia-driver", "nvidia-driver-libs"]
+]}
 
-test_no_gpu_for_cuda_on_a_machine_with_switches if {
-	blind := said("cuda-no-device", "category", "No CUDA devices", {})
-	some f in fabric_manager.findings with input as object.union(switched_machine, blind)
-	[f.severity, f.confidence] == ["critical", "possible"]
-	some g in fabric_manager.findings with input as object.union(object.union(switched_machine, blind), driver_packages)
-	[g.confidence, g.remedies[0]] == ["likely", "start-fabric-manager"]
-	contains(g.message, "not among the driver's packages")
-
-	# Without switches, without a failure, and where a variable hides GPUs.
-	count(fabric_manager.findings) == 0 with input as object.union(object.remove(switched_machine, ["pci"]), blind)
-	count(fabric_manager.findings) == 0 with input as object.union(switched_machine, driver_packages)
-	hidden := {"env": {"variables": [{"name": "CUDA_VISIBLE_DEVICES", "value": "", "source": "e", "effective": true}]}}
-	count(fabric_manager.findings) == 0 with input as object.union(object.union(switched_machine, blind), hidden)
+test_findings if {
+	every row in [
+		[
+			[fine(running), {"transfers": {"outcome": "ok", "devices": [{"address": gpus[0], "outcome": "error", "error_code": 802}]}}],
+			{["critical", "confirmed"]},
+		],
+		[[fine({"running": true, "version": "575.57.08"})], {["medium", "likely"]}],
+		[[stopped, {"gpus": {"nvml": "error", "devices": [{"address": x} | some x in gpus]}}], {["critical", "likely"]}],
+		# It runs elsewhere.
+		[[stopped, guest], set()],
+		[[stopped, {"container": {"private_pid": true}}], set()],
+		[[said("fm-topology", "cause", {})], {["critical", "confirmed"]}],
+		# Cards in slots need none, nor does a job that runs, nor one whose manager runs.
+		[[hung, board("NVIDIA H100 PCIe", false, "550.54.15-1")], set()],
+		[[board("NVIDIA H100 80GB HBM3", false, "550.54.15-1")], set()],
+		[[hung, board("NVIDIA H100 80GB HBM3", true, "550.54.15-1")], set()],
+		# CUDA finds no GPU on a machine with switches.
+		[[switched, no_device], {["critical", "possible"]}],
+		[[switched, no_device, driver_packages], {["critical", "likely"]}],
+		[[object.remove(switched, ["pci"]), no_device], set()],
+		[
+			[switched, no_device, {"env": {"variables": [{"name": "CUDA_VISIBLE_DEVICES", "value": "", "source": "e", "effective": true}]}}],
+			set(),
+		],
+		[[said("nvswitch-version-mismatch", "cause", {"driver": "450.80.02", "manager": "450.51.06"})], {["critical", "confirmed"]}],
+		[[said("fm-umad-missing", "cause", {})], {["critical", "confirmed"]}],
+	] {
+		found := fabric_manager.findings with input as object.union_n(row[0])
+		{[f.severity, f.confidence] | some f in found} == row[1]
+	}
 }
 
-test_a_subnet_manager_without_its_module if {
-	some f in fabric_manager.findings with input as said("fm-umad-missing", "cause", "nvlsm: ibwarn: is ib_umad module loaded?", {})
-	[f.confidence, f.remedies[0]] == ["confirmed", "start-fabric-manager"]
-	contains(f.message, "ib_umad")
+# A service that fails alone is none.
+service_failed := {"logs": {"messages": [
+	{"id": "fm-service-failed", "program": "systemd", "role": "category", "text": "x", "source": "a", "line": 1, "order": 0},
+	{"id": "cuda-system-not-ready", "program": "cuda", "role": "cause", "text": "system not yet initialized", "source": "a", "line": 2, "order": 1},
+]}}
+
+test_what_is_said if {
+	every row in [
+		[machine([{"state": "completed", "status": "ERROR_NOT_SUPPORTED"}, complete], running), "ERROR_NOT_SUPPORTED"],
+		[machine([{"state": "in-progress"}, complete], running), "of GPU 0000:19:00.0 is in progress"],
+		[said("fm-switch-fatal", "cause", {"sxid": "20034"}), "20034"],
+		[service_failed, "service"],
+		[object.union(hung, board("NVIDIA H100 80GB HBM3", false, "550.90.07-1")), "version 550.90.07 and the driver 550.54.15"],
+		[object.union_n([switched, no_device, driver_packages]), "not among the driver's packages"],
+		[said("fm-umad-missing", "cause", {}), "ib_umad"],
+	] {
+		some f in fabric_manager.findings with input as row[0]
+		contains(f.message, row[1])
+	}
+}
+
+test_advice if {
+	every row in [
+		[said("fm-version-mismatch", "cause", {"manager": "550.127.05", "driver": "550.120"}), "match-fabric-manager"],
+		[said("nvswitch-version-mismatch", "cause", {"driver": "450.80.02", "manager": "450.51.06"}), "match-fabric-manager"],
+		[said("fm-switch-fatal", "cause", {"sxid": "20034"}), "reset-all-gpus"],
+		[object.union(hung, board("NVIDIA A100-SXM4-80GB", false, "550.54.15-1")), "start-fabric-manager"],
+		[object.union_n([switched, no_device, driver_packages]), "start-fabric-manager"],
+		[said("fm-umad-missing", "cause", {}), "start-fabric-manager"],
+	] {
+		some f in fabric_manager.findings with input as row[0]
+		f.remedies[0] == row[1]
+	}
+}
+
+test_unresolvable if {
+	count(fabric_manager.findings) == 0 with input as {}
+	count(fabric_manager.missing) == 1 with input as object.union(guest, {"gpus": {"nvswitches": 4, "devices": [{"address": gpus[0]}]}})
 }

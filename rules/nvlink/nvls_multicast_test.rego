@@ -23,16 +23,10 @@ test_silent if {
 	every quiet in [
 		["nccl-cuda-out-of-memory", {"file": "transport/nvls.cc", "error": "2"}],
 		["nccl-cuda-system-not-ready", {"file": "transport/nvls.cc", "error": "802"}],
-		["nccl-cuda-unknown-error", {"file": "transport/p2p.cc", "error": "999"}],
 		["nccl-nvls-bind-failed", {"error": "802"}],
 	] {
 		count(nvls_multicast.findings) == 0 with input as said(quiet[0], "cause", quiet[1])
 	}
-	count(nvls_multicast.findings) == 0 with input as said("nccl-nvls-available", "setting", {"device": "0"})
-	count(nvls_multicast.missing) == 0 with input as said("nccl-nvls-available", "setting", {"device": "0"})
 }
 
-test_unresolvable if {
-	count(nvls_multicast.findings) == 0 with input as {}
-	count(nvls_multicast.missing) == 1 with input as {}
-}
+test_unresolvable if count(nvls_multicast.findings) == 0 with input as {}

@@ -3,142 +3,55 @@ package gpudoctor.rules.acs_redirect_test
 import data.gpudoctor.rules.acs_redirect
 
 a := "0000:41:00.0"
-
 b := "0000:61:00.0"
-
 nic := "0000:42:00.0"
-
-gpu(address) := {"address": address, "vendor": "nvidia", "nvlinks": []}
-
-port(address, bits) := {
-	"address": address, "vendor": "0x1022", "class": "0x060400", "kind": "bridge", "extended": true,
-	"acs": {"capability": ["SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"], "control": bits},
-}
-
-endpoint(address, ats) := {"address": address, "vendor": "0x10de", "class": "0x030200", "kind": "gpu", "driver": "nvidia", "extended": true, "ats": {"enabled": ats}}
+on := ["SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"]
+port(address, more) := object.union(
+	{
+		"address": address, "vendor": "0x1022", "class": "0x060400", "kind": "bridge", "extended": true,
+		"acs": {"capability": on, "control": on},
+	},
+	more,
+)
 
 pair := {"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0, "bridges": ["0000:40:01.1", "0000:60:01.1"]}
+below := {"a": a, "b": nic, "kind": "gpu-nic", "bridges": ["0000:40:01.1"], "common_bridge": "0000:40:00.0"}
+guest := {"host": {"virtualization": {"guest": true}}}
+guests := {"host": {"virtualization": {"guest": false, "passthrough_host": true}}}
 
-machine(bits) := {
+# gpus are those of the machine, of a vendor.
+gpus(vendor) := {"gpus": {"devices": [{"address": address, "vendor": vendor, "nvlinks": []} | some address in [a, b]]}}
+
+# tree are the bridges with these bits, and the GPUs with or without address translation.
+tree(bits, translates) := object.union(gpus("nvidia"), {
 	"host": {"virtualization": {"guest": false}},
-	"gpus": {"devices": [gpu(a), gpu(b)]},
 	"links": {"pairs": [pair]},
-	"pci": {"devices": [port("0000:40:01.1", bits), port("0000:60:01.1", bits), endpoint(a, false), endpoint(b, false)]},
-}
+	"pci": {"devices": array.concat(
+		[port(address, {"acs": {"capability": on, "control": bits}}) | some address in pair.bridges],
+		[{"address": address, "vendor": "0x10de", "class": "0x030200", "kind": "gpu", "driver": "nvidia", "extended": true, "ats": {"enabled": ats}} |
+			some address, ats in translates
+		],
+	)},
+})
 
-on := ["SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"]
+machine := tree(on, {a: false, b: false})
+direct(second) := tree(array.concat(on, ["DirectTrans"]), {a: true, b: second})
 
-with_transfers(outcome) := object.union(machine(on), {"transfers": {"outcome": "ok", "transfers": [
+transfers(outcome) := {"transfers": {"outcome": "ok", "transfers": [
 	{"test": "copy", "source": a, "destination": b, "outcome": outcome},
 	{"test": "copy", "source": b, "destination": a, "outcome": "ok"},
-]}})
+]}}
 
-grades(found) := {[f.severity, f.confidence] | some f in found}
+# with_nic has a NIC on the same switch as a GPU.
+with_nic(link, vendor, class) := object.union(machine, {
+	"links": {"pairs": [link]},
+	"pci": {"devices": [port("0000:40:01.1", {}), {"address": nic, "vendor": vendor, "class": class, "kind": "nic", "extended": true}]},
+})
 
-test_silent_with_direct_translated_p2p if {
-	bits := array.concat(on, ["DirectTrans"])
-	translated := object.union(machine(bits), {"pci": {"devices": [
-		port("0000:40:01.1", bits), port("0000:60:01.1", bits),
-		endpoint(a, true), endpoint(b, true),
-	]}})
-	count(acs_redirect.findings) == 0 with input as translated
-	one_end := object.union(machine(bits), {"pci": {"devices": [
-		port("0000:40:01.1", bits), port("0000:60:01.1", bits),
-		endpoint(a, true), endpoint(b, false),
-	]}})
-	count(acs_redirect.findings) == 1 with input as one_end
-}
-
-# The way through host memory is advised where peer access fails, or where it was measured faster. Pass-through is
-# advised where data is lost, unless it is in force.
-test_advice_fits_the_fault if {
-	advice(machine(on)) == [["disable-acs"]]
-	advice(with_transfers("slow")) == [["disable-acs"]]
-	advice(with_transfers("corrupt")) == [["nccl-p2p-disable", "disable-acs", "iommu-pt"]]
-	advice(with_transfers("ok")) == [[]]
-	identity := {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a, b]}]}}
-	advice(object.union(with_transfers("corrupt"), identity)) == [["nccl-p2p-disable", "disable-acs"]]
-	advice(object.union(with_transfers("corrupt"), {"iommu": {"mode": "off"}})) == [["nccl-p2p-disable", "disable-acs"]]
-	advice(timed(25, 11.2)) == [["disable-acs"]]
-	advice(timed(2.7, 11.2)) == [["disable-acs", "nccl-p2p-disable"]]
-}
-
-timed(direct, staged) := object.union(machine(on), {"transfers": {"outcome": "ok", "transfers": [
-	{"test": "copy", "source": a, "destination": b, "outcome": "slow", "gbps": direct},
-	{"test": "copy", "source": b, "destination": a, "outcome": "slow", "gbps": direct},
-	{"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": staged},
-]}})
-
-advice(document) := list if {
-	found := acs_redirect.findings with input as document
-	list := [f.remedies | some f in found]
-}
-
-test_passthrough_host_keeps_acs if {
-	guests := {"host": {"virtualization": {"guest": false, "passthrough_host": true}}}
-	host := object.union(machine(on), guests)
-	found := acs_redirect.findings with input as host
-	every f in found {
-		contains(f.message, "must stay on")
-	}
-	advice(host) == [[]]
-	advice(object.union(with_transfers("hang"), guests)) == [["nccl-p2p-disable"]]
-	advice(object.union(timed(2.7, 11.2), guests)) == [["nccl-p2p-disable"]]
-	vfio := object.union(host, {"pci": {"devices": array.concat(
-		[port("0000:40:01.1", on), port("0000:60:01.1", on)],
-		[object.union(endpoint(x, false), {"driver": "vfio-pci"}) | some x in [a, b]],
-	)}})
-	grades(acs_redirect.findings) == {["info", "likely"]} with input as vfio
-	one := object.union(host, {"pci": {"devices": array.concat(
-		[port("0000:40:01.1", on), port("0000:60:01.1", on)],
-		[endpoint(a, false), object.union(endpoint(b, false), {"driver": "vfio-pci"})],
-	)}})
-	grades(acs_redirect.findings) == {["info", "likely"]} with input as one
-}
-
-test_rdma_nic_on_the_same_switch if {
-	below := {"a": a, "b": nic, "kind": "gpu-nic", "bridges": ["0000:40:01.1"], "common_bridge": "0000:40:00.0"}
-	devices := [
-		port("0000:40:01.1", on), endpoint(a, false),
-		{"address": nic, "vendor": "0x15b3", "class": "0x020000", "kind": "nic", "extended": true},
-	]
-	with_nic := object.union(machine(on), {"links": {"pairs": [below]}, "pci": {"devices": devices}})
-	found := acs_redirect.findings with input as with_nic
-	grades(found) == {["medium", "likely"]}
-	some f in found
-	f.affects == [a]
-	far := object.union(with_nic, {"links": {"pairs": [object.remove(below, ["common_bridge"])]}})
-	count(acs_redirect.findings) == 0 with input as far
-}
-
-test_unresolvable_in_a_virtual_machine if {
-	guest := {
-		"host": {"virtualization": {"guest": true}},
-		"gpus": {"devices": [gpu(a), gpu(b)]},
-		"links": {"pairs": [object.union(pair, {"bridges": []})]},
-	}
-	count(acs_redirect.findings) == 0 with input as guest
-	count(acs_redirect.missing) == 1 with input as guest
-	emulated := object.union(machine(on), {"pci": {"devices": [object.union(port(x, on), {"vendor": "0x1b36"}) | some x in pair.bridges]}})
-	count(acs_redirect.findings) == 0 with input as emulated
-}
-
-test_unresolvable_without_root if {
-	unread := object.union(machine([]), {"pci": {"devices": [{"address": x, "vendor": "0x1022", "class": "0x060400", "kind": "bridge", "extended": false} | some x in pair.bridges]}})
-	count(acs_redirect.findings) == 0 with input as unread
-	count(acs_redirect.missing) == 1 with input as unread
-}
-
-test_unresolvable_without_facts if {
-	count(acs_redirect.findings) == 0 with input as {}
-	count(acs_redirect.missing) == 1 with input as {}
-}
-
-# The texts that people send: ports without their devices, or cut trees.
-
+# What people send: ports without their devices, or cut trees.
 unnamed := {"pci": {"devices": [], "partial": true, "unnamed_acs": [
 	{"control": ["SrcValid"], "count": 9, "source": "lspci.txt", "line": 2},
-	{"control": ["SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"], "count": 2, "source": "lspci.txt", "line": 11},
+	{"control": on, "count": 2, "source": "lspci.txt", "line": 11},
 ]}}
 
 failing := {"logs": {"messages": [{
@@ -146,116 +59,85 @@ failing := {"logs": {"messages": [{
 	"source": "nccl.log", "line": 3, "order": 0, "count": 1, "ranks": 1,
 }]}}
 
-plx := {"address": "0000:3a:08.0", "vendor": "0x10b5", "class": "0x060400", "kind": "bridge", "acs": {"capability": on, "control": on}}
+job_test(complete) := {"benchmarks": [{
+	"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": complete, "source": "t", "line": 1,
+}]}
 
-switch_alone := {"pci": {"devices": [plx], "partial": true}}
+# plx is the port of a switch, root that of the processor.
+plx(more) := port("0000:3a:08.0", object.union({"vendor": "0x10b5"}, more))
+root(more) := port("0000:3a:08.0", more)
+under_root := {"address": a, "kind": "gpu", "vendor": "0x10de", "ancestors": ["0000:3a:08.0"]}
+cut(devices) := {"pci": {"partial": true, "devices": devices}}
 
-test_unnamed_ports_alone_say_little if {
-	grades(acs_redirect.findings) == {["low", "possible"]} with input as unnamed
+test_findings if {
+	every row in [
+		[with_nic(below, "0x15b3", "0x020000"), {["medium", "likely", [a]]}],
+		[with_nic(object.remove(below, ["common_bridge"]), "0x15b3", "0x020000"), set()],
+		[unnamed, {["low", "possible", []]}],
+		[object.union_n([unnamed, failing, guest]), set()],
+		[cut([plx({})]), {["low", "possible", []]}],
+		[object.union(cut([plx({})]), job_test(true)), {["high", "likely", []]}],
+		[object.union(cut([root({}), under_root]), failing), {["high", "likely", []]}],
+		[object.union(cut([root({})]), failing), set()],
+	] {
+		found := acs_redirect.findings with input as row[0]
+		{[f.severity, f.confidence, object.get(f, "affects", [])] | some f in found} == row[1]
+	}
 }
 
-test_fires_on_a_switch_port_of_a_cut_tree if {
-	grades(acs_redirect.findings) == {["low", "possible"]} with input as switch_alone
-	grades(acs_redirect.findings) == {["high", "likely"]} with input as object.union(switch_alone, {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": true, "source": "t", "line": 1}]})
-	grades(acs_redirect.findings) == {["high", "likely"]} with input as object.union(switch_alone, {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "source": "t", "line": 1}]})
-	grades(acs_redirect.findings) == {["high", "likely"]} with input as object.union(switch_alone, {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": true, "wrong": 4, "source": "t", "line": 1}]})
+# The way through host memory is advised where peer access fails. Pass-through is advised where data is lost, unless it is in force.
+test_advice if {
+	every row in [
+		[[transfers("corrupt"), {"iommu": {"mode": "off"}}], ["nccl-p2p-disable", "disable-acs"]],
+		[
+			[transfers("corrupt"), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a, b]}]}}],
+			["nccl-p2p-disable", "disable-acs"],
+		],
+		[[guests], []],
+		[[guests, transfers("hang")], ["nccl-p2p-disable"]],
+		[[{"texts": [{"name": "lspci.txt", "lines": 1, "bytes": 1, "kinds": []}]}], ["disable-acs", "nccl-p2p-disable"]],
+	] {
+		found := acs_redirect.findings with input as object.union(machine, object.union_n(row[0]))
+		{f.remedies | some f in found} == {row[1]}
+	}
 }
 
-test_fires_on_the_port_above_a_gpu_of_a_cut_tree if {
-	found := acs_redirect.findings with input as object.union(failing, {"pci": {"partial": true, "devices": [
-		object.union(plx, {"vendor": "0x1022"}),
-		{"address": a, "kind": "gpu", "vendor": "0x10de", "ancestors": ["0000:3a:08.0"]},
-	]}})
-	grades(found) == {["high", "likely"]}
+test_direct_translated_p2p if {
+	count(acs_redirect.findings) == 0 with input as direct(true)
+	count(acs_redirect.findings) == 1 with input as direct(false)
 }
-
-many := {"pci": {"partial": true, "devices": [object.union(plx, {"address": sprintf("0000:3a:0%d.0", [n])}) | some n in numbers.range(1, 5)]}}
 
 test_counts_many_ports if {
-	some f in acs_redirect.findings with input as object.union(many, failing)
+	many := [object.union(plx({}), {"address": sprintf("0000:3a:0%d.0", [n])}) | some n in numbers.range(1, 5)]
+	some f in acs_redirect.findings with input as object.union(cut(many), failing)
 	contains(f.message, "5 bridges")
 }
 
-test_silent_on_cut_trees_of_guests_and_of_ports_that_redirect_nothing if {
-	count(acs_redirect.findings) == 0 with input as object.union_n([unnamed, failing, {"host": {"virtualization": {"guest": true}}}])
-	count(acs_redirect.findings) == 0 with input as object.union(failing, {"pci": {"partial": true, "devices": [object.union(plx, {"acs": {"control": ["SrcValid"]}})]}})
-	count(acs_redirect.findings) == 0 with input as object.union(failing, {"pci": {"partial": true, "devices": [object.union(plx, {"vendor": "0x1022"})]}})
-}
-
-test_texts_name_the_way_out if {
-	sent := object.union(machine(on), {
-		"texts": [{"name": "lspci.txt", "lines": 1, "bytes": 1, "kinds": []}],
-		"origins": [{"fact": "pci.devices[0000:40:01.1].acs", "source": "lspci.txt", "line": 7}],
-	})
-	some f in acs_redirect.findings with input as sent
-	f.remedies == ["disable-acs", "nccl-p2p-disable"]
-	"lspci.txt:7" in {e.source | some e in f.evidence}
-}
-
-acs_paths_a := "0000:41:00.0"
-
-acs_paths_b := "0000:61:00.0"
-
-acs_paths_nic := "0000:42:00.0"
-
-acs_paths_port(address, bits) := {"address": address, "vendor": "0x1022", "class": "0x060400", "kind": "bridge", "acs": {"control": bits}}
-
-acs_paths_pair := {"a": acs_paths_a, "b": acs_paths_b, "kind": "gpu-gpu", "nvlinks": 0, "bridges": ["0000:40:01.1", "0000:60:01.1"]}
-
-below := {"a": acs_paths_a, "b": acs_paths_nic, "kind": "gpu-nic", "bridges": ["0000:40:01.1"], "common_bridge": "0000:40:00.0"}
-
-acs_paths_machine(pairs, nic_class) := {
-	"host": {"virtualization": {"guest": false}},
-	"gpus": {"devices": [{"address": x, "vendor": "nvidia"} | some x in [acs_paths_a, acs_paths_b]]},
-	"links": {"pairs": pairs},
-	"pci": {"devices": [
-		acs_paths_port("0000:40:01.1", ["ReqRedir"]), acs_paths_port("0000:60:01.1", []),
-		{"address": acs_paths_nic, "vendor": "0x8086", "class": nic_class, "kind": "nic"},
-	]},
-}
-
 test_standing if {
-	acs_redirect.standing(acs_paths_pair) == "implied" with input as acs_paths_machine([acs_paths_pair], "0x020000")
-	acs_redirect.standing(below) == "rdma" with input as acs_paths_machine([below], "0x020700")
-	acs_redirect.standing(below) == "nic" with input as acs_paths_machine([below], "0x020000")
-	unread := object.remove(acs_paths_pair, ["nvlinks"])
-	acs_redirect.standing(unread) == "unsure" with input as acs_paths_machine([unread], "0x020000")
-	amd := {"gpus": {"devices": [{"address": x, "vendor": "amd"} | some x in [acs_paths_a, acs_paths_b]]}}
-	acs_redirect.standing(acs_paths_pair) == "tolerated" with input as object.union(acs_paths_machine([acs_paths_pair], "0x020000"), amd)
-	slow := {"transfers": {"outcome": "ok", "transfers": [{"test": "copy", "source": acs_paths_a, "destination": acs_paths_b, "outcome": "slow"}]}}
-	acs_redirect.standing(acs_paths_pair) == "slow" with input as object.union(acs_paths_machine([acs_paths_pair], "0x020000"), slow)
-}
-
-# plx is the port of a switch that redirects requests.
-acs_ports_plx := {"address": "0000:3a:08.0", "vendor": "0x10b5", "kind": "bridge", "acs": {"control": ["SrcValid", "ReqRedir"]}}
-
-root := object.union(acs_ports_plx, {"vendor": "0x1022"})
-
-cut(devices) := {"pci": {"partial": true, "devices": devices}}
-
-test_ports_of_switches if {
-	acs_redirect.loose == {"0000:3a:08.0"} with input as cut([acs_ports_plx])
-	acs_redirect.loose == {"0000:3a:08.0"} with input as cut([object.union(root, {"port_type": "downstream-port"})])
-	acs_redirect.port_bits == {"ReqRedir"} with input as cut([acs_ports_plx])
-	acs_redirect.loose == set() with input as cut([object.union(acs_ports_plx, {"acs": {"control": ["SrcValid"]}})])
-	acs_redirect.loose == set() with input as {"pci": {"partial": false, "devices": [acs_ports_plx]}}
-}
-
-test_the_port_above_a_gpu if {
-	acs_redirect.loose == set() with input as cut([root])
-	gpu := {"address": "0000:41:00.0", "kind": "gpu", "vendor": "0x10de", "ancestors": ["0000:3a:08.0"]}
-	acs_redirect.loose == {"0000:3a:08.0"} with input as cut([root, gpu])
-}
-
-test_a_port_on_a_known_path_is_not_loose if {
-	path := {"links": {"pairs": [{"a": "0000:41:00.0", "b": "0000:61:00.0", "kind": "gpu-gpu", "bridges": ["0000:3a:08.0"]}]}}
-	acs_redirect.loose == set() with input as object.union(cut([acs_ports_plx]), path)
+	acs_redirect.standing(below) == "rdma" with input as with_nic(below, "0x8086", "0x020700")
+	acs_redirect.standing(below) == "nic" with input as with_nic(below, "0x8086", "0x020000")
+	acs_redirect.standing(pair) == "tolerated" with input as object.union(machine, gpus("amd"))
 }
 
 # setpci shows a register, and neither the class nor the kind of its port.
-test_a_register_alone_where_a_job_fails if {
-	register := {"pci": {"devices": [{"address": "0000:3a:08.0", "acs": {"control": ["CmpltRedir"]}}]}}
-	acs_redirect.loose == set() with input as register
-	failed := {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "complete": false}]}
-	acs_redirect.loose == {"0000:3a:08.0"} with input as object.union(register, failed)
+register := {"pci": {"devices": [{"address": "0000:3a:08.0", "acs": {"control": ["CmpltRedir"]}}]}}
+
+test_loose if {
+	every row in [
+		[cut([root({"port_type": "downstream-port"})]), {"0000:3a:08.0"}],
+		[cut([plx({"acs": {"control": ["SrcValid"]}})]), set()],
+		[{"pci": {"partial": false, "devices": [plx({})]}}, set()],
+		[object.union(cut([plx({})]), {"links": {"pairs": [object.union(pair, {"bridges": ["0000:3a:08.0"]})]}}), set()],
+		[register, set()],
+		[object.union(register, job_test(false)), {"0000:3a:08.0"}],
+	] {
+		acs_redirect.loose == row[1] with input as row[0]
+	}
+	acs_redirect.port_bits == {"ReqRedir"} with input as cut([plx({"acs": {"control": ["SrcValid", "ReqRedir"]}})])
+}
+
+test_unresolvable_in_a_virtual_machine if {
+	document := object.union_n([gpus("nvidia"), guest, {"links": {"pairs": [object.union(pair, {"bridges": []})]}}])
+	count(acs_redirect.findings) == 0 with input as document
+	count(acs_redirect.missing) == 1 with input as document
 }

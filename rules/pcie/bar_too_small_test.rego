@@ -3,257 +3,129 @@ package gpudoctor.rules.bar_too_small_test
 import data.gpudoctor.rules.bar_too_small
 
 a := "0000:01:00.0"
-
 b := "0000:02:00.0"
+mib := 1024 * 1024
+gib := 1024 * mib
 
-gib := (1024 * 1024) * 1024
+cards(list) := {"gpus": {"devices": [object.union({"address": a, "vendor": "nvidia"}, more) | some more in list]}}
+nvidia(bar1, memory) := {"bar1_bytes": bar1, "memory_bytes": memory * gib}
+functions(list) := {"pci": {"devices": [object.union({"address": a, "kind": "gpu"}, more) | some more in list]}}
+rebar(size, largest) := {"resizable_bars": [{"index": 1, "size_bytes": size, "max_bytes": largest * gib}]}
+pair(more) := {"links": {"pairs": [object.union({"a": a, "b": b, "kind": "gpu-gpu"}, more)]}}
+window(size) := {"bars": [{"index": 0, "size_bytes": size}]}
+said(id) := {"logs": {"messages": [{
+	"id": id, "program": "cuda", "role": "category", "text": "x", "source": "run.txt", "line": 1, "order": 1,
+}]}}
 
-gpu(address, bar1, memory) := {"address": address, "vendor": "nvidia", "memory_bytes": memory * gib, "bar1_bytes": bar1}
+event(kind, address, extra) := object.union(
+	{"kind": kind, "address": address, "message": "x", "seconds": 1, "count": 1, "source": "dmesg.txt", "line": 5},
+	extra,
+)
 
-rebar(address, size, largest) := {"address": address, "resizable_bars": [{"index": 1, "size_bytes": size, "max_bytes": largest}]}
+log(events) := {"kernel_log": {"source": "dmesg.txt", "events": events}}
+resizing := object.remove(event("bar", "", {"id": "amdgpu-bar-resize-failed"}), ["address"])
+no_room := event("bar", a, {"fields": {"driver": "nvidia"}, "bar": 1, "size_bytes": 32 * gib})
+probe_failed := event("amdgpu", a, {"code": 12})
+bridge := log([event("bridge-window", "0000:00:1d.4", {"size_bytes": 48 * gib})])
+below := functions([{"root_bus": "pci0000:00", "ancestors": ["0000:00:1d.4"]}])
+without_room := object.union(
+	cards([nvidia(64 * gib, 48)]),
+	functions([{"bars": [{"index": 1, "size_bytes": 64 * gib, "unassigned": true}, {"index": 5, "size_bytes": 128, "io": true, "unassigned": true}]}]),
+)
 
-small := 268435456
+# listed is what lspci -v alone tells of a card.
+listed(device, bar, driver) := object.union_n([{"texts": [{"name": "lspci.txt"}]}, cards([{}]), functions([{
+	"vendor": "0x10de", "device": device, "driver": driver, "bars": [{"index": 0, "size_bytes": 16 * mib}, {"index": 1, "size_bytes": bar}],
+}])])
 
-machine(bar1) := {
-	"gpus": {"devices": [gpu(x, bar1, 48) | some x in [a, b]]},
-	"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0}]},
+two(card) := cards([object.union(card, {"address": address}) | some address in [a, b]])
+rtx_4090 := cards([{"name": "NVIDIA GeForce RTX 4090", "memory_bytes": 24 * gib}])
+amd := {"vendor": "amd", "memory_bytes": 24 * gib}
+visible(gibs) := object.union(amd, {"visible_memory_bytes": gibs * gib})
+of_amd(size) := functions([object.union(window(size), {"vendor": "0x1002"})])
+
+test_findings if {
+	every row in [
+		# NVLink or xGMI carries the traffic.
+		[[two(nvidia(256 * mib, 48)), functions([rebar(256 * mib, 64)]), pair({"nvlinks": 4})], [["low", "confirmed"], ["low", "likely"]]],
+		[[two(visible(16)), functions([rebar(256 * mib, 32)]), pair({"link_type": "xgmi", "nvlinks": 0})], [["low", "likely"]]],
+		# What lspci shows.
+		[[functions([object.union(rebar(256 * mib, 32), {"vendor": "0x10de"})])], [["low", "likely"]]],
+		[[functions([object.union(rebar(16 * gib, 32), {"vendor": "0x10de"})])], []],
+		[[listed("0x2684", 256 * mib, "nvidia")], [["low", "likely"]]],
+		[[listed("0x", 256 * mib, ""), cards([{"name": "GeForce RTX 3090"}])], [["low", "likely"]]],
+		[[listed("0x1b06", 256 * mib, "nvidia")], []],
+		[[listed("0x2684", 32 * gib, "nvidia")], []],
+		[[listed("0x2684", 256 * mib, "vfio-pci")], []],
+		[[object.remove(listed("0x2684", 256 * mib, "nvidia"), ["texts"])], []],
+		[[listed("0x2684", 256 * mib, "nvidia"), cards([{"bar1_bytes": 32 * gib}])], []],
+		# AMD's driver refuses, and lspci shows the window with which every card starts.
+		[[of_amd(256 * mib), said("hip-peer-access-failed")], [["high", "likely"]]],
+		[[of_amd(16 * gib), said("hip-peer-access-failed")], []],
+		[[of_amd(256 * mib), said("hip-peer-access-not-enabled")], []],
+		# A mapping that failed.
+		[[said("cuda-map-failed"), rtx_4090], [["critical", "likely"]]],
+		[[said("cuda-map-failed"), cards([nvidia(256 * mib, 24)])], [["critical", "confirmed"], ["high", "likely"], ["low", "likely"]]],
+		# What the kernel wrote.
+		[[log([resizing])], [["high", "confirmed"]]],
+		[[log([event("bar", a, {"id": "amdgpu-bar-no-address-space", "fields": {"driver": "amdgpu"}})])], [["high", "confirmed"]]],
+		[[log([no_room])], [["high", "confirmed"]]],
+		[[log([event("bar", b, {"id": "nvrm-bar-invalid"})])], [["high", "confirmed"]]],
+		[[log([event("bar", a, {"bar": 1})]), cards([nvidia(64 * gib, 48)])], [["high", "confirmed"]]],
+		[[log([event("bar", a, {"bar": 1, "size_bytes": 32 * gib})])], [["high", "confirmed"]]],
+		[[log([probe_failed])], [["high", "likely"]]],
+		[[log([probe_failed, event("bar", a, {"bar": 5, "size_bytes": 524288})])], [["high", "confirmed"]]],
+		[[bridge, below, cards([nvidia(256 * mib, 24)])], [["high", "confirmed"], ["low", "likely"]]],
+		[[bridge, cards([{}])], [["high", "likely"]]],
+		[[bridge], []],
+		[[bridge, below, cards([nvidia(32 * gib, 24)])], []],
+		[[without_room, log([no_room])], [["high", "confirmed"]]],
+	] {
+		found := bar_too_small.findings with input as object.union_n(row[0])
+		sort([[f.severity, f.confidence] | some f in found]) == row[1]
+	}
 }
 
-grades(found) := {[f.severity, f.confidence] | some f in found}
+test_what_is_said if {
+	every row in [
+		[[without_room], "BAR 1 of"],
+		[[log([no_room])], "32 GiB of BAR 1"],
+		[[said("cuda-map-failed"), cards([{"bar1_bytes": 256 * mib}, {"address": b, "bar1_bytes": 32 * gib}])], "VBIOS"],
+	] {
+		some f in bar_too_small.findings with input as object.union_n(row[0])
+		contains(f.message, row[1])
+	}
+}
 
-test_low_where_nvlink_carries_the_traffic if {
-	joined := object.union(machine(small), {
-		"pci": {"devices": [rebar(x, small, 64 * gib) | some x in [a, b]]},
-		"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 4}]},
-	})
-	grades(bar_too_small.findings) == {["low", "confirmed"]} with input as joined
+test_advice if {
+	every row in [
+		[[said("cuda-map-failed"), rtx_4090], ["enable-rebar", "nccl-p2p-disable", "update-bios"]],
+		[
+			[said("cuda-map-failed"), cards([{"name": "NVIDIA GeForce RTX 4090 D", "memory_bytes": 48 * gib}])],
+			["nccl-p2p-disable", "replace-hardware"],
+		],
+		[[log([resizing])], ["enable-rebar", "update-bios"]],
+	] {
+		found := bar_too_small.findings with input as object.union_n(row[0])
+		{[f.subject, f.remedies] | some f in found} == {["host", row[1]]}
+	}
+}
+
+test_small if {
+	every row in [
+		[[cards([object.union(nvidia(8 * gib, 40), {"mig": true})])], {}],
+		[[cards([object.union(nvidia(256 * mib, 24), {"virtualization_mode": "vgpu"})])], {}],
+		[[cards([amd]), of_amd(256 * mib)], {a: 256 * mib}],
+		# What the driver says is visible stands above the size of the window.
+		[[cards([visible(24)]), of_amd(256 * mib)], {}],
+	] {
+		bar_too_small.small == row[1] with input as object.union_n(row[0])
+	}
+	not bar_too_small.growable(a, 32 * gib) with input as functions([rebar(0, 32)])
 }
 
 test_unresolvable if {
 	count(bar_too_small.missing) == 1 with input as {}
-	dumb := {"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]}}
-	count(bar_too_small.findings) == 0 with input as dumb
-	count(bar_too_small.missing) == 1 with input as dumb
-}
-
-# The texts that people send.
-
-log(events) := {"kernel_log": {"source": "dmesg.txt", "events": events}}
-
-mapping(name, memory) := {
-	"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "name": name, "memory_bytes": memory * gib}]},
-	"logs": {"messages": [{
-		"id": "cuda-map-failed", "program": "cuda", "role": "cause", "text": "RuntimeError: CUDA error: mapping of buffer object failed",
-		"source": "app.log", "line": 9, "order": 2, "count": 1, "ranks": 1,
-	}]},
-}
-
-test_fires_on_a_refused_mapping if {
-	found := bar_too_small.findings with input as mapping("NVIDIA GeForce RTX 4090", 24)
-	grades(found) == {["critical", "likely"]}
-	some f in found
-	f.remedies[0] == "enable-rebar"
-	f.messages[_].order == 2
-	modified := bar_too_small.findings with input as mapping("NVIDIA GeForce RTX 4090 D", 48)
-	some g in modified
-	g.remedies == ["nccl-p2p-disable", "replace-hardware"]
-	both := object.union(mapping("NVIDIA GeForce RTX 4090", 24), {"gpus": {"devices": [gpu(a, small, 24)]}})
-	["critical", "confirmed"] in grades(bar_too_small.findings) with input as both
-}
-
-test_a_bar_that_lspci_shows_small_is_worth_knowing if {
-	shown := {"pci": {"devices": [object.union(rebar(a, small, 32 * gib), {"kind": "gpu", "vendor": "0x10de"})]}}
-	grades(bar_too_small.findings) == {["low", "likely"]} with input as shown
-	count(bar_too_small.findings) == 0 with input as {"pci": {"devices": [object.union(rebar(a, 16 * gib, 32 * gib), {"kind": "gpu", "vendor": "0x10de"})]}}
-}
-
-test_a_mapping_that_failed_and_a_small_window if {
-	said := {"logs": {"messages": [{"id": "cuda-map-failed", "program": "cuda", "role": "category", "text": "code=205(cudaErrorMapBufferObjectFailed)", "source": "a", "line": 1, "order": 0}]}}
-	windows := {"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "bar1_bytes": 268435456}, {"address": "GPU1", "vendor": "nvidia", "bar1_bytes": 34359738368}]}}
-	some f in bar_too_small.findings with input as object.union(said, windows)
-	f.confidence == "likely"
-	contains(f.message, "VBIOS")
-	count([g | some g in bar_too_small.findings; g.severity == "high"]) == 0 with input as windows
-}
-
-# AMD's driver refuses, and lspci shows the window with which every card starts.
-refused_by_amd(size, id) := {
-	"pci": {"devices": [{"address": "0000:0a:00.0", "kind": "gpu", "vendor": "0x1002", "bars": [{"index": 0, "size_bytes": size}]}]},
-	"logs": {"messages": [{"id": id, "program": "hip", "role": "category", "text": "x", "source": "run.txt", "line": 1, "order": 1}]},
-}
-
-test_amd_refuses_peers_of_a_narrow_window if {
-	some f in bar_too_small.findings with input as refused_by_amd(268435456, "hip-peer-access-failed")
-	f.severity == "high"
-	f.remedies == ["enable-rebar", "update-bios"]
-	f.affects == ["0000:0a:00.0"]
-}
-
-test_a_wide_window_is_not_why_amd_refuses if {
-	count(bar_too_small.findings) == 0 with input as refused_by_amd(17179869184, "hip-peer-access-failed")
-	count(bar_too_small.findings) == 0 with input as refused_by_amd(268435456, "hip-peer-access-not-enabled")
-}
-
-test_fires_on_a_bar_that_amds_driver_could_not_enlarge if {
-	resizing := {"id": "amdgpu-bar-resize-failed", "kind": "bar", "message": "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", "source": "boot.log", "line": 4}
-	some f in bar_too_small.findings with input as log([resizing])
-	[f.subject, f.severity, f.confidence, f.remedies] == ["host", "high", "confirmed", ["enable-rebar", "update-bios"]]
-	f.affects == []
-	named := {"id": "amdgpu-bar-no-address-space", "fields": {"driver": "amdgpu"}, "kind": "bar", "address": a, "message": "amdgpu 0000:01:00.0: amdgpu: Not enough PCI address space for a large BAR."}
-	count(bar_too_small.findings) == 1 with input as log([named])
+	count(bar_too_small.missing) == 1 with input as cards([{}])
 	count(bar_too_small.missing) == 0 with input as log([resizing])
-}
-
-# listed_card is what lspci -v alone tells of a card.
-listed_card(device, bar, driver) := {
-	"texts": [{"name": "lspci.txt"}],
-	"pci": {"devices": [{"address": a, "kind": "gpu", "vendor": "0x10de", "device": device, "driver": driver, "bars": [{"index": 0, "size_bytes": 16777216}, {"index": 1, "size_bytes": bar}]}]},
-	"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]},
-}
-
-test_low_where_lspci_shows_a_card_as_it_was_before_resizable_bar if {
-	some f in bar_too_small.findings with input as listed_card("0x2684", 268435456, "nvidia")
-	[f.severity, f.confidence, f.remedies[0]] == ["low", "likely", "enable-rebar"]
-	by_name := object.union(object.remove(listed_card("0x", 268435456, ""), ["gpus"]), {"gpus": {"devices": [{"address": a, "vendor": "nvidia", "name": "GeForce RTX 3090"}]}})
-	count(bar_too_small.findings) == 1 with input as by_name
-}
-
-test_silent_on_cards_that_have_no_larger_bar if {
-	count(bar_too_small.findings) == 0 with input as listed_card("0x1b06", 268435456, "nvidia")
-	count(bar_too_small.findings) == 0 with input as listed_card("0x2684", 34359738368, "nvidia")
-	count(bar_too_small.findings) == 0 with input as listed_card("0x2684", 268435456, "vfio-pci")
-	count(bar_too_small.findings) == 0 with input as object.remove(listed_card("0x2684", 268435456, "nvidia"), ["texts"])
-	known := object.union(object.remove(listed_card("0x2684", 268435456, "nvidia"), ["gpus"]), {"gpus": {"devices": [{"address": a, "vendor": "nvidia", "bar1_bytes": 34359738368}]}})
-	count(bar_too_small.findings) == 0 with input as known
-}
-
-visible(part, type) := {
-	"gpus": {"devices": [{"address": x, "vendor": "amd", "memory_bytes": 24 * gib, "visible_memory_bytes": part} | some x in [a, b]]},
-	"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "link_type": type}]},
-}
-
-test_amd_tells_what_is_visible if {
-	found := bar_too_small.findings with input as visible(16 * gib, "pcie")
-	grades(found) == {["medium", "likely"]}
-	some f in found
-	contains(f.message, "16 GiB of 24 GiB")
-	contains(f.message, "only if all of it is visible")
-	f.evidence[0].fact == "gpus.devices[0000:01:00.0].visible_memory_bytes"
-	grades(bar_too_small.findings) == {["low", "likely"]} with input as visible(16 * gib, "xgmi")
-	count(bar_too_small.findings) == 0 with input as visible(24 * gib, "pcie")
-	counted := {"a": a, "b": b, "kind": "gpu-gpu", "link_type": "xgmi", "nvlinks": 0}
-	grown := object.union(visible(16 * gib, "xgmi"), {"links": {"pairs": [counted]}, "pci": {"devices": [rebar(x, small, 32 * gib) | some x in [a, b]]}})
-	grades(bar_too_small.findings) == {["low", "likely"]} with input as grown
-}
-
-bar_room_a := "0000:01:00.0"
-
-bar_room_b := "0000:02:00.0"
-
-bar_room_gib := (1024 * 1024) * 1024
-
-bar_room_gpu(address, bar1, memory) := {"address": address, "vendor": "nvidia", "memory_bytes": memory * bar_room_gib, "bar1_bytes": bar1}
-
-bar_room_small := 268435456
-
-event(kind, address, message, extra) := object.union(
-	{"kind": kind, "address": address, "message": message, "seconds": 1, "count": 1, "source": "dmesg.txt", "line": 5},
-	extra,
-)
-
-bar_room_log(events) := {"kernel_log": {"source": "dmesg.txt", "events": events}}
-
-confidences(signs) := {object.get(s, "confidence", "likely") | some s in signs}
-
-no_room := event("bar", bar_room_a, "nvidia 0000:01:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space", {"fields": {"driver": "nvidia"}, "bar": 1, "size_bytes": 32 * bar_room_gib})
-
-test_fires_on_a_bar_that_found_no_room if {
-	found := bar_too_small.signs with input as bar_room_log([no_room])
-	confidences(found) == {"confirmed"}
-	some f in found
-	f.gpus == {bar_room_a}
-	contains(f.message, "32 GiB of BAR 1")
-	f.evidence[0].source == "dmesg.txt:5"
-	invalid := event("bar", bar_room_b, "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:02:00.0)", {"id": "nvrm-bar-invalid"})
-	count(bar_too_small.signs) == 1 with input as bar_room_log([invalid])
-	known := object.union(bar_room_log([event("bar", bar_room_a, "pci 0000:01:00.0: BAR 1: no space for [mem size 0x10000000]", {"bar": 1})]), {"gpus": {"devices": [bar_room_gpu(bar_room_a, 64 * bar_room_gib, 48)]}})
-	count(bar_too_small.signs) == 1 with input as known
-	large := event("bar", bar_room_a, "pci 0000:01:00.0: BAR 1: no space for [mem size 0x800000000]", {"bar": 1, "size_bytes": 32 * bar_room_gib})
-	count(bar_too_small.signs) == 1 with input as bar_room_log([large])
-}
-
-window := event("bridge-window", "0000:00:1d.4", "pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]", {"size_bytes": 48 * bar_room_gib})
-
-below_it := {
-	"gpus": {"devices": [bar_room_gpu(bar_room_a, bar_room_small, 24)]},
-	"pci": {"devices": [{"address": bar_room_a, "kind": "gpu", "root_bus": "pci0000:00", "ancestors": ["0000:00:1d.4"]}]},
-}
-
-test_fires_on_a_bridge_window_that_found_no_room if {
-	found := bar_too_small.signs with input as object.union(bar_room_log([window]), below_it)
-	confidences(found) == {"confirmed"}
-	unknown := object.union(bar_room_log([window]), {"gpus": {"devices": [{"address": bar_room_a, "vendor": "nvidia"}]}})
-	confidences(bar_too_small.signs) == {"likely"} with input as unknown
-}
-
-test_silent_on_bridge_windows_of_others if {
-	count(bar_too_small.signs) == 0 with input as bar_room_log([window])
-	roomy := object.union(bar_room_log([window]), object.union(below_it, {"gpus": {"devices": [bar_room_gpu(bar_room_a, 32 * bar_room_gib, 24)]}}))
-	count(bar_too_small.signs) == 0 with input as roomy
-}
-
-test_fires_on_a_driver_that_found_no_memory_to_map if {
-	failed := event("amdgpu", bar_room_a, "amdgpu: probe of 0000:01:00.0 failed with error -12", {"code": 12})
-	confidences(bar_too_small.signs) == {"likely"} with input as bar_room_log([failed])
-
-	# The BAR itself is told: no guess is needed.
-	room := event("bar", bar_room_a, "pci 0000:01:00.0: BAR 5 [mem size 0x00080000]: can't assign; no space", {"bar": 5, "size_bytes": 524288})
-	confidences(bar_too_small.signs) == {"confirmed"} with input as bar_room_log([failed, room])
-	count(bar_too_small.signs) == 0 with input as bar_room_log([event("amdgpu", bar_room_a, "amdgpu: probe of 0000:01:00.0 failed with error -22", {"code": 22})])
-}
-
-test_a_bar_that_the_tree_shows_without_room if {
-	devices := [{"address": bar_room_a, "bars": [{"index": 1, "size_bytes": 64 * bar_room_gib, "unassigned": true}, {"index": 5, "size_bytes": 128, "io": true, "unassigned": true}]}]
-	tree := {"gpus": {"devices": [bar_room_gpu(bar_room_a, 64 * bar_room_gib, 48)]}, "pci": {"devices": devices}}
-	some s in bar_too_small.signs with input as tree
-	[s.gpus, s.confidence] == [{bar_room_a}, "confirmed"]
-	contains(s.message, "BAR 1 of")
-	count(bar_too_small.signs) == 1 with input as object.union(tree, bar_room_log([no_room]))
-}
-
-bars_a := "0000:01:00.0"
-
-bars_gib := (1024 * 1024) * 1024
-
-mib := 1024 * 1024
-
-nvidia(window, memory, extra) := {"gpus": {"devices": [object.union({"address": bars_a, "vendor": "nvidia", "bar1_bytes": window, "memory_bytes": memory * bars_gib}, extra)]}}
-
-amd(window) := {
-	"gpus": {"devices": [{"address": bars_a, "vendor": "amd", "memory_bytes": 24 * bars_gib}]},
-	"pci": {"devices": [{"address": bars_a, "bars": [{"index": 0, "size_bytes": window}]}]},
-}
-
-test_small if {
-	bar_too_small.small == {bars_a: 256 * mib} with input as nvidia(256 * mib, 24, {})
-	bar_too_small.small == {} with input as nvidia(64 * bars_gib, 96, {})
-	bar_too_small.small == {} with input as nvidia(8 * bars_gib, 40, {"mig": true})
-	bar_too_small.small == {} with input as nvidia(256 * mib, 24, {"virtualization_mode": "vgpu"})
-	bar_too_small.small == {bars_a: 256 * mib} with input as amd(256 * mib)
-	bar_too_small.small == {} with input as amd(32 * bars_gib)
-}
-
-# What the driver says is visible stands above the size of the window.
-test_bars_amd_tells_what_is_visible if {
-	part := {"gpus": {"devices": [{"address": bars_a, "vendor": "amd", "memory_bytes": 24 * bars_gib, "visible_memory_bytes": 16 * bars_gib}]}}
-	bar_too_small.small == {bars_a: 16 * bars_gib} with input as part
-	whole := {"gpus": {"devices": [{"address": bars_a, "vendor": "amd", "memory_bytes": 24 * bars_gib, "visible_memory_bytes": 24 * bars_gib}]}}
-	bar_too_small.small == {} with input as object.union(amd(256 * mib), whole)
-}
-
-test_growable if {
-	card := {"pci": {"devices": [{"address": bars_a, "resizable_bars": [{"index": 1, "max_bytes": 32 * bars_gib}]}]}}
-	bar_too_small.growable(bars_a, 256 * mib) == 32 * bars_gib with input as card
-	not bar_too_small.growable(bars_a, 32 * bars_gib) with input as card
-	not bar_too_small.growable(bars_a, 256 * mib) with input as {}
 }

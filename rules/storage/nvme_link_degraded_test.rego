@@ -3,7 +3,6 @@ package gpudoctor.rules.nvme_link_degraded_test
 import data.gpudoctor.rules.nvme_link_degraded
 
 drive := "0000:1a:00.0"
-
 port := "0000:17:02.0"
 
 link(width, speed, best) := {"width": width, "speed_gts": speed, "max_width": 4, "max_speed_gts": best, "source": "config"}
@@ -21,16 +20,12 @@ ids(m) := found if found := {f.id | some f in nvme_link_degraded.findings} with 
 test_unresolvable if {
 	ids({}) == set()
 	m := machine({}, link(4, 32, 32), false)
-	ids(m) == set()
 	count(nvme_link_degraded.missing) == 1 with input as m
 	count(nvme_link_degraded.missing) == 0 with input as machine({}, {}, true)
-	count(nvme_link_degraded.missing) == 0 with input as machine(link(4, 32, 32), link(4, 32, 32), false)
 	direct := {"host": {"virtualization": {"guest": false}}, "pci": {"devices": [{"address": drive, "kind": "nvme", "ancestors": []}]}}
 	count(nvme_link_degraded.missing) == 0 with input as direct
 }
 
 test_not_applicable if {
-	nvme_link_degraded.not_applicable == {"no NVMe drive"} with input as {"pci": {"devices": []}}
 	nvme_link_degraded.not_applicable == set() with input as {"pci": {"devices": [], "partial": true}}
-	nvme_link_degraded.not_applicable == {"in a virtual machine, the real links are not visible"} with input as machine({}, {}, true)
 }

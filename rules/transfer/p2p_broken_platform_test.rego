@@ -3,9 +3,7 @@ package gpudoctor.rules.p2p_broken_platform_test
 import data.gpudoctor.rules.p2p_broken_platform as rule
 
 a := "0000:01:00.0"
-
 b := "0000:02:00.0"
-
 c := "0000:03:00.0"
 
 graded(document) := {[object.get(f, "grade", object.get(f, "id", "")), object.get(f, "severity", ""), object.get(f, "confidence", "")] |
@@ -20,9 +18,7 @@ only(document) := f if {
 
 # What the probe shows.
 gpus(vendor, name) := {"gpus": {"devices": [{"address": address, "vendor": vendor, "name": name} | some address in [a, b]]}}
-
 transfer(test, source, destination, outcome) := {"test": test, "source": source, "destination": destination, "outcome": outcome}
-
 both_ways(test, outcome) := [transfer(test, a, b, outcome), transfer(test, b, a, outcome)]
 
 probed(transfers) := {"transfers": {
@@ -32,11 +28,8 @@ probed(transfers) := {"transfers": {
 }}
 
 test_fires_once_for_a_whole_machine if {
-	zeros := {"bad_bytes": 67108864, "first_bad": 0, "found": "zeros"}
-	f := only(probed([object.union(transfer("copy", s, d, "corrupt"), zeros) | some s in [a, b, c]; some d in [a, b, c]; s != d]))
-	[f.grade, f.subject, f.affects, count(f.evidence)] == ["failing", "host", [a, b, c], 12]
-	f.about.what == "Transfers over 6 of 6 ordered pairs of GPUs"
-	contains(f.about.became, "zeros arrived; up to 64 MiB wrong, from offset 0")
+	f := only(probed([transfer("copy", s, d, "corrupt") | some s in [a, b, c]; some d in [a, b, c]; s != d]))
+	[f.subject, f.affects, count(f.evidence), f.about.what] == ["host", [a, b, c], 12, "Transfers over 6 of 6 ordered pairs of GPUs"]
 }
 
 one(test, outcome, fields) := object.union(transfer(test, a, b, outcome), fields)
@@ -46,10 +39,8 @@ test_remarks if {
 	fine := both_ways("copy", "ok")
 	silent := one("handshake", "hang", {"reason": "b did not see the store of a"})
 	every row in [
-		[array.concat(fine, both_ways("sm-store", "corrupt")), {"The copy engines work: only loads and stores of the SMs fail, which NCCL's kernels use."}],
 		[both_ways("sm-store", "corrupt"), set()],
 		[array.concat(both_ways("copy", "error"), both_ways("sm-load", "ok")), {"Loads and stores of the SMs work: only the copy engines fail."}],
-		[array.concat(fine, both_ways("handshake", "hang")), {"Every copy is correct, but two kernels that wait for each other do not see each other's stores."}],
 		# A handshake has no direction.
 		[array.concat(fine, [silent]), {"Every copy is correct, but two kernels that wait for each other do not see each other's stores: b did not see the store of a."}],
 		[array.concat(fine, [one("atomics", "corrupt", {})]), {"Copies, loads and stores work: only atomic operations on the peer's memory are lost.", "It fails in one direction only."}],
@@ -84,43 +75,31 @@ test_advice_fits_the_platform if {
 			["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"],
 		],
 		[[one("copy", "error", {"error_code": 214, "error_name": "CUDA_ERROR_ECC_UNCORRECTABLE"})], {}, ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"]],
-		[[exported("cuMem", "error"), exported("cudaIpc", "ok")], {}, ["nccl-cumem-disable", "upgrade-driver"]],
 		[[exported("cudaIpc", "error"), exported("cuMem", "ok")], {}, ["upgrade-driver"]],
 		[[exported("cudaIpc", "error"), exported("cuMem", "error")], {}, ["nccl-p2p-disable", "upgrade-driver"]],
 	] {
 		only(object.union(probed(row[0]), row[1])).remedies == row[2]
 	}
-	f := only(probed([exported("cuMem", "error")]))
-	[f.grade, f.about.reasons] == ["exported", "pidfd_getfd: operation not permitted"]
 }
 
-test_not_applicable if {
-	refused := {"gpus": gpus("nvidia", "x").gpus, "transfers": {
-		"outcome": "ok", "transfers": [one("copy", "error", {})],
-		"peers": [{"source": s, "destination": d, "access": false} | some [s, d] in [[a, b], [b, a]]],
-	}}
-	count(rule.findings) == 0 with input as refused
-	count(rule.not_applicable) == 1 with input as refused
+# Access that CUDA refuses is p2p-unsupported-gpu's.
+test_silent_where_access_is_refused if {
+	peers := [{"source": s, "destination": d, "access": false} | some [s, d] in [[a, b], [b, a]]]
+	document := object.union(gpus("nvidia", "x"), {"transfers": {"outcome": "ok", "transfers": [one("copy", "error", {})], "peers": peers}})
+	count(rule.findings) == 0 with input as document
 }
 
 test_unresolvable if {
-	every document in [gpus("nvidia", "x"), {}] {
-		count(rule.findings) == 0 with input as document
-		count(rule.missing) == 1 with input as document
-	}
+	count(rule.findings) == 0 with input as gpus("nvidia", "x")
+	count(rule.missing) == 1 with input as gpus("nvidia", "x")
 }
 
 # What the texts show that people send.
 benchmark(fields) := {"benchmarks": [object.union({"tool": "simpleP2P", "test": "copy", "what": "copy", "complete": true, "source": "p2p.txt", "line": 20}, fields)]}
-
 latency(us, p2p) := benchmark({"what": "latency", "p2p": p2p, "points": [{"a": "GPU0", "b": "GPU1", "microseconds": us}]})
-
 message(id, fields) := object.union({"id": id, "program": "x", "role": "category", "text": "x", "source": "a.log", "line": 9, "order": 3, "count": 1, "ranks": 1}, fields)
-
 log(messages) := {"logs": {"messages": messages}}
-
 variable(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "b.txt", "line": 3, "effective": true}]}}
-
 run(points, complete) := {"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "complete": complete, "points": points, "source": "a", "line": 1}
 
 # mismatch is what NCCL's own check says of a pair of GPUs.
@@ -151,30 +130,24 @@ off := variable("NCCL_P2P_DISABLE", "1")
 
 # launch is the run of a server without peer access, in another text than the failure.
 launch := {"launches": [{"kind": "command", "variables": {"NCCL_P2P_DISABLE": "1"}, "source": "b.txt", "line": 3}]}
-
 ready := message("server-ready", {"role": "setting", "source": "b.txt", "line": 5})
 
 waited(messages) := log(array.concat(unmoved("1").logs.messages, messages))
 
 test_signs if {
 	every row in [
-		[[benchmark({"wrong": 1})], ["wrong", "", ""]],
 		[[mismatch("PHB")], ["wrong-checked", "", ""]],
 		[[mismatch("NVL")], ["wrong-over-nvlink", "", ""]],
 		[[latency(49206.88, true)], ["late", "", ""]],
 		[[{"benchmarks": [run([], false), run([{"gbps": 12}], true)]}, off], ["compared", "", ""]],
 		[[benchmark({"complete": false})], ["broken-off", "", ""]],
-		[[standing("NVIDIA A100 80GB PCIe", "p2p-direct")], ["stalled", "", ""]],
 		[[standing("x", "p2p-ipc"), {"links": {"pairs": [{"a": "GPU0", "b": "GPU1", "kind": "gpu-gpu", "nvlinks": 0}]}}], ["stalled", "", ""]],
 		[[variable("GGML_CUDA_P2P", "0"), cards], ["forced", "low", "possible"]],
 		[[variable("VLLM_SKIP_P2P_CHECK", "1"), cards], ["forced", "low", "possible"]],
-		[[variable("GGML_CUDA_P2P", "1"), radeons(["0", "1"], "AMD Radeon AI PRO R9700")], ["forced", "low", "possible"]],
 		# A log that ends between GeForce cards.
 		[[geforce], ["ended-early", "low", ""]],
 		[[geforce, log([message("x", {})])], ["ended-early", "high", ""]],
 		# The first collective never ends.
-		[[unmoved("1"), busy(3)], ["first-collective", "", "possible"]],
-		[[unmoved("1"), busy(100)], ["first-collective", "", "likely"]],
 		[[log([message("torch-work-status", {"fields": {"completed": "-1"}})]), busy(3)], ["first-collective", "", "possible"]],
 		[[log([message("vllm-workers-stuck", {})]), busy(100)], ["first-collective", "", "likely"]],
 		# A user tried it without peer access, and it served, or failed after that.
@@ -184,8 +157,6 @@ test_signs if {
 	] {
 		graded(object.union_n(row[0])) == {row[1]}
 	}
-	only(benchmark({"wrong": 1})).about.copies == "simpleP2P"
-	only(latency(49206.88, true)).about.us == 49207
 	only(object.union(mismatch("NVL"), {"gpus": {"devices": [{"vendor": "nvidia", "address": a}]}})).params.gpus == [a]
 }
 
@@ -212,7 +183,6 @@ test_silent if {
 		[unmoved("1"), busy(3), variable("NCCL_P2P_LEVEL", "LOC")],
 		[unmoved("1"), busy(3), {"logs": {"transports": [{"kind": "shm", "channels": 2, "source": "a.log", "line": 2}]}}],
 		[unmoved("1"), busy(3), {"launches": [{"kind": "slurm", "nodes": 2, "source": "b.txt", "line": 1}]}],
-		[unmoved("1"), {"gpus": {"devices": [{"vendor": "nvidia", "address": a, "name": "NVIDIA H100 80GB HBM3", "nvlinks": [{"active": true}]}]}}],
 		[unmoved("1"), busy(3), {"benchmarks": [run([{"bytes": 8}], true)]}],
 	] {
 		graded(object.union_n(row)) == set()
@@ -222,7 +192,6 @@ test_silent if {
 test_cures if {
 	copied := benchmark({"wrong": 1, "points": [{"a": "GPU0", "b": "GPU1", "line": 1}]})
 	every row in [
-		[[copied], ["nccl-p2p-disable", "iommu-pt", "iommu-off", "disable-acs", "update-bios", "upgrade-driver"]],
 		[[copied, radeon_gpus], ["nccl-p2p-disable", "disable-acs", "iommu-remap", "update-bios", "upgrade-driver"]],
 		[[copied, {"host": {"virtualization": {"guest": true}}}], ["nccl-p2p-disable", "upgrade-driver"]],
 		[[variable("GGML_CUDA_P2P", "1"), radeons(["0", "1"], "AMD Radeon AI PRO R9700")], ["unset-env", "nccl-p2p-disable", "iommu-pt"]],
