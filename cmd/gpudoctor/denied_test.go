@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,10 +71,8 @@ func TestForeignHome(t *testing.T) {
 		"closed-file": "gpudoctor: " + filepath.Join(dir, "closed-file", config) + " is ignored: permission denied\n",
 	} {
 		c, _ := asNobody(program, dir, "check --from job.log", "HOME="+filepath.Join(dir, home))
-		var stdout, stderr bytes.Buffer
-		c.Stdout, c.Stderr = &stdout, &stderr
-		if err := c.Run(); err != nil || stdout.Len() == 0 || stderr.String() != want {
-			t.Errorf("%s: %v, printed %q and said %q, want %q", home, err, stdout.String(), stderr.String(), want)
+		if code, stdout, stderr := ended(t, c); code != exitOK || stdout == "" || stderr != want {
+			t.Errorf("%s: exit code %d, printed %q and said %q, want %q", home, code, stdout, stderr, want)
 		}
 	}
 }
@@ -119,16 +115,10 @@ func TestDenied(t *testing.T) {
 		if !asOther && strings.HasSuffix(line, "-o r.md") {
 			continue // The folder is this user's.
 		}
-		var stdout, stderr bytes.Buffer
-		c.Stdout, c.Stderr = &stdout, &stderr
-		var exit *exec.ExitError
-		if err := c.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitError {
-			t.Errorf("%s: %v, %s", line, err, stdout.String())
-			continue
-		}
-		first, hints, _ := strings.Cut(stderr.String(), "\n")
-		if first != want || !strings.HasPrefix(hints, "hint: ") || stdout.Len() > 0 {
-			t.Errorf("%s: said %q and %q, want %q and a hint", line, stdout.String(), stderr.String(), want)
+		code, stdout, stderr := ended(t, c)
+		first, hints, _ := strings.Cut(stderr, "\n")
+		if code != exitError || first != want || !strings.HasPrefix(hints, "hint: ") || stdout != "" {
+			t.Errorf("%s: exit code %d, said %q and %q, want %q and a hint", line, code, stdout, stderr, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -18,13 +17,13 @@ func TestExplain(t *testing.T) {
 		if night.Few() && i%10 > 0 {
 			continue // It enumerates, and nothing in it runs side by side.
 		}
-		var stdout, stderr bytes.Buffer
-		if code := run([]string{"gpudoctor", "explain", name, "--ascii"}, &stdout, &stderr); code != exitOK || stdout.Len() < 40 || stderr.Len() > 0 {
-			t.Errorf("explain %s ends with %d and writes %q and %q", name, code, stdout.String(), stderr.String())
+		code, stdout, stderr := inProcess("explain", name, "--ascii")
+		if code != exitOK || len(stdout) < 40 || stderr != "" {
+			t.Errorf("explain %s ends with %d and writes %q and %q", name, code, stdout, stderr)
 		}
-		for _, c := range stdout.Bytes() {
+		for _, c := range stdout {
 			if c != '\n' && (c < ' ' || c > '~') {
-				t.Errorf("explain %s --ascii writes the byte %#x", name, c)
+				t.Errorf("explain %s --ascii writes %q", name, c)
 				break
 			}
 		}

@@ -100,46 +100,24 @@ func TestRegistrations(t *testing.T) {
 				t.Skip("not by day")
 			}
 			to := restricted.To{Sys: sysWithNICs(t, tt.modules...)}
-			raw := expect.Value(json.Marshal(to))(t)
+			env := append(simulated{libraries: []string{"cuda", "nvml", "verbs"}, cuda: tt.cuda}.environment(t), "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs)
 			snapshot := filepath.Join(t.TempDir(), "host.txtar")
-			c := exec.Command("restricted", "snapshot", "--probe", "full", "-o", snapshot)
-			c.Env = append(simulated{libraries: []string{"cuda", "nvml", "verbs"}, cuda: tt.cuda}.environment(t),
-				restriction+"="+string(raw), "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs)
-			c.SysProcAttr = to.Attributes()
-			if out, err := c.CombinedOutput(); os.IsPermission(err) || c.ProcessState != nil && c.ProcessState.ExitCode() == notRestricted {
-				t.Skipf("namespaces are not permitted here: %v %s", err, out)
-			} else if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			replayed, got := replay(t, snapshot)
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(registered{})); diff != "" {
+			code, _, said := restrictedTo(t, to, env, "snapshot", "--probe", "full", "-o", snapshot)
+			expect.Must(t, code == exitOK, "exit code %d: %s", code, said)
+			out, _ := exec.Command("gpudoctor", "check", "--from", snapshot, "--format", "json").Output() // Its exit code is that of the findings.
+			var replayed report.Document
+			expect.NoError(t, json.Unmarshal(out, &replayed))
+			if diff := cmp.Diff(tt.want, verdictOf(&replayed), cmp.AllowUnexported(registered{})); diff != "" {
 				t.Errorf("-want +got: %s", diff)
 			}
-			c = exec.Command("restricted", "check", "--probe", "full", "--format", "json")
-			c.Env = append(simulated{libraries: []string{"cuda", "nvml", "verbs"}, cuda: tt.cuda}.environment(t),
-				restriction+"="+string(raw), "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs)
-			c.SysProcAttr = to.Attributes()
-			out, _ := c.Output() // Its exit code is that of the findings.
+			_, checked, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--format", "json")
 			var live report.Document
-			if err := json.Unmarshal(out, &live); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			if diff := cmp.Diff(verdictOf(&live), verdictOf(replayed), cmp.AllowUnexported(registered{})); diff != "" {
+			expect.NoError(t, json.Unmarshal([]byte(checked), &live))
+			if diff := cmp.Diff(verdictOf(&live), verdictOf(&replayed), cmp.AllowUnexported(registered{})); diff != "" {
 				t.Errorf("the recording differs: %s", diff)
 			}
 		})
 	}
-}
-
-// replay judges a recording.
-func replay(t *testing.T, snapshot string) (*report.Document, registered) {
-	t.Helper()
-	out, _ := exec.Command("gpudoctor", "check", "--from", snapshot, "--format", "json").Output() // The same.
-	var d report.Document
-	if err := json.Unmarshal(out, &d); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return &d, verdictOf(&d)
 }
 
 // verdictOf is what a report says of registrations.
@@ -171,30 +149,13 @@ func TestRegistrationHangs(t *testing.T) {
 		t.Skip("not with -short")
 	}
 	to := restricted.To{Sys: sysWithNICs(t, "nvidia_peermem")}
-	raw := expect.Value(json.Marshal(to))(t)
 	marker := runMarker + "=" + t.Name()
-	c := exec.Command("restricted", "check", "--probe", "full", "--probe-timeout", hangTimeout.String(), "--format", "json")
-	c.Env = append(simulated{libraries: []string{"cuda", "nvml", "verbs"}}.environment(t),
-		restriction+"="+string(raw), marker, "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT=hang-peermem@*>1")
-	c.SysProcAttr = to.Attributes()
-	out, _ := c.Output() // Its exit code is that of the findings.
-	if c.ProcessState != nil && c.ProcessState.ExitCode() == notRestricted {
-		t.Skipf("namespaces are not permitted here: %s", out)
-	}
+	env := append(simulated{libraries: []string{"cuda", "nvml", "verbs"}}.environment(t), marker, "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT=hang-peermem@*>1")
+	_, out, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--probe-timeout", hangTimeout.String(), "--format", "json")
 	var d report.Document
-	if err := json.Unmarshal(out, &d); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(out), &d))
 	if got, want := verdictOf(&d), (registered{unknown: []string{"nics.peermem"}}); !cmp.Equal(got, want, cmp.AllowUnexported(registered{})) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	processes, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil || len(processes) == 0 {
-		t.Fatal(err)
-	}
-	for _, p := range processes {
-		if text, err := os.ReadFile(p); err == nil && strings.Contains(string(text), marker) {
-			t.Errorf("%s is left", p)
-		}
-	}
+	expect.Len(t, 0, processes(marker), "processes are left")
 }

@@ -59,11 +59,10 @@ func shown(t *testing.T, what, output string) {
 // or writes steers a terminal.
 func runShown(t *testing.T, what string, args ...string) (code int, stdout string) {
 	t.Helper()
-	var out, err bytes.Buffer
-	code = run(append([]string{"gpudoctor"}, args...), &out, &err)
-	shown(t, what+", standard output", out.String())
-	shown(t, what+", standard error", err.String())
-	return code, out.String()
+	code, stdout, stderr := inProcess(args...)
+	shown(t, what+", standard output", stdout)
+	shown(t, what+", standard error", stderr)
+	return code, stdout
 }
 
 // checkShown examines sources in every format.

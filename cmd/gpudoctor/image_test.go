@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -313,11 +312,10 @@ func TestImageRefused(t *testing.T) {
 		"a driver alone":       {[]string{"check", "--driver", "550.54"}, "are for images"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			code := run(append(append([]string{"gpudoctor"}, tt.args...), "-o", output), &stdout, &stderr)
-			first, rest, _ := strings.Cut(stderr.String(), "\n")
-			if code != exitError || stdout.Len() > 0 || !strings.HasPrefix(first, "gpudoctor: ") || !strings.Contains(first, tt.want) || !strings.HasPrefix(rest, "hint: ") {
-				t.Errorf("exit code %d, %q, %q", code, stdout.String(), stderr.String())
+			code, stdout, stderr := inProcess(append(tt.args, "-o", output)...)
+			first, rest, _ := strings.Cut(stderr, "\n")
+			if code != exitError || stdout != "" || !strings.HasPrefix(first, "gpudoctor: ") || !strings.Contains(first, tt.want) || !strings.HasPrefix(rest, "hint: ") {
+				t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 			}
 			if _, err := os.Stat(output); err == nil {
 				t.Error("a report was written")
@@ -339,14 +337,10 @@ func TestImageUnknown(t *testing.T) {
 		bare: "a root folder does not hold the variables of its image",
 	} {
 		for _, strict := range []bool{false, true} {
-			args := []string{"gpudoctor", "image", at}
-			wantCode := 0
-			if strict {
-				args, wantCode = append(args, "--strict"), 3
-			}
-			var stdout, stderr bytes.Buffer
-			if code := run(args, &stdout, &stderr); code != wantCode || !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), want) || strings.Contains(stdout.String(), "Healthy") {
-				t.Errorf("%s: exit code %d, want %d\n%s%s", want, code, wantCode, stdout.String(), stderr.String())
+			wantCode := map[bool]int{false: exitOK, true: exitUnproven}[strict]
+			code, stdout, stderr := inProcess("image", at, fmt.Sprint("--strict=", strict))
+			if code != wantCode || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) || strings.Contains(stdout, "Healthy") {
+				t.Errorf("%s: exit code %d, want %d\n%s%s", want, code, wantCode, stdout, stderr)
 			}
 		}
 	}
@@ -359,12 +353,10 @@ func TestImageFacts(t *testing.T) {
 	img.Env = append(slices.Clone(img.Env), "NCCL_CONF_FILE=/opt/site.cfg")
 	img.Layers = append(slices.Clone(img.Layers), imagetest.Layer{Files: []imagetest.File{file("opt/site.cfg", "NCCL_DEBUG=INFO\n")}})
 	for _, form := range []string{imagetest.Layout, imagetest.Docker} {
-		var stdout, stderr bytes.Buffer
-		if code := run([]string{"gpudoctor", "facts", "--from", imagetest.Write(t, img, form), "--no-redact"}, &stdout, &stderr); code != 0 {
-			t.Fatalf("%s: exit code %d: %s", form, code, stderr.String())
-		}
+		code, stdout, stderr := inProcess("facts", "--from", imagetest.Write(t, img, form), "--no-redact")
+		expect.Must(t, code == exitOK, "%s: exit code %d: %s", form, code, stderr)
 		var f facts.Facts
-		expect.NoError(t, json.Unmarshal(stdout.Bytes(), &f))
+		expect.NoError(t, json.Unmarshal([]byte(stdout), &f))
 		var set []string
 		for _, v := range f.Env.Variables {
 			set = append(set, v.Name+"="+v.Value)
@@ -373,7 +365,7 @@ func TestImageFacts(t *testing.T) {
 			t.Errorf("got %v, %+v, %v", set, f.Image, f.Unknown)
 		}
 		at := filepath.Join(t.TempDir(), "facts.json")
-		expect.NoError(t, os.WriteFile(at, stdout.Bytes(), 0o600))
+		expect.NoError(t, os.WriteFile(at, []byte(stdout), 0o600))
 		d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}}}))(t)
 		expect.NoDiff(t, faultyImages[0].want, graveFindings(d), "it")
 	}

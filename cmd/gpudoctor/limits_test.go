@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,14 +34,12 @@ func TestLimits(t *testing.T) {
 		{limit: "-S -n 20"}, // It may be raised.
 	} {
 		t.Run(tt.limit, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
 			c := exec.Command("sh", "-c", "ulimit "+tt.limit+` && exec "$0" check`, program)
-			c.Dir, c.Stdout, c.Stderr, c.Env = filepath.Dir(program), &stdout, &stderr, []string{"PATH=/usr/bin:/bin"}
+			c.Dir, c.Env = filepath.Dir(program), []string{"PATH=/usr/bin:/bin"}
 			if os.Getuid() == 0 {
 				c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65531, Gid: 65531}}
 			}
-			_ = c.Run() // Its state tells how it ended.
-			out, errors, code := stdout.String(), stderr.String(), c.ProcessState.ExitCode()
+			code, out, errors := ended(t, c)
 			for _, word := range []string{"goroutine ", "runtime:", "runtime/cgo", "fatal error", "crash"} {
 				if strings.Contains(errors, word) || strings.Contains(out, "driver-hang") || strings.Contains(out, word) {
 					t.Errorf("it says %q:\n%.2000s\n%.2000s", word, errors, out)

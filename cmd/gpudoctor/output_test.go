@@ -252,9 +252,8 @@ func TestClosedStreams(t *testing.T) {
 		}
 		for _, line := range lines {
 			c := exec.Command("sh", "-c", line+redirect)
-			var stdout, stderr bytes.Buffer
-			c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
-			_ = c.Run() // Its state tells how it ended.
+			c.Dir = dir
+			got, stdout, stderr := ended(t, c)
 			want, said := exitOK, 0
 			writes := !strings.Contains(line, "snapshot")
 			if set&2 != 0 && writes {
@@ -263,8 +262,8 @@ func TestClosedStreams(t *testing.T) {
 			if set&4 != 0 {
 				said = 0
 			}
-			if got := c.ProcessState.ExitCode(); got != want || strings.Count(stderr.String(), "\n") != said || (set&2 == 0 && writes) != (stdout.Len() > 0) {
-				t.Errorf("%s%s: exit code %d, want %d; it said %q and %q", line, redirect, got, want, &stdout, &stderr)
+			if got != want || strings.Count(stderr, "\n") != said || (set&2 == 0 && writes) != (stdout != "") {
+				t.Errorf("%s%s: exit code %d, want %d; it said %q and %q", line, redirect, got, want, stdout, stderr)
 			}
 		}
 		for _, name := range []string{file, fmt.Sprintf("r%d.txtar", set)} {
@@ -289,12 +288,9 @@ func TestFileSizeLimit(t *testing.T) {
 		dir := t.TempDir()
 		writeTestFile(t, filepath.Join(dir, "before.txtar"), oldRecording)
 		c := exec.Command("sh", "-c", "ulimit -f 1; "+line) // Blocks of 512 bytes.
-		var said bytes.Buffer
-		c.Dir, c.Stderr = dir, &said
-		_ = c.Run() // Its state tells how it ended.
-		if got := c.ProcessState.ExitCode(); got != exitError || said.String() != want {
-			t.Errorf("%s: exit code %d, want %d; it said %q, want %q", line, got, exitError, &said, want)
-		}
+		c.Dir = dir
+		code, _, said := ended(t, c)
+		expect.That(t, code == exitError && said == want, "%s: exit code %d, want %d; it said %q, want %q", line, code, exitError, said, want)
 		if content, err := os.ReadFile(filepath.Join(dir, "before.txtar")); err != nil || !bytes.Equal(content, oldRecording) {
 			t.Errorf("%s: the file holds %.40q, %v", line, content, err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // programs are what this binary is under another name: the program with something changed.
@@ -27,6 +29,23 @@ func TestMain(m *testing.M) {
 		}
 	}
 	testscript.Main(beside{m}, programs)
+}
+
+// inProcess runs a command line in this process.
+func inProcess(line ...string) (code int, stdout, stderr string) {
+	var out, said bytes.Buffer
+	code = run(append([]string{"gpudoctor"}, line...), &out, &said)
+	return code, out.String(), said.String()
+}
+
+// ended runs a program, and returns how it ended, whatever its exit code is.
+func ended(t *testing.T, c *exec.Cmd) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, said bytes.Buffer
+	c.Stdout, c.Stderr = &out, &said
+	err := c.Run()
+	expect.Must(t, c.ProcessState != nil, "%v", err)
+	return c.ProcessState.ExitCode(), out.String(), said.String()
 }
 
 // beside runs tests with the program in PATH. It is built, and no other name of this binary, which starts three

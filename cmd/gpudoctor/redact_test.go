@@ -214,11 +214,9 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	expect.NoError(t, recorded.WriteFacts(&raw, plantedFacts(lines)))
 	expect.NoError(t, os.WriteFile(input, raw.Bytes(), 0o600))
 	output := func(args ...string) string {
-		var out, failure bytes.Buffer
-		if code := run(append([]string{"gpudoctor"}, args...), &out, &failure); code == exitError {
-			t.Fatalf("%q: %s", args, failure.String())
-		}
-		return out.String()
+		code, stdout, stderr := inProcess(args...)
+		expect.Must(t, code != exitError, "%q: %s", args, stderr)
+		return stdout
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
 	document := output("facts", "--from", input)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/base64"
 	"net/http"
 	"os"
@@ -57,16 +56,15 @@ func TestImageLogin(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "auth.json")
 		expect.NoError(t, os.WriteFile(file, []byte(tt.file), 0o600))
 		t.Setenv("REGISTRY_AUTH_FILE", file)
-		var stdout, stderr bytes.Buffer
-		code := run([]string{"gpudoctor", "image", ref}, &stdout, &stderr)
-		first, rest, _ := strings.Cut(stderr.String(), "\n")
+		code, stdout, stderr := inProcess("image", ref)
+		first, rest, _ := strings.Cut(stderr, "\n")
 		switch {
-		case tt.want == "" && (code != exitOK || !strings.Contains(stdout.String(), "No problems found")):
-			t.Errorf("%s: exit code %d, %s%s", name, code, stdout.String(), stderr.String())
-		case tt.want != "" && (code != exitError || stdout.Len() > 0 || !strings.Contains(first, tt.want) || !strings.Contains(rest, tt.hint)):
-			t.Errorf("%s: exit code %d, %s%s", name, code, stdout.String(), stderr.String())
-		case strings.Contains(stdout.String()+stderr.String(), "secret"):
-			t.Errorf("%s: the password is shown: %s%s", name, stdout.String(), stderr.String())
+		case tt.want == "" && (code != exitOK || !strings.Contains(stdout, "No problems found")):
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
+		case tt.want != "" && (code != exitError || stdout != "" || !strings.Contains(first, tt.want) || !strings.Contains(rest, tt.hint)):
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
+		case strings.Contains(stdout+stderr, "secret"):
+			t.Errorf("%s: the password is shown: %s%s", name, stdout, stderr)
 		}
 	}
 	if _, err := os.Stat(ran); err == nil {
@@ -105,11 +103,9 @@ func TestImagePlatform(t *testing.T) {
 // TestRegistryOnly checks what commands that do not write reports say of a registry.
 func TestRegistryOnly(t *testing.T) {
 	for command, want := range map[string]string{"facts": "the registry cannot be reached", "topo": "only images are read from a registry", "probe p2p": "only images are read from a registry"} {
-		var stdout, stderr bytes.Buffer
-		args := append(append([]string{"gpudoctor"}, strings.Fields(command)...), "--from", "docker://127.0.0.1:1/org/app:1", "--no-redact")
-		code := run(args, &stdout, &stderr)
-		if first, rest, _ := strings.Cut(stderr.String(), "\n"); code != exitError || !strings.Contains(first, want) || !strings.HasPrefix(rest, "hint: ") {
-			t.Errorf("%s: %s", command, stderr.String())
+		code, _, stderr := inProcess(append(strings.Fields(command), "--from", "docker://127.0.0.1:1/org/app:1", "--no-redact")...)
+		if first, rest, _ := strings.Cut(stderr, "\n"); code != exitError || !strings.Contains(first, want) || !strings.HasPrefix(rest, "hint: ") {
+			t.Errorf("%s: %s", command, stderr)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -47,13 +46,11 @@ func TestStoppedRules(t *testing.T) {
 				writeRule(t, dir, id, body)
 			}
 			args := []string{
-				"gpudoctor", "check", "--from", filepath.Join("..", "..", "fixtures", "hosts", "model-8x-pcie.txtar"), "--policy", dir,
+				"check", "--from", filepath.Join("..", "..", "fixtures", "hosts", "model-8x-pcie.txtar"), "--policy", dir,
 				"--format", "text", "-o", filepath.Join(dir, "r.json"), "-o", filepath.Join(dir, "r.md"),
 			}
-			var stdout, stderr bytes.Buffer
-			if code := run(append(args, tt.args...), &stdout, &stderr); code != tt.code || stderr.Len() > 0 {
-				t.Errorf("exit code %d and %q, want %d", code, &stderr, tt.code)
-			}
+			code, stdout, stderr := inProcess(append(args, tt.args...)...)
+			expect.That(t, code == tt.code && stderr == "", "exit code %d and %q, want %d", code, stderr, tt.code)
 			raw := expect.Value(os.ReadFile(filepath.Join(dir, "r.json")))(t)
 			var document report.Document
 			expect.NoError(t, json.Unmarshal(raw, &document))
@@ -73,7 +70,7 @@ func TestStoppedRules(t *testing.T) {
 					t.Errorf("%s is not skipped with its reason: %+v", id, document.Skipped)
 					continue
 				}
-				toldInOneLine(t, "text", stdout.String(), id, document.Skipped[i].Missing[0])
+				toldInOneLine(t, "text", stdout, id, document.Skipped[i].Missing[0])
 				toldInOneLine(t, "markdown", string(markdown), id, document.Skipped[i].Missing[0])
 			}
 		})

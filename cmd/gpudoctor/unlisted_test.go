@@ -3,11 +3,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -18,30 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
-
-// without runs gpudoctor where these folders are empty, and returns what it printed and its exit code.
-func without(t *testing.T, hidden, env []string, line string) (stdout, stderr string, exit int) {
-	t.Helper()
-	to := restricted.To{Hidden: hidden, Isolated: true}
-	c := exec.Command("restricted", strings.Fields(line)...)
-	c.Env = append(slices.Clone(env), restriction+"="+string(expect.Value(json.Marshal(to))(t)))
-	c.SysProcAttr = to.Attributes()
-	var out, said bytes.Buffer
-	c.Stdout, c.Stderr = &out, &said
-	err := c.Run()
-	switch {
-	case os.IsPermission(err):
-		t.Skipf("namespaces are not permitted here: %v", err)
-	case c.ProcessState == nil:
-		t.Fatal(err)
-	case c.ProcessState.ExitCode() == notRestricted:
-		t.Skipf("not permitted here: %s", out.String())
-	}
-	if strings.Contains(said.String(), "goroutine ") || c.ProcessState.ExitCode() < 0 {
-		t.Errorf("%q without %v: %v, %s", line, hidden, errors.Unwrap(err), said.String())
-	}
-	return out.String(), said.String(), c.ProcessState.ExitCode()
-}
 
 // TestUnlisted checks that no command says that there is no GPU where the PCI devices cannot be listed, and that a check
 // which asked for a probe then says that GPUs are unknown and fails.
@@ -66,7 +39,7 @@ func TestUnlisted(t *testing.T) {
 				if listed && want == exitUnproven {
 					want = exitOK
 				}
-				out, said, exit := without(t, hidden, os.Environ(), line)
+				exit, out, said := restrictedTo(t, restricted.To{Hidden: hidden, Isolated: true}, os.Environ(), strings.Fields(line)...)
 				expect.That(t, exit == want, "%s: exit code %d, want %d: %s%s", line, exit, want, out, said)
 				words := strings.Join(strings.Fields(out+said), " ")
 				if !listed && strings.Contains(strings.ToLower(allowed.Replace(words)), "no gpu") {
@@ -110,7 +83,7 @@ func TestUnlistedWithDrivers(t *testing.T) {
 		want := map[bool]int{true: exitOK, false: exitUnproven}[probed]
 		env := simulated{libraries: libraries}.environment(t)
 		for _, line := range []string{"check", "probe p2p"} {
-			out, said, exit := without(t, []string{"/sys"}, env, line)
+			exit, out, said := restrictedTo(t, restricted.To{Hidden: []string{"/sys"}, Isolated: true}, env, strings.Fields(line)...)
 			if exit != want || strings.Contains(strings.ToLower(out), "no gpu") || strings.Contains(out, "GPUs not known") || line == "check" && !strings.Contains(out, "2 x ") {
 				t.Errorf("%v: %s: exit code %d, want %d: %s%s", libraries, line, exit, want, out, said)
 			}
