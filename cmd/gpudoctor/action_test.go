@@ -72,9 +72,8 @@ func TestActionFile(t *testing.T) {
 	for name := range a.Inputs {
 		expect.That(t, used["inputs."+name], "the input %s is not used", name)
 	}
-	if got := a.Inputs["version"].Default; got != version {
-		t.Errorf("the default version is %s, and this is %s", got, version)
-	}
+	got := a.Inputs["version"].Default
+	expect.That(t, got == version, "the default version is %s, and this is %s", got, version)
 }
 
 // TestActionLint checks that actionlint finds no fault in the example workflow, in its use of
@@ -95,9 +94,8 @@ func TestActionLint(t *testing.T) {
 
 	example := expect.Value(os.ReadFile("../../docs/examples/github/gpudoctor.yml"))(t)
 	released := "uses: gpudoctor/gpudoctor@v" + version
-	if n := bytes.Count(example, []byte(released)); n != 3 {
-		t.Errorf("%d jobs of the example say %s", n, released)
-	}
+	n := bytes.Count(example, []byte(released))
+	expect.That(t, n == 3, "%d jobs of the example say %s", n, released)
 	workflow := file(".github/workflows/example.yml", bytes.ReplaceAll(example, []byte(released), []byte("uses: ./")))
 
 	var document struct {
@@ -181,9 +179,8 @@ func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 	}
 	values["inputs.release-url"] = "file://" + r.release
 	for name, value := range inputs {
-		if _, ok := r.action.Inputs[name]; !ok {
-			t.Fatalf("there is no input %s", name)
-		}
+		_, ok := r.action.Inputs[name]
+		expect.Must(t, ok, "there is no input %s", name)
 		values["inputs."+name] = value
 	}
 	expand := func(text string) string {
@@ -323,21 +320,17 @@ func TestActionDownload(t *testing.T) {
 			r, inputs := newRunner(t), map[string]string{"from": "deploy"}
 			tt.change(t, r, inputs)
 			got := r.run(t, inputs)
-			if got.code != exitError || got.lines != "" || !regexp.MustCompile(`(?m)^::error title=gpudoctor::.*`+tt.log).MatchString(got.log) {
-				t.Errorf("exit code %d, outputs %q:\n%s", got.code, got.lines, got.log)
-			}
-			if _, err := os.Stat(filepath.Join(r.workspace, "hacked")); err == nil {
-				t.Error("it was run")
-			}
+			expect.That(t, got.code == exitError && got.lines == "" && regexp.MustCompile(`(?m)^::error title=gpudoctor::.*`+tt.log).MatchString(got.log), "exit code %d, outputs %q:\n%s", got.code, got.lines, got.log)
+			_, err := os.Stat(filepath.Join(r.workspace, "hacked"))
+			expect.That(t, err != nil, "it was run")
 		})
 	}
 	t.Run("pinned", func(t *testing.T) {
 		r := newRunner(t)
 		raw := expect.Value(os.ReadFile(filepath.Join(r.release, "gpudoctor_linux_amd64")))(t)
 		sum := sha256.Sum256(raw)
-		if got := r.run(t, map[string]string{"from": "deploy", "sha256": hex.EncodeToString(sum[:])}); got.code != exitOK {
-			t.Errorf("exit code %d:\n%s", got.code, got.log)
-		}
+		got := r.run(t, map[string]string{"from": "deploy", "sha256": hex.EncodeToString(sum[:])})
+		expect.That(t, got.code == exitOK, "exit code %d:\n%s", got.code, got.log)
 	})
 }
 

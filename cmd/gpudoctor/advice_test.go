@@ -83,9 +83,7 @@ func makeSituations(t *testing.T, visit func(situation)) {
 		from = append(from, examplePrefix+name)
 	}
 	texts, err := filepath.Glob("../../fixtures/texts/*.txtar")
-	if err != nil || len(texts) == 0 || len(from) == 0 || len(cases) == 0 {
-		t.Fatalf("%d cases, %d machines, %d texts: %v", len(cases), len(from), len(texts), err)
-	}
+	expect.Must(t, err == nil && len(texts) != 0 && len(from) != 0 && len(cases) != 0, "%d cases, %d machines, %d texts: %v", len(cases), len(from), len(texts), err)
 	for _, file := range append(from, texts...) {
 		visit(gatherFrom(t, file, file))
 	}
@@ -547,12 +545,8 @@ func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 			}
 		}
 		seen["told in "+tt.name] += len(order)
-		if !tt.all && !slices.IsSorted(order) {
-			t.Errorf("%s tells advice in the order %v", tt.name, order)
-		}
-		if tt.all && len(order) != len(d.Advice) {
-			t.Errorf("%s tells %d of %d", tt.name, len(order), len(d.Advice))
-		}
+		expect.That(t, tt.all || slices.IsSorted(order), "%s tells advice in the order %v", tt.name, order)
+		expect.That(t, !tt.all || len(order) == len(d.Advice), "%s tells %d of %d", tt.name, len(order), len(d.Advice))
 	}
 }
 

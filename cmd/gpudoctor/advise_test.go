@@ -30,9 +30,8 @@ func TestAdviceIsAccepted(t *testing.T) {
 			dir := t.TempDir()
 			for target, end := range extension {
 				file := filepath.Join(dir, target+end)
-				if out, code := runIn(t, dir, "gpudoctor advise --from "+examplePrefix+example+" --for "+target+" -o "+file); code != exitOK {
-					t.Fatalf("%s: exit %d\n%s", target, code, out)
-				}
+				out, code := runIn(t, dir, "gpudoctor advise --from "+examplePrefix+example+" --for "+target+" -o "+file)
+				expect.Must(t, code == exitOK, "%s: exit %d\n%s", target, code, out)
 				for _, fault := range launchFaults(t, example, file) {
 					t.Errorf("%s: %s\n%s", target, fault, expect.Value(os.ReadFile(file))(t))
 				}

@@ -40,9 +40,8 @@ func TestFlagsAgree(t *testing.T) {
 		for _, f := range arguments.WithHelp(c.Flags) {
 			for _, n := range f.Names() {
 				k := kind{f.Names()[0], arguments.TakesValue(f)}
-				if before, ok := seen[n]; ok && before != k {
-					t.Errorf("%s: --%s is %v, and %v elsewhere", c.HelpName, n, k, before)
-				}
+				before, ok := seen[n]
+				expect.That(t, !ok || before == k, "%s: --%s is %v, and %v elsewhere", c.HelpName, n, k, before)
 				seen[n] = k
 			}
 		}
@@ -73,9 +72,8 @@ func parse(t *testing.T, args []string) parsed {
 			return nil
 		}
 	}
-	if err := runLine(t.Context(), app, append([]string{"gpudoctor"}, args...)); err != nil {
-		t.Fatalf("%q: %v", args, err)
-	}
+	err := runLine(t.Context(), app, append([]string{"gpudoctor"}, args...))
+	expect.Must(t, err == nil, "%q: %v", args, err)
 	expect.Must(t, saw != nil, "%q: no command was run", args)
 	return *saw
 }
@@ -150,14 +148,11 @@ func TestAnyOrder(t *testing.T) {
 				fixed = append(fixed, []string{fmt.Sprint("word", i)})
 			}
 			want := parse(t, slices.Concat(slices.Concat(path...), slices.Concat(given...), slices.Concat(fixed[len(path):]...)))
-			if want.Command != c.HelpName || len(want.Words) != words || len(want.Flags) != len(given) {
-				t.Fatalf("%s with %q: saw %v", c.HelpName, given, want)
-			}
+			expect.Must(t, want.Command == c.HelpName && len(want.Words) == words && len(want.Flags) == len(given), "%s with %q: saw %v", c.HelpName, given, want)
 			for _, args := range orders(slices.Concat(fixed, given), len(fixed)) {
 				lines++
-				if diff := cmp.Diff(want, parse(t, args)); diff != "" {
-					t.Fatalf("%q (-want +got):\n%s", args, diff)
-				}
+				diff := cmp.Diff(want, parse(t, args))
+				expect.Must(t, diff == "", "%q (-want +got):\n%s", args, diff)
 			}
 		}
 		for words := range 3 {
@@ -263,9 +258,8 @@ func TestValueNeeded(t *testing.T) {
 					args := append(strings.Fields(c.HelpName), tt.args...)
 					var b bytes.Buffer
 					expect.Equal(t, exitError, run(args, io.Discard, &b), "%q ended with", args)
-					if first, hint, _ := strings.Cut(b.String(), "\n"); first != "gpudoctor: "+flag+tt.want || !strings.HasPrefix(hint, "hint: ") {
-						t.Errorf("%q said %q", args, b.String())
-					}
+					first, hint, _ := strings.Cut(b.String(), "\n")
+					expect.That(t, first == "gpudoctor: "+flag+tt.want && strings.HasPrefix(hint, "hint: "), "%q said %q", args, b.String())
 				}
 			}
 		}
@@ -313,9 +307,8 @@ func TestHelpEverywhere(t *testing.T) {
 		} {
 			var b bytes.Buffer
 			arranged := expect.Value(arrange(t.Context(), testApp(), args))(t)
-			if err := newApp(&b).RunContext(context.Background(), arranged); err != nil || !strings.HasPrefix(b.String(), c.HelpName+": ") {
-				t.Errorf("%q: %v, %.60q", args, err, b.String())
-			}
+			err := newApp(&b).RunContext(context.Background(), arranged)
+			expect.That(t, err == nil && strings.HasPrefix(b.String(), c.HelpName+": "), "%q: %v, %.60q", args, err, b.String())
 		}
 	}
 }

@@ -90,9 +90,7 @@ func gateOf(t *testing.T, path string) (code int, said string) {
 	for _, r := range v.Reasons {
 		said += string(r.Code) + ": " + r.Text + "\n"
 	}
-	if v.State == report.Healthy && v.ExitCode != exitOK {
-		t.Errorf("healthy, and exit code %d", v.ExitCode)
-	}
+	expect.That(t, v.State != report.Healthy || v.ExitCode == exitOK, "healthy, and exit code %d", v.ExitCode)
 	return v.ExitCode, said
 }
 
@@ -106,9 +104,8 @@ func TestBrokenManifests(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good.sh")
 	expect.NoError(t, os.WriteFile(good, []byte("docker run --gpus all --shm-size=16g image\n"), 0o600))
-	if code, said := gateOf(t, dir); code != exitOK || said != "" {
-		t.Fatalf("the good file alone gives %d: %s", code, said)
-	}
+	code, said := gateOf(t, dir)
+	expect.Must(t, code == exitOK && said == "", "the good file alone gives %d: %s", code, said)
 	every := 7 // All of them take a minute; each way is tried at each line of some manifest.
 	if night.Few() {
 		every *= 5
@@ -150,9 +147,7 @@ func checkBroken(t *testing.T, dir, name, text string) {
 	defer os.Remove(bad) //nolint:errcheck // The folder is temporary.
 	code, said := gateOf(t, bad)
 	whole := strings.Contains(text, "\n---") // Documents before the broken one may be judged.
-	if code != exitError && (code != exitUnproven || !whole) || !namesLine.MatchString(said) || code == exitError && strings.Contains(said, "\n") {
-		t.Errorf("%s: alone: exit code %d, %s\n%s", name, code, said, text)
-	}
+	expect.That(t, (code == exitError || code == exitUnproven && whole) && namesLine.MatchString(said) && (code != exitError || !strings.Contains(said, "\n")), "%s: alone: exit code %d, %s\n%s", name, code, said, text)
 	if code, said := gateOf(t, dir); code != exitUnproven || !strings.Contains(said, "file-broken: bad.yaml (") || !namesLine.MatchString(said) {
 		t.Errorf("%s: beside a good file: exit code %d, %s\n%s", name, code, said, text)
 	}
@@ -162,9 +157,7 @@ func checkBroken(t *testing.T, dir, name, text string) {
 func TestBrokenLine(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n    image: i\n    env:\n    - {name: A, value: b}\n"
 	object := "{\n \"apiVersion\": \"v1\",\n \"kind\": \"Pod\",\n \"spec\": {\"containers\": [{\"image\": \"i\"}]}\n}\n"
-	for _, tt := range []struct {
-		name, text, want string
-	}{
+	for _, tt := range []struct{ name, text, want string }{
 		{"x.yaml", strings.Replace(pod, "    image", "   image", 1), "YAML at line 8"},
 		{"x.yml", strings.Replace(pod, "    image", "\timage", 1), "YAML at line 8"},
 		{"X.YAML", strings.Replace(pod, "name: a", "name: 'a", 1), "YAML at line 4"},

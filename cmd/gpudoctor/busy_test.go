@@ -63,12 +63,8 @@ func TestOthers(t *testing.T) {
 					count := filepath.Join(t.TempDir(), "starts")
 					s.check(t, s.prepare(t, "GPUDOCTOR_SIM_NVML_COUNT="+count)())
 					starts := expect.Value(os.ReadFile(count))(t)
-					if s.want.state == report.Healthy && path == "ok" && len(starts) != 1 {
-						t.Errorf("the management library was asked %d times", len(starts))
-					}
-					if when == "after" && path == "slow" && len(starts) < 2 {
-						t.Error("nobody looked again")
-					}
+					expect.That(t, s.want.state != report.Healthy || path != "ok" || len(starts) == 1, "the management library was asked %d times", len(starts))
+					expect.That(t, when != "after" || path != "slow" || len(starts) >= 2, "nobody looked again")
 				})
 			}
 		}

@@ -60,16 +60,14 @@ func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 	for _, cause := range []probe.Cause{probe.CauseNoLibrary, probe.CauseNoDevice} {
 		c := collected(probe.Unknown, cause)
 		c.Arms = []probe.Arm{}
-		if d := judged(c, all[0]); d.Verdict.State != report.Healthy {
-			t.Errorf("%s: %+v", cause, d.Verdict)
-		}
+		d := judged(c, all[0])
+		expect.That(t, d.Verdict.State == report.Healthy, "%s: %+v", cause, d.Verdict)
 	}
 	slow := collected(probe.OK, "")
 	slow.Outcome, slow.Arms[0].Outcome, slow.Arms[0].Reason = probe.Slow, probe.Slow, "x"
 	for _, s := range append(all, selection{name: "no collective-slow", profile: rules.Training, failOn: report.Threshold(rules.High), skip: []string{"collective-slow"}}) {
-		if d := judged(slow, s); d.Verdict.State == report.Healthy || len(d.Verdict.Reasons) == 0 {
-			t.Errorf("slow, %s: %+v", s.name, d.Verdict)
-		}
+		d := judged(slow, s)
+		expect.That(t, d.Verdict.State != report.Healthy && len(d.Verdict.Reasons) != 0, "slow, %s: %+v", s.name, d.Verdict)
 	}
 	try := night.Every(8) // By day also each outcome with each variant and each selection.
 	for _, outcome := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
@@ -93,12 +91,8 @@ func TestCollectiveFailureIsNeverHealth(t *testing.T) {
 					continue
 				}
 				d := judged(c, s)
-				if d.Verdict.State == report.Healthy || len(d.Verdict.Reasons) == 0 {
-					t.Errorf("%s, %s, %s: %+v", outcome, what, s.name, d.Verdict)
-				}
-				if c.Outcome.Failed() && d.Verdict.ExitCode == exitOK {
-					t.Errorf("%s, %s, %s: exit code 0: %s", outcome, what, s.name, d.Verdict.Reason)
-				}
+				expect.That(t, d.Verdict.State != report.Healthy && len(d.Verdict.Reasons) != 0, "%s, %s, %s: %+v", outcome, what, s.name, d.Verdict)
+				expect.That(t, !c.Outcome.Failed() || d.Verdict.ExitCode != exitOK, "%s, %s, %s: exit code 0: %s", outcome, what, s.name, d.Verdict.Reason)
 			}
 		}
 	}
@@ -158,12 +152,9 @@ func TestProbeNCCL(t *testing.T) {
 			begun := time.Now()
 			_ = cmd.Run() // The exit code says how it went.
 			said := strings.Join(strings.Fields(stdout.String()), " ")
-			if cmd.ProcessState.ExitCode() != c.exit || !strings.Contains(said, c.says) {
-				t.Errorf("exit code %d, want %d; it does not say %q:\n%s%s", cmd.ProcessState.ExitCode(), c.exit, c.says, stdout.String(), stderr.String())
-			}
-			if took := time.Since(begun); took > slack {
-				t.Errorf("it took %s", took)
-			}
+			expect.That(t, cmd.ProcessState.ExitCode() == c.exit && strings.Contains(said, c.says), "exit code %d, want %d; it does not say %q:\n%s%s", cmd.ProcessState.ExitCode(), c.exit, c.says, stdout.String(), stderr.String())
+			took := time.Since(begun)
+			expect.That(t, took <= slack, "it took %s", took)
 			expect.Len(t, 0, processesWith(t, mark), "processes were left behind")
 		})
 	}
@@ -267,12 +258,9 @@ func TestCollectiveCures(t *testing.T) {
 				said := strings.Join(strings.Fields(out), " ")
 				_, ranked, _ := strings.Cut(said, " 1 ")
 				cause, command, proof := strings.Index(ranked, c.cause), strings.Index(ranked, c.command), strings.Index(ranked, c.proof)
-				if code != exitFindings || cause < 0 || command < cause || proof < command {
-					t.Errorf("exit code %d; the cause is at %d, the command at %d, its proof at %d:\n%s", code, cause, command, proof, out)
-				}
-				if first, _, several := strings.Cut(out, "\n2  "); several && !strings.Contains(strings.Join(strings.Fields(first), " "), c.proof) {
-					t.Errorf("it is not first:\n%s", out)
-				}
+				expect.That(t, code == exitFindings && cause >= 0 && command >= cause && proof >= command, "exit code %d; the cause is at %d, the command at %d, its proof at %d:\n%s", code, cause, command, proof, out)
+				first, _, several := strings.Cut(out, "\n2  ")
+				expect.That(t, !several || strings.Contains(strings.Join(strings.Fields(first), " "), c.proof), "it is not first:\n%s", out)
 			})
 		}
 	}
@@ -303,9 +291,7 @@ func TestLimitCures(t *testing.T) {
 			}
 			out, _ := cmd.Output() // The exit code says how it went.
 			said := strings.Join(strings.Fields(string(out)), " ")
-			if cmd.ProcessState.ExitCode() != exitFindings || !strings.Contains(said, "cause of collective-failed") || !strings.Contains(said, c.says) {
-				t.Errorf("exit code %d:\n%s", cmd.ProcessState.ExitCode(), out)
-			}
+			expect.That(t, cmd.ProcessState.ExitCode() == exitFindings && strings.Contains(said, "cause of collective-failed") && strings.Contains(said, c.says), "exit code %d:\n%s", cmd.ProcessState.ExitCode(), out)
 		})
 	}
 }
@@ -386,21 +372,15 @@ func TestSlowCollectives(t *testing.T) {
 			out, code := simulatedHost(t, libraries, t.TempDir(), append(c.env, roomForLarge), append([]string{"check", "--format", "json", "--probe-timeout", calmTimeout.String(), "--deadline", "2m"}, c.args...)...)
 			var d report.Document
 			expect.NoError(t, json.Unmarshal([]byte(out), &d))
-			if d.Collectives == nil || d.Collectives.Outcome != c.outcome || d.Collectives.Arms[0].Outcome != c.outcome {
-				t.Fatalf("the collectives are %+v, want %s", d.Collectives, c.outcome)
-			}
+			expect.Must(t, d.Collectives != nil && d.Collectives.Outcome == c.outcome && d.Collectives.Arms[0].Outcome == c.outcome, "the collectives are %+v, want %s", d.Collectives, c.outcome)
 			healthy := c.outcome == probe.OK
 			if c.cause == "" {
-				if (d.Verdict.State == report.Healthy) != healthy || len(d.Findings) > 0 || (code == exitOK) != healthy {
-					t.Errorf("exit code %d, %+v, findings %+v", code, d.Verdict, d.Findings)
-				}
+				expect.That(t, (d.Verdict.State == report.Healthy) == healthy && len(d.Findings) == 0 && (code == exitOK) == healthy, "exit code %d, %+v, findings %+v", code, d.Verdict, d.Findings)
 				return
 			}
 			first := d.Findings[0]
 			under := slices.ContainsFunc(first.Explains, func(f rules.Finding) bool { return f.Rule == "collective-slow" })
-			if code != exitFindings || first.Rule != c.cause || under != c.under || !strings.Contains(first.Message, c.says) || first.Severity != rules.High {
-				t.Errorf("exit code %d, first finding %+v, collective-slow under it: %v", code, first, under)
-			}
+			expect.That(t, code == exitFindings && first.Rule == c.cause && under == c.under && strings.Contains(first.Message, c.says) && first.Severity == rules.High, "exit code %d, first finding %+v, collective-slow under it: %v", code, first, under)
 		})
 	}
 }
@@ -435,13 +415,9 @@ func TestOwnLog(t *testing.T) {
 				expect.That(t, len(d.Findings) == 0 && code == c.code, "exit code %d, findings %+v", code, d.Findings)
 				return
 			}
-			if code != c.code || len(d.Findings) == 0 || d.Findings[0].Rule != c.cause {
-				t.Fatalf("exit code %d, findings %+v", code, d.Findings)
-			}
+			expect.Must(t, code == c.code && len(d.Findings) != 0 && d.Findings[0].Rule == c.cause, "exit code %d, findings %+v", code, d.Findings)
 			under := slices.ContainsFunc(d.Findings[0].Explains, func(f rules.Finding) bool { return f.Rule == "collective-failed" })
-			if under != (c.cause != "collective-failed") || slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == "job-failed" }) {
-				t.Errorf("findings %+v", d.Findings)
-			}
+			expect.That(t, under == (c.cause != "collective-failed") && !slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == "job-failed" }), "findings %+v", d.Findings)
 		})
 	}
 }

@@ -50,9 +50,8 @@ func TestCompletion(t *testing.T) {
 	offers := func(want string, words ...string) {
 		t.Helper()
 		questions++
-		if answers, _ := asked(t, words...); !slices.Contains(answers, want) {
-			t.Errorf("%q: %q is not among the answers %q", words, want, answers)
-		}
+		answers, _ := asked(t, words...)
+		expect.That(t, slices.Contains(answers, want), "%q: %q is not among the answers %q", words, want, answers)
 	}
 	app := testApp()
 	known := expect.Value(learn(""))(t)
@@ -135,31 +134,24 @@ func TestCompletionIsTrue(t *testing.T) {
 		for _, f := range c.Flags {
 			name := "--" + f.Names()[0]
 			if !arguments.TakesValue(f) {
-				if answers, _ := asked(t, append(slices.Clone(path), name, "-")...); slices.Contains(answers, name) {
-					t.Errorf("%s %s: it is offered again", c.HelpName, name)
-				}
+				answers, _ := asked(t, append(slices.Clone(path), name, "-")...)
+				expect.That(t, !slices.Contains(answers, name), "%s %s: it is offered again", c.HelpName, name)
 				continue
 			}
 			answers, files := asked(t, append(slices.Clone(path), name, "")...)
-			if len(answers) == 0 && files == "" && !slices.Contains(freeText, f.Names()[0]) {
-				t.Errorf("%s %s: no value is offered", c.HelpName, name)
-			}
+			expect.That(t, len(answers) != 0 || files != "" || slices.Contains(freeText, f.Names()[0]), "%s %s: no value is offered", c.HelpName, name)
 			for _, a := range answers {
 				if choices[name[2:]] != nil {
-					if err := oneOf(name[2:], a); err != nil {
-						t.Errorf("%s %s %s is offered and refused: %v", c.HelpName, name, a, err)
-					}
+					err := oneOf(name[2:], a)
+					expect.That(t, err == nil, "%s %s %s is offered and refused: %v", c.HelpName, name, a, err)
 				}
 			}
 			again, _ := asked(t, append(slices.Clone(path), name, "x", "--")...)
-			if _, repeats := f.(*cli.StringSliceFlag); slices.Contains(again, name) != repeats {
-				t.Errorf("%s %s x: offered again: %v", c.HelpName, name, !repeats)
-			}
+			_, repeats := f.(*cli.StringSliceFlag)
+			expect.That(t, slices.Contains(again, name) == repeats, "%s %s x: offered again: %v", c.HelpName, name, !repeats)
 		}
 	}
-	for _, tt := range []struct {
-		line, want, files string
-	}{
+	for _, tt := range []struct{ line, want, files string }{
 		{"check --format ", strings.Join(report.FormatNames(), " "), ""},
 		{"probe p2p --format ", "text json markdown html", ""},
 		{"diff --format ", "text json markdown", ""},
@@ -178,9 +170,8 @@ func TestCompletionIsTrue(t *testing.T) {
 		{"completion z", "zsh", ""},
 	} {
 		answers, files := asked(t, strings.Split(tt.line, " ")...)
-		if got := strings.Join(answers, " "); got != tt.want || files != tt.files {
-			t.Errorf("%q: got %q and %q, want %q and %q", tt.line, got, files, tt.want, tt.files)
-		}
+		got := strings.Join(answers, " ")
+		expect.That(t, got == tt.want && files == tt.files, "%q: got %q and %q, want %q and %q", tt.line, got, files, tt.want, tt.files)
 	}
 }
 
@@ -191,18 +182,14 @@ func TestFormatNames(t *testing.T) {
 		name := of.Name
 		for _, alias := range []string{name, end[1:]} {
 			all, err := outputs(nil, alias, true)
-			if err != nil || len(all) != 1 || all[0].format.Name != name {
-				t.Errorf("--format %s: got %v, %v, want %s", alias, all, err, name)
-			}
-			if f, ok := report.FormatOf("r." + strings.ToUpper(alias)); !ok || f.Name != name {
-				t.Errorf("-o r.%s: got %s", alias, f.Name)
-			}
+			expect.That(t, err == nil && len(all) == 1 && all[0].format.Name == name, "--format %s: got %v, %v, want %s", alias, all, err, name)
+			f, ok := report.FormatOf("r." + strings.ToUpper(alias))
+			expect.That(t, ok && f.Name == name, "-o r.%s: got %s", alias, f.Name)
 		}
 	}
 	for _, wrong := range []string{"", "m", "pdf", ".md", "MD"} {
-		if _, err := outputs(nil, wrong, true); err == nil {
-			t.Errorf("--format %q is taken", wrong)
-		}
+		_, err := outputs(nil, wrong, true)
+		expect.That(t, err != nil, "--format %q is taken", wrong)
 	}
 }
 

@@ -66,9 +66,7 @@ func follow(t *testing.T, dir, line, want string) {
 	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath -vet=off", "GPUDOCTOR_TESTS=")
 	out, err := cmd.CombinedOutput()
 	found := strings.Contains(line, "gpudoctor check") && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1
-	if err != nil && !found {
-		t.Fatalf("%s: %v\n%s", line, err, out)
-	}
+	expect.Must(t, err == nil || found, "%s: %v\n%s", line, err, out)
 	expect.That(t, !strings.Contains(string(out), "no tests to run"), "%s runs no test:\n%s", line, out)
 	flat := strings.Join(strings.Fields(string(out)), " ")
 	expect.That(t, strings.Contains(flat, strings.Join(strings.Fields(want), " ")), "%s does not print %q:\n%s", line, want, out)

@@ -146,9 +146,7 @@ func TestDeaths(t *testing.T) {
 					found := diagnosed(t, text)
 					expect.Must(t, len(found) > 0 && found[0].Rule == "app-failure", "got %v of\n%s", found, text)
 					message := found[0].Message
-					if !strings.Contains(message, d.words) || d.line && !strings.Contains(message, "/work/train.py:41") {
-						t.Errorf("got %q of\n%s", message, text)
-					}
+					expect.That(t, strings.Contains(message, d.words) && (!d.line || strings.Contains(message, "/work/train.py:41")), "got %q of\n%s", message, text)
 					if !strings.HasPrefix(message, s.names(rank)) {
 						t.Errorf("got %q, want %s of\n%s", message, s.names(rank), text)
 					}
@@ -204,9 +202,8 @@ func TestCaughtExceptions(t *testing.T) {
 		"exit code 0":              steps.String() + caught + steps.String() + "Process 0 exit with status code 0\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := diagnosed(t, text); len(found) > 0 {
-				t.Errorf("a false alarm: %v of\n%s", found, text)
-			}
+			found := diagnosed(t, text)
+			expect.That(t, len(found) == 0, "a false alarm: %v of\n%s", found, text)
 		})
 	}
 }

@@ -71,9 +71,8 @@ func TestForeignHome(t *testing.T) {
 		"closed-file": "gpudoctor: " + filepath.Join(dir, "closed-file", config) + " is ignored: permission denied\n",
 	} {
 		c, _ := asNobody(program, dir, "check --from job.log", "HOME="+filepath.Join(dir, home))
-		if code, stdout, stderr := ended(t, c); code != exitOK || stdout == "" || stderr != want {
-			t.Errorf("%s: exit code %d, printed %q and said %q, want %q", home, code, stdout, stderr, want)
-		}
+		code, stdout, stderr := ended(t, c)
+		expect.That(t, code == exitOK && stdout != "" && stderr == want, "%s: exit code %d, printed %q and said %q, want %q", home, code, stdout, stderr, want)
 	}
 }
 
@@ -117,8 +116,6 @@ func TestDenied(t *testing.T) {
 		}
 		code, stdout, stderr := ended(t, c)
 		first, hints, _ := strings.Cut(stderr, "\n")
-		if code != exitError || first != want || !strings.HasPrefix(hints, "hint: ") || stdout != "" {
-			t.Errorf("%s: exit code %d, said %q and %q, want %q and a hint", line, code, stdout, stderr, want)
-		}
+		expect.That(t, code == exitError && first == want && strings.HasPrefix(hints, "hint: ") && stdout == "", "%s: exit code %d, said %q and %q, want %q and a hint", line, code, stdout, stderr, want)
 	}
 }

@@ -114,9 +114,7 @@ func TestFactsAreRead(t *testing.T) {
 	slowWithRace(t)
 	fields := factsFields(reflect.TypeFor[facts.Facts](), map[string]string{})
 	inGo, inRego, inReport := goReads(t), regoReads(t), reportFields(t)
-	if len(fields) < 300 || len(inGo) < 100 || len(inRego) < 100 || len(inReport) < 50 {
-		t.Fatalf("%d fields; %d are read by Go, %d names by rules, %d are in the report", len(fields), len(inGo), len(inRego), len(inReport))
-	}
+	expect.Must(t, len(fields) >= 300 && len(inGo) >= 100 && len(inRego) >= 100 && len(inReport) >= 50, "%d fields; %d are read by Go, %d names by rules, %d are in the report", len(fields), len(inGo), len(inRego), len(inReport))
 	for field, name := range fields {
 		read := inGo[field] || inRego[name] || inReport[field]
 		switch reason := forPeople[field]; {

@@ -362,9 +362,8 @@ func TestFailureIsNeverHealth(t *testing.T) {
 		known[p] = learntFor(t, p)
 	}
 	chosen := selections(known[rules.Training])
-	if d := judge(t, known[rules.Training], base, chosen[0]); d.Verdict.State != report.Healthy || d.Verdict.ExitCode != exitOK {
-		t.Fatalf("the machine that faults are put into is %s itself: %v", d.Verdict.State, d.Verdict.Reasons)
-	}
+	d := judge(t, known[rules.Training], base, chosen[0])
+	expect.Must(t, d.Verdict.State == report.Healthy && d.Verdict.ExitCode == exitOK, "the machine that faults are put into is %s itself: %v", d.Verdict.State, d.Verdict.Reasons)
 	a, b := base.Transfers.Devices[0].Address, base.Transfers.Devices[1].Address
 	type one struct {
 		variant
@@ -402,9 +401,8 @@ func TestFailureIsNeverHealth(t *testing.T) {
 				f.Transfers = &r
 				o.change(&r)
 				made.Add(1)
-				if why := wrong(judge(t, known[o.profile], &f, o.selection), o.variant, o.selection); why != "" && faults.Add(1) < 40 {
-					t.Errorf("%s; %s: %s", o.variant.name, o.selection.name, why)
-				}
+				why := wrong(judge(t, known[o.profile], &f, o.selection), o.variant, o.selection)
+				expect.That(t, why == "" || faults.Add(1) >= 40, "%s; %s: %s", o.variant.name, o.selection.name, why)
 			}
 		})
 	}

@@ -50,9 +50,7 @@ func TestFaults(t *testing.T) {
 					first = d.Findings[0]
 				}
 				if fault.Cause == "none" {
-					if first.Rule != "" && first.Severity.Rank() <= rules.Medium.Rank() {
-						t.Errorf("%s at %s went through; alarm of %s: %s", name, level, first.Rule, first.Message)
-					}
+					expect.That(t, first.Rule == "" || first.Severity.Rank() > rules.Medium.Rank(), "%s at %s went through; alarm of %s: %s", name, level, first.Rule, first.Message)
 					continue
 				}
 				judged++
@@ -60,9 +58,8 @@ func TestFaults(t *testing.T) {
 				if right {
 					named++
 				}
-				if missed := slices.Contains(fault.Missed, level); right == missed {
-					t.Errorf("%s at %s: the first cause is %q (%s), want %s, missed %v", name, level, first.Cause, first.Rule, fault.Cause, missed)
-				}
+				missed := slices.Contains(fault.Missed, level)
+				expect.That(t, right != missed, "%s at %s: the first cause is %q (%s), want %s, missed %v", name, level, first.Cause, first.Rule, fault.Cause, missed)
 			}
 		}
 		expect.That(t, float64(named) >= leastNamed*float64(judged), "%s: %d of %d named right", half, named, judged)

@@ -53,9 +53,8 @@ func readGitLabJobs(t *testing.T) map[string]gitLabJob {
 		var job gitLabJob
 		decoder := yaml.NewDecoder(bytes.NewReader(expect.Value(yaml.Marshal(&node))(t)))
 		decoder.KnownFields(true)
-		if err := decoder.Decode(&job); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := decoder.Decode(&job)
+		expect.That(t, err == nil, "%s: %v", name, err)
 		jobs[name] = job
 	}
 	for name, job := range jobs {
@@ -96,9 +95,8 @@ func TestGitLab(t *testing.T) {
 	t.Parallel()
 	jobs := readGitLabJobs(t)
 	files, machine := jobs["gpudoctor files"], jobs["gpudoctor machine"]
-	if got := files.Variables["GPUDOCTOR_VERSION"]; got != version {
-		t.Errorf("GPUDOCTOR_VERSION is %s, and this is %s", got, version)
-	}
+	got := files.Variables["GPUDOCTOR_VERSION"]
+	expect.That(t, got == version, "GPUDOCTOR_VERSION is %s, and this is %s", got, version)
 	expect.That(t, files.AllowFailure.ExitCodes == exitUnproven, "exit code %d is allowed", files.AllowFailure.ExitCodes)
 	night.NotShort(t, "the scripts run the program one at a time")
 	from := map[string]string{"GPUDOCTOR_URL": "file://" + writeRelease(t)}
@@ -122,18 +120,15 @@ func TestGitLab(t *testing.T) {
 			expect.Must(t, code == tt.code, "exit code %d, want %d:\n%s", code, tt.code, out)
 			artifacts := append(slices.Collect(maps.Values(files.Artifacts.Reports)), files.Artifacts.Paths...)
 			for _, name := range artifacts {
-				if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {
-					t.Errorf("%s: %v", name, err)
-				}
+				info, err := os.Stat(filepath.Join(folder, name))
+				expect.That(t, err == nil && info.Size() != 0, "%s: %v", name, err)
 			}
 			var issues []struct{ Location struct{ Path string } }
 			if err := json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(folder, files.Artifacts.Reports["codequality"])))(t), &issues); err != nil || len(issues) != tt.issues {
 				t.Fatalf("%d issues: %v, want %d", len(issues), err, tt.issues)
 			}
 			for _, i := range issues {
-				if code == exitFindings && i.Location.Path != "deploy/pod.yaml" {
-					t.Errorf("an issue is in %q", i.Location.Path)
-				}
+				expect.That(t, code != exitFindings || i.Location.Path == "deploy/pod.yaml", "an issue is in %q", i.Location.Path)
 			}
 		})
 	}
@@ -143,15 +138,13 @@ func TestGitLab(t *testing.T) {
 		expect.NoError(t, os.WriteFile(filepath.Join(release, files.Variables["GPUDOCTOR_FILE"]), []byte("#!/bin/sh\ntouch hacked\n"), 0o600))
 		folder := t.TempDir()
 		out, code := files.run(t, folder, map[string]string{"GPUDOCTOR_URL": "file://" + release})
-		if _, err := os.Stat(filepath.Join(folder, "hacked")); code == exitOK || err == nil || strings.Contains(out, "Healthy") {
-			t.Errorf("exit code %d:\n%s", code, out)
-		}
+		_, err := os.Stat(filepath.Join(folder, "hacked"))
+		expect.That(t, code != exitOK && err != nil && !strings.Contains(out, "Healthy"), "exit code %d:\n%s", code, out)
 	})
 	t.Run("machine", func(t *testing.T) {
 		t.Parallel()
 		needsNoGPU(t)
-		if out, code := machine.run(t, t.TempDir(), from); code != exitUnproven {
-			t.Errorf("a machine without GPUs: exit code %d:\n%s", code, out)
-		}
+		out, code := machine.run(t, t.TempDir(), from)
+		expect.That(t, code == exitUnproven, "a machine without GPUs: exit code %d:\n%s", code, out)
 	})
 }

@@ -154,8 +154,7 @@ func TestRegistrationHangs(t *testing.T) {
 	_, out, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--probe-timeout", hangTimeout.String(), "--format", "json")
 	var d report.Document
 	expect.NoError(t, json.Unmarshal([]byte(out), &d))
-	if got, want := verdictOf(&d), (registered{unknown: []string{"nics.peermem"}}); !cmp.Equal(got, want, cmp.AllowUnexported(registered{})) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	got, want := verdictOf(&d), (registered{unknown: []string{"nics.peermem"}})
+	expect.That(t, cmp.Equal(got, want, cmp.AllowUnexported(registered{})), "got %+v, want %+v", got, want)
 	expect.Len(t, 0, processes(marker), "processes are left")
 }

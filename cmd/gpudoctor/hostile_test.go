@@ -73,9 +73,8 @@ func checkShown(t *testing.T, what string, args ...string) {
 	for _, end := range []string{"json", "md"} {
 		line = append(line, "-o", filepath.Join(dir, "r."+end))
 	}
-	if code, _ := runShown(t, what, append(line, args...)...); code == exitError && !strings.Contains(what, "refused") {
-		t.Errorf("%s: exit code %d", what, code)
-	}
+	code, _ := runShown(t, what, append(line, args...)...)
+	expect.That(t, code != exitError || strings.Contains(what, "refused"), "%s: exit code %d", what, code)
 	for _, name := range []string{"r.json", "r.md"} {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil && !strings.Contains(what, "refused") {
@@ -138,14 +137,10 @@ func TestHostileFacts(t *testing.T) {
 		})
 		delete(v, "schema")
 		raw, err := json.Marshal(v) // It writes bytes that are no UTF-8 as U+FFFD.
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		writeHostile(t, facts, append([]byte(`{"schema": "gpudoctor.facts/v1", `), raw[1:]...)) // By which it is recognised.
 		code, out := runShown(t, "facts of "+section, "facts", "--keep-identifiers", "--from", facts)
-		if code != exitOK || count > 0 && !strings.Contains(out, `\u202e`) {
-			t.Errorf("facts of %s: exit code %d; %d strings are planted", section, code, count)
-		}
+		expect.That(t, code == exitOK && (count <= 0 || strings.Contains(out, `\u202e`)), "facts of %s: exit code %d; %d strings are planted", section, code, count)
 		runShown(t, "probe p2p of "+section, "probe", "p2p", "--verbose", "--from", facts)
 		if section == "all" || section == "env" {
 			checkShown(t, "check of "+section, "--from", facts)

@@ -219,12 +219,8 @@ func TestImages(t *testing.T) {
 				if slices.ContainsFunc(c.want, func(w string) bool { return strings.HasPrefix(w, "high") || strings.HasPrefix(w, "critical") }) {
 					wantExit = 1
 				}
-				if d.Verdict.ExitCode != wantExit {
-					t.Errorf("%s: exit code %d (%s), want %d", form, d.Verdict.ExitCode, d.Verdict.Reason, wantExit)
-				}
-				if len(c.want) == 0 && d.Verdict.State != report.Healthy {
-					t.Errorf("%s: %s: %v", form, d.Verdict.State, d.Verdict.Reasons)
-				}
+				expect.That(t, d.Verdict.ExitCode == wantExit, "%s: exit code %d (%s), want %d", form, d.Verdict.ExitCode, d.Verdict.Reason, wantExit)
+				expect.That(t, len(c.want) != 0 || d.Verdict.State == report.Healthy, "%s: %s: %v", form, d.Verdict.State, d.Verdict.Reasons)
 			}
 		})
 	}
@@ -314,12 +310,9 @@ func TestImageRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := inProcess(append(tt.args, "-o", output)...)
 			first, rest, _ := strings.Cut(stderr, "\n")
-			if code != exitError || stdout != "" || !strings.HasPrefix(first, "gpudoctor: ") || !strings.Contains(first, tt.want) || !strings.HasPrefix(rest, "hint: ") {
-				t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
-			}
-			if _, err := os.Stat(output); err == nil {
-				t.Error("a report was written")
-			}
+			expect.That(t, code == exitError && stdout == "" && strings.HasPrefix(first, "gpudoctor: ") && strings.Contains(first, tt.want) && strings.HasPrefix(rest, "hint: "), "exit code %d, %q, %q", code, stdout, stderr)
+			_, err := os.Stat(output)
+			expect.That(t, err != nil, "a report was written")
 		})
 	}
 }
@@ -339,9 +332,7 @@ func TestImageUnknown(t *testing.T) {
 		for _, strict := range []bool{false, true} {
 			wantCode := map[bool]int{false: exitOK, true: exitUnproven}[strict]
 			code, stdout, stderr := inProcess("image", at, fmt.Sprint("--strict=", strict))
-			if code != wantCode || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) || strings.Contains(stdout, "Healthy") {
-				t.Errorf("%s: exit code %d, want %d\n%s%s", want, code, wantCode, stdout, stderr)
-			}
+			expect.That(t, code == wantCode && strings.Contains(strings.Join(strings.Fields(stdout), " "), want) && !strings.Contains(stdout, "Healthy"), "%s: exit code %d, want %d\n%s%s", want, code, wantCode, stdout, stderr)
 		}
 	}
 }
@@ -361,16 +352,12 @@ func TestImageFacts(t *testing.T) {
 		for _, v := range f.Env.Variables {
 			set = append(set, v.Name+"="+v.Value)
 		}
-		if !slices.Contains(set, "NCCL_DEBUG=INFO") || f.Image == nil || len(f.Image.Layers) != 5 || len(f.Unknown) > 0 {
-			t.Errorf("got %v, %+v, %v", set, f.Image, f.Unknown)
-		}
+		expect.That(t, slices.Contains(set, "NCCL_DEBUG=INFO") && f.Image != nil && len(f.Image.Layers) == 5 && len(f.Unknown) == 0, "got %v, %+v, %v", set, f.Image, f.Unknown)
 		at := filepath.Join(t.TempDir(), "facts.json")
 		expect.NoError(t, os.WriteFile(at, []byte(stdout), 0o600))
 		d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}}}))(t)
 		expect.NoDiff(t, faultyImages[0].want, graveFindings(d), "it")
 	}
 	d := judgeImage(t, imagetest.Write(t, img, imagetest.Folder), nil)
-	if !slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }) {
-		t.Errorf("unknown: %v", d.Unknown)
-	}
+	expect.That(t, slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }), "unknown: %v", d.Unknown)
 }

@@ -55,9 +55,8 @@ func TestKubernetesFields(t *testing.T) {
 		} {
 			broken := strings.Replace(string(raw), old, by, 1)
 			expect.Must(t, broken != string(raw), "%s has no %s", file, old)
-			if _, err := readJob([]byte(broken)); err == nil {
-				t.Errorf("%s: %s is not found", file, by)
-			}
+			_, err := readJob([]byte(broken))
+			expect.That(t, err != nil, "%s: %s is not found", file, by)
 		}
 	}
 }
@@ -66,16 +65,10 @@ func TestKubernetesFields(t *testing.T) {
 // pkg/apis/core/validation of Kubernetes), and what gpudoctor needs in a pod.
 func checkJob(t *testing.T, file string, job *batchv1.Job) {
 	t.Helper()
-	if job.APIVersion != "batch/v1" || job.Kind != "Job" || len(validation.IsDNS1123Subdomain(job.Name)) > 0 {
-		t.Errorf("%s: %s %s %q", file, job.APIVersion, job.Kind, job.Name)
-	}
+	expect.That(t, job.APIVersion == "batch/v1" && job.Kind == "Job" && len(validation.IsDNS1123Subdomain(job.Name)) == 0, "%s: %s %s %q", file, job.APIVersion, job.Kind, job.Name)
 	spec := job.Spec.Template.Spec
-	if spec.RestartPolicy != corev1.RestartPolicyNever {
-		t.Errorf("%s: restartPolicy %s: a pod failure policy and a limit per index require Never", file, spec.RestartPolicy)
-	}
-	if job.Spec.BackoffLimitPerIndex != nil && (job.Spec.CompletionMode == nil || *job.Spec.CompletionMode != batchv1.IndexedCompletion) {
-		t.Errorf("%s: backoffLimitPerIndex requires the completion mode Indexed", file)
-	}
+	expect.That(t, spec.RestartPolicy == corev1.RestartPolicyNever, "%s: restartPolicy %s: a pod failure policy and a limit per index require Never", file, spec.RestartPolicy)
+	expect.That(t, job.Spec.BackoffLimitPerIndex == nil || job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion, "%s: backoffLimitPerIndex requires the completion mode Indexed", file)
 	volumes := map[string]corev1.Volume{}
 	for _, v := range spec.Volumes {
 		volumes[v.Name] = v
@@ -85,24 +78,19 @@ func checkJob(t *testing.T, file string, job *batchv1.Job) {
 		expect.That(t, len(validation.IsDNS1123Label(c.Name)) == 0 && containers[c.Name].Name == "", "%s: container %q", file, c.Name)
 		containers[c.Name] = c
 		for _, m := range c.VolumeMounts {
-			if v := volumes[m.Name]; m.MountPath == "/dev/shm" && (v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory) {
-				t.Errorf("%s: %s: /dev/shm is not in memory", file, c.Name)
-			}
+			v := volumes[m.Name]
+			expect.That(t, m.MountPath != "/dev/shm" || v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory, "%s: %s: /dev/shm is not in memory", file, c.Name)
 		}
 		limits, requests := c.Resources.Limits, c.Resources.Requests
 		for name, q := range requests {
-			if limit, ok := limits[name]; ok && q.Cmp(limit) > 0 {
-				t.Errorf("%s: %s requests more %s than its limit", file, c.Name, name)
-			}
+			limit, ok := limits[name]
+			expect.That(t, !ok || q.Cmp(limit) <= 0, "%s: %s requests more %s than its limit", file, c.Name, name)
 		}
-		if gpus := limits["nvidia.com/gpu"]; gpus.Value() != 8 {
-			t.Errorf("%s: %s has %s GPUs", file, c.Name, gpus.String())
-		}
+		gpus := limits["nvidia.com/gpu"]
+		expect.That(t, gpus.Value() == 8, "%s: %s has %s GPUs", file, c.Name, gpus.String())
 	}
 	doctor, ok := containers["gpudoctor"]
-	if !ok || len(doctor.Command) > 0 || doctor.Args[0] != "check" || !strings.HasSuffix(doctor.Image, ":"+version) {
-		t.Errorf("%s: %+v", file, doctor)
-	}
+	expect.That(t, ok && len(doctor.Command) == 0 && doctor.Args[0] == "check" && strings.HasSuffix(doctor.Image, ":"+version), "%s: %+v", file, doctor)
 	if p := job.Spec.PodFailurePolicy; p != nil {
 		for _, r := range p.Rules {
 			codes := r.OnExitCodes
@@ -128,9 +116,8 @@ func TestKubernetesJudged(t *testing.T) {
 			if c.Name != "gpudoctor" {
 				continue
 			}
-			if out, code := runIn(t, ".", "gpudoctor "+strings.Join(c.Args, " ")); code == exitError {
-				t.Errorf("%s: %v: exit code %d:\n%s", file, c.Args, code, out)
-			}
+			out, code := runIn(t, ".", "gpudoctor "+strings.Join(c.Args, " "))
+			expect.That(t, code != exitError, "%s: %v: exit code %d:\n%s", file, c.Args, code, out)
 		}
 	}
 }

@@ -106,9 +106,7 @@ func TestLaunchFiles(t *testing.T) {
 			if want := map[bool]int{true: exitFindings, false: exitOK}[grave]; d.Verdict.ExitCode != want {
 				t.Errorf("exit code %d (%s), want %d", d.Verdict.ExitCode, d.Verdict.Reason, want)
 			}
-			if c.healthy && d.Verdict.State != report.Healthy {
-				t.Errorf("the verdict is %s: %v", d.Verdict.State, d.Verdict.Reasons)
-			}
+			expect.That(t, !c.healthy || d.Verdict.State == report.Healthy, "the verdict is %s: %v", d.Verdict.State, d.Verdict.Reasons)
 		})
 	}
 	expect.That(t, good >= len(files)/3, "%d of %d cases are good", good, len(files))

@@ -41,16 +41,12 @@ func TestLimits(t *testing.T) {
 			}
 			code, out, errors := ended(t, c)
 			for _, word := range []string{"goroutine ", "runtime:", "runtime/cgo", "fatal error", "crash"} {
-				if strings.Contains(errors, word) || strings.Contains(out, "driver-hang") || strings.Contains(out, word) {
-					t.Errorf("it says %q:\n%.2000s\n%.2000s", word, errors, out)
-				}
+				expect.That(t, !strings.Contains(errors, word) && !strings.Contains(out, "driver-hang") && !strings.Contains(out, word), "it says %q:\n%.2000s\n%.2000s", word, errors, out)
 			}
 			first, hints, _ := strings.Cut(errors, "\n")
 			switch {
 			case code == exitError && strings.HasPrefix(first, "gpudoctor: ") && strings.HasPrefix(hints, "hint: ") && strings.Count(errors, "\n") == 2:
-				if tt.line != "" && first != tt.line {
-					t.Errorf("it says %q, want %q", first, tt.line)
-				}
+				expect.That(t, tt.line == "" || first == tt.line, "it says %q, want %q", first, tt.line)
 			case code < 0, code == exitError, code > exitUnproven, errors != "", tt.line != "", !strings.Contains(out, "gpudoctor "):
 				t.Errorf("it ended with %s, %q and %.300q", c.ProcessState, errors, out)
 			}

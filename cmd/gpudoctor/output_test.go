@@ -57,9 +57,7 @@ func TestSignalsWhileWriting(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 		content, err := os.ReadFile(file)
-		if (err != nil || !whole(content)) && (n%2 == 1 || !errors.Is(err, fs.ErrNotExist)) {
-			t.Errorf("the file holds %d bytes, %.40q..., %v", len(content), content, err)
-		}
+		expect.That(t, err == nil && whole(content) || n%2 != 1 && errors.Is(err, fs.ErrNotExist), "the file holds %d bytes, %.40q..., %v", len(content), content, err)
 		expect.Len(t, 0, slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "r.txtar" }), "the folder also holds")
 	}
 	t.Logf("%d were ended by the signal, %d had written the file", ended, written)
@@ -137,9 +135,8 @@ func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
 	}
 	_ = c.Wait()  // Its state tells how it ended.
 	_ = w.Close() // It may be closed.
-	if got := c.ProcessState.ExitCode(); got != want || said.Len() > 0 {
-		t.Errorf("%s, ignored %t: %s, want exit code %d; it said %q", signal, ignored, c.ProcessState, want, &said)
-	}
+	got := c.ProcessState.ExitCode()
+	expect.That(t, got == want && said.Len() <= 0, "%s, ignored %t: %s, want exit code %d; it said %q", signal, ignored, c.ProcessState, want, &said)
 }
 
 // failingOutput fails after some bytes.
@@ -218,9 +215,8 @@ func TestOutputFails(t *testing.T) {
 					said = "gpudoctor: write standard output: it is closed\nhint: redirect it to a file; check -o FILE writes a report to one\n"
 				}
 				var stderr bytes.Buffer
-				if got := run(args, &failingOutput{after, reason}, &stderr); got != want || stderr.String() != said {
-					t.Errorf("%s, %v after %d bytes: exit code %d, want %d; said %q, want %q", line, reason, after, got, want, &stderr, said)
-				}
+				got := run(args, &failingOutput{after, reason}, &stderr)
+				expect.That(t, got == want && stderr.String() == said, "%s, %v after %d bytes: exit code %d, want %d; said %q, want %q", line, reason, after, got, want, &stderr, said)
 			}
 		}
 	}
@@ -262,15 +258,12 @@ func TestClosedStreams(t *testing.T) {
 			if set&4 != 0 {
 				said = 0
 			}
-			if got != want || strings.Count(stderr, "\n") != said || (set&2 == 0 && writes) != (stdout != "") {
-				t.Errorf("%s%s: exit code %d, want %d; it said %q and %q", line, redirect, got, want, stdout, stderr)
-			}
+			expect.That(t, got == want && strings.Count(stderr, "\n") == said && (set&2 == 0 && writes) == (stdout != ""), "%s%s: exit code %d, want %d; it said %q and %q", line, redirect, got, want, stdout, stderr)
 		}
 		for _, name := range []string{file, fmt.Sprintf("r%d.txtar", set)} {
 			content, err := os.ReadFile(filepath.Join(dir, name))
-			if head := content[:min(len(content), 3)]; err != nil || string(head) != "## " && string(head) != "-- " && string(head) != "gpu" || bytes.Contains(content, []byte("gpudoctor: w")) {
-				t.Errorf("%s: %s holds %.80q, %v", redirect, name, content, err)
-			}
+			head := content[:min(len(content), 3)]
+			expect.That(t, err == nil && (string(head) == "## " || string(head) == "-- " || string(head) == "gpu") && !bytes.Contains(content, []byte("gpudoctor: w")), "%s: %s holds %.80q, %v", redirect, name, content, err)
 		}
 	}
 }
@@ -291,9 +284,8 @@ func TestFileSizeLimit(t *testing.T) {
 		c.Dir = dir
 		code, _, said := ended(t, c)
 		expect.That(t, code == exitError && said == want, "%s: exit code %d, want %d; it said %q, want %q", line, code, exitError, said, want)
-		if content, err := os.ReadFile(filepath.Join(dir, "before.txtar")); err != nil || !bytes.Equal(content, oldRecording) {
-			t.Errorf("%s: the file holds %.40q, %v", line, content, err)
-		}
+		content, err := os.ReadFile(filepath.Join(dir, "before.txtar"))
+		expect.That(t, err == nil && bytes.Equal(content, oldRecording), "%s: the file holds %.40q, %v", line, content, err)
 		expect.Len(t, 1, slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "out" }), "%s: the folder holds", line)
 	}
 }
@@ -356,9 +348,7 @@ func TestOutputs(t *testing.T) {
 			content := expect.Value(os.ReadFile(file))(t)
 			if to.denied {
 				first, hint, _ := strings.Cut(string(out), "\n")
-				if code != exitError || first != "gpudoctor: -o "+file+": permission denied" || !strings.HasPrefix(hint, "hint: ") || !bytes.Equal(content, oldRecording) {
-					t.Errorf("exit code %d, %q; it holds %.40q", code, out, content)
-				}
+				expect.That(t, code == exitError && first == "gpudoctor: -o "+file+": permission denied" && strings.HasPrefix(hint, "hint: ") && bytes.Equal(content, oldRecording), "exit code %d, %q; it holds %.40q", code, out, content)
 			} else if code != exitOK || len(out) > 0 || len(content) == 0 || bytes.Contains(content, []byte("before\n")) {
 				t.Errorf("exit code %d, %q; it holds %.40q", code, out, content)
 			}

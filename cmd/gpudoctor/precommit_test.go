@@ -62,9 +62,7 @@ func TestPreCommitFiles(t *testing.T) {
 		"values.yaml": false, "pod.yaml": false, "composer.yaml": false, "Dockerfile.md": false, "slurm.conf.md": false, "run.sh": false,
 		"myslurm.conf": false, "NotADockerfile": false, "-o.sbatch": false, "x/-o.sbatch": true,
 	} {
-		if hook.takes(name) != want {
-			t.Errorf("%s: taken %t, want %t", name, !want, want)
-		}
+		expect.That(t, hook.takes(name) == want, "%s: taken %t, want %t", name, !want, want)
 	}
 }
 
@@ -81,9 +79,8 @@ func TestPreCommitNames(t *testing.T) {
 	expect.NoError(t, os.Rename(filepath.Join(folder, "bad", "compose.yaml"), filepath.Join(folder, hostile)))
 	expect.Must(t, hook.takes(hostile), "%s is not taken", hostile)
 	for want, names := range map[int][]string{exitOK: {"good/compose.yaml"}, exitFindings: {"good/compose.yaml", hostile}} {
-		if out, code := hook.run(t, folder, names...); code != want {
-			t.Errorf("%q: exit code %d, want %d:\n%s", names, code, want, out)
-		}
+		out, code := hook.run(t, folder, names...)
+		expect.That(t, code == want, "%q: exit code %d, want %d:\n%s", names, code, want, out)
 	}
 	expect.That(t, len(expect.Value(filepath.Glob(filepath.Join(folder, "hacked*")))(t)) == 0, "the name of a file was run")
 }
@@ -93,9 +90,7 @@ func TestPreCommitNames(t *testing.T) {
 func TestPreCommitFolder(t *testing.T) {
 	t.Parallel()
 	hook := readPreCommitHooks(t)["gpudoctor-folder"]
-	if hook.PassFilenames == nil || *hook.PassFilenames {
-		t.Error("it is given files")
-	}
+	expect.That(t, hook.PassFilenames != nil && !*hook.PassFilenames, "it is given files")
 	folder := t.TempDir()
 	extractLaunch(t, "job-healthy", filepath.Join(folder, "deploy"))
 	extractLaunch(t, "pod-hides-gpus", filepath.Join(folder, "k8s"))

@@ -37,9 +37,8 @@ func TestRecheckKnowsFlags(t *testing.T) {
 	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "exclude", "target", "driver", "platform", "plain-http"}
 	left := []string{"baseline", "only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
 	for _, f := range checkCommand().Flags {
-		if name := f.Names()[0]; !slices.Contains(repeated, name) && !slices.Contains(left, name) {
-			t.Errorf("--%s: add it to request.recheck and to TestRecheck if it decides what is examined or how it is judged, else to the flags that are left out", name)
-		}
+		name := f.Names()[0]
+		expect.That(t, slices.Contains(repeated, name) || slices.Contains(left, name), "--%s: add it to request.recheck and to TestRecheck if it decides what is examined or how it is judged, else to the flags that are left out", name)
 	}
 }
 
@@ -90,12 +89,9 @@ func TestRecheck(t *testing.T) {
 		tried++
 		want := parseRequest(t, flags)
 		again := want.recheck()
-		if got := parseRequest(t, again.Flags); !reflect.DeepEqual(got, want) {
-			t.Errorf("%q checks again with %q: %+v, want %+v", flags, again.Flags, got, want)
-		}
-		if len(flags) == 0 && len(again.Flags) > 0 {
-			t.Errorf("without flags it checks again with %q", again.Flags)
-		}
+		got := parseRequest(t, again.Flags)
+		expect.That(t, reflect.DeepEqual(got, want), "%q checks again with %q: %+v, want %+v", flags, again.Flags, got, want)
+		expect.That(t, len(flags) != 0 || len(again.Flags) == 0, "without flags it checks again with %q", again.Flags)
 	}
 	// A target needs files, and its profile.
 	flags := []string{"--from", "my logs", "--exclude", "test/*", "--exclude", "b", "--profile", "launch", "--target", "example:h200x2"}
@@ -115,9 +111,7 @@ func TestRecheckOfImage(t *testing.T) {
 		{"--profile", "image", "--from", "docker://127.0.0.1:1/org/app:1", "--driver", "550.54", "--platform", "linux/arm64/v8", "--plain-http"},
 	} {
 		want := parseRequest(t, flags)
-		if want.driver == "" && want.source.target == "" {
-			t.Fatalf("%q: no target", flags)
-		}
+		expect.Must(t, want.driver != "" || want.source.target != "", "%q: no target", flags)
 		if got := parseRequest(t, want.recheck().Flags); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q checks again with %q: %+v, want %+v", flags, want.recheck().Flags, got, want)
 		}

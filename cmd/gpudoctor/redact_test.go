@@ -111,9 +111,7 @@ func TestRedactOddHostNames(t *testing.T) {
 				continue
 			}
 			tried++
-			if diff := cmp.Diff(want, encode(word)); diff != "" {
-				t.Errorf("%s: on a host called %q other facts change:\n%s", file, word, diff)
-			}
+			expect.NoDiff(t, want, encode(word), "%s: on a host called %q other facts change:\n", file, word)
 		}
 	}
 	t.Logf("%d names", tried)
@@ -147,9 +145,7 @@ func factsOf(t *testing.T, file string) *facts.Facts {
 	if errors.Is(err, text.ErrNothing) || err != nil && !strings.HasPrefix(file, "../../fixtures") {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return read.Facts
 }
 
@@ -234,9 +230,7 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	for i, thing := range things {
 		thing = inJSON(thing)
 		for name, text := range whole {
-			if !strings.Contains(strings.ToLower(text), thing) {
-				t.Errorf("%q is not in %s with --no-redact: the test tests nothing", thing, name)
-			}
+			expect.That(t, strings.Contains(strings.ToLower(text), thing), "%q is not in %s with --no-redact: the test tests nothing", thing, name)
 		}
 		for name, text := range all {
 			text = strings.ToLower(text)
@@ -244,17 +238,13 @@ func TestNothingPlantedLeaves(t *testing.T) {
 				t.Errorf("%q is seen in %s: %q", thing, name, text[max(0, at-80):min(len(text), at+80)])
 			}
 		}
-		if i >= len(things)-secretsPlanted(t) && strings.Contains(strings.ToLower(said), thing) {
-			t.Errorf("the secret %q is seen on standard output", thing)
-		}
+		expect.That(t, i < len(things)-secretsPlanted(t) || !strings.Contains(strings.ToLower(said), thing), "the secret %q is seen on standard output", thing)
 	}
 	for _, name := range []string{"zeus", "dgx-07", "Falcon42"} {
 		expect.That(t, strings.Contains(said, name), "the name %s is not seen in a pipe, where names stay", name)
 	}
 	for name, text := range all {
-		if name != "facts" && !strings.Contains(text, "Names, addresses and secrets are replaced") && !strings.Contains(text, `"redacted": "names"`) {
-			t.Errorf("%s does not say that it is redacted", name)
-		}
+		expect.That(t, name == "facts" || strings.Contains(text, "Names, addresses and secrets are replaced") || strings.Contains(text, `"redacted": "names"`), "%s does not say that it is redacted", name)
 	}
 	standIn := regexp.MustCompile(`(host-[0-9]+)[^"]{0,80} (line-[0-9]+) ERROR`)
 	inFacts := map[string]string{}
@@ -287,9 +277,7 @@ func TestRedactWhere(t *testing.T) {
 	file := expect.Value(os.Create(filepath.Join(t.TempDir(), "out")))(t)
 	defer file.Close() //nolint:errcheck // Nothing is written.
 	r, pipe, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()    //nolint:errcheck // Nothing is read.
 	defer pipe.Close() //nolint:errcheck // Nothing is written.
 	d := report.New(report.Input{Facts: &facts.Facts{Host: &facts.HostFacts{Hostname: "atlas7"}}, FailOn: report.Never, Profile: rules.Training})
@@ -309,9 +297,7 @@ func TestRedactWhere(t *testing.T) {
 		}{
 			{"-o FILE", v.ToFile(), tt.toFile}, {"> FILE", v.ToStdout(file), tt.redirect}, {"a pipe", v.ToStdout(pipe), tt.pipe}, {"a buffer", v.ToStdout(&bytes.Buffer{}), tt.pipe},
 		} {
-			if got.d.Redacted != got.want || (got.d.Host.Hostname == "atlas7") != (got.want != report.RedactedNames) {
-				t.Errorf("choice %d, %s: redacted %q, host %q; want %q", tt.choice, got.what, got.d.Redacted, got.d.Host.Hostname, got.want)
-			}
+			expect.That(t, got.d.Redacted == got.want && (got.d.Host.Hostname == "atlas7") == (got.want != report.RedactedNames), "choice %d, %s: redacted %q, host %q; want %q", tt.choice, got.what, got.d.Redacted, got.d.Host.Hostname, got.want)
 		}
 	}
 	expect.That(t, d.Host.Hostname == "atlas7" && d.Redacted == "", "the report itself was changed")

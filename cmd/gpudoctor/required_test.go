@@ -177,9 +177,8 @@ func TestNVMLIsRequired(t *testing.T) {
 			f, gpus := *base, *base.GPUs
 			gpus.NVML = outcome
 			f.GPUs = &gpus
-			if d := judge(t, k, &f, selection{profile: rules.Training, failOn: report.Threshold(rules.High)}); d.Verdict.State == report.Healthy {
-				t.Errorf("%s, NVML %q: healthy", name, outcome)
-			}
+			d := judge(t, k, &f, selection{profile: rules.Training, failOn: report.Threshold(rules.High)})
+			expect.That(t, d.Verdict.State != report.Healthy, "%s, NVML %q: healthy", name, outcome)
 		}
 	}
 }

@@ -70,9 +70,7 @@ func TestGetpidDenied(t *testing.T) {
 					t.Skipf("not permitted here: %v, %s", err, out)
 				}
 				want := fmt.Sprintf("gpudoctor: the system denies the process its own ID: getpid returns %d\nhint: run it under a seccomp filter that allows getpid\n", -int(errno))
-				if c.ProcessState.ExitCode() != exitError || string(out) != want {
-					t.Errorf("%v, ulimit -v %s, %s: %v, %s", errno, ulimit, line, err, out)
-				}
+				expect.That(t, c.ProcessState.ExitCode() == exitError && string(out) == want, "%v, ulimit -v %s, %s: %v, %s", errno, ulimit, line, err, out)
 			}
 		}
 	}
@@ -124,13 +122,10 @@ func TestUnrestrictedContainer(t *testing.T) {
 	roomy := restricted.To{SHM: "size=8g", Isolated: true}
 	_, out, _ := restrictedTo(t, roomy, append(simulated{}.environment(t), "container=docker"), "check", "--format", "json")
 	var d report.Document
-	if err := json.Unmarshal([]byte(out), &d); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	err := json.Unmarshal([]byte(out), &d)
+	expect.Must(t, err == nil, "%v: %s", err, out)
 	for _, f := range d.Findings {
-		if slices.Contains([]string{"shm-too-small", "memlock-limit", "container-caps", "firewall", "wrong-nic", "process-limits"}, f.Rule) {
-			t.Errorf("it has %s: %s", f.Rule, f.Message)
-		}
+		expect.That(t, !slices.Contains([]string{"shm-too-small", "memlock-limit", "container-caps", "firewall", "wrong-nic", "process-limits"}, f.Rule), "it has %s: %s", f.Rule, f.Message)
 	}
 	for _, rule := range []string{"shm-too-small", "container-caps"} {
 		expect.That(t, slices.Contains(d.Passed, rule), "%s did not pass: %v", rule, d.Passed)

@@ -136,9 +136,8 @@ func TestShim(t *testing.T) {
 		healthy[mode], _ = observed(t, simulated{mode: mode})
 		for _, order := range []string{"", "GPUDOCTOR_SHIM_FAULT="} {
 			with, _ := observed(t, simulated{mode: mode}, "LD_PRELOAD="+shim, order)
-			if diff := cmp.Diff(healthy[mode], with, cmp.AllowUnexported(judgement{})); diff != "" {
-				t.Fatalf("the shim without an order, %s (-without it +with it):\n%s", mode, diff)
-			}
+			diff := cmp.Diff(healthy[mode], with, cmp.AllowUnexported(judgement{}))
+			expect.Must(t, diff == "", "the shim without an order, %s (-without it +with it):\n%s", mode, diff)
 		}
 	}
 	for _, f := range shimmedFaults() {
@@ -164,9 +163,8 @@ func TestShim(t *testing.T) {
 					}
 				}
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(judgement{})); diff != "" {
-				t.Errorf("(-simulated +shim):\n%s", diff)
-			}
+			diff := cmp.Diff(want, got, cmp.AllowUnexported(judgement{}))
+			expect.That(t, diff == "", "(-simulated +shim):\n%s", diff)
 			base := healthy[probe.Quick]
 			if f.mode == probe.Full {
 				base = healthy[probe.Full]
@@ -215,9 +213,7 @@ func TestGPURun(t *testing.T) {
 		t.Skip("there is no python3")
 	}
 	program, err := exec.LookPath("gpudoctor") // Of testscript.
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	script := filepath.Join("..", "..", "fixtures", "drivers", "gpu_run.py")
 	env := simulated{}.environment(t)
 	shim := drivers.BuildShim(t)
@@ -243,9 +239,7 @@ func TestGPURun(t *testing.T) {
 			c := exec.Command(python, line...)
 			c.Env = env
 			out, err := c.CombinedOutput()
-			if c.ProcessState.ExitCode() != tt.exit {
-				t.Errorf("exit code %d, want %d (%v)", c.ProcessState.ExitCode(), tt.exit, err)
-			}
+			expect.That(t, c.ProcessState.ExitCode() == tt.exit, "exit code %d, want %d (%v)", c.ProcessState.ExitCode(), tt.exit, err)
 			for _, words := range tt.contains {
 				expect.That(t, strings.Contains(string(out), words), "it does not print %q:\n%s", words, out)
 			}

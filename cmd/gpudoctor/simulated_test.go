@@ -633,9 +633,8 @@ func (s simulated) check(t *testing.T, e ending) {
 	validate(t, e.stdout)
 	var d report.Document
 	expect.NoError(t, json.Unmarshal([]byte(e.stdout), &d))
-	if diff := cmp.Diff(s.want, judged(e.exit, &d), cmp.AllowUnexported(judgement{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(s.want, judged(e.exit, &d), cmp.AllowUnexported(judgement{}))
+	expect.That(t, diff == "", "(-want +got):\n%s", diff)
 	expect.That(t, d.Verdict.ExitCode == e.exit, "the report says exit code %d, and it is %d", d.Verdict.ExitCode, e.exit)
 	for _, f := range d.Findings {
 		expect.That(t, f.Message != "" && len(f.Evidence) > 0, "%s of %s has no message or no evidence", f.Rule, f.Subject)

@@ -24,9 +24,8 @@ func TestSize(t *testing.T) {
 		t.Skip("it links the program")
 	}
 	file := filepath.Join(t.TempDir(), "gpudoctor")
-	if out, err := exec.Command("go", "build", "-tags="+releaseTags, "-ldflags=-s -w", "-o", file, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := exec.Command("go", "build", "-tags="+releaseTags, "-ldflags=-s -w", "-o", file, ".").CombinedOutput()
+	expect.Must(t, err == nil, "%v\n%s", err, out)
 	info := expect.Value(os.Stat(file))(t)
 	if info.Size() > maxSize {
 		t.Errorf("the stripped program has %d bytes, more than %d; go version -m and go tool nm -size show what is in it", info.Size(), maxSize)

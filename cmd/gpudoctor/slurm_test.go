@@ -185,9 +185,8 @@ func TestSlurmProlog(t *testing.T) {
 				rest = after
 			}
 			expect.That(t, !strings.Contains(rest, ": "), "also drained: %s", rest)
-			if got := s.reports(t); !slices.Equal(got, tt.reports) {
-				t.Errorf("reports %v, want %v", got, tt.reports)
-			}
+			got := s.reports(t)
+			expect.That(t, slices.Equal(got, tt.reports), "reports %v, want %v", got, tt.reports)
 		})
 	}
 }
@@ -213,9 +212,7 @@ func TestSlurmBatch(t *testing.T) {
 			settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
 			out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/train.sbatch; for i in {1..300}; do squeue --noheader | grep -q . || break; sleep 0.1; done; "+
 				"scontrol show job 1 | grep -o ' ExitCode=.*'; head -v -n 100 gpudoctor-1-*.txt slurm-1.out")
-			if !strings.Contains(out, fmt.Sprintf(" ExitCode=%d:0\n", tt.code)) || strings.Count(out, "torchrun of node") != tt.started {
-				t.Error("the exit code or the number of ranks is wrong")
-			}
+			expect.That(t, strings.Contains(out, fmt.Sprintf(" ExitCode=%d:0\n", tt.code)) && strings.Count(out, "torchrun of node") == tt.started, "the exit code or the number of ranks is wrong")
 			for i, node := range []string{"node1", "node2"} {
 				_, report, ok := strings.Cut(out, fmt.Sprintf("==> gpudoctor-1-node%d.txt <==\n", i))
 				report, _, _ = strings.Cut(report, "==> ")
@@ -223,9 +220,7 @@ func TestSlurmBatch(t *testing.T) {
 				if tt.faults[node] != "" {
 					verdict = "exit 1:"
 				}
-				if !ok || !strings.Contains(report, "2 x NVIDIA H200") || !strings.Contains(report, "\n"+verdict) {
-					t.Errorf("the report of %s:\n%s", node, report)
-				}
+				expect.That(t, ok && strings.Contains(report, "2 x NVIDIA H200") && strings.Contains(report, "\n"+verdict), "the report of %s:\n%s", node, report)
 			}
 		})
 	}
@@ -242,8 +237,7 @@ func TestSlurmFiles(t *testing.T) {
 		".":                         "gpudoctor check --from example:h200x2 --only '" + list + "'",
 		"../../docs/examples/slurm": "gpudoctor check --profile launch --strict --from train.sbatch",
 	} {
-		if out, code := runIn(t, folder, line); code != exitOK {
-			t.Errorf("%s: exit code %d:\n%s", line, code, out)
-		}
+		out, code := runIn(t, folder, line)
+		expect.That(t, code == exitOK, "%s: exit code %d:\n%s", line, code, out)
 	}
 }

@@ -102,22 +102,17 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 	case <-time.After(gone):
 		t.Fatalf("it did not end within %s", gone)
 	}
-	if got := c.ProcessState.ExitCode(); got != exit {
-		t.Errorf("exit code %d (%s), want %d", got, c.ProcessState, exit)
-	}
+	got := c.ProcessState.ExitCode()
+	expect.That(t, got == exit, "exit code %d (%s), want %d", got, c.ProcessState, exit)
 	if !within(gone, func() bool { return len(processes(marker)) == 0 && len(drivers.Daemons(t, daemon)) == 0 }) {
 		t.Errorf("these processes are left: %v, and daemons: %v", processes(marker), drivers.Daemons(t, daemon))
 	}
-	if stdout.Len() > 0 || stderr.Len() > 0 {
-		t.Errorf("it wrote %q and %q", &stdout, &stderr)
-	}
+	expect.That(t, stdout.Len() <= 0 && stderr.Len() <= 0, "it wrote %q and %q", &stdout, &stderr)
 	for _, dir := range []string{out, scratch} {
 		expect.Len(t, 0, names(t, dir), "these files are left")
 	}
 	for _, name := range names(t, "/dev/shm") {
-		if !slices.Contains(before, name) && mine(filepath.Join("/dev/shm", name)) {
-			t.Errorf("/dev/shm/%s is left", name)
-		}
+		expect.That(t, slices.Contains(before, name) || !mine(filepath.Join("/dev/shm", name)), "/dev/shm/%s is left", name)
 	}
 }
 

@@ -46,14 +46,11 @@ func TestFindTerms(t *testing.T) {
 // TestNames checks that each name is found, and that every severity has one.
 func TestTermNames(t *testing.T) {
 	for _, name := range termNames() {
-		if found := findTerms([]string{name}); len(found) != 1 && name != "exit" || len(found) == 0 {
-			t.Errorf("Find(%q) finds %d terms", name, len(found))
-		}
+		found := findTerms([]string{name})
+		expect.That(t, (len(found) == 1 || name == "exit") && len(found) != 0, "Find(%q) finds %d terms", name, len(found))
 	}
 	for _, severity := range report.Thresholds() {
-		if severity != string(report.Never) && !slices.Contains(termNames(), severity) {
-			t.Errorf("the severity %s is not explained", severity)
-		}
+		expect.That(t, severity == string(report.Never) || slices.Contains(termNames(), severity), "the severity %s is not explained", severity)
 	}
 }
 
@@ -62,8 +59,7 @@ func TestTermsInDocs(t *testing.T) {
 	raw := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.md")))(t)
 	doc := strings.ReplaceAll(string(raw), "`", "")
 	for _, term := range allTerms {
-		if row := "| " + term.Name + " | " + term.Means + " |"; term.Kind == exitCodeTerm && !strings.Contains(doc, row) {
-			t.Errorf("docs/report.md lacks the row %q", row)
-		}
+		row := "| " + term.Name + " | " + term.Means + " |"
+		expect.That(t, term.Kind != exitCodeTerm || strings.Contains(doc, row), "docs/report.md lacks the row %q", row)
 	}
 }

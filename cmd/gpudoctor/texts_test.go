@@ -42,24 +42,16 @@ func TestTexts(t *testing.T) {
 				}
 				healthy = healthy || line == "healthy"
 			}
-			if want == "" && !healthy {
-				t.Fatal("the comment says neither what is wanted nor that all is well")
-			}
+			expect.Must(t, want != "" || healthy, "the comment says neither what is wanted nor that all is well")
 			d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{file}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
 			got := ""
 			if len(d.Findings) > 0 {
 				f := d.Findings[0]
 				got = fmt.Sprintf("%s %s %s", f.Rule, f.Severity, f.Confidence)
-				if healthy && f.Severity.Rank() <= rules.Medium.Rank() {
-					t.Errorf("a false alarm: %s: %s", got, f.Message)
-				}
+				expect.That(t, !healthy || f.Severity.Rank() > rules.Medium.Rank(), "a false alarm: %s: %s", got, f.Message)
 			}
-			if want != "" && got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
-			if first != "" && (len(d.Advice) == 0 || d.Advice[0].ID() != first) {
-				t.Errorf("advice = %v, want %s first", d.Advice, first)
-			}
+			expect.That(t, want == "" || got == want, "got %q, want %q", got, want)
+			expect.That(t, first == "" || len(d.Advice) != 0 && d.Advice[0].ID() == first, "advice = %v, want %s first", d.Advice, first)
 		})
 	}
 }

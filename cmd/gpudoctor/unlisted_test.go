@@ -42,9 +42,7 @@ func TestUnlisted(t *testing.T) {
 				exit, out, said := restrictedTo(t, restricted.To{Hidden: hidden, Isolated: true}, os.Environ(), strings.Fields(line)...)
 				expect.That(t, exit == want, "%s: exit code %d, want %d: %s%s", line, exit, want, out, said)
 				words := strings.Join(strings.Fields(out+said), " ")
-				if !listed && strings.Contains(strings.ToLower(allowed.Replace(words)), "no gpu") {
-					t.Errorf("%s: it says that there is no GPU:\n%s", line, out)
-				}
+				expect.That(t, listed || !strings.Contains(strings.ToLower(allowed.Replace(words)), "no gpu"), "%s: it says that there is no GPU:\n%s", line, out)
 				if line == "check" && !listed && (!strings.Contains(words, "GPUs not known") || strings.Count(words, "not known whether there is a GPU")+strings.Count(words, "; gpus (") < 2) {
 					t.Errorf("%s: headline or closing line do not say that GPUs are unknown:\n%s", line, out)
 				}
@@ -60,17 +58,14 @@ func checkDocument(t *testing.T, line, out string, listed bool) {
 	switch line {
 	case "facts":
 		var f facts.Facts
-		if err := json.Unmarshal([]byte(out), &f); err != nil || f.GPUs == nil || (f.GPUs.Devices != nil) != listed {
-			t.Errorf("facts: %v, %+v", err, f.GPUs)
-		}
+		err := json.Unmarshal([]byte(out), &f)
+		expect.That(t, err == nil && f.GPUs != nil && (f.GPUs.Devices != nil) == listed, "facts: %v, %+v", err, f.GPUs)
 	case "check --format json":
 		var d report.Document
-		if err := json.Unmarshal([]byte(out), &d); err != nil || d.Verdict.State != report.Inconclusive {
-			t.Errorf("report: %v, %+v", err, d.Verdict)
-		}
-		if none := slices.ContainsFunc(d.Verdict.Reasons, func(r report.Reason) bool { return r.Code == report.ReasonNoGPU }); none != listed {
-			t.Errorf("report: %+v", d.Verdict.Reasons)
-		}
+		err := json.Unmarshal([]byte(out), &d)
+		expect.That(t, err == nil && d.Verdict.State == report.Inconclusive, "report: %v, %+v", err, d.Verdict)
+		none := slices.ContainsFunc(d.Verdict.Reasons, func(r report.Reason) bool { return r.Code == report.ReasonNoGPU })
+		expect.That(t, none == listed, "report: %+v", d.Verdict.Reasons)
 	}
 }
 
@@ -84,9 +79,7 @@ func TestUnlistedWithDrivers(t *testing.T) {
 		env := simulated{libraries: libraries}.environment(t)
 		for _, line := range []string{"check", "probe p2p"} {
 			exit, out, said := restrictedTo(t, restricted.To{Hidden: []string{"/sys"}, Isolated: true}, env, strings.Fields(line)...)
-			if exit != want || strings.Contains(strings.ToLower(out), "no gpu") || strings.Contains(out, "GPUs not known") || line == "check" && !strings.Contains(out, "2 x ") {
-				t.Errorf("%v: %s: exit code %d, want %d: %s%s", libraries, line, exit, want, out, said)
-			}
+			expect.That(t, exit == want && !strings.Contains(strings.ToLower(out), "no gpu") && !strings.Contains(out, "GPUs not known") && (line != "check" || strings.Contains(out, "2 x ")), "%v: %s: exit code %d, want %d: %s%s", libraries, line, exit, want, out, said)
 		}
 	}
 }

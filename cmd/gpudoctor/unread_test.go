@@ -59,9 +59,8 @@ func TestDeadShare(t *testing.T) {
 	if err := alone.check(over); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("alone: %v", err)
 	}
-	if is := alone.isRecording(over, share); is {
-		t.Error("it is taken for a recording")
-	}
+	is := alone.isRecording(over, share)
+	expect.That(t, !is, "it is taken for a recording")
 	if _, _, err := alone.openRecording(over, share); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("opened: %v", err)
 	}
@@ -71,9 +70,8 @@ func TestDeadShare(t *testing.T) {
 		t.Fatal(g.err)
 	}
 	for _, text := range g.facts.Texts {
-		if dead := text.Name == share; dead != (text.Unread == facts.UnreadTime) || dead == (len(text.Kinds) > 0) {
-			t.Errorf("%+v", text)
-		}
+		dead := text.Name == share
+		expect.That(t, dead == (text.Unread == facts.UnreadTime) && dead != (len(text.Kinds) > 0), "%+v", text)
 	}
 }
 
@@ -81,12 +79,8 @@ func TestDeadShare(t *testing.T) {
 func TestMaxBytesFlag(t *testing.T) {
 	for value, want := range map[string]int64{"500MB": 500e6, "2GiB": 2 << 30, "64 KiB": 64 << 10, "1": 1, "0": 0, "-1": 0, "x": 0, "": 0, "1e30": 0, "1.5GiB": 3 << 29, "99999999EB": 0, "5QB": 0} {
 		got, err := parseMaxBytes(t, value)
-		if (err == nil) != (want > 0) || err == nil && got != want {
-			t.Errorf("%q: got %d, %v, want %d", value, got, err, want)
-		}
-		if err != nil && !strings.Contains(err.Error(), "--max-bytes") {
-			t.Errorf("%q: %v", value, err)
-		}
+		expect.That(t, (err == nil) == (want > 0) && (err != nil || got == want), "%q: got %d, %v, want %d", value, got, err, want)
+		expect.That(t, err == nil || strings.Contains(err.Error(), "--max-bytes"), "%q: %v", value, err)
 	}
 }
 

@@ -48,9 +48,8 @@ func judgedAsNobody(t *testing.T, program, dir, flags string) (d report.Document
 	t.Helper()
 	c, _ := asNobody(program, dir, "check --format json --from . "+flags)
 	out, _ := c.Output() // The exit code tells.
-	if err := json.Unmarshal(out, &d); err != nil {
-		t.Fatalf("%s: %v: %s", flags, err, out)
-	}
+	err := json.Unmarshal(out, &d)
+	expect.Must(t, err == nil, "%s: %v: %s", flags, err, out)
 	return d, c.ProcessState.ExitCode()
 }
 
@@ -66,15 +65,11 @@ func TestUnreadableEntries(t *testing.T) {
 	maps.Copy(makers, unreadable)
 	for said, maker := range makers {
 		folder, err := os.MkdirTemp(dir, "") //nolint:usetesting // Everybody may enter it, which is not so for t.TempDir.
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		at := filepath.Join(folder, "x.yaml")
 		t.Cleanup(func() { _ = os.Chmod(at, 0o755) })
 		for _, err := range []error{os.Chmod(folder, 0o755), os.WriteFile(filepath.Join(folder, "pod.yaml"), pod, 0o644), maker(at)} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 		}
 		_, problem, ok := strings.Cut(said, ": ")
 		if !ok {
@@ -85,13 +80,10 @@ func TestUnreadableEntries(t *testing.T) {
 			checkEntry(t, said+" "+flags, d.Texts, problem)
 			healthy := problem == "" && flags != ""
 			broken := flags != "" && problem != "" && problem != "not a regular file"
-			if want := map[bool]int{true: exitUnproven, false: exitOK}[broken]; exit != want || (d.Verdict.State == report.Healthy) != healthy {
-				t.Errorf("%s %s: exit code %d, want %d: %+v", said, flags, exit, want, d.Verdict)
-			}
+			want := map[bool]int{true: exitUnproven, false: exitOK}[broken]
+			expect.That(t, exit == want && (d.Verdict.State == report.Healthy) == healthy, "%s %s: exit code %d, want %d: %+v", said, flags, exit, want, d.Verdict)
 			named := strings.Contains(strings.Join(d.Verdict.Missing, "\n"), "x.yaml")
-			if named != (problem != "") {
-				t.Errorf("%s %s: the reasons are %q", said, flags, d.Verdict.Missing)
-			}
+			expect.That(t, named == (problem != ""), "%s %s: the reasons are %q", said, flags, d.Verdict.Missing)
 		}
 	}
 }
@@ -117,9 +109,7 @@ func TestUnreadableAlone(t *testing.T) {
 	}
 	program := placed(t, expect.Value(exec.LookPath("gpudoctor"))(t), folderForAll(t), "gpudoctor")
 	d, exit := judgedAsNobody(t, program, folder, "")
-	if exit != exitUnproven || d.Verdict.State != report.Inconclusive || !strings.Contains(strings.Join(d.Verdict.Missing, "\n"), "duplex: invalid argument") {
-		t.Errorf("exit code %d, %+v", exit, d.Verdict)
-	}
+	expect.That(t, exit == exitUnproven && d.Verdict.State == report.Inconclusive && strings.Contains(strings.Join(d.Verdict.Missing, "\n"), "duplex: invalid argument"), "exit code %d, %+v", exit, d.Verdict)
 	c := exec.Command("gpudoctor", "check", "--from", folder+"/duplex")
 	if out, err := c.CombinedOutput(); c.ProcessState.ExitCode() != exitError || !strings.Contains(string(out), "duplex: not read: invalid argument\nhint: ") {
 		t.Errorf("%v: %s", err, out)

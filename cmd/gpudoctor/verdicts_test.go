@@ -84,9 +84,8 @@ func TestGoldenVerdicts(t *testing.T) {
 	inputs("launch", "../../fixtures/launches/*.txtar", rules.Launch)
 	inputs("fault", "../../fixtures/faults/logs/*", rules.Training)
 	if only.String() != "" {
-		if diff := cmp.Diff(strings.Split(wanted.String(), "\n"), strings.Split(b.String(), "\n")); diff != "" || b.Len() == 0 {
-			t.Errorf("%d bytes, (-want +got):\n%s", b.Len(), diff)
-		}
+		diff := cmp.Diff(strings.Split(wanted.String(), "\n"), strings.Split(b.String(), "\n"))
+		expect.That(t, diff == "" && b.Len() != 0, "%d bytes, (-want +got):\n%s", b.Len(), diff)
 		return
 	}
 	golden.File(t, "../../fixtures/verdicts.txt", b.Bytes())

@@ -135,9 +135,7 @@ func TestEveryFact(t *testing.T) {
 	}
 	for id, reason := range tables().noise {
 		whole := slices.Contains([]string{"facts.Facts.Texts", "facts.Facts.Origins", "facts.Facts.Comparisons"}, id)
-		if !used[id] && !whole && !strings.HasPrefix(id, "fields.") || reason == "" {
-			t.Errorf("noise names %s, which the facts do not have", id)
-		}
+		expect.That(t, (used[id] || whole || strings.HasPrefix(id, "fields.")) && reason != "", "noise names %s, which the facts do not have", id)
 	}
 }
 
@@ -181,9 +179,7 @@ func TestTables(t *testing.T) {
 	walk(reflect.TypeFor[facts.Facts]())
 	for of := range known {
 		whole := []string{"facts.Text", "facts.TextKind", "facts.Origin", "facts.Comparison"} // Lists that are left out.
-		if tables().identities[of] == nil && !slices.Contains(whole, of) {
-			t.Errorf("lists of %v have no identity: their elements would be paired by their order", of)
-		}
+		expect.That(t, tables().identities[of] != nil || slices.Contains(whole, of), "lists of %v have no identity: their elements would be paired by their order", of)
 	}
 	for of, names := range tables().identities {
 		for _, name := range names {
@@ -201,9 +197,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	for list, noun := range tables().Nouns {
-		if !slices.ContainsFunc(factsLeaves(), func(l leaf) bool { return strings.HasPrefix(l.path, list+"[]") }) && list != "skipped" || noun == "" {
-			t.Errorf("nouns names %s, which the facts do not have", list)
-		}
+		expect.That(t, (slices.ContainsFunc(factsLeaves(), func(l leaf) bool { return strings.HasPrefix(l.path, list+"[]") }) || list == "skipped") && noun != "", "nouns names %s, which the facts do not have", list)
 	}
 	for _, k := range kinds {
 		expect.That(t, headings[k] != "", "%s has no heading", k)
@@ -218,9 +212,7 @@ func exampleFacts(t *testing.T) map[string]*facts.Facts {
 	for _, name := range fixtures.Examples() {
 		raw := expect.Value(fixtures.Example(name))(t)
 		h, f, err := recorded.Open(name, bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if f == nil {
 			f, _ = checks.Gather(t.Context(), h, gather.Options{})
 		}
@@ -309,9 +301,8 @@ func TestMirror(t *testing.T) {
 			x := Input{Name: a, Report: reportOf(all[a], finding("one", rules.High, "host"), finding("two", rules.Low, "host")), Facts: all[a]}
 			y := Input{Name: b, Report: reportOf(all[b], finding("two", rules.Critical, "host"), finding("three", rules.Low, "host")), Facts: all[b]}
 			there, back := Compare("1.0", x, y), Compare("1.0", y, x)
-			if diff := cmp.Diff(there, mirrored(back), cmpopts.IgnoreUnexported(Item{}), cmpopts.IgnoreFields(Difference{}, "Notes")); diff != "" {
-				t.Errorf("%s and %s (-there +back):\n%s", a, b, diff)
-			}
+			diff := cmp.Diff(there, mirrored(back), cmpopts.IgnoreUnexported(Item{}), cmpopts.IgnoreFields(Difference{}, "Notes"))
+			expect.That(t, diff == "", "%s and %s (-there +back):\n%s", a, b, diff)
 		}
 	}
 }
@@ -391,9 +382,7 @@ func TestMoved(t *testing.T) {
 	b := &facts.Facts{}
 	expect.NoError(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte("0000:86:00.0"), []byte("0000:87:00.0")), b))
 	d := Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a}, Input{Name: "b", Report: reportOf(b), Facts: b})
-	if len(d.Items) != 1 || d.Items[0].Kind != Part || d.Items[0].Before != "0000:86:00.0" || d.Items[0].After != "0000:87:00.0" {
-		t.Errorf("a GPU in another slot: got %+v", d.Items)
-	}
+	expect.That(t, len(d.Items) == 1 && d.Items[0].Kind == Part && d.Items[0].Before == "0000:86:00.0" && d.Items[0].After == "0000:87:00.0", "a GPU in another slot: got %+v", d.Items)
 	for _, f := range []*facts.Facts{a, b} {
 		for i := range f.GPUs.Devices {
 			f.GPUs.Devices[i].UUID = fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i+1)
@@ -406,9 +395,7 @@ func TestMoved(t *testing.T) {
 	a, c := machine(), machine()
 	c.GPUs.Devices[1].UUID = "GPU-1b5e0a52-0001-0001-0001-0000000000cc"
 	d = Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a}, Input{Name: "c", Report: reportOf(c), Facts: c})
-	if len(d.Items) != 1 || d.Items[0].Path != "gpus.devices[0000:86:00.0].uuid" || d.Items[0].Kind != Part {
-		t.Errorf("another GPU in the slot: got %+v", d.Items)
-	}
+	expect.That(t, len(d.Items) == 1 && d.Items[0].Path == "gpus.devices[0000:86:00.0].uuid" && d.Items[0].Kind == Part, "another GPU in the slot: got %+v", d.Items)
 }
 
 // TestMessages checks that what differs from run to run in a message is no difference.
@@ -429,9 +416,8 @@ func TestFigures(t *testing.T) {
 	}{{41.5, 0}, {41.5 * 1.09, 0}, {41.5 / 1.09, 0}, {41.5 * 1.11, 1}, {41.5 / 1.11, 1}, {0, 1}} {
 		a, b := machine(), machine()
 		b.Transfers.Transfers[0].GBps = &tt.rate
-		if items := compareFacts(a, b); len(items) != tt.want {
-			t.Errorf("41.5 and %v GB/s: got %+v, want %d differences", tt.rate, items, tt.want)
-		}
+		items := compareFacts(a, b)
+		expect.That(t, len(items) == tt.want, "41.5 and %v GB/s: got %+v, want %d differences", tt.rate, items, tt.want)
 	}
 }
 
@@ -442,9 +428,7 @@ func TestGoldenFormats(t *testing.T) {
 		var b bytes.Buffer
 		expect.NoError(t, d.Write(&b, format, report.Style{ASCII: true}))
 		for _, r := range b.String() {
-			if r != '\n' && (r < ' ' || r > '~') && format != "json" {
-				t.Errorf("%s: the character %U is written", format, r)
-			}
+			expect.That(t, r == '\n' || r >= ' ' && r <= '~' || format == "json", "%s: the character %U is written", format, r)
 		}
 		golden.File(t, filepath.Join("testdata", file), b.Bytes())
 	}
@@ -493,8 +477,7 @@ func TestFollowsSchema(t *testing.T) {
 		var b bytes.Buffer
 		expect.NoError(t, d.Write(&b, "json", report.Style{}))
 		v := expect.Value(validator.UnmarshalJSON(&b))(t)
-		if err := schema.Validate(v); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := schema.Validate(v)
+		expect.That(t, err == nil, "%s: %v", name, err)
 	}
 }

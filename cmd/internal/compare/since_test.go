@@ -55,9 +55,8 @@ func TestSince(t *testing.T) {
 					for list, findings := range got {
 						expect.Len(t, want[list], findings, "%s", list)
 						for _, f := range findings {
-							if advised := slices.Equal(f.Advised, []string{"disable-acs"}); f.Rule != rule || advised != (list != "new") || (f.Reason != "") != (list == "not judged") {
-								t.Errorf("%s: %+v", list, f)
-							}
+							advised := slices.Equal(f.Advised, []string{"disable-acs"})
+							expect.That(t, f.Rule == rule && advised == (list != "new") && (f.Reason != "") == (list == "not judged"), "%s: %+v", list, f)
 						}
 					}
 					expect.That(t, len(b.Entries()) > 0, "nothing is said")
@@ -85,9 +84,8 @@ func TestSinceRates(t *testing.T) {
 		"not measured": {measured(), measured(54), nil},
 		"no probe":     {&report.Document{}, measured(54), nil},
 	} {
-		if got := Since("1", Input{Report: tt.before}, Input{Report: tt.now}).Rates; !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
-		}
+		got := Since("1", Input{Report: tt.before}, Input{Report: tt.now}).Rates
+		expect.That(t, slices.Equal(got, tt.want), "%s: %+v, want %+v", name, got, tt.want)
 	}
 }
 
@@ -140,13 +138,9 @@ func TestSinceConsequences(t *testing.T) {
 			case name == "cured":
 				want = "gone? "
 			}
-			if !strings.HasPrefix(said, want) || strings.Contains(said, "is cured; the consequence itself was not judged") != (want == "gone? ") {
-				t.Errorf("the cause: %s, the effect judged: %v: %q, want %q", name, judged, said, want)
-			}
+			expect.That(t, strings.HasPrefix(said, want) && strings.Contains(said, "is cured; the consequence itself was not judged") == (want == "gone? "), "the cause: %s, the effect judged: %v: %q, want %q", name, judged, said, want)
 			for _, f := range b.NotJudged {
-				if f.Rule == effect && (f.CauseCured == cause) != (want == "gone? ") || f.Rule != effect && f.CauseCured != "" {
-					t.Errorf("the cause: %s: %+v", name, f)
-				}
+				expect.That(t, (f.Rule != effect || (f.CauseCured == cause) == (want == "gone? ")) && (f.Rule == effect || f.CauseCured == ""), "the cause: %s: %+v", name, f)
 			}
 		}
 	}

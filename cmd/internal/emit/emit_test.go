@@ -151,13 +151,9 @@ func TestRead(t *testing.T) {
 			return slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Kind == kind })
 		}
 		sets := slices.ContainsFunc(p.Settings, func(s plan.Setting) bool { return s.Kind == plan.Variable })
-		if !has(kinds[target]) && (target != "env" || sets) || len(f.Unknown) > 0 {
-			t.Errorf("got %+v, %+v from\n%s", f.Launches, f.Unknown, text)
-		}
+		expect.That(t, (has(kinds[target]) || target == "env" && !sets) && len(f.Unknown) == 0, "got %+v, %+v from\n%s", f.Launches, f.Unknown, text)
 		for _, s := range p.Settings {
-			if s.Kind == plan.Variable && s.Value != nasty && !slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Variables[s.Name] == s.Value }) {
-				t.Errorf("%s is not read from\n%s", s.Name, text)
-			}
+			expect.That(t, s.Kind != plan.Variable || s.Value == nasty || slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Variables[s.Name] == s.Value }), "%s is not read from\n%s", s.Name, text)
 		}
 	})
 }
@@ -195,9 +191,7 @@ func isScript(t *testing.T, _ *plan.Plan, text string) {
 	t.Helper()
 	output(t, "", nil, "bash", "-n", saved(t, t.TempDir(), "script", text, 0o644))
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") && len(line) > 120 {
-			t.Errorf("the comment is %d columns wide: %s", len(line), line)
-		}
+		expect.That(t, !strings.HasPrefix(line, "#") || len(line) <= 120, "the comment is %d columns wide: %s", len(line), line)
 	}
 }
 
@@ -218,18 +212,12 @@ func isCompose(t *testing.T, p *plan.Plan, text string) {
 	}
 	want := types.MappingWithEquals{"NCCL_NASTY": new(nasty), "NCCL_P2P_DISABLE": new("1"), "CUDA_VISIBLE_DEVICES": new("0,1"), "NCCL_SOCKET_IFNAME": nil}
 	expect.NoDiff(t, want, job.Environment, "environment")
-	if job.ShmSize != 16<<30 || job.Ipc != "host" || job.NetworkMode != "host" || job.PidsLimit != -1 || !slices.Equal(job.CapAdd, []string{"SYS_NICE"}) || !slices.Equal(job.GroupAdd, []string{"render"}) {
-		t.Errorf("the service is %+v", job)
-	}
-	if memlock, nofile := job.Ulimits["memlock"], job.Ulimits["nofile"]; memlock == nil || memlock.Single != -1 || nofile == nil || nofile.Soft != 1048576 || nofile.Hard != 1048576 {
-		t.Errorf("limits %+v", job.Ulimits)
-	}
-	if len(job.Devices) != 1 || job.Devices[0].Source != "/dev/infiniband" || len(job.Volumes) != 1 || job.Volumes[0].Source != "/sys" || !job.Volumes[0].ReadOnly {
-		t.Errorf("devices %+v, volumes %+v", job.Devices, job.Volumes)
-	}
-	if reserved := job.Deploy.Resources.Reservations.Devices; len(reserved) != 1 || reserved[0].Count != -1 || reserved[0].Driver != "nvidia" {
-		t.Errorf("GPUs %+v", reserved)
-	}
+	expect.That(t, job.ShmSize == 16<<30 && job.Ipc == "host" && job.NetworkMode == "host" && job.PidsLimit == -1 && slices.Equal(job.CapAdd, []string{"SYS_NICE"}) && slices.Equal(job.GroupAdd, []string{"render"}), "the service is %+v", job)
+	memlock, nofile := job.Ulimits["memlock"], job.Ulimits["nofile"]
+	expect.That(t, memlock != nil && memlock.Single == -1 && nofile != nil && nofile.Soft == 1048576 && nofile.Hard == 1048576, "limits %+v", job.Ulimits)
+	expect.That(t, len(job.Devices) == 1 && job.Devices[0].Source == "/dev/infiniband" && len(job.Volumes) == 1 && job.Volumes[0].Source == "/sys" && job.Volumes[0].ReadOnly, "devices %+v, volumes %+v", job.Devices, job.Volumes)
+	reserved := job.Deploy.Resources.Reservations.Devices
+	expect.That(t, len(reserved) == 1 && reserved[0].Count == -1 && reserved[0].Driver == "nvidia", "GPUs %+v", reserved)
 }
 
 // isPod checks that Kubernetes' own decoder takes it, strictly, and what it makes of it.
@@ -244,26 +232,21 @@ func isPod(t *testing.T, p *plan.Plan, text string) {
 	}
 	expect.Must(t, pod.Kind == "Pod" && len(pod.Spec.Containers) == 1, "it is %+v", pod)
 	job := pod.Spec.Containers[0]
-	if n := job.Resources.Limits["nvidia.com/gpu"]; p.Vendor == "nvidia" && int(n.Value()) != len(p.Ranks) {
-		t.Errorf("%v GPUs, want %d", n, len(p.Ranks))
-	}
+	n := job.Resources.Limits["nvidia.com/gpu"]
+	expect.That(t, p.Vendor != "nvidia" || int(n.Value()) == len(p.Ranks), "%v GPUs, want %d", n, len(p.Ranks))
 	if len(p.Settings) == 0 {
 		return
 	}
 	want := []corev1.EnvVar{{Name: "NCCL_NASTY", Value: nasty}, {Name: "NCCL_P2P_DISABLE", Value: "1"}, {Name: "CUDA_VISIBLE_DEVICES", Value: "0,1"}}
 	expect.NoDiff(t, want, job.Env, "environment")
-	if added := job.SecurityContext.Capabilities.Add; !slices.Equal(added, []corev1.Capability{"SYS_NICE", "IPC_LOCK"}) || !pod.Spec.HostIPC || !pod.Spec.HostNetwork {
-		t.Errorf("capabilities %v, %+v", added, pod.Spec)
-	}
-	if v := pod.Spec.Volumes; len(v) != 2 || v[0].EmptyDir == nil || v[0].EmptyDir.Medium != corev1.StorageMediumMemory || v[0].EmptyDir.SizeLimit.Value() != 16<<30 || v[1].HostPath == nil {
-		t.Errorf("volumes %+v", v)
-	}
-	if m := job.VolumeMounts; len(m) != 2 || m[0].MountPath != "/dev/shm" || m[1].MountPath != "/sys" || !m[1].ReadOnly {
-		t.Errorf("mounts %+v", m)
-	}
-	if flat := strings.Join(strings.Fields(strings.ReplaceAll(text, "#", "")), " "); !strings.Contains(flat, "env -u NCCL_SOCKET_IFNAME") {
-		t.Error("it does not say how to remove a variable of the image")
-	}
+	added := job.SecurityContext.Capabilities.Add
+	expect.That(t, slices.Equal(added, []corev1.Capability{"SYS_NICE", "IPC_LOCK"}) && pod.Spec.HostIPC && pod.Spec.HostNetwork, "capabilities %v, %+v", added, pod.Spec)
+	v := pod.Spec.Volumes
+	expect.That(t, len(v) == 2 && v[0].EmptyDir != nil && v[0].EmptyDir.Medium == corev1.StorageMediumMemory && v[0].EmptyDir.SizeLimit.Value() == 16<<30 && v[1].HostPath != nil, "volumes %+v", v)
+	m := job.VolumeMounts
+	expect.That(t, len(m) == 2 && m[0].MountPath == "/dev/shm" && m[1].MountPath == "/sys" && m[1].ReadOnly, "mounts %+v", m)
+	flat := strings.Join(strings.Fields(strings.ReplaceAll(text, "#", "")), " ")
+	expect.That(t, strings.Contains(flat, "env -u NCCL_SOCKET_IFNAME"), "it does not say how to remove a variable of the image")
 }
 
 // isGRUB checks what grub-mkconfig makes of it: the shell reads the file, the value stands in a
@@ -323,9 +306,7 @@ func isUnit(t *testing.T, p *plan.Plan, text string) {
 	if errors.Is(err, exec.ErrNotFound) {
 		t.Skip("systemd-analyze is not installed")
 	}
-	if strings.Contains(string(out), "gpudoctor.conf") || err != nil && strings.Contains(string(out), dir) {
-		t.Errorf("%v\n%s\n%s", err, out, text)
-	}
+	expect.That(t, !strings.Contains(string(out), "gpudoctor.conf") && (err == nil || !strings.Contains(string(out), dir)), "%v\n%s\n%s", err, out, text)
 	if len(p.Settings) == 0 {
 		return
 	}
@@ -441,9 +422,8 @@ func TestRanks(t *testing.T) {
 		for rank, node := range []string{"0", "1"} {
 			env := []string{"GPUDOCTOR_RANK=1", fmt.Sprintf("%s=%d", variable, rank)}
 			want := append([]string{"numactl", "--cpunodebind=" + node, "--membind=" + node, "python3", "train.py", "a b"}, environment...)
-			if got := started(t, target, full(), env, "python3", "train.py", "a b"); !slices.Equal(got[:min(len(got), len(want))], want) {
-				t.Errorf("%s, rank %d: %q", target, rank, got)
-			}
+			got := started(t, target, full(), env, "python3", "train.py", "a b")
+			expect.That(t, slices.Equal(got[:min(len(got), len(want))], want), "%s, rank %d: %q", target, rank, got)
 		}
 	}
 }
@@ -467,9 +447,8 @@ func TestWords(t *testing.T) {
 				}
 			}
 			for i, step := range p.Steps {
-				if want := fmt.Sprintf("%d. %s (gpudoctor explain %s)", i+1, step.Title, step.Remedy); !strings.Contains(flat, want) {
-					t.Errorf("%s at %d columns: it does not show %q", name, width, want)
-				}
+				want := fmt.Sprintf("%d. %s (gpudoctor explain %s)", i+1, step.Title, step.Remedy)
+				expect.That(t, strings.Contains(flat, want), "%s at %d columns: it does not show %q", name, width, want)
 			}
 		}
 	}

@@ -182,9 +182,8 @@ func TestWrite(t *testing.T) {
 				expect.NoError(t, Check(name))
 				expect.NoDiff(t, listed, listing(t, dir), "Check has changed something")
 				expect.NoError(t, Write(t.Context(), name, newContent, perm))
-				if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, newContent) {
-					t.Errorf("it holds %.40q, %v", got, err)
-				}
+				got, err := os.ReadFile(name)
+				expect.That(t, err == nil && bytes.Equal(got, newContent), "it holds %.40q, %v", got, err)
 				after := listing(t, dir)
 				info := expect.Value(os.Stat(name))(t)
 				if statErr == nil {
@@ -213,18 +212,16 @@ func TestDevices(t *testing.T) {
 	large := bytes.Repeat(newContent, 100) // More than a pipe holds.
 	expect.NoError(t, Check(fifo))
 	expect.NoError(t, Write(t.Context(), fifo, large, Shared))
-	if got := <-read; !bytes.Equal(got, large) {
-		t.Errorf("the reader of the FIFO got %d bytes, want %d", len(got), len(large))
-	}
+	got := <-read
+	expect.That(t, bytes.Equal(got, large), "the reader of the FIFO got %d bytes, want %d", len(got), len(large))
 	for name, want := range map[string]error{"/dev/null": nil, "/dev/full": unix.ENOSPC} {
 		link := filepath.Join(dir, filepath.Base(name))
 		expect.NoError(t, os.Symlink(name, link))
 		for _, name := range []string{name, link} {
 			expect.NoError(t, Check(name))
 			expect.ErrorIs(t, want, Write(t.Context(), name, newContent, Shared), "%s", name)
-			if info, err := os.Stat(name); err != nil || info.Mode()&fs.ModeCharDevice == 0 {
-				t.Errorf("%s is %v now, %v", name, info, err)
-			}
+			info, err := os.Stat(name)
+			expect.That(t, err == nil && info.Mode()&fs.ModeCharDevice != 0, "%s is %v now, %v", name, info, err)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -236,9 +233,8 @@ func TestDevices(t *testing.T) {
 	ctx, cancel = context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
 	err := Write(ctx, fifo, large, Shared)
-	if failed, ok := errors.AsType[*Error](err); !ok || !failed.Incomplete {
-		t.Errorf("a FIFO whose reader does not read: %v", err)
-	}
+	failed, ok := errors.AsType[*Error](err)
+	expect.That(t, ok && failed.Incomplete, "a FIFO whose reader does not read: %v", err)
 }
 
 // least is the smallest limit: the log of package testing has to fit in.
@@ -274,9 +270,8 @@ func TestRefused(t *testing.T) {
 				t.Errorf("Write: %v", err)
 			}
 			expect.NoDiff(t, listed, listing(t, dir), "what was there")
-			if got, _ := os.ReadFile(name); !bytes.Equal(got, content) {
-				t.Errorf("it holds %.40q, want %.40q", got, content)
-			}
+			got, _ := os.ReadFile(name)
+			expect.That(t, bytes.Equal(got, content), "it holds %.40q, want %.40q", got, content)
 		})
 	}
 }
@@ -288,9 +283,7 @@ func TestIncomplete(t *testing.T) {
 	limit(t)
 	err := Write(t.Context(), name, bytes.Repeat(newContent, least/len(newContent)+1), Shared)
 	failed, ok := errors.AsType[*Error](err)
-	if !ok || !failed.Incomplete || !strings.HasSuffix(err.Error(), "file too large; the file is incomplete") {
-		t.Errorf("%v, want the file incomplete", err)
-	}
+	expect.That(t, ok && failed.Incomplete && strings.HasSuffix(err.Error(), "file too large; the file is incomplete"), "%v, want the file incomplete", err)
 }
 
 // TestAbandon checks that an exit waits for the file that is being written, that none is begun afterwards, and that

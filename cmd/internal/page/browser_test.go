@@ -110,9 +110,7 @@ func TestInBrowser(t *testing.T) {
 				b.do(t, chromedp.Evaluate[chromedp.Void](axe))
 				s := value[seen](t, b, look)
 				expect.That(t, s.Wide <= 0, "the page is %d pixels wider than the window", s.Wide)
-				if len(s.Overlaps)+len(s.Outside) > 0 {
-					t.Errorf("labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
-				}
+				expect.That(t, len(s.Overlaps)+len(s.Outside) == 0, "labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
 				expect.That(t, (s.Labels > 0) != (h.name == "text"), "the picture has %d labels", s.Labels)
 				expect.That(t, !s.Hacked, "a script of the facts ran")
 				expect.AtLeast(t, leastPasses, s.Passes, "rules of axe-core found something to judge")
@@ -167,9 +165,8 @@ func (b *tab) searches(t *testing.T, file string) {
 	}
 	b.shoot(t, "search")
 	expect.Len(t, 0, rows("no-such-fact"), "a search for what is not there shows")
-	if status := value[string](t, b, `document.getElementById("found").textContent`); !strings.HasPrefix(status, "0 of ") {
-		t.Errorf("the status says %q", status)
-	}
+	status := value[string](t, b, `document.getElementById("found").textContent`)
+	expect.That(t, strings.HasPrefix(status, "0 of "), "the status says %q", status)
 	b.quiet(t)
 }
 
@@ -225,9 +222,7 @@ func writeHosts(t *testing.T, program, folder string) {
 func twice[T any](t *testing.T, list []T) []T {
 	t.Helper()
 	raw, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var again []map[string]any
 	expect.NoError(t, json.Unmarshal(bytes.ReplaceAll(raw, []byte(`0000:`), []byte(`0001:`)), &again))
 	for _, fields := range again {
@@ -254,9 +249,8 @@ func save(t *testing.T, file string, data []byte) {
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "gpudoctor")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/gpudoctor/gpudoctor/cmd/gpudoctor").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := exec.Command("go", "build", "-o", program, "github.com/gpudoctor/gpudoctor/cmd/gpudoctor").CombinedOutput()
+	expect.Must(t, err == nil, "%v\n%s", err, out)
 	return program
 }
 
@@ -264,9 +258,8 @@ func build(t *testing.T) string {
 func report(t *testing.T, program, from, file string) {
 	t.Helper()
 	out, err := exec.Command(program, "check", "--from", from, "-o", file).CombinedOutput()
-	if _, statErr := os.Stat(file); statErr != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	_, statErr := os.Stat(file)
+	expect.Must(t, statErr == nil, "%v\n%s", err, out)
 }
 
 // axeSource is the source of axe-core.

@@ -83,13 +83,11 @@ func TestPolicy(t *testing.T) {
 	for _, part := range []struct{ begin, end, directive string }{{"<style>", "</style>", "style-src"}, {"<script>", "</script>", "script-src"}} {
 		_, rest, _ := strings.Cut(page, part.begin)
 		text, _, _ := strings.Cut(rest, part.end)
-		if want := part.directive + " '" + digest(text) + "'"; !strings.Contains(html.UnescapeString(page), want) {
-			t.Errorf("the policy lacks %s", want)
-		}
+		want := part.directive + " '" + digest(text) + "'"
+		expect.That(t, strings.Contains(html.UnescapeString(page), want), "the policy lacks %s", want)
 	}
-	if n := strings.Count(page, "<script"); n != 1 {
-		t.Errorf("the page has %d scripts", n)
-	}
+	n := strings.Count(page, "<script")
+	expect.That(t, n == 1, "the page has %d scripts", n)
 	for _, banned := range []string{` src=`, `<link`, `style="`, `onclick`, `href="javascript`, `url(`} {
 		expect.That(t, !strings.Contains(page, banned), "the page has %q", banned)
 	}

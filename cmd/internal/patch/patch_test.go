@@ -68,15 +68,9 @@ func made(t *testing.T, name, text string, wants []Want) (Result, bool) {
 	}
 	r.Text = got.Text
 	again, err := Make(t.Context(), r)
-	if err != nil || again.Text != got.Text || len(again.Changes) > 0 {
-		t.Errorf("%s: it changes again: %v\n%s\n---\n%s", name, err, got.Text, again.Text)
-	}
-	if !slices.EqualFunc(again.Manual, got.Manual, func(a, b Remark) bool { return a.What == b.What && a.Where == b.Where }) {
-		t.Errorf("%s: by hand: first %v, then %v", name, got.Manual, again.Manual)
-	}
-	if (len(got.Changes) > 0) != (got.Text != text) {
-		t.Errorf("%s: %d changes, and the text differs: %v", name, len(got.Changes), got.Text != text)
-	}
+	expect.That(t, err == nil && again.Text == got.Text && len(again.Changes) == 0, "%s: it changes again: %v\n%s\n---\n%s", name, err, got.Text, again.Text)
+	expect.That(t, slices.EqualFunc(again.Manual, got.Manual, func(a, b Remark) bool { return a.What == b.What && a.Where == b.Where }), "%s: by hand: first %v, then %v", name, got.Manual, again.Manual)
+	expect.That(t, (len(got.Changes) > 0) == (got.Text != text), "%s: %d changes, and the text differs: %v", name, len(got.Changes), got.Text != text)
 	keepsLines(t, name, text, got)
 	return got, true
 }
@@ -90,13 +84,9 @@ func keepsLines(t *testing.T, name, text string, got Result) {
 	// An entry of two lines goes with the key above it and its comment.
 	expect.That(t, lost <= 4*len(got.Changes), "%s: %d lines are lost, with %d changes:\n%s", name, lost, len(got.Changes), diff)
 	for l := range strings.Lines(got.Text) {
-		if strings.TrimSpace(l) != "" && strings.HasSuffix(text, "\n") && !strings.HasSuffix(l, "\n") {
-			t.Errorf("%s: a line lost its end: %q", name, l)
-		}
+		expect.That(t, strings.TrimSpace(l) == "" || !strings.HasSuffix(text, "\n") || strings.HasSuffix(l, "\n"), "%s: a line lost its end: %q", name, l)
 	}
-	if strings.HasSuffix(text, "\n") != strings.HasSuffix(got.Text, "\n") && text != "" && got.Text != "" {
-		t.Errorf("%s: the end of the last line changed", name)
-	}
+	expect.That(t, strings.HasSuffix(text, "\n") == strings.HasSuffix(got.Text, "\n") || text == "" || got.Text == "", "%s: the end of the last line changed", name)
 }
 
 // documents are those of a YAML file.
@@ -189,12 +179,8 @@ func TestFiles(t *testing.T) {
 						expect.That(t, after[job] == n, "%s: %s: %d, then %d in\n%s", name, job, n, after[job], got.Text)
 					}
 				}
-				if strings.Contains(form, "\r\n") && strings.Count(got.Text, "\n") != strings.Count(got.Text, "\r\n") {
-					t.Errorf("%s: line ends are mixed", name)
-				}
-				if strings.HasPrefix(form, "\ufeff") != strings.HasPrefix(got.Text, "\ufeff") {
-					t.Errorf("%s: the byte order mark changed", name)
-				}
+				expect.That(t, !strings.Contains(form, "\r\n") || strings.Count(got.Text, "\n") == strings.Count(got.Text, "\r\n"), "%s: line ends are mixed", name)
+				expect.That(t, strings.HasPrefix(form, "\ufeff") == strings.HasPrefix(got.Text, "\ufeff"), "%s: the byte order mark changed", name)
 			}
 		}
 	}

@@ -144,9 +144,8 @@ func TestKubernetes(t *testing.T) {
 		}
 		for _, p := range pods {
 			n++
-			if err := valid(p); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, got.Text)
-			}
+			err := valid(p)
+			expect.That(t, err == nil, "%s: %v\n%s", name, err, got.Text)
 			if len(got.Manual) == 0 && (len(got.Notes) == 0 || strings.HasPrefix(name, "kubernetes/")) {
 				complete(t, name, p)
 			}
@@ -172,13 +171,9 @@ func complete(t *testing.T, name string, p *corev1.PodSpec) {
 				return v.Name == m.Name && v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && (v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Value() >= 1<<30)
 			})
 		})
-		if !memory && !p.HostIPC {
-			t.Errorf("%s: %s has no /dev/shm of its size", name, c.Name)
-		}
+		expect.That(t, memory || p.HostIPC, "%s: %s has no /dev/shm of its size", name, c.Name)
 		for _, e := range c.Env {
-			if e.Name == "NCCL_P2P_DISABLE" && e.Value == "1" || e.Name == "NCCL_IB_HCA" && e.Value != "=mlx5_0,mlx5_1" {
-				t.Errorf("%s: %s: %s=%s", name, c.Name, e.Name, e.Value)
-			}
+			expect.That(t, (e.Name != "NCCL_P2P_DISABLE" || e.Value != "1") && (e.Name != "NCCL_IB_HCA" || e.Value == "=mlx5_0,mlx5_1"), "%s: %s: %s=%s", name, c.Name, e.Name, e.Value)
 		}
 	}
 }
@@ -215,13 +210,10 @@ func TestCompose(t *testing.T) {
 			}
 			limit := s.Ulimits["memlock"]
 			locks := limit != nil && (limit.Single == -1 || limit.Soft == -1 && limit.Hard == -1)
-			if !s.Privileged && (!locks || !slices.Contains(s.CapAdd, "SYS_NICE") || len(s.Devices) == 0) || s.Ipc != "host" || !slices.Contains(s.GroupAdd, "video") {
-				t.Errorf("%s: %s: %+v\n%s", name, s.Name, limit, got.Text)
-			}
+			expect.That(t, (s.Privileged || locks && slices.Contains(s.CapAdd, "SYS_NICE") && len(s.Devices) != 0) && s.Ipc == "host" && slices.Contains(s.GroupAdd, "video"), "%s: %s: %+v\n%s", name, s.Name, limit, got.Text)
 			for variable, want := range map[string]string{"NCCL_IB_HCA": "=mlx5_0,mlx5_1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"} {
-				if v := s.Environment[variable]; v == nil || *v != want {
-					t.Errorf("%s: %s: %s", name, s.Name, variable)
-				}
+				v := s.Environment[variable]
+				expect.That(t, v != nil && *v == want, "%s: %s: %s", name, s.Name, variable)
 			}
 			if v := s.Environment["NCCL_P2P_DISABLE"]; v != nil && *v == "1" {
 				t.Errorf("%s: %s keeps the variable", name, s.Name)

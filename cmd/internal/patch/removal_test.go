@@ -36,9 +36,8 @@ func TestRemovalTakesItsComment(t *testing.T) {
 			got, err := Make(t.Context(), Request{Name: name, Text: text, Wants: []Want{want}, GPUs: 8, Vendor: "nvidia"})
 			expect.Must(t, err == nil, "%s: %v", name, err)
 			expect.That(t, !strings.Contains(got.Text, "P2P_DISABLE"), "%s: not removed from %q: %v", name, text, got.Manual)
-			if n := strings.Count(got.Text, "The old nodes"); n != strings.Count(c.left, "The old nodes") || strings.Contains(got.Text, "This stays") != strings.Contains(c.left, "This stays") {
-				t.Errorf("%s: from %q\ngot  %q", name, text, got.Text)
-			}
+			n := strings.Count(got.Text, "The old nodes")
+			expect.That(t, n == strings.Count(c.left, "The old nodes") && strings.Contains(got.Text, "This stays") == strings.Contains(c.left, "This stays"), "%s: from %q\ngot  %q", name, text, got.Text)
 		}
 	}
 }

@@ -39,9 +39,8 @@ func TestExtract(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if want := strings.Join(lines, "\n") + "\n"; string(got) != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		want := strings.Join(lines, "\n") + "\n"
+		expect.That(t, string(got) == want, "%s: got %q, want %q", name, got, want)
 	}
 }
 

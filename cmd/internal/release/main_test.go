@@ -88,9 +88,7 @@ func TestCheck(t *testing.T) {
 		"writable and executable": {prog(elf.PT_LOAD, elf.PF_W|elf.PF_X), prog(elf.PT_GNU_STACK, elf.PF_R|elf.PF_W), prog(elf.PT_GNU_RELRO, elf.PF_R)},
 	} {
 		err := hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_DYN}, Progs: progs})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", want, err)
-		}
+		expect.That(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%q: %v", want, err)
 	}
 	if err := hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_EXEC}}); err == nil || !strings.Contains(err.Error(), "not position-independent") {
 		t.Errorf("ET_EXEC: %v", err)
@@ -121,9 +119,8 @@ func TestMachO(t *testing.T) {
 	} {
 		f := good()
 		change(f)
-		if err := runsOnMacOS(f); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		err := runsOnMacOS(f)
+		expect.That(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", want, err)
 	}
 }
 
@@ -159,7 +156,6 @@ func TestUsage(t *testing.T) {
 	}
 	program := expect.Value(os.Executable())(t)
 	var b bytes.Buffer
-	if err := run([]string{"sbom", program}, &b); err != nil || !strings.Contains(b.String(), "cyclonedx-go") {
-		t.Errorf("sbom: %v", err)
-	}
+	err := run([]string{"sbom", program}, &b)
+	expect.That(t, err == nil && strings.Contains(b.String(), "cyclonedx-go"), "sbom: %v", err)
 }

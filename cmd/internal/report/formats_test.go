@@ -34,9 +34,7 @@ func readBack(t *testing.T, f Format, d *Document, s Style) formattest.Report {
 	var b bytes.Buffer
 	expect.NoError(t, f.Write(&b, d, s))
 	r, err := formattest.Readers[f.Name](b.Bytes())
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", f.Name, err, b.String())
-	}
+	expect.Must(t, err == nil, "%s: %v\n%s", f.Name, err, b.String())
 	return r
 }
 
@@ -73,12 +71,8 @@ func TestFormatsOfSamples(t *testing.T) {
 				if got := r.Rules(false); !slices.Equal(got, want) {
 					t.Errorf("%s, %s: the rules are %v, want %v", name, f.Name, got, want)
 				}
-				if r.Broken != (d.Verdict.ExitCode > 1) || len(r.Gaps) != len(d.Verdict.gaps()) {
-					t.Errorf("%s, %s: broken %t, gaps %v, of exit code %d and %v", name, f.Name, r.Broken, r.Gaps, d.Verdict.ExitCode, d.Verdict.Reasons)
-				}
-				if r.AllPassed && d.Verdict.State == Inconclusive {
-					t.Errorf("%s, %s: it reads as a success, but it is inconclusive", name, f.Name)
-				}
+				expect.That(t, r.Broken == (d.Verdict.ExitCode > 1) && len(r.Gaps) == len(d.Verdict.gaps()), "%s, %s: broken %t, gaps %v, of exit code %d and %v", name, f.Name, r.Broken, r.Gaps, d.Verdict.ExitCode, d.Verdict.Reasons)
+				expect.That(t, !r.AllPassed || d.Verdict.State != Inconclusive, "%s, %s: it reads as a success, but it is inconclusive", name, f.Name)
 			}
 		}
 	}
@@ -112,9 +106,8 @@ func TestFingerprints(t *testing.T) {
 	} {
 		other := base
 		change.change(&other)
-		if got := prints(other)[0]; (got == want) != change.same {
-			t.Errorf("%s: the fingerprint is %s, that of the other is %s", name, got, want)
-		}
+		got := prints(other)[0]
+		expect.That(t, (got == want) == change.same, "%s: the fingerprint is %s, that of the other is %s", name, got, want)
 		if all := prints(base, other); all[0] == all[1] {
 			t.Errorf("%s: two findings of one report have the fingerprint %s", name, all[0])
 		}
@@ -129,9 +122,8 @@ func TestFilesInASCII(t *testing.T) {
 	in.Verdict.Findings = []rules.Finding{{Rule: "a", Subject: "b", Severity: rules.Low}}
 	f, _ := FormatNamed("sarif")
 	var b bytes.Buffer
-	if err := f.Write(&b, New(in), Style{ASCII: true}); err != nil || !strings.Contains(b.String(), `"donn%C3%A9es.yaml"`) {
-		t.Errorf("%v:\n%s", err, &b)
-	}
+	err := f.Write(&b, New(in), Style{ASCII: true})
+	expect.That(t, err == nil && strings.Contains(b.String(), `"donn%C3%A9es.yaml"`), "%v:\n%s", err, &b)
 }
 
 // TestPlaces checks which file and line an issue is given.

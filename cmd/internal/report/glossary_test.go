@@ -35,16 +35,13 @@ func TestTerms(t *testing.T) {
 	document := expect.Value(os.ReadFile("../../../docs/glossary.md"))(t)
 	seen := map[string]bool{}
 	for _, term := range glossary {
-		if words := len(strings.Fields(term.Means)); words < 3 || words > 17 {
-			t.Errorf("%s: %d words", term.Name, words)
-		}
+		words := len(strings.Fields(term.Means))
+		expect.That(t, words >= 3 && words <= 17, "%s: %d words", term.Name, words)
 		expect.That(t, !seen[term.Name], "%s twice", term.Name)
 		seen[term.Name] = true
 		listed := slices.ContainsFunc(strings.Split(string(document), "\n"), func(line string) bool {
 			name, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
-			if row && name == term.Name && line != "| "+name+" | "+term.Means+" |" {
-				t.Errorf("docs/glossary.md explains %s in other words", name)
-			}
+			expect.That(t, !row || name != term.Name || line == "| "+name+" | "+term.Means+" |", "docs/glossary.md explains %s in other words", name)
 			return row && usesTerm(name, term.Name)
 		})
 		expect.That(t, listed, "docs/glossary.md does not list %s", term.Name)

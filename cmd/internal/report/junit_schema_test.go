@@ -29,9 +29,8 @@ func TestJUnitSchema(t *testing.T) {
 	reports, err := filepath.Glob(filepath.Join("testdata", "*.junit.golden"))
 	expect.Must(t, err == nil && len(reports) >= 4, "%d reports: %v", len(reports), err)
 	for _, report := range reports {
-		if out, err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, report).CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+		out, err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, report).CombinedOutput()
+		expect.That(t, err == nil, "%v\n%s", err, out)
 	}
 	broken := filepath.Join(t.TempDir(), "broken.xml")
 	expect.NoError(t, os.WriteFile(broken, []byte(`<testsuites><testsuite name="x" skipped="1"/></testsuites>`), 0o600))

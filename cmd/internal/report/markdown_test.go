@@ -20,9 +20,7 @@ func markdownOf(t *testing.T, name string, d *Document) string {
 	for _, fault := range gfmtest.Faults(b.Bytes()) {
 		t.Errorf("%s: %s", name, fault)
 	}
-	if b.Len() > MaxMarkdown {
-		t.Errorf("%s has %d bytes", name, b.Len())
-	}
+	expect.That(t, b.Len() <= MaxMarkdown, "%s has %d bytes", name, b.Len())
 	return b.String()
 }
 
@@ -96,12 +94,9 @@ func TestMarkdownIsShort(t *testing.T) {
 		for _, n := range []int{1, 400, 3000} {
 			for _, findings := range []int{1, 7, 120} {
 				text := markdownOf(t, fmt.Sprintf("%d times %q in %d findings", n, s, findings), saying(strings.Repeat(s, n), findings, 12))
-				if strings.Contains(text, "\n### ") != (!strings.Contains(text, "all but the summary")) {
-					t.Errorf("%d times %q in %d findings: no finding is told, and the report does not say so", n, s, findings)
-				}
-				if folded := strings.Contains(text, "<summary>Evidence"); !folded && !strings.Contains(text, "Shortened to fit the limit") {
-					t.Errorf("%d times %q in %d findings: the evidence is left out, and the report does not say so", n, s, findings)
-				}
+				expect.That(t, strings.Contains(text, "\n### ") == (!strings.Contains(text, "all but the summary")), "%d times %q in %d findings: no finding is told, and the report does not say so", n, s, findings)
+				folded := strings.Contains(text, "<summary>Evidence")
+				expect.That(t, folded || strings.Contains(text, "Shortened to fit the limit"), "%d times %q in %d findings: the evidence is left out, and the report does not say so", n, s, findings)
 			}
 		}
 	}

@@ -102,16 +102,14 @@ func TestGoldenTopology(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(b.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > leastWidth {
-				t.Errorf("%d columns: %q", n, line)
-			}
+			n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
+			expect.That(t, n <= leastWidth, "%d columns: %q", n, line)
 		}
 	}
 	for name, want := range map[string]string{"no-gpu": "No topology: no GPU here", "healthy": "NVLink 4 through NVSwitch joins GPUs 0 to 7, each to each"} {
 		var b bytes.Buffer
-		if err := WriteTopology(&b, samples()[name], Style{}); err != nil || !strings.Contains(b.String(), want) {
-			t.Errorf("%s: got %v and\n%s", name, err, b.String())
-		}
+		err := WriteTopology(&b, samples()[name], Style{})
+		expect.That(t, err == nil && strings.Contains(b.String(), want), "%s: got %v and\n%s", name, err, b.String())
 	}
 }
 
@@ -245,9 +243,8 @@ func TestOnlyNumbersAreReferredTo(t *testing.T) {
 	}
 	var b bytes.Buffer
 	writeText(&b, all["twice"], Style{Verbose: true})
-	if n := strings.Count(b.String(), "unset NCCL_NVLS_ENABLE\n"); n != 2 {
-		t.Errorf("the cure of two findings without a number is shown %d times, want 2:\n%s", n, b.String())
-	}
+	n := strings.Count(b.String(), "unset NCCL_NVLS_ENABLE\n")
+	expect.That(t, n == 2, "the cure of two findings without a number is shown %d times, want 2:\n%s", n, b.String())
 }
 
 // TestMissing checks that what is missing is reported with its reasons and with the
@@ -283,9 +280,8 @@ func TestOneScreen(t *testing.T) {
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 		expect.That(t, len(lines) <= 24, "%s takes %d lines, want at most 24", name, len(lines))
 		for _, l := range lines {
-			if n := utf8.RuneCountInString(l); n > width {
-				t.Errorf("%s: line of %d columns: %s", name, n, l)
-			}
+			n := utf8.RuneCountInString(l)
+			expect.That(t, n <= width, "%s: line of %d columns: %s", name, n, l)
 		}
 	}
 }
@@ -366,9 +362,7 @@ func TestVerdict(t *testing.T) {
 		{"corrupt, and no rule says so", corruptUnsaid, Inconclusive, 3},
 	} {
 		d := New(tt.in)
-		if d.Verdict.State != tt.state || d.Verdict.ExitCode != tt.exit {
-			t.Errorf("%s: got %s, exit %d (%s), want %s, exit %d", tt.name, d.Verdict.State, d.Verdict.ExitCode, d.Verdict.Reason, tt.state, tt.exit)
-		}
+		expect.That(t, d.Verdict.State == tt.state && d.Verdict.ExitCode == tt.exit, "%s: got %s, exit %d (%s), want %s, exit %d", tt.name, d.Verdict.State, d.Verdict.ExitCode, d.Verdict.Reason, tt.state, tt.exit)
 	}
 }
 
@@ -386,9 +380,8 @@ func TestNewOfNothing(t *testing.T) {
 		for _, verbose := range []bool{false, true} {
 			var b bytes.Buffer
 			d := New(nothing())
-			if err := f.Write(&b, d, Style{Verbose: verbose}); err != nil || b.Len() == 0 {
-				t.Errorf("%s of empty facts: %d bytes, %v", f.Name, b.Len(), err)
-			}
+			err := f.Write(&b, d, Style{Verbose: verbose})
+			expect.That(t, err == nil && b.Len() != 0, "%s of empty facts: %d bytes, %v", f.Name, b.Len(), err)
 		}
 	}
 }
@@ -458,9 +451,8 @@ func FuzzPrintable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, ascii := range []bool{false, true} {
 			got := lines.Printable(s, ascii)
-			if i := strings.IndexFunc(got, func(r rune) bool { return !strconv.IsPrint(r) || ascii && r > 0x7e }); i >= 0 || !utf8.ValidString(got) {
-				t.Errorf("lines.Printable(%q, %v) = %q", s, ascii, got)
-			}
+			i := strings.IndexFunc(got, func(r rune) bool { return !strconv.IsPrint(r) || ascii && r > 0x7e })
+			expect.That(t, i < 0 && utf8.ValidString(got), "lines.Printable(%q, %v) = %q", s, ascii, got)
 		}
 		for _, md := range []string{gfm.Inline(s), gfm.Cell(s)} {
 			expect.That(t, !strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n"), "%q leaves its line: %q", s, md)
@@ -477,8 +469,7 @@ func TestFormats(t *testing.T) {
 		expect.That(t, f.Name == want && ok == (want != ""), "FormatOf(%q) = %q, %v, want %q", file, f.Name, ok, want)
 	}
 	for _, name := range FormatNames() {
-		if _, ok := FormatNamed(name); !ok {
-			t.Errorf("FormatNamed(%q) finds nothing", name)
-		}
+		_, ok := FormatNamed(name)
+		expect.That(t, ok, "FormatNamed(%q) finds nothing", name)
 	}
 }

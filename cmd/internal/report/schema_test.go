@@ -61,9 +61,8 @@ func TestDocumentsFollowSchema(t *testing.T) {
 		var b bytes.Buffer
 		writeJSON(&b, d, Style{})
 		v := expect.Value(validator.UnmarshalJSON(&b))(t)
-		if err := schema.Validate(v); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := schema.Validate(v)
+		expect.That(t, err == nil, "%s: %v", name, err)
 	}
 	wrong := map[string]any{"schema": "gpudoctor.report/v2"}
 	expect.That(t, schema.Validate(wrong) != nil, "the schema accepts a document of another version that holds nothing")

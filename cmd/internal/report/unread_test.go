@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // TestUnreadIsNeverHealth checks that a machine is not called healthy where a part of
@@ -28,15 +29,11 @@ func TestUnreadIsNeverHealth(t *testing.T) {
 		in := healthy(4)
 		in.Facts.Texts = []facts.Text{whole, tt.text}
 		d := New(in)
-		if d.Verdict.State != tt.state {
-			t.Errorf("%+v: the verdict is %s, want %s: %+v", tt.text, d.Verdict.State, tt.state, d.Verdict.Reasons)
-		}
+		expect.That(t, d.Verdict.State == tt.state, "%+v: the verdict is %s, want %s: %+v", tt.text, d.Verdict.State, tt.state, d.Verdict.Reasons)
 		named := false
 		for _, r := range d.Verdict.Reasons {
 			named = named || r.Code == ReasonCut && strings.Contains(r.Text, tt.text.Name)
 		}
-		if named != (tt.state != Healthy) {
-			t.Errorf("%+v: the reasons are %+v", tt.text, d.Verdict.Reasons)
-		}
+		expect.That(t, named == (tt.state != Healthy), "%+v: the reasons are %+v", tt.text, d.Verdict.Reasons)
 	}
 }

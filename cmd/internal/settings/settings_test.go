@@ -73,9 +73,7 @@ func TestLoad(t *testing.T) {
 
 // TestFaults checks that each fault is reported with its file and line.
 func TestFaults(t *testing.T) {
-	for name, tt := range map[string]struct {
-		here, want, hint string
-	}{
+	for name, tt := range map[string]struct{ here, want, hint string }{
 		"unknown key":      {"strict: true\nfial-on: low\n", `.gpudoctor.yaml:2: unknown key "fial-on"`, "did you mean fail-on?"},
 		"wrong value":      {"fail-on: lwo\n", ".gpudoctor.yaml:1: fail-on: unknown value lwo", ""},
 		"no truth value":   {"strict: maybe\n", `.gpudoctor.yaml:1: strict: "maybe" is neither true nor false`, ""},

@@ -85,9 +85,8 @@ func TestUnreadPorts(t *testing.T) {
 		kinds = append(kinds, r.Kind)
 	}
 	expect.NoDiff(t, []Kind{Processors, RootPort, Switch, GPU}, kinds, "it")
-	if got := m.Root.Below[0].Below[0].Below[0].Up; got == nil || got.Port != c {
-		t.Errorf("the link above the GPU is %+v, want one at port %s", got, c)
-	}
+	got := m.Root.Below[0].Below[0].Below[0].Up
+	expect.That(t, got != nil && got.Port == c, "the link above the GPU is %+v, want one at port %s", got, c)
 }
 
 func TestLink(t *testing.T) {
@@ -113,9 +112,7 @@ func TestLink(t *testing.T) {
 		}
 		m := drawn(faults, root, card("0000:01:00.0", tt.lower, root.Address))
 		got := m.Root.Below[0].Below[0].Up
-		if got == nil || got.Speed != tt.speed || got.Rate != tt.rate || got.Short != tt.short || (len(got.Faults) > 0) != tt.fault {
-			t.Errorf("%s: got %+v", tt.name, got)
-		}
+		expect.That(t, got != nil && got.Speed == tt.speed && got.Rate == tt.rate && got.Short == tt.short && (len(got.Faults) > 0) == tt.fault, "%s: got %+v", tt.name, got)
 	}
 }
 
@@ -172,9 +169,8 @@ func TestJoins(t *testing.T) {
 			got = append(got, j.String())
 		}
 		expect.NoDiff(t, tt.want, got, "%s", tt.name)
-		if links := m.Root.Below[0].Below[0].Links; links != tt.links {
-			t.Errorf("%s: GPU 0 has %q, want %q", tt.name, links, tt.links)
-		}
+		links := m.Root.Below[0].Below[0].Links
+		expect.That(t, links == tt.links, "%s: GPU 0 has %q, want %q", tt.name, links, tt.links)
 	}
 }
 
@@ -186,9 +182,8 @@ func TestManyPairs(t *testing.T) {
 	}
 	j.Name = "xGMI"
 	j.gather()
-	if got := j.String(); !strings.HasSuffix(got, "GPU 11 and 12, and 8 more pairs") {
-		t.Errorf("got %q", got)
-	}
+	got := j.String()
+	expect.That(t, strings.HasSuffix(got, "GPU 11 and 12, and 8 more pairs"), "got %q", got)
 }
 
 // forest is PCI devices of many shapes: root ports with GPUs, switches, switches below
@@ -248,27 +243,19 @@ func TestDraw(t *testing.T) {
 				if strings.Contains(b.Class, "gpu") {
 					drawnGPUs++
 				}
-				if b.X < 0 || b.Y < 0 || b.X+b.W > d.Width || b.Y+b.H > d.Height {
-					t.Errorf("seed %d, width %d: %+v leaves the picture", seed, width, b)
-				}
+				expect.That(t, b.X >= 0 && b.Y >= 0 && b.X+b.W <= d.Width && b.Y+b.H <= d.Height, "seed %d, width %d: %+v leaves the picture", seed, width, b)
 				for _, other := range d.Boxes[:i] {
-					if b.X < other.X+other.W && other.X < b.X+b.W && b.Y < other.Y+other.H && other.Y < b.Y+b.H {
-						t.Errorf("seed %d, width %d: %+v covers %+v", seed, width, b, other)
-					}
+					expect.That(t, b.X >= other.X+other.W || other.X >= b.X+b.W || b.Y >= other.Y+other.H || other.Y >= b.Y+b.H, "seed %d, width %d: %+v covers %+v", seed, width, b, other)
 				}
 			}
 			for _, l := range d.Labels {
-				if l.X < 0 || l.X > d.Width || l.Y < 0 || l.Y > d.Height {
-					t.Errorf("seed %d, width %d: %+v leaves the picture", seed, width, l)
-				}
+				expect.That(t, l.X >= 0 && l.X <= d.Width && l.Y >= 0 && l.Y <= d.Height, "seed %d, width %d: %+v leaves the picture", seed, width, l)
 			}
 			marked := map[int]bool{} // What lies at a port is marked on each link below it.
 			for _, b := range d.Badges {
 				marked[b.Number] = true
 			}
-			if drawnGPUs != gpus || len(marked) != len(faults) {
-				t.Errorf("seed %d, width %d: %d of %d GPUs and %d of %d faults are drawn", seed, width, drawnGPUs, gpus, len(marked), len(faults))
-			}
+			expect.That(t, drawnGPUs == gpus && len(marked) == len(faults), "seed %d, width %d: %d of %d GPUs and %d of %d faults are drawn", seed, width, drawnGPUs, gpus, len(marked), len(faults))
 		}
 	}
 }

@@ -29,9 +29,8 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 		{"modprobe.d", "text", []string{"options nvidia a=b"}},
 		{"by hand", "", []string{"Open the lid."}},
 	}
-	if diff := cmp.Diff(want, primary, cmp.AllowUnexported(Instruction{})); diff != "" {
-		t.Errorf("primary (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, primary, cmp.AllowUnexported(Instruction{}))
+	expect.That(t, diff == "", "primary (-want +got):\n%s", diff)
 	var where []string
 	for _, i := range others {
 		where = append(where, i.Where)
@@ -39,9 +38,8 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 	if want := []string{"docker run", "Slurm", "Kubernetes"}; !slices.Equal(where, want) {
 		t.Errorf("others: got %q, want %q", where, want)
 	}
-	if only, _ := Instructions(remedies.Apply{Docker: []string{"--ipc=host"}}, ""); len(only) != 1 || only[0].Lines[0] != "--ipc=host" {
-		t.Errorf("a remedy for Docker alone: got %v", only)
-	}
+	only, _ := Instructions(remedies.Apply{Docker: []string{"--ipc=host"}}, "")
+	expect.That(t, len(only) == 1 && only[0].Lines[0] == "--ipc=host", "a remedy for Docker alone: got %v", only)
 }
 
 // TestInstructionsWhereTheJobRuns checks that what starts the job comes first.
@@ -77,9 +75,8 @@ func TestInContainer(t *testing.T) {
 		expect.Equal(t, want, got, "%q", runs)
 	}
 	for _, a := range []remedies.Apply{{Environment: map[string]string{"A": "1"}, Docker: []string{"-e A=1"}}, {}} {
-		if i, ok := InContainer(a, "docker run"); ok {
-			t.Errorf("%v is applied by %v", a, i)
-		}
+		i, ok := InContainer(a, "docker run")
+		expect.That(t, !ok, "%v is applied by %v", a, i)
 	}
 }
 
