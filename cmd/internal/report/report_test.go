@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -471,5 +472,149 @@ func TestFormats(t *testing.T) {
 	for _, name := range FormatNames() {
 		_, ok := FormatNamed(name)
 		expect.That(t, ok, "FormatNamed(%q) finds nothing", name)
+	}
+}
+
+// TestUnreadIsNeverHealth checks that a machine is not called healthy where a part of
+// the texts was not read, for whatever reason, and that what holds no text is no
+// such reason.
+func TestUnreadIsNeverHealth(t *testing.T) {
+	whole := facts.Text{Name: "job.log", Lines: 1, Bytes: 80, Kinds: []facts.TextKind{{Kind: "nccl-log", Line: 1, Lines: 1}}}
+	for _, tt := range []struct {
+		text  facts.Text
+		state State
+	}{
+		{facts.Text{Name: "none", Kinds: []facts.TextKind{}}, Healthy},
+		{facts.Text{Name: "x", Problem: "binary data", Kinds: []facts.TextKind{}}, Healthy},
+		{facts.Text{Name: "x", Problem: "no answer", Unread: facts.UnreadError}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "encrypted", Unread: facts.UnreadForm}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "long", Unread: facts.UnreadLines, Lines: 1, Kinds: whole.Kinds}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "limit", Unread: facts.UnreadSize, Lines: 1}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "deadline", Unread: facts.UnreadTime}, Inconclusive},
+		{facts.Text{Name: "and 3 more", Problem: "more than 4096 texts", Unread: facts.UnreadCount, More: 3}, Inconclusive},
+	} {
+		in := healthy(4)
+		in.Facts.Texts = []facts.Text{whole, tt.text}
+		d := New(in)
+		expect.That(t, d.Verdict.State == tt.state, "%+v: the verdict is %s, want %s: %+v", tt.text, d.Verdict.State, tt.state, d.Verdict.Reasons)
+		named := false
+		for _, r := range d.Verdict.Reasons {
+			named = named || r.Code == ReasonCut && strings.Contains(r.Text, tt.text.Name)
+		}
+		expect.That(t, named == (tt.state != Healthy), "%+v: the reasons are %+v", tt.text, d.Verdict.Reasons)
+	}
+}
+
+// TestIn checks, for each term, where it is used and where it is part of something else.
+func TestIn(t *testing.T) {
+	for _, term := range glossary {
+		for text, want := range map[string]bool{
+			term.Name:                        true,
+			"The " + term.Name + ".":         true,
+			"(" + term.Name + ")":            true,
+			"two " + term.Name + "s":         true,
+			"a" + term.Name:                  false,
+			term.Name + "es":                 false,
+			"NCCL_" + term.Name + "_X=1":     false,
+			"/dev/" + term.Name:              false,
+			term.Name + "x and " + term.Name: true,
+			"":                               false,
+		} {
+			expect.Equal(t, want, slices.Contains(TermsIn(text), term), "%s in %q", term.Name, text)
+		}
+	}
+}
+
+// TestTerms checks that each term is explained once, briefly, and in the glossary of the
+// documents.
+func TestTerms(t *testing.T) {
+	document := expect.Value(os.ReadFile("../../../docs/glossary.md"))(t)
+	seen := map[string]bool{}
+	for _, term := range glossary {
+		words := len(strings.Fields(term.Means))
+		expect.That(t, words >= 3 && words <= 17, "%s: %d words", term.Name, words)
+		expect.That(t, !seen[term.Name], "%s twice", term.Name)
+		seen[term.Name] = true
+		listed := slices.ContainsFunc(strings.Split(string(document), "\n"), func(line string) bool {
+			name, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+			expect.That(t, !row || name != term.Name || line == "| "+name+" | "+term.Means+" |", "docs/glossary.md explains %s in other words", name)
+			return row && usesTerm(name, term.Name)
+		})
+		expect.That(t, listed, "docs/glossary.md does not list %s", term.Name)
+	}
+}
+
+// TestOrigins checks which line of a text evidence is put down to, and that none
+// is better than a wrong one.
+func TestOrigins(t *testing.T) {
+	wrong := int64(3)
+	f := &facts.Facts{
+		Texts: []facts.Text{{Name: "a.txt"}, {Name: "b.txt"}},
+		Origins: []facts.Origin{
+			{Fact: "gpus.devices[0000:01:00.0].name", Source: "a.txt", Line: 1, Value: "NVIDIA A100"},
+			{Fact: "gpus.devices[0000:01:00.0].remapped_rows.pending", Source: "b.txt", Line: 9, Value: "true"},
+			{Fact: "gpus.p2p[GPU0 -> GPU1].read", Source: "a.txt", Line: 4, Value: "ok"},
+			{Fact: "gpus.p2p[GPU0 -> GPU1].write", Source: "a.txt", Line: 4, Value: "ok"},
+			{Fact: "gpus.devices[0000:02:00.0].fabric.state", Source: "a.txt", Line: 5, Value: "completed"},
+			{Fact: "gpus.devices[0000:02:00.0].fabric.status", Source: "a.txt", Line: 6, Value: "SUCCESS"},
+			{Fact: "pci.devices[0000:01:00.0].link.width", Source: "a.txt", Line: 7, Value: "16"},
+			{Fact: "gpus.amd.kernel_config[CONFIG_HSA_AMD_P2P]", Source: "a.txt", Line: 8, Value: "n"},
+			{Fact: "host.command_line", Source: "a.txt", Line: 10, Value: "[quiet iommu=pt]"},
+			{Fact: "host.kernel", Source: "a.txt", Line: 11}, // From a facts file: the value is not told.
+		},
+		Env: &facts.EnvFacts{Variables: []facts.Variable{
+			{Name: "NCCL_DEBUG", Value: "WARN", Source: "a.txt", Line: 2, Effective: true},
+			{Name: "NCCL_DEBUG", Value: "INFO", Source: "b.txt", Line: 3},
+			{Name: "NCCL_ALGO", Value: "Ring", Source: "environment", Effective: true},
+			{Name: "NCCL_PROTO", Value: "LL", Source: "b.txt", Effective: true}, // The line is not known.
+		}},
+		KernelLog: &facts.KernelLogFacts{Events: []facts.KernelEvent{
+			{Message: "NVRM: Xid 79", Source: "b.txt", Line: 12}, {Message: "NVRM: Xid 79", Source: "b.txt", Line: 14},
+		}},
+		Launches: []facts.Launch{
+			{Name: "a", Source: "a.txt", Line: 20, Lines: map[string]int{"shm_bytes": 24, "variables[NCCL_DEBUG]": 22}},
+			{Name: "a", Source: "b.txt", Line: 20, Lines: map[string]int{"shm_bytes": 29}},
+		},
+		Benchmarks: []facts.Benchmark{{
+			Tool: "nccl-tests", Source: "a.txt", Line: 30, Wrong: &wrong, Lines: map[string]int{"wrong": 39},
+			Points: []facts.BenchmarkPoint{{GBps: new(12.5), Line: 33}, {GBps: new(40.0), Line: 34}},
+		}},
+	}
+	for _, c := range []struct {
+		fact   string
+		value  any
+		source string
+		want   string
+	}{
+		{"gpus.devices[0000:01:00.0].remapped_rows.pending", true, "NVML", "b.txt:9"},
+		// Not that of what stands around it.
+		{"gpus.devices[0000:01:00.0].remapped_rows.uncorrected", 4, "NVML", "NVML"},
+		{"gpus.devices[0000:01:00.0].mig", true, "nvidia-smi", "nvidia-smi"},
+		{"gpus.p2p[GPU0 -> GPU1]", "ok", "cudaDeviceCanAccessPeer", "a.txt:4"},
+		// Several lines of one text tell it together.
+		{"gpus.devices[0000:02:00.0].fabric", map[string]any{"state": "completed"}, "NVML", "a.txt"},
+		// The texts say 16; the rule has 8 from elsewhere.
+		{"pci.devices[0000:01:00.0].link.width", 8, "NVML", "NVML"},
+		{"pci.devices[0000:01:00.0].link.width", 16.0, "lspci", "a.txt:7"},
+		{"gpus.amd.kernel_config.CONFIG_HSA_AMD_P2P", "n", "the kernel", "a.txt:8"},
+		{"host.command_line", "quiet iommu=pt", "/proc/cmdline", "a.txt:10"},
+		{"host.kernel", "6.8.0", "/proc", "a.txt:11"},
+		{"env.variables[NCCL_DEBUG]", "WARN", "environment", "a.txt:2"},
+		{"env.variables[NCCL_DEBUG]", "INFO", "environment", "b.txt:3"},
+		{"env.variables[NCCL_ALGO]", "Ring", "environment", "environment"},
+		{"env.variables[NCCL_PROTO]", "LL", "the texts", "b.txt"},
+		{"kernel_log.events[xid]", "NVRM: Xid 79", "the kernel log", "b.txt:12"},
+		{"kernel_log.events[xid]", "NVRM: Xid 48", "the kernel log", "the kernel log"},
+		{"launches[a].shm_bytes", 64, "a.txt:20", "a.txt:24"},
+		{"launches[a].shm_bytes", 64, "b.txt:20", "b.txt:29"},
+		{"launches[a].ipc", "private", "b.txt:20", "b.txt:20"},
+		{"launches[].variables.NCCL_DEBUG", "WARN", "a.txt:20", "a.txt:22"},
+		{"benchmarks[nccl-tests].wrong", 3, "a.txt:30", "a.txt:39"},
+		{"benchmarks", 3, "a.txt:30", "a.txt:39"},
+		{"benchmarks[nccl-tests].points", 40.0, "a.txt:30", "a.txt:34"},
+		{"benchmarks", "all_reduce", "a.txt:30", "a.txt:30"},
+	} {
+		list := []rules.Finding{{Explains: []rules.Finding{{Evidence: []rules.Evidence{{Fact: c.fact, Value: c.value, Source: c.source}}}}}}
+		expect.Equal(t, c.want, fillOrigins(list, f)[0].Explains[0].Evidence[0].Source, "%s = %v of %s is put down to", c.fact, c.value, c.source)
 	}
 }
