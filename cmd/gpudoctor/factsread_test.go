@@ -278,59 +278,37 @@ func goReads(t *testing.T) map[string]bool {
 	}
 	set := token.NewFileSet()
 	imports := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	owners := make(map[types.Object]string) // The fields of the facts, by their objects.
+	note := func(p *types.Package) {
+		for _, name := range p.Scope().Names() {
+			of, isType := p.Scope().Lookup(name).(*types.TypeName)
+			if fields, ok := p.Scope().Lookup(name).Type().Underlying().(*types.Struct); ok && isType {
+				for field := range fields.Fields() {
+					owners[field] = p.Name() + "." + of.Name() + "." + field.Name()
+				}
+			}
+		}
+	}
+	hold := []string{module + "checks/facts", module + "checks/probe"}
+	for _, path := range hold {
+		note(expect.Value(imports.Import(path))(t))
+	}
 	read := make(map[string]bool)
 	for _, p := range own {
 		var files []*goast.File
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
 			files = append(files, expect.Value(parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t))
 		}
-		info := &types.Info{Selections: map[*goast.SelectorExpr]*types.Selection{}, Types: map[goast.Expr]types.TypeAndValue{}, Uses: map[*goast.Ident]types.Object{}}
+		info := &types.Info{Selections: map[*goast.SelectorExpr]*types.Selection{}, Uses: map[*goast.Ident]types.Object{}}
 		config := types.Config{Importer: imports, FakeImportC: true}
-		expect.Value(config.Check(p.ImportPath, set, files, info))(t)
-		owners := ownersOf(info)
+		if checked := expect.Value(config.Check(p.ImportPath, set, files, info))(t); slices.Contains(hold, p.ImportPath) {
+			note(checked)
+		}
 		for _, file := range files {
 			fileReads(file, info, owners, read)
 		}
 	}
 	return read
-}
-
-// ownersOf names the fields of the facts that a package uses.
-func ownersOf(info *types.Info) map[types.Object]string {
-	owners := make(map[types.Object]string)
-	note := func(t types.Type) {
-		if pointer, ok := t.(*types.Pointer); ok {
-			t = pointer.Elem()
-		}
-		named, ok := types.Unalias(t).(*types.Named)
-		if !ok || named.Obj().Pkg() == nil {
-			return
-		}
-		name := strings.TrimPrefix(named.Obj().Pkg().Path(), module+"checks/")
-		fields, ok := named.Underlying().(*types.Struct)
-		if !ok || name != "facts" && name != "probe" {
-			return
-		}
-		for field := range fields.Fields() {
-			owners[field] = name + "." + named.Obj().Name() + "." + field.Name()
-		}
-	}
-	for _, of := range info.Types {
-		note(of.Type)
-	}
-	for _, selection := range info.Selections { // Through embedded ones, too.
-		t := selection.Recv()
-		for _, i := range selection.Index() {
-			note(t)
-			if pointer, ok := t.Underlying().(*types.Pointer); ok {
-				t = pointer.Elem()
-			}
-			if fields, ok := t.Underlying().(*types.Struct); ok && i < fields.NumFields() {
-				t = fields.Field(i).Type()
-			}
-		}
-	}
-	return owners
 }
 
 // fileReads adds the fields that a file selects and does not set: by assignment, in a
