@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -62,8 +61,7 @@ func launchFaults(t *testing.T, example, file string) []string {
 	if code == exitError {
 		t.Fatalf("%s\n%s", out, expect.Value(os.ReadFile(file))(t))
 	}
-	var d report.Document
-	expect.NoError(t, json.Unmarshal(expect.Value(os.ReadFile(judged))(t), &d))
+	d := decoded[report.Document](t, expect.Value(os.ReadFile(judged))(t))
 	var faults []string
 	for _, f := range d.Findings {
 		for _, e := range f.Evidence {

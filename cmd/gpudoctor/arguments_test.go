@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -290,25 +289,5 @@ func TestUnknownFlag(t *testing.T) {
 			continue
 		}
 		expect.Equal(t, want, strings.Join(append([]string{err.Error()}, h.Hints...), "|"), "%s", line)
-	}
-}
-
-// TestHelpEverywhere checks that --help shows the help of the command that is
-// named, wherever it stands.
-func TestHelpEverywhere(t *testing.T) {
-	for _, c := range arguments.Leaves(testApp().Commands) {
-		if c.Name == "help" {
-			continue
-		}
-		path := strings.Fields(c.HelpName)
-		for _, args := range [][]string{
-			append(slices.Clone(path), "--help"), append(slices.Clone(path), "word", "-h"),
-			append([]string{path[0], "--help"}, path[1:]...), append([]string{path[0], "help"}, path[1:]...),
-		} {
-			var b bytes.Buffer
-			arranged := expect.Value(arrange(t.Context(), testApp(), args))(t)
-			err := newApp(&b).RunContext(context.Background(), arranged)
-			expect.That(t, err == nil && strings.HasPrefix(b.String(), c.HelpName+": "), "%q: %v, %.60q", args, err, b.String())
-		}
 	}
 }

@@ -175,24 +175,6 @@ func TestCompletionIsTrue(t *testing.T) {
 	}
 }
 
-// TestFormatNames checks that a format's extension is its name as well.
-func TestFormatNames(t *testing.T) {
-	for _, end := range report.Extensions() {
-		of, _ := report.FormatOf("r" + end)
-		name := of.Name
-		for _, alias := range []string{name, end[1:]} {
-			all, err := outputs(nil, alias, true)
-			expect.That(t, err == nil && len(all) == 1 && all[0].format.Name == name, "--format %s: got %v, %v, want %s", alias, all, err, name)
-			f, ok := report.FormatOf("r." + strings.ToUpper(alias))
-			expect.That(t, ok && f.Name == name, "-o r.%s: got %s", alias, f.Name)
-		}
-	}
-	for _, wrong := range []string{"", "m", "pdf", ".md", "MD"} {
-		_, err := outputs(nil, wrong, true)
-		expect.That(t, err != nil, "--format %q is taken", wrong)
-	}
-}
-
 // bashWords splits a line as bash does for a completion: at blanks, and at each
 // run of ":" and "=".
 func bashWords(line string) []string {

@@ -239,8 +239,5 @@ var key = regexp.MustCompile(`\[[^\]]*\]`)
 // asJSON is a value as a program reads it from the report.
 func asJSON(t *testing.T, value any) any {
 	t.Helper()
-	raw := expect.Value(json.Marshal(value))(t)
-	var plain any
-	expect.NoError(t, json.Unmarshal(raw, &plain))
-	return plain
+	return decoded[any](t, expect.Value(json.Marshal(value))(t))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -268,15 +267,7 @@ func lose(r *probe.Report, address string, as probe.Device) {
 
 // wrong says how a report takes a failure for health; empty where it does not.
 func wrong(d *report.Document, v variant, s selection) string {
-	text := func(style report.Style, name string) string {
-		var b bytes.Buffer
-		f, _ := report.FormatNamed(name)
-		if err := f.Write(&b, d, style); err != nil {
-			return err.Error()
-		}
-		return b.String()
-	}
-	plain, quiet, marked := text(report.Style{}, "text"), text(report.Style{Quiet: true}, "text"), text(report.Style{}, "markdown")
+	plain, quiet, marked := writtenAs("text", d, report.Style{}), writtenAs("text", d, report.Style{Quiet: true}), writtenAs("markdown", d, report.Style{})
 	var document struct {
 		Verdict struct {
 			State    report.State `json:"state"`
@@ -284,7 +275,7 @@ func wrong(d *report.Document, v variant, s selection) string {
 			Reasons  []any        `json:"reasons"`
 		} `json:"verdict"`
 	}
-	if err := json.Unmarshal([]byte(text(report.Style{}, "json")), &document); err != nil {
+	if err := json.Unmarshal([]byte(writtenAs("json", d, report.Style{})), &document); err != nil {
 		return err.Error()
 	}
 	headline := ""

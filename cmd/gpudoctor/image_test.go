@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -352,8 +351,7 @@ func TestImageFacts(t *testing.T) {
 	for _, form := range []string{imagetest.Layout, imagetest.Docker} {
 		code, stdout, stderr := inProcess("facts", "--from", imagetest.Write(t, img, form), "--no-redact")
 		expect.Must(t, code == exitOK, "%s: exit code %d: %s", form, code, stderr)
-		var f facts.Facts
-		expect.NoError(t, json.Unmarshal([]byte(stdout), &f))
+		f := decoded[facts.Facts](t, stdout)
 		var set []string
 		for _, v := range f.Env.Variables {
 			set = append(set, v.Name+"="+v.Value)

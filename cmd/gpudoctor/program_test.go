@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -36,6 +38,25 @@ func inProcess(line ...string) (code int, stdout, stderr string) {
 	var out, said bytes.Buffer
 	code = run(append([]string{"gpudoctor"}, line...), &out, &said)
 	return code, out.String(), said.String()
+}
+
+// decoded is what a document says, as a value of a type.
+func decoded[T any, Text string | []byte](tb testing.TB, raw Text) T {
+	tb.Helper()
+	var v T
+	err := json.Unmarshal([]byte(raw), &v)
+	expect.Must(tb, err == nil, "%v: %.500s", err, raw)
+	return v
+}
+
+// writtenAs is a report in a format.
+func writtenAs(format string, d *report.Document, style report.Style) string {
+	var b bytes.Buffer
+	f, _ := report.FormatNamed(format)
+	if err := f.Write(&b, d, style); err != nil {
+		return err.Error()
+	}
+	return b.String()
 }
 
 // ended runs a program, and returns how it ended, whatever its exit code is.

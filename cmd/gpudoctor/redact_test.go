@@ -270,35 +270,3 @@ func secretsPlanted(t *testing.T) int {
 	}
 	return n
 }
-
-// TestRedactWhere checks which version of a report goes where: that with names to a
-// terminal or a pipe alone.
-func TestRedactWhere(t *testing.T) {
-	file := expect.Value(os.Create(filepath.Join(t.TempDir(), "out")))(t)
-	defer file.Close() //nolint:errcheck // Nothing is written.
-	r, pipe, err := os.Pipe()
-	expect.NoError(t, err)
-	defer r.Close()    //nolint:errcheck // Nothing is read.
-	defer pipe.Close() //nolint:errcheck // Nothing is written.
-	d := report.New(report.Input{Facts: &facts.Facts{Host: &facts.HostFacts{Hostname: "atlas7"}}, FailOn: report.Never, Profile: rules.Training})
-	for _, tt := range []struct {
-		choice                 redactChoice
-		toFile, redirect, pipe report.Redaction
-	}{
-		{redactFiles, report.RedactedNames, report.RedactedNames, report.RedactedSecrets},
-		{redactAll, report.RedactedNames, report.RedactedNames, report.RedactedNames},
-		{redactNothing, "", "", ""},
-	} {
-		v := tt.choice.Of(d)
-		for _, got := range []struct {
-			what string
-			d    *report.Document
-			want report.Redaction
-		}{
-			{"-o FILE", v.ToFile(), tt.toFile}, {"> FILE", v.ToStdout(file), tt.redirect}, {"a pipe", v.ToStdout(pipe), tt.pipe}, {"a buffer", v.ToStdout(&bytes.Buffer{}), tt.pipe},
-		} {
-			expect.That(t, got.d.Redacted == got.want && (got.d.Host.Hostname == "atlas7") == (got.want != report.RedactedNames), "choice %d, %s: redacted %q, host %q; want %q", tt.choice, got.what, got.d.Redacted, got.d.Host.Hostname, got.want)
-		}
-	}
-	expect.That(t, d.Host.Hostname == "atlas7" && d.Redacted == "", "the report itself was changed")
-}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"html"
 	"maps"
@@ -39,10 +38,7 @@ func TestReportsOfAll(t *testing.T) {
 		d := tellOf(t.Context(), t, known, s)
 		written := map[string]string{}
 		for _, name := range []string{"text", "markdown", "html"} {
-			f, _ := report.FormatNamed(name)
-			var b bytes.Buffer
-			expect.NoError(t, f.Write(&b, d, report.Style{}))
-			written[name] = b.String()
+			written[name] = writtenAs(name, d, report.Style{})
 		}
 		faults := append(wrongAreas(known, s, d), gfmtest.Faults([]byte(written["markdown"]))...)
 		for _, l := range d.Areas {
@@ -277,12 +273,7 @@ func ruleIDs(findings []rules.Finding) []string {
 
 // misread says how a report in a format differs from the document; empty where it does not.
 func misread(d *report.Document, format string) string {
-	f, _ := report.FormatNamed(format)
-	var b bytes.Buffer
-	if err := f.Write(&b, d, report.Style{}); err != nil {
-		return err.Error()
-	}
-	r, err := formattest.Readers[format](b.Bytes())
+	r, err := formattest.Readers[format]([]byte(writtenAs(format, d, report.Style{})))
 	if err != nil {
 		return err.Error()
 	}

@@ -58,15 +58,6 @@ func healthyFacts(t *testing.T) map[rules.Profile]map[string]*facts.Facts {
 	}
 }
 
-// documentOf is facts as JSON holds them.
-func documentOf(t *testing.T, f *facts.Facts) map[string]any {
-	t.Helper()
-	raw := expect.Value(json.Marshal(f))(t)
-	var document map[string]any
-	expect.NoError(t, json.Unmarshal(raw, &document))
-	return document
-}
-
 // holders are the objects of a document that hold the last part of a path.
 func holders(at any, path []string) []map[string]any {
 	switch at := at.(type) {
@@ -95,16 +86,13 @@ func removing(t *testing.T, f *facts.Facts, path string, do func(how string, f *
 	keys := strings.Split(strings.ReplaceAll(path, "[]", ""), ".")
 	name := keys[len(keys)-1]
 	try := func(how string, change func(document map[string]any) bool) {
-		document := documentOf(t, f)
+		document := decoded[map[string]any](t, expect.Value(json.Marshal(f))(t))
 		if !change(document) {
 			return
 		}
-		raw := expect.Value(json.Marshal(document))(t)
-		changed := &facts.Facts{}
-		expect.NoError(t, json.Unmarshal(raw, changed))
-		do(how, changed)
+		do(how, decoded[*facts.Facts](t, expect.Value(json.Marshal(document))(t)))
 	}
-	for i, all := 0, len(holders(documentOf(t, f), keys)); i < all; i += max(1, all-1) { // The first and the last.
+	for i, all := 0, len(holders(decoded[map[string]any](t, expect.Value(json.Marshal(f))(t)), keys)); i < all; i += max(1, all-1) { // The first and the last.
 		for _, left := range []any{nil, string(probe.Unknown)} {
 			try(fmt.Sprintf("%s of %d: %v", name, i, left), func(document map[string]any) bool {
 				holder := holders(document, keys)[i]

@@ -289,14 +289,12 @@ func TestRegistrations(t *testing.T) {
 			code, _, said := restrictedTo(t, to, env, "snapshot", "--probe", "full", "-o", snapshot)
 			expect.Must(t, code == exitOK, "exit code %d: %s", code, said)
 			out, _ := exec.Command("gpudoctor", "check", "--from", snapshot, "--format", "json").Output() // Its exit code is that of the findings.
-			var replayed report.Document
-			expect.NoError(t, json.Unmarshal(out, &replayed))
+			replayed := decoded[report.Document](t, out)
 			if diff := cmp.Diff(tt.want, verdictOf(&replayed), cmp.AllowUnexported(registered{})); diff != "" {
 				t.Errorf("-want +got: %s", diff)
 			}
 			_, checked, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--format", "json")
-			var live report.Document
-			expect.NoError(t, json.Unmarshal([]byte(checked), &live))
+			live := decoded[report.Document](t, checked)
 			if diff := cmp.Diff(verdictOf(&live), verdictOf(&replayed), cmp.AllowUnexported(registered{})); diff != "" {
 				t.Errorf("the recording differs: %s", diff)
 			}
@@ -336,8 +334,7 @@ func TestRegistrationHangs(t *testing.T) {
 	marker := runMarker + "=" + t.Name()
 	env := append(simulated{libraries: []string{"cuda", "nvml", "verbs"}}.environment(t), marker, "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT=hang-peermem@*>1")
 	_, out, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--probe-timeout", hangTimeout.String(), "--format", "json")
-	var d report.Document
-	expect.NoError(t, json.Unmarshal([]byte(out), &d))
+	d := decoded[report.Document](t, out)
 	got, want := verdictOf(&d), (registered{unknown: []string{"nics.peermem"}})
 	expect.That(t, cmp.Equal(got, want, cmp.AllowUnexported(registered{})), "got %+v, want %+v", got, want)
 	expect.Len(t, 0, processes(marker), "processes are left")

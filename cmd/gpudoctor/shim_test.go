@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -188,8 +187,7 @@ func observed(t *testing.T, s simulated, variables ...string) (judgement, *repor
 	expect.Must(t, e.err == nil, "%v\nstandard error: %.2000s", e.err, e.stderr)
 	expect.That(t, e.stderr == "", "standard error: %.2000s", e.stderr)
 	validate(t, e.stdout)
-	var d report.Document
-	expect.NoError(t, json.Unmarshal([]byte(e.stdout), &d))
+	d := decoded[report.Document](t, e.stdout)
 	if !within(gone, func() bool { return len(processes(marker)) == 0 }) {
 		t.Errorf("these processes are left: %v", processes(marker))
 	}

@@ -632,8 +632,7 @@ func (s simulated) check(t *testing.T, e ending) {
 	expect.Must(t, e.err == nil, "%v\nstandard error: %s", e.err, e.stderr)
 	expect.Equal(t, "", e.stderr, "standard error")
 	validate(t, e.stdout)
-	var d report.Document
-	expect.NoError(t, json.Unmarshal([]byte(e.stdout), &d))
+	d := decoded[report.Document](t, e.stdout)
 	diff := cmp.Diff(s.want, judged(e.exit, &d), cmp.AllowUnexported(judgement{}))
 	expect.That(t, diff == "", "(-want +got):\n%s", diff)
 	expect.That(t, d.Verdict.ExitCode == e.exit, "the report says exit code %d, and it is %d", d.Verdict.ExitCode, e.exit)

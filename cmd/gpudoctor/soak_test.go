@@ -109,21 +109,7 @@ type soakRun struct {
 }
 
 func (r soakRun) String() string {
-	s := fmt.Sprintf("run %d of %s", r.number, r.source.name)
-	if r.overwrites {
-		s += ", over old files"
-	}
-	if r.signal != 0 {
-		to := "it"
-		if r.child {
-			to = "a child"
-		}
-		s += fmt.Sprintf(", %s to %s after %s", unix.SignalName(r.signal), to, r.after)
-	}
-	if r.limit != "" {
-		s += fmt.Sprintf(", %s %d", r.limit, r.value)
-	}
-	return s
+	return fmt.Sprintf("run %d of %s, over old files %t, signal %q, to a child %t, after %s, limit %q %d", r.number, r.source.name, r.overwrites, unix.SignalName(r.signal), r.child, r.after, r.limit, r.value)
 }
 
 // calm is true for a run that nothing disturbs.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,9 +50,7 @@ func TestStoppedRules(t *testing.T) {
 			}
 			code, stdout, stderr := inProcess(append(args, tt.args...)...)
 			expect.That(t, code == tt.code && stderr == "", "exit code %d and %q, want %d", code, stderr, tt.code)
-			raw := expect.Value(os.ReadFile(filepath.Join(dir, "r.json")))(t)
-			var document report.Document
-			expect.NoError(t, json.Unmarshal(raw, &document))
+			document := decoded[report.Document](t, expect.Value(os.ReadFile(filepath.Join(dir, "r.json")))(t))
 			expect.That(t, document.Verdict.State == tt.state && document.Verdict.ExitCode == tt.code, "%+v", document.Verdict)
 			var found []string
 			for _, f := range document.Findings {

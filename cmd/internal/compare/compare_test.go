@@ -459,17 +459,6 @@ func sample() *Difference {
 	return Compare("1.0", x, y)
 }
 
-// TestOrderOfKinds checks that the most telling stands first.
-func TestOrderOfKinds(t *testing.T) {
-	var got []string
-	for _, i := range sample().Items {
-		got = append(got, string(i.Kind))
-	}
-	if want := []string{"finding", "part", "finding", "version", "setting", "figure", "reading"}; !slices.Equal(slices.Compact(got), want) {
-		t.Errorf("the kinds stand in the order %q, want %q", slices.Compact(got), want)
-	}
-}
-
 // TestFollowsSchema checks that the document keeps the published contract.
 func TestFollowsSchema(t *testing.T) {
 	schema := expect.Value(validator.NewCompiler().Compile(schemaFile))(t)

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -37,16 +36,6 @@ func ciFormats(t *testing.T) []Format {
 	return all
 }
 
-// readBack writes a report and reads it with the reader of others.
-func readBack(t *testing.T, f Format, d *Document, s Style) formattest.Report {
-	t.Helper()
-	var b bytes.Buffer
-	expect.NoError(t, f.Write(&b, d, s))
-	r, err := formattest.Readers[f.Name](b.Bytes())
-	expect.Must(t, err == nil, "%s: %v\n%s", f.Name, err, b.String())
-	return r
-}
-
 // TestGoldenFormats checks what the formats for CI systems and monitors look like.
 func TestGoldenFormats(t *testing.T) {
 	for _, name := range []string{"acs", "hostile", "unproven", "waived"} {
@@ -54,35 +43,6 @@ func TestGoldenFormats(t *testing.T) {
 			var b bytes.Buffer
 			expect.NoError(t, f.Write(&b, samples()[name], Style{}))
 			golden.File(t, filepath.Join("testdata", name+"."+f.Name+".golden"), b.Bytes())
-		}
-	}
-}
-
-// TestFormatsOfSamples checks, for every sample in every format, that the reader of others
-// takes it, with and without ASCII, of strict runs and of others.
-func TestFormatsOfSamples(t *testing.T) {
-	for name, d := range samples() {
-		for _, f := range ciFormats(t) {
-			for _, s := range []Style{{}, {ASCII: true}} {
-				r := readBack(t, f, d, s)
-				var want []string
-				for _, finding := range d.Findings {
-					want = append(want, finding.Rule)
-				}
-				slices.Sort(want)
-				var accepted []string
-				for _, w := range d.Waived {
-					accepted = append(accepted, w.Finding.Rule)
-				}
-				if got := r.Rules(true); !slices.Equal(got, accepted) {
-					t.Errorf("%s, %s: %v are waived, want %v", name, f.Name, got, accepted)
-				}
-				if got := r.Rules(false); !slices.Equal(got, want) {
-					t.Errorf("%s, %s: the rules are %v, want %v", name, f.Name, got, want)
-				}
-				expect.That(t, r.Broken == (d.Verdict.ExitCode > 1) && len(r.Gaps) == len(d.Verdict.gaps()), "%s, %s: broken %t, gaps %v, of exit code %d and %v", name, f.Name, r.Broken, r.Gaps, d.Verdict.ExitCode, d.Verdict.Reasons)
-				expect.That(t, !r.AllPassed || d.Verdict.State != Inconclusive, "%s, %s: it reads as a success, but it is inconclusive", name, f.Name)
-			}
 		}
 	}
 }
