@@ -294,22 +294,16 @@ var deaths = []death{
 	{"import", traceback(userFrame, "ModuleNotFoundError: No module named 'flash_attn'"), 1, "ModuleNotFoundError", true},
 	{"own class", traceback(userFrame, "trainer.errors.BadBatch: sample 17 has no label"), 1, "BadBatch: sample 17", true},
 	{"shapes", traceback(userFrame+libraryFrame, "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x512 and 1024x64)"), 1, "mat1 and mat2", true},
-	{
-		"handled", traceback(libraryFrame, "KeyError: 'x'") + "\nDuring handling of the above exception, another exception occurred:\n\n" +
-			traceback(userFrame, "TypeError: unsupported operand"), 1, "TypeError: unsupported operand", true,
-	},
-	{
-		"faulthandler", "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f0000000000 (most recent call first):\n" +
-			"  File \"/opt/venv/lib/python3.12/site-packages/numpy/core.py\", line 7 in dot\n  File \"/work/train.py\", line 41 in step\n", -11, "SIGSEGV", true,
-	},
+	{"handled", traceback(libraryFrame, "KeyError: 'x'") + "\nDuring handling of the above exception, another exception occurred:\n\n" +
+		traceback(userFrame, "TypeError: unsupported operand"), 1, "TypeError: unsupported operand", true},
+	{"faulthandler", "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f0000000000 (most recent call first):\n" +
+		"  File \"/opt/venv/lib/python3.12/site-packages/numpy/core.py\", line 7 in dot\n  File \"/work/train.py\", line 41 in step\n", -11, "SIGSEGV", true},
 	{"segmentation fault", "", -11, "SIGSEGV", false},
 	{"killed", "", -9, "SIGKILL", false},
 	{"aborted", "", -6, "SIGABRT", false},
 	{"exit", "", 9, "with code 9", false},
-	{
-		"device assertion", "../aten/src/ATen/native/cuda/Loss.cu:242: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], thread: [4,0,0] Assertion `t >= 0 && t < n_classes` failed.\n" +
-			traceback(userFrame, "RuntimeError: CUDA error: device-side assert triggered"), 1, "t >= 0 && t < n_classes", false,
-	},
+	{"device assertion", "../aten/src/ATen/native/cuda/Loss.cu:242: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], thread: [4,0,0] Assertion `t >= 0 && t < n_classes` failed.\n" +
+		traceback(userFrame, "RuntimeError: CUDA error: device-side assert triggered"), 1, "t >= 0 && t < n_classes", false},
 }
 
 // starter is a launcher: how it marks the lines of a rank, and how it says that one ended.

@@ -40,6 +40,13 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// textOf is a report as text.
+func textOf(d *Document, style Style) string {
+	var b bytes.Buffer
+	writeText(&b, d, style)
+	return b.String()
+}
+
 // TestGoldenHTML checks what a page says, without its style and its script.
 func TestGoldenHTML(t *testing.T) {
 	listed := regexp.MustCompile(`(?s)<section class="facts".*</section>|<svg class="picture narrow".*?</svg>`)
@@ -132,9 +139,7 @@ func TestGoldenStyles(t *testing.T) {
 		{"steps", "steps-60", Style{Width: 60}},
 		{"full", "full-verbose", Style{Width: 80, Verbose: true}},
 	} {
-		var b bytes.Buffer
-		writeText(&b, samples()[tt.sample], tt.style)
-		golden.File(t, filepath.Join("testdata", tt.file+".txt.golden"), b.Bytes())
+		golden.File(t, filepath.Join("testdata", tt.file+".txt.golden"), []byte(textOf(samples()[tt.sample], tt.style)))
 	}
 }
 
@@ -234,18 +239,14 @@ func TestOnlyNumbersAreReferredTo(t *testing.T) {
 	all := samples()
 	all["twice"] = New(twice)
 	for name, d := range all {
-		var b bytes.Buffer
-		writeText(&b, d, Style{Verbose: true})
-		for _, m := range reference.FindAllStringSubmatch(b.String(), -1) {
-			if !strings.Contains(b.String(), "\n"+m[1]+"  ") {
-				t.Errorf("%s: %q leads nowhere", name, m[0])
-			}
+		said := textOf(d, Style{Verbose: true})
+		for _, m := range reference.FindAllStringSubmatch(said, -1) {
+			expect.That(t, strings.Contains(said, "\n"+m[1]+"  "), "%s: %q leads nowhere", name, m[0])
+		}
+		if name == "twice" {
+			expect.Equal(t, 2, strings.Count(said, "unset NCCL_NVLS_ENABLE\n"), "so often the cure of two findings without a number is shown")
 		}
 	}
-	var b bytes.Buffer
-	writeText(&b, all["twice"], Style{Verbose: true})
-	n := strings.Count(b.String(), "unset NCCL_NVLS_ENABLE\n")
-	expect.That(t, n == 2, "the cure of two findings without a number is shown %d times, want 2:\n%s", n, b.String())
 }
 
 // TestMissing checks that what is missing is reported with its reasons and with the
@@ -276,9 +277,7 @@ func TestOneScreen(t *testing.T) {
 	for name, width := range map[string]int{
 		"healthy": 80, "healthy-pair": 80, "low": 80, "no-gpu": 80, "unproven": 80, "busy": 80, "busy-part": 80, "slow-start": 80, "full": 100,
 	} {
-		var b bytes.Buffer
-		writeText(&b, samples()[name], Style{Width: width, Example: "h200x8"})
-		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(textOf(samples()[name], Style{Width: width, Example: "h200x8"}), "\n"), "\n")
 		expect.That(t, len(lines) <= 24, "%s takes %d lines, want at most 24", name, len(lines))
 		for _, l := range lines {
 			n := utf8.RuneCountInString(l)
@@ -306,24 +305,16 @@ func TestNothingUnprintable(t *testing.T) {
 }
 
 func TestQuietSaysNothingOfAHealthyMachine(t *testing.T) {
-	var b bytes.Buffer
-	writeText(&b, samples()["low"], Style{Quiet: true})
-	expect.Equal(t, "", b.String(), "it")
+	expect.Equal(t, "", textOf(samples()["low"], Style{Quiet: true}), "it")
 }
 
 func TestVerdict(t *testing.T) {
-	failOn := func(in Input, at Threshold) Input {
-		in.FailOn = at
+	with := func(in Input, strict bool, at Threshold, only ...string) Input {
+		in.Strict, in.FailOn, in.Only = strict, at, only
 		return in
 	}
-	strict := func(in Input) Input {
-		in.Strict = true
-		return in
-	}
-	only := func(in Input, ids ...string) Input {
-		in.Only = ids
-		return in
-	}
+	failOn := func(in Input, at Threshold) Input { return with(in, false, at) }
+	strict := func(in Input, only ...string) Input { return with(in, true, in.FailOn, only...) }
 	corruptUnsaid := healthy(8)
 	corruptUnsaid.Facts.Transfers.Transfers[0].Outcome = probe.Corrupt
 	mild := acs()
@@ -358,8 +349,8 @@ func TestVerdict(t *testing.T) {
 		{"image", strict(image), Healthy, 0},
 		{"not tried", unproven(), Inconclusive, 0},
 		{"not tried, strict", strict(unproven()), Inconclusive, 3},
-		{"only one rule that could be judged", strict(only(unproven(), "env-misconfig")), Healthy, 0},
-		{"only one rule that could not", strict(only(healthy(8), "acs-redirect")), Inconclusive, 3},
+		{"only one rule that could be judged", strict(unproven(), "env-misconfig"), Healthy, 0},
+		{"only one rule that could not", strict(healthy(8), "acs-redirect"), Inconclusive, 3},
 		{"corrupt, and no rule says so", corruptUnsaid, Inconclusive, 3},
 	} {
 		d := New(tt.in)

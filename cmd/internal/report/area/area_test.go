@@ -122,15 +122,10 @@ func TestLines(t *testing.T) {
 				rules.AreaPaths: {State: Unknown, Summary: "no transfer was tried"},
 			},
 		},
-		{
-			"findings",
-			rules.Result{Passed: []string{"link", "numa"}, Findings: []rules.Finding{below, bad}},
-			Line{State: OK, Summary: "2 of 2"},
-			map[rules.Area]Line{
-				rules.AreaPCIe: {State: Problem, Summary: "ACS redirects", Rules: []string{"acs"}}, rules.AreaKernelLog: {State: Problem, Summary: "A GPU is faulty", Rules: []string{"fault"}},
-				rules.AreaGPUs: {State: Problem, Summary: "A GPU is faulty", Rules: []string{"fault"}}, rules.AreaPaths: {State: Problem, Summary: "2 of 2; a consequence of acs", Rules: []string{"copy"}},
-			},
-		},
+		{"findings", rules.Result{Passed: []string{"link", "numa"}, Findings: []rules.Finding{below, bad}}, Line{State: OK, Summary: "2 of 2"}, map[rules.Area]Line{
+			rules.AreaPCIe: {State: Problem, Summary: "ACS redirects", Rules: []string{"acs"}}, rules.AreaKernelLog: {State: Problem, Summary: "A GPU is faulty", Rules: []string{"fault"}},
+			rules.AreaGPUs: {State: Problem, Summary: "A GPU is faulty", Rules: []string{"fault"}}, rules.AreaPaths: {State: Problem, Summary: "2 of 2; a consequence of acs", Rules: []string{"copy"}},
+		}},
 	} {
 		got := map[rules.Area]Line{}
 		for _, l := range Lines(Input{Facts: known(), Rules: all, Verdict: tt.verdict, Paths: tt.paths}) {
