@@ -92,9 +92,7 @@ func TestDenied(t *testing.T) {
 	for _, folder := range []string{"locked", "read-only", "policy/locked"} {
 		expect.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o755))
 	}
-	for name, text := range map[string]string{
-		"job.log": "NCCL version 2.28.9+cuda13.0\n", "locked.log": "NCCL version 2.28.9\n", "read-only/old.md": "",
-	} {
+	for name, text := range map[string]string{"job.log": "NCCL version 2.28.9+cuda13.0\n", "locked.log": "NCCL version 2.28.9\n", "read-only/old.md": ""} {
 		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	}
 	for name, mode := range map[string]os.FileMode{"locked": 0, "locked.log": 0, "read-only": 0o555, "policy/locked": 0} {

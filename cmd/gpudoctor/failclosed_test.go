@@ -80,9 +80,7 @@ var allTests = []string{
 }
 
 // stages are the steps of the probe that are no test.
-var stages = []string{
-	"", "load library", "cuInit", "hipInit", "devices", "peer access query", "contexts", "memory", "kernels", "self-check", "peer access", "cleanup",
-}
+var stages = []string{"", "load library", "cuInit", "hipInit", "devices", "peer access query", "contexts", "memory", "kernels", "self-check", "peer access", "cleanup"}
 
 // codes are the error codes that cuda.h (CUDA 13, cudaError_enum) and
 // hip_runtime_api.h (ROCm 6, hipError_t) define, and made-up ones.

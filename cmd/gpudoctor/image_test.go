@@ -46,10 +46,10 @@ func nccl(version string) string { return "\x7fELF\x02 NCCL version " + version 
 func cudaBase() imagetest.Layer {
 	return imagetest.Layer{Command: "COPY cuda /usr/local # buildkit", Files: []imagetest.File{
 		{Name: "etc/os-release", Content: "ID=ubuntu\nVERSION_ID=\"22.04\"\n"},
-		{Name: "bin", Target: "usr/bin"},
+		link("bin", "usr/bin"),
 		{Name: "usr/bin/true", Content: "\x7fELF"},
-		{Name: "usr/local/cuda", Target: "cuda-12.4"},
-		{Name: cuda + "libcudart.so.12", Target: "libcudart.so.12.4.127"},
+		link("usr/local/cuda", "cuda-12.4"),
+		link(cuda+"libcudart.so.12", "libcudart.so.12.4.127"),
 		{Name: cuda + "libcudart.so.12.4.127", Content: "\x7fELF\x02"},
 		{Name: cuda + "stubs/libcuda.so", Content: "\x7fELF\x02", Size: 60_000},
 		{Name: "etc/ld.so.conf", Content: "include /etc/ld.so.conf.d/*.conf\n"},
@@ -59,7 +59,7 @@ func cudaBase() imagetest.Layer {
 
 func ncclLayer(version, cudaVersion string) imagetest.Layer {
 	return imagetest.Layer{Command: "RUN /bin/sh -c apt-get install -y libnccl2 # buildkit", Files: []imagetest.File{
-		{Name: lib + "libnccl.so.2", Target: "libnccl.so." + version},
+		link(lib+"libnccl.so.2", "libnccl.so."+version),
 		{Name: lib + "libnccl.so." + version, Content: nccl(version + "+cuda" + cudaVersion)},
 	}}
 }
@@ -77,7 +77,7 @@ var issueImage = imagetest.Image{
 			{Name: site + "nvidia_nccl_cu12-2.26.2.dist-info/METADATA", Content: "Name: nvidia-nccl-cu12\n"},
 		}},
 		{Command: "RUN /bin/sh -c apt-get install -y libnvidia-compute-535 # buildkit", Files: []imagetest.File{
-			{Name: lib + "libcuda.so.1", Target: "libcuda.so.535.104.05"},
+			link(lib+"libcuda.so.1", "libcuda.so.535.104.05"),
 			{Name: lib + "libcuda.so.535.104.05", Content: "\x7fELF\x02", Size: 2 << 20},
 		}},
 	},
@@ -89,12 +89,13 @@ func oneLayer(env []string, files ...imagetest.File) imagetest.Image {
 		name, _, _ := strings.Cut(u, "=")
 		return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 	})
-	return imagetest.Image{Env: append(set, env...), Layers: []imagetest.Layer{
-		cudaBase(), ncclLayer("2.26.2", "12.2"), {Command: "COPY . /", Files: files},
-	}}
+	return imagetest.Image{Env: append(set, env...), Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.26.2", "12.2"), {Command: "COPY . /", Files: files}}}
 }
 
 func file(name, content string) imagetest.File { return imagetest.File{Name: name, Content: content} }
+
+// link is a symbolic link.
+func link(name, target string) imagetest.File { return imagetest.File{Name: name, Target: target} }
 
 // elf is a library of so many bytes.
 func elf(name string, size int64) imagetest.File {
@@ -109,47 +110,31 @@ func wheel(name, version string) imagetest.File {
 const full = 2 << 20 // The size of a library that is no stub.
 
 var faultyImages = []imageCase{
-	{name: "issue", img: issueImage, want: []string{
-		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high env-misconfig CUDA_VISIBLE_DEVICES",
-		"medium env-misconfig NCCL_P2P_DISABLE", "medium nccl-in-image nccl",
-	}},
-	{name: "NVML", img: oneLayer(nil, elf(lib+"libnvidia-ml.so.550.54.15", full), imagetest.File{Name: lib + "libnvidia-ml.so.1", Target: "libnvidia-ml.so.550.54.15"}), want: []string{
-		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-	}},
-	{name: "driver without a version", img: oneLayer(nil, elf(lib+"libcuda.so.1", full)), want: []string{
-		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1",
-	}},
+	{name: "issue", img: issueImage, want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high env-misconfig CUDA_VISIBLE_DEVICES", "medium env-misconfig NCCL_P2P_DISABLE", "medium nccl-in-image nccl"}},
+	{name: "NVML", img: oneLayer(nil, elf(lib+"libnvidia-ml.so.550.54.15", full), link(lib+"libnvidia-ml.so.1", "libnvidia-ml.so.550.54.15")), want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"}},
+	{name: "driver without a version", img: oneLayer(nil, elf(lib+"libcuda.so.1", full)), want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1"}},
 	{name: "driver as a hard link", img: oneLayer(nil, elf(lib+"libcuda.so.535.104.05", full), imagetest.File{Name: lib + "libcuda.so.1", Target: lib + "libcuda.so.535.104.05", Hard: true}), want: []string{
 		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05",
 	}},
-	{name: "driver behind a link of folders", img: oneLayer(nil, imagetest.File{Name: "lib64", Target: "usr/lib64"}, elf("usr/lib64/libcuda.so.535.104.05", full), imagetest.File{Name: "usr/lib64/libcuda.so.1", Target: "/usr/lib64/libcuda.so.535.104.05"}), want: []string{
+	{name: "driver behind a link of folders", img: oneLayer(nil, link("lib64", "usr/lib64"), elf("usr/lib64/libcuda.so.535.104.05", full), link("usr/lib64/libcuda.so.1", "/usr/lib64/libcuda.so.535.104.05")), want: []string{
 		"high driver-library-mismatch /lib64/libcuda.so.1",
 	}},
-	{name: "stubs on LD_LIBRARY_PATH", img: oneLayer([]string{"LD_LIBRARY_PATH=/usr/local/cuda/targets/x86_64-linux/lib/stubs:/usr/lib"}, imagetest.File{Name: cuda + "stubs/libcuda.so.1", Target: "libcuda.so"}), want: []string{
+	{name: "stubs on LD_LIBRARY_PATH", img: oneLayer([]string{"LD_LIBRARY_PATH=/usr/local/cuda/targets/x86_64-linux/lib/stubs:/usr/lib"}, link(cuda+"stubs/libcuda.so.1", "libcuda.so")), want: []string{
 		"high driver-library-mismatch /usr/local/cuda/targets/x86_64-linux/lib/stubs/libcuda.so.1",
 	}},
-	{name: "a stub in the folder of libraries", img: oneLayer(nil, elf(lib+"libcuda.so.1", 60_000)), want: []string{
-		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1",
-	}},
-	{name: "two RCCL", img: oneLayer(nil,
-		file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"), file(site+"torch/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.18.3+hip6.0\x00")), want: []string{
-		"medium nccl-in-image rccl",
-	}},
-	{name: "NCCL of LD_LIBRARY_PATH and a wheel", img: oneLayer([]string{"LD_LIBRARY_PATH=/opt/nccl/lib"}, file("opt/nccl/lib/libnccl.so.2", nccl("2.19.3+cuda12.3"))), want: []string{
-		"medium nccl-in-image nccl",
-	}},
+	{name: "a stub in the folder of libraries", img: oneLayer(nil, elf(lib+"libcuda.so.1", 60_000)), want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1"}},
+	{name: "two RCCL", img: oneLayer(nil, file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"), file(site+"torch/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.18.3+hip6.0\x00")), want: []string{"medium nccl-in-image rccl"}},
+	{name: "NCCL of LD_LIBRARY_PATH and a wheel", img: oneLayer([]string{"LD_LIBRARY_PATH=/opt/nccl/lib"}, file("opt/nccl/lib/libnccl.so.2", nccl("2.19.3+cuda12.3"))), want: []string{"medium nccl-in-image nccl"}},
 	{name: "packages for two CUDA", img: oneLayer(nil, wheel("torch", "2.3.0+cu118"), wheel("nvidia-nccl-cu12", "2.26.2")), want: []string{"medium nccl-in-image packages"}},
 	{name: "nccl.conf", img: oneLayer(nil, file("etc/nccl.conf", "NCCL_DEBUG=WARN\nNCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
 	{name: "NCCL_CONF_FILE", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl.conf"}, file("opt/conf/nccl.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
 	{name: "NCCL_CONF_FILE of another name", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl-site.conf"}, file("opt/conf/nccl-site.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
-	{name: "NCCL_IB_DISABLE", img: oneLayer([]string{"NCCL_IB_DISABLE=1"}), want: []string{"medium env-misconfig NCCL_IB_DISABLE"}},
-	{name: "NCCL_NET", img: oneLayer([]string{"NCCL_NET=Socket"}), want: []string{"medium env-misconfig NCCL_NET"}},
-	{name: "NCCL_HOSTID", img: oneLayer([]string{"NCCL_HOSTID=node1"}), want: []string{"medium env-misconfig NCCL_HOSTID"}},
-	{name: "HIP_VISIBLE_DEVICES", img: oneLayer([]string{"HIP_VISIBLE_DEVICES=0,1"}), want: []string{"high env-misconfig HIP_VISIBLE_DEVICES"}},
+	{name: "several variables", img: oneLayer([]string{"NCCL_IB_DISABLE=1", "NCCL_NET=Socket", "NCCL_HOSTID=node1", "HIP_VISIBLE_DEVICES=0,1", "NVIDIA_VISIBLE_DEVICES=0", "CUDA_LAUNCH_BLOCKING=1"}), want: []string{
+		"high env-misconfig HIP_VISIBLE_DEVICES", "medium env-misconfig CUDA_LAUNCH_BLOCKING", "medium env-misconfig NCCL_HOSTID", "medium env-misconfig NCCL_IB_DISABLE", "medium env-misconfig NCCL_NET",
+		"medium env-misconfig NVIDIA_VISIBLE_DEVICES",
+	}},
 	{name: "no compute", img: oneLayer([]string{"NVIDIA_DRIVER_CAPABILITIES=graphics,utility"}), want: []string{"high env-misconfig NVIDIA_DRIVER_CAPABILITIES"}},
 	{name: "no utility", img: oneLayer([]string{"NVIDIA_DRIVER_CAPABILITIES=compute"}), want: []string{"high env-misconfig NVIDIA_DRIVER_CAPABILITIES"}},
-	{name: "GPUs by number", img: oneLayer([]string{"NVIDIA_VISIBLE_DEVICES=0"}), want: []string{"medium env-misconfig NVIDIA_VISIBLE_DEVICES"}},
-	{name: "CUDA_LAUNCH_BLOCKING", img: oneLayer([]string{"CUDA_LAUNCH_BLOCKING=1"}), want: []string{"medium env-misconfig CUDA_LAUNCH_BLOCKING"}},
 	{name: "plugin without libfabric", img: oneLayer(nil, file("opt/amazon/ofi-nccl/lib/libnccl-net.so", "\x7fELF\x02 Initializing aws-ofi-nccl 1.9.1\x00")), want: []string{"high network-libraries-missing libfabric"}},
 	{name: "old driver", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: oneLayer(nil), want: []string{"high cuda-for-target driver"}},
 	{name: "NVIDIA_REQUIRE_CUDA", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: imagetest.Image{
@@ -158,7 +143,7 @@ var faultyImages = []imageCase{
 	}, want: []string{"high cuda-for-target NVIDIA_REQUIRE_CUDA"}},
 	{name: "NICs without libibverbs", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil), want: []string{"high network-libraries-missing libibverbs"}},
 	{name: "NICs without their provider", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil,
-		elf(lib+"libibverbs.so.1.14.50.0", 100), imagetest.File{Name: lib + "libibverbs.so.1", Target: "libibverbs.so.1.14.50.0"}), want: []string{"high network-libraries-missing libmlx5"}},
+		elf(lib+"libibverbs.so.1.14.50.0", 100), link(lib+"libibverbs.so.1", "libibverbs.so.1.14.50.0")), want: []string{"high network-libraries-missing libmlx5"}},
 	{name: "EFA without the plugin", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"efa"}}, img: oneLayer(nil), want: []string{"high network-libraries-missing aws-ofi-nccl"}},
 	{name: "NCCL older than the GPUs", target: &facts.TargetFacts{Source: "t.json", Driver: "580.95.05", GPUs: []string{"NVIDIA B200"}}, img: imagetest.Image{
 		Env: usual, Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.20.5", "12.4")},
@@ -166,7 +151,7 @@ var faultyImages = []imageCase{
 	{name: "ROCm older than the GPUs", target: &facts.TargetFacts{Source: "t.json", GPUs: []string{"AMD Radeon RX 9070 XT"}}, img: imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
 		file("usr/bin/true", "x"), file("opt/rocm-6.2.3/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"),
 		elf("opt/rocm-6.2.3/lib/libamdhip64.so.6.2.60203", full),
-		{Name: "opt/rocm-6.2.3/lib/libamdhip64.so.6", Target: "libamdhip64.so.6.2.60203"},
+		link("opt/rocm-6.2.3/lib/libamdhip64.so.6", "libamdhip64.so.6.2.60203"),
 		elf("opt/rocm-6.2.3/lib/libhsa-runtime64.so.1.14.60203", full), file("etc/ld.so.conf", "/opt/rocm-6.2.3/lib\n"),
 	}}}}, want: []string{"high known-fault-in-image rocm"}},
 	{name: "a driver that a layer moves", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
@@ -195,21 +180,19 @@ var goodImages = []imageCase{
 		cudaBase(), ncclLayer("2.26.2", "12.2"),
 	}}},
 	{name: "mount points of the driver", img: oneLayer(nil, file(lib+"libcuda.so.1", ""), file(lib+"libnvidia-ml.so.1", ""))},
-	{name: "compatibility library", img: oneLayer(nil, elf("usr/local/cuda-12.4/compat/libcuda.so.550.54.15", full), imagetest.File{Name: "usr/local/cuda-12.4/compat/libcuda.so.1", Target: "libcuda.so.550.54.15"})},
-	{name: "one NCCL under two names", img: oneLayer(nil, imagetest.File{Name: "opt/nccl/lib/libnccl.so.2", Target: "/usr/lib/x86_64-linux-gnu/libnccl.so.2"})},
+	{name: "compatibility library", img: oneLayer(nil, elf("usr/local/cuda-12.4/compat/libcuda.so.550.54.15", full), link("usr/local/cuda-12.4/compat/libcuda.so.1", "libcuda.so.550.54.15"))},
+	{name: "one NCCL under two names", img: oneLayer(nil, link("opt/nccl/lib/libnccl.so.2", "/usr/lib/x86_64-linux-gnu/libnccl.so.2"))},
 	{name: "ROCm", img: imagetest.Image{Layers: []imagetest.Layer{{Files: []imagetest.File{
 		file("usr/bin/true", "x"), file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"),
 		elf("opt/rocm-6.2.0/lib/libamdhip64.so.6.2.60200", full), elf("opt/rocm-6.2.0/lib/libhsa-runtime64.so.1.14.60200", full),
 		file("etc/ld.so.conf", "/opt/rocm-6.2.0/lib\n"),
 	}}}}},
-	{name: "RDMA for the target", target: modern, img: oneLayer(nil,
-		elf(lib+"libibverbs.so.1.14.50.0", 100), imagetest.File{Name: lib + "libibverbs.so.1", Target: "libibverbs.so.1.14.50.0"}, elf(lib+"libibverbs/libmlx5-rdmav34.so", 100))},
+	{name: "RDMA for the target", target: modern, img: oneLayer(nil, elf(lib+"libibverbs.so.1.14.50.0", 100), link(lib+"libibverbs.so.1", "libibverbs.so.1.14.50.0"), elf(lib+"libibverbs/libmlx5-rdmav34.so", 100))},
 	{name: "EFA for the target", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"efa"}}, img: oneLayer(nil,
 		file("opt/amazon/ofi-nccl/lib/libnccl-net.so", "\x7fELF\x02 Initializing aws-ofi-nccl 1.9.1\x00"), elf("opt/amazon/efa/lib/libfabric.so.1.25.0", 100))},
 	{name: "zstd", img: imagetest.Image{Zstd: true, Env: usual, Layers: []imagetest.Layer{cudaBase(), ncclLayer("2.26.2", "12.2")}}},
 	{name: "harmless variables", img: oneLayer([]string{"NCCL_DEBUG=WARN", "NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=470,driver<471", "LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64"})},
-	{name: "a link in a circle, pipes and names of all kinds", img: oneLayer(nil,
-		imagetest.File{Name: "opt/a", Target: "b"}, imagetest.File{Name: "opt/b", Target: "a"}, imagetest.File{Name: "opt/out", Target: "../../../../etc/passwd"}, file("opt/x y\u00e9\x01", "x"))},
+	{name: "a link in a circle, pipes and names of all kinds", img: oneLayer(nil, link("opt/a", "b"), link("opt/b", "a"), link("opt/out", "../../../../etc/passwd"), file("opt/x y\u00e9\x01", "x"))},
 }
 
 // TestImages judges each image in each form: the findings are the same.
@@ -256,9 +239,7 @@ func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Docu
 	t.Helper()
 	s := source{from: []string{at}}
 	expect.NoError(t, s.findImage(t.Context()))
-	d := expect.Value(diagnose(context.Background(), request{
-		profile: rules.Image, failOn: report.Threshold(rules.High), source: s, target: target,
-	}))(t)
+	d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s, target: target}))(t)
 	return d
 }
 

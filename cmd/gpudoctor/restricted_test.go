@@ -83,9 +83,7 @@ func TestGetpidDenied(t *testing.T) {
 
 // asDocker restricts a process as "docker run" does on a host with a low limit on locked memory, and further: without
 // any capability.
-var asDocker = restricted.To{
-	SHM: "size=64m", Limited: true, Memlock: 64 << 10, Powerless: true, Isolated: true, Deny: restricted.NUMACalls, Errno: unix.EPERM,
-}
+var asDocker = restricted.To{SHM: "size=64m", Limited: true, Memlock: 64 << 10, Powerless: true, Isolated: true, Deny: restricted.NUMACalls, Errno: unix.EPERM}
 
 // TestRestrictedContainer checks that, in a process that the kernel really restricts, each of the restrictions is
 // named with what lifts it for the runtime in question.
@@ -101,12 +99,8 @@ func TestRestrictedContainer(t *testing.T) {
 		variables []string
 		fixes     []string
 	}{
-		{"docker", []string{"container=docker"}, []string{
-			"docker run: --shm-size=16g", "docker run: --ulimit memlock=-1", "docker run: --cap-add=SYS_NICE",
-		}},
-		{"podman", []string{"container=podman"}, []string{
-			"podman run: --shm-size=16g", "podman run: --ulimit memlock=-1", "podman run: --cap-add=SYS_NICE",
-		}},
+		{"docker", []string{"container=docker"}, []string{"docker run: --shm-size=16g", "docker run: --ulimit memlock=-1", "docker run: --cap-add=SYS_NICE"}},
+		{"podman", []string{"container=podman"}, []string{"podman run: --shm-size=16g", "podman run: --ulimit memlock=-1", "podman run: --cap-add=SYS_NICE"}},
 		{"kubernetes", []string{"KUBERNETES_SERVICE_HOST=10.96.0.1"}, []string{"medium: Memory, sizeLimit: 16Gi", "gpudoctor explain add-ipc-lock", "gpudoctor explain add-sys-nice"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

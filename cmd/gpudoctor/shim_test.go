@@ -99,9 +99,7 @@ func shimmedFaults() []shimmed {
 	} {
 		list = append(list, errorOf(call, probe.Quick))
 	}
-	for _, call := range []string{
-		"register", "wait@1", "launch-handshake@1", "launch-chase@1", "ipc-open", "export", "import",
-	} {
+	for _, call := range []string{"register", "wait@1", "launch-handshake@1", "launch-chase@1", "ipc-open", "export", "import"} {
 		list = append(list, errorOf(call, probe.Full))
 	}
 	return list

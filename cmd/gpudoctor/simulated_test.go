@@ -39,9 +39,7 @@ import (
 // container with a masked /sys.
 
 // surroundings are the rules that judge the machine on which the test runs.
-var surroundings = []string{
-	"shm-too-small", "memlock-limit", "ipc-namespace", "container-caps", "sys-not-mounted", "numa-affinity", "env-misconfig", "gpu-events",
-}
+var surroundings = []string{"shm-too-small", "memlock-limit", "ipc-namespace", "container-caps", "sys-not-mounted", "numa-affinity", "env-misconfig", "gpu-events"}
 
 // simulated is one run of the program against the simulated drivers.
 type simulated struct {
@@ -356,9 +354,7 @@ var failClosed = []simulated{
 
 // clockless is the judgement of a machine on which data arrives, and no time is
 // known in which it does.
-var clockless = judgement{
-	exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: bothWays("unknown", "ok", "ok", 2),
-}
+var clockless = judgement{exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: bothWays("unknown", "ok", "ok", 2)}
 
 // memoryless is the judgement of a machine whose driver refuses memory that nobody is seen
 // to use.

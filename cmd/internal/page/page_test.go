@@ -36,10 +36,7 @@ func TestOutline(t *testing.T) {
 		} `json:"links"`
 		Empty *link `json:"empty"`
 	}{Schema: "v1"}
-	facts.PCI.Devices = []device{
-		{Address: "0000:01:00.0", Link: &link{32}, Flags: []string{"a", "b"}, Parts: []link{{1}, {2}}},
-		{Flags: []string{}},
-	}
+	facts.PCI.Devices = []device{{Address: "0000:01:00.0", Link: &link{32}, Flags: []string{"a", "b"}, Parts: []link{{1}, {2}}}, {Flags: []string{}}}
 	facts.Links.Pairs = []pair{{"x", "y", true}}
 	facts.Links.Bytes = 1 << 53
 	facts.Links.None = []pair{}

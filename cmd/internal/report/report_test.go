@@ -100,9 +100,7 @@ func switched() Input {
 
 // TestGoldenTopology checks the picture as a tree, also where there is little room.
 func TestGoldenTopology(t *testing.T) {
-	for file, style := range map[string]Style{
-		"switched-topology": {Width: 80, Color: true}, "switched-topology-40": {Width: 20, ASCII: true},
-	} {
+	for file, style := range map[string]Style{"switched-topology": {Width: 80, Color: true}, "switched-topology-40": {Width: 20, ASCII: true}} {
 		var b bytes.Buffer
 		expect.NoError(t, WriteTopology(&b, New(switched()), style))
 		golden.File(t, filepath.Join("testdata", file+".golden"), b.Bytes())
@@ -559,9 +557,7 @@ func TestOrigins(t *testing.T) {
 			{Name: "NCCL_ALGO", Value: "Ring", Source: "environment", Effective: true},
 			{Name: "NCCL_PROTO", Value: "LL", Source: "b.txt", Effective: true}, // The line is not known.
 		}},
-		KernelLog: &facts.KernelLogFacts{Events: []facts.KernelEvent{
-			{Message: "NVRM: Xid 79", Source: "b.txt", Line: 12}, {Message: "NVRM: Xid 79", Source: "b.txt", Line: 14},
-		}},
+		KernelLog: &facts.KernelLogFacts{Events: []facts.KernelEvent{{Message: "NVRM: Xid 79", Source: "b.txt", Line: 12}, {Message: "NVRM: Xid 79", Source: "b.txt", Line: 14}}},
 		Launches: []facts.Launch{
 			{Name: "a", Source: "a.txt", Line: 20, Lines: map[string]int{"shm_bytes": 24, "variables[NCCL_DEBUG]": 22}},
 			{Name: "a", Source: "b.txt", Line: 20, Lines: map[string]int{"shm_bytes": 29}},

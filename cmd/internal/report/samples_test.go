@@ -530,9 +530,7 @@ func deliberate() Input {
 		f.Params = map[string]any{"variable": name}
 		return f
 	}
-	in.Verdict.Findings = []rules.Finding{
-		variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info),
-	}
+	in.Verdict.Findings = []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info)}
 	in.Advice = nil
 	for _, f := range in.Verdict.Findings {
 		in.Advice = append(in.Advice, unset(f.Subject, f.Rule))

@@ -302,10 +302,7 @@ func TestNear(t *testing.T) {
 		facts.Pair{A: gpu(0), B: "0000:a0:00.0", Kind: "gpu-nvme", Path: "PIX"})
 	ports(f, facts.RDMAPort{Device: "mlx5_0", Address: "0000:90:00.0"}, facts.RDMAPort{Device: "mlx5_1", Address: "0000:91:00.0"})
 	m := New(f, nil, asIs)
-	want := []Near{
-		{GPU: "GPU 0", NICs: "mlx5_0 (PXB, 32 GB/s)", Drives: "0000:a0:00.0 (PIX)", CPUs: "0-7"},
-		{GPU: "GPU 1", NICs: "mlx5_0 (SYS)", CPUs: "8-15"},
-	}
+	want := []Near{{GPU: "GPU 0", NICs: "mlx5_0 (PXB, 32 GB/s)", Drives: "0000:a0:00.0 (PIX)", CPUs: "0-7"}, {GPU: "GPU 1", NICs: "mlx5_0 (SYS)", CPUs: "8-15"}}
 	expect.NoDiff(t, want, m.Near, "it")
 	expect.Equal(t, "NIC mlx5_0 (PXB, 32 GB/s), NVMe 0000:a0:00.0 (PIX), CPUs 0-7", m.Near[0].String(), "it")
 	flat := true

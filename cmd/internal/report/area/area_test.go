@@ -18,11 +18,9 @@ func known() *facts.Facts {
 		PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{
 			{Kind: "gpu", Link: &facts.PCIeLink{MaxSpeedGTs: 32, MaxWidth: 16}}, {Kind: "gpu", Link: &facts.PCIeLink{MaxSpeedGTs: 16, MaxWidth: 8}}, {Kind: "nic"},
 		}},
-		IOMMU: &facts.IOMMUFacts{Mode: "passthrough"},
-		NUMA:  &facts.NUMAFacts{Nodes: []facts.NUMANode{{}, {ID: 1}}, Balancing: new(1)},
-		Container: &facts.ContainerFacts{
-			Inside: new(true), Runtime: "docker", SHM: &facts.FileSystem{SizeBytes: 64 << 20}, MemlockSoftBytes: new(int64(8 << 20)),
-		},
+		IOMMU:     &facts.IOMMUFacts{Mode: "passthrough"},
+		NUMA:      &facts.NUMAFacts{Nodes: []facts.NUMANode{{}, {ID: 1}}, Balancing: new(1)},
+		Container: &facts.ContainerFacts{Inside: new(true), Runtime: "docker", SHM: &facts.FileSystem{SizeBytes: 64 << 20}, MemlockSoftBytes: new(int64(8 << 20))},
 		Libraries: &facts.LibraryFacts{Files: []facts.Library{{Kind: "libnccl", Version: "2.28.3"}, {Kind: "libnccl", Version: "2.28.9"}, {Kind: "libcuda", Version: "580"}}},
 		Env: &facts.EnvFacts{Variables: []facts.Variable{
 			{Name: "A", Effective: true}, {Name: "B", Effective: true}, {Name: "C", Effective: true}, {Name: "D", Effective: true}, {Name: "E"},

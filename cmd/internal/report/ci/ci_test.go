@@ -11,9 +11,7 @@ import (
 
 // TestSARIFTexts checks that no text from a machine becomes a link or a placeholder.
 func TestSARIFTexts(t *testing.T) {
-	for text, want := range map[string]string{
-		"[click](http://evil)": "[click] (http://evil)", "{0} and {x}": "{{0}} and {{x}}", "plain [x] (y)": "plain [x] (y)",
-	} {
+	for text, want := range map[string]string{"[click](http://evil)": "[click] (http://evil)", "{0} and {x}": "{{0}} and {{x}}", "plain [x] (y)": "plain [x] (y)"} {
 		expect.Equal(t, want, sarifText(text), "sarifText(%q)", text)
 	}
 	for file, want := range map[string]string{

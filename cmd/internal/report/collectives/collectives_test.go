@@ -96,9 +96,7 @@ func TestGains(t *testing.T) {
 	}
 	slow := arm(probe.ArmConfigured, 27.6)
 	slow.Outcome, slow.Operations[0].Outcome = probe.Slow, probe.Slow
-	c := &probe.Collectives{Arms: []probe.Arm{
-		slow, arm(probe.ArmCleaned, 328, "NCCL_A", "NCCL_B"), arm(probe.ArmWithout, 30, "NCCL_A"), arm(probe.ArmWithout, 320, "NCCL_B"),
-	}}
+	c := &probe.Collectives{Arms: []probe.Arm{slow, arm(probe.ArmCleaned, 328, "NCCL_A", "NCCL_B"), arm(probe.ArmWithout, 30, "NCCL_A"), arm(probe.ArmWithout, 320, "NCCL_B")}}
 	if got, want := strings.Join(Gains(c), "; "), "NCCL_B costs 91 %"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
