@@ -54,9 +54,8 @@ func readAction(t *testing.T) action {
 // expression is what a runner replaces: ${{ inputs.from }}.
 var expression = regexp.MustCompile(`\$\{\{ ([a-z0-9_.-]+) \}\}`)
 
-// TestActionFile checks that the scripts of action.yml contain no expression, since a
-// runner puts its value into the script as it is, that every input is used, and that the
-// default version is this one.
+// TestActionFile checks that the scripts of action.yml contain no expression, since a runner puts its value into the
+// script as it is, that every input is used, and that the default version is this one.
 func TestActionFile(t *testing.T) {
 	t.Parallel()
 	a := readAction(t)
@@ -140,8 +139,7 @@ type actionRun struct {
 	outputs             map[string]string
 }
 
-// newRunner makes a workspace with files of jobs, and a release whose program runs the one
-// under test.
+// newRunner makes a workspace with files of jobs, and a release whose program runs the one under test.
 func newRunner(t *testing.T) *runnerOf {
 	t.Helper()
 	r := &runnerOf{action: readAction(t), workspace: t.TempDir(), release: writeRelease(t)}
@@ -168,8 +166,7 @@ func writeRelease(t *testing.T) string {
 	return folder
 }
 
-// run runs the steps of the action as a runner does: bash with -e and pipefail, and nothing
-// after a step that failed.
+// run runs the steps of the action as a runner does: bash with -e and pipefail, and nothing after a step that failed.
 func (r *runnerOf) run(t *testing.T, inputs map[string]string) actionRun {
 	t.Helper()
 	temp := t.TempDir()
@@ -265,8 +262,7 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// TestActionDownload checks that nothing is run but a program with the checksum of the
-// release, and the one given.
+// TestActionDownload checks that nothing is run but a program with the checksum of the release, and the one given.
 func TestActionDownload(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "the scripts run the program one at a time")
@@ -398,8 +394,7 @@ func extractLaunch(t *testing.T, name, folder string) {
 	expect.NoError(t, os.CopyFS(folder, expect.Value(txtar.FS(a))(t)))
 }
 
-// preCommitHook is a hook of .pre-commit-hooks.yaml. Its patterns are Python's; those here
-// mean the same in Go.
+// preCommitHook is a hook of .pre-commit-hooks.yaml. Its patterns are Python's; those here mean the same in Go.
 type preCommitHook struct {
 	ID, Language, Entry, Files, Exclude string
 	Args                                []string
@@ -470,8 +465,7 @@ func TestPreCommitNames(t *testing.T) {
 	expect.That(t, len(expect.Value(filepath.Glob(filepath.Join(folder, "hacked*")))(t)) == 0, "the name of a file was run")
 }
 
-// TestPreCommitFolder runs the hook that judges a folder, with its own and with a user's
-// arguments.
+// TestPreCommitFolder runs the hook that judges a folder, with its own and with a user's arguments.
 func TestPreCommitFolder(t *testing.T) {
 	t.Parallel()
 	hook := readPreCommitHooks(t)["gpudoctor-folder"]

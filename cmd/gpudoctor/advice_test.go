@@ -141,14 +141,12 @@ func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situati
 	return shared.judged, shared.report
 }
 
-// adviceTally counts what was looked at, so that no check can hold for want of
-// anything to look at.
+// adviceTally counts what was looked at, so that no check can hold for want of anything to look at.
 type adviceTally map[string]int
 
-// TestAdviceFits checks, for all situations, that no advice sets what is in force
-// already, that no variable is both set and unset, that no command has a gap, that
-// all formats tell the advice in one order, and that what an advice takes and how
-// long it lasts are true.
+// TestAdviceFits checks, for all situations, that no advice sets what is in force already, that no variable is both set
+// and unset, that no command has a gap, that all formats tell the advice in one order, and that what an advice takes
+// and how long it lasts are true.
 func TestAdviceFits(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
@@ -197,9 +195,8 @@ func TestAdviceFits(t *testing.T) {
 	}
 }
 
-// following are the situations after one advice was followed and nothing became
-// better: what it sets is in force, for a variable in each of the places where it
-// may be set.
+// following are the situations after one advice was followed and nothing became better: what it sets is in force, for a
+// variable in each of the places where it may be set.
 func following(s situation, all []remedies.Advice) []situation {
 	var after []situation
 	add := func(change func(*facts.Facts)) {
@@ -406,8 +403,7 @@ func setsOrUnsets(t *testing.T, all []remedies.Advice, seen adviceTally) {
 	}
 }
 
-// gap is what a person would have to fill in. A word of capitals stands for a
-// value, too, where it stands in a command.
+// gap is what a person would have to fill in. A word of capitals stands for a value, too, where it stands in a command.
 var (
 	gap     = regexp.MustCompile(`<[^<>=\s][^<>=]*>|\{\{|\}\}`)
 	capital = regexp.MustCompile(`(?:^|[^$\w])[A-Z]{4,}\b`)

@@ -125,8 +125,7 @@ func TestAdviseDiff(t *testing.T) {
 	expect.That(t, patched >= 5, "%d of %d files were patched", patched, len(texts))
 }
 
-// fits patches a file, and checks that it fits then. It reports whether there was something
-// to patch.
+// fits patches a file, and checks that it fits then. It reports whether there was something to patch.
 func fits(t *testing.T, name, text string, d *report.Document, needs *plan.Plan) bool {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), filepath.Base(name))

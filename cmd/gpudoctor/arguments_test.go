@@ -123,9 +123,8 @@ func form(f cli.Flag, n int) []string {
 	return []string{dashes + name + "=" + value}
 }
 
-// TestAnyOrder checks that every command sees the same, in whatever order its
-// name, its flags and its words are typed: each command, each pair of its
-// flags, none to two words.
+// TestAnyOrder checks that every command sees the same, in whatever order its name, its flags and its words are typed:
+// each command, each pair of its flags, none to two words.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
@@ -176,8 +175,7 @@ func TestAnyOrder(t *testing.T) {
 	expect.That(t, lines >= 3000 && commands >= 9, "%d command lines of %d commands were tried", lines, commands)
 }
 
-// TestArrange checks what becomes of words that look like flags, and of letters
-// in one.
+// TestArrange checks what becomes of words that look like flags, and of letters in one.
 func TestArrange(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"explain a --policy p", "explain --policy=p -- a"},
@@ -211,8 +209,7 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// FuzzArrange checks that no command line is a crash, and that what is arranged
-// stays as it is.
+// FuzzArrange checks that no command line is a crash, and that what is arranged stays as it is.
 func FuzzArrange(f *testing.F) {
 	for _, line := range []string{"check --from a -qv", "explain x --policy\x00p", "-- --", "--=", "-=x check", "help probe p2p", "probe --help nonsense", "check -o= ---"} {
 		f.Add(strings.ReplaceAll(line, " ", "\n"))
@@ -232,8 +229,7 @@ func FuzzArrange(f *testing.F) {
 	})
 }
 
-// TestValueNeeded checks that every flag of every command says by its name that
-// its value is missing or empty.
+// TestValueNeeded checks that every flag of every command says by its name that its value is missing or empty.
 func TestValueNeeded(t *testing.T) {
 	tried := 0
 	for _, c := range arguments.Leaves(testApp().Commands) {
@@ -266,8 +262,7 @@ func TestValueNeeded(t *testing.T) {
 	expect.AtLeast(t, 100, tried, "command lines were tried")
 }
 
-// TestUnknownFlag checks that a flag that a command lacks is named as it was
-// typed, with a hint that leads on.
+// TestUnknownFlag checks that a flag that a command lacks is named as it was typed, with a hint that leads on.
 func TestUnknownFlag(t *testing.T) {
 	for line, want := range map[string]string{
 		"check --fial-on high": "unknown flag --fial-on|did you mean --fail-on?|gpudoctor check --help lists the flags",

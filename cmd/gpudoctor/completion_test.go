@@ -122,9 +122,8 @@ func TestCompletion(t *testing.T) {
 // freeText are flags that take any text.
 var freeText = []string{subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag}
 
-// TestCompletionIsTrue checks that each value that is offered is taken, that no
-// flag that takes a value is left without an answer, and that what is there is
-// not offered again.
+// TestCompletionIsTrue checks that each value that is offered is taken, that no flag that takes a value is left without
+// an answer, and that what is there is not offered again.
 func TestCompletionIsTrue(t *testing.T) {
 	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
@@ -175,8 +174,7 @@ func TestCompletionIsTrue(t *testing.T) {
 	}
 }
 
-// bashWords splits a line as bash does for a completion: at blanks, and at each
-// run of ":" and "=".
+// bashWords splits a line as bash does for a completion: at blanks, and at each run of ":" and "=".
 func bashWords(line string) []string {
 	var words []string
 	for word := range strings.SplitSeq(line, " ") {

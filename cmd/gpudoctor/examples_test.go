@@ -63,9 +63,8 @@ func TestExamplesJudged(t *testing.T) {
 	}
 }
 
-// TestTreesJudged checks that the copy of a machine's files is never healthy, and that no rule finds
-// anything in it which it does not find in the recording, unless the recording has what
-// explains it, such as the probe.
+// TestTreesJudged checks that the copy of a machine's files is never healthy, and that no rule finds anything in it
+// which it does not find in the recording, unless the recording has what explains it, such as the probe.
 func TestTreesJudged(t *testing.T) {
 	slowWithRace(t)
 	judge := func(from string) *report.Document {

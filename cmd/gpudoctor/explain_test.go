@@ -15,8 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// TestExplain checks that every id and every word is explained, and in ASCII where that is
-// asked for.
+// TestExplain checks that every id and every word is explained, and in ASCII where that is asked for.
 func TestExplain(t *testing.T) {
 	known := expect.Value(learn(""))(t)
 	names := known.names()
@@ -43,8 +42,7 @@ func TestGoldenManual(t *testing.T) {
 	golden.File(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), []byte(manualPage(app)))
 }
 
-// TestManual checks that the page names every command and every flag, and that mandoc
-// finds no fault in it.
+// TestManual checks that the page names every command and every flag, and that mandoc finds no fault in it.
 func TestManual(t *testing.T) {
 	app := testApp()
 	app.Setup()

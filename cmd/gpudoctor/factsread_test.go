@@ -37,9 +37,8 @@ const (
 	inText   = "what a kind of text is sent for; gpudoctor facts shows it"
 )
 
-// forPeople are the fields that no program reads and that people look for in the facts
-// document of a GPU machine, with the reason. All others that nobody reads are deleted,
-// and named in facts.RetiredFields.
+// forPeople are the fields that no program reads and that people look for in the facts document of a GPU machine, with
+// the reason. All others that nobody reads are deleted, and named in facts.RetiredFields.
 var forPeople = map[string]string{
 	"facts.ACS.Capability":                     setting,
 	"facts.ImageFacts.Entrypoint":              "what a container of the image runs",
@@ -101,15 +100,12 @@ var forPeople = map[string]string{
 	"facts.Mount.Protocol":                     setting,
 }
 
-// TestFactsAreRead checks that each field of the facts is read: by a rule, by Go code
-// other than that which sets it, by those who read the report in JSON, or, for a
-// reason, by people.
+// TestFactsAreRead checks that each field of the facts is read: by a rule, by Go code other than that which sets it, by
+// those who read the report in JSON, or, for a reason, by people.
 //
-// A rule reads a field where its name stands in a reference or in a list of names to
-// look up: which object that is of is not followed, so that a name which two types
-// share, or which a rule uses for something of its own, counts as read. Go
-// code reads a field where it selects it in a file that does not set it: a file that
-// does both is the check.
+// A rule reads a field where its name stands in a reference or in a list of names to look up: which object that is of
+// is not followed, so that a name which two types share, or which a rule uses for something of its own, counts as read.
+// Go code reads a field where it selects it in a file that does not set it: a file that does both is the check.
 func TestFactsAreRead(t *testing.T) {
 	slowWithRace(t)
 	fields := factsFields(reflect.TypeFor[facts.Facts](), map[string]string{})
@@ -129,8 +125,7 @@ func TestFactsAreRead(t *testing.T) {
 	}
 }
 
-// factsFields adds the fields of a type and of those below it, as "facts.PCIDevice.ACS",
-// with their names in JSON.
+// factsFields adds the fields of a type and of those below it, as "facts.PCIDevice.ACS", with their names in JSON.
 func factsFields(t reflect.Type, fields map[string]string) map[string]string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
@@ -168,8 +163,7 @@ func reportFields(t *testing.T) map[string]bool {
 	return in
 }
 
-// regoReads are the names in references of the rules and their libraries, and in what
-// they look up by a list of names.
+// regoReads are the names in references of the rules and their libraries, and in what they look up by a list of names.
 func regoReads(t *testing.T) map[string]bool {
 	t.Helper()
 	files := expect.Value(rules.ReadPolicy(os.DirFS(filepath.Join("..", "..", "rules")), func(name string) bool {

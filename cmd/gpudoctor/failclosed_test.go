@@ -20,16 +20,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// The tests here hold, by enumeration, that nothing that failed in the probe is
-// ever taken for health: whatever failed, in which stage, with which code, for
-// which profile, and whichever rules were left out.
+// The tests here hold, by enumeration, that nothing that failed in the probe is ever taken for health: whatever failed,
+// in which stage, with which code, for which profile, and whichever rules were left out.
 
 // variant is one way in which the probe of a healthy machine comes out.
 type variant struct {
 	name   string
 	change func(r *probe.Report)
-	// failed is true where something failed, slow where something was slow only.
-	// Else something is unknown.
+	// failed is true where something failed, slow where something was slow only. Else something is unknown.
 	failed, slow bool
 	// harmless is true where what is unknown is no failure of the probe.
 	harmless bool
@@ -94,8 +92,7 @@ var codes = []int{
 // classCodes are one code of each class that rules tell apart, and a made-up one.
 var classCodes = []int{0, 2, 100, 209, 214, 217, 304, 711, 719, 801, 802, 803, 999, 4711}
 
-// ends are the causes of a process that ended, or made no progress, not by the
-// driver's doing.
+// ends are the causes of a process that ended, or made no progress, not by the driver's doing.
 var ends = []probe.Cause{probe.CauseKilled, probe.CauseShortage, probe.CauseBug, probe.CauseEnded, probe.CauseStalled}
 
 // fewCodes are some of them.
@@ -128,8 +125,7 @@ func selections(k knowledge) []selection {
 	}
 }
 
-// transfersOf are the transfers of one test between the two GPUs, or with the
-// host's memory.
+// transfersOf are the transfers of one test between the two GPUs, or with the host's memory.
 func transfersOf(test, a, b string) []probe.Transfer {
 	switch test {
 	case probe.TestHostToDevice:
@@ -318,8 +314,7 @@ func blames(d *report.Document) bool {
 	return slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return slices.Contains([]string{"driver-hang", "transfer-failed"}, f.Rule) })
 }
 
-// learnt is what the program knows, compiled for whatever facts there are. All tests share
-// it, which nothing changes.
+// learnt is what the program knows, compiled for whatever facts there are. All tests share it, which nothing changes.
 func learnt(tb testing.TB) knowledge {
 	tb.Helper()
 	return expect.Value(everything())(tb)
@@ -341,8 +336,7 @@ func learntFor(tb testing.TB, profile rules.Profile) knowledge {
 	return k
 }
 
-// TestFailureIsNeverHealth enumerates test x outcome x stage x error code x
-// profile x rules chosen.
+// TestFailureIsNeverHealth enumerates test x outcome x stage x error code x profile x rules chosen.
 func TestFailureIsNeverHealth(t *testing.T) {
 	t.Parallel()
 	base := healthyPair(t)

@@ -69,8 +69,7 @@ func readGitLabJobs(t *testing.T) map[string]gitLabJob {
 	return jobs
 }
 
-// run runs the script of a job as GitLab's runner does, with these variables in place of
-// the file's.
+// run runs the script of a job as GitLab's runner does, with these variables in place of the file's.
 func (j gitLabJob) run(t *testing.T, folder string, variables map[string]string) (string, int) {
 	t.Helper()
 	set := maps.Clone(j.Variables)

@@ -22,9 +22,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// hostile checks what steers a terminal, turns the direction of writing, hides, or
-// is no text: each control character of C0 and C1 but NUL and the line break,
-// sequences of terminals, marks of direction, characters without width, tags,
+// hostile checks what steers a terminal, turns the direction of writing, hides, or is no text: each control character
+// of C0 and C1 but NUL and the line break, sequences of terminals, marks of direction, characters without width, tags,
 // surrogates and bytes that are no UTF-8.
 func hostile() string {
 	var b strings.Builder
@@ -55,8 +54,7 @@ func shown(t *testing.T, what, output string) {
 	}
 }
 
-// runShown runs a command line in this process and checks that nothing that it prints
-// or writes steers a terminal.
+// runShown runs a command line in this process and checks that nothing that it prints or writes steers a terminal.
 func runShown(t *testing.T, what string, args ...string) (code int, stdout string) {
 	t.Helper()
 	code, stdout, stderr := inProcess(args...)
@@ -84,8 +82,7 @@ func checkShown(t *testing.T, what string, args ...string) {
 	}
 }
 
-// slowWithRace skips what has nothing side by side that the race detector could
-// look at.
+// slowWithRace skips what has nothing side by side that the race detector could look at.
 func slowWithRace(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -113,8 +110,7 @@ func planted(v any, path string, take func(path string) bool) any {
 	return v
 }
 
-// TestHostileFacts checks it for the strings of facts: of the whole machine, and
-// of each section by itself.
+// TestHostileFacts checks it for the strings of facts: of the whole machine, and of each section by itself.
 func TestHostileFacts(t *testing.T) {
 	slowWithRace(t)
 	facts := filepath.Join(t.TempDir(), "facts.json")

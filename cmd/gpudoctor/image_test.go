@@ -66,8 +66,7 @@ func ncclLayer(version, cudaVersion string) imagetest.Layer {
 
 var usual = []string{"PATH=/usr/local/cuda/bin:/usr/bin:/bin", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"}
 
-// issueImage is the image of the issue: a baked driver library, two NCCL, and two
-// variables.
+// issueImage is the image of the issue: a baked driver library, two NCCL, and two variables.
 var issueImage = imagetest.Image{
 	Env: append(slices.Clone(usual), "NCCL_P2P_DISABLE=1", "CUDA_VISIBLE_DEVICES=0"),
 	Layers: []imagetest.Layer{
@@ -401,8 +400,7 @@ func TestImageLogin(t *testing.T) {
 	}
 }
 
-// TestImagePlatform checks that the target decides which image of several is read, unless the
-// command line does.
+// TestImagePlatform checks that the target decides which image of several is read, unless the command line does.
 func TestImagePlatform(t *testing.T) {
 	var platforms []v1.Platform
 	var images []v1.Image
@@ -438,8 +436,7 @@ func TestRegistryOnly(t *testing.T) {
 	}
 }
 
-// TestImageAgain checks that the command that checks an image in a registry again names it as
-// --from takes it.
+// TestImageAgain checks that the command that checks an image in a registry again names it as --from takes it.
 func TestImageAgain(t *testing.T) {
 	s := source{from: []string{"127.0.0.1:1/org/app:1"}}
 	expect.NoError(t, s.findImage(t.Context()))
@@ -450,9 +447,8 @@ func TestImageAgain(t *testing.T) {
 	}
 }
 
-// TestConnections checks that one package of the program can open connections, that which
-// reads images from a registry; another asks the kernel for the addresses of interfaces, and
-// a third connects a child to itself, where it listens.
+// TestConnections checks that one package of the program can open connections, that which reads images from a registry;
+// another asks the kernel for the addresses of interfaces, and a third connects a child to itself, where it listens.
 func TestConnections(t *testing.T) {
 	list := expect.Value(exec.Command("go", "list", "-deps", "-f", `{{range .Imports}}{{$.ImportPath}} {{.}}{{"\n"}}{{end}}`, ".").Output())(t)
 	const own, only = "github.com/gpudoctor/gpudoctor/", "github.com/gpudoctor/gpudoctor/checks/image/registry"

@@ -17,10 +17,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// launchCase is a case of fixtures/launches. The lines of its comment say what holds:
-// "want: RULE SEVERITY SUBJECT FILE: LINE" is a finding of medium or above with the text of
-// the line that its first evidence names, and "healthy" that there is none; "target: NAME"
-// is the machine.
+// launchCase is a case of fixtures/launches. The lines of its comment say what holds: "want: RULE SEVERITY SUBJECT
+// FILE: LINE" is a finding of medium or above with the text of the line that its first evidence names, and "healthy"
+// that there is none; "target: NAME" is the machine.
 type launchCase struct {
 	want    []string
 	target  string

@@ -23,8 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// oldRecording is longer than a recording of a machine without GPUs: a rest of
-// it would show.
+// oldRecording is longer than a recording of a machine without GPUs: a rest of it would show.
 var oldRecording = []byte(strings.Repeat("before\n", 300_000))
 
 // TestSignalsWhileWriting checks that, whenever a signal ends the program, nothing is left but the file: the old one
@@ -73,9 +72,8 @@ func writeTestFile(t *testing.T, file string, content []byte) {
 	expect.NoError(t, os.WriteFile(file, content, 0o600))
 }
 
-// TestSignalsWhileGathering checks that each signal that ends the program does so
-// while it waits for its input, with the code of the signal and without a word;
-// and that a signal that the program was started without is not heard.
+// TestSignalsWhileGathering checks that each signal that ends the program does so while it waits for its input, with
+// the code of the signal and without a word; and that a signal that the program was started without is not heard.
 func TestSignalsWhileGathering(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup // At once: each takes the grace, and most of it is waiting.
@@ -90,9 +88,8 @@ func TestSignalsWhileGathering(t *testing.T) {
 	all.Wait()
 }
 
-// hear lets programs that the test starts hear a signal even if the test itself was
-// started without it, by nohup say: they inherit that a signal is ignored, but not
-// that it is handled.
+// hear lets programs that the test starts hear a signal even if the test itself was started without it, by nohup say:
+// they inherit that a signal is ignored, but not that it is handled.
 func hear(t *testing.T, signal os.Signal) {
 	t.Helper()
 	heard := make(chan os.Signal, 1)
@@ -186,9 +183,8 @@ func commandLines(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestOutputFails checks for every command that a report that could not be
-// written gives exit code 2 and one line, and a reader that has gone no word and
-// the code that it would have been.
+// TestOutputFails checks for every command that a report that could not be written gives exit code 2 and one line, and
+// a reader that has gone no word and the code that it would have been.
 func TestOutputFails(t *testing.T) {
 	slowWithRace(t)
 	for line, args := range commandLines(t) {
@@ -222,9 +218,8 @@ func TestOutputFails(t *testing.T) {
 	}
 }
 
-// TestClosedStreams checks, for every set of closed standard streams, that what is
-// meant for one never gets into a file, and that a report that was lost is reported
-// by the exit code.
+// TestClosedStreams checks, for every set of closed standard streams, that what is meant for one never gets into a
+// file, and that a report that was lost is reported by the exit code.
 func TestClosedStreams(t *testing.T) {
 	slowWithRace(t)
 	if !stdio.Held { // Without cgo Go's runtime opens /dev/null before any code of this program runs.

@@ -149,9 +149,8 @@ func factsOf(t *testing.T, file string) *facts.Facts {
 	return read.Facts
 }
 
-// corpus reads the corpus of things that must not be seen, and its lines, each
-// with one of the things of its kind, so that every thing stands somewhere. Package
-// machine, which holds the corpus, tries every thing in every line.
+// corpus reads the corpus of things that must not be seen, and its lines, each with one of the things of its kind, so
+// that every thing stands somewhere. Package machine, which holds the corpus, tries every thing in every line.
 func corpus(t *testing.T) (things, lines []string) {
 	t.Helper()
 	raw := expect.Value(os.ReadFile("../../checks/internal/machine/testdata/planted.tsv"))(t)
@@ -199,9 +198,8 @@ func plantedFacts(lines []string) *facts.Facts {
 	return f
 }
 
-// TestNothingPlantedLeaves runs the program over facts that are full of names and
-// secrets: none may be seen in a file that it writes, and no secret on a terminal
-// either. What stands for a name is the same everywhere.
+// TestNothingPlantedLeaves runs the program over facts that are full of names and secrets: none may be seen in a file
+// that it writes, and no secret on a terminal either. What stands for a name is the same everywhere.
 func TestNothingPlantedLeaves(t *testing.T) {
 	things, lines := corpus(t)
 	dir := t.TempDir()

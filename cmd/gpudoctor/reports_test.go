@@ -195,8 +195,7 @@ var (
 	variableName = regexp.MustCompile(`\b(?:NCCL|UCX|CUDA|TORCH|NVSHMEM|HSA|HIP|ROCR)_[A-Z0-9_]+[A-Z0-9]\b`)
 )
 
-// keepsUnits checks that no line of a text, and no blank that breaking of a page, parts a
-// number from its unit.
+// keepsUnits checks that no line of a text, and no blank that breaking of a page, parts a number from its unit.
 func keepsUnits(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	seen["units in text"] += len(wholeUnit.FindAllString(written["text"], -1))
 	if found := partedUnit.FindString(written["text"]); found != "" {
@@ -231,9 +230,8 @@ func findingsOf(page string) string {
 	return evidence.ReplaceAllString(body, "")
 }
 
-// explainsTerms checks that a term which a finding of medium severity or above uses in its
-// title or message is explained once in text and Markdown, and that none is explained where
-// there is no such finding.
+// explainsTerms checks that a term which a finding of medium severity or above uses in its title or message is
+// explained once in text and Markdown, and that none is explained where there is no such finding.
 func explainsTerms(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
 	var said []string
 	for _, f := range d.Findings {

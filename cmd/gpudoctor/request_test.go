@@ -38,8 +38,7 @@ func parseRequest(t *testing.T, flags []string) request {
 	return got
 }
 
-// TestRecheckKnowsFlags checks that of each flag it was decided whether a command
-// that checks again needs it.
+// TestRecheckKnowsFlags checks that of each flag it was decided whether a command that checks again needs it.
 func TestRecheckKnowsFlags(t *testing.T) {
 	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "exclude", "target", "driver", "platform", "plain-http"}
 	left := []string{"baseline", "only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
@@ -49,8 +48,7 @@ func TestRecheckKnowsFlags(t *testing.T) {
 	}
 }
 
-// TestRecheck checks, for all sets of flags, that the command that checks again asks
-// for the same.
+// TestRecheck checks, for all sets of flags, that the command that checks again asks for the same.
 func TestRecheck(t *testing.T) {
 	slowWithRace(t)
 	for _, name := range []string{"GPUDOCTOR_PROFILE", "GPUDOCTOR_FAIL_ON", "GPUDOCTOR_POLICY"} {
@@ -125,8 +123,7 @@ func TestRecheckOfImage(t *testing.T) {
 	}
 }
 
-// dead is a file system in which files named dead never answer, as on a network
-// share whose server is gone.
+// dead is a file system in which files named dead never answer, as on a network share whose server is gone.
 type dead struct {
 	files.OS
 	end chan struct{}
@@ -148,9 +145,8 @@ func (d dead) Open(name string) (files.File, error) {
 	return d.OS.Open(name)
 }
 
-// TestDeadShare checks that files on a dead network share do not stop the command
-// before it has begun: they are refused where they are all that was given, and else
-// the others are examined.
+// TestDeadShare checks that files on a dead network share do not stop the command before it has begun: they are refused
+// where they are all that was given, and else the others are examined.
 func TestDeadShare(t *testing.T) {
 	dir := t.TempDir()
 	log, share := filepath.Join(dir, "job.log"), filepath.Join(dir, "dead.log")

@@ -155,8 +155,7 @@ func TestRequiredFacts(t *testing.T) {
 	t.Logf("%v", slices.Sorted(maps.Values(tried)))
 }
 
-// TestNVMLIsRequired checks that no answer of NVML but a complete one lets a machine with
-// NVIDIA GPUs be healthy.
+// TestNVMLIsRequired checks that no answer of NVML but a complete one lets a machine with NVIDIA GPUs be healthy.
 func TestNVMLIsRequired(t *testing.T) {
 	t.Parallel()
 	k, pair := learnt(t), exampleFacts(t, "h200x2")

@@ -74,8 +74,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits is "exits CODE PROGRAM ARGUMENTS...": the program must end with that
-// code.
+// exits is "exits CODE PROGRAM ARGUMENTS...": the program must end with that code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)

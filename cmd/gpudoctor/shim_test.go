@@ -23,9 +23,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// The tests here put the shim of fixtures/drivers between the program and the
-// simulated driver. On a machine with GPUs it stands before the real one, which
-// fixtures/drivers/gpu_run.py does.
+// The tests here put the shim of fixtures/drivers between the program and the simulated driver. On a machine with GPUs
+// it stands before the real one, which fixtures/drivers/gpu_run.py does.
 
 // shimmed is a fault that both the simulated driver and the shim can show.
 type shimmed struct {
@@ -121,9 +120,8 @@ func (f shimmed) harmless() bool {
 	return f.unseen || slices.ContainsFunc(harmless, func(call string) bool { return f.fault == "error-"+call+"=999" })
 }
 
-// TestShim checks that each fault that the shim shows is the one that the simulated
-// driver shows, by what the program makes of it; that it is not a healthy machine's;
-// and that no process is left. Without an order the shim does nothing.
+// TestShim checks that each fault that the shim shows is the one that the simulated driver shows, by what the program
+// makes of it; that it is not a healthy machine's; and that no process is left. Without an order the shim does nothing.
 func TestShim(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)

@@ -34,9 +34,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// The tests here run the whole program against the simulated drivers of
-// fixtures/drivers: two H200s on NVSwitches that no PCI tree shows, as in a
-// container with a masked /sys.
+// The tests here run the whole program against the simulated drivers of fixtures/drivers: two H200s on NVSwitches that
+// no PCI tree shows, as in a container with a masked /sys.
 
 // surroundings are the rules that judge the machine on which the test runs.
 var surroundings = []string{"shm-too-small", "memlock-limit", "ipc-namespace", "container-caps", "sys-not-mounted", "numa-affinity", "env-misconfig", "gpu-events"}
@@ -48,8 +47,7 @@ type simulated struct {
 	cuda, nvml string
 	gpus       int
 	mode       probe.Mode // Quick if empty.
-	// libraries are the drivers that are there and flags how they are built;
-	// nil is both.
+	// libraries are the drivers that are there and flags how they are built; nil is both.
 	libraries, flags []string
 	arguments        []string
 	ulimit           string // What a shell's ulimit is given before.
@@ -70,16 +68,14 @@ type judgement struct {
 	probe string
 	// transfers are the outcomes of each test in order of pairs.
 	transfers []string
-	// findings are each one's rule, severity, confidence and subject, and
-	// those that it explains behind a colon.
+	// findings are each one's rule, severity, confidence and subject, and those that it explains behind a colon.
 	findings []string
 	// remedy is the first.
 	remedy string
 }
 
 const (
-	// calmTimeout is --probe-timeout where nothing hangs: a busy test machine
-	// gets time.
+	// calmTimeout is --probe-timeout where nothing hangs: a busy test machine gets time.
 	calmTimeout = 2 * time.Minute
 	// slack is what a run may take beside the timeouts: 0.2 s are usual. Only what hangs takes
 	// as long: with the race detector on a busy machine, 20 s were too few.
@@ -134,8 +130,7 @@ func quiet(transfers []string) judgement {
 	return judgement{state: report.Healthy, probe: "ok", transfers: transfers}
 }
 
-// unproven is the judgement of a machine without a finding on which something
-// could not be tried.
+// unproven is the judgement of a machine without a finding on which something could not be tried.
 func unproven(transfers []string) judgement {
 	return judgement{state: report.Inconclusive, probe: "ok", transfers: transfers}
 }
@@ -352,12 +347,10 @@ var failClosed = []simulated{
 	{name: "HIP time is no number", libraries: hip, cuda: "elapsed=nan", want: clockless},
 }
 
-// clockless is the judgement of a machine on which data arrives, and no time is
-// known in which it does.
+// clockless is the judgement of a machine on which data arrives, and no time is known in which it does.
 var clockless = judgement{exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: bothWays("unknown", "ok", "ok", 2)}
 
-// memoryless is the judgement of a machine whose driver refuses memory that nobody is seen
-// to use.
+// memoryless is the judgement of a machine whose driver refuses memory that nobody is seen to use.
 var memoryless = judgement{exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: notTried}
 
 // notTried are the transfers with a GPU that takes no part.
@@ -445,8 +438,7 @@ func TestDeadline(t *testing.T) {
 				t.Fatal(e.err)
 			}
 			validate(t, e.stdout)
-			// Where the tests of other packages use the machine too, its start and its
-			// end take longer.
+			// Where the tests of other packages use the machine too, its start and its end take longer.
 			if took > most+slack/2 {
 				t.Errorf("it took %s with a deadline of %s", took.Round(time.Millisecond), most)
 			}
@@ -455,9 +447,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestSimulatedHangs checks the same where something hangs, and that the
-// program ends all the same. They wait at the same time, but each is left alone
-// until it hangs: nothing else is to take longer than its short timeout.
+// TestSimulatedHangs checks the same where something hangs, and that the program ends all the same. They wait at the
+// same time, but each is left alone until it hangs: nothing else is to take longer than its short timeout.
 func TestSimulatedHangs(t *testing.T) {
 	needsNoGPU(t)
 	runs := chosen(hanging)
@@ -520,8 +511,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// needsNoGPU skips a test where real GPUs would be judged beside the
-// simulated ones.
+// needsNoGPU skips a test where real GPUs would be judged beside the simulated ones.
 func needsNoGPU(tb testing.TB) {
 	tb.Helper()
 	for _, path := range []string{"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/kfd"} {
@@ -549,8 +539,7 @@ func (s simulated) timeout() time.Duration {
 	return calmTimeout
 }
 
-// environment is the whole of the program's: nothing of the test's own bears
-// on what is found.
+// environment is the whole of the program's: nothing of the test's own bears on what is found.
 func (s simulated) environment(tb testing.TB) []string {
 	tb.Helper()
 	libraries := s.libraries
@@ -582,8 +571,7 @@ func (s simulated) commandLine() []string {
 	return append(line, s.arguments...)
 }
 
-// prepare makes a run ready to be started on any goroutine, with these
-// variables as well.
+// prepare makes a run ready to be started on any goroutine, with these variables as well.
 func (s simulated) prepare(t *testing.T, variables ...string) func() ending {
 	t.Helper()
 	env := append(s.environment(t), variables...)
@@ -608,8 +596,7 @@ func (s simulated) prepare(t *testing.T, variables ...string) func() ending {
 	}
 }
 
-// command is the program's, under the limit. Testscript puts this binary on the path
-// under the program's name.
+// command is the program's, under the limit. Testscript puts this binary on the path under the program's name.
 func (s simulated) command(ctx context.Context, line []string) *exec.Cmd {
 	if s.ulimit == "" {
 		return exec.CommandContext(ctx, "gpudoctor", line...)
@@ -683,9 +670,8 @@ func judged(exit int, d *report.Document) judgement {
 	return j
 }
 
-// outcomes condenses transfers: for each test the outcomes of its pairs. Those
-// with host memory are left out, since their number is that of this machine's
-// NUMA nodes.
+// outcomes condenses transfers: for each test the outcomes of its pairs. Those with host memory are left out, since
+// their number is that of this machine's NUMA nodes.
 func outcomes(all []probe.Transfer) []string {
 	var names []string
 	words := map[string]string{}
@@ -725,16 +711,14 @@ func BenchmarkCheckSimulated(b *testing.B) {
 	}
 }
 
-// slowCopies is how many copies from GPU 0 to GPU 1 the quick probe makes before it
-// looks which are slow: twice one that wakes the link and three that are timed, and
-// one by the SMs of either.
+// slowCopies is how many copies from GPU 0 to GPU 1 the quick probe makes before it looks which are slow: twice one
+// that wakes the link and three that are timed, and one by the SMs of either.
 const slowCopies = 10
 
-// TestOthers checks, for each time at which another process may use a GPU, for each
-// state of the path and with --probe-busy and without: a rate that was measured
-// meanwhile is never a finding and never health; wrong data always is a finding, and
-// a path that is slow while nobody else is there, too. The management library is
-// asked again only where a transfer is slow.
+// TestOthers checks, for each time at which another process may use a GPU, for each state of the path and with
+// --probe-busy and without: a rate that was measured meanwhile is never a finding and never health; wrong data always
+// is a finding, and a path that is slow while nobody else is there, too. The management library is asked again only
+// where a transfer is slow.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
@@ -828,8 +812,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// stop starts a run, sends the signal once a driver hangs, and looks for what
-// is left.
+// stop starts a run, sends the signal once a driver hangs, and looks for what is left.
 func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 	t.Helper()
 	before := names(t, "/dev/shm")
@@ -887,9 +870,8 @@ func within(d time.Duration, holds func() bool) bool {
 	return true
 }
 
-// processes are the command lines of those that have the marker in their
-// environment, by their numbers. One that has ended and waits for its parent
-// has no environment any more.
+// processes are the command lines of those that have the marker in their environment, by their numbers. One that has
+// ended and waits for its parent has no environment any more.
 func processes(marker string) map[int]string {
 	found := map[int]string{}
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -913,8 +895,7 @@ func processes(marker string) map[int]string {
 	return found
 }
 
-// someHang is true once a driver hangs in one of the processes with the
-// marker.
+// someHang is true once a driver hangs in one of the processes with the marker.
 func someHang(marker string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(processes(marker))), hangs)
 }

@@ -19,9 +19,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// TestTexts checks that each case of fixtures/texts is diagnosed as its comment
-// says: "want: RULE SEVERITY CONFIDENCE" is the first finding, "first: REMEDY"
-// the first advice, and "healthy" that nothing of medium or above is found.
+// TestTexts checks that each case of fixtures/texts is diagnosed as its comment says: "want: RULE SEVERITY CONFIDENCE"
+// is the first finding, "first: REMEDY" the first advice, and "healthy" that nothing of medium or above is found.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
@@ -100,9 +99,8 @@ type madeFault struct {
 // leastNamed is the part of the faults made on purpose that must be named right.
 const leastNamed = 0.95
 
-// TestFaults checks that the outputs of faults which were made on purpose with a real job on
-// two H200 are named right, that each that is not is known to be missed, and that there is no
-// alarm on a job that went through.
+// TestFaults checks that the outputs of faults which were made on purpose with a real job on two H200 are named right,
+// that each that is not is known to be missed, and that there is no alarm on a job that went through.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	raw := expect.Value(os.ReadFile("../../fixtures/faults/faults.yaml"))(t)
@@ -206,8 +204,7 @@ var resolveErrors = []struct{ words, number string }{
 	{"Name or service not known", "-2"}, {"Temporary failure in name resolution", "-3"}, {"No address associated with hostname", "-5"},
 }
 
-// TestUnresolvedNames checks that a host name that does not resolve is called that, whichever
-// program tells it.
+// TestUnresolvedNames checks that a host name that does not resolve is called that, whichever program tells it.
 func TestUnresolvedNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "job.log")
 	for program, form := range unresolvedNames {
@@ -242,8 +239,7 @@ func firstRule(t *testing.T, path, text string) string {
 	return d.Findings[0].Rule
 }
 
-// TestAddresses checks that the address to which a connection failed says why, whichever
-// library tells it.
+// TestAddresses checks that the address to which a connection failed says why, whichever library tells it.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "job.log")
@@ -265,8 +261,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// death is a way for a rank to die by itself: what its process prints, and how the
-// kernel sees it end.
+// death is a way for a rank to die by itself: what its process prints, and how the kernel sees it end.
 type death struct {
 	name   string
 	prints string // {user} is the program's own frame.

@@ -104,8 +104,7 @@ func TestWaiversOfAll(t *testing.T) {
 	t.Logf("%d findings were waived, %d verdicts inconclusive", waivedFindings, inconclusive)
 }
 
-// wronglyWaived says how a report in which every finding is waived makes too much of it; empty
-// where it does not.
+// wronglyWaived says how a report in which every finding is waived makes too much of it; empty where it does not.
 func wronglyWaived(plain, waived *report.Document, found []rules.Finding, strict bool) string {
 	v, code := waived.Verdict, 0
 	gaps := gapsOf(plain)

@@ -153,8 +153,7 @@ func identifies(id string) bool {
 	return slices.Contains(tables().identities[id[:at]], id[at+1:])
 }
 
-// TestTables checks that each list of the facts has an identity, and that the tables name
-// what there is.
+// TestTables checks that each list of the facts has an identity, and that the tables name what there is.
 func TestTables(t *testing.T) {
 	known := map[string]bool{}
 	var walk func(t reflect.Type)
@@ -232,8 +231,7 @@ func copied[T any](t *testing.T, v *T) *T {
 	return out
 }
 
-// shuffle puts every list of a value in another order, but for those whose order means
-// something.
+// shuffle puts every list of a value in another order, but for those whose order means something.
 func shuffle(v reflect.Value, id string, random *rand.Rand) {
 	switch v.Kind() { //nolint:exhaustive // All others hold no list.
 	case reflect.Pointer:
@@ -376,8 +374,7 @@ func machine() *facts.Facts {
 	return f
 }
 
-// TestMoved checks that a GPU in another slot is the same GPU, and that one of another
-// UUID is not.
+// TestMoved checks that a GPU in another slot is the same GPU, and that one of another UUID is not.
 func TestMoved(t *testing.T) {
 	a := machine()
 	raw := expect.Value(json.Marshal(a))(t)
@@ -473,9 +470,8 @@ func TestFollowsSchema(t *testing.T) {
 	}
 }
 
-// TestSince enumerates what a finding may be before and now, and how its rule was judged: each
-// one that was there is cured, remains or is not judged, and it is cured only where its rule was
-// judged without it.
+// TestSince enumerates what a finding may be before and now, and how its rule was judged: each one that was there is
+// cured, remains or is not judged, and it is cured only where its rule was judged without it.
 func TestSince(t *testing.T) {
 	const rule = "acs-redirect"
 	there := finding(rule, rules.High, "0000:17:00.0")

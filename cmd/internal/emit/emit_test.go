@@ -360,8 +360,7 @@ func settingsOnly(t *testing.T, p *plan.Plan, text, setting string) {
 	expect.That(t, slices.Equal(got, want), "it sets %q, want %q", got, want)
 }
 
-// stub is a program that writes its arguments and some of its environment, a line each, instead
-// of what it stands for.
+// stub is a program that writes its arguments and some of its environment, a line each, instead of what it stands for.
 const stub = `#!/bin/bash
 echo "$(basename "$0")"
 printf '%s\n' "$@"

@@ -21,8 +21,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// Content before and after a write. The old one is longer, so that a rest of it
-// would show.
+// Content before and after a write. The old one is longer, so that a rest of it would show.
 var (
 	oldContent = []byte(strings.Repeat("old content\n", 1000))
 	newContent = []byte(strings.Repeat("new\n", 500))

@@ -28,10 +28,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
 
-// The tests here look at pages in a real browser, as people do. They need Chromium,
-// and axe-core (github.com/dequelabs/axe-core), which judges accessibility: the
-// variable GPUDOCTOR_AXE names its file axe.min.js. Where they are not there the tests
-// are skipped.
+// The tests here look at pages in a real browser, as people do. They need Chromium, and axe-core
+// (github.com/dequelabs/axe-core), which judges accessibility: the variable GPUDOCTOR_AXE names its file axe.min.js.
+// Where they are not there the tests are skipped.
 
 //go:embed testdata/look.js
 var look string
@@ -54,8 +53,7 @@ var views = []view{
 	{"print", 688, 1017, "light", "print"},
 }
 
-// hosts are the machines that are looked at: 2, 4, 8 and 16 GPUs, healthy and not,
-// recorded and built.
+// hosts are the machines that are looked at: 2, 4, 8 and 16 GPUs, healthy and not, recorded and built.
 var hosts = []struct{ name, from string }{
 	{"h200x2", "example:h200x2"},
 	{"wrong-data", "example:model-2x-zeros"},
@@ -72,8 +70,7 @@ var hosts = []struct{ name, from string }{
 type seen struct {
 	// Wide is by how many pixels the page is wider than the window.
 	Wide int
-	// Overlaps are pairs of labels of the picture that cover each other, Outside those
-	// that leave the picture.
+	// Overlaps are pairs of labels of the picture that cover each other, Outside those that leave the picture.
 	Overlaps, Outside []string
 	// Labels is how many labels were compared.
 	Labels int
@@ -373,8 +370,7 @@ func (b *tab) open(t *testing.T, file string, v view) {
 	b.do(t, chromedp.EmulateViewport(v.width, v.height), media, chromedp.Navigate("about:blank"), chromedp.Navigate(page.String()))
 }
 
-// shoot keeps a picture of the page in the folder that GPUDOCTOR_SCREENSHOTS names, for
-// a person.
+// shoot keeps a picture of the page in the folder that GPUDOCTOR_SCREENSHOTS names, for a person.
 func (b *tab) shoot(t *testing.T, name string) {
 	t.Helper()
 	folder := os.Getenv("GPUDOCTOR_SCREENSHOTS")

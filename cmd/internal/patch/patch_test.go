@@ -259,9 +259,8 @@ func TestApplied(t *testing.T) {
 	t.Log(fmt.Sprint(ran))
 }
 
-// TestMutations checks that files with slips of the keyboard are refused or changed as they
-// must be: lines that are lost, doubled, moved in or indented, and characters too many or
-// too few.
+// TestMutations checks that files with slips of the keyboard are refused or changed as they must be: lines that are
+// lost, doubled, moved in or indented, and characters too many or too few.
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	all := cases(t)

@@ -134,8 +134,7 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// TestLinked checks that what this test's own program needs is found: it is linked with
-// glibc, so it is not static.
+// TestLinked checks that what this test's own program needs is found: it is linked with glibc, so it is not static.
 func TestLinked(t *testing.T) {
 	f := expect.Value(elf.Open("/proc/self/exe"))(t)
 	defer f.Close() //nolint:errcheck // It was only read.

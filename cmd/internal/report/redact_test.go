@@ -12,9 +12,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// plant sets every string that a value can hold, fields without a name in JSON
-// included, to what next returns, and returns where they are. Types that lead to
-// themselves are entered twice.
+// plant sets every string that a value can hold, fields without a name in JSON included, to what next returns, and
+// returns where they are. Types that lead to themselves are entered twice.
 func plant(v reflect.Value, at string, depth int, next func() string) []string {
 	if depth == 0 {
 		return nil

@@ -160,8 +160,7 @@ func TestGoldenTransfers(t *testing.T) {
 	}
 }
 
-// TestTransfersExitCode checks that what could not be tried is not taken for
-// well.
+// TestTransfersExitCode checks that what could not be tried is not taken for well.
 func TestTransfersExitCode(t *testing.T) {
 	part := healthy(8)
 	use(&part, 2, probe.User{PID: 1234, Program: "python3"})
@@ -247,8 +246,7 @@ func TestOnlyNumbersAreReferredTo(t *testing.T) {
 	}
 }
 
-// TestMissing checks that what is missing is reported with its reasons and with the
-// way to have it.
+// TestMissing checks that what is missing is reported with its reasons and with the way to have it.
 func TestMissing(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -284,8 +282,7 @@ func TestOneScreen(t *testing.T) {
 	}
 }
 
-// TestNothingUnprintable checks that no character from the machine reaches the
-// terminal that could do harm there.
+// TestNothingUnprintable checks that no character from the machine reaches the terminal that could do harm there.
 func TestNothingUnprintable(t *testing.T) {
 	for _, f := range formats {
 		for _, s := range []Style{{}, {Verbose: true}, {Quiet: true}, {ASCII: true, Verbose: true}} {
@@ -464,9 +461,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestUnreadIsNeverHealth checks that a machine is not called healthy where a part of
-// the texts was not read, for whatever reason, and that what holds no text is no
-// such reason.
+// TestUnreadIsNeverHealth checks that a machine is not called healthy where a part of the texts was not read, for
+// whatever reason, and that what holds no text is no such reason.
 func TestUnreadIsNeverHealth(t *testing.T) {
 	whole := facts.Text{Name: "job.log", Lines: 1, Bytes: 80, Kinds: []facts.TextKind{{Kind: "nccl-log", Line: 1, Lines: 1}}}
 	for _, tt := range []struct {
@@ -514,8 +510,7 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// TestTerms checks that each term is explained once, briefly, and in the glossary of the
-// documents.
+// TestTerms checks that each term is explained once, briefly, and in the glossary of the documents.
 func TestTerms(t *testing.T) {
 	document := expect.Value(os.ReadFile("../../../docs/glossary.md"))(t)
 	seen := map[string]bool{}
@@ -533,8 +528,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestOrigins checks which line of a text evidence is put down to, and that none
-// is better than a wrong one.
+// TestOrigins checks which line of a text evidence is put down to, and that none is better than a wrong one.
 func TestOrigins(t *testing.T) {
 	wrong := int64(3)
 	f := &facts.Facts{

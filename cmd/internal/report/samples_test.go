@@ -66,9 +66,8 @@ func withRules(in Input) Input {
 	return in
 }
 
-// accounted lets the findings of a sample account for all that failed or was slow
-// in it, as those of real rules do. The test of what no finding accounts for does
-// without.
+// accounted lets the findings of a sample account for all that failed or was slow in it, as those of real rules do. The
+// test of what no finding accounts for does without.
 func accounted(in Input) Input {
 	for _, t := range in.Facts.Transfers.Transfers {
 		for i := range in.Verdict.Findings {
@@ -79,8 +78,7 @@ func accounted(in Input) Input {
 	return in
 }
 
-// waived is a machine with a finding that is waived; another waiver has expired, a third
-// matches nothing.
+// waived is a machine with a finding that is waived; another waiver has expired, a third matches nothing.
 func waived() Input {
 	in := acs()
 	waiving := waivers.Apply(in.Verdict, []waivers.Waiver{
@@ -369,8 +367,7 @@ func many() Input {
 	return accounted(in)
 }
 
-// hostile is a machine whose every name was chosen to do harm where it is
-// printed.
+// hostile is a machine whose every name was chosen to do harm where it is printed.
 func hostile() Input {
 	const bad = "x\x1b[2J\x1b]0;owned\a\u202egpj.exe\u200b\x9b31m`|<script>alert(1)</script> @everyone https://evil.example/ **b** \xff\r\nline2"
 	in := low()

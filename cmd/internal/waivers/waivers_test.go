@@ -106,8 +106,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestMatches goes through all patterns and texts of up to five characters, and compares with
-// a regular expression.
+// TestMatches goes through all patterns and texts of up to five characters, and compares with a regular expression.
 func TestMatches(t *testing.T) {
 	words := func(letters string, most int) []string {
 		all := []string{""}
@@ -207,8 +206,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestAdd checks that a waiver that is added is read back, with all that stood there before,
-// comments included.
+// TestAdd checks that a waiver that is added is read back, with all that stood there before, comments included.
 func TestAdd(t *testing.T) {
 	const entry = "  - rule: b\n    subject: '*:00.0'\n    reason: 'a: b # c'\n    expires: 2027-05-31\n    owner: me\n"
 	for name, tt := range map[string]struct{ before, want string }{
@@ -244,8 +242,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// FuzzAdd checks that a waiver with any texts, added to any file, is read back as it was, or
-// that the file is refused.
+// FuzzAdd checks that a waiver with any texts, added to any file, is read back as it was, or that the file is refused.
 func FuzzAdd(f *testing.F) {
 	f.Add("strict: true\n", "NCCL_DEBUG", "r: # x", "me")
 	f.Add("waivers:\n- {rule: a, reason: r, expires: 2027-01-31}\n\n# x\nstrict: true\n", "a -> b", "\"", "'")

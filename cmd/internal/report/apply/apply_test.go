@@ -80,9 +80,8 @@ func TestInContainer(t *testing.T) {
 	}
 }
 
-// TestEfforts checks, for every remedy, that what is typed says what it takes: what holds
-// until the next boot needs no reboot and does not persist, and all else takes what the
-// remedy takes.
+// TestEfforts checks, for every remedy, that what is typed says what it takes: what holds until the next boot needs no
+// reboot and does not persist, and all else takes what the remedy takes.
 func TestEfforts(t *testing.T) {
 	set := expect.Value(remedies.Load())(t)
 	both := 0
