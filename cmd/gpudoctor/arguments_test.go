@@ -2,18 +2,30 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/night"
 )
@@ -285,4 +297,411 @@ func TestUnknownFlag(t *testing.T) {
 		}
 		expect.Equal(t, want, strings.Join(append([]string{err.Error()}, h.Hints...), "|"), "%s", line)
 	}
+}
+
+// asked is what complete answers: the words, and what it asks the shell for.
+func asked(t *testing.T, words ...string) (answers []string, files string) {
+	t.Helper()
+	for line := range strings.Lines(complete(testApp(), words)) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, ":") {
+			files = line
+			continue
+		}
+		word, _, _ := strings.Cut(line, "\t")
+		expect.That(t, strings.HasPrefix(word, words[len(words)-1]), "%q: the answer %q does not begin as the word", words, word)
+		answers = append(answers, word)
+	}
+	return answers, files
+}
+
+// prefixes are all beginnings of a word, from the first n letters on.
+func prefixes(word string, n int) []string {
+	var all []string
+	for ; n <= len(word); n++ {
+		all = append(all, word[:n])
+	}
+	return all
+}
+
+// TestCompletion checks that every beginning of every command, flag and value is
+// completed, in each way in which it can be typed.
+func TestCompletion(t *testing.T) {
+	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
+	questions := 0
+	offers := func(want string, words ...string) {
+		t.Helper()
+		questions++
+		answers, _ := asked(t, words...)
+		expect.That(t, slices.Contains(answers, want), "%q: %q is not among the answers %q", words, want, answers)
+	}
+	app := testApp()
+	known := expect.Value(learn(""))(t)
+	for _, c := range arguments.Leaves(app.Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		path := strings.Fields(c.HelpName)[1:]
+		for i, word := range path {
+			for _, p := range prefixes(word, 0) {
+				offers(word, append(slices.Clone(path[:i]), p)...)
+			}
+		}
+		for _, f := range arguments.WithHelp(c.Flags) {
+			if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
+				continue // An old name.
+			}
+			for _, n := range f.Names() {
+				if len(n) == 1 {
+					continue
+				}
+				for _, p := range prefixes("--"+n, 1) {
+					offers("--"+n, append(slices.Clone(path), p)...)
+				}
+				values := choices[n]
+				if n == formatFlag.Name {
+					values = formatsOf(c)
+				}
+				for _, v := range values {
+					for _, p := range prefixes(v, 0) {
+						offers(v, append(slices.Clone(path), "--"+n, p)...)
+						offers("--"+n+"="+v, append(slices.Clone(path), "--"+n+"="+p)...)
+						offers(v, append(slices.Clone(path), "--quiet", "--"+n, p)...)
+					}
+				}
+			}
+		}
+		if hasFlag(c, fromFlag.Name) {
+			for _, e := range fixtures.Examples() {
+				for _, p := range prefixes(examplePrefix+e, 0) {
+					offers(examplePrefix+e, append(slices.Clone(path), "--from", p)...)
+					offers("--from="+examplePrefix+e, append(slices.Clone(path), "--from="+p)...)
+				}
+			}
+		}
+	}
+	for _, r := range known.rules.Rules() {
+		for _, flag := range []string{"--only", "--skip"} {
+			for _, list := range []string{"", "no-gpu,", "a,b,"} {
+				offers(list+r.ID, "check", flag, list+r.ID[:len(r.ID)/2])
+				offers(flag+"="+list+r.ID, "check", flag+"="+list+r.ID[:1])
+			}
+		}
+	}
+	for _, id := range known.names() {
+		offers(id, "explain", id[:len(id)/2])
+	}
+	offers("test-gate", "explain", "--policy", filepath.Join("testdata", "policy"), "test")
+	for _, s := range shellNames() {
+		for _, p := range prefixes(s, 0) {
+			offers(s, "completion", p)
+		}
+	}
+	t.Logf("%d questions", questions)
+	expect.AtLeast(t, 2500, questions, "questions were asked")
+}
+
+// freeText are flags that take any text.
+var freeText = []string{subjectFlag, objectFlag, reasonFlag, expiresFlag, ownerFlag}
+
+// TestCompletionIsTrue checks that each value that is offered is taken, that no flag that takes a value is left without
+// an answer, and that what is there is not offered again.
+func TestCompletionIsTrue(t *testing.T) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		path := strings.Fields(c.HelpName)[1:]
+		for _, f := range c.Flags {
+			name := "--" + f.Names()[0]
+			if !arguments.TakesValue(f) {
+				answers, _ := asked(t, append(slices.Clone(path), name, "-")...)
+				expect.That(t, !slices.Contains(answers, name), "%s %s: it is offered again", c.HelpName, name)
+				continue
+			}
+			answers, files := asked(t, append(slices.Clone(path), name, "")...)
+			expect.That(t, len(answers) != 0 || files != "" || slices.Contains(freeText, f.Names()[0]), "%s %s: no value is offered", c.HelpName, name)
+			for _, a := range answers {
+				if choices[name[2:]] != nil {
+					err := oneOf(name[2:], a)
+					expect.That(t, err == nil, "%s %s %s is offered and refused: %v", c.HelpName, name, a, err)
+				}
+			}
+			again, _ := asked(t, append(slices.Clone(path), name, "x", "--")...)
+			_, repeats := f.(*cli.StringSliceFlag)
+			expect.That(t, slices.Contains(again, name) == repeats, "%s %s x: offered again: %v", c.HelpName, name, !repeats)
+		}
+	}
+	for _, tt := range []struct{ line, want, files string }{
+		{"check --format ", strings.Join(report.FormatNames(), " "), ""},
+		{"probe p2p --format ", "text json markdown html", ""},
+		{"diff --format ", "text json markdown", ""},
+		{"check --from x", "", completeFiles},
+		{"check --policy ", "", completeFolders},
+		{"check --only acs-redirect,acs-redirect", "", ""},
+		{"check --from -- ", "", ""},
+		{"explain acs-redirect ", "", ""},
+		{"explain -- disable-m", "disable-mig", ""},
+		{"check -- ", "", ""},
+		{"nonsense ", "", ""},
+		{"-", "--help --version -h", ""},
+		{"--format json ch", "check", ""},
+		{"probe ", "p2p nccl", ""},
+		{"probe --from x p", "p2p", ""},
+		{"completion z", "zsh", ""},
+	} {
+		answers, files := asked(t, strings.Split(tt.line, " ")...)
+		got := strings.Join(answers, " ")
+		expect.That(t, got == tt.want && files == tt.files, "%q: got %q and %q, want %q and %q", tt.line, got, files, tt.want, tt.files)
+	}
+}
+
+// bashWords splits a line as bash does for a completion: at blanks, and at each run of ":" and "=".
+func bashWords(line string) []string {
+	var words []string
+	for word := range strings.SplitSeq(line, " ") {
+		part := ""
+		for i, r := range word {
+			isBreak := r == ':' || r == '='
+			if i > 0 && isBreak != strings.ContainsAny(part[len(part)-1:], ":=") {
+				words, part = append(words, part), ""
+			}
+			part += string(r)
+		}
+		words = append(words, part)
+	}
+	return words
+}
+
+// TestBashCompletion checks that the script for bash, run by bash, offers what
+// complete answers, cut to what bash puts in place.
+func TestBashCompletion(t *testing.T) {
+	slowWithRace(t)
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash here")
+	}
+	lines := map[string][]string{
+		"gpudoctor ch":                                 {"check"},
+		"gpudoctor check --fail":                       {"--fail-on"},
+		"gpudoctor check --fail-on ":                   report.Thresholds(),
+		"gpudoctor check --format m":                   {"markdown"},
+		"gpudoctor check --format=m":                   {"markdown"},
+		"gpudoctor check --format=":                    report.FormatNames(),
+		"gpudoctor check --from example:h200x":         {"h200x2", "h200x4"},
+		"gpudoctor check --from=example:h200x":         {"h200x2", "h200x4"},
+		"gpudoctor check --from example:":              fixtures.Examples(),
+		"gpudoctor check -q --from example:h200x4 --p": {"--plain-http", "--platform", "--policy", "--probe", "--probe-busy", "--probe-timeout", "--profile"},
+		"gpudoctor check --only acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
+		"gpudoctor check --only=acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
+		"gpudoctor explain disable-m":                  {"disable-mig"},
+		"gpudoctor probe p2p --col":                    {"--color"},
+		"gpudoctor check --from exam":                  append(examples(), "exam.log"),
+		"gpudoctor nonsense ":                          nil,
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"gpudoctor.bash": completionScripts["bash"], "exam.log": ""} {
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
+	for line, want := range lines {
+		words := bashWords(line)
+		c := exec.Command(bash, append([]string{
+			"--norc", "-c",
+			`. ./gpudoctor.bash; COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpudoctor; printf '%s\n' "${COMPREPLY[@]}"`,
+			"bash",
+		}, words...)...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		expect.That(t, err == nil, "%s: %v: %s", line, err, out)
+		got := strings.Fields(string(out))
+		expect.NoDiff(t, slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got)), "%s", line)
+	}
+}
+
+func examples() []string {
+	var all []string
+	for _, e := range fixtures.Examples() {
+		all = append(all, examplePrefix+e)
+	}
+	return all
+}
+
+// parseRequest reads a command line of "gpudoctor check" as the program does.
+func parseRequest(t *testing.T, flags []string) request {
+	t.Helper()
+	var got request
+	c := checkCommand()
+	c.Action = func(c *cli.Context) (err error) {
+		got, err = readRequest(c)
+		return err
+	}
+	app := &cli.App{Name: "gpudoctor", Reader: strings.NewReader(""), Commands: []*cli.Command{c}}
+	if err := app.Run(append([]string{"gpudoctor", "check"}, flags...)); err != nil {
+		t.Fatalf("%q: %v", flags, err)
+	}
+	got.source.stdin = nil
+	return got
+}
+
+// TestRecheckKnowsFlags checks that of each flag it was decided whether a command that checks again needs it.
+func TestRecheckKnowsFlags(t *testing.T) {
+	repeated := []string{"from", "with", "profile", "policy", "waive", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline", "max-bytes", "exclude", "target", "driver", "platform", "plain-http"}
+	left := []string{"baseline", "only", "skip", "redact", "no-redact", "keep-identifiers", "format", "output", "verbose", "quiet", "color", "ascii"}
+	for _, f := range checkCommand().Flags {
+		name := f.Names()[0]
+		expect.That(t, slices.Contains(repeated, name) || slices.Contains(left, name), "--%s: add it to request.recheck and to TestRecheck if it decides what is examined or how it is judged, else to the flags that are left out", name)
+	}
+}
+
+// TestRecheck checks, for all sets of flags, that the command that checks again asks for the same.
+func TestRecheck(t *testing.T) {
+	slowWithRace(t)
+	for _, name := range []string{"GPUDOCTOR_PROFILE", "GPUDOCTOR_FAIL_ON", "GPUDOCTOR_POLICY"} {
+		t.Setenv(name, "") // It is as it was after the test.
+		expect.NoError(t, os.Unsetenv(name))
+	}
+	policy := expect.Value(filepath.Abs(filepath.Join("testdata", "policy")))(t)
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"my logs", "b.log", "c.log"} {
+		expect.NoError(t, os.WriteFile(name, []byte("NCCL INFO"), 0o600))
+	}
+	options := [][]string{
+		{"--from", "my logs"},
+		{"--from", "b.log"},
+		{"--with", "c.log"},
+		{"--profile", "image"},
+		{"--policy", policy},
+		{"--waive", "my waivers.yaml"},
+		{"--fail-on", "medium"},
+		{"--strict"},
+		{"--probe", "off"},
+		{"--probe", "quick"},
+		{"--probe", "full"},
+		{"--probe-busy"},
+		{"--probe-timeout", "30s"},
+		{"--deadline", "45s"},
+		{"--max-bytes", "500MB"},
+	}
+	tried := 0
+	for set := range 1 << len(options) {
+		if night.Few() && set%7 > 0 {
+			continue
+		}
+		var flags []string
+		for i, option := range options {
+			if set&(1<<i) != 0 {
+				flags = append(flags, option...)
+			}
+		}
+		if slices.Contains(flags, "--from") && slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--probe") }) {
+			continue // A recording cannot be probed.
+		}
+		tried++
+		want := parseRequest(t, flags)
+		again := want.recheck()
+		got := parseRequest(t, again.Flags)
+		expect.That(t, reflect.DeepEqual(got, want), "%q checks again with %q: %+v, want %+v", flags, again.Flags, got, want)
+		expect.That(t, len(flags) != 0 || len(again.Flags) == 0, "without flags it checks again with %q", again.Flags)
+	}
+	// A target needs files, and its profile.
+	flags := []string{"--from", "my logs", "--exclude", "test/*", "--exclude", "b", "--profile", "launch", "--target", "example:h200x2"}
+	want := parseRequest(t, flags)
+	if got := parseRequest(t, want.recheck().Flags); want.source.target == "" || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q checks again as %+v, want %+v", flags, got, want)
+	}
+	t.Logf("%d sets of flags", tried)
+}
+
+// TestRecheckOfImage checks the same of the machine that an image is judged for.
+func TestRecheckOfImage(t *testing.T) {
+	for _, flags := range [][]string{
+		{"--profile", "image", "--driver", "550.54"},
+		{"--profile", "image", "--target", "example:model-2x-zeros"},
+		{"--profile", "image", "--target", "example:model-2x-zeros", "--driver", "550.54"},
+		{"--profile", "image", "--from", "docker://127.0.0.1:1/org/app:1", "--driver", "550.54", "--platform", "linux/arm64/v8", "--plain-http"},
+	} {
+		want := parseRequest(t, flags)
+		expect.Must(t, want.driver != "" || want.source.target != "", "%q: no target", flags)
+		if got := parseRequest(t, want.recheck().Flags); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q checks again with %q: %+v, want %+v", flags, want.recheck().Flags, got, want)
+		}
+	}
+}
+
+// dead is a file system in which files named dead never answer, as on a network share whose server is gone.
+type dead struct {
+	files.OS
+	end chan struct{}
+}
+
+func (d dead) wait(name string) {
+	if strings.HasPrefix(filepath.Base(name), "dead") {
+		<-d.end
+	}
+}
+
+func (d dead) Stat(name string) (fs.FileInfo, error) {
+	d.wait(name)
+	return d.OS.Stat(name)
+}
+
+func (d dead) Open(name string) (files.File, error) {
+	d.wait(name)
+	return d.OS.Open(name)
+}
+
+// TestDeadShare checks that files on a dead network share do not stop the command before it has begun: they are refused
+// where they are all that was given, and else the others are examined.
+func TestDeadShare(t *testing.T) {
+	dir := t.TempDir()
+	log, share := filepath.Join(dir, "job.log"), filepath.Join(dir, "dead.log")
+	for _, name := range []string{log, share} {
+		expect.NoError(t, os.WriteFile(name, []byte("NCCL version 2.21.5+cuda12.4\n"), 0o600))
+	}
+	system := dead{end: make(chan struct{})}
+	t.Cleanup(func() { close(system.end) })
+	// Each answer is waited for up to deadline.Silence; the context ends it sooner.
+	over, stop := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer stop()
+	alone := source{from: []string{share}, system: system}
+	if err := alone.check(over); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("alone: %v", err)
+	}
+	is := alone.isRecording(over, share)
+	expect.That(t, !is, "it is taken for a recording")
+	if _, _, err := alone.openRecording(over, share); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("opened: %v", err)
+	}
+	both := source{from: []string{log, share}, system: system}
+	g := collect(t.Context(), both, gather.Options{Whole: 4 * time.Second})
+	if g.err != nil {
+		t.Fatal(g.err)
+	}
+	for _, text := range g.facts.Texts {
+		dead := text.Name == share
+		expect.That(t, dead == (text.Unread == facts.UnreadTime) && dead != (len(text.Kinds) > 0), "%+v", text)
+	}
+}
+
+// TestMaxBytesFlag checks which sizes --max-bytes takes.
+func TestMaxBytesFlag(t *testing.T) {
+	for value, want := range map[string]int64{"500MB": 500e6, "2GiB": 2 << 30, "64 KiB": 64 << 10, "1": 1, "0": 0, "-1": 0, "x": 0, "": 0, "1e30": 0, "1.5GiB": 3 << 29, "99999999EB": 0, "5QB": 0} {
+		got, err := parseMaxBytes(t, value)
+		expect.That(t, (err == nil) == (want > 0) && (err != nil || got == want), "%q: got %d, %v, want %d", value, got, err, want)
+		expect.That(t, err == nil || strings.Contains(err.Error(), "--max-bytes"), "%q: %v", value, err)
+	}
+}
+
+// parseMaxBytes reads a command line with --max-bytes as the program does.
+func parseMaxBytes(t *testing.T, value string) (size int64, err error) {
+	t.Helper()
+	c := checkCommand()
+	c.Action = func(c *cli.Context) error {
+		r, err := readRequest(c)
+		size = r.source.maxBytes
+		return err
+	}
+	app := &cli.App{Name: "gpudoctor", Reader: strings.NewReader(""), Commands: []*cli.Command{c}}
+	err = app.Run([]string{"gpudoctor", "check", "--max-bytes", value})
+	return size, err
 }

@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -82,16 +81,8 @@ const (
 	slack = 5 * time.Minute
 )
 
-// hangTimeout is --probe-timeout where something hangs. The race detector makes
-// the start of a child several times as long.
-var hangTimeout = 2 * time.Second
-
-func init() {
-	info, ok := debug.ReadBuildInfo()
-	if ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		hangTimeout *= 4
-	}
-}
+// hangTimeout is --probe-timeout where something hangs. The race detector makes the start of a child several times as long.
+var hangTimeout = map[bool]time.Duration{false: 2 * time.Second, true: 8 * time.Second}[withRace()]
 
 // healthyQuick and healthyFull are the outcomes on two GPUs without a fault.
 var (
