@@ -315,37 +315,34 @@ func asked(t *testing.T, words ...string) (answers []string, files string) {
 	return answers, files
 }
 
-// prefixes are all beginnings of a word, from the first n letters on.
-func prefixes(word string, n int) []string {
-	var all []string
-	for ; n <= len(word); n++ {
-		all = append(all, word[:n])
-	}
-	return all
-}
-
-// TestCompletion checks that every beginning of every command, flag and value is
-// completed, in each way in which it can be typed.
+// TestCompletion checks that every beginning of every command, flag and value is completed, in each way in which it can
+// be typed.
 func TestCompletion(t *testing.T) {
 	night.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	questions := 0
-	offers := func(want string, words ...string) {
+	// offers checks that a word is offered for each of its beginnings from the first n letters on, behind others.
+	offers := func(word string, n int, before ...string) {
 		t.Helper()
-		questions++
-		answers, _ := asked(t, words...)
-		expect.That(t, slices.Contains(answers, want), "%q: %q is not among the answers %q", words, want, answers)
+		for ; n <= len(word); n++ {
+			questions++
+			answers, _ := asked(t, append(slices.Clone(before), word[:n])...)
+			expect.That(t, slices.Contains(answers, word), "%q is not offered for its first %d letters behind %q", word, n, before)
+		}
 	}
-	app := testApp()
+	// offersValue is the same of a value of a flag, in a word of its own or behind an equals sign.
+	offersValue := func(flag, value string, before ...string) {
+		t.Helper()
+		offers(value, 0, append(slices.Clone(before), flag)...)
+		offers(flag+"="+value, len(flag)+1, before...)
+	}
 	known := expect.Value(learn(""))(t)
-	for _, c := range arguments.Leaves(app.Commands) {
+	for _, c := range arguments.Leaves(testApp().Commands) {
 		if c.Name == "help" {
 			continue
 		}
 		path := strings.Fields(c.HelpName)[1:]
 		for i, word := range path {
-			for _, p := range prefixes(word, 0) {
-				offers(word, append(slices.Clone(path[:i]), p)...)
-			}
+			offers(word, 0, path[:i]...)
 		}
 		for _, f := range arguments.WithHelp(c.Flags) {
 			if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
@@ -355,49 +352,38 @@ func TestCompletion(t *testing.T) {
 				if len(n) == 1 {
 					continue
 				}
-				for _, p := range prefixes("--"+n, 1) {
-					offers("--"+n, append(slices.Clone(path), p)...)
-				}
+				offers("--"+n, 1, path...)
 				values := choices[n]
 				if n == formatFlag.Name {
 					values = formatsOf(c)
 				}
 				for _, v := range values {
-					for _, p := range prefixes(v, 0) {
-						offers(v, append(slices.Clone(path), "--"+n, p)...)
-						offers("--"+n+"="+v, append(slices.Clone(path), "--"+n+"="+p)...)
-						offers(v, append(slices.Clone(path), "--quiet", "--"+n, p)...)
-					}
+					offersValue("--"+n, v, path...)
+					offers(v, 0, append(slices.Clone(path), "--quiet", "--"+n)...)
 				}
 			}
 		}
 		if hasFlag(c, fromFlag.Name) {
-			for _, e := range fixtures.Examples() {
-				for _, p := range prefixes(examplePrefix+e, 0) {
-					offers(examplePrefix+e, append(slices.Clone(path), "--from", p)...)
-					offers("--from="+examplePrefix+e, append(slices.Clone(path), "--from="+p)...)
-				}
+			for _, e := range examples() {
+				offersValue("--from", e, path...)
 			}
 		}
 	}
 	for _, r := range known.rules.Rules() {
 		for _, flag := range []string{"--only", "--skip"} {
 			for _, list := range []string{"", "no-gpu,", "a,b,"} {
-				offers(list+r.ID, "check", flag, list+r.ID[:len(r.ID)/2])
-				offers(flag+"="+list+r.ID, "check", flag+"="+list+r.ID[:1])
+				offers(list+r.ID, len(list+r.ID)-1, "check", flag)
+				offers(flag+"="+list+r.ID, len(flag+"="+list+r.ID)-1, "check")
 			}
 		}
 	}
 	for _, id := range known.names() {
-		offers(id, "explain", id[:len(id)/2])
+		offers(id, len(id)-1, "explain")
 	}
-	offers("test-gate", "explain", "--policy", filepath.Join("testdata", "policy"), "test")
+	offers("test-gate", 4, "explain", "--policy", filepath.Join("testdata", "policy"))
 	for _, s := range shellNames() {
-		for _, p := range prefixes(s, 0) {
-			offers(s, "completion", p)
-		}
+		offers(s, 0, "completion")
 	}
-	t.Logf("%d questions", questions)
 	expect.AtLeast(t, 2500, questions, "questions were asked")
 }
 
@@ -526,21 +512,23 @@ func examples() []string {
 	return all
 }
 
-// parseRequest reads a command line of "gpudoctor check" as the program does.
-func parseRequest(t *testing.T, flags []string) request {
-	t.Helper()
-	var got request
+// requestOf reads a command line of "gpudoctor check" as the program does.
+func requestOf(flags ...string) (got request, err error) {
 	c := checkCommand()
 	c.Action = func(c *cli.Context) (err error) {
 		got, err = readRequest(c)
 		return err
 	}
 	app := &cli.App{Name: "gpudoctor", Reader: strings.NewReader(""), Commands: []*cli.Command{c}}
-	if err := app.Run(append([]string{"gpudoctor", "check"}, flags...)); err != nil {
-		t.Fatalf("%q: %v", flags, err)
-	}
+	err = app.Run(append([]string{"gpudoctor", "check"}, flags...))
 	got.source.stdin = nil
-	return got
+	return got, err
+}
+
+// parseRequest is what a command line asks for.
+func parseRequest(t *testing.T, flags []string) request {
+	t.Helper()
+	return expect.Value(requestOf(flags...))(t)
 }
 
 // TestRecheckKnowsFlags checks that of each flag it was decided whether a command that checks again needs it.
@@ -686,22 +674,9 @@ func TestDeadShare(t *testing.T) {
 // TestMaxBytesFlag checks which sizes --max-bytes takes.
 func TestMaxBytesFlag(t *testing.T) {
 	for value, want := range map[string]int64{"500MB": 500e6, "2GiB": 2 << 30, "64 KiB": 64 << 10, "1": 1, "0": 0, "-1": 0, "x": 0, "": 0, "1e30": 0, "1.5GiB": 3 << 29, "99999999EB": 0, "5QB": 0} {
-		got, err := parseMaxBytes(t, value)
+		r, err := requestOf("--max-bytes", value)
+		got := r.source.maxBytes
 		expect.That(t, (err == nil) == (want > 0) && (err != nil || got == want), "%q: got %d, %v, want %d", value, got, err, want)
 		expect.That(t, err == nil || strings.Contains(err.Error(), "--max-bytes"), "%q: %v", value, err)
 	}
-}
-
-// parseMaxBytes reads a command line with --max-bytes as the program does.
-func parseMaxBytes(t *testing.T, value string) (size int64, err error) {
-	t.Helper()
-	c := checkCommand()
-	c.Action = func(c *cli.Context) error {
-		r, err := readRequest(c)
-		size = r.source.maxBytes
-		return err
-	}
-	app := &cli.App{Name: "gpudoctor", Reader: strings.NewReader(""), Commands: []*cli.Command{c}}
-	err = app.Run([]string{"gpudoctor", "check", "--max-bytes", value})
-	return size, err
 }

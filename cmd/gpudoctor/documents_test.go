@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -180,7 +179,9 @@ func TestContributing(t *testing.T) {
 	root := filepath.Join("..", "..")
 	text := expect.Value(os.ReadFile(filepath.Join(root, "CONTRIBUTING.md")))(t)
 	clone := t.TempDir()
-	copyRepository(t, root, clone)
+	packed := exec.Command("sh", "-c", `tar --create --exclude=./.git --exclude=./.carry --exclude=./.out --directory="$0" . | tar --extract --directory="$1" && chmod -R u+w "$1"`, root, clone)
+	out, err := packed.CombinedOutput()
+	expect.Must(t, err == nil, "%v: %s", err, out)
 	edits, commands := 0, 0
 	for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
 		language, action, name, body := block[1], block[2], block[3], block[4]
@@ -224,36 +225,4 @@ func follow(t *testing.T, dir, line, want string) {
 	expect.That(t, !strings.Contains(string(out), "no tests to run"), "%s runs no test:\n%s", line, out)
 	flat := strings.Join(strings.Fields(string(out)), " ")
 	expect.That(t, strings.Contains(flat, strings.Join(strings.Fields(want), " ")), "%s does not print %q:\n%s", line, want, out)
-}
-
-// copyRepository copies the source, without git's files and what was built.
-func copyRepository(t *testing.T, from, to string) {
-	t.Helper()
-	expect.NoError(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name == ".git" || name == ".carry" || name == ".out" {
-				return filepath.SkipDir
-			}
-			return os.MkdirAll(filepath.Join(to, name), 0o700)
-		}
-		if !d.Type().IsRegular() {
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, name), content, info.Mode().Perm()|0o200)
-	}))
 }

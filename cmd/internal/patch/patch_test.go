@@ -376,26 +376,19 @@ func TestRemovalTakesItsComment(t *testing.T) {
 
 // kinds are the types of Kubernetes that hold pods, with where each holds them.
 var kinds = map[string]func() (any, func() *corev1.PodSpec){
-	"Pod": func() (any, func() *corev1.PodSpec) {
-		o := new(corev1.Pod)
-		return o, func() *corev1.PodSpec { return &o.Spec }
-	},
-	"Deployment": func() (any, func() *corev1.PodSpec) {
-		o := new(appsv1.Deployment)
-		return o, func() *corev1.PodSpec { return &o.Spec.Template.Spec }
-	},
-	"StatefulSet": func() (any, func() *corev1.PodSpec) {
-		o := new(appsv1.StatefulSet)
-		return o, func() *corev1.PodSpec { return &o.Spec.Template.Spec }
-	},
-	"Job": func() (any, func() *corev1.PodSpec) {
-		o := new(batchv1.Job)
-		return o, func() *corev1.PodSpec { return &o.Spec.Template.Spec }
-	},
-	"CronJob": func() (any, func() *corev1.PodSpec) {
-		o := new(batchv1.CronJob)
-		return o, func() *corev1.PodSpec { return &o.Spec.JobTemplate.Spec.Template.Spec }
-	},
+	"Pod":         holding(func(o *corev1.Pod) *corev1.PodSpec { return &o.Spec }),
+	"Deployment":  holding(func(o *appsv1.Deployment) *corev1.PodSpec { return &o.Spec.Template.Spec }),
+	"StatefulSet": holding(func(o *appsv1.StatefulSet) *corev1.PodSpec { return &o.Spec.Template.Spec }),
+	"Job":         holding(func(o *batchv1.Job) *corev1.PodSpec { return &o.Spec.Template.Spec }),
+	"CronJob":     holding(func(o *batchv1.CronJob) *corev1.PodSpec { return &o.Spec.JobTemplate.Spec.Template.Spec }),
+}
+
+// holding makes an object, and says where its pod is.
+func holding[T any](pod func(*T) *corev1.PodSpec) func() (any, func() *corev1.PodSpec) {
+	return func() (any, func() *corev1.PodSpec) {
+		o := new(T)
+		return o, func() *corev1.PodSpec { return pod(o) }
+	}
 }
 
 // podsOf are the pods of documents, read with Kubernetes' own decoder: an unknown field, a
