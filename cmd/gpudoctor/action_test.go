@@ -71,8 +71,7 @@ func TestActionFile(t *testing.T) {
 	for name := range a.Inputs {
 		expect.That(t, used["inputs."+name], "the input %s is not used", name)
 	}
-	got := a.Inputs["version"].Default
-	expect.That(t, got == version, "the default version is %s, and this is %s", got, version)
+	expect.Equal(t, version, a.Inputs["version"].Default, "the default version")
 }
 
 // TestActionLint checks that actionlint finds no fault in the example workflow, in its use of
@@ -93,8 +92,7 @@ func TestActionLint(t *testing.T) {
 
 	example := expect.Value(os.ReadFile("../../docs/examples/github/gpudoctor.yml"))(t)
 	released := "uses: gpudoctor/gpudoctor@v" + version
-	n := bytes.Count(example, []byte(released))
-	expect.That(t, n == 3, "%d jobs of the example say %s", n, released)
+	expect.Equal(t, 3, bytes.Count(example, []byte(released)), "jobs of the example that say %s", released)
 	workflow := file(".github/workflows/example.yml", bytes.ReplaceAll(example, []byte(released), []byte("uses: ./")))
 
 	var document struct {
@@ -266,55 +264,34 @@ func TestAction(t *testing.T) {
 func TestActionDownload(t *testing.T) {
 	t.Parallel()
 	night.NotShort(t, "the scripts run the program one at a time")
-	sums := func(t *testing.T, r *runnerOf, old, by string) {
-		t.Helper()
-		file := filepath.Join(r.release, "SHA256SUMS")
-		raw := expect.Value(os.ReadFile(file))(t)
-		changed := regexp.MustCompile(old).ReplaceAll(raw, []byte(by))
-		expect.Must(t, !bytes.Equal(changed, raw), "nothing was changed")
-		expect.NoError(t, os.WriteFile(file, changed, 0o600))
-	}
-	for _, tt := range []struct {
-		name   string
-		change func(*testing.T, *runnerOf, map[string]string)
-		log    string
-	}{
-		{"other program", func(t *testing.T, r *runnerOf, _ map[string]string) {
-			t.Helper()
-			expect.NoError(t, os.WriteFile(filepath.Join(r.release, "gpudoctor_linux_amd64"), []byte("#!/bin/sh\ntouch hacked\n"), 0o600))
-		}, "does not have the expected checksum"},
-		{"not listed", func(t *testing.T, r *runnerOf, _ map[string]string) {
-			t.Helper()
-			sums(t, r, `(?m)^\w+  gpudoctor_linux_amd64\n`, "")
-		}, "does not list gpudoctor_linux_amd64"},
-		{"listed twice", func(t *testing.T, r *runnerOf, _ map[string]string) {
-			t.Helper()
-			sums(t, r, `(?m)^\w+  gpudoctor_linux_amd64\n`, "$0$0")
-		}, "does not list gpudoctor_linux_amd64"},
-		{"no checksum", func(t *testing.T, r *runnerOf, _ map[string]string) {
-			t.Helper()
-			sums(t, r, `(?m)^\w+  gpudoctor_linux_amd64\n`, "$$(touch hacked)  gpudoctor_linux_amd64\n")
-		}, "does not list gpudoctor_linux_amd64"},
-		{"pinned to another", func(_ *testing.T, _ *runnerOf, in map[string]string) {
-			in["sha256"] = strings.Repeat("a", 64)
-		}, "does not have the expected checksum"},
-		{"no release", func(_ *testing.T, _ *runnerOf, in map[string]string) {
-			in["release-url"] = "file:///nowhere"
-		}, "SHA256SUMS of gpudoctor .* could not be downloaded"},
-		{"without TLS", func(_ *testing.T, _ *runnerOf, in map[string]string) {
-			in["release-url"] = "http://127.0.0.1:1"
-		}, "could not be downloaded"},
-		{"version", func(_ *testing.T, _ *runnerOf, in map[string]string) {
-			in["version"] = "1/../../x"
-		}, "neither a version"},
-		{"processor", func(_ *testing.T, r *runnerOf, _ map[string]string) {
-			r.variables = []string{"RUNNER_ARCH=ARM"}
-		}, "this runner has Linux on ARM"},
+	const line = `(?m)^\w+  gpudoctor_linux_amd64\n`
+	for _, tt := range []struct{ name, file, old, by, input, value, log string }{ // A file of the release is changed, or an input set.
+		{"other program", "gpudoctor_linux_amd64", `(?s)\A.*\z`, "#!/bin/sh\ntouch hacked\n", "", "", "does not have the expected checksum"},
+		{"not listed", "SHA256SUMS", line, "", "", "", "does not list gpudoctor_linux_amd64"},
+		{"listed twice", "SHA256SUMS", line, "$0$0", "", "", "does not list gpudoctor_linux_amd64"},
+		{"no checksum", "SHA256SUMS", line, "$$(touch hacked)  gpudoctor_linux_amd64\n", "", "", "does not list gpudoctor_linux_amd64"},
+		{"pinned to another", "", "", "", "sha256", strings.Repeat("a", 64), "does not have the expected checksum"},
+		{"no release", "", "", "", "release-url", "file:///nowhere", "SHA256SUMS of gpudoctor .* could not be downloaded"},
+		{"without TLS", "", "", "", "release-url", "http://127.0.0.1:1", "could not be downloaded"},
+		{"version", "", "", "", "version", "1/../../x", "neither a version"},
+		{"processor", "", "", "", "RUNNER_ARCH", "ARM", "this runner has Linux on ARM"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r, inputs := newRunner(t), map[string]string{"from": "deploy"}
-			tt.change(t, r, inputs)
+			if tt.file != "" {
+				file := filepath.Join(r.release, tt.file)
+				raw := expect.Value(os.ReadFile(file))(t)
+				changed := regexp.MustCompile(tt.old).ReplaceAll(raw, []byte(tt.by))
+				expect.Must(t, !bytes.Equal(changed, raw), "nothing was changed")
+				expect.NoError(t, os.WriteFile(file, changed, 0o600))
+			}
+			switch {
+			case tt.input == "RUNNER_ARCH":
+				r.variables = []string{"RUNNER_ARCH=" + tt.value}
+			case tt.input != "":
+				inputs[tt.input] = tt.value
+			}
 			got := r.run(t, inputs)
 			expect.That(t, got.code == exitError && got.lines == "" && regexp.MustCompile(`(?m)^::error title=gpudoctor::.*`+tt.log).MatchString(got.log), "exit code %d, outputs %q:\n%s", got.code, got.lines, got.log)
 			_, err := os.Stat(filepath.Join(r.workspace, "hacked"))
@@ -474,8 +451,7 @@ func TestPreCommitFolder(t *testing.T) {
 	extractLaunch(t, "job-healthy", filepath.Join(folder, "deploy"))
 	extractLaunch(t, "pod-hides-gpus", filepath.Join(folder, "k8s"))
 	for want, arguments := range map[int][]string{exitOK: hook.Args, exitFindings: {"--from", "k8s"}, exitError: {"--from", "nowhere"}} {
-		if out, code := hook.run(t, folder, arguments...); code != want {
-			t.Errorf("%s: exit code %d, want %d:\n%s", fmt.Sprint(arguments), code, want, out)
-		}
+		out, code := hook.run(t, folder, arguments...)
+		expect.That(t, code == want, "%s: exit code %d, want %d:\n%s", fmt.Sprint(arguments), code, want, out)
 	}
 }

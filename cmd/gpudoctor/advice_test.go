@@ -135,9 +135,7 @@ func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situati
 			Facts: s.facts, Verdict: *shared.judged, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: s.request.recheck(),
 		})
 	})
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
+	expect.NoError(t, shared.err)
 	return shared.judged, shared.report
 }
 
@@ -361,9 +359,8 @@ func setsNothingInForce(t *testing.T, f *facts.Facts, a remedies.Advice, seen ad
 		seen["kernel parameters"]++
 		expect.That(t, !slices.Contains(commandLine, parameter), "%s adds %s, which is on the kernel's command line already", a.Remedy, parameter)
 	}
-	if balancing := a.Apply.Sysctl["kernel.numa_balancing"]; balancing != "" && f.NUMA != nil && f.NUMA.Balancing != nil && strconv.Itoa(*f.NUMA.Balancing) == balancing {
-		t.Errorf("%s sets kernel.numa_balancing=%s, which it is already", a.ID(), balancing)
-	}
+	balancing := a.Apply.Sysctl["kernel.numa_balancing"]
+	expect.That(t, balancing == "" || f.NUMA == nil || f.NUMA.Balancing == nil || strconv.Itoa(*f.NUMA.Balancing) != balancing, "%s sets kernel.numa_balancing=%s, which it is already", a.ID(), balancing)
 	for _, flag := range a.Apply.Docker {
 		seen["docker flags"]++
 		started, changed := 0, 0
@@ -413,16 +410,14 @@ var (
 func hasNoGap(t *testing.T, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	for _, text := range textsOf(t, a) {
-		if found := gap.FindString(text); found != "" {
-			t.Errorf("%s has a gap: %s in %q", a.ID(), found, text)
-		}
+		found := gap.FindString(text)
+		expect.That(t, found == "", "%s has a gap: %s in %q", a.ID(), found, text)
 	}
 	seen["commands"] += len(a.Apply.Commands)
 	seen["steps"] += len(a.Apply.Steps)
 	for _, line := range slices.Concat(a.Apply.Commands, a.Apply.KernelCommandLine, a.Apply.Unset) {
-		if found := capital.FindString(line); found != "" {
-			t.Errorf("%s: %q leaves %s to be filled in", a.ID(), line, found)
-		}
+		found := capital.FindString(line)
+		expect.That(t, found == "", "%s: %q leaves %s to be filled in", a.ID(), line, found)
 	}
 }
 
@@ -574,9 +569,7 @@ func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) 
 	}
 	want += " --only "
 	for _, a := range d.Advice {
-		if !strings.HasPrefix(a.Verify, want) {
-			t.Errorf("%s: verify = %q, want it to begin with %q", a.ID(), a.Verify, want)
-		}
+		expect.That(t, strings.HasPrefix(a.Verify, want), "%s: verify = %q, want it to begin with %q", a.ID(), a.Verify, want)
 	}
 	for _, format := range []string{"text", "markdown"} {
 		for _, style := range []report.Style{{}, {Verbose: true}} {

@@ -610,9 +610,7 @@ func TestRecheckOfImage(t *testing.T) {
 	} {
 		want := parseRequest(t, flags)
 		expect.Must(t, want.driver != "" || want.source.target != "", "%q: no target", flags)
-		if got := parseRequest(t, want.recheck().Flags); !reflect.DeepEqual(got, want) {
-			t.Errorf("%q checks again with %q: %+v, want %+v", flags, want.recheck().Flags, got, want)
-		}
+		expect.That(t, reflect.DeepEqual(parseRequest(t, want.recheck().Flags), want), "%q checks again with %q", flags, want.recheck().Flags)
 	}
 }
 
@@ -662,9 +660,7 @@ func TestDeadShare(t *testing.T) {
 	}
 	both := source{from: []string{log, share}, system: system}
 	g := collect(t.Context(), both, gather.Options{Whole: 4 * time.Second})
-	if g.err != nil {
-		t.Fatal(g.err)
-	}
+	expect.NoError(t, g.err)
 	for _, text := range g.facts.Texts {
 		dead := text.Name == share
 		expect.That(t, dead == (text.Unread == facts.UnreadTime) && dead != (len(text.Kinds) > 0), "%+v", text)

@@ -41,6 +41,13 @@ func placed(t *testing.T, from, dir, name string) string {
 	return to
 }
 
+// placedForAll is the program in a folder that every user may enter.
+func placedForAll(t *testing.T) (program, dir string) {
+	t.Helper()
+	dir = folderForAll(t)
+	return placed(t, expect.Value(exec.LookPath("gpudoctor"))(t), dir, "gpudoctor"), dir
+}
+
 // asNobody is a call in a folder, as nobody if the test runs as root. There is no HOME.
 func asNobody(program, dir, line string, env ...string) (c *exec.Cmd, other bool) {
 	const nobody = 65534
@@ -55,9 +62,7 @@ func asNobody(program, dir, line string, env ...string) (c *exec.Cmd, other bool
 // TestForeignHome checks that settings that the user may not read are ignored, and that
 // this is reported: containers that run with any user ID often have the HOME of root.
 func TestForeignHome(t *testing.T) {
-	program := expect.Value(exec.LookPath("gpudoctor"))(t)
-	dir := folderForAll(t)
-	program = placed(t, program, dir, "gpudoctor")
+	program, dir := placedForAll(t)
 	config := filepath.Join(".config", "gpudoctor", "config.yaml")
 	for _, home := range []string{"closed", "closed-file"} {
 		expect.NoError(t, os.MkdirAll(filepath.Join(dir, home, filepath.Dir(config)), 0o755))
@@ -86,9 +91,7 @@ func TestForeignHome(t *testing.T) {
 // TestDenied checks what a user is told who may not read or write something. The
 // program runs as nobody if the test runs as root, who may do all.
 func TestDenied(t *testing.T) {
-	program := expect.Value(exec.LookPath("gpudoctor"))(t)
-	dir := folderForAll(t)
-	program = placed(t, program, dir, "gpudoctor")
+	program, dir := placedForAll(t)
 	for _, folder := range []string{"locked", "read-only", "policy/locked"} {
 		expect.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o755))
 	}
@@ -162,9 +165,7 @@ func judgedAsNobody(t *testing.T, program, dir, flags string) (d report.Document
 // others are judged, and that the verdict is not healthy; and that a link to one of the others is no such entry.
 func TestUnreadableEntries(t *testing.T) {
 	t.Parallel()
-	program := expect.Value(exec.LookPath("gpudoctor"))(t)
-	dir := folderForAll(t)
-	program = placed(t, program, dir, "gpudoctor")
+	program, dir := placedForAll(t)
 	pod := expect.Value(txtar.ParseFile("../../fixtures/launches/pod-rdma-healthy.txtar"))(t).Files[0].Data
 	makers := map[string]func(at string) error{"": func(at string) error { return os.Symlink("pod.yaml", at) }}
 	maps.Copy(makers, unreadable)
@@ -212,7 +213,7 @@ func TestUnreadableAlone(t *testing.T) {
 	if _, err := os.ReadFile(folder + "/duplex"); err == nil || os.IsNotExist(err) {
 		t.Skipf("%s/duplex gives no error of its own: %v", folder, err)
 	}
-	program := placed(t, expect.Value(exec.LookPath("gpudoctor"))(t), folderForAll(t), "gpudoctor")
+	program, _ := placedForAll(t)
 	d, exit := judgedAsNobody(t, program, folder, "")
 	expect.That(t, exit == exitUnproven && d.Verdict.State == report.Inconclusive && strings.Contains(strings.Join(d.Verdict.Missing, "\n"), "duplex: invalid argument"), "exit code %d, %+v", exit, d.Verdict)
 	c := exec.Command("gpudoctor", "check", "--from", folder+"/duplex")
@@ -228,8 +229,7 @@ func TestLimits(t *testing.T) {
 		t.Skip("the race detector needs more address space than any limit leaves")
 	}
 	t.Parallel()
-	program := expect.Value(exec.LookPath("gpudoctor"))(t)
-	program = placed(t, program, folderForAll(t), "gpudoctor")
+	program, _ := placedForAll(t)
 	for _, tt := range []struct {
 		limit string
 		line  string // Where it does not come to a report in any case.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/checks/tree/treetest"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/arguments"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
@@ -225,4 +227,85 @@ func follow(t *testing.T, dir, line, want string) {
 	expect.That(t, !strings.Contains(string(out), "no tests to run"), "%s runs no test:\n%s", line, out)
 	flat := strings.Join(strings.Fields(string(out)), " ")
 	expect.That(t, strings.Contains(flat, strings.Join(strings.Fields(want), " ")), "%s does not print %q:\n%s", line, want, out)
+}
+
+// TestExplain checks that every id and every word is explained, and in ASCII where that is asked for.
+func TestExplain(t *testing.T) {
+	known := expect.Value(learn(""))(t)
+	names := known.names()
+	expect.Must(t, len(names) >= 100, "only %d names", len(names))
+	for i, name := range names {
+		if night.Few() && i%10 > 0 {
+			continue // It enumerates, and nothing in it runs side by side.
+		}
+		code, stdout, stderr := inProcess("explain", name, "--ascii")
+		expect.That(t, code == exitOK && len(stdout) >= 40 && stderr == "", "explain %s ends with %d and writes %q and %q", name, code, stdout, stderr)
+		for _, c := range stdout {
+			if c != '\n' && (c < ' ' || c > '~') {
+				t.Errorf("explain %s --ascii writes %q", name, c)
+				break
+			}
+		}
+	}
+}
+
+// TestGoldenManual checks the manual page.
+func TestGoldenManual(t *testing.T) {
+	app := testApp()
+	app.Setup()
+	golden.File(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), []byte(manualPage(app)))
+}
+
+// TestManual checks that the page names every command and every flag, and that mandoc finds no fault in it.
+func TestManual(t *testing.T) {
+	app := testApp()
+	app.Setup()
+	page := manualPage(app)
+	for _, c := range arguments.Leaves(app.Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		_, about, ok := strings.Cut(page, ".Ss "+c.HelpName+"\n")
+		about, _, _ = strings.Cut(about, "\n.Ss ")
+		expect.That(t, ok, "the page lacks %s", c.HelpName)
+		for _, f := range c.Flags {
+			if name := " Fl -" + f.Names()[0]; !arguments.Hidden(f) && !strings.Contains(about, name) {
+				t.Errorf("%s: the page lacks --%s", c.HelpName, f.Names()[0])
+			}
+		}
+	}
+	mandoc, err := exec.LookPath("mandoc")
+	if err != nil {
+		night.Lacks(t, "mandoc is not installed")
+	}
+	lint := exec.Command(mandoc, "-T", "lint", "-W", "style")
+	lint.Stdin = strings.NewReader(page)
+	out, _ := lint.CombinedOutput() // It fails where it says anything.
+	for line := range strings.Lines(string(out)) {
+		// That another page is not installed is no fault of this one.
+		if !strings.Contains(line, "referenced manual not found") && !strings.Contains(line, "outdated mandoc.db") {
+			t.Error(strings.TrimSpace(line))
+		}
+	}
+}
+
+// TestNames checks that each name is found, and that every severity has one.
+func TestTermNames(t *testing.T) {
+	for _, name := range termNames() {
+		found := findTerms([]string{name})
+		expect.That(t, (len(found) == 1 || name == "exit") && len(found) != 0, "Find(%q) finds %d terms", name, len(found))
+	}
+	for _, severity := range report.Thresholds() {
+		expect.That(t, severity == string(report.Never) || slices.Contains(termNames(), severity), "the severity %s is not explained", severity)
+	}
+}
+
+// TestDocs checks that the table of exit codes in docs/report.md says the same.
+func TestTermsInDocs(t *testing.T) {
+	raw := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.md")))(t)
+	doc := strings.ReplaceAll(string(raw), "`", "")
+	for _, term := range allTerms {
+		row := "| " + term.Name + " | " + term.Means + " |"
+		expect.That(t, term.Kind != exitCodeTerm || strings.Contains(doc, row), "docs/report.md lacks the row %q", row)
+	}
 }

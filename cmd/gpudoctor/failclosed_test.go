@@ -59,9 +59,7 @@ func judge(tb testing.TB, k knowledge, f *facts.Facts, s selection) *report.Docu
 func concluded(tb testing.TB, path string) *report.Document {
 	tb.Helper()
 	g := collect(tb.Context(), source{from: []string{path}}, gather.Options{})
-	if g.err != nil {
-		tb.Fatal(g.err)
-	}
+	expect.NoError(tb, g.err)
 	return judge(tb, learnt(tb), g.facts, selection{profile: rules.Training, failOn: report.Threshold(rules.High)})
 }
 
@@ -69,9 +67,7 @@ func concluded(tb testing.TB, path string) *report.Document {
 func healthyPair(tb testing.TB) *facts.Facts {
 	tb.Helper()
 	g := source{from: []string{examplePrefix + "h200x2"}}.machine(tb.Context(), gather.Options{})
-	if g.err != nil {
-		tb.Fatal(g.err)
-	}
+	expect.NoError(tb, g.err)
 	return g.facts
 }
 
@@ -410,9 +406,7 @@ func TestFailureIsNeverHealth(t *testing.T) {
 func exampleFacts(t *testing.T, name string) *facts.Facts {
 	t.Helper()
 	g := source{from: []string{examplePrefix + name}}.machine(t.Context(), gather.Options{})
-	if g.err != nil {
-		t.Fatal(g.err)
-	}
+	expect.NoError(t, g.err)
 	return g.facts
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
 	batchv1 "k8s.io/api/batch/v1"
@@ -110,13 +109,9 @@ func TestLaunchFiles(t *testing.T) {
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			d, got := judgedFiles(t, file, c.target)
-			if !slices.Equal(got, c.want) {
-				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
-			}
+			expect.That(t, slices.Equal(got, c.want), "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			grave := slices.ContainsFunc(got, func(s string) bool { return !strings.Contains(s, " medium ") })
-			if want := map[bool]int{true: exitFindings, false: exitOK}[grave]; d.Verdict.ExitCode != want {
-				t.Errorf("exit code %d (%s), want %d", d.Verdict.ExitCode, d.Verdict.Reason, want)
-			}
+			expect.Equal(t, map[bool]int{true: exitFindings, false: exitOK}[grave], d.Verdict.ExitCode, "exit code (%s)", d.Verdict.Reason)
 			expect.That(t, !c.healthy || d.Verdict.State == report.Healthy, "the verdict is %s: %v", d.Verdict.State, d.Verdict.Reasons)
 		})
 	}
@@ -155,9 +150,7 @@ func TestUnitsAreIndependent(t *testing.T) {
 	reversed := slices.Clone(paths)
 	slices.Reverse(reversed)
 	for way, got := range map[string][]string{"together": found(paths...), "in reverse": found(reversed...), "as a folder": found(dir)} {
-		if !slices.Equal(got, alone) {
-			t.Errorf("%s (+) and alone (-): %s", way, cmp.Diff(alone, got))
-		}
+		expect.NoDiff(t, alone, got, "%s, and alone", way)
 	}
 	expect.AtLeast(t, 8, len(alone), "findings")
 }

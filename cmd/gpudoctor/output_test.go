@@ -67,11 +67,6 @@ func whole(content []byte) bool {
 	return bytes.Equal(content, oldRecording) || !bytes.Contains(content, []byte("before\n")) && bytes.HasSuffix(content, []byte("-- !end --\n"))
 }
 
-func writeTestFile(t *testing.T, file string, content []byte) {
-	t.Helper()
-	expect.NoError(t, os.WriteFile(file, content, 0o600))
-}
-
 // TestSignalsWhileGathering checks that each signal that ends the program does so while it waits for its input, with
 // the code of the signal and without a word; and that a signal that the program was started without is not heard.
 func TestSignalsWhileGathering(t *testing.T) {
@@ -133,7 +128,7 @@ func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
 	_ = c.Wait()  // Its state tells how it ended.
 	_ = w.Close() // It may be closed.
 	got := c.ProcessState.ExitCode()
-	expect.That(t, got == want && said.Len() <= 0, "%s, ignored %t: %s, want exit code %d; it said %q", signal, ignored, c.ProcessState, want, &said)
+	expect.That(t, got == want && said.Len() == 0, "%s, ignored %t: %s, want exit code %d; it said %q", signal, ignored, c.ProcessState, want, &said)
 }
 
 // failingOutput fails after some bytes.
@@ -292,8 +287,7 @@ func TestOutputs(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
 	const nobody = 65534
-	dir := folderForAll(t)
-	program := placed(t, expect.Value(exec.LookPath("gpudoctor"))(t), dir, "gpudoctor")
+	program, dir := placedForAll(t)
 	for _, to := range []struct {
 		name   string
 		mode   fs.FileMode // Of the file, 0 if there is none.

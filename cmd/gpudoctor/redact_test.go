@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
@@ -75,12 +73,8 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 			continue
 		}
 		redacted := recorded.RedactFacts(f)
-		if diff := cmp.Diff(diagnosisOf(t, known, f), diagnosisOf(t, known, redacted)); diff != "" {
-			t.Errorf("%s: redacted facts are judged differently (-before +after):\n%s", file, diff)
-		}
-		if diff := cmp.Diff(redacted, recorded.RedactFacts(redacted)); diff != "" {
-			t.Errorf("%s: redacting twice changes something (-once +twice):\n%s", file, diff)
-		}
+		expect.NoDiff(t, diagnosisOf(t, known, f), diagnosisOf(t, known, redacted), "%s: redacted facts are judged differently", file)
+		expect.NoDiff(t, redacted, recorded.RedactFacts(redacted), "%s: redacting twice changes something", file)
 	}
 }
 

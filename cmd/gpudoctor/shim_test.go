@@ -251,7 +251,5 @@ func TestShimActsInTheChild(t *testing.T) {
 	needsNoGPU(t)
 	s := simulated{arguments: []string{"--probe", "off"}}
 	j, _ := observed(t, s, "LD_PRELOAD="+drivers.BuildShim(t), "GPUDOCTOR_SHIM_FAULT=crash-init")
-	if j.exit != 0 || j.transfers != nil {
-		t.Errorf("without a probe: %s", fmt.Sprint(j))
-	}
+	expect.That(t, j.exit == 0 && j.transfers == nil, "without a probe: %s", fmt.Sprint(j))
 }

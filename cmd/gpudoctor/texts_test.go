@@ -204,26 +204,22 @@ var resolveErrors = []struct{ words, number string }{
 	{"Name or service not known", "-2"}, {"Temporary failure in name resolution", "-3"}, {"No address associated with hostname", "-5"},
 }
 
-// TestUnresolvedNames checks that a host name that does not resolve is called that, whichever program tells it.
-func TestUnresolvedNames(t *testing.T) {
+// TestConnects checks that a host name that does not resolve is called that, whichever program tells it, and that a
+// connection that failed without an address has the causes of one to another machine.
+func TestConnects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "job.log")
+	check := func(program, form, words, number, want string) {
+		line := strings.NewReplacer("{e}", words, "{n}", number).Replace(form)
+		expect.Equal(t, want, firstRule(t, path, machines+line+"\n"), "%s: %s", program, words)
+	}
 	for program, form := range unresolvedNames {
 		for _, e := range resolveErrors {
-			line := strings.NewReplacer("{e}", e.words, "{n}", e.number).Replace(form)
-			expect.Equal(t, "wrong-nic", firstRule(t, path, machines+line+"\n"), "%s: %s", program, e.words)
+			check(program, form, e.words, e.number, "wrong-nic")
 		}
 	}
-}
-
-// TestNamelessConnects checks that a connection that failed without an address has the causes
-// of one to another machine.
-func TestNamelessConnects(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "job.log")
-	causes := addressCauses[len(addressCauses)-1].causes
 	for library, form := range namelessConnects {
 		for i, e := range connectErrors {
-			line := strings.NewReplacer("{e}", e.words, "{n}", e.number).Replace(form)
-			expect.Equal(t, causes[i], firstRule(t, path, machines+line+"\n"), "%s: %s", library, e.words)
+			check(library, form, e.words, e.number, addressCauses[len(addressCauses)-1].causes[i])
 		}
 	}
 }

@@ -99,9 +99,7 @@ func TestExamples(t *testing.T) {
 	for _, name := range fixtures.Examples() {
 		request := request{source: source{from: []string{examplePrefix + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
 		first, second := withoutTimes(t, expect.Value(diagnose(t.Context(), request))(t)), withoutTimes(t, expect.Value(diagnose(t.Context(), request))(t))
-		if first != second {
-			t.Errorf("%s: said otherwise the second time:\n%s", name, cmp.Diff(first, second))
-		}
+		expect.NoDiff(t, first, second, "%s: said otherwise the second time", name)
 	}
 }
 

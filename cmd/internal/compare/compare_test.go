@@ -415,8 +415,7 @@ func TestFigures(t *testing.T) {
 	}{{41.5, 0}, {41.5 * 1.09, 0}, {41.5 / 1.09, 0}, {41.5 * 1.11, 1}, {41.5 / 1.11, 1}, {0, 1}} {
 		a, b := machine(), machine()
 		b.Transfers.Transfers[0].GBps = &tt.rate
-		items := compareFacts(a, b)
-		expect.That(t, len(items) == tt.want, "41.5 and %v GB/s: got %+v, want %d differences", tt.rate, items, tt.want)
+		expect.Len(t, tt.want, compareFacts(a, b), "differences of 41.5 and %v GB/s", tt.rate)
 	}
 }
 

@@ -171,9 +171,7 @@ func output(t *testing.T, dir string, env []string, name string, args ...string)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.String())
-	}
+	expect.Must(t, err == nil, "%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.String())
 	return string(out)
 }
 
@@ -311,9 +309,7 @@ func isUnit(t *testing.T, p *plan.Plan, text string) {
 		return
 	}
 	for _, want := range []string{"\nLimitMEMLOCK=infinity\n", "\nLimitNOFILE=1048576:1048576\n", "\nTasksMax=infinity\n", "\nUnsetEnvironment=NCCL_SOCKET_IFNAME\n", "\nEnvironment=\"NCCL_P2P_DISABLE=1\"\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it lacks %q", strings.TrimSpace(want))
-		}
+		expect.That(t, strings.Contains(text, want), "it lacks %q", strings.TrimSpace(want))
 	}
 	expect.Equal(t, (p.Bind && len(p.Ranks) == 1), strings.Contains(text, "NUMAMask=0\n"), "bound to a node")
 }

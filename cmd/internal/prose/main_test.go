@@ -39,8 +39,7 @@ func TestExtract(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		want := strings.Join(lines, "\n") + "\n"
-		expect.That(t, string(got) == want, "%s: got %q, want %q", name, got, want)
+		expect.Equal(t, strings.Join(lines, "\n")+"\n", string(got), "%s", name)
 	}
 }
 

@@ -124,9 +124,8 @@ func TestNothingToDraw(t *testing.T) {
 		"names of GPUs":    {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "GPU0"}, {Address: "GPU1"}}}},
 		"a GPU that hangs": {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{}}}},
 	} {
-		if m := New(f, nil, asIs); m != nil {
-			t.Errorf("%s: got\n%s", name, text(m))
-		}
+		m := New(f, nil, asIs)
+		expect.That(t, m == nil, "%s: there is a picture", name)
 	}
 }
 
@@ -169,8 +168,7 @@ func TestJoins(t *testing.T) {
 			got = append(got, j.String())
 		}
 		expect.NoDiff(t, tt.want, got, "%s", tt.name)
-		links := m.Root.Below[0].Below[0].Links
-		expect.That(t, links == tt.links, "%s: GPU 0 has %q, want %q", tt.name, links, tt.links)
+		expect.Equal(t, tt.links, m.Root.Below[0].Below[0].Links, "%s: links of GPU 0", tt.name)
 	}
 }
 

@@ -2,7 +2,6 @@ package waivers
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -98,11 +97,9 @@ func TestLoad(t *testing.T) {
 		all, err := Load(file)
 		expect.That(t, len(all) == tt.n && (err == nil) == (tt.want == "") && (err == nil || err.Error() == file+tt.want), "%s: got %d and %v, want %q", name, len(all), err, tt.want)
 	}
-	if _, err := Load(filepath.Join(dir, "none")); err == nil {
-		t.Error("a file that does not exist is taken")
-	}
-	if _, err := Load(dir); err == nil {
-		t.Error("a folder is taken")
+	for _, wrong := range []string{filepath.Join(dir, "none"), dir} {
+		_, err := Load(wrong)
+		expect.Error(t, err, "%s is taken", wrong)
 	}
 }
 
@@ -267,11 +264,7 @@ func FuzzAdd(f *testing.F) {
 // TestTerms checks what is said of a waiver.
 func TestTerms(t *testing.T) {
 	w := Waiver{Rule: "a", Subject: "x", Reason: "Fixed in May.", Expires: "2027-05-31", Owner: "me", File: "f", Line: 3}
-	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a (x); waived until 2027-05-31 by me (f:3): Fixed in May." {
-		t.Error(got)
-	}
+	expect.Equal(t, "a (x); waived until 2027-05-31 by me (f:3): Fixed in May.", w.About()+"; "+w.Terms(), "it")
 	w.Owner, w.Subject = "", ""
-	if got := fmt.Sprintf("%s; %s", w.About(), w.Terms()); got != "a; waived until 2027-05-31 (f:3): Fixed in May." {
-		t.Error(got)
-	}
+	expect.Equal(t, "a; waived until 2027-05-31 (f:3): Fixed in May.", w.About()+"; "+w.Terms(), "it")
 }

@@ -35,9 +35,7 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 	for _, i := range others {
 		where = append(where, i.Where)
 	}
-	if want := []string{"docker run", "Slurm", "Kubernetes"}; !slices.Equal(where, want) {
-		t.Errorf("others: got %q, want %q", where, want)
-	}
+	expect.NoDiff(t, []string{"docker run", "Slurm", "Kubernetes"}, where, "others")
 	only, _ := Instructions(remedies.Apply{Docker: []string{"--ipc=host"}}, "")
 	expect.That(t, len(only) == 1 && only[0].Lines[0] == "--ipc=host", "a remedy for Docker alone: got %v", only)
 }
@@ -46,9 +44,8 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 func TestInstructionsWhereTheJobRuns(t *testing.T) {
 	a := remedies.Apply{Docker: []string{"--ipc=host"}, Slurm: []string{"srun"}, Kubernetes: "hostIPC: true"}
 	for runs, want := range map[string]string{"": "docker run", "Kubernetes": "Kubernetes", "Slurm": "Slurm", "mpirun": "docker run"} {
-		if primary, _ := Instructions(a, runs); primary[0].Where != want {
-			t.Errorf("%q: %s comes first, want %s", runs, primary[0].Where, want)
-		}
+		primary, _ := Instructions(a, runs)
+		expect.Equal(t, want, primary[0].Where, "%q: first", runs)
 	}
 	pod := &facts.Facts{Launches: []facts.Launch{{Kind: "command"}, {Kind: "kubernetes"}}}
 	expect.Equal(t, "Kubernetes", RunsBy(pod), "a pod runs by")

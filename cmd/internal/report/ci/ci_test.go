@@ -27,7 +27,6 @@ func TestLabelsAreSafe(t *testing.T) {
 	waiver := &waivers.Waiver{Rule: "a", Owner: "\x1b[31mme", Expires: "2027-01-31", File: "w\x1b.yaml", Line: 1}
 	var b bytes.Buffer
 	Prometheus(&b, &Report{Issues: []Issue{{Rule: "a", Waiver: waiver}}})
-	if got := b.String(); strings.Contains(got, "\x1b") || !strings.Contains(got, "[31mme") || !strings.Contains(got, ".yaml:1") {
-		t.Errorf("%q", got)
-	}
+	got := b.String()
+	expect.That(t, !strings.Contains(got, "\x1b") && strings.Contains(got, "[31mme") && strings.Contains(got, ".yaml:1"), "%q", got)
 }

@@ -97,8 +97,6 @@ func TestGains(t *testing.T) {
 	slow := arm(probe.ArmConfigured, 27.6)
 	slow.Outcome, slow.Operations[0].Outcome = probe.Slow, probe.Slow
 	c := &probe.Collectives{Arms: []probe.Arm{slow, arm(probe.ArmCleaned, 328, "NCCL_A", "NCCL_B"), arm(probe.ArmWithout, 30, "NCCL_A"), arm(probe.ArmWithout, 320, "NCCL_B")}}
-	if got, want := strings.Join(Gains(c), "; "), "NCCL_B costs 91 %"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, "NCCL_B costs 91 %", strings.Join(Gains(c), "; "), "it")
 	expect.That(t, Gains(nil) == nil && Gains(&probe.Collectives{}) == nil, "what was not run gains something")
 }

@@ -24,7 +24,6 @@ func TestWrapKeepsUnits(t *testing.T) {
 			expect.That(t, len(l) <= width || !strings.Contains(l, " ") || slices.Contains(whole, l), "width %d: %q is too long", width, l)
 		}
 	}
-	if got, want := KeepUnits("5 GB/s, 40 % of 5.0 x16 in 3 s; 8 GPUs, 2 seconds, 1 GBs"), "5\u00a0GB/s, 40\u00a0% of 5.0\u00a0x16 in 3\u00a0s; 8 GPUs, 2 seconds, 1 GBs"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	const said = "5 GB/s, 40 % of 5.0 x16 in 3 s; 8 GPUs, 2 seconds, 1 GBs"
+	expect.Equal(t, "5\u00a0GB/s, 40\u00a0% of 5.0\u00a0x16 in 3\u00a0s; 8 GPUs, 2 seconds, 1 GBs", KeepUnits(said), "it")
 }
