@@ -25,9 +25,7 @@ import (
 // check --profile launch finds nothing wrong with it on that machine, but for faults of the
 // machine. Without the size of /dev/shm it does.
 func TestAdviceIsAccepted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts some hundred programs, one after the other; the run without -short has it")
-	}
+	night.NotShort(t, "it starts some hundred programs, one after the other; the run without -short has it")
 	t.Parallel()
 	extension := map[string]string{"compose": ".compose.yaml", "kubernetes": ".pod.yaml", "slurm": ".sbatch", "docker": ".sh", "torchrun": ".sh", "mpi": ".sh"}
 	for _, example := range night.Some(12, fixtures.Examples()) {

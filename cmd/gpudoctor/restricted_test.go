@@ -321,9 +321,7 @@ func verdictOf(d *report.Document) registered {
 func TestRegistrationHangs(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	if testing.Short() {
-		t.Skip("not with -short")
-	}
+	night.NotShort(t, "it takes long")
 	to := restricted.To{Sys: sysWithNICs(t, "nvidia_peermem")}
 	marker := runMarker + "=" + t.Name()
 	env := append(simulated{libraries: []string{"cuda", "nvml", "verbs"}}.environment(t), marker, "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT=hang-peermem@*>1")

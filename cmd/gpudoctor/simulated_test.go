@@ -398,9 +398,7 @@ func TestFailClosed(t *testing.T) {
 // the default timeouts, and is not green.
 func TestDeadline(t *testing.T) {
 	needsNoGPU(t)
-	if testing.Short() {
-		t.Skip("not with -short")
-	}
+	night.NotShort(t, "it takes long")
 	const most = 8 * time.Second
 	for _, s := range []simulated{
 		{name: "cuInit hangs", cuda: "hang-init"},

@@ -86,9 +86,7 @@ type seen struct {
 const leastPasses = 15
 
 func TestInBrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it looks at pages in a browser, and no code runs side by side")
-	}
+	night.NotShort(t, "it looks at pages in a browser, and no code runs side by side")
 	axe := axeSource(t)
 	program := build(t)
 	folder := t.TempDir()
